@@ -1,0 +1,61 @@
+// Package queue is the port that makes a session be looked at later.
+//
+// A message is a pointer ([session.Wake]); it may arrive twice, late or out of
+// order, and nothing depends on it doing otherwise. On Lambda receiving is done by
+// the event source; the embedded engine and the kit use all four methods.
+package queue
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// ErrUnavailable says that the queue cannot be reached or written.
+var ErrUnavailable = errors.New("queue unavailable")
+
+// Queue holds wakes until somebody acknowledges them. Every method is safe for
+// concurrent use, by any number of processes.
+type Queue interface {
+	// Send enqueues wakes, durably before it returns. A wake with a Delay is not
+	// received before it has passed; adapters may cap the delay at 15 minutes.
+	Send(ctx context.Context, wakes ...session.Wake) error
+
+	// Receive returns up to Max visible messages and hides each for Visibility;
+	// then, unless acknowledged, it is visible again. It waits up to Wait for the
+	// first one and returns none, and no error, when there is none. Each receipt
+	// counts; a message whose count would exceed the queue's limit goes to
+	// the dead letters instead.
+	Receive(ctx context.Context, p ReceiveParams) ([]Delivery, error)
+
+	// Acknowledge removes messages for good. Acknowledging one that was received
+	// again in the meantime, or is gone, is no error and may have no effect.
+	Acknowledge(ctx context.Context, deliveries ...Delivery) error
+
+	// Postpone makes a received message visible again after delay (0: at once),
+	// counted from now. It may also be used to hide it for longer while it is worked on.
+	Postpone(ctx context.Context, delivery Delivery, delay time.Duration) error
+}
+
+// ReceiveParams are the parameters of Receive.
+type ReceiveParams struct {
+	// Max messages, 1 to 64; 0 means 1.
+	Max int
+	// Wait for the first message; 0 means not at all.
+	Wait time.Duration
+	// Visibility is how long a received message stays hidden; required.
+	Visibility time.Duration
+}
+
+// Delivery is one receipt of a message.
+type Delivery struct {
+	Wake session.Wake
+	// Receipt is the adapter's handle on this receipt.
+	Receipt string
+	// Receives counts receipts of this message, from 1.
+	Receives int
+	// SentAt is when the message was sent, as far as the adapter knows.
+	SentAt time.Time
+}

@@ -1,0 +1,124 @@
+package session
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// ErrUnknownFormat says that an entry was written by a newer program, or is not an entry.
+var ErrUnknownFormat = errors.New("unknown entry format")
+
+// compressFrom is the size in bytes from which an entry is compressed: below it zstd saves little.
+const compressFrom = 1024
+
+// maxEntryBytes bounds what a compressed entry may unpack to.
+const maxEntryBytes = 256 << 20
+
+var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+
+var newEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2), zstd.WithWindowSize(128<<10))
+})
+
+var newDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(maxEntryBytes))
+})
+
+// Encode returns the stored form of an entry (JSON, compressed with zstd from
+// 1 KB on) and sets its Hash. It is safe for concurrent use on different entries.
+func Encode(e *Entry) ([]byte, error) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("encode entry %d: %w", e.Seq, err)
+	}
+	e.Hash = hash(text)
+	if len(text) < compressFrom {
+		return text, nil
+	}
+	encoder, err := newEncoder()
+	if err != nil {
+		return nil, fmt.Errorf("encode entry %d: %w", e.Seq, err)
+	}
+	return encoder.EncodeAll(text, make([]byte, 0, len(text)/2)), nil
+}
+
+// Decode reads what [Encode] wrote and sets the entry's Hash. An entry of an
+// unknown version or kind is refused by name with an error that wraps [ErrUnknownFormat].
+func Decode(payload []byte) (Entry, error) {
+	text := payload
+	if bytes.HasPrefix(payload, zstdMagic) {
+		decoder, err := newDecoder()
+		if err != nil {
+			return Entry{}, fmt.Errorf("decode entry: %w", err)
+		}
+		text, err = decoder.DecodeAll(payload, nil)
+		if err != nil {
+			return Entry{}, fmt.Errorf("decode entry: %w: %w", ErrUnknownFormat, err)
+		}
+	}
+	var e Entry
+	if err := json.Unmarshal(text, &e); err != nil {
+		// A newer version may have changed the type of a field: the version
+		// names the reason better than the field does.
+		var version struct {
+			V int `json:"v"`
+		}
+		if json.Unmarshal(text, &version) == nil && version.V > Format {
+			return Entry{}, newerFormat(version.V)
+		}
+		return Entry{}, fmt.Errorf("decode entry: %w: %w", ErrUnknownFormat, err)
+	}
+	if e.V > Format {
+		return Entry{}, newerFormat(e.V)
+	}
+	if e.V != Format {
+		return Entry{}, fmt.Errorf("decode entry: %w: version %d", ErrUnknownFormat, e.V)
+	}
+	if !e.Kind.known() {
+		return Entry{}, fmt.Errorf("decode entry %d: %w: kind %q", e.Seq, ErrUnknownFormat, e.Kind)
+	}
+	e.Hash = hash(text)
+	return e, nil
+}
+
+func newerFormat(v int) error {
+	return fmt.Errorf("decode entry: %w: version %d is newer than this program reads (%d): use a newer adjourn", ErrUnknownFormat, v, Format)
+}
+
+func (k Kind) known() bool {
+	switch k {
+	case KindStarted, KindReplied, KindStepped, KindSuspended, KindResumed, KindDelayed, KindInterrupted,
+		KindCancelled, KindCompleted, KindFailed, KindRestored, KindForked, KindDeleted:
+		return true
+	}
+	return false
+}
+
+func hash(text []byte) string {
+	sum := sha256.Sum256(text)
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// Digest returns the base64url SHA-256 of JSON in a canonical form (object keys
+// sorted, no spaces), so that the same arguments have the same digest however
+// they were written. What is not valid JSON is hashed as it is.
+func Digest(raw json.RawMessage) string {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var v any
+	if err := decoder.Decode(&v); err != nil {
+		return hash(raw)
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return hash(raw)
+	}
+	return hash(text)
+}

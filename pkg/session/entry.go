@@ -1,0 +1,150 @@
+package session
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+)
+
+// Format is the version of the entries this program writes, and the newest it reads.
+const Format = 1
+
+// Kind says what an entry records.
+type Kind string
+
+// The kinds of entry.
+const (
+	KindStarted     Kind = "started"
+	KindReplied     Kind = "replied"
+	KindStepped     Kind = "stepped"
+	KindSuspended   Kind = "suspended"
+	KindResumed     Kind = "resumed"
+	KindDelayed     Kind = "delayed"
+	KindInterrupted Kind = "interrupted"
+	KindCancelled   Kind = "cancelled"
+	KindCompleted   Kind = "completed"
+	KindFailed      Kind = "failed"
+	KindRestored    Kind = "restored"
+	KindForked      Kind = "forked"
+	KindDeleted     Kind = "deleted"
+)
+
+// Kinds lists every kind of format 1.
+func Kinds() []Kind {
+	return []Kind{
+		KindStarted, KindReplied, KindStepped, KindSuspended, KindResumed, KindDelayed, KindInterrupted,
+		KindCancelled, KindCompleted, KindFailed, KindRestored, KindForked, KindDeleted,
+	}
+}
+
+// Entry is one line of a session's journal, format 1 (design section 3.1).
+// It is written once or not at all and never changed.
+type Entry struct {
+	V    int       `json:"v"`
+	Seq  int64     `json:"seq"`
+	Kind Kind      `json:"kind"`
+	At   time.Time `json:"at"`
+	// By is who wrote it: a worker's name, or the caller of a verb.
+	By      string  `json:"by,omitempty"`
+	Attempt Attempt `json:"attempt"`
+	// GoesOn says that the same invocation writes the next entry too, so that
+	// this entry does not close its lease (design section 4.1).
+	GoesOn bool `json:"goesOn,omitempty"`
+	// Prev is the hash of the entry before: base64url of its SHA-256. Empty on entry 1.
+	Prev string `json:"prev,omitempty"`
+	// Token is 96 random bits in base64url; with session and seq it makes the checkpoint id.
+	Token string `json:"token"`
+
+	Task int64 `json:"task"`
+	Run  int64 `json:"run"`
+	Step int64 `json:"step"`
+	// RulesAt is the seq of the entry that holds the task's Rules; that entry has Rules set.
+	RulesAt int64  `json:"rulesAt"`
+	Rules   *Rules `json:"rules,omitempty"`
+	Status  Status `json:"status"`
+	// Parent is set on the first entry of a child.
+	Parent *Parent `json:"parent,omitempty"`
+
+	Messages []llm.Message `json:"messages,omitempty"`
+	StateOps []StateOp     `json:"stateOps,omitempty"`
+	Events   []CustomEvent `json:"events,omitempty"`
+	// Waits this entry opens; Answers it takes in; Mail ids it takes in.
+	Waits   []Wait   `json:"waits,omitempty"`
+	Answers []Answer `json:"answers,omitempty"`
+	Mail    []string `json:"mail,omitempty"`
+	// Signal is the id of the signal this entry obeys.
+	Signal   string  `json:"signal,omitempty"`
+	Children []Child `json:"children,omitempty"`
+
+	// Limits is what is left of the task's limits after this entry.
+	Limits Limits    `json:"limits"`
+	Usage  llm.Usage `json:"usage,omitzero"`
+	// Output of a task with an output schema or a finish tool.
+	Output  json.RawMessage `json:"output,omitempty"`
+	Failure *Failure        `json:"failure,omitempty"`
+	// Until is when a delayed entry's retry is due.
+	Until *time.Time `json:"until,omitempty"`
+	Base  *Base      `json:"base,omitempty"`
+
+	// Hash of this entry, set by [Encode] and [Decode]; the next entry's Prev.
+	Hash string `json:"-"`
+}
+
+// Attempt says which try of which worker wrote an entry.
+type Attempt struct {
+	// ID is random for each claim or call of a verb: an entry that is found to
+	// carry our own id is a write of ours whose answer was lost.
+	ID string `json:"id"`
+	// N counts the claims of this seq, from 1; 0 for entries written by verbs.
+	N int64 `json:"n,omitempty"`
+	// For is the seq of the message the writer worked for; 0 for verbs.
+	For int64 `json:"for,omitempty"`
+}
+
+// Parent names the session and wait a child answers to.
+type Parent struct {
+	Session string `json:"session"`
+	Call    string `json:"call,omitempty"`
+	Wait    string `json:"wait,omitempty"`
+	Root    string `json:"root"`
+	Depth   int    `json:"depth"`
+}
+
+// Child is a sub-agent's session as its parent knows it.
+type Child struct {
+	Name    string `json:"name"`
+	Session string `json:"session"`
+	Agent   string `json:"agent"`
+	Call    string `json:"call,omitempty"`
+	Mode    string `json:"mode,omitempty"`
+	Status  Status `json:"status"`
+}
+
+// CustomEvent is an event a tool sent to whoever watches.
+type CustomEvent struct {
+	Call string          `json:"call,omitempty"`
+	Name string          `json:"name"`
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// Base says that history up to this entry is not that of the entry before:
+// that of an earlier entry (Seq), or the given messages and state (a fork's copy, a
+// compaction's shorter text).
+type Base struct {
+	Session  string                     `json:"session,omitempty"`
+	Seq      int64                      `json:"seq"`
+	Messages []llm.Message              `json:"messages,omitempty"`
+	State    map[string]json.RawMessage `json:"state,omitempty"`
+}
+
+// Failure is a recorded failure. It reads the same on the first run and on
+// every later one: it never carries a Go error.
+type Failure struct {
+	// Type is a stable code: limit_reached, model_rate_limited, planner_failed, …
+	Type    string `json:"type"`
+	Message string `json:"message"`
+	// Retryable says that a retry may go better.
+	Retryable bool            `json:"retryable,omitempty"`
+	Data      json.RawMessage `json:"data,omitempty"`
+}

@@ -1,0 +1,247 @@
+package session
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+)
+
+// Head is the one record of a session that is overwritten in place. Status,
+// agent and title are an index of the newest entry; lease and signal live only here.
+type Head struct {
+	Key    Key    `json:"key"`
+	Status Status `json:"status"`
+	Agent  string `json:"agent"`
+	Title  string `json:"title,omitempty"`
+	Task   int64  `json:"task"`
+	// Version is the seq of the entry that last moved the status.
+	Version int64   `json:"version"`
+	Parent  *Parent `json:"parent,omitempty"`
+
+	Lease  Lease   `json:"lease,omitzero"`
+	Signal *Signal `json:"signal,omitempty"`
+	// MailCount counts mail that was put for the session, ever.
+	MailCount int64 `json:"mailCount,omitempty"`
+	// Resent counts re-sends by the sweep since the status last moved.
+	Resent       int        `json:"resent,omitempty"`
+	WatchedUntil *time.Time `json:"watchedUntil,omitempty"`
+	// Due is when the sweep should look at the session; nil when it need not.
+	Due *time.Time `json:"due,omitempty"`
+
+	CreatedAt time.Time `json:"createdAt"`
+	// UpdatedAt moves with the status.
+	UpdatedAt time.Time `json:"updatedAt"`
+	// Deleted marks the tombstone of a session that is gone.
+	Deleted bool `json:"deleted,omitempty"`
+}
+
+// Lease is the claim of one worker on one step: an economy, never what makes
+// things correct (design section 4.1).
+type Lease struct {
+	// Owner names the worker and its invocation.
+	Owner string `json:"owner"`
+	// Seq is the entry the owner would write.
+	Seq int64 `json:"seq"`
+	// N counts the claims of Seq, from 1.
+	N int64 `json:"n"`
+	// Until is when the lease lapses; zero when the adapter knows the owner is dead.
+	Until time.Time `json:"until"`
+}
+
+// Live reports whether the lease still stands for a session whose newest entry
+// is (newest, goesOn): its time has not come and no entry has closed it.
+func (l Lease) Live(now time.Time, newest int64, goesOn bool) bool {
+	if l.Owner == "" || !now.Before(l.Until) {
+		return false
+	}
+	return l.Seq > newest || goesOn
+}
+
+// SignalKind is how hard a signal stops a task.
+type SignalKind string
+
+// The signals, the weakest first.
+const (
+	SignalInterrupt SignalKind = "interrupt"
+	SignalCancel    SignalKind = "cancel"
+	SignalAbort     SignalKind = "abort"
+)
+
+// Strength orders signals: a stronger one replaces a weaker one, never the reverse.
+func (k SignalKind) Strength() int {
+	switch k {
+	case SignalInterrupt:
+		return 1
+	case SignalCancel:
+		return 2
+	case SignalAbort:
+		return 3
+	}
+	return 0
+}
+
+// Signal asks a task to stop. It is scoped to that task: left over, it does nothing to the next.
+type Signal struct {
+	ID     string     `json:"id"`
+	Task   int64      `json:"task"`
+	Kind   SignalKind `json:"kind"`
+	Reason string     `json:"reason,omitempty"`
+	Who    string     `json:"who"`
+	At     time.Time  `json:"at"`
+	From   string     `json:"from"`
+}
+
+// Trigger is what began a run.
+type Trigger string
+
+// The triggers.
+const (
+	TriggerStart   Trigger = "start"
+	TriggerSubmit  Trigger = "submit"
+	TriggerResume  Trigger = "resume"
+	TriggerRetry   Trigger = "retry"
+	TriggerChild   Trigger = "child"
+	TriggerExpiry  Trigger = "expiry"
+	TriggerMessage Trigger = "message"
+)
+
+// Run is the record of one stretch of work, from a trigger until it ends or
+// waits. Runs are numbered 1, 2, 3… without gaps per session.
+type Run struct {
+	ID          int64      `json:"id"`
+	Task        int64      `json:"task"`
+	Trigger     Trigger    `json:"trigger"`
+	Status      Status     `json:"status"`
+	StartedAt   time.Time  `json:"startedAt"`
+	EndedAt     *time.Time `json:"endedAt,omitempty"`
+	FirstEntry  int64      `json:"firstEntry"`
+	LastEntry   int64      `json:"lastEntry,omitempty"`
+	PreviousRun int64      `json:"previousRun,omitempty"`
+	Usage       llm.Usage  `json:"usage,omitzero"`
+}
+
+// WaitState says what became of a wait.
+type WaitState string
+
+// The states of a wait. Open ones can be answered; answered and expired ones
+// are taken in by the entry that leaves the suspension; closed ones were given up.
+const (
+	WaitOpen     WaitState = "open"
+	WaitAnswered WaitState = "answered"
+	WaitExpired  WaitState = "expired"
+	WaitTaken    WaitState = "taken"
+	WaitClosed   WaitState = "closed"
+)
+
+// WaitRecord is a wait with what became of it.
+type WaitRecord struct {
+	Wait  Wait      `json:"wait"`
+	State WaitState `json:"state"`
+	// Answer once there is one; it stays when the wait is taken.
+	Answer *Answer `json:"answer,omitempty"`
+	// Held says that the answer was only stored (autoResume false): the sweep does not drive on.
+	Held bool `json:"held,omitempty"`
+	// Agent is shown in the inbox.
+	Agent string `json:"agent,omitempty"`
+	// TakenBy is the seq of the entry that took the wait in or closed it.
+	TakenBy int64 `json:"takenBy,omitempty"`
+	// Due is when the sweep should look at the wait: its deadline while it is
+	// open, a moment after its answer until that is taken in; nil otherwise.
+	Due *time.Time `json:"due,omitempty"`
+}
+
+// ToolState says how far a call with effects has come.
+type ToolState string
+
+// The states of the ledger of a call.
+const (
+	ToolStarted  ToolState = "started"
+	ToolFinished ToolState = "finished"
+	// ToolAsking: the call asked a person and may be started again.
+	ToolAsking ToolState = "asking"
+	// ToolClosed: the call was given up before it ran and must never run.
+	ToolClosed ToolState = "closed"
+	// ToolMemo: nothing but memo yet; the call may be started.
+	ToolMemo ToolState = "memo"
+)
+
+// ToolRecord is the ledger of one call: what makes a side effect happen at most once.
+type ToolRecord struct {
+	Call  string    `json:"call"`
+	State ToolState `json:"state"`
+	// Attempt that started it.
+	Attempt string    `json:"attempt,omitempty"`
+	At      time.Time `json:"at"`
+	// Memo holds results of Once by key, durable before the function returns.
+	Memo   map[string]json.RawMessage `json:"memo,omitempty"`
+	Result *llm.ToolResult            `json:"result,omitempty"`
+	// StateOps and Events of the finished call, so that a result found in the
+	// ledger brings its state changes too.
+	StateOps []StateOp     `json:"stateOps,omitempty"`
+	Events   []CustomEvent `json:"events,omitempty"`
+}
+
+// Mail is a message that came while nothing waited for it.
+type Mail struct {
+	ID      string      `json:"id"`
+	Message llm.Message `json:"message"`
+	Who     string      `json:"who"`
+	At      time.Time   `json:"at"`
+	From    string      `json:"from"`
+}
+
+// Audit is one line about something that is not part of the history: a refused
+// answer, a view of an approval, a policy decision. Lines are hash-chained among themselves.
+type Audit struct {
+	N    int64           `json:"n"`
+	Kind string          `json:"kind"`
+	Who  string          `json:"who"`
+	At   time.Time       `json:"at"`
+	From string          `json:"from"`
+	Data json.RawMessage `json:"data,omitempty"`
+	Prev string          `json:"prev,omitempty"`
+}
+
+// Idempotency remembers the first answer to a request key.
+type Idempotency struct {
+	Key    string `json:"key"`
+	Digest string `json:"digest"`
+	// Session and Seq the first request made; Answer is what it was told.
+	Session   string          `json:"session"`
+	Seq       int64           `json:"seq"`
+	Answer    json.RawMessage `json:"answer,omitempty"`
+	ExpiresAt time.Time       `json:"expiresAt"`
+}
+
+// WakeKind says what a queue message asks for.
+type WakeKind string
+
+// The kinds of wake.
+const (
+	WakeStep   WakeKind = "step"
+	WakeResume WakeKind = "resume"
+)
+
+// Wake is the pointer that travels through the queue: look at this session and
+// write entry Seq, if it is still to be written.
+type Wake struct {
+	V      int      `json:"v"`
+	Tenant string   `json:"tenant"`
+	ID     string   `json:"session"`
+	Seq    int64    `json:"seq"`
+	Kind   WakeKind `json:"kind"`
+	// Delay before it may be received. It is not part of the message.
+	Delay time.Duration `json:"-"`
+}
+
+// WakeVersion is the version of the queue message.
+const WakeVersion = 1
+
+// Key returns the session the wake points to.
+func (w Wake) Key() Key { return Key{Tenant: w.Tenant, ID: w.ID} }
+
+// NewWake returns a wake for entry seq of a session.
+func NewWake(key Key, seq int64, kind WakeKind) Wake {
+	return Wake{V: WakeVersion, Tenant: key.Tenant, ID: key.ID, Seq: seq, Kind: kind}
+}

@@ -1,0 +1,138 @@
+package session
+
+import "time"
+
+// Effect says what a tool does to the world, and so how it is run and what
+// happens after a crash (design section 5).
+type Effect string
+
+// The effects. The zero value of a tool's spec means SideEffect.
+const (
+	// ReadOnly tools change nothing: after a crash the whole step is done again.
+	ReadOnly Effect = "read_only"
+	// Idempotent tools may run again with the same idempotency key.
+	Idempotent Effect = "idempotent"
+	// SideEffect tools run at most once, held by a ledger.
+	SideEffect Effect = "side_effect"
+)
+
+// UnknownPolicy says what happens when nobody knows whether a side effect
+// happened, because its worker died or it was cut off.
+type UnknownPolicy string
+
+// The policies. Tell and Ask run a tool at most once; Probe and Retry are declared at-least-once.
+const (
+	UnknownTell  UnknownPolicy = "tell"
+	UnknownAsk   UnknownPolicy = "ask"
+	UnknownProbe UnknownPolicy = "probe"
+	UnknownRetry UnknownPolicy = "retry"
+)
+
+// Unlimited lifts one limit.
+const Unlimited int64 = -1
+
+// Limits bound one task. In an agent's definition zero means the default and
+// [Unlimited] means none; in an entry every field says what is left.
+type Limits struct {
+	// Steps counts replies of the planner, failed model calls included.
+	Steps int64 `json:"steps"`
+	// Tokens counts input and output of all model calls.
+	Tokens int64 `json:"tokens"`
+	// ActiveMillis is wall time spent working; waiting does not count.
+	ActiveMillis int64 `json:"activeMillis"`
+	// CostMicros is money in millionths of the agent's currency, for models with a price.
+	CostMicros int64 `json:"costMicros"`
+	// Depth of sub-agents below this session and Children started by this task.
+	Depth    int64 `json:"depth"`
+	Children int64 `json:"children"`
+}
+
+// DefaultLimits are used where an agent's definition says zero.
+func DefaultLimits() Limits {
+	return Limits{
+		Steps: 100, Tokens: 2_000_000, ActiveMillis: int64(time.Hour / time.Millisecond),
+		CostMicros: Unlimited, Depth: 5, Children: 50,
+	}
+}
+
+// Or fills the zero fields of l from d.
+func (l Limits) Or(d Limits) Limits {
+	or := func(v, w int64) int64 {
+		if v == 0 {
+			return w
+		}
+		return v
+	}
+	return Limits{
+		Steps: or(l.Steps, d.Steps), Tokens: or(l.Tokens, d.Tokens), ActiveMillis: or(l.ActiveMillis, d.ActiveMillis),
+		CostMicros: or(l.CostMicros, d.CostMicros), Depth: or(l.Depth, d.Depth), Children: or(l.Children, d.Children),
+	}
+}
+
+// Spend takes what was used from what is left. Nothing goes below zero;
+// unlimited stays unlimited.
+func (l Limits) Spend(used Limits) Limits {
+	spend := func(left, used int64) int64 {
+		if left == Unlimited {
+			return Unlimited
+		}
+		return max(left-used, 0)
+	}
+	return Limits{
+		Steps: spend(l.Steps, used.Steps), Tokens: spend(l.Tokens, used.Tokens),
+		ActiveMillis: spend(l.ActiveMillis, used.ActiveMillis), CostMicros: spend(l.CostMicros, used.CostMicros),
+		Depth: l.Depth, Children: spend(l.Children, used.Children),
+	}
+}
+
+// Exhausted names the first limit that is used up, in the words of the JSON
+// form, or returns "". Depth and Children bound new sub-agents only.
+func (l Limits) Exhausted() string {
+	switch {
+	case l.Steps == 0:
+		return "steps"
+	case l.Tokens == 0:
+		return "tokens"
+	case l.ActiveMillis == 0:
+		return "activeMillis"
+	case l.CostMicros == 0:
+		return "costMicros"
+	}
+	return ""
+}
+
+// Rules are what a task is held to, written down when it starts.
+type Rules struct {
+	Agent string `json:"agent"`
+	// Digest of the agent's definition: what was approved is what runs.
+	Digest string `json:"digest"`
+	Model  string `json:"model,omitempty"`
+	// Limits the task started with.
+	Limits Limits `json:"limits"`
+	Policy Policy `json:"policy,omitzero"`
+	// Tools the task may call, sorted.
+	Tools []string `json:"tools,omitempty"`
+}
+
+// Policy is what an agent decided about people and changes.
+type Policy struct {
+	// TextNeedsInput: a reply of text alone means "I need you".
+	TextNeedsInput bool `json:"textNeedsInput,omitempty"`
+	// HoldBatch: no call of a reply runs before every approval of it is decided.
+	HoldBatch bool `json:"holdBatch,omitempty"`
+	// AbandonOnMessage: a user message closes open waits as one recorded move; otherwise it is refused.
+	AbandonOnMessage bool `json:"abandonOnMessage,omitempty"`
+	// OnChange says what a resumption does when the agent's digest is not the task's.
+	OnChange ChangePolicy `json:"onChange,omitempty"`
+}
+
+// ChangePolicy says what happens when an agent was changed while a task waited.
+type ChangePolicy string
+
+// The change policies. The zero value means ChangeReask for approvals that were
+// given under another definition and going on otherwise.
+const (
+	ChangeGoOn  ChangePolicy = "go_on"
+	ChangeReask ChangePolicy = "reask"
+	ChangeFail  ChangePolicy = "fail"
+)

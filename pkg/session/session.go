@@ -1,0 +1,82 @@
+package session
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+)
+
+// Session is a journal folded up to its newest entry. It is made by the engine
+// and by nothing else.
+type Session struct {
+	Key Key
+	// Version is the seq of the newest entry, 0 for a session that does not exist.
+	Version int64
+	// Newest holds what later decisions need of the newest entry.
+	Newest Newest
+
+	Status  Status
+	Task    int64
+	Run     int64
+	Step    int64
+	Rules   Rules
+	RulesAt int64
+	Parent  *Parent
+
+	// Left of the task's limits.
+	Left Limits
+	// Usage of the current task and of the current run.
+	TaskUsage llm.Usage
+	RunUsage  llm.Usage
+	RunStart  int64 // first entry of the current run
+
+	Messages []llm.Message
+	State    State
+	Children []Child
+
+	// Calls of the newest reply that have no result yet, in order. ReplySeq is the
+	// seq of the entry that holds that reply.
+	Calls    []Call
+	ReplySeq int64
+	// Waits the journal opened and has not taken in.
+	Waits []Wait
+	// Delays holds, for each delayed entry of the task, how many messages there
+	// were; Failures counts those since the last reply.
+	Delays   []int
+	Failures int
+
+	Output  json.RawMessage
+	Failure *Failure
+}
+
+// Newest is what is kept of the newest entry.
+type Newest struct {
+	Kind    Kind
+	At      time.Time
+	Attempt Attempt
+	GoesOn  bool
+	Hash    string
+	Token   string
+	Until   *time.Time
+}
+
+// Call is one call of a reply that has no result yet.
+type Call struct {
+	ID         string
+	ProviderID string
+	Name       string
+	Arguments  json.RawMessage
+	// Answers taken in for this call, oldest first.
+	Answers []Answer
+	// Waits of this call that were answered or are open, by id.
+	Waits []Wait
+}
+
+// Checkpoint returns the id of the newest entry as a place to come back to.
+func (s *Session) Checkpoint() Checkpoint {
+	return Checkpoint{Session: s.Key.ID, Seq: s.Version, Token: s.Newest.Token}
+}
+
+// Next returns the seq of the entry to be written next.
+func (s *Session) Next() int64 { return s.Version + 1 }

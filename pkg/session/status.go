@@ -1,0 +1,48 @@
+package session
+
+// Status says where a session stands.
+type Status string
+
+// The statuses.
+const (
+	StatusRunning     Status = "running"
+	StatusSuspended   Status = "suspended"
+	StatusInterrupted Status = "interrupted"
+	StatusCompleted   Status = "completed"
+	StatusFailed      Status = "failed"
+	StatusCancelled   Status = "cancelled"
+)
+
+// Statuses lists every status in the order of the drawing in the package comment.
+func Statuses() []Status {
+	return []Status{StatusRunning, StatusSuspended, StatusInterrupted, StatusCompleted, StatusFailed, StatusCancelled}
+}
+
+// transitions is the table of design section 7; "" is a session that does not exist yet.
+var transitions = map[Status][]Status{
+	"":                {StatusRunning},
+	StatusRunning:     {StatusRunning, StatusSuspended, StatusInterrupted, StatusCompleted, StatusFailed, StatusCancelled},
+	StatusSuspended:   {StatusRunning, StatusInterrupted, StatusFailed, StatusCancelled},
+	StatusInterrupted: {StatusRunning, StatusSuspended, StatusFailed, StatusCancelled},
+	StatusCompleted:   {StatusRunning},
+	StatusFailed:      {StatusRunning},
+	StatusCancelled:   {StatusRunning},
+}
+
+// CanBecome reports whether an entry may take a session from s to next.
+func (s Status) CanBecome(next Status) bool {
+	for _, t := range transitions[s] {
+		if t == next {
+			return true
+		}
+	}
+	return false
+}
+
+// Ended reports whether the task is over: completed, failed or cancelled.
+func (s Status) Ended() bool {
+	return s == StatusCompleted || s == StatusFailed || s == StatusCancelled
+}
+
+// Resting reports whether nothing runs until somebody comes: suspended, interrupted or ended.
+func (s Status) Resting() bool { return s != StatusRunning }

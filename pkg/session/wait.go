@@ -1,0 +1,178 @@
+package session
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// WaitKind says what a suspended session waits for (design section 6).
+type WaitKind string
+
+// The kinds of wait.
+const (
+	WaitClientTool WaitKind = "client_tool"
+	WaitApproval   WaitKind = "approval"
+	WaitQuestion   WaitKind = "question"
+	WaitInput      WaitKind = "input"
+	WaitChild      WaitKind = "child"
+	WaitUnknown    WaitKind = "unknown"
+)
+
+// WaitKinds lists every kind of wait.
+func WaitKinds() []WaitKind {
+	return []WaitKind{WaitClientTool, WaitApproval, WaitQuestion, WaitInput, WaitChild, WaitUnknown}
+}
+
+// MaxWaits is how many waits one suspension may open: closing all of them has
+// to fit into one transaction.
+const MaxWaits = 80
+
+// Wait is one thing a suspended session waits for. It is written once, in the
+// entry that opened it; its answer lives in the [WaitRecord].
+type Wait struct {
+	// ID is w<seq of the entry that opened it>-<i>; asking again opens a new wait.
+	ID   string   `json:"id"`
+	Kind WaitKind `json:"kind"`
+	// Nonce has to come back with the answer of an approval (approvalId).
+	Nonce string `json:"nonce,omitempty"`
+
+	// Call, Tool, Arguments and Digest say what was shown: the digest is that of
+	// the arguments, and an answer counts for nothing else.
+	Call      string          `json:"call,omitempty"`
+	Tool      string          `json:"tool,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Digest    string          `json:"digest,omitempty"`
+
+	Question *Question `json:"question,omitempty"`
+	// Text for people: what the agent said, or what is not known.
+	Text string `json:"text,omitempty"`
+	// Child is the session waited for.
+	Child string `json:"child,omitempty"`
+
+	OpenedAt time.Time `json:"openedAt"`
+	Deadline *Deadline `json:"deadline,omitempty"`
+	// Who may answer; empty means every caller who may see the session.
+	Who    []string `json:"who,omitempty"`
+	Policy string   `json:"policy,omitempty"`
+	// Origin is the wait this one mirrors, in a descendant's session.
+	Origin *Origin `json:"origin,omitempty"`
+}
+
+// Origin names the wait a mirrored one stands for.
+type Origin struct {
+	Session string `json:"session"`
+	Wait    string `json:"wait"`
+}
+
+// Deadline is when a wait ends by itself, and how.
+type Deadline struct {
+	At      time.Time       `json:"at"`
+	Outcome DeadlineOutcome `json:"outcome"`
+	// Value is the answer of the outcome default.
+	Value json.RawMessage `json:"value,omitempty"`
+	// After is the time from opening to At, so that asking again knows how long.
+	After time.Duration `json:"after,omitempty"`
+}
+
+// DeadlineOutcome says what an expiry means. It is recorded as an expiry, never as a person's no.
+type DeadlineOutcome string
+
+// The outcomes of a deadline.
+const (
+	ExpireDeny    DeadlineOutcome = "deny"
+	ExpireDefault DeadlineOutcome = "default"
+	ExpireFail    DeadlineOutcome = "fail"
+	ExpireReask   DeadlineOutcome = "reask"
+)
+
+// QuestionKind says how a question is to be answered.
+type QuestionKind string
+
+// The kinds of question.
+const (
+	QuestionText        QuestionKind = "text"
+	QuestionChoice      QuestionKind = "choice"
+	QuestionMultiChoice QuestionKind = "multi_choice"
+)
+
+// Question is what a tool asks a person.
+type Question struct {
+	// ID is stable: the same question of the same call has the same id on every run of the tool.
+	ID      string       `json:"id"`
+	Kind    QuestionKind `json:"kind"`
+	Text    string       `json:"text"`
+	Choices []Choice     `json:"choices,omitempty"`
+}
+
+// Choice is one answer to choose.
+type Choice struct {
+	ID    string `json:"id"`
+	Label string `json:"label,omitempty"`
+}
+
+// AnswerKind says what an answer brings.
+type AnswerKind string
+
+// The kinds of answer.
+const (
+	AnswerClientTool AnswerKind = "client-tool-result"
+	AnswerApproval   AnswerKind = "approval-response"
+	AnswerReply      AnswerKind = "reply"
+	AnswerMessage    AnswerKind = "message"
+	AnswerChild      AnswerKind = "child-end"
+	AnswerVerdict    AnswerKind = "verdict"
+	AnswerExpiry     AnswerKind = "expiry"
+)
+
+// AnswerKinds lists every kind of answer.
+func AnswerKinds() []AnswerKind {
+	return []AnswerKind{AnswerClientTool, AnswerApproval, AnswerReply, AnswerMessage, AnswerChild, AnswerVerdict, AnswerExpiry}
+}
+
+// Answer is what arrived for a wait, with who gave it, when and from where.
+type Answer struct {
+	// Wait is the id of the wait it answers.
+	Wait string     `json:"wait"`
+	Kind AnswerKind `json:"kind"`
+	// ToolCallID is our id of the call, "" for input.
+	ToolCallID string `json:"toolCallId,omitempty"`
+	// ApprovalID is the nonce of the approval, QuestionID the question's stable id.
+	ApprovalID string `json:"approvalId,omitempty"`
+	QuestionID string `json:"id,omitempty"`
+
+	// Approved, Reason and EditedInput of an approval. Editing is an act of its
+	// own: the tool then runs with EditedInput.
+	Approved    *bool           `json:"approved,omitempty"`
+	Reason      string          `json:"reason,omitempty"`
+	EditedInput json.RawMessage `json:"editedInput,omitempty"`
+
+	// Result or Error of a client tool, a child or a verdict. null, false, 0, ""
+	// and [] are results.
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  string          `json:"error,omitempty"`
+
+	// Selected or Text of a reply to a question. An empty selection and an empty
+	// text are replies.
+	Selected []string `json:"selected,omitzero"`
+	Text     *string  `json:"text,omitempty"`
+
+	// Message of an input wait.
+	Message string `json:"message,omitempty"`
+	// Verdict on an unknown outcome.
+	Verdict Verdict `json:"verdict,omitempty"`
+	// Outcome of an expiry.
+	Outcome DeadlineOutcome `json:"outcome,omitempty"`
+
+	Who  string    `json:"who"`
+	When time.Time `json:"when"`
+	From string    `json:"from"`
+}
+
+// Verdict is what a person found out about a side effect nobody knew the outcome of.
+type Verdict string
+
+// The verdicts.
+const (
+	VerdictHappened    Verdict = "happened"
+	VerdictNotHappened Verdict = "not_happened"
+)

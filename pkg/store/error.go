@@ -1,0 +1,64 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// Sentinels to branch on.
+var (
+	// ErrNotFound: no such session, or it was deleted.
+	ErrNotFound = errors.New("not found")
+	// ErrConflict: another writer was first. See [ConflictError].
+	ErrConflict = errors.New("conflict")
+	// ErrLeaseHeld: somebody else holds the lease. See [LeaseError].
+	ErrLeaseHeld = errors.New("lease held")
+	// ErrCorrupt: what is stored is not a journal.
+	ErrCorrupt = errors.New("corrupt")
+	// ErrTooManyItems: a commit of more than MaxItems items.
+	ErrTooManyItems = errors.New("too many items in one commit")
+	// ErrInvalidCursor: the cursor is not one of ours.
+	ErrInvalidCursor = errors.New("invalid cursor")
+	// ErrUnavailable: the store cannot be reached or written: a disk that is full
+	// or read-only, a service that does not answer. Nothing was half-written.
+	ErrUnavailable = errors.New("store unavailable")
+	// ErrNotOurs: the data is not ours, or was written by a newer version.
+	ErrNotOurs = errors.New("not an adjourn store")
+)
+
+// ConflictError says what stood in the way of a commit or an update. It wraps
+// [ErrConflict]. Exactly one of Entry and Item is set.
+type ConflictError struct {
+	Key session.Key
+	// Entry that has the seq already.
+	Entry *session.Entry
+	// Item as it is, with Rev 0 if it is absent.
+	Item *Item
+}
+
+// Error names the session and what was there.
+func (e *ConflictError) Error() string {
+	if e.Entry != nil {
+		return fmt.Sprintf("session %s: %v: entry %d is already there", e.Key, ErrConflict, e.Entry.Seq)
+	}
+	return fmt.Sprintf("session %s: %v: %s %s is at revision %d", e.Key, ErrConflict, e.Item.Kind, e.Item.ID, e.Item.Rev)
+}
+
+// Unwrap returns [ErrConflict].
+func (e *ConflictError) Unwrap() error { return ErrConflict }
+
+// LeaseError is a refused claim, with HEAD as it is. It wraps [ErrLeaseHeld].
+type LeaseError struct {
+	Head Item
+}
+
+// Error names the session and the lease.
+func (e *LeaseError) Error() string {
+	lease := e.Head.Head.Lease
+	return fmt.Sprintf("session %s: %v by %s for entry %d until %s", e.Head.Head.Key, ErrLeaseHeld, lease.Owner, lease.Seq, lease.Until.Format("15:04:05.000"))
+}
+
+// Unwrap returns [ErrLeaseHeld].
+func (e *LeaseError) Unwrap() error { return ErrLeaseHeld }

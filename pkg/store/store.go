@@ -1,0 +1,191 @@
+// Package store is the port through which a session is remembered, atomically.
+//
+// Adapters live one floor up (pkg/sqlite, dynamostore); storetest holds each
+// sentence of this contract as a test and runs against every adapter.
+package store
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// MaxItems is how many items, the entry included, one Commit may write.
+const MaxItems = 100
+
+// Store remembers sessions. Every method is safe for concurrent use, by any
+// number of processes. Reads are consistent: they see every write that returned
+// before they began. Values handed in and out are not shared: the caller may
+// change them afterwards. No method retries a refusal; adapters retry what their
+// transport loses. When ctx ends, a method returns an error that wraps its
+// cause, and a write may or may not have happened.
+type Store interface {
+	// Claim takes, renews, moves or releases the lease of a session in one
+	// conditional update and returns HEAD as it is afterwards (see [ClaimMode]).
+	// A refusal is a [*LeaseError] that holds HEAD. A session that does not exist,
+	// or is deleted, is [ErrNotFound]. HEAD's Rev is not changed by claims.
+	Claim(ctx context.Context, p ClaimParams) (Item, error)
+
+	// Commit writes an entry if its seq is free, and with it items, all or
+	// nothing, durably before it returns. Each item is conditioned on its Rev: 0
+	// means that it must not exist, anything else that it is still at that
+	// revision; it is stored at Rev + 1. HEAD keeps the lease it has. When the seq
+	// is taken the error is a [*ConflictError] with the entry that is there; when
+	// an item's condition fails, one with that item as it is (Rev 0 if absent).
+	// More than [MaxItems] are [ErrTooManyItems].
+	// The wakes that must follow may be enqueued in the same transaction:
+	// [Committed.Enqueued] says whether they were.
+	Commit(ctx context.Context, p CommitParams) (Committed, error)
+
+	// Update writes one item that is not an entry, conditioned on its Rev as in
+	// Commit, durably before it returns, and returns it as stored. A failed
+	// condition is a [*ConflictError] with the item as it is. An update of HEAD
+	// keeps the lease it has.
+	Update(ctx context.Context, key session.Key, item Item) (Item, error)
+
+	// Entries yields the entries of a session with a seq above after, in order. A
+	// session without entries yields nothing. A gap in the numbers, or an entry
+	// that cannot be decoded, is [ErrCorrupt].
+	Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error]
+
+	// Items yields the items of one kind of a session, ordered by id as text; with
+	// an id, only that one, or nothing. Idempotency records belong to a tenant:
+	// their key has an empty ID.
+	Items(ctx context.Context, key session.Key, kind ItemKind, id string) iter.Seq2[Item, error]
+
+	// Find looks across sessions (see [FindParams]). Deleted sessions are not found.
+	Find(ctx context.Context, p FindParams) (Page, error)
+
+	// Delete removes everything a session has but a tombstone of HEAD, so that the
+	// id is never used again. Deleting twice is no error; a session that never
+	// existed is [ErrNotFound].
+	Delete(ctx context.Context, key session.Key) error
+}
+
+// ClaimMode says what a claim wants.
+type ClaimMode string
+
+// The claim modes.
+const (
+	// ClaimTake takes the lease for Seq. It is granted when the lease's seq is
+	// below Seq, or is Seq and either its time has passed, the caller is its owner
+	// or the adapter knows that its owner is dead. N is 1 for a new seq, one more
+	// than before for the same seq, and unchanged when the caller had it already.
+	ClaimTake ClaimMode = "take"
+	// ClaimRenew extends the lease of Seq, if the caller still owns it.
+	ClaimRenew ClaimMode = "renew"
+	// ClaimMove moves the lease to Seq, if the caller still owns it; N is 1.
+	ClaimMove ClaimMode = "move"
+	// ClaimRelease ends the lease of Seq, if the caller still owns it.
+	ClaimRelease ClaimMode = "release"
+)
+
+// ClaimParams are the parameters of a claim.
+type ClaimParams struct {
+	Key  session.Key
+	Mode ClaimMode
+	// Owner names the worker and its invocation.
+	Owner string
+	Seq   int64
+	// Now is the caller's clock, Until when the lease shall lapse.
+	Now   time.Time
+	Until time.Time
+}
+
+// CommitParams are the parameters of a commit.
+type CommitParams struct {
+	Key   session.Key
+	Entry session.Entry
+	// Items written with the entry: HEAD, waits, runs, ledger, mail, idempotency.
+	// Idempotency records belong to the key's tenant.
+	Items []Item
+	// Wakes that must be sent after the commit.
+	Wakes []session.Wake
+}
+
+// Committed is the result of a commit.
+type Committed struct {
+	// Hash of the entry, the next one's Prev.
+	Hash string
+	// Bytes of the entry as stored.
+	Bytes int
+	// Enqueued says that the wakes went into the queue with the commit; otherwise
+	// the caller has to send them.
+	Enqueued bool
+}
+
+// ItemKind names a kind of item that is not an entry.
+type ItemKind string
+
+// The kinds of item.
+const (
+	KindHead        ItemKind = "head"
+	KindWait        ItemKind = "wait"
+	KindRun         ItemKind = "run"
+	KindTool        ItemKind = "tool"
+	KindMail        ItemKind = "mail"
+	KindAudit       ItemKind = "audit"
+	KindIdempotency ItemKind = "idempotency"
+)
+
+// Item is one record of a session that is not an entry. Exactly one of the
+// pointers is set: that of its Kind.
+type Item struct {
+	Kind ItemKind
+	// ID within its kind: empty for HEAD, the wait's or call's id, the run's number, …
+	ID string
+	// Rev is the revision last read; 0 means that the item must not exist.
+	Rev int64
+
+	Head        *session.Head
+	Wait        *session.WaitRecord
+	Run         *session.Run
+	Tool        *session.ToolRecord
+	Mail        *session.Mail
+	Audit       *session.Audit
+	Idempotency *session.Idempotency
+}
+
+// FindKind says what to look for.
+type FindKind string
+
+// What can be found.
+const (
+	// FindSessions: HEADs of a tenant, the last moved first.
+	FindSessions FindKind = "sessions"
+	// FindWaits: open waits of a tenant, the soonest deadline first, then those
+	// without one, the oldest first.
+	FindWaits FindKind = "waits"
+	// FindDue: HEADs and waits of every tenant whose Due is not after Before, the earliest first.
+	FindDue FindKind = "due"
+)
+
+// FindParams are the parameters of a search.
+type FindParams struct {
+	Kind FindKind
+	// Tenant of FindSessions and FindWaits.
+	Tenant string
+	// Status keeps only sessions of that status; empty means all.
+	Status session.Status
+	// Before of FindDue.
+	Before time.Time
+	// Limit of a page, 1 to 1,000; 0 means 100.
+	Limit int
+	// Cursor of the page before; empty for the first. A cursor that is not ours is [ErrInvalidCursor].
+	Cursor string
+}
+
+// Page is one page of what was found.
+type Page struct {
+	Found []Found
+	// Cursor of the next page; empty when there is none.
+	Cursor string
+}
+
+// Found is one item with the session it belongs to.
+type Found struct {
+	Key  session.Key
+	Item Item
+}
