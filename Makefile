@@ -1,0 +1,137 @@
+# Only Go is needed for build, test and demo. golangci-lint is built from
+# tools/go.mod at first use; node is needed for aimock and test-openai alone.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+GO        ?= go
+TESTFLAGS ?=# more flags for go test, in every test target
+FUZZTIME  ?= 20s
+BENCHTIME ?= 1s
+BENCH     ?= .
+COVERMIN  ?= 90
+CRASH_TRIALS ?= 200
+
+LINT    := .tools/golangci-lint
+AIMOCK  := pkg/llm/openai/testdata/aimock
+COVERED := engine session runtime
+
+comma := ,
+space := $(subst ,, )
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help:
+	@awk -F ':.*## ' '/^##@ / { print "\n" substr($$0, 5) } /^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##@ Every day
+
+.PHONY: build
+build: ## Build bin/adjourn, static
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/adjourn ./cmd/adjourn
+
+.PHONY: demo
+demo: build ## The two-minute story: run, pause, approve from another process, finish
+	bin/adjourn demo
+
+.PHONY: test
+test: ## All tests; needs nothing but Go
+	$(GO) test $(TESTFLAGS) ./...
+
+.PHONY: check
+check: fmt-check vet lint tidy floors test ## What must be green before a commit
+
+.PHONY: fmt
+fmt: $(LINT) ## Format the code
+	$(LINT) fmt
+
+.PHONY: lint
+lint: $(LINT) ## Lint the code; every exclusion in .golangci.yml has its reason
+	$(LINT) run
+
+##@ The parts of check
+
+.PHONY: fmt-check
+fmt-check: $(LINT) ## Fail where fmt would change something
+	$(LINT) fmt --diff
+
+.PHONY: vet
+vet: ## Run go vet
+	$(GO) vet ./...
+
+.PHONY: tidy
+tidy: ## Fail where go mod tidy would change something
+	$(GO) mod tidy -diff
+
+.PHONY: floors
+floors: ## The rules of the house: floors, guests, package comments, ports, file lengths
+	$(GO) test ./pkg
+
+##@ Longer tests
+
+.PHONY: test-race
+test-race: ## All tests under the race detector, in random order; needs a C compiler
+	$(GO) test -race -shuffle=on -count=1 -timeout 30m $(TESTFLAGS) ./...
+
+.PHONY: test-crash
+test-crash: ## Kill and freeze the real binary, CRASH_TRIALS=200 times
+	ADJOURN_CRASH_TRIALS=$(CRASH_TRIALS) $(GO) test -count=1 -timeout 30m -run 'Crash|Kill|Frozen' $(TESTFLAGS) ./...
+
+.PHONY: aimock
+aimock: $(AIMOCK)/node_modules/.package-lock.json ## Install the pinned mock of the OpenAI API; needs node
+
+$(AIMOCK)/node_modules/.package-lock.json: $(AIMOCK)/package.json $(AIMOCK)/package-lock.json
+	cd $(AIMOCK) && npm ci --no-audit --no-fund
+
+.PHONY: test-openai
+test-openai: aimock ## The OpenAI adapter against the mock server; skips are failures
+	ADJOURN_REQUIRE_AIMOCK=1 $(GO) test ./pkg/llm/openai/... -run . -count=1 $(TESTFLAGS)
+
+# go test fuzzes one target of one package at a time, so they are asked for first.
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME=20s
+	@list=$$($(GO) test -list '^Fuzz' ./...); \
+	awk '/^Fuzz/ { f[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, f[i]; n = 0 }' <<<"$$list" | \
+	while read -r pkg target; do \
+		echo "== $$pkg $$target"; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" </dev/null; \
+	done
+
+# One package after the other, or they would measure each other.
+.PHONY: bench
+bench: ## Run the benchmarks for BENCHTIME=1s each, BENCH=. of them
+	@list=$$($(GO) test -list '^Benchmark' ./...); \
+	pkgs=$$(awk '/^Benchmark/ { n++ } /^ok/ { if (n) print $$2; n = 0 }' <<<"$$list"); \
+	if [ -z "$$pkgs" ]; then echo "no benchmarks"; exit 0; fi; \
+	$(GO) test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -timeout 30m $$pkgs
+
+# Tests of every room count, so a block is covered if any test binary ran it.
+.PHONY: cover
+cover: ## Fail where engine, session or runtime is covered below COVERMIN=90 %
+	$(GO) test -coverprofile=coverage.out \
+		-coverpkg=$(subst $(space),$(comma),$(COVERED:%=./pkg/%)) $(TESTFLAGS) ./...
+	@awk -v min=$(COVERMIN) -v rooms='$(COVERED)' ' \
+		NR > 1 { size[$$1] = $$2; if ($$3 > 0) hit[$$1] = 1 } \
+		END { \
+			for (block in size) { \
+				room = block; sub(/\/[^\/]*$$/, "", room); sub(/.*\//, "", room); \
+				all[room] += size[block]; if (block in hit) run[room] += size[block] \
+			} \
+			n = split(rooms, want, " "); \
+			for (i = 1; i <= n; i++) { \
+				room = want[i]; share = all[room] ? 100 * run[room] / all[room] : 0; \
+				printf "coverage of %-8s %5.1f %% of %d statements\n", room ":", share, all[room]; \
+				if (share < min) { printf "below %d %%\n", min; bad = 1 } \
+			} \
+			exit bad \
+		}' coverage.out
+
+##@ Tools
+
+$(LINT): tools/go.mod tools/go.sum
+	$(GO) build -C tools -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf bin .tools coverage.out $(AIMOCK)/node_modules
