@@ -63,6 +63,7 @@ vet: ## Run go vet
 .PHONY: tidy
 tidy: ## Fail where go mod tidy would change something
 	$(GO) mod tidy -diff
+	cd tools && $(GO) mod tidy -diff
 
 .PHONY: floors
 floors: ## The rules of the house: floors, guests, package comments, ports, file lengths
