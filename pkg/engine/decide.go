@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// Action says what to do about a message (design section 4.1).
+type Action string
+
+// The actions.
+const (
+	// Acknowledge: there is nothing to do for this message.
+	Acknowledge Action = "acknowledge"
+	// Keep the message until the lease that is in the way ends.
+	Keep Action = "keep"
+	// ComeBack after a short grace: the first delivery may still be sending.
+	ComeBack Action = "come_back"
+	// SendNext: the first delivery died before sending: send n+1, acknowledge.
+	SendNext Action = "send_next"
+	// Resume: commit resumed and go on as a step in the same invocation.
+	Resume Action = "resume"
+	// Work: do the step, commit, send the next, acknowledge.
+	Work Action = "work"
+)
+
+// Facts are what is known about a message when it is decided on. They are read
+// after the message arrived.
+type Facts struct {
+	Now  time.Time
+	Wake session.Wake
+	// Session is nil when there is none.
+	Session *session.Session
+	// Claimed says that the claim of Wake.Seq was granted to us.
+	Claimed bool
+	// Lease as it stands when it was not.
+	Lease session.Lease
+	// WaitsOpen counts the waits that are open by a consistent read; it is looked
+	// at for resume messages to a suspended session only.
+	WaitsOpen int
+	// Grace is how long an entry counts as young.
+	Grace time.Duration
+}
+
+// Decide reads the table of design section 4.1, row by row. A Work or Resume
+// without Claimed asks for a claim first.
+func Decide(f Facts) Action {
+	s := f.Session
+	if s == nil || s.Version == 0 || s.Status.Ended() {
+		return Acknowledge
+	}
+	n, k := s.Version, f.Wake.Seq
+	if k > n+1 {
+		return Acknowledge
+	}
+	resume := f.Wake.Kind == session.WakeResume
+	if !resume && (s.Status == session.StatusSuspended || s.Status == session.StatusInterrupted) {
+		return Acknowledge
+	}
+	live := !f.Claimed && f.Lease.Live(f.Now, n, s.Newest.GoesOn)
+	if k <= n {
+		return decideOld(f, live)
+	}
+	if resume && s.Status == session.StatusSuspended && f.WaitsOpen > 0 {
+		return Acknowledge
+	}
+	if live {
+		return Keep
+	}
+	if resume && s.Status != session.StatusRunning {
+		return Resume
+	}
+	return Work
+}
+
+// decideOld is about a message whose entry exists already.
+func decideOld(f Facts, live bool) Action {
+	s := f.Session
+	switch {
+	case s.Status != session.StatusRunning:
+		return Acknowledge
+	case live:
+		return Keep
+	case s.Newest.Attempt.For != f.Wake.Seq:
+		return Acknowledge
+	case f.Now.Sub(s.Newest.At) < f.Grace:
+		return ComeBack
+	}
+	return SendNext
+}

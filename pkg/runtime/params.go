@@ -1,0 +1,148 @@
+package runtime
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// MaxInput is the largest user message in bytes: 4 MiB, more than any model reads.
+const MaxInput = 4 << 20
+
+// Caller says who uses a verb and from where; both are recorded.
+type Caller struct {
+	Who  string
+	From string
+}
+
+// StartParams begin a new session, or the next turn of one that has ended well.
+type StartParams struct {
+	// Key's ID may be empty for a new session with an id of our making.
+	Key session.Key
+	// Agent may be empty on a next turn.
+	Agent  string
+	Input  string
+	Caller Caller
+	// IdempotencyKey makes a repeated request harmless; optional.
+	IdempotencyKey string
+}
+
+// Started is the result of a start.
+type Started struct {
+	Key        session.Key
+	Task       int64
+	Seq        int64
+	Checkpoint string
+	// Repeated says that this request was carried out before.
+	Repeated bool
+}
+
+// SubmitParams answer one wait.
+type SubmitParams struct {
+	Key session.Key
+	// Answer names its wait by Wait, or by Kind with ToolCallID, ApprovalID or QuestionID.
+	Answer session.Answer
+	Caller Caller
+	// HoldResume only stores the answer: neither this call nor the sweep drives on.
+	HoldResume bool
+}
+
+// Continuation says what follows an answer.
+type Continuation string
+
+// The continuations.
+const (
+	ContinuationResumed Continuation = "resumed"
+	ContinuationWaiting Continuation = "waiting"
+	ContinuationStored  Continuation = "stored"
+)
+
+// Submitted is the result of a submit.
+type Submitted struct {
+	Answer       session.Answer
+	Continuation Continuation
+	// Open waits that are left.
+	Open []session.Wait
+	// Repeated says that the same answer was given before.
+	Repeated bool
+}
+
+// ResumeMode says how to resume.
+type ResumeMode string
+
+// The modes of resume.
+const (
+	ResumeContinue         ResumeMode = "continue"
+	ResumeWithMessage      ResumeMode = "with_message"
+	ResumeWithConfirmation ResumeMode = "with_confirmation"
+)
+
+// ResumeParams go on with a session.
+type ResumeParams struct {
+	Key  session.Key
+	Mode ResumeMode
+	// Checkpoint, if given, must be the newest one.
+	Checkpoint string
+	// Message of with_message.
+	Message string
+	// Confirmation of with_confirmation.
+	Confirmation Confirmation
+	Caller       Caller
+}
+
+// Confirmation is the answer to the one open approval.
+type Confirmation struct {
+	Approved    bool
+	Reason      string
+	EditedInput json.RawMessage
+}
+
+// Resumed is the result of a resume.
+type Resumed struct {
+	// Continuation is resumed, or waiting with what is still open.
+	Continuation Continuation
+	Open         []session.Wait
+	// Repeated says that the same decisions were taken before; nothing was done.
+	Repeated bool
+}
+
+// DecideParams decide approvals of a suspended session, several at once, and go on.
+// Approvals that are not named are rejected; other kinds of wait stay open.
+type DecideParams struct {
+	Key session.Key
+	// Checkpoint, if given, must be the newest one, unless the same decisions were taken before.
+	Checkpoint string
+	// Approve and Reject name calls (their id, or their wait's).
+	Approve []string
+	Reject  []string
+	// ApproveAll approves all but those in Reject; RejectAll rejects all.
+	ApproveAll bool
+	RejectAll  bool
+	Reason     string
+	// EditedInput by call, of approved calls.
+	EditedInput map[string]json.RawMessage
+	Caller      Caller
+}
+
+// WorkParams say how to work on what the queue brings.
+type WorkParams struct {
+	// Concurrency is how many sessions are worked on at once; 0 means 8.
+	Concurrency int
+	// Idle stops the work when nothing came for so long; 0 means never.
+	Idle time.Duration
+	// SweepEvery runs the sweep so often beside the work; 0 means never.
+	SweepEvery time.Duration
+}
+
+// Progress is told while a session is driven, for people who watch.
+type Progress struct {
+	Kind session.Kind
+	Seq  int64
+	Step int64
+	// Text of the agent, Calls it asked for, by name.
+	Text  string
+	Calls []string
+	// Status after the entry.
+	Status session.Status
+}
