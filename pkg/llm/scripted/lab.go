@@ -1,0 +1,196 @@
+package scripted
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+)
+
+// help is what the model says when nobody gave it a script.
+const help = `I am a model that follows a script instead of thinking. Send me a YAML list; each item is one of my replies:
+
+- call: echo
+  with: {text: hello}
+- say: done
+
+An item is one of
+  call: TOOL, with: {ARGUMENTS}    call one tool
+  calls: [{call: TOOL, with: {…}}]   call several at once; text: beside them is said first
+  stream: TEXT, every: 50ms        say the text in pieces
+  fail: rate_limited, after: 2s    fail like a provider (rate_limited, overloaded, timeout, context_overflow, refused, invalid, auth)
+  need: QUESTION                   ask a person and wait
+  say: TEXT                        say it and end the turn
+and can have think: TEXT and repeat: TIMES.`
+
+// Model returns the model of the lab. Its script is the newest user message
+// that is a YAML list of items; the k-th reply after that message is the k-th
+// reply of the script, where k counts the assistant messages after it and the
+// calls put off since. Past its end the script says "done".
+//
+// A user message that is a list of mappings but no valid script is an
+// [*llm.Error] of class invalid that wraps the [*ScriptError]. Without any
+// script the model explains how to write one.
+func Model() llm.Model { return &lab{} }
+
+type lab struct{ verdicts cache }
+
+var _ llm.Model = (*lab)(nil)
+
+// Stream says the next item of the script.
+func (m *lab) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		if err := llm.ContextError(ctx); err != nil {
+			yield(llm.Event{}, err)
+			return
+		}
+		item, err := m.next(req)
+		if err != nil {
+			yield(llm.Event{}, err)
+			return
+		}
+		perform(ctx, item, int64(len(req.Messages)), yield)
+	}
+}
+
+// next finds the script and what it says now. A session asks this at every
+// step, so it reads messages from the newest on, stops at the script, and
+// parses each script once.
+func (m *lab) next(req llm.Request) (Item, error) {
+	answered := 0
+	for i := len(req.Messages) - 1; i >= 0; i-- {
+		switch req.Messages[i].Role {
+		case llm.RoleAssistant:
+			answered++
+		case llm.RoleTool:
+		case llm.RoleUser:
+			text := textOf(req.Messages[i])
+			if !mayBeScript(text) {
+				continue
+			}
+			v := m.verdicts.of(text)
+			switch {
+			case v.plain:
+				continue
+			case v.err != nil:
+				return Item{}, &llm.Error{Class: llm.ClassInvalid, Message: v.err.Error(), Cause: v.err}
+			}
+			item, ok := v.script.Reply(answered + delaysAfter(req.Delays, i))
+			if !ok {
+				return Item{Say: theEnd}, nil
+			}
+			return item, nil
+		}
+	}
+	return Item{Say: help}, nil
+}
+
+// textOf is [llm.Message.Text] without a copy for the message of one part.
+func textOf(m llm.Message) string {
+	if len(m.Parts) == 1 && m.Parts[0].Kind == llm.PartText {
+		return m.Parts[0].Text
+	}
+	return m.Text()
+}
+
+func perform(ctx context.Context, item Item, messages int64, yield func(llm.Event, error) bool) {
+	think := llm.Event{Kind: llm.EventReasoningDelta, Text: item.Think}
+	if item.Think != "" && !yield(think, nil) {
+		return
+	}
+	if item.Fail != "" {
+		yield(llm.Event{}, &llm.Error{
+			Class:      item.Fail,
+			Message:    fmt.Sprintf("item %d of the script says so", item.Number),
+			RetryAfter: item.After,
+		})
+		return
+	}
+	if item.Stream != "" && !recite(ctx, item, yield) {
+		return
+	}
+	var reply llm.Reply
+	for _, text := range []string{item.Text, item.Need, item.Say} {
+		if text != "" {
+			reply.Message.Parts = append(reply.Message.Parts, llm.Text(text))
+		}
+	}
+	for _, call := range item.Calls {
+		reply.Message.Parts = append(reply.Message.Parts, llm.Part{Kind: llm.PartToolCall, ToolCall: &call})
+	}
+	if item.Need != "" {
+		reply.Stop = llm.StopNeedsInput
+	}
+	reply.Usage = usage(item, messages)
+	play(ctx, llm.Events(reply), yield)
+}
+
+// recite yields the text of a stream item, and reports whether to go on.
+func recite(ctx context.Context, item Item, yield func(llm.Event, error) bool) bool {
+	first := true
+	for delta := range deltas(item.Stream) {
+		if !first {
+			pause(ctx, item.Every)
+		}
+		first = false
+		if err := llm.ContextError(ctx); err != nil {
+			yield(llm.Event{}, err)
+			return false
+		}
+		if !yield(llm.Event{Kind: llm.EventTextDelta, Text: delta}, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// wordsPerDelta is how much of a stream comes at once.
+const wordsPerDelta = 3
+
+// deltas cuts text after every few words; joined they are the text again.
+func deltas(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		words, begin, inWord := 0, 0, false
+		for i, r := range text {
+			space := unicode.IsSpace(r)
+			if !space && !inWord {
+				if words == wordsPerDelta {
+					if !yield(text[begin:i]) {
+						return
+					}
+					words, begin = 0, i
+				}
+				words++
+			}
+			inWord = !space
+		}
+		if begin < len(text) {
+			yield(text[begin:])
+		}
+	}
+}
+
+// usage counts what anybody can count again by hand: a token for each message
+// that came in; for each word that went out, and for each call.
+func usage(item Item, messages int64) llm.Usage {
+	words := func(text string) int64 { return int64(len(strings.Fields(text))) }
+	u := llm.Usage{Input: messages, Reasoning: words(item.Think)}
+	u.Output = u.Reasoning + words(item.Text) + words(item.Stream) + words(item.Need) + words(item.Say) + int64(len(item.Calls))
+	return u
+}

@@ -1,0 +1,215 @@
+package scripted_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/llm/scripted"
+)
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	call := func(name, arguments string) llm.ToolCall {
+		return llm.ToolCall{Name: name, Arguments: llm.Arguments([]byte(arguments))}
+	}
+	for name, c := range map[string]struct {
+		text string
+		want scripted.Item
+	}{
+		"call":             {"- call: echo\n  with: {text: hello}", scripted.Item{Calls: []llm.ToolCall{call("echo", `{"text":"hello"}`)}}},
+		"call_alone":       {"- call: echo", scripted.Item{Calls: []llm.ToolCall{call("echo", `{}`)}}},
+		"call_with_null":   {"- call: echo\n  with:", scripted.Item{Calls: []llm.ToolCall{call("echo", `{}`)}}},
+		"call_and_text":    {"- {call: echo, text: look, think: hm}", scripted.Item{Think: "hm", Text: "look", Calls: []llm.ToolCall{call("echo", `{}`)}}},
+		"calls":            {"- calls: [{call: a}, {call: b, with: {n: 1}}]", scripted.Item{Calls: []llm.ToolCall{call("a", `{}`), call("b", `{"n":1}`)}}},
+		"calls_and_text":   {"- {text: both, calls: [{call: a}]}", scripted.Item{Text: "both", Calls: []llm.ToolCall{call("a", `{}`)}}},
+		"stream":           {"- {stream: a b c, every: 50ms}", scripted.Item{Stream: "a b c", Every: 50 * time.Millisecond}},
+		"stream_at_once":   {"- stream: a b c", scripted.Item{Stream: "a b c"}},
+		"fail":             {"- fail: rate_limited", scripted.Item{Fail: llm.ClassRateLimited}},
+		"fail_after":       {"- {fail: overloaded, after: 2s}", scripted.Item{Fail: llm.ClassOverloaded, After: 2 * time.Second}},
+		"need":             {`- need: "which region?"`, scripted.Item{Need: "which region?"}},
+		"say":              {"- say: done", scripted.Item{Say: "done"}},
+		"say_yes":          {"- say: yes", scripted.Item{Say: "yes"}},
+		"say_quoted":       {"- say: '5'", scripted.Item{Say: "5"}},
+		"say_block":        {"- say: |\n    two\n    lines\n", scripted.Item{Say: "two\nlines\n"}},
+		"think":            {"- {think: hm, say: x}", scripted.Item{Think: "hm", Say: "x"}},
+		"json":             {`[{"say": "x"}]`, scripted.Item{Say: "x"}},
+		"comments_and_bom": {"\uFEFF# a script\n---\n- say: x # so\n", scripted.Item{Say: "x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			script, err := scripted.Parse(c.text)
+			require.NoError(t, err)
+			require.Equal(t, 1, script.Len())
+			got, ok := script.Reply(0)
+			require.True(t, ok)
+			require.Positive(t, got.Line)
+			c.want.Line, c.want.Number, c.want.Repeat = got.Line, 1, 1
+			require.Equal(t, c.want, got)
+		})
+	}
+	for _, class := range []string{"rate_limited", "overloaded", "timeout", "context_overflow", "refused", "invalid", "auth"} {
+		_, err := scripted.Parse("- fail: " + class)
+		require.NoError(t, err)
+	}
+}
+
+func TestParse_arguments(t *testing.T) {
+	t.Parallel()
+	for with, want := range map[string]string{
+		`{z: 1, a: 2}`:                      `{"z":1,"a":2}`,
+		`{n: -3, f: 1.5, e: 1e3, h: 0x10}`:  `{"n":-3,"f":1.5,"e":1000,"h":16}`,
+		`{big: 18446744073709551615}`:       `{"big":18446744073709551615}`,
+		`{t: true, f: false, n: null, e: }`: `{"t":true,"f":false,"n":null,"e":null}`,
+		`{on: yes, off: no}`:                `{"on":"yes","off":"no"}`,
+		`{day: 2026-08-01}`:                 `{"day":"2026-08-01"}`,
+		`{at: 2026-08-01T10:00:00Z}`:        `{"at":"2026-08-01T10:00:00Z"}`,
+		`{list: [1, [two, {three: 3}]]}`:    `{"list":[1,["two",{"three":3}]]}`,
+		`{empty: "", list: [], map: {}}`:    `{"empty":"","list":[],"map":{}}`,
+		`{"1": one, "true": x}`:             `{"1":"one","true":"x"}`,
+		`{html: "<b>&"}`:                    `{"html":"\u003cb\u003e\u0026"}`,
+		`{"": 1, "ü\n": "\x00"}`:            `{"":1,"ü\n":"\u0000"}`,
+	} {
+		script, err := scripted.Parse("- call: echo\n  with: " + with)
+		require.NoError(t, err, with)
+		item, _ := script.Reply(0)
+		require.Equal(t, want, string(item.Calls[0].Arguments), with)
+	}
+}
+
+func TestParse_refuses(t *testing.T) {
+	t.Parallel()
+	deep := "{a: " + strings.Repeat("[", 70) + strings.Repeat("]", 70) + "}"
+	for name, c := range map[string]struct {
+		text       string
+		item, line int
+		says       string
+	}{
+		"nothing":               {"", 0, 0, `start each item with "- "`},
+		"text":                  {"hello", 0, 1, "a script is a YAML list"},
+		"mapping":               {"say: hello", 0, 1, "a script is a YAML list"},
+		"empty_list":            {"[]", 0, 1, "the list is empty"},
+		"item_is_text":          {"- say: x\n- hello", 2, 2, "this is text, not a mapping"},
+		"item_is_number":        {"- 5", 1, 1, "this is a number, not a mapping"},
+		"item_is_list":          {"- [a]", 1, 1, "this is a list, not a mapping"},
+		"item_is_nothing":       {"-", 1, 1, "this is nothing, not a mapping"},
+		"unknown_key":           {"- say: x\n-\n  cal: echo", 2, 3, `unknown key "cal"; the keys are call, calls, stream`},
+		"key_is_list":           {"- {[a]: b}", 1, 1, "unknown key"},
+		"key_twice":             {"- say: x\n  say: y", 1, 2, "say is there twice"},
+		"two_bodies":            {"- say: x\n  need: y", 1, 1, "need and say are in one item; make two items of them"},
+		"call_and_calls":        {"- call: x\n  calls: [{call: y}]", 1, 2, "call and calls are in one item"},
+		"no_body":               {"- think: hm", 1, 1, "the item says nothing; add one of call, calls"},
+		"empty_item":            {"- {}", 1, 1, "the item says nothing"},
+		"repeat_without_body":   {"- say: x\n- repeat: 3\n- call: echo", 2, 2, "repeat has nothing to repeat; add one of"},
+		"repeat_zero":           {"- {repeat: 0, say: x}", 1, 1, `repeat must be a whole number from 1 to 1000000, not "0"`},
+		"repeat_negative":       {"- {repeat: -1, say: x}", 1, 1, "repeat must be"},
+		"repeat_too_often":      {"- {repeat: 1000001, say: x}", 1, 1, "repeat must be"},
+		"repeat_huge":           {"- {repeat: 99999999999999999999, say: x}", 1, 1, "repeat must be"},
+		"repeat_fraction":       {"- {repeat: 1.5, say: x}", 1, 1, "repeat must be"},
+		"repeat_text":           {"- {repeat: '3', say: x}", 1, 1, "repeat must be"},
+		"repeat_list":           {"- {repeat: [3], say: x}", 1, 1, "repeat must be a whole number from 1 to 1000000, not a list"},
+		"say_number":            {"- say: 5", 1, 1, "say must be text, not a number; put it in quotes"},
+		"say_true":              {"- say: true", 1, 1, "say must be text, not true or false"},
+		"say_nothing":           {"- say:", 1, 1, "say must be text, not nothing"},
+		"say_date":              {"- say: 2026-01-01", 1, 1, "say must be text, not a date"},
+		"say_list":              {"- say: [x]", 1, 1, "say must be text, not a list"},
+		"say_mapping":           {"- say: {x: y}", 1, 1, "say must be text, not a mapping"},
+		"say_empty":             {"- say: ''", 1, 1, "say is empty"},
+		"think_number":          {"- {think: 5, say: x}", 1, 1, "think must be text"},
+		"call_number":           {"- call: 5", 1, 1, "call must be the name of a tool"},
+		"call_nothing":          {"- call:", 1, 1, "call must be the name of a tool, not nothing"},
+		"with_text":             {"- call: echo\n  with: hello", 1, 2, `with must be a mapping of arguments such as {text: hello}, not "hello"`},
+		"with_list":             {"- call: echo\n  with: [1]", 1, 2, "with must be a mapping"},
+		"with_number_key":       {"- call: echo\n  with: {1: a}", 1, 2, `a key must be text; put "1" in quotes`},
+		"with_key_twice":        {"- call: echo\n  with: {a: 1, a: 2}", 1, 2, `"a" is there twice`},
+		"with_nan":              {"- call: echo\n  with: {a: .nan}", 1, 2, "has no form in JSON"},
+		"with_tag":              {"- call: echo\n  with: {a: !!binary aGk=}", 1, 2, "the tag !!binary is not read"},
+		"with_anchor":           {"- call: echo\n  with: {a: &x [*x]}", 1, 2, "anchors and aliases are not read"},
+		"with_merge":            {"- call: echo\n  with: {<<: {a: 1}}", 1, 2, "a key must be text"},
+		"with_deep":             {"- call: echo\n  with: " + deep, 1, 2, "nested more than 64 deep"},
+		"with_without_call":     {"- {say: x, with: {a: 1}}", 1, 1, "with goes with call, not with say"},
+		"text_without_call":     {"- {say: x, text: y}", 1, 1, "text goes with call or calls, not with say"},
+		"every_without_stream":  {"- {say: x, every: 1s}", 1, 1, "every goes with stream, not with say"},
+		"after_without_fail":    {"- {say: x, after: 1s}", 1, 1, "after goes with fail, not with say"},
+		"calls_empty":           {"- calls: []", 1, 1, "calls must be a list of calls"},
+		"calls_mapping":         {"- calls: {call: a}", 1, 1, "calls must be a list of calls"},
+		"calls_text":            {"- calls: [a]", 1, 1, "this is text, not a mapping"},
+		"calls_without_name":    {"- calls: [{with: {a: 1}}]", 1, 1, "each of calls needs a call"},
+		"calls_unknown_key":     {"- calls: [{call: a, text: b}]", 1, 1, `unknown key "text"; the keys are call, with`},
+		"every_number":          {"- {stream: x, every: 50}", 1, 1, `every must be a duration such as 50ms or 2s, not "50"`},
+		"every_negative":        {"- {stream: x, every: -1s}", 1, 1, "every must be a duration"},
+		"after_list":            {"- {fail: timeout, after: [1]}", 1, 1, "after must be a duration"},
+		"fail_unknown":          {"- fail: aborted", 1, 1, `fail must be one of rate_limited, overloaded, timeout, context_overflow, refused, invalid, auth, not "aborted"`},
+		"fail_nothing":          {"- fail:", 1, 1, "fail must be one of"},
+		"anchor":                {"- &a {say: x}\n- *a", 1, 1, "anchors and aliases are not read"},
+		"yaml_indentation":      {"- say: x\n- call: echo\n   with: {a: 1}\n", 2, 3, "this is not valid YAML"},
+		"yaml_quote":            {"- say: x\n- say: \"never closed\n", 2, 0, "this is not valid YAML"},
+		"yaml_tab":              {"- call: echo\n\twith: {}", 1, 2, "this is not valid YAML"},
+		"two_documents":         {"- say: x\n---\n- say: y", 0, 0, "this is not valid YAML"},
+		"too_long":              {"- say: " + strings.Repeat("x", scripted.MaxText), 0, 0, "use repeat for long scripts"},
+		"the_second_of_several": {"- repeat: 5\n  say: x\n- say: 1\n- say: 2", 2, 3, "say must be text"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			script, err := scripted.Parse(c.text)
+			require.Zero(t, script)
+			var failure *scripted.ScriptError
+			require.ErrorAs(t, err, &failure)
+			require.Equal(t, scripted.CodeInvalidScript, failure.Code)
+			require.ErrorContains(t, err, c.says)
+			if c.item > 0 {
+				require.Equal(t, c.item, failure.Item, err)
+				require.ErrorContains(t, err, fmt.Sprintf("item %d", c.item))
+			}
+			if c.line > 0 {
+				require.Equal(t, c.line, failure.Line, err)
+				require.ErrorContains(t, err, fmt.Sprintf("line %d", c.line))
+			}
+		})
+	}
+}
+
+func TestScript_repeats_are_arithmetic(t *testing.T) {
+	t.Parallel()
+	script, err := scripted.Parse("- say: a\n- {repeat: 1000000, say: b}\n- {repeat: 2, say: c}\n- say: d")
+	require.NoError(t, err)
+	require.Equal(t, 1_000_004, script.Len())
+	require.Equal(t, 4, script.Items())
+	for k, want := range map[int]string{
+		0: "a", 1: "b", 500_000: "b", 1_000_000: "b", 1_000_001: "c", 1_000_002: "c", 1_000_003: "d",
+	} {
+		item, ok := script.Reply(k)
+		require.True(t, ok)
+		require.Equal(t, want, item.Say, k)
+	}
+	for _, k := range []int{-1, 1_000_004, 1 << 40} {
+		_, ok := script.Reply(k)
+		require.False(t, ok, k)
+	}
+	_, ok := scripted.Script{}.Reply(0)
+	require.False(t, ok)
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("- call: echo\n  with: {text: hello}\n- {repeat: 3, say: x}")
+	f.Add("- calls:\n    - {call: a, with: {b: [1, 2.5, null, 2026-01-01]}}")
+	f.Add("- &a {say: *a}")
+	f.Add("[[[[")
+	f.Fuzz(func(t *testing.T, text string) {
+		script, err := scripted.Parse(text)
+		if err != nil {
+			var failure *scripted.ScriptError
+			require.ErrorAs(t, err, &failure)
+			require.NotEmpty(t, failure.Message)
+			return
+		}
+		_, ok := script.Reply(script.Len() - 1)
+		require.True(t, ok)
+		_, ok = script.Reply(script.Len())
+		require.False(t, ok)
+	})
+}
