@@ -1,0 +1,307 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/tool"
+)
+
+// ModelVariable names the model of every agent that has no Planner, over what
+// the agents' definitions say.
+const ModelVariable = "ADJOURN_MODEL"
+
+// ErrUnknownAgent says that the registry has no agent of that name.
+var ErrUnknownAgent = errors.New("unknown agent")
+
+// UnknownAgentError wraps [ErrUnknownAgent] and lists the agents there are.
+type UnknownAgentError struct {
+	Name  string
+	Known []string
+}
+
+// Error says which agent was asked for and which there are.
+func (e *UnknownAgentError) Error() string {
+	return fmt.Sprintf("%s %q: there are %s", ErrUnknownAgent, e.Name, strings.Join(e.Known, ", "))
+}
+
+// Unwrap returns [ErrUnknownAgent].
+func (e *UnknownAgentError) Unwrap() error { return ErrUnknownAgent }
+
+// ModelError is a model that cannot be asked: no provider of its prefix, or it
+// does not open.
+type ModelError struct {
+	Agent string
+	// Model as it was named; empty if none was.
+	Model string
+	// Problem says what is wrong and what to do, naming the variable to set.
+	Problem string
+	// Cause is what the provider's Open said, if it was asked.
+	Cause error
+}
+
+// Error says agent, model and problem.
+func (e *ModelError) Error() string {
+	text := fmt.Sprintf("agent %s: model %q: %s", e.Agent, e.Model, e.Problem)
+	if e.Model == "" {
+		text = fmt.Sprintf("agent %s: %s", e.Agent, e.Problem)
+	}
+	if e.Cause != nil {
+		text += ": " + e.Cause.Error()
+	}
+	return text
+}
+
+// Unwrap returns the cause.
+func (e *ModelError) Unwrap() error { return e.Cause }
+
+// Env looks up a setting, "" if it is not set. Agents read no environment: app hands it in.
+type Env func(key string) string
+
+// get is Env for which nil is an empty environment.
+func (e Env) get(key string) string {
+	if e == nil {
+		return ""
+	}
+	return e(key)
+}
+
+// Open opens a model of a provider by its name, without the prefix. It is called
+// when the first reply is planned, once for each model; settings such as keys
+// come from env, and an error names those that are missing.
+type Open func(ctx context.Context, name string, env func(string) string) (llm.Model, error)
+
+// Models says by prefix how models are opened: "openai" opens "openai:gpt-5".
+type Models map[string]Open
+
+// Config is everything a registry is made of.
+type Config struct {
+	Models Models
+	Agents []Agent
+}
+
+// Registry holds the agents of a program. It is safe for concurrent use.
+type Registry struct {
+	models Models
+	agents map[string]Agent
+
+	mu   sync.Mutex
+	open map[string]*opened
+}
+
+// opened is a model that was opened, or is being opened by who holds the turn.
+type opened struct {
+	turn  chan struct{} // capacity 1
+	model llm.Model
+}
+
+// NewRegistry checks every definition and returns the registry, or every mistake
+// of every definition, joined. Each is a [*DefinitionError].
+func NewRegistry(cfg Config) (*Registry, error) {
+	if err := checkConfig(cfg); err != nil {
+		return nil, err
+	}
+	r := &Registry{models: maps.Clone(cfg.Models), agents: map[string]Agent{}, open: map[string]*opened{}}
+	for _, a := range cfg.Agents {
+		a.Tools = slices.Clone(a.Tools)
+		if a.Output != nil {
+			a.Tools = append(a.Tools, finishTool(a.Output.schema))
+		}
+		slices.SortFunc(a.Tools, func(a, b tool.Tool) int { return cmp.Compare(a.Name(), b.Name()) })
+		r.agents[a.Name] = a
+	}
+	return r, nil
+}
+
+// Agent returns an agent by name, with its tools sorted and [FinishTool] among
+// them if it has an output.
+func (r *Registry) Agent(name string) (Agent, bool) {
+	a, ok := r.agents[name]
+	a.Tools = slices.Clone(a.Tools)
+	return a, ok
+}
+
+// Names returns the names of all agents, sorted.
+func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.agents)) }
+
+// Tool returns a tool of an agent, [FinishTool] included.
+func (r *Registry) Tool(agent, name string) (tool.Tool, bool) {
+	for _, t := range r.agents[agent].Tools {
+		if t.Name() == name {
+			return t, true
+		}
+	}
+	return tool.Tool{}, false
+}
+
+// Rules returns what a task of the agent that starts now is held to. Errors are
+// an [*UnknownAgentError], or a [*ModelError] if env names a model of no provider.
+func (r *Registry) Rules(name string, env Env) (session.Rules, error) {
+	a, ok := r.agents[name]
+	if !ok {
+		return session.Rules{}, &UnknownAgentError{Name: name, Known: r.Names()}
+	}
+	model := a.effectiveModel(env)
+	if model != "" {
+		if _, _, err := r.provider(a.Name, model, model == env.get(ModelVariable)); err != nil {
+			return session.Rules{}, err
+		}
+	}
+	rules := session.Rules{
+		Agent: name, Model: model, Limits: a.Limits.Or(session.DefaultLimits()), Policy: a.Policy,
+	}
+	for _, t := range a.Tools {
+		rules.Tools = append(rules.Tools, t.Name())
+	}
+	var err error
+	rules.Digest, err = digest(a, rules)
+	return rules, err
+}
+
+func (a Agent) effectiveModel(env Env) string {
+	if a.Planner != nil {
+		return ""
+	}
+	return cmp.Or(env.get(ModelVariable), a.Model)
+}
+
+// digest identifies what a task is held to.
+func digest(a Agent, rules session.Rules) (string, error) {
+	var planner string
+	switch {
+	case a.Planner != nil:
+		planner = "planner"
+	case rules.Model == "":
+		planner = "offline"
+	}
+	tools := make([]string, 0, len(a.Tools))
+	for _, t := range a.Tools {
+		tools = append(tools, t.Digest())
+	}
+	raw, err := json.Marshal(struct {
+		Name, System, Model, Planner string
+		Tools                        []string
+		Output                       json.RawMessage
+		Policy                       session.Policy
+		Limits                       session.Limits
+	}{a.Name, a.System, rules.Model, planner, tools, a.Output.Schema(), rules.Policy, rules.Limits})
+	if err != nil {
+		return "", fmt.Errorf("digest of agent %s: %w", a.Name, err)
+	}
+	return session.Digest(raw), nil
+}
+
+// Planner returns what plans the replies of a task with these rules. A model is
+// opened at the first call for it and kept; one that does not open is tried anew
+// at the next call. Errors are an [*UnknownAgentError] or a [*ModelError]. A
+// planner that panics returns a [*PanicError].
+func (r *Registry) Planner(ctx context.Context, rules session.Rules, env Env) (Planner, error) {
+	a, ok := r.agents[rules.Agent]
+	if !ok {
+		return nil, &UnknownAgentError{Name: rules.Agent, Known: r.Names()}
+	}
+	if a.Planner != nil {
+		return safely(a.Name, a.Planner), nil
+	}
+	name := rules.Model
+	if name == "" {
+		if a.Offline != nil {
+			return safely(a.Name, a.Offline), nil
+		}
+		// The task was started when the agent planned without a model.
+		name = a.effectiveModel(env)
+	}
+	if name == "" {
+		return nil, &ModelError{Agent: a.Name, Problem: r.howToName()}
+	}
+	model, err := r.model(ctx, a.Name, name, env)
+	if err != nil {
+		return nil, err
+	}
+	return safely(a.Name, newModelPlanner(model, a, rules.Tools, rules.Policy.TextNeedsInput)), nil
+}
+
+func (r *Registry) howToName() string {
+	return fmt.Sprintf("it has no planner and names no model: set %s to a model (%s)", ModelVariable, r.models.forms())
+}
+
+// forms lists how models can be named.
+func (m Models) forms() string {
+	if len(m) == 0 {
+		return "but this program has no model providers: add one to Models"
+	}
+	forms := make([]string, 0, len(m))
+	for _, prefix := range slices.Sorted(maps.Keys(m)) {
+		forms = append(forms, prefix+":<name>")
+	}
+	return strings.Join(forms, ", ")
+}
+
+// provider splits the name of a model and finds who opens it.
+func (r *Registry) provider(agent, model string, fromEnv bool) (open Open, name string, err error) {
+	problem := r.models.problem(model)
+	if problem == "" {
+		prefix, name, _ := strings.Cut(model, ":")
+		return r.models[prefix], name, nil
+	}
+	if fromEnv {
+		problem += "; it is named by " + ModelVariable
+	}
+	return nil, "", &ModelError{Agent: agent, Model: model, Problem: problem}
+}
+
+// problem says what is wrong with the name of a model, or "".
+func (m Models) problem(model string) string {
+	prefix, name, ok := strings.Cut(model, ":")
+	switch {
+	case !ok:
+		return "it names no provider: write " + m.forms()
+	case m[prefix] == nil:
+		return fmt.Sprintf("no provider %q: write %s", prefix, m.forms())
+	case name == "":
+		return fmt.Sprintf("it names no model of %s: write %s:<name>", prefix, prefix)
+	}
+	return ""
+}
+
+// model opens a model once. Callers that come meanwhile wait for the first.
+func (r *Registry) model(ctx context.Context, agent, full string, env Env) (llm.Model, error) {
+	open, name, err := r.provider(agent, full, full == env.get(ModelVariable))
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	o := r.open[full]
+	if o == nil {
+		o = &opened{turn: make(chan struct{}, 1)}
+		r.open[full] = o
+	}
+	r.mu.Unlock()
+	select {
+	case o.turn <- struct{}{}:
+		defer func() { <-o.turn }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("open model %q: %w", full, context.Cause(ctx))
+	}
+	if o.model != nil {
+		return o.model, nil
+	}
+	model, err := open(ctx, name, env.get)
+	if err == nil && model == nil {
+		err = errors.New("the provider returned no model")
+	}
+	if err != nil {
+		return nil, &ModelError{Agent: agent, Model: full, Problem: "it does not open", Cause: err}
+	}
+	o.model = model
+	return model, nil
+}

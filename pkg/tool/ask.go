@@ -1,0 +1,197 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// ErrWaiting is what Ask returns while there is no answer. Return it, wrapped or
+// not: the tool is run again from its top when the answer is there.
+var ErrWaiting = errors.New("waiting for an answer")
+
+// ErrExpired is what Ask returns when nobody answered in time and the question's
+// expiry says deny.
+var ErrExpired = errors.New("nobody answered in time")
+
+// Question is what a tool asks a person.
+type Question struct {
+	// ID tells the questions of one call apart. It must be the same on every run.
+	ID   string
+	Text string
+	// Choices to choose from; none means that the answer is text.
+	Choices []session.Choice
+	// Multi allows any number of the choices, none included.
+	Multi bool
+	// Expiry is the deadline of the question; nil waits for ever.
+	Expiry *Expiry
+	// Who may answer; empty means every caller who may see the session.
+	Who []string
+}
+
+// Reply is the answer to a [Question].
+type Reply struct {
+	// Selected holds the ids of the choices.
+	Selected []string
+	// Text is the answer to a question without choices.
+	Text string
+}
+
+// Kind returns how the question is to be answered.
+func (q Question) Kind() session.QuestionKind {
+	switch {
+	case len(q.Choices) == 0:
+		return session.QuestionText
+	case q.Multi:
+		return session.QuestionMultiChoice
+	}
+	return session.QuestionChoice
+}
+
+// Session returns the question in the words of the journal.
+func (q Question) Session() *session.Question {
+	return &session.Question{ID: q.ID, Kind: q.Kind(), Text: q.Text, Choices: slices.Clone(q.Choices)}
+}
+
+// Validate says everything that is wrong with the question.
+func (q Question) Validate() error {
+	var errs []error
+	if err := checkKey(q.ID); err != nil {
+		errs = append(errs, fmt.Errorf("id %w", err))
+	}
+	switch {
+	case q.Text == "":
+		errs = append(errs, errors.New("text is empty"))
+	case len(q.Text) > MaxValueBytes:
+		errs = append(errs, fmt.Errorf("text has %d bytes: at most %d are allowed", len(q.Text), MaxValueBytes))
+	}
+	if q.Multi && len(q.Choices) == 0 {
+		errs = append(errs, errors.New("multi needs choices"))
+	}
+	seen := map[string]bool{}
+	for _, choice := range q.Choices {
+		if choice.ID == "" {
+			errs = append(errs, errors.New("a choice has no id"))
+		} else if seen[choice.ID] {
+			errs = append(errs, fmt.Errorf("two choices have the id %q", choice.ID))
+		}
+		seen[choice.ID] = true
+	}
+	if err := q.Expiry.Validate(session.WaitQuestion); err != nil {
+		errs = append(errs, err)
+	} else if q.Expiry != nil && q.Expiry.Outcome == session.ExpireDefault {
+		if raw, err := marshalValue(q.Expiry.Value); err == nil {
+			if _, ok := q.reply(session.Answer{Kind: session.AnswerExpiry, Result: raw}); !ok {
+				errs = append(errs, fmt.Errorf("the default %s is no answer to it", value(q.Expiry.Value)))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Fits reports whether an answer of kind reply, or an expiry with a default, is an
+// answer to the question: choices that exist, one unless Multi; text where there are none.
+func (q Question) Fits(a session.Answer) bool {
+	_, ok := q.reply(a)
+	return ok
+}
+
+func (q Question) reply(a session.Answer) (Reply, bool) {
+	if a.Kind == session.AnswerExpiry {
+		a = fromDefault(a, q.Kind())
+	}
+	if q.Kind() == session.QuestionText {
+		if a.Text == nil {
+			return Reply{}, false
+		}
+		return Reply{Text: *a.Text}, true
+	}
+	if a.Selected == nil || !q.Multi && len(a.Selected) != 1 {
+		return Reply{}, false
+	}
+	seen := map[string]bool{}
+	for _, id := range a.Selected {
+		known := slices.ContainsFunc(q.Choices, func(c session.Choice) bool { return c.ID == id })
+		if !known || seen[id] {
+			return Reply{}, false
+		}
+		seen[id] = true
+	}
+	return Reply{Selected: slices.Clone(a.Selected)}, true
+}
+
+// fromDefault reads the value of an expiry, be it in Text, Selected or Result: a
+// single text answers a choice too.
+func fromDefault(a session.Answer, kind session.QuestionKind) session.Answer {
+	if a.Text == nil && a.Selected == nil && a.Result != nil {
+		var text string
+		if json.Unmarshal(a.Result, &text) == nil {
+			a.Text = &text
+		} else if json.Unmarshal(a.Result, &a.Selected) != nil {
+			a.Selected = nil
+		}
+	}
+	if kind != session.QuestionText && a.Selected == nil && a.Text != nil {
+		a.Selected = []string{*a.Text}
+	}
+	return a
+}
+
+// Ask asks a person. Without an answer it returns [ErrWaiting]: the question is
+// then on record and suspends the call whatever the tool returns. When the answer
+// is there the tool is run again from its top and Ask returns it. An answer that
+// does not fit the question, because the code has changed meanwhile, asks anew.
+//
+// What comes before Ask happens on every run: put it into [Once].
+func (c *Call) Ask(ctx context.Context, q Question) (Reply, error) {
+	if err := q.Validate(); err != nil {
+		return Reply{}, fmt.Errorf("ask %q: %w", q.ID, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return Reply{}, fmt.Errorf("ask %q: %w", q.ID, context.Cause(ctx))
+	}
+	for _, a := range slices.Backward(c.cfg.Replies) {
+		if a.QuestionID != q.ID || a.Kind != session.AnswerReply && a.Kind != session.AnswerExpiry {
+			continue
+		}
+		if a.Kind == session.AnswerExpiry && a.Outcome == session.ExpireDeny {
+			return Reply{}, fmt.Errorf("ask %q: %w", q.ID, ErrExpired)
+		}
+		if reply, ok := q.reply(a); ok {
+			return reply, nil
+		}
+		break // the newest answer counts, and it does not fit
+	}
+	if err := c.record(q); err != nil {
+		return Reply{}, fmt.Errorf("ask %q: %w", q.ID, err)
+	}
+	return Reply{}, fmt.Errorf("ask %q: %w", q.ID, ErrWaiting)
+}
+
+func (c *Call) record(q Question) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return ErrCallOver
+	}
+	for _, asked := range c.questions {
+		if asked.ID != q.ID {
+			continue
+		}
+		if !reflect.DeepEqual(asked.Session(), q.Session()) {
+			return errors.New("another question of this call has that id: give each its own")
+		}
+		return nil
+	}
+	if len(c.questions) == session.MaxWaits {
+		return fmt.Errorf("a call asks at most %d questions at once", session.MaxWaits)
+	}
+	q.Choices, q.Who, q.Expiry = slices.Clone(q.Choices), slices.Clone(q.Who), q.Expiry.clone()
+	c.questions = append(c.questions, q)
+	return nil
+}

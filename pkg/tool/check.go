@@ -1,0 +1,196 @@
+package tool
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// SpecError is one mistake of a tool's definition.
+type SpecError struct {
+	Tool string
+	// Field of the [Spec].
+	Field string
+	// Problem says what is wrong and what to do.
+	Problem string
+}
+
+// Error says tool, field and problem.
+func (e *SpecError) Error() string {
+	return fmt.Sprintf("tool %q: %s: %s", e.Tool, e.Field, e.Problem)
+}
+
+var namePattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// check lists every mistake of a spec, its schema aside.
+func check[In any](spec Spec[In], client bool) error {
+	var errs []error
+	wrong := func(field, format string, args ...any) {
+		errs = append(errs, &SpecError{Tool: spec.Name, Field: field, Problem: fmt.Sprintf(format, args...)})
+	}
+	if !namePattern.MatchString(spec.Name) {
+		wrong("Name", "%q does not fit model providers: use 1 to 64 letters, digits, _ or -", spec.Name)
+	}
+	switch spec.Effect {
+	case "", session.ReadOnly, session.Idempotent, session.SideEffect:
+	default:
+		wrong("Effect", "%q is no effect: use session.ReadOnly, session.Idempotent or session.SideEffect", spec.Effect)
+	}
+	switch spec.OnUnknown {
+	case "", session.UnknownTell, session.UnknownAsk, session.UnknownRetry:
+		if spec.Probe != nil {
+			wrong("Probe", "it is never asked unless OnUnknown is session.UnknownProbe")
+		}
+	case session.UnknownProbe:
+		if spec.Probe == nil {
+			wrong("Probe", "session.UnknownProbe needs a function that finds out what happened")
+		}
+	default:
+		wrong("OnUnknown", "%q is no policy: use session.UnknownTell, UnknownAsk, UnknownProbe or UnknownRetry", spec.OnUnknown)
+	}
+	if spec.OnUnknown != "" && (spec.Effect == session.ReadOnly || spec.Effect == session.Idempotent) {
+		wrong("OnUnknown", "a tool that is %s is simply run again: leave it empty, or make the effect session.SideEffect", spec.Effect)
+	}
+	if spec.Timeout < 0 {
+		wrong("Timeout", "%s is negative: leave it zero for %s", spec.Timeout, DefaultTimeout)
+	}
+	if client {
+		if spec.Timeout > 0 {
+			wrong("Timeout", "it is for tools that run here: use Expiry for how long to wait for the client")
+		}
+		if spec.OnUnknown != "" {
+			wrong("OnUnknown", "it is for tools that run here: the client says what happened")
+		}
+	}
+	checkExpiry(spec, client, wrong)
+	for _, who := range spec.Who {
+		if who == "" {
+			wrong("Who", "it holds an empty name, which nobody has")
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func checkExpiry[In any](spec Spec[In], client bool, wrong func(field, format string, args ...any)) {
+	if spec.Expiry == nil {
+		return
+	}
+	kind := session.WaitClientTool
+	switch {
+	case client && spec.Approve != nil && spec.Expiry.Outcome == session.ExpireDefault:
+		wrong("Expiry", "a default would be both the approval and the client's result: use deny, fail or reask")
+		return
+	case client:
+	case spec.Approve != nil:
+		kind = session.WaitApproval
+	case spec.OnUnknown == session.UnknownAsk:
+		kind = session.WaitUnknown
+	default:
+		wrong("Expiry", "the tool waits for nobody: it has no approval rule and runs here")
+		return
+	}
+	if err := spec.Expiry.Validate(kind); err != nil {
+		wrong("Expiry", "%s", err)
+	}
+}
+
+// Expiry is the deadline of a wait and what happens then.
+type Expiry struct {
+	// After is the time from asking to the deadline.
+	After time.Duration
+	// Outcome says what the expiry means.
+	Outcome session.DeadlineOutcome
+	// Value is the answer of [session.ExpireDefault]: true or false for an
+	// approval, any JSON for a client's result, text for input and text questions,
+	// an id or a []string of ids for questions with choices.
+	Value any
+}
+
+func (e *Expiry) clone() *Expiry {
+	if e == nil {
+		return nil
+	}
+	c := *e
+	return &c
+}
+
+// Validate says everything that is wrong with the expiry of a wait of this kind.
+// A nil expiry waits for ever and is never wrong.
+func (e *Expiry) Validate(kind session.WaitKind) error {
+	if e == nil {
+		return nil
+	}
+	var errs []error
+	if e.After <= 0 {
+		errs = append(errs, fmt.Errorf("expiry after %s: the time must be more than zero", e.After))
+	}
+	switch e.Outcome {
+	case session.ExpireDefault:
+		if err := e.checkValue(kind); err != nil {
+			errs = append(errs, err)
+		}
+	case session.ExpireDeny, session.ExpireFail, session.ExpireReask:
+		if e.Value != nil {
+			errs = append(errs, fmt.Errorf("expiry with outcome %s takes no value: only default does", e.Outcome))
+		}
+	default:
+		errs = append(errs, fmt.Errorf("expiry outcome %q: use deny, default, fail or reask", e.Outcome))
+	}
+	return errors.Join(errs...)
+}
+
+func (e *Expiry) checkValue(kind session.WaitKind) error {
+	raw, err := marshalValue(e.Value)
+	if err != nil {
+		return fmt.Errorf("expiry default value: %w", err)
+	}
+	is := func(targets ...any) bool {
+		for _, target := range targets {
+			if json.Unmarshal(raw, target) == nil && string(raw) != "null" {
+				return true
+			}
+		}
+		return false
+	}
+	switch kind {
+	case session.WaitApproval:
+		if !is(new(bool)) {
+			return errors.New("expiry with outcome default needs a value: true approves, false does not")
+		}
+	case session.WaitQuestion:
+		if !is(new(string), new([]string)) {
+			return errors.New("expiry with outcome default needs a value: a text, or the ids of choices")
+		}
+	case session.WaitInput:
+		if !is(new(string)) {
+			return errors.New("expiry with outcome default needs a value: the text of a user message")
+		}
+	case session.WaitClientTool:
+		if e.Value == nil {
+			return errors.New("expiry with outcome default needs a value: the result of the tool (json.RawMessage(`null`) for null)")
+		}
+	case session.WaitUnknown, session.WaitChild:
+		return fmt.Errorf("expiry of a wait of kind %s has no default: use deny, fail or reask", kind)
+	}
+	return nil
+}
+
+// Deadline returns the expiry of a wait that is opened now, nil for a nil one.
+func (e *Expiry) Deadline(now time.Time) (*session.Deadline, error) {
+	if e == nil {
+		return nil, nil //nolint:nilnil // no expiry is no deadline, by design: waiting for ever
+	}
+	d := &session.Deadline{At: now.Add(e.After), Outcome: e.Outcome, After: e.After}
+	if e.Outcome == session.ExpireDefault {
+		raw, err := marshalValue(e.Value)
+		if err != nil {
+			return nil, fmt.Errorf("expiry default value: %w", err)
+		}
+		d.Value = raw
+	}
+	return d, nil
+}

@@ -1,0 +1,11 @@
+// Package tool holds typed tools: what one is, how its arguments are checked, what it may do while it runs.
+//
+// [Define] makes a [Tool] of a Go function; its argument schema is inferred from
+// the input struct. The struct's json tags name the properties, a field without
+// omitempty or omitzero is required, a jsonschema tag is the description. A
+// [Call] is what the function is given: identity, custom state, events, [Once]
+// for what must not happen twice, and Ask for what a person must say.
+//
+// Nothing here decides when a tool runs or whether it runs again: that is the
+// engine's affair (design section 5), told by the tool's effect.
+package tool

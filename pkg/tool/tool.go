@@ -1,0 +1,218 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// DefaultTimeout is how long a tool may run whose [Spec] names no timeout.
+const DefaultTimeout = 5 * time.Minute
+
+// MaxResultBytes bounds the JSON of a tool's result.
+const MaxResultBytes = 8 << 20
+
+// Spec says what a tool is and how it is to be run. Only Name is required.
+type Spec[In any] struct {
+	// Name as models know it: 1 to 64 letters, digits, _ or -.
+	Name string
+	// Description tells the model when to call the tool, and what comes back.
+	Description string
+	// Effect says what the tool does to the world; zero means [session.SideEffect].
+	Effect session.Effect
+	// Approve says whether a person must agree before a call with this input
+	// runs. A rule that panics means yes. Nil means nobody is asked.
+	Approve func(In) bool
+	// Finish tools run after all others of a reply, one after the other.
+	Finish bool
+	// Timeout bounds one run; zero means [DefaultTimeout].
+	Timeout time.Duration
+	// OnUnknown says what happens when nobody knows whether the side effect
+	// happened; zero means [session.UnknownTell]. For side effects only.
+	OnUnknown session.UnknownPolicy
+	// Probe finds out whether an earlier run had its effect, and what its result
+	// was. It is required for [session.UnknownProbe].
+	Probe func(ctx context.Context, c *Call, in In) (result any, happened bool, err error)
+	// Expiry of the approval or of the client's result; nil waits for ever.
+	Expiry *Expiry
+	// Who may approve or answer; empty means every caller who may see the session.
+	Who []string
+	// Properties overlays the inferred schema: its keywords are added to those of
+	// the property it is named after, as in {"amount": {"minimum": 1}}.
+	Properties map[string]json.RawMessage
+	// Schema replaces the inferred schema. Close its objects
+	// (additionalProperties: false), or input may hold what nobody validated.
+	Schema json.RawMessage
+}
+
+// Always is an approval rule: a person must agree to every call.
+func Always[In any](In) bool { return true }
+
+// Tool is a tool of any input and output. It is a small value: copy it. The
+// zero value is no tool, and its Err says so.
+type Tool struct{ d *definition }
+
+// definition is a Spec with its types hidden.
+type definition struct {
+	name, description string
+	effect            session.Effect
+	client, finish    bool
+	timeout           time.Duration
+	onUnknown         session.UnknownPolicy
+	expiry            *Expiry
+	who               []string
+	schema            *schema
+	raw               json.RawMessage
+	err               error
+
+	// decode reports whether the arguments fit the input type.
+	decode  func(args json.RawMessage) error
+	approve func(args json.RawMessage) bool
+	run     func(ctx context.Context, c *Call, args json.RawMessage) (any, error)
+	probe   func(ctx context.Context, c *Call, args json.RawMessage) (any, bool, error)
+}
+
+var errZero = errors.New("this is the zero Tool: make tools with tool.Define or tool.DefineClient")
+
+var zero = &definition{err: errZero, raw: json.RawMessage(`{"type":"object"}`)}
+
+func (t Tool) def() *definition {
+	if t.d == nil {
+		return zero
+	}
+	return t.d
+}
+
+// Define makes a tool of a function. It never panics: every mistake of the spec
+// is kept and told by [Tool.Err].
+func Define[In, Out any](spec Spec[In], fn func(ctx context.Context, c *Call, in In) (Out, error)) Tool {
+	d := define(spec, false)
+	if fn == nil {
+		d.err = errors.Join(d.err, &SpecError{Tool: spec.Name, Field: "fn", Problem: "the function is nil"})
+	}
+	d.run = func(ctx context.Context, c *Call, args json.RawMessage) (any, error) {
+		in, err := decode[In](args)
+		if err != nil {
+			return nil, err
+		}
+		return fn(ctx, c, in)
+	}
+	return Tool{d}
+}
+
+// DefineClient makes a tool that runs in the client: a call of it suspends the
+// session until the client brings the result. It never panics either.
+func DefineClient[In any](spec Spec[In]) Tool {
+	return Tool{define(spec, true)}
+}
+
+func define[In any](spec Spec[In], client bool) *definition {
+	d := &definition{
+		name: spec.Name, description: spec.Description, effect: spec.Effect, client: client, finish: spec.Finish,
+		timeout: spec.Timeout, onUnknown: spec.OnUnknown, expiry: spec.Expiry.clone(), who: slices.Clone(spec.Who),
+		decode: func(args json.RawMessage) error {
+			_, err := decode[In](args)
+			return err
+		},
+	}
+	if d.effect == "" {
+		d.effect = session.SideEffect
+	}
+	if d.timeout == 0 {
+		d.timeout = DefaultTimeout
+	}
+	if d.onUnknown == "" {
+		d.onUnknown = session.UnknownTell
+	}
+	if spec.Approve != nil {
+		d.approve = func(args json.RawMessage) bool {
+			in, err := decode[In](args)
+			return err != nil || spec.Approve(in)
+		}
+	}
+	if spec.Probe != nil {
+		d.probe = func(ctx context.Context, c *Call, args json.RawMessage) (any, bool, error) {
+			in, err := decode[In](args)
+			if err != nil {
+				return nil, false, err
+			}
+			return spec.Probe(ctx, c, in)
+		}
+	}
+	var err error
+	d.schema, d.raw, err = specSchema[In](spec.Name, spec.Schema, spec.Properties)
+	d.err = errors.Join(check(spec, client), err)
+	return d
+}
+
+// Err returns every mistake of the definition, joined, or nil. Each is a
+// [*SpecError].
+func (t Tool) Err() error { return t.def().err }
+
+// Name returns the name models know the tool by.
+func (t Tool) Name() string { return t.def().name }
+
+// Description returns what models are told about the tool.
+func (t Tool) Description() string { return t.def().description }
+
+// Effect returns what the tool does to the world, never empty.
+func (t Tool) Effect() session.Effect {
+	if e := t.def().effect; e != "" {
+		return e
+	}
+	return session.SideEffect
+}
+
+// Client reports whether the tool runs in the client.
+func (t Tool) Client() bool { return t.def().client }
+
+// Finish reports whether the tool runs after all others of a reply.
+func (t Tool) Finish() bool { return t.def().finish }
+
+// Timeout returns how long one run may take, never zero for a defined tool.
+func (t Tool) Timeout() time.Duration { return t.def().timeout }
+
+// OnUnknown returns what happens when the outcome of a side effect is not known.
+func (t Tool) OnUnknown() session.UnknownPolicy { return t.def().onUnknown }
+
+// Schema returns the JSON Schema of the arguments, an object at its top.
+func (t Tool) Schema() json.RawMessage { return slices.Clone(t.def().raw) }
+
+// Expiry returns the deadline of the approval or of the client's result; nil
+// waits for ever.
+func (t Tool) Expiry() *Expiry { return t.def().expiry.clone() }
+
+// Who returns who may approve or answer; empty means everyone who sees the session.
+func (t Tool) Who() []string { return slices.Clone(t.def().who) }
+
+// HasApproval reports whether the tool has an approval rule.
+func (t Tool) HasApproval() bool { return t.def().approve != nil }
+
+// Spec returns what the model is told about the tool.
+func (t Tool) Spec() llm.ToolSpec {
+	return llm.ToolSpec{Name: t.Name(), Description: t.Description(), Schema: t.Schema()}
+}
+
+// Digest identifies the definition: it changes with everything that matters for
+// the promise that what was approved is what runs, and with nothing else.
+func (t Tool) Digest() string {
+	d := t.def()
+	raw, err := json.Marshal(struct {
+		Name, Description        string
+		Schema                   json.RawMessage
+		Effect                   session.Effect
+		Approval, Client, Finish bool
+		Timeout                  time.Duration
+		OnUnknown                session.UnknownPolicy
+	}{d.name, d.description, d.raw, d.effect, d.approve != nil, d.client, d.finish, d.timeout, d.onUnknown})
+	if err != nil {
+		// A schema that is no JSON: the definition has told its mistake already.
+		raw = []byte(d.name + "\x00" + string(d.raw))
+	}
+	return session.Digest(raw)
+}
