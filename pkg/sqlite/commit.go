@@ -1,0 +1,295 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// seqBits is how many bits of an entry's key hold its seq.
+const seqBits = 32
+
+type commitOp struct {
+	job
+	key     session.Key
+	entry   session.Entry
+	at      string
+	payload []byte
+	records []record
+	wakes   []session.Wake
+	dead    func(owner string) bool
+
+	// What stood in the way.
+	taken    []byte // the entry that is there
+	conflict *standing
+	gone     bool
+}
+
+// standing is an item as it was when a condition on it failed.
+type standing struct {
+	record *record
+	rev    int64
+	text   []byte
+	head   *headRow
+}
+
+// refusal returns the [*store.ConflictError] that shows the item.
+func (s *standing) refusal(op string, key session.Key, dead func(owner string) bool) error {
+	item := store.Item{Kind: s.record.kind, ID: s.record.id, Rev: s.rev}
+	var err error
+	switch {
+	case s.head != nil:
+		item, err = s.head.item(dead)
+	case s.rev > 0:
+		item, err = decodeItem(s.record.kind, s.record.id, s.rev, s.text)
+	}
+	if err != nil {
+		return fail(op, key, err)
+	}
+	return &store.ConflictError{Key: key, Item: &item}
+}
+
+// Commit writes an entry with its items and enqueues its wakes in the same
+// transaction; see [store.Store].
+func (s *Store) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	o, err := s.newCommit(&p)
+	if err != nil {
+		return store.Committed{}, fail("commit", p.Key, err)
+	}
+	if err := s.db.do(ctx, o); err != nil {
+		return store.Committed{}, fail("commit", p.Key, err)
+	}
+	switch {
+	case o.taken != nil:
+		there, err := session.Decode(o.taken)
+		if err != nil {
+			return store.Committed{}, fail("commit", p.Key, fmt.Errorf("%w: %w", store.ErrCorrupt, err))
+		}
+		return store.Committed{}, &store.ConflictError{Key: p.Key, Entry: &there}
+	case o.conflict != nil:
+		return store.Committed{}, o.conflict.refusal("commit", p.Key, o.dead)
+	case o.gone:
+		return store.Committed{}, fail("commit", p.Key, errDeleted)
+	}
+	return store.Committed{Hash: o.entry.Hash, Bytes: len(o.payload), Enqueued: true}, nil
+}
+
+func (s *Store) newCommit(p *store.CommitParams) (*commitOp, error) {
+	e := &p.Entry
+	switch {
+	case len(p.Items)+1 > store.MaxItems:
+		return nil, fmt.Errorf("%w: %d with the entry, and %d is the most", store.ErrTooManyItems, len(p.Items)+1, store.MaxItems)
+	case e.V != session.Format:
+		return nil, fmt.Errorf("entry %d has version %d", e.Seq, e.V)
+	case e.Seq < 1 || e.Seq >= 1<<seqBits:
+		return nil, fmt.Errorf("entry %d: out of range", e.Seq)
+	}
+	if err := p.Key.Validate(); err != nil {
+		return nil, err
+	}
+	o := &commitOp{key: p.Key, entry: *e, wakes: p.Wakes, dead: s.db.deadOwners(), job: job{durable: true}}
+	payload, err := session.Encode(&o.entry)
+	if err != nil {
+		return nil, err
+	}
+	o.payload, o.at = payload, e.At.UTC().Format("2006-01-02T15:04:05.000Z")
+	for i := range p.Wakes {
+		if err := p.Wakes[i].Key().Validate(); err != nil {
+			return nil, fmt.Errorf("wake: %w", err)
+		}
+	}
+	if len(p.Items) == 0 {
+		return o, nil
+	}
+	o.records = make([]record, len(p.Items))
+	for i := range p.Items {
+		if o.records[i], err = encodeItem(p.Key, &p.Items[i]); err != nil {
+			return nil, err
+		}
+		for j := range i {
+			if o.records[j].kind == o.records[i].kind && o.records[j].id == o.records[i].id {
+				return nil, fmt.Errorf("%s %s is in the commit twice", o.records[i].kind, o.records[i].id)
+			}
+		}
+	}
+	return o, nil
+}
+
+func (o *commitOp) run(w *writer) error {
+	o.taken, o.conflict, o.gone = nil, nil, false
+	sid, err := w.sid(o.key)
+	if err != nil {
+		return err
+	}
+	if sid != 0 {
+		row, err := w.c.one(stmtEntry, sid<<seqBits|o.entry.Seq)
+		if err != nil {
+			return err
+		}
+		if row != nil {
+			o.taken = bytesOf(row[0])
+			return nil
+		}
+	}
+	for i := range o.records {
+		if o.conflict, err = w.check(&o.records[i]); err != nil || o.conflict != nil {
+			return err
+		}
+	}
+	if o.gone, err = w.deleted(sid); err != nil || o.gone {
+		return err
+	}
+	if sid == 0 {
+		if sid, err = w.newSID(o.key); err != nil {
+			return err
+		}
+	}
+	if _, err = w.c.exec(stmtAddEntry, sid<<seqBits|o.entry.Seq, string(o.entry.Kind), o.entry.Run, o.entry.Step,
+		string(o.entry.Status), o.at, o.payload); err != nil {
+		return err
+	}
+	for i := range o.records {
+		if err := w.put(&o.records[i]); err != nil {
+			return err
+		}
+	}
+	return w.send(false, o.wakes)
+}
+
+// deleted reports whether the session was deleted: a worker that was frozen
+// meanwhile must not bring any of it back.
+func (w *writer) deleted(sid int64) (bool, error) {
+	if sid == 0 {
+		return false, nil
+	}
+	row, err := w.c.one(stmtDeleted, sid)
+	return err == nil && intOf(row[0]) != 0, err
+}
+
+// check returns what stands in the way of a record, or nil.
+func (w *writer) check(r *record) (*standing, error) {
+	s := &standing{record: r}
+	sid, err := w.sid(r.key)
+	if err != nil {
+		return nil, err
+	}
+	var buried bool
+	switch {
+	case sid == 0:
+	case r.kind == store.KindHead:
+		row, err := w.c.one(stmtHead, sid)
+		if err != nil {
+			return nil, err
+		}
+		head := headOf(row)
+		s.head, s.rev, buried = &head, head.rev, head.deleted
+	default:
+		row, err := w.c.one(stmtItem, sid, string(r.kind), r.id)
+		if err != nil {
+			return nil, err
+		}
+		if row != nil {
+			s.rev, s.text = intOf(row[0]), bytesOf(row[1])
+		}
+	}
+	if s.rev != r.rev || buried {
+		return s, nil
+	}
+	return nil, nil
+}
+
+// put writes a record whose condition has been checked in this transaction.
+func (w *writer) put(r *record) error {
+	sid, err := w.sid(r.key)
+	if err == nil && sid == 0 {
+		sid, err = w.newSID(r.key)
+	}
+	if err != nil {
+		return err
+	}
+	if r.kind == store.KindHead {
+		_, err = w.c.exec(stmtPutHead, r.rev+1, string(r.status), r.moved, r.due, r.text, sid)
+		return err
+	}
+	s := stmtPutItem
+	if r.rev == 0 {
+		s = stmtAddItem
+	}
+	_, err = w.c.exec(s, r.rev+1, r.due, r.tenant, r.deadline, r.opened, r.text, sid, string(r.kind), r.id)
+	return err
+}
+
+type updateOp struct {
+	job
+	record   record
+	conflict *standing
+	gone     bool
+	lease    session.Lease
+}
+
+// Update writes one item that is not an entry; see [store.Store].
+func (s *Store) Update(ctx context.Context, key session.Key, item store.Item) (store.Item, error) {
+	err := validateKey(key, item.Kind)
+	if err != nil {
+		return store.Item{}, fail("update", key, err)
+	}
+	o := &updateOp{job: job{durable: true}}
+	if o.record, err = encodeItem(key, &item); err != nil {
+		return store.Item{}, fail("update", key, err)
+	}
+	if err := s.db.do(ctx, o); err != nil {
+		return store.Item{}, fail("update", key, err)
+	}
+	dead := s.db.deadOwners()
+	switch {
+	case o.conflict != nil:
+		return store.Item{}, o.conflict.refusal("update", key, dead)
+	case o.gone:
+		return store.Item{}, fail("update", key, errDeleted)
+	}
+	stored, err := o.stored(dead)
+	return stored, fail("update", key, err)
+}
+
+// stored returns the item as it now is.
+func (o *updateOp) stored(dead func(owner string) bool) (store.Item, error) {
+	r := &o.record
+	if r.kind == store.KindHead {
+		return (&headRow{rev: r.rev + 1, text: []byte(r.text), lease: o.lease}).item(dead)
+	}
+	return decodeItem(r.kind, r.id, r.rev+1, []byte(r.text))
+}
+
+var errDeleted = fmt.Errorf("%w: it was deleted", store.ErrNotFound)
+
+// validateKey lets the tenant's own key (no id) be used for what belongs to it.
+func validateKey(key session.Key, kind store.ItemKind) error {
+	if kind == store.KindIdempotency {
+		return session.Key{Tenant: key.Tenant, ID: "any"}.Validate()
+	}
+	return key.Validate()
+}
+
+func (o *updateOp) run(w *writer) error {
+	var err error
+	if o.conflict, err = w.check(&o.record); err != nil || o.conflict != nil {
+		return err
+	}
+	sid, err := w.sid(o.record.key)
+	if err != nil {
+		return err
+	}
+	if o.gone, err = w.deleted(sid); err != nil || o.gone {
+		return err
+	}
+	if o.record.kind == store.KindHead && sid != 0 {
+		row, err := w.c.one(stmtHead, sid)
+		if err != nil {
+			return err
+		}
+		o.lease = headOf(row).lease
+	}
+	return w.put(&o.record)
+}

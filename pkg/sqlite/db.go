@@ -1,0 +1,237 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	driversqlite "modernc.org/sqlite"
+
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// readers is how many connections read a file at once.
+const readers = 4
+
+// Config says what to open and who opens it.
+type Config struct {
+	// Path of the file. Its folder is made if there is none. ":memory:" is a
+	// database of its own that ends with Close.
+	Path string
+	// Owner names this process to others; empty means [NewOwner]. Leases are taken
+	// by owners of the caller's choosing: whoever wants them void the moment this
+	// process dies, makes them from [DB.Owner], a slash and what it likes.
+	Owner string
+	// MaxReceives is how often a message is received before it goes to the dead
+	// letters; 0 means 20.
+	MaxReceives int
+	// Now is the queue's clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// DB is one open file: a store and a queue that share their transactions. It is
+// safe for concurrent use, as is the file by any number of processes.
+type DB struct {
+	path        string
+	owner       string
+	maxReceives int
+	now         func() time.Time
+
+	ops     chan operation
+	pool    chan *conn // nil in memory, where the writer also reads
+	signals sync.Pool
+
+	closing   chan struct{}
+	closed    chan struct{}
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// Open opens the file, making it if there is none. A file that is not ours, or
+// from a newer program, is [store.ErrNotOurs]; one that cannot be read or
+// written is [store.ErrUnavailable].
+func Open(ctx context.Context, cfg Config) (*DB, error) {
+	if cfg.Path == "" {
+		return nil, errors.New("open data file: no path")
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("open %s: %w", cfg.Path, err)
+	}
+	if cfg.Owner == "" {
+		cfg.Owner = NewOwner()
+	}
+	if cfg.MaxReceives == 0 {
+		cfg.MaxReceives = 20
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now //nolint:forbidigo // an adapter at the edge; the queue's clock unless one is injected
+	}
+	// Without this, any code in this process that opens and closes the file (an
+	// agent hashing what it finds, say) would strip SQLite's locks from it. It
+	// fails where there is no such thing, or after the first database: so be it.
+	_, _ = driversqlite.OFDLocking(true)
+	c, err := openWriter(cfg.Path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", cfg.Path, explain(err, store.ErrUnavailable))
+	}
+	db := &DB{
+		path: cfg.Path, owner: cfg.Owner, maxReceives: cfg.MaxReceives, now: cfg.Now,
+		ops: make(chan operation, 128), closing: make(chan struct{}), closed: make(chan struct{}),
+	}
+	db.signals.New = func() any { return make(chan struct{}, 1) }
+	if cfg.Path != memoryPath {
+		db.pool = make(chan *conn, readers)
+		for range readers {
+			db.pool <- nil
+		}
+	}
+	go newWriter(db, c).run()
+	return db, nil
+}
+
+func openWriter(path string) (_ *conn, err error) {
+	if path != memoryPath {
+		if err := prepareFile(path); err != nil {
+			return nil, err
+		}
+	}
+	c, err := openConn(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.close())
+		}
+	}()
+	if _, err := identify(c); err != nil {
+		return nil, err
+	}
+	if err := enterWAL(c); err != nil {
+		return nil, err
+	}
+	if err := initialize(c); err != nil {
+		return nil, err
+	}
+	return c, c.script("PRAGMA synchronous=FULL; PRAGMA cache_size=-16000")
+}
+
+// Owner returns the name of this process.
+func (db *DB) Owner() string { return db.owner }
+
+// Store returns the store in the file.
+func (db *DB) Store() *Store { return &Store{db: db} }
+
+// Queue returns the queue in the file.
+func (db *DB) Queue() *Queue { return &Queue{db: db} }
+
+// DeadLetters returns the queue of messages that were received too often.
+// Nothing leaves it by itself.
+func (db *DB) DeadLetters() *Queue { return &Queue{db: db, dead: true} }
+
+// Close ends what waits with an error, finishes what was begun and closes the
+// file. Closing twice is no error.
+func (db *DB) Close() error {
+	db.closeOnce.Do(func() {
+		close(db.closing)
+		<-db.closed
+		for range cap(db.pool) {
+			if c := <-db.pool; c != nil {
+				db.closeErr = errors.Join(db.closeErr, c.close())
+			}
+		}
+		if db.closeErr != nil {
+			db.closeErr = fmt.Errorf("close %s: %w", db.path, db.closeErr)
+		}
+	})
+	return db.closeErr
+}
+
+// submit hands an operation to the writer. Once it is handed over it runs,
+// whether or not its caller still waits.
+func (db *DB) submit(ctx context.Context, o operation) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	select {
+	case <-db.closing:
+		return errClosed
+	default:
+	}
+	select {
+	case db.ops <- o:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-db.closed:
+		return errClosed
+	}
+}
+
+// do has the writer carry out an operation and waits for it.
+func (db *DB) do(ctx context.Context, o operation) error {
+	signal := db.signals.Get().(chan struct{}) //nolint:forcetypeassert // New makes nothing else
+	j := o.base()
+	j.done = signal
+	if err := db.submit(ctx, o); err != nil {
+		return err
+	}
+	select {
+	case <-signal:
+	case <-ctx.Done():
+		return context.Cause(ctx) // the signal is still owed: not back to the pool
+	case <-db.closed:
+		select {
+		case <-signal:
+		default:
+			return errClosed
+		}
+	}
+	db.signals.Put(signal)
+	return j.err
+}
+
+// read lends a connection that sees everything committed. In memory there is
+// one connection only, the writer's.
+func (db *DB) read(ctx context.Context, f func(c *conn) error) error {
+	if db.pool == nil {
+		return db.do(ctx, &readOp{f: f})
+	}
+	var c *conn
+	select {
+	case <-db.closing:
+		return errClosed
+	default:
+	}
+	select {
+	case c = <-db.pool:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-db.closing:
+		return errClosed
+	}
+	defer func() { db.pool <- c }()
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	if c == nil {
+		opened, err := openConn(db.path)
+		if err != nil {
+			return err
+		}
+		if err := opened.script("PRAGMA query_only=1; PRAGMA cache_size=-4000"); err != nil {
+			return errors.Join(err, opened.close())
+		}
+		c = opened
+	}
+	return f(c)
+}
+
+type readOp struct {
+	job
+	f func(c *conn) error
+}
+
+func (o *readOp) run(w *writer) error { return o.f(w.c) }

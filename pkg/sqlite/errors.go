@@ -1,0 +1,56 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+
+	driversqlite "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// errClosed is what every method says after Close.
+var errClosed = errors.New("the database is closed")
+
+func code(err error) int {
+	var e *driversqlite.Error
+	if errors.As(err, &e) {
+		return e.Code() & 0xff
+	}
+	return 0
+}
+
+func isBusy(err error) bool {
+	c := code(err)
+	return c == sqlite3.SQLITE_BUSY || c == sqlite3.SQLITE_LOCKED
+}
+
+// explain turns a driver's error into one of a port, whose word for "cannot be
+// reached or written" is unavailable. The driver's own stays readable in the
+// text and goes no further.
+func explain(err error, unavailable error) error {
+	if err == nil || errors.Is(err, store.ErrNotOurs) || errors.Is(err, unavailable) {
+		return err
+	}
+	if errors.Is(err, errClosed) {
+		return fmt.Errorf("%w: %w", unavailable, err)
+	}
+	switch code(err) {
+	case sqlite3.SQLITE_FULL:
+		return fmt.Errorf("%w: the disk is full: free some space and try again (%v)", unavailable, err)
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
+		return fmt.Errorf("%w: the data file, its folder or the disk is read-only: allow writing, or choose another data file (%v)", unavailable, err)
+	case sqlite3.SQLITE_CANTOPEN:
+		return fmt.Errorf("%w: the data file cannot be opened: look at its permissions and those of its folder (%v)", unavailable, err)
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return fmt.Errorf("%w: another process has held the data file for %d s: it may be stopped; continue or end it (%v)", unavailable, busyMillis/1000, err)
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOLFS:
+		return fmt.Errorf("%w: the disk does not take or give the data: check it and its free space (%v)", unavailable, err)
+	case sqlite3.SQLITE_NOTADB:
+		return fmt.Errorf("%w: it is not a database: choose another data file (%v)", store.ErrNotOurs, err)
+	case sqlite3.SQLITE_CORRUPT:
+		return fmt.Errorf("%w: the data file is damaged: restore it from a copy (%v)", store.ErrCorrupt, err)
+	}
+	return err
+}

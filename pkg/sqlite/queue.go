@@ -1,0 +1,211 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// Queue is the queue in the file. What a process received is visible to others
+// the moment that process is dead, if its owner is one of [NewOwner].
+type Queue struct {
+	db   *DB
+	dead bool        // the dead letters
+	only session.Key // zero: all sessions
+}
+
+var _ queue.Queue = (*Queue)(nil)
+
+// Only returns a view of the queue that receives messages of one session.
+func (q *Queue) Only(key session.Key) *Queue {
+	view := *q
+	view.only = key
+	return &view
+}
+
+func (q *Queue) fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", op, explain(err, queue.ErrUnavailable))
+}
+
+type sendOp struct {
+	job
+	dead  bool
+	wakes []session.Wake
+}
+
+// Send enqueues wakes; see [queue.Queue].
+func (q *Queue) Send(ctx context.Context, wakes ...session.Wake) error {
+	if len(wakes) == 0 {
+		return nil
+	}
+	for i := range wakes {
+		if err := wakes[i].Key().Validate(); err != nil {
+			return fmt.Errorf("send: %w", err)
+		}
+	}
+	o := &sendOp{dead: q.dead, wakes: append([]session.Wake(nil), wakes...), job: job{durable: true}}
+	return q.fail("send", q.db.do(ctx, o))
+}
+
+func (o *sendOp) run(w *writer) error { return w.send(o.dead, o.wakes) }
+
+// Receive returns visible messages and hides them; see [queue.Queue]. Messages
+// sent by this process wake it at once, those of others within 50 ms.
+func (q *Queue) Receive(ctx context.Context, p queue.ReceiveParams) ([]queue.Delivery, error) {
+	if p.Max == 0 {
+		p.Max = 1
+	}
+	switch {
+	case p.Max < 1 || p.Max > 64:
+		return nil, fmt.Errorf("receive: max %d: use 1 to 64", p.Max)
+	case p.Visibility <= 0:
+		return nil, fmt.Errorf("receive: visibility %v: it must be more than nothing", p.Visibility)
+	}
+	// Not durable: a receipt that power loss undoes leaves the message to be
+	// received again, as any crash does.
+	r := &receiveOp{dead: q.dead, only: q.only, max: p.Max, visibility: p.Visibility, patient: p.Wait > 0}
+	deliveries, err := q.db.receive(ctx, r, p.Wait)
+	return deliveries, q.fail("receive", err)
+}
+
+func (db *DB) receive(ctx context.Context, r *receiveOp, wait time.Duration) ([]queue.Delivery, error) {
+	r.done = make(chan struct{}, 1)
+	if err := db.submit(ctx, r); err != nil {
+		return nil, err
+	}
+	var over <-chan time.Time
+	if wait > 0 {
+		t := time.NewTimer(wait)
+		defer t.Stop()
+		over = t.C
+	}
+	stop := ctx.Done()
+	for {
+		select {
+		case <-r.done:
+		case <-stop:
+			if r.withdraw(true) {
+				return nil, context.Cause(ctx)
+			}
+			stop = nil // too late: it has been given something, or is about to be
+			continue
+		case <-over:
+			if r.withdraw(false) {
+				return nil, nil
+			}
+			continue
+		case <-db.closed:
+			select {
+			case <-r.done:
+			default:
+				return nil, errClosed
+			}
+		}
+		if r.err == nil && len(r.deliveries) == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return r.deliveries, r.err
+	}
+}
+
+// handle is what a receipt says: the message and the count of the receipt.
+type handle struct {
+	dead     bool
+	mid      int64
+	receives int64
+}
+
+func (h handle) String() string {
+	line := "m"
+	if h.dead {
+		line = "d"
+	}
+	return line + strconv.FormatInt(h.mid, 36) + "." + strconv.FormatInt(h.receives, 36)
+}
+
+var errReceipt = errors.New("the receipt is not one of ours")
+
+func parseHandle(receipt string) (handle, error) {
+	mid, receives, ok := strings.Cut(receipt, ".")
+	if !ok || len(mid) < 2 || mid[0] != 'm' && mid[0] != 'd' {
+		return handle{}, fmt.Errorf("%w: %q", errReceipt, receipt)
+	}
+	h := handle{dead: mid[0] == 'd'}
+	var err1, err2 error
+	h.mid, err1 = strconv.ParseInt(mid[1:], 36, 64)
+	h.receives, err2 = strconv.ParseInt(receives, 36, 64)
+	if err1 != nil || err2 != nil {
+		return handle{}, fmt.Errorf("%w: %q", errReceipt, receipt)
+	}
+	return h, nil
+}
+
+type acknowledgeOp struct {
+	job
+	handles []handle
+}
+
+// Acknowledge removes messages; see [queue.Queue]. It does not wait for the
+// disk: the removal shares the next transaction, a millisecond later at most.
+// A process that dies in between leaves a message that is received again, as it
+// would have been had it died just before.
+func (q *Queue) Acknowledge(ctx context.Context, deliveries ...queue.Delivery) error {
+	if len(deliveries) == 0 {
+		return nil
+	}
+	o := &acknowledgeOp{handles: make([]handle, len(deliveries)), job: job{lazy: true}}
+	for i := range deliveries {
+		var err error
+		if o.handles[i], err = parseHandle(deliveries[i].Receipt); err != nil {
+			return q.fail("acknowledge", err)
+		}
+	}
+	return q.fail("acknowledge", q.db.submit(ctx, o))
+}
+
+func (o *acknowledgeOp) run(w *writer) error {
+	for _, h := range o.handles {
+		if _, err := w.c.exec(stmtAcknowledge, h.mid, boolInt(h.dead), h.receives); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type postponeOp struct {
+	job
+	handle handle
+	delay  time.Duration
+}
+
+// Postpone makes a message visible after a delay; see [queue.Queue].
+func (q *Queue) Postpone(ctx context.Context, delivery queue.Delivery, delay time.Duration) error {
+	h, err := parseHandle(delivery.Receipt)
+	if err != nil {
+		return q.fail("postpone", err)
+	}
+	return q.fail("postpone", q.db.do(ctx, &postponeOp{handle: h, delay: max(delay, 0)}))
+}
+
+func (o *postponeOp) run(w *writer) error {
+	visible := w.db.now().Add(o.delay)
+	w.expect(visible)
+	_, err := w.c.exec(stmtPostpone, visible.UnixNano(), o.handle.mid, boolInt(o.handle.dead), o.handle.receives)
+	return err
+}
+
+func boolInt(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

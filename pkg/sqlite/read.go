@@ -1,0 +1,274 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"iter"
+
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// pageBytes is how much one look at the file brings in: an iterator holds no
+// connection while its consumer works, so that it may call the store itself.
+const pageBytes = 1 << 20
+
+// maxID is above every id of an item: they are validated to be ASCII, or ULIDs.
+const maxID = "\U0010ffff"
+
+// Entries yields a session's entries above a seq; see [store.Store].
+func (s *Store) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
+	return func(yield func(session.Entry, error) bool) {
+		if err := key.Validate(); err != nil {
+			yield(session.Entry{}, fail("read entries of", key, err))
+			return
+		}
+		next := max(after, 0) + 1
+		for {
+			page, more, err := s.entries(ctx, key, next-1)
+			if err != nil {
+				yield(session.Entry{}, fail("read entries of", key, err))
+				return
+			}
+			for _, row := range page {
+				e, err := row.entry(next)
+				if err != nil {
+					yield(session.Entry{}, fail("read entries of", key, err))
+					return
+				}
+				if !yield(e, nil) {
+					return
+				}
+				next++
+			}
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+type entryRow struct {
+	seq     int64
+	payload []byte
+}
+
+func (r *entryRow) entry(want int64) (session.Entry, error) {
+	if r.seq != want {
+		return session.Entry{}, fmt.Errorf("%w: entry %d is missing, %d follows", store.ErrCorrupt, want, r.seq)
+	}
+	e, err := session.Decode(r.payload)
+	if err == nil && e.Seq != r.seq {
+		err = fmt.Errorf("it says it is entry %d", e.Seq)
+	}
+	if err != nil {
+		return session.Entry{}, fmt.Errorf("%w: entry %d: %w", store.ErrCorrupt, r.seq, err)
+	}
+	return e, nil
+}
+
+func (s *Store) entries(ctx context.Context, key session.Key, after int64) (page []entryRow, more bool, err error) {
+	err = s.db.read(ctx, func(c *conn) error {
+		page, more = page[:0], false
+		size := 0
+		return c.query(stmtEntries, func(row []driver.Value) bool {
+			payload := bytesOf(row[1])
+			page = append(page, entryRow{seq: intOf(row[0]), payload: payload})
+			size += len(payload)
+			more = size > pageBytes
+			return !more
+		}, key.Tenant, key.ID, after)
+	})
+	return page, more, err
+}
+
+// Items yields a session's items of one kind; see [store.Store].
+func (s *Store) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
+	return func(yield func(store.Item, error) bool) {
+		err := validateKey(key, kind)
+		switch {
+		case err != nil:
+		case kind == store.KindHead:
+			err = s.head(ctx, key, yield)
+		default:
+			err = s.items(ctx, key, kind, id, yield)
+		}
+		if err != nil {
+			yield(store.Item{}, fail("read items of", key, err))
+		}
+	}
+}
+
+func (s *Store) head(ctx context.Context, key session.Key, yield func(store.Item, error) bool) error {
+	var head headRow
+	err := s.db.read(ctx, func(c *conn) error {
+		row, err := c.one(stmtHeadOf, key.Tenant, key.ID)
+		if err == nil && row != nil {
+			head = headOf(row)
+		}
+		return err
+	})
+	if err != nil || head.rev == 0 {
+		return err
+	}
+	item, err := head.item(s.db.deadOwners())
+	if err != nil {
+		return err
+	}
+	yield(item, nil)
+	return nil
+}
+
+type itemRow struct {
+	rev  int64
+	id   string
+	text []byte
+}
+
+func (s *Store) items(ctx context.Context, key session.Key, kind store.ItemKind, id string, yield func(store.Item, error) bool) error {
+	from, to := id, id
+	if id == "" {
+		to = maxID
+	}
+	if kind == store.KindIdempotency {
+		key.ID = ""
+	}
+	for {
+		var page []itemRow
+		more := false
+		err := s.db.read(ctx, func(c *conn) error {
+			page, more = page[:0], false
+			size := 0
+			return c.query(stmtItems, func(row []driver.Value) bool {
+				text := bytesOf(row[2])
+				page = append(page, itemRow{rev: intOf(row[0]), id: textOf(row[1]), text: text})
+				size += len(text)
+				more = size > pageBytes
+				return !more
+			}, key.Tenant, key.ID, string(kind), from, to)
+		})
+		if err != nil {
+			return err
+		}
+		for _, row := range page {
+			item, err := decodeItem(kind, row.id, row.rev, row.text)
+			if err != nil {
+				return err
+			}
+			if !yield(item, nil) {
+				return nil
+			}
+			from = row.id + "\x00" // the smallest id above
+		}
+		if !more {
+			return nil
+		}
+	}
+}
+
+const (
+	findDefault = 100
+	findMax     = 1000
+)
+
+// Find looks across sessions; see [store.Store].
+func (s *Store) Find(ctx context.Context, p store.FindParams) (store.Page, error) {
+	page, err := s.find(ctx, &p)
+	if err != nil {
+		return store.Page{}, fmt.Errorf("find %s: %w", p.Kind, explain(err, store.ErrUnavailable))
+	}
+	return page, nil
+}
+
+func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, error) {
+	if p.Limit == 0 {
+		p.Limit = findDefault
+	}
+	if p.Limit < 1 || p.Limit > findMax {
+		return store.Page{}, fmt.Errorf("limit %d: use 1 to %d", p.Limit, findMax)
+	}
+	if p.Kind != store.FindDue {
+		if err := validateKey(session.Key{Tenant: p.Tenant}, store.KindIdempotency); err != nil {
+			return store.Page{}, err
+		}
+	}
+	at, err := parseCursor(p)
+	if err != nil {
+		return store.Page{}, err
+	}
+	var found []foundRow
+	err = s.db.read(ctx, func(c *conn) error {
+		found = found[:0]
+		// One more than asked for says whether there is a next page.
+		switch p.Kind {
+		case store.FindSessions:
+			return c.query(stmtSessions, func(row []driver.Value) bool {
+				found = append(found, foundRow{at: position{intOf(row[0]), intOf(row[1]), 0}, head: headOf(row[2:])})
+				return true
+			}, p.Tenant, at[0], at[1], string(p.Status), int64(p.Limit+1))
+		case store.FindWaits:
+			return c.query(stmtWaits, func(row []driver.Value) bool {
+				found = append(found, foundRow{
+					at:   position{intOf(row[0]), intOf(row[1]), intOf(row[2])},
+					wait: true, head: headRow{rev: intOf(row[3]), text: bytesOf(row[4])},
+					key: session.Key{Tenant: p.Tenant, ID: textOf(row[5])},
+				})
+				return true
+			}, p.Tenant, at[0], at[1], at[2], int64(p.Limit+1))
+		default:
+			return c.query(stmtDue, func(row []driver.Value) bool {
+				found = append(found, foundRow{
+					at:   position{intOf(row[0]), intOf(row[1]), intOf(row[2])},
+					wait: intOf(row[1]) == 1, head: headOf(row[5:]),
+					key: session.Key{Tenant: textOf(row[3]), ID: textOf(row[4])},
+				})
+				return true
+			}, nanos(p.Before), at[0], at[1], at[2], int64(p.Limit+1))
+		}
+	})
+	if err != nil {
+		return store.Page{}, err
+	}
+	return s.page(p, found)
+}
+
+// foundRow is a HEAD, or a wait that uses HEAD's fields.
+type foundRow struct {
+	at   position
+	key  session.Key
+	wait bool
+	head headRow
+}
+
+func (s *Store) page(p *store.FindParams, found []foundRow) (store.Page, error) {
+	var page store.Page
+	dead := s.db.deadOwners()
+	for i := range found {
+		f := &found[i]
+		if i == p.Limit {
+			page.Cursor = cursor(p, found[i-1].at)
+			break
+		}
+		item, err := f.item(dead)
+		if err != nil {
+			return store.Page{}, fmt.Errorf("session %s: %w", f.key, err)
+		}
+		if item.Head != nil {
+			f.key = item.Head.Key
+		}
+		page.Found = append(page.Found, store.Found{Key: f.key, Item: item})
+	}
+	return page, nil
+}
+
+func (f *foundRow) item(dead func(owner string) bool) (store.Item, error) {
+	if !f.wait {
+		return f.head.item(dead)
+	}
+	item, err := decodeItem(store.KindWait, "", f.head.rev, f.head.text)
+	if err == nil {
+		item.ID = item.Wait.Wait.ID
+	}
+	return item, err
+}

@@ -1,0 +1,374 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// receiveOp is one call of Receive. When there is nothing for it and it may
+// wait, it is parked with the writer, which gives it what the next commit
+// enqueues in that very transaction.
+type receiveOp struct {
+	job
+	dead       bool
+	only       session.Key
+	max        int
+	visibility time.Duration
+	patient    bool
+
+	running    bool // it is one of the batch under way, which answers it
+	deliveries []queue.Delivery
+
+	mu        sync.Mutex
+	phase     phase
+	parked    bool // it was tried, found nothing and waits; written by the writer only
+	impatient bool // its time is over, but the writer has hold of it
+}
+
+// phase says who may decide about a receiveOp.
+type phase int
+
+const (
+	waiting   phase = iota // its caller may withdraw it, the writer may take it
+	taken                  // the writer has it
+	withdrawn              // its caller is gone
+)
+
+// withdraw takes the operation back from the writer. When the writer has it
+// already, or it was not tried yet and must be, it will be answered soon.
+func (r *receiveOp) withdraw(untried bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.impatient = true
+	if r.phase != waiting || !untried && !r.parked {
+		return false
+	}
+	r.phase = withdrawn
+	return true
+}
+
+func (r *receiveOp) take() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.phase == withdrawn {
+		return false
+	}
+	r.phase = taken
+	return true
+}
+
+// begin takes the operation for a try of its own.
+func (r *receiveOp) begin() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running, r.deliveries, r.parked = true, nil, false
+	if r.phase == withdrawn {
+		return false
+	}
+	r.phase = taken
+	return true
+}
+
+// park gives the operation back, unless its caller is in no mood to wait.
+func (r *receiveOp) park() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.patient || r.impatient {
+		return false
+	}
+	r.phase, r.parked = waiting, true
+	return true
+}
+
+func (r *receiveOp) gone() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.phase == withdrawn
+}
+
+func (r *receiveOp) wants(dead bool, wake *session.Wake) bool {
+	return r.dead == dead && len(r.deliveries) < r.max &&
+		(r.only == (session.Key{}) || r.only == wake.Key())
+}
+
+func (r *receiveOp) run(w *writer) error {
+	if !r.begin() {
+		return nil
+	}
+	if err := w.receive(r); err != nil {
+		return err
+	}
+	if len(r.deliveries) == 0 && r.park() {
+		w.fresh = append(w.fresh, r)
+	}
+	return nil
+}
+
+// receive looks for messages. Finding none, it looks for owners who died with
+// some in their hands.
+func (w *writer) receive(r *receiveOp) error {
+	if err := w.visible(r); err != nil || len(r.deliveries) > 0 {
+		return err
+	}
+	freed, err := w.reap()
+	if err != nil || !freed {
+		return err
+	}
+	return w.visible(r)
+}
+
+type message struct {
+	mid, sent, receives int64
+	wake                session.Wake
+}
+
+func (w *writer) visible(r *receiveOp) error {
+	for len(r.deliveries) < r.max {
+		now := w.db.now()
+		s := stmtVisible
+		args := []driver.Value{boolInt(r.dead), now.UnixNano(), int64(r.max - len(r.deliveries))}
+		if r.only != (session.Key{}) {
+			s = stmtVisibleOf
+			args = []driver.Value{args[0], args[1], r.only.ID, r.only.Tenant, args[2]}
+		}
+		var found []message
+		err := w.c.query(s, func(row []driver.Value) bool {
+			found = append(found, message{
+				mid: intOf(row[0]), sent: intOf(row[1]), receives: intOf(row[2]),
+				wake: session.Wake{
+					V: int(intOf(row[7])), Tenant: textOf(row[3]), ID: textOf(row[4]), Seq: intOf(row[5]),
+					Kind: session.WakeKind(textOf(row[6])),
+				},
+			})
+			return true
+		}, args...)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		for _, m := range found {
+			if !r.dead && m.receives >= int64(w.db.maxReceives) {
+				if _, err := w.c.exec(stmtBuryMessage, now.UnixNano(), m.mid); err != nil {
+					return err
+				}
+				w.expect(now)
+				continue
+			}
+			m.receives++
+			owner, err := w.owner()
+			if err != nil {
+				return err
+			}
+			until := now.Add(r.visibility)
+			if _, err := w.c.exec(stmtReceive, until.UnixNano(), m.receives, owner, m.mid); err != nil {
+				return err
+			}
+			w.expect(until)
+			r.give(m)
+		}
+	}
+	return nil
+}
+
+func (r *receiveOp) give(m message) {
+	r.deliveries = append(r.deliveries, queue.Delivery{
+		Wake: m.wake, Receipt: handle{dead: r.dead, mid: m.mid, receives: m.receives}.String(),
+		Receives: int(m.receives), SentAt: timeOf(m.sent),
+	})
+}
+
+// send enqueues wakes. One that somebody here waits for is enqueued as received
+// by him: that saves a transaction and the wait for it.
+func (w *writer) send(dead bool, wakes []session.Wake) error {
+	if len(wakes) == 0 {
+		return nil
+	}
+	now := w.db.now()
+	for i := range wakes {
+		wake := wakes[i]
+		visible, receives, owner := now.Add(max(wake.Delay, 0)), int64(0), driver.Value(nil)
+		wake.Delay = 0
+		var r *receiveOp
+		if !visible.After(now) {
+			if r = w.receiver(dead, &wake); r != nil {
+				self, err := w.owner()
+				if err != nil {
+					return err
+				}
+				visible, receives, owner = now.Add(r.visibility), 1, self
+			}
+		}
+		mid := max(now.UnixNano(), w.mid+1)
+		for {
+			n, err := w.c.exec(stmtSend, mid, boolInt(dead), visible.UnixNano(), now.UnixNano(), receives, owner,
+				wake.Tenant, wake.ID, wake.Seq, string(wake.Kind), int64(wake.V))
+			if err != nil {
+				return err
+			}
+			if n == 1 {
+				break
+			}
+			mid++ // another process sent one in the same nanosecond
+		}
+		w.mid = mid
+		w.expect(visible)
+		if r != nil {
+			r.give(message{mid: mid, sent: now.UnixNano(), receives: 1, wake: wake})
+		}
+	}
+	return nil
+}
+
+// receiver returns somebody who waits for a message, the longest waiting first.
+func (w *writer) receiver(dead bool, wake *session.Wake) *receiveOp {
+	for _, r := range w.filled {
+		if r.wants(dead, wake) {
+			return r
+		}
+	}
+	if r := takeFrom(&w.parked, dead, wake); r != nil {
+		w.filled = append(w.filled, r)
+		return r
+	}
+	if r := takeFrom(&w.fresh, dead, wake); r != nil {
+		w.filled = append(w.filled, r)
+		return r
+	}
+	return nil
+}
+
+func takeFrom(list *[]*receiveOp, dead bool, wake *session.Wake) *receiveOp {
+	for i, r := range *list {
+		if r.wants(dead, wake) && r.take() {
+			*list = slices.Delete(*list, i, i+1)
+			return r
+		}
+	}
+	return nil
+}
+
+// owner returns this process's number in the file.
+func (w *writer) owner() (driver.Value, error) {
+	if w.self != 0 {
+		return w.self, nil
+	}
+	err := w.c.query(stmtOwners, func(row []driver.Value) bool {
+		if textOf(row[1]) == w.db.owner {
+			w.self = intOf(row[0])
+		}
+		return w.self == 0
+	})
+	if err == nil && w.self == 0 {
+		w.self, err = w.c.insert(stmtNewOwner, w.db.owner)
+	}
+	return w.self, err
+}
+
+// reap makes visible what dead owners had received.
+func (w *writer) reap() (freed bool, err error) {
+	if w.db.path == memoryPath {
+		return false, nil
+	}
+	dead, err := w.deadOwners()
+	if err != nil {
+		return false, err
+	}
+	for _, oid := range dead {
+		n, err := w.c.exec(stmtFreeMessages, w.db.now().UnixNano(), oid)
+		if err != nil {
+			return false, err
+		}
+		if _, err := w.c.exec(stmtDropOwner, oid); err != nil {
+			return false, err
+		}
+		freed = freed || n > 0
+	}
+	return freed, nil
+}
+
+func (w *writer) deadOwners() ([]int64, error) {
+	var dead []int64
+	isDead := w.db.deadOwners()
+	err := w.c.query(stmtOwners, func(row []driver.Value) bool {
+		if isDead(textOf(row[1])) {
+			dead = append(dead, intOf(row[0]))
+		}
+		return true
+	})
+	return dead, err
+}
+
+// expect notes that something becomes visible then.
+func (w *writer) expect(at time.Time) {
+	if w.wakeAt.IsZero() || at.Before(w.wakeAt) {
+		w.wakeAt = at
+	}
+}
+
+// idleFor returns how long the writer may sleep while somebody waits for messages.
+func (w *writer) idleFor() (time.Duration, bool) {
+	if len(w.parked) == 0 {
+		return 0, false
+	}
+	wait, known := time.Duration(0), false
+	if !w.wakeAt.IsZero() {
+		wait, known = max(w.wakeAt.Sub(w.db.now()), 0), true
+	}
+	if w.db.path != memoryPath && (!known || wait > pollEvery) {
+		wait, known = pollEvery, true
+	}
+	return wait, known
+}
+
+// tick looks for messages that others sent, or whose time has come.
+func (w *writer) tick() {
+	w.parked = slices.DeleteFunc(w.parked, (*receiveOp).gone)
+	if len(w.parked) == 0 {
+		return
+	}
+	stirring, err := w.stirring()
+	if err == nil && !stirring {
+		return
+	}
+	batch := make([]operation, len(w.parked))
+	for i, r := range w.parked {
+		batch[i] = r
+	}
+	w.parked = nil
+	w.commit(batch)
+	// What is visible now is for nobody here: only what comes later matters.
+	if err := w.look(w.db.now()); err != nil {
+		w.wakeAt = w.db.now().Add(pollEvery)
+	}
+}
+
+// stirring reports whether a look at the messages is worth a transaction.
+func (w *writer) stirring() (bool, error) {
+	dead, err := w.deadOwners()
+	if err != nil || len(dead) > 0 {
+		return true, err
+	}
+	if err := w.look(time.Time{}); err != nil {
+		return true, err
+	}
+	return !w.wakeAt.IsZero() && !w.wakeAt.After(w.db.now()), nil
+}
+
+// look sets wakeAt to the time of the first message that is visible later.
+func (w *writer) look(after time.Time) error {
+	w.wakeAt = time.Time{}
+	var errs []error
+	for _, dead := range []int64{0, 1} {
+		row, err := w.c.one(stmtNextVisible, dead, nanos(after))
+		if err == nil && row[0] != nil {
+			w.expect(timeOf(intOf(row[0])))
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

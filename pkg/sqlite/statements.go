@@ -1,0 +1,104 @@
+package sqlite
+
+// The statements.
+const (
+	stmtBegin stmt = iota
+	stmtCommit
+	stmtRollback
+
+	stmtFindSession
+	stmtNewSession
+	stmtHead
+	stmtHeadOf
+	stmtDeleted
+	stmtClaim
+	stmtPutHead
+	stmtBury
+
+	stmtAddEntry
+	stmtEntry
+	stmtEntries
+	stmtDropEntries
+
+	stmtItem
+	stmtItems
+	stmtAddItem
+	stmtPutItem
+	stmtDropItems
+
+	stmtSessions
+	stmtWaits
+	stmtDue
+
+	stmtSend
+	stmtVisible
+	stmtVisibleOf
+	stmtReceive
+	stmtBuryMessage
+	stmtAcknowledge
+	stmtPostpone
+	stmtNextVisible
+	stmtOwners
+	stmtNewOwner
+	stmtDropOwner
+	stmtFreeMessages
+
+	stmtCount
+)
+
+const headColumns = "rev, deleted, lease_owner, lease_seq, lease_n, lease_until, head"
+
+var statements = [stmtCount]string{
+	stmtBegin:    "BEGIN IMMEDIATE",
+	stmtCommit:   "COMMIT",
+	stmtRollback: "ROLLBACK",
+
+	stmtFindSession: "SELECT sid FROM sessions WHERE tenant=? AND id=?",
+	stmtNewSession:  "INSERT INTO sessions (tenant, id) VALUES (?, ?)",
+	stmtHead:        "SELECT " + headColumns + " FROM sessions WHERE sid=?",
+	stmtHeadOf:      "SELECT " + headColumns + " FROM sessions WHERE tenant=? AND id=?",
+	stmtDeleted:     "SELECT deleted FROM sessions WHERE sid=?",
+	stmtClaim:       "UPDATE sessions SET lease_owner=?, lease_seq=?, lease_n=?, lease_until=? WHERE sid=?",
+	stmtPutHead:     "UPDATE sessions SET rev=?, status=?, moved=?, due=?, head=? WHERE sid=?",
+	stmtBury: "UPDATE sessions SET rev=rev+1, deleted=1, status=NULL, moved=NULL, due=NULL, head=?," +
+		" lease_owner='', lease_seq=0, lease_n=0, lease_until=0 WHERE sid=?",
+
+	stmtAddEntry: "INSERT OR IGNORE INTO entries (eid, kind, run, step, status, at, payload) VALUES (?, ?, ?, ?, ?, ?, ?)",
+	stmtEntry:    "SELECT payload FROM entries WHERE eid=?",
+	stmtEntries: "SELECT eid & 4294967295, payload FROM entries WHERE eid > (SELECT sid<<32 FROM sessions WHERE tenant=?1 AND id=?2) + ?3" +
+		" AND eid < (SELECT (sid+1)<<32 FROM sessions WHERE tenant=?1 AND id=?2) ORDER BY eid",
+	stmtDropEntries: "DELETE FROM entries WHERE eid BETWEEN ?1<<32 AND (?1<<32) + 4294967295",
+
+	stmtItem: "SELECT rev, payload FROM items WHERE sid=? AND kind=? AND id=?",
+	stmtItems: "SELECT rev, id, payload FROM items WHERE sid=(SELECT sid FROM sessions WHERE tenant=? AND id=?)" +
+		" AND kind=? AND id>=? AND id<=? ORDER BY id",
+	stmtAddItem:   "INSERT INTO items (rev, due, tenant, deadline, opened, payload, sid, kind, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	stmtPutItem:   "UPDATE items SET rev=?, due=?, tenant=?, deadline=?, opened=?, payload=? WHERE sid=? AND kind=? AND id=?",
+	stmtDropItems: "DELETE FROM items WHERE sid=?",
+
+	stmtSessions: "SELECT moved, sid, " + headColumns + " FROM sessions WHERE tenant=?1 AND moved IS NOT NULL" +
+		" AND (moved, sid) < (?2, ?3) AND (?4='' OR status=?4) ORDER BY moved DESC, sid DESC LIMIT ?5",
+	stmtWaits: "SELECT deadline, opened, iid, items.rev, items.payload, sessions.id FROM items JOIN sessions USING (sid)" +
+		" WHERE items.tenant=?1 AND (deadline, opened, iid) > (?2, ?3, ?4) ORDER BY deadline, opened, iid LIMIT ?5",
+	stmtDue: "SELECT due, 0 AS place, sid, tenant, id, " + headColumns + " FROM sessions" +
+		" WHERE due IS NOT NULL AND due<=?1 AND (due, 0, sid) > (?2, ?3, ?4)" +
+		" UNION ALL SELECT i.due, 1, iid, s.tenant, s.id, i.rev, 0, '', 0, 0, 0, payload FROM items i JOIN sessions s USING (sid)" +
+		" WHERE i.due IS NOT NULL AND i.due<=?1 AND (i.due, 1, iid) > (?2, ?3, ?4)" +
+		" ORDER BY 1, 2, 3 LIMIT ?5",
+
+	stmtSend: "INSERT OR IGNORE INTO messages (mid, dead, visible, sent, receives, owner, tenant, session, seq, kind, v)" +
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	stmtVisible: "SELECT mid, sent, receives, tenant, session, seq, kind, v FROM messages" +
+		" WHERE dead=? AND visible<=? ORDER BY visible LIMIT ?",
+	stmtVisibleOf: "SELECT mid, sent, receives, tenant, session, seq, kind, v FROM messages" +
+		" WHERE dead=? AND visible<=? AND session=? AND tenant=? ORDER BY visible LIMIT ?",
+	stmtReceive:      "UPDATE messages SET visible=?, receives=?, owner=? WHERE mid=?",
+	stmtBuryMessage:  "UPDATE messages SET dead=1, visible=?, receives=0, owner=NULL WHERE mid=?",
+	stmtAcknowledge:  "DELETE FROM messages WHERE mid=? AND dead=? AND receives=?",
+	stmtPostpone:     "UPDATE messages SET visible=? WHERE mid=? AND dead=? AND receives=?",
+	stmtNextVisible:  "SELECT min(visible) FROM messages WHERE dead=? AND visible>?",
+	stmtOwners:       "SELECT oid, name FROM owners",
+	stmtNewOwner:     "INSERT INTO owners (name) VALUES (?)",
+	stmtDropOwner:    "DELETE FROM owners WHERE oid=?",
+	stmtFreeMessages: "UPDATE messages SET visible=?, owner=NULL WHERE owner=?",
+}

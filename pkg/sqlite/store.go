@@ -1,0 +1,195 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// Store is the store in the file. It knows when an owner made by [NewOwner] is
+// dead: its lease has no time left.
+type Store struct {
+	db *DB
+}
+
+var _ store.Store = (*Store)(nil)
+
+// fail puts operation and key before an error on its way out of the adapter.
+func fail(op string, key session.Key, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", op, key, explain(err, store.ErrUnavailable))
+}
+
+type claimOp struct {
+	job
+	p     store.ClaimParams
+	dead  func(owner string) bool
+	found bool
+	held  bool
+	head  headRow
+}
+
+// Claim takes, renews, moves or releases a lease; see [store.Store].
+func (s *Store) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
+	if err := validateClaim(&p); err != nil {
+		return store.Item{}, fail("claim", p.Key, err)
+	}
+	// Not durable: a claim that power loss undoes took with it everything its
+	// owner did under it, for that lies behind it in the log.
+	o := &claimOp{p: p, dead: s.db.deadOwners()}
+	if err := s.db.do(ctx, o); err != nil {
+		return store.Item{}, fail("claim", p.Key, err)
+	}
+	if !o.found {
+		return store.Item{}, fail("claim", p.Key, store.ErrNotFound)
+	}
+	item, err := o.head.item(o.dead)
+	switch {
+	case err != nil:
+		return store.Item{}, fail("claim", p.Key, err)
+	case o.held:
+		return store.Item{}, &store.LeaseError{Head: item}
+	}
+	return item, nil
+}
+
+func validateClaim(p *store.ClaimParams) error {
+	switch p.Mode {
+	case store.ClaimTake, store.ClaimRenew, store.ClaimMove, store.ClaimRelease:
+	default:
+		return fmt.Errorf("unknown claim mode %q", p.Mode)
+	}
+	switch {
+	case p.Owner == "":
+		return fmt.Errorf("no owner")
+	case p.Seq < 1:
+		return fmt.Errorf("entry %d", p.Seq)
+	}
+	return p.Key.Validate()
+}
+
+func (o *claimOp) run(w *writer) error {
+	o.found, o.held = false, false
+	sid, err := w.sid(o.p.Key)
+	if err != nil || sid == 0 {
+		return err
+	}
+	row, err := w.c.one(stmtHead, sid)
+	if err != nil {
+		return err
+	}
+	o.head = headOf(row)
+	if o.head.rev == 0 || o.head.deleted {
+		return nil
+	}
+	o.found = true
+	lease, granted := o.decide(o.head.lease)
+	if !granted {
+		o.held = true
+		return nil
+	}
+	if _, err := w.c.exec(stmtClaim, lease.Owner, lease.Seq, lease.N, nanos(lease.Until), sid); err != nil {
+		return err
+	}
+	lease.Until = timeOf(nanos(lease.Until))
+	o.head.lease = lease
+	return nil
+}
+
+// decide is the table of [store.ClaimMode]. The lease's seq never goes back.
+func (o *claimOp) decide(was session.Lease) (session.Lease, bool) {
+	p := &o.p
+	mine := was.Owner == p.Owner
+	is := session.Lease{Owner: p.Owner, Seq: p.Seq, N: was.N, Until: p.Until}
+	switch p.Mode {
+	case store.ClaimTake:
+		switch {
+		case was.Seq < p.Seq:
+			is.N = 1
+		case was.Seq > p.Seq:
+			return was, false
+		case mine:
+		case !p.Now.Before(was.Until) || o.dead(was.Owner):
+			is.N++
+		default:
+			return was, false
+		}
+		return is, true
+	case store.ClaimRenew:
+		return is, mine && was.Seq == p.Seq
+	case store.ClaimMove:
+		if was.Seq < p.Seq {
+			is.N = 1
+		}
+		return is, mine && was.Seq <= p.Seq
+	default: // release: the claims of this seq stay counted
+		is.Owner, is.Until = "", time.Time{}
+		return is, mine && was.Seq == p.Seq
+	}
+}
+
+type deleteOp struct {
+	job
+	key   session.Key
+	found bool
+}
+
+// Delete removes a session but for its tombstone; see [store.Store].
+func (s *Store) Delete(ctx context.Context, key session.Key) error {
+	if err := key.Validate(); err != nil {
+		return fail("delete", key, err)
+	}
+	o := &deleteOp{key: key, job: job{durable: true}}
+	if err := s.db.do(ctx, o); err != nil {
+		return fail("delete", key, err)
+	}
+	if !o.found {
+		return fail("delete", key, store.ErrNotFound)
+	}
+	return nil
+}
+
+func (o *deleteOp) run(w *writer) error {
+	o.found = false
+	sid, err := w.sid(o.key)
+	if err != nil || sid == 0 {
+		return err
+	}
+	row, err := w.c.one(stmtHead, sid)
+	if err != nil {
+		return err
+	}
+	was := headOf(row)
+	if was.rev == 0 {
+		return nil
+	}
+	o.found = true
+	if was.deleted {
+		return nil
+	}
+	head, err := was.item(func(string) bool { return false })
+	if err != nil {
+		// HEAD that cannot be read can still be buried.
+		head.Head = new(session.Head)
+	}
+	tomb, err := encodeItem(o.key, &store.Item{Kind: store.KindHead, Head: &session.Head{
+		Key: o.key, Status: head.Head.Status, Task: head.Head.Task, Version: head.Head.Version,
+		CreatedAt: head.Head.CreatedAt, UpdatedAt: head.Head.UpdatedAt, Deleted: true,
+	}})
+	if err != nil {
+		return err
+	}
+	if _, err := w.c.exec(stmtDropEntries, sid); err != nil {
+		return err
+	}
+	if _, err := w.c.exec(stmtDropItems, sid); err != nil {
+		return err
+	}
+	_, err = w.c.exec(stmtBury, tomb.text, sid)
+	return err
+}
