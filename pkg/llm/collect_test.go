@@ -28,6 +28,7 @@ func stream(err error, events ...llm.Event) iter.Seq2[llm.Event, error] {
 }
 
 func text(i int, s string) llm.Event { return llm.Event{Kind: llm.EventTextDelta, Index: i, Text: s} }
+
 func thought(i int, s string) llm.Event {
 	return llm.Event{Kind: llm.EventReasoningDelta, Index: i, Text: s}
 }
@@ -39,9 +40,11 @@ func signature(i int, provider, s string) llm.Event {
 func start(i int, id, name string) llm.Event {
 	return llm.Event{Kind: llm.EventToolStart, Index: i, ToolCall: llm.ToolCall{ProviderID: id, Name: name}}
 }
+
 func args(i int, s string) llm.Event {
 	return llm.Event{Kind: llm.EventToolArgDelta, Index: i, Text: s}
 }
+
 func usage(in, out int64) llm.Event {
 	return llm.Event{Kind: llm.EventUsage, Usage: llm.Usage{Input: in, Output: out}}
 }

@@ -113,19 +113,17 @@ func (f function) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Eve
 	}
 }
 
-// play yields events until ctx is done, and reports whether it yielded them all
-// and the reader wants more.
-func play(ctx context.Context, events iter.Seq[llm.Event], yield func(llm.Event, error) bool) bool {
+// play yields events until ctx is done or the reader leaves.
+func play(ctx context.Context, events iter.Seq[llm.Event], yield func(llm.Event, error) bool) {
 	for e := range events {
 		if err := llm.ContextError(ctx); err != nil {
 			yield(llm.Event{}, err)
-			return false
+			return
 		}
 		if !yield(e, nil) {
-			return false
+			return
 		}
 	}
-	return true
 }
 
 // check refuses what no stream can bring, so that a test does not wonder where

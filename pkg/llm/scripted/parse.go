@@ -311,6 +311,8 @@ func (r *reader) calls(node *yaml.Node) []llm.ToolCall {
 // kindOf names what a node is, in words of the person who wrote it.
 func kindOf(node *yaml.Node) string {
 	switch node.Kind {
+	case yaml.DocumentNode, yaml.StreamNode:
+		return "a document"
 	case yaml.MappingNode:
 		return "a mapping"
 	case yaml.SequenceNode:
