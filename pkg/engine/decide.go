@@ -19,6 +19,8 @@ const (
 	ComeBack Action = "come_back"
 	// SendNext: the first delivery died before sending: send n+1, acknowledge.
 	SendNext Action = "send_next"
+	// TooEarly: the retry this message asks for is put off until later.
+	TooEarly Action = "too_early"
 	// Resume: commit resumed and go on as a step in the same invocation.
 	Resume Action = "resume"
 	// Work: do the step, commit, send the next, acknowledge.
@@ -68,8 +70,11 @@ func Decide(f Facts) Action {
 	if live {
 		return Keep
 	}
-	if resume && s.Status != session.StatusRunning {
+	switch {
+	case resume && s.Status != session.StatusRunning:
 		return Resume
+	case s.Newest.Until != nil && f.Now.Before(*s.Newest.Until):
+		return TooEarly
 	}
 	return Work
 }

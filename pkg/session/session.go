@@ -26,10 +26,10 @@ type Session struct {
 
 	// Left of the task's limits.
 	Left Limits
-	// Usage of the current task and of the current run.
+	// TaskUsage of the current task.
 	TaskUsage llm.Usage
-	RunUsage  llm.Usage
-	RunStart  int64 // first entry of the current run
+	// RunRecord of the current run, as it stands at the newest entry.
+	RunRecord Run
 
 	Messages []llm.Message
 	State    State
@@ -41,10 +41,17 @@ type Session struct {
 	ReplySeq int64
 	// Waits the journal opened and has not taken in.
 	Waits []Wait
+	// Held messages came while calls were open; they follow when the last result is in.
+	Held []llm.Message
+	// Mail ids taken in.
+	Mail map[string]bool
 	// Delays holds, for each delayed entry of the task, how many messages there
 	// were; Failures counts those since the last reply.
 	Delays   []int
 	Failures int
+
+	// InputExpired is the expiry of an input wait nobody answered; the next step decides on it.
+	InputExpired *Answer
 
 	Output  json.RawMessage
 	Failure *Failure

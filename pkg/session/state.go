@@ -118,6 +118,20 @@ func (s *State) Snapshot() map[string]json.RawMessage {
 	return out
 }
 
+// With returns the state after the operations and leaves s as it was, so that
+// whoever reads s goes on seeing it unchanged. Long lists are shared with s: only
+// the newest state of a line may be extended with With.
+func (s *State) With(ops []StateOp) (State, error) {
+	out := State{values: make(map[string]stateValue, len(s.values)+len(ops))}
+	maps.Copy(out.values, s.values)
+	for _, op := range ops {
+		if err := out.Apply(op); err != nil {
+			return State{}, err
+		}
+	}
+	return out, nil
+}
+
 // Clone returns a copy that can be changed without touching s.
 func (s *State) Clone() State {
 	out := State{values: make(map[string]stateValue, len(s.values))}

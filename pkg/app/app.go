@@ -1,0 +1,171 @@
+// Package app wires a registry of agents to the store, queue and runtime that the environment names.
+//
+// It is the one room that reads settings, makes ids and hands out the clock, so
+// that everything below it can be tested with values.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/sqlite"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// ErrNoData says that the data file does not exist and was not asked to be made.
+var ErrNoData = errors.New("no data file")
+
+// Parts are what a runtime stands on: the ports, and the queue narrowed to one session.
+type Parts struct {
+	Store       store.Store
+	Queue       queue.Queue
+	DeadLetters queue.Queue
+	// Only returns the queue as somebody sees it who works on one session alone.
+	Only func(session.Key) queue.Queue
+}
+
+// Config says what to open.
+type Config struct {
+	// Registry of the agents; required.
+	Registry func() (*agent.Registry, error)
+	// Data is the path of the data file; empty means [Settings.Data].
+	Data string
+	// Existing refuses to make a data file that is not there, with [ErrNoData].
+	Existing bool
+	// Env reads a variable of the environment; nil means [os.Getenv].
+	Env func(string) string
+	// Log of the runtime; nil means none.
+	Log *slog.Logger
+	// Decorate may put something around the ports; a test's door.
+	Decorate func(Parts) Parts
+	// Now is the clock; nil means the machine's.
+	Now func() time.Time
+	// OnEntry and OnDelta are told what happens while a session is worked on.
+	OnEntry func(session.Key, runtime.Progress)
+	OnDelta func(session.Key, llm.Event)
+}
+
+// App is an opened engine.
+type App struct {
+	Runtime  *runtime.Runtime
+	Registry *agent.Registry
+	Settings Settings
+	// Data is the path of the data file.
+	Data string
+
+	parts Parts
+	db    *sqlite.DB
+}
+
+// Open reads the settings, builds the registry and opens the data file, making
+// it if need be. Wrong settings are [ErrInvalidSetting].
+func Open(ctx context.Context, cfg Config) (*App, error) {
+	if cfg.Registry == nil {
+		return nil, errors.New("open: no registry given")
+	}
+	env := cfg.Env
+	if env == nil {
+		env = os.Getenv
+	}
+	settings, err := ReadSettings(env)
+	if err != nil {
+		return nil, err
+	}
+	data := cfg.Data
+	if data == "" {
+		data = settings.Data
+	}
+	registry, err := cfg.Registry()
+	if err != nil {
+		return nil, fmt.Errorf("registry of agents: %w", err)
+	}
+	if err := prepare(data, cfg.Existing); err != nil {
+		return nil, err
+	}
+	now := cfg.Now
+	if now == nil {
+		now = time.Now
+	}
+	owner := sqlite.NewOwner()
+	db, err := sqlite.Open(ctx, sqlite.Config{Path: data, Owner: owner, Now: now})
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", data, err)
+	}
+	a := &App{
+		Registry: registry, Settings: settings, Data: data, db: db,
+		parts: Parts{
+			Store: db.Store(), Queue: db.Queue(), DeadLetters: db.DeadLetters(),
+			Only: func(key session.Key) queue.Queue { return db.Queue().Only(key) },
+		},
+	}
+	if cfg.Decorate != nil {
+		a.parts = cfg.Decorate(a.parts)
+	}
+	a.Runtime, err = runtime.New(runtime.Config{
+		Registry: registry, Store: a.parts.Store, Queue: a.parts.Queue, DeadLetters: a.parts.DeadLetters,
+		Env: agent.Env(env), Owner: owner, Now: now, NewID: NewID,
+		Lease: settings.Lease, StepsPerInvocation: settings.StepsPerInvocation,
+		Log: cfg.Log, OnEntry: cfg.OnEntry, OnDelta: cfg.OnDelta,
+	})
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return a, nil
+}
+
+// Queue brings the work of every session.
+func (a *App) Queue() queue.Queue { return a.parts.Queue }
+
+// Only brings the work of one session.
+func (a *App) Only(key session.Key) queue.Queue { return a.parts.Only(key) }
+
+// Close gives the data file back.
+func (a *App) Close() error {
+	if err := a.db.Close(); err != nil {
+		return fmt.Errorf("close %s: %w", a.Data, err)
+	}
+	return nil
+}
+
+// memory is the data file that lives in this process alone.
+const memory = ":memory:"
+
+// prepare makes the folder of the data file, or refuses when it has to exist.
+func prepare(data string, existing bool) error {
+	if data == memory {
+		return nil
+	}
+	if existing {
+		if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: %s", ErrNoData, data)
+		} else if err != nil {
+			return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+		}
+		return nil
+	}
+	dir := filepath.Dir(data)
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("%w: the folder of the data file cannot be made: %w", store.ErrUnavailable, err)
+	}
+	if filepath.Base(dir) == filepath.Dir(DefaultData) {
+		// Sessions hold whole conversations; nobody means to commit them.
+		if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o600); err != nil {
+			return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+		}
+	}
+	return nil
+}

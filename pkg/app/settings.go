@@ -1,0 +1,77 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// DefaultData is where sessions live when nobody says otherwise.
+const DefaultData = ".adjourn/adjourn.db"
+
+// ErrInvalidSetting says that a variable of the environment cannot be understood.
+var ErrInvalidSetting = errors.New("invalid setting")
+
+// Settings are what the environment says. They are read once, here and nowhere else.
+type Settings struct {
+	// Data is ADJOURN_DATA: the path of the data file.
+	Data string
+	// Agent is ADJOURN_AGENT: the agent of a new session when none is named.
+	Agent string
+	// Model is ADJOURN_MODEL: it overrides the model of every agent.
+	Model string
+	// StepsPerInvocation is ADJOURN_STEPS_PER_INVOCATION: how many steps one
+	// invocation may run; 0 leaves it to the runtime.
+	StepsPerInvocation int
+	// Lease is ADJOURN_LEASE: how long a worker that died keeps a step, 20 s by default.
+	Lease time.Duration
+	// LogLevel is ADJOURN_LOG: debug, info, warn (the default), error or off.
+	LogLevel slog.Level
+}
+
+// LogOff is above every level that is logged.
+const LogOff = slog.Level(100)
+
+// shortestLease leaves time for a renewal to be late.
+const shortestLease = time.Second
+
+// ReadSettings reads the environment. It reports every mistake at once, each
+// with the variable's name; the error wraps [ErrInvalidSetting].
+func ReadSettings(env func(string) string) (Settings, error) {
+	s := Settings{
+		Data: env("ADJOURN_DATA"), Agent: env("ADJOURN_AGENT"), Model: env("ADJOURN_MODEL"),
+		Lease: 20 * time.Second, LogLevel: slog.LevelWarn,
+	}
+	if s.Data == "" {
+		s.Data = DefaultData
+	}
+	var faults []error
+	fault := func(name, value, want string) {
+		faults = append(faults, fmt.Errorf("%w: %s=%q: %s", ErrInvalidSetting, name, value, want))
+	}
+	if v := env("ADJOURN_STEPS_PER_INVOCATION"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 1 {
+			fault("ADJOURN_STEPS_PER_INVOCATION", v, "use a whole number from 1 on")
+		}
+		s.StepsPerInvocation = n
+	}
+	if v := env("ADJOURN_LEASE"); v != "" {
+		d, err := time.ParseDuration(v)
+		if err != nil || d < shortestLease {
+			fault("ADJOURN_LEASE", v, "use a duration of at least 1s, such as 20s or 1m")
+		}
+		s.Lease = d
+	}
+	if v := env("ADJOURN_LOG"); strings.EqualFold(v, "off") {
+		s.LogLevel = LogOff
+	} else if v != "" {
+		if err := s.LogLevel.UnmarshalText([]byte(v)); err != nil {
+			fault("ADJOURN_LOG", v, "use debug, info, warn, error or off")
+		}
+	}
+	return s, errors.Join(faults...)
+}

@@ -1,0 +1,300 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// errLeft says that the person went away without an answer; the wait stays open.
+var errLeft = errors.New("left open")
+
+// prompter reads lines from a terminal. An interrupt leaves the read behind;
+// the process ends with it.
+type prompter struct {
+	in      *bufio.Reader
+	pending chan line
+}
+
+type line struct {
+	text string
+	err  error
+}
+
+func (p *prompter) read(ctx context.Context) (string, error) {
+	if p.pending == nil {
+		pending := make(chan line, 1)
+		p.pending = pending
+		go func() {
+			text, err := p.in.ReadString('\n')
+			pending <- line{text: text, err: err}
+		}()
+	}
+	select {
+	case <-ctx.Done():
+		return "", errLeft
+	case l := <-p.pending:
+		p.pending = nil
+		if l.err != nil && (l.text == "" || !errors.Is(l.err, io.EOF)) {
+			return "", errLeft
+		}
+		return strings.TrimSpace(l.text), nil
+	}
+}
+
+// asks says whether there is somebody to ask: a person on a terminal who has not said otherwise.
+func (c *cli) asks() bool {
+	_, in := terminal(c.Stdin)
+	_, out := terminal(c.Stderr)
+	return in && out && !c.noInput && c.output == outputText
+}
+
+// prompt prints a question without a new line and reads the answer.
+func (c *cli) prompt(ctx context.Context, text string) (string, error) {
+	if c.in == nil {
+		c.in = &prompter{in: bufio.NewReader(c.Stdin)}
+	}
+	c.write(c.Stderr, text)
+	answer, err := c.in.read(ctx)
+	if err != nil {
+		c.write(c.Stderr, "\n")
+	}
+	return answer, err
+}
+
+// ask goes through the open waits of a paused session and brings what the
+// person answers, one by one, so that an answer given is never lost. It reports
+// whether there is something to work on now.
+func (c *cli) ask(ctx context.Context, a *app.App, k session.Key, m session.Manifest) (again bool, err error) {
+	records, err := a.Runtime.Waits(ctx, k)
+	if err != nil {
+		return false, err
+	}
+	if m.AgentMessage != "" {
+		c.write(c.Stderr, "\n"+who(m.Agent)+" says:\n"+quoteBlock(m.AgentMessage, "  ", width(c.Stderr)))
+	}
+	for _, record := range records {
+		if record.State != session.WaitOpen {
+			continue
+		}
+		answer, err := c.askOne(ctx, a, m, record.Wait)
+		if errors.Is(err, errLeft) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if answer == nil {
+			continue
+		}
+		err = c.bring(ctx, a, k, *answer)
+		if err != nil && exitCode("", err) != exitConflict {
+			return false, err
+		}
+		if err != nil {
+			c.complain("%v", err) // somebody else was first: look again at what is left
+		}
+		again = true
+	}
+	return again, nil
+}
+
+// bring carries an answer to the runtime.
+func (c *cli) bring(ctx context.Context, a *app.App, k session.Key, answer session.Answer) error {
+	if answer.Kind == session.AnswerMessage {
+		_, err := a.Runtime.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeWithMessage, Message: answer.Message, Caller: c.caller()})
+		return err
+	}
+	_, err := a.Runtime.Submit(ctx, runtime.SubmitParams{Key: k, Answer: answer, Caller: c.caller()})
+	return err
+}
+
+// askOne asks for one wait. Nil without an error means that it cannot be
+// answered here, or was skipped.
+func (c *cli) askOne(ctx context.Context, a *app.App, m session.Manifest, w session.Wait) (*session.Answer, error) {
+	switch w.Kind {
+	case session.WaitApproval:
+		return c.askApproval(ctx, a, m, w)
+	case session.WaitQuestion:
+		return c.askQuestion(ctx, w)
+	case session.WaitInput:
+		text, err := c.prompt(ctx, "\nYour answer (an empty line leaves it for later): ")
+		if err != nil || text == "" {
+			return nil, leftIf(err)
+		}
+		return &session.Answer{Wait: w.ID, Kind: session.AnswerMessage, Message: text}, nil
+	case session.WaitUnknown:
+		return c.askVerdict(ctx, w)
+	case session.WaitClientTool, session.WaitChild:
+		item := pendingItem(session.WaitRecord{Wait: w})
+		c.talk("\n%s cannot be answered here. Use: %s", headline(item), c.answerHint(m.SessionID, item))
+	}
+	return nil, nil
+}
+
+// leftIf turns an empty answer into errLeft.
+func leftIf(err error) error {
+	if err != nil {
+		return err
+	}
+	return errLeft
+}
+
+const approvalHelp = `  y            run it with exactly these arguments
+  n [reason]   do not run it; the agent is told, with your reason (this is the default)
+  e [JSON]     change the arguments, then decide; both are recorded
+  ?            this help and what the tool does
+  Ctrl-C       decide later: the session stays paused, nothing runs
+`
+
+// askApproval asks whether a call may run. What is answered is bound to what
+// was shown: the wait, its nonce and with it the arguments.
+func (c *cli) askApproval(ctx context.Context, a *app.App, m session.Manifest, w session.Wait) (*session.Answer, error) {
+	answer := session.Answer{Wait: w.ID, Kind: session.AnswerApproval, ToolCallID: w.Call, ApprovalID: w.Nonce}
+	arguments := w.Arguments
+	show := func() {
+		item := pendingItem(session.WaitRecord{Wait: w})
+		item.Arguments = arguments
+		c.write(c.Stderr, "\n"+who(m.Agent)+" wants to run "+c.bold(c.Stderr, cleanLine(w.Tool))+"  ("+cleanLine(w.Call)+")\n"+details(item, "  ", width(c.Stderr)))
+	}
+	show()
+	for {
+		text, err := c.prompt(ctx, "Run it? [y]es, [N]o, [e]dit, [?] help: ")
+		if err != nil {
+			return nil, err
+		}
+		word, rest, _ := strings.Cut(text, " ")
+		rest = strings.TrimSpace(rest)
+		approved := false
+		switch strings.ToLower(word) {
+		case "y", "yes":
+			approved = true
+			answer.Approved = &approved
+			return &answer, nil
+		case "", "n", "no":
+			answer.Approved, answer.Reason, answer.EditedInput = &approved, rest, nil
+			return &answer, nil
+		case "e", "edit":
+			edited, err := c.edit(ctx, arguments, rest)
+			if errors.Is(err, errLeft) {
+				return nil, err
+			}
+			if err != nil {
+				c.complain("the arguments stay as they are: %v", err)
+				continue
+			}
+			arguments = edited
+			answer.EditedInput = edited
+			if session.Digest(edited) == session.Digest(w.Arguments) {
+				answer.EditedInput = nil
+			}
+			show()
+		case "?", "h", "help":
+			c.write(c.Stderr, approvalHelp+c.aboutTool(a, m.Agent, w.Tool))
+		default:
+			c.write(c.Stderr, "Please answer y, n, e or ?.\n")
+		}
+	}
+}
+
+func (c *cli) askVerdict(ctx context.Context, w session.Wait) (*session.Answer, error) {
+	item := pendingItem(session.WaitRecord{Wait: w})
+	c.write(c.Stderr, "\nNobody knows whether "+c.bold(c.Stderr, cleanLine(w.Tool))+" happened: its worker was cut off.\n"+details(item, "  ", width(c.Stderr)))
+	for {
+		text, err := c.prompt(ctx, "Did it happen? [y]es, [n]o (an empty line leaves it for later): ")
+		if err != nil || text == "" {
+			return nil, leftIf(err)
+		}
+		answer := session.Answer{Wait: w.ID, Kind: session.AnswerVerdict, ToolCallID: w.Call}
+		switch strings.ToLower(text) {
+		case "y", "yes":
+			answer.Verdict = session.VerdictHappened
+			return &answer, nil
+		case "n", "no":
+			answer.Verdict = session.VerdictNotHappened
+			return &answer, nil
+		}
+	}
+}
+
+// askQuestion asks what a tool asks; choices are answered by number or by id.
+func (c *cli) askQuestion(ctx context.Context, w session.Wait) (*session.Answer, error) {
+	q := w.Question
+	if q == nil {
+		return nil, nil
+	}
+	c.write(c.Stderr, "\n"+c.bold(c.Stderr, cleanLine(w.Tool))+" asks:\n"+quoteBlock(q.Text, "  ", width(c.Stderr)))
+	for i, choice := range q.Choices {
+		label := choice.Label
+		if label == "" {
+			label = choice.ID
+		}
+		c.write(c.Stderr, "  "+strconv.Itoa(i+1)+"  "+cleanLine(label)+"\n")
+	}
+	answer := &session.Answer{Wait: w.ID, Kind: session.AnswerReply, ToolCallID: w.Call, QuestionID: q.ID}
+	ask := map[session.QuestionKind]string{
+		session.QuestionText:        "Your answer: ",
+		session.QuestionChoice:      "Number (an empty line leaves it for later): ",
+		session.QuestionMultiChoice: "Numbers, separated by spaces (an empty line means none of them): ",
+	}[q.Kind]
+	for {
+		text, err := c.prompt(ctx, ask)
+		if err != nil {
+			return nil, err
+		}
+		if q.Kind == session.QuestionText {
+			answer.Text = &text
+			return answer, nil
+		}
+		if text == "" && q.Kind == session.QuestionChoice {
+			return nil, errLeft
+		}
+		selected, bad := choose(q, text)
+		switch {
+		case bad != "":
+			c.write(c.Stderr, "There is no choice "+cleanLine(bad)+".\n")
+		case q.Kind == session.QuestionChoice && len(selected) != 1:
+			c.write(c.Stderr, "Please choose one.\n")
+		default:
+			answer.Selected = selected
+			return answer, nil
+		}
+	}
+}
+
+// choose reads numbers and ids; bad is the first word that is neither.
+func choose(q *session.Question, text string) (selected []string, bad string) {
+	selected = []string{}
+words:
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' }) {
+		for i, choice := range q.Choices {
+			if word == strconv.Itoa(i+1) || word == choice.ID {
+				selected = append(selected, choice.ID)
+				continue words
+			}
+		}
+		return nil, word
+	}
+	return selected, ""
+}
+
+// valid returns JSON, or says what is wrong with it.
+func valid(text string) (json.RawMessage, error) {
+	raw := json.RawMessage(strings.TrimSpace(text))
+	if len(raw) == 0 {
+		return nil, errors.New("this is empty, not JSON")
+	}
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return nil, errors.New("not valid JSON: " + err.Error())
+	}
+	return raw, nil
+}

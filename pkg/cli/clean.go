@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What a model or a tool wrote is printed in front of people who decide over
+// it. Whatever could move the cursor, hide text, or reverse its order is shown
+// as an escape instead, so that nobody can paint a prompt over ours.
+
+// clean returns text that is safe to print: newlines and tabs stay, every other
+// control or formatting character becomes a visible escape.
+func clean(s string) string {
+	if strings.IndexFunc(s, unsafeRune) < 0 && utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case r == utf8.RuneError && invalidAt(s, i):
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case unsafeRune(r):
+			b.WriteString(escapeRune(r))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// cleanLine is clean for one line: newlines and tabs become escapes too.
+func cleanLine(s string) string {
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(clean(s))
+}
+
+func invalidAt(s string, i int) bool {
+	r, size := utf8.DecodeRuneInString(s[i:])
+	return r == utf8.RuneError && size == 1
+}
+
+func unsafeRune(r rune) bool {
+	switch r {
+	case '\n', '\t':
+		return false
+	case '\u200c', '\u200d': // joiners: some scripts and emoji cannot be written without them
+		return false
+	case '\u2028', '\u2029', '\u115f', '\u1160', '\u3164', '\uffa0': // separators, and letters that look like nothing
+		return true
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs)
+}
+
+func escapeRune(r rune) string {
+	switch {
+	case r == '\r':
+		return `\r`
+	case r < 0x100:
+		return fmt.Sprintf(`\x%02x`, r)
+	case r < 0x10000:
+		return fmt.Sprintf(`\u%04x`, r)
+	}
+	return fmt.Sprintf(`\U%08x`, r)
+}
+
+// cleanJSON returns the same JSON with those characters as escapes of JSON, so
+// that it is safe on a terminal and means the same to a program.
+func cleanJSON(text []byte) []byte {
+	if bytes.IndexFunc(text, unsafeRune) < 0 {
+		return text
+	}
+	var b bytes.Buffer
+	for _, r := range string(text) {
+		switch {
+		case !unsafeRune(r):
+			b.WriteRune(r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			r -= 0x10000
+			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+(r>>10), 0xdc00+(r&0x3ff))
+		}
+	}
+	return b.Bytes()
+}
+
+// quoteBlock returns text with a bar before every line, and lines wrapped at
+// width (0: not at all), so that no line of it can pass for one of ours.
+func quoteBlock(s, indent string, width int) string {
+	bar := indent + "| "
+	room := 0
+	if width > 0 {
+		room = max(width-len(bar)-1, 20)
+	}
+	var b strings.Builder
+	for line := range strings.SplitSeq(strings.TrimRight(clean(s), "\n"), "\n") {
+		line = strings.ReplaceAll(line, "\t", "    ")
+		for _, part := range wrap(line, room) {
+			b.WriteString(bar + part + "\n")
+		}
+	}
+	return b.String()
+}
+
+// wrap cuts a line into parts of at most room columns; 0 means that it may be as long as it is.
+func wrap(line string, room int) []string {
+	if room == 0 {
+		return []string{line}
+	}
+	var parts []string
+	start, columns := 0, 0
+	for i, r := range line {
+		w := 1
+		if r >= 0x1100 { // as wide as anything gets; too wide a guess only wraps early
+			w = 2
+		}
+		if columns+w > room {
+			parts = append(parts, line[start:i])
+			start, columns = i, 0
+		}
+		columns += w
+	}
+	return append(parts, line[start:])
+}
+
+// short returns one clean line of at most n characters.
+func short(s string, n int) string {
+	s = cleanLine(strings.TrimSpace(s))
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	runes := []rune(s)
+	return string(runes[:n-1]) + "…"
+}

@@ -1,0 +1,244 @@
+// Package cli is the command line over the runtime: data on stdout, talk on stderr, the outcome in the exit code.
+//
+// A command opens the engine, carries out one verb, works on the session until
+// it rests, then prints the session's manifest. It decides nothing about a
+// session: the runtime does, and [exitCode] says in one place what that means
+// to a shell.
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"os/user"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// Config is everything a command line depends on.
+type Config struct {
+	// Registry of the agents; required.
+	Registry func() (*agent.Registry, error)
+	// Program is the name the program was called by (argv[0]); hints begin with it.
+	Program string
+	// Args are the arguments after the program's name.
+	Args []string
+	// Stdin, Stdout and Stderr; nil means empty or discarded. Where they are
+	// terminals the command asks, shows progress and colours.
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Env reads a variable of the environment; nil means [os.Getenv].
+	Env func(string) string
+	// Who uses the command line; recorded with every answer.
+	Who string
+	// Now is the clock; nil means the machine's.
+	Now func() time.Time
+	// Decorate may put something around the ports; a test's door.
+	Decorate func(app.Parts) app.Parts
+}
+
+// Main runs the command line of this process and ends it. A first Ctrl-C or
+// SIGTERM stops cleanly; a second one at once.
+func Main(registry func() (*agent.Registry, error)) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	who := ""
+	if u, err := user.Current(); err == nil {
+		who = u.Username
+	}
+	os.Exit(Run(ctx, Config{
+		Registry: registry, Program: os.Args[0], Args: os.Args[1:],
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Who: who,
+	}))
+}
+
+// Run carries out one command and returns its exit code. When ctx ends, work is
+// stopped cleanly and the code is 130.
+func Run(ctx context.Context, cfg Config) int {
+	c := newCLI(cfg)
+	root := c.root()
+	root.SetArgs(cfg.Args)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !c.began {
+		err = &usageError{text: err.Error(), cause: err, command: c.at(root)}
+	}
+	return c.end(ctx, err)
+}
+
+// cli is one run of the command line.
+type cli struct {
+	Config
+
+	// The global flags.
+	data    string
+	output  string
+	quiet   bool
+	noInput bool
+
+	// began says that the words were understood and the command has started.
+	began    bool
+	in       *prompter
+	progress *progress
+	// watch is told every entry, beside the progress.
+	watch func(session.Key, runtime.Progress)
+}
+
+func newCLI(cfg Config) *cli {
+	if cfg.Program == "" {
+		cfg.Program = "adjourn"
+	}
+	if cfg.Args == nil {
+		cfg.Args = []string{}
+	}
+	if cfg.Stdin == nil {
+		cfg.Stdin = strings.NewReader("")
+	}
+	if cfg.Stdout == nil {
+		cfg.Stdout = io.Discard
+	}
+	if cfg.Stderr == nil {
+		cfg.Stderr = io.Discard
+	}
+	if cfg.Env == nil {
+		cfg.Env = os.Getenv
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Who == "" {
+		cfg.Who = "unknown"
+	}
+	c := &cli{Config: cfg, output: outputText}
+	if slices.Contains(cfg.Args, "--output=json") || slices.Contains(cfg.Args, "-ojson") || followed(cfg.Args, "--output", "json") || followed(cfg.Args, "-o", "json") {
+		// Said before the flags are parsed, so that a mistake in them has JSON too.
+		c.output = outputJSON
+	}
+	return c
+}
+
+func followed(args []string, name, value string) bool {
+	i := slices.Index(args, name)
+	return i >= 0 && i+1 < len(args) && args[i+1] == value
+}
+
+// The forms of output.
+const (
+	outputText = "text"
+	outputJSON = "json"
+)
+
+func (c *cli) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "adjourn",
+		Short: "Run agents that stop and wait for people",
+		Long: `Adjourn runs agents step by step. When one reaches something a person must
+decide, it stops: the process ends with exit code 10 and nothing runs. Later,
+any other process brings the answer and the agent goes on.
+
+  adjourn run --agent janitor ./photos     start; here: find duplicate files
+  adjourn inbox                            what is waiting for a person
+  adjourn resume SESSION --approve CALL    decide, and let it go on
+  adjourn show SESSION                     what happened, step by step
+  adjourn demo                             the whole story in two minutes
+
+Data is printed on stdout, everything else on stderr.
+
+Exit codes
+  0 completed    2 usage        5 conflict or expired    124 --wait ran out
+  1 failed       3 not found    10 paused                130 interrupted
+                 4 not allowed
+
+Environment
+  ADJOURN_DATA    data file, when there is no --data   (` + app.DefaultData + `)
+  ADJOURN_AGENT   agent of new sessions, when there is no --agent
+  ADJOURN_MODEL   model of every agent, as provider:model
+  ADJOURN_LEASE   how long a worker that died keeps its step   (20s)
+  ADJOURN_STEPS_PER_INVOCATION   how many steps are run between two looks at the queue
+  ADJOURN_LOG     debug, info, warn, error or off   (warn)`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       version(),
+	}
+	root.SetIn(c.Stdin)
+	root.SetOut(c.Stdout)
+	root.SetErr(c.Stderr)
+	flags := root.PersistentFlags()
+	flags.StringVar(&c.data, "data", "", "data `file` (default: ADJOURN_DATA, else "+app.DefaultData+")")
+	flags.StringVarP(&c.output, "output", "o", c.output, "`form` of what is printed on stdout: text or json")
+	flags.BoolVarP(&c.quiet, "quiet", "q", false, "say nothing on stderr but errors")
+	flags.BoolVar(&c.noInput, "no-input", false, "never ask, also on a terminal")
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{outputText, outputJSON}, cobra.ShellCompDirectiveNoFileComp))
+	root.AddCommand(
+		c.runCommand(), c.resumeCommand(), c.submitCommand(),
+		c.inboxCommand(), c.sessionsCommand(), c.showCommand(), c.agentsCommand(),
+		c.workCommand(), c.demoCommand(), c.versionCommand(),
+	)
+	return root
+}
+
+// do wraps a command's work: what fails before it is a mistake in the words.
+func (c *cli) do(work func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if c.output != outputText && c.output != outputJSON {
+			return usage("--output %q: use text or json", c.output)
+		}
+		c.began = true
+		err := work(cmd.Context(), args)
+		if u := (*usageError)(nil); errors.As(err, &u) && u.command == "" {
+			u.command = cmd.CommandPath()
+		}
+		return err
+	}
+}
+
+// at returns the command the arguments name, for the line that points to its help.
+func (c *cli) at(root *cobra.Command) string {
+	if cmd, _, err := root.Find(c.Args); err == nil && cmd != nil {
+		return cmd.CommandPath()
+	}
+	return root.CommandPath()
+}
+
+// open opens the engine on the data file.
+func (c *cli) open(ctx context.Context, existing bool) (*app.App, error) {
+	c.progress = newProgress(c)
+	log := slog.New(slog.NewTextHandler(lineWriter{c}, &slog.HandlerOptions{Level: c.logLevel()}))
+	return app.Open(ctx, app.Config{
+		Registry: c.Registry, Data: c.data, Existing: existing, Env: c.Env, Log: log, Decorate: c.Decorate, Now: c.Now,
+		OnEntry: func(key session.Key, p runtime.Progress) {
+			c.progress.entry(p)
+			if c.watch != nil {
+				c.watch(key, p)
+			}
+		},
+		OnDelta: func(_ session.Key, e llm.Event) { c.progress.delta(e) },
+	})
+}
+
+func (c *cli) logLevel() slog.Level {
+	settings, err := app.ReadSettings(c.Env)
+	if err != nil {
+		return slog.LevelWarn // app.Open reports the mistake
+	}
+	if c.quiet {
+		return max(settings.LogLevel, slog.LevelError)
+	}
+	return settings.LogLevel
+}
+
+func (c *cli) caller() runtime.Caller { return runtime.Caller{Who: c.Who, From: "cli"} }
+
+func key(id string) session.Key { return session.Key{Tenant: session.DefaultTenant, ID: id} }

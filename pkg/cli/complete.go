@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// completion must never keep a shell waiting.
+const completionTime = time.Second
+
+// completeAgents completes the names of agents.
+func (c *cli) completeAgents(_ *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	registry, err := c.Registry()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var found []cobra.Completion
+	for _, name := range agentNames(registry) {
+		if a, ok := registry.Agent(name); ok && strings.HasPrefix(name, prefix) {
+			found = append(found, cobra.CompletionWithDesc(name, cleanLine(a.Description)))
+		}
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeSessions completes ids of the sessions that moved last.
+func (c *cli) completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ctx := cmd.Context()
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, cancel := context.WithTimeout(ctx, completionTime)
+	defer cancel()
+	c.quiet = true
+	a, err := c.open(ctx, true)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer c.close(a)
+	page, err := a.Runtime.Sessions(ctx, runtime.SessionsParams{Tenant: session.DefaultTenant, Limit: 100})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var found []cobra.Completion
+	for _, h := range page.Heads {
+		if strings.HasPrefix(h.Key.ID, prefix) {
+			found = append(found, cobra.CompletionWithDesc(h.Key.ID, string(h.Status)+", "+cleanLine(h.Agent)))
+		}
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// completeFirst completes the first argument only.
+func (c *cli) completeFirst(complete cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return complete(cmd, args, prefix)
+	}
+}

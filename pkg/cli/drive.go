@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// waiting is how long a command stays with a session: until it rests, unless --wait says less.
+type waiting struct {
+	flags *pflag.FlagSet
+	for_  time.Duration
+}
+
+func (w *waiting) register(flags *pflag.FlagSet) {
+	w.flags = flags
+	flags.DurationVar(&w.for_, "wait", 0, "stay for at most this `duration`, then exit 124; 0s does not work on the session at all\n(default: until it rests)")
+}
+
+func (w *waiting) limited() bool { return w.flags.Changed("wait") }
+
+func (w *waiting) check() error {
+	if w.for_ < 0 {
+		return usage("--wait %s: use a duration from 0s on, such as 30s or 5m", w.for_)
+	}
+	return nil
+}
+
+// drive works on a session until it rests, asks where there is somebody to ask,
+// and prints where the session stands in the end.
+func (c *cli) drive(ctx context.Context, a *app.App, k session.Key, w *waiting) error {
+	for {
+		workErr := c.work(ctx, a, k, w)
+		m, err := c.stand(ctx, a, k)
+		if err != nil {
+			if workErr != nil {
+				return workErr
+			}
+			return err
+		}
+		if workErr != nil {
+			c.refuse(m, workErr)
+			return said(exitCode("", workErr))
+		}
+		if m.Outcome == session.OutcomePaused && ctx.Err() == nil && c.asks() {
+			again, err := c.ask(ctx, a, k, m)
+			if err != nil {
+				return err
+			}
+			if again {
+				continue
+			}
+			if m, err = c.stand(ctx, a, k); err != nil {
+				return err
+			}
+		}
+		return c.rest(ctx, a, m)
+	}
+}
+
+// work drives the session until it rests, the time given is over, or ctx ends;
+// neither of the last two is an error here.
+func (c *cli) work(ctx context.Context, a *app.App, k session.Key, w *waiting) error {
+	if w.limited() {
+		if w.for_ == 0 {
+			return nil
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, w.for_)
+		defer cancel()
+	}
+	err := a.Runtime.Drive(ctx, k, a.Only(k))
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// stand returns the session's manifest, hint included, also after an interrupt.
+func (c *cli) stand(ctx context.Context, a *app.App, k session.Key) (session.Manifest, error) {
+	m, err := a.Runtime.Manifest(context.WithoutCancel(ctx), k)
+	if err != nil {
+		return m, err
+	}
+	m.ResumeHint = c.resumeHint(m)
+	return m, nil
+}
+
+// rest prints the manifest of a session that is left alone now, and ends the command.
+func (c *cli) rest(ctx context.Context, a *app.App, m session.Manifest) error {
+	code := exitCode(m.Outcome, nil)
+	if m.Outcome == session.OutcomeRunning && ctx.Err() != nil {
+		c.talk("Interrupted.")
+		code = exitInterrupted
+	}
+	c.manifest(m)
+	c.record(a.Data, m)
+	return said(code)
+}
+
+// refused prints an error about a session together with where that session stands.
+func (c *cli) refused(ctx context.Context, a *app.App, k session.Key, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	switch runtime.AsError(err).Code.Class() {
+	case runtime.ClassConflict, runtime.ClassGone, runtime.ClassInvalid:
+	case runtime.ClassNotFound, runtime.ClassForbidden, runtime.ClassUnavailable, runtime.ClassInternal:
+		return err
+	}
+	m, standErr := c.stand(ctx, a, k)
+	if standErr != nil {
+		return err
+	}
+	c.refuse(m, err)
+	return said(exitCode("", err))
+}

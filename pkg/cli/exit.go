@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// The exit codes (design section 9).
+const (
+	exitCompleted   = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitNotFound    = 3
+	exitNotAllowed  = 4
+	exitConflict    = 5
+	exitPaused      = 10
+	exitWaited      = 124
+	exitInterrupted = 130
+)
+
+// usageError is a mistake in the words of a command.
+type usageError struct {
+	text    string
+	cause   error
+	command string
+}
+
+func (e *usageError) Error() string { return e.text }
+func (e *usageError) Unwrap() error { return e.cause }
+
+func usage(format string, args ...any) error {
+	return &usageError{text: fmt.Sprintf(format, args...)}
+}
+
+// saidError ends a command whose outcome has been printed already.
+type saidError struct{ code int }
+
+func (e *saidError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// said ends a command with a code, when all has been printed.
+func said(code int) error {
+	if code == exitCompleted {
+		return nil
+	}
+	return &saidError{code: code}
+}
+
+// exitCode is the one place that says what an outcome, or an error, means to a shell.
+func exitCode(outcome session.Outcome, err error) int {
+	if err == nil {
+		switch outcome {
+		case session.OutcomeCompleted:
+			return exitCompleted
+		case session.OutcomePaused:
+			return exitPaused
+		case session.OutcomeInterrupted:
+			return exitInterrupted
+		case session.OutcomeRunning:
+			return exitWaited
+		case session.OutcomeFailed, session.OutcomeCancelled, session.OutcomeError:
+			return exitFailed
+		}
+		return exitFailed
+	}
+	var usage *usageError
+	var said *saidError
+	switch {
+	case errors.As(err, &said):
+		return said.code
+	case errors.As(err, &usage), errors.Is(err, app.ErrInvalidSetting):
+		return exitUsage
+	case errors.Is(err, app.ErrNoData):
+		return exitNotFound
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.Is(err, context.DeadlineExceeded):
+		return exitWaited
+	}
+	switch runtime.AsError(err).Code.Class() {
+	case runtime.ClassInvalid:
+		return exitUsage
+	case runtime.ClassNotFound:
+		return exitNotFound
+	case runtime.ClassForbidden:
+		return exitNotAllowed
+	case runtime.ClassConflict, runtime.ClassGone:
+		return exitConflict
+	case runtime.ClassUnavailable, runtime.ClassInternal:
+		return exitFailed
+	}
+	return exitFailed
+}
+
+// errorCode is the stable name of an error in a manifest.
+func errorCode(err error) string {
+	var usage *usageError
+	switch {
+	case errors.As(err, &usage):
+		return "usage"
+	case errors.Is(err, app.ErrInvalidSetting):
+		return "invalid_setting"
+	case errors.Is(err, app.ErrNoData):
+		return string(runtime.CodeSessionNotFound)
+	case errors.Is(err, context.Canceled):
+		return "interrupted"
+	}
+	return string(runtime.AsError(err).Code)
+}
+
+// end prints what has not been said yet and returns the exit code.
+func (c *cli) end(ctx context.Context, err error) int {
+	var said *saidError
+	switch {
+	case err == nil:
+		return exitCompleted
+	case errors.As(err, &said):
+		return said.code
+	case ctx.Err() != nil && !errors.Is(err, context.Canceled):
+		// What broke because it was interrupted, broke because of that.
+		err = fmt.Errorf("%w: %w", context.Canceled, err)
+	}
+	c.refuse(session.Manifest{}, err)
+	return exitCode("", err)
+}
+
+// refuse says that a command was refused: on stderr in words, and on stdout as
+// a manifest when JSON was asked for. What is known of the session goes with it.
+func (c *cli) refuse(m session.Manifest, err error) {
+	m.Outcome = session.OutcomeError
+	m.Error = &session.ManifestError{Code: errorCode(err), Message: err.Error()}
+	var refused *runtime.Error
+	if m.SessionID == "" && errors.As(err, &refused) {
+		m.SessionID = refused.Session
+	}
+	if c.output == outputJSON {
+		c.json(m)
+	}
+	c.complain("%s", err.Error())
+	var usage *usageError
+	if errors.As(err, &usage) && usage.command != "" {
+		c.complain("see: %s --help", usage.command)
+	}
+	if m.ResumeHint != "" {
+		c.complain("to go on: %s", m.ResumeHint)
+	}
+}

@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@%+=:,./-]*$`)
+
+// quote returns a word as a POSIX shell has to read it.
+func quote(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// command returns a command line that works when pasted: the program as it was
+// called, --data when the default would lead elsewhere, then the words.
+func (c *cli) command(words ...string) string {
+	all := []string{quote(c.Program)}
+	if path, needed := c.dataFlag(); needed {
+		all = append(all, "--data", quote(path))
+	}
+	for _, word := range words {
+		all = append(all, quote(word))
+	}
+	return strings.Join(all, " ")
+}
+
+// dataPath returns the data file this command works on.
+func (c *cli) dataPath() string {
+	if c.data != "" {
+		return c.data
+	}
+	if path := c.Env("ADJOURN_DATA"); path != "" {
+		return path
+	}
+	return app.DefaultData
+}
+
+// dataFlag returns the data file as --data should name it, absolute so that the
+// command works in every folder, and whether it has to be named.
+func (c *cli) dataFlag() (path string, needed bool) {
+	path = c.dataPath()
+	if filepath.Clean(path) == filepath.FromSlash(app.DefaultData) && c.Env("ADJOURN_DATA") == "" {
+		return path, false
+	}
+	if abs, err := filepath.Abs(path); err == nil && path != ":memory:" {
+		path = abs
+	}
+	return path, true
+}
+
+// target returns the words that name a session: behind -- if it looks like a flag.
+func target(verb, id string, words ...string) []string {
+	if strings.HasPrefix(id, "-") {
+		return append(append([]string{verb}, words...), "--", id)
+	}
+	return append([]string{verb, id}, words...)
+}
+
+// resumeHint returns the one command that takes a paused session on.
+func (c *cli) resumeHint(m session.Manifest) string {
+	switch m.Outcome {
+	case session.OutcomeRunning, session.OutcomeInterrupted:
+		return c.command(target("resume", m.SessionID)...)
+	case session.OutcomePaused:
+	case session.OutcomeCompleted, session.OutcomeFailed, session.OutcomeCancelled, session.OutcomeError:
+		return ""
+	}
+	items := pending(m)
+	var approvals []session.PendingItem
+	for _, item := range items {
+		if item.Kind == session.WaitApproval {
+			approvals = append(approvals, item)
+		}
+	}
+	switch {
+	case len(approvals) == 1:
+		return c.command("resume", "-c", m.CheckpointID, "--approve", approvals[0].ID)
+	case len(approvals) > 1:
+		return c.command("resume", "-c", m.CheckpointID, "--approve-all")
+	case len(items) > 0:
+		return c.answerHint(m.SessionID, items[0])
+	}
+	return c.command(target("resume", m.SessionID)...)
+}
+
+// pending returns everything a manifest waits for.
+func pending(m session.Manifest) []session.PendingItem {
+	if m.PauseReason == nil {
+		return nil
+	}
+	return append(append([]session.PendingItem{}, m.PauseReason.PendingToolCalls...), m.PauseReason.Pending...)
+}
+
+// answerHint returns a command that answers one wait and no other. An approval
+// is named by its wait, whose id is never used again: what is approved is what
+// was shown.
+func (c *cli) answerHint(id string, item session.PendingItem) string {
+	call := []string{"--call", item.ID}
+	switch item.Kind {
+	case session.WaitApproval:
+		return c.command(target("submit", id, "--call", item.WaitID, "--approve")...)
+	case session.WaitClientTool:
+		return c.command(target("submit", id, append(call, "--result", "{}")...)...)
+	case session.WaitQuestion:
+		return c.command(target("submit", id, append(call, sampleReply(item.Question)...)...)...)
+	case session.WaitUnknown:
+		return c.command(target("submit", id, append(call, "--verdict", string(session.VerdictHappened))...)...)
+	case session.WaitInput:
+		if strings.HasPrefix(id, "-") {
+			return c.command("resume", "--", id, "your answer")
+		}
+		return c.command("resume", id, "your answer")
+	case session.WaitChild:
+		return c.command(target("show", item.Session)...)
+	}
+	return c.command(target("show", id)...)
+}
+
+func sampleReply(q *session.Question) []string {
+	if q != nil && q.Kind != session.QuestionText && len(q.Choices) > 0 {
+		return []string{"--select", q.Choices[0].ID}
+	}
+	return []string{"--reply", "your answer"}
+}
+
+// pendingItem returns a wait in the words of a manifest, for commands that have the record only.
+func pendingItem(record session.WaitRecord) session.PendingItem {
+	w := record.Wait
+	item := session.PendingItem{
+		ID: w.Call, Kind: w.Kind, WaitID: w.ID, ApprovalID: w.Nonce, Name: w.Tool, Arguments: w.Arguments,
+		Digest: w.Digest, Question: w.Question, Text: w.Text, Session: w.Child,
+	}
+	if item.ID == "" {
+		item.ID = w.ID
+	}
+	if w.Deadline != nil {
+		item.Deadline, item.OnDeadline = &w.Deadline.At, w.Deadline.Outcome
+	}
+	return item
+}

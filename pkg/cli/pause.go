@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// pauseFile is written beside the data file when a session pauses: the manifest
+// once more, for scripts that lost stdout.
+const pauseFile = "pause.json"
+
+// record keeps the pause file true: it holds the last manifest of a paused
+// session, and goes when that session comes to an end. Not being able to is
+// said, and changes nothing.
+func (c *cli) record(data string, m session.Manifest) {
+	path := filepath.Join(filepath.Dir(data), pauseFile)
+	var err error
+	switch m.Outcome {
+	case session.OutcomePaused:
+		err = writePause(path, m)
+	case session.OutcomeCompleted, session.OutcomeFailed, session.OutcomeCancelled:
+		err = removePause(path, m.SessionID)
+	case session.OutcomeInterrupted, session.OutcomeRunning, session.OutcomeError:
+	}
+	if err != nil {
+		c.complain("%s was not updated: %v", path, err)
+	}
+}
+
+func writePause(path string, m session.Manifest) error {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(m); err != nil {
+		return err
+	}
+	return writeFile(path, cleanJSON(b.Bytes()))
+}
+
+// writeFile puts a whole file in place at once, readable by its owner only:
+// arguments of tools may be secrets.
+func writeFile(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// removePause removes the file if it tells of that session.
+func removePause(path, id string) error {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var old session.Manifest
+	if json.Unmarshal(text, &old) != nil || old.SessionID != id {
+		return nil // not ours to remove
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove: %w", err)
+	}
+	return nil
+}

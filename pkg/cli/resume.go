@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// resumeFlags are the flags of resume.
+type resumeFlags struct {
+	checkpoint string
+	approve    []string
+	reject     []string
+	approveAll bool
+	rejectAll  bool
+	edit       []string
+	reason     string
+	wait       waiting
+}
+
+func (c *cli) resumeCommand() *cobra.Command {
+	var f resumeFlags
+	cmd := &cobra.Command{
+		Use:   "resume {session | -c checkpoint} [message]",
+		Short: "Decide what a paused session waits for, and let it go on",
+		Long: `Take a session on, in one of three ways:
+
+  with decisions   --approve, --reject, --approve-all, --reject-all, --edit.
+                   Approvals you do not name are rejected; questions and other
+                   waits stay open. Ids are in the manifest (pending_tool_calls).
+  with a message   when the agent asked for input, or was interrupted.
+  with neither     go on after an interrupt or a crash. On a terminal you are
+                   asked for what is open.
+
+With -c the session must still be at that checkpoint, so that you decide over
+what you were shown; if it has moved on, the exit code is 5. The same decision
+given again changes nothing: it prints where the session stands now.`,
+		Example: `  adjourn resume SESSION --approve c2-0
+  adjourn resume -c CHECKPOINT --approve c2-0 --reject c2-1 --reason "that one is the original"
+  adjourn resume SESSION --edit 'c2-0={"amount": 50}'
+  adjourn resume SESSION "use the eu-west-1 region"`,
+		Args:              atMost(2, "quote the message if it has several words"),
+		ValidArgsFunction: c.completeFirst(c.completeSessions),
+		RunE: c.do(func(ctx context.Context, args []string) error {
+			return c.resume(ctx, f, args)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.checkpoint, "checkpoint", "c", "", "`id` of the checkpoint the session must be at; names the session too")
+	flags.StringArrayVar(&f.approve, "approve", nil, "approve this `call`; may be given several times")
+	flags.StringArrayVar(&f.reject, "reject", nil, "reject this `call`; may be given several times")
+	flags.BoolVar(&f.approveAll, "approve-all", false, "approve every open approval but those in --reject")
+	flags.BoolVar(&f.rejectAll, "reject-all", false, "reject every open approval")
+	flags.StringArrayVar(&f.edit, "edit", nil, "approve a call with other arguments, as `call=JSON`")
+	flags.StringVar(&f.reason, "reason", "", "`text` the agent is told with a rejection")
+	f.wait.register(flags)
+	return cmd
+}
+
+func (f *resumeFlags) decides() bool {
+	return len(f.approve) > 0 || len(f.reject) > 0 || f.approveAll || f.rejectAll || len(f.edit) > 0
+}
+
+func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
+	if err := f.wait.check(); err != nil {
+		return err
+	}
+	id, message, hasMessage, err := f.target(args)
+	if err != nil {
+		return err
+	}
+	decisions, err := f.decisions()
+	if err != nil {
+		return err
+	}
+	switch {
+	case hasMessage && f.decides():
+		return usage("decisions and a message cannot go together: decide first, then send the message if the agent asks for one")
+	case hasMessage && strings.TrimSpace(message) == "":
+		return usage("the message is empty")
+	case f.reason != "" && !f.decides():
+		return usage("--reason belongs to a decision: add --reject or another one")
+	}
+	a, err := c.open(ctx, true)
+	if err != nil {
+		return c.noSession(err, id)
+	}
+	defer c.close(a)
+	k := key(id)
+	var resumed runtime.Resumed
+	switch {
+	case f.decides():
+		decisions.Key, decisions.Checkpoint, decisions.Caller = k, f.checkpoint, c.caller()
+		resumed, err = a.Runtime.Decide(ctx, decisions)
+	case hasMessage:
+		resumed, err = a.Runtime.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeWithMessage, Checkpoint: f.checkpoint, Message: message, Caller: c.caller()})
+	default:
+		resumed, err = c.goOn(ctx, a, k, f)
+	}
+	if err != nil {
+		return c.refused(ctx, a, k, err)
+	}
+	if resumed.Repeated {
+		c.talk("Already settled: the same was decided before, nothing was done again.")
+	}
+	return c.drive(ctx, a, k, &f.wait)
+}
+
+// goOn continues a session without bringing anything. What still waits for a
+// person is left to the questions on a terminal.
+func (c *cli) goOn(ctx context.Context, a *app.App, k session.Key, f resumeFlags) (runtime.Resumed, error) {
+	resumed, err := a.Runtime.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeContinue, Checkpoint: f.checkpoint, Caller: c.caller()})
+	if err == nil || !c.asks() {
+		return resumed, err
+	}
+	switch refused := runtime.AsError(err); refused.Code {
+	case runtime.CodeStillWaiting:
+		return runtime.Resumed{Continuation: runtime.ContinuationWaiting}, nil
+	default:
+		return resumed, err
+	}
+}
+
+// noSession says of a missing data file what it means for the session asked for.
+func (c *cli) noSession(err error, id string) error {
+	if !errors.Is(err, app.ErrNoData) {
+		return err
+	}
+	return &runtime.Error{Code: runtime.CodeSessionNotFound, Session: id, Cause: err, Message: fmt.Sprintf(
+		"not found: there is no data file %s yet; if the session lives elsewhere, say where with --data", c.dataPath())}
+}
+
+// target reads which session is meant, and the message if there is one.
+func (f *resumeFlags) target(args []string) (id, message string, hasMessage bool, err error) {
+	if f.checkpoint == "" {
+		switch len(args) {
+		case 0:
+			return "", "", false, usage("which session? give its id, or a checkpoint with -c (see: adjourn sessions)")
+		case 1:
+			return args[0], "", false, nil
+		}
+		return args[0], args[1], true, nil
+	}
+	checkpoint, err := session.ParseCheckpoint(f.checkpoint)
+	if err != nil {
+		return "", "", false, &runtime.Error{Code: runtime.CodeInvalidCheckpoint, Cause: err, Message: fmt.Sprintf(
+			"-c %q is not a checkpoint id; copy it whole from checkpoint_id or resume_hint", f.checkpoint)}
+	}
+	switch {
+	case len(args) == 0, len(args) == 1 && args[0] == checkpoint.Session:
+		return checkpoint.Session, "", false, nil
+	case len(args) == 1:
+		return checkpoint.Session, args[0], true, nil
+	case args[0] != checkpoint.Session:
+		return "", "", false, usage("the checkpoint belongs to session %s, not to %s", checkpoint.Session, args[0])
+	}
+	return checkpoint.Session, args[1], true, nil
+}
+
+// decisions reads the decision flags; a mistake in them is found before anything happens.
+func (f *resumeFlags) decisions() (runtime.DecideParams, error) {
+	p := runtime.DecideParams{Approve: slices.Clone(f.approve), Reject: f.reject, ApproveAll: f.approveAll, RejectAll: f.rejectAll, Reason: f.reason}
+	if f.approveAll && f.rejectAll {
+		return p, usage("--approve-all and --reject-all contradict each other")
+	}
+	if f.rejectAll && (len(f.approve) > 0 || len(f.edit) > 0) {
+		return p, usage("--reject-all and --approve contradict each other; name the approved calls only, the others are rejected")
+	}
+	for _, edit := range f.edit {
+		call, text, found := strings.Cut(edit, "=")
+		if !found || call == "" {
+			return p, usage("--edit %q: write it as CALL=JSON, for example --edit 'c2-0={\"amount\": 50}'", edit)
+		}
+		raw, err := valid(text)
+		if err != nil {
+			return p, usage("--edit %s: %v", call, err)
+		}
+		if p.EditedInput == nil {
+			p.EditedInput = map[string]json.RawMessage{}
+		}
+		if _, twice := p.EditedInput[call]; twice {
+			return p, usage("--edit %s was given twice", call)
+		}
+		p.EditedInput[call] = raw
+		if !slices.Contains(p.Approve, call) && !f.approveAll {
+			p.Approve = append(p.Approve, call)
+		}
+	}
+	for _, call := range slices.Concat(p.Approve, p.Reject) {
+		if call == "" {
+			return p, usage("--approve and --reject need the id of a call")
+		}
+	}
+	for _, call := range p.Reject {
+		if _, edited := p.EditedInput[call]; edited || slices.Contains(p.Approve, call) {
+			return p, usage("%s is both approved and rejected", call)
+		}
+	}
+	return p, nil
+}

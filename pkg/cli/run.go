@@ -1,0 +1,194 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/runtime"
+)
+
+// runFlags are the flags of run.
+type runFlags struct {
+	agent       string
+	session     string
+	idempotency string
+	inputFile   string
+	wait        waiting
+}
+
+func (c *cli) runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [input]",
+		Short: "Start a session, or the next turn of one that has ended",
+		Long: `Start a session, or the next turn of one that has ended, and work on it until it
+rests. The input is the argument, or --input-file, or what comes through stdin.
+
+When the agent needs a person, a terminal is asked. Without a terminal, with
+--no-input or with --output json nobody is asked: the command prints what is
+waiting, writes it to pause.json beside the data file and exits with 10.`,
+		Example: `  adjourn run --agent janitor ./photos
+  adjourn run --agent lab '[{say: hello}]'
+  adjourn run --agent lab --output json < script.yaml
+  adjourn run --session SESSION "and now the next thing"`,
+		Args:              atMost(1, "quote the input if it has several words"),
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
+		RunE: c.do(func(ctx context.Context, args []string) error {
+			return c.run(ctx, f, args)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.agent, "agent", "a", "", "`agent` that does the work (see: adjourn agents)")
+	flags.StringVarP(&f.session, "session", "s", "", "`id` of the session: letters, digits, _ and -; a new one by default")
+	flags.StringVar(&f.idempotency, "idempotency-key", "", "`key` that makes repeating this command harmless")
+	flags.StringVar(&f.inputFile, "input-file", "", "read the input from a `file`; - is stdin")
+	f.wait.register(flags)
+	_ = cmd.RegisterFlagCompletionFunc("agent", c.completeAgents)
+	_ = cmd.RegisterFlagCompletionFunc("session", c.completeSessions)
+	return cmd
+}
+
+func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
+	if err := f.wait.check(); err != nil {
+		return err
+	}
+	input, err := c.input(f, args)
+	if err != nil {
+		return err
+	}
+	if err := c.checkAgent(f.agent); err != nil {
+		return err
+	}
+	a, err := c.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer c.close(a)
+	k := key(f.session)
+	agent, err := c.chooseAgent(ctx, a, f.agent, f.session)
+	if err != nil {
+		return err
+	}
+	started, err := a.Runtime.Start(ctx, runtime.StartParams{Key: k, Agent: agent, Input: input, Caller: c.caller(), IdempotencyKey: f.idempotency})
+	if err != nil && f.session != "" {
+		return c.refused(ctx, a, k, err)
+	}
+	if err != nil {
+		return err
+	}
+	if started.Repeated {
+		c.talk("This request was carried out before; here is where its session stands.")
+	}
+	return c.drive(ctx, a, started.Key, &f.wait)
+}
+
+// close gives the data file back; work that is done stays done.
+func (c *cli) close(a *app.App) {
+	if err := a.Close(); err != nil {
+		c.complain("%v", err)
+	}
+}
+
+// input returns what the agent is told, from exactly one place.
+func (c *cli) input(f runFlags, args []string) (string, error) {
+	var in io.Reader
+	from := "the input"
+	switch {
+	case len(args) == 1 && f.inputFile != "":
+		return "", usage("the input was given twice: as an argument and by --input-file; use one")
+	case len(args) == 1 && args[0] != "-":
+		in = strings.NewReader(args[0])
+	case f.inputFile != "" && f.inputFile != "-":
+		file, err := os.Open(f.inputFile)
+		if err != nil {
+			return "", usage("--input-file: %v", err)
+		}
+		defer func() { _ = file.Close() }() // it was only read
+		in, from = file, f.inputFile
+	default:
+		if _, ok := terminal(c.Stdin); ok {
+			return "", usage("no input: give it as an argument, by --input-file or through stdin")
+		}
+		in, from = c.Stdin, "stdin"
+	}
+	text, err := io.ReadAll(io.LimitReader(in, runtime.MaxInput+1))
+	switch {
+	case err != nil:
+		return "", usage("read %s: %v", from, err)
+	case len(text) > runtime.MaxInput:
+		return "", &runtime.Error{Code: runtime.CodeInputTooLarge, Message: fmt.Sprintf(
+			"%s is larger than %d MiB, more than any model reads; put it into a file and tell the agent where it is", from, runtime.MaxInput>>20)}
+	case strings.TrimSpace(string(text)) == "":
+		return "", usage("%s is empty: give the input as an argument, by --input-file or through stdin", from)
+	case !utf8.Valid(text):
+		return "", usage("%s is not text in UTF-8", from)
+	}
+	if from != "the input" {
+		return strings.TrimRight(string(text), "\r\n"), nil
+	}
+	return string(text), nil
+}
+
+// checkAgent refuses a name that is not in the registry, before anything is made.
+func (c *cli) checkAgent(name string) error {
+	if name == "" {
+		return nil
+	}
+	registry, err := c.Registry()
+	if err != nil {
+		return err
+	}
+	if names := agentNames(registry); !slices.Contains(names, name) {
+		return unknownAgent(name, names)
+	}
+	return nil
+}
+
+func unknownAgent(name string, names []string) error {
+	return &runtime.Error{Code: runtime.CodeUnknownAgent, Message: fmt.Sprintf("there is no agent %q; there are: %s", name, strings.Join(names, ", "))}
+}
+
+// chooseAgent returns the agent of a start: the one named, none for the next
+// turn of a session that has one, else ADJOURN_AGENT or the only one there is.
+func (c *cli) chooseAgent(ctx context.Context, a *app.App, name, id string) (string, error) {
+	if name != "" {
+		return name, nil
+	}
+	if id != "" {
+		s, err := a.Runtime.Session(ctx, key(id))
+		if err == nil && s != nil && s.Version > 0 {
+			return "", nil
+		}
+		if err != nil && runtime.AsError(err).Code.Class() != runtime.ClassNotFound {
+			return "", err
+		}
+	}
+	names := agentNames(a.Registry)
+	if name := a.Settings.Agent; name != "" {
+		if !slices.Contains(names, name) {
+			return "", unknownAgent(name, names)
+		}
+		return name, nil
+	}
+	if len(names) == 1 {
+		return names[0], nil
+	}
+	return "", usage("which agent? use --agent with one of: %s", strings.Join(names, ", "))
+}
+
+func atMost(n int, advice string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > n {
+			return fmt.Errorf("too many arguments, from %q on: %s", args[n], advice)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,237 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// submitFlags are the flags of submit.
+type submitFlags struct {
+	set      *pflag.FlagSet
+	call     string
+	result   string
+	failure  string
+	reply    string
+	choices  []string
+	verdict  string
+	approve  bool
+	reject   bool
+	edit     string
+	reason   string
+	noResume bool
+	wait     waiting
+}
+
+func (c *cli) submitCommand() *cobra.Command {
+	var f submitFlags
+	cmd := &cobra.Command{
+		Use:   "submit session --call id {--result JSON | --error text | --reply text | --select id | --verdict word | --approve | --reject}",
+		Short: "Answer one thing a session waits for",
+		Long: `Answer one wait and leave the others open. When nothing is open any more the
+session goes on at once, unless --no-resume says that the answer is only stored.
+
+  --result, --error   of a tool that runs on your side
+  --reply, --select   to a question: words, or the id of a choice
+  --verdict           happened or not_happened, of a side effect nobody knows the outcome of
+  --approve, --reject of one approval (several at once: adjourn resume)
+
+The first answer wins. The same answer given again changes nothing; another one
+exits with 5.`,
+		Example: `  adjourn submit SESSION --call c2-0 --result '{"city": "Bern"}'
+  adjourn submit SESSION --call c2-0 --reply "Ada"
+  adjourn submit SESSION --call c2-0 --select red --select blue`,
+		Args:              exactly(1, "session"),
+		ValidArgsFunction: c.completeFirst(c.completeSessions),
+		RunE: c.do(func(ctx context.Context, args []string) error {
+			return c.submit(ctx, f, args[0])
+		}),
+	}
+	flags := cmd.Flags()
+	f.set = flags
+	flags.StringVar(&f.call, "call", "", "`id` of the call that waits, or of the wait itself")
+	flags.StringVar(&f.result, "result", "", "the tool's result as `JSON`; - reads it from stdin")
+	flags.StringVar(&f.failure, "error", "", "`text` of the tool's error")
+	flags.StringVar(&f.reply, "reply", "", "`text` of the reply to a question")
+	flags.StringArrayVar(&f.choices, "select", nil, "`id` of the choice; several times for several, \"\" for none")
+	flags.StringVar(&f.verdict, "verdict", "", "`word`: happened or not_happened; --result may say what came of it")
+	flags.BoolVar(&f.approve, "approve", false, "approve the call")
+	flags.BoolVar(&f.reject, "reject", false, "reject the call")
+	flags.StringVar(&f.edit, "edit", "", "approve the call with other arguments, as `JSON`")
+	flags.StringVar(&f.reason, "reason", "", "`text` that goes with --approve or --reject")
+	flags.BoolVar(&f.noResume, "no-resume", false, "only store the answer: adjourn resume goes on later")
+	f.wait.register(flags)
+	_ = cmd.RegisterFlagCompletionFunc("verdict", cobra.FixedCompletions([]string{string(session.VerdictHappened), string(session.VerdictNotHappened)}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
+	if err := f.wait.check(); err != nil {
+		return err
+	}
+	answer, err := c.answer(f)
+	if err != nil {
+		return err
+	}
+	a, err := c.open(ctx, true)
+	if err != nil {
+		return c.noSession(err, id)
+	}
+	defer c.close(a)
+	k := key(id)
+	if err := bind(ctx, a, k, f.call, &answer); err != nil {
+		return c.refused(ctx, a, k, err)
+	}
+	submitted, err := a.Runtime.Submit(ctx, runtime.SubmitParams{Key: k, Answer: answer, Caller: c.caller(), HoldResume: f.noResume})
+	if err != nil {
+		return c.refused(ctx, a, k, err)
+	}
+	if submitted.Repeated {
+		c.talk("Already settled: the same answer was given before, nothing was done again.")
+	}
+	if submitted.Continuation == runtime.ContinuationStored {
+		m, err := c.stand(ctx, a, k)
+		if err != nil {
+			return err
+		}
+		c.talk("The answer is stored. To go on: %s", c.command(target("resume", id)...))
+		return c.rest(ctx, a, m)
+	}
+	return c.drive(ctx, a, k, &f.wait)
+}
+
+// bind names the wait an answer is for. An approval has to bring the nonce of
+// the wait that was shown, so it is looked up by the call or wait it names.
+func bind(ctx context.Context, a *app.App, k session.Key, call string, answer *session.Answer) error {
+	if strings.HasPrefix(call, "w") {
+		answer.Wait = call
+	} else {
+		answer.ToolCallID = call
+	}
+	if answer.Kind != session.AnswerApproval {
+		return nil
+	}
+	records, err := a.Runtime.Waits(ctx, k)
+	if err != nil {
+		return err
+	}
+	var found *session.WaitRecord
+	for i, r := range records {
+		if r.Wait.Kind != session.WaitApproval || (r.Wait.ID != call && r.Wait.Call != call) {
+			continue
+		}
+		if found == nil || r.State == session.WaitOpen {
+			found = &records[i] // an open one if there is one; else the runtime says what became of it
+		}
+	}
+	if found != nil {
+		answer.Wait, answer.ToolCallID, answer.ApprovalID = found.Wait.ID, found.Wait.Call, found.Wait.Nonce
+	}
+	return nil
+}
+
+// answer reads the one answer the flags hold.
+func (c *cli) answer(f submitFlags) (session.Answer, error) {
+	if f.call == "" {
+		return session.Answer{}, usage("--call is missing: the id of what waits is in the manifest and in adjourn inbox")
+	}
+	var given []string
+	for _, name := range []string{"result", "error", "reply", "select", "verdict", "approve", "reject", "edit"} {
+		if f.set.Changed(name) {
+			given = append(given, "--"+name)
+		}
+	}
+	switch said := strings.Join(given, " "); said {
+	case "--result":
+		raw, err := c.result(f.result)
+		return session.Answer{Kind: session.AnswerClientTool, Result: raw}, err
+	case "--error":
+		if f.failure == "" {
+			return session.Answer{}, usage("--error needs a text: the agent is told what went wrong")
+		}
+		return session.Answer{Kind: session.AnswerClientTool, Error: f.failure}, nil
+	case "--reply":
+		return session.Answer{Kind: session.AnswerReply, Text: &f.reply}, nil
+	case "--select":
+		return session.Answer{Kind: session.AnswerReply, Selected: selection(f.choices)}, nil
+	case "--verdict", "--result --verdict":
+		return c.verdictAnswer(f)
+	case "--approve", "--approve --edit", "--edit", "--reject":
+		return approvalAnswer(f)
+	case "":
+		return session.Answer{}, usage("no answer given: use one of --result, --error, --reply, --select, --verdict, --approve, --reject")
+	default:
+		return session.Answer{}, usage("%s cannot go together: one answer at a time", said)
+	}
+}
+
+func (c *cli) verdictAnswer(f submitFlags) (session.Answer, error) {
+	answer := session.Answer{Kind: session.AnswerVerdict, Verdict: session.Verdict(f.verdict)}
+	if answer.Verdict != session.VerdictHappened && answer.Verdict != session.VerdictNotHappened {
+		return answer, usage("--verdict %q: use %s or %s", f.verdict, session.VerdictHappened, session.VerdictNotHappened)
+	}
+	if !f.set.Changed("result") {
+		return answer, nil
+	}
+	raw, err := c.result(f.result)
+	answer.Result = raw
+	return answer, err
+}
+
+func approvalAnswer(f submitFlags) (session.Answer, error) {
+	approved := !f.reject
+	answer := session.Answer{Kind: session.AnswerApproval, Approved: &approved, Reason: f.reason}
+	if !f.set.Changed("edit") {
+		return answer, nil
+	}
+	raw, err := valid(f.edit)
+	if err != nil {
+		return answer, usage("--edit: %v", err)
+	}
+	answer.EditedInput = raw
+	return answer, nil
+}
+
+func (c *cli) result(text string) (json.RawMessage, error) {
+	if text == "-" {
+		all, err := io.ReadAll(io.LimitReader(c.Stdin, runtime.MaxInput+1))
+		if err != nil {
+			return nil, usage("read the result from stdin: %v", err)
+		}
+		if len(all) > runtime.MaxInput {
+			return nil, &runtime.Error{Code: runtime.CodeInputTooLarge, Message: fmt.Sprintf("the result is larger than %d MiB", runtime.MaxInput>>20)}
+		}
+		text = string(all)
+	}
+	raw, err := valid(text)
+	if err != nil {
+		return nil, usage("--result: %v; a text goes in double quotes: --result '\"done\"'", err)
+	}
+	return raw, nil
+}
+
+// selection returns the choices; one empty id means that none was chosen.
+func selection(choices []string) []string {
+	if len(choices) == 1 && choices[0] == "" {
+		return []string{}
+	}
+	return choices
+}
+
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < n {
+			return fmt.Errorf("the %s is missing", what)
+		}
+		return atMost(n, "this command takes "+count(int64(n), "argument"))(cmd, args)
+	}
+}

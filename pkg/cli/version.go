@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"context"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+func (c *cli) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this program",
+		Args:  cobra.NoArgs,
+		RunE: c.do(func(context.Context, []string) error {
+			if c.output == outputJSON {
+				c.json(map[string]string{"version": version()})
+				return nil
+			}
+			c.say("adjourn %s", version())
+			return nil
+		}),
+	}
+}
+
+// version is what the build knows of itself: the module's version or the commit.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := info.Main.Version
+	if v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return "devel-" + s.Value[:12]
+		}
+	}
+	return "devel"
+}

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+const (
+	// idle is how long work waits for a message before it looks whether anything is left.
+	idle = 300 * time.Millisecond
+	// sweepEvery is how often deadlines and lost messages are looked after.
+	sweepEvery = 15 * time.Second
+)
+
+func (c *cli) workCommand() *cobra.Command {
+	var watch bool
+	var concurrency int
+	var w waiting
+	cmd := &cobra.Command{
+		Use:   "work",
+		Short: "Work on every session that has something to do",
+		Long: `Work on every session that has something to do, until all of them rest: after a
+crash, for deadlines that have passed, or for sessions others started with
+--wait 0s. With --watch it keeps going, as a worker; any number may run at once.`,
+		Args: cobra.NoArgs,
+		RunE: c.do(func(ctx context.Context, _ []string) error {
+			return c.workAll(ctx, watch, concurrency, &w)
+		}),
+	}
+	cmd.Flags().BoolVar(&watch, "watch", false, "keep going until interrupted")
+	cmd.Flags().IntVar(&concurrency, "concurrency", 8, "work on at most this `number` of sessions at once, 1 to 64")
+	w.register(cmd.Flags())
+	return cmd
+}
+
+// moved is what work did: where each session stands that it worked on.
+type moved struct {
+	mu       sync.Mutex
+	sessions map[string]session.Status
+}
+
+func (m *moved) see(k session.Key, p runtime.Progress) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sessions[k.ID] = p.Status
+}
+
+func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiting) error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	if concurrency < 1 || concurrency > 64 {
+		return usage("--concurrency %d: use 1 to 64", concurrency)
+	}
+	m := &moved{sessions: map[string]session.Status{}}
+	c.watch = m.see
+	a, err := c.open(ctx, !watch)
+	if errors.Is(err, app.ErrNoData) {
+		return c.worked(m, false)
+	}
+	if err != nil {
+		return err
+	}
+	defer c.close(a)
+	work := ctx
+	if w.limited() {
+		var cancel context.CancelFunc
+		work, cancel = context.WithTimeout(ctx, w.for_)
+		defer cancel()
+	}
+	if watch {
+		c.talk("Working on %s until interrupted.", a.Data)
+		err = a.Runtime.Work(work, a.Queue(), runtime.WorkParams{Concurrency: concurrency, SweepEvery: sweepEvery})
+	} else {
+		err = c.workOff(work, a, concurrency)
+	}
+	if err != nil && work.Err() == nil {
+		return err
+	}
+	running, err := a.Runtime.Sessions(context.WithoutCancel(ctx), runtime.SessionsParams{Tenant: session.DefaultTenant, Status: session.StatusRunning, Limit: 1})
+	if err != nil {
+		return err
+	}
+	left := len(running.Heads) > 0
+	if err := c.worked(m, left); err != nil {
+		return err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return said(exitInterrupted)
+	case left:
+		return said(exitWaited)
+	}
+	return nil
+}
+
+// workOff works until no session is running any more. A session that is running
+// but has nothing in the queue is put off until later, or its worker has died;
+// the sweep looks after the latter.
+func (c *cli) workOff(ctx context.Context, a *app.App, concurrency int) error {
+	for {
+		if _, err := a.Runtime.Sweep(ctx); err != nil {
+			return err
+		}
+		if err := a.Runtime.Work(ctx, a.Queue(), runtime.WorkParams{Concurrency: concurrency, Idle: idle}); err != nil {
+			return err
+		}
+		running, err := a.Runtime.Sessions(ctx, runtime.SessionsParams{Tenant: session.DefaultTenant, Status: session.StatusRunning, Limit: 1})
+		if err != nil || len(running.Heads) == 0 {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// worked prints what was done.
+func (c *cli) worked(m *moved, left bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ids := slices.Sorted(maps.Keys(m.sessions))
+	if c.output == outputJSON {
+		type row struct {
+			Session string         `json:"session"`
+			Status  session.Status `json:"status"`
+		}
+		rows := []row{}
+		for _, id := range ids {
+			rows = append(rows, row{Session: id, Status: m.sessions[id]})
+		}
+		c.json(struct {
+			Worked  []row `json:"worked"`
+			Running bool  `json:"running"`
+		}{rows, left})
+		return nil
+	}
+	for _, id := range ids {
+		c.say("%s  %s", id, m.sessions[id])
+	}
+	switch {
+	case left:
+		c.talk("There is work left. Go on: %s", c.command("work"))
+	case len(ids) == 0:
+		c.talk("There was nothing to do in %s.", c.dataPath())
+	default:
+		c.talk("Nothing is running any more. What waits for people: %s", c.command("inbox"))
+	}
+	return nil
+}

@@ -1,0 +1,402 @@
+package engine
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// Stamp is what a writer brings to an entry: its clock, its name, its luck.
+type Stamp struct {
+	Now     time.Time
+	By      string
+	Attempt session.Attempt
+	// Token is 96 random bits in base64url.
+	Token string
+	// GoesOn says that the writer will go on with the next entry itself.
+	GoesOn bool
+}
+
+// Move is the next entry with the records that go with it.
+type Move struct {
+	Entry session.Entry
+	// MovesHead says that the session's status or task changes, so that HEAD has to be written too.
+	MovesHead bool
+	// Waits opened by the entry, in the same transaction.
+	Waits []session.WaitRecord
+	// Run to be written: a new one (RunIsNew), or the current one at its end.
+	Run      *session.Run
+	RunIsNew bool
+	// Wake that has to follow the commit; nil when nothing does, or when the writer goes on itself.
+	Wake *session.Wake
+	// Title for HEAD, of a started session.
+	Title string
+}
+
+// AnsweredGrace is how long after the last answer the sweep waits for the
+// resumption before it sends one itself.
+const AnsweredGrace = 10 * time.Second
+
+func next(s *session.Session, kind session.Kind, status session.Status, st Stamp) session.Entry {
+	return session.Entry{
+		V: session.Format, Seq: s.Next(), Kind: kind, At: st.Now.UTC(), By: st.By, Attempt: st.Attempt, GoesOn: st.GoesOn,
+		Prev: s.Newest.Hash, Token: st.Token, Task: s.Task, Run: s.Run, Step: s.Step, RulesAt: s.RulesAt, Status: status,
+		Limits: s.Left,
+	}
+}
+
+// seal makes a move of a finished entry: what its status says about runs, HEAD and the wake.
+func seal(s *session.Session, e session.Entry, agentName string) Move {
+	m := Move{Entry: e, MovesHead: e.Status != s.Status || e.Task != s.Task || e.Signal != ""}
+	switch {
+	case e.Run != s.Run:
+		m.RunIsNew = true
+		m.Run = &session.Run{
+			ID: e.Run, Task: e.Task, Trigger: trigger(&e), Status: e.Status, StartedAt: e.At, FirstEntry: e.Seq,
+			PreviousRun: e.Run - 1, Usage: e.Usage,
+		}
+	case e.Status.Resting() && s.Status == session.StatusRunning:
+		run, at := s.RunRecord, e.At
+		run.Status, run.EndedAt, run.LastEntry, run.Usage = e.Status, &at, e.Seq, run.Usage.Add(e.Usage)
+		m.Run = &run
+	}
+	for _, w := range e.Waits {
+		m.Waits = append(m.Waits, session.WaitRecord{Wait: w, State: session.WaitOpen, Agent: agentName, Due: dueOf(w)})
+	}
+	if e.Status == session.StatusRunning && !e.GoesOn {
+		wake := session.NewWake(s.Key, e.Seq+1, session.WakeStep)
+		if e.Until != nil {
+			wake.Delay = max(e.Until.Sub(e.At), 0)
+		}
+		m.Wake = &wake
+	}
+	return m
+}
+
+func dueOf(w session.Wait) *time.Time {
+	if w.Deadline == nil {
+		return nil
+	}
+	at := w.Deadline.At
+	return &at
+}
+
+// Start begins a task with a user message: a new session, or the next turn of one that ended.
+func Start(s *session.Session, rules session.Rules, message llm.Message, st Stamp) Move {
+	e := next(s, session.KindStarted, session.StatusRunning, st)
+	e.Task, e.Run, e.Step = s.Task+1, s.Run+1, 0
+	e.Rules, e.RulesAt, e.Limits = &rules, e.Seq, rules.Limits
+	e.Messages = []llm.Message{message}
+	m := seal(s, e, rules.Agent)
+	if s.Version == 0 {
+		m.Title = title(message.Text())
+	}
+	return m
+}
+
+// titleRunes is how much of the first message names a session in lists.
+const titleRunes = 80
+
+func title(text string) string {
+	line := strings.Join(strings.Fields(text[:min(len(text), 8*titleRunes)]), " ")
+	runes := []rune(strings.ToValidUTF8(line, "�"))
+	if len(runes) > titleRunes {
+		return string(runes[:titleRunes-1]) + "…"
+	}
+	return string(runes)
+}
+
+// Used is what a step took from the limits beside its one step.
+type Used struct {
+	Usage      llm.Usage
+	CostMicros int64
+	Active     time.Duration
+}
+
+func spend(e *session.Entry, used Used, replies int64) {
+	e.Usage = used.Usage
+	e.Limits = e.Limits.Spend(session.Limits{
+		Steps: replies, Tokens: used.Usage.Total(), ActiveMillis: used.Active.Milliseconds(), CostMicros: used.CostMicros,
+	})
+}
+
+// WithCallIDs returns the reply with our ids on its calls: c<seq>-<i>, i from 1.
+func WithCallIDs(reply llm.Message, seq int64) llm.Message {
+	parts := slices.Clone(reply.Parts)
+	i := 0
+	for j, p := range parts {
+		if p.Kind != llm.PartToolCall || p.ToolCall == nil {
+			continue
+		}
+		i++
+		call := *p.ToolCall
+		call.ID = fmt.Sprintf("c%d-%d", seq, i)
+		parts[j].ToolCall = &call
+	}
+	return llm.Message{Role: llm.RoleAssistant, Parts: parts}
+}
+
+// StepOutcome is what came of a step.
+type StepOutcome struct {
+	// Mail taken in before the reply.
+	Mail         []string
+	MailMessages []llm.Message
+	// Reply with our call ids; nil when it is committed already.
+	Reply      *llm.Message
+	NeedsInput bool
+	// Results of calls, in any order.
+	Results []llm.ToolResult
+	// Output of a finish tool that succeeded: the task is complete.
+	Output json.RawMessage
+	// Waits to open, without ids and times.
+	Waits    []session.Wait
+	StateOps []session.StateOp
+	Events   []session.CustomEvent
+	Failure  *session.Failure
+	Used     Used
+	// LateMail came while the step was ending: it follows the reply, which had not
+	// seen it, and keeps the task going.
+	LateMail         []string
+	LateMailMessages []llm.Message
+	// InputExpiry bounds an input wait.
+	InputExpiry *Expiry
+}
+
+// Replied commits a reply before its tools with effects run, so that the ids of
+// its calls are fixed. The writer goes on.
+func Replied(s *session.Session, out StepOutcome, st Stamp) Move {
+	st.GoesOn = true
+	e := next(s, session.KindReplied, session.StatusRunning, st)
+	addReply(&e, out)
+	e.StateOps = out.StateOps
+	spend(&e, out.Used, 1)
+	return seal(s, e, s.Rules.Agent)
+}
+
+func addReply(e *session.Entry, out StepOutcome) {
+	e.Messages = append(e.Messages, out.MailMessages...)
+	e.Mail = out.Mail
+	if out.Reply != nil {
+		e.Messages = append(e.Messages, *out.Reply)
+		e.Step++
+	}
+}
+
+// Close commits what came of a step: stepped, suspended, completed or failed.
+// After a failure the calls without a result get one that says so.
+func Close(s *session.Session, out StepOutcome, st Stamp) Move {
+	kind, status := session.KindStepped, session.StatusRunning
+	switch {
+	case out.Failure != nil:
+		kind, status = session.KindFailed, session.StatusFailed
+	case len(out.Waits) > 0:
+		kind, status = session.KindSuspended, session.StatusSuspended
+	case len(out.LateMail) > 0:
+	case out.needsInput():
+		kind, status = session.KindSuspended, session.StatusSuspended
+	case out.Output != nil || out.Reply != nil && len(out.Reply.ToolCalls()) == 0:
+		kind, status = session.KindCompleted, session.StatusCompleted
+	}
+	if status != session.StatusRunning {
+		st.GoesOn = false
+	}
+	e := next(s, kind, status, st)
+	addReply(&e, out)
+	results := out.Results
+	if out.Failure != nil {
+		results = closeRest(s, out, results)
+	}
+	if len(results) > 0 {
+		e.Messages = append(e.Messages, toolMessage(callOrder(s, out.Reply), results))
+	}
+	e.Messages = append(e.Messages, out.LateMailMessages...)
+	e.Mail = slices.Concat(e.Mail, out.LateMail)
+	e.StateOps, e.Events, e.Failure = out.StateOps, out.Events, out.Failure
+	if kind == session.KindCompleted {
+		e.Output = out.Output
+	}
+	if kind == session.KindSuspended {
+		e.Waits = out.Waits
+		if len(e.Waits) == 0 {
+			e.Waits = []session.Wait{{Kind: session.WaitInput, Text: out.Reply.Text(), Deadline: out.InputExpiry.Deadline(time.Time{})}}
+		}
+		openAll(&e)
+	}
+	replies := int64(0)
+	if out.Reply != nil {
+		replies = 1
+	}
+	spend(&e, out.Used, replies)
+	return seal(s, e, s.Rules.Agent)
+}
+
+func (out StepOutcome) needsInput() bool {
+	return out.NeedsInput && out.Reply != nil && len(out.Reply.ToolCalls()) == 0
+}
+
+// openAll gives the waits of an entry their ids, nonces and times. At most
+// MaxWaits are opened; the calls of the others are planned again afterwards.
+func openAll(e *session.Entry) {
+	e.Waits = slices.Clone(e.Waits[:min(len(e.Waits), session.MaxWaits)])
+	for i := range e.Waits {
+		w := &e.Waits[i]
+		w.ID = fmt.Sprintf("w%d-%d", e.Seq, i+1)
+		w.OpenedAt = e.At
+		if w.Kind == session.WaitApproval {
+			w.Nonce = nonce(e.Token, w.ID)
+		}
+		if w.Deadline != nil {
+			d := *w.Deadline
+			d.At = e.At.Add(d.After)
+			w.Deadline = &d
+		}
+	}
+}
+
+// nonce derives an unguessable approval id from the entry's random token.
+func nonce(token, wait string) string {
+	sum := sha256.Sum256([]byte("approval\n" + token + "\n" + wait))
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}
+
+func callOrder(s *session.Session, reply *llm.Message) map[string]int {
+	order := map[string]int{}
+	if reply != nil {
+		for i, c := range reply.ToolCalls() {
+			order[c.ID] = i
+		}
+		return order
+	}
+	for i, c := range s.Calls {
+		order[c.ID] = i
+	}
+	return order
+}
+
+func toolMessage(order map[string]int, results []llm.ToolResult) llm.Message {
+	results = slices.Clone(results)
+	slices.SortStableFunc(results, func(a, b llm.ToolResult) int { return cmp.Compare(order[a.CallID], order[b.CallID]) })
+	m := llm.Message{Role: llm.RoleTool}
+	for i := range results {
+		m.Parts = append(m.Parts, llm.Part{Kind: llm.PartToolResult, ToolResult: &results[i]})
+	}
+	return m
+}
+
+// closeRest adds a result for every call that has none.
+func closeRest(s *session.Session, out StepOutcome, results []llm.ToolResult) []llm.ToolResult {
+	done := map[string]bool{}
+	for _, r := range results {
+		done[r.CallID] = true
+	}
+	calls := s.Calls
+	if out.Reply != nil {
+		calls = nil
+		for _, c := range out.Reply.ToolCalls() {
+			calls = append(calls, session.Call{ID: c.ID, ProviderID: c.ProviderID, Name: c.Name})
+		}
+	}
+	for _, c := range calls {
+		if !done[c.ID] {
+			results = append(results, Result(c, llm.ResultCancelled, TextCancelled))
+		}
+	}
+	return results
+}
+
+// Delayed puts a failed model call off until a later time.
+func Delayed(s *session.Session, failure session.Failure, until time.Time, used Used, st Stamp) Move {
+	st.GoesOn = false
+	e := next(s, session.KindDelayed, session.StatusRunning, st)
+	until = until.UTC()
+	e.Failure, e.Until = &failure, &until
+	spend(&e, used, 1)
+	return seal(s, e, s.Rules.Agent)
+}
+
+// Resumed leaves a suspension: the answers are taken in, a message follows them,
+// a new run begins. The writer goes on with the step, unless it is a verb.
+func Resumed(s *session.Session, answers []session.Answer, message *llm.Message, closed []llm.ToolResult, st Stamp) Move {
+	e := next(s, session.KindResumed, session.StatusRunning, st)
+	e.Run = s.Run + 1
+	e.Answers = answers
+	if len(closed) > 0 {
+		e.Messages = append(e.Messages, toolMessage(callOrder(s, nil), closed))
+	}
+	for _, a := range answers {
+		if text, ok := said(a); ok {
+			e.Messages = append(e.Messages, llm.User(text))
+		}
+	}
+	if message != nil {
+		e.Messages = append(e.Messages, *message)
+	}
+	return seal(s, e, s.Rules.Agent)
+}
+
+// said returns the user message an answer to an input wait brings.
+func said(a session.Answer) (string, bool) {
+	if a.Kind == session.AnswerMessage {
+		return a.Message, true
+	}
+	var text string
+	ok := a.Kind == session.AnswerExpiry && a.ToolCallID == "" && a.Outcome == session.ExpireDefault && json.Unmarshal(a.Result, &text) == nil
+	return text, ok
+}
+
+// Stopped obeys a signal: the task is interrupted, cancelled or, by abort,
+// failed for good. results hold what became of the open calls; an interrupted task
+// keeps the calls that have none, any other one closes them.
+func Stopped(s *session.Session, signal session.Signal, out StepOutcome, st Stamp) Move {
+	st.GoesOn = false
+	kind, status := session.KindInterrupted, session.StatusInterrupted
+	switch signal.Kind {
+	case session.SignalInterrupt:
+	case session.SignalCancel:
+		kind, status = session.KindCancelled, session.StatusCancelled
+	case session.SignalAbort:
+		kind, status = session.KindFailed, session.StatusFailed
+	}
+	e := next(s, kind, status, st)
+	e.Signal = signal.ID
+	results := out.Results
+	if status.Ended() {
+		results = closeRest(s, out, results)
+	}
+	if len(results) > 0 {
+		e.Messages = append(e.Messages, toolMessage(callOrder(s, nil), results))
+	}
+	if status == session.StatusCancelled {
+		e.Messages = append(e.Messages, llm.Assistant(TextClosing))
+	}
+	if status == session.StatusFailed {
+		e.Failure = &session.Failure{Type: "aborted", Message: "Aborted by " + signal.Who + reason(signal.Reason)}
+	}
+	e.StateOps, e.Events = out.StateOps, out.Events
+	spend(&e, out.Used, 0)
+	return seal(s, e, s.Rules.Agent)
+}
+
+func reason(text string) string {
+	if text == "" {
+		return "."
+	}
+	return ": " + text
+}
+
+// LimitFailure is the failure of a task that used a limit up.
+func LimitFailure(limit string, rules session.Rules) *session.Failure {
+	return &session.Failure{
+		Type: "limit_reached", Retryable: true,
+		Message: fmt.Sprintf("The task used up its limit of %s. Raise Limits in the agent's definition if it needs more, or start a new turn.", limit),
+		Data:    json.RawMessage(fmt.Sprintf(`{"limit":%q,"agent":%q}`, limit, rules.Agent)),
+	}
+}

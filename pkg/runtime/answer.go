@@ -1,0 +1,129 @@
+package runtime
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// checkAnswer holds an answer to its wait and completes it: who, when, from where.
+func (r *Runtime) checkAnswer(s *session.Session, record session.WaitRecord, p SubmitParams) (session.Answer, error) {
+	a, w := p.Answer, record.Wait
+	if len(w.Who) > 0 && !slices.Contains(w.Who, p.Caller.Who) {
+		return a, refuse(CodeNotAllowed, p.Key, "%s may be answered by %s only, not by %q", label(w), strings.Join(w.Who, ", "), p.Caller.Who)
+	}
+	a.Wait, a.ToolCallID = w.ID, w.Call
+	a.Who, a.From, a.When = p.Caller.Who, p.Caller.From, r.cfg.Now().UTC()
+	a.Outcome = ""
+	if err := r.checkContent(s, w, &a); err != nil {
+		return a, refuse(CodeInvalidAnswer, p.Key, "%s: %v", label(w), err)
+	}
+	return a, nil
+}
+
+func (r *Runtime) checkContent(s *session.Session, w session.Wait, a *session.Answer) error {
+	switch w.Kind {
+	case session.WaitApproval:
+		return r.checkApproval(s, w, a)
+	case session.WaitClientTool:
+		switch {
+		case (a.Result == nil) == (a.Error == ""):
+			return fmt.Errorf("give either a result or an error")
+		case a.Result != nil && !json.Valid(a.Result):
+			return fmt.Errorf("the result is not valid JSON")
+		}
+	case session.WaitQuestion:
+		a.QuestionID = w.Question.ID
+		return checkReply(*w.Question, *a)
+	case session.WaitInput:
+		if err := checkInput(s.Key, a.Message); err != nil {
+			return err
+		}
+	case session.WaitUnknown:
+		if a.Verdict != session.VerdictHappened && a.Verdict != session.VerdictNotHappened {
+			return fmt.Errorf("the verdict is %q or %q", session.VerdictHappened, session.VerdictNotHappened)
+		}
+		if a.Result != nil && !json.Valid(a.Result) {
+			return fmt.Errorf("the result is not valid JSON")
+		}
+	case session.WaitChild:
+		return fmt.Errorf("only the child itself answers this")
+	}
+	return nil
+}
+
+func (r *Runtime) checkApproval(s *session.Session, w session.Wait, a *session.Answer) error {
+	switch {
+	case a.Approved == nil:
+		return fmt.Errorf("say approved true or false")
+	case a.ApprovalID != w.Nonce:
+		return fmt.Errorf("approvalId is not that of the approval that waits: look again at what is to be approved")
+	case a.EditedInput == nil:
+		return nil
+	case !*a.Approved:
+		return fmt.Errorf("edited input goes with an approval, not with a denial")
+	}
+	if !json.Valid(a.EditedInput) {
+		return fmt.Errorf("the edited input is not valid JSON")
+	}
+	t, ok := r.cfg.Registry.Tool(s.Rules.Agent, w.Tool)
+	if !ok {
+		return fmt.Errorf("the tool %q is not in this program, so edited input cannot be checked", w.Tool)
+	}
+	if err := t.Validate(a.EditedInput); err != nil {
+		return fmt.Errorf("the edited input is refused: %w", err)
+	}
+	return nil
+}
+
+// checkReply holds a reply to its question.
+func checkReply(q session.Question, a session.Answer) error {
+	if q.Kind == session.QuestionText {
+		if a.Text == nil {
+			return fmt.Errorf("the question takes text")
+		}
+		return nil
+	}
+	if a.Selected == nil {
+		return fmt.Errorf("choose from %s", choices(q))
+	}
+	if q.Kind == session.QuestionChoice && len(a.Selected) != 1 {
+		return fmt.Errorf("choose exactly one of %s", choices(q))
+	}
+	for i, id := range a.Selected {
+		if !slices.ContainsFunc(q.Choices, func(c session.Choice) bool { return c.ID == id }) {
+			return fmt.Errorf("%q is not a choice: choose from %s", id, choices(q))
+		}
+		if slices.Contains(a.Selected[:i], id) {
+			return fmt.Errorf("%q is chosen twice", id)
+		}
+	}
+	return nil
+}
+
+func choices(q session.Question) string {
+	ids := make([]string, len(q.Choices))
+	for i, c := range q.Choices {
+		ids[i] = c.ID
+	}
+	return strings.Join(ids, ", ")
+}
+
+// compareWaits orders waits by the numbers in their ids, w<seq>-<i>.
+func compareWaits(a, b session.Wait) int {
+	aSeq, aIndex := waitNumbers(a.ID)
+	bSeq, bIndex := waitNumbers(b.ID)
+	return cmp.Or(cmp.Compare(aSeq, bSeq), cmp.Compare(aIndex, bIndex), cmp.Compare(a.ID, b.ID))
+}
+
+func waitNumbers(id string) (seq, index int64) {
+	head, tail, _ := strings.Cut(strings.TrimPrefix(id, "w"), "-")
+	seq, _ = strconv.ParseInt(head, 10, 64)   // 0 for an id that is not ours
+	index, _ = strconv.ParseInt(tail, 10, 64) // likewise
+	return seq, index
+}

@@ -1,0 +1,111 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// commit writes a move for any writer, folds it into s, sends the wake. head is
+// HEAD as the writer saw it; it is moved along. An error that is a
+// [store.ConflictError] means that nothing was written.
+func (r *Runtime) commit(ctx context.Context, s *session.Session, head *store.Item, m engine.Move, extra []store.Item) error {
+	if err := engine.Check(s, &m.Entry); err != nil {
+		return err // nothing is written that could not be read again
+	}
+	p := store.CommitParams{Key: s.Key, Entry: m.Entry, Items: slices.Clone(extra)}
+	var newHead *session.Head
+	if m.MovesHead {
+		newHead = r.headAfter(s, head.Head, m)
+		p.Items = append(p.Items, store.HeadItem(*newHead, head.Rev))
+	}
+	for _, w := range m.Waits {
+		p.Items = append(p.Items, store.WaitItem(w, 0))
+	}
+	if m.Run != nil {
+		rev := int64(1) // a run is written twice: when it begins and when it ends
+		if m.RunIsNew {
+			rev = 0
+		}
+		p.Items = append(p.Items, store.RunItem(*m.Run, rev))
+	}
+	if m.Wake != nil {
+		p.Wakes = []session.Wake{*m.Wake}
+	}
+	entry := m.Entry
+	committed, err := r.cfg.Store.Commit(ctx, p)
+	if conflict := (*store.ConflictError)(nil); errors.As(err, &conflict) && ours(conflict, &entry) {
+		// An earlier try of this very write succeeded and its answer was lost.
+		committed, err = store.Committed{Hash: conflict.Entry.Hash}, nil
+	}
+	if err != nil {
+		return fmt.Errorf("session %s: commit entry %d (%s): %w", s.Key, entry.Seq, entry.Kind, err)
+	}
+	entry.Hash = committed.Hash
+	if err := engine.Apply(s, &entry); err != nil {
+		return fmt.Errorf("session %s: fold own entry: %w", s.Key, err)
+	}
+	if newHead != nil {
+		if head.Head != nil {
+			newHead.Lease = head.Head.Lease
+		}
+		head.Head, head.Rev = newHead, head.Rev+1
+	}
+	r.tell(s, &entry)
+	if m.Wake != nil && !committed.Enqueued {
+		return r.send(ctx, *m.Wake)
+	}
+	return nil
+}
+
+func ours(conflict *store.ConflictError, e *session.Entry) bool {
+	return conflict.Entry != nil && conflict.Entry.Attempt.ID == e.Attempt.ID && conflict.Entry.Token == e.Token
+}
+
+// headAfter returns HEAD as it stands after a move.
+func (r *Runtime) headAfter(s *session.Session, before *session.Head, m engine.Move) *session.Head {
+	e := &m.Entry
+	var head session.Head
+	if before != nil {
+		head = *before
+	} else {
+		head = session.Head{Key: s.Key, Title: m.Title, CreatedAt: e.At, Parent: e.Parent}
+	}
+	head.Status, head.Task, head.Version, head.UpdatedAt, head.Resent = e.Status, e.Task, e.Seq, e.At, 0
+	if e.Rules != nil {
+		head.Agent = e.Rules.Agent
+	}
+	if head.Signal != nil && (head.Signal.ID == e.Signal || e.Status.Ended()) {
+		head.Signal = nil
+	}
+	head.Due = nil
+	if e.Status == session.StatusRunning {
+		head.Due = ptr(e.At.Add(r.cfg.SweepAfter))
+	}
+	return &head
+}
+
+func (r *Runtime) tell(s *session.Session, e *session.Entry) {
+	if r.cfg.OnEntry == nil {
+		return
+	}
+	p := Progress{Kind: e.Kind, Seq: e.Seq, Step: e.Step, Status: e.Status}
+	for _, m := range e.Messages {
+		if m.Role != "assistant" {
+			continue
+		}
+		p.Text = m.Text()
+		for _, c := range m.ToolCalls() {
+			p.Calls = append(p.Calls, c.Name)
+		}
+	}
+	r.cfg.OnEntry(s.Key, p)
+}
+
+func ptr(t time.Time) *time.Time { return &t }

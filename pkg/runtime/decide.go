@@ -1,0 +1,284 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// Decide decides approvals of a suspended session and goes on. Approvals of this
+// suspension that are not named are rejected; other kinds of wait stay open. The
+// same decisions taken again change nothing; different ones are refused.
+func (r *Runtime) Decide(ctx context.Context, p DecideParams) (Resumed, error) {
+	out, err := r.decide(ctx, p)
+	if err != nil {
+		return Resumed{}, AsError(err)
+	}
+	return out, nil
+}
+
+// decision is one approval with what is decided on it.
+type decision struct {
+	record   session.WaitRecord
+	approved bool
+	edited   json.RawMessage
+	// current says that the approval belongs to the suspension the session is in.
+	current bool
+	settled bool
+}
+
+func (r *Runtime) decide(ctx context.Context, p DecideParams) (Resumed, error) {
+	s, err := r.need(ctx, p.Key)
+	if err != nil {
+		return Resumed{}, err
+	}
+	defer func() { r.keep(s) }()
+	if p.ApproveAll && p.RejectAll {
+		return Resumed{}, refuse(CodeInvalidInput, p.Key, "approve all and reject all contradict each other")
+	}
+	since, err := r.checkpointSeq(ctx, s, p.Checkpoint)
+	if err != nil {
+		return Resumed{}, err
+	}
+	records, err := r.waits(ctx, p.Key)
+	if err != nil {
+		return Resumed{}, err
+	}
+	decisions, err := decisions(s, records, p, since)
+	if err != nil {
+		return Resumed{}, err
+	}
+	if repeated, err := r.repeated(ctx, s, p, decisions); repeated || err != nil {
+		return Resumed{Continuation: ContinuationResumed, Repeated: true}, err
+	}
+	if err := isNewest(s, p.Checkpoint); err != nil {
+		return Resumed{}, err
+	}
+	if s.Status.Ended() {
+		return Resumed{}, notResumable(s)
+	}
+	decisions = append(decisions, unlisted(s, records, decisions)...)
+	// Refuse all before writing any.
+	for _, d := range decisions {
+		if _, err := r.checkAnswer(s, d.record, p.answer(d)); err != nil {
+			return Resumed{}, err
+		}
+	}
+	// The resume is sent by the last of them: until then a sibling is open.
+	for _, d := range decisions {
+		if _, err := r.submit(ctx, p.answer(d)); err != nil {
+			return Resumed{}, err
+		}
+	}
+	waits, err := r.waits(ctx, s.Key)
+	if err != nil {
+		return Resumed{}, err
+	}
+	out := Resumed{Continuation: ContinuationResumed, Open: openWaits(waits)}
+	if len(out.Open) > 0 {
+		out.Continuation = ContinuationWaiting
+	}
+	return out, nil
+}
+
+// checkpointSeq checks a checkpoint of this session and returns its seq; 0 for none.
+func (r *Runtime) checkpointSeq(ctx context.Context, s *session.Session, id string) (int64, error) {
+	if id == "" {
+		return 0, nil
+	}
+	cp, err := session.ParseCheckpoint(id)
+	if err != nil {
+		return 0, err
+	}
+	if cp == s.Checkpoint() {
+		return cp.Seq, nil
+	}
+	if cp.Session == s.Key.ID && cp.Seq < s.Version {
+		for e, err := range r.cfg.Store.Entries(ctx, s.Key, cp.Seq-1) {
+			if err != nil {
+				return 0, err
+			}
+			if e.Token == cp.Token {
+				return cp.Seq, nil
+			}
+			break
+		}
+	}
+	return 0, refuse(CodeInvalidCheckpoint, s.Key, "it has no such checkpoint")
+}
+
+// decisions finds the approvals that are named, or all of a suspension.
+func decisions(s *session.Session, records []session.WaitRecord, p DecideParams, since int64) ([]decision, error) {
+	var out []decision
+	byID := map[string]bool{}
+	add := func(id string, approved bool) error {
+		record, err := findApproval(p.Key, records, id, since)
+		if err != nil {
+			return err
+		}
+		if before, twice := byID[record.Wait.ID]; twice {
+			if before != approved {
+				return refuse(CodeInvalidInput, p.Key, "%s is both approved and rejected", id)
+			}
+			return nil
+		}
+		byID[record.Wait.ID] = approved
+		out = append(out, newDecision(s, record, approved, p))
+		return nil
+	}
+	for _, id := range p.Reject {
+		if err := add(id, false); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range p.Approve {
+		if err := add(id, true); err != nil {
+			return nil, err
+		}
+	}
+	if p.ApproveAll || p.RejectAll {
+		for _, record := range batch(s, records, since) {
+			if _, named := byID[record.Wait.ID]; !named {
+				out = append(out, newDecision(s, record, p.ApproveAll, p))
+			}
+		}
+	}
+	if len(out) == 0 {
+		e := refuse(CodeNothingToDecide, p.Key, "no approval waits there. Look with: adjourn inbox")
+		e.Status = s.Status
+		return nil, e
+	}
+	for id := range p.EditedInput {
+		if !slices.ContainsFunc(out, func(d decision) bool { return d.approved && (d.record.Wait.Call == id || d.record.Wait.ID == id) }) {
+			return nil, refuse(CodeInvalidInput, p.Key, "edited input for %s, which is not approved", id)
+		}
+	}
+	return out, nil
+}
+
+func newDecision(s *session.Session, record session.WaitRecord, approved bool, p DecideParams) decision {
+	d := decision{record: record, approved: approved, settled: record.State != session.WaitOpen}
+	if approved {
+		d.edited = p.EditedInput[record.Wait.Call]
+		if d.edited == nil {
+			d.edited = p.EditedInput[record.Wait.ID]
+		}
+	}
+	d.current = slices.ContainsFunc(s.Waits, func(w session.Wait) bool { return w.ID == record.Wait.ID })
+	return d
+}
+
+// findApproval finds the approval a call's or wait's id names: the open one, else the newest.
+func findApproval(key session.Key, records []session.WaitRecord, id string, since int64) (session.WaitRecord, error) {
+	var found *session.WaitRecord
+	other := false
+	for i := range records {
+		record := &records[i]
+		if record.Wait.ID != id && record.Wait.Call != id {
+			continue
+		}
+		if record.Wait.Kind != session.WaitApproval {
+			other = true
+			continue
+		}
+		if seq, _ := waitNumbers(record.Wait.ID); since > 0 && seq == since {
+			return *record, nil // what was shown at that checkpoint
+		}
+		if found == nil || better(record, found) {
+			found = record
+		}
+	}
+	switch {
+	case found != nil:
+		return *found, nil
+	case other:
+		return session.WaitRecord{}, refuse(CodeWrongKind, key, "%s waits for something else than an approval. Answer it with: adjourn submit", id)
+	}
+	return session.WaitRecord{}, refuse(CodeWaitNotFound, key, "no approval of %s waits or waited there. Look with: adjourn inbox", id)
+}
+
+// batch is the approvals of the suspension the session is in; with a checkpoint
+// that has passed, those it opened; else the newest that were settled.
+func batch(s *session.Session, records []session.WaitRecord, since int64) []session.WaitRecord {
+	var current, shown, newest []session.WaitRecord
+	var newestSeq int64
+	for _, record := range records {
+		if record.Wait.Kind != session.WaitApproval {
+			continue
+		}
+		seq, _ := waitNumbers(record.Wait.ID)
+		if slices.ContainsFunc(s.Waits, func(w session.Wait) bool { return w.ID == record.Wait.ID }) {
+			current = append(current, record)
+		}
+		if seq == since {
+			shown = append(shown, record)
+		}
+		if seq > newestSeq {
+			newestSeq, newest = seq, nil
+		}
+		if seq == newestSeq {
+			newest = append(newest, record)
+		}
+	}
+	switch {
+	case since > 0 && since < s.Version:
+		return shown
+	case len(current) > 0:
+		return current
+	}
+	return newest
+}
+
+// repeated reports whether every decision was taken before, the same way. A
+// decision that was taken differently is refused.
+func (r *Runtime) repeated(ctx context.Context, s *session.Session, p DecideParams, decided []decision) (bool, error) {
+	all := true
+	for _, d := range decided {
+		if !d.settled {
+			all = false
+			continue
+		}
+		if _, err := r.settled(ctx, s, p.answer(d), d.record, p.answer(d).Answer); err != nil {
+			return false, err
+		}
+	}
+	if !all {
+		return false, nil
+	}
+	// Settled the same way, but siblings of this suspension may still be open.
+	if slices.ContainsFunc(decided, func(d decision) bool { return d.current }) {
+		records, err := r.waits(ctx, s.Key)
+		if err != nil {
+			return false, err
+		}
+		return len(unlisted(s, records, decided)) == 0, nil
+	}
+	return true, nil
+}
+
+// unlisted are the open approvals of the suspension nobody named: they are
+// rejected, but only together with a decision on a sibling.
+func unlisted(s *session.Session, records []session.WaitRecord, decided []decision) []decision {
+	var out []decision
+	for _, record := range records {
+		if record.State != session.WaitOpen || record.Wait.Kind != session.WaitApproval {
+			continue
+		}
+		if slices.ContainsFunc(decided, func(d decision) bool { return d.record.Wait.ID == record.Wait.ID }) {
+			continue
+		}
+		out = append(out, newDecision(s, record, false, DecideParams{}))
+	}
+	return out
+}
+
+func (p DecideParams) answer(d decision) SubmitParams {
+	approved := d.approved
+	return SubmitParams{Key: p.Key, Caller: p.Caller, Answer: session.Answer{
+		Wait: d.record.Wait.ID, Kind: session.AnswerApproval, ToolCallID: d.record.Wait.Call, ApprovalID: d.record.Wait.Nonce,
+		Approved: &approved, Reason: strings.TrimSpace(p.Reason), EditedInput: d.edited,
+	}}
+}

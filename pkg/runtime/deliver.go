@@ -1,0 +1,226 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// Disposition says what to do with a message that was delivered.
+type Disposition struct {
+	// Keep the message and look again after this time; 0 means acknowledge it.
+	Keep time.Duration
+}
+
+// soonest is the shortest time a message is kept, so that nobody spins.
+const soonest = 20 * time.Millisecond
+
+// Deliver works on one message: it decides by the table of design section 4.1,
+// does the step if there is one to do, commits, sends what follows. An error
+// means that the message must be delivered again; nothing was half-written.
+func (r *Runtime) Deliver(ctx context.Context, wake session.Wake) (Disposition, error) {
+	if wake.V > session.WakeVersion {
+		return Disposition{}, fmt.Errorf("wake for session %s: version %d is newer than this program reads (%d)", wake.Key(), wake.V, session.WakeVersion)
+	}
+	if err := wake.Key().Validate(); err != nil {
+		return Disposition{}, nil //nolint:nilerr // a message that points nowhere: there is nothing to work on, now or later
+	}
+	inv := r.invoke(wake)
+	defer func() { r.keep(inv.session) }()
+	action, err := inv.decide(ctx)
+	if err != nil {
+		inv.release(context.WithoutCancel(ctx))
+		return Disposition{}, err
+	}
+	switch action {
+	case engine.Work:
+		return inv.work(ctx)
+	case engine.Resume:
+		return inv.resume(ctx)
+	case engine.SendNext:
+		return Disposition{}, r.send(ctx, inv.nextWake())
+	case engine.ComeBack:
+		return Disposition{Keep: max(r.cfg.Grace-r.cfg.Now().Sub(inv.session.Newest.At), soonest)}, nil
+	case engine.Keep:
+		return Disposition{Keep: max(inv.head.Head.Lease.Until.Sub(r.cfg.Now()), soonest)}, nil
+	case engine.TooEarly:
+		inv.release(ctx)
+		return Disposition{Keep: max(inv.session.Newest.Until.Sub(r.cfg.Now()), soonest)}, nil
+	case engine.Acknowledge:
+		inv.release(ctx)
+	}
+	return Disposition{}, nil
+}
+
+// decide reads what is known about the message and asks the engine. For a step
+// the claim and the query of the tail run side by side; a resume claims only
+// once it is known that nothing is waited for, because a lease taken for nothing
+// would hold up the last answer's own message.
+func (inv *invocation) decide(ctx context.Context) (engine.Action, error) {
+	if inv.wake.Kind == session.WakeResume {
+		return inv.decideResume(ctx)
+	}
+	claimed := make(chan error, 1)
+	go func() { claimed <- inv.claim(ctx, store.ClaimTake, inv.wake.Seq) }()
+	s, err := inv.r.load(ctx, inv.key)
+	inv.session = s
+	if claimErr := <-claimed; !errors.Is(claimErr, store.ErrNotFound) {
+		err = errors.Join(err, claimErr)
+	}
+	if err != nil {
+		return "", err
+	}
+	return engine.Decide(inv.facts(0)), nil
+}
+
+func (inv *invocation) decideResume(ctx context.Context) (engine.Action, error) {
+	s, err := inv.r.load(ctx, inv.key)
+	if err != nil {
+		return "", err
+	}
+	inv.session = s
+	open := 0
+	if s != nil && s.Status == session.StatusSuspended {
+		waits, err := inv.r.waits(ctx, inv.key)
+		if err != nil {
+			return "", err
+		}
+		open = countOpen(waits)
+	}
+	if action := engine.Decide(inv.facts(open)); action != engine.Resume && action != engine.Work {
+		if action != engine.SendNext && action != engine.ComeBack {
+			return action, nil
+		}
+	}
+	if err := inv.claim(ctx, store.ClaimTake, inv.wake.Seq); err != nil {
+		if errors.Is(err, store.ErrNotFound) {
+			return engine.Acknowledge, nil
+		}
+		return "", err
+	}
+	return engine.Decide(inv.facts(open)), nil
+}
+
+func (inv *invocation) facts(open int) engine.Facts {
+	f := engine.Facts{
+		Now: inv.r.cfg.Now(), Wake: inv.wake, Session: inv.session, Claimed: inv.claimed, WaitsOpen: open, Grace: inv.r.cfg.Grace,
+	}
+	if inv.head.Head != nil {
+		f.Lease = inv.head.Head.Lease
+	}
+	return f
+}
+
+// nextWake points to the entry after the newest one.
+func (inv *invocation) nextWake() session.Wake {
+	wake := session.NewWake(inv.key, inv.session.Next(), session.WakeStep)
+	if until := inv.session.Newest.Until; until != nil {
+		wake.Delay = max(until.Sub(inv.r.cfg.Now()), 0)
+	}
+	return wake
+}
+
+// resume takes the answers in, leaves the suspension and goes on with the step in
+// the same invocation. Answered waits are taken and open ones closed in the same
+// transaction, each as this worker saw it.
+func (inv *invocation) resume(ctx context.Context) (Disposition, error) {
+	r := inv.r
+	waits, err := r.items(ctx, inv.key, store.KindWait, "")
+	if err != nil {
+		return Disposition{}, err
+	}
+	answers, taken := takeWaits(inv.session, waits, inv.session.Next())
+	m := engine.Resumed(inv.session, answers, nil, nil, inv.stamp(true))
+	if err := inv.commit(ctx, m, taken...); err != nil {
+		if errors.Is(err, errHeadMoved) || errors.Is(err, errLost) {
+			// Something changed under us: the message is decided on afresh.
+			inv.release(ctx)
+			return Disposition{Keep: soonest}, nil
+		}
+		return Disposition{}, err
+	}
+	if err := inv.moveLease(ctx); err != nil {
+		return inv.finish(ctx, err)
+	}
+	return inv.work(ctx)
+}
+
+// takeWaits returns the answers of a suspension in the order of its waits, and
+// the records of its waits as they are after entry seq took them in or closed them.
+func takeWaits(s *session.Session, items []store.Item, seq int64) ([]session.Answer, []store.Item) {
+	byID := map[string]store.Item{}
+	for _, item := range items {
+		byID[item.ID] = item
+	}
+	var answers []session.Answer
+	var taken []store.Item
+	for _, w := range s.Waits {
+		item, ok := byID[w.ID]
+		if !ok {
+			continue
+		}
+		record := *item.Wait
+		switch record.State {
+		case session.WaitAnswered, session.WaitExpired:
+			answers = append(answers, *record.Answer)
+			record.State = session.WaitTaken
+		case session.WaitOpen:
+			record.State = session.WaitClosed
+		case session.WaitTaken, session.WaitClosed:
+			continue
+		}
+		record.Due, record.TakenBy = nil, seq
+		taken = append(taken, store.WaitItem(record, item.Rev))
+	}
+	return answers, taken
+}
+
+// moveLease moves our lease on to the next entry, because this invocation goes on.
+func (inv *invocation) moveLease(ctx context.Context) error {
+	if err := inv.claim(context.WithoutCancel(ctx), store.ClaimMove, inv.session.Next()); err != nil {
+		return err
+	}
+	if !inv.claimed {
+		return errSuperseded
+	}
+	if inv.watching != nil {
+		inv.watching.moved(inv.session.Next())
+	}
+	return nil
+}
+
+// work does steps until the invocation is over.
+func (inv *invocation) work(ctx context.Context) (Disposition, error) {
+	for {
+		more, err := inv.step(ctx)
+		if err != nil || !more {
+			return inv.finish(ctx, err)
+		}
+		if err := inv.moveLease(ctx); err != nil {
+			return inv.finish(ctx, err)
+		}
+	}
+}
+
+// finish turns the end of an invocation into what becomes of its message. Losing
+// a race is a normal outcome: the message is acknowledged, but whoever won an
+// entry and has lost the lease sends for the next one first.
+func (inv *invocation) finish(ctx context.Context, err error) (Disposition, error) {
+	switch {
+	case err == nil:
+		return Disposition{}, nil
+	case errors.Is(err, errLost), errors.Is(err, errSuperseded):
+		if inv.wonGoingOn == 0 {
+			return Disposition{}, nil
+		}
+		return Disposition{}, inv.r.send(context.WithoutCancel(ctx), session.NewWake(inv.key, inv.wonGoingOn+1, session.WakeStep))
+	default:
+		inv.release(context.WithoutCancel(ctx))
+		return Disposition{}, err
+	}
+}

@@ -1,0 +1,159 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// What can end an invocation early. None of them is a failure of the session.
+var (
+	// errLost: another writer won the entry. Its work stands, ours is thrown away.
+	errLost = errors.New("lost the race for the entry")
+	// errSuperseded: somebody else holds the lease now.
+	errSuperseded = errors.New("lost the lease")
+	// errHeadMoved: a signal or mail came; look again before ending the step.
+	errHeadMoved = errors.New("a signal or mail came")
+	// errSignalled is the cause with which a step's context is cancelled.
+	errSignalled = errors.New("a signal came")
+)
+
+// invocation is one message being worked on: the claim, the session as it stands,
+// and what this worker has written of it.
+type invocation struct {
+	r       *Runtime
+	key     session.Key
+	wake    session.Wake
+	owner   string
+	attempt session.Attempt
+	session *session.Session
+	// head as last read; its lease is ours while claimed.
+	head    store.Item
+	claimed bool
+	// wonGoingOn is the seq of the newest entry we wrote with goesOn; 0 when the
+	// next wake is sent or not needed.
+	wonGoingOn int64
+	steps      int
+	// began is when the step, or its last entry, began.
+	began time.Time
+	// watching is the watcher of the step under way.
+	watching *watcher
+	// leaseUntil is the latest time the lease was asked to last (unix nanoseconds):
+	// renewing never shortens it.
+	leaseUntil atomic.Int64
+}
+
+// until returns when a lease renewed now shall lapse.
+func (inv *invocation) until(now time.Time, lease time.Duration) time.Time {
+	want := now.Add(lease).UnixNano()
+	for {
+		have := inv.leaseUntil.Load()
+		if have >= want {
+			return time.Unix(0, have)
+		}
+		if inv.leaseUntil.CompareAndSwap(have, want) {
+			return now.Add(lease)
+		}
+	}
+}
+
+func (r *Runtime) invoke(wake session.Wake) *invocation {
+	id := r.cfg.NewID()
+	return &invocation{
+		r: r, key: wake.Key(), wake: wake, owner: r.cfg.Owner + "/" + id,
+		attempt: session.Attempt{ID: id, For: wake.Seq}, began: r.cfg.Now(),
+	}
+}
+
+// claim takes or moves the lease. A refusal is no error: claimed stays false and head shows the lease.
+func (inv *invocation) claim(ctx context.Context, mode store.ClaimMode, seq int64) error {
+	now := inv.r.cfg.Now()
+	inv.leaseUntil.Store(0)
+	head, err := inv.r.cfg.Store.Claim(ctx, store.ClaimParams{
+		Key: inv.key, Mode: mode, Owner: inv.owner, Seq: seq, Now: now, Until: inv.until(now, inv.r.cfg.Lease),
+	})
+	if refused := (*store.LeaseError)(nil); errors.As(err, &refused) {
+		inv.head, inv.claimed = refused.Head, false
+		return nil
+	}
+	if err != nil {
+		inv.claimed = false
+		return fmt.Errorf("session %s: %s lease of entry %d: %w", inv.key, mode, seq, err)
+	}
+	inv.head, inv.claimed = head, true
+	inv.attempt.N = head.Head.Lease.N
+	return nil
+}
+
+// release gives up a lease that was taken for nothing, so that nobody waits for it.
+func (inv *invocation) release(ctx context.Context) {
+	if !inv.claimed {
+		return
+	}
+	inv.claimed = false
+	now := inv.r.cfg.Now()
+	_, err := inv.r.cfg.Store.Claim(ctx, store.ClaimParams{
+		Key: inv.key, Mode: store.ClaimRelease, Owner: inv.owner, Seq: inv.head.Head.Lease.Seq, Now: now, Until: now,
+	})
+	if err != nil {
+		inv.r.cfg.Log.DebugContext(ctx, "release lease", "session", inv.key.String(), "error", err)
+	}
+}
+
+func (inv *invocation) stamp(goesOn bool) engine.Stamp {
+	return engine.Stamp{Now: inv.r.cfg.Now(), By: "step", Attempt: inv.attempt, Token: inv.r.cfg.NewID(), GoesOn: goesOn}
+}
+
+// signal returns the signal this task has to obey, if any.
+func (inv *invocation) signal() *session.Signal {
+	if inv.head.Head == nil || inv.head.Head.Signal == nil || inv.head.Head.Signal.Task != inv.session.Task {
+		return nil
+	}
+	return inv.head.Head.Signal
+}
+
+// commit writes a move: the entry and what goes with it, once; then sends what
+// has to follow. It outlives the cancellation of ctx, because the effect is done.
+func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store.Item) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), inv.r.cfg.CommitTimeout)
+	defer cancel()
+	for {
+		err := inv.r.commit(ctx, inv.session, &inv.head, m, extra)
+		var conflict *store.ConflictError
+		if errors.As(err, &conflict) && conflict.Item != nil && conflict.Item.Kind == store.KindHead && conflict.Item.Head != nil {
+			// HEAD moved: by the sweep, which changes nothing for us, or by a signal or mail.
+			before := inv.head
+			inv.head = *conflict.Item
+			if looksAnew(before.Head, conflict.Item.Head) {
+				return errHeadMoved
+			}
+			continue
+		}
+		switch {
+		case errors.Is(err, store.ErrConflict):
+			return errLost
+		case err != nil:
+			return err
+		}
+		break
+	}
+	inv.wonGoingOn = 0
+	if m.Entry.GoesOn {
+		inv.wonGoingOn = m.Entry.Seq
+	}
+	return nil
+}
+
+// looksAnew reports whether HEAD changed in a way that a step about to end has to obey.
+func looksAnew(before, after *session.Head) bool {
+	if before == nil || before.MailCount != after.MailCount || before.Status != after.Status || before.Task != after.Task {
+		return true
+	}
+	return after.Signal != nil && (before.Signal == nil || before.Signal.ID != after.Signal.ID)
+}

@@ -1,0 +1,187 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// errClosed: the call was given up in the ledger before it ran.
+var errClosed = errors.New("the call was closed before it ran")
+
+// ledger is the record of one call with effects (design section 5): what makes a
+// side effect happen at most once, and keeps what Once remembered.
+type ledger struct {
+	inv  *invocation
+	call string
+
+	mu     sync.Mutex
+	loaded bool
+	record session.ToolRecord
+	rev    int64
+}
+
+func (inv *invocation) ledger(call string) *ledger {
+	return &ledger{inv: inv, call: call, record: session.ToolRecord{Call: call}}
+}
+
+func (l *ledger) load(ctx context.Context) error {
+	if l.loaded {
+		return nil
+	}
+	item, err := l.inv.r.item(ctx, l.inv.key, store.KindTool, l.call)
+	if err != nil {
+		return err
+	}
+	l.take(item)
+	return nil
+}
+
+func (l *ledger) take(item store.Item) {
+	l.loaded, l.rev = true, item.Rev
+	if item.Tool != nil {
+		l.record = *item.Tool
+	}
+}
+
+// put writes the record at the revision we know. It reports whether it stands:
+// false means that the record is now what somebody else wrote.
+func (l *ledger) put(ctx context.Context, record session.ToolRecord) (bool, error) {
+	item, err := l.inv.r.cfg.Store.Update(ctx, l.inv.key, store.ToolItem(record, l.rev))
+	if conflict := (*store.ConflictError)(nil); errors.As(err, &conflict) && conflict.Item != nil {
+		l.record = session.ToolRecord{Call: l.call}
+		l.take(*conflict.Item)
+		// Our own attempt in the state we wanted: our write succeeded, its answer was lost.
+		return l.record.Attempt == record.Attempt && l.record.State == record.State, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("ledger of %s: %w", l.call, err)
+	}
+	l.take(item)
+	return true, nil
+}
+
+// start marks the call started by this attempt. started is false when it was
+// started or finished before: record says by whom.
+func (l *ledger) start(ctx context.Context, again bool) (started bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	attempt := l.inv.attempt.ID
+	for {
+		switch l.record.State {
+		case session.ToolFinished:
+			return false, nil
+		case session.ToolClosed:
+			return false, errClosed
+		case session.ToolStarted:
+			if l.record.Attempt == attempt {
+				return true, nil
+			}
+			if !again {
+				return false, nil
+			}
+		case session.ToolAsking, session.ToolMemo, "":
+		}
+		record := l.record
+		record.State, record.Attempt, record.At = session.ToolStarted, attempt, l.inv.r.cfg.Now().UTC()
+		ok, err := l.put(ctx, record)
+		if err != nil || ok {
+			return ok, err
+		}
+		if again && l.record.State == session.ToolStarted {
+			return false, errSuperseded // somebody else overtook it at the same time
+		}
+	}
+}
+
+// finish records the result, if the call is still ours.
+func (l *ledger) finish(ctx context.Context, result llm.ToolResult, ops []session.StateOp, events []session.CustomEvent) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	record := l.record
+	record.State, record.At = session.ToolFinished, l.inv.r.cfg.Now().UTC()
+	record.Result, record.StateOps, record.Events = &result, ops, events
+	ok, err := l.put(ctx, record)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return errSuperseded
+	}
+	return nil
+}
+
+// asking returns the record that lets the call be started again after a
+// question, to be written with the suspension; ok is false when there is none to write.
+func (l *ledger) asking() (store.Item, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.record.State != session.ToolStarted {
+		return store.Item{}, false
+	}
+	record := l.record
+	record.State, record.At = session.ToolAsking, l.inv.r.cfg.Now().UTC()
+	return store.ToolItem(record, l.rev), true
+}
+
+// closeUnrun closes a call that has not run, so that it never will. It returns
+// the record as it is then: closed, or started or finished by somebody before.
+func (l *ledger) closeUnrun(ctx context.Context) (session.ToolRecord, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.load(ctx); err != nil {
+		return session.ToolRecord{}, err
+	}
+	for {
+		switch l.record.State {
+		case session.ToolStarted, session.ToolFinished, session.ToolClosed:
+			return l.record, nil
+		case session.ToolAsking, session.ToolMemo, "":
+		}
+		record := l.record
+		record.State, record.Attempt, record.At = session.ToolClosed, l.inv.attempt.ID, l.inv.r.cfg.Now().UTC()
+		if ok, err := l.put(ctx, record); err != nil || ok {
+			return l.record, err
+		}
+	}
+}
+
+// remember makes the result of a Once durable before the function returns.
+func (l *ledger) remember(ctx context.Context, key string, value json.RawMessage) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		record := l.record
+		if record.State == "" {
+			record.State = session.ToolMemo
+		}
+		record.At = l.inv.r.cfg.Now().UTC()
+		record.Memo = maps.Clone(record.Memo)
+		if record.Memo == nil {
+			record.Memo = map[string]json.RawMessage{}
+		}
+		record.Memo[key] = value
+		before := l.record.Attempt
+		item, err := l.inv.r.cfg.Store.Update(ctx, l.inv.key, store.ToolItem(record, l.rev))
+		if err == nil {
+			l.take(item)
+			return nil
+		}
+		conflict := (*store.ConflictError)(nil)
+		if !errors.As(err, &conflict) || conflict.Item == nil {
+			return fmt.Errorf("remember %q of %s: %w", key, l.call, err)
+		}
+		l.record = session.ToolRecord{Call: l.call}
+		l.take(*conflict.Item)
+		if l.record.Attempt != before || l.record.State == session.ToolFinished || l.record.State == session.ToolClosed {
+			return fmt.Errorf("remember %q of %s: %w", key, l.call, errSuperseded)
+		}
+	}
+}

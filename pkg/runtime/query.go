@@ -1,0 +1,188 @@
+package runtime
+
+import (
+	"context"
+	"slices"
+
+	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// Session returns a session folded up to its newest entry. It is the caller's own.
+func (r *Runtime) Session(ctx context.Context, key session.Key) (*session.Session, error) {
+	entries, err := r.Journal(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	s, err := engine.Fold(key, entries)
+	if err != nil {
+		return nil, &Error{Code: CodeCorrupt, Session: key.ID, Message: err.Error(), Cause: err}
+	}
+	return s, nil
+}
+
+// Journal returns every entry of a session, oldest first.
+func (r *Runtime) Journal(ctx context.Context, key session.Key) ([]session.Entry, error) {
+	if err := key.Validate(); err != nil {
+		return nil, AsError(err)
+	}
+	entries, err := r.entries(ctx, key)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	if len(entries) == 0 {
+		return nil, refuse(CodeSessionNotFound, key, "there is no such session. List those there are with: adjourn sessions")
+	}
+	return entries, nil
+}
+
+// Waits returns every wait a session opened, in order, with what became of it.
+func (r *Runtime) Waits(ctx context.Context, key session.Key) ([]session.WaitRecord, error) {
+	if err := key.Validate(); err != nil {
+		return nil, AsError(err)
+	}
+	records, err := r.waits(ctx, key)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	return records, nil
+}
+
+// SessionsParams select sessions of a tenant.
+type SessionsParams struct {
+	Tenant string
+	// Status keeps only sessions of that status; empty means all.
+	Status session.Status
+	Limit  int
+	Cursor string
+}
+
+// SessionsPage is one page of sessions, the last moved first.
+type SessionsPage struct {
+	Heads  []session.Head
+	Cursor string
+}
+
+// Sessions lists sessions.
+func (r *Runtime) Sessions(ctx context.Context, p SessionsParams) (SessionsPage, error) {
+	page, err := r.cfg.Store.Find(ctx, store.FindParams{
+		Kind: store.FindSessions, Tenant: p.Tenant, Status: p.Status, Limit: p.Limit, Cursor: p.Cursor,
+	})
+	if err != nil {
+		return SessionsPage{}, AsError(err)
+	}
+	out := SessionsPage{Cursor: page.Cursor}
+	for _, found := range page.Found {
+		out.Heads = append(out.Heads, *found.Item.Head)
+	}
+	return out, nil
+}
+
+// InboxParams select open waits of a tenant.
+type InboxParams struct {
+	Tenant string
+	Limit  int
+	Cursor string
+}
+
+// InboxItem is one open wait with its session.
+type InboxItem struct {
+	Key    session.Key
+	Record session.WaitRecord
+}
+
+// InboxPage is one page of the inbox, the soonest deadline first.
+type InboxPage struct {
+	Items  []InboxItem
+	Cursor string
+}
+
+// Inbox lists every open wait of every session of a tenant.
+func (r *Runtime) Inbox(ctx context.Context, p InboxParams) (InboxPage, error) {
+	page, err := r.cfg.Store.Find(ctx, store.FindParams{Kind: store.FindWaits, Tenant: p.Tenant, Limit: p.Limit, Cursor: p.Cursor})
+	if err != nil {
+		return InboxPage{}, AsError(err)
+	}
+	out := InboxPage{Cursor: page.Cursor}
+	for _, found := range page.Found {
+		out.Items = append(out.Items, InboxItem{Key: found.Key, Record: *found.Item.Wait})
+	}
+	return out, nil
+}
+
+// Manifest says where a session stands, in the words commands print: everything
+// but the resume hint, which depends on the command.
+func (r *Runtime) Manifest(ctx context.Context, key session.Key) (session.Manifest, error) {
+	s, err := r.Session(ctx, key)
+	if err != nil {
+		return session.Manifest{}, err
+	}
+	records, err := r.Waits(ctx, key)
+	if err != nil {
+		return session.Manifest{}, err
+	}
+	m := session.Manifest{
+		SessionID: key.ID, Agent: s.Rules.Agent, CheckpointID: s.Checkpoint().String(), StepsTaken: s.Step,
+		Usage: session.NewManifestUsage(s.TaskUsage), Output: s.Output,
+	}
+	text := lastText(s)
+	switch s.Status {
+	case session.StatusRunning:
+		m.Outcome = session.OutcomeRunning
+	case session.StatusSuspended:
+		m.Outcome, m.AgentMessage, m.PauseReason = session.OutcomePaused, text, pauseReason(records)
+		if len(m.PauseReason.PendingToolCalls)+len(m.PauseReason.Pending) == 0 {
+			m.Outcome, m.PauseReason = session.OutcomeRunning, nil // everything is answered; it goes on
+		}
+	case session.StatusInterrupted:
+		m.Outcome, m.AgentMessage = session.OutcomeInterrupted, text
+	case session.StatusCompleted:
+		m.Outcome, m.FinalMessage = session.OutcomeCompleted, text
+	case session.StatusFailed:
+		m.Outcome, m.AgentMessage = session.OutcomeFailed, text
+		if s.Failure != nil {
+			m.Error = &session.ManifestError{Code: s.Failure.Type, Message: s.Failure.Message, Data: s.Failure.Data}
+		}
+	case session.StatusCancelled:
+		m.Outcome, m.FinalMessage = session.OutcomeCancelled, text
+	}
+	return m, nil
+}
+
+var pauseTypes = map[session.WaitKind]session.PauseType{
+	session.WaitApproval:   session.PauseToolApproval,
+	session.WaitClientTool: session.PauseClientTool,
+	session.WaitQuestion:   session.PauseQuestion,
+	session.WaitInput:      session.PauseInput,
+	session.WaitChild:      session.PauseChildren,
+	session.WaitUnknown:    session.PauseUnknownOutcome,
+}
+
+func pauseReason(records []session.WaitRecord) *session.PauseReason {
+	reason := &session.PauseReason{}
+	for _, w := range openWaits(records) {
+		item := session.PendingItem{
+			ID: w.Call, Kind: w.Kind, WaitID: w.ID, ApprovalID: w.Nonce, Name: w.Tool, Arguments: w.Arguments, Digest: w.Digest,
+			Question: w.Question, Text: w.Text, Session: w.Child,
+		}
+		if w.Deadline != nil {
+			item.Deadline, item.OnDeadline = &w.Deadline.At, w.Deadline.Outcome
+		}
+		if item.ID == "" {
+			item.ID = w.ID
+		}
+		if slices.Contains([]session.WaitKind{session.WaitApproval, session.WaitClientTool}, w.Kind) {
+			reason.PendingToolCalls = append(reason.PendingToolCalls, item)
+		} else {
+			reason.Pending = append(reason.Pending, item)
+		}
+		switch kind := pauseTypes[w.Kind]; reason.Type {
+		case "", kind:
+			reason.Type = kind
+		default:
+			reason.Type = session.PauseMixed
+		}
+	}
+	return reason
+}

@@ -1,0 +1,216 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+
+	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// Resume goes on with a session (design section 7): continue when everything is
+// answered, after an interruption, or when its worker died; with_message as the
+// answer to an input wait, or as the next word after an interruption;
+// with_confirmation as the answer to its one open approval.
+func (r *Runtime) Resume(ctx context.Context, p ResumeParams) (Resumed, error) {
+	out, err := r.resume(ctx, p)
+	if err != nil {
+		return Resumed{}, AsError(err)
+	}
+	return out, nil
+}
+
+func (r *Runtime) resume(ctx context.Context, p ResumeParams) (Resumed, error) {
+	s, err := r.need(ctx, p.Key)
+	if err != nil {
+		return Resumed{}, err
+	}
+	defer func() { r.keep(s) }()
+	if err := isNewest(s, p.Checkpoint); err != nil {
+		return Resumed{}, err
+	}
+	if s.Status.Ended() {
+		return Resumed{}, notResumable(s)
+	}
+	switch p.Mode {
+	case ResumeContinue, "":
+		return r.resumeContinue(ctx, s)
+	case ResumeWithMessage:
+		return r.resumeWithMessage(ctx, s, p)
+	case ResumeWithConfirmation:
+		return r.resumeWithConfirmation(ctx, s, p)
+	}
+	return Resumed{}, refuse(CodeInvalidInput, p.Key, "there is no way to resume called %q", p.Mode)
+}
+
+func notResumable(s *session.Session) error {
+	e := refuse(CodeNotResumable, s.Key, "it is %s, so there is nothing to go on with", s.Status)
+	if s.Status == session.StatusFailed && s.Failure != nil {
+		e.Message += ". It failed with " + s.Failure.Type + ": " + s.Failure.Message
+	}
+	e.Status = s.Status
+	return e
+}
+
+// isNewest refuses a checkpoint that is not that of the newest entry.
+func isNewest(s *session.Session, id string) error {
+	if id == "" {
+		return nil
+	}
+	cp, err := session.ParseCheckpoint(id)
+	if err != nil {
+		return err
+	}
+	if cp != s.Checkpoint() {
+		e := refuse(CodeStaleCheckpoint, s.Key, "the checkpoint is not its newest one: it has moved on since. Look at where it stands with: adjourn show %s", s.Key.ID)
+		e.Status = s.Status
+		return e
+	}
+	return nil
+}
+
+func (r *Runtime) resumeContinue(ctx context.Context, s *session.Session) (Resumed, error) {
+	switch s.Status {
+	case session.StatusSuspended:
+		waits, err := r.waits(ctx, s.Key)
+		if err != nil {
+			return Resumed{}, err
+		}
+		if open := openWaits(waits); len(open) > 0 {
+			e := refuse(CodeStillWaiting, s.Key, "it still waits for %d answer(s), the first is %s. Answer with resume --approve/--reject, submit, or a message", len(open), label(open[0]))
+			e.Status = s.Status
+			return Resumed{}, e
+		}
+		return Resumed{Continuation: ContinuationResumed}, r.send(ctx, session.NewWake(s.Key, s.Next(), session.WakeResume))
+	case session.StatusInterrupted:
+		return Resumed{Continuation: ContinuationResumed}, r.send(ctx, session.NewWake(s.Key, s.Next(), session.WakeResume))
+	case session.StatusRunning:
+		head, err := r.head(ctx, s.Key)
+		if err != nil {
+			return Resumed{}, err
+		}
+		if head.Head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.GoesOn) {
+			e := refuse(CodeAlreadyRunning, s.Key, "a worker is at it right now (%s)", head.Head.Lease.Owner)
+			e.Status = s.Status
+			return Resumed{}, e
+		}
+		return Resumed{Continuation: ContinuationResumed}, r.send(ctx, r.wakeAfter(s))
+	case session.StatusCompleted, session.StatusFailed, session.StatusCancelled:
+	}
+	return Resumed{}, notResumable(s)
+}
+
+// wakeAfter is the wake for the entry after the newest one of a running session.
+func (r *Runtime) wakeAfter(s *session.Session) session.Wake {
+	wake := session.NewWake(s.Key, s.Next(), session.WakeStep)
+	if until := s.Newest.Until; until != nil {
+		wake.Delay = max(until.Sub(r.cfg.Now()), 0)
+	}
+	return wake
+}
+
+func (r *Runtime) resumeWithMessage(ctx context.Context, s *session.Session, p ResumeParams) (Resumed, error) {
+	if err := checkInput(p.Key, p.Message); err != nil {
+		return Resumed{}, err
+	}
+	switch s.Status {
+	case session.StatusSuspended:
+	case session.StatusInterrupted:
+		return r.goOnWith(ctx, s, p)
+	case session.StatusRunning:
+		e := refuse(CodeAlreadyRunning, p.Key, "it is running and does not wait for a message")
+		e.Status = s.Status
+		return Resumed{}, e
+	case session.StatusCompleted, session.StatusFailed, session.StatusCancelled:
+		return Resumed{}, notResumable(s)
+	}
+	waits, err := r.waits(ctx, s.Key)
+	if err != nil {
+		return Resumed{}, err
+	}
+	open := openWaits(waits)
+	for _, w := range open {
+		if w.Kind != session.WaitInput {
+			continue
+		}
+		submitted, err := r.submit(ctx, SubmitParams{
+			Key: p.Key, Caller: p.Caller, Answer: session.Answer{Wait: w.ID, Kind: session.AnswerMessage, Message: p.Message},
+		})
+		return Resumed{Continuation: submitted.Continuation, Open: submitted.Open, Repeated: submitted.Repeated}, err
+	}
+	if len(open) > 0 && !s.Rules.Policy.AbandonOnMessage {
+		e := refuse(CodeStillWaiting, p.Key, "it waits for %s, not for a message. Answer that first", label(open[0]))
+		e.Status = s.Status
+		return Resumed{}, e
+	}
+	return r.goOnWith(ctx, s, p)
+}
+
+// goOnWith commits one recorded move: answers are taken in, open waits closed,
+// calls that have not run closed, the message appended.
+func (r *Runtime) goOnWith(ctx context.Context, s *session.Session, p ResumeParams) (Resumed, error) {
+	inv := r.invoke(session.NewWake(s.Key, 0, session.WakeResume)) // a verb: written for no message
+	inv.session = s
+	for try := 1; ; try++ {
+		head, err := r.head(ctx, s.Key)
+		if err != nil {
+			return Resumed{}, err
+		}
+		items, err := r.items(ctx, s.Key, store.KindWait, "")
+		if err != nil {
+			return Resumed{}, err
+		}
+		taken, records := takeWaits(s, items, s.Next())
+		var closed []llm.ToolResult
+		for _, c := range s.Calls {
+			result, err := inv.giveUp(ctx, c, engine.Result(c, llm.ResultCancelled, engine.TextCancelled))
+			if err != nil {
+				return Resumed{}, err
+			}
+			closed = append(closed, result)
+		}
+		message := llm.User(p.Message)
+		m := engine.Resumed(s, taken, &message, closed, r.stamp(p.Caller))
+		err = r.commit(ctx, s, &head, m, records)
+		if err == nil {
+			return Resumed{Continuation: ContinuationResumed}, nil
+		}
+		if !errors.Is(err, store.ErrConflict) || try == maxTries {
+			return Resumed{}, err
+		}
+		if s, err = r.refresh(ctx, s); err != nil {
+			return Resumed{}, err
+		}
+		inv.session = s
+		if s.Status != session.StatusSuspended && s.Status != session.StatusInterrupted {
+			e := refuse(CodeAlreadyRunning, p.Key, "somebody else went on with it first; it is %s now", s.Status)
+			e.Status = s.Status
+			return Resumed{}, e
+		}
+	}
+}
+
+func (r *Runtime) resumeWithConfirmation(ctx context.Context, s *session.Session, p ResumeParams) (Resumed, error) {
+	waits, err := r.waits(ctx, s.Key)
+	if err != nil {
+		return Resumed{}, err
+	}
+	var approvals []session.Wait
+	for _, w := range openWaits(waits) {
+		if w.Kind == session.WaitApproval {
+			approvals = append(approvals, w)
+		}
+	}
+	if len(approvals) != 1 {
+		e := refuse(CodeNothingToDecide, p.Key, "with_confirmation needs exactly one open approval, and there are %d. Name the call with approve or reject", len(approvals))
+		e.Status = s.Status
+		return Resumed{}, e
+	}
+	submitted, err := r.submit(ctx, SubmitParams{Key: p.Key, Caller: p.Caller, Answer: session.Answer{
+		Wait: approvals[0].ID, Kind: session.AnswerApproval, ApprovalID: approvals[0].Nonce,
+		Approved: &p.Confirmation.Approved, Reason: p.Confirmation.Reason, EditedInput: p.Confirmation.EditedInput,
+	}})
+	return Resumed{Continuation: submitted.Continuation, Open: submitted.Open, Repeated: submitted.Repeated}, err
+}

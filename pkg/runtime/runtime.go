@@ -1,0 +1,245 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// Config wires a runtime. Registry, Store, Queue, Owner, Now and NewID are required.
+type Config struct {
+	Registry *agent.Registry
+	Store    store.Store
+	// Queue receives the wakes; DeadLetters holds those that were received too often.
+	Queue       queue.Queue
+	DeadLetters queue.Queue
+	// Env is the environment models are opened with.
+	Env agent.Env
+	// Owner names this worker in leases.
+	Owner string
+	Now   func() time.Time
+	// NewID returns 96 random bits in base64url.
+	NewID func() string
+
+	// Lease is how long a claim lasts (20 s); it is renewed every RenewEvery (5 s).
+	Lease      time.Duration
+	RenewEvery time.Duration
+	// WatchEvery is how often a working step looks for signals (500 ms).
+	WatchEvery time.Duration
+	// Grace is how long an entry counts as young (3 s): its writer may still be sending.
+	Grace time.Duration
+	// SweepAfter is how long a running session may show no sign of life before
+	// the sweep sends for it (30 s).
+	SweepAfter time.Duration
+	// CommitTimeout bounds a commit once its effect is done (10 s).
+	CommitTimeout time.Duration
+	// ToolGrace is how long a tool may take to return after its context is done (5 s);
+	// then the step goes on without it and its outcome is unknown.
+	ToolGrace time.Duration
+	// StepsPerInvocation is how many steps one message may drive (1).
+	StepsPerInvocation int
+	// MaxClaims is how many claims of one step may die before the dead letters'
+	// consumer fails the task (5).
+	MaxClaims int64
+	// CacheSessions is how many folded sessions are kept (256).
+	CacheSessions int
+
+	Log *slog.Logger
+	// OnEntry is told each entry this process commits; OnDelta what models stream.
+	// Both are called on the worker's goroutine and must return at once.
+	OnEntry func(session.Key, Progress)
+	OnDelta func(session.Key, llm.Event)
+}
+
+// Runtime carries out the verbs. Its methods are safe for concurrent use.
+type Runtime struct {
+	cfg   Config
+	cache *cache
+	// digests of agents as they are in this program, by agent and model.
+	digests sync.Map
+}
+
+// digest identifies the agent of a task as it is in this program, with the
+// task's own model, so that only a change of the definition counts as one.
+func (r *Runtime) digest(rules session.Rules) (string, error) {
+	key := [2]string{rules.Agent, rules.Model}
+	if digest, ok := r.digests.Load(key); ok {
+		return digest.(string), nil //nolint:forcetypeassert // only strings are stored
+	}
+	now, err := r.cfg.Registry.Rules(rules.Agent, func(name string) string {
+		if name == agent.ModelVariable {
+			return rules.Model
+		}
+		return r.cfg.Env(name)
+	})
+	if err != nil {
+		return "", err
+	}
+	r.digests.Store(key, now.Digest)
+	return now.Digest, nil
+}
+
+// New checks the configuration and fills in the defaults.
+func New(cfg Config) (*Runtime, error) {
+	var missing []error
+	need := func(ok bool, name string) {
+		if !ok {
+			missing = append(missing, fmt.Errorf("runtime: %s is required", name))
+		}
+	}
+	need(cfg.Registry != nil, "Registry")
+	need(cfg.Store != nil, "Store")
+	need(cfg.Queue != nil, "Queue")
+	need(cfg.Owner != "", "Owner")
+	need(cfg.Now != nil, "Now")
+	need(cfg.NewID != nil, "NewID")
+	if len(missing) > 0 {
+		return nil, errors.Join(missing...)
+	}
+	defaultTo(&cfg.Lease, 20*time.Second)
+	defaultTo(&cfg.RenewEvery, cfg.Lease/4)
+	defaultTo(&cfg.WatchEvery, 500*time.Millisecond)
+	defaultTo(&cfg.Grace, 3*time.Second)
+	defaultTo(&cfg.SweepAfter, 30*time.Second)
+	defaultTo(&cfg.CommitTimeout, 10*time.Second)
+	defaultTo(&cfg.ToolGrace, 5*time.Second)
+	defaultTo(&cfg.StepsPerInvocation, 1)
+	defaultTo(&cfg.MaxClaims, 5)
+	defaultTo(&cfg.CacheSessions, 256)
+	if cfg.Env == nil {
+		cfg.Env = func(string) string { return "" }
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Runtime{cfg: cfg, cache: newCache(cfg.CacheSessions)}, nil
+}
+
+func defaultTo[T comparable](value *T, otherwise T) {
+	var zero T
+	if *value == zero {
+		*value = otherwise
+	}
+}
+
+// load returns the folded session, nil if there is none. The caller owns it until
+// it hands it back with keep.
+func (r *Runtime) load(ctx context.Context, key session.Key) (*session.Session, error) {
+	if err := key.Validate(); err != nil {
+		return nil, err
+	}
+	s := r.cache.take(key)
+	if s == nil {
+		return r.loadAll(ctx, key)
+	}
+	return r.refresh(ctx, s)
+}
+
+// refresh folds what was written since into a session the caller owns.
+func (r *Runtime) refresh(ctx context.Context, s *session.Session) (*session.Session, error) {
+	key := s.Key
+	for e, err := range r.cfg.Store.Entries(ctx, key, s.Version) {
+		if err == nil {
+			err = engine.Apply(s, &e)
+		}
+		switch {
+		case errors.Is(err, engine.ErrNeedsHistory):
+			return r.loadAll(ctx, key)
+		case err != nil:
+			return nil, fmt.Errorf("load session %s: %w", key, err)
+		}
+	}
+	return s, nil
+}
+
+func (r *Runtime) loadAll(ctx context.Context, key session.Key) (*session.Session, error) {
+	entries, err := r.entries(ctx, key)
+	if err != nil || len(entries) == 0 {
+		return nil, err
+	}
+	s, err := engine.Fold(key, entries)
+	if err != nil {
+		return nil, fmt.Errorf("load session %s: %w: %w", key, store.ErrCorrupt, err)
+	}
+	return s, nil
+}
+
+func (r *Runtime) entries(ctx context.Context, key session.Key) ([]session.Entry, error) {
+	var entries []session.Entry
+	for e, err := range r.cfg.Store.Entries(ctx, key, 0) {
+		if err != nil {
+			return nil, fmt.Errorf("load session %s: %w", key, err)
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// keep hands a folded session back for the next one who needs it.
+func (r *Runtime) keep(s *session.Session) {
+	if s != nil && s.Version > 0 {
+		r.cache.put(s)
+	}
+}
+
+// need is load for verbs: a session that does not exist is refused.
+func (r *Runtime) need(ctx context.Context, key session.Key) (*session.Session, error) {
+	s, err := r.load(ctx, key)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	if s == nil {
+		return nil, refuse(CodeSessionNotFound, key, "there is no such session. List those there are with: adjourn sessions")
+	}
+	return s, nil
+}
+
+func (r *Runtime) items(ctx context.Context, key session.Key, kind store.ItemKind, id string) ([]store.Item, error) {
+	var items []store.Item
+	for item, err := range r.cfg.Store.Items(ctx, key, kind, id) {
+		if err != nil {
+			return nil, fmt.Errorf("session %s: read %s: %w", key, kind, err)
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+// item returns one item, with Rev 0 if it is absent.
+func (r *Runtime) item(ctx context.Context, key session.Key, kind store.ItemKind, id string) (store.Item, error) {
+	items, err := r.items(ctx, key, kind, id)
+	if err != nil || len(items) == 0 {
+		return store.Item{Kind: kind, ID: id}, err
+	}
+	return items[0], nil
+}
+
+func (r *Runtime) head(ctx context.Context, key session.Key) (store.Item, error) {
+	item, err := r.item(ctx, key, store.KindHead, "")
+	if err == nil && item.Head == nil {
+		err = fmt.Errorf("session %s: HEAD: %w", key, store.ErrNotFound)
+	}
+	return item, err
+}
+
+func (r *Runtime) send(ctx context.Context, wake session.Wake) error {
+	if err := r.cfg.Queue.Send(ctx, wake); err != nil {
+		return fmt.Errorf("session %s: send wake for entry %d: %w", wake.Key(), wake.Seq, err)
+	}
+	return nil
+}
+
+// stamp returns the stamp of a verb.
+func (r *Runtime) stamp(c Caller) engine.Stamp {
+	return engine.Stamp{Now: r.cfg.Now(), By: c.Who, Attempt: session.Attempt{ID: r.cfg.NewID()}, Token: r.cfg.NewID()}
+}

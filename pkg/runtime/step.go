@@ -1,0 +1,438 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// step does one step (design section 5): signals, limits, plan, tools, commit.
+// It reports whether this invocation goes on with the next one.
+func (inv *invocation) step(ctx context.Context) (more bool, err error) {
+	inv.steps++
+	inv.began = inv.r.cfg.Now()
+	if signal := inv.signal(); signal != nil {
+		return false, inv.obey(ctx, *signal, engine.StepOutcome{})
+	}
+	definition, ok := inv.r.cfg.Registry.Agent(inv.session.Rules.Agent)
+	if !ok {
+		// An hour of a bad deployment must not fail a healthy session: the message comes back.
+		return false, refuse(CodeUnknownAgent, inv.key, "its agent %q is not in this program. Deploy the program that has it; the session goes on by itself", inv.session.Rules.Agent)
+	}
+	stepCtx, stop := inv.watch(ctx)
+	defer stop()
+	var out engine.StepOutcome
+	if len(inv.session.Calls) == 0 {
+		done, err := inv.plan(stepCtx, definition, &out)
+		if err != nil {
+			return false, inv.stopped(ctx, stepCtx, err, out, stop)
+		}
+		if done {
+			return false, nil
+		}
+	}
+	extra, err := inv.calls(stepCtx, &out)
+	if err == nil {
+		err = context.Cause(stepCtx)
+	}
+	if err != nil {
+		return false, inv.stopped(ctx, stepCtx, err, out, stop)
+	}
+	stop()
+	return inv.close(ctx, out, extra)
+}
+
+// stopped decides what an error, or a cancelled context, means for the step.
+func (inv *invocation) stopped(ctx, stepCtx context.Context, err error, out engine.StepOutcome, stop func()) error {
+	cause := context.Cause(stepCtx)
+	stop()
+	switch {
+	case errors.Is(cause, errSignalled):
+		signal, err := inv.stopSignal(ctx)
+		if err != nil || signal == nil {
+			return errors.Join(err, errHeadMoved)
+		}
+		return inv.obey(ctx, *signal, out)
+	case errors.Is(cause, errSuperseded):
+		return errSuperseded
+	}
+	return err
+}
+
+// close commits what came of the step. HEAD may have moved meanwhile: a signal is
+// obeyed; mail keeps the task going.
+func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra []store.Item) (bool, error) {
+	goesOn := inv.steps < inv.r.cfg.StepsPerInvocation && ctx.Err() == nil
+	out.Used.Active = inv.active()
+	for {
+		m := engine.Close(inv.session, out, inv.stamp(goesOn))
+		err := inv.commit(ctx, m, extra...)
+		if err == nil {
+			return m.Entry.GoesOn, nil
+		}
+		if !errors.Is(err, errHeadMoved) {
+			return false, err
+		}
+		if signal := inv.signal(); signal != nil {
+			return false, inv.obey(ctx, *signal, out)
+		}
+		late := engine.StepOutcome{Mail: out.Mail}
+		if err := inv.takeMail(ctx, &late); err != nil {
+			return false, err
+		}
+		out.LateMail, out.LateMailMessages = late.Mail[len(out.Mail):], late.MailMessages
+	}
+}
+
+// active returns the time worked since the step, or its last entry, began.
+func (inv *invocation) active() time.Duration {
+	now := inv.r.cfg.Now()
+	defer func() { inv.began = now }()
+	return now.Sub(inv.began)
+}
+
+// plan asks the planner for the next reply. done means that the step ended
+// without one: a limit, a failure, a retry later.
+func (inv *invocation) plan(ctx context.Context, definition agent.Agent, out *engine.StepOutcome) (done bool, err error) {
+	s := inv.session
+	if expired := s.InputExpired; expired != nil {
+		return true, inv.inputExpired(ctx, definition, *expired)
+	}
+	if limit := s.Left.Exhausted(); limit != "" {
+		_, err := inv.close(ctx, engine.StepOutcome{Failure: engine.LimitFailure(limit, s.Rules)}, nil)
+		return true, err
+	}
+	if err := inv.takeMail(ctx, out); err != nil {
+		return false, err
+	}
+	reply, err := inv.ask(ctx, out.MailMessages)
+	var message llm.Message
+	if err == nil {
+		message, err = reply.Message()
+	}
+	if err != nil {
+		return true, inv.planFailed(ctx, definition, err, *out)
+	}
+	message = engine.WithCallIDs(message, s.Next())
+	out.Reply, out.NeedsInput = &message, reply.NeedsInput || s.Rules.Policy.TextNeedsInput
+	out.StateOps, out.InputExpiry = reply.StateOps, expiry(definition.InputExpiry)
+	out.Used.Usage, out.Used.CostMicros = reply.Usage, reply.CostMicros
+	return false, nil
+}
+
+// ask calls the planner.
+func (inv *invocation) ask(ctx context.Context, mail []llm.Message) (agent.Reply, error) {
+	s, r := inv.session, inv.r
+	planner, err := r.cfg.Registry.Planner(ctx, s.Rules, r.cfg.Env)
+	if err != nil {
+		return agent.Reply{}, err
+	}
+	state := s.State
+	view := agent.View{
+		Session: s.Key, Messages: s.Messages, State: &state, Attempt: s.Failures, Delays: s.Delays,
+		Task: agent.Task{Number: s.Task, Step: s.Step, Agent: s.Rules.Agent, Model: s.Rules.Model, Left: s.Left},
+	}
+	if len(mail) > 0 {
+		view.Messages = slices.Concat(s.Messages, mail)
+	}
+	if r.cfg.OnDelta != nil {
+		view.Watch = func(e llm.Event) { r.cfg.OnDelta(s.Key, e) }
+	}
+	return planner.Plan(ctx, view)
+}
+
+// planFailed puts the call off if it may go better later, or fails the task.
+func (inv *invocation) planFailed(ctx context.Context, definition agent.Agent, cause error, out engine.StepOutcome) error {
+	if err := context.Cause(ctx); err != nil {
+		return err // stopped by a signal, a lost lease or the end of the program, not by the model
+	}
+	failure := session.Failure{Type: "planner_failed", Message: cause.Error(), Retryable: true}
+	var hint time.Duration
+	retry := false
+	if modelErr := (*llm.Error)(nil); errors.As(cause, &modelErr) {
+		failure.Type, failure.Retryable = "model_"+string(modelErr.Class), modelErr.Class != llm.ClassInvalid
+		hint, retry = modelErr.RetryAfter, modelErr.Retryable()
+	}
+	failures := inv.session.Failures + 1
+	if !retry || definition.Retry.GivesUp(failures) {
+		out.Failure = &failure
+		_, err := inv.close(ctx, out, nil)
+		return err
+	}
+	out.Used.Active = inv.active()
+	st := inv.stamp(false)
+	until := st.Now.Add(definition.Retry.Delay(failures, hint))
+	return inv.commit(ctx, engine.Delayed(inv.session, failure, until, out.Used, st))
+}
+
+// inputExpired decides on an input wait that nobody answered: its outcome says
+// whether a default message, the same question again, or a failure follows.
+func (inv *invocation) inputExpired(ctx context.Context, definition agent.Agent, expired session.Answer) error {
+	out := engine.StepOutcome{InputExpiry: expiry(definition.InputExpiry)}
+	switch expired.Outcome {
+	case session.ExpireReask:
+		w := session.Wait{Kind: session.WaitInput, Text: lastText(inv.session), Deadline: out.InputExpiry.Deadline(time.Time{})}
+		out.Waits = []session.Wait{w}
+	case session.ExpireDefault, session.ExpireDeny, session.ExpireFail:
+		out.Failure = &session.Failure{Type: "wait_expired", Retryable: true, Message: "Nobody answered the agent's question before its deadline."}
+	}
+	_, err := inv.close(ctx, out, nil)
+	return err
+}
+
+func lastText(s *session.Session) string {
+	for _, m := range slices.Backward(s.Messages) {
+		if m.Role == llm.RoleAssistant {
+			return m.Text()
+		}
+	}
+	return ""
+}
+
+// takeMail takes in messages that came while nothing waited for them.
+func (inv *invocation) takeMail(ctx context.Context, out *engine.StepOutcome) error {
+	if inv.head.Head == nil || inv.head.Head.MailCount <= int64(len(inv.session.Mail)+len(out.Mail)) {
+		return nil
+	}
+	items, err := inv.r.items(ctx, inv.key, store.KindMail, "")
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		if inv.session.Mail[item.ID] || slices.Contains(out.Mail, item.ID) {
+			continue
+		}
+		out.Mail = append(out.Mail, item.ID)
+		out.MailMessages = append(out.MailMessages, item.Mail.Message)
+	}
+	return nil
+}
+
+// calls does what the open calls need: phase 1 runs ordinary tools side by side,
+// phase 2 the finish tools one after the other on the state phase 1 left.
+func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) ([]store.Item, error) {
+	digest, err := inv.r.digest(inv.session.Rules)
+	if err != nil {
+		return nil, err
+	}
+	plans := engine.Plan(inv.pending(out.Reply), digest, inv.traits)
+	if out.Reply != nil && slices.ContainsFunc(plans, needsReply) {
+		out.Used.Active = inv.active()
+		m := engine.Replied(inv.session, *out, inv.stamp(true))
+		if err := inv.commit(ctx, m); err != nil {
+			return nil, err
+		}
+		*out = engine.StepOutcome{}
+		if err := inv.moveLease(ctx); err != nil {
+			return nil, err
+		}
+	}
+	base, err := inv.session.State.With(out.StateOps)
+	if err != nil {
+		return nil, fmt.Errorf("session %s: the planner's state: %w", inv.key, err)
+	}
+	var extra []store.Item
+	ordinary := slices.DeleteFunc(slices.Clone(plans), func(p engine.CallPlan) bool { return p.Do != engine.DoRun || p.Traits.Finish })
+	outcomes, err := inv.settle(ctx, plans, out)
+	if err != nil {
+		return nil, err
+	}
+	outcomes = append(outcomes, inv.runAll(ctx, ordinary, &base)...)
+	if err := gather(plans, outcomes, out, &extra); err != nil {
+		return nil, err
+	}
+	if len(out.Waits) > 0 || out.Failure != nil {
+		return extra, nil
+	}
+	for _, p := range plans {
+		if p.Do != engine.DoRun || !p.Traits.Finish {
+			continue
+		}
+		after, err := inv.session.State.With(out.StateOps)
+		if err != nil {
+			return nil, err
+		}
+		outcome := inv.run(ctx, p, &after)
+		if err := gather(plans, []callOutcome{outcome}, out, &extra); err != nil {
+			return nil, err
+		}
+		if outcome.result != nil && outcome.result.Status == llm.ResultSuccess {
+			out.Output = outcome.result.Output
+		}
+	}
+	if len(out.Waits) > 0 {
+		out.Output = nil
+	}
+	return extra, nil
+}
+
+// needsReply reports whether a call may not run before its reply is committed.
+func needsReply(p engine.CallPlan) bool {
+	return p.Do == engine.DoRun && p.Traits.Effect != session.ReadOnly
+}
+
+// pending is the session as it will be once the reply is committed, for planning its calls.
+func (inv *invocation) pending(reply *llm.Message) *session.Session {
+	if reply == nil {
+		return inv.session
+	}
+	s := *inv.session
+	s.Calls = nil
+	for _, c := range reply.ToolCalls() {
+		s.Calls = append(s.Calls, session.Call{ID: c.ID, ProviderID: c.ProviderID, Name: c.Name, Arguments: c.Arguments})
+	}
+	return &s
+}
+
+// settle does what needs no tool: results that are known, waits, failures. A call
+// given up before it ran is closed in its ledger first, so that history never
+// says "not run" of something that then happens.
+func (inv *invocation) settle(ctx context.Context, plans []engine.CallPlan, out *engine.StepOutcome) ([]callOutcome, error) {
+	var outcomes []callOutcome
+	for _, p := range plans {
+		switch p.Do {
+		case engine.DoResult:
+			result := p.Result
+			if p.NeverRan {
+				var err error
+				if result, err = inv.giveUp(ctx, p.Call, result); err != nil {
+					return nil, err
+				}
+			}
+			outcomes = append(outcomes, callOutcome{call: p.Call, result: &result})
+		case engine.DoWait:
+			outcomes = append(outcomes, callOutcome{call: p.Call, waits: []session.Wait{p.Wait}})
+		case engine.DoFail:
+			out.Failure = p.Failure
+		case engine.DoRun:
+		}
+	}
+	return outcomes, nil
+}
+
+// giveUp closes a call that has not run and returns its result: the given one, or
+// what really became of it if it was started after all.
+func (inv *invocation) giveUp(ctx context.Context, c session.Call, result llm.ToolResult) (llm.ToolResult, error) {
+	record, err := inv.ledger(c.ID).closeUnrun(ctx)
+	switch {
+	case err != nil:
+		return result, err
+	case record.State == session.ToolFinished && record.Result != nil:
+		return *record.Result, nil
+	case record.State == session.ToolStarted:
+		return engine.Result(c, llm.ResultUnknown, engine.TextUnknown), nil
+	}
+	return result, nil
+}
+
+// gather collects what calls brought, state operations in the order of the calls.
+func gather(plans []engine.CallPlan, outcomes []callOutcome, out *engine.StepOutcome, extra *[]store.Item) error {
+	byCall := map[string]callOutcome{}
+	for _, o := range outcomes {
+		if o.err != nil {
+			return o.err
+		}
+		byCall[o.call.ID] = o
+	}
+	for _, p := range plans {
+		o, ok := byCall[p.Call.ID]
+		if !ok {
+			continue
+		}
+		if o.result != nil {
+			out.Results = append(out.Results, *o.result)
+		}
+		out.StateOps = append(out.StateOps, o.ops...)
+		out.Events = append(out.Events, o.events...)
+		out.Waits = append(out.Waits, o.waits...)
+		if o.asking != nil {
+			*extra = append(*extra, *o.asking)
+		}
+	}
+	return nil
+}
+
+// traits tells the engine about the tool of a call.
+func (inv *invocation) traits(c session.Call, arguments json.RawMessage) engine.Traits {
+	rules := inv.session.Rules
+	t, ok := inv.r.cfg.Registry.Tool(rules.Agent, c.Name)
+	if !ok || !slices.Contains(rules.Tools, c.Name) {
+		return engine.Traits{}
+	}
+	out := engine.Traits{
+		Known: true, Effect: t.Effect(), Client: t.Client(), Finish: t.Finish(), OnUnknown: t.OnUnknown(),
+		Expiry: expiry(t.Expiry()), Who: t.Who(),
+		Approval: func() bool { return t.HasApproval() && t.NeedsApproval(arguments) },
+	}
+	if err := t.Validate(arguments); err != nil {
+		out.Problem = err.Error()
+	}
+	return out
+}
+
+// obey commits what a signal asks for. Calls that have not run are closed in their
+// ledger first; those that finished keep their results.
+func (inv *invocation) obey(ctx context.Context, signal session.Signal, done engine.StepOutcome) error {
+	ctx = context.WithoutCancel(ctx)
+	for {
+		out := engine.StepOutcome{Used: done.Used}
+		out.Used.Active += inv.active()
+		if done.Reply == nil { // the reply is committed, and with it what its calls did
+			out.Results, out.StateOps, out.Events = slices.Clone(done.Results), done.StateOps, done.Events
+		}
+		if signal.Kind == session.SignalInterrupt {
+			// What was cut off before it took effect runs again when the task goes on.
+			out.Results = slices.DeleteFunc(out.Results, func(r llm.ToolResult) bool { return r.Status == llm.ResultCancelled })
+		}
+		have := map[string]bool{}
+		for _, result := range out.Results {
+			have[result.CallID] = true
+		}
+		for _, c := range inv.session.Calls {
+			if have[c.ID] {
+				continue
+			}
+			if err := inv.closeForSignal(ctx, c, signal, &out); err != nil {
+				return err
+			}
+		}
+		err := inv.commit(ctx, engine.Stopped(inv.session, signal, out, inv.stamp(false)))
+		if !errors.Is(err, errHeadMoved) {
+			return err
+		}
+		if stronger := inv.signal(); stronger != nil {
+			signal = *stronger
+		}
+	}
+}
+
+func (inv *invocation) closeForSignal(ctx context.Context, c session.Call, signal session.Signal, out *engine.StepOutcome) error {
+	if signal.Kind == session.SignalInterrupt {
+		// What has not finished stays open and runs when the task goes on.
+		book := inv.ledger(c.ID)
+		if err := book.load(ctx); err != nil {
+			return err
+		}
+		if book.record.State == session.ToolFinished && book.record.Result != nil {
+			out.Results = append(out.Results, *book.record.Result)
+			out.StateOps = append(out.StateOps, book.record.StateOps...)
+			out.Events = append(out.Events, book.record.Events...)
+		}
+		return nil
+	}
+	result, err := inv.giveUp(ctx, c, engine.Result(c, llm.ResultCancelled, engine.TextCancelled))
+	if err != nil {
+		return err
+	}
+	out.Results = append(out.Results, result)
+	return nil
+}

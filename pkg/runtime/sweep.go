@@ -1,0 +1,286 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// Swept counts what a sweep did.
+type Swept struct {
+	// Resent wakes of running sessions without a sign of life.
+	Resent int
+	// Resumed suspended sessions whose resumption never came.
+	Resumed int
+	// Expired waits.
+	Expired int
+}
+
+// maxBackoff bounds the time between two re-sends for one session.
+const maxBackoff = time.Hour
+
+// Sweep repairs what a crash left behind (design section 4.3): each hit of the due
+// index is looked at again by a consistent read before anything is done. It may
+// run anywhere, at any time, any number of times at once.
+func (r *Runtime) Sweep(ctx context.Context) (Swept, error) {
+	var swept Swept
+	var failed []error
+	cursor, before := "", r.cfg.Now()
+	for {
+		page, err := r.cfg.Store.Find(ctx, store.FindParams{Kind: store.FindDue, Before: before, Limit: 200, Cursor: cursor})
+		if err != nil {
+			return swept, AsError(err)
+		}
+		for _, found := range page.Found {
+			// One session that cannot be read must not hide the others.
+			if err := r.sweepOne(ctx, found, &swept); err != nil {
+				r.cfg.Log.ErrorContext(ctx, "sweep", "session", found.Key.String(), "error", err)
+				failed = append(failed, err)
+			}
+			if ctx.Err() != nil {
+				return swept, ctx.Err()
+			}
+		}
+		if cursor = page.Cursor; cursor == "" {
+			return swept, errors.Join(failed...)
+		}
+	}
+}
+
+func (r *Runtime) sweepOne(ctx context.Context, found store.Found, swept *Swept) error {
+	switch {
+	case found.Item.Head != nil:
+		sent, err := r.resend(ctx, found.Key)
+		if sent {
+			swept.Resent++
+		}
+		return err
+	case found.Item.Wait != nil:
+		return r.sweepWait(ctx, found, swept)
+	}
+	return nil
+}
+
+// resend sends for a running session that has no live lease and no recent entry.
+// A conditional stamp on HEAD with exponential back-off keeps a backlog from being multiplied.
+func (r *Runtime) resend(ctx context.Context, key session.Key) (bool, error) {
+	s, err := r.load(ctx, key)
+	if err != nil || s == nil {
+		return false, err
+	}
+	defer r.keep(s)
+	head, err := r.item(ctx, key, store.KindHead, "")
+	if err != nil || head.Head == nil || s.Status != session.StatusRunning {
+		return false, err
+	}
+	now := r.cfg.Now()
+	if head.Head.Due != nil && now.Before(*head.Head.Due) {
+		return false, nil // somebody else has just sent
+	}
+	quiet := s.Newest.At
+	if s.Newest.Until != nil {
+		quiet = *s.Newest.Until // put off: nothing is expected before
+	}
+	if head.Head.Lease.Live(now, s.Version, s.Newest.GoesOn) || now.Sub(quiet) < r.cfg.SweepAfter {
+		return false, nil
+	}
+	stamped := *head.Head
+	stamped.Resent++
+	stamped.Due = ptr(now.Add(backoff(r.cfg.SweepAfter, stamped.Resent)).UTC())
+	if _, err := r.cfg.Store.Update(ctx, key, store.HeadItem(stamped, head.Rev)); err != nil {
+		if errors.Is(err, store.ErrConflict) {
+			return false, nil // it moved, or another sweep was first
+		}
+		return false, err
+	}
+	return true, r.send(ctx, r.wakeAfter(s))
+}
+
+func backoff(base time.Duration, tries int) time.Duration {
+	d := base
+	for range min(tries, 12) {
+		d *= 2
+	}
+	return min(d, maxBackoff)
+}
+
+// sweepWait expires a wait whose deadline has passed, or sends the resumption
+// that an answer should have sent.
+func (r *Runtime) sweepWait(ctx context.Context, found store.Found, swept *Swept) error {
+	item, err := r.item(ctx, found.Key, store.KindWait, found.Item.ID)
+	if err != nil || item.Wait == nil {
+		return err
+	}
+	record, now := *item.Wait, r.cfg.Now()
+	if record.Due == nil || now.Before(*record.Due) {
+		return nil
+	}
+	switch record.State {
+	case session.WaitOpen:
+		if err := r.expire(ctx, found.Key, item); err != nil {
+			return err
+		}
+		swept.Expired++
+		return nil
+	case session.WaitAnswered, session.WaitExpired:
+		record.Due = ptr(now.Add(r.cfg.SweepAfter).UTC())
+		if _, err := r.cfg.Store.Update(ctx, found.Key, store.WaitItem(record, item.Rev)); err != nil {
+			if errors.Is(err, store.ErrConflict) {
+				return nil
+			}
+			return err
+		}
+		resumed, err := r.driveOn(ctx, found.Key)
+		if resumed {
+			swept.Resumed++
+		}
+		return err
+	case session.WaitTaken, session.WaitClosed:
+	}
+	return nil
+}
+
+// driveOn sends the resume of a suspended session that waits for nothing any
+// more, unless an answer was only to be stored.
+func (r *Runtime) driveOn(ctx context.Context, key session.Key) (bool, error) {
+	s, err := r.load(ctx, key)
+	if err != nil || s == nil {
+		return false, err
+	}
+	defer func() { r.keep(s) }()
+	if s.Status != session.StatusSuspended {
+		return false, nil
+	}
+	waits, err := r.waits(ctx, key)
+	if err != nil || countOpen(waits) > 0 {
+		return false, err
+	}
+	for _, w := range waits {
+		if w.Held && w.State == session.WaitAnswered {
+			return false, nil
+		}
+	}
+	return true, r.sendResume(ctx, s)
+}
+
+// expire ends a wait at its deadline. It is recorded as an expiry, never as a
+// person's answer; what it means was declared when the wait was opened.
+func (r *Runtime) expire(ctx context.Context, key session.Key, item store.Item) error {
+	record := *item.Wait
+	if record.State != session.WaitOpen || record.Wait.Deadline == nil {
+		return nil
+	}
+	w, now := record.Wait, r.cfg.Now().UTC()
+	answer := session.Answer{
+		Wait: w.ID, Kind: session.AnswerExpiry, ToolCallID: w.Call, Outcome: w.Deadline.Outcome,
+		Who: "deadline", From: "sweep", When: now,
+	}
+	if w.Deadline.Outcome == session.ExpireDefault {
+		answer.Result = w.Deadline.Value
+	}
+	if w.Question != nil {
+		answer.QuestionID = w.Question.ID
+	}
+	record.State, record.Answer = session.WaitExpired, &answer
+	record.Due = ptr(now.Add(engine.AnsweredGrace))
+	if _, err := r.cfg.Store.Update(ctx, key, store.WaitItem(record, item.Rev)); err != nil {
+		if errors.Is(err, store.ErrConflict) {
+			return nil // an answer came first, and counts
+		}
+		return err
+	}
+	_, err := r.driveOn(ctx, key)
+	return err
+}
+
+// deadLetterDelay is how long the consumer of the dead letters waits before a
+// step is tried afresh.
+const deadLetterDelay = 30 * time.Second
+
+// DeadLetter decides about a message that was received too often (design
+// section 4.4). Neither an hour of a bad deployment nor a hiding duplicate may
+// fail a healthy session: what counts is how many claims of the step died.
+func (r *Runtime) DeadLetter(ctx context.Context, wake session.Wake) (Disposition, error) {
+	key := wake.Key()
+	s, err := r.load(ctx, key)
+	if err != nil || s == nil {
+		return Disposition{}, err
+	}
+	defer func() { r.keep(s) }()
+	if s.Status != session.StatusRunning || wake.Seq <= s.Version {
+		if s.Status != session.StatusSuspended || wake.Kind != session.WakeResume || wake.Seq <= s.Version {
+			return Disposition{}, nil
+		}
+		// The resumption itself did not get through: it is tried again if nothing is open.
+		_, err := r.driveOn(ctx, key)
+		return Disposition{}, err
+	}
+	head, err := r.head(ctx, key)
+	if err != nil {
+		return Disposition{}, err
+	}
+	lease := head.Head.Lease
+	if lease.Live(r.cfg.Now(), s.Version, s.Newest.GoesOn) {
+		return Disposition{Keep: max(lease.Until.Sub(r.cfg.Now()), soonest)}, nil
+	}
+	if lease.Seq != s.Next() || lease.N < r.cfg.MaxClaims {
+		again := r.wakeAfter(s)
+		again.Delay = max(again.Delay, deadLetterDelay)
+		return Disposition{}, r.send(ctx, again)
+	}
+	return Disposition{}, r.giveUpTask(ctx, s, head)
+}
+
+// giveUpTask fails a task whose step died again and again, with a reason a user can read.
+func (r *Runtime) giveUpTask(ctx context.Context, s *session.Session, head store.Item) error {
+	inv := r.invoke(session.NewWake(s.Key, 0, session.WakeStep))
+	inv.session, inv.head = s, head
+	var results []llm.ToolResult
+	for _, c := range s.Calls {
+		result, err := inv.giveUp(ctx, c, engine.Result(c, llm.ResultCancelled, engine.TextCancelled))
+		if err != nil {
+			return err
+		}
+		results = append(results, result)
+	}
+	failure := &session.Failure{
+		Type: "step_died", Retryable: true,
+		Message: "The worker died at this step again and again, so it was given up. Look at the program's logs for what ends it (memory, a crash in native code, a timeout).",
+	}
+	m := engine.Close(s, engine.StepOutcome{Results: results, Failure: failure}, inv.stamp(false))
+	err := inv.commit(ctx, m)
+	if errors.Is(err, errLost) || errors.Is(err, errHeadMoved) {
+		return nil // it lives after all
+	}
+	return err
+}
+
+// BuryDeadLetters works on what is in the dead letters' queue until it is empty.
+func (r *Runtime) BuryDeadLetters(ctx context.Context) error {
+	for {
+		deliveries, err := r.cfg.DeadLetters.Receive(ctx, queue.ReceiveParams{Max: 10, Visibility: time.Minute})
+		if err != nil || len(deliveries) == 0 {
+			return err
+		}
+		for _, d := range deliveries {
+			disposition, err := r.DeadLetter(ctx, d.Wake)
+			switch {
+			case err != nil:
+				return err
+			case disposition.Keep > 0:
+				err = r.cfg.DeadLetters.Postpone(ctx, d, disposition.Keep)
+			default:
+				err = r.cfg.DeadLetters.Acknowledge(ctx, d)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}

@@ -1,0 +1,293 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/tool"
+)
+
+// callOutcome is what came of running one call.
+type callOutcome struct {
+	call   session.Call
+	result *llm.ToolResult
+	ops    []session.StateOp
+	events []session.CustomEvent
+	// waits the call opened; asking is its ledger, to be written with them.
+	waits  []session.Wait
+	asking *store.Item
+	// err stops the step: the lease or the store is lost.
+	err error
+}
+
+// runAll runs ordinary calls in parallel, all from the same base state, and joins them.
+func (inv *invocation) runAll(ctx context.Context, plans []engine.CallPlan, state *session.State) []callOutcome {
+	outcomes := make([]callOutcome, len(plans))
+	if len(plans) == 1 {
+		outcomes[0] = inv.run(ctx, plans[0], state)
+		return outcomes
+	}
+	var wg sync.WaitGroup
+	for i, p := range plans {
+		wg.Go(func() { outcomes[i] = inv.run(ctx, p, state) })
+	}
+	wg.Wait()
+	return outcomes
+}
+
+// run runs one call by its effect: a side effect under its ledger, at most once.
+func (inv *invocation) run(ctx context.Context, p engine.CallPlan, state *session.State) callOutcome {
+	out := callOutcome{call: p.Call}
+	t, ok := inv.r.cfg.Registry.Tool(inv.session.Rules.Agent, p.Call.Name)
+	if !ok { // planned as known a moment ago
+		result := engine.Result(p.Call, llm.ResultError, "There is no such tool.")
+		out.result = &result
+		return out
+	}
+	if err := context.Cause(ctx); err != nil {
+		result := engine.Result(p.Call, llm.ResultCancelled, engine.TextCancelled)
+		out.result = &result
+		return out
+	}
+	book := inv.ledger(p.Call.ID)
+	switch p.Traits.Effect {
+	case session.ReadOnly:
+		inv.execute(ctx, t, p, state, nil, &out)
+		return out
+	case session.Idempotent:
+		// Its ledger only holds what Once remembered, and only if it ran before.
+		if inv.mayHaveRun() {
+			if out.err = book.load(ctx); out.err != nil {
+				return out
+			}
+		}
+		inv.execute(ctx, t, p, state, book, &out)
+		return out
+	case session.SideEffect:
+	}
+	again := p.Traits.OnUnknown == session.UnknownRetry
+	if again || p.Traits.OnUnknown == session.UnknownProbe {
+		if out.err = inv.outlive(ctx, t.Timeout()); out.err != nil {
+			return out
+		}
+	}
+	started, err := book.start(ctx, false)
+	if err == nil && !started {
+		started, err = inv.foundStarted(ctx, t, p, state, book, &out)
+	}
+	if err != nil || !started {
+		out.err = err
+		return out
+	}
+	inv.execute(ctx, t, p, state, book, &out)
+	return out
+}
+
+// mayHaveRun reports whether an earlier invocation may have run calls of the newest reply.
+func (inv *invocation) mayHaveRun() bool {
+	n := inv.session.Newest
+	return n.Kind != session.KindReplied || n.Attempt.ID != inv.attempt.ID
+}
+
+// outlive makes the lease last longer than a tool that may be run again elsewhere
+// once it lapses, by this worker's own clock.
+func (inv *invocation) outlive(ctx context.Context, timeout time.Duration) error {
+	now := inv.r.cfg.Now()
+	_, err := inv.r.cfg.Store.Claim(ctx, store.ClaimParams{
+		Key: inv.key, Mode: store.ClaimRenew, Owner: inv.owner, Seq: inv.session.Next(), Now: now,
+		Until: inv.until(now, timeout+inv.r.cfg.ToolGrace+inv.r.cfg.Lease),
+	})
+	if errors.Is(err, store.ErrLeaseHeld) {
+		return errSuperseded
+	}
+	return err
+}
+
+// foundStarted decides about a call whose ledger says that it was started or
+// finished before. Only the owner of the lease may say that an outcome is unknown.
+func (inv *invocation) foundStarted(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome) (bool, error) {
+	if book.record.State == session.ToolFinished {
+		out.result, out.ops, out.events = book.record.Result, book.record.StateOps, book.record.Events
+		return false, nil
+	}
+	if err := inv.outlive(ctx, 0); err != nil {
+		return false, err
+	}
+	switch p.Traits.OnUnknown {
+	case session.UnknownRetry:
+		return book.start(ctx, true)
+	case session.UnknownProbe:
+		return inv.probe(ctx, t, p, state, book, out)
+	case session.UnknownAsk:
+		out.waits = []session.Wait{inv.unknownWait(p)}
+		return false, nil
+	case session.UnknownTell, "":
+	}
+	result := engine.Result(p.Call, llm.ResultUnknown, engine.TextUnknown)
+	out.result = &result
+	return false, nil
+}
+
+func (inv *invocation) unknownWait(p engine.CallPlan) session.Wait {
+	return session.Wait{
+		Kind: session.WaitUnknown, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: session.Digest(p.Arguments),
+		Text: engine.TextUnknown, Who: p.Traits.Who,
+	}
+}
+
+// probe asks the tool whether the side effect happened: if so its result counts,
+// if not the call is started again.
+func (inv *invocation) probe(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome) (bool, error) {
+	probeCtx, cancel := context.WithTimeout(ctx, t.Timeout())
+	defer cancel()
+	output, happened, err := t.Probe(probeCtx, inv.newCall(p, state, book), p.Arguments)
+	switch {
+	case err != nil:
+		result := engine.Result(p.Call, llm.ResultUnknown, engine.TextUnknown+" Looking for it failed: "+err.Error())
+		out.result = &result
+		return false, nil
+	case happened:
+		out.result = &llm.ToolResult{CallID: p.Call.ID, ProviderID: p.Call.ProviderID, Name: p.Call.Name, Status: llm.ResultSuccess, Output: output}
+		return false, nil
+	}
+	return book.start(ctx, true)
+}
+
+func (inv *invocation) newCall(p engine.CallPlan, state *session.State, book *ledger) *tool.Call {
+	cfg := tool.CallConfig{
+		Session: inv.key, Task: inv.session.Task, ID: p.Call.ID, Name: p.Call.Name,
+		IdempotencyKey: fmt.Sprintf("%s.%s.%s", inv.key.Tenant, inv.key.ID, p.Call.ID),
+		State:          state, Replies: p.Replies, Log: inv.r.cfg.Log.With("session", inv.key.String(), "call", p.Call.ID, "tool", p.Call.Name),
+	}
+	if book != nil {
+		cfg.Memo, cfg.Remember = book.record.Memo, book.remember
+	}
+	return tool.NewCall(cfg)
+}
+
+// ran is what a tool's function returned.
+type ran struct {
+	output json.RawMessage
+	err    error
+}
+
+// execute calls the tool's function and makes an outcome of whatever it does:
+// panics and timeouts are results, not crashes.
+func (inv *invocation) execute(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome) {
+	c := inv.newCall(p, state, book)
+	runCtx, cancel := context.WithTimeout(ctx, t.Timeout())
+	defer cancel()
+	done := make(chan ran, 1)
+	go func() {
+		output, err := t.Run(runCtx, c, p.Arguments)
+		done <- ran{output, err}
+	}()
+	var got ran
+	select {
+	case got = <-done:
+	case <-runCtx.Done():
+		// Nothing is killed by force: the tool sees its context end and has a moment to return.
+		timer := time.NewTimer(inv.r.cfg.ToolGrace)
+		defer timer.Stop()
+		select {
+		case got = <-done:
+		case <-timer.C:
+			got = ran{err: runCtx.Err()}
+		}
+	}
+	inv.conclude(ctx, runCtx, p, c, got, book, out)
+}
+
+// conclude turns what a tool returned into a result, waits, or an unknown outcome.
+func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, c *tool.Call, got ran, book *ledger, out *callOutcome) {
+	taken := c.Taken()
+	if len(taken.Questions) > 0 {
+		for _, q := range taken.Questions {
+			out.waits = append(out.waits, questionWait(p, q))
+		}
+		if item, ok := inv.askingItem(p, book); ok {
+			out.asking = &item
+		}
+		return
+	}
+	sideEffect := p.Traits.Effect == session.SideEffect
+	var result llm.ToolResult
+	switch {
+	case got.err == nil:
+		result = llm.ToolResult{CallID: p.Call.ID, ProviderID: p.Call.ProviderID, Name: p.Call.Name, Status: llm.ResultSuccess, Output: got.output}
+		out.ops, out.events = taken.StateOps, taken.Events
+	case errors.Is(got.err, errSuperseded):
+		out.err = errSuperseded
+		return
+	case runCtx.Err() != nil && sideEffect:
+		// It was cut off while it ran: never "failed", because nobody knows.
+		if p.Traits.OnUnknown == session.UnknownAsk && context.Cause(ctx) == nil {
+			out.waits = []session.Wait{inv.unknownWait(p)}
+			return
+		}
+		result = engine.Result(p.Call, llm.ResultUnknown, engine.TextUnknown)
+	case context.Cause(ctx) != nil:
+		result = engine.Result(p.Call, llm.ResultCancelled, engine.TextCancelled)
+	case runCtx.Err() != nil:
+		result = engine.Result(p.Call, llm.ResultTimedOut, fmt.Sprintf("The tool did not finish within %s.", inv.timeoutOf(p)))
+	default:
+		result = engine.Result(p.Call, llm.ResultError, got.err.Error())
+	}
+	out.result = &result
+	if sideEffect && book != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), inv.r.cfg.CommitTimeout)
+		defer cancel()
+		out.err = book.finish(ctx, result, out.ops, out.events)
+	}
+}
+
+func (inv *invocation) timeoutOf(p engine.CallPlan) time.Duration {
+	if t, ok := inv.r.cfg.Registry.Tool(inv.session.Rules.Agent, p.Call.Name); ok {
+		return t.Timeout()
+	}
+	return 0
+}
+
+func (inv *invocation) askingItem(p engine.CallPlan, book *ledger) (store.Item, bool) {
+	if book == nil || p.Traits.Effect != session.SideEffect {
+		return store.Item{}, false
+	}
+	return book.asking()
+}
+
+func questionWait(p engine.CallPlan, q tool.Question) session.Wait {
+	kind := session.QuestionText
+	switch {
+	case len(q.Choices) > 0 && q.Multi:
+		kind = session.QuestionMultiChoice
+	case len(q.Choices) > 0:
+		kind = session.QuestionChoice
+	}
+	return session.Wait{
+		Kind: session.WaitQuestion, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: session.Digest(p.Arguments),
+		Question: &session.Question{ID: q.ID, Kind: kind, Text: q.Text, Choices: q.Choices},
+		Deadline: expiry(q.Expiry).Deadline(time.Time{}), Who: q.Who,
+	}
+}
+
+// expiry says a tool's deadline in the engine's words.
+func expiry(x *tool.Expiry) *engine.Expiry {
+	if x == nil {
+		return nil
+	}
+	out := &engine.Expiry{After: x.After, Outcome: x.Outcome}
+	if x.Value != nil {
+		if raw, err := json.Marshal(x.Value); err == nil { // the registry checked it
+			out.Value = raw
+		}
+	}
+	return out
+}

@@ -1,0 +1,124 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// watch renews the lease and looks for signals while a step works. It cancels
+// the context it returns, with errSignalled or errSuperseded as its cause. A step
+// that is over before the first look costs nothing but a timer. stop joins the
+// watcher and leaves the newest HEAD in inv.head.
+func (inv *invocation) watch(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &watcher{inv: inv, cancel: cancel, seq: inv.session.Next(), task: inv.session.Task, renewed: inv.r.cfg.Now()}
+	// A read that never returns must not hold up the end of the step.
+	w.ctx, w.stopReads = context.WithCancel(context.WithoutCancel(ctx))
+	w.mu.Lock()
+	w.timer = time.AfterFunc(inv.r.cfg.WatchEvery, w.look)
+	w.mu.Unlock()
+	inv.watching = w
+	return ctx, func() {
+		inv.watching = nil
+		w.stop()
+		cancel(nil)
+	}
+}
+
+type watcher struct {
+	inv       *invocation
+	ctx       context.Context //nolint:containedctx // of the watcher's own reads, for as long as it lives
+	stopReads context.CancelFunc
+	cancel    context.CancelCauseFunc
+	task      int64
+
+	mu      sync.Mutex
+	timer   *time.Timer
+	looking sync.WaitGroup
+	stopped bool
+	seq     int64
+	renewed time.Time
+	seen    *store.Item
+}
+
+// moved tells the watcher that the step's lease is now for another entry.
+func (w *watcher) moved(seq int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seq, w.renewed = seq, w.inv.r.cfg.Now()
+}
+
+func (w *watcher) stop() {
+	w.mu.Lock()
+	w.stopped = true
+	w.timer.Stop()
+	w.mu.Unlock()
+	w.stopReads()
+	w.looking.Wait()
+	if w.seen != nil && w.seen.Rev >= w.inv.head.Rev {
+		w.inv.head = *w.seen
+	}
+}
+
+func (w *watcher) look() {
+	w.mu.Lock()
+	if w.stopped {
+		w.mu.Unlock()
+		return
+	}
+	w.looking.Add(1)
+	seq, renew := w.seq, w.inv.r.cfg.Now().Sub(w.renewed) >= w.inv.r.cfg.RenewEvery
+	w.mu.Unlock()
+	defer w.looking.Done()
+	head, err := w.read(seq, renew)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stopped {
+		return
+	}
+	switch {
+	case errors.Is(err, store.ErrLeaseHeld):
+		if seq == w.seq { // otherwise the lease moved on meanwhile
+			w.cancel(errSuperseded)
+			return
+		}
+	case err != nil:
+		// The store does not answer just now: the step's own writes will find out.
+	default:
+		w.seen = &head
+		if renew {
+			w.renewed = w.inv.r.cfg.Now()
+		}
+		if s := head.Head.Signal; s != nil && s.Task == w.task {
+			w.cancel(errSignalled)
+			return
+		}
+	}
+	w.timer.Reset(w.inv.r.cfg.WatchEvery)
+}
+
+func (w *watcher) read(seq int64, renew bool) (store.Item, error) {
+	r := w.inv.r
+	if !renew {
+		return r.head(w.ctx, w.inv.key)
+	}
+	now := r.cfg.Now()
+	return r.cfg.Store.Claim(w.ctx, store.ClaimParams{
+		Key: w.inv.key, Mode: store.ClaimRenew, Owner: w.inv.owner, Seq: seq, Now: now, Until: w.inv.until(now, r.cfg.Lease),
+	})
+}
+
+// stopSignal returns the signal a cancelled step has to obey.
+func (inv *invocation) stopSignal(ctx context.Context) (*session.Signal, error) {
+	head, err := inv.r.head(context.WithoutCancel(ctx), inv.key)
+	if err != nil {
+		return nil, err
+	}
+	inv.head = head
+	return inv.signal(), nil
+}
