@@ -70,7 +70,7 @@ func Main(registry func() (*agent.Registry, error)) {
 func Run(ctx context.Context, cfg Config) int {
 	c := newCLI(cfg)
 	root := c.root()
-	root.SetArgs(cfg.Args)
+	root.SetArgs(listsLast(root, c.Args))
 	err := root.ExecuteContext(ctx)
 	if err != nil && !c.began {
 		err = &usageError{text: err.Error(), cause: err, command: c.at(root)}

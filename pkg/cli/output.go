@@ -134,7 +134,12 @@ func (c *cli) completed(m session.Manifest) {
 
 func (c *cli) paused(m session.Manifest) {
 	items := pending(m)
-	c.say("%s Session %s is paused and waits for %s. Nothing is running.", c.bold(c.Stdout, "Paused."), m.SessionID, things(items))
+	if len(items) == 0 {
+		c.say("%s Everything session %s waited for is answered.", c.bold(c.Stdout, "Paused."), m.SessionID)
+		c.say("Go on: %s", m.ResumeHint)
+		return
+	}
+	c.say("%s Session %s waits for %s. Nothing is running.", c.bold(c.Stdout, "Paused."), m.SessionID, things(items))
 	if m.AgentMessage != "" {
 		c.say("\n%s says:", who(m.Agent))
 		c.write(c.Stdout, quoteBlock(m.AgentMessage, "  ", width(c.Stdout)))

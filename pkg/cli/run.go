@@ -183,12 +183,3 @@ func (c *cli) chooseAgent(ctx context.Context, a *app.App, name, id string) (str
 	}
 	return "", usage("which agent? use --agent with one of: %s", strings.Join(names, ", "))
 }
-
-func atMost(n int, advice string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) > n {
-			return fmt.Errorf("too many arguments, from %q on: %s", args[n], advice)
-		}
-		return nil
-	}
-}

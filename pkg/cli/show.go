@@ -92,7 +92,7 @@ func (t *timeline) head(m session.Manifest, entries []session.Entry) {
 		worked += d
 	}
 	t.linef("session %s  %s  %s  %s%s", t.c.bold(t.c.Stdout, m.SessionID), who(m.Agent), m.Outcome, count(m.StepsTaken, "step"), tokens(m.Usage))
-	t.linef("%s at work, %s waiting, %s", span(worked), span(waited), count(int64(len(entries)), "entry"))
+	t.linef("%s at work, %s waiting", span(worked), span(waited))
 	t.linef("")
 }
 

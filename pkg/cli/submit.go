@@ -103,7 +103,10 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 		if err != nil {
 			return err
 		}
-		c.talk("The answer is stored. To go on: %s", c.command(target("resume", id)...))
+		if m.Outcome == session.OutcomeRunning {
+			m.Outcome = session.OutcomePaused // all is answered, and nobody was asked to go on
+		}
+		c.talk("The answer is stored.")
 		return c.rest(ctx, a, m)
 	}
 	return c.drive(ctx, a, k, &f.wait)
@@ -225,13 +228,4 @@ func selection(choices []string) []string {
 		return []string{}
 	}
 	return choices
-}
-
-func exactly(n int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < n {
-			return fmt.Errorf("the %s is missing", what)
-		}
-		return atMost(n, "this command takes "+count(int64(n), "argument"))(cmd, args)
-	}
 }

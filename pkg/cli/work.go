@@ -112,6 +112,9 @@ func (c *cli) workOff(ctx context.Context, a *app.App, concurrency int) error {
 		if _, err := a.Runtime.Sweep(ctx); err != nil {
 			return err
 		}
+		if err := a.Runtime.BuryDeadLetters(ctx); err != nil {
+			return err
+		}
 		if err := a.Runtime.Work(ctx, a.Queue(), runtime.WorkParams{Concurrency: concurrency, Idle: idle}); err != nil {
 			return err
 		}

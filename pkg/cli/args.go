@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// listsLast moves words that begin with "- " behind a double dash. Such a word
+// is the first line of a list, as scripts and notes have it, and never a flag;
+// the flag parser would take it for one.
+func listsLast(root *cobra.Command, args []string) []string {
+	cmd, _, err := root.Find(args)
+	if err != nil {
+		return args
+	}
+	end := slices.Index(args, "--")
+	if end < 0 {
+		end = len(args)
+	}
+	var front, lists []string
+	for i, arg := range args[:end] {
+		if strings.HasPrefix(arg, "- ") && (i == 0 || !takesValue(cmd, args[i-1])) {
+			lists = append(lists, arg)
+			continue
+		}
+		front = append(front, arg)
+	}
+	if lists == nil {
+		return args
+	}
+	front = append(append(front, "--"), lists...)
+	return append(front, args[min(end+1, len(args)):]...)
+}
+
+// takesValue says whether a word is a flag whose value is the next word.
+func takesValue(cmd *cobra.Command, word string) bool {
+	name, long := strings.CutPrefix(word, "--")
+	if long {
+		f := cmd.Flag(name)
+		return f != nil && f.NoOptDefVal == ""
+	}
+	if len(word) != 2 || word[0] != '-' {
+		return false
+	}
+	f := cmd.Flags().ShorthandLookup(word[1:])
+	if f == nil {
+		f = cmd.InheritedFlags().ShorthandLookup(word[1:])
+	}
+	return f != nil && f.NoOptDefVal == ""
+}
+
+func atMost(n int, advice string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > n {
+			return fmt.Errorf("too many arguments, from %q on: %s", args[n], advice)
+		}
+		return nil
+	}
+}
+
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < n {
+			return fmt.Errorf("the %s is missing", what)
+		}
+		return atMost(n, "this command takes "+count(int64(n), "argument"))(cmd, args)
+	}
+}

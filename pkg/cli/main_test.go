@@ -1,0 +1,205 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/cli"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/llm/scripted"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/tool"
+)
+
+// asProgram makes the test's binary the program itself, so that what is pasted
+// into a shell runs as processes of its own.
+const asProgram = "ADJOURN_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		cli.Main(registry)
+	}
+	os.Exit(m.Run())
+}
+
+type deployIn struct {
+	Service string `json:"service"`
+	// Log gets one line for each time it really happened.
+	Log string `json:"log,omitempty"`
+}
+
+type noIn struct{}
+
+// registry has one agent that follows scripts, and one that needs no word.
+func registry() (*agent.Registry, error) {
+	toy, err := toys()
+	if err != nil {
+		return nil, err
+	}
+	return agent.NewRegistry(agent.Config{
+		Models: agent.Models{"scripted": func(context.Context, string, func(string) string) (llm.Model, error) { return scripted.Model(), nil }},
+		Agents: []agent.Agent{
+			{Name: "toy", Description: "Follows scripts.", Model: "scripted:toy", Tools: toy},
+			{Name: "hello", Description: "Says hello.", Planner: agent.PlannerFunc(func(context.Context, agent.View) (agent.Reply, error) {
+				return agent.Reply{Text: "hello"}, nil
+			})},
+		},
+	})
+}
+
+func toys() ([]tool.Tool, error) {
+	tools := []tool.Tool{
+		tool.Define(tool.Spec[deployIn]{Name: "deploy", Description: "Deploys a service.", Approve: tool.Always[deployIn]},
+			func(_ context.Context, _ *tool.Call, in deployIn) (string, error) {
+				if in.Log == "" {
+					return "deployed " + in.Service, nil
+				}
+				f, err := os.OpenFile(in.Log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+				if err != nil {
+					return "", err
+				}
+				_, err = f.WriteString(in.Service + "\n")
+				return "deployed " + in.Service, errors.Join(err, f.Close())
+			}),
+		tool.Define(tool.Spec[noIn]{Name: "pick", Description: "Asks for a color.", Effect: session.ReadOnly},
+			func(ctx context.Context, c *tool.Call, _ noIn) ([]string, error) {
+				reply, err := c.Ask(ctx, tool.Question{ID: "color", Text: "Which color?", Choices: []session.Choice{{ID: "red", Label: "Red"}, {ID: "blue", Label: "Blue"}}})
+				return reply.Selected, err
+			}),
+		tool.Define(tool.Spec[noIn]{Name: "many", Description: "Asks for colors.", Effect: session.ReadOnly},
+			func(ctx context.Context, c *tool.Call, _ noIn) ([]string, error) {
+				reply, err := c.Ask(ctx, tool.Question{ID: "colors", Text: "Which colors?", Multi: true, Choices: []session.Choice{{ID: "red"}, {ID: "blue"}}})
+				return append([]string{}, reply.Selected...), err
+			}),
+		tool.Define(tool.Spec[noIn]{Name: "name", Description: "Asks for a name.", Effect: session.ReadOnly},
+			func(ctx context.Context, c *tool.Call, _ noIn) (string, error) {
+				reply, err := c.Ask(ctx, tool.Question{ID: "name", Text: "What is your name?"})
+				return reply.Text, err
+			}),
+		tool.DefineClient(tool.Spec[noIn]{Name: "locate", Description: "Says where you are."}),
+		tool.Define(tool.Spec[noIn]{Name: "hang", Description: "Never ends by itself.", Effect: session.ReadOnly},
+			func(ctx context.Context, _ *tool.Call, _ noIn) (string, error) {
+				<-ctx.Done()
+				return "", ctx.Err()
+			}),
+	}
+	return tools, nil
+}
+
+// bench is one folder with a data file, and a program to run on it.
+type bench struct {
+	t        *testing.T
+	dir      string
+	data     string
+	env      map[string]string
+	registry func() (*agent.Registry, error)
+	decorate func(app.Parts) app.Parts
+	program  string
+}
+
+func setup(t *testing.T) *bench {
+	t.Helper()
+	dir := t.TempDir()
+	return &bench{t: t, dir: dir, data: filepath.Join(dir, "my data", "adjourn.db"), env: map[string]string{}, registry: registry, program: "adjourn"}
+}
+
+type result struct {
+	t      *testing.T
+	code   int
+	stdout string
+	stderr string
+}
+
+// run carries out one command on the bench's data file.
+func (b *bench) run(args ...string) result {
+	b.t.Helper()
+	return b.runIn(b.t.Context(), "", append([]string{"--data", b.data}, args...)...)
+}
+
+// pipe is run with something on stdin.
+func (b *bench) pipe(stdin string, args ...string) result {
+	b.t.Helper()
+	return b.runIn(b.t.Context(), stdin, append([]string{"--data", b.data}, args...)...)
+}
+
+func (b *bench) runIn(ctx context.Context, stdin string, args ...string) result {
+	b.t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := cli.Run(ctx, cli.Config{
+		Registry: b.registry, Program: b.program, Args: args, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr,
+		Env: func(name string) string { return b.env[name] }, Who: "ada", Decorate: b.decorate,
+	})
+	return result{t: b.t, code: code, stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// manifest reads stdout, which must be one manifest and nothing else.
+func (r result) manifest() session.Manifest {
+	r.t.Helper()
+	var m session.Manifest
+	decoder := json.NewDecoder(strings.NewReader(r.stdout))
+	decoder.DisallowUnknownFields()
+	require.NoError(r.t, decoder.Decode(&m), "stdout: %s\nstderr: %s", r.stdout, r.stderr)
+	require.False(r.t, decoder.More(), "stdout holds more than the manifest: %s", r.stdout)
+	return m
+}
+
+// ends asserts the exit code, showing what was said.
+func (r result) ends(code int) result {
+	r.t.Helper()
+	require.Equal(r.t, code, r.code, "stdout: %s\nstderr: %s", r.stdout, r.stderr)
+	return r
+}
+
+// start runs a script as JSON and returns its manifest.
+func (b *bench) start(id, script string, code int) session.Manifest {
+	b.t.Helper()
+	return b.run("run", "--agent", "toy", "--session", id, "-o", "json", script).ends(code).manifest()
+}
+
+// install puts the program under a name with a space and a quote into the bench.
+func (b *bench) install() string {
+	b.t.Helper()
+	self, err := os.Executable()
+	require.NoError(b.t, err)
+	path := filepath.Join(b.dir, "it's adjourn")
+	require.NoError(b.t, os.Symlink(self, path))
+	return path
+}
+
+// shell runs a line as if it was pasted, in an empty folder.
+func (b *bench) shell(line string) result {
+	b.t.Helper()
+	cmd := exec.CommandContext(b.t.Context(), "sh", "-c", line)
+	cmd.Dir = b.t.TempDir()
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	var exit *exec.ExitError
+	if err := cmd.Run(); !errors.As(err, &exit) {
+		require.NoError(b.t, err)
+	}
+	return result{t: b.t, code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+}
+
+func (b *bench) file(name string) string { return filepath.Join(b.dir, name) }
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return ""
+	}
+	require.NoError(t, err)
+	return string(text)
+}
