@@ -1,0 +1,279 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/tool"
+)
+
+// setup returns the path of a file that holds text, or does not exist if text is "".
+func setup(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "out.txt")
+	if text != "" {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	return path
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func claims(t *testing.T, path string, records ...string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(claimsOf(path), []byte(strings.Join(records, "")), 0o600))
+}
+
+func record(t *testing.T, key string, at int64, line string) string {
+	t.Helper()
+	raw, err := json.Marshal(claim{Key: key, At: at, Line: line})
+	require.NoError(t, err)
+	return "\n" + string(raw) + "\n"
+}
+
+func TestAppendLine(t *testing.T) {
+	t.Parallel()
+	path := setup(t, "")
+	args := func(text string) string { return fmt.Sprintf(`{"path": %q, "text": %q}`, path, text) }
+	for _, text := range []string{"a", "", "a"} {
+		got, _, err := run(t, "append_line", args(text), tool.CallConfig{})
+		require.NoError(t, err)
+		require.JSONEq(t, fmt.Sprintf(`{"path": %q}`, path), got)
+	}
+	require.Equal(t, "a\n\na\n", read(t, path))
+	for _, text := range []string{"two\nlines", "a\r"} {
+		_, _, err := run(t, "append_line", args(text), tool.CallConfig{})
+		require.ErrorContains(t, err, "give one line")
+	}
+	_, _, err := run(t, "append_line", `{"path": "/none/x", "text": "a"}`, tool.CallConfig{})
+	require.ErrorContains(t, err, "append_line: open /none/x")
+}
+
+func TestAppendLine_ends_a_torn_line(t *testing.T) {
+	t.Parallel()
+	path := setup(t, "a\ntor")
+	require.NoError(t, appendLine(t.Context(), path, "b"))
+	require.Equal(t, "a\ntor\nb\n", read(t, path))
+}
+
+func TestAppendOnce(t *testing.T) {
+	t.Parallel()
+	path := setup(t, "")
+	args := fmt.Sprintf(`{"path": %q, "text": "a"}`, path)
+	for _, key := range []string{"k1", "k1", "k2", "k1", "k2"} {
+		got, _, err := run(t, "append_once", args, tool.CallConfig{IdempotencyKey: key})
+		require.NoError(t, err)
+		require.JSONEq(t, fmt.Sprintf(`{"path": %q, "key": %q}`, path, key), got, "each run answers the same")
+	}
+	require.Equal(t, "a\na\n", read(t, path))
+	_, _, err := run(t, "append_once", fmt.Sprintf(`{"path": %q, "text": "a\n"}`, path), tool.CallConfig{IdempotencyKey: "k3"})
+	require.ErrorContains(t, err, "give one line")
+}
+
+// What a run may leave behind that died, and what the next run with its key makes of it.
+func TestAppendOnce_after_a_crash(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		file   string
+		claims func(t *testing.T) []string
+		want   string
+	}{
+		"before_anything": {want: "mine\n"},
+		"after_the_files_were_made": {
+			claims: func(*testing.T) []string { return nil }, want: "mine\n",
+		},
+		"while_the_claim_was_written": {
+			file: "old\n",
+			claims: func(t *testing.T) []string {
+				t.Helper()
+				r := record(t, "me", 4, "mine\n")
+				return []string{r[:len(r)/2]}
+			},
+			want: "old\nmine\n",
+		},
+		"after_the_claim": {
+			file:   "old\n",
+			claims: func(t *testing.T) []string { t.Helper(); return []string{record(t, "me", 4, "mine\n")} },
+			want:   "old\nmine\n",
+		},
+		"after_the_end_of_the_line": {
+			file:   "old\n\x00\x00\x00\x00\n",
+			claims: func(t *testing.T) []string { t.Helper(); return []string{record(t, "me", 4, "mine\n")} },
+			want:   "old\nmine\n",
+		},
+		"in_the_middle_of_the_line": {
+			file:   "old\nmi",
+			claims: func(t *testing.T) []string { t.Helper(); return []string{record(t, "me", 4, "mine\n")} },
+			want:   "old\nmine\n",
+		},
+		"after_the_line": {
+			file:   "old\nmine\n",
+			claims: func(t *testing.T) []string { t.Helper(); return []string{record(t, "me", 4, "mine\n")} },
+			want:   "old\nmine\n",
+		},
+		"after_the_line_and_others_went_on": {
+			file:   "old\nmine\nlater\n",
+			claims: func(t *testing.T) []string { t.Helper(); return []string{record(t, "me", 4, "mine\n")} },
+			want:   "old\nmine\nlater\n",
+		},
+		"after_a_second_claim_of_its_own": {
+			file:   "old\n",
+			claims: func(t *testing.T) []string { t.Helper(); r := record(t, "me", 4, "mine\n"); return []string{r, r} },
+			want:   "old\nmine\n",
+		},
+		"of_another_key_between_claim_and_line": {
+			file:   "old\n",
+			claims: func(t *testing.T) []string { t.Helper(); return []string{record(t, "other", 4, "others\n")} },
+			want:   "old\n\x00\x00\x00\x00\x00\x00\x00mine\n", // the other one's rerun fills its own place
+		},
+		"of_somebody_who_tore_the_last_line": {
+			file: "old\ntor", want: "old\ntor\nmine\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := setup(t, c.file)
+			if c.claims != nil {
+				claims(t, path, c.claims(t)...)
+			}
+			for range 2 {
+				require.NoError(t, appendOnce(t.Context(), path, "me", "mine"))
+				require.Equal(t, c.want, read(t, path))
+			}
+			if strings.Contains(c.want, "\x00") {
+				require.NoError(t, appendOnce(t.Context(), path, "other", "others"))
+				require.Equal(t, "old\nothers\nmine\n", read(t, path))
+			}
+		})
+	}
+}
+
+// A worker is frozen after it found no claim of its key; another one takes over
+// and writes; then the first goes on.
+func TestAppendOnce_after_being_overtaken(t *testing.T) {
+	t.Parallel()
+	path := setup(t, "old\n")
+	open := func(name string, flags int) *os.File {
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|flags, filePerm)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, f.Close()) })
+		return f
+	}
+	file, beside := open(path, 0), open(claimsOf(path), os.O_APPEND)
+	found, _, err := findClaim(beside, "me")
+	require.NoError(t, err)
+	require.Nil(t, found)
+
+	require.NoError(t, appendOnce(t.Context(), path, "me", "mine"))
+	require.NoError(t, appendLine(t.Context(), path, "later"))
+
+	mine, at, err := stake(file, beside, "me", "mine")
+	require.NoError(t, err)
+	require.NoError(t, put(file, beside, mine.Line, at))
+	require.Equal(t, "old\nmine\nlater\n", read(t, path))
+}
+
+func TestAppend_many_at_once(t *testing.T) {
+	t.Parallel()
+	path := setup(t, "")
+	var wg sync.WaitGroup
+	var want []string
+	errs := make(chan error, 100)
+	for i := range 20 {
+		once, line := fmt.Sprintf("once %d", i), fmt.Sprintf("line %d", i)
+		want = append(want, once, line)
+		for range 2 { // a worker and the one that takes over
+			wg.Go(func() { errs <- appendOnce(t.Context(), path, once, once) })
+		}
+		wg.Go(func() { errs <- appendLine(t.Context(), path, line) })
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		require.NoError(t, err)
+	}
+	require.ElementsMatch(t, want, strings.Split(strings.TrimSuffix(read(t, path), "\n"), "\n"))
+}
+
+// Without any lock append_once still writes each line once.
+func TestAppendOnce_needs_no_lock(t *testing.T) {
+	t.Parallel()
+	path := setup(t, "")
+	var wg sync.WaitGroup
+	var want []string
+	errs := make(chan error, 100)
+	for i := range 20 {
+		key := fmt.Sprintf("key %d", i)
+		want = append(want, key)
+		for range 3 {
+			wg.Go(func() {
+				errs <- func() error {
+					file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, filePerm)
+					if err != nil {
+						return err
+					}
+					beside, err := os.OpenFile(claimsOf(path), os.O_RDWR|os.O_CREATE|os.O_APPEND, filePerm)
+					if err != nil {
+						return errors.Join(err, file.Close())
+					}
+					mine, at, err := stake(file, beside, key, key)
+					if err == nil {
+						err = put(file, beside, mine.Line, at)
+					}
+					return errors.Join(err, file.Close(), beside.Close())
+				}()
+			})
+		}
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		require.NoError(t, err)
+	}
+	lines := strings.Split(strings.TrimSuffix(read(t, path), "\n"), "\n")
+	lines = slices.DeleteFunc(lines, func(l string) bool { return l == "" }) // two may both end what looks torn
+	require.ElementsMatch(t, want, lines)
+}
+
+// Somebody who holds the file for ever, as a frozen process does, stops nobody.
+func TestAppend_beside_a_holder(t *testing.T) {
+	t.Parallel()
+	path := setup(t, "old\n")
+	holder, err := os.OpenFile(path, os.O_RDWR, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, holder.Close()) })
+	unlock, err := lock(t.Context(), holder)
+	require.NoError(t, err)
+	t.Cleanup(unlock)
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		require.NoError(t, appendLine(t.Context(), path, "line"))
+		require.NoError(t, appendOnce(t.Context(), path, "key", "once"))
+		require.LessOrEqual(t, time.Since(begin), 2*(patience+time.Second))
+
+		ctx, cancel := context.WithCancelCause(t.Context())
+		reason := errors.New("interrupted by ada")
+		cancel(reason)
+		if err := appendLine(ctx, path, "no"); err != nil { // where there are no locks it is simply written
+			require.ErrorIs(t, err, reason)
+			require.Equal(t, "old\nline\nonce\n", read(t, path))
+		}
+	})
+}

@@ -1,0 +1,237 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/tool"
+)
+
+func find(t *testing.T, name string) tool.Tool {
+	t.Helper()
+	tools := Tools()
+	i := slices.IndexFunc(tools, func(tl tool.Tool) bool { return tl.Name() == name })
+	require.GreaterOrEqual(t, i, 0, name)
+	return tools[i]
+}
+
+// run runs a tool as the runtime does: validated arguments first.
+func run(t *testing.T, name, args string, cfg tool.CallConfig) (string, tool.Taken, error) {
+	t.Helper()
+	return runIn(t.Context(), t, name, args, cfg)
+}
+
+func runIn(ctx context.Context, t *testing.T, name, args string, cfg tool.CallConfig) (string, tool.Taken, error) {
+	t.Helper()
+	tl := find(t, name)
+	require.NoError(t, tl.Validate(json.RawMessage(args)))
+	cfg.Name = name
+	c := tool.NewCall(cfg)
+	raw, err := tl.Run(ctx, c, json.RawMessage(args))
+	return string(raw), c.Taken(), err
+}
+
+func TestTools(t *testing.T) {
+	t.Parallel()
+	want := map[string]session.Effect{
+		"echo": session.ReadOnly, "sleep": session.ReadOnly, "append_line": session.SideEffect, "append_once": session.Idempotent,
+		"add_note": session.ReadOnly, "set_note": session.ReadOnly, "boom": session.ReadOnly, "fault": session.ReadOnly,
+		"deploy": session.SideEffect, "refund": session.SideEffect, "pick_color": session.ReadOnly, "pick_toppings": session.ReadOnly,
+		"get_name": session.ReadOnly, "locate": session.ReadOnly, "finish": session.ReadOnly,
+	}
+	got := map[string]session.Effect{}
+	for _, tl := range Tools() {
+		require.NoError(t, tl.Err())
+		require.NotEmpty(t, tl.Description(), "a real model has to know what %s does", tl.Name())
+		require.Equal(t, tl.Name() == "locate", tl.Client())
+		require.Equal(t, tl.Name() == "finish", tl.Finish())
+		got[tl.Name()] = tl.Effect()
+	}
+	require.Equal(t, want, got)
+}
+
+func TestTools_refuse_arguments(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string]string{
+		"echo":        `{"size": -1}`,
+		"sleep":       `{"seconds": 100000}`,
+		"append_line": `{"path": "x"}`,
+		"append_once": `{"text": "x"}`,
+		"refund":      `{"order": "A-1", "amount": "12"}`,
+		"deploy":      `{}`,
+		"pick_color":  `{"color": "red"}`,
+	} {
+		var wrong *tool.ArgumentError
+		require.ErrorAs(t, find(t, name).Validate(json.RawMessage(args)), &wrong, name)
+	}
+}
+
+func TestEcho(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		`{"text": "hello"}`: `"hello"`,
+		`{}`:                `""`,
+		`{"size": 0}`:       `""`,
+	} {
+		got, _, err := run(t, "echo", args, tool.CallConfig{})
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	for _, size := range []int{1, 2, 3, 1024, 100_000} {
+		text := madeUp(size)
+		require.Len(t, text, size)
+		require.Equal(t, text, madeUp(size), "the same every time")
+		require.Equal(t, text, strings.TrimSpace(text))
+		require.Regexp(t, `^[a-z ]+$`, text)
+	}
+	got, _, err := run(t, "echo", `{"size": 2048}`, tool.CallConfig{})
+	require.NoError(t, err)
+	require.Len(t, got, 2048+len(`""`))
+	_, _, err = run(t, "echo", `{"text": "a", "size": 1}`, tool.CallConfig{})
+	require.ErrorContains(t, err, "text or size, not both")
+}
+
+func TestSleep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		got, _, err := run(t, "sleep", `{"seconds": 1.5}`, tool.CallConfig{})
+		require.NoError(t, err)
+		require.Equal(t, `"slept for 1.5s"`, got)
+		require.Equal(t, 1500*time.Millisecond, time.Since(begin))
+
+		ctx, cancel := context.WithCancelCause(t.Context())
+		reason := errors.New("interrupted by ada")
+		time.AfterFunc(time.Second, func() { cancel(reason) })
+		begin = time.Now()
+		_, _, err = runIn(ctx, t, "sleep", `{"seconds": 3600}`, tool.CallConfig{})
+		require.ErrorIs(t, err, reason)
+		require.Equal(t, time.Second, time.Since(begin))
+	})
+	require.Greater(t, find(t, "sleep").Timeout(), longest)
+}
+
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	var state session.State
+	require.NoError(t, state.Apply(session.StateOp{Op: session.StateAppend, Key: "notes", Value: json.RawMessage(`"a"`)}))
+	got, taken, err := run(t, "add_note", `{"text": "b"}`, tool.CallConfig{State: &state})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"key": "notes", "count": 2}`, got)
+	require.Equal(t, []session.StateOp{{Op: session.StateAppend, Key: "notes", Value: json.RawMessage(`"b"`)}}, taken.StateOps)
+
+	got, taken, err = run(t, "set_note", `{"text": "c"}`, tool.CallConfig{State: &state})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"key": "note"}`, got)
+	require.Equal(t, []session.StateOp{{Op: session.StateReplace, Key: "note", Value: json.RawMessage(`"c"`)}}, taken.StateOps)
+
+	_, taken, err = run(t, "set_note", `{"text": "c", "key": "notes"}`, tool.CallConfig{State: &state})
+	require.NoError(t, err)
+	require.Equal(t, "notes", taken.StateOps[0].Key)
+}
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	var panicked *tool.PanicError
+	_, _, err := run(t, "boom", `{}`, tool.CallConfig{})
+	require.ErrorAs(t, err, &panicked)
+	require.Equal(t, "boom", panicked.Value)
+	_, _, err = run(t, "fault", `{"text": "no such order"}`, tool.CallConfig{})
+	require.EqualError(t, err, "no such order")
+	_, _, err = run(t, "fault", `{}`, tool.CallConfig{})
+	require.Error(t, err)
+}
+
+func TestFinish(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{`{}`, `{"answer": 42, "why": ["a", null]}`} {
+		got, _, err := run(t, "finish", args, tool.CallConfig{})
+		require.NoError(t, err)
+		require.JSONEq(t, args, got)
+	}
+}
+
+func TestApproval(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]bool{
+		`{"order": "A-1", "amount": 100}`:    false,
+		`{"order": "A-1", "amount": 100.01}`: true,
+		`{"order": "A-1", "amount": "many"}`: true, // what cannot be read is asked about
+	} {
+		require.Equal(t, want, find(t, "refund").NeedsApproval(json.RawMessage(args)), args)
+	}
+	require.True(t, find(t, "deploy").NeedsApproval(json.RawMessage(`{"service": "web"}`)))
+
+	log := filepath.Join(t.TempDir(), "log")
+	got, _, err := run(t, "deploy", `{"service": "web", "version": "v2", "log": "`+log+`"}`, tool.CallConfig{IdempotencyKey: "k1"})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"id": "k1", "done": "deployed web v2"}`, got)
+	got, _, err = run(t, "refund", `{"order": "A-1", "amount": 12.5, "log": "`+log+`"}`, tool.CallConfig{IdempotencyKey: "k2"})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"id": "k2", "done": "refunded 12.5 for order A-1"}`, got)
+	_, _, err = run(t, "refund", `{"order": "A-1", "amount": 1}`, tool.CallConfig{IdempotencyKey: "k3"})
+	require.NoError(t, err)
+	text, err := os.ReadFile(log)
+	require.NoError(t, err)
+	require.Equal(t, "deployed web v2\nrefunded 12.5 for order A-1\n", string(text))
+	_, _, err = run(t, "deploy", `{"service": "web", "log": "/none/x"}`, tool.CallConfig{})
+	require.ErrorContains(t, err, "deploy: log: open /none/x")
+}
+
+func TestQuestions(t *testing.T) {
+	t.Parallel()
+	text := "Ada"
+	for name, c := range map[string]struct {
+		kind   session.QuestionKind
+		answer session.Answer
+		want   string
+	}{
+		"pick_color":    {session.QuestionChoice, session.Answer{QuestionID: "color", Selected: []string{"green"}}, `{"color": "green"}`},
+		"pick_toppings": {session.QuestionMultiChoice, session.Answer{QuestionID: "toppings", Selected: []string{"olives", "cheese"}}, `{"toppings": ["olives", "cheese"]}`},
+		"get_name":      {session.QuestionText, session.Answer{QuestionID: "name", Text: &text}, `{"name": "Ada"}`},
+	} {
+		_, taken, err := run(t, name, `{}`, tool.CallConfig{})
+		require.ErrorIs(t, err, tool.ErrWaiting)
+		require.Len(t, taken.Questions, 1)
+		require.Equal(t, c.kind, taken.Questions[0].Kind())
+
+		c.answer.Kind = session.AnswerReply
+		got, taken, err := run(t, name, `{}`, tool.CallConfig{Replies: []session.Answer{c.answer}})
+		require.NoError(t, err)
+		require.Empty(t, taken.Questions)
+		require.JSONEq(t, c.want, got)
+	}
+	got, _, err := run(t, "pick_toppings", `{}`, tool.CallConfig{Replies: []session.Answer{{Kind: session.AnswerReply, QuestionID: "toppings", Selected: []string{}}}})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"toppings": []}`, got, "none is an answer")
+}
+
+func TestAgent(t *testing.T) {
+	t.Parallel()
+	r, err := agent.NewRegistry(agent.Config{Models: agent.Models{"scripted": Open}, Agents: []agent.Agent{Agent()}})
+	require.NoError(t, err)
+	rules, err := r.Rules("lab", nil)
+	require.NoError(t, err)
+	require.Equal(t, ModelName, rules.Model)
+	p, err := r.Planner(t.Context(), rules, nil)
+	require.NoError(t, err)
+	reply, err := p.Plan(t.Context(), agent.View{Messages: []llm.Message{llm.User("- call: echo\n  with: {text: hello}\n- say: bye")}})
+	require.NoError(t, err)
+	m, err := reply.Message()
+	require.NoError(t, err)
+	require.Equal(t, "echo", m.ToolCalls()[0].Name)
+	require.JSONEq(t, `{"text": "hello"}`, string(m.ToolCalls()[0].Arguments))
+}
