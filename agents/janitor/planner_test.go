@@ -1,0 +1,240 @@
+package janitor
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/llm"
+)
+
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		files  map[string]string
+		decide func(DeleteIn) string
+		left   []string
+		says   []string
+		asked  int
+	}{
+		"copies_go_and_the_shortest_path_stays": {
+			files: map[string]string{"b/photo copy.jpg": "same!", "photo.jpg": "same!", "b/photo.jpg": "same!", "other.jpg": "other"},
+			left:  []string{"other.jpg", "photo.jpg"}, asked: 2,
+			says: []string{"found 2 copies. Deleted 2, freed 10 bytes", "b/photo.jpg (same as photo.jpg)"},
+		},
+		"of_equal_lengths_the_first_stays": {
+			files: map[string]string{"c": "x", "a": "x", "b": "x"},
+			left:  []string{"a"}, asked: 2, says: []string{"freed 2 bytes"},
+		},
+		"denied_ones_stay_and_are_said_to": {
+			files: map[string]string{"a": "x", "b": "x", "c": "x"},
+			decide: func(in DeleteIn) string {
+				return map[string]string{"b": "Tool call was not approved by the user: mine"}[in.Path]
+			},
+			left: []string{"a", "b"}, asked: 2,
+			says: []string{"Deleted 1, freed 1 byte.", "Kept, because you did not approve:\n  b: Tool call was not approved by the user: mine"},
+		},
+		"no_copies": {
+			files: map[string]string{"a": "x", "b": "y", "c": "zz"},
+			left:  []string{"a", "b", "c"}, says: []string{"looked at 3 files, found no copies"},
+		},
+		"an_empty_folder": {says: []string{"looked at 0 files"}},
+		"empty_and_hidden_files_are_left_alone": {
+			files: map[string]string{"a": "", "b": "", ".c": "x", "d": "x", ".git/e": "x"},
+			left:  []string{".c", ".git/e", "a", "b", "d"},
+			says:  []string{"found no copies", "Left out: 2 empty files, 2 hidden entries."},
+		},
+		"more_than_one_reply_of_each": {
+			files: many(120), left: many120Left(), asked: 60,
+			says: []string{"found 60 copies. Deleted 60", "and 40 more"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := folder(t, c.files)
+			d := &drive{decide: c.decide}
+			messages := d.run(t, []llm.Message{llm.User(dir)})
+			text := messages[len(messages)-1].Text()
+			require.Equal(t, c.left, keys(contents(t, dir)))
+			for _, s := range c.says {
+				require.Contains(t, text, s)
+			}
+			asked := 0
+			for _, r := range d.replies {
+				n := names(r)
+				require.LessOrEqual(t, n[HashFile], hashesPerReply)
+				require.LessOrEqual(t, n[DeleteFile], deletesPerReply)
+				asked += n[DeleteFile]
+			}
+			require.Equal(t, c.asked, asked)
+		})
+	}
+}
+
+// many makes n files, each content twice.
+func many(n int) map[string]string {
+	files := map[string]string{}
+	for i := range n {
+		files[fmt.Sprintf("%03d", i)] = fmt.Sprintf("content %02d", i/2)
+	}
+	return files
+}
+
+func many120Left() []string {
+	var left []string
+	for i := 0; i < 120; i += 2 {
+		left = append(left, fmt.Sprintf("%03d", i))
+	}
+	return left
+}
+
+func TestPlan_says_what_to_do_without_a_folder(t *testing.T) {
+	t.Parallel()
+	for _, message := range []string{"", "clean up please", "compare /a with /b", `"a" "b"`} {
+		reply, err := Plan(t.Context(), agent.View{Messages: []llm.Message{llm.User(message)}})
+		require.NoError(t, err)
+		require.Equal(t, agent.Reply{Text: help}, reply, message)
+	}
+	reply, err := Plan(t.Context(), agent.View{})
+	require.NoError(t, err)
+	require.Equal(t, help, reply.Text)
+
+	dir := folder(t, map[string]string{"file": "x"})
+	for message, want := range map[string]string{
+		filepath.Join(dir, "none"): "there is no folder " + filepath.Join(dir, "none"),
+		filepath.Join(dir, "file"): "is not a folder",
+	} {
+		messages := (&drive{}).run(t, []llm.Message{llm.User(message)})
+		require.Contains(t, messages[len(messages)-1].Text(), want)
+		require.Contains(t, messages[len(messages)-1].Text(), "Nothing was deleted. Send me the path")
+	}
+}
+
+func TestPlan_tries_both_readings_of_a_message(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"my photos/a": "x", "my photos/b": "x"})
+	messages := (&drive{}).run(t, []llm.Message{llm.User(dir + "/my photos")})
+	require.Contains(t, messages[len(messages)-1].Text(), "Deleted 1")
+
+	messages = (&drive{}).run(t, []llm.Message{llm.User(dir + " please, but carefully")})
+	require.Contains(t, messages[len(messages)-1].Text(), dir+": looked at 1 file")
+}
+
+func TestPlan_begins_anew_with_the_newest_user_message(t *testing.T) {
+	t.Parallel()
+	one := folder(t, map[string]string{"a": "x", "b": "x"})
+	two := folder(t, map[string]string{"c": "y", "d": "y"})
+	messages := (&drive{decide: func(DeleteIn) string { return "no" }}).run(t, []llm.Message{llm.User(one)})
+	messages = (&drive{}).run(t, append(messages, llm.User(two)))
+	require.Contains(t, messages[len(messages)-1].Text(), two)
+	require.Equal(t, []string{"a", "b"}, keys(contents(t, one)))
+	require.Equal(t, []string{"c"}, keys(contents(t, two)))
+}
+
+func TestPlan_reports_what_changed_meanwhile(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"a": "x", "b": "x", "c": "x"})
+	d := &drive{meanwhile: func() { write(t, dir, "b", "y") }}
+	messages := d.run(t, []llm.Message{llm.User(dir)})
+	text := messages[len(messages)-1].Text()
+	require.Contains(t, text, "Deleted 1, freed 1 byte.")
+	require.Contains(t, text, "Not deleted:\n  b: is no longer the file that was shown: its content has changed")
+	require.Equal(t, map[string]string{"a": "x", "b": "y"}, contents(t, dir))
+}
+
+func TestPlan_reports_what_cannot_be_read(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		// root reads everything: let the planner see a result instead
+		j := &job{listing: &Listing{Folder: "/f", Files: []File{{Path: "a", Size: 1}}}, unreadable: map[string]string{"a": "a: permission denied"}}
+		require.Contains(t, j.summary(nil), "Could not be read:\n  a: permission denied")
+		return
+	}
+	dir := folder(t, map[string]string{"a": "x", "b": "x", "c": "x"})
+	require.NoError(t, os.Chmod(filepath.Join(dir, "a"), 0))
+	messages := (&drive{}).run(t, []llm.Message{llm.User(dir)})
+	text := messages[len(messages)-1].Text()
+	require.Contains(t, text, "Could not be read:\n  a: permission denied")
+	require.Contains(t, text, "c (same as b)")
+}
+
+func TestPlan_leaves_hard_links_alone(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"long name": "x", "a": "x", "b": "x"})
+	require.NoError(t, os.Link(filepath.Join(dir, "long name"), filepath.Join(dir, "longer name")))
+	messages := (&drive{}).run(t, []llm.Message{llm.User(dir)})
+	text := messages[len(messages)-1].Text()
+	require.Equal(t, []string{"long name", "longer name"}, keys(contents(t, dir)), "the file with two names is the one to keep")
+	require.Contains(t, text, "Not copies but second names of one file (hard links), left alone:\n  longer name (same file as long name)")
+}
+
+// Every status a deletion can end with has its place in the summary.
+func TestPlan_every_outcome_is_told(t *testing.T) {
+	t.Parallel()
+	message := func(role llm.Role, parts ...llm.Part) llm.Message { return llm.Message{Role: role, Parts: parts} }
+	asJSON := func(v any) json.RawMessage {
+		raw, err := json.Marshal(v)
+		require.NoError(t, err)
+		return raw
+	}
+	ask := func(id, name string, in any) llm.Part {
+		return llm.Part{Kind: llm.PartToolCall, ToolCall: &llm.ToolCall{ID: id, Name: name, Arguments: asJSON(in)}}
+	}
+	got := func(id, name string, status llm.ResultStatus, out any) llm.Part {
+		return llm.Part{Kind: llm.PartToolResult, ToolResult: &llm.ToolResult{CallID: id, Name: name, Status: status, Output: asJSON(out)}}
+	}
+	statuses := []llm.ResultStatus{
+		llm.ResultSuccess, llm.ResultError, llm.ResultDenied, llm.ResultCancelled, llm.ResultTimedOut, llm.ResultUnknown,
+	}
+	list := Listing{Folder: "/f", Scanned: 7, Files: []File{{Path: "a", Size: 5}}}
+	hashes, hashed := []llm.Part{ask("c4-0", HashFile, HashIn{"/f", "a"})}, []llm.Part{got("c4-0", HashFile, llm.ResultSuccess, Hash{"a", 5, "s"})}
+	var deletes, deleted []llm.Part
+	for i, status := range statuses {
+		path, id := "copy "+string(status), fmt.Sprintf("c4-%d", i+1)
+		list.Files = append(list.Files, File{Path: path, Size: 5})
+		hashes = append(hashes, ask(id, HashFile, HashIn{"/f", path}))
+		hashed = append(hashed, got(id, HashFile, llm.ResultSuccess, Hash{path, 5, "s"}))
+		deletes = append(deletes, ask("c6"+id, DeleteFile, DeleteIn{"/f", path, 5, "s", "a"}))
+		deleted = append(deleted, got("c6"+id, DeleteFile, status, "said of "+path))
+	}
+	messages := []llm.Message{
+		llm.User("/f"),
+		message(llm.RoleAssistant, ask("c2-0", ListFiles, ListIn{"/f"})),
+		message(llm.RoleTool, got("c2-0", ListFiles, llm.ResultSuccess, list)),
+		message(llm.RoleAssistant, hashes...), message(llm.RoleTool, hashed...),
+	}
+	reply, err := Plan(t.Context(), agent.View{Messages: messages})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{DeleteFile: 6}, names(reply))
+	require.Equal(t, "I found 6 copies in /f, 30 bytes in all. May I delete them? Of each content one file stays.", reply.Text)
+
+	reply, err = Plan(t.Context(), agent.View{Messages: append(messages, message(llm.RoleAssistant, deletes...), message(llm.RoleTool, deleted...))})
+	require.NoError(t, err)
+	require.Equal(t, strings.TrimSpace(`
+/f: looked at 7 files, found 6 copies. Deleted 1, freed 5 bytes.
+Deleted:
+  copy success (same as a)
+Kept, because you did not approve:
+  copy denied: said of copy denied
+  copy cancelled: said of copy cancelled
+Not deleted:
+  copy error: said of copy error
+Unknown; please look whether the file is still there, under its name or beside it as .adjourn-…:
+  copy unknown: said of copy unknown
+  copy timed_out: said of copy timed_out`), reply.Text)
+}
+
+func TestPlan_refuses_results_it_cannot_read(t *testing.T) {
+	t.Parallel()
+	bad := llm.Message{Role: llm.RoleTool, Parts: []llm.Part{{Kind: llm.PartToolResult, ToolResult: &llm.ToolResult{
+		CallID: "c2-0", Name: ListFiles, Status: llm.ResultSuccess, Output: json.RawMessage(`"no listing"`),
+	}}}}
+	_, err := Plan(t.Context(), agent.View{Messages: []llm.Message{llm.User("/f"), bad}})
+	require.ErrorContains(t, err, "result of list_files c2-0")
+}

@@ -1,0 +1,208 @@
+package janitor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+)
+
+// maxLines is how many files a list in a text names.
+const maxLines = 20
+
+const help = "I find copies of files and delete them, each only after you said yes. Nothing was done: " +
+	"send me the path of one folder, for example ./photos (a path with spaces in quotes)."
+
+// foldersIn returns the one path a message names, none if it names none or
+// several. A message that begins with a path is ambiguous, for paths may have
+// spaces: then the whole of it comes first and its path-like word second.
+func foldersIn(message string) []string {
+	message = strings.TrimSpace(message)
+	if quoted := quotedIn(message); len(quoted) > 0 {
+		if len(quoted) > 1 {
+			return nil
+		}
+		return quoted
+	}
+	words := strings.Fields(message)
+	if len(words) == 1 {
+		return words
+	}
+	var paths []string
+	if looksLikePath(words, 0) && !strings.Contains(message, "\n") {
+		paths = append(paths, message)
+	}
+	found := 0
+	for i := range words {
+		if looksLikePath(words, i) {
+			paths = append(paths, trim(words[i]))
+			found++
+		}
+	}
+	if found > 1 {
+		return paths[:len(paths)-found]
+	}
+	return paths
+}
+
+func looksLikePath(words []string, i int) bool {
+	return i < len(words) && (strings.ContainsAny(words[i], `/\`) || words[i] == "." || words[i] == "..")
+}
+
+// trim takes off what belongs to the sentence around a path.
+func trim(word string) string {
+	word = strings.TrimLeft(word, "(<[")
+	cut := strings.TrimRight(word, ",;:!?)>]")
+	if dot := strings.TrimSuffix(cut, "."); dot != "" && dot != cut && !strings.HasSuffix(dot, ".") && !strings.HasSuffix(dot, "/") {
+		cut = dot
+	}
+	return cut
+}
+
+// quotedIn returns the quoted parts of a text. An apostrophe inside a word is
+// no quote.
+func quotedIn(text string) []string {
+	var out []string
+	for text != "" {
+		begin := strings.IndexAny(text, "\"'`")
+		if begin < 0 {
+			return out
+		}
+		quote := text[begin]
+		if begin > 0 && quote == '\'' && text[begin-1] != ' ' && text[begin-1] != '\n' {
+			text = text[begin+1:]
+			continue
+		}
+		end := strings.IndexByte(text[begin+1:], quote)
+		if end < 0 {
+			return out
+		}
+		if inside := strings.TrimSpace(text[begin+1 : begin+1+end]); inside != "" {
+			out = append(out, inside)
+		}
+		text = text[begin+end+2:]
+	}
+	return out
+}
+
+// offer is said beside the calls that wait for a person.
+func offer(now []DeleteIn, later int) string {
+	var bytes int64
+	for _, d := range now {
+		bytes += d.Size
+	}
+	text := fmt.Sprintf("I found %s in %s, %s in all. May I delete them? Of each content one file stays.", count(len(now), "copy", "copies"), now[0].Folder, size(bytes))
+	if later > 0 {
+		text += fmt.Sprintf(" After these I will ask about %d more.", later)
+	}
+	return text
+}
+
+// summary says what became of everything.
+func (j *job) summary(copies []DeleteIn) string {
+	var freed int64
+	var deleted, denied, refused, unknown []string
+	for _, d := range copies {
+		o := j.settled[d.Path]
+		switch o.status {
+		case llm.ResultSuccess:
+			freed += o.in.Size
+			deleted = append(deleted, fmt.Sprintf("%s (same as %s)", d.Path, d.SameAs))
+		case llm.ResultDenied, llm.ResultCancelled:
+			denied = append(denied, fmt.Sprintf("%s: %s", d.Path, o.text))
+		case llm.ResultError:
+			refused = append(refused, d.Path+": "+strings.TrimPrefix(o.text, d.Path+": "))
+		case llm.ResultUnknown, llm.ResultTimedOut:
+			unknown = append(unknown, fmt.Sprintf("%s: %s", d.Path, o.text))
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: looked at %s", j.listing.Folder, count(j.listing.Scanned, "file", "files"))
+	if len(copies) == 0 {
+		b.WriteString(", found no copies to delete.\n")
+	} else {
+		fmt.Fprintf(&b, ", found %s. Deleted %d, freed %s.\n", count(len(copies), "copy", "copies"), len(deleted), size(freed))
+	}
+	section(&b, "Deleted", deleted)
+	section(&b, "Kept, because you did not approve", denied)
+	section(&b, "Not deleted", refused)
+	section(&b, "Unknown; please look whether the file is still there, under its name or beside it as .adjourn-…", unknown)
+	section(&b, "Could not be read", j.unread())
+	section(&b, "Not copies but second names of one file (hard links), left alone", j.links())
+	if note := j.leftOut(); note != "" {
+		fmt.Fprintf(&b, "Left out: %s.\n", note)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func section(b *strings.Builder, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "%s:\n", title)
+	for _, line := range first(lines, maxLines) {
+		fmt.Fprintf(b, "  %s\n", line)
+	}
+	if more := len(lines) - maxLines; more > 0 {
+		fmt.Fprintf(b, "  and %d more\n", more)
+	}
+}
+
+func (j *job) unread() []string {
+	var lines []string
+	for _, s := range j.listing.Skipped {
+		lines = append(lines, s.Path+": "+s.Reason)
+	}
+	for _, f := range j.listing.Files {
+		if reason, failed := j.unreadable[f.Path]; failed {
+			lines = append(lines, f.Path+": "+strings.TrimPrefix(reason, f.Path+": "))
+		}
+	}
+	return lines
+}
+
+func (j *job) links() []string {
+	var lines []string
+	for _, l := range j.listing.HardLinks {
+		lines = append(lines, fmt.Sprintf("%s (same file as %s)", l.Path, l.SameAs))
+	}
+	return lines
+}
+
+func (j *job) leftOut() string {
+	var notes []string
+	note := func(n int, one, many string) {
+		if n > 0 {
+			notes = append(notes, count(n, one, many))
+		}
+	}
+	note(j.listing.Empty, "empty file", "empty files")
+	note(j.listing.Hidden, "hidden entry", "hidden entries")
+	note(j.listing.Symlinks, "symlink", "symlinks")
+	return strings.Join(notes, ", ")
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// size says bytes exactly, and in a larger unit where that helps.
+func size(bytes int64) string {
+	const kilo = 1000
+	exact := fmt.Sprintf("%d bytes", bytes)
+	if bytes == 1 {
+		exact = "1 byte"
+	}
+	if bytes < 10*kilo {
+		return exact
+	}
+	value, unit := float64(bytes)/kilo, 0
+	units := []string{"kB", "MB", "GB", "TB", "PB"}
+	for value >= kilo && unit < len(units)-1 {
+		value, unit = value/kilo, unit+1
+	}
+	return fmt.Sprintf("%s (%.1f %s)", exact, value, units[unit])
+}

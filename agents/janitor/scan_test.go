@@ -1,0 +1,123 @@
+package janitor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestListFiles(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{
+		"b": "12", "a": "34", "sub/c": "56", "long name": "78", "single": "123", "empty": "", ".hidden": "12", ".git/config": "12",
+	})
+	require.NoError(t, os.Symlink("a", filepath.Join(dir, "link")))
+	require.NoError(t, os.Symlink("sub", filepath.Join(dir, "linked folder")))
+	require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "broken")))
+	require.NoError(t, os.Link(filepath.Join(dir, "a"), filepath.Join(dir, "sub", "a again")))
+	want := Listing{
+		Folder:    dir,
+		Files:     []File{{Path: "a", Size: 2, Linked: true}, {Path: "b", Size: 2}, {Path: "sub/c", Size: 2}, {Path: "long name", Size: 2}},
+		HardLinks: []HardLink{{Path: "sub/a again", SameAs: "a"}},
+		Scanned:   7, Empty: 1, Hidden: 2, Symlinks: 3,
+	}
+	got, err := call[Listing](t, t.Context(), ListFiles, ListIn{dir})
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(dir, link))
+	got, err = call[Listing](t, t.Context(), ListFiles, ListIn{link})
+	require.NoError(t, err)
+	require.Equal(t, want, got, "the folder's real name is returned, whatever it was called")
+}
+
+func TestListFiles_resolves_relative_folders(t *testing.T) {
+	t.Parallel()
+	got, err := call[Listing](t, t.Context(), ListFiles, ListIn{"../janitor/"})
+	require.NoError(t, err)
+	require.True(t, filepath.IsAbs(got.Folder))
+	require.Equal(t, "janitor", filepath.Base(got.Folder))
+	require.Positive(t, got.Scanned)
+}
+
+func TestListFiles_refuses(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"a": "1", "b": "2", "c/d": "3"})
+	for in, says := range map[string]string{
+		"":                              "no folder was named",
+		filepath.Join(dir, "none"):      "there is no folder " + filepath.Join(dir, "none"),
+		filepath.Join(dir, "a"):         "is not a folder",
+		filepath.Join(dir, "a", "none"): "not a directory",
+		dir + "/\x00":                   "invalid argument",
+	} {
+		_, err := call[Listing](t, t.Context(), ListFiles, ListIn{in})
+		require.ErrorContains(t, err, says)
+	}
+	_, err := scan(t.Context(), dir, 3)
+	require.EqualError(t, err, "folder "+dir+": it holds more than 3 files and folders: name a smaller folder inside it")
+	_, err = scan(t.Context(), dir, 4)
+	require.NoError(t, err)
+}
+
+func TestListFiles_goes_on_past_what_it_cannot_read(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Log("root may read everything; nothing to see")
+		return
+	}
+	dir := folder(t, map[string]string{"a": "1", "closed/b": "2", "c": "3"})
+	closed := filepath.Join(dir, "closed")
+	require.NoError(t, os.Chmod(closed, 0))
+	t.Cleanup(func() { require.NoError(t, os.Chmod(closed, 0o700)) })
+	got, err := call[Listing](t, t.Context(), ListFiles, ListIn{dir})
+	require.NoError(t, err)
+	require.Equal(t, []Skipped{{Path: "closed", Reason: "permission denied"}}, got.Skipped)
+	require.Len(t, got.Files, 2)
+}
+
+func TestHashFile(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("0123456789abcdef", 3*chunk/16) + "end"
+	dir := folder(t, map[string]string{"sub/large": large, "empty": ""})
+	require.NoError(t, os.Symlink("sub/large", filepath.Join(dir, "link")))
+	require.NoError(t, os.Symlink("sub", filepath.Join(dir, "via")))
+	got, err := call[Hash](t, t.Context(), HashFile, HashIn{dir, "sub/large"})
+	require.NoError(t, err)
+	require.Equal(t, Hash{Path: "sub/large", Size: int64(len(large)), SHA256: sum(large)}, got)
+	for path, says := range map[string]string{
+		"empty":         "is empty",
+		"link":          "link: is a symlink, not a file",
+		"via/large":     "via/large: via is a symlink, not a folder",
+		"../x":          "is not the path of a file inside the folder",
+		"sub":           "sub: is a folder, not a file",
+		"sub/none":      "sub/none: does not exist",
+		"none/x":        "none/x: none does not exist",
+		"sub//large":    "is not the path of a file inside the folder",
+		"sub/./large":   "is not the path of a file inside the folder",
+		"/etc/hostname": "is not the path of a file inside the folder",
+	} {
+		_, err := call[Hash](t, t.Context(), HashFile, HashIn{dir, path})
+		require.ErrorContains(t, err, says, path)
+	}
+}
+
+func TestHash_notices_changes(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"a": "x", "b": "x"})
+	root, err := open(dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, root.Close()) })
+	p, err := locate(root, "a")
+	require.NoError(t, err)
+	t.Cleanup(p.close)
+	write(t, dir, "a", "longer")
+	_, _, err = p.hash(t.Context())
+	require.ErrorContains(t, err, "a: changed while it was read")
+	require.NoError(t, os.Rename(filepath.Join(dir, "b"), filepath.Join(dir, "a")))
+	_, _, err = p.hash(t.Context())
+	require.ErrorContains(t, err, "a: was exchanged for another file just now")
+}
