@@ -88,78 +88,99 @@ func appendOnce(ctx context.Context, path, key, text string) (err error) {
 	}
 	defer unlock()
 
-	mine, at, err := findClaim(claims, key)
+	lines, err := claimed(claims, key)
 	if err != nil {
 		return err
 	}
-	if mine == nil {
-		if mine, at, err = stake(file, claims, key, text); err != nil {
+	if lines == nil {
+		if lines, err = stake(file, claims, key, text); err != nil {
 			return err
 		}
 	}
-	return put(file, claims, mine.Line, at)
+	return put(file, claims, lines)
 }
 
-// stake adds a claim and returns the one that counts, which may be another
-// process's.
-func stake(file, claims *os.File, key, text string) (*claim, int64, error) {
-	size, torn, err := tail(file)
-	if err != nil {
-		return nil, 0, err
-	}
-	record, err := json.Marshal(claim{Key: key, At: size, Line: lineAfter(torn, text)})
-	if err != nil {
-		return nil, 0, err
-	}
-	// The newline in front ends a record that was torn.
-	if _, err := fmt.Fprintf(claims, "\n%s\n", record); err != nil {
-		return nil, 0, err
-	}
-	mine, at, err := findClaim(claims, key)
-	if err == nil && mine == nil {
-		err = fmt.Errorf("%s: the claim just written is not there", claims.Name())
-	}
-	return mine, at, err
+// placed is a claimed line with its place.
+type placed struct {
+	line string
+	at   int64
 }
 
-// put writes the line to its place. Its end comes first, so that those who
-// append come after it from now on; the claim must be on the disk before the
-// line may be, else a power failure could leave a line that nobody claims.
-func put(file, claims *os.File, line string, at int64) error {
-	if _, err := file.WriteAt([]byte("\n"), at+int64(len(line))-1); err != nil {
-		return err
-	}
-	if err := claims.Sync(); err != nil {
-		return err
-	}
-	if _, err := file.WriteAt([]byte(line), at); err != nil {
-		return err
-	}
-	return file.Sync()
-}
-
-// findClaim reads all claims and returns the one of key with its place. A claim goes
-// where it wanted to, but never before the end of those that were earlier.
-func findClaim(claims *os.File, key string) (*claim, int64, error) {
+// claimed reads the claims and returns the lines up to that of key, nil if key
+// has none. A line goes where its claim wanted, but never before the end of
+// those that were claimed earlier.
+func claimed(claims *os.File, key string) ([]placed, error) {
 	all, err := io.ReadAll(io.NewSectionReader(claims, 0, 1<<62))
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	owners := map[string]bool{}
+	var lines []placed
 	var end int64
+	owners := map[string]bool{}
 	for record := range bytes.Lines(all) {
 		var c claim
 		if json.Unmarshal(record, &c) != nil || c.Key == "" || owners[c.Key] {
 			continue // torn, empty, or not the first of its key
 		}
 		owners[c.Key] = true
-		at := max(c.At, end)
+		lines = append(lines, placed{c.Line, max(c.At, end)})
+		end = lines[len(lines)-1].at + int64(len(c.Line))
 		if c.Key == key {
-			return &c, at, nil
+			return lines, nil
 		}
-		end = at + int64(len(c.Line))
 	}
-	return nil, 0, nil
+	return nil, nil
+}
+
+// stake adds a claim and returns the lines up to the one that counts, which may
+// be another process's.
+func stake(file, claims *os.File, key, text string) ([]placed, error) {
+	size, torn, err := tail(file)
+	if err != nil {
+		return nil, err
+	}
+	record, err := json.Marshal(claim{Key: key, At: size, Line: lineAfter(torn, text)})
+	if err != nil {
+		return nil, err
+	}
+	// The newline in front ends a record that was torn.
+	if _, err := fmt.Fprintf(claims, "\n%s\n", record); err != nil {
+		return nil, err
+	}
+	lines, err := claimed(claims, key)
+	if err == nil && lines == nil {
+		err = fmt.Errorf("%s: the claim just written is not there", claims.Name())
+	}
+	return lines, err
+}
+
+// put writes the last of the lines to its place, and those before it that the
+// file does not have: their writers died, or have not come to it yet.
+//
+// The end of the line comes first, so that those who append come after it from
+// now on; the claim must be on the disk before the line may be, else a power
+// failure could leave a line that nobody claims.
+func put(file, claims *os.File, lines []placed) error {
+	size, _, err := tail(file)
+	if err != nil {
+		return err
+	}
+	mine := lines[len(lines)-1]
+	if _, err := file.WriteAt([]byte("\n"), mine.at+int64(len(mine.line))-1); err != nil {
+		return err
+	}
+	if err := claims.Sync(); err != nil {
+		return err
+	}
+	for _, l := range lines {
+		if l != mine && l.at+int64(len(l.line)) <= size {
+			continue
+		}
+		if _, err := file.WriteAt([]byte(l.line), l.at); err != nil {
+			return err
+		}
+	}
+	return file.Sync()
 }
 
 // tail returns the size of a file and whether its last line has no end.
