@@ -31,9 +31,10 @@ type Store interface {
 	// Commit writes an entry if its seq is free, and with it items, all or
 	// nothing, durably before it returns. Each item is conditioned on its Rev: 0
 	// means that it must not exist, anything else that it is still at that
-	// revision; it is stored at Rev + 1. HEAD keeps the lease it has. When the seq
-	// is taken the error is a [*ConflictError] with the entry that is there; when
-	// an item's condition fails, one with that item as it is (Rev 0 if absent).
+	// revision; it is stored at Rev + 1. HEAD keeps the lease it has; a new one has
+	// none. When the seq is taken the error is a [*ConflictError] with the entry
+	// that is there, whatever the items say; when an item's condition fails, one
+	// with that item as it is (Rev 0 if absent). An item may be in a commit once.
 	// More than [MaxItems] are [ErrTooManyItems].
 	// The wakes that must follow may be enqueued in the same transaction:
 	// [Committed.Enqueued] says whether they were.
@@ -76,9 +77,11 @@ const (
 	ClaimTake ClaimMode = "take"
 	// ClaimRenew extends the lease of Seq, if the caller still owns it.
 	ClaimRenew ClaimMode = "renew"
-	// ClaimMove moves the lease to Seq, if the caller still owns it; N is 1.
+	// ClaimMove moves the lease on to Seq, if the caller still owns it; N is 1. It
+	// never goes back.
 	ClaimMove ClaimMode = "move"
-	// ClaimRelease ends the lease of Seq, if the caller still owns it.
+	// ClaimRelease ends the lease of Seq, if the caller still owns it: nobody does
+	// then. Its seq and N stay.
 	ClaimRelease ClaimMode = "release"
 )
 

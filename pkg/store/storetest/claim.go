@@ -1,0 +1,231 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// take returns a claim of the fixtures' first session.
+func take(owner string, seq int64, now, until int) store.ClaimParams {
+	return store.ClaimParams{
+		Key: session.Key{Tenant: "acme", ID: "s-1"}, Mode: store.ClaimTake, Owner: owner, Seq: seq, Now: at(now), Until: at(until),
+	}
+}
+
+func (p mode) of(owner string, seq int64, now, until int) store.ClaimParams {
+	c := take(owner, seq, now, until)
+	c.Mode = store.ClaimMode(p)
+	return c
+}
+
+type mode store.ClaimMode
+
+const (
+	renew   = mode(store.ClaimRenew)
+	move    = mode(store.ClaimMove)
+	release = mode(store.ClaimRelease)
+)
+
+func (f *fixture) claim(p store.ClaimParams) store.Item {
+	f.Helper()
+	item, err := f.store.Claim(f.Context(), p)
+	require.NoError(f, err)
+	require.Equal(f, store.KindHead, item.Kind)
+	return item
+}
+
+// refused requires that a claim is refused with HEAD as it is.
+func (f *fixture) refused(p store.ClaimParams) {
+	f.Helper()
+	_, err := f.store.Claim(f.Context(), p)
+	require.ErrorIs(f, err, store.ErrLeaseHeld)
+	var held *store.LeaseError
+	require.ErrorAs(f, err, &held)
+	require.Equal(f, f.head(), held.Head)
+}
+
+func lease(owner string, seq, n int64, until time.Time) session.Lease {
+	return session.Lease{Owner: owner, Seq: seq, N: n, Until: until}
+}
+
+var claimTests = []test{
+	{"a session that does not exist is not found", func(f *fixture) {
+		_, err := f.store.Claim(f.Context(), take("w", 1, 0, 20))
+		require.ErrorIs(f, err, store.ErrNotFound)
+	}},
+	{"a deleted session is not found", func(f *fixture) {
+		f.start()
+		require.NoError(f, f.store.Delete(f.Context(), f.key))
+		_, err := f.store.Claim(f.Context(), take("w", 2, 0, 20))
+		require.ErrorIs(f, err, store.ErrNotFound)
+	}},
+	{"it returns HEAD as it is afterwards with its rev unchanged", func(f *fixture) {
+		f.start()
+		h := head(f.key)
+		h.Signal = &session.Signal{ID: "sig", Kind: session.SignalInterrupt, At: at(1)}
+		h.MailCount = 7
+		f.update(store.HeadItem(h, 1))
+		got := f.claim(take("w", 2, 0, 20))
+		require.EqualValues(f, 2, got.Rev)
+		h.Lease = lease("w", 2, 1, at(20))
+		require.Equal(f, store.HeadItem(h, 2), got)
+		require.Equal(f, got, f.head())
+		// So an update that was read before the claim still succeeds.
+		f.update(store.HeadItem(h, 2))
+	}},
+	{"take is granted for a higher seq whoever holds the lease and n is 1", func(f *fixture) {
+		f.start()
+		f.claim(take("w1", 2, 0, 20))
+		f.claim(take("w1", 2, 30, 50))
+		got := f.claim(take("w2", 3, 1, 21))
+		require.Equal(f, lease("w2", 3, 1, at(21)), got.Head.Lease)
+	}},
+	{"take is refused for a lower seq whoever asks", func(f *fixture) {
+		f.start()
+		f.claim(take("w", 5, 0, 20))
+		f.refused(take("w", 4, 1, 21))
+		f.refused(take("other", 4, 100, 120))
+	}},
+	{"take of the same seq is refused while the lease lasts", func(f *fixture) {
+		f.start()
+		f.claim(take("w1", 2, 0, 20))
+		f.refused(take("w2", 2, 19, 39))
+	}},
+	{"take of the same seq is granted when its time has passed and n is one more", func(f *fixture) {
+		f.start()
+		f.claim(take("w1", 2, 0, 20))
+		got := f.claim(take("w2", 2, 20, 40))
+		require.Equal(f, lease("w2", 2, 2, at(40)), got.Head.Lease)
+		got = f.claim(take("w3", 2, 41, 60))
+		require.EqualValues(f, 3, got.Head.Lease.N)
+	}},
+	{"take of the same seq by its owner is granted and n unchanged", func(f *fixture) {
+		f.start()
+		f.claim(take("w1", 2, 0, 20))
+		got := f.claim(take("w1", 2, 1, 30))
+		require.Equal(f, lease("w1", 2, 1, at(30)), got.Head.Lease)
+		got = f.claim(take("w1", 2, 90, 110))
+		require.EqualValues(f, 1, got.Head.Lease.N, "had it already, though it had lapsed")
+	}},
+	{"owners are told apart to the last letter", func(f *fixture) {
+		f.start()
+		f.claim(take("p/1", 2, 0, 20))
+		f.refused(take("p/2", 2, 1, 21))
+		f.refused(take("p", 2, 1, 21))
+	}},
+	{"renew extends the lease of its owner", func(f *fixture) {
+		f.start()
+		f.claim(take("w", 2, 0, 20))
+		got := f.claim(renew.of("w", 2, 5, 25))
+		require.Equal(f, lease("w", 2, 1, at(25)), got.Head.Lease)
+	}},
+	{"renew is granted after the time has passed if nobody took it", func(f *fixture) {
+		f.start()
+		f.claim(take("w", 2, 0, 20))
+		require.Equal(f, lease("w", 2, 1, at(60)), f.claim(renew.of("w", 2, 40, 60)).Head.Lease)
+	}},
+	{"renew is refused to anybody else and for another seq", func(f *fixture) {
+		f.start()
+		f.refused(renew.of("w", 2, 0, 20))
+		f.claim(take("w", 2, 0, 20))
+		f.refused(renew.of("other", 2, 5, 25))
+		f.refused(renew.of("other", 2, 50, 75))
+		f.refused(renew.of("w", 3, 5, 25))
+		f.refused(renew.of("w", 1, 5, 25))
+	}},
+	{"renew is refused to one who was overtaken", func(f *fixture) {
+		f.start()
+		f.claim(take("w1", 2, 0, 20))
+		f.claim(take("w2", 2, 20, 40))
+		f.refused(renew.of("w1", 2, 21, 41))
+	}},
+	{"move takes the lease of its owner to another seq and n is 1", func(f *fixture) {
+		f.start()
+		f.claim(take("w1", 2, 0, 1))
+		f.claim(take("w2", 2, 2, 22))
+		got := f.claim(move.of("w2", 3, 3, 23))
+		require.Equal(f, lease("w2", 3, 1, at(23)), got.Head.Lease)
+	}},
+	{"move is refused to anybody else and never goes back", func(f *fixture) {
+		f.start()
+		f.refused(move.of("w", 2, 0, 20))
+		f.claim(take("w", 3, 0, 20))
+		f.refused(move.of("other", 4, 1, 21))
+		f.refused(move.of("other", 4, 100, 121))
+		f.refused(move.of("w", 2, 1, 21))
+	}},
+	{"release ends the lease and whoever comes next has n one more", func(f *fixture) {
+		f.start()
+		f.claim(take("w1", 2, 0, 20))
+		got := f.claim(release.of("w1", 2, 1, 0))
+		require.EqualValues(f, 2, got.Head.Lease.Seq, "the seq never goes back")
+		require.False(f, got.Head.Lease.Live(at(1), 1, false))
+		got = f.claim(take("w2", 2, 1, 21))
+		require.Equal(f, lease("w2", 2, 2, at(21)), got.Head.Lease)
+	}},
+	{"release is refused to anybody else and for another seq", func(f *fixture) {
+		f.start()
+		f.claim(take("w", 2, 0, 20))
+		f.refused(release.of("other", 2, 1, 0))
+		f.refused(release.of("w", 3, 1, 0))
+		require.Equal(f, lease("w", 2, 1, at(20)), f.head().Head.Lease)
+	}},
+	{"a released lease cannot be renewed", func(f *fixture) {
+		f.start()
+		f.claim(take("w", 2, 0, 20))
+		f.claim(release.of("w", 2, 1, 0))
+		f.refused(renew.of("w", 2, 2, 22))
+	}},
+	{"of 64 claimants of one seq one is granted", func(f *fixture) {
+		f.start()
+		errs := race(64, func(i int) error {
+			_, err := f.store.Claim(f.Context(), take(fmt.Sprintf("w%d", i), 2, 0, 20))
+			return err
+		})
+		require.Equal(f, 1, successes(errs))
+		for _, err := range errs {
+			if err != nil {
+				require.ErrorIs(f, err, store.ErrLeaseHeld)
+			}
+		}
+		require.EqualValues(f, 1, f.head().Head.Lease.N)
+	}},
+	{"a lease that lapsed is granted to one of 64 claimants", func(f *fixture) {
+		f.start()
+		f.claim(take("w", 2, 0, 20))
+		errs := race(64, func(i int) error {
+			_, err := f.store.Claim(f.Context(), take(fmt.Sprintf("w%d", i), 2, 30, 50))
+			return err
+		})
+		require.Equal(f, 1, successes(errs))
+		require.EqualValues(f, 2, f.head().Head.Lease.N)
+	}},
+	{"claims and updates of HEAD at once lose neither", func(f *fixture) {
+		f.start()
+		errs := race(32, func(i int) error {
+			if i%2 == 0 {
+				_, err := f.store.Claim(f.Context(), take("w", 2+int64(i), i, 20+i))
+				return err
+			}
+			for {
+				h := f.head()
+				h.Head.MailCount++
+				if _, err := f.store.Update(f.Context(), f.key, h); err == nil {
+					return nil
+				}
+			}
+		})
+		for i, err := range errs {
+			if err != nil {
+				require.ErrorIs(f, err, store.ErrLeaseHeld, i)
+			}
+		}
+		require.EqualValues(f, 16, f.head().Head.MailCount)
+		require.EqualValues(f, 32, f.head().Head.Lease.Seq)
+	}},
+}

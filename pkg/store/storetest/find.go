@@ -1,0 +1,302 @@
+package storetest
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// put writes HEAD of a session of its own.
+func (f *fixture) put(tenant, id string, change func(h *session.Head)) {
+	f.Helper()
+	f.key = session.Key{Tenant: tenant, ID: id}
+	h := head(f.key)
+	if change != nil {
+		change(&h)
+	}
+	f.commit(1, store.HeadItem(h, 0))
+}
+
+func (f *fixture) find(p store.FindParams) store.Page {
+	f.Helper()
+	page, err := f.store.Find(f.Context(), p)
+	require.NoError(f, err)
+	return page
+}
+
+// findAll follows the cursors and names what was found.
+func (f *fixture) findAll(p store.FindParams) []string {
+	f.Helper()
+	var names []string
+	for range 100 {
+		page := f.find(p)
+		if p.Limit > 0 {
+			require.LessOrEqual(f, len(page.Found), p.Limit)
+		}
+		for _, found := range page.Found {
+			name := found.Key.ID
+			if found.Item.Kind == store.KindWait {
+				require.Equal(f, found.Item.ID, found.Item.Wait.Wait.ID)
+				name += " " + found.Item.ID
+			} else {
+				require.Equal(f, found.Key, found.Item.Head.Key)
+			}
+			names = append(names, name)
+		}
+		if page.Cursor == "" {
+			return names
+		}
+		p.Cursor = page.Cursor
+	}
+	require.Fail(f, "the pages do not end")
+	return nil
+}
+
+func (f *fixture) putWait(id string, change func(w *session.WaitRecord)) {
+	f.Helper()
+	w := wait(id)
+	if change != nil {
+		change(&w)
+	}
+	f.update(store.WaitItem(w, 0))
+}
+
+func until(n int) func(w *session.WaitRecord) {
+	return func(w *session.WaitRecord) {
+		w.Wait.Deadline = &session.Deadline{At: at(n), Outcome: session.ExpireDeny}
+	}
+}
+
+func (f *fixture) current(kind store.ItemKind, id string) store.Item {
+	f.Helper()
+	items := f.items(kind, id)
+	require.Len(f, items, 1)
+	return items[0]
+}
+
+var findTests = []test{
+	{"sessions are those of a tenant and the last moved first", func(f *fixture) {
+		for i, id := range []string{"b", "d", "a", "c"} {
+			f.put("acme", id, func(h *session.Head) { h.UpdatedAt = at(10 * i) })
+		}
+		f.put("globex", "other", nil)
+		p := store.FindParams{Kind: store.FindSessions, Tenant: "acme"}
+		require.Equal(f, []string{"c", "a", "d", "b"}, f.findAll(p))
+		f.key.Tenant, f.key.ID = "acme", "b"
+		moved := f.head()
+		moved.Head.UpdatedAt = at(100)
+		f.update(moved)
+		require.Equal(f, []string{"b", "c", "a", "d"}, f.findAll(p))
+		require.Empty(f, f.findAll(store.FindParams{Kind: store.FindSessions, Tenant: "nobody"}))
+	}},
+	{"sessions can be kept to a status", func(f *fixture) {
+		for i := range 6 {
+			f.put("acme", fmt.Sprintf("s%d", i), func(h *session.Head) {
+				h.UpdatedAt = at(i)
+				if i%2 == 0 {
+					h.Status = session.StatusSuspended
+				}
+			})
+		}
+		p := store.FindParams{Kind: store.FindSessions, Tenant: "acme", Status: session.StatusSuspended}
+		require.Equal(f, []string{"s4", "s2", "s0"}, f.findAll(p))
+		p.Limit = 1
+		require.Equal(f, []string{"s4", "s2", "s0"}, f.findAll(p))
+	}},
+	{"what is found is HEAD as it is with its lease and rev", func(f *fixture) {
+		f.start()
+		f.claim(take("w", 2, 0, 20))
+		page := f.find(store.FindParams{Kind: store.FindSessions, Tenant: "acme"})
+		require.Equal(f, []store.Found{{Key: f.key, Item: f.head()}}, page.Found)
+	}},
+	{"waits are the open ones of a tenant by deadline then those without one by age", func(f *fixture) {
+		f.put("acme", "a", nil)
+		f.putWait("w2-0", until(50))
+		f.putWait("w2-1", func(w *session.WaitRecord) { w.Wait.OpenedAt = at(9) })
+		f.putWait("w2-2", func(w *session.WaitRecord) { w.State = session.WaitAnswered })
+		f.put("acme", "b", nil)
+		f.putWait("w2-0", until(40))
+		f.putWait("w2-1", func(w *session.WaitRecord) { w.Wait.OpenedAt = at(3) })
+		f.put("globex", "c", nil)
+		f.putWait("w2-0", until(1))
+		p := store.FindParams{Kind: store.FindWaits, Tenant: "acme"}
+		want := []string{"b w2-0", "a w2-0", "b w2-1", "a w2-1"}
+		require.Equal(f, want, f.findAll(p))
+		p.Limit = 1
+		require.Equal(f, want, f.findAll(p))
+	}},
+	{"a wait that is answered leaves the inbox", func(f *fixture) {
+		f.start()
+		f.putWait("w1-0", until(50))
+		item := f.current(store.KindWait, "w1-0")
+		item.Wait.State = session.WaitAnswered
+		f.update(item)
+		require.Empty(f, f.findAll(store.FindParams{Kind: store.FindWaits, Tenant: "acme"}))
+	}},
+	{"due are heads and waits of every tenant up to a time and the earliest first", func(f *fixture) {
+		due := func(n int) func(h *session.Head) { return func(h *session.Head) { h.Due = ptr(at(n)) } }
+		dueWait := func(n int) func(w *session.WaitRecord) {
+			return func(w *session.WaitRecord) { w.Due, w.State = ptr(at(n)), session.WaitAnswered }
+		}
+		f.put("acme", "a", due(30))
+		f.putWait("w2-0", dueWait(10))
+		f.put("globex", "b", due(20))
+		f.putWait("w2-0", dueWait(41))
+		f.put("acme", "c", nil)
+		f.putWait("w2-0", nil)
+		p := store.FindParams{Kind: store.FindDue, Before: at(40)}
+		want := []string{"a w2-0", "b", "a"}
+		require.Equal(f, want, f.findAll(p))
+		p.Limit = 1
+		require.Equal(f, want, f.findAll(p))
+		p.Before = at(10)
+		require.Equal(f, []string{"a w2-0"}, f.findAll(p), "not after: the time itself counts")
+		p.Before = at(9)
+		require.Empty(f, f.findAll(p))
+	}},
+	{"what is no longer due is not found", func(f *fixture) {
+		f.put("acme", "a", func(h *session.Head) { h.Due = ptr(at(5)) })
+		h := f.head()
+		h.Head.Due = nil
+		f.update(h)
+		require.Empty(f, f.findAll(store.FindParams{Kind: store.FindDue, Before: at(1000)}))
+	}},
+	{"equal times lose nothing between pages", func(f *fixture) {
+		want := map[string]bool{}
+		for i := range 12 {
+			id := fmt.Sprintf("s%d", i)
+			want[id] = true
+			want[id+" w1-0"] = true
+			f.put("acme", id, func(h *session.Head) { h.Due = ptr(at(5)) })
+			f.putWait("w1-0", func(w *session.WaitRecord) { w.Due = ptr(at(5)) })
+		}
+		for limit := 1; limit <= 7; limit += 3 {
+			sessions := f.findAll(store.FindParams{Kind: store.FindSessions, Tenant: "acme", Limit: limit})
+			waits := f.findAll(store.FindParams{Kind: store.FindWaits, Tenant: "acme", Limit: limit})
+			due := f.findAll(store.FindParams{Kind: store.FindDue, Before: at(5), Limit: limit})
+			require.ElementsMatch(f, names(want), append(sessions, waits...), limit)
+			require.ElementsMatch(f, names(want), due, limit)
+		}
+	}},
+	{"a page is at most its limit long and says whether there is another", func(f *fixture) {
+		for i := range 5 {
+			f.put("acme", fmt.Sprintf("s%d", i), nil)
+		}
+		p := store.FindParams{Kind: store.FindSessions, Tenant: "acme", Limit: 3}
+		first := f.find(p)
+		require.Len(f, first.Found, 3)
+		require.NotEmpty(f, first.Cursor)
+		p.Cursor = first.Cursor
+		second := f.find(p)
+		require.Len(f, second.Found, 2)
+		require.Empty(f, second.Cursor)
+		p.Cursor, p.Limit = "", 5
+		require.Empty(f, f.find(p).Cursor)
+	}},
+	{"the limit is 100 by default", func(f *fixture) {
+		for i := range 101 {
+			f.put("acme", fmt.Sprintf("s%d", i), nil)
+		}
+		page := f.find(store.FindParams{Kind: store.FindSessions, Tenant: "acme"})
+		require.Len(f, page.Found, 100)
+		require.NotEmpty(f, page.Cursor)
+	}},
+	{"a limit out of range is refused", func(f *fixture) {
+		for _, limit := range []int{-1, 1001, math.MaxInt} {
+			_, err := f.store.Find(f.Context(), store.FindParams{Kind: store.FindSessions, Tenant: "acme", Limit: limit})
+			require.Error(f, err)
+		}
+	}},
+	{"a cursor that is not ours is refused", func(f *fixture) {
+		for i := range 3 {
+			f.put("acme", fmt.Sprintf("s%d", i), func(h *session.Head) { h.Due = ptr(at(1)) })
+			f.putWait("w1-0", nil)
+		}
+		p := store.FindParams{Kind: store.FindSessions, Tenant: "acme", Limit: 1}
+		ours := f.find(p).Cursor
+		for _, cursor := range []string{"x", "!!", "AAAA", ours + "A", ours[1:], "MS4yLjM"} {
+			for _, kind := range []store.FindKind{store.FindSessions, store.FindWaits, store.FindDue} {
+				_, err := f.store.Find(f.Context(), store.FindParams{Kind: kind, Tenant: "acme", Before: at(1), Cursor: cursor})
+				require.ErrorIs(f, err, store.ErrInvalidCursor, "%s %q", kind, cursor)
+			}
+		}
+		_, err := f.store.Find(f.Context(), store.FindParams{Kind: store.FindWaits, Tenant: "acme", Cursor: ours})
+		require.ErrorIs(f, err, store.ErrInvalidCursor, "that of another search")
+	}},
+	{"a write is found as soon as it returned", func(f *fixture) {
+		for i := range 20 {
+			f.put("acme", fmt.Sprintf("s%02d", i), func(h *session.Head) { h.UpdatedAt = at(i) })
+			page := f.find(store.FindParams{Kind: store.FindSessions, Tenant: "acme", Limit: 1})
+			require.Equal(f, f.key, page.Found[0].Key)
+		}
+	}},
+	{"deleted sessions and their waits are not found", func(f *fixture) {
+		f.put("acme", "a", func(h *session.Head) { h.Due = ptr(at(1)) })
+		f.putWait("w1-0", func(w *session.WaitRecord) { w.Due = ptr(at(1)) })
+		require.NoError(f, f.store.Delete(f.Context(), f.key))
+		for _, kind := range []store.FindKind{store.FindSessions, store.FindWaits, store.FindDue} {
+			require.Empty(f, f.findAll(store.FindParams{Kind: kind, Tenant: "acme", Before: at(100)}), kind)
+		}
+	}},
+}
+
+func names(set map[string]bool) []string {
+	var all []string
+	for name := range set {
+		all = append(all, name)
+	}
+	return all
+}
+
+var deleteTests = []test{
+	{"everything is removed but a tombstone of HEAD", func(f *fixture) {
+		items := everyKind(f)
+		f.commit(1, items...)
+		f.commit(2)
+		require.NoError(f, f.store.Delete(f.Context(), f.key))
+		require.Empty(f, f.entries(0))
+		for _, item := range items {
+			switch item.Kind {
+			case store.KindHead:
+				h := f.head().Head
+				require.True(f, h.Deleted)
+				require.Equal(f, f.key, h.Key)
+				require.Empty(f, h.Title)
+				require.Zero(f, h.Lease)
+			case store.KindIdempotency: // the tenant's
+			case store.KindWait, store.KindRun, store.KindTool, store.KindMail, store.KindAudit:
+				require.Empty(f, f.items(item.Kind, ""), item.Kind)
+			}
+		}
+	}},
+	{"deleting twice is no error", func(f *fixture) {
+		f.start()
+		require.NoError(f, f.store.Delete(f.Context(), f.key))
+		require.NoError(f, f.store.Delete(f.Context(), f.key))
+	}},
+	{"a session that never existed is not found", func(f *fixture) {
+		require.ErrorIs(f, f.store.Delete(f.Context(), f.key), store.ErrNotFound)
+	}},
+	{"the id is never used again", func(f *fixture) {
+		f.start()
+		require.NoError(f, f.store.Delete(f.Context(), f.key))
+		_, err := f.store.Commit(f.Context(), store.CommitParams{Key: f.key, Entry: entry(1), Items: []store.Item{store.HeadItem(head(f.key), 0)}})
+		require.True(f, conflict(f, err).Item.Head.Deleted)
+		require.Empty(f, f.entries(0))
+	}},
+	{"other sessions are not touched", func(f *fixture) {
+		f.put("acme", "b", nil)
+		f.put("globex", "a", nil)
+		f.put("acme", "a", nil)
+		require.NoError(f, f.store.Delete(f.Context(), f.key))
+		for _, key := range []session.Key{{Tenant: "acme", ID: "b"}, {Tenant: "globex", ID: "a"}} {
+			f.key = key
+			require.Len(f, f.entries(0), 1)
+			require.False(f, f.head().Head.Deleted)
+		}
+	}},
+}

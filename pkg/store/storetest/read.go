@@ -1,0 +1,216 @@
+package storetest
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+type jsonText = json.RawMessage
+
+var entryTests = []test{
+	{"a session without entries yields nothing", func(f *fixture) {
+		require.Empty(f, f.entries(0))
+	}},
+	{"only entries above after are yielded and in order", func(f *fixture) {
+		f.start()
+		for i := int64(2); i <= 12; i++ {
+			f.commit(i)
+		}
+		for _, after := range []int64{0, 1, 9, 11, 12, 50} {
+			want := []int64(nil)
+			for i := after + 1; i <= 12; i++ {
+				want = append(want, i)
+			}
+			var got []int64
+			for _, e := range f.entries(after) {
+				got = append(got, e.Seq)
+			}
+			require.Equal(f, want, got, "after %d", after)
+		}
+	}},
+	{"many entries come in pages nobody sees", func(f *fixture) {
+		f.start()
+		for i := int64(2); i <= 40; i++ {
+			e := entry(i)
+			e.Messages = []llm.Message{textMessage(noise(120_000))}
+			_, err := f.store.Commit(f.Context(), store.CommitParams{Key: f.key, Entry: e})
+			require.NoError(f, err)
+		}
+		require.Len(f, f.entries(0), 40)
+		require.Len(f, f.entries(35), 5)
+	}},
+	{"an entry is read as soon as its commit returned", func(f *fixture) {
+		f.start()
+		for i := int64(2); i <= 50; i++ {
+			f.commit(i)
+			got := f.entries(i - 1)
+			require.Len(f, got, 1)
+			require.Equal(f, i, got[0].Seq)
+		}
+	}},
+	{"values handed out are not shared", func(f *fixture) {
+		f.start()
+		first := f.entries(0)
+		first[0].Messages[0].Role = "changed"
+		require.Equal(f, llm.RoleAssistant, f.entries(0)[0].Messages[0].Role)
+	}},
+	{"a gap in the numbers is corrupt", func(f *fixture) {
+		f.damaged(func(s Saboteur) error { return s.RemoveEntry(f.Context(), f.key, 3) })
+	}},
+	{"a gap right after after is corrupt", func(f *fixture) {
+		f.damaged(func(s Saboteur) error { return s.RemoveEntry(f.Context(), f.key, 1) })
+	}},
+	{"an entry that cannot be decoded is corrupt", func(f *fixture) {
+		f.damaged(func(s Saboteur) error { return s.SpoilEntry(f.Context(), f.key, 3) })
+	}},
+}
+
+// damaged requires that a damaged journal of five entries ends in ErrCorrupt.
+func (f *fixture) damaged(damage func(s Saboteur) error) {
+	f.Helper()
+	saboteur, ok := f.store.(Saboteur)
+	if !ok {
+		f.Skip("this fixture cannot damage a journal")
+	}
+	f.start()
+	for i := int64(2); i <= 5; i++ {
+		f.commit(i)
+	}
+	require.NoError(f, damage(saboteur))
+	var last error
+	for _, err := range f.store.Entries(f.Context(), f.key, 0) {
+		require.NoError(f, last, "nothing follows an error")
+		last = err
+	}
+	require.ErrorIs(f, last, store.ErrCorrupt)
+}
+
+var itemTests = []test{
+	{"items of one kind are ordered by id as text", func(f *fixture) {
+		f.start()
+		for _, id := range []string{"c2-0", "c10-0", "c1-1", "c1-0", "c1-10"} {
+			f.update(store.ToolItem(tool(id), 0))
+		}
+		f.update(store.WaitItem(wait("w1-0"), 0))
+		var got []string
+		for _, item := range f.items(store.KindTool, "") {
+			got = append(got, item.ID)
+		}
+		require.Equal(f, []string{"c1-0", "c1-1", "c1-10", "c10-0", "c2-0"}, got)
+	}},
+	{"with an id only that one is yielded or nothing", func(f *fixture) {
+		f.start()
+		f.update(store.ToolItem(tool("c1-1"), 0))
+		f.update(store.ToolItem(tool("c1-10"), 0))
+		got := f.items(store.KindTool, "c1-1")
+		require.Len(f, got, 1)
+		require.Equal(f, "c1-1", got[0].ID)
+		require.Empty(f, f.items(store.KindTool, "c1"))
+	}},
+	{"many items come in pages nobody sees", func(f *fixture) {
+		f.start()
+		for i := range 30 {
+			t := tool(fmt.Sprintf("c1-%02d", i))
+			t.Memo = map[string]jsonText{"big": jsonText(`"` + noise(100_000) + `"`)}
+			f.update(store.ToolItem(t, 0))
+		}
+		got := f.items(store.KindTool, "")
+		require.Len(f, got, 30)
+		require.Equal(f, "c1-29", got[29].ID)
+	}},
+	{"values handed out are not shared", func(f *fixture) {
+		f.start()
+		f.head().Head.Title = "changed"
+		require.Equal(f, "a title", f.head().Head.Title)
+	}},
+	{"kinds are apart though their ids are the same", func(f *fixture) {
+		f.start()
+		f.update(store.ToolItem(tool("1"), 0))
+		f.update(store.RunItem(session.Run{ID: 1}, 0))
+		require.Len(f, f.items(store.KindTool, ""), 1)
+		require.Len(f, f.items(store.KindRun, "1"), 1)
+	}},
+}
+
+var updateTests = []test{
+	{"the item is returned as stored and read at once", func(f *fixture) {
+		f.start()
+		got := f.update(store.ToolItem(tool("c1-0"), 0))
+		require.Equal(f, store.ToolItem(tool("c1-0"), 1), got)
+		require.Equal(f, got, f.items(store.KindTool, "c1-0")[0])
+	}},
+	{"an item with rev 0 must not exist", func(f *fixture) {
+		f.start()
+		w := wait("w1-0")
+		w.State = session.WaitAnswered
+		f.update(store.WaitItem(w, 0))
+		_, err := f.store.Update(f.Context(), f.key, store.WaitItem(wait("w1-0"), 0))
+		require.Equal(f, store.WaitItem(w, 1), *conflict(f, err).Item)
+	}},
+	{"an item with a rev must still be at it", func(f *fixture) {
+		f.start()
+		f.update(store.WaitItem(wait("w1-0"), 0))
+		f.update(store.WaitItem(wait("w1-0"), 1))
+		for _, rev := range []int64{1, 3} {
+			_, err := f.store.Update(f.Context(), f.key, store.WaitItem(wait("w1-0"), rev))
+			require.EqualValues(f, 2, conflict(f, err).Item.Rev)
+		}
+	}},
+	{"an item with a rev that is absent is a conflict with rev 0", func(f *fixture) {
+		f.start()
+		_, err := f.store.Update(f.Context(), f.key, store.ToolItem(tool("c1-0"), 1))
+		require.Equal(f, store.Item{Kind: store.KindTool, ID: "c1-0"}, *conflict(f, err).Item)
+	}},
+	{"of 64 updates at one rev one wins", func(f *fixture) {
+		f.start()
+		f.update(store.WaitItem(wait("w1-0"), 0))
+		errs := race(64, func(i int) error {
+			w := wait("w1-0")
+			w.State, w.TakenBy = session.WaitAnswered, int64(i)
+			_, err := f.store.Update(f.Context(), f.key, store.WaitItem(w, 1))
+			return err
+		})
+		require.Equal(f, 1, successes(errs))
+		require.EqualValues(f, 2, f.items(store.KindWait, "w1-0")[0].Rev)
+	}},
+	{"HEAD keeps the lease it has", func(f *fixture) {
+		f.start()
+		claimed := f.claim(take("w", 2, 0, 20))
+		h := head(f.key)
+		h.Lease = session.Lease{Owner: "thief", Seq: 9, N: 9, Until: at(99)}
+		h.Title = "changed"
+		got := f.update(store.HeadItem(h, 1))
+		require.Equal(f, claimed.Head.Lease, got.Head.Lease)
+		require.Equal(f, "changed", got.Head.Title)
+		require.Equal(f, got, f.head())
+	}},
+	{"values handed in and out are not shared", func(f *fixture) {
+		f.start()
+		given := store.ToolItem(tool("c1-0"), 0)
+		given.Tool.Memo = map[string]jsonText{"k": jsonText("1")}
+		got := f.update(given)
+		given.Tool.Memo["k"] = jsonText("2")
+		got.Tool.Memo["k"] = jsonText("3")
+		require.JSONEq(f, "1", string(f.items(store.KindTool, "c1-0")[0].Tool.Memo["k"]))
+	}},
+	{"an idempotency record is the tenant's", func(f *fixture) {
+		f.key.ID = ""
+		f.update(store.IdempotencyItem(session.Idempotency{Key: "k", Digest: "d"}, 0))
+		require.Len(f, f.items(store.KindIdempotency, "k"), 1)
+		f.key.Tenant = "globex"
+		require.Empty(f, f.items(store.KindIdempotency, "k"))
+	}},
+	{"a large item is stored", func(f *fixture) {
+		f.start()
+		t := tool("c1-0")
+		t.Memo = map[string]jsonText{"big": jsonText(`"` + noise(2<<20) + `"`)}
+		f.update(store.ToolItem(t, 0))
+		require.Equal(f, t, *f.items(store.KindTool, "c1-0")[0].Tool)
+	}},
+}
