@@ -65,46 +65,51 @@ func (c *conn) close() error {
 	return errors.Join(append(errs, c.raw.Close())...)
 }
 
-// script runs SQL that is needed once, or has to be compiled each time.
+// compile prepares SQL that is needed once, or has to be compiled each time.
+func (c *conn) compile(text string) (prepared, error) {
+	raw, err := c.raw.Prepare(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w in %q", err, text)
+	}
+	p, ok := raw.(prepared)
+	if !ok {
+		return nil, fmt.Errorf("the SQLite driver's %T takes no context", raw)
+	}
+	return p, nil
+}
+
+// script runs SQL and drops what it returns.
 func (c *conn) script(text string) error {
-	s, err := c.raw.Prepare(text)
+	p, err := c.compile(text)
 	if err != nil {
 		return err
 	}
-	_, err = s.(driver.StmtExecContext).ExecContext(context.Background(), nil)
-	return errors.Join(err, s.Close())
+	_, err = p.ExecContext(context.Background(), nil)
+	return errors.Join(err, p.Close())
 }
 
-// number reads one number by SQL that is needed once.
+// number reads one number.
 func (c *conn) number(text string) (int64, error) {
-	s, err := c.raw.Prepare(text)
+	p, err := c.compile(text)
 	if err != nil {
 		return 0, err
 	}
-	rows, err := s.(driver.StmtQueryContext).QueryContext(context.Background(), nil)
+	rows, err := p.QueryContext(context.Background(), nil)
 	if err != nil {
-		return 0, errors.Join(err, s.Close())
+		return 0, errors.Join(err, p.Close())
 	}
 	dest := make([]driver.Value, len(rows.Columns()))
 	err = rows.Next(dest)
-	if err = errors.Join(err, rows.Close(), s.Close()); err != nil {
-		return 0, err
-	}
-	n, _ := dest[0].(int64)
-	return n, nil
+	return intOf(dest[0]), errors.Join(err, rows.Close(), p.Close())
 }
 
 func (c *conn) prepare(s stmt) (prepared, error) {
 	if p := c.stmts[s]; p != nil {
 		return p, nil
 	}
-	raw, err := c.raw.Prepare(statements[s])
+	p, err := c.compile(statements[s])
 	if err != nil {
-		return nil, fmt.Errorf("%w in %q", err, statements[s])
-	}
-	p, ok := raw.(prepared)
-	if !ok {
-		return nil, fmt.Errorf("the SQLite driver's %T lacks contexts", raw)
+		return nil, err
 	}
 	c.stmts[s] = p
 	return p, nil

@@ -40,8 +40,8 @@ type DB struct {
 	now         func() time.Time
 
 	ops     chan operation
-	pool    chan *conn // nil in memory, where the writer also reads
-	signals sync.Pool
+	pool    chan *conn         // nil in memory, where the writer also reads
+	signals chan chan struct{} // spare ones
 
 	closing   chan struct{}
 	closed    chan struct{}
@@ -78,9 +78,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	}
 	db := &DB{
 		path: cfg.Path, owner: cfg.Owner, maxReceives: cfg.MaxReceives, now: cfg.Now,
-		ops: make(chan operation, 128), closing: make(chan struct{}), closed: make(chan struct{}),
+		ops: make(chan operation, 128), signals: make(chan chan struct{}, 64), closing: make(chan struct{}), closed: make(chan struct{}),
 	}
-	db.signals.New = func() any { return make(chan struct{}, 1) }
 	if cfg.Path != memoryPath {
 		db.pool = make(chan *conn, readers)
 		for range readers {
@@ -172,7 +171,12 @@ func (db *DB) submit(ctx context.Context, o operation) error {
 
 // do has the writer carry out an operation and waits for it.
 func (db *DB) do(ctx context.Context, o operation) error {
-	signal := db.signals.Get().(chan struct{}) //nolint:forcetypeassert // New makes nothing else
+	var signal chan struct{}
+	select {
+	case signal = <-db.signals:
+	default:
+		signal = make(chan struct{}, 1)
+	}
 	j := o.base()
 	j.done = signal
 	if err := db.submit(ctx, o); err != nil {
@@ -181,7 +185,7 @@ func (db *DB) do(ctx context.Context, o operation) error {
 	select {
 	case <-signal:
 	case <-ctx.Done():
-		return context.Cause(ctx) // the signal is still owed: not back to the pool
+		return context.Cause(ctx) // the signal is still owed: it is not spare
 	case <-db.closed:
 		select {
 		case <-signal:
@@ -189,7 +193,10 @@ func (db *DB) do(ctx context.Context, o operation) error {
 			return errClosed
 		}
 	}
-	db.signals.Put(signal)
+	select {
+	case db.signals <- signal:
+	default:
+	}
 	return j.err
 }
 

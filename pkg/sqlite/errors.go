@@ -36,21 +36,25 @@ func explain(err error, unavailable error) error {
 	if errors.Is(err, errClosed) {
 		return fmt.Errorf("%w: %w", unavailable, err)
 	}
+	// The driver's error stops here: its text goes on, its type does not.
+	text := err.Error()
 	switch code(err) {
 	case sqlite3.SQLITE_FULL:
-		return fmt.Errorf("%w: the disk is full: free some space and try again (%v)", unavailable, err)
+		return fmt.Errorf("%w: the disk is full: free some space and try again (%s)", unavailable, text)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
-		return fmt.Errorf("%w: the data file, its folder or the disk is read-only: allow writing, or choose another data file (%v)", unavailable, err)
+		return fmt.Errorf("%w: the data file, its folder or the disk is read-only: allow writing, or choose another data file (%s)", unavailable, text)
 	case sqlite3.SQLITE_CANTOPEN:
-		return fmt.Errorf("%w: the data file cannot be opened: look at its permissions and those of its folder (%v)", unavailable, err)
+		return fmt.Errorf("%w: the data file cannot be opened: look at its permissions and those of its folder (%s)", unavailable, text)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return fmt.Errorf("%w: another process has held the data file for %d s: it may be stopped; continue or end it (%v)", unavailable, busyMillis/1000, err)
+		return fmt.Errorf("%w: another process has held the data file for %d s: it may be stopped; continue or end it (%s)", unavailable, busyMillis/1000, text)
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOLFS:
-		return fmt.Errorf("%w: the disk does not take or give the data: check it and its free space (%v)", unavailable, err)
+		return fmt.Errorf("%w: the disk does not take or give the data: check it and its free space (%s)", unavailable, text)
 	case sqlite3.SQLITE_NOTADB:
-		return fmt.Errorf("%w: it is not a database: choose another data file (%v)", store.ErrNotOurs, err)
+		return fmt.Errorf("%w: it is not a database: choose another data file (%s)", store.ErrNotOurs, text)
 	case sqlite3.SQLITE_CORRUPT:
-		return fmt.Errorf("%w: the data file is damaged: restore it from a copy (%v)", store.ErrCorrupt, err)
+		return fmt.Errorf("%w: the data file is damaged: restore it from a copy (%s)", store.ErrCorrupt, text)
+	case 0:
+		return err // not SQLite's
 	}
-	return err
+	return fmt.Errorf("sqlite: %s", text)
 }

@@ -132,11 +132,11 @@ func decodeItem(kind store.ItemKind, id string, rev int64, text []byte) (store.I
 	case store.KindIdempotency:
 		item.Idempotency = new(session.Idempotency)
 		value = item.Idempotency
-	default: // HEAD has its lease beside it: see headRow
+	case store.KindHead: // its lease lies beside it: see headRow
 		item.Head = new(session.Head)
 		value = item.Head
 	}
-	if err := json.Unmarshal(text, value); err != nil {
+	if err := json.Unmarshal(text, value); err != nil { // of an unknown kind too
 		return store.Item{}, fmt.Errorf("%w: %s %s: %w", store.ErrCorrupt, kind, id, err)
 	}
 	return item, nil

@@ -16,6 +16,7 @@ const ownerScheme = "pid"
 // owner counts as alive until its leases lapse.
 func NewOwner() string {
 	p := self()
+	//nolint:forbidigo // an owner is a fact about this process, like its pid
 	return strings.Join([]string{ownerScheme, strconv.Itoa(p.pid), p.start, p.namespace, p.boot, rand.Text()[:12]}, ":")
 }
 

@@ -216,7 +216,7 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 				})
 				return true
 			}, p.Tenant, at[0], at[1], at[2], int64(p.Limit+1))
-		default:
+		case store.FindDue:
 			return c.query(stmtDue, func(row []driver.Value) bool {
 				found = append(found, foundRow{
 					at:   position{intOf(row[0]), intOf(row[1]), intOf(row[2])},
@@ -226,6 +226,7 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 				return true
 			}, nanos(p.Before), at[0], at[1], at[2], int64(p.Limit+1))
 		}
+		return nil // parseCursor knows no other kind
 	})
 	if err != nil {
 		return store.Page{}, err

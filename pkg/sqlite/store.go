@@ -127,10 +127,11 @@ func (o *claimOp) decide(was session.Lease) (session.Lease, bool) {
 			is.N = 1
 		}
 		return is, mine && was.Seq <= p.Seq
-	default: // release: the claims of this seq stay counted
+	case store.ClaimRelease: // its claims stay counted
 		is.Owner, is.Until = "", time.Time{}
 		return is, mine && was.Seq == p.Seq
 	}
+	return was, false
 }
 
 type deleteOp struct {

@@ -62,7 +62,6 @@ type writer struct {
 	fresh  []*receiveOp // parked by the transaction under way
 	filled []*receiveOp // given something by the transaction under way
 	wakeAt time.Time    // when something becomes visible, as far as we know
-	reaped time.Time    // when dead owners were last looked for
 }
 
 // sidsMax bounds the cache of session numbers. They never change.

@@ -1,0 +1,95 @@
+package sqlite
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/queue/queuetest"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/store/storetest"
+)
+
+func TestStore(t *testing.T) {
+	t.Parallel()
+	t.Run("memory", func(t *testing.T) {
+		t.Parallel()
+		storetest.Run(t, func(t *testing.T) store.Store { return saboteur{open(t, memoryPath).Store()} })
+	})
+	t.Run("file", func(t *testing.T) {
+		t.Parallel()
+		storetest.Run(t, func(t *testing.T) store.Store { return saboteur{open(t, file(t)).Store()} })
+	})
+}
+
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"memory", "file"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			queuetest.Run(t, func(t *testing.T) queuetest.Fixture {
+				path := memoryPath
+				if name == "file" {
+					path = file(t)
+				}
+				db := openConfig(t, Config{Path: path, MaxReceives: 3})
+				return queuetest.Fixture{Queue: db.Queue(), DeadLetters: db.DeadLetters(), MaxReceives: 3, Second: 250 * time.Millisecond}
+			})
+		})
+	}
+}
+
+// file returns the path of a file in a folder that does not exist yet.
+func file(t testing.TB) string {
+	t.Helper()
+	return filepath.Join(t.TempDir(), "data", "adjourn.db")
+}
+
+func open(t testing.TB, path string) *DB {
+	t.Helper()
+	return openConfig(t, Config{Path: path})
+}
+
+func openConfig(t testing.TB, cfg Config) *DB {
+	t.Helper()
+	db, err := Open(context.Background(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
+// saboteur does to a journal what the port cannot.
+type saboteur struct{ *Store }
+
+var _ storetest.Saboteur = saboteur{}
+
+func (s saboteur) RemoveEntry(ctx context.Context, key session.Key, seq int64) error {
+	return s.damage(ctx, key, seq, "DELETE FROM entries")
+}
+
+func (s saboteur) SpoilEntry(ctx context.Context, key session.Key, seq int64) error {
+	return s.damage(ctx, key, seq, "UPDATE entries SET payload=x'7b7d'")
+}
+
+func (s saboteur) damage(ctx context.Context, key session.Key, seq int64, sql string) error {
+	return s.db.do(ctx, &testOp{f: func(w *writer) error {
+		sid, err := w.sid(key)
+		if err != nil {
+			return err
+		}
+		return w.c.script(sql + " WHERE eid=" + strconv.FormatInt(sid<<seqBits|seq, 10))
+	}})
+}
+
+// testOp runs a function on the writer, inside a transaction.
+type testOp struct {
+	job
+	f func(w *writer) error
+}
+
+func (o *testOp) run(w *writer) error { return o.f(w) }
