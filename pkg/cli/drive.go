@@ -109,8 +109,8 @@ func (c *cli) refused(ctx context.Context, a *app.App, k session.Key, err error)
 		return err
 	}
 	switch runtime.AsError(err).Code.Class() {
-	case runtime.ClassConflict, runtime.ClassGone, runtime.ClassInvalid:
-	case runtime.ClassNotFound, runtime.ClassForbidden, runtime.ClassUnavailable, runtime.ClassInternal:
+	case runtime.ClassConflict, runtime.ClassGone, runtime.ClassInvalid, runtime.ClassNotFound:
+	case runtime.ClassForbidden, runtime.ClassUnavailable, runtime.ClassInternal:
 		return err
 	}
 	m, standErr := c.stand(ctx, a, k)

@@ -238,7 +238,11 @@ func span(d time.Duration) string {
 	case d < 10*time.Second:
 		return d.Round(100 * time.Millisecond).String()
 	case d < time.Hour:
-		return strings.TrimSuffix(d.Round(time.Second).String(), "m0s") + map[bool]string{true: "m"}[strings.HasSuffix(d.Round(time.Second).String(), "m0s")]
+		text := d.Round(time.Second).String()
+		if minutes, whole := strings.CutSuffix(text, "m0s"); whole {
+			return minutes + "m"
+		}
+		return text
 	case d < 48*time.Hour:
 		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 	}
@@ -251,5 +255,5 @@ func compact(raw json.RawMessage, n int) string {
 	if err := json.Compact(&b, raw); err != nil {
 		return short(string(raw), n)
 	}
-	return short(b.String(), n)
+	return short(plainAngles(b.String()), n)
 }

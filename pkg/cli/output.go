@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -234,7 +235,25 @@ func prettyJSON(raw json.RawMessage) string {
 	if err := json.Indent(&b, raw, "", "  "); err != nil {
 		return clean(string(raw))
 	}
-	return clean(b.String())
+	return clean(plainAngles(b.String()))
+}
+
+// escapedAngle is what Go's encoder writes for <, > and & for the sake of web
+// pages; the pair of backslashes is matched so that a literal one is left alone.
+var escapedAngle = regexp.MustCompile(`\\\\|\\u003[ceCE]|\\u0026`)
+
+func plainAngles(text string) string {
+	return escapedAngle.ReplaceAllStringFunc(text, func(escape string) string {
+		switch strings.ToLower(escape) {
+		case `\u003c`:
+			return "<"
+		case `\u003e`:
+			return ">"
+		case `\u0026`:
+			return "&"
+		}
+		return escape
+	})
 }
 
 func things(items []session.PendingItem) string {
