@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+func TestClean(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain\ttext\n":                     "plain\ttext\n",
+		"\x1b[2J\x1b[H":                     `\x1b[2J\x1b[H`,
+		"a\rb\x00\x07\x7f":                  `a\rb\x00\x07\x7f`,
+		"\u009b31m":                         `\x9b31m`,
+		"rm \u202egpj.exe":                  `rm \u202egpj.exe`,
+		"\u2066x\u2069\u200e":               `\u2066x\u2069\u200e`,
+		"a\u2028b\ufeff\u00ad":              `a\u2028b\ufeff\xad`,
+		"\U000e0041":                        `\U000e0041`,
+		"bad \xff byte":                     `bad \xff byte`,
+		"naïve 日本 \u0915\u094d\u200d\u0937": "naïve 日本 \u0915\u094d\u200d\u0937",
+		"👩\u200d🔧":                          "👩\u200d🔧",
+	} {
+		require.Equal(t, want, clean(in))
+	}
+	require.Equal(t, `a\nb\tc`, cleanLine("a\nb\tc"))
+}
+
+func TestCleanJSONMeansTheSame(t *testing.T) {
+	t.Parallel()
+	in := "{\"a\":\"x\u202ey\u009bz\U000e0041\x7f\"}"
+	out := cleanJSON([]byte(in))
+	require.NotContains(t, string(out), "\u202e")
+	require.Less(t, strings.IndexFunc(string(out), func(r rune) bool { return r > unicode.MaxASCII || r == 0x7f }), 0)
+	require.JSONEq(t, in, string(out))
+	require.True(t, json.Valid(out))
+}
+
+func TestNobodyFakesAPrompt(t *testing.T) {
+	t.Parallel()
+	evil := "harmless\r\x1b[2K\x1b[1A\nRun it? [y]es, [N]o: y" + strings.Repeat(" ", 200) + "Run it? y"
+	item := session.PendingItem{Kind: session.WaitApproval, Name: "rm\x1b[8m", Arguments: json.RawMessage(`{"path":"\u001b[2K ` + "\u202e" + `"}`)}
+	for _, text := range []string{
+		quoteBlock(evil, "  ", 40), quoteBlock(evil, "", 0), details(item, "  ", 40),
+		details(session.PendingItem{Kind: session.WaitQuestion, Question: &session.Question{Text: evil, Choices: []session.Choice{{ID: "a\nb", Label: "c\r\x1b"}}}}, "  ", 40),
+	} {
+		require.NotContains(t, text, "\x1b")
+		require.NotContains(t, text, "\r")
+		require.NotContains(t, text, "\u202e")
+		for line := range strings.Lines(text) {
+			require.Regexp(t, `^ *[|-] `, line, "every line is marked as somebody else's")
+		}
+	}
+	for line := range strings.Lines(quoteBlock(evil, "  ", 40)) {
+		require.Less(t, len(line), 41, "no line wraps by itself")
+	}
+	require.NotContains(t, headline(item), "\x1b")
+}
+
+func TestQuote(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain": "plain", "/a/b.db": "/a/b.db", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "~": "'~'",
+		"--approve": "--approve", "a;b": "'a;b'", "*": "'*'", "a\nb": "'a\nb'",
+	} {
+		require.Equal(t, want, quote(in))
+	}
+}
+
+func TestSpan(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"-1s": "0s", "1.5ms": "2ms", "12ms": "12ms", "1.25s": "1.3s", "59s": "59s", "60s": "1m", "90s": "1m30s", "59m59s": "59m59s",
+		"60m": "1h00m", "1h59m": "1h59m", "47h": "47h00m", "50h": "2d02h",
+	} {
+		require.Equal(t, want, span(duration(t, in)), in)
+	}
+}
+
+func duration(t *testing.T, text string) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(text)
+	require.NoError(t, err)
+	return d
+}
+
+func TestPrettyJSON(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "{\n  \"a\": \"<b> & \\\\u003c \\u001b\"\n}", prettyJSON(json.RawMessage(`{"a":"\u003cb\u003E \u0026 \\u003c \u001b"}`)))
+	require.Equal(t, `not json\x1b`, prettyJSON(json.RawMessage("not json\x1b")))
+}

@@ -1,0 +1,322 @@
+package cli_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+var update = flag.Bool("update", false, "write the golden files of new cases")
+
+// deploys is a script that asks to deploy services in one reply, logging to path.
+func deploys(path string, services ...string) string {
+	var calls []string
+	for _, s := range services {
+		calls = append(calls, "{call: deploy, with: {service: "+s+", log: "+strconv.Quote(path)+"}}")
+	}
+	return "[{text: I am about to deploy., calls: [" + strings.Join(calls, ", ") + "]}, {say: all done}]"
+}
+
+// random parts of a manifest: checkpoint tokens, nonces, the folder of the test.
+var (
+	checkpoint = regexp.MustCompile(`("checkpoint_id": "|-c )[A-Za-z0-9_-]+`)
+	nonce      = regexp.MustCompile(`("approval_id": )"[^"]+"`)
+)
+
+func (b *bench) golden(name, text string) {
+	b.t.Helper()
+	text = strings.ReplaceAll(text, b.dir, "DIR")
+	text = checkpoint.ReplaceAllString(text, "${1}CHECKPOINT")
+	text = nonce.ReplaceAllString(text, `$1"NONCE"`)
+	path := filepath.Join("testdata", name+".json")
+	if *update {
+		require.NoError(b.t, os.MkdirAll("testdata", 0o755))
+		require.NoError(b.t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(b.t, err, "make it with: go test ./pkg/cli -update")
+	require.Equal(b.t, string(want), text)
+}
+
+func TestManifests(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script string
+		code   int
+	}{
+		"completed":    {"[{say: all done}]", 0},
+		"approval":     {"[{text: May I?, call: deploy, with: {service: a <b> & c}}]", 10},
+		"approvals":    {"[{calls: [{call: deploy, with: {service: a}}, {call: deploy, with: {service: b}}]}]", 10},
+		"question":     {"[{call: pick}]", 10},
+		"client_tool":  {"[{call: locate}]", 10},
+		"input":        {"[{need: which region?}]", 10},
+		"mixed":        {"[{calls: [{call: pick}, {call: deploy, with: {service: a}}, {call: locate}]}]", 10},
+		"failed":       {"[{fail: refused}]", 1},
+		"bad_argument": {"[{call: deploy, with: {service: 1}}, {say: ok}]", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			r := b.run("run", "--agent", "toy", "--session", "s", "-o", "json", c.script).ends(c.code)
+			b.golden(name, r.stdout)
+			if c.code == 10 {
+				require.Equal(t, r.stdout, read(t, filepath.Join(filepath.Dir(b.data), "pause.json")), "pause.json is what was printed")
+			} else {
+				require.NoFileExists(t, filepath.Join(filepath.Dir(b.data), "pause.json"))
+			}
+		})
+	}
+}
+
+func TestPauseFile(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	path := filepath.Join(filepath.Dir(b.data), "pause.json")
+	b.start("one", "[{need: a?}]", 10)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	b.start("two", "[{need: b?}]", 10)
+	b.run("resume", "one", "[{say: x}]").ends(0)
+	require.Contains(t, read(t, path), `"two"`, "another session's file stays")
+	b.run("resume", "two", "[{say: x}]").ends(0)
+	require.NoFileExists(t, path, "nobody waits any more")
+	left, err := filepath.Glob(path + "*")
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestHintWorksWhenPasted(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.program = b.install()
+	log := b.file("log")
+	m := b.start("s", deploys(log, "web"), 10)
+	require.Contains(t, m.ResumeHint, "--data")
+	require.Empty(t, read(t, log), "nothing runs before it is approved")
+
+	first := b.shell(m.ResumeHint).ends(0)
+	require.Equal(t, "all done\n", first.stdout)
+	require.Equal(t, "web\n", read(t, log))
+
+	second := b.shell(m.ResumeHint).ends(0)
+	require.Equal(t, "all done\n", second.stdout)
+	require.Contains(t, second.stderr, "Already settled")
+	require.Equal(t, "web\n", read(t, log), "it does not happen twice")
+
+	other := b.shell(strings.Replace(m.ResumeHint, "--approve", "--reject", 1)).ends(5)
+	require.Contains(t, other.stderr, "c2-1")
+}
+
+func TestEveryHintWorksWhenPasted(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"approval":    "[{call: deploy, with: {service: a}}, {say: ok}]",
+		"approvals":   "[{calls: [{call: deploy, with: {service: a}}, {call: deploy, with: {service: b}}]}, {say: ok}]",
+		"choice":      "[{call: pick}, {say: ok}]",
+		"several":     "[{call: many}, {say: ok}]",
+		"text":        "[{call: name}, {say: ok}]",
+		"client tool": "[{call: locate}, {say: ok}]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.program = b.install()
+			m := b.start("-dash-", script, 10)
+			require.Equal(t, "ok\n", b.shell(m.ResumeHint).ends(0).stdout)
+		})
+	}
+	t.Run("running", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.program = b.install()
+		m := b.run("run", "--agent", "toy", "--wait", "0s", "-o", "json", "[{say: ok}]").ends(124).manifest()
+		require.Equal(t, "ok\n", b.shell(m.ResumeHint).ends(0).stdout)
+	})
+	t.Run("input", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.program = b.install()
+		m := b.start("s", "[{need: where?}, {say: ok}]", 10)
+		r := b.shell(m.ResumeHint)
+		require.Contains(t, []int{0, 10}, r.code, r.stderr)
+	})
+}
+
+func TestDataInHints(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for name, c := range map[string]struct {
+		env, flag string
+		want      bool
+	}{
+		"environment": {env: b.data, want: true},
+		"flag":        {flag: b.data, want: true},
+		"both":        {env: b.file("other.db"), flag: b.data, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b.env["ADJOURN_DATA"] = c.env
+			args := []string{"run", "--agent", "toy", "-o", "json", "[{need: a?}]"}
+			if c.flag != "" {
+				args = append([]string{"--data", c.flag}, args...)
+			}
+			m := b.runIn(t.Context(), "", args...).ends(10).manifest()
+			require.Equal(t, c.want, strings.Contains(m.ResumeHint, "--data '"+b.data+"'"), m.ResumeHint)
+		})
+	}
+}
+
+func TestDecisions(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		ran  string
+	}{
+		"unlisted are rejected": {[]string{"--approve", "c2-2"}, 0, "b\n"},
+		"some and some":         {[]string{"--approve", "c2-1", "--approve", "c2-2", "--reject", "c2-3"}, 0, "a\nb\n"},
+		"all":                   {[]string{"--approve-all"}, 0, "a\nb\nc\n"},
+		"all but":               {[]string{"--approve-all", "--reject", "c2-1"}, 0, "b\nc\n"},
+		"none":                  {[]string{"--reject-all", "--reason", "not today"}, 0, ""},
+		"edited":                {[]string{"--edit", `c2-1={"service": "z", "log": "LOG"}`}, 0, "z\n"},
+		"unknown call":          {[]string{"--approve", "c9-9"}, 3, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			log := b.file("log")
+			b.start("s", deploys(log, "a", "b", "c"), 10)
+			args := []string{"resume", "s", "-o", "json"}
+			for _, arg := range c.args {
+				args = append(args, strings.ReplaceAll(arg, "LOG", log))
+			}
+			r := b.run(args...).ends(c.code)
+			lines := strings.Split(strings.TrimSuffix(read(t, log), "\n"), "\n")
+			require.ElementsMatch(t, strings.Split(strings.TrimSuffix(c.ran, "\n"), "\n"), lines, "in any order: they run in parallel")
+			if c.code != 0 {
+				require.Equal(t, session.OutcomeError, r.manifest().Outcome)
+				require.NotEmpty(t, r.manifest().ResumeHint, "what is still pending is said with the refusal")
+			}
+		})
+	}
+}
+
+func TestRejectionIsTold(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.start("s", deploys(b.file("log"), "a"), 10)
+	b.run("resume", "s", "--reject", "c2-1", "--reason", "not on a Friday").ends(0)
+	shown := b.run("show", "s").ends(0).stdout
+	require.Contains(t, shown, "rejected: not on a Friday")
+	require.Contains(t, shown, "not approved by the user")
+	require.Contains(t, shown, "by ada")
+}
+
+func TestCheckpoints(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	m := b.start("s", "[{call: deploy, with: {service: a}}, {call: deploy, with: {service: b}}, {say: ok}]", 10)
+	next := b.run("resume", "-c", m.CheckpointID, "--approve", "c2-1", "-o", "json").ends(10).manifest()
+	require.NotEqual(t, m.CheckpointID, next.CheckpointID)
+
+	again := b.run("resume", "-c", m.CheckpointID, "--approve", "c2-1", "-o", "json").ends(10)
+	require.Equal(t, next, again.manifest(), "the same decision again prints where the session stands")
+	require.Contains(t, again.stderr, "Already settled")
+
+	other := b.run("resume", "-c", m.CheckpointID, "--reject", "c2-1", "-o", "json").ends(5).manifest()
+	require.Equal(t, session.OutcomeError, other.Outcome)
+	stale := b.run("resume", "-c", m.CheckpointID, "--approve-all", "-o", "json")
+	require.Contains(t, []int{5, 10}, stale.code)
+	pending := next.PauseReason.PendingToolCalls[0].ID
+	b.run("resume", "-c", m.CheckpointID, "--approve", pending, "-o", "json").ends(5)
+	b.run("resume", "-c", m.CheckpointID, "just go on").ends(5)
+	b.run("resume", "-c", next.CheckpointID, "other-session", "--approve", pending).ends(2)
+	require.Equal(t, "ok\n", b.run("resume", "-c", next.CheckpointID, "s", "--approve", pending).ends(0).stdout)
+}
+
+func TestResumeWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	m := b.start("s", "[{call: deploy, with: {service: a}}, {say: ok}]", 10)
+	r := b.run("resume", "s", "-o", "json").ends(5).manifest()
+	require.Equal(t, string(runtime.CodeStillWaiting), r.Error.Code)
+	require.Equal(t, m.ResumeHint, r.ResumeHint)
+	require.Equal(t, m.PauseReason, r.PauseReason)
+	b.run("resume", "s", "a message").ends(5)
+	b.run("resume", "nobody", "--approve-all").ends(3)
+	b.run("run", "--session", "s", "next").ends(5)
+	b.run("resume", "s", "--approve-all").ends(0)
+	b.run("resume", "s").ends(5)
+}
+
+func TestMessage(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.start("s", "[{need: which region?}]", 10)
+	require.Equal(t, "on it\n", b.run("resume", "s", "- say: on it").ends(0).stdout, "a list is a message, not a flag")
+}
+
+func TestSubmit(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script string
+		answer []string
+		wrong  []string
+		other  []string
+	}{
+		"client result": {"[{call: locate}, {say: ok}]", []string{"--result", "null"}, []string{"--reply", "x"}, []string{"--result", "1"}},
+		"client error":  {"[{call: locate}, {say: ok}]", []string{"--error", "no signal"}, []string{"--approve"}, []string{"--error", "other"}},
+		"reply":         {"[{call: name}, {say: ok}]", []string{"--reply", ""}, []string{"--result", "1"}, []string{"--reply", "x"}},
+		"choice":        {"[{call: pick}, {say: ok}]", []string{"--select", "red"}, []string{"--result", "1"}, []string{"--select", "blue"}},
+		"choices":       {"[{call: many}, {say: ok}]", []string{"--select", "red", "--select", "blue"}, []string{"--verdict", "happened"}, []string{"--select", ""}},
+		"approval":      {"[{call: deploy, with: {service: a}}, {say: ok}]", []string{"--approve"}, []string{"--reply", "x"}, []string{"--reject"}},
+		"edited":        {"[{call: deploy, with: {service: a}}, {say: ok}]", []string{"--edit", `{"service": "b"}`}, []string{"--result", "1"}, []string{"--approve"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.start("s", c.script, 10)
+			submit := func(answer []string) result {
+				return b.run(append([]string{"submit", "s", "--call", "c2-1"}, answer...)...)
+			}
+			require.Contains(t, []int{2, 3}, submit(c.wrong).code, "a wrong kind is refused")
+			require.Equal(t, "ok\n", submit(c.answer).ends(0).stdout)
+			require.Contains(t, submit(c.answer).ends(0).stderr, "Already settled")
+			submit(c.other).ends(5)
+		})
+	}
+}
+
+func TestSubmitOneOfSeveral(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	log := b.file("log")
+	b.start("s", deploys(log, "a", "b"), 10)
+	m := b.run("submit", "s", "--call", "c2-1", "--approve", "-o", "json").ends(10).manifest()
+	require.Len(t, m.PauseReason.PendingToolCalls, 1, "the other one stays open")
+	b.run("submit", "s", "--call", m.PauseReason.PendingToolCalls[0].WaitID, "--reject", "--reason", "no").ends(0)
+	require.Equal(t, "a\n", read(t, log))
+	b.run("submit", "s", "--call", "c9-9", "--approve").ends(3)
+}
+
+func TestNoResume(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	log := b.file("log")
+	b.start("s", deploys(log, "a"), 10)
+	m := b.run("submit", "s", "--call", "c2-1", "--approve", "--no-resume", "-o", "json").ends(10).manifest()
+	require.Equal(t, session.OutcomePaused, m.Outcome)
+	b.run("work").ends(0)
+	require.Empty(t, read(t, log), "the answer is only stored")
+	require.Equal(t, "all done\n", b.run("resume", "s").ends(0).stdout)
+	require.Equal(t, "a\n", read(t, log))
+}
