@@ -9,6 +9,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	infer "github.com/google/jsonschema-go/jsonschema"
@@ -54,9 +55,11 @@ func specSchema[In any](name string, given json.RawMessage, properties map[strin
 				return wrong("%v", err)
 			}
 		}
+		tidy(inferred)
 		if raw, err = json.Marshal(inferred); err != nil {
 			return wrong("%v", err)
 		}
+		raw = bytes.ReplaceAll(raw, []byte(`{"`+anything+`":true}`), []byte(`{}`))
 	} else if len(properties) > 0 {
 		field = "Properties"
 		return wrong("Schema is set, which replaces the inferred one: write the keywords there")
@@ -77,7 +80,7 @@ func specSchema[In any](name string, given json.RawMessage, properties map[strin
 	}
 	compiled, err := compiler.Compile(schemaURL)
 	if err != nil {
-		return wrong("it does not compile: %v", err)
+		return wrong("it does not compile: %s", strings.ReplaceAll(err.Error(), "\n", " "))
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, raw); err != nil {
@@ -110,12 +113,7 @@ func inferSchema(t reflect.Type) (s *infer.Schema, err error) {
 		reflect.TypeFor[json.Number]():     {Type: "number"},
 	}
 	special(t, types, map[reflect.Type]bool{})
-	s, err = infer.ForType(t, &infer.ForOptions{TypeSchemas: types})
-	if err != nil {
-		return nil, err
-	}
-	noNullArrays(s)
-	return s, nil
+	return infer.ForType(t, &infer.ForOptions{TypeSchemas: types})
 }
 
 // special finds the types whose JSON is not what their Go shape suggests: those
@@ -153,19 +151,26 @@ func special(t reflect.Type, types map[reflect.Type]*infer.Schema, seen map[refl
 	}
 }
 
-// noNullArrays turns ["null","array"], which a nil slice is to Go, into "array":
-// some providers refuse the former, and no model needs it.
-func noNullArrays(s *infer.Schema) {
+// anything marks schemas that allow everything until they are written down.
+const anything = "x-adjourn-anything"
+
+// tidy puts right what some providers refuse: ["null","array"], which a nil slice
+// is to Go and no model needs, becomes "array"; the schema that allows everything
+// is written {} and not true.
+func tidy(s *infer.Schema) {
 	if s == nil {
 		return
 	}
 	if slices.Equal(s.Types, []string{"null", "array"}) {
 		s.Type, s.Types = "array", nil
 	}
-	noNullArrays(s.Items)
-	noNullArrays(s.AdditionalProperties)
+	tidy(s.Items)
+	tidy(s.AdditionalProperties)
 	for _, p := range s.Properties {
-		noNullArrays(p)
+		tidy(p)
+	}
+	if reflect.ValueOf(s).Elem().IsZero() {
+		s.Extra = map[string]any{anything: true}
 	}
 }
 
@@ -194,8 +199,10 @@ func merge(s *infer.Schema, keywords json.RawMessage) (*infer.Schema, error) {
 		return nil, err
 	}
 	all := map[string]json.RawMessage{}
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, err
+	if string(raw) != "true" { // which allows everything
+		if err := json.Unmarshal(raw, &all); err != nil {
+			return nil, err
+		}
 	}
 	more := map[string]json.RawMessage{}
 	if err := json.Unmarshal(keywords, &more); err != nil {

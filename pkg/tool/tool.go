@@ -68,6 +68,7 @@ type definition struct {
 	who               []string
 	schema            *schema
 	raw               json.RawMessage
+	digest            string // of all that matters, made once
 	err               error
 
 	// decode reports whether the arguments fit the input type.
@@ -147,6 +148,7 @@ func define[In any](spec Spec[In], client bool) *definition {
 	var err error
 	d.schema, d.raw, err = specSchema[In](spec.Name, spec.Schema, spec.Properties)
 	d.err = errors.Join(check(spec, client), err)
+	d.digest = d.makeDigest()
 	return d
 }
 
@@ -202,6 +204,13 @@ func (t Tool) Spec() llm.ToolSpec {
 // the promise that what was approved is what runs, and with nothing else.
 func (t Tool) Digest() string {
 	d := t.def()
+	if d.digest == "" {
+		return d.makeDigest()
+	}
+	return d.digest
+}
+
+func (d *definition) makeDigest() string {
 	raw, err := json.Marshal(struct {
 		Name, Description        string
 		Schema                   json.RawMessage
