@@ -100,13 +100,17 @@ func (c *checker) planning(a Agent) {
 			c.wrong("Model", fmt.Sprintf("%q", a.Model), problem)
 		}
 	}
+	model := "Model"
+	if len(c.models) > 0 {
+		model += " (" + c.models.forms() + ")"
+	}
 	switch {
 	case a.Planner != nil && a.Model != "":
 		c.wrong("Model", "no model is ever asked, for Planner plans always", "remove one of them, or make the planner Offline and leave Model empty")
 	case a.Model != "" && a.Offline != nil:
 		c.wrong("Offline", "it never plans, for Model names a model", "remove one of them")
 	case a.Planner == nil && a.Model == "" && a.Offline == nil:
-		c.wrong("Model", "the agent has nothing that plans", "set Model ("+c.models.forms()+"), Planner or Offline")
+		c.wrong("Model", "the agent has nothing that plans", "set "+model+", Planner or Offline")
 	}
 	if a.Planner != nil && a.Offline != nil {
 		c.wrong("Offline", "it never plans, for Planner plans always", "remove one of them")
@@ -166,7 +170,7 @@ func unjoin(err error) []error {
 	if err == nil {
 		return nil
 	}
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the tree is walked by hand here
+	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []error{err}
 	}
@@ -182,8 +186,12 @@ func (c *checker) limits(a Agent) {
 		name  string
 		value int64
 	}{
-		{"Steps", a.Limits.Steps}, {"Tokens", a.Limits.Tokens}, {"ActiveMillis", a.Limits.ActiveMillis},
-		{"CostMicros", a.Limits.CostMicros}, {"Depth", a.Limits.Depth}, {"Children", a.Limits.Children},
+		{"Steps", a.Limits.Steps},
+		{"Tokens", a.Limits.Tokens},
+		{"ActiveMillis", a.Limits.ActiveMillis},
+		{"CostMicros", a.Limits.CostMicros},
+		{"Depth", a.Limits.Depth},
+		{"Children", a.Limits.Children},
 	} {
 		if l.value < 0 && l.value != session.Unlimited {
 			c.wrong("Limits."+l.name, fmt.Sprintf("%d is negative", l.value), "use session.Unlimited for no limit, zero for the default")

@@ -85,7 +85,11 @@ func (p *modelPlanner) cutOff(reply Reply) (Reply, error) {
 	switch last.Kind {
 	case llm.PartToolCall:
 		call := *last.ToolCall
-		written, err := json.Marshal(cutOff + " " + string(call.Arguments))
+		var text string // what is not JSON is kept as a JSON string
+		if json.Unmarshal(call.Arguments, &text) != nil {
+			text = string(call.Arguments)
+		}
+		written, err := json.Marshal(cutOff + " " + text)
 		if err != nil {
 			return Reply{}, fmt.Errorf("arguments of %s: %w", call.Name, err)
 		}

@@ -41,9 +41,9 @@ func (e *UnknownAgentError) Unwrap() error { return ErrUnknownAgent }
 // does not open.
 type ModelError struct {
 	Agent string
-	// Model as it was named; empty if none was.
+	// Model as it was named.
 	Model string
-	// Problem says what is wrong and what to do, naming the variable to set.
+	// Problem says what is wrong and what to do, naming the variable if one is at fault.
 	Problem string
 	// Cause is what the provider's Open said, if it was asked.
 	Cause error
@@ -52,9 +52,6 @@ type ModelError struct {
 // Error says agent, model and problem.
 func (e *ModelError) Error() string {
 	text := fmt.Sprintf("agent %s: model %q: %s", e.Agent, e.Model, e.Problem)
-	if e.Model == "" {
-		text = fmt.Sprintf("agent %s: %s", e.Agent, e.Problem)
-	}
 	if e.Cause != nil {
 		text += ": " + e.Cause.Error()
 	}
@@ -220,9 +217,6 @@ func (r *Registry) Planner(ctx context.Context, rules session.Rules, env Env) (P
 		// The task was started when the agent planned without a model.
 		name = a.effectiveModel(env)
 	}
-	if name == "" {
-		return nil, &ModelError{Agent: a.Name, Problem: r.howToName()}
-	}
 	model, err := r.model(ctx, a.Name, name, env)
 	if err != nil {
 		return nil, err
@@ -230,15 +224,8 @@ func (r *Registry) Planner(ctx context.Context, rules session.Rules, env Env) (P
 	return safely(a.Name, newModelPlanner(model, a, rules.Tools, rules.Policy.TextNeedsInput)), nil
 }
 
-func (r *Registry) howToName() string {
-	return fmt.Sprintf("it has no planner and names no model: set %s to a model (%s)", ModelVariable, r.models.forms())
-}
-
 // forms lists how models can be named.
 func (m Models) forms() string {
-	if len(m) == 0 {
-		return "but this program has no model providers: add one to Models"
-	}
 	forms := make([]string, 0, len(m))
 	for _, prefix := range slices.Sorted(maps.Keys(m)) {
 		forms = append(forms, prefix+":<name>")
@@ -263,6 +250,8 @@ func (r *Registry) provider(agent, model string, fromEnv bool) (open Open, name 
 func (m Models) problem(model string) string {
 	prefix, name, ok := strings.Cut(model, ":")
 	switch {
+	case len(m) == 0:
+		return "this program has no model providers: add one to Models"
 	case !ok:
 		return "it names no provider: write " + m.forms()
 	case m[prefix] == nil:

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,8 +9,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-
-	"context"
 
 	"github.com/adjourn/adjourn/pkg/session"
 )
