@@ -15,6 +15,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // page are the flags of commands that list.
@@ -33,6 +34,14 @@ func (p *page) check() error {
 		return usage("--limit %d: use 1 to 1000", p.limit)
 	}
 	return nil
+}
+
+// fault says of a refused page whose mistake it was.
+func (p *page) fault(err error) error {
+	if errors.Is(err, store.ErrInvalidCursor) {
+		return usage("--cursor %q is not one that was printed by this command", p.cursor)
+	}
+	return err
 }
 
 // sessionRow is one line of sessions.
@@ -87,7 +96,7 @@ func (c *cli) sessions(ctx context.Context, p page, status session.Status) error
 		defer c.close(a)
 		found, err := a.Runtime.Sessions(ctx, runtime.SessionsParams{Tenant: session.DefaultTenant, Status: status, Limit: p.limit, Cursor: p.cursor})
 		if err != nil {
-			return err
+			return p.fault(err)
 		}
 		for _, h := range found.Heads {
 			out.Sessions = append(out.Sessions, sessionRow{
@@ -167,7 +176,7 @@ func (c *cli) inbox(ctx context.Context, p page) error {
 		defer c.close(a)
 		found, err := a.Runtime.Inbox(ctx, runtime.InboxParams{Tenant: session.DefaultTenant, Limit: p.limit, Cursor: p.cursor})
 		if err != nil {
-			return err
+			return p.fault(err)
 		}
 		for _, item := range found.Items {
 			pending := pendingItem(item.Record)

@@ -203,3 +203,7 @@ func read(t *testing.T, path string) string {
 	require.NoError(t, err)
 	return string(text)
 }
+
+func splitLines(text string) []string {
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}

@@ -62,7 +62,7 @@ func (c *cli) show(ctx context.Context, id string, full bool) error {
 	c.write(c.Stdout, t.b.String())
 	if m.Outcome == session.OutcomePaused {
 		t.b.Reset()
-		c.say("\nWaiting for %s since %s. To go on:\n  %s", things(pending(m)), c.ago(entries[len(entries)-1].At), m.ResumeHint)
+		c.say("\nWaiting for %s, asked %s. To go on:\n  %s", things(pending(m)), c.ago(entries[len(entries)-1].At), m.ResumeHint)
 	}
 	return nil
 }
