@@ -100,7 +100,7 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 	owner := sqlite.NewOwner()
 	db, err := sqlite.Open(ctx, sqlite.Config{Path: data, Owner: owner, Now: now})
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", data, err)
+		return nil, err // it names the file
 	}
 	a := &App{
 		Registry: registry, Settings: settings, Data: data, db: db,

@@ -164,6 +164,41 @@ func TestQuestionsOnATerminal(t *testing.T) {
 	}
 }
 
+func TestVerdictOnATerminal(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: pay}, {say: ok}]")
+	p.sees("Nobody knows whether").sees("Did it happen?").types("perhaps\n").sees("Did it happen?").types("y\n").sees("ok")
+	require.Equal(t, 0, p.leaves(), p.all)
+	require.Contains(t, b.run("show", "s").ends(0).stdout, "verdict happened by")
+
+	p = b.sit(nil, "run", "--agent", "toy", "--session", "t", "[{call: pay}, {say: ok}]")
+	p.sees("Did it happen?").types("\n")
+	require.Equal(t, 10, p.leaves(), p.all)
+	p = b.sit(nil, "resume", "t")
+	p.sees("Did it happen?").types("no\n")
+	require.Equal(t, 0, p.leaves(), p.all)
+}
+
+func TestEditWithoutAnEditor(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	log := b.file("log")
+	p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(log, "web"))
+	p.sees(prompt).types("e\n").sees("JSON on one line: ").types("\n").sees("stay as they are").sees(prompt)
+	p.types("e\n").sees("JSON on one line: ").types(`{"service": "api", "log": "` + log + `"}` + "\n").sees(prompt).types("y\n")
+	require.Equal(t, 0, p.leaves(), p.all)
+	require.Equal(t, "api\n", read(t, log))
+}
+
+func TestEditorThatFails(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.sit([]string{"VISUAL=false"}, "run", "--agent", "toy", "--session", "s", deploys(b.file("log"), "web"))
+	p.sees(prompt).types("e\n").sees("stay as they are: false").sees(prompt).types("\x03")
+	require.Equal(t, 10, p.leaves(), p.all)
+}
+
 func TestClientToolOnATerminal(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -88,6 +89,11 @@ func toys() ([]tool.Tool, error) {
 				return reply.Text, err
 			}),
 		tool.DefineClient(tool.Spec[noIn]{Name: "locate", Description: "Says where you are."}),
+		tool.Define(tool.Spec[noIn]{Name: "pay", Description: "Nobody hears how it went.", Timeout: 20 * time.Millisecond, OnUnknown: session.UnknownAsk},
+			func(ctx context.Context, _ *tool.Call, _ noIn) (string, error) {
+				<-ctx.Done()
+				return "", ctx.Err()
+			}),
 		tool.Define(tool.Spec[noIn]{Name: "hang", Description: "Never ends by itself.", Effect: session.ReadOnly},
 			func(ctx context.Context, _ *tool.Call, _ noIn) (string, error) {
 				<-ctx.Done()

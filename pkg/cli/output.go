@@ -220,7 +220,8 @@ func details(item session.PendingItem, indent string, width int) string {
 	} else if item.Text != "" && item.Kind != session.WaitInput {
 		b.WriteString(quoteBlock(item.Text, indent, width))
 	}
-	if len(item.Arguments) > 0 && item.Question == nil {
+	bare := string(item.Arguments) == "{}" && item.Kind != session.WaitApproval
+	if len(item.Arguments) > 0 && item.Question == nil && !bare {
 		b.WriteString(quoteBlock(prettyJSON(item.Arguments), indent, width))
 	}
 	if item.Deadline != nil {
@@ -273,7 +274,12 @@ func things(items []session.PendingItem) string {
 			return "your verdict on a tool whose outcome is not known"
 		}
 	}
-	return count(int64(len(items)), "thing")
+	for _, item := range items {
+		if item.Kind != session.WaitApproval {
+			return count(int64(len(items)), "thing")
+		}
+	}
+	return count(int64(len(items)), "approval")
 }
 
 func who(agent string) string {

@@ -29,15 +29,20 @@ func deploys(path string, services ...string) string {
 // random parts of a manifest: checkpoint tokens, nonces, the folder of the test.
 var (
 	checkpoint = regexp.MustCompile(`("checkpoint_id": "|-c )[A-Za-z0-9_-]+`)
+	moment     = regexp.MustCompile(`[0-9-]{10} [0-9:]{8}( +\+[0-9a-z.]+)? +|(?m)^[0-9a-z.]+ at work.*$`)
+	ago        = regexp.MustCompile(`just now|[0-9a-z.]+ ago`)
 	nonce      = regexp.MustCompile(`("approval_id": )"[^"]+"`)
 )
 
 func (b *bench) golden(name, text string) {
 	b.t.Helper()
+	if !strings.Contains(name, ".") {
+		name += ".json"
+	}
 	text = strings.ReplaceAll(text, b.dir, "DIR")
 	text = checkpoint.ReplaceAllString(text, "${1}CHECKPOINT")
 	text = nonce.ReplaceAllString(text, `$1"NONCE"`)
-	path := filepath.Join("testdata", name+".json")
+	path := filepath.Join("testdata", name)
 	if *update {
 		require.NoError(b.t, os.MkdirAll("testdata", 0o755))
 		require.NoError(b.t, os.WriteFile(path, []byte(text), 0o644))
@@ -58,6 +63,7 @@ func TestManifests(t *testing.T) {
 		"approvals":    {"[{calls: [{call: deploy, with: {service: a}}, {call: deploy, with: {service: b}}]}]", 10},
 		"question":     {"[{call: pick}]", 10},
 		"client_tool":  {"[{call: locate}]", 10},
+		"unknown":      {"[{call: pay}]", 10},
 		"input":        {"[{need: which region?}]", 10},
 		"mixed":        {"[{calls: [{call: pick}, {call: deploy, with: {service: a}}, {call: locate}]}]", 10},
 		"failed":       {"[{fail: refused}]", 1},
@@ -68,6 +74,7 @@ func TestManifests(t *testing.T) {
 			b := setup(t)
 			r := b.run("run", "--agent", "toy", "--session", "s", "-o", "json", c.script).ends(c.code)
 			b.golden(name, r.stdout)
+			b.runText(name, c.script, c.code)
 			if c.code == 10 {
 				require.Equal(t, r.stdout, read(t, filepath.Join(filepath.Dir(b.data), "pause.json")), "pause.json is what was printed")
 			} else {
@@ -75,6 +82,18 @@ func TestManifests(t *testing.T) {
 			}
 		})
 	}
+}
+
+// runText has the words people see in a golden file too, inbox and journal with them.
+func (b *bench) runText(name, script string, code int) {
+	b.t.Helper()
+	other := setup(b.t)
+	r := other.run("run", "--agent", "toy", "--session", "s", script).ends(code)
+	inbox := other.run("inbox").ends(0)
+	shown := other.run("show", "s").ends(0)
+	shown.stdout = moment.ReplaceAllString(shown.stdout, "AT ")
+	text := "$ adjourn run\n" + r.stdout + "-- stderr\n" + r.stderr + "\n$ adjourn inbox\n" + inbox.stdout + "-- stderr\n" + inbox.stderr + "\n$ adjourn show\n" + shown.stdout
+	other.golden(name+".txt", ago.ReplaceAllString(text, "AGO"))
 }
 
 func TestPauseFile(t *testing.T) {
@@ -126,6 +145,7 @@ func TestEveryHintWorksWhenPasted(t *testing.T) {
 		"several":     "[{call: many}, {say: ok}]",
 		"text":        "[{call: name}, {say: ok}]",
 		"client tool": "[{call: locate}, {say: ok}]",
+		"verdict":     "[{call: pay}, {say: ok}]",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -279,6 +299,7 @@ func TestSubmit(t *testing.T) {
 		"choice":        {"[{call: pick}, {say: ok}]", []string{"--select", "red"}, []string{"--result", "1"}, []string{"--select", "blue"}},
 		"choices":       {"[{call: many}, {say: ok}]", []string{"--select", "red", "--select", "blue"}, []string{"--verdict", "happened"}, []string{"--select", ""}},
 		"approval":      {"[{call: deploy, with: {service: a}}, {say: ok}]", []string{"--approve"}, []string{"--reply", "x"}, []string{"--reject"}},
+		"verdict":       {"[{call: pay}, {say: ok}]", []string{"--verdict", "happened", "--result", "1"}, []string{"--reply", "x"}, []string{"--verdict", "not_happened"}},
 		"edited":        {"[{call: deploy, with: {service: a}}, {say: ok}]", []string{"--edit", `{"service": "b"}`}, []string{"--result", "1"}, []string{"--approve"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,132 @@
+package cli_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+func TestWorkOnSeveral(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for i := range 5 {
+		b.run("run", "--agent", "toy", "--session", fmt.Sprintf("s%d", i), "--wait", "0s", "[{repeat: 3, call: deploy, with: {service: 1}}, {say: ok}]").ends(124)
+	}
+	b.run("run", "--agent", "toy", "--session", "w", "--wait", "0s", "[{need: what?}]").ends(124)
+	r := b.run("work", "--concurrency", "3").ends(0)
+	for i := range 5 {
+		require.Contains(t, r.stdout, fmt.Sprintf("s%d  completed", i))
+	}
+	require.Contains(t, r.stdout, "w  suspended")
+	require.Contains(t, r.stderr, "inbox")
+	require.Contains(t, b.run("work").ends(0).stderr, "nothing to do")
+	b.run("work", "--concurrency", "0").ends(2)
+	b.run("work", "--wait", "-1s").ends(2)
+}
+
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.run("run", "--agent", "toy", "--session", "s", "--wait", "0s", "[{say: ok}]").ends(124)
+	ctx, cancel := context.WithCancel(t.Context())
+	b.decorate = func(p app.Parts) app.Parts {
+		p.Store = &watching{Store: p.Store, ended: cancel}
+		return p
+	}
+	r := b.runIn(ctx, "", "--data", b.data, "work", "--watch").ends(130)
+	require.Contains(t, r.stderr, "until interrupted")
+	require.Contains(t, r.stdout, "s  completed")
+}
+
+// watching tells when a session has ended.
+type watching struct {
+	store.Store
+	ended func()
+}
+
+func (w *watching) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	done, err := w.Store.Commit(ctx, p)
+	if p.Entry.Status.Ended() {
+		w.ended()
+	}
+	return done, err
+}
+
+func TestWorkRunsOut(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.run("run", "--agent", "toy", "--session", "s", "--wait", "0s", "[{call: hang}]").ends(124)
+	r := b.run("work", "--wait", "200ms").ends(124)
+	require.Contains(t, r.stderr, "work left")
+}
+
+// broken fails every commit from the n-th on.
+type broken struct {
+	store.Store
+	left atomic.Int64
+}
+
+func (f *broken) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	if f.left.Add(-1) < 0 {
+		return store.Committed{}, fmt.Errorf("%w: %w", store.ErrUnavailable, errors.New("the disk is full"))
+	}
+	return f.Store.Commit(ctx, p)
+}
+
+func TestStoreThatFails(t *testing.T) {
+	t.Parallel()
+	for left := range int64(4) {
+		t.Run(fmt.Sprintf("after %d commits", left), func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.decorate = func(p app.Parts) app.Parts {
+				f := &broken{Store: p.Store}
+				f.left.Store(left)
+				p.Store = f
+				return p
+			}
+			script := "[{call: deploy, with: {service: 1}}, {call: deploy, with: {service: 1}}, {say: ok}]"
+			r := b.run("run", "--agent", "toy", "--session", "s", "-o", "json", script)
+			if left == 0 {
+				// Nothing was begun, so nothing is there.
+				require.Equal(t, string(runtime.CodeStoreUnavailable), r.ends(1).manifest().Error.Code)
+				b.decorate = nil
+				b.run("show", "s").ends(3)
+				return
+			}
+			m := r.ends(1).manifest()
+			require.Equal(t, session.OutcomeError, m.Outcome)
+			require.Contains(t, m.Error.Message, "disk is full")
+			require.Contains(t, m.ResumeHint, "resume s", "what to do when there is room again")
+			b.decorate = nil
+			require.Contains(t, b.run("work").ends(0).stdout, "s  completed")
+		})
+	}
+}
+
+func TestLog(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.env["ADJOURN_LOG"] = "debug"
+	require.Equal(t, "ok\n", b.run("run", "--agent", "toy", "[{say: ok}]").ends(0).stdout, "the log is talk, not data")
+	b.env["ADJOURN_LOG"] = "loud"
+	require.Contains(t, b.run("run", "--agent", "toy", "[{say: ok}]").ends(2).stderr, "ADJOURN_LOG")
+}
+
+func TestResultFromStdin(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.start("s", "[{call: locate}, {say: ok}]", 10)
+	b.pipe("nonsense", "submit", "s", "--call", "c2-1", "--result", "-").ends(2)
+	b.pipe(`{"city": "Bern"}`, "submit", "s", "--call", "c2-1", "--result", "-").ends(0)
+	require.Contains(t, b.run("show", "s").stdout, "Bern")
+}
