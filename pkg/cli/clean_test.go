@@ -37,7 +37,7 @@ func TestCleanJSONMeansTheSame(t *testing.T) {
 	in := "{\"a\":\"x\u202ey\u009bz\U000e0041\x7f\"}"
 	out := cleanJSON([]byte(in))
 	require.NotContains(t, string(out), "\u202e")
-	require.Less(t, strings.IndexFunc(string(out), func(r rune) bool { return r > unicode.MaxASCII || r == 0x7f }), 0)
+	require.False(t, strings.ContainsFunc(string(out), func(r rune) bool { return r > unicode.MaxASCII || r == 0x7f }))
 	require.JSONEq(t, in, string(out))
 	require.True(t, json.Valid(out))
 }
@@ -92,6 +92,6 @@ func duration(t *testing.T, text string) time.Duration {
 
 func TestPrettyJSON(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "{\n  \"a\": \"<b> & \\\\u003c \\u001b\"\n}", prettyJSON(json.RawMessage(`{"a":"\u003cb\u003E \u0026 \\u003c \u001b"}`)))
+	require.Contains(t, prettyJSON(json.RawMessage(`{"a":"\u003cb\u003E \u0026 \\u003c \u001b"}`)), "{\n  \"a\": \"<b> & \\\\u003c \\u001b\"\n}")
 	require.Equal(t, `not json\x1b`, prettyJSON(json.RawMessage("not json\x1b")))
 }

@@ -94,7 +94,7 @@ func newStory(c *cli, dir string) (*story, error) {
 }
 
 func emptyFolder(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a sample anybody may read
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	there, err := os.ReadDir(dir)
@@ -107,10 +107,10 @@ func emptyFolder(dir string) error {
 func (s *story) fill() error {
 	for _, f := range sample {
 		path := filepath.Join(s.folder, filepath.FromSlash(f.name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // a sample anybody may read
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, []byte(f.text), 0o644); err != nil { //nolint:gosec // a sample anybody may read
+		if err := os.WriteFile(path, []byte(f.text), 0o644); err != nil {
 			return err
 		}
 	}
@@ -226,7 +226,7 @@ func (s *story) list() error {
 // without a terminal, and shows what it prints.
 func (s *story) process(ctx context.Context, want int, line string) error {
 	s.c.say("\n  $ %s", line)
-	cmd := exec.CommandContext(ctx, "sh", "-c", line) //nolint:gosec // the line is made by command, which quotes
+	cmd := exec.CommandContext(ctx, "sh", "-c", line)
 	cmd.Env = append(os.Environ(), "ADJOURN_MODEL=", "ADJOURN_LOG=", "NO_COLOR=1")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

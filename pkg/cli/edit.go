@@ -48,7 +48,7 @@ func (c *cli) editIn(ctx context.Context, editor string, arguments json.RawMessa
 		return nil, err
 	}
 	// EDITOR may hold arguments of its own, as in "code --wait"; the shell splits them.
-	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, "editor", f.Name()) //nolint:gosec // running the person's editor is what was asked for
+	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, "editor", f.Name())
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stderr, c.Stderr
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("%s: %w", editor, err)

@@ -64,7 +64,7 @@ func terminal(stream any) (fd int, ok bool) {
 	if !isFile {
 		return 0, false
 	}
-	fd = int(f.Fd()) //nolint:gosec // file descriptors are small numbers
+	fd = int(f.Fd())
 	return fd, term.IsTerminal(fd)
 }
 

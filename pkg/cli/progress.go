@@ -30,15 +30,15 @@ func newProgress(c *cli) *progress {
 }
 
 // pause takes the bottom line away while something else is printed.
-func (p *progress) pause(print func()) {
+func (p *progress) pause(work func()) {
 	if p == nil {
-		print()
+		work()
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.hide()
-	print()
+	work()
 }
 
 func (p *progress) hide() {

@@ -122,12 +122,10 @@ func (c *cli) goOn(ctx context.Context, a *app.App, k session.Key, f resumeFlags
 	if err == nil || !c.asks() {
 		return resumed, err
 	}
-	switch refused := runtime.AsError(err); refused.Code {
-	case runtime.CodeStillWaiting:
+	if runtime.AsError(err).Code == runtime.CodeStillWaiting {
 		return runtime.Resumed{Continuation: runtime.ContinuationWaiting}, nil
-	default:
-		return resumed, err
 	}
+	return resumed, err
 }
 
 // noSession says of a missing data file what it means for the session asked for.
