@@ -86,7 +86,7 @@ func (s *Store) newCommit(p *store.CommitParams) (*commitOp, error) {
 	case e.Seq < 1 || e.Seq >= 1<<seqBits:
 		return nil, fmt.Errorf("entry %d: out of range", e.Seq)
 	}
-	if err := p.Key.Validate(); err != nil {
+	if err := validKey(p.Key); err != nil {
 		return nil, err
 	}
 	o := &commitOp{key: p.Key, entry: *e, wakes: p.Wakes, dead: s.db.deadOwners(), job: job{durable: true}}
@@ -96,7 +96,7 @@ func (s *Store) newCommit(p *store.CommitParams) (*commitOp, error) {
 	}
 	o.payload, o.at = payload, e.At.UTC().Format("2006-01-02T15:04:05.000Z")
 	for i := range p.Wakes {
-		if err := p.Wakes[i].Key().Validate(); err != nil {
+		if err := validKey(p.Wakes[i].Key()); err != nil {
 			return nil, fmt.Errorf("wake: %w", err)
 		}
 	}
@@ -123,31 +123,24 @@ func (o *commitOp) run(w *writer) error {
 	if err != nil {
 		return err
 	}
-	if sid != 0 {
-		row, err := w.c.one(stmtEntry, sid<<seqBits|o.entry.Seq)
-		if err != nil {
+	if len(o.records) > 0 {
+		// More than one row: all conditions before the first write.
+		if stop, err := o.check(w, sid); err != nil || stop {
 			return err
 		}
-		if row != nil {
-			o.taken = bytesOf(row[0])
-			return nil
-		}
-	}
-	for i := range o.records {
-		if o.conflict, err = w.check(&o.records[i]); err != nil || o.conflict != nil {
-			return err
-		}
-	}
-	if o.gone, err = w.deleted(sid); err != nil || o.gone {
-		return err
 	}
 	if sid == 0 {
 		if sid, err = w.newSID(o.key); err != nil {
 			return err
 		}
 	}
-	if _, err = w.c.exec(stmtAddEntry, sid<<seqBits|o.entry.Seq, string(o.entry.Kind), o.entry.Run, o.entry.Step,
-		string(o.entry.Status), o.at, o.payload); err != nil {
+	n, err := w.c.exec(stmtAddEntry, sid<<seqBits|o.entry.Seq, string(o.entry.Kind), o.entry.Run, o.entry.Step,
+		string(o.entry.Status), o.at, o.payload, sid)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		_, err := o.check(w, sid)
 		return err
 	}
 	for i := range o.records {
@@ -156,6 +149,27 @@ func (o *commitOp) run(w *writer) error {
 		}
 	}
 	return w.send(false, o.wakes)
+}
+
+// check finds out what stands in the way, if anything does.
+func (o *commitOp) check(w *writer, sid int64) (stop bool, err error) {
+	if sid != 0 {
+		row, err := w.c.one(stmtEntry, sid<<seqBits|o.entry.Seq)
+		if err != nil {
+			return false, err
+		}
+		if row != nil {
+			o.taken = bytesOf(row[0])
+			return true, nil
+		}
+	}
+	for i := range o.records {
+		if o.conflict, err = w.check(&o.records[i]); err != nil || o.conflict != nil {
+			return true, err
+		}
+	}
+	o.gone, err = w.deleted(sid)
+	return o.gone, err
 }
 
 // deleted reports whether the session was deleted: a worker that was frozen
@@ -267,9 +281,9 @@ var errDeleted = fmt.Errorf("%w: it was deleted", store.ErrNotFound)
 // validateKey lets the tenant's own key (no id) be used for what belongs to it.
 func validateKey(key session.Key, kind store.ItemKind) error {
 	if kind == store.KindIdempotency {
-		return session.Key{Tenant: key.Tenant, ID: "any"}.Validate()
+		return validKey(session.Key{Tenant: key.Tenant, ID: "any"})
 	}
-	return key.Validate()
+	return validKey(key)
 }
 
 func (o *updateOp) run(w *writer) error {

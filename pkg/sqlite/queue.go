@@ -48,7 +48,7 @@ func (q *Queue) Send(ctx context.Context, wakes ...session.Wake) error {
 		return nil
 	}
 	for i := range wakes {
-		if err := wakes[i].Key().Validate(); err != nil {
+		if err := validKey(wakes[i].Key()); err != nil {
 			return fmt.Errorf("send: %w", err)
 		}
 	}
@@ -155,7 +155,7 @@ type acknowledgeOp struct {
 }
 
 // Acknowledge removes messages; see [queue.Queue]. It does not wait for the
-// disk: the removal shares the next transaction, a millisecond later at most.
+// disk: the removal shares the next transaction, milliseconds later at most.
 // A process that dies in between leaves a message that is received again, as it
 // would have been had it died just before.
 func (q *Queue) Acknowledge(ctx context.Context, deliveries ...queue.Delivery) error {

@@ -110,6 +110,55 @@ func (r *receiveOp) run(w *writer) error {
 	return nil
 }
 
+// wait keeps operations until there is something for them.
+func (w *writer) wait(rs ...*receiveOp) {
+	w.parked = append(slices.DeleteFunc(w.parked, (*receiveOp).gone), rs...)
+	for _, r := range rs {
+		r.running = false
+	}
+}
+
+// dry says that there was nothing to receive: until something happens here, a
+// message's time comes, or (in a file) others may have sent something, there is
+// no use in looking again.
+type dry struct {
+	valid bool
+	only  session.Key
+	at    time.Time
+}
+
+// parkKnown parks receipts that would find nothing, without a transaction, and
+// returns the rest of the batch.
+func (w *writer) parkKnown(batch []operation) []operation {
+	if !w.dry[0].valid && !w.dry[1].valid {
+		return batch
+	}
+	return slices.DeleteFunc(batch, func(o operation) bool {
+		r, ok := o.(*receiveOp)
+		if !ok || !r.patient || r.base().err != nil {
+			return false
+		}
+		d := &w.dry[boolInt(r.dead)]
+		if !d.valid || d.only != r.only {
+			return false
+		}
+		now := w.db.now()
+		if !w.wakeAt.IsZero() && !w.wakeAt.After(now) || w.db.path != memoryPath && now.Sub(d.at) >= pollEvery {
+			d.valid = false
+			return false
+		}
+		if !r.begin() {
+			return true // its caller is gone
+		}
+		if !r.park() {
+			r.answer()
+			return true
+		}
+		w.wait(r)
+		return true
+	})
+}
+
 // receive looks for messages. Finding none, it looks for owners who died with
 // some in their hands.
 func (w *writer) receive(r *receiveOp) error {
@@ -117,10 +166,16 @@ func (w *writer) receive(r *receiveOp) error {
 		return err
 	}
 	freed, err := w.reap()
-	if err != nil || !freed {
+	if err != nil {
 		return err
 	}
-	return w.visible(r)
+	if freed {
+		if err := w.visible(r); err != nil || len(r.deliveries) > 0 {
+			return err
+		}
+	}
+	w.dry[boolInt(r.dead)] = dry{valid: true, only: r.only, at: w.db.now()}
+	return nil
 }
 
 type message struct {
@@ -308,6 +363,9 @@ func (w *writer) expect(at time.Time) {
 	if w.wakeAt.IsZero() || at.Before(w.wakeAt) {
 		w.wakeAt = at
 	}
+	if !at.After(w.db.now()) {
+		w.dry = [2]dry{}
+	}
 }
 
 // idleFor returns how long the writer may sleep while somebody waits for messages.
@@ -333,8 +391,12 @@ func (w *writer) tick() {
 	}
 	stirring, err := w.stirring()
 	if err == nil && !stirring {
+		for i := range w.dry {
+			w.dry[i].at = w.db.now()
+		}
 		return
 	}
+	w.dry = [2]dry{}
 	batch := make([]operation, len(w.parked))
 	for i, r := range w.parked {
 		batch[i] = r
@@ -362,6 +424,8 @@ func (w *writer) stirring() (bool, error) {
 // look sets wakeAt to the time of the first message that is visible later.
 func (w *writer) look(after time.Time) error {
 	w.wakeAt = time.Time{}
+	dry := w.dry
+	defer func() { w.dry = dry }() // it only looked
 	var errs []error
 	for _, dead := range []int64{0, 1} {
 		row, err := w.c.one(stmtNextVisible, dead, nanos(after))

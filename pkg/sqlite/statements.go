@@ -63,8 +63,9 @@ var statements = [stmtCount]string{
 	stmtBury: "UPDATE sessions SET rev=rev+1, deleted=1, status=NULL, moved=NULL, due=NULL, head=?," +
 		" lease_owner='', lease_seq=0, lease_n=0, lease_until=0 WHERE sid=?",
 
-	stmtAddEntry: "INSERT OR IGNORE INTO entries (eid, kind, run, step, status, at, payload) VALUES (?, ?, ?, ?, ?, ?, ?)",
-	stmtEntry:    "SELECT payload FROM entries WHERE eid=?",
+	stmtAddEntry: "INSERT OR IGNORE INTO entries (eid, kind, run, step, status, at, payload)" +
+		" SELECT ?, ?, ?, ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE sid=? AND deleted)",
+	stmtEntry: "SELECT payload FROM entries WHERE eid=?",
 	stmtEntries: "SELECT eid & 4294967295, payload FROM entries WHERE eid > (SELECT sid<<32 FROM sessions WHERE tenant=?1 AND id=?2) + ?3" +
 		" AND eid < (SELECT (sid+1)<<32 FROM sessions WHERE tenant=?1 AND id=?2) ORDER BY eid",
 	stmtDropEntries: "DELETE FROM entries WHERE eid BETWEEN ?1<<32 AND (?1<<32) + 4294967295",

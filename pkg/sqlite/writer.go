@@ -3,7 +3,6 @@ package sqlite
 import (
 	"errors"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/session"
@@ -13,9 +12,12 @@ const (
 	// batchMax bounds how much one transaction takes in, and so how long the first
 	// of it waits for the last.
 	batchMax = 128
+	// patience is how often the writer steps aside for others to come before it
+	// begins an fsync that fewer share than usual: some 50 µs.
+	patience = 32
 	// lazyFor is how long an operation nobody waits for is kept, so that it can
 	// share the next one's transaction.
-	lazyFor = time.Millisecond
+	lazyFor = 2 * time.Millisecond
 	// pollEvery is how often a file is looked at for what other processes sent.
 	pollEvery = 50 * time.Millisecond
 )
@@ -52,29 +54,42 @@ type writer struct {
 	db *DB
 	c  *conn
 
-	batch []operation
-	full  bool // the connection's synchronous level
-	sids  map[session.Key]int64
-	self  int64 // our number among the owners; 0 until it is needed
-	mid   int64 // the newest message's number
+	// What has come and waits for its transaction: without an fsync, with one, and
+	// with whichever comes first.
+	quick, durable, lazy []operation
+	batch                []operation // the one under way
+	usual                int         // how many share an fsync, lately
+	overdue              *time.Timer // the lazy must go
+
+	full bool // the connection's synchronous level
+	sids map[session.Key]int64
+	self int64 // our number among the owners; 0 until it is needed
+	mid  int64 // the newest message's number
 
 	parked []*receiveOp // waiting for a message
 	fresh  []*receiveOp // parked by the transaction under way
 	filled []*receiveOp // given something by the transaction under way
 	wakeAt time.Time    // when something becomes visible, as far as we know
+	dry    [2]dry       // what was looked for in vain, among the living and the dead
 }
 
 // sidsMax bounds the cache of session numbers. They never change.
 const sidsMax = 1 << 16
 
 func newWriter(db *DB, c *conn) *writer {
-	return &writer{db: db, c: c, full: true, sids: map[session.Key]int64{}}
+	return &writer{db: db, c: c, full: true, sids: map[session.Key]int64{}, overdue: stopped()}
+}
+
+func stopped() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
 }
 
 func (w *writer) run() {
-	timer := time.NewTimer(time.Hour)
-	timer.Stop()
+	timer := stopped()
 	defer timer.Stop()
+	defer w.overdue.Stop()
 	for {
 		var ticks <-chan time.Time
 		if wait, ok := w.idleFor(); ok {
@@ -83,8 +98,10 @@ func (w *writer) run() {
 		}
 		select {
 		case o := <-w.db.ops:
-			w.gather(o)
-			w.commit(w.batch)
+			w.sort(o)
+			w.serve()
+		case <-w.overdue.C:
+			w.flush()
 		case <-ticks:
 			w.tick()
 		case <-w.db.closing:
@@ -94,41 +111,80 @@ func (w *writer) run() {
 	}
 }
 
-// gather takes what is there. When that is nothing anybody waits for, it waits a
-// little for something that is.
-func (w *writer) gather(first operation) {
-	w.batch = append(w.batch[:0], first)
-	lazy := first.base().lazy
-	if !lazy {
-		// Those who were answered by the last transaction are about to come back.
-		runtime.Gosched()
+// sort puts an operation into the batch it belongs to.
+func (w *writer) sort(o operation) {
+	switch j := o.base(); {
+	case j.lazy:
+		if len(w.lazy) == 0 {
+			w.overdue.Reset(lazyFor)
+		}
+		w.lazy = append(w.lazy, o)
+	case j.durable:
+		w.durable = append(w.durable, o)
+	default:
+		w.quick = append(w.quick, o)
 	}
-	var patience <-chan time.Time
-	for len(w.batch) < batchMax {
+}
+
+// drain sorts what has gathered and returns how much that was.
+func (w *writer) drain() int {
+	for n := 0; ; n++ {
+		if len(w.quick)+len(w.durable) >= batchMax {
+			return n
+		}
 		select {
 		case o := <-w.db.ops:
-			w.batch = append(w.batch, o)
-			lazy = lazy && o.base().lazy
-			continue
+			w.sort(o)
 		default:
+			return n
 		}
-		if !lazy {
-			return
+	}
+}
+
+// serve carries out what has gathered. What needs no fsync goes first and is
+// answered at once: those who asked are about to ask for something that does,
+// and then share its fsync. So one is begun only when nobody else is coming.
+func (w *writer) serve() {
+	for quiet := 0; quiet < patience && len(w.durable) < batchMax; {
+		w.drain()
+		if len(w.quick) > 0 {
+			w.batch = append(w.batch[:0], w.quick...)
+			w.quick = w.quick[:0]
+			w.commit(w.batch)
 		}
-		if patience == nil {
-			t := time.NewTimer(lazyFor)
-			defer t.Stop()
-			patience = t.C
+		runtime.Gosched()
+		quiet++
+		if w.drain() > 0 {
+			quiet = 0
+		} else if len(w.durable) >= w.usual || len(w.durable) == 0 {
+			break
 		}
-		select {
-		case o := <-w.db.ops:
-			w.batch = append(w.batch, o)
-			lazy = o.base().lazy
-		case <-patience:
-			return
-		case <-w.db.closing:
-			return
-		}
+	}
+	if n := len(w.durable); n > 0 {
+		w.usual = max(n, w.usual*3/4)
+	}
+	if len(w.durable)+len(w.quick) > 0 || w.late() {
+		w.flush()
+	}
+}
+
+// late reports whether what nobody waits for has waited long enough. As a rule
+// it shares the next fsync: that often writes the same pages.
+func (w *writer) late() bool {
+	select {
+	case <-w.overdue.C:
+		return true
+	default:
+		return len(w.lazy) >= batchMax
+	}
+}
+
+// flush carries out everything that is there.
+func (w *writer) flush() {
+	w.batch = append(append(append(w.batch[:0], w.lazy...), w.quick...), w.durable...)
+	w.lazy, w.quick, w.durable = w.lazy[:0], w.quick[:0], w.durable[:0]
+	if len(w.batch) > 0 {
+		w.commit(w.batch)
 	}
 }
 
@@ -136,6 +192,10 @@ func (w *writer) gather(first operation) {
 // fails, each runs alone, so that one that is too big for the disk does not take
 // the others down.
 func (w *writer) commit(batch []operation) {
+	batch = w.parkKnown(batch)
+	if len(batch) == 0 {
+		return
+	}
 	err := w.transact(batch)
 	if err != nil && len(batch) > 1 && !isBusy(err) {
 		for i := range batch {
@@ -155,10 +215,7 @@ func (w *writer) commit(batch []operation) {
 		o.base().answer()
 	}
 	if len(w.fresh) > 0 {
-		w.parked = append(slices.DeleteFunc(w.parked, (*receiveOp).gone), w.fresh...)
-		for _, r := range w.fresh {
-			r.running = false
-		}
+		w.wait(w.fresh...)
 	}
 	w.fresh, w.filled = w.fresh[:0], w.filled[:0]
 }
@@ -249,14 +306,8 @@ func (w *writer) newSID(key session.Key) (int64, error) {
 }
 
 func (w *writer) shutdown() {
-	for done := false; !done; {
-		select {
-		case o := <-w.db.ops:
-			w.gather(o)
-			w.commit(w.batch)
-		default:
-			done = true
-		}
+	for w.drain() > 0 || len(w.lazy) > 0 {
+		w.flush()
 	}
 	for _, r := range w.parked {
 		if r.take() {
