@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/adjourn/adjourn/pkg/llm"
@@ -16,110 +17,82 @@ var ErrBrokenJournal = errors.New("broken journal")
 // only be folded together with the whole journal ([Fold]).
 var ErrNeedsHistory = errors.New("entry goes back to an earlier one: fold the whole journal")
 
+// history is what an entry that goes back takes from an earlier one.
+type history struct {
+	messages []llm.Message
+	state    session.State
+	delays   []int
+}
+
 // Fold folds a whole journal, entry 1 first. Errors wrap [ErrBrokenJournal].
 func Fold(key session.Key, entries []session.Entry) (*session.Session, error) {
+	// What is gone back to is kept on the way, so that a journal that goes back
+	// often is still read once.
+	kept := map[int64]*history{}
+	for i := range entries {
+		if goesBack(&entries[i]) {
+			kept[entries[i].Base.Seq] = nil
+		}
+	}
 	s := &session.Session{Key: key}
 	for i := range entries {
-		err := Apply(s, &entries[i])
-		if errors.Is(err, ErrNeedsHistory) {
-			err = applyBack(s, entries[:i], &entries[i])
-		}
-		if err != nil {
+		e := &entries[i]
+		if err := Check(s, e); err != nil {
 			return nil, err
+		}
+		var back *history
+		if goesBack(e) {
+			back = kept[e.Base.Seq]
+		}
+		apply(s, e, back)
+		if _, wanted := kept[s.Version]; wanted {
+			kept[s.Version] = &history{
+				messages: slices.Concat(s.Messages, s.Held), state: s.State, delays: slices.Clone(s.Delays),
+			}
 		}
 	}
 	return s, nil
 }
 
-// applyBack folds an entry whose base is an earlier entry of the same journal.
-func applyBack(s *session.Session, before []session.Entry, e *session.Entry) error {
-	if e.Base.Seq < 0 || e.Base.Seq > int64(len(before)) {
-		return broken(s, e, "base %d is not an earlier entry", e.Base.Seq)
-	}
-	old, err := Fold(s.Key, before[:e.Base.Seq])
-	if err != nil {
-		return err
-	}
-	based := *e
-	based.Base = &session.Base{Seq: e.Base.Seq, Messages: old.Messages, State: old.State.Snapshot()}
-	if based.Base.Messages == nil {
-		based.Base.Messages = []llm.Message{}
-	}
-	if err := Apply(s, &based); err != nil {
-		return err
-	}
-	if s.Status.Ended() {
-		return nil
-	}
-	s.Calls, s.ReplySeq = old.Calls, old.ReplySeq
-	return nil
-}
-
-// statuses says which statuses an entry of a kind may leave behind. Deleted entries keep what was.
-var statuses = map[session.Kind][]session.Status{
-	session.KindStarted:     {session.StatusRunning},
-	session.KindReplied:     {session.StatusRunning},
-	session.KindStepped:     {session.StatusRunning},
-	session.KindSuspended:   {session.StatusSuspended},
-	session.KindResumed:     {session.StatusRunning},
-	session.KindDelayed:     {session.StatusRunning},
-	session.KindInterrupted: {session.StatusInterrupted},
-	session.KindCancelled:   {session.StatusCancelled},
-	session.KindCompleted:   {session.StatusCompleted},
-	session.KindFailed:      {session.StatusFailed},
-	session.KindRestored:    {session.StatusRunning, session.StatusSuspended},
-	session.KindForked:      {session.StatusRunning, session.StatusSuspended, session.StatusInterrupted},
-	session.KindDeleted:     session.Statuses(),
-}
+func goesBack(e *session.Entry) bool { return e.Base != nil && e.Base.Messages == nil }
 
 // Apply folds the next entry into s. It changes s only if it returns nil; it
-// takes time in proportion to the entry, not to the session. Errors wrap
+// takes time in proportion to the entry (and to the number of keys of the custom
+// state, if the entry changes that), not to the session. Errors wrap
 // [ErrBrokenJournal], or are [ErrNeedsHistory].
 func Apply(s *session.Session, e *session.Entry) error {
 	if err := Check(s, e); err != nil {
 		return err
 	}
-	s.InputExpired = nil
-	switch {
-	case e.Base == nil:
-	case e.Base.Messages == nil:
+	if goesBack(e) {
 		return ErrNeedsHistory
-	default:
-		if err := rebase(s, e); err != nil {
-			return err
-		}
 	}
+	apply(s, e, nil)
+	return nil
+}
+
+// apply folds an entry that was checked: it cannot fail.
+func apply(s *session.Session, e *session.Entry, back *history) {
+	s.InputExpired = nil
+	if e.Task != s.Task {
+		s.TaskUsage, s.Delays, s.Failures = llm.Usage{}, nil, 0
+		s.Output, s.Failure = nil, nil
+	}
+	rebase(s, e, back)
 	if e.Rules != nil {
 		s.Rules, s.RulesAt = *e.Rules, e.Seq
 	}
 	if e.Parent != nil {
 		s.Parent = e.Parent
 	}
-	if e.Task != s.Task {
-		s.TaskUsage, s.Delays, s.Failures = llm.Usage{}, nil, 0
-		s.Output, s.Failure = nil, nil
-	}
-	if e.Run != s.Run {
-		s.RunRecord = session.Run{
-			ID: e.Run, Task: e.Task, Trigger: trigger(e), StartedAt: e.At, FirstEntry: e.Seq, PreviousRun: e.Run - 1,
-		}
-	}
-	s.TaskUsage, s.RunRecord.Usage = s.TaskUsage.Add(e.Usage), s.RunRecord.Usage.Add(e.Usage)
-	s.RunRecord.Status = e.Status
-	if e.Status.Resting() && s.RunRecord.EndedAt == nil {
-		at := e.At
-		s.RunRecord.EndedAt, s.RunRecord.LastEntry = &at, e.Seq
-	}
+	applyRun(s, e)
+	s.TaskUsage = s.TaskUsage.Add(e.Usage)
 	s.Status, s.Task, s.Run, s.Step, s.Left = e.Status, e.Task, e.Run, e.Step, e.Limits
 	takeAnswers(s, e)
-	takeMessages(s, e)
+	takeMessages(s, e.Seq, e.Messages)
 	openWaits(s, e)
 	if len(e.StateOps) > 0 {
-		state, err := s.State.With(e.StateOps)
-		if err != nil {
-			return broken(s, e, "%v", err)
-		}
-		s.State = state
+		s.State = mustState(s.State.With(e.StateOps))
 	}
 	for _, child := range e.Children {
 		takeChild(s, child)
@@ -137,124 +110,105 @@ func Apply(s *session.Session, e *session.Entry) error {
 	if e.Output != nil {
 		s.Output = e.Output
 	}
-	if e.Status.Ended() {
+	if e.Failure != nil && e.Kind == session.KindFailed {
 		s.Failure = e.Failure
 	}
 	s.Version = e.Seq
 	s.Newest = session.Newest{
 		Kind: e.Kind, At: e.At, Attempt: e.Attempt, GoesOn: e.GoesOn, Hash: e.Hash, Token: e.Token, Until: e.Until,
 	}
-	return nil
 }
 
-func broken(s *session.Session, e *session.Entry, format string, args ...any) error {
-	return fmt.Errorf("session %s: entry %d (%s): %w: %s", s.Key, e.Seq, e.Kind, ErrBrokenJournal, fmt.Sprintf(format, args...))
+// applyRun keeps the record of the run. A run that ended at a suspension stays as
+// it ended, whatever happens to the session before the next one.
+func applyRun(s *session.Session, e *session.Entry) {
+	if e.Run != s.Run {
+		s.RunRecord = session.Run{
+			ID: e.Run, Task: e.Task, Trigger: e.Trigger, StartedAt: e.At, FirstEntry: e.Seq, PreviousRun: e.Run - 1,
+		}
+	}
+	if s.RunRecord.EndedAt != nil {
+		return
+	}
+	s.RunRecord.Usage = s.RunRecord.Usage.Add(e.Usage)
+	s.RunRecord.Status = e.Status
+	if e.Status.Resting() {
+		at := e.At
+		s.RunRecord.EndedAt, s.RunRecord.LastEntry = &at, e.Seq
+	}
 }
 
-// Check refuses an entry that cannot follow s, so that nothing is ever written
-// that could not be folded again. Errors wrap [ErrBrokenJournal].
-func Check(s *session.Session, e *session.Entry) error {
-	if e.Seq != s.Version+1 {
-		return broken(s, e, "follows entry %d", s.Version)
+// mustState takes the state of operations that were checked one by one before.
+func mustState(state session.State, err error) session.State {
+	if err != nil {
+		panic(fmt.Sprintf("engine: state operations were checked and yet: %v", err))
 	}
-	if e.Prev != s.Newest.Hash {
-		return broken(s, e, "does not hold the hash of the entry before: the journal was changed")
+	return state
+}
+
+// rebase puts the history of an entry's base in the place of that of the entry before.
+func rebase(s *session.Session, e *session.Entry, back *history) {
+	if e.Base == nil {
+		return
 	}
-	if !slices.Contains(statuses[e.Kind], e.Status) {
-		return broken(s, e, "status %q does not go with it", e.Status)
-	}
-	if e.Kind != session.KindDeleted && e.Kind != session.KindForked && !s.Status.CanBecome(e.Status) {
-		return broken(s, e, "status goes from %q to %q", s.Status, e.Status)
-	}
-	newTask := s.Status == "" || s.Status.Ended()
+	from := history{messages: e.Base.Messages, state: s.State}
 	switch {
-	case e.Kind == session.KindDeleted, e.Kind == session.KindForked:
-	case newTask && e.Task != s.Task+1:
-		return broken(s, e, "task %d follows task %d", e.Task, s.Task)
-	case !newTask && e.Task != s.Task && e.Kind != session.KindRestored:
-		return broken(s, e, "task %d inside task %d", e.Task, s.Task)
-	}
-	if e.Run != s.Run && e.Run != s.Run+1 {
-		return broken(s, e, "run %d follows run %d", e.Run, s.Run)
-	}
-	if l := e.Limits; min(l.Steps, l.Tokens, l.ActiveMillis, l.CostMicros, l.Depth, l.Children) < session.Unlimited {
-		return broken(s, e, "limits below zero")
-	}
-	for _, op := range e.StateOps {
-		var scratch session.State
-		if err := scratch.Apply(op); err != nil {
-			return broken(s, e, "%v", err)
+	case back != nil:
+		from = *back
+	case e.Base.State != nil:
+		from.state = session.State{}
+		for _, key := range slices.Sorted(maps.Keys(e.Base.State)) {
+			op := session.StateOp{Op: session.StateReplace, Key: key, Value: e.Base.State[key]}
+			from.state = mustState(from.state.With([]session.StateOp{op}))
 		}
 	}
-	return checkMessages(s, e)
+	s.State, s.Delays = from.state, slices.Clone(from.delays)
+	s.Messages, s.Calls, s.ReplySeq, s.Waits, s.Held, s.Failures = nil, nil, 0, nil, nil, 0
+	takeMessages(s, e.Seq, from.messages)
+	renameCalls(s, e.Seq)
 }
 
-// checkMessages holds that every declared call ends in exactly one result before the next reply.
-func checkMessages(s *session.Session, e *session.Entry) error {
-	open := map[string]bool{}
-	rebased := e.Base != nil
-	if !rebased {
-		for _, c := range s.Calls {
-			open[c.ID] = true
+// renameCalls gives the calls a base left open ids of the entry that has the base.
+func renameCalls(s *session.Session, seq int64) {
+	if len(s.Calls) == 0 {
+		return
+	}
+	ids := map[string]string{}
+	for i := range s.Calls {
+		id := callID(seq, i+1)
+		ids[s.Calls[i].ID], s.Calls[i].ID = id, id
+	}
+	at := len(s.Messages) - 1
+	if s.Messages[at].Role == llm.RoleTool {
+		at--
+	}
+	parts := slices.Clone(s.Messages[at].Parts)
+	for i, p := range parts {
+		if p.Kind != llm.PartToolCall || p.ToolCall == nil || ids[p.ToolCall.ID] == "" {
+			continue
 		}
+		call := *p.ToolCall
+		call.ID = ids[call.ID]
+		parts[i].ToolCall = &call
 	}
-	for _, m := range e.Messages {
-		switch m.Role {
-		case llm.RoleAssistant:
-			if len(open) > 0 {
-				return broken(s, e, "a reply while calls have no result")
-			}
-			for _, c := range m.ToolCalls() {
-				if c.ID == "" || open[c.ID] {
-					return broken(s, e, "call id %q is empty or used twice", c.ID)
-				}
-				open[c.ID] = true
-			}
-		case llm.RoleTool:
-			for _, p := range m.Parts {
-				if p.ToolResult == nil {
-					return broken(s, e, "a tool message without a result")
-				}
-				if !open[p.ToolResult.CallID] && !rebased {
-					return broken(s, e, "a result for call %q, which is not open", p.ToolResult.CallID)
-				}
-				delete(open, p.ToolResult.CallID)
-			}
-		case llm.RoleUser:
-		default:
-			return broken(s, e, "a message of role %q", m.Role)
-		}
-	}
-	if len(open) > 0 && e.Status.Ended() && !rebased {
-		return broken(s, e, "the task ends while calls have no result")
-	}
-	return nil
+	s.Messages[at] = llm.Message{Role: llm.RoleAssistant, Parts: parts}
 }
 
-func rebase(s *session.Session, e *session.Entry) error {
-	var state session.State
-	for key, value := range e.Base.State {
-		if err := state.Apply(session.StateOp{Op: session.StateReplace, Key: key, Value: value}); err != nil {
-			return broken(s, e, "%v", err)
-		}
-	}
-	s.Messages = slices.Clone(e.Base.Messages)
-	s.State = state
-	s.Calls, s.ReplySeq, s.Waits, s.Held, s.Delays, s.Failures = nil, 0, nil, nil, nil, 0
-	return nil
-}
-
-func takeMessages(s *session.Session, e *session.Entry) {
-	for _, m := range e.Messages {
+func takeMessages(s *session.Session, seq int64, messages []llm.Message) {
+	for _, m := range messages {
 		switch m.Role {
 		case llm.RoleAssistant:
 			s.Messages = append(s.Messages, m)
-			s.ReplySeq, s.Failures = e.Seq, 0
+			s.ReplySeq, s.Failures = seq, 0
 			for _, c := range m.ToolCalls() {
 				s.Calls = append(s.Calls, session.Call{ID: c.ID, ProviderID: c.ProviderID, Name: c.Name, Arguments: c.Arguments})
 			}
 		case llm.RoleTool:
 			takeResults(s, m)
+			if len(s.Calls) == 0 {
+				s.Messages = append(s.Messages, s.Held...)
+				s.Held = nil
+			}
 		case llm.RoleUser:
 			if len(s.Calls) > 0 {
 				s.Held = append(s.Held, m)
@@ -262,10 +216,6 @@ func takeMessages(s *session.Session, e *session.Entry) {
 			}
 			s.Messages = append(s.Messages, m)
 		}
-	}
-	if len(s.Calls) == 0 && len(s.Held) > 0 {
-		s.Messages = append(s.Messages, s.Held...)
-		s.Held = nil
 	}
 }
 
@@ -279,44 +229,17 @@ func takeResults(s *session.Session, m llm.Message) {
 	s.Calls = slices.DeleteFunc(s.Calls, func(c session.Call) bool { return done[c.ID] })
 	s.Waits = slices.DeleteFunc(s.Waits, func(w session.Wait) bool { return done[w.Call] })
 	last := len(s.Messages) - 1
-	if last < 0 || s.Messages[last].Role != llm.RoleTool {
+	if s.Messages[last].Role != llm.RoleTool {
 		s.Messages = append(s.Messages, m)
 		return
 	}
 	order := map[string]int{}
-	if last > 0 {
-		for i, c := range s.Messages[last-1].ToolCalls() {
-			order[c.ID] = i
-		}
+	for i, c := range s.Messages[last-1].ToolCalls() {
+		order[c.ID] = i
 	}
 	merged := slices.Concat(s.Messages[last].Parts, m.Parts)
 	slices.SortStableFunc(merged, func(a, b llm.Part) int { return order[a.ToolResult.CallID] - order[b.ToolResult.CallID] })
 	s.Messages[last] = llm.Message{Role: llm.RoleTool, Parts: merged}
-}
-
-// trigger says what began the run whose first entry this is.
-func trigger(e *session.Entry) session.Trigger {
-	switch e.Kind {
-	case session.KindStarted:
-		return session.TriggerStart
-	case session.KindRestored, session.KindForked:
-		return session.TriggerRetry
-	case session.KindReplied, session.KindStepped, session.KindSuspended, session.KindResumed, session.KindDelayed, session.KindInterrupted,
-		session.KindCancelled, session.KindCompleted, session.KindFailed, session.KindDeleted:
-	}
-	if len(e.Answers) == 0 {
-		return session.TriggerResume
-	}
-	switch e.Answers[len(e.Answers)-1].Kind {
-	case session.AnswerExpiry:
-		return session.TriggerExpiry
-	case session.AnswerChild:
-		return session.TriggerChild
-	case session.AnswerMessage:
-		return session.TriggerMessage
-	case session.AnswerClientTool, session.AnswerApproval, session.AnswerReply, session.AnswerVerdict:
-	}
-	return session.TriggerSubmit
 }
 
 func openWaits(s *session.Session, e *session.Entry) {
@@ -343,11 +266,8 @@ func takeAnswers(s *session.Session, e *session.Entry) {
 		}
 		s.Waits = slices.DeleteFunc(s.Waits, func(w session.Wait) bool { return w.ID == a.Wait })
 	}
-	switch e.Kind {
-	case session.KindResumed, session.KindRestored, session.KindCancelled, session.KindFailed, session.KindStarted:
+	if e.Status != session.StatusSuspended && e.Status != session.StatusInterrupted && e.Kind != session.KindDeleted {
 		s.Waits = nil
-	case session.KindReplied, session.KindStepped, session.KindSuspended, session.KindDelayed, session.KindInterrupted,
-		session.KindCompleted, session.KindForked, session.KindDeleted:
 	}
 }
 

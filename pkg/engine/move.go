@@ -55,12 +55,12 @@ func next(s *session.Session, kind session.Kind, status session.Status, st Stamp
 
 // seal makes a move of a finished entry: what its status says about runs, HEAD and the wake.
 func seal(s *session.Session, e session.Entry, agentName string) Move {
-	m := Move{Entry: e, MovesHead: e.Status != s.Status || e.Task != s.Task || e.Signal != ""}
+	m := Move{Entry: e, MovesHead: e.Status != s.Status || e.Task != s.Task || e.Signal != nil}
 	switch {
 	case e.Run != s.Run:
 		m.RunIsNew = true
 		m.Run = &session.Run{
-			ID: e.Run, Task: e.Task, Trigger: trigger(&e), Status: e.Status, StartedAt: e.At, FirstEntry: e.Seq,
+			ID: e.Run, Task: e.Task, Trigger: e.Trigger, Status: e.Status, StartedAt: e.At, FirstEntry: e.Seq,
 			PreviousRun: e.Run - 1, Usage: e.Usage,
 		}
 	case e.Status.Resting() && s.Status == session.StatusRunning:
@@ -92,7 +92,7 @@ func dueOf(w session.Wait) *time.Time {
 // Start begins a task with a user message: a new session, or the next turn of one that ended.
 func Start(s *session.Session, rules session.Rules, message llm.Message, st Stamp) Move {
 	e := next(s, session.KindStarted, session.StatusRunning, st)
-	e.Task, e.Run, e.Step = s.Task+1, s.Run+1, 0
+	e.Task, e.Run, e.Step, e.Trigger = s.Task+1, s.Run+1, 0, session.TriggerStart
 	e.Rules, e.RulesAt, e.Limits = &rules, e.Seq, rules.Limits
 	e.Messages = []llm.Message{message}
 	m := seal(s, e, rules.Agent)
@@ -106,8 +106,8 @@ func Start(s *session.Session, rules session.Rules, message llm.Message, st Stam
 const titleRunes = 80
 
 func title(text string) string {
-	line := strings.Join(strings.Fields(text[:min(len(text), 8*titleRunes)]), " ")
-	runes := []rune(strings.ToValidUTF8(line, "�"))
+	start := strings.ToValidUTF8(text[:min(len(text), 8*titleRunes)], "") // the cut may go through a rune
+	runes := []rune(strings.Join(strings.Fields(start), " "))
 	if len(runes) > titleRunes {
 		return string(runes[:titleRunes-1]) + "…"
 	}
@@ -138,7 +138,7 @@ func WithCallIDs(reply llm.Message, seq int64) llm.Message {
 		}
 		i++
 		call := *p.ToolCall
-		call.ID = fmt.Sprintf("c%d-%d", seq, i)
+		call.ID = callID(seq, i)
 		parts[j].ToolCall = &call
 	}
 	return llm.Message{Role: llm.RoleAssistant, Parts: parts}
@@ -154,6 +154,8 @@ type StepOutcome struct {
 	NeedsInput bool
 	// Results of calls, in any order.
 	Results []llm.ToolResult
+	// Answers that a signal takes in when it ends a suspension.
+	Answers []session.Answer
 	// Output of a finish tool that succeeded: the task is complete.
 	Output json.RawMessage
 	// Waits to open, without ids and times.
@@ -212,7 +214,7 @@ func Close(s *session.Session, out StepOutcome, st Stamp) Move {
 	addReply(&e, out)
 	results := out.Results
 	if out.Failure != nil {
-		results = closeRest(s, out, results)
+		results = answered(s, nil, closeRest(s, out, results))
 	}
 	if len(results) > 0 {
 		e.Messages = append(e.Messages, toolMessage(callOrder(s, out.Reply), results))
@@ -312,6 +314,33 @@ func closeRest(s *session.Session, out StepOutcome, results []llm.ToolResult) []
 	return results
 }
 
+// answered puts what people, clients and children answered in the place of
+// results that say no more than that a call was given up: an answer that was
+// accepted is never forgotten.
+func answered(s *session.Session, answers []session.Answer, results []llm.ToolResult) []llm.ToolResult {
+	results = slices.Clone(results)
+	for i, r := range results {
+		if r.Status != llm.ResultCancelled && r.Status != llm.ResultUnknown {
+			continue
+		}
+		for _, c := range s.Calls {
+			if c.ID != r.CallID {
+				continue
+			}
+			c.Answers = slices.Clone(c.Answers)
+			for _, a := range answers {
+				if a.ToolCallID == c.ID {
+					c.Answers = append(c.Answers, a)
+				}
+			}
+			if known := takeCall(s, c, s.Rules.Digest).result; known != nil {
+				results[i] = *known
+			}
+		}
+	}
+	return results
+}
+
 // Delayed puts a failed model call off until a later time.
 func Delayed(s *session.Session, failure session.Failure, until time.Time, used Used, st Stamp) Move {
 	st.GoesOn = false
@@ -326,10 +355,10 @@ func Delayed(s *session.Session, failure session.Failure, until time.Time, used 
 // a new run begins. The writer goes on with the step, unless it is a verb.
 func Resumed(s *session.Session, answers []session.Answer, message *llm.Message, closed []llm.ToolResult, st Stamp) Move {
 	e := next(s, session.KindResumed, session.StatusRunning, st)
-	e.Run = s.Run + 1
+	e.Run, e.Trigger = s.Run+1, trigger(answers, message)
 	e.Answers = answers
 	if len(closed) > 0 {
-		e.Messages = append(e.Messages, toolMessage(callOrder(s, nil), closed))
+		e.Messages = append(e.Messages, toolMessage(callOrder(s, nil), answered(s, answers, closed)))
 	}
 	for _, a := range answers {
 		if text, ok := said(a); ok {
@@ -340,6 +369,26 @@ func Resumed(s *session.Session, answers []session.Answer, message *llm.Message,
 		e.Messages = append(e.Messages, *message)
 	}
 	return seal(s, e, s.Rules.Agent)
+}
+
+// trigger says what began the run that takes answers in: a message, else the last answer.
+func trigger(answers []session.Answer, message *llm.Message) session.Trigger {
+	switch {
+	case message != nil:
+		return session.TriggerMessage
+	case len(answers) == 0:
+		return session.TriggerResume
+	}
+	switch answers[len(answers)-1].Kind {
+	case session.AnswerExpiry:
+		return session.TriggerExpiry
+	case session.AnswerChild:
+		return session.TriggerChild
+	case session.AnswerMessage:
+		return session.TriggerMessage
+	case session.AnswerClientTool, session.AnswerApproval, session.AnswerReply, session.AnswerVerdict:
+	}
+	return session.TriggerSubmit
 }
 
 // said returns the user message an answer to an input wait brings.
@@ -366,10 +415,10 @@ func Stopped(s *session.Session, signal session.Signal, out StepOutcome, st Stam
 		kind, status = session.KindFailed, session.StatusFailed
 	}
 	e := next(s, kind, status, st)
-	e.Signal = signal.ID
+	e.Signal, e.Answers = &signal, out.Answers
 	results := out.Results
 	if status.Ended() {
-		results = closeRest(s, out, results)
+		results = answered(s, out.Answers, closeRest(s, out, results))
 	}
 	if len(results) > 0 {
 		e.Messages = append(e.Messages, toolMessage(callOrder(s, nil), results))
@@ -394,9 +443,12 @@ func reason(text string) string {
 
 // LimitFailure is the failure of a task that used a limit up.
 func LimitFailure(limit string, rules session.Rules) *session.Failure {
+	data, err := json.Marshal(map[string]string{"limit": limit, "agent": rules.Agent})
+	if err != nil {
+		data = nil // a map of strings always has a JSON form
+	}
 	return &session.Failure{
-		Type: "limit_reached", Retryable: true,
-		Message: fmt.Sprintf("The task used up its limit of %s. Raise Limits in the agent's definition if it needs more, or start a new turn.", limit),
-		Data:    json.RawMessage(fmt.Sprintf(`{"limit":%q,"agent":%q}`, limit, rules.Agent)),
+		Type: "limit_reached", Retryable: true, Data: data,
+		Message: fmt.Sprintf("The task used up its limit of %s. Raise Limits in the agent's definition if it needs more, or start another session.", limit),
 	}
 }

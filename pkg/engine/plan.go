@@ -164,7 +164,7 @@ func takeCall(s *session.Session, c session.Call, digest string) taken {
 		case session.AnswerVerdict:
 			t.result = verdictResult(c, a)
 		case session.AnswerExpiry:
-			t.takeExpiry(c, a, w)
+			t.takeExpiry(s, c, a, w, digest)
 		case session.AnswerMessage:
 		}
 	}
@@ -181,6 +181,11 @@ func (t *taken) takeApproval(s *session.Session, c session.Call, a session.Answe
 		t.result, t.neverRan = &result, true
 		return
 	}
+	t.approve(s, c, a, w, digest)
+}
+
+// approve takes a yes, if it was given to the agent as it is now or the policy is to go on.
+func (t *taken) approve(s *session.Session, c session.Call, a session.Answer, w session.Wait, digest string) {
 	if w.Policy != digest {
 		switch s.Rules.Policy.OnChange {
 		case session.ChangeGoOn:
@@ -197,12 +202,12 @@ func (t *taken) takeApproval(s *session.Session, c session.Call, a session.Answe
 	}
 }
 
-func (t *taken) takeExpiry(c session.Call, a session.Answer, w session.Wait) {
+func (t *taken) takeExpiry(s *session.Session, c session.Call, a session.Answer, w session.Wait, digest string) {
 	switch a.Outcome {
 	case session.ExpireFail:
 		t.failure = &session.Failure{Type: "wait_expired", Retryable: true, Message: fmt.Sprintf("Nobody answered %s of %s (%s) before its deadline.", w.Kind, c.ID, c.Name)}
 	case session.ExpireDefault:
-		t.takeDefault(c, a, w)
+		t.takeDefault(s, c, a, w, digest)
 	case session.ExpireDeny:
 		if w.Kind == session.WaitQuestion {
 			t.replies = append(t.replies, a)
@@ -220,12 +225,12 @@ func (t *taken) takeExpiry(c session.Call, a session.Answer, w session.Wait) {
 }
 
 // takeDefault takes the value a deadline declared as if it were an answer.
-func (t *taken) takeDefault(c session.Call, a session.Answer, w session.Wait) {
+func (t *taken) takeDefault(s *session.Session, c session.Call, a session.Answer, w session.Wait, digest string) {
 	switch w.Kind {
 	case session.WaitApproval:
 		var approved bool
 		if json.Unmarshal(a.Result, &approved) == nil && approved {
-			t.approved = true
+			t.approve(s, c, a, w, digest)
 			return
 		}
 		result := Result(c, llm.ResultTimedOut, TextExpired)

@@ -81,7 +81,7 @@ func (r *Runtime) headAfter(s *session.Session, before *session.Head, m engine.M
 	if e.Rules != nil {
 		head.Agent = e.Rules.Agent
 	}
-	if head.Signal != nil && (head.Signal.ID == e.Signal || e.Status.Ended()) {
+	if head.Signal != nil && (e.Signal != nil && head.Signal.ID == e.Signal.ID || e.Status.Ended()) {
 		head.Signal = nil
 	}
 	head.Due = nil

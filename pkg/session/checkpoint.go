@@ -39,7 +39,11 @@ func ParseCheckpoint(id string) (Checkpoint, error) {
 	if err != nil || seq < 1 {
 		return Checkpoint{}, fmt.Errorf("%w: %q", ErrInvalidCheckpoint, id)
 	}
-	return Checkpoint{Session: parts[0], Seq: seq, Token: parts[2]}, nil
+	c := Checkpoint{Session: parts[0], Seq: seq, Token: parts[2]}
+	if c.String() != id {
+		return Checkpoint{}, fmt.Errorf("%w: %q is not how it is written", ErrInvalidCheckpoint, id)
+	}
+	return c, nil
 }
 
 // Checkpoint returns the checkpoint of an entry of the given session.

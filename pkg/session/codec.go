@@ -21,6 +21,13 @@ const compressFrom = 1024
 // maxEntryBytes bounds what a compressed entry may unpack to.
 const maxEntryBytes = 256 << 20
 
+// A block of a zstd frame takes at least minBlock bytes and unpacks to at most
+// maxBlock, so a payload's length alone bounds what it can hold.
+const (
+	minBlock = 4
+	maxBlock = 128 << 10
+)
+
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
 var newEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
@@ -58,6 +65,9 @@ func Decode(payload []byte) (Entry, error) {
 		if err != nil {
 			return Entry{}, fmt.Errorf("decode entry: %w", err)
 		}
+		if err := checkFrame(payload); err != nil {
+			return Entry{}, fmt.Errorf("decode entry: %w: %w", ErrUnknownFormat, err)
+		}
 		text, err = decoder.DecodeAll(payload, nil)
 		if err != nil {
 			return Entry{}, fmt.Errorf("decode entry: %w: %w", ErrUnknownFormat, err)
@@ -88,6 +98,19 @@ func Decode(payload []byte) (Entry, error) {
 	return e, nil
 }
 
+// checkFrame refuses a frame that announces more than a payload of its length
+// can hold: the decoder makes room for what is announced before it reads on.
+func checkFrame(payload []byte) error {
+	var header zstd.Header
+	if err := header.Decode(payload); err != nil {
+		return err
+	}
+	if header.HasFCS && header.FrameContentSize > uint64(len(payload)/minBlock+1)*maxBlock {
+		return zstd.ErrDecoderSizeExceeded
+	}
+	return nil
+}
+
 func newerFormat(v int) error {
 	return fmt.Errorf("decode entry: %w: version %d is newer than this program reads (%d): use a newer adjourn", ErrUnknownFormat, v, Format)
 }
@@ -110,6 +133,9 @@ func hash(text []byte) string {
 // sorted, no spaces), so that the same arguments have the same digest however
 // they were written. What is not valid JSON is hashed as it is.
 func Digest(raw json.RawMessage) string {
+	if !json.Valid(raw) {
+		return hash(raw) // a decoder would stop after the first value and miss the rest
+	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	var v any

@@ -4,15 +4,17 @@
 // entries ([Entry], format 1). Status moves along this table and no other way;
 // a test holds the drawing to [Status.CanBecome]:
 //
-//	(none)      -> running
+//	(none)      -> running suspended interrupted
 //	running     -> running suspended interrupted completed failed cancelled
-//	suspended   -> running interrupted failed cancelled
+//	suspended   -> running suspended interrupted failed cancelled
 //	interrupted -> running suspended failed cancelled
-//	completed   -> running
-//	failed      -> running
-//	cancelled   -> running
+//	completed   -> running suspended
+//	failed      -> running suspended
+//	cancelled   -> running suspended
 //
 // completed, failed and cancelled end a task; what leaves them is a next turn,
-// a retry or going back to a checkpoint, each of which is a new task.
+// a retry or going back to a checkpoint, each of which is a new task. Going back
+// to a place that waited leads to suspended, from anywhere but running; a fork
+// begins where its checkpoint stood.
 // The words come from design sections 1, 3, 6 and 8.
 package session

@@ -59,6 +59,8 @@ type Entry struct {
 	Task int64 `json:"task"`
 	Run  int64 `json:"run"`
 	Step int64 `json:"step"`
+	// Trigger is what began the run; set on the first entry of a run.
+	Trigger Trigger `json:"trigger,omitempty"`
 	// RulesAt is the seq of the entry that holds the task's Rules; that entry has Rules set.
 	RulesAt int64  `json:"rulesAt"`
 	Rules   *Rules `json:"rules,omitempty"`
@@ -73,8 +75,9 @@ type Entry struct {
 	Waits   []Wait   `json:"waits,omitempty"`
 	Answers []Answer `json:"answers,omitempty"`
 	Mail    []string `json:"mail,omitempty"`
-	// Signal is the id of the signal this entry obeys.
-	Signal   string  `json:"signal,omitempty"`
+	// Signal is the signal this entry obeys: HEAD forgets it, and who sent it
+	// when and from where has to be remembered.
+	Signal   *Signal `json:"signal,omitempty"`
 	Children []Child `json:"children,omitempty"`
 
 	// Limits is what is left of the task's limits after this entry.
@@ -128,14 +131,19 @@ type CustomEvent struct {
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
-// Base says that history up to this entry is not that of the entry before:
-// that of an earlier entry (Seq), or the given messages and state (a fork's copy, a
-// compaction's shorter text).
+// Base says that history up to this entry is not that of the entry before. It
+// is that of an earlier entry (Seq alone: going back), a copy of what another
+// session held at Seq (Session, Messages and State: a fork), or a shorter text
+// (Messages: a compaction). No messages and an empty history are different
+// things, and so are no state, which keeps what was, and an empty one.
+//
+// Calls that the base leaves open get ids of this entry, c<seq>-<i>: going back is
+// a new chance to run, so nothing their old ids stand for may count again.
 type Base struct {
 	Session  string                     `json:"session,omitempty"`
 	Seq      int64                      `json:"seq"`
-	Messages []llm.Message              `json:"messages,omitempty"`
-	State    map[string]json.RawMessage `json:"state,omitempty"`
+	Messages []llm.Message              `json:"messages,omitzero"`
+	State    map[string]json.RawMessage `json:"state,omitzero"`
 }
 
 // Failure is a recorded failure. It reads the same on the first run and on

@@ -35,6 +35,24 @@ type State struct {
 type stateValue struct {
 	list  []json.RawMessage // of a list
 	whole json.RawMessage   // of anything else
+	// used is how much of list's array is taken by the longest of the states that
+	// share it: only that one may append in place.
+	used *int
+}
+
+// with returns the value with one more item; v itself is not changed.
+func (v stateValue) with(item json.RawMessage) stateValue {
+	list := v.list
+	if v.whole != nil {
+		list = []json.RawMessage{v.whole}
+	}
+	used := v.used
+	if used == nil || *used != len(list) {
+		list, used = slices.Clip(list), new(int)
+	}
+	list = append(list, item)
+	*used = len(list)
+	return stateValue{list: list, used: used}
 }
 
 // Apply carries out one operation. Appending to a key that is not set makes a
@@ -54,12 +72,7 @@ func (s *State) Apply(op StateOp) error {
 		if !json.Valid(op.Value) {
 			return fmt.Errorf("append to state %q: not valid JSON", op.Key)
 		}
-		v := s.values[op.Key]
-		if v.whole != nil {
-			v = stateValue{list: []json.RawMessage{v.whole}}
-		}
-		v.list = append(v.list, op.Value)
-		s.values[op.Key] = v
+		s.values[op.Key] = s.values[op.Key].with(op.Value)
 	default:
 		return fmt.Errorf("state %q: unknown operation %q", op.Key, op.Op)
 	}
@@ -119,8 +132,8 @@ func (s *State) Snapshot() map[string]json.RawMessage {
 }
 
 // With returns the state after the operations and leaves s as it was, so that
-// whoever reads s goes on seeing it unchanged. Long lists are shared with s: only
-// the newest state of a line may be extended with With.
+// whoever reads s goes on seeing it unchanged. Long lists are shared with s, and
+// the first state made of s goes on in the same array; any other one copies.
 func (s *State) With(ops []StateOp) (State, error) {
 	out := State{values: make(map[string]stateValue, len(s.values)+len(ops))}
 	maps.Copy(out.values, s.values)
@@ -136,7 +149,7 @@ func (s *State) With(ops []StateOp) (State, error) {
 func (s *State) Clone() State {
 	out := State{values: make(map[string]stateValue, len(s.values))}
 	for key, v := range s.values {
-		out.values[key] = stateValue{list: slices.Clip(v.list), whole: v.whole}
+		out.values[key] = stateValue{list: v.list, whole: v.whole} // without used: the first append copies
 	}
 	return out
 }

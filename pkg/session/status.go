@@ -20,13 +20,13 @@ func Statuses() []Status {
 
 // transitions is the table of design section 7; "" is a session that does not exist yet.
 var transitions = map[Status][]Status{
-	"":                {StatusRunning},
+	"":                {StatusRunning, StatusSuspended, StatusInterrupted},
 	StatusRunning:     {StatusRunning, StatusSuspended, StatusInterrupted, StatusCompleted, StatusFailed, StatusCancelled},
-	StatusSuspended:   {StatusRunning, StatusInterrupted, StatusFailed, StatusCancelled},
+	StatusSuspended:   {StatusRunning, StatusSuspended, StatusInterrupted, StatusFailed, StatusCancelled},
 	StatusInterrupted: {StatusRunning, StatusSuspended, StatusFailed, StatusCancelled},
-	StatusCompleted:   {StatusRunning},
-	StatusFailed:      {StatusRunning},
-	StatusCancelled:   {StatusRunning},
+	StatusCompleted:   {StatusRunning, StatusSuspended},
+	StatusFailed:      {StatusRunning, StatusSuspended},
+	StatusCancelled:   {StatusRunning, StatusSuspended},
 }
 
 // CanBecome reports whether an entry may take a session from s to next.

@@ -70,7 +70,7 @@ type Deadline struct {
 	Outcome DeadlineOutcome `json:"outcome"`
 	// Value is the answer of the outcome default.
 	Value json.RawMessage `json:"value,omitempty"`
-	// After is the time from opening to At, so that asking again knows how long.
+	// After is the time from opening to At in nanoseconds, so that asking again knows how long.
 	After time.Duration `json:"after,omitempty"`
 }
 
@@ -158,6 +158,8 @@ type Answer struct {
 
 	// Message of an input wait.
 	Message string `json:"message,omitempty"`
+	// Status of a child that ended, or that paused while its parent supervises.
+	Status Status `json:"status,omitempty"`
 	// Verdict on an unknown outcome.
 	Verdict Verdict `json:"verdict,omitempty"`
 	// Outcome of an expiry.
