@@ -105,23 +105,31 @@ func quoteBlock(s, indent string, width int) string {
 	return b.String()
 }
 
-// wrap cuts a line into parts of at most room columns; 0 means that it may be as long as it is.
+// wrap cuts a line into parts of at most room columns, behind a space where
+// there is one in the second half; 0 means that it may be as long as it is.
 func wrap(line string, room int) []string {
 	if room == 0 {
 		return []string{line}
 	}
 	var parts []string
 	start, columns := 0, 0
+	space, after := 0, 0 // where a word could begin the next part, and the columns up to there
 	for i, r := range line {
 		w := 1
 		if r >= 0x1100 { // as wide as anything gets; too wide a guess only wraps early
 			w = 2
 		}
 		if columns+w > room {
-			parts = append(parts, line[start:i])
-			start, columns = i, 0
+			if space > start && after >= room/2 {
+				parts, start, columns = append(parts, line[start:space]), space, columns-after
+			} else {
+				parts, start, columns = append(parts, line[start:i]), i, 0
+			}
 		}
 		columns += w
+		if r == ' ' {
+			space, after = i+1, columns
+		}
 	}
 	return append(parts, line[start:])
 }

@@ -95,3 +95,35 @@ func TestPrettyJSON(t *testing.T) {
 	require.Contains(t, prettyJSON(json.RawMessage(`{"a":"\u003cb\u003E \u0026 \\u003c \u001b"}`)), "{\n  \"a\": \"<b> & \\\\u003c \\u001b\"\n}")
 	require.Equal(t, `not json\x1b`, prettyJSON(json.RawMessage("not json\x1b")))
 }
+
+func TestWrap(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		line string
+		room int
+		want []string
+	}{
+		{"as long as it is", 0, []string{"as long as it is"}},
+		{"", 10, []string{""}},
+		{"exactly 10", 10, []string{"exactly 10"}},
+		{"some words to wrap", 10, []string{"some ", "words to ", "wrap"}},
+		{"averyveryverylongword", 10, []string{"averyveryv", "erylongwor", "d"}},
+		{"a averyverylongword", 10, []string{"a averyver", "ylongword"}},
+		{"日本日本日本", 4, []string{"日本", "日本", "日本"}},
+	} {
+		require.Equal(t, c.want, wrap(c.line, c.room))
+	}
+}
+
+func FuzzWrap(f *testing.F) {
+	f.Add("some words  to wrap\x1b", 7)
+	f.Fuzz(func(t *testing.T, line string, room int) {
+		line = cleanLine(line)
+		room = 2 + (room&0xff)%80
+		parts := wrap(line, room)
+		require.Equal(t, line, strings.Join(parts, ""), "nothing is lost")
+		for _, part := range parts {
+			require.LessOrEqual(t, len([]rune(part)), room)
+		}
+	})
+}

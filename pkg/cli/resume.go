@@ -44,9 +44,9 @@ func (c *cli) resumeCommand() *cobra.Command {
 With -c the session must still be at that checkpoint, so that you decide over
 what you were shown; if it has moved on, the exit code is 5. The same decision
 given again changes nothing: it prints where the session stands now.`,
-		Example: `  adjourn resume SESSION --approve c2-0
-  adjourn resume -c CHECKPOINT --approve c2-0 --reject c2-1 --reason "that one is the original"
-  adjourn resume SESSION --edit 'c2-0={"amount": 50}'
+		Example: `  adjourn resume SESSION --approve c2-1
+  adjourn resume -c CHECKPOINT --approve c2-1 --reject c2-2 --reason "that one is the original"
+  adjourn resume SESSION --edit 'c2-1={"amount": 50}'
   adjourn resume SESSION "use the eu-west-1 region"`,
 		Args:              atMost(2, "quote the message if it has several words"),
 		ValidArgsFunction: c.completeFirst(c.completeSessions),
@@ -176,7 +176,7 @@ func (f *resumeFlags) decisions() (runtime.DecideParams, error) {
 	for _, edit := range f.edit {
 		call, text, found := strings.Cut(edit, "=")
 		if !found || call == "" {
-			return p, usage("--edit %q: write it as CALL=JSON, for example --edit 'c2-0={\"amount\": 50}'", edit)
+			return p, usage("--edit %q: write it as CALL=JSON, for example --edit 'c2-1={\"amount\": 50}'", edit)
 		}
 		raw, err := valid(text)
 		if err != nil {

@@ -47,9 +47,9 @@ session goes on at once, unless --no-resume says that the answer is only stored.
 
 The first answer wins. The same answer given again changes nothing; another one
 exits with 5.`,
-		Example: `  adjourn submit SESSION --call c2-0 --result '{"city": "Bern"}'
-  adjourn submit SESSION --call c2-0 --reply "Ada"
-  adjourn submit SESSION --call c2-0 --select red --select blue`,
+		Example: `  adjourn submit SESSION --call c2-1 --result '{"city": "Bern"}'
+  adjourn submit SESSION --call c2-1 --reply "Ada"
+  adjourn submit SESSION --call c2-1 --select red --select blue`,
 		Args:              exactly(1, "session"),
 		ValidArgsFunction: c.completeFirst(c.completeSessions),
 		RunE: c.do(func(ctx context.Context, args []string) error {

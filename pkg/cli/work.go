@@ -87,11 +87,10 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 	if err != nil && work.Err() == nil {
 		return err
 	}
-	running, err := a.Runtime.Sessions(context.WithoutCancel(ctx), runtime.SessionsParams{Tenant: session.DefaultTenant, Status: session.StatusRunning, Limit: 1})
+	left, err := c.left(context.WithoutCancel(ctx), a)
 	if err != nil {
 		return err
 	}
-	left := len(running.Heads) > 0
 	if err := c.worked(m, left); err != nil {
 		return err
 	}
@@ -104,10 +103,34 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 	return nil
 }
 
-// workOff works until no session is running any more. A session that is running
-// but has nothing in the queue is put off until later, or its worker has died;
-// the sweep looks after the latter.
+// left reports whether any session has something to do: it is running, or all
+// its answers are in and it has not been resumed.
+func (c *cli) left(ctx context.Context, a *app.App) (bool, error) {
+	running, err := a.Runtime.Sessions(ctx, runtime.SessionsParams{Tenant: session.DefaultTenant, Status: session.StatusRunning, Limit: 1})
+	if err != nil || len(running.Heads) > 0 {
+		return true, err
+	}
+	unresumed, err := a.Runtime.Unresumed(ctx)
+	return len(unresumed) > 0, err
+}
+
+// workOff works until no session has anything to do. A session that has, but
+// nothing in the queue, is put off until later, or its worker has died; the
+// sweep looks after the latter.
 func (c *cli) workOff(ctx context.Context, a *app.App, concurrency int) error {
+	// The sweep gives whoever gave the last answer a moment to send for what
+	// follows. This command is what one types after a crash, so it sends at once;
+	// should both do it, one of them comes to nothing.
+	unresumed, err := a.Runtime.Unresumed(ctx)
+	if err != nil {
+		return err
+	}
+	for _, k := range unresumed {
+		_, err := a.Runtime.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeContinue, Caller: c.caller()})
+		if err != nil && runtime.AsError(err).Code.Class() != runtime.ClassConflict {
+			return err
+		}
+	}
 	for {
 		if _, err := a.Runtime.Sweep(ctx); err != nil {
 			return err
@@ -118,8 +141,8 @@ func (c *cli) workOff(ctx context.Context, a *app.App, concurrency int) error {
 		if err := a.Runtime.Work(ctx, a.Queue(), runtime.WorkParams{Concurrency: concurrency, Idle: idle}); err != nil {
 			return err
 		}
-		running, err := a.Runtime.Sessions(ctx, runtime.SessionsParams{Tenant: session.DefaultTenant, Status: session.StatusRunning, Limit: 1})
-		if err != nil || len(running.Heads) == 0 {
+		left, err := c.left(ctx, a)
+		if err != nil || !left {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
