@@ -41,6 +41,7 @@ const (
 	CodeInvalidAnswer       Code = "invalid_answer"
 	CodeWrongKind           Code = "wrong_kind"
 	CodeUnknownAgent        Code = "unknown_agent"
+	CodeInvalidModel        Code = "invalid_model"
 	CodeSessionNotFound     Code = "session_not_found"
 	CodeWaitNotFound        Code = "wait_not_found"
 	CodeInvalidCheckpoint   Code = "invalid_checkpoint"
@@ -64,7 +65,8 @@ const (
 // Class returns the class a code belongs to.
 func (c Code) Class() Class {
 	switch c {
-	case CodeInvalidID, CodeInvalidInput, CodeInputTooLarge, CodeInvalidAnswer, CodeWrongKind, CodeInvalidCheckpoint, CodeIdempotencyMismatch:
+	case CodeInvalidID, CodeInvalidInput, CodeInputTooLarge, CodeInvalidAnswer, CodeWrongKind, CodeInvalidCheckpoint, CodeIdempotencyMismatch,
+		CodeInvalidModel:
 		return ClassInvalid
 	case CodeUnknownAgent, CodeSessionNotFound, CodeWaitNotFound:
 		return ClassNotFound

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -80,7 +81,11 @@ func (r *Runtime) start(ctx context.Context, p StartParams, digest string, rev i
 	}
 	rules, err := r.cfg.Registry.Rules(name, r.cfg.Env)
 	if err != nil {
-		return Started{}, &Error{Code: CodeUnknownAgent, Message: err.Error(), Cause: err}
+		code := CodeInvalidModel
+		if errors.Is(err, agent.ErrUnknownAgent) {
+			code = CodeUnknownAgent
+		}
+		return Started{}, &Error{Code: code, Message: err.Error(), Cause: err}
 	}
 	m := engine.Start(s, rules, llm.User(p.Input), r.stamp(p.Caller))
 	started := Started{Key: p.Key, Task: m.Entry.Task, Seq: m.Entry.Seq, Checkpoint: m.Entry.Checkpoint(p.Key.ID).String()}
