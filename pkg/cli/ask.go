@@ -134,8 +134,7 @@ func (c *cli) askOne(ctx context.Context, a *app.App, m session.Manifest, w sess
 	case session.WaitUnknown:
 		return c.askVerdict(ctx, w)
 	case session.WaitClientTool, session.WaitChild:
-		item := pendingItem(session.WaitRecord{Wait: w})
-		c.talk("\n%s cannot be answered here. Use: %s", headline(item), c.answerHint(m.SessionID, item))
+		// Nobody types these; the manifest says which command brings them.
 	}
 	return nil, nil
 }

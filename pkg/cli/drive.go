@@ -117,6 +117,9 @@ func (c *cli) refused(ctx context.Context, a *app.App, k session.Key, err error)
 	if standErr != nil {
 		return err
 	}
+	if m.Outcome == session.OutcomeRunning {
+		m.ResumeHint = "" // somebody is at it
+	}
 	c.refuse(m, err)
 	return said(exitCode("", err))
 }
