@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -111,6 +112,29 @@ func TestStoreThatFails(t *testing.T) {
 			require.Contains(t, b.run("work").ends(0).stdout, "s  completed")
 		})
 	}
+}
+
+// mute loses what is sent by itself; what goes with a commit is not.
+type mute struct{ queue.Queue }
+
+func (mute) Send(context.Context, ...session.Wake) error { return errors.New("died before it sent") }
+
+// Whoever gives the last answer and dies before sending for what follows leaves
+// a session that is suspended and waits for nothing.
+func TestWorkGoesOnAfterAnAnswer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.start("s", "[{call: deploy, with: {service: api}}, {say: ok}]", 10)
+	b.start("other", "[{call: deploy, with: {service: api}}, {say: ok}]", 10)
+	b.decorate = func(p app.Parts) app.Parts {
+		p.Queue = mute{p.Queue}
+		return p
+	}
+	b.run("resume", "s", "--approve-all").ends(1)
+	b.decorate = nil
+	r := b.run("work").ends(0)
+	require.Contains(t, r.stdout, "s  completed")
+	require.NotContains(t, r.stdout, "other", "nobody has decided on it")
 }
 
 func TestLog(t *testing.T) {

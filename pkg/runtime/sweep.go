@@ -154,10 +154,19 @@ func (r *Runtime) driveOn(ctx context.Context, key session.Key) (bool, error) {
 		return false, err
 	}
 	defer func() { r.keep(s) }()
+	if ready, err := r.ready(ctx, s); err != nil || !ready {
+		return false, err
+	}
+	return true, r.sendResume(ctx, s)
+}
+
+// ready reports whether a session is suspended, waits for nothing any more and
+// was not told to stay so.
+func (r *Runtime) ready(ctx context.Context, s *session.Session) (bool, error) {
 	if s.Status != session.StatusSuspended {
 		return false, nil
 	}
-	waits, err := r.waits(ctx, key)
+	waits, err := r.waits(ctx, s.Key)
 	if err != nil || countOpen(waits) > 0 {
 		return false, err
 	}
@@ -166,7 +175,47 @@ func (r *Runtime) driveOn(ctx context.Context, key session.Key) (bool, error) {
 			return false, nil
 		}
 	}
-	return true, r.sendResume(ctx, s)
+	return true, nil
+}
+
+// Unresumed returns the sessions that are suspended though every answer is in:
+// whoever gave the last one is about to send for what follows, or died before.
+// The sweep finds them too, once it is sure that nobody else will.
+func (r *Runtime) Unresumed(ctx context.Context) ([]session.Key, error) {
+	var keys []session.Key
+	seen := map[session.Key]bool{}
+	before := r.cfg.Now().Add(max(engine.AnsweredGrace, r.cfg.SweepAfter))
+	for cursor := ""; ; {
+		page, err := r.cfg.Store.Find(ctx, store.FindParams{Kind: store.FindDue, Before: before, Limit: 200, Cursor: cursor})
+		if err != nil {
+			return nil, AsError(err)
+		}
+		for _, found := range page.Found {
+			w := found.Item.Wait
+			if w == nil || w.State != session.WaitAnswered && w.State != session.WaitExpired || seen[found.Key] {
+				continue
+			}
+			seen[found.Key] = true
+			s, err := r.load(ctx, found.Key)
+			if err != nil {
+				return nil, AsError(err)
+			}
+			if s == nil {
+				continue // deleted since
+			}
+			ready, err := r.ready(ctx, s)
+			r.keep(s)
+			if err != nil {
+				return nil, AsError(err)
+			}
+			if ready {
+				keys = append(keys, found.Key)
+			}
+		}
+		if cursor = page.Cursor; cursor == "" {
+			return keys, nil
+		}
+	}
 }
 
 // expire ends a wait at its deadline. It is recorded as an expiry, never as a
