@@ -160,7 +160,7 @@ func (c *cli) askApproval(ctx context.Context, a *app.App, m session.Manifest, w
 	answer := session.Answer{Wait: w.ID, Kind: session.AnswerApproval, ToolCallID: w.Call, ApprovalID: w.Nonce}
 	arguments := w.Arguments
 	show := func() {
-		item := pendingItem(session.WaitRecord{Wait: w})
+		item := session.NewPendingItem(w)
 		item.Arguments = arguments
 		c.write(c.Stderr, "\n"+who(m.Agent)+" wants to run "+c.bold(c.Stderr, cleanLine(w.Tool))+"  ("+cleanLine(w.Call)+")\n"+details(item, "  ", width(c.Stderr)))
 	}
@@ -205,7 +205,7 @@ func (c *cli) askApproval(ctx context.Context, a *app.App, m session.Manifest, w
 }
 
 func (c *cli) askVerdict(ctx context.Context, w session.Wait) (*session.Answer, error) {
-	item := pendingItem(session.WaitRecord{Wait: w})
+	item := session.NewPendingItem(w)
 	c.write(c.Stderr, "\nNobody knows whether "+c.bold(c.Stderr, cleanLine(w.Tool))+" happened: its worker was cut off.\n"+details(item, "  ", width(c.Stderr)))
 	for {
 		text, err := c.prompt(ctx, "Did it happen? [y]es, [n]o (an empty line leaves it for later): ")

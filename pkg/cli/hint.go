@@ -130,19 +130,3 @@ func sampleReply(q *session.Question) []string {
 	}
 	return []string{"--reply", "your answer"}
 }
-
-// pendingItem returns a wait in the words of a manifest, for commands that have the record only.
-func pendingItem(record session.WaitRecord) session.PendingItem {
-	w := record.Wait
-	item := session.PendingItem{
-		ID: w.Call, Kind: w.Kind, WaitID: w.ID, ApprovalID: w.Nonce, Name: w.Tool, Arguments: w.Arguments,
-		Digest: w.Digest, Question: w.Question, Text: w.Text, Session: w.Child,
-	}
-	if item.ID == "" {
-		item.ID = w.ID
-	}
-	if w.Deadline != nil {
-		item.Deadline, item.OnDeadline = &w.Deadline.At, w.Deadline.Outcome
-	}
-	return item
-}

@@ -179,7 +179,7 @@ func (c *cli) inbox(ctx context.Context, p page) error {
 			return p.fault(err)
 		}
 		for _, item := range found.Items {
-			pending := pendingItem(item.Record)
+			pending := session.NewPendingItem(item.Record.Wait)
 			out.Items = append(out.Items, inboxRow{
 				Session: item.Key.ID, Agent: item.Record.Agent, OpenedAt: item.Record.Wait.OpenedAt, Wait: item.Record.Wait,
 				Item: pending, Command: c.answerHint(item.Key.ID, pending),

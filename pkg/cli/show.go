@@ -122,7 +122,7 @@ func (t *timeline) entry(e *session.Entry) {
 	}
 	for _, w := range e.Waits {
 		t.asked[w.ID] = w
-		item := pendingItem(session.WaitRecord{Wait: w})
+		item := session.NewPendingItem(w)
 		t.detail("waits", "for %s (%s)%s", headline(item), item.ID, deadline(w))
 	}
 	if e.Failure != nil {

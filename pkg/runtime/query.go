@@ -162,16 +162,7 @@ var pauseTypes = map[session.WaitKind]session.PauseType{
 func pauseReason(records []session.WaitRecord) *session.PauseReason {
 	reason := &session.PauseReason{}
 	for _, w := range openWaits(records) {
-		item := session.PendingItem{
-			ID: w.Call, Kind: w.Kind, WaitID: w.ID, ApprovalID: w.Nonce, Name: w.Tool, Arguments: w.Arguments, Digest: w.Digest,
-			Question: w.Question, Text: w.Text, Session: w.Child,
-		}
-		if w.Deadline != nil {
-			item.Deadline, item.OnDeadline = &w.Deadline.At, w.Deadline.Outcome
-		}
-		if item.ID == "" {
-			item.ID = w.ID
-		}
+		item := session.NewPendingItem(w)
 		if slices.Contains([]session.WaitKind{session.WaitApproval, session.WaitClientTool}, w.Kind) {
 			reason.PendingToolCalls = append(reason.PendingToolCalls, item)
 		} else {

@@ -79,6 +79,21 @@ type PendingItem struct {
 	Session    string          `json:"session_id,omitempty"`
 }
 
+// NewPendingItem returns an open wait in the words of the manifest.
+func NewPendingItem(w Wait) PendingItem {
+	item := PendingItem{
+		ID: w.Call, Kind: w.Kind, WaitID: w.ID, ApprovalID: w.Nonce, Name: w.Tool, Arguments: w.Arguments,
+		Digest: w.Digest, Question: w.Question, Text: w.Text, Session: w.Child,
+	}
+	if item.ID == "" {
+		item.ID = w.ID
+	}
+	if w.Deadline != nil {
+		item.Deadline, item.OnDeadline = &w.Deadline.At, w.Deadline.Outcome
+	}
+	return item
+}
+
 // ManifestUsage counts the tokens of the task.
 type ManifestUsage struct {
 	InputTokens      int64 `json:"input_tokens"`

@@ -1,0 +1,134 @@
+package main_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// phase is one command of the story, with where the session rests after it.
+type phase struct {
+	name string
+	args []string
+	// code the command ends with when nothing goes wrong.
+	code int
+	// before and after say where the session stands when the command had no
+	// effect at all, and when it is done.
+	before, after standing
+}
+
+// standing is where a session stands, as a user would see it.
+type standing string
+
+const (
+	absent    standing = "absent"
+	paused    standing = "paused, somebody must decide"
+	completed standing = "completed"
+	between   standing = "between two rests" // running, or decided and not resumed
+)
+
+// story is what a user does: start, see that it is paused, approve.
+func story() []phase {
+	return []phase{
+		{
+			name: "start", code: 10, before: absent, after: paused,
+			args: []string{"run", "--agent", "lab", "--session", sessionID, "--idempotency-key", "k", "--input-file", "script.yaml", "--output", "json"},
+		},
+		{
+			name: "approve", code: 0, before: paused, after: completed,
+			args: []string{"resume", sessionID, "--approve-all", "--output", "json"},
+		},
+	}
+}
+
+// restart is what a user may type after a crash.
+type restart int
+
+const (
+	again    restart = iota // the same command once more
+	work                    // adjourn work
+	goOn                    // adjourn resume SESSION
+	restarts = 3
+)
+
+func (p phase) restart(how restart) []string {
+	switch how {
+	case work:
+		return []string{"work"}
+	case goOn:
+		return []string{"resume", sessionID, "--output", "json"}
+	}
+	return p.args
+}
+
+// recover restarts after a crash and wants the phase to be done afterwards: by
+// what was restarted, or, if the crash came before the command had any effect,
+// by the same command once more.
+func (w *world) recover(p phase, how restart) {
+	r := w.run(p.restart(how)...)
+	now := w.stands()
+	switch how {
+	case again:
+		require.Equal(w, p.code, r.code, "exit code of the same command again")
+	case work:
+		require.Zero(w, r.code, "exit code of adjourn work")
+	case goOn:
+		switch {
+		case r.code == p.code && now == p.after:
+		case r.code == 3 && now == absent:
+		case r.code == 5 && (now == p.before || now == p.after): // it rests already
+		default:
+			w.Errorf("adjourn resume exits %d, and the session is %s", r.code, now)
+		}
+	}
+	if now == p.before && how != again {
+		r = w.run(p.args...)
+		require.Equal(w, p.code, r.code, "exit code of the same command again")
+		now = w.stands()
+	}
+	require.Equal(w, p.after, now, "after the restart")
+}
+
+// stands reads where the session stands. Nothing must be running meanwhile.
+func (w *world) stands() standing {
+	if _, err := os.Stat(w.path("adjourn.db")); errors.Is(err, fs.ErrNotExist) {
+		return absent
+	}
+	db := w.open()
+	defer db.close()
+	s := db.fold()
+	switch {
+	case s == nil:
+		return absent
+	case s.Status == session.StatusCompleted:
+		return completed
+	case s.Status == session.StatusRunning:
+		return between
+	}
+	require.Equal(w, session.StatusSuspended, s.Status)
+	for _, item := range db.waits() {
+		if item.State == session.WaitOpen {
+			return paused
+		}
+	}
+	return between
+}
+
+// finish gives the approval once more, which must change nothing, and looks for work, of
+// which there must be none.
+func (w *world) finish() {
+	approve := story()[1]
+	r := w.run(approve.args...)
+	require.Equal(w, approve.code, r.code)
+	require.Equal(w, "completed", w.manifest(r).Outcome)
+	require.Contains(w, r.stderr, "Already settled")
+	r = w.run("work")
+	require.Zero(w, r.code)
+	require.Contains(w, r.stderr, "There was nothing to do")
+	_, err := os.Stat(w.path("pause.json"))
+	require.ErrorIs(w, err, fs.ErrNotExist, "pause.json of a session that has ended")
+}

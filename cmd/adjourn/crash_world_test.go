@@ -1,0 +1,284 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// patience is how long a process may take before a trial gives up on it.
+const patience = 2 * time.Minute
+
+// world is one trial: a folder with a data file, a script that writes to files
+// beside it, and the processes that work on it. Its methods stop the trial's
+// goroutine when something is wrong, as those of testing.T do.
+type world struct {
+	name    string
+	dir     string
+	program string
+	env     []string
+	script  script
+	rng     *rand.Rand
+
+	mu     sync.Mutex
+	log    []string
+	faults []string
+	// kills that hit a process that was alive.
+	kills int
+}
+
+const sessionID = "s1"
+
+var _ require.TestingT = (*world)(nil)
+
+// Errorf notes a fault.
+func (w *world) Errorf(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.faults = append(w.faults, fmt.Sprintf(format, args...))
+}
+
+// FailNow ends the trial.
+func (w *world) FailNow() { runtime.Goexit() }
+
+// note remembers what was done, for the report of a trial that failed.
+func (w *world) note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log = append(w.log, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
+}
+
+// try runs one trial in a folder of its own, which is kept if it fails.
+func try(t *testing.T, w *world, trial func(w *world)) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "adjourn-crash-")
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	w.dir = dir
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.script.prepare(dir)
+		require.NoError(w, os.WriteFile(w.path("script.yaml"), w.script.text, 0o600))
+		trial(w)
+	}()
+	<-done
+	if len(w.faults) == 0 {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	t.Errorf("%s failed; its folder is kept: %s\n%s\n%s", w.name, dir, strings.Join(w.faults, "\n"), w.report())
+}
+
+// all runs trials side by side.
+func all(t *testing.T, parallel int, worlds []*world, trial func(w *world)) {
+	t.Helper()
+	var wg sync.WaitGroup
+	room := make(chan struct{}, parallel)
+	for _, w := range worlds {
+		if t.Failed() {
+			break // one report is read, twenty are not
+		}
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			try(t, w, trial)
+		})
+	}
+	wg.Wait()
+}
+
+func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
+
+// report tells all that is known of a trial.
+func (w *world) report() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "-- what was done\n%s\n-- script\n%s\n", strings.Join(w.log, "\n"), w.script.text)
+	for _, name := range []string{lines, onces, deploys} {
+		if text, err := os.ReadFile(w.path(name)); err == nil {
+			fmt.Fprintf(&b, "-- %s\n%s", name, text)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	show := exec.CommandContext(ctx, w.program, "show", sessionID, "--full")
+	show.Env = w.environment()
+	out, err := show.CombinedOutput()
+	fmt.Fprintf(&b, "-- adjourn show %s (%v)\n%s", sessionID, err, out)
+	return b.String()
+}
+
+func (w *world) environment(extra ...string) []string {
+	env := append(os.Environ(), "ADJOURN_DATA="+w.path("adjourn.db"), "ADJOURN_MODEL=", "ADJOURN_AGENT=", "ADJOURN_LOG=error")
+	return append(append(env, w.env...), extra...)
+}
+
+// process is one command under way, in a process group of its own.
+type process struct {
+	w              *world
+	args           string
+	cmd            *exec.Cmd
+	stdout, stderr *os.File
+	began          time.Time
+	ended          chan struct{}
+}
+
+// result is how a command ended.
+type result struct {
+	args   string
+	code   int // -1 when it was killed
+	stdout string
+	stderr string
+	took   time.Duration
+}
+
+func (r result) killed() bool { return r.code == -1 }
+
+// manifest reads what the command printed with --output json.
+func (w *world) manifest(r result) manifest {
+	var m manifest
+	require.NoError(w, json.Unmarshal([]byte(r.stdout), &m), "%s printed %q", r.args, r.stdout)
+	return m
+}
+
+type manifest struct {
+	Outcome   string `json:"outcome"`
+	SessionID string `json:"session_id"`
+	Error     *struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// start starts a command.
+func (w *world) start(env []string, args ...string) *process {
+	stdout, err := os.CreateTemp(w.dir, "stdout-")
+	require.NoError(w, err)
+	stderr, err := os.CreateTemp(w.dir, "stderr-")
+	require.NoError(w, err)
+	p := &process{w: w, args: strings.Join(args, " "), stdout: stdout, stderr: stderr, ended: make(chan struct{})}
+	p.cmd = exec.CommandContext(context.Background(), w.program, args...)
+	p.cmd.Env, p.cmd.Dir = w.environment(env...), w.dir
+	p.cmd.Stdout, p.cmd.Stderr = stdout, stderr // files: nothing of ours runs for it
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.began = time.Now()
+	require.NoError(w, p.cmd.Start())
+	go func() {
+		defer close(p.ended)
+		_ = p.cmd.Wait() // its state says all
+	}()
+	return p
+}
+
+// signal sends a signal to the whole group; a group that is gone gets none.
+func (p *process) signal(s syscall.Signal) {
+	if err := syscall.Kill(-p.cmd.Process.Pid, s); err != nil {
+		require.ErrorIs(p.w, err, syscall.ESRCH)
+	}
+}
+
+// wait waits for the end of the process, and checks that nothing of it is left.
+func (p *process) wait() result {
+	select {
+	case <-p.ended:
+	case <-time.After(patience):
+		p.signal(syscall.SIGCONT)
+		p.signal(syscall.SIGQUIT) // for its goroutines
+		<-p.ended
+		p.w.Errorf("%s did not end within %s", p.args, patience)
+	}
+	r := result{args: p.args, code: p.cmd.ProcessState.ExitCode(), took: time.Since(p.began)}
+	for out, into := range map[*os.File]*string{p.stdout: &r.stdout, p.stderr: &r.stderr} {
+		text, err := os.ReadFile(out.Name())
+		require.NoError(p.w, err)
+		require.NoError(p.w, out.Close())
+		*into = string(bytes.TrimSpace(text))
+	}
+	p.w.note("%s -> %d after %s%s", r.args, r.code, r.took.Round(time.Millisecond), indent(r.stderr))
+	p.w.wantNone(p.cmd.Process.Pid)
+	if len(p.w.faults) > 0 {
+		p.w.FailNow()
+	}
+	return r
+}
+
+func indent(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "\n    " + strings.ReplaceAll(text, "\n", "\n    ")
+}
+
+// wantNone waits until a process group has no processes.
+func (w *world) wantNone(group int) {
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if err := syscall.Kill(-group, 0); err != nil {
+			require.ErrorIs(w, err, syscall.ESRCH)
+			return
+		}
+		if time.Now().After(deadline) {
+			w.Errorf("processes of group %d are left behind", group)
+			return
+		}
+	}
+}
+
+// run runs a command to its end.
+func (w *world) run(args ...string) result { return w.start(nil, args...).wait() }
+
+// runKilled runs a command and kills it after a delay, unless it has ended before.
+func (w *world) runKilled(delay time.Duration, args ...string) result {
+	p := w.start(nil, args...)
+	select {
+	case <-time.After(delay):
+		p.signal(syscall.SIGKILL)
+	case <-p.ended:
+	}
+	r := p.wait()
+	if r.killed() {
+		w.note("    killed after %s", delay)
+		w.kills++
+	}
+	return r
+}
+
+// runUntil runs a command that stops itself at a place.
+func (w *world) startTrapped(at place, how string, args ...string) *process {
+	return w.start([]string{trapAt + "=" + at.String(), trapHow + "=" + how}, args...)
+}
+
+// stopped waits until a process is stopped, and reports whether it is: it may end instead.
+func (p *process) stopped() bool {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		select {
+		case <-p.ended:
+			return false
+		default:
+		}
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+		if err != nil {
+			continue // it may be about to end
+		}
+		if _, rest, found := strings.Cut(string(stat), ") "); found && strings.HasPrefix(rest, "T") {
+			return true
+		}
+	}
+	return false
+}
