@@ -1,0 +1,195 @@
+package session_test
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+func deadline(outcome session.DeadlineOutcome, value string) *session.Deadline {
+	d := &session.Deadline{At: later, Outcome: outcome, After: 90 * time.Minute}
+	if value != "" {
+		d.Value = raw(value)
+	}
+	return d
+}
+
+func waits() map[string]any {
+	question := func(kind session.QuestionKind, choices ...session.Choice) session.Wait {
+		return session.Wait{
+			ID: "w4-3", Kind: session.WaitQuestion, Call: "c4-3", Tool: "pick", Arguments: raw(`{}`), Digest: prev, OpenedAt: at,
+			Question: &session.Question{ID: "color", Kind: kind, Text: "Which one?", Choices: choices},
+		}
+	}
+	approval := session.Wait{
+		ID: "w4-1", Kind: session.WaitApproval, Nonce: "bm9uY2U", Call: "c4-1", Tool: "refund", Arguments: raw(`{"order":"A-3","amount":500}`),
+		Digest: prev, OpenedAt: at, Deadline: deadline(session.ExpireDeny, ""), Who: []string{"ana", "role:finance"}, Policy: prev,
+		Origin: &session.Origin{Session: "s1-agent-clerk", Wait: "w2-1"},
+	}
+	client := session.Wait{
+		ID: "w4-2", Kind: session.WaitClientTool, Call: "c4-2", Tool: "locate", Arguments: raw(`{"fast":true}`), Digest: prev, OpenedAt: at,
+		Deadline: deadline(session.ExpireDefault, `null`),
+	}
+	choice := question(session.QuestionChoice, session.Choice{ID: "r", Label: "red"}, session.Choice{ID: "b"})
+	choice.Deadline = deadline(session.ExpireDefault, `["r"]`)
+	return map[string]any{
+		"wait_approval": approval, "wait_client_tool": client, "wait_question": choice,
+		"wait_question_multi": question(session.QuestionMultiChoice, session.Choice{ID: "x"}), "wait_question_text": question(session.QuestionText),
+		"wait_input": session.Wait{ID: "w4-4", Kind: session.WaitInput, Text: "Which region?", OpenedAt: at, Deadline: deadline(session.ExpireReask, "")},
+		"wait_child": session.Wait{ID: "w4-5", Kind: session.WaitChild, Call: "c4-5", Tool: "delegate", Child: "s1-agent-clerk", OpenedAt: at},
+		"wait_unknown": session.Wait{
+			ID: "w4-6", Kind: session.WaitUnknown, Call: "c4-6", Tool: "append_line", Arguments: raw(`{}`), Digest: prev,
+			Text: "Did it happen?", OpenedAt: at, Deadline: deadline(session.ExpireFail, ""),
+		},
+	}
+}
+
+func answers() map[string]any {
+	answer := func(wait string, kind session.AnswerKind, change func(*session.Answer)) session.Answer {
+		a := session.Answer{Wait: wait, Kind: kind, ToolCallID: "c" + wait[1:], Who: "ana", When: at, From: "https://app.example.org"}
+		change(&a)
+		return a
+	}
+	approval := func(approved bool, change func(*session.Answer)) session.Answer {
+		return answer("w4-1", session.AnswerApproval, func(a *session.Answer) { a.ApprovalID, a.Approved = "bm9uY2U", &approved; change(a) })
+	}
+	reply := func(change func(*session.Answer)) session.Answer {
+		return answer("w4-3", session.AnswerReply, func(a *session.Answer) { a.QuestionID = "color"; change(a) })
+	}
+	verdict := func(v session.Verdict, change func(*session.Answer)) session.Answer {
+		return answer("w4-6", session.AnswerVerdict, func(a *session.Answer) { a.Verdict = v; change(a) })
+	}
+	expiry := func(o session.DeadlineOutcome, value string) session.Answer {
+		return answer("w4-1", session.AnswerExpiry, func(a *session.Answer) {
+			a.Outcome, a.Who, a.From = o, "deadline", "sweep"
+			if value != "" {
+				a.Result = raw(value)
+			}
+		})
+	}
+	all := map[string]any{
+		"answer_approved":        approval(true, func(*session.Answer) {}),
+		"answer_approved_edited": approval(true, func(a *session.Answer) { a.Reason, a.EditedInput = "half", raw(`{"order":"A-3","amount":250}`) }),
+		"answer_denied":          approval(false, func(a *session.Answer) { a.Reason = "too much" }),
+		"answer_client_error":    answer("w4-2", session.AnswerClientTool, func(a *session.Answer) { a.Error = "no GPS" }),
+		"answer_client_result":   answer("w4-2", session.AnswerClientTool, func(a *session.Answer) { a.Result = raw(`{"lat":52.5}`) }),
+		"answer_choice":          reply(func(a *session.Answer) { a.Selected = []string{"r"} }),
+		"answer_choice_none":     reply(func(a *session.Answer) { a.Selected = []string{} }),
+		"answer_text":            reply(func(a *session.Answer) { a.Text = ptr("Ada & <Co>") }),
+		"answer_text_empty":      reply(func(a *session.Answer) { a.Text = ptr("") }),
+		"answer_message":         answer("w4-4", session.AnswerMessage, func(a *session.Answer) { a.ToolCallID, a.Message = "", "eu-central-1" }),
+		"answer_child":           answer("w4-5", session.AnswerChild, func(a *session.Answer) { a.Result, a.Status = raw(`"done"`), session.StatusCompleted }),
+		"answer_child_failed":    answer("w4-5", session.AnswerChild, func(a *session.Answer) { a.Error, a.Status = "limit_reached", session.StatusFailed }),
+		"answer_child_paused":    answer("w4-5", session.AnswerChild, func(a *session.Answer) { a.Status = session.StatusSuspended }),
+		"answer_happened":        verdict(session.VerdictHappened, func(a *session.Answer) { a.Result = raw(`{"id":"r-1"}`) }),
+		"answer_not_happened":    verdict(session.VerdictNotHappened, func(a *session.Answer) { a.Reason = "not in the books" }),
+		"answer_expiry_deny":     expiry(session.ExpireDeny, ""),
+		"answer_expiry_default":  expiry(session.ExpireDefault, `false`),
+		"answer_expiry_fail":     expiry(session.ExpireFail, ""),
+		"answer_expiry_reask":    expiry(session.ExpireReask, ""),
+	}
+	// Each of these is a result.
+	for name, value := range map[string]string{"null": `null`, "false": `false`, "zero": `0`, "empty_string": `""`, "empty_list": `[]`} {
+		all["answer_client_result_"+name] = answer("w4-2", session.AnswerClientTool, func(a *session.Answer) { a.Result = raw(value) })
+	}
+	return all
+}
+
+func records() map[string]any {
+	head := session.Head{
+		Key: session.Key{Tenant: "default", ID: "s1"}, Status: session.StatusRunning, Agent: "support", Title: "Refund A-1", Task: 1, Version: 1,
+		Due: &later, CreatedAt: at, UpdatedAt: at,
+	}
+	leased, signalled, child, tombstone := head, head, head, head
+	leased.Lease = session.Lease{Owner: "pid-4711@boot-1", Seq: 7, N: 2, Until: later}
+	leased.MailCount, leased.Resent, leased.WatchedUntil = 3, 2, &later
+	signalled.Signal = signal(session.SignalCancel)
+	child.Parent = &session.Parent{Session: "s0", Call: "c2-1", Wait: "w2-1", Root: "s0", Depth: 1}
+	tombstone.Status, tombstone.Deleted, tombstone.Due = session.StatusCancelled, true, nil
+
+	run := session.Run{ID: 1, Task: 1, Trigger: session.TriggerStart, Status: session.StatusRunning, StartedAt: at, FirstEntry: 1}
+	ended := session.Run{
+		ID: 2, Task: 1, Trigger: session.TriggerSubmit, Status: session.StatusCompleted, StartedAt: at, EndedAt: &later, FirstEntry: 5, LastEntry: 9, PreviousRun: 1,
+		Usage: llm.Usage{Input: 10, Output: 5},
+	}
+	wait, _ := waits()["wait_approval"].(session.Wait)
+	approved, _ := answers()["answer_approved"].(session.Answer)
+	expired, _ := answers()["answer_expiry_deny"].(session.Answer)
+	tool := func(state session.ToolState, change func(*session.ToolRecord)) session.ToolRecord {
+		r := session.ToolRecord{Call: "c4-1", State: state, Attempt: "a2", At: at}
+		change(&r)
+		return r
+	}
+	memo := map[string]json.RawMessage{"once:pay": raw(`{"id":"r-1"}`), "node": raw(`null`)}
+	all := map[string]any{
+		"head": head, "head_leased": leased, "head_signalled": signalled, "head_child": child, "head_tombstone": tombstone,
+		"run": run, "run_ended": ended,
+		"waitrecord_open":     session.WaitRecord{Wait: wait, State: session.WaitOpen, Agent: "support", Due: &later},
+		"waitrecord_answered": session.WaitRecord{Wait: wait, State: session.WaitAnswered, Answer: &approved, Held: true, Agent: "support", Due: &later},
+		"waitrecord_expired":  session.WaitRecord{Wait: wait, State: session.WaitExpired, Answer: &expired, Agent: "support", Due: &later},
+		"waitrecord_taken":    session.WaitRecord{Wait: wait, State: session.WaitTaken, Answer: &approved, Agent: "support", TakenBy: 5},
+		"waitrecord_closed":   session.WaitRecord{Wait: wait, State: session.WaitClosed, TakenBy: 5},
+		"tool_started":        tool(session.ToolStarted, func(*session.ToolRecord) {}),
+		"tool_finished": tool(session.ToolFinished, func(r *session.ToolRecord) {
+			r.Memo, r.Result = memo, result("c4-1", "refund", llm.ResultSuccess, `{"id":"r-1"}`).ToolResult
+			r.StateOps = []session.StateOp{{Op: session.StateAppend, Key: "notes", Value: raw(`1`)}}
+			r.Events = []session.CustomEvent{{Call: "c4-1", Name: "paid"}}
+		}),
+		"tool_asking": tool(session.ToolAsking, func(r *session.ToolRecord) { r.Memo = memo }),
+		"tool_closed": tool(session.ToolClosed, func(*session.ToolRecord) {}),
+		"tool_memo":   tool(session.ToolMemo, func(r *session.ToolRecord) { r.Memo, r.Attempt = memo, "" }),
+		"mail":        session.Mail{ID: "01JNM5Z7", Message: llm.User("and hurry"), Who: "ana", At: at, From: "cli"},
+		"audit":       session.Audit{N: 2, Kind: "answer_refused", Who: "bob", At: at, From: "cli", Data: raw(`{"wait":"w4-1","code":"not_allowed"}`), Prev: prev},
+		"idempotency": session.Idempotency{Key: "k-1", Digest: prev, Session: "s1", Seq: 1, Answer: raw(`{"session":"s1"}`), ExpiresAt: later},
+		"wake_step":   session.NewWake(session.Key{Tenant: "default", ID: "s1"}, 2, session.WakeStep),
+		"wake_resume": session.NewWake(session.Key{Tenant: "acme", ID: "s2"}, 10_000_000_000, session.WakeResume),
+	}
+	for i, trigger := range []session.Trigger{session.TriggerResume, session.TriggerRetry, session.TriggerChild, session.TriggerExpiry, session.TriggerMessage} {
+		r := run
+		r.ID, r.Trigger, r.PreviousRun = int64(i+3), trigger, int64(i+2)
+		all["run_"+string(trigger)] = r
+	}
+	return all
+}
+
+func manifests() map[string]any {
+	base := func(outcome session.Outcome) session.Manifest {
+		return session.Manifest{Outcome: outcome, SessionID: "s1", Agent: "support", CheckpointID: "czEuNC50b2tlbg", StepsTaken: 3}
+	}
+	item := func(kind session.WaitKind) session.PendingItem {
+		return session.PendingItem{ID: "c4-1", Kind: kind, WaitID: "w4-1", Name: "refund"}
+	}
+	pause := func(typ session.PauseType, calls, others []session.PendingItem) session.Manifest {
+		m := base(session.OutcomePaused)
+		m.AgentMessage, m.ResumeHint = "I need your yes.", "adjourn resume s1 --approve c4-1"
+		m.PauseReason = &session.PauseReason{Type: typ, PendingToolCalls: calls, Pending: others}
+		return m
+	}
+	approval := session.PendingItem{
+		ID: "c4-1", Kind: session.WaitApproval, WaitID: "w4-1", ApprovalID: "bm9uY2U", Name: "refund", Arguments: raw(`{"amount":500}`), Digest: prev,
+		Deadline: &later, OnDeadline: session.ExpireDeny, Session: "s1-agent-clerk",
+	}
+	question := item(session.WaitQuestion)
+	question.Question = &session.Question{ID: "color", Kind: session.QuestionChoice, Text: "Which?", Choices: []session.Choice{{ID: "r", Label: "red"}}}
+	input := session.PendingItem{ID: "w4-4", Kind: session.WaitInput, WaitID: "w4-4", Text: "Which region?"}
+
+	completed, failed, refused := base(session.OutcomeCompleted), base(session.OutcomeFailed), session.Manifest{Outcome: session.OutcomeError}
+	completed.FinalMessage, completed.Output = "All refunded.", raw(`{"total":620.50}`)
+	completed.Usage = session.NewManifestUsage(llm.Usage{Input: 1200, CacheRead: 1000, CacheWrite: 100, Output: 300, Reasoning: 200})
+	failed.Error = &session.ManifestError{Code: "limit_reached", Message: "The task used up its limit of steps.", Data: raw(`{"limit":"steps"}`)}
+	refused.Error = &session.ManifestError{Code: "unknown_agent", Message: "no agent is called x"}
+	list := func(items ...session.PendingItem) []session.PendingItem { return items }
+	return map[string]any{
+		"manifest_completed": completed, "manifest_failed": failed, "manifest_error": refused,
+		"manifest_cancelled": base(session.OutcomeCancelled), "manifest_interrupted": base(session.OutcomeInterrupted), "manifest_running": base(session.OutcomeRunning),
+		"manifest_paused_tool_approval_required": pause(session.PauseToolApproval, list(approval), nil),
+		"manifest_paused_input_required":         pause(session.PauseInput, nil, list(input)),
+		"manifest_paused_client_tool_required":   pause(session.PauseClientTool, list(item(session.WaitClientTool)), nil),
+		"manifest_paused_question":               pause(session.PauseQuestion, nil, list(question)),
+		"manifest_paused_children":               pause(session.PauseChildren, nil, list(item(session.WaitChild))),
+		"manifest_paused_unknown_outcome":        pause(session.PauseUnknownOutcome, list(item(session.WaitUnknown)), nil),
+		"manifest_paused_mixed":                  pause(session.PauseMixed, list(approval), list(question, input)),
+	}
+}

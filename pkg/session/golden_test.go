@@ -1,0 +1,228 @@
+package session_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// update writes golden files that do not exist yet. It never changes one that
+// does: the format is stored in journals and must be read for ever.
+var update = flag.Bool("update", false, "write golden files that do not exist yet")
+
+const dir = "testdata/v1"
+
+var (
+	at    = time.Date(2026, 3, 4, 5, 6, 7, 890123456, time.UTC)
+	later = at.Add(90 * time.Minute)
+	token = "q83vASNFZ4mrze8B"
+	prev  = "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// raw is JSON in its stored form, which writes <, > and & as escapes.
+func raw(text string) json.RawMessage {
+	stored, err := json.Marshal(json.RawMessage(text))
+	if err != nil {
+		panic(err)
+	}
+	return stored
+}
+
+// golden is every value that is stored, by the name of its file.
+func golden() map[string]any {
+	all := map[string]any{}
+	for _, more := range []map[string]any{entries(), waits(), answers(), records(), manifests()} {
+		for name, value := range more {
+			all[name] = value
+		}
+	}
+	return all
+}
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	for name, value := range golden() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := json.MarshalIndent(value, "", "  ")
+			require.NoError(t, err)
+			got = append(got, '\n')
+
+			path := filepath.Join(dir, name+".json")
+			want, err := os.ReadFile(path)
+			if errors.Is(err, fs.ErrNotExist) && *update {
+				require.NoError(t, os.WriteFile(path, got, 0o644))
+				want, err = got, nil
+			}
+			require.NoError(t, err, "a new golden file is written with: go test ./pkg/session -run TestGolden -update")
+			require.Equal(t, string(want), string(got), "the stored form must not change: make the code fit the file")
+
+			switch value := value.(type) {
+			case session.Entry:
+				requireLoads(t, value, want)
+			case session.Wait:
+				requireLoads(t, value, want)
+			case session.Answer:
+				requireLoads(t, value, want)
+			case session.Head:
+				requireLoads(t, value, want)
+			case session.Run:
+				requireLoads(t, value, want)
+			case session.WaitRecord:
+				requireLoads(t, value, want)
+			case session.ToolRecord:
+				requireLoads(t, value, want)
+			case session.Mail:
+				requireLoads(t, value, want)
+			case session.Audit:
+				requireLoads(t, value, want)
+			case session.Idempotency:
+				requireLoads(t, value, want)
+			case session.Wake:
+				requireLoads(t, value, want)
+			case session.Manifest:
+				requireLoads(t, value, want)
+			default:
+				t.Fatalf("%T has no loader", value)
+			}
+		})
+	}
+}
+
+// requireLoads compares through the compact form that is stored: the indentation
+// of the file would otherwise be part of raw JSON fields. What a later program
+// adds must not stop this one from reading.
+func requireLoads[T any](t *testing.T, want T, file []byte) {
+	t.Helper()
+	var stored bytes.Buffer
+	require.NoError(t, json.Compact(&stored, file))
+	var got T
+	require.NoError(t, json.Unmarshal(stored.Bytes(), &got))
+	require.Equal(t, want, got)
+
+	again, err := json.Marshal(got)
+	require.NoError(t, err)
+	require.Equal(t, stored.String(), string(again), "what was read is written the same")
+
+	newer := append([]byte(`{"zzNew":{"a":[1]},"zzOther":null,`), stored.Bytes()[1:]...)
+	var tolerant T
+	require.NoError(t, json.Unmarshal(newer, &tolerant))
+	require.Equal(t, want, tolerant)
+}
+
+func TestGolden_every_file_has_its_case(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	require.NoError(t, err)
+	require.Len(t, files, len(golden()))
+	for _, file := range files {
+		require.Contains(t, golden(), strings.TrimSuffix(filepath.Base(file), ".json"), "a golden file without a case is never checked")
+	}
+}
+
+// Every word of the format is in some golden file, so that none can be renamed.
+func TestGolden_holds_every_word(t *testing.T) {
+	t.Parallel()
+	var all bytes.Buffer
+	for _, value := range golden() {
+		require.NoError(t, json.NewEncoder(&all).Encode(value))
+	}
+	has := func(field, word string) {
+		t.Helper()
+		require.Contains(t, all.String(), `"`+field+`":"`+word+`"`)
+	}
+	for _, kind := range session.Kinds() {
+		has("kind", string(kind))
+		require.Contains(t, golden(), "entry_"+string(kind))
+	}
+	for _, kind := range session.WaitKinds() {
+		has("kind", string(kind))
+		require.Contains(t, golden(), "wait_"+string(kind))
+	}
+	for _, kind := range session.AnswerKinds() {
+		has("kind", string(kind))
+	}
+	for _, status := range session.Statuses() {
+		has("status", string(status))
+	}
+	for _, o := range []session.DeadlineOutcome{session.ExpireDeny, session.ExpireDefault, session.ExpireFail, session.ExpireReask} {
+		has("outcome", string(o))
+	}
+	for _, k := range []session.QuestionKind{session.QuestionText, session.QuestionChoice, session.QuestionMultiChoice} {
+		has("kind", string(k))
+	}
+	for _, v := range []session.Verdict{session.VerdictHappened, session.VerdictNotHappened} {
+		has("verdict", string(v))
+	}
+	for _, k := range []session.SignalKind{session.SignalInterrupt, session.SignalCancel, session.SignalAbort} {
+		has("kind", string(k))
+	}
+	for _, tr := range []session.Trigger{
+		session.TriggerStart, session.TriggerSubmit, session.TriggerResume, session.TriggerRetry, session.TriggerChild, session.TriggerExpiry, session.TriggerMessage,
+	} {
+		has("trigger", string(tr))
+	}
+	for _, s := range []session.WaitState{session.WaitOpen, session.WaitAnswered, session.WaitExpired, session.WaitTaken, session.WaitClosed} {
+		has("state", string(s))
+	}
+	for _, s := range []session.ToolState{session.ToolStarted, session.ToolFinished, session.ToolAsking, session.ToolClosed, session.ToolMemo} {
+		has("state", string(s))
+	}
+	for _, k := range []session.WakeKind{session.WakeStep, session.WakeResume} {
+		has("kind", string(k))
+	}
+	for _, o := range []session.StateOpKind{session.StateAppend, session.StateReplace} {
+		has("op", string(o))
+	}
+	for _, p := range []session.ChangePolicy{session.ChangeGoOn, session.ChangeReask, session.ChangeFail} {
+		has("onChange", string(p))
+	}
+	for _, o := range []session.Outcome{
+		session.OutcomeCompleted, session.OutcomePaused, session.OutcomeFailed, session.OutcomeCancelled, session.OutcomeInterrupted, session.OutcomeRunning, session.OutcomeError,
+	} {
+		has("outcome", string(o))
+	}
+	for _, p := range []session.PauseType{
+		session.PauseToolApproval, session.PauseInput, session.PauseClientTool, session.PauseQuestion, session.PauseChildren, session.PauseUnknownOutcome, session.PauseMixed,
+	} {
+		has("type", string(p))
+	}
+}
+
+// Every golden entry also goes through the codec.
+func TestGolden_entries_go_through_the_codec(t *testing.T) {
+	t.Parallel()
+	for name, value := range entries() {
+		e, ok := value.(session.Entry)
+		require.True(t, ok)
+		stored, err := session.Encode(&e)
+		require.NoError(t, err, name)
+		got, err := session.Decode(stored)
+		require.NoError(t, err, name)
+		require.Equal(t, e, got, name)
+	}
+}
+
+func call(id, name, arguments string) llm.Part {
+	return llm.Part{Kind: llm.PartToolCall, ToolCall: &llm.ToolCall{ID: id, ProviderID: "call_" + id, Name: name, Arguments: raw(arguments)}}
+}
+
+func result(id, name string, status llm.ResultStatus, output string) llm.Part {
+	return llm.Part{Kind: llm.PartToolResult, ToolResult: &llm.ToolResult{
+		CallID: id, ProviderID: "call_" + id, Name: name, Status: status, Output: raw(output),
+	}}
+}

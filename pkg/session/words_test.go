@@ -1,0 +1,189 @@
+package session_test
+
+import (
+	"encoding/base64"
+	"go/parser"
+	gotoken "go/token"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+func TestKey_Validate(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 128)
+	for _, id := range []string{"a", "S-1_b", "0", "-", long} {
+		require.NoError(t, session.Key{Tenant: id, ID: id}.Validate())
+	}
+	for _, id := range []string{"", "a b", "a.b", "a/b", "a#b", "ü", "a\n", long + "a"} {
+		err := session.Key{Tenant: "default", ID: id}.Validate()
+		require.ErrorIs(t, err, session.ErrInvalidID)
+		require.ErrorContains(t, err, "session id")
+		err = session.Key{Tenant: id, ID: "s1"}.Validate()
+		require.ErrorIs(t, err, session.ErrInvalidID)
+		require.ErrorContains(t, err, "tenant")
+	}
+	require.Equal(t, "acme/s1", session.Key{Tenant: "acme", ID: "s1"}.String())
+}
+
+func TestCheckpoint(t *testing.T) {
+	t.Parallel()
+	e := entry(42, session.KindStepped, session.StatusRunning)
+	c := e.Checkpoint("s_1-a")
+	require.Equal(t, session.Checkpoint{Session: "s_1-a", Seq: 42, Token: e.Token}, c)
+	got, err := session.ParseCheckpoint(c.String())
+	require.NoError(t, err)
+	require.Equal(t, c, got)
+	require.Regexp(t, `^[A-Za-z0-9_-]+$`, c.String())
+
+	s := session.Session{Key: session.Key{ID: "s_1-a"}, Version: 42, Newest: session.Newest{Token: e.Token}}
+	require.Equal(t, c, s.Checkpoint())
+	require.EqualValues(t, 43, s.Next())
+}
+
+func TestParseCheckpoint_refuses(t *testing.T) {
+	t.Parallel()
+	enc := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+	for name, id := range map[string]string{
+		"empty": "", "not_base64": "!!", "padded": enc("s1.4.tok") + "=", "two_parts": enc("s1.4"), "four_parts": enc("s1.4.t.u"),
+		"no_token": enc("s1.4."), "no_session": enc(".4.tok"), "bad_session": enc("s 1.4.tok"), "no_number": enc("s1.x.tok"), "zero": enc("s1.0.tok"),
+		"negative": enc("s1.-4.tok"), "too_large": enc("s1.99999999999999999999.tok"), "leading_zero": enc("s1.04.tok"), "plus": enc("s1.+4.tok"),
+		"line_break_inside": enc("s1.4.tok")[:4] + "\n" + enc("s1.4.tok")[4:],
+	} {
+		_, err := session.ParseCheckpoint(id)
+		require.ErrorIs(t, err, session.ErrInvalidCheckpoint, name)
+	}
+}
+
+func FuzzParseCheckpoint(f *testing.F) {
+	f.Add(session.Checkpoint{Session: "s1", Seq: 4, Token: "t"}.String())
+	f.Add("czEuNC50b2s")
+	f.Fuzz(func(t *testing.T, id string) {
+		c, err := session.ParseCheckpoint(id)
+		if err != nil {
+			require.ErrorIs(t, err, session.ErrInvalidCheckpoint)
+			return
+		}
+		require.Equal(t, id, c.String(), "one checkpoint has one id")
+	})
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	d := session.DefaultLimits()
+	require.Equal(t, d, session.Limits{}.Or(d))
+	own := session.Limits{Steps: 3, Tokens: session.Unlimited, CostMicros: 7}
+	filled := own.Or(d)
+	require.Equal(t, session.Limits{
+		Steps: 3, Tokens: session.Unlimited, ActiveMillis: d.ActiveMillis, CostMicros: 7, Depth: d.Depth, Children: d.Children,
+	}, filled)
+
+	left := filled.Spend(session.Limits{Steps: 1, Tokens: 1 << 40, ActiveMillis: 1, CostMicros: 100, Depth: 2, Children: 1})
+	require.Equal(t, session.Limits{
+		Steps: 2, Tokens: session.Unlimited, ActiveMillis: d.ActiveMillis - 1, CostMicros: 0, Depth: d.Depth, Children: d.Children - 1,
+	}, left)
+	require.Equal(t, "costMicros", left.Exhausted())
+}
+
+func TestLimits_Exhausted(t *testing.T) {
+	t.Parallel()
+	full := session.Limits{Steps: 1, Tokens: 1, ActiveMillis: 1, CostMicros: 1}
+	require.Empty(t, full.Exhausted(), "depth and children bound new sub-agents only")
+	for want, change := range map[string]func(*session.Limits){
+		"steps":        func(l *session.Limits) { l.Steps, l.CostMicros = 0, 0 },
+		"tokens":       func(l *session.Limits) { l.Tokens = 0 },
+		"activeMillis": func(l *session.Limits) { l.ActiveMillis = 0 },
+		"costMicros":   func(l *session.Limits) { l.CostMicros = 0 },
+	} {
+		l := full
+		change(&l)
+		require.Equal(t, want, l.Exhausted())
+	}
+	none := session.Limits{Steps: -1, Tokens: -1, ActiveMillis: -1, CostMicros: -1}
+	require.Empty(t, none.Spend(full).Exhausted())
+}
+
+func TestLease_Live(t *testing.T) {
+	t.Parallel()
+	lease := session.Lease{Owner: "w", Seq: 5, N: 1, Until: at.Add(20 * time.Second)}
+	for name, c := range map[string]struct {
+		lease  session.Lease
+		now    time.Time
+		newest int64
+		goesOn bool
+		want   bool
+	}{
+		"nobody_wrote_it_yet":              {lease, at, 4, false, true},
+		"goes_on_before_it":                {lease, at, 4, true, true},
+		"its_entry_closed_it":              {lease, at, 5, false, false},
+		"its_entry_goes_on":                {lease, at, 5, true, true},
+		"a_later_entry_closed_it":          {lease, at, 6, false, false},
+		"a_later_entry_goes_on":            {lease, at, 6, true, true},
+		"a_moment_before_its_time":         {lease, lease.Until.Add(-1), 4, false, true},
+		"at_its_time":                      {lease, lease.Until, 4, false, false},
+		"after_its_time_though_it_goes_on": {lease, lease.Until.Add(1), 5, true, false},
+		"nobody_has_it":                    {session.Lease{Seq: 5, Until: lease.Until}, at, 4, false, false},
+		"released":                         {session.Lease{Owner: "w", Seq: 5}, at, 4, false, false},
+	} {
+		require.Equal(t, c.want, c.lease.Live(c.now, c.newest, c.goesOn), name)
+	}
+}
+
+func TestSignal_Strength(t *testing.T) {
+	t.Parallel()
+	order := []session.SignalKind{"", session.SignalInterrupt, session.SignalCancel, session.SignalAbort}
+	for i := range order[1:] {
+		require.Less(t, order[i].Strength(), order[i+1].Strength())
+	}
+}
+
+func TestWake(t *testing.T) {
+	t.Parallel()
+	key := session.Key{Tenant: "acme", ID: "s1"}
+	require.Equal(t, key, session.NewWake(key, 3, session.WakeStep).Key())
+}
+
+// The drawing in the package comment is the table.
+func TestStatus_drawing(t *testing.T) {
+	t.Parallel()
+	file, err := parser.ParseFile(gotoken.NewFileSet(), "doc.go", nil, parser.ParseComments|parser.PackageClauseOnly)
+	require.NoError(t, err)
+	drawn := map[session.Status]map[session.Status]bool{}
+	for line := range strings.Lines(file.Doc.Text()) {
+		from, to, ok := strings.Cut(strings.TrimSpace(line), "->")
+		if !ok {
+			continue
+		}
+		status := session.Status(strings.TrimSpace(from))
+		if status == "(none)" {
+			status = ""
+		}
+		require.NotContains(t, drawn, status, "drawn twice")
+		drawn[status] = map[session.Status]bool{}
+		for _, next := range strings.Fields(to) {
+			require.Contains(t, session.Statuses(), session.Status(next))
+			drawn[status][session.Status(next)] = true
+		}
+	}
+	all := append([]session.Status{""}, session.Statuses()...)
+	require.Len(t, drawn, len(all))
+	for _, from := range all {
+		for _, to := range all {
+			require.Equal(t, drawn[from][to], from.CanBecome(to), "from %q to %q", from, to)
+		}
+	}
+}
+
+func TestStatus_ends_and_rests(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[session.Status][2]bool{
+		session.StatusRunning: {false, false}, session.StatusSuspended: {false, true}, session.StatusInterrupted: {false, true},
+		session.StatusCompleted: {true, true}, session.StatusFailed: {true, true}, session.StatusCancelled: {true, true},
+	} {
+		require.Equal(t, want, [2]bool{status.Ended(), status.Resting()}, status)
+	}
+}
