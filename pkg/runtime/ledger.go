@@ -26,6 +26,9 @@ type ledger struct {
 	loaded bool
 	record session.ToolRecord
 	rev    int64
+	// failed is why Once could not remember: its effect has happened and is not on
+	// record, so what the tool makes of it is no result.
+	failed error
 }
 
 func (inv *invocation) ledger(call string) *ledger {
@@ -118,6 +121,13 @@ func (l *ledger) finish(ctx context.Context, result llm.ToolResult, ops []sessio
 	return nil
 }
 
+// failure returns why Once could not remember, nil if it could.
+func (l *ledger) failure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
+}
+
 // asking returns the record that lets the call be started again after a
 // question, to be written with the suspension; ok is false when there is none to write.
 func (l *ledger) asking() (store.Item, bool) {
@@ -170,13 +180,15 @@ func (l *ledger) remember(ctx context.Context, key string, value json.RawMessage
 		record.Memo[key] = value
 		before := l.record.Attempt
 		item, err := l.inv.r.cfg.Store.Update(ctx, l.inv.key, store.ToolItem(record, l.rev))
+		l.failed = nil
 		if err == nil {
 			l.take(item)
 			return nil
 		}
 		conflict := (*store.ConflictError)(nil)
 		if !errors.As(err, &conflict) || conflict.Item == nil {
-			return fmt.Errorf("remember %q of %s: %w", key, l.call, err)
+			l.failed = fmt.Errorf("remember %q of %s: %w", key, l.call, err)
+			return l.failed
 		}
 		l.record = session.ToolRecord{Call: l.call}
 		l.take(*conflict.Item)

@@ -209,6 +209,11 @@ func (inv *invocation) execute(ctx context.Context, t tool.Tool, p engine.CallPl
 // conclude turns what a tool returned into a result, waits, or an unknown outcome.
 func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, c *tool.Call, got ran, book *ledger, out *callOutcome) {
 	taken := c.Taken()
+	if book != nil {
+		if out.err = book.failure(); out.err != nil {
+			return
+		}
+	}
 	if len(taken.Questions) > 0 {
 		for _, q := range taken.Questions {
 			out.waits = append(out.waits, questionWait(p, q))
