@@ -47,8 +47,10 @@ func (c *cli) editIn(ctx context.Context, editor string, arguments json.RawMessa
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
-	// EDITOR may hold arguments of its own, as in "code --wait"; the shell splits them.
-	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, "editor", f.Name())
+	// EDITOR may hold arguments of its own, as in "code --wait"; the shell splits
+	// them. Ctrl-C in an editor is the editor's: killed in the middle, it would
+	// leave the terminal in disorder.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), "sh", "-c", editor+` "$1"`, "editor", f.Name())
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stderr, c.Stderr
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("%s: %w", editor, err)
