@@ -120,9 +120,9 @@ func awaitGo(dir string) {
 func (t *traps) decorate(p app.Parts) app.Parts {
 	only := p.Only
 	p.Store = &trappedStore{p.Store, t}
-	p.Queue = &trappedQueue{p.Queue, t}
-	p.DeadLetters = &trappedQueue{p.DeadLetters, t}
-	p.Only = func(key session.Key) queue.Queue { return &trappedQueue{only(key), t} }
+	p.Queue = &trappedQueue{p.Queue, t, ""}
+	p.DeadLetters = &trappedQueue{p.DeadLetters, t, "Dead"}
+	p.Only = func(key session.Key) queue.Queue { return &trappedQueue{only(key), t, ""} }
 	return p
 }
 
@@ -148,26 +148,27 @@ func (s *trappedStore) Update(ctx context.Context, key session.Key, item store.I
 
 type trappedQueue struct {
 	queue.Queue
-	t *traps
+	t    *traps
+	name string
 }
 
 func (q *trappedQueue) Send(ctx context.Context, wakes ...session.Wake) (err error) {
-	q.t.pass("Send", func() { err = q.Queue.Send(ctx, wakes...) })
+	q.t.pass(q.name+"Send", func() { err = q.Queue.Send(ctx, wakes...) })
 	return err
 }
 
 func (q *trappedQueue) Receive(ctx context.Context, p queue.ReceiveParams) (deliveries []queue.Delivery, err error) {
-	q.t.pass("Receive", func() { deliveries, err = q.Queue.Receive(ctx, p) })
+	q.t.pass(q.name+"Receive", func() { deliveries, err = q.Queue.Receive(ctx, p) })
 	return deliveries, err
 }
 
 func (q *trappedQueue) Acknowledge(ctx context.Context, deliveries ...queue.Delivery) (err error) {
-	q.t.pass("Acknowledge", func() { err = q.Queue.Acknowledge(ctx, deliveries...) })
+	q.t.pass(q.name+"Acknowledge", func() { err = q.Queue.Acknowledge(ctx, deliveries...) })
 	return err
 }
 
 func (q *trappedQueue) Postpone(ctx context.Context, d queue.Delivery, delay time.Duration) (err error) {
-	q.t.pass("Postpone", func() { err = q.Queue.Postpone(ctx, d, delay) })
+	q.t.pass(q.name+"Postpone", func() { err = q.Queue.Postpone(ctx, d, delay) })
 	return err
 }
 

@@ -52,7 +52,7 @@ func TestKillRandom(t *testing.T) {
 			require.Equal(w, p.after, w.stands())
 			took[p.name] = r.took
 		}
-		w.finish()
+		w.finish(story())
 		require.Zero(w, w.check())
 	})
 	if t.Failed() {
@@ -67,7 +67,7 @@ func TestKillRandom(t *testing.T) {
 	var kills, unknown atomic.Int64
 	all(t, 6, worlds, func(w *world) {
 		w.killRandomly(took)
-		w.finish()
+		w.finish(story())
 		unknown.Add(int64(w.check()))
 		kills.Add(int64(w.kills))
 	})

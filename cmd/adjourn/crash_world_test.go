@@ -259,9 +259,10 @@ func (w *world) runKilled(delay time.Duration, args ...string) result {
 	return r
 }
 
-// runUntil runs a command that stops itself at a place.
-func (w *world) startTrapped(at place, how string, args ...string) *process {
-	return w.start([]string{trapAt + "=" + at.String(), trapHow + "=" + how}, args...)
+// startTrapped starts a command that sends itself a signal at a place.
+func (w *world) startTrapped(at string, how string, args ...string) *process {
+	w.note("    SIG%s at %s:", how, at)
+	return w.start([]string{trapAt + "=" + at, trapHow + "=" + how}, args...)
 }
 
 // stopped waits until a process is stopped, and reports whether it is: it may end instead.
