@@ -91,6 +91,11 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 	if err != nil {
 		return err
 	}
+	for id, status := range m.sessions {
+		if status.Ended() {
+			c.record(a.Data, session.Manifest{SessionID: id, Outcome: session.OutcomeCompleted}) // whichever end: it is not paused
+		}
+	}
 	if err := c.worked(m, left); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 
@@ -135,6 +136,16 @@ func TestWorkGoesOnAfterAnAnswer(t *testing.T) {
 	r := b.run("work").ends(0)
 	require.Contains(t, r.stdout, "s  completed")
 	require.NotContains(t, r.stdout, "other", "nobody has decided on it")
+	require.Contains(t, read(t, filepath.Join(filepath.Dir(b.data), "pause.json")), "other")
+}
+
+func TestWorkKeepsThePauseFileTrue(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.start("s", "[{call: deploy, with: {service: api}}, {say: ok}]", 10)
+	b.run("resume", "s", "--approve-all", "--wait", "0s").ends(124)
+	require.Contains(t, b.run("work").ends(0).stdout, "s  completed")
+	require.NoFileExists(t, filepath.Join(filepath.Dir(b.data), "pause.json"))
 }
 
 func TestLog(t *testing.T) {
