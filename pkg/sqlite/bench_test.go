@@ -25,11 +25,16 @@ import (
 func BenchmarkStep(b *testing.B) {
 	for _, sessions := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("sessions=%d", sessions), func(b *testing.B) {
-			steps := max(b.N/sessions, 1)
+			const turns = 5 // they take turns, so that a busy machine is unfair to both
+			steps := max(b.N/sessions/turns, 1)
 			b.ReportAllocs()
+			b.ResetTimer()
 			b.StopTimer()
-			floor := floortest.Measure(b, b.TempDir(), sessions, 900, steps)
-			ports := measurePorts(b, sessions, steps)
+			var floor, ports floortest.Result
+			for range turns {
+				floor.Add(floortest.Measure(b, b.TempDir(), sessions, 900, steps))
+				ports.Add(measurePorts(b, sessions, steps))
+			}
 			b.ReportMetric(ports.PerSecond(), "steps/s")
 			b.ReportMetric(floor.PerSecond(), "floor-steps/s")
 			b.ReportMetric(100*ports.PerSecond()/floor.PerSecond(), "%floor")
@@ -56,7 +61,6 @@ func measurePorts(b *testing.B, sessions, steps int) floortest.Result {
 	var running sync.WaitGroup
 	running.Add(sessions)
 	receiving, stop := context.WithCancel(ctx)
-	b.ResetTimer()
 	b.StartTimer()
 	start := time.Now()
 	var receiver sync.WaitGroup

@@ -178,8 +178,8 @@ func (w *writer) deleted(sid int64) (bool, error) {
 	if sid == 0 {
 		return false, nil
 	}
-	row, err := w.c.one(stmtDeleted, sid)
-	return err == nil && intOf(row[0]) != 0, err
+	h, err := w.head(sid)
+	return h.deleted, err
 }
 
 // check returns what stands in the way of a record, or nil.
@@ -193,11 +193,10 @@ func (w *writer) check(r *record) (*standing, error) {
 	switch {
 	case sid == 0:
 	case r.kind == store.KindHead:
-		row, err := w.c.one(stmtHead, sid)
+		head, err := w.head(sid)
 		if err != nil {
 			return nil, err
 		}
-		head := headOf(row)
 		s.head, s.rev, buried = &head, head.rev, head.deleted
 	default:
 		row, err := w.c.one(stmtItem, sid, string(r.kind), r.id)
@@ -224,6 +223,7 @@ func (w *writer) put(r *record) error {
 		return err
 	}
 	if r.kind == store.KindHead {
+		delete(w.heads, sid)
 		_, err = w.c.exec(stmtPutHead, r.rev+1, string(r.status), r.moved, r.due, r.text, sid)
 		return err
 	}
@@ -299,11 +299,11 @@ func (o *updateOp) run(w *writer) error {
 		return err
 	}
 	if o.record.kind == store.KindHead && sid != 0 {
-		row, err := w.c.one(stmtHead, sid)
+		head, err := w.head(sid)
 		if err != nil {
 			return err
 		}
-		o.lease = headOf(row).lease
+		o.lease = head.lease
 	}
 	return w.put(&o.record)
 }

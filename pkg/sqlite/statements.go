@@ -10,7 +10,7 @@ const (
 	stmtNewSession
 	stmtHead
 	stmtHeadOf
-	stmtDeleted
+	stmtDataVersion
 	stmtClaim
 	stmtPutHead
 	stmtBury
@@ -57,7 +57,7 @@ var statements = [stmtCount]string{
 	stmtNewSession:  "INSERT INTO sessions (tenant, id) VALUES (?, ?)",
 	stmtHead:        "SELECT " + headColumns + " FROM sessions WHERE sid=?",
 	stmtHeadOf:      "SELECT " + headColumns + " FROM sessions WHERE tenant=? AND id=?",
-	stmtDeleted:     "SELECT deleted FROM sessions WHERE sid=?",
+	stmtDataVersion: "PRAGMA data_version",
 	stmtClaim:       "UPDATE sessions SET lease_owner=?, lease_seq=?, lease_n=?, lease_until=? WHERE sid=?",
 	stmtPutHead:     "UPDATE sessions SET rev=?, status=?, moved=?, due=?, head=? WHERE sid=?",
 	stmtBury: "UPDATE sessions SET rev=rev+1, deleted=1, status=NULL, moved=NULL, due=NULL, head=?," +

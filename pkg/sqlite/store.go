@@ -79,11 +79,9 @@ func (o *claimOp) run(w *writer) error {
 	if err != nil || sid == 0 {
 		return err
 	}
-	row, err := w.c.one(stmtHead, sid)
-	if err != nil {
+	if o.head, err = w.head(sid); err != nil {
 		return err
 	}
-	o.head = headOf(row)
 	if o.head.rev == 0 || o.head.deleted {
 		return nil
 	}
@@ -98,6 +96,7 @@ func (o *claimOp) run(w *writer) error {
 	}
 	lease.Until = timeOf(nanos(lease.Until))
 	o.head.lease = lease
+	w.heads[sid] = o.head
 	return nil
 }
 
@@ -161,11 +160,10 @@ func (o *deleteOp) run(w *writer) error {
 	if err != nil || sid == 0 {
 		return err
 	}
-	row, err := w.c.one(stmtHead, sid)
+	was, err := w.head(sid)
 	if err != nil {
 		return err
 	}
-	was := headOf(row)
 	if was.rev == 0 {
 		return nil
 	}
@@ -191,6 +189,7 @@ func (o *deleteOp) run(w *writer) error {
 	if _, err := w.c.exec(stmtDropItems, sid); err != nil {
 		return err
 	}
+	delete(w.heads, sid)
 	_, err = w.c.exec(stmtBury, tomb.text, sid)
 	return err
 }

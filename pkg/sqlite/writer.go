@@ -15,6 +15,8 @@ const (
 	// patience is how often the writer steps aside for others to come before it
 	// begins an fsync that fewer share than usual: some 50 µs.
 	patience = 32
+	// enough to share an fsync: while it goes on, the others get ready for the next.
+	enough = 32
 	// lazyFor is how long an operation nobody waits for is kept, so that it can
 	// share the next one's transaction.
 	lazyFor = 2 * time.Millisecond
@@ -63,8 +65,13 @@ type writer struct {
 
 	full bool // the connection's synchronous level
 	sids map[session.Key]int64
-	self int64 // our number among the owners; 0 until it is needed
-	mid  int64 // the newest message's number
+	// heads are as they are in the file, as long as nobody else wrote to it: every
+	// claim needs one, and nearly always it is our own claim that changed it last.
+	heads   map[int64]headRow
+	version int64 // of the file, when heads was valid
+	current bool  // the transaction under way has looked at version
+	self    int64 // our number among the owners; 0 until it is needed
+	mid     int64 // the newest message's number
 
 	parked []*receiveOp // waiting for a message
 	fresh  []*receiveOp // parked by the transaction under way
@@ -73,11 +80,13 @@ type writer struct {
 	dry    [2]dry       // what was looked for in vain, among the living and the dead
 }
 
-// sidsMax bounds the cache of session numbers. They never change.
-const sidsMax = 1 << 16
+const (
+	sidsMax  = 1 << 16 // session numbers never change
+	headsMax = 1 << 12
+)
 
 func newWriter(db *DB, c *conn) *writer {
-	return &writer{db: db, c: c, full: true, sids: map[session.Key]int64{}, overdue: stopped()}
+	return &writer{db: db, c: c, full: true, sids: map[session.Key]int64{}, heads: map[int64]headRow{}, overdue: stopped()}
 }
 
 func stopped() *time.Timer {
@@ -161,7 +170,7 @@ func (w *writer) serve() {
 		}
 	}
 	if n := len(w.durable); n > 0 {
-		w.usual = max(n, w.usual*3/4)
+		w.usual = min(max(n, w.usual*3/4), enough)
 	}
 	if len(w.durable)+len(w.quick) > 0 || w.late() {
 		w.flush()
@@ -240,6 +249,7 @@ func (w *writer) transact(batch []operation) (err error) {
 			w.undo()
 		}
 	}()
+	w.current = false
 	for _, o := range batch {
 		o.base().err = nil
 		if err := o.run(w); err != nil {
@@ -253,6 +263,7 @@ func (w *writer) transact(batch []operation) (err error) {
 // undo forgets what a transaction did that did not happen.
 func (w *writer) undo() {
 	clear(w.sids)
+	clear(w.heads)
 	w.self = 0
 	for _, r := range w.filled {
 		r.deliveries = nil
@@ -295,6 +306,31 @@ func (w *writer) sid(key session.Key) (int64, error) {
 	}
 	w.sids[key] = intOf(row[0])
 	return intOf(row[0]), nil
+}
+
+// head returns HEAD of a session that has a number.
+func (w *writer) head(sid int64) (headRow, error) {
+	if !w.current {
+		row, err := w.c.one(stmtDataVersion)
+		if err != nil {
+			return headRow{}, err
+		}
+		if v := intOf(row[0]); v != w.version || len(w.heads) >= headsMax {
+			clear(w.heads)
+			w.version = v
+		}
+		w.current = true
+	}
+	if h, ok := w.heads[sid]; ok {
+		return h, nil
+	}
+	row, err := w.c.one(stmtHead, sid)
+	if err != nil {
+		return headRow{}, err
+	}
+	h := headOf(row)
+	w.heads[sid] = h
+	return h, nil
 }
 
 func (w *writer) newSID(key session.Key) (int64, error) {

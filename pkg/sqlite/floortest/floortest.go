@@ -26,6 +26,12 @@ type Result struct {
 	Elapsed time.Duration
 }
 
+// Add adds another measurement of the same.
+func (r *Result) Add(other Result) {
+	r.Steps += other.Steps
+	r.Elapsed += other.Elapsed
+}
+
 // PerSecond returns the steps per second of all sessions together.
 func (r Result) PerSecond() float64 { return float64(r.Steps) / r.Elapsed.Seconds() }
 
