@@ -142,20 +142,21 @@ func TestCheck_kinds_and_statuses_agree(t *testing.T) {
 func allowed(st *story, kind session.Kind, to session.Status) bool {
 	e := st.entry(kind, to)
 	e.Failure = &session.Failure{}
-	switch kind {
-	case session.KindStarted, session.KindForked, session.KindRestored, session.KindResumed:
+	begins := kind == session.KindStarted || kind == session.KindForked || kind == session.KindRestored
+	if begins || kind == session.KindResumed {
 		e.Run, e.Trigger = e.Run+1, session.TriggerStart
-		if kind != session.KindResumed && (kind != session.KindRestored || st.s.Status.Ended()) {
-			e.Task++
-		}
 		e.Rules, e.RulesAt = &session.Rules{}, e.Seq
-	case session.KindDelayed:
+	}
+	if begins && (kind != session.KindRestored || st.s.Status.Ended()) {
+		e.Task++
+	}
+	if kind == session.KindDelayed {
 		e.Until = &time.Time{}
 	}
-	switch kind {
-	case session.KindForked:
+	if kind == session.KindForked {
 		e.Base = &session.Base{Session: "s0", Seq: 1, Messages: []llm.Message{}}
-	case session.KindRestored:
+	}
+	if kind == session.KindRestored {
 		e.Base = &session.Base{Seq: 1}
 	}
 	return engine.Check(st.s, &e) == nil

@@ -187,3 +187,15 @@ func TestStatus_ends_and_rests(t *testing.T) {
 		require.Equal(t, want, [2]bool{status.Ended(), status.Resting()}, status)
 	}
 }
+
+func TestNewPendingItem(t *testing.T) {
+	t.Parallel()
+	approval, ok := waits()["wait_approval"].(session.Wait)
+	require.True(t, ok)
+	require.Equal(t, session.PendingItem{
+		ID: "c4-1", Kind: session.WaitApproval, WaitID: "w4-1", ApprovalID: "bm9uY2U", Name: "refund", Arguments: approval.Arguments, Digest: prev,
+		Deadline: &approval.Deadline.At, OnDeadline: session.ExpireDeny,
+	}, session.NewPendingItem(approval))
+	require.Equal(t, session.PendingItem{ID: "w4-4", Kind: session.WaitInput, WaitID: "w4-4", Text: "Which?"},
+		session.NewPendingItem(session.Wait{ID: "w4-4", Kind: session.WaitInput, Text: "Which?"}))
+}
