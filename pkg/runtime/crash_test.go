@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -136,9 +135,6 @@ func TestCrash_everywhere(t *testing.T) {
 	for _, sc := range scenarios() {
 		for _, detached := range []bool{false, true} {
 			for _, steps := range []int{1, 3} {
-				if steps > 1 && !detached {
-					continue // only what is sent beside the commit is lost between two steps
-				}
 				t.Run(fmt.Sprintf("%s/detached=%v/steps=%d", sc.name, detached, steps), func(t *testing.T) {
 					t.Parallel()
 					crashEverywhere(t, sc, detached, steps)
@@ -161,11 +157,7 @@ func crashEverywhere(t *testing.T, sc scenario, detached bool, steps int) {
 	want := w.outcome()
 	w.checkAtRest()
 	writes := p.fuse.n
-	stride := 1
-	if os.Getenv("ADJOURN_CRASH_TRIALS") == "" && !(detached && steps == 1) {
-		stride = 4 // make test-crash takes every write
-	}
-	for n := 1; n <= writes; n += stride {
+	for n := 1; n <= writes; n++ {
 		for _, after := range []bool{false, true} {
 			f := &fuse{at: n, after: after}
 			w = w.another()

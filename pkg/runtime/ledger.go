@@ -90,7 +90,14 @@ func (l *ledger) start(ctx context.Context, again bool) (started bool, err error
 			if !again {
 				return false, nil
 			}
-		case session.ToolAsking, session.ToolMemo, "":
+		case session.ToolAsking:
+			// Only who took the answer in may start it again: a worker that was frozen
+			// since before the question would leave its mark for nothing, and the
+			// call would count as cut off.
+			if err := l.inv.outlive(ctx, 0); err != nil {
+				return false, err
+			}
+		case session.ToolMemo, "":
 		}
 		record := l.record
 		record.State, record.Attempt, record.At = session.ToolStarted, attempt, l.inv.r.cfg.Now().UTC()
@@ -192,7 +199,8 @@ func (l *ledger) remember(ctx context.Context, key string, value json.RawMessage
 		}
 		l.record = session.ToolRecord{Call: l.call}
 		l.take(*conflict.Item)
-		if l.record.Attempt != before || l.record.State == session.ToolFinished || l.record.State == session.ToolClosed {
+		first, known := l.record.Memo[key]
+		if known && string(first) != string(value) || l.record.Attempt != before || l.record.State == session.ToolFinished || l.record.State == session.ToolClosed {
 			return fmt.Errorf("remember %q of %s: %w", key, l.call, errSuperseded)
 		}
 	}
