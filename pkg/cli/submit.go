@@ -103,9 +103,6 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 		if err != nil {
 			return err
 		}
-		if m.Outcome == session.OutcomeRunning {
-			m.Outcome = session.OutcomePaused // all is answered, and nobody was asked to go on
-		}
 		c.talk("The answer is stored.")
 		return c.rest(ctx, a, m)
 	}

@@ -71,16 +71,11 @@ func (r *Runtime) resting(ctx context.Context, key session.Key) (bool, error) {
 	if s.Status != session.StatusSuspended {
 		return s.Status.Resting(), nil
 	}
-	waits, err := r.waits(ctx, key)
+	ready, err := r.ready(ctx, s)
 	if err != nil {
 		return false, AsError(err)
 	}
-	for _, w := range waits {
-		if w.State == session.WaitOpen || w.Held && w.State == session.WaitAnswered {
-			return true, nil
-		}
-	}
-	return false, nil
+	return !ready, nil
 }
 
 // nudge is the sweep for one session that is being driven and whose queue is empty.

@@ -133,7 +133,10 @@ func (r *Runtime) Manifest(ctx context.Context, key session.Key) (session.Manife
 	case session.StatusSuspended:
 		m.Outcome, m.AgentMessage, m.PauseReason = session.OutcomePaused, text, pauseReason(records)
 		if len(m.PauseReason.PendingToolCalls)+len(m.PauseReason.Pending) == 0 {
-			m.Outcome, m.PauseReason = session.OutcomeRunning, nil // everything is answered; it goes on
+			m.PauseReason = nil
+			if !held(records) {
+				m.Outcome = session.OutcomeRunning // everything is answered; it goes on
+			}
 		}
 	case session.StatusInterrupted:
 		m.Outcome, m.AgentMessage = session.OutcomeInterrupted, text

@@ -236,3 +236,8 @@ func openWaits(records []session.WaitRecord) []session.Wait {
 }
 
 func countOpen(records []session.WaitRecord) int { return len(openWaits(records)) }
+
+// held reports whether an answer was only stored: somebody else decides when to go on.
+func held(records []session.WaitRecord) bool {
+	return slices.ContainsFunc(records, func(w session.WaitRecord) bool { return w.Held && w.State == session.WaitAnswered })
+}

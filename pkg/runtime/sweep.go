@@ -170,12 +170,7 @@ func (r *Runtime) ready(ctx context.Context, s *session.Session) (bool, error) {
 	if err != nil || countOpen(waits) > 0 {
 		return false, err
 	}
-	for _, w := range waits {
-		if w.Held && w.State == session.WaitAnswered {
-			return false, nil
-		}
-	}
-	return true, nil
+	return !held(waits), nil
 }
 
 // Unresumed returns the sessions that are suspended though every answer is in:
