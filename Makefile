@@ -96,7 +96,7 @@ fuzz: ## Run each fuzz target for FUZZTIME=20s
 	awk '/^Fuzz/ { f[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, f[i]; n = 0 }' <<<"$$list" | \
 	while read -r pkg target; do \
 		echo "== $$pkg $$target"; \
-		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" </dev/null; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x "$$pkg" </dev/null; \
 	done
 
 # One package after the other, or they would measure each other.

@@ -41,17 +41,8 @@ func (inv *invocation) obey(ctx context.Context, signal session.Signal, done eng
 			// What was cut off before it took effect runs again when the task goes on.
 			out.Results = slices.DeleteFunc(out.Results, func(r llm.ToolResult) bool { return r.Status == llm.ResultCancelled })
 		}
-		have := map[string]bool{}
-		for _, result := range out.Results {
-			have[result.CallID] = true
-		}
-		for _, c := range inv.session.Calls {
-			if have[c.ID] {
-				continue
-			}
-			if err := inv.closeForSignal(ctx, c, signal, &out); err != nil {
-				return err
-			}
+		if err := inv.closeForSignal(ctx, signal, &out); err != nil {
+			return err
 		}
 		err := inv.commit(ctx, engine.Stopped(inv.session, signal, out, inv.stamp(false)))
 		if !errors.Is(err, errHeadMoved) {
@@ -63,24 +54,23 @@ func (inv *invocation) obey(ctx context.Context, signal session.Signal, done eng
 	}
 }
 
-func (inv *invocation) closeForSignal(ctx context.Context, c session.Call, signal session.Signal, out *engine.StepOutcome) error {
-	if signal.Kind == session.SignalInterrupt {
-		// What has not finished stays open and runs when the task goes on.
+// closeForSignal ends the open calls. An interrupted task keeps those that have
+// not finished: they run when it goes on.
+func (inv *invocation) closeForSignal(ctx context.Context, signal session.Signal, out *engine.StepOutcome) error {
+	if signal.Kind != session.SignalInterrupt {
+		return inv.giveUpAll(ctx, out)
+	}
+	for _, c := range inv.session.Calls {
+		if slices.ContainsFunc(out.Results, func(r llm.ToolResult) bool { return r.CallID == c.ID }) {
+			continue
+		}
 		book := inv.ledger(c.ID)
 		if err := book.load(ctx); err != nil {
 			return err
 		}
-		if book.record.State == session.ToolFinished && book.record.Result != nil {
-			out.Results = append(out.Results, *book.record.Result)
-			out.StateOps = append(out.StateOps, book.record.StateOps...)
-			out.Events = append(out.Events, book.record.Events...)
+		if book.record.State == session.ToolFinished {
+			take(out, callOutcome{result: book.record.Result, ops: book.record.StateOps, events: book.record.Events})
 		}
-		return nil
 	}
-	result, err := inv.giveUp(ctx, c, engine.Result(c, llm.ResultCancelled, engine.TextCancelled))
-	if err != nil {
-		return err
-	}
-	out.Results = append(out.Results, result)
 	return nil
 }

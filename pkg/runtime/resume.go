@@ -163,16 +163,13 @@ func (r *Runtime) goOnWith(ctx context.Context, s *session.Session, p ResumePara
 			return Resumed{}, err
 		}
 		taken, records := takeWaits(s, items, s.Next())
-		var closed []llm.ToolResult
-		for _, c := range s.Calls {
-			result, err := inv.giveUp(ctx, c, engine.Result(c, llm.ResultCancelled, engine.TextCancelled))
-			if err != nil {
-				return Resumed{}, err
-			}
-			closed = append(closed, result)
+		var closed engine.StepOutcome
+		if err := inv.giveUpAll(ctx, &closed); err != nil {
+			return Resumed{}, err
 		}
 		message := llm.User(p.Message)
-		m := engine.Resumed(s, taken, &message, closed, r.stamp(p.Caller))
+		m := engine.Resumed(s, taken, &message, closed.Results, r.stamp(p.Caller))
+		m.Entry.StateOps, m.Entry.Events = closed.StateOps, closed.Events
 		err = r.commit(ctx, s, &head, m, records)
 		if err == nil {
 			return Resumed{Continuation: ContinuationResumed}, nil

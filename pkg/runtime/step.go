@@ -229,12 +229,19 @@ func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) ([]st
 	if err != nil {
 		return nil, err
 	}
+	if out.Failure != nil {
+		// The task ends: nothing more runs, and nothing that has not run ever will.
+		if err := gather(plans, outcomes, out, &extra); err != nil {
+			return nil, err
+		}
+		return nil, inv.giveUpAll(ctx, out)
+	}
 	outcomes = append(outcomes, inv.runAll(ctx, ordinary, &base)...)
 	if err := gather(plans, outcomes, out, &extra); err != nil {
 		return nil, err
 	}
-	if len(out.Waits) > 0 || out.Failure != nil {
-		return extra, nil
+	if len(out.Waits) > 0 {
+		return inv.fit(ctx, extra)
 	}
 	for _, p := range plans {
 		if p.Do != engine.DoRun || !p.Traits.Finish {
@@ -255,7 +262,23 @@ func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) ([]st
 	if len(out.Waits) > 0 {
 		out.Output = nil
 	}
-	return extra, nil
+	return inv.fit(ctx, extra)
+}
+
+// fit keeps a suspension within one transaction: ledgers of calls that asked go
+// with it as far as there is room, and are written before it otherwise. A call
+// that asked has returned, so that it may be started again from then on.
+func (inv *invocation) fit(ctx context.Context, asking []store.Item) ([]store.Item, error) {
+	const room = store.MaxItems - session.MaxWaits - 3 // the entry, HEAD, the run
+	if len(asking) <= room {
+		return asking, nil
+	}
+	for _, item := range asking[room:] {
+		if _, err := inv.r.cfg.Store.Update(ctx, inv.key, item); err != nil {
+			return nil, fmt.Errorf("ledger of %s: %w", item.ID, err)
+		}
+	}
+	return asking[:room], nil
 }
 
 // needsReply reports whether a call may not run before its reply is committed.
@@ -284,14 +307,14 @@ func (inv *invocation) settle(ctx context.Context, plans []engine.CallPlan, out 
 	for _, p := range plans {
 		switch p.Do {
 		case engine.DoResult:
-			result := p.Result
+			outcome := callOutcome{call: p.Call, result: &p.Result}
 			if p.NeverRan {
 				var err error
-				if result, err = inv.giveUp(ctx, p.Call, result); err != nil {
+				if outcome, err = inv.giveUp(ctx, p.Call, p.Result); err != nil {
 					return nil, err
 				}
 			}
-			outcomes = append(outcomes, callOutcome{call: p.Call, result: &result})
+			outcomes = append(outcomes, outcome)
 		case engine.DoWait:
 			outcomes = append(outcomes, callOutcome{call: p.Call, waits: []session.Wait{p.Wait}})
 		case engine.DoFail:
@@ -302,19 +325,35 @@ func (inv *invocation) settle(ctx context.Context, plans []engine.CallPlan, out 
 	return outcomes, nil
 }
 
-// giveUp closes a call that has not run and returns its result: the given one, or
+// giveUp closes a call that has not run: it ends with the given result, or with
 // what really became of it if it was started after all.
-func (inv *invocation) giveUp(ctx context.Context, c session.Call, result llm.ToolResult) (llm.ToolResult, error) {
+func (inv *invocation) giveUp(ctx context.Context, c session.Call, result llm.ToolResult) (callOutcome, error) {
+	out := callOutcome{call: c, result: &result}
 	record, err := inv.ledger(c.ID).closeUnrun(ctx)
 	switch {
 	case err != nil:
-		return result, err
+		return out, err
 	case record.State == session.ToolFinished && record.Result != nil:
-		return *record.Result, nil
+		out.result, out.ops, out.events = record.Result, record.StateOps, record.Events
 	case record.State == session.ToolStarted:
-		return engine.Result(c, llm.ResultUnknown, engine.TextUnknown), nil
+		result = engine.Result(c, llm.ResultUnknown, engine.TextUnknown)
 	}
-	return result, nil
+	return out, nil
+}
+
+// giveUpAll gives up every open call of a committed reply that has no result yet.
+func (inv *invocation) giveUpAll(ctx context.Context, out *engine.StepOutcome) error {
+	for _, c := range inv.session.Calls {
+		if slices.ContainsFunc(out.Results, func(r llm.ToolResult) bool { return r.CallID == c.ID }) {
+			continue
+		}
+		outcome, err := inv.giveUp(ctx, c, engine.Result(c, llm.ResultCancelled, engine.TextCancelled))
+		if err != nil {
+			return err
+		}
+		take(out, outcome)
+	}
+	return nil
 }
 
 // gather collects what calls brought, state operations in the order of the calls.
@@ -331,17 +370,22 @@ func gather(plans []engine.CallPlan, outcomes []callOutcome, out *engine.StepOut
 		if !ok {
 			continue
 		}
-		if o.result != nil {
-			out.Results = append(out.Results, *o.result)
-		}
-		out.StateOps = append(out.StateOps, o.ops...)
-		out.Events = append(out.Events, o.events...)
+		take(out, o)
 		out.Waits = append(out.Waits, o.waits...)
 		if o.asking != nil {
 			*extra = append(*extra, *o.asking)
 		}
 	}
 	return nil
+}
+
+// take adds what a call brought to the step's outcome.
+func take(out *engine.StepOutcome, o callOutcome) {
+	if o.result != nil {
+		out.Results = append(out.Results, *o.result)
+	}
+	out.StateOps = append(out.StateOps, o.ops...)
+	out.Events = append(out.Events, o.events...)
 }
 
 // traits tells the engine about the tool of a call.

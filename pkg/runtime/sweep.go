@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/engine"
-	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -285,19 +284,15 @@ func (r *Runtime) DeadLetter(ctx context.Context, wake session.Wake) (Dispositio
 func (r *Runtime) giveUpTask(ctx context.Context, s *session.Session, head store.Item) error {
 	inv := r.invoke(session.NewWake(s.Key, 0, session.WakeStep))
 	inv.session, inv.head = s, head
-	var results []llm.ToolResult
-	for _, c := range s.Calls {
-		result, err := inv.giveUp(ctx, c, engine.Result(c, llm.ResultCancelled, engine.TextCancelled))
-		if err != nil {
-			return err
-		}
-		results = append(results, result)
+	var out engine.StepOutcome
+	if err := inv.giveUpAll(ctx, &out); err != nil {
+		return err
 	}
-	failure := &session.Failure{
+	out.Failure = &session.Failure{
 		Type: "step_died", Retryable: true,
 		Message: "The worker died at this step again and again, so it was given up. Look at the program's logs for what ends it (memory, a crash in native code, a timeout).",
 	}
-	m := engine.Close(s, engine.StepOutcome{Results: results, Failure: failure}, inv.stamp(false))
+	m := engine.Close(s, out, inv.stamp(false))
 	err := inv.commit(ctx, m)
 	if errors.Is(err, errLost) || errors.Is(err, errHeadMoved) {
 		return nil // it lives after all
