@@ -121,10 +121,10 @@ func (inv *invocation) signal() *session.Signal {
 // commit writes a move: the entry and what goes with it, once; then sends what
 // has to follow. It outlives the cancellation of ctx, because the effect is done.
 func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store.Item) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), inv.r.cfg.CommitTimeout)
-	defer cancel()
 	for {
-		err := inv.r.commit(ctx, inv.session, &inv.head, m, extra)
+		err := inv.r.bounded(ctx, func(ctx context.Context) error {
+			return inv.r.commit(ctx, inv.session, &inv.head, m, extra)
+		})
 		var conflict *store.ConflictError
 		if errors.As(err, &conflict) && conflict.Item != nil && conflict.Item.Kind == store.KindHead && conflict.Item.Head != nil {
 			// HEAD moved: by the sweep, which changes nothing for us, or by a signal or mail.
@@ -148,6 +148,25 @@ func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store
 		inv.wonGoingOn = m.Entry.Seq
 	}
 	return nil
+}
+
+// errNoAnswer is the cause with which a write ends that took too long.
+var errNoAnswer = fmt.Errorf("%w: no answer in time", store.ErrUnavailable)
+
+// bounded does a write that has to outlive the cancellation of ctx, within
+// CommitTimeout. One whose time ran out is done once more: this process may have
+// been stopped for that long, and then learns what has happened meanwhile. Writes
+// carry attempt ids, so repeating one is safe.
+func (r *Runtime) bounded(ctx context.Context, write func(context.Context) error) error {
+	ctx = context.WithoutCancel(ctx)
+	for again := true; ; again = false {
+		bounded, cancel := context.WithTimeoutCause(ctx, r.cfg.CommitTimeout, errNoAnswer)
+		err := write(bounded)
+		cancel()
+		if !again || !errors.Is(err, errNoAnswer) {
+			return err
+		}
+	}
 }
 
 // looksAnew reports whether HEAD changed in a way that a step about to end has to obey.

@@ -39,7 +39,8 @@ type Config struct {
 	// Grace is how long an entry counts as young (3 s): its writer may still be sending.
 	Grace time.Duration
 	// SweepAfter is how long a running session may show no sign of life before
-	// the sweep sends for it (30 s).
+	// the sweep sends for it (one and a half leases, 30 s): sooner its lease may be
+	// live, later a stopped worker would keep others from what its lease gave up.
 	SweepAfter time.Duration
 	// CommitTimeout bounds a commit once its effect is done (10 s).
 	CommitTimeout time.Duration
@@ -110,7 +111,7 @@ func New(cfg Config) (*Runtime, error) {
 	defaultTo(&cfg.RenewEvery, cfg.Lease/4)
 	defaultTo(&cfg.WatchEvery, 500*time.Millisecond)
 	defaultTo(&cfg.Grace, 3*time.Second)
-	defaultTo(&cfg.SweepAfter, 30*time.Second)
+	defaultTo(&cfg.SweepAfter, cfg.Lease*3/2)
 	defaultTo(&cfg.CommitTimeout, 10*time.Second)
 	defaultTo(&cfg.ToolGrace, 5*time.Second)
 	defaultTo(&cfg.StepsPerInvocation, 1)

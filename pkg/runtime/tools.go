@@ -248,9 +248,7 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 	}
 	out.result = &result
 	if sideEffect && book != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), inv.r.cfg.CommitTimeout)
-		defer cancel()
-		out.err = book.finish(ctx, result, out.ops, out.events)
+		out.err = inv.r.bounded(ctx, func(ctx context.Context) error { return book.finish(ctx, result, out.ops, out.events) })
 	}
 }
 

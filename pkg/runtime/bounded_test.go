@@ -1,0 +1,90 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// slow is a store whose writes take longer than anybody waits, the first times:
+// as for a process that is stopped in the middle of one.
+type slow struct {
+	store.Store
+	commits, updates atomic.Int64
+	written          bool // the write goes through, its answer is lost
+}
+
+func (s *slow) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	if p.Entry.Kind == session.KindStarted || s.commits.Add(-1) < 0 {
+		return s.Store.Commit(ctx, p)
+	}
+	if s.written {
+		if _, err := s.Store.Commit(ctx, p); err != nil {
+			return store.Committed{}, err
+		}
+	}
+	<-ctx.Done()
+	return store.Committed{}, context.Cause(ctx)
+}
+
+func (s *slow) Update(ctx context.Context, key session.Key, item store.Item) (store.Item, error) {
+	if item.Tool == nil || item.Tool.State != session.ToolFinished || s.updates.Add(-1) < 0 {
+		return s.Store.Update(ctx, key, item)
+	}
+	if s.written {
+		if _, err := s.Store.Update(ctx, key, item); err != nil {
+			return store.Item{}, err
+		}
+	}
+	<-ctx.Done()
+	return store.Item{}, context.Cause(ctx)
+}
+
+// A worker stopped for longer than a write may take goes on where it was if
+// nobody took over: the write is done once more, whether or not the first went through.
+func TestWriteOutOfTimeIsDoneOnceMore(t *testing.T) {
+	t.Parallel()
+	for name, written := range map[string]bool{"not written": false, "written": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &slow{written: written}
+			s.commits.Store(1)
+			s.updates.Store(1)
+			b := setup(t, func(cfg *runtime.Config) {
+				s.Store = cfg.Store
+				cfg.Store, cfg.CommitTimeout = s, 30*time.Millisecond
+			})
+			path := t.TempDir() + "/lines"
+			b.start(t, "lab", `[{call: append_line, with: {path: "`+path+`", text: a}}, {say: done}]`)
+			got, err := b.Session(context.Background(), b.key)
+			require.NoError(t, err)
+			require.Equal(t, session.StatusCompleted, got.Status)
+			require.Contains(t, got.Messages[2].Parts[0].ToolResult.Status, "success")
+		})
+	}
+}
+
+// A store that does not answer at all is unavailable; nothing says that a
+// command's own time was over.
+func TestWriteThatNeverAnswers(t *testing.T) {
+	t.Parallel()
+	s := &slow{}
+	s.commits.Store(100)
+	b := setup(t, func(cfg *runtime.Config) {
+		s.Store = cfg.Store
+		cfg.Store, cfg.CommitTimeout = s, 10*time.Millisecond
+	})
+	_, err := b.Start(context.Background(), runtime.StartParams{Key: b.key, Agent: "lab", Input: "[{say: done}]", Caller: person})
+	require.NoError(t, err)
+	err = b.Drive(context.Background(), b.key, b.queue.Only(b.key))
+	require.Equal(t, runtime.CodeStoreUnavailable, runtime.AsError(err).Code)
+	require.False(t, errors.Is(err, context.DeadlineExceeded))
+}
