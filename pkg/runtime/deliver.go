@@ -43,8 +43,10 @@ func (r *Runtime) Deliver(ctx context.Context, wake session.Wake) (Disposition, 
 	case engine.Resume:
 		return inv.resume(ctx)
 	case engine.SendNext:
+		inv.release(ctx)
 		return Disposition{}, r.send(ctx, inv.nextWake())
 	case engine.ComeBack:
+		inv.release(ctx)
 		return Disposition{Keep: max(r.cfg.Grace-r.cfg.Now().Sub(inv.session.Newest.At), soonest)}, nil
 	case engine.Keep:
 		return Disposition{Keep: max(inv.head.Head.Lease.Until.Sub(r.cfg.Now()), soonest)}, nil

@@ -116,12 +116,12 @@ func (r *Runtime) handle(ctx context.Context, q queue.Queue, d queue.Delivery) e
 // and delivered again; it does not stop the others.
 func (r *Runtime) Work(ctx context.Context, q queue.Queue, p WorkParams) error {
 	defaultTo(&p.Concurrency, 8)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	var wg sync.WaitGroup
-	defer wg.Wait()
+	defer wg.Wait() // what is under way is brought to its end
 	if p.SweepEvery > 0 {
-		wg.Go(func() { r.sweepEvery(ctx, p.SweepEvery) })
+		sweeping, stop := context.WithCancel(ctx)
+		defer stop()
+		wg.Go(func() { r.sweepEvery(sweeping, p.SweepEvery) })
 	}
 	free := make(chan struct{}, p.Concurrency)
 	lastWork := r.cfg.Now()

@@ -8,10 +8,11 @@ import (
 	"github.com/adjourn/adjourn/pkg/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // stopped decides what an error, or a cancelled context, means for the step.
-func (inv *invocation) stopped(ctx, stepCtx context.Context, err error, out engine.StepOutcome, stop func()) error {
+func (inv *invocation) stopped(ctx, stepCtx context.Context, err error, out engine.StepOutcome, extra []store.Item, stop func()) error {
 	cause := context.Cause(stepCtx)
 	stop()
 	switch {
@@ -20,7 +21,7 @@ func (inv *invocation) stopped(ctx, stepCtx context.Context, err error, out engi
 		if err != nil || signal == nil {
 			return errors.Join(err, errHeadMoved)
 		}
-		return inv.obey(ctx, *signal, out)
+		return inv.obey(ctx, *signal, out, extra)
 	case errors.Is(cause, errSuperseded):
 		return errSuperseded
 	}
@@ -28,8 +29,9 @@ func (inv *invocation) stopped(ctx, stepCtx context.Context, err error, out engi
 }
 
 // obey commits what a signal asks for. Calls that have not run are closed in their
-// ledger first; those that finished keep their results.
-func (inv *invocation) obey(ctx context.Context, signal session.Signal, done engine.StepOutcome) error {
+// ledger first; those that finished keep their results. extra are the ledgers of
+// calls that asked a person: interrupted, they may be started again.
+func (inv *invocation) obey(ctx context.Context, signal session.Signal, done engine.StepOutcome, extra []store.Item) error {
 	ctx = context.WithoutCancel(ctx)
 	for {
 		out := engine.StepOutcome{Used: done.Used}
@@ -44,7 +46,10 @@ func (inv *invocation) obey(ctx context.Context, signal session.Signal, done eng
 		if err := inv.closeForSignal(ctx, signal, &out); err != nil {
 			return err
 		}
-		err := inv.commit(ctx, engine.Stopped(inv.session, signal, out, inv.stamp(false)))
+		if signal.Kind != session.SignalInterrupt {
+			extra = nil
+		}
+		err := inv.commit(ctx, engine.Stopped(inv.session, signal, out, inv.stamp(false)), extra...)
 		if !errors.Is(err, errHeadMoved) {
 			return err
 		}

@@ -21,7 +21,7 @@ func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 	inv.steps++
 	inv.began = inv.r.cfg.Now()
 	if signal := inv.signal(); signal != nil {
-		return false, inv.obey(ctx, *signal, engine.StepOutcome{})
+		return false, inv.obey(ctx, *signal, engine.StepOutcome{}, nil)
 	}
 	definition, ok := inv.r.cfg.Registry.Agent(inv.session.Rules.Agent)
 	if !ok {
@@ -34,7 +34,7 @@ func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 	if len(inv.session.Calls) == 0 {
 		done, err := inv.plan(stepCtx, definition, &out)
 		if err != nil {
-			return false, inv.stopped(ctx, stepCtx, err, out, stop)
+			return false, inv.stopped(ctx, stepCtx, err, out, nil, stop)
 		}
 		if done {
 			return false, nil
@@ -45,7 +45,7 @@ func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 		err = context.Cause(stepCtx)
 	}
 	if err != nil {
-		return false, inv.stopped(ctx, stepCtx, err, out, stop)
+		return false, inv.stopped(ctx, stepCtx, err, out, extra, stop)
 	}
 	stop()
 	return inv.close(ctx, out, extra)
@@ -66,7 +66,7 @@ func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra 
 			return false, err
 		}
 		if signal := inv.signal(); signal != nil {
-			return false, inv.obey(ctx, *signal, out)
+			return false, inv.obey(ctx, *signal, out, extra)
 		}
 		late := engine.StepOutcome{Mail: out.Mail}
 		if err := inv.takeMail(ctx, &late); err != nil {

@@ -272,7 +272,9 @@ func (r *Runtime) DeadLetter(ctx context.Context, wake session.Wake) (Dispositio
 	if lease.Live(r.cfg.Now(), s.Version, s.Newest.GoesOn) {
 		return Disposition{Keep: max(lease.Until.Sub(r.cfg.Now()), soonest)}, nil
 	}
-	if lease.Seq != s.Next() || lease.N < r.cfg.MaxClaims {
+	// A claim that was given back did not die: a program without the agent gives
+	// every one of them back, however long it is deployed.
+	if lease.Seq != s.Next() || lease.N < r.cfg.MaxClaims || lease.Owner == "" {
 		again := r.wakeAfter(s)
 		again.Delay = max(again.Delay, deadLetterDelay)
 		return Disposition{}, r.send(ctx, again)
@@ -301,17 +303,20 @@ func (r *Runtime) giveUpTask(ctx context.Context, s *session.Session, head store
 }
 
 // BuryDeadLetters works on what is in the dead letters' queue until it is empty.
+// One that cannot be worked on is left for later and does not hide the others.
 func (r *Runtime) BuryDeadLetters(ctx context.Context) error {
+	var failed []error
 	for {
 		deliveries, err := r.cfg.DeadLetters.Receive(ctx, queue.ReceiveParams{Max: 10, Visibility: time.Minute})
 		if err != nil || len(deliveries) == 0 {
-			return err
+			return errors.Join(append(failed, err)...)
 		}
 		for _, d := range deliveries {
 			disposition, err := r.DeadLetter(ctx, d.Wake)
 			switch {
 			case err != nil:
-				return err
+				failed = append(failed, err)
+				continue
 			case disposition.Keep > 0:
 				err = r.cfg.DeadLetters.Postpone(ctx, d, disposition.Keep)
 			default:

@@ -83,6 +83,12 @@ func (inv *invocation) run(ctx context.Context, p engine.CallPlan, state *sessio
 	if err == nil && !started {
 		started, err = inv.foundStarted(ctx, t, p, state, book, &out)
 	}
+	if errors.Is(err, errClosed) {
+		// Whoever gave it up did not live to say so, and it must never run.
+		result := engine.Result(p.Call, llm.ResultCancelled, engine.TextCancelled)
+		out.result = &result
+		return out
+	}
 	if err != nil || !started {
 		out.err = err
 		return out

@@ -1,0 +1,283 @@
+package runtime_test
+
+import (
+	"context"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+func sweepOf(t *testing.T, p *process) runtime.Swept {
+	t.Helper()
+	swept, err := p.Sweep(context.Background())
+	require.NoError(t, err)
+	return swept
+}
+
+func TestSweep_resends_with_a_stamp_and_a_backoff(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {says("bye")}}))
+	p := w.process()
+	w.start(p, "go")
+	w.drain() // lost
+	var sentAt []time.Duration
+	began := w.clock.Now()
+	for range 60 {
+		w.clock.advance(15 * time.Second)
+		if sweepOf(t, p).Resent == 1 {
+			sentAt = append(sentAt, w.clock.Now().Sub(began))
+			require.Equal(t, []session.Wake{w.wake(2, session.WakeStep)}, w.drain())
+			require.Equal(t, len(sentAt), w.head().Head.Resent)
+		}
+		require.Zero(t, sweepOf(t, w.process()).Resent, "a second sweep finds the stamp")
+	}
+	require.Equal(t, []time.Duration{30 * time.Second, 90 * time.Second, 210 * time.Second, 450 * time.Second}, sentAt, "a backlog is not multiplied")
+	require.NoError(t, p.settle())
+	require.Zero(t, w.head().Head.Resent)
+	w.checkAtRest()
+}
+
+func TestSweep_leaves_alone_what_is_alive(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {fails(&llm.Error{Class: llm.ClassRateLimited, RetryAfter: time.Hour})}}))
+	p := w.process()
+	w.start(p, "go")
+	w.drain()
+	w.clock.advance(29 * time.Second)
+	require.Zero(t, sweepOf(t, p), "a recent entry")
+	w.claimAs("elsewhere", 2)
+	w.clock.advance(10 * time.Second)
+	require.Zero(t, sweepOf(t, p), "a live lease")
+	w.clock.advance(10 * time.Second)
+	w.deliver(p, 2, session.WakeStep)
+	w.drain()
+	w.clock.advance(30 * time.Minute)
+	require.Zero(t, sweepOf(t, p), "a retry whose time has not come")
+	w.clock.advance(time.Hour)
+	require.Equal(t, runtime.Swept{Resent: 1}, sweepOf(t, p), "a retry that is longer than a queue delays")
+}
+
+func TestSweep_sends_the_resumption_that_never_came(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {calls("deploy", `{"text":"1"}`, "deploy", `{"text":"2"}`)}}))
+	p := w.process()
+	w.run(p, "go")
+	waits := w.waits()
+	for i, record := range waits {
+		out, err := p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(record.Wait, yes())})
+		require.NoError(t, err)
+		require.Equal(t, []runtime.Continuation{runtime.ContinuationWaiting, runtime.ContinuationResumed}[i], out.Continuation)
+	}
+	require.Equal(t, []session.Wake{w.wake(3, session.WakeResume)}, w.drain()) // lost
+	w.clock.advance(9 * time.Second)
+	require.Zero(t, sweepOf(t, p), "its sender has a moment")
+	w.clock.advance(2 * time.Second)
+	require.Positive(t, sweepOf(t, p).Resumed)
+	require.NoError(t, p.settle())
+	require.Equal(t, session.StatusCompleted, w.session().Status)
+	w.checkAtRest()
+}
+
+func TestSweep_with_an_answer_that_waits_for_its_sibling(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {calls("deploy", `{"text":"1"}`, "deploy", `{"text":"2"}`)}}))
+	p := w.process()
+	w.run(p, "go")
+	_, err := p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(w.waits()[0].Wait, yes())})
+	require.NoError(t, err)
+	w.clock.advance(time.Hour)
+	require.Zero(t, sweepOf(t, p))
+	require.Empty(t, w.drain())
+	require.Equal(t, session.StatusSuspended, w.session().Status)
+}
+
+func TestSweep_one_broken_session_does_not_hide_the_others(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {says("bye")}}))
+	p := w.process()
+	w.start(p, "go")
+	healthy := w.another()
+	healthy.start(healthy.process(), "go")
+	w.drain()
+	healthy.drain()
+	w.clock.advance(time.Minute)
+	broken := w.process(func(cfg *runtime.Config) { cfg.Store = &brokenStore{Store: w.store, key: w.key} })
+	swept, err := broken.Sweep(context.Background())
+	require.ErrorIs(t, err, store.ErrCorrupt)
+	require.Equal(t, 1, swept.Resent)
+}
+
+// brokenStore cannot read the journal of one session, and fails to find anything if told so.
+type brokenStore struct {
+	store.Store
+	key  session.Key
+	find error
+}
+
+func (s *brokenStore) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
+	if key != s.key {
+		return s.Store.Entries(ctx, key, after)
+	}
+	return func(yield func(session.Entry, error) bool) { yield(session.Entry{}, store.ErrCorrupt) }
+}
+
+func (s *brokenStore) Find(ctx context.Context, p store.FindParams) (store.Page, error) {
+	if s.find != nil {
+		return store.Page{}, s.find
+	}
+	return s.Store.Find(ctx, p)
+}
+
+func TestSweep_of_a_store_that_does_not_answer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newEffects(), helper(newEffects(), script{}))
+	p := w.process(func(cfg *runtime.Config) { cfg.Store = &brokenStore{Store: w.store, find: store.ErrUnavailable} })
+	_, err := p.Sweep(context.Background())
+	require.Equal(t, runtime.CodeStoreUnavailable, codeOf(err))
+	_, err = p.Sessions(context.Background(), runtime.SessionsParams{Tenant: "default"})
+	require.Equal(t, runtime.CodeStoreUnavailable, codeOf(err))
+	_, err = p.Inbox(context.Background(), runtime.InboxParams{Tenant: "default"})
+	require.Equal(t, runtime.CodeStoreUnavailable, codeOf(err))
+}
+
+// TestDeadLetter is design section 4.4, branch by branch.
+func TestDeadLetter(t *testing.T) {
+	t.Parallel()
+	lines := script{"go": {calls("line", `{"text":"1"}`), says("bye")}, "ask": {calls("deploy", `{"text":"1"}`)}}
+	run := func(name string, f func(t *testing.T, w *world, p *process)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			w := newWorld(t, made, helper(made, lines))
+			f(t, w, w.process())
+		})
+	}
+	dead := func(w *world, p *process, seq int64, kind session.WakeKind) runtime.Disposition {
+		d, err := p.DeadLetter(context.Background(), w.wake(seq, kind))
+		require.NoError(w.t, err)
+		return d
+	}
+	run("no such session: dropped", func(t *testing.T, w *world, p *process) {
+		require.Equal(t, acknowledged, dead(w, p, 2, session.WakeStep))
+	})
+	run("ended, interrupted, suspended, k <= n: dropped", func(t *testing.T, w *world, p *process) {
+		w.run(p, "ask")
+		require.Equal(t, acknowledged, dead(w, p, 3, session.WakeStep))
+		require.Equal(t, acknowledged, dead(w, p, 3, session.WakeResume), "something is open")
+		require.Empty(t, w.drain())
+		w = w.another()
+		p = w.process()
+		w.start(p, "go")
+		require.Equal(t, acknowledged, dead(w, p, 1, session.WakeStep))
+		require.NoError(t, p.settle())
+		require.Equal(t, acknowledged, dead(w, p, w.session().Next(), session.WakeStep))
+		require.Empty(t, w.drain())
+	})
+	run("suspended and all answered: the resumption is tried again", func(t *testing.T, w *world, p *process) {
+		w.run(p, "ask")
+		_, err := w.submit(p, session.WaitApproval, yes())
+		require.NoError(t, err)
+		w.drain()
+		require.Equal(t, acknowledged, dead(w, p, 3, session.WakeResume))
+		require.Equal(t, []session.Wake{w.wake(3, session.WakeResume)}, w.drain())
+	})
+	run("lease live: left for later", func(t *testing.T, w *world, p *process) {
+		w.start(p, "go")
+		w.claimAs("elsewhere", 2)
+		require.Equal(t, runtime.Disposition{Keep: 20 * time.Second}, dead(w, p, 2, session.WakeStep))
+		require.Equal(t, session.StatusRunning, w.session().Status)
+	})
+	run("fewer than M claims died: sent afresh with a delay", func(t *testing.T, w *world, p *process) {
+		w.start(p, "go")
+		w.drain()
+		for claims := range 4 {
+			w.claimAs("dying "+newID(), 2)
+			w.clock.advance(20 * time.Second)
+			require.Equal(t, acknowledged, dead(w, p, 2, session.WakeStep))
+			require.Empty(t, w.drain(), "claim %d", claims)
+			w.clock.advance(30 * time.Second)
+			require.Equal(t, []session.Wake{w.wake(2, session.WakeStep)}, w.drain())
+		}
+	})
+	run("no claim at all, however often it was delivered: sent afresh", func(t *testing.T, w *world, p *process) {
+		w.start(p, "go")
+		w.drain()
+		for range 20 {
+			dead(w, p, 2, session.WakeStep)
+		}
+		require.Equal(t, session.StatusRunning, w.session().Status)
+	})
+	run("M claims died: failed, retryable, with a reason", func(t *testing.T, w *world, p *process) {
+		w.start(p, "go")
+		f := &fuse{at: 5}
+		_, _ = w.fusedProcess(f, false, 1).Deliver(context.Background(), w.wake(2, session.WakeStep)) // dead after its tool was started
+		require.Equal(t, session.KindReplied, w.session().Newest.Kind, "%v", f.ops)
+		for range 5 {
+			w.clock.advance(20 * time.Second)
+			w.claimAs("dying "+newID(), 3)
+		}
+		w.clock.advance(20 * time.Second)
+		w.drain()
+		require.Equal(t, acknowledged, dead(w, p, 3, session.WakeStep))
+		s := w.session()
+		require.Equal(t, session.StatusFailed, s.Status)
+		require.Equal(t, "step_died", s.Failure.Type)
+		require.True(t, s.Failure.Retryable)
+		require.Equal(t, llm.ResultUnknown, results(s)["c2-1"].Status, "it was started, so it is not said to have been cancelled")
+		w.checkAtRest()
+	})
+	run("an hour of a program without the agent fails nobody", func(t *testing.T, w *world, p *process) {
+		w.start(p, "go")
+		other, err := agent.NewRegistry(agent.Config{Agents: []agent.Agent{{Name: "b", Planner: script{}}}})
+		require.NoError(t, err)
+		bad := w.process(func(cfg *runtime.Config) { cfg.Registry = other })
+		for range 60 {
+			_, err := bad.Deliver(context.Background(), w.wake(2, session.WakeStep))
+			require.Equal(t, runtime.CodeUnknownAgent, codeOf(err))
+			w.clock.advance(time.Minute)
+		}
+		require.Equal(t, acknowledged, dead(w, bad, 2, session.WakeStep))
+		require.Equal(t, session.StatusRunning, w.session().Status)
+		require.NoError(t, p.settle())
+		require.Equal(t, session.StatusCompleted, w.session().Status)
+	})
+	run("the queue of dead letters is worked on to its end", func(t *testing.T, w *world, p *process) {
+		w.start(p, "go")
+		ctx := context.Background()
+		require.NoError(t, w.dead.Send(ctx, w.wake(2, session.WakeStep), w.wake(1, session.WakeStep)))
+		require.NoError(t, p.BuryDeadLetters(ctx))
+		broken := w.process(func(cfg *runtime.Config) { cfg.Store = &brokenStore{Store: w.store, key: w.key} })
+		require.NoError(t, w.dead.Send(ctx, w.wake(2, session.WakeStep), session.NewWake(session.Key{Tenant: "default", ID: "none"}, 2, session.WakeStep)))
+		require.ErrorIs(t, broken.BuryDeadLetters(ctx), store.ErrCorrupt)
+		w.flush()
+		w.clock.advance(2 * time.Minute)
+		require.NoError(t, p.BuryDeadLetters(ctx), "what could not be worked on comes back, the others are gone")
+	})
+	run("M claims died and calls are closed: a call that was not started never runs", func(t *testing.T, w *world, p *process) {
+		w.start(p, "go")
+		f := &fuse{at: 4}
+		_, _ = w.fusedProcess(f, false, 1).Deliver(context.Background(), w.wake(2, session.WakeStep)) // dead before its tool was started
+		for range 6 {
+			w.clock.advance(20 * time.Second)
+			w.claimAs("dying "+newID(), 3)
+		}
+		w.clock.advance(20 * time.Second)
+		g := &fuse{at: 2} // the consumer dies between closing the call and saying so
+		_, err := w.fusedProcess(g, false, 1).DeadLetter(context.Background(), w.wake(3, session.WakeStep))
+		require.ErrorIs(t, err, errDied, "%v", g.ops)
+		require.Equal(t, session.ToolClosed, w.items(store.KindTool)[0].Tool.State)
+		require.NoError(t, p.settle(), "the session goes on by itself")
+		s := w.session()
+		require.Equal(t, session.StatusCompleted, s.Status)
+		require.Equal(t, llm.ResultCancelled, results(s)["c2-1"].Status)
+		require.Zero(t, w.effects.count("line 1"))
+	})
+}

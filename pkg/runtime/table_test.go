@@ -1,0 +1,267 @@
+package runtime_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// claimAs takes the lease of an entry for a worker that is somewhere else.
+func (w *world) claimAs(owner string, seq int64) session.Lease {
+	w.t.Helper()
+	item, err := w.store.Claim(context.Background(), store.ClaimParams{
+		Key: w.key, Mode: store.ClaimTake, Owner: owner, Seq: seq, Now: w.clock.Now(), Until: w.clock.Now().Add(20 * time.Second),
+	})
+	require.NoError(w.t, err)
+	return item.Head.Lease
+}
+
+// drain takes every message there is out of the queue.
+func (w *world) drain() []session.Wake {
+	w.t.Helper()
+	var wakes []session.Wake
+	for {
+		deliveries, err := w.queue.Receive(context.Background(), queue.ReceiveParams{Max: 10, Visibility: time.Minute})
+		require.NoError(w.t, err)
+		if len(deliveries) == 0 {
+			w.flush()
+			return wakes
+		}
+		for _, d := range deliveries {
+			wakes = append(wakes, d.Wake)
+		}
+		require.NoError(w.t, w.queue.Acknowledge(context.Background(), deliveries...))
+	}
+}
+
+func (w *world) wake(seq int64, kind session.WakeKind) session.Wake {
+	return session.NewWake(w.key, seq, kind)
+}
+
+func (w *world) deliver(p *process, seq int64, kind session.WakeKind) runtime.Disposition {
+	w.t.Helper()
+	d, err := p.Deliver(context.Background(), w.wake(seq, kind))
+	require.NoError(w.t, err)
+	return d
+}
+
+var acknowledged = runtime.Disposition{}
+
+// TestDeliver_table is the table of design section 4.1, row by row.
+func TestDeliver_table(t *testing.T) {
+	t.Parallel()
+	lines := script{
+		"go":     {calls("echo", `{"text":"1"}`), calls("echo", `{"text":"2"}`), says("bye")},
+		"ask":    {calls("deploy", `{"text":"1"}`), says("bye")},
+		"effect": {calls("line", `{"text":"1"}`), says("bye")},
+		"busy":   {fails(busy), says("bye")},
+	}
+	run := func(name string, f func(t *testing.T, w *world, p *process)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			w := newWorld(t, made, helper(made, lines))
+			f(t, w, w.process())
+		})
+	}
+	run("no such session: acknowledge", func(t *testing.T, w *world, p *process) {
+		require.Equal(t, acknowledged, w.deliver(p, 2, session.WakeStep))
+		require.Equal(t, acknowledged, w.deliver(p, 2, session.WakeResume))
+	})
+	run("a message that points nowhere: acknowledge", func(t *testing.T, w *world, p *process) {
+		d, err := p.Deliver(context.Background(), session.NewWake(session.Key{Tenant: "default", ID: "no/id"}, 2, session.WakeStep))
+		require.NoError(t, err)
+		require.Equal(t, acknowledged, d)
+	})
+	run("a newer message: kept for a newer program", func(t *testing.T, w *world, p *process) {
+		wake := w.wake(2, session.WakeStep)
+		wake.V = session.WakeVersion + 1
+		_, err := p.Deliver(context.Background(), wake)
+		require.ErrorContains(t, err, "newer")
+	})
+	run("ended: acknowledge", func(t *testing.T, w *world, p *process) {
+		w.run(p, "go")
+		for seq := range int64(7) {
+			require.Equal(t, acknowledged, w.deliver(p, seq+1, session.WakeStep))
+			require.Equal(t, acknowledged, w.deliver(p, seq+1, session.WakeResume))
+		}
+		require.Len(t, w.journal(), 4)
+	})
+	run("k > n+1: acknowledge", func(t *testing.T, w *world, p *process) {
+		w.start(p, "go")
+		require.Equal(t, acknowledged, w.deliver(p, 3, session.WakeStep))
+		require.Len(t, w.journal(), 1)
+		require.False(t, w.head().Head.Lease.Live(w.clock.Now(), 1, false), "and the lease that was taken for it is given up")
+	})
+	run("step, suspended: acknowledge", func(t *testing.T, w *world, p *process) {
+		w.run(p, "ask")
+		require.Equal(t, acknowledged, w.deliver(p, 3, session.WakeStep))
+		require.Len(t, w.journal(), 2)
+	})
+	run("step, interrupted: acknowledge", func(t *testing.T, w *world, p *process) {
+		w.start(p, "go")
+		w.signal(session.SignalInterrupt)
+		require.NoError(t, p.work())
+		require.Equal(t, session.StatusInterrupted, w.session().Status)
+		require.Equal(t, acknowledged, w.deliver(p, 3, session.WakeStep))
+		require.Len(t, w.journal(), 2)
+	})
+	run("resume, interrupted: go on", func(t *testing.T, w *world, p *process) {
+		w.start(p, "go")
+		w.signal(session.SignalInterrupt)
+		require.NoError(t, p.work())
+		require.Equal(t, acknowledged, w.deliver(p, 3, session.WakeResume))
+		require.Equal(t, []session.Kind{session.KindStarted, session.KindInterrupted, session.KindResumed, session.KindStepped}, w.kinds(), "resumed and the step in the same invocation")
+		require.Equal(t, session.StatusRunning, w.head().Head.Status)
+		require.Len(t, w.items(store.KindRun), 2)
+	})
+	run("resume, suspended with no wait open: go on", func(t *testing.T, w *world, p *process) {
+		w.run(p, "ask")
+		_, err := w.submit(p, session.WaitApproval, yes())
+		require.NoError(t, err)
+		w.drain()
+		require.Equal(t, acknowledged, w.deliver(p, 3, session.WakeResume))
+		require.Equal(t, []session.Kind{session.KindStarted, session.KindSuspended, session.KindResumed, session.KindStepped}, w.kinds())
+		require.Len(t, w.journal()[2].Answers, 1, "resumed takes the answers in")
+		require.True(t, w.journal()[2].GoesOn)
+		require.Equal(t, session.WaitTaken, w.waits()[0].State)
+		require.Equal(t, int64(3), w.waits()[0].TakenBy)
+		require.Equal(t, session.TriggerSubmit, w.items(store.KindRun)[1].Run.Trigger)
+	})
+	run("resume, suspended with a wait open: acknowledge", func(t *testing.T, w *world, p *process) {
+		w.run(p, "ask")
+		require.Equal(t, acknowledged, w.deliver(p, 3, session.WakeResume))
+		require.Len(t, w.journal(), 2)
+		require.Less(t, w.head().Head.Lease.Seq, int64(3), "without a claim, which would hold up the answer's own message")
+	})
+	run("k <= n, lease live: keep until it ends", func(t *testing.T, w *world, p *process) {
+		w.start(p, "go")
+		require.Equal(t, acknowledged, w.deliver(p, 2, session.WakeStep))
+		w.claimAs("elsewhere", 3)
+		w.clock.advance(5 * time.Second)
+		require.Equal(t, runtime.Disposition{Keep: 15 * time.Second}, w.deliver(p, 2, session.WakeStep))
+	})
+	run("k <= n, entry n written for another message: acknowledge", func(t *testing.T, w *world, p *process) {
+		w.start(p, "go")
+		require.Equal(t, acknowledged, w.deliver(p, 2, session.WakeStep))
+		require.Equal(t, acknowledged, w.deliver(p, 3, session.WakeStep))
+		w.drain()
+		w.clock.advance(time.Minute)
+		require.Equal(t, acknowledged, w.deliver(p, 2, session.WakeStep))
+		require.Empty(t, w.drain())
+	})
+	run("k <= n, entry n written for this one and young: come back after the grace", func(t *testing.T, w *world, p *process) {
+		w.start(p, "go")
+		w.deliver(p, 2, session.WakeStep)
+		w.drain()
+		w.clock.advance(time.Second)
+		require.Equal(t, runtime.Disposition{Keep: 2 * time.Second}, w.deliver(p, 2, session.WakeStep))
+		require.Empty(t, w.drain())
+	})
+	run("k <= n, entry n written for this one and old: the first delivery died before sending", func(t *testing.T, w *world, p *process) {
+		w.start(p, "go")
+		w.deliver(p, 2, session.WakeStep)
+		w.drain()
+		w.clock.advance(3 * time.Second)
+		require.Equal(t, acknowledged, w.deliver(p, 2, session.WakeStep))
+		require.Equal(t, []session.Wake{w.wake(3, session.WakeStep)}, w.drain())
+	})
+	run("k <= n, a delayed entry: its wake is sent with what is left of the delay", func(t *testing.T, w *world, p *process) {
+		w.start(p, "busy")
+		w.deliver(p, 2, session.WakeStep)
+		require.Equal(t, session.KindDelayed, w.session().Newest.Kind)
+		w.drain()
+		w.clock.advance(10 * time.Second)
+		w.drain() // its own wake
+		require.Equal(t, acknowledged, w.deliver(p, 2, session.WakeStep))
+		require.Equal(t, []session.Wake{w.wake(3, session.WakeStep)}, w.drain())
+	})
+	run("k = n+1, no live lease: claim, work, commit, send, acknowledge", func(t *testing.T, w *world, p *process) {
+		w.start(p, "go")
+		require.Equal(t, []session.Wake{w.wake(2, session.WakeStep)}, w.drain())
+		require.Equal(t, acknowledged, w.deliver(p, 2, session.WakeStep))
+		require.Equal(t, []session.Wake{w.wake(3, session.WakeStep)}, w.drain())
+		e := w.journal()[1]
+		require.Equal(t, int64(1), e.Attempt.N)
+		require.Equal(t, int64(2), e.Attempt.For, "the entry says which message it was written for")
+	})
+	run("k = n+1, lease live elsewhere: keep until it ends", func(t *testing.T, w *world, p *process) {
+		w.start(p, "go")
+		w.claimAs("elsewhere", 2)
+		require.Equal(t, runtime.Disposition{Keep: 20 * time.Second}, w.deliver(p, 2, session.WakeStep))
+		require.Len(t, w.journal(), 1)
+		w.clock.advance(20 * time.Second)
+		require.Equal(t, acknowledged, w.deliver(p, 2, session.WakeStep))
+		require.Equal(t, int64(2), w.journal()[1].Attempt.N, "the second claim of the step")
+	})
+	run("k = n+1, a retry whose time has not come: keep until it has", func(t *testing.T, w *world, p *process) {
+		w.start(p, "busy")
+		w.deliver(p, 2, session.WakeStep)
+		w.clock.advance(400 * time.Millisecond)
+		require.Equal(t, runtime.Disposition{Keep: 600 * time.Millisecond}, w.deliver(p, 3, session.WakeStep))
+		w.clock.advance(600 * time.Millisecond)
+		require.Equal(t, acknowledged, w.deliver(p, 3, session.WakeStep))
+		require.Equal(t, session.StatusCompleted, w.session().Status)
+	})
+	run("an entry that goes on keeps its lease: a duplicate waits for it", func(t *testing.T, w *world, p *process) {
+		w.start(p, "effect")
+		// a worker that has written replied and is at the tool
+		f := &fuse{at: 5}
+		dying := w.fusedProcess(f, false, 1)
+		_, _ = dying.Deliver(context.Background(), w.wake(2, session.WakeStep))
+		require.Equal(t, session.KindReplied, w.session().Newest.Kind, "%v", f.ops)
+		require.Equal(t, runtime.Disposition{Keep: 20 * time.Second}, w.deliver(p, 2, session.WakeStep))
+		require.Equal(t, runtime.Disposition{Keep: 20 * time.Second}, w.deliver(p, 3, session.WakeStep))
+	})
+	run("an entry that does not go on closes its lease", func(t *testing.T, w *world, p *process) {
+		w.start(p, "go")
+		w.deliver(p, 2, session.WakeStep)
+		require.False(t, w.head().Head.Lease.Live(w.clock.Now(), 2, false))
+		require.Equal(t, acknowledged, w.deliver(p, 3, session.WakeStep), "nobody waits for it")
+	})
+	run("a store that does not answer: the message comes back and nothing is half-written", func(t *testing.T, w *world, p *process) {
+		w.start(p, "go")
+		f := &fuse{at: 2}
+		_, err := w.fusedProcess(f, false, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
+		require.ErrorIs(t, err, errDied)
+		require.Len(t, w.journal(), 1)
+		require.NoError(t, p.settle())
+		w.checkAtRest()
+	})
+}
+
+// TestDeliver_whoever_won_and_lost_the_lease_sends: a worker that wrote an entry
+// it meant to go on from, and has lost the lease since, sends for the next one.
+func TestDeliver_whoever_won_and_lost_the_lease_sends(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`)}}))
+	g := newGate(2, true) // after replied, before the lease moves on
+	first := w.process(func(cfg *runtime.Config) {
+		cfg.Store, cfg.WatchEvery = &gatedStore{Store: w.store, gate: g}, time.Hour
+	})
+	w.start(w.process(), "go")
+	w.drain()
+	done := make(chan runtime.Disposition, 1)
+	go func() { done <- w.deliver(first, 2, session.WakeStep) }()
+
+	select {
+	case <-g.frozen:
+	case <-time.After(10 * time.Second):
+		t.Fatal("never stopped")
+	}
+	w.clock.advance(21 * time.Second)
+	w.claimAs("elsewhere", 3)
+	close(g.thawed)
+	require.Equal(t, acknowledged, <-done)
+	require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied}, w.kinds())
+	require.Equal(t, []session.Wake{w.wake(3, session.WakeStep)}, w.drain())
+	require.Zero(t, made.count("line 1"))
+}
