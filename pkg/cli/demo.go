@@ -196,7 +196,7 @@ func (s *story) next() {
 	s.command(c.command("run", "--agent", "lab", "[{call: pick_color}, {say: done}]"))
 	s.tell("Kill this one half-way (it takes 20 seconds; kill -9 is fine), then let the other command finish it.")
 	s.tell("The file has 20 lines in the end: none is lost, none is written twice.")
-	s.command(c.command("run", "--agent", "lab", "[{repeat: 20, calls: [{call: append_line, with: {path: "+lab+", text: x}}, {call: sleep, with: {seconds: 1}}]}, {say: done}]"))
+	s.command(c.command("run", "--agent", "lab", "[{repeat: 20, calls: [{call: append_once, with: {path: "+lab+", text: x}}, {call: sleep, with: {seconds: 1}}]}, {say: done}]"))
 	s.command(c.command("work"))
 	s.tell("With a real model, the same tools and the same pause:")
 	s.command("ADJOURN_MODEL=openai:gpt-5-mini " + c.command("run", "--agent", demoAgent, s.folder))

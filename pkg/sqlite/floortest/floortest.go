@@ -100,7 +100,7 @@ func Measure(tb testing.TB, dir string, sessions, payload, steps int) Result {
 	work := make(chan step, sessions)
 	var writing, stepping sync.WaitGroup
 	writing.Go(func() { f.write(work) })
-	start := time.Now() //nolint:forbidigo // a kit that measures
+	start := time.Now()
 	for sid := range sessions {
 		stepping.Go(func() {
 			data := make([]byte, payload)
@@ -118,7 +118,7 @@ func Measure(tb testing.TB, dir string, sessions, payload, steps int) Result {
 		})
 	}
 	stepping.Wait()
-	elapsed := time.Since(start) //nolint:forbidigo // as above
+	elapsed := time.Since(start)
 	close(work)
 	writing.Wait()
 	for _, s := range f.stmts {
