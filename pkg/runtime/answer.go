@@ -3,6 +3,7 @@ package runtime
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -21,6 +22,9 @@ func (r *Runtime) checkAnswer(s *session.Session, record session.WaitRecord, p S
 	a.Who, a.From, a.When = p.Caller.Who, p.Caller.From, r.cfg.Now().UTC()
 	a.Outcome = ""
 	if err := r.checkContent(s, w, &a); err != nil {
+		if refused := (*Error)(nil); errors.As(err, &refused) {
+			return a, refused // it has its own code: a message that is empty or too long
+		}
 		return a, refuse(CodeInvalidAnswer, p.Key, "%s: %v", label(w), err)
 	}
 	return a, nil
