@@ -1,7 +1,10 @@
+//go:build linux
+
 package main_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +12,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"syscall"
@@ -75,12 +79,32 @@ func (t *traps) reach(p place) {
 	signal := syscall.SIGKILL
 	if t.how == "STOP" {
 		signal = syscall.SIGSTOP
+		t.quiet()
 	}
-	if err := syscall.Kill(os.Getpid(), signal); err != nil {
+	// To this very thread, so that it does not go on before the signal has come.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := syscall.Tgkill(os.Getpid(), syscall.Gettid(), signal); err != nil {
 		panic(err)
 	}
 	if signal == syscall.SIGKILL {
 		select {} // the signal is on its way
+	}
+}
+
+// quiet waits until no transaction of this process is under way. One that is
+// stopped in the middle of one keeps everybody out of the file, as SQLite's locks
+// are: then there is nobody to take over from it.
+func (t *traps) quiet() {
+	time.Sleep(5 * time.Millisecond) // what nobody waits for is written a moment later
+	db, err := sql.Open("sqlite", os.Getenv("ADJOURN_DATA"))
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = db.Close() }()
+	_, err = db.ExecContext(context.Background(), "PRAGMA busy_timeout=10000; BEGIN IMMEDIATE; ROLLBACK")
+	if err != nil {
+		panic(err)
 	}
 }
 
