@@ -29,6 +29,9 @@ func (r *Runtime) resume(ctx context.Context, p ResumeParams) (Resumed, error) {
 	}
 	defer func() { r.keep(s) }()
 	if err := isNewest(s, p.Checkpoint); err != nil {
+		if p.Mode == ResumeWithMessage {
+			return r.messageAgain(ctx, s, p, err)
+		}
 		return Resumed{}, err
 	}
 	if s.Status.Ended() {
@@ -126,26 +129,55 @@ func (r *Runtime) resumeWithMessage(ctx context.Context, s *session.Session, p R
 	case session.StatusCompleted, session.StatusFailed, session.StatusCancelled:
 		return Resumed{}, notResumable(s)
 	}
+	// The wait this session was seen in, and no other one that may have come since.
+	for _, w := range s.Waits {
+		if w.Kind == session.WaitInput {
+			return r.answerInput(ctx, w.ID, p)
+		}
+	}
 	waits, err := r.waits(ctx, s.Key)
 	if err != nil {
 		return Resumed{}, err
 	}
 	open := openWaits(waits)
-	for _, w := range open {
-		if w.Kind != session.WaitInput {
-			continue
-		}
-		submitted, err := r.submit(ctx, SubmitParams{
-			Key: p.Key, Caller: p.Caller, Answer: session.Answer{Wait: w.ID, Kind: session.AnswerMessage, Message: p.Message},
-		})
-		return Resumed{Continuation: submitted.Continuation, Open: submitted.Open, Repeated: submitted.Repeated}, err
-	}
 	if len(open) > 0 && !s.Rules.Policy.AbandonOnMessage {
 		e := refuse(CodeStillWaiting, p.Key, "it waits for %s, not for a message. Answer that first", label(open[0]))
 		e.Status = s.Status
 		return Resumed{}, e
 	}
+	if len(open) == 0 && !held(waits) && !s.Rules.Policy.AbandonOnMessage {
+		// Going on with the message would give up what was just approved.
+		e := refuse(CodeAlreadyRunning, p.Key, "everything it waited for is answered, and it goes on with that. Send the message when it rests again")
+		e.Status = s.Status
+		return Resumed{}, e
+	}
 	return r.goOnWith(ctx, s, p)
+}
+
+func (r *Runtime) answerInput(ctx context.Context, wait string, p ResumeParams) (Resumed, error) {
+	submitted, err := r.submit(ctx, SubmitParams{
+		Key: p.Key, Caller: p.Caller, Answer: session.Answer{Wait: wait, Kind: session.AnswerMessage, Message: p.Message},
+	})
+	return Resumed{Continuation: submitted.Continuation, Open: submitted.Open, Repeated: submitted.Repeated}, err
+}
+
+// messageAgain is about a message for a checkpoint that has passed: it is a repeat
+// if the input wait opened there was answered with the same words.
+func (r *Runtime) messageAgain(ctx context.Context, s *session.Session, p ResumeParams, stale error) (Resumed, error) {
+	seq, err := r.checkpointSeq(ctx, s, p.Checkpoint)
+	if err != nil {
+		return Resumed{}, err
+	}
+	waits, err := r.waits(ctx, s.Key)
+	if err != nil {
+		return Resumed{}, err
+	}
+	for _, record := range waits {
+		if at, _ := waitNumbers(record.Wait.ID); at == seq && record.Wait.Kind == session.WaitInput {
+			return r.answerInput(ctx, record.Wait.ID, p)
+		}
+	}
+	return Resumed{}, stale
 }
 
 // goOnWith commits one recorded move: answers are taken in, open waits closed,
@@ -196,7 +228,7 @@ func (r *Runtime) resumeWithConfirmation(ctx context.Context, s *session.Session
 	}
 	var approvals []session.Wait
 	for _, w := range openWaits(waits) {
-		if w.Kind == session.WaitApproval {
+		if w.Kind == session.WaitApproval && opened(s, w) {
 			approvals = append(approvals, w)
 		}
 	}

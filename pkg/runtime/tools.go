@@ -24,6 +24,8 @@ type callOutcome struct {
 	// waits the call opened; asking is its ledger, to be written with them.
 	waits  []session.Wait
 	asking *store.Item
+	// again says that the tool timed out and its policy is to probe or to retry.
+	again bool
 	// err stops the step: the lease or the store is lost.
 	err error
 }
@@ -94,7 +96,40 @@ func (inv *invocation) run(ctx context.Context, p engine.CallPlan, state *sessio
 		return out
 	}
 	inv.execute(ctx, t, p, state, book, &out)
+	for try := 1; out.again && out.err == nil; try++ {
+		inv.afterTimeout(ctx, t, p, state, book, &out, try)
+	}
 	return out
+}
+
+// maxTimeouts is how often a tool that is declared at-least-once may time out in
+// one step before the model is told that its outcome is not known.
+const maxTimeouts = 3
+
+// afterTimeout follows the policy of a tool that timed out: probe whether it took
+// effect, or run it again.
+func (inv *invocation) afterTimeout(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome, try int) {
+	out.again = false
+	if out.err = inv.outlive(ctx, t.Timeout()); out.err != nil {
+		return
+	}
+	run := p.Traits.OnUnknown == session.UnknownRetry
+	if !run {
+		if run, out.err = inv.probe(ctx, t, p, state, book, out); out.err != nil {
+			return
+		}
+	}
+	if run && try < maxTimeouts {
+		inv.execute(ctx, t, p, state, book, out)
+		return
+	}
+	if run {
+		result := engine.Result(p.Call, llm.ResultUnknown, fmt.Sprintf("%s It did not finish within %s, %d times.", engine.TextUnknown, t.Timeout(), try))
+		out.result = &result
+	}
+	if out.result != nil {
+		out.err = inv.r.bounded(ctx, func(ctx context.Context) error { return book.finish(ctx, *out.result, nil, nil) })
+	}
 }
 
 // mayHaveRun reports whether an earlier invocation may have run calls of the newest reply.
@@ -143,10 +178,15 @@ func (inv *invocation) foundStarted(ctx context.Context, t tool.Tool, p engine.C
 }
 
 func (inv *invocation) unknownWait(p engine.CallPlan) session.Wait {
-	return session.Wait{
+	w := session.Wait{
 		Kind: session.WaitUnknown, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: session.Digest(p.Arguments),
 		Text: engine.TextUnknown, Who: p.Traits.Who,
 	}
+	// A default is one for the tool's approval: nobody can declare beforehand what happened.
+	if x := p.Traits.Expiry; x != nil && x.Outcome != session.ExpireDefault {
+		w.Deadline = x.Deadline(time.Time{})
+	}
+	return w
 }
 
 // probe asks the tool whether the side effect happened: if so its result counts,
@@ -240,8 +280,7 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 		return
 	case runCtx.Err() != nil && sideEffect:
 		// It was cut off while it ran: never "failed", because nobody knows.
-		if p.Traits.OnUnknown == session.UnknownAsk && context.Cause(ctx) == nil {
-			out.waits = []session.Wait{inv.unknownWait(p)}
+		if inv.cutOff(ctx, p, out) {
 			return
 		}
 		result = engine.Result(p.Call, llm.ResultUnknown, engine.TextUnknown)
@@ -256,6 +295,29 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 	if sideEffect && book != nil {
 		out.err = inv.r.bounded(ctx, func(ctx context.Context) error { return book.finish(ctx, result, out.ops, out.events) })
 	}
+}
+
+// cutOff leaves a side effect that was cut off to its tool's policy, unless that
+// is to tell the model. The ledger goes on saying that it was started: when the
+// step itself is cut off, whoever does it again finds that; after the tool's own
+// timeout a person is asked, or the outcome is open until the next claim.
+func (inv *invocation) cutOff(ctx context.Context, p engine.CallPlan, out *callOutcome) bool {
+	switch p.Traits.OnUnknown {
+	case session.UnknownTell, "":
+		return false
+	case session.UnknownAsk:
+		if context.Cause(ctx) == nil {
+			out.waits = []session.Wait{inv.unknownWait(p)}
+			return true
+		}
+	case session.UnknownProbe, session.UnknownRetry:
+		if context.Cause(ctx) == nil {
+			out.again = true
+			return true
+		}
+	}
+	out.err = context.Cause(ctx)
+	return true
 }
 
 func (inv *invocation) timeoutOf(p engine.CallPlan) time.Duration {

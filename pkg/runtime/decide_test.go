@@ -1,0 +1,191 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// deciding waits for three approvals and a client's result at once, and for a
+// further approval after them.
+func deciding(t *testing.T) (*world, *process) {
+	t.Helper()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {
+		calls("deploy", `{"text":"1"}`, "deploy", `{"text":"2"}`, "deploy", `{"text":"3"}`), calls("deploy", `{"text":"4"}`), says("bye"),
+	}, "mixed": {calls("deploy", `{"text":"1"}`, "locate", `{"text":"2"}`)}}))
+	p := w.process()
+	w.run(p, "go")
+	w.flush()
+	return w, p
+}
+
+func decide(w *world, p *process, params runtime.DecideParams) (runtime.Resumed, error) {
+	params.Key, params.Caller = w.key, person
+	return p.Decide(context.Background(), params)
+}
+
+func statuses(w *world) []llm.ResultStatus {
+	var out []llm.ResultStatus
+	for _, id := range []string{"c2-1", "c2-2", "c2-3"} {
+		out = append(out, results(w.session())[id].Status)
+	}
+	return out
+}
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	yes, no := llm.ResultSuccess, llm.ResultDenied
+	for name, c := range map[string]struct {
+		params runtime.DecideParams
+		want   []llm.ResultStatus
+	}{
+		"unlisted ones are rejected":     {runtime.DecideParams{Approve: []string{"c2-2"}}, []llm.ResultStatus{no, yes, no}},
+		"also next to a rejection":       {runtime.DecideParams{Reject: []string{"c2-2"}}, []llm.ResultStatus{no, no, no}},
+		"named by their wait":            {runtime.DecideParams{Approve: []string{"w2-1", "c2-3"}}, []llm.ResultStatus{yes, no, yes}},
+		"all":                            {runtime.DecideParams{ApproveAll: true}, []llm.ResultStatus{yes, yes, yes}},
+		"all but one":                    {runtime.DecideParams{ApproveAll: true, Reject: []string{"c2-1"}}, []llm.ResultStatus{no, yes, yes}},
+		"none":                           {runtime.DecideParams{RejectAll: true}, []llm.ResultStatus{no, no, no}},
+		"none but one":                   {runtime.DecideParams{RejectAll: true, Approve: []string{"c2-1"}}, []llm.ResultStatus{yes, no, no}},
+		"the same one twice":             {runtime.DecideParams{Approve: []string{"c2-1", "c2-1", "w2-1"}}, []llm.ResultStatus{yes, no, no}},
+		"with edited input and a reason": {runtime.DecideParams{Approve: []string{"c2-1"}, EditedInput: map[string]json.RawMessage{"c2-1": json.RawMessage(`{"text":"e"}`)}, Reason: " because "}, []llm.ResultStatus{yes, no, no}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, p := deciding(t)
+			out, err := decide(w, p, c.params)
+			require.NoError(t, err)
+			require.Equal(t, runtime.ContinuationResumed, out.Continuation)
+			require.False(t, out.Repeated)
+			require.Len(t, w.drain(), 1, "one resume, from the last of them")
+
+			again, err := decide(w, w.process(), c.params)
+			require.NoError(t, err, "the same decisions pasted again")
+			require.True(t, again.Repeated)
+			require.NoError(t, p.settle())
+			require.Equal(t, c.want, statuses(w))
+			if c.params.Reason != "" {
+				require.Equal(t, 1, w.effects.count("deploy e"))
+			}
+			require.Equal(t, session.StatusSuspended, w.session().Status, "the next approval waits")
+
+			// Pasted once more, now that a newer approval waits: nothing happens to it.
+			before := len(w.journal())
+			if !c.params.ApproveAll && !c.params.RejectAll {
+				again, err = decide(w, p, c.params)
+				require.NoError(t, err)
+				require.True(t, again.Repeated)
+			}
+			require.NoError(t, p.settle())
+			require.Len(t, w.journal(), before)
+			require.Equal(t, session.WaitOpen, w.open(session.WaitApproval).State)
+		})
+	}
+}
+
+func TestDecide_pasted_with_its_checkpoint(t *testing.T) {
+	t.Parallel()
+	w, p := deciding(t)
+	shown := w.session().Checkpoint().String()
+	params := runtime.DecideParams{Checkpoint: shown, ApproveAll: true}
+	_, err := decide(w, p, params)
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	require.Equal(t, session.WaitOpen, w.open(session.WaitApproval).State)
+	again, err := decide(w, p, params)
+	require.NoError(t, err)
+	require.True(t, again.Repeated, "all of what was shown there, which is settled; not what waits now")
+	require.Equal(t, session.WaitOpen, w.open(session.WaitApproval).State)
+	require.Zero(t, w.effects.count("deploy 4"))
+
+	_, err = decide(w, p, runtime.DecideParams{Checkpoint: shown, RejectAll: true})
+	require.Equal(t, runtime.CodeAlreadyAnswered, codeOf(err), "a different decision")
+	_, err = decide(w, p, runtime.DecideParams{Checkpoint: shown, Approve: []string{w.open(session.WaitApproval).Wait.Call}})
+	require.Equal(t, runtime.CodeStaleCheckpoint, codeOf(err), "the checkpoint must be the newest for a fresh decision")
+
+	// to the end, and after it
+	newest := w.session().Checkpoint().String()
+	_, err = decide(w, p, runtime.DecideParams{Checkpoint: newest, ApproveAll: true})
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	require.Equal(t, session.StatusCompleted, w.session().Status)
+	for _, checkpoint := range []string{shown, newest} {
+		again, err = decide(w, p, runtime.DecideParams{Checkpoint: checkpoint, ApproveAll: true})
+		require.NoError(t, err)
+		require.True(t, again.Repeated)
+	}
+	again, err = decide(w, p, runtime.DecideParams{Approve: []string{"c2-1"}})
+	require.NoError(t, err)
+	require.True(t, again.Repeated)
+}
+
+func TestDecide_refusals(t *testing.T) {
+	t.Parallel()
+	w, p := deciding(t)
+	for name, c := range map[string]struct {
+		params runtime.DecideParams
+		code   runtime.Code
+	}{
+		"approve all and reject all":  {runtime.DecideParams{ApproveAll: true, RejectAll: true}, runtime.CodeInvalidInput},
+		"the same one both ways":      {runtime.DecideParams{Approve: []string{"c2-1"}, Reject: []string{"c2-1"}}, runtime.CodeInvalidInput},
+		"nothing":                     {runtime.DecideParams{}, runtime.CodeNothingToDecide},
+		"no such call":                {runtime.DecideParams{Approve: []string{"c9-1"}}, runtime.CodeWaitNotFound},
+		"edited input of a rejection": {runtime.DecideParams{Reject: []string{"c2-1"}, EditedInput: map[string]json.RawMessage{"c2-1": json.RawMessage(`{}`)}}, runtime.CodeInvalidInput},
+		"edited input that is wrong":  {runtime.DecideParams{Approve: []string{"c2-1"}, EditedInput: map[string]json.RawMessage{"c2-1": json.RawMessage(`{}`)}}, runtime.CodeInvalidAnswer},
+		"no checkpoint of ours":       {runtime.DecideParams{ApproveAll: true, Checkpoint: "x"}, runtime.CodeInvalidCheckpoint},
+		"another session's":           {runtime.DecideParams{ApproveAll: true, Checkpoint: session.Checkpoint{Session: "s9", Seq: 2, Token: "t"}.String()}, runtime.CodeInvalidCheckpoint},
+		"a guessed one":               {runtime.DecideParams{ApproveAll: true, Checkpoint: session.Checkpoint{Session: w.key.ID, Seq: 1, Token: "t"}.String()}, runtime.CodeInvalidCheckpoint},
+	} {
+		_, err := decide(w, p, c.params)
+		require.Equal(t, c.code, codeOf(err), "%s: %v", name, err)
+		for _, record := range w.waits() {
+			require.Equal(t, session.WaitOpen, record.State, "%s: all are refused before any is written", name)
+		}
+	}
+	_, err := p.Decide(context.Background(), runtime.DecideParams{Key: session.Key{Tenant: "default", ID: "none"}, ApproveAll: true})
+	require.Equal(t, runtime.CodeSessionNotFound, codeOf(err))
+}
+
+func TestDecide_leaves_other_waits_open(t *testing.T) {
+	t.Parallel()
+	w, _ := deciding(t)
+	w = w.another()
+	p := w.process()
+	w.run(p, "mixed")
+	out, err := decide(w, p, runtime.DecideParams{ApproveAll: true})
+	require.NoError(t, err)
+	require.Equal(t, runtime.ContinuationWaiting, out.Continuation)
+	require.Len(t, out.Open, 1)
+	require.Equal(t, session.WaitClientTool, out.Open[0].Kind)
+	_, err = decide(w, p, runtime.DecideParams{Approve: []string{"c2-2"}})
+	require.Equal(t, runtime.CodeWrongKind, codeOf(err))
+	_, err = w.submit(p, session.WaitClientTool, session.Answer{Result: json.RawMessage(`1`)})
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	require.Equal(t, session.StatusCompleted, w.session().Status)
+}
+
+func TestDecide_an_earlier_name_does_not_reject_what_waits_now(t *testing.T) {
+	t.Parallel()
+	w, p := deciding(t)
+	_, err := decide(w, p, runtime.DecideParams{Approve: []string{"c2-1"}})
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	_, err = decide(w, p, runtime.DecideParams{Reject: []string{"c2-1"}})
+	require.Equal(t, runtime.CodeAlreadyAnswered, codeOf(err))
+	require.Equal(t, session.WaitOpen, w.open(session.WaitApproval).State)
+	newest := w.open(session.WaitApproval).Wait.Call
+	_, err = decide(w, p, runtime.DecideParams{Approve: []string{"c2-1", newest}})
+	require.NoError(t, err, "an old decision beside a new one")
+	require.NoError(t, p.settle())
+	require.Equal(t, session.StatusCompleted, w.session().Status)
+	require.Equal(t, 1, w.effects.count("deploy 4"))
+	_, err = decide(w, p, runtime.DecideParams{Reject: []string{newest}})
+	require.Equal(t, runtime.CodeAlreadyAnswered, codeOf(err))
+}

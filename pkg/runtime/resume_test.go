@@ -1,0 +1,239 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// in brings a session to a status.
+func in(t *testing.T, status string, change ...func(*agent.Agent)) (*world, *process) {
+	t.Helper()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{
+		"approve": {calls("deploy", `{"text":"1"}`), says("bye")}, "two": {calls("deploy", `{"text":"1"}`, "deploy", `{"text":"2"}`)},
+		"client": {calls("locate", `{"text":"1"}`), says("bye")}, "input": {needs("where?"), says("bye")}, "say": {says("bye")},
+		"broken": {fails(errDied)}, "line": {calls("line", `{"text":"1"}`), says("bye")}, "message": {says("heard")},
+	}, change...))
+	p := w.process()
+	w.start(p, map[string]string{
+		"running": "say", "dead": "say", "leased": "say", "completed": "say", "failed": "broken", "cancelled": "say", "interrupted": "line",
+		"answered": "approve",
+	}[status]+map[string]string{"approve": "approve", "two": "two", "client": "client", "input": "input"}[status])
+	switch status {
+	case "running":
+		return w, p
+	case "dead":
+		w.drain()
+		w.claimAs("dead", 2)
+		w.clock.advance(20 * time.Second)
+		return w, p
+	case "leased":
+		w.drain()
+		w.claimAs("elsewhere", 2)
+		return w, p
+	case "cancelled":
+		w.signal(session.SignalCancel)
+	case "interrupted":
+		f := &fuse{at: 4} // replied, nothing started
+		_, _ = w.fusedProcess(f, false, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
+		w.drain()
+		w.signal(session.SignalInterrupt)
+		require.NoError(t, p.settle())
+		require.Equal(t, session.StatusInterrupted, w.session().Status)
+	}
+	require.NoError(t, p.work())
+	if status == "answered" {
+		_, err := w.submit(p, session.WaitApproval, yes())
+		require.NoError(t, err)
+		w.drain()
+	}
+	w.flush()
+	return w, p
+}
+
+func resume(w *world, p *process, mode runtime.ResumeMode, change ...func(*runtime.ResumeParams)) (runtime.Resumed, error) {
+	params := runtime.ResumeParams{Key: w.key, Mode: mode, Caller: person}
+	for _, c := range change {
+		c(&params)
+	}
+	return p.Resume(context.Background(), params)
+}
+
+// TestResume_from_every_status is the rows of resume in the table of design section 7.
+func TestResume_from_every_status(t *testing.T) {
+	t.Parallel()
+	message := func(p *runtime.ResumeParams) { p.Message = "message" }
+	for _, c := range []struct {
+		status string
+		mode   runtime.ResumeMode
+		code   runtime.Code
+	}{
+		{"running", runtime.ResumeContinue, ""}, // no worker is at it
+		{"dead", runtime.ResumeContinue, ""},
+		{"leased", runtime.ResumeContinue, runtime.CodeAlreadyRunning},
+		{"approve", runtime.ResumeContinue, runtime.CodeStillWaiting},
+		{"answered", runtime.ResumeContinue, ""},
+		{"interrupted", runtime.ResumeContinue, ""},
+		{"completed", runtime.ResumeContinue, runtime.CodeNotResumable},
+		{"failed", runtime.ResumeContinue, runtime.CodeNotResumable},
+		{"cancelled", runtime.ResumeContinue, runtime.CodeNotResumable},
+		{"running", runtime.ResumeWithMessage, runtime.CodeAlreadyRunning},
+		{"approve", runtime.ResumeWithMessage, runtime.CodeStillWaiting},
+		{"answered", runtime.ResumeWithMessage, runtime.CodeAlreadyRunning},
+		{"input", runtime.ResumeWithMessage, ""},
+		{"interrupted", runtime.ResumeWithMessage, ""},
+		{"completed", runtime.ResumeWithMessage, runtime.CodeNotResumable},
+		{"failed", runtime.ResumeWithMessage, runtime.CodeNotResumable},
+		{"cancelled", runtime.ResumeWithMessage, runtime.CodeNotResumable},
+		{"running", runtime.ResumeWithConfirmation, runtime.CodeNothingToDecide},
+		{"approve", runtime.ResumeWithConfirmation, ""},
+		{"two", runtime.ResumeWithConfirmation, runtime.CodeNothingToDecide},
+		{"input", runtime.ResumeWithConfirmation, runtime.CodeNothingToDecide},
+		{"interrupted", runtime.ResumeWithConfirmation, runtime.CodeNothingToDecide},
+		{"completed", runtime.ResumeWithConfirmation, runtime.CodeNotResumable},
+		{"approve", "sideways", runtime.CodeInvalidInput},
+	} {
+		t.Run(c.status+"/"+string(c.mode), func(t *testing.T) {
+			t.Parallel()
+			w, p := in(t, c.status)
+			before := w.journal()
+			_, err := resume(w, p, c.mode, message, func(p *runtime.ResumeParams) { p.Confirmation.Approved = true })
+			require.Equal(t, c.code, codeOf(err), "%v", err)
+			if c.code != "" {
+				require.Len(t, w.journal(), len(before))
+				return
+			}
+			require.NoError(t, p.settle())
+			require.Equal(t, session.StatusCompleted, w.session().Status)
+			w.checkAtRest()
+		})
+	}
+}
+
+func TestResume_checkpoint(t *testing.T) {
+	t.Parallel()
+	w, p := in(t, "answered")
+	old := w.journal()[0]
+	at := func(id string) func(*runtime.ResumeParams) {
+		return func(p *runtime.ResumeParams) { p.Checkpoint = id }
+	}
+	_, err := resume(w, p, runtime.ResumeContinue, at(old.Checkpoint(w.key.ID).String()))
+	require.Equal(t, runtime.CodeStaleCheckpoint, codeOf(err))
+	_, err = resume(w, p, runtime.ResumeContinue, at("nonsense"))
+	require.Equal(t, runtime.CodeInvalidCheckpoint, codeOf(err))
+	_, err = resume(w, p, runtime.ResumeContinue, at(w.session().Checkpoint().String()))
+	require.NoError(t, err)
+}
+
+func TestResume_with_message_after_an_interruption(t *testing.T) {
+	t.Parallel()
+	w, p := in(t, "interrupted")
+	_, err := resume(w, p, runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = "message" })
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	s := w.session()
+	r := results(s)["c2-1"]
+	require.Equal(t, llm.ResultCancelled, r.Status, "calls that have not run are closed")
+	require.JSONEq(t, `"Tool execution cancelled"`, string(r.Output))
+	require.Equal(t, "message", s.Messages[len(s.Messages)-2].Text())
+	require.Equal(t, "heard", s.Messages[len(s.Messages)-1].Text())
+	require.Empty(t, w.effects.all())
+}
+
+func TestResume_a_verb_that_dies_after_closing_calls(t *testing.T) {
+	t.Parallel()
+	w, p := in(t, "interrupted")
+	f := &fuse{at: 2} // the call is closed, the message is not there
+	_, err := resume(w, w.fusedProcess(f, false, 1), runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = "message" })
+	require.Error(t, err)
+	require.Equal(t, []string{"update tool", "commit resumed"}, f.ops)
+	_, err = resume(w, p, runtime.ResumeContinue)
+	require.NoError(t, err)
+	require.NoError(t, p.settle(), "the closed call ends as cancelled, and the task goes on")
+	require.Equal(t, llm.ResultCancelled, results(w.session())["c2-1"].Status)
+	require.Empty(t, w.effects.all())
+}
+
+func TestResume_abandons_waits_when_the_policy_says_so(t *testing.T) {
+	t.Parallel()
+	for _, status := range []string{"approve", "two", "client"} {
+		w, p := in(t, status, func(a *agent.Agent) { a.Policy.AbandonOnMessage = true })
+		waits := w.waits()
+		_, err := resume(w, p, runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = "message" })
+		require.NoError(t, err)
+		require.NoError(t, p.settle())
+		require.Equal(t, []session.Kind{session.KindStarted, session.KindSuspended, session.KindResumed, session.KindCompleted}, w.kinds(), "one recorded move")
+		require.Equal(t, session.WaitClosed, w.waits()[0].State)
+		require.Equal(t, session.TriggerMessage, w.session().RunRecord.Trigger)
+		_, err = p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(waits[0].Wait, map[string]session.Answer{
+			"approve": yes(), "two": yes(), "client": {Result: json.RawMessage(`1`)},
+		}[status])})
+		require.Equal(t, runtime.CodeSessionEnded, codeOf(err), "a late answer is told so")
+		for id, r := range results(w.session()) {
+			require.Equal(t, llm.ResultCancelled, r.Status, id)
+		}
+		w.checkAtRest()
+	}
+}
+
+func TestResume_keeps_answers_that_were_accepted(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls("locate", `{"text":"1"}`, "deploy", `{"text":"2"}`)}, "message": {says("heard")}}, func(a *agent.Agent) { a.Policy.AbandonOnMessage = true }))
+	p := w.process()
+	w.run(p, "go")
+	_, err := w.submit(p, session.WaitClientTool, session.Answer{Result: json.RawMessage(`"here"`)})
+	require.NoError(t, err)
+	_, err = resume(w, p, runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = "message" })
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	r := results(w.session())
+	require.JSONEq(t, `"here"`, string(r["c2-1"].Output), "what the client had done counts: it was accepted with 200")
+	require.Equal(t, llm.ResultSuccess, r["c2-1"].Status)
+	require.Equal(t, llm.ResultCancelled, r["c2-2"].Status)
+}
+
+func TestResume_with_confirmation(t *testing.T) {
+	t.Parallel()
+	w, p := in(t, "approve")
+	_, err := resume(w, p, runtime.ResumeWithConfirmation, func(p *runtime.ResumeParams) { p.Confirmation.Reason = "not today" })
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	require.Equal(t, llm.ResultDenied, results(w.session())["c2-1"].Status)
+
+	w, p = in(t, "approve")
+	_, err = resume(w, p, runtime.ResumeWithConfirmation, func(p *runtime.ResumeParams) {
+		p.Confirmation = runtime.Confirmation{Approved: true, EditedInput: json.RawMessage(`{"text":"e"}`)}
+	})
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	require.Equal(t, 1, w.effects.count("deploy e"))
+}
+
+func TestResume_races_for_an_interrupted_session(t *testing.T) {
+	t.Parallel()
+	w, p := in(t, "interrupted")
+	for _, process := range []*process{p, w.process(), w.process()} {
+		_, err := resume(w, process, runtime.ResumeContinue)
+		require.NoError(t, err)
+	}
+	require.NoError(t, p.settle())
+	require.Equal(t, 1, w.effects.count("line 1"), "three wakes, one of them wins")
+	// and two messages at once: one of them is told who was first
+	w, p = in(t, "interrupted")
+	_, err := resume(w, p, runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = "message" })
+	require.NoError(t, err)
+	_, err = resume(w, w.process(), runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = "other" })
+	require.Equal(t, runtime.CodeAlreadyRunning, codeOf(err))
+	require.NotContains(t, asJSON(t, w.session().Messages), engine.TextClosing)
+}
