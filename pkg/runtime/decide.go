@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -61,6 +62,8 @@ func (r *Runtime) decide(ctx context.Context, p DecideParams) (Resumed, error) {
 		return Resumed{}, notResumable(s)
 	}
 	decisions = append(decisions, unlisted(s, records, decisions)...)
+	// Always in the same order, so that of two crossing decisions one wins whole.
+	slices.SortFunc(decisions, func(a, b decision) int { return compareWaits(a.record.Wait, b.record.Wait) })
 	// Refuse all before writing any.
 	for _, d := range decisions {
 		if _, err := r.checkAnswer(s, d.record, p.answer(d)); err != nil {
@@ -140,7 +143,7 @@ func decisions(s *session.Session, records []session.WaitRecord, p DecideParams,
 		}
 	}
 	if p.ApproveAll || p.RejectAll {
-		for _, record := range batch(s, records, since) {
+		for _, record := range undecided(batch(s, records, since)) {
 			if _, named := byID[record.Wait.ID]; !named {
 				out = append(out, newDecision(s, record, p.ApproveAll, p))
 			}
@@ -167,8 +170,13 @@ func newDecision(s *session.Session, record session.WaitRecord, approved bool, p
 			d.edited = p.EditedInput[record.Wait.ID]
 		}
 	}
-	d.current = slices.ContainsFunc(s.Waits, func(w session.Wait) bool { return w.ID == record.Wait.ID })
+	d.current = opened(s, record.Wait)
 	return d
+}
+
+// opened reports whether a wait belongs to the suspension s is in.
+func opened(s *session.Session, wait session.Wait) bool {
+	return slices.ContainsFunc(s.Waits, func(w session.Wait) bool { return w.ID == wait.ID })
 }
 
 // findApproval finds the approval a call's or wait's id names: the open one, else the newest.
@@ -210,7 +218,7 @@ func batch(s *session.Session, records []session.WaitRecord, since int64) []sess
 			continue
 		}
 		seq, _ := waitNumbers(record.Wait.ID)
-		if slices.ContainsFunc(s.Waits, func(w session.Wait) bool { return w.ID == record.Wait.ID }) {
+		if opened(s, record.Wait) {
 			current = append(current, record)
 		}
 		if seq == since {
@@ -230,6 +238,33 @@ func batch(s *session.Session, records []session.WaitRecord, since int64) []sess
 		return current
 	}
 	return newest
+}
+
+// undecided is what approving or rejecting all is about: the approvals that are
+// open. When none is, it is the ones that were decided last, to tell whether the
+// same was said before.
+func undecided(records []session.WaitRecord) []session.WaitRecord {
+	var open, last []session.WaitRecord
+	var newest time.Time
+	for _, record := range records {
+		if record.State == session.WaitOpen {
+			open = append(open, record)
+			continue
+		}
+		if record.Answer == nil {
+			continue
+		}
+		if record.Answer.When.After(newest) {
+			newest, last = record.Answer.When, nil
+		}
+		if record.Answer.When.Equal(newest) {
+			last = append(last, record)
+		}
+	}
+	if len(open) > 0 {
+		return open
+	}
+	return last
 }
 
 // repeated reports whether every decision was taken before, the same way. A
@@ -264,8 +299,8 @@ func (r *Runtime) repeated(ctx context.Context, s *session.Session, p DecidePara
 func unlisted(s *session.Session, records []session.WaitRecord, decided []decision) []decision {
 	var out []decision
 	for _, record := range records {
-		if record.State != session.WaitOpen || record.Wait.Kind != session.WaitApproval {
-			continue
+		if record.State != session.WaitOpen || record.Wait.Kind != session.WaitApproval || !opened(s, record.Wait) {
+			continue // not of the suspension this decision is about: nobody has seen it
 		}
 		if slices.ContainsFunc(decided, func(d decision) bool { return d.record.Wait.ID == record.Wait.ID }) {
 			continue

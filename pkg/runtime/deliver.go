@@ -67,14 +67,40 @@ func (inv *invocation) decide(ctx context.Context) (engine.Action, error) {
 	if inv.wake.Kind == session.WakeResume {
 		return inv.decideResume(ctx)
 	}
+	cached := inv.r.cache.take(inv.key)
+	if cached == nil || inv.wake.Seq > cached.Next() {
+		// Nothing says yet that the entry asked for can exist: a claim for one that
+		// cannot would stand in the way of those that do.
+		return inv.decideCold(ctx, cached)
+	}
 	claimed := make(chan error, 1)
 	go func() { claimed <- inv.claim(ctx, store.ClaimTake, inv.wake.Seq) }()
-	s, err := inv.r.load(ctx, inv.key)
+	s, err := inv.r.refresh(ctx, cached)
 	inv.session = s
 	if claimErr := <-claimed; !errors.Is(claimErr, store.ErrNotFound) {
 		err = errors.Join(err, claimErr)
 	}
 	if err != nil {
+		return "", err
+	}
+	return engine.Decide(inv.facts(0)), nil
+}
+
+// decideCold reads the session before it claims.
+func (inv *invocation) decideCold(ctx context.Context, cached *session.Session) (engine.Action, error) {
+	var err error
+	if cached != nil {
+		inv.session, err = inv.r.refresh(ctx, cached)
+	} else {
+		inv.session, err = inv.r.load(ctx, inv.key)
+	}
+	if err != nil {
+		return "", err
+	}
+	if inv.session == nil || inv.wake.Seq > inv.session.Next() {
+		return engine.Acknowledge, nil
+	}
+	if err := inv.claim(ctx, store.ClaimTake, inv.wake.Seq); err != nil && !errors.Is(err, store.ErrNotFound) {
 		return "", err
 	}
 	return engine.Decide(inv.facts(0)), nil

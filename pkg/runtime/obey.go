@@ -12,7 +12,7 @@ import (
 )
 
 // stopped decides what an error, or a cancelled context, means for the step.
-func (inv *invocation) stopped(ctx, stepCtx context.Context, err error, out engine.StepOutcome, extra []store.Item, stop func()) error {
+func (inv *invocation) stopped(ctx, stepCtx context.Context, err error, out engine.StepOutcome, asking []store.Item, stop func()) error {
 	cause := context.Cause(stepCtx)
 	stop()
 	switch {
@@ -21,11 +21,13 @@ func (inv *invocation) stopped(ctx, stepCtx context.Context, err error, out engi
 		if err != nil || signal == nil {
 			return errors.Join(err, errHeadMoved)
 		}
-		return inv.obey(ctx, *signal, out, extra)
+		return inv.obey(ctx, *signal, out, asking)
 	case errors.Is(cause, errSuperseded):
 		return errSuperseded
 	}
-	return err
+	// This worker is told to end. Its calls that asked a person have returned:
+	// whoever does the step again may ask anew.
+	return errors.Join(err, inv.putAsking(ctx, asking))
 }
 
 // obey commits what a signal asks for. Calls that have not run are closed in their

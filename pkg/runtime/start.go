@@ -154,9 +154,11 @@ func checkInput(key session.Key, input string) error {
 	return nil
 }
 
-// digest of what the request asks for; the id counts only when the caller chose it.
+// digest of what the request asks for; the id counts only when the caller chose
+// it. The agent is not in it, because a repeated request may leave it out: the
+// session has it.
 func (p StartParams) digest() string {
-	raw, err := json.Marshal([]string{"start", p.Key.ID, p.Agent, p.Input})
+	raw, err := json.Marshal([]string{"start", p.Key.ID, p.Input})
 	if err != nil {
 		return ""
 	}
@@ -178,7 +180,12 @@ func (r *Runtime) startedBefore(ctx context.Context, p StartParams, digest strin
 	if record == nil || !r.cfg.Now().Before(record.ExpiresAt) {
 		return nil, item.Rev, nil
 	}
-	if record.Digest != digest {
+	s, err := r.load(ctx, session.Key{Tenant: p.Key.Tenant, ID: record.Session})
+	if err != nil {
+		return nil, 0, err
+	}
+	defer r.keep(s)
+	if record.Digest != digest || s != nil && p.Agent != "" && p.Agent != s.Rules.Agent {
 		return nil, 0, refuse(CodeIdempotencyMismatch, session.Key{ID: record.Session}, "idempotency key %q was used for another request. Use a new key for a new request", p.IdempotencyKey)
 	}
 	var started Started
@@ -186,11 +193,6 @@ func (r *Runtime) startedBefore(ctx context.Context, p StartParams, digest strin
 		return nil, 0, fmt.Errorf("idempotency key %q: %w", p.IdempotencyKey, err)
 	}
 	started.Repeated = true
-	s, err := r.load(ctx, started.Key)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer r.keep(s)
 	if s != nil && s.Version == started.Seq && s.Status == session.StatusRunning {
 		if err := r.send(ctx, session.NewWake(started.Key, started.Seq+1, session.WakeStep)); err != nil {
 			return nil, 0, err

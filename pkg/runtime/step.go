@@ -40,15 +40,15 @@ func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 			return false, nil
 		}
 	}
-	extra, err := inv.calls(stepCtx, &out)
+	asking, err := inv.calls(stepCtx, &out)
 	if err == nil {
 		err = context.Cause(stepCtx)
 	}
 	if err != nil {
-		return false, inv.stopped(ctx, stepCtx, err, out, extra, stop)
+		return false, inv.stopped(ctx, stepCtx, err, out, asking, stop)
 	}
 	stop()
-	return inv.close(ctx, out, extra)
+	return inv.close(ctx, out, asking)
 }
 
 // close commits what came of the step. HEAD may have moved meanwhile: a signal is
@@ -201,21 +201,16 @@ func (inv *invocation) takeMail(ctx context.Context, out *engine.StepOutcome) er
 }
 
 // calls does what the open calls need: phase 1 runs ordinary tools side by side,
-// phase 2 the finish tools one after the other on the state phase 1 left.
-func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) ([]store.Item, error) {
+// phase 2 the finish tools one after the other on the state phase 1 left. It
+// returns the ledgers of calls that asked a person, also with an error.
+func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) (asking []store.Item, err error) {
 	digest, err := inv.r.digest(inv.session.Rules)
 	if err != nil {
 		return nil, err
 	}
 	plans := engine.Plan(inv.pending(out.Reply), digest, inv.traits)
 	if out.Reply != nil && slices.ContainsFunc(plans, needsReply) {
-		out.Used.Active = inv.active()
-		m := engine.Replied(inv.session, *out, inv.stamp(true))
-		if err := inv.commit(ctx, m); err != nil {
-			return nil, err
-		}
-		*out = engine.StepOutcome{}
-		if err := inv.moveLease(ctx); err != nil {
+		if err := inv.commitReply(ctx, out); err != nil {
 			return nil, err
 		}
 	}
@@ -223,37 +218,55 @@ func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) ([]st
 	if err != nil {
 		return nil, fmt.Errorf("session %s: the planner's state: %w", inv.key, err)
 	}
-	var extra []store.Item
-	ordinary := slices.DeleteFunc(slices.Clone(plans), func(p engine.CallPlan) bool { return p.Do != engine.DoRun || p.Traits.Finish })
 	outcomes, err := inv.settle(ctx, plans, out)
 	if err != nil {
 		return nil, err
 	}
 	if out.Failure != nil {
 		// The task ends: nothing more runs, and nothing that has not run ever will.
-		if err := gather(plans, outcomes, out, &extra); err != nil {
+		if _, err := gather(plans, outcomes, out); err != nil {
 			return nil, err
 		}
 		return nil, inv.giveUpAll(ctx, out)
 	}
+	ordinary := slices.DeleteFunc(slices.Clone(plans), func(p engine.CallPlan) bool { return p.Do != engine.DoRun || p.Traits.Finish })
 	outcomes = append(outcomes, inv.runAll(ctx, ordinary, &base)...)
-	if err := gather(plans, outcomes, out, &extra); err != nil {
-		return nil, err
+	if asking, err = gather(plans, outcomes, out); err != nil {
+		return asking, err
 	}
-	if len(out.Waits) > 0 {
-		return inv.fit(ctx, extra)
+	if len(out.Waits) == 0 {
+		if asking, err = inv.runFinish(ctx, plans, out); err != nil {
+			return asking, err
+		}
 	}
+	return inv.fit(ctx, asking)
+}
+
+// commitReply commits the reply before a tool with effects runs, and goes on.
+func (inv *invocation) commitReply(ctx context.Context, out *engine.StepOutcome) error {
+	out.Used.Active = inv.active()
+	if err := inv.commit(ctx, engine.Replied(inv.session, *out, inv.stamp(true))); err != nil {
+		return err
+	}
+	*out = engine.StepOutcome{}
+	return inv.moveLease(ctx)
+}
+
+// runFinish is phase 2.
+func (inv *invocation) runFinish(ctx context.Context, plans []engine.CallPlan, out *engine.StepOutcome) (asking []store.Item, err error) {
 	for _, p := range plans {
 		if p.Do != engine.DoRun || !p.Traits.Finish {
 			continue
 		}
 		after, err := inv.session.State.With(out.StateOps)
 		if err != nil {
-			return nil, err
+			return asking, err
 		}
 		outcome := inv.run(ctx, p, &after)
-		if err := gather(plans, []callOutcome{outcome}, out, &extra); err != nil {
-			return nil, err
+		asked, err := gather(plans, []callOutcome{outcome}, out)
+		asking = append(asking, asked...)
+		if err != nil {
+			return asking, err
 		}
 		if outcome.result != nil && outcome.result.Status == llm.ResultSuccess {
 			out.Output = outcome.result.Output
@@ -262,23 +275,32 @@ func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) ([]st
 	if len(out.Waits) > 0 {
 		out.Output = nil
 	}
-	return inv.fit(ctx, extra)
+	return asking, nil
 }
 
 // fit keeps a suspension within one transaction: ledgers of calls that asked go
-// with it as far as there is room, and are written before it otherwise. A call
-// that asked has returned, so that it may be started again from then on.
+// with it as far as there is room, and are written before it otherwise.
 func (inv *invocation) fit(ctx context.Context, asking []store.Item) ([]store.Item, error) {
 	const room = store.MaxItems - session.MaxWaits - 3 // the entry, HEAD, the run
 	if len(asking) <= room {
 		return asking, nil
 	}
-	for _, item := range asking[room:] {
-		if _, err := inv.r.cfg.Store.Update(ctx, inv.key, item); err != nil {
-			return nil, fmt.Errorf("ledger of %s: %w", item.ID, err)
+	return asking[:room], inv.putAsking(ctx, asking[room:])
+}
+
+// putAsking writes ledgers of calls that asked a person. Such a call has
+// returned, so that it may be started again whatever becomes of the step.
+func (inv *invocation) putAsking(ctx context.Context, asking []store.Item) error {
+	for _, item := range asking {
+		err := inv.r.bounded(ctx, func(ctx context.Context) error {
+			_, err := inv.r.cfg.Store.Update(ctx, inv.key, item)
+			return err
+		})
+		if err != nil && !errors.Is(err, store.ErrConflict) { // somebody has it already
+			return fmt.Errorf("ledger of %s: %w", item.ID, err)
 		}
 	}
-	return asking[:room], nil
+	return nil
 }
 
 // needsReply reports whether a call may not run before its reply is committed.
@@ -356,27 +378,29 @@ func (inv *invocation) giveUpAll(ctx context.Context, out *engine.StepOutcome) e
 	return nil
 }
 
-// gather collects what calls brought, state operations in the order of the calls.
-func gather(plans []engine.CallPlan, outcomes []callOutcome, out *engine.StepOutcome, extra *[]store.Item) error {
+// gather collects what calls brought, state operations in the order of the calls,
+// and returns the ledgers of those that asked. An error of one does not hide what
+// the others did.
+func gather(plans []engine.CallPlan, outcomes []callOutcome, out *engine.StepOutcome) (asking []store.Item, err error) {
 	byCall := map[string]callOutcome{}
 	for _, o := range outcomes {
-		if o.err != nil {
-			return o.err
-		}
 		byCall[o.call.ID] = o
+		if err == nil {
+			err = o.err
+		}
 	}
 	for _, p := range plans {
 		o, ok := byCall[p.Call.ID]
-		if !ok {
+		if !ok || o.err != nil {
 			continue
 		}
 		take(out, o)
 		out.Waits = append(out.Waits, o.waits...)
 		if o.asking != nil {
-			*extra = append(*extra, *o.asking)
+			asking = append(asking, *o.asking)
 		}
 	}
-	return nil
+	return asking, err
 }
 
 // take adds what a call brought to the step's outcome.

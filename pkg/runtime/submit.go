@@ -237,7 +237,17 @@ func openWaits(records []session.WaitRecord) []session.Wait {
 
 func countOpen(records []session.WaitRecord) int { return len(openWaits(records)) }
 
-// held reports whether an answer was only stored: somebody else decides when to go on.
+// held reports whether the last answer was only to be stored: then somebody else
+// decides when to go on. Answers given before it, held or not, do not count.
 func held(records []session.WaitRecord) bool {
-	return slices.ContainsFunc(records, func(w session.WaitRecord) bool { return w.Held && w.State == session.WaitAnswered })
+	var last *session.WaitRecord
+	for i, w := range records {
+		if w.State != session.WaitAnswered && w.State != session.WaitExpired {
+			continue
+		}
+		if last == nil || !w.Answer.When.Before(last.Answer.When) {
+			last = &records[i]
+		}
+	}
+	return last != nil && last.Held
 }

@@ -79,14 +79,16 @@ func (r *Runtime) resend(ctx context.Context, key session.Key) (bool, error) {
 		return false, err
 	}
 	now := r.cfg.Now()
-	if head.Head.Due != nil && now.Before(*head.Head.Due) {
+	if due := head.Head.Due; due != nil && now.Before(*due) && due.Sub(now) <= maxBackoff {
 		return false, nil // somebody else has just sent
 	}
 	quiet := s.Newest.At
 	if s.Newest.Until != nil {
 		quiet = *s.Newest.Until // put off: nothing is expected before
 	}
-	if head.Head.Lease.Live(now, s.Version, s.Newest.GoesOn) || now.Sub(quiet) < r.cfg.SweepAfter {
+	// A time far ahead was written by a clock that was wrong: it must not strand the session.
+	recent := now.Sub(quiet) < r.cfg.SweepAfter && (s.Newest.Until != nil || quiet.Sub(now) <= maxBackoff)
+	if recent || head.Head.Lease.Live(now, s.Version, s.Newest.GoesOn) {
 		return false, nil
 	}
 	stamped := *head.Head
