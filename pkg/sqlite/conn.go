@@ -38,6 +38,8 @@ const memoryPath = ":memory:"
 // Ours take milliseconds: whoever holds the lock for longer has been stopped.
 const busyMillis = 10_000
 
+var busyTimeout = fmt.Sprintf("PRAGMA busy_timeout=%d", busyMillis)
+
 func openConn(path string) (*conn, error) {
 	name := path
 	if path != memoryPath {
@@ -48,7 +50,7 @@ func openConn(path string) (*conn, error) {
 		return nil, err
 	}
 	c := &conn{raw: raw}
-	if err := c.script(fmt.Sprintf("PRAGMA busy_timeout=%d", busyMillis)); err != nil {
+	if err := c.script(busyTimeout); err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
 	return c, nil

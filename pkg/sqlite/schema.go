@@ -151,16 +151,25 @@ func initialize(c *conn) error {
 	return c.script("COMMIT")
 }
 
-// walTries bounds how often the change to WAL is tried: SQLite does not wait
-// for its lock, and another process may be making the same change.
-const walTries = 100
+// walPause is how long to wait before the change to WAL is tried again: another
+// process may be making the same change.
+const walPause = 10 * time.Millisecond
 
+// enterWAL changes to WAL. SQLite waits for some of the locks it needs and not
+// for others, so all the waiting is done here, and is over in the time a
+// statement waits: a process that was stopped in its first moment holds one for ever.
 func enterWAL(c *conn) error {
-	for try := 1; ; try++ {
+	if err := c.script("PRAGMA busy_timeout=0"); err != nil {
+		return err
+	}
+	for waited := time.Duration(0); ; waited += walPause {
 		err := c.script("PRAGMA journal_mode=WAL")
-		if err == nil || !isBusy(err) || try == walTries {
+		if err == nil {
+			return c.script(busyTimeout)
+		}
+		if !isBusy(err) || waited >= busyMillis*time.Millisecond {
 			return err
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(walPause)
 	}
 }
