@@ -57,11 +57,12 @@ func unanswered() []phase {
 type restart int
 
 const (
-	again    restart = iota // the same command once more
-	work                    // adjourn work
-	goOn                    // adjourn resume SESSION
-	restarts = 3
+	again restart = iota // the same command once more
+	work                 // adjourn work
+	goOn                 // adjourn resume SESSION
 )
+
+const restarts = 3
 
 func (p phase) restart(how restart) []string {
 	switch how {
@@ -69,6 +70,7 @@ func (p phase) restart(how restart) []string {
 		return []string{"work"}
 	case goOn:
 		return []string{"resume", sessionID, "--output", "json"}
+	case again:
 	}
 	return p.args
 }

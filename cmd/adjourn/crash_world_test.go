@@ -72,11 +72,14 @@ func try(t *testing.T, w *world, trial func(w *world)) {
 		return
 	}
 	w.dir = dir
+	w.script.prepare(dir)
+	if err := os.WriteFile(w.path("script.yaml"), w.script.text, 0o600); err != nil {
+		t.Error(err)
+		return
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		w.script.prepare(dir)
-		require.NoError(w, os.WriteFile(w.path("script.yaml"), w.script.text, 0o600))
 		trial(w)
 	}()
 	<-done
