@@ -245,7 +245,8 @@ func held(records []session.WaitRecord) bool {
 		if w.State != session.WaitAnswered && w.State != session.WaitExpired {
 			continue
 		}
-		if last == nil || !w.Answer.When.Before(last.Answer.When) {
+		later := last == nil || w.Answer.When.After(last.Answer.When)
+		if later || w.Answer.When.Equal(last.Answer.When) && !w.Held {
 			last = &records[i]
 		}
 	}
