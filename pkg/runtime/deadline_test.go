@@ -105,12 +105,12 @@ func TestDeadline(t *testing.T) {
 			require.Equal(t, c.outcome, record.Answer.Outcome)
 			require.Equal(t, session.WaitTaken, record.State)
 			s := w.session()
-			switch c.want {
-			case "":
+			switch {
+			case c.want == "":
 				require.Equal(t, session.StatusFailed, s.Status)
 				require.Equal(t, "wait_expired", s.Failure.Type)
 				require.True(t, s.Failure.Retryable)
-			case "said":
+			case c.want == "said":
 				require.Equal(t, c.output, s.Messages[2].Text())
 			default:
 				for _, r := range results(s) {

@@ -57,7 +57,7 @@ func fails(err error) turn {
 	return func(context.Context, agent.View) (agent.Reply, error) { return agent.Reply{}, err }
 }
 
-// calls asks for calls written as name, arguments, name, arguments, …
+// calls asks for calls, each written as its name and its arguments.
 func calls(list ...string) turn {
 	var reply agent.Reply
 	for pair := range slices.Chunk(list, 2) {

@@ -230,15 +230,15 @@ func TestTools_on_change(t *testing.T) {
 			require.NoError(t, other.settle())
 			s := w.session()
 			require.Equal(t, want, s.Status)
-			switch want {
-			case session.StatusSuspended:
+			switch {
+			case want == session.StatusSuspended:
 				require.NotEqual(t, first.ID, w.open(session.WaitApproval).Wait.ID)
 				require.Empty(t, made.all())
 				_, err = w.submit(other, session.WaitApproval, yes())
 				require.NoError(t, err)
 				require.NoError(t, other.settle())
 				require.Equal(t, session.StatusCompleted, w.session().Status)
-			case session.StatusFailed:
+			case want == session.StatusFailed:
 				require.Equal(t, "agent_changed", s.Failure.Type)
 				require.Empty(t, made.all())
 			default:
