@@ -171,10 +171,9 @@ func pauseReason(records []session.WaitRecord) *session.PauseReason {
 		} else {
 			reason.Pending = append(reason.Pending, item)
 		}
-		switch kind := pauseTypes[w.Kind]; reason.Type {
-		case "", kind:
+		if kind := pauseTypes[w.Kind]; reason.Type == "" || reason.Type == kind {
 			reason.Type = kind
-		default:
+		} else {
 			reason.Type = session.PauseMixed
 		}
 	}

@@ -67,15 +67,19 @@ type Runtime struct {
 	cfg   Config
 	cache *cache
 	// digests of agents as they are in this program, by agent and model.
-	digests sync.Map
+	mu      sync.Mutex
+	digests map[[2]string]string
 }
 
 // digest identifies the agent of a task as it is in this program, with the
 // task's own model, so that only a change of the definition counts as one.
 func (r *Runtime) digest(rules session.Rules) (string, error) {
 	key := [2]string{rules.Agent, rules.Model}
-	if digest, ok := r.digests.Load(key); ok {
-		return digest.(string), nil //nolint:forcetypeassert // only strings are stored
+	r.mu.Lock()
+	digest, ok := r.digests[key]
+	r.mu.Unlock()
+	if ok {
+		return digest, nil
 	}
 	now, err := r.cfg.Registry.Rules(rules.Agent, func(name string) string {
 		if name == agent.ModelVariable {
@@ -86,7 +90,9 @@ func (r *Runtime) digest(rules session.Rules) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r.digests.Store(key, now.Digest)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.digests[key] = now.Digest
 	return now.Digest, nil
 }
 
@@ -123,7 +129,7 @@ func New(cfg Config) (*Runtime, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Runtime{cfg: cfg, cache: newCache(cfg.CacheSessions)}, nil
+	return &Runtime{cfg: cfg, cache: newCache(cfg.CacheSessions), digests: map[[2]string]string{}}, nil
 }
 
 func defaultTo[T comparable](value *T, otherwise T) {
