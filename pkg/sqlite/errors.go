@@ -45,9 +45,9 @@ func explain(err error, unavailable error) error {
 		return fmt.Errorf("%w: the data file, its folder or the disk is read-only: allow writing, or choose another data file (%s)", unavailable, text)
 	case sqlite3.SQLITE_CANTOPEN:
 		return fmt.Errorf("%w: the data file cannot be opened: look at its permissions and those of its folder (%s)", unavailable, text)
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL: // the last: while it made the WAL's index
 		return fmt.Errorf("%w: another process has held the data file for %d s: it may be stopped; continue or end it (%s)", unavailable, busyMillis/1000, text)
-	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOLFS:
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_NOLFS:
 		return fmt.Errorf("%w: the disk does not take or give the data: check it and its free space (%s)", unavailable, text)
 	case sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("%w: it is not a database: choose another data file (%s)", store.ErrNotOurs, text)
