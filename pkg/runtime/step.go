@@ -62,8 +62,11 @@ func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra 
 		if err == nil {
 			return m.Entry.GoesOn, nil
 		}
-		if !errors.Is(err, errHeadMoved) {
+		if errors.Is(err, errLost) {
 			return false, err
+		}
+		if !errors.Is(err, errHeadMoved) {
+			return false, errors.Join(err, inv.putAsking(ctx, extra))
 		}
 		if signal := inv.signal(); signal != nil {
 			return false, inv.obey(ctx, *signal, out, extra)
