@@ -1,0 +1,227 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+func TestNew_names_all_that_is_missing(t *testing.T) {
+	t.Parallel()
+	_, err := runtime.New(runtime.Config{})
+	for _, field := range []string{"Registry", "Store", "Queue", "Owner", "Now", "NewID"} {
+		require.ErrorContains(t, err, field)
+	}
+}
+
+func TestManifest(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[string]struct {
+		outcome session.Outcome
+		pause   session.PauseType
+		text    string
+	}{
+		"running":     {session.OutcomeRunning, "", ""},
+		"approve":     {session.OutcomePaused, session.PauseToolApproval, ""},
+		"two":         {session.OutcomePaused, session.PauseToolApproval, ""},
+		"client":      {session.OutcomePaused, session.PauseClientTool, ""},
+		"input":       {session.OutcomePaused, session.PauseInput, "where?"},
+		"answered":    {session.OutcomeRunning, "", ""},
+		"interrupted": {session.OutcomeInterrupted, "", ""},
+		"completed":   {session.OutcomeCompleted, "", "done"},
+		"failed":      {session.OutcomeFailed, "", ""},
+		"cancelled":   {session.OutcomeCancelled, "", "Cancelled by user"},
+	} {
+		t.Run(status, func(t *testing.T) {
+			t.Parallel()
+			w, p := in(t, status)
+			m, err := p.Manifest(context.Background(), w.key)
+			require.NoError(t, err)
+			require.Equal(t, want.outcome, m.Outcome)
+			require.Equal(t, w.session().Checkpoint().String(), m.CheckpointID)
+			if want.pause == "" {
+				require.Nil(t, m.PauseReason)
+			} else {
+				require.Equal(t, want.pause, m.PauseReason.Type)
+				require.NotEmpty(t, asJSON(t, m.PauseReason))
+			}
+			switch {
+			case status == "failed":
+				require.Equal(t, "planner_failed", m.Error.Code)
+			case status == "completed", status == "cancelled":
+				require.NotEmpty(t, m.FinalMessage)
+			default:
+				require.Equal(t, want.text, m.AgentMessage)
+			}
+		})
+	}
+	w, p := in(t, "running")
+	_, err := p.Manifest(context.Background(), session.Key{Tenant: w.key.Tenant, ID: "none"})
+	require.Equal(t, runtime.CodeSessionNotFound, codeOf(err))
+}
+
+func TestQueries(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w, p := in(t, "approve")
+	second := w.another()
+	second.run(second.process(), "say")
+	page, err := p.Sessions(ctx, runtime.SessionsParams{Tenant: w.key.Tenant, Limit: 1})
+	require.NoError(t, err)
+	require.Len(t, page.Heads, 1)
+	page, err = p.Sessions(ctx, runtime.SessionsParams{Tenant: w.key.Tenant, Limit: 5, Cursor: page.Cursor})
+	require.NoError(t, err)
+	require.Len(t, page.Heads, 1)
+	page, err = p.Sessions(ctx, runtime.SessionsParams{Tenant: w.key.Tenant, Status: session.StatusSuspended})
+	require.NoError(t, err)
+	require.Len(t, page.Heads, 1)
+	inbox, err := p.Inbox(ctx, runtime.InboxParams{Tenant: w.key.Tenant})
+	require.NoError(t, err)
+	require.Len(t, inbox.Items, 1)
+	require.Equal(t, w.key, inbox.Items[0].Key)
+	inbox, err = p.Inbox(ctx, runtime.InboxParams{Tenant: "other"})
+	require.NoError(t, err)
+	require.Empty(t, inbox.Items)
+
+	bad := session.Key{Tenant: "no/tenant", ID: "x"}
+	_, err = p.Session(ctx, bad)
+	require.Equal(t, runtime.CodeInvalidID, codeOf(err))
+	_, err = p.Waits(ctx, bad)
+	require.Equal(t, runtime.CodeInvalidID, codeOf(err))
+	_, err = p.Submit(ctx, runtime.SubmitParams{Key: bad})
+	require.Equal(t, runtime.CodeInvalidID, codeOf(err))
+
+	broken := w.process(func(cfg *runtime.Config) { cfg.Store = &brokenStore{Store: w.store, key: w.key} })
+	_, err = broken.Session(ctx, w.key)
+	require.Equal(t, runtime.CodeCorrupt, codeOf(err))
+	_, err = broken.Start(ctx, startParams(w, "go", ""))
+	require.Equal(t, runtime.CodeCorrupt, codeOf(err))
+	require.Error(t, broken.Drive(ctx, w.key, w.queue))
+}
+
+func TestUnresumed(t *testing.T) {
+	t.Parallel()
+	w, p := in(t, "answered")
+	keys, err := p.Unresumed(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, []session.Key{w.key}, keys)
+	require.NoError(t, p.settle())
+	keys, err = p.Unresumed(context.Background())
+	require.NoError(t, err)
+	require.Empty(t, keys)
+}
+
+func TestProgress_is_told(t *testing.T) {
+	t.Parallel()
+	w, _ := in(t, "running")
+	w = w.another()
+	var mu sync.Mutex
+	var told []runtime.Progress
+	p := w.process(func(cfg *runtime.Config) {
+		cfg.OnEntry = func(key session.Key, progress runtime.Progress) {
+			mu.Lock()
+			defer mu.Unlock()
+			if key == w.key {
+				told = append(told, progress)
+			}
+		}
+	})
+	w.run(p, "line")
+	require.Len(t, told, 4)
+	require.Equal(t, session.KindReplied, told[1].Kind)
+	require.Equal(t, []string{"line"}, told[1].Calls)
+	require.Equal(t, "bye", told[3].Text)
+	require.Equal(t, session.StatusCompleted, told[3].Status)
+}
+
+func TestError(t *testing.T) {
+	t.Parallel()
+	require.Nil(t, runtime.AsError(nil))
+	for cause, code := range map[error]runtime.Code{
+		store.ErrNotFound: runtime.CodeSessionNotFound, store.ErrNotOurs: runtime.CodeNotOurs, session.ErrUnknownFormat: runtime.CodeNotOurs,
+		store.ErrCorrupt: runtime.CodeCorrupt, store.ErrUnavailable: runtime.CodeStoreUnavailable, session.ErrInvalidID: runtime.CodeInvalidID,
+		session.ErrInvalidCheckpoint: runtime.CodeInvalidCheckpoint, errors.New("other"): runtime.CodeInternal,
+	} {
+		e := runtime.AsError(fmt.Errorf("while testing: %w", cause))
+		require.Equal(t, code, e.Code)
+		require.ErrorIs(t, e, cause)
+		require.Contains(t, e.Error(), "while testing")
+		require.Same(t, e, runtime.AsError(fmt.Errorf("again: %w", e)))
+	}
+	for code, class := range map[runtime.Code]runtime.Class{
+		runtime.CodeInputTooLarge: runtime.ClassInvalid, runtime.CodeUnknownAgent: runtime.ClassNotFound, runtime.CodeNotAllowed: runtime.ClassForbidden,
+		runtime.CodeStillWaiting: runtime.ClassConflict, runtime.CodeExpired: runtime.ClassGone, runtime.CodeNotOurs: runtime.ClassUnavailable,
+		runtime.CodeCorrupt: runtime.ClassInternal, "news": runtime.ClassInternal,
+	} {
+		require.Equal(t, class, code.Class(), code)
+	}
+	w, p := in(t, "completed")
+	_, err := resume(w, p, runtime.ResumeContinue)
+	require.Equal(t, session.StatusCompleted, runtime.AsError(err).Status)
+	require.Contains(t, err.Error(), "session s1")
+}
+
+func TestCache_keeps_the_last_used(t *testing.T) {
+	t.Parallel()
+	w, _ := in(t, "running")
+	p := w.process(func(cfg *runtime.Config) { cfg.CacheSessions = 1 })
+	for range 3 {
+		w = w.another()
+		w.start(p, "line")
+		require.NoError(t, (&process{Runtime: p.Runtime, w: w, queue: w.queue}).settle())
+		require.Equal(t, session.StatusCompleted, w.session().Status)
+	}
+}
+
+func TestSuspension_opens_at_most_so_many_waits(t *testing.T) {
+	t.Parallel()
+	var many, asks []string
+	for i := range session.MaxWaits + 5 {
+		many = append(many, "locate", fmt.Sprintf(`{"text":"%d"}`, i))
+		asks = append(asks, "pick", fmt.Sprintf(`{"text":"%d"}`, i))
+	}
+	for name, calling := range map[string]turn{"client tools": calls(many...), "questions of side effects": calls(asks...)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			w := newWorld(t, made, helper(made, script{"go": {calling}}))
+			p := w.process()
+			w.run(p, "go")
+			require.Equal(t, session.StatusSuspended, w.session().Status)
+			require.Len(t, w.waits(), session.MaxWaits)
+			for w.session().Status == session.StatusSuspended {
+				for _, record := range w.waits() {
+					if record.State != session.WaitOpen {
+						continue
+					}
+					a := session.Answer{Result: json.RawMessage(`1`)}
+					if record.Wait.Kind == session.WaitQuestion {
+						a = session.Answer{Selected: []string{"red"}}
+					}
+					_, err := p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(record.Wait, a)})
+					require.NoError(t, err)
+				}
+				require.NoError(t, p.work())
+			}
+			require.Equal(t, session.StatusCompleted, w.session().Status)
+			r := results(w.session())
+			require.Len(t, r, session.MaxWaits+5)
+			for id, result := range r {
+				require.Equal(t, llm.ResultSuccess, result.Status, id)
+			}
+			w.clock.advance(time.Minute)
+			w.checkAtRest()
+		})
+	}
+}
