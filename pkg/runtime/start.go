@@ -46,8 +46,10 @@ func (r *Runtime) Start(ctx context.Context, p StartParams) (Started, error) {
 		if err == nil {
 			return fresh, nil
 		}
-		// Another start was first: looking again says whether it was ours, or why we lost.
-		if !errors.Is(err, store.ErrConflict) || try == maxTries {
+		// Another start was first: looking again says whether it was ours, or why we
+		// lost. A refusal may mean that our own request was carried out just now.
+		again := errors.Is(err, store.ErrConflict) || try == 1 && p.IdempotencyKey != "" && AsError(err).Code.Class() == ClassConflict
+		if !again || try == maxTries {
 			return Started{}, AsError(err)
 		}
 	}
