@@ -105,12 +105,13 @@ func TestDeadline(t *testing.T) {
 			require.Equal(t, c.outcome, record.Answer.Outcome)
 			require.Equal(t, session.WaitTaken, record.State)
 			s := w.session()
+			failed, said := c.want == "", c.want == "said"
 			switch {
-			case c.want == "":
+			case failed:
 				require.Equal(t, session.StatusFailed, s.Status)
 				require.Equal(t, "wait_expired", s.Failure.Type)
 				require.True(t, s.Failure.Retryable)
-			case c.want == "said":
+			case said:
 				require.Equal(t, c.output, s.Messages[2].Text())
 			default:
 				for _, r := range results(s) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	goruntime "runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -62,6 +63,12 @@ func (g *gate) pass(op string, before bool) {
 		<-g.thawed
 	default:
 	}
+}
+
+func (g *gate) list() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.ops)
 }
 
 func gated[T any](g *gate, op string, write func() (T, error)) (T, error) {
@@ -127,7 +134,7 @@ func TestFrozen_everywhere(t *testing.T) {
 					for _, after := range []bool{false, true} {
 						w = w.another()
 						got, g := w.freeze(t, sc, newGate(n, after), detached)
-						label := fmt.Sprintf("frozen at %d (after %v) of %v", n, after, g.ops)
+						label := fmt.Sprintf("frozen at %d (after %v) of %v", n, after, g.list())
 						want := want
 						if w.cut && len(w.waits()) == 0 {
 							want.kinds = sc.cut
@@ -170,7 +177,7 @@ func (w *world) freeze(t *testing.T, sc scenario, g *gate, detached bool) (froze
 		}
 		select {
 		case err := <-done:
-			require.NoError(t, err, g.ops)
+			require.NoError(t, err, g.list())
 			continue
 		case <-frozen:
 		}
@@ -184,13 +191,13 @@ func (w *world) freeze(t *testing.T, sc scenario, g *gate, detached bool) (froze
 		}
 		w.cut = sc.cut != nil && len(unknown) > 0
 		second := w.process(func(cfg *runtime.Config) { cfg.Store = &fusedStore{Store: w.store, fuse: &fuse{}, detached: detached} })
-		require.NoError(t, second.settle(), g.ops)
-		require.NoError(t, do(w, second), g.ops)
-		require.NoError(t, second.settle(), g.ops)
+		require.NoError(t, second.settle(), g.list())
+		require.NoError(t, do(w, second), g.list())
+		require.NoError(t, second.settle(), g.list())
 		before := len(w.journal())
 		close(g.thawed)
 		<-done // whatever it was told: its work was thrown away
-		require.Len(t, w.journal(), before, "the frozen worker wrote after it had lost: %v", g.ops)
+		require.Len(t, w.journal(), before, "the frozen worker wrote after it had lost: %v", g.list())
 		p = second
 	}
 	return frozenOutcome{w.outcome(), unknown}, g

@@ -56,10 +56,10 @@ func TestManifest(t *testing.T) {
 				require.Equal(t, want.pause, m.PauseReason.Type)
 				require.NotEmpty(t, asJSON(t, m.PauseReason))
 			}
-			switch {
-			case status == "failed":
+			switch status {
+			case "failed":
 				require.Equal(t, "planner_failed", m.Error.Code)
-			case status == "completed", status == "cancelled":
+			case "completed", "cancelled":
 				require.NotEmpty(t, m.FinalMessage)
 			default:
 				require.Equal(t, want.text, m.AgentMessage)

@@ -230,15 +230,16 @@ func TestTools_on_change(t *testing.T) {
 			require.NoError(t, other.settle())
 			s := w.session()
 			require.Equal(t, want, s.Status)
+			asksAgain, failed := want == session.StatusSuspended, want == session.StatusFailed
 			switch {
-			case want == session.StatusSuspended:
+			case asksAgain:
 				require.NotEqual(t, first.ID, w.open(session.WaitApproval).Wait.ID)
 				require.Empty(t, made.all())
 				_, err = w.submit(other, session.WaitApproval, yes())
 				require.NoError(t, err)
 				require.NoError(t, other.settle())
 				require.Equal(t, session.StatusCompleted, w.session().Status)
-			case want == session.StatusFailed:
+			case failed:
 				require.Equal(t, "agent_changed", s.Failure.Type)
 				require.Empty(t, made.all())
 			default:
