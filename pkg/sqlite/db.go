@@ -105,7 +105,7 @@ func openWriter(path string) (_ *conn, err error) {
 			err = errors.Join(err, c.close())
 		}
 	}()
-	if _, err := identify(c); err != nil {
+	if err := look(c); err != nil {
 		return nil, err
 	}
 	if err := enterWAL(c); err != nil {

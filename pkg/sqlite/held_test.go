@@ -50,3 +50,25 @@ func TestHeldFile(t *testing.T) {
 		})
 	}
 }
+
+// Several processes, each with a connection of its own, make one file at once:
+// none of them takes half of what another wrote for somebody else's file.
+func TestOpenAtOnce(t *testing.T) {
+	t.Parallel()
+	for range 30 {
+		path := filepath.Join(t.TempDir(), "a.db")
+		errs := make(chan error, 8)
+		for range cap(errs) {
+			go func() {
+				db, err := sqlite.Open(context.Background(), sqlite.Config{Path: path})
+				if err == nil {
+					err = db.Close()
+				}
+				errs <- err
+			}()
+		}
+		for range cap(errs) {
+			require.NoError(t, <-errs)
+		}
+	}
+}

@@ -136,6 +136,16 @@ func identify(c *conn) (empty bool, err error) {
 	return false, nil
 }
 
+// look is identify on the file as it is at one moment: another process may be
+// making it ours.
+func look(c *conn) error {
+	if err := c.script("BEGIN"); err != nil {
+		return err
+	}
+	_, err := identify(c)
+	return errors.Join(err, c.script("ROLLBACK"))
+}
+
 // initialize turns an empty file into ours. Several processes may do so at once.
 func initialize(c *conn) error {
 	if err := c.script("BEGIN IMMEDIATE"); err != nil {
