@@ -46,6 +46,12 @@ func (r *Runtime) Start(ctx context.Context, p StartParams) (Started, error) {
 		if err == nil {
 			return fresh, nil
 		}
+		if code := AsError(err).Code; p.IdempotencyKey != "" && (code == CodeAlreadyRunning || code == CodeNotResumable) {
+			// What is in the way may be what a copy of this very request made meanwhile.
+			if started, _, lookErr := r.startedBefore(ctx, p, digest); lookErr == nil && started != nil {
+				return *started, nil
+			}
+		}
 		// Another start was first: looking again says whether it was ours, or why we
 		// lost. A refusal may mean that our own request was carried out just now.
 		again := errors.Is(err, store.ErrConflict) || try == 1 && p.IdempotencyKey != "" && AsError(err).Code.Class() == ClassConflict

@@ -2,6 +2,8 @@ package runtime_test
 
 import (
 	"context"
+	"iter"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -86,4 +88,56 @@ func TestWriteThatNeverAnswers(t *testing.T) {
 	err = b.Drive(context.Background(), b.key, b.queue.Only(b.key))
 	require.Equal(t, runtime.CodeStoreUnavailable, runtime.AsError(err).Code)
 	require.NotErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// between is a store in which something happens after the first look at an
+// idempotency record.
+type between struct {
+	store.Store
+	happens func()
+}
+
+func (s *between) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
+	var items []store.Item
+	for item, err := range s.Store.Items(ctx, key, kind, id) {
+		if err != nil {
+			return s.Store.Items(ctx, key, kind, id)
+		}
+		items = append(items, item)
+	}
+	if kind == store.KindIdempotency && s.happens != nil {
+		happens := s.happens
+		s.happens = nil
+		happens()
+	}
+	return func(yield func(store.Item, error) bool) {
+		for item := range slices.Values(items) {
+			if !yield(item, nil) {
+				return
+			}
+		}
+	}
+}
+
+// A copy of a request that comes in between is no reason to refuse it.
+func TestStartBesideItsCopy(t *testing.T) {
+	t.Parallel()
+	s := &between{}
+	b := setup(t, func(cfg *runtime.Config) { s.Store, cfg.Store = cfg.Store, s })
+	p := runtime.StartParams{Key: b.key, Agent: "lab", Input: "[{say: done}]", Caller: person, IdempotencyKey: "k"}
+	var first runtime.Started
+	s.happens = func() {
+		var err error
+		first, err = b.Start(context.Background(), p)
+		require.NoError(t, err)
+	}
+	second, err := b.Start(context.Background(), p)
+	require.NoError(t, err)
+	require.True(t, second.Repeated)
+	require.Equal(t, first.Checkpoint, second.Checkpoint)
+
+	other := p
+	other.Input = "[{say: something else}]"
+	_, err = b.Start(context.Background(), other)
+	require.Equal(t, runtime.CodeIdempotencyMismatch, runtime.AsError(err).Code)
 }
