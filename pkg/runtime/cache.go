@@ -3,6 +3,7 @@ package runtime
 import (
 	"container/list"
 	"sync"
+	"time"
 
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -15,15 +16,38 @@ type cache struct {
 	max   int
 	byKey map[session.Key]*list.Element
 	order *list.List // the last used in front
+	// out holds the sessions that are taken; each channel is closed when its is put back.
+	out map[session.Key]chan struct{}
 }
+
+// patience is how long take waits for a session that somebody else has. A wake is
+// handed over within the commit that sends it, so the next step often begins a
+// moment before the one before has put its session back; reading the whole
+// journal instead would cost far more.
+const patience = 5 * time.Millisecond
 
 func newCache(maxSessions int) *cache {
-	return &cache{max: maxSessions, byKey: map[session.Key]*list.Element{}, order: list.New()}
+	return &cache{max: maxSessions, byKey: map[session.Key]*list.Element{}, order: list.New(), out: map[session.Key]chan struct{}{}}
 }
 
+// take returns the session, or nil if it is not kept. Either way the caller has
+// it until put or release.
 func (c *cache) take(key session.Key) *session.Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if back, ok := c.out[key]; ok {
+		c.mu.Unlock()
+		timer := time.NewTimer(patience)
+		select {
+		case <-back:
+		case <-timer.C:
+		}
+		timer.Stop()
+		c.mu.Lock()
+	}
+	if _, ok := c.out[key]; !ok {
+		c.out[key] = make(chan struct{})
+	}
 	el, ok := c.byKey[key]
 	if !ok {
 		return nil
@@ -33,9 +57,24 @@ func (c *cache) take(key session.Key) *session.Session {
 	return s
 }
 
+// release says that a session that was taken does not come back.
+func (c *cache) release(key session.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.back(key)
+}
+
+func (c *cache) back(key session.Key) {
+	if back, ok := c.out[key]; ok {
+		close(back)
+		delete(c.out, key)
+	}
+}
+
 func (c *cache) put(s *session.Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.back(s.Key)
 	if el, ok := c.byKey[s.Key]; ok {
 		if old, ok := el.Value.(*session.Session); ok && old.Version >= s.Version {
 			return
@@ -48,4 +87,17 @@ func (c *cache) put(s *session.Session) {
 			delete(c.byKey, old.Key)
 		}
 	}
+}
+
+// running reports whether the session is kept here and was running when it was
+// put back: then its wake is on its way, and there is no need to ask the store.
+func (c *cache) running(key session.Key) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	el, ok := c.byKey[key]
+	if !ok {
+		return false
+	}
+	s, ok := el.Value.(*session.Session)
+	return ok && s.Status == session.StatusRunning
 }

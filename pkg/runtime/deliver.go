@@ -75,7 +75,7 @@ func (inv *invocation) decide(ctx context.Context) (engine.Action, error) {
 	}
 	claimed := make(chan error, 1)
 	go func() { claimed <- inv.claim(ctx, store.ClaimTake, inv.wake.Seq) }()
-	s, err := inv.r.refresh(ctx, cached)
+	s, err := inv.r.catchUp(ctx, inv.key, cached)
 	inv.session = s
 	if claimErr := <-claimed; !errors.Is(claimErr, store.ErrNotFound) {
 		err = errors.Join(err, claimErr)
@@ -88,15 +88,11 @@ func (inv *invocation) decide(ctx context.Context) (engine.Action, error) {
 
 // decideCold reads the session before it claims.
 func (inv *invocation) decideCold(ctx context.Context, cached *session.Session) (engine.Action, error) {
-	var err error
-	if cached != nil {
-		inv.session, err = inv.r.refresh(ctx, cached)
-	} else {
-		inv.session, err = inv.r.load(ctx, inv.key)
-	}
+	s, err := inv.r.catchUp(ctx, inv.key, cached)
 	if err != nil {
 		return "", err
 	}
+	inv.session = s
 	if inv.session == nil || inv.wake.Seq > inv.session.Next() {
 		return engine.Acknowledge, nil
 	}

@@ -16,44 +16,85 @@ const (
 	visibility = time.Minute
 	// retryAfter is how long a message waits after its delivery failed.
 	retryAfter = time.Second
-	// driveWait is how long one look at the queue lasts while a session is driven.
+	// driveWait is how long a session that is driven may be silent before it is looked at.
 	driveWait = 500 * time.Millisecond
-	// idleWait is the same for a worker of all sessions.
+	// idleWait is how long one Receive waits.
 	idleWait = 5 * time.Second
+	// maxReceive is the most messages a Receive may ask for.
+	maxReceive = 64
 )
+
+// intake keeps one Receive waiting beside the work, so that the embedded queue
+// can hand a wake over within the very commit that enqueues it.
+type intake struct {
+	deliveries chan queue.Delivery
+	failed     chan error
+	stop       context.CancelFunc
+	done       chan struct{}
+}
+
+func (r *Runtime) takeIn(ctx context.Context, q queue.Queue, p queue.ReceiveParams) *intake {
+	receiving, stop := context.WithCancel(ctx)
+	in := &intake{deliveries: make(chan queue.Delivery), failed: make(chan error, 1), stop: stop, done: make(chan struct{})}
+	go func() {
+		defer close(in.done)
+		for receiving.Err() == nil {
+			deliveries, err := q.Receive(receiving, p)
+			if err != nil && receiving.Err() == nil {
+				in.failed <- err
+				return
+			}
+			for _, d := range deliveries {
+				select {
+				case in.deliveries <- d:
+				case <-receiving.Done():
+					// Nobody takes it here: it is anybody's again at once.
+					if err := q.Postpone(context.WithoutCancel(ctx), d, 0); err != nil {
+						r.cfg.Log.WarnContext(ctx, "hand a message back", "session", d.Wake.Key().String(), "error", err)
+					}
+				}
+			}
+		}
+	}()
+	return in
+}
+
+// close stops receiving and hands back what nobody took.
+func (in *intake) close() {
+	in.stop()
+	<-in.done
+}
 
 // Drive works on one session until it rests: q delivers the wakes of that session
 // only. It returns when the session is suspended, interrupted or ended, or with
 // the cause of ctx.
 func (r *Runtime) Drive(ctx context.Context, key session.Key, q queue.Queue) error {
+	in := r.takeIn(ctx, q, queue.ReceiveParams{Max: 1, Visibility: visibility, Wait: idleWait})
+	defer in.close()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
-		deliveries, err := q.Receive(ctx, queue.ReceiveParams{Max: 1, Visibility: visibility})
-		if err != nil {
-			return AsError(err)
-		}
-		for _, d := range deliveries {
-			if err := r.handle(ctx, q, d); err != nil {
+		if !r.cache.running(key) {
+			resting, err := r.resting(ctx, key)
+			if err != nil || resting {
 				return err
 			}
 		}
-		if len(deliveries) > 0 {
-			continue
-		}
-		resting, err := r.resting(ctx, key)
-		if err != nil || resting {
-			return err
-		}
-		// Somebody else may be at it, or a retry is due later: look again.
-		deliveries, err = q.Receive(ctx, queue.ReceiveParams{Max: 1, Visibility: visibility, Wait: driveWait})
-		if err != nil {
-			return AsError(err)
-		}
-		for _, d := range deliveries {
+		timer.Reset(driveWait)
+		select {
+		case d := <-in.deliveries:
 			if err := r.handle(ctx, q, d); err != nil {
 				return err
 			}
-		}
-		if len(deliveries) == 0 {
+		case err := <-in.failed:
+			return AsError(err)
+		case <-ctx.Done():
+			return AsError(context.Cause(ctx))
+		case <-timer.C:
+			// Somebody else may be at it, a retry may be due later, a wake may be lost.
+			if resting, err := r.resting(ctx, key); err != nil || resting {
+				return err
+			}
 			if err := r.nudge(ctx, key); err != nil {
 				return err
 			}
@@ -123,53 +164,43 @@ func (r *Runtime) Work(ctx context.Context, q queue.Queue, p WorkParams) error {
 		defer stop()
 		wg.Go(func() { r.sweepEvery(sweeping, p.SweepEvery) })
 	}
-	free := make(chan struct{}, p.Concurrency)
-	lastWork := r.cfg.Now()
+	in := r.takeIn(ctx, q, queue.ReceiveParams{Max: min(p.Concurrency, maxReceive), Visibility: visibility, Wait: idleWait})
+	defer in.close()
+	var idle <-chan time.Time
+	if p.Idle > 0 {
+		timer := time.NewTicker(p.Idle)
+		defer timer.Stop()
+		idle = timer.C
+	}
+	busy := make(chan struct{}, p.Concurrency)
+	worked := false
 	for {
 		select {
-		case free <- struct{}{}:
+		case busy <- struct{}{}:
 		case <-ctx.Done():
 			return ended(ctx)
 		}
-		room := 1
-		for room < p.Concurrency {
-			select {
-			case free <- struct{}{}:
-				room++
-				continue
-			default:
-			}
-			break
-		}
-		wait := idleWait
-		if p.Idle > 0 {
-			wait = min(wait, p.Idle)
-		}
-		deliveries, err := q.Receive(ctx, queue.ReceiveParams{Max: room, Visibility: visibility, Wait: wait})
-		for range room - len(deliveries) {
-			<-free
-		}
-		if err != nil {
-			if ctx.Err() != nil {
-				return ended(ctx)
-			}
-			return AsError(err)
-		}
-		for _, d := range deliveries {
+		select {
+		case d := <-in.deliveries:
+			worked = true
 			wg.Go(func() {
-				defer func() { <-free }()
+				defer func() { <-busy }()
 				if err := r.handle(ctx, q, d); err != nil && ctx.Err() == nil {
 					r.cfg.Log.ErrorContext(ctx, "step", "session", d.Wake.Key().String(), "seq", d.Wake.Seq, "error", err)
 				}
 			})
-		}
-		if len(deliveries) > 0 || len(free) > 0 {
-			lastWork = r.cfg.Now()
 			continue
+		case err := <-in.failed:
+			return AsError(err)
+		case <-ctx.Done():
+			return ended(ctx)
+		case <-idle:
 		}
-		if p.Idle > 0 && r.cfg.Now().Sub(lastWork) >= p.Idle {
+		<-busy
+		if !worked && len(busy) == 0 {
 			return nil
 		}
+		worked = len(busy) > 0
 	}
 }
 

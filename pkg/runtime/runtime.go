@@ -145,11 +145,21 @@ func (r *Runtime) load(ctx context.Context, key session.Key) (*session.Session, 
 	if err := key.Validate(); err != nil {
 		return nil, err
 	}
-	s := r.cache.take(key)
-	if s == nil {
-		return r.loadAll(ctx, key)
+	return r.catchUp(ctx, key, r.cache.take(key))
+}
+
+// catchUp brings a session that was taken from the cache, or nil, up to its newest entry.
+func (r *Runtime) catchUp(ctx context.Context, key session.Key, s *session.Session) (*session.Session, error) {
+	var err error
+	if s != nil {
+		s, err = r.refresh(ctx, s)
+	} else {
+		s, err = r.loadAll(ctx, key)
 	}
-	return r.refresh(ctx, s)
+	if s == nil || err != nil {
+		r.cache.release(key)
+	}
+	return s, err
 }
 
 // refresh folds what was written since into a session the caller owns.
