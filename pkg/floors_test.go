@@ -44,6 +44,7 @@ var plan = house{
 
 		"cmd/adjourn":      8,
 		"examples/support": 8,
+		"examples/tour":    8,
 	},
 	// kits hold the contract of a port; only _test.go files import them.
 	kits: []string{"pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest"},
@@ -58,6 +59,7 @@ var plan = house{
 		"github.com/spf13/cobra":                {"pkg/cli"},
 		"github.com/spf13/pflag":                {"pkg/cli"}, // the flags in the types of cobra
 		"golang.org/x/term":                     {"pkg/cli"},
+		"golang.org/x/sys":                      {"pkg/cli"}, // throws away what was typed too early
 		"github.com/openai/openai-go/v3":        {"pkg/llm/openai"},
 		"go.yaml.in/yaml/v4":                    {"pkg/llm/scripted", "agents/lab"},
 		"github.com/stretchr/testify":           {"pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest"},
