@@ -105,6 +105,9 @@ func (inv *invocation) plan(ctx context.Context, definition agent.Agent, out *en
 	if err == nil {
 		message, err = reply.Message()
 	}
+	if err == nil {
+		_, err = s.State.With(reply.StateOps)
+	}
 	if err != nil {
 		return true, inv.planFailed(ctx, definition, err, *out)
 	}
@@ -219,7 +222,7 @@ func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) (aski
 	}
 	base, err := inv.session.State.With(out.StateOps)
 	if err != nil {
-		return nil, fmt.Errorf("session %s: the planner's state: %w", inv.key, err)
+		return nil, err // checked when it was planned
 	}
 	outcomes, err := inv.settle(ctx, plans, out)
 	if err != nil {
