@@ -256,12 +256,10 @@ func span(n float64, unit time.Duration) time.Duration {
 	return time.Duration(min(n*float64(unit), float64(maxWait)))
 }
 
-// clean cuts a message to a sane length and takes the key out of it: servers
-// quote what they refuse.
+// clean cuts a message to a sane length and takes secrets out of it: servers
+// quote what they refuse, and network errors name the address.
 func (m *model) clean(message string) string {
-	if m.key != "" {
-		message = strings.ReplaceAll(message, m.key, "[key]")
-	}
+	message = m.masks.Replace(message)
 	if len(message) > maxMessage {
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
 	}

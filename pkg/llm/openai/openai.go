@@ -68,7 +68,7 @@ func Open(_ context.Context, name string, env func(string) string) (llm.Model, e
 	}
 	return &model{
 		name:   name,
-		key:    key,
+		masks:  masks(key, base),
 		whole:  whole,
 		modern: isOpenAI(base),
 		chat:   sdk.NewChatCompletionService(options...),
@@ -85,8 +85,8 @@ func client() *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// baseURL checks the address. Its text is not repeated in errors as it may hold
-// a password.
+// baseURL checks the address. Its text is not repeated in errors, which are kept
+// in journals: it may hold a password, or a token as user or in its path.
 func baseURL(text string) (*url.URL, error) {
 	if text == "" {
 		text = defaultBaseURL
@@ -100,10 +100,40 @@ func baseURL(text string) (*url.URL, error) {
 	case base.RawQuery != "" || base.Fragment != "":
 		return nil, refuse(llm.ClassInvalid, "OPENAI_BASE_URL must have no ? and no #, for example http://127.0.0.1:11434/v1")
 	case !strings.HasSuffix(base.Path, "/v1"):
-		return nil, refuse(llm.ClassInvalid, "OPENAI_BASE_URL must end in /v1; %s does not", base.Redacted())
+		return nil, refuse(llm.ClassInvalid, "OPENAI_BASE_URL must end in /v1, for example http://127.0.0.1:11434/v1; the one for %s does not", base.Host)
 	}
 	return base, nil
 }
+
+// masks takes secrets out of messages: the key, and what stands before the host
+// and before /v1 in the address, which some gateways have for a key.
+func masks(key string, base *url.URL) *strings.Replacer {
+	var pairs []string
+	hide := func(secret, instead string) {
+		if secret != "" && secret != "/" {
+			pairs = append(pairs, secret, instead)
+		}
+	}
+	hide(key, "[key]")
+	if base.User != nil {
+		hide(base.User.String()+"@", "…@")
+		hide(base.User.Username()+":***@", "…@") // as net/http writes it
+	}
+	for _, path := range []string{base.EscapedPath(), base.Path} {
+		path = strings.TrimSuffix(path, "/v1")
+		hide(path, "/…")
+		for segment := range strings.SplitSeq(path, "/") {
+			if len(segment) >= shortestToken {
+				hide(segment, "…")
+			}
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// shortestToken is from how many bytes on a word of a path may be a token, which
+// a server may quote alone.
+const shortestToken = 16
 
 // isOpenAI tells the servers that want max_completion_tokens from those that
 // know max_tokens only.
@@ -121,7 +151,7 @@ func refuse(class llm.ErrorClass, format string, args ...any) *llm.Error {
 // model is one model of one server. Nothing changes it.
 type model struct {
 	name   string
-	key    string // only to keep it out of error messages
+	masks  *strings.Replacer // what error messages must not hold
 	whole  bool   // ask for replies in one piece
 	modern bool
 	chat   sdk.ChatCompletionService

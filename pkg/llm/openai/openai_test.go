@@ -300,7 +300,9 @@ func TestOpen(t *testing.T) {
 		"not_a_url":           {"m", []string{"OPENAI_BASE_URL", "http://user:" + secret + "@[::1/v1"}, llm.ClassInvalid, "OPENAI_BASE_URL is not a URL"},
 		"no_scheme":           {"m", []string{"OPENAI_BASE_URL", "localhost:11434/v1"}, llm.ClassInvalid, "must start with http:// or https://"},
 		"other_scheme":        {"m", []string{"OPENAI_BASE_URL", "ftp://example.org/v1"}, llm.ClassInvalid, "must start with http:// or https://"},
-		"no_v1":               {"m", []string{"OPENAI_BASE_URL", "http://user:" + secret + "@localhost:11434"}, llm.ClassInvalid, "must end in /v1; http://user:xxxxx@localhost:11434 does not"},
+		"no_v1":               {"m", []string{"OPENAI_BASE_URL", "http://user:" + secret + "@localhost:11434"}, llm.ClassInvalid, "must end in /v1, for example http://127.0.0.1:11434/v1; the one for localhost:11434 does not"},
+		"token_in_the_path":   {"m", []string{"OPENAI_BASE_URL", "https://example.org/" + secret + "/v2"}, llm.ClassInvalid, "must end in /v1, for example http://127.0.0.1:11434/v1; the one for example.org does not"},
+		"token_as_user":       {"m", []string{"OPENAI_BASE_URL", "https://" + secret + "@example.org/"}, llm.ClassInvalid, "the one for example.org does not"},
 		"query":               {"m", []string{"OPENAI_BASE_URL", "http://localhost/v1?key=" + secret}, llm.ClassInvalid, "must have no ?"},
 		"stream_neither":      {"m", []string{"OPENAI_API_KEY", secret, "OPENAI_STREAM", "maybe"}, llm.ClassInvalid, `OPENAI_STREAM must be true or false, not "maybe"`},
 		"v1_inside_of_a_word": {"m", []string{"OPENAI_BASE_URL", "http://localhost/apiv1"}, llm.ClassInvalid, "must end in /v1"},
@@ -341,4 +343,34 @@ func TestOpen_reads_env_only(t *testing.T) {
 	require.Equal(t, "x", mustAsk(t, m).Message.Text())
 	require.NotContains(t, fmt.Sprint(header), secret)
 	require.Empty(t, header.Values("Authorization"), "a server that needs no key gets none")
+}
+
+// What goes wrong is kept in journals: no part of the address that may be a
+// secret goes there with it.
+func TestErrors_hide_secrets_of_the_address(t *testing.T) {
+	t.Parallel()
+	quoting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, fmt.Sprintf("no such page: %s (route %s)", r.URL.Path, secret), http.StatusNotFound)
+	}))
+	defer quoting.Close()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for name, server := range map[string]string{"quoted": quoting.URL, "unreachable": gone.URL} {
+		for place, prefix := range map[string]string{
+			"path": server + "/" + secret, "user": strings.Replace(server, "//", "//"+secret+"@", 1),
+			"password": strings.Replace(server, "//", "//ada:"+secret+"@", 1), "escaped": server + "/%20" + secret,
+		} {
+			t.Run(name+"_"+place, func(t *testing.T) {
+				t.Parallel()
+				if name == "quoted" && (place == "user" || place == "password") {
+					return // a server does not see them
+				}
+				m, err := openai.Open(t.Context(), "m", environment("OPENAI_BASE_URL", prefix+"/v1", "OPENAI_STREAM", "false"))
+				require.NoError(t, err)
+				failure := failureOf(t, m)
+				require.NotContains(t, failure.Message, secret)
+				require.Contains(t, failure.Message, "…")
+			})
+		}
+	}
 }
