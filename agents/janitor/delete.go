@@ -2,10 +2,12 @@ package janitor
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 )
 
 // remove deletes the copy that in names, if it is still the file that was shown
@@ -17,8 +19,9 @@ import (
 // a name nobody else uses, and only then is the original looked for: of two such
 // deletions at least one finds nothing and moves its file back. The move also
 // means that what is deleted is what was hashed, however fast somebody
-// exchanges files.
-func remove(ctx context.Context, in DeleteIn, aside string) (err error) {
+// exchanges files. Who dies in between leaves the file under that name, which
+// tells what it was called and which [scan] reports.
+func remove(ctx context.Context, in DeleteIn, id string) (err error) {
 	root, err := open(in.Folder)
 	if err != nil {
 		return err
@@ -44,6 +47,7 @@ func remove(ctx context.Context, in DeleteIn, aside string) (err error) {
 		return fmt.Errorf("the original %w", err)
 	}
 
+	aside := asideName(id, duplicate.base)
 	if _, err := duplicate.dir.Lstat(aside); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %s is in the way", in.Path, aside)
 	}
@@ -63,6 +67,40 @@ func remove(ctx context.Context, in DeleteIn, aside string) (err error) {
 		err = fmt.Errorf("%s: %w", in.Path, cause(err))
 	}
 	return errors.Join(err, duplicate.moveBack(aside))
+}
+
+// asidePrefix begins the names of files that are about to be deleted. They are
+// hidden, so that nobody takes them for copies.
+const asidePrefix = ".adjourn-"
+
+// maxName is how long a name may be, in bytes, on the file systems there are.
+const maxName = 255
+
+// asideName is the name under which the deletion called id moves base aside: one
+// that nobody else uses. A name that is too long already goes without its own.
+func asideName(id, base string) string {
+	name := asidePrefix + digest(id)
+	if len(name)+1+len(base) > maxName {
+		return name
+	}
+	return name + "-" + base
+}
+
+// setAside says whether name is one of [asideName], and what the file was called
+// before if the name tells.
+func setAside(name string) (was string, ok bool) {
+	rest, ok := strings.CutPrefix(name, asidePrefix)
+	if !ok || len(rest) < digestLen {
+		return "", false
+	}
+	if _, err := hex.DecodeString(rest[:digestLen]); err != nil {
+		return "", false
+	}
+	if rest = rest[digestLen:]; rest == "" {
+		return "", true
+	}
+	was, ok = strings.CutPrefix(rest, "-")
+	return was, ok && was != ""
 }
 
 // verify compares the file with what was shown.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -155,7 +156,7 @@ func TestDelete_never_the_last_copy(t *testing.T) {
 		dir := folder(t, map[string]string{"a": "x", "b": "x"})
 		var wg sync.WaitGroup
 		for _, in := range []DeleteIn{{dir, "a", 1, sum("x"), "b"}, {dir, "b", 1, sum("x"), "a"}} {
-			wg.Go(func() { _ = remove(t.Context(), in, ".aside-"+in.Path) })
+			wg.Go(func() { _ = remove(t.Context(), in, in.Path) })
 		}
 		wg.Wait()
 		left := keys(contents(t, dir))
@@ -172,17 +173,49 @@ func TestDelete_never_the_last_copy_when_the_other_one_is_half_done(t *testing.T
 	t.Cleanup(func() { require.NoError(t, root.Close()) })
 	// A worker was frozen after it had moved a aside.
 	require.NoError(t, root.Rename("a", ".adjourn-frozen"))
-	err = remove(t.Context(), DeleteIn{dir, "b", 1, sum("x"), "a"}, ".adjourn-other")
+	err = remove(t.Context(), DeleteIn{dir, "b", 1, sum("x"), "a"}, "other")
 	require.ErrorContains(t, err, "the original a: does not exist")
 	require.Equal(t, []string{".adjourn-frozen", "b"}, keys(contents(t, dir)))
 }
 
 func TestDelete_overwrites_nothing(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"a": "x", "b": "x", ".aside": "somebody's"})
-	err := remove(t.Context(), DeleteIn{dir, "b", 1, sum("x"), "a"}, ".aside")
-	require.ErrorContains(t, err, ".aside is in the way")
-	require.Equal(t, []string{".aside", "a", "b"}, keys(contents(t, dir)))
+	aside := asideName("id", "b")
+	dir := folder(t, map[string]string{"a": "x", "b": "x", aside: "somebody's"})
+	err := remove(t.Context(), DeleteIn{dir, "b", 1, sum("x"), "a"}, "id")
+	require.ErrorContains(t, err, aside+" is in the way")
+	require.Equal(t, []string{aside, "a", "b"}, keys(contents(t, dir)))
+}
+
+func TestAsideName(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("n", 230)
+	for base, was := range map[string]string{"b.txt": "b.txt", "a-b": "a-b", ".hidden": ".hidden", long[:229]: long[:229], long: ""} {
+		name := asideName("call 1", base)
+		require.LessOrEqual(t, len(name), maxName)
+		require.True(t, strings.HasPrefix(name, asidePrefix), "it is hidden")
+		require.NotEqual(t, name, asideName("call 2", base))
+		got, ok := setAside(name)
+		require.True(t, ok, name)
+		require.Equal(t, was, got)
+	}
+	for _, name := range []string{
+		"b.txt", ".adjourn", ".adjourn-", ".adjourn-0123456789abcde", ".adjourn-0123456789abcdex", ".adjourn-0123456789abcdeg",
+		".adjourn-0123456789abcdef-", ".adjourn-0123456789abcdefb", "adjourn-0123456789abcdef-b",
+	} {
+		_, ok := setAside(name)
+		require.False(t, ok, name)
+	}
+}
+
+// A name as long as a file system takes can be deleted too.
+func TestDelete_a_very_long_name(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("n", maxName)
+	dir := folder(t, map[string]string{"a": "x", long: "x"})
+	_, err := call[Deleted](t, t.Context(), DeleteFile, DeleteIn{dir, long, 1, sum("x"), "a"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, keys(contents(t, dir)))
 }
 
 func TestMoveBack(t *testing.T) {

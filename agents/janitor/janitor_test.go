@@ -95,6 +95,7 @@ func call[Out any](t *testing.T, ctx context.Context, name string, in any) (Out,
 // deletions of a reply run.
 type drive struct {
 	decide    func(DeleteIn) (denied string)
+	edit      func(*DeleteIn) // what a person makes of a deletion
 	meanwhile func()
 	replies   []agent.Reply
 }
@@ -155,6 +156,11 @@ func (d *drive) result(t *testing.T, c llm.ToolCall) *llm.ToolResult {
 			if denied := d.decide(in); denied != "" {
 				return say(llm.ResultDenied, denied)
 			}
+		}
+		if d.edit != nil {
+			d.edit(&in)
+			c.Arguments, _ = json.Marshal(in)
+			require.NoError(t, tl.Validate(c.Arguments))
 		}
 	}
 	raw, err := tl.Run(t.Context(), tool.NewCall(tool.CallConfig{ID: c.ID, Name: c.Name, IdempotencyKey: c.ID}), c.Arguments)

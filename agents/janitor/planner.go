@@ -39,10 +39,9 @@ func Plan(_ context.Context, view agent.View) (agent.Reply, error) {
 	if left := j.unhashed(); len(left) > 0 {
 		return calls("", HashFile, first(left, hashesPerReply)), nil
 	}
-	copies := j.copies()
-	left := slices.DeleteFunc(slices.Clone(copies), func(d DeleteIn) bool { return j.settled[d.Path] != nil })
+	left := slices.DeleteFunc(j.copies(j.gone), func(d DeleteIn) bool { return j.settled[d.Path] })
 	if len(left) == 0 {
-		return agent.Reply{Text: j.summary(copies)}, nil
+		return agent.Reply{Text: j.summary(len(j.copies(nil)))}, nil
 	}
 	now := first(left, deletesPerReply)
 	return calls(offer(now, len(left)-len(now)), DeleteFile, now), nil
@@ -67,20 +66,25 @@ type job struct {
 	// hashes by path, and why there is none.
 	hashes     map[string]Hash
 	unreadable map[string]string
-	// settled deletions by path.
-	settled map[string]*outcome
+	// outcomes of the deletions asked for, in their order, and the paths they named.
+	outcomes []outcome
+	settled  map[string]bool
+	// gone are the files that were deleted: not always those that were asked for.
+	gone map[string]bool
 }
 
-// outcome is how one deletion ended.
+// outcome is how one deletion ended. A person may have changed what was asked
+// for, so what was done is read from the result alone.
 type outcome struct {
-	in     DeleteIn
+	asked  string // the path the call named
 	status llm.ResultStatus
-	text   string // of any status but success
+	done   Deleted // of success
+	text   string  // of any other status
 }
 
 // read goes through the messages since the newest user message.
 func read(messages []llm.Message) (*job, error) {
-	j := &job{hashes: map[string]Hash{}, unreadable: map[string]string{}, settled: map[string]*outcome{}}
+	j := &job{hashes: map[string]Hash{}, unreadable: map[string]string{}, settled: map[string]bool{}, gone: map[string]bool{}}
 	begin := len(messages) - 1
 	for begin >= 0 && messages[begin].Role != llm.RoleUser {
 		begin--
@@ -127,16 +131,26 @@ func (j *job) take(arguments json.RawMessage, result *llm.ToolResult) error {
 		if err := json.Unmarshal(result.Output, &h); err != nil {
 			return err
 		}
-		j.hashes[in.Path] = h
+		j.hashes[h.Path] = h
+		if h.Path != in.Path {
+			j.unreadable[in.Path] = h.Path + " was read instead"
+		}
 	case DeleteFile:
 		var in DeleteIn
 		if err := json.Unmarshal(arguments, &in); err != nil {
 			return err
 		}
-		j.settled[in.Path] = &outcome{in: in, status: result.Status}
-		if result.Status != llm.ResultSuccess {
-			j.settled[in.Path].text = said(result)
+		o := outcome{asked: in.Path, status: result.Status}
+		if result.Status == llm.ResultSuccess {
+			if err := json.Unmarshal(result.Output, &o.done); err != nil {
+				return err
+			}
+			j.gone[o.done.Deleted] = true
+		} else {
+			o.text = said(result)
 		}
+		j.outcomes = append(j.outcomes, o)
+		j.settled[in.Path] = true
 	}
 	return nil
 }
@@ -164,8 +178,9 @@ func (j *job) unhashed() []HashIn {
 
 // copies are the files to delete: of all with the same content every one but
 // the one to keep. A file with a second name is kept too, for deleting one of
-// its names frees nothing; such a file is the first choice to keep.
-func (j *job) copies() []DeleteIn {
+// its names frees nothing; such a file is the first choice to keep. What is gone
+// is neither.
+func (j *job) copies(gone map[string]bool) []DeleteIn {
 	type content struct {
 		size int64
 		sum  string
@@ -174,7 +189,7 @@ func (j *job) copies() []DeleteIn {
 	var order []content
 	for _, f := range j.listing.Files {
 		h, ok := j.hashes[f.Path]
-		if !ok {
+		if !ok || gone[f.Path] {
 			continue
 		}
 		key := content{h.Size, h.SHA256}

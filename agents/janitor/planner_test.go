@@ -137,6 +137,119 @@ func TestPlan_begins_anew_with_the_newest_user_message(t *testing.T) {
 	require.Equal(t, []string{"c"}, keys(contents(t, two)))
 }
 
+// A person may change a deletion before it runs. What is told is what was done,
+// not what was asked for.
+func TestPlan_tells_what_an_edit_made_of_it(t *testing.T) {
+	t.Parallel()
+	two := map[string]string{"a.txt": "x", "b.txt": "x", "d.txt": "long", "e.txt": "long"}
+	three := map[string]string{"a": "x", "b": "x", "c": "x"}
+	for name, c := range map[string]struct {
+		files map[string]string
+		edit  func(in *DeleteIn)
+		left  []string
+		says  []string
+		not   []string
+	}{
+		"to_a_copy_of_another_content": {
+			files: two,
+			edit: func(in *DeleteIn) {
+				if in.Path == "b.txt" {
+					*in = DeleteIn{in.Folder, "e.txt", 4, sum("long"), "d.txt"}
+				}
+			},
+			left: []string{"a.txt", "b.txt", "d.txt"},
+			says: []string{"found 2 copies. Deleted 1, freed 4 bytes.", "  e.txt (same as d.txt), which you named instead of b.txt", "Not deleted:\n  e.txt: does not exist"},
+			not:  []string{"b.txt (same as a.txt)"},
+		},
+		"to_the_one_to_keep": {
+			files: map[string]string{"a": "x", "b": "x"},
+			edit:  func(in *DeleteIn) { in.Path, in.SameAs = in.SameAs, in.Path },
+			left:  []string{"b"},
+			says:  []string{"found 1 copy. Deleted 1, freed 1 byte.", "  a (same as b), which you named instead of b"},
+		},
+		"of_the_original_only": {
+			files: three,
+			edit: func(in *DeleteIn) {
+				if in.Path == "b" {
+					in.SameAs = "c"
+				}
+			},
+			left: []string{"a"},
+			says: []string{"Deleted 2", "  b (same as c)", "  c (same as a)"},
+			not:  []string{"instead"},
+		},
+		"to_a_file_that_does_not_exist": {
+			files: map[string]string{"a": "x", "b": "x"},
+			edit:  func(in *DeleteIn) { in.Path = "z" },
+			left:  []string{"a", "b"},
+			says:  []string{"Deleted 0, freed 0 bytes.", "Not deleted:\n  b: z: does not exist"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := folder(t, c.files)
+			d := &drive{edit: c.edit}
+			messages := d.run(t, []llm.Message{llm.User(dir)})
+			text := messages[len(messages)-1].Text()
+			require.Equal(t, c.left, keys(contents(t, dir)))
+			for _, s := range c.says {
+				require.Contains(t, text, s)
+			}
+			for _, s := range c.not {
+				require.NotContains(t, text, s)
+			}
+		})
+	}
+}
+
+// A file that an edit deleted before its own turn came is not asked about again.
+func TestPlan_does_not_ask_for_what_is_gone(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, many(2*(deletesPerReply+1)))
+	d := &drive{edit: func(in *DeleteIn) {
+		if in.Path == "001" { // the last one, which is asked about in the second reply
+			*in = DeleteIn{in.Folder, "081", int64(len("content 40")), sum("content 40"), "080"}
+		}
+	}}
+	messages := d.run(t, []llm.Message{llm.User(dir)})
+	text := messages[len(messages)-1].Text()
+	require.Contains(t, text, "found 41 copies. Deleted 40")
+	require.NotContains(t, text, "does not exist")
+	require.Contains(t, keys(contents(t, dir)), "001")
+	require.NotContains(t, keys(contents(t, dir)), "081")
+}
+
+// A worker that died in the middle of a deletion leaves the file under another
+// name: whoever looks at the folder next is told, and can get it back.
+func TestPlan_tells_of_files_that_were_moved_aside(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("n", maxName)
+	dir := folder(t, map[string]string{"a": "x", "sub/b": "x", "sub/c": "x", long: "longer"})
+	for _, name := range []string{"sub/b", long} { // what is done up to the moment it died
+		root, err := open(dir)
+		require.NoError(t, err)
+		p, err := locate(root, name)
+		require.NoError(t, err)
+		require.NoError(t, p.dir.Rename(p.base, asideName("a call", p.base)))
+		p.close()
+		require.NoError(t, root.Close())
+	}
+	nameless := asideName("a call", long)
+	aside := "sub/" + asideName("a call", "b")
+
+	listing, err := call[Listing](t, t.Context(), ListFiles, ListIn{dir})
+	require.NoError(t, err)
+	require.Equal(t, []Leftover{{Path: nameless, Size: 6}, {Path: aside, Size: 1, Was: "sub/b"}}, listing.Leftovers)
+	require.Zero(t, listing.Hidden)
+
+	messages := (&drive{}).run(t, []llm.Message{llm.User(dir)})
+	text := messages[len(messages)-1].Text()
+	require.Contains(t, text, "Deleted 1")
+	require.Contains(t, text, "to get a file back, rename it; if you do not want it, delete it:\n  "+
+		nameless+" (6 bytes)\n  "+aside+" (1 byte, it was sub/b)")
+	require.Equal(t, []string{nameless, "a", aside}, keys(contents(t, dir)), "it is left to the person")
+}
+
 func TestPlan_reports_what_changed_meanwhile(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"a": "x", "b": "x", "c": "x"})
@@ -153,7 +266,7 @@ func TestPlan_reports_what_cannot_be_read(t *testing.T) {
 	if os.Geteuid() == 0 {
 		// root reads everything: let the planner see a result instead
 		j := &job{listing: &Listing{Folder: "/f", Files: []File{{Path: "a", Size: 1}}}, unreadable: map[string]string{"a": "a: permission denied"}}
-		require.Contains(t, j.summary(nil), "Could not be read:\n  a: permission denied")
+		require.Contains(t, j.summary(0), "Could not be read:\n  a: permission denied")
 		return
 	}
 	dir := folder(t, map[string]string{"a": "x", "b": "x", "c": "x"})
@@ -201,7 +314,11 @@ func TestPlan_every_outcome_is_told(t *testing.T) {
 		hashes = append(hashes, ask(id, HashFile, HashIn{"/f", path}))
 		hashed = append(hashed, got(id, HashFile, llm.ResultSuccess, Hash{path, 5, "s"}))
 		deletes = append(deletes, ask("c6"+id, DeleteFile, DeleteIn{"/f", path, 5, "s", "a"}))
-		deleted = append(deleted, got("c6"+id, DeleteFile, status, "said of "+path))
+		out := any("said of " + path)
+		if status == llm.ResultSuccess {
+			out = Deleted{Deleted: path, Kept: "a", Freed: 5}
+		}
+		deleted = append(deleted, got("c6"+id, DeleteFile, status, out))
 	}
 	messages := []llm.Message{
 		llm.User("/f"),
@@ -222,12 +339,13 @@ Deleted:
   copy success (same as a)
 Kept, because you did not approve:
   copy denied: said of copy denied
+Not deleted, because it was cancelled before:
   copy cancelled: said of copy cancelled
 Not deleted:
   copy error: said of copy error
-Unknown; please look whether the file is still there, under its name or beside it as .adjourn-…:
-  copy unknown: said of copy unknown
-  copy timed_out: said of copy timed_out`), reply.Text)
+Unknown; please look whether the file, or the one you named instead, is still there, under its name or beside it as .adjourn-…:
+  copy timed_out: said of copy timed_out
+  copy unknown: said of copy unknown`), reply.Text)
 }
 
 func TestPlan_refuses_results_it_cannot_read(t *testing.T) {
@@ -237,4 +355,15 @@ func TestPlan_refuses_results_it_cannot_read(t *testing.T) {
 	}}}}
 	_, err := Plan(t.Context(), agent.View{Messages: []llm.Message{llm.User("/f"), bad}})
 	require.ErrorContains(t, err, "result of list_files c2-0")
+
+	call := func(name, in string) llm.Message {
+		return llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartToolCall, ToolCall: &llm.ToolCall{ID: "c2-0", Name: name, Arguments: json.RawMessage(in)}}}}
+	}
+	for _, name := range []string{HashFile, DeleteFile} {
+		bad.Parts[0].ToolResult.Name = name
+		for _, in := range []string{`{"path": "a"}`, `"no arguments"`} {
+			_, err := Plan(t.Context(), agent.View{Messages: []llm.Message{llm.User("/f"), call(name, in), bad}})
+			require.ErrorContains(t, err, "result of "+name+" c2-0", in)
+		}
+	}
 }

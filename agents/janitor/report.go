@@ -98,35 +98,45 @@ func offer(now []DeleteIn, later int) string {
 	return text
 }
 
-// summary says what became of everything.
-func (j *job) summary(copies []DeleteIn) string {
+// summary says what became of everything; found is how many copies there were.
+func (j *job) summary(found int) string {
 	var freed int64
-	var deleted, denied, refused, unknown []string
-	for _, d := range copies {
-		o := j.settled[d.Path]
+	var deleted, denied, cancelled, refused, unknown []string
+	for _, o := range j.outcomes {
+		line := o.asked + ": " + strings.TrimPrefix(o.text, o.asked+": ")
 		switch o.status {
 		case llm.ResultSuccess:
-			freed += o.in.Size
-			deleted = append(deleted, fmt.Sprintf("%s (same as %s)", d.Path, d.SameAs))
-		case llm.ResultDenied, llm.ResultCancelled:
-			denied = append(denied, fmt.Sprintf("%s: %s", d.Path, o.text))
+			freed += o.done.Freed
+			line = fmt.Sprintf("%s (same as %s)", o.done.Deleted, o.done.Kept)
+			if o.done.Deleted != o.asked {
+				line += ", which you named instead of " + o.asked
+			}
+			deleted = append(deleted, line)
+		case llm.ResultDenied:
+			denied = append(denied, line)
+		case llm.ResultCancelled:
+			cancelled = append(cancelled, line)
 		case llm.ResultError:
-			refused = append(refused, d.Path+": "+strings.TrimPrefix(o.text, d.Path+": "))
+			refused = append(refused, line)
 		case llm.ResultUnknown, llm.ResultTimedOut:
-			unknown = append(unknown, fmt.Sprintf("%s: %s", d.Path, o.text))
+			unknown = append(unknown, line)
 		}
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: looked at %s", j.listing.Folder, count(j.listing.Scanned, "file", "files"))
-	if len(copies) == 0 {
+	if found == 0 {
 		b.WriteString(", found no copies to delete.\n")
 	} else {
-		fmt.Fprintf(&b, ", found %s. Deleted %d, freed %s.\n", count(len(copies), "copy", "copies"), len(deleted), size(freed))
+		fmt.Fprintf(&b, ", found %s. Deleted %d, freed %s.\n", count(found, "copy", "copies"), len(deleted), size(freed))
 	}
 	section(&b, "Deleted", deleted)
 	section(&b, "Kept, because you did not approve", denied)
+	section(&b, "Not deleted, because it was cancelled before", cancelled)
 	section(&b, "Not deleted", refused)
-	section(&b, "Unknown; please look whether the file is still there, under its name or beside it as .adjourn-…", unknown)
+	section(&b, "Unknown; please look whether the file, or the one you named instead, is still there, under its name or beside it as "+
+		asidePrefix+"…", unknown)
+	section(&b, "Moved aside by a deletion that was stopped half-way, and still there; to get a file back, rename it; if you do not want it, delete it",
+		j.leftovers())
 	section(&b, "Could not be read", j.unread())
 	section(&b, "Not copies but second names of one file (hard links), left alone", j.links())
 	if note := j.leftOut(); note != "" {
@@ -157,6 +167,18 @@ func (j *job) unread() []string {
 		if reason, failed := j.unreadable[f.Path]; failed {
 			lines = append(lines, f.Path+": "+strings.TrimPrefix(reason, f.Path+": "))
 		}
+	}
+	return lines
+}
+
+func (j *job) leftovers() []string {
+	var lines []string
+	for _, l := range j.listing.Leftovers {
+		line := fmt.Sprintf("%s (%s", l.Path, size(l.Size))
+		if l.Was != "" {
+			line += ", it was " + l.Was
+		}
+		lines = append(lines, line+")")
 	}
 	return lines
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 )
@@ -55,6 +56,10 @@ func scan(ctx context.Context, folder string, limit int) (Listing, error) {
 		}
 		switch {
 		case strings.HasPrefix(d.Name(), "."):
+			if was, ok := setAside(d.Name()); ok && d.Type().IsRegular() {
+				out.Leftovers = append(out.Leftovers, leftover(name, was, d))
+				return nil
+			}
 			// What programs keep for themselves (.git, .adjourn) is made of
 			// equal files on purpose.
 			out.Hidden++
@@ -89,6 +94,17 @@ func scan(ctx context.Context, folder string, limit int) (Listing, error) {
 	}
 	out.Files, out.HardLinks = candidates(files)
 	return out, nil
+}
+
+func leftover(name, was string, d fs.DirEntry) Leftover {
+	l := Leftover{Path: name}
+	if was != "" {
+		l.Was = path.Join(path.Dir(name), was)
+	}
+	if info, err := d.Info(); err == nil { // else it is listed without its size
+		l.Size = info.Size()
+	}
+	return l
 }
 
 type entry struct {

@@ -29,6 +29,9 @@ type Listing struct {
 	HardLinks []HardLink `json:"hardLinks,omitempty"`
 	// Skipped are files and folders that could not be looked at.
 	Skipped []Skipped `json:"skipped,omitempty"`
+	// Leftovers are files that a deletion moved aside and could not delete any
+	// more, because it was stopped. Each may be the last one with its content.
+	Leftovers []Leftover `json:"leftovers,omitempty"`
 	// Scanned counts the files looked at; Empty ones are among them. Hidden
 	// entries and symlinks are left alone.
 	Scanned  int `json:"scanned"`
@@ -50,6 +53,14 @@ type File struct {
 type HardLink struct {
 	Path   string `json:"path"`
 	SameAs string `json:"sameAs"`
+}
+
+// Leftover is a file that was moved aside.
+type Leftover struct {
+	Path string `json:"path"`
+	Size int64  `json:"size"`
+	// Was its path, if that is known. Renaming the file to it brings the file back.
+	Was string `json:"was,omitempty"`
 }
 
 // Skipped is what could not be looked at, and why.
@@ -93,7 +104,8 @@ func Tools() []tool.Tool {
 		tool.Define(tool.Spec[ListIn]{
 			Name: ListFiles,
 			Description: "List the files of a folder and its subfolders that may be copies: those whose size occurs more than once. " +
-				"Hidden files, symlinks and empty files are left out; hard links are listed apart, for they are not copies.",
+				"Hidden files, symlinks and empty files are left out; hard links are listed apart, for they are not copies; " +
+				"leftovers are files that a deletion which was stopped moved aside.",
 			Effect: session.ReadOnly,
 		}, func(ctx context.Context, _ *tool.Call, in ListIn) (Listing, error) {
 			return scan(ctx, in.Folder, maxEntries)
@@ -112,8 +124,7 @@ func Tools() []tool.Tool {
 			Effect:  session.SideEffect,
 			Approve: tool.Always[DeleteIn],
 		}, func(ctx context.Context, c *tool.Call, in DeleteIn) (Deleted, error) {
-			// A name for this call alone: hidden, so that a listing leaves it out.
-			if err := remove(ctx, in, ".adjourn-"+digest(c.IdempotencyKey())); err != nil {
+			if err := remove(ctx, in, c.IdempotencyKey()); err != nil {
 				return Deleted{}, err
 			}
 			return Deleted{Deleted: in.Path, Kept: in.SameAs, Freed: in.Size}, nil
