@@ -152,7 +152,7 @@ func refuse(class llm.ErrorClass, format string, args ...any) *llm.Error {
 type model struct {
 	name   string
 	masks  *strings.Replacer // what error messages must not hold
-	whole  bool   // ask for replies in one piece
+	whole  bool              // ask for replies in one piece
 	modern bool
 	chat   sdk.ChatCompletionService
 }
