@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -164,6 +165,66 @@ func TestFinish(t *testing.T) {
 	}
 }
 
+// What comes in is what the task returns: a number that no float64 holds, too.
+func TestFinish_keeps_numbers(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{
+		`{"n":12345678901234567890}`, `{"m":{"x":[0.1000000000000000055511151231257827,1e400]},"n":-9223372036854775809}`, `{"n":1.0}`,
+	} {
+		got, _, err := run(t, "finish", args, tool.CallConfig{})
+		require.NoError(t, err)
+		require.Equal(t, args, got)
+	}
+}
+
+// Each tool that takes a path refuses what it cannot do and leaves no trace of it.
+func TestLines_that_cannot_be_written(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"append_line", "append_once"} {
+		for path, says := range map[string]string{dir: "is a directory", filepath.Join(dir, "none", "x"): "no such file or directory"} {
+			_, _, err := run(t, name, fmt.Sprintf(`{"path": %q, "text": "a"}`, path), tool.CallConfig{IdempotencyKey: "k"})
+			require.ErrorContains(t, err, name+": ")
+			require.ErrorContains(t, err, says)
+		}
+	}
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// What is in the state already and is no list becomes the first of one.
+func TestNotes_beside_other_state(t *testing.T) {
+	t.Parallel()
+	var state session.State
+	require.NoError(t, state.Apply(session.StateOp{Op: session.StateReplace, Key: "notes", Value: json.RawMessage(`"a text"`)}))
+	got, _, err := run(t, "add_note", `{"text": "b"}`, tool.CallConfig{State: &state})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"key": "notes", "count": 2}`, got)
+
+	got, taken, err := run(t, "add_note", `{"text": "b", "key": "mine"}`, tool.CallConfig{State: &state})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"key": "mine", "count": 1}`, got)
+	require.Len(t, taken.StateOps, 1)
+}
+
+// A question that was answered with something else than what was asked for is
+// asked again; nobody guesses.
+func TestQuestions_other_replies_count_for_nothing(t *testing.T) {
+	t.Parallel()
+	reply := session.Answer{Kind: session.AnswerReply, QuestionID: "something else", Selected: []string{"red"}}
+	_, taken, err := run(t, "pick_color", `{}`, tool.CallConfig{Replies: []session.Answer{reply}})
+	require.ErrorIs(t, err, tool.ErrWaiting)
+	require.Len(t, taken.Questions, 1)
+}
+
+func TestLocate_runs_at_the_client(t *testing.T) {
+	t.Parallel()
+	require.True(t, find(t, "locate").Client())
+	_, err := find(t, "locate").Run(t.Context(), tool.NewCall(tool.CallConfig{Name: "locate"}), json.RawMessage(`{}`))
+	require.Error(t, err)
+}
+
 func TestApproval(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]bool{
@@ -234,4 +295,10 @@ func TestAgent(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "echo", m.ToolCalls()[0].Name)
 	require.JSONEq(t, `{"text": "hello"}`, string(m.ToolCalls()[0].Arguments))
+
+	reply, err = p.Plan(t.Context(), agent.View{Messages: []llm.Message{llm.User("- call: finish\n  with: {n: 12345678901234567890, x: 0.1}")}})
+	require.NoError(t, err)
+	m, err = reply.Message()
+	require.NoError(t, err)
+	require.Equal(t, `{"n":12345678901234567890,"x":0.1}`, string(m.ToolCalls()[0].Arguments))
 }

@@ -114,11 +114,11 @@ func plainTools() []tool.Tool {
 		}, func(_ context.Context, _ *tool.Call, in FaultIn) (struct{}, error) {
 			return struct{}{}, errors.New(or(in.Text, "this tool always fails"))
 		}),
-		// What comes in is what the task returns.
-		tool.Define(tool.Spec[map[string]any]{
+		// What comes in is what the task returns, numbers digit for digit.
+		tool.Define(tool.Spec[map[string]json.RawMessage]{
 			Name: "finish", Description: "End the task with a structured result: the arguments, whatever they are.",
 			Effect: session.ReadOnly, Finish: true,
-		}, func(_ context.Context, _ *tool.Call, in map[string]any) (map[string]any, error) {
+		}, func(_ context.Context, _ *tool.Call, in map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 			return in, nil
 		}),
 	}
