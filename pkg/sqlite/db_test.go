@@ -183,6 +183,55 @@ func TestOpen(t *testing.T) {
 			require.Equal(t, mode, info.Mode().Perm(), name)
 		}
 	})
+	t.Run("so is the file that a symlink leads to before it is there", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "real", "deep"), 0o755))
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "elsewhere", "deep"), 0o755))
+		require.NoError(t, os.Symlink(filepath.Join(dir, "elsewhere", "deep"), filepath.Join(dir, "folder")))
+		for name, c := range map[string]struct{ link, to, real string }{
+			"absolute":        {"abs.db", filepath.Join(dir, "real", "abs.db"), "real/abs.db"},
+			"relative":        {"rel.db", "real/deep/../rel.db", "real/rel.db"},
+			"of a symlink":    {"two.db", "one.db", "real/one.db"},
+			"through folders": {"folder/x.db", "../x.db", "elsewhere/x.db"},
+			"to a new folder": {"new.db", "none/new.db", "none/new.db"},
+		} {
+			require.NoError(t, os.Symlink(c.to, filepath.Join(dir, c.link)), name)
+			if name == "of a symlink" {
+				require.NoError(t, os.Symlink("real/one.db", filepath.Join(dir, "one.db")))
+			}
+			db := open(t, filepath.Join(dir, c.link))
+			require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(crash, 1, session.WakeStep)))
+			for _, suffix := range []string{"", "-wal", "-shm"} {
+				info, err := os.Lstat(filepath.Join(dir, c.real) + suffix)
+				require.NoError(t, err, name)
+				require.Equal(t, os.FileMode(0o600), info.Mode(), name+suffix)
+			}
+			info, err := os.Lstat(filepath.Join(dir, c.link))
+			require.NoError(t, err)
+			require.NotZero(t, info.Mode()&os.ModeSymlink, "the link stays a link")
+			require.Len(t, receiveNow(t, open(t, filepath.Join(dir, c.real)).Queue()), 1, "it is one file under both names")
+		}
+	})
+	t.Run("symlinks in a circle are refused", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		require.NoError(t, os.Symlink("b.db", filepath.Join(dir, "a.db")))
+		require.NoError(t, os.Symlink("a.db", filepath.Join(dir, "b.db")))
+		_, err := Open(t.Context(), Config{Path: filepath.Join(dir, "a.db")})
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.ErrorContains(t, err, "too many symlinks")
+	})
+	t.Run("the mode of a file that is there is left alone", func(t *testing.T) {
+		t.Parallel()
+		path := filepath.Join(t.TempDir(), "a.db")
+		require.NoError(t, os.WriteFile(path, nil, 0o640))
+		require.NoError(t, os.Chmod(path, 0o640))
+		open(t, path)
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o640), info.Mode().Perm())
+	})
 	t.Run("a path with signs of its own", func(t *testing.T) {
 		t.Parallel()
 		path := filepath.Join(t.TempDir(), "a b?c=d#e%20f.db")

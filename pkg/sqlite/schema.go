@@ -88,8 +88,14 @@ CREATE TABLE owners (oid INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 `
 
 // prepareFile makes the folder and an empty file only its user may read: SQLite
-// gives its log and its shared memory the same mode.
+// gives its log and its shared memory the same mode. A symlink to a file that
+// does not exist yet is followed first, for SQLite would make that file readable
+// to all.
 func prepareFile(path string) error {
+	path, err := target(path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
 	if dir := filepath.Dir(path); dir != "." {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
@@ -106,6 +112,33 @@ func prepareFile(path string) error {
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	return f.Close()
+}
+
+// maxLinks is how many symlinks one after the other are followed.
+const maxLinks = 40
+
+// target returns what the last part of a path leads to, whether or not it exists.
+func target(path string) (string, error) {
+	for range maxLinks {
+		info, err := os.Lstat(path)
+		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			return path, nil //nolint:nilerr // what is wrong with it, who makes the file will say
+		}
+		next, err := os.Readlink(path)
+		if err != nil {
+			return "", err
+		}
+		if !filepath.IsAbs(next) {
+			// The folder may be a symlink itself, from which .. leads elsewhere.
+			dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+			if err != nil {
+				return "", err
+			}
+			next = filepath.Join(dir, next)
+		}
+		path = next
+	}
+	return "", errors.New("too many symlinks one after the other")
 }
 
 // identify says whether the file is ours, and whether it is still empty. It
