@@ -58,7 +58,7 @@ func measurePorts(b *testing.B, sessions, steps int) floortest.Result {
 		})
 		require.NoError(b, err)
 	}
-	var running sync.WaitGroup
+	var running, working sync.WaitGroup
 	running.Add(sessions)
 	receiving, stop := context.WithCancel(ctx)
 	b.StartTimer()
@@ -71,14 +71,14 @@ func measurePorts(b *testing.B, sessions, steps int) floortest.Result {
 				return
 			}
 			for _, d := range got {
-				go func() {
+				working.Go(func() {
 					if err := benchStep(ctx, db, d, int64(steps)+1); err != nil {
 						b.Error(err)
 					}
 					if d.Wake.Seq > int64(steps) {
 						running.Done()
 					}
-				}()
+				})
 			}
 		}
 	})
@@ -87,6 +87,7 @@ func measurePorts(b *testing.B, sessions, steps int) floortest.Result {
 	b.StopTimer()
 	stop()
 	receiver.Wait()
+	working.Wait() // a session may end before the step before its last has acknowledged
 	return floortest.Result{Steps: sessions * steps, Elapsed: elapsed}
 }
 

@@ -112,6 +112,9 @@ func (r *receiveOp) run(w *writer) error {
 
 // wait keeps operations until there is something for them.
 func (w *writer) wait(rs ...*receiveOp) {
+	if len(w.parked) == 0 {
+		w.pollAt = w.db.now().Add(pollEvery)
+	}
 	w.parked = append(slices.DeleteFunc(w.parked, (*receiveOp).gone), rs...)
 	for _, r := range rs {
 		r.running = false
@@ -343,6 +346,9 @@ func (w *writer) reap() (freed bool, err error) {
 		}
 		freed = freed || n > 0
 	}
+	if freed {
+		w.expect(w.db.now()) // this one may not want all of them
+	}
 	return freed, nil
 }
 
@@ -369,16 +375,22 @@ func (w *writer) expect(at time.Time) {
 }
 
 // idleFor returns how long the writer may sleep while somebody waits for messages.
+// It is the time until a moment, not a span: whoever keeps the writer busy all
+// the while does not put that moment off.
 func (w *writer) idleFor() (time.Duration, bool) {
 	if len(w.parked) == 0 {
 		return 0, false
 	}
+	now := w.db.now()
 	wait, known := time.Duration(0), false
 	if !w.wakeAt.IsZero() {
-		wait, known = max(w.wakeAt.Sub(w.db.now()), 0), true
+		wait, known = max(w.wakeAt.Sub(now), 0), true
 	}
-	if w.db.path != memoryPath && (!known || wait > pollEvery) {
-		wait, known = pollEvery, true
+	if w.db.path != memoryPath {
+		poll := min(max(w.pollAt.Sub(now), 0), pollEvery) // the clock may have been set back
+		if !known || wait > poll {
+			wait, known = poll, true
+		}
 	}
 	return wait, known
 }
@@ -389,10 +401,12 @@ func (w *writer) tick() {
 	if len(w.parked) == 0 {
 		return
 	}
+	now := w.db.now()
+	w.pollAt = now.Add(pollEvery)
 	stirring, err := w.stirring()
 	if err == nil && !stirring {
 		for i := range w.dry {
-			w.dry[i].at = w.db.now()
+			w.dry[i].at = now
 		}
 		return
 	}
@@ -403,8 +417,10 @@ func (w *writer) tick() {
 	}
 	w.parked = nil
 	w.commit(batch)
-	// What is visible now is for nobody here: only what comes later matters.
-	if err := w.look(w.db.now()); err != nil {
+	// What was visible when they looked is for nobody here: only what comes later
+	// matters. It is not the time by now that counts, for what became visible since
+	// then nobody has looked at.
+	if err := w.look(now); err != nil {
 		w.wakeAt = w.db.now().Add(pollEvery)
 	}
 }

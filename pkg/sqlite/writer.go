@@ -17,6 +17,9 @@ const (
 	patience = 32
 	// enough to share an fsync: while it goes on, the others get ready for the next.
 	enough = 32
+	// rounds is how often at most the others come first: who asks for one quick
+	// thing after the other must not keep from the disk what waits for it.
+	rounds = 128
 	// lazyFor is how long an operation nobody waits for is kept, so that it can
 	// share the next one's transaction.
 	lazyFor = 2 * time.Millisecond
@@ -77,6 +80,7 @@ type writer struct {
 	fresh  []*receiveOp // parked by the transaction under way
 	filled []*receiveOp // given something by the transaction under way
 	wakeAt time.Time    // when something becomes visible, as far as we know
+	pollAt time.Time    // when to look for what other processes sent
 	dry    [2]dry       // what was looked for in vain, among the living and the dead
 }
 
@@ -154,7 +158,7 @@ func (w *writer) drain() int {
 // answered at once: those who asked are about to ask for something that does,
 // and then share its fsync. So one is begun only when nobody else is coming.
 func (w *writer) serve() {
-	for quiet := 0; quiet < patience && len(w.durable) < batchMax; {
+	for quiet, round := 0, 0; quiet < patience && round < rounds && len(w.durable) < batchMax; round++ {
 		w.drain()
 		if len(w.quick) > 0 {
 			w.batch = append(w.batch[:0], w.quick...)
@@ -260,11 +264,13 @@ func (w *writer) transact(batch []operation) (err error) {
 	return err
 }
 
-// undo forgets what a transaction did that did not happen.
+// undo forgets what a transaction did that did not happen: what it received is
+// there again, and what it found received is not.
 func (w *writer) undo() {
 	clear(w.sids)
 	clear(w.heads)
 	w.self = 0
+	w.dry = [2]dry{}
 	for _, r := range w.filled {
 		r.deliveries = nil
 		if !r.running {
