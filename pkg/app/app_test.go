@@ -122,7 +122,7 @@ func TestReadSettings(t *testing.T) {
 	t.Parallel()
 	s, err := app.ReadSettings(none)
 	require.NoError(t, err)
-	require.Equal(t, app.Settings{Data: app.DefaultData, Lease: 20 * time.Second, LogLevel: slog.LevelWarn}, s)
+	require.Equal(t, app.Settings{Data: app.DefaultData, StepsPerInvocation: 16, Lease: 20 * time.Second, LogLevel: slog.LevelWarn}, s)
 
 	env := map[string]string{
 		"ADJOURN_DATA": "x.db", "ADJOURN_AGENT": "lab", "ADJOURN_MODEL": "openai:m", "ADJOURN_LEASE": "1m",

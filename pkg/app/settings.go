@@ -24,7 +24,8 @@ type Settings struct {
 	// Model is ADJOURN_MODEL: it overrides the model of every agent.
 	Model string
 	// StepsPerInvocation is ADJOURN_STEPS_PER_INVOCATION: how many steps one
-	// invocation may run; 0 leaves it to the runtime.
+	// message may drive, 16 by default: here nothing is billed by the invocation,
+	// and the entries are the same.
 	StepsPerInvocation int
 	// Lease is ADJOURN_LEASE: how long a worker that died keeps a step, 20 s by default.
 	Lease time.Duration
@@ -43,7 +44,7 @@ const shortestLease = time.Second
 func ReadSettings(env func(string) string) (Settings, error) {
 	s := Settings{
 		Data: env("ADJOURN_DATA"), Agent: env("ADJOURN_AGENT"), Model: env("ADJOURN_MODEL"),
-		Lease: 20 * time.Second, LogLevel: slog.LevelWarn,
+		StepsPerInvocation: 16, Lease: 20 * time.Second, LogLevel: slog.LevelWarn,
 	}
 	if s.Data == "" {
 		s.Data = DefaultData

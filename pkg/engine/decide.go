@@ -89,8 +89,8 @@ func decideOld(f Facts, live bool) Action {
 		return Keep
 	case s.Newest.Attempt.For != f.Wake.Seq:
 		return Acknowledge
-	case f.Now.Sub(s.Newest.At) < f.Grace:
-		return ComeBack
+	case f.Now.Sub(s.Newest.At) < f.Grace && !f.Lease.Dead():
+		return ComeBack // its writer may still be sending, unless it is dead
 	}
 	return SendNext
 }

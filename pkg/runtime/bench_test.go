@@ -24,17 +24,26 @@ import (
 // resultBytes is how much the echo of a benchmark's step answers.
 const resultBytes = 2048
 
+// embeddedSteps is how many steps a message drives on the embedded engine, as app sets it.
+const embeddedSteps = 16
+
 // BenchmarkSteps measures plain durable steps (fsync on) of 1, 8 and 64 sessions
 // at once, beside the floor: the same rows written straight into SQLite, before
-// and after, in this run.
+// and after, in this run. A message drives 16 steps, as the CLI does, or one.
 func BenchmarkSteps(b *testing.B) {
+	for _, per := range []int{embeddedSteps, 1} {
+		benchmarkSteps(b, per)
+	}
+}
+
+func benchmarkSteps(b *testing.B, per int) {
 	for _, sessions := range []int{1, 8, 64} {
-		b.Run(fmt.Sprintf("sessions=%d", sessions), func(b *testing.B) {
+		b.Run(fmt.Sprintf("sessions=%d/perInvocation=%d", sessions, per), func(b *testing.B) {
 			steps := max(b.N/sessions, 1)
 			floor := measureFloor(b, sessions, steps)
 			b.ReportAllocs()
 			b.ResetTimer()
-			elapsed, _ := runSteps(b, sessions, steps, 1)
+			elapsed, _ := runSteps(b, sessions, steps, per)
 			b.StopTimer()
 			floor = (floor + measureFloor(b, sessions, steps)) / 2
 			ours := float64(steps*sessions) / elapsed.Seconds()
@@ -163,6 +172,7 @@ func runLong(b *testing.B, steps int) ([]int, []time.Time) {
 	counted := &countedStore{Store: db.Store(), first: benchKey(0), ended: ended}
 	w := setup(b, func(cfg *runtime.Config) {
 		cfg.Store, cfg.Queue, cfg.DeadLetters, cfg.Owner = counted, db.Queue(), db.DeadLetters(), db.Owner()
+		cfg.StepsPerInvocation = embeddedSteps
 	})
 	w.key = benchKey(0)
 	_, err = w.Start(context.Background(), runtime.StartParams{

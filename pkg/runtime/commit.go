@@ -16,10 +16,17 @@ import (
 // HEAD as the writer saw it; it is moved along. An error that is a
 // [store.ConflictError] means that nothing was written.
 func (r *Runtime) commit(ctx context.Context, s *session.Session, head *store.Item, m engine.Move, extra []store.Item) error {
+	_, err := r.commitAnd(ctx, s, head, m, extra, nil)
+	return err
+}
+
+// commitAnd is commit with a claim that the store may grant along with it, and
+// reports whether it did: then head is HEAD after it.
+func (r *Runtime) commitAnd(ctx context.Context, s *session.Session, head *store.Item, m engine.Move, extra []store.Item, claim *store.ClaimParams) (claimed bool, err error) {
 	if err := engine.Check(s, &m.Entry); err != nil {
-		return err // nothing is written that could not be read again
+		return false, err // nothing is written that could not be read again
 	}
-	p := store.CommitParams{Key: s.Key, Entry: m.Entry, Items: slices.Clone(extra)}
+	p := store.CommitParams{Key: s.Key, Entry: m.Entry, Items: slices.Clone(extra), Claim: claim}
 	var newHead *session.Head
 	if m.MovesHead {
 		newHead = r.headAfter(s, head.Head, m)
@@ -45,11 +52,11 @@ func (r *Runtime) commit(ctx context.Context, s *session.Session, head *store.It
 		committed, err = store.Committed{Hash: conflict.Entry.Hash}, nil
 	}
 	if err != nil {
-		return fmt.Errorf("session %s: commit entry %d (%s): %w", s.Key, entry.Seq, entry.Kind, err)
+		return false, fmt.Errorf("session %s: commit entry %d (%s): %w", s.Key, entry.Seq, entry.Kind, err)
 	}
 	entry.Hash = committed.Hash
 	if err := engine.Apply(s, &entry); err != nil {
-		return fmt.Errorf("session %s: fold own entry: %w", s.Key, err)
+		return false, fmt.Errorf("session %s: fold own entry: %w", s.Key, err)
 	}
 	if newHead != nil {
 		if head.Head != nil {
@@ -57,11 +64,14 @@ func (r *Runtime) commit(ctx context.Context, s *session.Session, head *store.It
 		}
 		head.Head, head.Rev = newHead, head.Rev+1
 	}
+	if committed.Head != nil {
+		*head = *committed.Head
+	}
 	r.tell(s, &entry)
 	if m.Wake != nil && !committed.Enqueued {
-		return r.send(ctx, *m.Wake)
+		return false, r.send(ctx, *m.Wake)
 	}
-	return nil
+	return committed.Head != nil, nil
 }
 
 func ours(conflict *store.ConflictError, e *session.Entry) bool {

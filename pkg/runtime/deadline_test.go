@@ -47,7 +47,7 @@ func expiring(t *testing.T, kind session.WaitKind, outcome session.DeadlineOutco
 	if kind == session.WaitUnknown {
 		w.start(p, "unknown")
 		f := &fuse{at: 5} // started, not finished
-		_, _ = w.fusedProcess(f, false, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
+		_, _ = w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
 		w.clock.advance(time.Minute)
 		_, err := p.Sweep(context.Background())
 		require.NoError(t, err)

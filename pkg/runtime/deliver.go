@@ -206,12 +206,16 @@ func takeWaits(s *session.Session, items []store.Item, seq int64) ([]session.Ans
 
 // moveLease moves our lease on to the next entry, because this invocation goes on.
 func (inv *invocation) moveLease(ctx context.Context) error {
-	if err := inv.claim(context.WithoutCancel(ctx), store.ClaimMove, inv.session.Next()); err != nil {
-		return err
+	if !inv.moved {
+		if err := inv.claim(context.WithoutCancel(ctx), store.ClaimMove, inv.session.Next()); err != nil {
+			return err
+		}
 	}
+	inv.moved = false
 	if !inv.claimed {
 		return errSuperseded
 	}
+	inv.attempt.N = inv.head.Head.Lease.N
 	if inv.watching != nil {
 		inv.watching.moved(inv.session.Next())
 	}

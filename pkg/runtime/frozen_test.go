@@ -90,7 +90,7 @@ func (s *gatedStore) Claim(ctx context.Context, p store.ClaimParams) (store.Item
 
 func (s *gatedStore) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
 	if s.detached {
-		p.Wakes = nil
+		p.Wakes, p.Claim = nil, nil
 	}
 	return gated(s.gate, "commit "+string(p.Entry.Kind), func() (store.Committed, error) {
 		out, err := s.Store.Commit(ctx, p)

@@ -74,8 +74,8 @@ func fused[T any](f *fuse, op string, write func() (T, error)) (T, error) {
 type fusedStore struct {
 	store.Store
 	fuse *fuse
-	// detached leaves the wakes to the runtime, as a store does that shares no
-	// transaction with its queue.
+	// detached leaves the wakes and the next claim to the runtime, as a store does
+	// that shares no transaction with its queue.
 	detached bool
 }
 
@@ -85,7 +85,7 @@ func (s *fusedStore) Claim(ctx context.Context, p store.ClaimParams) (store.Item
 
 func (s *fusedStore) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
 	if s.detached {
-		p.Wakes = nil
+		p.Wakes, p.Claim = nil, nil
 	}
 	return fused(s.fuse, "commit "+string(p.Entry.Kind), func() (store.Committed, error) {
 		out, err := s.Store.Commit(ctx, p)

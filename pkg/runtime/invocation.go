@@ -36,6 +36,8 @@ type invocation struct {
 	// head as last read; its lease is ours while claimed.
 	head    store.Item
 	claimed bool
+	// moved says that the lease was moved on with the newest commit.
+	moved bool
 	// wonGoingOn is the seq of the newest entry we wrote with goesOn; 0 when the
 	// next wake is sent or not needed.
 	wonGoingOn int64
@@ -73,11 +75,7 @@ func (r *Runtime) invoke(wake session.Wake) *invocation {
 
 // claim takes or moves the lease. A refusal is no error: claimed stays false and head shows the lease.
 func (inv *invocation) claim(ctx context.Context, mode store.ClaimMode, seq int64) error {
-	now := inv.r.cfg.Now()
-	inv.leaseUntil.Store(0)
-	head, err := inv.r.cfg.Store.Claim(ctx, store.ClaimParams{
-		Key: inv.key, Mode: mode, Owner: inv.owner, Seq: seq, Now: now, Until: inv.until(now, inv.r.cfg.Lease),
-	})
+	head, err := inv.r.cfg.Store.Claim(ctx, inv.claimParams(mode, seq))
 	if refused := (*store.LeaseError)(nil); errors.As(err, &refused) {
 		inv.head, inv.claimed = refused.Head, false
 		return nil
@@ -122,8 +120,11 @@ func (inv *invocation) signal() *session.Signal {
 // has to follow. It outlives the cancellation of ctx, because the effect is done.
 func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store.Item) error {
 	for {
-		err := inv.r.bounded(ctx, func(ctx context.Context) error {
-			return inv.r.commit(ctx, inv.session, &inv.head, m, extra)
+		inv.moved = false
+		claim := inv.nextClaim(m)
+		err := inv.r.bounded(ctx, func(ctx context.Context) (err error) {
+			inv.moved, err = inv.r.commitAnd(ctx, inv.session, &inv.head, m, extra, claim)
+			return err
 		})
 		var conflict *store.ConflictError
 		if errors.As(err, &conflict) && conflict.Item != nil && conflict.Item.Kind == store.KindHead && conflict.Item.Head != nil {
@@ -148,6 +149,24 @@ func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store
 		inv.wonGoingOn = m.Entry.Seq
 	}
 	return nil
+}
+
+// nextClaim is the move of the lease that follows an entry after which this
+// invocation goes on.
+func (inv *invocation) nextClaim(m engine.Move) *store.ClaimParams {
+	if !m.Entry.GoesOn {
+		return nil
+	}
+	p := inv.claimParams(store.ClaimMove, m.Entry.Seq+1)
+	return &p
+}
+
+// claimParams are those of a fresh claim: the lease lasts as long as any other,
+// whatever it was asked to outlive before.
+func (inv *invocation) claimParams(mode store.ClaimMode, seq int64) store.ClaimParams {
+	now := inv.r.cfg.Now()
+	inv.leaseUntil.Store(0)
+	return store.ClaimParams{Key: inv.key, Mode: mode, Owner: inv.owner, Seq: seq, Now: now, Until: inv.until(now, inv.r.cfg.Lease)}
 }
 
 // errNoAnswer is the cause with which a write ends that took too long.

@@ -45,7 +45,7 @@ func in(t *testing.T, status string, change ...func(*agent.Agent)) (*world, *pro
 		w.signal(session.SignalCancel)
 	case "interrupted":
 		f := &fuse{at: 4} // replied, nothing started
-		_, _ = w.fusedProcess(f, false, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
+		_, _ = w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
 		w.drain()
 		w.signal(session.SignalInterrupt)
 		require.NoError(t, p.settle())
@@ -154,7 +154,7 @@ func TestResume_a_verb_that_dies_after_closing_calls(t *testing.T) {
 	t.Parallel()
 	w, p := in(t, "interrupted")
 	f := &fuse{at: 2} // the call is closed, the message is not there
-	_, err := resume(w, w.fusedProcess(f, false, 1), runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = "message" })
+	_, err := resume(w, w.fusedProcess(f, true, 1), runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = "message" })
 	require.Error(t, err)
 	require.Equal(t, []string{"update tool", "commit resumed"}, f.ops)
 	_, err = resume(w, p, runtime.ResumeContinue)

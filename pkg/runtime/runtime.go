@@ -69,6 +69,8 @@ type Runtime struct {
 	// digests of agents as they are in this program, by agent and model.
 	mu      sync.Mutex
 	digests map[[2]string]string
+	// planners by agent, model and digest of the rules.
+	planners map[[3]string]agent.Planner
 }
 
 // digest identifies the agent of a task as it is in this program, with the
@@ -129,7 +131,27 @@ func New(cfg Config) (*Runtime, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Runtime{cfg: cfg, cache: newCache(cfg.CacheSessions), digests: map[[2]string]string{}}, nil
+	return &Runtime{cfg: cfg, cache: newCache(cfg.CacheSessions), digests: map[[2]string]string{}, planners: map[[3]string]agent.Planner{}}, nil
+}
+
+// planner returns what plans the replies of a task, made once for all tasks that
+// are held to the same. One that cannot be made is tried anew the next time.
+func (r *Runtime) planner(ctx context.Context, rules session.Rules) (agent.Planner, error) {
+	key := [3]string{rules.Agent, rules.Model, rules.Digest}
+	r.mu.Lock()
+	planner, ok := r.planners[key]
+	r.mu.Unlock()
+	if ok {
+		return planner, nil
+	}
+	planner, err := r.cfg.Registry.Planner(ctx, rules, r.cfg.Env)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.planners[key] = planner
+	return planner, nil
 }
 
 func defaultTo[T comparable](value *T, otherwise T) {

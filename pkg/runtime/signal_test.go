@@ -115,7 +115,7 @@ func TestSignal_cancel_after_a_reply_and_before_its_tools(t *testing.T) {
 	made := newEffects()
 	w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`, "line", `{"text":"2"}`)}}))
 	f := &fuse{at: 5} // replied is there, the first mark is not
-	p := w.fusedProcess(f, false, 1)
+	p := w.fusedProcess(f, true, 1)
 	w.start(p, "go")
 	require.ErrorIs(t, p.work(), errDied)
 	require.Equal(t, session.KindReplied, w.session().Newest.Kind, "%v", f.ops)
@@ -146,7 +146,7 @@ func TestSignal_cancel_between_tools(t *testing.T) {
 			w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`, "line", `{"text":"2"}`, "deploy", `{"text":"3"}`), says("bye")}}))
 			// dead after the first call had finished, before the second was started
 			f := &fuse{at: 7}
-			p := w.fusedProcess(f, false, 1)
+			p := w.fusedProcess(f, true, 1)
 			w.start(p, "go")
 			require.ErrorIs(t, p.work(), errDied)
 			finished := map[string]bool{}

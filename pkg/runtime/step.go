@@ -121,7 +121,7 @@ func (inv *invocation) plan(ctx context.Context, definition agent.Agent, out *en
 // ask calls the planner.
 func (inv *invocation) ask(ctx context.Context, mail []llm.Message) (agent.Reply, error) {
 	s, r := inv.session, inv.r
-	planner, err := r.cfg.Registry.Planner(ctx, s.Rules, r.cfg.Env)
+	planner, err := r.planner(ctx, s.Rules)
 	if err != nil {
 		return agent.Reply{}, err
 	}

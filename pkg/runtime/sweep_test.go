@@ -218,7 +218,7 @@ func TestDeadLetter(t *testing.T) {
 	run("M claims died: failed, retryable, with a reason", func(t *testing.T, w *world, p *process) {
 		w.start(p, "go")
 		f := &fuse{at: 5}
-		_, _ = w.fusedProcess(f, false, 1).Deliver(context.Background(), w.wake(2, session.WakeStep)) // dead after its tool was started
+		_, _ = w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep)) // dead after its tool was started
 		require.Equal(t, session.KindReplied, w.session().Newest.Kind, "%v", f.ops)
 		for range 5 {
 			w.clock.advance(20 * time.Second)
@@ -264,14 +264,14 @@ func TestDeadLetter(t *testing.T) {
 	run("M claims died and calls are closed: a call that was not started never runs", func(t *testing.T, w *world, p *process) {
 		w.start(p, "go")
 		f := &fuse{at: 4}
-		_, _ = w.fusedProcess(f, false, 1).Deliver(context.Background(), w.wake(2, session.WakeStep)) // dead before its tool was started
+		_, _ = w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep)) // dead before its tool was started
 		for range 6 {
 			w.clock.advance(20 * time.Second)
 			w.claimAs("dying "+newID(), 3)
 		}
 		w.clock.advance(20 * time.Second)
 		g := &fuse{at: 2} // the consumer dies between closing the call and saying so
-		_, err := w.fusedProcess(g, false, 1).DeadLetter(context.Background(), w.wake(3, session.WakeStep))
+		_, err := w.fusedProcess(g, true, 1).DeadLetter(context.Background(), w.wake(3, session.WakeStep))
 		require.ErrorIs(t, err, errDied, "%v", g.ops)
 		require.Equal(t, session.ToolClosed, w.items(store.KindTool)[0].Tool.State)
 		require.NoError(t, p.settle(), "the session goes on by itself")

@@ -214,7 +214,7 @@ func TestDeliver_table(t *testing.T) {
 		w.start(p, "effect")
 		// a worker that has written replied and is at the tool
 		f := &fuse{at: 5}
-		dying := w.fusedProcess(f, false, 1)
+		dying := w.fusedProcess(f, true, 1)
 		_, _ = dying.Deliver(context.Background(), w.wake(2, session.WakeStep))
 		require.Equal(t, session.KindReplied, w.session().Newest.Kind, "%v", f.ops)
 		require.Equal(t, runtime.Disposition{Keep: 20 * time.Second}, w.deliver(p, 2, session.WakeStep))
@@ -229,7 +229,7 @@ func TestDeliver_table(t *testing.T) {
 	run("a store that does not answer: the message comes back and nothing is half-written", func(t *testing.T, w *world, p *process) {
 		w.start(p, "go")
 		f := &fuse{at: 2}
-		_, err := w.fusedProcess(f, false, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
+		_, err := w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
 		require.ErrorIs(t, err, errDied)
 		require.Len(t, w.journal(), 1)
 		require.NoError(t, p.settle())
@@ -245,7 +245,7 @@ func TestDeliver_whoever_won_and_lost_the_lease_sends(t *testing.T) {
 	w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`)}}))
 	g := newGate(2, true) // after replied, before the lease moves on
 	first := w.process(func(cfg *runtime.Config) {
-		cfg.Store, cfg.WatchEvery = &gatedStore{Store: w.store, gate: g}, time.Hour
+		cfg.Store, cfg.WatchEvery = &gatedStore{Store: w.store, gate: g, detached: true}, time.Hour
 	})
 	w.start(w.process(), "go")
 	w.drain()

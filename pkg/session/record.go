@@ -58,6 +58,9 @@ func (l Lease) Live(now time.Time, newest int64, goesOn bool) bool {
 	return l.Seq > newest || goesOn
 }
 
+// Dead reports whether the adapter that handed the lease out knows that its owner is dead.
+func (l Lease) Dead() bool { return l.Owner != "" && l.Until.IsZero() }
+
 // SignalKind is how hard a signal stops a task.
 type SignalKind string
 

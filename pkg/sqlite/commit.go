@@ -19,6 +19,7 @@ type commitOp struct {
 	payload []byte
 	records []record
 	wakes   []session.Wake
+	claim   *claimOp
 	dead    func(owner string) bool
 
 	// What stood in the way.
@@ -73,7 +74,14 @@ func (s *Store) Commit(ctx context.Context, p store.CommitParams) (store.Committ
 	case o.gone:
 		return store.Committed{}, fail("commit", p.Key, errDeleted)
 	}
-	return store.Committed{Hash: o.entry.Hash, Bytes: len(o.payload), Enqueued: true}, nil
+	out := store.Committed{Hash: o.entry.Hash, Bytes: len(o.payload), Enqueued: true}
+	if c := o.claim; c != nil && c.found && !c.held {
+		// HEAD that cannot be read is found out by the claim the caller then makes.
+		if head, err := c.head.item(o.dead); err == nil {
+			out.Head = &head
+		}
+	}
+	return out, nil
 }
 
 func (s *Store) newCommit(p *store.CommitParams) (*commitOp, error) {
@@ -99,6 +107,15 @@ func (s *Store) newCommit(p *store.CommitParams) (*commitOp, error) {
 		if err := validKey(p.Wakes[i].Key()); err != nil {
 			return nil, fmt.Errorf("wake: %w", err)
 		}
+	}
+	if p.Claim != nil {
+		if err := validateClaim(p.Claim); err != nil {
+			return nil, fmt.Errorf("claim: %w", err)
+		}
+		if p.Claim.Key != p.Key {
+			return nil, fmt.Errorf("claim of another session: %s", p.Claim.Key)
+		}
+		o.claim = &claimOp{p: *p.Claim, dead: o.dead}
 	}
 	if len(p.Items) == 0 {
 		return o, nil
@@ -148,7 +165,10 @@ func (o *commitOp) run(w *writer) error {
 			return err
 		}
 	}
-	return w.send(false, o.wakes)
+	if err := w.send(false, o.wakes); err != nil || o.claim == nil {
+		return err
+	}
+	return o.claim.run(w)
 }
 
 // check finds out what stands in the way, if anything does.

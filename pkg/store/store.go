@@ -106,6 +106,9 @@ type CommitParams struct {
 	Items []Item
 	// Wakes that must be sent after the commit.
 	Wakes []session.Wake
+	// Claim is a claim the caller makes next, as a rule a move: an adapter that can
+	// makes it in the same transaction. Refused, it does not undo the commit.
+	Claim *ClaimParams
 }
 
 // Committed is the result of a commit.
@@ -117,6 +120,9 @@ type Committed struct {
 	// Enqueued says that the wakes went into the queue with the commit; otherwise
 	// the caller has to send them.
 	Enqueued bool
+	// Head as it is after the Claim of the parameters was granted with the commit;
+	// nil when it was not, and the caller has to claim.
+	Head *Item
 }
 
 // ItemKind names a kind of item that is not an entry.

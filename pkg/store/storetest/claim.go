@@ -229,3 +229,42 @@ var claimTests = []test{
 		require.EqualValues(f, 32, f.head().Head.Lease.Seq)
 	}},
 }
+
+// commitWith commits an entry with a claim along, and returns HEAD if it was granted.
+func (f *fixture) commitWith(seq int64, claim store.ClaimParams) *store.Item {
+	f.Helper()
+	out, err := f.store.Commit(f.Context(), store.CommitParams{Key: f.key, Entry: entry(seq), Claim: &claim})
+	require.NoError(f, err)
+	return out.Head
+}
+
+var commitClaimTests = []test{
+	{"a claim along with it is granted with the entry, or left to the caller", func(f *fixture) {
+		f.start()
+		f.claim(take("w", 2, 0, 20))
+		granted := f.commitWith(2, move.of("w", 3, 1, 21))
+		if granted == nil {
+			require.Equal(f, lease("w", 2, 1, at(20)), f.head().Head.Lease)
+			f.claim(move.of("w", 3, 1, 21))
+		} else {
+			require.Equal(f, f.head(), *granted)
+		}
+		require.Equal(f, lease("w", 3, 1, at(21)), f.head().Head.Lease)
+	}},
+	{"a claim along with it that is refused does not undo it", func(f *fixture) {
+		f.start()
+		f.claim(take("other", 2, 0, 20))
+		require.Nil(f, f.commitWith(2, move.of("w", 3, 1, 21)))
+		require.Len(f, f.entries(1), 1)
+		require.Equal(f, lease("other", 2, 1, at(20)), f.head().Head.Lease)
+	}},
+	{"a commit that is refused makes no claim", func(f *fixture) {
+		f.start()
+		f.claim(take("w", 2, 0, 20))
+		f.commit(2)
+		claim := move.of("w", 3, 1, 21)
+		_, err := f.store.Commit(f.Context(), store.CommitParams{Key: f.key, Entry: entry(2), Claim: &claim})
+		require.ErrorIs(f, err, store.ErrConflict)
+		require.Equal(f, lease("w", 2, 1, at(20)), f.head().Head.Lease)
+	}},
+}

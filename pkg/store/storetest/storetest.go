@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"commit", commitTests},
 		{"entries", entryTests},
 		{"claim", claimTests},
+		{"commit with a claim", commitClaimTests},
 		{"update", updateTests},
 		{"items", itemTests},
 		{"find", findTests},
