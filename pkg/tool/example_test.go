@@ -61,3 +61,84 @@ func ExampleCall_Ask() {
 	// true Which color?
 	// "painted it blue" <nil>
 }
+
+// What happened before a question is not done again when the tool is run again
+// with the reply.
+func ExampleOnce() {
+	book := tool.Define(tool.Spec[struct{}]{Name: "book"}, func(ctx context.Context, c *tool.Call, _ struct{}) (string, error) {
+		seat, err := tool.Once(ctx, c, "reserve", func(context.Context) (string, error) {
+			fmt.Println("reserving a seat")
+			return "12A", nil
+		})
+		if err != nil {
+			return "", err
+		}
+		reply, err := c.Ask(ctx, tool.Question{ID: "name", Text: "Whose seat is " + seat + "?"})
+		if err != nil {
+			return "", err
+		}
+		return seat + " for " + reply.Text, nil
+	})
+
+	memo := map[string]json.RawMessage{} // the runtime keeps it in the session's ledger
+	remember := func(_ context.Context, key string, value json.RawMessage) error {
+		memo[key] = value
+		return nil
+	}
+	_, err := book.Run(context.Background(), tool.NewCall(tool.CallConfig{Remember: remember}), nil)
+	fmt.Println(errors.Is(err, tool.ErrWaiting))
+
+	name := "Ada"
+	out, err := book.Run(context.Background(), tool.NewCall(tool.CallConfig{
+		Memo: memo, Remember: remember,
+		Replies: []session.Answer{{Kind: session.AnswerReply, QuestionID: "name", Text: &name}},
+	}), nil)
+	fmt.Println(string(out), err)
+	// Output:
+	// reserving a seat
+	// true
+	// "12A for Ada" <nil>
+}
+
+// A tool reads the session's state and adds to it; what it added is seen by
+// others once the step is committed.
+func ExampleState() {
+	type item struct {
+		Name string `json:"name"`
+	}
+	add := tool.Define(tool.Spec[item]{Name: "add_to_cart"}, func(_ context.Context, c *tool.Call, in item) (int, error) {
+		if err := c.Append("cart", in); err != nil {
+			return 0, err
+		}
+		cart, _, err := tool.State[[]item](c, "cart")
+		return len(cart), err
+	})
+
+	call := tool.NewCall(tool.CallConfig{})
+	_, err := add.Run(context.Background(), call, json.RawMessage(`{"name": "tea"}`))
+	fmt.Println(err)
+	out, err := add.Run(context.Background(), call, json.RawMessage(`{"name": "cup"}`))
+	fmt.Println(string(out), err)
+	for _, op := range call.Taken().StateOps {
+		fmt.Println(op.Op, op.Key, string(op.Value))
+	}
+	// Output:
+	// <nil>
+	// 2 <nil>
+	// append cart {"name":"tea"}
+	// append cart {"name":"cup"}
+}
+
+// A tool that runs where the user is: the session waits for its result.
+func ExampleDefineClient() {
+	type In struct {
+		Accuracy int `json:"accuracy" jsonschema:"in meters"`
+	}
+	locate := tool.DefineClient(tool.Spec[In]{Name: "locate", Description: "Where the user is."})
+	fmt.Println(locate.Client(), locate.Err())
+	fmt.Println(locate.Validate(json.RawMessage(`{"accuracy": "good"}`)))
+	// Output:
+	// true <nil>
+	// The arguments of locate are not valid. Correct them and call it again:
+	// - /accuracy: expected integer, got string
+}
