@@ -76,7 +76,6 @@ func TestReceive_messages_that_become_visible_one_after_the_other(t *testing.T) 
 	}
 }
 
-
 // The same with a clock that goes on by a little whenever somebody looks at it,
 // so that the second message's time comes at each point of the look that finds
 // the first.
