@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -83,14 +84,29 @@ func writeScalar(b *bytes.Buffer, node *yaml.Node) *convertError {
 		return writeValue(b, node, node.Value)
 	case "!!null":
 		return writeValue(b, node, nil)
-	case "!!bool", "!!int", "!!float":
-		var value any
-		if err := node.Decode(&value); err != nil {
-			return &convertError{node, fmt.Sprintf("%s is not understood; put it in quotes", valueOf(node))}
+	case "!!int", "!!float":
+		if isDecimal(node.Value) {
+			b.WriteString(node.Value) // digit for digit: no Go number holds all of them
+			return nil
 		}
-		return writeValue(b, node, value)
+		return writeDecoded(b, node)
+	case "!!bool":
+		return writeDecoded(b, node)
 	}
 	return &convertError{node, "the tag " + node.ShortTag() + " is not read; write a plain value"}
+}
+
+// isDecimal reports whether text is a number in JSON as it stands, without an exponent.
+func isDecimal(text string) bool {
+	return strings.Trim(text, "-.0123456789") == "" && json.Valid([]byte(text))
+}
+
+func writeDecoded(b *bytes.Buffer, node *yaml.Node) *convertError {
+	var value any
+	if err := node.Decode(&value); err != nil {
+		return &convertError{node, fmt.Sprintf("%s is not understood; put it in quotes", valueOf(node))}
+	}
+	return writeValue(b, node, value)
 }
 
 func writeValue(b *bytes.Buffer, node *yaml.Node, value any) *convertError {

@@ -313,3 +313,66 @@ func ExampleModel() {
 	// that was all
 	// done
 }
+
+// A model that says what it was told to, reply for reply, for tests of agents.
+func ExampleNew() {
+	m := scripted.New(
+		scripted.Also(scripted.Use("look", `{"at":"a"}`), "look", `{"at":"b"}`),
+		scripted.Say("nothing to see"),
+	)
+	messages := []llm.Message{llm.User("look around")}
+	for range 3 {
+		reply, err := llm.Collect(m.Stream(context.Background(), llm.Request{Messages: messages}), nil)
+		fmt.Println(len(reply.Message.ToolCalls()), reply.Message.Text(), reply.Stop, err)
+		messages = append(messages, reply.Message)
+	}
+	// Output:
+	// 2  tool_calls <nil>
+	// 0 nothing to see end <nil>
+	// 0 done end <nil>
+}
+
+// A model that is a Go function sees the request and may fail as a provider does.
+func ExampleFunc() {
+	m := scripted.Func(func(_ context.Context, req llm.Request) (scripted.Reply, error) {
+		if len(req.Messages) > 1 {
+			return scripted.Reply{}, &llm.Error{Class: llm.ClassContextOverflow, Message: "that is too much for me"}
+		}
+		return scripted.Say("You said: " + req.Messages[0].Text()), nil
+	})
+	reply, err := llm.Collect(m.Stream(context.Background(), llm.Request{Messages: []llm.Message{llm.User("hello")}}), nil)
+	fmt.Println(reply.Message.Text(), err)
+	_, err = llm.Collect(m.Stream(context.Background(), llm.Request{Messages: []llm.Message{llm.User("a"), llm.User("b")}}), nil)
+	fmt.Println(err)
+	// Output:
+	// You said: hello <nil>
+	// model call: context_overflow: that is too much for me
+}
+
+// Whoever stops reading ends the stream, at any of its events; a call that is
+// over before it begins says nothing.
+func TestModel_stops_when_its_reader_does(t *testing.T) {
+	t.Parallel()
+	script := llm.Request{Messages: []llm.Message{llm.User("- think: hm\n  text: hi\n  calls: [{call: a}, {call: b}]")}}
+	whole := 0
+	for _, err := range scripted.Model().Stream(t.Context(), script) {
+		require.NoError(t, err)
+		whole++
+	}
+	require.Greater(t, whole, 3)
+	for n := 1; n <= whole; n++ {
+		seen := 0
+		for range scripted.Model().Stream(t.Context(), script) {
+			if seen++; seen == n {
+				break
+			}
+		}
+		require.Equal(t, n, seen)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for e, err := range scripted.Model().Stream(over, script) {
+		require.ErrorIs(t, err, context.Canceled)
+		require.Zero(t, e)
+	}
+}

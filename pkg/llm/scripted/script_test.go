@@ -1,6 +1,7 @@
 package scripted_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -61,24 +62,38 @@ func TestParse(t *testing.T) {
 func TestParse_arguments(t *testing.T) {
 	t.Parallel()
 	for with, want := range map[string]string{
-		`{z: 1, a: 2}`:                      `{"z":1,"a":2}`,
-		`{n: -3, f: 1.5, e: 1e3, h: 0x10}`:  `{"n":-3,"f":1.5,"e":1000,"h":16}`,
-		`{big: 18446744073709551615}`:       `{"big":18446744073709551615}`,
-		`{t: true, f: false, n: null, e: }`: `{"t":true,"f":false,"n":null,"e":null}`,
-		`{on: yes, off: no}`:                `{"on":"yes","off":"no"}`,
-		`{day: 2026-08-01}`:                 `{"day":"2026-08-01"}`,
-		`{at: 2026-08-01T10:00:00Z}`:        `{"at":"2026-08-01T10:00:00Z"}`,
-		`{list: [1, [two, {three: 3}]]}`:    `{"list":[1,["two",{"three":3}]]}`,
-		`{empty: "", list: [], map: {}}`:    `{"empty":"","list":[],"map":{}}`,
-		`{"1": one, "true": x}`:             `{"1":"one","true":"x"}`,
-		`{html: "<b>&"}`:                    `{"html":"\u003cb\u003e\u0026"}`,
-		`{"": 1, "ü\n": "\x00"}`:            `{"":1,"ü\n":"\u0000"}`,
+		`{z: 1, a: 2}`:                     `{"z":1,"a":2}`,
+		`{n: -3, f: 1.5, e: 1e3, h: 0x10}`: `{"n":-3,"f":1.5,"e":1000,"h":16}`,
+		`{big: 18446744073709551615}`:      `{"big":18446744073709551615}`,
+		`{big: 12345678901234567890123, neg: -9223372036854775809, fine: 0.10000000000000000555}`: `{"big":12345678901234567890123,"neg":-9223372036854775809,"fine":0.10000000000000000555}`,
+		`{o: 0777, p: +5, u: 1_000, x: .5, y: 5.}`:                                                `{"o":511,"p":5,"u":1000,"x":0.5,"y":5}`,
+		`{t: true, f: false, n: null, e: }`:                                                       `{"t":true,"f":false,"n":null,"e":null}`,
+		`{on: yes, off: no}`:                                                                      `{"on":"yes","off":"no"}`,
+		`{day: 2026-08-01}`:                                                                       `{"day":"2026-08-01"}`,
+		`{at: 2026-08-01T10:00:00Z}`:                                                              `{"at":"2026-08-01T10:00:00Z"}`,
+		`{list: [1, [two, {three: 3}]]}`:                                                          `{"list":[1,["two",{"three":3}]]}`,
+		`{empty: "", list: [], map: {}}`:                                                          `{"empty":"","list":[],"map":{}}`,
+		`{"1": one, "true": x}`:                                                                   `{"1":"one","true":"x"}`,
+		`{html: "<b>&"}`:                                                                          `{"html":"\u003cb\u003e\u0026"}`,
+		`{"": 1, "ü\n": "\x00"}`:                                                                  `{"":1,"ü\n":"\u0000"}`,
 	} {
 		script, err := scripted.Parse("- call: echo\n  with: " + with)
 		require.NoError(t, err, with)
 		item, _ := script.Reply(0)
 		require.Equal(t, want, string(item.Calls[0].Arguments), with)
 	}
+}
+
+// What the YAML reader said is there for who wants to know more than the message.
+func TestScriptError_keeps_its_cause(t *testing.T) {
+	t.Parallel()
+	var failure *scripted.ScriptError
+	_, err := scripted.Parse("- say: \"never closed\n")
+	require.ErrorAs(t, err, &failure)
+	require.Error(t, errors.Unwrap(failure))
+	_, err = scripted.Parse("- say: 5")
+	require.ErrorAs(t, err, &failure)
+	require.NoError(t, errors.Unwrap(failure), "the message says all")
 }
 
 func TestParse_refuses(t *testing.T) {
