@@ -296,9 +296,9 @@ func TestAgent(t *testing.T) {
 	require.Equal(t, "echo", m.ToolCalls()[0].Name)
 	require.JSONEq(t, `{"text": "hello"}`, string(m.ToolCalls()[0].Arguments))
 
-	reply, err = p.Plan(t.Context(), agent.View{Messages: []llm.Message{llm.User("- call: finish\n  with: {n: 12345678901234567890, x: 0.1}")}})
+	reply, err = p.Plan(t.Context(), agent.View{Messages: []llm.Message{llm.User("- call: finish\n  with: {n: 123456789012345678901234, x: 0.1}")}})
 	require.NoError(t, err)
 	m, err = reply.Message()
 	require.NoError(t, err)
-	require.Equal(t, `{"n":12345678901234567890,"x":0.1}`, string(m.ToolCalls()[0].Arguments))
+	require.Equal(t, `{"n":123456789012345678901234,"x":0.1}`, string(m.ToolCalls()[0].Arguments))
 }
