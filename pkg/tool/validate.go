@@ -227,7 +227,11 @@ func (s *schema) expected(url, name string) string {
 	case string:
 		parts = append(parts, v)
 	case []any:
-		parts = append(parts, strings.ReplaceAll(list(v), ", ", " or "))
+		types := make([]string, 0, len(v))
+		for _, name := range v {
+			types = append(types, fmt.Sprint(name))
+		}
+		parts = append(parts, strings.Join(types, " or "))
 	}
 	if enum, ok := property["enum"].([]any); ok {
 		parts = append(parts, "one of "+list(enum))

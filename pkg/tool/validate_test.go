@@ -179,3 +179,47 @@ func FuzzTool_Validate(f *testing.F) {
 		require.Equal(t, order.NeedsApproval(args), order.NeedsApproval(out))
 	})
 }
+
+// What a model is told about a property it left out, or may not give, is all
+// that the schema says of it, however little that is.
+func TestTool_Validate_says_what_the_schema_says(t *testing.T) {
+	t.Parallel()
+	schema := json.RawMessage(`{"type":"object","additionalProperties":false,"required":["a","b","c","d"],"properties":{
+		"a":{}, "b":{"type":["string","null"]}, "c":{"enum":["x",1,null]}, "d":{"type":"string","format":"uuid","description":"the id"},
+		"e":{"type":"object","additionalProperties":false}}}`)
+	tl := tool.Define(tool.Spec[json.RawMessage]{Name: "t", Schema: schema}, func(_ context.Context, _ *tool.Call, in json.RawMessage) (string, error) { return "", nil })
+	require.NoError(t, tl.Err())
+	for args, want := range map[string][]tool.Problem{
+		`{}`: {
+			{At: "/a", Message: "missing, but required"},
+			{At: "/b", Message: "missing, but required: expected string or null"},
+			{At: "/c", Message: `missing, but required: expected one of "x", 1, null`},
+			{At: "/d", Message: "missing, but required: expected string (the id)"},
+		},
+		`{"a":[],"b":null,"c":null,"d":"x"}`: {{At: "/d", Message: `expected the format uuid, got "x"`}},
+		`{"a":0,"b":"","c":1,"d":"123e4567-e89b-12d3-a456-426614174000","e":{"f":1}}`: {
+			{At: "/e/f", Message: "unknown property: no properties are expected"},
+		},
+	} {
+		var wrong *tool.ArgumentError
+		require.ErrorAs(t, tl.Validate(json.RawMessage(args)), &wrong, args)
+		require.Equal(t, want, wrong.Problems, args)
+	}
+}
+
+// Keywords of a property that are wrong are told with the property's name.
+func TestSpec_Properties_that_are_wrong(t *testing.T) {
+	t.Parallel()
+	for keywords, says := range map[string]string{
+		`["minimum"]`: `property "n": its keywords are no JSON object`, `{`: `property "n": its keywords are no JSON object`,
+		`{"minimum": "low"}`: `property "n": `,
+	} {
+		tl := tool.Define(tool.Spec[lineIn]{Name: "t", Properties: map[string]json.RawMessage{"n": json.RawMessage(keywords)}},
+			func(context.Context, *tool.Call, lineIn) (string, error) { return "", nil })
+		var mistake *tool.SpecError
+		require.ErrorAs(t, tl.Err(), &mistake, keywords)
+		require.Equal(t, "Properties", mistake.Field)
+		require.ErrorContains(t, tl.Err(), says)
+		require.Error(t, tl.Validate(json.RawMessage(`{}`)), "a tool that is wrong takes no arguments")
+	}
+}
