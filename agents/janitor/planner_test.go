@@ -146,9 +146,11 @@ func TestPlan_tells_what_an_edit_made_of_it(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
 		edit  func(in *DeleteIn)
-		left  []string
-		says  []string
-		not   []string
+
+		decide func(DeleteIn) string
+		left   []string
+		says   []string
+		not    []string
 	}{
 		"to_a_copy_of_another_content": {
 			files: two,
@@ -158,8 +160,25 @@ func TestPlan_tells_what_an_edit_made_of_it(t *testing.T) {
 				}
 			},
 			left: []string{"a.txt", "b.txt", "d.txt"},
-			says: []string{"found 2 copies. Deleted 1, freed 4 bytes.", "  e.txt (same as d.txt), which you named instead of b.txt", "Not deleted:\n  e.txt: does not exist"},
-			not:  []string{"b.txt (same as a.txt)"},
+			says: []string{"found 2 copies. Deleted 1, freed 4 bytes.", "  e.txt (same as d.txt), which you named instead of b.txt"},
+			not:  []string{"b.txt (same as a.txt)", "Not deleted", "does not exist"},
+		},
+		"to_a_copy_whose_own_deletion_was_denied": {
+			files: two,
+			edit: func(in *DeleteIn) {
+				if in.Path == "b.txt" {
+					*in = DeleteIn{in.Folder, "e.txt", 4, sum("long"), "d.txt"}
+				}
+			},
+			decide: func(in DeleteIn) string {
+				if in.Path == "e.txt" {
+					return "no"
+				}
+				return ""
+			},
+			left: []string{"a.txt", "b.txt", "d.txt"},
+			says: []string{"  e.txt (same as d.txt), which you named instead of b.txt"},
+			not:  []string{"Kept, because"},
 		},
 		"to_the_one_to_keep": {
 			files: map[string]string{"a": "x", "b": "x"},
@@ -188,7 +207,7 @@ func TestPlan_tells_what_an_edit_made_of_it(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := folder(t, c.files)
-			d := &drive{edit: c.edit}
+			d := &drive{edit: c.edit, decide: c.decide}
 			messages := d.run(t, []llm.Message{llm.User(dir)})
 			text := messages[len(messages)-1].Text()
 			require.Equal(t, c.left, keys(contents(t, dir)))

@@ -103,6 +103,9 @@ func (j *job) summary(found int) string {
 	var freed int64
 	var deleted, denied, cancelled, refused, unknown []string
 	for _, o := range j.outcomes {
+		if o.status != llm.ResultSuccess && j.gone[o.asked] {
+			continue // another call deleted it: what it was asked as well says nothing
+		}
 		line := o.asked + ": " + strings.TrimPrefix(o.text, o.asked+": ")
 		switch o.status {
 		case llm.ResultSuccess:

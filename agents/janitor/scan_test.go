@@ -1,12 +1,17 @@
 package janitor
 
 import (
+	"context"
+	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/llm"
 )
 
 func TestListFiles(t *testing.T) {
@@ -120,4 +125,72 @@ func TestHash_notices_changes(t *testing.T) {
 	require.NoError(t, os.Rename(filepath.Join(dir, "b"), filepath.Join(dir, "a")))
 	_, _, err = p.hash(t.Context())
 	require.ErrorContains(t, err, "a: was exchanged for another file just now")
+}
+
+// A folder may hold things that are neither files nor folders: they are named,
+// and no tool touches them.
+func TestSpecialFiles(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"a": "x", "b": "x"})
+	socket, err := new(net.ListenConfig).Listen(t.Context(), "unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Logf("there are no sockets here: %v", err)
+		return
+	}
+	t.Cleanup(func() { require.NoError(t, socket.Close()) })
+	got, err := call[Listing](t, t.Context(), ListFiles, ListIn{dir})
+	require.NoError(t, err)
+	require.Equal(t, []Skipped{{Path: "s", Reason: "is a special file"}}, got.Skipped)
+	_, err = call[Hash](t, t.Context(), HashFile, HashIn{dir, "s"})
+	require.ErrorContains(t, err, "s: is a special file, not a file")
+	_, err = call[Hash](t, t.Context(), HashFile, HashIn{dir, "s/x"})
+	require.ErrorContains(t, err, "s/x: s is a special file, not a folder")
+	_, err = call[Deleted](t, t.Context(), DeleteFile, DeleteIn{dir, "b", 1, sum("x"), "s"})
+	require.ErrorContains(t, err, "the original s: is a special file, not a file")
+
+	messages := (&drive{}).run(t, []llm.Message{llm.User(dir)})
+	require.Contains(t, messages[len(messages)-1].Text(), "Could not be read:\n  s: is a special file")
+	require.Equal(t, []string{"a", "s"}, entriesOf(t, dir))
+}
+
+func entriesOf(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+// The folder may be exchanged for another between two calls: its name alone
+// opens nothing but what list_files named.
+func TestFolder_is_the_one_that_was_listed(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"in/a": "x", "other/a": "y"})
+	in := filepath.Join(dir, "in")
+	_, err := call[Hash](t, t.Context(), HashFile, HashIn{in + "/", "a"})
+	require.NoError(t, err, "a slash at its end changes nothing")
+	_, err = call[Hash](t, t.Context(), HashFile, HashIn{filepath.Join(dir, "other") + "/../in", "a"})
+	require.NoError(t, err, "nor do dots that lead nowhere else")
+	require.NoError(t, os.RemoveAll(in))
+	_, err = call[Hash](t, t.Context(), HashFile, HashIn{in, "a"})
+	require.ErrorContains(t, err, "there is no folder "+in)
+	require.NoError(t, os.Symlink("other", in))
+	_, err = call[Hash](t, t.Context(), HashFile, HashIn{in, "a"})
+	require.ErrorContains(t, err, "leads to "+filepath.Join(dir, "other"))
+	write(t, dir, "file", "x")
+	_, err = call[Hash](t, t.Context(), HashFile, HashIn{filepath.Join(dir, "file"), "a"})
+	require.ErrorContains(t, err, "is not a folder")
+}
+
+// What does not exist is said in plain words, and still known to a program.
+func TestCause(t *testing.T) {
+	t.Parallel()
+	_, err := os.Open(filepath.Join(t.TempDir(), "none"))
+	require.EqualError(t, cause(err), "does not exist")
+	require.ErrorIs(t, cause(err), fs.ErrNotExist)
+	require.EqualError(t, cause(&fs.PathError{Op: "open", Path: "/secret", Err: fs.ErrPermission}), "permission denied")
+	require.Equal(t, context.Canceled, cause(context.Canceled))
 }
