@@ -280,3 +280,37 @@ func TestAppend_beside_a_holder(t *testing.T) {
 		}
 	})
 }
+
+// append_once that cannot remember its key writes no line: it would be written
+// again by the next run.
+func TestAppendOnce_without_a_place_for_its_keys(t *testing.T) {
+	t.Parallel()
+	path := setup(t, "old\n")
+	require.NoError(t, os.Mkdir(claimsOf(path), 0o700))
+	require.ErrorContains(t, appendOnce(t.Context(), path, "key", "mine"), ".keys")
+	require.Equal(t, "old\n", read(t, path))
+}
+
+// The file beside may hold what nobody of ours wrote: that owns nothing.
+func TestAppendOnce_beside_other_records(t *testing.T) {
+	t.Parallel()
+	path := setup(t, "old\n")
+	claims(t, path, "hello\n", "{}\n", `{"key":"","at":0,"line":"x"}`+"\n", "null\n", record(t, "me", 4, "first\n"), record(t, "me", 99, "second\n"))
+	require.NoError(t, appendOnce(t.Context(), path, "me", "mine"))
+	require.Equal(t, "old\nfirst\n", read(t, path), "the first claim of a key counts")
+}
+
+// Who only reads a file has not the right to add to it.
+func TestAppend_to_a_read_only_file(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Log("root may write everything; nothing to see")
+		return
+	}
+	path := setup(t, "old\n")
+	require.NoError(t, os.Chmod(path, 0o400))
+	require.ErrorIs(t, appendLine(t.Context(), path, "a"), os.ErrPermission)
+	require.ErrorIs(t, appendOnce(t.Context(), path, "key", "a"), os.ErrPermission)
+	require.Equal(t, "old\n", read(t, path))
+	require.NoFileExists(t, claimsOf(path))
+}
