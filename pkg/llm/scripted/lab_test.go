@@ -362,7 +362,8 @@ func TestModel_stops_when_its_reader_does(t *testing.T) {
 	require.Greater(t, whole, 3)
 	for n := 1; n <= whole; n++ {
 		seen := 0
-		for range scripted.Model().Stream(t.Context(), script) {
+		for _, err := range scripted.Model().Stream(t.Context(), script) {
+			require.NoError(t, err)
 			if seen++; seen == n {
 				break
 			}
