@@ -401,3 +401,26 @@ func TestRegistry_Planner_errors(t *testing.T) {
 	_, err = r.Planner(t.Context(), session.Rules{Agent: "a", Model: "gone:m"}, nil)
 	require.EqualError(t, err, `agent a: model "gone:m": no provider "gone": write fake:<name>`)
 }
+
+// A task that began under rules goes on under them, whatever the program says by
+// then: a tool that was taken from the rules is not offered, one that came later
+// neither.
+func TestRegistry_Planner_holds_a_task_to_its_rules(t *testing.T) {
+	t.Parallel()
+	f := &fake{events: []llm.Event{text("hi"), stop(llm.StopEnd)}}
+	before := registry(t, agent.Models{"fake": f.open}, agent.Agent{Name: "a", Model: "fake:m", Tools: []tool.Tool{echo("x"), echo("y")}})
+	rules, err := before.Rules("a", nil)
+	require.NoError(t, err)
+
+	after := registry(t, agent.Models{"fake": f.open}, agent.Agent{Name: "a", Model: "fake:other", Tools: []tool.Tool{echo("y"), echo("z")}})
+	p, err := after.Planner(t.Context(), rules, nil)
+	require.NoError(t, err)
+	_, err = p.Plan(t.Context(), agent.View{Messages: []llm.Message{llm.User("go")}})
+	require.NoError(t, err)
+	require.Len(t, f.asked[0].Tools, 1)
+	require.Equal(t, "y", f.asked[0].Tools[0].Name)
+
+	now, err := after.Rules("a", nil)
+	require.NoError(t, err)
+	require.NotEqual(t, rules.Digest, now.Digest, "who goes on with it can see that the agent changed")
+}
