@@ -69,18 +69,33 @@ func (in *intake) close() {
 // only. It returns when the session is suspended, interrupted or ended, or with
 // the cause of ctx.
 func (r *Runtime) Drive(ctx context.Context, key session.Key, q queue.Queue) error {
+	for {
+		if err := r.driveUntilRest(ctx, key, q); err != nil {
+			return err
+		}
+		// It rests, unless a wake says otherwise: somebody told it to go on.
+		deliveries, err := q.Receive(ctx, queue.ReceiveParams{Max: 1, Visibility: visibility})
+		if err != nil {
+			return AsError(err)
+		}
+		if len(deliveries) == 0 {
+			return nil
+		}
+		if err := r.handle(ctx, q, deliveries[0]); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *Runtime) driveUntilRest(ctx context.Context, key session.Key, q queue.Queue) error {
+	if resting, err := r.resting(ctx, key); err != nil || resting {
+		return err
+	}
 	in := r.takeIn(ctx, q, queue.ReceiveParams{Max: 1, Visibility: visibility, Wait: idleWait})
 	defer in.close()
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(driveWait)
 	defer timer.Stop()
 	for {
-		if !r.cache.running(key) {
-			resting, err := r.resting(ctx, key)
-			if err != nil || resting {
-				return err
-			}
-		}
-		timer.Reset(driveWait)
 		select {
 		case d := <-in.deliveries:
 			if err := r.handle(ctx, q, d); err != nil {
@@ -92,13 +107,16 @@ func (r *Runtime) Drive(ctx context.Context, key session.Key, q queue.Queue) err
 			return AsError(context.Cause(ctx))
 		case <-timer.C:
 			// Somebody else may be at it, a retry may be due later, a wake may be lost.
-			if resting, err := r.resting(ctx, key); err != nil || resting {
-				return err
-			}
 			if err := r.nudge(ctx, key); err != nil {
 				return err
 			}
 		}
+		if !r.cache.running(key) { // else its wake is on its way
+			if resting, err := r.resting(ctx, key); err != nil || resting {
+				return err
+			}
+		}
+		timer.Reset(driveWait)
 	}
 }
 
