@@ -202,7 +202,7 @@ func TestClientToolOnATerminal(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: locate}, {say: ok}]")
-	p.sees("which runs on your side").sees("submit s --call c2-1 --result")
+	p.sees("which runs on your side").sees("submit s --call w2-1 --result")
 	require.Equal(t, 10, p.leaves(), p.all)
 }
 

@@ -15,7 +15,7 @@ import (
 // clean returns text that is safe to print: newlines and tabs stay, every other
 // control or formatting character becomes a visible escape.
 func clean(s string) string {
-	if strings.IndexFunc(s, unsafeRune) < 0 && utf8.ValidString(s) {
+	if strings.IndexFunc(s, doubtful) < 0 && utf8.ValidString(s) {
 		return s
 	}
 	var b strings.Builder
@@ -23,7 +23,7 @@ func clean(s string) string {
 		switch {
 		case r == utf8.RuneError && invalidAt(s, i):
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case unsafeRune(r):
+		case unsafeRune(r), joiner(r) && !joins(s, i, r):
 			b.WriteString(escapeRune(r))
 		default:
 			b.WriteRune(r)
@@ -44,15 +44,31 @@ func invalidAt(s string, i int) bool {
 
 func unsafeRune(r rune) bool {
 	switch r {
-	case '\n', '\t':
-		return false
-	case '\u200c', '\u200d': // joiners: some scripts and emoji cannot be written without them
+	case '\n', '\t', zeroWidthNonJoiner, zeroWidthJoiner:
 		return false
 	case '\u2028', '\u2029', '\u115f', '\u1160', '\u3164', '\uffa0': // separators, and letters that look like nothing
 		return true
 	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs)
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
+
+// Some scripts and emoji cannot be written without joiners.
+const (
+	zeroWidthNonJoiner = '\u200c'
+	zeroWidthJoiner    = '\u200d'
+)
+
+func joiner(r rune) bool { return r == zeroWidthNonJoiner || r == zeroWidthJoiner }
+
+// joins reports whether a joiner stands between two characters it could join:
+// beside ASCII it joins nothing and only makes two names look the same.
+func joins(s string, i int, r rune) bool {
+	before, _ := utf8.DecodeLastRuneInString(s[:i])
+	after, _ := utf8.DecodeRuneInString(s[i+utf8.RuneLen(r):])
+	return before >= utf8.RuneSelf && before != utf8.RuneError && after >= utf8.RuneSelf && after != utf8.RuneError
+}
+
+func doubtful(r rune) bool { return unsafeRune(r) || joiner(r) }
 
 func escapeRune(r rune) string {
 	switch {
@@ -69,14 +85,14 @@ func escapeRune(r rune) string {
 // cleanJSON returns the same JSON with those characters as escapes of JSON, so
 // that it is safe on a terminal and means the same to a program.
 func cleanJSON(text []byte) []byte {
-	if bytes.IndexFunc(text, unsafeRune) < 0 {
+	if bytes.IndexFunc(text, doubtful) < 0 && utf8.Valid(text) {
 		return text
 	}
 	var b bytes.Buffer
-	for _, r := range string(text) {
+	for i, r := range string(text) {
 		switch {
-		case !unsafeRune(r):
-			b.WriteRune(r)
+		case !unsafeRune(r) && (!joiner(r) || joins(string(text), i, r)):
+			b.WriteRune(r) // and U+FFFD for what is no UTF-8
 		case r < 0x10000:
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:

@@ -145,7 +145,11 @@ func (c *cli) refuse(m session.Manifest, err error) {
 	if errors.As(err, &usage) && usage.command != "" {
 		c.complain("see: %s --help", usage.command)
 	}
-	if m.ResumeHint != "" {
+	switch {
+	case m.PauseReason != nil:
+		// Not the command that decides: nobody has been shown what it decides on.
+		c.complain("what it waits for: %s", c.command(target("show", m.SessionID)...))
+	case m.ResumeHint != "":
 		c.complain("to go on: %s", m.ResumeHint)
 	}
 }

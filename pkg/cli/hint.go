@@ -85,6 +85,9 @@ func (c *cli) resumeHint(m session.Manifest) string {
 		return c.command("resume", "-c", m.CheckpointID, "--approve", approvals[0].ID)
 	case len(approvals) > 1:
 		return c.command("resume", "-c", m.CheckpointID, "--approve-all")
+	case len(items) > 0 && items[0].Kind == session.WaitInput:
+		// Bound to what was asked: pasted again it is a repeat, not the next answer.
+		return c.command("resume", "-c", m.CheckpointID, "your answer")
 	case len(items) > 0:
 		return c.answerHint(m.SessionID, items[0])
 	}
@@ -99,25 +102,23 @@ func pending(m session.Manifest) []session.PendingItem {
 	return append(append([]session.PendingItem{}, m.PauseReason.PendingToolCalls...), m.PauseReason.Pending...)
 }
 
-// answerHint returns a command that answers one wait and no other. An approval
-// is named by its wait, whose id is never used again: what is approved is what
-// was shown.
+// answerHint returns a command that answers one wait and no other. It names the
+// wait, whose id is never used again: what is answered is what was shown.
 func (c *cli) answerHint(id string, item session.PendingItem) string {
-	call := []string{"--call", item.ID}
+	submit := func(words ...string) string {
+		return c.command(target("submit", id, append([]string{"--call", item.WaitID}, words...)...)...)
+	}
 	switch item.Kind {
 	case session.WaitApproval:
-		return c.command(target("submit", id, "--call", item.WaitID, "--approve")...)
+		return submit("--approve")
 	case session.WaitClientTool:
-		return c.command(target("submit", id, append(call, "--result", "{}")...)...)
+		return submit("--result", "{}")
 	case session.WaitQuestion:
-		return c.command(target("submit", id, append(call, sampleReply(item.Question)...)...)...)
+		return submit(sampleReply(item.Question)...)
 	case session.WaitUnknown:
-		return c.command(target("submit", id, append(call, "--verdict", string(session.VerdictHappened))...)...)
+		return submit("--verdict", string(session.VerdictHappened))
 	case session.WaitInput:
-		if strings.HasPrefix(id, "-") {
-			return c.command("resume", "--", id, "your answer")
-		}
-		return c.command("resume", id, "your answer")
+		return submit("--reply", "your answer")
 	case session.WaitChild:
 		return c.command(target("show", item.Session)...)
 	}

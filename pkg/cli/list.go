@@ -206,7 +206,7 @@ func (c *cli) inbox(ctx context.Context, p page) error {
 		}
 		if row.Item.Kind == session.WaitApproval {
 			c.say("  approve: %s", row.Command)
-			c.say("  reject:  %s", strings.TrimSuffix(row.Command, "--approve")+"--reject")
+			c.say("  reject:  %s", c.command(target("submit", row.Session, "--call", row.Item.WaitID, "--reject")...))
 			continue
 		}
 		c.say("  answer: %s", row.Command)

@@ -164,7 +164,7 @@ func (c *cli) paused(m session.Manifest) {
 		c.say("Reject:  %s", c.decisionHint(m, "--reject", items))
 	case approvals > 1:
 		c.say("\nApprove all:  %s", c.command("resume", "-c", m.CheckpointID, "--approve-all"))
-		c.say("Approve some: %s   (those you do not name are rejected)", c.decisionHint(m, "--approve", items))
+		c.say("Approve some, and reject those you do not name:\n              %s", c.decisionHint(m, "--approve", items))
 		c.say("Reject all:   %s", c.command("resume", "-c", m.CheckpointID, "--reject-all"))
 	}
 }

@@ -117,12 +117,21 @@ func bind(ctx context.Context, a *app.App, k session.Key, call string, answer *s
 	} else {
 		answer.ToolCallID = call
 	}
-	if answer.Kind != session.AnswerApproval {
+	if answer.Kind != session.AnswerApproval && answer.Kind != session.AnswerReply {
 		return nil
 	}
 	records, err := a.Runtime.Waits(ctx, k)
 	if err != nil {
 		return err
+	}
+	if answer.Kind == session.AnswerReply {
+		// Words for an agent that asked in text are a message.
+		for _, r := range records {
+			if r.Wait.ID == call && r.Wait.Kind == session.WaitInput && answer.Text != nil {
+				answer.Kind, answer.Message, answer.Text = session.AnswerMessage, *answer.Text, nil
+			}
+		}
+		return nil
 	}
 	var found *session.WaitRecord
 	for i, r := range records {
