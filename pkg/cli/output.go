@@ -42,7 +42,9 @@ func (c *cli) talk(format string, args ...any) {
 
 // complain prints an error on stderr, always.
 func (c *cli) complain(format string, args ...any) {
-	c.write(c.Stderr, "adjourn: "+clean(fmt.Sprintf(format, args...))+"\n")
+	text := strings.TrimRight(clean(fmt.Sprintf(format, args...)), "\n")
+	// Only the first line begins where ours do: the rest may be somebody else's words.
+	c.write(c.Stderr, "adjourn: "+strings.ReplaceAll(text, "\n", "\n  | ")+"\n")
 }
 
 // write prints text. A reader that has gone away is no reason to fail the work.
@@ -211,11 +213,11 @@ func details(item session.PendingItem, indent string, width int) string {
 	if q := item.Question; q != nil {
 		b.WriteString(quoteBlock(q.Text, indent, width))
 		for _, choice := range q.Choices {
-			b.WriteString(indent + "  - " + cleanLine(choice.ID))
+			line := "- " + cleanLine(choice.ID)
 			if choice.Label != "" && choice.Label != choice.ID {
-				b.WriteString("  " + cleanLine(choice.Label))
+				line += "  " + cleanLine(choice.Label)
 			}
-			b.WriteString("\n")
+			b.WriteString(quoteBlock(line, indent, width))
 		}
 	} else if item.Text != "" && item.Kind != session.WaitInput {
 		b.WriteString(quoteBlock(item.Text, indent, width))
