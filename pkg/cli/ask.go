@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -17,32 +18,22 @@ import (
 // errLeft says that the person went away without an answer; the wait stays open.
 var errLeft = errors.New("left open")
 
-// prompter reads lines from a terminal. An interrupt leaves the read behind;
-// the process ends with it.
-type prompter struct {
-	in      *bufio.Reader
-	pending chan line
-}
-
-type line struct {
-	text string
-	err  error
-}
-
-func (p *prompter) read(ctx context.Context) (string, error) {
-	if p.pending == nil {
-		pending := make(chan line, 1)
-		p.pending = pending
-		go func() {
-			text, err := p.in.ReadString('\n')
-			pending <- line{text: text, err: err}
-		}()
+// read returns the next line typed. An interrupt leaves the read behind; the
+// process ends with it.
+func (c *cli) read(ctx context.Context) (string, error) {
+	type line struct {
+		text string
+		err  error
 	}
+	lines := make(chan line, 1)
+	go func() {
+		text, err := c.in.ReadString('\n')
+		lines <- line{text: text, err: err}
+	}()
 	select {
 	case <-ctx.Done():
 		return "", errLeft
-	case l := <-p.pending:
-		p.pending = nil
+	case l := <-lines:
 		if l.err != nil && (l.text == "" || !errors.Is(l.err, io.EOF)) {
 			return "", errLeft
 		}
@@ -57,13 +48,20 @@ func (c *cli) asks() bool {
 	return in && out && !c.noInput && c.output == outputText
 }
 
-// prompt prints a question without a new line and reads the answer.
+// prompt prints a question without a new line and reads the answer. What was
+// typed before is thrown away: it cannot be meant for a question nobody saw.
+// The caller has shown by now what the question is about.
 func (c *cli) prompt(ctx context.Context, text string) (string, error) {
 	if c.in == nil {
-		c.in = &prompter{in: bufio.NewReader(c.Stdin)}
+		c.in = bufio.NewReader(c.Stdin)
 	}
+	fd, _ := terminal(c.Stdin)
+	if err := forget(fd); err != nil {
+		return "", fmt.Errorf("cannot ask on this terminal: %w", err)
+	}
+	_, _ = c.in.Discard(c.in.Buffered())
 	c.write(c.Stderr, text)
-	answer, err := c.in.read(ctx)
+	answer, err := c.read(ctx)
 	if err != nil {
 		c.write(c.Stderr, "\n")
 	}
@@ -95,26 +93,18 @@ func (c *cli) ask(ctx context.Context, a *app.App, k session.Key, m session.Mani
 		if answer == nil {
 			continue
 		}
-		err = c.bring(ctx, a, k, *answer)
+		// Bound to the wait that was shown, whatever the session waits for by now.
+		_, err = a.Runtime.Submit(ctx, runtime.SubmitParams{Key: k, Answer: *answer, Caller: c.caller()})
 		if err != nil && exitCode("", err) != exitConflict {
 			return false, err
 		}
 		if err != nil {
 			c.complain("%v", err) // somebody else was first: look again at what is left
+			c.overtaken = true
 		}
 		again = true
 	}
 	return again, nil
-}
-
-// bring carries an answer to the runtime.
-func (c *cli) bring(ctx context.Context, a *app.App, k session.Key, answer session.Answer) error {
-	if answer.Kind == session.AnswerMessage {
-		_, err := a.Runtime.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeWithMessage, Message: answer.Message, Caller: c.caller()})
-		return err
-	}
-	_, err := a.Runtime.Submit(ctx, runtime.SubmitParams{Key: k, Answer: answer, Caller: c.caller()})
-	return err
 }
 
 // askOne asks for one wait. Nil without an error means that it cannot be
@@ -175,6 +165,10 @@ func (c *cli) askApproval(ctx context.Context, a *app.App, m session.Manifest, w
 		approved := false
 		switch strings.ToLower(word) {
 		case "y", "yes":
+			if rest != "" {
+				c.write(c.Stderr, "A yes stands alone: answer y, or n with a reason.\n")
+				continue
+			}
 			approved = true
 			answer.Approved = &approved
 			return &answer, nil
@@ -185,6 +179,9 @@ func (c *cli) askApproval(ctx context.Context, a *app.App, m session.Manifest, w
 			edited, err := c.edit(ctx, arguments, rest)
 			if errors.Is(err, errLeft) {
 				return nil, err
+			}
+			if t, ok := a.Registry.Tool(m.Agent, w.Tool); err == nil && ok {
+				err = t.Validate(edited)
 			}
 			if err != nil {
 				c.complain("the arguments stay as they are: %v", err)

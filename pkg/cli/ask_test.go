@@ -230,9 +230,60 @@ func TestSomebodyElseWasFirst(t *testing.T) {
 	p.sees(prompt)
 	b.run("resume", "s", "--reject-all").ends(0)
 	p.types("y\n")
-	require.Equal(t, 0, p.leaves(), p.all)
+	require.Equal(t, 5, p.leaves(), p.all)
 	require.Contains(t, p.all, "answered before")
 	require.Empty(t, read(t, log), "the first answer counts")
+}
+
+// TestYesStandsAlone: what begins with a yes and goes on is not one.
+func TestYesStandsAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	log := b.file("log")
+	p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(log, "web"))
+	p.sees(prompt).types("y no wait do not\n").sees("A yes stands alone").sees(prompt).types("e {\"servce\": 1}\n")
+	p.sees("the arguments stay as they are").sees(prompt).types("\x03")
+	require.Equal(t, 10, p.leaves(), p.all)
+	require.Empty(t, read(t, log))
+}
+
+// TestTypedTooEarly has a person type on before there is anything to answer.
+func TestTypedTooEarly(t *testing.T) {
+	t.Parallel()
+	t.Run("while the agent works", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		log, gate := b.file("log"), b.file("gate")
+		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: gate, with: {service: "+gate+"}}, {call: deploy, with: {service: prod, log: "+log+"}}]")
+		p.sees("working …").types("y\ny").sees("y\r\ny") // the terminal echoes it, so it is in the queue
+		require.NoError(t, os.WriteFile(gate, nil, 0o600))
+		p.sees(`"service": "prod"`).sees(prompt).types("\x03")
+		require.Equal(t, 10, p.leaves(), p.all)
+		require.Empty(t, read(t, log))
+	})
+	t.Run("for the next question", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		log := b.file("log")
+		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(log, "a", "b"))
+		p.sees(prompt).types("y\ny\n").sees(`"service": "b"`).sees(prompt).types("\x03")
+		require.Equal(t, 10, p.leaves(), p.all)
+		b.run("resume", "s", "--reject-all").ends(0)
+		require.Equal(t, "a\n", read(t, log), "the second yes was typed before b was shown")
+	})
+}
+
+// TestAnswerToAnotherQuestion has somebody else answer while a person types, so
+// that by then the agent asks something else.
+func TestAnswerToAnotherQuestion(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{need: which region?}]")
+	p.sees("which region?").sees("Your answer")
+	b.run("resume", "s", "[{need: Really delete everything?}]").ends(10)
+	p.types("[{say: everything is deleted}]\n").sees("answered before").sees("Really delete everything?").sees("Your answer").types("\x03")
+	p.leaves()
+	require.NotContains(t, b.run("show", "s").ends(0).stdout, "everything is deleted")
 }
 
 // TestPromptCannotBeFaked plays a model that tries to paint over the prompt.

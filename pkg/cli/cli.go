@@ -7,6 +7,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -89,9 +90,11 @@ type cli struct {
 	noInput bool
 
 	// began says that the words were understood and the command has started.
-	began    bool
-	in       *prompter
-	progress *progress
+	began bool
+	in    *bufio.Reader
+	// overtaken says that somebody else's answer came before the one typed here.
+	overtaken bool
+	progress  *progress
 	// watch is told every entry, beside the progress.
 	watch func(session.Key, runtime.Progress)
 }
@@ -166,7 +169,7 @@ Environment
   ADJOURN_AGENT   agent of new sessions, when there is no --agent
   ADJOURN_MODEL   model of every agent, as provider:model
   ADJOURN_LEASE   how long a worker that died keeps its step   (20s)
-  ADJOURN_STEPS_PER_INVOCATION   how many steps are run between two looks at the queue
+  ADJOURN_STEPS_PER_INVOCATION   steps between two looks at the queue   (16)
   ADJOURN_LOG     debug, info, warn, error or off   (warn)`,
 		SilenceErrors: true,
 		SilenceUsage:  true,

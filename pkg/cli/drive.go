@@ -98,6 +98,9 @@ func (c *cli) rest(ctx context.Context, a *app.App, m session.Manifest) error {
 		c.talk("Interrupted.")
 		code = exitInterrupted
 	}
+	if c.overtaken {
+		code = exitConflict
+	}
 	c.manifest(m)
 	c.record(a.Data, m)
 	return said(code)

@@ -94,6 +94,15 @@ func toys() ([]tool.Tool, error) {
 				<-ctx.Done()
 				return "", ctx.Err()
 			}),
+		tool.Define(tool.Spec[deployIn]{Name: "gate", Description: "Waits until there is a file.", Effect: session.ReadOnly},
+			func(ctx context.Context, _ *tool.Call, in deployIn) (string, error) {
+				for {
+					if _, err := os.Stat(in.Service); err == nil || ctx.Err() != nil {
+						return "open", ctx.Err()
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+			}),
 		tool.Define(tool.Spec[noIn]{Name: "hang", Description: "Never ends by itself.", Effect: session.ReadOnly},
 			func(ctx context.Context, _ *tool.Call, _ noIn) (string, error) {
 				<-ctx.Done()

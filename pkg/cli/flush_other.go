@@ -1,0 +1,8 @@
+//go:build !darwin && !dragonfly && !freebsd && !linux && !netbsd && !openbsd && !windows
+
+package cli
+
+import "errors"
+
+// forget cannot throw away what was typed here, so nobody is asked.
+func forget(int) error { return errors.ErrUnsupported }
