@@ -15,6 +15,8 @@ import (
 	"os"
 	"os/signal"
 	"os/user"
+	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -33,8 +35,10 @@ import (
 type Config struct {
 	// Registry of the agents; required.
 	Registry func() (*agent.Registry, error)
-	// Program is the name the program was called by (argv[0]); hints begin with it.
-	Program string
+	// Program is the name the program was called by (argv[0]); hints begin with it
+	// and with ProgramArgs, the words that belong to it: run ./cmd/shop after go.
+	Program     string
+	ProgramArgs []string
 	// Args are the arguments after the program's name.
 	Args []string
 	// Stdin, Stdout and Stderr; nil means empty or discarded. Where they are
@@ -60,8 +64,9 @@ func Main(registry func() (*agent.Registry, error)) {
 	if u, err := user.Current(); err == nil {
 		who = u.Username
 	}
+	program, programArgs := called(os.Args[0])
 	os.Exit(Run(ctx, Config{
-		Registry: registry, Program: os.Args[0], Args: os.Args[1:],
+		Registry: registry, Program: program, ProgramArgs: programArgs, Args: os.Args[1:],
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Who: who,
 	}))
 }
@@ -76,7 +81,32 @@ func Run(ctx context.Context, cfg Config) int {
 	if err != nil && !c.began {
 		err = &usageError{text: err.Error(), cause: err, command: c.at(root)}
 	}
-	return c.end(ctx, err)
+	code := c.end(ctx, err)
+	if c.unwritten != nil {
+		c.complain("writing to stdout: %v", c.unwritten)
+		if code == exitCompleted || code == exitPaused {
+			code = exitFailed
+		}
+	}
+	return code
+}
+
+// called returns the words this program was called by. What go run built is gone
+// when it ends, so that is named by its package.
+func called(argv0 string) (program string, args []string) {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Path != "" && strings.Contains(argv0, string(filepath.Separator)+"go-build") {
+		return "go", []string{"run", info.Path}
+	}
+	return argv0, nil
+}
+
+// name is what people call the program.
+func (c *cli) name() string {
+	name := c.Program
+	if n := len(c.ProgramArgs); n > 0 {
+		name = c.ProgramArgs[n-1]
+	}
+	return strings.TrimSuffix(filepath.Base(name), ".exe")
 }
 
 // cli is one run of the command line.
@@ -92,6 +122,8 @@ type cli struct {
 	// began says that the words were understood and the command has started.
 	began bool
 	in    *bufio.Reader
+	// unwritten is the error of the last write to stdout that failed.
+	unwritten error
 	// overtaken says that somebody else's answer came before the one typed here.
 	overtaken bool
 	progress  *progress
@@ -189,7 +221,39 @@ Environment
 		c.inboxCommand(), c.sessionsCommand(), c.showCommand(), c.agentsCommand(),
 		c.workCommand(), c.demoCommand(), c.versionCommand(),
 	)
+	if name := c.name(); name != "adjourn" {
+		c.adopt(root, name)
+	}
 	return root
+}
+
+// adopt makes the commands those of a user's own program: under its name, and
+// without the demo, which tells its story with an agent of ours.
+func (c *cli) adopt(root *cobra.Command, name string) {
+	root.Use = name
+	words := strings.NewReplacer("  adjourn ", "  "+name+" ")
+	for _, cmd := range append(root.Commands(), root) {
+		cmd.Long, cmd.Example = words.Replace(cmd.Long), words.Replace(cmd.Example)
+	}
+	registry, err := c.Registry()
+	if err != nil {
+		return // the command itself will say so
+	}
+	if _, ok := registry.Agent(demoAgent); ok {
+		return
+	}
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "demo" {
+			root.RemoveCommand(cmd)
+		}
+	}
+	var lines []string
+	for line := range strings.Lines(root.Long) {
+		if !strings.Contains(line, demoAgent) && !strings.HasPrefix(line, "  "+name+" demo") {
+			lines = append(lines, line)
+		}
+	}
+	root.Long = strings.Join(lines, "")
 }
 
 // do wraps a command's work: what fails before it is a mistake in the words.

@@ -23,6 +23,9 @@ func quote(word string) string {
 // called, --data when the default would lead elsewhere, then the words.
 func (c *cli) command(words ...string) string {
 	all := []string{quote(c.Program)}
+	for _, word := range c.ProgramArgs {
+		all = append(all, quote(word))
+	}
 	if path, needed := c.dataFlag(); needed {
 		all = append(all, "--data", quote(path))
 	}

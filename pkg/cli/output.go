@@ -47,9 +47,14 @@ func (c *cli) complain(format string, args ...any) {
 	c.write(c.Stderr, "adjourn: "+strings.ReplaceAll(text, "\n", "\n  | ")+"\n")
 }
 
-// write prints text. A reader that has gone away is no reason to fail the work.
+// write prints text. That it cannot be printed is no reason to fail the work, but
+// what was asked for on stdout and did not get there is told in the end.
 func (c *cli) write(w io.Writer, text string) {
-	c.progress.pause(func() { _, _ = io.WriteString(w, text) })
+	c.progress.pause(func() {
+		if _, err := io.WriteString(w, text); err != nil && w == c.Stdout {
+			c.unwritten = err
+		}
+	})
 }
 
 // lineWriter lets the log and the progress share stderr.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -21,6 +22,11 @@ func (r *Runtime) checkAnswer(s *session.Session, record session.WaitRecord, p S
 	a.Wait, a.ToolCallID = w.ID, w.Call
 	a.Who, a.From, a.When = p.Caller.Who, p.Caller.From, r.cfg.Now().UTC()
 	a.Outcome = ""
+	for _, text := range []*string{&a.Reason, &a.Error, a.Text} {
+		if text != nil && !utf8.ValidString(*text) {
+			return a, refuse(CodeInvalidAnswer, p.Key, "%s: the answer is not valid UTF-8 text", label(w))
+		}
+	}
 	if err := r.checkContent(s, w, &a); err != nil {
 		if refused := (*Error)(nil); errors.As(err, &refused) {
 			return a, refused // it has its own code: a message that is empty or too long
@@ -38,7 +44,7 @@ func (r *Runtime) checkContent(s *session.Session, w session.Wait, a *session.An
 		switch {
 		case (a.Result == nil) == (a.Error == ""):
 			return fmt.Errorf("give either a result or an error")
-		case a.Result != nil && !json.Valid(a.Result):
+		case a.Result != nil && !validJSON(a.Result):
 			return fmt.Errorf("the result is not valid JSON")
 		}
 	case session.WaitQuestion:
@@ -52,7 +58,7 @@ func (r *Runtime) checkContent(s *session.Session, w session.Wait, a *session.An
 		if a.Verdict != session.VerdictHappened && a.Verdict != session.VerdictNotHappened {
 			return fmt.Errorf("the verdict is %q or %q", session.VerdictHappened, session.VerdictNotHappened)
 		}
-		if a.Result != nil && !json.Valid(a.Result) {
+		if a.Result != nil && !validJSON(a.Result) {
 			return fmt.Errorf("the result is not valid JSON")
 		}
 	case session.WaitChild:
@@ -72,7 +78,7 @@ func (r *Runtime) checkApproval(s *session.Session, w session.Wait, a *session.A
 	case !*a.Approved:
 		return fmt.Errorf("edited input goes with an approval, not with a denial")
 	}
-	if !json.Valid(a.EditedInput) {
+	if !validJSON(a.EditedInput) {
 		return fmt.Errorf("the edited input is not valid JSON")
 	}
 	t, ok := r.cfg.Registry.Tool(s.Rules.Agent, w.Tool)
@@ -84,6 +90,9 @@ func (r *Runtime) checkApproval(s *session.Session, w session.Wait, a *session.A
 	}
 	return nil
 }
+
+// validJSON is JSON that is also text: what goes into the journal is read by others.
+func validJSON(raw json.RawMessage) bool { return utf8.Valid(raw) && json.Valid(raw) }
 
 // checkReply holds a reply to its question.
 func checkReply(q session.Question, a session.Answer) error {
