@@ -145,7 +145,11 @@ func (c *cli) refuse(m session.Manifest, err error) {
 	if errors.As(err, &usage) && usage.command != "" {
 		c.complain("see: %s --help", usage.command)
 	}
-	switch {
+	switch code := runtime.AsError(err).Code; {
+	case code == runtime.CodeSessionNotFound && !errors.Is(err, app.ErrNoData):
+		c.complain("list the sessions there are: %s", c.command("sessions"))
+	case m.PauseReason == nil && (code == runtime.CodeWaitNotFound || code == runtime.CodeNothingToDecide):
+		c.complain("see what waits: %s", c.command("inbox"))
 	case m.PauseReason != nil:
 		// Not the command that decides: nobody has been shown what it decides on.
 		c.complain("what it waits for: %s", c.command(target("show", m.SessionID)...))

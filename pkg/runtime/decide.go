@@ -150,7 +150,7 @@ func decisions(s *session.Session, records []session.WaitRecord, p DecideParams,
 		}
 	}
 	if len(out) == 0 {
-		e := refuse(CodeNothingToDecide, p.Key, "no approval waits there. Look with: adjourn inbox")
+		e := refuse(CodeNothingToDecide, p.Key, "no approval waits there")
 		e.Status = s.Status
 		return nil, e
 	}
@@ -203,9 +203,9 @@ func findApproval(key session.Key, records []session.WaitRecord, id string, sinc
 	case found != nil:
 		return *found, nil
 	case other:
-		return session.WaitRecord{}, refuse(CodeWrongKind, key, "%s waits for something else than an approval. Answer it with: adjourn submit", id)
+		return session.WaitRecord{}, refuse(CodeWrongKind, key, "%s waits for something else than an approval", id)
 	}
-	return session.WaitRecord{}, refuse(CodeWaitNotFound, key, "no approval of %s waits or waited there. Look with: adjourn inbox", id)
+	return session.WaitRecord{}, refuse(CodeWaitNotFound, key, "no approval of %s waits or waited there", id)
 }
 
 // batch is the approvals of the suspension the session is in; with a checkpoint

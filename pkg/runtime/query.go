@@ -32,7 +32,7 @@ func (r *Runtime) Journal(ctx context.Context, key session.Key) ([]session.Entry
 		return nil, AsError(err)
 	}
 	if len(entries) == 0 {
-		return nil, refuse(CodeSessionNotFound, key, "there is no such session. List those there are with: adjourn sessions")
+		return nil, refuse(CodeSessionNotFound, key, "there is no such session")
 	}
 	return entries, nil
 }

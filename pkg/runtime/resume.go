@@ -67,7 +67,7 @@ func isNewest(s *session.Session, id string) error {
 		return err
 	}
 	if cp != s.Checkpoint() {
-		e := refuse(CodeStaleCheckpoint, s.Key, "the checkpoint is not its newest one: it has moved on since. Look at where it stands with: adjourn show %s", s.Key.ID)
+		e := refuse(CodeStaleCheckpoint, s.Key, "the checkpoint is not its newest one: it has moved on since")
 		e.Status = s.Status
 		return e
 	}
@@ -95,7 +95,7 @@ func (r *Runtime) resumeContinue(ctx context.Context, s *session.Session) (Resum
 			return Resumed{}, err
 		}
 		if head.Head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.GoesOn) {
-			e := refuse(CodeAlreadyRunning, s.Key, "a worker is at it right now (%s)", head.Head.Lease.Owner)
+			e := refuse(CodeAlreadyRunning, s.Key, "a worker is at it right now")
 			e.Status = s.Status
 			return Resumed{}, e
 		}

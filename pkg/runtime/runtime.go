@@ -238,7 +238,7 @@ func (r *Runtime) need(ctx context.Context, key session.Key) (*session.Session, 
 		return nil, AsError(err)
 	}
 	if s == nil {
-		return nil, refuse(CodeSessionNotFound, key, "there is no such session. List those there are with: adjourn sessions")
+		return nil, refuse(CodeSessionNotFound, key, "there is no such session")
 	}
 	return s, nil
 }

@@ -180,13 +180,13 @@ func findWait(key session.Key, items []store.Item, a session.Answer) (store.Item
 	case found.Wait != nil:
 		return found, nil
 	case named:
-		return found, refuse(CodeWrongKind, key, "what waits there does not take an answer of kind %q. Look with: adjourn inbox", a.Kind)
+		return found, refuse(CodeWrongKind, key, "what waits there does not take an answer of kind %q", a.Kind)
 	case a.Wait != "":
-		return found, refuse(CodeWaitNotFound, key, "there is no wait %q. Look with: adjourn inbox", a.Wait)
+		return found, refuse(CodeWaitNotFound, key, "there is no wait %q", a.Wait)
 	case a.ToolCallID != "":
-		return found, refuse(CodeWaitNotFound, key, "no call %q waits or waited for an answer. Look with: adjourn inbox", a.ToolCallID)
+		return found, refuse(CodeWaitNotFound, key, "no call %q waits or waited for an answer", a.ToolCallID)
 	}
-	return found, refuse(CodeWaitNotFound, key, "it does not wait for a message. Look with: adjourn inbox")
+	return found, refuse(CodeWaitNotFound, key, "it does not wait for a message")
 }
 
 func better(a, b *session.WaitRecord) bool {
