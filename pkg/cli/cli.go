@@ -262,6 +262,12 @@ func (c *cli) do(work func(ctx context.Context, args []string) error) func(*cobr
 		if c.output != outputText && c.output != outputJSON {
 			return usage("--output %q: use text or json", c.output)
 		}
+		switch flag := cmd.Flags().Lookup("data"); {
+		case flag != nil && flag.Changed && c.data == "":
+			return usage("--data is empty: name a file, or leave it out for %s", app.DefaultData)
+		case c.dataPath() == ":memory:":
+			return usage("data in memory would be gone before anybody answers: name a file")
+		}
 		c.began = true
 		err := work(cmd.Context(), args)
 		if u := (*usageError)(nil); errors.As(err, &u) && u.command == "" {

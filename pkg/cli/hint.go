@@ -53,7 +53,7 @@ func (c *cli) dataFlag() (path string, needed bool) {
 	if filepath.Clean(path) == filepath.FromSlash(app.DefaultData) && c.Env("ADJOURN_DATA") == "" {
 		return path, false
 	}
-	if abs, err := filepath.Abs(path); err == nil && path != ":memory:" {
+	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
 	}
 	return path, true

@@ -60,3 +60,12 @@ func TestOutputThatIsNotWrittenIsNoSuccess(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "no space left on device")
 }
+
+func TestDataThatCannotLastIsRefused(t *testing.T) {
+	t.Parallel()
+	for data, words := range map[string]string{"": "--data is empty", ":memory:": "would be gone"} {
+		code, stderr := shop(t, &strings.Builder{}, "--data", data, "sessions")
+		require.Equal(t, 2, code)
+		require.Contains(t, stderr, words)
+	}
+}
