@@ -158,6 +158,9 @@ func BenchmarkLongSession(b *testing.B) {
 		}
 		b.ReportMetric(per(10), "µs/step@10")
 		b.ReportMetric(per(steps-window), "µs/step@1000")
+		share := perEngineAndCodec(b, steps)
+		b.ReportMetric(float64(share.Nanoseconds())/1e3, "µs/engine+codec")
+		b.ReportMetric(100*float64(share.Nanoseconds())/1e3/per(steps-window), "%engine+codec")
 		b.ReportMetric(float64(sizes[10]), "B/step@10")
 		b.ReportMetric(float64(sizes[steps-10]), "B/step@1000")
 	}
@@ -195,6 +198,18 @@ func BenchmarkEngineAndCodec(b *testing.B) {
 			}
 		})
 	}
+}
+
+// perEngineAndCodec is what the engine and the codec take of one step of such a session.
+func perEngineAndCodec(b *testing.B, steps int) time.Duration {
+	b.Helper()
+	const rounds = 200
+	s := warmSession(b, steps)
+	began := time.Now()
+	for range rounds {
+		engineAndCodec(b, s)
+	}
+	return time.Since(began) / rounds
 }
 
 func warmSession(b *testing.B, steps int) *session.Session {
