@@ -61,3 +61,11 @@ func TestInvisibleCharactersAreShown(t *testing.T) {
 		require.Contains(t, out, `b\`)
 	}
 }
+
+func TestMessageThatIsTheSessionsName(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	m := b.run("run", "--agent", "toy", "--session", "yes", "-o", "json", `[{need: "delete all?"}, {say: done}]`).ends(10).manifest()
+	require.Contains(t, b.run("resume", "-c", m.CheckpointID, "yes").ends(2).stderr, "name both")
+	require.Equal(t, "done\n", b.run("resume", "-c", m.CheckpointID, "yes", "yes").ends(0).stdout)
+}

@@ -154,6 +154,8 @@ func (f *resumeFlags) target(args []string) (id, message string, hasMessage bool
 			"-c %q is not a checkpoint id; copy it whole from checkpoint_id or resume_hint", f.checkpoint)}
 	}
 	switch {
+	case len(args) == 1 && args[0] == checkpoint.Session && !f.decides():
+		return "", "", false, usage("%q is the session's own id, which -c names already. If it is your message, name both: resume -c … %s %s", args[0], quote(args[0]), quote(args[0]))
 	case len(args) == 0, len(args) == 1 && args[0] == checkpoint.Session:
 		return checkpoint.Session, "", false, nil
 	case len(args) == 1:
