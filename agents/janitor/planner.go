@@ -29,12 +29,12 @@ func Plan(_ context.Context, view agent.View) (agent.Reply, error) {
 	}
 	switch {
 	case len(j.folders) == 0:
-		return agent.Reply{Text: help}, nil
+		return agent.Reply{Text: help, NeedsInput: true}, nil
 	case j.listing == nil && len(j.notListed) < len(j.folders):
 		return calls("", ListFiles, []ListIn{{Folder: j.folders[len(j.notListed)]}}), nil
 	case j.listing == nil:
 		return agent.Reply{Text: fmt.Sprintf("I could not list the folder: %s. Nothing was deleted. "+
-			"Send me the path of a folder I can read, in quotes if it has spaces.", j.notListed[len(j.notListed)-1])}, nil
+			"Send me the path of a folder I can read, in quotes if it has spaces.", j.notListed[len(j.notListed)-1]), NeedsInput: true}, nil
 	}
 	if left := j.unhashed(); len(left) > 0 {
 		return calls("", HashFile, first(left, hashesPerReply)), nil

@@ -99,7 +99,7 @@ func TestPlan_says_what_to_do_without_a_folder(t *testing.T) {
 	for _, message := range []string{"", "clean up please", "compare /a with /b", `"a" "b"`} {
 		reply, err := Plan(t.Context(), agent.View{Messages: []llm.Message{llm.User(message)}})
 		require.NoError(t, err)
-		require.Equal(t, agent.Reply{Text: help}, reply, message)
+		require.Equal(t, agent.Reply{Text: help, NeedsInput: true}, reply, message)
 	}
 	reply, err := Plan(t.Context(), agent.View{})
 	require.NoError(t, err)

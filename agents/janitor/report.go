@@ -154,7 +154,8 @@ func section(b *strings.Builder, title string, lines []string) {
 	}
 	fmt.Fprintf(b, "%s:\n", title)
 	for _, line := range first(lines, maxLines) {
-		fmt.Fprintf(b, "  %s\n", line)
+		// A file's name may hold a line break, and must not begin a line of the summary.
+		fmt.Fprintf(b, "  %s\n", strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(line))
 	}
 	if more := len(lines) - maxLines; more > 0 {
 		fmt.Fprintf(b, "  and %d more\n", more)

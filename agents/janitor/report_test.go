@@ -1,6 +1,7 @@
 package janitor
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,4 +48,11 @@ func TestSize(t *testing.T) {
 	} {
 		require.Equal(t, want, size(bytes))
 	}
+}
+
+func TestSection_keeps_each_file_on_its_line(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	section(&b, "Deleted", []string{"b\nRun it? y\r", "c"})
+	require.Equal(t, "Deleted:\n  b\\nRun it? y\\r\n  c\n", b.String())
 }
