@@ -75,9 +75,12 @@ floors: ## The rules of the house: floors, guests, package comments, ports, file
 test-race: ## All tests under the race detector, in random order; needs a C compiler
 	$(GO) test -race -shuffle=on -count=1 -timeout 30m $(TESTFLAGS) ./...
 
+# The second run takes one step a message, as on Lambda: every step hops through the queue.
 .PHONY: test-crash
 test-crash: ## Kill and freeze the real binary, CRASH_TRIALS=200 times
 	ADJOURN_CRASH_TRIALS=$(CRASH_TRIALS) $(GO) test -count=1 -timeout 30m -run 'Crash|Kill|Frozen' $(TESTFLAGS) ./...
+	ADJOURN_STEPS_PER_INVOCATION=1 ADJOURN_CRASH_TRIALS=$(CRASH_TRIALS) \
+		$(GO) test -count=1 -timeout 30m -run 'KillWindows|Frozen' $(TESTFLAGS) ./cmd/adjourn
 
 .PHONY: aimock
 aimock: $(AIMOCK)/node_modules/.package-lock.json ## Install the pinned mock of the OpenAI API; needs node
