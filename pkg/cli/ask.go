@@ -233,7 +233,7 @@ func (c *cli) askQuestion(ctx context.Context, w session.Wait) (*session.Answer,
 		if label == "" {
 			label = choice.ID
 		}
-		c.write(c.Stderr, "  "+strconv.Itoa(i+1)+"  "+cleanLine(label)+"\n")
+		c.write(c.Stderr, quoteBlock(strconv.Itoa(i+1)+"  "+cleanLine(label), "  ", width(c.Stderr)))
 	}
 	answer := &session.Answer{Wait: w.ID, Kind: session.AnswerReply, ToolCallID: w.Call, QuestionID: q.ID}
 	ask := map[session.QuestionKind]string{

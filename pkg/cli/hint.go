@@ -117,7 +117,9 @@ func (c *cli) answerHint(id string, item session.PendingItem) string {
 	case session.WaitClientTool:
 		return submit("--result", "{}")
 	case session.WaitQuestion:
-		return submit(sampleReply(item.Question)...)
+		if words := sampleReply(item.Question); words != nil {
+			return submit(words...)
+		}
 	case session.WaitUnknown:
 		return submit("--verdict", string(session.VerdictHappened))
 	case session.WaitInput:
@@ -128,9 +130,17 @@ func (c *cli) answerHint(id string, item session.PendingItem) string {
 	return c.command(target("show", id)...)
 }
 
+// sampleReply is an answer that fits. It shows only a choice that reads as it is
+// written: ids are the tool's own, and a printed command must hide nothing. Nil
+// when there is no such choice.
 func sampleReply(q *session.Question) []string {
-	if q != nil && q.Kind != session.QuestionText && len(q.Choices) > 0 {
-		return []string{"--select", q.Choices[0].ID}
+	if q == nil || q.Kind == session.QuestionText || len(q.Choices) == 0 {
+		return []string{"--reply", "your answer"}
 	}
-	return []string{"--reply", "your answer"}
+	for _, choice := range q.Choices {
+		if plainWord.MatchString(choice.ID) {
+			return []string{"--select", choice.ID}
+		}
+	}
+	return nil
 }

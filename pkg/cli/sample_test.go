@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// A choice's id is the tool's own words: what cannot be read as it is written is
+// in no command that a person pastes.
+func TestHintShowsNoChoiceThatHidesSomething(t *testing.T) {
+	t.Parallel()
+	question := func(ids ...string) session.PendingItem {
+		q := &session.Question{ID: "q", Kind: session.QuestionChoice}
+		for _, id := range ids {
+			q.Choices = append(q.Choices, session.Choice{ID: id})
+		}
+		return session.PendingItem{WaitID: "w2-1", Kind: session.WaitQuestion, Question: q}
+	}
+	c := newCLI(Config{Env: func(string) string { return "" }})
+	hostile := []string{"\x1b[2Jred", "a\r\nRun it? y", "x\u202ey"}
+	require.Equal(t, "adjourn submit s --call w2-1 --select red", c.answerHint("s", question(append(hostile, "red")...)))
+	require.Equal(t, "adjourn show s", c.answerHint("s", question(hostile...)))
+}
