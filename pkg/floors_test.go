@@ -37,8 +37,9 @@ var plan = house{
 		"agents/lab":     5.5, // an agent stands just under the registry that lists it
 		"agents/janitor": 5.5,
 
-		"pkg/app": 6,
-		"agents":  6,
+		"pkg/app":          6,
+		"pkg/app/embedded": 6.5,
+		"agents":           6,
 
 		"pkg/cli": 7,
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -102,7 +103,7 @@ func (t toolRow) notes() string {
 func agentNames(registry *agent.Registry) []string { return registry.Names() }
 
 // aboutTool is what the registry says of a tool, for a person who decides over it.
-func (c *cli) aboutTool(a *app.App, agent, name string) string {
+func (c *cli) aboutTool(a *embedded.App, agent, name string) string {
 	t, ok := a.Registry.Tool(agent, name)
 	if !ok {
 		return "\nThis program does not have the tool " + cleanLine(name) + " any more.\n"

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -71,7 +71,7 @@ func (c *cli) prompt(ctx context.Context, text string) (string, error) {
 // ask goes through the open waits of a paused session and brings what the
 // person answers, one by one, so that an answer given is never lost. It reports
 // whether there is something to work on now.
-func (c *cli) ask(ctx context.Context, a *app.App, k session.Key, m session.Manifest) (again bool, err error) {
+func (c *cli) ask(ctx context.Context, a *embedded.App, k session.Key, m session.Manifest) (again bool, err error) {
 	records, err := a.Runtime.Waits(ctx, k)
 	if err != nil {
 		return false, err
@@ -109,7 +109,7 @@ func (c *cli) ask(ctx context.Context, a *app.App, k session.Key, m session.Mani
 
 // askOne asks for one wait. Nil without an error means that it cannot be
 // answered here, or was skipped.
-func (c *cli) askOne(ctx context.Context, a *app.App, m session.Manifest, w session.Wait) (*session.Answer, error) {
+func (c *cli) askOne(ctx context.Context, a *embedded.App, m session.Manifest, w session.Wait) (*session.Answer, error) {
 	switch w.Kind {
 	case session.WaitApproval:
 		return c.askApproval(ctx, a, m, w)
@@ -146,7 +146,7 @@ const approvalHelp = `  y            run it with exactly these arguments
 
 // askApproval asks whether a call may run. What is answered is bound to what
 // was shown: the wait, its nonce and with it the arguments.
-func (c *cli) askApproval(ctx context.Context, a *app.App, m session.Manifest, w session.Wait) (*session.Answer, error) {
+func (c *cli) askApproval(ctx context.Context, a *embedded.App, m session.Manifest, w session.Wait) (*session.Answer, error) {
 	answer := session.Answer{Wait: w.ID, Kind: session.AnswerApproval, ToolCallID: w.Call, ApprovalID: w.Nonce}
 	arguments := w.Arguments
 	show := func() {

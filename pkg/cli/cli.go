@@ -26,6 +26,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -286,10 +287,10 @@ func (c *cli) at(root *cobra.Command) string {
 }
 
 // open opens the engine on the data file.
-func (c *cli) open(ctx context.Context, existing bool) (*app.App, error) {
+func (c *cli) open(ctx context.Context, existing bool) (*embedded.App, error) {
 	c.progress = newProgress(c)
 	log := slog.New(slog.NewTextHandler(lineWriter{c}, &slog.HandlerOptions{Level: c.logLevel()}))
-	return app.Open(ctx, app.Config{
+	return embedded.Open(ctx, embedded.Config{
 		Registry: c.Registry, Data: c.data, Existing: existing, Env: c.Env, Log: log, Decorate: c.Decorate, Now: c.Now,
 		OnEntry: func(key session.Key, p runtime.Progress) {
 			c.progress.entry(p)
@@ -304,7 +305,7 @@ func (c *cli) open(ctx context.Context, existing bool) (*app.App, error) {
 func (c *cli) logLevel() slog.Level {
 	settings, err := app.ReadSettings(c.Env)
 	if err != nil {
-		return slog.LevelWarn // app.Open reports the mistake
+		return slog.LevelWarn // embedded.Open reports the mistake
 	}
 	if c.quiet {
 		return max(settings.LogLevel, slog.LevelError)

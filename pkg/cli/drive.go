@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -33,7 +33,7 @@ func (w *waiting) check() error {
 
 // drive works on a session until it rests, asks where there is somebody to ask,
 // and prints where the session stands in the end.
-func (c *cli) drive(ctx context.Context, a *app.App, k session.Key, w *waiting) error {
+func (c *cli) drive(ctx context.Context, a *embedded.App, k session.Key, w *waiting) error {
 	for {
 		workErr := c.work(ctx, a, k, w)
 		m, err := c.stand(ctx, a, k)
@@ -65,7 +65,7 @@ func (c *cli) drive(ctx context.Context, a *app.App, k session.Key, w *waiting) 
 
 // work drives the session until it rests, the time given is over, or ctx ends;
 // neither of the last two is an error here.
-func (c *cli) work(ctx context.Context, a *app.App, k session.Key, w *waiting) error {
+func (c *cli) work(ctx context.Context, a *embedded.App, k session.Key, w *waiting) error {
 	if w.limited() {
 		if w.for_ == 0 {
 			return nil
@@ -82,7 +82,7 @@ func (c *cli) work(ctx context.Context, a *app.App, k session.Key, w *waiting) e
 }
 
 // stand returns the session's manifest, hint included, also after an interrupt.
-func (c *cli) stand(ctx context.Context, a *app.App, k session.Key) (session.Manifest, error) {
+func (c *cli) stand(ctx context.Context, a *embedded.App, k session.Key) (session.Manifest, error) {
 	m, err := a.Runtime.Manifest(context.WithoutCancel(ctx), k)
 	if err != nil {
 		return m, err
@@ -92,7 +92,7 @@ func (c *cli) stand(ctx context.Context, a *app.App, k session.Key) (session.Man
 }
 
 // rest prints the manifest of a session that is left alone now, and ends the command.
-func (c *cli) rest(ctx context.Context, a *app.App, m session.Manifest) error {
+func (c *cli) rest(ctx context.Context, a *embedded.App, m session.Manifest) error {
 	code := exitCode(m.Outcome, nil)
 	if m.Outcome == session.OutcomeRunning && ctx.Err() != nil {
 		c.talk("Interrupted.")
@@ -107,7 +107,7 @@ func (c *cli) rest(ctx context.Context, a *app.App, m session.Manifest) error {
 }
 
 // refused prints an error about a session together with where that session stands.
-func (c *cli) refused(ctx context.Context, a *app.App, k session.Key, err error) error {
+func (c *cli) refused(ctx context.Context, a *embedded.App, k session.Key, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}

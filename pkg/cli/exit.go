@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -74,7 +75,7 @@ func exitCode(outcome session.Outcome, err error) int {
 		return said.code
 	case errors.As(err, &usage), errors.Is(err, app.ErrInvalidSetting):
 		return exitUsage
-	case errors.Is(err, app.ErrNoData):
+	case errors.Is(err, embedded.ErrNoData):
 		return exitNotFound
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
@@ -104,7 +105,7 @@ func errorCode(err error) string {
 		return "usage"
 	case errors.Is(err, app.ErrInvalidSetting):
 		return "invalid_setting"
-	case errors.Is(err, app.ErrNoData):
+	case errors.Is(err, embedded.ErrNoData):
 		return string(runtime.CodeSessionNotFound)
 	case errors.Is(err, context.Canceled):
 		return "interrupted"
@@ -146,7 +147,7 @@ func (c *cli) refuse(m session.Manifest, err error) {
 		c.complain("see: %s --help", usage.command)
 	}
 	switch code := runtime.AsError(err).Code; {
-	case code == runtime.CodeSessionNotFound && !errors.Is(err, app.ErrNoData):
+	case code == runtime.CodeSessionNotFound && !errors.Is(err, embedded.ErrNoData):
 		c.complain("list the sessions there are: %s", c.command("sessions"))
 	case m.PauseReason == nil && (code == runtime.CodeWaitNotFound || code == runtime.CodeNothingToDecide):
 		c.complain("see what waits: %s", c.command("inbox"))

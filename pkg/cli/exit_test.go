@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -32,7 +33,7 @@ func TestExitCode(t *testing.T) {
 		{&runtime.Error{Code: runtime.CodeIdempotencyMismatch}, 2, "idempotency_mismatch"},
 		{app.ErrInvalidSetting, 2, "invalid_setting"},
 		{&runtime.Error{Code: runtime.CodeUnknownAgent}, 3, "unknown_agent"},
-		{app.ErrNoData, 3, "session_not_found"},
+		{embedded.ErrNoData, 3, "session_not_found"},
 		{store.ErrNotFound, 3, "session_not_found"},
 		{&runtime.Error{Code: runtime.CodeNotAllowed}, 4, "not_allowed"},
 		{&runtime.Error{Code: runtime.CodeAlreadyAnswered}, 5, "already_answered"},

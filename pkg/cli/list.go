@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -89,7 +89,7 @@ func (c *cli) sessions(ctx context.Context, p page, status session.Status) error
 	}{Sessions: []sessionRow{}}
 	a, err := c.open(ctx, true)
 	switch {
-	case errors.Is(err, app.ErrNoData):
+	case errors.Is(err, embedded.ErrNoData):
 	case err != nil:
 		return err
 	default:
@@ -169,7 +169,7 @@ func (c *cli) inbox(ctx context.Context, p page) error {
 	}{Items: []inboxRow{}}
 	a, err := c.open(ctx, true)
 	switch {
-	case errors.Is(err, app.ErrNoData):
+	case errors.Is(err, embedded.ErrNoData):
 	case err != nil:
 		return err
 	default:

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -117,7 +117,7 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 
 // goOn continues a session without bringing anything. What still waits for a
 // person is left to the questions on a terminal.
-func (c *cli) goOn(ctx context.Context, a *app.App, k session.Key, f resumeFlags) (runtime.Resumed, error) {
+func (c *cli) goOn(ctx context.Context, a *embedded.App, k session.Key, f resumeFlags) (runtime.Resumed, error) {
 	resumed, err := a.Runtime.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeContinue, Checkpoint: f.checkpoint, Caller: c.caller()})
 	if err == nil || !c.asks() {
 		return resumed, err
@@ -130,7 +130,7 @@ func (c *cli) goOn(ctx context.Context, a *app.App, k session.Key, f resumeFlags
 
 // noSession says of a missing data file what it means for the session asked for.
 func (c *cli) noSession(err error, id string) error {
-	if !errors.Is(err, app.ErrNoData) {
+	if !errors.Is(err, embedded.ErrNoData) {
 		return err
 	}
 	return &runtime.Error{Code: runtime.CodeSessionNotFound, Session: id, Cause: err, Message: fmt.Sprintf(

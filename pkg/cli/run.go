@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/runtime"
 )
 
@@ -91,7 +91,7 @@ func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
 }
 
 // close gives the data file back; work that is done stays done.
-func (c *cli) close(a *app.App) {
+func (c *cli) close(a *embedded.App) {
 	if err := a.Close(); err != nil {
 		c.complain("%v", err)
 	}
@@ -158,7 +158,7 @@ func unknownAgent(name string, names []string) error {
 
 // chooseAgent returns the agent of a start: the one named, none for the next
 // turn of a session that has one, else ADJOURN_AGENT or the only one there is.
-func (c *cli) chooseAgent(ctx context.Context, a *app.App, name, id string) (string, error) {
+func (c *cli) chooseAgent(ctx context.Context, a *embedded.App, name, id string) (string, error) {
 	if name != "" {
 		return name, nil
 	}

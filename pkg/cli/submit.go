@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -111,7 +111,7 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 
 // bind names the wait an answer is for. An approval has to bring the nonce of
 // the wait that was shown, so it is looked up by the call or wait it names.
-func bind(ctx context.Context, a *app.App, k session.Key, call string, answer *session.Answer) error {
+func bind(ctx context.Context, a *embedded.App, k session.Key, call string, answer *session.Answer) error {
 	if strings.HasPrefix(call, "w") {
 		answer.Wait = call
 	} else {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -65,7 +65,7 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 	m := &moved{sessions: map[string]session.Status{}}
 	c.watch = m.see
 	a, err := c.open(ctx, !watch)
-	if errors.Is(err, app.ErrNoData) {
+	if errors.Is(err, embedded.ErrNoData) {
 		return c.worked(m, false)
 	}
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 
 // left reports whether any session has something to do: it is running, or all
 // its answers are in and it has not been resumed.
-func (c *cli) left(ctx context.Context, a *app.App) (bool, error) {
+func (c *cli) left(ctx context.Context, a *embedded.App) (bool, error) {
 	running, err := a.Runtime.Sessions(ctx, runtime.SessionsParams{Tenant: session.DefaultTenant, Status: session.StatusRunning, Limit: 1})
 	if err != nil || len(running.Heads) > 0 {
 		return true, err
@@ -122,7 +122,7 @@ func (c *cli) left(ctx context.Context, a *app.App) (bool, error) {
 // workOff works until no session has anything to do. A session that has, but
 // nothing in the queue, is put off until later, or its worker has died; the
 // sweep looks after the latter.
-func (c *cli) workOff(ctx context.Context, a *app.App, concurrency int) error {
+func (c *cli) workOff(ctx context.Context, a *embedded.App, concurrency int) error {
 	// The sweep gives whoever gave the last answer a moment to send for what
 	// follows. This command is what one types after a crash, so it sends at once;
 	// should both do it, one of them comes to nothing.

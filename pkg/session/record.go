@@ -2,6 +2,8 @@ package session
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/llm"
@@ -247,4 +249,27 @@ func (w Wake) Key() Key { return Key{Tenant: w.Tenant, ID: w.ID} }
 // NewWake returns a wake for entry seq of a session.
 func NewWake(key Key, seq int64, kind WakeKind) Wake {
 	return Wake{V: WakeVersion, Tenant: key.Tenant, ID: key.ID, Seq: seq, Kind: kind}
+}
+
+// ErrInvalidWake says that a queue message is not a wake this program reads.
+var ErrInvalidWake = errors.New("invalid wake")
+
+// ParseWake reads the body of a queue message, which is the wake's JSON. What is
+// not a wake, or points nowhere, is [ErrInvalidWake]: it will never be one. A
+// newer version is none of that: a newer program may read it.
+func ParseWake(body []byte) (Wake, error) {
+	var w Wake
+	if err := json.Unmarshal(body, &w); err != nil {
+		return Wake{}, fmt.Errorf("%w: %w", ErrInvalidWake, err)
+	}
+	if w.V > WakeVersion {
+		return w, nil
+	}
+	if w.V < 1 || w.Seq < 1 || w.Kind != WakeStep && w.Kind != WakeResume {
+		return Wake{}, fmt.Errorf("%w: version %d, entry %d, kind %q", ErrInvalidWake, w.V, w.Seq, w.Kind)
+	}
+	if err := w.Key().Validate(); err != nil {
+		return Wake{}, fmt.Errorf("%w: %w", ErrInvalidWake, err)
+	}
+	return w, nil
 }

@@ -1,8 +1,5 @@
-// Package app wires a registry of agents to the store, queue and runtime that the environment names.
-//
-// It is the one room that reads settings, makes ids and hands out the clock, so
-// that everything below it can be tested with values.
-package app
+// Package embedded wires a registry of agents to the embedded engine: one data file, no server.
+package embedded
 
 import (
 	"context"
@@ -15,6 +12,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
@@ -26,20 +24,11 @@ import (
 // ErrNoData says that the data file does not exist and was not asked to be made.
 var ErrNoData = errors.New("no data file")
 
-// Parts are what a runtime stands on: the ports, and the queue narrowed to one session.
-type Parts struct {
-	Store       store.Store
-	Queue       queue.Queue
-	DeadLetters queue.Queue
-	// Only returns the queue as somebody sees it who works on one session alone.
-	Only func(session.Key) queue.Queue
-}
-
 // Config says what to open.
 type Config struct {
 	// Registry of the agents; required.
 	Registry func() (*agent.Registry, error)
-	// Data is the path of the data file; empty means [Settings.Data].
+	// Data is the path of the data file; empty means [app.Settings.Data].
 	Data string
 	// Existing refuses to make a data file that is not there, with [ErrNoData].
 	Existing bool
@@ -48,7 +37,7 @@ type Config struct {
 	// Log of the runtime; nil means none.
 	Log *slog.Logger
 	// Decorate may put something around the ports; a test's door.
-	Decorate func(Parts) Parts
+	Decorate func(app.Parts) app.Parts
 	// Now is the clock; nil means the machine's.
 	Now func() time.Time
 	// OnEntry and OnDelta are told what happens while a session is worked on.
@@ -60,16 +49,16 @@ type Config struct {
 type App struct {
 	Runtime  *runtime.Runtime
 	Registry *agent.Registry
-	Settings Settings
+	Settings app.Settings
 	// Data is the path of the data file.
 	Data string
 
-	parts Parts
+	parts app.Parts
 	db    *sqlite.DB
 }
 
 // Open reads the settings, builds the registry and opens the data file, making
-// it if need be. Wrong settings are [ErrInvalidSetting].
+// it if need be. Wrong settings are [app.ErrInvalidSetting].
 func Open(ctx context.Context, cfg Config) (*App, error) {
 	if cfg.Registry == nil {
 		return nil, errors.New("open: no registry given")
@@ -78,7 +67,7 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 	if env == nil {
 		env = os.Getenv
 	}
-	settings, err := ReadSettings(env)
+	settings, err := app.ReadSettings(env)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +93,7 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 	}
 	a := &App{
 		Registry: registry, Settings: settings, Data: data, db: db,
-		parts: Parts{
+		parts: app.Parts{
 			Store: db.Store(), Queue: db.Queue(), DeadLetters: db.DeadLetters(),
 			Only: func(key session.Key) queue.Queue { return db.Queue().Only(key) },
 		},
@@ -114,7 +103,7 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 	}
 	a.Runtime, err = runtime.New(runtime.Config{
 		Registry: registry, Store: a.parts.Store, Queue: a.parts.Queue, DeadLetters: a.parts.DeadLetters,
-		Env: agent.Env(env), Owner: owner, Now: now, NewID: NewID,
+		Env: agent.Env(env), Owner: owner, Now: now, NewID: app.NewID,
 		Lease: settings.Lease, StepsPerInvocation: settings.StepsPerInvocation,
 		Log: cfg.Log, OnEntry: cfg.OnEntry, OnDelta: cfg.OnDelta,
 	})
@@ -161,7 +150,7 @@ func prepare(data string, existing bool) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("%w: the folder of the data file cannot be made: %w", store.ErrUnavailable, err)
 	}
-	if filepath.Base(dir) == filepath.Dir(DefaultData) {
+	if filepath.Base(dir) == filepath.Dir(app.DefaultData) {
 		// Sessions hold whole conversations; nobody means to commit them.
 		if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o600); err != nil {
 			return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
