@@ -178,19 +178,3 @@ func (e *Expiry) checkValue(kind session.WaitKind) error {
 	}
 	return nil
 }
-
-// Deadline returns the expiry of a wait that is opened now, nil for a nil one.
-func (e *Expiry) Deadline(now time.Time) (*session.Deadline, error) {
-	if e == nil {
-		return nil, nil //nolint:nilnil // no expiry is no deadline, by design: waiting for ever
-	}
-	d := &session.Deadline{At: now.Add(e.After), Outcome: e.Outcome, After: e.After}
-	if e.Outcome == session.ExpireDefault {
-		raw, err := marshalValue(e.Value)
-		if err != nil {
-			return nil, fmt.Errorf("expiry default value: %w", err)
-		}
-		d.Value = raw
-	}
-	return d, nil
-}

@@ -381,20 +381,6 @@ func TestTool_Digest(t *testing.T) {
 	require.NotEqual(t, base, tool.DefineClient(refundSpec()).Digest(), "client")
 }
 
-func TestExpiry_Deadline(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC)
-	var never *tool.Expiry
-	d, err := never.Deadline(now)
-	require.NoError(t, err)
-	require.Nil(t, d)
-	d, err = (&tool.Expiry{After: time.Hour, Outcome: session.ExpireDefault, Value: []string{"a"}}).Deadline(now)
-	require.NoError(t, err)
-	require.Equal(t, &session.Deadline{At: now.Add(time.Hour), After: time.Hour, Outcome: session.ExpireDefault, Value: json.RawMessage(`["a"]`)}, d)
-	_, err = (&tool.Expiry{After: time.Hour, Outcome: session.ExpireDefault, Value: func() {}}).Deadline(now)
-	require.Error(t, err)
-}
-
 func TestExpiry_Validate_by_kind(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
