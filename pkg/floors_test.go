@@ -34,6 +34,9 @@ var plan = house{
 
 		"pkg/sqlite/floortest": 5,
 
+		"pkg/httpapi/wire": 2,
+		"pkg/httpapi":      5,
+
 		"agents/lab":     5.5, // an agent stands just under the registry that lists it
 		"agents/janitor": 5.5,
 

@@ -1,0 +1,45 @@
+package wire
+
+import "github.com/adjourn/adjourn/pkg/session"
+
+// Problem is the body of every answer that is an error (RFC 9457,
+// application/problem+json). Clients branch on Code, which is stable.
+type Problem struct {
+	// Type is urn:adjourn:problem: with the code.
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	// Detail is for people: what, where, what to do.
+	Detail string `json:"detail"`
+	Code   string `json:"code"`
+	// SessionID is the session it is about.
+	SessionID string `json:"sessionId,omitempty"`
+	// SessionStatus when the session's state was the reason.
+	SessionStatus session.Status `json:"sessionStatus,omitempty"`
+	// Answer that came first, of already_answered.
+	Answer *session.Answer `json:"answer,omitempty"`
+	// RequestID finds what happened in the server's log; on 5xx.
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// ProblemType is what Type begins with.
+const ProblemType = "urn:adjourn:problem:"
+
+// Codes that only the HTTP API has; all others are the runtime's.
+const (
+	CodeUnauthenticated      = "unauthenticated"
+	CodeForbidden            = "forbidden"
+	CodeRouteNotFound        = "route_not_found"
+	CodeMethodNotAllowed     = "method_not_allowed"
+	CodeUnsupportedMediaType = "unsupported_media_type"
+	CodeBodyTooLarge         = "body_too_large"
+	CodeBodyMissing          = "body_missing"
+	CodeBodyUnreadable       = "body_unreadable"
+	CodeMalformedJSON        = "malformed_json"
+	CodeUnknownField         = "unknown_field"
+	CodeDuplicateField       = "duplicate_field"
+	CodeInvalidField         = "invalid_field"
+	CodeInvalidParameter     = "invalid_parameter"
+	CodeInvalidHeader        = "invalid_header"
+	CodeRequestTimeout       = "timeout"
+)

@@ -1,0 +1,175 @@
+package wire
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// Session says where a session stands.
+type Session struct {
+	ID     string         `json:"id"`
+	Agent  string         `json:"agent"`
+	Status session.Status `json:"status"`
+	// Outcome is the status for who waits: a suspended session whose answers are
+	// all in is running, one that waits for somebody is paused.
+	Outcome session.Outcome `json:"outcome"`
+	// Title is the beginning of the first message.
+	Title string `json:"title,omitempty"`
+	Task  int64  `json:"task"`
+	Run   int64  `json:"run"`
+	// Step counts the planner's replies of the task.
+	Step int64 `json:"step"`
+	// Version is the number of the newest entry, CheckpointID its checkpoint.
+	Version      int64  `json:"version"`
+	CheckpointID string `json:"checkpointId"`
+	// Text is the agent's last message.
+	Text string `json:"text,omitempty"`
+	// Output of a task with an output schema or a finish tool.
+	Output json.RawMessage `json:"output,omitempty"`
+	// Pause says what a paused session waits for.
+	Pause *Pause `json:"pause,omitempty"`
+	// Failure of a session that failed.
+	Failure *Failure `json:"failure,omitempty"`
+	// Usage of the current task.
+	Usage Usage `json:"usage"`
+	// Parent of a sub-agent's session.
+	Parent    *session.Parent `json:"parent,omitempty"`
+	CreatedAt time.Time       `json:"createdAt"`
+	UpdatedAt time.Time       `json:"updatedAt"`
+	// CanResume says whether a resume that brings nothing would be taken now;
+	// ResumeCode is the code it would be refused with, ResumeReason says why in words.
+	CanResume    bool   `json:"canResume"`
+	ResumeCode   string `json:"resumeCode,omitempty"`
+	ResumeReason string `json:"resumeReason"`
+}
+
+// Pause is what a paused session waits for, in the order it was opened.
+type Pause struct {
+	Type    session.PauseType `json:"type"`
+	Pending []Wait            `json:"pending"`
+}
+
+// Failure is why a session failed.
+type Failure struct {
+	// Code is stable: limit_reached, model_rate_limited, planner_failed, …
+	Code      string          `json:"code"`
+	Message   string          `json:"message"`
+	Retryable bool            `json:"retryable,omitempty"`
+	Data      json.RawMessage `json:"data,omitempty"`
+}
+
+// Usage counts tokens. Input holds its cached part, Output its reasoning.
+type Usage struct {
+	InputTokens      int64 `json:"inputTokens"`
+	OutputTokens     int64 `json:"outputTokens"`
+	TotalTokens      int64 `json:"totalTokens"`
+	CacheReadTokens  int64 `json:"cacheReadTokens,omitempty"`
+	CacheWriteTokens int64 `json:"cacheWriteTokens,omitempty"`
+	ReasoningTokens  int64 `json:"reasoningTokens,omitempty"`
+}
+
+// NewUsage returns usage in the words of the API.
+func NewUsage(u llm.Usage) Usage {
+	return Usage{
+		InputTokens: u.Input, OutputTokens: u.Output, TotalTokens: u.Total(),
+		CacheReadTokens: u.CacheRead, CacheWriteTokens: u.CacheWrite, ReasoningTokens: u.Reasoning,
+	}
+}
+
+// Wait is one thing a session waits or waited for, with what became of it. What
+// is shown is what an answer counts for: of an approval the tool, the arguments
+// and their digest, with the approvalId that has to come back.
+type Wait struct {
+	SessionID string            `json:"sessionId"`
+	WaitID    string            `json:"waitId"`
+	Kind      session.WaitKind  `json:"kind"`
+	State     session.WaitState `json:"state"`
+	// Agent of the session, where known.
+	Agent string `json:"agent,omitempty"`
+
+	CallID     string          `json:"callId,omitempty"`
+	ApprovalID string          `json:"approvalId,omitempty"`
+	Tool       string          `json:"tool,omitempty"`
+	Arguments  json.RawMessage `json:"arguments,omitempty"`
+	// Digest of the arguments.
+	Digest   string            `json:"digest,omitempty"`
+	Question *session.Question `json:"question,omitempty"`
+	Text     string            `json:"text,omitempty"`
+	// ChildSessionID is the sub-agent's session waited for.
+	ChildSessionID string `json:"childSessionId,omitempty"`
+
+	OpenedAt time.Time         `json:"openedAt"`
+	Deadline *session.Deadline `json:"deadline,omitempty"`
+	// Who may answer; left out means everyone who may see the session.
+	Who    []string        `json:"who,omitempty"`
+	Policy string          `json:"policy,omitempty"`
+	Origin *session.Origin `json:"origin,omitempty"`
+
+	// Answer once there is one; Held says that it was only stored.
+	Answer *session.Answer `json:"answer,omitempty"`
+	Held   bool            `json:"held,omitempty"`
+}
+
+// NewWait returns a wait of a session in the words of the API.
+func NewWait(sessionID string, r session.WaitRecord) Wait {
+	w := r.Wait
+	return Wait{
+		SessionID: sessionID, WaitID: w.ID, Kind: w.Kind, State: r.State, Agent: r.Agent,
+		CallID: w.Call, ApprovalID: w.Nonce, Tool: w.Tool, Arguments: w.Arguments, Digest: w.Digest,
+		Question: w.Question, Text: w.Text, ChildSessionID: w.Child, OpenedAt: w.OpenedAt, Deadline: w.Deadline,
+		Who: w.Who, Policy: w.Policy, Origin: w.Origin, Answer: r.Answer, Held: r.Held,
+	}
+}
+
+// Wait returns the wait in the words of the journal.
+func (w Wait) Wait() session.Wait {
+	return session.Wait{
+		ID: w.WaitID, Kind: w.Kind, Nonce: w.ApprovalID, Call: w.CallID, Tool: w.Tool, Arguments: w.Arguments, Digest: w.Digest,
+		Question: w.Question, Text: w.Text, Child: w.ChildSessionID, OpenedAt: w.OpenedAt, Deadline: w.Deadline,
+		Who: w.Who, Policy: w.Policy, Origin: w.Origin,
+	}
+}
+
+// Record returns the wait with what became of it in the words of the store. What
+// only the sweep needs is not in it.
+func (w Wait) Record() session.WaitRecord {
+	return session.WaitRecord{Wait: w.Wait(), State: w.State, Answer: w.Answer, Held: w.Held, Agent: w.Agent}
+}
+
+// Manifest says the same in the words commands print: everything but the resume
+// hint, which depends on the command.
+func (s Session) Manifest() session.Manifest {
+	m := session.Manifest{
+		Outcome: s.Outcome, SessionID: s.ID, Agent: s.Agent, CheckpointID: s.CheckpointID, StepsTaken: s.Step, Output: s.Output,
+		Usage: &session.ManifestUsage{
+			InputTokens: s.Usage.InputTokens, OutputTokens: s.Usage.OutputTokens, TotalTokens: s.Usage.TotalTokens,
+			CacheReadTokens: s.Usage.CacheReadTokens, CacheWriteTokens: s.Usage.CacheWriteTokens, ReasoningTokens: s.Usage.ReasoningTokens,
+		},
+	}
+	switch s.Status {
+	case session.StatusRunning:
+	case session.StatusCompleted, session.StatusCancelled:
+		m.FinalMessage = s.Text
+	case session.StatusSuspended, session.StatusInterrupted, session.StatusFailed:
+		m.AgentMessage = s.Text
+	}
+	if s.Failure != nil {
+		m.Error = &session.ManifestError{Code: s.Failure.Code, Message: s.Failure.Message, Data: s.Failure.Data}
+	}
+	if s.Pause == nil {
+		return m
+	}
+	m.PauseReason = &session.PauseReason{Type: s.Pause.Type}
+	for _, w := range s.Pause.Pending {
+		item := session.NewPendingItem(w.Wait())
+		if w.Kind == session.WaitApproval || w.Kind == session.WaitClientTool {
+			m.PauseReason.PendingToolCalls = append(m.PauseReason.PendingToolCalls, item)
+		} else {
+			m.PauseReason.Pending = append(m.PauseReason.Pending, item)
+		}
+	}
+	return m
+}

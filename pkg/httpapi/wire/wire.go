@@ -1,0 +1,163 @@
+// Package wire is the JSON of the HTTP API, shared by the handler that serves it, by clients that speak it.
+package wire
+
+import (
+	"encoding/json"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// Names of headers and media types that the API gives a meaning.
+const (
+	// HeaderIdempotencyKey makes a repeated start harmless: 1 to 255 visible ASCII characters.
+	HeaderIdempotencyKey = "Idempotency-Key"
+	// HeaderIdempotencyReplayed is "true" on the answer to a start that was carried out before.
+	HeaderIdempotencyReplayed = "Idempotency-Replayed"
+	// HeaderPrefer with wait=N asks the server to answer only when the session
+	// rests, or after N seconds; HeaderPreferenceApplied says how long it was ready to wait.
+	HeaderPrefer            = "Prefer"
+	HeaderPreferenceApplied = "Preference-Applied"
+	// HeaderRequestID names one request in the answer and in the server's log.
+	HeaderRequestID = "X-Request-Id"
+
+	MediaJSON    = "application/json"
+	MediaProblem = "application/problem+json"
+)
+
+// StartRequest begins a new session, or the next turn of one that completed or
+// was cancelled.
+type StartRequest struct {
+	// SessionID names the session; without it a new one gets an id of the server's making.
+	SessionID string `json:"sessionId,omitempty"`
+	// Agent of a new session; may be left out on a next turn.
+	Agent string `json:"agent,omitempty"`
+	// Input is the user's message: at most 4 MiB of UTF-8.
+	Input string `json:"input"`
+}
+
+// Started is the answer to a start.
+type Started struct {
+	SessionID string `json:"sessionId"`
+	Task      int64  `json:"task"`
+	// Version is the number of the entry the start wrote, CheckpointID its checkpoint.
+	Version      int64  `json:"version"`
+	CheckpointID string `json:"checkpointId"`
+	// Repeated says that this request was carried out before (same Idempotency-Key).
+	Repeated bool `json:"repeated,omitempty"`
+	// Session as it stood when the answer was made; left out when it could not be read.
+	Session *Session `json:"session,omitempty"`
+}
+
+// SubmitRequest answers one thing a session waits for. It names the wait by
+// WaitID, or by Kind with ToolCallID; an approval always brings its ApprovalID.
+type SubmitRequest struct {
+	WaitID string `json:"waitId,omitempty"`
+	// Kind of the answer: client-tool-result, approval-response, reply, message or verdict.
+	Kind       session.AnswerKind `json:"kind"`
+	ToolCallID string             `json:"toolCallId,omitempty"`
+	// ApprovalID is that of the approval that was shown.
+	ApprovalID string `json:"approvalId,omitempty"`
+	// QuestionID is the question's stable id.
+	QuestionID string `json:"id,omitempty"`
+
+	// Approved, Reason and EditedInput of an approval-response.
+	Approved    *bool           `json:"approved,omitempty"`
+	Reason      string          `json:"reason,omitempty"`
+	EditedInput json.RawMessage `json:"editedInput,omitempty"`
+	// Result or Error of a client-tool-result; Result of a verdict. null, false, 0, "" and [] are results.
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  string          `json:"error,omitempty"`
+	// Selected or Text of a reply. An empty selection and an empty text are replies.
+	Selected []string `json:"selected,omitzero"`
+	Text     *string  `json:"text,omitempty"`
+	// Message of a message.
+	Message string `json:"message,omitempty"`
+	// Verdict on an unknown outcome.
+	Verdict session.Verdict `json:"verdict,omitempty"`
+
+	// AutoResume false only stores the answer: a resume drives on. Left out it means true.
+	AutoResume *bool `json:"autoResume,omitempty"`
+}
+
+// Continuation says what follows an answer.
+type Continuation string
+
+// The continuations.
+const (
+	// ContinuationResumed: the session goes on.
+	ContinuationResumed Continuation = "resumed"
+	// ContinuationWaiting: other things are still open.
+	ContinuationWaiting Continuation = "waiting"
+	// ContinuationStored: the answer is stored, a resume drives on.
+	ContinuationStored Continuation = "stored"
+)
+
+// Submitted is the answer to a submit.
+type Submitted struct {
+	// Answer as it was recorded: who, when, from where.
+	Answer       session.Answer `json:"answer"`
+	Continuation Continuation   `json:"continuation"`
+	// Open is what the session still waits for.
+	Open []Wait `json:"open"`
+	// Repeated says that the same answer was given before; nothing was done again.
+	Repeated bool `json:"repeated,omitempty"`
+	// Session as it stood when the answer was made; left out when it could not be read.
+	Session *Session `json:"session,omitempty"`
+}
+
+// ResumeMode says how to resume.
+type ResumeMode string
+
+// The modes of resume.
+const (
+	ResumeContinue         ResumeMode = "continue"
+	ResumeWithMessage      ResumeMode = "with_message"
+	ResumeWithConfirmation ResumeMode = "with_confirmation"
+	ResumeWithDecisions    ResumeMode = "with_decisions"
+)
+
+// ResumeRequest goes on with a session. At most one of Message, Confirmation and
+// Decisions is given; it tells the mode, so Mode may be left out.
+type ResumeRequest struct {
+	Mode ResumeMode `json:"mode,omitempty"`
+	// CheckpointID, if given, must be that of the newest entry, unless the same was asked before.
+	CheckpointID string `json:"checkpointId,omitempty"`
+	// Message of with_message; nil means none.
+	Message      *string       `json:"message,omitempty"`
+	Confirmation *Confirmation `json:"confirmation,omitempty"`
+	Decisions    *Decisions    `json:"decisions,omitempty"`
+}
+
+// Confirmation is the answer to the one open approval.
+type Confirmation struct {
+	// Approved has to be said: nil is refused.
+	Approved    *bool           `json:"approved"`
+	Reason      string          `json:"reason,omitempty"`
+	EditedInput json.RawMessage `json:"editedInput,omitempty"`
+}
+
+// Decisions decide approvals of a suspended session, several at once. Approvals
+// that are not named are rejected; other kinds of wait stay open.
+type Decisions struct {
+	// Approve and Reject name calls (their id, or their wait's).
+	Approve []string `json:"approve,omitempty"`
+	Reject  []string `json:"reject,omitempty"`
+	// ApproveAll approves all but those in Reject; RejectAll rejects all.
+	ApproveAll bool   `json:"approveAll,omitempty"`
+	RejectAll  bool   `json:"rejectAll,omitempty"`
+	Reason     string `json:"reason,omitempty"`
+	// EditedInput by call, of approved calls.
+	EditedInput map[string]json.RawMessage `json:"editedInput,omitempty"`
+}
+
+// Resumed is the answer to a resume.
+type Resumed struct {
+	SessionID    string       `json:"sessionId"`
+	Continuation Continuation `json:"continuation"`
+	// Open is what the session still waits for.
+	Open []Wait `json:"open"`
+	// Repeated says that the same was decided before; nothing was done again.
+	Repeated bool `json:"repeated,omitempty"`
+	// Session as it stood when the answer was made; left out when it could not be read.
+	Session *Session `json:"session,omitempty"`
+}
