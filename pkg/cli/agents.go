@@ -8,7 +8,6 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app"
-	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -103,8 +102,8 @@ func (t toolRow) notes() string {
 func agentNames(registry *agent.Registry) []string { return registry.Names() }
 
 // aboutTool is what the registry says of a tool, for a person who decides over it.
-func (c *cli) aboutTool(a *embedded.App, agent, name string) string {
-	t, ok := a.Registry.Tool(agent, name)
+func (c *cli) aboutTool(e engine, agent, name string) string {
+	t, ok := e.Tool(agent, name)
 	if !ok {
 		return "\nThis program does not have the tool " + cleanLine(name) + " any more.\n"
 	}

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -71,8 +70,8 @@ func (c *cli) prompt(ctx context.Context, text string) (string, error) {
 // ask goes through the open waits of a paused session and brings what the
 // person answers, one by one, so that an answer given is never lost. It reports
 // whether there is something to work on now.
-func (c *cli) ask(ctx context.Context, a *embedded.App, k session.Key, m session.Manifest) (again bool, err error) {
-	records, err := a.Runtime.Waits(ctx, k)
+func (c *cli) ask(ctx context.Context, e engine, k session.Key, m session.Manifest) (again bool, err error) {
+	records, err := e.Waits(ctx, k)
 	if err != nil {
 		return false, err
 	}
@@ -83,7 +82,7 @@ func (c *cli) ask(ctx context.Context, a *embedded.App, k session.Key, m session
 		if record.State != session.WaitOpen {
 			continue
 		}
-		answer, err := c.askOne(ctx, a, m, record.Wait)
+		answer, err := c.askOne(ctx, e, m, record.Wait)
 		if errors.Is(err, errLeft) {
 			return false, nil
 		}
@@ -94,7 +93,7 @@ func (c *cli) ask(ctx context.Context, a *embedded.App, k session.Key, m session
 			continue
 		}
 		// Bound to the wait that was shown, whatever the session waits for by now.
-		_, err = a.Runtime.Submit(ctx, runtime.SubmitParams{Key: k, Answer: *answer, Caller: c.caller()})
+		_, err = e.Submit(ctx, runtime.SubmitParams{Key: k, Answer: *answer, Caller: c.caller()})
 		if err != nil && exitCode("", err) != exitConflict {
 			return false, err
 		}
@@ -109,10 +108,10 @@ func (c *cli) ask(ctx context.Context, a *embedded.App, k session.Key, m session
 
 // askOne asks for one wait. Nil without an error means that it cannot be
 // answered here, or was skipped.
-func (c *cli) askOne(ctx context.Context, a *embedded.App, m session.Manifest, w session.Wait) (*session.Answer, error) {
+func (c *cli) askOne(ctx context.Context, e engine, m session.Manifest, w session.Wait) (*session.Answer, error) {
 	switch w.Kind {
 	case session.WaitApproval:
-		return c.askApproval(ctx, a, m, w)
+		return c.askApproval(ctx, e, m, w)
 	case session.WaitQuestion:
 		return c.askQuestion(ctx, w)
 	case session.WaitInput:
@@ -146,7 +145,7 @@ const approvalHelp = `  y            run it with exactly these arguments
 
 // askApproval asks whether a call may run. What is answered is bound to what
 // was shown: the wait, its nonce and with it the arguments.
-func (c *cli) askApproval(ctx context.Context, a *embedded.App, m session.Manifest, w session.Wait) (*session.Answer, error) {
+func (c *cli) askApproval(ctx context.Context, e engine, m session.Manifest, w session.Wait) (*session.Answer, error) {
 	answer := session.Answer{Wait: w.ID, Kind: session.AnswerApproval, ToolCallID: w.Call, ApprovalID: w.Nonce}
 	arguments := w.Arguments
 	show := func() {
@@ -180,7 +179,7 @@ func (c *cli) askApproval(ctx context.Context, a *embedded.App, m session.Manife
 			if errors.Is(err, errLeft) {
 				return nil, err
 			}
-			if t, ok := a.Registry.Tool(m.Agent, w.Tool); err == nil && ok {
+			if t, ok := e.Tool(m.Agent, w.Tool); err == nil && ok {
 				err = t.Validate(edited)
 			}
 			if err != nil {
@@ -194,7 +193,7 @@ func (c *cli) askApproval(ctx context.Context, a *embedded.App, m session.Manife
 			}
 			show()
 		case "?", "h", "help":
-			c.write(c.Stderr, approvalHelp+c.aboutTool(a, m.Agent, w.Tool))
+			c.write(c.Stderr, approvalHelp+c.aboutTool(e, m.Agent, w.Tool))
 		default:
 			c.write(c.Stderr, "Please answer y, n, e or ?.\n")
 		}

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"os/user"
@@ -26,8 +25,6 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app"
-	"github.com/adjourn/adjourn/pkg/app/embedded"
-	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -284,33 +281,6 @@ func (c *cli) at(root *cobra.Command) string {
 		return cmd.CommandPath()
 	}
 	return root.CommandPath()
-}
-
-// open opens the engine on the data file.
-func (c *cli) open(ctx context.Context, existing bool) (*embedded.App, error) {
-	c.progress = newProgress(c)
-	log := slog.New(slog.NewTextHandler(lineWriter{c}, &slog.HandlerOptions{Level: c.logLevel()}))
-	return embedded.Open(ctx, embedded.Config{
-		Registry: c.Registry, Data: c.data, Existing: existing, Env: c.Env, Log: log, Decorate: c.Decorate, Now: c.Now,
-		OnEntry: func(key session.Key, p runtime.Progress) {
-			c.progress.entry(p)
-			if c.watch != nil {
-				c.watch(key, p)
-			}
-		},
-		OnDelta: func(_ session.Key, e llm.Event) { c.progress.delta(e) },
-	})
-}
-
-func (c *cli) logLevel() slog.Level {
-	settings, err := app.ReadSettings(c.Env)
-	if err != nil {
-		return slog.LevelWarn // embedded.Open reports the mistake
-	}
-	if c.quiet {
-		return max(settings.LogLevel, slog.LevelError)
-	}
-	return settings.LogLevel
 }
 
 func (c *cli) caller() runtime.Caller { return runtime.Caller{Who: c.Who, From: "cli"} }

@@ -38,12 +38,12 @@ func (c *cli) completeSessions(cmd *cobra.Command, _ []string, prefix string) ([
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
 	c.quiet = true
-	a, err := c.open(ctx, true)
+	e, err := c.open(ctx, true)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	defer c.close(a)
-	page, err := a.Runtime.Sessions(ctx, runtime.SessionsParams{Tenant: session.DefaultTenant, Limit: 100})
+	defer c.close(e)
+	page, err := e.Sessions(ctx, runtime.SessionsParams{Tenant: session.DefaultTenant, Limit: 100})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -33,10 +32,10 @@ func (w *waiting) check() error {
 
 // drive works on a session until it rests, asks where there is somebody to ask,
 // and prints where the session stands in the end.
-func (c *cli) drive(ctx context.Context, a *embedded.App, k session.Key, w *waiting) error {
+func (c *cli) drive(ctx context.Context, e engine, k session.Key, w *waiting) error {
 	for {
-		workErr := c.work(ctx, a, k, w)
-		m, err := c.stand(ctx, a, k)
+		workErr := c.work(ctx, e, k, w)
+		m, err := c.stand(ctx, e, k)
 		if err != nil {
 			if workErr != nil {
 				return workErr
@@ -48,24 +47,24 @@ func (c *cli) drive(ctx context.Context, a *embedded.App, k session.Key, w *wait
 			return said(exitCode("", workErr))
 		}
 		if m.Outcome == session.OutcomePaused && ctx.Err() == nil && c.asks() {
-			again, err := c.ask(ctx, a, k, m)
+			again, err := c.ask(ctx, e, k, m)
 			if err != nil {
 				return err
 			}
 			if again {
 				continue
 			}
-			if m, err = c.stand(ctx, a, k); err != nil {
+			if m, err = c.stand(ctx, e, k); err != nil {
 				return err
 			}
 		}
-		return c.rest(ctx, a, m)
+		return c.rest(ctx, e, m)
 	}
 }
 
 // work drives the session until it rests, the time given is over, or ctx ends;
 // neither of the last two is an error here.
-func (c *cli) work(ctx context.Context, a *embedded.App, k session.Key, w *waiting) error {
+func (c *cli) work(ctx context.Context, e engine, k session.Key, w *waiting) error {
 	if w.limited() {
 		if w.for_ == 0 {
 			return nil
@@ -74,7 +73,7 @@ func (c *cli) work(ctx context.Context, a *embedded.App, k session.Key, w *waiti
 		ctx, cancel = context.WithTimeout(ctx, w.for_)
 		defer cancel()
 	}
-	err := a.Runtime.Drive(ctx, k, a.Only(k))
+	err := e.Drive(ctx, k)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -82,8 +81,8 @@ func (c *cli) work(ctx context.Context, a *embedded.App, k session.Key, w *waiti
 }
 
 // stand returns the session's manifest, hint included, also after an interrupt.
-func (c *cli) stand(ctx context.Context, a *embedded.App, k session.Key) (session.Manifest, error) {
-	m, err := a.Runtime.Manifest(context.WithoutCancel(ctx), k)
+func (c *cli) stand(ctx context.Context, e engine, k session.Key) (session.Manifest, error) {
+	m, err := e.Manifest(context.WithoutCancel(ctx), k)
 	if err != nil {
 		return m, err
 	}
@@ -92,7 +91,7 @@ func (c *cli) stand(ctx context.Context, a *embedded.App, k session.Key) (sessio
 }
 
 // rest prints the manifest of a session that is left alone now, and ends the command.
-func (c *cli) rest(ctx context.Context, a *embedded.App, m session.Manifest) error {
+func (c *cli) rest(ctx context.Context, e engine, m session.Manifest) error {
 	code := exitCode(m.Outcome, nil)
 	if m.Outcome == session.OutcomeRunning && ctx.Err() != nil {
 		c.talk("Interrupted.")
@@ -102,12 +101,12 @@ func (c *cli) rest(ctx context.Context, a *embedded.App, m session.Manifest) err
 		code = exitConflict
 	}
 	c.manifest(m)
-	c.record(a.Data, m)
+	c.record(m)
 	return said(code)
 }
 
 // refused prints an error about a session together with where that session stands.
-func (c *cli) refused(ctx context.Context, a *embedded.App, k session.Key, err error) error {
+func (c *cli) refused(ctx context.Context, e engine, k session.Key, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
@@ -116,7 +115,7 @@ func (c *cli) refused(ctx context.Context, a *embedded.App, k session.Key, err e
 	case runtime.ClassForbidden, runtime.ClassUnavailable, runtime.ClassInternal:
 		return err
 	}
-	m, standErr := c.stand(ctx, a, k)
+	m, standErr := c.stand(ctx, e, k)
 	if standErr != nil {
 		return err
 	}

@@ -138,6 +138,11 @@ func (c *cli) refuse(m session.Manifest, err error) {
 	if m.SessionID == "" && errors.As(err, &refused) {
 		m.SessionID = refused.Session
 	}
+	if m.PauseReason != nil {
+		// Not the command that decides: nobody has been shown what it decides on.
+		// This one asks on a terminal, and elsewhere says what is open.
+		m.ResumeHint = c.command(target("resume", m.SessionID)...)
+	}
 	if c.output == outputJSON {
 		c.json(m)
 	}
@@ -152,7 +157,6 @@ func (c *cli) refuse(m session.Manifest, err error) {
 	case m.PauseReason == nil && (code == runtime.CodeWaitNotFound || code == runtime.CodeNothingToDecide):
 		c.complain("see what waits: %s", c.command("inbox"))
 	case m.PauseReason != nil:
-		// Not the command that decides: nobody has been shown what it decides on.
 		c.complain("what it waits for: %s", c.command(target("show", m.SessionID)...))
 	case m.ResumeHint != "":
 		c.complain("to go on: %s", m.ResumeHint)

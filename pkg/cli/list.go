@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -87,23 +86,18 @@ func (c *cli) sessions(ctx context.Context, p page, status session.Status) error
 		Sessions []sessionRow `json:"sessions"`
 		Cursor   string       `json:"cursor,omitempty"`
 	}{Sessions: []sessionRow{}}
-	a, err := c.open(ctx, true)
-	switch {
-	case errors.Is(err, embedded.ErrNoData):
-	case err != nil:
-		return err
-	default:
-		defer c.close(a)
-		found, err := a.Runtime.Sessions(ctx, runtime.SessionsParams{Tenant: session.DefaultTenant, Status: status, Limit: p.limit, Cursor: p.cursor})
-		if err != nil {
-			return p.fault(err)
-		}
+	err := c.look(ctx, func(e engine) error {
+		found, err := e.Sessions(ctx, runtime.SessionsParams{Tenant: session.DefaultTenant, Status: status, Limit: p.limit, Cursor: p.cursor})
 		for _, h := range found.Heads {
 			out.Sessions = append(out.Sessions, sessionRow{
 				Session: h.Key.ID, Status: h.Status, Agent: h.Agent, Title: h.Title, Task: h.Task, CreatedAt: h.CreatedAt, UpdatedAt: h.UpdatedAt,
 			})
 		}
 		out.Cursor = found.Cursor
+		return err
+	})
+	if err != nil {
+		return p.fault(err)
 	}
 	if c.output == outputJSON {
 		c.json(out)
@@ -167,17 +161,8 @@ func (c *cli) inbox(ctx context.Context, p page) error {
 		Items  []inboxRow `json:"items"`
 		Cursor string     `json:"cursor,omitempty"`
 	}{Items: []inboxRow{}}
-	a, err := c.open(ctx, true)
-	switch {
-	case errors.Is(err, embedded.ErrNoData):
-	case err != nil:
-		return err
-	default:
-		defer c.close(a)
-		found, err := a.Runtime.Inbox(ctx, runtime.InboxParams{Tenant: session.DefaultTenant, Limit: p.limit, Cursor: p.cursor})
-		if err != nil {
-			return p.fault(err)
-		}
+	err := c.look(ctx, func(e engine) error {
+		found, err := e.Inbox(ctx, runtime.InboxParams{Tenant: session.DefaultTenant, Limit: p.limit, Cursor: p.cursor})
 		for _, item := range found.Items {
 			pending := session.NewPendingItem(item.Record.Wait)
 			out.Items = append(out.Items, inboxRow{
@@ -186,6 +171,10 @@ func (c *cli) inbox(ctx context.Context, p page) error {
 			})
 		}
 		out.Cursor = found.Cursor
+		return err
+	})
+	if err != nil {
+		return p.fault(err)
 	}
 	if c.output == outputJSON {
 		c.json(out)

@@ -44,7 +44,7 @@ func (c *cli) talk(format string, args ...any) {
 func (c *cli) complain(format string, args ...any) {
 	text := strings.TrimRight(clean(fmt.Sprintf(format, args...)), "\n")
 	// Only the first line begins where ours do: the rest may be somebody else's words.
-	c.write(c.Stderr, "adjourn: "+strings.ReplaceAll(text, "\n", "\n  | ")+"\n")
+	c.write(c.Stderr, cleanLine(c.name())+": "+strings.ReplaceAll(text, "\n", "\n  | ")+"\n")
 }
 
 // write prints text. That it cannot be printed is no reason to fail the work, but

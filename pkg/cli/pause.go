@@ -19,8 +19,8 @@ const pauseFile = "pause.json"
 // record keeps the pause file true: it holds the last manifest of a paused
 // session, and goes when that session comes to an end. Not being able to is
 // said, and changes nothing.
-func (c *cli) record(data string, m session.Manifest) {
-	path := filepath.Join(filepath.Dir(data), pauseFile)
+func (c *cli) record(m session.Manifest) {
+	path := filepath.Join(filepath.Dir(c.dataPath()), pauseFile)
 	var err error
 	switch m.Outcome {
 	case session.OutcomePaused:

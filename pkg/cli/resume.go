@@ -74,7 +74,7 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	if err := f.wait.check(); err != nil {
 		return err
 	}
-	id, message, hasMessage, err := f.target(args)
+	id, message, hasMessage, err := c.whose(&f, args)
 	if err != nil {
 		return err
 	}
@@ -90,35 +90,35 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	case f.reason != "" && !f.decides():
 		return usage("--reason belongs to a decision: add --reject or another one")
 	}
-	a, err := c.open(ctx, true)
+	e, err := c.open(ctx, true)
 	if err != nil {
 		return c.noSession(err, id)
 	}
-	defer c.close(a)
+	defer c.close(e)
 	k := key(id)
 	var resumed runtime.Resumed
 	switch {
 	case f.decides():
 		decisions.Key, decisions.Checkpoint, decisions.Caller = k, f.checkpoint, c.caller()
-		resumed, err = a.Runtime.Decide(ctx, decisions)
+		resumed, err = e.Decide(ctx, decisions)
 	case hasMessage:
-		resumed, err = a.Runtime.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeWithMessage, Checkpoint: f.checkpoint, Message: message, Caller: c.caller()})
+		resumed, err = e.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeWithMessage, Checkpoint: f.checkpoint, Message: message, Caller: c.caller()})
 	default:
-		resumed, err = c.goOn(ctx, a, k, f)
+		resumed, err = c.goOn(ctx, e, k, f)
 	}
 	if err != nil {
-		return c.refused(ctx, a, k, err)
+		return c.refused(ctx, e, k, err)
 	}
 	if resumed.Repeated {
 		c.talk("Already settled: the same was decided before, nothing was done again.")
 	}
-	return c.drive(ctx, a, k, &f.wait)
+	return c.drive(ctx, e, k, &f.wait)
 }
 
 // goOn continues a session without bringing anything. What still waits for a
 // person is left to the questions on a terminal.
-func (c *cli) goOn(ctx context.Context, a *embedded.App, k session.Key, f resumeFlags) (runtime.Resumed, error) {
-	resumed, err := a.Runtime.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeContinue, Checkpoint: f.checkpoint, Caller: c.caller()})
+func (c *cli) goOn(ctx context.Context, e engine, k session.Key, f resumeFlags) (runtime.Resumed, error) {
+	resumed, err := e.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeContinue, Checkpoint: f.checkpoint, Caller: c.caller()})
 	if err == nil || !c.asks() {
 		return resumed, err
 	}
@@ -137,12 +137,12 @@ func (c *cli) noSession(err error, id string) error {
 		"not found: there is no data file %s yet; if the session lives elsewhere, say where with --data", c.dataPath())}
 }
 
-// target reads which session is meant, and the message if there is one.
-func (f *resumeFlags) target(args []string) (id, message string, hasMessage bool, err error) {
+// whose reads which session is meant, and the message if there is one.
+func (c *cli) whose(f *resumeFlags, args []string) (id, message string, hasMessage bool, err error) {
 	if f.checkpoint == "" {
 		switch len(args) {
 		case 0:
-			return "", "", false, usage("which session? give its id, or a checkpoint with -c (see: adjourn sessions)")
+			return "", "", false, usage("which session? give its id, or a checkpoint with -c (see: %s)", c.command("sessions"))
 		case 1:
 			return args[0], "", false, nil
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/adjourn/adjourn/pkg/app/embedded"
+	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/runtime"
 )
 
@@ -46,7 +46,7 @@ waiting, writes it to pause.json beside the data file and exits with 10.`,
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.agent, "agent", "a", "", "`agent` that does the work (see: adjourn agents)")
+	flags.StringVarP(&f.agent, "agent", "a", "", "`agent` that does the work (see the command agents)")
 	flags.StringVarP(&f.session, "session", "s", "", "`id` of the session: letters, digits, _ and -; a new one by default")
 	flags.StringVar(&f.idempotency, "idempotency-key", "", "`key` that makes repeating this command harmless")
 	flags.StringVar(&f.inputFile, "input-file", "", "read the input from a `file`; - is stdin")
@@ -67,19 +67,19 @@ func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
 	if err := c.checkAgent(f.agent); err != nil {
 		return err
 	}
-	a, err := c.open(ctx, false)
+	e, err := c.open(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer c.close(a)
+	defer c.close(e)
 	k := key(f.session)
-	agent, err := c.chooseAgent(ctx, a, f.agent, f.session)
+	agent, err := c.chooseAgent(ctx, e, f.agent, f.session)
 	if err != nil {
 		return err
 	}
-	started, err := a.Runtime.Start(ctx, runtime.StartParams{Key: k, Agent: agent, Input: input, Caller: c.caller(), IdempotencyKey: f.idempotency})
+	started, err := e.Start(ctx, runtime.StartParams{Key: k, Agent: agent, Input: input, Caller: c.caller(), IdempotencyKey: f.idempotency})
 	if err != nil && f.session != "" {
-		return c.refused(ctx, a, k, err)
+		return c.refused(ctx, e, k, err)
 	}
 	if err != nil {
 		return err
@@ -87,14 +87,7 @@ func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
 	if started.Repeated {
 		c.talk("This request was carried out before; here is where its session stands.")
 	}
-	return c.drive(ctx, a, started.Key, &f.wait)
-}
-
-// close gives the data file back; work that is done stays done.
-func (c *cli) close(a *embedded.App) {
-	if err := a.Close(); err != nil {
-		c.complain("%v", err)
-	}
+	return c.drive(ctx, e, started.Key, &f.wait)
 }
 
 // input returns what the agent is told, from exactly one place.
@@ -158,27 +151,34 @@ func unknownAgent(name string, names []string) error {
 
 // chooseAgent returns the agent of a start: the one named, none for the next
 // turn of a session that has one, else ADJOURN_AGENT or the only one there is.
-func (c *cli) chooseAgent(ctx context.Context, a *embedded.App, name, id string) (string, error) {
+func (c *cli) chooseAgent(ctx context.Context, e engine, name, id string) (string, error) {
 	if name != "" {
 		return name, nil
 	}
 	if id != "" {
-		s, err := a.Runtime.Session(ctx, key(id))
-		if err == nil && s != nil && s.Version > 0 {
+		_, err := e.Manifest(ctx, key(id))
+		if err == nil {
 			return "", nil
 		}
-		if err != nil && runtime.AsError(err).Code.Class() != runtime.ClassNotFound {
+		if runtime.AsError(err).Code.Class() != runtime.ClassNotFound {
 			return "", err
 		}
 	}
-	names := agentNames(a.Registry)
-	if name := a.Settings.Agent; name != "" {
-		if !slices.Contains(names, name) {
+	settings, err := app.ReadSettings(c.Env)
+	if err != nil {
+		return "", err
+	}
+	names := e.Agents()
+	if name := settings.Agent; name != "" {
+		if names != nil && !slices.Contains(names, name) {
 			return "", unknownAgent(name, names)
 		}
 		return name, nil
 	}
-	if len(names) == 1 {
+	switch len(names) {
+	case 0:
+		return "", nil // the server says which there are
+	case 1:
 		return names[0], nil
 	}
 	return "", usage("which agent? use --agent with one of: %s", strings.Join(names, ", "))

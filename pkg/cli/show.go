@@ -30,13 +30,13 @@ each took and what it used. With --output json the entries are printed as they a
 }
 
 func (c *cli) show(ctx context.Context, id string, full bool) error {
-	a, err := c.open(ctx, true)
+	e, err := c.open(ctx, true)
 	if err != nil {
 		return c.noSession(err, id)
 	}
-	defer c.close(a)
+	defer c.close(e)
 	k := key(id)
-	entries, err := a.Runtime.Journal(ctx, k)
+	entries, err := e.Journal(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (c *cli) show(ctx context.Context, id string, full bool) error {
 		c.json(entries)
 		return nil
 	}
-	m, err := c.stand(ctx, a, k)
+	m, err := c.stand(ctx, e, k)
 	if err != nil {
 		return err
 	}

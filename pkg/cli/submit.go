@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -43,7 +42,7 @@ session goes on at once, unless --no-resume says that the answer is only stored.
   --result, --error   of a tool that runs on your side
   --reply, --select   to a question: words, or the id of a choice
   --verdict           happened or not_happened, of a side effect nobody knows the outcome of
-  --approve, --reject of one approval (several at once: adjourn resume)
+  --approve, --reject of one approval (several at once: resume)
 
 The first answer wins. The same answer given again changes nothing; another one
 exits with 5.`,
@@ -68,7 +67,7 @@ exits with 5.`,
 	flags.BoolVar(&f.reject, "reject", false, "reject the call")
 	flags.StringVar(&f.edit, "edit", "", "approve the call with other arguments, as `JSON`")
 	flags.StringVar(&f.reason, "reason", "", "`text` that goes with --approve or --reject")
-	flags.BoolVar(&f.noResume, "no-resume", false, "only store the answer: adjourn resume goes on later")
+	flags.BoolVar(&f.noResume, "no-resume", false, "only store the answer: resume goes on later")
 	f.wait.register(flags)
 	_ = cmd.RegisterFlagCompletionFunc("verdict", cobra.FixedCompletions([]string{string(session.VerdictHappened), string(session.VerdictNotHappened)}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -82,36 +81,36 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 	if err != nil {
 		return err
 	}
-	a, err := c.open(ctx, true)
+	e, err := c.open(ctx, true)
 	if err != nil {
 		return c.noSession(err, id)
 	}
-	defer c.close(a)
+	defer c.close(e)
 	k := key(id)
-	if err := bind(ctx, a, k, f.call, &answer); err != nil {
-		return c.refused(ctx, a, k, err)
+	if err := bind(ctx, e, k, f.call, &answer); err != nil {
+		return c.refused(ctx, e, k, err)
 	}
-	submitted, err := a.Runtime.Submit(ctx, runtime.SubmitParams{Key: k, Answer: answer, Caller: c.caller(), HoldResume: f.noResume})
+	submitted, err := e.Submit(ctx, runtime.SubmitParams{Key: k, Answer: answer, Caller: c.caller(), HoldResume: f.noResume})
 	if err != nil {
-		return c.refused(ctx, a, k, err)
+		return c.refused(ctx, e, k, err)
 	}
 	if submitted.Repeated {
 		c.talk("Already settled: the same answer was given before, nothing was done again.")
 	}
 	if submitted.Continuation == runtime.ContinuationStored {
-		m, err := c.stand(ctx, a, k)
+		m, err := c.stand(ctx, e, k)
 		if err != nil {
 			return err
 		}
 		c.talk("The answer is stored.")
-		return c.rest(ctx, a, m)
+		return c.rest(ctx, e, m)
 	}
-	return c.drive(ctx, a, k, &f.wait)
+	return c.drive(ctx, e, k, &f.wait)
 }
 
 // bind names the wait an answer is for. An approval has to bring the nonce of
 // the wait that was shown, so it is looked up by the call or wait it names.
-func bind(ctx context.Context, a *embedded.App, k session.Key, call string, answer *session.Answer) error {
+func bind(ctx context.Context, e engine, k session.Key, call string, answer *session.Answer) error {
 	if strings.HasPrefix(call, "w") {
 		answer.Wait = call
 	} else {
@@ -120,7 +119,7 @@ func bind(ctx context.Context, a *embedded.App, k session.Key, call string, answ
 	if answer.Kind != session.AnswerApproval && answer.Kind != session.AnswerReply {
 		return nil
 	}
-	records, err := a.Runtime.Waits(ctx, k)
+	records, err := e.Waits(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -151,7 +150,7 @@ func bind(ctx context.Context, a *embedded.App, k session.Key, call string, answ
 // answer reads the one answer the flags hold.
 func (c *cli) answer(f submitFlags) (session.Answer, error) {
 	if f.call == "" {
-		return session.Answer{}, usage("--call is missing: the id of what waits is in the manifest and in adjourn inbox")
+		return session.Answer{}, usage("--call is missing: the id of what waits is in the manifest and in what this prints: %s", c.command("inbox"))
 	}
 	var given []string
 	for _, name := range []string{"result", "error", "reply", "select", "verdict", "approve", "reject", "edit"} {

@@ -17,7 +17,7 @@ func (c *cli) versionCommand() *cobra.Command {
 				c.json(map[string]string{"version": version()})
 				return nil
 			}
-			c.say("adjourn %s", version())
+			c.say("%s %s", c.name(), version())
 			return nil
 		}),
 	}

@@ -64,7 +64,7 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 	}
 	m := &moved{sessions: map[string]session.Status{}}
 	c.watch = m.see
-	a, err := c.open(ctx, !watch)
+	a, err := c.openData(ctx, !watch)
 	if errors.Is(err, embedded.ErrNoData) {
 		return c.worked(m, false)
 	}
@@ -93,7 +93,7 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 	}
 	for id, status := range m.sessions {
 		if status.Ended() {
-			c.record(a.Data, session.Manifest{SessionID: id, Outcome: session.OutcomeCompleted}) // whichever end: it is not paused
+			c.record(session.Manifest{SessionID: id, Outcome: session.OutcomeCompleted}) // whichever end: it is not paused
 		}
 	}
 	if err := c.worked(m, left); err != nil {
