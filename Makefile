@@ -59,6 +59,7 @@ fmt-check: $(LINT) ## Fail where fmt would change something
 .PHONY: vet
 vet: ## Run go vet
 	$(GO) vet ./...
+	$(GO) vet -tags aws ./...
 
 .PHONY: tidy
 tidy: ## Fail where go mod tidy would change something
@@ -130,6 +131,17 @@ cover: ## Fail where engine, session or runtime is covered below COVERMIN=90 %
 			} \
 			exit bad \
 		}' coverage.out
+
+##@ AWS
+
+# The rooms with tests under the tag aws: they speak to DynamoDB Local and to
+# MiniStack, which localstack/install brings by npm and pip, pinned.
+AWSROOMS := pkg/store/dynamostore pkg/queue/sqsqueue pkg/app/serverless pkg/lambdafn functions
+
+.PHONY: test-aws
+test-aws: ## The AWS adapters, functions and all, against pinned emulators; needs java, node and python3
+	localstack/install dynamodb ministack
+	localstack/emulators $(GO) test -tags aws -count=1 -timeout 30m $(TESTFLAGS) $(patsubst %,./%/...,$(wildcard $(AWSROOMS)))
 
 ##@ Tools
 
