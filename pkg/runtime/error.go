@@ -45,6 +45,7 @@ const (
 	CodeSessionNotFound     Code = "session_not_found"
 	CodeWaitNotFound        Code = "wait_not_found"
 	CodeInvalidCheckpoint   Code = "invalid_checkpoint"
+	CodeInvalidCursor       Code = "invalid_cursor"
 	CodeNotAllowed          Code = "not_allowed"
 	CodeAlreadyRunning      Code = "already_running"
 	CodeNotResumable        Code = "not_resumable"
@@ -66,7 +67,7 @@ const (
 func (c Code) Class() Class {
 	switch c {
 	case CodeInvalidID, CodeInvalidInput, CodeInputTooLarge, CodeInvalidAnswer, CodeWrongKind, CodeInvalidCheckpoint, CodeIdempotencyMismatch,
-		CodeInvalidModel:
+		CodeInvalidModel, CodeInvalidCursor:
 		return ClassInvalid
 	case CodeUnknownAgent, CodeSessionNotFound, CodeWaitNotFound:
 		return ClassNotFound
@@ -134,6 +135,8 @@ func AsError(err error) *Error {
 		code = CodeCorrupt
 	case errors.Is(err, store.ErrUnavailable):
 		code = CodeStoreUnavailable
+	case errors.Is(err, store.ErrInvalidCursor):
+		code = CodeInvalidCursor
 	case errors.Is(err, session.ErrInvalidID):
 		code = CodeInvalidID
 	case errors.Is(err, session.ErrInvalidCheckpoint):

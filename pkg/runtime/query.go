@@ -122,8 +122,12 @@ func (r *Runtime) Manifest(ctx context.Context, key session.Key) (session.Manife
 	if err != nil {
 		return session.Manifest{}, err
 	}
+	return manifest(s, records), nil
+}
+
+func manifest(s *session.Session, records []session.WaitRecord) session.Manifest {
 	m := session.Manifest{
-		SessionID: key.ID, Agent: s.Rules.Agent, CheckpointID: s.Checkpoint().String(), StepsTaken: s.Step,
+		SessionID: s.Key.ID, Agent: s.Rules.Agent, CheckpointID: s.Checkpoint().String(), StepsTaken: s.Step,
 		Usage: session.NewManifestUsage(s.TaskUsage), Output: s.Output,
 	}
 	text := lastText(s)
@@ -150,7 +154,7 @@ func (r *Runtime) Manifest(ctx context.Context, key session.Key) (session.Manife
 	case session.StatusCancelled:
 		m.Outcome, m.FinalMessage = session.OutcomeCancelled, text
 	}
-	return m, nil
+	return m
 }
 
 var pauseTypes = map[session.WaitKind]session.PauseType{

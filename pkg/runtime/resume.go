@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/adjourn/adjourn/pkg/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
@@ -48,7 +49,19 @@ func (r *Runtime) resume(ctx context.Context, p ResumeParams) (Resumed, error) {
 	return Resumed{}, refuse(CodeInvalidInput, p.Key, "there is no way to resume called %q", p.Mode)
 }
 
-func notResumable(s *session.Session) error {
+func stillWaiting(s *session.Session, open []session.WaitRecord) *Error {
+	e := refuse(CodeStillWaiting, s.Key, "it still waits for %d answer(s), the first is %s. Answer with resume --approve/--reject, submit, or a message", len(open), label(open[0].Wait))
+	e.Status = s.Status
+	return e
+}
+
+func workedOn(s *session.Session) *Error {
+	e := refuse(CodeAlreadyRunning, s.Key, "a worker is at it right now")
+	e.Status = s.Status
+	return e
+}
+
+func notResumable(s *session.Session) *Error {
 	e := refuse(CodeNotResumable, s.Key, "it is %s, so there is nothing to go on with", s.Status)
 	if s.Status == session.StatusFailed && s.Failure != nil {
 		e.Message += ". It failed with " + s.Failure.Type + ": " + s.Failure.Message
@@ -81,10 +94,8 @@ func (r *Runtime) resumeContinue(ctx context.Context, s *session.Session) (Resum
 		if err != nil {
 			return Resumed{}, err
 		}
-		if open := openWaits(waits); len(open) > 0 {
-			e := refuse(CodeStillWaiting, s.Key, "it still waits for %d answer(s), the first is %s. Answer with resume --approve/--reject, submit, or a message", len(open), label(open[0]))
-			e.Status = s.Status
-			return Resumed{}, e
+		if open := slices.DeleteFunc(waits, func(w session.WaitRecord) bool { return w.State != session.WaitOpen }); len(open) > 0 {
+			return Resumed{}, stillWaiting(s, open)
 		}
 		return Resumed{Continuation: ContinuationResumed}, r.send(ctx, session.NewWake(s.Key, s.Next(), session.WakeResume))
 	case session.StatusInterrupted:
@@ -95,9 +106,7 @@ func (r *Runtime) resumeContinue(ctx context.Context, s *session.Session) (Resum
 			return Resumed{}, err
 		}
 		if head.Head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.GoesOn) {
-			e := refuse(CodeAlreadyRunning, s.Key, "a worker is at it right now")
-			e.Status = s.Status
-			return Resumed{}, e
+			return Resumed{}, workedOn(s)
 		}
 		return Resumed{Continuation: ContinuationResumed}, r.send(ctx, r.wakeAfter(s))
 	case session.StatusCompleted, session.StatusFailed, session.StatusCancelled:

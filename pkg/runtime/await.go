@@ -1,0 +1,173 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// How often a session that is waited for is looked at: soon at first, for most
+// steps are short, then ever less often, for each look is a request to the store.
+const (
+	firstLook = 50 * time.Millisecond
+	lastLook  = time.Second
+)
+
+// AwaitRest waits until a session rests: until it waits for somebody or has
+// ended. It returns whether it does; false means that the wait was over first. A
+// session that rests already is told at once. ctx ends the wait with its cause.
+func (r *Runtime) AwaitRest(ctx context.Context, key session.Key, wait time.Duration) (bool, error) {
+	rests := false
+	err := look(ctx, wait, func() (bool, error) {
+		head, err := r.Head(ctx, key)
+		if err != nil {
+			return false, err
+		}
+		rests, err = r.rests(ctx, head)
+		return rests, err
+	})
+	return rests, err
+}
+
+// EntriesParams select entries of a session.
+type EntriesParams struct {
+	Key session.Key
+	// After is the seq of the last entry the caller has; 0 for none.
+	After int64
+	// Limit of a page, from 1 on; 0 means 100.
+	Limit int
+	// Wait for an entry that long, when there is none and the session does not rest.
+	Wait time.Duration
+}
+
+// EntriesPage is a stretch of a session's journal, oldest first.
+type EntriesPage struct {
+	Entries []session.Entry
+	// More says that there are later ones already.
+	More bool
+	// Status of the session at the end of the page.
+	Status session.Status
+	// Resting says that nothing follows until somebody comes.
+	Resting bool
+}
+
+// Entries returns what was written to a session's journal after an entry, and
+// waits for it if need be. ctx ends the wait with its cause.
+func (r *Runtime) Entries(ctx context.Context, p EntriesParams) (EntriesPage, error) {
+	if err := p.Key.Validate(); err != nil {
+		return EntriesPage{}, AsError(err)
+	}
+	if p.After < 0 || p.Limit < 0 {
+		return EntriesPage{}, refuse(CodeInvalidInput, p.Key, "entries are numbered from 1 on, and so is a limit")
+	}
+	defaultTo(&p.Limit, 100)
+	var page EntriesPage
+	looks := 0
+	err := look(ctx, p.Wait, func() (bool, error) {
+		var err error
+		if page.Entries, page.More, err = r.tail(ctx, p); err != nil || len(page.Entries) > 0 {
+			return true, err
+		}
+		if looks++; looks > 1 {
+			return false, nil // no entry, no other status: HEAD need not be asked again
+		}
+		err = r.endOfPage(ctx, p.Key, &page)
+		return page.Resting, err
+	})
+	if err == nil && (len(page.Entries) > 0 || looks > 1) {
+		err = r.endOfPage(ctx, p.Key, &page)
+	}
+	if err != nil {
+		return EntriesPage{}, AsError(err)
+	}
+	return page, nil
+}
+
+// tail reads one page, and whether there is more.
+func (r *Runtime) tail(ctx context.Context, p EntriesParams) (entries []session.Entry, more bool, err error) {
+	for e, err := range r.cfg.Store.Entries(ctx, p.Key, p.After) {
+		if err != nil {
+			return nil, false, fmt.Errorf("session %s: entries after %d: %w", p.Key, p.After, err)
+		}
+		if len(entries) == p.Limit {
+			return entries, true, nil
+		}
+		entries = append(entries, e)
+	}
+	return entries, false, nil
+}
+
+// endOfPage says where the session stood when the page ended. The page is the
+// older reading: what was written since counts as more.
+func (r *Runtime) endOfPage(ctx context.Context, key session.Key, page *EntriesPage) error {
+	if n := len(page.Entries); n > 0 {
+		page.Status = page.Entries[n-1].Status
+		if page.More || page.Status == session.StatusRunning {
+			return nil
+		}
+	}
+	head, err := r.Head(ctx, key)
+	if err != nil {
+		return err
+	}
+	if n := len(page.Entries); n > 0 && head.Version > page.Entries[n-1].Seq {
+		page.More = true
+		return nil
+	}
+	page.Status = head.Status
+	page.Resting, err = r.rests(ctx, head)
+	return err
+}
+
+// Head returns the record of a session that is overwritten in place.
+func (r *Runtime) Head(ctx context.Context, key session.Key) (session.Head, error) {
+	if err := key.Validate(); err != nil {
+		return session.Head{}, AsError(err)
+	}
+	item, err := r.item(ctx, key, store.KindHead, "")
+	if err != nil {
+		return session.Head{}, AsError(err)
+	}
+	if item.Head == nil || item.Head.Deleted {
+		return session.Head{}, refuse(CodeSessionNotFound, key, "there is no such session")
+	}
+	return *item.Head, nil
+}
+
+// rests is resting for a session of which only HEAD was read.
+func (r *Runtime) rests(ctx context.Context, head session.Head) (bool, error) {
+	if head.Status != session.StatusSuspended {
+		return head.Status.Resting(), nil
+	}
+	ready, err := r.ready(ctx, &session.Session{Key: head.Key, Status: head.Status})
+	if err != nil {
+		return false, AsError(err)
+	}
+	return !ready, nil
+}
+
+// look calls done until it says so, errs, or the wait is over; the last look is
+// at the end of the wait.
+func look(ctx context.Context, wait time.Duration, done func() (bool, error)) error {
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	next := time.NewTimer(firstLook)
+	defer next.Stop()
+	for pause, last := firstLook, wait <= 0; ; {
+		if ok, err := done(); ok || err != nil || last {
+			return err
+		}
+		select {
+		case <-next.C:
+			pause = min(pause*3/2, lastLook)
+			next.Reset(pause)
+		case <-over.C:
+			last = true
+		case <-ctx.Done():
+			return AsError(context.Cause(ctx))
+		}
+	}
+}

@@ -1,0 +1,293 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// looking counts the reads that reach the store.
+type looking struct {
+	store.Store
+	reads atomic.Int64
+}
+
+func (s *looking) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
+	s.reads.Add(1)
+	return s.Store.Entries(ctx, key, after)
+}
+
+func (s *looking) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
+	s.reads.Add(1)
+	return s.Store.Items(ctx, key, kind, id)
+}
+
+// tenSeconds is an agent whose first reply takes ten seconds and whose second step waits for an approval.
+func tenSeconds(t *testing.T) (*bundle, *looking) {
+	t.Helper()
+	watched := &looking{}
+	b := setup(t, withAgents(t, helper(newEffects(), script{"go": {
+		func(context.Context, agent.View) (agent.Reply, error) {
+			time.Sleep(10 * time.Second)
+			return calls("echo", `{"text":"1"}`)(context.Background(), agent.View{})
+		},
+		calls("deploy", `{"text":"2"}`), says("bye"),
+	}})))
+	watched.Store = b.store
+	return setupOn(t, b, func(cfg *runtime.Config) {
+		cfg.Registry, cfg.Store = b.cfg.Registry, watched
+	}), watched
+}
+
+func (b *bundle) begin(t *testing.T, input string) {
+	t.Helper()
+	_, err := b.Start(context.Background(), runtime.StartParams{Key: b.key, Agent: "a", Input: input, Caller: person})
+	require.NoError(t, err)
+}
+
+func TestAwaitRest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, watched := tenSeconds(t)
+		ctx := context.Background()
+		b.begin(t, "go")
+
+		began := time.Now()
+		rests, err := b.AwaitRest(ctx, b.key, 0)
+		require.NoError(t, err)
+		require.False(t, rests)
+		require.Zero(t, time.Since(began), "no wait, no time")
+
+		watched.reads.Store(0)
+		rests, err = b.AwaitRest(ctx, b.key, 20*time.Second)
+		require.NoError(t, err)
+		require.False(t, rests, "nobody works on it")
+		require.Equal(t, 20*time.Second, time.Since(began))
+		require.Less(t, watched.reads.Load(), int64(40), "it looks ever less often")
+
+		go func() { b.drive(t) }()
+		began = time.Now()
+		rests, err = b.AwaitRest(ctx, b.key, time.Minute)
+		require.NoError(t, err)
+		require.True(t, rests)
+		require.Less(t, time.Since(began), 12*time.Second, "it is told within a second or so")
+		synctest.Wait()
+
+		began = time.Now()
+		rests, err = b.AwaitRest(ctx, b.key, time.Minute)
+		require.NoError(t, err)
+		require.True(t, rests, "suspended, with an approval open")
+		require.Zero(t, time.Since(began))
+
+		_, err = b.Decide(ctx, runtime.DecideParams{Key: b.key, ApproveAll: true, Caller: person})
+		require.NoError(t, err)
+		rests, err = b.AwaitRest(ctx, b.key, time.Second)
+		require.NoError(t, err)
+		require.False(t, rests, "suspended still, but everything is answered: it is about to go on")
+		b.drive(t)
+		rests, err = b.AwaitRest(ctx, b.key, time.Second)
+		require.NoError(t, err)
+		require.True(t, rests)
+	})
+}
+
+func TestEntries(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, watched := tenSeconds(t)
+		ctx := context.Background()
+		b.begin(t, "go")
+
+		page, err := b.Entries(ctx, runtime.EntriesParams{Key: b.key})
+		require.NoError(t, err)
+		require.Len(t, page.Entries, 1)
+		require.Equal(t, session.StatusRunning, page.Status)
+		require.False(t, page.Resting)
+
+		began := time.Now()
+		watched.reads.Store(0)
+		page, err = b.Entries(ctx, runtime.EntriesParams{Key: b.key, After: 1, Wait: 20 * time.Second})
+		require.NoError(t, err)
+		require.Empty(t, page.Entries)
+		require.Equal(t, session.StatusRunning, page.Status)
+		require.Equal(t, 20*time.Second, time.Since(began))
+		require.Less(t, watched.reads.Load(), int64(40))
+
+		go func() { b.drive(t) }()
+		began = time.Now()
+		page, err = b.Entries(ctx, runtime.EntriesParams{Key: b.key, After: 1, Wait: time.Minute})
+		require.NoError(t, err)
+		require.NotEmpty(t, page.Entries)
+		require.EqualValues(t, 2, page.Entries[0].Seq)
+		require.Less(t, time.Since(began), 12*time.Second)
+		synctest.Wait()
+
+		page, err = b.Entries(ctx, runtime.EntriesParams{Key: b.key})
+		require.NoError(t, err)
+		last := page.Entries[len(page.Entries)-1]
+		require.Equal(t, session.KindSuspended, last.Kind)
+		require.True(t, page.Resting)
+		require.False(t, page.More)
+
+		began = time.Now()
+		page, err = b.Entries(ctx, runtime.EntriesParams{Key: b.key, After: last.Seq, Wait: time.Minute})
+		require.NoError(t, err)
+		require.Empty(t, page.Entries)
+		require.True(t, page.Resting)
+		require.Equal(t, session.StatusSuspended, page.Status)
+		require.Zero(t, time.Since(began), "nothing follows until somebody comes, so there is nothing to wait for")
+
+		page, err = b.Entries(ctx, runtime.EntriesParams{Key: b.key, Limit: 2})
+		require.NoError(t, err)
+		require.Len(t, page.Entries, 2)
+		require.True(t, page.More)
+		require.False(t, page.Resting)
+		page, err = b.Entries(ctx, runtime.EntriesParams{Key: b.key, After: 2, Limit: int(last.Seq) - 2})
+		require.NoError(t, err)
+		require.False(t, page.More, "exactly the rest")
+		require.True(t, page.Resting)
+	})
+}
+
+func TestAwait_ends_with_its_context(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := tenSeconds(t)
+		b.begin(t, "go")
+		gone := errors.New("the caller hung up")
+		ctx, cancel := context.WithCancelCause(context.Background())
+		time.AfterFunc(3*time.Second, func() { cancel(gone) })
+		began := time.Now()
+		_, err := b.AwaitRest(ctx, b.key, time.Minute)
+		require.ErrorIs(t, err, gone)
+		_, err = b.Entries(ctx, runtime.EntriesParams{Key: b.key, After: 1, Wait: time.Minute})
+		require.Error(t, err)
+		require.Equal(t, 3*time.Second, time.Since(began))
+	})
+}
+
+func TestAwait_refuses(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w, p := in(t, "running")
+	none := session.Key{Tenant: w.key.Tenant, ID: "none"}
+	odd := session.Key{Tenant: w.key.Tenant, ID: "a/b"}
+	for key, want := range map[session.Key]runtime.Code{none: runtime.CodeSessionNotFound, odd: runtime.CodeInvalidID, {Tenant: "other", ID: w.key.ID}: runtime.CodeSessionNotFound} {
+		_, err := p.AwaitRest(ctx, key, time.Minute)
+		require.Equal(t, want, codeOf(err))
+		_, err = p.Entries(ctx, runtime.EntriesParams{Key: key, After: 7, Wait: time.Minute})
+		require.Equal(t, want, codeOf(err))
+		_, err = p.Head(ctx, key)
+		require.Equal(t, want, codeOf(err))
+		_, err = p.Stand(ctx, key)
+		require.Equal(t, want, codeOf(err))
+		_, err = p.Messages(ctx, key)
+		require.Equal(t, want, codeOf(err))
+		_, err = p.Runs(ctx, key)
+		require.Equal(t, want, codeOf(err))
+	}
+	_, err := p.Entries(ctx, runtime.EntriesParams{Key: w.key, After: -1})
+	require.Equal(t, runtime.CodeInvalidInput, codeOf(err))
+	_, err = p.Sessions(ctx, runtime.SessionsParams{Tenant: w.key.Tenant, Cursor: "not ours"})
+	require.Equal(t, runtime.CodeInvalidCursor, codeOf(err))
+}
+
+// TestAwait_store_fails_once: whichever read fails, the failure is told, and nothing hangs.
+func TestAwait_store_fails_once(t *testing.T) {
+	t.Parallel()
+	for _, status := range []string{"running", "approve", "answered", "completed"} {
+		t.Run(status, func(t *testing.T) {
+			t.Parallel()
+			ctx := context.Background()
+			w, _ := in(t, status)
+			ask := map[string]func(p *process) error{
+				"rest":     func(p *process) error { _, err := p.AwaitRest(ctx, w.key, 0); return err },
+				"entries":  func(p *process) error { _, err := p.Entries(ctx, runtime.EntriesParams{Key: w.key}); return err },
+				"tail":     func(p *process) error { _, err := p.Entries(ctx, runtime.EntriesParams{Key: w.key, After: 9}); return err },
+				"stand":    func(p *process) error { _, err := p.Stand(ctx, w.key); return err },
+				"messages": func(p *process) error { _, err := p.Messages(ctx, w.key); return err },
+				"runs":     func(p *process) error { _, err := p.Runs(ctx, w.key); return err },
+			}
+			for name, f := range ask {
+				for at := 1; ; at++ {
+					s := &flaky{Store: w.store, Queue: w.queue, at: at}
+					err := f(w.process(func(cfg *runtime.Config) { cfg.Store, cfg.Queue = s, s }))
+					if s.op == "" {
+						require.NoError(t, err)
+						require.Greater(t, at, 1, name)
+						break
+					}
+					require.ErrorIs(t, err, errMoment, "%s at %d", name, at)
+					require.Equal(t, runtime.CodeStoreUnavailable, codeOf(err))
+				}
+			}
+		})
+	}
+}
+
+func TestStand(t *testing.T) {
+	t.Parallel()
+	for _, status := range []string{"running", "approve", "two", "client", "input", "answered", "interrupted", "completed", "failed", "cancelled"} {
+		t.Run(status, func(t *testing.T) {
+			t.Parallel()
+			ctx := context.Background()
+			w, p := in(t, status)
+			want, err := p.Manifest(ctx, w.key)
+			require.NoError(t, err)
+			for range 2 { // from the journal, then from what is kept
+				got, err := p.Stand(ctx, w.key)
+				require.NoError(t, err)
+				require.Equal(t, want, got.Manifest)
+				s := w.session()
+				require.Equal(t, s.Status, got.Status)
+				require.Equal(t, s.Version, got.Version)
+				require.Equal(t, s.Step, got.Step)
+				require.Equal(t, s.Run, got.Run)
+				require.Equal(t, w.key, got.Head.Key)
+				require.NotZero(t, got.Head.CreatedAt)
+				messages, err := p.Messages(ctx, w.key)
+				require.NoError(t, err)
+				require.Equal(t, s.Messages, messages)
+				runs, err := p.Runs(ctx, w.key)
+				require.NoError(t, err)
+				require.Len(t, runs, int(s.Run))
+				for i, run := range runs {
+					require.EqualValues(t, i+1, run.ID)
+				}
+				waits := 0
+				if want.PauseReason != nil {
+					waits = len(want.PauseReason.PendingToolCalls) + len(want.PauseReason.Pending)
+				}
+				require.Len(t, got.Open, waits)
+				// What it says about a resume is what a resume then says.
+				before := got.Resume
+				if status == "running" {
+					require.Nil(t, before)
+					continue // its worker may come any moment; a resume would send for it again
+				}
+				_, err = w.process().Resume(ctx, runtime.ResumeParams{Key: w.key, Caller: person})
+				if before == nil {
+					require.NoError(t, err)
+				} else {
+					require.Equal(t, before, runtime.AsError(err))
+				}
+			}
+		})
+	}
+	w, p := in(t, "running")
+	w.claimAs("elsewhere", w.session().Next())
+	got, err := p.Stand(context.Background(), w.key)
+	require.NoError(t, err)
+	require.Equal(t, runtime.CodeAlreadyRunning, got.Resume.Code)
+}

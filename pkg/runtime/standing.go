@@ -1,0 +1,93 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// Standing is where a session stands, with all that a page about it shows.
+type Standing struct {
+	Manifest session.Manifest
+	// Head as it was when the rest had been read.
+	Head    session.Head
+	Status  session.Status
+	Task    int64
+	Run     int64
+	Step    int64
+	Version int64
+	// Text is the agent's last message.
+	Text    string
+	Usage   llm.Usage
+	Failure *session.Failure
+	Parent  *session.Parent
+	// Open waits, in order.
+	Open []session.WaitRecord
+	// Resume is why a resume that brings nothing would be refused now; nil when it would not.
+	Resume *Error
+}
+
+// Stand says where a session stands. Of a session this process knows it reads
+// only what was written since.
+func (r *Runtime) Stand(ctx context.Context, key session.Key) (Standing, error) {
+	s, err := r.need(ctx, key)
+	if err != nil {
+		return Standing{}, err
+	}
+	defer r.keep(s)
+	records, err := r.waits(ctx, key)
+	if err != nil {
+		return Standing{}, AsError(err)
+	}
+	head, err := r.Head(ctx, key)
+	if err != nil {
+		return Standing{}, err
+	}
+	out := Standing{
+		Manifest: manifest(s, records), Head: head, Status: s.Status, Task: s.Task, Run: s.Run, Step: s.Step, Version: s.Version,
+		Text: lastText(s), Usage: s.TaskUsage, Failure: s.Failure, Parent: s.Parent,
+	}
+	if s.Status == session.StatusSuspended {
+		out.Open = slices.DeleteFunc(records, func(w session.WaitRecord) bool { return w.State != session.WaitOpen })
+	}
+	switch {
+	case s.Status.Ended():
+		out.Resume = notResumable(s)
+	case len(out.Open) > 0:
+		out.Resume = stillWaiting(s, out.Open)
+	case s.Status == session.StatusRunning && head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.GoesOn):
+		out.Resume = workedOn(s)
+	}
+	return out, nil
+}
+
+// Messages returns the whole conversation of a session, oldest first.
+func (r *Runtime) Messages(ctx context.Context, key session.Key) ([]llm.Message, error) {
+	s, err := r.need(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer r.keep(s)
+	return slices.Clone(s.Messages), nil
+}
+
+// Runs returns every run of a session, oldest first.
+func (r *Runtime) Runs(ctx context.Context, key session.Key) ([]session.Run, error) {
+	if _, err := r.Head(ctx, key); err != nil {
+		return nil, err
+	}
+	items, err := r.items(ctx, key, store.KindRun, "")
+	if err != nil {
+		return nil, AsError(err)
+	}
+	runs := make([]session.Run, len(items))
+	for i, item := range items {
+		runs[i] = *item.Run
+	}
+	slices.SortFunc(runs, func(a, b session.Run) int { return cmp.Compare(a.ID, b.ID) })
+	return runs, nil
+}
