@@ -36,6 +36,7 @@ var plan = house{
 
 		"pkg/httpapi/wire": 2,
 		"pkg/httpapi":      5,
+		"pkg/client":       5,
 
 		"agents/lab":     5.5, // an agent stands just under the registry that lists it
 		"agents/janitor": 5.5,

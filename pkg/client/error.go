@@ -1,0 +1,87 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+)
+
+// Error is an answer that refuses: what the server said, and its status.
+type Error struct {
+	// Status of HTTP.
+	Status int
+	// Problem is what the server said. Where it was something else than a
+	// problem that answered (a gateway, a proxy), Code is made of the status.
+	Problem wire.Problem
+	// RetryAfter is how long the server asked to wait; 0 when it did not say.
+	RetryAfter time.Duration
+}
+
+// Error returns what is wrong in words, with the session if it is about one.
+func (e *Error) Error() string {
+	text := e.Problem.Detail
+	if text == "" {
+		text = e.Problem.Title
+	}
+	if e.Problem.SessionID != "" {
+		text = "session " + e.Problem.SessionID + ": " + text
+	}
+	if e.Problem.RequestID != "" {
+		text += " (request " + e.Problem.RequestID + ")"
+	}
+	return text
+}
+
+// Codes of answers that were no problem of the server's own: something between
+// it and the client spoke.
+const (
+	// CodeThrottled: 429.
+	CodeThrottled = "throttled"
+	// CodeUnavailable: 502, 503, 504.
+	CodeUnavailable = "unavailable"
+	// CodeUnexpected: any other status.
+	CodeUnexpected = "unexpected_status"
+)
+
+// newError makes an error of an answer. What is no problem is not shown in full:
+// it may be a page of a proxy.
+func newError(status int, header http.Header, body []byte, scrub func(string) string) *Error {
+	e := &Error{Status: status, RetryAfter: retryAfter(header)}
+	media, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
+	if media == wire.MediaProblem && json.Unmarshal(body, &e.Problem) == nil && e.Problem.Code != "" {
+		e.Problem.Detail, e.Problem.Title = scrub(e.Problem.Detail), scrub(e.Problem.Title)
+		return e
+	}
+	e.Problem = wire.Problem{Title: http.StatusText(status), Status: status, Code: codeOf(status)}
+	e.Problem.Detail = strings.TrimSpace(fmt.Sprintf("the server answered %d %s", status, http.StatusText(status)))
+	var gateway struct {
+		Message string `json:"message"`
+	}
+	if media == wire.MediaJSON && json.Unmarshal(body, &gateway) == nil && gateway.Message != "" && len(gateway.Message) < 500 {
+		e.Problem.Detail += ": " + scrub(gateway.Message)
+	}
+	return e
+}
+
+func codeOf(status int) string {
+	switch status {
+	case http.StatusUnauthorized:
+		return wire.CodeUnauthenticated
+	case http.StatusForbidden:
+		return wire.CodeForbidden
+	case http.StatusNotFound:
+		return wire.CodeRouteNotFound
+	case http.StatusRequestEntityTooLarge:
+		return wire.CodeBodyTooLarge
+	case http.StatusTooManyRequests:
+		return CodeThrottled
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return CodeUnavailable
+	}
+	return CodeUnexpected
+}

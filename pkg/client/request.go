@@ -1,0 +1,208 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+)
+
+const (
+	// firstDelay is the longest wait before the second try; it doubles up to lastDelay.
+	firstDelay = 200 * time.Millisecond
+	lastDelay  = 5 * time.Second
+	// longestRetryAfter is the longest wait a server may ask for; if it asks for
+	// more, the caller is told instead.
+	longestRetryAfter = 30 * time.Second
+	// maxProblem is the largest refusal that is read.
+	maxProblem = 1 << 20
+)
+
+// request is one call of the API.
+type request struct {
+	method string
+	path   string
+	query  url.Values
+	header http.Header
+	// body is sent as JSON; nil means none.
+	body any
+	// again says that a repeat does no harm.
+	again bool
+	// wait is how long the server was asked to hold the answer back.
+	wait time.Duration
+}
+
+// send sends a request, repeats it where that is right, and reads the answer into out.
+func (c *Client) send(ctx context.Context, r request, out any) error {
+	var body []byte
+	if r.body != nil {
+		var err error
+		if body, err = json.Marshal(r.body); err != nil {
+			return fmt.Errorf("%s %s: %w", r.method, r.path, err)
+		}
+	}
+	for try := 1; ; try++ {
+		err := c.attempt(ctx, r, body, out)
+		if err == nil {
+			return nil
+		}
+		if cause := ctx.Err(); cause != nil {
+			return fmt.Errorf("%s %s: %w", r.method, r.path, cause)
+		}
+		delay, again := c.delay(r, err, try)
+		if deadline, ok := ctx.Deadline(); again && ok && time.Until(deadline) <= delay {
+			again = false // the answer now says more than a deadline later
+		}
+		if !again {
+			return err
+		}
+		if cause := pause(ctx, delay); cause != nil {
+			return fmt.Errorf("%s %s: %w", r.method, r.path, cause)
+		}
+	}
+}
+
+// delay says whether to try again after an error, and how long to wait before.
+func (c *Client) delay(r request, err error, try int) (time.Duration, bool) {
+	if try >= c.cfg.Tries || !r.repeatable(err) {
+		return 0, false
+	}
+	longest := min(firstDelay<<(try-1), lastDelay)
+	delay := longest/2 + rand.N(longest/2)
+	var refused *Error
+	if errors.As(err, &refused) && refused.RetryAfter > 0 {
+		if refused.RetryAfter > longestRetryAfter {
+			return 0, false
+		}
+		delay = max(delay, refused.RetryAfter)
+	}
+	return delay, true
+}
+
+// repeatable reports whether a failure may pass, and a repeat does no harm: it
+// never does when the request surely was not carried out.
+func (r request) repeatable(err error) bool {
+	var refused *Error
+	if errors.As(err, &refused) {
+		switch refused.Status {
+		case http.StatusTooManyRequests:
+			return true // turned away at the door
+		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+			return r.again
+		}
+		return false
+	}
+	if !errors.Is(err, ErrUnreachable) {
+		return false
+	}
+	var op *net.OpError
+	notSent := errors.As(err, &op) && op.Op == "dial"
+	return r.again || notSent
+}
+
+// attempt sends a request once.
+func (c *Client) attempt(ctx context.Context, r request, body []byte, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout+r.wait)
+	defer cancel()
+	target := c.base.JoinPath(r.path)
+	target.RawQuery = r.query.Encode()
+	req, err := http.NewRequestWithContext(ctx, r.method, target.String(), bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", r.method, r.path, err)
+	}
+	for name, values := range r.header {
+		req.Header[name] = values
+	}
+	req.Header.Set("Accept", wire.MediaJSON+", "+wire.MediaProblem)
+	req.Header.Set("User-Agent", c.cfg.UserAgent)
+	if body != nil {
+		req.Header.Set("Content-Type", wire.MediaJSON)
+	}
+	c.authorize(req.Header)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return c.unreachable(r, err)
+	}
+	defer func() { _ = resp.Body.Close() }() // what was needed of it has been read
+	if err := c.read(r, resp, out); err != nil {
+		var refused *Error
+		if errors.As(err, &refused) {
+			return err // it speaks for itself
+		}
+		return fmt.Errorf("%s %s: %w", r.method, target.Redacted(), err)
+	}
+	return nil
+}
+
+// unreachable tells a failure of the network without the words of net/http, which
+// repeat the URL.
+func (c *Client) unreachable(r request, err error) error {
+	var inner *url.Error
+	if errors.As(err, &inner) {
+		err = inner.Err
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		// Of this attempt: the caller's own deadline is told before this error is seen.
+		return fmt.Errorf("%s %s: %w: no answer within %s", r.method, c.base.Host, ErrUnreachable, c.cfg.Timeout+r.wait)
+	}
+	return fmt.Errorf("%s %s: %w: %w", r.method, c.base.Host, ErrUnreachable, err)
+}
+
+func (c *Client) read(r request, resp *http.Response, out any) error {
+	switch {
+	case resp.StatusCode >= 400:
+		text, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
+		if err != nil {
+			text = nil // its status says enough
+		}
+		return newError(resp.StatusCode, resp.Header, text, c.scrub)
+	case resp.StatusCode >= 300:
+		return fmt.Errorf("%w: %d to %s; use that URL if you trust it", ErrRedirect, resp.StatusCode, elsewhere(resp))
+	}
+	if media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || media != wire.MediaJSON {
+		return fmt.Errorf("%w: the answer is %q, not JSON", ErrNotAdjourn, resp.Header.Get("Content-Type"))
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, c.cfg.MaxResponse+1))
+	if err != nil {
+		return fmt.Errorf("%w: the answer broke off: %w", ErrUnreachable, err)
+	}
+	if int64(len(text)) > c.cfg.MaxResponse {
+		return fmt.Errorf("%w: over %d bytes", ErrTooLarge, c.cfg.MaxResponse)
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotAdjourn, err)
+	}
+	return nil
+}
+
+// elsewhere names the host a redirect leads to, and no more of it.
+func elsewhere(resp *http.Response) string {
+	if u, err := resp.Location(); err == nil {
+		return u.Scheme + "://" + u.Host
+	}
+	return "nowhere"
+}
+
+// retryAfter reads how long a server asks to wait: seconds, or a date.
+func retryAfter(header http.Header) time.Duration {
+	text := strings.TrimSpace(header.Get("Retry-After"))
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(time.Until(at), 0)
+	}
+	return 0
+}

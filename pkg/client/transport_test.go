@@ -1,0 +1,157 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+)
+
+const (
+	address = "http://127.0.0.1:8420"
+	token   = "adj_secret-of-the-test"
+)
+
+// answer is one thing a network does with a request.
+type answer func(*http.Request) (*http.Response, error)
+
+// script is a network that does one thing after the other, and the last one for ever.
+type script struct {
+	mu       sync.Mutex
+	answers  []answer
+	requests []*http.Request
+	bodies   []string
+	at       []time.Time
+}
+
+func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var body []byte
+	if r.Body != nil {
+		body, _ = io.ReadAll(r.Body)
+	}
+	s.requests, s.bodies, s.at = append(s.requests, r), append(s.bodies, string(body)), append(s.at, time.Now())
+	next := s.answers[0]
+	if len(s.answers) > 1 {
+		s.answers = s.answers[1:]
+	}
+	return next(r)
+}
+
+// says answers with a status and a body; headers come in pairs.
+func says(status int, body string, headers ...string) answer {
+	return func(r *http.Request) (*http.Response, error) {
+		h := http.Header{"Content-Type": {wire.MediaJSON}}
+		if status >= 400 {
+			h.Set("Content-Type", wire.MediaProblem)
+		}
+		for i := 0; i < len(headers); i += 2 {
+			h.Set(headers[i], headers[i+1])
+		}
+		return &http.Response{
+			StatusCode: status, Header: h, Request: r, ProtoMajor: 1, ProtoMinor: 1,
+			Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+		}, nil
+	}
+}
+
+// breaks off before an answer came.
+func breaks(err error) answer {
+	return func(*http.Request) (*http.Response, error) { return nil, err }
+}
+
+// refusesConnection is what a port without a server does.
+func refusesConnection(*http.Request) (*http.Response, error) {
+	return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+}
+
+// hangs until it is given up.
+func hangs(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// brokenBody answers well and breaks off in the middle.
+func brokenBody(r *http.Request) (*http.Response, error) {
+	resp, err := says(200, "")(r)
+	resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader([]byte(`{"items": [`)), failing{}))
+	return resp, err
+}
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func over(t *testing.T, s *script) *client.Client {
+	t.Helper()
+	c, err := client.New(client.Config{URL: address, Token: token, HTTP: &http.Client{Transport: s}})
+	require.NoError(t, err)
+	return c
+}
+
+// calls are all the methods, by the name their route has in the OpenAPI document.
+func calls(c *client.Client) map[string]func(context.Context) error {
+	id := "s-1"
+	return map[string]func(context.Context) error{
+		"startSession": func(ctx context.Context) error {
+			_, err := c.Start(ctx, client.StartParams{Request: wire.StartRequest{Input: "hi"}})
+			return err
+		},
+		"resumeSession": func(ctx context.Context) error {
+			_, err := c.Resume(ctx, client.ResumeParams{SessionID: id})
+			return err
+		},
+		"submitAnswer": func(ctx context.Context) error {
+			_, err := c.Submit(ctx, client.SubmitParams{SessionID: id, Answer: wire.SubmitRequest{WaitID: "w2-1"}})
+			return err
+		},
+		"listSessions": func(ctx context.Context) error {
+			_, err := c.Sessions(ctx, client.SessionsParams{Page: client.Page{Limit: 7, Cursor: "c"}, Status: "running"})
+			return err
+		},
+		"getSession": func(ctx context.Context) error {
+			_, err := c.Session(ctx, id, 0)
+			return err
+		},
+		"listMessages": func(ctx context.Context) error {
+			_, err := c.Messages(ctx, id, client.Page{})
+			return err
+		},
+		"listRuns": func(ctx context.Context) error {
+			_, err := c.Runs(ctx, id, client.Page{})
+			return err
+		},
+		"listCheckpoints": func(ctx context.Context) error {
+			_, err := c.Checkpoints(ctx, id, client.Page{})
+			return err
+		},
+		"listWaits": func(ctx context.Context) error {
+			_, err := c.Waits(ctx, id, client.Page{})
+			return err
+		},
+		"listEntries": func(ctx context.Context) error {
+			_, err := c.Entries(ctx, id, client.EntriesParams{After: 3})
+			return err
+		},
+		"listOpenWaits": func(ctx context.Context) error {
+			_, err := c.Inbox(ctx, client.Page{})
+			return err
+		},
+		"getOpenAPI": func(ctx context.Context) error {
+			_, err := c.OpenAPI(ctx)
+			return err
+		},
+	}
+}
