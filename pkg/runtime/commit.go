@@ -102,9 +102,13 @@ func (r *Runtime) headAfter(s *session.Session, before *session.Head, m engine.M
 }
 
 func (r *Runtime) tell(s *session.Session, e *session.Entry) {
-	if r.cfg.OnEntry == nil {
-		return
+	if r.cfg.OnEntry != nil {
+		r.cfg.OnEntry(s.Key, NewProgress(e))
 	}
+}
+
+// NewProgress returns what an entry tells people who watch.
+func NewProgress(e *session.Entry) Progress {
 	p := Progress{Kind: e.Kind, Seq: e.Seq, Step: e.Step, Status: e.Status}
 	for _, m := range e.Messages {
 		if m.Role != "assistant" {
@@ -115,7 +119,7 @@ func (r *Runtime) tell(s *session.Session, e *session.Entry) {
 			p.Calls = append(p.Calls, c.Name)
 		}
 	}
-	r.cfg.OnEntry(s.Key, p)
+	return p
 }
 
 func ptr(t time.Time) *time.Time { return &t }
