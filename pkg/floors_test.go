@@ -47,12 +47,14 @@ var plan = house{
 
 		"pkg/cli": 7,
 
+		"pkg/lambdafn/lambdatest": 8,
+
 		"cmd/adjourn":      8,
 		"examples/support": 8,
 		"examples/tour":    8,
 	},
 	// kits hold the contract of a port; only _test.go files import them.
-	kits: []string{"pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest"},
+	kits: []string{"pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest", "pkg/lambdafn/lambdatest"},
 	// guests lists outside modules; what is not here is the standard library's
 	// job. An empty list means tests only. The rule reads non-test files:
 	// a test may use what it likes, for it is in nobody's binary.
@@ -68,6 +70,8 @@ var plan = house{
 		"github.com/openai/openai-go/v3":        {"pkg/llm/openai"},
 		"go.yaml.in/yaml/v4":                    {"pkg/llm/scripted", "agents/lab"},
 		"github.com/stretchr/testify":           {"pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest"},
+		"github.com/aws/aws-lambda-go":          {"pkg/lambdafn/lambdatest"},
+		"github.com/aws/aws-sdk-go-v2":          {"pkg/lambdafn/lambdatest"},
 		"github.com/creack/pty":                 {},
 	},
 	// ports are the seams with two implementations; each at most seven methods.
