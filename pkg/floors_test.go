@@ -68,11 +68,12 @@ var plan = house{
 		"golang.org/x/term":                     {"pkg/cli"},
 		"golang.org/x/sys":                      {"pkg/cli"}, // throws away what was typed too early
 		"github.com/openai/openai-go/v3":        {"pkg/llm/openai"},
-		"go.yaml.in/yaml/v4":                    {"pkg/llm/scripted", "agents/lab"},
+		"go.yaml.in/yaml/v4":                    {"pkg/llm/scripted", "agents/lab", "pkg/httpapi"},
 		"github.com/stretchr/testify":           {"pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest"},
 		"github.com/aws/aws-lambda-go":          {"pkg/lambdafn/lambdatest"},
 		"github.com/aws/aws-sdk-go-v2":          {"pkg/lambdafn/lambdatest"},
 		"github.com/creack/pty":                 {},
+		"github.com/getkin/kin-openapi":         {}, // holds the HTTP API to its document
 	},
 	// ports are the seams with two implementations; each at most seven methods.
 	ports: map[string]string{

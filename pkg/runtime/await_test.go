@@ -212,9 +212,12 @@ func TestAwait_store_fails_once(t *testing.T) {
 			ctx := context.Background()
 			w, _ := in(t, status)
 			ask := map[string]func(p *process) error{
-				"rest":     func(p *process) error { _, err := p.AwaitRest(ctx, w.key, 0); return err },
-				"entries":  func(p *process) error { _, err := p.Entries(ctx, runtime.EntriesParams{Key: w.key}); return err },
-				"tail":     func(p *process) error { _, err := p.Entries(ctx, runtime.EntriesParams{Key: w.key, After: 9}); return err },
+				"rest":    func(p *process) error { _, err := p.AwaitRest(ctx, w.key, 0); return err },
+				"entries": func(p *process) error { _, err := p.Entries(ctx, runtime.EntriesParams{Key: w.key}); return err },
+				"tail": func(p *process) error {
+					_, err := p.Entries(ctx, runtime.EntriesParams{Key: w.key, After: 9})
+					return err
+				},
 				"stand":    func(p *process) error { _, err := p.Stand(ctx, w.key); return err },
 				"messages": func(p *process) error { _, err := p.Messages(ctx, w.key); return err },
 				"runs":     func(p *process) error { _, err := p.Runs(ctx, w.key); return err },

@@ -1,0 +1,219 @@
+package httpapi
+
+import (
+	"bufio"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	goruntime "runtime"
+	"strings"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// Faults of a file of API keys.
+var (
+	// ErrKeyFile: the file does not say what it should.
+	ErrKeyFile = errors.New("not a file of API keys")
+	// ErrKeyFileOpen: others than its owner may read or write the file.
+	ErrKeyFileOpen = errors.New("the file of API keys is open to others")
+)
+
+const (
+	keyPrefix  = "adj_"
+	hashPrefix = "sha256:"
+	// keyBytes of chance: so much that a hash without salt cannot be searched.
+	keyBytes = 32
+	// openToOthers are the bits that a file of keys must not have.
+	openToOthers = 0o077
+)
+
+const keyFileHeader = `# Keys of the HTTP API of Adjourn, one a line: sha256:<hash of the key> <who> [<tenant>]
+# A key itself is not in here; it was shown once. Delete its line to make it void.
+`
+
+// apiKey is one line of the file.
+type apiKey struct {
+	hash   [sha256.Size]byte
+	who    string
+	tenant string
+}
+
+// APIKeys returns the authenticator of the local server: requests bring
+// "Authorization: Bearer adj_…", and the file says whose key that is. The file
+// is read once, now.
+//
+// A line of it is
+//
+//	sha256:<the key's SHA-256 in hex> <who> [<tenant>]
+//
+// with the tenant [session.DefaultTenant] if there is none. Empty lines, and
+// those that begin with #, are left out. A file that others may read or write is
+// refused with [ErrKeyFileOpen] (not on Windows, where a mode does not tell), one
+// with a line that is anything else, or without any key, with [ErrKeyFile].
+func APIKeys(path string) (Authenticator, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("API keys: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	if err := private(f); err != nil {
+		return nil, err
+	}
+	keys, err := parseKeys(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return func(r *http.Request) (Caller, error) {
+		token, err := bearer(r)
+		if err != nil {
+			return Caller{}, err
+		}
+		given := sha256.Sum256([]byte(token))
+		found := -1
+		for i := range keys { // all of them, so that the time tells nothing
+			if subtle.ConstantTimeCompare(given[:], keys[i].hash[:]) == 1 {
+				found = i
+			}
+		}
+		if found < 0 {
+			return Caller{}, fmt.Errorf("%w: the API key is not one of this server's", ErrUnauthenticated)
+		}
+		return Caller{Tenant: keys[found].tenant, Who: keys[found].who}, nil
+	}, nil
+}
+
+// bearer returns the token of a request.
+func bearer(r *http.Request) (string, error) {
+	given := r.Header.Values("Authorization")
+	if len(given) != 1 {
+		return "", fmt.Errorf("%w: send one header Authorization: Bearer <API key>", ErrUnauthenticated)
+	}
+	scheme, token, _ := strings.Cut(given[0], " ")
+	token = strings.TrimSpace(token)
+	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return "", fmt.Errorf("%w: send the header Authorization: Bearer <API key>", ErrUnauthenticated)
+	}
+	return token, nil
+}
+
+func parseKeys(r io.Reader) ([]apiKey, error) {
+	var keys []apiKey
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		key, err := parseKey(strings.Fields(line))
+		if err != nil {
+			return nil, fmt.Errorf("%w: line %d: %w", ErrKeyFile, n, err)
+		}
+		for _, other := range keys {
+			if other.hash == key.hash {
+				return nil, fmt.Errorf("%w: line %d: the key is there twice", ErrKeyFile, n)
+			}
+		}
+		keys = append(keys, key)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKeyFile, err)
+	}
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("%w: there is no key in it", ErrKeyFile)
+	}
+	return keys, nil
+}
+
+// parseKey reads the words of a line. What it refuses it does not repeat: it may
+// be a key.
+func parseKey(words []string) (apiKey, error) {
+	key := apiKey{tenant: session.DefaultTenant}
+	text, hashed := strings.CutPrefix(words[0], hashPrefix)
+	sum, err := hex.DecodeString(text)
+	switch {
+	case strings.HasPrefix(words[0], keyPrefix):
+		return key, errors.New("this is a key; the file holds hashes: sha256:<the key's SHA-256 in hex>")
+	case !hashed || err != nil || len(sum) != sha256.Size:
+		return key, errors.New("it does not begin with sha256: and 64 hexadecimal digits")
+	case len(words) < 2:
+		return key, errors.New("it does not say whose key this is")
+	case len(words) > 3:
+		return key, errors.New("there is something after the tenant; who is one word")
+	}
+	copy(key.hash[:], sum)
+	key.who = words[1]
+	if len(words) == 3 {
+		key.tenant = words[2]
+	}
+	return key, checkTenant(key.tenant)
+}
+
+func checkTenant(tenant string) error {
+	return (session.Key{Tenant: tenant, ID: "any"}).Validate()
+}
+
+// private refuses a file that others may read or write.
+func private(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("API keys: %w", err)
+	}
+	if goruntime.GOOS != "windows" && info.Mode().Perm()&openToOthers != 0 {
+		return fmt.Errorf("%w: chmod 600 %s", ErrKeyFileOpen, f.Name())
+	}
+	return nil
+}
+
+// NewAPIKey makes a key of chance for somebody and adds its hash to a file of
+// keys, which is made, readable by its owner alone, if it is not there. It returns
+// the key, which is nowhere else: show it or keep it, now. An empty tenant means
+// [session.DefaultTenant].
+func NewAPIKey(path, who, tenant string) (key string, err error) {
+	if tenant == "" {
+		tenant = session.DefaultTenant
+	}
+	if err := checkTenant(tenant); err != nil {
+		return "", fmt.Errorf("new API key: %w", err)
+	}
+	if who == "" || strings.Join(strings.Fields(who), "") != who {
+		return "", fmt.Errorf("new API key: who is one word, not %q", who)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return "", fmt.Errorf("new API key: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := private(f); err != nil {
+		return "", err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return "", fmt.Errorf("new API key: %w", err)
+	}
+	var chance [keyBytes]byte
+	if _, err := rand.Read(chance[:]); err != nil { //nolint:forbidigo // a key is chance; one that a caller hands in could be guessed
+		return "", fmt.Errorf("new API key: %w", err)
+	}
+	key = keyPrefix + base64.RawURLEncoding.EncodeToString(chance[:])
+	line := fmt.Sprintf("%s%x %s %s\n", hashPrefix, sha256.Sum256([]byte(key)), who, tenant)
+	if info.Size() == 0 {
+		line = keyFileHeader + line
+	} else if _, err := f.ReadAt(chance[:1], info.Size()-1); err == nil && chance[0] != '\n' {
+		line = "\n" + line
+	}
+	if _, err = f.WriteString(line); err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		return "", fmt.Errorf("new API key: %w", err)
+	}
+	return key, nil
+}

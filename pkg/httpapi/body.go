@@ -1,0 +1,217 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+)
+
+// maxDepth bounds how deeply a body may nest. What a caller sends is kept in a
+// journal, inside other JSON, and has to be readable there for ever.
+const maxDepth = 100
+
+// read reads the body into a request struct, strictly: what it does not say
+// exactly is refused, never guessed. A missing body is refused unless optional.
+func (h *handler) read(r *request, into any, optional bool) error {
+	if r.Body == nil || r.ContentLength == 0 {
+		return missing(optional)
+	}
+	if err := checkMedia(r.Header); err != nil {
+		return err
+	}
+	if r.ContentLength > h.cfg.MaxBody {
+		return tooLarge(h.cfg.MaxBody)
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(r.w, r.Body, h.cfg.MaxBody))
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		return tooLarge(h.cfg.MaxBody)
+	case err != nil && r.Context().Err() != nil:
+		return r.Context().Err()
+	case err != nil:
+		return refuse(wire.CodeBodyUnreadable, "the body ended before it was whole")
+	case len(bytes.TrimSpace(raw)) == 0:
+		return missing(optional)
+	}
+	return decode(raw, into)
+}
+
+func missing(optional bool) error {
+	if optional {
+		return nil
+	}
+	return refuse(wire.CodeBodyMissing, "the body is missing: send a JSON object")
+}
+
+func tooLarge(limit int64) error {
+	return refuse(wire.CodeBodyTooLarge, "the body is larger than %d bytes. Put large data where a tool can read it", limit)
+}
+
+func checkMedia(header http.Header) error {
+	given := header.Values("Content-Type")
+	media, params, err := mime.ParseMediaType(strings.Join(given, ", "))
+	if err != nil || len(given) != 1 || media != wire.MediaJSON {
+		return refuse(wire.CodeUnsupportedMediaType, "the body must be JSON: send the header Content-Type: %s", wire.MediaJSON)
+	}
+	for name, value := range params {
+		if name != "charset" || !strings.EqualFold(value, "utf-8") {
+			return refuse(wire.CodeUnsupportedMediaType, "the body must be JSON in UTF-8: send the header Content-Type: %s", wire.MediaJSON)
+		}
+	}
+	if coding := header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return refuse(wire.CodeUnsupportedMediaType, "the body must not be compressed")
+	}
+	return nil
+}
+
+// decode reads one JSON object into a struct. encoding/json alone would take the
+// last of two fields of one name, names in any case, and bytes that are not text.
+func decode(raw []byte, into any) error {
+	for i := 0; i < len(raw); {
+		r, size := utf8.DecodeRune(raw[i:])
+		if r == utf8.RuneError && size == 1 {
+			return malformed(raw, i, "this is not UTF-8")
+		}
+		i += size
+	}
+	var whole json.RawMessage
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal(raw, &whole); errors.As(err, &syntax) {
+		return malformed(raw, int(syntax.Offset)-1, syntax.Error())
+	} else if err != nil {
+		return malformed(raw, 0, err.Error())
+	}
+	if raw[len(raw)-len(bytes.TrimLeft(raw, " \t\r\n"))] != '{' {
+		return refuse(wire.CodeMalformedJSON, "the body must be a JSON object")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	strict := strictness{decoder: decoder}
+	if err := strict.value(reflect.TypeOf(into).Elem(), "", 1); err != nil {
+		return err
+	}
+	var mistake *json.UnmarshalTypeError
+	if err := json.Unmarshal(raw, into); errors.As(err, &mistake) {
+		return refuse(wire.CodeInvalidField, "%s is a JSON %s, which does not belong there", mistake.Field, mistake.Value)
+	} else if err != nil {
+		return refuse(wire.CodeInvalidField, "%v", err)
+	}
+	return nil
+}
+
+// malformed says where in the body the mistake is, in lines and characters from 1.
+func malformed(raw []byte, offset int, what string) error {
+	offset = min(max(offset, 0), len(raw))
+	line := 1 + bytes.Count(raw[:offset], []byte("\n"))
+	column := 1 + utf8.RuneCount(raw[bytes.LastIndexByte(raw[:offset], '\n')+1:offset])
+	return refuse(wire.CodeMalformedJSON, "the body is not JSON: line %d, character %d: %s", line, column, what)
+}
+
+// strictness walks through valid JSON and refuses what a struct has no field
+// for, and a field that is there twice, also where anything may stand.
+type strictness struct {
+	decoder *json.Decoder
+}
+
+func (s strictness) value(t reflect.Type, at string, depth int) error {
+	if depth > maxDepth {
+		return refuse(wire.CodeMalformedJSON, "the body is nested more than %d deep", maxDepth)
+	}
+	token, err := s.decoder.Token()
+	if err != nil {
+		return refuse(wire.CodeMalformedJSON, "the body is not JSON: %v", err)
+	}
+	switch token {
+	case json.Delim('{'):
+		return s.object(t, at, depth)
+	case json.Delim('['):
+		for i := 0; s.decoder.More(); i++ {
+			if err := s.value(element(t), fmt.Sprintf("%s[%d]", at, i), depth+1); err != nil {
+				return err
+			}
+		}
+		_, err = s.decoder.Token()
+		return err
+	}
+	return nil
+}
+
+func (s strictness) object(t reflect.Type, at string, depth int) error {
+	fields := fieldsOf(t)
+	seen := map[string]bool{}
+	for s.decoder.More() {
+		token, err := s.decoder.Token()
+		if err != nil {
+			return err
+		}
+		name, _ := token.(string) // the key of an object is a string
+		path := name
+		if at != "" {
+			path = at + "." + name
+		}
+		if seen[name] {
+			return refuse(wire.CodeDuplicateField, "the field %s is there twice", shown(path))
+		}
+		seen[name] = true
+		inner, known := fields[name]
+		if fields != nil && !known {
+			return refuse(wire.CodeUnknownField, "there is no field %s here", shown(path))
+		}
+		if fields == nil {
+			inner = element(t)
+		}
+		if err := s.value(inner, path, depth+1); err != nil {
+			return err
+		}
+	}
+	_, err := s.decoder.Token()
+	return err
+}
+
+// shown is a name of the caller's as it may be told back: quoted, and not at any length.
+func shown(path string) string {
+	if len(path) > 200 {
+		path = strings.ToValidUTF8(path[:200], "") + "…"
+	}
+	return fmt.Sprintf("%q", path)
+}
+
+var rawMessage = reflect.TypeFor[json.RawMessage]()
+
+// fieldsOf returns the fields of a struct by their names in JSON; nil where any name may stand.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == nil || t.Kind() != reflect.Struct {
+		return nil
+	}
+	fields := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		fields[name] = t.Field(i).Type
+	}
+	return fields
+}
+
+// element returns what a list or a map holds; nil where anything may stand.
+func element(t reflect.Type) reflect.Type {
+	if t == nil || t == rawMessage {
+		return nil
+	}
+	switch t.Kind() { //nolint:exhaustive // only these hold something
+	case reflect.Slice, reflect.Map:
+		return t.Elem()
+	}
+	return nil
+}

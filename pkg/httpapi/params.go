@@ -1,0 +1,176 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+const (
+	defaultLimit = 100
+	maxLimit     = 1000
+	// maxPageBytes bounds a page of what can be large. Lambda answers with 6 MB at
+	// most, in which our JSON is a string that is escaped once more.
+	maxPageBytes = 3 << 20
+	// maxEntriesWait is the longest wait of a long poll, in seconds.
+	maxEntriesWait = 20
+)
+
+// parameters reads the query: only those that are named, each once at most.
+func (r *request) parameters(names ...string) (url.Values, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, refuse(wire.CodeInvalidParameter, "the query cannot be read: write it as name=value, joined with &")
+	}
+	for name, given := range values {
+		if !slices.Contains(names, name) {
+			return nil, refuse(wire.CodeInvalidParameter, "there is no parameter %s here", shown(name))
+		}
+		if len(given) > 1 {
+			return nil, refuse(wire.CodeInvalidParameter, "the parameter %s is there twice", name)
+		}
+	}
+	return values, nil
+}
+
+// number reads a parameter that is a whole number in a range; it may be left out.
+func number(values url.Values, name string, lowest, highest, otherwise int64) (int64, error) {
+	if !values.Has(name) {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseInt(values.Get(name), 10, 64)
+	if err != nil || n < lowest || n > highest {
+		return 0, refuse(wire.CodeInvalidParameter, "%s must be a whole number from %d to %d", name, lowest, highest)
+	}
+	return n, nil
+}
+
+func limit(values url.Values) (int, error) {
+	n, err := number(values, "limit", 1, maxLimit, defaultLimit)
+	return int(n), err
+}
+
+func status(values url.Values) (session.Status, error) {
+	s := session.Status(values.Get("status"))
+	if values.Has("status") && !slices.Contains(session.Statuses(), s) {
+		return "", refuse(wire.CodeInvalidParameter, "status must be one of %v", session.Statuses())
+	}
+	return s, nil
+}
+
+// idempotencyKey reads the header as it is: a comma in it is part of the key.
+func (r *request) idempotencyKey() (string, error) {
+	given := r.Header.Values(wire.HeaderIdempotencyKey)
+	if len(given) == 0 {
+		return "", nil
+	}
+	invisible := func(c rune) bool { return c < '!' || c > '~' }
+	if len(given) > 1 || given[0] == "" || len(given[0]) > 255 || strings.ContainsFunc(given[0], invisible) {
+		return "", refuse(wire.CodeInvalidHeader, "%s must be there once, with 1 to 255 visible ASCII characters", wire.HeaderIdempotencyKey)
+	}
+	return given[0], nil
+}
+
+// preferredWait reads wait=N of the Prefer headers (RFC 7240), bounded by what the
+// server grants. A preference that cannot be read is none.
+func (h *handler) preferredWait(r *request) (wait time.Duration, given bool) {
+	for _, preference := range strings.Split(strings.Join(r.Header.Values(wire.HeaderPrefer), ","), ",") {
+		preference, _, _ = strings.Cut(preference, ";")
+		name, value, _ := strings.Cut(preference, "=")
+		if !strings.EqualFold(strings.TrimSpace(name), "wait") {
+			continue
+		}
+		seconds, err := strconv.ParseUint(strings.Trim(strings.TrimSpace(value), `"`), 10, 31)
+		if err != nil || h.cfg.MaxWait < 0 {
+			return 0, false
+		}
+		return min(time.Duration(seconds)*time.Second, h.cfg.MaxWait), true // the first one counts
+	}
+	return 0, false
+}
+
+// applied is the Preference-Applied of a wait.
+func applied(wait time.Duration) string { return fmt.Sprintf("wait=%d", wait/time.Second) }
+
+// settle waits for a session to rest as long as the caller prefers, and says
+// where it stands then. What was asked for has been done by now: whatever fails
+// here is left out of the answer, and does not turn it into an error.
+func (h *handler) settle(r *request, key session.Key, out *response) (s *wire.Session, rests bool) {
+	if wait, given := h.preferredWait(r); given {
+		out.header[wire.HeaderPreferenceApplied] = applied(wait)
+		var err error
+		if rests, err = h.cfg.Runtime.AwaitRest(r.Context(), key, wait); err != nil {
+			h.leftOut(r, key, err)
+		}
+	}
+	stands, err := h.stand(r.Context(), key)
+	if err != nil {
+		h.leftOut(r, key, err)
+		return nil, rests
+	}
+	return stands, rests
+}
+
+func (h *handler) leftOut(r *request, key session.Key, err error) {
+	h.cfg.Log.WarnContext(r.Context(), "where a session stands is left out of an answer", "request", r.id, "session", key.String(), "error", err)
+}
+
+func (h *handler) stand(ctx context.Context, key session.Key) (*wire.Session, error) {
+	standing, err := h.cfg.Runtime.Stand(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return newSession(key, standing), nil
+}
+
+// cut is one page of a list that is in memory. A cursor says which list it
+// belongs to and where it goes on; lists only grow at their end, or begin anew.
+func cut[T any](kind string, all []T, values url.Values) (page []T, cursor string, err error) {
+	most, err := limit(values)
+	if err != nil {
+		return nil, "", err
+	}
+	from := 0
+	if text := values.Get("cursor"); text != "" {
+		raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+		name, at, _ := strings.Cut(string(raw), ":")
+		from, _ = strconv.Atoi(at)
+		if err != nil || name != kind || from < 1 || strconv.Itoa(from) != at {
+			return nil, "", &runtime.Error{Code: runtime.CodeInvalidCursor, Message: "the cursor is not one that this list gave out"}
+		}
+	}
+	all = all[min(from, len(all)):]
+	n, err := fitting(all[:min(most, len(all))])
+	if err != nil {
+		return nil, "", err
+	}
+	if n < len(all) {
+		cursor = base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%s:%d", kind, from+n))
+	}
+	return append([]T{}, all[:n]...), cursor, nil // [] and not null
+}
+
+// fitting returns how many of the items fit into one answer; one always does.
+func fitting[T any](items []T) (int, error) {
+	size := 0
+	for i, item := range items {
+		raw, err := json.Marshal(item)
+		if err != nil {
+			return 0, err
+		}
+		if size += len(raw); size > maxPageBytes && i > 0 {
+			return i, nil
+		}
+	}
+	return len(items), nil
+}

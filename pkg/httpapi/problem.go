@@ -1,0 +1,114 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/runtime"
+)
+
+// statuses of the codes that only this room has, and of those that are finer
+// than their class; all others have the status of their class.
+var statuses = map[string]int{
+	wire.CodeUnauthenticated:      http.StatusUnauthorized,
+	wire.CodeForbidden:            http.StatusForbidden,
+	wire.CodeRouteNotFound:        http.StatusNotFound,
+	wire.CodeMethodNotAllowed:     http.StatusMethodNotAllowed,
+	wire.CodeUnsupportedMediaType: http.StatusUnsupportedMediaType,
+	wire.CodeBodyTooLarge:         http.StatusRequestEntityTooLarge,
+	wire.CodeBodyMissing:          http.StatusBadRequest,
+	wire.CodeBodyUnreadable:       http.StatusBadRequest,
+	wire.CodeMalformedJSON:        http.StatusBadRequest,
+	wire.CodeUnknownField:         http.StatusBadRequest,
+	wire.CodeDuplicateField:       http.StatusBadRequest,
+	wire.CodeInvalidField:         http.StatusBadRequest,
+	wire.CodeInvalidParameter:     http.StatusBadRequest,
+	wire.CodeInvalidHeader:        http.StatusBadRequest,
+	wire.CodeRequestTimeout:       http.StatusServiceUnavailable,
+
+	string(runtime.CodeInputTooLarge):       http.StatusRequestEntityTooLarge,
+	string(runtime.CodeIdempotencyMismatch): http.StatusUnprocessableEntity,
+}
+
+// statusOf is the one place that says what a code means in HTTP.
+func statusOf(code string) int {
+	if status, ok := statuses[code]; ok {
+		return status
+	}
+	switch runtime.Code(code).Class() {
+	case runtime.ClassInvalid:
+		return http.StatusBadRequest
+	case runtime.ClassNotFound:
+		return http.StatusNotFound
+	case runtime.ClassForbidden:
+		return http.StatusForbidden
+	case runtime.ClassConflict:
+		return http.StatusConflict
+	case runtime.ClassGone:
+		return http.StatusGone
+	case runtime.ClassUnavailable:
+		return http.StatusServiceUnavailable
+	case runtime.ClassInternal:
+	}
+	return http.StatusInternalServerError
+}
+
+// refusedError is a refusal of this room's own: the runtime was not asked.
+type refusedError struct {
+	code   string
+	detail string
+	header map[string]string
+}
+
+func (e *refusedError) Error() string { return e.detail }
+
+func refuse(code, format string, args ...any) *refusedError {
+	return &refusedError{code: code, detail: fmt.Sprintf(format, args...)}
+}
+
+// problem is an answer that is an error.
+type problem struct {
+	wire.Problem
+	header map[string]string
+}
+
+// problem returns what a caller is told of an error. Of a fault on our side that
+// is how to find it in the log, and nothing else.
+func (h *handler) problem(r *request, err error) *problem {
+	var own *refusedError
+	if errors.As(err, &own) {
+		return newProblem(wire.Problem{Code: own.code, Detail: own.detail}, own.header)
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return newProblem(wire.Problem{
+			Code: wire.CodeRequestTimeout, RequestID: r.id,
+			Detail: "the request took too long and was given up; what it asked for may have been done. Ask where the session stands, or send the same request again",
+		}, nil)
+	}
+	e := runtime.AsError(err)
+	p := wire.Problem{Code: string(e.Code), Detail: e.Message, SessionID: e.Session, SessionStatus: e.Status, Answer: e.Answer}
+	switch e.Code.Class() {
+	case runtime.ClassUnavailable:
+		p.Detail, p.RequestID = "the store or the queue does not answer; try again in a moment", r.id
+	case runtime.ClassInternal:
+		p.Detail, p.RequestID = "something went wrong on the server's side; its log has more under this request id", r.id
+	case runtime.ClassInvalid, runtime.ClassNotFound, runtime.ClassForbidden, runtime.ClassConflict, runtime.ClassGone:
+	}
+	return newProblem(p, nil)
+}
+
+func newProblem(p wire.Problem, header map[string]string) *problem {
+	p.Status = statusOf(p.Code)
+	p.Type, p.Title = wire.ProblemType+p.Code, http.StatusText(p.Status)
+	if p.Status == http.StatusServiceUnavailable {
+		header = map[string]string{"Retry-After": "1"}
+	}
+	return &problem{Problem: p, header: header}
+}
+
+func (p *problem) response() *response {
+	return &response{status: p.Status, header: p.header, body: p.Problem}
+}

@@ -1,0 +1,197 @@
+package httpapi
+
+import (
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+func ok(body any) (*response, error) {
+	return &response{status: http.StatusOK, body: body}, nil
+}
+
+// sessions is GET /sessions.
+func (h *handler) sessions(r *request) (*response, error) {
+	values, err := r.parameters("status", "limit", "cursor")
+	if err != nil {
+		return nil, err
+	}
+	p := runtime.SessionsParams{Tenant: r.caller.Tenant, Cursor: values.Get("cursor")}
+	if p.Limit, err = limit(values); err != nil {
+		return nil, err
+	}
+	if p.Status, err = status(values); err != nil {
+		return nil, err
+	}
+	page, err := h.cfg.Runtime.Sessions(r.Context(), p)
+	if err != nil {
+		return nil, err
+	}
+	out := wire.Sessions{Items: make([]wire.Summary, len(page.Heads)), Cursor: page.Cursor}
+	for i, head := range page.Heads {
+		out.Items[i] = wire.Summary{
+			ID: head.Key.ID, Agent: head.Agent, Status: head.Status, Title: head.Title, Task: head.Task, Version: head.Version,
+			Parent: head.Parent, CreatedAt: head.CreatedAt, UpdatedAt: head.UpdatedAt,
+		}
+	}
+	return ok(out)
+}
+
+// session is GET /sessions/{id}. With a preference to wait it answers when the session rests.
+func (h *handler) session(r *request) (*response, error) {
+	if _, err := r.parameters(); err != nil {
+		return nil, err
+	}
+	out := &response{status: http.StatusOK, header: map[string]string{}}
+	if wait, given := h.preferredWait(r); given {
+		out.header[wire.HeaderPreferenceApplied] = applied(wait)
+		if _, err := h.cfg.Runtime.AwaitRest(r.Context(), r.key(), wait); err != nil {
+			return nil, err
+		}
+	}
+	stands, err := h.stand(r.Context(), r.key())
+	if err != nil {
+		return nil, err
+	}
+	out.body = stands
+	return out, nil
+}
+
+// messages is GET /sessions/{id}/messages.
+func (h *handler) messages(r *request) (*response, error) {
+	values, err := r.parameters("limit", "cursor")
+	if err != nil {
+		return nil, err
+	}
+	all, err := h.cfg.Runtime.Messages(r.Context(), r.key())
+	if err != nil {
+		return nil, err
+	}
+	var out wire.Messages
+	if out.Items, out.Cursor, err = cut("messages", all, values); err != nil {
+		return nil, err
+	}
+	return ok(out)
+}
+
+// runs is GET /sessions/{id}/runs.
+func (h *handler) runs(r *request) (*response, error) {
+	values, err := r.parameters("limit", "cursor")
+	if err != nil {
+		return nil, err
+	}
+	all, err := h.cfg.Runtime.Runs(r.Context(), r.key())
+	if err != nil {
+		return nil, err
+	}
+	var out wire.Runs
+	if out.Items, out.Cursor, err = cut("runs", all, values); err != nil {
+		return nil, err
+	}
+	return ok(out)
+}
+
+// checkpoints is GET /sessions/{id}/checkpoints: every entry is one.
+func (h *handler) checkpoints(r *request) (*response, error) {
+	values, err := r.parameters("limit", "cursor")
+	if err != nil {
+		return nil, err
+	}
+	entries, err := h.cfg.Runtime.Journal(r.Context(), r.key())
+	if err != nil {
+		return nil, err
+	}
+	all := make([]wire.Checkpoint, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		all[i] = wire.Checkpoint{
+			ID: e.Checkpoint(r.key().ID).String(), Seq: e.Seq, Kind: e.Kind, Status: e.Status, Task: e.Task, Run: e.Run, Step: e.Step, At: e.At,
+		}
+	}
+	var out wire.Checkpoints
+	if out.Items, out.Cursor, err = cut("checkpoints", all, values); err != nil {
+		return nil, err
+	}
+	return ok(out)
+}
+
+// waits is GET /sessions/{id}/waits.
+func (h *handler) waits(r *request) (*response, error) {
+	values, err := r.parameters("limit", "cursor")
+	if err != nil {
+		return nil, err
+	}
+	records, err := h.cfg.Runtime.Waits(r.Context(), r.key())
+	if err == nil && len(records) == 0 {
+		_, err = h.cfg.Runtime.Head(r.Context(), r.key()) // no waits, or no session?
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out wire.Waits
+	if out.Items, out.Cursor, err = cut("waits", newWaits(r.key().ID, records), values); err != nil {
+		return nil, err
+	}
+	return ok(out)
+}
+
+// entries is GET /sessions/{id}/entries, a long poll.
+func (h *handler) entries(r *request) (*response, error) {
+	values, err := r.parameters("after", "limit", "wait")
+	if err != nil {
+		return nil, err
+	}
+	p := runtime.EntriesParams{Key: r.key()}
+	if p.After, err = number(values, "after", 0, math.MaxInt64, 0); err != nil {
+		return nil, err
+	}
+	if p.Limit, err = limit(values); err != nil {
+		return nil, err
+	}
+	wait, err := number(values, "wait", 0, maxEntriesWait, 0)
+	if err != nil {
+		return nil, err
+	}
+	p.Wait = min(time.Duration(wait)*time.Second, max(h.cfg.MaxWait, 0))
+	page, err := h.cfg.Runtime.Entries(r.Context(), p)
+	if err != nil {
+		return nil, err
+	}
+	n, err := fitting(page.Entries)
+	if err != nil {
+		return nil, err
+	}
+	out := wire.Entries{Items: append([]session.Entry{}, page.Entries[:n]...), After: p.After, More: page.More, Status: page.Status, Resting: page.Resting}
+	if n < len(page.Entries) {
+		out.More, out.Resting, out.Status = true, false, page.Entries[n-1].Status
+	}
+	if n > 0 {
+		out.After = page.Entries[n-1].Seq
+	}
+	return ok(out)
+}
+
+// inbox is GET /waits.
+func (h *handler) inbox(r *request) (*response, error) {
+	values, err := r.parameters("limit", "cursor")
+	if err != nil {
+		return nil, err
+	}
+	p := runtime.InboxParams{Tenant: r.caller.Tenant, Cursor: values.Get("cursor")}
+	if p.Limit, err = limit(values); err != nil {
+		return nil, err
+	}
+	page, err := h.cfg.Runtime.Inbox(r.Context(), p)
+	if err != nil {
+		return nil, err
+	}
+	out := wire.Waits{Items: make([]wire.Wait, len(page.Items)), Cursor: page.Cursor}
+	for i, item := range page.Items {
+		out.Items[i] = wire.NewWait(item.Key.ID, item.Record)
+	}
+	return ok(out)
+}

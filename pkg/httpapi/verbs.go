@@ -1,0 +1,199 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// start is POST /sessions: 202, or 200 when the caller preferred to wait and the
+// session rests in time.
+func (h *handler) start(r *request) (*response, error) {
+	if _, err := r.parameters(); err != nil {
+		return nil, err
+	}
+	idempotencyKey, err := r.idempotencyKey()
+	if err != nil {
+		return nil, err
+	}
+	var body wire.StartRequest
+	if err := h.read(r, &body, false); err != nil {
+		return nil, err
+	}
+	started, err := h.cfg.Runtime.Start(r.Context(), runtime.StartParams{
+		Key: session.Key{Tenant: r.caller.Tenant, ID: body.SessionID}, Agent: body.Agent, Input: body.Input,
+		Caller: r.by(), IdempotencyKey: idempotencyKey,
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &response{status: http.StatusAccepted, header: map[string]string{"Location": location(started.Key)}}
+	if started.Repeated {
+		out.header[wire.HeaderIdempotencyReplayed] = "true"
+	}
+	stands, rests := h.settle(r, started.Key, out)
+	if rests {
+		out.status = http.StatusOK
+	}
+	out.body = wire.Started{
+		SessionID: started.Key.ID, Task: started.Task, Version: started.Seq, CheckpointID: started.Checkpoint,
+		Repeated: started.Repeated, Session: stands,
+	}
+	return out, nil
+}
+
+func location(key session.Key) string { return "/sessions/" + key.ID }
+
+// kinds says which fields belong to which kind of answer that a caller may give.
+var kinds = map[session.AnswerKind][]string{
+	session.AnswerClientTool: {"result", "error"},
+	session.AnswerApproval:   {"approvalId", "approved", "reason", "editedInput"},
+	session.AnswerReply:      {"id", "selected", "text"},
+	session.AnswerMessage:    {"message"},
+	session.AnswerVerdict:    {"verdict", "result"},
+}
+
+// submit is POST /sessions/{id}/submit.
+func (h *handler) submit(r *request) (*response, error) {
+	if _, err := r.parameters(); err != nil {
+		return nil, err
+	}
+	var body wire.SubmitRequest
+	if err := h.read(r, &body, false); err != nil {
+		return nil, err
+	}
+	if err := checkKind(body); err != nil {
+		return nil, err
+	}
+	submitted, err := h.cfg.Runtime.Submit(r.Context(), runtime.SubmitParams{
+		Key: r.key(), Caller: r.by(), HoldResume: body.AutoResume != nil && !*body.AutoResume,
+		Answer: session.Answer{
+			Wait: body.WaitID, Kind: body.Kind, ToolCallID: body.ToolCallID, ApprovalID: body.ApprovalID, QuestionID: body.QuestionID,
+			Approved: body.Approved, Reason: body.Reason, EditedInput: body.EditedInput, Result: body.Result, Error: body.Error,
+			Selected: body.Selected, Text: body.Text, Message: body.Message, Verdict: body.Verdict,
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &response{status: http.StatusOK, header: map[string]string{}}
+	stands, _ := h.settle(r, r.key(), out)
+	out.body = wire.Submitted{
+		Answer: submitted.Answer, Continuation: wire.Continuation(submitted.Continuation), Open: openWaits(r.key().ID, submitted.Open),
+		Repeated: submitted.Repeated, Session: stands,
+	}
+	return out, nil
+}
+
+// checkKind refuses an answer that says two things: a field of another kind would
+// be kept beside the answer, and nobody could tell which was meant.
+func checkKind(b wire.SubmitRequest) error {
+	own, known := kinds[b.Kind]
+	if !known {
+		return refuse(wire.CodeInvalidField, "kind must be %s, %s, %s, %s or %s", session.AnswerClientTool, session.AnswerApproval,
+			session.AnswerReply, session.AnswerMessage, session.AnswerVerdict)
+	}
+	for _, field := range []struct {
+		name  string
+		given bool
+	}{
+		{"approvalId", b.ApprovalID != ""},
+		{"id", b.QuestionID != ""},
+		{"approved", b.Approved != nil},
+		{"reason", b.Reason != ""},
+		{"editedInput", b.EditedInput != nil},
+		{"result", b.Result != nil},
+		{"error", b.Error != ""},
+		{"selected", b.Selected != nil},
+		{"text", b.Text != nil},
+		{"message", b.Message != ""},
+		{"verdict", b.Verdict != ""},
+	} {
+		if field.given && !slices.Contains(own, field.name) {
+			return refuse(wire.CodeInvalidField, "%s does not belong to an answer of kind %s, which has %s", field.name, b.Kind, strings.Join(own, ", "))
+		}
+	}
+	return nil
+}
+
+// resume is POST /sessions/{id}/resume: 202 when the session goes on, 200 when it
+// does not or came to rest while the caller waited.
+func (h *handler) resume(r *request) (*response, error) {
+	if _, err := r.parameters(); err != nil {
+		return nil, err
+	}
+	var body wire.ResumeRequest
+	if err := h.read(r, &body, true); err != nil {
+		return nil, err
+	}
+	mode, err := modeOf(body)
+	if err != nil {
+		return nil, err
+	}
+	resumed, err := h.goOn(r, mode, body)
+	if err != nil {
+		return nil, err
+	}
+	out := &response{status: http.StatusAccepted, header: map[string]string{"Location": location(r.key())}}
+	stands, rests := h.settle(r, r.key(), out)
+	if rests || resumed.Repeated || resumed.Continuation != runtime.ContinuationResumed {
+		out.status = http.StatusOK
+	}
+	out.body = wire.Resumed{
+		SessionID: r.key().ID, Continuation: wire.Continuation(resumed.Continuation), Open: openWaits(r.key().ID, resumed.Open),
+		Repeated: resumed.Repeated, Session: stands,
+	}
+	return out, nil
+}
+
+func (h *handler) goOn(r *request, mode wire.ResumeMode, body wire.ResumeRequest) (runtime.Resumed, error) {
+	p := runtime.ResumeParams{Key: r.key(), Checkpoint: body.CheckpointID, Caller: r.by()}
+	switch mode {
+	case wire.ResumeWithDecisions:
+		d := body.Decisions
+		return h.cfg.Runtime.Decide(r.Context(), runtime.DecideParams{
+			Key: r.key(), Checkpoint: body.CheckpointID, Approve: d.Approve, Reject: d.Reject, ApproveAll: d.ApproveAll, RejectAll: d.RejectAll,
+			Reason: d.Reason, EditedInput: d.EditedInput, Caller: r.by(),
+		})
+	case wire.ResumeWithMessage:
+		p.Mode, p.Message = runtime.ResumeWithMessage, *body.Message
+	case wire.ResumeWithConfirmation:
+		c := body.Confirmation
+		p.Mode, p.Confirmation = runtime.ResumeWithConfirmation, runtime.Confirmation{Approved: *c.Approved, Reason: c.Reason, EditedInput: c.EditedInput}
+	case wire.ResumeContinue:
+		p.Mode = runtime.ResumeContinue
+	}
+	return h.cfg.Runtime.Resume(r.Context(), p)
+}
+
+// modeOf tells the mode by what is given; said as well, it must be the same.
+func modeOf(b wire.ResumeRequest) (wire.ResumeMode, error) {
+	mode, given := wire.ResumeContinue, 0
+	for _, brought := range []struct {
+		mode  wire.ResumeMode
+		given bool
+	}{
+		{wire.ResumeWithMessage, b.Message != nil},
+		{wire.ResumeWithConfirmation, b.Confirmation != nil},
+		{wire.ResumeWithDecisions, b.Decisions != nil},
+	} {
+		if brought.given {
+			mode = brought.mode
+			given++
+		}
+	}
+	switch {
+	case given > 1:
+		return "", refuse(wire.CodeInvalidField, "message, confirmation and decisions cannot go together: bring one of them")
+	case b.Mode != "" && b.Mode != mode:
+		return "", refuse(wire.CodeInvalidField, "mode %s does not fit what is brought: message belongs to %s, confirmation to %s, decisions to %s, nothing to %s", shown(string(b.Mode)),
+			wire.ResumeWithMessage, wire.ResumeWithConfirmation, wire.ResumeWithDecisions, wire.ResumeContinue)
+	case b.Confirmation != nil && b.Confirmation.Approved == nil:
+		return "", refuse(wire.CodeInvalidField, "confirmation.approved is missing: say true or false")
+	}
+	return mode, nil
+}

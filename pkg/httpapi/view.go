@@ -1,0 +1,45 @@
+package httpapi
+
+import (
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// newSession says where a session stands in the words of the API.
+func newSession(key session.Key, s runtime.Standing) *wire.Session {
+	out := &wire.Session{
+		ID: key.ID, Agent: s.Manifest.Agent, Status: s.Status, Outcome: s.Manifest.Outcome, Title: s.Head.Title,
+		Task: s.Task, Run: s.Run, Step: s.Step, Version: s.Version, CheckpointID: s.Manifest.CheckpointID,
+		Text: s.Text, Output: s.Manifest.Output, Usage: wire.NewUsage(s.Usage), Parent: s.Parent,
+		CreatedAt: s.Head.CreatedAt, UpdatedAt: s.Head.UpdatedAt,
+		CanResume: s.Resume == nil, ResumeReason: "nothing stands in the way: a resume that brings nothing goes on with it",
+	}
+	if s.Resume != nil {
+		out.ResumeCode, out.ResumeReason = string(s.Resume.Code), s.Resume.Message
+	}
+	if s.Manifest.PauseReason != nil {
+		out.Pause = &wire.Pause{Type: s.Manifest.PauseReason.Type, Pending: newWaits(key.ID, s.Open)}
+	}
+	if f := s.Failure; f != nil && s.Status == session.StatusFailed {
+		out.Failure = &wire.Failure{Code: f.Type, Message: f.Message, Retryable: f.Retryable, Data: f.Data}
+	}
+	return out
+}
+
+func newWaits(id string, records []session.WaitRecord) []wire.Wait {
+	out := make([]wire.Wait, len(records))
+	for i, record := range records {
+		out[i] = wire.NewWait(id, record)
+	}
+	return out
+}
+
+// openWaits are waits of which is only known that they are open.
+func openWaits(id string, waits []session.Wait) []wire.Wait {
+	out := make([]wire.Wait, len(waits))
+	for i, w := range waits {
+		out[i] = wire.NewWait(id, session.WaitRecord{Wait: w, State: session.WaitOpen})
+	}
+	return out
+}
