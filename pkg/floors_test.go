@@ -45,8 +45,10 @@ var plan = house{
 		"pkg/app/embedded": 6.5,
 		"agents":           6,
 
-		"pkg/cli": 7,
+		"pkg/cli/remote": 6.9,
+		"pkg/cli":        7,
 
+		"pkg/lambdafn":            7,
 		"pkg/lambdafn/lambdatest": 8,
 
 		"cmd/adjourn":      8,
@@ -59,21 +61,22 @@ var plan = house{
 	// job. An empty list means tests only. The rule reads non-test files:
 	// a test may use what it likes, for it is in nobody's binary.
 	guests: map[string][]string{
-		"github.com/klauspost/compress":         {"pkg/session"},
-		"github.com/google/jsonschema-go":       {"pkg/tool", "pkg/agent"},
-		"github.com/santhosh-tekuri/jsonschema": {"pkg/tool", "pkg/agent"},
-		"modernc.org/sqlite":                    {"pkg/sqlite", "pkg/sqlite/floortest"},
-		"github.com/spf13/cobra":                {"pkg/cli"},
-		"github.com/spf13/pflag":                {"pkg/cli"}, // the flags in the types of cobra
-		"golang.org/x/term":                     {"pkg/cli"},
-		"golang.org/x/sys":                      {"pkg/cli"}, // throws away what was typed too early
-		"github.com/openai/openai-go/v3":        {"pkg/llm/openai"},
-		"go.yaml.in/yaml/v4":                    {"pkg/llm/scripted", "agents/lab", "pkg/httpapi"},
-		"github.com/stretchr/testify":           {"pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest"},
-		"github.com/aws/aws-lambda-go":          {"pkg/lambdafn/lambdatest"},
-		"github.com/aws/aws-sdk-go-v2":          {"pkg/lambdafn/lambdatest"},
-		"github.com/creack/pty":                 {},
-		"github.com/getkin/kin-openapi":         {}, // holds the HTTP API to its document
+		"github.com/klauspost/compress":              {"pkg/session"},
+		"github.com/google/jsonschema-go":            {"pkg/tool", "pkg/agent"},
+		"github.com/santhosh-tekuri/jsonschema":      {"pkg/tool", "pkg/agent"},
+		"modernc.org/sqlite":                         {"pkg/sqlite", "pkg/sqlite/floortest"},
+		"github.com/spf13/cobra":                     {"pkg/cli"},
+		"github.com/spf13/pflag":                     {"pkg/cli"}, // the flags in the types of cobra
+		"golang.org/x/term":                          {"pkg/cli"},
+		"golang.org/x/sys":                           {"pkg/cli"}, // throws away what was typed too early
+		"github.com/openai/openai-go/v3":             {"pkg/llm/openai"},
+		"go.yaml.in/yaml/v4":                         {"pkg/llm/scripted", "agents/lab", "pkg/httpapi"},
+		"github.com/stretchr/testify":                {"pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest"},
+		"github.com/aws/aws-lambda-go":               {"pkg/lambdafn", "pkg/lambdafn/lambdatest"},
+		"github.com/aws/aws-sdk-go-v2":               {"pkg/lambdafn/lambdatest"},
+		"github.com/awslabs/aws-lambda-go-api-proxy": {"pkg/lambdafn"},
+		"github.com/creack/pty":                      {},
+		"github.com/getkin/kin-openapi":              {}, // holds the HTTP API to its document
 	},
 	// ports are the seams with two implementations; each at most seven methods.
 	ports: map[string]string{

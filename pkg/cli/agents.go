@@ -34,7 +34,7 @@ func (c *cli) agentsCommand() *cobra.Command {
 		Use:   "agents",
 		Short: "List the agents there are, with their tools",
 		Args:  cobra.NoArgs,
-		RunE: c.do(func(context.Context, []string) error {
+		RunE: c.here("agents", func(context.Context, []string) error {
 			return c.agents()
 		}),
 	}
@@ -104,7 +104,10 @@ func agentNames(registry *agent.Registry) []string { return registry.Names() }
 // aboutTool is what the registry says of a tool, for a person who decides over it.
 func (c *cli) aboutTool(e engine, agent, name string) string {
 	t, ok := e.Tool(agent, name)
-	if !ok {
+	switch {
+	case !ok && c.remote():
+		return "\nWhat " + cleanLine(name) + " does, only the server knows.\n"
+	case !ok:
 		return "\nThis program does not have the tool " + cleanLine(name) + " any more.\n"
 	}
 	row := toolRow{Effect: t.Effect(), Client: t.Client()}

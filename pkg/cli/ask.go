@@ -94,12 +94,15 @@ func (c *cli) ask(ctx context.Context, e engine, k session.Key, m session.Manife
 		}
 		// Bound to the wait that was shown, whatever the session waits for by now.
 		_, err = e.Submit(ctx, runtime.SubmitParams{Key: k, Answer: *answer, Caller: c.caller()})
-		if err != nil && exitCode("", err) != exitConflict {
-			return false, err
-		}
-		if err != nil {
+		switch {
+		case err == nil:
+		case exitCode("", err) == exitConflict:
 			c.complain("%v", err) // somebody else was first: look again at what is left
 			c.overtaken = true
+		case runtime.AsError(err).Code == runtime.CodeInvalidAnswer:
+			c.complain("%v", err) // nothing was taken: ask once more
+		default:
+			return false, err
 		}
 		again = true
 	}

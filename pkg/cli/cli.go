@@ -112,7 +112,7 @@ type cli struct {
 	Config
 
 	// The global flags.
-	data    string
+	where   where
 	output  string
 	quiet   bool
 	noInput bool
@@ -196,6 +196,8 @@ Exit codes
 
 Environment
   ADJOURN_DATA    data file, when there is no --data   (` + app.DefaultData + `)
+  ADJOURN_URL     server, when there is neither --url nor --data
+  ADJOURN_TOKEN   what the server knows you by, when there is no --token-file
   ADJOURN_AGENT   agent of new sessions, when there is no --agent
   ADJOURN_MODEL   model of every agent, as provider:model
   ADJOURN_LEASE   how long a worker that died keeps its step   (20s)
@@ -209,7 +211,7 @@ Environment
 	root.SetOut(c.Stdout)
 	root.SetErr(c.Stderr)
 	flags := root.PersistentFlags()
-	flags.StringVar(&c.data, "data", "", "data `file` (default: ADJOURN_DATA, else "+app.DefaultData+")")
+	c.where.register(flags)
 	flags.StringVarP(&c.output, "output", "o", c.output, "`form` of what is printed on stdout: text or json")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "say nothing on stderr but errors")
 	flags.BoolVar(&c.noInput, "no-input", false, "never ask, also on a terminal")
@@ -260,11 +262,8 @@ func (c *cli) do(work func(ctx context.Context, args []string) error) func(*cobr
 		if c.output != outputText && c.output != outputJSON {
 			return usage("--output %q: use text or json", c.output)
 		}
-		switch flag := cmd.Flags().Lookup("data"); {
-		case flag != nil && flag.Changed && c.data == "":
-			return usage("--data is empty: name a file, or leave it out for %s", app.DefaultData)
-		case c.dataPath() == ":memory:":
-			return usage("data in memory would be gone before anybody answers: name a file")
+		if err := c.checkWhere(); err != nil {
+			return err
 		}
 		c.began = true
 		err := work(cmd.Context(), args)
@@ -273,6 +272,16 @@ func (c *cli) do(work func(ctx context.Context, args []string) error) func(*cobr
 		}
 		return err
 	}
+}
+
+// here is do for a command that works on this machine's data only.
+func (c *cli) here(command string, work func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return c.do(func(ctx context.Context, args []string) error {
+		if err := c.checkHere(command); err != nil {
+			return err
+		}
+		return work(ctx, args)
+	})
 }
 
 // at returns the command the arguments name, for the line that points to its help.

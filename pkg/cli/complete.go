@@ -17,7 +17,7 @@ const completionTime = time.Second
 // completeAgents completes the names of agents.
 func (c *cli) completeAgents(_ *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	registry, err := c.Registry()
-	if err != nil {
+	if err != nil || c.remote() {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var found []cobra.Completion

@@ -31,7 +31,7 @@ func (c *cli) demoCommand() *cobra.Command {
 Every command runs as a process of its own and nothing needs to be typed. The
 folder stays, so that you can go on trying.`,
 		Args: cobra.NoArgs,
-		RunE: c.do(func(ctx context.Context, _ []string) error {
+		RunE: c.here("demo", func(ctx context.Context, _ []string) error {
 			return c.demo(ctx, dir)
 		}),
 	}
@@ -89,7 +89,7 @@ func newStory(c *cli, dir string) (*story, error) {
 		return nil, err
 	}
 	s := &story{c: c, dir: dir, folder: filepath.Join(dir, "sample"), data: filepath.Join(dir, "adjourn.db")}
-	c.data = s.data
+	c.where.data = s.data
 	return s, s.fill()
 }
 

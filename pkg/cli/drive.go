@@ -110,7 +110,7 @@ func (c *cli) refused(ctx context.Context, e engine, k session.Key, err error) e
 	if ctx.Err() != nil {
 		return err
 	}
-	switch runtime.AsError(err).Code.Class() {
+	switch class(err) {
 	case runtime.ClassConflict, runtime.ClassGone, runtime.ClassInvalid, runtime.ClassNotFound:
 	case runtime.ClassForbidden, runtime.ClassUnavailable, runtime.ClassInternal:
 		return err

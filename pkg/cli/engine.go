@@ -51,6 +51,9 @@ func (l local) Close() error                              { return l.app.Close()
 // open opens the engine a command speaks to. With existing, a data file that is
 // not there is [embedded.ErrNoData].
 func (c *cli) open(ctx context.Context, existing bool) (engine, error) {
+	if c.remote() {
+		return c.openServer()
+	}
 	a, err := c.openData(ctx, existing)
 	if err != nil {
 		return nil, err
@@ -63,7 +66,7 @@ func (c *cli) openData(ctx context.Context, existing bool) (*embedded.App, error
 	c.progress = newProgress(c)
 	log := slog.New(slog.NewTextHandler(lineWriter{c}, &slog.HandlerOptions{Level: c.logLevel()}))
 	return embedded.Open(ctx, embedded.Config{
-		Registry: c.Registry, Data: c.data, Existing: existing, Env: c.Env, Log: log, Decorate: c.Decorate, Now: c.Now,
+		Registry: c.Registry, Data: c.where.data, Existing: existing, Env: c.Env, Log: log, Decorate: c.Decorate, Now: c.Now,
 		OnEntry: func(key session.Key, p runtime.Progress) {
 			c.progress.entry(p)
 			if c.watch != nil {

@@ -7,6 +7,9 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
+	"github.com/adjourn/adjourn/pkg/cli/remote"
+	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -82,7 +85,7 @@ func exitCode(outcome session.Outcome, err error) int {
 	case errors.Is(err, context.DeadlineExceeded):
 		return exitWaited
 	}
-	switch runtime.AsError(err).Code.Class() {
+	switch class(err) {
 	case runtime.ClassInvalid:
 		return exitUsage
 	case runtime.ClassNotFound:
@@ -95,6 +98,22 @@ func exitCode(outcome session.Outcome, err error) int {
 		return exitFailed
 	}
 	return exitFailed
+}
+
+// class of a refusal. The codes that only the HTTP API has are told apart here.
+func class(err error) runtime.Class {
+	switch code := runtime.AsError(err).Code; code {
+	case wire.CodeUnauthenticated, wire.CodeForbidden:
+		return runtime.ClassForbidden
+	case wire.CodeRouteNotFound, wire.CodeMethodNotAllowed, wire.CodeUnsupportedMediaType, wire.CodeBodyTooLarge, wire.CodeBodyMissing,
+		wire.CodeBodyUnreadable, wire.CodeMalformedJSON, wire.CodeUnknownField, wire.CodeDuplicateField, wire.CodeInvalidField,
+		wire.CodeInvalidParameter, wire.CodeInvalidHeader:
+		return runtime.ClassInvalid
+	case wire.CodeRequestTimeout, client.CodeThrottled, client.CodeUnavailable, remote.CodeUnreachable:
+		return runtime.ClassUnavailable
+	default:
+		return code.Class()
+	}
 }
 
 // errorCode is the stable name of an error in a manifest.
@@ -152,6 +171,12 @@ func (c *cli) refuse(m session.Manifest, err error) {
 		c.complain("see: %s --help", usage.command)
 	}
 	switch code := runtime.AsError(err).Code; {
+	case code == remote.CodeUnreachable:
+		c.complain("is there a server at %s? One on this machine is started with: %s", c.server(), c.serveHint())
+	case code == wire.CodeUnauthenticated:
+		c.complain("%s", c.tokenHint())
+	case code == wire.CodeRouteNotFound:
+		c.complain("does the API begin at %s? --url names its first part, as the server printed it", c.server())
 	case code == runtime.CodeSessionNotFound && !errors.Is(err, embedded.ErrNoData):
 		c.complain("list the sessions there are: %s", c.command("sessions"))
 	case m.PauseReason == nil && (code == runtime.CodeWaitNotFound || code == runtime.CodeNothingToDecide):

@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"path/filepath"
 	"regexp"
 	"strings"
 
-	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -20,43 +18,19 @@ func quote(word string) string {
 }
 
 // command returns a command line that works when pasted: the program as it was
-// called, --data when the default would lead elsewhere, then the words.
+// called, --url or --data when the default would lead elsewhere, then the words.
 func (c *cli) command(words ...string) string {
 	all := []string{quote(c.Program)}
 	for _, word := range c.ProgramArgs {
 		all = append(all, quote(word))
 	}
-	if path, needed := c.dataFlag(); needed {
-		all = append(all, "--data", quote(path))
+	for _, word := range c.whereFlags() {
+		all = append(all, quote(word))
 	}
 	for _, word := range words {
 		all = append(all, quote(word))
 	}
 	return strings.Join(all, " ")
-}
-
-// dataPath returns the data file this command works on.
-func (c *cli) dataPath() string {
-	if c.data != "" {
-		return c.data
-	}
-	if path := c.Env("ADJOURN_DATA"); path != "" {
-		return path
-	}
-	return app.DefaultData
-}
-
-// dataFlag returns the data file as --data should name it, absolute so that the
-// command works in every folder, and whether it has to be named.
-func (c *cli) dataFlag() (path string, needed bool) {
-	path = c.dataPath()
-	if filepath.Clean(path) == filepath.FromSlash(app.DefaultData) && c.Env("ADJOURN_DATA") == "" {
-		return path, false
-	}
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
-	}
-	return path, true
 }
 
 // target returns the words that name a session: behind -- if it looks like a flag.

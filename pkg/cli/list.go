@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // page are the flags of commands that list.
@@ -37,7 +35,7 @@ func (p *page) check() error {
 
 // fault says of a refused page whose mistake it was.
 func (p *page) fault(err error) error {
-	if errors.Is(err, store.ErrInvalidCursor) {
+	if err != nil && runtime.AsError(err).Code == runtime.CodeInvalidCursor {
 		return usage("--cursor %q is not one that was printed by this command", p.cursor)
 	}
 	return err
@@ -118,7 +116,7 @@ func (c *cli) sessions(ctx context.Context, p page, status session.Status) error
 
 // nothing says that a list is empty, and where it looked.
 func (c *cli) nothing(what string) {
-	c.talk("No %s in %s. Start one: %s", what, c.dataPath(), c.command("run", "--agent", "AGENT", "INPUT"))
+	c.talk("No %s in %s. Start one: %s", what, c.place(), c.command("run", "--agent", "AGENT", "INPUT"))
 }
 
 func (c *cli) more(verb, cursor string) {
@@ -181,7 +179,7 @@ func (c *cli) inbox(ctx context.Context, p page) error {
 		return nil
 	}
 	if len(out.Items) == 0 {
-		c.talk("Nothing waits for a person in %s.", c.dataPath())
+		c.talk("Nothing waits for a person in %s.", c.place())
 		return nil
 	}
 	for i, row := range out.Items {

@@ -125,6 +125,11 @@ func (c *cli) manifest(m session.Manifest) {
 		c.say("Session %s was interrupted; nothing is lost.", m.SessionID)
 		c.say("Go on: %s", m.ResumeHint)
 	case session.OutcomeRunning:
+		if c.remote() {
+			c.say("The server is working on session %s.", m.SessionID)
+			c.say("Wait for it: %s", m.ResumeHint)
+			return
+		}
 		c.say("Session %s has work left; nothing is lost.", m.SessionID)
 		c.say("Go on: %s", m.ResumeHint)
 	}

@@ -20,6 +20,9 @@ const pauseFile = "pause.json"
 // session, and goes when that session comes to an end. Not being able to is
 // said, and changes nothing.
 func (c *cli) record(m session.Manifest) {
+	if c.remote() {
+		return // there is no data file for it to be beside
+	}
 	path := filepath.Join(filepath.Dir(c.dataPath()), pauseFile)
 	var err error
 	switch m.Outcome {

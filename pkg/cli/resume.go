@@ -119,11 +119,15 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 // person is left to the questions on a terminal.
 func (c *cli) goOn(ctx context.Context, e engine, k session.Key, f resumeFlags) (runtime.Resumed, error) {
 	resumed, err := e.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeContinue, Checkpoint: f.checkpoint, Caller: c.caller()})
-	if err == nil || !c.asks() {
-		return resumed, err
+	if err == nil {
+		return resumed, nil
 	}
-	if runtime.AsError(err).Code == runtime.CodeStillWaiting {
+	switch code := runtime.AsError(err).Code; {
+	case code == runtime.CodeStillWaiting && c.asks():
 		return runtime.Resumed{Continuation: runtime.ContinuationWaiting}, nil
+	case code == runtime.CodeAlreadyRunning && c.remote():
+		// A server's own worker is no rival: this only waits for it.
+		return runtime.Resumed{Continuation: runtime.ContinuationResumed}, nil
 	}
 	return resumed, err
 }

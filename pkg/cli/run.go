@@ -34,7 +34,8 @@ rests. The input is the argument, or --input-file, or what comes through stdin.
 
 When the agent needs a person, a terminal is asked. Without a terminal, with
 --no-input or with --output json nobody is asked: the command prints what is
-waiting, writes it to pause.json beside the data file and exits with 10.`,
+waiting, writes it to pause.json beside the data file and exits with 10. With
+--url there is no data file, so pause.json is not written.`,
 		Example: `  adjourn run --agent janitor ./photos
   adjourn run --agent lab '[{say: hello}]'
   adjourn run --agent lab --output json < script.yaml
@@ -132,8 +133,8 @@ func (c *cli) input(f runFlags, args []string) (string, error) {
 
 // checkAgent refuses a name that is not in the registry, before anything is made.
 func (c *cli) checkAgent(name string) error {
-	if name == "" {
-		return nil
+	if name == "" || c.remote() {
+		return nil // only the server knows its agents
 	}
 	registry, err := c.Registry()
 	if err != nil {

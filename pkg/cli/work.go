@@ -33,7 +33,7 @@ func (c *cli) workCommand() *cobra.Command {
 crash, for deadlines that have passed, or for sessions others started with
 --wait 0s. With --watch it keeps going, as a worker; any number may run at once.`,
 		Args: cobra.NoArgs,
-		RunE: c.do(func(ctx context.Context, _ []string) error {
+		RunE: c.here("work", func(ctx context.Context, _ []string) error {
 			return c.workAll(ctx, watch, concurrency, &w)
 		}),
 	}

@@ -155,9 +155,9 @@ func (c *Client) unreachable(r request, err error) error {
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		// Of this attempt: the caller's own deadline is told before this error is seen.
-		return fmt.Errorf("%s %s: %w: no answer within %s", r.method, c.base.Host, ErrUnreachable, c.cfg.Timeout+r.wait)
+		return fmt.Errorf("%s %s/%s: %w: no answer within %s", r.method, c.base, r.path, ErrUnreachable, c.cfg.Timeout+r.wait)
 	}
-	return fmt.Errorf("%s %s: %w: %w", r.method, c.base.Host, ErrUnreachable, err)
+	return fmt.Errorf("%s %s/%s: %w: %w", r.method, c.base, r.path, ErrUnreachable, err)
 }
 
 func (c *Client) read(r request, resp *http.Response, out any) error {

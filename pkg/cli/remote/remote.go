@@ -1,0 +1,156 @@
+// Package remote does with the sessions of a server what the runtime does with those of a data file.
+//
+// It takes and returns the runtime's own words, refusals included, so that the
+// commands of the CLI do not know which of the two they speak to.
+package remote
+
+import (
+	"context"
+	"errors"
+
+	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/tool"
+)
+
+// Config says which server, and who is told of progress.
+type Config struct {
+	// Client of the server; required.
+	Client *client.Client
+	// OnEntry is told each entry of a session that is driven.
+	OnEntry func(session.Key, runtime.Progress)
+}
+
+// Engine is the engine of a server. It is for one command: it remembers up to
+// which entry it has seen a session. It is not safe for concurrent use.
+type Engine struct {
+	client  *client.Client
+	onEntry func(session.Key, runtime.Progress)
+	seen    map[session.Key]int64
+}
+
+// New returns the engine behind a client.
+func New(cfg Config) (*Engine, error) {
+	if cfg.Client == nil {
+		return nil, errors.New("remote: Client is required")
+	}
+	e := &Engine{client: cfg.Client, onEntry: cfg.OnEntry, seen: map[session.Key]int64{}}
+	if e.onEntry == nil {
+		e.onEntry = func(session.Key, runtime.Progress) {}
+	}
+	return e, nil
+}
+
+// Start begins a session, or its next turn. Repeated is told only of a key the
+// caller gave: the client's own repeats are nobody's business.
+func (e *Engine) Start(ctx context.Context, p runtime.StartParams) (runtime.Started, error) {
+	started, err := e.client.Start(ctx, client.StartParams{
+		Request:        wire.StartRequest{SessionID: p.Key.ID, Agent: p.Agent, Input: p.Input},
+		IdempotencyKey: p.IdempotencyKey,
+	})
+	if err != nil {
+		return runtime.Started{}, e.refusal(p.Key, err)
+	}
+	key := session.Key{Tenant: p.Key.Tenant, ID: started.SessionID}
+	e.seen[key] = started.Version - 1
+	return runtime.Started{
+		Key: key, Task: started.Task, Seq: started.Version, Checkpoint: started.CheckpointID,
+		Repeated: started.Repeated && p.IdempotencyKey != "",
+	}, nil
+}
+
+// Submit answers one wait.
+func (e *Engine) Submit(ctx context.Context, p runtime.SubmitParams) (runtime.Submitted, error) {
+	a := p.Answer
+	answer := wire.SubmitRequest{
+		WaitID: a.Wait, Kind: a.Kind, ToolCallID: a.ToolCallID, ApprovalID: a.ApprovalID, QuestionID: a.QuestionID,
+		Approved: a.Approved, Reason: a.Reason, EditedInput: a.EditedInput, Result: a.Result, Error: a.Error,
+		Selected: a.Selected, Text: a.Text, Message: a.Message, Verdict: a.Verdict,
+	}
+	if p.HoldResume {
+		resume := false
+		answer.AutoResume = &resume
+	}
+	submitted, err := e.client.Submit(ctx, client.SubmitParams{SessionID: p.Key.ID, Answer: answer})
+	if err != nil {
+		return runtime.Submitted{}, e.refusal(p.Key, err)
+	}
+	e.stoodAt(p.Key, submitted.Session)
+	return runtime.Submitted{
+		Answer: submitted.Answer, Continuation: runtime.Continuation(submitted.Continuation), Open: waits(submitted.Open), Repeated: submitted.Repeated,
+	}, nil
+}
+
+// Resume goes on with a session.
+func (e *Engine) Resume(ctx context.Context, p runtime.ResumeParams) (runtime.Resumed, error) {
+	r := wire.ResumeRequest{Mode: wire.ResumeMode(p.Mode), CheckpointID: p.Checkpoint}
+	switch p.Mode {
+	case runtime.ResumeContinue:
+	case runtime.ResumeWithMessage:
+		r.Message = &p.Message
+	case runtime.ResumeWithConfirmation:
+		c := p.Confirmation
+		r.Confirmation = &wire.Confirmation{Approved: &c.Approved, Reason: c.Reason, EditedInput: c.EditedInput}
+	}
+	return e.resume(ctx, p.Key, r)
+}
+
+// Decide decides approvals, several at once, and goes on.
+func (e *Engine) Decide(ctx context.Context, p runtime.DecideParams) (runtime.Resumed, error) {
+	return e.resume(ctx, p.Key, wire.ResumeRequest{
+		Mode: wire.ResumeWithDecisions, CheckpointID: p.Checkpoint,
+		Decisions: &wire.Decisions{
+			Approve: p.Approve, Reject: p.Reject, ApproveAll: p.ApproveAll, RejectAll: p.RejectAll, Reason: p.Reason, EditedInput: p.EditedInput,
+		},
+	})
+}
+
+func (e *Engine) resume(ctx context.Context, key session.Key, r wire.ResumeRequest) (runtime.Resumed, error) {
+	resumed, err := e.client.Resume(ctx, client.ResumeParams{SessionID: key.ID, Request: r})
+	if err != nil {
+		return runtime.Resumed{}, e.refusal(key, err)
+	}
+	e.stoodAt(key, resumed.Session)
+	return runtime.Resumed{Continuation: runtime.Continuation(resumed.Continuation), Open: waits(resumed.Open), Repeated: resumed.Repeated}, nil
+}
+
+// Drive stays with a session until it rests, or until ctx ends, and tells its
+// progress. The server works on it either way.
+func (e *Engine) Drive(ctx context.Context, key session.Key) error {
+	if _, known := e.seen[key]; !known {
+		s, err := e.client.Session(ctx, key.ID, 0)
+		if err != nil {
+			return e.refusal(key, err)
+		}
+		e.stoodAt(key, &s)
+	}
+	for entry, err := range e.client.Follow(ctx, key.ID, e.seen[key]) {
+		if err != nil {
+			return e.refusal(key, err)
+		}
+		e.seen[key] = entry.Seq
+		e.onEntry(key, runtime.NewProgress(&entry))
+	}
+	return nil
+}
+
+// stoodAt remembers where a session stood, unless later entries were seen.
+func (e *Engine) stoodAt(key session.Key, s *wire.Session) {
+	if s != nil {
+		e.seen[key] = max(e.seen[key], s.Version)
+	}
+}
+
+// Agents returns nil: only the server knows its agents.
+func (e *Engine) Agents() []string { return nil }
+
+// Tool returns none: only the server knows its tools.
+func (e *Engine) Tool(string, string) (tool.Tool, bool) { return tool.Tool{}, false }
+
+// Close gives connections back.
+func (e *Engine) Close() error {
+	e.client.Close()
+	return nil
+}
