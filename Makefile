@@ -143,6 +143,42 @@ test-aws: ## The AWS adapters, functions and all, against pinned emulators; need
 	localstack/install dynamodb ministack
 	localstack/emulators $(GO) test -tags aws -count=1 -timeout 30m $(TESTFLAGS) $(patsubst %,./%/...,$(wildcard $(AWSROOMS)))
 
+##@ Lambda functions
+
+# sam build calls build-<LogicalId> for each function of template.yaml and says
+# where its bootstrap goes. LAMBDA_ARCH must be the template's Architecture.
+LAMBDA_ARCH ?= arm64
+FUNCTIONS   := Start Step Resume Submit Query Sweep
+GOARCH_OF   := arm64=arm64 x86_64=amd64
+lower        = $(shell tr '[:upper:]' '[:lower:]' <<<'$(1)')
+
+.PHONY: $(FUNCTIONS:%=build-%)
+$(FUNCTIONS:%=build-%): build-%:
+	@[ -n "$(filter $(LAMBDA_ARCH)=%,$(GOARCH_OF))" ] || { echo "LAMBDA_ARCH=$(LAMBDA_ARCH): use arm64 or x86_64" >&2; exit 2; }
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(patsubst $(LAMBDA_ARCH)=%,%,$(filter $(LAMBDA_ARCH)=%,$(GOARCH_OF))) \
+		$(GO) build -trimpath -buildvcs=false -tags lambda.norpc -ldflags "-s -w" -o "$(ARTIFACTS_DIR)/bootstrap" ./functions/$(call lower,$*)
+
+.PHONY: functions
+functions: ## Build the functions as sam build does, into dist/functions/, LAMBDA_ARCH=arm64
+	@for id in $(FUNCTIONS); do \
+		f=$$(tr '[:upper:]' '[:lower:]' <<<$$id); \
+		$(MAKE) --no-print-directory -s build-$$id ARTIFACTS_DIR="$(CURDIR)/dist/functions/$$f"; \
+		awk -v f=$$f -v raw=$$(wc -c <dist/functions/$$f/bootstrap) -v gz=$$(gzip -c dist/functions/$$f/bootstrap | wc -c) \
+			'BEGIN { printf "%-7s %5.1f MB, %4.1f MB zipped\n", f, raw / 1e6, gz / 1e6 }'; \
+	done
+
+SAM := SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=$${AWS_DEFAULT_REGION:-us-east-1} .tools/sam/bin/sam
+
+.PHONY: sam-validate
+sam-validate: ## Validate and lint template.yaml with the SAM CLI; needs python3
+	localstack/install sam
+	$(SAM) validate --lint
+
+.PHONY: sam-build
+sam-build: ## Build what sam deploy deploys, with the SAM CLI, LAMBDA_ARCH=arm64
+	localstack/install sam
+	LAMBDA_ARCH=$(LAMBDA_ARCH) $(SAM) build --parameter-overrides Architecture=$(LAMBDA_ARCH)
+
 ##@ Tools
 
 $(LINT): tools/go.mod tools/go.sum
@@ -150,4 +186,4 @@ $(LINT): tools/go.mod tools/go.sum
 
 .PHONY: clean
 clean: ## Remove what was built
-	rm -rf bin .tools coverage.out $(AIMOCK)/node_modules
+	rm -rf bin dist .aws-sam .tools coverage.out $(AIMOCK)/node_modules
