@@ -49,6 +49,7 @@ var plan = house{
 		"pkg/cli":        7,
 
 		"pkg/lambdafn":            7,
+		"pkg/lambdafn":            7,
 		"pkg/lambdafn/lambdatest": 8,
 
 		"cmd/adjourn":      8,

@@ -1,0 +1,83 @@
+package lambdafn
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	"github.com/aws/aws-lambda-go/events"
+)
+
+// httpEvent is a request of API Gateway's HTTP API, payload format 2.0. The
+// gateway writes it; what a client has a say in are the headers, cookies, path,
+// query and body, never the request context.
+type httpEvent struct {
+	RawPath               string            `json:"rawPath"`
+	RawQueryString        string            `json:"rawQueryString"`
+	QueryStringParameters map[string]string `json:"queryStringParameters"`
+	Cookies               []string          `json:"cookies"`
+	Headers               map[string]string `json:"headers"`
+	Body                  string            `json:"body"`
+	IsBase64Encoded       bool              `json:"isBase64Encoded"`
+	RequestContext        httpContext       `json:"requestContext"`
+}
+
+type httpContext struct {
+	Stage      string      `json:"stage"`
+	RequestID  string      `json:"requestId"`
+	DomainName string      `json:"domainName"`
+	Authorizer *authorizer `json:"authorizer"`
+	HTTP       events.APIGatewayV2HTTPRequestContextHTTPDescription
+}
+
+// authorizer is what the gateway has verified about the caller.
+type authorizer struct {
+	JWT *struct {
+		Claims map[string]claim `json:"claims"`
+	} `json:"jwt"`
+	IAM *struct {
+		UserARN string `json:"userArn"`
+	} `json:"iam"`
+}
+
+// claim is the text of a claim. The gateway gives text alone; emulators hand
+// numbers and lists through.
+type claim string
+
+// UnmarshalJSON takes text as it is and everything else as its JSON.
+func (c *claim) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		*c = claim(text)
+		return nil
+	}
+	*c = claim(bytes.Clone(raw))
+	return nil
+}
+
+// errNotHTTP says that an event is no HTTP request.
+var errNotHTTP = errors.New("not an HTTP request in API Gateway's payload format 2.0")
+
+// errBadHTTP says that an event is one, but not as the gateway writes it.
+var errBadHTTP = errors.New("the HTTP request cannot be read")
+
+// parseHTTP reads an HTTP request, or returns errNotHTTP or errBadHTTP.
+func parseHTTP(raw []byte) (httpEvent, error) {
+	var probe struct {
+		RequestContext struct {
+			HTTP struct {
+				Method string `json:"method"`
+			} `json:"http"`
+		} `json:"requestContext"`
+	}
+	// Keys that differ in case alone are one to the decoder: a probe that fails
+	// says nothing about the rest, so only a method makes it a request.
+	if err := json.Unmarshal(raw, &probe); err != nil || probe.RequestContext.HTTP.Method == "" {
+		return httpEvent{}, errNotHTTP
+	}
+	var event httpEvent
+	if err := json.Unmarshal(raw, &event); err != nil {
+		return event, errBadHTTP
+	}
+	return event, nil
+}

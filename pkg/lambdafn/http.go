@@ -1,0 +1,60 @@
+package lambdafn
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/httpapi"
+)
+
+// maxWait is how long a request may wait for its session: the gateway gives up
+// after 30 s, whoever waits longer asks again.
+const maxWait = 20 * time.Second
+
+// NewResume returns the handler of the resume function.
+func NewResume(cfg Config) (Handler, error) { return served(cfg, httpapi.FunctionResume) }
+
+// NewSubmit returns the handler of the submit function.
+func NewSubmit(cfg Config) (Handler, error) { return served(cfg, httpapi.FunctionSubmit) }
+
+// NewQuery returns the handler of the query function.
+func NewQuery(cfg Config) (Handler, error) { return served(cfg, httpapi.FunctionQuery) }
+
+// NewStart returns the handler of the start function.
+func NewStart(cfg Config) (Handler, error) {
+	p, err := serve(cfg, httpapi.FunctionStart)
+	if err != nil {
+		return nil, err
+	}
+	h := &start{proxy: p}
+	if cfg.EventTemplate != "" {
+		if h.template, err = ParseTemplate(cfg.EventTemplate); err != nil {
+			return nil, fmt.Errorf("ADJOURN_EVENT_TEMPLATE: %w", err)
+		}
+	}
+	return h, nil
+}
+
+func served(cfg Config, function httpapi.Function) (Handler, error) {
+	p, err := serve(cfg, function)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// serve returns the routes of one function behind the gateway.
+func serve(cfg Config, function httpapi.Function) (*proxy, error) {
+	cfg, err := cfg.check()
+	if err != nil {
+		return nil, err
+	}
+	handler, err := httpapi.New(httpapi.Config{
+		Runtime: cfg.Runtime, Authenticate: cfg.authenticate, Functions: []httpapi.Function{function},
+		MaxWait: maxWait, Log: cfg.Log, Now: cfg.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newProxy(cfg, handler), nil
+}

@@ -1,0 +1,86 @@
+// Package lambdafn turns the events of AWS Lambda into calls of the runtime.
+//
+// Each function has a handler that is a plain value over a runtime, for tests, and
+// an entry point for its main: Start, Step, Resume, Submit, Query, Sweep. Handlers
+// take and give bytes, so that no event, however odd, is an error of a decoder
+// that nobody sees. They are safe for concurrent use and keep nothing of one event
+// for the next.
+package lambdafn
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/runtime"
+)
+
+// Handler handles the events of one function, as [github.com/aws/aws-lambda-go/lambda.Handler]
+// does. An error makes the invocation a failed one.
+type Handler interface {
+	Invoke(ctx context.Context, event []byte) ([]byte, error)
+}
+
+// Config is what handlers stand on. Runtime and Now are required.
+type Config struct {
+	Runtime *runtime.Runtime
+	// Queue is where the step function's messages are put off; DeadLetters where
+	// the sweep's are.
+	Queue       queue.Queue
+	DeadLetters queue.Queue
+	Now         func() time.Time
+	// Log of the handlers; nil means none. Bodies, inputs and results are not logged.
+	Log *slog.Logger
+
+	// TenantClaim of a JWT holds the tenant; IAMTenant is that of callers IAM let
+	// in, who are refused where it is empty.
+	TenantClaim string
+	IAMTenant   string
+	// AllowUnauthenticated lets callers in that nobody has verified, as the default tenant.
+	AllowUnauthenticated bool
+
+	// EventTemplate makes a start of an event (see [ParseTemplate]); empty takes
+	// plain invocations only. EventTenant is whose sessions events start.
+	EventTemplate string
+	EventTenant   string
+}
+
+// check refuses what has no runtime or no clock.
+func (c Config) check() (Config, error) {
+	c, err := c.checkClock()
+	if c.Runtime == nil {
+		err = errors.Join(errors.New("lambdafn: Runtime is required"), err)
+	}
+	return c, err
+}
+
+func (c Config) checkClock() (Config, error) {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		return c, errors.New("lambdafn: Now is required")
+	}
+	return c, nil
+}
+
+// Lambda kills the sandbox at the deadline of ctx, whatever is under way. What is
+// worked on ends earlier by a margin, in which outcomes are committed and
+// messages put off.
+const (
+	workMargin    = 10 * time.Second
+	requestMargin = 3 * time.Second
+)
+
+// soften returns a context that ends before the deadline of ctx, by margin or by
+// a third of what is left, whichever is less.
+func (c Config) soften(ctx context.Context, margin time.Duration) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	margin = min(margin, max(deadline.Sub(c.Now())/3, 0))
+	return context.WithDeadline(ctx, deadline.Add(-margin))
+}

@@ -1,0 +1,250 @@
+package lambdafn
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
+
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+)
+
+// proxy serves HTTP events by an [http.Handler]. It stands around
+// aws-lambda-go-api-proxy, which makes requests of events and events of responses,
+// so that net/http's habits hold where the library has its own: a handler that
+// writes nothing answers 200, the first status counts, panics are a 500, headers
+// are not split at commas, paths are the gateway's text with the stage taken off.
+// An HTTP event is answered whatever is in it; it never fails the function.
+type proxy struct {
+	Config
+	handler http.Handler
+	adapter *httpadapter.HandlerAdapterV2
+}
+
+func newProxy(cfg Config, handler http.Handler) *proxy {
+	h := &proxy{Config: cfg, handler: handler}
+	h.adapter = httpadapter.NewV2(http.HandlerFunc(h.serve))
+	return h
+}
+
+// NewHTTP returns a handler that answers the requests of an HTTP API (payload
+// format 2.0) by any [http.Handler], with Now and Log of cfg. Answers are sent when
+// the handler has returned.
+func NewHTTP(cfg Config, handler http.Handler) (Handler, error) {
+	cfg, err := cfg.checkClock()
+	if err != nil {
+		return nil, err
+	}
+	return newProxy(cfg, handler), nil
+}
+
+// Invoke answers an HTTP event. Everything else is an error.
+func (h *proxy) Invoke(ctx context.Context, raw []byte) ([]byte, error) {
+	event, err := parseHTTP(raw)
+	if errors.Is(err, errNotHTTP) {
+		return nil, err
+	}
+	return h.answer(ctx, event, err)
+}
+
+// carried is what an event holds and a request made by the adapter does not.
+type carried struct {
+	event *httpEvent
+	stage string // prefix taken off the path, "/prod" or ""
+}
+
+type carriedKey struct{}
+
+// answer serves an event, one that could not be read with a 400.
+func (h *proxy) answer(ctx context.Context, event httpEvent, unreadable error) ([]byte, error) {
+	began := h.Now()
+	response := events.APIGatewayV2HTTPResponse{}
+	err := unreadable
+	if err == nil && event.IsBase64Encoded {
+		var body []byte
+		body, err = base64.StdEncoding.DecodeString(event.Body)
+		event.Body, event.IsBase64Encoded = string(body), false
+	}
+	switch {
+	case err != nil:
+		response = problem(http.StatusBadRequest, wire.CodeBodyUnreadable, "The request cannot be read.", "")
+	default:
+		err = guard(func() (err error) {
+			response, err = h.proxied(ctx, event)
+			return err
+		})
+		if err != nil {
+			id := event.RequestContext.RequestID
+			logFailure(ctx, h.Log, "request failed", err, "gatewayRequestId", id)
+			response = problem(http.StatusInternalServerError, "internal", "Something is wrong on our side; the log says what.", id)
+		}
+	}
+	raw, err := fit(response)
+	level := slog.LevelInfo
+	if response.StatusCode >= http.StatusInternalServerError {
+		level = slog.LevelWarn
+	}
+	h.Log.Log(ctx, level, "request", "method", event.RequestContext.HTTP.Method, "path", clip(event.RawPath), "status", response.StatusCode,
+		"ms", h.Now().Sub(began).Milliseconds(), "bytes", len(raw), "gatewayRequestId", event.RequestContext.RequestID)
+	return raw, err
+}
+
+// proxied hands an event to the adapter in a form in which nothing can be misread.
+func (h *proxy) proxied(ctx context.Context, event httpEvent) (events.APIGatewayV2HTTPResponse, error) {
+	path, stage := stripStage(event.RawPath, event.RequestContext.Stage)
+	soft, done := h.soften(ctx, requestMargin)
+	defer done()
+	soft = context.WithValue(soft, carriedKey{}, carried{event: &event, stage: stage})
+	request := events.APIGatewayV2HTTPRequest{
+		RawPath: escapePath(path), RawQueryString: escapeQuery(event.RawQueryString), QueryStringParameters: event.QueryStringParameters, Body: event.Body,
+	}
+	request.RequestContext.HTTP.Method = method(event.RequestContext.HTTP.Method)
+	request.RequestContext.DomainName = domain(event.RequestContext.DomainName)
+	return h.adapter.ProxyWithContext(soft, request)
+}
+
+// serve is what the adapter calls: it mends the request the adapter made and
+// records the answer as net/http would send it.
+func (h *proxy) serve(w http.ResponseWriter, r *http.Request) {
+	c, _ := r.Context().Value(carriedKey{}).(carried)
+	fromEvent(r, c.event)
+	rec := newRecorder(r.Method)
+	h.handler.ServeHTTP(rec, r)
+	header := rec.finish()
+	if c.stage != "" {
+		// Who asked knows the API with its stage in front.
+		if to := header.Get("Location"); strings.HasPrefix(to, "/") {
+			header.Set("Location", c.stage+to)
+		}
+	}
+	maps.Copy(w.Header(), header)
+	w.WriteHeader(rec.status)
+	if rec.body.Len() > 0 {
+		_, _ = w.Write(rec.body.Bytes()) // into memory
+	}
+}
+
+// fromEvent gives a request the event's headers unsplit, its host and its caller's address.
+func fromEvent(r *http.Request, event *httpEvent) {
+	r.Header = make(http.Header, len(event.Headers)+1)
+	for _, name := range slices.Sorted(maps.Keys(event.Headers)) {
+		switch key := textproto.CanonicalMIMEHeaderKey(name); key {
+		case "Host":
+			r.Host = event.Headers[name]
+		case "Content-Length", "Transfer-Encoding", "Connection":
+			// They were the connection's to the gateway; the body is here, whole.
+		default:
+			r.Header[key] = append(r.Header[key], event.Headers[name])
+		}
+	}
+	if len(event.Cookies) > 0 {
+		r.Header["Cookie"] = []string{strings.Join(event.Cookies, "; ")}
+	}
+	r.RemoteAddr = net.JoinHostPort(event.RequestContext.HTTP.SourceIP, "0") // the gateway does not tell the port
+	r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/1.1", 1, 1
+}
+
+// stripStage takes a named stage off the path. On $default there is none in it.
+func stripStage(path, stage string) (stripped, prefix string) {
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	if stage == "" || stage == "$default" {
+		return path, ""
+	}
+	prefix = "/" + stage
+	rest, found := strings.CutPrefix(path, prefix)
+	switch {
+	case !found || rest != "" && rest[0] != '/':
+		return path, "" // a domain of its own, mapped to the stage
+	case rest == "":
+		rest = "/"
+	}
+	return rest, prefix
+}
+
+// escapePath writes a path so that it is read as the very same text: the gateway
+// hands it over decoded, so a percent sign is one, and a question mark starts no query.
+func escapePath(path string) string { return (&url.URL{Path: path}).EscapedPath() }
+
+// escapeQuery escapes what would end a query or be refused: the gateway hands it
+// over as the client wrote it.
+func escapeQuery(query string) string {
+	var b strings.Builder
+	for _, c := range []byte(query) {
+		if c <= ' ' || c >= 0x7f || c == '#' {
+			b.WriteString("%" + strings.ToUpper(strconv.FormatInt(int64(c)+0x100, 16)[1:]))
+			continue
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+// method returns a method as net/http takes it; one that is none becomes a word no route knows.
+func method(m string) string {
+	for _, c := range []byte(m) {
+		if (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && c != '-' {
+			return "INVALID"
+		}
+	}
+	return strings.ToUpper(m)
+}
+
+// domain returns a host name that can stand in a URL.
+func domain(name string) string {
+	for _, c := range []byte(name) {
+		if (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '.' {
+			return "invalid"
+		}
+	}
+	return name
+}
+
+// maxResponse is what Lambda takes as an answer, 6 MB, with room for its frame.
+const maxResponse = 6<<20 - 64<<10
+
+// fit encodes a response. One that Lambda would refuse becomes a problem that says so.
+func fit(response events.APIGatewayV2HTTPResponse) ([]byte, error) {
+	raw, err := json.Marshal(response)
+	if err == nil && len(raw) > maxResponse {
+		raw, err = json.Marshal(problem(http.StatusInternalServerError, "response_too_large",
+			"The answer is larger than the 6 MB that can be sent. Ask for less of it, with limit and cursor.", ""))
+	}
+	return raw, err
+}
+
+func problem(status int, code, detail, requestID string) events.APIGatewayV2HTTPResponse {
+	body, err := json.Marshal(wire.Problem{
+		Type: wire.ProblemType + code, Title: http.StatusText(status), Status: status, Detail: detail, Code: code, RequestID: requestID,
+	})
+	if err != nil {
+		body = nil
+	}
+	return events.APIGatewayV2HTTPResponse{
+		StatusCode: status, Body: string(body), Cookies: []string{},
+		Headers: map[string]string{"Content-Type": wire.MediaProblem, "Cache-Control": "no-store"},
+	}
+}
+
+// maxPathText bounds what a request's path may put into the log.
+const maxPathText = 200
+
+func clip(path string) string {
+	if len(path) > maxPathText {
+		return path[:maxPathText] + "…"
+	}
+	return path
+}

@@ -1,0 +1,274 @@
+package lambdafn_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/lambdafn"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+func starter(t testing.TB, w *world, template string) lambdafn.Handler {
+	t.Helper()
+	w.cfg.EventTemplate = template
+	h, err := lambdafn.NewStart(w.cfg)
+	return need(t, h, err)
+}
+
+type startedSession struct {
+	SessionID, CheckpointID string
+	Task                    int64
+	Repeated                bool
+}
+
+// starts invokes the start function and returns the sessions it says it started.
+func starts(t testing.TB, h lambdafn.Handler, event string) []startedSession {
+	t.Helper()
+	ctx := lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: "r-1", InvokedFunctionArn: "arn:start"})
+	raw, err := h.Invoke(ctx, []byte(event))
+	require.NoError(t, err)
+	var got struct{ Sessions []startedSession }
+	require.NoError(t, json.Unmarshal(raw, &got))
+	require.NotNil(t, got.Sessions)
+	return got.Sessions
+}
+
+// said is the user message a session was started with.
+func (w *world) said(id string) string {
+	w.t.Helper()
+	s, err := w.cfg.Runtime.Session(w.t.Context(), session.Key{Tenant: w.cfg.EventTenant, ID: id})
+	require.NoError(w.t, err)
+	return s.Messages[0].Text()
+}
+
+func TestStart_a_plain_invocation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.cfg.EventTenant = "acme"
+	h := starter(t, w, "")
+	first := starts(t, h, `{"agent":"lab","input":"- say: hi"}`)
+	require.Len(t, first, 1)
+	require.Equal(t, "- say: hi", w.said(first[0].SessionID))
+	require.NotEmpty(t, first[0].CheckpointID)
+
+	again := starts(t, h, `{"agent":"lab","input":"- say: hi"}`)
+	require.True(t, again[0].Repeated, "Lambda repeats an invocation under its request id")
+	require.Equal(t, first[0].SessionID, again[0].SessionID)
+
+	named := starts(t, h, `{"agent":"lab","input":"- say: hi","session":"mine","idempotencyKey":"k1"}`)
+	require.Equal(t, "mine", named[0].SessionID)
+	require.True(t, starts(t, h, `{"agent":"lab","input":"- say: hi","session":"mine","idempotencyKey":"k1"}`)[0].Repeated)
+	w.logs("event started session", `"who":"invoke"`, `"from":"arn:start"`, `"tenant":"acme"`)
+
+	w = newWorld(t)
+	h = starter(t, w, "")
+	for range 2 { // without a request id, nothing says that they are one
+		raw, err := h.Invoke(t.Context(), []byte(`{"agent":"lab","input":"x"}`))
+		require.NoError(t, err)
+		require.NotContains(t, string(raw), "repeated")
+	}
+}
+
+func TestStart_an_event_of_EventBridge(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := starter(t, w, `{"agent":"lab","input":"{{.source}}: order {{.detail.order}} of {{.detail.customer}}, {{.detail.lines}}"}`)
+	event := `{"version":"0","id":"e-1","detail-type":"OrderPlaced","source":"shop","detail":{"order":12345678901234567890,"customer":"Ann \"<Lee>\"","lines":[{"n":1},null]}}`
+	first := starts(t, h, event)
+	require.Len(t, first, 1)
+	require.Equal(t, `shop: order 12345678901234567890 of Ann "<Lee>", [{"n":1},null]`, w.said(first[0].SessionID))
+	require.True(t, starts(t, h, event)[0].Repeated, "the event's id is the idempotency key")
+	require.False(t, starts(t, h, strings.Replace(event, "e-1", "e-2", 1))[0].Repeated)
+	require.False(t, starts(t, h, strings.Replace(event, `"version"`, `"replay-name":"again","version"`, 1))[0].Repeated, "a replay is meant to happen again")
+	w.logs(`"who":"eventbridge"`, `"from":"shop"`)
+}
+
+func TestStart_records_of_notifications(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := starter(t, w, `{"agent":"lab","input":"{{unescape .s3.object.key}}"}`)
+	record := func(key, sequencer string) string {
+		return fmt.Sprintf(`{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","eventTime":"2026-01-02T03:04:05.000Z","responseElements":{"x-amz-request-id":"R"},"s3":{"bucket":{"name":"b"},"object":{"key":%q,"size":1,"eTag":"t","sequencer":%q}}}`, key, sequencer)
+	}
+	event := fmt.Sprintf(`{"Records":[%s,%s]}`, record("a+b%2Fc", "1"), record("d", "2"))
+	first := starts(t, h, event)
+	require.Len(t, first, 2)
+	require.Equal(t, "a b/c", w.said(first[0].SessionID))
+	require.Equal(t, "d", w.said(first[1].SessionID))
+	for i, s := range starts(t, h, event) {
+		require.True(t, s.Repeated)
+		require.Equal(t, first[i].SessionID, s.SessionID)
+	}
+	require.False(t, starts(t, h, `{"Records":[`+record("d", "3")+`]}`)[0].Repeated, "the object was written again")
+	require.Len(t, starts(t, h, `{"Records":[`+record("d", "")+`]}`), 1)
+	require.True(t, starts(t, h, `{"Records":[`+record("d", "")+`]}`)[0].Repeated, "without a sequencer the request's id counts")
+	require.Empty(t, starts(t, h, `{"Service":"Amazon S3","Event":"s3:TestEvent","Bucket":"b"}`))
+
+	w = newWorld(t)
+	h = starter(t, w, `{"agent":"lab","input":"{{(json .Sns.Message).order}}"}`)
+	sns := `{"Records":[{"EventSource":"aws:sns","EventVersion":"1.0","Sns":{"MessageId":"m-1","TopicArn":"arn:topic","Message":"{\"order\":7}"}}]}`
+	got := starts(t, h, sns)
+	require.Equal(t, "7", w.said(got[0].SessionID))
+	require.True(t, starts(t, h, sns)[0].Repeated)
+	w.logs(`"who":"sns"`, `"from":"arn:topic"`)
+}
+
+func TestStart_one_bad_record_does_not_hide_the_others(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := starter(t, w, `{"agent":"lab","input":"{{.Sns.Message}}"}`)
+	_, err := h.Invoke(t.Context(), []byte(`{"Records":[
+		{"EventSource":"aws:sns","Sns":{"MessageId":"m-1"}},
+		{"EventSource":"aws:sns","Sns":{"MessageId":"m-2","Message":"good"}},
+		{"EventSource":"aws:sns","Sns":{"MessageId":"m-3","Message":""}}]}`))
+	require.ErrorContains(t, err, "record 1 of 3", "it has no Message")
+	require.ErrorContains(t, err, "invalid_input", "the third is empty")
+	require.Len(t, w.queue.takeSent(), 1)
+	w.logs("event refused", "event started no session", "event started session")
+}
+
+func TestStart_what_it_refuses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	without, with := starter(t, w, ""), starter(t, w, `{"agent":"lab","input":"{{.detail.a}}"}`)
+	for event, want := range map[string]string{
+		``:                               "neither",
+		`7`:                              "neither",
+		`null`:                           `no "input"`,
+		`{}`:                             `no "input"`,
+		`{"agent":"lab"}`:                `no "input"`,
+		`{"agent":"lab","input":"x"} 1`:  "neither",
+		`{"input":"x","tenant":"acme"}`:  `unknown field "tenant"`,
+		`{"agent":"nobody","input":"x"}`: "unknown_agent",
+		`{"agent":"lab","input":" "}`:    "invalid_input",
+		`{"agent":"lab","input":"x","session":"../etc"}`:                                           "invalid_id",
+		`{"id":"e","detail-type":"x","detail":{}}`:                                                 "ADJOURN_EVENT_TEMPLATE",
+		`{"Records":[{"EventSource":"aws:sns","Sns":{"MessageId":"m"}}]}`:                          "ADJOURN_EVENT_TEMPLATE",
+		`{"Records":[{"eventSource":"aws:sqs","messageId":"m"}]}`:                                  "aws:sqs",
+		`{"Records":[{"EventSource":"aws:sns"}]}`:                                                  "without a message id",
+		`{"Records":[{"eventSource":"aws:s3","s3":{}}]}`:                                           "without bucket or key",
+		`{"Records":[{"eventSource":"aws:s3","s3":{"bucket":{"name":"b"},"object":{"key":"k"}}}]}`: "without sequencer",
+		`{"Records":[7]}`: "unknown event",
+	} {
+		_, err := without.Invoke(t.Context(), []byte(event))
+		require.ErrorContains(t, err, want, event)
+	}
+	for event, want := range map[string]string{
+		`{"id":"e","detail-type":"x","detail":{}}`:         `no entry for key "a"`,
+		`{"id":"e","detail-type":"x","detail":{"a":null}}`: "null",
+		`{"id":"e","detail-type":"x","detail":null}`:       "event template",
+		`{"id":"e","detail-type":"x"}`:                     `no entry for key "detail"`,
+		`7`:                                                "can't evaluate",
+		``:                                                 "not JSON",
+	} {
+		_, err := with.Invoke(t.Context(), []byte(event))
+		require.ErrorContains(t, err, want, event)
+	}
+	require.Empty(t, w.queue.takeSent())
+}
+
+func TestStart_plain_events_through_a_template(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := starter(t, w, `{"agent":"lab","input":"{{.say}}{{if .note}}!{{end}}","session":"s-{{.n}}"}`)
+	got := starts(t, h, `{"say":"\"}, {\"agent\": \"evil\"","note":null,"n":100000000000000000000}`)
+	require.Len(t, got, 1)
+	require.Equal(t, "s-100000000000000000000", got[0].SessionID)
+}
+
+func TestStart_an_event_stays_within_its_text(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := starter(t, w, `{"agent":"lab","input":"a: {{.a}}"}`)
+	evil := `"},"agent":"x","input":"{{.b}} {{template \"x\"}}`
+	raw, err := json.Marshal(map[string]string{"a": evil, "b": "no"})
+	require.NoError(t, err)
+	got := starts(t, h, string(raw))
+	require.Equal(t, "a: "+evil, w.said(got[0].SessionID))
+	s, err := w.cfg.Runtime.Session(t.Context(), session.Key{Tenant: session.DefaultTenant, ID: got[0].SessionID})
+	require.NoError(t, err)
+	require.Equal(t, "lab", s.Rules.Agent)
+}
+
+func TestStart_the_engine_panics(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.store.read = func() { panic("broken") }
+	_, err := starter(t, w, "").Invoke(t.Context(), []byte(`{"agent":"lab","input":"x"}`))
+	var panicked *lambdafn.PanicError
+	require.ErrorAs(t, err, &panicked)
+}
+
+func TestStart_ends_before_Lambda_does(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := starter(t, w, "").Invoke(ctx, []byte(`{"agent":"lab","input":"x"}`))
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestParseTemplate(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		``:                                     "no JSON object",
+		`{{.a}}`:                               "no JSON object",
+		`[]`:                                   "no JSON object",
+		`{"agent":"lab","input":"x"} {}`:       "follows",
+		`{"agent":"lab","input":"x","who":""}`: `"who"`,
+		`{"agent":"lab","input":7}`:            "no JSON object",
+		`{"agent":"lab"}`:                      `"input" is missing`,
+		`{"input":"x"}`:                        `"agent" is missing`,
+		`{"agent":"{{","input":"x"}`:           "agent:1",
+		`{"agent":"lab","input":"{{nope 1}}"}`: `"nope" not defined`,
+	} {
+		_, err := lambdafn.ParseTemplate(text)
+		require.ErrorIs(t, err, lambdafn.ErrInvalidTemplate, text)
+		require.ErrorContains(t, err, want, text)
+	}
+	_, err := lambdafn.ParseTemplate(`{"agent":"{{","session":"{{"}`)
+	for _, want := range []string{"agent", "input", "session"} {
+		require.ErrorContains(t, err, want, "every mistake is told at once")
+	}
+	_, err = lambdafn.ParseTemplate(`{"session":"s","input":"{{.a}}"}`)
+	require.NoError(t, err, "a session that exists has its agent")
+	w := newWorld(t)
+	w.cfg.EventTemplate = "{"
+	_, err = lambdafn.NewStart(w.cfg)
+	require.ErrorContains(t, err, "ADJOURN_EVENT_TEMPLATE")
+}
+
+func ExampleParseTemplate() {
+	_, err := lambdafn.ParseTemplate(`{"agent": "clerk", "input": "File {{unescape .s3.object.key}} arrived in {{.s3.bucket.name}"}`)
+	fmt.Println(err)
+	// Output: invalid event template: template: input:1: bad character U+007D '}'
+}
+
+func FuzzStart(f *testing.F) {
+	w := newWorld(f)
+	handlers := []lambdafn.Handler{starter(f, w, ""), starter(f, w, `{"agent":"lab","input":"{{.}}{{range .}}{{.}}{{end}}"}`)}
+	for _, seed := range []string{
+		`{"agent":"lab","input":"x"}`, `{"id":"e","detail-type":"x","detail":{"a":[1,null,"b"]}}`, `{"Records":[{"EventSource":"aws:sns","Sns":{"MessageId":"m"}}]}`,
+		`{"Records":[{"eventSource":"aws:s3","s3":{"bucket":{"name":"b"},"object":{"key":"k","sequencer":"1"}}}]}`, `{"requestContext":{"http":{"method":"POST"}},"rawPath":"/sessions"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for _, h := range handlers {
+			answer, err := h.Invoke(t.Context(), raw)
+			if err == nil {
+				require.True(t, json.Valid(answer))
+			}
+			var panicked *lambdafn.PanicError
+			require.NotErrorAs(t, err, &panicked)
+			_ = runtime.AsError(err)
+		}
+	})
+}
