@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -183,13 +184,25 @@ func (o *commitOp) check(w *writer, sid int64) (stop bool, err error) {
 			return true, nil
 		}
 	}
+	if o.gone, err = w.deleted(sid); err != nil {
+		return false, err
+	}
+	if o.gone && !o.makesHead() {
+		return true, nil
+	}
 	for i := range o.records {
 		if o.conflict, err = w.check(&o.records[i]); err != nil || o.conflict != nil {
+			o.gone = false
 			return true, err
 		}
 	}
-	o.gone, err = w.deleted(sid)
-	return o.gone, err
+	return o.gone, nil
+}
+
+// makesHead reports whether the commit means to make the session: then it is the
+// tombstone that stands in its way.
+func (o *commitOp) makesHead() bool {
+	return slices.ContainsFunc(o.records, func(r record) bool { return r.kind == store.KindHead && r.rev == 0 })
 }
 
 // deleted reports whether the session was deleted: a worker that was frozen

@@ -16,8 +16,8 @@ import (
 const MaxItems = 100
 
 // Store remembers sessions. Every method is safe for concurrent use, by any
-// number of processes. Reads are consistent: they see every write that returned
-// before they began. Values handed in and out are not shared: the caller may
+// number of processes. Reads but Find are consistent: they see every write that
+// returned before they began. Values handed in and out are not shared: the caller may
 // change them afterwards. No method retries a refusal; adapters retry what their
 // transport loses. When ctx ends, a method returns an error that wraps its
 // cause, and a write may or may not have happened.
@@ -35,7 +35,8 @@ type Store interface {
 	// none. When the seq is taken the error is a [*ConflictError] with the entry
 	// that is there, whatever the items say; when an item's condition fails, one
 	// with that item as it is (Rev 0 if absent). An item may be in a commit once.
-	// More than [MaxItems] are [ErrTooManyItems].
+	// More than [MaxItems] are [ErrTooManyItems]. A session that was deleted is
+	// [ErrNotFound]; only a new HEAD (Rev 0) for it is a conflict, with its tombstone.
 	// The wakes that must follow may be enqueued in the same transaction:
 	// [Committed.Enqueued] says whether they were.
 	Commit(ctx context.Context, p CommitParams) (Committed, error)
@@ -57,6 +58,10 @@ type Store interface {
 	Items(ctx context.Context, key session.Key, kind ItemKind, id string) iter.Seq2[Item, error]
 
 	// Find looks across sessions (see [FindParams]). Deleted sessions are not found.
+	// An adapter's indexes may lag a moment behind its writes, as DynamoDB's do: what
+	// was just written may be missing, and whoever acts on what is found reads it
+	// again. What is found is as it was when it was read. A page may be short, even
+	// empty, though it has a cursor.
 	Find(ctx context.Context, p FindParams) (Page, error)
 
 	// Delete removes everything a session has but a tombstone of HEAD, so that the

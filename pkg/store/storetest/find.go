@@ -288,6 +288,30 @@ var deleteTests = []test{
 		require.True(f, conflict(f, err).Item.Head.Deleted)
 		require.Empty(f, f.entries(0))
 	}},
+	{"a worker that was stopped meanwhile finds no session whatever it commits", func(f *fixture) {
+		f.start()
+		for seq := int64(2); seq <= 7; seq++ {
+			f.commit(seq)
+		}
+		f.update(store.WaitItem(wait("w1-0"), 0))
+		require.NoError(f, f.store.Delete(f.Context(), f.key))
+		refused := func(seq int64, items ...store.Item) {
+			f.Helper()
+			_, err := f.store.Commit(f.Context(), store.CommitParams{Key: f.key, Entry: entry(seq), Items: items})
+			require.ErrorIs(f, err, store.ErrNotFound)
+		}
+		for _, seq := range []int64{8, 7, 3} { // it may have been stopped long ago
+			refused(seq)
+			refused(seq, store.HeadItem(head(f.key), 1))
+			refused(seq, store.HeadItem(head(f.key), 2)) // the tombstone's, perhaps
+			refused(seq, store.WaitItem(wait("w1-0"), 1), store.HeadItem(head(f.key), 1))
+			refused(seq, store.ToolItem(tool("c1-0"), 0))
+		}
+		require.Empty(f, f.entries(0))
+		require.Empty(f, f.entries(6))
+		require.Empty(f, f.items(store.KindTool, ""))
+		require.True(f, f.head().Head.Deleted)
+	}},
 	{"other sessions are not touched", func(f *fixture) {
 		f.put("acme", "b", nil)
 		f.put("globex", "a", nil)

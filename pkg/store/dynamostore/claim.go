@@ -1,0 +1,152 @@
+package dynamostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// Claim takes, renews, moves or releases a lease; see [store.Store]. It is one
+// update when the lease is as the mode expects it, which it is in a plain step.
+func (s *Store) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
+	head, err := s.claim(ctx, &p)
+	if held := (*store.LeaseError)(nil); errors.As(err, &held) {
+		return store.Item{}, held
+	}
+	return head, fail("claim", p.Key, err)
+}
+
+func (s *Store) claim(ctx context.Context, p *store.ClaimParams) (store.Item, error) {
+	if err := validateClaim(p); err != nil {
+		return store.Item{}, err
+	}
+	write := s.cfg.NewID()
+	var e expression
+	is, condition := expected(p, &e)
+	for {
+		now, err := s.writeLease(ctx, p, is, condition, &e, write)
+		var refused *types.ConditionalCheckFailedException
+		if !errors.As(err, &refused) {
+			if err != nil {
+				return store.Item{}, err
+			}
+			return s.decode(ctx, p.Key, store.KindHead, "", now)
+		}
+		there := refused.Item
+		if len(there) == 0 || isDeleted(there) {
+			return store.Item{}, store.ErrNotFound
+		}
+		head, err := s.decode(ctx, p.Key, store.KindHead, "", there)
+		if err != nil {
+			return store.Item{}, err
+		}
+		if textOf(there, attrLeaseWrite) == write {
+			return head, nil // an earlier try of this very call, whose answer was lost
+		}
+		var granted bool
+		if is, granted = decide(p, head.Head.Lease); !granted {
+			return store.Item{}, &store.LeaseError{Head: head}
+		}
+		// Granted for the lease as it was seen, and for no other.
+		e = expression{}
+		condition = e.compare(attrLeaseWrite, "=", text(textOf(there, attrLeaseWrite))) + " AND " + e.absent(attrDeleted)
+	}
+}
+
+func validateClaim(p *store.ClaimParams) error {
+	switch p.Mode {
+	case store.ClaimTake, store.ClaimRenew, store.ClaimMove, store.ClaimRelease:
+	default:
+		return fmt.Errorf("unknown claim mode %q", p.Mode)
+	}
+	switch {
+	case p.Owner == "":
+		return errors.New("no owner")
+	case p.Seq < 1:
+		return fmt.Errorf("entry %d", p.Seq)
+	}
+	return p.Key.Validate()
+}
+
+// expected returns the lease as the mode makes it when nothing is out of the
+// ordinary, with the condition that nothing is.
+func expected(p *store.ClaimParams, e *expression) (session.Lease, string) {
+	is := session.Lease{Owner: p.Owner, Seq: p.Seq, N: 1, Until: p.Until}
+	seq := number(p.Seq)
+	condition := e.present(attrPK) + " AND " + e.absent(attrDeleted) + " AND "
+	switch p.Mode {
+	case store.ClaimTake:
+		condition += "(" + e.absent(attrLeaseSeq) + " OR " + e.compare(attrLeaseSeq, "<", seq) + ")"
+	case store.ClaimMove:
+		condition += e.compare(attrOwner, "=", text(p.Owner)) + " AND " + e.compare(attrLeaseSeq, "<", seq)
+	case store.ClaimRenew, store.ClaimRelease:
+		condition += e.compare(attrOwner, "=", text(p.Owner)) + " AND " + e.compare(attrLeaseSeq, "=", seq)
+		is.N = keepN
+	}
+	if p.Mode == store.ClaimRelease {
+		is.Owner, is.Until = "", timeOf(0)
+	}
+	return is, condition
+}
+
+// keepN says that the count of claims stays what it is.
+const keepN = -1
+
+// decide is the table of [store.ClaimMode]. The lease's seq never goes back.
+func decide(p *store.ClaimParams, was session.Lease) (session.Lease, bool) {
+	mine := was.Owner == p.Owner
+	is := session.Lease{Owner: p.Owner, Seq: p.Seq, N: was.N, Until: p.Until}
+	switch p.Mode {
+	case store.ClaimTake:
+		switch {
+		case was.Seq < p.Seq:
+			is.N = 1
+		case was.Seq > p.Seq:
+			return was, false
+		case mine:
+		case !p.Now.Before(was.Until):
+			is.N++
+		default:
+			return was, false
+		}
+		return is, true
+	case store.ClaimRenew:
+		return is, mine && was.Seq == p.Seq
+	case store.ClaimMove:
+		if was.Seq < p.Seq {
+			is.N = 1
+		}
+		return is, mine && was.Seq <= p.Seq
+	case store.ClaimRelease: // its claims stay counted
+		is.Owner, is.Until = "", timeOf(0)
+		return is, mine && was.Seq == p.Seq
+	}
+	return was, false
+}
+
+// writeLease makes one conditional update of the lease and returns HEAD afterwards.
+func (s *Store) writeLease(ctx context.Context, p *store.ClaimParams, is session.Lease, condition string, e *expression, write string) (attributes, error) {
+	set := attributes{attrLeaseSeq: number(is.Seq), attrLeaseWrite: text(write)}
+	if is.N != keepN {
+		set[attrLeaseN] = number(is.N)
+	}
+	if is.Owner != "" {
+		set[attrOwner], set[attrLeaseUntil] = text(is.Owner), number(nanos(is.Until))
+	}
+	change := e.change(set, []string{attrOwner, attrLeaseUntil}) // only what is not set
+	out, err := request(ctx, s, s.cfg.DynamoDB.UpdateItem, &dynamodb.UpdateItemInput{
+		TableName: &s.cfg.Table, Key: itemAddress(p.Key, store.KindHead, "").key(), ConditionExpression: &condition, UpdateExpression: &change,
+		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values, ReturnValues: types.ReturnValueAllNew,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out.Attributes, nil
+}

@@ -1,0 +1,247 @@
+package dynamostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// maxSeq is the largest number ten digits can say.
+const maxSeq = 9_999_999_999
+
+// commit is one call of Commit.
+type commit struct {
+	key     session.Key
+	entry   session.Entry
+	payload []byte
+	blob    *blob
+	records []*record
+	write   string
+}
+
+// Commit writes an entry with its items: a plain step in one put, others in one
+// transaction. Wakes and the claim are left to the caller; see [store.Store].
+func (s *Store) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	c, err := s.newCommit(&p)
+	if err == nil {
+		err = s.spill(ctx, c.large())
+	}
+	if err == nil && len(c.records) == 0 {
+		err = s.putEntry(ctx, c)
+	} else if err == nil {
+		err = s.transact(ctx, c)
+	}
+	if conflict := (*store.ConflictError)(nil); errors.As(err, &conflict) {
+		return store.Committed{}, conflict
+	}
+	if err != nil {
+		return store.Committed{}, fail("commit", p.Key, err)
+	}
+	return store.Committed{Hash: c.entry.Hash, Bytes: len(c.payload)}, nil
+}
+
+func (s *Store) newCommit(p *store.CommitParams) (*commit, error) {
+	e := &p.Entry
+	switch {
+	case len(p.Items)+1 > store.MaxItems:
+		return nil, fmt.Errorf("%w: %d with the entry, and %d is the most", store.ErrTooManyItems, len(p.Items)+1, store.MaxItems)
+	case e.V != session.Format:
+		return nil, fmt.Errorf("entry %d has version %d", e.Seq, e.V)
+	case e.Seq < 1 || e.Seq >= maxSeq:
+		return nil, fmt.Errorf("entry %d: out of range", e.Seq)
+	}
+	if err := p.Key.Validate(); err != nil {
+		return nil, err
+	}
+	for i := range p.Wakes {
+		if err := p.Wakes[i].Key().Validate(); err != nil {
+			return nil, fmt.Errorf("wake: %w", err)
+		}
+	}
+	c := &commit{key: p.Key, entry: *e, write: s.cfg.NewID()}
+	var err error
+	if c.payload, err = session.Encode(&c.entry); err != nil {
+		return nil, err
+	}
+	seen := map[address]bool{}
+	for i := range p.Items {
+		r, err := encodeItem(p.Key, &p.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		if seen[r.at] {
+			return nil, fmt.Errorf("%s %s is in the commit twice", r.kind, r.id)
+		}
+		seen[r.at] = true
+		c.records = append(c.records, r)
+	}
+	return c, nil
+}
+
+func (c *commit) large() []large {
+	values := []large{{prefix: blobPrefix(c.key), value: c.payload, blob: &c.blob}}
+	for _, r := range c.records {
+		values = append(values, r.large(c.key))
+	}
+	return values
+}
+
+func (r *record) large(key session.Key) large {
+	if r.kind == store.KindIdempotency {
+		key.ID = ""
+	}
+	return large{prefix: blobPrefix(key), value: r.body, item: r.beside, blob: &r.blob}
+}
+
+// item is the entry as it lies in the table.
+func (c *commit) item() attributes {
+	e := &c.entry
+	item := attributes{
+		attrKind: text(string(e.Kind)), attrRun: number(e.Run), attrStep: number(e.Step), attrStatus: text(string(e.Status)),
+		attrAt: text(e.At.UTC().Format("2006-01-02T15:04:05.000Z")), attrWrite: text(c.write),
+	}
+	maps.Copy(item, entryAddress(c.key, e.Seq).key())
+	c.blob.put(item, attrPayload, c.payload)
+	return item
+}
+
+// putEntry is a plain step: one put of an entry that must not be there.
+func (s *Store) putEntry(ctx context.Context, c *commit) error {
+	_, err := request(ctx, s, s.cfg.DynamoDB.PutItem, &dynamodb.PutItemInput{
+		TableName: &s.cfg.Table, Item: c.item(), ConditionExpression: aws.String("attribute_not_exists(" + attrPK + ")"),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+	var refused *types.ConditionalCheckFailedException
+	if !errors.As(err, &refused) {
+		return err
+	}
+	_, err = s.taken(ctx, c, refused.Item)
+	return err
+}
+
+// taken decides about an entry that was refused because something is at its
+// place. fenced says that it is a fence: the session was deleted.
+func (s *Store) taken(ctx context.Context, c *commit, there attributes) (fenced bool, err error) {
+	switch {
+	case isDeleted(there):
+		return true, errDeleted
+	case textOf(there, attrWrite) == c.write:
+		return false, nil // an earlier try of this very call, whose answer was lost
+	}
+	entry, err := s.entry(ctx, c.key, there, c.entry.Seq)
+	if err != nil {
+		return false, err
+	}
+	return false, &store.ConflictError{Key: c.key, Entry: &entry}
+}
+
+// transact writes entry and items, all or nothing.
+func (s *Store) transact(ctx context.Context, c *commit) error {
+	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: aws.String(c.write)}
+	var e expression
+	in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: s.put(c.item(), e.absent(attrPK), e)})
+	for _, r := range c.records {
+		in.TransactItems = append(in.TransactItems, s.write(r, c.write))
+	}
+	again := func(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+		out, err := s.cfg.DynamoDB.TransactWriteItems(ctx, in, opts...)
+		// A try that was cancelled has certainly not happened and the next is a new
+		// one. After any other error the token says that it is the same.
+		if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {
+			in.ClientRequestToken = aws.String(s.cfg.NewID())
+		}
+		return out, err
+	}
+	_, err := request(ctx, s, again, in)
+	var cancelled *types.TransactionCanceledException
+	if !errors.As(err, &cancelled) {
+		return err
+	}
+	return s.cancelled(ctx, c, cancelled)
+}
+
+func (s *Store) put(item attributes, condition string, e expression) *types.Put {
+	return &types.Put{
+		TableName: &s.cfg.Table, Item: item, ConditionExpression: &condition,
+		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+}
+
+// write is a record's part in a transaction.
+func (s *Store) write(r *record, id string) types.TransactWriteItem {
+	var e expression
+	condition := r.condition(&e)
+	if !r.updates() {
+		return types.TransactWriteItem{Put: s.put(r.item(id), condition, e)}
+	}
+	change := r.change(&e, id)
+	return types.TransactWriteItem{Update: &types.Update{
+		TableName: &s.cfg.Table, Key: r.at.key(), ConditionExpression: &condition, UpdateExpression: &change,
+		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}}
+}
+
+// cancelled finds out what stood in a transaction's way. Its reasons come in the
+// order of its items. A seq that is taken is told before anything else.
+func (s *Store) cancelled(ctx context.Context, c *commit, err *types.TransactionCanceledException) error {
+	reasons := err.CancellationReasons
+	if len(reasons) != len(c.records)+1 {
+		return fmt.Errorf("%w: %d reasons for %d items: %v", store.ErrUnavailable, len(reasons), len(c.records)+1, err)
+	}
+	failed := func(i int) bool { return aws.ToString(reasons[i].Code) == reasonCondition }
+	first := -1 // the first record that was refused
+	for i := range c.records {
+		if failed(i+1) && first < 0 {
+			first = i
+		}
+	}
+	if !failed(0) && first < 0 {
+		return fmt.Errorf("DynamoDB cancelled the transaction: %v", err) //nolint:errorlint // the SDK's error goes no further
+	}
+	there := reasons[0].Item
+	if len(there) == 0 {
+		// The entry may have been looked at too late to be among the reasons; and
+		// if it is our own, the items moved because we moved them.
+		var getErr error
+		if there, getErr = s.get(ctx, entryAddress(c.key, c.entry.Seq)); getErr != nil {
+			return getErr
+		}
+	}
+	if len(there) > 0 {
+		if fenced, err := s.taken(ctx, c, there); !fenced {
+			return err
+		}
+	}
+	return s.refused(ctx, c, reasons, first, len(there) > 0)
+}
+
+// refused tells which item stood in the way. Of a deleted session nothing can be
+// said but that, unless the caller meant to make it.
+func (s *Store) refused(ctx context.Context, c *commit, reasons []types.CancellationReason, first int, fenced bool) error {
+	makes := false
+	for i, r := range c.records {
+		if r.kind == store.KindHead {
+			makes = r.rev == 0
+			fenced = fenced || isDeleted(reasons[i+1].Item)
+		}
+	}
+	if first < 0 || fenced && !makes {
+		return errDeleted
+	}
+	r := c.records[first]
+	item, err := s.decode(ctx, c.key, r.kind, r.id, reasons[first+1].Item)
+	if err != nil {
+		return err
+	}
+	return &store.ConflictError{Key: c.key, Item: &item}
+}

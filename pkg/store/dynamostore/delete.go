@@ -1,0 +1,178 @@
+package dynamostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// fenceFor is how long a fence stands where an entry was: longer than any worker
+// can be stopped and then go on.
+const fenceFor = 30 * 24 * time.Hour
+
+// batchWrite is how many items DynamoDB writes in one batch.
+const batchWrite = 25
+
+// Delete removes a session but for its tombstone; see [store.Store]. HEAD becomes
+// the tombstone first. Then the seq after the newest entry is taken by a fence, so
+// that no worker can go on, and each entry is replaced by one, so that a worker
+// stopped long ago finds no free seq either. What is left is removed, the bucket
+// last. A delete that was cut short is finished by the next one.
+func (s *Store) Delete(ctx context.Context, key session.Key) error {
+	return fail("delete", key, s.delete(ctx, key))
+}
+
+func (s *Store) delete(ctx context.Context, key session.Key) error {
+	if err := key.Validate(); err != nil {
+		return err
+	}
+	if err := s.bury(ctx, key); err != nil {
+		return err
+	}
+	if err := s.fence(ctx, key); err != nil {
+		return err
+	}
+	if err := s.clear(ctx, key); err != nil {
+		return err
+	}
+	return s.deleteBlobs(ctx, key)
+}
+
+// bury turns HEAD into a tombstone, which no index lists.
+func (s *Store) bury(ctx context.Context, key session.Key) error {
+	for {
+		there, err := s.get(ctx, itemAddress(key, store.KindHead, ""))
+		switch {
+		case err != nil:
+			return err
+		case len(there) == 0:
+			return store.ErrNotFound
+		case isDeleted(there):
+			return nil
+		}
+		tomb := session.Head{Key: key, Deleted: true}
+		if was, err := s.decode(ctx, key, store.KindHead, "", there); err == nil { // what cannot be read can still be buried
+			h := was.Head
+			tomb.Status, tomb.Task, tomb.Version, tomb.CreatedAt, tomb.UpdatedAt = h.Status, h.Task, h.Version, h.CreatedAt, h.UpdatedAt
+		}
+		r, err := encodeItem(key, &store.Item{Kind: store.KindHead, Rev: numberOf(there, attrRev), Head: &tomb})
+		if err != nil {
+			return err
+		}
+		r.beside[attrDeleted] = yes()
+		_, err = s.writeItem(ctx, r, s.cfg.NewID())
+		if refused := (*types.ConditionalCheckFailedException)(nil); !errors.As(err, &refused) {
+			return err
+		}
+	}
+}
+
+// fence takes the seq after the newest entry.
+func (s *Store) fence(ctx context.Context, key session.Key) error {
+	for {
+		var newest attributes
+		in := &dynamodb.QueryInput{ScanIndexForward: aws.Bool(false), Limit: aws.Int32(1)}
+		for page, err := range s.collection(ctx, in, partition(key), entryPrefix, lastEntrySK) {
+			if err != nil {
+				return err
+			}
+			for _, item := range page { // at most one, which is the newest
+				newest = item
+			}
+			if newest != nil {
+				break
+			}
+		}
+		if isDeleted(newest) {
+			return nil
+		}
+		next, err := seqAfter(newest)
+		if err != nil {
+			return err
+		}
+		_, err = request(ctx, s, s.cfg.DynamoDB.PutItem, &dynamodb.PutItemInput{
+			TableName: &s.cfg.Table, Item: s.fenceAt(entryAddress(key, next)),
+			ConditionExpression: aws.String("attribute_not_exists(" + attrPK + ")"),
+		})
+		if refused := (*types.ConditionalCheckFailedException)(nil); !errors.As(err, &refused) {
+			return err
+		}
+	}
+}
+
+// seqAfter returns the seq after that of an entry's item, 1 when there is none.
+func seqAfter(newest attributes) (int64, error) {
+	if newest == nil {
+		return 1, nil
+	}
+	seq, err := strconv.ParseInt(strings.TrimPrefix(textOf(newest, attrSK), entryPrefix), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%w: entry %q", store.ErrCorrupt, textOf(newest, attrSK))
+	}
+	return seq + 1, nil
+}
+
+func (s *Store) fenceAt(at address) attributes {
+	item := at.key()
+	item[attrDeleted] = yes()
+	item[attrExpires] = number(s.cfg.Now().Add(fenceFor).Unix())
+	return item
+}
+
+// clear puts a fence at the place of every entry and removes every other item
+// but HEAD.
+func (s *Store) clear(ctx context.Context, key session.Key) error {
+	in := &dynamodb.QueryInput{
+		ProjectionExpression:     aws.String("#pk, #sk, #" + attrDeleted),
+		ExpressionAttributeNames: map[string]string{"#" + attrDeleted: attrDeleted},
+	}
+	for page, err := range s.collection(ctx, in, partition(key), "!", "~") {
+		if err != nil {
+			return err
+		}
+		var writes []types.WriteRequest
+		for _, item := range page {
+			at := addressOf(item)
+			switch {
+			case isDeleted(item) || at.sk == headSK:
+			case strings.HasPrefix(at.sk, entryPrefix):
+				writes = append(writes, types.WriteRequest{PutRequest: &types.PutRequest{Item: s.fenceAt(at)}})
+			default:
+				writes = append(writes, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: at.key()}})
+			}
+		}
+		for batch := range slices.Chunk(writes, batchWrite) {
+			if err := s.writeAll(ctx, batch); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Store) writeAll(ctx context.Context, writes []types.WriteRequest) error {
+	asked := map[string][]types.WriteRequest{s.cfg.Table: writes}
+	for attempt := 1; ; attempt++ {
+		out, err := request(ctx, s, s.cfg.DynamoDB.BatchWriteItem, &dynamodb.BatchWriteItemInput{RequestItems: asked})
+		if err != nil {
+			return err
+		}
+		if asked = out.UnprocessedItems; len(asked) == 0 {
+			return nil
+		}
+		if err := s.again(ctx, attempt); err != nil {
+			return err
+		}
+	}
+}

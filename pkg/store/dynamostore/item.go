@@ -1,0 +1,275 @@
+package dynamostore
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// record is an item ready to be written: encoded, so that nothing is shared with
+// the caller.
+type record struct {
+	kind store.ItemKind
+	id   string
+	rev  int64 // the condition
+	at   address
+	body []byte
+	// beside are its attributes but for keys, body, revision and write id.
+	beside attributes
+	// blob is set when the body lies in the bucket.
+	blob *blob
+}
+
+// movable are the attributes beside HEAD's body that an update sets or removes.
+var movable = []string{attrStatus, attrList, attrListAt, attrDue, attrDueAt, attrBody, attrBlob, attrBlobBytes}
+
+// buried are those a tombstone loses besides.
+var buried = []string{attrOwner, attrLeaseSeq, attrLeaseN, attrLeaseUntil, attrLeaseWrite}
+
+// encodeItem checks an item and encodes it.
+func encodeItem(key session.Key, item *store.Item) (*record, error) {
+	if err := validateItem(key, item); err != nil {
+		return nil, err
+	}
+	r := &record{kind: item.Kind, id: item.ID, rev: item.Rev, at: itemAddress(key, item.Kind, item.ID), beside: attributes{}}
+	var value any
+	switch item.Kind {
+	case store.KindHead:
+		head := *item.Head
+		head.Lease = session.Lease{}
+		r.indexHead(&head)
+		value = &head
+	case store.KindWait:
+		r.indexWait(key, item.Wait)
+		value = item.Wait
+	case store.KindRun:
+		value = item.Run
+	case store.KindTool:
+		value = item.Tool
+	case store.KindMail:
+		value = item.Mail
+	case store.KindAudit:
+		value = item.Audit
+	case store.KindIdempotency:
+		if at := item.Idempotency.ExpiresAt; !at.IsZero() {
+			r.beside[attrExpires] = number(at.Unix() + 1)
+		}
+		value = item.Idempotency
+	}
+	var err error
+	if r.body, err = json.Marshal(value); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", item.Kind, item.ID, err)
+	}
+	return r, nil
+}
+
+// indexHead puts HEAD into the list of its tenant's sessions, and into what is
+// due. None of these attributes changes in a plain step.
+func (r *record) indexHead(head *session.Head) {
+	r.beside[attrStatus] = text(string(head.Status))
+	if head.Deleted {
+		return
+	}
+	r.beside[attrList] = text(head.Key.Tenant)
+	r.beside[attrListAt] = text(sortable(head.UpdatedAt) + "#" + head.Key.ID)
+	r.indexDue(head.Due)
+}
+
+// forever sorts after every time.
+const forever = "~"
+
+// indexWait puts an open wait into the inbox of its tenant, by deadline, those
+// without one last and by age.
+func (r *record) indexWait(key session.Key, w *session.WaitRecord) {
+	if w.State == session.WaitOpen {
+		deadline := forever
+		if w.Wait.Deadline != nil {
+			deadline = sortable(w.Wait.Deadline.At)
+		}
+		r.beside[attrInbox] = text(key.Tenant)
+		r.beside[attrInboxAt] = text(strings.Join([]string{deadline, sortable(w.Wait.OpenedAt), key.ID, r.id}, "#"))
+	}
+	r.indexDue(w.Due)
+}
+
+// indexDue puts an item into what is due. The time is exact, for the earliest
+// comes first; what follows it makes the position the item's own.
+func (r *record) indexDue(due *time.Time) {
+	if due == nil {
+		return
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(r.at.pk + "#" + r.at.sk))
+	r.beside[attrDue] = text(shardName(int(h.Sum32() % dueShards)))
+	r.beside[attrDueAt] = text(sortable(*due) + "#" + r.at.pk + "#" + r.at.sk)
+}
+
+func shardName(i int) string { return fmt.Sprintf("%x", i) }
+
+func validateItem(key session.Key, item *store.Item) error {
+	var set bool
+	switch item.Kind {
+	case store.KindHead:
+		set = item.Head != nil
+		if set && item.Head.Key != key {
+			return fmt.Errorf("head: it is that of session %s", item.Head.Key)
+		}
+		if item.ID != "" {
+			return fmt.Errorf("head: it has no id, %q was given", item.ID)
+		}
+	case store.KindWait:
+		set = item.Wait != nil
+	case store.KindRun:
+		set = item.Run != nil
+	case store.KindTool:
+		set = item.Tool != nil
+	case store.KindMail:
+		set = item.Mail != nil
+	case store.KindAudit:
+		set = item.Audit != nil
+	case store.KindIdempotency:
+		set = item.Idempotency != nil
+	default:
+		return fmt.Errorf("unknown kind of item %q", item.Kind)
+	}
+	switch {
+	case !set:
+		return fmt.Errorf("%s %s: the item is empty", item.Kind, item.ID)
+	case item.ID == "" && item.Kind != store.KindHead:
+		return fmt.Errorf("%s: the item has no id", item.Kind)
+	case item.Rev < 0:
+		return fmt.Errorf("%s %s: revision %d", item.Kind, item.ID, item.Rev)
+	}
+	return nil
+}
+
+// validateKey lets the tenant's own key (no id) be used for what belongs to it.
+func validateKey(key session.Key, kind store.ItemKind) error {
+	if kind == store.KindIdempotency {
+		key.ID = "any"
+	}
+	return key.Validate()
+}
+
+// content are the attributes that hold the body, or say where it lies, with all
+// that stands beside it, the revision after the write and the write's id.
+func (r *record) content(write string) attributes {
+	item := maps.Clone(r.beside)
+	item[attrRev], item[attrWrite] = number(r.rev+1), text(write)
+	r.blob.put(item, attrBody, r.body)
+	return item
+}
+
+// item is the whole item as a put writes it.
+func (r *record) item(write string) attributes {
+	item := r.content(write)
+	maps.Copy(item, r.at.key())
+	return item
+}
+
+// change sets what the record has and removes what it no longer has.
+func (r *record) change(e *expression, write string) string {
+	remove := movable
+	if isDeleted(r.beside) {
+		remove = slices.Concat(movable, buried)
+	}
+	return e.change(r.content(write), remove)
+}
+
+// condition is that the item is at the revision the writer saw.
+func (r *record) condition(e *expression) string {
+	if r.rev == 0 {
+		return e.absent(attrPK)
+	}
+	condition := e.compare(attrRev, "=", number(r.rev))
+	if r.kind == store.KindHead {
+		condition += " AND " + e.absent(attrDeleted)
+	}
+	return condition
+}
+
+// updates reports whether the item is changed in place. HEAD is, once it exists:
+// a put would take the lease with it.
+func (r *record) updates() bool { return r.kind == store.KindHead && r.rev > 0 }
+
+// inline puts a value where it fits: text that is text can be read by a person.
+func inline(item attributes, attr string, value []byte) {
+	if attr == attrBody && utf8.Valid(value) {
+		item[attr] = text(string(value))
+		return
+	}
+	item[attr] = binary(value)
+}
+
+// decodeBody reads an item's JSON.
+func decodeBody(kind store.ItemKind, id string, rev int64, body []byte) (store.Item, error) {
+	item := store.Item{Kind: kind, ID: id, Rev: rev}
+	var value any
+	switch kind {
+	case store.KindHead:
+		item.Head = new(session.Head)
+		value = item.Head
+	case store.KindWait:
+		item.Wait = new(session.WaitRecord)
+		value = item.Wait
+	case store.KindRun:
+		item.Run = new(session.Run)
+		value = item.Run
+	case store.KindTool:
+		item.Tool = new(session.ToolRecord)
+		value = item.Tool
+	case store.KindMail:
+		item.Mail = new(session.Mail)
+		value = item.Mail
+	case store.KindAudit:
+		item.Audit = new(session.Audit)
+		value = item.Audit
+	case store.KindIdempotency:
+		item.Idempotency = new(session.Idempotency)
+		value = item.Idempotency
+	}
+	if err := json.Unmarshal(body, value); err != nil { // of an unknown kind too
+		return store.Item{}, fmt.Errorf("%w: %s %s: %w", store.ErrCorrupt, kind, id, err)
+	}
+	return item, nil
+}
+
+// leaseOf reads the lease beside HEAD's body.
+func leaseOf(item attributes) session.Lease {
+	return session.Lease{
+		Owner: textOf(item, attrOwner), Seq: numberOf(item, attrLeaseSeq), N: numberOf(item, attrLeaseN),
+		Until: timeOf(numberOf(item, attrLeaseUntil)),
+	}
+}
+
+// kindOf returns the kind and id of an item by its sort key.
+func kindOf(sk string) (kind store.ItemKind, id string, ok bool) {
+	switch {
+	case sk == headSK:
+		return store.KindHead, "", true
+	case strings.HasPrefix(sk, prefixes[store.KindWait]):
+		return store.KindWait, strings.TrimPrefix(sk, prefixes[store.KindWait]), true
+	}
+	return "", "", false
+}
+
+func sortedNames(item attributes) []string { return slices.Sorted(maps.Keys(item)) }
+
+// dueOf returns when the sweep should look at an item.
+func dueOf(item *store.Item) *time.Time {
+	switch {
+	case item.Head != nil && !item.Head.Deleted:
+		return item.Head.Due
+	case item.Wait != nil:
+		return item.Wait.Due
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package dynamostore
+
+// Schema is the layout of one table: what [CreateTables] makes and what
+// template.yaml must say. Every key is a string.
+type Schema struct {
+	// Partition and Sort are the attributes of the primary key.
+	Partition, Sort string
+	// TTL is the attribute with the time, in seconds since 1970, after which
+	// DynamoDB may remove an item.
+	TTL string
+	// Indexes are global secondary indexes, all of them sparse.
+	Indexes []Index
+}
+
+// Index is one global secondary index.
+type Index struct {
+	Name            string
+	Partition, Sort string
+	// Include are the attributes projected beside the keys; none means KEYS_ONLY.
+	Include []string
+}
+
+// StateSchema returns the layout of the state table.
+func StateSchema() Schema {
+	return Schema{
+		Partition: attrPK, Sort: attrSK, TTL: attrExpires,
+		Indexes: []Index{
+			{Name: indexSessions, Partition: attrList, Sort: attrListAt, Include: []string{attrStatus}},
+			{Name: indexInbox, Partition: attrInbox, Sort: attrInboxAt},
+			{Name: indexDue, Partition: attrDue, Sort: attrDueAt},
+		},
+	}
+}
+
+// LiveSchema returns the layout of the live table, which holds what nobody needs to keep.
+func LiveSchema() Schema {
+	return Schema{Partition: attrPK, Sort: attrSK, TTL: attrExpires}
+}
+
+// The attributes of an item. Every item has pk, sk and w.
+const (
+	attrPK = "pk" // S#<tenant>#<session>, or I#<tenant>#<key>
+	attrSK = "sk" // E#<seq>, HEAD, WAIT#<wait>, RUN#<run>, TOOL#<call>, MAIL#<id>, AUDIT#<n>, or IDEM
+	// attrWrite names the call that wrote the item: a refusal that shows our own
+	// is a success whose answer was lost.
+	attrWrite = "w"
+
+	// An entry: its stored form, and beside it what a person wants to see.
+	attrPayload = "payload"
+	attrKind    = "kind"
+	attrRun     = "run"
+	attrStep    = "step"
+	attrStatus  = "status" // of HEAD too
+	attrAt      = "at"
+
+	// Any other item: its JSON and its revision.
+	attrBody = "body"
+	attrRev  = "rev"
+
+	// Instead of payload or body, what lies in the bucket.
+	attrBlob      = "blob"
+	attrBlobBytes = "blobBytes"
+
+	// The lease lies beside HEAD's body and in no index: a claim changes nothing else.
+	attrOwner      = "leaseOwner"
+	attrLeaseSeq   = "leaseSeq"
+	attrLeaseN     = "leaseN"
+	attrLeaseUntil = "leaseUntil" // nanoseconds since 1970
+	attrLeaseWrite = "leaseW"
+
+	// Keys of the indexes.
+	attrList    = "list"    // tenant of a HEAD
+	attrListAt  = "listAt"  // when its status last moved
+	attrInbox   = "inbox"   // tenant of an open wait
+	attrInboxAt = "inboxAt" // its deadline
+	attrDue     = "due"     // one of 16 shards
+	attrDueAt   = "dueAt"
+
+	attrExpires = "expiresAt" // of idempotency records and fences
+	// attrDeleted marks a tombstone of HEAD, or a fence where an entry was or would be.
+	attrDeleted = "deleted"
+)
+
+// The indexes of the state table.
+const (
+	indexSessions = "sessions"
+	indexInbox    = "inbox"
+	indexDue      = "due"
+)
+
+// dueShards is over how many partitions what is due is spread.
+const dueShards = 16
