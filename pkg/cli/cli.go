@@ -219,7 +219,7 @@ Environment
 	root.AddCommand(
 		c.runCommand(), c.resumeCommand(), c.submitCommand(),
 		c.inboxCommand(), c.sessionsCommand(), c.showCommand(), c.agentsCommand(),
-		c.workCommand(), c.demoCommand(), c.versionCommand(),
+		c.workCommand(), c.devCommand(), c.demoCommand(), c.versionCommand(),
 	)
 	if name := c.name(); name != "adjourn" {
 		c.adopt(root, name)

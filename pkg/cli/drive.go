@@ -58,7 +58,7 @@ func (c *cli) drive(ctx context.Context, e engine, k session.Key, w *waiting) er
 				return err
 			}
 		}
-		return c.rest(ctx, e, m)
+		return c.rest(ctx, m)
 	}
 }
 
@@ -91,7 +91,7 @@ func (c *cli) stand(ctx context.Context, e engine, k session.Key) (session.Manif
 }
 
 // rest prints the manifest of a session that is left alone now, and ends the command.
-func (c *cli) rest(ctx context.Context, e engine, m session.Manifest) error {
+func (c *cli) rest(ctx context.Context, m session.Manifest) error {
 	code := exitCode(m.Outcome, nil)
 	if m.Outcome == session.OutcomeRunning && ctx.Err() != nil {
 		c.talk("Interrupted.")

@@ -64,9 +64,8 @@ func (c *cli) open(ctx context.Context, existing bool) (engine, error) {
 // openData opens the embedded engine on the data file.
 func (c *cli) openData(ctx context.Context, existing bool) (*embedded.App, error) {
 	c.progress = newProgress(c)
-	log := slog.New(slog.NewTextHandler(lineWriter{c}, &slog.HandlerOptions{Level: c.logLevel()}))
 	return embedded.Open(ctx, embedded.Config{
-		Registry: c.Registry, Data: c.where.data, Existing: existing, Env: c.Env, Log: log, Decorate: c.Decorate, Now: c.Now,
+		Registry: c.Registry, Data: c.where.data, Existing: existing, Env: c.Env, Log: c.log(), Decorate: c.Decorate, Now: c.Now,
 		OnEntry: func(key session.Key, p runtime.Progress) {
 			c.progress.entry(p)
 			if c.watch != nil {
@@ -96,6 +95,11 @@ func (c *cli) close(e interface{ Close() error }) {
 	if err := e.Close(); err != nil {
 		c.complain("%v", err)
 	}
+}
+
+// log is for what goes wrong, and with ADJOURN_LOG for more.
+func (c *cli) log() *slog.Logger {
+	return slog.New(slog.NewTextHandler(lineWriter{c}, &slog.HandlerOptions{Level: c.logLevel()}))
 }
 
 func (c *cli) logLevel() slog.Level {

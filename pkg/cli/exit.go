@@ -100,20 +100,25 @@ func exitCode(outcome session.Outcome, err error) int {
 	return exitFailed
 }
 
-// class of a refusal. The codes that only the HTTP API has are told apart here.
+// apiClasses are the classes of codes that the runtime does not have: the HTTP
+// API's own, and those of a server that does not answer as one.
+var apiClasses = map[runtime.Code]runtime.Class{
+	wire.CodeUnauthenticated: runtime.ClassForbidden, wire.CodeForbidden: runtime.ClassForbidden,
+	wire.CodeRouteNotFound: runtime.ClassInvalid, wire.CodeMethodNotAllowed: runtime.ClassInvalid, wire.CodeUnsupportedMediaType: runtime.ClassInvalid,
+	wire.CodeBodyTooLarge: runtime.ClassInvalid, wire.CodeBodyMissing: runtime.ClassInvalid, wire.CodeBodyUnreadable: runtime.ClassInvalid,
+	wire.CodeMalformedJSON: runtime.ClassInvalid, wire.CodeUnknownField: runtime.ClassInvalid, wire.CodeDuplicateField: runtime.ClassInvalid,
+	wire.CodeInvalidField: runtime.ClassInvalid, wire.CodeInvalidParameter: runtime.ClassInvalid, wire.CodeInvalidHeader: runtime.ClassInvalid,
+	wire.CodeRequestTimeout: runtime.ClassUnavailable, client.CodeThrottled: runtime.ClassUnavailable,
+	client.CodeUnavailable: runtime.ClassUnavailable, remote.CodeUnreachable: runtime.ClassUnavailable,
+}
+
+// class of a refusal: what a caller can do about it.
 func class(err error) runtime.Class {
-	switch code := runtime.AsError(err).Code; code {
-	case wire.CodeUnauthenticated, wire.CodeForbidden:
-		return runtime.ClassForbidden
-	case wire.CodeRouteNotFound, wire.CodeMethodNotAllowed, wire.CodeUnsupportedMediaType, wire.CodeBodyTooLarge, wire.CodeBodyMissing,
-		wire.CodeBodyUnreadable, wire.CodeMalformedJSON, wire.CodeUnknownField, wire.CodeDuplicateField, wire.CodeInvalidField,
-		wire.CodeInvalidParameter, wire.CodeInvalidHeader:
-		return runtime.ClassInvalid
-	case wire.CodeRequestTimeout, client.CodeThrottled, client.CodeUnavailable, remote.CodeUnreachable:
-		return runtime.ClassUnavailable
-	default:
-		return code.Class()
+	code := runtime.AsError(err).Code
+	if c, ok := apiClasses[code]; ok {
+		return c
 	}
+	return code.Class()
 }
 
 // errorCode is the stable name of an error in a manifest.

@@ -103,7 +103,7 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 			return err
 		}
 		c.talk("The answer is stored.")
-		return c.rest(ctx, e, m)
+		return c.rest(ctx, m)
 	}
 	return c.drive(ctx, e, k, &f.wait)
 }

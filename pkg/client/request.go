@@ -136,7 +136,7 @@ func (c *Client) attempt(ctx context.Context, r request, body []byte, out any) e
 		return c.unreachable(r, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // what was needed of it has been read
-	if err := c.read(r, resp, out); err != nil {
+	if err := c.read(resp, out); err != nil {
 		var refused *Error
 		if errors.As(err, &refused) {
 			return err // it speaks for itself
@@ -160,7 +160,7 @@ func (c *Client) unreachable(r request, err error) error {
 	return fmt.Errorf("%s %s/%s: %w: %w", r.method, c.base, r.path, ErrUnreachable, err)
 }
 
-func (c *Client) read(r request, resp *http.Response, out any) error {
+func (c *Client) read(resp *http.Response, out any) error {
 	switch {
 	case resp.StatusCode >= 400:
 		text, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))

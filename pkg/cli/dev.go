@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/cli/dev"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// devAddr is where the server listens when nobody says otherwise.
+const devAddr = "127.0.0.1:8420"
+
+// devFlags are the flags of dev.
+type devFlags struct {
+	addr        string
+	allowRemote bool
+	showKey     bool
+	concurrency int
+}
+
+func (c *cli) devCommand() *cobra.Command {
+	var f devFlags
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Serve the HTTP API on this machine, and work on what comes in",
+		Long: `Serve the HTTP API on the data file and work on its sessions, in one process,
+until Ctrl-C. It prints its address, its API key and what to paste next.
+
+The key is made at the first start, for you: it lies in the file token beside the
+data file, and the server keeps its hash in the file api-keys there. Only this
+machine can reach the server, unless --allow-remote says otherwise; its HTTP is
+not encrypted, so put something in front of it that is.
+
+Any number of commands may use the same data file beside it.`,
+		Example: `  adjourn dev
+  adjourn dev --addr 127.0.0.1:0 --data ./try.db`,
+		Args: cobra.NoArgs,
+		RunE: c.here("dev", func(ctx context.Context, _ []string) error {
+			return c.dev(ctx, f)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.addr, "addr", devAddr, "`address` to listen on, as host:port; port 0 is any free one")
+	flags.BoolVar(&f.allowRemote, "allow-remote", false, "also take an address that other machines can reach")
+	flags.BoolVar(&f.showKey, "show-key", false, "print the API key also when it is not new")
+	flags.IntVar(&f.concurrency, "concurrency", 8, "work on at most this `number` of sessions at once, 1 to 64")
+	return cmd
+}
+
+func (c *cli) dev(ctx context.Context, f devFlags) error {
+	if f.concurrency < 1 || f.concurrency > 64 {
+		return usage("--concurrency %d: use 1 to 64", f.concurrency)
+	}
+	c.watch = c.logEntry
+	a, err := c.openData(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer c.close(a)
+	c.progress.on = false // many sessions at once: a line for each thing that happens instead
+	keys := dev.KeysBeside(a.Data)
+	server, err := dev.Listen(ctx, dev.Config{
+		App: a, Addr: f.addr, AllowRemote: f.allowRemote, Keys: keys, Who: c.Who, Concurrency: f.concurrency,
+		Log: c.log(), OnRequest: c.logRequest, Now: c.Now,
+	})
+	if err != nil {
+		return c.notServed(f.addr, err)
+	}
+	c.served(server, a.Registry, keys, f.showKey)
+	defer context.AfterFunc(ctx, func() {
+		c.talk("Stopping. What is under way comes to a safe point first; Ctrl-C again stops at once.")
+	})()
+	return server.Serve(ctx)
+}
+
+// notServed says why there is no server, and what to do.
+func (c *cli) notServed(addr string, err error) error {
+	switch {
+	case errors.Is(err, dev.ErrNotLoopback):
+		return usage("--addr %s: %v. Use 127.0.0.1, or add --allow-remote if they may; what they send can then be read on the way", addr, err)
+	case errors.Is(err, dev.ErrInUse):
+		return &runtime.Error{Code: "address_in_use", Cause: err, Message: fmt.Sprintf(
+			"%v: is another server running there? Stop it, or use --addr 127.0.0.1:0 for a free port", err)}
+	case errors.Is(err, dev.ErrAddress):
+		return usage("--addr %s: %v", addr, err)
+	}
+	return err
+}
+
+// served prints where the server is, and what to paste next.
+func (c *cli) served(server *dev.Server, registry *agent.Registry, keys dev.Keys, showKey bool) {
+	data, key := absolute(c.dataPath()), server.Key()
+	token, hashes := absolute(keys.Token), absolute(keys.File)
+	if c.output == outputJSON {
+		out := struct {
+			URL       string `json:"url"`
+			Data      string `json:"data"`
+			TokenFile string `json:"tokenFile"`
+			KeyFile   string `json:"keyFile"`
+			Key       string `json:"key,omitempty"`
+		}{URL: server.URL(), Data: data, TokenFile: token, KeyFile: hashes}
+		if showKey {
+			out.Key = key.Text
+		}
+		c.json(out)
+		return
+	}
+	c.say("%s %s", c.bold(c.Stdout, "Serving "+server.URL()), "and working on the sessions in "+cleanLine(data)+".")
+	c.say("Ctrl-C stops it; nothing is lost.\n")
+	switch {
+	case key.Fresh:
+		c.say("Your API key, made just now:  %s", key.Text)
+	case showKey:
+		c.say("Your API key:  %s", key.Text)
+	default:
+		c.say("Your API key is the one of before (--show-key prints it).")
+	}
+	c.say("It is in %s, which only you can read.", cleanLine(token))
+	c.say("The server keeps its hash, in %s.\n", cleanLine(hashes))
+	c.say("Paste into a second terminal:")
+	for _, line := range curlLines(server.URL(), token, registry) {
+		c.say("  %s", line)
+	}
+	c.say("\nOr let this program speak to it, from a third one:")
+	for _, words := range devWords(registry) {
+		c.say("  %s", c.devCommandLine(server.URL(), token, words...))
+	}
+	c.say("")
+}
+
+// devSession is the session of the lines to paste.
+const devSession = "hello"
+
+// labAgent is the agent that needs no model; a user's own program may lack it.
+const labAgent = "lab"
+
+// firstInput returns the agent and the input of the lines to paste: one that
+// pauses where there is the lab, else whatever the program has.
+func firstInput(registry *agent.Registry) (name, input string, pauses bool) {
+	if _, ok := registry.Agent(labAgent); ok {
+		return labAgent, "[{call: deploy, with: {service: web}}, {say: deployed}]", true
+	}
+	names := agentNames(registry)
+	if len(names) == 0 {
+		return "AGENT", "hello", false
+	}
+	return names[0], "hello", false
+}
+
+func curlLines(url, token string, registry *agent.Registry) []string {
+	name, input, pauses := firstInput(registry)
+	lines := []string{
+		"URL=" + quote(url),
+		`KEY="Authorization: Bearer $(cat ` + quote(token) + `)"`,
+		"JSON='Content-Type: application/json'",
+		fmt.Sprintf(`curl -sS "$URL/sessions" -H "$KEY" -H "$JSON" -H 'Prefer: wait=10' -d '{"sessionId": "%s", "agent": "%s", "input": "%s"}'`, devSession, name, input),
+		fmt.Sprintf(`curl -sS "$URL/sessions/%s" -H "$KEY"`, devSession),
+	}
+	if pauses {
+		lines = append(lines, fmt.Sprintf(`curl -sS "$URL/sessions/%s/resume" -H "$KEY" -H "$JSON" -H 'Prefer: wait=10' -d '{"decisions": {"approveAll": true}}'`, devSession))
+	}
+	return append(lines, fmt.Sprintf(`curl -sS "$URL/sessions/%s/messages" -H "$KEY"`, devSession))
+}
+
+func devWords(registry *agent.Registry) [][]string {
+	name, input, _ := firstInput(registry)
+	return [][]string{{"run", "--agent", name, input}, {"inbox"}, {"show", devSession}}
+}
+
+// devCommandLine is a command of this program that speaks to the server.
+func (c *cli) devCommandLine(url, token string, words ...string) string {
+	there := *c
+	there.where = where{url: url, tokenFile: token}
+	return there.command(words...)
+}
+
+// logRequest prints a line for a request.
+func (c *cli) logRequest(r dev.Request) {
+	c.talk("%s  %s %s  %d, %s", c.Now().Format("15:04:05"), cleanLine(r.Method), short(r.Path, 100), r.Status, span(r.Took))
+}
+
+// logEntry prints a line for an entry of a session's journal.
+func (c *cli) logEntry(key session.Key, p runtime.Progress) {
+	if text := entryWords(p); text != "" {
+		c.talk("%s  %s  %s", c.Now().Format("15:04:05"), cleanLine(key.ID), text)
+	}
+	if p.Status.Ended() && key.Tenant == session.DefaultTenant {
+		c.record(session.Manifest{SessionID: key.ID, Outcome: session.OutcomeCompleted}) // whichever end: it is not paused
+	}
+}
+
+func entryWords(p runtime.Progress) string {
+	switch p.Kind {
+	case session.KindReplied:
+		return "" // the step says what it asked for
+	case session.KindStepped:
+		if len(p.Calls) == 0 {
+			return fmt.Sprintf("step %d: done", p.Step)
+		}
+		return fmt.Sprintf("step %d: %s", p.Step, calls(p.Calls))
+	case session.KindSuspended:
+		return fmt.Sprintf("step %d: paused, nothing runs", p.Step)
+	case session.KindResumed:
+		return "goes on"
+	case session.KindDelayed:
+		return fmt.Sprintf("step %d: put off, the model did not answer", p.Step)
+	case session.KindCompleted:
+		return "completed after " + count(p.Step, "step")
+	case session.KindStarted, session.KindFailed, session.KindInterrupted, session.KindCancelled, session.KindRestored, session.KindForked, session.KindDeleted:
+	}
+	return string(p.Kind)
+}

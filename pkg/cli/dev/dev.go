@@ -1,0 +1,220 @@
+// Package dev is the server on a laptop: the HTTP API in front of the embedded engine, with the worker of its chain.
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/app/embedded"
+	"github.com/adjourn/adjourn/pkg/httpapi"
+	"github.com/adjourn/adjourn/pkg/runtime"
+)
+
+// What a server is refused with before it serves anything.
+var (
+	// ErrAddress: the address cannot be listened on.
+	ErrAddress = errors.New("cannot serve there")
+	// ErrInUse: something listens there already.
+	ErrInUse = errors.New("the address is in use")
+	// ErrNotLoopback: other machines could reach the address, and nobody said that they may.
+	ErrNotLoopback = errors.New("other machines could reach that address")
+)
+
+const (
+	// sweepEvery is how often deadlines and lost messages are looked after.
+	sweepEvery = 15 * time.Second
+	// grace is how long a request that changes something may take once the server is told to stop.
+	grace = 5 * time.Second
+)
+
+// Config says what to serve, and where.
+type Config struct {
+	// App is the engine; required. It is not closed.
+	App *embedded.App
+	// Addr is host:port; port 0 means any free one.
+	Addr string
+	// AllowRemote also takes an address that other machines can reach.
+	AllowRemote bool
+	Keys        Keys
+	// Who a key is made for, when there is none.
+	Who string
+	// Concurrency is how many sessions are worked on at once; 0 means 8.
+	Concurrency int
+	// Log of what goes wrong; nil means none.
+	Log *slog.Logger
+	// OnRequest is told each request that was answered; nil means nobody.
+	OnRequest func(Request)
+	// Now is the clock; nil means the machine's.
+	Now func() time.Time
+}
+
+// Server listens, and serves once it is told to.
+type Server struct {
+	cfg      Config
+	listener net.Listener
+	handler  http.Handler
+	key      Key
+}
+
+// Listen opens the keys, making one if there is none, and the address. Errors
+// about the address wrap [ErrAddress], [ErrInUse] or [ErrNotLoopback]; nothing is
+// made then.
+func Listen(ctx context.Context, cfg Config) (*Server, error) {
+	if cfg.App == nil {
+		return nil, errors.New("dev: App is required")
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.OnRequest == nil {
+		cfg.OnRequest = func(Request) {}
+	}
+	listener, err := listen(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, listener: listener}
+	authenticate, key, err := cfg.Keys.open(cfg.Who)
+	if err == nil {
+		s.key = key
+		s.handler, err = httpapi.New(httpapi.Config{Runtime: cfg.App.Runtime, Authenticate: authenticate, Log: cfg.Log, Now: cfg.Now})
+	}
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return s, nil
+}
+
+func listen(ctx context.Context, cfg Config) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(cfg.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %q: write it as host:port, such as 127.0.0.1:8420", ErrAddress, cfg.Addr)
+	}
+	if !cfg.AllowRemote && !loopback(host) {
+		return nil, fmt.Errorf("%w: %q", ErrNotLoopback, cfg.Addr)
+	}
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", cfg.Addr)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%w: %s", ErrInUse, cfg.Addr)
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrAddress, err)
+	}
+	// What a name stands for is known only now.
+	if at, ok := listener.Addr().(*net.TCPAddr); !cfg.AllowRemote && (!ok || !at.IP.IsLoopback()) {
+		return nil, errors.Join(fmt.Errorf("%w: %s is %s", ErrNotLoopback, cfg.Addr, listener.Addr()), listener.Close())
+	}
+	return listener, nil
+}
+
+func loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+// URL returns where the API begins, for callers on this machine.
+func (s *Server) URL() string {
+	host, port, err := net.SplitHostPort(s.listener.Addr().String())
+	if err != nil {
+		return "http://" + s.listener.Addr().String()
+	}
+	if addr, err := netip.ParseAddr(host); err == nil && addr.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// Key returns the key commands on this machine can use.
+func (s *Server) Key() Key { return s.key }
+
+// Serve answers requests and works on sessions until ctx ends; then it takes no
+// more, lets what changes something come to its end, and gives steps back that do
+// not. It returns nil after that, and the fault otherwise.
+func (s *Server) Serve(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var wg sync.WaitGroup
+	fail := make(chan error, 2)
+	wg.Go(func() {
+		err := s.cfg.App.Runtime.Work(ctx, s.cfg.App.Queue(), runtime.WorkParams{Concurrency: s.cfg.Concurrency, SweepEvery: sweepEvery})
+		if err != nil && ctx.Err() == nil {
+			fail <- fmt.Errorf("the worker stopped: %w", err)
+			stop(err)
+		}
+	})
+	wg.Go(func() {
+		if err := s.answer(ctx); err != nil {
+			fail <- fmt.Errorf("the server stopped: %w", err)
+			stop(err)
+		}
+	})
+	wg.Wait()
+	close(fail)
+	var faults []error
+	for err := range fail {
+		faults = append(faults, err)
+	}
+	return errors.Join(faults...)
+}
+
+// answer serves HTTP until ctx ends.
+func (s *Server) answer(ctx context.Context) error {
+	late, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	server := &http.Server{
+		Handler:     s.told(endReads(ctx, s.handler)),
+		BaseContext: func(net.Listener) context.Context { return late },
+		// A waiting answer takes 20 s at most.
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn),
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(s.listener) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	// First what is under way may end, then it is cancelled, then cut off.
+	timer := time.AfterFunc(grace, giveUp)
+	defer timer.Stop()
+	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*grace)
+	defer cancel()
+	if err := server.Shutdown(wait); err != nil {
+		return errors.Join(err, server.Close())
+	}
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// endReads ends requests that change nothing as soon as the server is told to
+// stop: they may be waiting for something that will not happen any more.
+func endReads(ctx context.Context, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			reading, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			defer context.AfterFunc(ctx, cancel)()
+			r = r.WithContext(reading)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
