@@ -55,6 +55,20 @@ func number(values url.Values, name string, lowest, highest, otherwise int64) (i
 	return n, nil
 }
 
+// flag reads a parameter that is true or false; left out it is false.
+func flag(values url.Values, name string) (bool, error) {
+	switch values.Get(name) {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	if values.Has(name) {
+		return false, refuse(wire.CodeInvalidParameter, "%s must be true or false", name)
+	}
+	return false, nil
+}
+
 func limit(values url.Values) (int, error) {
 	n, err := number(values, "limit", 1, maxLimit, defaultLimit)
 	return int(n), err
@@ -102,14 +116,14 @@ func (h *handler) preferredWait(r *request) (wait time.Duration, given bool) {
 // applied is the Preference-Applied of a wait.
 func applied(wait time.Duration) string { return fmt.Sprintf("wait=%d", wait/time.Second) }
 
-// settle waits for a session to rest as long as the caller prefers, and says
-// where it stands then. What was asked for has been done by now: whatever fails
+// settle waits for a session to rest, past an entry, as long as the caller
+// prefers, and says where it stands then. What was asked for has been done by now: whatever fails
 // here is left out of the answer, and does not turn it into an error.
-func (h *handler) settle(r *request, key session.Key, out *response) (s *wire.Session, rests bool) {
+func (h *handler) settle(r *request, key session.Key, past int64, out *response) (s *wire.Session, rests bool) {
 	if wait, given := h.preferredWait(r); given {
 		out.header[wire.HeaderPreferenceApplied] = applied(wait)
 		var err error
-		if rests, err = h.cfg.Runtime.AwaitRest(r.Context(), key, wait); err != nil {
+		if rests, err = h.cfg.Runtime.AwaitRest(r.Context(), key, past, wait); err != nil {
 			h.leftOut(r, key, err)
 		}
 	}

@@ -49,7 +49,7 @@ func (h *handler) session(r *request) (*response, error) {
 	out := &response{status: http.StatusOK, header: map[string]string{}}
 	if wait, given := h.preferredWait(r); given {
 		out.header[wire.HeaderPreferenceApplied] = applied(wait)
-		if _, err := h.cfg.Runtime.AwaitRest(r.Context(), r.key(), wait); err != nil {
+		if _, err := h.cfg.Runtime.AwaitRest(r.Context(), r.key(), 0, wait); err != nil {
 			return nil, err
 		}
 	}
@@ -141,7 +141,7 @@ func (h *handler) waits(r *request) (*response, error) {
 
 // entries is GET /sessions/{id}/entries, a long poll.
 func (h *handler) entries(r *request) (*response, error) {
-	values, err := r.parameters("after", "limit", "wait")
+	values, err := r.parameters("after", "limit", "wait", "stay")
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +154,9 @@ func (h *handler) entries(r *request) (*response, error) {
 	}
 	wait, err := number(values, "wait", 0, maxEntriesWait, 0)
 	if err != nil {
+		return nil, err
+	}
+	if p.Stay, err = flag(values, "stay"); err != nil {
 		return nil, err
 	}
 	p.Wait = min(time.Duration(wait)*time.Second, max(h.cfg.MaxWait, 0))

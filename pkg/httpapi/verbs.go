@@ -35,7 +35,7 @@ func (h *handler) start(r *request) (*response, error) {
 	if started.Repeated {
 		out.header[wire.HeaderIdempotencyReplayed] = "true"
 	}
-	stands, rests := h.settle(r, started.Key, out)
+	stands, rests := h.settle(r, started.Key, 0, out)
 	if rests {
 		out.status = http.StatusOK
 	}
@@ -81,7 +81,7 @@ func (h *handler) submit(r *request) (*response, error) {
 		return nil, err
 	}
 	out := &response{status: http.StatusOK, header: map[string]string{}}
-	stands, _ := h.settle(r, r.key(), out)
+	stands, _ := h.settle(r, r.key(), 0, out)
 	out.body = wire.Submitted{
 		Answer: submitted.Answer, Continuation: wire.Continuation(submitted.Continuation), Open: openWaits(r.key().ID, submitted.Open),
 		Repeated: submitted.Repeated, Session: stands,
@@ -139,13 +139,13 @@ func (h *handler) resume(r *request) (*response, error) {
 		return nil, err
 	}
 	out := &response{status: http.StatusAccepted, header: map[string]string{"Location": location(r.key())}}
-	stands, rests := h.settle(r, r.key(), out)
+	stands, rests := h.settle(r, r.key(), resumed.After, out)
 	if rests || resumed.Repeated || resumed.Continuation != runtime.ContinuationResumed {
 		out.status = http.StatusOK
 	}
 	out.body = wire.Resumed{
 		SessionID: r.key().ID, Continuation: wire.Continuation(resumed.Continuation), Open: openWaits(r.key().ID, resumed.Open),
-		Repeated: resumed.Repeated, Session: stands,
+		Repeated: resumed.Repeated, After: resumed.After, Session: stands,
 	}
 	return out, nil
 }

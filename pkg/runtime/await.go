@@ -17,14 +17,15 @@ const (
 )
 
 // AwaitRest waits until a session rests: until it waits for somebody or has
-// ended. It returns whether it does; false means that the wait was over first. A
-// session that rests already is told at once. ctx ends the wait with its cause.
-func (r *Runtime) AwaitRest(ctx context.Context, key session.Key, wait time.Duration) (bool, error) {
+// ended, and has moved past an entry (0 for any). It returns whether it does;
+// false means that the wait was over first. A session that rests already is told
+// at once. ctx ends the wait with its cause.
+func (r *Runtime) AwaitRest(ctx context.Context, key session.Key, past int64, wait time.Duration) (bool, error) {
 	rests := false
 	err := look(ctx, wait, func() (bool, error) {
 		head, err := r.Head(ctx, key)
-		if err != nil {
-			return false, err
+		if err != nil || head.Version <= past {
+			return false, err // to rest again its status has to move
 		}
 		rests, err = r.rests(ctx, head)
 		return rests, err
@@ -41,6 +42,9 @@ type EntriesParams struct {
 	Limit int
 	// Wait for an entry that long, when there is none and the session does not rest.
 	Wait time.Duration
+	// Stay waits also while the session rests: for who has just told it to go on,
+	// or watches what others do.
+	Stay bool
 }
 
 // EntriesPage is a stretch of a session's journal, oldest first.
@@ -75,7 +79,7 @@ func (r *Runtime) Entries(ctx context.Context, p EntriesParams) (EntriesPage, er
 			return false, nil // no entry, no other status: HEAD need not be asked again
 		}
 		err = r.endOfPage(ctx, p.Key, &page)
-		return page.Resting, err
+		return page.Resting && !p.Stay, err
 	})
 	if err == nil && (len(page.Entries) > 0 || looks > 1) {
 		err = r.endOfPage(ctx, p.Key, &page)

@@ -64,13 +64,13 @@ func TestAwaitRest(t *testing.T) {
 		b.begin(t, "go")
 
 		began := time.Now()
-		rests, err := b.AwaitRest(ctx, b.key, 0)
+		rests, err := b.AwaitRest(ctx, b.key, 0, 0)
 		require.NoError(t, err)
 		require.False(t, rests)
 		require.Zero(t, time.Since(began), "no wait, no time")
 
 		watched.reads.Store(0)
-		rests, err = b.AwaitRest(ctx, b.key, 20*time.Second)
+		rests, err = b.AwaitRest(ctx, b.key, 0, 20*time.Second)
 		require.NoError(t, err)
 		require.False(t, rests, "nobody works on it")
 		require.Equal(t, 20*time.Second, time.Since(began))
@@ -78,27 +78,57 @@ func TestAwaitRest(t *testing.T) {
 
 		go func() { b.drive(t) }()
 		began = time.Now()
-		rests, err = b.AwaitRest(ctx, b.key, time.Minute)
+		rests, err = b.AwaitRest(ctx, b.key, 0, time.Minute)
 		require.NoError(t, err)
 		require.True(t, rests)
 		require.Less(t, time.Since(began), 12*time.Second, "it is told within a second or so")
 		synctest.Wait()
 
 		began = time.Now()
-		rests, err = b.AwaitRest(ctx, b.key, time.Minute)
+		rests, err = b.AwaitRest(ctx, b.key, 0, time.Minute)
 		require.NoError(t, err)
 		require.True(t, rests, "suspended, with an approval open")
 		require.Zero(t, time.Since(began))
 
 		_, err = b.Decide(ctx, runtime.DecideParams{Key: b.key, ApproveAll: true, Caller: person})
 		require.NoError(t, err)
-		rests, err = b.AwaitRest(ctx, b.key, time.Second)
+		rests, err = b.AwaitRest(ctx, b.key, 0, time.Second)
 		require.NoError(t, err)
 		require.False(t, rests, "suspended still, but everything is answered: it is about to go on")
 		b.drive(t)
-		rests, err = b.AwaitRest(ctx, b.key, time.Second)
+		rests, err = b.AwaitRest(ctx, b.key, 0, time.Second)
 		require.NoError(t, err)
 		require.True(t, rests)
+	})
+}
+
+// TestAwaitRest_past: a session that was just told to go on still rests, and is
+// waited for until it has moved.
+func TestAwaitRest_past(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t, withAgents(t, helper(newEffects(), script{"go": {calls("locate", `{"text":"1"}`), says("bye")}})))
+		ctx := context.Background()
+		b.begin(t, "go")
+		b.drive(t)
+		_, err := b.Submit(ctx, runtime.SubmitParams{
+			Key: b.key, Caller: person, HoldResume: true, Answer: session.Answer{Kind: session.AnswerClientTool, ToolCallID: "c2-1", Result: []byte(`1`)},
+		})
+		require.NoError(t, err)
+		resumed, err := b.Resume(ctx, runtime.ResumeParams{Key: b.key, Caller: person})
+		require.NoError(t, err)
+		require.EqualValues(t, 2, resumed.After)
+		rests, err := b.AwaitRest(ctx, b.key, 0, time.Second)
+		require.NoError(t, err)
+		require.True(t, rests, "the answer is held, and nothing has happened yet")
+		rests, err = b.AwaitRest(ctx, b.key, resumed.After, time.Second)
+		require.NoError(t, err)
+		require.False(t, rests, "but it is about to go on")
+		time.AfterFunc(time.Second, func() { b.drive(t) })
+		rests, err = b.AwaitRest(ctx, b.key, resumed.After, time.Minute)
+		require.NoError(t, err)
+		require.True(t, rests)
+		require.Equal(t, session.StatusCompleted, b.session(t).Status)
 	})
 }
 
@@ -148,6 +178,11 @@ func TestEntries(t *testing.T) {
 		require.Equal(t, session.StatusSuspended, page.Status)
 		require.Zero(t, time.Since(began), "nothing follows until somebody comes, so there is nothing to wait for")
 
+		// Who watches others, or has told it to go on, waits all the same.
+		_, err = b.Entries(ctx, runtime.EntriesParams{Key: b.key, After: last.Seq, Wait: 5 * time.Second, Stay: true})
+		require.NoError(t, err)
+		require.Equal(t, 5*time.Second, time.Since(began))
+
 		page, err = b.Entries(ctx, runtime.EntriesParams{Key: b.key, Limit: 2})
 		require.NoError(t, err)
 		require.Len(t, page.Entries, 2)
@@ -169,7 +204,7 @@ func TestAwait_ends_with_its_context(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		time.AfterFunc(3*time.Second, func() { cancel(gone) })
 		began := time.Now()
-		_, err := b.AwaitRest(ctx, b.key, time.Minute)
+		_, err := b.AwaitRest(ctx, b.key, 0, time.Minute)
 		require.ErrorIs(t, err, gone)
 		_, err = b.Entries(ctx, runtime.EntriesParams{Key: b.key, After: 1, Wait: time.Minute})
 		require.Error(t, err)
@@ -184,7 +219,7 @@ func TestAwait_refuses(t *testing.T) {
 	none := session.Key{Tenant: w.key.Tenant, ID: "none"}
 	odd := session.Key{Tenant: w.key.Tenant, ID: "a/b"}
 	for key, want := range map[session.Key]runtime.Code{none: runtime.CodeSessionNotFound, odd: runtime.CodeInvalidID, {Tenant: "other", ID: w.key.ID}: runtime.CodeSessionNotFound} {
-		_, err := p.AwaitRest(ctx, key, time.Minute)
+		_, err := p.AwaitRest(ctx, key, 0, time.Minute)
 		require.Equal(t, want, codeOf(err))
 		_, err = p.Entries(ctx, runtime.EntriesParams{Key: key, After: 7, Wait: time.Minute})
 		require.Equal(t, want, codeOf(err))
@@ -212,7 +247,7 @@ func TestAwait_store_fails_once(t *testing.T) {
 			ctx := context.Background()
 			w, _ := in(t, status)
 			ask := map[string]func(p *process) error{
-				"rest":    func(p *process) error { _, err := p.AwaitRest(ctx, w.key, 0); return err },
+				"rest":    func(p *process) error { _, err := p.AwaitRest(ctx, w.key, 0, 0); return err },
 				"entries": func(p *process) error { _, err := p.Entries(ctx, runtime.EntriesParams{Key: w.key}); return err },
 				"tail": func(p *process) error {
 					_, err := p.Entries(ctx, runtime.EntriesParams{Key: w.key, After: 9})

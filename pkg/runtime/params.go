@@ -105,6 +105,9 @@ type Resumed struct {
 	Open         []session.Wait
 	// Repeated says that the same decisions were taken before; nothing was done.
 	Repeated bool
+	// After is the seq after which the session goes on, when nothing but this
+	// resume says that it does: until then it looks as it did before. 0 otherwise.
+	After int64
 }
 
 // DecideParams decide approvals of a suspended session, several at once, and go on.

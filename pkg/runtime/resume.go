@@ -97,9 +97,9 @@ func (r *Runtime) resumeContinue(ctx context.Context, s *session.Session) (Resum
 		if open := slices.DeleteFunc(waits, func(w session.WaitRecord) bool { return w.State != session.WaitOpen }); len(open) > 0 {
 			return Resumed{}, stillWaiting(s, open)
 		}
-		return Resumed{Continuation: ContinuationResumed}, r.send(ctx, session.NewWake(s.Key, s.Next(), session.WakeResume))
+		return Resumed{Continuation: ContinuationResumed, After: s.Version}, r.send(ctx, session.NewWake(s.Key, s.Next(), session.WakeResume))
 	case session.StatusInterrupted:
-		return Resumed{Continuation: ContinuationResumed}, r.send(ctx, session.NewWake(s.Key, s.Next(), session.WakeResume))
+		return Resumed{Continuation: ContinuationResumed, After: s.Version}, r.send(ctx, session.NewWake(s.Key, s.Next(), session.WakeResume))
 	case session.StatusRunning:
 		head, err := r.head(ctx, s.Key)
 		if err != nil {
@@ -108,7 +108,7 @@ func (r *Runtime) resumeContinue(ctx context.Context, s *session.Session) (Resum
 		if head.Head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.GoesOn) {
 			return Resumed{}, workedOn(s)
 		}
-		return Resumed{Continuation: ContinuationResumed}, r.send(ctx, r.wakeAfter(s))
+		return Resumed{Continuation: ContinuationResumed, After: s.Version}, r.send(ctx, r.wakeAfter(s))
 	case session.StatusCompleted, session.StatusFailed, session.StatusCancelled:
 	}
 	return Resumed{}, notResumable(s)

@@ -165,8 +165,8 @@ func findWait(key session.Key, items []store.Item, a session.Answer) (store.Item
 	named := false
 	for _, item := range items {
 		w := item.Wait.Wait
-		if a.Wait != "" && w.ID != a.Wait || a.Wait == "" && w.Call != a.ToolCallID {
-			continue
+		if a.Wait != "" && w.ID != a.Wait || (a.Wait == "" || a.ToolCallID != "") && w.Call != a.ToolCallID {
+			continue // named by both, it is what both name
 		}
 		named = true
 		if answers(w.Kind) != a.Kind || a.QuestionID != "" && w.Question != nil && w.Question.ID != a.QuestionID {

@@ -284,3 +284,18 @@ func TestSubmit_races(t *testing.T) {
 		}
 	})
 }
+
+// TestSubmit_names_that_disagree: who names a wait and a call means the wait of that call.
+func TestSubmit_names_that_disagree(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w, p := in(t, "two")
+	one, two := w.waits()[0].Wait, w.waits()[1].Wait
+	approved := true
+	answer := session.Answer{Kind: session.AnswerApproval, Wait: one.ID, ToolCallID: two.Call, ApprovalID: one.Nonce, Approved: &approved}
+	_, err := p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: answer})
+	require.Equal(t, runtime.CodeWaitNotFound, codeOf(err))
+	answer.ToolCallID = one.Call
+	_, err = p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: answer})
+	require.NoError(t, err)
+}

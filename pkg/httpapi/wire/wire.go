@@ -158,6 +158,10 @@ type Resumed struct {
 	Open []Wait `json:"open"`
 	// Repeated says that the same was decided before; nothing was done again.
 	Repeated bool `json:"repeated,omitempty"`
+	// After is set when nothing but this resume says that the session goes on, after
+	// this entry: until then it looks as it did before. Who follows it asks for its
+	// entries with stay=true.
+	After int64 `json:"after,omitempty"`
 	// Session as it stood when the answer was made; left out when it could not be read.
 	Session *Session `json:"session,omitempty"`
 }

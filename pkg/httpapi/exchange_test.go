@@ -1,0 +1,251 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// update writes the golden exchanges. What changes in them is a change of the
+// API: fields may be added, and nothing may go.
+var update = flag.Bool("update", false, "write the golden exchanges")
+
+const exchangeDir = "testdata/exchanges"
+
+// exchange is one request with its answer, as it is kept.
+type exchange struct {
+	Request struct {
+		Method string            `json:"method"`
+		Target string            `json:"target"`
+		Header map[string]string `json:"header,omitempty"`
+		Body   json.RawMessage   `json:"body,omitempty"`
+	} `json:"request"`
+	Response struct {
+		Status int               `json:"status"`
+		Header map[string]string `json:"header"`
+		Body   json.RawMessage   `json:"body"`
+	} `json:"response"`
+}
+
+// told is the part of the answer's header that is kept.
+var told = []string{
+	"Allow", "Content-Type", "Location", "Retry-After", "Www-Authenticate",
+	wire.HeaderIdempotencyReplayed, wire.HeaderPreferenceApplied, wire.HeaderRequestID,
+}
+
+// teller tells one story after the other to a world and keeps every exchange.
+type teller struct {
+	*world
+	told map[string]exchange
+}
+
+func (s *teller) tell(name, token, method, target, body string, header ...string) wire.Session {
+	s.Helper()
+	var e exchange
+	e.Request.Method, e.Request.Target = method, target
+	e.Request.Header = map[string]string{}
+	if token != "" {
+		e.Request.Header["Authorization"] = "Bearer " + token
+	}
+	for pair := range slices.Chunk(header, 2) {
+		e.Request.Header[pair[0]] = pair[1]
+	}
+	if body != "" {
+		e.Request.Header["Content-Type"] = wire.MediaJSON
+		if json.Valid([]byte(body)) {
+			e.Request.Body = json.RawMessage(body)
+		} else {
+			quoted, err := json.Marshal(body)
+			require.NoError(s, err)
+			e.Request.Body = quoted
+		}
+	}
+	out := s.send(token, method, target, body, header...)
+	e.Response.Status, e.Response.Header = out.Code, map[string]string{}
+	for _, name := range told {
+		if value := out.Header().Get(name); value != "" {
+			e.Response.Header[name] = value
+		}
+	}
+	e.Response.Body = bytes.TrimSpace(out.Body.Bytes())
+	if len(e.Response.Body) > 1<<14 {
+		e.Response.Body = json.RawMessage(`"left out: it is long"`)
+	}
+	require.NotContains(s, s.told, name)
+	s.told[name] = e
+	var session struct {
+		wire.Session
+		Inner *wire.Session `json:"session"`
+	}
+	_ = json.Unmarshal(out.Body.Bytes(), &session) // where it is one
+	if session.Inner != nil {
+		return *session.Inner
+	}
+	return session.Session
+}
+
+// exchanges tells everything there is to tell, in a world where every run is the same.
+func exchanges(t *testing.T) map[string]exchange {
+	t.Helper()
+	s := &teller{world: newWorld(t), told: map[string]exchange{}}
+	key := func(id string) session.Key { return session.Key{Tenant: "acme", ID: id} }
+	const post, get = http.MethodPost, http.MethodGet
+
+	s.tell("openapi", "", get, "/openapi.json", "")
+
+	// an approval, from the start to the end
+	s.tell("start", ann, post, "/sessions", `{"agent":"desk","sessionId":"trip","input":"echo deploy"}`, wire.HeaderIdempotencyKey, "one,two")
+	s.tell("start_again", ann, post, "/sessions", `{"agent":"desk","sessionId":"trip","input":"echo deploy"}`, wire.HeaderIdempotencyKey, "one,two")
+	s.tell("start_other_body", ann, post, "/sessions", `{"agent":"desk","sessionId":"trip","input":"something else"}`, wire.HeaderIdempotencyKey, "one,two")
+	s.tell("start_running", ann, post, "/sessions", `{"sessionId":"trip","input":"and"}`)
+	s.tell("session_running", ann, get, "/sessions/trip", "")
+	s.drive(key("trip"))
+	trip := s.tell("session_paused", ann, get, "/sessions/trip", "", wire.HeaderPrefer, "wait=5")
+	require.NotNil(t, trip.Pause)
+	approval := trip.Pause.Pending[0]
+	s.tell("start_rests", ann, post, "/sessions", `{"agent":"desk","sessionId":"trip","input":"echo deploy"}`, wire.HeaderIdempotencyKey, "one,two", wire.HeaderPrefer, "wait=5")
+	s.tell("inbox", ann, get, "/waits?limit=10", "")
+	s.tell("resume_waiting", ann, post, "/sessions/trip/resume", "")
+	s.tell("submit_forged", ann, post, "/sessions/trip/submit", fmt.Sprintf(`{"kind":"approval-response","toolCallId":%q,"approvalId":"forged","approved":true}`, approval.CallID))
+	s.tell("submit_wrong_kind", ann, post, "/sessions/trip/submit", fmt.Sprintf(`{"kind":"client-tool-result","toolCallId":%q,"result":null}`, approval.CallID))
+	yes := fmt.Sprintf(`{"kind":"approval-response","waitId":%q,"toolCallId":%q,"approvalId":%q,"approved":true,"reason":"fine"}`, approval.WaitID, approval.CallID, approval.ApprovalID)
+	s.tell("submit_approval", ann, post, "/sessions/trip/submit", yes)
+	s.tell("submit_approval_again", carol, post, "/sessions/trip/submit", yes)
+	s.tell("submit_approval_differently", carol, post, "/sessions/trip/submit", strings.Replace(yes, "true", "false", 1))
+	s.drive(key("trip"))
+	s.tell("session_completed", ann, get, "/sessions/trip", "")
+	s.tell("resume_completed", ann, post, "/sessions/trip/resume", `{}`)
+	s.tell("resume_stale", ann, post, "/sessions/trip/resume", fmt.Sprintf(`{"mode":"continue","checkpointId":%q}`, trip.CheckpointID))
+	s.tell("resume_bad_checkpoint", ann, post, "/sessions/trip/resume", `{"checkpointId":"nonsense"}`)
+
+	// looking at it
+	s.tell("messages", ann, get, "/sessions/trip/messages", "")
+	s.tell("messages_page", ann, get, "/sessions/trip/messages?limit=2", "")
+	s.tell("runs", ann, get, "/sessions/trip/runs", "")
+	s.tell("checkpoints", ann, get, "/sessions/trip/checkpoints?limit=2", "")
+	s.tell("waits", ann, get, "/sessions/trip/waits", "")
+	s.tell("entries", ann, get, "/sessions/trip/entries", "")
+	s.tell("entries_after", ann, get, "/sessions/trip/entries?after=4&limit=1&wait=20", "")
+	s.tell("entries_none", ann, get, "/sessions/trip/entries?after=99&wait=20", "")
+
+	// the next turn, with two approvals
+	s.tell("next_turn", ann, post, "/sessions", `{"sessionId":"trip","input":"two"}`)
+	s.drive(key("trip"))
+	trip = s.tell("session_two_approvals", ann, get, "/sessions/trip", "")
+	one, two := trip.Pause.Pending[0], trip.Pause.Pending[1]
+	decide := fmt.Sprintf(`{"checkpointId":%q,"decisions":{"approve":[%q],"reject":[%q],"reason":"one is enough"}}`, trip.CheckpointID, one.CallID, two.WaitID)
+	s.tell("resume_confirmation_of_two", ann, post, "/sessions/trip/resume", `{"mode":"with_confirmation","confirmation":{"approved":true}}`)
+	s.tell("resume_decisions", ann, post, "/sessions/trip/resume", decide)
+	s.tell("resume_decisions_again", ann, post, "/sessions/trip/resume", decide)
+	s.drive(key("trip"))
+	s.tell("resume_decisions_rested", ann, post, "/sessions/trip/resume", decide, wire.HeaderPrefer, "wait=1")
+
+	// every kind of wait
+	s.start("place", "locate")
+	s.tell("session_client_tool", ann, get, "/sessions/place", "")
+	s.tell("submit_result", ann, post, "/sessions/place/submit", `{"kind":"client-tool-result","toolCallId":"c2-1","result":null,"autoResume":false}`)
+	s.tell("resume_stored", ann, post, "/sessions/place/resume", `{"mode":"continue"}`)
+	s.start("colour", "pick")
+	s.tell("session_question", ann, get, "/sessions/colour", "")
+	s.tell("submit_bad_reply", ann, post, "/sessions/colour/submit", `{"kind":"reply","toolCallId":"c2-1","selected":["green"]}`)
+	s.tell("submit_reply", ann, post, "/sessions/colour/submit", `{"kind":"reply","toolCallId":"c2-1","id":"colour","selected":["red"]}`)
+	s.start("words", "where")
+	s.tell("session_input", ann, get, "/sessions/words", "")
+	s.tell("resume_message", ann, post, "/sessions/words/resume", `{"message":"echo"}`)
+	s.start("confirm", "deploy")
+	s.tell("resume_confirmation", ann, post, "/sessions/confirm/resume", `{"confirmation":{"approved":false,"reason":"no"}}`)
+	s.start("asked", "where")
+	s.tell("submit_message", ann, post, "/sessions/asked/submit", `{"kind":"message","message":"echo"}`)
+	s.start("mixed", "two")
+	s.tell("submit_one_of_two", ann, post, "/sessions/mixed/submit", fmt.Sprintf(`{"kind":"approval-response","toolCallId":"c2-1","approvalId":%q,"approved":true,"editedInput":{"text":"v2"}}`,
+		get2(s, "mixed").Pause.Pending[0].ApprovalID))
+
+	// who may, and who is too late
+	s.start("board", "board")
+	board := get2(s, "board").Pause.Pending[0]
+	s.tell("submit_not_allowed", ann, post, "/sessions/board/submit", fmt.Sprintf(`{"kind":"approval-response","toolCallId":"c2-1","approvalId":%q,"approved":true}`, board.ApprovalID))
+	s.tell("submit_allowed", carol, post, "/sessions/board/submit", fmt.Sprintf(`{"kind":"approval-response","toolCallId":"c2-1","approvalId":%q,"approved":true}`, board.ApprovalID))
+	s.start("late", "hurry")
+	s.tell("session_deadline", ann, get, "/sessions/late", "")
+	late := get2(s, "late").Pause.Pending[0]
+	s.passed.Add(int64(2 * time.Hour))
+	s.tell("submit_expired", ann, post, "/sessions/late/submit", fmt.Sprintf(`{"kind":"approval-response","toolCallId":"c2-1","approvalId":%q,"approved":true}`, late.ApprovalID))
+	s.passed.Add(-int64(2 * time.Hour))
+	s.start("broken", "fail")
+	s.tell("session_failed", ann, get, "/sessions/broken", "")
+	s.tell("start_failed", ann, post, "/sessions", `{"sessionId":"broken","input":"again"}`)
+
+	// lists
+	s.tell("sessions", ann, get, "/sessions?limit=3", "")
+	s.tell("sessions_of_status", ann, get, "/sessions?status=failed", "")
+	s.tell("sessions_of_another_tenant", eve, get, "/sessions", "")
+	s.tell("inbox_of_another_tenant", eve, get, "/waits", "")
+
+	// refusals
+	s.tell("nobody", "", get, "/sessions", "")
+	s.tell("stranger", "who", get, "/sessions", "")
+	s.tell("banned", "banned", get, "/sessions", "")
+	s.tell("issuer_broken", "broken", get, "/sessions", "")
+	s.tell("not_ours", eve, get, "/sessions/trip", "")
+	s.tell("no_such_session", ann, get, "/sessions/none", "")
+	s.tell("no_such_agent", ann, post, "/sessions", `{"agent":"nobody","input":"x"}`)
+	s.tell("another_agent", ann, post, "/sessions", `{"sessionId":"trip","agent":"other","input":"x"}`)
+	s.tell("no_such_wait", ann, post, "/sessions/trip/submit", `{"kind":"verdict","toolCallId":"c9-9","verdict":"happened"}`)
+	s.tell("no_input", ann, post, "/sessions", `{"agent":"desk","input":" "}`)
+	s.tell("bad_id", ann, post, "/sessions", `{"sessionId":"a/b","agent":"desk","input":"x"}`)
+	s.tell("bad_cursor", ann, get, "/sessions?cursor=%21", "")
+	s.tell("bad_parameter", ann, get, "/sessions?limit=0", "")
+	s.tell("bad_header", ann, post, "/sessions", `{"agent":"desk","input":"x"}`, wire.HeaderIdempotencyKey, "a b")
+	s.tell("no_body", ann, post, "/sessions", "")
+	s.tell("not_json", ann, post, "/sessions", `{"agent":"desk",`)
+	s.tell("unknown_field", ann, post, "/sessions", `{"agent":"desk","input":"x","tenant":"rival"}`)
+	s.tell("field_twice", ann, post, "/sessions/trip/submit", `{"kind":"message","message":"a","message":"b"}`)
+	s.tell("wrong_type", ann, post, "/sessions", `{"agent":"desk","input":5}`)
+	s.tell("media_type", ann, post, "/sessions", `{"agent":"desk","input":"x"}`, "Content-Type", "text/plain")
+	s.tell("input_too_large", ann, post, "/sessions", `{"agent":"desk","input":"`+strings.Repeat("x", 4<<20+1)+`"}`)
+	s.tell("body_too_large", ann, post, "/sessions", `{"agent":"desk","input":"`+strings.Repeat("x", 5<<20)+`"}`)
+	s.tell("no_such_route", ann, get, "/nothing", "")
+	s.tell("no_such_method", ann, http.MethodDelete, "/sessions/trip", "")
+	return s.told
+}
+
+func get2(s *teller, id string) wire.Session { return get[wire.Session](s.world, ann, "/sessions/"+id) }
+
+func TestExchanges(t *testing.T) {
+	t.Parallel()
+	all := exchanges(t)
+	for name, e := range all {
+		if len(e.Request.Body) > 1<<14 {
+			e.Request.Body = json.RawMessage(`"left out: it is long"`)
+		}
+		raw, err := json.MarshalIndent(e, "", "  ")
+		require.NoError(t, err)
+		raw = append(raw, '\n')
+		path := filepath.Join(exchangeDir, name+".json")
+		if *update {
+			require.NoError(t, os.MkdirAll(exchangeDir, 0o755))
+			require.NoError(t, os.WriteFile(path, raw, 0o644))
+		}
+		want, err := os.ReadFile(path)
+		require.NoError(t, err, "run go test ./pkg/httpapi -run TestExchanges -update")
+		require.Equal(t, string(want), string(raw), name)
+	}
+	files, err := os.ReadDir(exchangeDir)
+	require.NoError(t, err)
+	for _, f := range files {
+		require.Contains(t, all, strings.TrimSuffix(f.Name(), ".json"), "%s tells what nobody tells any more", f.Name())
+	}
+}

@@ -1,0 +1,331 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/httpapi"
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/sqlite"
+	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/tool"
+)
+
+// TestMain makes the codec's encoder and decoder before any bubble of synctest
+// does: their channels would belong to that bubble.
+func TestMain(m *testing.M) {
+	e := session.Entry{V: session.Format, Seq: 1, Kind: session.KindStarted, Token: strings.Repeat("x", 4096)}
+	raw, err := session.Encode(&e)
+	if err == nil {
+		_, err = session.Decode(raw)
+	}
+	if err != nil {
+		panic(err)
+	}
+	m.Run()
+}
+
+// Tokens of the callers there are. Eve is of another tenant.
+const (
+	ann   = "ann"
+	carol = "carol"
+	eve   = "eve"
+)
+
+var callers = map[string]httpapi.Caller{
+	ann:     {Tenant: "acme", Who: "ann", From: "test"},
+	carol:   {Tenant: "acme", Who: "carol"},
+	eve:     {Tenant: "rival", Who: "eve"},
+	"odd":   {Tenant: "a/b", Who: "odd"},
+	"ghost": {Tenant: "acme"},
+}
+
+func authenticate(r *http.Request) (httpapi.Caller, error) {
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	switch token {
+	case "banned":
+		return httpapi.Caller{}, fmt.Errorf("%w: banned", httpapi.ErrForbidden)
+	case "broken":
+		return httpapi.Caller{}, errors.New("the issuer at 10.0.0.7 does not answer")
+	case "panic":
+		panic("secret of the program")
+	}
+	caller, ok := callers[token]
+	if !ok {
+		return caller, fmt.Errorf("%w: send a token", httpapi.ErrUnauthenticated)
+	}
+	return caller, nil
+}
+
+// world is the API on an embedded engine, with everything a test wants to reach.
+type world struct {
+	testing.TB
+	*runtime.Runtime
+	handler http.Handler
+	store   store.Store
+	queue   *sqlite.Queue
+	sends   *sends
+	passed  atomic.Int64
+	ids     atomic.Int64
+	log     bytes.Buffer
+}
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func (w *world) now() time.Time { return epoch.Add(time.Duration(w.passed.Load())) }
+
+func (w *world) newID() string { return fmt.Sprintf("id%014d", w.ids.Add(1)) }
+
+// sends counts what goes into the queue other than by a commit.
+type sends struct {
+	queue.Queue
+	n atomic.Int64
+}
+
+func (s *sends) Send(ctx context.Context, wakes ...session.Wake) error {
+	s.n.Add(int64(len(wakes)))
+	return s.Queue.Send(ctx, wakes...)
+}
+
+// change alters the wiring of a world.
+type change struct {
+	runtime func(*runtime.Config)
+	api     func(*httpapi.Config)
+}
+
+func newWorld(t testing.TB, changes ...change) *world {
+	t.Helper()
+	w := &world{TB: t}
+	cfg := runtime.Config{Owner: "test", Now: w.now, NewID: w.newID}
+	api := httpapi.Config{Authenticate: authenticate, NewID: w.newID, Now: w.now, Log: slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	for _, c := range changes {
+		if c.runtime != nil {
+			c.runtime(&cfg)
+		}
+		if c.api != nil {
+			c.api(&api)
+		}
+	}
+	db, err := sqlite.Open(context.Background(), sqlite.Config{Path: ":memory:", Now: cfg.Now, Owner: "test"})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	w.store, w.queue, w.sends = db.Store(), db.Queue(), &sends{Queue: db.Queue()}
+	cfg.Queue = w.sends
+	if cfg.Store == nil {
+		cfg.Store = w.store
+	}
+	if late, ok := cfg.Store.(interface{ on(store.Store) }); ok {
+		late.on(w.store)
+	}
+	cfg.Registry, err = agent.NewRegistry(agent.Config{Agents: []agent.Agent{{Name: "desk", Planner: script{}, Tools: tools()}, {Name: "other", Planner: script{}}}})
+	require.NoError(t, err)
+	w.Runtime, err = runtime.New(cfg)
+	require.NoError(t, err)
+	if api.Runtime == nil {
+		api.Runtime = w.Runtime
+	}
+	w.handler, err = httpapi.New(api)
+	require.NoError(t, err)
+	return w
+}
+
+// script plans by the words of the newest user message, one word a reply.
+type script struct{}
+
+func (script) Plan(_ context.Context, v agent.View) (agent.Reply, error) {
+	k, words := 0, []string{}
+	for i, m := range slices.Backward(v.Messages) {
+		if m.Role != llm.RoleUser {
+			continue
+		}
+		words = strings.Fields(m.Text())
+		for _, later := range v.Messages[i:] {
+			if later.Role == llm.RoleAssistant {
+				k++
+			}
+		}
+		break
+	}
+	if k >= len(words) {
+		return agent.Reply{Text: "done: " + strings.Join(words, " ")}, nil
+	}
+	call := func(name string, texts ...string) agent.Reply {
+		var reply agent.Reply
+		for _, text := range texts {
+			reply.Calls = append(reply.Calls, agent.Call{Name: name, Arguments: json.RawMessage(fmt.Sprintf(`{"text":%q}`, text))})
+		}
+		return reply
+	}
+	switch words[k] {
+	case "deploy", "board", "hurry", "locate", "pick", "echo":
+		return call(words[k], "<v1> & more"), nil
+	case "two":
+		return call("deploy", "1", "2"), nil
+	case "where":
+		return agent.Reply{Text: "where?", NeedsInput: true}, nil
+	case "fail":
+		return agent.Reply{}, errors.New("no plan")
+	case "slow":
+		time.Sleep(10 * time.Second) // of the bubble it is in
+		return call("echo", "slowly"), nil
+	}
+	return agent.Reply{Text: "done: " + strings.Join(words, " ")}, nil
+}
+
+type textIn struct {
+	Text string `json:"text"`
+}
+
+func tools() []tool.Tool {
+	did := func(_ context.Context, _ *tool.Call, in textIn) (string, error) { return "did " + in.Text, nil }
+	return []tool.Tool{
+		tool.Define(tool.Spec[textIn]{Name: "deploy", Approve: tool.Always[textIn]}, did),
+		tool.Define(tool.Spec[textIn]{Name: "board", Approve: tool.Always[textIn], Who: []string{"carol"}}, did),
+		tool.Define(tool.Spec[textIn]{Name: "hurry", Approve: tool.Always[textIn], Expiry: &tool.Expiry{After: time.Hour, Outcome: session.ExpireDeny}}, did),
+		tool.Define(tool.Spec[textIn]{Name: "echo", Effect: session.ReadOnly}, did),
+		tool.DefineClient(tool.Spec[textIn]{Name: "locate"}),
+		tool.Define(tool.Spec[textIn]{Name: "pick"}, func(ctx context.Context, c *tool.Call, _ textIn) (string, error) {
+			reply, err := c.Ask(ctx, tool.Question{ID: "colour", Text: "Which?", Choices: []session.Choice{{ID: "red", Label: "Red"}, {ID: "blue"}}})
+			if err != nil {
+				return "", err
+			}
+			return reply.Selected[0], nil
+		}),
+	}
+}
+
+// send sends one request as a caller; "" is nobody.
+func (w *world) send(token, method, target, body string, header ...string) *httptest.ResponseRecorder {
+	w.Helper()
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
+	}
+	r := httptest.NewRequest(method, target, reader)
+	if body != "" {
+		r.Header.Set("Content-Type", wire.MediaJSON)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	for pair := range slices.Chunk(header, 2) {
+		r.Header.Set(pair[0], pair[1])
+	}
+	return w.serve(r)
+}
+
+func (w *world) serve(r *http.Request) *httptest.ResponseRecorder {
+	w.Helper()
+	out := httptest.NewRecorder()
+	w.handler.ServeHTTP(out, r)
+	return out
+}
+
+// get reads an answer of status 200 into a value.
+func get[T any](w *world, token, target string, header ...string) T {
+	w.Helper()
+	return answer[T](w, http.StatusOK, w.send(token, http.MethodGet, target, "", header...))
+}
+
+func answer[T any](w *world, status int, out *httptest.ResponseRecorder) T {
+	w.Helper()
+	require.Equal(w, status, out.Code, out.Body.String())
+	require.Equal(w, wire.MediaJSON, out.Header().Get("Content-Type"))
+	var v T
+	decoder := json.NewDecoder(out.Body)
+	decoder.DisallowUnknownFields()
+	require.NoError(w, decoder.Decode(&v))
+	return v
+}
+
+// problem reads an answer that is an error.
+func problem(t testing.TB, out *httptest.ResponseRecorder) wire.Problem {
+	t.Helper()
+	require.Equal(t, wire.MediaProblem, out.Header().Get("Content-Type"), out.Body.String())
+	var p wire.Problem
+	decoder := json.NewDecoder(bytes.NewReader(out.Body.Bytes()))
+	decoder.DisallowUnknownFields()
+	require.NoError(t, decoder.Decode(&p))
+	require.Equal(t, out.Code, p.Status)
+	require.Equal(t, wire.ProblemType+p.Code, p.Type)
+	require.NotEmpty(t, p.Title)
+	require.NotEmpty(t, p.Detail)
+	return p
+}
+
+// start begins a session of ann's and drives it until it rests.
+func (w *world) start(id, input string) session.Key {
+	w.Helper()
+	return w.startAs(ann, id, input)
+}
+
+func (w *world) startAs(token, id, input string) session.Key {
+	w.Helper()
+	key := session.Key{Tenant: callers[token].Tenant, ID: id}
+	body, err := json.Marshal(wire.StartRequest{SessionID: id, Agent: "desk", Input: input})
+	require.NoError(w, err)
+	out := w.send(token, http.MethodPost, "/sessions", string(body))
+	require.Equal(w, http.StatusAccepted, out.Code, out.Body.String())
+	w.drive(key)
+	return key
+}
+
+func (w *world) drive(key session.Key) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	require.NoError(w, w.Drive(ctx, key, w.queue.Only(key)))
+}
+
+// dump is everything that is stored, of both tenants.
+func (w *world) dump() string {
+	w.Helper()
+	ctx := context.Background()
+	var b strings.Builder
+	print := func(v any) {
+		raw, err := json.Marshal(v)
+		require.NoError(w, err)
+		fmt.Fprintf(&b, "%s\n", raw)
+	}
+	for _, tenant := range []string{"acme", "rival", session.DefaultTenant} {
+		for item, err := range w.store.Items(ctx, session.Key{Tenant: tenant}, store.KindIdempotency, "") {
+			require.NoError(w, err)
+			print(item)
+		}
+		page, err := w.store.Find(ctx, store.FindParams{Kind: store.FindSessions, Tenant: tenant, Limit: 1000})
+		require.NoError(w, err)
+		for _, found := range page.Found {
+			for e, err := range w.store.Entries(ctx, found.Key, 0) {
+				require.NoError(w, err)
+				print(e)
+			}
+			for _, kind := range []store.ItemKind{store.KindHead, store.KindWait, store.KindRun, store.KindTool, store.KindMail, store.KindAudit} {
+				for item, err := range w.store.Items(ctx, found.Key, kind, "") {
+					require.NoError(w, err)
+					print(item)
+				}
+			}
+		}
+	}
+	fmt.Fprintf(&b, "sent: %d\n", w.sends.n.Load())
+	return b.String()
+}
