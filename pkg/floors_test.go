@@ -31,6 +31,7 @@ var plan = house{
 		"pkg/store/dynamostore": 4,
 		"pkg/store/storetest":   4,
 		"pkg/queue/queuetest":   4,
+		"pkg/queue/sqsqueue":    4,
 		"pkg/runtime":           4,
 
 		"pkg/sqlite/floortest": 5,
@@ -75,8 +76,8 @@ var plan = house{
 		"go.yaml.in/yaml/v4":                         {"pkg/llm/scripted", "agents/lab", "pkg/httpapi"},
 		"github.com/stretchr/testify":                {"pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest"},
 		"github.com/aws/aws-lambda-go":               {"pkg/lambdafn", "pkg/lambdafn/lambdatest"},
-		"github.com/aws/smithy-go":                   {"pkg/store/dynamostore"}, // the types of its errors
-		"github.com/aws/aws-sdk-go-v2":               {"pkg/store/dynamostore", "pkg/lambdafn/lambdatest"},
+		"github.com/aws/smithy-go":                   {"pkg/store/dynamostore", "pkg/queue/sqsqueue"}, // the types of its errors
+		"github.com/aws/aws-sdk-go-v2":               {"pkg/store/dynamostore", "pkg/queue/sqsqueue", "pkg/lambdafn/lambdatest"},
 		"github.com/awslabs/aws-lambda-go-api-proxy": {"pkg/lambdafn"},
 		"github.com/creack/pty":                      {},
 		"github.com/getkin/kin-openapi":              {}, // holds the HTTP API to its document

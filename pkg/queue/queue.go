@@ -20,7 +20,8 @@ var ErrUnavailable = errors.New("queue unavailable")
 // concurrent use, by any number of processes.
 type Queue interface {
 	// Send enqueues wakes, durably before it returns. A wake with a Delay is not
-	// received before it has passed; adapters may cap the delay at 15 minutes.
+	// received before it has passed; one with more than 15 minutes an adapter may
+	// leave out, because the sweep sends for its session when the time has come.
 	Send(ctx context.Context, wakes ...session.Wake) error
 
 	// Receive returns up to Max visible messages and hides each for Visibility;

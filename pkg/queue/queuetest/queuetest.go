@@ -307,7 +307,12 @@ var tests = []struct {
 							errs <- fmt.Errorf("message %d was received %d times", d.Wake.Seq, d.Receives)
 							return
 						}
-						got <- d.Wake.Seq
+						select {
+						case got <- d.Wake.Seq:
+						default:
+							errs <- fmt.Errorf("message %d is one more than were sent", d.Wake.Seq)
+							return
+						}
 					}
 					if err := f.Queue.Acknowledge(f.Context(), ds...); err != nil {
 						errs <- err
