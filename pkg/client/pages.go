@@ -87,6 +87,9 @@ type EntriesParams struct {
 	// Wait asks the server to hold the answer back until there is a later entry,
 	// for so long at most, in whole seconds. It does not wait for a session that rests.
 	Wait time.Duration
+	// Stay waits for a session that rests too: for who watches what others do, or has
+	// just told it to go on.
+	Stay bool
 }
 
 // Entries returns a page of a session's journal.
@@ -95,6 +98,9 @@ func (c *Client) Entries(ctx context.Context, id string, p EntriesParams) (wire.
 	q.Set("after", strconv.FormatInt(p.After, 10))
 	if seconds := int(p.Wait / time.Second); seconds > 0 {
 		q.Set("wait", strconv.Itoa(seconds))
+	}
+	if p.Stay {
+		q.Set("stay", "true")
 	}
 	return list[wire.Entries](ctx, c, id, "entries", q, p.Wait)
 }
@@ -200,6 +206,21 @@ func (c *Client) Journal(ctx context.Context, id string, after int64) iter.Seq2[
 // last, that of ctx included.
 func (c *Client) Follow(ctx context.Context, id string, after int64) iter.Seq2[session.Entry, error] {
 	return c.entries(ctx, id, after, true)
+}
+
+// AwaitEntry waits until a session has an entry after the given one, whether or
+// not it rests, or until ctx ends.
+func (c *Client) AwaitEntry(ctx context.Context, id string, after int64) error {
+	for {
+		asked := time.Now()
+		page, err := c.Entries(ctx, id, EntriesParams{After: after, Limit: 1, Wait: longestPoll, Stay: true})
+		if err != nil || len(page.Items) > 0 {
+			return err
+		}
+		if err := pause(ctx, shortestPoll-time.Since(asked)); err != nil {
+			return err
+		}
+	}
 }
 
 func (c *Client) entries(ctx context.Context, id string, after int64, stay bool) iter.Seq2[session.Entry, error] {

@@ -284,6 +284,24 @@ func counted[T any](t *testing.T, all func(func(T, error) bool)) int {
 	return n
 }
 
+func TestAwaitEntry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{answers: []answer{
+			says(200, `{"items": [], "after": 2, "status": "suspended", "resting": true}`),
+			says(200, `{"items": [{"seq": 3}], "after": 3, "status": "running"}`),
+		}}
+		require.NoError(t, over(t, s).AwaitEntry(t.Context(), "s", 2))
+		require.Equal(t, "after=2&limit=1&stay=true&wait=20", s.requests[0].URL.RawQuery)
+		require.GreaterOrEqual(t, s.at[1].Sub(s.at[0]), 500*time.Millisecond)
+		require.ErrorIs(t, over(t, s).AwaitEntry(t.Context(), "no id", 2), session.ErrInvalidID)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		s = &script{answers: []answer{says(200, `{"items": [], "after": 2}`)}}
+		require.ErrorIs(t, over(t, s).AwaitEntry(ctx, "s", 2), context.DeadlineExceeded)
+	})
+}
+
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

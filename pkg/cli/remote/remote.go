@@ -29,6 +29,9 @@ type Engine struct {
 	client  *client.Client
 	onEntry func(session.Key, runtime.Progress)
 	seen    map[session.Key]int64
+	// told holds the entry after which a session was told to go on, though until
+	// its worker comes it looks as if it rested.
+	told map[session.Key]int64
 }
 
 // New returns the engine behind a client.
@@ -36,7 +39,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Client == nil {
 		return nil, errors.New("remote: Client is required")
 	}
-	e := &Engine{client: cfg.Client, onEntry: cfg.OnEntry, seen: map[session.Key]int64{}}
+	e := &Engine{client: cfg.Client, onEntry: cfg.OnEntry, seen: map[session.Key]int64{}, told: map[session.Key]int64{}}
 	if e.onEntry == nil {
 		e.onEntry = func(session.Key, runtime.Progress) {}
 	}
@@ -113,7 +116,10 @@ func (e *Engine) resume(ctx context.Context, key session.Key, r wire.ResumeReque
 		return runtime.Resumed{}, e.refusal(key, err)
 	}
 	e.stoodAt(key, resumed.Session)
-	return runtime.Resumed{Continuation: runtime.Continuation(resumed.Continuation), Open: waits(resumed.Open), Repeated: resumed.Repeated}, nil
+	if resumed.After > 0 {
+		e.told[key] = resumed.After
+	}
+	return runtime.Resumed{Continuation: runtime.Continuation(resumed.Continuation), Open: waits(resumed.Open), Repeated: resumed.Repeated, After: resumed.After}, nil
 }
 
 // Drive stays with a session until it rests, or until ctx ends, and tells its
@@ -125,6 +131,12 @@ func (e *Engine) Drive(ctx context.Context, key session.Key) error {
 			return e.refusal(key, err)
 		}
 		e.stoodAt(key, &s)
+	}
+	if after, told := e.told[key]; told {
+		delete(e.told, key)
+		if err := e.client.AwaitEntry(ctx, key.ID, after); err != nil {
+			return e.refusal(key, err)
+		}
 	}
 	for entry, err := range e.client.Follow(ctx, key.ID, e.seen[key]) {
 		if err != nil {
