@@ -161,11 +161,11 @@ func (s *Store) explainBlob(err error) error {
 	}
 	switch {
 	case errors.As(err, &noKey), code == "NotFound":
-		return fmt.Errorf("%w: the object is missing in bucket %q (%v)", store.ErrCorrupt, s.cfg.Bucket, err) //nolint:errorlint // the SDK's error goes no further
+		return fmt.Errorf("%w: the object is missing in bucket %q (%s)", store.ErrCorrupt, s.cfg.Bucket, err.Error())
 	case errors.As(err, &noBucket), code == "NoSuchBucket":
-		return fmt.Errorf("%w: bucket %q does not exist: deploy the template, or correct the bucket's name, region or endpoint (%v)", store.ErrUnavailable, s.cfg.Bucket, err) //nolint:errorlint // as above
+		return fmt.Errorf("%w: bucket %q does not exist: deploy the template, or correct the bucket's name, region or endpoint (%s)", store.ErrUnavailable, s.cfg.Bucket, err.Error())
 	case errors.As(err, &apiErr), errors.As(err, &opErr):
-		return fmt.Errorf("%w: %v", store.ErrUnavailable, err) //nolint:errorlint // as above
+		return fmt.Errorf("%w: %s", store.ErrUnavailable, err.Error())
 	}
 	return err
 }

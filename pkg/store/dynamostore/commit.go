@@ -196,7 +196,7 @@ func (s *Store) write(r *record, id string) types.TransactWriteItem {
 func (s *Store) cancelled(ctx context.Context, c *commit, err *types.TransactionCanceledException) error {
 	reasons := err.CancellationReasons
 	if len(reasons) != len(c.records)+1 {
-		return fmt.Errorf("%w: %d reasons for %d items: %v", store.ErrUnavailable, len(reasons), len(c.records)+1, err)
+		return fmt.Errorf("%w: %d reasons for %d items: %s", store.ErrUnavailable, len(reasons), len(c.records)+1, err.Error())
 	}
 	failed := func(i int) bool { return aws.ToString(reasons[i].Code) == reasonCondition }
 	first := -1 // the first record that was refused
@@ -206,7 +206,7 @@ func (s *Store) cancelled(ctx context.Context, c *commit, err *types.Transaction
 		}
 	}
 	if !failed(0) && first < 0 {
-		return fmt.Errorf("DynamoDB cancelled the transaction: %v", err) //nolint:errorlint // the SDK's error goes no further
+		return fmt.Errorf("DynamoDB cancelled the transaction: %s", err.Error())
 	}
 	there := reasons[0].Item
 	if len(there) == 0 {

@@ -277,7 +277,7 @@ func wanted(p *store.FindParams, item *store.Item) bool {
 	case store.FindWaits:
 		return item.Wait != nil && item.Wait.State == session.WaitOpen
 	case store.FindDue:
-		var due = dueOf(item)
+		due := dueOf(item)
 		return due != nil && !due.After(p.Before)
 	}
 	return false

@@ -64,14 +64,14 @@ func (s *Store) retry(ctx context.Context, size int64, do func(context.Context) 
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			return fmt.Errorf("%w (%v)", context.Cause(ctx), err) //nolint:errorlint // the SDK's error goes no further
+			return fmt.Errorf("%w (%s)", context.Cause(ctx), err.Error())
 		case slow:
-			err = fmt.Errorf("%w after %s (%v)", errSlow, timeout, err) //nolint:errorlint // as above; it wraps a deadline that is not the caller's
+			err = fmt.Errorf("%w after %s (%s)", errSlow, timeout, err.Error())
 		case !s.passing(err):
 			return err
 		}
 		if attempt >= s.cfg.Attempts {
-			return fmt.Errorf("%w after %d attempts: %v", store.ErrUnavailable, attempt, err) //nolint:errorlint // as above
+			return fmt.Errorf("%w after %d attempts: %s", store.ErrUnavailable, attempt, err.Error())
 		}
 		if err := s.pause(ctx, attempt); err != nil {
 			return err
@@ -118,8 +118,15 @@ func (s *Store) passing(err error) bool {
 	var (
 		conflict   *types.TransactionConflictException
 		inProgress *types.TransactionInProgressException
+		garbled    *smithy.DeserializationError
+		apiErr     smithy.APIError
 	)
-	if errors.As(err, &conflict) || errors.As(err, &inProgress) {
+	switch {
+	case errors.As(err, &conflict), errors.As(err, &inProgress):
+		return true
+	case errors.As(err, &garbled), errors.Is(err, errBroken): // the answer broke off
+		return true
+	case errors.As(err, &apiErr) && apiErr.ErrorFault() == smithy.FaultServer:
 		return true
 	}
 	return s.standard.IsErrorRetryable(err)
@@ -156,11 +163,11 @@ func (s *Store) explain(err error) error {
 	case err == nil, errors.As(err, &refused), errors.As(err, &cancelled):
 		return err
 	case errors.As(err, &noTable):
-		return fmt.Errorf("%w: table %q, or an index of it, does not exist in this account and region: deploy the template, or correct the table's name, region or endpoint (%v)", store.ErrUnavailable, s.cfg.Table, err) //nolint:errorlint // the SDK's error goes no further
+		return fmt.Errorf("%w: table %q, or an index of it, does not exist in this account and region: deploy the template, or correct the table's name, region or endpoint (%s)", store.ErrUnavailable, s.cfg.Table, err.Error())
 	case errors.As(err, &apiErr) && mistakes[apiErr.ErrorCode()]:
-		return fmt.Errorf("DynamoDB does not take the request: %v", err) //nolint:errorlint // as above
+		return fmt.Errorf("DynamoDB does not take the request: %s", err.Error())
 	case errors.As(err, &apiErr), errors.As(err, &opErr):
-		return fmt.Errorf("%w: %v", store.ErrUnavailable, err) //nolint:errorlint // as above
+		return fmt.Errorf("%w: %s", store.ErrUnavailable, err.Error())
 	}
 	return err
 }

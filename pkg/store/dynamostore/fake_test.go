@@ -1,0 +1,315 @@
+package dynamostore_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore"
+)
+
+// TestMain makes the codec's encoder and decoder before any bubble of synctest
+// does: their channels would belong to that bubble.
+func TestMain(m *testing.M) {
+	e := bigEntry(1, 4096)
+	raw, err := session.Encode(&e)
+	if err == nil {
+		_, err = session.Decode(raw)
+	}
+	if err != nil {
+		panic(err)
+	}
+	m.Run()
+}
+
+var (
+	key   = session.Key{Tenant: "acme", ID: "s-1"}
+	epoch = time.Date(2026, 2, 3, 4, 5, 6, 123456789, time.UTC)
+)
+
+// fake is DynamoDB with its answers written down: one for each request, in
+// order. It keeps what it was asked.
+type fake struct {
+	t       testing.TB
+	mu      sync.Mutex
+	answers []answer
+	asked   []any
+}
+
+// answer makes an output or an error of a request.
+type answer func(ctx context.Context, in any) (any, error)
+
+func is(out any) answer { return func(context.Context, any) (any, error) { return out, nil } }
+
+// done answers a request with nothing to say.
+func done() answer {
+	return func(_ context.Context, in any) (any, error) {
+		switch in.(type) {
+		case *dynamodb.PutItemInput:
+			return &dynamodb.PutItemOutput{}, nil
+		case *dynamodb.TransactWriteItemsInput:
+			return &dynamodb.TransactWriteItemsOutput{}, nil
+		case *dynamodb.GetItemInput:
+			return &dynamodb.GetItemOutput{}, nil
+		case *dynamodb.QueryInput:
+			return &dynamodb.QueryOutput{}, nil
+		}
+		return nil, fmt.Errorf("done does not answer %T", in)
+	}
+}
+
+func fails(err error) answer { return func(context.Context, any) (any, error) { return nil, err } }
+
+// silent never answers.
+func silent() answer {
+	return func(ctx context.Context, _ any) (any, error) {
+		<-ctx.Done()
+		return nil, &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Any", Err: ctx.Err()}
+	}
+}
+
+// refusedWith is a failed condition with the item as it is.
+func refusedWith(item map[string]types.AttributeValue) answer {
+	return fails(&types.ConditionalCheckFailedException{Item: item})
+}
+
+// refusedByOwn is the failed condition of a put whose earlier try has succeeded.
+func refusedByOwn() answer {
+	return func(_ context.Context, in any) (any, error) {
+		return nil, &types.ConditionalCheckFailedException{Item: in.(*dynamodb.PutItemInput).Item}
+	}
+}
+
+func reasons(all ...types.CancellationReason) *types.TransactionCanceledException {
+	return &types.TransactionCanceledException{CancellationReasons: all}
+}
+
+func reason(code string, item map[string]types.AttributeValue) types.CancellationReason {
+	return types.CancellationReason{Code: &code, Item: item}
+}
+
+var none = reason("None", nil)
+
+// throttled, lost and the like are what a client says of them.
+var (
+	throttled  = &types.ProvisionedThroughputExceededException{}
+	lost       = &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Any", Err: &timeoutError{}}
+	broken     = &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Any", Err: &types.InternalServerError{}}
+	invalid    = &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Any", Err: &smithy.GenericAPIError{Code: "ValidationException", Message: "no"}}
+	forbidden  = &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Any", Err: &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "no"}}
+	noTable    = &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Any", Err: &types.ResourceNotFoundException{}}
+	inProgress = &types.TransactionInProgressException{}
+	conflicted = &types.TransactionConflictException{}
+)
+
+// timeoutError is a connection whose answer did not come.
+type timeoutError struct{}
+
+func (*timeoutError) Error() string   { return "read: i/o timeout" }
+func (*timeoutError) Timeout() bool   { return true }
+func (*timeoutError) Temporary() bool { return true }
+
+func (f *fake) answer(ctx context.Context, in any) (any, error) {
+	f.mu.Lock()
+	f.asked = append(f.asked, in)
+	if len(f.answers) == 0 {
+		f.mu.Unlock()
+		f.t.Errorf("nobody expected a %T", in)
+		return nil, errors.New("no answer is left")
+	}
+	next := f.answers[0]
+	f.answers = f.answers[1:]
+	f.mu.Unlock()
+	return next(ctx, in)
+}
+
+func ask[O any](ctx context.Context, f *fake, in any) (*O, error) {
+	out, err := f.answer(ctx, in)
+	o, _ := out.(*O)
+	return o, err
+}
+
+func (f *fake) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return ask[dynamodb.GetItemOutput](ctx, f, in)
+}
+
+func (f *fake) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	return ask[dynamodb.QueryOutput](ctx, f, in)
+}
+
+func (f *fake) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	return ask[dynamodb.BatchGetItemOutput](ctx, f, in)
+}
+
+func (f *fake) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	return ask[dynamodb.PutItemOutput](ctx, f, in)
+}
+
+func (f *fake) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	return ask[dynamodb.UpdateItemOutput](ctx, f, in)
+}
+
+func (f *fake) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	snapshot := *in // its token changes from try to try
+	return ask[dynamodb.TransactWriteItemsOutput](ctx, f, &snapshot)
+}
+
+func (f *fake) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
+	return ask[dynamodb.BatchWriteItemOutput](ctx, f, in)
+}
+
+// bucket is S3 in memory. fault, if any, comes before everything else.
+type bucket struct {
+	mu      sync.Mutex
+	objects map[string][]byte
+	order   []string
+	fault   func(op, key string) error
+}
+
+func (b *bucket) faulty(op, key string) error {
+	if b.fault == nil {
+		return nil
+	}
+	return b.fault(op, key)
+}
+
+func (b *bucket) PutObject(_ context.Context, in *s3.PutObjectInput, _ ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.faulty("put", *in.Key); err != nil {
+		return nil, err
+	}
+	value, err := io.ReadAll(in.Body)
+	b.objects[*in.Key] = value
+	b.order = append(b.order, *in.Key)
+	return &s3.PutObjectOutput{}, err
+}
+
+func (b *bucket) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.faulty("get", *in.Key); err != nil {
+		return nil, err
+	}
+	value, ok := b.objects[*in.Key]
+	if !ok {
+		return nil, &smithy.OperationError{ServiceID: "S3", OperationName: "GetObject", Err: &s3types.NoSuchKey{}}
+	}
+	return &s3.GetObjectOutput{Body: io.NopCloser(strings.NewReader(string(value)))}, nil
+}
+
+func (b *bucket) ListObjectsV2(_ context.Context, in *s3.ListObjectsV2Input, _ ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.faulty("list", *in.Prefix); err != nil {
+		return nil, err
+	}
+	out := &s3.ListObjectsV2Output{}
+	for name := range b.objects {
+		if strings.HasPrefix(name, *in.Prefix) {
+			out.Contents = append(out.Contents, s3types.Object{Key: &name})
+		}
+	}
+	return out, nil
+}
+
+func (b *bucket) DeleteObjects(_ context.Context, in *s3.DeleteObjectsInput, _ ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.faulty("delete", ""); err != nil {
+		return nil, err
+	}
+	for _, object := range in.Delete.Objects {
+		delete(b.objects, *object.Key)
+	}
+	return &s3.DeleteObjectsOutput{}, nil
+}
+
+// scripted is a store on a fake that answers so.
+func scripted(t testing.TB, answers ...answer) (*dynamostore.Store, *fake, *bucket) {
+	t.Helper()
+	f := &fake{t: t, answers: answers}
+	b := &bucket{objects: map[string][]byte{}}
+	var mu sync.Mutex
+	ids := 0
+	s, err := dynamostore.New(dynamostore.Config{
+		DynamoDB: f, Table: "adjourn", Blobs: b, Bucket: "blobs", Now: func() time.Time { return epoch },
+		NewID: func() string {
+			mu.Lock()
+			defer mu.Unlock()
+			ids++
+			return fmt.Sprintf("id-%d", ids)
+		},
+	})
+	require.NoError(t, err)
+	return s, f, b
+}
+
+func entry(seq int64) session.Entry {
+	return session.Entry{
+		V: session.Format, Seq: seq, Kind: session.KindStepped, At: epoch, Attempt: session.Attempt{ID: "attempt", N: 1, For: seq},
+		Token: "token", Task: 1, Run: 1, Step: seq, RulesAt: 1, Status: session.StatusRunning,
+	}
+}
+
+func head() session.Head {
+	return session.Head{Key: key, Status: session.StatusRunning, Agent: "lab", Task: 1, Version: 1, CreatedAt: epoch, UpdatedAt: epoch}
+}
+
+func str(v string) types.AttributeValue { return &types.AttributeValueMemberS{Value: v} }
+func num(v int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: fmt.Sprint(v)}
+}
+
+// storedEntry is an entry as it lies in the table, written by somebody else.
+func storedEntry(t testing.TB, e session.Entry) map[string]types.AttributeValue {
+	t.Helper()
+	payload, err := session.Encode(&e)
+	require.NoError(t, err)
+	return map[string]types.AttributeValue{
+		"pk": str("S#acme#s-1"), "sk": str(fmt.Sprintf("E#%010d", e.Seq)), "w": str("somebody"),
+		"payload": &types.AttributeValueMemberB{Value: payload},
+	}
+}
+
+const storedHeadBody = `{"key":{"tenant":"acme","session":"s-1"},"status":"running","agent":"lab","task":1,"version":1,"createdAt":"2026-02-03T04:05:06.123456789Z","updatedAt":"2026-02-03T04:05:06.123456789Z"}`
+
+// storedHead is HEAD as it lies in the table at revision 1, with other attributes.
+func storedHead(other map[string]types.AttributeValue) map[string]types.AttributeValue {
+	item := map[string]types.AttributeValue{
+		"pk": str("S#acme#s-1"), "sk": str("HEAD"), "w": str("somebody"), "rev": num(1), "body": str(storedHeadBody),
+	}
+	for name, v := range other {
+		item[name] = v
+	}
+	return item
+}
+
+func leased(owner string, seq, n int64, until time.Time, write string) map[string]types.AttributeValue {
+	return storedHead(map[string]types.AttributeValue{
+		"leaseOwner": str(owner), "leaseSeq": num(seq), "leaseN": num(n), "leaseUntil": num(until.UnixNano()), "leaseW": str(write),
+	})
+}
+
+func hashOf(value []byte) string {
+	sum := sha256.Sum256(value)
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+var _ store.Store = (*dynamostore.Store)(nil)
