@@ -43,9 +43,10 @@ var plan = house{
 		"agents/lab":     5.5, // an agent stands just under the registry that lists it
 		"agents/janitor": 5.5,
 
-		"pkg/app":          6,
-		"pkg/app/embedded": 6.5,
-		"agents":           6,
+		"pkg/app":            6,
+		"pkg/app/embedded":   6.5,
+		"pkg/app/serverless": 6.5,
+		"agents":             6,
 
 		"pkg/cli/dev":    6.9,
 		"pkg/cli/remote": 6.9,
@@ -55,6 +56,12 @@ var plan = house{
 		"pkg/lambdafn/lambdatest": 8,
 
 		"cmd/adjourn":      8,
+		"functions/start":  8,
+		"functions/step":   8,
+		"functions/resume": 8,
+		"functions/submit": 8,
+		"functions/query":  8,
+		"functions/sweep":  8,
 		"examples/support": 8,
 		"examples/tour":    8,
 	},
@@ -77,7 +84,7 @@ var plan = house{
 		"github.com/stretchr/testify":                {"pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest"},
 		"github.com/aws/aws-lambda-go":               {"pkg/lambdafn", "pkg/lambdafn/lambdatest"},
 		"github.com/aws/smithy-go":                   {"pkg/store/dynamostore", "pkg/queue/sqsqueue"}, // the types of its errors
-		"github.com/aws/aws-sdk-go-v2":               {"pkg/store/dynamostore", "pkg/queue/sqsqueue", "pkg/lambdafn/lambdatest"},
+		"github.com/aws/aws-sdk-go-v2":               {"pkg/app/serverless", "pkg/store/dynamostore", "pkg/queue/sqsqueue", "pkg/lambdafn/lambdatest"},
 		"github.com/awslabs/aws-lambda-go-api-proxy": {"pkg/lambdafn"},
 		"github.com/creack/pty":                      {},
 		"github.com/getkin/kin-openapi":              {}, // holds the HTTP API to its document

@@ -120,7 +120,7 @@ func (h *start) read(ctx context.Context, raw []byte) ([]asked, error) {
 	case shape.DetailType != nil && shape.ID != "":
 		// The same event played back from an archive is meant to happen again.
 		a, err := h.fill(raw, "eventbridge", shape.Source, shape.ID, shape.Replay)
-		return one(a, err)
+		return only(a, err)
 	}
 	if plain, err := readPlain(raw); err == nil {
 		return []asked{h.plain(ctx, plain)}, nil
@@ -128,10 +128,10 @@ func (h *start) read(ctx context.Context, raw []byte) ([]asked, error) {
 		return nil, fmt.Errorf(`%w: neither an HTTP request nor {"agent", "input", "session"?, "idempotencyKey"?} (%w), and there is no template: set ADJOURN_EVENT_TEMPLATE`, ErrUnknownEvent, err)
 	}
 	event, err := h.template.render(raw)
-	return one(h.plain(ctx, event), err)
+	return only(h.plain(ctx, event), err)
 }
 
-func one(a asked, err error) ([]asked, error) {
+func only(a asked, err error) ([]asked, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -161,11 +161,11 @@ func TestStart_what_it_refuses(t *testing.T) {
 		require.ErrorContains(t, err, want, event)
 	}
 	for event, want := range map[string]string{
-		`{"id":"e","detail-type":"x","detail":{}}`:         `no entry for key "a"`,
+		`{"id":"e","detail-type":"x","detail":{}}`:         `the event has no "a"`,
 		`{"id":"e","detail-type":"x","detail":{"a":null}}`: "null",
 		`{"id":"e","detail-type":"x","detail":null}`:       "event template",
-		`{"id":"e","detail-type":"x"}`:                     `no entry for key "detail"`,
-		`7`:                                                "can't evaluate",
+		`{"id":"e","detail-type":"x"}`:                     `.detail.a: the event has no "detail"`,
+		`7`:                                                "a number has no fields",
 		``:                                                 "not JSON",
 	} {
 		_, err := with.Invoke(t.Context(), []byte(event))
@@ -228,6 +228,13 @@ func TestParseTemplate(t *testing.T) {
 		`{"input":"x"}`:                        `"agent" is missing`,
 		`{"agent":"{{","input":"x"}`:           "agent:1",
 		`{"agent":"lab","input":"{{nope 1}}"}`: `"nope" not defined`,
+
+		`{"agent":"lab","input":"{{define \"x\"}}x{{end}}"}`:                "define",
+		`{"agent":"lab","input":"{{template \"x\"}}"}`:                      "not known here",
+		`{"agent":"lab","input":"{{if .a}}{{$x := .a}}{{end}}"}`:            "variables",
+		`{"agent":"lab","input":"{{range .a}}{{break}}{{end}}"}`:            "not known here",
+		`{"agent":"lab","input":"{{with .a}}{{else}}{{eq .a nil}}{{end}}"}`: "nil",
+		`{"agent":"lab","input":"{{len ($x := .a)}}"}`:                      "input",
 	} {
 		_, err := lambdafn.ParseTemplate(text)
 		require.ErrorIs(t, err, lambdafn.ErrInvalidTemplate, text)
@@ -243,6 +250,68 @@ func TestParseTemplate(t *testing.T) {
 	w.cfg.EventTemplate = "{"
 	_, err = lambdafn.NewStart(w.cfg)
 	require.ErrorContains(t, err, "ADJOURN_EVENT_TEMPLATE")
+}
+
+func TestTemplate(t *testing.T) {
+	t.Parallel()
+	event := `{"s":"a<b>\"","n":1.50,"zero":0,"yes":true,"no":false,"null":null,"empty":"","list":[1,"b",null,{"c":2}],"none":[],"o":{"b":2,"a":1,"x-y":"z"},"raw":"{\"k\":[7]}"}`
+	for _, c := range []struct{ text, want, err string }{
+		{"plain {{/* nothing */}}text", "plain text", ""},
+		{"{{.s}}|{{.n}}|{{.yes}}|{{.no}}|{{.zero}}|{{.empty}}", `a<b>"|1.50|true|false|0|`, ""},
+		{"{{.list}} {{.o}} {{.none}}", `[1,"b",null,{"c":2}] {"a":1,"b":2,"x-y":"z"} []`, ""},
+		{"{{.o.a}}{{$.o.b}}", "12", ""},
+		{"{{with .o}}{{.a}}{{$.n}}{{else}}no{{end}}", "11.50", ""},
+		{"{{if .s}}s{{end}}{{if .empty}}e{{else if .zero}}z{{else}}else{{end}}{{if .nope}}x{{else}}-{{end}}{{if .null}}x{{end}}{{if .none}}x{{end}}", "selse-", ""},
+		{"{{range .list}}[{{if .}}{{.}}{{end}}]{{end}}", `[1][b][][{"c":2}]`, ""},
+		{"{{range .o}}{{.}},{{end}}{{range .none}}x{{else}}none{{end}}{{range .null}}x{{else}}null{{end}}", "1,2,z,nonenull", ""},
+		{`{{index .o "x-y"}} {{index .list 1}} {{index .list 3 "c"}} {{(index .list 3).c}}`, "z b 2 2", ""},
+		{`{{(json .raw).k}} {{.raw | json}} {{unescape "a+b%2F"}}`, `[7] {"k":[7]} a b/`, ""},
+		{`{{eq .s "x"}} {{eq .yes true}} {{ne .n 2}} {{eq .zero 1 0}} {{not .no}} {{and .s .n}} {{or .empty .n}} {{len .s}} {{len .list}} {{len .o}}`, "false true true true true 1.50 1.50 5 4 3", ""},
+		{"{{.}}", "", "{"}, // all of it
+		{"{{.null}}", "", "null there"},
+		{"{{.nope}}", "", `the event has no "nope"`},
+		{"{{.nope.x}}", "", `.nope.x: the event has no "nope"`},
+		{"{{.s.x}}", "", "a text has no fields"},
+		{"{{.null.x}}", "", "null has no fields"},
+		{`{{index .list 4}}`, "", "no item 4"},
+		{`{{index .list "a"}}`, "", "no item a"},
+		{`{{index .o 1}}`, "", "a number names no field"},
+		{`{{index .o "no"}}`, "", `no "no"`},
+		{`{{index .s 1}}`, "", "a text has nothing in it"},
+		{`{{json .n}}`, "", "a number is no text"},
+		{`{{json .s}}`, "", "not JSON"},
+		{`{{unescape .n}}`, "", "a number is no text"},
+		{`{{unescape "%zz"}}`, "", "invalid URL escape"},
+		{`{{eq .s}}`, "", "two arguments"},
+		{`{{eq .list .o}}`, "", "a list cannot be compared"},
+		{`{{len .n}}`, "", "a number has no length"},
+		{`{{len}}`, "", "one argument, not 0"},
+		{`{{or}}`, "", "one argument or more"},
+		{`{{index}}`, "", "one argument or more"},
+		{`{{.s .n}}`, "", "no function"},
+		{`{{.s | .n}}`, "", "no function"},
+		{`{{range .s}}{{end}}`, "", "a text is no list"},
+		{`{{if len .n}}{{end}}`, "", "no length"},
+		{`{{range len .n}}{{end}}`, "", "no length"},
+	} {
+		w := newWorld(t)
+		template, err := json.Marshal(map[string]string{"agent": "lab", "input": ">" + c.text})
+		require.NoError(t, err)
+		h := starter(t, w, string(template))
+		raw, err := h.Invoke(t.Context(), []byte(event))
+		if c.err == "{" {
+			require.NoError(t, err)
+			continue
+		}
+		if c.err != "" {
+			require.ErrorContains(t, err, c.err, c.text)
+			continue
+		}
+		require.NoError(t, err, c.text)
+		var got struct{ Sessions []startedSession }
+		require.NoError(t, json.Unmarshal(raw, &got))
+		require.Equal(t, ">"+c.want, w.said(got.Sessions[0].SessionID), c.text)
+	}
 }
 
 func ExampleParseTemplate() {

@@ -1,14 +1,12 @@
 package lambdafn
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"strings"
-	"text/template"
+	"text/template/parse"
 )
 
 // ErrInvalidTemplate says that an input template cannot be used as it is written.
@@ -16,25 +14,27 @@ var ErrInvalidTemplate = errors.New("invalid event template")
 
 // Template makes the start of a session out of an event. It is safe for concurrent use.
 type Template struct {
-	agent, input, session *template.Template
+	agent, input, session *text
 }
 
 // ParseTemplate reads an input template: a JSON object of the texts "agent",
-// "input" and, if the session's id is to be chosen, "session". Each is a Go
-// text/template with the event as its data:
+// "input" and, if the session's id is to be chosen, "session". Each is written as
+// in Go's text/template, with the event as its data:
 //
 //	{"agent": "clerk", "input": "A file arrived: {{unescape .s3.object.key}} ({{.s3.object.size}} bytes)"}
 //
 // Each text is rendered for itself, after the object was read, so what stands in
-// an event stays within its text. Something the event does not have, or has as
-// null, is an error. Numbers are written as the event wrote them, objects and
-// lists as JSON. Beside what Go has there are two functions: unescape undoes the URL escaping
-// of S3's keys, json reads a text that is JSON, so that {{(json .Sns.Message).order}} is a field of it.
+// an event stays within its text. To print something the event does not have, or
+// has as null, is an error. Numbers are written as the event wrote them, objects
+// and lists as JSON. Of text/template it knows fields, $, if, with, range, else and
+// the functions and, or, not, eq, ne, index, len; beside them unescape undoes the
+// URL escaping of S3's keys, and json reads a text that is JSON, so that
+// {{(json .Sns.Message).order}} is a field of it.
 //
 // Errors wrap [ErrInvalidTemplate].
-func ParseTemplate(text string) (*Template, error) {
+func ParseTemplate(source string) (*Template, error) {
 	var fields struct{ Agent, Input, Session string }
-	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder := json.NewDecoder(strings.NewReader(source))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&fields); err != nil {
 		return nil, fmt.Errorf(`%w: it is no JSON object of the texts "agent", "input" and "session": %w`, ErrInvalidTemplate, err)
@@ -49,17 +49,14 @@ func ParseTemplate(text string) (*Template, error) {
 	if fields.Agent == "" && fields.Session == "" {
 		faults = append(faults, fmt.Errorf(`%w: "agent" is missing: say which agent begins a new session`, ErrInvalidTemplate))
 	}
-	parse := func(name, text string) *template.Template {
-		if text == "" {
-			return nil
-		}
-		t, err := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{"unescape": url.QueryUnescape, "json": readJSON}).Parse(text)
+	read := func(name, source string) *text {
+		t, err := parseText(name, source)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("%w: %w", ErrInvalidTemplate, err))
 		}
 		return t
 	}
-	t := &Template{agent: parse("agent", fields.Agent), input: parse("input", fields.Input), session: parse("session", fields.Session)}
+	t := &Template{agent: read("agent", fields.Agent), input: read("input", fields.Input), session: read("session", fields.Session)}
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
@@ -73,84 +70,100 @@ func (t *Template) render(event []byte) (startEvent, error) {
 		return startEvent{}, err
 	}
 	var faults []error
-	fill := func(t *template.Template) string {
-		if t == nil {
-			return ""
-		}
-		var b strings.Builder
-		err := t.Execute(&b, data)
-		if err == nil && strings.Contains(b.String(), nullMark) {
-			err = fmt.Errorf("%s: the event has null where the template wants a value", t.Name())
-		}
+	fill := func(t *text) string {
+		rendered, err := t.render(data)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("event template: %w", err))
 		}
-		return b.String()
+		return rendered
 	}
 	s := startEvent{Agent: fill(t.agent), Input: fill(t.input), Session: fill(t.session)}
 	return s, errors.Join(faults...)
 }
 
-// The data of a template: what JSON decodes to, except that objects and lists
-// print as JSON, numbers as they were written and nulls as a mark that is found.
-type (
-	object map[string]any
-	list   []any
-	null   struct{}
-)
-
-// nullMark is what a null prints. An event can hold it only to spoil its own start.
-const nullMark = "\x00null\x00"
-
-// String returns the object as JSON.
-func (o object) String() string { return asJSON(o) }
-
-// String returns the list as JSON.
-func (l list) String() string { return asJSON(l) }
-
-// String returns the mark of nulls. The receiver is a nil pointer, so that a null is false to {{if}}.
-func (*null) String() string { return nullMark }
-
-func asJSON(value any) string {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return err.Error()
-	}
-	return strings.TrimSuffix(b.String(), "\n")
+// text is one text of a template. It is evaluated here and not by text/template:
+// that package looks for methods by name, for which the linker keeps every method
+// of every type, a quarter more of the function's size.
+type text struct {
+	name string
+	root *parse.ListNode
 }
 
-func readJSON(text string) (any, error) {
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, fmt.Errorf("not JSON: %w", err)
+func parseText(name, source string) (*text, error) {
+	known := map[string]any{}
+	for f := range functions {
+		known[f] = true
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("not JSON: something follows the value")
+	trees, err := parse.Parse(name, source, "", "", known)
+	if err != nil {
+		return nil, err
 	}
-	return printable(value), nil
+	for other := range trees {
+		if other != name {
+			return nil, fmt.Errorf("template: %s: {{define}} and {{block}} are not known here", name)
+		}
+	}
+	t := &text{name: name}
+	if tree := trees[name]; tree != nil { // an empty text has none
+		t.root = tree.Root
+		if err := checkNode(tree.Root); err != nil {
+			return nil, fmt.Errorf("template: %s: %w", name, err)
+		}
+	}
+	return t, nil
 }
 
-func printable(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		o := make(object, len(v))
-		for name, field := range v {
-			o[name] = printable(field)
+// checkNode refuses what the parser knows and the evaluation does not.
+func checkNode(node parse.Node) error {
+	branch := func(b *parse.BranchNode) error {
+		err := errors.Join(checkPipe(b.Pipe), checkNode(b.List))
+		if b.ElseList != nil {
+			err = errors.Join(err, checkNode(b.ElseList))
 		}
-		return o
-	case []any:
-		l := make(list, len(v))
-		for i, item := range v {
-			l[i] = printable(item)
-		}
-		return l
-	case nil:
-		return (*null)(nil)
-	default:
-		return v
+		return err
 	}
+	switch n := node.(type) {
+	case *parse.ListNode:
+		var faults []error
+		for _, child := range n.Nodes {
+			faults = append(faults, checkNode(child))
+		}
+		return errors.Join(faults...)
+	case *parse.TextNode, *parse.CommentNode:
+		return nil
+	case *parse.ActionNode:
+		return checkPipe(n.Pipe)
+	case *parse.IfNode:
+		return branch(&n.BranchNode)
+	case *parse.WithNode:
+		return branch(&n.BranchNode)
+	case *parse.RangeNode:
+		return branch(&n.BranchNode)
+	}
+	return fmt.Errorf("%s is not known here", node)
+}
+
+func checkPipe(pipe *parse.PipeNode) error {
+	if len(pipe.Decl) > 0 {
+		return fmt.Errorf("{{%s}}: variables are not known here", pipe)
+	}
+	for _, command := range pipe.Cmds {
+		for _, arg := range command.Args {
+			switch a := arg.(type) {
+			case *parse.PipeNode:
+				if err := checkPipe(a); err != nil {
+					return err
+				}
+			case *parse.ChainNode:
+				if inner, ok := a.Node.(*parse.PipeNode); ok {
+					if err := checkPipe(inner); err != nil {
+						return err
+					}
+				}
+			case *parse.NilNode:
+				return fmt.Errorf("{{%s}}: nil is not known here", pipe)
+			}
+		}
+	}
+	return nil
 }

@@ -1,0 +1,107 @@
+// Package serverless wires a registry of agents to the engine on AWS: DynamoDB with S3, SQS.
+//
+// It is opened once in a process, before the first event: clients are built but
+// nothing is asked, so that a cold start costs no round trip. It never links the
+// embedded engine.
+package serverless
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/runtime"
+)
+
+// Config says what to open.
+type Config struct {
+	// Registry of the agents; required.
+	Registry func() (*agent.Registry, error)
+	// NeedDeadLetters says that this function works on the dead letters, so
+	// ADJOURN_DEAD_LETTERS_URL must be set.
+	NeedDeadLetters bool
+	// Env reads a variable of the environment; nil means [os.Getenv]. What the SDK
+	// reads (AWS_REGION, AWS_ENDPOINT_URL, credentials) is the process's own affair.
+	Env func(string) string
+	// Log makes the log of the level ADJOURN_LOG says; nil means none.
+	Log func(slog.Level) *slog.Logger
+	// Decorate may put something around the ports; a test's door.
+	Decorate func(app.Parts) app.Parts
+	// Now is the clock; nil means the machine's.
+	Now func() time.Time
+	// AWS loads the SDK's configuration; nil means the process's environment and files.
+	AWS func(context.Context) (aws.Config, error)
+}
+
+// App is an opened engine. It is safe for concurrent use.
+type App struct {
+	Runtime  *runtime.Runtime
+	Registry *agent.Registry
+	Settings Settings
+	// Queue brings wakes; DeadLetters those that were received too often, nil if
+	// the environment names no such queue.
+	Queue       queue.Queue
+	DeadLetters queue.Queue
+	Log         *slog.Logger
+	Now         func() time.Time
+}
+
+// Open reads the settings, builds the registry and the clients. Wrong settings
+// are [app.ErrInvalidSetting]; mistakes of the settings and of the agents are
+// told together.
+func Open(ctx context.Context, cfg Config) (*App, error) {
+	if cfg.Registry == nil {
+		return nil, errors.New("open: no registry given")
+	}
+	if cfg.Env == nil {
+		cfg.Env = os.Getenv
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.AWS == nil {
+		cfg.AWS = loadAWS
+	}
+	settings, settingsErr := ReadSettings(cfg.Env)
+	if cfg.NeedDeadLetters && settings.DeadLettersURL == "" {
+		settingsErr = errors.Join(settingsErr, fmt.Errorf("%w: ADJOURN_DEAD_LETTERS_URL=%q: use the URL of the SQS queue of dead letters, https://…", app.ErrInvalidSetting, ""))
+	}
+	registry, err := cfg.Registry()
+	if err != nil {
+		err = fmt.Errorf("registry of agents: %w", err)
+	}
+	config, awsErr := cfg.AWS(ctx)
+	if err := errors.Join(settingsErr, err, awsErr); err != nil {
+		return nil, err
+	}
+	log := slog.New(slog.DiscardHandler)
+	if cfg.Log != nil {
+		log = cfg.Log(settings.LogLevel)
+	}
+	parts, err := connect(config, settings, cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Decorate != nil {
+		parts = cfg.Decorate(parts)
+	}
+	a := &App{Registry: registry, Settings: settings, Queue: parts.Queue, DeadLetters: parts.DeadLetters, Log: log, Now: cfg.Now}
+	a.Runtime, err = runtime.New(runtime.Config{
+		Registry: registry, Store: parts.Store, Queue: parts.Queue, DeadLetters: parts.DeadLetters,
+		// A process on Lambda cannot be told from one that died: its lease lapses by time.
+		Env: agent.Env(cfg.Env), Owner: app.NewID(), Now: cfg.Now, NewID: app.NewID,
+		Lease: settings.Lease, StepsPerInvocation: settings.StepsPerInvocation, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}

@@ -1,0 +1,106 @@
+package serverless
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// Settings are what the environment of a Lambda function says, read once by [ReadSettings].
+type Settings struct {
+	// Settings that every wiring has. One message drives one step here and logs
+	// begin at info, where nothing else is said.
+	app.Settings
+	// Table is ADJOURN_TABLE: the name of the state table; required.
+	Table string
+	// Bucket is ADJOURN_BUCKET: where values over 256 KB are; required.
+	Bucket string
+	// QueueURL is ADJOURN_QUEUE_URL: the queue of wakes; required.
+	QueueURL string
+	// DeadLettersURL is ADJOURN_DEAD_LETTERS_URL: the queue of wakes that were
+	// received too often. Only the sweep reads it, and needs it.
+	DeadLettersURL string
+	// TenantClaim is ADJOURN_TENANT_CLAIM: the claim of a caller's JWT that holds
+	// the tenant; "tenant" by default.
+	TenantClaim string
+	// IAMTenant is ADJOURN_IAM_TENANT: the tenant of callers that IAM let in. They
+	// are refused where it is empty.
+	IAMTenant string
+	// AllowUnauthenticated is ADJOURN_ALLOW_UNAUTHENTICATED: only "true" lets
+	// callers in that nobody has verified.
+	AllowUnauthenticated bool
+	// EventTemplate is ADJOURN_EVENT_TEMPLATE: makes the input of a session out of
+	// an event; empty takes plain invocations only.
+	EventTemplate string
+	// EventTenant is ADJOURN_EVENT_TENANT: whose sessions events start; "default"
+	// by default.
+	EventTenant string
+}
+
+// ReadSettings reads the environment. It reports every mistake at once, each
+// with the variable's name; the error wraps [app.ErrInvalidSetting].
+func ReadSettings(env func(string) string) (Settings, error) {
+	or := func(name, otherwise string) string {
+		if v := env(name); v != "" {
+			return v
+		}
+		return otherwise
+	}
+	shared, err := app.ReadSettings(func(name string) string {
+		switch name {
+		case "ADJOURN_STEPS_PER_INVOCATION":
+			return or(name, "1")
+		case "ADJOURN_LOG":
+			return or(name, "info")
+		}
+		return env(name)
+	})
+	s := Settings{
+		Settings: shared,
+		Table:    env("ADJOURN_TABLE"), Bucket: env("ADJOURN_BUCKET"),
+		QueueURL: env("ADJOURN_QUEUE_URL"), DeadLettersURL: env("ADJOURN_DEAD_LETTERS_URL"),
+		TenantClaim: or("ADJOURN_TENANT_CLAIM", "tenant"), IAMTenant: env("ADJOURN_IAM_TENANT"),
+		EventTemplate: env("ADJOURN_EVENT_TEMPLATE"), EventTenant: or("ADJOURN_EVENT_TENANT", session.DefaultTenant),
+	}
+	faults := []error{err}
+	fault := func(name, value, want string) {
+		faults = append(faults, fmt.Errorf("%w: %s=%q: %s", app.ErrInvalidSetting, name, value, want))
+	}
+	if s.Table == "" {
+		fault("ADJOURN_TABLE", "", "name the DynamoDB table that holds the sessions")
+	}
+	if s.Bucket == "" {
+		fault("ADJOURN_BUCKET", "", "name the S3 bucket that holds large values")
+	}
+	if !queueURL(s.QueueURL) {
+		fault("ADJOURN_QUEUE_URL", s.QueueURL, "use the URL of the SQS queue that brings the steps, https://…")
+	}
+	if s.DeadLettersURL != "" && !queueURL(s.DeadLettersURL) {
+		fault("ADJOURN_DEAD_LETTERS_URL", s.DeadLettersURL, "use the URL of the SQS queue of dead letters, https://…")
+	}
+	if v := env("ADJOURN_ALLOW_UNAUTHENTICATED"); v != "" {
+		// A word that is misspelt must not open the door, nor leave anyone in doubt whether it did.
+		allow, err := strconv.ParseBool(v)
+		if err != nil || v != "true" && v != "false" {
+			fault("ADJOURN_ALLOW_UNAUTHENTICATED", v, "use true to let everybody in, or false")
+		}
+		s.AllowUnauthenticated = allow && v == "true"
+	}
+	tenant := func(name, value string) {
+		if value != "" && (session.Key{Tenant: value, ID: "x"}).Validate() != nil {
+			fault(name, value, "use 1 to 128 letters, digits, _ or -")
+		}
+	}
+	tenant("ADJOURN_IAM_TENANT", s.IAMTenant)
+	tenant("ADJOURN_EVENT_TENANT", s.EventTenant)
+	return s, errors.Join(faults...)
+}
+
+func queueURL(raw string) bool {
+	u, err := url.Parse(raw)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && len(u.Path) > 1
+}
