@@ -179,6 +179,27 @@ sam-build: ## Build what sam deploy deploys, with the SAM CLI, LAMBDA_ARCH=arm64
 	localstack/install sam
 	LAMBDA_ARCH=$(LAMBDA_ARCH) $(SAM) build --parameter-overrides Architecture=$(LAMBDA_ARCH)
 
+.PHONY: deploy-local
+deploy-local: ## Build template.yaml and deploy it onto the local AWS that make up started
+	@localstack/deploy-local
+
+# Without URL and STACK the deployment is the local one. TOKEN is a caller's,
+# OTHER_TOKEN, if given, one of another tenant's; STACK, with AWS credentials,
+# lets it look beneath the API.
+.PHONY: smoke
+smoke: ## Tell the story through a deployed API: URL=… TOKEN=… [OTHER_TOKEN=…] [STACK=…]; the local one by default
+ifneq ($(URL)$(STACK),)
+	@ADJOURN_TOKEN="$${ADJOURN_TOKEN:-$$TOKEN}" ADJOURN_OTHER_TOKEN="$${ADJOURN_OTHER_TOKEN:-$$OTHER_TOKEN}" \
+		$(GO) run ./localstack/smoke -url "$(URL)" -stack "$(STACK)"
+else
+	@[ -f .tools/local/env ] || { echo "nothing is deployed here: make up deploy-local, or name a deployment: make smoke URL=… TOKEN=…" >&2; exit 2; }
+	@. .tools/local/env; $(GO) run ./localstack/smoke -url "$$URL" -stack "$$STACK"
+endif
+
+.PHONY: sam-local
+sam-local: ## Serve the functions with sam local start-api over the local AWS; needs Docker
+	@localstack/sam-local
+
 ##@ Tools
 
 $(LINT): tools/go.mod tools/go.sum

@@ -55,6 +55,9 @@ var plan = house{
 		"pkg/lambdafn":            7,
 		"pkg/lambdafn/lambdatest": 8,
 
+		"localstack/issuer": 8,
+		"localstack/smoke":  8,
+
 		"cmd/adjourn":      8,
 		"functions/start":  8,
 		"functions/step":   8,
@@ -84,8 +87,9 @@ var plan = house{
 		"github.com/stretchr/testify":                {"pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest"},
 		"github.com/aws/aws-lambda-go":               {"pkg/lambdafn", "pkg/lambdafn/lambdatest"},
 		"github.com/aws/smithy-go":                   {"pkg/store/dynamostore", "pkg/queue/sqsqueue"}, // the types of its errors
-		"github.com/aws/aws-sdk-go-v2":               {"pkg/app/serverless", "pkg/store/dynamostore", "pkg/queue/sqsqueue", "pkg/lambdafn/lambdatest"},
+		"github.com/aws/aws-sdk-go-v2":               {"pkg/app/serverless", "pkg/store/dynamostore", "pkg/queue/sqsqueue", "pkg/lambdafn/lambdatest", "localstack/smoke"},
 		"github.com/awslabs/aws-lambda-go-api-proxy": {"pkg/lambdafn"},
+		"github.com/go-jose/go-jose/v4":              {"localstack/issuer"},
 		"github.com/creack/pty":                      {},
 		"github.com/getkin/kin-openapi":              {}, // holds the HTTP API to its document
 	},

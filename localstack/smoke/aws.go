@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/config"
+)
+
+// beneath is what lies under the API of a stack: its functions, queue and bus.
+// Five requests of five services are written by hand here, as their five SDKs
+// would be most of this program.
+type beneath struct {
+	cfg   aws.Config
+	stack string
+	// outputs and parameters of the stack.
+	outputs, parameters map[string]string
+	// since is when the story began: earlier invocations are not counted.
+	since time.Time
+}
+
+// look finds a stack with the caller's credentials.
+func look(ctx context.Context, stack string) (*beneath, error) {
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Region == "" {
+		return nil, errors.New("name the stack's region in AWS_REGION")
+	}
+	b := &beneath{cfg: cfg, stack: stack, outputs: map[string]string{}, parameters: map[string]string{}, since: time.Now()}
+	form := url.Values{"Action": {"DescribeStacks"}, "Version": {"2010-05-15"}, "StackName": {stack}}
+	raw, err := b.call(ctx, call{service: "cloudformation", contentType: "application/x-www-form-urlencoded", body: []byte(form.Encode())})
+	if err != nil {
+		return nil, err
+	}
+	var found struct {
+		Stack []struct {
+			Outputs []struct {
+				Key   string `xml:"OutputKey"`
+				Value string `xml:"OutputValue"`
+			} `xml:"Outputs>member"`
+			Parameters []struct {
+				Key   string `xml:"ParameterKey"`
+				Value string `xml:"ParameterValue"`
+			} `xml:"Parameters>member"`
+		} `xml:"DescribeStacksResult>Stacks>member"`
+	}
+	if err := xml.Unmarshal(raw, &found); err != nil || len(found.Stack) != 1 {
+		return nil, fmt.Errorf("stack %s: %d found: %w", stack, len(found.Stack), err)
+	}
+	for _, o := range found.Stack[0].Outputs {
+		b.outputs[o.Key] = o.Value
+	}
+	for _, p := range found.Stack[0].Parameters {
+		b.parameters[p.Key] = p.Value
+	}
+	return b, nil
+}
+
+// settled counts invocations until two looks three seconds apart agree: logs lag.
+func (b *beneath) settled(ctx context.Context, functions ...string) ([]int, error) {
+	before, err := b.starts(ctx, functions...)
+	for err == nil {
+		if err = sleep(ctx, 3*time.Second); err != nil {
+			break
+		}
+		var now []int
+		if now, err = b.starts(ctx, functions...); err == nil && slices.Equal(before, now) {
+			return now, nil
+		}
+		before = now
+	}
+	return nil, err
+}
+
+// starts counts the invocations of functions since the story began: each begins
+// with a line of the platform in the function's log.
+func (b *beneath) starts(ctx context.Context, functions ...string) ([]int, error) {
+	counts := make([]int, len(functions))
+	for i, name := range functions {
+		group := "/aws/lambda/" + b.stack + "-" + strings.ToLower(name)
+		for page := ""; ; {
+			in := map[string]any{"logGroupName": group, "startTime": b.since.UnixMilli()}
+			if page != "" {
+				in["nextToken"] = page
+			}
+			var out struct {
+				Events []struct {
+					Message string `json:"message"`
+				} `json:"events"`
+				NextToken string `json:"nextToken"`
+			}
+			if err := b.json(ctx, "logs", "Logs_20140328.FilterLogEvents", "1.1", in, &out); err != nil {
+				return nil, err
+			}
+			for _, e := range out.Events {
+				// As text, and as the JSON that Lambda writes where it is told to.
+				if strings.HasPrefix(e.Message, "START RequestId: ") || strings.Contains(e.Message, `"type":"platform.start"`) {
+					counts[i]++
+				}
+			}
+			if out.NextToken == "" || out.NextToken == page {
+				break
+			}
+			page = out.NextToken
+		}
+	}
+	return counts, nil
+}
+
+// emptyQueue waits up to half a minute for the chain's queue to be empty: not one
+// message visible, taken or put off.
+func (b *beneath) emptyQueue(ctx context.Context) error {
+	names := []string{"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed"}
+	var left int
+	for range 30 {
+		var out struct{ Attributes map[string]string }
+		in := map[string]any{"QueueUrl": b.outputs["StepsUrl"], "AttributeNames": names}
+		if err := b.json(ctx, "sqs", "AmazonSQS.GetQueueAttributes", "1.0", in, &out); err != nil {
+			return err
+		}
+		left = 0
+		for _, name := range names {
+			n, err := strconv.Atoi(out.Attributes[name])
+			if err != nil {
+				return fmt.Errorf("%s of the queue: %w", name, err)
+			}
+			left += n
+		}
+		if left == 0 {
+			return nil
+		}
+		if err := sleep(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("every session rests, and the queue holds %d messages", left)
+}
+
+// invoke calls a function of the stack and reads its answer.
+func (b *beneath) invoke(ctx context.Context, name string, payload []byte, out any) error {
+	raw, err := b.call(ctx, call{
+		service: "lambda", path: "/2015-03-31/functions/" + b.outputs[name+"Function"] + "/invocations",
+		contentType: "application/json", body: payload,
+	})
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, out)
+}
+
+// putEvent puts an event onto the stack's bus.
+func (b *beneath) putEvent(ctx context.Context, source string, detail any) error {
+	text, err := json.Marshal(detail)
+	if err != nil {
+		return err
+	}
+	in := map[string]any{"Entries": []map[string]any{{
+		"Source": source, "DetailType": "smoke", "Detail": string(text), "EventBusName": b.parameters["EventBus"],
+	}}}
+	var out struct{ FailedEntryCount int }
+	if err := b.json(ctx, "events", "AWSEvents.PutEvents", "1.1", in, &out); err != nil {
+		return err
+	}
+	if out.FailedEntryCount > 0 {
+		return errors.New("the bus refused an event")
+	}
+	return nil
+}
+
+// json makes a request of a service that speaks JSON.
+func (b *beneath) json(ctx context.Context, service, target, version string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	raw, err := b.call(ctx, call{service: service, target: target, contentType: "application/x-amz-json-" + version, body: body})
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, out)
+}
+
+// call is one request of AWS.
+type call struct {
+	service, path, target, contentType string
+	body                               []byte
+}
+
+func (b *beneath) call(ctx context.Context, c call) ([]byte, error) {
+	endpoint := "https://" + c.service + "." + b.cfg.Region + ".amazonaws.com"
+	if b.cfg.BaseEndpoint != nil {
+		endpoint = strings.TrimSuffix(*b.cfg.BaseEndpoint, "/")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint+"/"+strings.TrimPrefix(c.path, "/"), bytes.NewReader(c.body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", c.contentType)
+	if c.target != "" {
+		req.Header.Set("X-Amz-Target", c.target)
+	}
+	credentials, err := b.cfg.Credentials.Retrieve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(c.body)
+	err = v4.NewSigner().SignHTTP(ctx, credentials, req, hex.EncodeToString(sum[:]), c.service, b.cfg.Region, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
+		return nil, err
+	}
+	if failure := resp.Header.Get("X-Amz-Function-Error"); resp.StatusCode/100 != 2 || failure != "" {
+		return nil, fmt.Errorf("%s: %s %s: %.500s", c.service, resp.Status, failure, raw)
+	}
+	return raw, nil
+}

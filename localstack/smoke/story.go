@@ -1,0 +1,362 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// steps is more than Lambda lets a chain go round that it takes for a loop.
+const steps = 25
+
+// patience is how long a request waits for a session that works.
+const patience = 15 * time.Second
+
+// story is told to out, chapter by chapter, and ends at the first thing that is
+// not as it should be.
+type story struct {
+	out    io.Writer
+	url    string
+	token  string
+	caller *client.Client
+	// other is a caller of another tenant, nil if there is none.
+	other *client.Client
+	// below is nil where nobody may look beneath the API.
+	below *beneath
+	rest  time.Duration
+	now   func() time.Time
+}
+
+func (s *story) tell(ctx context.Context) error {
+	s.say("Adjourn at %s", s.url)
+	for i, chapter := range []struct {
+		title string
+		tell  func(context.Context) error
+	}{
+		{"A stranger is refused", s.stranger},
+		{fmt.Sprintf("A session of %d steps", steps), s.longSession},
+		{"A session that waits for an approval", s.approval},
+		{"A session that waits for a message", s.message},
+		{"An event starts a session", s.event},
+	} {
+		s.say("\n%d. %s", i+1, chapter.title)
+		if err := chapter.tell(ctx); err != nil {
+			if ctx.Err() != nil {
+				err = fmt.Errorf("%w (%w)", context.Cause(ctx), err)
+			}
+			return fmt.Errorf("%s: %w", strings.ToLower(chapter.title[:1])+chapter.title[1:], err)
+		}
+	}
+	s.say("\nAll of it was as it should be.")
+	return nil
+}
+
+func (s *story) say(format string, args ...any) { _, _ = fmt.Fprintf(s.out, format+"\n", args...) }
+
+// --- Chapter 1
+
+func (s *story) stranger(ctx context.Context) error {
+	for what, token := range map[string]string{"without a token": "", "with a forged token": forge(s.token)} {
+		status, err := s.knock(ctx, token)
+		if err != nil {
+			return err
+		}
+		if status != http.StatusUnauthorized {
+			return fmt.Errorf("GET /sessions %s was answered with %d instead of 401: is the API open?", what, status)
+		}
+		s.say("   %-21s GET /sessions is 401", what)
+	}
+	started, err := s.start(ctx, "[{say: mine}]")
+	if err != nil {
+		return err
+	}
+	if s.other == nil {
+		s.say("   (with ADJOURN_OTHER_TOKEN, of another tenant, it would also be seen that tenants are apart)")
+		return nil
+	}
+	if _, err = s.other.Session(ctx, started.SessionID, 0); statusOf(err) != http.StatusNotFound {
+		return fmt.Errorf("another tenant asked for session %s and got no 404: %w", started.SessionID, orNone(err))
+	}
+	s.say("   %-21s GET /sessions/{id} is 404: for it there is no such session", "from another tenant")
+	return nil
+}
+
+// knock asks for the sessions as somebody who has this token.
+func (s *story) knock(ctx context.Context, token string) (int, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/sessions", http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	return resp.StatusCode, resp.Body.Close()
+}
+
+// forge returns a token that claims more than was signed.
+func forge(token string) string {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return "x" + token
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return "x" + token
+	}
+	claims := map[string]any{}
+	if err := json.Unmarshal(raw, &claims); err != nil {
+		return "x" + token
+	}
+	claims["sub"], claims["tenant"] = "mallory", "root"
+	if raw, err = json.Marshal(claims); err != nil {
+		return "x" + token
+	}
+	parts[1] = base64.RawURLEncoding.EncodeToString(raw)
+	return strings.Join(parts, ".")
+}
+
+// --- Chapter 2
+
+func (s *story) longSession(ctx context.Context) error {
+	before, err := s.invocations(ctx, "Step")
+	if err != nil {
+		return err
+	}
+	began := s.now()
+	started, err := s.start(ctx, fmt.Sprintf("[{repeat: %d, call: echo, with: {text: hop}}, {say: done}]", steps-1))
+	if err != nil {
+		return err
+	}
+	ended, err := s.rested(ctx, started.SessionID, session.OutcomeCompleted)
+	if err != nil {
+		return err
+	}
+	if ended.Step != steps || ended.Text != "done" {
+		return fmt.Errorf("session %s ended after %d steps with %q", ended.ID, ended.Step, ended.Text)
+	}
+	s.say("   %s completed: %d steps in %s", ended.ID, ended.Step, s.now().Sub(began).Round(10*time.Millisecond))
+	var last int64
+	for entry, err := range s.caller.Journal(ctx, ended.ID, 0) {
+		if err != nil {
+			return err
+		}
+		if entry.Seq != last+1 {
+			return fmt.Errorf("entry %d of session %s follows entry %d", entry.Seq, ended.ID, last)
+		}
+		last = entry.Seq
+	}
+	s.say("   its journal has %d entries, none missing, none twice", last)
+	return s.hopped(ctx, before)
+}
+
+// --- Chapter 3
+
+func (s *story) approval(ctx context.Context) error {
+	started, err := s.start(ctx, "[{call: deploy, with: {service: web}}, {say: deployed}]")
+	if err != nil {
+		return err
+	}
+	paused, err := s.rested(ctx, started.SessionID, session.OutcomePaused)
+	if err != nil {
+		return err
+	}
+	if paused.Pause == nil || len(paused.Pause.Pending) != 1 || paused.Pause.Pending[0].Kind != session.WaitApproval {
+		return fmt.Errorf("session %s paused, but not for one approval", paused.ID)
+	}
+	wait := paused.Pause.Pending[0]
+	s.say("   %s paused: may %s run with %s?", paused.ID, wait.Tool, wait.Arguments)
+	if err := s.nothingRuns(ctx, paused); err != nil {
+		return err
+	}
+	yes := true
+	answer := wire.SubmitRequest{
+		WaitID: wait.WaitID, Kind: session.AnswerApproval, ToolCallID: wait.CallID, ApprovalID: "forged", Approved: &yes,
+	}
+	_, err = s.caller.Submit(ctx, client.SubmitParams{SessionID: paused.ID, Answer: answer})
+	if code := statusOf(err); code < 400 || code >= 500 {
+		return fmt.Errorf("a forged approval was not refused: %w", orNone(err))
+	}
+	s.say("   a forged approval is %d", statusOf(err))
+	answer.ApprovalID = wait.ApprovalID
+	submitted, err := s.caller.Submit(ctx, client.SubmitParams{SessionID: paused.ID, Answer: answer})
+	if err != nil {
+		return err
+	}
+	s.say("   approved by %s", submitted.Answer.Who)
+	ended, err := s.rested(ctx, paused.ID, session.OutcomeCompleted)
+	if err != nil {
+		return err
+	}
+	s.say("   %s completed: %s", ended.ID, ended.Text)
+	return nil
+}
+
+// nothingRuns watches a paused session for a while.
+func (s *story) nothingRuns(ctx context.Context, paused wire.Session) error {
+	functions := []string{"Start", "Step", "Resume", "Submit", "Query"}
+	var before []int
+	if s.below != nil {
+		if err := s.below.emptyQueue(ctx); err != nil {
+			return err
+		}
+		var err error
+		if before, err = s.below.settled(ctx, functions...); err != nil {
+			return err
+		}
+	}
+	s.say("   watching it for %s …", s.rest)
+	if err := sleep(ctx, s.rest); err != nil {
+		return err
+	}
+	if s.below != nil {
+		after, err := s.below.starts(ctx, functions...)
+		if err != nil {
+			return err
+		}
+		for i, name := range functions {
+			if after[i] != before[i] {
+				return fmt.Errorf("while session %s rested, the function %s was invoked %d times", paused.ID, name, after[i]-before[i])
+			}
+		}
+		if err := s.below.emptyQueue(ctx); err != nil {
+			return err
+		}
+		s.say("   meanwhile no function ran (but the sweep, once a minute), and the queue is empty")
+	}
+	now, err := s.caller.Session(ctx, paused.ID, 0)
+	if err != nil {
+		return err
+	}
+	if now.Version != paused.Version {
+		return fmt.Errorf("while it rested, session %s went from entry %d to %d", paused.ID, paused.Version, now.Version)
+	}
+	s.say("   its newest entry is still %d", now.Version)
+	return nil
+}
+
+// --- Chapter 4
+
+func (s *story) message(ctx context.Context) error {
+	started, err := s.start(ctx, `[{need: "which region?"}, {say: there}]`)
+	if err != nil {
+		return err
+	}
+	paused, err := s.rested(ctx, started.SessionID, session.OutcomePaused)
+	if err != nil {
+		return err
+	}
+	s.say("   %s paused and asks: %s", paused.ID, paused.Text)
+	answer := "eu-west-1"
+	_, err = s.caller.Resume(ctx, client.ResumeParams{SessionID: paused.ID, Request: wire.ResumeRequest{
+		Mode: wire.ResumeWithMessage, CheckpointID: paused.CheckpointID, Message: &answer,
+	}})
+	if err != nil {
+		return err
+	}
+	ended, err := s.rested(ctx, paused.ID, session.OutcomeCompleted)
+	if err != nil {
+		return err
+	}
+	s.say("   resumed with %q, completed: %s", answer, ended.Text)
+	return nil
+}
+
+// --- What chapters share
+
+func (s *story) start(ctx context.Context, script string) (wire.Started, error) {
+	return s.caller.Start(ctx, client.StartParams{Request: wire.StartRequest{Agent: "lab", Input: script}})
+}
+
+// rested waits until a session rests, and wants it to have ended up so.
+func (s *story) rested(ctx context.Context, id string, want session.Outcome) (wire.Session, error) {
+	for {
+		now, err := s.caller.Session(ctx, id, patience)
+		if err != nil {
+			return now, err
+		}
+		if now.Outcome == want {
+			return now, nil
+		}
+		if now.Outcome != session.OutcomeRunning {
+			why := ""
+			if now.Failure != nil {
+				why = ": " + now.Failure.Code + ": " + now.Failure.Message
+			}
+			return now, fmt.Errorf("session %s is %s, not %s%s", id, now.Outcome, want, why)
+		}
+		if err := sleep(ctx, 200*time.Millisecond); err != nil {
+			return now, fmt.Errorf("session %s is still at entry %d: %w", id, now.Version, err)
+		}
+	}
+}
+
+// invocations counts those of a function so far, if somebody may look.
+func (s *story) invocations(ctx context.Context, name string) (int, error) {
+	if s.below == nil {
+		return 0, nil
+	}
+	counts, err := s.below.settled(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	return counts[0], nil
+}
+
+// hopped says how often the step function was invoked since; as often as there
+// were steps, unless the stack lets one invocation do several.
+func (s *story) hopped(ctx context.Context, before int) error {
+	if s.below == nil {
+		return nil
+	}
+	after, err := s.invocations(ctx, "Step")
+	if err != nil {
+		return err
+	}
+	hops := after - before
+	if s.below.parameters["StepsPerInvocation"] == "1" && hops < steps {
+		return fmt.Errorf("its %d steps were done in %d invocations; one each was due", steps, hops)
+	}
+	s.say("   the step function was invoked %d times", hops)
+	return nil
+}
+
+func statusOf(err error) int {
+	var refused *client.Error
+	if errors.As(err, &refused) {
+		return refused.Status
+	}
+	return 0
+}
+
+// orNone stands for no error at all where one was wanted.
+func orNone(err error) error {
+	if err == nil {
+		return errors.New("it was taken")
+	}
+	return err
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
