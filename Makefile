@@ -143,6 +143,13 @@ test-aws: ## The AWS adapters, functions and all, against pinned emulators; need
 	localstack/install dynamodb ministack
 	localstack/emulators $(GO) test -tags aws -count=1 -timeout 30m $(TESTFLAGS) $(patsubst %,./%/...,$(wildcard $(AWSROOMS)))
 
+# The trials mostly wait: for leases, for messages to come back.
+.PHONY: test-crash-aws
+test-crash-aws: ## Kill, freeze and disturb the real function binaries, CRASH_TRIALS=200 times; needs what test-aws needs
+	localstack/install dynamodb ministack
+	ADJOURN_CRASH_TRIALS=$(CRASH_TRIALS) localstack/emulators \
+		$(GO) test -tags aws -count=1 -timeout 30m -parallel 8 -run 'Kill|Frozen|Faults|Clock|Dead' $(TESTFLAGS) ./functions
+
 ##@ Lambda functions
 
 # sam build calls build-<LogicalId> for each function of template.yaml and says

@@ -1,0 +1,119 @@
+//go:build aws && linux
+
+package functions_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/lambdafn/lambdatest"
+	"github.com/adjourn/adjourn/pkg/queue/sqsqueue"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// quick is a world whose messages come back soon: deaths take little time there.
+var quick = settings{visibility: time.Second}
+
+// TestDeadLetters kills every try of one step (window 8). When its message has
+// been received too often the step is given up, with a reason a user can read, if
+// workers died at it; one whose workers died before they tried goes on as soon as
+// they no longer do.
+func TestDeadLetters(t *testing.T) {
+	t.Parallel()
+	t.Run("workers die at the step", func(t *testing.T) {
+		t.Parallel()
+		w := deploy(t, quick)
+		try(t, w, "dead", nil, func(t *trial) {
+			var s script
+			s.add(s.echo())
+			s.add(s.line())
+			s.add(s.echo())
+			d := t.add(s)
+			t.functions["step"].SetFaults(killAll(t, func(p *lambdatest.Passage) bool { return op(`"E#0000000003"`, write...)(p) }))
+			d.start(t10s(t))
+			d.rests(t.patient())
+			entries := d.entries()
+			d.checkChain(entries)
+			newest := entries[len(entries)-1]
+			require.Equal(t, session.KindFailed, newest.Kind)
+			require.Equal(t, "step_died", newest.Failure.Type)
+			require.True(t, newest.Failure.Retryable)
+			require.GreaterOrEqual(t, t.struck, 5, "deaths")
+			require.Empty(t, d.items(store.KindTool), "what never ran is not in the ledger as begun")
+			stands, err := d.client.Session(t10s(t), d.key.ID, 0)
+			require.NoError(t, err)
+			require.Equal(t, session.StatusFailed, stands.Status)
+			require.Equal(t, "step_died", stands.Failure.Code)
+			t.functions["step"].SetFaults(nil)
+			t.settle()
+			t.checkNothingLeft()
+			require.Zero(t, d.count(d.script.effects[0]))
+		})
+	})
+	t.Run("workers die before the step", func(t *testing.T) {
+		t.Parallel()
+		w := deploy(t, quick)
+		try(t, w, "alive", nil, func(t *trial) {
+			d := t.add(fixed("deploy"))
+			t.functions["step"].SetFaults(killAll(t, first))
+			d.start(t10s(t))
+			t.buried(1)
+			require.Equal(t, session.StatusRunning, d.head().Status)
+			t.functions["step"].SetFaults(nil)
+			t.run()
+		})
+	})
+}
+
+// TestBadDeployment: for as long as a deployment is bad nothing gets on, messages
+// die, and nothing is lost once it has been mended.
+func TestBadDeployment(t *testing.T) {
+	t.Parallel()
+	w := deploy(t, quick)
+	try(t, w, "bad", nil, func(t *trial) {
+		step := t.functions["step"]
+		bad := t.environment("step")
+		bad["ADJOURN_LEASE"] = "for ever"
+		require.NoError(t, step.Deploy(binary(outer(t), "step"), bad))
+		for range 3 {
+			t.add(fixed("deploy")).start(t10s(t))
+		}
+		t.buried(3)
+		for _, i := range step.Invocations() {
+			if failure := i.Failure(); failure != nil {
+				require.Equal(t, "Runtime.InitError", failure.Type)
+				require.Contains(t, failure.Message, "ADJOURN_LEASE")
+			}
+		}
+		for _, d := range t.sessions {
+			require.Equal(t, session.StatusRunning, d.head().Status)
+		}
+		require.NoError(t, step.Deploy(binary(outer(t), "step"), t.environment("step")))
+		t.run()
+	})
+}
+
+// killAll kills at every place that matches, from both sides.
+func killAll(t *trial, matches func(*lambdatest.Passage) bool) lambdatest.Faults {
+	return func(p *lambdatest.Passage) lambdatest.Fate {
+		if p.Half != lambdatest.Before || !matches(p) {
+			return lambdatest.Fate{}
+		}
+		t.hit()
+		return lambdatest.Fate{Deed: lambdatest.Kill}
+	}
+}
+
+// buried waits until so many dead letters have been worked on.
+func (t *trial) buried(n int) {
+	ctx, stop := context.WithTimeout(background, patience)
+	defer stop()
+	for t.dead.Deleted() < n {
+		require.NoError(t, ctx.Err(), "no message dies after %d receipts", sqsqueue.MaxReceives)
+		time.Sleep(20 * time.Millisecond)
+	}
+}

@@ -1,0 +1,97 @@
+//go:build aws && linux
+
+package functions_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The tests here run the real bootstrap binaries of this folder in the Lambda
+// harness, over emulators, and hold the promises of design section 4.1:
+//
+//	main_test.go    the binaries, built once
+//	world_test.go   a deployment: table, queues, functions, mappings, gateway
+//	trial_test.go   one trial: sessions, what strikes, what was done
+//	drive_test.go   what a client does until its session has ended
+//	script_test.go  scripts of the lab, with what they do to the world
+//	check_test.go   what must be true at the end
+//
+// All others are the tests.
+
+// names of the functions.
+var names = []string{"start", "step", "resume", "submit", "query", "sweep"}
+
+// built are the real binaries, built once for all tests.
+var built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built.dir != "" {
+		_ = os.RemoveAll(built.dir)
+	}
+	os.Exit(code)
+}
+
+// binary returns the path of a program below this folder.
+func binary(t testing.TB, name string) string {
+	t.Helper()
+	built.once.Do(func() { built.err = build() })
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return filepath.Join(built.dir, filepath.Base(name))
+}
+
+func build() error {
+	var err error
+	if built.dir, err = os.MkdirTemp("", "adjourn-functions-"); err != nil {
+		return err
+	}
+	packages := []string{"build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", built.dir + "/", "./testdata/expiring"}
+	for _, name := range names {
+		packages = append(packages, "./"+name)
+	}
+	command := exec.CommandContext(context.Background(), "go", packages...)
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// number reads a number of the environment.
+func number(t testing.TB, name string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// seed is of ADJOURN_CRASH_SEED, else of the clock; it is printed, to try the same again.
+func seed(t testing.TB) uint64 {
+	t.Helper()
+	n := uint64(number(t, "ADJOURN_CRASH_SEED", 0))
+	if n == 0 {
+		n = uint64(time.Now().UnixNano() % 1e9)
+	}
+	t.Logf("ADJOURN_CRASH_SEED=%d", n)
+	return n
+}

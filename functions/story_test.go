@@ -1,0 +1,161 @@
+//go:build aws && linux
+
+package functions_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// TestStory is what a user sees: a session of 25 steps and more over the HTTP
+// API, chained through the queue, that waits for an approval. Between the
+// suspension and the answer nothing runs and nothing is queued.
+func TestStory(t *testing.T) {
+	t.Parallel()
+	w := deploy(t, settings{noSweep: true})
+	try(t, w, "story", nil, func(t *trial) {
+		var s script
+		for range 12 {
+			s.add(s.echo())
+		}
+		s.add(s.deploy("deploy"))
+		for range 12 {
+			s.add(s.once())
+		}
+		d := t.add(s)
+		d.start(t10s(t))
+		d.rests(t10s(t))
+		require.Eventually(t, func() bool { n, err := t.queued(); return err == nil && n == 0 }, 5*time.Second, 10*time.Millisecond)
+		before := t.invocations(names...)
+		require.Equal(t, 1, t.invocations("start"))
+		require.Equal(t, 13, t.invocations("step"), "one invocation a step")
+		time.Sleep(3 * time.Second)
+		require.Equal(t, before, t.invocations(names...), "no function runs while a person is waited for")
+		n, err := t.queued()
+		require.NoError(t, err)
+		require.Zero(t, n, "the queue is empty while a person is waited for")
+
+		stands, err := d.client.Session(t10s(t), d.key.ID, 0)
+		require.NoError(t, err)
+		require.Equal(t, session.StatusSuspended, stands.Status)
+		require.Len(t, stands.Pause.Pending, 1)
+		yes := true
+		got, err := d.client.Submit(t10s(t), client.SubmitParams{SessionID: d.key.ID, Answer: wire.SubmitRequest{
+			Kind: session.AnswerApproval, ToolCallID: stands.Pause.Pending[0].CallID, ApprovalID: stands.Pause.Pending[0].ApprovalID, Approved: &yes,
+		}})
+		require.NoError(t, err)
+		require.Equal(t, wire.ContinuationResumed, got.Continuation)
+		d.ends(t.patient())
+		d.told[stands.Pause.Pending[0].WaitID] = got.Answer
+		t.settle()
+		d.check()
+		t.checkNothingLeft()
+		require.Equal(t, 26+1, t.invocations("step"), "26 steps, and the last message's look")
+	})
+}
+
+// TestStrangers: what the gateway lets in sees its own tenant's sessions alone.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	w := deploy(t, settings{})
+	try(t, w, "strangers", nil, func(t *trial) {
+		s := fixed("deploy")
+		d := t.add(s)
+		d.start(t10s(t))
+		stranger := t.client(t, "stranger")
+		_, err := stranger.Session(t10s(t), d.key.ID, 0)
+		var refused *client.Error
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, 404, refused.Status)
+		none, err := client.New(client.Config{URL: t.server.URL})
+		require.NoError(t, err)
+		_, err = none.Session(t10s(t), d.key.ID, 0)
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, 401, refused.Status)
+		t.run()
+	})
+}
+
+// TestRequests counts what a plain step asks of AWS: one query, one update, one
+// put, one send, early and late in a session alike. Receiving and deleting the
+// message is the mapping's.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	const long = 1000
+	w := deploy(t, settings{noSweep: true, concurrency: 1, env: map[string]string{"ADJOURN_STEPS_PER_INVOCATION": "100"}})
+	try(t, w, "requests", nil, func(t *trial) {
+		one := t.environment("step")
+		one["ADJOURN_STEPS_PER_INVOCATION"] = "1"
+		step := t.functions["step"]
+		plain := func(from, to int) {
+			want := []string{"dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem", "sqs:SendMessage"}
+			for i, invocation := range step.Invocations()[from:to] {
+				require.Equal(t, want, slices.Sorted(slices.Values(invocation.Requests())), "invocation %d", from+i+1)
+			}
+		}
+		traffic := func(what string, from map[string]int64, steps int) map[string]int64 {
+			now := map[string]int64{}
+			for name, x := range step.Traffic() {
+				now[name+" sent"], now[name+" received"] = x.Sent, x.Received
+			}
+			for _, name := range slices.Sorted(maps.Keys(now)) {
+				if from != nil {
+					t.note("%s: %s: %d bytes a step", what, name, (now[name]-from[name])/int64(steps))
+				}
+			}
+			return now
+		}
+
+		// Early: one step a message.
+		require.NoError(t, step.Deploy(binary(outer(t), "step"), one))
+		early := script{}
+		for range 12 {
+			early.add(early.echo())
+		}
+		d := t.add(early)
+		before := traffic("early", nil, 1)
+		d.start(t10s(t))
+		d.rests(t10s(t))
+		traffic("early", before, 13)
+		require.Len(t, step.Invocations(), 13)
+		plain(1, 12) // the first one is cold, the last one ends the task
+
+		// Late: a thousand steps in large bites, a rest, then one step a message again.
+		require.NoError(t, step.Deploy(binary(outer(t), "step"), t.environment("step")))
+		late := script{}
+		echo := late.echo()
+		echo["repeat"] = long
+		late.items, late.calls, late.replies = []map[string]any{echo}, long, long
+		late.add(late.deploy("deploy"))
+		for range 12 {
+			late.add(late.echo())
+		}
+		d = t.add(late)
+		d.start(t10s(t))
+		d.rests(t.patient())
+		t.settle()
+		require.NoError(t, step.Deploy(binary(outer(t), "step"), one))
+		stands, err := d.client.Session(t10s(t), d.key.ID, 0)
+		require.NoError(t, err)
+		require.EqualValues(t, long+1, stands.Step)
+		from := len(step.Invocations())
+		d.answer(t10s(t), stands)
+		d.ends(t.patient())
+		all := len(step.Invocations())
+		require.Equal(t, from+14, all)
+		plain(from+2, all-1) // the first resumes, cold; the second closes the approved call
+		t.settle()
+		for _, d := range t.sessions {
+			d.check()
+		}
+		outer(t).Logf("what was measured:\n%s", t.notes("bytes a step"))
+	})
+}

@@ -1,0 +1,254 @@
+//go:build aws && linux
+
+package functions_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/lambdafn/lambdatest"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// patience is how long a session may take before a trial gives up on it.
+const patience = 90 * time.Second
+
+// trial is what happens in a world until some sessions have ended. Its methods
+// stop the goroutine they are called on when something is wrong, as those of
+// testing.T do.
+type trial struct {
+	t *testing.T
+	*world
+	name     string
+	dir      string
+	rng      *rand.Rand
+	sessions []*drive
+
+	mu     sync.Mutex
+	log    []string
+	faults []string
+	struck int // kills, freezes and other faults that hit
+}
+
+var _ require.TestingT = (*trial)(nil)
+
+// Errorf notes a fault.
+func (t *trial) Errorf(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.faults = append(t.faults, fmt.Sprintf(format, args...))
+}
+
+// FailNow ends the goroutine of the trial.
+func (t *trial) FailNow() { runtime.Goexit() }
+
+// note remembers what was done, for the report of a trial that failed.
+func (t *trial) note(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.log = append(t.log, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
+}
+
+func (t *trial) hit() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.struck++
+}
+
+// add gives the trial a session with a script, of a tenant of its own.
+func (t *trial) add(s script) *drive {
+	n := len(t.sessions) + 1
+	d := &drive{
+		trial: t, key: session.Key{Tenant: fmt.Sprintf("tenant-%d", n), ID: fmt.Sprintf("%s-%d", t.name, n)}, script: s,
+		dir: filepath.Join(t.dir, fmt.Sprint(n)), ambiguous: map[string]bool{}, told: map[string]session.Answer{},
+	}
+	if t.rng != nil {
+		d.rng = rand.New(rand.NewPCG(t.rng.Uint64(), 1))
+	}
+	require.NoError(t, os.Mkdir(d.dir, 0o700))
+	d.script.prepare(d.dir)
+	d.client = t.client(t, d.key.Tenant)
+	t.sessions = append(t.sessions, d)
+	return d
+}
+
+// run drives every session to its end, side by side, and checks what is left.
+func (t *trial) run() {
+	var wg sync.WaitGroup
+	for _, d := range t.sessions {
+		wg.Go(func() {
+			// In a goroutine of its own, which a fault may end.
+			done := make(chan struct{})
+			go func() { defer close(done); d.drive() }()
+			<-done
+		})
+	}
+	wg.Wait()
+	t.setFaults(nil)
+	t.setDeliveries(nil)
+	if t.failed() {
+		t.FailNow()
+	}
+	t.settle()
+	for _, d := range t.sessions {
+		d.check()
+	}
+	t.checkNothingLeft()
+}
+
+func (t *trial) failed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.faults) > 0
+}
+
+// settle waits until the queue and its dead letters are empty.
+func (t *trial) settle() {
+	quiet := 0
+	for deadline := time.Now().Add(patience); quiet < 2; time.Sleep(20 * time.Millisecond) {
+		n, err := t.queued()
+		require.NoError(t, err)
+		if n > 0 {
+			quiet = 0
+			require.True(t, time.Now().Before(deadline), "%d messages are left in the queue", n)
+			continue
+		}
+		quiet++
+	}
+}
+
+// try runs one trial in a world and tells all about it if it fails.
+func try(t *testing.T, w *world, name string, rng *rand.Rand, do func(t *trial)) *trial {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "adjourn-functions-trial-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := &trial{t: t, world: w, name: name, dir: dir, rng: rng}
+	w.report(one.note)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do(one)
+	}()
+	<-done
+	w.report(nil)
+	w.setFaults(nil)
+	w.setDeliveries(nil)
+	if !one.failed() {
+		_ = os.RemoveAll(dir)
+		return one
+	}
+	t.Errorf("%s failed; its folder is kept: %s\n%s\n%s", name, dir, strings.Join(one.faults, "\n"), one.report())
+	return one
+}
+
+// report tells all that is known of a trial; what is long goes to its folder.
+func (t *trial) report() string {
+	var b strings.Builder
+	for _, d := range t.sessions {
+		fmt.Fprintf(&b, "-- %s\n%s%s\n", d.key, d.script.text, d.journal())
+	}
+	fmt.Fprintf(&b, "-- what was done\n%s\n", strings.Join(t.log, "\n"))
+	whole := b.String() + "-- output\n" + t.output()
+	path := filepath.Join(t.dir, "report.txt")
+	if err := os.WriteFile(path, []byte(whole), 0o600); err != nil {
+		return whole
+	}
+	if len(b.String()) > 20_000 {
+		return b.String()[:20_000] + "\n… the rest is in " + path
+	}
+	return b.String() + "the functions' output is in " + path
+}
+
+// all runs trials side by side, each world one trial after the other.
+func all(t *testing.T, worlds, trials int, s settings, one func(w *world, n int)) {
+	t.Helper()
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(worlds, trials) {
+		w := deploy(t, s)
+		wg.Go(func() {
+			for n := range next {
+				one(w, n)
+			}
+		})
+	}
+	for n := range trials {
+		if t.Failed() {
+			break // one report is read, twenty are not
+		}
+		next <- n
+	}
+	close(next)
+	wg.Wait()
+}
+
+// place says where a fault strikes: at the n-th passage that matches, from 1.
+type place struct {
+	function string
+	half     lambdatest.Half
+	matches  func(*lambdatest.Passage) bool
+	n        int
+}
+
+// at strikes once, at a place.
+func (t *trial) at(p place, fate lambdatest.Fate) {
+	var mu sync.Mutex
+	seen := 0
+	t.functions[p.function].SetFaults(func(passage *lambdatest.Passage) lambdatest.Fate {
+		if passage.Half != p.half || !p.matches(passage) {
+			return lambdatest.Fate{}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if seen++; seen != max(p.n, 1) {
+			return lambdatest.Fate{}
+		}
+		t.hit()
+		return fate
+	})
+}
+
+// op matches requests of some operations whose body holds a text.
+func op(text string, operations ...string) func(*lambdatest.Passage) bool {
+	return func(p *lambdatest.Passage) bool {
+		return slices.Contains(operations, p.Operation) && strings.Contains(string(p.Body), text)
+	}
+}
+
+// background is the context of what outlives a test's end.
+var background = context.Background()
+
+// t10s is a context for what takes a moment.
+func t10s(t *trial) context.Context { return t.within(10 * time.Second) }
+
+// patient is a context for what takes a while.
+func (t *trial) patient() context.Context { return t.within(patience) }
+
+func (t *trial) within(d time.Duration) context.Context {
+	ctx, stop := context.WithTimeout(background, d)
+	time.AfterFunc(d, stop)
+	return ctx
+}
+
+// outer is the test a trial is of.
+func outer(t *trial) *testing.T { return t.t }
+
+// notes are those with a text in them.
+func (t *trial) notes(with string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Join(slices.DeleteFunc(slices.Clone(t.log), func(line string) bool { return !strings.Contains(line, with) }), "\n")
+}
