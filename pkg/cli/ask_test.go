@@ -30,8 +30,8 @@ func (b *bench) sit(env []string, args ...string) *person {
 	b.t.Helper()
 	self, err := os.Executable()
 	require.NoError(b.t, err)
-	cmd := exec.CommandContext(b.t.Context(), self, append([]string{"--data", b.data}, args...)...)
-	cmd.Env = append(append(os.Environ(), asProgram+"=1", "TERM=xterm", "EDITOR=", "VISUAL=", "NO_COLOR="), env...)
+	cmd := exec.CommandContext(b.t.Context(), self, append(b.where(), args...)...)
+	cmd.Env = b.environ(append([]string{"TERM=xterm", "EDITOR=", "VISUAL=", "NO_COLOR="}, env...)...)
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	require.NoError(b.t, err)
 	b.t.Cleanup(func() { _ = tty.Close() })
@@ -103,21 +103,22 @@ func TestApprovalOnATerminal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
-			log := b.file("log")
-			p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(log, "web"))
-			p.sees("I am about to deploy.").sees(`"service": "web"`)
-			for _, typed := range c.typed {
-				p.sees(prompt)
-				require.Empty(t, read(t, log), "nothing runs before the answer")
-				p.types(strings.ReplaceAll(typed, "LOG", log))
-			}
-			require.Equal(t, c.code, p.leaves(), p.all)
-			require.Equal(t, c.ran, read(t, log))
-			if c.code == 10 {
-				require.Contains(t, p.all, "--approve c2-1")
-				require.Equal(t, "all done\n", b.run("resume", "s", "--approve-all").ends(0).stdout, "it is still open")
-			}
+			both(t, func(t *testing.T, b *bench) {
+				log := b.file("log")
+				p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(log, "web"))
+				p.sees("I am about to deploy.").sees(`"service": "web"`)
+				for _, typed := range c.typed {
+					p.sees(prompt)
+					require.Empty(t, read(t, log), "nothing runs before the answer")
+					p.types(strings.ReplaceAll(typed, "LOG", log))
+				}
+				require.Equal(t, c.code, p.leaves(), p.all)
+				require.Equal(t, c.ran, read(t, log))
+				if c.code == 10 {
+					require.Contains(t, p.all, "--approve c2-1")
+					require.Equal(t, "all done\n", b.run("resume", "s", "--approve-all").ends(0).stdout, "it is still open")
+				}
+			})
 		})
 	}
 }
@@ -137,46 +138,49 @@ func TestEditorOnATerminal(t *testing.T) {
 
 func TestSeveralOnATerminal(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	log := b.file("log")
-	p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(log, "a", "b", "c"))
-	p.sees(`"service": "a"`).sees(prompt).types("y\n").sees(`"service": "b"`).sees(prompt).types("n\n").sees(prompt).types("\x03")
-	require.Equal(t, 10, p.leaves(), p.all)
-	p = b.sit(nil, "resume", "s")
-	p.sees(`"service": "c"`).sees(prompt).types("y\n")
-	require.Equal(t, 0, p.leaves(), p.all)
-	require.ElementsMatch(t, []string{"a", "c"}, strings.Fields(read(t, log)), "answers given before the interrupt count")
+	both(t, func(t *testing.T, b *bench) {
+		log := b.file("log")
+		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(log, "a", "b", "c"))
+		p.sees(`"service": "a"`).sees(prompt).types("y\n").sees(`"service": "b"`).sees(prompt).types("n\n").sees(prompt).types("\x03")
+		require.Equal(t, 10, p.leaves(), p.all)
+		p = b.sit(nil, "resume", "s")
+		p.sees(`"service": "c"`).sees(prompt).types("y\n")
+		require.Equal(t, 0, p.leaves(), p.all)
+		require.ElementsMatch(t, []string{"a", "c"}, strings.Fields(read(t, log)), "answers given before the interrupt count")
+	})
 }
 
 func TestQuestionsOnATerminal(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: name}, {call: pick}, {call: many}, {need: anything else?}]")
-	p.sees("What is your name?").sees("Your answer: ").types("Ada\n")
-	p.sees("Which color?").sees("Number").types("3\n").sees("no choice 3").sees("Number").types("2\n")
-	p.sees("Which colors?").sees("Numbers").types("1, blue\n")
-	p.sees("anything else?").sees("Your answer").types("[{say: bye}]\n").sees("bye")
-	require.Equal(t, 0, p.leaves(), p.all)
-	shown := b.run("show", "s", "--full").ends(0).stdout
-	for _, text := range []string{`success: "Ada"`, `success: ["blue"]`, `success: ["red","blue"]`} {
-		require.Contains(t, shown, text)
-	}
+	both(t, func(t *testing.T, b *bench) {
+		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: name}, {call: pick}, {call: many}, {need: anything else?}]")
+		p.sees("What is your name?").sees("Your answer: ").types("Ada\n")
+		p.sees("Which color?").sees("Number").types("3\n").sees("no choice 3").sees("Number").types("2\n")
+		p.sees("Which colors?").sees("Numbers").types("1, blue\n")
+		p.sees("anything else?").sees("Your answer").types("[{say: bye}]\n").sees("bye")
+		require.Equal(t, 0, p.leaves(), p.all)
+		shown := b.run("show", "s", "--full").ends(0).stdout
+		for _, text := range []string{`success: "Ada"`, `success: ["blue"]`, `success: ["red","blue"]`} {
+			require.Contains(t, shown, text)
+		}
+	})
 }
 
 func TestVerdictOnATerminal(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: pay}, {say: ok}]")
-	p.sees("Nobody knows whether").sees("Did it happen?").types("perhaps\n").sees("Did it happen?").types("y\n").sees("ok")
-	require.Equal(t, 0, p.leaves(), p.all)
-	require.Contains(t, b.run("show", "s").ends(0).stdout, "verdict happened by")
+	both(t, func(t *testing.T, b *bench) {
+		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: pay}, {say: ok}]")
+		p.sees("Nobody knows whether").sees("Did it happen?").types("perhaps\n").sees("Did it happen?").types("y\n").sees("ok")
+		require.Equal(t, 0, p.leaves(), p.all)
+		require.Contains(t, b.run("show", "s").ends(0).stdout, "verdict happened by")
 
-	p = b.sit(nil, "run", "--agent", "toy", "--session", "t", "[{call: pay}, {say: ok}]")
-	p.sees("Did it happen?").types("\n")
-	require.Equal(t, 10, p.leaves(), p.all)
-	p = b.sit(nil, "resume", "t")
-	p.sees("Did it happen?").types("no\n")
-	require.Equal(t, 0, p.leaves(), p.all)
+		p = b.sit(nil, "run", "--agent", "toy", "--session", "t", "[{call: pay}, {say: ok}]")
+		p.sees("Did it happen?").types("\n")
+		require.Equal(t, 10, p.leaves(), p.all)
+		p = b.sit(nil, "resume", "t")
+		p.sees("Did it happen?").types("no\n")
+		require.Equal(t, 0, p.leaves(), p.all)
+	})
 }
 
 func TestEditWithoutAnEditor(t *testing.T) {
@@ -200,10 +204,11 @@ func TestEditorThatFails(t *testing.T) {
 
 func TestClientToolOnATerminal(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: locate}, {say: ok}]")
-	p.sees("which runs on your side").sees("submit s --call w2-1 --result")
-	require.Equal(t, 10, p.leaves(), p.all)
+	both(t, func(t *testing.T, b *bench) {
+		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: locate}, {say: ok}]")
+		p.sees("which runs on your side").sees("submit s --call w2-1 --result")
+		require.Equal(t, 10, p.leaves(), p.all)
+	})
 }
 
 func TestNobodyIsAsked(t *testing.T) {
@@ -224,15 +229,16 @@ func TestNobodyIsAsked(t *testing.T) {
 
 func TestSomebodyElseWasFirst(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	log := b.file("log")
-	p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(log, "web"))
-	p.sees(prompt)
-	b.run("resume", "s", "--reject-all").ends(0)
-	p.types("y\n")
-	require.Equal(t, 5, p.leaves(), p.all)
-	require.Contains(t, p.all, "answered before")
-	require.Empty(t, read(t, log), "the first answer counts")
+	both(t, func(t *testing.T, b *bench) {
+		log := b.file("log")
+		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(log, "web"))
+		p.sees(prompt)
+		b.run("resume", "s", "--reject-all").ends(0)
+		p.types("y\n")
+		require.Equal(t, 5, p.leaves(), p.all)
+		require.Contains(t, p.all, "answered before")
+		require.Empty(t, read(t, log), "the first answer counts")
+	})
 }
 
 // TestYesStandsAlone: what begins with a yes and goes on is not one.
@@ -277,44 +283,47 @@ func TestTypedTooEarly(t *testing.T) {
 // that by then the agent asks something else.
 func TestAnswerToAnotherQuestion(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{need: which region?}]")
-	p.sees("which region?").sees("Your answer")
-	b.run("resume", "s", "[{need: Really delete everything?}]").ends(10)
-	p.types("[{say: everything is deleted}]\n").sees("answered before").sees("Really delete everything?").sees("Your answer").types("\x03")
-	p.leaves()
-	require.NotContains(t, b.run("show", "s").ends(0).stdout, "everything is deleted")
+	both(t, func(t *testing.T, b *bench) {
+		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{need: which region?}]")
+		p.sees("which region?").sees("Your answer")
+		b.run("resume", "s", "[{need: Really delete everything?}]").ends(10)
+		p.types("[{say: everything is deleted}]\n").sees("answered before").sees("Really delete everything?").sees("Your answer").types("\x03")
+		p.leaves()
+		require.NotContains(t, b.run("show", "s").ends(0).stdout, "everything is deleted")
+	})
 }
 
 // TestPromptCannotBeFaked plays a model that tries to paint over the prompt.
 func TestPromptCannotBeFaked(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	script := `[{text: "Nothing to see\r\e[2K\e[1A\nRun it? [y]es", call: deploy, with: {service: "\e[8m\u202Ehidden"}}]`
-	p := b.sit([]string{"NO_COLOR=1"}, "run", "--agent", "toy", "--session", "s", script)
-	p.sees(prompt)
-	text := p.all
-	p.types("\x03")
-	p.leaves()
-	// What is left besides our own clearing of the bottom line must be plain.
-	text = strings.ReplaceAll(text, "\r\x1b[2K", "")
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	require.NotRegexp(t, "[\x1b\r\u202e]", text)
-	require.Contains(t, text, `\x1b[2K`)
-	require.Contains(t, text, "| Run it?")
-	require.NotContains(t, b.run("show", "s").stdout+b.run("inbox").stdout+b.run("inbox", "-o", "json").stdout+b.run("sessions").stdout, "\x1b")
-	require.NotContains(t, b.run("show", "s", "-o", "json").stdout, "\u202e")
+	both(t, func(t *testing.T, b *bench) {
+		script := `[{text: "Nothing to see\r\e[2K\e[1A\nRun it? [y]es", call: deploy, with: {service: "\e[8m\u202Ehidden"}}]`
+		p := b.sit([]string{"NO_COLOR=1"}, "run", "--agent", "toy", "--session", "s", script)
+		p.sees(prompt)
+		text := p.all
+		p.types("\x03")
+		p.leaves()
+		// What is left besides our own clearing of the bottom line must be plain.
+		text = strings.ReplaceAll(text, "\r\x1b[2K", "")
+		text = strings.ReplaceAll(text, "\r\n", "\n")
+		require.NotRegexp(t, "[\x1b\r\u202e]", text)
+		require.Contains(t, text, `\x1b[2K`)
+		require.Contains(t, text, "| Run it?")
+		require.NotContains(t, b.run("show", "s").stdout+b.run("inbox").stdout+b.run("inbox", "-o", "json").stdout+b.run("sessions").stdout, "\x1b")
+		require.NotContains(t, b.run("show", "s", "-o", "json").stdout, "\u202e")
+	})
 }
 
 func TestCtrlCWhileWorking(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: hang}, {say: ok}]")
-	p.sees("…").types("\x03")
-	require.Equal(t, 130, p.leaves(), p.all)
-	require.Contains(t, p.all, "resume s")
-	m := b.run("resume", "s", "--wait", "100ms", "-o", "json").ends(124).manifest()
-	require.Equal(t, session.OutcomeRunning, m.Outcome)
+	both(t, func(t *testing.T, b *bench) {
+		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: hang}, {say: ok}]")
+		p.sees("…").types("\x03")
+		require.Equal(t, 130, p.leaves(), p.all)
+		require.Contains(t, p.all, "resume s")
+		m := b.run("resume", "s", "--wait", "100ms", "-o", "json").ends(124).manifest()
+		require.Equal(t, session.OutcomeRunning, m.Outcome)
+	})
 }
 
 func TestTerminated(t *testing.T) {

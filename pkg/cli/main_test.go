@@ -121,6 +121,8 @@ type bench struct {
 	registry func() (*agent.Registry, error)
 	decorate func(app.Parts) app.Parts
 	program  string
+	// url and token of the server commands speak to; empty for the data file.
+	url, token string
 }
 
 func setup(t *testing.T) *bench {
@@ -139,13 +141,13 @@ type result struct {
 // run carries out one command on the bench's data file.
 func (b *bench) run(args ...string) result {
 	b.t.Helper()
-	return b.runIn(b.t.Context(), "", append([]string{"--data", b.data}, args...)...)
+	return b.runIn(b.t.Context(), "", append(b.where(), args...)...)
 }
 
 // pipe is run with something on stdin.
 func (b *bench) pipe(stdin string, args ...string) result {
 	b.t.Helper()
-	return b.runIn(b.t.Context(), stdin, append([]string{"--data", b.data}, args...)...)
+	return b.runIn(b.t.Context(), stdin, append(b.where(), args...)...)
 }
 
 func (b *bench) runIn(ctx context.Context, stdin string, args ...string) result {
@@ -197,7 +199,7 @@ func (b *bench) shell(line string) result {
 	b.t.Helper()
 	cmd := exec.CommandContext(b.t.Context(), "sh", "-c", line)
 	cmd.Dir = b.t.TempDir()
-	cmd.Env = append(os.Environ(), asProgram+"=1")
+	cmd.Env = b.environ()
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	var exit *exec.ExitError

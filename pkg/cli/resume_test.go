@@ -39,7 +39,7 @@ func (b *bench) golden(name, text string) {
 	if !strings.Contains(name, ".") {
 		name += ".json"
 	}
-	text = strings.ReplaceAll(text, b.dir, "DIR")
+	text = strings.ReplaceAll(b.sameAs(text), b.dir, "DIR")
 	text = checkpoint.ReplaceAllString(text, "${1}CHECKPOINT")
 	text = nonce.ReplaceAllString(text, `$1"NONCE"`)
 	path := filepath.Join("testdata", name)
@@ -71,15 +71,16 @@ func TestManifests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
-			r := b.run("run", "--agent", "toy", "--session", "s", "-o", "json", c.script).ends(c.code)
-			b.golden(name, r.stdout)
-			b.runText(name, c.script, c.code)
-			if c.code == 10 {
-				require.Equal(t, r.stdout, read(t, filepath.Join(filepath.Dir(b.data), "pause.json")), "pause.json is what was printed")
-			} else {
-				require.NoFileExists(t, filepath.Join(filepath.Dir(b.data), "pause.json"))
-			}
+			both(t, func(t *testing.T, b *bench) {
+				r := b.run("run", "--agent", "toy", "--session", "s", "-o", "json", c.script).ends(c.code)
+				b.golden(name, r.stdout)
+				b.runText(name, c.script, c.code)
+				if c.code == 10 && b.url == "" {
+					require.Equal(t, r.stdout, read(t, filepath.Join(filepath.Dir(b.data), "pause.json")), "pause.json is what was printed")
+				} else {
+					require.NoFileExists(t, filepath.Join(filepath.Dir(b.data), "pause.json"))
+				}
+			})
 		})
 	}
 }
@@ -88,6 +89,9 @@ func TestManifests(t *testing.T) {
 func (b *bench) runText(name, script string, code int) {
 	b.t.Helper()
 	other := setup(b.t)
+	if b.url != "" {
+		other.serve()
+	}
 	r := other.run("run", "--agent", "toy", "--session", "s", script).ends(code)
 	inbox := other.run("inbox").ends(0)
 	shown := other.run("show", "s").ends(0)
@@ -116,24 +120,25 @@ func TestPauseFile(t *testing.T) {
 
 func TestHintWorksWhenPasted(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	b.program = b.install()
-	log := b.file("log")
-	m := b.start("s", deploys(log, "web"), 10)
-	require.Contains(t, m.ResumeHint, "--data")
-	require.Empty(t, read(t, log), "nothing runs before it is approved")
+	both(t, func(t *testing.T, b *bench) {
+		b.program = b.install()
+		log := b.file("log")
+		m := b.start("s", deploys(log, "web"), 10)
+		require.Contains(t, m.ResumeHint, b.words())
+		require.Empty(t, read(t, log), "nothing runs before it is approved")
 
-	first := b.shell(m.ResumeHint).ends(0)
-	require.Equal(t, "all done\n", first.stdout)
-	require.Equal(t, "web\n", read(t, log))
+		first := b.shell(m.ResumeHint).ends(0)
+		require.Equal(t, "all done\n", first.stdout)
+		require.Equal(t, "web\n", read(t, log))
 
-	second := b.shell(m.ResumeHint).ends(0)
-	require.Equal(t, "all done\n", second.stdout)
-	require.Contains(t, second.stderr, "Already settled")
-	require.Equal(t, "web\n", read(t, log), "it does not happen twice")
+		second := b.shell(m.ResumeHint).ends(0)
+		require.Equal(t, "all done\n", second.stdout)
+		require.Contains(t, second.stderr, "Already settled")
+		require.Equal(t, "web\n", read(t, log), "it does not happen twice")
 
-	other := b.shell(strings.Replace(m.ResumeHint, "--approve", "--reject", 1)).ends(5)
-	require.Contains(t, other.stderr, "c2-1")
+		other := b.shell(strings.Replace(m.ResumeHint, "--approve", "--reject", 1)).ends(5)
+		require.Contains(t, other.stderr, "c2-1")
+	})
 }
 
 func TestEveryHintWorksWhenPasted(t *testing.T) {
@@ -149,10 +154,11 @@ func TestEveryHintWorksWhenPasted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
-			b.program = b.install()
-			m := b.start("-dash-", script, 10)
-			require.Equal(t, "ok\n", b.shell(m.ResumeHint).ends(0).stdout)
+			both(t, func(t *testing.T, b *bench) {
+				b.program = b.install()
+				m := b.start("-dash-", script, 10)
+				require.Equal(t, "ok\n", b.shell(m.ResumeHint).ends(0).stdout)
+			})
 		})
 	}
 	t.Run("running", func(t *testing.T) {
@@ -212,78 +218,83 @@ func TestDecisions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
-			log := b.file("log")
-			b.start("s", deploys(log, "a", "b", "c"), 10)
-			args := []string{"resume", "s", "-o", "json"}
-			for _, arg := range c.args {
-				args = append(args, strings.ReplaceAll(arg, "LOG", log))
-			}
-			r := b.run(args...).ends(c.code)
-			lines := strings.Split(strings.TrimSuffix(read(t, log), "\n"), "\n")
-			require.ElementsMatch(t, strings.Split(strings.TrimSuffix(c.ran, "\n"), "\n"), lines, "in any order: they run in parallel")
-			if c.code != 0 {
-				require.Equal(t, session.OutcomeError, r.manifest().Outcome)
-				require.NotEmpty(t, r.manifest().ResumeHint, "what is still pending is said with the refusal")
-			}
+			both(t, func(t *testing.T, b *bench) {
+				log := b.file("log")
+				b.start("s", deploys(log, "a", "b", "c"), 10)
+				args := []string{"resume", "s", "-o", "json"}
+				for _, arg := range c.args {
+					args = append(args, strings.ReplaceAll(arg, "LOG", log))
+				}
+				r := b.run(args...).ends(c.code)
+				lines := strings.Split(strings.TrimSuffix(read(t, log), "\n"), "\n")
+				require.ElementsMatch(t, strings.Split(strings.TrimSuffix(c.ran, "\n"), "\n"), lines, "in any order: they run in parallel")
+				if c.code != 0 {
+					require.Equal(t, session.OutcomeError, r.manifest().Outcome)
+					require.NotEmpty(t, r.manifest().ResumeHint, "what is still pending is said with the refusal")
+				}
+			})
 		})
 	}
 }
 
 func TestRejectionIsTold(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	b.start("s", deploys(b.file("log"), "a"), 10)
-	b.run("resume", "s", "--reject", "c2-1", "--reason", "not on a Friday").ends(0)
-	shown := b.run("show", "s").ends(0).stdout
-	require.Contains(t, shown, "rejected: not on a Friday")
-	require.Contains(t, shown, "not approved by the user")
-	require.Contains(t, shown, "by ada")
+	both(t, func(t *testing.T, b *bench) {
+		b.start("s", deploys(b.file("log"), "a"), 10)
+		b.run("resume", "s", "--reject", "c2-1", "--reason", "not on a Friday").ends(0)
+		shown := b.run("show", "s").ends(0).stdout
+		require.Contains(t, shown, "rejected: not on a Friday")
+		require.Contains(t, shown, "not approved by the user")
+		require.Contains(t, shown, "by ada")
+	})
 }
 
 func TestCheckpoints(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	m := b.start("s", "[{call: deploy, with: {service: a}}, {call: deploy, with: {service: b}}, {say: ok}]", 10)
-	next := b.run("resume", "-c", m.CheckpointID, "--approve", "c2-1", "-o", "json").ends(10).manifest()
-	require.NotEqual(t, m.CheckpointID, next.CheckpointID)
+	both(t, func(t *testing.T, b *bench) {
+		m := b.start("s", "[{call: deploy, with: {service: a}}, {call: deploy, with: {service: b}}, {say: ok}]", 10)
+		next := b.run("resume", "-c", m.CheckpointID, "--approve", "c2-1", "-o", "json").ends(10).manifest()
+		require.NotEqual(t, m.CheckpointID, next.CheckpointID)
 
-	again := b.run("resume", "-c", m.CheckpointID, "--approve", "c2-1", "-o", "json").ends(10)
-	require.Equal(t, next, again.manifest(), "the same decision again prints where the session stands")
-	require.Contains(t, again.stderr, "Already settled")
+		again := b.run("resume", "-c", m.CheckpointID, "--approve", "c2-1", "-o", "json").ends(10)
+		require.Equal(t, next, again.manifest(), "the same decision again prints where the session stands")
+		require.Contains(t, again.stderr, "Already settled")
 
-	other := b.run("resume", "-c", m.CheckpointID, "--reject", "c2-1", "-o", "json").ends(5).manifest()
-	require.Equal(t, session.OutcomeError, other.Outcome)
-	stale := b.run("resume", "-c", m.CheckpointID, "--approve-all", "-o", "json")
-	require.Contains(t, []int{5, 10}, stale.code)
-	pending := next.PauseReason.PendingToolCalls[0].ID
-	b.run("resume", "-c", m.CheckpointID, "--approve", pending, "-o", "json").ends(5)
-	b.run("resume", "-c", m.CheckpointID, "just go on").ends(5)
-	b.run("resume", "-c", next.CheckpointID, "other-session", "--approve", pending).ends(2)
-	require.Equal(t, "ok\n", b.run("resume", "-c", next.CheckpointID, "s", "--approve", pending).ends(0).stdout)
+		other := b.run("resume", "-c", m.CheckpointID, "--reject", "c2-1", "-o", "json").ends(5).manifest()
+		require.Equal(t, session.OutcomeError, other.Outcome)
+		stale := b.run("resume", "-c", m.CheckpointID, "--approve-all", "-o", "json")
+		require.Contains(t, []int{5, 10}, stale.code)
+		pending := next.PauseReason.PendingToolCalls[0].ID
+		b.run("resume", "-c", m.CheckpointID, "--approve", pending, "-o", "json").ends(5)
+		b.run("resume", "-c", m.CheckpointID, "just go on").ends(5)
+		b.run("resume", "-c", next.CheckpointID, "other-session", "--approve", pending).ends(2)
+		require.Equal(t, "ok\n", b.run("resume", "-c", next.CheckpointID, "s", "--approve", pending).ends(0).stdout)
+	})
 }
 
 func TestResumeWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	m := b.start("s", "[{call: deploy, with: {service: a}}, {say: ok}]", 10)
-	r := b.run("resume", "s", "-o", "json").ends(5).manifest()
-	require.Equal(t, string(runtime.CodeStillWaiting), r.Error.Code)
-	require.Contains(t, m.ResumeHint, "--approve c2-1")
-	require.Equal(t, "adjourn --data '"+b.data+"' resume s", r.ResumeHint, "the hint of a refusal decides nothing")
-	require.Equal(t, m.PauseReason, r.PauseReason)
-	b.run("resume", "s", "a message").ends(5)
-	b.run("resume", "nobody", "--approve-all").ends(3)
-	b.run("run", "--session", "s", "next").ends(5)
-	b.run("resume", "s", "--approve-all").ends(0)
-	b.run("resume", "s").ends(5)
+	both(t, func(t *testing.T, b *bench) {
+		m := b.start("s", "[{call: deploy, with: {service: a}}, {say: ok}]", 10)
+		r := b.run("resume", "s", "-o", "json").ends(5).manifest()
+		require.Equal(t, string(runtime.CodeStillWaiting), r.Error.Code)
+		require.Contains(t, m.ResumeHint, "--approve c2-1")
+		require.Equal(t, "adjourn "+b.words()+" resume s", r.ResumeHint, "the hint of a refusal decides nothing")
+		require.Equal(t, m.PauseReason, r.PauseReason)
+		b.run("resume", "s", "a message").ends(5)
+		b.run("resume", "nobody", "--approve-all").ends(3)
+		b.run("run", "--session", "s", "next").ends(5)
+		b.run("resume", "s", "--approve-all").ends(0)
+		b.run("resume", "s").ends(5)
+	})
 }
 
 func TestMessage(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	b.start("s", "[{need: which region?}]", 10)
-	require.Equal(t, "on it\n", b.run("resume", "s", "- say: on it").ends(0).stdout, "a list is a message, not a flag")
+	both(t, func(t *testing.T, b *bench) {
+		b.start("s", "[{need: which region?}]", 10)
+		require.Equal(t, "on it\n", b.run("resume", "s", "- say: on it").ends(0).stdout, "a list is a message, not a flag")
+	})
 }
 
 func TestSubmit(t *testing.T) {
@@ -305,29 +316,31 @@ func TestSubmit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
-			b.start("s", c.script, 10)
-			submit := func(answer []string) result {
-				return b.run(append([]string{"submit", "s", "--call", "c2-1"}, answer...)...)
-			}
-			require.Contains(t, []int{2, 3}, submit(c.wrong).code, "a wrong kind is refused")
-			require.Equal(t, "ok\n", submit(c.answer).ends(0).stdout)
-			require.Contains(t, submit(c.answer).ends(0).stderr, "Already settled")
-			submit(c.other).ends(5)
+			both(t, func(t *testing.T, b *bench) {
+				b.start("s", c.script, 10)
+				submit := func(answer []string) result {
+					return b.run(append([]string{"submit", "s", "--call", "c2-1"}, answer...)...)
+				}
+				require.Contains(t, []int{2, 3}, submit(c.wrong).code, "a wrong kind is refused")
+				require.Equal(t, "ok\n", submit(c.answer).ends(0).stdout)
+				require.Contains(t, submit(c.answer).ends(0).stderr, "Already settled")
+				submit(c.other).ends(5)
+			})
 		})
 	}
 }
 
 func TestSubmitOneOfSeveral(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	log := b.file("log")
-	b.start("s", deploys(log, "a", "b"), 10)
-	m := b.run("submit", "s", "--call", "c2-1", "--approve", "-o", "json").ends(10).manifest()
-	require.Len(t, m.PauseReason.PendingToolCalls, 1, "the other one stays open")
-	b.run("submit", "s", "--call", m.PauseReason.PendingToolCalls[0].WaitID, "--reject", "--reason", "no").ends(0)
-	require.Equal(t, "a\n", read(t, log))
-	b.run("submit", "s", "--call", "c9-9", "--approve").ends(3)
+	both(t, func(t *testing.T, b *bench) {
+		log := b.file("log")
+		b.start("s", deploys(log, "a", "b"), 10)
+		m := b.run("submit", "s", "--call", "c2-1", "--approve", "-o", "json").ends(10).manifest()
+		require.Len(t, m.PauseReason.PendingToolCalls, 1, "the other one stays open")
+		b.run("submit", "s", "--call", m.PauseReason.PendingToolCalls[0].WaitID, "--reject", "--reason", "no").ends(0)
+		require.Equal(t, "a\n", read(t, log))
+		b.run("submit", "s", "--call", "c9-9", "--approve").ends(3)
+	})
 }
 
 func TestNoResume(t *testing.T) {

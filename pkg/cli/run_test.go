@@ -119,27 +119,29 @@ func TestListsMakeNoDataFile(t *testing.T) {
 
 func TestInput(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	script := "- say: hi there\n"
-	path := b.file("script.yaml")
-	require.NoError(t, os.WriteFile(path, []byte(script), 0o600))
-	require.Equal(t, "hi there\n", b.pipe(script, "run", "--agent", "toy").ends(0).stdout)
-	require.Equal(t, "hi there\n", b.pipe(script, "run", "--agent", "toy", "-").ends(0).stdout)
-	require.Equal(t, "hi there\n", b.pipe(script, "run", "--agent", "toy", "--input-file", "-").ends(0).stdout)
-	require.Equal(t, "hi there\n", b.pipe("other", "run", "--agent", "toy", "--input-file", path).ends(0).stdout)
-	require.Equal(t, "hi there\n", b.pipe("other", "run", "--agent", "toy", script).ends(0).stdout)
+	both(t, func(t *testing.T, b *bench) {
+		script := "- say: hi there\n"
+		path := b.file("script.yaml")
+		require.NoError(t, os.WriteFile(path, []byte(script), 0o600))
+		require.Equal(t, "hi there\n", b.pipe(script, "run", "--agent", "toy").ends(0).stdout)
+		require.Equal(t, "hi there\n", b.pipe(script, "run", "--agent", "toy", "-").ends(0).stdout)
+		require.Equal(t, "hi there\n", b.pipe(script, "run", "--agent", "toy", "--input-file", "-").ends(0).stdout)
+		require.Equal(t, "hi there\n", b.pipe("other", "run", "--agent", "toy", "--input-file", path).ends(0).stdout)
+		require.Equal(t, "hi there\n", b.pipe("other", "run", "--agent", "toy", script).ends(0).stdout)
+	})
 }
 
 func TestHugeInput(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	huge := strings.Repeat("x", 10<<20)
-	for _, r := range []result{b.pipe(huge, "run", "--agent", "toy", "-o", "json"), b.run("run", "--agent", "toy", "-o", "json", huge)} {
-		m := r.ends(2).manifest()
-		require.Equal(t, string(runtime.CodeInputTooLarge), m.Error.Code)
-		require.Contains(t, m.Error.Message, "4 MiB")
-	}
-	b.run("sessions").ends(0)
+	both(t, func(t *testing.T, b *bench) {
+		huge := strings.Repeat("x", 10<<20)
+		for _, r := range []result{b.pipe(huge, "run", "--agent", "toy", "-o", "json"), b.run("run", "--agent", "toy", "-o", "json", huge)} {
+			m := r.ends(2).manifest()
+			require.Equal(t, string(runtime.CodeInputTooLarge), m.Error.Code)
+			require.Contains(t, m.Error.Message, "4 MiB")
+		}
+		b.run("sessions").ends(0)
+	})
 }
 
 func TestWhichAgent(t *testing.T) {
@@ -163,14 +165,15 @@ func TestWhichAgent(t *testing.T) {
 
 func TestIdempotency(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	first := b.run("run", "--agent", "toy", "--idempotency-key", "k", "-o", "json", "[{say: one}]").ends(0).manifest()
-	second := b.run("run", "--agent", "toy", "--idempotency-key", "k", "-o", "json", "[{say: one}]").ends(0)
-	require.Equal(t, first, second.manifest())
-	require.Contains(t, second.stderr, "carried out before")
-	other := b.run("run", "--agent", "toy", "--idempotency-key", "k", "-o", "json", "[{say: two}]")
-	require.NotEqual(t, 0, other.code)
-	require.Equal(t, string(runtime.CodeIdempotencyMismatch), other.manifest().Error.Code)
+	both(t, func(t *testing.T, b *bench) {
+		first := b.run("run", "--agent", "toy", "--idempotency-key", "k", "-o", "json", "[{say: one}]").ends(0).manifest()
+		second := b.run("run", "--agent", "toy", "--idempotency-key", "k", "-o", "json", "[{say: one}]").ends(0)
+		require.Equal(t, first, second.manifest())
+		require.Contains(t, second.stderr, "carried out before")
+		other := b.run("run", "--agent", "toy", "--idempotency-key", "k", "-o", "json", "[{say: two}]")
+		require.NotEqual(t, 0, other.code)
+		require.Equal(t, string(runtime.CodeIdempotencyMismatch), other.manifest().Error.Code)
+	})
 }
 
 func TestWait(t *testing.T) {
@@ -186,9 +189,10 @@ func TestWait(t *testing.T) {
 
 func TestWaitRunsOut(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	m := b.run("run", "--agent", "toy", "--session", "s", "--wait", "150ms", "-o", "json", "[{call: hang}]").ends(124).manifest()
-	require.Equal(t, session.OutcomeRunning, m.Outcome)
+	both(t, func(t *testing.T, b *bench) {
+		m := b.run("run", "--agent", "toy", "--session", "s", "--wait", "150ms", "-o", "json", "[{call: hang}]").ends(124).manifest()
+		require.Equal(t, session.OutcomeRunning, m.Outcome)
+	})
 }
 
 func TestInterrupt(t *testing.T) {

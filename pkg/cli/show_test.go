@@ -11,89 +11,93 @@ import (
 
 func TestShow(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	b.start("s", "[{text: Let me see, calls: [{call: pick}, {call: deploy, with: {service: a}}]}, {say: done}]", 10)
-	shown := b.run("show", "s").ends(0).stdout
-	for _, text := range []string{
-		"session s  toy  paused", "started by ada: task 1, run 1", "step 1: paused, nothing runs", "assistant Let me see",
-		`call      c2-2 deploy {"service":"a"}`, "waits     for question of pick (c2-1)", "waits     for approval of deploy (c2-2)", "Waiting for 2 things",
-	} {
-		require.Contains(t, shown, text)
-	}
-	b.run("submit", "s", "--call", "c2-1", "--select", "red").ends(10)
-	b.run("resume", "s", "--approve", "c2-2").ends(0)
-	shown = b.run("show", "s").ends(0).stdout
-	for _, text := range []string{"answer    pick c2-1 replied red by ada, after ", "answer    deploy c2-2 approved by ada", "resumed: run 2", `result    c2-2 deploy success: "deployed a"`, "completed", "tokens"} {
-		require.Contains(t, shown, text)
-	}
+	both(t, func(t *testing.T, b *bench) {
+		b.start("s", "[{text: Let me see, calls: [{call: pick}, {call: deploy, with: {service: a}}]}, {say: done}]", 10)
+		shown := b.run("show", "s").ends(0).stdout
+		for _, text := range []string{
+			"session s  toy  paused", "started by ada: task 1, run 1", "step 1: paused, nothing runs", "assistant Let me see",
+			`call      c2-2 deploy {"service":"a"}`, "waits     for question of pick (c2-1)", "waits     for approval of deploy (c2-2)", "Waiting for 2 things",
+		} {
+			require.Contains(t, shown, text)
+		}
+		b.run("submit", "s", "--call", "c2-1", "--select", "red").ends(10)
+		b.run("resume", "s", "--approve", "c2-2").ends(0)
+		shown = b.run("show", "s").ends(0).stdout
+		for _, text := range []string{"answer    pick c2-1 replied red by ada, after ", "answer    deploy c2-2 approved by ada", "resumed: run 2", `result    c2-2 deploy success: "deployed a"`, "completed", "tokens"} {
+			require.Contains(t, shown, text)
+		}
 
-	var entries []session.Entry
-	require.NoError(t, json.Unmarshal([]byte(b.run("show", "s", "-o", "json").ends(0).stdout), &entries))
-	for i, e := range entries {
-		require.Equal(t, int64(i+1), e.Seq)
-	}
-	require.Equal(t, session.KindCompleted, entries[len(entries)-1].Kind)
-	b.run("show", "nobody").ends(3)
-	b.run("show", "a/b").ends(2)
+		var entries []session.Entry
+		require.NoError(t, json.Unmarshal([]byte(b.run("show", "s", "-o", "json").ends(0).stdout), &entries))
+		for i, e := range entries {
+			require.Equal(t, int64(i+1), e.Seq)
+		}
+		require.Equal(t, session.KindCompleted, entries[len(entries)-1].Kind)
+		b.run("show", "nobody").ends(3)
+		b.run("show", "a/b").ends(2)
+	})
 }
 
 func TestShowFailures(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	b.run("run", "--agent", "toy", "--session", "s", "[{fail: refused}]").ends(1)
-	require.Contains(t, b.run("show", "s").ends(0).stdout, "reason    model_refused")
+	both(t, func(t *testing.T, b *bench) {
+		b.run("run", "--agent", "toy", "--session", "s", "[{fail: refused}]").ends(1)
+		require.Contains(t, b.run("show", "s").ends(0).stdout, "reason    model_refused")
+	})
 }
 
 func TestSessions(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	b.start("one", "[{say: ok}]", 0)
-	b.start("two", "[{need: what?}]", 10)
-	table := b.run("sessions").ends(0).stdout
-	require.Regexp(t, `SESSION +STATUS +AGENT`, table)
-	require.Regexp(t, `two +suspended +toy`, table)
-	require.Regexp(t, `one +completed +toy`, table)
-	require.NotContains(t, b.run("sessions", "--status", "completed").ends(0).stdout, "two")
+	both(t, func(t *testing.T, b *bench) {
+		b.start("one", "[{say: ok}]", 0)
+		b.start("two", "[{need: what?}]", 10)
+		table := b.run("sessions").ends(0).stdout
+		require.Regexp(t, `SESSION +STATUS +AGENT`, table)
+		require.Regexp(t, `two +suspended +toy`, table)
+		require.Regexp(t, `one +completed +toy`, table)
+		require.NotContains(t, b.run("sessions", "--status", "completed").ends(0).stdout, "two")
 
-	var page struct {
-		Sessions []struct{ Session, Status, Agent string }
-		Cursor   string
-	}
-	require.NoError(t, json.Unmarshal([]byte(b.run("sessions", "--limit", "1", "-o", "json").ends(0).stdout), &page))
-	require.Len(t, page.Sessions, 1)
-	require.Equal(t, "two", page.Sessions[0].Session, "the last moved is first")
-	require.NotEmpty(t, page.Cursor)
-	require.Contains(t, b.run("sessions", "--cursor", page.Cursor).ends(0).stdout, "one")
-	b.run("sessions", "--cursor", "nonsense").ends(2)
+		var page struct {
+			Sessions []struct{ Session, Status, Agent string }
+			Cursor   string
+		}
+		require.NoError(t, json.Unmarshal([]byte(b.run("sessions", "--limit", "1", "-o", "json").ends(0).stdout), &page))
+		require.Len(t, page.Sessions, 1)
+		require.Equal(t, "two", page.Sessions[0].Session, "the last moved is first")
+		require.NotEmpty(t, page.Cursor)
+		require.Contains(t, b.run("sessions", "--cursor", page.Cursor).ends(0).stdout, "one")
+		b.run("sessions", "--cursor", "nonsense").ends(2)
+	})
 }
 
 func TestInbox(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	b.program = b.install()
-	log := b.file("log")
-	b.start("s", deploys(log, "a", "b"), 10)
-	b.start("q", "[{call: pick}, {say: ok}]", 10)
-	require.Contains(t, b.run("inbox").ends(0).stdout, "question of pick  session q, toy")
+	both(t, func(t *testing.T, b *bench) {
+		b.program = b.install()
+		log := b.file("log")
+		b.start("s", deploys(log, "a", "b"), 10)
+		b.start("q", "[{call: pick}, {say: ok}]", 10)
+		require.Contains(t, b.run("inbox").ends(0).stdout, "question of pick  session q, toy")
 
-	var page struct {
-		Items []struct {
-			Session string
-			Command string
-			Wait    session.Wait
+		var page struct {
+			Items []struct {
+				Session string
+				Command string
+				Wait    session.Wait
+			}
 		}
-	}
-	require.NoError(t, json.Unmarshal([]byte(b.run("inbox", "-o", "json").ends(0).stdout), &page))
-	require.Len(t, page.Items, 3)
-	for i, item := range page.Items {
-		want := 0
-		if i == 0 && item.Session == "s" {
-			want = 10 // its sibling is still open
+		require.NoError(t, json.Unmarshal([]byte(b.run("inbox", "-o", "json").ends(0).stdout), &page))
+		require.Len(t, page.Items, 3)
+		for i, item := range page.Items {
+			want := 0
+			if i == 0 && item.Session == "s" {
+				want = 10 // its sibling is still open
+			}
+			b.shell(item.Command).ends(want)
 		}
-		b.shell(item.Command).ends(want)
-	}
-	require.ElementsMatch(t, []string{"a", "b"}, splitLines(read(t, log)), "each command answers its own wait")
-	require.Contains(t, b.run("inbox").ends(0).stderr, "Nothing waits")
+		require.ElementsMatch(t, []string{"a", "b"}, splitLines(read(t, log)), "each command answers its own wait")
+		require.Contains(t, b.run("inbox").ends(0).stderr, "Nothing waits")
+	})
 }
 
 func TestAgents(t *testing.T) {

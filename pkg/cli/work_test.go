@@ -159,9 +159,10 @@ func TestLog(t *testing.T) {
 
 func TestResultFromStdin(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	b.start("s", "[{call: locate}, {say: ok}]", 10)
-	b.pipe("nonsense", "submit", "s", "--call", "c2-1", "--result", "-").ends(2)
-	b.pipe(`{"city": "Bern"}`, "submit", "s", "--call", "c2-1", "--result", "-").ends(0)
-	require.Contains(t, b.run("show", "s").stdout, "Bern")
+	both(t, func(t *testing.T, b *bench) {
+		b.start("s", "[{call: locate}, {say: ok}]", 10)
+		b.pipe("nonsense", "submit", "s", "--call", "c2-1", "--result", "-").ends(2)
+		b.pipe(`{"city": "Bern"}`, "submit", "s", "--call", "c2-1", "--result", "-").ends(0)
+		require.Contains(t, b.run("show", "s").stdout, "Bern")
+	})
 }
