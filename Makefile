@@ -143,6 +143,14 @@ test-aws: ## The AWS adapters, functions and all, against pinned emulators; need
 	localstack/install dynamodb ministack
 	localstack/emulators $(GO) test -tags aws -count=1 -timeout 30m $(TESTFLAGS) $(patsubst %,./%/...,$(wildcard $(AWSROOMS)))
 
+.PHONY: up
+up: ## Start a local AWS on port 4566 of loopback; needs python3, or Docker and a LocalStack token
+	localstack/up
+
+.PHONY: down
+down: ## End the local AWS that make up started, with all it holds
+	localstack/down
+
 # The trials mostly wait: for leases, for messages to come back.
 .PHONY: test-crash-aws
 test-crash-aws: ## Kill, freeze and disturb the real function binaries, CRASH_TRIALS=200 times; needs what test-aws needs
