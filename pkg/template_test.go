@@ -1,0 +1,384 @@
+package pkg_test
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/app/serverless"
+	"github.com/adjourn/adjourn/pkg/httpapi"
+	"github.com/adjourn/adjourn/pkg/llm/openai"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore"
+)
+
+// These tests hold template.yaml to the code it deploys and to the rules of
+// design sections 3.2, 4.1, 4.2 and 4.4. They need neither SAM nor AWS.
+
+// functionIDs are the functions' logical ids.
+var functionIDs = []string{"Query", "Resume", "Start", "Step", "Submit", "Sweep"}
+
+const (
+	functionType = "AWS::Serverless::Function"
+	tableType    = "AWS::DynamoDB::Table"
+	queueType    = "AWS::SQS::Queue"
+	mappingType  = "AWS::Lambda::EventSourceMapping"
+	ruleType     = "AWS::Events::Rule"
+)
+
+func idOf(f httpapi.Function) string {
+	return strings.ToUpper(string(f)[:1]) + string(f)[1:]
+}
+
+func TestTemplateRoutes(t *testing.T) {
+	t.Parallel()
+	b := readBundle(t)
+	got := map[string]string{}
+	for _, id := range b.ids(t, "AWS::ApiGatewayV2::Route") {
+		p := b.properties(t, id, "AWS::ApiGatewayV2::Route")
+		key := p["RouteKey"].(string)
+		require.Equal(t, ref("Api"), p["ApiId"], id)
+		target := asMap(t, p["Target"])["Fn::Sub"].(string)
+		integration := strings.TrimSuffix(strings.TrimPrefix(target, "integrations/${"), "}")
+		got[key] = strings.TrimSuffix(asMap(t, b.properties(t, integration, "AWS::ApiGatewayV2::Integration")["IntegrationUri"])["Fn::GetAtt"].(string), ".Arn")
+		if key == "GET /openapi.json" {
+			require.Equal(t, "NONE", p["AuthorizationType"], "the document is public")
+			require.NotContains(t, p, "AuthorizerId")
+			continue
+		}
+		require.Equal(t, when("Authenticated", "JWT", "NONE"), p["AuthorizationType"], id)
+		require.Equal(t, when("Authenticated", ref("Authorizer"), noValue), p["AuthorizerId"], id)
+	}
+
+	want, paths := map[string]string{}, map[string]bool{}
+	for _, r := range httpapi.Routes() {
+		want[r.Method+" "+r.Path] = idOf(r.Function)
+		paths[strings.ToLower(r.Method)+" "+r.Path] = true
+	}
+	require.Equal(t, want, got, "template.yaml and httpapi.Routes differ")
+
+	raw, err := os.ReadFile("httpapi/openapi.yaml")
+	require.NoError(t, err)
+	var document struct {
+		Paths map[string]map[string]any `yaml:"paths"`
+	}
+	require.NoError(t, yaml.Unmarshal(raw, &document))
+	written := map[string]bool{}
+	for path, item := range document.Paths {
+		for method, operation := range item {
+			if slices.Contains([]string{"get", "post", "put", "patch", "delete"}, method) {
+				written[method+" "+path] = true
+				open, _ := asMap(t, operation)["security"].([]any)
+				require.Equal(t, path == "/openapi.json", open != nil && len(open) == 0, "%s %s: is it public?", method, path)
+			}
+		}
+	}
+	require.Equal(t, paths, written, "openapi.yaml and httpapi.Routes differ")
+}
+
+func TestTemplateIntegrations(t *testing.T) {
+	t.Parallel()
+	b := readBundle(t)
+	var ids, permissions []string
+	for _, f := range httpapi.Functions() {
+		id := idOf(f)
+		ids, permissions = append(ids, id+"Integration"), append(permissions, id+"ByApi")
+		require.Equal(t, object{
+			"ApiId": ref("Api"), "IntegrationType": "AWS_PROXY", "IntegrationUri": getAtt(id + ".Arn"),
+			"PayloadFormatVersion": "2.0", "TimeoutInMillis": 30000,
+		}, b.properties(t, id+"Integration", "AWS::ApiGatewayV2::Integration"))
+		require.Equal(t, object{
+			"FunctionName": ref(id), "Action": "lambda:InvokeFunction", "Principal": "apigateway.amazonaws.com",
+			"SourceArn": sub("arn:${AWS::Partition}:execute-api:${AWS::Region}:${AWS::AccountId}:${Api}/*"),
+		}, b.properties(t, id+"ByApi", "AWS::Lambda::Permission"))
+	}
+	require.ElementsMatch(t, ids, b.ids(t, "AWS::ApiGatewayV2::Integration"))
+	permissions = append(permissions, "SweepBySchedule", "StartByEvents")
+	require.ElementsMatch(t, permissions, b.ids(t, "AWS::Lambda::Permission"), "who may call functions")
+}
+
+func TestTemplateAPI(t *testing.T) {
+	t.Parallel()
+	b := readBundle(t)
+	require.Equal(t, "HTTP", b.properties(t, "Api", "AWS::ApiGatewayV2::Api")["ProtocolType"])
+
+	stage := b.properties(t, "Stage", "AWS::ApiGatewayV2::Stage")
+	require.Equal(t, ref("Api"), stage["ApiId"])
+	require.Equal(t, "$default", stage["StageName"], "a named stage would be in every path")
+	require.Equal(t, true, stage["AutoDeploy"])
+	require.Equal(t, object{"ThrottlingRateLimit": ref("ThrottleRate"), "ThrottlingBurstLimit": ref("ThrottleBurst")}, stage["DefaultRouteSettings"])
+	require.Equal(t, object{"GET /openapi.json": object{"ThrottlingRateLimit": 1, "ThrottlingBurstLimit": 5}}, stage["RouteSettings"])
+	require.Equal(t, []any{"RouteGetOpenAPI"}, b.resource(t, "Stage", "AWS::ApiGatewayV2::Stage")["DependsOn"], "its route has settings")
+	logs := asMap(t, stage["AccessLogSettings"])
+	require.Equal(t, getAtt("ApiLogs.Arn"), logs["DestinationArn"])
+	for _, word := range []string{"$context.requestId", "$context.status", "$context.routeKey", "$context.identity.sourceIp", "$context.authorizer.error"} {
+		require.Contains(t, logs["Format"], word)
+	}
+
+	require.Equal(t, "Authenticated", b.resource(t, "Authorizer", "AWS::ApiGatewayV2::Authorizer")["Condition"])
+	require.Equal(t, object{
+		"ApiId": ref("Api"), "Name": "jwt", "AuthorizerType": "JWT", "IdentitySource": []any{"$request.header.Authorization"},
+		"JwtConfiguration": object{"Issuer": ref("JwtIssuer"), "Audience": object{"Fn::Split": []any{",", ref("JwtAudience")}}},
+	}, b.properties(t, "Authorizer", "AWS::ApiGatewayV2::Authorizer"))
+}
+
+// Nobody deploys an open API without having said so.
+func TestTemplateNeverOpenByAccident(t *testing.T) {
+	t.Parallel()
+	b := readBundle(t)
+	parameters := b.section(t, "Parameters")
+	open := asMap(t, parameters["AllowUnauthenticated"])
+	require.Equal(t, "false", open["Default"])
+	require.Equal(t, []any{"true", "false"}, open["AllowedValues"])
+	require.Equal(t, not(equals(ref("AllowUnauthenticated"), "true")), b.section(t, "Conditions")["Authenticated"])
+
+	rule := asMap(t, b.section(t, "Rules")["NeverOpenByAccident"])
+	require.Equal(t, equals(ref("AllowUnauthenticated"), "false"), rule["RuleCondition"])
+	var asserted []any
+	for _, a := range asList(t, rule["Assertions"]) {
+		asserted = append(asserted, asMap(t, a)["Assert"])
+		require.Contains(t, asMap(t, a)["AssertDescription"], "AllowUnauthenticated=true")
+	}
+	require.Equal(t, []any{not(equals(ref("JwtIssuer"), "")), not(equals(ref("JwtAudience"), ""))}, asserted)
+	for _, name := range []string{"JwtIssuer", "JwtAudience"} {
+		require.Empty(t, asMap(t, parameters[name])["Default"], "%s has no default that anybody could hold tokens of", name)
+	}
+}
+
+func TestTemplateTables(t *testing.T) {
+	t.Parallel()
+	b := readBundle(t)
+	require.Equal(t, []string{"Live", "State"}, b.ids(t, tableType))
+	for id, schema := range map[string]dynamostore.Schema{"State": dynamostore.StateSchema(), "Live": dynamostore.LiveSchema()} {
+		p := b.properties(t, id, tableType)
+		keys := func(partition, sort string) []any {
+			return []any{object{"AttributeName": partition, "KeyType": "HASH"}, object{"AttributeName": sort, "KeyType": "RANGE"}}
+		}
+		attributes := []any{object{"AttributeName": schema.Partition, "AttributeType": "S"}, object{"AttributeName": schema.Sort, "AttributeType": "S"}}
+		var indexes any
+		for _, i := range schema.Indexes {
+			attributes = append(attributes, object{"AttributeName": i.Partition, "AttributeType": "S"}, object{"AttributeName": i.Sort, "AttributeType": "S"})
+			projection := object{"ProjectionType": "KEYS_ONLY"}
+			if len(i.Include) > 0 {
+				var names []any
+				for _, name := range i.Include {
+					names = append(names, name)
+				}
+				projection = object{"ProjectionType": "INCLUDE", "NonKeyAttributes": names}
+			}
+			list, _ := indexes.([]any)
+			indexes = append(list, object{"IndexName": i.Name, "KeySchema": keys(i.Partition, i.Sort), "Projection": projection})
+		}
+		require.Equal(t, keys(schema.Partition, schema.Sort), p["KeySchema"], id)
+		require.ElementsMatch(t, attributes, p["AttributeDefinitions"], id)
+		require.Equal(t, indexes, p["GlobalSecondaryIndexes"], id)
+		require.NotContains(t, p, "LocalSecondaryIndexes", "they would cap a session at 10 GB")
+		require.Equal(t, object{"AttributeName": schema.TTL, "Enabled": true}, p["TimeToLiveSpecification"], id)
+		require.Equal(t, "PAY_PER_REQUEST", p["BillingMode"], id)
+		require.Equal(t, when("HasKmsKey", object{"SSEEnabled": true, "SSEType": "KMS", "KMSMasterKeyId": ref("KmsKeyArn")}, noValue), p["SSESpecification"], id)
+		require.NotContains(t, p, "TableName", "a name would stand in the way of a stack deployed anew beside a table that was kept")
+	}
+
+	state := b.resource(t, "State", tableType)
+	require.Equal(t, "Retain", state["DeletionPolicy"])
+	require.Equal(t, "Retain", state["UpdateReplacePolicy"])
+	p := b.properties(t, "State", tableType)
+	require.Equal(t, object{"PointInTimeRecoveryEnabled": true}, p["PointInTimeRecoverySpecification"])
+	require.Equal(t, when("Protected", true, false), p["DeletionProtectionEnabled"])
+	require.Equal(t, "true", asMap(t, b.section(t, "Parameters")["DeletionProtection"])["Default"])
+	require.Equal(t, when("HasCap", object{
+		"MaxReadRequestUnits":  when("HasReadCap", ref("MaxReadUnits"), noValue),
+		"MaxWriteRequestUnits": when("HasWriteCap", ref("MaxWriteUnits"), noValue),
+	}, noValue), p["OnDemandThroughput"])
+	require.NotContains(t, b.properties(t, "Live", tableType), "PointInTimeRecoverySpecification", "deltas are not worth keeping")
+}
+
+func TestTemplateChain(t *testing.T) {
+	t.Parallel()
+	b := readBundle(t)
+	require.Equal(t, []string{"DeadLetters", "FailedEvents", "Steps"}, b.ids(t, queueType))
+	for _, id := range b.ids(t, queueType) {
+		p := b.properties(t, id, queueType)
+		require.Equal(t, when("HasKmsKey", noValue, true), p["SqsManagedSseEnabled"], id)
+		require.Equal(t, when("HasKmsKey", ref("KmsKeyArn"), noValue), p["KmsMasterKeyId"], id)
+		require.Equal(t, 14*24*60*60, p["MessageRetentionPeriod"], id)
+	}
+
+	// Visibility is the function's timeout and a minute, whichever was chosen.
+	timeouts := b.section(t, "Mappings")["StepTimeouts"]
+	var chosen []any
+	for timeout, row := range asMap(t, timeouts) {
+		seconds, err := strconv.Atoi(timeout)
+		require.NoError(t, err)
+		require.Equal(t, object{"Visibility": seconds + 60}, row)
+		chosen = append(chosen, timeout)
+	}
+	parameter := asMap(t, b.section(t, "Parameters")["StepTimeout"])
+	require.ElementsMatch(t, chosen, parameter["AllowedValues"])
+	require.Equal(t, "300", parameter["Default"])
+	require.Equal(t, ref("StepTimeout"), b.properties(t, "Step", functionType)["Timeout"])
+	steps := b.properties(t, "Steps", queueType)
+	require.Equal(t, object{"Fn::FindInMap": []any{"StepTimeouts", ref("StepTimeout"), "Visibility"}}, steps["VisibilityTimeout"])
+	require.Equal(t, object{"deadLetterTargetArn": getAtt("DeadLetters.Arn"), "maxReceiveCount": 10}, steps["RedrivePolicy"])
+	require.Equal(t, 20, steps["ReceiveMessageWaitTimeSeconds"])
+	require.NotContains(t, steps, "FifoQueue")
+
+	sweep := b.properties(t, "Sweep", functionType)["Timeout"].(int)
+	require.Less(t, sweep, 60, "one sweep ends before the next begins")
+	require.Equal(t, sweep+60, b.properties(t, "DeadLetters", queueType)["VisibilityTimeout"])
+
+	require.Equal(t, []string{"StepByQueue", "SweepByDeadLetters"}, b.ids(t, mappingType))
+	require.Equal(t, object{
+		"FunctionName": ref("Step"), "EventSourceArn": getAtt("Steps.Arn"), "BatchSize": 1,
+		"Enabled":               when("ChainOn", true, false), // the kill switch
+		"FunctionResponseTypes": []any{"ReportBatchItemFailures"},
+		"ScalingConfig":         object{"MaximumConcurrency": ref("MaxConcurrency")},
+	}, b.properties(t, "StepByQueue", mappingType))
+	require.Equal(t, object{
+		"FunctionName": ref("Sweep"), "EventSourceArn": getAtt("DeadLetters.Arn"), "BatchSize": 1,
+		"FunctionResponseTypes": []any{"ReportBatchItemFailures"},
+		"ScalingConfig":         object{"MaximumConcurrency": 2},
+	}, b.properties(t, "SweepByDeadLetters", mappingType))
+	chain := asMap(t, b.section(t, "Parameters")["Chain"])
+	require.Equal(t, "on", chain["Default"])
+	require.Equal(t, []any{"on", "off"}, chain["AllowedValues"])
+	require.Equal(t, equals(ref("Chain"), "on"), b.section(t, "Conditions")["ChainOn"])
+}
+
+func TestTemplateSchedule(t *testing.T) {
+	t.Parallel()
+	b := readBundle(t)
+	require.Equal(t, []string{"EveryMinute", "StartOnEvents"}, b.ids(t, ruleType))
+	every := b.properties(t, "EveryMinute", ruleType)
+	require.Equal(t, "rate(1 minute)", every["ScheduleExpression"])
+	require.Equal(t, []any{object{"Id": "sweep", "Arn": getAtt("Sweep.Arn")}}, every["Targets"])
+	require.NotContains(t, every, "State", "the kill switch leaves the sweep on")
+	require.Equal(t, object{
+		"FunctionName": ref("Sweep"), "Action": "lambda:InvokeFunction", "Principal": "events.amazonaws.com", "SourceArn": getAtt("EveryMinute.Arn"),
+	}, b.properties(t, "SweepBySchedule", "AWS::Lambda::Permission"))
+	require.Equal(t, object{"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 60}, b.properties(t, "Sweep", functionType)["EventInvokeConfig"])
+
+	for _, id := range []string{"StartOnEvents", "StartByEvents"} {
+		require.Equal(t, "HasEventSources", asMap(t, b.section(t, "Resources")[id])["Condition"], id)
+	}
+	on := b.properties(t, "StartOnEvents", ruleType)
+	require.Equal(t, ref("EventBus"), on["EventBusName"])
+	require.Equal(t, object{
+		"source":      object{"Fn::Split": []any{",", ref("EventSources")}},
+		"detail-type": when("HasEventDetailTypes", object{"Fn::Split": []any{",", ref("EventDetailTypes")}}, noValue),
+	}, on["EventPattern"])
+	require.Equal(t, []any{object{"Id": "start", "Arn": getAtt("Start.Arn")}}, on["Targets"])
+	require.Equal(t, object{
+		"FunctionName": ref("Start"), "Action": "lambda:InvokeFunction", "Principal": "events.amazonaws.com", "SourceArn": getAtt("StartOnEvents.Arn"),
+	}, b.properties(t, "StartByEvents", "AWS::Lambda::Permission"))
+	require.Equal(t, object{
+		"MaximumRetryAttempts": 2,
+		"DestinationConfig":    object{"OnFailure": object{"Type": "SQS", "Destination": getAtt("FailedEvents.Arn")}},
+	}, b.properties(t, "Start", functionType)["EventInvokeConfig"], "an event that fails is kept")
+}
+
+func TestTemplateFunctions(t *testing.T) {
+	t.Parallel()
+	b := readBundle(t)
+	require.Equal(t, functionIDs, b.ids(t, functionType))
+	require.Empty(t, b.ids(t, "AWS::Lambda::Function"))
+
+	// One folder and one build target for each.
+	folders, err := os.ReadDir("../functions")
+	require.NoError(t, err)
+	var names []string
+	for _, f := range folders {
+		if f.IsDir() && f.Name() != "testdata" {
+			names = append(names, f.Name())
+		}
+	}
+	makefile, err := os.ReadFile("../Makefile")
+	require.NoError(t, err)
+	targets := regexp.MustCompile(`(?m)^FUNCTIONS\s*:= (.*)$`).FindSubmatch(makefile)
+	require.NotNil(t, targets)
+	var lower []string
+	for _, id := range functionIDs {
+		lower = append(lower, strings.ToLower(id))
+	}
+	require.Equal(t, lower, names, "folders of functions/")
+	require.ElementsMatch(t, functionIDs, strings.Fields(string(targets[1])), "FUNCTIONS of the Makefile")
+	for _, flag := range []string{"CGO_ENABLED=0", "GOOS=linux", "-trimpath", "-tags lambda.norpc", `-ldflags "-s -w"`, `-o "$(ARTIFACTS_DIR)/bootstrap"`} {
+		require.Contains(t, string(makefile), flag)
+	}
+
+	require.Equal(t, object{
+		"Runtime": "provided.al2023", "Handler": "bootstrap", "CodeUri": ".", "Architectures": []any{ref("Architecture")},
+		"MemorySize": ref("ApiMemory"), "Timeout": 30, "KmsKeyArn": when("HasKmsKey", ref("KmsKeyArn"), noValue),
+	}, b.section(t, "Globals")["Function"], "RecursiveLoop must not be among them")
+	require.Equal(t, "arm64", asMap(t, b.section(t, "Parameters")["Architecture"])["Default"])
+	for _, id := range functionIDs {
+		p := b.properties(t, id, functionType)
+		require.Equal(t, object{"BuildMethod": "makefile"}, b.resource(t, id, functionType)["Metadata"], id)
+		require.Equal(t, getAtt(id+"Role.Arn"), p["Role"], "%s: a role that SAM makes has managed policies", id)
+		require.Equal(t, object{"LogGroup": ref(id + "Logs"), "LogFormat": "JSON"}, p["LoggingConfig"], id)
+		for _, none := range []string{"Policies", "Events", "FunctionName", "FunctionUrlConfig", "VpcConfig"} {
+			require.NotContains(t, p, none, id)
+		}
+		if id == "Step" {
+			require.Equal(t, "Allow", p["RecursiveLoop"], "without it Lambda cuts the chain after some 16 steps")
+			continue
+		}
+		require.NotContains(t, p, "RecursiveLoop", "%s keeps Lambda's guard", id)
+	}
+	step := b.properties(t, "Step", functionType)
+	require.Equal(t, ref("StepMemory"), step["MemorySize"])
+	require.Equal(t, when("HasReservedConcurrency", ref("ReservedConcurrency"), noValue), step["ReservedConcurrentExecutions"])
+}
+
+func TestTemplateEnvironment(t *testing.T) {
+	t.Parallel()
+	b := readBundle(t)
+	api := []string{"ADJOURN_TENANT_CLAIM", "ADJOURN_ALLOW_UNAUTHENTICATED"}
+	want := map[string][]string{
+		"Start":  append([]string{"ADJOURN_MODEL", "ADJOURN_EVENT_TEMPLATE", "ADJOURN_EVENT_TENANT"}, api...),
+		"Step":   {"ADJOURN_STEPS_PER_INVOCATION", "ADJOURN_MODEL", "OPENAI_API_KEY", "OPENAI_BASE_URL"},
+		"Resume": api, "Submit": api, "Query": api,
+		"Sweep": {"ADJOURN_DEAD_LETTERS_URL"},
+	}
+	values := object{
+		"ADJOURN_TABLE": ref("State"), "ADJOURN_BUCKET": ref("Blobs"), "ADJOURN_QUEUE_URL": ref("Steps"), "ADJOURN_LOG": ref("LogLevel"),
+		"ADJOURN_TENANT_CLAIM": ref("TenantClaim"), "ADJOURN_ALLOW_UNAUTHENTICATED": ref("AllowUnauthenticated"),
+		"ADJOURN_MODEL": ref("Model"), "ADJOURN_EVENT_TEMPLATE": ref("EventTemplate"), "ADJOURN_EVENT_TENANT": ref("EventTenant"),
+		"ADJOURN_STEPS_PER_INVOCATION": ref("StepsPerInvocation"), "ADJOURN_DEAD_LETTERS_URL": ref("DeadLetters"),
+		"OPENAI_API_KEY":  when("HasModelSecret", sub("{{resolve:secretsmanager:${ModelSecret}:SecretString:OPENAI_API_KEY}}"), noValue),
+		"OPENAI_BASE_URL": ref("OpenAIBaseUrl"),
+	}
+	given := map[string]bool{}
+	for _, id := range functionIDs {
+		wanted := object{}
+		for _, name := range append([]string{"ADJOURN_TABLE", "ADJOURN_BUCKET", "ADJOURN_QUEUE_URL", "ADJOURN_LOG"}, want[id]...) {
+			wanted[name], given[name] = values[name], true
+		}
+		require.Equal(t, object{"Variables": wanted}, b.properties(t, id, functionType)["Environment"], id)
+	}
+
+	// What the code reads is given or left out on purpose.
+	read := map[string]bool{agent.ModelVariable: true}
+	env := func(name string) string { read[name] = true; return "" }
+	_, err := serverless.ReadSettings(env)
+	require.Error(t, err, "an empty environment is no setting")
+	_, err = openai.Open(t.Context(), "m", env)
+	require.Error(t, err)
+	for name, why := range map[string]string{
+		"ADJOURN_DATA":       "the embedded engine's file",
+		"ADJOURN_AGENT":      "callers name the agent",
+		"ADJOURN_LEASE":      "20 s are right for everybody",
+		"ADJOURN_IAM_TENANT": "the routes let callers in by JWT",
+	} {
+		require.Contains(t, read, name, "no longer read: take it off this list (%s)", why)
+		delete(read, name)
+	}
+	require.Equal(t, slices.Sorted(maps.Keys(read)), slices.Sorted(maps.Keys(given)))
+}
