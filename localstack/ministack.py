@@ -10,9 +10,10 @@ TOOLS = HERE.parent / ".tools"
 PROGRAM = TOOLS / "ministack/bin/ministack"
 
 # What an emulator must not inherit: the caller's account, endpoints and proxies,
-# and settings of a MiniStack or a Java of theirs.
+# settings of a MiniStack or a Java of theirs, and of Adjourn: functions that run in
+# it inherit what it has.
 FOREIGN = (
-    "AWS_", "MINISTACK_", "LOCALSTACK_", "LAMBDA_", "DOCKER_",
+    "ADJOURN_", "OPENAI_", "AWS_", "MINISTACK_", "LOCALSTACK_", "LAMBDA_", "DOCKER_",
     "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY",
     "GATEWAY_PORT", "EDGE_PORT", "PERSIST_STATE", "STATE_DIR", "USE_SSL", "SERVICES", "JAVA_TOOL_OPTIONS",
 )
@@ -36,6 +37,7 @@ def environment(port, folder, log_level):
     return clean_environment() | CREDENTIALS | {
         "BIND_HOST": "127.0.0.1",
         "GATEWAY_PORT": str(port),
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",  # where functions find AWS
         "TMPDIR": str(folder),
         "S3_DATA_DIR": str(folder / "s3"),
         "LOG_LEVEL": log_level,
