@@ -87,7 +87,11 @@ func decode(raw []byte, into any) error {
 	var whole json.RawMessage
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(raw, &whole); errors.As(err, &syntax) {
-		return malformed(raw, int(syntax.Offset)-1, syntax.Error())
+		at := int(syntax.Offset) // bytes read, so that the last of them is the mistake
+		if !strings.HasPrefix(syntax.Error(), "unexpected end") {
+			at--
+		}
+		return malformed(raw, at, syntax.Error())
 	} else if err != nil {
 		return malformed(raw, 0, err.Error())
 	}
@@ -209,8 +213,7 @@ func element(t reflect.Type) reflect.Type {
 	if t == nil || t == rawMessage {
 		return nil
 	}
-	switch t.Kind() { //nolint:exhaustive // only these hold something
-	case reflect.Slice, reflect.Map:
+	if t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		return t.Elem()
 	}
 	return nil

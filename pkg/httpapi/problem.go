@@ -82,13 +82,14 @@ func (h *handler) problem(r *request, err error) *problem {
 	if errors.As(err, &own) {
 		return newProblem(wire.Problem{Code: own.code, Detail: own.detail}, own.header)
 	}
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+	e := runtime.AsError(err)
+	over := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || r.Context().Err() != nil
+	if over && e.Code.Class() == runtime.ClassInternal {
 		return newProblem(wire.Problem{
 			Code: wire.CodeRequestTimeout, RequestID: r.id,
 			Detail: "the request took too long and was given up; what it asked for may have been done. Ask where the session stands, or send the same request again",
 		}, nil)
 	}
-	e := runtime.AsError(err)
 	p := wire.Problem{Code: string(e.Code), Detail: e.Message, SessionID: e.Session, SessionStatus: e.Status, Answer: e.Answer}
 	switch e.Code.Class() {
 	case runtime.ClassUnavailable:

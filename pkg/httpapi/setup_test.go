@@ -220,7 +220,7 @@ func (w *world) send(token, method, target, body string, header ...string) *http
 	if body != "" {
 		reader = strings.NewReader(body)
 	}
-	r := httptest.NewRequest(method, target, reader)
+	r := httptest.NewRequestWithContext(w.Context(), method, target, reader)
 	if body != "" {
 		r.Header.Set("Content-Type", wire.MediaJSON)
 	}
@@ -301,7 +301,7 @@ func (w *world) dump() string {
 	w.Helper()
 	ctx := context.Background()
 	var b strings.Builder
-	print := func(v any) {
+	write := func(v any) {
 		raw, err := json.Marshal(v)
 		require.NoError(w, err)
 		fmt.Fprintf(&b, "%s\n", raw)
@@ -309,19 +309,19 @@ func (w *world) dump() string {
 	for _, tenant := range []string{"acme", "rival", session.DefaultTenant} {
 		for item, err := range w.store.Items(ctx, session.Key{Tenant: tenant}, store.KindIdempotency, "") {
 			require.NoError(w, err)
-			print(item)
+			write(item)
 		}
 		page, err := w.store.Find(ctx, store.FindParams{Kind: store.FindSessions, Tenant: tenant, Limit: 1000})
 		require.NoError(w, err)
 		for _, found := range page.Found {
 			for e, err := range w.store.Entries(ctx, found.Key, 0) {
 				require.NoError(w, err)
-				print(e)
+				write(e)
 			}
 			for _, kind := range []store.ItemKind{store.KindHead, store.KindWait, store.KindRun, store.KindTool, store.KindMail, store.KindAudit} {
 				for item, err := range w.store.Items(ctx, found.Key, kind, "") {
 					require.NoError(w, err)
-					print(item)
+					write(item)
 				}
 			}
 		}

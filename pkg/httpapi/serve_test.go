@@ -1,0 +1,286 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/httpapi"
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+func TestNew_fails_closed(t *testing.T) {
+	t.Parallel()
+	rt := newWorld(t).Runtime
+	_, err := httpapi.New(httpapi.Config{Authenticate: authenticate})
+	require.ErrorContains(t, err, "Runtime")
+	_, err = httpapi.New(httpapi.Config{Runtime: rt})
+	require.ErrorContains(t, err, "AllowUnauthenticated")
+	_, err = httpapi.New(httpapi.Config{Runtime: rt, Authenticate: authenticate, Functions: []httpapi.Function{"sweep"}})
+	require.ErrorContains(t, err, "sweep")
+
+	open, err := httpapi.New(httpapi.Config{Runtime: rt, AllowUnauthenticated: true})
+	require.NoError(t, err)
+	out := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/sessions", strings.NewReader(`{"agent":"desk","sessionId":"a","input":"deploy"}`))
+	r.Header.Set("Content-Type", wire.MediaJSON)
+	open.ServeHTTP(out, r)
+	require.Equal(t, http.StatusAccepted, out.Code)
+	require.Len(t, out.Header().Get(wire.HeaderRequestID), 26)
+	entries, err := rt.Journal(t.Context(), session.Key{Tenant: session.DefaultTenant, ID: "a"})
+	require.NoError(t, err)
+	require.Equal(t, httpapi.Anonymous, entries[0].By)
+
+	// Where there is an authenticator, it counts.
+	both, err := httpapi.New(httpapi.Config{Runtime: rt, Authenticate: authenticate, AllowUnauthenticated: true})
+	require.NoError(t, err)
+	out = httptest.NewRecorder()
+	both.ServeHTTP(out, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/sessions", nil))
+	require.Equal(t, http.StatusUnauthorized, out.Code)
+}
+
+// TestFunctions: a function serves its routes and no others, and every route is
+// served by one.
+func TestFunctions(t *testing.T) {
+	t.Parallel()
+	for _, function := range httpapi.Functions() {
+		t.Run(string(function), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, change{api: func(cfg *httpapi.Config) { cfg.Functions = []httpapi.Function{function} }})
+			for _, route := range httpapi.Routes() {
+				out := w.send(ann, route.Method, strings.Replace(route.Path, "{id}", "none", 1), "")
+				if out.Code == http.StatusOK {
+					require.Equal(t, function, route.Function)
+					continue
+				}
+				code := problem(t, out).Code
+				served := code != wire.CodeRouteNotFound && code != wire.CodeMethodNotAllowed
+				require.Equal(t, function == route.Function, served, "%s %s: %s", route.Method, route.Path, code)
+			}
+			if function != httpapi.FunctionQuery {
+				require.Equal(t, http.StatusNotFound, w.send("", http.MethodGet, "/openapi.json", "").Code, "public, and not here")
+			}
+		})
+	}
+	routes := httpapi.Routes()
+	routes[0].Path = "/changed"
+	require.NotEqual(t, routes, httpapi.Routes(), "the table is not handed out")
+}
+
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start("a", "deploy")
+	for _, out := range []*httptest.ResponseRecorder{
+		w.send(ann, http.MethodGet, "/sessions/a", ""), w.send("", http.MethodGet, "/sessions/a", ""), w.send(ann, http.MethodGet, "/no", ""),
+		w.send("", http.MethodGet, "/openapi.json", ""), w.send("panic", http.MethodGet, "/sessions", ""),
+	} {
+		require.Equal(t, "no-store", out.Header().Get("Cache-Control"))
+		require.Equal(t, "nosniff", out.Header().Get("X-Content-Type-Options"))
+		require.Contains(t, out.Header().Get("Content-Security-Policy"), "default-src 'none'")
+		require.Equal(t, "no-referrer", out.Header().Get("Referrer-Policy"))
+		require.NotEmpty(t, out.Header().Get(wire.HeaderRequestID))
+		require.Equal(t, fmt.Sprint(out.Body.Len()), out.Header().Get("Content-Length"))
+		require.Empty(t, out.Header().Get("Access-Control-Allow-Origin"))
+	}
+	require.Equal(t, `Bearer realm="adjourn"`, w.send("", http.MethodGet, "/waits", "").Header().Get("WWW-Authenticate"))
+	require.Equal(t, `Bearer realm="adjourn", error="invalid_token"`, w.send("who", http.MethodGet, "/waits", "").Header().Get("WWW-Authenticate"))
+	require.JSONEq(t, `{"text":"<v1> & more"}`, string(get[wire.Session](w, ann, "/sessions/a").Pause.Pending[0].Arguments), "what is approved is shown as it is")
+	head := w.send(ann, http.MethodHead, "/sessions/a", "")
+	require.Equal(t, http.StatusOK, head.Code)
+	require.Zero(t, head.Body.Len())
+	require.NotEqual(t, "0", head.Header().Get("Content-Length"))
+}
+
+// TestLog: a request is one line at debug, a fault one at error, and no secret is in them.
+func TestLog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.send(ann, http.MethodPost, "/sessions", `{"agent":"desk","input":"the words of a user"}`, wire.HeaderIdempotencyKey, "the-key")
+	w.send("who-is-this-token", http.MethodGet, "/sessions?cursor=the-cursor", "")
+	require.NotContains(t, w.log.String(), "level=ERROR")
+	require.Contains(t, w.log.String(), "status=202")
+	require.Contains(t, w.log.String(), "status=401")
+	for _, secret := range []string{"the words of a user", "the-key", "who-is-this-token", "the-cursor"} {
+		require.NotContains(t, w.log.String(), secret)
+	}
+
+	out := w.send("panic", http.MethodGet, "/sessions", "")
+	p := problem(t, out)
+	require.Equal(t, http.StatusInternalServerError, out.Code)
+	require.NotContains(t, out.Body.String(), "secret of the program")
+	require.Equal(t, out.Header().Get(wire.HeaderRequestID), p.RequestID)
+	require.Contains(t, w.log.String(), "level=ERROR")
+	require.Contains(t, w.log.String(), "secret of the program")
+	require.Contains(t, w.log.String(), p.RequestID)
+
+	out = w.send("broken", http.MethodGet, "/sessions", "")
+	require.Equal(t, http.StatusInternalServerError, out.Code, "who cannot be asked about is nobody, and nobody's fault but ours")
+	require.NotContains(t, out.Body.String(), "10.0.0.7")
+	require.Contains(t, w.log.String(), "10.0.0.7")
+}
+
+// TestFrom: some gateways tell an address without a port.
+func TestFrom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for addr, from := range map[string]string{"192.0.2.7:99": "http 192.0.2.7", "[::1]:5": "http ::1", "192.0.2.8": "http 192.0.2.8", "": "http "} {
+		id := fmt.Sprintf("s%d", len(addr))
+		w.start(id, "where")
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/sessions/"+id+"/submit", strings.NewReader(`{"kind":"message","message":"x"}`))
+		r.Header.Set("Content-Type", wire.MediaJSON)
+		r.Header.Set("Authorization", "Bearer "+carol)
+		r.RemoteAddr = addr
+		require.Equal(t, from, answer[wire.Submitted](w, http.StatusOK, w.serve(r)).Answer.From)
+	}
+}
+
+// down is a store that does not answer its n-th read or write, and says why in
+// words that are nobody's business.
+type down struct {
+	store.Store
+	mu sync.Mutex
+	at int
+	n  int
+}
+
+const inside = "dial tcp 10.1.2.3:8000: /var/lib/secret.db"
+
+func (d *down) on(s store.Store) { d.Store = s }
+
+func (d *down) fails() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.n++
+	if d.n != d.at {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", store.ErrUnavailable, inside)
+}
+
+func (d *down) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	if err := d.fails(); err != nil {
+		return store.Committed{}, err
+	}
+	return d.Store.Commit(ctx, p)
+}
+
+func (d *down) Update(ctx context.Context, key session.Key, item store.Item) (store.Item, error) {
+	if err := d.fails(); err != nil {
+		return store.Item{}, err
+	}
+	return d.Store.Update(ctx, key, item)
+}
+
+func (d *down) Find(ctx context.Context, p store.FindParams) (store.Page, error) {
+	if err := d.fails(); err != nil {
+		return store.Page{}, err
+	}
+	return d.Store.Find(ctx, p)
+}
+
+func (d *down) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
+	if err := d.fails(); err != nil {
+		return func(yield func(store.Item, error) bool) { yield(store.Item{}, err) }
+	}
+	return d.Store.Items(ctx, key, kind, id)
+}
+
+func (d *down) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
+	if err := d.fails(); err != nil {
+		return func(yield func(session.Entry, error) bool) { yield(session.Entry{}, err) }
+	}
+	return d.Store.Entries(ctx, key, after)
+}
+
+// TestDown: whichever request to the store fails, the answer is a 503 that may be
+// tried again, or what was done without where the session stands; nothing hangs,
+// and nothing is told of what is inside.
+func TestDown(t *testing.T) {
+	t.Parallel()
+	approve := func(w wire.Wait) string {
+		return fmt.Sprintf(`{"kind":"approval-response","waitId":%q,"approvalId":%q,"approved":true}`, w.WaitID, w.ApprovalID)
+	}
+	for _, c := range []struct {
+		method, target, body string
+	}{
+		{http.MethodPost, "/sessions", `{"agent":"desk","input":"echo"}`},
+		{http.MethodPost, "/sessions/trip/submit", ""},
+		{http.MethodPost, "/sessions/trip/resume", `{"decisions":{"approveAll":true}}`},
+		{http.MethodGet, "/sessions", ""},
+		{http.MethodGet, "/sessions/trip", ""},
+		{http.MethodGet, "/sessions/trip/messages", ""},
+		{http.MethodGet, "/sessions/trip/runs", ""},
+		{http.MethodGet, "/sessions/trip/checkpoints", ""},
+		{http.MethodGet, "/sessions/trip/waits", ""},
+		{http.MethodGet, "/sessions/trip/entries", ""},
+		{http.MethodGet, "/sessions/trip/entries?after=99", ""},
+		{http.MethodGet, "/waits", ""},
+	} {
+		t.Run(c.method+" "+c.target, func(t *testing.T) {
+			t.Parallel()
+			leftOut := false
+			for at := 1; ; at++ {
+				d := &down{}
+				w := newWorld(t, change{runtime: func(cfg *runtime.Config) { cfg.Store = d }})
+				w.start("trip", "echo deploy")
+				body := c.body
+				if strings.HasSuffix(c.target, "submit") {
+					body = approve(get[wire.Session](w, ann, "/sessions/trip").Pause.Pending[0])
+				}
+				d.mu.Lock()
+				d.n, d.at = 0, at
+				d.mu.Unlock()
+				out := w.send(ann, c.method, c.target, body, wire.HeaderIdempotencyKey, "k", wire.HeaderPrefer, "wait=0")
+				require.NotContains(t, out.Body.String(), "10.1.2.3")
+				require.NotContains(t, out.Body.String(), "secret")
+				if d.n < at {
+					require.Less(t, out.Code, 300)
+					require.Greater(t, at, 1)
+					require.Equal(t, c.method == http.MethodPost, leftOut)
+					return
+				}
+				require.Contains(t, w.log.String(), inside)
+				if out.Code < 300 {
+					require.Equal(t, http.MethodPost, c.method)
+					require.Contains(t, w.log.String(), "left out")
+					leftOut = leftOut || !strings.Contains(out.Body.String(), `"session":`)
+					continue
+				}
+				require.Equal(t, "store_unavailable", problem(t, out).Code)
+				require.Equal(t, http.StatusServiceUnavailable, out.Code)
+				require.Equal(t, "1", out.Header().Get("Retry-After"))
+				// Tried again, as it says, it is done, once.
+				out = w.send(ann, c.method, c.target, body, wire.HeaderIdempotencyKey, "k")
+				require.Less(t, out.Code, 300, out.Body.String())
+			}
+		})
+	}
+}
+
+// TestDeadline: a function that runs out of time says so, and hides nothing done.
+func TestDeadline(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Nanosecond, errors.New("Lambda's time is over"))
+	defer cancel()
+	<-ctx.Done()
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/sessions", nil)
+	r.Header.Set("Authorization", "Bearer "+ann)
+	out := w.serve(r)
+	require.Equal(t, http.StatusServiceUnavailable, out.Code, out.Body.String())
+	require.True(t, json.Valid(out.Body.Bytes()))
+}
