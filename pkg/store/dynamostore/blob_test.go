@@ -172,7 +172,8 @@ func TestFetchAhead(t *testing.T) {
 		}
 		require.EqualValues(t, 21, next)
 		require.Equal(t, 14, gets, "each once")
-		for range s.Entries(t.Context(), key, 0) {
+		for _, err := range s.Entries(t.Context(), key, 0) {
+			require.NoError(t, err)
 			break
 		}
 		require.LessOrEqual(t, gets, 14+5)

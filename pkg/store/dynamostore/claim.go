@@ -26,7 +26,7 @@ func (s *Store) claim(ctx context.Context, p *store.ClaimParams) (store.Item, er
 	if err := validateClaim(p); err != nil {
 		return store.Item{}, err
 	}
-	write := s.cfg.NewID()
+	write := s.newWrite()
 	var e expression
 	is, condition := expected(p, &e)
 	for {

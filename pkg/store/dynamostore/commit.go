@@ -66,7 +66,7 @@ func (s *Store) newCommit(p *store.CommitParams) (*commit, error) {
 			return nil, fmt.Errorf("wake: %w", err)
 		}
 	}
-	c := &commit{key: p.Key, entry: *e, write: s.cfg.NewID()}
+	c := &commit{key: p.Key, entry: *e, write: s.newWrite()}
 	var err error
 	if c.payload, err = session.Encode(&c.entry); err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (s *Store) transact(ctx context.Context, c *commit) error {
 		// A try that was cancelled has certainly not happened and the next is a new
 		// one. After any other error the token says that it is the same.
 		if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {
-			in.ClientRequestToken = aws.String(s.cfg.NewID())
+			in.ClientRequestToken = aws.String(s.newWrite())
 		}
 		return out, err
 	}

@@ -71,7 +71,7 @@ func (s *Store) bury(ctx context.Context, key session.Key) error {
 			return err
 		}
 		r.beside[attrDeleted] = yes()
-		_, err = s.writeItem(ctx, r, s.cfg.NewID())
+		_, err = s.writeItem(ctx, r, s.newWrite())
 		if refused := (*types.ConditionalCheckFailedException)(nil); !errors.As(err, &refused) {
 			return err
 		}

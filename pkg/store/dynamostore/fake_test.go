@@ -108,14 +108,14 @@ var none = reason("None", nil)
 
 // throttled, lost and the like are what a client says of them.
 var (
-	throttled  = &types.ProvisionedThroughputExceededException{}
-	lost       = &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Any", Err: &timeoutError{}}
-	broken     = &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Any", Err: &types.InternalServerError{}}
-	invalid    = &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Any", Err: &smithy.GenericAPIError{Code: "ValidationException", Message: "no"}}
-	forbidden  = &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Any", Err: &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "no"}}
-	noTable    = &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Any", Err: &types.ResourceNotFoundException{}}
-	inProgress = &types.TransactionInProgressException{}
-	conflicted = &types.TransactionConflictException{}
+	throttled     = &types.ProvisionedThroughputExceededException{}
+	lost          = &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Any", Err: &timeoutError{}}
+	broken        = &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Any", Err: &types.InternalServerError{}}
+	invalid       = &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Any", Err: &smithy.GenericAPIError{Code: "ValidationException", Message: "no"}}
+	forbidden     = &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Any", Err: &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "no"}}
+	errNoTable    = &smithy.OperationError{ServiceID: "DynamoDB", OperationName: "Any", Err: &types.ResourceNotFoundException{}}
+	errInProgress = &types.TransactionInProgressException{}
+	conflicted    = &types.TransactionConflictException{}
 )
 
 // timeoutError is a connection whose answer did not come.
@@ -293,7 +293,7 @@ const storedHeadBody = `{"key":{"tenant":"acme","session":"s-1"},"status":"runni
 // storedHead is HEAD as it lies in the table at revision 1, with other attributes.
 func storedHead(other map[string]types.AttributeValue) map[string]types.AttributeValue {
 	item := map[string]types.AttributeValue{
-		"pk": str("S#acme#s-1"), "sk": str("HEAD"), "w": str("somebody"), "rev": num(1), "body": str(storedHeadBody),
+		"pk": str("S#acme#s-1"), "sk": str("HEAD"), "w1": str("somebody"), "rev": num(1), "body": str(storedHeadBody),
 	}
 	for name, v := range other {
 		item[name] = v

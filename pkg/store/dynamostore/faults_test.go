@@ -82,7 +82,7 @@ var calls = []struct {
 
 // passing are errors that may go away.
 var passing = map[string]error{
-	"throttled": throttled, "answer lost": lost, "internal error": broken, "transaction conflict": conflicted, "in progress": inProgress,
+	"throttled": throttled, "answer lost": lost, "internal error": broken, "transaction conflict": conflicted, "in progress": errInProgress,
 	"answer cut off": &smithy.DeserializationError{Err: io.ErrUnexpectedEOF},
 }
 
@@ -134,7 +134,7 @@ func TestFaultsThatStayAreUnavailable(t *testing.T) {
 				require.Len(t, f.asked, 1)
 			})
 			bubbleOnce(t, "no table", func(t *testing.T) {
-				s, _, _ := scripted(t, fails(noTable))
+				s, _, _ := scripted(t, fails(errNoTable))
 				err := c.call(t.Context(), s)
 				require.ErrorIs(t, err, store.ErrUnavailable)
 				require.ErrorContains(t, err, `table "adjourn"`)
@@ -200,9 +200,10 @@ func TestLostAnswers(t *testing.T) {
 	ownHead := func(_ context.Context, in any) (any, error) {
 		values := in.(*dynamodb.UpdateItemInput).ExpressionAttributeValues
 		item := leased("w", 2, 1, epoch, "x")
-		for _, v := range values { // the write's id is the only text that begins so
-			if text, ok := v.(*types.AttributeValueMemberS); ok && len(text.Value) > 3 && text.Value[:3] == "id-" {
-				item["w"], item["leaseW"] = v, v
+		item["rev"] = num(4) // others wrote since
+		for _, v := range values {
+			if text, ok := v.(*types.AttributeValueMemberS); ok && len(text.Value) == 10 { // the write's id
+				item["w2"], item["leaseW"] = v, v
 			}
 		}
 		return nil, &types.ConditionalCheckFailedException{Item: item}
@@ -265,7 +266,7 @@ func TestTransactionTokens(t *testing.T) {
 	t.Parallel()
 	t.Run("the same after a lost answer", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
-			s, f, _ := scripted(t, fails(lost), fails(throttled), fails(inProgress), done())
+			s, f, _ := scripted(t, fails(lost), fails(throttled), fails(errInProgress), done())
 			require.NoError(t, richCommit(t.Context(), s))
 			require.Equal(t, f.token(0), f.token(1))
 			require.Equal(t, f.token(0), f.token(3))

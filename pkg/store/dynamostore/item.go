@@ -28,8 +28,10 @@ type record struct {
 	blob *blob
 }
 
-// movable are the attributes beside HEAD's body that an update sets or removes.
-var movable = []string{attrStatus, attrList, attrListAt, attrDue, attrDueAt, attrBody, attrBlob, attrBlobBytes}
+// movable are the attributes an update sets or removes.
+var movable = []string{
+	attrStatus, attrList, attrListAt, attrInbox, attrInboxAt, attrDue, attrDueAt, attrExpires, attrBody, attrBlob, attrBlobBytes,
+}
 
 // buried are those a tombstone loses besides.
 var buried = []string{attrOwner, attrLeaseSeq, attrLeaseN, attrLeaseUntil, attrLeaseWrite}
@@ -163,7 +165,7 @@ func validateKey(key session.Key, kind store.ItemKind) error {
 // that stands beside it, the revision after the write and the write's id.
 func (r *record) content(write string) attributes {
 	item := maps.Clone(r.beside)
-	item[attrRev], item[attrWrite] = number(r.rev+1), text(write)
+	item[attrRev], item[writeAttr(r.rev+1)] = number(r.rev+1), text(write)
 	r.blob.put(item, attrBody, r.body)
 	return item
 }
@@ -196,9 +198,16 @@ func (r *record) condition(e *expression) string {
 	return condition
 }
 
-// updates reports whether the item is changed in place. HEAD is, once it exists:
-// a put would take the lease with it.
-func (r *record) updates() bool { return r.kind == store.KindHead && r.rev > 0 }
+// updates reports whether the item is changed in place, as all are once they
+// exist: a put would take HEAD's lease with it, and the ids of earlier writes.
+func (r *record) updates() bool { return r.rev > 0 }
+
+// wrote reports whether an item, as it is when a write of the record was
+// refused, was written by an earlier try of that write, whose answer was lost.
+func (r *record) wrote(there attributes, write string) bool {
+	since := numberOf(there, attrRev) - (r.rev + 1)
+	return since >= 0 && since < writesKept && textOf(there, writeAttr(r.rev+1)) == write
+}
 
 // inline puts a value where it fits: text that is text can be read by a person.
 func inline(item attributes, attr string, value []byte) {

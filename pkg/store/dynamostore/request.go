@@ -93,6 +93,12 @@ func (s *Store) pause(ctx context.Context, attempt int) error {
 	}
 }
 
+// writeIDLength is 60 bits of a digest.
+const writeIDLength = 10
+
+// newWrite names one call that writes, however often its request is made.
+func (s *Store) newWrite() string { return contentHash([]byte(s.cfg.NewID()))[:writeIDLength] }
+
 // chance returns a number from 0 up to 1.
 func (s *Store) chance() float64 {
 	h := fnv.New64a()

@@ -1,5 +1,7 @@
 package dynamostore
 
+import "strconv"
+
 // Schema is the layout of one table: what [CreateTables] makes and what
 // template.yaml must say. Every key is a string.
 type Schema struct {
@@ -37,15 +39,14 @@ func LiveSchema() Schema {
 	return Schema{Partition: attrPK, Sort: attrSK, TTL: attrExpires}
 }
 
-// The attributes of an item. Every item has pk, sk and w.
+// The attributes of an item.
 const (
 	attrPK = "pk" // S#<tenant>#<session>, or I#<tenant>#<key>
 	attrSK = "sk" // E#<seq>, HEAD, WAIT#<wait>, RUN#<run>, TOOL#<call>, MAIL#<id>, AUDIT#<n>, or IDEM
-	// attrWrite names the call that wrote the item: a refusal that shows our own
-	// is a success whose answer was lost.
-	attrWrite = "w"
 
-	// An entry: its stored form, and beside it what a person wants to see.
+	// An entry: its stored form, the id of the call that wrote it, and what a
+	// person wants to see.
+	attrWrite   = "w"
 	attrPayload = "payload"
 	attrKind    = "kind"
 	attrRun     = "run"
@@ -53,9 +54,12 @@ const (
 	attrStatus  = "status" // of HEAD too
 	attrAt      = "at"
 
-	// Any other item: its JSON and its revision.
-	attrBody = "body"
-	attrRev  = "rev"
+	// Any other item: its JSON and its revision. The ids of the calls that wrote
+	// the last 16 revisions are in w0 to w15, each at its revision modulo 16: one
+	// whose answer was lost finds its own there, though others wrote since.
+	attrBody   = "body"
+	attrRev    = "rev"
+	attrWrites = "w"
 
 	// Instead of payload or body, what lies in the bucket.
 	attrBlob      = "blob"
@@ -87,6 +91,12 @@ const (
 	indexInbox    = "inbox"
 	indexDue      = "due"
 )
+
+// writesKept is how many revisions know who wrote them.
+const writesKept = 16
+
+// writeAttr names the attribute with the id of the call that wrote a revision.
+func writeAttr(rev int64) string { return attrWrites + strconv.FormatInt(rev%writesKept, 10) }
 
 // dueShards is over how many partitions what is due is spread.
 const dueShards = 16

@@ -33,11 +33,11 @@ func (s *Store) update(ctx context.Context, key session.Key, item *store.Item) (
 	if err := s.spill(ctx, []large{r.large(key)}); err != nil {
 		return store.Item{}, err
 	}
-	write := s.cfg.NewID()
+	write := s.newWrite()
 	now, err := s.writeItem(ctx, r, write)
 	var refused *types.ConditionalCheckFailedException
 	switch {
-	case errors.As(err, &refused) && textOf(refused.Item, attrWrite) == write:
+	case errors.As(err, &refused) && r.wrote(refused.Item, write):
 		now = refused.Item // an earlier try of this very call, whose answer was lost
 	case errors.As(err, &refused):
 		there, err := s.decode(ctx, key, r.kind, r.id, refused.Item)
@@ -68,10 +68,13 @@ func (s *Store) writeItem(ctx context.Context, r *record, write string) (attribu
 		})
 		return nil, err
 	}
-	change := r.change(&e, write)
+	change, returns := r.change(&e, write), types.ReturnValueNone
+	if r.kind == store.KindHead {
+		returns = types.ReturnValueAllNew // with its lease
+	}
 	out, err := request(ctx, s, s.cfg.DynamoDB.UpdateItem, &dynamodb.UpdateItemInput{
 		TableName: &s.cfg.Table, Key: r.at.key(), ConditionExpression: &condition, UpdateExpression: &change,
-		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values, ReturnValues: types.ReturnValueAllNew,
+		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values, ReturnValues: returns,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
 	if err != nil {
