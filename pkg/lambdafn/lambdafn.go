@@ -75,12 +75,12 @@ const (
 )
 
 // soften returns a context that ends before the deadline of ctx, by margin or by
-// a third of what is left, whichever is less.
+// a third of what is left, whichever is less, with [runtime.ErrOutOfTime] as its cause.
 func (c Config) soften(ctx context.Context, margin time.Duration) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return context.WithCancel(ctx)
 	}
 	margin = min(margin, max(deadline.Sub(c.Now())/3, 0))
-	return context.WithDeadline(ctx, deadline.Add(-margin))
+	return context.WithDeadlineCause(ctx, deadline.Add(-margin), runtime.ErrOutOfTime)
 }

@@ -20,9 +20,17 @@ type Disposition struct {
 // soonest is the shortest time a message is kept, so that nobody spins.
 const soonest = 20 * time.Millisecond
 
+// ErrOutOfTime is the cause with which a worker's context ends when the worker is
+// about to be ended by force. A step that it cuts off keeps its lease until that
+// lapses and so counts among the claims that died: one that never fits into its
+// worker's time is given up in the end, and not tried for ever.
+var ErrOutOfTime = fmt.Errorf("the worker's time is over: %w", context.DeadlineExceeded)
+
 // Deliver works on one message: it decides by the table of design section 4.1,
 // does the step if there is one to do, commits, sends what follows. An error
-// means that the message must be delivered again; nothing was half-written.
+// means that the message must be delivered again; nothing was half-written. The
+// end of ctx cuts a step off, and the lease is given back, unless its cause is
+// [ErrOutOfTime].
 func (r *Runtime) Deliver(ctx context.Context, wake session.Wake) (Disposition, error) {
 	if wake.V > session.WakeVersion {
 		return Disposition{}, fmt.Errorf("wake for session %s: version %d is newer than this program reads (%d)", wake.Key(), wake.V, session.WakeVersion)
@@ -247,6 +255,8 @@ func (inv *invocation) finish(ctx context.Context, err error) (Disposition, erro
 			return Disposition{}, nil
 		}
 		return Disposition{}, inv.r.send(context.WithoutCancel(ctx), session.NewWake(inv.key, inv.wonGoingOn+1, session.WakeStep))
+	case errors.Is(context.Cause(ctx), ErrOutOfTime):
+		return Disposition{}, err
 	default:
 		inv.release(context.WithoutCancel(ctx))
 		return Disposition{}, err

@@ -1,0 +1,63 @@
+package runtime_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// cutOff is a world whose planner's context ends with a cause before it answers.
+func cutOff(t *testing.T) (w *world, deliver func(p *process, cause error) error) {
+	t.Helper()
+	var end context.CancelCauseFunc
+	var cause error
+	w = newWorld(t, newEffects(), agent.Agent{Name: "a", Planner: agent.PlannerFunc(func(ctx context.Context, _ agent.View) (agent.Reply, error) {
+		end(cause)
+		<-ctx.Done()
+		return agent.Reply{}, ctx.Err()
+	})})
+	return w, func(p *process, why error) error {
+		var ctx context.Context
+		ctx, end = context.WithCancelCause(context.Background())
+		cause = why
+		defer end(nil)
+		_, err := p.Deliver(ctx, w.wake(2, session.WakeStep))
+		return err
+	}
+}
+
+func TestDeliver_a_step_that_never_fits_into_its_workers_time_is_given_up(t *testing.T) {
+	t.Parallel()
+	w, deliver := cutOff(t)
+	p := w.process()
+	w.start(p, "go")
+	for n := int64(1); n <= 5; n++ {
+		require.Error(t, deliver(p, runtime.ErrOutOfTime))
+		lease := w.head().Head.Lease
+		require.Equal(t, n, lease.N)
+		require.True(t, lease.Until.After(w.clock.Now()), "it is not given back")
+		d, err := p.DeadLetter(context.Background(), w.wake(2, session.WakeStep))
+		require.NoError(t, err)
+		require.Positive(t, d.Keep)
+		w.clock.advance(20 * time.Second)
+	}
+	_, err := p.DeadLetter(context.Background(), w.wake(2, session.WakeStep))
+	require.NoError(t, err)
+	require.Equal(t, session.StatusFailed, w.session().Status)
+	require.Equal(t, "step_died", w.session().Failure.Type)
+}
+
+func TestDeliver_a_worker_that_is_told_to_end_gives_its_lease_back(t *testing.T) {
+	t.Parallel()
+	w, deliver := cutOff(t)
+	p := w.process()
+	w.start(p, "go")
+	require.ErrorIs(t, deliver(p, nil), context.Canceled)
+	require.Empty(t, w.head().Head.Lease.Owner)
+}
