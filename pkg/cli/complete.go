@@ -16,8 +16,11 @@ const completionTime = time.Second
 
 // completeAgents completes the names of agents.
 func (c *cli) completeAgents(_ *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if c.remote() {
+		return nil, cobra.ShellCompDirectiveNoFileComp // only the server knows its agents
+	}
 	registry, err := c.Registry()
-	if err != nil || c.remote() {
+	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var found []cobra.Completion

@@ -29,6 +29,13 @@ const asProgram = "ADJOURN_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
+		if filepath.Base(os.Args[0]) == "curl" {
+			if err := asCurl(os.Args[1:]); err != nil {
+				_, _ = os.Stderr.WriteString(err.Error() + "\n")
+				os.Exit(7)
+			}
+			os.Exit(0)
+		}
 		cli.Main(registry)
 	}
 	os.Exit(m.Run())
@@ -103,6 +110,8 @@ func toys() ([]tool.Tool, error) {
 					time.Sleep(10 * time.Millisecond)
 				}
 			}),
+		tool.Define(tool.Spec[noIn]{Name: "stubborn", Description: "Never ends, whatever it is told.", Effect: session.ReadOnly},
+			func(context.Context, *tool.Call, noIn) (string, error) { select {} }),
 		tool.Define(tool.Spec[noIn]{Name: "hang", Description: "Never ends by itself.", Effect: session.ReadOnly},
 			func(ctx context.Context, _ *tool.Call, _ noIn) (string, error) {
 				<-ctx.Done()
