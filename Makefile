@@ -201,14 +201,16 @@ deploy-local: ## Build template.yaml and deploy it onto the local AWS that make 
 # Without URL and STACK the deployment is the local one. TOKEN is a caller's,
 # OTHER_TOKEN, if given, one of another tenant's; STACK, with AWS credentials,
 # lets it look beneath the API.
+LOCAL_ENV = .tools/aws-$(lastword $(subst :, ,$(or $(ADJOURN_LOCAL_AWS),http://127.0.0.1:4566)))/env
+
 .PHONY: smoke
 smoke: ## Tell the story through a deployed API: URL=… TOKEN=… [OTHER_TOKEN=…] [STACK=…]; the local one by default
 ifneq ($(URL)$(STACK),)
 	@ADJOURN_TOKEN="$${ADJOURN_TOKEN:-$$TOKEN}" ADJOURN_OTHER_TOKEN="$${ADJOURN_OTHER_TOKEN:-$$OTHER_TOKEN}" \
 		$(GO) run ./localstack/smoke -url "$(URL)" -stack "$(STACK)"
 else
-	@[ -f .tools/local/env ] || { echo "nothing is deployed here: make up deploy-local, or name a deployment: make smoke URL=… TOKEN=…" >&2; exit 2; }
-	@. .tools/local/env; $(GO) run ./localstack/smoke -url "$$URL" -stack "$$STACK"
+	@[ -f $(LOCAL_ENV) ] || { echo "nothing is deployed here: make up deploy-local, or name a deployment: make smoke URL=… TOKEN=…" >&2; exit 2; }
+	@. $(LOCAL_ENV); $(GO) run ./localstack/smoke -url "$$URL" -stack "$$STACK"
 endif
 
 .PHONY: sam-local
@@ -222,4 +224,5 @@ $(LINT): tools/go.mod tools/go.sum
 
 .PHONY: clean
 clean: ## Remove what was built
+	[ ! -e .tools/aws-4566/running ] || localstack/down
 	rm -rf bin dist .aws-sam .tools coverage.out $(AIMOCK)/node_modules
