@@ -125,16 +125,18 @@ func TestServersOfOtherKinds(t *testing.T) {
 		exit   int
 		code   string
 	}{
-		"a web page":      {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>hello")) }, 1, "unexpected_answer"},
-		"sends elsewhere": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://example.com/", 302) }, 1, "unexpected_answer"},
-		"not here":        {http.NotFound, 2, "route_not_found"},
-		"forbids":         {status(403), 4, "forbidden"},
-		"gateway's 401":   {status(401), 4, "unauthenticated"},
-		"breaks":          {status(500), 1, "unexpected_status"},
-		"problem":         {problem(409, "already_answered"), 5, "already_answered"},
-		"gone":            {problem(410, "expired"), 5, "expired"},
-		"unknown code":    {problem(418, "news"), 1, "news"},
-		"terminal codes":  {problem(409, "session_ended"), 5, "session_ended"},
+		"a web page": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>hello")) }, 1, "unexpected_answer"},
+		"sends elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://example.com/", http.StatusFound)
+		}, 1, "unexpected_answer"},
+		"not here":       {http.NotFound, 2, "route_not_found"},
+		"forbids":        {status(403), 4, "forbidden"},
+		"gateway's 401":  {status(401), 4, "unauthenticated"},
+		"breaks":         {status(500), 1, "unexpected_status"},
+		"problem":        {problem(409, "already_answered"), 5, "already_answered"},
+		"gone":           {problem(410, "expired"), 5, "expired"},
+		"unknown code":   {problem(418, "news"), 1, "news"},
+		"terminal codes": {problem(409, "session_ended"), 5, "session_ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -161,7 +163,8 @@ func problem(status int, code string) http.HandlerFunc {
 
 func TestNobodyAnswers(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	var lc net.ListenConfig
+	listener, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	url := "http://" + listener.Addr().String()
 	require.NoError(t, listener.Close())

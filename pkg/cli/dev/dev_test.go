@@ -67,7 +67,7 @@ func (b *bench) listen() *dev.Server {
 }
 
 // serve serves until stop, which returns how that ended and how long it took.
-func (b *bench) serve() (c *client.Client, stop func() (error, time.Duration)) {
+func (b *bench) serve() (c *client.Client, stop func() (time.Duration, error)) {
 	b.t.Helper()
 	s := b.listen()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -77,10 +77,11 @@ func (b *bench) serve() (c *client.Client, stop func() (error, time.Duration)) {
 	c, err := client.New(client.Config{URL: s.URL(), Token: s.Key().Text})
 	require.NoError(b.t, err)
 	b.t.Cleanup(c.Close)
-	return c, func() (error, time.Duration) {
+	return c, func() (time.Duration, error) {
 		began := time.Now()
 		cancel()
-		return <-ended, time.Since(began)
+		err := <-ended
+		return time.Since(began), err
 	}
 }
 
@@ -96,12 +97,13 @@ func TestServe(t *testing.T) {
 	_, err = stranger.Inbox(t.Context(), client.Page{})
 	require.Error(t, err)
 	stranger.Close()
-	stopped, _ := stop()
+	_, stopped := stop()
 	require.NoError(t, stopped)
 	require.Len(t, b.requests, 2)
 	require.Equal(t, dev.Request{Method: http.MethodPost, Path: "/sessions", Status: http.StatusOK, Took: b.requests[0].Took}, b.requests[0])
 	require.Equal(t, http.StatusUnauthorized, b.requests[1].Status)
-	_, err = net.Dial("tcp", strings.TrimPrefix(c.URL(), "http://"))
+	var dialer net.Dialer
+	_, err = dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(c.URL(), "http://"))
 	require.Error(t, err)
 }
 
@@ -126,7 +128,7 @@ func TestStop(t *testing.T) {
 		followed <- last
 	}()
 	<-seen
-	stopped, took := stop()
+	took, stopped := stop()
 	require.NoError(t, stopped)
 	require.Less(t, took, 4*time.Second, "nobody waits for what will not happen")
 	require.Error(t, <-followed)
@@ -168,7 +170,8 @@ func TestAddresses(t *testing.T) {
 	}
 	require.NoFileExists(t, b.cfg.Keys.File, "no key is made where nothing is served")
 
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	var lc net.ListenConfig
+	taken, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, taken.Close()) })
 	cfg := b.cfg

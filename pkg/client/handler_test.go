@@ -1,0 +1,193 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/app/embedded"
+	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/httpapi"
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/llm/scripted"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/tool"
+)
+
+type deployIn struct {
+	Service string `json:"service"`
+}
+
+// registry has an agent that follows scripts and asks before it deploys.
+func registry() (*agent.Registry, error) {
+	return agent.NewRegistry(agent.Config{
+		Models: agent.Models{"scripted": func(context.Context, string, func(string) string) (llm.Model, error) { return scripted.Model(), nil }},
+		Agents: []agent.Agent{{Name: "toy", Model: "scripted:toy", Tools: []tool.Tool{
+			tool.Define(tool.Spec[deployIn]{Name: "deploy", Approve: tool.Always[deployIn]},
+				func(_ context.Context, _ *tool.Call, in deployIn) (string, error) {
+					return "deployed " + in.Service, nil
+				}),
+		}}},
+	})
+}
+
+// serve puts the real handler in front of the embedded engine, with its worker.
+// It returns the URL, and a key the server knows.
+func serve(dir string) (url, key string, stop func(), err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	a, err := embedded.Open(ctx, embedded.Config{Registry: registry, Data: filepath.Join(dir, "adjourn.db"), Env: func(string) string { return "" }})
+	if err != nil {
+		cancel()
+		return "", "", nil, err
+	}
+	keys := filepath.Join(dir, "api-keys")
+	if key, err = httpapi.NewAPIKey(keys, "ada", ""); err != nil {
+		cancel()
+		return "", "", nil, err
+	}
+	authenticate, err := httpapi.APIKeys(keys)
+	if err != nil {
+		cancel()
+		return "", "", nil, err
+	}
+	handler, err := httpapi.New(httpapi.Config{Runtime: a.Runtime, Authenticate: authenticate})
+	if err != nil {
+		cancel()
+		return "", "", nil, err
+	}
+	server := httptest.NewServer(handler)
+	worked := make(chan struct{})
+	go func() {
+		defer close(worked)
+		_ = a.Runtime.Work(ctx, a.Queue(), runtime.WorkParams{}) // it ends with ctx
+	}()
+	return server.URL, key, func() {
+		server.Close()
+		cancel()
+		<-worked
+		_ = a.Close() // the test is over
+	}, nil
+}
+
+func TestRealHandler(t *testing.T) {
+	t.Parallel()
+	url, key, stop, err := serve(t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(stop)
+	c, err := client.New(client.Config{URL: url, Token: key})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	ctx := t.Context()
+
+	script := "[{calls: [{call: deploy, with: {service: a}}, {call: deploy, with: {service: b}}]}, {need: anything else?}, {say: done}]"
+	start := client.StartParams{Request: wire.StartRequest{SessionID: "s", Agent: "toy", Input: script}, IdempotencyKey: "k", Wait: 10 * time.Second}
+	started, err := c.Start(ctx, start)
+	require.NoError(t, err)
+	require.Equal(t, session.OutcomePaused, started.Session.Outcome)
+	again, err := c.Start(ctx, start)
+	require.NoError(t, err)
+	require.True(t, again.Repeated)
+	require.Equal(t, started.CheckpointID, again.CheckpointID)
+
+	// One approval is answered, the other one decided.
+	pending := started.Session.Pause.Pending
+	require.Len(t, pending, 2)
+	yes, no := true, false
+	answer := wire.SubmitRequest{WaitID: pending[0].WaitID, Kind: session.AnswerApproval, ToolCallID: pending[0].CallID, ApprovalID: pending[0].ApprovalID, Approved: &yes}
+	submitted, err := c.Submit(ctx, client.SubmitParams{SessionID: "s", Answer: answer})
+	require.NoError(t, err)
+	require.Equal(t, wire.ContinuationWaiting, submitted.Continuation)
+	require.Equal(t, "ada", submitted.Answer.Who)
+	repeated, err := c.Submit(ctx, client.SubmitParams{SessionID: "s", Answer: answer})
+	require.NoError(t, err)
+	require.True(t, repeated.Repeated)
+	answer.Approved = &no
+	_, err = c.Submit(ctx, client.SubmitParams{SessionID: "s", Answer: answer})
+	var refused *client.Error
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, 409, refused.Status)
+	require.Equal(t, string(runtime.CodeAlreadyAnswered), refused.Problem.Code)
+	require.True(t, *refused.Problem.Answer.Approved)
+
+	resumed, err := c.Resume(ctx, client.ResumeParams{
+		SessionID: "s", Wait: 10 * time.Second,
+		Request: wire.ResumeRequest{Decisions: &wire.Decisions{Approve: []string{pending[1].CallID}}},
+	})
+	require.NoError(t, err)
+	require.Equal(t, "anything else?", resumed.Session.Text)
+	word := "no"
+	resumed, err = c.Resume(ctx, client.ResumeParams{
+		SessionID: "s", Wait: 10 * time.Second, Request: wire.ResumeRequest{CheckpointID: resumed.Session.CheckpointID, Message: &word},
+	})
+	require.NoError(t, err)
+	require.Equal(t, session.OutcomeCompleted, resumed.Session.Outcome)
+
+	s, err := c.Session(ctx, "s", time.Second)
+	require.NoError(t, err)
+	require.Equal(t, session.StatusCompleted, s.Status)
+	var seqs []int64
+	for e, err := range c.Follow(ctx, "s", 0) {
+		require.NoError(t, err)
+		seqs = append(seqs, e.Seq)
+	}
+	require.Len(t, seqs, int(s.Version), "a session that rests is followed to where it rests")
+	require.Equal(t, int(s.Version), counted(t, c.Journal(ctx, "s", 0)))
+	require.Equal(t, int(s.Version), counted(t, c.AllCheckpoints(ctx, "s")))
+	require.Equal(t, 3, counted(t, c.AllWaits(ctx, "s")))
+	require.Equal(t, 3, counted(t, c.AllRuns(ctx, "s")))
+	require.Positive(t, counted(t, c.AllMessages(ctx, "s")))
+	require.Zero(t, counted(t, c.AllInbox(ctx, client.Page{})))
+	require.Equal(t, 1, counted(t, c.AllSessions(ctx, client.SessionsParams{Status: session.StatusCompleted})))
+	page, err := c.Waits(ctx, "s", client.Page{Limit: 2})
+	require.NoError(t, err)
+	require.Len(t, page.Items, 2)
+	page, err = c.Waits(ctx, "s", client.Page{Limit: 2, Cursor: page.Cursor})
+	require.NoError(t, err)
+	require.Len(t, page.Items, 1)
+	require.Empty(t, page.Cursor)
+	document, err := c.OpenAPI(ctx)
+	require.NoError(t, err)
+	var openapi struct {
+		OpenAPI string `json:"openapi"`
+	}
+	require.NoError(t, json.Unmarshal(document, &openapi))
+	require.Regexp(t, `^3\.1`, openapi.OpenAPI)
+
+	_, err = c.Session(ctx, "nobody", 0)
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, string(runtime.CodeSessionNotFound), refused.Problem.Code)
+	stranger, err := client.New(client.Config{URL: url, Token: "adj_wrong"})
+	require.NoError(t, err)
+	t.Cleanup(stranger.Close)
+	_, err = stranger.Session(ctx, "s", 0)
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, wire.CodeUnauthenticated, refused.Problem.Code)
+}
+
+// TestFollowWhileItRuns starts to follow before there is anything to see.
+func TestFollowWhileItRuns(t *testing.T) {
+	t.Parallel()
+	url, key, stop, err := serve(t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(stop)
+	c, err := client.New(client.Config{URL: url, Token: key})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	started, err := c.Start(t.Context(), client.StartParams{Request: wire.StartRequest{Agent: "toy", Input: "[{fail: overloaded, after: 1s}, {call: deploy, with: {service: 1}}, {say: done}]"}})
+	require.NoError(t, err)
+	var kinds []session.Kind
+	for e, err := range c.Follow(t.Context(), started.SessionID, started.Version) {
+		require.NoError(t, err)
+		kinds = append(kinds, e.Kind)
+	}
+	require.Equal(t, session.KindCompleted, kinds[len(kinds)-1])
+	require.Greater(t, len(kinds), 2)
+}
