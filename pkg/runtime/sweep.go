@@ -69,14 +69,19 @@ func (r *Runtime) sweepOne(ctx context.Context, found store.Found, swept *Swept)
 // resend sends for a running session that has no live lease and no recent entry.
 // A conditional stamp on HEAD with exponential back-off keeps a backlog from being multiplied.
 func (r *Runtime) resend(ctx context.Context, key session.Key) (bool, error) {
+	// HEAD first: a session that moves after that refuses the stamp. With a newer
+	// HEAD an ended session would get one, which nobody takes away.
+	head, err := r.item(ctx, key, store.KindHead, "")
+	if err != nil || head.Head == nil {
+		return false, err
+	}
 	s, err := r.load(ctx, key)
 	if err != nil || s == nil {
 		return false, err
 	}
 	defer r.keep(s)
-	head, err := r.item(ctx, key, store.KindHead, "")
-	if err != nil || head.Head == nil || s.Status != session.StatusRunning {
-		return false, err
+	if s.Status != session.StatusRunning {
+		return false, nil
 	}
 	now := r.cfg.Now()
 	if due := head.Head.Due; due != nil && now.Before(*due) && due.Sub(now) <= maxBackoff {

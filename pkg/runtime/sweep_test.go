@@ -115,6 +115,53 @@ func TestSweep_one_broken_session_does_not_hide_the_others(t *testing.T) {
 	require.Equal(t, 1, swept.Resent)
 }
 
+// moving is a store on which something happens before one of the sweep's reads.
+type moving struct {
+	store.Store
+	beforeHead, beforeEntries func()
+}
+
+func (m *moving) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
+	if happens := m.beforeHead; kind == store.KindHead && happens != nil {
+		m.beforeHead = nil
+		happens()
+	}
+	return m.Store.Items(ctx, key, kind, id)
+}
+
+func (m *moving) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
+	if happens := m.beforeEntries; happens != nil {
+		m.beforeEntries = nil
+		happens()
+	}
+	return m.Store.Entries(ctx, key, after)
+}
+
+func TestSweep_of_a_session_that_ends_meanwhile(t *testing.T) {
+	t.Parallel()
+	for name, at := range map[string]func(m *moving, end func()){
+		"before HEAD is read":        func(m *moving, end func()) { m.beforeHead = end },
+		"before the journal is read": func(m *moving, end func()) { m.beforeEntries = end },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {says("bye")}}))
+			p := w.process()
+			w.start(p, "go")
+			w.clock.advance(time.Minute)
+			sweeper := w.process(func(cfg *runtime.Config) {
+				m := &moving{Store: cfg.Store}
+				at(m, func() { require.NoError(t, p.work()) })
+				cfg.Store = m
+			})
+			require.Zero(t, sweepOf(t, sweeper).Resent)
+			require.Equal(t, session.StatusCompleted, w.session().Status)
+			require.Nil(t, w.head().Head.Due, "nothing is due of what has ended")
+			w.checkAtRest()
+		})
+	}
+}
+
 // brokenStore cannot read the journal of one session, and fails to find anything if told so.
 type brokenStore struct {
 	store.Store
