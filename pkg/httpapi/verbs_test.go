@@ -113,9 +113,17 @@ func TestPreferWait(t *testing.T) {
 				prefer, applied string
 				wait            time.Duration
 			}{
-				{"wait=2", "wait=2", 2 * time.Second}, {"wait=3600", "wait=4", 4 * time.Second}, {"wait=0", "wait=0", 0},
-				{"Wait = 1 ; foo=bar", "wait=1", time.Second}, {"wait=1, wait=3", "wait=1", time.Second},
-				{"wait=-1", "", 0}, {"wait=soon", "", 0}, {"wait", "", 0}, {"", "", 0}, {"wait=99999999999999999999", "", 0}, {"handling=strict", "", 0},
+				{"wait=2", "wait=2", 2 * time.Second},
+				{"wait=3600", "wait=4", 4 * time.Second},
+				{"wait=0", "wait=0", 0},
+				{"Wait = 1 ; foo=bar", "wait=1", time.Second},
+				{"wait=1, wait=3", "wait=1", time.Second},
+				{"wait=-1", "", 0},
+				{"wait=soon", "", 0},
+				{"wait", "", 0},
+				{"", "", 0},
+				{"wait=99999999999999999999", "", 0},
+				{"handling=strict", "", 0},
 			} {
 				began := time.Now()
 				out := w.send(ann, http.MethodGet, "/sessions/a", "", wire.HeaderPrefer, c.prefer)

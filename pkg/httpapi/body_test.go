@@ -1,0 +1,73 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+)
+
+// TestDecode: what is taken, is taken as it stands.
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	var submit wire.SubmitRequest
+	require.NoError(t, decode([]byte("\n {\"kind\":\"client-tool-result\",\"result\":null,\"autoResume\":false,\"text\":\"\",\"selected\":[]} \r\n"), &submit))
+	require.Equal(t, "null", string(submit.Result), "null is a result")
+	require.NotNil(t, submit.Text, "so is an empty text")
+	require.NotNil(t, submit.Selected, "and an empty selection")
+	require.False(t, *submit.AutoResume)
+
+	submit = wire.SubmitRequest{}
+	require.NoError(t, decode([]byte(`{"kind":"x","text":null,"selected":null,"approved":null}`), &submit))
+	require.Equal(t, wire.SubmitRequest{Kind: "x"}, submit)
+
+	var resume wire.ResumeRequest
+	require.NoError(t, decode([]byte(`{"decisions":{"editedInput":{"c1-1":{"Any":{"any":1}},"c1-2":1e999}}}`), &resume))
+	require.Equal(t, `1e999`, string(resume.Decisions.EditedInput["c1-2"]), "a number nobody can hold is still JSON")
+
+	deep := strings.Repeat("[", maxDepth-1) + strings.Repeat("]", maxDepth-1)
+	require.NoError(t, decode([]byte(`{"kind":"x","result":`+deep+`}`), &submit))
+	require.ErrorContains(t, decode([]byte(`{"kind":"x","result":[`+deep+`]}`), &submit), "deep")
+
+	long := strings.Repeat("x", 10_000)
+	err := decode([]byte(`{"`+long+`":1}`), &submit)
+	require.ErrorContains(t, err, "there is no field")
+	require.Less(t, len(err.Error()), 300, "what is told back is not as long as one likes")
+}
+
+// FuzzDecode: a body is refused by name, or read so that writing it and reading
+// it again gives the same.
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `{"kind":"reply","selected":["a"],"text":""}`, `{"decisions":{"approve":["c"],"editedInput":{"c":{"a":[1,{"b":null}]}}}}`, `{"confirmation":{"approved":true}}`,
+		`{"input":"x","input":"y"}`, `{"INPUT":"x"}`, "{\"input\":\"\xff\"}", `{"input":"\ud800"}`, `{"result":1e400}`, `[]`, `{"result":[[[[[]]]]]}`, ` `, `{"approved":"yes"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for _, into := range []any{&wire.StartRequest{}, &wire.SubmitRequest{}, &wire.ResumeRequest{}} {
+			err := decode(raw, into)
+			var refused *refusedError
+			if err != nil {
+				require.ErrorAs(t, err, &refused)
+				require.Contains(t, statuses, refused.code)
+				require.True(t, utf8.ValidString(refused.detail))
+				continue
+			}
+			require.True(t, json.Valid(raw))
+			written, err := json.Marshal(into)
+			require.NoError(t, err)
+			again := reflect.New(reflect.TypeOf(into).Elem()).Interface()
+			require.NoError(t, decode(written, again))
+			twice, err := json.Marshal(again)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(written, twice))
+		}
+	})
+}
