@@ -151,7 +151,10 @@ func TestSweep_of_a_session_that_ends_meanwhile(t *testing.T) {
 			w.clock.advance(time.Minute)
 			sweeper := w.process(func(cfg *runtime.Config) {
 				m := &moving{Store: cfg.Store}
-				at(m, func() { require.NoError(t, p.work()) })
+				at(m, func() {
+					require.NoError(t, p.work())
+					w.clock.advance(time.Minute) // its lease is over too
+				})
 				cfg.Store = m
 			})
 			require.Zero(t, sweepOf(t, sweeper).Resent)
