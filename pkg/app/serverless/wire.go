@@ -31,6 +31,7 @@ func loadAWS(ctx context.Context) (aws.Config, error) {
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("AWS configuration: %w", err)
 	}
+	cfg.HTTPClient = plainBodies{cfg.HTTPClient}
 	return cfg, nil
 }
 

@@ -127,38 +127,6 @@ func TestReceive_may_take_as_long_as_it_waits(t *testing.T) {
 	require.EqualValues(t, 1, attempts.Load())
 }
 
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) Do(r *http.Request) (*http.Response, error) { return f(r) }
-
-// See withoutWriterTo: with such a body a sent message is sometimes sent twice.
-func TestSend_gives_the_transport_a_body_without_WriteTo(t *testing.T) {
-	t.Parallel()
-	var bodies []string
-	api := sqs.New(sqs.Options{
-		Region: "us-east-1", BaseEndpoint: aws.String("http://127.0.0.1:1"), DisableMessageChecksumValidation: true,
-		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
-		Retryer:     retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Millisecond }),
-		HTTPClient: transport(func(r *http.Request) (*http.Response, error) {
-			require.NotImplements(t, (*io.WriterTo)(nil), r.Body)
-			body, err := io.ReadAll(r.Body)
-			require.NoError(t, err)
-			bodies = append(bodies, string(body))
-			w := httptest.NewRecorder()
-			if len(bodies) == 1 {
-				throttle(w)
-			} else {
-				accept(w)
-			}
-			return w.Result(), nil
-		}),
-	})
-	require.NoError(t, newQueue(t, api).Send(t.Context(), wake(1)))
-	require.Len(t, bodies, 2)
-	require.Equal(t, bodies[0], bodies[1], "it is read from its beginning each time")
-	require.Contains(t, bodies[0], "MessageBody")
-}
-
 func TestAcknowledge_of_an_unknown_queue(t *testing.T) {
 	t.Parallel()
 	q, attempts := overWire(t, patient, func(_ int64, w http.ResponseWriter, _ *http.Request) {
