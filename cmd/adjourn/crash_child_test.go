@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -76,18 +77,18 @@ func (t *traps) reach(p place) {
 	if p.String() != t.at {
 		return
 	}
-	signal := syscall.SIGKILL
+	sig := syscall.SIGKILL
 	if t.how == "STOP" {
-		signal = syscall.SIGSTOP
+		sig = syscall.SIGSTOP
 		t.quiet()
 	}
 	// To this very thread, so that it does not go on before the signal has come.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := syscall.Tgkill(os.Getpid(), syscall.Gettid(), signal); err != nil {
+	if err := syscall.Tgkill(os.Getpid(), syscall.Gettid(), sig); err != nil {
 		panic(err)
 	}
-	if signal == syscall.SIGKILL {
+	if sig == syscall.SIGKILL {
 		select {} // the signal is on its way
 	}
 }
@@ -122,7 +123,9 @@ func child() int {
 	if dir := os.Getenv(trapBarrier); dir != "" {
 		awaitGo(dir)
 	}
-	return cli.Run(context.Background(), cli.Config{
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) // how a server is told to stop
+	defer stop()
+	return cli.Run(ctx, cli.Config{
 		Registry: t.registry, Program: os.Args[0], Args: os.Args[1:],
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Who: fmt.Sprint("pid ", os.Getpid()), Decorate: t.decorate,
 	})
