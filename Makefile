@@ -143,6 +143,11 @@ test-aws: ## The AWS adapters, functions and all, against pinned emulators; need
 	localstack/install dynamodb ministack
 	localstack/emulators $(GO) test -tags aws -count=1 -timeout 30m $(TESTFLAGS) $(patsubst %,./%/...,$(wildcard $(AWSROOMS)))
 
+.PHONY: bench-aws
+bench-aws: ## What moves of a session cost on DynamoDB and SQS: requests, units, bytes, dollars a million
+	localstack/install dynamodb ministack
+	localstack/emulators $(GO) test -tags aws -run '^$$' -bench . -benchtime 10x -timeout 10m $(TESTFLAGS) ./pkg/store/dynamostore
+
 .PHONY: up
 up: ## Start a local AWS on port 4566 of loopback; needs python3, or Docker and a LocalStack token
 	localstack/up

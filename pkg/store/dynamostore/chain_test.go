@@ -26,6 +26,7 @@ import (
 type chain struct {
 	*runtime.Runtime
 	t     testing.TB
+	key   session.Key
 	store store.Store
 	queue *countedQueue
 	now   atomic.Int64
@@ -47,7 +48,7 @@ func (q *countedQueue) Send(ctx context.Context, wakes ...session.Wake) error {
 // to the embedded engine whole. The queue is the embedded one either way.
 func newChain(t testing.TB, on store.Store) *chain {
 	t.Helper()
-	c := &chain{t: t, store: on}
+	c := &chain{t: t, key: key, store: on}
 	db, err := sqlite.Open(context.Background(), sqlite.Config{Path: ":memory:", Now: c.Now, Owner: "test"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
@@ -72,7 +73,7 @@ var person = runtime.Caller{Who: "ann", From: "test"}
 
 func (c *chain) start(script string) {
 	c.t.Helper()
-	_, err := c.Start(c.t.Context(), runtime.StartParams{Key: key, Agent: "lab", Input: script, Caller: person, IdempotencyKey: script})
+	_, err := c.Start(c.t.Context(), runtime.StartParams{Key: c.key, Agent: "lab", Input: script, Caller: person, IdempotencyKey: c.key.ID + script})
 	require.NoError(c.t, err)
 }
 
@@ -103,7 +104,7 @@ func (c *chain) settle() {
 		if c.deliverOne() {
 			continue
 		}
-		s, err := c.Session(c.t.Context(), key)
+		s, err := c.Session(c.t.Context(), c.key)
 		require.NoError(c.t, err)
 		if s.Status != session.StatusRunning {
 			return
@@ -118,7 +119,7 @@ func (c *chain) settle() {
 // openWaits are the waits nobody has answered, in their order.
 func (c *chain) openWaits() []session.Wait {
 	c.t.Helper()
-	records, err := c.Waits(c.t.Context(), key)
+	records, err := c.Waits(c.t.Context(), c.key)
 	require.NoError(c.t, err)
 	var open []session.Wait
 	for _, r := range records {
@@ -160,7 +161,7 @@ func (c *chain) answer(w session.Wait, no bool) {
 	case session.WaitChild, session.WaitUnknown:
 		require.Fail(c.t, "the lab has none of these")
 	}
-	_, err := c.Submit(c.t.Context(), runtime.SubmitParams{Key: key, Answer: a, Caller: person})
+	_, err := c.Submit(c.t.Context(), runtime.SubmitParams{Key: c.key, Answer: a, Caller: person})
 	require.NoError(c.t, err)
 }
 
@@ -233,7 +234,7 @@ func TestJournals(t *testing.T) {
 
 func (c *chain) journal() []session.Entry {
 	c.t.Helper()
-	entries, err := c.Journal(c.t.Context(), key)
+	entries, err := c.Journal(c.t.Context(), c.key)
 	require.NoError(c.t, err)
 	require.NotEmpty(c.t, entries)
 	return entries
@@ -242,7 +243,7 @@ func (c *chain) journal() []session.Entry {
 func (c *chain) items(kind store.ItemKind) []store.Item {
 	c.t.Helper()
 	var all []store.Item
-	for item, err := range c.store.Items(c.t.Context(), key, kind, "") {
+	for item, err := range c.store.Items(c.t.Context(), c.key, kind, "") {
 		require.NoError(c.t, err)
 		all = append(all, item)
 	}

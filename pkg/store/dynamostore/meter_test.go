@@ -1,0 +1,211 @@
+//go:build aws
+
+package dynamostore_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/store/dynamostore"
+)
+
+// usage is what requests cost.
+type usage struct {
+	requests map[string]int
+	// writes in the table, indexWrites in its indexes, reads of both, in units.
+	writes, indexWrites int
+	reads               float64
+	// bytes of the items and attributes that were written.
+	bytes int
+}
+
+func (u *usage) all() int {
+	n := 0
+	for _, of := range u.requests {
+		n += of
+	}
+	return n
+}
+
+// meter notes what passes through to DynamoDB, while it is on. It looks at items
+// before and after each write, by requests of its own that do not count.
+type meter struct {
+	dynamostore.API
+	t     testing.TB
+	table string
+
+	mu   sync.Mutex
+	on   bool
+	used usage
+}
+
+// measure returns what do uses.
+func (m *meter) measure(do func()) usage {
+	m.mu.Lock()
+	m.on, m.used = true, usage{requests: map[string]int{}}
+	m.mu.Unlock()
+	do()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.on = false
+	return m.used
+}
+
+// note adds a request to the bill.
+func (m *meter) note(op string, add func(u *usage)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.on {
+		m.used.requests[op]++
+		add(&m.used)
+	}
+}
+
+// current is an item as it is.
+func (m *meter) current(of item) item {
+	m.mu.Lock()
+	on := m.on
+	m.mu.Unlock()
+	if !on {
+		return nil
+	}
+	out, err := m.API.GetItem(context.Background(), &dynamodb.GetItemInput{
+		TableName: &m.table, Key: item{"pk": of["pk"], "sk": of["sk"]}, ConsistentRead: aws.Bool(true),
+	})
+	require.NoError(m.t, err)
+	return out.Item
+}
+
+// written adds one write to a bill.
+func (u *usage) written(before, after item, times, bytes int) {
+	u.writes += times * writeUnits(before, after)
+	u.indexWrites += indexUnits(dynamostore.StateSchema(), before, after)
+	u.bytes += bytes
+}
+
+func (m *meter) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	before := m.current(in.Item)
+	out, err := m.API.PutItem(ctx, in, opts...)
+	after := m.current(in.Item)
+	m.note("PutItem", func(u *usage) { u.written(before, after, 1, dynamostore.ItemSize(in.Item)) })
+	return out, err
+}
+
+func (m *meter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	before := m.current(in.Key)
+	out, err := m.API.UpdateItem(ctx, in, opts...)
+	after := m.current(in.Key)
+	m.note("UpdateItem", func(u *usage) {
+		u.written(before, after, 1, changed(in.ExpressionAttributeNames, in.ExpressionAttributeValues))
+	})
+	return out, err
+}
+
+// changed is about how many bytes an update carries.
+func changed(names map[string]string, values item) int {
+	size := dynamostore.ItemSize(values)
+	for _, name := range names {
+		size += len(name)
+	}
+	return size
+}
+
+func (m *meter) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	key := func(w types.TransactWriteItem) (item, int) {
+		if w.Put != nil {
+			return w.Put.Item, dynamostore.ItemSize(w.Put.Item)
+		}
+		return w.Update.Key, changed(w.Update.ExpressionAttributeNames, w.Update.ExpressionAttributeValues)
+	}
+	var before []item
+	for _, w := range in.TransactItems {
+		k, _ := key(w)
+		before = append(before, m.current(k))
+	}
+	out, err := m.API.TransactWriteItems(ctx, in, opts...)
+	var after []item
+	for _, w := range in.TransactItems {
+		k, _ := key(w)
+		after = append(after, m.current(k))
+	}
+	m.note("TransactWriteItems", func(u *usage) {
+		for i, w := range in.TransactItems {
+			_, bytes := key(w)
+			u.written(before[i], after[i], 2, bytes)
+		}
+	})
+	return out, err
+}
+
+func (m *meter) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	out, err := m.API.GetItem(ctx, in, opts...)
+	if err == nil {
+		m.note("GetItem", func(u *usage) { u.reads += readUnits(dynamostore.ItemSize(out.Item), true) })
+	}
+	return out, err
+}
+
+func (m *meter) Query(ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	out, err := m.API.Query(ctx, in, opts...)
+	if err == nil {
+		size := 0
+		for _, found := range out.Items {
+			size += dynamostore.ItemSize(found)
+		}
+		m.note("Query", func(u *usage) { u.reads += readUnits(size, aws.ToBool(in.ConsistentRead)) })
+	}
+	return out, err
+}
+
+func (m *meter) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	out, err := m.API.BatchGetItem(ctx, in, opts...)
+	if err == nil {
+		m.note("BatchGetItem", func(u *usage) {
+			for _, found := range out.Responses[m.table] {
+				u.reads += readUnits(dynamostore.ItemSize(found), true)
+			}
+		})
+	}
+	return out, err
+}
+
+// wire counts what the SDK really sends, by operation.
+type wire struct {
+	mu       sync.Mutex
+	requests map[string]int
+	bytes    int64
+}
+
+func (w *wire) Do(r *http.Request) (*http.Response, error) {
+	w.mu.Lock()
+	_, op, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	w.requests[op]++
+	w.bytes += r.ContentLength
+	w.mu.Unlock()
+	return http.DefaultClient.Do(r)
+}
+
+func (w *wire) reset() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requests, w.bytes = map[string]int{}, 0
+}
+
+// metered is a chain on DynamoDB with a meter before the table.
+func metered(t testing.TB) (*chain, *meter) {
+	t.Helper()
+	m := &meter{t: t}
+	f := newFixture(t, func(cfg *dynamostore.Config) {
+		m.API, m.table = cfg.DynamoDB, cfg.Table
+		cfg.DynamoDB = m
+	})
+	return newChain(t, f.store), m
+}
