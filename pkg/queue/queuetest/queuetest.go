@@ -152,6 +152,11 @@ var tests = []struct {
 		f.send(wake(2))
 		require.EqualValues(f, 2, f.receive().Wake.Seq)
 	}},
+	{"a wake delayed by more than 15 minutes is taken and does not come early", func(f *fixture) {
+		f.send(delayed(1, 15*time.Minute+time.Second), wake(2))
+		require.EqualValues(f, 2, f.receive().Wake.Seq)
+		f.empty(f.Queue, f.Second)
+	}},
 	{"receive returns at most max messages", func(f *fixture) {
 		f.send(wake(1), wake(2), wake(3), wake(4), wake(5))
 		got, err := f.Queue.Receive(f.Context(), queue.ReceiveParams{Max: 3, Wait: f.long(), Visibility: f.long()})
