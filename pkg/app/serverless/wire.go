@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -30,6 +31,9 @@ func loadAWS(ctx context.Context) (aws.Config, error) {
 	cfg, err := config.LoadDefaultConfig(ctx)
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("AWS configuration: %w", err)
+	}
+	if cfg.HTTPClient == nil { // the environment wants nothing special
+		cfg.HTTPClient = awshttp.NewBuildableClient()
 	}
 	cfg.HTTPClient = plainBodies{cfg.HTTPClient}
 	return cfg, nil
