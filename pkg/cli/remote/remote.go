@@ -7,6 +7,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
@@ -33,6 +34,9 @@ type Engine struct {
 	// its worker comes it looks as if it rested.
 	told map[session.Key]int64
 }
+
+// startWithin is how long a session may take to go on that was told to.
+const startWithin = time.Minute
 
 // New returns the engine behind a client.
 func New(cfg Config) (*Engine, error) {
@@ -134,8 +138,8 @@ func (e *Engine) Drive(ctx context.Context, key session.Key) error {
 	}
 	if after, told := e.told[key]; told {
 		delete(e.told, key)
-		if err := e.client.AwaitEntry(ctx, key.ID, after); err != nil {
-			return e.refusal(key, err)
+		if err := e.awaitStart(ctx, key, after); err != nil {
+			return err
 		}
 	}
 	for entry, err := range e.client.Follow(ctx, key.ID, e.seen[key]) {
@@ -146,6 +150,18 @@ func (e *Engine) Drive(ctx context.Context, key session.Key) error {
 		e.onEntry(key, runtime.NewProgress(&entry))
 	}
 	return nil
+}
+
+// awaitStart waits until a session that was told to go on has done so. One that
+// does not in all that time rests after all: what told it may have been lost.
+func (e *Engine) awaitStart(ctx context.Context, key session.Key, after int64) error {
+	waiting, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	err := e.client.AwaitEntry(waiting, key.ID, after)
+	if err == nil || ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return e.refusal(key, err)
 }
 
 // stoodAt remembers where a session stood, unless later entries were seen.
