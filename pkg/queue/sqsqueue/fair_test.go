@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,10 +107,18 @@ func TestFairness(t *testing.T) {
 	}
 	registry, err := agents.Registry()
 	require.NoError(t, err)
+	working, stop := context.WithCancel(t.Context())
+	defer stop()
+	var ended atomic.Int64
 	r, err := runtime.New(runtime.Config{
 		Registry: registry, Store: dynamo(t), Queue: l, Owner: rand.Text(), Now: time.Now, NewID: func() string { return rand.Text()[:16] },
 		// What is slow here is the machine: nobody else would do it faster.
 		Lease: time.Minute, CommitTimeout: time.Minute,
+		OnEntry: func(_ session.Key, p runtime.Progress) {
+			if p.Status.Ended() && ended.Add(1) == sessions {
+				stop()
+			}
+		},
 	})
 	require.NoError(t, err)
 
@@ -127,7 +136,7 @@ func TestFairness(t *testing.T) {
 		require.NoError(t, err)
 	}
 	began := time.Now()
-	require.NoError(t, r.Work(t.Context(), l, runtime.WorkParams{Concurrency: concurrency, Idle: 3 * time.Second}))
+	require.NoError(t, r.Work(working, l, runtime.WorkParams{Concurrency: concurrency}))
 	t.Logf("%d deliveries in %s", l.deliveries, time.Since(began).Round(time.Millisecond))
 	for _, key := range keys {
 		s, err := r.Session(t.Context(), key)
