@@ -187,6 +187,11 @@ functions: ## Build the functions as sam build does, into dist/functions/, LAMBD
 			'BEGIN { printf "%-7s %5.1f MB, %4.1f MB zipped\n", f, raw / 1e6, gz / 1e6 }'; \
 	done
 
+.PHONY: sizes
+sizes: ## What the functions weigh, how fast they start, what memory a session of 1 MB takes; needs what test-aws needs
+	localstack/install dynamodb ministack
+	localstack/emulators $(GO) test -tags aws -count=1 -timeout 10m -v -run '^TestSize' $(TESTFLAGS) ./functions
+
 SAM := SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=$${AWS_DEFAULT_REGION:-us-east-1} .tools/sam/bin/sam
 
 .PHONY: sam-validate

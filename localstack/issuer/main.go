@@ -46,7 +46,7 @@ type asked struct {
 func run(args []string, out io.Writer, now time.Time) error {
 	var a asked
 	flags := flag.NewFlagSet("issuer", flag.ContinueOnError)
-	flags.StringVar(&a.key, "key", ".tools/local/issuer.json", "file of the private key")
+	flags.StringVar(&a.key, "key", ".tools/aws-4566/issuer.json", "file of the private key")
 	flags.StringVar(&a.issuer, "issuer", "http://127.0.0.1:4566/adjourn-issuer", "URL below which the documents are served")
 	flags.StringVar(&a.audience, "audience", "adjourn", "audience of tokens")
 	flags.StringVar(&a.tenant, "tenant", "default", "tenant of the token")

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/url"
 	"slices"
@@ -94,12 +95,43 @@ func (b *beneath) settled(ctx context.Context, functions ...string) ([]int, erro
 func (b *beneath) starts(ctx context.Context, functions ...string) ([]int, error) {
 	counts := make([]int, len(functions))
 	for i, name := range functions {
-		group := "/aws/lambda/" + b.stack + "-" + strings.ToLower(name)
-		for page := ""; ; {
-			in := map[string]any{"logGroupName": group, "startTime": b.since.UnixMilli()}
-			if page != "" {
-				in["nextToken"] = page
+		for line, err := range b.log(ctx, name) {
+			if err != nil {
+				return nil, err
 			}
+			// As text, and as the JSON that Lambda writes where it is told to.
+			if strings.HasPrefix(line, "START RequestId: ") || strings.Contains(line, `"type":"platform.start"`) {
+				counts[i]++
+			}
+		}
+	}
+	return counts, nil
+}
+
+// complaints are the last warnings and errors in the functions' logs.
+func (b *beneath) complaints(ctx context.Context, most int) ([]string, error) {
+	var found []string
+	for _, name := range functions {
+		for line, err := range b.log(ctx, name) {
+			if err != nil {
+				return found, err
+			}
+			if strings.Contains(line, `"level":"ERROR"`) || strings.Contains(line, `"level":"WARN"`) {
+				found = append(found, strings.ToLower(name)+": "+line)
+			}
+		}
+	}
+	return found[max(0, len(found)-most):], nil
+}
+
+// functions of a stack, as its outputs name them.
+var functions = []string{"Start", "Step", "Resume", "Submit", "Query", "Sweep"}
+
+// log yields the lines of a function's log since the story began.
+func (b *beneath) log(ctx context.Context, name string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		in := map[string]any{"logGroupName": "/aws/lambda/" + b.stack + "-" + strings.ToLower(name), "startTime": b.since.UnixMilli()}
+		for {
 			var out struct {
 				Events []struct {
 					Message string `json:"message"`
@@ -107,21 +139,20 @@ func (b *beneath) starts(ctx context.Context, functions ...string) ([]int, error
 				NextToken string `json:"nextToken"`
 			}
 			if err := b.json(ctx, "logs", "Logs_20140328.FilterLogEvents", "1.1", in, &out); err != nil {
-				return nil, err
+				yield("", err)
+				return
 			}
 			for _, e := range out.Events {
-				// As text, and as the JSON that Lambda writes where it is told to.
-				if strings.HasPrefix(e.Message, "START RequestId: ") || strings.Contains(e.Message, `"type":"platform.start"`) {
-					counts[i]++
+				if !yield(e.Message, nil) {
+					return
 				}
 			}
-			if out.NextToken == "" || out.NextToken == page {
-				break
+			if out.NextToken == "" || out.NextToken == in["nextToken"] {
+				return
 			}
-			page = out.NextToken
+			in["nextToken"] = out.NextToken
 		}
 	}
-	return counts, nil
 }
 
 // emptyQueue waits up to half a minute for the chain's queue to be empty: not one

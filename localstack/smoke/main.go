@@ -19,6 +19,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/client"
@@ -70,5 +71,23 @@ func run(ctx context.Context, args []string, env func(string) string, out io.Wri
 			return err
 		}
 	}
-	return s.tell(ctx)
+	err = s.tell(ctx)
+	if err != nil && below != nil {
+		s.complain(context.WithoutCancel(ctx))
+	}
+	return err
+}
+
+// complain shows what the functions' logs have to say.
+func (s *story) complain(ctx context.Context) {
+	lines, err := s.below.complaints(ctx, 20)
+	if err != nil {
+		s.say("\nThe functions' logs cannot be read: %v", err)
+	}
+	for i, line := range lines {
+		if i == 0 {
+			s.say("\nWhat the functions complained of last:")
+		}
+		s.say("%.400s", strings.TrimSpace(line)) // a stack is in the log itself
+	}
 }

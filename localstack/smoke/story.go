@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,9 +46,11 @@ func (s *story) tell(ctx context.Context) error {
 	}{
 		{"A stranger is refused", s.stranger},
 		{fmt.Sprintf("A session of %d steps", steps), s.longSession},
+		{"A result too large for the table", s.largeResult},
 		{"A session that waits for an approval", s.approval},
 		{"A session that waits for a message", s.message},
 		{"An event starts a session", s.event},
+		{"The sweep", s.sweep},
 	} {
 		s.say("\n%d. %s", i+1, chapter.title)
 		if err := chapter.tell(ctx); err != nil {
@@ -129,7 +132,7 @@ func forge(token string) string {
 	return strings.Join(parts, ".")
 }
 
-// --- Chapter 2
+// --- Chapters 2, 3
 
 func (s *story) longSession(ctx context.Context) error {
 	before, err := s.invocations(ctx, "Step")
@@ -163,7 +166,7 @@ func (s *story) longSession(ctx context.Context) error {
 	return s.hopped(ctx, before)
 }
 
-// --- Chapter 3
+// --- Chapter 4
 
 func (s *story) approval(ctx context.Context) error {
 	started, err := s.start(ctx, "[{call: deploy, with: {service: web}}, {say: deployed}]")
@@ -207,14 +210,14 @@ func (s *story) approval(ctx context.Context) error {
 
 // nothingRuns watches a paused session for a while.
 func (s *story) nothingRuns(ctx context.Context, paused wire.Session) error {
-	functions := []string{"Start", "Step", "Resume", "Submit", "Query"}
+	asked := slices.DeleteFunc(slices.Clone(functions), func(name string) bool { return name == "Sweep" })
 	var before []int
 	if s.below != nil {
 		if err := s.below.emptyQueue(ctx); err != nil {
 			return err
 		}
 		var err error
-		if before, err = s.below.settled(ctx, functions...); err != nil {
+		if before, err = s.below.settled(ctx, asked...); err != nil {
 			return err
 		}
 	}
@@ -223,11 +226,11 @@ func (s *story) nothingRuns(ctx context.Context, paused wire.Session) error {
 		return err
 	}
 	if s.below != nil {
-		after, err := s.below.starts(ctx, functions...)
+		after, err := s.below.starts(ctx, asked...)
 		if err != nil {
 			return err
 		}
-		for i, name := range functions {
+		for i, name := range asked {
 			if after[i] != before[i] {
 				return fmt.Errorf("while session %s rested, the function %s was invoked %d times", paused.ID, name, after[i]-before[i])
 			}
@@ -248,7 +251,7 @@ func (s *story) nothingRuns(ctx context.Context, paused wire.Session) error {
 	return nil
 }
 
-// --- Chapter 4
+// --- Chapter 5
 
 func (s *story) message(ctx context.Context) error {
 	started, err := s.start(ctx, `[{need: "which region?"}, {say: there}]`)
@@ -272,6 +275,23 @@ func (s *story) message(ctx context.Context) error {
 		return err
 	}
 	s.say("   resumed with %q, completed: %s", answer, ended.Text)
+	return nil
+}
+
+// --- Chapter 7
+
+// sweep asks for a sweep out of turn: one that fails leaves deadlines and lost
+// wakes lying, and shows in no session for a while.
+func (s *story) sweep(ctx context.Context) error {
+	if s.below == nil {
+		s.say("   (with -stack and AWS credentials it would be asked for one)")
+		return nil
+	}
+	var swept json.RawMessage
+	if err := s.below.invoke(ctx, "Sweep", []byte(`{"detail-type":"Scheduled Event","source":"aws.events","detail":{}}`), &swept); err != nil {
+		return err
+	}
+	s.say("   it ran and answered %s", swept)
 	return nil
 }
 
@@ -314,6 +334,31 @@ func (s *story) invocations(ctx context.Context, name string) (int, error) {
 		return 0, err
 	}
 	return counts[0], nil
+}
+
+// largeResult is of a tool that answers with more than an item can hold.
+func (s *story) largeResult(ctx context.Context) error {
+	const size = 1_000_000
+	started, err := s.start(ctx, fmt.Sprintf("[{call: echo, with: {size: %d}}, {say: done}]", size))
+	if err != nil {
+		return err
+	}
+	ended, err := s.rested(ctx, started.SessionID, session.OutcomeCompleted)
+	if err != nil {
+		return err
+	}
+	for message, err := range s.caller.AllMessages(ctx, ended.ID) {
+		if err != nil {
+			return err
+		}
+		for _, part := range message.Parts {
+			if part.ToolResult != nil && len(part.ToolResult.Output) >= size {
+				s.say("   %s completed: its tool answered with %d bytes, and they came back", ended.ID, size)
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("the messages of session %s hold no result of %d bytes", ended.ID, size)
 }
 
 // hopped says how often the step function was invoked since; as often as there
