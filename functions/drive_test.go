@@ -29,6 +29,8 @@ type drive struct {
 	client *client.Client
 	// nobody answers what is asked.
 	nobody bool
+	// impatient is a client that does not repeat a start of which nothing was heard.
+	impatient bool
 	// rng decides how the client answers; nil is always by submit.
 	rng *rand.Rand
 
@@ -89,6 +91,9 @@ func (d *drive) start(ctx context.Context) {
 			IdempotencyKey: "start-" + d.key.ID,
 		})
 		if d.broke(ctx, "start", err) {
+			if d.impatient && d.head() != nil {
+				return // it is not asked again: the sweep has to find it
+			}
 			continue
 		}
 		d.started = started

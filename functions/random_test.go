@@ -16,7 +16,7 @@ import (
 )
 
 // trials is how many random trials of a kind there are when nobody says otherwise.
-const trials = 12
+const trials = 20
 
 // dice decides, from many goroutines at once.
 type dice struct {
@@ -58,7 +58,7 @@ func randomly(t *testing.T, what string, n int, faults func(t *trial)) {
 	t.Helper()
 	begin := seed(t)
 	var struck, unknown atomic.Int64
-	all(t, 4, n, settings{}, func(w *world, i int) {
+	all(t, cap(seats), n, settings{}, func(w *world, i int) {
 		rng := rand.New(rand.NewPCG(begin, uint64(i)+1))
 		one := try(t, w, fmt.Sprintf("%s-%d-%d", what, begin, i), rng, func(t *trial) {
 			for range 1 + t.rng.IntN(3) {
@@ -94,7 +94,7 @@ func TestKillRandom(t *testing.T) {
 // TestFrozenRandom stops functions for longer than their lease, then lets them go on.
 func TestFrozenRandom(t *testing.T) {
 	t.Parallel()
-	randomly(t, "freeze", (number(t, "ADJOURN_CRASH_TRIALS", trials)+3)/4, func(t *trial) {
+	randomly(t, "freeze", (number(t, "ADJOURN_CRASH_TRIALS", trials)+7)/8, func(t *trial) {
 		dice := throw(t.rng, 1+t.rng.IntN(3), 90)
 		t.setFaults(func(p *lambdatest.Passage) lambdatest.Fate {
 			if !dice.strikes() {
@@ -115,7 +115,7 @@ func TestFaultsRandom(t *testing.T) {
 		lambdatest.Conflict, lambdatest.Conflict, lambdatest.Conflict, lambdatest.Throttle, lambdatest.Throttle,
 		lambdatest.Fail, lambdatest.Fail, lambdatest.Lose, lambdatest.Lose, lambdatest.Lose, lambdatest.Delay, lambdatest.Kill,
 	}
-	randomly(t, "faults", (number(t, "ADJOURN_CRASH_TRIALS", trials)+1)/2, func(t *trial) {
+	randomly(t, "faults", (number(t, "ADJOURN_CRASH_TRIALS", trials)+3)/4, func(t *trial) {
 		dice := throw(t.rng, 5+t.rng.IntN(30), 25)
 		t.setFaults(func(p *lambdatest.Passage) lambdatest.Fate {
 			if !dice.strikes() {

@@ -75,6 +75,7 @@ func (t *trial) add(s script) *drive {
 	}
 	if t.rng != nil {
 		d.rng = rand.New(rand.NewPCG(t.rng.Uint64(), 1))
+		d.impatient = d.chance(2) == 0
 	}
 	require.NoError(t, os.Mkdir(d.dir, 0o700))
 	d.script.prepare(d.dir)
@@ -175,23 +176,36 @@ func (t *trial) report() string {
 // all runs trials side by side, each world one trial after the other.
 func all(t *testing.T, worlds, trials int, s settings, one func(w *world, n int)) {
 	t.Helper()
-	next := make(chan int)
+	next, done := make(chan int), make(chan struct{})
 	var wg sync.WaitGroup
 	for range min(worlds, trials) {
-		w := deploy(t, s)
 		wg.Go(func() {
+			select {
+			case seats <- struct{}{}:
+				defer func() { <-seats }()
+			case <-done:
+				return // the others have done all there was
+			}
+			w, end := open(t, s)
+			defer end()
 			for n := range next {
 				one(w, n)
 			}
 		})
 	}
+	gone := make(chan struct{})
+	go func() { wg.Wait(); close(gone) }()
 	for n := range trials {
 		if t.Failed() {
 			break // one report is read, twenty are not
 		}
-		next <- n
+		select {
+		case next <- n:
+		case <-gone: // no world could be opened
+		}
 	}
 	close(next)
+	close(done)
 	wg.Wait()
 }
 

@@ -119,7 +119,7 @@ func strike(t *testing.T, what string, at []window, s settings, approved string,
 	all(t, 4, len(at), s, func(w *world, n int) {
 		one := try(t, w, what+"-"+at[n].id(n), nil, func(t *trial) {
 			t.note("%s at: %s", what, at[n].name)
-			t.add(fixed(approved))
+			t.add(fixed(approved)).impatient = true
 			if at[n].function != "" {
 				t.at(at[n].place, fate)
 			}

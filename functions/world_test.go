@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	goruntime "runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -67,6 +69,7 @@ type world struct {
 	table, bucket string
 	urls          sqsqueue.Created
 	server        *httptest.Server
+	ends          []func()
 	env           map[string]string
 
 	// deliveries decides how messages are delivered; nil is once and at once.
@@ -85,8 +88,22 @@ func address(t testing.TB, name string) *string {
 	return &text
 }
 
+// seats are how many worlds there may be at once, whatever runs side by side: with
+// more of them the emulators take longer to answer than a lease lasts.
+var seats = make(chan struct{}, min(2*max(goruntime.GOMAXPROCS(0), 2), 8))
+
 // deploy makes a world that lives as long as the test.
 func deploy(t testing.TB, s settings) *world {
+	t.Helper()
+	seats <- struct{}{}
+	t.Cleanup(func() { <-seats })
+	w, end := open(t, s)
+	t.Cleanup(end)
+	return w
+}
+
+// open makes a world, and returns what ends it. It needs a seat.
+func open(t testing.TB, s settings) (*world, func()) {
 	t.Helper()
 	ctx, local := context.WithoutCancel(t.Context()), address(t, "ADJOURN_TEST_AWS")
 	keys := credentials.NewStaticCredentialsProvider("test", "test", "")
@@ -112,11 +129,15 @@ func deploy(t testing.TB, s settings) *world {
 	require.NoError(t, err)
 	w.start(t, s)
 	w.mapQueues(t, name, s)
-	w.serve(t)
+	w.serve()
 	if !s.noSweep {
-		w.schedule(t)
+		w.schedule()
 	}
-	return w
+	return w, func() {
+		for _, end := range slices.Backward(w.ends) {
+			end()
+		}
+	}
 }
 
 func (w *world) start(t testing.TB, s settings) {
@@ -136,7 +157,7 @@ func (w *world) start(t testing.TB, s settings) {
 			Upstream: lambdatest.Upstream{DynamoDB: *address(t, "ADJOURN_TEST_DYNAMODB"), AWS: *address(t, "ADJOURN_TEST_AWS")},
 		})
 		require.NoError(t, err)
-		t.Cleanup(func() { _ = f.Close() })
+		w.ends = append(w.ends, func() { _ = f.Close() })
 		w.functions[name] = f
 	}
 }
@@ -163,16 +184,14 @@ func (w *world) mapQueues(t testing.TB, name string, s settings) {
 			return []time.Duration{0}
 		},
 	})
-	t.Cleanup(w.steps.Close)
 	w.dead = lambdatest.Map(ctx, lambdatest.MappingConfig{
 		Queue: w.queues, URL: w.urls.DeadLettersURL, ARN: arn + "-dead", Function: w.functions["sweep"], Log: w.note, MaximumConcurrency: 2,
 	})
-	t.Cleanup(w.dead.Close)
+	w.ends = append(w.ends, w.steps.Close, w.dead.Close)
 }
 
 // serve opens the HTTP API. A token is the name of its tenant.
-func (w *world) serve(t testing.TB) {
-	t.Helper()
+func (w *world) serve() {
 	gateway := &lambdatest.Gateway{Authorize: func(r *http.Request) (map[string]string, bool) {
 		tenant, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		return map[string]string{"tenant": tenant, "sub": "tester"}, ok
@@ -181,14 +200,14 @@ func (w *world) serve(t testing.TB) {
 		gateway.Routes = append(gateway.Routes, lambdatest.Route{Method: r.Method, Path: r.Path, Function: w.functions[string(r.Function)]})
 	}
 	w.server = httptest.NewServer(gateway)
-	t.Cleanup(w.server.Close)
+	w.ends = append(w.ends, w.server.Close)
 }
 
 // schedule invokes the sweep again and again, one invocation after the other.
-func (w *world) schedule(t testing.TB) {
+func (w *world) schedule() {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	t.Cleanup(func() { stop(); <-done })
+	w.ends = append(w.ends, func() { stop(); <-done })
 	go func() {
 		defer close(done)
 		for {
@@ -212,7 +231,7 @@ func (w *world) sweep(ctx context.Context) error {
 
 // client returns a client of a tenant.
 func (w *world) client(t require.TestingT, tenant string) *client.Client {
-	c, err := client.New(client.Config{URL: w.server.URL, Token: tenant})
+	c, err := client.New(client.Config{URL: w.server.URL, Token: tenant, Tries: 1})
 	require.NoError(t, err)
 	return c
 }
