@@ -186,6 +186,7 @@ any other process brings the answer and the agent goes on.
   adjourn resume SESSION --approve CALL    decide, and let it go on
   adjourn show SESSION                     what happened, step by step
   adjourn demo                             the whole story in two minutes
+  adjourn dev                              serve the HTTP API on this machine
 
 Data is printed on stdout, everything else on stderr.
 

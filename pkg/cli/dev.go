@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -182,7 +183,11 @@ func (c *cli) devCommandLine(url, token string, words ...string) string {
 
 // logRequest prints a line for a request.
 func (c *cli) logRequest(r dev.Request) {
-	c.talk("%s  %s %s  %d, %s", c.Now().Format("15:04:05"), cleanLine(r.Method), short(r.Path, 100), r.Status, span(r.Took))
+	outcome := strconv.Itoa(r.Status)
+	if r.Left {
+		outcome = "the caller left"
+	}
+	c.talk("%s  %s %s  %s, %s", c.Now().Format("15:04:05"), cleanLine(r.Method), short(r.Path, 100), outcome, span(r.Took))
 }
 
 // logEntry prints a line for an entry of a session's journal.

@@ -140,6 +140,9 @@ func (c *cli) openServer() (engine, error) {
 	speaker, err := client.New(client.Config{URL: c.server(), Token: token, AllowPlainHTTP: c.where.plainHTTP, UserAgent: c.name() + "/" + version()})
 	if err != nil {
 		text := "--url: " + strings.TrimPrefix(err.Error(), client.ErrInvalidConfig.Error()+": ")
+		if token != "" && strings.HasSuffix(text, "Use https") {
+			text += ", or say --allow-plain-http if that is as it should be"
+		}
 		return nil, &usageError{text: text, cause: err}
 	}
 	return remote.New(remote.Config{Client: speaker, OnEntry: func(_ session.Key, p runtime.Progress) { c.progress.entry(p) }})

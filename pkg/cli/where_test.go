@@ -38,7 +38,7 @@ func TestWhere(t *testing.T) {
 		"password in the url":   {nil, []string{"--url", "https://ada:secret@example.com", "sessions"}, 2, "a token goes into"},
 		"token file for nobody": {nil, []string{"--token-file", "x", "sessions"}, 2, "--token-file belongs to a server"},
 		"token file missing":    {nil, []string{"--url", server, "--token-file", "/does/not/exist", "sessions"}, 2, "no such file"},
-		"unencrypted":           {map[string]string{"ADJOURN_TOKEN": "secret"}, []string{"--url", "http://example.com", "sessions"}, 2, "not encrypted"},
+		"unencrypted":           {map[string]string{"ADJOURN_TOKEN": "secret"}, []string{"--url", "http://example.com", "sessions"}, 2, "--allow-plain-http"},
 		"two lines of token":    {map[string]string{"ADJOURN_TOKEN": "se\ncret"}, []string{"--url", server, "sessions"}, 2, "token"},
 		"work":                  {nil, []string{"--url", server, "work"}, 2, "this machine only: leave out --url"},
 		"demo":                  {nil, []string{"--url", server, "demo"}, 2, "this machine only"},

@@ -11,7 +11,9 @@ type Request struct {
 	// Path as it was sent, which may be anything.
 	Path   string
 	Status int
-	Took   time.Duration
+	// Left says that who asked had gone before there was an answer.
+	Left bool
+	Took time.Duration
 }
 
 // told tells every request once it is answered.
@@ -20,7 +22,7 @@ func (s *Server) told(next http.Handler) http.Handler {
 		began := s.cfg.Now()
 		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 		next.ServeHTTP(seen, r)
-		s.cfg.OnRequest(Request{Method: r.Method, Path: r.URL.Path, Status: seen.status, Took: s.cfg.Now().Sub(began)})
+		s.cfg.OnRequest(Request{Method: r.Method, Path: r.URL.Path, Status: seen.status, Left: r.Context().Err() != nil, Took: s.cfg.Now().Sub(began)})
 	})
 }
 
