@@ -11,6 +11,8 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -115,6 +117,22 @@ func closed(schemas openapi3.Schemas) {
 	}
 }
 
+// kept are the golden exchanges, which TestExchanges holds to what is told.
+func kept(t testing.TB) map[string]exchange {
+	t.Helper()
+	files, err := os.ReadDir(exchangeDir)
+	require.NoError(t, err)
+	all := map[string]exchange{}
+	for _, file := range files {
+		raw, err := os.ReadFile(filepath.Join(exchangeDir, file.Name()))
+		require.NoError(t, err)
+		var e exchange
+		require.NoError(t, json.Unmarshal(raw, &e))
+		all[strings.TrimSuffix(file.Name(), ".json")] = e
+	}
+	return all
+}
+
 var inPath = regexp.MustCompile(`^/sessions/([^/]+)`)
 
 // TestExchanges_hold_to_the_document holds every golden exchange to the document:
@@ -125,7 +143,7 @@ func TestExchanges_hold_to_the_document(t *testing.T) {
 	closed(doc.Components.Schemas)
 	seen := map[string]bool{}
 	statuses := map[string]bool{}
-	for name, e := range exchanges(t) {
+	for name, e := range kept(t) {
 		t.Run(name, func(t *testing.T) {
 			target, err := url.Parse(e.Request.Target)
 			require.NoError(t, err)

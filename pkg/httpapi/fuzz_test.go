@@ -8,8 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -24,13 +22,7 @@ import (
 // that is documented, never with a fault of ours, and never with anything of
 // another tenant's; nobody learns and changes nothing.
 func FuzzHandler(f *testing.F) {
-	files, err := os.ReadDir(exchangeDir)
-	require.NoError(f, err)
-	for _, file := range files {
-		raw, err := os.ReadFile(filepath.Join(exchangeDir, file.Name()))
-		require.NoError(f, err)
-		var e exchange
-		require.NoError(f, json.Unmarshal(raw, &e))
+	for _, e := range kept(f) {
 		var header strings.Builder
 		for name, value := range e.Request.Header {
 			if name != "Authorization" {

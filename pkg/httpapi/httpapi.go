@@ -47,6 +47,9 @@ const (
 	// DefaultMaxBody leaves room for an input of [runtime.MaxInput] in JSON, under
 	// the 6 MB that Lambda takes in one request.
 	DefaultMaxBody = runtime.MaxInput + 1<<20
+	// DefaultMaxPage keeps an answer under the 6 MB that Lambda returns, in which
+	// our JSON is a string that is escaped once more.
+	DefaultMaxPage = 3 << 20
 )
 
 // Config wires the handler. Runtime is required, and so is Authenticate unless
@@ -64,6 +67,9 @@ type Config struct {
 	MaxWait time.Duration
 	// MaxBody is the largest body in bytes that is read; 0 means [DefaultMaxBody].
 	MaxBody int64
+	// MaxPage is how many bytes the items of a page may have, unless there is only
+	// one; 0 means [DefaultMaxPage].
+	MaxPage int64
 	// Log gets a line at debug for each request and one at error for each 5xx; no
 	// secret is in them. Nil means none.
 	Log *slog.Logger
@@ -97,6 +103,9 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	if cfg.MaxBody <= 0 {
 		cfg.MaxBody = DefaultMaxBody
+	}
+	if cfg.MaxPage <= 0 {
+		cfg.MaxPage = DefaultMaxPage
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)

@@ -19,9 +19,6 @@ import (
 const (
 	defaultLimit = 100
 	maxLimit     = 1000
-	// maxPageBytes bounds a page of what can be large. Lambda answers with 6 MB at
-	// most, in which our JSON is a string that is escaped once more.
-	maxPageBytes = 3 << 20
 	// maxEntriesWait is the longest wait of a long poll, in seconds.
 	maxEntriesWait = 20
 )
@@ -149,7 +146,7 @@ func (h *handler) stand(ctx context.Context, key session.Key) (*wire.Session, er
 
 // cut is one page of a list that is in memory. A cursor says which list it
 // belongs to and where it goes on; lists only grow at their end, or begin anew.
-func cut[T any](kind string, all []T, values url.Values) (page []T, cursor string, err error) {
+func cut[T any](kind string, all []T, values url.Values, maxPage int64) (page []T, cursor string, err error) {
 	most, err := limit(values)
 	if err != nil {
 		return nil, "", err
@@ -164,7 +161,7 @@ func cut[T any](kind string, all []T, values url.Values) (page []T, cursor strin
 		}
 	}
 	all = all[min(from, len(all)):]
-	n, err := fitting(all[:min(most, len(all))])
+	n, err := fitting(all[:min(most, len(all))], maxPage)
 	if err != nil {
 		return nil, "", err
 	}
@@ -175,14 +172,14 @@ func cut[T any](kind string, all []T, values url.Values) (page []T, cursor strin
 }
 
 // fitting returns how many of the items fit into one answer; one always does.
-func fitting[T any](items []T) (int, error) {
-	size := 0
+func fitting[T any](items []T, maxPage int64) (int, error) {
+	size := int64(0)
 	for i, item := range items {
 		raw, err := json.Marshal(item)
 		if err != nil {
 			return 0, err
 		}
-		if size += len(raw); size > maxPageBytes && i > 0 {
+		if size += int64(len(raw)); size > maxPage && i > 0 {
 			return i, nil
 		}
 	}

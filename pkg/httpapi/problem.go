@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
 	"github.com/adjourn/adjourn/pkg/runtime"
@@ -101,7 +102,13 @@ func (h *handler) problem(r *request, err error) *problem {
 	return newProblem(p, nil)
 }
 
+// maxDetail bounds a detail in bytes: some repeat what the caller sent.
+const maxDetail = 1000
+
 func newProblem(p wire.Problem, header map[string]string) *problem {
+	if len(p.Detail) > maxDetail {
+		p.Detail = strings.ToValidUTF8(p.Detail[:maxDetail], "") + "…"
+	}
 	p.Status = statusOf(p.Code)
 	p.Type, p.Title = wire.ProblemType+p.Code, http.StatusText(p.Status)
 	if p.Status == http.StatusServiceUnavailable {

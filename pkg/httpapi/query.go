@@ -72,7 +72,7 @@ func (h *handler) messages(r *request) (*response, error) {
 		return nil, err
 	}
 	var out wire.Messages
-	if out.Items, out.Cursor, err = cut("messages", all, values); err != nil {
+	if out.Items, out.Cursor, err = cut("messages", all, values, h.cfg.MaxPage); err != nil {
 		return nil, err
 	}
 	return ok(out)
@@ -89,7 +89,7 @@ func (h *handler) runs(r *request) (*response, error) {
 		return nil, err
 	}
 	var out wire.Runs
-	if out.Items, out.Cursor, err = cut("runs", all, values); err != nil {
+	if out.Items, out.Cursor, err = cut("runs", all, values, h.cfg.MaxPage); err != nil {
 		return nil, err
 	}
 	return ok(out)
@@ -113,7 +113,7 @@ func (h *handler) checkpoints(r *request) (*response, error) {
 		}
 	}
 	var out wire.Checkpoints
-	if out.Items, out.Cursor, err = cut("checkpoints", all, values); err != nil {
+	if out.Items, out.Cursor, err = cut("checkpoints", all, values, h.cfg.MaxPage); err != nil {
 		return nil, err
 	}
 	return ok(out)
@@ -133,7 +133,7 @@ func (h *handler) waits(r *request) (*response, error) {
 		return nil, err
 	}
 	var out wire.Waits
-	if out.Items, out.Cursor, err = cut("waits", newWaits(r.key().ID, records), values); err != nil {
+	if out.Items, out.Cursor, err = cut("waits", newWaits(r.key().ID, records), values, h.cfg.MaxPage); err != nil {
 		return nil, err
 	}
 	return ok(out)
@@ -164,7 +164,7 @@ func (h *handler) entries(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := fitting(page.Entries)
+	n, err := fitting(page.Entries, h.cfg.MaxPage)
 	if err != nil {
 		return nil, err
 	}
@@ -188,13 +188,22 @@ func (h *handler) inbox(r *request) (*response, error) {
 	if p.Limit, err = limit(values); err != nil {
 		return nil, err
 	}
-	page, err := h.cfg.Runtime.Inbox(r.Context(), p)
-	if err != nil {
-		return nil, err
+	for {
+		page, err := h.cfg.Runtime.Inbox(r.Context(), p)
+		if err != nil {
+			return nil, err
+		}
+		out := wire.Waits{Items: make([]wire.Wait, len(page.Items)), Cursor: page.Cursor}
+		for i, item := range page.Items {
+			out.Items[i] = wire.NewWait(item.Key.ID, item.Record)
+		}
+		n, err := fitting(out.Items, h.cfg.MaxPage)
+		if err != nil {
+			return nil, err
+		}
+		if n == len(out.Items) {
+			return ok(out)
+		}
+		p.Limit = n // as many as fit: only the store knows the cursor behind them
 	}
-	out := wire.Waits{Items: make([]wire.Wait, len(page.Items)), Cursor: page.Cursor}
-	for i, item := range page.Items {
-		out.Items[i] = wire.NewWait(item.Key.ID, item.Record)
-	}
-	return ok(out)
 }

@@ -140,6 +140,7 @@ func TestRefusals(t *testing.T) {
 		{"an agent there is not", ann, post, start, `{"agent":"none","input":"x"}`, nil, 404, "unknown_agent", ""},
 		{"another agent", ann, post, start, `{"sessionId":"over","agent":"other","input":"x"}`, nil, 409, "agent_mismatch", ""},
 		{"suspended", ann, post, start, `{"sessionId":"trip","input":"x"}`, nil, 409, "not_resumable", ""},
+		{"an agent with a name without end", ann, post, start, `{"agent":"` + strings.Repeat("ü", 1<<20) + `","input":"x"}`, nil, 404, "unknown_agent", "…"},
 		{"no input", ann, post, start, `{"agent":"desk"}`, nil, 400, "invalid_input", ""},
 		{"an id that is none", ann, post, start, `{"agent":"desk","sessionId":"../x","input":"x"}`, nil, 400, "invalid_id", ""},
 		{"an id that is too long", ann, post, start, `{"agent":"desk","sessionId":"` + strings.Repeat("a", 129) + `","input":"x"}`, nil, 400, "invalid_id", ""},
@@ -240,7 +241,7 @@ func TestRefusals(t *testing.T) {
 				p := problem(t, out)
 				require.Equal(t, c.code, p.Code, p.Detail)
 				require.Contains(t, p.Detail, c.detail)
-				require.Less(t, len(p.Detail), 1000)
+				require.Less(t, len(p.Detail), 1010)
 				require.NotContains(t, out.Body.String(), secret)
 			}
 			require.Equal(t, c.status, out.Code)

@@ -180,6 +180,8 @@ func (script) Plan(_ context.Context, v agent.View) (agent.Reply, error) {
 		return call(words[k], "<v1> & more"), nil
 	case "two":
 		return call("deploy", "1", "2"), nil
+	case "big":
+		return call("deploy", strings.Repeat("x", 10_000)), nil
 	case "where":
 		return agent.Reply{Text: "where?", NeedsInput: true}, nil
 	case "fail":

@@ -301,13 +301,16 @@ func TestPages(t *testing.T) {
 	require.JSONEq(t, `{"items":[]}`, w.send(ann, http.MethodGet, "/sessions?status=cancelled", "").Body.String())
 }
 
+// smallPages end where others have not begun.
+var smallPages = change{api: func(cfg *httpapi.Config) { cfg.MaxPage = 30_000 }}
+
 // TestLarge: pages end where an answer would be too large for Lambda, and one
 // that holds a single item never does.
 func TestLarge(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	large := strings.Repeat("x ", 1<<20)
-	for turn := range 3 {
+	w := newWorld(t, smallPages)
+	large := strings.Repeat("x", 10_000) // and the reply says it again
+	for turn := range 4 {
 		body, err := json.Marshal(wire.StartRequest{SessionID: "a", Agent: "desk", Input: large})
 		require.NoError(t, err)
 		out := w.send(ann, http.MethodPost, "/sessions", string(body))
@@ -317,7 +320,7 @@ func TestLarge(t *testing.T) {
 	var messages []json.RawMessage
 	for cursor, pages := "", 0; ; pages++ {
 		out := w.send(ann, http.MethodGet, "/sessions/a/messages?cursor="+cursor, "")
-		require.Less(t, out.Body.Len(), 5<<20)
+		require.Less(t, out.Body.Len(), 35_000)
 		var p struct {
 			Items  []json.RawMessage `json:"items"`
 			Cursor string            `json:"cursor"`
@@ -329,10 +332,63 @@ func TestLarge(t *testing.T) {
 			break
 		}
 	}
-	require.Len(t, messages, 6)
+	require.Len(t, messages, 8)
 	page := get[wire.Entries](w, ann, "/sessions/a/entries")
 	require.True(t, page.More)
 	require.False(t, page.Resting)
 	require.Equal(t, page.Items[len(page.Items)-1].Seq, page.After)
 	require.Equal(t, page.Items[len(page.Items)-1].Status, page.Status)
+}
+
+// TestLargeInbox: the inbox is cut where an answer would be too large, too.
+func TestLargeInbox(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, smallPages)
+	for i := range 4 {
+		w.start(fmt.Sprintf("s%d", i), "big")
+	}
+	seen := map[string]bool{}
+	for cursor, pages := "", 1; ; pages++ {
+		page := get[wire.Waits](w, ann, "/waits?cursor="+cursor)
+		for _, item := range page.Items {
+			seen[item.SessionID] = true
+		}
+		if cursor = page.Cursor; cursor == "" {
+			require.Greater(t, pages, 1)
+			break
+		}
+	}
+	require.Len(t, seen, 4)
+}
+
+// TestOddResults: any JSON is a result, and the session goes on with it as it was.
+func TestOddResults(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	deep := strings.Repeat("[", 90) + "1" + strings.Repeat("]", 90)
+	for i, result := range []string{
+		`null`, `false`, `0`, `""`, `[]`, `{}`, `1e999`, `-0.0`, `123456789012345678901234567890`, `"\u0000"`, `"\ud83d\ude00 <b>&"`, `{"":{"":1}}`, deep,
+		`"` + strings.Repeat("x", 1<<17) + `"`,
+	} {
+		id := fmt.Sprintf("s%d", i)
+		key := w.start(id, "locate")
+		out := w.send(ann, http.MethodPost, "/sessions/"+id+"/submit", `{"kind":"client-tool-result","toolCallId":"c2-1","result":`+result+`}`)
+		submitted := answer[wire.Submitted](w, http.StatusOK, out)
+		require.Equal(t, result, string(submitted.Answer.Result))
+		w.drive(key)
+		require.Equal(t, session.OutcomeCompleted, get[wire.Session](w, ann, "/sessions/"+id).Outcome, result)
+		var found string
+		for cursor := "&"; cursor != ""; {
+			page := get[wire.Messages](w, ann, "/sessions/"+id+"/messages?limit=1&cursor="+strings.Trim(cursor, "&"))
+			for _, m := range page.Items {
+				for _, p := range m.Parts {
+					if p.ToolResult != nil {
+						found = string(p.ToolResult.Output)
+					}
+				}
+			}
+			cursor = page.Cursor
+		}
+		require.Equal(t, session.Digest(json.RawMessage(result)), session.Digest(json.RawMessage(found)))
+	}
 }

@@ -50,7 +50,7 @@ func (r *Runtime) resume(ctx context.Context, p ResumeParams) (Resumed, error) {
 }
 
 func stillWaiting(s *session.Session, open []session.WaitRecord) *Error {
-	e := refuse(CodeStillWaiting, s.Key, "it still waits for %d answer(s), the first is %s. Answer with resume --approve/--reject, submit, or a message", len(open), label(open[0].Wait))
+	e := refuse(CodeStillWaiting, s.Key, "it still waits for %d answer(s), the first is %s. Answer that first", len(open), label(open[0].Wait))
 	e.Status = s.Status
 	return e
 }
