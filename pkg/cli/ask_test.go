@@ -258,24 +258,26 @@ func TestTypedTooEarly(t *testing.T) {
 	t.Parallel()
 	t.Run("while the agent works", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t)
-		log, gate := b.file("log"), b.file("gate")
-		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: gate, with: {service: "+gate+"}}, {call: deploy, with: {service: prod, log: "+log+"}}]")
-		p.sees("working …").types("y\ny").sees("y\r\ny") // the terminal echoes it, so it is in the queue
-		require.NoError(t, os.WriteFile(gate, nil, 0o600))
-		p.sees(`"service": "prod"`).sees(prompt).types("\x03")
-		require.Equal(t, 10, p.leaves(), p.all)
-		require.Empty(t, read(t, log))
+		both(t, func(t *testing.T, b *bench) {
+			log, gate := b.file("log"), b.file("gate")
+			p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: gate, with: {service: "+gate+"}}, {call: deploy, with: {service: prod, log: "+log+"}}]")
+			p.sees("working …").types("y\ny").sees("y\r\ny") // the terminal echoes it, so it is in the queue
+			require.NoError(t, os.WriteFile(gate, nil, 0o600))
+			p.sees(`"service": "prod"`).sees(prompt).types("\x03")
+			require.Equal(t, 10, p.leaves(), p.all)
+			require.Empty(t, read(t, log))
+		})
 	})
 	t.Run("for the next question", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t)
-		log := b.file("log")
-		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(log, "a", "b"))
-		p.sees(prompt).types("y\ny\n").sees(`"service": "b"`).sees(prompt).types("\x03")
-		require.Equal(t, 10, p.leaves(), p.all)
-		b.run("resume", "s", "--reject-all").ends(0)
-		require.Equal(t, "a\n", read(t, log), "the second yes was typed before b was shown")
+		both(t, func(t *testing.T, b *bench) {
+			log := b.file("log")
+			p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(log, "a", "b"))
+			p.sees(prompt).types("y\ny\n").sees(`"service": "b"`).sees(prompt).types("\x03")
+			require.Equal(t, 10, p.leaves(), p.all)
+			b.run("resume", "s", "--reject-all").ends(0)
+			require.Equal(t, "a\n", read(t, log), "the second yes was typed before b was shown")
+		})
 	})
 }
 
