@@ -264,9 +264,45 @@ func TestTemplateParameters(t *testing.T) {
 		require.Regexp(t, regexp.MustCompile(`"(Fn::If":\[|Condition":)"`+name+`"`), string(raw), "nothing asks for %s", name)
 	}
 	require.Equal(t, 10, asMap(t, b.section(t, "Parameters")["MaxConcurrency"])["Default"])
-	require.Equal(t, 2, asMap(t, b.section(t, "Parameters")["MaxConcurrency"])["MinValue"], "fewer is refused by Lambda")
 	require.Equal(t, 1, asMap(t, b.section(t, "Parameters")["StepsPerInvocation"])["Default"])
 	require.Equal(t, "tenant", asMap(t, b.section(t, "Parameters")["TenantClaim"])["Default"])
+}
+
+// What a parameter takes, beside any text.
+func TestTemplateBounds(t *testing.T) {
+	t.Parallel()
+	want := object{
+		"AllowUnauthenticated": object{"AllowedValues": []any{"true", "false"}},
+		"ApiMemory":            object{"MinValue": 128, "MaxValue": 10240},
+		"Architecture":         object{"AllowedValues": []any{"arm64", "x86_64"}},
+		"Chain":                object{"AllowedValues": []any{"on", "off"}},
+		"DeletionProtection":   object{"AllowedValues": []any{"true", "false"}},
+		"EventTenant":          object{"AllowedPattern": "[A-Za-z0-9_-]{1,128}"},
+		"LogLevel":             object{"AllowedValues": []any{"debug", "info", "warn", "error", "off"}},
+		"LogRetentionDays":     object{"AllowedValues": []any{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731}},
+		"MaxConcurrency":       object{"MinValue": 2, "MaxValue": 1000}, // Lambda's own
+		"MaxReadUnits":         object{"MinValue": 0},
+		"MaxWriteUnits":        object{"MinValue": 0},
+		"ReservedConcurrency":  object{"MinValue": 0},
+		"StepMemory":           object{"MinValue": 128, "MaxValue": 10240},
+		"StepTimeout":          object{"AllowedValues": []any{"120", "300", "600", "900"}},
+		"StepsPerInvocation":   object{"MinValue": 1, "MaxValue": 100},
+		"TenantClaim":          object{"MinLength": 1},
+		"ThrottleBurst":        object{"MinValue": 1},
+		"ThrottleRate":         object{"MinValue": 1},
+	}
+	got := object{}
+	for name, v := range readBundle(t).section(t, "Parameters") {
+		p := asMap(t, v)
+		require.Contains(t, []any{"String", "Number"}, p["Type"], name)
+		for _, described := range []string{"Type", "Default", "Description"} {
+			delete(p, described)
+		}
+		if len(p) > 0 {
+			got[name] = p
+		}
+	}
+	require.Equal(t, want, got)
 }
 
 // What the smoke run and people find a deployment by.
