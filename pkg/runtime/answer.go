@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -45,7 +46,7 @@ func (r *Runtime) checkContent(s *session.Session, w session.Wait, a *session.An
 		case (a.Result == nil) == (a.Error == ""):
 			return fmt.Errorf("give either a result or an error")
 		case a.Result != nil && !validJSON(a.Result):
-			return fmt.Errorf("the result is not valid JSON")
+			return fmt.Errorf("the result is not valid JSON, or nested too deeply")
 		}
 	case session.WaitQuestion:
 		a.QuestionID = w.Question.ID
@@ -59,7 +60,7 @@ func (r *Runtime) checkContent(s *session.Session, w session.Wait, a *session.An
 			return fmt.Errorf("the verdict is %q or %q", session.VerdictHappened, session.VerdictNotHappened)
 		}
 		if a.Result != nil && !validJSON(a.Result) {
-			return fmt.Errorf("the result is not valid JSON")
+			return fmt.Errorf("the result is not valid JSON, or nested too deeply")
 		}
 	case session.WaitChild:
 		return fmt.Errorf("only the child itself answers this")
@@ -79,7 +80,7 @@ func (r *Runtime) checkApproval(s *session.Session, w session.Wait, a *session.A
 		return fmt.Errorf("edited input goes with an approval, not with a denial")
 	}
 	if !validJSON(a.EditedInput) {
-		return fmt.Errorf("the edited input is not valid JSON")
+		return fmt.Errorf("the edited input is not valid JSON, or nested too deeply")
 	}
 	t, ok := r.cfg.Registry.Tool(s.Rules.Agent, w.Tool)
 	if !ok {
@@ -91,8 +92,18 @@ func (r *Runtime) checkApproval(s *session.Session, w session.Wait, a *session.A
 	return nil
 }
 
-// validJSON is JSON that is also text: what goes into the journal is read by others.
-func validJSON(raw json.RawMessage) bool { return utf8.Valid(raw) && json.Valid(raw) }
+// nesting is how much deeper than alone an answer may stand: in an entry, which
+// has to be read again whatever it holds, and in what it is shown in.
+const nesting = 100
+
+// validJSON is JSON that is also text, and not nested so deeply that inside an
+// entry it could not be read: what goes into the journal is read by others.
+func validJSON(raw json.RawMessage) bool {
+	if !utf8.Valid(raw) || !json.Valid(raw) {
+		return false
+	}
+	return json.Valid(slices.Concat(bytes.Repeat([]byte("["), nesting), raw, bytes.Repeat([]byte("]"), nesting)))
+}
 
 // checkReply holds a reply to its question.
 func checkReply(q session.Question, a session.Answer) error {

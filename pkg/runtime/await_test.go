@@ -76,7 +76,7 @@ func TestAwaitRest(t *testing.T) {
 		require.Equal(t, 20*time.Second, time.Since(began))
 		require.Less(t, watched.reads.Load(), int64(40), "it looks ever less often")
 
-		go func() { b.drive(t) }()
+		go func() { _ = b.Drive(ctx, b.key, b.queue.Only(b.key)) }()
 		began = time.Now()
 		rests, err = b.AwaitRest(ctx, b.key, 0, time.Minute)
 		require.NoError(t, err)
@@ -124,7 +124,7 @@ func TestAwaitRest_past(t *testing.T) {
 		rests, err = b.AwaitRest(ctx, b.key, resumed.After, time.Second)
 		require.NoError(t, err)
 		require.False(t, rests, "but it is about to go on")
-		time.AfterFunc(time.Second, func() { b.drive(t) })
+		time.AfterFunc(time.Second, func() { _ = b.Drive(ctx, b.key, b.queue.Only(b.key)) })
 		rests, err = b.AwaitRest(ctx, b.key, resumed.After, time.Minute)
 		require.NoError(t, err)
 		require.True(t, rests)
@@ -154,7 +154,7 @@ func TestEntries(t *testing.T) {
 		require.Equal(t, 20*time.Second, time.Since(began))
 		require.Less(t, watched.reads.Load(), int64(40))
 
-		go func() { b.drive(t) }()
+		go func() { _ = b.Drive(ctx, b.key, b.queue.Only(b.key)) }()
 		began = time.Now()
 		page, err = b.Entries(ctx, runtime.EntriesParams{Key: b.key, After: 1, Wait: time.Minute})
 		require.NoError(t, err)

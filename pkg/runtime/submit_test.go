@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -298,4 +299,21 @@ func TestSubmit_names_that_disagree(t *testing.T) {
 	answer.ToolCallID = one.Call
 	_, err = p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: answer})
 	require.NoError(t, err)
+}
+
+// TestSubmit_nested_too_deeply: what a decoder would not read inside an entry
+// must not get into one: the session could never be loaded again.
+func TestSubmit_nested_too_deeply(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w, p := in(t, "client")
+	nested := func(n int) session.Answer {
+		return session.Answer{Kind: session.AnswerClientTool, ToolCallID: w.waits()[0].Wait.Call, Result: []byte(strings.Repeat("[", n) + strings.Repeat("]", n))}
+	}
+	_, err := p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: nested(9999)})
+	require.Equal(t, runtime.CodeInvalidAnswer, codeOf(err))
+	_, err = p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: nested(9000)})
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	require.Equal(t, session.StatusCompleted, w.session().Status)
 }
