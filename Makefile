@@ -161,7 +161,7 @@ down: ## End the local AWS that make up started, with all it holds
 test-crash-aws: ## Kill, freeze and disturb the real function binaries, CRASH_TRIALS=200 times; needs what test-aws needs
 	localstack/install dynamodb ministack
 	ADJOURN_CRASH_TRIALS=$(CRASH_TRIALS) localstack/emulators \
-		$(GO) test -tags aws -count=1 -timeout 30m -parallel 8 -run 'Kill|Frozen|Faults|Clock|Dead' $(TESTFLAGS) ./functions
+		$(GO) test -tags aws -count=1 -timeout 30m -parallel 8 -run 'Kill|Frozen|Faults|Clock|Dead|Bad' $(TESTFLAGS) ./functions
 
 ##@ Lambda functions
 
