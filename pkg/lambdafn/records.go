@@ -106,7 +106,7 @@ func (h *records) one(ctx context.Context, m *events.SQSMessage) (again bool) {
 		h.putOff(ctx, log, d, disposition.Keep)
 		return true
 	}
-	log.DebugContext(ctx, "message done")
+	log.InfoContext(ctx, "message done")
 	return false
 }
 

@@ -161,7 +161,13 @@ func (r *rendering) command(command *parse.CommandNode, dot any, piped []any) (a
 		}
 		args = append(args, value)
 	}
-	value, err := functions[function.Ident](append(args, piped...))
+	args = append(args, piped...)
+	for _, arg := range args {
+		if absent, is := arg.(missing); is && !mayMiss[function.Ident] {
+			return nil, fmt.Errorf("{{%s}}: %s", command, absent.what)
+		}
+	}
+	value, err := functions[function.Ident](args)
 	if err != nil {
 		return nil, fmt.Errorf("{{%s}}: %w", command, err)
 	}
@@ -241,6 +247,9 @@ var functions = map[string]func([]any) (any, error){
 		return url.QueryUnescape(s)
 	}),
 }
+
+// mayMiss are the functions that take what is not there.
+var mayMiss = map[string]bool{"and": true, "or": true, "not": true, "eq": true, "ne": true}
 
 // one makes a function of one argument.
 func one(f func(any) (any, error)) func([]any) (any, error) {
