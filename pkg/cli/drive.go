@@ -42,6 +42,12 @@ func (c *cli) drive(ctx context.Context, e engine, k session.Key, w *waiting) er
 			}
 			return err
 		}
+		if workErr != nil && c.remote() && class(workErr) == runtime.ClassUnavailable {
+			c.talk("The server was away for a while, and is back.")
+			if workErr = nil; m.Outcome == session.OutcomeRunning {
+				continue
+			}
+		}
 		if workErr != nil {
 			c.refuse(m, workErr)
 			return said(exitCode("", workErr))

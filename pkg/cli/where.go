@@ -75,7 +75,9 @@ func (c *cli) checkWhere() error {
 	case w.given("data") && w.data == "":
 		return usage("--data is empty: name a file, or leave it out for %s", app.DefaultData)
 	case c.remote():
-		return nil
+		// Before anything is printed of it: it may hold a password.
+		_, err := client.New(client.Config{URL: c.server()})
+		return c.badServer(err, false)
 	case w.given("token-file"):
 		return usage("--token-file belongs to a server: name it with --url")
 	case c.dataPath() == ":memory:":
@@ -139,13 +141,25 @@ func (c *cli) openServer() (engine, error) {
 	}
 	speaker, err := client.New(client.Config{URL: c.server(), Token: token, AllowPlainHTTP: c.where.plainHTTP, UserAgent: c.name() + "/" + version()})
 	if err != nil {
-		text := "--url: " + strings.TrimPrefix(err.Error(), client.ErrInvalidConfig.Error()+": ")
-		if token != "" && strings.HasSuffix(text, "Use https") {
-			text += ", or say --allow-plain-http if that is as it should be"
-		}
-		return nil, &usageError{text: text, cause: err}
+		return nil, c.badServer(err, token != "")
 	}
 	return remote.New(remote.Config{Client: speaker, OnEntry: func(_ session.Key, p runtime.Progress) { c.progress.entry(p) }})
+}
+
+// badServer says why no client can be made for a URL, or a token.
+func (c *cli) badServer(err error, withToken bool) error {
+	if err == nil {
+		return nil
+	}
+	from := "--url"
+	if c.where.url == "" {
+		from = "ADJOURN_URL"
+	}
+	text := from + ": " + strings.TrimPrefix(err.Error(), client.ErrInvalidConfig.Error()+": ")
+	if withToken && strings.HasSuffix(text, "Use https") {
+		text += ", or say --allow-plain-http if that is as it should be"
+	}
+	return &usageError{text: text, cause: err}
 }
 
 // maxToken is more than any token is long.

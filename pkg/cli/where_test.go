@@ -4,10 +4,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -32,21 +35,23 @@ func TestWhere(t *testing.T) {
 		code int
 		says string
 	}{
-		"both":                  {nil, []string{"--url", server, "--data", "x.db", "sessions"}, 2, "cannot go together"},
-		"empty url":             {nil, []string{"--url", "", "sessions"}, 2, "--url is empty"},
-		"no url":                {nil, []string{"--url", "127.0.0.1:8420", "sessions"}, 2, "http://127.0.0.1:8420"},
-		"password in the url":   {nil, []string{"--url", "https://ada:secret@example.com", "sessions"}, 2, "a token goes into"},
-		"token file for nobody": {nil, []string{"--token-file", "x", "sessions"}, 2, "--token-file belongs to a server"},
-		"token file missing":    {nil, []string{"--url", server, "--token-file", "/does/not/exist", "sessions"}, 2, "no such file"},
-		"unencrypted":           {map[string]string{"ADJOURN_TOKEN": "secret"}, []string{"--url", "http://example.com", "sessions"}, 2, "--allow-plain-http"},
-		"two lines of token":    {map[string]string{"ADJOURN_TOKEN": "se\ncret"}, []string{"--url", server, "sessions"}, 2, "token"},
-		"work":                  {nil, []string{"--url", server, "work"}, 2, "this machine only: leave out --url"},
-		"demo":                  {nil, []string{"--url", server, "demo"}, 2, "this machine only"},
-		"agents":                {nil, []string{"--url", server, "agents"}, 2, "this machine only"},
-		"dev":                   {nil, []string{"--url", server, "dev"}, 2, "this machine only"},
-		"work by environment":   {map[string]string{"ADJOURN_URL": server}, []string{"work"}, 2, "ADJOURN_URL says " + server},
-		"nobody there":          {nil, []string{"--url", server, "sessions"}, 1, "adjourn dev"},
-		"bad setting":           {map[string]string{"ADJOURN_LEASE": "x"}, []string{"--url", server, "sessions"}, 2, "ADJOURN_LEASE"},
+		"both":                     {nil, []string{"--url", server, "--data", "x.db", "sessions"}, 2, "cannot go together"},
+		"empty url":                {nil, []string{"--url", "", "sessions"}, 2, "--url is empty"},
+		"no url":                   {nil, []string{"--url", "127.0.0.1:8420", "sessions"}, 2, "http://127.0.0.1:8420"},
+		"password in the url":      {nil, []string{"--url", "https://ada:secret@example.com", "sessions"}, 2, "a token goes into"},
+		"password, and no session": {nil, []string{"--url", "https://ada:secret@example.com", "resume"}, 2, "a token goes into"},
+		"password, elsewhere":      {map[string]string{"ADJOURN_URL": "https://ada:secret@example.com"}, []string{"work"}, 2, "ADJOURN_URL: the URL holds"},
+		"token file for nobody":    {nil, []string{"--token-file", "x", "sessions"}, 2, "--token-file belongs to a server"},
+		"token file missing":       {nil, []string{"--url", server, "--token-file", "/does/not/exist", "sessions"}, 2, "no such file"},
+		"unencrypted":              {map[string]string{"ADJOURN_TOKEN": "secret"}, []string{"--url", "http://example.com", "sessions"}, 2, "--allow-plain-http"},
+		"two lines of token":       {map[string]string{"ADJOURN_TOKEN": "se\ncret"}, []string{"--url", server, "sessions"}, 2, "token"},
+		"work":                     {nil, []string{"--url", server, "work"}, 2, "this machine only: leave out --url"},
+		"demo":                     {nil, []string{"--url", server, "demo"}, 2, "this machine only"},
+		"agents":                   {nil, []string{"--url", server, "agents"}, 2, "this machine only"},
+		"dev":                      {nil, []string{"--url", server, "dev"}, 2, "this machine only"},
+		"work by environment":      {map[string]string{"ADJOURN_URL": server}, []string{"work"}, 2, "ADJOURN_URL says " + server},
+		"nobody there":             {nil, []string{"--url", server, "sessions"}, 1, "adjourn dev"},
+		"bad setting":              {map[string]string{"ADJOURN_LEASE": "x"}, []string{"--url", server, "sessions"}, 2, "ADJOURN_LEASE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -246,4 +251,31 @@ func TestSomebodyElsesSession(t *testing.T) {
 		require.Contains(t, r.stderr, b.words()+" sessions")
 	}
 	require.Contains(t, b.run("sessions").ends(0).stderr, "No sessions in "+b.url)
+}
+
+// TestServerComesBack: a command that waits for a session outlasts a server that
+// is away for a while.
+func TestServerComesBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.serve()
+	away := true
+	target, err := url.Parse(b.url)
+	require.NoError(t, err)
+	through := httputil.NewSingleHostReverseProxy(target)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if away && strings.HasSuffix(r.URL.Path, "/entries") {
+			away = false
+			w.Header().Set("Retry-After", "3600") // longer than a client waits by itself
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		through.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	gate := b.file("gate")
+	time.AfterFunc(300*time.Millisecond, func() { _ = os.WriteFile(gate, nil, 0o600) })
+	r := b.plain("--url", front.URL, "run", "--agent", "toy", "[{call: gate, with: {service: "+gate+"}}, {say: through}]").ends(0)
+	require.Equal(t, "through\n", r.stdout)
+	require.False(t, away)
 }
