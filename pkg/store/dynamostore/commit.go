@@ -147,7 +147,8 @@ func (s *Store) taken(ctx context.Context, c *commit, there attributes) (fenced 
 func (s *Store) transact(ctx context.Context, c *commit) error {
 	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: aws.String(c.write)}
 	var e expression
-	in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: s.put(c.item(), e.absent(attrPK), e)})
+	free := e.absent(attrPK)
+	in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: s.put(c.item(), free, e)})
 	for _, r := range c.records {
 		in.TransactItems = append(in.TransactItems, s.write(r, c.write))
 	}
