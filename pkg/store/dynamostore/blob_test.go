@@ -129,6 +129,23 @@ func s3Fault(err error) func(op, name string) error {
 	}
 }
 
+// An answer that breaks off in the middle is asked for again.
+func TestBrokenOffValue(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, f, b := scripted(t, done())
+		e := bigEntry(1, 1<<20)
+		_, err := s.Commit(t.Context(), store.CommitParams{Key: key, Entry: e})
+		require.NoError(t, err)
+		f.answers = []answer{is(&dynamodb.QueryOutput{Items: []item{f.asked[0].(*dynamodb.PutItemInput).Item}})}
+		b.cut = 2
+		for got, err := range s.Entries(t.Context(), key, 0) {
+			require.NoError(t, err)
+			require.Equal(t, e.Messages, got.Messages)
+		}
+		require.Zero(t, b.cut)
+	})
+}
+
 // A reference that leads out of its session is not followed.
 func TestForeignReference(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -180,6 +181,8 @@ type bucket struct {
 	objects map[string][]byte
 	order   []string
 	fault   func(op, key string) error
+	// cut is how many answers break off in the middle.
+	cut int
 }
 
 func (b *bucket) faulty(op, key string) error {
@@ -211,7 +214,12 @@ func (b *bucket) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...func(*
 	if !ok {
 		return nil, &smithy.OperationError{ServiceID: "S3", OperationName: "GetObject", Err: &s3types.NoSuchKey{}}
 	}
-	return &s3.GetObjectOutput{Body: io.NopCloser(strings.NewReader(string(value)))}, nil
+	body := io.Reader(strings.NewReader(string(value)))
+	if b.cut > 0 {
+		b.cut--
+		body = io.MultiReader(strings.NewReader(string(value[:len(value)/2])), iotest.ErrReader(&timeoutError{}))
+	}
+	return &s3.GetObjectOutput{Body: io.NopCloser(body)}, nil
 }
 
 func (b *bucket) ListObjectsV2(_ context.Context, in *s3.ListObjectsV2Input, _ ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
