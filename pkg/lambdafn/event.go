@@ -11,8 +11,8 @@ import (
 // httpEvent is a request of API Gateway's HTTP API, payload format 2.0. The
 // gateway writes it; what a client has a say in are the headers, cookies, path,
 // query and body, never the request context. Whoever may invoke the function by
-// other ways (lambda:InvokeFunction) could write one, and be anybody: that
-// permission is the gateway's alone.
+// other ways (lambda:InvokeFunction) can write one, and be anybody: that
+// permission is worth as much as all tenants together.
 type httpEvent struct {
 	RawPath               string            `json:"rawPath"`
 	RawQueryString        string            `json:"rawQueryString"`
