@@ -3,7 +3,6 @@ package pkg_test
 import (
 	"encoding/json"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -261,7 +260,7 @@ func TestTemplateParameters(t *testing.T) {
 	require.Equal(t, equals(ref("DeletionProtection"), "true"), conditions["Protected"])
 	require.Equal(t, object{"Fn::Or": []any{object{"Condition": "HasReadCap"}, object{"Condition": "HasWriteCap"}}}, conditions["HasCap"])
 	for name := range conditions {
-		require.Regexp(t, regexp.MustCompile(`"(Fn::If":\[|Condition":)"`+name+`"`), string(raw), "nothing asks for %s", name)
+		require.Regexp(t, `"(Fn::If":\[|Condition":)"`+name+`"`, string(raw), "nothing asks for %s", name)
 	}
 	require.Equal(t, 10, asMap(t, b.section(t, "Parameters")["MaxConcurrency"])["Default"])
 	require.Equal(t, 1, asMap(t, b.section(t, "Parameters")["StepsPerInvocation"])["Default"])

@@ -45,10 +45,15 @@ func look(ctx context.Context, stack string) (*beneath, error) {
 		return nil, errors.New("name the stack's region in AWS_REGION")
 	}
 	b := &beneath{cfg: cfg, stack: stack, outputs: map[string]string{}, parameters: map[string]string{}, since: time.Now()}
-	form := url.Values{"Action": {"DescribeStacks"}, "Version": {"2010-05-15"}, "StackName": {stack}}
+	return b, b.describe(ctx)
+}
+
+// describe reads the stack's outputs and parameters.
+func (b *beneath) describe(ctx context.Context) error {
+	form := url.Values{"Action": {"DescribeStacks"}, "Version": {"2010-05-15"}, "StackName": {b.stack}}
 	raw, err := b.call(ctx, call{service: "cloudformation", contentType: "application/x-www-form-urlencoded", body: []byte(form.Encode())})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var found struct {
 		Stack []struct {
@@ -62,8 +67,11 @@ func look(ctx context.Context, stack string) (*beneath, error) {
 			} `xml:"Parameters>member"`
 		} `xml:"DescribeStacksResult>Stacks>member"`
 	}
-	if err := xml.Unmarshal(raw, &found); err != nil || len(found.Stack) != 1 {
-		return nil, fmt.Errorf("stack %s: %d found: %w", stack, len(found.Stack), err)
+	if err := xml.Unmarshal(raw, &found); err != nil {
+		return fmt.Errorf("stack %s: %w", b.stack, err)
+	}
+	if len(found.Stack) != 1 {
+		return fmt.Errorf("stack %s: %d found", b.stack, len(found.Stack))
 	}
 	for _, o := range found.Stack[0].Outputs {
 		b.outputs[o.Key] = o.Value
@@ -71,7 +79,7 @@ func look(ctx context.Context, stack string) (*beneath, error) {
 	for _, p := range found.Stack[0].Parameters {
 		b.parameters[p.Key] = p.Value
 	}
-	return b, nil
+	return nil
 }
 
 // settled counts invocations until two looks three seconds apart agree: logs lag.
