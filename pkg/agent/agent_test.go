@@ -85,7 +85,7 @@ func TestReply_Message(t *testing.T) {
 		"call_of_nothing":        {reply: agent.Reply{Calls: []agent.Call{{}}}, err: "call 1: it names no tool"},
 		"part_without_call":      {reply: agent.Reply{Parts: []llm.Part{{Kind: llm.PartToolCall}}}, err: "part 1: a tool call without ToolCall"},
 		"part_call_of_nothing":   {reply: agent.Reply{Parts: []llm.Part{call("", "")}}, err: "names no tool"},
-		"part_arguments":         {reply: agent.Reply{Parts: []llm.Part{call("a", "{")}}, err: "the arguments of a are not JSON"},
+		"part_arguments":         {reply: agent.Reply{Parts: []llm.Part{call("a", "{")}}, err: "the arguments of a: cannot be kept: it is not valid JSON"},
 		"part_result":            {reply: agent.Reply{Parts: []llm.Part{{Kind: llm.PartToolResult}}}, err: "a tool result is no part"},
 		"part_unknown":           {reply: agent.Reply{Parts: []llm.Part{{Kind: "smell"}}}, err: `unknown kind "smell"`},
 	} {

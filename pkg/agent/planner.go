@@ -142,8 +142,10 @@ func checkPart(p llm.Part) (llm.Part, error) {
 		switch {
 		case len(call.Arguments) == 0:
 			call.Arguments = json.RawMessage(`{}`)
-		case !json.Valid(call.Arguments):
-			return p, fmt.Errorf("the arguments of %s are not JSON", call.Name)
+		default:
+			if err := session.CheckValue(call.Arguments); err != nil {
+				return p, fmt.Errorf("the arguments of %s: %w", call.Name, err)
+			}
 		}
 		if call.Name == "" {
 			return p, errors.New("a tool call that names no tool")

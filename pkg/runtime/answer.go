@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -45,8 +44,8 @@ func (r *Runtime) checkContent(s *session.Session, w session.Wait, a *session.An
 		switch {
 		case (a.Result == nil) == (a.Error == ""):
 			return fmt.Errorf("give either a result or an error")
-		case a.Result != nil && !validJSON(a.Result):
-			return fmt.Errorf("the result is not valid JSON, or nested too deeply")
+		case a.Result != nil:
+			return checkValue("the result", a.Result)
 		}
 	case session.WaitQuestion:
 		a.QuestionID = w.Question.ID
@@ -59,8 +58,8 @@ func (r *Runtime) checkContent(s *session.Session, w session.Wait, a *session.An
 		if a.Verdict != session.VerdictHappened && a.Verdict != session.VerdictNotHappened {
 			return fmt.Errorf("the verdict is %q or %q", session.VerdictHappened, session.VerdictNotHappened)
 		}
-		if a.Result != nil && !validJSON(a.Result) {
-			return fmt.Errorf("the result is not valid JSON, or nested too deeply")
+		if a.Result != nil {
+			return checkValue("the result", a.Result)
 		}
 	case session.WaitChild:
 		return fmt.Errorf("only the child itself answers this")
@@ -79,8 +78,8 @@ func (r *Runtime) checkApproval(s *session.Session, w session.Wait, a *session.A
 	case !*a.Approved:
 		return fmt.Errorf("edited input goes with an approval, not with a denial")
 	}
-	if !validJSON(a.EditedInput) {
-		return fmt.Errorf("the edited input is not valid JSON, or nested too deeply")
+	if err := checkValue("the edited input", a.EditedInput); err != nil {
+		return err
 	}
 	t, ok := r.cfg.Registry.Tool(s.Rules.Agent, w.Tool)
 	if !ok {
@@ -92,17 +91,12 @@ func (r *Runtime) checkApproval(s *session.Session, w session.Wait, a *session.A
 	return nil
 }
 
-// nesting is how much deeper than alone an answer may stand: in an entry, which
-// has to be read again whatever it holds, and in what it is shown in.
-const nesting = 100
-
-// validJSON is JSON that is also text, and not nested so deeply that inside an
-// entry it could not be read: what goes into the journal is read by others.
-func validJSON(raw json.RawMessage) bool {
-	if !utf8.Valid(raw) || !json.Valid(raw) {
-		return false
+// checkValue names what a person gave that cannot go into the journal.
+func checkValue(what string, raw json.RawMessage) error {
+	if err := session.CheckValue(raw); err != nil {
+		return fmt.Errorf("%s %w", what, err)
 	}
-	return json.Valid(slices.Concat(bytes.Repeat([]byte("["), nesting), raw, bytes.Repeat([]byte("]"), nesting)))
+	return nil
 }
 
 // checkReply holds a reply to its question.

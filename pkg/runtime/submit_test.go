@@ -310,9 +310,9 @@ func TestSubmit_nested_too_deeply(t *testing.T) {
 	nested := func(n int) session.Answer {
 		return session.Answer{Kind: session.AnswerClientTool, ToolCallID: w.waits()[0].Wait.Call, Result: []byte(strings.Repeat("[", n) + strings.Repeat("]", n))}
 	}
-	_, err := p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: nested(9999)})
+	_, err := p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: nested(session.MaxNesting + 1)})
 	require.Equal(t, runtime.CodeInvalidAnswer, codeOf(err))
-	_, err = p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: nested(9000)})
+	_, err = p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: nested(session.MaxNesting)})
 	require.NoError(t, err)
 	require.NoError(t, p.settle())
 	require.Equal(t, session.StatusCompleted, w.session().Status)

@@ -28,6 +28,9 @@ const (
 	maxBlock = 128 << 10
 )
 
+// maxDecoded is how deeply nested a text a decoder reads.
+const maxDecoded = 10_000
+
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
 var newEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
@@ -39,11 +42,15 @@ var newDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 })
 
 // Encode returns the stored form of an entry (JSON, compressed with zstd from
-// 1 KB on) and sets its Hash. It is safe for concurrent use on different entries.
+// 1 KB on) and sets its Hash. An entry that could not be read again is refused
+// with [ErrUnfitValue]. It is safe for concurrent use on different entries.
 func Encode(e *Entry) ([]byte, error) {
 	text, err := json.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("encode entry %d: %w", e.Seq, err)
+	}
+	if nesting(text) > maxDecoded {
+		return nil, fmt.Errorf("encode entry %d: %w: it holds a value that is nested too deeply", e.Seq, ErrUnfitValue)
 	}
 	e.Hash = hash(text)
 	if len(text) < compressFrom {

@@ -243,5 +243,8 @@ func marshalValue(value any) (raw json.RawMessage, err error) {
 	if len(raw) > MaxValueBytes {
 		return nil, fmt.Errorf("the value has %d bytes as JSON: at most %d are allowed", len(raw), MaxValueBytes)
 	}
+	if err := session.CheckValue(raw); err != nil {
+		return nil, fmt.Errorf("the value %w", err)
+	}
 	return raw, nil
 }

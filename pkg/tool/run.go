@@ -9,6 +9,8 @@ import (
 	"io"
 	"runtime/debug"
 	"strings"
+
+	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // PanicError is a tool that panicked.
@@ -99,6 +101,9 @@ func marshal(name string, out any) (json.RawMessage, error) {
 	}
 	if len(raw) > MaxResultBytes {
 		return nil, fmt.Errorf("tool %s ran, but its result has %d bytes: at most %d are kept", name, len(raw), MaxResultBytes)
+	}
+	if err := session.CheckValue(raw); err != nil {
+		return nil, fmt.Errorf("tool %s ran, but its result %w", name, err)
 	}
 	return raw, nil
 }

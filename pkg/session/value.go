@@ -1,0 +1,52 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// MaxNesting is how deeply a value that goes into an entry may be nested. A
+// decoder reads 10,000 levels, and the entry has to be read again with all that
+// the value stands in.
+const MaxNesting = 1000
+
+// ErrUnfitValue says that a value cannot go into an entry.
+var ErrUnfitValue = errors.New("cannot be kept")
+
+// CheckValue returns an error that wraps [ErrUnfitValue] unless raw is JSON that
+// is text in UTF-8 and nested no deeper than [MaxNesting]: what comes from
+// tools, models and people is checked before it is committed, because an
+// entry that cannot be read again loses its session.
+func CheckValue(raw json.RawMessage) error {
+	switch {
+	case !json.Valid(raw):
+		return fmt.Errorf("%w: it is not valid JSON", ErrUnfitValue)
+	case !utf8.Valid(raw):
+		return fmt.Errorf("%w: it is not text in UTF-8", ErrUnfitValue)
+	case nesting(raw) > MaxNesting:
+		return fmt.Errorf("%w: it is nested more than %d levels deep", ErrUnfitValue, MaxNesting)
+	}
+	return nil
+}
+
+// nesting returns how deep valid JSON is nested.
+func nesting(raw []byte) int {
+	depth, deepest, quoted := 0, 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++ // what it escapes ends no text
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			depth++
+			deepest = max(deepest, depth)
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return deepest
+}

@@ -1,0 +1,47 @@
+package session_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+func nested(n int) json.RawMessage {
+	return json.RawMessage(strings.Repeat(`[`, n/2) + strings.Repeat(`{"a":`, n-n/2) + `"]}\\\"[["` + strings.Repeat(`}`, n-n/2) + strings.Repeat(`]`, n/2))
+}
+
+func TestCheckValue(t *testing.T) {
+	t.Parallel()
+	for _, good := range []string{`null`, `0`, `""`, `[]`, `{"a":[1,{"b":"]"}]}`, `"\\"`, `["\"", "["]`, string(nested(session.MaxNesting))} {
+		require.NoError(t, session.CheckValue(json.RawMessage(good)), good)
+	}
+	for name, bad := range map[string]json.RawMessage{
+		"nothing": nil, "half": json.RawMessage(`{"a":`), "two": json.RawMessage(`1 2`), "not UTF-8": json.RawMessage("\"\xff\""),
+		"too deep": nested(session.MaxNesting + 1), "far too deep": nested(20000),
+	} {
+		require.ErrorIs(t, session.CheckValue(bad), session.ErrUnfitValue, name)
+	}
+}
+
+// TestCheckValue_can_be_read_again: what passes can be kept in an entry.
+func TestCheckValue_can_be_read_again(t *testing.T) {
+	t.Parallel()
+	e := session.Entry{V: session.Format, Seq: 1, Kind: session.KindCompleted, Output: nested(session.MaxNesting)}
+	raw, err := session.Encode(&e)
+	require.NoError(t, err)
+	_, err = session.Decode(raw)
+	require.NoError(t, err)
+}
+
+// TestEncode_refuses_what_could_not_be_read_again: whoever forgot to check a value
+// gets an error, not a session that is lost.
+func TestEncode_refuses_what_could_not_be_read_again(t *testing.T) {
+	t.Parallel()
+	e := session.Entry{V: session.Format, Seq: 1, Kind: session.KindCompleted, Output: nested(10_000)}
+	_, err := session.Encode(&e)
+	require.ErrorIs(t, err, session.ErrUnfitValue)
+}
