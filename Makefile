@@ -23,7 +23,7 @@ space := $(subst ,, )
 
 .PHONY: help
 help:
-	@awk -F ':.*## ' '/^##@ / { print "\n" substr($$0, 5) } /^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^##@ / { print "\n" substr($$0, 5) } /^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ##@ Every day
 
@@ -148,20 +148,45 @@ bench-aws: ## What moves of a session cost on DynamoDB and SQS: requests, units,
 	localstack/install dynamodb ministack
 	localstack/emulators $(GO) test -tags aws -run '^$$' -bench . -benchtime 10x -timeout 10m $(TESTFLAGS) ./pkg/store/dynamostore
 
-.PHONY: up
-up: ## Start a local AWS on port 4566 of loopback; needs python3, or Docker and a LocalStack token
-	localstack/up
-
-.PHONY: down
-down: ## End the local AWS that make up started, with all it holds
-	localstack/down
-
 # The trials mostly wait: for leases, for messages to come back.
 .PHONY: test-crash-aws
 test-crash-aws: ## Kill, freeze and disturb the real function binaries, CRASH_TRIALS=200 times; needs what test-aws needs
 	localstack/install dynamodb ministack
 	ADJOURN_CRASH_TRIALS=$(CRASH_TRIALS) localstack/emulators \
 		$(GO) test -tags aws -count=1 -timeout 30m -parallel 8 -run 'Kill|Frozen|Faults|Clock|Dead|Bad' $(TESTFLAGS) ./functions
+
+##@ Local AWS: make up deploy-local smoke down
+
+.PHONY: up
+up: ## Start a local AWS on port 4566 of loopback; needs python3, or Docker and a LocalStack token
+	localstack/up
+
+.PHONY: deploy-local
+deploy-local: ## Build template.yaml and deploy it onto the local AWS that make up started
+	@localstack/deploy-local
+
+# Without URL and STACK the deployment is the local one. TOKEN is a caller's,
+# OTHER_TOKEN, if given, one of another tenant's; STACK, with AWS credentials,
+# lets it look beneath the API.
+LOCAL_ENV = .tools/aws-$(lastword $(subst :, ,$(or $(ADJOURN_LOCAL_AWS),http://127.0.0.1:4566)))/env
+
+.PHONY: smoke
+smoke: ## Tell the story through a deployed API: URL=… TOKEN=… [OTHER_TOKEN=…] [STACK=…]; the local one by default
+ifneq ($(URL)$(STACK),)
+	@ADJOURN_TOKEN="$${ADJOURN_TOKEN:-$$TOKEN}" ADJOURN_OTHER_TOKEN="$${ADJOURN_OTHER_TOKEN:-$$OTHER_TOKEN}" \
+		$(GO) run ./localstack/smoke -url "$(URL)" -stack "$(STACK)"
+else
+	@[ -f $(LOCAL_ENV) ] || { echo "nothing is deployed here: make up deploy-local, or name a deployment: make smoke URL=… TOKEN=…" >&2; exit 2; }
+	@. $(LOCAL_ENV); $(GO) run ./localstack/smoke -url "$$URL" -stack "$$STACK"
+endif
+
+.PHONY: down
+down: ## End the local AWS that make up started, with all it holds
+	localstack/down
+
+.PHONY: sam-local
+sam-local: ## Serve the functions with sam local start-api over the local AWS; needs Docker
+	@localstack/sam-local
 
 ##@ Lambda functions
 
@@ -203,29 +228,6 @@ sam-validate: ## Validate and lint template.yaml with the SAM CLI; needs python3
 sam-build: ## Build what sam deploy deploys, with the SAM CLI, LAMBDA_ARCH=arm64
 	localstack/install sam
 	LAMBDA_ARCH=$(LAMBDA_ARCH) $(SAM) build --parameter-overrides Architecture=$(LAMBDA_ARCH)
-
-.PHONY: deploy-local
-deploy-local: ## Build template.yaml and deploy it onto the local AWS that make up started
-	@localstack/deploy-local
-
-# Without URL and STACK the deployment is the local one. TOKEN is a caller's,
-# OTHER_TOKEN, if given, one of another tenant's; STACK, with AWS credentials,
-# lets it look beneath the API.
-LOCAL_ENV = .tools/aws-$(lastword $(subst :, ,$(or $(ADJOURN_LOCAL_AWS),http://127.0.0.1:4566)))/env
-
-.PHONY: smoke
-smoke: ## Tell the story through a deployed API: URL=… TOKEN=… [OTHER_TOKEN=…] [STACK=…]; the local one by default
-ifneq ($(URL)$(STACK),)
-	@ADJOURN_TOKEN="$${ADJOURN_TOKEN:-$$TOKEN}" ADJOURN_OTHER_TOKEN="$${ADJOURN_OTHER_TOKEN:-$$OTHER_TOKEN}" \
-		$(GO) run ./localstack/smoke -url "$(URL)" -stack "$(STACK)"
-else
-	@[ -f $(LOCAL_ENV) ] || { echo "nothing is deployed here: make up deploy-local, or name a deployment: make smoke URL=… TOKEN=…" >&2; exit 2; }
-	@. $(LOCAL_ENV); $(GO) run ./localstack/smoke -url "$$URL" -stack "$$STACK"
-endif
-
-.PHONY: sam-local
-sam-local: ## Serve the functions with sam local start-api over the local AWS; needs Docker
-	@localstack/sam-local
 
 ##@ Tools
 
