@@ -153,7 +153,7 @@ bench-aws: ## What moves of a session cost on DynamoDB and SQS: requests, units,
 test-crash-aws: ## Kill, freeze and disturb the real function binaries, CRASH_TRIALS=200 times; needs what test-aws needs
 	localstack/install dynamodb ministack
 	ADJOURN_CRASH_TRIALS=$(CRASH_TRIALS) localstack/emulators \
-		$(GO) test -tags aws -count=1 -timeout 30m -parallel 8 -run 'Kill|Frozen|Faults|Clock|Dead|Bad' $(TESTFLAGS) ./functions
+		$(GO) test -tags aws -count=1 -timeout 30m -parallel 8 -run 'Kill|Frozen|Faults|Clock|Dead|Bad|Never' $(TESTFLAGS) ./functions
 
 ##@ Local AWS: make up deploy-local smoke down
 

@@ -36,12 +36,7 @@ func TestDeadLetters(t *testing.T) {
 			t.functions["step"].SetFaults(killAll(t, func(p *lambdatest.Passage) bool { return op(`"E#0000000003"`, write...)(p) }))
 			d.start(t10s(t))
 			d.rests(t.patient())
-			entries := d.entries()
-			d.checkChain(entries)
-			newest := entries[len(entries)-1]
-			require.Equal(t, session.KindFailed, newest.Kind)
-			require.Equal(t, "step_died", newest.Failure.Type)
-			require.True(t, newest.Failure.Retryable)
+			d.died()
 			require.GreaterOrEqual(t, t.struck, 5, "deaths")
 			require.Empty(t, d.items(store.KindTool), "what never ran is not in the ledger as begun")
 			stands, err := d.client.Session(t10s(t), d.key.ID, 0)
@@ -67,6 +62,37 @@ func TestDeadLetters(t *testing.T) {
 			t.run()
 		})
 	})
+}
+
+// TestNeverFits: a step that takes longer than the function may is not tried for
+// ever. The function ends each try in time, so that it is never killed.
+func TestNeverFits(t *testing.T) {
+	t.Parallel()
+	w := deploy(t, settings{visibility: 3 * time.Second, timeout: 3 * time.Second, maxReceives: 4})
+	try(t, w, "long", nil, func(t *trial) {
+		var s script
+		s.add(s.echo())
+		s.add(call{"call": "sleep", "with": map[string]any{"seconds": 600}})
+		d := t.add(s)
+		d.start(t10s(t))
+		d.rests(t.patient())
+		d.died()
+		t.settle()
+		t.checkNothingLeft()
+		for _, i := range t.functions["step"].Invocations() {
+			require.Nil(t, i.Failure(), "no try ends in a killed process")
+		}
+	})
+}
+
+// died checks that a session failed because its step died again and again.
+func (d *drive) died() {
+	entries := d.entries()
+	d.checkChain(entries)
+	newest := entries[len(entries)-1]
+	require.Equal(d, session.KindFailed, newest.Kind)
+	require.Equal(d, "step_died", newest.Failure.Type)
+	require.True(d, newest.Failure.Retryable)
 }
 
 // TestBadDeployment: for as long as a deployment is bad nothing gets on, messages

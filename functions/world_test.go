@@ -54,6 +54,9 @@ type settings struct {
 	env         map[string]string
 	concurrency int
 	visibility  time.Duration
+	// timeout of the step function and the queue's receives, where not the usual ones.
+	timeout     time.Duration
+	maxReceives int
 	// noSweep leaves the schedule to the test.
 	noSweep bool
 }
@@ -121,7 +124,7 @@ func open(t testing.TB, s settings) (*world, func()) {
 	if s.visibility == 0 {
 		s.visibility = visibility
 	}
-	w.urls, err = sqsqueue.CreateQueues(ctx, w.queues, sqsqueue.Queues{Name: name, DeadLetters: name + "-dead", Visibility: s.visibility})
+	w.urls, err = sqsqueue.CreateQueues(ctx, w.queues, sqsqueue.Queues{Name: name, DeadLetters: name + "-dead", Visibility: s.visibility, MaxReceives: s.maxReceives})
 	require.NoError(t, err)
 	w.store, err = dynamostore.New(dynamostore.Config{
 		DynamoDB: w.db, Table: w.table, Blobs: w.blobs, Bucket: w.bucket, Now: time.Now, NewID: app.NewID,
@@ -152,8 +155,12 @@ func (w *world) start(t testing.TB, s settings) {
 		if program == "" {
 			program = name
 		}
+		limit := timeout
+		if name == "step" && s.timeout > 0 {
+			limit = s.timeout
+		}
 		f, err := lambdatest.NewFunction(lambdatest.FunctionConfig{
-			Name: name, Binary: binary(t, program), Env: w.environment(name), Timeout: timeout, Log: w.note,
+			Name: name, Binary: binary(t, program), Env: w.environment(name), Timeout: limit, Log: w.note,
 			Upstream: lambdatest.Upstream{DynamoDB: *address(t, "ADJOURN_TEST_DYNAMODB"), AWS: *address(t, "ADJOURN_TEST_AWS")},
 		})
 		require.NoError(t, err)
