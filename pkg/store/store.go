@@ -172,7 +172,9 @@ const (
 	// FindWaits: open waits of a tenant, the soonest deadline first, then those
 	// without one, the oldest first.
 	FindWaits FindKind = "waits"
-	// FindDue: HEADs and waits of every tenant whose Due is not after Before, the earliest first.
+	// FindDue: HEADs and waits of every tenant whose Due is not after Before, the
+	// earliest first. One whose record cannot be read just now may be handed out
+	// without it, so that it does not hide the others.
 	FindDue FindKind = "due"
 )
 

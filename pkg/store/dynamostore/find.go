@@ -59,11 +59,18 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 		return store.Page{}, err
 	}
 	var page store.Page
+	seen := map[address]bool{}
 	for range queriesPerPage {
 		rows, next, err := s.rows(ctx, p, position, p.Limit-len(page.Found))
 		if err != nil {
 			return store.Page{}, err
 		}
+		// An index is no snapshot: what moves while it is read can be in it twice.
+		rows = slices.DeleteFunc(rows, func(r row) bool {
+			twice := seen[r.at]
+			seen[r.at] = true
+			return twice
+		})
 		found, err := s.hydrate(ctx, p, rows)
 		if err != nil {
 			return store.Page{}, err
@@ -208,6 +215,11 @@ func (s *Store) hydrate(ctx context.Context, p *store.FindParams, rows []row) ([
 	var all []store.Found
 	for _, row := range rows {
 		found, err := s.found(ctx, row.at, items[row.at])
+		if err != nil && p.Kind == store.FindDue && found.Item.Kind != "" && ctx.Err() == nil {
+			// It is handed out unread: it must not hide what else is due.
+			all = append(all, found)
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("session %s: %w", found.Key, err)
 		}
@@ -266,6 +278,9 @@ func (s *Store) found(ctx context.Context, at address, item attributes) (store.F
 		return store.Found{Key: key}, fmt.Errorf("%w: item %q %q in an index", store.ErrCorrupt, at.pk, at.sk)
 	}
 	decoded, err := s.decode(ctx, key, kind, id, item)
+	if err != nil {
+		decoded = store.Item{Kind: kind, ID: id}
+	}
 	return store.Found{Key: key, Item: decoded}, err
 }
 

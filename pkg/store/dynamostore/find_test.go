@@ -1,0 +1,53 @@
+package dynamostore_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// One due item that cannot be read (its object is gone or denied, or the bucket
+// does not answer) must not hide what else is due, of every tenant.
+func TestFind_due_is_not_blinded_by_what_cannot_be_read(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		due := epoch.Add(-time.Minute)
+		row := func(sk string) item {
+			return item{"pk": str("S#acme#s-1"), "sk": str(sk), "due": str("0"), "dueAt": str(due.Format("2006-01-02T15:04:05.000000000Z") + "#S#acme#s-1#" + sk)}
+		}
+		bad := item{"pk": str("S#acme#s-1"), "sk": str("WAIT#w1-1"), "rev": num(1), "blob": str("sessions/acme/s-1/gone"), "blobBytes": num(300000)}
+		good := storedHead(nil)
+		good["body"] = str(strings.Replace(storedHeadBody, `"version":1`, `"version":1,"due":"2026-01-01T00:00:00Z"`, 1))
+		answers := []answer{is(&dynamodb.QueryOutput{Items: []item{row("HEAD"), row("WAIT#w1-1")}})}
+		for range 15 {
+			answers = append(answers, is(&dynamodb.QueryOutput{}))
+		}
+		answers = append(answers, is(&dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{"adjourn": {bad, good}}}))
+		s, _, _ := scripted(t, answers...)
+		page, err := s.Find(t.Context(), store.FindParams{Kind: store.FindDue, Before: epoch})
+		require.NoError(t, err)
+		require.Len(t, page.Found, 2)
+		require.NotNil(t, page.Found[0].Item.Head)
+		require.Equal(t, store.Item{Kind: store.KindWait, ID: "w1-1"}, page.Found[1].Item)
+	})
+}
+
+// An index is no snapshot: an item that moves while it is read is there twice.
+func TestFind_a_row_that_is_in_the_index_twice(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		row := func(at string) item {
+			return item{"pk": str("S#acme#s-1"), "sk": str("HEAD"), "list": str("acme"), "listAt": str(at + "#s-1")}
+		}
+		s, f, _ := scripted(t, is(&dynamodb.QueryOutput{Items: []item{row("2026-02-03T04:05:07.000000000Z"), row("2026-02-03T04:05:06.000000000Z")}}),
+			is(&dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{"adjourn": {storedHead(nil)}}}))
+		page, err := s.Find(t.Context(), store.FindParams{Kind: store.FindSessions, Tenant: "acme"})
+		require.NoError(t, err)
+		require.Len(t, f.asked[1].(*dynamodb.BatchGetItemInput).RequestItems["adjourn"].Keys, 1, "DynamoDB: Provided list of item keys contains duplicates")
+		require.Len(t, page.Found, 1)
+	})
+}
