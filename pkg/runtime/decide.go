@@ -52,8 +52,10 @@ func (r *Runtime) decide(ctx context.Context, p DecideParams) (Resumed, error) {
 	if err != nil {
 		return Resumed{}, err
 	}
-	if repeated, err := r.repeated(ctx, s, p, decisions); repeated || err != nil {
-		return Resumed{Continuation: ContinuationResumed, Repeated: true}, err
+	if repeated, err := r.repeated(ctx, s, p, decisions); err != nil {
+		return Resumed{}, err
+	} else if repeated {
+		return resumedOrWaiting(records, true), nil
 	}
 	if err := isNewest(s, p.Checkpoint); err != nil {
 		return Resumed{}, err
@@ -80,11 +82,16 @@ func (r *Runtime) decide(ctx context.Context, p DecideParams) (Resumed, error) {
 	if err != nil {
 		return Resumed{}, err
 	}
-	out := Resumed{Continuation: ContinuationResumed, Open: openWaits(waits)}
+	return resumedOrWaiting(waits, false), nil
+}
+
+// resumedOrWaiting says what follows a decision, by what is still open.
+func resumedOrWaiting(records []session.WaitRecord, repeated bool) Resumed {
+	out := Resumed{Continuation: ContinuationResumed, Open: openWaits(records), Repeated: repeated}
 	if len(out.Open) > 0 {
 		out.Continuation = ContinuationWaiting
 	}
-	return out, nil
+	return out
 }
 
 // checkpointSeq checks a checkpoint of this session and returns its seq; 0 for none.

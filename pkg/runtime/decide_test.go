@@ -81,6 +81,8 @@ func TestDecide(t *testing.T) {
 				again, err = decide(w, p, c.params)
 				require.NoError(t, err)
 				require.True(t, again.Repeated)
+				require.Equal(t, runtime.ContinuationWaiting, again.Continuation, "what was decided long ago does not resume it now")
+				require.Len(t, again.Open, 1)
 			}
 			require.NoError(t, p.settle())
 			require.Len(t, w.journal(), before)

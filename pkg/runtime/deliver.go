@@ -85,13 +85,22 @@ func (inv *invocation) decide(ctx context.Context) (engine.Action, error) {
 	go func() { claimed <- inv.claim(ctx, store.ClaimTake, inv.wake.Seq) }()
 	s, err := inv.r.catchUp(ctx, inv.key, cached)
 	inv.session = s
-	if claimErr := <-claimed; !errors.Is(claimErr, store.ErrNotFound) {
-		err = errors.Join(err, claimErr)
+	claimErr := <-claimed
+	if errors.Is(claimErr, store.ErrNotFound) {
+		return inv.gone(), nil
 	}
-	if err != nil {
+	if err := errors.Join(err, claimErr); err != nil {
 		return "", err
 	}
 	return engine.Decide(inv.facts(0)), nil
+}
+
+// gone is what to do about a message whose session was deleted, though its
+// entries may still be cached here: nothing more may be done for it.
+func (inv *invocation) gone() engine.Action {
+	inv.session = nil
+	inv.r.cache.release(inv.key)
+	return engine.Acknowledge
 }
 
 // decideCold reads the session before it claims.
@@ -104,7 +113,10 @@ func (inv *invocation) decideCold(ctx context.Context, cached *session.Session) 
 	if inv.session == nil || inv.wake.Seq > inv.session.Next() {
 		return engine.Acknowledge, nil
 	}
-	if err := inv.claim(ctx, store.ClaimTake, inv.wake.Seq); err != nil && !errors.Is(err, store.ErrNotFound) {
+	switch err := inv.claim(ctx, store.ClaimTake, inv.wake.Seq); {
+	case errors.Is(err, store.ErrNotFound):
+		return inv.gone(), nil
+	case err != nil:
 		return "", err
 	}
 	return engine.Decide(inv.facts(0)), nil
@@ -131,7 +143,7 @@ func (inv *invocation) decideResume(ctx context.Context) (engine.Action, error) 
 	}
 	if err := inv.claim(ctx, store.ClaimTake, inv.wake.Seq); err != nil {
 		if errors.Is(err, store.ErrNotFound) {
-			return engine.Acknowledge, nil
+			return inv.gone(), nil
 		}
 		return "", err
 	}

@@ -25,9 +25,18 @@ const idempotencyTTL = 24 * time.Hour
 // wake is sent once more; with another request it is refused.
 func (r *Runtime) Start(ctx context.Context, p StartParams) (Started, error) {
 	digest := p.digest()
-	if p.Key.ID == "" {
-		p.Key.ID = "ses_" + r.cfg.NewID()
+	if p.Key.ID != "" {
+		return r.startNamed(ctx, p, digest)
 	}
+	p.Key.ID = "ses_" + r.cfg.NewID()
+	started, err := r.startNamed(ctx, p, digest)
+	if e := AsError(err); e != nil && e.Session == p.Key.ID && e.Code.Class() == ClassInvalid {
+		e.Session = "" // there is none, and nobody has heard of this id
+	}
+	return started, err
+}
+
+func (r *Runtime) startNamed(ctx context.Context, p StartParams, digest string) (Started, error) {
 	if err := p.Key.Validate(); err != nil {
 		return Started{}, AsError(err)
 	}
@@ -80,7 +89,7 @@ func (r *Runtime) start(ctx context.Context, p StartParams, digest string, rev i
 		}
 		s = &session.Session{Key: p.Key}
 	}
-	if err := startable(s, p); err != nil {
+	if err := r.startable(s, p); err != nil {
 		return Started{}, err
 	}
 	name := p.Agent
@@ -115,11 +124,11 @@ func (r *Runtime) start(ctx context.Context, p StartParams, digest string, rev i
 }
 
 // startable is the rows of start in design section 7.
-func startable(s *session.Session, p StartParams) error {
+func (r *Runtime) startable(s *session.Session, p StartParams) error {
 	switch s.Status {
 	case "":
 		if p.Agent == "" {
-			return refuse(CodeUnknownAgent, p.Key, "it is new, so it needs an agent: say which one")
+			return refuse(CodeInvalidInput, p.Key, "a new session needs an agent: say which one; there are %s", strings.Join(r.cfg.Registry.Names(), ", "))
 		}
 	case session.StatusCompleted, session.StatusCancelled:
 		if p.Agent != "" && p.Agent != s.Rules.Agent {

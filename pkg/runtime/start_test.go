@@ -75,7 +75,16 @@ func TestStart(t *testing.T) {
 		refused(runtime.CodeInvalidInput, func(p *runtime.StartParams) { p.Input = " \n" })
 		refused(runtime.CodeInvalidInput, func(p *runtime.StartParams) { p.Input = "\xff\xfe" })
 		refused(runtime.CodeInputTooLarge, func(p *runtime.StartParams) { p.Input = strings.Repeat("x", 10<<20) })
-		refused(runtime.CodeUnknownAgent, func(p *runtime.StartParams) { p.Agent = "" })
+		refused(runtime.CodeInvalidInput, func(p *runtime.StartParams) { p.Agent = "" })
+		for _, params := range []runtime.StartParams{{Agent: "a"}, {Input: "go"}} {
+			params.Key.Tenant = w.key.Tenant
+			_, err := p.Start(ctx, params)
+			require.Equal(t, runtime.CodeInvalidInput, codeOf(err), "%v", err)
+			require.Empty(t, runtime.AsError(err).Session, "an id that nobody chose, of a session that there is not")
+			params.Key = w.key
+			_, err = p.Start(ctx, params)
+			require.Equal(t, w.key.ID, runtime.AsError(err).Session)
+		}
 		refused(runtime.CodeUnknownAgent, func(p *runtime.StartParams) { p.Agent = "nobody" })
 		_, err := p.Session(ctx, w.key)
 		require.Equal(t, runtime.CodeSessionNotFound, codeOf(err), "nothing was written")

@@ -53,15 +53,16 @@ func (r *Runtime) Sweep(ctx context.Context) (Swept, error) {
 }
 
 func (r *Runtime) sweepOne(ctx context.Context, found store.Found, swept *Swept) error {
-	switch {
-	case found.Item.Head != nil:
+	switch found.Item.Kind {
+	case store.KindHead:
 		sent, err := r.resend(ctx, found.Key)
 		if sent {
 			swept.Resent++
 		}
 		return err
-	case found.Item.Wait != nil:
+	case store.KindWait:
 		return r.sweepWait(ctx, found, swept)
+	case store.KindRun, store.KindTool, store.KindMail, store.KindAudit, store.KindIdempotency: // never due
 	}
 	return nil
 }
@@ -75,6 +76,10 @@ func (r *Runtime) resend(ctx context.Context, key session.Key) (bool, error) {
 	if err != nil || head.Head == nil {
 		return false, err
 	}
+	now := r.cfg.Now()
+	if lease := head.Head.Lease; lease.Owner != "" && now.Before(lease.Until) && lease.Until.Sub(now) <= maxBackoff {
+		return false, nil // a sign of life so young that the journal need not be read
+	}
 	s, err := r.load(ctx, key)
 	if err != nil || s == nil {
 		return false, err
@@ -83,7 +88,6 @@ func (r *Runtime) resend(ctx context.Context, key session.Key) (bool, error) {
 	if s.Status != session.StatusRunning {
 		return false, nil
 	}
-	now := r.cfg.Now()
 	if due := head.Head.Due; due != nil && now.Before(*due) && due.Sub(now) <= maxBackoff {
 		return false, nil // somebody else has just sent
 	}
@@ -267,9 +271,7 @@ func (r *Runtime) DeadLetter(ctx context.Context, wake session.Wake) (Dispositio
 		if s.Status != session.StatusSuspended || wake.Kind != session.WakeResume || wake.Seq <= s.Version {
 			return Disposition{}, nil
 		}
-		// The resumption itself did not get through: it is tried again if nothing is open.
-		_, err := r.driveOn(ctx, key)
-		return Disposition{}, err
+		return Disposition{}, r.resumeAfresh(ctx, s)
 	}
 	head, err := r.head(ctx, key)
 	if err != nil {
@@ -287,6 +289,19 @@ func (r *Runtime) DeadLetter(ctx context.Context, wake session.Wake) (Dispositio
 		return Disposition{}, r.send(ctx, again)
 	}
 	return Disposition{}, r.giveUpTask(ctx, s, head)
+}
+
+// resumeAfresh sends once more for a resumption that did not get through, if
+// nothing is open. That answers were only to be stored does not count: there was
+// a message, so somebody has said go on.
+func (r *Runtime) resumeAfresh(ctx context.Context, s *session.Session) error {
+	waits, err := r.waits(ctx, s.Key)
+	if err != nil || countOpen(waits) > 0 {
+		return err
+	}
+	again := session.NewWake(s.Key, s.Next(), session.WakeResume)
+	again.Delay = deadLetterDelay
+	return r.send(ctx, again)
 }
 
 // giveUpTask fails a task whose step died again and again, with a reason a user can read.

@@ -237,6 +237,8 @@ func TestDeadLetter(t *testing.T) {
 		require.NoError(t, err)
 		w.drain()
 		require.Equal(t, acknowledged, dead(w, p, 3, session.WakeResume))
+		require.Empty(t, w.drain(), "not at once: what ended it may still be there")
+		w.clock.advance(30 * time.Second)
 		require.Equal(t, []session.Wake{w.wake(3, session.WakeResume)}, w.drain())
 	})
 	run("lease live: left for later", func(t *testing.T, w *world, p *process) {
@@ -330,4 +332,71 @@ func TestDeadLetter(t *testing.T) {
 		require.Equal(t, llm.ResultCancelled, results(s)["c2-1"].Status)
 		require.Zero(t, w.effects.count("line 1"))
 	})
+}
+
+// TestDeadLetter_of_a_resume_that_was_said: answers that were only stored, then
+// somebody said continue, and the message was lost for an hour: it is proof enough.
+func TestDeadLetter_of_a_resume_that_was_said(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {calls("deploy", `{"text":"1"}`), says("bye")}}))
+	p := w.process()
+	w.run(p, "go")
+	stored, err := p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(w.waits()[0].Wait, yes()), HoldResume: true})
+	require.NoError(t, err)
+	require.Equal(t, runtime.ContinuationStored, stored.Continuation)
+	_, err = p.Resume(ctx, runtime.ResumeParams{Key: w.key, Caller: person})
+	require.NoError(t, err)
+	wakes := w.drain()
+	require.Len(t, wakes, 1)
+	_, err = p.DeadLetter(ctx, wakes[0])
+	require.NoError(t, err)
+	w.clock.advance(time.Minute)
+	require.NoError(t, p.work())
+	require.Equal(t, session.StatusCompleted, w.session().Status)
+}
+
+// TestSweep_acts_on_what_was_found_unread: a store may hand out what is due
+// without its record.
+func TestSweep_acts_on_what_was_found_unread(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {says("bye")}}))
+	p := w.process(func(cfg *runtime.Config) { cfg.Store = unread{cfg.Store} })
+	w.start(p, "go")
+	require.Len(t, w.drain(), 1, "the wake is lost")
+	w.clock.advance(time.Minute)
+	require.Equal(t, 1, sweepOf(t, p).Resent)
+}
+
+// unread finds no records, only where they are.
+type unread struct{ store.Store }
+
+func (u unread) Find(ctx context.Context, params store.FindParams) (store.Page, error) {
+	page, err := u.Store.Find(ctx, params)
+	for i, f := range page.Found {
+		page.Found[i].Item = store.Item{Kind: f.Item.Kind, ID: f.Item.ID}
+	}
+	return page, err
+}
+
+func TestDeliver_does_nothing_for_a_session_that_was_deleted(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	made, planned := newEffects(), 0
+	w := newWorld(t, made, helper(made, script{"go": {func(ctx context.Context, v agent.View) (agent.Reply, error) {
+		planned++
+		return calls("line", `{"text":"1"}`)(ctx, v)
+	}}}))
+	p := w.process()
+	w.start(p, "go")
+	w.claimAs("other", 2)
+	require.Positive(t, w.deliver(p, 2, session.WakeStep).Keep, "somebody else is at it; the session is in the cache now")
+	w.clock.advance(time.Minute)
+	require.NoError(t, w.store.Delete(ctx, w.key))
+	for range 2 {
+		d, err := p.Deliver(ctx, w.wake(2, session.WakeStep))
+		require.NoError(t, err)
+		require.Zero(t, d.Keep)
+	}
+	require.Zero(t, planned, "nobody asks a model for it")
 }
