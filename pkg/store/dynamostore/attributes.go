@@ -57,6 +57,12 @@ func isDeleted(item attributes) bool {
 	return ok && v.Value
 }
 
+// isFence reports whether what lies at an item's place only keeps it taken. A
+// tombstone is still a HEAD.
+func isFence(kind store.ItemKind, item attributes) bool {
+	return kind != store.KindHead && isDeleted(item)
+}
+
 // address is the primary key of an item.
 type address struct{ pk, sk string }
 

@@ -233,8 +233,8 @@ func (s *Store) refused(ctx context.Context, c *commit, reasons []types.Cancella
 	for i, r := range c.records {
 		if r.kind == store.KindHead {
 			makes = r.rev == 0
-			fenced = fenced || isDeleted(reasons[i+1].Item)
 		}
+		fenced = fenced || isDeleted(reasons[i+1].Item)
 	}
 	if first < 0 || fenced && !makes {
 		return errDeleted

@@ -130,8 +130,9 @@ func (s *Store) fenceAt(at address) attributes {
 	return item
 }
 
-// clear puts a fence at the place of every entry and removes every other item
-// but HEAD.
+// clear puts a fence at the place of every entry and of every call's ledger, and
+// removes every other item but HEAD. A ledger that was free again would let a
+// worker that was stopped meanwhile do the side effect a second time.
 func (s *Store) clear(ctx context.Context, key session.Key) error {
 	in := &dynamodb.QueryInput{
 		ProjectionExpression:     aws.String("#pk, #sk, #" + attrDeleted),
@@ -146,7 +147,7 @@ func (s *Store) clear(ctx context.Context, key session.Key) error {
 			at := addressOf(item)
 			switch {
 			case isDeleted(item) || at.sk == headSK:
-			case strings.HasPrefix(at.sk, entryPrefix):
+			case strings.HasPrefix(at.sk, entryPrefix), strings.HasPrefix(at.sk, prefixes[store.KindTool]):
 				writes = append(writes, types.WriteRequest{PutRequest: &types.PutRequest{Item: s.fenceAt(at)}})
 			default:
 				writes = append(writes, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: at.key()}})

@@ -22,9 +22,9 @@ func TestDeleteRaces(t *testing.T) {
 		refused := refusedWith(nil)
 		place := func(seq int64) item { return item{"pk": str("S#acme#s-1"), "sk": storedEntry(t, entry(seq))["sk"]} }
 		everything := is(&dynamodb.QueryOutput{Items: []item{
-			place(1), place(2), {"pk": str("S#acme#s-1"), "sk": str("HEAD")}, {"pk": str("S#acme#s-1"), "sk": str("TOOL#c1-0")},
+			place(1), place(2), {"pk": str("S#acme#s-1"), "sk": str("HEAD")}, {"pk": str("S#acme#s-1"), "sk": str("RUN#1")},
 		}})
-		undone := []types.WriteRequest{{DeleteRequest: &types.DeleteRequest{Key: item{"pk": str("S#acme#s-1"), "sk": str("TOOL#c1-0")}}}}
+		undone := []types.WriteRequest{{DeleteRequest: &types.DeleteRequest{Key: item{"pk": str("S#acme#s-1"), "sk": str("RUN#1")}}}}
 		s, f, _ := scripted(t,
 			headAt(1), refused, headAt(2), is(&dynamodb.UpdateItemOutput{}), // HEAD moved meanwhile
 			newest(1), refused, newest(2), done(), // and an entry was written

@@ -223,7 +223,7 @@ func (s *Store) items(ctx context.Context, key session.Key, kind store.ItemKind,
 		return fmt.Errorf("idempotency records are read by their key")
 	case id != "", kind == store.KindHead:
 		found, err := s.get(ctx, itemAddress(key, kind, id))
-		if err != nil || found == nil {
+		if err != nil || found == nil || isFence(kind, found) {
 			return err
 		}
 		item, err := s.decode(ctx, key, kind, id, found)
@@ -238,6 +238,9 @@ func (s *Store) items(ctx context.Context, key session.Key, kind store.ItemKind,
 			return err
 		}
 		for _, found := range page {
+			if isFence(kind, found) {
+				continue
+			}
 			item, err := s.decode(ctx, key, kind, strings.TrimPrefix(textOf(found, attrSK), prefix), found)
 			if err != nil {
 				return err

@@ -39,6 +39,8 @@ func (s *Store) update(ctx context.Context, key session.Key, item *store.Item) (
 	switch {
 	case errors.As(err, &refused) && r.wrote(refused.Item, write):
 		now = refused.Item // an earlier try of this very call, whose answer was lost
+	case errors.As(err, &refused) && isFence(r.kind, refused.Item):
+		return store.Item{}, errDeleted
 	case errors.As(err, &refused):
 		there, err := s.decode(ctx, key, r.kind, r.id, refused.Item)
 		if err != nil {

@@ -312,6 +312,18 @@ var deleteTests = []test{
 		require.Empty(f, f.items(store.KindTool, ""))
 		require.True(f, f.head().Head.Deleted)
 	}},
+	{"a call whose ledger was written cannot be started again", func(f *fixture) {
+		f.start()
+		f.update(store.ToolItem(tool("c1-0"), 0))
+		require.NoError(f, f.store.Delete(f.Context(), f.key))
+		_, err := f.store.Update(f.Context(), f.key, store.ToolItem(tool("c1-0"), 0))
+		require.ErrorIs(f, err, store.ErrNotFound)
+		_, err = f.store.Update(f.Context(), f.key, store.ToolItem(tool("c1-0"), 1))
+		require.Error(f, err)
+		require.Empty(f, f.items(store.KindTool, ""))
+		require.Empty(f, f.items(store.KindTool, "c1-0"))
+		require.NoError(f, f.store.Delete(f.Context(), f.key))
+	}},
 	{"other sessions are not touched", func(f *fixture) {
 		f.put("acme", "b", nil)
 		f.put("globex", "a", nil)
