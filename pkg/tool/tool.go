@@ -15,7 +15,7 @@ import (
 const DefaultTimeout = 5 * time.Minute
 
 // MaxResultBytes bounds the JSON of a tool's result.
-const MaxResultBytes = 8 << 20
+const MaxResultBytes = 16 << 20
 
 // Spec says what a tool is and how it is to be run. Only Name is required.
 type Spec[In any] struct {
