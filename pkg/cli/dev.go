@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -187,7 +188,11 @@ func (c *cli) logRequest(r dev.Request) {
 	if r.Left {
 		outcome = "the caller left"
 	}
-	c.talk("%s  %s %s  %s, %s", c.Now().Format("15:04:05"), cleanLine(r.Method), short(r.Path, 100), outcome, span(r.Took))
+	took := span(r.Took)
+	if r.Took < time.Millisecond {
+		took = "under 1ms"
+	}
+	c.talk("%s  %s %s  %s, %s", c.Now().Format("15:04:05"), cleanLine(r.Method), short(r.Path, 100), outcome, took)
 }
 
 // logEntry prints a line for an entry of a session's journal.

@@ -217,7 +217,7 @@ func TestServerHasOtherAgents(t *testing.T) {
 	b.run("run", "--agent", "toy", "--session", "s", "[{call: deploy, with: {service: a}}, {say: ok}]").ends(10)
 	r := b.run("run", "--agent", "nobody", "-o", "json", "hi").ends(3)
 	require.Equal(t, string(runtime.CodeUnknownAgent), r.manifest().Error.Code)
-	b.run("run", "hi").ends(3)
+	require.Contains(t, b.run("run", "hi").ends(2).stderr, "say which one; there are hello, toy")
 	b.env["ADJOURN_AGENT"] = "hello"
 	require.Equal(t, "hello\n", b.run("run", "hi").ends(0).stdout)
 	require.Empty(t, strings.Split(b.run("__complete", "run", "--agent", "").stdout, ":")[0])

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	goruntime "runtime"
 	"strings"
 
@@ -36,7 +37,9 @@ const (
 )
 
 const keyFileHeader = `# Keys of the HTTP API of Adjourn, one a line: sha256:<hash of the key> <who> [<tenant>]
-# A key itself is not in here; it was shown once. Delete its line to make it void.
+# The keys themselves are not in here. A key whose line is deleted is void from the next start of the server on.
+# To make one for somebody called bob, paste in this folder, then start the server anew:
+#   KEY=adj_$(openssl rand -hex 32); echo "sha256:$(printf %%s "$KEY" | openssl dgst -sha256 -r | cut -c1-64) bob" >> %s; echo "$KEY"
 `
 
 // apiKey is one line of the file.
@@ -99,7 +102,7 @@ func bearer(r *http.Request) (string, error) {
 	scheme, token, _ := strings.Cut(given[0], " ")
 	token = strings.TrimSpace(token)
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return "", fmt.Errorf("%w: send the header Authorization: Bearer <API key>", ErrUnauthenticated)
+		return "", fmt.Errorf("%w: send one header Authorization: Bearer <API key>", ErrUnauthenticated)
 	}
 	return token, nil
 }
@@ -205,7 +208,7 @@ func NewAPIKey(path, who, tenant string) (key string, err error) {
 	key = keyPrefix + base64.RawURLEncoding.EncodeToString(chance[:])
 	line := fmt.Sprintf("%s%x %s %s\n", hashPrefix, sha256.Sum256([]byte(key)), who, tenant)
 	if info.Size() == 0 {
-		line = keyFileHeader + line
+		line = fmt.Sprintf(keyFileHeader, filepath.Base(path)) + line
 	} else if _, err := f.ReadAt(chance[:1], info.Size()-1); err == nil && chance[0] != '\n' {
 		line = "\n" + line
 	}

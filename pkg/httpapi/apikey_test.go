@@ -39,6 +39,7 @@ func TestAPIKeys(t *testing.T) {
 	require.NotContains(t, string(text), first)
 	require.NotContains(t, string(text), second)
 	require.Contains(t, string(text), fmt.Sprintf("sha256:%x ann default\n", sha256.Sum256([]byte(first))))
+	require.Contains(t, string(text), `bob" >> keys; echo "$KEY"`, "the file says how to make one more")
 	if goruntime.GOOS != "windows" {
 		info, err := os.Stat(path)
 		require.NoError(t, err)

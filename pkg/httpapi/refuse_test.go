@@ -136,7 +136,7 @@ func TestRefusals(t *testing.T) {
 		{"no such session", ann, post, "/sessions/none/resume", `{}`, nil, 404, "session_not_found", ""},
 
 		// starts
-		{"no agent", ann, post, start, `{"input":"x"}`, nil, 404, "unknown_agent", ""},
+		{"no agent", ann, post, start, `{"input":"x"}`, nil, 400, "invalid_input", "a new session needs an agent: say which one; there are desk"},
 		{"an agent there is not", ann, post, start, `{"agent":"none","input":"x"}`, nil, 404, "unknown_agent", ""},
 		{"another agent", ann, post, start, `{"sessionId":"over","agent":"other","input":"x"}`, nil, 409, "agent_mismatch", ""},
 		{"suspended", ann, post, start, `{"sessionId":"trip","input":"x"}`, nil, 409, "not_resumable", ""},

@@ -170,11 +170,11 @@ func (h *handler) authenticate(r *request) error {
 	caller, err := h.cfg.Authenticate(r.Request)
 	switch {
 	case errors.Is(err, ErrUnauthenticated):
-		e := refuse(wire.CodeUnauthenticated, "%v", err)
+		e := refuse(wire.CodeUnauthenticated, "%s", why(err, ErrUnauthenticated))
 		e.header = map[string]string{"WWW-Authenticate": challenge(r.Request)}
 		return e
 	case errors.Is(err, ErrForbidden):
-		return refuse(wire.CodeForbidden, "%v", err)
+		return refuse(wire.CodeForbidden, "%s", why(err, ErrForbidden))
 	case err != nil:
 		return fmt.Errorf("authenticate: %w", err)
 	}
@@ -188,6 +188,11 @@ func (h *handler) authenticate(r *request) error {
 	}
 	r.caller = caller
 	return nil
+}
+
+// why is an authenticator's refusal without the word the answer's code has already.
+func why(err, refusal error) string {
+	return strings.TrimPrefix(err.Error(), refusal.Error()+": ")
 }
 
 // challenge is the WWW-Authenticate header of RFC 6750: it names an error only
