@@ -55,6 +55,9 @@ func (r *Runtime) Sweep(ctx context.Context) (Swept, error) {
 func (r *Runtime) sweepOne(ctx context.Context, found store.Found, swept *Swept) error {
 	switch found.Item.Kind {
 	case store.KindHead:
+		if head := found.Item.Head; head != nil && signOfLife(head.Lease, r.cfg.Now()) {
+			return nil // as of most that are found: each running session is due all the while
+		}
 		sent, err := r.resend(ctx, found.Key)
 		if sent {
 			swept.Resent++
@@ -67,6 +70,12 @@ func (r *Runtime) sweepOne(ctx context.Context, found store.Found, swept *Swept)
 	return nil
 }
 
+// signOfLife reports whether a lease was taken so recently that its journal need
+// not be read: closed or not, somebody was at work, and the next sweep looks again.
+func signOfLife(lease session.Lease, now time.Time) bool {
+	return lease.Owner != "" && now.Before(lease.Until) && lease.Until.Sub(now) <= maxBackoff
+}
+
 // resend sends for a running session that has no live lease and no recent entry.
 // A conditional stamp on HEAD with exponential back-off keeps a backlog from being multiplied.
 func (r *Runtime) resend(ctx context.Context, key session.Key) (bool, error) {
@@ -77,8 +86,8 @@ func (r *Runtime) resend(ctx context.Context, key session.Key) (bool, error) {
 		return false, err
 	}
 	now := r.cfg.Now()
-	if lease := head.Head.Lease; lease.Owner != "" && now.Before(lease.Until) && lease.Until.Sub(now) <= maxBackoff {
-		return false, nil // a sign of life so young that the journal need not be read
+	if signOfLife(head.Head.Lease, now) {
+		return false, nil
 	}
 	s, err := r.load(ctx, key)
 	if err != nil || s == nil {

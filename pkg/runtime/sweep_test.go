@@ -400,3 +400,20 @@ func TestDeliver_does_nothing_for_a_session_that_was_deleted(t *testing.T) {
 	}
 	require.Zero(t, planned, "nobody asks a model for it")
 }
+
+// TestSweep_costs_nothing_for_sessions_that_are_worked_on: every running session
+// is due all the while, and there may be thousands.
+func TestSweep_costs_nothing_for_sessions_that_are_worked_on(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {says("bye")}}))
+	p := w.process()
+	w.start(p, "go")
+	w.clock.advance(time.Hour)
+	w.claimAs("worker", 2)
+	m := &moving{Store: w.store, beforeHead: func() { t.Error("HEAD was read") }, beforeEntries: func() { t.Error("the journal was read") }}
+	sweeper := w.process(func(cfg *runtime.Config) { cfg.Store = m })
+	require.Zero(t, sweepOf(t, sweeper).Resent)
+	w.clock.advance(time.Minute)
+	m.beforeHead, m.beforeEntries = nil, nil
+	require.Equal(t, 1, sweepOf(t, sweeper).Resent, "its worker died")
+}
