@@ -124,7 +124,7 @@ func TestDeleteLeavesNothing(t *testing.T) {
 			kinds[strings.SplitN(strings.Fields(sk)[1], "#", 2)[0]]++
 		}
 	}
-	require.Equal(t, map[string]int{"HEAD": 1, "E": 61}, kinds)
+	require.Equal(t, map[string]int{"HEAD": 1, "E": 61, "TOOL": 2}, kinds, "a tombstone and fences")
 	require.Len(t, f.objects(t), 2, "those of the neighbour")
 	for _, err := range f.store.Entries(t.Context(), neighbour, 0) {
 		require.NoError(t, err)
