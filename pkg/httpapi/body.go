@@ -101,7 +101,7 @@ func decode(raw []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	strict := strictness{decoder: decoder}
-	if err := strict.value(reflect.TypeOf(into).Elem(), "", 1); err != nil {
+	if err := strict.value(reflect.TypeOf(into).Elem()); err != nil {
 		return err
 	}
 	var mistake *json.UnmarshalTypeError
@@ -125,10 +125,20 @@ func malformed(raw []byte, offset int, what string) error {
 // for, and a field that is there twice, also where anything may stand.
 type strictness struct {
 	decoder *json.Decoder
+	// path leads to where the walk is. It becomes text only in a refusal: names are
+	// as long as a caller likes, and lists as well.
+	path []segment
 }
 
-func (s strictness) value(t reflect.Type, at string, depth int) error {
-	if depth > maxDepth {
+// segment is one step down: to a field, or to an item of a list.
+type segment struct {
+	name  string
+	index int
+	item  bool
+}
+
+func (s *strictness) value(t reflect.Type) error {
+	if len(s.path) >= maxDepth {
 		return refuse(wire.CodeMalformedJSON, "the body is nested more than %d deep", maxDepth)
 	}
 	token, err := s.decoder.Token()
@@ -137,10 +147,10 @@ func (s strictness) value(t reflect.Type, at string, depth int) error {
 	}
 	switch token {
 	case json.Delim('{'):
-		return s.object(t, at, depth)
+		return s.object(t)
 	case json.Delim('['):
 		for i := 0; s.decoder.More(); i++ {
-			if err := s.value(element(t), fmt.Sprintf("%s[%d]", at, i), depth+1); err != nil {
+			if err := s.step(segment{index: i, item: true}, element(t)); err != nil {
 				return err
 			}
 		}
@@ -150,7 +160,15 @@ func (s strictness) value(t reflect.Type, at string, depth int) error {
 	return nil
 }
 
-func (s strictness) object(t reflect.Type, at string, depth int) error {
+// step walks through the value one step down.
+func (s *strictness) step(to segment, t reflect.Type) error {
+	s.path = append(s.path, to)
+	err := s.value(t)
+	s.path = s.path[:len(s.path)-1]
+	return err
+}
+
+func (s *strictness) object(t reflect.Type) error {
 	fields := fieldsOf(t)
 	seen := map[string]bool{}
 	for s.decoder.More() {
@@ -159,27 +177,39 @@ func (s strictness) object(t reflect.Type, at string, depth int) error {
 			return err
 		}
 		name, _ := token.(string) // the key of an object is a string
-		path := name
-		if at != "" {
-			path = at + "." + name
-		}
 		if seen[name] {
-			return refuse(wire.CodeDuplicateField, "the field %s is there twice", shown(path))
+			return refuse(wire.CodeDuplicateField, "the field %s is there twice", shown(s.at(name)))
 		}
 		seen[name] = true
 		inner, known := fields[name]
 		if fields != nil && !known {
-			return refuse(wire.CodeUnknownField, "there is no field %s here", shown(path))
+			return refuse(wire.CodeUnknownField, "there is no field %s here", shown(s.at(name)))
 		}
 		if fields == nil {
 			inner = element(t)
 		}
-		if err := s.value(inner, path, depth+1); err != nil {
+		if err := s.step(segment{name: name}, inner); err != nil {
 			return err
 		}
 	}
 	_, err := s.decoder.Token()
 	return err
+}
+
+// at writes the path to a field.
+func (s *strictness) at(name string) string {
+	var b strings.Builder
+	for _, to := range append(s.path, segment{name: name}) {
+		switch {
+		case to.item:
+			fmt.Fprintf(&b, "[%d]", to.index)
+		case b.Len() > 0:
+			b.WriteString("." + to.name)
+		default:
+			b.WriteString(to.name)
+		}
+	}
+	return b.String()
 }
 
 // shown is a name of the caller's as it may be told back: quoted, and not at any length.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -39,6 +40,18 @@ func TestDecode(t *testing.T) {
 	err := decode([]byte(`{"`+long+`":1}`), &submit)
 	require.ErrorContains(t, err, "there is no field")
 	require.Less(t, len(err.Error()), 300, "what is told back is not as long as one likes")
+}
+
+// TestDecode_long: what a body costs grows with its bytes, not with the length of
+// a name times that of the list below it.
+func TestDecode_long(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
+	const n = 1 << 14
+	body := []byte(`{"kind":"x","result":{"` + strings.Repeat("k", n) + `":[` + strings.Repeat("0,", n) + `0]}}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	require.NoError(t, decode(body, &wire.SubmitRequest{}))
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(n*n/4))
 }
 
 // FuzzDecode: a body is refused by name, or read so that writing it and reading
