@@ -142,12 +142,23 @@ func newHTTP(given *http.Client) *http.Client {
 	} else {
 		dialer := &net.Dialer{Timeout: 10 * time.Second}
 		own.Transport = &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
+			Proxy: notHere(http.ProxyFromEnvironment), DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
 			TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 90 * time.Second, MaxIdleConnsPerHost: 8,
 		}
 	}
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &own
+}
+
+// notHere uses no proxy for this machine, by whatever name it is called: the token
+// would go to the proxy unencrypted. The environment's rule knows fewer names.
+func notHere(proxy func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
+	return func(r *http.Request) (*url.URL, error) {
+		if loopback(r.URL.Hostname()) {
+			return nil, nil //nolint:nilnil // what net/http takes for no proxy
+		}
+		return proxy(r)
+	}
 }
 
 // Close gives idle connections back. The client can still be used.
