@@ -161,6 +161,11 @@ func decisions(s *session.Session, records []session.WaitRecord, p DecideParams,
 		e.Status = s.Status
 		return nil, e
 	}
+	for _, d := range out {
+		if w := d.record.Wait; p.EditedInput[w.Call] != nil && p.EditedInput[w.ID] != nil && w.Call != w.ID {
+			return nil, refuse(CodeInvalidInput, p.Key, "there are two edited inputs for one approval, %s and %s: give one", w.Call, w.ID)
+		}
+	}
 	for id := range p.EditedInput {
 		if !slices.ContainsFunc(out, func(d decision) bool { return d.approved && (d.record.Wait.Call == id || d.record.Wait.ID == id) }) {
 			return nil, refuse(CodeInvalidInput, p.Key, "edited input for %s, which is not approved", id)

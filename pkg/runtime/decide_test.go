@@ -191,3 +191,14 @@ func TestDecide_an_earlier_name_does_not_reject_what_waits_now(t *testing.T) {
 	_, err = decide(w, p, runtime.DecideParams{Reject: []string{newest}})
 	require.Equal(t, runtime.CodeAlreadyAnswered, codeOf(err))
 }
+
+// TestDecide_two_edits_of_one_approval: one of them would be dropped in silence.
+func TestDecide_two_edits_of_one_approval(t *testing.T) {
+	t.Parallel()
+	w, p := deciding(t)
+	_, err := decide(w, p, runtime.DecideParams{Approve: []string{"c2-1"}, EditedInput: map[string]json.RawMessage{
+		"c2-1": json.RawMessage(`{"text":"A"}`), "w2-1": json.RawMessage(`{"text":"B"}`),
+	}})
+	require.Equal(t, runtime.CodeInvalidInput, codeOf(err))
+	require.Equal(t, session.WaitOpen, w.open(session.WaitApproval).State)
+}

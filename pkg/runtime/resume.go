@@ -30,8 +30,12 @@ func (r *Runtime) resume(ctx context.Context, p ResumeParams) (Resumed, error) {
 	}
 	defer func() { r.keep(s) }()
 	if err := isNewest(s, p.Checkpoint); err != nil {
-		if p.Mode == ResumeWithMessage {
+		switch p.Mode {
+		case ResumeWithMessage:
 			return r.messageAgain(ctx, s, p, err)
+		case ResumeWithConfirmation:
+			return r.confirmationAgain(ctx, s, p, err)
+		case ResumeContinue:
 		}
 		return Resumed{}, err
 	}
@@ -244,11 +248,41 @@ func (r *Runtime) resumeWithConfirmation(ctx context.Context, s *session.Session
 	if len(approvals) != 1 {
 		e := refuse(CodeNothingToDecide, p.Key, "with_confirmation needs exactly one open approval, and there are %d. Name the call with approve or reject", len(approvals))
 		e.Status = s.Status
+		if len(approvals) == 0 && p.Checkpoint != "" {
+			return r.confirmationAgain(ctx, s, p, e)
+		}
 		return Resumed{}, e
 	}
+	return r.confirm(ctx, approvals[0], p)
+}
+
+func (r *Runtime) confirm(ctx context.Context, w session.Wait, p ResumeParams) (Resumed, error) {
 	submitted, err := r.submit(ctx, SubmitParams{Key: p.Key, Caller: p.Caller, Answer: session.Answer{
-		Wait: approvals[0].ID, Kind: session.AnswerApproval, ApprovalID: approvals[0].Nonce,
+		Wait: w.ID, Kind: session.AnswerApproval, ApprovalID: w.Nonce,
 		Approved: &p.Confirmation.Approved, Reason: p.Confirmation.Reason, EditedInput: p.Confirmation.EditedInput,
 	}})
 	return Resumed{Continuation: submitted.Continuation, Open: submitted.Open, Repeated: submitted.Repeated}, err
+}
+
+// confirmationAgain is about a confirmation for a checkpoint at which nothing is
+// open any more: it is a repeat if the one approval opened there was answered the same.
+func (r *Runtime) confirmationAgain(ctx context.Context, s *session.Session, p ResumeParams, refusal error) (Resumed, error) {
+	seq, err := r.checkpointSeq(ctx, s, p.Checkpoint)
+	if err != nil {
+		return Resumed{}, err
+	}
+	waits, err := r.waits(ctx, s.Key)
+	if err != nil {
+		return Resumed{}, err
+	}
+	var approvals []session.WaitRecord
+	for _, record := range waits {
+		if at, _ := waitNumbers(record.Wait.ID); at == seq && record.Wait.Kind == session.WaitApproval {
+			approvals = append(approvals, record)
+		}
+	}
+	if len(approvals) != 1 || approvals[0].State == session.WaitOpen {
+		return Resumed{}, refusal
+	}
+	return r.confirm(ctx, approvals[0].Wait, p)
 }

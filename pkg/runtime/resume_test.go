@@ -220,6 +220,42 @@ func TestResume_with_confirmation(t *testing.T) {
 	require.Equal(t, 1, w.effects.count("deploy e"))
 }
 
+// TestResume_with_confirmation_pasted_again: with its checkpoint it is known for
+// what was said before, whatever the session does by then; a different one is refused.
+func TestResume_with_confirmation_pasted_again(t *testing.T) {
+	t.Parallel()
+	w, p := in(t, "approve")
+	shown := w.session().Checkpoint().String()
+	confirm := func(approved bool) (runtime.Resumed, error) {
+		return resume(w, w.process(), runtime.ResumeWithConfirmation, func(p *runtime.ResumeParams) {
+			p.Checkpoint, p.Confirmation.Approved = shown, approved
+		})
+	}
+	out, err := confirm(true)
+	require.NoError(t, err)
+	require.False(t, out.Repeated)
+	for _, when := range []string{"at once", "when it has gone on"} {
+		out, err = confirm(true)
+		require.NoError(t, err, when)
+		require.True(t, out.Repeated, when)
+		_, err = confirm(false)
+		require.Equal(t, runtime.CodeAlreadyAnswered, codeOf(err), when)
+		require.NoError(t, p.settle())
+	}
+	require.Equal(t, 1, w.effects.count("deploy 1"))
+
+	// A checkpoint at which no approval, or more than one, was opened repeats nothing.
+	w, p = in(t, "two")
+	shown = w.session().Checkpoint().String()
+	_, err = confirm(true)
+	require.Equal(t, runtime.CodeNothingToDecide, codeOf(err))
+	_, err = decide(w, p, runtime.DecideParams{ApproveAll: true})
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	_, err = confirm(true)
+	require.Equal(t, runtime.CodeStaleCheckpoint, codeOf(err))
+}
+
 func TestResume_races_for_an_interrupted_session(t *testing.T) {
 	t.Parallel()
 	w, p := in(t, "interrupted")

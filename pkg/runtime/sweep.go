@@ -148,7 +148,16 @@ func (r *Runtime) sweepWait(ctx context.Context, found store.Found, swept *Swept
 		swept.Expired++
 		return nil
 	case session.WaitAnswered, session.WaitExpired:
-		record.Due = ptr(now.Add(r.cfg.SweepAfter).UTC())
+		waits, err := r.waits(ctx, found.Key)
+		if err != nil {
+			return err
+		}
+		// While another is open there is nothing to do, for as long as a person
+		// thinks: the last answer brings a due of its own.
+		record.Due = nil
+		if countOpen(waits) == 0 {
+			record.Due = ptr(now.Add(r.cfg.SweepAfter).UTC())
+		}
 		if _, err := r.cfg.Store.Update(ctx, found.Key, store.WaitItem(record, item.Rev)); err != nil {
 			if errors.Is(err, store.ErrConflict) {
 				return nil

@@ -417,3 +417,38 @@ func TestSweep_costs_nothing_for_sessions_that_are_worked_on(t *testing.T) {
 	m.beforeHead, m.beforeEntries = nil, nil
 	require.Equal(t, 1, sweepOf(t, sweeper).Resent, "its worker died")
 }
+
+// updating counts updates.
+type updating struct {
+	store.Store
+	updates int
+}
+
+func (u *updating) Update(ctx context.Context, key session.Key, item store.Item) (store.Item, error) {
+	u.updates++
+	return u.Store.Update(ctx, key, item)
+}
+
+func TestSweep_writes_nothing_while_a_person_thinks(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {calls("deploy", `{"text":"1"}`, "deploy", `{"text":"2"}`), says("bye")}}))
+	p := w.process()
+	w.run(p, "go")
+	_, err := p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(w.waits()[0].Wait, yes())})
+	require.NoError(t, err)
+	u := &updating{}
+	sweeper := w.process(func(cfg *runtime.Config) { u.Store = cfg.Store; cfg.Store = u })
+	for range 100 {
+		w.clock.advance(time.Minute)
+		sweepOf(t, sweeper)
+	}
+	require.Equal(t, 1, u.updates, "the first of two answers is looked at once")
+	_, err = p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(w.waits()[1].Wait, yes())})
+	require.NoError(t, err)
+	require.Len(t, w.drain(), 1, "its message is lost")
+	w.clock.advance(time.Minute)
+	require.Equal(t, 1, sweepOf(t, sweeper).Resumed, "the last answer brings its own due")
+	require.NoError(t, p.settle())
+	require.Equal(t, session.StatusCompleted, w.session().Status)
+}
