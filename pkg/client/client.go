@@ -30,6 +30,12 @@ var (
 	ErrRedirect = errors.New("redirects are not followed")
 	// ErrTooLarge says that an answer is larger than Config.MaxResponse.
 	ErrTooLarge = errors.New("the answer is too large")
+	// ErrScheme says that the server speaks http where https was asked, or the
+	// other way round.
+	ErrScheme = errors.New("http and https are mixed up")
+	// ErrNotSent says, beside [ErrUnreachable], that no try came through to anybody:
+	// the server surely knows nothing of the request.
+	ErrNotSent = errors.New("nothing was sent")
 	// ErrNotAdjourn says that what answered does not speak this API.
 	ErrNotAdjourn = errors.New("this is not the API of an Adjourn server")
 )
@@ -44,7 +50,8 @@ type Config struct {
 	// AllowPlainHTTP lets the token travel unencrypted to a host that is not this machine.
 	AllowPlainHTTP bool
 	// HTTP sends the requests; nil means a client of our own. Redirects are not
-	// followed, whatever it says of them.
+	// followed, whatever it says of them. Its Transport, if it has one, chooses the
+	// proxy; ours uses what the environment says, and none for this machine.
 	HTTP *http.Client
 	// Timeout of one attempt, beside what the server was asked to wait; 0 means 30 s.
 	Timeout time.Duration
@@ -114,7 +121,7 @@ func parseURL(text string) (*url.URL, error) {
 		// The parser's words quote the URL, which may hold a password.
 		return nil, fmt.Errorf("%w: the URL cannot be read; write it as https://host or http://127.0.0.1:8420", ErrInvalidConfig)
 	case u.User != nil:
-		return nil, fmt.Errorf("%w: the URL holds a name or a password; a token goes into Token", ErrInvalidConfig)
+		return nil, fmt.Errorf("%w: the URL holds a name or a password; leave them out", ErrInvalidConfig)
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 		return nil, fmt.Errorf("%w: URL %q: write it as https://host or http://127.0.0.1:8420", ErrInvalidConfig, text)
 	case u.RawQuery != "" || u.Fragment != "":

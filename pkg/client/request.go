@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -53,10 +54,14 @@ func (c *Client) send(ctx context.Context, r request, out any) error {
 			return fmt.Errorf("%s %s: %w", r.method, r.path, err)
 		}
 	}
+	came := false // an earlier try came through to somebody
 	for try := 1; ; try++ {
 		err := c.attempt(ctx, r, body, out)
 		if err == nil {
 			return nil
+		}
+		if came = came || !noConnection(err); !came {
+			err = notSentError{err}
 		}
 		if cause := ctx.Err(); cause != nil {
 			return fmt.Errorf("%s %s: %w", r.method, r.path, cause)
@@ -107,10 +112,20 @@ func (r request) repeatable(err error) bool {
 	if !errors.Is(err, ErrUnreachable) {
 		return false
 	}
-	var op *net.OpError
-	notSent := errors.As(err, &op) && op.Op == "dial"
-	return r.again || notSent
+	return r.again || noConnection(err)
 }
+
+// noConnection reports whether a try failed before anything of it was sent.
+func noConnection(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, ErrUnreachable) && errors.As(err, &op) && op.Op == "dial"
+}
+
+// notSentError adds [ErrNotSent] to an error without another word.
+type notSentError struct{ error }
+
+func (e notSentError) Unwrap() error   { return e.error }
+func (notSentError) Is(err error) bool { return err == ErrNotSent }
 
 // attempt sends a request once.
 func (c *Client) attempt(ctx context.Context, r request, body []byte, out any) error {
@@ -153,6 +168,9 @@ func (c *Client) unreachable(r request, err error) error {
 	if errors.As(err, &inner) {
 		err = inner.Err
 	}
+	if errors.Is(err, http.ErrSchemeMismatch) {
+		return fmt.Errorf("%s %s/%s: %w", r.method, c.base, r.path, c.scheme("http"))
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		// Of this attempt: the caller's own deadline is told before this error is seen.
 		return fmt.Errorf("%s %s/%s: %w: no answer within %s", r.method, c.base, r.path, ErrUnreachable, c.cfg.Timeout+r.wait)
@@ -166,6 +184,9 @@ func (c *Client) read(resp *http.Response, out any) error {
 		text, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
 		if err != nil {
 			text = nil // its status says enough
+		}
+		if c.base.Scheme == "http" && resp.StatusCode == http.StatusBadRequest && httpsOnly.Match(text) {
+			return c.scheme("https")
 		}
 		return newError(resp.StatusCode, resp.Header, text, c.scrub)
 	case resp.StatusCode >= 300:
@@ -185,6 +206,20 @@ func (c *Client) read(resp *http.Response, out any) error {
 		return fmt.Errorf("%w: %w", ErrNotAdjourn, err)
 	}
 	return nil
+}
+
+// httpsOnly is what servers answer to http on a port for https: Go's, nginx, Apache.
+var httpsOnly = regexp.MustCompile(`(?i)HTTP request (to an HTTPS server|was sent to HTTPS port)|speaking plain HTTP to an SSL`)
+
+// scheme says which scheme the server speaks instead of ours. To give encryption
+// up is advised for this machine only.
+func (c *Client) scheme(speaks string) error {
+	if speaks == "http" && !loopback(c.base.Hostname()) {
+		return fmt.Errorf("%w: the server does not speak https there", ErrScheme)
+	}
+	there := *c.base
+	there.Scheme = speaks
+	return fmt.Errorf("%w: the server speaks %s; write %s", ErrScheme, speaks, &there)
 }
 
 // elsewhere names the host a redirect leads to, and no more of it.

@@ -35,7 +35,7 @@ func (e *Engine) refusal(key session.Key, err error) error {
 		return &runtime.Error{Code: runtime.Code(p.Code), Session: p.SessionID, Message: message, Status: p.SessionStatus, Answer: p.Answer, Cause: err}
 	case errors.Is(err, client.ErrUnreachable):
 		return &runtime.Error{Code: CodeUnreachable, Session: key.ID, Message: err.Error(), Cause: err}
-	case errors.Is(err, client.ErrRedirect), errors.Is(err, client.ErrTooLarge), errors.Is(err, client.ErrNotAdjourn):
+	case errors.Is(err, client.ErrRedirect), errors.Is(err, client.ErrScheme), errors.Is(err, client.ErrTooLarge), errors.Is(err, client.ErrNotAdjourn):
 		return &runtime.Error{Code: CodeUnexpected, Session: key.ID, Message: err.Error(), Cause: err}
 	}
 	return runtime.AsError(err)
