@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -102,11 +103,22 @@ func (c *cli) ask(ctx context.Context, e engine, k session.Key, m session.Manife
 		case runtime.AsError(err).Code == runtime.CodeInvalidAnswer:
 			c.complain("%v", err) // nothing was taken: ask once more
 		default:
-			return false, err
+			return false, c.unheard(k, err)
 		}
 		again = true
 	}
 	return again, nil
+}
+
+// unheard says what became of an answer that no server took in.
+func (c *cli) unheard(k session.Key, err error) error {
+	switch {
+	case errors.Is(err, client.ErrNotSent):
+		return fmt.Errorf("your answer was not sent, the session still waits: %w", err)
+	case c.remote() && class(err) == runtime.ClassUnavailable:
+		return fmt.Errorf("nobody knows whether your answer arrived, %s will tell: %w", c.command(target("show", k.ID)...), err)
+	}
+	return err
 }
 
 // askOne asks for one wait. Nil without an error means that it cannot be

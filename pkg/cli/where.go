@@ -156,8 +156,11 @@ func (c *cli) badServer(err error, withToken bool) error {
 		from = "ADJOURN_URL"
 	}
 	text := from + ": " + strings.TrimPrefix(err.Error(), client.ErrInvalidConfig.Error()+": ")
-	if withToken && strings.HasSuffix(text, "Use https") {
+	switch {
+	case withToken && strings.HasSuffix(text, "Use https"):
 		text += ", or say --allow-plain-http if that is as it should be"
+	case strings.HasSuffix(text, "password; leave them out"):
+		text += "; a token goes into ADJOURN_TOKEN, or into a file that --token-file names"
 	}
 	return &usageError{text: text, cause: err}
 }

@@ -38,7 +38,7 @@ func TestWhere(t *testing.T) {
 		"both":                     {nil, []string{"--url", server, "--data", "x.db", "sessions"}, 2, "cannot go together"},
 		"empty url":                {nil, []string{"--url", "", "sessions"}, 2, "--url is empty"},
 		"no url":                   {nil, []string{"--url", "127.0.0.1:8420", "sessions"}, 2, "http://127.0.0.1:8420"},
-		"password in the url":      {nil, []string{"--url", "https://ada:secret@example.com", "sessions"}, 2, "a token goes into"},
+		"password in the url":      {nil, []string{"--url", "https://ada:secret@example.com", "sessions"}, 2, "a token goes into ADJOURN_TOKEN, or into a file that --token-file names"},
 		"password, and no session": {nil, []string{"--url", "https://ada:secret@example.com", "resume"}, 2, "a token goes into"},
 		"password, elsewhere":      {map[string]string{"ADJOURN_URL": "https://ada:secret@example.com"}, []string{"work"}, 2, "ADJOURN_URL: the URL holds"},
 		"token file for nobody":    {nil, []string{"--token-file", "x", "sessions"}, 2, "--token-file belongs to a server"},
@@ -251,6 +251,58 @@ func TestSomebodyElsesSession(t *testing.T) {
 		require.Contains(t, r.stderr, b.words()+" sessions")
 	}
 	require.Contains(t, b.run("sessions").ends(0).stderr, "No sessions in "+b.url)
+}
+
+// TestServerSpeaksHTTP: there is a server; it is the address that is wrong.
+func TestServerSpeaksHTTP(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.serve()
+	b.env["ADJOURN_URL"] = strings.Replace(b.url, "http:", "https:", 1)
+	r := b.plain("sessions").ends(1)
+	require.Contains(t, r.stderr, "the server speaks http; write "+b.url)
+	require.NotContains(t, r.stderr, "is there a server")
+}
+
+// TestAnswerNobodyTook: somebody decides at a prompt, and the server is gone.
+func TestAnswerNobodyTook(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		gone bool
+		says string
+	}{
+		"gone":  {true, "your answer was not sent, the session still waits"},
+		"drops": {false, "nobody knows whether your answer arrived"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.serve()
+			target, err := url.Parse(b.url)
+			require.NoError(t, err)
+			through := httputil.NewSingleHostReverseProxy(target)
+			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasSuffix(r.URL.Path, "/submit") {
+					panic(http.ErrAbortHandler)
+				}
+				through.ServeHTTP(w, r)
+			}))
+			t.Cleanup(front.Close)
+			here := b.url
+			b.url = front.URL
+			p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(b.file("log"), "web"))
+			p.sees(prompt)
+			if c.gone {
+				front.CloseClientConnections()
+				front.Close()
+			}
+			require.Equal(t, 1, p.types("y\n").leaves(), p.all)
+			require.Contains(t, p.all, c.says)
+			require.Contains(t, p.all, "is there a server at")
+			b.url = here
+			require.Contains(t, b.run("inbox").ends(0).stdout, "approval of deploy")
+		})
+	}
 }
 
 // TestServerComesBack: a command that waits for a session outlasts a server that
