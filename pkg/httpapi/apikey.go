@@ -23,8 +23,12 @@ import (
 var (
 	// ErrKeyFile: the file does not say what it should.
 	ErrKeyFile = errors.New("not a file of API keys")
+	// ErrNoKeys: the file is as it should be, with no key in it.
+	ErrNoKeys = errors.New("there is no key in it")
 	// ErrKeyFileOpen: others than its owner may read or write the file.
 	ErrKeyFileOpen = errors.New("the file of API keys is open to others")
+	// ErrKeyFileForeign: the file is neither this user's nor root's.
+	ErrKeyFileForeign = errors.New("the file of API keys belongs to somebody else")
 )
 
 const (
@@ -37,8 +41,8 @@ const (
 )
 
 const keyFileHeader = `# Keys of the HTTP API of Adjourn, one a line: sha256:<hash of the key> <who> [<tenant>]
-# The keys themselves are not in here. A key whose line is deleted is void from the next start of the server on.
-# To make one for somebody called bob, paste in this folder, then start the server anew:
+# The keys themselves are not in here. A key is valid as long as its line is here; the server looks at every request.
+# To make one for somebody called bob, paste in this folder:
 #   KEY=adj_$(openssl rand -hex 32); echo "sha256:$(printf %%s "$KEY" | openssl dgst -sha256 -r | cut -c1-64) bob" >> %s; echo "$KEY"
 `
 
@@ -50,8 +54,9 @@ type apiKey struct {
 }
 
 // APIKeys returns the authenticator of the local server: requests bring
-// "Authorization: Bearer adj_…", and the file says whose key that is. The file
-// is read once, now.
+// "Authorization: Bearer adj_…", and the file says whose key that is. The file is
+// read at every request: a key is valid once its line is there, void once it is
+// gone, and as long as the file cannot be read nobody is let in.
 //
 // A line of it is
 //
@@ -59,24 +64,20 @@ type apiKey struct {
 //
 // with the tenant [session.DefaultTenant] if there is none. Empty lines, and
 // those that begin with #, are left out. A file that others may read or write is
-// refused with [ErrKeyFileOpen] (not on Windows, where a mode does not tell), one
-// with a line that is anything else, or without any key, with [ErrKeyFile].
+// refused with [ErrKeyFileOpen], one of somebody else's with [ErrKeyFileForeign]
+// (neither on Windows, where a mode does not tell), one with a line that is
+// anything else with [ErrKeyFile], and one without any key with [ErrNoKeys] as well.
 func APIKeys(path string) (Authenticator, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("API keys: %w", err)
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	if err := private(f); err != nil {
+	if _, err := readKeys(path); err != nil {
 		return nil, err
-	}
-	keys, err := parseKeys(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return func(r *http.Request) (Caller, error) {
 		token, err := bearer(r)
 		if err != nil {
+			return Caller{}, err
+		}
+		keys, err := readKeys(path)
+		if err != nil && !errors.Is(err, ErrNoKeys) {
 			return Caller{}, err
 		}
 		given := sha256.Sum256([]byte(token))
@@ -91,6 +92,22 @@ func APIKeys(path string) (Authenticator, error) {
 		}
 		return Caller{Tenant: keys[found].tenant, Who: keys[found].who}, nil
 	}, nil
+}
+
+func readKeys(path string) ([]apiKey, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("API keys: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	if err := private(f); err != nil {
+		return nil, err
+	}
+	keys, err := parseKeys(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return keys, nil
 }
 
 // bearer returns the token of a request.
@@ -130,7 +147,7 @@ func parseKeys(r io.Reader) ([]apiKey, error) {
 		return nil, fmt.Errorf("%w: %w", ErrKeyFile, err)
 	}
 	if len(keys) == 0 {
-		return nil, fmt.Errorf("%w: there is no key in it", ErrKeyFile)
+		return nil, fmt.Errorf("%w: %w", ErrKeyFile, ErrNoKeys)
 	}
 	return keys, nil
 }
@@ -163,7 +180,7 @@ func checkTenant(tenant string) error {
 	return (session.Key{Tenant: tenant, ID: "any"}).Validate()
 }
 
-// private refuses a file that others may read or write.
+// private refuses a file that others may read or write, or did.
 func private(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -171,6 +188,9 @@ func private(f *os.File) error {
 	}
 	if goruntime.GOOS != "windows" && info.Mode().Perm()&openToOthers != 0 {
 		return fmt.Errorf("%w: chmod 600 %s", ErrKeyFileOpen, f.Name())
+	}
+	if owner, known := ownerOf(info); known && owner != 0 && owner != os.Geteuid() {
+		return fmt.Errorf("%w: user %d; if its keys are to count: chown %d %s", ErrKeyFileForeign, owner, os.Geteuid(), f.Name())
 	}
 	return nil
 }

@@ -90,6 +90,69 @@ func TestAPIKeys_whole(t *testing.T) {
 	require.NotContains(t, w.log.String(), key)
 }
 
+// TestAPIKeys_changed: what is done to the file counts at once.
+func TestAPIKeys_changed(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "keys")
+	ann, err := httpapi.NewAPIKey(path, "ann", "")
+	require.NoError(t, err)
+	authenticate, err := httpapi.APIKeys(path)
+	require.NoError(t, err)
+	who := func(key string) (string, error) {
+		caller, err := authenticate(bring(t, "Bearer "+key))
+		return caller.Who, err
+	}
+	bob, err := httpapi.NewAPIKey(path, "bob", "")
+	require.NoError(t, err)
+	for key, want := range map[string]string{ann: "ann", bob: "bob"} {
+		name, err := who(key)
+		require.NoError(t, err)
+		require.Equal(t, want, name)
+	}
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	write := func(text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
+	write(fmt.Sprintf("sha256:%x bob\n", sha256.Sum256([]byte(bob))))
+	_, err = who(ann)
+	require.ErrorIs(t, err, httpapi.ErrUnauthenticated, "its line is gone")
+	_, err = who(bob)
+	require.NoError(t, err)
+	write("# nobody\n")
+	_, err = who(bob)
+	require.ErrorIs(t, err, httpapi.ErrUnauthenticated, "the last one is gone")
+	_, err = httpapi.APIKeys(path)
+	require.ErrorIs(t, err, httpapi.ErrNoKeys)
+
+	// As long as it cannot be read nobody is let in, and it is not the caller's fault.
+	for name, spoil := range map[string]func(){
+		"nonsense": func() { write(string(text) + "nonsense\n") },
+		"gone":     func() { require.NoError(t, os.Remove(path)) },
+	} {
+		spoil()
+		_, err = who(bob)
+		require.Error(t, err, name)
+		require.NotErrorIs(t, err, httpapi.ErrUnauthenticated, name)
+		write(string(text))
+		_, err = who(bob)
+		require.NoError(t, err, name)
+	}
+}
+
+// TestAPIKeys_foreign: root reads every file, and still believes only its own.
+func TestAPIKeys_foreign(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "keys")
+	_, err := httpapi.NewAPIKey(path, "mallory", "")
+	require.NoError(t, err)
+	if os.Chown(path, 65534, -1) != nil {
+		return // only root can give a file away, or read one that is private
+	}
+	_, err = httpapi.APIKeys(path)
+	require.ErrorIs(t, err, httpapi.ErrKeyFileForeign)
+	_, err = httpapi.NewAPIKey(path, "ann", "")
+	require.ErrorIs(t, err, httpapi.ErrKeyFileForeign)
+}
+
 func TestAPIKeys_files(t *testing.T) {
 	t.Parallel()
 	hash := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("adj_x")))

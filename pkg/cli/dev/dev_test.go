@@ -216,6 +216,10 @@ func TestKeys(t *testing.T) {
 	third := b.listen().Key()
 	require.True(t, third.Fresh)
 
+	// Who made all keys void gets a new one.
+	require.NoError(t, os.WriteFile(b.cfg.Keys.File, []byte("# none\n"), 0o600))
+	require.True(t, b.listen().Key().Fresh)
+
 	require.NoError(t, os.Chmod(b.cfg.Keys.Token, 0o644))
 	_, err = dev.Listen(t.Context(), b.cfg)
 	require.ErrorIs(t, err, httpapi.ErrKeyFileOpen)

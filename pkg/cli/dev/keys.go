@@ -48,7 +48,7 @@ func (k Keys) open(who string) (httpapi.Authenticator, Key, error) {
 		if valid(authenticate, text) {
 			return authenticate, Key{Text: text}, nil
 		}
-	case !errors.Is(err, fs.ErrNotExist):
+	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, httpapi.ErrNoKeys):
 		return nil, Key{}, err
 	}
 	text, err = httpapi.NewAPIKey(k.File, oneWord(who), "")
