@@ -101,7 +101,7 @@ func (h *handler) respond(w http.ResponseWriter, httpRequest *http.Request, op o
 	began := h.cfg.Now()
 	r := &request{Request: httpRequest, w: w, id: h.cfg.NewID()}
 	out := h.answer(r, op)
-	raw, err := encode(out.body)
+	raw, err := h.fitted(r.Request, out.body)
 	if err != nil {
 		out = h.refused(r, fmt.Errorf("encode the answer: %w", err))
 		raw, _ = encode(out.body) // a problem is text and numbers

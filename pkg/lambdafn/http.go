@@ -51,7 +51,7 @@ func serve(cfg Config, function httpapi.Function) (*proxy, error) {
 	}
 	handler, err := httpapi.New(httpapi.Config{
 		Runtime: cfg.Runtime, Authenticate: cfg.authenticate, Functions: []httpapi.Function{function},
-		MaxWait: maxWait, Log: cfg.Log, Now: cfg.Now,
+		MaxWait: maxWait, Fits: fits, Log: cfg.Log, Now: cfg.Now,
 	})
 	if err != nil {
 		return nil, err

@@ -129,10 +129,11 @@ func (h *proxy) serve(w http.ResponseWriter, r *http.Request) {
 			header.Set("Location", c.stage+to)
 		}
 	}
+	body := compress(r, header, rec.body.Bytes())
 	maps.Copy(w.Header(), header)
 	w.WriteHeader(rec.status)
-	if rec.body.Len() > 0 {
-		_, _ = w.Write(rec.body.Bytes()) // into memory
+	if len(body) > 0 {
+		_, _ = w.Write(body) // into memory
 	}
 }
 
@@ -211,19 +212,6 @@ func domain(name string) string {
 		}
 	}
 	return name
-}
-
-// maxResponse is what Lambda takes as an answer, 6 MB, with room for its frame.
-const maxResponse = 6<<20 - 64<<10
-
-// fit encodes a response. One that Lambda would refuse becomes a problem that says so.
-func fit(response events.APIGatewayV2HTTPResponse) ([]byte, error) {
-	raw, err := json.Marshal(response)
-	if err == nil && len(raw) > maxResponse {
-		raw, err = json.Marshal(problem(http.StatusInternalServerError, "response_too_large",
-			"The answer is larger than the 6 MB that can be sent. Ask for less of it, with limit and cursor.", ""))
-	}
-	return raw, err
 }
 
 func problem(status int, code, detail, requestID string) events.APIGatewayV2HTTPResponse {

@@ -32,6 +32,8 @@ type Sessions struct {
 type Messages struct {
 	Items  []llm.Message `json:"items"`
 	Cursor string        `json:"cursor,omitempty"`
+	// LeftOut lists what is not in it, being too large to be sent.
+	LeftOut []LeftOut `json:"leftOut,omitempty"`
 }
 
 // Runs is a page of GET /sessions/{id}/runs, the oldest first.
@@ -79,4 +81,6 @@ type Entries struct {
 	// Resting says that nothing is written after this page until somebody acts:
 	// a wait for more is answered at once.
 	Resting bool `json:"resting"`
+	// LeftOut lists what is not in it, being too large to be sent.
+	LeftOut []LeftOut `json:"leftOut,omitempty"`
 }

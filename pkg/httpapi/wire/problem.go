@@ -18,6 +18,8 @@ type Problem struct {
 	SessionStatus session.Status `json:"sessionStatus,omitempty"`
 	// Answer that came first, of already_answered.
 	Answer *session.Answer `json:"answer,omitempty"`
+	// LeftOut lists what is not in it, being too large to be sent.
+	LeftOut []LeftOut `json:"leftOut,omitempty"`
 	// RequestID finds what happened in the server's log; on 5xx.
 	RequestID string `json:"requestId,omitempty"`
 }

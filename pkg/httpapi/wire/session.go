@@ -44,6 +44,8 @@ type Session struct {
 	CanResume    bool   `json:"canResume"`
 	ResumeCode   string `json:"resumeCode,omitempty"`
 	ResumeReason string `json:"resumeReason"`
+	// LeftOut lists what is not in it, being too large to be sent.
+	LeftOut []LeftOut `json:"leftOut,omitempty"`
 }
 
 // Pause is what a paused session waits for, in the order it was opened.
@@ -111,6 +113,9 @@ type Wait struct {
 	// Answer once there is one; Held says that it was only stored.
 	Answer *session.Answer `json:"answer,omitempty"`
 	Held   bool            `json:"held,omitempty"`
+	// LeftOut lists what is not in it, being too large to be sent. An approval whose
+	// arguments are in this list was not shown: it is not to be approved by what is.
+	LeftOut []LeftOut `json:"leftOut,omitempty"`
 }
 
 // NewWait returns a wait of a session in the words of the API.

@@ -103,6 +103,8 @@ type Submitted struct {
 	Repeated bool `json:"repeated,omitempty"`
 	// Session as it stood when the answer was made; left out when it could not be read.
 	Session *Session `json:"session,omitempty"`
+	// LeftOut lists what is not in it, being too large to be sent.
+	LeftOut []LeftOut `json:"leftOut,omitempty"`
 }
 
 // ResumeMode says how to resume.
