@@ -64,8 +64,17 @@ func (r *Runtime) decide(ctx context.Context, p DecideParams) (Resumed, error) {
 		return Resumed{}, notResumable(s)
 	}
 	decisions = append(decisions, unlisted(s, records, decisions)...)
-	// Always in the same order, so that of two crossing decisions one wins whole.
-	slices.SortFunc(decisions, func(a, b decision) int { return compareWaits(a.record.Wait, b.record.Wait) })
+	// Denials first, then always in the same order: where two decisions cross,
+	// nothing runs that either of them rejected.
+	slices.SortFunc(decisions, func(a, b decision) int {
+		if a.approved != b.approved {
+			if b.approved {
+				return -1
+			}
+			return 1
+		}
+		return compareWaits(a.record.Wait, b.record.Wait)
+	})
 	// Refuse all before writing any.
 	for _, d := range decisions {
 		if _, err := r.checkAnswer(s, d.record, p.answer(d)); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // deciding waits for three approvals and a client's result at once, and for a
@@ -201,4 +202,41 @@ func TestDecide_two_edits_of_one_approval(t *testing.T) {
 	}})
 	require.Equal(t, runtime.CodeInvalidInput, codeOf(err))
 	require.Equal(t, session.WaitOpen, w.open(session.WaitApproval).State)
+}
+
+// crossing is a store on which something happens before the second update of a wait.
+type crossing struct {
+	store.Store
+	updates int
+	happens func()
+}
+
+func (c *crossing) Update(ctx context.Context, key session.Key, item store.Item) (store.Item, error) {
+	if item.Kind == store.KindWait {
+		if c.updates++; c.updates == 2 {
+			c.happens()
+		}
+	}
+	return c.Store.Update(ctx, key, item)
+}
+
+// TestDecide_crossing: two people decide at once, each allows another call. What
+// either of them rejected does not run.
+func TestDecide_crossing(t *testing.T) {
+	t.Parallel()
+	for name, ids := range map[string][2]string{"ann the first": {"c2-1", "c2-2"}, "ann the second": {"c2-2", "c2-1"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, p := in(t, "two")
+			c := &crossing{}
+			ann := w.process(func(cfg *runtime.Config) { c.Store = cfg.Store; cfg.Store = c })
+			var carols error
+			c.happens = func() { _, carols = decide(w, p, runtime.DecideParams{Approve: []string{ids[1]}}) }
+			_, anns := decide(w, ann, runtime.DecideParams{Approve: []string{ids[0]}, Reject: []string{ids[1]}})
+			require.NoError(t, anns)
+			require.Equal(t, runtime.CodeAlreadyAnswered, codeOf(carols), "what she allows was rejected already")
+			require.NoError(t, p.settle())
+			require.Equal(t, 1, w.effects.count("deploy 1")+w.effects.count("deploy 2"))
+		})
+	}
 }

@@ -55,7 +55,7 @@ func (r *Runtime) Sweep(ctx context.Context) (Swept, error) {
 func (r *Runtime) sweepOne(ctx context.Context, found store.Found, swept *Swept) error {
 	switch found.Item.Kind {
 	case store.KindHead:
-		if head := found.Item.Head; head != nil && signOfLife(head.Lease, r.cfg.Now()) {
+		if head := found.Item.Head; head != nil && signOfLife(head.Lease, r.cfg.Now(), r.cfg.Lease) {
 			return nil // as of most that are found: each running session is due all the while
 		}
 		sent, err := r.resend(ctx, found.Key)
@@ -71,9 +71,10 @@ func (r *Runtime) sweepOne(ctx context.Context, found store.Found, swept *Swept)
 }
 
 // signOfLife reports whether a lease was taken so recently that its journal need
-// not be read: closed or not, somebody was at work, and the next sweep looks again.
-func signOfLife(lease session.Lease, now time.Time) bool {
-	return lease.Owner != "" && now.Before(lease.Until) && lease.Until.Sub(now) <= maxBackoff
+// not be read: closed or not, somebody was at work, and the next sweep looks
+// again. One that lasts longer than most says nothing of the kind.
+func signOfLife(lease session.Lease, now time.Time, lasts time.Duration) bool {
+	return lease.Owner != "" && now.Before(lease.Until) && lease.Until.Sub(now) <= lasts
 }
 
 // resend sends for a running session that has no live lease and no recent entry.
@@ -86,7 +87,7 @@ func (r *Runtime) resend(ctx context.Context, key session.Key) (bool, error) {
 		return false, err
 	}
 	now := r.cfg.Now()
-	if signOfLife(head.Head.Lease, now) {
+	if signOfLife(head.Head.Lease, now, r.cfg.Lease) {
 		return false, nil
 	}
 	s, err := r.load(ctx, key)
