@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"iter"
+	"math"
 
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -24,7 +25,7 @@ func (s *Store) Entries(ctx context.Context, key session.Key, after int64) iter.
 			yield(session.Entry{}, fail("read entries of", key, err))
 			return
 		}
-		next := max(after, 0) + 1
+		next := min(max(after, 0), math.MaxInt64-1) + 1
 		for {
 			page, more, err := s.entries(ctx, key, next-1)
 			if err != nil {

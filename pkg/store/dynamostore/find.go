@@ -214,10 +214,17 @@ func (s *Store) hydrate(ctx context.Context, p *store.FindParams, rows []row) ([
 	}
 	var all []store.Found
 	for _, row := range rows {
+		if p.Kind == store.FindDue && textOf(items[row.at], attrBlob) != "" {
+			// Not worth a look into the bucket, which may be slow: who acts on it reads it.
+			if found, ok := unread(row.at); ok && items[row.at][attrDue] != nil {
+				all = append(all, found)
+			}
+			continue
+		}
 		found, err := s.found(ctx, row.at, items[row.at])
-		if err != nil && p.Kind == store.FindDue && found.Item.Kind != "" && ctx.Err() == nil {
+		if due, ok := unread(row.at); err != nil && p.Kind == store.FindDue && ok && ctx.Err() == nil {
 			// It is handed out unread: it must not hide what else is due.
-			all = append(all, found)
+			all = append(all, due)
 			continue
 		}
 		if err != nil {
@@ -278,10 +285,14 @@ func (s *Store) found(ctx context.Context, at address, item attributes) (store.F
 		return store.Found{Key: key}, fmt.Errorf("%w: item %q %q in an index", store.ErrCorrupt, at.pk, at.sk)
 	}
 	decoded, err := s.decode(ctx, key, kind, id, item)
-	if err != nil {
-		decoded = store.Item{Kind: kind, ID: id}
-	}
 	return store.Found{Key: key, Item: decoded}, err
+}
+
+// unread is what is found at an address, without its record.
+func unread(at address) (store.Found, bool) {
+	key, ok := keyOf(at)
+	kind, id, known := kindOf(at.sk)
+	return store.Found{Key: key, Item: store.Item{Kind: kind, ID: id}}, ok && known
 }
 
 // wanted reports whether an item, as it is now, is what was looked for.

@@ -28,12 +28,32 @@ func TestFind_due_is_not_blinded_by_what_cannot_be_read(t *testing.T) {
 			answers = append(answers, is(&dynamodb.QueryOutput{}))
 		}
 		answers = append(answers, is(&dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{"adjourn": {bad, good}}}))
-		s, _, _ := scripted(t, answers...)
+		bad["due"], bad["dueAt"] = str("0"), str("any")
+		s, _, bucket := scripted(t, answers...)
+		bucket.fault = s3Fault(forbidden.Err) // and nobody asks it
 		page, err := s.Find(t.Context(), store.FindParams{Kind: store.FindDue, Before: epoch})
 		require.NoError(t, err)
 		require.Len(t, page.Found, 2)
 		require.NotNil(t, page.Found[0].Item.Head)
 		require.Equal(t, store.Item{Kind: store.KindWait, ID: "w1-1"}, page.Found[1].Item)
+	})
+}
+
+// The same of one whose body is no JSON of ours.
+func TestFind_due_is_not_blinded_by_what_is_no_record(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		row := item{"pk": str("S#acme#s-1"), "sk": str("WAIT#w1-1"), "due": str("0"), "dueAt": str(epoch.Add(-time.Minute).Format("2006-01-02T15:04:05.000000000Z") + "#")}
+		answers := []answer{is(&dynamodb.QueryOutput{Items: []item{row}})}
+		for range 15 {
+			answers = append(answers, is(&dynamodb.QueryOutput{}))
+		}
+		answers = append(answers, is(&dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{"adjourn": {
+			{"pk": str("S#acme#s-1"), "sk": str("WAIT#w1-1"), "rev": num(1), "body": str("{")},
+		}}}))
+		s, _, _ := scripted(t, answers...)
+		page, err := s.Find(t.Context(), store.FindParams{Kind: store.FindDue, Before: epoch})
+		require.NoError(t, err)
+		require.Equal(t, store.Item{Kind: store.KindWait, ID: "w1-1"}, page.Found[0].Item)
 	})
 }
 

@@ -55,7 +55,7 @@ func (s *Store) collection(ctx context.Context, in *dynamodb.QueryInput, pk, fro
 // warm costs one query that finds nothing.
 func (s *Store) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
 	return func(yield func(session.Entry, error) bool) {
-		if err := s.entries(ctx, key, max(after, 0)+1, yield); err != nil {
+		if err := s.entries(ctx, key, min(max(after, 0), maxSeq)+1, yield); err != nil {
 			yield(session.Entry{}, fail("read entries of", key, err))
 		}
 	}
@@ -69,14 +69,17 @@ func (s *Store) entries(ctx context.Context, key session.Key, next int64, yield 
 	if next > maxSeq {
 		return nil
 	}
-	from := entryAddress(key, next)
+	from, first := entryAddress(key, next), next
 	for page, err := range s.collection(ctx, &dynamodb.QueryInput{}, from.pk, from.sk, lastEntrySK) {
 		if err != nil {
 			return err
 		}
 		for _, item := range page {
-			if isDeleted(item) {
+			if isDeleted(item) && next == first {
 				return nil // a fence: the session was deleted
+			}
+			if isDeleted(item) {
+				return errDeleted // while it was read: what was yielded is not all there was
 			}
 		}
 		next, err = s.page(ctx, key, page, next, yield)

@@ -3,6 +3,7 @@ package storetest
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,9 +23,9 @@ var entryTests = []test{
 		for i := int64(2); i <= 12; i++ {
 			f.commit(i)
 		}
-		for _, after := range []int64{0, 1, 9, 11, 12, 50} {
+		for _, after := range []int64{0, 1, 9, 11, 12, 50, math.MaxInt64 - 1, math.MaxInt64} {
 			want := []int64(nil)
-			for i := after + 1; i <= 12; i++ {
+			for i := min(after, 12) + 1; i <= 12; i++ {
 				want = append(want, i)
 			}
 			var got []int64
