@@ -78,7 +78,40 @@ func (c *cli) dev(ctx context.Context, f devFlags) error {
 	defer context.AfterFunc(ctx, func() {
 		c.talk("Stopping. What is under way comes to a safe point first; Ctrl-C again stops at once.")
 	})()
-	return server.Serve(ctx)
+	if err := server.Serve(ctx); err != nil {
+		return err
+	}
+	c.leftBehind(context.WithoutCancel(ctx), a.Runtime)
+	return nil
+}
+
+// countUpTo is as far as sessions are counted.
+const countUpTo = 1000
+
+// leftBehind says what a server that stopped leaves undone, and how that goes on.
+func (c *cli) leftBehind(ctx context.Context, r *runtime.Runtime) {
+	c.talk("Stopped.")
+	for _, left := range []struct {
+		status session.Status
+		one    string
+		many   string
+		next   []string
+	}{
+		{session.StatusRunning, "has work left; what goes on with it", "have work left; what goes on with them", []string{"dev"}},
+		{session.StatusSuspended, "waits; what for", "wait; what for", []string{"inbox"}},
+	} {
+		page, err := r.Sessions(ctx, runtime.SessionsParams{Tenant: session.DefaultTenant, Status: left.status, Limit: countUpTo})
+		n := int64(len(page.Heads))
+		switch {
+		case err != nil || n == 0: // nothing is lost by not knowing
+		case n == 1:
+			c.talk("1 session %s: %s", left.one, c.command(left.next...))
+		case page.Cursor != "":
+			c.talk("Over %d sessions %s: %s", n, left.many, c.command(left.next...))
+		default:
+			c.talk("%d sessions %s: %s", n, left.many, c.command(left.next...))
+		}
+	}
 }
 
 // notServed says why there is no server, and what to do.

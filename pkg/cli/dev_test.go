@@ -217,6 +217,8 @@ func TestDevStopsInTheMiddle(t *testing.T) {
 	require.Equal(t, 0, s.interrupt(), s.stderr())
 	require.Contains(t, s.stderr(), `GET /\x1b[2J\u202e  401`)
 	require.Contains(t, s.stderr(), "GET /sessions/s/entries  the caller left")
+	require.Contains(t, s.stderr(), "Stopped.\n1 session has work left; what goes on with it: ")
+	require.NotContains(t, s.stderr(), "what for")
 	require.Contains(t, b.run("show", "s").ends(1).stderr, "is there a server at")
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 	s = startDev(t, program, env)
@@ -224,7 +226,15 @@ func TestDevStopsInTheMiddle(t *testing.T) {
 	r := b.run("resume", "s", "--wait", "30s")
 	require.Contains(t, []int{0, 5}, r.code, r.stderr) // 5: it had ended before the command came
 	require.Contains(t, b.run("show", "s").ends(0).stdout, "through")
+	for _, id := range []string{"one", "two"} {
+		b.run("run", "--agent", "toy", "--session", id, "[{need: a?}]").ends(10)
+	}
 	require.Equal(t, 0, s.interrupt())
+	_, last, _ := strings.Cut(s.stderr(), "Stopped.\n2 sessions wait; what for: ")
+	require.NotContains(t, s.stderr(), "work left")
+	inbox := b.shell(last).ends(0).stdout
+	require.Contains(t, inbox, "one", "what it says can be pasted")
+	require.Contains(t, inbox, "two")
 }
 
 func TestDevRefuses(t *testing.T) {
