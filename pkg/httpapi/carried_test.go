@@ -1,0 +1,110 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/httpapi"
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+)
+
+// TestDecisionsSayWho: a decision is recorded as its caller's, and one that only
+// somebody may take is taken by nobody else.
+func TestDecisionsSayWho(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start("a", "deploy")
+	decide := `{"decisions":{"approve":["c2-1"]}}`
+	answer[wire.Resumed](w, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions/a/resume", decide))
+	given := get[wire.Waits](w, ann, "/sessions/a/waits").Items[0].Answer
+	require.Equal(t, "ann", given.Who)
+	require.Equal(t, "test", given.From)
+
+	w.start("board", "board")
+	require.Equal(t, "not_allowed", problem(t, w.send(ann, http.MethodPost, "/sessions/board/resume", decide)).Code)
+	answer[wire.Resumed](w, http.StatusAccepted, w.send(carol, http.MethodPost, "/sessions/board/resume", decide))
+	require.Equal(t, "carol", get[wire.Waits](w, ann, "/sessions/board/waits").Items[0].Answer.Who)
+}
+
+// TestEditsRun: what an approver has edited is what the tool is called with,
+// whichever way it is said.
+func TestEditsRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for id, body := range map[string]string{
+		"confirmed": `{"mode":"with_confirmation","confirmation":{"approved":true,"editedInput":{"text":"v2"}}}`,
+		"decided":   `{"decisions":{"approve":["c2-1"],"editedInput":{"c2-1":{"text":"v2"}}}}`,
+	} {
+		key := w.start(id, "deploy")
+		answer[wire.Resumed](w, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions/"+id+"/resume", body))
+		w.drive(key)
+		said := w.send(ann, http.MethodGet, "/sessions/"+id+"/messages", "").Body.String()
+		require.Contains(t, said, `"did v2"`, id)
+		require.NotContains(t, said, "did <v1>", id)
+	}
+}
+
+// TestAutoResume: only false holds a session back.
+func TestAutoResume(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for auto, want := range map[string]wire.Continuation{
+		"": wire.ContinuationResumed, `,"autoResume":true`: wire.ContinuationResumed, `,"autoResume":false`: wire.ContinuationStored,
+	} {
+		id := "s" + fmt.Sprint(len(auto))
+		w.start(id, "locate")
+		body := `{"kind":"client-tool-result","toolCallId":"c2-1","result":1` + auto + `}`
+		got := answer[wire.Submitted](w, http.StatusOK, w.send(ann, http.MethodPost, "/sessions/"+id+"/submit", body))
+		require.Equal(t, want, got.Continuation, "%q", auto)
+	}
+}
+
+// TestKindsStayApart goes through each field of an answer beside each kind.
+func TestKindsStayApart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	fields := map[string]string{
+		"approvalId": `"n"`, "id": `"q"`, "approved": "false", "reason": `"r"`, "editedInput": `{"text":"x"}`, "result": "1", "error": `"e"`,
+		"selected": "[]", "text": `""`, "message": `"m"`, "verdict": `"happened"`,
+	}
+	own := map[string]string{
+		"client-tool-result": "result error", "approval-response": "approvalId approved reason editedInput", "reply": "id selected text",
+		"message": "message", "verdict": "verdict result",
+	}
+	for kind, names := range own {
+		for name, value := range fields {
+			body := fmt.Sprintf(`{"kind":%q,"toolCallId":"c2-1",%q:%s}`, kind, name, value)
+			p := problem(t, w.send(ann, http.MethodPost, "/sessions/none/submit", body))
+			if strings.Contains(" "+names+" ", " "+name+" ") {
+				require.NotEqual(t, wire.CodeInvalidField, p.Code, body)
+				continue
+			}
+			require.Equal(t, wire.CodeInvalidField, p.Code, body)
+			require.Contains(t, p.Detail, name+" does not belong", body)
+		}
+	}
+}
+
+// TestLongDetail: what an authenticator says is told, but not at any length.
+func TestLongDetail(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, change{api: func(cfg *httpapi.Config) {
+		cfg.Authenticate = func(*http.Request) (httpapi.Caller, error) {
+			return httpapi.Caller{}, errors.Join(httpapi.ErrForbidden, errors.New("x"+strings.Repeat("é", 4000)))
+		}
+	}})
+	out := w.send(ann, http.MethodGet, "/sessions", "")
+	p := problem(t, out)
+	require.Equal(t, http.StatusForbidden, p.Status)
+	require.Less(t, len(p.Detail), 1010)
+	require.Greater(t, len(p.Detail), 900)
+	require.True(t, utf8.ValidString(p.Detail) && strings.HasSuffix(p.Detail, "é…"), p.Detail)
+	require.True(t, json.Valid(out.Body.Bytes()))
+}
