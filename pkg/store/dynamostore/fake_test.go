@@ -13,6 +13,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -127,6 +128,9 @@ func (*timeoutError) Timeout() bool   { return true }
 func (*timeoutError) Temporary() bool { return true }
 
 func (f *fake) answer(ctx context.Context, in any) (any, error) {
+	if !consistent(in) {
+		f.t.Errorf("a %T that is not consistent: emulators read nothing else, DynamoDB does", in)
+	}
 	f.mu.Lock()
 	f.asked = append(f.asked, in)
 	if len(f.answers) == 0 {
@@ -138,6 +142,21 @@ func (f *fake) answer(ctx context.Context, in any) (any, error) {
 	f.answers = f.answers[1:]
 	f.mu.Unlock()
 	return next(ctx, in)
+}
+
+// consistent reports whether a request reads what was last written. An index cannot.
+func consistent(in any) bool {
+	switch in := in.(type) {
+	case *dynamodb.GetItemInput:
+		return aws.ToBool(in.ConsistentRead)
+	case *dynamodb.QueryInput:
+		return in.IndexName != nil || aws.ToBool(in.ConsistentRead)
+	case *dynamodb.BatchGetItemInput:
+		for _, keys := range in.RequestItems {
+			return aws.ToBool(keys.ConsistentRead)
+		}
+	}
+	return true
 }
 
 func ask[O any](ctx context.Context, f *fake, in any) (*O, error) {

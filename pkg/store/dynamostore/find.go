@@ -254,6 +254,10 @@ func (s *Store) getAll(ctx context.Context, rows []row, items map[address]attrib
 			items[addressOf(item)] = item
 		}
 		asked = out.UnprocessedKeys
+		for table, rest := range asked {
+			rest.ConsistentRead = aws.Bool(true) // whatever the answer says
+			asked[table] = rest
+		}
 		if len(asked) == 0 {
 			break
 		}

@@ -71,3 +71,32 @@ func TestFind_a_row_that_is_in_the_index_twice(t *testing.T) {
 		require.Len(t, page.Found, 1)
 	})
 }
+
+// An index lags; no emulator's does.
+func TestFind_believes_the_item_and_not_the_index(t *testing.T) {
+	bubbleOnce(t, "inbox", func(t *testing.T) {
+		row := func(id string) item {
+			return item{"pk": str("S#acme#s-1"), "sk": str("WAIT#" + id), "inbox": str("acme"), "inboxAt": str("~#" + id)}
+		}
+		answered := item{"pk": str("S#acme#s-1"), "sk": str("WAIT#w1-1"), "rev": num(2), "body": str(`{"state":"answered","wait":{"id":"w1-1"}}`)}
+		s, _, _ := scripted(t, is(&dynamodb.QueryOutput{Items: []item{row("w1-1"), row("w1-2")}}),
+			is(&dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{"adjourn": {answered}}}))
+		page, err := s.Find(t.Context(), store.FindParams{Kind: store.FindWaits, Tenant: "acme"})
+		require.NoError(t, err)
+		require.Empty(t, page.Found)
+	})
+	bubbleOnce(t, "due", func(t *testing.T) {
+		row := item{"pk": str("S#acme#s-1"), "sk": str("HEAD"), "due": str("0"), "dueAt": str("2026-01-01T00:00:00.000000000Z#S#acme#s-1#HEAD")}
+		later := storedHead(nil)
+		later["body"] = str(strings.Replace(storedHeadBody, `"version":1`, `"version":1,"due":"2027-01-01T00:00:00Z"`, 1))
+		answers := []answer{is(&dynamodb.QueryOutput{Items: []item{row}})}
+		for range 15 {
+			answers = append(answers, is(&dynamodb.QueryOutput{}))
+		}
+		answers = append(answers, is(&dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{"adjourn": {later}}}))
+		s, _, _ := scripted(t, answers...)
+		page, err := s.Find(t.Context(), store.FindParams{Kind: store.FindDue, Before: epoch})
+		require.NoError(t, err)
+		require.Empty(t, page.Found)
+	})
+}
