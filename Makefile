@@ -173,7 +173,7 @@ LOCAL_ENV = .tools/aws-$(lastword $(subst :, ,$(or $(ADJOURN_LOCAL_AWS),http://1
 .PHONY: smoke
 smoke: ## Tell the story through a deployed API: URL=… TOKEN=… [OTHER_TOKEN=…] [STACK=…]; the local one by default
 ifneq ($(URL)$(STACK),)
-	@ADJOURN_TOKEN="$${ADJOURN_TOKEN:-$$TOKEN}" ADJOURN_OTHER_TOKEN="$${ADJOURN_OTHER_TOKEN:-$$OTHER_TOKEN}" \
+	@ADJOURN_TOKEN="$${TOKEN:-$${ADJOURN_TOKEN:-}}" ADJOURN_OTHER_TOKEN="$${OTHER_TOKEN:-$${ADJOURN_OTHER_TOKEN:-}}" \
 		$(GO) run ./localstack/smoke -url "$(URL)" -stack "$(STACK)"
 else
 	@[ -f $(LOCAL_ENV) ] || { echo "nothing is deployed here: make up deploy-local, or name a deployment: make smoke URL=… TOKEN=…" >&2; exit 2; }

@@ -80,6 +80,9 @@ func (s *story) stranger(ctx context.Context) error {
 		s.say("   %-21s GET /sessions is 401", what)
 	}
 	started, err := s.start(ctx, "[{say: mine}]")
+	if status := statusOf(err); status == http.StatusUnauthorized || status == http.StatusForbidden {
+		return fmt.Errorf("strangers are, but so is your own token (TOKEN, or ADJOURN_TOKEN): is it of the issuer and audience this was deployed with, not expired, and has it the tenant's claim? %w", err)
+	}
 	if err != nil {
 		return err
 	}
