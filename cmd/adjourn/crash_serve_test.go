@@ -90,7 +90,7 @@ func (s *served) await() {
 func (s *served) ask(p phase) (again int) {
 	w := s.w
 	for {
-		client := w.start(nil, append([]string{"--url", "http://" + s.addr, "--token-file", w.path("token")}, p.args...)...)
+		client := w.start(nil, append([]string{"--url", "http://" + s.addr, "--token-file", w.path("adjourn.db.token")}, p.args...)...)
 		select {
 		case <-client.ended:
 		case <-s.process.ended:

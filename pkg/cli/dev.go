@@ -34,10 +34,11 @@ func (c *cli) devCommand() *cobra.Command {
 		Long: `Serve the HTTP API on the data file and work on its sessions, in one process,
 until Ctrl-C. It prints its address, its API key and what to paste next.
 
-The key is made at the first start, for you: it lies in the file token beside the
-data file, and the server keeps its hash in the file api-keys there. Only this
-machine can reach the server, unless --allow-remote says otherwise; its HTTP is
-not encrypted, so put something in front of it that is.
+The key is made at the first start, for you: it lies in .adjourn/token, and the
+server keeps its hash in .adjourn/api-keys. Beside a data file elsewhere they are
+named after it: try.db.token, try.db.api-keys. Only this machine can reach the
+server, unless --allow-remote says otherwise; its HTTP is not encrypted, so put
+something in front of it that is.
 
 Any number of commands may use the same data file beside it.`,
 		Example: `  adjourn dev

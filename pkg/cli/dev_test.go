@@ -184,8 +184,8 @@ func TestDevOfAUsersProgram(t *testing.T) {
 	program := b.install()
 	env := []string{asProgram + "=1", "ADJOURN_DATA=" + b.data}
 	s := startDev(t, program, env, "--show-key", "-q")
-	require.Equal(t, filepath.Join(filepath.Dir(b.data), "token"), s.TokenFile)
-	require.Equal(t, filepath.Join(filepath.Dir(b.data), "api-keys"), s.KeyFile)
+	require.Equal(t, b.data+".token", s.TokenFile)
+	require.Equal(t, b.data+".api-keys", s.KeyFile)
 	require.Equal(t, strings.TrimSpace(read(t, s.TokenFile)), s.Key)
 	b.url, b.env["ADJOURN_TOKEN"] = s.URL, s.Key
 	require.Equal(t, "hello\n", b.run("run", "--agent", "hello", "hi").ends(0).stdout)
@@ -261,7 +261,7 @@ func TestDevRefuses(t *testing.T) {
 	require.Contains(t, r.stderr, "in use")
 	require.Contains(t, r.stderr, "127.0.0.1:0")
 
-	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(b.data), "api-keys"), []byte("x\n"), 0o600))
+	require.NoError(t, os.WriteFile(b.data+".api-keys", []byte("x\n"), 0o600))
 	r = b.run("dev", "--addr", "127.0.0.1:0").ends(1)
 	require.Contains(t, r.stderr, "api-keys")
 }

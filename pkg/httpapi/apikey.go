@@ -100,7 +100,7 @@ func readKeys(path string) ([]apiKey, error) {
 		return nil, fmt.Errorf("API keys: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // it was only read
-	if err := private(f); err != nil {
+	if err := CheckPrivate(f); err != nil {
 		return nil, err
 	}
 	keys, err := parseKeys(f)
@@ -180,8 +180,10 @@ func checkTenant(tenant string) error {
 	return (session.Key{Tenant: tenant, ID: "any"}).Validate()
 }
 
-// private refuses a file that others may read or write, or did.
-func private(f *os.File) error {
+// CheckPrivate refuses an opened file of keys that others may read or write with
+// [ErrKeyFileOpen], and one that is neither this user's nor root's with
+// [ErrKeyFileForeign]. On Windows, where a mode does not tell, it takes all.
+func CheckPrivate(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return fmt.Errorf("API keys: %w", err)
@@ -214,7 +216,7 @@ func NewAPIKey(path, who, tenant string) (key string, err error) {
 		return "", fmt.Errorf("new API key: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := private(f); err != nil {
+	if err := CheckPrivate(f); err != nil {
 		return "", err
 	}
 	info, err := f.Stat()

@@ -241,3 +241,55 @@ func TestKeys(t *testing.T) {
 		require.Contains(t, string(hashes), word)
 	}
 }
+
+// TestKeysBeside: only in a folder of ours do files have names that others use too.
+func TestKeysBeside(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]dev.Keys{
+		".adjourn/adjourn.db":  {File: ".adjourn/api-keys", Token: ".adjourn/token"},
+		"/a/.adjourn/other.db": {File: "/a/.adjourn/api-keys", Token: "/a/.adjourn/token"},
+		"try.db":               {File: "try.db.api-keys", Token: "try.db.token"},
+		"/a/b/try.db":          {File: "/a/b/try.db.api-keys", Token: "/a/b/try.db.token"},
+	} {
+		require.Equal(t, want, dev.KeysBeside(data), data)
+	}
+}
+
+// TestKeysBeside_inside: from inside of the folder it is the same keys.
+func TestKeysBeside_inside(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), ".adjourn")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	t.Chdir(dir)
+	require.Equal(t, dev.Keys{File: "api-keys", Token: "token"}, dev.KeysBeside("adjourn.db"))
+}
+
+// TestKeysOfSomebodyElse: what was not made here stays as it is.
+func TestKeysOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	const theirs = "ghp_somebodys_own\n"
+	for _, mode := range []os.FileMode{0o600, 0o644} {
+		b := setup(t)
+		require.NoError(t, os.WriteFile(b.cfg.Keys.Token, []byte(theirs), mode))
+		_, err := dev.Listen(t.Context(), b.cfg)
+		require.ErrorIs(t, err, dev.ErrNotOurs)
+		require.NotContains(t, err.Error(), "ghp_")
+		require.NotContains(t, err.Error(), "remove")
+		text, err := os.ReadFile(b.cfg.Keys.Token)
+		require.NoError(t, err)
+		require.Equal(t, theirs, string(text))
+		require.NoFileExists(t, b.cfg.Keys.File)
+	}
+
+	b := setup(t)
+	require.NoError(t, os.Mkdir(b.cfg.Keys.Token, 0o700))
+	_, err := dev.Listen(t.Context(), b.cfg)
+	require.ErrorIs(t, err, dev.ErrNotOurs)
+
+	b = setup(t)
+	b.listen()
+	if os.Chown(b.cfg.Keys.Token, 65534, -1) != nil {
+		return // only root can give a file away, or read one that is private
+	}
+	_, err = dev.Listen(t.Context(), b.cfg)
+	require.ErrorIs(t, err, httpapi.ErrKeyFileForeign)
+}

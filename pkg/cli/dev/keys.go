@@ -3,13 +3,14 @@ package dev
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
-	goruntime "runtime"
 	"strings"
 
+	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 )
 
@@ -22,10 +23,22 @@ type Keys struct {
 	Token string
 }
 
-// KeysBeside returns where the keys for a data file are.
+// ErrNotOurs: what lies where the token should is none that was made here. It may
+// be somebody's only copy, so that it is not replaced.
+var ErrNotOurs = errors.New("it holds no key of this API")
+
+// KeysBeside returns where the keys for a data file are. In the folder that is ours
+// alone they have plain names; elsewhere they are named after the data file, so
+// that they are known for what they are, and meet nobody else's.
 func KeysBeside(data string) Keys {
-	dir := filepath.Dir(data)
-	return Keys{File: filepath.Join(dir, "api-keys"), Token: filepath.Join(dir, "token")}
+	dir, whole := filepath.Dir(data), data
+	if abs, err := filepath.Abs(data); err == nil {
+		whole = abs // the same file from every folder
+	}
+	if filepath.Base(filepath.Dir(whole)) == filepath.Dir(app.DefaultData) {
+		return Keys{File: filepath.Join(dir, "api-keys"), Token: filepath.Join(dir, "token")}
+	}
+	return Keys{File: data + ".api-keys", Token: data + ".token"}
 }
 
 // Key is the key that is in Keys.Token.
@@ -79,7 +92,13 @@ func oneWord(who string) string {
 	return "unknown"
 }
 
-// readToken returns the key in a file; "" if there is no file.
+// tokenPrefix begins every key that [httpapi.NewAPIKey] makes.
+const tokenPrefix = "adj_"
+
+// maxToken is more than a key is long, with the white space around it.
+const maxToken = 4 << 10
+
+// readToken returns the key in a file; "" if there is no file, or nothing in it.
 func readToken(path string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -87,14 +106,33 @@ func readToken(path string) (string, error) {
 		return "", nil
 	case err != nil:
 		return "", fmt.Errorf("API key: %w", err)
-	case goruntime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
-		return "", fmt.Errorf("%w: chmod 600 %s, or remove it: then a new key is made", httpapi.ErrKeyFileOpen, path)
+	case !info.Mode().IsRegular():
+		return "", notOurs(path)
 	}
-	text, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return "", fmt.Errorf("API key: %w", err)
 	}
-	return strings.TrimSpace(string(text)), nil
+	defer f.Close() //nolint:errcheck // it was only read
+	raw, err := io.ReadAll(io.LimitReader(f, maxToken))
+	if err != nil {
+		return "", fmt.Errorf("API key: %w", err)
+	}
+	text := strings.TrimSpace(string(raw))
+	if text != "" && !strings.HasPrefix(text, tokenPrefix) || len(raw) == maxToken {
+		return "", notOurs(path)
+	}
+	switch err := httpapi.CheckPrivate(f); {
+	case errors.Is(err, httpapi.ErrKeyFileOpen):
+		return "", fmt.Errorf("%w, or remove it: then a new key is made", err)
+	case err != nil:
+		return "", err
+	}
+	return text, nil
+}
+
+func notOurs(path string) error {
+	return fmt.Errorf("API key: %s: %w: move it away, or use another --data", path, ErrNotOurs)
 }
 
 // writePrivate puts a file in place whole, readable by its owner alone.
