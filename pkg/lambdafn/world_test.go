@@ -7,6 +7,7 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/sqlite"
 	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/tool"
 )
 
 // clock is moved by hand.
@@ -132,9 +134,12 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
-func newWorld(t testing.TB) *world {
+// newWorld returns a world whose lab has some more tools.
+func newWorld(t testing.TB, tools ...tool.Tool) *world {
 	t.Helper()
-	registry, err := agent.NewRegistry(agent.Config{Models: agent.Models{"scripted": lab.Open}, Agents: []agent.Agent{lab.Agent()}})
+	a := lab.Agent()
+	a.Tools = slices.Concat(a.Tools, tools)
+	registry, err := agent.NewRegistry(agent.Config{Models: agent.Models{"scripted": lab.Open}, Agents: []agent.Agent{a}})
 	require.NoError(t, err)
 	w := &world{t: t, clock: new(clock), log: new(logged)}
 	db, err := sqlite.Open(context.Background(), sqlite.Config{Path: ":memory:", Now: w.clock.Now, Owner: "test"})
