@@ -242,7 +242,9 @@ func TestTemplateParameters(t *testing.T) {
 		p := asMap(t, v)
 		require.NotEmpty(t, p["Description"], name)
 		require.Contains(t, p, "Default", "%s: a first deployment asks for JwtIssuer and JwtAudience alone", name)
-		require.Contains(t, string(raw), `"Ref":"`+name+`"`, "nothing reads %s", name)
+		if !strings.Contains(string(raw), `"Ref":"`+name+`"`) && !strings.Contains(string(raw), "${"+name+"}") {
+			t.Errorf("nothing reads %s", name)
+		}
 		require.Contains(t, groups, name)
 		condition, ok := optional[name]
 		if !ok {
@@ -264,6 +266,7 @@ func TestTemplateParameters(t *testing.T) {
 	}
 	require.Equal(t, 10, asMap(t, b.section(t, "Parameters")["MaxConcurrency"])["Default"])
 	require.Equal(t, 1, asMap(t, b.section(t, "Parameters")["StepsPerInvocation"])["Default"])
+	require.Equal(t, 5, asMap(t, b.section(t, "Parameters")["MaxWait"])["Default"])
 	require.Equal(t, "tenant", asMap(t, b.section(t, "Parameters")["TenantClaim"])["Default"])
 }
 
@@ -281,6 +284,7 @@ func TestTemplateBounds(t *testing.T) {
 		"LogRetentionDays":     object{"AllowedValues": []any{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731}},
 		"MaxConcurrency":       object{"MinValue": 2, "MaxValue": 1000}, // Lambda's own
 		"MaxReadUnits":         object{"MinValue": 0},
+		"MaxWait":              object{"MinValue": 0, "MaxValue": 20}, // what ADJOURN_MAX_WAIT takes
 		"MaxWriteUnits":        object{"MinValue": 0},
 		"ReservedConcurrency":  object{"MinValue": 0},
 		"StepMemory":           object{"MinValue": 128, "MaxValue": 10240},

@@ -340,7 +340,7 @@ func TestTemplateFunctions(t *testing.T) {
 func TestTemplateEnvironment(t *testing.T) {
 	t.Parallel()
 	b := readBundle(t)
-	api := []string{"ADJOURN_TENANT_CLAIM", "ADJOURN_ALLOW_UNAUTHENTICATED"}
+	api := []string{"ADJOURN_TENANT_CLAIM", "ADJOURN_ALLOW_UNAUTHENTICATED", "ADJOURN_MAX_WAIT"}
 	want := map[string][]string{
 		"Start":  append([]string{"ADJOURN_MODEL", "ADJOURN_EVENT_TEMPLATE", "ADJOURN_EVENT_TENANT"}, api...),
 		"Step":   {"ADJOURN_STEPS_PER_INVOCATION", "ADJOURN_MODEL", "OPENAI_API_KEY", "OPENAI_BASE_URL"},
@@ -350,7 +350,8 @@ func TestTemplateEnvironment(t *testing.T) {
 	values := object{
 		"ADJOURN_TABLE": ref("State"), "ADJOURN_BUCKET": ref("Blobs"), "ADJOURN_QUEUE_URL": ref("Steps"), "ADJOURN_LOG": ref("LogLevel"),
 		"ADJOURN_TENANT_CLAIM": ref("TenantClaim"), "ADJOURN_ALLOW_UNAUTHENTICATED": ref("AllowUnauthenticated"),
-		"ADJOURN_MODEL": ref("Model"), "ADJOURN_EVENT_TEMPLATE": ref("EventTemplate"), "ADJOURN_EVENT_TENANT": ref("EventTenant"),
+		"ADJOURN_MAX_WAIT": sub("${MaxWait}s"),
+		"ADJOURN_MODEL":    ref("Model"), "ADJOURN_EVENT_TEMPLATE": ref("EventTemplate"), "ADJOURN_EVENT_TENANT": ref("EventTenant"),
 		"ADJOURN_STEPS_PER_INVOCATION": ref("StepsPerInvocation"), "ADJOURN_DEAD_LETTERS_URL": ref("DeadLetters"),
 		"OPENAI_API_KEY":  when("HasModelSecret", sub("{{resolve:secretsmanager:${ModelSecret}:SecretString:OPENAI_API_KEY}}"), noValue),
 		"OPENAI_BASE_URL": ref("OpenAIBaseUrl"),

@@ -74,6 +74,7 @@ func configOf(a *serverless.App) Config {
 	return Config{
 		Runtime: a.Runtime, Queue: a.Queue, DeadLetters: a.DeadLetters, Now: a.Now, Log: a.Log,
 		TenantClaim: a.Settings.TenantClaim, IAMTenant: a.Settings.IAMTenant, AllowUnauthenticated: a.Settings.AllowUnauthenticated,
+		MaxWait:       a.Settings.MaxWait,
 		EventTemplate: a.Settings.EventTemplate, EventTenant: a.Settings.EventTenant,
 	}
 }

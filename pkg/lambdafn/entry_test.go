@@ -2,8 +2,11 @@ package lambdafn
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/app/serverless"
 )
 
 func TestMemoryLimit(t *testing.T) {
@@ -14,4 +17,14 @@ func TestMemoryLimit(t *testing.T) {
 		env["GOMEMLIMIT"] = "1GiB"
 		require.Zero(t, memoryLimit(func(name string) string { return env[name] }), "what the environment says counts")
 	}
+}
+
+func TestConfigOf(t *testing.T) {
+	t.Parallel()
+	c := configOf(&serverless.App{Settings: serverless.Settings{
+		TenantClaim: "org", IAMTenant: "ops", AllowUnauthenticated: true, MaxWait: 7 * time.Second, EventTemplate: "{}", EventTenant: "events",
+	}})
+	require.Equal(t, Config{
+		TenantClaim: "org", IAMTenant: "ops", AllowUnauthenticated: true, MaxWait: 7 * time.Second, EventTemplate: "{}", EventTenant: "events",
+	}, c)
 }

@@ -1,15 +1,11 @@
 package lambdafn
 
 import (
+	"cmp"
 	"fmt"
-	"time"
 
 	"github.com/adjourn/adjourn/pkg/httpapi"
 )
-
-// maxWait is how long a request may wait for its session: the gateway gives up
-// after 30 s, whoever waits longer asks again.
-const maxWait = 20 * time.Second
 
 // NewResume returns the handler of the resume function.
 func NewResume(cfg Config) (Handler, error) { return served(cfg, httpapi.FunctionResume) }
@@ -51,7 +47,7 @@ func serve(cfg Config, function httpapi.Function) (*proxy, error) {
 	}
 	handler, err := httpapi.New(httpapi.Config{
 		Runtime: cfg.Runtime, Authenticate: cfg.authenticate, Functions: []httpapi.Function{function},
-		MaxWait: maxWait, Fits: fits, Log: cfg.Log, Now: cfg.Now,
+		MaxWait: cmp.Or(max(cfg.MaxWait, 0), -1), Fits: fits, Log: cfg.Log, Now: cfg.Now,
 	})
 	if err != nil {
 		return nil, err

@@ -41,6 +41,10 @@ type Config struct {
 	// AllowUnauthenticated lets callers in that nobody has verified, as the default tenant.
 	AllowUnauthenticated bool
 
+	// MaxWait is how long a request may wait for its session, in whole seconds; 0
+	// lets none wait. The gateway gives up after 30 s.
+	MaxWait time.Duration
+
 	// EventTemplate makes a start of an event (see [ParseTemplate]); empty takes
 	// plain invocations only. EventTenant is whose sessions events start.
 	EventTemplate string

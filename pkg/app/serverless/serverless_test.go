@@ -55,19 +55,22 @@ func TestReadSettings(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, serverless.Settings{
 		Settings: app.Settings{Data: app.DefaultData, StepsPerInvocation: 1, Lease: 20 * time.Second, LogLevel: slog.LevelInfo},
-		Table:    "state", Bucket: "blobs", QueueURL: queueURL, TenantClaim: "tenant", EventTenant: session.DefaultTenant,
+		Table:    "state", Bucket: "blobs", QueueURL: queueURL, TenantClaim: "tenant", EventTenant: session.DefaultTenant, MaxWait: 5 * time.Second,
 	}, s)
 
 	s, err = serverless.ReadSettings(set(
 		"ADJOURN_DEAD_LETTERS_URL", deadURL, "ADJOURN_TENANT_CLAIM", "custom:org", "ADJOURN_IAM_TENANT", "ops", "ADJOURN_ALLOW_UNAUTHENTICATED", "true",
-		"ADJOURN_EVENT_TEMPLATE", "{}", "ADJOURN_EVENT_TENANT", "events", "ADJOURN_STEPS_PER_INVOCATION", "4", "ADJOURN_LEASE", "1m", "ADJOURN_LOG", "off",
+		"ADJOURN_EVENT_TEMPLATE", "{}", "ADJOURN_EVENT_TENANT", "events", "ADJOURN_STEPS_PER_INVOCATION", "4", "ADJOURN_LEASE", "1m", "ADJOURN_LOG", "off", "ADJOURN_MAX_WAIT", "20s",
 	))
 	require.NoError(t, err)
 	require.Equal(t, serverless.Settings{
 		Settings: app.Settings{Data: app.DefaultData, StepsPerInvocation: 4, Lease: time.Minute, LogLevel: app.LogOff},
 		Table:    "state", Bucket: "blobs", QueueURL: queueURL, DeadLettersURL: deadURL, TenantClaim: "custom:org", IAMTenant: "ops",
-		AllowUnauthenticated: true, EventTemplate: "{}", EventTenant: "events",
+		AllowUnauthenticated: true, EventTemplate: "{}", EventTenant: "events", MaxWait: 20 * time.Second,
 	}, s)
+	s, err = serverless.ReadSettings(set("ADJOURN_MAX_WAIT", "0s"))
+	require.NoError(t, err)
+	require.Zero(t, s.MaxWait)
 	s, err = serverless.ReadSettings(set("ADJOURN_ALLOW_UNAUTHENTICATED", "false"))
 	require.NoError(t, err)
 	require.False(t, s.AllowUnauthenticated)
@@ -83,7 +86,7 @@ func TestReadSettings_every_mistake_is_told_at_once(t *testing.T) {
 	wrong := map[string][]string{
 		"ADJOURN_QUEUE_URL": {"steps", "sqs://x/y", "https://", "https://host", "https://host/", "%"}, "ADJOURN_DEAD_LETTERS_URL": {"dead", "/x"},
 		"ADJOURN_ALLOW_UNAUTHENTICATED": {"yes", "1", "TRUE", "True", "t", " true"}, "ADJOURN_IAM_TENANT": {"a b", "../x"}, "ADJOURN_EVENT_TENANT": {"a/b"},
-		"ADJOURN_LEASE": {"soon"}, "ADJOURN_STEPS_PER_INVOCATION": {"0"}, "ADJOURN_LOG": {"loud"},
+		"ADJOURN_MAX_WAIT": {"5", "-1s", "21s", "1500ms", "long"}, "ADJOURN_LEASE": {"soon"}, "ADJOURN_STEPS_PER_INVOCATION": {"0"}, "ADJOURN_LOG": {"loud"},
 	}
 	var all []string
 	for name, values := range wrong {

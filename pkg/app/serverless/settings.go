@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -33,6 +34,9 @@ type Settings struct {
 	// AllowUnauthenticated is ADJOURN_ALLOW_UNAUTHENTICATED: only "true" lets
 	// callers in that nobody has verified.
 	AllowUnauthenticated bool
+	// MaxWait is ADJOURN_MAX_WAIT: how long a request may wait for its session, 0
+	// to 20 s; 5 s by default. Each that waits holds an invocation all the while.
+	MaxWait time.Duration
 	// EventTemplate is ADJOURN_EVENT_TEMPLATE: makes the input of a session out of
 	// an event; empty takes plain invocations only.
 	EventTemplate string
@@ -65,6 +69,7 @@ func ReadSettings(env func(string) string) (Settings, error) {
 		QueueURL: env("ADJOURN_QUEUE_URL"), DeadLettersURL: env("ADJOURN_DEAD_LETTERS_URL"),
 		TenantClaim: or("ADJOURN_TENANT_CLAIM", "tenant"), IAMTenant: env("ADJOURN_IAM_TENANT"),
 		EventTemplate: env("ADJOURN_EVENT_TEMPLATE"), EventTenant: or("ADJOURN_EVENT_TENANT", session.DefaultTenant),
+		MaxWait: 5 * time.Second,
 	}
 	faults := []error{err}
 	fault := func(name, value, want string) {
@@ -90,6 +95,13 @@ func ReadSettings(env func(string) string) (Settings, error) {
 		}
 		s.AllowUnauthenticated = allow && v == "true"
 	}
+	if v := env("ADJOURN_MAX_WAIT"); v != "" {
+		d, err := time.ParseDuration(v)
+		if err != nil || d < 0 || d > longestWait || d%time.Second != 0 {
+			fault("ADJOURN_MAX_WAIT", v, "use whole seconds, from 0s to 20s")
+		}
+		s.MaxWait = d
+	}
 	tenant := func(name, value string) {
 		if value != "" && (session.Key{Tenant: value, ID: "x"}).Validate() != nil {
 			fault(name, value, "use 1 to 128 letters, digits, _ or -")
@@ -99,6 +111,9 @@ func ReadSettings(env func(string) string) (Settings, error) {
 	tenant("ADJOURN_EVENT_TENANT", s.EventTenant)
 	return s, errors.Join(faults...)
 }
+
+// longestWait leaves room before the gateway gives up, after 30 s.
+const longestWait = 20 * time.Second
 
 func queueURL(raw string) bool {
 	u, err := url.Parse(raw)
