@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // in brings a session to a status.
@@ -254,6 +256,39 @@ func TestResume_with_confirmation_pasted_again(t *testing.T) {
 	require.NoError(t, p.settle())
 	_, err = confirm(true)
 	require.Equal(t, runtime.CodeStaleCheckpoint, codeOf(err))
+}
+
+// beforeWaits is a store on which something happens before waits are read.
+type beforeWaits struct {
+	store.Store
+	happens func()
+}
+
+func (b *beforeWaits) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
+	if happens := b.happens; kind == store.KindWait && happens != nil {
+		b.happens = nil
+		happens()
+	}
+	return b.Store.Items(ctx, key, kind, id)
+}
+
+// TestResume_with_confirmation_of_what_was_seen: somebody else decides, and the
+// next approval is open, before the confirmation looks: it is not for that one.
+func TestResume_with_confirmation_of_what_was_seen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {calls("deploy", `{"text":"1"}`), calls("deploy", `{"text":"2"}`), says("bye")}}))
+	p := w.process()
+	w.run(p, "go")
+	b := &beforeWaits{}
+	late := w.process(func(cfg *runtime.Config) { b.Store = cfg.Store; cfg.Store = b })
+	b.happens = func() {
+		_, err := decide(w, p, runtime.DecideParams{ApproveAll: true})
+		require.NoError(t, err)
+		require.NoError(t, p.settle())
+	}
+	_, err := resume(w, late, runtime.ResumeWithConfirmation, func(p *runtime.ResumeParams) { p.Confirmation.Approved = true })
+	require.Equal(t, runtime.CodeNothingToDecide, codeOf(err))
+	require.Equal(t, session.WaitOpen, w.open(session.WaitApproval).State, "nobody has seen the second one")
 }
 
 func TestResume_races_for_an_interrupted_session(t *testing.T) {
