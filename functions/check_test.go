@@ -55,7 +55,7 @@ func (d *drive) check() {
 	require.EqualValues(d, 1, s.Task)
 	require.Empty(d, s.Calls, "calls without a result")
 	if d.started.SessionID != "" {
-		require.Equal(d, d.started.CheckpointID, entries[0].Checkpoint(d.key.ID).String(), "the checkpoint the start was answered with")
+		require.Equal(d, d.started.Entry.CheckpointID, entries[0].Checkpoint(d.key.ID).String(), "the checkpoint the start was answered with")
 	}
 	d.checkRuns(entries)
 	calls := d.checkCalls(entries)

@@ -98,7 +98,7 @@ func (d *drive) start(ctx context.Context) {
 		}
 		d.started = started
 		require.Equal(d, d.key.ID, started.SessionID)
-		require.EqualValues(d, 1, started.Version)
+		require.EqualValues(d, 1, started.Entry.Seq)
 		return
 	}
 }

@@ -46,7 +46,7 @@ func Example() {
 			log.Fatal(err)
 		}
 	}
-	for entry, err := range c.Follow(ctx, started.SessionID, started.Version) {
+	for entry, err := range c.Follow(ctx, started.SessionID, started.Entry.Seq) {
 		if err != nil {
 			log.Fatal(err)
 		}

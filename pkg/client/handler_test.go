@@ -95,7 +95,7 @@ func TestRealHandler(t *testing.T) {
 	again, err := c.Start(ctx, start)
 	require.NoError(t, err)
 	require.True(t, again.Repeated)
-	require.Equal(t, started.CheckpointID, again.CheckpointID)
+	require.Equal(t, started.Entry, again.Entry)
 
 	// One approval is answered, the other one decided.
 	pending := started.Session.Pause.Pending
@@ -184,7 +184,7 @@ func TestFollowWhileItRuns(t *testing.T) {
 	started, err := c.Start(t.Context(), client.StartParams{Request: wire.StartRequest{Agent: "toy", Input: "[{fail: overloaded, after: 1s}, {call: deploy, with: {service: 1}}, {say: done}]"}})
 	require.NoError(t, err)
 	var kinds []session.Kind
-	for e, err := range c.Follow(t.Context(), started.SessionID, started.Version) {
+	for e, err := range c.Follow(t.Context(), started.SessionID, started.Entry.Seq) {
 		require.NoError(t, err)
 		kinds = append(kinds, e.Kind)
 	}

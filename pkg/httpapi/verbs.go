@@ -40,7 +40,7 @@ func (h *handler) start(r *request) (*response, error) {
 		out.status = http.StatusOK
 	}
 	out.body = wire.Started{
-		SessionID: started.Key.ID, Task: started.Task, Version: started.Seq, CheckpointID: started.Checkpoint,
+		SessionID: started.Key.ID, Task: started.Task, Entry: wire.StartEntry{Seq: started.Seq, CheckpointID: started.Checkpoint},
 		Repeated: started.Repeated, Session: stands,
 	}
 	return out, nil

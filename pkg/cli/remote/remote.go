@@ -61,9 +61,9 @@ func (e *Engine) Start(ctx context.Context, p runtime.StartParams) (runtime.Star
 		return runtime.Started{}, e.refusal(p.Key, err)
 	}
 	key := session.Key{Tenant: p.Key.Tenant, ID: started.SessionID}
-	e.seen[key] = started.Version - 1
+	e.seen[key] = started.Entry.Seq - 1
 	return runtime.Started{
-		Key: key, Task: started.Task, Seq: started.Version, Checkpoint: started.CheckpointID,
+		Key: key, Task: started.Task, Seq: started.Entry.Seq, Checkpoint: started.Entry.CheckpointID,
 		Repeated: started.Repeated && p.IdempotencyKey != "",
 	}, nil
 }

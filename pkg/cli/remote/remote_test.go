@@ -130,7 +130,7 @@ func TestDriveFromWhereItStands(t *testing.T) {
 	s := &server{answers: map[string][]any{
 		"GET /sessions/s":         {wire.Session{ID: "s", Version: 7}},
 		"GET /sessions/s/entries": {wire.Entries{After: 7, Resting: true}},
-		"POST /sessions":          {wire.Started{SessionID: "s", Version: 8, Repeated: true}},
+		"POST /sessions":          {wire.Started{SessionID: "s", Entry: wire.StartEntry{Seq: 8}, Repeated: true}},
 	}}
 	e := over(t, s, nil)
 	require.NoError(t, e.Drive(t.Context(), key))

@@ -39,13 +39,18 @@ type StartRequest struct {
 type Started struct {
 	SessionID string `json:"sessionId"`
 	Task      int64  `json:"task"`
-	// Version is the number of the entry the start wrote, CheckpointID its checkpoint.
-	Version      int64  `json:"version"`
-	CheckpointID string `json:"checkpointId"`
+	// Entry that the start wrote. The session may be past it: Session says where it stands.
+	Entry StartEntry `json:"entry"`
 	// Repeated says that this request was carried out before (same Idempotency-Key).
 	Repeated bool `json:"repeated,omitempty"`
 	// Session as it stood when the answer was made; left out when it could not be read.
 	Session *Session `json:"session,omitempty"`
+}
+
+// StartEntry is the entry of the journal that a start wrote.
+type StartEntry struct {
+	Seq          int64  `json:"seq"`
+	CheckpointID string `json:"checkpointId"`
 }
 
 // SubmitRequest answers one thing a session waits for. It names the wait by
