@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
 	"github.com/adjourn/adjourn/pkg/runtime"
@@ -178,9 +180,9 @@ func (h *handler) authenticate(r *request) error {
 	case err != nil:
 		return fmt.Errorf("authenticate: %w", err)
 	}
-	if checkTenant(caller.Tenant) != nil || caller.Who == "" {
+	if checkTenant(caller.Tenant) != nil || !nameable(caller.Who) {
 		// Verified, but not a name we can keep sessions under: no guess is made.
-		h.cfg.Log.WarnContext(r.Context(), "caller without a usable tenant or name", "request", r.id, "tenant", caller.Tenant, "who", caller.Who)
+		h.cfg.Log.WarnContext(r.Context(), "caller without a usable tenant or name", "request", r.id, "tenant", shown(caller.Tenant), "who", shown(caller.Who))
 		return refuse(wire.CodeForbidden, "who you are was verified, but it says no tenant or no name that can be used here")
 	}
 	if caller.From == "" {
@@ -188,6 +190,16 @@ func (h *handler) authenticate(r *request) error {
 	}
 	r.caller = caller
 	return nil
+}
+
+// maxWho is how long a name may be, in characters: an ARN of IAM with its longest path fits.
+const maxWho = 640
+
+// nameable reports whether a name may be written to every entry and answer, and
+// shown to people: there is one, it is not endless, and all of it can be printed.
+func nameable(who string) bool {
+	unprintable := func(c rune) bool { return !unicode.IsPrint(c) }
+	return strings.TrimSpace(who) != "" && utf8.ValidString(who) && utf8.RuneCountInString(who) <= maxWho && !strings.ContainsFunc(who, unprintable)
 }
 
 // why is an authenticator's refusal without the word the answer's code has already.

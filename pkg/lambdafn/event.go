@@ -1,7 +1,6 @@
 package lambdafn
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 
@@ -42,18 +41,24 @@ type authorizer struct {
 	} `json:"iam"`
 }
 
-// claim is the text of a claim. The gateway gives text alone; emulators hand
+// claim is a claim of a token. The gateway gives text alone; emulators hand
 // numbers and lists through.
-type claim string
+type claim struct {
+	text string
+	// odd says that it is neither text nor a number, so it names nobody.
+	odd bool
+}
 
-// UnmarshalJSON takes text as it is and everything else as its JSON.
+// UnmarshalJSON takes text as it is and a number as its digits.
 func (c *claim) UnmarshalJSON(raw []byte) error {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		*c = claim(text)
-		return nil
+	var number json.Number
+	switch {
+	case json.Unmarshal(raw, &c.text) == nil:
+	case json.Unmarshal(raw, &number) == nil:
+		c.text = number.String()
+	default:
+		c.odd = true
 	}
-	*c = claim(bytes.Clone(raw))
 	return nil
 }
 

@@ -29,8 +29,12 @@ func (c Config) authenticate(r *http.Request) (httpapi.Caller, error) {
 			return httpapi.Caller{}, err
 		}
 		for _, name := range []string{"sub", "email"} {
-			if who := string(verified.JWT.Claims[name]); who != "" {
-				return httpapi.Caller{Tenant: tenant, Who: who, From: from}, nil
+			who := verified.JWT.Claims[name]
+			if who.odd {
+				return httpapi.Caller{}, fmt.Errorf("%w: the claim %s is no text", httpapi.ErrForbidden, name)
+			}
+			if who.text != "" {
+				return httpapi.Caller{Tenant: tenant, Who: who.text, From: from}, nil
 			}
 		}
 		return httpapi.Caller{}, fmt.Errorf("%w: the token says neither sub nor email, so nobody could tell who it was", httpapi.ErrForbidden)
@@ -48,7 +52,7 @@ func (c Config) authenticate(r *http.Request) (httpapi.Caller, error) {
 // claimed returns the tenant a token names. There is no default: whoever has no
 // tenant may see nobody's sessions.
 func (c Config) claimed(claims map[string]claim, name string) (string, error) {
-	tenant := string(claims[name])
+	tenant := claims[name].text
 	if tenant == "" {
 		return "", fmt.Errorf("%w: the token has no claim %q, which names the tenant", httpapi.ErrForbidden, name)
 	}

@@ -101,25 +101,20 @@ func (h *start) Invoke(ctx context.Context, raw []byte) ([]byte, error) {
 
 // read says what an event asks for.
 func (h *start) read(ctx context.Context, raw []byte) ([]asked, error) {
-	var shape struct {
-		Records    []json.RawMessage `json:"Records"`
-		ID         string            `json:"id"`
-		DetailType *string           `json:"detail-type"`
-		Source     string            `json:"source"`
-		Replay     string            `json:"replay-name"`
-		// Service and Event of the test that S3 sends when a notification is set up.
-		Service string `json:"Service"`
-		Event   string `json:"Event"`
-	}
-	_ = json.Unmarshal(raw, &shape) // what is not of this shape is a plain event
-	switch {
-	case shape.Event == "s3:TestEvent":
-		return nil, nil
-	case shape.Records != nil:
-		return h.records(shape.Records)
-	case shape.DetailType != nil && shape.ID != "":
+	// Names by their exact case, which a struct would not ask for: records or event
+	// of anybody's own are not those of AWS.
+	var shape map[string]json.RawMessage
+	_ = json.Unmarshal(raw, &shape) // what is no object is a plain event
+	var records []json.RawMessage
+	_ = json.Unmarshal(shape["Records"], &records)
+	switch id := textOf(shape["id"]); {
+	case textOf(shape["Service"]) == "Amazon S3" && textOf(shape["Event"]) == "s3:TestEvent":
+		return nil, nil // sent when a notification is set up
+	case len(records) > 0:
+		return h.records(records)
+	case id != "" && textOf(shape["detail-type"]) != "":
 		// The same event played back from an archive is meant to happen again.
-		a, err := h.fill(raw, "eventbridge", shape.Source, shape.ID, shape.Replay)
+		a, err := h.fill(raw, "eventbridge", textOf(shape["source"]), id, textOf(shape["replay-name"]))
 		return only(a, err)
 	}
 	if plain, err := readPlain(raw); err == nil {
@@ -129,6 +124,13 @@ func (h *start) read(ctx context.Context, raw []byte) ([]asked, error) {
 	}
 	event, err := h.template.render(raw)
 	return only(h.plain(ctx, event), err)
+}
+
+// textOf returns a text of JSON, "" where it is anything else.
+func textOf(raw json.RawMessage) string {
+	var text string
+	_ = json.Unmarshal(raw, &text) // into "" as long as it is no text
+	return text
 }
 
 func only(a asked, err error) ([]asked, error) {
