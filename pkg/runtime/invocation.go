@@ -42,6 +42,8 @@ type invocation struct {
 	// next wake is sent or not needed.
 	wonGoingOn int64
 	steps      int
+	// since is when the invocation began.
+	since time.Time
 	// began is when the step, or its last entry, began.
 	began time.Time
 	// watching is the watcher of the step under way.
@@ -66,10 +68,10 @@ func (inv *invocation) until(now time.Time, lease time.Duration) time.Time {
 }
 
 func (r *Runtime) invoke(wake session.Wake) *invocation {
-	id := r.cfg.NewID()
+	id, now := r.cfg.NewID(), r.cfg.Now()
 	return &invocation{
 		r: r, key: wake.Key(), wake: wake, owner: r.cfg.Owner + "/" + id,
-		attempt: session.Attempt{ID: id, For: wake.Seq}, began: r.cfg.Now(),
+		attempt: session.Attempt{ID: id, For: wake.Seq}, began: now, since: now,
 	}
 }
 

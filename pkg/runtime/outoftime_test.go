@@ -61,3 +61,35 @@ func TestDeliver_a_worker_that_is_told_to_end_gives_its_lease_back(t *testing.T)
 	require.ErrorIs(t, deliver(p, nil), context.Canceled)
 	require.Empty(t, w.head().Head.Lease.Owner)
 }
+
+// TestDeliver_begins_no_step_that_may_not_fit: several steps a message, and a
+// worker whose time is half over: the rest is for the next message.
+func TestDeliver_begins_no_step_that_may_not_fit(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		takes time.Duration
+		steps int64
+	}{"quick steps": {time.Second, 16}, "a third of the time each": {20 * time.Second, 2}, "most of it": {40 * time.Second, 1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var w *world
+			w = newWorld(t, newEffects(), agent.Agent{Name: "a", Planner: agent.PlannerFunc(func(context.Context, agent.View) (agent.Reply, error) {
+				w.clock.advance(c.takes)
+				return agent.Reply{Text: "on", Calls: []agent.Call{{Name: "missing", Arguments: struct{}{}}}}, nil
+			})})
+			p := w.process(func(cfg *runtime.Config) { cfg.StepsPerInvocation = 16; cfg.Lease = time.Hour })
+			w.start(p, "go")
+			_, err := p.Deliver(until{context.Background(), w.clock.Now().Add(time.Minute)}, w.wake(2, session.WakeStep))
+			require.NoError(t, err)
+			require.Equal(t, c.steps, w.session().Step)
+		})
+	}
+}
+
+// until is a context with a deadline of the test's clock.
+type until struct {
+	context.Context //nolint:containedctx // it is one
+	deadline        time.Time
+}
+
+func (u until) Deadline() (time.Time, bool) { return u.deadline, true }

@@ -54,7 +54,7 @@ func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 // close commits what came of the step. HEAD may have moved meanwhile: a signal is
 // obeyed; mail keeps the task going.
 func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra []store.Item) (bool, error) {
-	goesOn := inv.steps < inv.r.cfg.StepsPerInvocation && ctx.Err() == nil
+	goesOn := inv.steps < inv.r.cfg.StepsPerInvocation && ctx.Err() == nil && inv.timeLeft(ctx)
 	out.Used.Active = inv.active()
 	for {
 		m := engine.Close(inv.session, out, inv.stamp(goesOn))
@@ -77,6 +77,17 @@ func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra 
 		}
 		out.LateMail, out.LateMailMessages = late.Mail[len(out.Mail):], late.MailMessages
 	}
+}
+
+// timeLeft reports whether another step may begin: while half of the time this
+// invocation had is left. One that is cut off is done, and paid, again.
+func (inv *invocation) timeLeft(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return true
+	}
+	now := inv.r.cfg.Now()
+	return deadline.Sub(now) >= now.Sub(inv.since)
 }
 
 // active returns the time worked since the step, or its last entry, began.
