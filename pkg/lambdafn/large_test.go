@@ -80,13 +80,14 @@ func text(_ context.Context, _ *tool.Call, in textIn) (string, error) {
 func TestLarge(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		with  string
-		whole bool // for who takes gzip
+		with       string
+		compressed bool
+		whole      bool
 	}{
-		"echo":   {`{call: echo, with: {size: 10000000}}`, false},
-		"markup": {`{call: text, with: {like: markup, size: 3600000}}`, true},
-		"noise":  {`{call: text, with: {like: noise, size: 10000000}}`, false},
-		"less":   {`{call: text, with: {like: noise, size: 4000000}}`, true},
+		"echo":            {`{call: echo, with: {size: 10000000}}`, true, false},
+		"noise":           {`{call: text, with: {like: noise, size: 6400000}}`, true, false},
+		"markup":          {`{call: text, with: {like: markup, size: 1800000}}`, true, true},
+		"markup, no gzip": {`{call: text, with: {like: markup, size: 1800000}}`, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -99,14 +100,10 @@ func TestLarge(t *testing.T) {
 			}
 			require.Equal(t, session.OutcomeCompleted, w.manifest(key).Outcome)
 			q, err := lambdafn.NewQuery(w.cfg)
-			url := gateway(t, need(t, q, err))
-
-			for _, compressed := range []bool{true, false} {
-				adjourn, err := client.New(client.Config{URL: url, HTTP: &http.Client{Transport: &http.Transport{DisableCompression: !compressed}}})
-				require.NoError(t, err)
-				t.Cleanup(adjourn.Close)
-				read(t, adjourn, key.ID, c.whole && (compressed || name == "less"))
-			}
+			adjourn, err := client.New(client.Config{URL: gateway(t, need(t, q, err)), HTTP: &http.Client{Transport: &http.Transport{DisableCompression: !c.compressed}}})
+			require.NoError(t, err)
+			t.Cleanup(adjourn.Close)
+			read(t, adjourn, key.ID, c.whole)
 		})
 	}
 }
@@ -122,12 +119,6 @@ func read(t *testing.T, c *client.Client, id string, whole bool) {
 		kinds = append(kinds, entry.Kind)
 	}
 	require.Equal(t, session.KindCompleted, kinds[len(kinds)-1])
-	n := 0
-	for _, err := range c.Journal(t.Context(), id, 0) {
-		require.NoError(t, err)
-		n++
-	}
-	require.Len(t, kinds, n)
 	var results []llm.ToolResult
 	for m, err := range c.AllMessages(t.Context(), id) {
 		require.NoError(t, err)
@@ -157,7 +148,7 @@ func read(t *testing.T, c *client.Client, id string, whole bool) {
 	require.Len(t, left, 1)
 	for _, l := range left {
 		require.Equal(t, "/items/0/parts/0/toolResult/output", l.At)
-		require.Greater(t, l.Bytes, int64(9_000_000))
+		require.Greater(t, l.Bytes, int64(6_000_000))
 		require.Equal(t, fmt.Sprintf(`"[left out: %d bytes, digest %s]"`, l.Bytes, l.Digest), string(results[0].Output))
 	}
 }
