@@ -116,7 +116,7 @@ func (c *cli) unheard(k session.Key, err error) error {
 	case errors.Is(err, client.ErrNotSent):
 		return fmt.Errorf("your answer was not sent, the session still waits: %w", err)
 	case c.remote() && class(err) == runtime.ClassUnavailable:
-		return fmt.Errorf("nobody knows whether your answer arrived, %s will tell: %w", c.command(target("show", k.ID)...), err)
+		return fmt.Errorf("nobody knows whether your answer arrived; look at session %s: %w", k.ID, err)
 	}
 	return err
 }
@@ -158,6 +158,22 @@ const approvalHelp = `  y            run it with exactly these arguments
   Ctrl-C       decide later: the session stays paused, nothing runs
 `
 
+// notSeen says why there is no yes.
+const notSeen = "Its arguments are too large for the server to send, so they cannot be shown. It can be rejected, or run with other arguments, but not approved as it is."
+
+// seen reports whether the arguments of an approval are here as they would run.
+// A server leaves out what it cannot send, and a yes counts for all of it.
+func seen(w session.Wait) bool { return session.Digest(w.Arguments) == w.Digest }
+
+// checkSeen refuses to approve a call, as it is, whose arguments this program
+// could not have shown.
+func checkSeen(k session.Key, w session.Wait, edited json.RawMessage) error {
+	if edited != nil || seen(w) {
+		return nil
+	}
+	return &runtime.Error{Code: runtime.CodeInvalidAnswer, Session: k.ID, Message: cleanLine(w.Call) + ": not approved. " + notSeen}
+}
+
 // askApproval asks whether a call may run. What is answered is bound to what
 // was shown: the wait, its nonce and with it the arguments.
 func (c *cli) askApproval(ctx context.Context, e engine, m session.Manifest, w session.Wait) (*session.Answer, error) {
@@ -167,6 +183,9 @@ func (c *cli) askApproval(ctx context.Context, e engine, m session.Manifest, w s
 		item := session.NewPendingItem(w)
 		item.Arguments = arguments
 		c.write(c.Stderr, "\n"+who(m.Agent)+" wants to run "+c.bold(c.Stderr, cleanLine(w.Tool))+"  ("+cleanLine(w.Call)+")\n"+details(item, "  ", width(c.Stderr)))
+		if !seen(w) && answer.EditedInput == nil {
+			c.write(c.Stderr, notSeen+"\n")
+		}
 	}
 	show()
 	for {
@@ -181,6 +200,10 @@ func (c *cli) askApproval(ctx context.Context, e engine, m session.Manifest, w s
 		case "y", "yes":
 			if rest != "" {
 				c.write(c.Stderr, "A yes stands alone: answer y, or n with a reason.\n")
+				continue
+			}
+			if !seen(w) && answer.EditedInput == nil {
+				c.write(c.Stderr, notSeen+"\n")
 				continue
 			}
 			approved = true
@@ -203,7 +226,7 @@ func (c *cli) askApproval(ctx context.Context, e engine, m session.Manifest, w s
 			}
 			arguments = edited
 			answer.EditedInput = edited
-			if session.Digest(edited) == session.Digest(w.Arguments) {
+			if session.Digest(edited) == w.Digest {
 				answer.EditedInput = nil
 			}
 			show()

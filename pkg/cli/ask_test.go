@@ -352,3 +352,21 @@ func TestQuietAndDumb(t *testing.T) {
 	require.NotContains(t, p.all, "\x1b[1m")
 	require.FileExists(t, filepath.Join(filepath.Dir(b.data), "pause.json"))
 }
+
+// TestLongRefusalOnATerminal: what is told wraps between words; what is there to be
+// pasted does not.
+func TestLongRefusalOnATerminal(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.url = "http://127.0.0.1:1/" + strings.Repeat("deep/", 20) + "end"
+	p := b.sit(nil, "show", "s")
+	require.Equal(t, 1, p.leaves(), p.all)
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(p.all, "\r", "")), "\n")
+	require.Greater(t, len(lines), 2, p.all)
+	require.Contains(t, lines[1], "    "+b.url+"/sessions/s/", "a word stays whole")
+	require.Contains(t, lines[2], "    the server cannot be reached:")
+	require.LessOrEqual(t, len(lines[2]), 80)
+	last := lines[len(lines)-1]
+	require.Contains(t, last, ": is there a server at "+b.url+"? One on this machine is started with: ")
+	require.True(t, strings.HasSuffix(last, " dev"), last)
+}

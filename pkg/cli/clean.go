@@ -150,6 +150,24 @@ func wrap(line string, room int) []string {
 	return append(parts, line[start:])
 }
 
+// wrapWords cuts a line behind spaces into parts of at most room characters, as far
+// as its words allow: a path or a URL stays whole. 0 means no cuts.
+func wrapWords(line string, room int) []string {
+	if room == 0 {
+		return []string{line}
+	}
+	parts, columns := []string{""}, 0
+	for word := range strings.SplitAfterSeq(line, " ") {
+		wide := utf8.RuneCountInString(strings.TrimSuffix(word, " "))
+		if columns > 0 && columns+wide > room {
+			parts, columns = append(parts, ""), 0
+		}
+		parts[len(parts)-1] += word
+		columns += utf8.RuneCountInString(word)
+	}
+	return parts
+}
+
 // short returns one clean line of at most n characters.
 func short(s string, n int) string {
 	s = cleanLine(strings.TrimSpace(s))

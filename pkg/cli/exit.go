@@ -170,25 +170,29 @@ func (c *cli) refuse(m session.Manifest, err error) {
 	if c.output == outputJSON {
 		c.json(m)
 	}
-	c.complain("%s", err.Error())
 	var usage *usageError
-	if errors.As(err, &usage) && usage.command != "" {
-		c.complain("see: %s --help", usage.command)
+	if errors.As(err, &usage) { // our own words, and some name a command
+		c.suggest("%s", err.Error())
+	} else {
+		c.complain("%s", err.Error())
+	}
+	if usage != nil && usage.command != "" {
+		c.suggest("see: %s --help", usage.command)
 	}
 	switch code := runtime.AsError(err).Code; {
 	case code == remote.CodeUnreachable:
-		c.complain("is there a server at %s? One on this machine is started with: %s", c.server(), c.serveHint())
+		c.suggest("is there a server at %s? One on this machine is started with: %s", c.server(), c.serveHint())
 	case code == wire.CodeUnauthenticated:
-		c.complain("%s", c.tokenHint())
+		c.suggest("%s", c.tokenHint())
 	case code == wire.CodeRouteNotFound:
-		c.complain("does the API begin at %s? --url names its first part, as the server printed it", c.server())
+		c.suggest("does the API begin at %s? --url names its first part, as the server printed it", c.server())
 	case code == runtime.CodeSessionNotFound && !errors.Is(err, embedded.ErrNoData):
-		c.complain("list the sessions there are: %s", c.command("sessions"))
+		c.suggest("list the sessions there are: %s", c.command("sessions"))
 	case m.PauseReason == nil && (code == runtime.CodeWaitNotFound || code == runtime.CodeNothingToDecide):
-		c.complain("see what waits: %s", c.command("inbox"))
+		c.suggest("see what waits: %s", c.command("inbox"))
 	case m.PauseReason != nil:
-		c.complain("what it waits for: %s", c.command(target("show", m.SessionID)...))
+		c.suggest("what it waits for: %s", c.command(target("show", m.SessionID)...))
 	case m.ResumeHint != "":
-		c.complain("to go on: %s", m.ResumeHint)
+		c.suggest("to go on: %s", m.ResumeHint)
 	}
 }

@@ -42,9 +42,32 @@ func (c *cli) talk(format string, args ...any) {
 
 // complain prints an error on stderr, always.
 func (c *cli) complain(format string, args ...any) {
-	text := strings.TrimRight(clean(fmt.Sprintf(format, args...)), "\n")
-	// Only the first line begins where ours do: the rest may be somebody else's words.
-	c.write(c.Stderr, cleanLine(c.name())+": "+strings.ReplaceAll(text, "\n", "\n  | ")+"\n")
+	c.grumble(width(c.Stderr), fmt.Sprintf(format, args...))
+}
+
+// suggest prints what to do about an error. It is not wrapped: a command in it is
+// there to be pasted.
+func (c *cli) suggest(format string, args ...any) {
+	c.grumble(0, fmt.Sprintf(format, args...))
+}
+
+// grumble prints lines that begin as ours do, wrapped at width (0: not at all).
+// Only the first line does: the rest may be somebody else's words.
+func (c *cli) grumble(width int, text string) {
+	name, room := cleanLine(c.name())+": ", 0
+	if width > 0 {
+		room = max(width-len(name)-1, 20)
+	}
+	var b strings.Builder
+	indent := name
+	for line := range strings.SplitSeq(strings.TrimRight(clean(text), "\n"), "\n") {
+		for _, part := range wrapWords(line, room) {
+			b.WriteString(indent + part + "\n")
+			indent = "    "
+		}
+		indent = "  | "
+	}
+	c.write(c.Stderr, b.String())
 }
 
 // write prints text. That it cannot be printed is no reason to fail the work, but

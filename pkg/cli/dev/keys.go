@@ -23,7 +23,7 @@ type Keys struct {
 	Token string
 }
 
-// ErrNotOurs: what lies where the token should is none that was made here. It may
+// ErrNotOurs says that what lies where the token should was not made here. It may
 // be somebody's only copy, so that it is not replaced.
 var ErrNotOurs = errors.New("it holds no key of this API")
 
