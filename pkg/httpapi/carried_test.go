@@ -13,6 +13,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // TestDecisionsSayWho: a decision is recorded as its caller's, and one that only
@@ -88,6 +89,50 @@ func TestKindsStayApart(t *testing.T) {
 			}
 			require.Equal(t, wire.CodeInvalidField, p.Code, body)
 			require.Contains(t, p.Detail, name+" does not belong", body)
+		}
+	}
+}
+
+// TestVerdict: what a caller says about an unknown outcome is what the model is told.
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	started := answer[wire.Started](w, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions", `{"agent":"other","sessionId":"v","input":"pay"}`))
+	key := session.Key{Tenant: callers[ann].Tenant, ID: started.SessionID}
+	w.drive(key)
+	body := `{"kind":"verdict","toolCallId":"c2-1","verdict":"happened","result":"paid once"}`
+	given := answer[wire.Submitted](w, http.StatusOK, w.send(ann, http.MethodPost, "/sessions/v/submit", body))
+	require.EqualValues(t, "happened", given.Answer.Verdict)
+	require.Equal(t, "ann", given.Answer.Who)
+	w.drive(key)
+	require.Contains(t, w.send(ann, http.MethodGet, "/sessions/v/messages", "").Body.String(), `"paid once"`)
+}
+
+// TestStatusOfResume: 202 says that the session goes on, and nothing else does.
+func TestStatusOfResume(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start("r", "both")
+	const decide = `{"decisions":{"approve":["c2-1"]}}`
+	waiting := answer[wire.Resumed](w, http.StatusOK, w.send(ann, http.MethodPost, "/sessions/r/resume", decide))
+	require.Equal(t, wire.ContinuationWaiting, waiting.Continuation)
+	require.Equal(t, "c2-2", waiting.Open[0].CallID)
+	w.start("s", "deploy")
+	answer[wire.Resumed](w, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions/s/resume", decide))
+}
+
+// TestResumeSaysWho: whichever way a resume brings an answer, it is its caller's.
+func TestResumeSaysWho(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for input, body := range map[string]string{
+		"where": `{"message":"here"}`, "deploy": `{"confirmation":{"approved":true}}`, "two": `{"decisions":{"approveAll":true}}`,
+	} {
+		w.start(input, input)
+		answer[wire.Resumed](w, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions/"+input+"/resume", body))
+		for _, wait := range get[wire.Waits](w, ann, "/sessions/"+input+"/waits").Items {
+			require.Equal(t, "ann", wait.Answer.Who, input)
+			require.Equal(t, "test", wait.Answer.From, input)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func newWorld(t testing.TB, changes ...change) *world {
 	if late, ok := cfg.Store.(interface{ on(store.Store) }); ok {
 		late.on(w.store)
 	}
-	cfg.Registry, err = agent.NewRegistry(agent.Config{Agents: []agent.Agent{{Name: "desk", Planner: script{}, Tools: tools()}, {Name: "other", Planner: script{}}}})
+	cfg.Registry, err = agent.NewRegistry(agent.Config{Agents: []agent.Agent{{Name: "desk", Planner: script{}, Tools: tools()}, {Name: "other", Planner: script{}, Tools: []tool.Tool{pay}}}})
 	require.NoError(t, err)
 	w.Runtime, err = runtime.New(cfg)
 	require.NoError(t, err)
@@ -176,10 +176,14 @@ func (script) Plan(_ context.Context, v agent.View) (agent.Reply, error) {
 		return reply
 	}
 	switch words[k] {
-	case "deploy", "board", "hurry", "locate", "pick", "echo":
+	case "deploy", "board", "hurry", "locate", "pick", "echo", "pay":
 		return call(words[k], "<v1> & more"), nil
 	case "two":
 		return call("deploy", "1", "2"), nil
+	case "both":
+		reply := call("deploy", "1")
+		reply.Calls = append(reply.Calls, call("locate", "2").Calls...)
+		return reply, nil
 	case "big":
 		return call("deploy", strings.Repeat("x", 10_000)), nil
 	case "where":
@@ -196,6 +200,12 @@ func (script) Plan(_ context.Context, v agent.View) (agent.Reply, error) {
 type textIn struct {
 	Text string `json:"text"`
 }
+
+// pay is a tool of which nobody knows whether it did its work.
+var pay = tool.Define(tool.Spec[textIn]{Name: "pay", OnUnknown: session.UnknownAsk, Timeout: time.Millisecond}, func(ctx context.Context, _ *tool.Call, _ textIn) (string, error) {
+	<-ctx.Done()
+	return "", ctx.Err()
+})
 
 func tools() []tool.Tool {
 	did := func(_ context.Context, _ *tool.Call, in textIn) (string, error) { return "did " + in.Text, nil }

@@ -173,17 +173,22 @@ func (s *Server) Serve(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
+// patient is a server that waits for slow callers, but not for ever. A waiting
+// answer takes 20 s at most.
+func patient(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute,
+	}
+}
+
 // answer serves HTTP until ctx ends.
 func (s *Server) answer(ctx context.Context) error {
 	late, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
-	server := &http.Server{
-		Handler:     s.told(endReads(ctx, s.handler)),
-		BaseContext: func(net.Listener) context.Context { return late },
-		// A waiting answer takes 20 s at most.
-		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute,
-		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn),
-	}
+	server := patient(s.told(endReads(ctx, s.handler)))
+	server.BaseContext = func(net.Listener) context.Context { return late }
+	server.ErrorLog = slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(s.listener) }()
 	select {
