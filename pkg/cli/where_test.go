@@ -288,6 +288,7 @@ func TestAnswerNobodyTook(t *testing.T) {
 				through.ServeHTTP(w, r)
 			}))
 			t.Cleanup(front.Close)
+			front.Config.SetKeepAlivesEnabled(false) // a connection that is left could be taken for a server that is there
 			here := b.url
 			b.url = front.URL
 			p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(b.file("log"), "web"))
