@@ -100,7 +100,9 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	switch {
 	case f.decides():
 		decisions.Key, decisions.Checkpoint, decisions.Caller = k, f.checkpoint, c.caller()
-		resumed, err = e.Decide(ctx, decisions)
+		if err = checkAllSeen(ctx, e, decisions); err == nil {
+			resumed, err = e.Decide(ctx, decisions)
+		}
 	case hasMessage:
 		resumed, err = e.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeWithMessage, Checkpoint: f.checkpoint, Message: message, Caller: c.caller()})
 	default:
@@ -113,6 +115,33 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 		c.talk("Already settled: the same was decided before, nothing was done again.")
 	}
 	return c.drive(ctx, e, k, &f.wait)
+}
+
+// checkAllSeen refuses decisions that approve what this program could not have shown.
+func checkAllSeen(ctx context.Context, e engine, p runtime.DecideParams) error {
+	if len(p.Approve) == 0 && !p.ApproveAll {
+		return nil
+	}
+	records, err := e.Waits(ctx, p.Key)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		w := r.Wait
+		named := func(ids []string) bool { return slices.Contains(ids, w.Call) || slices.Contains(ids, w.ID) }
+		approved := named(p.Approve) || p.ApproveAll && !named(p.Reject)
+		if r.State != session.WaitOpen || w.Kind != session.WaitApproval || !approved {
+			continue
+		}
+		edited := p.EditedInput[w.Call]
+		if edited == nil {
+			edited = p.EditedInput[w.ID]
+		}
+		if err := checkSeen(p.Key, w, edited); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // goOn continues a session without bringing anything. What still waits for a

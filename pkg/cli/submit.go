@@ -143,6 +143,9 @@ func bind(ctx context.Context, e engine, k session.Key, call string, answer *ses
 	}
 	if found != nil {
 		answer.Wait, answer.ToolCallID, answer.ApprovalID = found.Wait.ID, found.Wait.Call, found.Wait.Nonce
+		if *answer.Approved {
+			return checkSeen(k, found.Wait, answer.EditedInput)
+		}
 	}
 	return nil
 }
