@@ -45,7 +45,7 @@ func (s *standing) refusal(op string, key session.Key, dead func(owner string) b
 	case s.head != nil:
 		item, err = s.head.item(dead)
 	case s.rev > 0:
-		item, err = decodeItem(s.record.kind, s.record.id, s.rev, s.text)
+		item, err = store.NewItem(s.record.kind, s.record.id, s.rev, s.text)
 	}
 	if err != nil {
 		return fail(op, key, err)
@@ -306,7 +306,7 @@ func (o *updateOp) stored(dead func(owner string) bool) (store.Item, error) {
 	if r.kind == store.KindHead {
 		return (&headRow{rev: r.rev + 1, text: []byte(r.text), lease: o.lease}).item(dead)
 	}
-	return decodeItem(r.kind, r.id, r.rev+1, []byte(r.text))
+	return store.NewItem(r.kind, r.id, r.rev+1, []byte(r.text))
 }
 
 var errDeleted = fmt.Errorf("%w: it was deleted", store.ErrNotFound)

@@ -153,7 +153,7 @@ func (s *Store) items(ctx context.Context, key session.Key, kind store.ItemKind,
 			return err
 		}
 		for _, row := range page {
-			item, err := decodeItem(kind, row.id, row.rev, row.text)
+			item, err := store.NewItem(kind, row.id, row.rev, row.text)
 			if err != nil {
 				return err
 			}
@@ -268,7 +268,7 @@ func (f *foundRow) item(dead func(owner string) bool) (store.Item, error) {
 	if !f.wait {
 		return f.head.item(dead)
 	}
-	item, err := decodeItem(store.KindWait, "", f.head.rev, f.head.text)
+	item, err := store.NewItem(store.KindWait, "", f.head.rev, f.head.text)
 	if err == nil {
 		item.ID = item.Wait.Wait.ID
 	}

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -86,7 +85,7 @@ func (o *claimOp) run(w *writer) error {
 		return nil
 	}
 	o.found = true
-	lease, granted := o.decide(o.head.lease)
+	lease, granted := o.p.Grant(o.head.lease, o.dead)
 	if !granted {
 		o.held = true
 		return nil
@@ -98,39 +97,6 @@ func (o *claimOp) run(w *writer) error {
 	o.head.lease = lease
 	w.heads[sid] = o.head
 	return nil
-}
-
-// decide is the table of [store.ClaimMode]. The lease's seq never goes back.
-func (o *claimOp) decide(was session.Lease) (session.Lease, bool) {
-	p := &o.p
-	mine := was.Owner == p.Owner
-	is := session.Lease{Owner: p.Owner, Seq: p.Seq, N: was.N, Until: p.Until}
-	switch p.Mode {
-	case store.ClaimTake:
-		switch {
-		case was.Seq < p.Seq:
-			is.N = 1
-		case was.Seq > p.Seq:
-			return was, false
-		case mine:
-		case !p.Now.Before(was.Until) || o.dead(was.Owner):
-			is.N++
-		default:
-			return was, false
-		}
-		return is, true
-	case store.ClaimRenew:
-		return is, mine && was.Seq == p.Seq
-	case store.ClaimMove:
-		if was.Seq < p.Seq {
-			is.N = 1
-		}
-		return is, mine && was.Seq <= p.Seq
-	case store.ClaimRelease: // its claims stay counted
-		is.Owner, is.Until = "", time.Time{}
-		return is, mine && was.Seq == p.Seq
-	}
-	return was, false
 }
 
 type deleteOp struct {

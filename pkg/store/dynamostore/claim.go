@@ -50,7 +50,7 @@ func (s *Store) claim(ctx context.Context, p *store.ClaimParams) (store.Item, er
 			return head, nil // an earlier try of this very call, whose answer was lost
 		}
 		var granted bool
-		if is, granted = decide(p, head.Head.Lease); !granted {
+		if is, granted = p.Grant(head.Head.Lease, nobody); !granted {
 			return store.Item{}, &store.LeaseError{Head: head}
 		}
 		// Granted for the lease as it was seen, and for no other.
@@ -95,40 +95,11 @@ func expected(p *store.ClaimParams, e *expression) (session.Lease, string) {
 	return is, condition
 }
 
+// nobody is known to be dead: a lease lapses by time.
+func nobody(string) bool { return false }
+
 // keepN says that the count of claims stays what it is.
 const keepN = -1
-
-// decide is the table of [store.ClaimMode]. The lease's seq never goes back.
-func decide(p *store.ClaimParams, was session.Lease) (session.Lease, bool) {
-	mine := was.Owner == p.Owner
-	is := session.Lease{Owner: p.Owner, Seq: p.Seq, N: was.N, Until: p.Until}
-	switch p.Mode {
-	case store.ClaimTake:
-		switch {
-		case was.Seq < p.Seq:
-			is.N = 1
-		case was.Seq > p.Seq:
-			return was, false
-		case mine:
-		case !p.Now.Before(was.Until):
-			is.N++
-		default:
-			return was, false
-		}
-		return is, true
-	case store.ClaimRenew:
-		return is, mine && was.Seq == p.Seq
-	case store.ClaimMove:
-		if was.Seq < p.Seq {
-			is.N = 1
-		}
-		return is, mine && was.Seq <= p.Seq
-	case store.ClaimRelease: // its claims stay counted
-		is.Owner, is.Until = "", timeOf(0)
-		return is, mine && was.Seq == p.Seq
-	}
-	return was, false
-}
 
 // writeLease makes one conditional update of the lease and returns HEAD afterwards.
 func (s *Store) writeLease(ctx context.Context, p *store.ClaimParams, is session.Lease, condition string, e *expression, write string) (attributes, error) {

@@ -1,7 +1,6 @@
 package dynamostore
 
 import (
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -38,37 +37,24 @@ var buried = []string{attrOwner, attrLeaseSeq, attrLeaseN, attrLeaseUntil, attrL
 
 // encodeItem checks an item and encodes it.
 func encodeItem(key session.Key, item *store.Item) (*record, error) {
-	if err := validateItem(key, item); err != nil {
+	if err := item.Validate(key); err != nil {
 		return nil, err
 	}
 	r := &record{kind: item.Kind, id: item.ID, rev: item.Rev, at: itemAddress(key, item.Kind, item.ID), beside: attributes{}}
-	var value any
 	switch item.Kind {
 	case store.KindHead:
-		head := *item.Head
-		head.Lease = session.Lease{}
-		r.indexHead(&head)
-		value = &head
+		r.indexHead(item.Head)
 	case store.KindWait:
 		r.indexWait(key, item.Wait)
-		value = item.Wait
-	case store.KindRun:
-		value = item.Run
-	case store.KindTool:
-		value = item.Tool
-	case store.KindMail:
-		value = item.Mail
-	case store.KindAudit:
-		value = item.Audit
 	case store.KindIdempotency:
 		if at := item.Idempotency.ExpiresAt; !at.IsZero() {
 			r.beside[attrExpires] = number(at.Unix() + 1)
 		}
-		value = item.Idempotency
+	case store.KindRun, store.KindTool, store.KindMail, store.KindAudit: // in no index
 	}
 	var err error
-	if r.body, err = json.Marshal(value); err != nil {
-		return nil, fmt.Errorf("%s %s: %w", item.Kind, item.ID, err)
+	if r.body, err = item.Record(); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
@@ -115,43 +101,6 @@ func (r *record) indexDue(due *time.Time) {
 }
 
 func shardName(i int) string { return fmt.Sprintf("%x", i) }
-
-func validateItem(key session.Key, item *store.Item) error {
-	var set bool
-	switch item.Kind {
-	case store.KindHead:
-		set = item.Head != nil
-		if set && item.Head.Key != key {
-			return fmt.Errorf("head: it is that of session %s", item.Head.Key)
-		}
-		if item.ID != "" {
-			return fmt.Errorf("head: it has no id, %q was given", item.ID)
-		}
-	case store.KindWait:
-		set = item.Wait != nil
-	case store.KindRun:
-		set = item.Run != nil
-	case store.KindTool:
-		set = item.Tool != nil
-	case store.KindMail:
-		set = item.Mail != nil
-	case store.KindAudit:
-		set = item.Audit != nil
-	case store.KindIdempotency:
-		set = item.Idempotency != nil
-	default:
-		return fmt.Errorf("unknown kind of item %q", item.Kind)
-	}
-	switch {
-	case !set:
-		return fmt.Errorf("%s %s: the item is empty", item.Kind, item.ID)
-	case item.ID == "" && item.Kind != store.KindHead:
-		return fmt.Errorf("%s: the item has no id", item.Kind)
-	case item.Rev < 0:
-		return fmt.Errorf("%s %s: revision %d", item.Kind, item.ID, item.Rev)
-	}
-	return nil
-}
 
 // validateKey lets the tenant's own key (no id) be used for what belongs to it.
 func validateKey(key session.Key, kind store.ItemKind) error {
@@ -216,39 +165,6 @@ func inline(item attributes, attr string, value []byte) {
 		return
 	}
 	item[attr] = binary(value)
-}
-
-// decodeBody reads an item's JSON.
-func decodeBody(kind store.ItemKind, id string, rev int64, body []byte) (store.Item, error) {
-	item := store.Item{Kind: kind, ID: id, Rev: rev}
-	var value any
-	switch kind {
-	case store.KindHead:
-		item.Head = new(session.Head)
-		value = item.Head
-	case store.KindWait:
-		item.Wait = new(session.WaitRecord)
-		value = item.Wait
-	case store.KindRun:
-		item.Run = new(session.Run)
-		value = item.Run
-	case store.KindTool:
-		item.Tool = new(session.ToolRecord)
-		value = item.Tool
-	case store.KindMail:
-		item.Mail = new(session.Mail)
-		value = item.Mail
-	case store.KindAudit:
-		item.Audit = new(session.Audit)
-		value = item.Audit
-	case store.KindIdempotency:
-		item.Idempotency = new(session.Idempotency)
-		value = item.Idempotency
-	}
-	if err := json.Unmarshal(body, value); err != nil { // of an unknown kind too
-		return store.Item{}, fmt.Errorf("%w: %s %s: %w", store.ErrCorrupt, kind, id, err)
-	}
-	return item, nil
 }
 
 // leaseOf reads the lease beside HEAD's body.

@@ -197,7 +197,7 @@ func (s *Store) decode(ctx context.Context, key session.Key, kind store.ItemKind
 	if err != nil {
 		return store.Item{}, fmt.Errorf("%s %s: %w", kind, id, err)
 	}
-	decoded, err := decodeBody(kind, id, numberOf(item, attrRev), body)
+	decoded, err := store.NewItem(kind, id, numberOf(item, attrRev), body)
 	if err == nil && decoded.Head != nil {
 		decoded.Head.Lease = leaseOf(item)
 	}

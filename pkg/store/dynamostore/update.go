@@ -50,7 +50,7 @@ func (s *Store) update(ctx context.Context, key session.Key, item *store.Item) (
 	case err != nil:
 		return store.Item{}, err
 	}
-	stored, err := decodeBody(r.kind, r.id, r.rev+1, r.body)
+	stored, err := store.NewItem(r.kind, r.id, r.rev+1, r.body)
 	if err == nil && stored.Head != nil {
 		stored.Head.Lease = leaseOf(now)
 	}

@@ -1,0 +1,148 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// What every adapter does the same way: which items may be stored under which
+// key, how their records are written down, who gets a lease.
+
+// Validate returns an error unless the item may be stored in the session of a
+// key: its record is that of its kind, HEAD is the session's own, all others have an id.
+func (i *Item) Validate(key session.Key) error {
+	var set bool
+	switch i.Kind {
+	case KindHead:
+		set = i.Head != nil
+		if set && i.Head.Key != key {
+			return fmt.Errorf("head: it is that of session %s", i.Head.Key)
+		}
+		if i.ID != "" {
+			return fmt.Errorf("head: it has no id, %q was given", i.ID)
+		}
+	case KindWait:
+		set = i.Wait != nil
+	case KindRun:
+		set = i.Run != nil
+	case KindTool:
+		set = i.Tool != nil
+	case KindMail:
+		set = i.Mail != nil
+	case KindAudit:
+		set = i.Audit != nil
+	case KindIdempotency:
+		set = i.Idempotency != nil
+	default:
+		return fmt.Errorf("unknown kind of item %q", i.Kind)
+	}
+	switch {
+	case !set:
+		return fmt.Errorf("%s %s: the item is empty", i.Kind, i.ID)
+	case i.ID == "" && i.Kind != KindHead:
+		return fmt.Errorf("%s: the item has no id", i.Kind)
+	case i.Rev < 0:
+		return fmt.Errorf("%s %s: revision %d", i.Kind, i.ID, i.Rev)
+	}
+	return nil
+}
+
+// Record returns the JSON of a valid item's record. HEAD's is without its lease,
+// which claims change and nothing else.
+func (i *Item) Record() (json.RawMessage, error) {
+	var value any
+	switch i.Kind {
+	case KindHead:
+		head := *i.Head
+		head.Lease = session.Lease{}
+		value = &head
+	case KindWait:
+		value = i.Wait
+	case KindRun:
+		value = i.Run
+	case KindTool:
+		value = i.Tool
+	case KindMail:
+		value = i.Mail
+	case KindAudit:
+		value = i.Audit
+	case KindIdempotency:
+		value = i.Idempotency
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", i.Kind, i.ID, err)
+	}
+	return raw, nil
+}
+
+// NewItem returns the item that [Item.Record] wrote. What is no record of the
+// kind is [ErrCorrupt].
+func NewItem(kind ItemKind, id string, rev int64, record []byte) (Item, error) {
+	item := Item{Kind: kind, ID: id, Rev: rev}
+	var value any
+	switch kind {
+	case KindHead:
+		item.Head = new(session.Head)
+		value = item.Head
+	case KindWait:
+		item.Wait = new(session.WaitRecord)
+		value = item.Wait
+	case KindRun:
+		item.Run = new(session.Run)
+		value = item.Run
+	case KindTool:
+		item.Tool = new(session.ToolRecord)
+		value = item.Tool
+	case KindMail:
+		item.Mail = new(session.Mail)
+		value = item.Mail
+	case KindAudit:
+		item.Audit = new(session.Audit)
+		value = item.Audit
+	case KindIdempotency:
+		item.Idempotency = new(session.Idempotency)
+		value = item.Idempotency
+	}
+	if err := json.Unmarshal(record, value); err != nil { // of an unknown kind too
+		return Item{}, fmt.Errorf("%w: %s %s: %w", ErrCorrupt, kind, id, err)
+	}
+	return item, nil
+}
+
+// Grant returns the lease after a claim, and whether it is granted: the table of
+// [ClaimMode]. The lease's seq never goes back. dead tells whether the owner of
+// the lease is known to be.
+func (p *ClaimParams) Grant(was session.Lease, dead func(owner string) bool) (session.Lease, bool) {
+	mine := was.Owner == p.Owner
+	is := session.Lease{Owner: p.Owner, Seq: p.Seq, N: was.N, Until: p.Until}
+	switch p.Mode {
+	case ClaimTake:
+		switch {
+		case was.Seq < p.Seq:
+			is.N = 1
+		case was.Seq > p.Seq:
+			return was, false
+		case mine:
+		case !p.Now.Before(was.Until) || dead(was.Owner):
+			is.N++
+		default:
+			return was, false
+		}
+		return is, true
+	case ClaimRenew:
+		return is, mine && was.Seq == p.Seq
+	case ClaimMove:
+		if was.Seq < p.Seq {
+			is.N = 1
+		}
+		return is, mine && was.Seq <= p.Seq
+	case ClaimRelease: // its claims stay counted
+		is.Owner, is.Until = "", time.Time{}
+		return is, mine && was.Seq == p.Seq
+	}
+	return was, false
+}
