@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/stretchr/testify/require"
@@ -90,7 +91,6 @@ func TestLarge(t *testing.T) {
 		"markup, no gzip": {`{call: text, with: {like: markup, size: 1800000}}`, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t, tool.Define(tool.Spec[textIn]{Name: "text", Description: "Make up text.", Effect: session.ReadOnly}, text))
 			w.cfg.AllowUnauthenticated = true
 			wakes := []session.Wake{w.start("- " + c.with + "\n- say: done")}
@@ -100,15 +100,16 @@ func TestLarge(t *testing.T) {
 			}
 			require.Equal(t, session.OutcomeCompleted, w.manifest(key).Outcome)
 			q, err := lambdafn.NewQuery(w.cfg)
-			adjourn, err := client.New(client.Config{URL: gateway(t, need(t, q, err)), HTTP: &http.Client{Transport: &http.Transport{DisableCompression: !c.compressed}}})
+			adjourn, err := client.New(client.Config{
+				URL: gateway(t, need(t, q, err)), Timeout: 5 * time.Minute, // the race detector takes its time over megabytes
+				HTTP: &http.Client{Transport: &http.Transport{DisableCompression: !c.compressed}},
+			})
 			require.NoError(t, err)
 			t.Cleanup(adjourn.Close)
 			read(t, adjourn, key.ID, c.whole)
 		})
 	}
 }
-
-func wakes0(id string) session.Key { return session.Key{Tenant: session.DefaultTenant, ID: id} }
 
 // read reads a session in every way there is.
 func read(t *testing.T, c *client.Client, id string, whole bool) {
