@@ -23,12 +23,13 @@ import (
 )
 
 // registry has an agent that says hello, and one that never ends by itself.
-func registry() (*agent.Registry, error) {
+func (b *bench) registry() (*agent.Registry, error) {
 	return agent.NewRegistry(agent.Config{Agents: []agent.Agent{
 		{Name: "hello", Planner: agent.PlannerFunc(func(context.Context, agent.View) (agent.Reply, error) {
 			return agent.Reply{Text: "hello"}, nil
 		})},
 		{Name: "hang", Planner: agent.PlannerFunc(func(ctx context.Context, _ agent.View) (agent.Reply, error) {
+			close(b.hangs)
 			<-ctx.Done()
 			return agent.Reply{}, ctx.Err()
 		})},
@@ -40,6 +41,8 @@ type bench struct {
 	t    *testing.T
 	data string
 	cfg  dev.Config
+	// hangs is closed when the agent hang is at work, which it is once.
+	hangs chan struct{}
 
 	mu       sync.Mutex
 	requests []dev.Request
@@ -47,8 +50,8 @@ type bench struct {
 
 func setup(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{t: t, data: filepath.Join(t.TempDir(), "adjourn.db")}
-	a, err := embedded.Open(t.Context(), embedded.Config{Registry: registry, Data: b.data, Env: func(string) string { return "" }})
+	b := &bench{t: t, data: filepath.Join(t.TempDir(), "adjourn.db"), hangs: make(chan struct{})}
+	a, err := embedded.Open(t.Context(), embedded.Config{Registry: b.registry, Data: b.data, Env: func(string) string { return "" }})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, a.Close()) })
 	b.cfg = dev.Config{App: a, Addr: "127.0.0.1:0", Keys: dev.KeysBeside(b.data), Who: "ada", OnRequest: func(r dev.Request) {
@@ -128,6 +131,7 @@ func TestStop(t *testing.T) {
 		followed <- last
 	}()
 	<-seen
+	<-b.hangs
 	took, stopped := stop()
 	require.NoError(t, stopped)
 	require.Less(t, took, 4*time.Second, "nobody waits for what will not happen")
