@@ -56,7 +56,9 @@ func TestLeftOut(t *testing.T) {
 	require.Contains(t, b.run("show", "s", "--full").ends(0).stdout, notSent)
 	for _, args := range [][]string{
 		{"submit", "s", "--call", "c2-1", "--approve"},
-		{"resume", "s", "--approve", "c2-1"}, {"resume", "s", "--approve-all"}, {"resume", "s", "--approve-all", "--reject", "c2-2"},
+		{"resume", "s", "--approve", "c2-1"},
+		{"resume", "s", "--approve-all"},
+		{"resume", "s", "--approve-all", "--reject", "c2-2"},
 		{"resume", "s", "--approve-all", "--edit", `c2-2={"service":"api"}`},
 	} {
 		require.Contains(t, b.run(args...).ends(2).stderr, noYes, args)
