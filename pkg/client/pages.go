@@ -123,7 +123,8 @@ func (c *Client) AllSessions(ctx context.Context, p SessionsParams) iter.Seq2[wi
 	})
 }
 
-// AllMessages goes through every page of Messages.
+// AllMessages goes through every page of Messages. In place of a value that the
+// server cannot send stands what [wire.LeftOut] says.
 func (c *Client) AllMessages(ctx context.Context, id string) iter.Seq2[llm.Message, error] {
 	return all(Page{}, func(page Page) ([]llm.Message, string, error) {
 		found, err := c.Messages(ctx, id, page)
@@ -197,13 +198,14 @@ const (
 )
 
 // Journal yields a session's entries that there are after the given one, oldest first.
+// In place of a value that the server cannot send stands what [wire.LeftOut] says.
 func (c *Client) Journal(ctx context.Context, id string, after int64) iter.Seq2[session.Entry, error] {
 	return c.entries(ctx, id, after, false)
 }
 
 // Follow yields a session's entries after the given one as they are written, until
 // the session rests: it is suspended, interrupted or ended. An error is yielded
-// last, that of ctx included.
+// last, that of ctx included. Large values are as in Journal.
 func (c *Client) Follow(ctx context.Context, id string, after int64) iter.Seq2[session.Entry, error] {
 	return c.entries(ctx, id, after, true)
 }
