@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -52,6 +53,10 @@ func look(ctx context.Context, stack string) (*beneath, error) {
 func (b *beneath) describe(ctx context.Context) error {
 	form := url.Values{"Action": {"DescribeStacks"}, "Version": {"2010-05-15"}, "StackName": {b.stack}}
 	raw, err := b.call(ctx, call{service: "cloudformation", contentType: "application/x-www-form-urlencoded", body: []byte(form.Encode())})
+	var network *net.OpError
+	if errors.As(err, &network) && network.Op == "dial" && b.cfg.BaseEndpoint != nil {
+		return fmt.Errorf("nothing answers at %s: if that is the local AWS, make up deploy-local (%w)", *b.cfg.BaseEndpoint, network)
+	}
 	if err != nil {
 		return err
 	}

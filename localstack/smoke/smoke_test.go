@@ -136,6 +136,12 @@ func TestBeneath(t *testing.T) {
 		require.Equal(t, "u", b.outputs["ApiUrl"])
 		require.Equal(t, "bus", b.parameters["EventBus"])
 	})
+	t.Run("no AWS", func(t *testing.T) {
+		t.Parallel()
+		b, nowhere := fakeAWS(t, nil), "http://127.0.0.1:1"
+		b.cfg.BaseEndpoint = &nowhere
+		require.ErrorContains(t, b.describe(ctx), "nothing answers at http://127.0.0.1:1: if that is the local AWS, make up deploy-local")
+	})
 	t.Run("no such stack", func(t *testing.T) {
 		t.Parallel()
 		require.Error(t, fakeAWS(t, nil).describe(ctx))
