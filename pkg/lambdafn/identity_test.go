@@ -168,6 +168,10 @@ func TestHTTP_each_function_serves_its_routes(t *testing.T) {
 	}
 	got = ask(t, submit, e)
 	require.Less(t, got.StatusCode, 300, got.Body)
+	var submitted wire.Submitted
+	require.NoError(t, json.Unmarshal([]byte(got.Body), &submitted))
+	require.Equal(t, "ann", submitted.Answer.Who)
+	require.Equal(t, "192.0.2.7", submitted.Answer.From, "as the gateway saw it")
 	work()
 	require.Equal(t, "done", w.manifest(key).FinalMessage)
 
