@@ -1,4 +1,4 @@
-// Package lambdatest is Lambda for tests: it runs the real bootstrap binaries of functions and makes the faults that no emulator makes.
+// Package lambdatest is Lambda for tests: it runs the real bootstrap binaries of functions, with the faults that no emulator makes.
 //
 // A [Function] starts processes of a binary and serves each a Runtime API, as a
 // sandbox does: warm processes are used again, frozen between invocations and
