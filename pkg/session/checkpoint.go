@@ -32,7 +32,7 @@ func ParseCheckpoint(id string) (Checkpoint, error) {
 		return Checkpoint{}, fmt.Errorf("%w: %q is not base64url", ErrInvalidCheckpoint, id)
 	}
 	parts := strings.Split(string(raw), ".")
-	if len(parts) != 3 || !idPattern.MatchString(parts[0]) || parts[2] == "" {
+	if len(parts) != 3 || !validID(parts[0]) || parts[2] == "" {
 		return Checkpoint{}, fmt.Errorf("%w: %q", ErrInvalidCheckpoint, id)
 	}
 	seq, err := strconv.ParseInt(parts[1], 10, 64)

@@ -86,31 +86,17 @@ func (s *Store) Commit(ctx context.Context, p store.CommitParams) (store.Committ
 }
 
 func (s *Store) newCommit(p *store.CommitParams) (*commitOp, error) {
-	e := &p.Entry
-	switch {
-	case len(p.Items)+1 > store.MaxItems:
-		return nil, fmt.Errorf("%w: %d with the entry, and %d is the most", store.ErrTooManyItems, len(p.Items)+1, store.MaxItems)
-	case e.V != session.Format:
-		return nil, fmt.Errorf("entry %d has version %d", e.Seq, e.V)
-	case e.Seq < 1 || e.Seq >= 1<<seqBits:
-		return nil, fmt.Errorf("entry %d: out of range", e.Seq)
-	}
-	if err := validKey(p.Key); err != nil {
+	if err := p.Validate(1 << seqBits); err != nil {
 		return nil, err
 	}
-	o := &commitOp{key: p.Key, entry: *e, wakes: p.Wakes, dead: s.db.deadOwners(), job: job{durable: true}}
+	o := &commitOp{key: p.Key, entry: p.Entry, wakes: p.Wakes, dead: s.db.deadOwners(), job: job{durable: true}}
 	payload, err := session.Encode(&o.entry)
 	if err != nil {
 		return nil, err
 	}
-	o.payload, o.at = payload, e.At.UTC().Format("2006-01-02T15:04:05.000Z")
-	for i := range p.Wakes {
-		if err := validKey(p.Wakes[i].Key()); err != nil {
-			return nil, fmt.Errorf("wake: %w", err)
-		}
-	}
+	o.payload, o.at = payload, p.Entry.At.UTC().Format("2006-01-02T15:04:05.000Z")
 	if p.Claim != nil {
-		if err := validateClaim(p.Claim); err != nil {
+		if err := p.Claim.Validate(); err != nil {
 			return nil, fmt.Errorf("claim: %w", err)
 		}
 		if p.Claim.Key != p.Key {
@@ -314,9 +300,9 @@ var errDeleted = fmt.Errorf("%w: it was deleted", store.ErrNotFound)
 // validateKey lets the tenant's own key (no id) be used for what belongs to it.
 func validateKey(key session.Key, kind store.ItemKind) error {
 	if kind == store.KindIdempotency {
-		return validKey(session.Key{Tenant: key.Tenant, ID: "any"})
+		return session.Key{Tenant: key.Tenant, ID: "any"}.Validate()
 	}
-	return validKey(key)
+	return key.Validate()
 }
 
 func (o *updateOp) run(w *writer) error {

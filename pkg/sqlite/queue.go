@@ -48,7 +48,7 @@ func (q *Queue) Send(ctx context.Context, wakes ...session.Wake) error {
 		return nil
 	}
 	for i := range wakes {
-		if err := validKey(wakes[i].Key()); err != nil {
+		if err := wakes[i].Key().Validate(); err != nil {
 			return fmt.Errorf("send: %w", err)
 		}
 	}

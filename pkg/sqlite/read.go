@@ -21,7 +21,7 @@ const maxID = "\U0010ffff"
 // Entries yields a session's entries above a seq; see [store.Store].
 func (s *Store) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
 	return func(yield func(session.Entry, error) bool) {
-		if err := validKey(key); err != nil {
+		if err := key.Validate(); err != nil {
 			yield(session.Entry{}, fail("read entries of", key, err))
 			return
 		}

@@ -35,7 +35,7 @@ type claimOp struct {
 
 // Claim takes, renews, moves or releases a lease; see [store.Store].
 func (s *Store) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
-	if err := validateClaim(&p); err != nil {
+	if err := p.Validate(); err != nil {
 		return store.Item{}, fail("claim", p.Key, err)
 	}
 	// Not durable: a claim that power loss undoes took with it everything its
@@ -55,21 +55,6 @@ func (s *Store) Claim(ctx context.Context, p store.ClaimParams) (store.Item, err
 		return store.Item{}, &store.LeaseError{Head: item}
 	}
 	return item, nil
-}
-
-func validateClaim(p *store.ClaimParams) error {
-	switch p.Mode {
-	case store.ClaimTake, store.ClaimRenew, store.ClaimMove, store.ClaimRelease:
-	default:
-		return fmt.Errorf("unknown claim mode %q", p.Mode)
-	}
-	switch {
-	case p.Owner == "":
-		return fmt.Errorf("no owner")
-	case p.Seq < 1:
-		return fmt.Errorf("entry %d", p.Seq)
-	}
-	return validKey(p.Key)
 }
 
 func (o *claimOp) run(w *writer) error {
@@ -107,7 +92,7 @@ type deleteOp struct {
 
 // Delete removes a session but for its tombstone; see [store.Store].
 func (s *Store) Delete(ctx context.Context, key session.Key) error {
-	if err := validKey(key); err != nil {
+	if err := key.Validate(); err != nil {
 		return fail("delete", key, err)
 	}
 	o := &deleteOp{key: key, job: job{durable: true}}
@@ -158,26 +143,4 @@ func (o *deleteOp) run(w *writer) error {
 	delete(w.heads, sid)
 	_, err = w.c.exec(stmtBury, tomb.text, sid)
 	return err
-}
-
-// validKey is [session.Key.Validate] without its regular expression, which
-// takes longer than what it guards.
-func validKey(key session.Key) error {
-	if plain(key.Tenant) && plain(key.ID) {
-		return nil
-	}
-	return key.Validate()
-}
-
-func plain(id string) bool {
-	if id == "" || len(id) > 128 {
-		return false
-	}
-	for i := range len(id) {
-		c := id[i]
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' {
-			return false
-		}
-	}
-	return true
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -111,6 +112,47 @@ func NewItem(kind ItemKind, id string, rev int64, record []byte) (Item, error) {
 		return Item{}, fmt.Errorf("%w: %s %s: %w", ErrCorrupt, kind, id, err)
 	}
 	return item, nil
+}
+
+// Validate returns an error unless a claim has a mode, an owner, an entry and a
+// key that can be.
+func (p *ClaimParams) Validate() error {
+	switch p.Mode {
+	case ClaimTake, ClaimRenew, ClaimMove, ClaimRelease:
+	default:
+		return fmt.Errorf("unknown claim mode %q", p.Mode)
+	}
+	switch {
+	case p.Owner == "":
+		return errors.New("no owner")
+	case p.Seq < 1:
+		return fmt.Errorf("entry %d", p.Seq)
+	}
+	return p.Key.Validate()
+}
+
+// Validate returns an error unless the commit's entry, whose seq is below a
+// bound of the adapter's, and the sessions it names can be. Its items are
+// validated one by one, its claim by who makes it.
+func (p *CommitParams) Validate(below int64) error {
+	e := &p.Entry
+	switch {
+	case len(p.Items)+1 > MaxItems:
+		return fmt.Errorf("%w: %d with the entry, and %d is the most", ErrTooManyItems, len(p.Items)+1, MaxItems)
+	case e.V != session.Format:
+		return fmt.Errorf("entry %d has version %d", e.Seq, e.V)
+	case e.Seq < 1 || e.Seq >= below:
+		return fmt.Errorf("entry %d: out of range", e.Seq)
+	}
+	if err := p.Key.Validate(); err != nil {
+		return err
+	}
+	for i := range p.Wakes {
+		if err := p.Wakes[i].Key().Validate(); err != nil {
+			return fmt.Errorf("wake: %w", err)
+		}
+	}
+	return nil
 }
 
 // Grant returns the lease after a claim, and whether it is granted: the table of

@@ -3,7 +3,6 @@ package dynamostore
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -23,7 +22,7 @@ func (s *Store) Claim(ctx context.Context, p store.ClaimParams) (store.Item, err
 }
 
 func (s *Store) claim(ctx context.Context, p *store.ClaimParams) (store.Item, error) {
-	if err := validateClaim(p); err != nil {
+	if err := p.Validate(); err != nil {
 		return store.Item{}, err
 	}
 	write := s.newWrite()
@@ -57,21 +56,6 @@ func (s *Store) claim(ctx context.Context, p *store.ClaimParams) (store.Item, er
 		e = expression{}
 		condition = e.compare(attrLeaseWrite, "=", text(textOf(there, attrLeaseWrite))) + " AND " + e.absent(attrDeleted)
 	}
-}
-
-func validateClaim(p *store.ClaimParams) error {
-	switch p.Mode {
-	case store.ClaimTake, store.ClaimRenew, store.ClaimMove, store.ClaimRelease:
-	default:
-		return fmt.Errorf("unknown claim mode %q", p.Mode)
-	}
-	switch {
-	case p.Owner == "":
-		return errors.New("no owner")
-	case p.Seq < 1:
-		return fmt.Errorf("entry %d", p.Seq)
-	}
-	return p.Key.Validate()
 }
 
 // expected returns the lease as the mode makes it when nothing is out of the

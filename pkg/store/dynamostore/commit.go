@@ -49,24 +49,10 @@ func (s *Store) Commit(ctx context.Context, p store.CommitParams) (store.Committ
 }
 
 func (s *Store) newCommit(p *store.CommitParams) (*commit, error) {
-	e := &p.Entry
-	switch {
-	case len(p.Items)+1 > store.MaxItems:
-		return nil, fmt.Errorf("%w: %d with the entry, and %d is the most", store.ErrTooManyItems, len(p.Items)+1, store.MaxItems)
-	case e.V != session.Format:
-		return nil, fmt.Errorf("entry %d has version %d", e.Seq, e.V)
-	case e.Seq < 1 || e.Seq >= maxSeq:
-		return nil, fmt.Errorf("entry %d: out of range", e.Seq)
-	}
-	if err := p.Key.Validate(); err != nil {
+	if err := p.Validate(maxSeq); err != nil {
 		return nil, err
 	}
-	for i := range p.Wakes {
-		if err := p.Wakes[i].Key().Validate(); err != nil {
-			return nil, fmt.Errorf("wake: %w", err)
-		}
-	}
-	c := &commit{key: p.Key, entry: *e, write: s.newWrite()}
+	c := &commit{key: p.Key, entry: p.Entry, write: s.newWrite()}
 	var err error
 	if c.payload, err = session.Encode(&c.entry); err != nil {
 		return nil, err
