@@ -177,20 +177,31 @@ func (r *Runtime) answerInput(ctx context.Context, wait string, p ResumeParams) 
 // messageAgain is about a message for a checkpoint that has passed: it is a repeat
 // if the input wait opened there was answered with the same words.
 func (r *Runtime) messageAgain(ctx context.Context, s *session.Session, p ResumeParams, stale error) (Resumed, error) {
-	seq, err := r.checkpointSeq(ctx, s, p.Checkpoint)
+	inputs, err := r.openedAt(ctx, s, p.Checkpoint, session.WaitInput)
 	if err != nil {
 		return Resumed{}, err
+	}
+	if len(inputs) == 0 {
+		return Resumed{}, stale
+	}
+	return r.answerInput(ctx, inputs[0].Wait.ID, p)
+}
+
+// openedAt returns the waits of a kind that the entry of a checkpoint opened,
+// with what has become of them.
+func (r *Runtime) openedAt(ctx context.Context, s *session.Session, checkpoint string, kind session.WaitKind) ([]session.WaitRecord, error) {
+	seq, err := r.checkpointSeq(ctx, s, checkpoint)
+	if err != nil {
+		return nil, err
 	}
 	waits, err := r.waits(ctx, s.Key)
 	if err != nil {
-		return Resumed{}, err
+		return nil, err
 	}
-	for _, record := range waits {
-		if at, _ := waitNumbers(record.Wait.ID); at == seq && record.Wait.Kind == session.WaitInput {
-			return r.answerInput(ctx, record.Wait.ID, p)
-		}
-	}
-	return Resumed{}, stale
+	return slices.DeleteFunc(waits, func(record session.WaitRecord) bool {
+		at, _ := waitNumbers(record.Wait.ID)
+		return at != seq || record.Wait.Kind != kind
+	}), nil
 }
 
 // goOnWith commits one recorded move: answers are taken in, open waits closed,
@@ -267,19 +278,9 @@ func (r *Runtime) confirm(ctx context.Context, w session.Wait, p ResumeParams) (
 // confirmationAgain is about a confirmation for a checkpoint at which nothing is
 // open any more: it is a repeat if the one approval opened there was answered the same.
 func (r *Runtime) confirmationAgain(ctx context.Context, s *session.Session, p ResumeParams, refusal error) (Resumed, error) {
-	seq, err := r.checkpointSeq(ctx, s, p.Checkpoint)
+	approvals, err := r.openedAt(ctx, s, p.Checkpoint, session.WaitApproval)
 	if err != nil {
 		return Resumed{}, err
-	}
-	waits, err := r.waits(ctx, s.Key)
-	if err != nil {
-		return Resumed{}, err
-	}
-	var approvals []session.WaitRecord
-	for _, record := range waits {
-		if at, _ := waitNumbers(record.Wait.ID); at == seq && record.Wait.Kind == session.WaitApproval {
-			approvals = append(approvals, record)
-		}
 	}
 	if len(approvals) != 1 || approvals[0].State == session.WaitOpen {
 		return Resumed{}, refusal
