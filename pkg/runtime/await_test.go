@@ -329,3 +329,39 @@ func TestStand(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, runtime.CodeAlreadyRunning, got.Resume.Code)
 }
+
+// TestStand_never_shows_waits_under_another_checkpoint: the session is answered and
+// waits for the next thing while it is read.
+func TestStand_never_shows_waits_under_another_checkpoint(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	deploy := func(text string) turn { return calls("deploy", `{"text":"`+text+`"}`) }
+	w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {deploy("1"), deploy("2")}}))
+	p := w.process()
+	w.run(p, "go")
+	m := &moving{Store: w.store}
+	m.beforeWaits = func() {
+		_, err := p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(w.waits()[0].Wait, yes())})
+		require.NoError(t, err)
+		require.NoError(t, p.settle())
+	}
+	got, err := w.process(func(cfg *runtime.Config) { cfg.Store = m }).Stand(ctx, w.key)
+	require.NoError(t, err)
+	require.Len(t, got.Open, 1)
+	require.JSONEq(t, `{"text":"2"}`, string(got.Open[0].Wait.Arguments))
+	require.Equal(t, w.session().Checkpoint().String(), got.Manifest.CheckpointID)
+	require.Equal(t, w.session().Version, got.Version)
+}
+
+// TestStand_gives_up: HEAD is ahead of the journal for ever.
+func TestStand_gives_up(t *testing.T) {
+	t.Parallel()
+	w, p := in(t, "approve")
+	head := w.head()
+	ahead := *head.Head
+	ahead.Version++
+	_, err := w.store.Update(context.Background(), w.key, store.HeadItem(ahead, head.Rev))
+	require.NoError(t, err)
+	_, err = p.Stand(context.Background(), w.key)
+	require.Equal(t, runtime.CodeStoreUnavailable, codeOf(err))
+}

@@ -114,15 +114,8 @@ func (r *Runtime) Inbox(ctx context.Context, p InboxParams) (InboxPage, error) {
 // Manifest says where a session stands, in the words commands print: everything
 // but the resume hint, which depends on the command.
 func (r *Runtime) Manifest(ctx context.Context, key session.Key) (session.Manifest, error) {
-	s, err := r.Session(ctx, key)
-	if err != nil {
-		return session.Manifest{}, err
-	}
-	records, err := r.Waits(ctx, key)
-	if err != nil {
-		return session.Manifest{}, err
-	}
-	return manifest(s, records), nil
+	standing, err := r.Stand(ctx, key)
+	return standing.Manifest, err
 }
 
 func manifest(s *session.Session, records []session.WaitRecord) session.Manifest {

@@ -34,20 +34,36 @@ type Standing struct {
 // Stand says where a session stands. Of a session this process knows it reads
 // only what was written since.
 func (r *Runtime) Stand(ctx context.Context, key session.Key) (Standing, error) {
+	for range maxTries {
+		out, moved, err := r.standOnce(ctx, key)
+		if err != nil || !moved {
+			return out, err
+		}
+	}
+	return Standing{}, &Error{Code: CodeStoreUnavailable, Session: key.ID, Message: "it moved each time it was read. Ask again"}
+}
+
+// standOnce reports that a suspended session moved while it was read: its waits
+// may then be those of a later checkpoint, which nobody must see under this one.
+func (r *Runtime) standOnce(ctx context.Context, key session.Key) (out Standing, moved bool, err error) {
 	s, err := r.need(ctx, key)
 	if err != nil {
-		return Standing{}, err
+		return Standing{}, false, err
 	}
 	defer r.keep(s)
 	records, err := r.waits(ctx, key)
 	if err != nil {
-		return Standing{}, AsError(err)
+		return Standing{}, false, AsError(err)
 	}
 	head, err := r.Head(ctx, key)
 	if err != nil {
-		return Standing{}, err
+		return Standing{}, false, err
 	}
-	out := Standing{
+	// Waits change hands in a transaction with HEAD, so its version, read last, tells.
+	if s.Status == session.StatusSuspended && head.Version > s.Version {
+		return Standing{}, true, nil
+	}
+	out = Standing{
 		Manifest: manifest(s, records), Head: head, Status: s.Status, Task: s.Task, Run: s.Run, Step: s.Step, Version: s.Version,
 		Text: lastText(s), Usage: s.TaskUsage, Failure: s.Failure, Parent: s.Parent,
 	}
@@ -62,7 +78,7 @@ func (r *Runtime) Stand(ctx context.Context, key session.Key) (Standing, error) 
 	case s.Status == session.StatusRunning && head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.GoesOn):
 		out.Resume = workedOn(s)
 	}
-	return out, nil
+	return out, false, nil
 }
 
 // Messages returns the whole conversation of a session, oldest first.

@@ -118,12 +118,16 @@ func TestSweep_one_broken_session_does_not_hide_the_others(t *testing.T) {
 // moving is a store on which something happens before one of the sweep's reads.
 type moving struct {
 	store.Store
-	beforeHead, beforeEntries func()
+	beforeHead, beforeEntries, beforeWaits func()
 }
 
 func (m *moving) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
 	if happens := m.beforeHead; kind == store.KindHead && happens != nil {
 		m.beforeHead = nil
+		happens()
+	}
+	if happens := m.beforeWaits; happens != nil && kind == store.KindWait && id == "" {
+		m.beforeWaits = nil
 		happens()
 	}
 	return m.Store.Items(ctx, key, kind, id)
