@@ -151,7 +151,8 @@ func try(t *testing.T, w *world, name string, rng *rand.Rand, do func(t *trial))
 		_ = os.RemoveAll(dir)
 		return one
 	}
-	t.Errorf("%s failed; its folder is kept: %s\n%s\n%s", name, dir, strings.Join(one.faults, "\n"), one.report())
+	// What is wrong comes last: of a long log, the end is read.
+	t.Errorf("%s failed; its folder is kept: %s\n%s\n-- what is wrong\n%s", name, dir, one.report(), strings.Join(one.faults, "\n"))
 	return one
 }
 
