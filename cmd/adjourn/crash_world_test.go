@@ -89,7 +89,8 @@ func try(t *testing.T, w *world, trial func(w *world)) {
 		}
 		return
 	}
-	t.Errorf("%s failed; its folder is kept: %s\n%s\n%s", w.name, dir, strings.Join(w.faults, "\n"), w.report())
+	// What is wrong comes last: of a long log, the end is read.
+	t.Errorf("%s failed; its folder is kept: %s\n%s\n-- what is wrong\n%s", w.name, dir, w.report(), strings.Join(w.faults, "\n"))
 }
 
 // all runs trials side by side.
