@@ -4,24 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/goldentest"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 )
-
-// update writes golden journals that do not exist yet. It never changes one that
-// does: old sessions must load for ever.
-var update = flag.Bool("update", false, "write golden journals that do not exist yet")
 
 func used(tokens int64) engine.Used {
 	return engine.Used{Usage: llm.Usage{Input: tokens, Output: 5}, Active: 30 * time.Millisecond}
@@ -185,8 +178,7 @@ func TestGoldenJournals(t *testing.T) {
 				journal.Write(append(text, '\n'))
 			}
 			path := filepath.Join("testdata/v1", name)
-			stored := golden(t, path+".jsonl", journal.Bytes())
-			require.Equal(t, string(stored), journal.String(), "what is written today is what was written")
+			stored := goldentest.File(t, path+".jsonl", journal.Bytes())
 
 			var entries []session.Entry
 			for line := range bytes.Lines(stored) {
@@ -196,28 +188,12 @@ func TestGoldenJournals(t *testing.T) {
 			}
 			folded, err := engine.Fold(key, entries)
 			require.NoError(t, err)
-			require.Equal(t, string(golden(t, path+".fold.json", []byte(view(t, folded)))), view(t, folded), "old sessions mean what they meant")
+			goldentest.File(t, path+".fold.json", []byte(view(t, folded))) // old sessions mean what they meant
 		})
 	}
 }
 
-func golden(t *testing.T, path string, now []byte) []byte {
-	t.Helper()
-	stored, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) && *update {
-		require.NoError(t, os.WriteFile(path, now, 0o644))
-		return now
-	}
-	require.NoError(t, err, "a new golden journal is written with: go test ./pkg/engine -run TestGoldenJournals -update")
-	return stored
-}
-
 func TestGoldenJournals_every_file_has_its_story(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/v1/*.jsonl")
-	require.NoError(t, err)
-	require.Len(t, files, len(journals()))
-	for _, file := range files {
-		require.Contains(t, journals(), strings.TrimSuffix(filepath.Base(file), ".jsonl"))
-	}
+	goldentest.Complete(t, "testdata/v1", ".jsonl", journals())
 }

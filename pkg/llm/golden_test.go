@@ -1,11 +1,7 @@
 package llm_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"flag"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,12 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/goldentest"
 	"github.com/adjourn/adjourn/pkg/llm"
 )
-
-// update writes golden files that do not exist yet. It never changes one that
-// does: the format is stored in journals and must be read for ever.
-var update = flag.Bool("update", false, "write golden files that do not exist yet")
 
 // opaque is bytes no text encoding survives, as providers' signatures may be.
 var opaque = []byte{0x00, 0xff, 0x1f, 'a', 'd', 'j', 0xc3, 0x28}
@@ -92,51 +85,18 @@ func TestGolden(t *testing.T) {
 	for name, value := range golden() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := json.MarshalIndent(value, "", "  ")
-			require.NoError(t, err)
-			got = append(got, '\n')
-
-			path := filepath.Join("testdata", name+".json")
-			want, err := os.ReadFile(path)
-			if errors.Is(err, fs.ErrNotExist) && *update {
-				require.NoError(t, os.WriteFile(path, got, 0o644))
-				want, err = got, nil
-			}
-			require.NoError(t, err, "a new golden file is written with: go test ./pkg/llm -run TestGolden -update")
-			require.Equal(t, string(want), string(got), "the stored form must not change: make the code fit the file")
-
-			switch value := value.(type) {
-			case llm.Part:
-				requireLoads(t, value, want)
-			case llm.Message:
-				requireLoads(t, value, want)
-			case llm.Usage:
-				requireLoads(t, value, want)
-			default:
-				t.Fatalf("%T has no loader", value)
-			}
+			goldentest.JSON(t, filepath.Join("testdata", name+".json"), value)
 		})
 	}
 }
 
-// requireLoads compares through a compact form, as journals store it: the
-// indentation of the file would otherwise be part of raw JSON fields.
-func requireLoads[T any](t *testing.T, want T, file []byte) {
-	t.Helper()
-	var stored bytes.Buffer
-	require.NoError(t, json.Compact(&stored, file))
-	var got T
-	require.NoError(t, json.Unmarshal(stored.Bytes(), &got))
-	require.Equal(t, want, got)
-}
-
 func TestGolden_covers_every_kind_and_status(t *testing.T) {
 	t.Parallel()
+	goldentest.Complete(t, "testdata", ".json", golden())
 	var all strings.Builder
 	files, err := filepath.Glob("testdata/part_*.json")
 	require.NoError(t, err)
 	for _, file := range files {
-		require.Contains(t, golden(), strings.TrimSuffix(filepath.Base(file), ".json"), "a golden file without a case is never checked")
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
 		all.Write(data)

@@ -3,24 +3,16 @@ package session_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"flag"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/goldentest"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 )
-
-// update writes golden files that do not exist yet. It never changes one that
-// does: the format is stored in journals and must be read for ever.
-var update = flag.Bool("update", false, "write golden files that do not exist yet")
 
 const dir = "testdata/v1"
 
@@ -58,80 +50,14 @@ func TestGolden(t *testing.T) {
 	for name, value := range golden() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := json.MarshalIndent(value, "", "  ")
-			require.NoError(t, err)
-			got = append(got, '\n')
-
-			path := filepath.Join(dir, name+".json")
-			want, err := os.ReadFile(path)
-			if errors.Is(err, fs.ErrNotExist) && *update {
-				require.NoError(t, os.WriteFile(path, got, 0o644))
-				want, err = got, nil
-			}
-			require.NoError(t, err, "a new golden file is written with: go test ./pkg/session -run TestGolden -update")
-			require.Equal(t, string(want), string(got), "the stored form must not change: make the code fit the file")
-
-			switch value := value.(type) {
-			case session.Entry:
-				requireLoads(t, value, want)
-			case session.Wait:
-				requireLoads(t, value, want)
-			case session.Answer:
-				requireLoads(t, value, want)
-			case session.Head:
-				requireLoads(t, value, want)
-			case session.Run:
-				requireLoads(t, value, want)
-			case session.WaitRecord:
-				requireLoads(t, value, want)
-			case session.ToolRecord:
-				requireLoads(t, value, want)
-			case session.Mail:
-				requireLoads(t, value, want)
-			case session.Audit:
-				requireLoads(t, value, want)
-			case session.Idempotency:
-				requireLoads(t, value, want)
-			case session.Wake:
-				requireLoads(t, value, want)
-			case session.Manifest:
-				requireLoads(t, value, want)
-			default:
-				t.Fatalf("%T has no loader", value)
-			}
+			goldentest.JSON(t, filepath.Join(dir, name+".json"), value)
 		})
 	}
 }
 
-// requireLoads compares through the compact form that is stored: the indentation
-// of the file would otherwise be part of raw JSON fields. What a later program
-// adds must not stop this one from reading.
-func requireLoads[T any](t *testing.T, want T, file []byte) {
-	t.Helper()
-	var stored bytes.Buffer
-	require.NoError(t, json.Compact(&stored, file))
-	var got T
-	require.NoError(t, json.Unmarshal(stored.Bytes(), &got))
-	require.Equal(t, want, got)
-
-	again, err := json.Marshal(got)
-	require.NoError(t, err)
-	require.Equal(t, stored.String(), string(again), "what was read is written the same")
-
-	newer := append([]byte(`{"zzNew":{"a":[1]},"zzOther":null,`), stored.Bytes()[1:]...)
-	var tolerant T
-	require.NoError(t, json.Unmarshal(newer, &tolerant))
-	require.Equal(t, want, tolerant)
-}
-
 func TestGolden_every_file_has_its_case(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	require.NoError(t, err)
-	require.Len(t, files, len(golden()))
-	for _, file := range files {
-		require.Contains(t, golden(), strings.TrimSuffix(filepath.Base(file), ".json"), "a golden file without a case is never checked")
-	}
+	goldentest.Complete(t, dir, ".json", golden())
 }
 
 // Every word of the format is in some golden file, so that none can be renamed.
