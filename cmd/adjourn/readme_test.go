@@ -1,0 +1,185 @@
+//go:build linux
+
+package main_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/require"
+)
+
+// reader is somebody who pastes the README's commands in a folder of their own.
+type reader struct {
+	t       *testing.T
+	readme  string
+	dir     string
+	replace *strings.Replacer
+	env     []string
+}
+
+func newReader(t *testing.T) *reader {
+	t.Helper()
+	for _, program := range []string{"bash", "curl"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("the README's commands need %s: %v", program, err)
+		}
+	}
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	r := &reader{t: t, readme: string(readme), dir: t.TempDir(), replace: strings.NewReplacer()}
+	require.NoError(t, os.Mkdir(filepath.Join(r.dir, "bin"), 0o700))
+	require.NoError(t, os.Link(binary(t), filepath.Join(r.dir, "bin/adjourn")))
+	return r
+}
+
+// block returns the n-th block of commands of a section, from 1, without what
+// builds the program, which is done.
+func (r *reader) block(section string, n int) string {
+	r.t.Helper()
+	_, text, found := strings.Cut(r.readme, "\n## "+section+"\n")
+	require.True(r.t, found, "the README has no section %q", section)
+	text, _, _ = strings.Cut(text, "\n## ")
+	blocks := strings.Split(text, "```sh\n")
+	require.Greater(r.t, len(blocks), n, "section %q has no block %d", section, n)
+	commands, _, closed := strings.Cut(blocks[n], "```\n")
+	require.True(r.t, closed)
+	return strings.ReplaceAll(commands, "make build\n", "")
+}
+
+// line is what is typed, once something is seen.
+type line struct{ seen, typed string }
+
+// paste runs a block at a terminal, command by command, and returns what it
+// printed. A command may pause a session (exit 10, of which go run makes 1).
+func (r *reader) paste(section string, n int, lines ...line) string {
+	r.t.Helper()
+	var script strings.Builder
+	for command := range strings.Lines(r.replace.Replace(r.block(section, n))) {
+		command = strings.TrimSuffix(command, "\n")
+		paused := 10
+		if strings.HasPrefix(command, "go run ") {
+			paused = 1
+		}
+		fmt.Fprintf(&script, "%s\ncode=$?; [ $code = 0 ] || [ $code = %d ] || { echo %q exits $code; exit 1; }\n", command, paused, command)
+	}
+	script.WriteString("exit 0\n")
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, "bash", "-c", script.String())
+	command.Dir = r.dir
+	command.Env = append([]string{"TERM=xterm", "NO_COLOR=1"}, r.env...)
+	for _, name := range []string{"PATH", "HOME", "GOCACHE", "GOPATH", "GOMODCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN"} {
+		if value, set := os.LookupEnv(name); set {
+			command.Env = append(command.Env, name+"="+value)
+		}
+	}
+	tty, err := pty.StartWithSize(command, &pty.Winsize{Rows: 40, Cols: 120})
+	require.NoError(r.t, err)
+	defer func() { _ = tty.Close() }()
+	var all, unread string
+	buffer := make([]byte, 4096)
+	for {
+		n, err := tty.Read(buffer)
+		all, unread = all+string(buffer[:n]), unread+string(buffer[:n])
+		if err != nil {
+			break // a terminal without a program says EIO
+		}
+		for len(lines) > 0 {
+			_, after, found := strings.Cut(unread, lines[0].seen)
+			if !found {
+				break
+			}
+			_, err := tty.WriteString(lines[0].typed)
+			require.NoError(r.t, err)
+			unread, lines = after, lines[1:]
+		}
+	}
+	require.NoError(r.t, command.Wait(), "%s\n%s", r.block(section, n), all)
+	require.Empty(r.t, lines, "nobody asked: %s", all)
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x1b[2K", "").Replace(all)
+}
+
+// What is asked at the terminal, and the key that leaves it unanswered.
+const (
+	whether = "[?] help: "
+	which   = "Number (an empty line leaves it for later): "
+	leave   = "\x03"
+)
+
+func TestReadme_an_agent_that_cleans_up(t *testing.T) {
+	t.Parallel()
+	r := newReader(t)
+	require.Contains(t, r.paste("An agent that cleans up", 1, line{whether, leave}), "Paused. Session photos waits for an approval. Nothing is running.")
+	photos := func() []string {
+		found, err := filepath.Glob(filepath.Join(r.dir, "photos/*.jpg"))
+		require.NoError(t, err)
+		return found
+	}
+	require.Len(t, photos(), 2)
+	require.Contains(t, r.paste("An agent that cleans up", 2), "delete_file")
+	require.Len(t, photos(), 1)
+}
+
+func TestReadme_try_everything_without_a_model(t *testing.T) {
+	t.Parallel()
+	out := newReader(t).paste("Try everything without a model", 1)
+	require.Contains(t, out, "Session try waits for an approval")
+	require.Regexp(t, `(?m)^done$`, out)
+}
+
+func TestReadme_your_program(t *testing.T) {
+	t.Parallel()
+	r := newReader(t)
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	for _, name := range []string{"go.mod", "go.sum", "pkg", "examples"} {
+		require.NoError(t, os.Symlink(filepath.Join(root, name), filepath.Join(r.dir, name)))
+	}
+	require.Regexp(t, `(?m)^A-17 is refunded\.$`, r.paste("Your program", 1, line{whether, leave}))
+}
+
+func TestReadme_over_HTTP_on_your_machine(t *testing.T) {
+	t.Parallel()
+	r := newReader(t)
+	const section = "Over HTTP on your machine"
+	require.Equal(t, "bin/adjourn dev\n", r.block(section, 1))
+	server := exec.CommandContext(t.Context(), filepath.Join(r.dir, "bin/adjourn"), "dev", "--addr", "127.0.0.1:0")
+	server.Dir = r.dir
+	printed, output, err := os.Pipe()
+	require.NoError(t, err)
+	server.Stdout, server.Stderr = output, output
+	require.NoError(t, server.Start())
+	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait(); _ = printed.Close() })
+	require.NoError(t, output.Close())
+	url := ""
+	lines := bufio.NewScanner(printed)
+	for url == "" && lines.Scan() {
+		url = regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(lines.Text())
+	}
+	require.NotEmpty(t, url, "dev does not say where it is")
+	go func() { _, _ = io.Copy(io.Discard, printed) }()
+	r.replace = strings.NewReplacer("http://127.0.0.1:8420", url)
+
+	out := r.paste(section, 2)
+	require.NotContains(t, out, `"code"`, "a request was refused")
+	require.Contains(t, out, `"status":"suspended"`)
+	require.Contains(t, out, `"status":"completed"`)
+	require.Contains(t, out, "deployed")
+	require.Contains(t, r.paste(section, 3, line{which, leave}), "Session there waits for an answer to a question")
+	token, err := os.ReadFile(filepath.Join(r.dir, ".adjourn/token"))
+	require.NoError(t, err)
+	r.env = []string{"ADJOURN_URL=" + url, "ADJOURN_TOKEN=" + strings.TrimSpace(string(token))} // of the same terminal
+	out = r.paste(section, 4, line{which, "1\n"}, line{whether, "y\n"})
+	require.Regexp(t, `(?m)^done$`, out)
+}
