@@ -72,22 +72,40 @@ func (r *Runtime) Entries(ctx context.Context, p EntriesParams) (EntriesPage, er
 	looks := 0
 	err := look(ctx, p.Wait, func() (bool, error) {
 		var err error
-		if page.Entries, page.More, err = r.tail(ctx, p); err != nil || len(page.Entries) > 0 {
-			return true, err
+		if looks++; looks == 1 {
+			page, err = r.page(ctx, p)
+			return len(page.Entries) > 0 || page.Resting && !p.Stay, err
 		}
-		if looks++; looks > 1 {
-			return false, nil // no entry, no other status: HEAD need not be asked again
-		}
-		err = r.endOfPage(ctx, p.Key, &page)
-		return page.Resting && !p.Stay, err
+		// No entry, no other status: HEAD need not be asked again.
+		page.Entries, page.More, err = r.tail(ctx, p)
+		return len(page.Entries) > 0, err
 	})
-	if err == nil && (len(page.Entries) > 0 || looks > 1) {
-		err = r.endOfPage(ctx, p.Key, &page)
+	switch {
+	case err == nil && looks > 1 && len(page.Entries) == 0:
+		page, err = r.page(ctx, p)
+	case err == nil && looks > 1:
+		_, err = r.endOfPage(ctx, p, &page)
 	}
 	if err != nil {
 		return EntriesPage{}, AsError(err)
 	}
 	return page, nil
+}
+
+// page reads one page and where the session stood at its end. One without entries
+// is read again if the session moved meanwhile: else it would say of a session
+// that rests by now that nothing follows.
+func (r *Runtime) page(ctx context.Context, p EntriesParams) (page EntriesPage, err error) {
+	for range maxTries {
+		if page.Entries, page.More, err = r.tail(ctx, p); err != nil {
+			return EntriesPage{}, err
+		}
+		moved, err := r.endOfPage(ctx, p, &page)
+		if err != nil || !moved || len(page.Entries) > 0 {
+			return page, err
+		}
+	}
+	return EntriesPage{}, &Error{Code: CodeStoreUnavailable, Session: p.Key.ID, Message: "it moved each time it was read. Ask again"}
 }
 
 // tail reads one page, and whether there is more.
@@ -104,26 +122,37 @@ func (r *Runtime) tail(ctx context.Context, p EntriesParams) (entries []session.
 	return entries, false, nil
 }
 
-// endOfPage says where the session stood when the page ended. The page is the
-// older reading: what was written since counts as more.
-func (r *Runtime) endOfPage(ctx context.Context, key session.Key, page *EntriesPage) error {
+// endOfPage says where the session stood when the page ended, or that it has moved
+// since. The page is the older reading: what was written since counts as more.
+func (r *Runtime) endOfPage(ctx context.Context, p EntriesParams, page *EntriesPage) (moved bool, err error) {
+	last := p.After
+	page.Resting = false // an earlier look may have found that
 	if n := len(page.Entries); n > 0 {
-		page.Status = page.Entries[n-1].Status
+		last, page.Status = page.Entries[n-1].Seq, page.Entries[n-1].Status
 		if page.More || page.Status == session.StatusRunning {
-			return nil
+			return false, nil
 		}
 	}
-	head, err := r.Head(ctx, key)
+	head, err := r.Head(ctx, p.Key)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if n := len(page.Entries); n > 0 && head.Version > page.Entries[n-1].Seq {
-		page.More = true
-		return nil
+	rests, err := r.rests(ctx, head)
+	if err != nil {
+		return false, err
 	}
-	page.Status = head.Status
-	page.Resting, err = r.rests(ctx, head)
-	return err
+	if rests && head.Status == session.StatusSuspended {
+		// The waits may be those of a later checkpoint.
+		if head, err = r.Head(ctx, p.Key); err != nil {
+			return false, err
+		}
+	}
+	if head.Version > last {
+		page.More = len(page.Entries) > 0
+		return true, nil
+	}
+	page.Status, page.Resting = head.Status, rests
+	return false, nil
 }
 
 // Head returns the record of a session that is overwritten in place.

@@ -209,6 +209,7 @@ func (r *Runtime) openedAt(ctx context.Context, s *session.Session, checkpoint s
 func (r *Runtime) goOnWith(ctx context.Context, s *session.Session, p ResumeParams) (Resumed, error) {
 	inv := r.invoke(session.NewWake(s.Key, 0, session.WakeResume)) // a verb: written for no message
 	inv.session = s
+	seen := s.Version
 	for try := 1; ; try++ {
 		head, err := r.head(ctx, s.Key)
 		if err != nil {
@@ -237,7 +238,7 @@ func (r *Runtime) goOnWith(ctx context.Context, s *session.Session, p ResumePara
 			return Resumed{}, err
 		}
 		inv.session = s
-		if s.Status != session.StatusSuspended && s.Status != session.StatusInterrupted {
+		if s.Version != seen { // also if it waits again: for something the message is not about
 			e := refuse(CodeAlreadyRunning, p.Key, "somebody else went on with it first; it is %s now", s.Status)
 			e.Status = s.Status
 			return Resumed{}, e

@@ -1,0 +1,109 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// movingOn returns a process on a store where something happens between two reads.
+func movingOn(w *world) (*moving, *process) {
+	m := &moving{Store: w.store}
+	return m, w.process(func(cfg *runtime.Config) { cfg.Store = m })
+}
+
+// The session ends between the reading of the entries and that of HEAD.
+func TestEntries_of_a_session_that_ends_while_it_is_read(t *testing.T) {
+	t.Parallel()
+	for _, wait := range []time.Duration{0, 100 * time.Millisecond} {
+		w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {calls("echo", `{"text":"1"}`), says("bye")}}))
+		p := w.process()
+		w.start(p, "go")
+		m, late := movingOn(w)
+		m.beforeHead = func() { require.NoError(t, p.settle()) }
+		page, err := late.Entries(context.Background(), runtime.EntriesParams{Key: w.key, After: 1, Wait: wait})
+		require.NoError(t, err)
+		if len(page.Entries) == 0 && !page.More {
+			require.False(t, page.Resting, "entries 2 and 3 are there and the page says nothing follows")
+		}
+	}
+}
+
+// A message at a checkpoint closes approvals opened after it.
+func TestResume_a_message_that_lost_closes_nothing_opened_since(t *testing.T) {
+	t.Parallel()
+	for name, checkpoint := range map[string]bool{"with its checkpoint": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			w := newWorld(t, made, helper(made, script{"go": {calls("locate", `{"text":"1"}`), calls("deploy", `{"text":"2"}`), says("bye")}}))
+			p := w.process()
+			w.run(p, "go")
+			_, err := p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: person, HoldResume: true, Answer: fill(w.waits()[0].Wait, session.Answer{Result: json.RawMessage(`1`)})})
+			require.NoError(t, err)
+			shown := ""
+			if checkpoint {
+				shown = w.session().Checkpoint().String()
+			}
+			m, late := movingOn(w)
+			m.beforeHead = func() { // somebody else goes on; the next approval opens
+				_, err := resume(w, p, runtime.ResumeContinue)
+				require.NoError(t, err)
+				require.NoError(t, p.settle())
+				require.Equal(t, session.WaitOpen, w.open(session.WaitApproval).State)
+			}
+			_, err = resume(w, late, runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = "message"; p.Checkpoint = shown })
+			require.Equal(t, runtime.CodeAlreadyRunning, codeOf(err))
+			require.Equal(t, session.WaitOpen, w.open(session.WaitApproval).State, "nobody has seen it, and the policy does not abandon waits")
+		})
+	}
+}
+
+// Between HEAD and the waits an answered session goes on and waits again.
+func TestEntries_of_an_answered_session_that_waits_again(t *testing.T) {
+	t.Parallel()
+	for _, after := range []int64{2, 0} {
+		w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {calls("deploy", `{"text":"1"}`), calls("deploy", `{"text":"2"}`), says("bye")}}))
+		p := w.process()
+		w.run(p, "go")
+		_, err := p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(w.waits()[0].Wait, yes())})
+		require.NoError(t, err)
+		m, late := movingOn(w)
+		m.beforeWaits = func() { require.NoError(t, p.settle()) }
+		page, err := late.Entries(context.Background(), runtime.EntriesParams{Key: w.key, After: after})
+		require.NoError(t, err)
+		last := after
+		if n := len(page.Entries); n > 0 {
+			last = page.Entries[n-1].Seq
+		}
+		require.False(t, page.Resting && last < int64(len(w.journal())))
+	}
+}
+
+// A page that was waited for says of a session that goes on that it rests.
+func TestEntries_stay_rests_no_more_when_it_goes_on(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {calls("deploy", `{"text":"1"}`), says("bye")}}))
+	p := w.process()
+	w.run(p, "go")
+	m, late := movingOn(w)
+	m.beforeHead = func() {
+		m.beforeEntries = func() {
+			_, err := w.submit(p, session.WaitApproval, yes())
+			require.NoError(t, err)
+			require.NoError(t, p.settle())
+		}
+	}
+	page, err := late.Entries(context.Background(), runtime.EntriesParams{Key: w.key, After: 2, Stay: true, Wait: 5 * time.Second, Limit: 1})
+	require.NoError(t, err)
+	require.Len(t, page.Entries, 1)
+	require.True(t, page.More)
+	require.Equal(t, session.StatusRunning, page.Status)
+	require.False(t, page.Resting)
+}
