@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -156,6 +157,7 @@ func TestReadme_over_HTTP_on_your_machine(t *testing.T) {
 	require.Equal(t, "bin/adjourn dev\n", r.block(section, 1))
 	server := exec.CommandContext(t.Context(), filepath.Join(r.dir, "bin/adjourn"), "dev", "--addr", "127.0.0.1:0")
 	server.Dir = r.dir
+	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // not to outlive a test that is killed
 	printed, output, err := os.Pipe()
 	require.NoError(t, err)
 	server.Stdout, server.Stderr = output, output
