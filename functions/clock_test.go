@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/agents"
+	"github.com/adjourn/adjourn/agents/lab/labtest"
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/queue/sqsqueue"
@@ -31,17 +32,16 @@ func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.off.Load
 // future. The real functions, whose clocks are right, work beside them.
 func TestClockJumps(t *testing.T) {
 	t.Parallel()
-	begin := seed(t)
+	begin := labtest.Seed(t)
 	var did atomic.Int64
-	all(t, 2, (number(t, "ADJOURN_CRASH_TRIALS", trials)+7)/8, settings{concurrency: 1}, func(w *world, i int) {
+	all(t, 2, (labtest.Number(t, "ADJOURN_CRASH_TRIALS", trials)+7)/8, settings{concurrency: 1}, func(w *world, i int) {
 		rng := rand.New(rand.NewPCG(begin, uint64(i)+1))
 		try(t, w, fmt.Sprintf("clocks-%d-%d", begin, i), rng, func(t *trial) {
 			for range 1 + t.rng.IntN(3) {
-				s := random(t.rng)
-				s.drop("fail") // a step put off by a wrong clock comes when that clock says
-				t.add(s)
+				// No step put off: by a wrong clock it comes when that clock says.
+				t.add(labtest.Random(t.rng, labtest.Mix{Ask: true, Deny: true}))
 			}
-			t.hit() // an outcome may be unknown
+			t.Hit() // an outcome may be unknown
 			ctx, stop := context.WithCancel(background)
 			var wg sync.WaitGroup
 			for range 3 {
@@ -93,7 +93,7 @@ func (t *trial) work(ctx context.Context, r *runtime.Runtime, q *sqsqueue.Queue)
 		disposition, err := r.Deliver(background, deliveries[0].Wake)
 		switch {
 		case err != nil:
-			t.note("wrong clock: %v", err)
+			t.Note("wrong clock: %v", err)
 			err = q.Postpone(background, deliveries[0], lease)
 		case disposition.Keep > 0:
 			err = q.Postpone(background, deliveries[0], disposition.Keep)
@@ -101,7 +101,7 @@ func (t *trial) work(ctx context.Context, r *runtime.Runtime, q *sqsqueue.Queue)
 			err = q.Acknowledge(background, deliveries[0])
 		}
 		if err != nil {
-			t.note("wrong clock: %v", err)
+			t.Note("wrong clock: %v", err)
 		}
 	}
 	return n

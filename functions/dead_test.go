@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/agents/lab/labtest"
 	"github.com/adjourn/adjourn/pkg/lambdafn/lambdatest"
 	"github.com/adjourn/adjourn/pkg/queue/sqsqueue"
 	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // quick is a world whose messages come back soon: deaths take little time there.
@@ -28,17 +28,16 @@ func TestDeadLetters(t *testing.T) {
 		t.Parallel()
 		w := deploy(t, quick)
 		try(t, w, "dead", nil, func(t *trial) {
-			var s script
-			s.add(s.echo())
-			s.add(s.line())
-			s.add(s.echo())
+			s := &labtest.Script{}
+			s.Add(s.Echo())
+			s.Add(s.Line())
+			s.Add(s.Echo())
 			d := t.add(s)
 			t.functions["step"].SetFaults(killAll(t, func(p *lambdatest.Passage) bool { return op(`"E#0000000003"`, write...)(p) }))
 			d.start(t10s(t))
 			d.rests(t.patient())
-			d.died()
-			require.GreaterOrEqual(t, t.struck, 5, "deaths")
-			require.Empty(t, d.items(store.KindTool), "what never ran is not in the ledger as begun")
+			d.records().CheckDied(d)
+			require.GreaterOrEqual(t, t.Struck(), 5, "deaths")
 			stands, err := d.client.Session(t10s(t), d.key.ID, 0)
 			require.NoError(t, err)
 			require.Equal(t, session.StatusFailed, stands.Status)
@@ -46,14 +45,14 @@ func TestDeadLetters(t *testing.T) {
 			t.functions["step"].SetFaults(nil)
 			t.settle()
 			t.checkNothingLeft()
-			require.Zero(t, d.count(d.script.effects[0]))
+			require.Zero(t, d.script.Effects()[0].Count(t))
 		})
 	})
 	t.Run("workers die before the step", func(t *testing.T) {
 		t.Parallel()
 		w := deploy(t, quick)
 		try(t, w, "alive", nil, func(t *trial) {
-			d := t.add(fixed("deploy"))
+			d := t.add(labtest.Fixed("deploy"))
 			t.functions["step"].SetFaults(killAll(t, first))
 			d.start(t10s(t))
 			t.buried(1)
@@ -70,29 +69,19 @@ func TestNeverFits(t *testing.T) {
 	t.Parallel()
 	w := deploy(t, settings{visibility: 3 * time.Second, timeout: 3 * time.Second, maxReceives: 4})
 	try(t, w, "long", nil, func(t *trial) {
-		var s script
-		s.add(s.echo())
-		s.add(call{"call": "sleep", "with": map[string]any{"seconds": 600}})
+		s := &labtest.Script{}
+		s.Add(s.Echo())
+		s.Add(labtest.Call{"call": "sleep", "with": map[string]any{"seconds": 600}})
 		d := t.add(s)
 		d.start(t10s(t))
 		d.rests(t.patient())
-		d.died()
+		d.records().CheckDied(d)
 		t.settle()
 		t.checkNothingLeft()
 		for _, i := range t.functions["step"].Invocations() {
 			require.Nil(t, i.Failure(), "no try ends in a killed process")
 		}
 	})
-}
-
-// died checks that a session failed because its step died again and again.
-func (d *drive) died() {
-	entries := d.entries()
-	d.checkChain(entries)
-	newest := entries[len(entries)-1]
-	require.Equal(d, session.KindFailed, newest.Kind)
-	require.Equal(d, "step_died", newest.Failure.Type)
-	require.True(d, newest.Failure.Retryable)
 }
 
 // TestBadDeployment: for as long as a deployment is bad nothing gets on, messages
@@ -106,7 +95,7 @@ func TestBadDeployment(t *testing.T) {
 		bad["ADJOURN_LEASE"] = "for ever"
 		require.NoError(t, step.Deploy(binary(outer(t), "step"), bad))
 		for range 3 {
-			t.add(fixed("deploy")).start(t10s(t))
+			t.add(labtest.Fixed("deploy")).start(t10s(t))
 		}
 		t.buried(3)
 		for _, i := range step.Invocations() {
@@ -129,7 +118,7 @@ func killAll(t *trial, matches func(*lambdatest.Passage) bool) lambdatest.Faults
 		if p.Half != lambdatest.Before || !matches(p) {
 			return lambdatest.Fate{}
 		}
-		t.hit()
+		t.Hit()
 		return lambdatest.Fate{Deed: lambdatest.Kill}
 	}
 }

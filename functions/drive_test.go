@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/agents/lab/labtest"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -24,7 +25,7 @@ import (
 type drive struct {
 	*trial
 	key    session.Key
-	script script
+	script *labtest.Script
 	dir    string
 	client *client.Client
 	// nobody answers what is asked.
@@ -40,6 +41,8 @@ type drive struct {
 	ambiguous map[string]bool
 	// told are the answers the client was told are taken.
 	told map[string]session.Answer
+	// unknown are the calls whose outcome nobody knows, at the end.
+	unknown int
 }
 
 // drive starts the session and answers what it asks until it has ended.
@@ -79,7 +82,7 @@ func (d *drive) broke(ctx context.Context, what string, err error) bool {
 		d.Errorf("%s: %s: refused with %d %s: %v", d.key, what, refused.Status, refused.Problem.Code, err)
 		d.FailNow()
 	}
-	d.note("%s: %s: %v", d.key, what, err)
+	d.Note("%s: %s: %v", d.key, what, err)
 	time.Sleep(20 * time.Millisecond)
 	return true
 }
@@ -87,7 +90,7 @@ func (d *drive) broke(ctx context.Context, what string, err error) bool {
 func (d *drive) start(ctx context.Context) {
 	for {
 		started, err := d.client.Start(ctx, client.StartParams{
-			Request:        wire.StartRequest{SessionID: d.key.ID, Agent: "lab", Input: d.script.text},
+			Request:        wire.StartRequest{SessionID: d.key.ID, Agent: "lab", Input: d.script.Text()},
 			IdempotencyKey: "start-" + d.key.ID,
 		})
 		if d.broke(ctx, "start", err) {
@@ -178,11 +181,7 @@ func (d *drive) chance(n int) int {
 }
 
 // denies reports whether the script wants an approval refused.
-func (d *drive) denies(w wire.Wait) bool {
-	var in struct{ Service string }
-	require.NoError(d, json.Unmarshal(w.Arguments, &in))
-	return d.script.denied["deployed "+in.Service]
-}
+func (d *drive) denies(w wire.Wait) bool { return d.script.EffectOf(d, w.Arguments).Denied }
 
 func (d *drive) submit(ctx context.Context, w wire.Wait, answer wire.SubmitRequest) {
 	got, err := d.client.Submit(ctx, client.SubmitParams{SessionID: d.key.ID, Answer: answer})
@@ -195,7 +194,7 @@ func (d *drive) answered(ctx context.Context, what string, waits []wire.Wait, er
 	if err == nil {
 		for _, w := range waits {
 			d.told[w.WaitID] = told(w)
-			d.note("%s: %s: %s is answered", d.key, what, w.WaitID)
+			d.Note("%s: %s: %s is answered", d.key, what, w.WaitID)
 		}
 		return
 	}
@@ -206,7 +205,7 @@ func (d *drive) answered(ctx context.Context, what string, waits []wire.Wait, er
 			known = known || d.ambiguous[w.WaitID]
 		}
 		require.True(d, known, "%s: %s refused with %s: %v", d.key, what, refused.Problem.Code, err)
-		d.note("%s: %s: %s", d.key, what, refused.Problem.Code)
+		d.Note("%s: %s: %s", d.key, what, refused.Problem.Code)
 		return
 	}
 	for _, w := range waits {

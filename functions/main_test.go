@@ -8,10 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"testing"
-	"time"
 )
 
 // The tests here run the real bootstrap binaries of this folder in the Lambda
@@ -21,9 +19,9 @@ import (
 //	world_test.go   a deployment: table, queues, functions, mappings, gateway
 //	trial_test.go   one trial: sessions, what strikes, what was done
 //	drive_test.go   what a client does until its session has ended
-//	script_test.go  scripts of the lab, with what they do to the world
 //	check_test.go   what must be true at the end
 //
+// Their scripts, and the promises they check, are labtest's.
 // All others are the tests.
 
 // names of the functions.
@@ -69,29 +67,4 @@ func build() error {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return nil
-}
-
-// number reads a number of the environment.
-func number(t testing.TB, name string, otherwise int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
-
-// seed is of ADJOURN_CRASH_SEED, else of the clock; it is printed, to try the same again.
-func seed(t testing.TB) uint64 {
-	t.Helper()
-	n := uint64(number(t, "ADJOURN_CRASH_SEED", 0))
-	if n == 0 {
-		n = uint64(time.Now().UnixNano() % 1e9)
-	}
-	t.Logf("ADJOURN_CRASH_SEED=%d", n)
-	return n
 }

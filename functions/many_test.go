@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/agents/lab/labtest"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -22,9 +23,9 @@ func TestMany(t *testing.T) {
 		const big, small, each, steps = 40, 8, 3, 10
 		tenants := map[string][]*drive{}
 		for n := range big + small*each {
-			var s script
+			s := &labtest.Script{}
 			for range steps {
-				s.add(s.echo())
+				s.Add(s.Echo())
 			}
 			d := t.add(s)
 			if n < big {
@@ -42,9 +43,10 @@ func TestMany(t *testing.T) {
 
 		// The share of a tenant while all of them had work: its steps by the moment
 		// the first session ended, for each of its sessions.
-		first := time.Time{}
+		first, journals := time.Time{}, map[*drive][]session.Entry{}
 		for _, d := range t.sessions {
-			entries := d.entries()
+			entries := d.records().Entries
+			journals[d] = entries
 			require.Equal(t, session.KindCompleted, entries[len(entries)-1].Kind)
 			if at := entries[len(entries)-1].At; first.IsZero() || at.Before(first) {
 				first = at
@@ -53,7 +55,7 @@ func TestMany(t *testing.T) {
 		share := map[string]float64{}
 		for tenant, sessions := range tenants {
 			for _, d := range sessions {
-				for _, e := range d.entries() {
+				for _, e := range journals[d] {
 					if e.At.Before(first) {
 						share[tenant] += 1 / float64(len(sessions))
 					}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/adjourn/adjourn/agents/lab/labtest"
 	"github.com/adjourn/adjourn/pkg/lambdafn/lambdatest"
 )
 
@@ -56,21 +57,21 @@ func throw(rng *rand.Rand, left, gap int) *dice {
 // randomly runs trials of one to three sessions with random scripts, side by side.
 func randomly(t *testing.T, what string, n int, faults func(t *trial)) {
 	t.Helper()
-	begin := seed(t)
+	begin := labtest.Seed(t)
 	var struck, unknown atomic.Int64
 	all(t, cap(seats), n, settings{}, func(w *world, i int) {
 		rng := rand.New(rand.NewPCG(begin, uint64(i)+1))
 		one := try(t, w, fmt.Sprintf("%s-%d-%d", what, begin, i), rng, func(t *trial) {
 			for range 1 + t.rng.IntN(3) {
-				t.add(random(t.rng))
+				t.add(labtest.Random(t.rng, labtest.Mix{Ask: true, Deny: true, Later: true}))
 			}
 			faults(t)
 			t.run()
 			for _, d := range t.sessions {
-				unknown.Add(int64(d.unknown()))
+				unknown.Add(int64(d.unknown))
 			}
 		})
-		struck.Add(int64(one.struck))
+		struck.Add(int64(one.Struck()))
 	})
 	t.Logf("%d trials of %s, %d faults, %d outcomes unknown", n, what, struck.Load(), unknown.Load())
 }
@@ -79,13 +80,13 @@ func randomly(t *testing.T, what string, n int, faults func(t *trial)) {
 // make, several times a trial.
 func TestKillRandom(t *testing.T) {
 	t.Parallel()
-	randomly(t, "kill", number(t, "ADJOURN_CRASH_TRIALS", trials), func(t *trial) {
+	randomly(t, "kill", labtest.Number(t, "ADJOURN_CRASH_TRIALS", trials), func(t *trial) {
 		dice := throw(t.rng, 1+t.rng.IntN(6), 90)
 		t.setFaults(func(p *lambdatest.Passage) lambdatest.Fate {
 			if !dice.strikes() {
 				return lambdatest.Fate{}
 			}
-			t.hit()
+			t.Hit()
 			return lambdatest.Fate{Deed: lambdatest.Kill}
 		})
 	})
@@ -94,13 +95,13 @@ func TestKillRandom(t *testing.T) {
 // TestFrozenRandom stops functions for longer than their lease, then lets them go on.
 func TestFrozenRandom(t *testing.T) {
 	t.Parallel()
-	randomly(t, "freeze", (number(t, "ADJOURN_CRASH_TRIALS", trials)+7)/8, func(t *trial) {
+	randomly(t, "freeze", (labtest.Number(t, "ADJOURN_CRASH_TRIALS", trials)+7)/8, func(t *trial) {
 		dice := throw(t.rng, 1+t.rng.IntN(3), 90)
 		t.setFaults(func(p *lambdatest.Passage) lambdatest.Fate {
 			if !dice.strikes() {
 				return lambdatest.Fate{}
 			}
-			t.hit()
+			t.Hit()
 			return lambdatest.Fate{Deed: lambdatest.Freeze, For: lease + time.Duration(dice.n(2000))*time.Millisecond}
 		})
 	})
@@ -115,13 +116,13 @@ func TestFaultsRandom(t *testing.T) {
 		lambdatest.Conflict, lambdatest.Conflict, lambdatest.Conflict, lambdatest.Throttle, lambdatest.Throttle,
 		lambdatest.Fail, lambdatest.Fail, lambdatest.Lose, lambdatest.Lose, lambdatest.Lose, lambdatest.Delay, lambdatest.Kill,
 	}
-	randomly(t, "faults", (number(t, "ADJOURN_CRASH_TRIALS", trials)+3)/4, func(t *trial) {
+	randomly(t, "faults", (labtest.Number(t, "ADJOURN_CRASH_TRIALS", trials)+3)/4, func(t *trial) {
 		dice := throw(t.rng, 5+t.rng.IntN(30), 25)
 		t.setFaults(func(p *lambdatest.Passage) lambdatest.Fate {
 			if !dice.strikes() {
 				return lambdatest.Fate{}
 			}
-			t.hit()
+			t.Hit()
 			return lambdatest.Fate{Deed: deeds[dice.n(len(deeds))], For: time.Duration(dice.n(300)) * time.Millisecond}
 		})
 		t.setDeliveries(func(types.Message) []time.Duration {

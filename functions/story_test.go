@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/agents/lab/labtest"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -22,13 +23,13 @@ func TestStory(t *testing.T) {
 	t.Parallel()
 	w := deploy(t, settings{noSweep: true})
 	try(t, w, "story", nil, func(t *trial) {
-		var s script
+		s := &labtest.Script{}
 		for range 12 {
-			s.add(s.echo())
+			s.Add(s.Echo())
 		}
-		s.add(s.deploy("deploy"))
+		s.Add(s.Deploy("deploy"))
 		for range 12 {
-			s.add(s.once())
+			s.Add(s.Once())
 		}
 		d := t.add(s)
 		d.start(t10s(t))
@@ -67,7 +68,7 @@ func TestStrangers(t *testing.T) {
 	t.Parallel()
 	w := deploy(t, settings{})
 	try(t, w, "strangers", nil, func(t *trial) {
-		s := fixed("deploy")
+		s := labtest.Fixed("deploy")
 		d := t.add(s)
 		d.start(t10s(t))
 		stranger := t.client(t, "stranger")
@@ -108,7 +109,7 @@ func TestRequests(t *testing.T) {
 			}
 			for _, name := range slices.Sorted(maps.Keys(now)) {
 				if from != nil {
-					t.note("%s: %s: %d bytes a step", what, name, (now[name]-from[name])/int64(steps))
+					t.Note("%s: %s: %d bytes a step", what, name, (now[name]-from[name])/int64(steps))
 				}
 			}
 			return now
@@ -116,9 +117,9 @@ func TestRequests(t *testing.T) {
 
 		// Early: one step a message.
 		require.NoError(t, step.Deploy(binary(outer(t), "step"), one))
-		early := script{}
+		early := &labtest.Script{}
 		for range 12 {
-			early.add(early.echo())
+			early.Add(early.Echo())
 		}
 		d := t.add(early)
 		before := traffic("early", nil, 1)
@@ -130,13 +131,11 @@ func TestRequests(t *testing.T) {
 
 		// Late: a thousand steps in large bites, a rest, then one step a message again.
 		require.NoError(t, step.Deploy(binary(outer(t), "step"), t.environment("step")))
-		late := script{}
-		echo := late.echo()
-		echo["repeat"] = long
-		late.items, late.calls, late.replies = []map[string]any{echo}, long, long
-		late.add(late.deploy("deploy"))
+		late := &labtest.Script{}
+		late.Repeat(long, late.Echo())
+		late.Add(late.Deploy("deploy"))
 		for range 12 {
-			late.add(late.echo())
+			late.Add(late.Echo())
 		}
 		d = t.add(late)
 		d.start(t10s(t))
@@ -156,6 +155,6 @@ func TestRequests(t *testing.T) {
 		for _, d := range t.sessions {
 			d.check()
 		}
-		outer(t).Logf("what was measured:\n%s", t.notes("bytes a step"))
+		outer(t).Logf("what was measured:\n%s", t.Notes("bytes a step"))
 	})
 }

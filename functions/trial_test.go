@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/agents/lab/labtest"
 	"github.com/adjourn/adjourn/pkg/lambdafn/lambdatest"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -28,57 +28,26 @@ const patience = 90 * time.Second
 // stop the goroutine they are called on when something is wrong, as those of
 // testing.T do.
 type trial struct {
+	labtest.Trial
 	t *testing.T
 	*world
-	name     string
-	dir      string
 	rng      *rand.Rand
 	sessions []*drive
-
-	mu     sync.Mutex
-	log    []string
-	faults []string
-	struck int // kills, freezes and other faults that hit
-}
-
-var _ require.TestingT = (*trial)(nil)
-
-// Errorf notes a fault.
-func (t *trial) Errorf(format string, args ...any) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.faults = append(t.faults, fmt.Sprintf(format, args...))
-}
-
-// FailNow ends the goroutine of the trial.
-func (t *trial) FailNow() { runtime.Goexit() }
-
-// note remembers what was done, for the report of a trial that failed.
-func (t *trial) note(format string, args ...any) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.log = append(t.log, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
-}
-
-func (t *trial) hit() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.struck++
 }
 
 // add gives the trial a session with a script, of a tenant of its own.
-func (t *trial) add(s script) *drive {
+func (t *trial) add(s *labtest.Script) *drive {
 	n := len(t.sessions) + 1
 	d := &drive{
-		trial: t, key: session.Key{Tenant: fmt.Sprintf("tenant-%d", n), ID: fmt.Sprintf("%s-%d", t.name, n)}, script: s,
-		dir: filepath.Join(t.dir, fmt.Sprint(n)), ambiguous: map[string]bool{}, told: map[string]session.Answer{},
+		trial: t, key: session.Key{Tenant: fmt.Sprintf("tenant-%d", n), ID: fmt.Sprintf("%s-%d", t.Name, n)}, script: s,
+		dir: filepath.Join(t.Dir, fmt.Sprint(n)), ambiguous: map[string]bool{}, told: map[string]session.Answer{},
 	}
 	if t.rng != nil {
 		d.rng = rand.New(rand.NewPCG(t.rng.Uint64(), 1))
 		d.impatient = d.chance(2) == 0
 	}
 	require.NoError(t, os.Mkdir(d.dir, 0o700))
-	d.script.prepare(d.dir)
+	d.script.Prepare(d.dir)
 	d.client = t.client(t, d.key.Tenant)
 	t.sessions = append(t.sessions, d)
 	return d
@@ -98,7 +67,7 @@ func (t *trial) run() {
 	wg.Wait()
 	t.setFaults(nil)
 	t.setDeliveries(nil)
-	if t.failed() {
+	if t.Failed() {
 		t.FailNow()
 	}
 	t.settle()
@@ -106,12 +75,6 @@ func (t *trial) run() {
 		d.check()
 	}
 	t.checkNothingLeft()
-}
-
-func (t *trial) failed() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.faults) > 0
 }
 
 // settle waits until the queue and its dead letters are empty.
@@ -132,27 +95,12 @@ func (t *trial) settle() {
 // try runs one trial in a world and tells all about it if it fails.
 func try(t *testing.T, w *world, name string, rng *rand.Rand, do func(t *trial)) *trial {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "adjourn-functions-trial-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	one := &trial{t: t, world: w, name: name, dir: dir, rng: rng}
-	w.report(one.note)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	one := &trial{Trial: labtest.Trial{Name: name}, t: t, world: w, rng: rng}
+	one.Try(t, func() {
+		w.report(one.Note)
+		defer func() { w.report(nil); w.setFaults(nil); w.setDeliveries(nil) }()
 		do(one)
-	}()
-	<-done
-	w.report(nil)
-	w.setFaults(nil)
-	w.setDeliveries(nil)
-	if !one.failed() {
-		_ = os.RemoveAll(dir)
-		return one
-	}
-	// What is wrong comes last: of a long log, the end is read.
-	t.Errorf("%s failed; its folder is kept: %s\n%s\n-- what is wrong\n%s", name, dir, one.report(), strings.Join(one.faults, "\n"))
+	}, one.report)
 	return one
 }
 
@@ -160,11 +108,11 @@ func try(t *testing.T, w *world, name string, rng *rand.Rand, do func(t *trial))
 func (t *trial) report() string {
 	var b strings.Builder
 	for _, d := range t.sessions {
-		fmt.Fprintf(&b, "-- %s\n%s%s\n", d.key, d.script.text, d.journal())
+		fmt.Fprintf(&b, "-- %s\n%s%s\n", d.key, d.script.Report(), d.journal())
 	}
-	fmt.Fprintf(&b, "-- what was done\n%s\n", strings.Join(t.log, "\n"))
+	fmt.Fprintf(&b, "-- what was done\n%s\n", t.Notes(""))
 	whole := b.String() + "-- output\n" + t.output()
-	path := filepath.Join(t.dir, "report.txt")
+	path := filepath.Join(t.Dir, "report.txt")
 	if err := os.WriteFile(path, []byte(whole), 0o600); err != nil {
 		return whole
 	}
@@ -231,7 +179,7 @@ func (t *trial) at(p place, fate lambdatest.Fate) {
 		if seen++; seen != max(p.n, 1) {
 			return lambdatest.Fate{}
 		}
-		t.hit()
+		t.Hit()
 		return fate
 	})
 }
@@ -260,10 +208,3 @@ func (t *trial) within(d time.Duration) context.Context {
 
 // outer is the test a trial is of.
 func outer(t *trial) *testing.T { return t.t }
-
-// notes are those with a text in them.
-func (t *trial) notes(with string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.Join(slices.DeleteFunc(slices.Clone(t.log), func(line string) bool { return !strings.Contains(line, with) }), "\n")
-}

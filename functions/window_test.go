@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/agents/lab/labtest"
 	"github.com/adjourn/adjourn/pkg/lambdafn/lambdatest"
 )
 
@@ -112,14 +113,14 @@ func TestFrozenOverdue(t *testing.T) {
 // strike tells the fixed story once for each window.
 func strike(t *testing.T, what string, at []window, s settings, approved string, fate lambdatest.Fate) {
 	t.Helper()
-	if number(t, "ADJOURN_CRASH_TRIALS", 0) < 100 && fate.Deed == lambdatest.Freeze {
+	if labtest.Number(t, "ADJOURN_CRASH_TRIALS", 0) < 100 && fate.Deed == lambdatest.Freeze {
 		at = some(at, 3)
 	}
 	reached := make([]bool, len(at))
 	all(t, 4, len(at), s, func(w *world, n int) {
 		one := try(t, w, what+"-"+at[n].id(n), nil, func(t *trial) {
-			t.note("%s at: %s", what, at[n].name)
-			t.add(fixed(approved)).impatient = true
+			t.Note("%s at: %s", what, at[n].name)
+			t.add(labtest.Fixed(approved)).impatient = true
 			if at[n].function != "" {
 				t.at(at[n].place, fate)
 			}
@@ -128,7 +129,7 @@ func strike(t *testing.T, what string, at []window, s settings, approved string,
 			}
 			t.run()
 		})
-		reached[n] = one.struck > 0 || at[n].function == ""
+		reached[n] = one.Struck() > 0 || at[n].function == ""
 	})
 	if t.Failed() {
 		return

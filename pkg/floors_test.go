@@ -44,6 +44,8 @@ var plan = house{
 		"agents/lab":     5.5, // an agent stands just under the registry that lists it
 		"agents/janitor": 5.5,
 
+		"agents/lab/labtest": 6,
+
 		"pkg/app":            6,
 		"pkg/app/embedded":   6.5,
 		"pkg/app/serverless": 6.5,
@@ -70,7 +72,7 @@ var plan = house{
 		"examples/tour":    8,
 	},
 	// kits hold the contract of a port; only _test.go files import them.
-	kits: []string{"pkg/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest", "pkg/lambdafn/lambdatest"},
+	kits: []string{"pkg/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest", "pkg/lambdafn/lambdatest", "agents/lab/labtest"},
 	// guests lists outside modules; what is not here is the standard library's
 	// job. An empty list means tests only. The rule reads non-test files:
 	// a test may use what it likes, for it is in nobody's binary.
@@ -85,7 +87,7 @@ var plan = house{
 		"golang.org/x/sys":                           {"pkg/cli"}, // throws away what was typed too early
 		"github.com/openai/openai-go/v3":             {"pkg/llm/openai"},
 		"go.yaml.in/yaml/v4":                         {"pkg/llm/scripted", "agents/lab", "pkg/httpapi"},
-		"github.com/stretchr/testify":                {"pkg/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest"},
+		"github.com/stretchr/testify":                {"pkg/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest", "agents/lab/labtest"},
 		"github.com/aws/aws-lambda-go":               {"pkg/lambdafn", "pkg/lambdafn/lambdatest"},
 		"github.com/aws/smithy-go":                   {"pkg/store/dynamostore", "pkg/queue/sqsqueue"}, // the types of its errors
 		"github.com/aws/aws-sdk-go-v2":               {"pkg/app/serverless", "pkg/store/dynamostore", "pkg/queue/sqsqueue", "pkg/lambdafn/lambdatest", "localstack/smoke"},

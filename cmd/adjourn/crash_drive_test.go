@@ -110,7 +110,8 @@ func (w *world) stands() standing {
 	}
 	db := w.open()
 	defer db.close()
-	s := db.fold()
+	r := db.records()
+	s := r.Fold(w)
 	switch {
 	case s == nil:
 		return absent
@@ -120,7 +121,7 @@ func (w *world) stands() standing {
 		return between
 	}
 	require.Equal(w, session.StatusSuspended, s.Status)
-	for _, item := range db.waits() {
+	for _, item := range r.Waits {
 		if item.State == session.WaitOpen {
 			return paused
 		}

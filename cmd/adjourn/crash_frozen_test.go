@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/agents/lab/labtest"
 )
 
 // frozenLease is the shortest lease the program takes.
@@ -69,13 +71,13 @@ func TestFrozen(t *testing.T) {
 // of its transactions: then it keeps everybody out of the data file until it goes on.
 func TestFrozenRandom(t *testing.T) {
 	t.Parallel()
-	trials, begin := (number(t, "ADJOURN_CRASH_TRIALS", 12)+3)/4, seed(t)
+	trials, begin := (labtest.Number(t, "ADJOURN_CRASH_TRIALS", 12)+3)/4, labtest.Seed(t)
 	program := binary(t)
 	worlds := make([]*world, trials)
 	for i := range worlds {
 		rng := rand.New(rand.NewPCG(begin, uint64(i)+1))
 		worlds[i] = &world{
-			name: fmt.Sprintf("frozen trial %d of seed %d", i, begin), program: program, rng: rng, script: random(rng),
+			Trial: labtest.Trial{Name: fmt.Sprintf("frozen trial %d of seed %d", i, begin)}, program: program, rng: rng, script: labtest.Random(rng, labtest.Mix{}),
 			env: []string{"ADJOURN_LEASE=" + frozenLease},
 		}
 	}
@@ -94,7 +96,7 @@ func TestFrozenRandom(t *testing.T) {
 				continue
 			}
 			stops.Add(1)
-			w.note("    SIGSTOP")
+			w.Note("    SIGSTOP")
 			if !w.overtake(frozen, p, restart(w.rng.IntN(restarts))) {
 				held.Add(1)
 			}
@@ -108,7 +110,7 @@ func TestFrozenRandom(t *testing.T) {
 // overtake has somebody else do what a stopped process was about to, and lets
 // that go on. It reports false if nobody can, because who is stopped holds the data file.
 func (w *world) overtake(frozen *process, p phase, how restart) bool {
-	w.kills++
+	w.Hit()
 	free := w.takeOver(p, how)
 	w.thaw(frozen, p)
 	return free
@@ -141,7 +143,7 @@ func (w *world) takeOver(p phase, how restart) bool {
 
 // thaw lets a stopped process go on, and wants it to end as one that lost.
 func (w *world) thaw(frozen *process, p phase) {
-	w.note("    SIGCONT")
+	w.Note("    SIGCONT")
 	frozen.signal(syscall.SIGCONT)
 	r := frozen.wait()
 	require.Contains(w, []int{p.code, 5}, r.code, "exit code of who was stopped")

@@ -5,48 +5,25 @@ package main_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/agents/lab/labtest"
 )
-
-// number reads a number of the environment.
-func number(t *testing.T, name string, otherwise int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	require.NoError(t, err, name)
-	return n
-}
-
-// seed is of ADJOURN_CRASH_SEED, else of the clock; it is printed, to try the same again.
-func seed(t *testing.T) uint64 {
-	t.Helper()
-	n := uint64(number(t, "ADJOURN_CRASH_SEED", 0))
-	if n == 0 {
-		n = uint64(time.Now().UnixNano() % 1e9)
-	}
-	t.Logf("ADJOURN_CRASH_SEED=%d", n)
-	return n
-}
 
 // TestKillRandom kills the real program at random moments, restarts it as a user
 // would, kills that too, until the session has ended.
 func TestKillRandom(t *testing.T) {
 	t.Parallel()
-	trials, begin := number(t, "ADJOURN_CRASH_TRIALS", 12), seed(t)
+	trials, begin := labtest.Number(t, "ADJOURN_CRASH_TRIALS", 12), labtest.Seed(t)
 	program := binary(t)
 
 	// How long the commands take undisturbed says when to kill them.
 	took := map[string]time.Duration{}
-	calm := &world{name: "undisturbed", program: program, script: random(rand.New(rand.NewPCG(begin, 0)))}
+	calm := &world{Trial: labtest.Trial{Name: "undisturbed"}, program: program, script: labtest.Random(rand.New(rand.NewPCG(begin, 0)), labtest.Mix{})}
 	try(t, calm, func(w *world) {
 		for _, p := range story() {
 			r := w.run(p.args...)
@@ -64,14 +41,16 @@ func TestKillRandom(t *testing.T) {
 	worlds := make([]*world, trials)
 	for i := range worlds {
 		rng := rand.New(rand.NewPCG(begin, uint64(i)+1))
-		worlds[i] = &world{name: fmt.Sprintf("trial %d of seed %d", i, begin), program: program, rng: rng, script: random(rng)}
+		worlds[i] = &world{
+			Trial: labtest.Trial{Name: fmt.Sprintf("trial %d of seed %d", i, begin)}, program: program, rng: rng, script: labtest.Random(rng, labtest.Mix{}),
+		}
 	}
 	var kills, unknown atomic.Int64
 	all(t, 6, worlds, func(w *world) {
 		w.killRandomly(took)
 		w.finish(story())
 		unknown.Add(int64(w.check()))
-		kills.Add(int64(w.kills))
+		kills.Add(int64(w.Struck()))
 	})
 	t.Logf("%d trials, %d kills, %d outcomes unknown", trials, kills.Load(), unknown.Load())
 }

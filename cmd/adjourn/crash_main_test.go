@@ -22,6 +22,8 @@ import (
 //	crash_check_test.go   what must be true of a trial at its end
 //	crash_drive_test.go   what a user would do, until the session has ended
 //	crash_serve_test.go   the same over HTTP, against a server that is killed and comes back
+//
+// Their scripts, and the promises they check, are labtest's.
 
 // asChild makes the test's binary the program itself, with traps (see child).
 const asChild = "ADJOURN_CRASH_CHILD"

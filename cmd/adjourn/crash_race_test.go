@@ -12,13 +12,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/agents/lab/labtest"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // race starts commands as processes that begin at the same moment.
 func (w *world) race(commands ...[]string) []result {
-	dir, err := os.MkdirTemp(w.dir, "barrier-")
+	dir, err := os.MkdirTemp(w.Dir, "barrier-")
 	require.NoError(w, err)
 	processes := make([]*process, len(commands))
 	for i, args := range commands {
@@ -55,7 +56,7 @@ func (w *world) refused(r result, codes ...string) {
 // rounds is how often each race is run.
 const rounds = 20
 
-func races(t *testing.T, name string, s func() script, trial func(w *world)) {
+func races(t *testing.T, name string, s func() *labtest.Script, trial func(w *world)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()
@@ -68,9 +69,9 @@ func races(t *testing.T, name string, s func() script, trial func(w *world)) {
 	})
 }
 
-func approval() script {
-	var s script
-	s.add(s.deploy("deploy"))
+func approval() *labtest.Script {
+	s := &labtest.Script{}
+	s.Add(s.Deploy("deploy"))
 	return s
 }
 
@@ -90,7 +91,7 @@ func TestRaceDecide(t *testing.T) {
 		require.Equal(w, "completed", w.manifest(results[won]).Outcome)
 		w.refused(results[1-won], "already_answered")
 		require.Contains(w, results[1-won].stderr, "The first answer counts")
-		require.Equal(w, 1-won, w.count(w.script.effects[0]), "deployed if it was approved")
+		require.Equal(w, 1-won, w.script.Effects()[0].Count(w), "deployed if it was approved")
 		require.Equal(w, completed, w.stands())
 		// Pasted once more: the winner's changes nothing, the loser's is refused.
 		require.Zero(w, w.run(resume([]string{"--approve", "--reject"}[won], "c2-1")...).code)
@@ -110,9 +111,9 @@ func TestRaceDecide(t *testing.T) {
 func TestRaceContinue(t *testing.T) {
 	t.Parallel()
 	goOn := story()[0].restart(goOn)
-	races(t, "after a crash", func() script { return fixed("deploy") }, func(w *world) {
+	races(t, "after a crash", func() *labtest.Script { return labtest.Fixed("deploy") }, func(w *world) {
 		require.True(w, w.startTrapped("Commit-3-after", "KILL", begin().args...).wait().killed())
-		w.kills++
+		w.Hit()
 		results := w.race(goOn, goOn, []string{"work"})
 		require.Zero(w, results[2].code)
 		for _, r := range results[:2] {
@@ -126,9 +127,9 @@ func TestRaceContinue(t *testing.T) {
 		w.finish(story())
 		w.check()
 	})
-	races(t, "with two messages", func() script {
-		var s script
-		s.items = append(s.items, map[string]any{"need": "which color?"})
+	races(t, "with two messages", func() *labtest.Script {
+		s := &labtest.Script{}
+		s.Need("which color?")
 		return s
 	}, func(w *world) {
 		w.begin()
@@ -140,7 +141,7 @@ func TestRaceContinue(t *testing.T) {
 		db := w.open()
 		defer db.close()
 		said := []string{}
-		for _, m := range db.fold().Messages[1:] {
+		for _, m := range db.records().Fold(w).Messages[1:] {
 			if m.Role == llm.RoleUser {
 				said = append(said, m.Text())
 			}
@@ -155,7 +156,7 @@ func TestRaceStart(t *testing.T) {
 		return append([]string{"run", "--agent", "lab", "--session", sessionID, "--output", "json"}, more...)
 	}
 	races(t, "one id", approval, func(w *world) {
-		text := string(w.script.text)
+		text := w.script.Text()
 		results := w.race(run(text), run(text+"# another"), run(text+"# a third"))
 		won := slices.IndexFunc(results, func(r result) bool { return r.code == 10 })
 		require.GreaterOrEqual(w, won, 0, "nobody won")
@@ -166,14 +167,14 @@ func TestRaceStart(t *testing.T) {
 		}
 		db := w.open()
 		defer db.close()
-		entries := db.entries()
-		w.checkChain(entries)
-		require.Equal(w, session.KindStarted, entries[0].Kind)
-		started := entries[0].Messages[0].Text()
+		r := db.records()
+		r.CheckChain(w)
+		require.Equal(w, session.KindStarted, r.Entries[0].Kind)
+		started := r.Entries[0].Messages[0].Text()
 		require.Equal(w, strings.TrimPrefix(results[won].args, strings.Join(run(""), " ")), started, "the winner's")
 		require.Equal(w, paused, w.stands())
 	})
-	races(t, "the same request", func() script { return fixed("deploy") }, func(w *world) {
+	races(t, "the same request", func() *labtest.Script { return labtest.Fixed("deploy") }, func(w *world) {
 		for _, r := range w.race(begin().args, begin().args, begin().args) {
 			require.Equal(w, 10, r.code, r.stderr)
 			require.Equal(w, "paused", w.manifest(r).Outcome)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/agents/lab/labtest"
 )
 
 // TestKillServer kills adjourn dev in the middle of a step while somebody waits on
@@ -23,7 +25,7 @@ func TestKillServer(t *testing.T) {
 		"Commit-1-before", "Commit-1-after", "Model-1-after", "Commit-2-after", "Tool-1-after", "Update-2-after",
 		"Tool-2-before", "Model-3-after", "Commit-4-before", "Update-5-after", "Commit-5-after", "Tool-3-after",
 	}
-	if number(t, "ADJOURN_CRASH_TRIALS", 0) == 0 {
+	if labtest.Number(t, "ADJOURN_CRASH_TRIALS", 0) == 0 {
 		places = []string{"Commit-1-after", "Tool-1-after", "Commit-4-before", "Tool-3-after"}
 	}
 	var reached, again atomic.Int64
@@ -41,7 +43,7 @@ func TestKillServer(t *testing.T) {
 			again.Add(int64(s.ask(p)))
 			require.Equal(w, p.after, w.stands())
 		}
-		reached.Add(int64(w.kills))
+		reached.Add(int64(w.Struck()))
 		s.process.signal(syscall.SIGINT)
 		require.Zero(w, s.process.wait().code, "a server that is told to stop stops cleanly")
 		w.finish(story())
@@ -95,7 +97,7 @@ func (s *served) ask(p phase) (again int) {
 		case <-client.ended:
 		case <-s.process.ended:
 			require.True(w, s.process.wait().killed(), "the server ended by itself")
-			w.kills++
+			w.Hit()
 			s.process = w.start(nil, s.args()...)
 			s.await()
 		}

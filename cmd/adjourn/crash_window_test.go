@@ -13,8 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/agents/lab/labtest"
 )
 
 // A window of design section 4.1 lies between two calls that change something,
@@ -72,7 +71,7 @@ func calm(t *testing.T, told []phase, approved string) []point {
 // trapWorld is a trial of the program with traps.
 func trapWorld(t *testing.T, name, approved string) *world {
 	t.Helper()
-	return &world{name: name, program: self(t), env: []string{asChild + "=1"}, script: fixed(approved)}
+	return &world{Trial: labtest.Trial{Name: name}, program: self(t), env: []string{asChild + "=1"}, script: labtest.Fixed(approved)}
 }
 
 // awaitDeadline waits until the approvals of the story of the deadline have expired.
@@ -82,7 +81,7 @@ func (w *world) awaitDeadline(p phase) {
 	}
 	db := w.open()
 	defer db.close()
-	for _, record := range db.waits() {
+	for _, record := range db.records().Waits {
 		time.Sleep(time.Until(record.Wait.Deadline.At) + time.Millisecond)
 	}
 }
@@ -91,7 +90,7 @@ func (w *world) awaitDeadline(p phase) {
 // has each kind of place in it.
 func some(t *testing.T, points []point, one int) []point {
 	t.Helper()
-	if number(t, "ADJOURN_CRASH_TRIALS", 0) > 0 {
+	if labtest.Number(t, "ADJOURN_CRASH_TRIALS", 0) > 0 {
 		return points
 	}
 	var out []point
@@ -134,7 +133,7 @@ func TestKillWindows(t *testing.T) {
 				require.Equal(w, p.code, r.code, "the place was not reached")
 				continue
 			}
-			w.kills++
+			w.Hit()
 			reached.Add(1)
 			w.recover(p, restart(at[w]%restarts))
 		}
@@ -184,13 +183,7 @@ func (w *world) exhaust(at string, fails bool) {
 	}
 	db := w.open()
 	defer db.close()
-	entries := db.entries()
-	w.checkChain(entries)
-	newest := entries[len(entries)-1]
-	require.Equal(w, session.KindFailed, newest.Kind)
-	require.Equal(w, "step_died", newest.Failure.Type)
-	require.True(w, newest.Failure.Retryable)
-	require.Empty(w, db.items(store.KindTool))
+	db.records().CheckDied(w)
 	w.checkNothingLeft(db)
 	r := w.run("resume", sessionID, "--output", "json")
 	require.Equal(w, 5, r.code)

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,6 +18,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/agents/lab/labtest"
 )
 
 // patience is how long a process may take before a trial gives up on it.
@@ -28,69 +29,23 @@ const patience = 2 * time.Minute
 // beside it, and the processes that work on it. Its methods stop the trial's
 // goroutine when something is wrong, as those of testing.T do.
 type world struct {
-	name    string
-	dir     string
+	labtest.Trial
 	program string
 	env     []string
-	script  script
+	script  *labtest.Script
 	rng     *rand.Rand
-
-	mu     sync.Mutex
-	log    []string
-	faults []string
-	// kills that hit a process that was alive.
-	kills int
 }
 
 const sessionID = "s1"
 
-var _ require.TestingT = (*world)(nil)
-
-// Errorf notes a fault.
-func (w *world) Errorf(format string, args ...any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.faults = append(w.faults, fmt.Sprintf(format, args...))
-}
-
-// FailNow ends the trial.
-func (w *world) FailNow() { runtime.Goexit() }
-
-// note remembers what was done, for the report of a trial that failed.
-func (w *world) note(format string, args ...any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.log = append(w.log, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
-}
-
 // try runs one trial in a folder of its own, which is kept if it fails.
 func try(t *testing.T, w *world, trial func(w *world)) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "adjourn-crash-")
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	w.dir = dir
-	w.script.prepare(dir)
-	if err := os.WriteFile(w.path("script.yaml"), w.script.text, 0o600); err != nil {
-		t.Error(err)
-		return
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	w.Try(t, func() {
+		w.script.Prepare(w.Dir)
+		require.NoError(w, os.WriteFile(w.path("script.yaml"), []byte(w.script.Text()), 0o600))
 		trial(w)
-	}()
-	<-done
-	if len(w.faults) == 0 {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-		return
-	}
-	// What is wrong comes last: of a long log, the end is read.
-	t.Errorf("%s failed; its folder is kept: %s\n%s\n-- what is wrong\n%s", w.name, dir, w.report(), strings.Join(w.faults, "\n"))
+	}, w.report)
 }
 
 // all runs trials side by side.
@@ -111,17 +66,12 @@ func all(t *testing.T, parallel int, worlds []*world, trial func(w *world)) {
 	wg.Wait()
 }
 
-func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
+func (w *world) path(name string) string { return filepath.Join(w.Dir, name) }
 
 // report tells all that is known of a trial.
 func (w *world) report() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "-- what was done\n%s\n-- script\n%s\n", strings.Join(w.log, "\n"), w.script.text)
-	for _, name := range []string{lines, onces, deploys} {
-		if text, err := os.ReadFile(w.path(name)); err == nil {
-			fmt.Fprintf(&b, "-- %s\n%s", name, text)
-		}
-	}
+	fmt.Fprintf(&b, "-- what was done\n%s\n%s", w.Notes(""), w.script.Report())
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	show := exec.CommandContext(ctx, w.program, "show", sessionID, "--full")
@@ -175,13 +125,13 @@ type manifest struct {
 
 // start starts a command.
 func (w *world) start(env []string, args ...string) *process {
-	stdout, err := os.CreateTemp(w.dir, "stdout-")
+	stdout, err := os.CreateTemp(w.Dir, "stdout-")
 	require.NoError(w, err)
-	stderr, err := os.CreateTemp(w.dir, "stderr-")
+	stderr, err := os.CreateTemp(w.Dir, "stderr-")
 	require.NoError(w, err)
 	p := &process{w: w, args: strings.Join(args, " "), stdout: stdout, stderr: stderr, ended: make(chan struct{})}
 	p.cmd = exec.CommandContext(context.Background(), w.program, args...)
-	p.cmd.Env, p.cmd.Dir = w.environment(env...), w.dir
+	p.cmd.Env, p.cmd.Dir = w.environment(env...), w.Dir
 	p.cmd.Stdout, p.cmd.Stderr = stdout, stderr // files: nothing of ours runs for it
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.began = time.Now()
@@ -217,9 +167,9 @@ func (p *process) wait() result {
 		require.NoError(p.w, out.Close())
 		*into = string(bytes.TrimSpace(text))
 	}
-	p.w.note("%s -> %d after %s%s", r.args, r.code, r.took.Round(time.Millisecond), indent(r.stderr))
+	p.w.Note("%s -> %d after %s%s", r.args, r.code, r.took.Round(time.Millisecond), indent(r.stderr))
 	p.w.wantNone(p.cmd.Process.Pid)
-	if len(p.w.faults) > 0 {
+	if p.w.Failed() {
 		p.w.FailNow()
 	}
 	return r
@@ -259,15 +209,15 @@ func (w *world) runKilled(delay time.Duration, args ...string) result {
 	}
 	r := p.wait()
 	if r.killed() {
-		w.note("    killed after %s", delay)
-		w.kills++
+		w.Note("    killed after %s", delay)
+		w.Hit()
 	}
 	return r
 }
 
 // startTrapped starts a command that sends itself a signal at a place.
 func (w *world) startTrapped(at string, how string, args ...string) *process {
-	w.note("    SIG%s at %s:", how, at)
+	w.Note("    SIG%s at %s:", how, at)
 	return w.start([]string{trapAt + "=" + at, trapHow + "=" + how}, args...)
 }
 
