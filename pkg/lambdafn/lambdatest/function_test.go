@@ -147,8 +147,8 @@ func TestDeploy(t *testing.T) {
 func TestFrozenBetween(t *testing.T) {
 	t.Parallel()
 	f := start(t, lambdatest.FunctionConfig{})
-	do(t, f, command{Do: "leave", For: 200 * time.Millisecond})
-	time.Sleep(time.Second)
+	do(t, f, command{Do: "leave", For: 2 * time.Second})
+	time.Sleep(3 * time.Second)
 	before := time.Now()
 	var text string
 	require.NoError(t, json.Unmarshal([]byte(do(t, f, command{Do: "collect"})), &text))
@@ -164,12 +164,12 @@ func TestFreeze(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = f.Invoke(t.Context(), []byte(command{Do: "sleep", For: 500 * time.Millisecond}.String()))
+		_, _ = f.Invoke(t.Context(), []byte(command{Do: "sleep", For: 2 * time.Second}.String()))
 	}()
 	time.Sleep(250 * time.Millisecond) // it is in the middle of it
-	f.Workers()[0].Freeze(700 * time.Millisecond)
+	f.Workers()[0].Freeze(3 * time.Second)
 	<-done
-	require.GreaterOrEqual(t, f.Invocations()[1].Took(), 600*time.Millisecond)
+	require.GreaterOrEqual(t, f.Invocations()[1].Took(), 3*time.Second)
 }
 
 // upstream answers everything with 200 and counts.
