@@ -164,10 +164,11 @@ func (e *Engine) awaitStart(ctx context.Context, key session.Key, after int64) e
 	return e.refusal(key, err)
 }
 
-// stoodAt remembers where a session stood, unless later entries were seen.
+// stoodAt remembers where a session stood when this command met it. What was
+// written since it was last told of is told next.
 func (e *Engine) stoodAt(key session.Key, s *wire.Session) {
-	if s != nil {
-		e.seen[key] = max(e.seen[key], s.Version)
+	if _, known := e.seen[key]; s != nil && !known {
+		e.seen[key] = s.Version
 	}
 }
 

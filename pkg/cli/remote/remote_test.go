@@ -146,6 +146,25 @@ func TestDriveFromWhereItStands(t *testing.T) {
 	require.NoError(t, e.Close())
 }
 
+// TestDriveAfterAnAnswer: what a fast worker wrote before the server replied is told.
+func TestDriveAfterAnAnswer(t *testing.T) {
+	t.Parallel()
+	s := &server{answers: map[string][]any{
+		"GET /sessions/s":         {wire.Session{ID: "s", Version: 2}},
+		"GET /sessions/s/entries": {wire.Entries{After: 2, Resting: true}},
+		"POST /sessions/s/submit": {wire.Submitted{Session: &wire.Session{Version: 5}}},
+		"POST /sessions/s/resume": {wire.Resumed{Session: &wire.Session{Version: 6}}},
+	}}
+	e := over(t, s, nil)
+	require.NoError(t, e.Drive(t.Context(), key))
+	_, err := e.Submit(t.Context(), runtime.SubmitParams{Key: key})
+	require.NoError(t, err)
+	_, err = e.Decide(t.Context(), runtime.DecideParams{Key: key, ApproveAll: true})
+	require.NoError(t, err)
+	require.NoError(t, e.Drive(t.Context(), key))
+	require.Contains(t, s.asked[len(s.asked)-1], "after=2&")
+}
+
 // TestVerbs has each verb's parameters arrive on the other side.
 func TestVerbs(t *testing.T) {
 	t.Parallel()
