@@ -168,8 +168,8 @@ func (s *trappedStore) Commit(ctx context.Context, p store.CommitParams) (done s
 	return done, err
 }
 
-func (s *trappedStore) Update(ctx context.Context, key session.Key, item store.Item) (stored store.Item, err error) {
-	s.t.pass("Update", func() { stored, err = s.Store.Update(ctx, key, item) })
+func (s *trappedStore) Update(ctx context.Context, key session.Key, items ...store.Item) (stored []store.Item, err error) {
+	s.t.pass("Update", func() { stored, err = s.Store.Update(ctx, key, items...) })
 	return stored, err
 }
 

@@ -178,11 +178,11 @@ func (d *down) Commit(ctx context.Context, p store.CommitParams) (store.Committe
 	return d.Store.Commit(ctx, p)
 }
 
-func (d *down) Update(ctx context.Context, key session.Key, item store.Item) (store.Item, error) {
+func (d *down) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
 	if err := d.fails(); err != nil {
-		return store.Item{}, err
+		return nil, err
 	}
-	return d.Store.Update(ctx, key, item)
+	return d.Store.Update(ctx, key, items...)
 }
 
 func (d *down) Find(ctx context.Context, p store.FindParams) (store.Page, error) {

@@ -36,17 +36,17 @@ func (s *slow) Commit(ctx context.Context, p store.CommitParams) (store.Committe
 	return store.Committed{}, context.Cause(ctx)
 }
 
-func (s *slow) Update(ctx context.Context, key session.Key, item store.Item) (store.Item, error) {
-	if item.Tool == nil || item.Tool.State != session.ToolFinished || s.updates.Add(-1) < 0 {
-		return s.Store.Update(ctx, key, item)
+func (s *slow) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
+	if tool := items[0].Tool; tool == nil || tool.State != session.ToolFinished || s.updates.Add(-1) < 0 {
+		return s.Store.Update(ctx, key, items...)
 	}
 	if s.written {
-		if _, err := s.Store.Update(ctx, key, item); err != nil {
-			return store.Item{}, err
+		if _, err := s.Store.Update(ctx, key, items...); err != nil {
+			return nil, err
 		}
 	}
 	<-ctx.Done()
-	return store.Item{}, context.Cause(ctx)
+	return nil, context.Cause(ctx)
 }
 
 // A worker stopped for longer than a write may take goes on where it was if

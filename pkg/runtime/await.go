@@ -105,7 +105,7 @@ func (r *Runtime) page(ctx context.Context, p EntriesParams) (page EntriesPage, 
 			return page, err
 		}
 	}
-	return EntriesPage{}, &Error{Code: CodeStoreUnavailable, Session: p.Key.ID, Message: "it moved each time it was read. Ask again"}
+	return EntriesPage{}, movedEachTime(p.Key)
 }
 
 // tail reads one page, and whether there is more.

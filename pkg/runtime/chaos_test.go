@@ -140,6 +140,7 @@ func TestCrash_with_a_queue_at_its_worst(t *testing.T) {
 							}
 						}
 						w.cut = sc.cut != nil && len(unknown) > 0
+						w.checkTogether(sc, fmt.Sprint(f.ops))
 						require.NoError(t, worker(&fuse{}).settle())
 					}
 				}
@@ -232,8 +233,8 @@ func (s *lossyStore) Commit(ctx context.Context, p store.CommitParams) (store.Co
 	return lossy(s, "commit "+string(p.Entry.Kind), func() (store.Committed, error) { return s.Store.Commit(ctx, p) })
 }
 
-func (s *lossyStore) Update(ctx context.Context, key session.Key, item store.Item) (store.Item, error) {
-	return lossy(s, "update "+string(item.Kind), func() (store.Item, error) { return s.Store.Update(ctx, key, item) })
+func (s *lossyStore) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
+	return lossy(s, updating(items), func() ([]store.Item, error) { return s.Store.Update(ctx, key, items...) })
 }
 
 // TestCrash_lost_answers: a write whose answer is lost has happened, and its

@@ -27,6 +27,8 @@ type scenario struct {
 	lines  script
 	policy session.Policy
 	acts   []act
+	// together says that its approvals are answered all at once.
+	together bool
 	// cut is the journal of a session whose call was cut off before it could ask.
 	cut []session.Kind
 }
@@ -76,6 +78,12 @@ func scenarios() []scenario {
 			_, err := p.Decide(context.Background(), runtime.DecideParams{Key: w.key, Approve: []string{"c2-1"}, Caller: person})
 			return err
 		}}, lines: script{"go": {calls("deploy", `{"text":"x"}`, "deploy", `{"text":"y"}`)}}},
+		{name: "several decisions", together: true, acts: []act{begin("go"), func(w *world, p *process) error {
+			_, err := p.Decide(context.Background(), runtime.DecideParams{Key: w.key, ApproveAll: true, Reject: []string{"c2-2"}, Caller: person})
+			return err
+		}}, lines: script{"go": {
+			calls("deploy", `{"text":"x"}`, "deploy", `{"text":"y"}`, "line", `{"text":"1"}`, "deploy", `{"text":"z"}`), says("bye"),
+		}}},
 		{name: "question and once", acts: []act{begin("go"), answer(session.WaitQuestion, session.Answer{Selected: []string{"red"}})}, lines: script{"go": {
 			calls("pick", `{"text":"wall"}`), says("bye"),
 		}}, cut: []session.Kind{session.KindStarted, session.KindReplied, session.KindStepped, session.KindCompleted}},
@@ -211,6 +219,7 @@ func (w *world) crash(sc scenario, f *fuse, detached bool, steps int) map[string
 			}
 		}
 		w.cut = sc.cut != nil && len(unknown) > 0
+		w.checkTogether(sc, fmt.Sprint(f.ops))
 		p = w.fusedProcess(&fuse{}, detached, steps)
 		p.fuse = nil
 		// The sweep finds what was committed and never sent, before anybody asks again.
@@ -219,6 +228,21 @@ func (w *world) crash(sc scenario, f *fuse, detached bool, steps int) map[string
 		require.NoError(w.t, p.settle(), "died at %v", f.ops)
 	}
 	return unknown
+}
+
+// checkTogether holds that no decision is half there after a crash.
+func (w *world) checkTogether(sc scenario, label string) {
+	w.t.Helper()
+	if !sc.together {
+		return
+	}
+	open, waits := 0, w.waits()
+	for _, record := range waits {
+		if record.State == session.WaitOpen {
+			open++
+		}
+	}
+	require.Contains(w.t, []int{0, len(waits)}, open, "half of a decision, died at %s", label)
 }
 
 // compare holds the outcome of a session that died against the one that did not.

@@ -3,16 +3,22 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // Decide decides approvals of a suspended session and goes on. Approvals of this
 // suspension that are not named are rejected; other kinds of wait stay open. The
 // same decisions taken again change nothing; different ones are refused.
+//
+// All approvals are answered by one write or none is: a suspension opens at most
+// [session.MaxWaits], and one write takes more. So of two decisions that cross, or
+// a decision and an answer, the first counts and the other changes nothing.
 func (r *Runtime) Decide(ctx context.Context, p DecideParams) (Resumed, error) {
 	out, err := r.decide(ctx, p)
 	if err != nil {
@@ -20,6 +26,8 @@ func (r *Runtime) Decide(ctx context.Context, p DecideParams) (Resumed, error) {
 	}
 	return out, nil
 }
+
+const _ = uint(store.MaxItems - session.MaxWaits) // does not compile where one write is too small
 
 // decision is one approval with what is decided on it.
 type decision struct {
@@ -32,75 +40,101 @@ type decision struct {
 }
 
 func (r *Runtime) decide(ctx context.Context, p DecideParams) (Resumed, error) {
+	for try := 1; ; try++ {
+		out, decided, err := r.decideOnce(ctx, p)
+		if !errors.Is(err, store.ErrConflict) || try == maxTries {
+			return out, err
+		}
+		p = p.naming(decided) // somebody was first: look who
+	}
+}
+
+// decideOnce looks and writes. With a conflict it returns the decisions it was
+// about to write.
+func (r *Runtime) decideOnce(ctx context.Context, p DecideParams) (out Resumed, decided []decision, err error) {
 	s, err := r.need(ctx, p.Key)
 	if err != nil {
-		return Resumed{}, err
+		return Resumed{}, nil, err
 	}
 	defer func() { r.keep(s) }()
 	if p.ApproveAll && p.RejectAll {
-		return Resumed{}, refuse(CodeInvalidInput, p.Key, "approve all and reject all contradict each other")
+		return Resumed{}, nil, refuse(CodeInvalidInput, p.Key, "approve all and reject all contradict each other")
 	}
 	since, err := r.checkpointSeq(ctx, s, p.Checkpoint)
 	if err != nil {
-		return Resumed{}, err
+		return Resumed{}, nil, err
 	}
-	records, err := r.waits(ctx, p.Key)
+	items, err := r.items(ctx, p.Key, store.KindWait, "")
 	if err != nil {
-		return Resumed{}, err
+		return Resumed{}, nil, err
 	}
-	decisions, err := decisions(s, records, p, since)
-	if err != nil {
-		return Resumed{}, err
+	records := waitRecords(items)
+	if decided, err = decisions(s, records, p, since); err != nil {
+		return Resumed{}, nil, err
 	}
-	if repeated, err := r.repeated(ctx, s, p, decisions); err != nil {
-		return Resumed{}, err
-	} else if repeated {
-		return resumedOrWaiting(records, true), nil
+	if out.Repeated, err = r.repeated(s, records, p, decided); err != nil {
+		return Resumed{}, nil, err
 	}
-	if err := isNewest(s, p.Checkpoint); err != nil {
-		return Resumed{}, err
-	}
-	if s.Status.Ended() {
-		return Resumed{}, notResumable(s)
-	}
-	decisions = append(decisions, unlisted(s, records, decisions)...)
-	// Denials first, then always in the same order: where two decisions cross,
-	// nothing runs that either of them rejected.
-	slices.SortFunc(decisions, func(a, b decision) int {
-		if a.approved != b.approved {
-			if b.approved {
-				return -1
-			}
-			return 1
+	if !out.Repeated {
+		if err := isNewest(s, p.Checkpoint); err != nil {
+			return Resumed{}, nil, err
 		}
-		return compareWaits(a.record.Wait, b.record.Wait)
-	})
-	// Refuse all before writing any.
-	for _, d := range decisions {
-		if _, err := r.checkAnswer(s, d.record, p.answer(d)); err != nil {
-			return Resumed{}, err
+		if s.Status.Ended() {
+			return Resumed{}, nil, notResumable(s)
+		}
+		decided = append(decided, unlisted(s, records, decided)...)
+		answers, err := r.decisive(ctx, s, items, p, decided)
+		if err != nil {
+			return Resumed{}, decided, err
+		}
+		if _, err := r.cfg.Store.Update(ctx, p.Key, answers...); err != nil {
+			return Resumed{}, decided, err
 		}
 	}
-	// The resume is sent by the last of them: until then a sibling is open.
-	for _, d := range decisions {
-		if _, err := r.submit(ctx, p.answer(d)); err != nil {
-			return Resumed{}, err
-		}
-	}
-	waits, err := r.waits(ctx, s.Key)
-	if err != nil {
-		return Resumed{}, err
-	}
-	return resumedOrWaiting(waits, false), nil
+	out.Continuation, out.Open, err = r.goOn(ctx, s, false)
+	return out, nil, err
 }
 
-// resumedOrWaiting says what follows a decision, by what is still open.
-func resumedOrWaiting(records []session.WaitRecord, repeated bool) Resumed {
-	out := Resumed{Continuation: ContinuationResumed, Open: openWaits(records), Repeated: repeated}
-	if len(out.Open) > 0 {
-		out.Continuation = ContinuationWaiting
+// decisive returns the open waits of decisions with their answers, all of which
+// may be given. They are given at one moment.
+func (r *Runtime) decisive(ctx context.Context, s *session.Session, items []store.Item, p DecideParams, decided []decision) ([]store.Item, error) {
+	var open, answers []store.Item
+	now := r.cfg.Now().UTC()
+	for _, d := range decided {
+		if d.settled {
+			continue
+		}
+		answer, err := r.checkAnswer(s, d.record, p.answer(d))
+		if err != nil {
+			return nil, err
+		}
+		answer.When = now
+		if seq, _ := waitNumbers(d.record.Wait.ID); seq > s.Version {
+			return nil, movedEachTime(p.Key) // the session we read is older than the wait
+		}
+		i := slices.IndexFunc(items, func(item store.Item) bool { return item.ID == d.record.Wait.ID })
+		open, answers = append(open, items[i]), append(answers, answered(items[i], answer, false))
 	}
-	return out
+	for _, item := range open {
+		if err := r.timely(ctx, s, item); err != nil {
+			return nil, err
+		}
+	}
+	return answers, nil
+}
+
+// naming returns the parameters with their decisions named one by one, so that
+// looking again is about these and about nothing that has come since.
+func (p DecideParams) naming(decided []decision) DecideParams {
+	p.ApproveAll, p.RejectAll, p.Approve, p.Reject = false, false, nil, nil
+	for _, d := range decided {
+		if d.approved {
+			p.Approve = append(p.Approve, d.record.Wait.ID)
+		} else {
+			p.Reject = append(p.Reject, d.record.Wait.ID)
+		}
+	}
+	return p
 }
 
 // checkpointSeq checks a checkpoint of this session and returns its seq; 0 for none.
@@ -229,8 +263,8 @@ func findApproval(key session.Key, records []session.WaitRecord, id string, sinc
 	return session.WaitRecord{}, refuse(CodeWaitNotFound, key, "no approval of %s waits or waited there", id)
 }
 
-// batch is the approvals of the suspension the session is in; with a checkpoint
-// that has passed, those it opened; else the newest that were settled.
+// batch is the approvals of the suspension the session is in; with a checkpoint,
+// those it opened; else the newest that were settled.
 func batch(s *session.Session, records []session.WaitRecord, since int64) []session.WaitRecord {
 	var current, shown, newest []session.WaitRecord
 	var newestSeq int64
@@ -245,6 +279,9 @@ func batch(s *session.Session, records []session.WaitRecord, since int64) []sess
 		if seq == since {
 			shown = append(shown, record)
 		}
+		if seq > s.Version {
+			continue // opened while this was read: nobody has seen it
+		}
 		if seq > newestSeq {
 			newestSeq, newest = seq, nil
 		}
@@ -253,7 +290,7 @@ func batch(s *session.Session, records []session.WaitRecord, since int64) []sess
 		}
 	}
 	switch {
-	case since > 0 && since < s.Version:
+	case since > 0:
 		return shown
 	case len(current) > 0:
 		return current
@@ -288,31 +325,21 @@ func undecided(records []session.WaitRecord) []session.WaitRecord {
 	return last
 }
 
-// repeated reports whether every decision was taken before, the same way. A
-// decision that was taken differently is refused.
-func (r *Runtime) repeated(ctx context.Context, s *session.Session, p DecideParams, decided []decision) (bool, error) {
-	all := true
+// repeated reports whether every decision was taken before, the same way, and none
+// is left to take. A decision that was taken differently is refused.
+func (r *Runtime) repeated(s *session.Session, records []session.WaitRecord, p DecideParams, decided []decision) (bool, error) {
+	all, current := true, false
 	for _, d := range decided {
+		all, current = all && d.settled, current || d.current
 		if !d.settled {
-			all = false
 			continue
 		}
-		if _, err := r.settled(ctx, s, p.answer(d), d.record, p.answer(d).Answer); err != nil {
+		if err := r.settled(p.Key, d.record, p.answer(d).Answer); err != nil {
 			return false, err
 		}
-	}
-	if !all {
-		return false, nil
 	}
 	// Settled the same way, but siblings of this suspension may still be open.
-	if slices.ContainsFunc(decided, func(d decision) bool { return d.current }) {
-		records, err := r.waits(ctx, s.Key)
-		if err != nil {
-			return false, err
-		}
-		return len(unlisted(s, records, decided)) == 0, nil
-	}
-	return true, nil
+	return all && !(current && len(unlisted(s, records, decided)) > 0), nil
 }
 
 // unlisted are the open approvals of the suspension nobody named: they are

@@ -3,14 +3,18 @@ package runtime_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/tool"
 )
 
 // deciding waits for three approvals and a client's result at once, and for a
@@ -204,39 +208,134 @@ func TestDecide_two_edits_of_one_approval(t *testing.T) {
 	require.Equal(t, session.WaitOpen, w.open(session.WaitApproval).State)
 }
 
-// crossing is a store on which something happens before the second update of a wait.
-type crossing struct {
-	store.Store
-	updates int
-	happens func()
-}
-
-func (c *crossing) Update(ctx context.Context, key session.Key, item store.Item) (store.Item, error) {
-	if item.Kind == store.KindWait {
-		if c.updates++; c.updates == 2 {
-			c.happens()
-		}
-	}
-	return c.Store.Update(ctx, key, item)
-}
-
-// TestDecide_crossing: two people decide at once, each allows another call. What
-// either of them rejected does not run.
-func TestDecide_crossing(t *testing.T) {
+// TestDecide_answers_as_submit_does: who, when, from where, and when the sweep goes on.
+func TestDecide_answers_as_submit_does(t *testing.T) {
 	t.Parallel()
-	for name, ids := range map[string][2]string{"ann the first": {"c2-1", "c2-2"}, "ann the second": {"c2-2", "c2-1"}} {
+	for name, answer := range map[string]session.Answer{"yes": yes(), "no": no()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, p := in(t, "two")
-			c := &crossing{}
-			ann := w.process(func(cfg *runtime.Config) { c.Store = cfg.Store; cfg.Store = c })
-			var carols error
-			c.happens = func() { _, carols = decide(w, p, runtime.DecideParams{Approve: []string{ids[1]}}) }
-			_, anns := decide(w, ann, runtime.DecideParams{Approve: []string{ids[0]}, Reject: []string{ids[1]}})
-			require.NoError(t, anns)
-			require.Equal(t, runtime.CodeAlreadyAnswered, codeOf(carols), "what she allows was rejected already")
+			w, p := in(t, "approve")
+			params := runtime.DecideParams{ApproveAll: *answer.Approved, RejectAll: !*answer.Approved, Reason: "because"}
+			answer.Reason = "because"
+			_, err := w.submit(p, session.WaitApproval, answer)
+			require.NoError(t, err)
+			submitted, sent := w.waits()[0], w.drain()
+			w = w.another()
+			p = w.process()
+			w.run(p, "approve")
+			_, err = decide(w, p, params)
+			require.NoError(t, err)
+			decided := w.waits()[0]
+			require.Equal(t, decided.Wait.Nonce, decided.Answer.ApprovalID)
+			decided.Wait.Nonce, decided.Answer.ApprovalID = submitted.Wait.Nonce, submitted.Answer.ApprovalID
+			require.Equal(t, submitted, decided)
+			resumes := w.drain()
+			require.Len(t, resumes, 1)
+			resumes[0].ID = sent[0].ID
+			require.Equal(t, sent, resumes)
+		})
+	}
+}
+
+// TestDecide_is_one_moment: what is decided together was decided at one time, so
+// that a different decision on all of it is known for one.
+func TestDecide_is_one_moment(t *testing.T) {
+	t.Parallel()
+	w, _ := deciding(t)
+	ticking := w.process(func(cfg *runtime.Config) {
+		cfg.Now = func() time.Time { w.clock.advance(time.Millisecond); return w.clock.Now() }
+	})
+	_, err := decide(w, ticking, runtime.DecideParams{Approve: []string{"c2-3"}})
+	require.NoError(t, err)
+	first := w.waits()[0]
+	for _, record := range w.waits() {
+		require.Equal(t, first.Answer.When, record.Answer.When)
+		require.Equal(t, first.Answer.When.Add(engine.AnsweredGrace), *record.Due)
+	}
+	_, err = decide(w, ticking, runtime.DecideParams{ApproveAll: true})
+	require.Equal(t, runtime.CodeAlreadyAnswered, codeOf(err), "two of them were rejected")
+}
+
+// TestDecide_on_as_many_as_one_suspension_opens in one write.
+func TestDecide_on_as_many_as_one_suspension_opens(t *testing.T) {
+	t.Parallel()
+	var many []string
+	for i := range session.MaxWaits + 5 {
+		many = append(many, "deploy", fmt.Sprintf(`{"text":"%d"}`, i))
+	}
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls(many...)}}))
+	counted := &updates{}
+	p := w.process(func(cfg *runtime.Config) { counted.Store = cfg.Store; cfg.Store = counted })
+	w.run(p, "go")
+	require.Len(t, w.waits(), session.MaxWaits)
+	counted.n = 0
+	out, err := decide(w, p, runtime.DecideParams{ApproveAll: true, Reject: []string{"c2-7"}})
+	require.NoError(t, err)
+	require.Equal(t, runtime.ContinuationResumed, out.Continuation)
+	require.Equal(t, 1, counted.n)
+	require.NoError(t, p.settle())
+	require.Equal(t, session.StatusSuspended, w.session().Status, "for the others")
+	_, err = decide(w, p, runtime.DecideParams{RejectAll: true})
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	require.Equal(t, session.StatusCompleted, w.session().Status)
+	require.Len(t, made.all(), session.MaxWaits-1)
+}
+
+// TestDecide_too_late_for_one_of_several answers none of them.
+func TestDecide_too_late_for_one_of_several(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls("deploy", `{"text":"1"}`, "guarded", `{"text":"2"}`, "deploy", `{"text":"3"}`)}}, func(a *agent.Agent) {
+		a.Tools = append(a.Tools, tool.Define(tool.Spec[textIn]{
+			Name: "guarded", Approve: tool.Always[textIn], Expiry: &tool.Expiry{After: time.Hour, Outcome: session.ExpireDeny},
+		}, func(context.Context, *tool.Call, textIn) (string, error) { return "", nil }))
+	}))
+	p := w.process()
+	w.run(p, "go")
+	w.clock.advance(2 * time.Hour)
+	_, err := decide(w, p, runtime.DecideParams{ApproveAll: true})
+	require.Equal(t, runtime.CodeExpired, codeOf(err))
+	waits := w.waits()
+	require.Equal(t, []session.WaitState{session.WaitOpen, session.WaitExpired, session.WaitOpen}, []session.WaitState{waits[0].State, waits[1].State, waits[2].State})
+	_, err = decide(w, p, runtime.DecideParams{ApproveAll: true})
+	require.NoError(t, err, "the others, once this is known")
+	require.NoError(t, p.settle())
+	require.Equal(t, session.StatusCompleted, w.session().Status)
+	require.Equal(t, 1, made.count("deploy 1"))
+}
+
+// TestDecide_that_dies leaves all approvals answered or none.
+func TestDecide_that_dies(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fuse *fuse
+		want session.WaitState
+	}{
+		"before its write":           {&fuse{at: 1}, session.WaitOpen},
+		"after its write":            {&fuse{at: 1, after: true}, session.WaitAnswered},
+		"before it sends":            {&fuse{at: 2}, session.WaitAnswered},
+		"after it sent":              {&fuse{at: 2, after: true}, session.WaitAnswered},
+		"not, and there are no more": {&fuse{at: 3}, session.WaitAnswered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, _ := deciding(t)
+			params := runtime.DecideParams{Approve: []string{"c2-1", "c2-3"}}
+			_, err := decide(w, w.fusedProcess(c.fuse, true, 1), params)
+			require.Equal(t, c.fuse.blown(), err != nil)
+			for _, record := range w.waits() {
+				require.Equal(t, c.want, record.State, record.Wait.ID)
+			}
+			p := w.process()
+			require.NoError(t, p.settle(), "the sweep goes on with what is answered")
+			again, err := decide(w, p, params)
+			require.NoError(t, err)
+			require.Equal(t, c.want == session.WaitAnswered, again.Repeated)
 			require.NoError(t, p.settle())
-			require.Equal(t, 1, w.effects.count("deploy 1")+w.effects.count("deploy 2"))
+			require.Equal(t, []llm.ResultStatus{llm.ResultSuccess, llm.ResultDenied, llm.ResultSuccess}, statuses(w))
+			require.Equal(t, 1, w.effects.count("deploy 1"))
 		})
 	}
 }

@@ -56,11 +56,11 @@ func (s *flaky) Commit(ctx context.Context, p store.CommitParams) (store.Committ
 	return out, err
 }
 
-func (s *flaky) Update(ctx context.Context, key session.Key, item store.Item) (store.Item, error) {
-	if err := s.fail("update " + string(item.Kind)); err != nil {
-		return store.Item{}, err
+func (s *flaky) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
+	if err := s.fail(updating(items)); err != nil {
+		return nil, err
 	}
-	return s.Store.Update(ctx, key, item)
+	return s.Store.Update(ctx, key, items...)
 }
 
 func (s *flaky) Find(ctx context.Context, p store.FindParams) (store.Page, error) {

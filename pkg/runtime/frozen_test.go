@@ -99,8 +99,8 @@ func (s *gatedStore) Commit(ctx context.Context, p store.CommitParams) (store.Co
 	})
 }
 
-func (s *gatedStore) Update(ctx context.Context, key session.Key, item store.Item) (store.Item, error) {
-	return gated(s.gate, "update "+string(item.Kind), func() (store.Item, error) { return s.Store.Update(ctx, key, item) })
+func (s *gatedStore) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
+	return gated(s.gate, updating(items), func() ([]store.Item, error) { return s.Store.Update(ctx, key, items...) })
 }
 
 type gatedQueue struct {

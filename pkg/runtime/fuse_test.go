@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -96,8 +97,16 @@ func (s *fusedStore) Commit(ctx context.Context, p store.CommitParams) (store.Co
 	})
 }
 
-func (s *fusedStore) Update(ctx context.Context, key session.Key, item store.Item) (store.Item, error) {
-	return fused(s.fuse, "update "+string(item.Kind), func() (store.Item, error) { return s.Store.Update(ctx, key, item) })
+// updating names an update by what it writes.
+func updating(items []store.Item) string {
+	if len(items) == 1 {
+		return "update " + string(items[0].Kind)
+	}
+	return fmt.Sprintf("update %d of %s", len(items), items[0].Kind)
+}
+
+func (s *fusedStore) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
+	return fused(s.fuse, updating(items), func() ([]store.Item, error) { return s.Store.Update(ctx, key, items...) })
 }
 
 // fusedQueue is the queue of such a process.

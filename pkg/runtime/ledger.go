@@ -57,7 +57,7 @@ func (l *ledger) take(item store.Item) {
 // put writes the record at the revision we know. It reports whether it stands:
 // false means that the record is now what somebody else wrote.
 func (l *ledger) put(ctx context.Context, record session.ToolRecord) (bool, error) {
-	item, err := l.inv.r.cfg.Store.Update(ctx, l.inv.key, store.ToolItem(record, l.rev))
+	items, err := l.inv.r.cfg.Store.Update(ctx, l.inv.key, store.ToolItem(record, l.rev))
 	if conflict := (*store.ConflictError)(nil); errors.As(err, &conflict) && conflict.Item != nil {
 		l.record = session.ToolRecord{Call: l.call}
 		l.take(*conflict.Item)
@@ -67,7 +67,7 @@ func (l *ledger) put(ctx context.Context, record session.ToolRecord) (bool, erro
 	if err != nil {
 		return false, fmt.Errorf("ledger of %s: %w", l.call, err)
 	}
-	l.take(item)
+	l.take(items[0])
 	return true, nil
 }
 
@@ -186,10 +186,10 @@ func (l *ledger) remember(ctx context.Context, key string, value json.RawMessage
 		}
 		record.Memo[key] = value
 		before := l.record.Attempt
-		item, err := l.inv.r.cfg.Store.Update(ctx, l.inv.key, store.ToolItem(record, l.rev))
+		items, err := l.inv.r.cfg.Store.Update(ctx, l.inv.key, store.ToolItem(record, l.rev))
 		l.failed = nil
 		if err == nil {
-			l.take(item)
+			l.take(items[0])
 			return nil
 		}
 		conflict := (*store.ConflictError)(nil)

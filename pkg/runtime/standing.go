@@ -40,7 +40,13 @@ func (r *Runtime) Stand(ctx context.Context, key session.Key) (Standing, error) 
 			return out, err
 		}
 	}
-	return Standing{}, &Error{Code: CodeStoreUnavailable, Session: key.ID, Message: "it moved each time it was read. Ask again"}
+	return Standing{}, movedEachTime(key)
+}
+
+// movedEachTime is for a session whose parts are of different moments, however
+// often they are read.
+func movedEachTime(key session.Key) *Error {
+	return &Error{Code: CodeStoreUnavailable, Session: key.ID, Message: "it moved each time it was read. Ask again", Cause: store.ErrConflict}
 }
 
 // standOnce reports that a suspended session moved while it was read: its waits

@@ -45,50 +45,70 @@ func (r *Runtime) submit(ctx context.Context, p SubmitParams) (Submitted, error)
 			return Submitted{}, err
 		}
 		if record.State != session.WaitOpen {
-			return r.settled(ctx, s, p, record, answer)
-		}
-		if d := record.Wait.Deadline; d != nil && !r.cfg.Now().Before(d.At) {
-			if err := r.expire(ctx, p.Key, item); err != nil {
+			if err := r.settled(p.Key, record, answer); err != nil {
 				return Submitted{}, err
 			}
-			return Submitted{}, r.tooLate(p.Key, record)
+			out := Submitted{Answer: *record.Answer, Repeated: true}
+			out.Continuation, out.Open, err = r.goOn(ctx, s, p.HoldResume)
+			return out, err
 		}
-		if s.Status != session.StatusSuspended && s.Status != session.StatusInterrupted {
-			return Submitted{}, r.sessionOver(s)
+		err = r.timely(ctx, s, item)
+		if err == nil {
+			_, err = r.cfg.Store.Update(ctx, p.Key, answered(item, answer, p.HoldResume))
 		}
-		record.State, record.Answer, record.Held, record.Due = session.WaitAnswered, &answer, p.HoldResume, nil
-		if !p.HoldResume {
-			record.Due = ptr(r.cfg.Now().Add(engine.AnsweredGrace).UTC())
-		}
-		_, err = r.cfg.Store.Update(ctx, p.Key, store.WaitItem(record, item.Rev))
 		if errors.Is(err, store.ErrConflict) && try < maxTries {
 			continue // somebody was first: look who
 		}
 		if err != nil {
 			return Submitted{}, err
 		}
-		return r.continued(ctx, s, p, answer, false)
+		out := Submitted{Answer: answer}
+		out.Continuation, out.Open, err = r.goOn(ctx, s, p.HoldResume)
+		return out, err
 	}
 }
 
-// continued reads what is still open, after our own update, and sends the resume
-// when nothing is.
-func (r *Runtime) continued(ctx context.Context, s *session.Session, p SubmitParams, answer session.Answer, repeated bool) (Submitted, error) {
-	out := Submitted{Answer: answer, Repeated: repeated, Continuation: ContinuationStored}
-	waits, err := r.waits(ctx, p.Key)
+// timely refuses an answer to an open wait that comes too late: after the wait's
+// deadline, which it keeps, or when the session waits no more. A conflict is an
+// answer that came before the deadline, perhaps this very one.
+func (r *Runtime) timely(ctx context.Context, s *session.Session, item store.Item) error {
+	if d := item.Wait.Wait.Deadline; d != nil && !r.cfg.Now().Before(d.At) {
+		if err := r.expire(ctx, s.Key, item); err != nil {
+			return err
+		}
+		return r.tooLate(s.Key, *item.Wait)
+	}
+	if s.Status != session.StatusSuspended && s.Status != session.StatusInterrupted {
+		return r.sessionOver(s)
+	}
+	return nil
+}
+
+// answered is an open wait with its answer. Unless the answer is held, the sweep
+// goes on with the session when whoever gave it dies before it can.
+func answered(item store.Item, answer session.Answer, hold bool) store.Item {
+	record := *item.Wait
+	record.State, record.Answer, record.Held, record.Due = session.WaitAnswered, &answer, hold, nil
+	if !hold {
+		record.Due = ptr(answer.When.Add(engine.AnsweredGrace))
+	}
+	return store.WaitItem(record, item.Rev)
+}
+
+// goOn reads what is still open, after our own update, and sends the resume when
+// nothing is, unless the answer is held.
+func (r *Runtime) goOn(ctx context.Context, s *session.Session, hold bool) (Continuation, []session.Wait, error) {
+	waits, err := r.waits(ctx, s.Key)
 	if err != nil {
-		return out, err
+		return ContinuationStored, nil, err
 	}
-	out.Open = openWaits(waits)
-	if len(out.Open) > 0 {
-		out.Continuation = ContinuationWaiting
-		return out, nil
+	switch open := openWaits(waits); {
+	case len(open) > 0:
+		return ContinuationWaiting, open, nil
+	case hold:
+		return ContinuationStored, nil, nil
 	}
-	if p.HoldResume {
-		return out, nil
-	}
-	out.Continuation = ContinuationResumed
-	return out, r.sendResume(ctx, s)
+	return ContinuationResumed, nil, r.sendResume(ctx, s)
 }
 
 // sendResume sends for the entry that leaves the suspension, if the session is
@@ -101,17 +121,18 @@ func (r *Runtime) sendResume(ctx context.Context, s *session.Session) error {
 	return r.send(ctx, session.NewWake(s.Key, s.Next(), session.WakeResume))
 }
 
-// settled answers for a wait that is not open any more.
-func (r *Runtime) settled(ctx context.Context, s *session.Session, p SubmitParams, record session.WaitRecord, answer session.Answer) (Submitted, error) {
+// settled refuses an answer to a wait that is not open any more, unless it says
+// what was answered before.
+func (r *Runtime) settled(key session.Key, record session.WaitRecord, answer session.Answer) error {
 	if record.Answer != nil && record.State != session.WaitExpired && record.Answer.Kind != session.AnswerExpiry {
 		if sameAnswer(*record.Answer, answer) {
-			return r.continued(ctx, s, p, *record.Answer, true)
+			return nil
 		}
-		e := refuse(CodeAlreadyAnswered, p.Key, "%s was answered before, differently, by %s at %s. The first answer counts", label(record.Wait), record.Answer.Who, record.Answer.When.Format("2006-01-02 15:04:05 MST"))
+		e := refuse(CodeAlreadyAnswered, key, "%s was answered before, differently, by %s at %s. The first answer counts", label(record.Wait), record.Answer.Who, record.Answer.When.Format("2006-01-02 15:04:05 MST"))
 		e.Answer = record.Answer
-		return Submitted{}, e
+		return e
 	}
-	return Submitted{}, r.tooLate(p.Key, record)
+	return r.tooLate(key, record)
 }
 
 func (r *Runtime) tooLate(key session.Key, record session.WaitRecord) error {
@@ -217,12 +238,17 @@ func (r *Runtime) waits(ctx context.Context, key session.Key) ([]session.WaitRec
 	if err != nil {
 		return nil, err
 	}
+	return waitRecords(items), nil
+}
+
+// waitRecords returns the records of waits, in the order they were opened.
+func waitRecords(items []store.Item) []session.WaitRecord {
 	records := make([]session.WaitRecord, len(items))
 	for i, item := range items {
 		records[i] = *item.Wait
 	}
 	slices.SortFunc(records, func(a, b session.WaitRecord) int { return compareWaits(a.Wait, b.Wait) })
-	return records, nil
+	return records
 }
 
 func openWaits(records []session.WaitRecord) []session.Wait {

@@ -144,6 +144,9 @@ func (r *Runtime) sweepWait(ctx context.Context, found store.Found, swept *Swept
 	switch record.State {
 	case session.WaitOpen:
 		if err := r.expire(ctx, found.Key, item); err != nil {
+			if errors.Is(err, store.ErrConflict) {
+				return nil // an answer came first, and counts
+			}
 			return err
 		}
 		swept.Expired++
@@ -243,7 +246,8 @@ func (r *Runtime) Unresumed(ctx context.Context) ([]session.Key, error) {
 }
 
 // expire ends a wait at its deadline. It is recorded as an expiry, never as a
-// person's answer; what it means was declared when the wait was opened.
+// person's answer; what it means was declared when the wait was opened. A
+// conflict is an answer that came first, and counts.
 func (r *Runtime) expire(ctx context.Context, key session.Key, item store.Item) error {
 	record := *item.Wait
 	if record.State != session.WaitOpen || record.Wait.Deadline == nil {
@@ -263,9 +267,6 @@ func (r *Runtime) expire(ctx context.Context, key session.Key, item store.Item) 
 	record.State, record.Answer = session.WaitExpired, &answer
 	record.Due = ptr(now.Add(engine.AnsweredGrace))
 	if _, err := r.cfg.Store.Update(ctx, key, store.WaitItem(record, item.Rev)); err != nil {
-		if errors.Is(err, store.ErrConflict) {
-			return nil // an answer came first, and counts
-		}
 		return err
 	}
 	_, err := r.driveOn(ctx, key)

@@ -422,15 +422,15 @@ func TestSweep_costs_nothing_for_sessions_that_are_worked_on(t *testing.T) {
 	require.Equal(t, 1, sweepOf(t, sweeper).Resent, "its worker died")
 }
 
-// updating counts updates.
-type updating struct {
+// updates counts updates.
+type updates struct {
 	store.Store
-	updates int
+	n int
 }
 
-func (u *updating) Update(ctx context.Context, key session.Key, item store.Item) (store.Item, error) {
-	u.updates++
-	return u.Store.Update(ctx, key, item)
+func (u *updates) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
+	u.n++
+	return u.Store.Update(ctx, key, items...)
 }
 
 func TestSweep_writes_nothing_while_a_person_thinks(t *testing.T) {
@@ -441,13 +441,13 @@ func TestSweep_writes_nothing_while_a_person_thinks(t *testing.T) {
 	w.run(p, "go")
 	_, err := p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(w.waits()[0].Wait, yes())})
 	require.NoError(t, err)
-	u := &updating{}
+	u := &updates{}
 	sweeper := w.process(func(cfg *runtime.Config) { u.Store = cfg.Store; cfg.Store = u })
 	for range 100 {
 		w.clock.advance(time.Minute)
 		sweepOf(t, sweeper)
 	}
-	require.Equal(t, 1, u.updates, "the first of two answers is looked at once")
+	require.Equal(t, 1, u.n, "the first of two answers is looked at once")
 	_, err = p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(w.waits()[1].Wait, yes())})
 	require.NoError(t, err)
 	require.Len(t, w.drain(), 1, "its message is lost")

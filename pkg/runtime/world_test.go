@@ -285,7 +285,7 @@ func (w *world) update(item store.Item) store.Item {
 	w.t.Helper()
 	stored, err := w.store.Update(context.Background(), w.key, item)
 	require.NoError(w.t, err)
-	return stored
+	return stored[0]
 }
 
 // start begins the session and works until nothing is left to do now.

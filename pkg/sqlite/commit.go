@@ -112,11 +112,6 @@ func (s *Store) newCommit(p *store.CommitParams) (*commitOp, error) {
 		if o.records[i], err = encodeItem(p.Key, &p.Items[i]); err != nil {
 			return nil, err
 		}
-		for j := range i {
-			if o.records[j].kind == o.records[i].kind && o.records[j].id == o.records[i].id {
-				return nil, fmt.Errorf("%s %s is in the commit twice", o.records[i].kind, o.records[i].id)
-			}
-		}
 	}
 	return o, nil
 }
@@ -252,77 +247,4 @@ func (w *writer) put(r *record) error {
 	}
 	_, err = w.c.exec(s, r.rev+1, r.due, r.tenant, r.deadline, r.opened, r.text, sid, string(r.kind), r.id)
 	return err
-}
-
-type updateOp struct {
-	job
-	record   record
-	conflict *standing
-	gone     bool
-	lease    session.Lease
-}
-
-// Update writes one item that is not an entry; see [store.Store].
-func (s *Store) Update(ctx context.Context, key session.Key, item store.Item) (store.Item, error) {
-	err := validateKey(key, item.Kind)
-	if err != nil {
-		return store.Item{}, fail("update", key, err)
-	}
-	o := &updateOp{job: job{durable: true}}
-	if o.record, err = encodeItem(key, &item); err != nil {
-		return store.Item{}, fail("update", key, err)
-	}
-	if err := s.db.do(ctx, o); err != nil {
-		return store.Item{}, fail("update", key, err)
-	}
-	dead := s.db.deadOwners()
-	switch {
-	case o.conflict != nil:
-		return store.Item{}, o.conflict.refusal("update", key, dead)
-	case o.gone:
-		return store.Item{}, fail("update", key, errDeleted)
-	}
-	stored, err := o.stored(dead)
-	return stored, fail("update", key, err)
-}
-
-// stored returns the item as it now is.
-func (o *updateOp) stored(dead func(owner string) bool) (store.Item, error) {
-	r := &o.record
-	if r.kind == store.KindHead {
-		return (&headRow{rev: r.rev + 1, text: []byte(r.text), lease: o.lease}).item(dead)
-	}
-	return store.NewItem(r.kind, r.id, r.rev+1, []byte(r.text))
-}
-
-var errDeleted = fmt.Errorf("%w: it was deleted", store.ErrNotFound)
-
-// validateKey lets the tenant's own key (no id) be used for what belongs to it.
-func validateKey(key session.Key, kind store.ItemKind) error {
-	if kind == store.KindIdempotency {
-		return session.Key{Tenant: key.Tenant, ID: "any"}.Validate()
-	}
-	return key.Validate()
-}
-
-func (o *updateOp) run(w *writer) error {
-	var err error
-	if o.conflict, err = w.check(&o.record); err != nil || o.conflict != nil {
-		return err
-	}
-	sid, err := w.sid(o.record.key)
-	if err != nil {
-		return err
-	}
-	if o.gone, err = w.deleted(sid); err != nil || o.gone {
-		return err
-	}
-	if o.record.kind == store.KindHead && sid != 0 {
-		head, err := w.head(sid)
-		if err != nil {
-			return err
-		}
-		o.lease = head.lease
-	}
-	return w.put(&o.record)
 }

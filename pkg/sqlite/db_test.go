@@ -41,8 +41,8 @@ func (s *twoStores) Commit(ctx context.Context, p store.CommitParams) (store.Com
 	return s.next().Commit(ctx, p)
 }
 
-func (s *twoStores) Update(ctx context.Context, key session.Key, item store.Item) (store.Item, error) {
-	return s.next().Update(ctx, key, item)
+func (s *twoStores) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
+	return s.next().Update(ctx, key, items...)
 }
 
 func (s *twoStores) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {

@@ -58,7 +58,7 @@ func TestStore_refuses(t *testing.T) {
 		"commit of too far an entry":  {commit(func(p *store.CommitParams) { p.Entry.Seq = 1 << seqBits }), "out of range"},
 		"commit without a session":    {commit(func(p *store.CommitParams) { p.Key.ID = "" }), "commit"},
 		"commit of another's head":    {commit(func(p *store.CommitParams) { p.Items[0] = store.HeadItem(other, 0) }), "it is that of session default/another"},
-		"commit of an item twice":     {commit(func(p *store.CommitParams) { p.Items = append(p.Items, p.Items[0]) }), "is in the commit twice"},
+		"commit of an item twice":     {commit(func(p *store.CommitParams) { p.Items = append(p.Items, p.Items[0]) }), "is there twice"},
 		"commit with a wake of none":  {commit(func(p *store.CommitParams) { p.Wakes = []session.Wake{{}} }), "wake: "},
 		"update of an unknown kind":   {update(store.Item{Kind: "smell", ID: "x"}), `unknown kind of item "smell"`},
 		"update of nothing":           {update(store.Item{Kind: store.KindWait, ID: "w1-0"}), "wait w1-0: the item is empty"},

@@ -17,8 +17,8 @@ var (
 	ErrLeaseHeld = errors.New("lease held")
 	// ErrCorrupt: what is stored is not a journal.
 	ErrCorrupt = errors.New("corrupt")
-	// ErrTooManyItems: a commit of more than MaxItems items.
-	ErrTooManyItems = errors.New("too many items in one commit")
+	// ErrTooManyItems: a commit or an update of more than MaxItems items.
+	ErrTooManyItems = errors.New("too many items in one write")
 	// ErrInvalidCursor: the cursor is not one of ours.
 	ErrInvalidCursor = errors.New("invalid cursor")
 	// ErrUnavailable: the store cannot be reached or written: a disk that is full

@@ -132,8 +132,8 @@ func (p *ClaimParams) Validate() error {
 }
 
 // Validate returns an error unless the commit's entry, whose seq is below a
-// bound of the adapter's, and the sessions it names can be. Its items are
-// validated one by one, its claim by who makes it.
+// bound of the adapter's, and the sessions it names can be, and no item is there
+// twice. Each item is validated when it is encoded, the claim by who makes it.
 func (p *CommitParams) Validate(below int64) error {
 	e := &p.Entry
 	switch {
@@ -150,6 +150,27 @@ func (p *CommitParams) Validate(below int64) error {
 	for i := range p.Wakes {
 		if err := p.Wakes[i].Key().Validate(); err != nil {
 			return fmt.Errorf("wake: %w", err)
+		}
+	}
+	return eachOnce(p.Items)
+}
+
+// ValidateUpdate returns an error unless so many items may be updated at once,
+// each of which is validated when it is encoded.
+func ValidateUpdate(items []Item) error {
+	if len(items) > MaxItems {
+		return fmt.Errorf("%w: %d, and %d is the most", ErrTooManyItems, len(items), MaxItems)
+	}
+	return eachOnce(items)
+}
+
+// eachOnce refuses items one of which is there twice.
+func eachOnce(items []Item) error {
+	for i := range items {
+		for j := range i {
+			if items[j].Kind == items[i].Kind && items[j].ID == items[i].ID {
+				return fmt.Errorf("%s %s is there twice", items[i].Kind, items[i].ID)
+			}
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// MaxItems is how many items, the entry included, one Commit may write.
+// MaxItems is how many items one Commit, its entry included, or one Update may write.
 const MaxItems = 100
 
 // Store remembers sessions. Every method is safe for concurrent use, by any
@@ -41,11 +41,13 @@ type Store interface {
 	// [Committed.Enqueued] says whether they were.
 	Commit(ctx context.Context, p CommitParams) (Committed, error)
 
-	// Update writes one item that is not an entry, conditioned on its Rev as in
-	// Commit, durably before it returns, and returns it as stored. A failed
-	// condition is a [*ConflictError] with the item as it is. An update of HEAD
-	// keeps the lease it has.
-	Update(ctx context.Context, key session.Key, item Item) (Item, error)
+	// Update writes items that are not entries, all or nothing, each conditioned on
+	// its Rev as in Commit, durably before it returns, and returns them as stored,
+	// in their order. When an item's condition fails the error is a
+	// [*ConflictError] with that item as it is. An item may be in an update once.
+	// More than [MaxItems] are [ErrTooManyItems]; none at all write nothing. An
+	// update of HEAD keeps the lease it has.
+	Update(ctx context.Context, key session.Key, items ...Item) ([]Item, error)
 
 	// Entries yields the entries of a session with a seq above after, in order. A
 	// session without entries yields nothing. A gap in the numbers, or an entry

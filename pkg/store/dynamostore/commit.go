@@ -3,7 +3,6 @@ package dynamostore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -57,16 +56,11 @@ func (s *Store) newCommit(p *store.CommitParams) (*commit, error) {
 	if c.payload, err = session.Encode(&c.entry); err != nil {
 		return nil, err
 	}
-	seen := map[address]bool{}
 	for i := range p.Items {
 		r, err := encodeItem(p.Key, &p.Items[i])
 		if err != nil {
 			return nil, err
 		}
-		if seen[r.at] {
-			return nil, fmt.Errorf("%s %s is in the commit twice", r.kind, r.id)
-		}
-		seen[r.at] = true
 		c.records = append(c.records, r)
 	}
 	return c, nil
@@ -131,70 +125,22 @@ func (s *Store) taken(ctx context.Context, c *commit, there attributes) (fenced 
 
 // transact writes entry and items, all or nothing.
 func (s *Store) transact(ctx context.Context, c *commit) error {
-	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: aws.String(c.write)}
 	var e expression
 	free := e.absent(attrPK)
-	in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: s.put(c.item(), free, e)})
+	writes := []types.TransactWriteItem{{Put: s.put(c.item(), free, e)}}
 	for _, r := range c.records {
-		in.TransactItems = append(in.TransactItems, s.write(r, c.write))
+		writes = append(writes, s.write(r, c.write))
 	}
-	again := func(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-		out, err := s.cfg.DynamoDB.TransactWriteItems(ctx, in, opts...)
-		// A try that was cancelled has certainly not happened and the next is a new
-		// one. After any other error the token says that it is the same.
-		if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {
-			in.ClientRequestToken = aws.String(s.newWrite())
-		}
-		return out, err
-	}
-	_, err := request(ctx, s, again, in)
-	var cancelled *types.TransactionCanceledException
-	if !errors.As(err, &cancelled) {
+	reasons, err := s.transaction(ctx, c.write, writes)
+	if err != nil || reasons == nil {
 		return err
 	}
-	return s.cancelled(ctx, c, cancelled)
+	return s.cancelled(ctx, c, reasons)
 }
 
-func (s *Store) put(item attributes, condition string, e expression) *types.Put {
-	return &types.Put{
-		TableName: &s.cfg.Table, Item: item, ConditionExpression: &condition,
-		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}
-}
-
-// write is a record's part in a transaction.
-func (s *Store) write(r *record, id string) types.TransactWriteItem {
-	var e expression
-	condition := r.condition(&e)
-	if !r.updates() {
-		return types.TransactWriteItem{Put: s.put(r.item(id), condition, e)}
-	}
-	change := r.change(&e, id)
-	return types.TransactWriteItem{Update: &types.Update{
-		TableName: &s.cfg.Table, Key: r.at.key(), ConditionExpression: &condition, UpdateExpression: &change,
-		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}}
-}
-
-// cancelled finds out what stood in a transaction's way. Its reasons come in the
-// order of its items. A seq that is taken is told before anything else.
-func (s *Store) cancelled(ctx context.Context, c *commit, err *types.TransactionCanceledException) error {
-	reasons := err.CancellationReasons
-	if len(reasons) != len(c.records)+1 {
-		return fmt.Errorf("%w: %d reasons for %d items: %s", store.ErrUnavailable, len(reasons), len(c.records)+1, err.Error())
-	}
-	failed := func(i int) bool { return aws.ToString(reasons[i].Code) == reasonCondition }
-	first := -1 // the first record that was refused
-	for i := range c.records {
-		if failed(i+1) && first < 0 {
-			first = i
-		}
-	}
-	if !failed(0) && first < 0 {
-		return fmt.Errorf("DynamoDB cancelled the transaction: %s", err.Error())
-	}
+// cancelled finds out what stood in a transaction's way. A seq that is taken is
+// told before anything else.
+func (s *Store) cancelled(ctx context.Context, c *commit, reasons []types.CancellationReason) error {
 	there := reasons[0].Item
 	if len(there) == 0 {
 		// The entry may have been looked at too late to be among the reasons; and
@@ -209,14 +155,17 @@ func (s *Store) cancelled(ctx context.Context, c *commit, err *types.Transaction
 			return err
 		}
 	}
-	return s.refused(ctx, c, reasons, first, len(there) > 0)
+	return s.refused(ctx, c, reasons, len(there) > 0)
 }
 
 // refused tells which item stood in the way. Of a deleted session nothing can be
 // said but that, unless the caller meant to make it.
-func (s *Store) refused(ctx context.Context, c *commit, reasons []types.CancellationReason, first int, fenced bool) error {
-	makes := false
+func (s *Store) refused(ctx context.Context, c *commit, reasons []types.CancellationReason, fenced bool) error {
+	makes, first := false, -1
 	for i, r := range c.records {
+		if first < 0 && conditionFailed(reasons[i+1]) {
+			first = i
+		}
 		if r.kind == store.KindHead {
 			makes = r.rev == 0
 		}
@@ -225,10 +174,5 @@ func (s *Store) refused(ctx context.Context, c *commit, reasons []types.Cancella
 	if first < 0 || fenced && !makes {
 		return errDeleted
 	}
-	r := c.records[first]
-	item, err := s.decode(ctx, c.key, r.kind, r.id, reasons[first+1].Item)
-	if err != nil {
-		return err
-	}
-	return &store.ConflictError{Key: c.key, Item: &item}
+	return s.standing(ctx, c.key, c.records[first], reasons[first+1].Item)
 }

@@ -214,7 +214,7 @@ func TestLostAnswers(t *testing.T) {
 	}
 	updateHead := func(ctx context.Context, s *dynamostore.Store) error {
 		got, err := s.Update(ctx, key, store.HeadItem(head(), 1))
-		if err == nil && got.Head.Lease.Owner != "w" {
+		if err == nil && got[0].Head.Lease.Owner != "w" {
 			return errors.New("the lease is gone")
 		}
 		return err

@@ -25,8 +25,9 @@ func TestLargeToolResult(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	started := store.ToolItem(session.ToolRecord{Call: "c1-0", State: session.ToolStarted, Attempt: "a", At: epoch}, 0)
-	item, err := f.store.Update(t.Context(), key, started)
+	stored, err := f.store.Update(t.Context(), key, started)
 	require.NoError(t, err)
+	item := stored[0]
 	result := llm.ToolResult{CallID: "c1-0", Name: "fetch", Status: llm.ResultSuccess, Output: json.RawMessage(`"` + noise(1, 10<<20) + `"`)}
 	item.Tool.State, item.Tool.Result = session.ToolFinished, &result
 	_, err = f.store.Update(t.Context(), key, item)

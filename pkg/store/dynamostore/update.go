@@ -11,50 +11,130 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// Update writes one item that is not an entry; see [store.Store]. Of a deleted
-// session it refuses what existed; an item that never did may be left behind
-// by a worker that was stopped meanwhile, until Delete is called again.
-func (s *Store) Update(ctx context.Context, key session.Key, item store.Item) (store.Item, error) {
-	stored, err := s.update(ctx, key, &item)
+// Update writes items that are not entries: one in one request, several in one
+// transaction; see [store.Store]. Of a deleted session it refuses what existed; an
+// item that never did may be left behind by a worker that was stopped meanwhile,
+// until Delete is called again.
+func (s *Store) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
+	stored, err := s.update(ctx, key, items)
 	if conflict := (*store.ConflictError)(nil); errors.As(err, &conflict) {
-		return store.Item{}, conflict
+		return nil, conflict
 	}
 	return stored, fail("update", key, err)
 }
 
-func (s *Store) update(ctx context.Context, key session.Key, item *store.Item) (store.Item, error) {
-	if err := validateKey(key, item.Kind); err != nil {
-		return store.Item{}, err
+func (s *Store) update(ctx context.Context, key session.Key, items []store.Item) ([]store.Item, error) {
+	records, err := encodeItems(key, items)
+	if err != nil || len(records) == 0 {
+		return nil, err
 	}
-	r, err := encodeItem(key, item)
+	values := make([]large, len(records))
+	for i, r := range records {
+		values[i] = r.large(key)
+	}
+	if err := s.spill(ctx, values); err != nil {
+		return nil, err
+	}
+	var head attributes // afterwards, with its lease, if it is among them
+	if write := s.newWrite(); len(records) == 1 {
+		head, err = s.updateOne(ctx, key, records[0], write)
+	} else {
+		head, err = s.updateSeveral(ctx, key, records, write)
+	}
 	if err != nil {
-		return store.Item{}, err
+		return nil, err
 	}
-	if err := s.spill(ctx, []large{r.large(key)}); err != nil {
-		return store.Item{}, err
+	stored := make([]store.Item, len(records))
+	for i, r := range records {
+		if stored[i], err = store.NewItem(r.kind, r.id, r.rev+1, r.body); err != nil {
+			return nil, err
+		}
+		if r.kind == store.KindHead {
+			stored[i].Head.Lease = leaseOf(head)
+		}
 	}
-	write := s.newWrite()
+	return stored, nil
+}
+
+func encodeItems(key session.Key, items []store.Item) ([]*record, error) {
+	if err := store.ValidateUpdate(items); err != nil {
+		return nil, err
+	}
+	records := make([]*record, len(items))
+	for i := range items {
+		err := validateKey(key, items[i].Kind)
+		if err != nil {
+			return nil, err
+		}
+		if records[i], err = encodeItem(key, &items[i]); err != nil {
+			return nil, err
+		}
+	}
+	return records, nil
+}
+
+// updateOne writes one item.
+func (s *Store) updateOne(ctx context.Context, key session.Key, r *record, write string) (attributes, error) {
 	now, err := s.writeItem(ctx, r, write)
 	var refused *types.ConditionalCheckFailedException
 	switch {
-	case errors.As(err, &refused) && r.wrote(refused.Item, write):
-		now = refused.Item // an earlier try of this very call, whose answer was lost
-	case errors.As(err, &refused) && isFence(r.kind, refused.Item):
-		return store.Item{}, errDeleted
-	case errors.As(err, &refused):
-		there, err := s.decode(ctx, key, r.kind, r.id, refused.Item)
-		if err != nil {
-			return store.Item{}, err
+	case !errors.As(err, &refused):
+		return now, err
+	case r.wrote(refused.Item, write):
+		return refused.Item, nil // an earlier try of this very call, whose answer was lost
+	}
+	return nil, s.inTheWay(ctx, key, r, refused.Item)
+}
+
+// updateSeveral writes several items, all or nothing.
+func (s *Store) updateSeveral(ctx context.Context, key session.Key, records []*record, write string) (attributes, error) {
+	writes := make([]types.TransactWriteItem, len(records))
+	for i, r := range records {
+		writes[i] = s.write(r, write)
+	}
+	reasons, err := s.transaction(ctx, write, writes)
+	if err != nil {
+		return nil, err
+	}
+	first := -1 // the first that was refused
+	for i, r := range records {
+		if len(reasons) == 0 || !conditionFailed(reasons[i]) {
+			continue
 		}
-		return store.Item{}, &store.ConflictError{Key: key, Item: &there}
-	case err != nil:
-		return store.Item{}, err
+		if r.wrote(reasons[i].Item, write) {
+			first = -1 // an earlier try of this very call, whose answer was lost, wrote them all
+			break
+		}
+		if first < 0 {
+			first = i
+		}
 	}
-	stored, err := store.NewItem(r.kind, r.id, r.rev+1, r.body)
-	if err == nil && stored.Head != nil {
-		stored.Head.Lease = leaseOf(now)
+	if first >= 0 {
+		return nil, s.inTheWay(ctx, key, records[first], reasons[first].Item)
 	}
-	return stored, err
+	for _, r := range records {
+		if r.kind == store.KindHead {
+			return s.get(ctx, r.at) // a transaction does not tell what was written
+		}
+	}
+	return nil, nil //nolint:nilnil // HEAD is not among them
+}
+
+// inTheWay tells what a refused update of a record met.
+func (s *Store) inTheWay(ctx context.Context, key session.Key, r *record, there attributes) error {
+	if isFence(r.kind, there) {
+		return errDeleted
+	}
+	return s.standing(ctx, key, r, there)
+}
+
+// standing is the conflict with an item that is not as its writer saw it.
+func (s *Store) standing(ctx context.Context, key session.Key, r *record, there attributes) error {
+	item, err := s.decode(ctx, key, r.kind, r.id, there)
+	if err != nil {
+		return err
+	}
+	return &store.ConflictError{Key: key, Item: &item}
 }
 
 // writeItem makes the one conditional write of an update and returns the item's

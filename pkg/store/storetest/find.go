@@ -320,6 +320,10 @@ var deleteTests = []test{
 		require.ErrorIs(f, err, store.ErrNotFound)
 		_, err = f.store.Update(f.Context(), f.key, store.ToolItem(tool("c1-0"), 1))
 		require.Error(f, err)
+		for _, rev := range []int64{0, 1} { // nor among several
+			_, err = f.store.Update(f.Context(), f.key, store.ToolItem(tool("c1-1"), 0), store.ToolItem(tool("c1-0"), rev))
+			require.Error(f, err)
+		}
 		require.Empty(f, f.items(store.KindTool, ""))
 		require.Empty(f, f.items(store.KindTool, "c1-0"))
 		require.NoError(f, f.store.Delete(f.Context(), f.key))

@@ -144,7 +144,8 @@ func (f *fixture) update(item store.Item) store.Item {
 	f.Helper()
 	got, err := f.store.Update(f.Context(), f.key, item)
 	require.NoError(f, err)
-	return got
+	require.Len(f, got, 1)
+	return got[0]
 }
 
 func collect[T any](f *fixture, seq iter.Seq2[T, error]) []T {

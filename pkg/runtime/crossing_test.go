@@ -1,0 +1,237 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// crossing is a store on which something happens before the first update of waits.
+type crossing struct {
+	store.Store
+	updates int
+	happens func()
+}
+
+func (c *crossing) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
+	if items[0].Kind == store.KindWait {
+		if c.updates++; c.updates == 1 {
+			c.happens()
+		}
+	}
+	return c.Store.Update(ctx, key, items...)
+}
+
+// TestDecide_crossing: Ann has looked and is about to write when somebody else
+// decides. The first counts, and Ann changes nothing unless she means the same.
+func TestDecide_crossing(t *testing.T) {
+	t.Parallel()
+	only := func(ids ...string) runtime.DecideParams { return runtime.DecideParams{Approve: ids} }
+	all, none := runtime.DecideParams{ApproveAll: true}, runtime.DecideParams{RejectAll: true}
+	for name, c := range map[string]struct {
+		first, ann runtime.DecideParams
+		runs       []string
+		code       runtime.Code
+	}{
+		"each allows another call":     {only("c2-1"), only("c2-2"), []string{"deploy 1"}, runtime.CodeAlreadyAnswered},
+		"the same, in other words":     {only("c2-1"), runtime.DecideParams{ApproveAll: true, Reject: []string{"c2-2", "c2-3"}}, []string{"deploy 1"}, ""},
+		"all and all":                  {all, all, []string{"deploy 1", "deploy 2", "deploy 3"}, ""},
+		"all after none":               {none, all, nil, runtime.CodeAlreadyAnswered},
+		"none after all":               {all, none, []string{"deploy 1", "deploy 2", "deploy 3"}, runtime.CodeAlreadyAnswered},
+		"one more than was allowed":    {only("c2-1"), only("c2-1", "c2-3"), []string{"deploy 1"}, runtime.CodeAlreadyAnswered},
+		"one that is rejected unnamed": {only("c2-1", "c2-3"), only("c2-1"), []string{"deploy 1", "deploy 3"}, runtime.CodeAlreadyAnswered},
+	} {
+		for at := range 4 {
+			pinned, goesOn := at&1 != 0, at&2 != 0
+			t.Run(fmt.Sprintf("%s/at a checkpoint=%v/and the session went on=%v", name, pinned, goesOn), func(t *testing.T) {
+				t.Parallel()
+				c := c
+				w, p := deciding(t)
+				if pinned {
+					c.ann.Checkpoint = w.session().Checkpoint().String()
+				}
+				cross := &crossing{}
+				ann := w.process(func(cfg *runtime.Config) { cross.Store = cfg.Store; cfg.Store = cross })
+				var before []store.Item
+				cross.happens = func() {
+					c.first.Reason = "carol"
+					_, err := decide(w, p, c.first)
+					require.NoError(t, err)
+					if goesOn {
+						require.NoError(t, p.settle())
+					}
+					before = w.items(store.KindWait)
+				}
+				c.ann.Reason = "ann"
+				out, err := decide(w, ann, c.ann)
+				require.Equal(t, c.code, codeOf(err))
+				require.Equal(t, c.code == "", out.Repeated)
+				require.Equal(t, before, w.items(store.KindWait), "nothing is hers, and what waits now she has not seen")
+				require.NoError(t, p.settle())
+				require.Len(t, w.effects.all(), len(c.runs))
+				for _, ran := range c.runs {
+					require.Equal(t, 1, w.effects.count(ran))
+				}
+			})
+		}
+	}
+}
+
+// TestDecide_crossing_an_answer to one of the approvals she has seen open.
+func TestDecide_crossing_an_answer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		call   string
+		answer session.Answer
+		code   runtime.Code
+		ran    int
+	}{
+		"to what she approves, the same":   {"c2-1", yes(), "", 1},
+		"to what she approves, another":    {"c2-1", no(), runtime.CodeAlreadyAnswered, 0},
+		"to what she rejects, the same":    {"c2-2", no(), "", 1},
+		"to what she rejects, another":     {"c2-2", yes(), runtime.CodeAlreadyAnswered, 0},
+		"to what she leaves out, the same": {"c2-3", no(), "", 1},
+		"to what she leaves out, another":  {"c2-3", yes(), runtime.CodeAlreadyAnswered, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, p := deciding(t)
+			cross := &crossing{}
+			ann := w.process(func(cfg *runtime.Config) { cross.Store = cfg.Store; cfg.Store = cross })
+			var before []store.Item
+			cross.happens = func() {
+				for _, record := range w.waits() {
+					if record.Wait.Call == c.call {
+						_, err := p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: people, Answer: fill(record.Wait, c.answer)})
+						require.NoError(t, err)
+					}
+				}
+				before = w.items(store.KindWait)
+			}
+			out, err := decide(w, ann, runtime.DecideParams{Approve: []string{"c2-1"}, Reject: []string{"c2-2"}})
+			require.Equal(t, c.code, codeOf(err))
+			require.False(t, out.Repeated)
+			if c.code != "" {
+				require.Equal(t, before, w.items(store.KindWait), "nothing is hers")
+			}
+			require.NoError(t, p.settle())
+			require.Equal(t, c.ran, w.effects.count("deploy 1"))
+			for _, record := range w.waits() {
+				if record.Wait.Call == c.call {
+					require.Equal(t, people.Who, record.Answer.Who, "the first answer counts")
+				} else if c.code == "" && record.State != session.WaitOpen { // the next one is
+					require.Equal(t, person.Who, record.Answer.Who)
+				}
+			}
+		})
+	}
+}
+
+// unlucky is a store on which somebody is always first.
+type unlucky struct {
+	store.Store
+	tries int
+}
+
+func (u *unlucky) Update(_ context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
+	u.tries++
+	return nil, &store.ConflictError{Key: key, Item: &items[0]}
+}
+
+func TestDecide_gives_up_when_somebody_is_always_first(t *testing.T) {
+	t.Parallel()
+	w, _ := deciding(t)
+	u := &unlucky{}
+	p := w.process(func(cfg *runtime.Config) { u.Store = cfg.Store; cfg.Store = u })
+	_, err := decide(w, p, runtime.DecideParams{ApproveAll: true})
+	require.True(t, errors.Is(err, store.ErrConflict))
+	require.Equal(t, 8, u.tries)
+}
+
+// TestDecide_is_about_what_was_shown: between the reading of the session and that
+// of its waits it goes on, and two approvals are opened that nobody has seen.
+func TestDecide_is_about_what_was_shown(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		params runtime.DecideParams
+		pinned bool
+		code   runtime.Code
+		runs   int
+	}{
+		"all, at a checkpoint": {runtime.DecideParams{ApproveAll: true}, true, runtime.CodeNothingToDecide, 0},
+		"all":                  {runtime.DecideParams{ApproveAll: true}, false, runtime.CodeNothingToDecide, 0},
+		"one, at a checkpoint": {runtime.DecideParams{Approve: []string{"c5-1"}}, true, runtime.CodeStaleCheckpoint, 0},
+		"one by its name":      {runtime.DecideParams{Approve: []string{"c5-1"}}, false, "", 1}, // then it is looked at again
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			w := newWorld(t, made, helper(made, script{"go": {calls("locate", `{"text":"1"}`), calls("deploy", `{"text":"2"}`, "deploy", `{"text":"3"}`), says("bye")}}))
+			p := w.process()
+			w.run(p, "go")
+			params := c.params
+			if c.pinned {
+				params.Checkpoint = w.session().Checkpoint().String()
+			}
+			m, late := movingOn(w)
+			m.beforeWaits = func() {
+				_, err := w.submit(p, session.WaitClientTool, session.Answer{Result: json.RawMessage(`1`)})
+				require.NoError(t, err)
+				require.NoError(t, p.settle())
+			}
+			_, err := decide(w, late, params)
+			require.Equal(t, c.code, codeOf(err))
+			open := 0
+			for _, record := range w.waits() {
+				if record.State == session.WaitOpen {
+					open++
+				}
+			}
+			require.Equal(t, 2*(1-c.runs), open, "all or nothing")
+			require.NoError(t, p.settle())
+			require.Len(t, made.all(), c.runs)
+		})
+	}
+}
+
+// TestAnswer_beside_its_deadline: an answer came in time, and its repeat when the
+// deadline had passed. It is told that it counts.
+func TestAnswer_beside_its_deadline(t *testing.T) {
+	t.Parallel()
+	for _, verb := range []string{"submit", "decide"} {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			w, p := expiring(t, session.WaitApproval, session.ExpireDeny, nil)
+			try := func(p *process) (bool, error) {
+				if verb == "decide" {
+					out, err := decide(w, p, runtime.DecideParams{ApproveAll: true})
+					return out.Repeated, err
+				}
+				out, err := w.submit(p, session.WaitApproval, yes())
+				return out.Repeated, err
+			}
+			w.clock.advance(time.Hour)
+			cross := &crossing{happens: func() {
+				w.clock.advance(-time.Second)
+				repeated, err := try(p)
+				require.NoError(t, err)
+				require.False(t, repeated)
+				w.clock.advance(time.Second)
+			}}
+			repeated, err := try(w.process(func(cfg *runtime.Config) { cross.Store = cfg.Store; cfg.Store = cross }))
+			require.NoError(t, err)
+			require.True(t, repeated)
+			require.NoError(t, p.settle())
+			require.Equal(t, 1, w.effects.count("ran 1"))
+		})
+	}
+}
