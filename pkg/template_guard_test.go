@@ -316,6 +316,7 @@ func TestTemplateOutputs(t *testing.T) {
 		"ApiUrl": sub("https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}"), "ApiId": ref("Api"),
 		"StepsUrl": ref("Steps"), "DeadLettersUrl": ref("DeadLetters"), "FailedEventsUrl": ref("FailedEvents"),
 		"StateTable": ref("State"), "LiveTable": ref("Live"), "BlobBucket": ref("Blobs"),
+		"ChainMapping": ref("StepByQueue"),
 	}
 	for _, id := range functionIDs {
 		want[id+"Function"] = ref(id)
@@ -325,6 +326,25 @@ func TestTemplateOutputs(t *testing.T) {
 		got[name] = asMap(t, o)["Value"]
 	}
 	require.Equal(t, want, got)
+}
+
+// Whoever an alarm wakes finds it in the README, by its name or, of those each
+// function has, by what follows the function's.
+func TestTemplateAlarmsAreExplained(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	for id, r := range readBundle(t).section(t, "Resources") {
+		if asMap(t, r)["Type"] != "AWS::CloudWatch::Alarm" {
+			continue
+		}
+		for _, function := range functionIDs {
+			if kind, ok := strings.CutPrefix(id, function); ok && id != "SweepSilent" && id != "StepsWaitLong" {
+				id = "…" + kind
+			}
+		}
+		require.Contains(t, string(readme), "`"+id+"`")
+	}
 }
 
 func TestTemplateDeployment(t *testing.T) {
