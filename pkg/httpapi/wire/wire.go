@@ -144,7 +144,8 @@ type Confirmation struct {
 }
 
 // Decisions decide approvals of a suspended session, several at once. Approvals
-// that are not named are rejected; other kinds of wait stay open.
+// that are not named are rejected; other kinds of wait stay open. All are answered
+// at once or none is.
 type Decisions struct {
 	// Approve and Reject name calls (their id, or their wait's).
 	Approve []string `json:"approve,omitempty"`

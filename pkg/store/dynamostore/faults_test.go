@@ -61,6 +61,7 @@ var calls = []struct {
 	{"put of an entry", plainCommit, &dynamodb.PutItemOutput{}},
 	{"transaction", richCommit, &dynamodb.TransactWriteItemsOutput{}},
 	{"update", updateTool, &dynamodb.PutItemOutput{}},
+	{"update of several", updateSeveral, &dynamodb.TransactWriteItemsOutput{}},
 	{"claim", take, &dynamodb.UpdateItemOutput{Attributes: leased("w", 2, 1, epoch, "x")}},
 	{"query", func(ctx context.Context, s *dynamostore.Store) error {
 		for _, err := range s.Entries(ctx, key, 0) {

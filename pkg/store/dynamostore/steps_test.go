@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store/dynamostore"
 )
@@ -77,6 +78,31 @@ func TestPlainStepOnTheWire(t *testing.T) {
 		require.InDelta(t, first, w.bytes, 80)
 	}
 	require.NotZero(t, first)
+}
+
+// A decision is one conditional write, of one approval a plain one.
+func TestDecisionRequests(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		calls string
+		write string
+	}{
+		"one":     {`{call: deploy, with: {service: web}}`, "UpdateItem"},
+		"several": {`{call: deploy, with: {service: web}}, {call: deploy, with: {service: api}}, {call: deploy, with: {service: db}}`, "TransactWriteItems"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			on, m := metered(t)
+			on.start(`[{calls: [` + c.calls + `]}, {say: done}]`)
+			deliver(on)
+			used := m.measure(func() {
+				_, err := on.Decide(t.Context(), runtime.DecideParams{Key: on.key, ApproveAll: true, Caller: person})
+				require.NoError(t, err)
+			})
+			// The session's tail, its waits, and after the write its waits and its tail.
+			require.Equal(t, map[string]int{"Query": 4, c.write: 1}, used.requests)
+		})
+	}
 }
 
 // move is one kind of move of a session: what leads up to it, and itself.
