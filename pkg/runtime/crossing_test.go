@@ -3,7 +3,6 @@ package runtime_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -153,7 +152,7 @@ func TestDecide_gives_up_when_somebody_is_always_first(t *testing.T) {
 	u := &unlucky{}
 	p := w.process(func(cfg *runtime.Config) { u.Store = cfg.Store; cfg.Store = u })
 	_, err := decide(w, p, runtime.DecideParams{ApproveAll: true})
-	require.True(t, errors.Is(err, store.ErrConflict))
+	require.ErrorIs(t, err, store.ErrConflict)
 	require.Equal(t, 8, u.tries)
 }
 

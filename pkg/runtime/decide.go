@@ -339,7 +339,7 @@ func (r *Runtime) repeated(s *session.Session, records []session.WaitRecord, p D
 		}
 	}
 	// Settled the same way, but siblings of this suspension may still be open.
-	return all && !(current && len(unlisted(s, records, decided)) > 0), nil
+	return all && (!current || len(unlisted(s, records, decided)) == 0), nil
 }
 
 // unlisted are the open approvals of the suspension nobody named: they are
