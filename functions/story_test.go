@@ -16,12 +16,20 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
+// counting are settings for tests that count: no machine is so slow that a message
+// comes back, a lease lapses or a watcher looks while its step is still at work.
+func counting(env map[string]string) settings {
+	all := map[string]string{"ADJOURN_LEASE": "20s"}
+	maps.Copy(all, env)
+	return settings{noSweep: true, visibility: 30 * time.Second, env: all}
+}
+
 // TestStory is what a user sees: a session of 25 steps and more over the HTTP
 // API, chained through the queue, that waits for an approval. Between the
 // suspension and the answer nothing runs and nothing is queued.
 func TestStory(t *testing.T) {
 	t.Parallel()
-	w := deploy(t, settings{noSweep: true})
+	w := deploy(t, counting(nil))
 	try(t, w, "story", nil, func(t *trial) {
 		s := &labtest.Script{}
 		for range 12 {
@@ -33,7 +41,7 @@ func TestStory(t *testing.T) {
 		}
 		d := t.add(s)
 		d.start(t10s(t))
-		d.rests(t10s(t))
+		d.rests(t.patient())
 		require.Eventually(t, func() bool { n, err := t.queued(); return err == nil && n == 0 }, 5*time.Second, 10*time.Millisecond)
 		before := t.invocations(names...)
 		require.Equal(t, 1, t.invocations("start"))
@@ -89,9 +97,10 @@ func TestStrangers(t *testing.T) {
 // put, one send, early and late in a session alike. Receiving and deleting the
 // message is the mapping's.
 func TestRequests(t *testing.T) {
-	t.Parallel()
 	const long = 1000
-	w := deploy(t, settings{noSweep: true, concurrency: 1, env: map[string]string{"ADJOURN_STEPS_PER_INVOCATION": "100"}})
+	s := counting(map[string]string{"ADJOURN_STEPS_PER_INVOCATION": "100"})
+	s.concurrency = 1
+	w := deploy(t, s)
 	try(t, w, "requests", nil, func(t *trial) {
 		one := t.environment("step")
 		one["ADJOURN_STEPS_PER_INVOCATION"] = "1"
@@ -124,7 +133,7 @@ func TestRequests(t *testing.T) {
 		d := t.add(early)
 		before := traffic("early", nil, 1)
 		d.start(t10s(t))
-		d.rests(t10s(t))
+		d.rests(t.patient())
 		traffic("early", before, 13)
 		require.Len(t, step.Invocations(), 13)
 		plain(1, 12) // the first one is cold, the last one ends the task
