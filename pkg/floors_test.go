@@ -51,8 +51,13 @@ var plan = house{
 		"pkg/app/serverless": 6.5,
 		"agents":             6,
 
-		"pkg/cli/dev":    6.9,
-		"pkg/cli/remote": 6.9,
+		"pkg/cli/dev":    6.6, // the commands stand on what they are made of, from the terminal up to the person at it
+		"pkg/cli/remote": 6.6,
+		"pkg/cli/screen": 6.6,
+		"pkg/cli/exit":   6.7,
+		"pkg/cli/place":  6.8,
+		"pkg/cli/report": 6.9,
+		"pkg/cli/ask":    6.95,
 		"pkg/cli":        7,
 
 		"pkg/lambdafn":            7,
@@ -82,9 +87,9 @@ var plan = house{
 		"github.com/santhosh-tekuri/jsonschema":      {"pkg/tool", "pkg/agent"},
 		"modernc.org/sqlite":                         {"pkg/sqlite", "pkg/sqlite/floortest"},
 		"github.com/spf13/cobra":                     {"pkg/cli"},
-		"github.com/spf13/pflag":                     {"pkg/cli"}, // the flags in the types of cobra
-		"golang.org/x/term":                          {"pkg/cli"},
-		"golang.org/x/sys":                           {"pkg/cli"}, // throws away what was typed too early
+		"github.com/spf13/pflag":                     {"pkg/cli", "pkg/cli/place"}, // the flags in the types of cobra
+		"golang.org/x/term":                          {"pkg/cli/screen"},
+		"golang.org/x/sys":                           {"pkg/cli/ask"}, // throws away what was typed too early
 		"github.com/openai/openai-go/v3":             {"pkg/llm/openai"},
 		"go.yaml.in/yaml/v4":                         {"pkg/llm/scripted", "agents/lab", "pkg/httpapi"},
 		"github.com/stretchr/testify":                {"pkg/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest", "agents/lab/labtest"},

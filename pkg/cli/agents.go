@@ -2,12 +2,13 @@ package cli
 
 import (
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/cli/report"
+	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -54,25 +55,25 @@ func (c *cli) agents() error {
 		a, _ := registry.Agent(name)
 		rows = append(rows, newAgentRow(a, settings.Model))
 	}
-	if c.output == outputJSON {
-		c.json(struct {
+	if c.Form == screen.FormJSON {
+		c.JSON(struct {
 			Agents []agentRow `json:"agents"`
 		}{rows})
 		return nil
 	}
 	for i, row := range rows {
 		if i > 0 {
-			c.say("")
+			c.Say("")
 		}
-		c.say("%s  %s", c.bold(c.Stdout, row.Name), cleanLine(row.Description))
+		c.Say("%s  %s", c.Bold(c.Stdout, row.Name), screen.CleanLine(row.Description))
 		if row.Model != "" {
-			c.say("  model: %s", cleanLine(row.Model))
+			c.Say("  model: %s", screen.CleanLine(row.Model))
 		}
 		table := [][]string{}
 		for _, t := range row.Tools {
-			table = append(table, []string{"  " + t.Name, t.notes(), short(t.Description, 90)})
+			table = append(table, []string{"  " + t.Name, report.ToolNotes(t.Effect, t.Approval, t.Client), screen.Short(t.Description, 90)})
 		}
-		c.table(table)
+		c.Table(table)
 	}
 	return nil
 }
@@ -88,28 +89,4 @@ func newAgentRow(a agent.Agent, override string) agentRow {
 	return row
 }
 
-func (t toolRow) notes() string {
-	if t.Client {
-		return "runs on your side"
-	}
-	notes := strings.ReplaceAll(string(t.Effect), "_", " ")
-	if t.Approval {
-		notes += ", asks first"
-	}
-	return notes
-}
-
 func agentNames(registry *agent.Registry) []string { return registry.Names() }
-
-// aboutTool is what the registry says of a tool, for a person who decides over it.
-func (c *cli) aboutTool(e engine, agent, name string) string {
-	t, ok := e.Tool(agent, name)
-	switch {
-	case !ok && c.remote():
-		return "\nWhat " + cleanLine(name) + " does, only the server knows.\n"
-	case !ok:
-		return "\nThis program does not have the tool " + cleanLine(name) + " any more.\n"
-	}
-	row := toolRow{Effect: t.Effect(), Client: t.Client()}
-	return "\n" + cleanLine(name) + " (" + row.notes() + ")\n" + quoteBlock(t.Description(), "  ", width(c.Stderr))
-}

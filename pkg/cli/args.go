@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/adjourn/adjourn/pkg/cli/screen"
 )
 
 // listsLast moves words that begin with "- " behind a double dash. Such a word
@@ -66,6 +68,6 @@ func exactly(n int, what string) cobra.PositionalArgs {
 		if len(args) < n {
 			return fmt.Errorf("the %s is missing", what)
 		}
-		return atMost(n, "this command takes "+count(int64(n), "argument"))(cmd, args)
+		return atMost(n, "this command takes "+screen.Count(int64(n), "argument"))(cmd, args)
 	}
 }

@@ -2,14 +2,14 @@
 //
 // A command opens the engine, carries out one verb, works on the session until
 // it rests, then prints the session's manifest. It decides nothing about a
-// session: the runtime does, and [exitCode] says in one place what that means
+// session: the runtime does, and [exit.Code] says in one place what that means
 // to a shell.
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -25,6 +25,11 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/cli/ask"
+	"github.com/adjourn/adjourn/pkg/cli/exit"
+	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/cli/report"
+	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -77,16 +82,32 @@ func Run(ctx context.Context, cfg Config) int {
 	root.SetArgs(listsLast(root, c.Args))
 	err := root.ExecuteContext(ctx)
 	if err != nil && !c.began {
-		err = &usageError{text: err.Error(), cause: err, command: c.at(root)}
+		err = &exit.UsageError{Text: err.Error(), Cause: err, Command: c.at(root)}
 	}
 	code := c.end(ctx, err)
-	if c.unwritten != nil {
-		c.complain("writing to stdout: %v", c.unwritten)
-		if code == exitCompleted || code == exitPaused {
-			code = exitFailed
+	if err := c.Unwritten(); err != nil {
+		c.Complain("writing to stdout: %v", err)
+		if code == exit.Completed || code == exit.Paused {
+			code = exit.Failed
 		}
 	}
 	return code
+}
+
+// end prints what has not been said yet and returns the exit code.
+func (c *cli) end(ctx context.Context, err error) int {
+	var said *exit.SaidError
+	switch {
+	case err == nil:
+		return exit.Completed
+	case errors.As(err, &said):
+		return said.Code
+	case ctx.Err() != nil && !errors.Is(err, context.Canceled):
+		// What broke because it was interrupted, broke because of that.
+		err = fmt.Errorf("%w: %w", context.Canceled, err)
+	}
+	report.Refuse(c.Screen, c.Place, session.Manifest{}, err)
+	return exit.Code("", err)
 }
 
 // called returns the words this program was called by. What go run built is gone
@@ -99,10 +120,10 @@ func called(argv0 string) (program string, args []string) {
 }
 
 // name is what people call the program.
-func (c *cli) name() string {
-	name := c.Program
-	if n := len(c.ProgramArgs); n > 0 {
-		name = c.ProgramArgs[n-1]
+func name(cfg Config) string {
+	name := cfg.Program
+	if n := len(cfg.ProgramArgs); n > 0 {
+		name = cfg.ProgramArgs[n-1]
 	}
 	return strings.TrimSuffix(filepath.Base(name), ".exe")
 }
@@ -110,23 +131,12 @@ func (c *cli) name() string {
 // cli is one run of the command line.
 type cli struct {
 	Config
-
-	// The global flags.
-	where   where
-	output  string
-	quiet   bool
-	noInput bool
+	*screen.Screen
+	*place.Place
+	person *ask.Person
 
 	// began says that the words were understood and the command has started.
 	began bool
-	in    *bufio.Reader
-	// unwritten is the error of the last write to stdout that failed.
-	unwritten error
-	// overtaken says that somebody else's answer came before the one typed here.
-	overtaken bool
-	progress  *progress
-	// watch is told every entry, beside the progress.
-	watch func(session.Key, runtime.Progress)
 }
 
 func newCLI(cfg Config) *cli {
@@ -154,10 +164,17 @@ func newCLI(cfg Config) *cli {
 	if cfg.Who == "" {
 		cfg.Who = "unknown"
 	}
-	c := &cli{Config: cfg, output: outputText}
+	name := name(cfg)
+	s := screen.New(screen.Config{Name: name, Stdout: cfg.Stdout, Stderr: cfg.Stderr, Env: cfg.Env})
+	where := place.New(place.Config{
+		Registry: cfg.Registry, Program: cfg.Program, ProgramArgs: cfg.ProgramArgs, UserAgent: name + "/" + version(),
+		Env: cfg.Env, Now: cfg.Now, Screen: s, Decorate: cfg.Decorate,
+	})
+	c := &cli{Config: cfg, Screen: s, Place: where}
+	c.person = ask.New(ask.Config{Stdin: cfg.Stdin, Screen: s, Place: where, Env: cfg.Env, Caller: c.caller()})
 	if slices.Contains(cfg.Args, "--output=json") || slices.Contains(cfg.Args, "-ojson") || followed(cfg.Args, "--output", "json") || followed(cfg.Args, "-o", "json") {
 		// Said before the flags are parsed, so that a mistake in them has JSON too.
-		c.output = outputJSON
+		c.Form = screen.FormJSON
 	}
 	return c
 }
@@ -166,12 +183,6 @@ func followed(args []string, name, value string) bool {
 	i := slices.Index(args, name)
 	return i >= 0 && i+1 < len(args) && args[i+1] == value
 }
-
-// The forms of output.
-const (
-	outputText = "text"
-	outputJSON = "json"
-)
 
 func (c *cli) root() *cobra.Command {
 	root := &cobra.Command{
@@ -212,17 +223,17 @@ Environment
 	root.SetOut(c.Stdout)
 	root.SetErr(c.Stderr)
 	flags := root.PersistentFlags()
-	c.where.register(flags)
-	flags.StringVarP(&c.output, "output", "o", c.output, "`form` of what is printed on stdout: text or json")
-	flags.BoolVarP(&c.quiet, "quiet", "q", false, "say nothing on stderr but errors")
-	flags.BoolVar(&c.noInput, "no-input", false, "never ask, also on a terminal")
-	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{outputText, outputJSON}, cobra.ShellCompDirectiveNoFileComp))
+	c.Register(flags)
+	flags.StringVarP(&c.Form, "output", "o", c.Form, "`form` of what is printed on stdout: text or json")
+	flags.BoolVarP(&c.Quiet, "quiet", "q", false, "say nothing on stderr but errors")
+	flags.BoolVar(&c.person.NoInput, "no-input", false, "never ask, also on a terminal")
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{screen.FormText, screen.FormJSON}, cobra.ShellCompDirectiveNoFileComp))
 	root.AddCommand(
 		c.runCommand(), c.resumeCommand(), c.submitCommand(),
 		c.inboxCommand(), c.sessionsCommand(), c.showCommand(), c.agentsCommand(),
 		c.workCommand(), c.devCommand(), c.demoCommand(), c.versionCommand(),
 	)
-	if name := c.name(); name != "adjourn" {
+	if name := c.Name; name != "adjourn" {
 		c.adopt(root, name)
 	}
 	return root
@@ -260,16 +271,16 @@ func (c *cli) adopt(root *cobra.Command, name string) {
 // do wraps a command's work: what fails before it is a mistake in the words.
 func (c *cli) do(work func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		if c.output != outputText && c.output != outputJSON {
-			return usage("--output %q: use text or json", c.output)
+		if c.Form != screen.FormText && c.Form != screen.FormJSON {
+			return exit.Usagef("--output %q: use text or json", c.Form)
 		}
-		if err := c.checkWhere(); err != nil {
+		if err := c.Check(); err != nil {
 			return err
 		}
 		c.began = true
 		err := work(cmd.Context(), args)
-		if u := (*usageError)(nil); errors.As(err, &u) && u.command == "" {
-			u.command = cmd.CommandPath()
+		if u := (*exit.UsageError)(nil); errors.As(err, &u) && u.Command == "" {
+			u.Command = cmd.CommandPath()
 		}
 		return err
 	}
@@ -278,7 +289,7 @@ func (c *cli) do(work func(ctx context.Context, args []string) error) func(*cobr
 // here is do for a command that works on this machine's data only.
 func (c *cli) here(command string, work func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return c.do(func(ctx context.Context, args []string) error {
-		if err := c.checkHere(command); err != nil {
+		if err := c.CheckHere(command); err != nil {
 			return err
 		}
 		return work(ctx, args)
@@ -296,3 +307,10 @@ func (c *cli) at(root *cobra.Command) string {
 func (c *cli) caller() runtime.Caller { return runtime.Caller{Who: c.Who, From: "cli"} }
 
 func key(id string) session.Key { return session.Key{Tenant: session.DefaultTenant, ID: id} }
+
+// close gives the engine back; work that is done stays done.
+func (c *cli) close(e interface{ Close() error }) {
+	if err := e.Close(); err != nil {
+		c.Complain("%v", err)
+	}
+}

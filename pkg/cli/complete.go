@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -16,7 +17,7 @@ const completionTime = time.Second
 
 // completeAgents completes the names of agents.
 func (c *cli) completeAgents(_ *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if c.remote() {
+	if c.Remote() {
 		return nil, cobra.ShellCompDirectiveNoFileComp // only the server knows its agents
 	}
 	registry, err := c.Registry()
@@ -26,7 +27,7 @@ func (c *cli) completeAgents(_ *cobra.Command, _ []string, prefix string) ([]cob
 	var found []cobra.Completion
 	for _, name := range agentNames(registry) {
 		if a, ok := registry.Agent(name); ok && strings.HasPrefix(name, prefix) {
-			found = append(found, cobra.CompletionWithDesc(name, cleanLine(a.Description)))
+			found = append(found, cobra.CompletionWithDesc(name, screen.CleanLine(a.Description)))
 		}
 	}
 	return found, cobra.ShellCompDirectiveNoFileComp
@@ -40,8 +41,8 @@ func (c *cli) completeSessions(cmd *cobra.Command, _ []string, prefix string) ([
 	}
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
-	c.quiet = true
-	e, err := c.open(ctx, true)
+	c.Quiet = true
+	e, err := c.Open(ctx, true)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -53,7 +54,7 @@ func (c *cli) completeSessions(cmd *cobra.Command, _ []string, prefix string) ([
 	var found []cobra.Completion
 	for _, h := range page.Heads {
 		if strings.HasPrefix(h.Key.ID, prefix) {
-			found = append(found, cobra.CompletionWithDesc(h.Key.ID, string(h.Status)+", "+cleanLine(h.Agent)))
+			found = append(found, cobra.CompletionWithDesc(h.Key.ID, string(h.Status)+", "+screen.CleanLine(h.Agent)))
 		}
 	}
 	return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder

@@ -13,6 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adjourn/adjourn/pkg/cli/exit"
+	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/cli/report"
+	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -89,7 +93,7 @@ func newStory(c *cli, dir string) (*story, error) {
 		return nil, err
 	}
 	s := &story{c: c, dir: dir, folder: filepath.Join(dir, "sample"), data: filepath.Join(dir, "adjourn.db")}
-	c.where.data = s.data
+	c.UseData(s.data)
 	return s, s.fill()
 }
 
@@ -99,7 +103,7 @@ func emptyFolder(dir string) error {
 	}
 	there, err := os.ReadDir(dir)
 	if err == nil && len(there) > 0 {
-		return usage("--dir %s is not empty; the demo deletes files, so it makes its own folder", dir)
+		return exit.Usagef("--dir %s is not empty; the demo deletes files, so it makes its own folder", dir)
 	}
 	return err
 }
@@ -126,10 +130,10 @@ func (s *story) begin(context.Context) error {
 func (s *story) run(ctx context.Context) error {
 	s.chapter("1. An agent works until it needs a person")
 	s.tell("The agent %q looks for duplicates and asks before it deletes anything.", demoAgent)
-	if err := s.process(ctx, exitPaused, s.c.command("run", "--agent", demoAgent, "--session", demoSession, s.folder)); err != nil {
+	if err := s.process(ctx, exit.Paused, s.c.Command("run", "--agent", demoAgent, "--session", demoSession, s.folder)); err != nil {
 		return err
 	}
-	s.tell("The exit code is %d: paused. That process has ended; while you think, nothing runs and", exitPaused)
+	s.tell("The exit code is %d: paused. That process has ended; while you think, nothing runs and", exit.Paused)
 	s.tell("nothing waits in memory. All there is, is %s.", s.data)
 	return nil
 }
@@ -140,7 +144,7 @@ func (s *story) restIn(ctx context.Context) error {
 		return err
 	}
 	s.tell("Any process, today or next month, can ask what waits for a person:")
-	if err := s.process(ctx, exitCompleted, s.c.command("inbox")); err != nil {
+	if err := s.process(ctx, exit.Completed, s.c.Command("inbox")); err != nil {
 		return err
 	}
 	return s.readPause()
@@ -148,7 +152,7 @@ func (s *story) restIn(ctx context.Context) error {
 
 // readPause takes the manifest from the file the paused process left, as a script would.
 func (s *story) readPause() error {
-	text, err := os.ReadFile(filepath.Join(s.dir, pauseFile))
+	text, err := os.ReadFile(filepath.Join(s.dir, report.PauseFile))
 	if err != nil {
 		return fmt.Errorf("the paused process should have left a manifest: %w", err)
 	}
@@ -158,7 +162,7 @@ func (s *story) readPause() error {
 	if s.last.ResumeHint == "" {
 		return errors.New("the manifest has no resume_hint")
 	}
-	s.tell("For scripts the same is in %s, which is what", filepath.Join(s.dir, pauseFile))
+	s.tell("For scripts the same is in %s, which is what", filepath.Join(s.dir, report.PauseFile))
 	s.tell("--output json prints. Its resume_hint is a command that can be pasted as it is.")
 	return nil
 }
@@ -166,7 +170,7 @@ func (s *story) readPause() error {
 func (s *story) approve(ctx context.Context) error {
 	s.chapter("3. Another process brings the answer")
 	s.tell("Pasted as it is, the hint approves what was shown, at the checkpoint where it was shown:")
-	return s.process(ctx, exitCompleted, s.last.ResumeHint)
+	return s.process(ctx, exit.Completed, s.last.ResumeHint)
 }
 
 func (s *story) finish(ctx context.Context) error {
@@ -176,12 +180,12 @@ func (s *story) finish(ctx context.Context) error {
 		return err
 	}
 	s.tell("The journal has all of it, the wait included:")
-	return s.process(ctx, exitCompleted, s.c.command("show", demoSession))
+	return s.process(ctx, exit.Completed, s.c.Command("show", demoSession))
 }
 
 func (s *story) again(ctx context.Context) error {
 	s.chapter("5. The same answer twice does no harm")
-	return s.process(ctx, exitCompleted, s.last.ResumeHint)
+	return s.process(ctx, exit.Completed, s.last.ResumeHint)
 }
 
 // next says what to try, with commands that work.
@@ -190,25 +194,25 @@ func (s *story) next() {
 	lab := filepath.Join(s.dir, "lab.txt")
 	s.chapter("What to try next")
 	s.tell("Decide yourself: in this terminal you are asked, y, n, e or ?. New duplicates first:")
-	s.command("cp " + quote(filepath.Join(s.folder, "notes.txt")) + " " + quote(filepath.Join(s.folder, "notes copy.txt")))
-	s.command(c.command("run", "--agent", demoAgent, s.folder))
+	s.command("cp " + place.Quote(filepath.Join(s.folder, "notes.txt")) + " " + place.Quote(filepath.Join(s.folder, "notes copy.txt")))
+	s.command(c.Command("run", "--agent", demoAgent, s.folder))
 	s.tell("Try every feature without a model: the agent \"lab\" plays a script.")
-	s.command(c.command("run", "--agent", "lab", "[{call: pick_color}, {say: done}]"))
+	s.command(c.Command("run", "--agent", "lab", "[{call: pick_color}, {say: done}]"))
 	s.tell("Kill this one half-way (it takes 20 seconds; kill -9 is fine), then let the other command finish it.")
 	s.tell("The file has 20 lines in the end: none is lost, none is written twice.")
-	s.command(c.command("run", "--agent", "lab", "[{repeat: 20, calls: [{call: append_once, with: {path: "+lab+", text: x}}, {call: sleep, with: {seconds: 1}}]}, {say: done}]"))
-	s.command(c.command("work"))
+	s.command(c.Command("run", "--agent", "lab", "[{repeat: 20, calls: [{call: append_once, with: {path: "+lab+", text: x}}, {call: sleep, with: {seconds: 1}}]}, {say: done}]"))
+	s.command(c.Command("work"))
 	s.tell("With a real model, the same tools and the same pause:")
-	s.command("ADJOURN_MODEL=openai:gpt-5-mini " + c.command("run", "--agent", demoAgent, s.folder))
+	s.command("ADJOURN_MODEL=openai:gpt-5-mini " + c.Command("run", "--agent", demoAgent, s.folder))
 	s.tell("The sample and its data stay in %s; remove the folder when you are done.", s.dir)
 }
 
 func (s *story) chapter(title string) {
-	s.c.say("\n%s\n", s.c.bold(s.c.Stdout, "== "+title))
+	s.c.Say("\n%s\n", s.c.Bold(s.c.Stdout, "== "+title))
 }
 
-func (s *story) tell(format string, args ...any) { s.c.say(format, args...) }
-func (s *story) command(line string)             { s.c.say("    %s", line) }
+func (s *story) tell(format string, args ...any) { s.c.Say(format, args...) }
+func (s *story) command(line string)             { s.c.Say("    %s", line) }
 
 // list shows the files of the sample.
 func (s *story) list() error {
@@ -217,7 +221,7 @@ func (s *story) list() error {
 			return err
 		}
 		name, err := filepath.Rel(s.dir, path)
-		s.c.say("    %s", name)
+		s.c.Say("    %s", name)
 		return err
 	})
 }
@@ -225,16 +229,16 @@ func (s *story) list() error {
 // process runs a command line exactly as it is shown, in a process of its own
 // without a terminal, and shows what it prints.
 func (s *story) process(ctx context.Context, want int, line string) error {
-	s.c.say("\n  $ %s", line)
+	s.c.Say("\n  $ %s", line)
 	cmd := exec.CommandContext(ctx, "sh", "-c", line)
 	cmd.Env = append(os.Environ(), "ADJOURN_MODEL=", "ADJOURN_LOG=", "NO_COLOR=1")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	for text := range strings.Lines(strings.TrimSpace(out.String())) {
-		s.c.say("  > %s", clean(strings.TrimRight(text, "\n")))
+		s.c.Say("  > %s", screen.Clean(strings.TrimRight(text, "\n")))
 	}
-	s.c.say("")
+	s.c.Say("")
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		return err

@@ -11,6 +11,10 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/cli/dev"
+	"github.com/adjourn/adjourn/pkg/cli/exit"
+	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/cli/report"
+	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -58,26 +62,26 @@ Any number of commands may use the same data file beside it.`,
 
 func (c *cli) dev(ctx context.Context, f devFlags) error {
 	if f.concurrency < 1 || f.concurrency > 64 {
-		return usage("--concurrency %d: use 1 to 64", f.concurrency)
+		return exit.Usagef("--concurrency %d: use 1 to 64", f.concurrency)
 	}
-	c.watch = c.logEntry
-	a, err := c.openData(ctx, false)
+	c.Watch = c.logEntry
+	a, err := c.OpenData(ctx, false)
 	if err != nil {
 		return err
 	}
 	defer c.close(a)
-	c.progress.on = false // many sessions at once: a line for each thing that happens instead
+	c.NoProgress() // many sessions at once: a line for each thing that happens instead
 	keys := dev.KeysBeside(a.Data)
 	server, err := dev.Listen(ctx, dev.Config{
 		App: a, Addr: f.addr, AllowRemote: f.allowRemote, Keys: keys, Who: c.Who, Concurrency: f.concurrency,
-		Log: c.log(), OnRequest: c.logRequest, Now: c.Now,
+		Log: c.Log(), OnRequest: c.logRequest, Now: c.Now,
 	})
 	if err != nil {
 		return c.notServed(f.addr, err)
 	}
 	c.served(server, a.Registry, keys, f.showKey)
 	defer context.AfterFunc(ctx, func() {
-		c.talk("Stopping. What is under way comes to a safe point first; Ctrl-C again stops at once.")
+		c.Talk("Stopping. What is under way comes to a safe point first; Ctrl-C again stops at once.")
 	})()
 	if err := server.Serve(ctx); err != nil {
 		return err
@@ -91,7 +95,7 @@ const countUpTo = 1000
 
 // leftBehind says what a server that stopped leaves undone, and how that goes on.
 func (c *cli) leftBehind(ctx context.Context, r *runtime.Runtime) {
-	c.talk("Stopped.")
+	c.Talk("Stopped.")
 	for _, left := range []struct {
 		status session.Status
 		one    string
@@ -106,11 +110,11 @@ func (c *cli) leftBehind(ctx context.Context, r *runtime.Runtime) {
 		switch {
 		case err != nil || n == 0: // nothing is lost by not knowing
 		case n == 1:
-			c.talk("1 session %s: %s", left.one, c.command(left.next...))
+			c.Talk("1 session %s: %s", left.one, c.Command(left.next...))
 		case page.Cursor != "":
-			c.talk("Over %d sessions %s: %s", n, left.many, c.command(left.next...))
+			c.Talk("Over %d sessions %s: %s", n, left.many, c.Command(left.next...))
 		default:
-			c.talk("%d sessions %s: %s", n, left.many, c.command(left.next...))
+			c.Talk("%d sessions %s: %s", n, left.many, c.Command(left.next...))
 		}
 	}
 }
@@ -119,21 +123,21 @@ func (c *cli) leftBehind(ctx context.Context, r *runtime.Runtime) {
 func (c *cli) notServed(addr string, err error) error {
 	switch {
 	case errors.Is(err, dev.ErrNotLoopback):
-		return usage("--addr %s: %v. Use 127.0.0.1, or add --allow-remote if they may; what they send can then be read on the way", addr, err)
+		return exit.Usagef("--addr %s: %v. Use 127.0.0.1, or add --allow-remote if they may; what they send can then be read on the way", addr, err)
 	case errors.Is(err, dev.ErrInUse):
 		return &runtime.Error{Code: "address_in_use", Cause: err, Message: fmt.Sprintf(
 			"%v: is another server running there? Stop it, or use --addr 127.0.0.1:0 for a free port", err)}
 	case errors.Is(err, dev.ErrAddress):
-		return usage("--addr %s: %v", addr, err)
+		return exit.Usagef("--addr %s: %v", addr, err)
 	}
 	return err
 }
 
 // served prints where the server is, and what to paste next.
 func (c *cli) served(server *dev.Server, registry *agent.Registry, keys dev.Keys, showKey bool) {
-	data, key := absolute(c.dataPath()), server.Key()
-	token, hashes := absolute(keys.Token), absolute(keys.File)
-	if c.output == outputJSON {
+	data, key := place.Absolute(c.DataPath()), server.Key()
+	token, hashes := place.Absolute(keys.Token), place.Absolute(keys.File)
+	if c.Form == screen.FormJSON {
 		out := struct {
 			URL       string `json:"url"`
 			Data      string `json:"data"`
@@ -144,30 +148,30 @@ func (c *cli) served(server *dev.Server, registry *agent.Registry, keys dev.Keys
 		if showKey {
 			out.Key = key.Text
 		}
-		c.json(out)
+		c.JSON(out)
 		return
 	}
-	c.say("%s %s", c.bold(c.Stdout, "Serving "+server.URL()), "and working on the sessions in "+cleanLine(data)+".")
-	c.say("Ctrl-C stops it; nothing is lost.\n")
+	c.Say("%s %s", c.Bold(c.Stdout, "Serving "+server.URL()), "and working on the sessions in "+screen.CleanLine(data)+".")
+	c.Say("Ctrl-C stops it; nothing is lost.\n")
 	switch {
 	case key.Fresh:
-		c.say("Your API key, made just now:  %s", key.Text)
+		c.Say("Your API key, made just now:  %s", key.Text)
 	case showKey:
-		c.say("Your API key:  %s", key.Text)
+		c.Say("Your API key:  %s", key.Text)
 	default:
-		c.say("Your API key is the one of before (--show-key prints it).")
+		c.Say("Your API key is the one of before (--show-key prints it).")
 	}
-	c.say("It is in %s, which only you can read.", cleanLine(token))
-	c.say("The server keeps its hash, in %s.\n", cleanLine(hashes))
-	c.say("Paste into a second terminal:")
+	c.Say("It is in %s, which only you can read.", screen.CleanLine(token))
+	c.Say("The server keeps its hash, in %s.\n", screen.CleanLine(hashes))
+	c.Say("Paste into a second terminal:")
 	for _, line := range curlLines(server.URL(), token, registry) {
-		c.say("  %s", line)
+		c.Say("  %s", line)
 	}
-	c.say("\nOr let this program speak to it, from a third one:")
+	c.Say("\nOr let this program speak to it, from a third one:")
 	for _, words := range devWords(registry) {
-		c.say("  %s", c.devCommandLine(server.URL(), token, words...))
+		c.Say("  %s", c.devCommandLine(server.URL(), token, words...))
 	}
-	c.say("")
+	c.Say("")
 }
 
 // devSession is the session of the lines to paste.
@@ -192,8 +196,8 @@ func firstInput(registry *agent.Registry) (name, input string, pauses bool) {
 func curlLines(url, token string, registry *agent.Registry) []string {
 	name, input, pauses := firstInput(registry)
 	lines := []string{
-		"URL=" + quote(url),
-		`KEY="Authorization: Bearer $(cat ` + quote(token) + `)"`,
+		"URL=" + place.Quote(url),
+		`KEY="Authorization: Bearer $(cat ` + place.Quote(token) + `)"`,
 		"JSON='Content-Type: application/json'",
 		fmt.Sprintf(`curl -sS "$URL/sessions" -H "$KEY" -H "$JSON" -H 'Prefer: wait=10' -d '{"sessionId": "%s", "agent": "%s", "input": "%s"}'`, devSession, name, input),
 		fmt.Sprintf(`curl -sS "$URL/sessions/%s" -H "$KEY"`, devSession),
@@ -211,9 +215,7 @@ func devWords(registry *agent.Registry) [][]string {
 
 // devCommandLine is a command of this program that speaks to the server.
 func (c *cli) devCommandLine(url, token string, words ...string) string {
-	there := *c
-	there.where = where{url: url, tokenFile: token}
-	return there.command(words...)
+	return c.At(url, token).Command(words...)
 }
 
 // logRequest prints a line for a request.
@@ -222,20 +224,20 @@ func (c *cli) logRequest(r dev.Request) {
 	if r.Left {
 		outcome = "the caller left"
 	}
-	took := span(r.Took)
+	took := screen.Span(r.Took)
 	if r.Took < time.Millisecond {
 		took = "under 1ms"
 	}
-	c.talk("%s  %s %s  %s, %s", c.Now().Format("15:04:05"), cleanLine(r.Method), short(r.Path, 100), outcome, took)
+	c.Talk("%s  %s %s  %s, %s", c.Now().Format("15:04:05"), screen.CleanLine(r.Method), screen.Short(r.Path, 100), outcome, took)
 }
 
 // logEntry prints a line for an entry of a session's journal.
 func (c *cli) logEntry(key session.Key, p runtime.Progress) {
 	if text := entryWords(p); text != "" {
-		c.talk("%s  %s  %s", c.Now().Format("15:04:05"), cleanLine(key.ID), text)
+		c.Talk("%s  %s  %s", c.Now().Format("15:04:05"), screen.CleanLine(key.ID), text)
 	}
 	if p.Status.Ended() && key.Tenant == session.DefaultTenant {
-		c.record(session.Manifest{SessionID: key.ID, Outcome: session.OutcomeCompleted}) // whichever end: it is not paused
+		report.Record(c.Screen, c.Place, session.Manifest{SessionID: key.ID, Outcome: session.OutcomeCompleted}) // whichever end: it is not paused
 	}
 }
 
@@ -247,7 +249,7 @@ func entryWords(p runtime.Progress) string {
 		if len(p.Calls) == 0 {
 			return fmt.Sprintf("step %d: done", p.Step)
 		}
-		return fmt.Sprintf("step %d: %s", p.Step, calls(p.Calls))
+		return fmt.Sprintf("step %d: %s", p.Step, screen.Calls(p.Calls))
 	case session.KindSuspended:
 		return fmt.Sprintf("step %d: paused, nothing runs", p.Step)
 	case session.KindResumed:
@@ -255,7 +257,7 @@ func entryWords(p runtime.Progress) string {
 	case session.KindDelayed:
 		return fmt.Sprintf("step %d: put off, the model did not answer", p.Step)
 	case session.KindCompleted:
-		return "completed after " + count(p.Step, "step")
+		return "completed after " + screen.Count(p.Step, "step")
 	case session.KindStarted, session.KindFailed, session.KindInterrupted, session.KindCancelled, session.KindRestored, session.KindForked, session.KindDeleted:
 	}
 	return string(p.Kind)

@@ -6,6 +6,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/adjourn/adjourn/pkg/cli/exit"
+	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/cli/report"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -25,14 +28,14 @@ func (w *waiting) limited() bool { return w.flags.Changed("wait") }
 
 func (w *waiting) check() error {
 	if w.for_ < 0 {
-		return usage("--wait %s: use a duration from 0s on, such as 30s or 5m", w.for_)
+		return exit.Usagef("--wait %s: use a duration from 0s on, such as 30s or 5m", w.for_)
 	}
 	return nil
 }
 
 // drive works on a session until it rests, asks where there is somebody to ask,
 // and prints where the session stands in the end.
-func (c *cli) drive(ctx context.Context, e engine, k session.Key, w *waiting) error {
+func (c *cli) drive(ctx context.Context, e place.Engine, k session.Key, w *waiting) error {
 	for {
 		workErr := c.work(ctx, e, k, w)
 		m, err := c.stand(ctx, e, k)
@@ -42,18 +45,18 @@ func (c *cli) drive(ctx context.Context, e engine, k session.Key, w *waiting) er
 			}
 			return err
 		}
-		if workErr != nil && c.remote() && class(workErr) == runtime.ClassUnavailable {
-			c.talk("The server was away for a while, and is back.")
+		if workErr != nil && c.Remote() && exit.Class(workErr) == runtime.ClassUnavailable {
+			c.Talk("The server was away for a while, and is back.")
 			if workErr = nil; m.Outcome == session.OutcomeRunning {
 				continue
 			}
 		}
 		if workErr != nil {
-			c.refuse(m, workErr)
-			return said(exitCode("", workErr))
+			report.Refuse(c.Screen, c.Place, m, workErr)
+			return exit.Said(exit.Code("", workErr))
 		}
-		if m.Outcome == session.OutcomePaused && ctx.Err() == nil && c.asks() {
-			again, err := c.ask(ctx, e, k, m)
+		if m.Outcome == session.OutcomePaused && ctx.Err() == nil && c.person.There() {
+			again, err := c.person.Ask(ctx, e, k, m)
 			if err != nil {
 				return err
 			}
@@ -70,7 +73,7 @@ func (c *cli) drive(ctx context.Context, e engine, k session.Key, w *waiting) er
 
 // work drives the session until it rests, the time given is over, or ctx ends;
 // neither of the last two is an error here.
-func (c *cli) work(ctx context.Context, e engine, k session.Key, w *waiting) error {
+func (c *cli) work(ctx context.Context, e place.Engine, k session.Key, w *waiting) error {
 	if w.limited() {
 		if w.for_ == 0 {
 			return nil
@@ -87,36 +90,36 @@ func (c *cli) work(ctx context.Context, e engine, k session.Key, w *waiting) err
 }
 
 // stand returns the session's manifest, hint included, also after an interrupt.
-func (c *cli) stand(ctx context.Context, e engine, k session.Key) (session.Manifest, error) {
+func (c *cli) stand(ctx context.Context, e place.Engine, k session.Key) (session.Manifest, error) {
 	m, err := e.Manifest(context.WithoutCancel(ctx), k)
 	if err != nil {
 		return m, err
 	}
-	m.ResumeHint = c.resumeHint(m)
+	m.ResumeHint = report.ResumeHint(c.Place, m)
 	return m, nil
 }
 
 // rest prints the manifest of a session that is left alone now, and ends the command.
 func (c *cli) rest(ctx context.Context, m session.Manifest) error {
-	code := exitCode(m.Outcome, nil)
+	code := exit.Code(m.Outcome, nil)
 	if m.Outcome == session.OutcomeRunning && ctx.Err() != nil {
-		c.talk("Interrupted.")
-		code = exitInterrupted
+		c.Talk("Interrupted.")
+		code = exit.Interrupted
 	}
-	if c.overtaken {
-		code = exitConflict
+	if c.person.Overtaken {
+		code = exit.Conflict
 	}
-	c.manifest(m)
-	c.record(m)
-	return said(code)
+	report.Manifest(c.Screen, c.Place, m)
+	report.Record(c.Screen, c.Place, m)
+	return exit.Said(code)
 }
 
 // refused prints an error about a session together with where that session stands.
-func (c *cli) refused(ctx context.Context, e engine, k session.Key, err error) error {
+func (c *cli) refused(ctx context.Context, e place.Engine, k session.Key, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	switch class(err) {
+	switch exit.Class(err) {
 	case runtime.ClassConflict, runtime.ClassGone, runtime.ClassInvalid, runtime.ClassNotFound:
 	case runtime.ClassForbidden, runtime.ClassUnavailable, runtime.ClassInternal:
 		return err
@@ -128,6 +131,6 @@ func (c *cli) refused(ctx context.Context, e engine, k session.Key, err error) e
 	if m.Outcome == session.OutcomeRunning {
 		m.ResumeHint = "" // somebody is at it
 	}
-	c.refuse(m, err)
-	return said(exitCode("", err))
+	report.Refuse(c.Screen, c.Place, m, err)
+	return exit.Said(exit.Code("", err))
 }

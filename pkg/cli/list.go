@@ -1,16 +1,17 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
-	"strings"
-	"text/tabwriter"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/adjourn/adjourn/pkg/app/embedded"
+	"github.com/adjourn/adjourn/pkg/cli/exit"
+	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/cli/report"
+	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -28,7 +29,7 @@ func (p *page) register(cmd *cobra.Command) {
 
 func (p *page) check() error {
 	if p.limit < 1 || p.limit > 1000 {
-		return usage("--limit %d: use 1 to 1000", p.limit)
+		return exit.Usagef("--limit %d: use 1 to 1000", p.limit)
 	}
 	return nil
 }
@@ -36,7 +37,7 @@ func (p *page) check() error {
 // fault says of a refused page whose mistake it was.
 func (p *page) fault(err error) error {
 	if err != nil && runtime.AsError(err).Code == runtime.CodeInvalidCursor {
-		return usage("--cursor %q is not one that was printed by this command", p.cursor)
+		return exit.Usagef("--cursor %q is not one that was printed by this command", p.cursor)
 	}
 	return err
 }
@@ -78,13 +79,13 @@ func (c *cli) sessions(ctx context.Context, p page, status session.Status) error
 		return err
 	}
 	if status != "" && !status.Ended() && status != session.StatusRunning && status != session.StatusSuspended && status != session.StatusInterrupted {
-		return usage("--status %q: use running, suspended, interrupted, completed, failed or cancelled", status)
+		return exit.Usagef("--status %q: use running, suspended, interrupted, completed, failed or cancelled", status)
 	}
 	out := struct {
 		Sessions []sessionRow `json:"sessions"`
 		Cursor   string       `json:"cursor,omitempty"`
 	}{Sessions: []sessionRow{}}
-	err := c.look(ctx, func(e engine) error {
+	err := c.look(ctx, func(e place.Engine) error {
 		found, err := e.Sessions(ctx, runtime.SessionsParams{Tenant: session.DefaultTenant, Status: status, Limit: p.limit, Cursor: p.cursor})
 		for _, h := range found.Heads {
 			out.Sessions = append(out.Sessions, sessionRow{
@@ -97,8 +98,8 @@ func (c *cli) sessions(ctx context.Context, p page, status session.Status) error
 	if err != nil {
 		return p.fault(err)
 	}
-	if c.output == outputJSON {
-		c.json(out)
+	if c.Form == screen.FormJSON {
+		c.JSON(out)
 		return nil
 	}
 	if len(out.Sessions) == 0 {
@@ -107,21 +108,21 @@ func (c *cli) sessions(ctx context.Context, p page, status session.Status) error
 	}
 	rows := [][]string{{"SESSION", "STATUS", "AGENT", "MOVED", "ABOUT"}}
 	for _, r := range out.Sessions {
-		rows = append(rows, []string{cleanLine(r.Session), string(r.Status), cleanLine(r.Agent), c.ago(r.UpdatedAt), short(r.Title, 60)})
+		rows = append(rows, []string{screen.CleanLine(r.Session), string(r.Status), screen.CleanLine(r.Agent), c.ago(r.UpdatedAt), screen.Short(r.Title, 60)})
 	}
-	c.table(rows)
+	c.Table(rows)
 	c.more("sessions", out.Cursor)
 	return nil
 }
 
 // nothing says that a list is empty, and where it looked.
 func (c *cli) nothing(what string) {
-	c.talk("No %s in %s. Start one: %s", what, c.place(), c.command("run", "--agent", "AGENT", "INPUT"))
+	c.Talk("No %s in %s. Start one: %s", what, c.Where(), c.Command("run", "--agent", "AGENT", "INPUT"))
 }
 
 func (c *cli) more(verb, cursor string) {
 	if cursor != "" {
-		c.talk("There are more: %s", c.command(verb, "--cursor", cursor))
+		c.Talk("There are more: %s", c.Command(verb, "--cursor", cursor))
 	}
 }
 
@@ -159,13 +160,13 @@ func (c *cli) inbox(ctx context.Context, p page) error {
 		Items  []inboxRow `json:"items"`
 		Cursor string     `json:"cursor,omitempty"`
 	}{Items: []inboxRow{}}
-	err := c.look(ctx, func(e engine) error {
+	err := c.look(ctx, func(e place.Engine) error {
 		found, err := e.Inbox(ctx, runtime.InboxParams{Tenant: session.DefaultTenant, Limit: p.limit, Cursor: p.cursor})
 		for _, item := range found.Items {
 			pending := session.NewPendingItem(item.Record.Wait)
 			out.Items = append(out.Items, inboxRow{
 				Session: item.Key.ID, Agent: item.Record.Agent, OpenedAt: item.Record.Wait.OpenedAt, Wait: item.Record.Wait,
-				Item: pending, Command: c.answerHint(item.Key.ID, pending),
+				Item: pending, Command: report.AnswerHint(c.Place, item.Key.ID, pending),
 			})
 		}
 		out.Cursor = found.Cursor
@@ -174,45 +175,32 @@ func (c *cli) inbox(ctx context.Context, p page) error {
 	if err != nil {
 		return p.fault(err)
 	}
-	if c.output == outputJSON {
-		c.json(out)
+	if c.Form == screen.FormJSON {
+		c.JSON(out)
 		return nil
 	}
 	if len(out.Items) == 0 {
-		c.talk("Nothing waits for a person in %s.", c.place())
+		c.Talk("Nothing waits for a person in %s.", c.Where())
 		return nil
 	}
 	for i, row := range out.Items {
 		if i > 0 {
-			c.say("")
+			c.Say("")
 		}
-		c.say("%s  session %s, %s, %s", c.bold(c.Stdout, headline(row.Item)), cleanLine(row.Session), who(row.Agent), c.ago(row.OpenedAt))
-		c.write(c.Stdout, details(row.Item, "  ", width(c.Stdout)))
+		c.Say("%s  session %s, %s, %s", c.Bold(c.Stdout, report.Headline(row.Item)), screen.CleanLine(row.Session), report.Who(row.Agent), c.ago(row.OpenedAt))
+		c.Write(c.Stdout, report.Details(row.Item, "  ", screen.Width(c.Stdout)))
 		if row.Item.Kind == session.WaitInput && row.Item.Text != "" {
-			c.write(c.Stdout, quoteBlock(row.Item.Text, "  ", width(c.Stdout)))
+			c.Write(c.Stdout, screen.QuoteBlock(row.Item.Text, "  ", screen.Width(c.Stdout)))
 		}
 		if row.Item.Kind == session.WaitApproval {
-			c.say("  approve: %s", row.Command)
-			c.say("  reject:  %s", c.command(target("submit", row.Session, "--call", row.Item.WaitID, "--reject")...))
+			c.Say("  approve: %s", row.Command)
+			c.Say("  reject:  %s", c.Command(place.Target("submit", row.Session, "--call", row.Item.WaitID, "--reject")...))
 			continue
 		}
-		c.say("  answer: %s", row.Command)
+		c.Say("  answer: %s", row.Command)
 	}
 	c.more("inbox", out.Cursor)
 	return nil
-}
-
-// table prints rows in columns.
-func (c *cli) table(rows [][]string) {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		_, _ = fmt.Fprintln(w, strings.Join(row, "\t")) // a strings.Builder takes everything
-	}
-	_ = w.Flush()
-	for line := range strings.Lines(b.String()) {
-		c.write(c.Stdout, strings.TrimRight(line, " \n")+"\n")
-	}
 }
 
 // ago says how long ago something was.
@@ -221,35 +209,19 @@ func (c *cli) ago(at time.Time) string {
 	if d < time.Second {
 		return "just now"
 	}
-	return span(d) + " ago"
+	return screen.Span(d) + " ago"
 }
 
-// span says a duration as people do, in its one or two largest units.
-func span(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "0s"
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < 10*time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	case d < time.Hour:
-		text := d.Round(time.Second).String()
-		if minutes, whole := strings.CutSuffix(text, "m0s"); whole {
-			return minutes + "m"
-		}
-		return text
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+// look opens the engine for a command that only lists: where there is no data
+// file there is nothing to list, and none is made.
+func (c *cli) look(ctx context.Context, list func(place.Engine) error) error {
+	e, err := c.Open(ctx, true)
+	if errors.Is(err, embedded.ErrNoData) {
+		return nil
 	}
-	return fmt.Sprintf("%dd%02dh", int(d.Hours())/24, int(d.Hours())%24)
-}
-
-// compact returns JSON on one line of at most n characters.
-func compact(raw json.RawMessage, n int) string {
-	var b bytes.Buffer
-	if err := json.Compact(&b, raw); err != nil {
-		return short(string(raw), n)
+	if err != nil {
+		return err
 	}
-	return short(plainAngles(b.String()), n)
+	defer c.close(e)
+	return list(e)
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adjourn/adjourn/pkg/app/embedded"
+	"github.com/adjourn/adjourn/pkg/cli/ask"
+	"github.com/adjourn/adjourn/pkg/cli/exit"
+	"github.com/adjourn/adjourn/pkg/cli/place"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -84,13 +87,13 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	}
 	switch {
 	case hasMessage && f.decides():
-		return usage("decisions and a message cannot go together: decide first, then send the message if the agent asks for one")
+		return exit.Usagef("decisions and a message cannot go together: decide first, then send the message if the agent asks for one")
 	case hasMessage && strings.TrimSpace(message) == "":
-		return usage("the message is empty")
+		return exit.Usagef("the message is empty")
 	case f.reason != "" && !f.decides():
-		return usage("--reason belongs to a decision: add --reject or another one")
+		return exit.Usagef("--reason belongs to a decision: add --reject or another one")
 	}
-	e, err := c.open(ctx, true)
+	e, err := c.Open(ctx, true)
 	if err != nil {
 		return c.noSession(err, id)
 	}
@@ -112,13 +115,13 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 		return c.refused(ctx, e, k, err)
 	}
 	if resumed.Repeated {
-		c.talk("Already settled: the same was decided before, nothing was done again.")
+		c.Talk("Already settled: the same was decided before, nothing was done again.")
 	}
 	return c.drive(ctx, e, k, &f.wait)
 }
 
 // checkAllSeen refuses decisions that approve what this program could not have shown.
-func checkAllSeen(ctx context.Context, e engine, p runtime.DecideParams) error {
+func checkAllSeen(ctx context.Context, e place.Engine, p runtime.DecideParams) error {
 	if len(p.Approve) == 0 && !p.ApproveAll {
 		return nil
 	}
@@ -137,7 +140,7 @@ func checkAllSeen(ctx context.Context, e engine, p runtime.DecideParams) error {
 		if edited == nil {
 			edited = p.EditedInput[w.ID]
 		}
-		if err := checkSeen(p.Key, w, edited); err != nil {
+		if err := ask.CheckSeen(p.Key, w, edited); err != nil {
 			return err
 		}
 	}
@@ -146,15 +149,15 @@ func checkAllSeen(ctx context.Context, e engine, p runtime.DecideParams) error {
 
 // goOn continues a session without bringing anything. What still waits for a
 // person is left to the questions on a terminal.
-func (c *cli) goOn(ctx context.Context, e engine, k session.Key, f resumeFlags) (runtime.Resumed, error) {
+func (c *cli) goOn(ctx context.Context, e place.Engine, k session.Key, f resumeFlags) (runtime.Resumed, error) {
 	resumed, err := e.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeContinue, Checkpoint: f.checkpoint, Caller: c.caller()})
 	if err == nil {
 		return resumed, nil
 	}
 	switch code := runtime.AsError(err).Code; {
-	case code == runtime.CodeStillWaiting && c.asks():
+	case code == runtime.CodeStillWaiting && c.person.There():
 		return runtime.Resumed{Continuation: runtime.ContinuationWaiting}, nil
-	case code == runtime.CodeAlreadyRunning && c.remote():
+	case code == runtime.CodeAlreadyRunning && c.Remote():
 		// A server's own worker is no rival: this only waits for it.
 		return runtime.Resumed{Continuation: runtime.ContinuationResumed}, nil
 	}
@@ -167,7 +170,7 @@ func (c *cli) noSession(err error, id string) error {
 		return err
 	}
 	return &runtime.Error{Code: runtime.CodeSessionNotFound, Session: id, Cause: err, Message: fmt.Sprintf(
-		"not found: there is no data file %s yet; if the session lives elsewhere, say where with --data", c.dataPath())}
+		"not found: there is no data file %s yet; if the session lives elsewhere, say where with --data", c.DataPath())}
 }
 
 // whose reads which session is meant, and the message if there is one.
@@ -175,7 +178,7 @@ func (c *cli) whose(f *resumeFlags, args []string) (id, message string, hasMessa
 	if f.checkpoint == "" {
 		switch len(args) {
 		case 0:
-			return "", "", false, usage("which session? give its id, or a checkpoint with -c (see: %s)", c.command("sessions"))
+			return "", "", false, exit.Usagef("which session? give its id, or a checkpoint with -c (see: %s)", c.Command("sessions"))
 		case 1:
 			return args[0], "", false, nil
 		}
@@ -188,13 +191,13 @@ func (c *cli) whose(f *resumeFlags, args []string) (id, message string, hasMessa
 	}
 	switch {
 	case len(args) == 1 && args[0] == checkpoint.Session && !f.decides():
-		return "", "", false, usage("%q is the session's own id, which -c names already. If it is your message, name both: resume -c … %s %s", args[0], quote(args[0]), quote(args[0]))
+		return "", "", false, exit.Usagef("%q is the session's own id, which -c names already. If it is your message, name both: resume -c … %s %s", args[0], place.Quote(args[0]), place.Quote(args[0]))
 	case len(args) == 0, len(args) == 1 && args[0] == checkpoint.Session:
 		return checkpoint.Session, "", false, nil
 	case len(args) == 1:
 		return checkpoint.Session, args[0], true, nil
 	case args[0] != checkpoint.Session:
-		return "", "", false, usage("the checkpoint belongs to session %s, not to %s", checkpoint.Session, args[0])
+		return "", "", false, exit.Usagef("the checkpoint belongs to session %s, not to %s", checkpoint.Session, args[0])
 	}
 	return checkpoint.Session, args[1], true, nil
 }
@@ -203,25 +206,25 @@ func (c *cli) whose(f *resumeFlags, args []string) (id, message string, hasMessa
 func (f *resumeFlags) decisions() (runtime.DecideParams, error) {
 	p := runtime.DecideParams{Approve: slices.Clone(f.approve), Reject: f.reject, ApproveAll: f.approveAll, RejectAll: f.rejectAll, Reason: f.reason}
 	if f.approveAll && f.rejectAll {
-		return p, usage("--approve-all and --reject-all contradict each other")
+		return p, exit.Usagef("--approve-all and --reject-all contradict each other")
 	}
 	if f.rejectAll && (len(f.approve) > 0 || len(f.edit) > 0) {
-		return p, usage("--reject-all and --approve contradict each other; name the approved calls only, the others are rejected")
+		return p, exit.Usagef("--reject-all and --approve contradict each other; name the approved calls only, the others are rejected")
 	}
 	for _, edit := range f.edit {
 		call, text, found := strings.Cut(edit, "=")
 		if !found || call == "" {
-			return p, usage("--edit %q: write it as CALL=JSON, for example --edit 'c2-1={\"amount\": 50}'", edit)
+			return p, exit.Usagef("--edit %q: write it as CALL=JSON, for example --edit 'c2-1={\"amount\": 50}'", edit)
 		}
-		raw, err := valid(text)
+		raw, err := ask.ReadJSON(text)
 		if err != nil {
-			return p, usage("--edit %s: %v", call, err)
+			return p, exit.Usagef("--edit %s: %v", call, err)
 		}
 		if p.EditedInput == nil {
 			p.EditedInput = map[string]json.RawMessage{}
 		}
 		if _, twice := p.EditedInput[call]; twice {
-			return p, usage("--edit %s was given twice", call)
+			return p, exit.Usagef("--edit %s was given twice", call)
 		}
 		p.EditedInput[call] = raw
 		if !slices.Contains(p.Approve, call) && !f.approveAll {
@@ -230,12 +233,12 @@ func (f *resumeFlags) decisions() (runtime.DecideParams, error) {
 	}
 	for _, call := range slices.Concat(p.Approve, p.Reject) {
 		if call == "" {
-			return p, usage("--approve and --reject need the id of a call")
+			return p, exit.Usagef("--approve and --reject need the id of a call")
 		}
 	}
 	for _, call := range p.Reject {
 		if _, edited := p.EditedInput[call]; edited || slices.Contains(p.Approve, call) {
-			return p, usage("%s is both approved and rejected", call)
+			return p, exit.Usagef("%s is both approved and rejected", call)
 		}
 	}
 	return p, nil

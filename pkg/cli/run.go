@@ -12,6 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/cli/exit"
+	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/runtime"
 )
 
@@ -68,7 +71,7 @@ func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
 	if err := c.checkAgent(f.agent); err != nil {
 		return err
 	}
-	e, err := c.open(ctx, false)
+	e, err := c.Open(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -86,7 +89,7 @@ func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
 		return err
 	}
 	if started.Repeated {
-		c.talk("This request was carried out before; here is where its session stands.")
+		c.Talk("This request was carried out before; here is where its session stands.")
 	}
 	return c.drive(ctx, e, started.Key, &f.wait)
 }
@@ -97,33 +100,33 @@ func (c *cli) input(f runFlags, args []string) (string, error) {
 	from := "the input"
 	switch {
 	case len(args) == 1 && f.inputFile != "":
-		return "", usage("the input was given twice: as an argument and by --input-file; use one")
+		return "", exit.Usagef("the input was given twice: as an argument and by --input-file; use one")
 	case len(args) == 1 && args[0] != "-":
 		in = strings.NewReader(args[0])
 	case f.inputFile != "" && f.inputFile != "-":
 		file, err := os.Open(f.inputFile)
 		if err != nil {
-			return "", usage("--input-file: %v", err)
+			return "", exit.Usagef("--input-file: %v", err)
 		}
 		defer func() { _ = file.Close() }() // it was only read
 		in, from = file, f.inputFile
 	default:
-		if _, ok := terminal(c.Stdin); ok {
-			return "", usage("no input: give it as an argument, by --input-file or through stdin")
+		if _, ok := screen.Terminal(c.Stdin); ok {
+			return "", exit.Usagef("no input: give it as an argument, by --input-file or through stdin")
 		}
 		in, from = c.Stdin, "stdin"
 	}
 	text, err := io.ReadAll(io.LimitReader(in, runtime.MaxInput+1))
 	switch {
 	case err != nil:
-		return "", usage("read %s: %v", from, err)
+		return "", exit.Usagef("read %s: %v", from, err)
 	case len(text) > runtime.MaxInput:
 		return "", &runtime.Error{Code: runtime.CodeInputTooLarge, Message: fmt.Sprintf(
 			"%s is larger than %d MiB, more than any model reads; put it into a file and tell the agent where it is", from, runtime.MaxInput>>20)}
 	case strings.TrimSpace(string(text)) == "":
-		return "", usage("%s is empty: give the input as an argument, by --input-file or through stdin", from)
+		return "", exit.Usagef("%s is empty: give the input as an argument, by --input-file or through stdin", from)
 	case !utf8.Valid(text):
-		return "", usage("%s is not text in UTF-8", from)
+		return "", exit.Usagef("%s is not text in UTF-8", from)
 	}
 	if from != "the input" {
 		return strings.TrimRight(string(text), "\r\n"), nil
@@ -133,7 +136,7 @@ func (c *cli) input(f runFlags, args []string) (string, error) {
 
 // checkAgent refuses a name that is not in the registry, before anything is made.
 func (c *cli) checkAgent(name string) error {
-	if name == "" || c.remote() {
+	if name == "" || c.Remote() {
 		return nil // only the server knows its agents
 	}
 	registry, err := c.Registry()
@@ -152,7 +155,7 @@ func unknownAgent(name string, names []string) error {
 
 // chooseAgent returns the agent of a start: the one named, none for the next
 // turn of a session that has one, else ADJOURN_AGENT or the only one there is.
-func (c *cli) chooseAgent(ctx context.Context, e engine, name, id string) (string, error) {
+func (c *cli) chooseAgent(ctx context.Context, e place.Engine, name, id string) (string, error) {
 	if name != "" {
 		return name, nil
 	}
@@ -182,5 +185,5 @@ func (c *cli) chooseAgent(ctx context.Context, e engine, name, id string) (strin
 	case 1:
 		return names[0], nil
 	}
-	return "", usage("which agent? use --agent with one of: %s", strings.Join(names, ", "))
+	return "", exit.Usagef("which agent? use --agent with one of: %s", strings.Join(names, ", "))
 }

@@ -2,13 +2,11 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/cli/report"
+	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -30,7 +28,7 @@ each took and what it used. With --output json the entries are printed as they a
 }
 
 func (c *cli) show(ctx context.Context, id string, full bool) error {
-	e, err := c.open(ctx, true)
+	e, err := c.Open(ctx, true)
 	if err != nil {
 		return c.noSession(err, id)
 	}
@@ -40,218 +38,20 @@ func (c *cli) show(ctx context.Context, id string, full bool) error {
 	if err != nil {
 		return err
 	}
-	if c.output == outputJSON {
+	if c.Form == screen.FormJSON {
 		if entries == nil {
 			entries = []session.Entry{}
 		}
-		c.json(entries)
+		c.JSON(entries)
 		return nil
 	}
 	m, err := c.stand(ctx, e, k)
 	if err != nil {
 		return err
 	}
-	t := timeline{c: c, room: 160, asked: map[string]session.Wait{}}
-	if full {
-		t.room = 1 << 20
-	}
-	t.head(m, entries)
-	for i := range entries {
-		t.entry(&entries[i])
-	}
-	c.write(c.Stdout, t.b.String())
+	c.Write(c.Stdout, report.Timeline(c.Screen, m, entries, full))
 	if m.Outcome == session.OutcomePaused {
-		t.b.Reset()
-		c.say("\nWaiting for %s, asked %s. To go on:\n  %s", things(pending(m)), c.ago(entries[len(entries)-1].At), m.ResumeHint)
+		c.Say("\nWaiting for %s, asked %s. To go on:\n  %s", report.Things(report.Pending(m)), c.ago(entries[len(entries)-1].At), m.ResumeHint)
 	}
 	return nil
-}
-
-// timeline writes a journal for people.
-type timeline struct {
-	c     *cli
-	b     strings.Builder
-	room  int
-	last  time.Time
-	asked map[string]session.Wait // waits by id, to say what was answered
-}
-
-func (t *timeline) linef(format string, args ...any) {
-	fmt.Fprintf(&t.b, format+"\n", args...)
-}
-
-// head sums the session up.
-func (t *timeline) head(m session.Manifest, entries []session.Entry) {
-	var waited, worked time.Duration
-	for i := 1; i < len(entries); i++ {
-		d := entries[i].At.Sub(entries[i-1].At)
-		if entries[i-1].Status.Resting() {
-			waited += d
-			continue
-		}
-		worked += d
-	}
-	t.linef("session %s  %s  %s  %s%s", t.c.bold(t.c.Stdout, m.SessionID), who(m.Agent), m.Outcome, count(m.StepsTaken, "step"), tokens(m.Usage))
-	t.linef("%s at work, %s waiting", span(worked), span(waited))
-	t.linef("")
-}
-
-// entry writes one entry: when, what, and everything it brought.
-func (t *timeline) entry(e *session.Entry) {
-	passed := ""
-	if !t.last.IsZero() {
-		passed = "+" + span(e.At.Sub(t.last))
-	}
-	t.last = e.At
-	used := ""
-	if total := e.Usage.Total(); total > 0 {
-		used = fmt.Sprintf("  %d tokens (%d in, %d out)", total, e.Usage.Input, e.Usage.Output)
-	}
-	t.linef("%4d  %s  %-9s %s%s", e.Seq, e.At.Local().Format("2006-01-02 15:04:05"), passed, t.c.bold(t.c.Stdout, t.title(e)), used)
-	for _, a := range e.Answers {
-		t.answer(a)
-	}
-	for _, m := range e.Messages {
-		t.message(m)
-	}
-	for _, op := range e.StateOps {
-		t.detail("state", "%s %s: %s", op.Op, cleanLine(op.Key), compact(op.Value, t.room))
-	}
-	for _, event := range e.Events {
-		t.detail("event", "%s %s", cleanLine(event.Name), compact(event.Data, t.room))
-	}
-	for _, w := range e.Waits {
-		t.asked[w.ID] = w
-		item := session.NewPendingItem(w)
-		t.detail("waits", "for %s (%s)%s", headline(item), item.ID, deadline(w))
-	}
-	if e.Failure != nil {
-		t.detail("reason", "%s: %s", cleanLine(e.Failure.Type), short(e.Failure.Message, t.room))
-	}
-	if e.Until != nil {
-		t.detail("until", "%s", e.Until.Local().Format("2006-01-02 15:04:05"))
-	}
-	if len(e.Output) > 0 {
-		t.detail("output", "%s", compact(e.Output, t.room))
-	}
-}
-
-func (t *timeline) detail(label, format string, args ...any) {
-	t.linef("      %-9s "+format, append([]any{label}, args...)...)
-}
-
-func (t *timeline) title(e *session.Entry) string {
-	switch e.Kind {
-	case session.KindStarted:
-		return fmt.Sprintf("started by %s: task %d, run %d", by(e.By), e.Task, e.Run)
-	case session.KindReplied:
-		return fmt.Sprintf("step %d: the agent replied", e.Step)
-	case session.KindStepped:
-		return fmt.Sprintf("step %d: done", e.Step)
-	case session.KindSuspended:
-		return fmt.Sprintf("step %d: paused, nothing runs", e.Step)
-	case session.KindResumed:
-		return fmt.Sprintf("resumed: run %d", e.Run)
-	case session.KindDelayed:
-		return fmt.Sprintf("step %d: put off", e.Step)
-	case session.KindInterrupted:
-		return "interrupted"
-	case session.KindCancelled:
-		return "cancelled"
-	case session.KindCompleted:
-		return fmt.Sprintf("step %d: completed", e.Step)
-	case session.KindFailed:
-		return "failed"
-	case session.KindRestored:
-		return "back to an earlier checkpoint"
-	case session.KindForked:
-		return "forked from another session"
-	case session.KindDeleted:
-		return "deleted"
-	}
-	return cleanLine(string(e.Kind))
-}
-
-func by(who string) string {
-	if who == "" {
-		return "an unknown caller"
-	}
-	return cleanLine(who)
-}
-
-func deadline(w session.Wait) string {
-	if w.Deadline == nil {
-		return ""
-	}
-	return fmt.Sprintf(", until %s, then: %s", w.Deadline.At.Local().Format("2006-01-02 15:04:05"), w.Deadline.Outcome)
-}
-
-// answer writes what a person, or a deadline, brought, and how long it took to come.
-func (t *timeline) answer(a session.Answer) {
-	w, known := t.asked[a.Wait]
-	after := ""
-	if known && !a.When.IsZero() && !w.OpenedAt.IsZero() {
-		after = ", after " + span(a.When.Sub(w.OpenedAt))
-	}
-	what := ""
-	switch a.Kind {
-	case session.AnswerApproval:
-		what = "rejected"
-		if a.Approved != nil && *a.Approved {
-			what = "approved"
-		}
-		if len(a.EditedInput) > 0 {
-			what += " with other arguments " + compact(a.EditedInput, t.room)
-		}
-		if a.Reason != "" {
-			what += ": " + short(a.Reason, t.room)
-		}
-	case session.AnswerReply:
-		what = "replied " + strings.Join(a.Selected, ", ")
-		if a.Text != nil {
-			what = "replied " + *a.Text
-		}
-	case session.AnswerClientTool, session.AnswerChild:
-		what = "result " + compact(a.Result, t.room)
-		if a.Error != "" {
-			what = "error " + a.Error
-		}
-	case session.AnswerMessage:
-		what = "message"
-	case session.AnswerVerdict:
-		what = "verdict " + string(a.Verdict)
-	case session.AnswerExpiry:
-		what = "expired: " + string(a.Outcome)
-	}
-	name := a.ToolCallID
-	if known && w.Tool != "" {
-		name = w.Tool + " " + a.ToolCallID
-	}
-	t.detail("answer", "%s %s by %s%s", cleanLine(name), short(what, t.room), by(a.Who), after)
-}
-
-// message writes the parts of a message.
-func (t *timeline) message(m llm.Message) {
-	for _, p := range m.Parts {
-		switch p.Kind {
-		case llm.PartText:
-			t.detail(string(m.Role), "%s", short(p.Text, t.room))
-		case llm.PartReasoning:
-			if p.Text != "" {
-				t.detail("thought", "%s", short(p.Text, t.room))
-			}
-		case llm.PartToolCall:
-			if p.ToolCall != nil {
-				t.detail("call", "%s %s %s", cleanLine(p.ToolCall.ID), cleanLine(p.ToolCall.Name), compact(p.ToolCall.Arguments, t.room))
-			}
-		case llm.PartToolResult:
-			if r := p.ToolResult; r != nil {
-				t.detail("result", "%s %s %s: %s", cleanLine(r.CallID), cleanLine(r.Name), r.Status, compact(r.Output, t.room))
-			}
-		case llm.PartImage, llm.PartFile:
-			if p.File != nil {
-				t.detail(string(p.Kind), "%s %s", cleanLine(p.File.Name), cleanLine(p.File.MediaType))
-			}
-		}
-	}
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/adjourn/adjourn/pkg/cli/ask"
+	"github.com/adjourn/adjourn/pkg/cli/exit"
+	"github.com/adjourn/adjourn/pkg/cli/place"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -81,7 +84,7 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 	if err != nil {
 		return err
 	}
-	e, err := c.open(ctx, true)
+	e, err := c.Open(ctx, true)
 	if err != nil {
 		return c.noSession(err, id)
 	}
@@ -95,14 +98,14 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 		return c.refused(ctx, e, k, err)
 	}
 	if submitted.Repeated {
-		c.talk("Already settled: the same answer was given before, nothing was done again.")
+		c.Talk("Already settled: the same answer was given before, nothing was done again.")
 	}
 	if submitted.Continuation == runtime.ContinuationStored {
 		m, err := c.stand(ctx, e, k)
 		if err != nil {
 			return err
 		}
-		c.talk("The answer is stored.")
+		c.Talk("The answer is stored.")
 		return c.rest(ctx, m)
 	}
 	return c.drive(ctx, e, k, &f.wait)
@@ -110,7 +113,7 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 
 // bind names the wait an answer is for. An approval has to bring the nonce of
 // the wait that was shown, so it is looked up by the call or wait it names.
-func bind(ctx context.Context, e engine, k session.Key, call string, answer *session.Answer) error {
+func bind(ctx context.Context, e place.Engine, k session.Key, call string, answer *session.Answer) error {
 	if strings.HasPrefix(call, "w") {
 		answer.Wait = call
 	} else {
@@ -144,7 +147,7 @@ func bind(ctx context.Context, e engine, k session.Key, call string, answer *ses
 	if found != nil {
 		answer.Wait, answer.ToolCallID, answer.ApprovalID = found.Wait.ID, found.Wait.Call, found.Wait.Nonce
 		if *answer.Approved {
-			return checkSeen(k, found.Wait, answer.EditedInput)
+			return ask.CheckSeen(k, found.Wait, answer.EditedInput)
 		}
 	}
 	return nil
@@ -153,7 +156,7 @@ func bind(ctx context.Context, e engine, k session.Key, call string, answer *ses
 // answer reads the one answer the flags hold.
 func (c *cli) answer(f submitFlags) (session.Answer, error) {
 	if f.call == "" {
-		return session.Answer{}, usage("--call is missing: the id of what waits is in the manifest and in what this prints: %s", c.command("inbox"))
+		return session.Answer{}, exit.Usagef("--call is missing: the id of what waits is in the manifest and in what this prints: %s", c.Command("inbox"))
 	}
 	var given []string
 	for _, name := range []string{"result", "error", "reply", "select", "verdict", "approve", "reject", "edit"} {
@@ -167,7 +170,7 @@ func (c *cli) answer(f submitFlags) (session.Answer, error) {
 		return session.Answer{Kind: session.AnswerClientTool, Result: raw}, err
 	case "--error":
 		if f.failure == "" {
-			return session.Answer{}, usage("--error needs a text: the agent is told what went wrong")
+			return session.Answer{}, exit.Usagef("--error needs a text: the agent is told what went wrong")
 		}
 		return session.Answer{Kind: session.AnswerClientTool, Error: f.failure}, nil
 	case "--reply":
@@ -179,16 +182,16 @@ func (c *cli) answer(f submitFlags) (session.Answer, error) {
 	case "--approve", "--approve --edit", "--edit", "--reject":
 		return approvalAnswer(f)
 	case "":
-		return session.Answer{}, usage("no answer given: use one of --result, --error, --reply, --select, --verdict, --approve, --reject")
+		return session.Answer{}, exit.Usagef("no answer given: use one of --result, --error, --reply, --select, --verdict, --approve, --reject")
 	default:
-		return session.Answer{}, usage("%s cannot go together: one answer at a time", said)
+		return session.Answer{}, exit.Usagef("%s cannot go together: one answer at a time", said)
 	}
 }
 
 func (c *cli) verdictAnswer(f submitFlags) (session.Answer, error) {
 	answer := session.Answer{Kind: session.AnswerVerdict, Verdict: session.Verdict(f.verdict)}
 	if answer.Verdict != session.VerdictHappened && answer.Verdict != session.VerdictNotHappened {
-		return answer, usage("--verdict %q: use %s or %s", f.verdict, session.VerdictHappened, session.VerdictNotHappened)
+		return answer, exit.Usagef("--verdict %q: use %s or %s", f.verdict, session.VerdictHappened, session.VerdictNotHappened)
 	}
 	if !f.set.Changed("result") {
 		return answer, nil
@@ -204,9 +207,9 @@ func approvalAnswer(f submitFlags) (session.Answer, error) {
 	if !f.set.Changed("edit") {
 		return answer, nil
 	}
-	raw, err := valid(f.edit)
+	raw, err := ask.ReadJSON(f.edit)
 	if err != nil {
-		return answer, usage("--edit: %v", err)
+		return answer, exit.Usagef("--edit: %v", err)
 	}
 	answer.EditedInput = raw
 	return answer, nil
@@ -216,16 +219,16 @@ func (c *cli) result(text string) (json.RawMessage, error) {
 	if text == "-" {
 		all, err := io.ReadAll(io.LimitReader(c.Stdin, runtime.MaxInput+1))
 		if err != nil {
-			return nil, usage("read the result from stdin: %v", err)
+			return nil, exit.Usagef("read the result from stdin: %v", err)
 		}
 		if len(all) > runtime.MaxInput {
 			return nil, &runtime.Error{Code: runtime.CodeInputTooLarge, Message: fmt.Sprintf("the result is larger than %d MiB", runtime.MaxInput>>20)}
 		}
 		text = string(all)
 	}
-	raw, err := valid(text)
+	raw, err := ask.ReadJSON(text)
 	if err != nil {
-		return nil, usage("--result: %v; a text goes in double quotes: --result '\"done\"'", err)
+		return nil, exit.Usagef("--result: %v; a text goes in double quotes: --result '\"done\"'", err)
 	}
 	return raw, nil
 }

@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/adjourn/adjourn/pkg/cli/screen"
 )
 
 func (c *cli) versionCommand() *cobra.Command {
@@ -13,11 +15,11 @@ func (c *cli) versionCommand() *cobra.Command {
 		Short: "Print the version of this program",
 		Args:  cobra.NoArgs,
 		RunE: c.do(func(context.Context, []string) error {
-			if c.output == outputJSON {
-				c.json(map[string]string{"version": version()})
+			if c.Form == screen.FormJSON {
+				c.JSON(map[string]string{"version": version()})
 				return nil
 			}
-			c.say("%s %s", c.name(), version())
+			c.Say("%s %s", c.Name, version())
 			return nil
 		}),
 	}

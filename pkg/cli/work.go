@@ -11,6 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adjourn/adjourn/pkg/app/embedded"
+	"github.com/adjourn/adjourn/pkg/cli/exit"
+	"github.com/adjourn/adjourn/pkg/cli/report"
+	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -60,11 +63,11 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 		return err
 	}
 	if concurrency < 1 || concurrency > 64 {
-		return usage("--concurrency %d: use 1 to 64", concurrency)
+		return exit.Usagef("--concurrency %d: use 1 to 64", concurrency)
 	}
 	m := &moved{sessions: map[string]session.Status{}}
-	c.watch = m.see
-	a, err := c.openData(ctx, !watch)
+	c.Watch = m.see
+	a, err := c.OpenData(ctx, !watch)
 	if errors.Is(err, embedded.ErrNoData) {
 		return c.worked(m, false)
 	}
@@ -79,7 +82,7 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 		defer cancel()
 	}
 	if watch {
-		c.talk("Working on %s until interrupted.", a.Data)
+		c.Talk("Working on %s until interrupted.", a.Data)
 		err = a.Runtime.Work(work, a.Queue(), runtime.WorkParams{Concurrency: concurrency, SweepEvery: sweepEvery})
 	} else {
 		err = c.workOff(work, a, concurrency)
@@ -93,7 +96,7 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 	}
 	for id, status := range m.sessions {
 		if status.Ended() {
-			c.record(session.Manifest{SessionID: id, Outcome: session.OutcomeCompleted}) // whichever end: it is not paused
+			report.Record(c.Screen, c.Place, session.Manifest{SessionID: id, Outcome: session.OutcomeCompleted}) // whichever end: it is not paused
 		}
 	}
 	if err := c.worked(m, left); err != nil {
@@ -101,9 +104,9 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 	}
 	switch {
 	case ctx.Err() != nil:
-		return said(exitInterrupted)
+		return exit.Said(exit.Interrupted)
 	case left:
-		return said(exitWaited)
+		return exit.Said(exit.Waited)
 	}
 	return nil
 }
@@ -161,7 +164,7 @@ func (c *cli) worked(m *moved, left bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ids := slices.Sorted(maps.Keys(m.sessions))
-	if c.output == outputJSON {
+	if c.Form == screen.FormJSON {
 		type row struct {
 			Session string         `json:"session"`
 			Status  session.Status `json:"status"`
@@ -170,22 +173,22 @@ func (c *cli) worked(m *moved, left bool) error {
 		for _, id := range ids {
 			rows = append(rows, row{Session: id, Status: m.sessions[id]})
 		}
-		c.json(struct {
+		c.JSON(struct {
 			Worked  []row `json:"worked"`
 			Running bool  `json:"running"`
 		}{rows, left})
 		return nil
 	}
 	for _, id := range ids {
-		c.say("%s  %s", id, m.sessions[id])
+		c.Say("%s  %s", id, m.sessions[id])
 	}
 	switch {
 	case left:
-		c.talk("There is work left. Go on: %s", c.command("work"))
+		c.Talk("There is work left. Go on: %s", c.Command("work"))
 	case len(ids) == 0:
-		c.talk("There was nothing to do in %s.", c.dataPath())
+		c.Talk("There was nothing to do in %s.", c.DataPath())
 	default:
-		c.talk("Nothing is running any more. What waits for people: %s", c.command("inbox"))
+		c.Talk("Nothing is running any more. What waits for people: %s", c.Command("inbox"))
 	}
 	return nil
 }

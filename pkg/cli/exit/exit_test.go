@@ -1,4 +1,4 @@
-package cli
+package exit_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
+	"github.com/adjourn/adjourn/pkg/cli/exit"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -21,14 +22,14 @@ func TestExitCode(t *testing.T) {
 		session.OutcomeCompleted: 0, session.OutcomeFailed: 1, session.OutcomeCancelled: 1, session.OutcomePaused: 10,
 		session.OutcomeInterrupted: 130, session.OutcomeRunning: 124, session.OutcomeError: 1, "news": 1,
 	} {
-		require.Equal(t, code, exitCode(outcome, nil), outcome)
+		require.Equal(t, code, exit.Code(outcome, nil), outcome)
 	}
 	for _, c := range []struct {
 		err  error
 		code int
 		name string
 	}{
-		{usage("x"), 2, "usage"},
+		{exit.Usagef("x"), 2, "usage"},
 		{&runtime.Error{Code: runtime.CodeInvalidInput}, 2, "invalid_input"},
 		{&runtime.Error{Code: runtime.CodeIdempotencyMismatch}, 2, "idempotency_mismatch"},
 		{app.ErrInvalidSetting, 2, "invalid_setting"},
@@ -45,33 +46,11 @@ func TestExitCode(t *testing.T) {
 		{errors.New("surprise"), 1, "internal"},
 		{context.Canceled, 130, "interrupted"},
 		{context.DeadlineExceeded, 124, "internal"},
-		{said(10), 10, "internal"},
+		{exit.Said(10), 10, "internal"},
 	} {
 		wrapped := fmt.Errorf("somewhere: %w", c.err)
-		require.Equal(t, c.code, exitCode("", wrapped), c.err)
-		require.Equal(t, c.name, errorCode(wrapped), c.err)
+		require.Equal(t, c.code, exit.Code("", wrapped), c.err)
+		require.Equal(t, c.name, exit.ErrorCode(wrapped), c.err)
 	}
-	require.NoError(t, said(0))
-}
-
-func TestListsLast(t *testing.T) {
-	t.Parallel()
-	list := "- say: hi"
-	for _, c := range []struct{ in, want []string }{
-		{[]string{"run", list}, []string{"run", "--", list}},
-		{[]string{"run", list, "--agent", "x"}, []string{"run", "--agent", "x", "--", list}},
-		{[]string{"run", "--no-input", list}, []string{"run", "--no-input", "--", list}},
-		{[]string{"run", "-q", list}, []string{"run", "-q", "--", list}},
-		{[]string{"submit", "s", "--call", "c", "--reply", list}, []string{"submit", "s", "--call", "c", "--reply", list}},
-		{[]string{"run", "-a", list}, []string{"run", "-a", list}},
-		{[]string{"resume", "s", list}, []string{"resume", "s", "--", list}},
-		{[]string{"run", "--", list}, []string{"run", "--", list}},
-		{[]string{"run", list, "--", "x"}, []string{"run", "--", list, "x"}},
-		{[]string{"run", "-"}, []string{"run", "-"}},
-		{[]string{"run", "--wait", "1s", "plain"}, []string{"run", "--wait", "1s", "plain"}},
-		{[]string{"nonsense", list}, []string{"nonsense", list}},
-		{[]string{}, []string{}},
-	} {
-		require.Equal(t, c.want, listsLast(newCLI(Config{}).root(), c.in))
-	}
+	require.NoError(t, exit.Said(0))
 }

@@ -1,8 +1,7 @@
-package cli
+package place
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 
 	"github.com/adjourn/adjourn/pkg/app"
@@ -13,9 +12,9 @@ import (
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
-// engine is what commands do with sessions, wherever those live: in a data file
+// Engine is what commands do with sessions, wherever those live: in a data file
 // of this machine, or behind a server. Refusals are *runtime.Error on both sides.
-type engine interface {
+type Engine interface {
 	Start(ctx context.Context, p runtime.StartParams) (runtime.Started, error)
 	Submit(ctx context.Context, p runtime.SubmitParams) (runtime.Submitted, error)
 	Resume(ctx context.Context, p runtime.ResumeParams) (runtime.Resumed, error)
@@ -44,70 +43,49 @@ func (l local) Drive(ctx context.Context, key session.Key) error {
 	return l.Runtime.Drive(ctx, key, l.app.Only(key))
 }
 
-func (l local) Agents() []string                          { return agentNames(l.app.Registry) }
+func (l local) Agents() []string                          { return l.app.Registry.Names() }
 func (l local) Tool(agent, name string) (tool.Tool, bool) { return l.app.Registry.Tool(agent, name) }
 func (l local) Close() error                              { return l.app.Close() }
 
-// open opens the engine a command speaks to. With existing, a data file that is
+// Open opens the engine a command speaks to. With existing, a data file that is
 // not there is [embedded.ErrNoData].
-func (c *cli) open(ctx context.Context, existing bool) (engine, error) {
-	if c.remote() {
-		return c.openServer()
+func (p *Place) Open(ctx context.Context, existing bool) (Engine, error) {
+	if p.Remote() {
+		return p.openServer()
 	}
-	a, err := c.openData(ctx, existing)
+	a, err := p.OpenData(ctx, existing)
 	if err != nil {
 		return nil, err
 	}
 	return local{Runtime: a.Runtime, app: a}, nil
 }
 
-// openData opens the embedded engine on the data file.
-func (c *cli) openData(ctx context.Context, existing bool) (*embedded.App, error) {
-	c.progress = newProgress(c)
+// OpenData opens the embedded engine on the data file.
+func (p *Place) OpenData(ctx context.Context, existing bool) (*embedded.App, error) {
+	p.Screen.ShowProgress()
 	return embedded.Open(ctx, embedded.Config{
-		Registry: c.Registry, Data: c.where.data, Existing: existing, Env: c.Env, Log: c.log(), Decorate: c.Decorate, Now: c.Now,
-		OnEntry: func(key session.Key, p runtime.Progress) {
-			c.progress.entry(p)
-			if c.watch != nil {
-				c.watch(key, p)
+		Registry: p.Registry, Data: p.data, Existing: existing, Env: p.Env, Log: p.Log(), Decorate: p.Decorate, Now: p.Now,
+		OnEntry: func(key session.Key, e runtime.Progress) {
+			p.Screen.Entry(e)
+			if p.Watch != nil {
+				p.Watch(key, e)
 			}
 		},
-		OnDelta: func(_ session.Key, e llm.Event) { c.progress.delta(e) },
+		OnDelta: func(_ session.Key, e llm.Event) { p.Screen.Delta(e) },
 	})
 }
 
-// look opens the engine for a command that only lists: where there is no data
-// file there is nothing to list, and none is made.
-func (c *cli) look(ctx context.Context, list func(engine) error) error {
-	e, err := c.open(ctx, true)
-	if errors.Is(err, embedded.ErrNoData) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer c.close(e)
-	return list(e)
+// Log is for what goes wrong, and with ADJOURN_LOG for more.
+func (p *Place) Log() *slog.Logger {
+	return slog.New(slog.NewTextHandler(p.Screen.Lines(), &slog.HandlerOptions{Level: p.logLevel()}))
 }
 
-// close gives the engine back; work that is done stays done.
-func (c *cli) close(e interface{ Close() error }) {
-	if err := e.Close(); err != nil {
-		c.complain("%v", err)
-	}
-}
-
-// log is for what goes wrong, and with ADJOURN_LOG for more.
-func (c *cli) log() *slog.Logger {
-	return slog.New(slog.NewTextHandler(lineWriter{c}, &slog.HandlerOptions{Level: c.logLevel()}))
-}
-
-func (c *cli) logLevel() slog.Level {
-	settings, err := app.ReadSettings(c.Env)
+func (p *Place) logLevel() slog.Level {
+	settings, err := app.ReadSettings(p.Env)
 	if err != nil {
 		return slog.LevelWarn // embedded.Open reports the mistake
 	}
-	if c.quiet {
+	if p.Screen.Quiet {
 		return max(settings.LogLevel, slog.LevelError)
 	}
 	return settings.LogLevel

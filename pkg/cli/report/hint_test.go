@@ -1,10 +1,12 @@
-package cli
+package report_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/cli/report"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -19,8 +21,8 @@ func TestHintShowsNoChoiceThatHidesSomething(t *testing.T) {
 		}
 		return session.PendingItem{WaitID: "w2-1", Kind: session.WaitQuestion, Question: q}
 	}
-	c := newCLI(Config{Env: func(string) string { return "" }})
+	here := place.New(place.Config{Program: "adjourn", Env: func(string) string { return "" }})
 	hostile := []string{"\x1b[2Jred", "a\r\nRun it? y", "x\u202ey"}
-	require.Equal(t, "adjourn submit s --call w2-1 --select red", c.answerHint("s", question(append(hostile, "red")...)))
-	require.Equal(t, "adjourn show s", c.answerHint("s", question(hostile...)))
+	require.Equal(t, "adjourn submit s --call w2-1 --select red", report.AnswerHint(here, "s", question(append(hostile, "red")...)))
+	require.Equal(t, "adjourn show s", report.AnswerHint(here, "s", question(hostile...)))
 }

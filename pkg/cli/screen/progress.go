@@ -1,4 +1,4 @@
-package cli
+package screen
 
 import (
 	"fmt"
@@ -24,10 +24,20 @@ type progress struct {
 	status string // what the bottom line shows; "" when there is none
 }
 
-func newProgress(c *cli) *progress {
-	_, on := terminal(c.Stderr)
-	return &progress{out: c.Stderr, on: on && !c.quiet, smart: c.smart(c.Stderr), width: width(c.Stderr)}
+// ShowProgress begins to tell people on a terminal what sessions are doing.
+func (s *Screen) ShowProgress() {
+	_, on := Terminal(s.Stderr)
+	s.progress = &progress{out: s.Stderr, on: on && !s.Quiet, smart: s.smart(s.Stderr), width: Width(s.Stderr)}
 }
+
+// NoProgress ends that, for a command that tells it in its own words.
+func (s *Screen) NoProgress() { s.progress.on = false }
+
+// Entry says that one more entry of a session is written.
+func (s *Screen) Entry(e runtime.Progress) { s.progress.entry(e) }
+
+// Delta shows the end of what the model has written so far.
+func (s *Screen) Delta(e llm.Event) { s.progress.delta(e) }
 
 // pause takes the bottom line away while something else is printed.
 func (p *progress) pause(work func()) {
@@ -57,7 +67,6 @@ func (p *progress) show(status string) {
 	_, _ = io.WriteString(p.out, status)
 }
 
-// entry says that one more entry is written.
 func (p *progress) entry(e runtime.Progress) {
 	if p == nil || !p.on {
 		return
@@ -68,23 +77,22 @@ func (p *progress) entry(e runtime.Progress) {
 	p.hide()
 	switch e.Kind {
 	case session.KindReplied:
-		p.show(fmt.Sprintf("step %d: %s …", e.Step, calls(e.Calls)))
+		p.show(fmt.Sprintf("step %d: %s …", e.Step, Calls(e.Calls)))
 	case session.KindStepped, session.KindSuspended:
 		if len(e.Calls) > 0 {
-			_, _ = fmt.Fprintf(p.out, "step %d: %s\n", e.Step, calls(e.Calls))
+			_, _ = fmt.Fprintf(p.out, "step %d: %s\n", e.Step, Calls(e.Calls))
 		}
 		if e.Kind == session.KindStepped {
 			p.show(fmt.Sprintf("step %d …", e.Step+1))
 		}
 	case session.KindDelayed:
-		_, _ = fmt.Fprintf(p.out, "step %d: the model did not answer; trying again later. %s\n", e.Step, short(e.Text, 120))
+		_, _ = fmt.Fprintf(p.out, "step %d: the model did not answer; trying again later. %s\n", e.Step, Short(e.Text, 120))
 	case session.KindStarted, session.KindResumed, session.KindRestored, session.KindForked:
 		p.show("working …")
 	case session.KindInterrupted, session.KindCancelled, session.KindCompleted, session.KindFailed, session.KindDeleted:
 	}
 }
 
-// delta shows the end of what the model has written so far.
 func (p *progress) delta(e llm.Event) {
 	if p == nil || !p.on || !p.smart {
 		return
@@ -94,7 +102,7 @@ func (p *progress) delta(e llm.Event) {
 	switch e.Kind {
 	case llm.EventTextDelta, llm.EventReasoningDelta:
 		p.tail = lastRunes(p.tail+e.Text, max(p.width/2-2, 10)) // half: characters may be two columns wide
-		p.show("… " + lastRunes(cleanLine(p.tail), max(p.width/2-2, 10)))
+		p.show("… " + lastRunes(CleanLine(p.tail), max(p.width/2-2, 10)))
 	case llm.EventStop:
 		p.tail = ""
 		p.hide()
@@ -110,15 +118,15 @@ func lastRunes(s string, n int) string {
 	return string(runes[len(runes)-n:])
 }
 
-// calls names the tools of a step, each once with how often it was called.
-func calls(names []string) string {
+// Calls names the tools of a step, each once with how often it was called.
+func Calls(names []string) string {
 	if len(names) == 0 {
 		return "thinking"
 	}
 	var order []string
 	counts := map[string]int{}
 	for _, name := range names {
-		name = cleanLine(name)
+		name = CleanLine(name)
 		if counts[name] == 0 {
 			order = append(order, name)
 		}

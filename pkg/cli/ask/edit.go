@@ -1,4 +1,4 @@
-package cli
+package ask
 
 import (
 	"bytes"
@@ -8,29 +8,30 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 )
 
 // edit lets the person change arguments: given in the same line, in their
 // editor, or typed as one line where no editor is named.
-func (c *cli) edit(ctx context.Context, arguments json.RawMessage, inline string) (json.RawMessage, error) {
+func (p *Person) edit(ctx context.Context, arguments json.RawMessage, inline string) (json.RawMessage, error) {
 	if inline != "" {
-		return valid(inline)
+		return ReadJSON(inline)
 	}
-	editor := c.Env("VISUAL")
+	editor := p.Env("VISUAL")
 	if editor == "" {
-		editor = c.Env("EDITOR")
+		editor = p.Env("EDITOR")
 	}
 	if editor == "" {
-		text, err := c.prompt(ctx, "New arguments, as JSON on one line: ")
+		text, err := p.prompt(ctx, "New arguments, as JSON on one line: ")
 		if err != nil {
 			return nil, err
 		}
-		return valid(text)
+		return ReadJSON(text)
 	}
-	return c.editIn(ctx, editor, arguments)
+	return p.editIn(ctx, editor, arguments)
 }
 
-func (c *cli) editIn(ctx context.Context, editor string, arguments json.RawMessage) (edited json.RawMessage, err error) {
+func (p *Person) editIn(ctx context.Context, editor string, arguments json.RawMessage) (edited json.RawMessage, err error) {
 	f, err := os.CreateTemp("", "adjourn-*.json") // mode 0600
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func (c *cli) editIn(ctx context.Context, editor string, arguments json.RawMessa
 	// them. Ctrl-C in an editor is the editor's: killed in the middle, it would
 	// leave the terminal in disorder.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), "sh", "-c", editor+` "$1"`, "editor", f.Name())
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stderr, c.Stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Stdin, p.Screen.Stderr, p.Screen.Stderr
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("%s: %w", editor, err)
 	}
@@ -59,5 +60,18 @@ func (c *cli) editIn(ctx context.Context, editor string, arguments json.RawMessa
 	if err != nil {
 		return nil, err
 	}
-	return valid(string(changed))
+	return ReadJSON(string(changed))
+}
+
+// ReadJSON returns JSON that a person typed, or says what is wrong with it.
+func ReadJSON(text string) (json.RawMessage, error) {
+	raw := json.RawMessage(strings.TrimSpace(text))
+	if len(raw) == 0 {
+		return nil, errors.New("this is empty, not JSON")
+	}
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return nil, errors.New("not valid JSON: " + err.Error())
+	}
+	return raw, nil
 }

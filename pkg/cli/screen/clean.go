@@ -1,4 +1,4 @@
-package cli
+package screen
 
 import (
 	"bytes"
@@ -12,9 +12,9 @@ import (
 // it. Whatever could move the cursor, hide text, or reverse its order is shown
 // as an escape instead, so that nobody can paint a prompt over ours.
 
-// clean returns text that is safe to print: newlines and tabs stay, every other
+// Clean returns text that is safe to print: newlines and tabs stay, every other
 // control or formatting character becomes a visible escape.
-func clean(s string) string {
+func Clean(s string) string {
 	if strings.IndexFunc(s, doubtful) < 0 && utf8.ValidString(s) {
 		return s
 	}
@@ -32,9 +32,9 @@ func clean(s string) string {
 	return b.String()
 }
 
-// cleanLine is clean for one line: newlines and tabs become escapes too.
-func cleanLine(s string) string {
-	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(clean(s))
+// CleanLine is Clean for one line: newlines and tabs become escapes too.
+func CleanLine(s string) string {
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Clean(s))
 }
 
 func invalidAt(s string, i int) bool {
@@ -103,16 +103,16 @@ func cleanJSON(text []byte) []byte {
 	return b.Bytes()
 }
 
-// quoteBlock returns text with a bar before every line, and lines wrapped at
+// QuoteBlock returns text with a bar before every line, and lines wrapped at
 // width (0: not at all), so that no line of it can pass for one of ours.
-func quoteBlock(s, indent string, width int) string {
+func QuoteBlock(s, indent string, width int) string {
 	bar := indent + "| "
 	room := 0
 	if width > 0 {
 		room = max(width-len(bar)-1, 20)
 	}
 	var b strings.Builder
-	for line := range strings.SplitSeq(strings.TrimRight(clean(s), "\n"), "\n") {
+	for line := range strings.SplitSeq(strings.TrimRight(Clean(s), "\n"), "\n") {
 		line = strings.ReplaceAll(line, "\t", "    ")
 		for _, part := range wrap(line, room) {
 			b.WriteString(bar + part + "\n")
@@ -166,14 +166,4 @@ func wrapWords(line string, room int) []string {
 		columns += utf8.RuneCountInString(word)
 	}
 	return parts
-}
-
-// short returns one clean line of at most n characters.
-func short(s string, n int) string {
-	s = cleanLine(strings.TrimSpace(s))
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	runes := []rune(s)
-	return string(runes[:n-1]) + "…"
 }

@@ -1,7 +1,6 @@
-package cli
+package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,21 +8,23 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// pauseFile is written beside the data file when a session pauses: the manifest
+// PauseFile is written beside the data file when a session pauses: the manifest
 // once more, for scripts that lost stdout.
-const pauseFile = "pause.json"
+const PauseFile = "pause.json"
 
-// record keeps the pause file true: it holds the last manifest of a paused
+// Record keeps the pause file true: it holds the last manifest of a paused
 // session, and goes when that session comes to an end. Not being able to is
 // said, and changes nothing.
-func (c *cli) record(m session.Manifest) {
-	if c.remote() {
+func Record(s *screen.Screen, where *place.Place, m session.Manifest) {
+	if where.Remote() {
 		return // there is no data file for it to be beside
 	}
-	path := filepath.Join(filepath.Dir(c.dataPath()), pauseFile)
+	path := filepath.Join(filepath.Dir(where.DataPath()), PauseFile)
 	var err error
 	switch m.Outcome {
 	case session.OutcomePaused:
@@ -33,19 +34,16 @@ func (c *cli) record(m session.Manifest) {
 	case session.OutcomeInterrupted, session.OutcomeRunning, session.OutcomeError:
 	}
 	if err != nil {
-		c.complain("%s was not updated: %v", path, err)
+		s.Complain("%s was not updated: %v", path, err)
 	}
 }
 
 func writePause(path string, m session.Manifest) error {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(m); err != nil {
+	text, err := screen.EncodeJSON(m)
+	if err != nil {
 		return err
 	}
-	return writeFile(path, cleanJSON(b.Bytes()))
+	return writeFile(path, text)
 }
 
 // writeFile puts a whole file in place at once, readable by its owner only:

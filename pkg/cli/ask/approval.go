@@ -1,0 +1,112 @@
+package ask
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/adjourn/adjourn/pkg/cli/report"
+	"github.com/adjourn/adjourn/pkg/cli/screen"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+const approvalHelp = `  y            run it with exactly these arguments
+  n [reason]   do not run it; the agent is told, with your reason (this is the default)
+  e [JSON]     change the arguments, then decide; both are recorded
+  ?            this help and what the tool does
+  Ctrl-C       decide later: the session stays paused, nothing runs
+`
+
+// notSeen says why there is no yes.
+const notSeen = "Its arguments are too large for the server to send, so they cannot be shown. It can be rejected, or run with other arguments, but not approved as it is."
+
+// seen reports whether the arguments of an approval are here as they would run.
+// A server leaves out what it cannot send, and a yes counts for all of it.
+func seen(w session.Wait) bool { return session.Digest(w.Arguments) == w.Digest }
+
+// CheckSeen refuses to approve a call, as it is, whose arguments this program
+// could not have shown.
+func CheckSeen(k session.Key, w session.Wait, edited json.RawMessage) error {
+	if edited != nil || seen(w) {
+		return nil
+	}
+	return &runtime.Error{Code: runtime.CodeInvalidAnswer, Session: k.ID, Message: screen.CleanLine(w.Call) + ": not approved. " + notSeen}
+}
+
+// askApproval asks whether a call may run. What is answered is bound to what
+// was shown: the wait, its nonce and with it the arguments.
+func (p *Person) askApproval(ctx context.Context, e Engine, m session.Manifest, w session.Wait) (*session.Answer, error) {
+	answer := session.Answer{Wait: w.ID, Kind: session.AnswerApproval, ToolCallID: w.Call, ApprovalID: w.Nonce}
+	arguments := w.Arguments
+	show := func() {
+		item := session.NewPendingItem(w)
+		item.Arguments = arguments
+		p.print("\n" + report.Who(m.Agent) + " wants to run " + p.bold(screen.CleanLine(w.Tool)) + "  (" + screen.CleanLine(w.Call) + ")\n" + report.Details(item, "  ", p.width()))
+		if !seen(w) && answer.EditedInput == nil {
+			p.print(notSeen + "\n")
+		}
+	}
+	show()
+	for {
+		text, err := p.prompt(ctx, "Run it? [y]es, [N]o, [e]dit, [?] help: ")
+		if err != nil {
+			return nil, err
+		}
+		word, rest, _ := strings.Cut(text, " ")
+		rest = strings.TrimSpace(rest)
+		approved := false
+		switch strings.ToLower(word) {
+		case "y", "yes":
+			if rest != "" {
+				p.print("A yes stands alone: answer y, or n with a reason.\n")
+				continue
+			}
+			if !seen(w) && answer.EditedInput == nil {
+				p.print(notSeen + "\n")
+				continue
+			}
+			approved = true
+			answer.Approved = &approved
+			return &answer, nil
+		case "", "n", "no":
+			answer.Approved, answer.Reason, answer.EditedInput = &approved, rest, nil
+			return &answer, nil
+		case "e", "edit":
+			edited, err := p.edit(ctx, arguments, rest)
+			if errors.Is(err, errLeft) {
+				return nil, err
+			}
+			if t, ok := e.Tool(m.Agent, w.Tool); err == nil && ok {
+				err = t.Validate(edited)
+			}
+			if err != nil {
+				p.Screen.Complain("the arguments stay as they are: %v", err)
+				continue
+			}
+			arguments = edited
+			answer.EditedInput = edited
+			if session.Digest(edited) == w.Digest {
+				answer.EditedInput = nil
+			}
+			show()
+		case "?", "h", "help":
+			p.print(approvalHelp + p.aboutTool(e, m.Agent, w.Tool))
+		default:
+			p.print("Please answer y, n, e or ?.\n")
+		}
+	}
+}
+
+// aboutTool is what the registry says of a tool, for a person who decides over it.
+func (p *Person) aboutTool(e Engine, agent, name string) string {
+	t, ok := e.Tool(agent, name)
+	switch {
+	case !ok && p.Place.Remote():
+		return "\nWhat " + screen.CleanLine(name) + " does, only the server knows.\n"
+	case !ok:
+		return "\nThis program does not have the tool " + screen.CleanLine(name) + " any more.\n"
+	}
+	return "\n" + screen.CleanLine(name) + " (" + report.ToolNotes(t.Effect(), false, t.Client()) + ")\n" + screen.QuoteBlock(t.Description(), "  ", p.width())
+}

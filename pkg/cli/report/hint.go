@@ -1,0 +1,84 @@
+package report
+
+import (
+	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// ResumeHint returns the one command that takes a paused session on.
+func ResumeHint(where *place.Place, m session.Manifest) string {
+	switch m.Outcome {
+	case session.OutcomeRunning, session.OutcomeInterrupted:
+		return where.Command(place.Target("resume", m.SessionID)...)
+	case session.OutcomePaused:
+	case session.OutcomeCompleted, session.OutcomeFailed, session.OutcomeCancelled, session.OutcomeError:
+		return ""
+	}
+	items := Pending(m)
+	var approvals []session.PendingItem
+	for _, item := range items {
+		if item.Kind == session.WaitApproval {
+			approvals = append(approvals, item)
+		}
+	}
+	switch {
+	case len(approvals) == 1:
+		return where.Command("resume", "-c", m.CheckpointID, "--approve", approvals[0].ID)
+	case len(approvals) > 1:
+		return where.Command("resume", "-c", m.CheckpointID, "--approve-all")
+	case len(items) > 0 && items[0].Kind == session.WaitInput:
+		// Bound to what was asked: pasted again it is a repeat, not the next answer.
+		return where.Command("resume", "-c", m.CheckpointID, "your answer")
+	case len(items) > 0:
+		return AnswerHint(where, m.SessionID, items[0])
+	}
+	return where.Command(place.Target("resume", m.SessionID)...)
+}
+
+// Pending returns everything a manifest waits for.
+func Pending(m session.Manifest) []session.PendingItem {
+	if m.PauseReason == nil {
+		return nil
+	}
+	return append(append([]session.PendingItem{}, m.PauseReason.PendingToolCalls...), m.PauseReason.Pending...)
+}
+
+// AnswerHint returns a command that answers one wait and no other. It names the
+// wait, whose id is never used again: what is answered is what was shown.
+func AnswerHint(where *place.Place, id string, item session.PendingItem) string {
+	submit := func(words ...string) string {
+		return where.Command(place.Target("submit", id, append([]string{"--call", item.WaitID}, words...)...)...)
+	}
+	switch item.Kind {
+	case session.WaitApproval:
+		return submit("--approve")
+	case session.WaitClientTool:
+		return submit("--result", "{}")
+	case session.WaitQuestion:
+		if words := sampleReply(item.Question); words != nil {
+			return submit(words...)
+		}
+	case session.WaitUnknown:
+		return submit("--verdict", string(session.VerdictHappened))
+	case session.WaitInput:
+		return submit("--reply", "your answer")
+	case session.WaitChild:
+		return where.Command(place.Target("show", item.Session)...)
+	}
+	return where.Command(place.Target("show", id)...)
+}
+
+// sampleReply is an answer that fits. It shows only a choice that reads as it is
+// written: ids are the tool's own, and a printed command must hide nothing. Nil
+// when there is no such choice.
+func sampleReply(q *session.Question) []string {
+	if q == nil || q.Kind == session.QuestionText || len(q.Choices) == 0 {
+		return []string{"--reply", "your answer"}
+	}
+	for _, choice := range q.Choices {
+		if place.Plain(choice.ID) {
+			return []string{"--select", choice.ID}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+// Package report puts sessions into words: where one stands, what it waits for, how it goes on.
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/cli/screen"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// printer prints on a screen, with commands that lead to a place.
+type printer struct {
+	*screen.Screen
+	*place.Place
+}
+
+// Manifest prints where a session stands, in the form that was asked for.
+func Manifest(s *screen.Screen, where *place.Place, m session.Manifest) {
+	p := printer{s, where}
+	if p.Form == screen.FormJSON {
+		p.JSON(m)
+		return
+	}
+	switch m.Outcome {
+	case session.OutcomeCompleted:
+		p.completed(m)
+	case session.OutcomePaused:
+		p.paused(m)
+	case session.OutcomeFailed, session.OutcomeError:
+		text := "no reason was recorded"
+		if m.Error != nil {
+			text = m.Error.Message + " (" + m.Error.Code + ")"
+		}
+		p.Complain("session %s failed: %s", m.SessionID, text)
+		p.Talk("what happened: %s", p.Command(place.Target("show", m.SessionID)...))
+	case session.OutcomeCancelled:
+		p.Complain("session %s was cancelled", m.SessionID)
+	case session.OutcomeInterrupted:
+		p.Say("Session %s was interrupted; nothing is lost.", m.SessionID)
+		p.Say("Go on: %s", m.ResumeHint)
+	case session.OutcomeRunning:
+		if p.Remote() {
+			p.Say("The server is working on session %s.", m.SessionID)
+			p.Say("Wait for it: %s", m.ResumeHint)
+			return
+		}
+		p.Say("Session %s has work left; nothing is lost.", m.SessionID)
+		p.Say("Go on: %s", m.ResumeHint)
+	}
+}
+
+func (p printer) completed(m session.Manifest) {
+	switch {
+	case m.FinalMessage != "":
+		p.Say("%s", screen.Clean(strings.TrimRight(m.FinalMessage, "\n")))
+	case len(m.Output) > 0:
+		p.Say("%s", screen.PrettyJSON(m.Output))
+	}
+	p.Talk("Session %s completed after %s%s. Its journal: %s", m.SessionID, screen.Count(m.StepsTaken, "step"), tokens(m.Usage), p.Command(place.Target("show", m.SessionID)...))
+}
+
+func (p printer) paused(m session.Manifest) {
+	items := Pending(m)
+	if len(items) == 0 {
+		p.Say("%s Everything session %s waited for is answered.", p.Bold(p.Stdout, "Paused."), m.SessionID)
+		p.Say("Go on: %s", m.ResumeHint)
+		return
+	}
+	p.Say("%s Session %s waits for %s. Nothing is running.", p.Bold(p.Stdout, "Paused."), m.SessionID, Things(items))
+	if m.AgentMessage != "" {
+		p.Say("\n%s says:", Who(m.Agent))
+		p.Write(p.Stdout, screen.QuoteBlock(m.AgentMessage, "  ", screen.Width(p.Stdout)))
+	}
+	approvals := 0
+	for _, item := range items {
+		if item.Kind == session.WaitApproval {
+			approvals++
+		}
+	}
+	for _, item := range items {
+		p.Say("")
+		p.item(item)
+		if item.Kind != session.WaitApproval {
+			p.Say("    answer:  %s", AnswerHint(p.Place, m.SessionID, item))
+		}
+	}
+	switch {
+	case approvals == 1:
+		p.Say("\nApprove: %s", p.decisionHint(m, "--approve", items))
+		p.Say("Reject:  %s", p.decisionHint(m, "--reject", items))
+	case approvals > 1:
+		p.Say("\nApprove all:  %s", p.Command("resume", "-c", m.CheckpointID, "--approve-all"))
+		p.Say("Approve some, and reject those you do not name:\n              %s", p.decisionHint(m, "--approve", items))
+		p.Say("Reject all:   %s", p.Command("resume", "-c", m.CheckpointID, "--reject-all"))
+	}
+}
+
+// decisionHint decides the first approval of a manifest.
+func (p printer) decisionHint(m session.Manifest, flag string, items []session.PendingItem) string {
+	for _, item := range items {
+		if item.Kind == session.WaitApproval {
+			return p.Command("resume", "-c", m.CheckpointID, flag, item.ID)
+		}
+	}
+	return ""
+}
+
+// item prints one pending thing.
+func (p printer) item(item session.PendingItem) {
+	p.Say("  %s  %s", p.Bold(p.Stdout, Headline(item)), screen.CleanLine(item.ID))
+	p.Write(p.Stdout, Details(item, "    ", screen.Width(p.Stdout)))
+}
+
+// Headline says what one pending thing is, in a few words.
+func Headline(item session.PendingItem) string {
+	name := screen.CleanLine(item.Name)
+	switch item.Kind {
+	case session.WaitApproval:
+		return "approval of " + name
+	case session.WaitClientTool:
+		return "result of " + name + ", which runs on your side"
+	case session.WaitQuestion:
+		return "question of " + name
+	case session.WaitInput:
+		return "your answer"
+	case session.WaitChild:
+		return "sub-agent " + screen.CleanLine(item.Session)
+	case session.WaitUnknown:
+		return "verdict: nobody knows whether " + name + " happened"
+	}
+	return screen.CleanLine(string(item.Kind))
+}
+
+// Details are what a person needs to see of a pending thing, as a block nobody can fake.
+func Details(item session.PendingItem, indent string, width int) string {
+	var b strings.Builder
+	if q := item.Question; q != nil {
+		b.WriteString(screen.QuoteBlock(q.Text, indent, width))
+		for _, choice := range q.Choices {
+			line := "- " + screen.CleanLine(choice.ID)
+			if choice.Label != "" && choice.Label != choice.ID {
+				line += "  " + screen.CleanLine(choice.Label)
+			}
+			b.WriteString(screen.QuoteBlock(line, indent, width))
+		}
+	} else if item.Text != "" && item.Kind != session.WaitInput {
+		b.WriteString(screen.QuoteBlock(item.Text, indent, width))
+	}
+	bare := string(item.Arguments) == "{}" && item.Kind != session.WaitApproval
+	if len(item.Arguments) > 0 && item.Question == nil && !bare {
+		b.WriteString(screen.QuoteBlock(screen.PrettyJSON(item.Arguments), indent, width))
+	}
+	if item.Deadline != nil {
+		fmt.Fprintf(&b, "%suntil %s, then: %s\n", indent, item.Deadline.Format(time.RFC3339), screen.CleanLine(string(item.OnDeadline)))
+	}
+	return b.String()
+}
+
+// Things says what a session waits for, in a few words.
+func Things(items []session.PendingItem) string {
+	if len(items) == 1 {
+		switch items[0].Kind {
+		case session.WaitApproval:
+			return "an approval"
+		case session.WaitClientTool:
+			return "the result of a tool that runs on your side"
+		case session.WaitQuestion:
+			return "an answer to a question"
+		case session.WaitInput:
+			return "your answer"
+		case session.WaitChild:
+			return "a sub-agent"
+		case session.WaitUnknown:
+			return "your verdict on a tool whose outcome is not known"
+		}
+	}
+	for _, item := range items {
+		if item.Kind != session.WaitApproval {
+			return screen.Count(int64(len(items)), "thing")
+		}
+	}
+	return screen.Count(int64(len(items)), "approval")
+}
+
+// Who names an agent at the beginning of a sentence.
+func Who(agent string) string {
+	if agent == "" {
+		return "The agent"
+	}
+	return screen.CleanLine(agent)
+}
+
+func tokens(u *session.ManifestUsage) string {
+	if u == nil || u.TotalTokens == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d tokens)", u.TotalTokens)
+}
+
+// ToolNotes says what running a tool means to a person, in a few words.
+func ToolNotes(effect session.Effect, approval, client bool) string {
+	if client {
+		return "runs on your side"
+	}
+	notes := strings.ReplaceAll(string(effect), "_", " ")
+	if approval {
+		notes += ", asks first"
+	}
+	return notes
+}

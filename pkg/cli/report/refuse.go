@@ -1,0 +1,59 @@
+package report
+
+import (
+	"errors"
+
+	"github.com/adjourn/adjourn/pkg/app/embedded"
+	"github.com/adjourn/adjourn/pkg/cli/exit"
+	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/cli/remote"
+	"github.com/adjourn/adjourn/pkg/cli/screen"
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// Refuse says that a command was refused: on stderr in words, and on stdout as
+// a manifest when JSON was asked for. What is known of the session goes with it.
+func Refuse(s *screen.Screen, where *place.Place, m session.Manifest, err error) {
+	p := printer{s, where}
+	m.Outcome = session.OutcomeError
+	m.Error = &session.ManifestError{Code: exit.ErrorCode(err), Message: err.Error()}
+	var refused *runtime.Error
+	if m.SessionID == "" && errors.As(err, &refused) {
+		m.SessionID = refused.Session
+	}
+	if m.PauseReason != nil {
+		// Not the command that decides: nobody has been shown what it decides on.
+		// This one asks on a terminal, and elsewhere says what is open.
+		m.ResumeHint = p.Command(place.Target("resume", m.SessionID)...)
+	}
+	if p.Form == screen.FormJSON {
+		p.JSON(m)
+	}
+	var usage *exit.UsageError
+	if errors.As(err, &usage) { // our own words, and some name a command
+		p.Suggest("%s", err.Error())
+	} else {
+		p.Complain("%s", err.Error())
+	}
+	if usage != nil && usage.Command != "" {
+		p.Suggest("see: %s --help", usage.Command)
+	}
+	switch code := runtime.AsError(err).Code; {
+	case code == remote.CodeUnreachable:
+		p.Suggest("is there a server at %s? One on this machine is started with: %s", p.Server(), p.ServeHint())
+	case code == wire.CodeUnauthenticated:
+		p.Suggest("%s", p.TokenHint())
+	case code == wire.CodeRouteNotFound:
+		p.Suggest("does the API begin at %s? --url names its first part, as the server printed it", p.Server())
+	case code == runtime.CodeSessionNotFound && !errors.Is(err, embedded.ErrNoData):
+		p.Suggest("list the sessions there are: %s", p.Command("sessions"))
+	case m.PauseReason == nil && (code == runtime.CodeWaitNotFound || code == runtime.CodeNothingToDecide):
+		p.Suggest("see what waits: %s", p.Command("inbox"))
+	case m.PauseReason != nil:
+		p.Suggest("what it waits for: %s", p.Command(place.Target("show", m.SessionID)...))
+	case m.ResumeHint != "":
+		p.Suggest("to go on: %s", m.ResumeHint)
+	}
+}
