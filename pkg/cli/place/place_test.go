@@ -2,7 +2,6 @@ package place_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -115,7 +114,7 @@ func TestOpen(t *testing.T) {
 	require.ErrorContains(t, err, "no such file")
 	var usage *exit.UsageError
 	_, err = said(t, map[string]string{"ADJOURN_TOKEN": "secret"}, "--url", "http://example.com").Open(t.Context(), true)
-	require.True(t, errors.As(err, &usage))
+	require.ErrorAs(t, err, &usage)
 	require.Contains(t, usage.Text, "--allow-plain-http")
 
 	e, err = said(t, nil, "--url", "http://example.com").Open(t.Context(), true)
