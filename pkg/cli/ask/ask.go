@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -261,18 +262,21 @@ func (p *Person) askQuestion(ctx context.Context, w session.Wait) (*session.Answ
 	}
 }
 
-// choose reads numbers and ids; bad is the first word that is neither.
+// choose reads numbers and ids; bad is the first word that is neither. A number is
+// what stands before a choice on the screen, also where another one has it as its id.
 func choose(q *session.Question, text string) (selected []string, bad string) {
 	selected = []string{}
-words:
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' }) {
-		for i, choice := range q.Choices {
-			if word == strconv.Itoa(i+1) || word == choice.ID {
-				selected = append(selected, choice.ID)
-				continue words
+		i := slices.IndexFunc(q.Choices, func(choice session.Choice) bool { return word == choice.ID })
+		for n := range q.Choices {
+			if word == strconv.Itoa(n+1) {
+				i = n
 			}
 		}
-		return nil, word
+		if i < 0 {
+			return nil, word
+		}
+		selected = append(selected, q.Choices[i].ID)
 	}
 	return selected, ""
 }
