@@ -269,11 +269,11 @@ func TestDecide_on_as_many_as_one_suspension_opens(t *testing.T) {
 	p := w.process(func(cfg *runtime.Config) { counted.Store = cfg.Store; cfg.Store = counted })
 	w.run(p, "go")
 	require.Len(t, w.waits(), session.MaxWaits)
-	counted.n = 0
+	counted.n.Store(0)
 	out, err := decide(w, p, runtime.DecideParams{ApproveAll: true, Reject: []string{"c2-7"}})
 	require.NoError(t, err)
 	require.Equal(t, runtime.ContinuationResumed, out.Continuation)
-	require.Equal(t, 1, counted.n)
+	require.EqualValues(t, 1, counted.n.Load())
 	require.NoError(t, p.settle())
 	require.Equal(t, session.StatusSuspended, w.session().Status, "for the others")
 	_, err = decide(w, p, runtime.DecideParams{RejectAll: true})

@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"iter"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -425,11 +426,11 @@ func TestSweep_costs_nothing_for_sessions_that_are_worked_on(t *testing.T) {
 // updates counts updates.
 type updates struct {
 	store.Store
-	n int
+	n atomic.Int64
 }
 
 func (u *updates) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
-	u.n++
+	u.n.Add(1)
 	return u.Store.Update(ctx, key, items...)
 }
 
@@ -447,7 +448,7 @@ func TestSweep_writes_nothing_while_a_person_thinks(t *testing.T) {
 		w.clock.advance(time.Minute)
 		sweepOf(t, sweeper)
 	}
-	require.Equal(t, 1, u.n, "the first of two answers is looked at once")
+	require.EqualValues(t, 1, u.n.Load(), "the first of two answers is looked at once")
 	_, err = p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(w.waits()[1].Wait, yes())})
 	require.NoError(t, err)
 	require.Len(t, w.drain(), 1, "its message is lost")
