@@ -272,7 +272,9 @@ func TestDevSecondInterrupt(t *testing.T) {
 	b := setup(t)
 	s := startDev(t, b.install(), []string{asProgram + "=1", "ADJOURN_DATA=" + b.data})
 	b.url, b.env["ADJOURN_TOKEN"] = s.URL, strings.TrimSpace(read(t, s.TokenFile))
-	b.run("run", "--agent", "toy", "--session", "s", "--wait", "100ms", "[{call: stubborn}]").ends(124)
+	begun := filepath.Join(t.TempDir(), "begun")
+	b.run("run", "--agent", "toy", "--session", "s", "--wait", "0s", "[{call: stubborn, with: {service: "+begun+"}}]").ends(124)
+	require.Eventually(t, func() bool { _, err := os.Stat(begun); return err == nil }, 30*time.Second, 5*time.Millisecond)
 	began := time.Now()
 	require.NoError(t, s.cmd.Process.Signal(os.Interrupt))
 	for !strings.Contains(s.stderr(), "Ctrl-C again") {

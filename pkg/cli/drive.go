@@ -21,7 +21,7 @@ type waiting struct {
 
 func (w *waiting) register(flags *pflag.FlagSet) {
 	w.flags = flags
-	flags.DurationVar(&w.for_, "wait", 0, "stay for at most this `duration`, then exit 124; 0s does not work on the session at all\n(default: until it rests)")
+	flags.DurationVar(&w.for_, "wait", 0, "stay for at most this `duration`, then exit 124; 0s leaves all work to others\n(default: until it rests)")
 }
 
 func (w *waiting) limited() bool { return w.flags.Changed("wait") }
@@ -54,6 +54,9 @@ func (c *cli) drive(ctx context.Context, e place.Engine, k session.Key, w *waiti
 		if workErr != nil {
 			report.Refuse(c.Screen, c.Place, m, workErr)
 			return exit.Said(exit.Code("", workErr))
+		}
+		if m.Outcome == session.OutcomeRunning && ctx.Err() == nil && !w.limited() {
+			continue // it rested, and somebody else has made it go on
 		}
 		if m.Outcome == session.OutcomePaused && ctx.Err() == nil && c.person.There() {
 			again, err := c.person.Ask(ctx, e, k, m)

@@ -110,8 +110,13 @@ func toys() ([]tool.Tool, error) {
 					time.Sleep(10 * time.Millisecond)
 				}
 			}),
-		tool.Define(tool.Spec[noIn]{Name: "stubborn", Description: "Never ends, whatever it is told.", Effect: session.ReadOnly},
-			func(context.Context, *tool.Call, noIn) (string, error) { select {} }),
+		tool.Define(tool.Spec[deployIn]{Name: "stubborn", Description: "Never ends, whatever it is told; it writes a file when it begins.", Effect: session.ReadOnly},
+			func(_ context.Context, _ *tool.Call, in deployIn) (string, error) {
+				if err := os.WriteFile(in.Service, nil, 0o600); err != nil {
+					return "", err
+				}
+				select {}
+			}),
 		tool.Define(tool.Spec[noIn]{Name: "hang", Description: "Never ends by itself.", Effect: session.ReadOnly},
 			func(ctx context.Context, _ *tool.Call, _ noIn) (string, error) {
 				<-ctx.Done()

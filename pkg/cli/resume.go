@@ -49,7 +49,7 @@ what you were shown; if it has moved on, the exit code is 5. The same decision
 given again changes nothing: it prints where the session stands now.`,
 		Example: `  adjourn resume SESSION --approve c2-1
   adjourn resume -c CHECKPOINT --approve c2-1 --reject c2-2 --reason "that one is the original"
-  adjourn resume SESSION --edit 'c2-1={"amount": 50}'
+  adjourn resume SESSION --edit 'c2-1={"order": "A-17", "amount": 50}'
   adjourn resume SESSION "use the eu-west-1 region"`,
 		Args:              atMost(2, "quote the message if it has several words"),
 		ValidArgsFunction: c.completeFirst(c.completeSessions),

@@ -144,13 +144,12 @@ func TestHintWorksWhenPasted(t *testing.T) {
 func TestEveryHintWorksWhenPasted(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
-		"approval":    "[{call: deploy, with: {service: a}}, {say: ok}]",
-		"approvals":   "[{calls: [{call: deploy, with: {service: a}}, {call: deploy, with: {service: b}}]}, {say: ok}]",
-		"choice":      "[{call: pick}, {say: ok}]",
-		"several":     "[{call: many}, {say: ok}]",
-		"text":        "[{call: name}, {say: ok}]",
-		"client tool": "[{call: locate}, {say: ok}]",
-		"verdict":     "[{call: pay}, {say: ok}]",
+		"approval":  "[{call: deploy, with: {service: a}}, {say: ok}]",
+		"approvals": "[{calls: [{call: deploy, with: {service: a}}, {call: deploy, with: {service: b}}]}, {say: ok}]",
+		"choice":    "[{call: pick}, {say: ok}]",
+		"several":   "[{call: many}, {say: ok}]",
+		"text":      "[{call: name}, {say: ok}]",
+		"verdict":   "[{call: pay}, {say: ok}]",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -161,6 +160,14 @@ func TestEveryHintWorksWhenPasted(t *testing.T) {
 			})
 		})
 	}
+	t.Run("client tool", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.program = b.install()
+		m := b.start("s", "[{call: locate}, {say: ok}]", 10)
+		require.Contains(t, b.shell(m.ResumeHint).ends(2).stderr, "not valid JSON", "only the client has the result: a guess would be taken for it")
+		require.Equal(t, "ok\n", b.shell(strings.Replace(m.ResumeHint, "JSON", `'{"city": "Bern"}'`, 1)).ends(0).stdout)
+	})
 	t.Run("running", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t)

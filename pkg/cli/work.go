@@ -90,7 +90,7 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 	if err != nil && work.Err() == nil {
 		return err
 	}
-	left, err := c.left(context.WithoutCancel(ctx), a)
+	left, others, err := c.left(context.WithoutCancel(ctx), a)
 	if err != nil {
 		return err
 	}
@@ -102,24 +102,55 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 	if err := c.worked(m, left); err != nil {
 		return err
 	}
+	for _, head := range others {
+		c.Complain("session %s is left to the program that has its agent %q: it is not in this one", head.Key.ID, head.Agent)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return exit.Said(exit.Interrupted)
 	case left:
 		return exit.Said(exit.Waited)
+	case len(others) > 0:
+		return exit.Said(exit.NotFound)
 	}
 	return nil
 }
 
-// left reports whether any session has something to do: it is running, or all
-// its answers are in and it has not been resumed.
-func (c *cli) left(ctx context.Context, a *embedded.App) (bool, error) {
-	running, err := a.Runtime.Sessions(ctx, runtime.SessionsParams{Tenant: session.DefaultTenant, Status: session.StatusRunning, Limit: 1})
-	if err != nil || len(running.Heads) > 0 {
-		return true, err
+// left reports whether any session has something to do here: it is running, or
+// all its answers are in and it has not been resumed. The others that have are
+// those whose agent this program has not.
+func (c *cli) left(ctx context.Context, a *embedded.App) (left bool, others []session.Head, err error) {
+	see := func(head session.Head) {
+		if slices.Contains(a.Registry.Names(), head.Agent) {
+			left = true
+		} else {
+			others = append(others, head)
+		}
+	}
+	for cursor := ""; ; {
+		running, err := a.Runtime.Sessions(ctx, runtime.SessionsParams{Tenant: session.DefaultTenant, Status: session.StatusRunning, Limit: 100, Cursor: cursor})
+		if err != nil {
+			return false, nil, err
+		}
+		for _, head := range running.Heads {
+			see(head)
+		}
+		if cursor = running.Cursor; cursor == "" || left {
+			break
+		}
 	}
 	unresumed, err := a.Runtime.Unresumed(ctx)
-	return len(unresumed) > 0, err
+	if err != nil {
+		return false, nil, err
+	}
+	for _, k := range unresumed {
+		head, err := a.Runtime.Head(ctx, k)
+		if err != nil {
+			return false, nil, err
+		}
+		see(head)
+	}
+	return left, others, nil
 }
 
 // workOff works until no session has anything to do. A session that has, but
@@ -149,7 +180,7 @@ func (c *cli) workOff(ctx context.Context, a *embedded.App, concurrency int) err
 		if err := a.Runtime.Work(ctx, a.Queue(), runtime.WorkParams{Concurrency: concurrency, Idle: idle}); err != nil {
 			return err
 		}
-		left, err := c.left(ctx, a)
+		left, _, err := c.left(ctx, a)
 		if err != nil || !left {
 			return err
 		}

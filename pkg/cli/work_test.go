@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
@@ -33,6 +34,27 @@ func TestWorkOnSeveral(t *testing.T) {
 	require.Contains(t, b.run("work").ends(0).stderr, "nothing to do")
 	b.run("work", "--concurrency", "0").ends(2)
 	b.run("work", "--wait", "-1s").ends(2)
+}
+
+// TestWorkLeavesOthersTheirs: what belongs to another program neither keeps work
+// from ending nor is a failure of what could be done.
+func TestWorkLeavesOthersTheirs(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.run("run", "--agent", "toy", "--session", "running", "--wait", "0s", "[{say: ok}]").ends(124)
+	b.run("run", "--agent", "toy", "--session", "answered", "[{call: name}, {say: ok}]").ends(10)
+	b.run("submit", "answered", "--call", "c2-1", "--reply", "Ada", "--wait", "0s").ends(124)
+	b.registry = func() (*agent.Registry, error) {
+		return agent.NewRegistry(agent.Config{Agents: []agent.Agent{{Name: "another", Planner: agent.PlannerFunc(func(context.Context, agent.View) (agent.Reply, error) {
+			return agent.Reply{Text: "me"}, nil
+		})}}})
+	}
+	r := b.run("work").ends(3)
+	require.Contains(t, r.stderr, `session running is left to the program that has its agent "toy"`)
+	require.Contains(t, r.stderr, "session answered is left")
+	b.registry = registry
+	b.run("work").ends(0)
+	require.Contains(t, b.run("sessions").ends(0).stdout, "completed")
 }
 
 func TestWatch(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/tool"
 )
 
 // checkAnswer holds an answer to its wait and completes it: who, when, from where.
@@ -85,7 +86,11 @@ func (r *Runtime) checkApproval(s *session.Session, w session.Wait, a *session.A
 	if !ok {
 		return fmt.Errorf("the tool %q is not in this program, so edited input cannot be checked", w.Tool)
 	}
-	if err := t.Validate(a.EditedInput); err != nil {
+	err := t.Validate(a.EditedInput)
+	if wrong := (*tool.ArgumentError)(nil); errors.As(err, &wrong) {
+		return fmt.Errorf("the edited input of %s is not valid; it holds all arguments, also those that stay:%s", w.Tool, wrong.List())
+	}
+	if err != nil {
 		return fmt.Errorf("the edited input is refused: %w", err)
 	}
 	return nil

@@ -172,9 +172,11 @@ func (r *Runtime) handle(ctx context.Context, q queue.Queue, d queue.Delivery) e
 
 // Work works on whatever the queue brings, several sessions at once, until ctx
 // ends or nothing came for p.Idle. A session that fails to be worked on is logged
-// and delivered again; it does not stop the others.
+// and delivered again; it does not stop the others. One whose agent is not in this
+// program is another's: it is logged once.
 func (r *Runtime) Work(ctx context.Context, q queue.Queue, p WorkParams) error {
 	defaultTo(&p.Concurrency, 8)
+	var others sync.Map // sessions of agents this program has not
 	var wg sync.WaitGroup
 	defer wg.Wait() // what is under way is brought to its end
 	if p.SweepEvery > 0 {
@@ -203,7 +205,15 @@ func (r *Runtime) Work(ctx context.Context, q queue.Queue, p WorkParams) error {
 			worked = true
 			wg.Go(func() {
 				defer func() { <-busy }()
-				if err := r.handle(ctx, q, d); err != nil && ctx.Err() == nil {
+				err := r.handle(ctx, q, d)
+				if err == nil || ctx.Err() != nil {
+					return
+				}
+				told := false
+				if AsError(err).Code == CodeUnknownAgent {
+					_, told = others.LoadOrStore(d.Wake.Key(), true)
+				}
+				if !told {
 					r.cfg.Log.ErrorContext(ctx, "step", "session", d.Wake.Key().String(), "seq", d.Wake.Seq, "error", err)
 				}
 			})

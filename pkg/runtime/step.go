@@ -26,7 +26,7 @@ func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 	definition, ok := inv.r.cfg.Registry.Agent(inv.session.Rules.Agent)
 	if !ok {
 		// An hour of a bad deployment must not fail a healthy session: the message comes back.
-		return false, refuse(CodeUnknownAgent, inv.key, "its agent %q is not in this program. Deploy the program that has it; the session goes on by itself", inv.session.Rules.Agent)
+		return false, refuse(CodeUnknownAgent, inv.key, "its agent %q is not in this program. Nothing is lost: it goes on where the program runs that has it", inv.session.Rules.Agent)
 	}
 	stepCtx, stop := inv.watch(ctx)
 	defer stop()

@@ -183,13 +183,13 @@ func answers(kind session.WaitKind) session.AnswerKind {
 // its kind, else the newest settled one of its kind.
 func findWait(key session.Key, items []store.Item, a session.Answer) (store.Item, error) {
 	var found store.Item
-	named := false
+	var named *session.Wait
 	for _, item := range items {
 		w := item.Wait.Wait
 		if a.Wait != "" && w.ID != a.Wait || (a.Wait == "" || a.ToolCallID != "") && w.Call != a.ToolCallID {
 			continue // named by both, it is what both name
 		}
-		named = true
+		named = &w
 		if answers(w.Kind) != a.Kind || a.QuestionID != "" && w.Question != nil && w.Question.ID != a.QuestionID {
 			continue
 		}
@@ -200,8 +200,10 @@ func findWait(key session.Key, items []store.Item, a session.Answer) (store.Item
 	switch {
 	case found.Wait != nil:
 		return found, nil
-	case named:
-		return found, refuse(CodeWrongKind, key, "what waits there does not take an answer of kind %q", a.Kind)
+	case named != nil && answers(named.Kind) == a.Kind:
+		return found, refuse(CodeWrongKind, key, "what waits there is another question, %q", named.Question.ID)
+	case named != nil:
+		return found, refuse(CodeWrongKind, key, "what waits there takes an answer of kind %q, not %q", answers(named.Kind), a.Kind)
 	case a.Wait != "":
 		return found, refuse(CodeWaitNotFound, key, "there is no wait %q", a.Wait)
 	case a.ToolCallID != "":

@@ -34,8 +34,13 @@ type Problem struct {
 
 // Error names every problem with its place, the first fifty spelled out.
 func (e *ArgumentError) Error() string {
+	return "The arguments of " + e.Tool + " are not valid. Correct them and call it again:" + e.List()
+}
+
+// List returns every problem in a line of its own, for a text other than Error's:
+// one that a person reads.
+func (e *ArgumentError) List() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "The arguments of %s are not valid. Correct them and call it again:", e.Tool)
 	for i, p := range e.Problems {
 		if i == shownProblems {
 			fmt.Fprintf(&b, "\n- and %d more problems", len(e.Problems)-i)

@@ -10,11 +10,12 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/tool"
 )
 
 const approvalHelp = `  y            run it with exactly these arguments
-  n [reason]   do not run it; the agent is told, with your reason (this is the default)
-  e [JSON]     change the arguments, then decide; both are recorded
+  n [reason]   do not run it; the agent is told, with your reason (an empty line is a no, too)
+  e [JSON]     change the arguments (give all of them), then decide; both are recorded
   ?            this help and what the tool does
   Ctrl-C       decide later: the session stays paused, nothing runs
 `
@@ -72,6 +73,7 @@ func (p *Person) askApproval(ctx context.Context, e Engine, m session.Manifest, 
 			return &answer, nil
 		case "", "n", "no":
 			answer.Approved, answer.Reason, answer.EditedInput = &approved, rest, nil
+			p.print("Rejected: it does not run, and the agent is told.\n")
 			return &answer, nil
 		case "e", "edit":
 			edited, err := p.edit(ctx, arguments, rest)
@@ -80,6 +82,9 @@ func (p *Person) askApproval(ctx context.Context, e Engine, m session.Manifest, 
 			}
 			if t, ok := e.Tool(m.Agent, w.Tool); err == nil && ok {
 				err = t.Validate(edited)
+			}
+			if wrong := (*tool.ArgumentError)(nil); errors.As(err, &wrong) {
+				err = errors.New("not valid; give all arguments, also those that stay:" + wrong.List())
 			}
 			if err != nil {
 				p.Screen.Complain("the arguments stay as they are: %v", err)

@@ -53,7 +53,7 @@ func AnswerHint(where *place.Place, id string, item session.PendingItem) string 
 	case session.WaitApproval:
 		return submit("--approve")
 	case session.WaitClientTool:
-		return submit("--result", "{}")
+		return submit("--result", "JSON") // no JSON, so that it is refused as it stands: only the client has the result
 	case session.WaitQuestion:
 		if words := sampleReply(item.Question); words != nil {
 			return submit(words...)
