@@ -35,11 +35,19 @@ func (r *Runtime) submit(ctx context.Context, p SubmitParams) (Submitted, error)
 		if err != nil {
 			return Submitted{}, err
 		}
+		if p.Answer.Wait == "" {
+			// Not for what was opened while this was read: nobody has seen it.
+			items = slices.DeleteFunc(items, func(item store.Item) bool {
+				seq, _ := waitNumbers(item.ID)
+				return seq > s.Version
+			})
+		}
 		item, err := findWait(p.Key, items, p.Answer)
 		if err != nil {
 			return Submitted{}, err
 		}
 		record := *item.Wait
+		p.Answer.Wait = item.ID // looking again is about this one
 		answer, err := r.checkAnswer(s, record, p)
 		if err != nil {
 			return Submitted{}, err

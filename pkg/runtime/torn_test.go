@@ -107,3 +107,32 @@ func TestEntries_stay_rests_no_more_when_it_goes_on(t *testing.T) {
 	require.Equal(t, session.StatusRunning, page.Status)
 	require.False(t, page.Resting)
 }
+
+// An answer that names no wait crosses another: it must not go to what is asked next.
+func TestSubmit_an_unnamed_answer_is_not_for_the_next_question(t *testing.T) {
+	t.Parallel()
+	for _, when := range []string{"before the waits are read", "before it is written"} {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {needs("delete this?")}, "ann": {needs("delete ALL?"), says("bye")}, "bob": {says("deleted all")}}))
+			p := w.process()
+			w.run(p, "go")
+			ann := func() {
+				_, err := p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: person, Answer: session.Answer{Kind: session.AnswerMessage, Message: "ann"}})
+				require.NoError(t, err)
+				require.NoError(t, p.settle())
+				require.Equal(t, "delete ALL?", w.open(session.WaitInput).Wait.Text)
+			}
+			bob := w.process(func(cfg *runtime.Config) {
+				if when == "before it is written" {
+					cfg.Store = &crossing{Store: cfg.Store, happens: ann}
+				} else {
+					cfg.Store = &moving{Store: cfg.Store, beforeWaits: ann}
+				}
+			})
+			_, err := bob.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: person, Answer: session.Answer{Kind: session.AnswerMessage, Message: "bob"}})
+			require.Equal(t, session.WaitOpen, w.open(session.WaitInput).State, "bob has not seen it")
+			require.Error(t, err)
+		})
+	}
+}
