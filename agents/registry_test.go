@@ -10,12 +10,15 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 )
 
+// ours are the agents that come with the program; yours are beside them.
+var ours = []string{"janitor", "lab"}
+
 func TestRegistry(t *testing.T) {
 	t.Parallel()
 	r, err := agents.Registry()
 	require.NoError(t, err)
-	require.Equal(t, []string{"janitor", "lab"}, r.Names())
-	for _, name := range r.Names() {
+	require.Subset(t, r.Names(), ours)
+	for _, name := range ours {
 		rules, err := r.Rules(name, nil)
 		require.NoError(t, err)
 		planner, err := r.Planner(t.Context(), rules, nil)
@@ -35,7 +38,7 @@ func TestRegistry_with_a_model(t *testing.T) {
 	env := agent.Env(func(key string) string {
 		return map[string]string{agent.ModelVariable: "openai:gpt-5-mini", "OPENAI_API_KEY": "sk-test"}[key]
 	})
-	for _, name := range r.Names() {
+	for _, name := range ours {
 		rules, err := r.Rules(name, env)
 		require.NoError(t, err)
 		require.Equal(t, "openai:gpt-5-mini", rules.Model, "a real model drives the same tools")

@@ -89,7 +89,7 @@ func (h house) floorFaults(root string) (faults, remarks []string, err error) {
 	}
 	seen := map[string]bool{}
 	for _, s := range all {
-		floor, listed := h.floors[s.room]
+		floor, listed := h.floor(s.room)
 		if !listed {
 			if !seen[s.room] {
 				faults = append(faults, fmt.Sprintf("%s has no floor: add it to floors, or merge it into a neighbour", s.room))
@@ -120,6 +120,22 @@ func (h house) floorFaults(root string) (faults, remarks []string, err error) {
 	return faults, nil, nil
 }
 
+// users are the rooms of agents that somebody adds: they need no line in the plan,
+// and may let in what they like.
+func (h house) users(room string) bool {
+	_, listed := h.floors[room]
+	return !listed && strings.HasPrefix(room, "agents/")
+}
+
+// floor of a room. An agent stands just under the registry that lists it.
+func (h house) floor(room string) (floor float64, known bool) {
+	if h.users(room) {
+		return h.floors["agents"] - 0.5, true
+	}
+	floor, known = h.floors[room]
+	return floor, known
+}
+
 func (h house) importFault(s source, floor float64, imp string) string {
 	below, ours := strings.CutPrefix(imp, module+"/")
 	if !ours {
@@ -129,7 +145,7 @@ func (h house) importFault(s source, floor float64, imp string) string {
 		}
 		return ""
 	}
-	level, listed := h.floors[below]
+	level, listed := h.floor(below)
 	switch {
 	case !listed:
 		return fmt.Sprintf("%s must not import %s: it has no floor", s.path, below)
@@ -144,6 +160,9 @@ func (h house) importFault(s source, floor float64, imp string) string {
 }
 
 func (h house) admitted(room, imp string) bool {
+	if h.users(room) {
+		return true
+	}
 	for guest, hosts := range h.guests {
 		if (imp == guest || strings.HasPrefix(imp, guest+"/")) && slices.Contains(hosts, room) {
 			return true
