@@ -103,7 +103,7 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	switch {
 	case f.decides():
 		decisions.Key, decisions.Checkpoint, decisions.Caller = k, f.checkpoint, c.caller()
-		if err = checkAllSeen(ctx, e, decisions); err == nil {
+		if decisions, err = named(ctx, e, decisions); err == nil {
 			resumed, err = e.Decide(ctx, decisions)
 		}
 	case hasMessage:
@@ -120,19 +120,22 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	return c.drive(ctx, e, k, &f.wait)
 }
 
-// checkAllSeen refuses decisions that approve what this program could not have shown.
-func checkAllSeen(ctx context.Context, e place.Engine, p runtime.DecideParams) error {
+// named refuses decisions that approve what this program could not have shown. To
+// approve all, without a checkpoint that says all of what, is to approve what is
+// open now: it is named one by one, and nothing is approved that comes meanwhile.
+func named(ctx context.Context, e place.Engine, p runtime.DecideParams) (runtime.DecideParams, error) {
 	if len(p.Approve) == 0 && !p.ApproveAll {
-		return nil
+		return p, nil
 	}
 	records, err := e.Waits(ctx, p.Key)
 	if err != nil {
-		return err
+		return p, err
 	}
+	var open []string
 	for _, r := range records {
 		w := r.Wait
-		named := func(ids []string) bool { return slices.Contains(ids, w.Call) || slices.Contains(ids, w.ID) }
-		approved := named(p.Approve) || p.ApproveAll && !named(p.Reject)
+		in := func(ids []string) bool { return slices.Contains(ids, w.Call) || slices.Contains(ids, w.ID) }
+		approved := in(p.Approve) || p.ApproveAll && !in(p.Reject)
 		if r.State != session.WaitOpen || w.Kind != session.WaitApproval || !approved {
 			continue
 		}
@@ -141,10 +144,14 @@ func checkAllSeen(ctx context.Context, e place.Engine, p runtime.DecideParams) e
 			edited = p.EditedInput[w.ID]
 		}
 		if err := ask.CheckSeen(p.Key, w, edited); err != nil {
-			return err
+			return p, err
 		}
+		open = append(open, w.ID)
 	}
-	return nil
+	if p.ApproveAll && p.Checkpoint == "" && len(open) > 0 {
+		p.Approve, p.ApproveAll = open, false
+	}
+	return p, nil
 }
 
 // goOn continues a session without bringing anything. What still waits for a
