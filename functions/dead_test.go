@@ -67,7 +67,7 @@ func TestDeadLetters(t *testing.T) {
 // ever. The function ends each try in time, so that it is never killed.
 func TestNeverFits(t *testing.T) {
 	t.Parallel()
-	w := deploy(t, settings{visibility: 3 * time.Second, timeout: 3 * time.Second, maxReceives: 4})
+	w := deploy(t, settings{visibility: 6 * time.Second, timeout: 6 * time.Second, maxReceives: 4})
 	try(t, w, "long", nil, func(t *trial) {
 		s := &labtest.Script{}
 		s.Add(s.Echo())

@@ -45,7 +45,9 @@ func TestStory(t *testing.T) {
 		require.Eventually(t, func() bool { n, err := t.queued(); return err == nil && n == 0 }, 5*time.Second, 10*time.Millisecond)
 		before := t.invocations(names...)
 		require.Equal(t, 1, t.invocations("start"))
-		require.Equal(t, 13, t.invocations("step"), "one invocation a step")
+		sent := t.sent()
+		require.Equal(t, sent, t.invocations("step"), "one invocation a message")
+		require.GreaterOrEqual(t, sent, 13, "one message a step; one that is sent again, for its answer came too late, is one more")
 		time.Sleep(3 * time.Second)
 		require.Equal(t, before, t.invocations(names...), "no function runs while a person is waited for")
 		n, err := t.queued()
@@ -67,7 +69,8 @@ func TestStory(t *testing.T) {
 		t.settle()
 		d.check()
 		t.checkNothingLeft()
-		require.Equal(t, 26+1, t.invocations("step"), "26 steps, and the last message's look")
+		require.Equal(t, t.sent(), t.invocations("step"))
+		require.GreaterOrEqual(t, t.sent(), 26+1, "26 steps, and the last message's look")
 	})
 }
 

@@ -22,7 +22,7 @@ import (
 )
 
 // patience is how long a session may take before a trial gives up on it.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 // trial is what happens in a world until some sessions have ended. Its methods
 // stop the goroutine they are called on when something is wrong, as those of

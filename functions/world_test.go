@@ -300,6 +300,15 @@ func (w *world) invocations(names ...string) int {
 	return n
 }
 
+// sent counts the messages that functions sent to the queue of the chain.
+func (w *world) sent() int {
+	n := 0
+	for _, f := range w.functions {
+		n += f.Traffic()["sqs:SendMessage"].Requests
+	}
+	return n
+}
+
 // output is what the functions printed last.
 func (w *world) output() string {
 	var b strings.Builder
