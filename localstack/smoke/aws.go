@@ -57,6 +57,13 @@ func (b *beneath) describe(ctx context.Context) error {
 	if errors.As(err, &network) && network.Op == "dial" && b.cfg.BaseEndpoint != nil {
 		return fmt.Errorf("nothing answers at %s: if that is the local AWS, make up deploy-local (%w)", *b.cfg.BaseEndpoint, network)
 	}
+	if err != nil && strings.Contains(err.Error(), "does not exist") {
+		how := "sam build && sam deploy, or another AWS_REGION"
+		if b.cfg.BaseEndpoint != nil {
+			how = "make deploy-local"
+		}
+		return fmt.Errorf("the stack %s is not there: %s", b.stack, how)
+	}
 	if err != nil {
 		return err
 	}

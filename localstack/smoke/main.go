@@ -58,14 +58,17 @@ func run(ctx context.Context, args []string, env func(string) string, out io.Wri
 		}
 	}
 	token := env("ADJOURN_TOKEN")
-	if *url == "" || token == "" {
-		return errors.New("name a deployment: -url or -stack, and a token of a caller in ADJOURN_TOKEN")
+	if *url == "" {
+		return errors.New("name a deployment: make smoke URL=… or STACK=… (-url, -stack)")
+	}
+	if token == "" {
+		return errors.New("a caller's token is missing: make smoke … TOKEN=… (or ADJOURN_TOKEN)")
 	}
 	caller, err := client.New(client.Config{URL: *url, Token: token})
 	if err != nil {
 		return err
 	}
-	s := &story{out: out, url: caller.URL(), token: token, caller: caller, below: below, rest: *rest, now: time.Now}
+	s := &story{out: out, url: caller.URL(), token: token, caller: caller, below: below, rest: *rest, quiet: quiet, still: still, now: time.Now}
 	if other := env("ADJOURN_OTHER_TOKEN"); other != "" {
 		if s.other, err = client.New(client.Config{URL: *url, Token: other}); err != nil {
 			return err

@@ -15,13 +15,22 @@ import (
 
 	"github.com/adjourn/adjourn/agents"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // serve puts the API in front of the embedded engine and returns where it is,
 // with keys of two tenants.
 func serve(t *testing.T, open bool) (at, key, other string) {
+	t.Helper()
+	return serveWith(t, open, true)
+}
+
+// serveWith says too whether anybody works on sessions: where the chain is off
+// nobody does.
+func serveWith(t *testing.T, open, chain bool) (at, key, other string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	keys := filepath.Join(t.TempDir(), "keys")
@@ -42,6 +51,9 @@ func serve(t *testing.T, open bool) (at, key, other string) {
 	worked := make(chan struct{})
 	go func() {
 		defer close(worked)
+		if !chain {
+			return
+		}
 		_ = a.Runtime.Work(ctx, a.Queue(), runtime.WorkParams{}) // it ends with ctx
 	}()
 	t.Cleanup(func() {
@@ -82,9 +94,40 @@ func TestStoryOfAnOpenAPI(t *testing.T) {
 func TestStoryNeeds(t *testing.T) {
 	t.Parallel()
 	err := run(t.Context(), []string{"-url", "http://127.0.0.1:1"}, env(nil), &strings.Builder{})
-	require.ErrorContains(t, err, "ADJOURN_TOKEN")
+	require.ErrorContains(t, err, "a caller's token is missing: make smoke … TOKEN=…")
 	err = run(t.Context(), nil, env(map[string]string{"ADJOURN_TOKEN": "x"}), &strings.Builder{})
-	require.ErrorContains(t, err, "-url or -stack")
+	require.ErrorContains(t, err, "make smoke URL=… or STACK=…")
+}
+
+// TestStoryOfAChainThatIsOff: it says so soon, and does not wait for ever.
+func TestStoryOfAChainThatIsOff(t *testing.T) {
+	t.Parallel()
+	at, key, _ := serveWith(t, false, false)
+	caller, err := client.New(client.Config{URL: at, Token: key})
+	require.NoError(t, err)
+	for chain, why := range map[string]string{"on": "is the chain off (Chain=off, or", "off": "the stack was deployed with Chain=off"} {
+		var out strings.Builder
+		clock := time.Unix(1, 0)
+		s := &story{out: &out, caller: caller, quiet: 10 * time.Millisecond, still: 50 * time.Millisecond, below: &beneath{parameters: map[string]string{"Chain": chain}}}
+		s.now = func() time.Time { clock = clock.Add(4 * time.Millisecond); return clock }
+		started, err := s.start(t.Context(), "[{say: never}]")
+		require.NoError(t, err)
+		_, err = s.rested(t.Context(), started.SessionID, session.OutcomeCompleted)
+		require.ErrorContains(t, err, "is still at entry 1, and nothing was written to it for 50ms: "+why)
+		require.Equal(t, 1, strings.Count(out.String(), "no step has run for 10ms: "+why), out.String())
+	}
+}
+
+// TestNext: between two looks no mark is slept over.
+func TestNext(t *testing.T) {
+	t.Parallel()
+	began := time.Unix(1000, 0)
+	for stood, want := range map[time.Duration]time.Duration{
+		0: 20 * time.Second, 15200 * time.Millisecond: 4 * time.Second, 20 * time.Second: 40 * time.Second, 59900 * time.Millisecond: 0, 2 * time.Minute: 0,
+	} {
+		s := &story{quiet: quiet, still: still, now: func() time.Time { return began.Add(stood) }}
+		require.Equal(t, want, s.next(began), stood)
+	}
 }
 
 func TestForge(t *testing.T) {
@@ -110,6 +153,9 @@ func fakeAWS(t *testing.T, answers map[string]string) *beneath {
 		if !strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 ") || !ok {
 			http.Error(w, "no answer to "+what, http.StatusForbidden)
 			return
+		}
+		if strings.HasPrefix(answer, "refused ") {
+			w.WriteHeader(http.StatusBadRequest)
 		}
 		if strings.HasPrefix(answer, "failed ") {
 			w.Header().Set("X-Amz-Function-Error", "Unhandled")
@@ -144,6 +190,8 @@ func TestBeneath(t *testing.T) {
 	})
 	t.Run("no such stack", func(t *testing.T) {
 		t.Parallel()
+		b := fakeAWS(t, map[string]string{"/": "refused Stack with id s does not exist"})
+		require.EqualError(t, b.describe(ctx), "the stack s is not there: make deploy-local")
 		require.Error(t, fakeAWS(t, nil).describe(ctx))
 		require.ErrorContains(t, fakeAWS(t, map[string]string{"/": "<R></R>"}).describe(ctx), "0 found")
 	})

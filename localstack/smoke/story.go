@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,9 +18,6 @@ import (
 
 // steps is more than Lambda lets a chain go round that it takes for a loop.
 const steps = 25
-
-// patience is how long a request waits for a session that works.
-const patience = 15 * time.Second
 
 // story is told to out, chapter by chapter, and ends at the first thing that is
 // not as it should be.
@@ -35,7 +31,10 @@ type story struct {
 	// below is nil where nobody may look beneath the API.
 	below *beneath
 	rest  time.Duration
-	now   func() time.Time
+	// quiet is how long a session that is to go on may stand still until that is said,
+	// still until the story ends there.
+	quiet, still time.Duration
+	now          func() time.Time
 }
 
 func (s *story) tell(ctx context.Context) error {
@@ -211,49 +210,6 @@ func (s *story) approval(ctx context.Context) error {
 	return nil
 }
 
-// nothingRuns watches a paused session for a while.
-func (s *story) nothingRuns(ctx context.Context, paused wire.Session) error {
-	asked := slices.DeleteFunc(slices.Clone(functions), func(name string) bool { return name == "Sweep" })
-	var before []int
-	if s.below != nil {
-		if err := s.below.emptyQueue(ctx); err != nil {
-			return err
-		}
-		var err error
-		if before, err = s.below.settled(ctx, asked...); err != nil {
-			return err
-		}
-	}
-	s.say("   watching it for %s …", s.rest)
-	if err := sleep(ctx, s.rest); err != nil {
-		return err
-	}
-	if s.below != nil {
-		after, err := s.below.starts(ctx, asked...)
-		if err != nil {
-			return err
-		}
-		for i, name := range asked {
-			if after[i] != before[i] {
-				return fmt.Errorf("while session %s rested, the function %s was invoked %d times", paused.ID, name, after[i]-before[i])
-			}
-		}
-		if err := s.below.emptyQueue(ctx); err != nil {
-			return err
-		}
-		s.say("   meanwhile no function ran (but the sweep, once a minute), and the queue is empty")
-	}
-	now, err := s.caller.Session(ctx, paused.ID, 0)
-	if err != nil {
-		return err
-	}
-	if now.Version != paused.Version {
-		return fmt.Errorf("while it rested, session %s went from entry %d to %d", paused.ID, paused.Version, now.Version)
-	}
-	s.say("   its newest entry is still %d", now.Version)
-	return nil
-}
-
 // --- Chapter 5
 
 func (s *story) message(ctx context.Context) error {
@@ -302,29 +258,6 @@ func (s *story) sweep(ctx context.Context) error {
 
 func (s *story) start(ctx context.Context, script string) (wire.Started, error) {
 	return s.caller.Start(ctx, client.StartParams{Request: wire.StartRequest{Agent: "lab", Input: script}})
-}
-
-// rested waits until a session rests, and wants it to have ended up so.
-func (s *story) rested(ctx context.Context, id string, want session.Outcome) (wire.Session, error) {
-	for {
-		now, err := s.caller.Session(ctx, id, patience)
-		if err != nil {
-			return now, err
-		}
-		if now.Outcome == want {
-			return now, nil
-		}
-		if now.Outcome != session.OutcomeRunning {
-			why := ""
-			if now.Failure != nil {
-				why = ": " + now.Failure.Code + ": " + now.Failure.Message
-			}
-			return now, fmt.Errorf("session %s is %s, not %s%s", id, now.Outcome, want, why)
-		}
-		if err := sleep(ctx, 200*time.Millisecond); err != nil {
-			return now, fmt.Errorf("session %s is still at entry %d: %w", id, now.Version, err)
-		}
-	}
 }
 
 // invocations counts those of a function so far, if somebody may look.
@@ -396,15 +329,4 @@ func orNone(err error) error {
 		return errors.New("it was taken")
 	}
 	return err
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+const (
+	// patience is how long a request waits for a session that works.
+	patience = 15 * time.Second
+	// quiet and still are those of a story: a step of it takes a moment, and the
+	// first one a cold start.
+	quiet = 20 * time.Second
+	still = time.Minute
+)
+
+// rested waits until a session rests, and wants it to have ended up so. One whose
+// journal does not grow all the while is given up: where the chain is off it would
+// be watched for ever.
+func (s *story) rested(ctx context.Context, id string, want session.Outcome) (wire.Session, error) {
+	var version int64
+	var since time.Time // when the journal was first seen to be so long
+	told := false
+	for {
+		wait := time.Duration(0) // the first look says where it stands
+		if !since.IsZero() {
+			wait = min(patience, s.next(since))
+		}
+		now, err := s.caller.Session(ctx, id, wait)
+		if err != nil {
+			return now, err
+		}
+		if now.Outcome == want {
+			return now, nil
+		}
+		if now.Outcome != session.OutcomeRunning {
+			why := ""
+			if now.Failure != nil {
+				why = ": " + now.Failure.Code + ": " + now.Failure.Message
+			}
+			return now, fmt.Errorf("session %s is %s, not %s%s", id, now.Outcome, want, why)
+		}
+		if since.IsZero() || now.Version != version {
+			version, since, told = now.Version, s.now(), false
+		}
+		switch stood := s.now().Sub(since); {
+		case stood >= s.still:
+			return now, fmt.Errorf("session %s is still at entry %d, and nothing was written to it for %s: %s", id, version, s.still, s.stands())
+		case stood >= s.quiet && !told:
+			told = true
+			s.say("   %s: no step has run for %s: %s", id, s.quiet, s.stands())
+		}
+		if err := sleep(ctx, min(200*time.Millisecond, s.quiet)); err != nil {
+			return now, fmt.Errorf("session %s is still at entry %d: %w", id, now.Version, err)
+		}
+	}
+}
+
+// next is how long it is until something has to be said of a session that stands
+// still since then; a request asks for whole seconds.
+func (s *story) next(since time.Time) time.Duration {
+	stood := s.now().Sub(since)
+	left := s.still - stood
+	if stood < s.quiet {
+		left = s.quiet - stood
+	}
+	return max(left.Truncate(time.Second), 0)
+}
+
+// stands says why sessions may stand still, as far as it can be seen from here.
+func (s *story) stands() string {
+	if s.below != nil && s.below.parameters["Chain"] == "off" {
+		return "the stack was deployed with Chain=off, so the chain is off. Deploy it with Chain=on"
+	}
+	return "is the chain off (Chain=off, or its event source mapping is disabled)? Are all MaxConcurrency steps taken? Does the step function fail at its start? Its log and the alarms say more"
+}
+
+// nothingRuns watches a paused session for a while.
+func (s *story) nothingRuns(ctx context.Context, paused wire.Session) error {
+	asked := slices.DeleteFunc(slices.Clone(functions), func(name string) bool { return name == "Sweep" })
+	var before []int
+	if s.below != nil {
+		if err := s.below.emptyQueue(ctx); err != nil {
+			return err
+		}
+		var err error
+		if before, err = s.below.settled(ctx, asked...); err != nil {
+			return err
+		}
+	}
+	s.say("   watching it for %s …", s.rest)
+	if err := sleep(ctx, s.rest); err != nil {
+		return err
+	}
+	if s.below != nil {
+		after, err := s.below.starts(ctx, asked...)
+		if err != nil {
+			return err
+		}
+		for i, name := range asked {
+			if after[i] != before[i] {
+				return fmt.Errorf("while session %s rested, the function %s was invoked %d times", paused.ID, name, after[i]-before[i])
+			}
+		}
+		if err := s.below.emptyQueue(ctx); err != nil {
+			return err
+		}
+		s.say("   meanwhile no function ran (but the sweep, once a minute), and the queue is empty")
+	}
+	now, err := s.caller.Session(ctx, paused.ID, 0)
+	if err != nil {
+		return err
+	}
+	if now.Version != paused.Version {
+		return fmt.Errorf("while it rested, session %s went from entry %d to %d", paused.ID, paused.Version, now.Version)
+	}
+	s.say("   its newest entry is still %d", now.Version)
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
