@@ -43,7 +43,11 @@ func Manifest(s *screen.Screen, where *place.Place, m session.Manifest) {
 		p.Say("Go on: %s", m.ResumeHint)
 	case session.OutcomeRunning:
 		if p.Remote() {
-			p.Say("The server is working on session %s.", m.SessionID)
+			if m.StepsTaken == 0 { // it may be in its first step, or its server's chain is off
+				p.Say("Session %s has not begun yet, or is in its first step: nothing was written since its start.", m.SessionID)
+			} else {
+				p.Say("The server is working on session %s.", m.SessionID)
+			}
 			p.Say("Wait for it: %s", m.ResumeHint)
 			return
 		}
@@ -154,9 +158,24 @@ func Details(item session.PendingItem, indent string, width int) string {
 		b.WriteString(screen.QuoteBlock(screen.PrettyJSON(item.Arguments), indent, width))
 	}
 	if item.Deadline != nil {
-		fmt.Fprintf(&b, "%suntil %s, then: %s\n", indent, item.Deadline.Format(time.RFC3339), screen.CleanLine(string(item.OnDeadline)))
+		fmt.Fprintf(&b, "%suntil %s, then: %s\n", indent, item.Deadline.Format(time.RFC3339), onDeadline(item.OnDeadline))
 	}
 	return b.String()
+}
+
+// onDeadline says what happens to a wait that nobody answers in time.
+func onDeadline(outcome session.DeadlineOutcome) string {
+	switch outcome {
+	case session.ExpireDeny:
+		return "it counts as a no"
+	case session.ExpireDefault:
+		return "its default counts"
+	case session.ExpireFail:
+		return "the task fails"
+	case session.ExpireReask:
+		return "it is asked again"
+	}
+	return screen.CleanLine(string(outcome))
 }
 
 // Things says what a session waits for, in a few words.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,4 +32,16 @@ func TestNobodyFakesAPrompt(t *testing.T) {
 		require.Less(t, len(line), 41, "no line wraps by itself")
 	}
 	require.NotContains(t, report.Headline(item), "\x1b")
+}
+
+func TestDetailsOfADeadline(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for outcome, want := range map[session.DeadlineOutcome]string{
+		session.ExpireDeny: "it counts as a no", session.ExpireDefault: "its default counts",
+		session.ExpireFail: "the task fails", session.ExpireReask: "it is asked again", "later": "later",
+	} {
+		item := session.PendingItem{Kind: session.WaitApproval, Deadline: &at, OnDeadline: outcome}
+		require.Contains(t, report.Details(item, "  ", 80), "  until 2026-01-02T03:04:05Z, then: "+want+"\n")
+	}
 }

@@ -140,7 +140,7 @@ func deadline(w session.Wait) string {
 	if w.Deadline == nil {
 		return ""
 	}
-	return fmt.Sprintf(", until %s, then: %s", w.Deadline.At.Local().Format("2006-01-02 15:04:05"), w.Deadline.Outcome)
+	return fmt.Sprintf(", until %s, then: %s", w.Deadline.At.Local().Format("2006-01-02 15:04:05"), onDeadline(w.Deadline.Outcome))
 }
 
 // answer writes what a person, or a deadline, brought, and how long it took to come.
