@@ -16,6 +16,7 @@ import (
 	goruntime "runtime"
 	"strings"
 
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -56,7 +57,8 @@ type apiKey struct {
 // APIKeys returns the authenticator of the local server: requests bring
 // "Authorization: Bearer adj_…", and the file says whose key that is. The file is
 // read at every request: a key is valid once its line is there, void once it is
-// gone, and as long as the file cannot be read nobody is let in.
+// gone, and as long as the file cannot be read nobody is let in: the answer is 503,
+// and the reason is in the log.
 //
 // A line of it is
 //
@@ -78,7 +80,9 @@ func APIKeys(path string) (Authenticator, error) {
 		}
 		keys, err := readKeys(path)
 		if err != nil && !errors.Is(err, ErrNoKeys) {
-			return Caller{}, err
+			// Nobody is let in, and it is not the caller's fault. Which line it is stands
+			// in the log alone: who asks is nobody that is known.
+			return Caller{}, fmt.Errorf("%w: %w", refuse(wire.CodeKeysUnreadable, "the server's file of keys cannot be read, so that nobody is let in; its log says why"), err)
 		}
 		given := sha256.Sum256([]byte(token))
 		found := -1

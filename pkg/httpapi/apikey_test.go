@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/httpapi"
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -88,6 +91,20 @@ func TestAPIKeys_whole(t *testing.T) {
 	require.Contains(t, problem(t, out).Detail, "Authorization: Bearer")
 	require.Equal(t, http.StatusUnauthorized, w.send(key+"x", http.MethodGet, "/sessions", "").Code)
 	require.NotContains(t, w.log.String(), key)
+
+	// One bad line closes the server; only its log says which.
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, append(text, "adj_pasted bob\n"...), 0o600))
+	for _, token := range []string{key, key + "x"} {
+		out = w.send(token, http.MethodGet, "/sessions", "")
+		require.Equal(t, http.StatusServiceUnavailable, out.Code)
+		p := problem(t, out)
+		require.Equal(t, wire.CodeKeysUnreadable, p.Code)
+		require.Equal(t, "the server's file of keys cannot be read, so that nobody is let in; its log says why", p.Detail)
+	}
+	require.Contains(t, w.log.String(), path+": not a file of API keys: line "+strconv.Itoa(bytes.Count(text, []byte("\n"))+1)+": this is a key")
+	require.NotContains(t, w.log.String(), "adj_pasted")
 }
 
 // TestAPIKeys_changed: what is done to the file counts at once.

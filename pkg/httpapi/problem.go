@@ -29,6 +29,7 @@ var statuses = map[string]int{
 	wire.CodeInvalidParameter:     http.StatusBadRequest,
 	wire.CodeInvalidHeader:        http.StatusBadRequest,
 	wire.CodeRequestTimeout:       http.StatusServiceUnavailable,
+	wire.CodeKeysUnreadable:       http.StatusServiceUnavailable,
 
 	string(runtime.CodeInputTooLarge):       http.StatusRequestEntityTooLarge,
 	string(runtime.CodeIdempotencyMismatch): http.StatusUnprocessableEntity,

@@ -111,7 +111,7 @@ var apiClasses = map[runtime.Code]runtime.Class{
 	wire.CodeBodyTooLarge: runtime.ClassInvalid, wire.CodeBodyMissing: runtime.ClassInvalid, wire.CodeBodyUnreadable: runtime.ClassInvalid,
 	wire.CodeMalformedJSON: runtime.ClassInvalid, wire.CodeUnknownField: runtime.ClassInvalid, wire.CodeDuplicateField: runtime.ClassInvalid,
 	wire.CodeInvalidField: runtime.ClassInvalid, wire.CodeInvalidParameter: runtime.ClassInvalid, wire.CodeInvalidHeader: runtime.ClassInvalid,
-	wire.CodeRequestTimeout: runtime.ClassUnavailable, client.CodeThrottled: runtime.ClassUnavailable,
+	wire.CodeRequestTimeout: runtime.ClassUnavailable, wire.CodeKeysUnreadable: runtime.ClassUnavailable, client.CodeThrottled: runtime.ClassUnavailable,
 	client.CodeUnavailable: runtime.ClassUnavailable, remote.CodeUnreachable: runtime.ClassUnavailable,
 }
 

@@ -44,4 +44,7 @@ const (
 	CodeInvalidParameter     = "invalid_parameter"
 	CodeInvalidHeader        = "invalid_header"
 	CodeRequestTimeout       = "timeout"
+	// CodeKeysUnreadable: the server cannot read its own file of keys, so that it
+	// lets nobody in.
+	CodeKeysUnreadable = "keys_unreadable"
 )
