@@ -71,6 +71,8 @@ type Client struct {
 	// authorize puts the token on a request; scrub takes it out of a text.
 	authorize func(http.Header)
 	scrub     func(string) string
+	// named says that there is a token.
+	named bool
 }
 
 // New checks the configuration and returns a client; it sends nothing. Errors
@@ -102,7 +104,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		cfg: cfg, base: base, http: newHTTP(cfg.HTTP),
-		authorize: func(http.Header) {}, scrub: func(text string) string { return text },
+		authorize: func(http.Header) {}, scrub: func(text string) string { return text }, named: token != "",
 	}
 	if token != "" {
 		c.authorize = func(h http.Header) { h.Set("Authorization", "Bearer "+token) }

@@ -196,7 +196,8 @@ func TestErrors(t *testing.T) {
 	}{
 		"problem":     {says(409, problem), "already_answered", "session s: the first answer counts"},
 		"request id":  {says(500, `{"code": "internal", "detail": "internal error", "requestId": "r-9"}`), "internal", "internal error (request r-9)"},
-		"gateway":     {says(401, `{"message":"Unauthorized"}`, "Content-Type", "application/json"), "unauthenticated", "the server answered 401 Unauthorized: Unauthorized"},
+		"gateway":     {says(401, `{"message":"Unauthorized"}`, "Content-Type", "application/json"), "unauthenticated", "the server does not know this token (expired? of another issuer or audience?)"},
+		"proxy":       {says(401, "<html>no", "Content-Type", "text/html"), "unauthenticated", "the server does not know this token (expired? of another issuer or audience?)"},
 		"page":        {says(403, "<html>go away", "Content-Type", "text/html"), "forbidden", "the server answered 403 Forbidden"},
 		"nothing":     {says(404, "", "Content-Type", ""), "route_not_found", "the server answered 404 Not Found"},
 		"half":        {says(413, `{"code": "x`), "body_too_large", "the server answered 413 Request Entity Too Large"},
@@ -251,10 +252,12 @@ func TestAnswersThatAreNone(t *testing.T) {
 
 func TestNoToken(t *testing.T) {
 	t.Parallel()
-	s := &script{answers: []answer{says(200, `{}`)}}
+	s := &script{answers: []answer{says(200, `{}`), says(401, `{"message":"Unauthorized"}`, "Content-Type", wire.MediaJSON)}}
 	c, err := client.New(client.Config{URL: "http://example.com", HTTP: &http.Client{Transport: s}})
 	require.NoError(t, err)
 	_, err = c.Inbox(context.Background(), client.Page{})
 	require.NoError(t, err)
 	require.Empty(t, s.requests[0].Header.Values("Authorization"))
+	_, err = c.Inbox(context.Background(), client.Page{})
+	require.EqualError(t, err, "the server asks for a token")
 }

@@ -50,20 +50,28 @@ const (
 
 // newError makes an error of an answer. What is no problem is not shown in full:
 // it may be a page of a proxy.
-func newError(status int, header http.Header, body []byte, scrub func(string) string) *Error {
+func newError(status int, header http.Header, body []byte, c *Client) *Error {
 	e := &Error{Status: status, RetryAfter: retryAfter(header)}
 	media, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
 	if media == wire.MediaProblem && json.Unmarshal(body, &e.Problem) == nil && e.Problem.Code != "" {
-		e.Problem.Detail, e.Problem.Title = scrub(e.Problem.Detail), scrub(e.Problem.Title)
+		e.Problem.Detail, e.Problem.Title = c.scrub(e.Problem.Detail), c.scrub(e.Problem.Title)
 		return e
 	}
 	e.Problem = wire.Problem{Title: http.StatusText(status), Status: status, Code: codeOf(status)}
+	if status == http.StatusUnauthorized {
+		// An authorizer in front of the server: it says that, and never why.
+		e.Problem.Detail = "the server asks for a token"
+		if c.named {
+			e.Problem.Detail = "the server does not know this token (expired? of another issuer or audience?)"
+		}
+		return e
+	}
 	e.Problem.Detail = strings.TrimSpace(fmt.Sprintf("the server answered %d %s", status, http.StatusText(status)))
 	var gateway struct {
 		Message string `json:"message"`
 	}
 	if media == wire.MediaJSON && json.Unmarshal(body, &gateway) == nil && gateway.Message != "" && len(gateway.Message) < 500 {
-		e.Problem.Detail += ": " + scrub(gateway.Message)
+		e.Problem.Detail += ": " + c.scrub(gateway.Message)
 	}
 	return e
 }

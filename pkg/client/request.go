@@ -188,7 +188,7 @@ func (c *Client) read(resp *http.Response, out any) error {
 		if c.base.Scheme == "http" && resp.StatusCode == http.StatusBadRequest && httpsOnly.Match(text) {
 			return c.scheme("https")
 		}
-		return newError(resp.StatusCode, resp.Header, text, c.scrub)
+		return newError(resp.StatusCode, resp.Header, text, c)
 	case resp.StatusCode >= 300:
 		return fmt.Errorf("%w: %d to %s; use that URL if you trust it", ErrRedirect, resp.StatusCode, elsewhere(resp))
 	}
