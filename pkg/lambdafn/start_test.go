@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -118,6 +120,35 @@ func TestStart_records_of_notifications(t *testing.T) {
 	require.Equal(t, "7", w.said(got[0].SessionID))
 	require.True(t, starts(t, h, sns)[0].Repeated)
 	w.logs(`"who":"sns"`, `"from":"arn:topic"`)
+}
+
+// TestStart_two_sources: the README's template, as it stands there, serves both.
+func TestStart_two_sources(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	template := regexp.MustCompile("(?m)^\\{\"agent\": \"clerk\".*\\{\\{with \\.Sns\\}\\}.*\\}$").FindString(string(readme))
+	require.NotEmpty(t, template)
+	w := newWorld(t)
+	h := starter(t, w, strings.Replace(template, "clerk", "lab", 1)) // the one agent there is here
+	for _, event := range []string{
+		`{"version":"0","id":"e-1","detail-type":"OrderPlaced","source":"shop.orders","detail":{"orderId":7}}`,
+		`{"Records":[{"EventSource":"aws:sns","EventVersion":"1.0","Sns":{"MessageId":"m-1","TopicArn":"arn:topic","Message":"{\"orderId\":7}"}}]}`,
+	} {
+		got := starts(t, h, event)
+		require.Len(t, got, 1)
+		require.Equal(t, "Look at order 7.", w.said(got[0].SessionID))
+	}
+	for event, lacks := range map[string]string{
+		`{"version":"0","id":"e-2","source":"shop.orders","detail":{}}`:                                            `the event has no "orderId"`,
+		`{"Records":[{"eventSource":"aws:s3","s3":{"bucket":{"name":"b"},"object":{"key":"k","sequencer":"1"}}}]}`: `the event has no "detail"`,
+		`{"Records":[{"EventSource":"aws:sns","Sns":{"MessageId":"m-2","Message":"{\"order\":7}"}}]}`:              `the event has no "orderId"`,
+	} {
+		_, err := h.Invoke(t.Context(), []byte(event))
+		require.ErrorContains(t, err, lacks)
+	}
+	_, err = starter(t, w, `{"agent":"lab","input":"{{if .Sns.Message}}x{{else}}y{{end}}"}`).Invoke(t.Context(), []byte(`{"a":1}`))
+	require.ErrorContains(t, err, `the event has no "Sns"`)
 }
 
 func TestStart_one_bad_record_does_not_hide_the_others(t *testing.T) {
