@@ -185,3 +185,19 @@ func TestReadme_over_HTTP_on_your_machine(t *testing.T) {
 	out = r.paste(section, 4, line{which, "1\n"}, line{whether, "y\n"})
 	require.Regexp(t, `(?m)^done$`, out)
 }
+
+// TestDocs_links: what a document of ours points to is there.
+func TestDocs_links(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"} {
+		text, err := os.ReadFile(filepath.Join("../..", name))
+		require.NoError(t, err)
+		for _, link := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(string(text), -1) {
+			path, _, _ := strings.Cut(link[1], "#")
+			if path != "" && !strings.Contains(path, "://") {
+				_, err := os.Stat(filepath.Join("../..", path))
+				require.NoError(t, err, "a link of %s", name)
+			}
+		}
+	}
+}
