@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
 )
@@ -111,7 +112,12 @@ func (r *Runtime) tell(s *session.Session, e *session.Entry) {
 func NewProgress(e *session.Entry) Progress {
 	p := Progress{Kind: e.Kind, Seq: e.Seq, Step: e.Step, Status: e.Status}
 	for _, m := range e.Messages {
-		if m.Role != "assistant" {
+		for _, part := range m.Parts {
+			if r := part.ToolResult; r != nil && (r.Status == llm.ResultError || r.Status == llm.ResultTimedOut || r.Status == llm.ResultUnknown) {
+				p.Failed = append(p.Failed, r.Name)
+			}
+		}
+		if m.Role != llm.RoleAssistant {
 			continue
 		}
 		p.Text = m.Text()

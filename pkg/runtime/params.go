@@ -146,6 +146,9 @@ type Progress struct {
 	// Text of the agent, Calls it asked for, by name.
 	Text  string
 	Calls []string
+	// Failed are the calls, by name, of whose results the entry says that they
+	// failed, timed out or are unknown.
+	Failed []string
 	// Status after the entry.
 	Status session.Status
 }

@@ -145,6 +145,18 @@ func TestProgress_is_told(t *testing.T) {
 	require.Equal(t, session.StatusCompleted, told[3].Status)
 }
 
+func TestNewProgress_names_what_failed(t *testing.T) {
+	t.Parallel()
+	result := func(name string, status llm.ResultStatus) llm.Part {
+		return llm.Part{Kind: llm.PartToolResult, ToolResult: &llm.ToolResult{Name: name, Status: status}}
+	}
+	p := runtime.NewProgress(&session.Entry{Kind: session.KindStepped, Messages: []llm.Message{{Role: llm.RoleTool, Parts: []llm.Part{
+		result("a", llm.ResultSuccess), result("b", llm.ResultError), result("c", llm.ResultDenied), result("d", llm.ResultTimedOut),
+		result("e", llm.ResultUnknown), result("f", llm.ResultCancelled),
+	}}}})
+	require.Equal(t, []string{"b", "d", "e"}, p.Failed, "not what a person refused or stopped")
+}
+
 func TestError(t *testing.T) {
 	t.Parallel()
 	require.Nil(t, runtime.AsError(nil))

@@ -82,6 +82,9 @@ func (p *progress) entry(e runtime.Progress) {
 		if len(e.Calls) > 0 {
 			_, _ = fmt.Fprintf(p.out, "step %d: %s\n", e.Step, Calls(e.Calls))
 		}
+		if len(e.Failed) > 0 {
+			_, _ = fmt.Fprintf(p.out, "step %d: failed: %s\n", e.Step, Calls(e.Failed))
+		}
 		if e.Kind == session.KindStepped {
 			p.show(fmt.Sprintf("step %d …", e.Step+1))
 		}

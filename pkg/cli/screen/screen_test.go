@@ -79,9 +79,9 @@ func TestProgress(t *testing.T) {
 	s.Entry(runtime.Progress{Kind: session.KindStarted})
 	s.Delta(llm.Event{Kind: llm.EventTextDelta, Text: "hello\x1b"})
 	s.Entry(runtime.Progress{Kind: session.KindReplied, Step: 1, Calls: []string{"deploy", "ask", "deploy"}})
-	s.Entry(runtime.Progress{Kind: session.KindStepped, Step: 1, Calls: []string{"deploy"}})
+	s.Entry(runtime.Progress{Kind: session.KindStepped, Step: 1, Calls: []string{"deploy", "pay"}, Failed: []string{"pay"}})
 	s.Say("data")
-	require.Equal(t, "working …"+gone+`… hello\x1b`+gone+"step 1: deploy ×2, ask …"+gone+"step 1: deploy\nstep 2 …"+gone, stderr.String())
+	require.Equal(t, "working …"+gone+`… hello\x1b`+gone+"step 1: deploy ×2, ask …"+gone+"step 1: deploy, pay\nstep 1: failed: pay\nstep 2 …"+gone, stderr.String())
 	require.Equal(t, "data\n", stdout.String())
 
 	stderr.Reset()
