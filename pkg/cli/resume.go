@@ -115,7 +115,7 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 		return c.refused(ctx, e, k, err)
 	}
 	if resumed.Repeated {
-		c.Talk("Already settled: the same was decided before, nothing was done again.")
+		c.Talk("Already settled: it was decided before, and nothing was done again.")
 	}
 	return c.drive(ctx, e, k, &f.wait)
 }
