@@ -80,10 +80,16 @@ func (c *cli) dev(ctx context.Context, f devFlags) error {
 		return c.notServed(f.addr, err)
 	}
 	c.served(server, a.Registry, keys, f.showKey)
-	defer context.AfterFunc(ctx, func() {
+	said := make(chan struct{})
+	unsaid := context.AfterFunc(ctx, func() {
+		defer close(said)
 		c.Talk("Stopping. What is under way comes to a safe point first; Ctrl-C again stops at once.")
-	})()
-	if err := server.Serve(ctx); err != nil {
+	})
+	err = server.Serve(ctx)
+	if !unsaid() {
+		<-said // or a server that stops at once would say it among what it says in the end
+	}
+	if err != nil {
 		return err
 	}
 	c.leftBehind(context.WithoutCancel(ctx), a.Runtime)

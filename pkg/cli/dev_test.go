@@ -230,7 +230,8 @@ func TestDevStopsInTheMiddle(t *testing.T) {
 		b.run("run", "--agent", "toy", "--session", id, "[{need: a?}]").ends(10)
 	}
 	require.Equal(t, 0, s.interrupt())
-	_, last, _ := strings.Cut(s.stderr(), "Stopped.\n2 sessions wait; what for: ")
+	_, last, found := strings.Cut(s.stderr(), "Stopped.\n2 sessions wait; what for: ")
+	require.True(t, found, s.stderr())
 	require.NotContains(t, s.stderr(), "work left")
 	inbox := b.shell(last).ends(0).stdout
 	require.Contains(t, inbox, "one", "what it says can be pasted")
