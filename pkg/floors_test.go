@@ -60,6 +60,8 @@ var plan = house{
 		"pkg/cli/ask":    6.95,
 		"pkg/cli":        7,
 
+		"pkg/cli/terminaltest": 6.6,
+
 		"pkg/lambdafn":            7,
 		"pkg/lambdafn/lambdatest": 8,
 
@@ -77,7 +79,7 @@ var plan = house{
 		"examples/tour":    8,
 	},
 	// kits hold the contract of a port; only _test.go files import them.
-	kits: []string{"pkg/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest", "pkg/lambdafn/lambdatest", "agents/lab/labtest"},
+	kits: []string{"pkg/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest", "pkg/lambdafn/lambdatest", "agents/lab/labtest", "pkg/cli/terminaltest"},
 	// guests lists outside modules; what is not here is the standard library's
 	// job. An empty list means tests only. The rule reads non-test files:
 	// a test may use what it likes, for it is in nobody's binary.
@@ -92,13 +94,13 @@ var plan = house{
 		"golang.org/x/sys":                           {"pkg/cli/ask"}, // throws away what was typed too early
 		"github.com/openai/openai-go/v3":             {"pkg/llm/openai"},
 		"go.yaml.in/yaml/v4":                         {"pkg/llm/scripted", "agents/lab", "pkg/httpapi"},
-		"github.com/stretchr/testify":                {"pkg/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest", "agents/lab/labtest"},
+		"github.com/stretchr/testify":                {"pkg/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest", "agents/lab/labtest", "pkg/cli/terminaltest"},
 		"github.com/aws/aws-lambda-go":               {"pkg/lambdafn", "pkg/lambdafn/lambdatest"},
 		"github.com/aws/smithy-go":                   {"pkg/store/dynamostore", "pkg/queue/sqsqueue"}, // the types of its errors
 		"github.com/aws/aws-sdk-go-v2":               {"pkg/app/serverless", "pkg/store/dynamostore", "pkg/queue/sqsqueue", "pkg/lambdafn/lambdatest", "localstack/smoke"},
 		"github.com/awslabs/aws-lambda-go-api-proxy": {"pkg/lambdafn"},
 		"github.com/go-jose/go-jose/v4":              {"localstack/issuer"},
-		"github.com/creack/pty":                      {},
+		"github.com/creack/pty":                      {"pkg/cli/terminaltest"},
 		"github.com/getkin/kin-openapi":              {}, // holds the HTTP API to its document
 	},
 	// ports are the seams with two implementations; each at most seven methods.

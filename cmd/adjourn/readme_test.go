@@ -4,7 +4,6 @@ package main_test
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -14,10 +13,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
-	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/cli/terminaltest"
 )
 
 // reader is somebody who pastes the README's commands in a folder of their own.
@@ -75,40 +74,22 @@ func (r *reader) paste(section string, n int, lines ...line) string {
 		fmt.Fprintf(&script, "%s\ncode=$?; [ $code = 0 ] || [ $code = %d ] || { echo %q exits $code; exit 1; }\n", command, paused, command)
 	}
 	script.WriteString("exit 0\n")
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	command := exec.CommandContext(ctx, "bash", "-c", script.String())
-	command.Dir = r.dir
-	command.Env = append([]string{"TERM=xterm", "NO_COLOR=1"}, r.env...)
+	env := append([]string{"TERM=xterm", "NO_COLOR=1"}, r.env...)
 	for _, name := range []string{"PATH", "HOME", "GOCACHE", "GOPATH", "GOMODCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN"} {
 		if value, set := os.LookupEnv(name); set {
-			command.Env = append(command.Env, name+"="+value)
+			env = append(env, name+"="+value)
 		}
 	}
-	tty, err := pty.StartWithSize(command, &pty.Winsize{Rows: 40, Cols: 120})
-	require.NoError(r.t, err)
-	defer func() { _ = tty.Close() }()
-	var all, unread string
-	buffer := make([]byte, 4096)
-	for {
-		n, err := tty.Read(buffer)
-		all, unread = all+string(buffer[:n]), unread+string(buffer[:n])
-		if err != nil {
-			break // a terminal without a program says EIO
-		}
-		for len(lines) > 0 {
-			_, after, found := strings.Cut(unread, lines[0].seen)
-			if !found {
-				break
-			}
-			_, err := tty.WriteString(lines[0].typed)
-			require.NoError(r.t, err)
-			unread, lines = after, lines[1:]
-		}
+	person := terminaltest.Sit(r.t, terminaltest.Program{
+		Args: []string{"bash", "-c", script.String()},
+		Dir:  r.dir, Env: env,
+		Rows: 40, Columns: 120,
+	})
+	for _, line := range lines {
+		person.Sees(line.seen).Types(line.typed)
 	}
-	require.NoError(r.t, command.Wait(), "%s\n%s", r.block(section, n), all)
-	require.Empty(r.t, lines, "nobody asked: %s", all)
-	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x1b[2K", "").Replace(all)
+	require.Zero(r.t, person.Leaves(), "%s\n%s", r.block(section, n), person.All())
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x1b[2K", "").Replace(person.All())
 }
 
 // What is asked at the terminal, and the key that leaves it unanswered.

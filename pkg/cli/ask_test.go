@@ -1,84 +1,28 @@
 package cli_test
 
 import (
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
-	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/cli/terminaltest"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// person sits at a terminal in which the program runs.
-type person struct {
-	t    *testing.T
-	cmd  *exec.Cmd
-	tty  *os.File
-	seen string // what was printed and has not been looked at
-	all  string
-}
-
 // sit runs the program on a terminal.
-func (b *bench) sit(env []string, args ...string) *person {
+func (b *bench) sit(env []string, args ...string) *terminaltest.Person {
 	b.t.Helper()
 	self, err := os.Executable()
 	require.NoError(b.t, err)
-	cmd := exec.CommandContext(b.t.Context(), self, append(b.where(), args...)...)
-	cmd.Env = b.environ(append([]string{"TERM=xterm", "EDITOR=", "VISUAL=", "NO_COLOR="}, env...)...)
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
-	require.NoError(b.t, err)
-	b.t.Cleanup(func() { _ = tty.Close() })
-	require.NoError(b.t, tty.SetReadDeadline(time.Now().Add(30*time.Second)))
-	return &person{t: b.t, cmd: cmd, tty: tty}
-}
-
-// sees waits until something is printed.
-func (p *person) sees(text string) *person {
-	p.t.Helper()
-	buffer := make([]byte, 4096)
-	for {
-		if i := strings.Index(p.seen, text); i >= 0 {
-			p.seen = p.seen[i+len(text):]
-			return p
-		}
-		n, err := p.tty.Read(buffer)
-		p.seen += string(buffer[:n])
-		p.all += string(buffer[:n])
-		require.NoError(p.t, err, "waiting for %q, saw: %s", text, p.all)
-	}
-}
-
-func (p *person) types(text string) *person {
-	p.t.Helper()
-	_, err := p.tty.WriteString(text)
-	require.NoError(p.t, err)
-	return p
-}
-
-// leaves waits until the program has ended, and returns its exit code.
-func (p *person) leaves() int {
-	p.t.Helper()
-	buffer := make([]byte, 4096)
-	for {
-		n, err := p.tty.Read(buffer)
-		p.all += string(buffer[:n])
-		if err != nil {
-			require.NotErrorIs(p.t, err, os.ErrDeadlineExceeded, p.all)
-			break // a terminal without a program says EIO
-		}
-	}
-	var exit *exec.ExitError
-	if err := p.cmd.Wait(); !errors.As(err, &exit) {
-		require.NoError(p.t, err)
-	}
-	return p.cmd.ProcessState.ExitCode()
+	return terminaltest.Sit(b.t, terminaltest.Program{
+		Args: append(append([]string{self}, b.where()...), args...),
+		Env:  b.environ(append([]string{"TERM=xterm", "EDITOR=", "VISUAL=", "NO_COLOR="}, env...)...),
+		Rows: 24, Columns: 80,
+	})
 }
 
 const prompt = "[?] help: "
@@ -106,16 +50,16 @@ func TestApprovalOnATerminal(t *testing.T) {
 			both(t, func(t *testing.T, b *bench) {
 				log := b.file("log")
 				p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(log, "web"))
-				p.sees("I am about to deploy.").sees(`"service": "web"`)
+				p.Sees("I am about to deploy.").Sees(`"service": "web"`)
 				for _, typed := range c.typed {
-					p.sees(prompt)
+					p.Sees(prompt)
 					require.Empty(t, read(t, log), "nothing runs before the answer")
-					p.types(strings.ReplaceAll(typed, "LOG", log))
+					p.Types(strings.ReplaceAll(typed, "LOG", log))
 				}
-				require.Equal(t, c.code, p.leaves(), p.all)
+				require.Equal(t, c.code, p.Leaves(), p.All())
 				require.Equal(t, c.ran, read(t, log))
 				if c.code == 10 {
-					require.Contains(t, p.all, "--approve c2-1")
+					require.Contains(t, p.All(), "--approve c2-1")
 					require.Equal(t, "all done\n", b.run("resume", "s", "--approve-all").ends(0).stdout, "it is still open")
 				}
 			})
@@ -130,8 +74,8 @@ func TestEditorOnATerminal(t *testing.T) {
 	editor := b.file("editor.sh")
 	require.NoError(t, os.WriteFile(editor, []byte("#!/bin/sh\nsed -i.bak s/web/api/ \"$2\"\n"), 0o700))
 	p := b.sit([]string{"EDITOR='" + editor + "' --wait"}, "run", "--agent", "toy", "--session", "s", deploys(log, "web"))
-	p.sees(prompt).types("e\n").sees(`"service": "api"`).sees(prompt).types("y\n")
-	require.Equal(t, 0, p.leaves(), p.all)
+	p.Sees(prompt).Types("e\n").Sees(`"service": "api"`).Sees(prompt).Types("y\n")
+	require.Equal(t, 0, p.Leaves(), p.All())
 	require.Equal(t, "api\n", read(t, log))
 	require.Contains(t, b.run("show", "s").ends(0).stdout, "approved with other arguments")
 }
@@ -141,11 +85,11 @@ func TestSeveralOnATerminal(t *testing.T) {
 	both(t, func(t *testing.T, b *bench) {
 		log := b.file("log")
 		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(log, "a", "b", "c"))
-		p.sees(`"service": "a"`).sees(prompt).types("y\n").sees(`"service": "b"`).sees(prompt).types("n\n").sees(prompt).types("\x03")
-		require.Equal(t, 10, p.leaves(), p.all)
+		p.Sees(`"service": "a"`).Sees(prompt).Types("y\n").Sees(`"service": "b"`).Sees(prompt).Types("n\n").Sees(prompt).Types("\x03")
+		require.Equal(t, 10, p.Leaves(), p.All())
 		p = b.sit(nil, "resume", "s")
-		p.sees(`"service": "c"`).sees(prompt).types("y\n")
-		require.Equal(t, 0, p.leaves(), p.all)
+		p.Sees(`"service": "c"`).Sees(prompt).Types("y\n")
+		require.Equal(t, 0, p.Leaves(), p.All())
 		require.ElementsMatch(t, []string{"a", "c"}, strings.Fields(read(t, log)), "answers given before the interrupt count")
 	})
 }
@@ -154,11 +98,11 @@ func TestQuestionsOnATerminal(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, b *bench) {
 		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: name}, {call: pick}, {call: many}, {need: anything else?}]")
-		p.sees("What is your name?").sees("Your answer: ").types("Ada\n")
-		p.sees("Which color?").sees("Number").types("3\n").sees("no choice 3").sees("Number").types("2\n")
-		p.sees("Which colors?").sees("Numbers").types("1, blue\n")
-		p.sees("anything else?").sees("Your answer").types("[{say: bye}]\n").sees("bye")
-		require.Equal(t, 0, p.leaves(), p.all)
+		p.Sees("What is your name?").Sees("Your answer: ").Types("Ada\n")
+		p.Sees("Which color?").Sees("Number").Types("3\n").Sees("no choice 3").Sees("Number").Types("2\n")
+		p.Sees("Which colors?").Sees("Numbers").Types("1, blue\n")
+		p.Sees("anything else?").Sees("Your answer").Types("[{say: bye}]\n").Sees("bye")
+		require.Equal(t, 0, p.Leaves(), p.All())
 		shown := b.run("show", "s", "--full").ends(0).stdout
 		for _, text := range []string{`success: "Ada"`, `success: ["blue"]`, `success: ["red","blue"]`} {
 			require.Contains(t, shown, text)
@@ -170,16 +114,16 @@ func TestVerdictOnATerminal(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, b *bench) {
 		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: pay}, {say: ok}]")
-		p.sees("Nobody knows whether").sees("Did it happen?").types("perhaps\n").sees("Did it happen?").types("y\n").sees("ok")
-		require.Equal(t, 0, p.leaves(), p.all)
+		p.Sees("Nobody knows whether").Sees("Did it happen?").Types("perhaps\n").Sees("Did it happen?").Types("y\n").Sees("ok")
+		require.Equal(t, 0, p.Leaves(), p.All())
 		require.Contains(t, b.run("show", "s").ends(0).stdout, "verdict happened by")
 
 		p = b.sit(nil, "run", "--agent", "toy", "--session", "t", "[{call: pay}, {say: ok}]")
-		p.sees("Did it happen?").types("\n")
-		require.Equal(t, 10, p.leaves(), p.all)
+		p.Sees("Did it happen?").Types("\n")
+		require.Equal(t, 10, p.Leaves(), p.All())
 		p = b.sit(nil, "resume", "t")
-		p.sees("Did it happen?").types("no\n")
-		require.Equal(t, 0, p.leaves(), p.all)
+		p.Sees("Did it happen?").Types("no\n")
+		require.Equal(t, 0, p.Leaves(), p.All())
 	})
 }
 
@@ -188,9 +132,9 @@ func TestEditWithoutAnEditor(t *testing.T) {
 	b := setup(t)
 	log := b.file("log")
 	p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(log, "web"))
-	p.sees(prompt).types("e\n").sees("JSON on one line: ").types("\n").sees("stay as they are").sees(prompt)
-	p.types("e\n").sees("JSON on one line: ").types(`{"service": "api", "log": "` + log + `"}` + "\n").sees(prompt).types("y\n")
-	require.Equal(t, 0, p.leaves(), p.all)
+	p.Sees(prompt).Types("e\n").Sees("JSON on one line: ").Types("\n").Sees("stay as they are").Sees(prompt)
+	p.Types("e\n").Sees("JSON on one line: ").Types(`{"service": "api", "log": "` + log + `"}` + "\n").Sees(prompt).Types("y\n")
+	require.Equal(t, 0, p.Leaves(), p.All())
 	require.Equal(t, "api\n", read(t, log))
 }
 
@@ -198,16 +142,16 @@ func TestEditorThatFails(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.sit([]string{"VISUAL=false"}, "run", "--agent", "toy", "--session", "s", deploys(b.file("log"), "web"))
-	p.sees(prompt).types("e\n").sees("stay as they are: false").sees(prompt).types("\x03")
-	require.Equal(t, 10, p.leaves(), p.all)
+	p.Sees(prompt).Types("e\n").Sees("stay as they are: false").Sees(prompt).Types("\x03")
+	require.Equal(t, 10, p.Leaves(), p.All())
 }
 
 func TestClientToolOnATerminal(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, b *bench) {
 		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: locate}, {say: ok}]")
-		p.sees("which runs on your side").sees("submit s --call w2-1 --result")
-		require.Equal(t, 10, p.leaves(), p.all)
+		p.Sees("which runs on your side").Sees("submit s --call w2-1 --result")
+		require.Equal(t, 10, p.Leaves(), p.All())
 	})
 }
 
@@ -221,8 +165,8 @@ func TestNobodyIsAsked(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			p := b.sit(nil, append([]string{"run", "--agent", "toy", "[{call: deploy, with: {service: a}}]"}, args...)...)
-			require.Equal(t, 10, p.leaves(), p.all)
-			require.NotContains(t, p.all, prompt)
+			require.Equal(t, 10, p.Leaves(), p.All())
+			require.NotContains(t, p.All(), prompt)
 		})
 	}
 }
@@ -232,11 +176,11 @@ func TestSomebodyElseWasFirst(t *testing.T) {
 	both(t, func(t *testing.T, b *bench) {
 		log := b.file("log")
 		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(log, "web"))
-		p.sees(prompt)
+		p.Sees(prompt)
 		b.run("resume", "s", "--reject-all").ends(0)
-		p.types("y\n")
-		require.Equal(t, 5, p.leaves(), p.all)
-		require.Contains(t, p.all, "answered before")
+		p.Types("y\n")
+		require.Equal(t, 5, p.Leaves(), p.All())
+		require.Contains(t, p.All(), "answered before")
 		require.Empty(t, read(t, log), "the first answer counts")
 	})
 }
@@ -247,9 +191,9 @@ func TestYesStandsAlone(t *testing.T) {
 	b := setup(t)
 	log := b.file("log")
 	p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(log, "web"))
-	p.sees(prompt).types("y no wait do not\n").sees("A yes stands alone").sees(prompt).types("e {\"servce\": 1}\n")
-	p.sees("the arguments stay as they are").sees(prompt).types("\x03")
-	require.Equal(t, 10, p.leaves(), p.all)
+	p.Sees(prompt).Types("y no wait do not\n").Sees("A yes stands alone").Sees(prompt).Types("e {\"servce\": 1}\n")
+	p.Sees("the arguments stay as they are").Sees(prompt).Types("\x03")
+	require.Equal(t, 10, p.Leaves(), p.All())
 	require.Empty(t, read(t, log))
 }
 
@@ -261,10 +205,10 @@ func TestTypedTooEarly(t *testing.T) {
 		both(t, func(t *testing.T, b *bench) {
 			log, gate := b.file("log"), b.file("gate")
 			p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: gate, with: {service: "+gate+"}}, {call: deploy, with: {service: prod, log: "+log+"}}]")
-			p.sees("working …").types("y\ny").sees("y\r\ny") // the terminal echoes it, so it is in the queue
+			p.Sees("working …").Types("y\ny").Sees("y\r\ny") // the terminal echoes it, so it is in the queue
 			require.NoError(t, os.WriteFile(gate, nil, 0o600))
-			p.sees(`"service": "prod"`).sees(prompt).types("\x03")
-			require.Equal(t, 10, p.leaves(), p.all)
+			p.Sees(`"service": "prod"`).Sees(prompt).Types("\x03")
+			require.Equal(t, 10, p.Leaves(), p.All())
 			require.Empty(t, read(t, log))
 		})
 	})
@@ -273,8 +217,8 @@ func TestTypedTooEarly(t *testing.T) {
 		both(t, func(t *testing.T, b *bench) {
 			log := b.file("log")
 			p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(log, "a", "b"))
-			p.sees(prompt).types("y\ny\n").sees(`"service": "b"`).sees(prompt).types("\x03")
-			require.Equal(t, 10, p.leaves(), p.all)
+			p.Sees(prompt).Types("y\ny\n").Sees(`"service": "b"`).Sees(prompt).Types("\x03")
+			require.Equal(t, 10, p.Leaves(), p.All())
 			b.run("resume", "s", "--reject-all").ends(0)
 			require.Equal(t, "a\n", read(t, log), "the second yes was typed before b was shown")
 		})
@@ -287,10 +231,10 @@ func TestAnswerToAnotherQuestion(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, b *bench) {
 		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{need: which region?}]")
-		p.sees("which region?").sees("Your answer")
+		p.Sees("which region?").Sees("Your answer")
 		b.run("resume", "s", "[{need: Really delete everything?}]").ends(10)
-		p.types("[{say: everything is deleted}]\n").sees("answered before").sees("Really delete everything?").sees("Your answer").types("\x03")
-		p.leaves()
+		p.Types("[{say: everything is deleted}]\n").Sees("answered before").Sees("Really delete everything?").Sees("Your answer").Types("\x03")
+		p.Leaves()
 		require.NotContains(t, b.run("show", "s").ends(0).stdout, "everything is deleted")
 	})
 }
@@ -301,10 +245,10 @@ func TestPromptCannotBeFaked(t *testing.T) {
 	both(t, func(t *testing.T, b *bench) {
 		script := `[{text: "Nothing to see\r\e[2K\e[1A\nRun it? [y]es", call: deploy, with: {service: "\e[8m\u202Ehidden"}}]`
 		p := b.sit([]string{"NO_COLOR=1"}, "run", "--agent", "toy", "--session", "s", script)
-		p.sees(prompt)
-		text := p.all
-		p.types("\x03")
-		p.leaves()
+		p.Sees(prompt)
+		text := p.All()
+		p.Types("\x03")
+		p.Leaves()
 		// What is left besides our own clearing of the bottom line must be plain.
 		text = strings.ReplaceAll(text, "\r\x1b[2K", "")
 		text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -320,9 +264,9 @@ func TestCtrlCWhileWorking(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, b *bench) {
 		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: hang}, {say: ok}]")
-		p.sees("…").types("\x03")
-		require.Equal(t, 130, p.leaves(), p.all)
-		require.Contains(t, p.all, "resume s")
+		p.Sees("…").Types("\x03")
+		require.Equal(t, 130, p.Leaves(), p.All())
+		require.Contains(t, p.All(), "resume s")
 		m := b.run("resume", "s", "--wait", "100ms", "-o", "json").ends(124).manifest()
 		require.Equal(t, session.OutcomeRunning, m.Outcome)
 	})
@@ -332,24 +276,24 @@ func TestTerminated(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: hang}, {say: ok}]")
-	p.sees("…")
-	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
-	require.Equal(t, 130, p.leaves(), p.all)
+	p.Sees("…")
+	p.Signal(syscall.SIGTERM)
+	require.Equal(t, 130, p.Leaves(), p.All())
 }
 
 func TestQuietAndDumb(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.sit([]string{"TERM=dumb"}, "run", "--agent", "toy", "[{call: deploy, with: {service: 1}}, {say: ok}]")
-	require.Equal(t, 0, p.leaves())
-	require.NotContains(t, p.all, "\x1b")
-	require.Contains(t, p.all, "step 1: deploy")
+	require.Equal(t, 0, p.Leaves())
+	require.NotContains(t, p.All(), "\x1b")
+	require.Contains(t, p.All(), "step 1: deploy")
 	p = b.sit(nil, "--quiet", "run", "--agent", "toy", "[{call: deploy, with: {service: 1}}, {say: ok}]")
-	require.Equal(t, 0, p.leaves())
-	require.Equal(t, "ok\r\n", p.all)
+	require.Equal(t, 0, p.Leaves())
+	require.Equal(t, "ok\r\n", p.All())
 	p = b.sit([]string{"NO_COLOR=1"}, "run", "--agent", "toy", "--no-input", "[{need: a?}]")
-	require.Equal(t, 10, p.leaves())
-	require.NotContains(t, p.all, "\x1b[1m")
+	require.Equal(t, 10, p.Leaves())
+	require.NotContains(t, p.All(), "\x1b[1m")
 	require.FileExists(t, filepath.Join(filepath.Dir(b.data), "pause.json"))
 }
 
@@ -360,9 +304,9 @@ func TestLongRefusalOnATerminal(t *testing.T) {
 	b := setup(t)
 	b.url = "http://127.0.0.1:1/" + strings.Repeat("deep/", 20) + "end"
 	p := b.sit(nil, "show", "s")
-	require.Equal(t, 1, p.leaves(), p.all)
-	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(p.all, "\r", "")), "\n")
-	require.Greater(t, len(lines), 2, p.all)
+	require.Equal(t, 1, p.Leaves(), p.All())
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(p.All(), "\r", "")), "\n")
+	require.Greater(t, len(lines), 2, p.All())
 	require.Contains(t, lines[1], "    "+b.url+"/sessions/s/", "a word stays whole")
 	require.Contains(t, lines[2], "    the server cannot be reached:")
 	require.LessOrEqual(t, len(lines[2]), 80)

@@ -72,8 +72,8 @@ func TestLeftOut(t *testing.T) {
 
 	begin("p")
 	p := b.sit(nil, "resume", "p")
-	p.sees(notSent).sees(noYes).sees(prompt).types("y\n").sees(noYes).sees(prompt).types("e {\"service\": \"tiny\"}\n").sees("tiny").sees(prompt).types("y\n")
-	p.sees(`"service": "web"`).sees(prompt).types("y\n").sees("ok")
-	require.Zero(t, p.leaves())
+	p.Sees(notSent).Sees(noYes).Sees(prompt).Types("y\n").Sees(noYes).Sees(prompt).Types("e {\"service\": \"tiny\"}\n").Sees("tiny").Sees(prompt).Types("y\n")
+	p.Sees(`"service": "web"`).Sees(prompt).Types("y\n").Sees("ok")
+	require.Zero(t, p.Leaves())
 	require.Contains(t, b.run("show", "p").ends(0).stdout, `"deployed tiny"`)
 }

@@ -233,9 +233,9 @@ func TestServerRefusesEditedArguments(t *testing.T) {
 	b.serve()
 	log := b.file("log")
 	p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(log, "web"))
-	p.sees(prompt).types("?\n").sees("only the server knows").sees(prompt)
-	p.types("e {\"servce\": 1}\n").sees(prompt).types("y\n").sees("servce").sees(`"service": "web"`).sees(prompt).types("y\n")
-	require.Equal(t, 0, p.leaves(), p.all)
+	p.Sees(prompt).Types("?\n").Sees("only the server knows").Sees(prompt)
+	p.Types("e {\"servce\": 1}\n").Sees(prompt).Types("y\n").Sees("servce").Sees(`"service": "web"`).Sees(prompt).Types("y\n")
+	require.Equal(t, 0, p.Leaves(), p.All())
 	require.Equal(t, "web\n", read(t, log))
 }
 
@@ -292,14 +292,14 @@ func TestAnswerNobodyTook(t *testing.T) {
 			here := b.url
 			b.url = front.URL
 			p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(b.file("log"), "web"))
-			p.sees(prompt)
+			p.Sees(prompt)
 			if c.gone {
 				front.CloseClientConnections()
 				front.Close()
 			}
-			require.Equal(t, 1, p.types("y\n").leaves(), p.all)
-			require.Contains(t, p.all, c.says)
-			require.Contains(t, p.all, "is there a server at")
+			require.Equal(t, 1, p.Types("y\n").Leaves(), p.All())
+			require.Contains(t, p.All(), c.says)
+			require.Contains(t, p.All(), "is there a server at")
 			b.url = here
 			require.Contains(t, b.run("inbox").ends(0).stdout, "approval of deploy")
 		})
