@@ -111,11 +111,12 @@ bench: ## Run the benchmarks for BENCHTIME=1s each, BENCH=. of them
 	if [ -z "$$pkgs" ]; then echo "no benchmarks"; exit 0; fi; \
 	$(GO) test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -timeout 30m $$pkgs
 
-# Tests of every room count, so a block is covered if any test binary ran it.
+# Tests of every room count, so a block is covered if any test binary ran it. Those
+# of the mains start programs, which no test binary counts.
 .PHONY: cover
 cover: ## Fail where engine, session or runtime is covered below COVERMIN=90 %
 	$(GO) test -coverprofile=coverage.out \
-		-coverpkg=$(subst $(space),$(comma),$(COVERED:%=./pkg/%)) $(TESTFLAGS) ./...
+		-coverpkg=$(subst $(space),$(comma),$(COVERED:%=./pkg/%)) $(TESTFLAGS) ./pkg/... ./agents/... ./examples/...
 	@awk -v min=$(COVERMIN) -v rooms='$(COVERED)' ' \
 		NR > 1 { size[$$1] = $$2; if ($$3 > 0) hit[$$1] = 1 } \
 		END { \
