@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -56,19 +57,21 @@ func TestWriteOutOfTimeIsDoneOnceMore(t *testing.T) {
 	for name, written := range map[string]bool{"not written": false, "written": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &slow{written: written}
-			s.commits.Store(1)
-			s.updates.Store(1)
-			b := setup(t, func(cfg *runtime.Config) {
-				s.Store = cfg.Store
-				cfg.Store, cfg.CommitTimeout = s, 30*time.Millisecond
+			synctest.Test(t, func(t *testing.T) { // on a clock that a busy machine does not overtake
+				s := &slow{written: written}
+				s.commits.Store(1)
+				s.updates.Store(1)
+				b := setup(t, func(cfg *runtime.Config) {
+					s.Store = cfg.Store
+					cfg.Store, cfg.CommitTimeout = s, 10*time.Second
+				})
+				path := t.TempDir() + "/lines"
+				b.start(t, "lab", `[{call: append_line, with: {path: "`+path+`", text: a}}, {say: done}]`)
+				got, err := b.Session(context.Background(), b.key)
+				require.NoError(t, err)
+				require.Equal(t, session.StatusCompleted, got.Status)
+				require.Contains(t, got.Messages[2].Parts[0].ToolResult.Status, "success")
 			})
-			path := t.TempDir() + "/lines"
-			b.start(t, "lab", `[{call: append_line, with: {path: "`+path+`", text: a}}, {say: done}]`)
-			got, err := b.Session(context.Background(), b.key)
-			require.NoError(t, err)
-			require.Equal(t, session.StatusCompleted, got.Status)
-			require.Contains(t, got.Messages[2].Parts[0].ToolResult.Status, "success")
 		})
 	}
 }
@@ -77,17 +80,19 @@ func TestWriteOutOfTimeIsDoneOnceMore(t *testing.T) {
 // command's own time was over.
 func TestWriteThatNeverAnswers(t *testing.T) {
 	t.Parallel()
-	s := &slow{}
-	s.commits.Store(100)
-	b := setup(t, func(cfg *runtime.Config) {
-		s.Store = cfg.Store
-		cfg.Store, cfg.CommitTimeout = s, 10*time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{}
+		s.commits.Store(100)
+		b := setup(t, func(cfg *runtime.Config) {
+			s.Store = cfg.Store
+			cfg.Store, cfg.CommitTimeout = s, 10*time.Second
+		})
+		_, err := b.Start(context.Background(), runtime.StartParams{Key: b.key, Agent: "lab", Input: "[{say: done}]", Caller: person})
+		require.NoError(t, err)
+		err = b.Drive(context.Background(), b.key, b.queue.Only(b.key))
+		require.Equal(t, runtime.CodeStoreUnavailable, runtime.AsError(err).Code)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
 	})
-	_, err := b.Start(context.Background(), runtime.StartParams{Key: b.key, Agent: "lab", Input: "[{say: done}]", Caller: person})
-	require.NoError(t, err)
-	err = b.Drive(context.Background(), b.key, b.queue.Only(b.key))
-	require.Equal(t, runtime.CodeStoreUnavailable, runtime.AsError(err).Code)
-	require.NotErrorIs(t, err, context.DeadlineExceeded)
 }
 
 // between is a store in which something happens after the first look at an
