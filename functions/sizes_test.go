@@ -152,6 +152,24 @@ func TestSize_of_memory(t *testing.T) {
 	require.Less(t, fresh, int64(maxMemory))
 }
 
+// TestSize_of_memory_of_many works on 60 sessions of 1 MB, one after the other, in
+// one process of 128 MB: what it keeps between events has a bound.
+func TestSize_of_memory_of_many(t *testing.T) {
+	w := deploy(t, settings{env: map[string]string{"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "128", "ADJOURN_LEASE": "20s"}, concurrency: 1, noSweep: true})
+	c := w.client(t, "memory")
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	const sessions = 60
+	for range sessions {
+		started, err := c.Start(ctx, client.StartParams{Request: wire.StartRequest{Agent: "lab", Input: "- {call: echo, with: {size: 1048576}}\n- say: done"}})
+		require.NoError(t, err, w.output())
+		require.Equal(t, session.StatusCompleted, rested(ctx, t, c, started.SessionID).Status, w.output())
+	}
+	peak := peakOf(t, w)
+	t.Logf("step after %d sessions of 1 MB: at most %.1f MB", sessions, float64(peak)/1e6)
+	require.Less(t, peak, int64(maxMemory))
+}
+
 func rested(ctx context.Context, t *testing.T, c *client.Client, id string) wire.Session {
 	t.Helper()
 	for {

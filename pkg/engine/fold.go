@@ -163,7 +163,7 @@ func rebase(s *session.Session, e *session.Entry, back *history) {
 		}
 	}
 	s.State, s.Delays = from.state, slices.Clone(from.delays)
-	s.Messages, s.Calls, s.ReplySeq, s.Waits, s.Held, s.Failures = nil, nil, 0, nil, nil, 0
+	s.Messages, s.MessagesSize, s.Calls, s.ReplySeq, s.Waits, s.Held, s.Failures = nil, 0, nil, 0, nil, nil, 0
 	takeMessages(s, e.Seq, from.messages)
 	renameCalls(s, e.Seq)
 }
@@ -196,6 +196,7 @@ func renameCalls(s *session.Session, seq int64) {
 
 func takeMessages(s *session.Session, seq int64, messages []llm.Message) {
 	for _, m := range messages {
+		s.MessagesSize += m.Size()
 		switch m.Role {
 		case llm.RoleAssistant:
 			s.Messages = append(s.Messages, m)

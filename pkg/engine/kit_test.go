@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -158,6 +159,12 @@ func requireFolds(t testing.TB, st *story) {
 	whole, err := engine.Fold(key, st.entries)
 	require.NoError(t, err)
 	require.Equal(t, view(t, whole), view(t, st.s), "folding step by step and folding the whole are one")
+	size := 0
+	for _, m := range slices.Concat(whole.Messages, whole.Held) {
+		size += m.Size()
+	}
+	require.Equal(t, size, st.s.MessagesSize, "every message counts once")
+	require.Equal(t, size, whole.MessagesSize)
 }
 
 // view is a session as JSON, its custom state included.

@@ -37,11 +37,11 @@ func Sweep(registry func() (*agent.Registry, error)) { run(registry, NewSweep, t
 // run opens the engine once, outside of the handler, and serves events until
 // Lambda ends the process.
 func run(registry func() (*agent.Registry, error), build func(Config) (Handler, error), deadLetters bool) {
-	if limit := memoryLimit(os.Getenv); limit > 0 {
+	if limit := heapLimit(os.Getenv); limit > 0 {
 		debug.SetMemoryLimit(limit)
 	}
 	app, err := serverless.Open(context.Background(), serverless.Config{
-		Registry: registry, NeedDeadLetters: deadLetters, Log: newProcessLog,
+		Registry: registry, NeedDeadLetters: deadLetters, Log: newProcessLog, CacheBytes: int(memorySize(os.Getenv) / 100 * cacheShare),
 	})
 	var handler Handler
 	if err == nil {
@@ -54,18 +54,32 @@ func run(registry func() (*agent.Registry, error), build func(Config) (Handler, 
 	lambda.StartWithOptions(handler)
 }
 
-// memoryLimit is what the heap may grow to before the collector works harder, in
-// bytes: most of the function's memory, 0 where the environment says otherwise.
-// The smallest functions then hold sessions that would double in size between two collections.
-func memoryLimit(env func(string) string) int64 {
+// What the function's memory is for, in percent. The heap may grow to heapShare
+// before the collector works harder: the smallest functions then hold sessions that
+// would double in size between two collections. Sessions kept between events may
+// take cacheShare; the rest is for the one at work, which is read, folded and
+// written in several forms.
+const (
+	heapShare  = 80
+	cacheShare = 10
+)
+
+// heapLimit is where the collector begins to work harder, in bytes: 0 where the
+// environment says it, or says nothing of the memory.
+func heapLimit(env func(string) string) int64 {
 	if env("GOMEMLIMIT") != "" {
 		return 0
 	}
+	return memorySize(env) / 100 * heapShare
+}
+
+// memorySize is the function's memory in bytes, 0 where the environment does not say.
+func memorySize(env func(string) string) int64 {
 	megabytes, err := strconv.ParseInt(env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE"), 10, 32)
 	if err != nil || megabytes <= 0 {
 		return 0
 	}
-	return megabytes << 20 / 100 * 80
+	return megabytes << 20
 }
 
 func newProcessLog(level slog.Level) *slog.Logger { return NewLog(os.Stderr, level) }

@@ -9,13 +9,13 @@ import (
 	"github.com/adjourn/adjourn/pkg/app/serverless"
 )
 
-func TestMemoryLimit(t *testing.T) {
+func TestHeapLimit(t *testing.T) {
 	t.Parallel()
 	for size, want := range map[string]int64{"128": 107_374_160, "10240": 8_589_934_560, "": 0, "much": 0, "-1": 0, "0": 0, "99999999999": 0} {
 		env := map[string]string{"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": size}
-		require.InDelta(t, want, memoryLimit(func(name string) string { return env[name] }), 100, size)
+		require.InDelta(t, want, heapLimit(func(name string) string { return env[name] }), 100, size)
 		env["GOMEMLIMIT"] = "1GiB"
-		require.Zero(t, memoryLimit(func(name string) string { return env[name] }), "what the environment says counts")
+		require.Zero(t, heapLimit(func(name string) string { return env[name] }), "what the environment says counts")
 	}
 }
 

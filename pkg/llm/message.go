@@ -134,3 +134,22 @@ func (m Message) ToolCalls() []ToolCall {
 	}
 	return calls
 }
+
+// Size returns about how many bytes the message takes in memory.
+func (m Message) Size() int {
+	const part = 256 // what a part takes beside its contents
+	size := len(m.Parts) * part
+	for _, p := range m.Parts {
+		size += len(p.Text) + len(p.Opaque)
+		if p.ToolCall != nil {
+			size += len(p.ToolCall.Arguments)
+		}
+		if p.ToolResult != nil {
+			size += len(p.ToolResult.Output)
+		}
+		if p.File != nil {
+			size += len(p.File.URL) + len(p.File.Data)
+		}
+	}
+	return size
+}

@@ -13,11 +13,18 @@ import (
 // session that was folded once is never wrong, only behind.
 type cache struct {
 	mu    sync.Mutex
-	max   int
+	max   int // bytes
+	size  int // bytes of all that are kept
 	byKey map[session.Key]*list.Element
-	order *list.List // the last used in front
+	order *list.List // of kept, the last used in front
 	// out holds the sessions that are taken; each channel is closed when its is put back.
 	out map[session.Key]chan struct{}
+}
+
+// kept is a session as it was measured when it was put back.
+type kept struct {
+	session *session.Session
+	size    int
 }
 
 // patience is how long take waits for a session that somebody else has. A wake is
@@ -26,8 +33,8 @@ type cache struct {
 // journal instead would cost far more.
 const patience = 5 * time.Millisecond
 
-func newCache(maxSessions int) *cache {
-	return &cache{max: maxSessions, byKey: map[session.Key]*list.Element{}, order: list.New(), out: map[session.Key]chan struct{}{}}
+func newCache(maxBytes int) *cache {
+	return &cache{max: maxBytes, byKey: map[session.Key]*list.Element{}, order: list.New(), out: map[session.Key]chan struct{}{}}
 }
 
 // take returns the session, or nil if it is not kept. Either way the caller has
@@ -52,9 +59,15 @@ func (c *cache) take(key session.Key) *session.Session {
 	if !ok {
 		return nil
 	}
-	delete(c.byKey, key)
-	s, _ := c.order.Remove(el).(*session.Session)
-	return s
+	return c.drop(el)
+}
+
+// drop keeps a session no longer, and returns it.
+func (c *cache) drop(el *list.Element) *session.Session {
+	k, _ := c.order.Remove(el).(kept)
+	delete(c.byKey, k.session.Key)
+	c.size -= k.size
+	return k.session
 }
 
 // release says that a session that was taken does not come back.
@@ -71,21 +84,25 @@ func (c *cache) back(key session.Key) {
 	}
 }
 
+// put keeps a session, and those used before it as far as they fit.
 func (c *cache) put(s *session.Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.back(s.Key)
 	if el, ok := c.byKey[s.Key]; ok {
-		if old, ok := el.Value.(*session.Session); ok && old.Version >= s.Version {
+		if old, ok := el.Value.(kept); ok && old.session.Version >= s.Version {
 			return
 		}
-		c.order.Remove(el)
+		c.drop(el)
 	}
-	c.byKey[s.Key] = c.order.PushFront(s)
-	for c.order.Len() > c.max {
-		if old, ok := c.order.Remove(c.order.Back()).(*session.Session); ok {
-			delete(c.byKey, old.Key)
-		}
+	size := s.Size()
+	if size > c.max {
+		return // alone it would drive out all others, and stay above what may be kept
+	}
+	c.byKey[s.Key] = c.order.PushFront(kept{session: s, size: size})
+	c.size += size
+	for c.size > c.max {
+		c.drop(c.order.Back())
 	}
 }
 
@@ -98,6 +115,6 @@ func (c *cache) running(key session.Key) bool {
 	if !ok {
 		return false
 	}
-	s, ok := el.Value.(*session.Session)
-	return ok && s.Status == session.StatusRunning
+	k, ok := el.Value.(kept)
+	return ok && k.session.Status == session.StatusRunning
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -184,16 +186,50 @@ func TestError(t *testing.T) {
 	require.Contains(t, err.Error(), "session s1")
 }
 
-func TestCache_keeps_the_last_used(t *testing.T) {
-	t.Parallel()
-	w, _ := in(t, "running")
-	p := w.process(func(cfg *runtime.Config) { cfg.CacheSessions = 1 })
-	for range 3 {
-		w = w.another()
-		w.start(p, "line")
-		require.NoError(t, (&process{Runtime: p.Runtime, w: w, queue: w.queue}).settle())
-		require.Equal(t, session.StatusCompleted, w.session().Status)
+// rereading counts how often a journal is read from its beginning.
+type rereading struct {
+	store.Store
+	times map[session.Key]int
+}
+
+func (s *rereading) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
+	if after == 0 {
+		s.times[key]++
 	}
+	return s.Store.Entries(ctx, key, after)
+}
+
+// TestCache_is_bounded_by_what_it_holds: what large sessions take is given back for
+// those used since, and one that would take all is not kept.
+func TestCache_is_bounded_by_what_it_holds(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{}))
+	counting := &rereading{Store: w.store, times: map[session.Key]int{}}
+	p := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.CacheBytes = counting, 100<<10 })
+	sizes := map[string]int{"small": 1 << 10, "half": 50 << 10, "other": 50 << 10, "large": 200 << 10}
+	reread := func(id string) int {
+		k := session.Key{Tenant: session.DefaultTenant, ID: id}
+		before := counting.times[k]
+		_, err := p.Messages(t.Context(), k)
+		require.NoError(t, err)
+		return counting.times[k] - before
+	}
+	for id, size := range sizes {
+		_, err := p.Start(t.Context(), runtime.StartParams{Key: session.Key{Tenant: session.DefaultTenant, ID: id}, Agent: "a", Input: strings.Repeat("x", size)})
+		require.NoError(t, err)
+	}
+	reread("half")
+	reread("small")
+	require.Zero(t, reread("half"), "both fit")
+	require.Zero(t, reread("small"))
+	require.Equal(t, 1, reread("large"))
+	require.Equal(t, 1, reread("large"), "it does not fit alone")
+	require.Zero(t, reread("half"), "and drives nobody out")
+	require.Zero(t, reread("small"))
+	require.Equal(t, 1, reread("other"))
+	require.Zero(t, reread("small"), "of the others the last used stay")
+	require.Equal(t, 1, reread("half"))
 }
 
 func TestSuspension_opens_at_most_so_many_waits(t *testing.T) {

@@ -52,8 +52,9 @@ type Config struct {
 	// MaxClaims is how many claims of one step may die before the dead letters'
 	// consumer fails the task (5).
 	MaxClaims int64
-	// CacheSessions is how many folded sessions are kept (256).
-	CacheSessions int
+	// CacheBytes is about how much memory the folded sessions may take that are
+	// kept (256 MiB); those at work come on top.
+	CacheBytes int
 
 	Log *slog.Logger
 	// OnEntry is told each entry this process commits; OnDelta what models stream.
@@ -124,14 +125,14 @@ func New(cfg Config) (*Runtime, error) {
 	defaultTo(&cfg.ToolGrace, 5*time.Second)
 	defaultTo(&cfg.StepsPerInvocation, 1)
 	defaultTo(&cfg.MaxClaims, 5)
-	defaultTo(&cfg.CacheSessions, 256)
+	defaultTo(&cfg.CacheBytes, 256<<20)
 	if cfg.Env == nil {
 		cfg.Env = func(string) string { return "" }
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Runtime{cfg: cfg, cache: newCache(cfg.CacheSessions), digests: map[[2]string]string{}, planners: map[[3]string]agent.Planner{}}, nil
+	return &Runtime{cfg: cfg, cache: newCache(cfg.CacheBytes), digests: map[[2]string]string{}, planners: map[[3]string]agent.Planner{}}, nil
 }
 
 // planner returns what plans the replies of a task, made once for all tasks that

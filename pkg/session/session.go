@@ -32,8 +32,10 @@ type Session struct {
 	RunRecord Run
 
 	Messages []llm.Message
-	State    State
-	Children []Child
+	// MessagesSize is about how many bytes the messages take in memory, with those held.
+	MessagesSize int `json:"-"`
+	State        State
+	Children     []Child
 
 	// Calls of the newest reply that have no result yet, in order. ReplySeq is the
 	// seq of the entry that holds that reply.
@@ -78,6 +80,12 @@ type Call struct {
 	Answers []Answer
 	// Waits of this call that were answered or are open, by id.
 	Waits []Wait
+}
+
+// Size returns about how many bytes the session takes in memory.
+func (s *Session) Size() int {
+	const bare = 4 << 10 // a session of which nothing has been said
+	return bare + s.MessagesSize + s.State.Size()
 }
 
 // Checkpoint returns the id of the newest entry as a place to come back to.

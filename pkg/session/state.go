@@ -35,6 +35,7 @@ type State struct {
 type stateValue struct {
 	list  []json.RawMessage // of a list
 	whole json.RawMessage   // of anything else
+	size  int               // of all of it, in bytes
 	// used is how much of list's array is taken by the longest of the states that
 	// share it: only that one may append in place.
 	used *int
@@ -42,7 +43,7 @@ type stateValue struct {
 
 // with returns the value with one more item; v itself is not changed.
 func (v stateValue) with(item json.RawMessage) stateValue {
-	list := v.list
+	list, size := v.list, v.size+len(item)
 	if v.whole != nil {
 		list = []json.RawMessage{v.whole}
 	}
@@ -52,7 +53,7 @@ func (v stateValue) with(item json.RawMessage) stateValue {
 	}
 	list = append(list, item)
 	*used = len(list)
-	return stateValue{list: list, used: used}
+	return stateValue{list: list, size: size, used: used}
 }
 
 // Apply carries out one operation. Appending to a key that is not set makes a
@@ -86,12 +87,12 @@ func newStateValue(raw json.RawMessage) (stateValue, error) {
 		if err := json.Unmarshal(trimmed, &list); err != nil {
 			return stateValue{}, err
 		}
-		return stateValue{list: list}, nil
+		return stateValue{list: list, size: len(trimmed)}, nil
 	}
 	if !json.Valid(trimmed) {
 		return stateValue{}, fmt.Errorf("not valid JSON")
 	}
-	return stateValue{whole: trimmed}, nil
+	return stateValue{whole: trimmed, size: len(trimmed)}, nil
 }
 
 // Get returns the value of a key as JSON, and whether it is set.
@@ -117,6 +118,15 @@ func (v stateValue) json() json.RawMessage {
 	}
 	b.WriteByte(']')
 	return b.Bytes()
+}
+
+// Size returns about how many bytes the values take in memory.
+func (s *State) Size() int {
+	size := 0
+	for _, v := range s.values {
+		size += v.size
+	}
+	return size
 }
 
 // Keys returns the keys that are set, sorted.
@@ -149,7 +159,7 @@ func (s *State) With(ops []StateOp) (State, error) {
 func (s *State) Clone() State {
 	out := State{values: make(map[string]stateValue, len(s.values))}
 	for key, v := range s.values {
-		out.values[key] = stateValue{list: v.list, whole: v.whole} // without used: the first append copies
+		out.values[key] = stateValue{list: v.list, whole: v.whole, size: v.size} // without used: the first append copies
 	}
 	return out
 }

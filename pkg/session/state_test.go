@@ -49,6 +49,10 @@ func TestState(t *testing.T) {
 			requireState(t, &s, "k", c.want)
 			require.Equal(t, []string{"k"}, s.Keys())
 			require.JSONEq(t, c.want, string(s.Snapshot()["k"]))
+			clone := s.Clone()
+			for _, s := range []session.State{s, clone} {
+				require.InDelta(t, len(c.want), s.Size(), 4, "what is replaced counts no more")
+			}
 		})
 	}
 }

@@ -33,6 +33,9 @@ type Config struct {
 	Env func(string) string
 	// Log makes the log of the level ADJOURN_LOG says; nil means none.
 	Log func(slog.Level) *slog.Logger
+	// CacheBytes is about how much memory folded sessions may take between events;
+	// 0 is what [runtime.Config] says.
+	CacheBytes int
 	// Decorate may put something around the ports; a test's door.
 	Decorate func(app.Parts) app.Parts
 	// Now is the clock; nil means the machine's.
@@ -98,7 +101,7 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 		Registry: registry, Store: parts.Store, Queue: parts.Queue, DeadLetters: parts.DeadLetters,
 		// A process on Lambda cannot be told from one that died: its lease lapses by time.
 		Env: agent.Env(cfg.Env), Owner: app.NewID(), Now: cfg.Now, NewID: app.NewID,
-		Lease: settings.Lease, StepsPerInvocation: settings.StepsPerInvocation, Log: log,
+		Lease: settings.Lease, StepsPerInvocation: settings.StepsPerInvocation, CacheBytes: cfg.CacheBytes, Log: log,
 	})
 	if err != nil {
 		return nil, err
