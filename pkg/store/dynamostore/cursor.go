@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/pkg/store"
 )
@@ -12,7 +13,11 @@ import (
 // A position is the sort key of what a page ended with: the next one begins
 // after it, whatever has moved meanwhile.
 
-const sumLength = 8
+const (
+	sumLength = 8
+	// maxPosition is more than any position is long: DynamoDB takes 1,024 bytes of sort key.
+	maxPosition = 1024
+)
 
 // cursor returns the opaque name of a position. It holds a check sum over the
 // search as well: a cursor of another search is not one of this.
@@ -35,7 +40,9 @@ func parseCursor(p *store.FindParams) (string, error) {
 		return "", fmt.Errorf("%w: %q", store.ErrInvalidCursor, p.Cursor)
 	}
 	position := string(raw[sumLength:])
-	if cursor(p, position) != p.Cursor {
+	// The sum is no secret: whoever knows it can name a position that is none.
+	none := len(position) >= maxPosition || !utf8.ValidString(position)
+	if none || cursor(p, position) != p.Cursor {
 		return "", fmt.Errorf("%w: %q", store.ErrInvalidCursor, p.Cursor)
 	}
 	return position, nil

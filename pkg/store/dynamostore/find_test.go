@@ -1,6 +1,9 @@
 package dynamostore_test
 
 import (
+	"encoding/base64"
+	"fmt"
+	"hash/crc32"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +40,21 @@ func TestFind_due_is_not_blinded_by_what_cannot_be_read(t *testing.T) {
 		require.NotNil(t, page.Found[0].Item.Head)
 		require.Equal(t, store.Item{Kind: store.KindWait, ID: "w1-1"}, page.Found[1].Item)
 	})
+}
+
+// Anybody can compute a cursor's check sum; what it names must be a position.
+func TestFind_refuses_cursors_that_are_made_up(t *testing.T) {
+	t.Parallel()
+	for name, position := range map[string]string{"too long": strings.Repeat("x", 1024), "no text": "2026\xff\xfe"} {
+		for _, kind := range []store.FindKind{store.FindSessions, store.FindWaits, store.FindDue} {
+			p := store.FindParams{Kind: kind, Tenant: "acme", Before: epoch}
+			sum := crc32.ChecksumIEEE([]byte(strings.Join([]string{string(kind), "acme", "", position}, "|")))
+			p.Cursor = base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%08x%s", sum, position))
+			s, _, _ := scripted(t) // nothing is asked
+			_, err := s.Find(t.Context(), p)
+			require.ErrorIs(t, err, store.ErrInvalidCursor, "%s, %s", kind, name)
+		}
+	}
 }
 
 // The same of one whose body is no JSON of ours.

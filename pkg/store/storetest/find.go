@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/stretchr/testify/require"
 
@@ -218,7 +219,7 @@ var findTests = []test{
 		}
 		p := store.FindParams{Kind: store.FindSessions, Tenant: "acme", Limit: 1}
 		ours := f.find(p).Cursor
-		for _, cursor := range []string{"x", "!!", "AAAA", ours + "A", ours[1:], "MS4yLjM"} {
+		for _, cursor := range []string{"x", "!!", "AAAA", ours + "A", ours[1:], "MS4yLjM", strings.Repeat("A", 4_000)} {
 			for _, kind := range []store.FindKind{store.FindSessions, store.FindWaits, store.FindDue} {
 				_, err := f.store.Find(f.Context(), store.FindParams{Kind: kind, Tenant: "acme", Before: at(1), Cursor: cursor})
 				require.ErrorIs(f, err, store.ErrInvalidCursor, "%s %q", kind, cursor)
