@@ -61,8 +61,12 @@ type Config struct {
 // Main runs the command line of this process and ends it. A first Ctrl-C or
 // SIGTERM stops cleanly; a second one at once.
 func Main(registry func() (*agent.Registry, error)) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, end := context.WithCancelCause(context.Background())
+	context.AfterFunc(signalled, func() {
+		stop() // before anybody hears of the first, who may say that a second one stops at once
+		end(context.Cause(signalled))
+	})
 	who := ""
 	if u, err := user.Current(); err == nil {
 		who = u.Username
