@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -205,7 +206,9 @@ func TestTypedTooEarly(t *testing.T) {
 		both(t, func(t *testing.T, b *bench) {
 			log, gate := b.file("log"), b.file("gate")
 			p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: gate, with: {service: "+gate+"}}, {call: deploy, with: {service: prod, log: "+log+"}}]")
-			p.Sees("working …").Types("y\ny").Sees("y\r\ny") // the terminal echoes it, so it is in the queue
+			p.Sees("working …")
+			require.Eventually(t, func() bool { return exists(gate + ".reached") }, time.Minute, 5*time.Millisecond) // nothing else is printed now
+			p.Types("y\ny").Sees("y\r\ny")                                                                           // the terminal echoes it, so it is in the queue
 			require.NoError(t, os.WriteFile(gate, nil, 0o600))
 			p.Sees(`"service": "prod"`).Sees(prompt).Types("\x03")
 			require.Equal(t, 10, p.Leaves(), p.All())

@@ -101,8 +101,11 @@ func toys() ([]tool.Tool, error) {
 				<-ctx.Done()
 				return "", ctx.Err()
 			}),
-		tool.Define(tool.Spec[deployIn]{Name: "gate", Description: "Waits until there is a file.", Effect: session.ReadOnly},
+		tool.Define(tool.Spec[deployIn]{Name: "gate", Description: "Waits until there is a file; it writes another one when it begins.", Effect: session.ReadOnly},
 			func(ctx context.Context, _ *tool.Call, in deployIn) (string, error) {
+				if err := os.WriteFile(in.Service+".reached", nil, 0o600); err != nil {
+					return "", err
+				}
 				for {
 					if _, err := os.Stat(in.Service); err == nil || ctx.Err() != nil {
 						return "open", ctx.Err()
@@ -233,6 +236,11 @@ func read(t *testing.T, path string) string {
 	}
 	require.NoError(t, err)
 	return string(text)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func splitLines(text string) []string {

@@ -72,7 +72,7 @@ func sit(t *testing.T, env map[string]string) (*ask.Person, *os.File) {
 	far, near, err := pty.Open()
 	require.NoError(t, err)
 	t.Cleanup(func() { _, _ = near.Close(), far.Close() })
-	require.NoError(t, far.SetReadDeadline(time.Now().Add(30*time.Second)))
+	require.NoError(t, far.SetReadDeadline(time.Now().Add(2*time.Minute)))
 	getenv := func(name string) string { return env[name] }
 	s := screen.New(screen.Config{Name: "adjourn", Stdout: near, Stderr: near, Env: getenv})
 	where := place.New(place.Config{Program: "adjourn", Env: getenv, Screen: s})

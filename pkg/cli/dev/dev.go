@@ -29,12 +29,8 @@ var (
 	ErrNotLoopback = errors.New("other machines could reach that address")
 )
 
-const (
-	// sweepEvery is how often deadlines and lost messages are looked after.
-	sweepEvery = 15 * time.Second
-	// grace is how long a request that changes something may take once the server is told to stop.
-	grace = 5 * time.Second
-)
+// sweepEvery is how often deadlines and lost messages are looked after.
+const sweepEvery = 15 * time.Second
 
 // Config says what to serve, and where.
 type Config struct {
@@ -49,6 +45,9 @@ type Config struct {
 	Who string
 	// Concurrency is how many sessions are worked on at once; 0 means 8.
 	Concurrency int
+	// Grace is how long a request that changes something may take once the server is
+	// told to stop; 0 means 5 s.
+	Grace time.Duration
 	// Log of what goes wrong; nil means none.
 	Log *slog.Logger
 	// OnRequest is told each request that was answered; nil means nobody.
@@ -77,6 +76,9 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Grace == 0 {
+		cfg.Grace = 5 * time.Second
 	}
 	if cfg.OnRequest == nil {
 		cfg.OnRequest = func(Request) {}
@@ -197,9 +199,9 @@ func (s *Server) answer(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	// First what is under way may end, then it is cancelled, then cut off.
-	timer := time.AfterFunc(grace, giveUp)
+	timer := time.AfterFunc(s.cfg.Grace, giveUp)
 	defer timer.Stop()
-	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*grace)
+	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.cfg.Grace)
 	defer cancel()
 	if err := server.Shutdown(wait); err != nil {
 		return errors.Join(err, server.Close())

@@ -15,7 +15,7 @@ import (
 )
 
 // patience is how long a person waits for everything a program says.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // mark stands around the exit code. No program may print it at a terminal.
 const mark = "\x1e"
