@@ -240,7 +240,7 @@ func TestWhatADeadOwnerHeld(t *testing.T) {
 	c.signal(t, syscall.SIGCONT)
 	// It is killed and nobody has waited for it: a zombie is dead.
 	c.signal(t, syscall.SIGKILL)
-	require.Eventually(t, func() bool { return readHead(t, db).Lease.Until.IsZero() }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return readHead(t, db).Lease.Until.IsZero() }, soon, time.Millisecond)
 	got := receive()
 	require.Len(t, got, 1, "visible at once")
 	require.Equal(t, 2, got[0].Receives)

@@ -352,10 +352,9 @@ func TestErrors_hide_secrets_of_the_address(t *testing.T) {
 	quoting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("no such page: %s (route %s)", r.URL.Path, secret), http.StatusNotFound)
 	}))
-	defer quoting.Close()
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
-	for name, server := range map[string]string{"quoted": quoting.URL, "unreachable": gone.URL} {
+	t.Cleanup(quoting.Close)            // after the subtests, which are parallel
+	const nobody = "http://127.0.0.1:1" // a port that was free a moment ago may be somebody's by now
+	for name, server := range map[string]string{"quoted": quoting.URL, "unreachable": nobody} {
 		for place, prefix := range map[string]string{
 			"path": server + "/" + secret, "user": strings.Replace(server, "//", "//"+secret+"@", 1),
 			"password": strings.Replace(server, "//", "//ada:"+secret+"@", 1), "escaped": server + "/%20" + secret,
