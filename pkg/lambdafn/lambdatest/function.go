@@ -25,8 +25,9 @@ const (
 	Region  = "us-east-1"
 )
 
-// initTime is how long a process may take until it asks for its first event.
-const initTime = 10 * time.Second
+// initTime is how long a process may take until it asks for its first event: more
+// than Lambda's 10 s, for what has to be noticed is a process that never asks.
+const initTime = time.Minute
 
 // FunctionConfig says what a function is. Name and Binary are required.
 type FunctionConfig struct {

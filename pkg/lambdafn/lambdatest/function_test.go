@@ -5,6 +5,7 @@ package lambdatest_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -39,9 +40,15 @@ func TestMain(m *testing.M) {
 // toy is the path of a function that does what it is told.
 var toy string
 
+// plenty is time for whatever should take none: only a hang uses it up.
+const plenty = time.Minute
+
 func start(t *testing.T, cfg lambdatest.FunctionConfig) *lambdatest.Function {
 	t.Helper()
 	cfg.Name, cfg.Binary, cfg.Log = "toy", toy, t.Logf
+	if cfg.Timeout == 0 {
+		cfg.Timeout = plenty
+	}
 	f, err := lambdatest.NewFunction(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.Close()) })
@@ -76,7 +83,7 @@ func doFail(t *testing.T, f *lambdatest.Function, c command) *lambdatest.InvokeE
 
 func TestInvoke(t *testing.T) {
 	t.Parallel()
-	f := start(t, lambdatest.FunctionConfig{Env: map[string]string{"MINE": "yes"}, Timeout: 5 * time.Second})
+	f := start(t, lambdatest.FunctionConfig{Env: map[string]string{"MINE": "yes"}})
 	require.JSONEq(t, `"hello"`, do(t, f, command{Do: "echo", Text: "hello"}))
 	require.JSONEq(t, `"yes"`, do(t, f, command{Do: "env", Text: "MINE"}))
 	require.JSONEq(t, `""`, do(t, f, command{Do: "env", Text: "HOME"}), "nothing of the test's environment is handed on")
@@ -88,7 +95,8 @@ func TestInvoke(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal([]byte(do(t, f, command{Do: "context"})), &seen))
 	require.Equal(t, "arn:aws:lambda:us-east-1:000000000000:function:toy", seen.ARN)
-	require.InDelta(t, 5, seen.Left, 1)
+	require.LessOrEqual(t, seen.Left, plenty.Seconds())
+	require.Positive(t, seen.Left)
 	all := f.Invocations()
 	require.Len(t, all, 5)
 	require.Equal(t, all[4].ID, seen.ID)
@@ -99,29 +107,41 @@ func TestInvoke(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	t.Parallel()
-	f := start(t, lambdatest.FunctionConfig{Timeout: time.Second})
+	f := start(t, lambdatest.FunctionConfig{})
 	require.Equal(t, &lambdatest.InvokeError{Type: "errorString", Message: "no"}, doFail(t, f, command{Do: "fail", Text: "no"}))
 	require.JSONEq(t, `"ok"`, do(t, f, command{Do: "echo", Text: "ok"}))
 	require.Len(t, f.Workers(), 1, "an error is not the end of the process")
 	require.Equal(t, "no", doFail(t, f, command{Do: "panic", Text: "no"}).Message)
-	require.Eventually(t, func() bool { return len(f.Workers()) == 0 }, 5*time.Second, time.Millisecond, "a panic is")
+	require.Eventually(t, func() bool { return len(f.Workers()) == 0 }, plenty, time.Millisecond, "a panic is")
 	require.Equal(t, "Runtime.ExitError", doFail(t, f, command{Do: "exit"}).Type)
 	require.Contains(t, f.Output(), "about to exit")
-	require.Equal(t, "Sandbox.Timedout", doFail(t, f, command{Do: "sleep", For: time.Minute}).Type)
+	require.NotNil(t, f.Invocations()[3].Failure())
+}
+
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	const timeout = 300 * time.Millisecond
+	f := start(t, lambdatest.FunctionConfig{Timeout: timeout})
+	require.Equal(t, "Sandbox.Timedout", doFail(t, f, command{Do: "sleep", For: time.Hour}).Type)
 	require.Empty(t, f.Workers(), "what takes too long is killed")
-	require.NotNil(t, f.Invocations()[4].Failure())
-	require.GreaterOrEqual(t, f.Invocations()[4].Took(), time.Second)
+	require.NotNil(t, f.Invocations()[0].Failure())
+	require.GreaterOrEqual(t, f.Invocations()[0].Took(), timeout)
 }
 
 func TestConcurrency(t *testing.T) {
 	t.Parallel()
-	f := start(t, lambdatest.FunctionConfig{})
+	at, asked, answer := held(t)
+	f := start(t, lambdatest.FunctionConfig{Upstream: at})
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
-			_, _ = f.Invoke(t.Context(), []byte(command{Do: "sleep", For: 300 * time.Millisecond}.String()))
+			_, _ = f.Invoke(t.Context(), []byte(command{Do: "request", Text: "Query"}.String()))
 		})
 	}
+	for range 3 {
+		<-asked // all three are under way
+	}
+	close(answer)
 	wg.Wait()
 	require.Len(t, f.Workers(), 3, "one process for each that is under way")
 	for range 10 {
@@ -146,30 +166,61 @@ func TestDeploy(t *testing.T) {
 // What a function leaves running stands still until its next invocation.
 func TestFrozenBetween(t *testing.T) {
 	t.Parallel()
-	f := start(t, lambdatest.FunctionConfig{})
-	do(t, f, command{Do: "leave", For: 2 * time.Second})
-	time.Sleep(3 * time.Second)
-	before := time.Now()
-	var text string
-	require.NoError(t, json.Unmarshal([]byte(do(t, f, command{Do: "collect"})), &text))
-	ended, err := time.Parse(time.RFC3339Nano, text)
-	require.NoError(t, err)
-	require.Greater(t, ended, before)
+	at, _, answer := held(t)
+	f := start(t, lambdatest.FunctionConfig{Upstream: at})
+	do(t, f, command{Do: "leave", Text: "Query"})
+	stands(t, f.Workers()[0])
+	close(answer)
+	require.JSONEq(t, `"200 DynamoDB_20120810.Query"`, do(t, f, command{Do: "collect"}), "it goes on where it was stopped")
+	stands(t, f.Workers()[0])
 }
 
 func TestFreeze(t *testing.T) {
 	t.Parallel()
-	f := start(t, lambdatest.FunctionConfig{})
-	do(t, f, command{Do: "echo"})
+	at, asked, answer := held(t)
+	f := start(t, lambdatest.FunctionConfig{Upstream: at})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = f.Invoke(t.Context(), []byte(command{Do: "sleep", For: 2 * time.Second}.String()))
+		_, _ = f.Invoke(t.Context(), []byte(command{Do: "request", Text: "Query"}.String()))
 	}()
-	time.Sleep(250 * time.Millisecond) // it is in the middle of it
-	f.Workers()[0].Freeze(3 * time.Second)
+	<-asked // it is in the middle of it
+	w, thawed := f.Workers()[0], make(chan struct{})
+	began := time.Now()
+	go func() {
+		defer close(thawed)
+		w.Freeze(time.Second)
+	}()
+	stands(t, w)
+	close(answer)
 	<-done
-	require.GreaterOrEqual(t, f.Invocations()[1].Took(), 3*time.Second)
+	require.GreaterOrEqual(t, time.Since(began), time.Second, "it gets on when its time has passed")
+	<-thawed
+}
+
+// stands waits until a process is stopped.
+func stands(t *testing.T, w *lambdatest.Worker) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.PID()))
+		return err == nil && strings.Contains(string(status), "\nState:\tT")
+	}, plenty, time.Millisecond)
+}
+
+// held answers each request once answer is closed, and says when one came.
+func held(t *testing.T) (at lambdatest.Upstream, asked <-chan struct{}, answer chan<- struct{}) {
+	t.Helper()
+	came, may := make(chan struct{}, 16), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		came <- struct{}{}
+		select {
+		case <-may:
+			_, _ = w.Write([]byte(r.Header.Get("X-Amz-Target")))
+		case <-t.Context().Done(): // the test has failed
+		}
+	}))
+	t.Cleanup(server.Close)
+	return lambdatest.Upstream{DynamoDB: server.URL}, came, may
 }
 
 // upstream answers everything with 200 and counts.

@@ -26,7 +26,7 @@ type command struct {
 	RequestContext *struct{ HTTP struct{ Method string } }
 }
 
-var background = make(chan string, 1)
+var background = make(chan any, 1)
 
 func handle(ctx context.Context, event json.RawMessage) (any, error) {
 	var c command
@@ -80,8 +80,11 @@ func (c command) carryOut(ctx context.Context) (any, error) {
 		return "slept", nil
 	case "leave":
 		go func() {
-			time.Sleep(c.For)
-			background <- time.Now().Format(time.RFC3339Nano)
+			answer, err := request(context.WithoutCancel(ctx), c.Text)
+			if err != nil {
+				answer = err.Error()
+			}
+			background <- answer
 		}()
 		return "left", nil
 	case "collect":
