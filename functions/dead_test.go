@@ -34,11 +34,11 @@ func TestDeadLetters(t *testing.T) {
 			s.Add(s.Echo())
 			d := t.add(s)
 			t.functions["step"].SetFaults(killAll(t, func(p *lambdatest.Passage) bool { return op(`"E#0000000003"`, write...)(p) }))
-			d.start(t10s(t))
+			d.start(moment(t))
 			d.rests(t.patient())
 			d.records().CheckDied(d)
 			require.GreaterOrEqual(t, t.Struck(), 5, "deaths")
-			stands, err := d.client.Session(t10s(t), d.key.ID, 0)
+			stands, err := d.client.Session(moment(t), d.key.ID, 0)
 			require.NoError(t, err)
 			require.Equal(t, session.StatusFailed, stands.Status)
 			require.Equal(t, "step_died", stands.Failure.Code)
@@ -54,7 +54,7 @@ func TestDeadLetters(t *testing.T) {
 		try(t, w, "alive", nil, func(t *trial) {
 			d := t.add(labtest.Fixed("deploy"))
 			t.functions["step"].SetFaults(killAll(t, first))
-			d.start(t10s(t))
+			d.start(moment(t))
 			t.buried(1)
 			require.Equal(t, session.StatusRunning, d.head().Status)
 			t.functions["step"].SetFaults(nil)
@@ -67,13 +67,13 @@ func TestDeadLetters(t *testing.T) {
 // ever. The function ends each try in time, so that it is never killed.
 func TestNeverFits(t *testing.T) {
 	t.Parallel()
-	w := deploy(t, settings{visibility: 6 * time.Second, timeout: 6 * time.Second, maxReceives: 4})
+	w := deploy(t, settings{visibility: 15 * time.Second, timeout: 15 * time.Second, maxReceives: 4})
 	try(t, w, "long", nil, func(t *trial) {
 		s := &labtest.Script{}
 		s.Add(s.Echo())
 		s.Add(labtest.Call{"call": "sleep", "with": map[string]any{"seconds": 600}})
 		d := t.add(s)
-		d.start(t10s(t))
+		d.start(moment(t))
 		d.rests(t.patient())
 		d.records().CheckDied(d)
 		t.settle()
@@ -95,7 +95,7 @@ func TestBadDeployment(t *testing.T) {
 		bad["ADJOURN_LEASE"] = "for ever"
 		require.NoError(t, step.Deploy(binary(outer(t), "step"), bad))
 		for range 3 {
-			t.add(labtest.Fixed("deploy")).start(t10s(t))
+			t.add(labtest.Fixed("deploy")).start(moment(t))
 		}
 		t.buried(3)
 		for _, i := range step.Invocations() {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,7 +20,7 @@ func TestEvents_start_sessions_that_run_to_their_end(t *testing.T) {
 		"ADJOURN_EVENT_TEMPLATE": `{"agent":"lab","input":"- {repeat: 3, call: echo, with: {size: 10}}\n- say: {{index .detail.words 1}} from {{index . \"detail-type\"}}"}`,
 	}})
 	c := w.client(t, "events")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	invoke := func(event string) (id string, repeated bool) {
 		t.Helper()

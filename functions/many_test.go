@@ -4,9 +4,11 @@ package functions_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/agents/lab/labtest"
@@ -18,7 +20,7 @@ import (
 // share of the steps because another one has more to do.
 func TestMany(t *testing.T) {
 	t.Parallel()
-	w := deploy(t, settings{concurrency: 10})
+	w := deploy(t, settings{concurrency: 10, visibility: time.Minute})
 	try(t, w, "many", nil, func(t *trial) {
 		const big, small, each, steps = 40, 8, 3, 10
 		tenants := map[string][]*drive{}
@@ -36,7 +38,19 @@ func TestMany(t *testing.T) {
 			d.client = t.client(t, d.key.Tenant)
 			tenants[d.key.Tenant] = append(tenants[d.key.Tenant], d)
 		}
+		// Nobody works before all have been started: shares can be compared only
+		// where all have had the same time.
+		started := make(chan struct{})
+		begin := sync.OnceFunc(func() { close(started) })
+		defer begin()
+		t.setDeliveries(func(types.Message) []time.Duration { <-started; return []time.Duration{0} })
+		var wg sync.WaitGroup
+		for _, d := range t.sessions {
+			wg.Go(func() { d.start(t.patient()) })
+		}
+		wg.Wait()
 		began := time.Now()
+		begin()
 		t.run()
 		outer(t).Logf("%d sessions of %d steps in %s; %d processes", len(t.sessions), steps+1, time.Since(began).Round(time.Millisecond), len(t.functions["step"].Workers()))
 		require.LessOrEqual(t, len(t.functions["step"].Workers()), 10)

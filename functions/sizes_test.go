@@ -94,7 +94,7 @@ func TestSize_starts(t *testing.T) {
 			select {
 			case at := <-asked:
 				took = append(took, at.Sub(began))
-			case <-time.After(30 * time.Second):
+			case <-time.After(time.Minute):
 				t.Fatalf("%s asks for no event", name)
 			}
 			_ = command.Process.Kill()
@@ -111,9 +111,9 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 // TestSize_of_memory works on a session of 1 MB in functions of 128 MB: first by one
 // process that grows with the session, then by a fresh one that reads it whole.
 func TestSize_of_memory(t *testing.T) {
-	w := deploy(t, settings{env: map[string]string{"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "128", "ADJOURN_LEASE": "20s"}, concurrency: 1, noSweep: true})
+	w := deploy(t, settings{env: map[string]string{"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "128"}, lease: time.Minute, concurrency: 1, noSweep: true})
 	c := w.client(t, "memory")
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	started, err := c.Start(ctx, client.StartParams{Request: wire.StartRequest{
 		Agent: "lab", Input: "- {repeat: 64, call: echo, with: {size: 16384}}\n- call: deploy\n  with: {service: shop}\n- say: done",
@@ -155,9 +155,9 @@ func TestSize_of_memory(t *testing.T) {
 // TestSize_of_memory_of_many works on 60 sessions of 1 MB, one after the other, in
 // one process of 128 MB: what it keeps between events has a bound.
 func TestSize_of_memory_of_many(t *testing.T) {
-	w := deploy(t, settings{env: map[string]string{"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "128", "ADJOURN_LEASE": "20s"}, concurrency: 1, noSweep: true})
+	w := deploy(t, settings{env: map[string]string{"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "128"}, lease: time.Minute, concurrency: 1, noSweep: true})
 	c := w.client(t, "memory")
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	const sessions = 60
 	for range sessions {

@@ -21,8 +21,9 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// patience is how long a session may take before a trial gives up on it.
-const patience = 3 * time.Minute
+// patience is how long a session may take before a trial gives up on it. Only a
+// hang uses it up.
+const patience = 10 * time.Minute
 
 // trial is what happens in a world until some sessions have ended. Its methods
 // stop the goroutine they are called on when something is wrong, as those of
@@ -33,6 +34,7 @@ type trial struct {
 	*world
 	rng      *rand.Rand
 	sessions []*drive
+	began    time.Time
 }
 
 // add gives the trial a session with a script, of a tenant of its own.
@@ -95,13 +97,30 @@ func (t *trial) settle() {
 // try runs one trial in a world and tells all about it if it fails.
 func try(t *testing.T, w *world, name string, rng *rand.Rand, do func(t *trial)) *trial {
 	t.Helper()
-	one := &trial{Trial: labtest.Trial{Name: name}, t: t, world: w, rng: rng}
+	one := &trial{Trial: labtest.Trial{Name: name}, t: t, world: w, rng: rng, began: time.Now()}
 	one.Try(t, func() {
 		w.report(one.Note)
 		defer func() { w.report(nil); w.setFaults(nil); w.setDeliveries(nil) }()
 		do(one)
 	}, one.report)
 	return one
+}
+
+// stalled reports whether the machine may have stood still for as long as d, in a
+// function or in what it asked: an invocation that began since then took so long.
+func (t *trial) stalled(since time.Time, d time.Duration) bool {
+	for _, f := range t.functions {
+		for _, i := range f.Invocations() {
+			took := i.Took()
+			if took == 0 {
+				took = time.Since(i.Began)
+			}
+			if took >= d && i.Began.After(since) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // report tells all that is known of a trial; what is long goes to its folder.
@@ -194,8 +213,8 @@ func op(text string, operations ...string) func(*lambdatest.Passage) bool {
 // background is the context of what outlives a test's end.
 var background = context.Background()
 
-// t10s is a context for what takes a moment.
-func t10s(t *trial) context.Context { return t.within(10 * time.Second) }
+// moment is a context for what takes a moment: only a hang uses it up.
+func moment(t *trial) context.Context { return t.within(time.Minute) }
 
 // patient is a context for what takes a while.
 func (t *trial) patient() context.Context { return t.within(patience) }

@@ -41,8 +41,10 @@ const (
 	// it is more than the function's timeout; here less, so that a message also
 	// comes back while somebody works on it.
 	visibility = 2 * time.Second
-	// timeout of a function.
-	timeout = 10 * time.Second
+	// timeout of a function: only a hang uses it up.
+	timeout = time.Minute
+	// attempt is how long the adapters wait for an answer before they ask again.
+	attempt = 3 * time.Second
 	// sweepEvery is how often the schedule invokes the sweep.
 	sweepEvery = 400 * time.Millisecond
 )
@@ -54,6 +56,7 @@ type settings struct {
 	env         map[string]string
 	concurrency int
 	visibility  time.Duration
+	lease       time.Duration
 	// timeout of the step function and the queue's receives, where not the usual ones.
 	timeout     time.Duration
 	maxReceives int
@@ -74,6 +77,7 @@ type world struct {
 	server        *httptest.Server
 	ends          []func()
 	env           map[string]string
+	lease         time.Duration
 
 	// deliveries decides how messages are delivered; nil is once and at once.
 	deliveries atomic.Pointer[func(types.Message) []time.Duration]
@@ -124,6 +128,9 @@ func open(t testing.TB, s settings) (*world, func()) {
 	if s.visibility == 0 {
 		s.visibility = visibility
 	}
+	if w.lease = s.lease; w.lease == 0 {
+		w.lease = lease
+	}
 	w.urls, err = sqsqueue.CreateQueues(ctx, w.queues, sqsqueue.Queues{Name: name, DeadLetters: name + "-dead", Visibility: s.visibility, MaxReceives: s.maxReceives})
 	require.NoError(t, err)
 	w.store, err = dynamostore.New(dynamostore.Config{
@@ -147,7 +154,7 @@ func (w *world) start(t testing.TB, s settings) {
 	t.Helper()
 	w.env = map[string]string{
 		"ADJOURN_TABLE": w.table, "ADJOURN_BUCKET": w.bucket, "ADJOURN_QUEUE_URL": w.urls.URL,
-		"ADJOURN_LEASE": lease.String(), "ADJOURN_LOG": "info",
+		"ADJOURN_LEASE": w.lease.String(), "ADJOURN_LOG": "info",
 	}
 	maps.Copy(w.env, s.env)
 	for _, name := range names {
@@ -296,15 +303,6 @@ func (w *world) invocations(names ...string) int {
 	n := 0
 	for _, name := range names {
 		n += len(w.functions[name].Invocations())
-	}
-	return n
-}
-
-// sent counts the messages that functions sent to the queue of the chain.
-func (w *world) sent() int {
-	n := 0
-	for _, f := range w.functions {
-		n += f.Traffic()["sqs:SendMessage"].Requests
 	}
 	return n
 }
