@@ -279,9 +279,9 @@ var tests = []struct {
 	}},
 	{"postponing hides a message for longer and it can still be acknowledged", func(f *fixture) {
 		f.send(wake(1))
-		d := f.receiveFor(2 * f.Second)
+		d := f.receiveFor(8 * f.Second) // long enough for a slow machine to postpone it in time
 		require.NoError(f, f.Queue.Postpone(f.Context(), d, f.long()))
-		f.empty(f.Queue, 3*f.Second)
+		f.empty(f.Queue, 9*f.Second)
 		require.NoError(f, f.Queue.Postpone(f.Context(), d, 2*f.Second))
 		require.NoError(f, f.Queue.Acknowledge(f.Context(), d))
 		f.empty(f.Queue, 3*f.Second)
