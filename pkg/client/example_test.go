@@ -26,7 +26,7 @@ func Example() {
 
 	started, err := c.Start(ctx, client.StartParams{
 		Request: wire.StartRequest{Agent: "toy", Input: "[{call: deploy, with: {service: web}}, {say: web is live}]"},
-		Wait:    10 * time.Second, // until it rests
+		Wait:    20 * time.Second, // until it rests
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -88,7 +88,7 @@ func TestRealHandler(t *testing.T) {
 	ctx := t.Context()
 
 	script := "[{calls: [{call: deploy, with: {service: a}}, {call: deploy, with: {service: b}}]}, {need: anything else?}, {say: done}]"
-	start := client.StartParams{Request: wire.StartRequest{SessionID: "s", Agent: "toy", Input: script}, IdempotencyKey: "k", Wait: 10 * time.Second}
+	start := client.StartParams{Request: wire.StartRequest{SessionID: "s", Agent: "toy", Input: script}, IdempotencyKey: "k", Wait: 20 * time.Second}
 	started, err := c.Start(ctx, start)
 	require.NoError(t, err)
 	require.Equal(t, session.OutcomePaused, started.Session.Outcome)
@@ -118,14 +118,14 @@ func TestRealHandler(t *testing.T) {
 	require.True(t, *refused.Problem.Answer.Approved)
 
 	resumed, err := c.Resume(ctx, client.ResumeParams{
-		SessionID: "s", Wait: 10 * time.Second,
+		SessionID: "s", Wait: 20 * time.Second,
 		Request: wire.ResumeRequest{Decisions: &wire.Decisions{Approve: []string{pending[1].CallID}}},
 	})
 	require.NoError(t, err)
 	require.Equal(t, "anything else?", resumed.Session.Text)
 	word := "no"
 	resumed, err = c.Resume(ctx, client.ResumeParams{
-		SessionID: "s", Wait: 10 * time.Second, Request: wire.ResumeRequest{CheckpointID: resumed.Session.CheckpointID, Message: &word},
+		SessionID: "s", Wait: 20 * time.Second, Request: wire.ResumeRequest{CheckpointID: resumed.Session.CheckpointID, Message: &word},
 	})
 	require.NoError(t, err)
 	require.Equal(t, session.OutcomeCompleted, resumed.Session.Outcome)

@@ -351,7 +351,7 @@ func TestServer(t *testing.T) {
 	server := httptest.NewServer(w.handler)
 	t.Cleanup(server.Close)
 	ask := func(raw string) *http.Response {
-		conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+		conn, err := (&net.Dialer{Timeout: time.Minute}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 		_, err = io.WriteString(conn, raw)
