@@ -49,11 +49,11 @@ def environment(port, folder, log_level):
     }
 
 
-def status(url):
-    """The status of a GET, 0 if nothing answers in HTTP."""
+def status(url, within=2):
+    """The status of a GET, 0 if nothing answers in HTTP within so many seconds."""
     try:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(url, timeout=2) as answer:
+        with opener.open(url, timeout=within) as answer:
             return answer.status
     except urllib.error.HTTPError as answer:
         return answer.code
