@@ -81,6 +81,10 @@ type CallPlan struct {
 	// NeverRan says that Result gives up a call that has not run, so that its
 	// ledger has to be closed first.
 	NeverRan bool
+	// Refused says that Result refuses the call because this program has no such
+	// tool or its tool does not take the arguments. A program before it may have run
+	// the call all the same: only its ledger knows.
+	Refused bool
 	// Failure of DoFail.
 	Failure *session.Failure
 }
@@ -127,9 +131,9 @@ func planCall(s *session.Session, c session.Call, digest string, traits func(ses
 	p.Traits = traits(c, t.arguments)
 	switch {
 	case !p.Traits.Known:
-		p.Do, p.Result = DoResult, Result(c, llm.ResultError, fmt.Sprintf("There is no tool %q. Use one of the tools you were given.", c.Name))
+		p.Do, p.Refused, p.Result = DoResult, true, Result(c, llm.ResultError, fmt.Sprintf("There is no tool %q. Use one of the tools you were given.", c.Name))
 	case p.Traits.Problem != "":
-		p.Do, p.Result = DoResult, Result(c, llm.ResultError, p.Traits.Problem)
+		p.Do, p.Refused, p.Result = DoResult, true, Result(c, llm.ResultError, p.Traits.Problem)
 	case !t.approved && p.Traits.Approval != nil && p.Traits.Approval():
 		p.Do, p.Wait = DoWait, p.wait(session.WaitApproval, digest)
 	case p.Traits.Client:

@@ -44,6 +44,7 @@ func TestPlan_answers(t *testing.T) {
 		output   string
 		args     string
 		neverRan bool
+		refused  bool
 		opens    session.WaitKind
 		failure  string
 		replies  int
@@ -66,6 +67,7 @@ func TestPlan_answers(t *testing.T) {
 		"approved_agent_changed_reask":    {wait: approval, answer: approve, digest: "d2", policy: session.ChangeReask, do: engine.DoWait, opens: approval},
 		"approved_agent_changed_go_on":    {wait: approval, answer: approve, digest: "d2", policy: session.ChangeGoOn, do: engine.DoRun},
 		"approved_agent_changed_fail":     {wait: approval, answer: approve, digest: "d2", policy: session.ChangeFail, do: engine.DoFail, failure: "agent_changed"},
+		"approved_arguments_refused":      {wait: approval, answer: approve, traits: engine.Traits{Problem: "order: required"}, do: engine.DoResult, status: llm.ResultError, output: "order: required", refused: true},
 		"denied_agent_changed":            {wait: approval, answer: func(st *story) session.Answer { return st.approval(0, false) }, digest: "d2", policy: session.ChangeFail, do: engine.DoResult, status: llm.ResultDenied, output: engine.TextDenied, neverRan: true},
 		"approval_expired_deny":           {wait: approval, answer: expires(session.ExpireDeny, ""), do: engine.DoResult, status: llm.ResultTimedOut, output: engine.TextExpired, neverRan: true},
 		"approval_expired_yes":            {wait: approval, answer: expires(session.ExpireDefault, `true`), do: engine.DoRun},
@@ -115,6 +117,7 @@ func TestPlan_answers(t *testing.T) {
 			require.Equal(t, c.do, p.Do)
 			require.Equal(t, c.status, p.Result.Status)
 			require.Equal(t, c.neverRan, p.NeverRan)
+			require.Equal(t, c.refused, p.Refused)
 			require.Equal(t, c.opens, p.Wait.Kind)
 			require.Len(t, p.Replies, c.replies)
 			if c.output != "" {
@@ -165,6 +168,7 @@ func TestPlan_new_calls(t *testing.T) {
 	for i, p := range plans {
 		require.Equal(t, names[i], p.Call.Name, "in the order of the calls")
 		do[p.Call.Name] = p.Do
+		require.Equal(t, p.Do == engine.DoResult, p.Refused, "another program may have run it")
 	}
 	require.Equal(t, map[string]engine.Do{
 		"run": engine.DoRun, "ask": engine.DoWait, "no_need": engine.DoRun, "client": engine.DoWait, "bad_args": engine.DoResult, "unknown": engine.DoResult,

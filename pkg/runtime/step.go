@@ -345,23 +345,34 @@ func (inv *invocation) settle(ctx context.Context, plans []engine.CallPlan, out 
 	var outcomes []callOutcome
 	for _, p := range plans {
 		switch p.Do {
-		case engine.DoResult:
-			outcome := callOutcome{call: p.Call, result: &p.Result}
-			if p.NeverRan {
-				var err error
-				if outcome, err = inv.giveUp(ctx, p.Call, p.Result); err != nil {
-					return nil, err
-				}
+		case engine.DoResult, engine.DoWait:
+			outcome := inv.settleOne(ctx, p)
+			if outcome.err != nil {
+				return nil, outcome.err
 			}
 			outcomes = append(outcomes, outcome)
-		case engine.DoWait:
-			outcomes = append(outcomes, callOutcome{call: p.Call, waits: []session.Wait{p.Wait}})
 		case engine.DoFail:
 			out.Failure = p.Failure
 		case engine.DoRun:
 		}
 	}
 	return outcomes, nil
+}
+
+// settleOne gives a call its result or its wait, unless it has run under the program
+// before this one: that counts before a refusal, and before anybody is asked.
+func (inv *invocation) settleOne(ctx context.Context, p engine.CallPlan) callOutcome {
+	out := callOutcome{call: p.Call}
+	switch {
+	case p.NeverRan:
+		out, out.err = inv.giveUp(ctx, p.Call, p.Result)
+	case (p.Refused || p.Do == engine.DoWait) && inv.foundBefore(ctx, p, inv.ledger(p.Call.ID), &out):
+	case p.Do == engine.DoWait:
+		out.waits = []session.Wait{p.Wait}
+	default:
+		out.result = &p.Result
+	}
+	return out
 }
 
 // giveUp closes a call that has not run: it ends with the given result, or with
@@ -373,7 +384,7 @@ func (inv *invocation) giveUp(ctx context.Context, c session.Call, result llm.To
 	case err != nil:
 		return out, err
 	case record.State == session.ToolFinished && record.Result != nil:
-		out.result, out.ops, out.events = record.Result, record.StateOps, record.Events
+		out.reuse(record)
 	case record.State == session.ToolStarted:
 		result = engine.Result(c, llm.ResultUnknown, engine.TextUnknown)
 	}

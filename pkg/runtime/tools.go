@@ -60,20 +60,15 @@ func (inv *invocation) run(ctx context.Context, p engine.CallPlan, state *sessio
 		return out
 	}
 	book := inv.ledger(p.Call.ID)
-	switch p.Traits.Effect {
-	case session.ReadOnly:
-		inv.execute(ctx, t, p, state, nil, &out)
-		return out
-	case session.Idempotent:
-		// Its ledger only holds what Once remembered, and only if it ran before.
-		if inv.mayHaveRun() {
-			if out.err = book.load(ctx); out.err != nil {
-				return out
-			}
+	if p.Traits.Effect != session.SideEffect {
+		if inv.foundBefore(ctx, p, book, &out) || out.err != nil {
+			return out
 		}
-		inv.execute(ctx, t, p, state, book, &out)
+		if p.Traits.Effect == session.ReadOnly {
+			book = nil
+		}
+		inv.execute(ctx, t, p, state, book, &out) // its ledger only holds what Once remembered
 		return out
-	case session.SideEffect:
 	}
 	again := p.Traits.OnUnknown == session.UnknownRetry
 	if again || p.Traits.OnUnknown == session.UnknownProbe {
@@ -132,12 +127,6 @@ func (inv *invocation) afterTimeout(ctx context.Context, t tool.Tool, p engine.C
 	}
 }
 
-// mayHaveRun reports whether an earlier invocation may have run calls of the newest reply.
-func (inv *invocation) mayHaveRun() bool {
-	n := inv.session.Newest
-	return n.Kind != session.KindReplied || n.Attempt.ID != inv.attempt.ID
-}
-
 // outlive makes the lease last longer than a tool that may be run again elsewhere
 // once it lapses, by this worker's own clock.
 func (inv *invocation) outlive(ctx context.Context, timeout time.Duration) error {
@@ -150,61 +139,6 @@ func (inv *invocation) outlive(ctx context.Context, timeout time.Duration) error
 		return errSuperseded
 	}
 	return err
-}
-
-// foundStarted decides about a call whose ledger says that it was started or
-// finished before. Only the owner of the lease may say that an outcome is unknown.
-func (inv *invocation) foundStarted(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome) (bool, error) {
-	if book.record.State == session.ToolFinished {
-		out.result, out.ops, out.events = book.record.Result, book.record.StateOps, book.record.Events
-		return false, nil
-	}
-	if err := inv.outlive(ctx, 0); err != nil {
-		return false, err
-	}
-	switch p.Traits.OnUnknown {
-	case session.UnknownRetry:
-		return book.start(ctx, true)
-	case session.UnknownProbe:
-		return inv.probe(ctx, t, p, state, book, out)
-	case session.UnknownAsk:
-		out.waits = []session.Wait{inv.unknownWait(p)}
-		return false, nil
-	case session.UnknownTell, "":
-	}
-	result := engine.Result(p.Call, llm.ResultUnknown, engine.TextUnknown)
-	out.result = &result
-	return false, nil
-}
-
-func (inv *invocation) unknownWait(p engine.CallPlan) session.Wait {
-	w := session.Wait{
-		Kind: session.WaitUnknown, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: session.Digest(p.Arguments),
-		Text: engine.TextUnknown, Who: p.Traits.Who,
-	}
-	// A default is one for the tool's approval: nobody can declare beforehand what happened.
-	if x := p.Traits.Expiry; x != nil && x.Outcome != session.ExpireDefault {
-		w.Deadline = x.Deadline(time.Time{})
-	}
-	return w
-}
-
-// probe asks the tool whether the side effect happened: if so its result counts,
-// if not the call is started again.
-func (inv *invocation) probe(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome) (bool, error) {
-	probeCtx, cancel := context.WithTimeout(ctx, t.Timeout())
-	defer cancel()
-	output, happened, err := t.Probe(probeCtx, inv.newCall(p, state, book), p.Arguments)
-	switch {
-	case err != nil:
-		result := engine.Result(p.Call, llm.ResultUnknown, engine.TextUnknown+" Looking for it failed: "+err.Error())
-		out.result = &result
-		return false, nil
-	case happened:
-		out.result = &llm.ToolResult{CallID: p.Call.ID, ProviderID: p.Call.ProviderID, Name: p.Call.Name, Status: llm.ResultSuccess, Output: output}
-		return false, nil
-	}
-	return book.start(ctx, true)
 }
 
 func (inv *invocation) newCall(p engine.CallPlan, state *session.State, book *ledger) *tool.Call {

@@ -1,0 +1,124 @@
+package runtime
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/tool"
+)
+
+// mayHaveRun reports whether an earlier invocation may have run a call: not while
+// its reply is not committed, nor if this one committed it.
+func (inv *invocation) mayHaveRun(call string) bool {
+	n := inv.session.Newest
+	return slices.ContainsFunc(inv.session.Calls, func(c session.Call) bool { return c.ID == call }) &&
+		(n.Kind != session.KindReplied || n.Attempt.ID != inv.attempt.ID)
+}
+
+// reuse takes what a finished call brought.
+func (o *callOutcome) reuse(record session.ToolRecord) {
+	o.result, o.ops, o.events = record.Result, record.StateOps, record.Events
+}
+
+// foundBefore looks for what an earlier attempt did of a call that this program
+// does not run as a side effect: it refuses the call, asks somebody about it, or
+// takes its tool for harmless. The program before may have had another tool of that
+// name, and what its ledger says counts before what the tool is today. Without
+// anything found the plan stands, and a call that is not to run here is closed, so
+// that no worker of that program runs it after all.
+func (inv *invocation) foundBefore(ctx context.Context, p engine.CallPlan, book *ledger, out *callOutcome) (found bool) {
+	if !inv.mayHaveRun(p.Call.ID) {
+		return false
+	}
+	asksFirst := p.Do == engine.DoWait && p.Wait.Kind == session.WaitApproval
+	if p.Do == engine.DoRun || asksFirst {
+		out.err = book.load(ctx)
+	} else {
+		_, out.err = book.closeUnrun(ctx)
+	}
+	if out.err != nil {
+		return false
+	}
+	switch book.record.State {
+	case session.ToolFinished:
+		out.reuse(book.record)
+		return true
+	case session.ToolStarted:
+	case session.ToolAsking, session.ToolMemo, session.ToolClosed, "":
+		return false
+	}
+	policy := p.Traits.OnUnknown
+	if asksFirst && (policy == session.UnknownProbe || policy == session.UnknownRetry) {
+		return false // it may be started again, but not before it is approved
+	}
+	if out.err = inv.outlive(ctx, 0); out.err != nil {
+		return false
+	}
+	if policy == session.UnknownAsk {
+		out.waits = []session.Wait{inv.unknownWait(p)}
+		return true
+	}
+	// Nothing can look for it or run it again: its arguments are refused, or it is a client's now.
+	result := engine.Result(p.Call, llm.ResultUnknown, engine.TextUnknown)
+	out.result = &result
+	return true
+}
+
+// foundStarted decides about a call whose ledger says that it was started or
+// finished before. Only the owner of the lease may say that an outcome is unknown.
+func (inv *invocation) foundStarted(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome) (bool, error) {
+	if book.record.State == session.ToolFinished {
+		out.reuse(book.record)
+		return false, nil
+	}
+	if err := inv.outlive(ctx, 0); err != nil {
+		return false, err
+	}
+	switch p.Traits.OnUnknown {
+	case session.UnknownRetry:
+		return book.start(ctx, true)
+	case session.UnknownProbe:
+		return inv.probe(ctx, t, p, state, book, out)
+	case session.UnknownAsk:
+		out.waits = []session.Wait{inv.unknownWait(p)}
+		return false, nil
+	case session.UnknownTell, "":
+	}
+	result := engine.Result(p.Call, llm.ResultUnknown, engine.TextUnknown)
+	out.result = &result
+	return false, nil
+}
+
+func (inv *invocation) unknownWait(p engine.CallPlan) session.Wait {
+	w := session.Wait{
+		Kind: session.WaitUnknown, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: session.Digest(p.Arguments),
+		Text: engine.TextUnknown, Who: p.Traits.Who,
+	}
+	// A default is one for the tool's approval: nobody can declare beforehand what happened.
+	if x := p.Traits.Expiry; x != nil && x.Outcome != session.ExpireDefault {
+		w.Deadline = x.Deadline(time.Time{})
+	}
+	return w
+}
+
+// probe asks the tool whether the side effect happened: if so its result counts,
+// if not the call is started again.
+func (inv *invocation) probe(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome) (bool, error) {
+	probeCtx, cancel := context.WithTimeout(ctx, t.Timeout())
+	defer cancel()
+	output, happened, err := t.Probe(probeCtx, inv.newCall(p, state, book), p.Arguments)
+	switch {
+	case err != nil:
+		result := engine.Result(p.Call, llm.ResultUnknown, engine.TextUnknown+" Looking for it failed: "+err.Error())
+		out.result = &result
+		return false, nil
+	case happened:
+		out.result = &llm.ToolResult{CallID: p.Call.ID, ProviderID: p.Call.ProviderID, Name: p.Call.Name, Status: llm.ResultSuccess, Output: output}
+		return false, nil
+	}
+	return book.start(ctx, true)
+}
