@@ -1,13 +1,20 @@
 package httpapi_test
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // TestLeftOut: every answer that shows a wait says what of it could not be sent.
@@ -35,4 +42,39 @@ func TestLeftOut(t *testing.T) {
 	page := get[wire.Entries](w, ann, "/sessions/a/entries")
 	require.NotEmpty(t, page.LeftOut)
 	require.True(t, page.Resting)
+}
+
+// unreadable is a store of which the values of waits cannot be read.
+type unreadable struct{ store.Store }
+
+func (u *unreadable) on(s store.Store) { u.Store = s }
+
+func (u *unreadable) Find(ctx context.Context, p store.FindParams) (store.Page, error) {
+	page, err := u.Store.Find(ctx, p)
+	for i, f := range page.Found {
+		if f.Item.Wait != nil {
+			page.Found[i].Item.Wait = &session.WaitRecord{Wait: session.Wait{ID: f.Item.ID, OpenedAt: f.Item.Wait.Wait.OpenedAt}, State: session.WaitOpen}
+			page.Found[i].Unread = store.ErrCorrupt
+		}
+	}
+	return page, err
+}
+
+// TestInbox_of_what_cannot_be_read: it is listed, as left out, in the words of the document.
+func TestInbox_of_what_cannot_be_read(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, change{runtime: func(cfg *runtime.Config) { cfg.Store = &unreadable{} }})
+	w.start("a", "deploy")
+	out := w.send(ann, http.MethodGet, "/waits", "")
+	raw := bytes.Clone(out.Body.Bytes())
+	wait := answer[wire.Waits](w, http.StatusOK, out).Items[0]
+	require.Equal(t, wire.Wait{
+		SessionID: "a", WaitID: wait.WaitID, State: session.WaitOpen, Arguments: wait.Arguments, OpenedAt: wait.OpenedAt, LeftOut: []wire.LeftOut{{}},
+	}, wait)
+	require.True(t, strings.HasPrefix(string(wait.Arguments), `"[left out: `))
+	require.NotZero(t, wait.OpenedAt)
+	var body any
+	require.NoError(t, json.Unmarshal(raw, &body))
+	require.NoError(t, document(t).Components.Schemas["Waits"].Value.VisitJSON(body))
+	require.NotEmpty(t, get[wire.Waits](w, ann, "/sessions/a/waits").Items[0].ApprovalID)
 }

@@ -196,6 +196,9 @@ func (h *handler) inbox(r *request) (*response, error) {
 		out := wire.Waits{Items: make([]wire.Wait, len(page.Items)), Cursor: page.Cursor}
 		for i, item := range page.Items {
 			out.Items[i] = wire.NewWait(item.Key.ID, item.Record)
+			if item.LeftOut {
+				out.Items[i].LeftOut = []wire.LeftOut{{}} // all of it, whatever that is
+			}
 		}
 		n, err := fitting(out.Items, h.cfg.MaxPage)
 		if err != nil {

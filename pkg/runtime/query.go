@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/adjourn/adjourn/pkg/engine"
@@ -64,7 +65,8 @@ type SessionsPage struct {
 	Cursor string
 }
 
-// Sessions lists sessions.
+// Sessions lists sessions. Of one that cannot be read there is the key, the status
+// and when it moved.
 func (r *Runtime) Sessions(ctx context.Context, p SessionsParams) (SessionsPage, error) {
 	page, err := r.cfg.Store.Find(ctx, store.FindParams{
 		Kind: store.FindSessions, Tenant: p.Tenant, Status: p.Status, Limit: p.Limit, Cursor: p.Cursor,
@@ -73,6 +75,7 @@ func (r *Runtime) Sessions(ctx context.Context, p SessionsParams) (SessionsPage,
 		return SessionsPage{}, AsError(err)
 	}
 	out := SessionsPage{Cursor: page.Cursor}
+	r.tellUnread(ctx, page)
 	for _, found := range page.Found {
 		out.Heads = append(out.Heads, *found.Item.Head)
 	}
@@ -90,6 +93,9 @@ type InboxParams struct {
 type InboxItem struct {
 	Key    session.Key
 	Record session.WaitRecord
+	// LeftOut says that the wait could not be read, or is too large for a list: the
+	// record has its id and when it was opened, and words for people as arguments.
+	LeftOut bool
 }
 
 // InboxPage is one page of the inbox, the soonest deadline first.
@@ -98,6 +104,9 @@ type InboxPage struct {
 	Cursor string
 }
 
+// notRead stands where the arguments of a wait would, which are not known.
+var notRead = json.RawMessage(`"[left out: too large for a list, or it cannot be read]"`)
+
 // Inbox lists every open wait of every session of a tenant.
 func (r *Runtime) Inbox(ctx context.Context, p InboxParams) (InboxPage, error) {
 	page, err := r.cfg.Store.Find(ctx, store.FindParams{Kind: store.FindWaits, Tenant: p.Tenant, Limit: p.Limit, Cursor: p.Cursor})
@@ -105,10 +114,24 @@ func (r *Runtime) Inbox(ctx context.Context, p InboxParams) (InboxPage, error) {
 		return InboxPage{}, AsError(err)
 	}
 	out := InboxPage{Cursor: page.Cursor}
+	r.tellUnread(ctx, page)
 	for _, found := range page.Found {
-		out.Items = append(out.Items, InboxItem{Key: found.Key, Record: *found.Item.Wait})
+		item := InboxItem{Key: found.Key, Record: *found.Item.Wait, LeftOut: found.Unread != nil}
+		if item.LeftOut {
+			item.Record.Wait.Arguments = notRead
+		}
+		out.Items = append(out.Items, item)
 	}
 	return out, nil
+}
+
+// tellUnread logs what a list has without its record: nobody else would notice.
+func (r *Runtime) tellUnread(ctx context.Context, page store.Page) {
+	for _, found := range page.Found {
+		if found.Unread != nil {
+			r.cfg.Log.WarnContext(ctx, "not read for a list", "session", found.Key.String(), "kind", found.Item.Kind, "id", found.Item.ID, "error", found.Unread)
+		}
+	}
 }
 
 // Manifest says where a session stands, in the words commands print: everything

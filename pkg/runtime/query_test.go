@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -110,6 +111,56 @@ func TestQueries(t *testing.T) {
 	_, err = broken.Start(ctx, startParams(w, "go", ""))
 	require.Equal(t, runtime.CodeCorrupt, codeOf(err))
 	require.Error(t, broken.Drive(ctx, w.key, w.queue))
+}
+
+// halfRead finds one item of two without its record, as a store does that cannot read it.
+type halfRead struct{ store.Store }
+
+func (h halfRead) Find(ctx context.Context, p store.FindParams) (store.Page, error) {
+	page, err := h.Store.Find(ctx, p)
+	for i, f := range page.Found {
+		if i%2 == 0 {
+			continue
+		}
+		page.Found[i].Unread = errors.New("its object is gone")
+		if f.Item.Wait != nil {
+			page.Found[i].Item.Wait = &session.WaitRecord{Wait: session.Wait{ID: f.Item.ID, OpenedAt: f.Item.Wait.Wait.OpenedAt}, State: session.WaitOpen}
+		} else {
+			page.Found[i].Item.Head = &session.Head{Key: f.Key, Status: f.Item.Head.Status, UpdatedAt: f.Item.Head.UpdatedAt}
+		}
+	}
+	return page, err
+}
+
+// TestLists_show_what_cannot_be_read: a list has all there is, and the log says what is missing.
+func TestLists_show_what_cannot_be_read(t *testing.T) {
+	t.Parallel()
+	w, _ := in(t, "two")
+	var log strings.Builder
+	p := w.process(func(cfg *runtime.Config) {
+		cfg.Store, cfg.Log = halfRead{w.store}, slog.New(slog.NewTextHandler(&log, nil))
+	})
+	inbox, err := p.Inbox(t.Context(), runtime.InboxParams{Tenant: w.key.Tenant})
+	require.NoError(t, err)
+	require.Len(t, inbox.Items, 2)
+	require.False(t, inbox.Items[0].LeftOut)
+	require.NotEmpty(t, inbox.Items[0].Record.Wait.Nonce)
+	left := inbox.Items[1]
+	require.True(t, left.LeftOut)
+	require.Equal(t, w.key, left.Key)
+	require.Equal(t, session.WaitOpen, left.Record.State)
+	require.Empty(t, left.Record.Wait.Nonce, "nobody can approve it from there")
+	require.True(t, strings.HasPrefix(string(left.Record.Wait.Arguments), `"[left out: `))
+	for _, said := range []string{"level=WARN", w.key.ID, left.Record.Wait.ID, "its object is gone"} {
+		require.Contains(t, log.String(), said)
+	}
+	second := w.another()
+	second.run(second.process(), "say")
+	page, err := p.Sessions(t.Context(), runtime.SessionsParams{Tenant: w.key.Tenant})
+	require.NoError(t, err)
+	require.Len(t, page.Heads, 2)
+	require.NotEmpty(t, page.Heads[1].Key.ID)
+	require.Empty(t, page.Heads[1].Agent)
 }
 
 func TestUnresumed(t *testing.T) {

@@ -22,7 +22,7 @@ type conn struct {
 	raw   driver.Conn
 	stmts [stmtCount]prepared
 	args  []driver.NamedValue
-	row   [12]driver.Value
+	row   [13]driver.Value
 }
 
 type prepared interface {

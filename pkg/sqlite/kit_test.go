@@ -2,8 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -69,20 +69,28 @@ type saboteur struct{ *Store }
 var _ storetest.Saboteur = saboteur{}
 
 func (s saboteur) RemoveEntry(ctx context.Context, key session.Key, seq int64) error {
-	return s.damage(ctx, key, seq, "DELETE FROM entries")
+	return s.damage(ctx, key, "DELETE FROM entries WHERE eid=%d", seq)
 }
 
 func (s saboteur) SpoilEntry(ctx context.Context, key session.Key, seq int64) error {
-	return s.damage(ctx, key, seq, "UPDATE entries SET payload=x'7b7d'")
+	return s.damage(ctx, key, "UPDATE entries SET payload=x'7b7d' WHERE eid=%d", seq)
 }
 
-func (s saboteur) damage(ctx context.Context, key session.Key, seq int64, sql string) error {
+func (s saboteur) SpoilItem(ctx context.Context, key session.Key, kind store.ItemKind, id string) error {
+	if kind == store.KindHead {
+		return s.damage(ctx, key, "UPDATE sessions SET head='{' WHERE sid<<32=%d", 0)
+	}
+	return s.damage(ctx, key, "UPDATE items SET payload='{' WHERE sid<<32=%d AND id='"+id+"'", 0)
+}
+
+// damage runs a statement that names an entry's number.
+func (s saboteur) damage(ctx context.Context, key session.Key, sql string, seq int64) error {
 	return s.db.do(ctx, &testOp{f: func(w *writer) error {
 		sid, err := w.sid(key)
 		if err != nil {
 			return err
 		}
-		return w.c.script(sql + " WHERE eid=" + strconv.FormatInt(sid<<seqBits|seq, 10))
+		return w.c.script(fmt.Sprintf(sql, sid<<seqBits|seq))
 	}})
 }
 

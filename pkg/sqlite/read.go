@@ -205,7 +205,10 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 		switch p.Kind {
 		case store.FindSessions:
 			return c.query(stmtSessions, func(row []driver.Value) bool {
-				found = append(found, foundRow{at: position{intOf(row[0]), intOf(row[1]), 0}, head: headOf(row[2:])})
+				found = append(found, foundRow{
+					at: position{intOf(row[0]), intOf(row[1]), 0}, head: headOf(row[4:]),
+					key: session.Key{Tenant: p.Tenant, ID: textOf(row[2])}, status: session.Status(textOf(row[3])),
+				})
 				return true
 			}, p.Tenant, at[0], at[1], string(p.Status), int64(p.Limit+1))
 		case store.FindWaits:
@@ -213,7 +216,7 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 				found = append(found, foundRow{
 					at:   position{intOf(row[0]), intOf(row[1]), intOf(row[2])},
 					wait: true, head: headRow{rev: intOf(row[3]), text: bytesOf(row[4])},
-					key: session.Key{Tenant: p.Tenant, ID: textOf(row[5])},
+					key: session.Key{Tenant: p.Tenant, ID: textOf(row[5])}, id: textOf(row[6]),
 				})
 				return true
 			}, p.Tenant, at[0], at[1], at[2], int64(p.Limit+1))
@@ -221,8 +224,8 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 			return c.query(stmtDue, func(row []driver.Value) bool {
 				found = append(found, foundRow{
 					at:   position{intOf(row[0]), intOf(row[1]), intOf(row[2])},
-					wait: intOf(row[1]) == 1, head: headOf(row[5:]),
-					key: session.Key{Tenant: textOf(row[3]), ID: textOf(row[4])},
+					wait: intOf(row[1]) == 1, head: headOf(row[6:]),
+					key: session.Key{Tenant: textOf(row[3]), ID: textOf(row[4])}, id: textOf(row[5]),
 				})
 				return true
 			}, nanos(p.Before), at[0], at[1], at[2], int64(p.Limit+1))
@@ -232,18 +235,20 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 	if err != nil {
 		return store.Page{}, err
 	}
-	return s.page(p, found)
+	return s.page(p, found), nil
 }
 
 // foundRow is a HEAD, or a wait that uses HEAD's fields.
 type foundRow struct {
-	at   position
-	key  session.Key
-	wait bool
-	head headRow
+	at     position
+	key    session.Key
+	wait   bool
+	id     string         // of a wait
+	status session.Status // of a HEAD of FindSessions
+	head   headRow
 }
 
-func (s *Store) page(p *store.FindParams, found []foundRow) (store.Page, error) {
+func (s *Store) page(p *store.FindParams, found []foundRow) store.Page {
 	var page store.Page
 	dead := s.db.deadOwners()
 	for i := range found {
@@ -254,23 +259,32 @@ func (s *Store) page(p *store.FindParams, found []foundRow) (store.Page, error) 
 		}
 		item, err := f.item(dead)
 		if err != nil {
-			return store.Page{}, fmt.Errorf("session %s: %w", f.key, err)
+			item = f.unread(p.Kind)
 		}
-		if item.Head != nil {
-			f.key = item.Head.Key
-		}
-		page.Found = append(page.Found, store.Found{Key: f.key, Item: item})
+		page.Found = append(page.Found, store.Found{Key: f.key, Item: item, Unread: err})
 	}
-	return page, nil
+	return page
 }
 
 func (f *foundRow) item(dead func(owner string) bool) (store.Item, error) {
 	if !f.wait {
 		return f.head.item(dead)
 	}
-	item, err := store.NewItem(store.KindWait, "", f.head.rev, f.head.text)
-	if err == nil {
-		item.ID = item.Wait.Wait.ID
+	return store.NewItem(store.KindWait, f.id, f.head.rev, f.head.text)
+}
+
+// unread is the item without its record.
+func (f *foundRow) unread(kind store.FindKind) store.Item {
+	item := store.Item{Kind: store.KindHead, ID: f.id}
+	if f.wait {
+		item.Kind = store.KindWait
 	}
-	return item, err
+	switch kind {
+	case store.FindSessions:
+		item.Head = &session.Head{Key: f.key, Status: f.status, UpdatedAt: timeOf(f.at[0])}
+	case store.FindWaits:
+		item.Wait = &session.WaitRecord{Wait: session.Wait{ID: f.id, OpenedAt: timeOf(f.at[1])}, State: session.WaitOpen}
+	case store.FindDue:
+	}
+	return item
 }

@@ -77,13 +77,13 @@ var statements = [stmtCount]string{
 	stmtPutItem:   "UPDATE items SET rev=?, due=?, tenant=?, deadline=?, opened=?, payload=? WHERE sid=? AND kind=? AND id=?",
 	stmtDropItems: "DELETE FROM items WHERE sid=?",
 
-	stmtSessions: "SELECT moved, sid, " + headColumns + " FROM sessions WHERE tenant=?1 AND moved IS NOT NULL" +
+	stmtSessions: "SELECT moved, sid, id, status, " + headColumns + " FROM sessions WHERE tenant=?1 AND moved IS NOT NULL" +
 		" AND (moved, sid) < (?2, ?3) AND (?4='' OR status=?4) ORDER BY moved DESC, sid DESC LIMIT ?5",
-	stmtWaits: "SELECT deadline, opened, iid, items.rev, items.payload, sessions.id FROM items JOIN sessions USING (sid)" +
+	stmtWaits: "SELECT deadline, opened, iid, items.rev, items.payload, sessions.id, items.id FROM items JOIN sessions USING (sid)" +
 		" WHERE items.tenant=?1 AND (deadline, opened, iid) > (?2, ?3, ?4) ORDER BY deadline, opened, iid LIMIT ?5",
-	stmtDue: "SELECT due, 0 AS place, sid, tenant, id, " + headColumns + " FROM sessions" +
+	stmtDue: "SELECT due, 0 AS place, sid, tenant, id, '', " + headColumns + " FROM sessions" +
 		" WHERE due IS NOT NULL AND due<=?1 AND (due, 0, sid) > (?2, ?3, ?4)" +
-		" UNION ALL SELECT i.due, 1, iid, s.tenant, s.id, i.rev, 0, '', 0, 0, 0, payload FROM items i JOIN sessions s USING (sid)" +
+		" UNION ALL SELECT i.due, 1, iid, s.tenant, s.id, i.id, i.rev, 0, '', 0, 0, 0, payload FROM items i JOIN sessions s USING (sid)" +
 		" WHERE i.due IS NOT NULL AND i.due<=?1 AND (i.due, 1, iid) > (?2, ?3, ?4)" +
 		" ORDER BY 1, 2, 3 LIMIT ?5",
 

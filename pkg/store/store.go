@@ -63,7 +63,7 @@ type Store interface {
 	// An adapter's indexes may lag a moment behind its writes, as DynamoDB's do: what
 	// was just written may be missing, and whoever acts on what is found reads it
 	// again. What is found is as it was when it was read. A page may be short, even
-	// empty, though it has a cursor.
+	// empty, though it has a cursor: an adapter may bound what one holds in bytes.
 	Find(ctx context.Context, p FindParams) (Page, error)
 
 	// Delete removes everything a session has but a tombstone of HEAD, so that the
@@ -175,8 +175,7 @@ const (
 	// without one, the oldest first.
 	FindWaits FindKind = "waits"
 	// FindDue: HEADs and waits of every tenant whose Due is not after Before, the
-	// earliest first. One whose record cannot be read just now may be handed out
-	// without it, so that it does not hide the others.
+	// earliest first.
 	FindDue FindKind = "due"
 )
 
@@ -202,8 +201,14 @@ type Page struct {
 	Cursor string
 }
 
-// Found is one item with the session it belongs to.
+// Found is one item with the session it belongs to. One whose record cannot be
+// read, or is too large for a list, does not hide the others: it is handed out
+// with what the index knows of it. Of what is due that is its kind and its id; a
+// HEAD of FindSessions has its key, its status and when it moved, a wait of
+// FindWaits its id, its state and when it was opened.
 type Found struct {
 	Key  session.Key
 	Item Item
+	// Unread is why the record was not read; nil if it was.
+	Unread error
 }

@@ -134,6 +134,8 @@ func Headline(item session.PendingItem) string {
 		return "sub-agent " + screen.CleanLine(item.Session)
 	case session.WaitUnknown:
 		return "verdict: nobody knows whether " + name + " happened"
+	case "":
+		return "something that was left out of the list"
 	}
 	return screen.CleanLine(string(item.Kind))
 }

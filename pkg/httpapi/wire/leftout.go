@@ -5,7 +5,9 @@ package wire
 // stands the JSON string "[left out: N bytes, digest D]". Only the list says for
 // sure that it does: a tool could have written the same words.
 type LeftOut struct {
-	// At is where, as a JSON pointer from the object that has the list.
+	// At is where, as a JSON pointer from the object that has the list. It is empty
+	// for a wait of the inbox that could not be read, or is too large for a list: it
+	// has its ids, its state and when it was opened, and nothing else.
 	At string `json:"at"`
 	// Bytes is how long the value is: JSON, a text in UTF-8, or what base64 stands for.
 	Bytes int64 `json:"bytes"`

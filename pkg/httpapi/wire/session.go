@@ -85,10 +85,11 @@ func NewUsage(u llm.Usage) Usage {
 // is shown is what an answer counts for: of an approval the tool, the arguments
 // and their digest, with the approvalId that has to come back.
 type Wait struct {
-	SessionID string            `json:"sessionId"`
-	WaitID    string            `json:"waitId"`
-	Kind      session.WaitKind  `json:"kind"`
-	State     session.WaitState `json:"state"`
+	SessionID string `json:"sessionId"`
+	WaitID    string `json:"waitId"`
+	// Kind is left out of a wait that is left out (see [LeftOut]).
+	Kind  session.WaitKind  `json:"kind,omitempty"`
+	State session.WaitState `json:"state"`
 	// Agent of the session, where known.
 	Agent string `json:"agent,omitempty"`
 

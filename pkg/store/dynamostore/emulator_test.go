@@ -123,3 +123,16 @@ func (s saboteur) SpoilEntry(ctx context.Context, key session.Key, seq int64) er
 	})
 	return err
 }
+
+func (s saboteur) SpoilItem(ctx context.Context, key session.Key, kind store.ItemKind, id string) error {
+	at := entryKey(key, 0)
+	at["sk"] = &types.AttributeValueMemberS{Value: "WAIT#" + id}
+	if kind == store.KindHead {
+		at["sk"] = &types.AttributeValueMemberS{Value: "HEAD"}
+	}
+	_, err := s.f.dynamo.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &s.f.table, Key: at, UpdateExpression: aws.String("SET body = :b"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":b": &types.AttributeValueMemberS{Value: "{"}},
+	})
+	return err
+}

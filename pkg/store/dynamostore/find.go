@@ -3,8 +3,11 @@ package dynamostore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -24,6 +27,19 @@ const (
 	queriesPerPage = 10
 	// batchGet is how many items DynamoDB reads in one request.
 	batchGet = 100
+	// waitsAtOnce is less, for a wait may be as large as an item can be.
+	waitsAtOnce = 25
+	// maxPage is how many bytes of records one page holds; one that is larger by
+	// itself is not fetched.
+	maxPage = 8 << 20
+	// findTime is how long a page may wait for the bucket: the callers of a list
+	// have less patience than those of one session.
+	findTime = 8 * time.Second
+)
+
+var (
+	errBucketSilent = errors.New("the bucket did not answer in time")
+	errElsewhere    = errors.New("its value lies in the bucket, where nobody looked")
 )
 
 // Find looks across sessions; see [store.Store]. An index says where to look, in
@@ -58,7 +74,10 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 	if err != nil {
 		return store.Page{}, err
 	}
+	fetching, cancel := context.WithTimeoutCause(ctx, findTime, errBucketSilent)
+	defer cancel()
 	var page store.Page
+	room := int64(maxPage)
 	seen := map[address]bool{}
 	for range queriesPerPage {
 		rows, next, err := s.rows(ctx, p, position, p.Limit-len(page.Found))
@@ -71,11 +90,17 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 			seen[r.at] = true
 			return twice
 		})
-		found, err := s.hydrate(ctx, p, rows)
+		found, taken, err := s.hydrate(ctx, fetching, p, rows, &room)
 		if err != nil {
 			return store.Page{}, err
 		}
 		page.Found = append(page.Found, found...)
+		if taken < len(rows) {
+			if taken > 0 {
+				position = rows[taken-1].position
+			}
+			break
+		}
 		if position = next; position == "" {
 			return page, nil
 		}
@@ -204,37 +229,90 @@ func mergeShards(shards []shard, want int) ([]row, string) {
 }
 
 // hydrate reads what the rows point to, consistently, and leaves out what is no
-// longer what was looked for.
-func (s *Store) hydrate(ctx context.Context, p *store.FindParams, rows []row) ([]store.Found, error) {
-	items := map[address]attributes{}
-	for batch := range slices.Chunk(rows, batchGet) {
-		if err := s.getAll(ctx, batch, items); err != nil {
-			return nil, err
-		}
+// longer what was looked for. It ends where the page has no room for more, and
+// returns how many rows were taken. What fetching has no time for is unread.
+func (s *Store) hydrate(ctx, fetching context.Context, p *store.FindParams, rows []row, room *int64) (all []store.Found, taken int, err error) {
+	size := batchGet
+	if p.Kind == store.FindWaits {
+		size = waitsAtOnce
 	}
-	var all []store.Found
-	for _, row := range rows {
-		if p.Kind == store.FindDue && textOf(items[row.at], attrBlob) != "" {
-			// Not worth a look into the bucket, which may be slow: who acts on it reads it.
-			if found, ok := unread(row.at); ok && items[row.at][attrDue] != nil {
-				all = append(all, found)
-			}
-			continue
+	for batch := range slices.Chunk(rows, size) {
+		items := map[address]attributes{}
+		if err := s.getAll(ctx, batch, items); err != nil {
+			return nil, 0, err
 		}
-		found, err := s.found(ctx, row.at, items[row.at])
-		if due, ok := unread(row.at); err != nil && p.Kind == store.FindDue && ok && ctx.Err() == nil {
-			// It is handed out unread: it must not hide what else is due.
-			all = append(all, due)
-			continue
+		n := fitting(p.Kind, batch, items, room)
+		found := make([]*store.Found, n)
+		err := each(n, func(i int) (err error) {
+			found[i], err = s.look(fetching, p, batch[i], items[batch[i].at])
+			return err
+		})
+		if ctx.Err() != nil {
+			return nil, 0, context.Cause(ctx)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("session %s: %w", found.Key, err)
+			return nil, 0, err
 		}
-		if wanted(p, &found.Item) {
-			all = append(all, found)
+		for _, f := range found {
+			if f != nil {
+				all = append(all, *f)
+			}
+		}
+		if taken += n; n < len(batch) {
+			break
 		}
 	}
-	return all, nil
+	return all, taken, nil
+}
+
+// fitting returns how many rows a page has room for, and takes the room. None needs
+// more than an empty page has.
+func fitting(kind store.FindKind, rows []row, items map[address]attributes, room *int64) int {
+	for i, r := range rows {
+		body, _ := bytesOf(items[r.at], attrBody)
+		size := int64(len(body))
+		if there := numberOf(items[r.at], attrBlobBytes); kind != store.FindDue && there <= maxPage {
+			size += there
+		}
+		if size > *room {
+			return i
+		}
+		*room -= size
+	}
+	return len(rows)
+}
+
+// look reads what a row points to; nil when it is no longer what was looked for.
+func (s *Store) look(ctx context.Context, p *store.FindParams, r row, item attributes) (*store.Found, error) {
+	found, err := unread(p.Kind, r, item)
+	if err != nil {
+		return nil, err
+	}
+	indexed := item[indexedBy[p.Kind]] != nil && (p.Status == "" || p.Status == session.Status(textOf(item, attrStatus)))
+	switch large := textOf(item, attrBlob) != ""; {
+	case large && p.Kind == store.FindDue:
+		// Not worth a look into the bucket, which may be slow: who acts on it reads it.
+		found.Unread = errElsewhere
+	case large && numberOf(item, attrBlobBytes) > maxPage:
+		found.Unread = fmt.Errorf("%d bytes are too many for a list", numberOf(item, attrBlobBytes))
+	case large && !indexed:
+		return nil, nil //nolint:nilnil // the item has moved on
+	default:
+		decoded, err := s.decode(ctx, found.Key, found.Item.Kind, found.Item.ID, item)
+		if err == nil {
+			found.Item, indexed = decoded, wanted(p, &decoded)
+		}
+		found.Unread = err
+	}
+	if !indexed {
+		return nil, nil //nolint:nilnil // the item has moved on
+	}
+	return found, nil
+}
+
+// indexedBy names the attribute an item has while it is in the index of a search.
+var indexedBy = map[store.FindKind]string{
+	store.FindSessions: attrList, store.FindWaits: attrInbox, store.FindDue: attrDue,
 }
 
 // getAll adds the items of at most batchGet rows to a map.
@@ -281,22 +359,32 @@ func (s *Store) again(ctx context.Context, attempt int) error {
 	return s.pause(ctx, attempt)
 }
 
-// found decodes what a row points to; its item is empty when it is gone.
-func (s *Store) found(ctx context.Context, at address, item attributes) (store.Found, error) {
-	key, ok := keyOf(at)
-	kind, id, known := kindOf(at.sk)
+// unread is what a row points to, without its record.
+func unread(kind store.FindKind, r row, item attributes) (*store.Found, error) {
+	key, ok := keyOf(r.at)
+	of, id, known := kindOf(r.at.sk)
 	if !ok || !known {
-		return store.Found{Key: key}, fmt.Errorf("%w: item %q %q in an index", store.ErrCorrupt, at.pk, at.sk)
+		return nil, fmt.Errorf("session %s: %w: item %q %q in an index", key, store.ErrCorrupt, r.at.pk, r.at.sk)
 	}
-	decoded, err := s.decode(ctx, key, kind, id, item)
-	return store.Found{Key: key, Item: decoded}, err
+	found := &store.Found{Key: key, Item: store.Item{Kind: of, ID: id}}
+	switch kind {
+	case store.FindSessions:
+		found.Item.Head = &session.Head{Key: key, Status: session.Status(textOf(item, attrStatus)), UpdatedAt: timeAt(r.position, 0)}
+	case store.FindWaits:
+		found.Item.Wait = &session.WaitRecord{Wait: session.Wait{ID: id, OpenedAt: timeAt(r.position, 1)}, State: session.WaitOpen}
+	case store.FindDue:
+	}
+	return found, nil
 }
 
-// unread is what is found at an address, without its record.
-func unread(at address) (store.Found, bool) {
-	key, ok := keyOf(at)
-	kind, id, known := kindOf(at.sk)
-	return store.Found{Key: key, Item: store.Item{Kind: kind, ID: id}}, ok && known
+// timeAt returns the time that is a part of a position.
+func timeAt(position string, part int) time.Time {
+	parts := strings.Split(position, "#")
+	if part >= len(parts) {
+		return time.Time{}
+	}
+	at, _ := time.Parse(time.RFC3339Nano, parts[part]) // or the zero time
+	return at
 }
 
 // wanted reports whether an item, as it is now, is what was looked for.

@@ -38,7 +38,9 @@ func TestFind_due_is_not_blinded_by_what_cannot_be_read(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, page.Found, 2)
 		require.NotNil(t, page.Found[0].Item.Head)
+		require.NoError(t, page.Found[0].Unread)
 		require.Equal(t, store.Item{Kind: store.KindWait, ID: "w1-1"}, page.Found[1].Item)
+		require.Error(t, page.Found[1].Unread)
 	})
 }
 
@@ -66,7 +68,7 @@ func TestFind_due_is_not_blinded_by_what_is_no_record(t *testing.T) {
 			answers = append(answers, is(&dynamodb.QueryOutput{}))
 		}
 		answers = append(answers, is(&dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{"adjourn": {
-			{"pk": str("S#acme#s-1"), "sk": str("WAIT#w1-1"), "rev": num(1), "body": str("{")},
+			{"pk": str("S#acme#s-1"), "sk": str("WAIT#w1-1"), "rev": num(1), "body": str("{"), "due": str("0")},
 		}}}))
 		s, _, _ := scripted(t, answers...)
 		page, err := s.Find(t.Context(), store.FindParams{Kind: store.FindDue, Before: epoch})

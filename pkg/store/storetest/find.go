@@ -228,6 +228,44 @@ var findTests = []test{
 		_, err := f.store.Find(f.Context(), store.FindParams{Kind: store.FindWaits, Tenant: "acme", Cursor: ours})
 		require.ErrorIs(f, err, store.ErrInvalidCursor, "that of another search")
 	}},
+	{"what cannot be read hides nothing else and is found without its record", func(f *fixture) {
+		saboteur, ok := f.store.(Saboteur)
+		if !ok {
+			f.Skip("this fixture cannot damage an item")
+		}
+		for i, id := range []string{"a", "b", "c"} {
+			f.put("acme", id, func(h *session.Head) {
+				h.Due, h.Status, h.UpdatedAt = ptr(at(i)), session.StatusSuspended, at(i)
+			})
+			f.putWait("w1-0", func(w *session.WaitRecord) { w.Due, w.Wait.OpenedAt = ptr(at(10+i)), at(i) })
+		}
+		bad := session.Key{Tenant: "acme", ID: "b"}
+		require.NoError(f, saboteur.SpoilItem(f.Context(), bad, store.KindHead, ""))
+		require.NoError(f, saboteur.SpoilItem(f.Context(), bad, store.KindWait, "w1-0"))
+		unread := func(p store.FindParams) []store.Item {
+			var items []store.Item
+			page := f.find(p)
+			require.Empty(f, page.Cursor)
+			for _, found := range page.Found {
+				require.Equal(f, found.Key == bad, found.Unread != nil, found.Key)
+				if found.Unread != nil {
+					items = append(items, found.Item)
+				}
+			}
+			require.Len(f, page.Found, 3*len(items))
+			return items
+		}
+		head := &session.Head{Key: bad, Status: session.StatusSuspended, UpdatedAt: at(1)}
+		wait := &session.WaitRecord{Wait: session.Wait{ID: "w1-0", OpenedAt: at(1)}, State: session.WaitOpen}
+		p := store.FindParams{Kind: store.FindSessions, Tenant: "acme"}
+		require.Equal(f, []store.Item{{Kind: store.KindHead, Head: head}}, unread(p))
+		p.Status = session.StatusSuspended
+		require.Len(f, unread(p), 1)
+		p.Status = session.StatusFailed
+		require.Empty(f, unread(p))
+		require.Equal(f, []store.Item{{Kind: store.KindWait, ID: "w1-0", Wait: wait}}, unread(store.FindParams{Kind: store.FindWaits, Tenant: "acme"}))
+		require.Equal(f, []store.Item{{Kind: store.KindHead}, {Kind: store.KindWait, ID: "w1-0"}}, unread(store.FindParams{Kind: store.FindDue, Before: at(20)}))
+	}},
 	{"a write is found as soon as it returned", func(f *fixture) {
 		for i := range 20 {
 			f.put("acme", fmt.Sprintf("s%02d", i), func(h *session.Head) { h.UpdatedAt = at(i) })

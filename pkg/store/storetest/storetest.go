@@ -26,6 +26,8 @@ type Saboteur interface {
 	RemoveEntry(ctx context.Context, key session.Key, seq int64) error
 	// SpoilEntry makes an entry unreadable.
 	SpoilEntry(ctx context.Context, key session.Key, seq int64) error
+	// SpoilItem makes the record of a HEAD or a wait unreadable.
+	SpoilItem(ctx context.Context, key session.Key, kind store.ItemKind, id string) error
 }
 
 // Run runs the contract against stores made by open: a fresh one per subtest,
