@@ -17,15 +17,22 @@ import (
 // HEAD as the writer saw it; it is moved along. An error that is a
 // [store.ConflictError] means that nothing was written.
 func (r *Runtime) commit(ctx context.Context, s *session.Session, head *store.Item, m engine.Move, extra []store.Item) error {
-	_, err := r.commitAnd(ctx, s, head, m, extra, nil)
-	return err
+	committed, err := r.write(ctx, s, head, m, extra, nil)
+	if err != nil || sent(m, committed) {
+		return err
+	}
+	return r.send(ctx, *m.Wake)
 }
 
-// commitAnd is commit with a claim that the store may grant along with it, and
-// reports whether it did: then head is HEAD after it.
-func (r *Runtime) commitAnd(ctx context.Context, s *session.Session, head *store.Item, m engine.Move, extra []store.Item, claim *store.ClaimParams) (claimed bool, err error) {
+// sent reports whether a move that was committed needs no wake any more.
+func sent(m engine.Move, committed store.Committed) bool { return m.Wake == nil || committed.Enqueued }
+
+// write is commit without the wake, if the store did not send it along with the
+// entry: what follows a write must not be taken for a part of it when it fails.
+// The store may also grant a claim along with it: then head is HEAD after it.
+func (r *Runtime) write(ctx context.Context, s *session.Session, head *store.Item, m engine.Move, extra []store.Item, claim *store.ClaimParams) (store.Committed, error) {
 	if err := engine.Check(s, &m.Entry); err != nil {
-		return false, err // nothing is written that could not be read again
+		return store.Committed{}, err // nothing is written that could not be read again
 	}
 	p := store.CommitParams{Key: s.Key, Entry: m.Entry, Items: slices.Clone(extra), Claim: claim}
 	var newHead *session.Head
@@ -53,11 +60,11 @@ func (r *Runtime) commitAnd(ctx context.Context, s *session.Session, head *store
 		committed, err = store.Committed{Hash: conflict.Entry.Hash}, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("session %s: commit entry %d (%s): %w", s.Key, entry.Seq, entry.Kind, err)
+		return store.Committed{}, fmt.Errorf("session %s: commit entry %d (%s): %w", s.Key, entry.Seq, entry.Kind, err)
 	}
 	entry.Hash = committed.Hash
 	if err := engine.Apply(s, &entry); err != nil {
-		return false, fmt.Errorf("session %s: fold own entry: %w", s.Key, err)
+		return store.Committed{}, fmt.Errorf("session %s: fold own entry: %w", s.Key, err)
 	}
 	if newHead != nil {
 		if head.Head != nil {
@@ -69,10 +76,7 @@ func (r *Runtime) commitAnd(ctx context.Context, s *session.Session, head *store
 		*head = *committed.Head
 	}
 	r.tell(s, &entry)
-	if m.Wake != nil && !committed.Enqueued {
-		return false, r.send(ctx, *m.Wake)
-	}
-	return committed.Head != nil, nil
+	return committed, nil
 }
 
 func ours(conflict *store.ConflictError, e *session.Entry) bool {

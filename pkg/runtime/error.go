@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
 )
@@ -133,7 +134,7 @@ func AsError(err error) *Error {
 		code = CodeNotOurs
 	case errors.Is(err, store.ErrCorrupt):
 		code = CodeCorrupt
-	case errors.Is(err, store.ErrUnavailable):
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, queue.ErrUnavailable):
 		code = CodeStoreUnavailable
 	case errors.Is(err, store.ErrInvalidCursor):
 		code = CodeInvalidCursor

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
 )
@@ -121,13 +122,14 @@ func (inv *invocation) signal() *session.Signal {
 // commit writes a move: the entry and what goes with it, once; then sends what
 // has to follow. It outlives the cancellation of ctx, because the effect is done.
 func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store.Item) error {
+	var committed store.Committed
 	for {
-		inv.moved = false
 		claim := inv.nextClaim(m)
 		err := inv.r.bounded(ctx, func(ctx context.Context) (err error) {
-			inv.moved, err = inv.r.commitAnd(ctx, inv.session, &inv.head, m, extra, claim)
+			committed, err = inv.r.write(ctx, inv.session, &inv.head, m, extra, claim)
 			return err
 		})
+		inv.moved = committed.Head != nil
 		var conflict *store.ConflictError
 		if errors.As(err, &conflict) && conflict.Item != nil && conflict.Item.Kind == store.KindHead && conflict.Item.Head != nil {
 			// HEAD moved: by the sweep, which changes nothing for us, or by a signal or mail.
@@ -150,7 +152,11 @@ func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store
 	if m.Entry.GoesOn {
 		inv.wonGoingOn = m.Entry.Seq
 	}
-	return nil
+	if sent(m, committed) {
+		return nil
+	}
+	// Another write than the entry's, in a time of its own: the entry stands whatever becomes of it.
+	return inv.r.inTime(ctx, errNotSent, func(ctx context.Context) error { return inv.r.send(ctx, *m.Wake) })
 }
 
 // nextClaim is the move of the lease that follows an entry after which this
@@ -174,17 +180,25 @@ func (inv *invocation) claimParams(mode store.ClaimMode, seq int64) store.ClaimP
 // errNoAnswer is the cause with which a write ends that took too long.
 var errNoAnswer = fmt.Errorf("%w: no answer in time", store.ErrUnavailable)
 
+// errNotSent is the same of the queue.
+var errNotSent = fmt.Errorf("%w: no answer in time", queue.ErrUnavailable)
+
 // bounded does a write that has to outlive the cancellation of ctx, within
 // CommitTimeout. One whose time ran out is done once more: this process may have
 // been stopped for that long, and then learns what has happened meanwhile. Writes
-// carry attempt ids, so repeating one is safe.
+// carry attempt ids, so repeating one is safe; and a wake may be sent twice.
 func (r *Runtime) bounded(ctx context.Context, write func(context.Context) error) error {
+	return r.inTime(ctx, errNoAnswer, write)
+}
+
+// inTime is bounded with the cause that tells who did not answer.
+func (r *Runtime) inTime(ctx context.Context, cause error, write func(context.Context) error) error {
 	ctx = context.WithoutCancel(ctx)
 	for again := true; ; again = false {
-		bounded, cancel := context.WithTimeoutCause(ctx, r.cfg.CommitTimeout, errNoAnswer)
+		bounded, cancel := context.WithTimeoutCause(ctx, r.cfg.CommitTimeout, cause)
 		err := write(bounded)
 		cancel()
-		if !again || !errors.Is(err, errNoAnswer) {
+		if !again || !errors.Is(err, cause) {
 			return err
 		}
 	}

@@ -1,0 +1,83 @@
+package runtime_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// deaf is a queue that does not answer the next sends.
+type deaf struct {
+	queue.Queue
+	next  int
+	asked int
+}
+
+func (q *deaf) Send(ctx context.Context, wakes ...session.Wake) error {
+	q.asked++
+	if q.asked > q.next {
+		return q.Queue.Send(ctx, wakes...)
+	}
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// counted counts what is committed.
+type counted struct {
+	store.Store
+	commits int
+}
+
+func (s *counted) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	s.commits++
+	return s.Store.Commit(ctx, p)
+}
+
+// The entry stands when the queue does not answer: it is not committed again, and
+// what is told is that the queue is unavailable. The message that comes again sends.
+func TestDeliver_a_queue_that_does_not_answer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		deaf int
+		told bool
+	}{"once: it is sent once more": {1, false}, "at all": {100, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				made := newEffects()
+				w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`), says("bye")}}))
+				w.start(w.process(), "go")
+				q, s := &deaf{Queue: w.queue, next: c.deaf}, &counted{}
+				p := w.process(func(cfg *runtime.Config) {
+					s.Store = &fusedStore{Store: w.store, fuse: &fuse{}, detached: true}
+					cfg.Store, cfg.Queue, cfg.CommitTimeout = s, q, 10*time.Second
+				})
+				_, err := p.Deliver(context.Background(), w.wake(2, session.WakeStep))
+				if c.told {
+					require.ErrorIs(t, err, queue.ErrUnavailable)
+					require.NotErrorIs(t, err, store.ErrUnavailable, "the store did answer")
+					require.Equal(t, runtime.CodeStoreUnavailable, codeOf(err))
+				} else {
+					require.NoError(t, err)
+				}
+				require.Equal(t, 2, q.asked)
+				require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied, session.KindStepped}, w.kinds())
+				require.Equal(t, 2, s.commits, "each entry once")
+
+				q.next = 0
+				require.NoError(t, p.settle())
+				require.Equal(t, session.StatusCompleted, w.session().Status)
+				require.Equal(t, 1, made.count("line 1"))
+				w.checkAtRest()
+			})
+		})
+	}
+}
