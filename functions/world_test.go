@@ -144,6 +144,7 @@ func open(t testing.TB, s settings) (*world, func()) {
 		w.schedule()
 	}
 	return w, func() {
+		w.checkRoles(t)
 		for _, end := range slices.Backward(w.ends) {
 			end()
 		}

@@ -18,8 +18,9 @@ import (
 func TestTemplateRoles(t *testing.T) {
 	t.Parallel()
 	b := readBundle(t)
-	read := []string{"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"}
-	write := append(slices.Clone(read), "dynamodb:PutItem", "dynamodb:UpdateItem")
+	find := []string{"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"} // what an index says is looked up
+	repair := append(slices.Clone(find), "dynamodb:PutItem", "dynamodb:UpdateItem")
+	write := []string{"dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem"}
 	blobs := []string{"s3:GetObject", "s3:PutObject"}
 	send := []string{"sqs:SendMessage"}
 	consume := []string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility"}
@@ -29,11 +30,11 @@ func TestTemplateRoles(t *testing.T) {
 		"Resume": {"State.Arn": write, "${Blobs.Arn}/*": blobs, "Steps.Arn": send},
 		"Submit": {"State.Arn": write, "${Blobs.Arn}/*": blobs, "Steps.Arn": send},
 		"Query": {
-			"State.Arn": read, "${Blobs.Arn}/*": {"s3:GetObject"},
+			"State.Arn": find, "${Blobs.Arn}/*": {"s3:GetObject"},
 			"${State.Arn}/index/sessions": {"dynamodb:Query"}, "${State.Arn}/index/inbox": {"dynamodb:Query"},
 		},
 		"Sweep": {
-			"State.Arn": write, "${Blobs.Arn}/*": blobs, "Steps.Arn": send, "DeadLetters.Arn": consume,
+			"State.Arn": repair, "${Blobs.Arn}/*": blobs, "Steps.Arn": send, "DeadLetters.Arn": consume,
 			"${State.Arn}/index/due": {"dynamodb:Query"},
 		},
 	}
