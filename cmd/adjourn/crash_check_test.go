@@ -21,7 +21,7 @@ type data struct {
 }
 
 func (w *world) open() *data {
-	db, err := sqlite.Open(context.Background(), sqlite.Config{Path: w.path("adjourn.db")})
+	db, err := sqlite.Open(context.Background(), sqlite.Config{Path: w.path("adjourn.db"), Now: func() time.Time { return time.Now().Add(w.ahead) }})
 	require.NoError(w, err)
 	return &data{w, db}
 }

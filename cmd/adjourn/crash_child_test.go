@@ -36,6 +36,7 @@ const (
 	trapHow     = "ADJOURN_CRASH_HOW"     // KILL or STOP
 	trapRecord  = "ADJOURN_CRASH_RECORD"  // a file that gets a line for each place passed
 	trapBarrier = "ADJOURN_CRASH_BARRIER" // a folder: wait in it until there is a file go
+	trapAhead   = "ADJOURN_CRASH_AHEAD"   // how far the clock is ahead
 )
 
 // place is a point of a command's work: before or after its n-th call of a kind.
@@ -123,11 +124,19 @@ func child() int {
 	if dir := os.Getenv(trapBarrier); dir != "" {
 		awaitGo(dir)
 	}
+	now := time.Now
+	if text := os.Getenv(trapAhead); text != "" {
+		ahead, err := time.ParseDuration(text)
+		if err != nil {
+			panic(err)
+		}
+		now = func() time.Time { return time.Now().Add(ahead) }
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) // how a server is told to stop
 	defer stop()
 	return cli.Run(ctx, cli.Config{
 		Registry: t.registry, Program: os.Args[0], Args: os.Args[1:],
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Who: fmt.Sprint("pid ", os.Getpid()), Decorate: t.decorate,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Who: fmt.Sprint("pid ", os.Getpid()), Decorate: t.decorate, Now: now,
 	})
 }
 
@@ -211,8 +220,9 @@ func (m *trappedModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[ll
 	}
 }
 
-// expireAfter is the time somebody has to approve a release.
-const expireAfter = 1500 * time.Millisecond
+// expireAfter is the time somebody has to approve a release: more than any machine
+// takes until the session rests. Nobody waits for its end (see passDeadline).
+const expireAfter = time.Hour
 
 // registry is the lab with traps in those of its tools that change something,
 // and with a tool whose approval expires.

@@ -34,6 +34,7 @@ type world struct {
 	env     []string
 	script  *labtest.Script
 	rng     *rand.Rand
+	ahead   time.Duration // of the clock of its processes, once they are told
 }
 
 const sessionID = "s1"
