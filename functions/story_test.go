@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/agents/lab/labtest"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/lambdafn/lambdatest"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -98,6 +99,29 @@ func TestStrangers(t *testing.T) {
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, 401, refused.Status)
 		t.run()
+	})
+}
+
+// TestStandstill: a machine that stands still while a call is under way makes its
+// outcome unknown, as a worker's death does; what a trial forgives then is that alone.
+func TestStandstill(t *testing.T) {
+	t.Parallel()
+	w := deploy(t, settings{})
+	try(t, w, "standstill", nil, func(t *trial) {
+		s := &labtest.Script{}
+		s.Add(s.Line())
+		d := t.add(s)
+		stood := false
+		t.functions["step"].SetFaults(func(p *lambdatest.Passage) lambdatest.Fate {
+			if stood || p.Half != lambdatest.After || !ledger(p) {
+				return lambdatest.Fate{}
+			}
+			stood = true // by nobody's doing: it does not count as struck
+			return lambdatest.Fate{Deed: lambdatest.Freeze, For: 4 * lease}
+		})
+		t.run()
+		require.Zero(t, t.Struck())
+		require.Equal(t, 1, d.unknown)
 	})
 }
 
