@@ -265,7 +265,7 @@ func TestTemplateParameters(t *testing.T) {
 	for name := range conditions {
 		require.Regexp(t, `"(Fn::If":\[|Condition":)"`+name+`"`, string(raw), "nothing asks for %s", name)
 	}
-	require.Equal(t, 10, asMap(t, b.section(t, "Parameters")["MaxConcurrency"])["Default"])
+	require.Equal(t, 5, asMap(t, b.section(t, "Parameters")["MaxConcurrency"])["Default"], "a young account runs ten")
 	require.Equal(t, 1, asMap(t, b.section(t, "Parameters")["StepsPerInvocation"])["Default"])
 	require.Equal(t, 5, asMap(t, b.section(t, "Parameters")["MaxWait"])["Default"])
 	require.Equal(t, "tenant", asMap(t, b.section(t, "Parameters")["TenantClaim"])["Default"])
