@@ -101,16 +101,14 @@ func (h *handler) checkpoints(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := h.cfg.Runtime.Journal(r.Context(), r.key())
-	if err != nil {
-		return nil, err
-	}
-	all := make([]wire.Checkpoint, len(entries))
-	for i := range entries {
-		e := &entries[i]
-		all[i] = wire.Checkpoint{
-			ID: e.Checkpoint(r.key().ID).String(), Seq: e.Seq, Kind: e.Kind, Status: e.Status, Task: e.Task, Run: e.Run, Step: e.Step, At: e.At,
+	var all []wire.Checkpoint
+	for e, err := range h.cfg.Runtime.EachEntry(r.Context(), r.key()) {
+		if err != nil {
+			return nil, err
 		}
+		all = append(all, wire.Checkpoint{
+			ID: e.Checkpoint(r.key().ID).String(), Seq: e.Seq, Kind: e.Kind, Status: e.Status, Task: e.Task, Run: e.Run, Step: e.Step, At: e.At,
+		})
 	}
 	var out wire.Checkpoints
 	if out.Items, out.Cursor, err = cut("checkpoints", all, values, h.cfg.MaxPage); err != nil {
@@ -145,7 +143,7 @@ func (h *handler) entries(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := runtime.EntriesParams{Key: r.key()}
+	p := runtime.EntriesParams{Key: r.key(), MaxBytes: h.cfg.MaxPage}
 	if p.After, err = number(values, "after", 0, math.MaxInt64, 0); err != nil {
 		return nil, err
 	}
@@ -164,15 +162,8 @@ func (h *handler) entries(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := fitting(page.Entries, h.cfg.MaxPage)
-	if err != nil {
-		return nil, err
-	}
-	out := wire.Entries{Items: append([]session.Entry{}, page.Entries[:n]...), After: p.After, More: page.More, Status: page.Status, Resting: page.Resting}
-	if n < len(page.Entries) {
-		out.More, out.Resting, out.Status = true, false, page.Entries[n-1].Status
-	}
-	if n > 0 {
+	out := wire.Entries{Items: append([]session.Entry{}, page.Entries...), After: p.After, More: page.More, Status: page.Status, Resting: page.Resting}
+	if n := len(page.Entries); n > 0 {
 		out.After = page.Entries[n-1].Seq
 	}
 	return ok(out)

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -40,6 +41,9 @@ type EntriesParams struct {
 	After int64
 	// Limit of a page, from 1 on; 0 means 100.
 	Limit int
+	// MaxBytes is how many bytes of JSON the entries of a page may have, unless there
+	// is only one; 0 means any number.
+	MaxBytes int64
 	// Wait for an entry that long, when there is none and the session does not rest.
 	Wait time.Duration
 	// Stay waits also while the session rests: for who has just told it to go on,
@@ -110,12 +114,22 @@ func (r *Runtime) page(ctx context.Context, p EntriesParams) (page EntriesPage, 
 
 // tail reads one page, and whether there is more.
 func (r *Runtime) tail(ctx context.Context, p EntriesParams) (entries []session.Entry, more bool, err error) {
+	size := int64(0)
 	for e, err := range r.cfg.Store.Entries(ctx, p.Key, p.After) {
 		if err != nil {
 			return nil, false, fmt.Errorf("session %s: entries after %d: %w", p.Key, p.After, err)
 		}
 		if len(entries) == p.Limit {
 			return entries, true, nil
+		}
+		if p.MaxBytes > 0 { // measured as they come: all of a page may not fit into memory
+			raw, err := json.Marshal(&e)
+			if err != nil {
+				return nil, false, fmt.Errorf("session %s: entry %d: %w", p.Key, e.Seq, err)
+			}
+			if size += int64(len(raw)); size > p.MaxBytes && len(entries) > 0 {
+				return entries, true, nil
+			}
 		}
 		entries = append(entries, e)
 	}

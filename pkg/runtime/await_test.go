@@ -195,6 +195,58 @@ func TestEntries(t *testing.T) {
 	})
 }
 
+// readCounter counts the entries that are read.
+type readCounter struct {
+	store.Store
+	entries int
+}
+
+func (c *readCounter) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
+	return func(yield func(session.Entry, error) bool) {
+		for e, err := range c.Store.Entries(ctx, key, after) {
+			c.entries++
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestEntries_are_bounded_in_bytes: a page reads no more of a journal than it holds,
+// and one entry behind it; however large it is, one always comes.
+func TestEntries_are_bounded_in_bytes(t *testing.T) {
+	t.Parallel()
+	w, _ := in(t, "running")
+	w = w.another()
+	first := w.process()
+	w.run(first, "line")
+	all, err := first.Journal(t.Context(), w.key)
+	require.NoError(t, err)
+	require.Len(t, all, 4)
+	s := &readCounter{Store: w.store}
+	p := w.process(func(cfg *runtime.Config) { cfg.Store = s })
+	read := func(after, most int64) runtime.EntriesPage {
+		s.entries = 0
+		page, err := p.Entries(t.Context(), runtime.EntriesParams{Key: w.key, After: after, MaxBytes: most})
+		require.NoError(t, err)
+		return page
+	}
+	size := func(e session.Entry) int64 { return int64(len(asJSON(t, &e))) }
+	page := read(0, size(all[0])+size(all[1]))
+	require.Equal(t, all[:2], page.Entries)
+	require.True(t, page.More)
+	require.False(t, page.Resting)
+	require.Equal(t, all[1].Status, page.Status)
+	require.Equal(t, 3, s.entries)
+	page = read(2, 1)
+	require.Equal(t, all[2:3], page.Entries)
+	require.Equal(t, 2, s.entries)
+	page = read(int64(len(all)-1), 1)
+	require.False(t, page.More)
+	require.True(t, page.Resting)
+	require.Len(t, read(0, 0).Entries, len(all))
+}
+
 func TestAwait_ends_with_its_context(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

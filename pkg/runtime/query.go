@@ -3,6 +3,8 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/adjourn/adjourn/pkg/engine"
@@ -36,6 +38,30 @@ func (r *Runtime) Journal(ctx context.Context, key session.Key) ([]session.Entry
 		return nil, refuse(CodeSessionNotFound, key, "there is no such session")
 	}
 	return entries, nil
+}
+
+// EachEntry yields every entry of a session as it is read, oldest first: who keeps
+// none of them needs memory for one. An error ends it.
+func (r *Runtime) EachEntry(ctx context.Context, key session.Key) iter.Seq2[session.Entry, error] {
+	return func(yield func(session.Entry, error) bool) {
+		if err := key.Validate(); err != nil {
+			yield(session.Entry{}, AsError(err))
+			return
+		}
+		some := false
+		for e, err := range r.cfg.Store.Entries(ctx, key, 0) {
+			if err != nil {
+				yield(session.Entry{}, AsError(fmt.Errorf("session %s: entries: %w", key, err)))
+				return
+			}
+			if some = true; !yield(e, nil) {
+				return
+			}
+		}
+		if !some {
+			yield(session.Entry{}, refuse(CodeSessionNotFound, key, "there is no such session"))
+		}
+	}
 }
 
 // Waits returns every wait a session opened, in order, with what became of it.

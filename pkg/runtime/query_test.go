@@ -163,6 +163,40 @@ func TestLists_show_what_cannot_be_read(t *testing.T) {
 	require.Empty(t, page.Heads[1].Agent)
 }
 
+func TestEachEntry(t *testing.T) {
+	t.Parallel()
+	w, p := in(t, "completed")
+	all, err := p.Journal(t.Context(), w.key)
+	require.NoError(t, err)
+	var each []session.Entry
+	for e, err := range p.EachEntry(t.Context(), w.key) {
+		require.NoError(t, err)
+		each = append(each, e)
+	}
+	require.Equal(t, all, each)
+	for _, err := range p.EachEntry(t.Context(), w.key) {
+		require.NoError(t, err)
+		break
+	}
+	broken := w.process(func(cfg *runtime.Config) { cfg.Store = &brokenStore{Store: w.store, key: w.key} })
+	for _, c := range []struct {
+		p    *process
+		key  session.Key
+		want runtime.Code
+	}{
+		{p, session.Key{Tenant: "no/tenant", ID: "x"}, runtime.CodeInvalidID},
+		{p, session.Key{Tenant: w.key.Tenant, ID: "none"}, runtime.CodeSessionNotFound},
+		{broken, w.key, runtime.CodeCorrupt},
+	} {
+		n := 0
+		for _, err := range c.p.EachEntry(t.Context(), c.key) {
+			require.Equal(t, c.want, codeOf(err))
+			n++
+		}
+		require.Equal(t, 1, n)
+	}
+}
+
 func TestUnresumed(t *testing.T) {
 	t.Parallel()
 	w, p := in(t, "answered")
