@@ -1,15 +1,18 @@
 package dynamostore_test
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 	"github.com/stretchr/testify/require"
@@ -156,6 +159,39 @@ func TestForeignReference(t *testing.T) {
 		for _, err := range s.Entries(t.Context(), key, 0) {
 			require.ErrorIs(t, err, store.ErrCorrupt)
 		}
+	})
+}
+
+// patient is a bucket that notes how long it may take, and does not answer.
+type patient struct {
+	*bucket
+	may []time.Duration
+}
+
+func (p *patient) GetObject(ctx context.Context, _ *s3.GetObjectInput, _ ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+	until, _ := ctx.Deadline()
+	p.may = append(p.may, time.Until(until))
+	return nil, &smithy.GenericAPIError{Code: "AccessDenied"}
+}
+
+// An attempt that moves a large value has a second more for each megabyte.
+func TestLargeValuesHaveMoreTime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := &patient{}
+		for _, size := range []int64{300 << 10, 1 << 20, 10 << 20} {
+			item := storedEntry(t, entry(1))
+			delete(item, "payload")
+			item["blob"], item["blobBytes"] = str("sessions/acme/s-1/x"), num(size)
+			s, err := dynamostore.New(dynamostore.Config{
+				DynamoDB: &fake{t: t, answers: []answer{is(&dynamodb.QueryOutput{Items: []map[string]types.AttributeValue{item}})}},
+				Table:    "adjourn", Blobs: b, Bucket: "blobs", Now: func() time.Time { return epoch }, NewID: func() string { return "id" },
+			})
+			require.NoError(t, err)
+			for _, err := range s.Entries(t.Context(), key, 0) {
+				require.ErrorIs(t, err, store.ErrUnavailable)
+			}
+		}
+		require.Equal(t, []time.Duration{3*time.Second + 300*time.Second/1024, 4 * time.Second, 13 * time.Second}, b.may)
 	})
 }
 

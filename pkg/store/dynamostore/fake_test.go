@@ -159,39 +159,47 @@ func consistent(in any) bool {
 	return true
 }
 
-func ask[O any](ctx context.Context, f *fake, in any) (*O, error) {
+// ask answers a request, which the SDK must not repeat by itself.
+func ask[O any](ctx context.Context, f *fake, in any, opts []func(*dynamodb.Options)) (*O, error) {
+	var options dynamodb.Options
+	for _, set := range opts {
+		set(&options)
+	}
+	if options.Retryer != (aws.NopRetryer{}) {
+		f.t.Errorf("a %T that the SDK would repeat, below the store's own attempts", in)
+	}
 	out, err := f.answer(ctx, in)
 	o, _ := out.(*O)
 	return o, err
 }
 
-func (f *fake) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	return ask[dynamodb.GetItemOutput](ctx, f, in)
+func (f *fake) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return ask[dynamodb.GetItemOutput](ctx, f, in, opts)
 }
 
-func (f *fake) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	return ask[dynamodb.QueryOutput](ctx, f, in)
+func (f *fake) Query(ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	return ask[dynamodb.QueryOutput](ctx, f, in, opts)
 }
 
-func (f *fake) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
-	return ask[dynamodb.BatchGetItemOutput](ctx, f, in)
+func (f *fake) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	return ask[dynamodb.BatchGetItemOutput](ctx, f, in, opts)
 }
 
-func (f *fake) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	return ask[dynamodb.PutItemOutput](ctx, f, in)
+func (f *fake) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	return ask[dynamodb.PutItemOutput](ctx, f, in, opts)
 }
 
-func (f *fake) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	return ask[dynamodb.UpdateItemOutput](ctx, f, in)
+func (f *fake) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	return ask[dynamodb.UpdateItemOutput](ctx, f, in, opts)
 }
 
-func (f *fake) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (f *fake) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	snapshot := *in // its token changes from try to try
-	return ask[dynamodb.TransactWriteItemsOutput](ctx, f, &snapshot)
+	return ask[dynamodb.TransactWriteItemsOutput](ctx, f, &snapshot, opts)
 }
 
-func (f *fake) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
-	return ask[dynamodb.BatchWriteItemOutput](ctx, f, in)
+func (f *fake) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
+	return ask[dynamodb.BatchWriteItemOutput](ctx, f, in, opts)
 }
 
 // bucket is S3 in memory. fault, if any, comes before everything else.
@@ -204,17 +212,24 @@ type bucket struct {
 	cut int
 }
 
-func (b *bucket) faulty(op, key string) error {
+func (b *bucket) faulty(opts []func(*s3.Options), op, key string) error {
+	var o s3.Options
+	for _, set := range opts {
+		set(&o)
+	}
+	if o.Retryer != (aws.NopRetryer{}) {
+		return fmt.Errorf("%s of %s: the SDK would repeat it, below the store's own attempts", op, key)
+	}
 	if b.fault == nil {
 		return nil
 	}
 	return b.fault(op, key)
 }
 
-func (b *bucket) PutObject(_ context.Context, in *s3.PutObjectInput, _ ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
+func (b *bucket) PutObject(_ context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.faulty("put", *in.Key); err != nil {
+	if err := b.faulty(opts, "put", *in.Key); err != nil {
 		return nil, err
 	}
 	value, err := io.ReadAll(in.Body)
@@ -223,10 +238,10 @@ func (b *bucket) PutObject(_ context.Context, in *s3.PutObjectInput, _ ...func(*
 	return &s3.PutObjectOutput{}, err
 }
 
-func (b *bucket) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+func (b *bucket) GetObject(_ context.Context, in *s3.GetObjectInput, opts ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.faulty("get", *in.Key); err != nil {
+	if err := b.faulty(opts, "get", *in.Key); err != nil {
 		return nil, err
 	}
 	value, ok := b.objects[*in.Key]
@@ -241,10 +256,10 @@ func (b *bucket) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...func(*
 	return &s3.GetObjectOutput{Body: io.NopCloser(body)}, nil
 }
 
-func (b *bucket) ListObjectsV2(_ context.Context, in *s3.ListObjectsV2Input, _ ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
+func (b *bucket) ListObjectsV2(_ context.Context, in *s3.ListObjectsV2Input, opts ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.faulty("list", *in.Prefix); err != nil {
+	if err := b.faulty(opts, "list", *in.Prefix); err != nil {
 		return nil, err
 	}
 	out := &s3.ListObjectsV2Output{}
@@ -256,10 +271,10 @@ func (b *bucket) ListObjectsV2(_ context.Context, in *s3.ListObjectsV2Input, _ .
 	return out, nil
 }
 
-func (b *bucket) DeleteObjects(_ context.Context, in *s3.DeleteObjectsInput, _ ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error) {
+func (b *bucket) DeleteObjects(_ context.Context, in *s3.DeleteObjectsInput, opts ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.faulty("delete", ""); err != nil {
+	if err := b.faulty(opts, "delete", ""); err != nil {
 		return nil, err
 	}
 	for _, object := range in.Delete.Objects {

@@ -119,4 +119,17 @@ func TestFind_believes_the_item_and_not_the_index(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, page.Found)
 	})
+	bubbleOnce(t, "due, and large", func(t *testing.T) {
+		settled := item{"pk": str("S#acme#s-1"), "sk": str("WAIT#w1-1"), "rev": num(2), "blob": str("sessions/acme/s-1/any"), "blobBytes": num(300000)}
+		row := item{"pk": settled["pk"], "sk": settled["sk"], "due": str("0"), "dueAt": str("2026-01-01T00:00:00.000000000Z#S#acme#s-1#WAIT#w1-1")}
+		answers := []answer{is(&dynamodb.QueryOutput{Items: []item{row}})}
+		for range 15 {
+			answers = append(answers, is(&dynamodb.QueryOutput{}))
+		}
+		answers = append(answers, is(&dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{"adjourn": {settled}}}))
+		s, _, _ := scripted(t, answers...)
+		page, err := s.Find(t.Context(), store.FindParams{Kind: store.FindDue, Before: epoch})
+		require.NoError(t, err)
+		require.Empty(t, page.Found)
+	})
 }

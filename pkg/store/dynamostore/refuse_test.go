@@ -105,3 +105,35 @@ func TestIdempotencyKeys(t *testing.T) {
 		require.Len(t, partitions, 4)
 	})
 }
+
+// A session that is deleted while it is read did not end where the fences begin.
+func TestEntriesOfASessionThatIsDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	fence := func(sk string) map[string]types.AttributeValue {
+		return map[string]types.AttributeValue{"pk": str("S#acme#s-1"), "sk": str(sk), "deleted": &types.AttributeValueMemberBOOL{Value: true}}
+	}
+	first := storedEntry(t, entry(1))
+	t.Run("between pages", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			s, _, _ := scripted(t, is(&dynamodb.QueryOutput{Items: []map[string]types.AttributeValue{first}, LastEvaluatedKey: first}),
+				is(&dynamodb.QueryOutput{Items: []map[string]types.AttributeValue{fence("E#0000000002")}}))
+			var last error
+			for _, err := range s.Entries(t.Context(), key, 0) {
+				last = err
+			}
+			require.ErrorIs(t, last, store.ErrNotFound, "it is not told as a shorter journal")
+		})
+	})
+	for name, page := range map[string][]map[string]types.AttributeValue{
+		"within the first page": {first, fence("E#0000000002")}, "before": {fence("E#0000000001")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s, _, _ := scripted(t, is(&dynamodb.QueryOutput{Items: page}))
+				for e, err := range s.Entries(t.Context(), key, 0) {
+					t.Errorf("a deleted session has no entries: %d, %v", e.Seq, err)
+				}
+			})
+		})
+	}
+}

@@ -227,6 +227,10 @@ var findTests = []test{
 		}
 		_, err := f.store.Find(f.Context(), store.FindParams{Kind: store.FindWaits, Tenant: "acme", Cursor: ours})
 		require.ErrorIs(f, err, store.ErrInvalidCursor, "that of another search")
+		_, err = f.store.Find(f.Context(), store.FindParams{Kind: store.FindSessions, Tenant: "globex", Cursor: ours})
+		require.ErrorIs(f, err, store.ErrInvalidCursor, "that of another tenant")
+		_, err = f.store.Find(f.Context(), store.FindParams{Kind: store.FindSessions, Tenant: "acme", Status: session.StatusFailed, Cursor: ours})
+		require.ErrorIs(f, err, store.ErrInvalidCursor, "that of another status")
 	}},
 	{"what cannot be read hides nothing else and is found without its record", func(f *fixture) {
 		saboteur, ok := f.store.(Saboteur)
