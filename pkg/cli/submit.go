@@ -145,6 +145,11 @@ func bind(ctx context.Context, e place.Engine, k session.Key, call string, answe
 		}
 	}
 	if found != nil {
+		if found.Wait.ID != call {
+			if err := runtime.MoreThanOnce(k, records, *found); err != nil {
+				return err
+			}
+		}
 		answer.Wait, answer.ToolCallID, answer.ApprovalID = found.Wait.ID, found.Wait.Call, found.Wait.Nonce
 		if *answer.Approved {
 			return ask.CheckSeen(k, found.Wait, answer.EditedInput)

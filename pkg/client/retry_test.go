@@ -36,7 +36,8 @@ func repeatable(c *client.Client) map[string]func(context.Context) error {
 		"message":   {CheckpointID: "c", Message: text("x")},
 		"confirmed": {CheckpointID: "c", Confirmation: &wire.Confirmation{}},
 		"all":       {CheckpointID: "c", Decisions: &wire.Decisions{ApproveAll: true}},
-		"named":     {Decisions: &wire.Decisions{Approve: []string{"c2-1"}}},
+		"a call":    {CheckpointID: "c", Decisions: &wire.Decisions{Approve: []string{"c2-1"}}},
+		"waits":     {Decisions: &wire.Decisions{Approve: []string{"w2-1"}, Reject: []string{"w2-2"}}},
 	} {
 		again["resume "+name] = resume(c, p)
 	}
@@ -50,6 +51,8 @@ func once(c *client.Client) map[string]func(context.Context) error {
 		"submit reply":     submit(c, wire.SubmitRequest{Kind: session.AnswerReply, ToolCallID: "c2-1"}),
 		"resume message":   resume(c, wire.ResumeRequest{Message: text("x")}),
 		"resume confirmed": resume(c, wire.ResumeRequest{Confirmation: &wire.Confirmation{}}),
+		"resume a call":    resume(c, wire.ResumeRequest{Decisions: &wire.Decisions{Approve: []string{"c2-1"}}}),
+		"resume no call":   resume(c, wire.ResumeRequest{Decisions: &wire.Decisions{Approve: []string{"w2-1"}, Reject: []string{"c2-2"}}}),
 		"resume all":       resume(c, wire.ResumeRequest{Decisions: &wire.Decisions{ApproveAll: true}}),
 		"resume none":      resume(c, wire.ResumeRequest{Decisions: &wire.Decisions{RejectAll: true}}),
 	}

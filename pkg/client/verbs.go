@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
@@ -72,7 +74,7 @@ type ResumeParams struct {
 
 // Resume goes on with a session. After a broken connection it is sent again only
 // if that cannot decide or answer what came since: when it brings nothing, names
-// the checkpoint, or names each call it decides.
+// the checkpoint, or names the waits it decides. A call may be asked about anew.
 func (c *Client) Resume(ctx context.Context, p ResumeParams) (wire.Resumed, error) {
 	var out wire.Resumed
 	path, err := of(p.SessionID, "resume")
@@ -90,8 +92,12 @@ func resumesOnce(r wire.ResumeRequest) bool {
 	case r.Message != nil, r.Confirmation != nil:
 		return false
 	}
-	return r.Decisions == nil || !r.Decisions.ApproveAll && !r.Decisions.RejectAll
+	d := r.Decisions
+	return d == nil || !d.ApproveAll && !d.RejectAll && !slices.ContainsFunc(slices.Concat(d.Approve, d.Reject), namesNoWait)
 }
+
+// namesNoWait tells a call's id, c2-1, from its wait's, w2-1.
+func namesNoWait(id string) bool { return !strings.HasPrefix(id, "w") }
 
 // Session says where a session stands; with wait, when it rests or after so long.
 func (c *Client) Session(ctx context.Context, id string, wait time.Duration) (wire.Session, error) {

@@ -169,6 +169,9 @@ func decisions(s *session.Session, records []session.WaitRecord, p DecideParams,
 	byID := map[string]bool{}
 	add := func(id string, approved bool) error {
 		record, err := findApproval(p.Key, records, id, since)
+		if err == nil && since == 0 && id != record.Wait.ID {
+			err = MoreThanOnce(p.Key, records, record)
+		}
 		if err != nil {
 			return err
 		}
@@ -194,9 +197,15 @@ func decisions(s *session.Session, records []session.WaitRecord, p DecideParams,
 	}
 	if p.ApproveAll || p.RejectAll {
 		for _, record := range undecided(batch(s, records, since)) {
-			if _, named := byID[record.Wait.ID]; !named {
-				out = append(out, newDecision(s, record, p.ApproveAll, p))
+			if _, named := byID[record.Wait.ID]; named {
+				continue
 			}
+			if since == 0 {
+				if err := MoreThanOnce(p.Key, records, record); err != nil {
+					return nil, err
+				}
+			}
+			out = append(out, newDecision(s, record, p.ApproveAll, p))
 		}
 	}
 	if len(out) == 0 {
@@ -261,6 +270,20 @@ func findApproval(key session.Key, records []session.WaitRecord, id string, sinc
 		return session.WaitRecord{}, refuse(CodeWrongKind, key, "%s waits for something else than an approval", id)
 	}
 	return session.WaitRecord{}, refuse(CodeWaitNotFound, key, "no approval of %s waits or waited there", id)
+}
+
+// MoreThanOnce refuses an answer to an open wait that was named by its call alone,
+// if the call has had another wait of that kind: the answer may be the repeat of one
+// to that, and nobody has seen what waits now. It returns nil when the call's name
+// says which is meant.
+func MoreThanOnce(key session.Key, records []session.WaitRecord, record session.WaitRecord) error {
+	w := record.Wait
+	if record.State != session.WaitOpen || !slices.ContainsFunc(records, func(r session.WaitRecord) bool {
+		return r.Wait.Call == w.Call && r.Wait.Kind == w.Kind && r.Wait.ID != w.ID
+	}) {
+		return nil
+	}
+	return refuse(CodeStaleCheckpoint, key, "%s was asked for more than once, so that the call does not say which is meant. Look at what waits now, then name that: %s", label(w), w.ID)
 }
 
 // batch is the approvals of the suspension the session is in; with a checkpoint,

@@ -265,6 +265,11 @@ func (r *Runtime) resumeWithConfirmation(ctx context.Context, s *session.Session
 		}
 		return Resumed{}, e
 	}
+	if p.Checkpoint == "" {
+		if err := MoreThanOnce(p.Key, waits, session.WaitRecord{Wait: approvals[0], State: session.WaitOpen}); err != nil {
+			return Resumed{}, err
+		}
+	}
 	return r.confirm(ctx, approvals[0], p)
 }
 

@@ -187,8 +187,9 @@ func answers(kind session.WaitKind) session.AnswerKind {
 	return ""
 }
 
-// findWait finds the wait an answer is for: the one it names, else an open one of
-// its kind, else the newest settled one of its kind.
+// findWait finds the wait an answer is for: the one it names, be it by the approval's
+// nonce, else an open one of its kind, else the newest settled one of its kind. A reply
+// that names the call alone is refused when the call has asked more than that.
 func findWait(key session.Key, items []store.Item, a session.Answer) (store.Item, error) {
 	var found store.Item
 	var named *session.Wait
@@ -201,11 +202,16 @@ func findWait(key session.Key, items []store.Item, a session.Answer) (store.Item
 		if answers(w.Kind) != a.Kind || a.QuestionID != "" && w.Question != nil && w.Question.ID != a.QuestionID {
 			continue
 		}
+		if w.Nonce != "" && w.Nonce == a.ApprovalID {
+			return item, nil
+		}
 		if found.Wait == nil || better(item.Wait, found.Wait) {
 			found = item
 		}
 	}
 	switch {
+	case found.Wait != nil && a.Kind == session.AnswerReply && a.Wait == "" && a.QuestionID == "":
+		return found, MoreThanOnce(key, waitRecords(items), *found.Wait)
 	case found.Wait != nil:
 		return found, nil
 	case named != nil && answers(named.Kind) == a.Kind:
@@ -224,7 +230,9 @@ func better(a, b *session.WaitRecord) bool {
 	if (a.State == session.WaitOpen) != (b.State == session.WaitOpen) {
 		return a.State == session.WaitOpen
 	}
-	return a.Wait.OpenedAt.After(b.Wait.OpenedAt)
+	aSeq, _ := waitNumbers(a.Wait.ID)
+	bSeq, _ := waitNumbers(b.Wait.ID)
+	return aSeq > bSeq // not by their times: clocks of workers differ
 }
 
 // sameAnswer reports whether two answers decide the same. Who gave it, when, and
