@@ -120,5 +120,8 @@ func (inv *invocation) probe(ctx context.Context, t tool.Tool, p engine.CallPlan
 		out.result = &llm.ToolResult{CallID: p.Call.ID, ProviderID: p.Call.ProviderID, Name: p.Call.Name, Status: llm.ResultSuccess, Output: output}
 		return false, nil
 	}
+	if err := inv.outlive(ctx, t.Timeout()); err != nil { // looking took its time
+		return false, err
+	}
 	return book.start(ctx, true)
 }

@@ -1,0 +1,53 @@
+package runtime_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/tool"
+)
+
+// What may run twice starts under a lease that outlives it by this worker's own
+// clock, each time: else another worker overtakes it while it runs.
+func TestTools_at_least_once_start_under_a_lease_that_outlives_them(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []session.UnknownPolicy{session.UnknownRetry, session.UnknownProbe} {
+		t.Run(string(policy), func(t *testing.T) {
+			t.Parallel()
+			const timeout, grace, lease = 50 * time.Millisecond, 7 * time.Second, 20 * time.Second
+			var w *world
+			var left []time.Duration
+			made := newEffects()
+			spec := tool.Spec[textIn]{Name: "slow", OnUnknown: policy, Timeout: timeout}
+			if policy == session.UnknownProbe {
+				spec.Probe = func(context.Context, *tool.Call, textIn) (any, bool, error) {
+					w.clock.advance(time.Second)
+					return nil, false, nil
+				}
+			}
+			slow := tool.Define(spec, func(ctx context.Context, _ *tool.Call, _ textIn) (string, error) {
+				made.add("slow")
+				left = append(left, w.head().Head.Lease.Until.Sub(w.clock.Now()))
+				if made.count("slow") > 1 {
+					return "did", nil
+				}
+				w.clock.advance(15 * time.Second)
+				<-ctx.Done()
+				return "", ctx.Err()
+			})
+			w = newWorld(t, made, helper(made, script{"go": {calls("slow", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, slow) }))
+			w.run(w.process(func(cfg *runtime.Config) {
+				cfg.ToolGrace, cfg.Lease, cfg.WatchEvery = grace, lease, time.Hour
+			}), "go")
+			require.Equal(t, []time.Duration{timeout + grace + lease, timeout + grace + lease}, left)
+			require.Equal(t, session.StatusCompleted, w.session().Status)
+			w.checkAtRest()
+		})
+	}
+}
