@@ -16,14 +16,17 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // The budgets of design section 10. How long a start takes is printed and not
@@ -170,6 +173,48 @@ func TestSize_of_memory_of_many(t *testing.T) {
 	require.Less(t, peak, int64(maxMemory))
 }
 
+// TestSize_of_memory_of_the_sweep is about a session with results of 90 MB that
+// waits: for its model, which put it off, for somebody who lets a deadline pass, and
+// for a resumption that is lost. The sweep, whose function is small, finds all that
+// and looks at where the session stands, no further.
+func TestSize_of_memory_of_the_sweep(t *testing.T) {
+	w := deploy(t, settings{
+		binary: "expiring", env: map[string]string{"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1024"}, concurrency: 1, timeout: 30 * time.Second, visibility: 5 * time.Second,
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	started, err := w.client(t, "memory").Start(ctx, client.StartParams{Request: wire.StartRequest{
+		Agent: "lab", Input: "- {repeat: 30, call: echo, with: {size: 3000000}}\n- {fail: rate_limited, after: 5s}\n- {call: release, with: {service: shop}}\n- say: done",
+	}})
+	require.NoError(t, err, w.output())
+	key := session.Key{Tenant: "memory", ID: started.SessionID}
+	lost := func(m types.Message) []time.Duration {
+		if strings.Contains(*m.Body, string(session.WakeResume)) {
+			return nil
+		}
+		return []time.Duration{0}
+	}
+	w.setDeliveries(lost)
+	sent := func() int { return w.functions["sweep"].Traffic()["sqs:SendMessage"].Requests }
+	reaches := func(status session.Status) {
+		require.Eventually(t, func() bool {
+			for head, err := range w.store.Items(ctx, key, store.KindHead, "") {
+				return err == nil && head.Head.Status == status
+			}
+			return false
+		}, 2*time.Minute, 100*time.Millisecond, "%s\n%s", status, w.output())
+	}
+	reaches(session.StatusSuspended)
+	before := sent()
+	t.Logf("sweep over a session of 90 MB that runs: at most %.1f MB", float64(peakIn(t, w, "sweep"))/1e6)
+	require.Eventually(t, func() bool { return sent() >= before+2 }, time.Minute, 100*time.Millisecond, "the deadline's resumption, and once more")
+	w.setDeliveries(nil)
+	reaches(session.StatusCompleted)
+	peak := peakIn(t, w, "sweep")
+	t.Logf("and that waited: at most %.1f MB", float64(peak)/1e6)
+	require.Less(t, peak, int64(maxMemory))
+}
+
 func rested(ctx context.Context, t *testing.T, c *client.Client, id string) wire.Session {
 	t.Helper()
 	for {
@@ -186,8 +231,13 @@ var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 // peakOf is the most memory any living process of the step function has had, in bytes.
 func peakOf(t *testing.T, w *world) int64 {
 	t.Helper()
+	return peakIn(t, w, "step")
+}
+
+func peakIn(t *testing.T, w *world, function string) int64 {
+	t.Helper()
 	var most int64
-	for _, worker := range w.functions["step"].Workers() {
+	for _, worker := range w.functions[function].Workers() {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", worker.PID()))
 		require.NoError(t, err)
 		found := highWater.FindSubmatch(status)

@@ -52,7 +52,7 @@ func (r *Runtime) Deliver(ctx context.Context, wake session.Wake) (Disposition, 
 		return inv.resume(ctx)
 	case engine.SendNext:
 		inv.release(ctx)
-		return Disposition{}, r.send(ctx, inv.nextWake())
+		return Disposition{}, r.send(ctx, r.wakeAfter(inv.session))
 	case engine.ComeBack:
 		inv.release(ctx)
 		return Disposition{Keep: max(r.cfg.Grace-r.cfg.Now().Sub(inv.session.Newest.At), soonest)}, nil
@@ -130,7 +130,7 @@ func (inv *invocation) decideResume(ctx context.Context) (engine.Action, error) 
 	inv.session = s
 	open := 0
 	if s != nil && s.Status == session.StatusSuspended {
-		waits, err := inv.r.waits(ctx, inv.key)
+		waits, err := inv.r.outcomes(ctx, inv.key)
 		if err != nil {
 			return "", err
 		}
@@ -158,15 +158,6 @@ func (inv *invocation) facts(open int) engine.Facts {
 		f.Lease = inv.head.Head.Lease
 	}
 	return f
-}
-
-// nextWake points to the entry after the newest one.
-func (inv *invocation) nextWake() session.Wake {
-	wake := session.NewWake(inv.key, inv.session.Next(), session.WakeStep)
-	if until := inv.session.Newest.Until; until != nil {
-		wake.Delay = max(until.Sub(inv.r.cfg.Now()), 0)
-	}
-	return wake
 }
 
 // resume takes the answers in, leaves the suspension and goes on with the step in

@@ -96,6 +96,7 @@ func (r *Runtime) driveUntilRest(ctx context.Context, key session.Key, q queue.Q
 	timer := time.NewTimer(driveWait)
 	defer timer.Stop()
 	for {
+		silent := false
 		select {
 		case d := <-in.deliveries:
 			if err := r.handle(ctx, q, d); err != nil {
@@ -110,8 +111,9 @@ func (r *Runtime) driveUntilRest(ctx context.Context, key session.Key, q queue.Q
 			if err := r.nudge(ctx, key); err != nil {
 				return err
 			}
+			silent = true
 		}
-		if !r.cache.running(key) { // else its wake is on its way
+		if silent || !r.cache.running(key) { // else its wake is on its way
 			if resting, err := r.resting(ctx, key); err != nil || resting {
 				return err
 			}
@@ -130,7 +132,7 @@ func (r *Runtime) resting(ctx context.Context, key session.Key) (bool, error) {
 	if s.Status != session.StatusSuspended {
 		return s.Status.Resting(), nil
 	}
-	ready, err := r.ready(ctx, s)
+	ready, err := r.ready(ctx, key, s.Status)
 	if err != nil {
 		return false, AsError(err)
 	}
@@ -139,7 +141,7 @@ func (r *Runtime) resting(ctx context.Context, key session.Key) (bool, error) {
 
 // nudge is the sweep for one session that is being driven and whose queue is empty.
 func (r *Runtime) nudge(ctx context.Context, key session.Key) error {
-	if _, err := r.driveOn(ctx, key); err != nil {
+	if err := r.driveOn(ctx, key); err != nil {
 		return AsError(err)
 	}
 	if _, err := r.resend(ctx, key); err != nil {

@@ -120,11 +120,7 @@ func (r *Runtime) resumeContinue(ctx context.Context, s *session.Session) (Resum
 
 // wakeAfter is the wake for the entry after the newest one of a running session.
 func (r *Runtime) wakeAfter(s *session.Session) session.Wake {
-	wake := session.NewWake(s.Key, s.Next(), session.WakeStep)
-	if until := s.Newest.Until; until != nil {
-		wake.Delay = max(until.Sub(r.cfg.Now()), 0)
-	}
-	return wake
+	return r.stepAfter(s.Key, s.Version, s.Newest.Until)
 }
 
 func (r *Runtime) resumeWithMessage(ctx context.Context, s *session.Session, p ResumeParams) (Resumed, error) {

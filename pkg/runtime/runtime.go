@@ -42,6 +42,9 @@ type Config struct {
 	// the sweep sends for it (one and a half leases, 30 s): sooner its lease may be
 	// live, later a stopped worker would keep others from what its lease gave up.
 	SweepAfter time.Duration
+	// LookTimeout bounds how long the sweep is at one item of what is due (5 s), so
+	// that one the store is silent about hides no other.
+	LookTimeout time.Duration
 	// CommitTimeout bounds a commit once its effect is done (10 s).
 	CommitTimeout time.Duration
 	// ToolGrace is how long a tool may take to return after its context is done (5 s);
@@ -121,6 +124,7 @@ func New(cfg Config) (*Runtime, error) {
 	defaultTo(&cfg.WatchEvery, 500*time.Millisecond)
 	defaultTo(&cfg.Grace, 3*time.Second)
 	defaultTo(&cfg.SweepAfter, cfg.Lease*3/2)
+	defaultTo(&cfg.LookTimeout, 5*time.Second)
 	defaultTo(&cfg.CommitTimeout, 10*time.Second)
 	defaultTo(&cfg.ToolGrace, 5*time.Second)
 	defaultTo(&cfg.StepsPerInvocation, 1)

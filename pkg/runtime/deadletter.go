@@ -1,0 +1,131 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// deadLetterDelay is how long the consumer of the dead letters waits before a
+// step is tried afresh.
+const deadLetterDelay = 30 * time.Second
+
+// DeadLetter decides about a message that was received too often (design
+// section 4.4). Neither an hour of a bad deployment nor a hiding duplicate may
+// fail a healthy session: what counts is how many claims of the step died.
+func (r *Runtime) DeadLetter(ctx context.Context, wake session.Wake) (Disposition, error) {
+	key := wake.Key()
+	if err := key.Validate(); err != nil {
+		return Disposition{}, err
+	}
+	head, err := r.item(ctx, key, store.KindHead, "")
+	if err != nil || head.Head == nil || head.Head.Deleted {
+		return Disposition{}, err
+	}
+	newest, err := r.newest(ctx, *head.Head)
+	if err != nil || wake.Seq <= newest.Seq {
+		return Disposition{}, err
+	}
+	switch {
+	case newest.Status == session.StatusSuspended && wake.Kind == session.WakeResume:
+		return Disposition{}, r.resumeAfresh(ctx, key, newest.Seq+1)
+	case newest.Status != session.StatusRunning:
+		return Disposition{}, nil
+	}
+	lease := head.Head.Lease
+	if lease.Live(r.cfg.Now(), newest.Seq, newest.GoesOn) {
+		return Disposition{Keep: max(lease.Until.Sub(r.cfg.Now()), soonest)}, nil
+	}
+	if !r.dying(lease, newest.Seq) {
+		again := r.stepAfter(key, newest.Seq, newest.Until)
+		again.Delay = max(again.Delay, deadLetterDelay)
+		return Disposition{}, r.send(ctx, again)
+	}
+	return r.giveUpTask(ctx, key, newest.Seq)
+}
+
+// dying reports whether too many claims of the step after an entry died. A claim
+// that was given back did not die: a program without the agent gives every one of
+// them back, however long it is deployed.
+func (r *Runtime) dying(lease session.Lease, newest int64) bool {
+	return lease.Seq == newest+1 && lease.N >= r.cfg.MaxClaims && lease.Owner != ""
+}
+
+// resumeAfresh sends once more for a resumption that did not get through, if
+// nothing is open. That answers were only to be stored does not count: there was
+// a message, so somebody has said go on.
+func (r *Runtime) resumeAfresh(ctx context.Context, key session.Key, next int64) error {
+	waits, err := r.outcomes(ctx, key)
+	if err != nil || countOpen(waits) > 0 {
+		return err
+	}
+	again := session.NewWake(key, next, session.WakeResume)
+	again.Delay = deadLetterDelay
+	return r.send(ctx, again)
+}
+
+// giveUpTask fails a task whose step after an entry died again and again, with a
+// reason a user can read. Only this needs the whole journal, and nobody keeps it:
+// the session has ended then.
+func (r *Runtime) giveUpTask(ctx context.Context, key session.Key, newest int64) (Disposition, error) {
+	s, err := r.loadAll(ctx, key)
+	if err != nil || s == nil {
+		return Disposition{}, err
+	}
+	// Reading it took its time: somebody may be at it now.
+	head, err := r.head(ctx, key)
+	if err != nil {
+		return Disposition{}, err
+	}
+	lease := head.Head.Lease
+	if s.Version != newest || !r.dying(lease, newest) || lease.Live(r.cfg.Now(), s.Version, s.Newest.GoesOn) {
+		return Disposition{Keep: soonest}, nil // decided on afresh
+	}
+	inv := r.invoke(session.NewWake(key, 0, session.WakeStep))
+	inv.session, inv.head = s, head
+	var out engine.StepOutcome
+	if err := inv.giveUpAll(ctx, &out); err != nil {
+		return Disposition{}, err
+	}
+	out.Failure = &session.Failure{
+		Type: "step_died", Retryable: true,
+		Message: "The worker died at this step again and again, so it was given up. Look at the program's logs for what ends it (memory, a crash in native code, a timeout).",
+	}
+	err = inv.commit(ctx, engine.Close(s, out, inv.stamp(false)))
+	if errors.Is(err, errLost) || errors.Is(err, errHeadMoved) {
+		return Disposition{}, nil // it lives after all
+	}
+	return Disposition{}, err
+}
+
+// BuryDeadLetters works on what is in the dead letters' queue until it is empty.
+// One that cannot be worked on is left for later and does not hide the others.
+func (r *Runtime) BuryDeadLetters(ctx context.Context) error {
+	var failed []error
+	for {
+		deliveries, err := r.cfg.DeadLetters.Receive(ctx, queue.ReceiveParams{Max: 10, Visibility: time.Minute})
+		if err != nil || len(deliveries) == 0 {
+			return errors.Join(append(failed, err)...)
+		}
+		for _, d := range deliveries {
+			disposition, err := r.DeadLetter(ctx, d.Wake)
+			switch {
+			case err != nil:
+				failed = append(failed, err)
+				continue
+			case disposition.Keep > 0:
+				err = r.cfg.DeadLetters.Postpone(ctx, d, disposition.Keep)
+			default:
+				err = r.cfg.DeadLetters.Acknowledge(ctx, d)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}

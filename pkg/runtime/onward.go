@@ -1,0 +1,162 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// driveOn sends the resume of a suspended session that waits for nothing any
+// more, unless an answer was only to be stored.
+func (r *Runtime) driveOn(ctx context.Context, key session.Key) error {
+	on, err := r.onward(ctx, key)
+	if err != nil || !on.ready {
+		return err
+	}
+	return r.send(ctx, session.NewWake(key, on.next, session.WakeResume))
+}
+
+// onward is how a session that waits goes on.
+type onward struct {
+	// next is the entry that leaves the suspension; 0 when the session is in none.
+	next int64
+	// open counts the open waits.
+	open int
+	// ready: suspended, nothing is open, and nobody said to stay so.
+	ready bool
+}
+
+// onward reads HEAD before the waits: what the answers of a later suspension would
+// send for is an entry that exists by then, and such a message is dropped.
+func (r *Runtime) onward(ctx context.Context, key session.Key) (onward, error) {
+	next, err := r.leaves(ctx, key)
+	if err != nil {
+		return onward{}, err
+	}
+	waits, err := r.outcomes(ctx, key)
+	if err != nil {
+		return onward{}, err
+	}
+	open := countOpen(waits)
+	return onward{next: next, open: open, ready: next > 0 && open == 0 && !held(waits)}, nil
+}
+
+// leaves returns the seq of the entry that would leave a session's suspension, 0
+// if it is in none. A suspension moves HEAD, so as a rule no entry follows it.
+func (r *Runtime) leaves(ctx context.Context, key session.Key) (int64, error) {
+	item, err := r.item(ctx, key, store.KindHead, "")
+	head := item.Head
+	if err != nil || head == nil || head.Deleted || head.Status != session.StatusSuspended {
+		return 0, err
+	}
+	newest, err := r.newestFrom(ctx, key, head.Version+1)
+	switch {
+	case err != nil:
+		return 0, err
+	case newest.Seq == 0:
+		return head.Version + 1, nil
+	case newest.Status != session.StatusSuspended:
+		return 0, nil
+	}
+	return newest.Seq + 1, nil
+}
+
+// ready reports whether a session of that status is suspended, waits for nothing
+// any more and was not told to stay so.
+func (r *Runtime) ready(ctx context.Context, key session.Key, status session.Status) (bool, error) {
+	if status != session.StatusSuspended {
+		return false, nil
+	}
+	waits, err := r.outcomes(ctx, key)
+	if err != nil || countOpen(waits) > 0 {
+		return false, err
+	}
+	return !held(waits), nil
+}
+
+// outcomes returns the waits of a session with no more than what became of them:
+// what they ask and what was answered may be large.
+func (r *Runtime) outcomes(ctx context.Context, key session.Key) ([]session.WaitRecord, error) {
+	var records []session.WaitRecord
+	for item, err := range r.cfg.Store.Items(ctx, key, store.KindWait, "") {
+		if err != nil {
+			return nil, fmt.Errorf("session %s: read waits: %w", key, err)
+		}
+		record := session.WaitRecord{Wait: session.Wait{ID: item.Wait.Wait.ID}, State: item.Wait.State, Held: item.Wait.Held}
+		if a := item.Wait.Answer; a != nil {
+			record.Answer = &session.Answer{When: a.When}
+		}
+		records = append(records, record)
+	}
+	return records, nil
+}
+
+// Unresumed returns the sessions that are suspended though every answer is in:
+// whoever gave the last one is about to send for what follows, or died before.
+// The sweep finds them too, once it is sure that nobody else will.
+func (r *Runtime) Unresumed(ctx context.Context) ([]session.Key, error) {
+	var keys []session.Key
+	seen := map[session.Key]bool{}
+	before := r.cfg.Now().Add(max(engine.AnsweredGrace, r.cfg.SweepAfter))
+	for cursor := ""; ; {
+		page, err := r.cfg.Store.Find(ctx, store.FindParams{Kind: store.FindDue, Before: before, Limit: 200, Cursor: cursor})
+		if err != nil {
+			return nil, AsError(err)
+		}
+		for _, found := range page.Found {
+			w := found.Item.Wait
+			if w == nil || w.State != session.WaitAnswered && w.State != session.WaitExpired || seen[found.Key] {
+				continue
+			}
+			seen[found.Key] = true
+			on, err := r.onward(ctx, found.Key)
+			if err != nil {
+				return nil, AsError(err)
+			}
+			if on.ready {
+				keys = append(keys, found.Key)
+			}
+		}
+		if cursor = page.Cursor; cursor == "" {
+			return keys, nil
+		}
+	}
+}
+
+// newest returns the newest entry of a session of which HEAD was read; its Seq is
+// 0 if there is none. It reads that one and at most a few before it.
+func (r *Runtime) newest(ctx context.Context, head session.Head) (session.Entry, error) {
+	// HEAD's version is an entry, and who has a lease for the next one has seen the last.
+	from := max(head.Version, head.Lease.Seq-1)
+	newest, err := r.newestFrom(ctx, head.Key, from)
+	if err == nil && newest.Seq == 0 && from > head.Version {
+		newest, err = r.newestFrom(ctx, head.Key, head.Version)
+	}
+	return newest, err
+}
+
+// newestFrom returns the newest of the entries from a seq on. It holds one at a
+// time, for each may be large.
+func (r *Runtime) newestFrom(ctx context.Context, key session.Key, seq int64) (newest session.Entry, err error) {
+	for e, err := range r.cfg.Store.Entries(ctx, key, seq-1) {
+		if err != nil {
+			return session.Entry{}, fmt.Errorf("session %s: newest entry: %w", key, err)
+		}
+		newest = e
+	}
+	return newest, nil
+}
+
+// stepAfter is the wake for the entry after the newest one of a running session,
+// which may be put off until a time.
+func (r *Runtime) stepAfter(key session.Key, newest int64, until *time.Time) session.Wake {
+	wake := session.NewWake(key, newest+1, session.WakeStep)
+	if until != nil {
+		wake.Delay = max(until.Sub(r.cfg.Now()), 0)
+	}
+	return wake
+}
