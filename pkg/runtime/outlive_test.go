@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -49,5 +51,60 @@ func TestTools_at_least_once_start_under_a_lease_that_outlives_them(t *testing.T
 			require.Equal(t, session.StatusCompleted, w.session().Status)
 			w.checkAtRest()
 		})
+	}
+}
+
+// beforeRenewal is a store on which something happens before a lease is renewed.
+type beforeRenewal struct {
+	store.Store
+	happens func()
+}
+
+func (b *beforeRenewal) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
+	if p.Mode == store.ClaimRenew {
+		b.happens()
+	}
+	return b.Store.Claim(ctx, p)
+}
+
+// A worker that has lost its lease starts nothing that the new holder may run, too.
+func TestTools_at_least_once_do_not_start_without_the_lease(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []session.UnknownPolicy{session.UnknownRetry, session.UnknownProbe} {
+		for lost := range 2 { // how often it has run when the lease is lost
+			t.Run(fmt.Sprintf("%s/after %d runs", policy, lost), func(t *testing.T) {
+				t.Parallel()
+				made := newEffects()
+				spec := tool.Spec[textIn]{Name: "slow", OnUnknown: policy, Timeout: 20 * time.Millisecond}
+				if policy == session.UnknownProbe {
+					spec.Probe = func(context.Context, *tool.Call, textIn) (any, bool, error) { return nil, false, nil }
+				}
+				slow := tool.Define(spec, func(ctx context.Context, _ *tool.Call, _ textIn) (string, error) {
+					made.add("slow")
+					<-ctx.Done()
+					return "", ctx.Err()
+				})
+				w := newWorld(t, made, helper(made, script{"go": {calls("slow", `{"text":"1"}`)}}, func(a *agent.Agent) { a.Tools = append(a.Tools, slow) }))
+				p := w.process(func(cfg *runtime.Config) {
+					cfg.WatchEvery = time.Hour
+					cfg.Store = &beforeRenewal{cfg.Store, func() {
+						if made.count("slow") < lost {
+							return
+						}
+						w.clock.advance(time.Hour)
+						now := w.clock.Now()
+						_, err := w.store.Claim(context.Background(), store.ClaimParams{
+							Key: w.key, Mode: store.ClaimTake, Owner: "somebody", Seq: 3, Now: now, Until: now.Add(time.Minute),
+						})
+						require.NoError(t, err)
+					}}
+				})
+				w.start(p, "go")
+				_, err := p.Deliver(context.Background(), w.wake(2, session.WakeStep))
+				require.NoError(t, err)
+				require.Equal(t, lost, made.count("slow"))
+				require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied}, w.kinds())
+			})
+		}
 	}
 }
