@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
@@ -54,14 +52,8 @@ func (c *Client) Submit(ctx context.Context, p SubmitParams) (wire.Submitted, er
 	if err != nil {
 		return out, err
 	}
-	err = c.send(ctx, request{method: http.MethodPost, path: path, header: prefer(p.Wait), body: p.Answer, again: answersOnce(p.Answer), wait: p.Wait}, &out)
+	err = c.send(ctx, request{method: http.MethodPost, path: path, header: prefer(p.Wait), body: p.Answer, again: p.Answer.AnswersOnce(), wait: p.Wait}, &out)
 	return out, err
-}
-
-// answersOnce reports whether an answer can count for one wait only: a verdict on
-// a call, or a message, would also answer what is asked next.
-func answersOnce(a wire.SubmitRequest) bool {
-	return a.WaitID != "" || a.ApprovalID != "" || a.QuestionID != "" || a.Kind == session.AnswerClientTool && a.ToolCallID != ""
 }
 
 // ResumeParams go on with a session.
@@ -81,23 +73,9 @@ func (c *Client) Resume(ctx context.Context, p ResumeParams) (wire.Resumed, erro
 	if err != nil {
 		return out, err
 	}
-	err = c.send(ctx, request{method: http.MethodPost, path: path, header: prefer(p.Wait), body: p.Request, again: resumesOnce(p.Request), wait: p.Wait}, &out)
+	err = c.send(ctx, request{method: http.MethodPost, path: path, header: prefer(p.Wait), body: p.Request, again: p.Request.AnswersOnce(), wait: p.Wait}, &out)
 	return out, err
 }
-
-func resumesOnce(r wire.ResumeRequest) bool {
-	switch {
-	case r.CheckpointID != "":
-		return true
-	case r.Message != nil, r.Confirmation != nil:
-		return false
-	}
-	d := r.Decisions
-	return d == nil || !d.ApproveAll && !d.RejectAll && !slices.ContainsFunc(slices.Concat(d.Approve, d.Reject), namesNoWait)
-}
-
-// namesNoWait tells a call's id, c2-1, from its wait's, w2-1.
-func namesNoWait(id string) bool { return !strings.HasPrefix(id, "w") }
 
 // Session says where a session stands; with wait, when it rests or after so long.
 func (c *Client) Session(ctx context.Context, id string, wait time.Duration) (wire.Session, error) {

@@ -92,6 +92,17 @@ func (r *request) idempotencyKey() (string, error) {
 	return given[0], nil
 }
 
+// mayRepeat refuses an idempotency key beside an answer that names nothing it is
+// bound to: whoever sends one believes that it is safe to send the request again,
+// which could answer what was asked since.
+func (r *request) mayRepeat(answersOnce bool) error {
+	key, err := r.idempotencyKey()
+	if err != nil || key == "" || answersOnce {
+		return err
+	}
+	return refuse(wire.CodeInvalidHeader, "%s makes no answer safe to repeat: name what it answers, by its waitId or by the checkpointId, or leave the header out", wire.HeaderIdempotencyKey)
+}
+
 // preferredWait reads wait=N of the Prefer headers (RFC 7240), bounded by what the
 // server grants. A preference that cannot be read is none.
 func (h *handler) preferredWait(r *request) (wait time.Duration, given bool) {

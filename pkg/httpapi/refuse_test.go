@@ -313,6 +313,31 @@ func TestTwice(t *testing.T) {
 	}
 }
 
+// TestKeyBesideAnAnswer: a key makes nobody believe that an answer to whatever is
+// open can be sent again.
+func TestKeyBesideAnAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start("trip", "echo deploy")
+	for _, c := range [][2]string{
+		{"submit", `{"kind":"message","message":"yes"}`},
+		{"submit", `{"kind":"verdict","toolCallId":"c2-1","verdict":"happened"}`},
+		{"resume", `{"message":"yes"}`},
+		{"resume", `{"confirmation":{"approved":true}}`},
+		{"resume", `{"decisions":{"approveAll":true}}`},
+		{"resume", `{"decisions":{"approve":["c2-1"]}}`},
+	} {
+		out := w.send(ann, http.MethodPost, "/sessions/trip/"+c[0], c[1], wire.HeaderIdempotencyKey, "k")
+		p := problem(t, out)
+		require.Equal(t, "invalid_header", p.Code, c)
+		require.Contains(t, p.Detail, "waitId")
+		require.Contains(t, p.Detail, "checkpointId")
+	}
+	checkpoint := get[wire.Session](w, ann, "/sessions/trip").CheckpointID
+	out := w.send(ann, http.MethodPost, "/sessions/trip/resume", `{"checkpointId":"`+checkpoint+`","decisions":{"approveAll":true}}`, wire.HeaderIdempotencyKey, "k")
+	require.Less(t, out.Code, 300, out.Body.String())
+}
+
 // broken is a body that breaks off.
 type broken struct{ io.Reader }
 

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -219,7 +220,7 @@ func TestDown(t *testing.T) {
 	}{
 		{http.MethodPost, "/sessions", `{"agent":"desk","input":"echo"}`},
 		{http.MethodPost, "/sessions/trip/submit", ""},
-		{http.MethodPost, "/sessions/trip/resume", `{"decisions":{"approveAll":true}}`},
+		{http.MethodPost, "/sessions/trip/resume", `{"decisions":{"approve":["WAIT"]}}`},
 		{http.MethodGet, "/sessions", ""},
 		{http.MethodGet, "/sessions/trip", ""},
 		{http.MethodGet, "/sessions/trip/messages", ""},
@@ -238,8 +239,9 @@ func TestDown(t *testing.T) {
 				w := newWorld(t, change{runtime: func(cfg *runtime.Config) { cfg.Store = d }})
 				w.start("trip", "echo deploy")
 				body := c.body
-				if strings.HasSuffix(c.target, "submit") {
-					body = approve(get[wire.Session](w, ann, "/sessions/trip").Pause.Pending[0])
+				if strings.HasPrefix(c.target, "/sessions/trip/") && c.method == http.MethodPost {
+					wait := get[wire.Session](w, ann, "/sessions/trip").Pause.Pending[0]
+					body = cmp.Or(strings.Replace(body, "WAIT", wait.WaitID, 1), approve(wait))
 				}
 				d.mu.Lock()
 				d.n, d.at = 0, at

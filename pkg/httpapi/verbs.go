@@ -69,6 +69,9 @@ func (h *handler) submit(r *request) (*response, error) {
 	if err := checkKind(body); err != nil {
 		return nil, err
 	}
+	if err := r.mayRepeat(body.AnswersOnce()); err != nil {
+		return nil, err
+	}
 	submitted, err := h.cfg.Runtime.Submit(r.Context(), runtime.SubmitParams{
 		Key: r.key(), Caller: r.by(), HoldResume: body.AutoResume != nil && !*body.AutoResume,
 		Answer: session.Answer{
@@ -132,6 +135,9 @@ func (h *handler) resume(r *request) (*response, error) {
 	}
 	mode, err := modeOf(body)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.mayRepeat(body.AnswersOnce()); err != nil {
 		return nil, err
 	}
 	resumed, err := h.goOn(r, mode, body)
