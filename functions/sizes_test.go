@@ -181,7 +181,7 @@ func TestSize_of_memory_of_the_sweep(t *testing.T) {
 	w := deploy(t, settings{
 		binary: "expiring", env: map[string]string{"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1024"}, concurrency: 1, timeout: 30 * time.Second, visibility: 5 * time.Second,
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	started, err := w.client(t, "memory").Start(ctx, client.StartParams{Request: wire.StartRequest{
 		Agent: "lab", Input: "- {repeat: 30, call: echo, with: {size: 3000000}}\n- {fail: rate_limited, after: 5s}\n- {call: release, with: {service: shop}}\n- say: done",
@@ -202,7 +202,7 @@ func TestSize_of_memory_of_the_sweep(t *testing.T) {
 				return err == nil && head.Head.Status == status
 			}
 			return false
-		}, 2*time.Minute, 100*time.Millisecond, "%s\n%s", status, w.output())
+		}, 4*time.Minute, 100*time.Millisecond, "%s\n%s", status, w.output())
 	}
 	reaches(session.StatusSuspended)
 	before := sent()
