@@ -23,7 +23,11 @@ func TestTools_idempotent_call_is_fixed_before_it_runs(t *testing.T) {
 	t.Parallel()
 	made := newEffects()
 	asked := 0
-	w := newWorld(t, made, agent.Agent{Name: "a", Tools: toolbox(made), Planner: agent.PlannerFunc(func(_ context.Context, v agent.View) (agent.Reply, error) {
+	put := tool.Define(tool.Spec[textIn]{Name: "put", Effect: session.Idempotent}, func(_ context.Context, c *tool.Call, in textIn) (string, error) {
+		made.add("put " + in.Text + " " + c.IdempotencyKey())
+		return "did", nil
+	})
+	w := newWorld(t, made, agent.Agent{Name: "a", Tools: []tool.Tool{put}, Planner: agent.PlannerFunc(func(_ context.Context, v agent.View) (agent.Reply, error) {
 		if len(v.Messages) > 1 {
 			return agent.Reply{Text: "done"}, nil
 		}
@@ -42,9 +46,9 @@ func TestTools_idempotent_call_is_fixed_before_it_runs(t *testing.T) {
 	})
 	_, err := dying.Deliver(context.Background(), w.wake(2, session.WakeStep))
 	require.ErrorIs(t, err, errDied, f.ops)
-	require.Equal(t, 1, made.count("put 1 c2-1"))
+	require.Equal(t, 1, made.count("put 1 default.s1.c2-1"))
 	require.NoError(t, w.process().settle())
-	require.Equal(t, map[string]int{"put 1 c2-1": 2}, made.all())
+	require.Equal(t, map[string]int{"put 1 default.s1.c2-1": 2}, made.all())
 	w.checkAtRest()
 }
 
@@ -129,4 +133,25 @@ func TestDeadline_that_fails_the_task_keeps_the_results_of_others(t *testing.T) 
 	require.Equal(t, llm.ResultCancelled, got["c2-3"].Status)
 	require.Empty(t, made.all())
 	w.checkAtRest()
+}
+
+// What Once remembered does not happen again when its tool goes on with the answer
+// to a question, in another process.
+func TestTools_once_is_once_over_a_question(t *testing.T) {
+	t.Parallel()
+	for name, prefix := range map[string]string{"pick": "", "choose": "put "} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			w := newWorld(t, made, helper(made, script{"go": {calls(name, `{"text":"1"}`), says("bye")}}))
+			w.run(w.process(), "go")
+			p := w.process()
+			_, err := w.submit(p, session.WaitQuestion, session.Answer{Selected: []string{"red"}})
+			require.NoError(t, err)
+			require.NoError(t, p.settle())
+			require.JSONEq(t, `"prepared red"`, string(results(w.session())["c2-1"].Output))
+			require.Equal(t, map[string]int{prefix + "prepare 1": 1, prefix + "paint 1": 1}, made.all())
+			w.checkAtRest()
+		})
+	}
 }
