@@ -330,12 +330,40 @@ func TestKeyBesideAnAnswer(t *testing.T) {
 		out := w.send(ann, http.MethodPost, "/sessions/trip/"+c[0], c[1], wire.HeaderIdempotencyKey, "k")
 		p := problem(t, out)
 		require.Equal(t, "invalid_header", p.Code, c)
-		require.Contains(t, p.Detail, "waitId")
-		require.Contains(t, p.Detail, "checkpointId")
+		require.Contains(t, p.Detail, map[string]string{"submit": "waitId", "resume": "checkpointId"}[c[0]])
 	}
 	checkpoint := get[wire.Session](w, ann, "/sessions/trip").CheckpointID
 	out := w.send(ann, http.MethodPost, "/sessions/trip/resume", `{"checkpointId":"`+checkpoint+`","decisions":{"approveAll":true}}`, wire.HeaderIdempotencyKey, "k")
 	require.Less(t, out.Code, 300, out.Body.String())
+}
+
+// TestApprovalByItsID: an approvalId alone names what was shown, and what names
+// nothing, or two things, is told so.
+func TestApprovalByItsID(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start("trip", "echo deploy")
+	wait := get[wire.Session](w, ann, "/sessions/trip").Pause.Pending[0]
+	for body, says := range map[string]string{
+		`{"kind":"reply","id":"color","selected":["red"]}`:                                                   "names its wait or its call",
+		`{"kind":"message","message":"x"}`:                                                                   "does not wait for a message",
+		`{"kind":"approval-response","approvalId":"made-up","approved":true}`:                                "names its wait or its call",
+		`{"kind":"approval-response","waitId":"` + wait.WaitID + `","approved":true}`:                        "approvalId is missing",
+		`{"kind":"approval-response","waitId":"` + wait.WaitID + `","toolCallId":"c9-1","approved":true}`:    `of a call \"c9-1\"`,
+		`{"kind":"approval-response","waitId":"` + wait.WaitID + `","approvalId":"made-up","approved":true}`: "not that of the approval",
+	} {
+		out := w.send(ann, http.MethodPost, "/sessions/trip/submit", body)
+		require.GreaterOrEqual(t, out.Code, 400, body)
+		require.Contains(t, out.Body.String(), says, body)
+	}
+	out := w.send(ann, http.MethodPost, "/sessions/trip/resume", `{"decisions":{"reason":"x"}}`)
+	require.Equal(t, "nothing_to_decide", problem(t, out).Code)
+	require.Contains(t, out.Body.String(), "no approval is named")
+	for _, repeated := range []bool{false, true} {
+		out := w.send(ann, http.MethodPost, "/sessions/trip/submit", `{"kind":"approval-response","approvalId":"`+wait.ApprovalID+`","approved":true}`)
+		require.Equal(t, http.StatusOK, out.Code, out.Body.String())
+		require.Equal(t, repeated, strings.Contains(out.Body.String(), `"repeated":true`))
+	}
 }
 
 // broken is a body that breaks off.

@@ -69,7 +69,7 @@ func (h *handler) submit(r *request) (*response, error) {
 	if err := checkKind(body); err != nil {
 		return nil, err
 	}
-	if err := r.mayRepeat(body.AnswersOnce()); err != nil {
+	if err := r.mayRepeat(body.AnswersOnce(), "its waitId"); err != nil {
 		return nil, err
 	}
 	submitted, err := h.cfg.Runtime.Submit(r.Context(), runtime.SubmitParams{
@@ -137,7 +137,7 @@ func (h *handler) resume(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.mayRepeat(body.AnswersOnce()); err != nil {
+	if err := r.mayRepeat(body.AnswersOnce(), "the checkpointId, or waits in the decisions"); err != nil {
 		return nil, err
 	}
 	resumed, err := h.goOn(r, mode, body)

@@ -72,6 +72,8 @@ func (r *Runtime) checkApproval(s *session.Session, w session.Wait, a *session.A
 	switch {
 	case a.Approved == nil:
 		return fmt.Errorf("say approved true or false")
+	case a.ApprovalID == "":
+		return fmt.Errorf("approvalId is missing: it comes with the approval that waits, so that you decide what you have seen")
 	case a.ApprovalID != w.Nonce:
 		return fmt.Errorf("approvalId is not that of the approval that waits: look again at what is to be approved")
 	case a.EditedInput == nil:

@@ -209,7 +209,11 @@ func decisions(s *session.Session, records []session.WaitRecord, p DecideParams,
 		}
 	}
 	if len(out) == 0 {
-		e := refuse(CodeNothingToDecide, p.Key, "no approval waits there")
+		text := "no approval waits there"
+		if !p.ApproveAll && !p.RejectAll && slices.ContainsFunc(openWaits(records), func(w session.Wait) bool { return w.Kind == session.WaitApproval }) {
+			text = "no approval is named: name those to approve and to reject, or say all"
+		}
+		e := refuse(CodeNothingToDecide, p.Key, "%s", text)
 		e.Status = s.Status
 		return nil, e
 	}

@@ -195,6 +195,9 @@ func findWait(key session.Key, items []store.Item, a session.Answer) (store.Item
 	var named *session.Wait
 	for _, item := range items {
 		w := item.Wait.Wait
+		if a.Wait == "" && a.ToolCallID == "" && a.Kind == session.AnswerApproval && w.Kind == session.WaitApproval && w.Nonce == a.ApprovalID {
+			return item, nil // what was shown, and nothing else has it
+		}
 		if a.Wait != "" && w.ID != a.Wait || (a.Wait == "" || a.ToolCallID != "") && w.Call != a.ToolCallID {
 			continue // named by both, it is what both name
 		}
@@ -218,10 +221,15 @@ func findWait(key session.Key, items []store.Item, a session.Answer) (store.Item
 		return found, refuse(CodeWrongKind, key, "what waits there is another question, %q", named.Question.ID)
 	case named != nil:
 		return found, refuse(CodeWrongKind, key, "what waits there takes an answer of kind %q, not %q", answers(named.Kind), a.Kind)
+	case a.Wait != "" && a.ToolCallID != "":
+		return found, refuse(CodeWaitNotFound, key, "there is no wait %q of a call %q", a.Wait, a.ToolCallID)
 	case a.Wait != "":
 		return found, refuse(CodeWaitNotFound, key, "there is no wait %q", a.Wait)
 	case a.ToolCallID != "":
 		return found, refuse(CodeWaitNotFound, key, "no call %q waits or waited for an answer", a.ToolCallID)
+	}
+	if a.Kind != session.AnswerMessage {
+		return found, refuse(CodeWaitNotFound, key, "nothing that waits is named: an answer of kind %q names its wait or its call", a.Kind)
 	}
 	return found, refuse(CodeWaitNotFound, key, "it does not wait for a message")
 }
