@@ -58,14 +58,20 @@ func (inv *invocation) foundBefore(ctx context.Context, p engine.CallPlan, book 
 	if out.err = inv.outlive(ctx, 0); out.err != nil {
 		return false
 	}
-	if policy == session.UnknownAsk {
-		out.waits = []session.Wait{inv.unknownWait(p)}
-		return true
-	}
 	// Nothing can look for it or run it again: its arguments are refused, or it is a client's now.
+	inv.tellUnknown(p, out)
+	return true
+}
+
+// tellUnknown ends a call of which nothing more can be found out: the policy says
+// whether a person is asked or the model told.
+func (inv *invocation) tellUnknown(p engine.CallPlan, out *callOutcome) {
+	if p.Traits.OnUnknown == session.UnknownAsk {
+		out.waits = []session.Wait{inv.unknownWait(p)}
+		return
+	}
 	result := engine.Result(p.Call, llm.ResultUnknown, engine.TextUnknown)
 	out.result = &result
-	return true
 }
 
 // foundStarted decides about a call whose ledger says that it was started or
@@ -83,13 +89,9 @@ func (inv *invocation) foundStarted(ctx context.Context, t tool.Tool, p engine.C
 		return book.start(ctx, true)
 	case session.UnknownProbe:
 		return inv.probe(ctx, t, p, state, book, out)
-	case session.UnknownAsk:
-		out.waits = []session.Wait{inv.unknownWait(p)}
-		return false, nil
-	case session.UnknownTell, "":
+	case session.UnknownAsk, session.UnknownTell, "":
+		inv.tellUnknown(p, out)
 	}
-	result := engine.Result(p.Call, llm.ResultUnknown, engine.TextUnknown)
-	out.result = &result
 	return false, nil
 }
 

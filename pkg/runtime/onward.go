@@ -41,8 +41,7 @@ func (r *Runtime) onward(ctx context.Context, key session.Key) (onward, error) {
 	if err != nil {
 		return onward{}, err
 	}
-	open := countOpen(waits)
-	return onward{next: next, open: open, ready: next > 0 && open == 0 && !held(waits)}, nil
+	return onward{next: next, open: countOpen(waits), ready: next > 0 && goesOn(waits)}, nil
 }
 
 // leaves returns the seq of the entry that would leave a session's suspension, 0
@@ -72,11 +71,11 @@ func (r *Runtime) ready(ctx context.Context, key session.Key, status session.Sta
 		return false, nil
 	}
 	waits, err := r.outcomes(ctx, key)
-	if err != nil || countOpen(waits) > 0 {
-		return false, err
-	}
-	return !held(waits), nil
+	return err == nil && goesOn(waits), err
 }
+
+// goesOn reports whether nothing is open any more, and nobody said to stay so.
+func goesOn(waits []session.WaitRecord) bool { return countOpen(waits) == 0 && !held(waits) }
 
 // outcomes returns the waits of a session with no more than what became of them:
 // what they ask and what was answered may be large.

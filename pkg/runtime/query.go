@@ -27,15 +27,12 @@ func (r *Runtime) Session(ctx context.Context, key session.Key) (*session.Sessio
 
 // Journal returns every entry of a session, oldest first.
 func (r *Runtime) Journal(ctx context.Context, key session.Key) ([]session.Entry, error) {
-	if err := key.Validate(); err != nil {
-		return nil, AsError(err)
-	}
-	entries, err := r.entries(ctx, key)
-	if err != nil {
-		return nil, AsError(err)
-	}
-	if len(entries) == 0 {
-		return nil, refuse(CodeSessionNotFound, key, "there is no such session")
+	var entries []session.Entry
+	for e, err := range r.EachEntry(ctx, key) {
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
 	}
 	return entries, nil
 }
@@ -51,7 +48,7 @@ func (r *Runtime) EachEntry(ctx context.Context, key session.Key) iter.Seq2[sess
 		some := false
 		for e, err := range r.cfg.Store.Entries(ctx, key, 0) {
 			if err != nil {
-				yield(session.Entry{}, AsError(fmt.Errorf("session %s: entries: %w", key, err)))
+				yield(session.Entry{}, AsError(fmt.Errorf("load session %s: %w", key, err)))
 				return
 			}
 			if some = true; !yield(e, nil) {

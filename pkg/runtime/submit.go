@@ -195,17 +195,18 @@ func findWait(key session.Key, items []store.Item, a session.Answer) (store.Item
 	var named *session.Wait
 	for _, item := range items {
 		w := item.Wait.Wait
-		if a.Wait == "" && a.ToolCallID == "" && a.Kind == session.AnswerApproval && w.Kind == session.WaitApproval && w.Nonce == a.ApprovalID {
-			return item, nil // what was shown, and nothing else has it
-		}
-		if a.Wait != "" && w.ID != a.Wait || (a.Wait == "" || a.ToolCallID != "") && w.Call != a.ToolCallID {
+		shown := a.Kind == session.AnswerApproval && w.Nonce != "" && w.Nonce == a.ApprovalID // nothing else has it
+		switch {
+		case a.Wait != "" && w.ID != a.Wait, a.ToolCallID != "" && w.Call != a.ToolCallID:
 			continue // named by both, it is what both name
+		case a.Wait == "" && a.ToolCallID == "" && w.Call != "" && !shown:
+			continue // named by neither, it is no call's
 		}
 		named = &w
 		if answers(w.Kind) != a.Kind || a.QuestionID != "" && w.Question != nil && w.Question.ID != a.QuestionID {
 			continue
 		}
-		if w.Nonce != "" && w.Nonce == a.ApprovalID {
+		if shown {
 			return item, nil
 		}
 		if found.Wait == nil || better(item.Wait, found.Wait) {
@@ -227,8 +228,7 @@ func findWait(key session.Key, items []store.Item, a session.Answer) (store.Item
 		return found, refuse(CodeWaitNotFound, key, "there is no wait %q", a.Wait)
 	case a.ToolCallID != "":
 		return found, refuse(CodeWaitNotFound, key, "no call %q waits or waited for an answer", a.ToolCallID)
-	}
-	if a.Kind != session.AnswerMessage {
+	case a.Kind != session.AnswerMessage:
 		return found, refuse(CodeWaitNotFound, key, "nothing that waits is named: an answer of kind %q names its wait or its call", a.Kind)
 	}
 	return found, refuse(CodeWaitNotFound, key, "it does not wait for a message")
