@@ -71,7 +71,7 @@ func Check(s *session.Session, e *session.Entry) error {
 		return broken(s, e, "the session was deleted")
 	}
 	for _, check := range [...]func(*session.Session, *session.Entry) error{
-		checkStatus, checkNumbers, checkLimits, checkContent, checkBase, checkMessages,
+		checkStatus, checkNumbers, checkUsed, checkContent, checkBase, checkMessages,
 	} {
 		if err := check(s, e); err != nil {
 			return err
@@ -117,19 +117,21 @@ func checkNumbers(s *session.Session, e *session.Entry) error {
 	return nil
 }
 
-func checkLimits(s *session.Session, e *session.Entry) error {
-	left := func(l session.Limits) [6]int64 {
-		return [...]int64{l.Steps, l.Tokens, l.ActiveMillis, l.CostMicros, l.Depth, l.Children}
+// checkUsed holds that what a task used grows by what its entries used, and by nothing else.
+func checkUsed(s *session.Session, e *session.Entry) error {
+	amounts := func(a session.Amounts) [4]int64 {
+		return [...]int64{a.Steps, a.Tokens, a.ActiveMillis, a.CostMicros}
 	}
-	before, after := left(s.Left), left(e.Limits)
+	before, used, after := amounts(s.Used), amounts(e.Used.Amounts), amounts(e.Used.Task)
+	if beginsTask(s, e) {
+		before = [4]int64{}
+	}
 	for i := range after {
 		switch {
-		case after[i] < session.Unlimited:
-			return broken(s, e, "limits below zero")
-		case beginsTask(s, e):
-		case before[i] == session.Unlimited && after[i] != session.Unlimited,
-			before[i] != session.Unlimited && (after[i] == session.Unlimited || after[i] > before[i]):
-			return broken(s, e, "limits grow inside a task")
+		case used[i] < 0 || after[i] < before[i]:
+			return broken(s, e, "what was used of the limits shrinks inside a task")
+		case after[i]-before[i] != used[i]:
+			return broken(s, e, "what the task used does not grow by what the entry used")
 		}
 	}
 	return nil

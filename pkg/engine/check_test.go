@@ -20,7 +20,7 @@ func TestCheck_refuses(t *testing.T) {
 	restored := func(st *story) session.Entry {
 		st.says("done")
 		e := st.entry(session.KindRestored, session.StatusRunning)
-		e.Task, e.Run, e.Trigger, e.Base = 2, 2, session.TriggerRetry, &session.Base{Seq: 1}
+		e.Task, e.Run, e.Trigger, e.Base, e.Used = 2, 2, session.TriggerRetry, &session.Base{Seq: 1}, session.Used{}
 		return e
 	}
 	delayed := func(st *story) session.Entry {
@@ -61,10 +61,10 @@ func TestCheck_refuses(t *testing.T) {
 		"trigger":                  {stepped, func(e *session.Entry) { e.Trigger = session.TriggerStart }, "what began it"},
 		"rules_elsewhere":          {stepped, func(e *session.Entry) { e.RulesAt = 7 }, "rules are not at entry 7"},
 		"rules_not_at_itself":      {stepped, func(e *session.Entry) { e.Rules = &session.Rules{} }, "rules are not at entry 1"},
-		"limits_grow":              {stepped, func(e *session.Entry) { e.Limits.Steps++ }, "limits grow"},
-		"limits_lifted":            {stepped, func(e *session.Entry) { e.Limits.Tokens = -1 }, "limits grow"},
-		"limits_set":               {stepped, func(e *session.Entry) { e.Limits.CostMicros = 5 }, "limits grow"},
-		"limits_negative":          {stepped, func(e *session.Entry) { e.Limits.Steps = -2 }, "below zero"},
+		"used_by_nobody":           {stepped, func(e *session.Entry) { e.Used.Task.Steps++ }, "does not grow by what the entry used"},
+		"used_and_not_counted":     {stepped, func(e *session.Entry) { e.Used.Tokens++ }, "does not grow by what the entry used"},
+		"used_shrinks":             {stepped, func(e *session.Entry) { e.Used.CostMicros, e.Used.Task.CostMicros = -1, -1 }, "shrinks inside a task"},
+		"used_is_forgotten":        {called, func(e *session.Entry) { e.Used = session.Used{} }, "shrinks inside a task"},
 		"state":                    {stepped, func(e *session.Entry) { e.StateOps = []session.StateOp{{Op: "x"}} }, "unknown operation"},
 		"wait_id":                  {suspended, func(e *session.Entry) { e.Waits = []session.Wait{{ID: "w1-1"}} }, `wait id "w1-1"`},
 		"too_many_waits": {suspended, func(e *session.Entry) {
@@ -174,7 +174,7 @@ func TestApply_going_back_needs_the_whole_journal(t *testing.T) {
 	t.Parallel()
 	st := begin(t).says("done")
 	e := st.entry(session.KindRestored, session.StatusRunning)
-	e.Task, e.Run, e.Trigger, e.Base = 2, 2, session.TriggerRetry, &session.Base{Seq: 1}
+	e.Task, e.Run, e.Trigger, e.Base, e.Used = 2, 2, session.TriggerRetry, &session.Base{Seq: 1}, session.Used{}
 	before := view(t, st.s)
 	require.ErrorIs(t, engine.Apply(st.s, &e), engine.ErrNeedsHistory)
 	require.Equal(t, before, view(t, st.s))
@@ -187,7 +187,7 @@ func TestFold_forks_children_and_many_returns(t *testing.T) {
 	st := &story{t: t, s: &session.Session{Key: key}}
 	e := st.entry(session.KindForked, session.StatusInterrupted)
 	r := taskRules()
-	e.Task, e.Run, e.Trigger, e.Rules, e.RulesAt, e.Limits, e.Parent = 1, 1, session.TriggerRetry, &r, 1, r.Limits, &session.Parent{Root: "s0"}
+	e.Task, e.Run, e.Trigger, e.Rules, e.RulesAt, e.Parent = 1, 1, session.TriggerRetry, &r, 1, &session.Parent{Root: "s0"}
 	e.Base = &session.Base{Session: "s0", Seq: 9, State: map[string]json.RawMessage{"k": json.RawMessage(`[1]`)}, Messages: []llm.Message{
 		llm.User("hi"), engine.WithCallIDs(llm.Message{Parts: []llm.Part{toolCall("a")}}, 9), llm.User("held"),
 	}}
@@ -203,6 +203,7 @@ func TestFold_forks_children_and_many_returns(t *testing.T) {
 		e.Run, e.Trigger, e.Base = st.s.Run+1, session.TriggerResume, &session.Base{Seq: st.s.Version}
 		if i == 0 {
 			e.Task++
+			e.Used = session.Used{}
 		}
 		st.raw(e)
 	}

@@ -87,7 +87,7 @@ func apply(s *session.Session, e *session.Entry, back *history) {
 	}
 	applyRun(s, e)
 	s.TaskUsage = s.TaskUsage.Add(e.Usage)
-	s.Status, s.Task, s.Run, s.Step, s.Left = e.Status, e.Task, e.Run, e.Step, e.Limits
+	s.Status, s.Task, s.Run, s.Step, s.Used = e.Status, e.Task, e.Run, e.Step, e.Used.Task
 	takeAnswers(s, e)
 	takeMessages(s, e.Seq, e.Messages)
 	openWaits(s, e)

@@ -94,7 +94,7 @@ func journals() map[string]func(*story) {
 		},
 		"limit": func(st *story) {
 			st.step(engine.StepOutcome{Reply: st.reply(toolCall("echo")), Results: []llm.ToolResult{success("c2-1", "echo", `1`)}, Used: used(5000)})
-			st.step(engine.StepOutcome{Failure: engine.LimitFailure(st.s.Left.Exhausted(), st.s.Rules)})
+			st.step(engine.StepOutcome{Failure: engine.LimitFailure(st.s.Left().Exhausted(), st.s.Rules)})
 		},
 		"finish": func(st *story) {
 			st.step(engine.StepOutcome{Reply: st.reply(toolCall("__finish__")), Results: []llm.ToolResult{success("c2-1", "__finish__", `{"total":1}`)}, Output: json.RawMessage(`{"total":1}`)})
@@ -127,7 +127,7 @@ func goBack(st *story) {
 	st.says("then not")
 	rules := taskRules()
 	e := st.entry(session.KindRestored, session.StatusRunning)
-	e.Task, e.Run, e.Trigger, e.Rules, e.RulesAt, e.Limits = 2, 3, session.TriggerRetry, &rules, e.Seq, rules.Limits
+	e.Task, e.Run, e.Trigger, e.Rules, e.RulesAt, e.Used = 2, 3, session.TriggerRetry, &rules, e.Seq, session.Used{}
 	e.Base = &session.Base{Seq: 2}
 	st.raw(e)
 	st.step(engine.StepOutcome{Results: []llm.ToolResult{success("c6-1", "refund", `1`), success("c6-2", "refund", `2`)}, StateOps: []session.StateOp{
@@ -143,7 +143,7 @@ func (st *story) entry(kind session.Kind, status session.Status) session.Entry {
 	stamp := st.stamp()
 	return session.Entry{
 		V: session.Format, Seq: st.s.Next(), Kind: kind, At: stamp.Now, By: stamp.By, Attempt: stamp.Attempt, Token: stamp.Token, Prev: st.s.Newest.Hash,
-		Task: st.s.Task, Run: st.s.Run, Step: st.s.Step, RulesAt: st.s.RulesAt, Status: status, Limits: st.s.Left,
+		Task: st.s.Task, Run: st.s.Run, Step: st.s.Step, RulesAt: st.s.RulesAt, Status: status, Used: session.Used{Task: st.s.Used},
 	}
 }
 

@@ -49,7 +49,7 @@ func next(s *session.Session, kind session.Kind, status session.Status, st Stamp
 	return session.Entry{
 		V: session.Format, Seq: s.Next(), Kind: kind, At: st.Now.UTC(), By: st.By, Attempt: st.Attempt, GoesOn: st.GoesOn,
 		Prev: s.Newest.Hash, Token: st.Token, Task: s.Task, Run: s.Run, Step: s.Step, RulesAt: s.RulesAt, Status: status,
-		Limits: s.Left,
+		Used: session.Used{Task: s.Used},
 	}
 }
 
@@ -93,7 +93,7 @@ func dueOf(w session.Wait) *time.Time {
 func Start(s *session.Session, rules session.Rules, message llm.Message, st Stamp) Move {
 	e := next(s, session.KindStarted, session.StatusRunning, st)
 	e.Task, e.Run, e.Step, e.Trigger = s.Task+1, s.Run+1, 0, session.TriggerStart
-	e.Rules, e.RulesAt, e.Limits = &rules, e.Seq, rules.Limits
+	e.Rules, e.RulesAt, e.Used = &rules, e.Seq, session.Used{}
 	e.Messages = []llm.Message{message}
 	m := seal(s, e, rules.Agent)
 	if s.Version == 0 {
@@ -123,9 +123,10 @@ type Used struct {
 
 func spend(e *session.Entry, used Used, replies int64) {
 	e.Usage = used.Usage
-	e.Limits = e.Limits.Spend(session.Limits{
+	e.Used.Amounts = session.Amounts{
 		Steps: replies, Tokens: used.Usage.Total(), ActiveMillis: used.Active.Milliseconds(), CostMicros: used.CostMicros,
-	})
+	}
+	e.Used.Task = e.Used.Task.Add(e.Used.Amounts)
 }
 
 // WithCallIDs returns the reply with our ids on its calls: c<seq>-<i>, i from 1.

@@ -24,7 +24,7 @@ func TestStart(t *testing.T) {
 	require.Equal(t, session.NewWake(key, 2, session.WakeStep), *m.Wake)
 	require.Equal(t, "refund A-1", m.Title)
 	require.Equal(t, taskRules(), st.s.Rules)
-	require.Equal(t, taskRules().Limits, st.s.Left)
+	require.Equal(t, taskRules().Limits, st.s.Left())
 
 	st.says("done").do(engine.Start(st.s, taskRules(), llm.User("next"), st.stamp()))
 	require.EqualValues(t, 2, st.s.Task)
@@ -33,7 +33,7 @@ func TestStart(t *testing.T) {
 	require.Zero(t, st.s.Step)
 	require.Empty(t, st.last.Title, "the title is that of the first turn")
 	require.Len(t, st.s.Messages, 3, "history is kept")
-	require.Equal(t, taskRules().Limits, st.s.Left, "limits belong to the task")
+	require.Equal(t, taskRules().Limits, st.s.Left(), "limits belong to the task")
 }
 
 func TestStart_title(t *testing.T) {
@@ -159,18 +159,18 @@ func TestSpending(t *testing.T) {
 	require.True(t, st.s.Newest.GoesOn)
 	want := taskRules().Limits
 	want.Steps, want.Tokens, want.ActiveMillis = 9, 880, 58_500
-	require.Equal(t, want, st.s.Left)
+	require.Equal(t, want, st.s.Left())
 	st.step(engine.StepOutcome{Results: []llm.ToolResult{success("c2-1", "a", `1`)}, Used: engine.Used{Active: time.Second}})
 	want.ActiveMillis = 57_500
-	require.Equal(t, want, st.s.Left, "the step was counted with its reply")
+	require.Equal(t, want, st.s.Left(), "the step was counted with its reply")
 	st.do(engine.Delayed(st.s, session.Failure{Type: "x"}, t0.Add(time.Hour), engine.Used{}, st.goesOn()))
 	want.Steps = 8
-	require.Equal(t, want, st.s.Left, "failed model calls are counted")
+	require.Equal(t, want, st.s.Left(), "failed model calls are counted")
 	require.Positive(t, st.last.Wake.Delay)
 	require.False(t, st.s.Newest.GoesOn)
 	st.stopped(session.SignalInterrupt, engine.StepOutcome{Used: engine.Used{Active: 24 * time.Hour}})
-	require.Zero(t, st.s.Left.ActiveMillis)
-	require.Equal(t, "activeMillis", st.s.Left.Exhausted())
+	require.Zero(t, st.s.Left().ActiveMillis)
+	require.Equal(t, "activeMillis", st.s.Left().Exhausted())
 	require.Equal(t, llm.Usage{Input: 100, Output: 20}, st.s.TaskUsage)
 	require.Equal(t, llm.Usage{Input: 100, Output: 20}, st.last.Run.Usage)
 }

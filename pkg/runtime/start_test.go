@@ -60,7 +60,7 @@ func TestStart(t *testing.T) {
 		s := w.session()
 		require.Len(t, s.Messages, 4)
 		require.Equal(t, int64(2), s.Run)
-		require.Equal(t, session.DefaultLimits().Steps-1, s.Left.Steps, "limits belong to the task")
+		require.Equal(t, session.DefaultLimits().Steps-1, s.Left().Steps, "limits belong to the task")
 		w.checkAtRest()
 	})
 	run("refusals", func(t *testing.T, w *world, p *process) {

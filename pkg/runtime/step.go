@@ -104,7 +104,7 @@ func (inv *invocation) plan(ctx context.Context, definition agent.Agent, out *en
 	if expired := s.InputExpired; expired != nil {
 		return true, inv.inputExpired(ctx, definition, *expired)
 	}
-	if limit := s.Left.Exhausted(); limit != "" {
+	if limit := s.Left().Exhausted(); limit != "" {
 		_, err := inv.close(ctx, engine.StepOutcome{Failure: engine.LimitFailure(limit, s.Rules)}, nil)
 		return true, err
 	}
@@ -139,7 +139,7 @@ func (inv *invocation) ask(ctx context.Context, mail []llm.Message) (agent.Reply
 	state := s.State
 	view := agent.View{
 		Session: s.Key, Messages: s.Messages, State: &state, Attempt: s.Failures, Delays: s.Delays,
-		Task: agent.Task{Number: s.Task, Step: s.Step, Agent: s.Rules.Agent, Model: s.Rules.Model, Left: s.Left},
+		Task: agent.Task{Number: s.Task, Step: s.Step, Agent: s.Rules.Agent, Model: s.Rules.Model, Left: s.Left()},
 	}
 	if len(mail) > 0 {
 		view.Messages = slices.Concat(s.Messages, mail)

@@ -288,13 +288,13 @@ func TestLimits(t *testing.T) {
 func TestLimits_waiting_does_not_count(t *testing.T) {
 	t.Parallel()
 	w, p := waiting(t, "approve")
-	before := w.session().Left.ActiveMillis
+	before := w.session().Used.ActiveMillis
 	w.clock.advance(48 * time.Hour)
 	_, err := w.submit(p, session.WaitApproval, yes())
 	require.NoError(t, err)
 	require.NoError(t, p.work())
 	require.Equal(t, session.StatusCompleted, w.session().Status)
-	require.Equal(t, before, w.session().Left.ActiveMillis)
+	require.Equal(t, before, w.session().Used.ActiveMillis)
 }
 
 func TestPlanner_failures(t *testing.T) {

@@ -80,9 +80,9 @@ type Entry struct {
 	Signal   *Signal `json:"signal,omitempty"`
 	Children []Child `json:"children,omitempty"`
 
-	// Limits is what is left of the task's limits after this entry.
-	Limits Limits    `json:"limits"`
-	Usage  llm.Usage `json:"usage,omitzero"`
+	// Used of the task's limits.
+	Used  Used      `json:"used,omitzero"`
+	Usage llm.Usage `json:"usage,omitzero"`
 	// Output of a task with an output schema or a finish tool.
 	Output  json.RawMessage `json:"output,omitempty"`
 	Failure *Failure        `json:"failure,omitempty"`

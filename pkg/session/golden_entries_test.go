@@ -12,7 +12,10 @@ func entry(seq int64, kind session.Kind, status session.Status) session.Entry {
 	return session.Entry{
 		V: 1, Seq: seq, Kind: kind, At: at, By: "worker-1/4711", Attempt: session.Attempt{ID: "a1", N: 1, For: seq}, Prev: prev, Token: token,
 		Task: 1, Run: 1, Step: 1, RulesAt: 1, Status: status,
-		Limits: session.Limits{Steps: 49, Tokens: 1_999_000, ActiveMillis: 3_599_000, CostMicros: session.Unlimited, Depth: 5, Children: 50},
+		Used: session.Used{
+			Amounts: session.Amounts{Steps: 1, Tokens: 1500, ActiveMillis: 2100, CostMicros: 420},
+			Task:    session.Amounts{Steps: 3, Tokens: 4500, ActiveMillis: 7300, CostMicros: 1260},
+		},
 	}
 }
 

@@ -32,7 +32,8 @@ const (
 const Unlimited int64 = -1
 
 // Limits bound one task. In an agent's definition zero means the default and
-// [Unlimited] means none; in an entry every field says what is left.
+// [Unlimited] means none. Rules name every limit their writer knew; one that is
+// not there (zero) does not bind the task.
 type Limits struct {
 	// Steps counts replies of the planner, failed model calls included.
 	Steps int64 `json:"steps"`
@@ -69,19 +70,21 @@ func (l Limits) Or(d Limits) Limits {
 	}
 }
 
-// Spend takes what was used from what is left. Nothing goes below zero;
-// unlimited stays unlimited.
-func (l Limits) Spend(used Limits) Limits {
-	spend := func(left, used int64) int64 {
-		if left == Unlimited {
+// Left returns what is left of the limits after so much was used. Nothing goes
+// below zero; a limit that does not bind is [Unlimited]. It is worked out from
+// what was used each time, so that a limit that is added or raised later counts
+// from there.
+func (l Limits) Left(used Amounts) Limits {
+	left := func(limit, used int64) int64 {
+		if limit <= 0 {
 			return Unlimited
 		}
-		return max(left-used, 0)
+		return max(limit-used, 0)
 	}
 	return Limits{
-		Steps: spend(l.Steps, used.Steps), Tokens: spend(l.Tokens, used.Tokens),
-		ActiveMillis: spend(l.ActiveMillis, used.ActiveMillis), CostMicros: spend(l.CostMicros, used.CostMicros),
-		Depth: l.Depth, Children: spend(l.Children, used.Children),
+		Steps: left(l.Steps, used.Steps), Tokens: left(l.Tokens, used.Tokens),
+		ActiveMillis: left(l.ActiveMillis, used.ActiveMillis), CostMicros: left(l.CostMicros, used.CostMicros),
+		Depth: left(l.Depth, 0), Children: left(l.Children, 0),
 	}
 }
 
@@ -99,6 +102,31 @@ func (l Limits) Exhausted() string {
 		return "costMicros"
 	}
 	return ""
+}
+
+// Amounts counts what was used of the limits.
+type Amounts struct {
+	Steps        int64 `json:"steps,omitempty"`
+	Tokens       int64 `json:"tokens,omitempty"`
+	ActiveMillis int64 `json:"activeMillis,omitempty"`
+	CostMicros   int64 `json:"costMicros,omitempty"`
+}
+
+// Add returns the sum of both.
+func (a Amounts) Add(b Amounts) Amounts {
+	return Amounts{
+		Steps: a.Steps + b.Steps, Tokens: a.Tokens + b.Tokens,
+		ActiveMillis: a.ActiveMillis + b.ActiveMillis, CostMicros: a.CostMicros + b.CostMicros,
+	}
+}
+
+// Used is what an entry says about its task's limits. What is left is no field:
+// it follows from the rules and this.
+type Used struct {
+	// Amounts this entry used.
+	Amounts
+	// Task is what the task has used up to and with this entry.
+	Task Amounts `json:"task,omitzero"`
 }
 
 // Rules are what a task is held to, written down when it starts.

@@ -24,8 +24,8 @@ type Session struct {
 	RulesAt int64
 	Parent  *Parent
 
-	// Left of the task's limits.
-	Left Limits
+	// Used is what the current task has used of its limits.
+	Used Amounts
 	// TaskUsage of the current task.
 	TaskUsage llm.Usage
 	// RunRecord of the current run, as it stands at the newest entry.
@@ -87,6 +87,9 @@ func (s *Session) Size() int {
 	const bare = 4 << 10 // a session of which nothing has been said
 	return bare + s.MessagesSize + s.State.Size()
 }
+
+// Left returns what is left of the task's limits.
+func (s *Session) Left() Limits { return s.Rules.Limits.Left(s.Used) }
 
 // Checkpoint returns the id of the newest entry as a place to come back to.
 func (s *Session) Checkpoint() Checkpoint {

@@ -82,11 +82,33 @@ func TestLimits(t *testing.T) {
 		Steps: 3, Tokens: session.Unlimited, ActiveMillis: d.ActiveMillis, CostMicros: 7, Depth: d.Depth, Children: d.Children,
 	}, filled)
 
-	left := filled.Spend(session.Limits{Steps: 1, Tokens: 1 << 40, ActiveMillis: 1, CostMicros: 100, Depth: 2, Children: 1})
+	used := session.Amounts{Steps: 1, Tokens: 1 << 40, ActiveMillis: 1, CostMicros: 100}
+	left := filled.Left(used)
 	require.Equal(t, session.Limits{
-		Steps: 2, Tokens: session.Unlimited, ActiveMillis: d.ActiveMillis - 1, CostMicros: 0, Depth: d.Depth, Children: d.Children - 1,
+		Steps: 2, Tokens: session.Unlimited, ActiveMillis: d.ActiveMillis - 1, CostMicros: 0, Depth: d.Depth, Children: d.Children,
 	}, left)
 	require.Equal(t, "costMicros", left.Exhausted())
+	require.Equal(t, session.Amounts{Steps: 2, Tokens: 1 << 41, ActiveMillis: 2, CostMicros: 200}, used.Add(used))
+}
+
+// What is left is worked out from what was used: a limit the rules do not name is
+// no limit, and one that is added or raised counts from what was used before.
+func TestLimits_that_come_later(t *testing.T) {
+	t.Parallel()
+	used := session.Amounts{Steps: 4, Tokens: 500, CostMicros: 30}
+	before := session.Limits{Steps: 4, Tokens: session.Unlimited}
+	left := before.Left(used)
+	require.Equal(t, session.Limits{
+		Steps: 0, Tokens: session.Unlimited, ActiveMillis: session.Unlimited, CostMicros: session.Unlimited, Depth: session.Unlimited, Children: session.Unlimited,
+	}, left)
+	require.Equal(t, "steps", left.Exhausted())
+
+	after := session.Limits{Steps: 10, Tokens: 400, CostMicros: 100}
+	left = after.Left(used)
+	require.Equal(t, int64(6), left.Steps, "raised")
+	require.Zero(t, left.Tokens, "set below what was used")
+	require.Equal(t, int64(70), left.CostMicros, "added")
+	require.Equal(t, "tokens", left.Exhausted())
 }
 
 func TestLimits_Exhausted(t *testing.T) {
@@ -104,7 +126,7 @@ func TestLimits_Exhausted(t *testing.T) {
 		require.Equal(t, want, l.Exhausted())
 	}
 	none := session.Limits{Steps: -1, Tokens: -1, ActiveMillis: -1, CostMicros: -1}
-	require.Empty(t, none.Spend(full).Exhausted())
+	require.Empty(t, none.Left(session.Amounts{Steps: 1, Tokens: 1, ActiveMillis: 1, CostMicros: 1}).Exhausted())
 }
 
 func TestLease_Live(t *testing.T) {

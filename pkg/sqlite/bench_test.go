@@ -130,7 +130,7 @@ func benchEntry(seq int64, messages []llm.Message) session.Entry {
 	return session.Entry{
 		V: session.Format, Seq: seq, Kind: kind, At: time.Now().UTC(), By: "worker", Attempt: session.Attempt{ID: "01234567890123456789012345", N: 1, For: seq},
 		Prev: "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU", Token: "0123456789abcdef", Task: 1, Run: 1, Step: seq, RulesAt: 1,
-		Status: session.StatusRunning, Messages: messages, Limits: session.Limits{Steps: 1000, Tokens: 1000},
+		Status: session.StatusRunning, Messages: messages, Used: session.Used{Task: session.Amounts{Steps: 1000, Tokens: 1000}},
 	}
 }
 
