@@ -40,6 +40,8 @@ func (c *Client) Start(ctx context.Context, p StartParams) (wire.Started, error)
 type SubmitParams struct {
 	SessionID string
 	Answer    wire.SubmitRequest
+	// IdempotencyKey as in [StartParams].
+	IdempotencyKey string
 	// Wait as in [StartParams].
 	Wait time.Duration
 }
@@ -60,6 +62,8 @@ func (c *Client) Submit(ctx context.Context, p SubmitParams) (wire.Submitted, er
 type ResumeParams struct {
 	SessionID string
 	Request   wire.ResumeRequest
+	// IdempotencyKey as in [StartParams].
+	IdempotencyKey string
 	// Wait as in [StartParams].
 	Wait time.Duration
 }

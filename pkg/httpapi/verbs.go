@@ -169,7 +169,7 @@ func (h *handler) goOn(r *request, mode wire.ResumeMode, body wire.ResumeRequest
 		p.Mode, p.Message = runtime.ResumeWithMessage, *body.Message
 	case wire.ResumeWithConfirmation:
 		c := body.Confirmation
-		p.Mode, p.Confirmation = runtime.ResumeWithConfirmation, runtime.Confirmation{Approved: *c.Approved, Reason: c.Reason, EditedInput: c.EditedInput}
+		p.Mode, p.Confirmation = runtime.ResumeWithConfirmation, runtime.Confirmation{Wait: c.WaitID, Approved: *c.Approved, Reason: c.Reason, EditedInput: c.EditedInput}
 	case wire.ResumeContinue:
 		p.Mode = runtime.ResumeContinue
 	}

@@ -24,8 +24,12 @@ type StartParams struct {
 	Agent  string
 	Input  string
 	Caller Caller
-	// IdempotencyKey makes a repeated request harmless; optional.
+	// IdempotencyKey makes a repeated request harmless: it gets the first answer.
+	// It belongs to the caller and to this verb; optional.
 	IdempotencyKey string
+	// Event says that an event starts the session. Its key is none of a caller's, and
+	// is remembered for as long as a failed event may come again.
+	Event bool
 }
 
 // Started is the result of a start.
@@ -41,9 +45,13 @@ type Started struct {
 // SubmitParams answer one wait.
 type SubmitParams struct {
 	Key session.Key
-	// Answer names its wait by Wait, or by Kind with ToolCallID, ApprovalID or QuestionID.
+	// Answer names its wait: by Wait, or an approval by ApprovalID, which only who was
+	// shown it knows. A client tool's result may name its call by ToolCallID. A message
+	// to a session that waits for input names nothing.
 	Answer session.Answer
 	Caller Caller
+	// IdempotencyKey as in [StartParams].
+	IdempotencyKey string
 	// HoldResume only stores the answer: neither this call nor the sweep drives on.
 	HoldResume bool
 }
@@ -89,10 +97,15 @@ type ResumeParams struct {
 	// Confirmation of with_confirmation.
 	Confirmation Confirmation
 	Caller       Caller
+	// IdempotencyKey as in [StartParams].
+	IdempotencyKey string
 }
 
-// Confirmation is the answer to the one open approval.
+// Confirmation is the answer to the one open approval. One that approves needs the
+// checkpoint or the wait it is about: nobody approves what was asked after they looked.
 type Confirmation struct {
+	// Wait is the id of the approval it is about.
+	Wait        string
 	Approved    bool
 	Reason      string
 	EditedInput json.RawMessage
@@ -116,16 +129,19 @@ type DecideParams struct {
 	Key session.Key
 	// Checkpoint, if given, must be the newest one, unless the same decisions were taken before.
 	Checkpoint string
-	// Approve and Reject name calls (their id, or their wait's).
+	// Approve and Reject are ids of waits, all of one suspension.
 	Approve []string
 	Reject  []string
-	// ApproveAll approves all but those in Reject; RejectAll rejects all.
+	// ApproveAll approves all but those in Reject; it needs a checkpoint, or a wait that
+	// is named, so that it approves nothing that was asked later. RejectAll rejects all.
 	ApproveAll bool
 	RejectAll  bool
 	Reason     string
-	// EditedInput by call, of approved calls.
+	// EditedInput by wait, of approvals that are approved.
 	EditedInput map[string]json.RawMessage
 	Caller      Caller
+	// IdempotencyKey as in [StartParams].
+	IdempotencyKey string
 }
 
 // WorkParams say how to work on what the queue brings.

@@ -99,7 +99,7 @@ func (e *Engine) Resume(ctx context.Context, p runtime.ResumeParams) (runtime.Re
 		r.Message = &p.Message
 	case runtime.ResumeWithConfirmation:
 		c := p.Confirmation
-		r.Confirmation = &wire.Confirmation{Approved: &c.Approved, Reason: c.Reason, EditedInput: c.EditedInput}
+		r.Confirmation = &wire.Confirmation{WaitID: c.Wait, Approved: &c.Approved, Reason: c.Reason, EditedInput: c.EditedInput}
 	}
 	return e.resume(ctx, p.Key, r)
 }

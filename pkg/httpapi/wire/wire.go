@@ -9,9 +9,10 @@ import (
 
 // Names of headers and media types that the API gives a meaning.
 const (
-	// HeaderIdempotencyKey makes a repeated start harmless: 1 to 255 visible ASCII characters.
+	// HeaderIdempotencyKey makes it harmless to repeat a request that changes something:
+	// 1 to 255 visible ASCII characters.
 	HeaderIdempotencyKey = "Idempotency-Key"
-	// HeaderIdempotencyReplayed is "true" on the answer to a start that was carried out before.
+	// HeaderIdempotencyReplayed is "true" on the answer to a request that was carried out before under its key.
 	HeaderIdempotencyReplayed = "Idempotency-Replayed"
 	// HeaderPrefer with wait=N asks the server to answer only when the session
 	// rests, or after N seconds; HeaderPreferenceApplied says how long it was ready to wait.
@@ -53,8 +54,9 @@ type StartEntry struct {
 	CheckpointID string `json:"checkpointId"`
 }
 
-// SubmitRequest answers one thing a session waits for. It names the wait by
-// WaitID, or by Kind with ToolCallID; an approval always brings its ApprovalID.
+// SubmitRequest answers one thing a session waits for. It names the wait by WaitID,
+// or an approval by its ApprovalID; a client tool's result may name its call. A message
+// to a session that waits for input names nothing.
 type SubmitRequest struct {
 	WaitID string `json:"waitId,omitempty"`
 	// Kind of the answer: client-tool-result, approval-response, reply, message or verdict.
@@ -135,8 +137,11 @@ type ResumeRequest struct {
 	Decisions    *Decisions    `json:"decisions,omitempty"`
 }
 
-// Confirmation is the answer to the one open approval.
+// Confirmation is the answer to the one open approval. One that approves needs the
+// checkpoint, or the wait it is about.
 type Confirmation struct {
+	// WaitID is the approval it is about.
+	WaitID string `json:"waitId,omitempty"`
 	// Approved has to be said: nil is refused.
 	Approved    *bool           `json:"approved"`
 	Reason      string          `json:"reason,omitempty"`
@@ -147,14 +152,15 @@ type Confirmation struct {
 // that are not named are rejected; other kinds of wait stay open. All are answered
 // at once or none is.
 type Decisions struct {
-	// Approve and Reject name calls (their id, or their wait's).
+	// Approve and Reject are ids of waits, all of one suspension.
 	Approve []string `json:"approve,omitempty"`
 	Reject  []string `json:"reject,omitempty"`
-	// ApproveAll approves all but those in Reject; RejectAll rejects all.
+	// ApproveAll approves all but those in Reject; it needs the checkpoint, or a wait
+	// that is named. RejectAll rejects all.
 	ApproveAll bool   `json:"approveAll,omitempty"`
 	RejectAll  bool   `json:"rejectAll,omitempty"`
 	Reason     string `json:"reason,omitempty"`
-	// EditedInput by call, of approved calls.
+	// EditedInput by wait, of approvals that are approved.
 	EditedInput map[string]json.RawMessage `json:"editedInput,omitempty"`
 }
 
