@@ -113,7 +113,7 @@ func (r *Runtime) decisive(ctx context.Context, s *session.Session, items []stor
 			return nil, movedEachTime(p.Key) // the session we read is older than the wait
 		}
 		i := slices.IndexFunc(items, func(item store.Item) bool { return item.ID == d.record.Wait.ID })
-		open, answers = append(open, items[i]), append(answers, answered(items[i], answer, false))
+		open, answers = append(open, items[i]), append(answers, answered(items[i], answer, false, false))
 	}
 	for _, item := range open {
 		if err := r.timely(ctx, s, item); err != nil {

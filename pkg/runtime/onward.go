@@ -85,11 +85,8 @@ func (r *Runtime) outcomes(ctx context.Context, key session.Key) ([]session.Wait
 		if err != nil {
 			return nil, fmt.Errorf("session %s: read waits: %w", key, err)
 		}
-		record := session.WaitRecord{Wait: session.Wait{ID: item.Wait.Wait.ID}, State: item.Wait.State, Held: item.Wait.Held}
-		if a := item.Wait.Answer; a != nil {
-			record.Answer = &session.Answer{When: a.When}
-		}
-		records = append(records, record)
+		w := item.Wait
+		records = append(records, session.WaitRecord{Wait: session.Wait{ID: w.Wait.ID}, State: w.State, Held: w.Held, HeldLast: w.HeldLast})
 	}
 	return records, nil
 }

@@ -62,7 +62,7 @@ func (r *Runtime) submit(ctx context.Context, p SubmitParams) (Submitted, error)
 		}
 		err = r.timely(ctx, s, item)
 		if err == nil {
-			_, err = r.cfg.Store.Update(ctx, p.Key, answered(item, answer, p.HoldResume))
+			_, err = r.cfg.Store.Update(ctx, p.Key, answered(item, answer, p.HoldResume, onlyOpen(items, item)))
 		}
 		if errors.Is(err, store.ErrConflict) && try < maxTries {
 			continue // somebody was first: look who
@@ -92,19 +92,30 @@ func (r *Runtime) timely(ctx context.Context, s *session.Session, item store.Ite
 	return nil
 }
 
-// answered is an open wait with its answer. Unless the answer is held, the sweep
+// answered is an open wait with its answer. only says that no other wait was open
+// before: a held answer is then known to be the last. After any other one the sweep
 // goes on with the session when whoever gave it dies before it can.
-func answered(item store.Item, answer session.Answer, hold bool) store.Item {
+func answered(item store.Item, answer session.Answer, hold, only bool) store.Item {
 	record := *item.Wait
-	record.State, record.Answer, record.Held, record.Due = session.WaitAnswered, &answer, hold, nil
-	if !hold {
+	record.State, record.Answer, record.Held, record.HeldLast, record.Due = session.WaitAnswered, &answer, hold, hold && only, nil
+	if !record.HeldLast {
 		record.Due = ptr(answer.When.Add(engine.AnsweredGrace))
 	}
 	return store.WaitItem(record, item.Rev)
 }
 
+// onlyOpen reports whether of these waits a wait is the only open one. Waits are
+// opened with their suspension and only close after that, so what is the only open
+// one before it is answered is answered last.
+func onlyOpen(items []store.Item, item store.Item) bool {
+	return !slices.ContainsFunc(items, func(other store.Item) bool {
+		return other.ID != item.ID && other.Wait.State == session.WaitOpen
+	})
+}
+
 // goOn reads what is still open, after our own update, and sends the resume when
-// nothing is, unless the answer is held.
+// nothing is, unless this answer or the last one is held. The answers of an
+// interrupted session are stored: only resuming it goes on with them.
 func (r *Runtime) goOn(ctx context.Context, s *session.Session, hold bool) (Continuation, []session.Wait, error) {
 	waits, err := r.waits(ctx, s.Key)
 	if err != nil {
@@ -113,20 +124,19 @@ func (r *Runtime) goOn(ctx context.Context, s *session.Session, hold bool) (Cont
 	switch open := openWaits(waits); {
 	case len(open) > 0:
 		return ContinuationWaiting, open, nil
-	case hold:
+	case hold, held(waits):
 		return ContinuationStored, nil, nil
 	}
-	return ContinuationResumed, nil, r.sendResume(ctx, s)
-}
-
-// sendResume sends for the entry that leaves the suspension, if the session is
-// still in it. The caller owns s.
-func (r *Runtime) sendResume(ctx context.Context, s *session.Session) error {
-	s, err := r.refresh(ctx, s)
-	if err != nil || s.Status != session.StatusSuspended {
-		return err
+	s, err = r.refresh(ctx, s)
+	switch {
+	case err != nil:
+		return ContinuationStored, nil, err
+	case s.Status == session.StatusInterrupted:
+		return ContinuationStored, nil, nil
+	case s.Status == session.StatusSuspended:
+		err = r.send(ctx, session.NewWake(s.Key, s.Next(), session.WakeResume))
 	}
-	return r.send(ctx, session.NewWake(s.Key, s.Next(), session.WakeResume))
+	return ContinuationResumed, nil, err
 }
 
 // settled refuses an answer to a wait that is not open any more, unless it says
@@ -289,18 +299,20 @@ func openWaits(records []session.WaitRecord) []session.Wait {
 
 func countOpen(records []session.WaitRecord) int { return len(openWaits(records)) }
 
-// held reports whether the last answer was only to be stored: then somebody else
-// decides when to go on. Answers given before it, held or not, do not count.
+// held reports whether a session that waits for nothing any more stays where it is:
+// because its last answer was only to be stored, or all of them were. Which one was
+// the last is known from what a held answer found open, never from times: clocks differ.
 func held(records []session.WaitRecord) bool {
-	var last *session.WaitRecord
-	for i, w := range records {
-		if w.State != session.WaitAnswered && w.State != session.WaitExpired {
+	answers, all := 0, true
+	for _, w := range records {
+		switch {
+		case w.State != session.WaitAnswered && w.State != session.WaitExpired:
 			continue
+		case w.HeldLast:
+			return true
 		}
-		later := last == nil || w.Answer.When.After(last.Answer.When)
-		if later || w.Answer.When.Equal(last.Answer.When) && !w.Held {
-			last = &records[i]
-		}
+		answers++
+		all = all && w.Held
 	}
-	return last != nil && last.Held
+	return all && answers > 0
 }

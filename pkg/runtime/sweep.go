@@ -215,10 +215,10 @@ func (r *Runtime) sweepWait(ctx context.Context, found store.Found, swept *Swept
 		if err != nil {
 			return err
 		}
-		// While another is open there is nothing to do, for as long as a person
-		// thinks: the last answer brings a due of its own.
+		// Where nothing is to be sent there is nothing to do for as long as people
+		// think: the last answer brings a due of its own.
 		record.Due = nil
-		if on.open == 0 {
+		if on.ready {
 			record.Due = ptr(now.Add(r.cfg.SweepAfter).UTC())
 		}
 		if _, err := r.cfg.Store.Update(ctx, found.Key, store.WaitItem(record, item.Rev)); err != nil {

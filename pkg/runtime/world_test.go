@@ -214,7 +214,7 @@ func (w *world) resting() (bool, error) {
 	}
 	waits, err := w.reader.Waits(context.Background(), w.key)
 	for _, record := range waits {
-		if record.State == session.WaitOpen || record.Held && record.State == session.WaitAnswered {
+		if record.State == session.WaitOpen || record.HeldLast && record.State == session.WaitAnswered {
 			return true, err
 		}
 	}

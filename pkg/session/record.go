@@ -145,8 +145,11 @@ type WaitRecord struct {
 	State WaitState `json:"state"`
 	// Answer once there is one; it stays when the wait is taken.
 	Answer *Answer `json:"answer,omitempty"`
-	// Held says that the answer was only stored (autoResume false): the sweep does not drive on.
+	// Held says that the answer was only stored (autoResume false).
 	Held bool `json:"held,omitempty"`
+	// HeldLast says that a held answer was the last: before it was written no other
+	// wait was open. Then nobody drives on until somebody resumes.
+	HeldLast bool `json:"heldLast,omitempty"`
 	// Agent is shown in the inbox.
 	Agent string `json:"agent,omitempty"`
 	// TakenBy is the seq of the entry that took the wait in or closed it.
