@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"strings"
 
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -131,6 +132,8 @@ func (s *Store) items(ctx context.Context, key session.Key, kind store.ItemKind,
 	from, to := id, id
 	if id == "" {
 		to = maxID
+	} else if begins, many := strings.CutSuffix(id, "*"); many {
+		from, to = begins, begins+maxID
 	}
 	if kind == store.KindIdempotency {
 		key.ID = ""

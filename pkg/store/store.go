@@ -55,7 +55,8 @@ type Store interface {
 	Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error]
 
 	// Items yields the items of one kind of a session, ordered by id as text; with
-	// an id, only that one, or nothing. Idempotency records belong to a tenant:
+	// an id, only that one, or nothing; with one that ends with *, those whose id
+	// begins with what stands before it. Idempotency records belong to a tenant:
 	// their key has an empty ID.
 	Items(ctx context.Context, key session.Key, kind ItemKind, id string) iter.Seq2[Item, error]
 

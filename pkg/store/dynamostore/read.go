@@ -219,12 +219,13 @@ func (s *Store) items(ctx context.Context, key session.Key, kind store.ItemKind,
 		return err
 	}
 	prefix, known := prefixes[kind]
+	begins, many := strings.CutSuffix(id, "*")
 	switch {
 	case !known:
 		return fmt.Errorf("unknown kind of item %q", kind)
-	case kind == store.KindIdempotency && id == "":
+	case kind == store.KindIdempotency && (many || id == ""):
 		return fmt.Errorf("idempotency records are read by their key")
-	case id != "", kind == store.KindHead:
+	case id != "" && !many, kind == store.KindHead:
 		found, err := s.get(ctx, itemAddress(key, kind, id))
 		if err != nil || found == nil || isFence(kind, found) {
 			return err
@@ -236,7 +237,7 @@ func (s *Store) items(ctx context.Context, key session.Key, kind store.ItemKind,
 		return err
 	}
 	// No id has a character above ~.
-	for page, err := range s.collection(ctx, &dynamodb.QueryInput{}, partition(key), prefix, prefix+"~") {
+	for page, err := range s.collection(ctx, &dynamodb.QueryInput{}, partition(key), prefix+begins, prefix+begins+"~") {
 		if err != nil {
 			return err
 		}

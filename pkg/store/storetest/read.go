@@ -105,6 +105,19 @@ var itemTests = []test{
 		}
 		require.Equal(f, []string{"c1-0", "c1-1", "c1-10", "c10-0", "c2-0"}, got)
 	}},
+	{"with an id that ends with a star those that begin so are yielded", func(f *fixture) {
+		f.start()
+		for _, id := range []string{"w1-1", "w1-10", "w1-2", "w10-1", "w2-1"} {
+			f.update(store.WaitItem(wait(id), 0))
+		}
+		for begins, want := range map[string][]string{"w1-*": {"w1-1", "w1-10", "w1-2"}, "w10-*": {"w10-1"}, "w3-*": nil, "*": {"w1-1", "w1-10", "w1-2", "w10-1", "w2-1"}} {
+			var got []string
+			for _, item := range f.items(store.KindWait, begins) {
+				got = append(got, item.ID)
+			}
+			require.Equal(f, want, got, begins)
+		}
+	}},
 	{"with an id only that one is yielded or nothing", func(f *fixture) {
 		f.start()
 		f.update(store.ToolItem(tool("c1-1"), 0))
