@@ -349,7 +349,9 @@ func Delayed(s *session.Session, failure session.Failure, until time.Time, used 
 	until = until.UTC()
 	e.Failure, e.Until = &failure, &until
 	spend(&e, used, 1)
-	return seal(s, e, s.Rules.Agent)
+	m := seal(s, e, s.Rules.Agent)
+	m.MovesHead = true // a signal does not wait for the retry
+	return m
 }
 
 // Resumed leaves a suspension: the answers are taken in, a message follows them,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -14,9 +15,12 @@ import (
 )
 
 // commit writes a move for any writer, folds it into s, sends the wake. head is
-// HEAD as the writer saw it; it is moved along. An error that is a
-// [store.ConflictError] means that nothing was written.
+// HEAD as the writer saw it; it is moved along. An error that is
+// [store.ErrConflict] means that nothing was written: read again.
 func (r *Runtime) commit(ctx context.Context, s *session.Session, head *store.Item, m engine.Move, extra []store.Item) error {
+	if err := overlooked(s, head, m, math.MaxInt64); err != nil { // mail waits for the next step
+		return fmt.Errorf("%w: %w", store.ErrConflict, err)
+	}
 	committed, err := r.write(ctx, s, head, m, extra, nil)
 	if err != nil || sent(m, committed) {
 		return err

@@ -96,8 +96,8 @@ func (r *Runtime) giveUpTask(ctx context.Context, key session.Key, newest int64)
 		Type: "step_died", Retryable: true,
 		Message: "The worker died at this step again and again, so it was given up. Look at the program's logs for what ends it (memory, a crash in native code, a timeout).",
 	}
-	err = inv.commit(ctx, engine.Close(s, out, inv.stamp(false)))
-	if errors.Is(err, errLost) || errors.Is(err, errHeadMoved) {
+	_, err = inv.close(ctx, out, nil)
+	if errors.Is(err, errLost) {
 		return Disposition{}, nil // it lives after all
 	}
 	return Disposition{}, err

@@ -34,9 +34,12 @@ type invocation struct {
 	owner   string
 	attempt session.Attempt
 	session *session.Session
-	// head as last read; its lease is ours while claimed.
-	head    store.Item
-	claimed bool
+	// head is the newest revision of HEAD that is known: writes are conditioned on
+	// it, and [overlooks] says whether they may be. Its lease is ours while claimed.
+	head store.Item
+	// mailSeen is how much mail had been put when the step last looked at it.
+	mailSeen int64
+	claimed  bool
 	// moved says that the lease was moved on with the newest commit.
 	moved bool
 	// wonGoingOn is the seq of the newest entry we wrote with goesOn; 0 when the
@@ -124,6 +127,9 @@ func (inv *invocation) signal() *session.Signal {
 func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store.Item) error {
 	var committed store.Committed
 	for {
+		if err := overlooked(inv.session, &inv.head, m, inv.mailSeen); err != nil {
+			return err
+		}
 		claim := inv.nextClaim(m)
 		err := inv.r.bounded(ctx, func(ctx context.Context) (err error) {
 			committed, err = inv.r.write(ctx, inv.session, &inv.head, m, extra, claim)
@@ -132,13 +138,8 @@ func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store
 		inv.moved = committed.Head != nil
 		var conflict *store.ConflictError
 		if errors.As(err, &conflict) && conflict.Item != nil && conflict.Item.Kind == store.KindHead && conflict.Item.Head != nil {
-			// HEAD moved: by the sweep, which changes nothing for us, or by a signal or mail.
-			before := inv.head
 			inv.head = *conflict.Item
-			if looksAnew(before.Head, conflict.Item.Head) {
-				return errHeadMoved
-			}
-			continue
+			continue // and look at what has moved it
 		}
 		switch {
 		case errors.Is(err, store.ErrConflict):
@@ -202,12 +203,4 @@ func (r *Runtime) inTime(ctx context.Context, cause error, write func(context.Co
 			return err
 		}
 	}
-}
-
-// looksAnew reports whether HEAD changed in a way that a step about to end has to obey.
-func looksAnew(before, after *session.Head) bool {
-	if before == nil || before.MailCount != after.MailCount || before.Status != after.Status || before.Task != after.Task {
-		return true
-	}
-	return after.Signal != nil && (before.Signal == nil || before.Signal.ID != after.Signal.ID)
 }

@@ -16,28 +16,39 @@ func (inv *invocation) stopped(ctx, stepCtx context.Context, err error, out engi
 	cause := context.Cause(stepCtx)
 	stop()
 	switch {
-	case errors.Is(cause, errSignalled):
-		signal, err := inv.stopSignal(ctx)
-		if err != nil || signal == nil {
-			return errors.Join(err, errHeadMoved)
+	case errors.Is(cause, errSignalled), errors.Is(err, errSignalled):
+		signal, readErr := inv.stopSignal(ctx)
+		if readErr == nil && signal != nil {
+			return inv.obey(ctx, *signal, out, asking)
 		}
-		return inv.obey(ctx, *signal, out, asking)
+		err = errors.Join(readErr, errHeadMoved)
 	case errors.Is(cause, errSuperseded):
 		return errSuperseded
 	}
-	// This worker is told to end. Its calls that asked a person have returned:
-	// whoever does the step again may ask anew.
+	// This worker is told to end, or cannot go on.
 	return errors.Join(err, inv.putAsking(ctx, asking))
 }
 
 // obey commits what a signal asks for. Calls that have not run are closed in their
-// ledger first; those that finished keep their results. extra are the ledgers of
-// calls that asked a person: interrupted, they may be started again.
-func (inv *invocation) obey(ctx context.Context, signal session.Signal, done engine.StepOutcome, extra []store.Item) error {
+// ledger first; those that finished keep their results. asking are the ledgers of
+// calls that asked a person: interrupted, they may be started again. They are
+// written too when the signal's entry cannot be, because such a call has returned
+// and whoever does the step again may ask anew.
+func (inv *invocation) obey(ctx context.Context, signal session.Signal, done engine.StepOutcome, asking []store.Item) error {
 	ctx = context.WithoutCancel(ctx)
+	err := inv.obeyStrongest(ctx, signal, done, asking)
+	if err == nil || errors.Is(err, errLost) {
+		return err
+	}
+	return errors.Join(err, inv.putAsking(ctx, asking))
+}
+
+// obeyStrongest obeys the signal that HEAD holds when the entry is written: a
+// stronger one may have replaced that which stopped the step.
+func (inv *invocation) obeyStrongest(ctx context.Context, signal session.Signal, done engine.StepOutcome, asking []store.Item) error {
 	for {
+		done.Used.Active += inv.active()
 		out := engine.StepOutcome{Used: done.Used}
-		out.Used.Active += inv.active()
 		if done.Reply == nil { // the reply is committed, and with it what its calls did
 			out.Results, out.StateOps, out.Events = slices.Clone(done.Results), done.StateOps, done.Events
 		}
@@ -48,8 +59,9 @@ func (inv *invocation) obey(ctx context.Context, signal session.Signal, done eng
 		if err := inv.closeForSignal(ctx, signal, &out); err != nil {
 			return err
 		}
-		if signal.Kind != session.SignalInterrupt {
-			extra = nil
+		var extra []store.Item
+		if signal.Kind == session.SignalInterrupt {
+			extra = asking
 		}
 		err := inv.commit(ctx, engine.Stopped(inv.session, signal, out, inv.stamp(false)), extra...)
 		if !errors.Is(err, errHeadMoved) {

@@ -19,7 +19,7 @@ import (
 // It reports whether this invocation goes on with the next one.
 func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 	inv.steps++
-	inv.began = inv.r.cfg.Now()
+	inv.began, inv.mailSeen = inv.r.cfg.Now(), int64(len(inv.session.Mail))
 	if signal := inv.signal(); signal != nil {
 		return false, inv.obey(ctx, *signal, engine.StepOutcome{}, nil)
 	}
@@ -171,7 +171,11 @@ func (inv *invocation) planFailed(ctx context.Context, definition agent.Agent, c
 	out.Used.Active = inv.active()
 	st := inv.stamp(false)
 	until := st.Now.Add(definition.Retry.Delay(failures, hint))
-	return inv.commit(ctx, engine.Delayed(inv.session, failure, until, out.Used, st))
+	err := inv.commit(ctx, engine.Delayed(inv.session, failure, until, out.Used, st))
+	if signal := inv.signal(); signal != nil && errors.Is(err, errHeadMoved) {
+		return inv.obey(ctx, *signal, out, nil)
+	}
+	return err
 }
 
 // inputExpired decides on an input wait that nobody answered: its outcome says
@@ -200,13 +204,19 @@ func lastText(s *session.Session) string {
 
 // takeMail takes in messages that came while nothing waited for them.
 func (inv *invocation) takeMail(ctx context.Context, out *engine.StepOutcome) error {
-	if inv.head.Head == nil || inv.head.Head.MailCount <= int64(len(inv.session.Mail)+len(out.Mail)) {
+	if inv.head.Head == nil {
+		return nil
+	}
+	count := inv.head.Head.MailCount
+	if count <= int64(len(inv.session.Mail)+len(out.Mail)) {
+		inv.mailSeen = count
 		return nil
 	}
 	items, err := inv.r.items(ctx, inv.key, store.KindMail, "")
 	if err != nil {
 		return err
 	}
+	inv.mailSeen = count
 	for _, item := range items {
 		if inv.session.Mail[item.ID] || slices.Contains(out.Mail, item.ID) {
 			continue
@@ -266,7 +276,13 @@ func (inv *invocation) commitReply(ctx context.Context, out *engine.StepOutcome)
 		return err
 	}
 	*out = engine.StepOutcome{}
-	return inv.moveLease(ctx)
+	if err := inv.moveLease(ctx); err != nil {
+		return err
+	}
+	if inv.signal() != nil {
+		return errSignalled // before any of its tools runs
+	}
+	return nil
 }
 
 // runFinish is phase 2.

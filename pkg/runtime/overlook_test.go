@@ -1,0 +1,277 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// afterCommit is a store on which something happens right after an entry was
+// committed, before the worker's next claim; as a store does that shares no
+// transaction with its claims.
+type afterCommit struct {
+	store.Store
+	detached bool
+	happens  func(session.Entry)
+}
+
+func (s *afterCommit) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	if s.detached {
+		p.Claim = nil
+	}
+	out, err := s.Store.Commit(ctx, p)
+	if err == nil {
+		s.happens(p.Entry)
+	}
+	return out, err
+}
+
+// byTools are steps that end or rest a task and run the tool hook before.
+func byTools() map[string]script {
+	return map[string]script{
+		"finishing":  {"go": {calls("hook", `{"text":"a"}`, "end", `{"text":"b"}`)}, "also": {says("both")}},
+		"suspending": {"go": {calls("hook", `{"text":"a"}`, "deploy", `{"text":"b"}`)}, "also": {says("both")}},
+		"asking":     {"go": {calls("hook", `{"text":"a"}`, "pick", `{"text":"b"}`)}, "also": {says("both")}},
+		"going on":   {"go": {calls("hook", `{"text":"a"}`), says("bye")}, "also": {says("both")}},
+	}
+}
+
+// byPlanner are steps that do so without a tool; hook runs in their planner.
+func byPlanner(hook func(context.Context, string)) map[string]script {
+	then := func(next turn) turn {
+		return func(ctx context.Context, v agent.View) (agent.Reply, error) {
+			hook(ctx, "plan")
+			return next(ctx, v)
+		}
+	}
+	return map[string]script{
+		"completing":           {"go": {then(says("bye"))}, "also": {says("both")}},
+		"suspending for input": {"go": {then(needs("what?"))}, "also": {says("both")}},
+		"failing":              {"go": {then(fails(&llm.Error{Class: llm.ClassInvalid}))}, "also": {says("both")}},
+		"putting a retry off":  {"go": {then(fails(busy)), says("bye")}, "also": {says("both")}},
+	}
+}
+
+// What comes between the reply's entry and the claim of the next is in the revision
+// of HEAD that this claim hands over: it is looked at before anything is conditioned on it.
+func TestOverlook_signal_in_the_revision_the_next_claim_hands_over(t *testing.T) {
+	t.Parallel()
+	for name, lines := range byTools() {
+		for _, detached := range []bool{true, false} {
+			for kind, want := range map[session.SignalKind]session.Status{
+				session.SignalCancel: session.StatusCancelled, session.SignalInterrupt: session.StatusInterrupted,
+			} {
+				t.Run(fmt.Sprintf("%s/%s/detached=%v", name, kind, detached), func(t *testing.T) {
+					t.Parallel()
+					made := newEffects()
+					w := newWorld(t, made, hooked(made, lines, func(context.Context, string) {}))
+					p := w.process(func(cfg *runtime.Config) {
+						cfg.WatchEvery, cfg.StepsPerInvocation = time.Hour, 9
+						cfg.Store = &afterCommit{Store: w.store, detached: detached, happens: func(e session.Entry) {
+							if e.Kind == session.KindReplied {
+								w.signal(kind)
+							}
+						}}
+					})
+					w.start(p, "go")
+					require.NoError(t, p.work())
+					require.Equal(t, want, w.session().Status, "%v", w.kinds())
+					require.Nil(t, w.head().Head.Signal, "the entry that obeys it clears it")
+					if detached {
+						require.Empty(t, made.all(), "after a reply that asks for tools and before any runs")
+					}
+					w.checkAtRest()
+				})
+			}
+		}
+	}
+}
+
+// A signal or mail that comes while a step works is not passed over by the entry
+// that ends it, whether the watcher has taken HEAD's new revision over or not.
+func TestOverlook_what_comes_during_a_step(t *testing.T) {
+	t.Parallel()
+	for _, name := range slices.Concat(slices.Sorted(maps.Keys(byTools())), slices.Sorted(maps.Keys(byPlanner(nil)))) {
+		for _, watched := range []bool{true, false} {
+			for _, what := range []string{"mail", "cancel"} {
+				t.Run(fmt.Sprintf("%s/%s/watched=%v", name, what, watched), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						made := newEffects()
+						var w *world
+						var once sync.Once
+						come := func(context.Context, string) {
+							once.Do(func() {
+								if what == "mail" {
+									w.mail("m1", "also")
+								} else {
+									w.signal(session.SignalCancel)
+								}
+							})
+							if watched {
+								time.Sleep(time.Second)
+							}
+						}
+						lines := byTools()
+						maps.Copy(lines, byPlanner(come))
+						w = newWorld(t, made, hooked(made, lines[name], come))
+						p := w.process(func(cfg *runtime.Config) {
+							cfg.Now, cfg.StepsPerInvocation = time.Now, 1
+							if !watched {
+								cfg.WatchEvery = time.Hour
+							}
+						})
+						w.clock.advance(time.Since(epoch))
+						w.start(p, "go")
+						deliveries := w.drain()
+						_, err := p.Deliver(context.Background(), deliveries[0])
+						require.NoError(t, err)
+						s := w.session()
+						switch {
+						case what == "cancel" && s.Status == session.StatusRunning:
+							require.Equal(t, session.KindStepped, s.Newest.Kind, "the next step obeys it")
+							require.NotNil(t, w.head().Head.Signal)
+						case what == "cancel":
+							require.Equal(t, session.StatusCancelled, s.Status, "%v", w.kinds())
+						case s.Newest.Kind == session.KindDelayed, name == "going on":
+							require.EqualValues(t, 1, w.head().Head.MailCount, "the next step takes it in")
+						default:
+							require.True(t, s.Mail["m1"], "%v", w.kinds())
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// A step that plans nothing, because calls are open, takes in the mail that was
+// there before it, too.
+func TestOverlook_mail_that_came_before_a_step_that_does_not_plan(t *testing.T) {
+	t.Parallel()
+	for _, last := range []string{"end", "deploy"} {
+		t.Run(last, func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"a"}`, last, `{"text":"b"}`)}, "also": {says("both")}}))
+			f := &fuse{at: 5} // replied is there, the first mark is not
+			p := w.fusedProcess(f, true, 1)
+			w.start(p, "go")
+			require.ErrorIs(t, p.work(), errDied)
+			w.mail("m1", "also")
+			require.NoError(t, w.process().settle())
+			s := w.session()
+			require.True(t, s.Mail["m1"], "%v", w.kinds())
+			if last == "end" {
+				require.Equal(t, "both", s.Messages[len(s.Messages)-1].Text())
+			}
+			w.checkAtRest()
+		})
+	}
+}
+
+// A retry is put off only onto a HEAD without a signal: what stops the task does
+// not wait for it.
+func TestOverlook_signal_that_comes_when_a_retry_is_put_off(t *testing.T) {
+	t.Parallel()
+	for _, watch := range []bool{true, false} {
+		made := newEffects()
+		var w *world
+		w = newWorld(t, made, helper(made, script{"go": {func(context.Context, agent.View) (agent.Reply, error) {
+			if watch {
+				w.signal(session.SignalCancel)
+			}
+			return agent.Reply{}, busy
+		}}}))
+		p := w.process(func(cfg *runtime.Config) {
+			cfg.WatchEvery = time.Hour
+			cfg.Store = &commitHook{Store: w.store, before: func(e session.Entry) {
+				if e.Kind == session.KindDelayed && !watch {
+					watch = true
+					w.signal(session.SignalCancel)
+				}
+			}}
+		})
+		w.run(p, "go")
+		require.Equal(t, []session.Kind{session.KindStarted, session.KindCancelled}, w.kinds())
+		w.checkAtRest()
+	}
+}
+
+// A task whose worker dies again and again is not failed over a signal.
+func TestOverlook_signal_when_the_dead_letters_give_a_task_up(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {says("bye")}}))
+	p := w.process(func(cfg *runtime.Config) { cfg.MaxClaims = 1 })
+	w.start(p, "go")
+	w.drain()
+	w.claimAs("dead", 2)
+	w.clock.advance(time.Hour)
+	w.signal(session.SignalCancel)
+	_, err := p.DeadLetter(context.Background(), w.wake(2, session.WakeStep))
+	require.NoError(t, err)
+	require.Equal(t, []session.Kind{session.KindStarted, session.KindCancelled}, w.kinds())
+}
+
+// The entry that obeys a signal cannot be written: calls that asked a person have
+// returned all the same, and are not told as cut off by whoever obeys it then.
+func TestObey_that_cannot_be_committed_lets_calls_that_asked_start_again(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []session.SignalKind{session.SignalInterrupt, session.SignalCancel} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			var w *world
+			w = newWorld(t, made, hooked(made, script{"go": {calls("hook", `{"text":"a"}`, "pick", `{"text":"b"}`)}}, func(context.Context, string) { w.signal(kind) }))
+			down := &entryless{Store: w.store}
+			p := w.process(func(cfg *runtime.Config) { cfg.WatchEvery, cfg.Store = time.Hour, down })
+			down.refuse = func(e session.Entry) bool { return e.Signal != nil }
+			w.start(p, "go")
+			_, err := p.Deliver(context.Background(), w.wake(2, session.WakeStep))
+			require.ErrorIs(t, err, store.ErrUnavailable)
+			asked := w.items(store.KindTool)[1]
+			require.Equal(t, "c2-2", asked.ID)
+			if kind == session.SignalInterrupt {
+				require.Equal(t, session.ToolAsking, asked.Tool.State)
+			}
+			require.NoError(t, w.process().settle())
+			require.NotEqual(t, llm.ResultUnknown, results(w.session())["c2-2"].Status)
+			w.checkAtRest()
+			if kind == session.SignalCancel {
+				require.Equal(t, session.ToolClosed, w.items(store.KindTool)[1].Tool.State, "and it never starts again")
+				return
+			}
+			_, err = w.process().Resume(context.Background(), runtime.ResumeParams{Key: w.key, Caller: person})
+			require.NoError(t, err)
+			require.NoError(t, w.process().settle())
+			require.Equal(t, session.StatusSuspended, w.session().Status, "it asks anew")
+		})
+	}
+}
+
+// entryless is a store that does not answer when some entries are committed.
+type entryless struct {
+	store.Store
+	refuse func(session.Entry) bool
+}
+
+func (s *entryless) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	if s.refuse(p.Entry) {
+		return store.Committed{}, store.ErrUnavailable
+	}
+	return s.Store.Commit(ctx, p)
+}
