@@ -222,6 +222,14 @@ type Idempotency struct {
 	ExpiresAt time.Time       `json:"expiresAt"`
 }
 
+// TenantRecord is a named value of a tenant that no session owns: a counter, a
+// standing permission, a switch that stops everything. What the value holds is
+// its writer's affair; its revision orders the writers.
+type TenantRecord struct {
+	Name  string          `json:"name"`
+	Value json.RawMessage `json:"value"`
+}
+
 // WakeKind says what a queue message asks for.
 type WakeKind string
 

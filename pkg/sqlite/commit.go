@@ -48,8 +48,9 @@ func (s *standing) refusal(op string, key session.Key, dead func(owner string) b
 		item, err = store.NewItem(s.record.kind, s.record.id, s.rev, s.text)
 	}
 	if err != nil {
-		return fail(op, key, err)
+		return fail(op, s.record.key, err)
 	}
+	item.Key = s.record.named
 	return &store.ConflictError{Key: key, Item: &item}
 }
 

@@ -12,11 +12,12 @@ import (
 // record is an item ready to be written: encoded by its caller, so that the
 // writer only writes, and so that nothing is shared with the caller.
 type record struct {
-	key  session.Key // an idempotency record's has no id
-	kind store.ItemKind
-	id   string
-	rev  int64 // the condition
-	text string
+	key   session.Key // what it belongs to: a session, or a tenant, which has no id
+	named session.Key // what it comes back with
+	kind  store.ItemKind
+	id    string
+	rev   int64 // the condition
+	text  string
 
 	due      driver.Value
 	tenant   driver.Value // of an open wait
@@ -29,11 +30,13 @@ type record struct {
 // never is the deadline of a wait that has none: after all others.
 const never = math.MaxInt64
 
-func encodeItem(key session.Key, item *store.Item) (record, error) {
-	r := record{key: key, kind: item.Kind, id: item.ID, rev: item.Rev}
-	if err := item.Validate(key); err != nil {
+// encodeItem checks and encodes an item of a write of own.
+func encodeItem(own session.Key, item *store.Item) (record, error) {
+	if err := item.Validate(own); err != nil {
 		return record{}, err
 	}
+	key := item.KeyIn(own)
+	r := record{key: key, named: item.Named(own), kind: item.Kind, id: item.ID, rev: item.Rev}
 	switch item.Kind {
 	case store.KindHead:
 		r.status, r.moved, r.due = item.Head.Status, item.Head.UpdatedAt.UnixNano(), nanosOrNull(item.Head.Due)
@@ -46,9 +49,7 @@ func encodeItem(key session.Key, item *store.Item) (record, error) {
 				r.deadline = nanos(w.Wait.Deadline.At)
 			}
 		}
-	case store.KindIdempotency:
-		r.key.ID = ""
-	case store.KindRun, store.KindTool, store.KindMail, store.KindAudit: // in no index
+	case store.KindRun, store.KindTool, store.KindMail, store.KindAudit, store.KindIdempotency, store.KindTenantRecord: // in no index
 	}
 	text, err := item.Record()
 	if err != nil {

@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"database/sql/driver"
 	"fmt"
+	"math"
 	"path/filepath"
 	"testing"
 	"time"
@@ -66,7 +68,10 @@ func openConfig(t testing.TB, cfg Config) *DB {
 // saboteur does to a journal what the port cannot.
 type saboteur struct{ *Store }
 
-var _ storetest.Saboteur = saboteur{}
+var (
+	_ storetest.Saboteur = saboteur{}
+	_ storetest.Queued   = saboteur{}
+)
 
 func (s saboteur) RemoveEntry(ctx context.Context, key session.Key, seq int64) error {
 	return s.damage(ctx, key, "DELETE FROM entries WHERE eid=%d", seq)
@@ -81,6 +86,17 @@ func (s saboteur) SpoilItem(ctx context.Context, key session.Key, kind store.Ite
 		return s.damage(ctx, key, "UPDATE sessions SET head='{' WHERE sid<<32=%d", 0)
 	}
 	return s.damage(ctx, key, "UPDATE items SET payload='{' WHERE sid<<32=%d AND id='"+id+"'", 0)
+}
+
+// Queued returns what is in the queue.
+func (s saboteur) Queued(ctx context.Context) (wakes []session.Wake, err error) {
+	err = s.db.do(ctx, &testOp{f: func(w *writer) error {
+		return w.c.query(stmtVisible, func(row []driver.Value) bool {
+			wakes = append(wakes, session.Wake{V: int(intOf(row[7])), Tenant: textOf(row[3]), ID: textOf(row[4]), Seq: intOf(row[5]), Kind: session.WakeKind(textOf(row[6]))})
+			return true
+		}, int64(0), int64(math.MaxInt64), int64(1000))
+	}})
+	return wakes, err
 }
 
 // damage runs a statement that names an entry's number.

@@ -88,7 +88,7 @@ func (s *Store) entries(ctx context.Context, key session.Key, after int64) (page
 // Items yields a session's items of one kind; see [store.Store].
 func (s *Store) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
 	return func(yield func(store.Item, error) bool) {
-		err := validateKey(key, kind)
+		err := kind.ValidateKey(key)
 		switch {
 		case err != nil:
 		case kind == store.KindHead:
@@ -135,9 +135,7 @@ func (s *Store) items(ctx context.Context, key session.Key, kind store.ItemKind,
 	} else if begins, many := strings.CutSuffix(id, "*"); many {
 		from, to = begins, begins+maxID
 	}
-	if kind == store.KindIdempotency {
-		key.ID = ""
-	}
+	key = kind.Scope(key)
 	for {
 		var page []itemRow
 		more := false
@@ -193,7 +191,7 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 		return store.Page{}, fmt.Errorf("limit %d: use 1 to %d", p.Limit, findMax)
 	}
 	if p.Kind != store.FindDue {
-		if err := validateKey(session.Key{Tenant: p.Tenant}, store.KindIdempotency); err != nil {
+		if err := store.ValidateTenant(p.Tenant); err != nil {
 			return store.Page{}, err
 		}
 	}

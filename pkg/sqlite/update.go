@@ -11,9 +11,9 @@ import (
 type updateOp struct {
 	job
 	records  []record
+	leases   []session.Lease // of the HEADs among the records, by their places
 	conflict *standing
 	gone     bool
-	lease    session.Lease // HEAD's, if it is among the records
 }
 
 // Update writes items that are not entries in one transaction; see [store.Store].
@@ -37,7 +37,7 @@ func (s *Store) Update(ctx context.Context, key session.Key, items ...store.Item
 	}
 	stored := make([]store.Item, len(o.records))
 	for i := range o.records {
-		if stored[i], err = o.stored(&o.records[i], dead); err != nil {
+		if stored[i], err = o.stored(i, dead); err != nil {
 			return nil, fail("update", key, err)
 		}
 	}
@@ -45,15 +45,12 @@ func (s *Store) Update(ctx context.Context, key session.Key, items ...store.Item
 }
 
 func newUpdate(key session.Key, items []store.Item) (*updateOp, error) {
-	if err := store.ValidateUpdate(items); err != nil {
+	if err := store.ValidateUpdate(key, items); err != nil {
 		return nil, err
 	}
-	o := &updateOp{job: job{durable: true}, records: make([]record, len(items))}
+	o := &updateOp{job: job{durable: true}, records: make([]record, len(items)), leases: make([]session.Lease, len(items))}
 	for i := range items {
-		err := validateKey(key, items[i].Kind)
-		if err != nil {
-			return nil, err
-		}
+		var err error
 		if o.records[i], err = encodeItem(key, &items[i]); err != nil {
 			return nil, err
 		}
@@ -62,27 +59,23 @@ func newUpdate(key session.Key, items []store.Item) (*updateOp, error) {
 }
 
 // stored returns an item as it now is.
-func (o *updateOp) stored(r *record, dead func(owner string) bool) (store.Item, error) {
+func (o *updateOp) stored(i int, dead func(owner string) bool) (item store.Item, err error) {
+	r := &o.records[i]
 	if r.kind == store.KindHead {
-		return (&headRow{rev: r.rev + 1, text: []byte(r.text), lease: o.lease}).item(dead)
+		item, err = (&headRow{rev: r.rev + 1, text: []byte(r.text), lease: o.leases[i]}).item(dead)
+	} else {
+		item, err = store.NewItem(r.kind, r.id, r.rev+1, []byte(r.text))
 	}
-	return store.NewItem(r.kind, r.id, r.rev+1, []byte(r.text))
+	item.Key = r.named
+	return item, err
 }
 
 var errDeleted = fmt.Errorf("%w: it was deleted", store.ErrNotFound)
 
-// validateKey lets the tenant's own key (no id) be used for what belongs to it.
-func validateKey(key session.Key, kind store.ItemKind) error {
-	if kind == store.KindIdempotency {
-		return session.Key{Tenant: key.Tenant, ID: "any"}.Validate()
-	}
-	return key.Validate()
-}
-
 func (o *updateOp) run(w *writer) error {
-	o.conflict, o.gone, o.lease = nil, false, session.Lease{}
+	o.conflict, o.gone = nil, false
 	for i := range o.records { // all conditions before the first write
-		if err := o.check(w, &o.records[i]); err != nil || o.conflict != nil {
+		if err := o.check(w, i); err != nil || o.conflict != nil {
 			return err
 		}
 	}
@@ -98,8 +91,8 @@ func (o *updateOp) run(w *writer) error {
 }
 
 // check finds out what stands in the way of a record, if anything does.
-func (o *updateOp) check(w *writer, r *record) error {
-	var err error
+func (o *updateOp) check(w *writer, i int) (err error) {
+	r := &o.records[i]
 	if o.conflict, err = w.check(r); err != nil || o.conflict != nil {
 		return err
 	}
@@ -117,7 +110,7 @@ func (o *updateOp) check(w *writer, r *record) error {
 		if err != nil {
 			return err
 		}
-		o.lease = head.lease
+		o.leases[i] = head.lease
 	}
 	return nil
 }

@@ -31,10 +31,12 @@ var (
 // ConflictError says what stood in the way of a commit or an update. It wraps
 // [ErrConflict]. Exactly one of Entry and Item is set.
 type ConflictError struct {
+	// Key of the commit or update.
 	Key session.Key
 	// Entry that has the seq already.
 	Entry *session.Entry
-	// Item as it is, with Rev 0 if it is absent.
+	// Item as it is, with Rev 0 if it is absent; its Key says which session's it
+	// is, if not the commit's or update's own.
 	Item *Item
 }
 
@@ -43,7 +45,7 @@ func (e *ConflictError) Error() string {
 	if e.Entry != nil {
 		return fmt.Sprintf("session %s: %v: entry %d is already there", e.Key, ErrConflict, e.Entry.Seq)
 	}
-	return fmt.Sprintf("session %s: %v: %s %s is at revision %d", e.Key, ErrConflict, e.Item.Kind, e.Item.ID, e.Item.Rev)
+	return fmt.Sprintf("session %s: %v: %s %s is at revision %d", e.Item.KeyIn(e.Key), ErrConflict, e.Item.Kind, e.Item.ID, e.Item.Rev)
 }
 
 // Unwrap returns [ErrConflict].

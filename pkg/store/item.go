@@ -35,3 +35,58 @@ func MailItem(mail session.Mail, rev int64) Item {
 func IdempotencyItem(record session.Idempotency, rev int64) Item {
 	return Item{Kind: KindIdempotency, ID: record.Key, Rev: rev, Idempotency: &record}
 }
+
+// TenantItem returns a tenant's record as an item at revision rev.
+func TenantItem(record session.TenantRecord, rev int64) Item {
+	return Item{Kind: KindTenantRecord, ID: record.Name, Rev: rev, TenantRecord: &record}
+}
+
+// In returns the item as one of another session than the write's own.
+func (i Item) In(key session.Key) Item {
+	i.Key = key
+	return i
+}
+
+// KeyIn returns the key of what an item belongs to in a write of own: a
+// session's, or that of a tenant, whose ID is empty.
+func (i *Item) KeyIn(own session.Key) session.Key {
+	if i.Key == (session.Key{}) {
+		return i.Kind.Scope(own)
+	}
+	return i.Key
+}
+
+// Named returns the key that an item of a write of own comes back with: zero
+// when it is the write's own.
+func (i *Item) Named(own session.Key) session.Key {
+	if key := i.KeyIn(own); key != i.Kind.Scope(own) {
+		return key
+	}
+	return session.Key{}
+}
+
+// Scope returns the key of what items of the kind belong to under a session's
+// key: that session, or its tenant.
+func (k ItemKind) Scope(key session.Key) session.Key {
+	if k.OfTenant() {
+		key.ID = ""
+	}
+	return key
+}
+
+// OfTenant reports whether items of the kind belong to a tenant instead of a session.
+func (k ItemKind) OfTenant() bool { return k == KindIdempotency || k == KindTenantRecord }
+
+// ValidateKey returns an error unless items of the kind can belong to key: a
+// tenant's need no more of it than the tenant.
+func (k ItemKind) ValidateKey(key session.Key) error {
+	if k.OfTenant() {
+		return ValidateTenant(key.Tenant)
+	}
+	return key.Validate()
+}
+
+// ValidateTenant returns an error unless a tenant's name can be.
+func ValidateTenant(tenant string) error {
+	return session.Key{Tenant: tenant, ID: "any"}.Validate()
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/session"
@@ -12,9 +13,20 @@ import (
 // What every adapter does the same way: which items may be stored under which
 // key, how their records are written down, who gets a lease.
 
-// Validate returns an error unless the item may be stored in the session of a
-// key: its record is that of its kind, HEAD is the session's own, all others have an id.
-func (i *Item) Validate(key session.Key) error {
+// Validate returns an error unless the item may be part of a write of own: it
+// belongs to a session or a tenant that can be, as its kind has it, and to own's
+// tenant; its record is that of its kind, HEAD is its session's, all others have an id.
+func (i *Item) Validate(own session.Key) error {
+	key := i.KeyIn(own)
+	if err := i.Kind.ValidateKey(key); err != nil {
+		return err
+	}
+	switch {
+	case key.Tenant != own.Tenant:
+		return fmt.Errorf("%s %s: it belongs to tenant %q and the write to %q", i.Kind, i.ID, key.Tenant, own.Tenant)
+	case i.Kind.OfTenant() && key.ID != "":
+		return fmt.Errorf("%s %s: it belongs to a tenant, session %q was given", i.Kind, i.ID, key.ID)
+	}
 	var set bool
 	switch i.Kind {
 	case KindHead:
@@ -37,6 +49,11 @@ func (i *Item) Validate(key session.Key) error {
 		set = i.Audit != nil
 	case KindIdempotency:
 		set = i.Idempotency != nil
+	case KindTenantRecord:
+		set = i.TenantRecord != nil
+		if err := validateName(i.ID); set && err != nil {
+			return err
+		}
 	default:
 		return fmt.Errorf("unknown kind of item %q", i.Kind)
 	}
@@ -47,6 +64,22 @@ func (i *Item) Validate(key session.Key) error {
 		return fmt.Errorf("%s: the item has no id", i.Kind)
 	case i.Rev < 0:
 		return fmt.Errorf("%s %s: revision %d", i.Kind, i.ID, i.Rev)
+	}
+	return nil
+}
+
+// maxName is the longest name of a tenant's record.
+const maxName = 512
+
+// validateName returns an error unless a record of a tenant may have the name.
+func validateName(name string) error {
+	if len(name) > maxName {
+		return fmt.Errorf("%s: a name of %d characters, and %d is the most", KindTenantRecord, len(name), maxName)
+	}
+	for i := range len(name) {
+		if name[i] <= ' ' || name[i] > '~' || name[i] == '*' {
+			return fmt.Errorf("%s %q: a name is made of the characters from ! to ~ but *", KindTenantRecord, name)
+		}
 	}
 	return nil
 }
@@ -72,6 +105,8 @@ func (i *Item) Record() (json.RawMessage, error) {
 		value = i.Audit
 	case KindIdempotency:
 		value = i.Idempotency
+	case KindTenantRecord:
+		value = i.TenantRecord
 	}
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -107,6 +142,9 @@ func NewItem(kind ItemKind, id string, rev int64, record []byte) (Item, error) {
 	case KindIdempotency:
 		item.Idempotency = new(session.Idempotency)
 		value = item.Idempotency
+	case KindTenantRecord:
+		item.TenantRecord = new(session.TenantRecord)
+		value = item.TenantRecord
 	}
 	if err := json.Unmarshal(record, value); err != nil { // of an unknown kind too
 		return Item{}, fmt.Errorf("%w: %s %s: %w", ErrCorrupt, kind, id, err)
@@ -148,32 +186,49 @@ func (p *CommitParams) Validate(below int64) error {
 		return err
 	}
 	for i := range p.Wakes {
-		if err := p.Wakes[i].Key().Validate(); err != nil {
+		key := p.Wakes[i].Key()
+		if err := key.Validate(); err != nil {
 			return fmt.Errorf("wake: %w", err)
 		}
+		if key.Tenant != p.Key.Tenant {
+			return fmt.Errorf("wake of session %s: the commit belongs to tenant %q", key, p.Key.Tenant)
+		}
 	}
-	return eachOnce(p.Items)
+	return validateItems(p.Key, p.Items)
 }
 
 // ValidateUpdate returns an error unless so many items may be updated at once,
 // each of which is validated when it is encoded.
-func ValidateUpdate(items []Item) error {
+func ValidateUpdate(own session.Key, items []Item) error {
 	if len(items) > MaxItems {
 		return fmt.Errorf("%w: %d, and %d is the most", ErrTooManyItems, len(items), MaxItems)
 	}
-	return eachOnce(items)
+	if err := ValidateTenant(own.Tenant); err != nil {
+		return err
+	}
+	return validateItems(own, items)
 }
 
-// eachOnce refuses items one of which is there twice.
-func eachOnce(items []Item) error {
+// validateItems refuses items one of which is there twice, and new ones of
+// another session that its HEAD does not hold.
+func validateItems(own session.Key, items []Item) error {
 	for i := range items {
+		item, key := &items[i], items[i].KeyIn(own)
 		for j := range i {
-			if items[j].Kind == items[i].Kind && items[j].ID == items[i].ID {
-				return fmt.Errorf("%s %s is there twice", items[i].Kind, items[i].ID)
+			if items[j].Kind == item.Kind && items[j].ID == item.ID && items[j].KeyIn(own) == key {
+				return fmt.Errorf("%s %s is there twice", item.Kind, item.ID)
 			}
+		}
+		if item.Rev == 0 && key.ID != "" && key != own && !holdsHead(own, items, key) {
+			return fmt.Errorf("%s %s: new in session %s without a revision of its HEAD in the same write", item.Kind, item.ID, key)
 		}
 	}
 	return nil
+}
+
+// holdsHead reports whether HEAD of an existing session is among the items.
+func holdsHead(own session.Key, items []Item, key session.Key) bool {
+	return slices.ContainsFunc(items, func(i Item) bool { return i.Kind == KindHead && i.Rev > 0 && i.KeyIn(own) == key })
 }
 
 // Grant returns the lease after a claim, and whether it is granted: the table of

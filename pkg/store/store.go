@@ -37,8 +37,10 @@ type Store interface {
 	// with that item as it is (Rev 0 if absent). An item may be in a commit once.
 	// More than [MaxItems] are [ErrTooManyItems]. A session that was deleted is
 	// [ErrNotFound]; only a new HEAD (Rev 0) for it is a conflict, with its tombstone.
-	// The wakes that must follow may be enqueued in the same transaction:
-	// [Committed.Enqueued] says whether they were.
+	// Items may belong to other sessions (see [Item.Key]); their leases are kept too.
+	// The wakes that must follow, for the session or others of its tenant, may be
+	// enqueued in the same transaction: [Committed.Enqueued] says whether all of
+	// them were. A wake for another tenant is refused.
 	Commit(ctx context.Context, p CommitParams) (Committed, error)
 
 	// Update writes items that are not entries, all or nothing, each conditioned on
@@ -46,7 +48,8 @@ type Store interface {
 	// in their order. When an item's condition fails the error is a
 	// [*ConflictError] with that item as it is. An item may be in an update once.
 	// More than [MaxItems] are [ErrTooManyItems]; none at all write nothing. An
-	// update of HEAD keeps the lease it has.
+	// update of HEAD keeps the lease it has. Items may belong to other sessions (see
+	// [Item.Key]); where none is the session's own, key needs no more than a tenant.
 	Update(ctx context.Context, key session.Key, items ...Item) ([]Item, error)
 
 	// Entries yields the entries of a session with a seq above after, in order. A
@@ -56,8 +59,8 @@ type Store interface {
 
 	// Items yields the items of one kind of a session, ordered by id as text; with
 	// an id, only that one, or nothing; with one that ends with *, those whose id
-	// begins with what stands before it. Idempotency records belong to a tenant:
-	// their key has an empty ID.
+	// begins with what stands before it. Of a kind that belongs to a tenant they are
+	// those of the key's tenant, whatever its ID. They come without a [Item.Key].
 	Items(ctx context.Context, key session.Key, kind ItemKind, id string) iter.Seq2[Item, error]
 
 	// Find looks across sessions (see [FindParams]). Deleted sessions are not found.
@@ -109,10 +112,9 @@ type ClaimParams struct {
 type CommitParams struct {
 	Key   session.Key
 	Entry session.Entry
-	// Items written with the entry: HEAD, waits, runs, ledger, mail, idempotency.
-	// Idempotency records belong to the key's tenant.
+	// Items written with the entry: HEAD, waits, runs, ledger, mail, records of the tenant.
 	Items []Item
-	// Wakes that must be sent after the commit.
+	// Wakes that must be sent after the commit, all of the key's tenant.
 	Wakes []session.Wake
 	// Claim is a claim the caller makes next, as a rule a move: an adapter that can
 	// makes it in the same transaction. Refused, it does not undo the commit.
@@ -125,8 +127,8 @@ type Committed struct {
 	Hash string
 	// Bytes of the entry as stored.
 	Bytes int
-	// Enqueued says that the wakes went into the queue with the commit; otherwise
-	// the caller has to send them.
+	// Enqueued says that all wakes went into the queue with the commit; otherwise
+	// none did, and the caller has to send them.
 	Enqueued bool
 	// Head as it is after the Claim of the parameters was granted with the commit;
 	// nil when it was not, and the caller has to claim.
@@ -138,18 +140,30 @@ type ItemKind string
 
 // The kinds of item.
 const (
-	KindHead        ItemKind = "head"
-	KindWait        ItemKind = "wait"
-	KindRun         ItemKind = "run"
-	KindTool        ItemKind = "tool"
-	KindMail        ItemKind = "mail"
-	KindAudit       ItemKind = "audit"
-	KindIdempotency ItemKind = "idempotency"
+	KindHead  ItemKind = "head"
+	KindWait  ItemKind = "wait"
+	KindRun   ItemKind = "run"
+	KindTool  ItemKind = "tool"
+	KindMail  ItemKind = "mail"
+	KindAudit ItemKind = "audit"
+	// These belong to a tenant instead of a session. A record of a tenant has a
+	// name of 1 to 512 characters from ! to ~ but *.
+	KindIdempotency  ItemKind = "idempotency"
+	KindTenantRecord ItemKind = "tenant_record"
 )
 
-// Item is one record of a session that is not an entry. Exactly one of the
-// pointers is set: that of its Kind.
+// Item is one record of a session, or of a tenant, that is not an entry. Exactly
+// one of the pointers is set: that of its Kind.
 type Item struct {
+	// Key of the session it belongs to in a commit or an update, zero for the
+	// write's own; of what belongs to a tenant, the tenant's with an empty ID, zero
+	// for the write's own. An item of another tenant than the write's is refused. So
+	// is a new item (Rev 0) of another session unless a HEAD of that session that
+	// exists is in the same write: nothing is put into a session that was deleted
+	// meanwhile. An item of another session that was deleted is a conflict: absent,
+	// or HEAD's tombstone. In results and conflicts it is set when it is not the
+	// write's own.
+	Key  session.Key
 	Kind ItemKind
 	// ID within its kind: empty for HEAD, the wait's or call's id, the run's number, …
 	ID string
@@ -163,6 +177,8 @@ type Item struct {
 	Mail        *session.Mail
 	Audit       *session.Audit
 	Idempotency *session.Idempotency
+
+	TenantRecord *session.TenantRecord
 }
 
 // FindKind says what to look for.

@@ -81,6 +81,7 @@ const (
 var prefixes = map[store.ItemKind]string{
 	store.KindHead: headSK, store.KindWait: "WAIT#", store.KindRun: "RUN#", store.KindTool: "TOOL#",
 	store.KindMail: "MAIL#", store.KindAudit: "AUDIT#", store.KindIdempotency: idemSK,
+	store.KindTenantRecord: "REC#",
 }
 
 func partition(key session.Key) string { return "S#" + key.Tenant + "#" + key.ID }
@@ -101,6 +102,8 @@ func itemAddress(key session.Key, kind store.ItemKind, id string) address {
 		return address{"I#" + key.Tenant + "#" + contentHash([]byte(id)) + "#long", idemSK}
 	case kind == store.KindIdempotency:
 		return address{"I#" + key.Tenant + "#" + id, idemSK}
+	case kind == store.KindTenantRecord:
+		return address{"T#" + key.Tenant, prefixes[kind] + id}
 	}
 	return address{partition(key), prefixes[kind] + id}
 }

@@ -56,7 +56,7 @@ func contentHash(value []byte) string {
 // blobPrefix is where the values of a session lie; those of a tenant when the key has no id.
 func blobPrefix(key session.Key) string {
 	if key.ID == "" {
-		return "idempotency/" + key.Tenant + "/"
+		return "tenants/" + key.Tenant + "/"
 	}
 	return "sessions/" + key.Tenant + "/" + key.ID + "/"
 }

@@ -69,16 +69,13 @@ func (s *Store) newCommit(p *store.CommitParams) (*commit, error) {
 func (c *commit) large() []large {
 	values := []large{{prefix: blobPrefix(c.key), value: c.payload, blob: &c.blob}}
 	for _, r := range c.records {
-		values = append(values, r.large(c.key))
+		values = append(values, r.large())
 	}
 	return values
 }
 
-func (r *record) large(key session.Key) large {
-	if r.kind == store.KindIdempotency {
-		key.ID = ""
-	}
-	return large{prefix: blobPrefix(key), value: r.body, item: r.beside, blob: &r.blob}
+func (r *record) large() large {
+	return large{prefix: blobPrefix(r.key), value: r.body, item: r.beside, blob: &r.blob}
 }
 
 // item is the entry as it lies in the table.
@@ -165,6 +162,9 @@ func (s *Store) refused(ctx context.Context, c *commit, reasons []types.Cancella
 	for i, r := range c.records {
 		if first < 0 && conditionFailed(reasons[i+1]) {
 			first = i
+		}
+		if r.key != c.key {
+			continue // of another session, or of the tenant
 		}
 		if r.kind == store.KindHead {
 			makes = r.rev == 0

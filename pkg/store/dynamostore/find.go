@@ -63,7 +63,7 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 	}
 	switch p.Kind {
 	case store.FindSessions, store.FindWaits:
-		if err := validateKey(session.Key{Tenant: p.Tenant}, store.KindIdempotency); err != nil {
+		if err := store.ValidateTenant(p.Tenant); err != nil {
 			return store.Page{}, err
 		}
 	case store.FindDue:

@@ -16,11 +16,13 @@ import (
 // record is an item ready to be written: encoded, so that nothing is shared with
 // the caller.
 type record struct {
-	kind store.ItemKind
-	id   string
-	rev  int64 // the condition
-	at   address
-	body []byte
+	key   session.Key // what it belongs to: a session, or a tenant, which has no id
+	named session.Key // what it comes back with
+	kind  store.ItemKind
+	id    string
+	rev   int64 // the condition
+	at    address
+	body  []byte
 	// beside are its attributes but for keys, body, revision and write id.
 	beside attributes
 	// blob is set when the body lies in the bucket.
@@ -35,12 +37,16 @@ var movable = []string{
 // buried are those a tombstone loses besides.
 var buried = []string{attrOwner, attrLeaseSeq, attrLeaseN, attrLeaseUntil, attrLeaseWrite}
 
-// encodeItem checks an item and encodes it.
-func encodeItem(key session.Key, item *store.Item) (*record, error) {
-	if err := item.Validate(key); err != nil {
+// encodeItem checks an item of a write of own and encodes it.
+func encodeItem(own session.Key, item *store.Item) (*record, error) {
+	if err := item.Validate(own); err != nil {
 		return nil, err
 	}
-	r := &record{kind: item.Kind, id: item.ID, rev: item.Rev, at: itemAddress(key, item.Kind, item.ID), beside: attributes{}}
+	key := item.KeyIn(own)
+	r := &record{
+		key: key, named: item.Named(own), kind: item.Kind, id: item.ID, rev: item.Rev,
+		at: itemAddress(key, item.Kind, item.ID), beside: attributes{},
+	}
 	switch item.Kind {
 	case store.KindHead:
 		r.indexHead(item.Head)
@@ -50,7 +56,7 @@ func encodeItem(key session.Key, item *store.Item) (*record, error) {
 		if at := item.Idempotency.ExpiresAt; !at.IsZero() {
 			r.beside[attrExpires] = number(at.Unix() + 1)
 		}
-	case store.KindRun, store.KindTool, store.KindMail, store.KindAudit: // in no index
+	case store.KindRun, store.KindTool, store.KindMail, store.KindAudit, store.KindTenantRecord: // in no index
 	}
 	var err error
 	if r.body, err = item.Record(); err != nil {
@@ -101,14 +107,6 @@ func (r *record) indexDue(due *time.Time) {
 }
 
 func shardName(i int) string { return fmt.Sprintf("%x", i) }
-
-// validateKey lets the tenant's own key (no id) be used for what belongs to it.
-func validateKey(key session.Key, kind store.ItemKind) error {
-	if kind == store.KindIdempotency {
-		key.ID = "any"
-	}
-	return key.Validate()
-}
 
 // content are the attributes that hold the body, or say where it lies, with all
 // that stands beside it, the revision after the write and the write's id.

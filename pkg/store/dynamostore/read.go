@@ -190,10 +190,7 @@ func (s *Store) decode(ctx context.Context, key session.Key, kind store.ItemKind
 	if len(item) == 0 {
 		return store.Item{Kind: kind, ID: id}, nil
 	}
-	if kind == store.KindIdempotency {
-		key.ID = ""
-	}
-	body, err := s.value(ctx, item, attrBody, blobPrefix(key))
+	body, err := s.value(ctx, item, attrBody, blobPrefix(kind.Scope(key)))
 	if err != nil {
 		return store.Item{}, fmt.Errorf("%s %s: %w", kind, id, err)
 	}
@@ -215,7 +212,7 @@ func (s *Store) Items(ctx context.Context, key session.Key, kind store.ItemKind,
 }
 
 func (s *Store) items(ctx context.Context, key session.Key, kind store.ItemKind, id string, yield func(store.Item, error) bool) error {
-	if err := validateKey(key, kind); err != nil {
+	if err := kind.ValidateKey(key); err != nil {
 		return err
 	}
 	prefix, known := prefixes[kind]
@@ -236,8 +233,9 @@ func (s *Store) items(ctx context.Context, key session.Key, kind store.ItemKind,
 		}
 		return err
 	}
-	// No id has a character above ~.
-	for page, err := range s.collection(ctx, &dynamodb.QueryInput{}, partition(key), prefix+begins, prefix+begins+"~") {
+	// No id has a character above ~, which is the one before \x7f.
+	first := itemAddress(key, kind, begins)
+	for page, err := range s.collection(ctx, &dynamodb.QueryInput{}, first.pk, first.sk, first.sk+"\x7f") {
 		if err != nil {
 			return err
 		}

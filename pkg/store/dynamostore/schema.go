@@ -41,8 +41,8 @@ func LiveSchema() Schema {
 
 // The attributes of an item.
 const (
-	attrPK = "pk" // S#<tenant>#<session>, or I#<tenant>#<key>
-	attrSK = "sk" // E#<seq>, HEAD, WAIT#<wait>, RUN#<run>, TOOL#<call>, MAIL#<id>, AUDIT#<n>, or IDEM
+	attrPK = "pk" // S#<tenant>#<session>, I#<tenant>#<key>, or T#<tenant>
+	attrSK = "sk" // E#<seq>, HEAD, WAIT#<wait>, RUN#<run>, TOOL#<call>, MAIL#<id>, AUDIT#<n>; IDEM; REC#<name>
 
 	// An entry: its stored form, the id of the call that wrote it, and what a
 	// person wants to see.

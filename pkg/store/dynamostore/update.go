@@ -30,16 +30,16 @@ func (s *Store) update(ctx context.Context, key session.Key, items []store.Item)
 	}
 	values := make([]large, len(records))
 	for i, r := range records {
-		values[i] = r.large(key)
+		values[i] = r.large()
 	}
 	if err := s.spill(ctx, values); err != nil {
 		return nil, err
 	}
-	var head attributes // afterwards, with its lease, if it is among them
+	var heads map[address]attributes // afterwards, with their leases, if any are among them
 	if write := s.newWrite(); len(records) == 1 {
-		head, err = s.updateOne(ctx, key, records[0], write)
+		heads, err = s.updateOne(ctx, key, records[0], write)
 	} else {
-		head, err = s.updateSeveral(ctx, key, records, write)
+		heads, err = s.updateSeveral(ctx, key, records, write)
 	}
 	if err != nil {
 		return nil, err
@@ -50,22 +50,20 @@ func (s *Store) update(ctx context.Context, key session.Key, items []store.Item)
 			return nil, err
 		}
 		if r.kind == store.KindHead {
-			stored[i].Head.Lease = leaseOf(head)
+			stored[i].Head.Lease = leaseOf(heads[r.at])
 		}
+		stored[i].Key = r.named
 	}
 	return stored, nil
 }
 
 func encodeItems(key session.Key, items []store.Item) ([]*record, error) {
-	if err := store.ValidateUpdate(items); err != nil {
+	if err := store.ValidateUpdate(key, items); err != nil {
 		return nil, err
 	}
 	records := make([]*record, len(items))
 	for i := range items {
-		err := validateKey(key, items[i].Kind)
-		if err != nil {
-			return nil, err
-		}
+		var err error
 		if records[i], err = encodeItem(key, &items[i]); err != nil {
 			return nil, err
 		}
@@ -74,20 +72,20 @@ func encodeItems(key session.Key, items []store.Item) ([]*record, error) {
 }
 
 // updateOne writes one item.
-func (s *Store) updateOne(ctx context.Context, key session.Key, r *record, write string) (attributes, error) {
+func (s *Store) updateOne(ctx context.Context, key session.Key, r *record, write string) (map[address]attributes, error) {
 	now, err := s.writeItem(ctx, r, write)
 	var refused *types.ConditionalCheckFailedException
 	switch {
 	case !errors.As(err, &refused):
-		return now, err
+		return map[address]attributes{r.at: now}, err
 	case r.wrote(refused.Item, write):
-		return refused.Item, nil // an earlier try of this very call, whose answer was lost
+		return map[address]attributes{r.at: refused.Item}, nil // an earlier try of this very call, whose answer was lost
 	}
 	return nil, s.inTheWay(ctx, key, r, refused.Item)
 }
 
 // updateSeveral writes several items, all or nothing.
-func (s *Store) updateSeveral(ctx context.Context, key session.Key, records []*record, write string) (attributes, error) {
+func (s *Store) updateSeveral(ctx context.Context, key session.Key, records []*record, write string) (map[address]attributes, error) {
 	writes := make([]types.TransactWriteItem, len(records))
 	for i, r := range records {
 		writes[i] = s.write(r, write)
@@ -112,17 +110,21 @@ func (s *Store) updateSeveral(ctx context.Context, key session.Key, records []*r
 	if first >= 0 {
 		return nil, s.inTheWay(ctx, key, records[first], reasons[first].Item)
 	}
+	heads := map[address]attributes{}
 	for _, r := range records {
-		if r.kind == store.KindHead {
-			return s.get(ctx, r.at) // a transaction does not tell what was written
+		if r.kind != store.KindHead {
+			continue
+		}
+		if heads[r.at], err = s.get(ctx, r.at); err != nil { // a transaction does not tell what was written
+			return nil, err
 		}
 	}
-	return nil, nil //nolint:nilnil // HEAD is not among them
+	return heads, nil
 }
 
 // inTheWay tells what a refused update of a record met.
 func (s *Store) inTheWay(ctx context.Context, key session.Key, r *record, there attributes) error {
-	if isFence(r.kind, there) {
+	if isFence(r.kind, there) && r.key == key {
 		return errDeleted
 	}
 	return s.standing(ctx, key, r, there)
@@ -130,10 +132,14 @@ func (s *Store) inTheWay(ctx context.Context, key session.Key, r *record, there 
 
 // standing is the conflict with an item that is not as its writer saw it.
 func (s *Store) standing(ctx context.Context, key session.Key, r *record, there attributes) error {
-	item, err := s.decode(ctx, key, r.kind, r.id, there)
+	if isFence(r.kind, there) {
+		there = nil
+	}
+	item, err := s.decode(ctx, r.key, r.kind, r.id, there)
 	if err != nil {
 		return err
 	}
+	item.Key = r.named
 	return &store.ConflictError{Key: key, Item: &item}
 }
 

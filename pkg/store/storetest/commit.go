@@ -225,11 +225,24 @@ var commitTests = []test{
 		_, err = f.store.Commit(f.Context(), store.CommitParams{Key: f.key, Entry: entry(1)})
 		require.Equal(f, e.Messages, conflict(f, err).Entry.Messages)
 	}},
-	{"wakes that were not enqueued with the commit are left to the caller", func(f *fixture) {
-		// Either answer is the contract; that a true one is true, the adapter's own
-		// tests say.
-		_, err := f.store.Commit(f.Context(), store.CommitParams{Key: f.key, Entry: entry(1), Wakes: []session.Wake{session.NewWake(f.key, 2, session.WakeStep)}})
+	{"all wakes of a commit are in the queue if it says so and none if not", func(f *fixture) {
+		f.start()
+		other := session.Key{Tenant: f.key.Tenant, ID: "other"}
+		wakes := []session.Wake{
+			session.NewWake(f.key, 3, session.WakeStep), session.NewWake(other, 7, session.WakeResume), session.NewWake(f.key, 9, session.WakeResume),
+		}
+		_, err := f.store.Commit(f.Context(), store.CommitParams{Key: f.key, Entry: entry(1), Wakes: wakes})
+		require.NotNil(f, conflict(f, err).Entry)
+		f.queued(false, nil) // a refused commit enqueues nothing
+		c, err := f.store.Commit(f.Context(), store.CommitParams{Key: f.key, Entry: entry(2), Wakes: wakes})
 		require.NoError(f, err)
+		f.queued(c.Enqueued, wakes)
+	}},
+	{"a wake for another tenant is refused", func(f *fixture) {
+		wakes := []session.Wake{session.NewWake(f.key, 2, session.WakeStep), session.NewWake(session.Key{Tenant: "globex", ID: f.key.ID}, 2, session.WakeStep)}
+		_, err := f.store.Commit(f.Context(), store.CommitParams{Key: f.key, Entry: entry(1), Wakes: wakes})
+		require.Error(f, err)
+		require.Empty(f, f.entries(0))
 	}},
 	{"sessions and tenants are apart", func(f *fixture) {
 		f.commit(1, store.HeadItem(head(f.key), 0), store.ToolItem(tool("c1-0"), 0))
@@ -241,6 +254,22 @@ var commitTests = []test{
 			f.commit(1, store.HeadItem(head(key), 0), store.ToolItem(tool("c1-0"), 0))
 		}
 	}},
+}
+
+// queued requires that these wakes are in the queue, if any were enqueued.
+func (f *fixture) queued(enqueued bool, want []session.Wake) {
+	f.Helper()
+	q, ok := f.store.(Queued)
+	require.Equal(f, enqueued, enqueued && ok, "who enqueues must show the queue")
+	if !ok {
+		return
+	}
+	got, err := q.Queued(f.Context())
+	require.NoError(f, err)
+	if !enqueued {
+		want = nil
+	}
+	require.ElementsMatch(f, want, got)
 }
 
 func textMessage(text string) llm.Message {
@@ -279,5 +308,6 @@ func everyKind(f *fixture) []store.Item {
 		store.MailItem(session.Mail{ID: "01J" + strings.Repeat("0", 23), Message: textMessage("hello"), Who: "me", At: at(6)}, 0),
 		{Kind: store.KindAudit, ID: "1", Audit: &audit},
 		store.IdempotencyItem(session.Idempotency{Key: "key", Digest: "d", Session: f.key.ID, Seq: 1, Answer: jsonText(`{"ok":true}`), ExpiresAt: at(7)}, 0),
+		store.TenantItem(session.TenantRecord{Name: "spent/2026-02", Value: jsonText(`{"cents":[1,2]}`)}, 0),
 	}
 }

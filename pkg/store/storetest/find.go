@@ -310,7 +310,8 @@ var deleteTests = []test{
 				require.Equal(f, f.key, h.Key)
 				require.Empty(f, h.Title)
 				require.Zero(f, h.Lease)
-			case store.KindIdempotency: // the tenant's
+			case store.KindIdempotency, store.KindTenantRecord: // the tenant's
+				require.NotEmpty(f, f.items(item.Kind, item.ID), item.Kind)
 			case store.KindWait, store.KindRun, store.KindTool, store.KindMail, store.KindAudit:
 				require.Empty(f, f.items(item.Kind, ""), item.Kind)
 			}

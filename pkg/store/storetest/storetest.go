@@ -30,6 +30,12 @@ type Saboteur interface {
 	SpoilItem(ctx context.Context, key session.Key, kind store.ItemKind, id string) error
 }
 
+// Queued is what the store of a fixture has if it enqueues wakes with a commit.
+type Queued interface {
+	// Queued returns the wakes that are in the queue, in any order.
+	Queued(ctx context.Context) ([]session.Wake, error)
+}
+
 // Run runs the contract against stores made by open: a fresh one per subtest,
 // all of them in parallel.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
@@ -43,6 +49,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"claim", claimTests},
 		{"commit with a claim", commitClaimTests},
 		{"update", updateTests},
+		{"items of other sessions", acrossTests},
+		{"items of the tenant", tenantTests},
 		{"items", itemTests},
 		{"find", findTests},
 		{"delete", deleteTests},
