@@ -49,16 +49,21 @@ type Lease struct {
 	N int64 `json:"n"`
 	// Until is when the lease lapses; zero when the adapter knows the owner is dead.
 	Until time.Time `json:"until"`
+	// For is how long it was asked for, by the clock that wrote Until.
+	For time.Duration `json:"for,omitempty"`
 }
 
 // Live reports whether the lease still stands for a session whose newest entry
 // is (newest, goesOn): its time has not come and no entry has closed it.
 func (l Lease) Live(now time.Time, newest int64, goesOn bool) bool {
-	if l.Owner == "" || !now.Before(l.Until) {
+	if l.Lapsed(now) {
 		return false
 	}
 	return l.Seq > newest || goesOn
 }
+
+// Lapsed reports whether the lease is nobody's, or its time has come ([Come]).
+func (l Lease) Lapsed(now time.Time) bool { return l.Owner == "" || Come(l.Until, now, l.For) }
 
 // Dead reports whether the adapter that handed the lease out knows that its owner is dead.
 func (l Lease) Dead() bool { return l.Owner != "" && l.Until.IsZero() }

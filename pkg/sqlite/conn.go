@@ -22,7 +22,7 @@ type conn struct {
 	raw   driver.Conn
 	stmts [stmtCount]prepared
 	args  []driver.NamedValue
-	row   [13]driver.Value
+	row   [14]driver.Value
 }
 
 type prepared interface {

@@ -30,7 +30,7 @@ func parseCursor(p *store.FindParams) (position, error) {
 		if p.Cursor == "" {
 			return position{math.MaxInt64, math.MaxInt64}, nil
 		}
-	case store.FindWaits, store.FindDue:
+	case store.FindWaits, store.FindDue, store.FindAhead:
 		if p.Cursor == "" {
 			return position{math.MinInt64}, nil
 		}

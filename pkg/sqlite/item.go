@@ -70,8 +70,10 @@ type headRow struct {
 // headOf reads the columns of headColumns.
 func headOf(row []driver.Value) headRow {
 	return headRow{
-		rev: intOf(row[0]), deleted: intOf(row[1]) != 0, text: bytesOf(row[6]),
-		lease: session.Lease{Owner: textOf(row[2]), Seq: intOf(row[3]), N: intOf(row[4]), Until: timeOf(intOf(row[5]))},
+		rev: intOf(row[0]), deleted: intOf(row[1]) != 0, text: bytesOf(row[7]),
+		lease: session.Lease{
+			Owner: textOf(row[2]), Seq: intOf(row[3]), N: intOf(row[4]), Until: timeOf(intOf(row[5])), For: time.Duration(intOf(row[6])),
+		},
 	}
 }
 

@@ -190,7 +190,7 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 	if p.Limit < 1 || p.Limit > findMax {
 		return store.Page{}, fmt.Errorf("limit %d: use 1 to %d", p.Limit, findMax)
 	}
-	if p.Kind != store.FindDue {
+	if p.Kind == store.FindSessions || p.Kind == store.FindWaits {
 		if err := store.ValidateTenant(p.Tenant); err != nil {
 			return store.Page{}, err
 		}
@@ -221,15 +221,19 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 				})
 				return true
 			}, p.Tenant, at[0], at[1], at[2], int64(p.Limit+1))
-		case store.FindDue:
-			return c.query(stmtDue, func(row []driver.Value) bool {
+		case store.FindDue, store.FindAhead:
+			due, bound := stmtDue, p.Before
+			if p.Kind == store.FindAhead {
+				due, bound = stmtAhead, p.After
+			}
+			return c.query(due, func(row []driver.Value) bool {
 				found = append(found, foundRow{
 					at:   position{intOf(row[0]), intOf(row[1]), intOf(row[2])},
 					wait: intOf(row[1]) == 1, head: headOf(row[6:]),
 					key: session.Key{Tenant: textOf(row[3]), ID: textOf(row[4])}, id: textOf(row[5]),
 				})
 				return true
-			}, nanos(p.Before), at[0], at[1], at[2], int64(p.Limit+1))
+			}, nanos(bound), at[0], at[1], at[2], int64(p.Limit+1))
 		}
 		return nil // parseCursor knows no other kind
 	})
@@ -285,7 +289,7 @@ func (f *foundRow) unread(kind store.FindKind) store.Item {
 		item.Head = &session.Head{Key: f.key, Status: f.status, UpdatedAt: timeOf(f.at[0])}
 	case store.FindWaits:
 		item.Wait = &session.WaitRecord{Wait: session.Wait{ID: f.id, OpenedAt: timeOf(f.at[1])}, State: session.WaitOpen}
-	case store.FindDue:
+	case store.FindDue, store.FindAhead:
 	}
 	return item
 }

@@ -34,6 +34,7 @@ CREATE TABLE sessions (
 	lease_seq INTEGER NOT NULL DEFAULT 0,
 	lease_n INTEGER NOT NULL DEFAULT 0,
 	lease_until INTEGER NOT NULL DEFAULT 0,
+	lease_for INTEGER NOT NULL DEFAULT 0,
 	lease_owner TEXT NOT NULL DEFAULT '',
 	head TEXT
 );
@@ -69,6 +70,7 @@ CREATE TABLE items (
 CREATE UNIQUE INDEX items_key ON items (sid, kind, id);
 CREATE INDEX items_inbox ON items (tenant, deadline, opened) WHERE tenant IS NOT NULL;
 CREATE INDEX items_due ON items (due) WHERE due IS NOT NULL;
+CREATE INDEX items_ahead ON items (due) WHERE due IS NOT NULL AND tenant IS NULL;
 
 CREATE TABLE messages (
 	mid INTEGER PRIMARY KEY,

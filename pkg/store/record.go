@@ -231,12 +231,26 @@ func holdsHead(own session.Key, items []Item, key session.Key) bool {
 	return slices.ContainsFunc(items, func(i Item) bool { return i.Kind == KindHead && i.Rev > 0 && i.KeyIn(own) == key })
 }
 
+// lease is what a granted claim asks for. Its length goes with its end, so that a
+// reader with another clock can tell an end that cannot be.
+func (p *ClaimParams) lease() session.Lease {
+	return session.Lease{Owner: p.Owner, Seq: p.Seq, Until: p.Until, For: max(p.Until.Sub(p.Now), 0)}
+}
+
+// First returns the lease of a claim as the first one of its entry.
+func (p *ClaimParams) First() session.Lease {
+	is := p.lease()
+	is.N = 1
+	return is
+}
+
 // Grant returns the lease after a claim, and whether it is granted: the table of
 // [ClaimMode]. The lease's seq never goes back. dead tells whether the owner of
 // the lease is known to be.
 func (p *ClaimParams) Grant(was session.Lease, dead func(owner string) bool) (session.Lease, bool) {
 	mine := was.Owner == p.Owner
-	is := session.Lease{Owner: p.Owner, Seq: p.Seq, N: was.N, Until: p.Until}
+	is := p.lease()
+	is.N = was.N
 	switch p.Mode {
 	case ClaimTake:
 		switch {
@@ -245,7 +259,7 @@ func (p *ClaimParams) Grant(was session.Lease, dead func(owner string) bool) (se
 		case was.Seq > p.Seq:
 			return was, false
 		case mine:
-		case !p.Now.Before(was.Until) || dead(was.Owner):
+		case was.Lapsed(p.Now) || dead(was.Owner):
 			is.N++
 		default:
 			return was, false
@@ -259,7 +273,7 @@ func (p *ClaimParams) Grant(was session.Lease, dead func(owner string) bool) (se
 		}
 		return is, mine && was.Seq <= p.Seq
 	case ClaimRelease: // its claims stay counted
-		is.Owner, is.Until = "", time.Time{}
+		is.Owner, is.Until, is.For = "", time.Time{}, 0
 		return is, mine && was.Seq == p.Seq
 	}
 	return was, false

@@ -194,6 +194,10 @@ const (
 	// FindDue: HEADs and waits of every tenant whose Due is not after Before, the
 	// earliest first.
 	FindDue FindKind = "due"
+	// FindAhead: HEADs, and waits that are not open, of every tenant whose Due is
+	// after After, the earliest first: what a clock that was ahead has put off too
+	// far ([session.Come]). That of an open wait is its deadline, and may be far away.
+	FindAhead FindKind = "ahead"
 )
 
 // FindParams are the parameters of a search.
@@ -205,6 +209,8 @@ type FindParams struct {
 	Status session.Status
 	// Before of FindDue.
 	Before time.Time
+	// After of FindAhead.
+	After time.Time
 	// Limit of a page, 1 to 1,000; 0 means 100.
 	Limit int
 	// Cursor of the page before; empty for the first. A cursor that is not ours is [ErrInvalidCursor].

@@ -61,7 +61,7 @@ func (s *Store) claim(ctx context.Context, p *store.ClaimParams) (store.Item, er
 // expected returns the lease as the mode makes it when nothing is out of the
 // ordinary, with the condition that nothing is.
 func expected(p *store.ClaimParams, e *expression) (session.Lease, string) {
-	is := session.Lease{Owner: p.Owner, Seq: p.Seq, N: 1, Until: p.Until}
+	is := p.First()
 	seq := number(p.Seq)
 	condition := e.present(attrPK) + " AND " + e.absent(attrDeleted) + " AND "
 	switch p.Mode {
@@ -74,7 +74,7 @@ func expected(p *store.ClaimParams, e *expression) (session.Lease, string) {
 		is.N = keepN
 	}
 	if p.Mode == store.ClaimRelease {
-		is.Owner, is.Until = "", timeOf(0)
+		is.Owner, is.Until, is.For = "", timeOf(0), 0
 	}
 	return is, condition
 }
@@ -92,9 +92,9 @@ func (s *Store) writeLease(ctx context.Context, p *store.ClaimParams, is session
 		set[attrLeaseN] = number(is.N)
 	}
 	if is.Owner != "" {
-		set[attrOwner], set[attrLeaseUntil] = text(is.Owner), number(nanos(is.Until))
+		set[attrOwner], set[attrLeaseUntil], set[attrLeaseFor] = text(is.Owner), number(nanos(is.Until)), number(int64(is.For))
 	}
-	change := e.change(set, []string{attrOwner, attrLeaseUntil}) // only what is not set
+	change := e.change(set, []string{attrOwner, attrLeaseUntil, attrLeaseFor}) // only what is not set
 	out, err := request(ctx, s, s.cfg.DynamoDB.UpdateItem, &dynamodb.UpdateItemInput{
 		TableName: &s.cfg.Table, Key: itemAddress(p.Key, store.KindHead, "").key(), ConditionExpression: &condition, UpdateExpression: &change,
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values, ReturnValues: types.ReturnValueAllNew,

@@ -66,7 +66,7 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 		if err := store.ValidateTenant(p.Tenant); err != nil {
 			return store.Page{}, err
 		}
-	case store.FindDue:
+	case store.FindDue, store.FindAhead:
 	default:
 		return store.Page{}, fmt.Errorf("unknown kind of search %q", p.Kind)
 	}
@@ -121,7 +121,7 @@ type row struct {
 // rows returns at most want rows after a position, and the position the next
 // ones are after; empty when there are none.
 func (s *Store) rows(ctx context.Context, p *store.FindParams, after string, want int) ([]row, string, error) {
-	if p.Kind == store.FindDue {
+	if isDue(p.Kind) {
 		return s.dueRows(ctx, p, after, want)
 	}
 	var e expression
@@ -166,17 +166,22 @@ func (s *Store) query(ctx context.Context, in *dynamodb.QueryInput, sort string,
 func (s *Store) dueRows(ctx context.Context, p *store.FindParams, after string, want int) ([]row, string, error) {
 	// Between: from the first position after the last one ("!" is below whatever an
 	// id may go on with) to the last one of that time ("$" is above "#").
-	from, to := after+"!", sortable(p.Before)+"$"
-	if after == "" {
+	from, to, names := after+"!", sortable(p.Before)+"$", slices.Concat(shardNames(dueSoon), shardNames(dueDeadline))
+	if p.Kind == store.FindAhead {
+		to, names = forever, shardNames(dueSoon)
+		if after == "" {
+			from = sortable(p.After) + "$"
+		}
+	} else if after == "" {
 		from = "!"
 	}
 	if from > to {
 		return nil, "", nil
 	}
-	shards := make([]shard, dueShards)
-	err := each(dueShards, func(i int) (err error) {
+	shards := make([]shard, len(names))
+	err := each(len(names), func(i int) (err error) {
 		var e expression
-		condition := e.compare(attrDue, "=", text(shardName(i))) + " AND " +
+		condition := e.compare(attrDue, "=", text(names[i])) + " AND " +
 			e.name(attrDueAt) + " BETWEEN " + e.value(text(from)) + " AND " + e.value(text(to))
 		shards[i].rows, shards[i].next, err = s.query(ctx, &dynamodb.QueryInput{
 			TableName: &s.cfg.Table, IndexName: aws.String(indexDue), KeyConditionExpression: &condition,
@@ -190,6 +195,9 @@ func (s *Store) dueRows(ctx context.Context, p *store.FindParams, after string, 
 	rows, next := mergeShards(shards, want)
 	return rows, next, nil
 }
+
+// isDue reports whether a search is one of the sweep's.
+func isDue(kind store.FindKind) bool { return kind == store.FindDue || kind == store.FindAhead }
 
 // shard is what one shard of what is due answered.
 type shard struct {
@@ -271,7 +279,7 @@ func fitting(kind store.FindKind, rows []row, items map[address]attributes, room
 	for i, r := range rows {
 		body, _ := bytesOf(items[r.at], attrBody)
 		size := int64(len(body))
-		if there := numberOf(items[r.at], attrBlobBytes); kind != store.FindDue && there <= maxPage {
+		if there := numberOf(items[r.at], attrBlobBytes); !isDue(kind) && there <= maxPage {
 			size += there
 		}
 		if size > *room {
@@ -290,7 +298,7 @@ func (s *Store) look(ctx context.Context, p *store.FindParams, r row, item attri
 	}
 	indexed := item[indexedBy[p.Kind]] != nil && (p.Status == "" || p.Status == session.Status(textOf(item, attrStatus)))
 	switch large := textOf(item, attrBlob) != ""; {
-	case large && p.Kind == store.FindDue:
+	case large && isDue(p.Kind):
 		// Not worth a look into the bucket, which may be slow: who acts on it reads it.
 		found.Unread = errElsewhere
 	case large && numberOf(item, attrBlobBytes) > maxPage:
@@ -312,7 +320,7 @@ func (s *Store) look(ctx context.Context, p *store.FindParams, r row, item attri
 
 // indexedBy names the attribute an item has while it is in the index of a search.
 var indexedBy = map[store.FindKind]string{
-	store.FindSessions: attrList, store.FindWaits: attrInbox, store.FindDue: attrDue,
+	store.FindSessions: attrList, store.FindWaits: attrInbox, store.FindDue: attrDue, store.FindAhead: attrDue,
 }
 
 // getAll adds the items of at most batchGet rows to a map.
@@ -372,7 +380,7 @@ func unread(kind store.FindKind, r row, item attributes) (*store.Found, error) {
 		found.Item.Head = &session.Head{Key: key, Status: session.Status(textOf(item, attrStatus)), UpdatedAt: timeAt(r.position, 0)}
 	case store.FindWaits:
 		found.Item.Wait = &session.WaitRecord{Wait: session.Wait{ID: id, OpenedAt: timeAt(r.position, 1)}, State: session.WaitOpen}
-	case store.FindDue:
+	case store.FindDue, store.FindAhead:
 	}
 	return found, nil
 }
@@ -397,6 +405,9 @@ func wanted(p *store.FindParams, item *store.Item) bool {
 	case store.FindDue:
 		due := dueOf(item)
 		return due != nil && !due.After(p.Before)
+	case store.FindAhead:
+		due := dueOf(item)
+		return due != nil && due.After(p.After) && (item.Wait == nil || item.Wait.State != session.WaitOpen)
 	}
 	return false
 }

@@ -27,7 +27,7 @@ func TestFind_due_is_not_blinded_by_what_cannot_be_read(t *testing.T) {
 		good := storedHead(nil)
 		good["body"] = str(strings.Replace(storedHeadBody, `"version":1`, `"version":1,"due":"2026-01-01T00:00:00Z"`, 1))
 		answers := []answer{is(&dynamodb.QueryOutput{Items: []item{row("HEAD"), row("WAIT#w1-1")}})}
-		for range 15 {
+		for range 31 {
 			answers = append(answers, is(&dynamodb.QueryOutput{}))
 		}
 		answers = append(answers, is(&dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{"adjourn": {bad, good}}}))
@@ -64,7 +64,7 @@ func TestFind_due_is_not_blinded_by_what_is_no_record(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		row := item{"pk": str("S#acme#s-1"), "sk": str("WAIT#w1-1"), "due": str("0"), "dueAt": str(epoch.Add(-time.Minute).Format("2006-01-02T15:04:05.000000000Z") + "#")}
 		answers := []answer{is(&dynamodb.QueryOutput{Items: []item{row}})}
-		for range 15 {
+		for range 31 {
 			answers = append(answers, is(&dynamodb.QueryOutput{}))
 		}
 		answers = append(answers, is(&dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{"adjourn": {
@@ -110,7 +110,7 @@ func TestFind_believes_the_item_and_not_the_index(t *testing.T) {
 		later := storedHead(nil)
 		later["body"] = str(strings.Replace(storedHeadBody, `"version":1`, `"version":1,"due":"2027-01-01T00:00:00Z"`, 1))
 		answers := []answer{is(&dynamodb.QueryOutput{Items: []item{row}})}
-		for range 15 {
+		for range 31 {
 			answers = append(answers, is(&dynamodb.QueryOutput{}))
 		}
 		answers = append(answers, is(&dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{"adjourn": {later}}}))
@@ -123,7 +123,7 @@ func TestFind_believes_the_item_and_not_the_index(t *testing.T) {
 		settled := item{"pk": str("S#acme#s-1"), "sk": str("WAIT#w1-1"), "rev": num(2), "blob": str("sessions/acme/s-1/any"), "blobBytes": num(300000)}
 		row := item{"pk": settled["pk"], "sk": settled["sk"], "due": str("0"), "dueAt": str("2026-01-01T00:00:00.000000000Z#S#acme#s-1#WAIT#w1-1")}
 		answers := []answer{is(&dynamodb.QueryOutput{Items: []item{row}})}
-		for range 15 {
+		for range 31 {
 			answers = append(answers, is(&dynamodb.QueryOutput{}))
 		}
 		answers = append(answers, is(&dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{"adjourn": {settled}}}))

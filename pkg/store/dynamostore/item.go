@@ -35,7 +35,7 @@ var movable = []string{
 }
 
 // buried are those a tombstone loses besides.
-var buried = []string{attrOwner, attrLeaseSeq, attrLeaseN, attrLeaseUntil, attrLeaseWrite}
+var buried = []string{attrOwner, attrLeaseSeq, attrLeaseN, attrLeaseUntil, attrLeaseFor, attrLeaseWrite}
 
 // encodeItem checks an item of a write of own and encodes it.
 func encodeItem(own session.Key, item *store.Item) (*record, error) {
@@ -74,7 +74,7 @@ func (r *record) indexHead(head *session.Head) {
 	}
 	r.beside[attrList] = text(head.Key.Tenant)
 	r.beside[attrListAt] = text(sortable(head.UpdatedAt) + "#" + head.Key.ID)
-	r.indexDue(head.Due)
+	r.indexDue(dueSoon, head.Due)
 }
 
 // forever sorts after every time.
@@ -91,22 +91,39 @@ func (r *record) indexWait(key session.Key, w *session.WaitRecord) {
 		r.beside[attrInbox] = text(key.Tenant)
 		r.beside[attrInboxAt] = text(strings.Join([]string{deadline, sortable(w.Wait.OpenedAt), key.ID, r.id}, "#"))
 	}
-	r.indexDue(w.Due)
+	if w.State == session.WaitOpen {
+		r.indexDue(dueDeadline, w.Due)
+	} else {
+		r.indexDue(dueSoon, w.Due)
+	}
 }
 
 // indexDue puts an item into what is due. The time is exact, for the earliest
 // comes first; what follows it makes the position the item's own.
-func (r *record) indexDue(due *time.Time) {
+func (r *record) indexDue(shards string, due *time.Time) {
 	if due == nil {
 		return
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(r.at.pk + "#" + r.at.sk))
-	r.beside[attrDue] = text(shardName(int(h.Sum32() % dueShards)))
+	r.beside[attrDue] = text(shardNames(shards)[h.Sum32()%dueShards])
 	r.beside[attrDueAt] = text(sortable(*due) + "#" + r.at.pk + "#" + r.at.sk)
 }
 
-func shardName(i int) string { return fmt.Sprintf("%x", i) }
+// What is due soon and the deadlines of open waits, which may be far away, have
+// shards of their own, so that what is due too far ahead is found among the former.
+const (
+	dueSoon     = ""
+	dueDeadline = "deadline-"
+)
+
+func shardNames(shards string) []string {
+	names := make([]string, dueShards)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s%x", shards, i)
+	}
+	return names
+}
 
 // content are the attributes that hold the body, or say where it lies, with all
 // that stands beside it, the revision after the write and the write's id.
@@ -169,7 +186,7 @@ func inline(item attributes, attr string, value []byte) {
 func leaseOf(item attributes) session.Lease {
 	return session.Lease{
 		Owner: textOf(item, attrOwner), Seq: numberOf(item, attrLeaseSeq), N: numberOf(item, attrLeaseN),
-		Until: timeOf(numberOf(item, attrLeaseUntil)),
+		Until: timeOf(numberOf(item, attrLeaseUntil)), For: time.Duration(numberOf(item, attrLeaseFor)),
 	}
 }
 

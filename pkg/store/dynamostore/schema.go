@@ -70,6 +70,7 @@ const (
 	attrLeaseSeq   = "leaseSeq"
 	attrLeaseN     = "leaseN"
 	attrLeaseUntil = "leaseUntil" // nanoseconds since 1970
+	attrLeaseFor   = "leaseFor"   // nanoseconds
 	attrLeaseWrite = "leaseW"
 
 	// Keys of the indexes.
@@ -77,7 +78,7 @@ const (
 	attrListAt  = "listAt"  // when its status last moved
 	attrInbox   = "inbox"   // tenant of an open wait
 	attrInboxAt = "inboxAt" // its deadline
-	attrDue     = "due"     // one of 16 shards
+	attrDue     = "due"     // one of 16 shards, or of 16 for deadlines
 	attrDueAt   = "dueAt"
 
 	attrExpires = "expiresAt" // of idempotency records and fences

@@ -49,8 +49,9 @@ func (f *fixture) refused(p store.ClaimParams) {
 	require.Equal(f, f.head(), held.Head)
 }
 
+// lease is one that was asked for to last 20 seconds.
 func lease(owner string, seq, n int64, until time.Time) session.Lease {
-	return session.Lease{Owner: owner, Seq: seq, N: n, Until: until}
+	return session.Lease{Owner: owner, Seq: seq, N: n, Until: until, For: 20 * time.Second}
 }
 
 var claimTests = []test{
@@ -104,10 +105,20 @@ var claimTests = []test{
 		got = f.claim(take("w3", 2, 41, 60))
 		require.EqualValues(f, 3, got.Head.Lease.N)
 	}},
+	{"take of the same seq is granted when its time is further ahead than it was asked for and clocks differ", func(f *fixture) {
+		f.start()
+		f.claim(take("ahead", 2, 3600, 3620))
+		got := f.claim(take("w2", 2, 0, 20))
+		require.Equal(f, lease("w2", 2, 2, at(20)), got.Head.Lease)
+		f.claim(renew.of("w2", 2, 0, 925)) // a tool of 15 minutes
+		f.refused(take("w3", 2, 0, 20))
+		f.refused(take("w3", 2, -59, -39)) // its clock is a minute behind
+		require.EqualValues(f, 3, f.claim(take("w4", 2, -3600, -3580)).Head.Lease.N, "an hour behind")
+	}},
 	{"take of the same seq by its owner is granted and n unchanged", func(f *fixture) {
 		f.start()
 		f.claim(take("w1", 2, 0, 20))
-		got := f.claim(take("w1", 2, 1, 30))
+		got := f.claim(take("w1", 2, 10, 30))
 		require.Equal(f, lease("w1", 2, 1, at(30)), got.Head.Lease)
 		got = f.claim(take("w1", 2, 90, 110))
 		require.EqualValues(f, 1, got.Head.Lease.N, "had it already, though it had lapsed")

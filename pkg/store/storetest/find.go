@@ -159,6 +159,35 @@ var findTests = []test{
 		p.Before = at(9)
 		require.Empty(f, f.findAll(p))
 	}},
+	{"ahead are heads and waits but open ones that are due after a time and the earliest first", func(f *fixture) {
+		due := func(n int) func(h *session.Head) { return func(h *session.Head) { h.Due = ptr(at(n)) } }
+		dueWait := func(n int, state session.WaitState) func(w *session.WaitRecord) {
+			return func(w *session.WaitRecord) { w.Due, w.State = ptr(at(n)), state }
+		}
+		f.put("acme", "a", due(130))
+		f.putWait("w2-0", dueWait(110, session.WaitAnswered))
+		f.putWait("w2-1", dueWait(110, session.WaitOpen)) // a deadline may be far away
+		f.put("globex", "b", due(120))
+		f.putWait("w2-0", dueWait(100, session.WaitExpired))
+		f.putWait("w2-1", dueWait(99, session.WaitExpired))
+		f.put("acme", "c", nil)
+		p := store.FindParams{Kind: store.FindAhead, After: at(100)}
+		want := []string{"a w2-0", "b", "a"}
+		require.Equal(f, want, f.findAll(p))
+		p.Limit = 1
+		require.Equal(f, want, f.findAll(p))
+		p.After = at(99)
+		require.Equal(f, []string{"b w2-0", "a w2-0", "b", "a"}, f.findAll(p), "after: the time itself does not count")
+		p.After = at(130)
+		require.Empty(f, f.findAll(p))
+		f.key = session.Key{Tenant: "acme", ID: "a"}
+		answered := f.current(store.KindWait, "w2-1")
+		answered.Wait.State = session.WaitAnswered
+		f.update(answered)
+		p.After = at(100)
+		require.Equal(f, []string{"a w2-0", "a w2-1", "b", "a"}, f.findAll(p), "the due of an answered wait is no deadline")
+		require.Equal(f, []string{"b w2-1", "b w2-0", "a w2-0", "a w2-1", "b", "a"}, f.findAll(store.FindParams{Kind: store.FindDue, Before: at(1000)}))
+	}},
 	{"what is no longer due is not found", func(f *fixture) {
 		f.put("acme", "a", func(h *session.Head) { h.Due = ptr(at(5)) })
 		h := f.head()
@@ -220,7 +249,7 @@ var findTests = []test{
 		p := store.FindParams{Kind: store.FindSessions, Tenant: "acme", Limit: 1}
 		ours := f.find(p).Cursor
 		for _, cursor := range []string{"x", "!!", "AAAA", ours + "A", ours[1:], "MS4yLjM", strings.Repeat("A", 4_000)} {
-			for _, kind := range []store.FindKind{store.FindSessions, store.FindWaits, store.FindDue} {
+			for _, kind := range []store.FindKind{store.FindSessions, store.FindWaits, store.FindDue, store.FindAhead} {
 				_, err := f.store.Find(f.Context(), store.FindParams{Kind: kind, Tenant: "acme", Before: at(1), Cursor: cursor})
 				require.ErrorIs(f, err, store.ErrInvalidCursor, "%s %q", kind, cursor)
 			}
@@ -281,7 +310,7 @@ var findTests = []test{
 		f.put("acme", "a", func(h *session.Head) { h.Due = ptr(at(1)) })
 		f.putWait("w1-0", func(w *session.WaitRecord) { w.Due = ptr(at(1)) })
 		require.NoError(f, f.store.Delete(f.Context(), f.key))
-		for _, kind := range []store.FindKind{store.FindSessions, store.FindWaits, store.FindDue} {
+		for _, kind := range []store.FindKind{store.FindSessions, store.FindWaits, store.FindDue, store.FindAhead} {
 			require.Empty(f, f.findAll(store.FindParams{Kind: kind, Tenant: "acme", Before: at(100)}), kind)
 		}
 	}},
