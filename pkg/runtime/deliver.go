@@ -92,7 +92,7 @@ func (inv *invocation) decide(ctx context.Context) (engine.Action, error) {
 	if err := errors.Join(err, claimErr); err != nil {
 		return "", err
 	}
-	return engine.Decide(inv.facts(0)), nil
+	return inv.claimedAction(0), nil
 }
 
 // gone is what to do about a message whose session was deleted, though its
@@ -119,7 +119,7 @@ func (inv *invocation) decideCold(ctx context.Context, cached *session.Session) 
 	case err != nil:
 		return "", err
 	}
-	return engine.Decide(inv.facts(0)), nil
+	return inv.claimedAction(0), nil
 }
 
 func (inv *invocation) decideResume(ctx context.Context) (engine.Action, error) {
@@ -147,7 +147,17 @@ func (inv *invocation) decideResume(ctx context.Context) (engine.Action, error) 
 		}
 		return "", err
 	}
-	return engine.Decide(inv.facts(open)), nil
+	return inv.claimedAction(open), nil
+}
+
+// claimedAction decides once a claim was asked for. Refused, there is no work, also
+// if the lease in the way has lapsed since: the message comes back and claims anew.
+func (inv *invocation) claimedAction(open int) engine.Action {
+	action := engine.Decide(inv.facts(open))
+	if !inv.claimed && (action == engine.Work || action == engine.Resume) {
+		return engine.Keep
+	}
+	return action
 }
 
 func (inv *invocation) facts(open int) engine.Facts {
@@ -167,17 +177,17 @@ func (inv *invocation) resume(ctx context.Context) (Disposition, error) {
 	r := inv.r
 	waits, err := r.items(ctx, inv.key, store.KindWait, "")
 	if err != nil {
-		return Disposition{}, err
+		return inv.finish(ctx, err)
 	}
 	answers, taken := takeWaits(inv.session, waits, inv.session.Next())
 	m := engine.Resumed(inv.session, answers, nil, nil, inv.stamp(true))
 	if err := inv.commit(ctx, m, taken...); err != nil {
-		if errors.Is(err, errHeadMoved) || errors.Is(err, errLost) {
+		if errors.Is(err, errLost) {
 			// Something changed under us: the message is decided on afresh.
 			inv.release(ctx)
 			return Disposition{Keep: soonest}, nil
 		}
-		return Disposition{}, err
+		return inv.finish(ctx, err)
 	}
 	if err := inv.moveLease(ctx); err != nil {
 		return inv.finish(ctx, err)

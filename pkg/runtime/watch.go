@@ -61,7 +61,9 @@ func (w *watcher) stop() {
 	w.stopReads()
 	w.looking.Wait()
 	if w.seen != nil && w.seen.Rev >= w.inv.head.Rev {
+		lease := w.inv.head.Head.Lease // the step has moved it since the watcher read
 		w.inv.head = *w.seen
+		w.inv.head.Head.Lease = lease
 	}
 }
 
@@ -83,7 +85,8 @@ func (w *watcher) look() {
 	}
 	switch {
 	case errors.Is(err, store.ErrLeaseHeld):
-		if seq == w.seq { // otherwise the lease moved on meanwhile
+		// Ours still, where the step has moved it on to its next entry meanwhile.
+		if refused := (*store.LeaseError)(nil); !errors.As(err, &refused) || refused.Head.Head.Lease.Owner != w.inv.owner {
 			w.cancel(errSuperseded)
 			return
 		}

@@ -1,0 +1,204 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// refusedLate is a store on which time passes after a claim was refused.
+type refusedLate struct {
+	store.Store
+	passes func()
+}
+
+func (s *refusedLate) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
+	head, err := s.Store.Claim(ctx, p)
+	if err != nil && p.Mode == store.ClaimTake {
+		s.passes()
+	}
+	return head, err
+}
+
+// A claim is refused, and when its refusal is looked at the lease in the way has
+// lapsed: the message comes back and claims anew. Nothing is done without a claim,
+// because another worker may be granted one at any moment.
+func TestClaim_refused_just_before_the_lease_lapses(t *testing.T) {
+	t.Parallel()
+	for _, warm := range []bool{true, false} {
+		for _, kind := range []session.WakeKind{session.WakeStep, session.WakeResume} {
+			t.Run(fmt.Sprintf("%s/warm=%v", kind, warm), func(t *testing.T) {
+				t.Parallel()
+				made := newEffects()
+				asked := 0
+				lines := script{"go": {calls("locate", `{"text":"a"}`), func(context.Context, agent.View) (agent.Reply, error) {
+					asked++
+					return agent.Reply{Text: "bye"}, nil
+				}}}
+				w := newWorld(t, made, helper(made, lines))
+				p := w.process()
+				w.run(p, "go")
+				_, err := w.submit(p, session.WaitClientTool, session.Answer{Result: []byte(`1`)})
+				require.NoError(t, err)
+				seq := int64(3)
+				if kind == session.WakeStep {
+					f := &fuse{at: 3} // resumed is there, its step is not
+					require.ErrorIs(t, w.fusedProcess(f, true, 1).work(), errDied)
+					require.Equal(t, session.KindResumed, w.session().Newest.Kind, f.ops)
+					w.clock.advance(time.Hour)
+					seq = 4
+				}
+				w.drain()
+				before := w.kinds()
+				w.claimAs("somebody", seq)
+				late := w.process(func(cfg *runtime.Config) {
+					cfg.Store = &refusedLate{w.store, func() { w.clock.advance(time.Minute) }}
+				})
+				if warm {
+					_, err := late.Stand(context.Background(), w.key)
+					require.NoError(t, err)
+				}
+				require.Positive(t, w.deliver(late, seq, kind).Keep, "it comes back")
+				require.Equal(t, before, w.kinds())
+				require.Zero(t, asked)
+				w.deliver(late, seq, kind)
+				require.NoError(t, late.work())
+				require.Equal(t, session.StatusCompleted, w.session().Status)
+				require.Equal(t, 1, asked)
+			})
+		}
+	}
+}
+
+// failing is a store that fails once when it is told to.
+type failing struct {
+	store.Store
+	commit, items bool
+}
+
+func (s *failing) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	if s.commit {
+		s.commit = false
+		return store.Committed{}, store.ErrUnavailable
+	}
+	return s.Store.Commit(ctx, p)
+}
+
+// failingAfterClaim is failing from the first claim that is granted on.
+type failingAfterClaim struct {
+	failing
+	next failing
+}
+
+func (s *failingAfterClaim) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
+	head, err := s.Store.Claim(ctx, p)
+	if err == nil && p.Mode == store.ClaimTake {
+		s.commit, s.items = s.next.commit, s.next.items
+	}
+	return head, err
+}
+
+func (s *failing) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
+	if s.items && kind == store.KindWait {
+		s.items = false
+		return func(yield func(store.Item, error) bool) { yield(store.Item{}, store.ErrUnavailable) }
+	}
+	return s.Store.Items(ctx, key, kind, id)
+}
+
+// A resumption that cannot be committed gives its lease back: nobody waits for it to lapse.
+func TestResume_that_fails_gives_its_lease_back(t *testing.T) {
+	t.Parallel()
+	for _, next := range []failing{{commit: true}, {items: true}} {
+		t.Run(fmt.Sprintf("commit=%v", next.commit), func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			w := newWorld(t, made, helper(made, script{"go": {calls("deploy", `{"text":"a"}`), says("bye")}}))
+			p := w.process()
+			w.run(p, "go")
+			_, err := w.submit(p, session.WaitApproval, yes())
+			require.NoError(t, err)
+			w.drain()
+			down := w.process(func(cfg *runtime.Config) { cfg.Store = &failingAfterClaim{failing: failing{Store: w.store}, next: next} })
+			_, err = down.Deliver(context.Background(), w.wake(3, session.WakeResume))
+			require.ErrorIs(t, err, store.ErrUnavailable)
+			require.Empty(t, w.head().Head.Lease.Owner)
+			w.deliver(w.process(), 3, session.WakeResume)
+			require.Equal(t, 1, made.count("deploy a"), "without a second having passed")
+		})
+	}
+}
+
+// The watcher renews the lease of the entry before, while the commit has moved it
+// on to the next: the refusal shows the step's own lease, which is no loss.
+func TestWatch_does_not_take_the_move_of_its_own_lease_for_a_loss(t *testing.T) {
+	t.Parallel()
+	for _, detached := range []bool{true, false} {
+		t.Run(fmt.Sprintf("detached=%v", detached), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				made := newEffects()
+				w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"a"}`), says("bye")}}))
+				slow := func() { time.Sleep(7 * time.Second) }
+				p := w.process(func(cfg *runtime.Config) {
+					cfg.Now = time.Now
+					cfg.Store = &movedSlowly{afterCommit{Store: w.store, detached: detached, happens: func(e session.Entry) {
+						if e.Kind == session.KindReplied && !detached {
+							slow()
+						}
+					}}, slow}
+				})
+				w.clock.advance(time.Since(epoch))
+				w.start(p, "go")
+				w.deliver(p, w.drain()[0].Seq, session.WakeStep)
+				require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied, session.KindStepped}, w.kinds())
+				require.Equal(t, 1, made.count("line a"))
+			})
+		})
+	}
+}
+
+// movedSlowly is a store that moves a lease and lets time pass before it says so.
+type movedSlowly struct {
+	afterCommit
+	pass func()
+}
+
+func (s *movedSlowly) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
+	head, err := s.Store.Claim(ctx, p)
+	if p.Mode == store.ClaimMove {
+		s.pass()
+	}
+	return head, err
+}
+
+// A lease that somebody else holds is a loss: the step ends at once.
+func TestWatch_sees_that_the_lease_is_lost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		made := newEffects()
+		var w *world
+		began := time.Now()
+		w = newWorld(t, made, hooked(made, script{"go": {calls("hookRead", `{"text":"a"}`)}}, func(ctx context.Context, _ string) {
+			now := time.Now().Add(time.Hour)
+			_, err := w.store.Claim(ctx, store.ClaimParams{Key: w.key, Mode: store.ClaimTake, Owner: "somebody", Seq: 2, Now: now, Until: now.Add(time.Minute)})
+			require.NoError(t, err)
+			<-ctx.Done()
+		}))
+		p := w.process(func(cfg *runtime.Config) { cfg.Now = time.Now })
+		w.start(p, "go")
+		require.Equal(t, acknowledged, w.deliver(p, 2, session.WakeStep))
+		require.Less(t, time.Since(began), 7*time.Second, "at the next renewal")
+		require.Equal(t, []session.Kind{session.KindStarted}, w.kinds())
+	})
+}
