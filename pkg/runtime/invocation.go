@@ -137,7 +137,7 @@ func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store
 		})
 		inv.moved = committed.Head != nil
 		var conflict *store.ConflictError
-		if errors.As(err, &conflict) && conflict.Item != nil && conflict.Item.Kind == store.KindHead && conflict.Item.Head != nil {
+		if errors.As(err, &conflict) && conflict.Item != nil && conflict.Item.Head != nil && conflict.Item.Head.Key == inv.key {
 			inv.head = *conflict.Item
 			continue // and look at what has moved it
 		}
