@@ -129,7 +129,9 @@ func TestResume_that_fails_gives_its_lease_back(t *testing.T) {
 			_, err := w.submit(p, session.WaitApproval, yes())
 			require.NoError(t, err)
 			w.drain()
-			down := w.process(func(cfg *runtime.Config) { cfg.Store = &failingAfterClaim{failing: failing{Store: w.store}, next: next} })
+			down := w.process(func(cfg *runtime.Config) {
+				cfg.Store = &failingAfterClaim{failing: failing{Store: w.store}, next: next}
+			})
 			_, err = down.Deliver(context.Background(), w.wake(3, session.WakeResume))
 			require.ErrorIs(t, err, store.ErrUnavailable)
 			require.Empty(t, w.head().Head.Lease.Owner)
