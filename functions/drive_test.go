@@ -90,7 +90,7 @@ func (d *drive) broke(ctx context.Context, what string, err error) bool {
 func (d *drive) start(ctx context.Context) {
 	for {
 		started, err := d.client.Start(ctx, client.StartParams{
-			Request:        wire.StartRequest{SessionID: d.key.ID, Agent: "lab", Input: d.script.Text()},
+			Request:        wire.StartRequest{SessionID: d.key.ID, Agent: "lab", Input: wire.Text(d.script.Text())},
 			IdempotencyKey: "start-" + d.key.ID,
 		})
 		if d.broke(ctx, "start", err) {

@@ -119,7 +119,7 @@ func TestSize_of_memory(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	started, err := c.Start(ctx, client.StartParams{Request: wire.StartRequest{
-		Agent: "lab", Input: "- {repeat: 64, call: echo, with: {size: 16384}}\n- call: deploy\n  with: {service: shop}\n- say: done",
+		Agent: "lab", Input: wire.Text("- {repeat: 64, call: echo, with: {size: 16384}}\n- call: deploy\n  with: {service: shop}\n- say: done"),
 	}})
 	require.NoError(t, err, w.output())
 	s := rested(ctx, t, c, started.SessionID)
@@ -164,7 +164,7 @@ func TestSize_of_memory_of_many(t *testing.T) {
 	defer cancel()
 	const sessions = 60
 	for range sessions {
-		started, err := c.Start(ctx, client.StartParams{Request: wire.StartRequest{Agent: "lab", Input: "- {call: echo, with: {size: 1048576}}\n- say: done"}})
+		started, err := c.Start(ctx, client.StartParams{Request: wire.StartRequest{Agent: "lab", Input: wire.Text("- {call: echo, with: {size: 1048576}}\n- say: done")}})
 		require.NoError(t, err, w.output())
 		require.Equal(t, session.StatusCompleted, rested(ctx, t, c, started.SessionID).Status, w.output())
 	}
@@ -184,7 +184,7 @@ func TestSize_of_memory_of_the_sweep(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	started, err := w.client(t, "memory").Start(ctx, client.StartParams{Request: wire.StartRequest{
-		Agent: "lab", Input: "- {repeat: 30, call: echo, with: {size: 3000000}}\n- {fail: rate_limited, after: 5s}\n- {call: release, with: {service: shop}}\n- say: done",
+		Agent: "lab", Input: wire.Text("- {repeat: 30, call: echo, with: {size: 3000000}}\n- {fail: rate_limited, after: 5s}\n- {call: release, with: {service: shop}}\n- say: done"),
 	}})
 	require.NoError(t, err, w.output())
 	key := session.Key{Tenant: "memory", ID: started.SessionID}

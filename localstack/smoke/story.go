@@ -224,7 +224,7 @@ func (s *story) message(ctx context.Context) error {
 	s.say("   %s paused and asks: %s", paused.ID, paused.Text)
 	answer := "eu-west-1"
 	_, err = s.caller.Resume(ctx, client.ResumeParams{SessionID: paused.ID, Request: wire.ResumeRequest{
-		Mode: wire.ResumeWithMessage, CheckpointID: paused.CheckpointID, Message: &answer,
+		Mode: wire.ResumeWithMessage, CheckpointID: paused.CheckpointID, Message: wire.Text(answer),
 	}})
 	if err != nil {
 		return err
@@ -257,7 +257,7 @@ func (s *story) sweep(ctx context.Context) error {
 // --- What chapters share
 
 func (s *story) start(ctx context.Context, script string) (wire.Started, error) {
-	return s.caller.Start(ctx, client.StartParams{Request: wire.StartRequest{Agent: "lab", Input: script}})
+	return s.caller.Start(ctx, client.StartParams{Request: wire.StartRequest{Agent: "lab", Input: wire.Text(script)}})
 }
 
 // invocations counts those of a function so far, if somebody may look.

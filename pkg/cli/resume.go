@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/ask"
 	"github.com/adjourn/adjourn/pkg/cli/exit"
 	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -107,7 +108,7 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 			resumed, err = e.Decide(ctx, decisions)
 		}
 	case hasMessage:
-		resumed, err = e.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeWithMessage, Checkpoint: f.checkpoint, Message: message, Caller: c.caller()})
+		resumed, err = e.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeWithMessage, Checkpoint: f.checkpoint, Message: llm.TextParts(message), Caller: c.caller()})
 	default:
 		resumed, err = c.goOn(ctx, e, k, f)
 	}

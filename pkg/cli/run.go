@@ -15,6 +15,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/exit"
 	"github.com/adjourn/adjourn/pkg/cli/place"
 	"github.com/adjourn/adjourn/pkg/cli/screen"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 )
 
@@ -81,7 +82,7 @@ func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	started, err := e.Start(ctx, runtime.StartParams{Key: k, Agent: agent, Input: input, Caller: c.caller(), IdempotencyKey: f.idempotency})
+	started, err := e.Start(ctx, runtime.StartParams{Key: k, Agent: agent, Input: llm.TextParts(input), Caller: c.caller(), IdempotencyKey: f.idempotency})
 	if err != nil && f.session != "" {
 		return c.refused(ctx, e, k, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/ask"
 	"github.com/adjourn/adjourn/pkg/cli/exit"
 	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -130,7 +131,7 @@ func bind(ctx context.Context, e place.Engine, k session.Key, call string, answe
 		// Words for an agent that asked in text are a message.
 		for _, r := range records {
 			if r.Wait.ID == call && r.Wait.Kind == session.WaitInput && answer.Text != nil {
-				answer.Kind, answer.Message, answer.Text = session.AnswerMessage, *answer.Text, nil
+				answer.Kind, answer.Message, answer.Text = session.AnswerMessage, llm.TextParts(*answer.Text), nil
 			}
 		}
 		return nil

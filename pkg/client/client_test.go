@@ -56,7 +56,7 @@ func TestWhatIsSent(t *testing.T) {
 	c := over(t, s)
 	ctx := t.Context()
 	approved := true
-	_, err := c.Start(ctx, client.StartParams{Request: wire.StartRequest{SessionID: "s", Agent: "a", Input: "<hi>"}, IdempotencyKey: "mine", Wait: 3 * time.Second})
+	_, err := c.Start(ctx, client.StartParams{Request: wire.StartRequest{SessionID: "s", Agent: "a", Input: wire.Text("<hi>")}, IdempotencyKey: "mine", Wait: 3 * time.Second})
 	require.NoError(t, err)
 	_, err = c.Submit(ctx, client.SubmitParams{SessionID: "s", Answer: wire.SubmitRequest{WaitID: "w2-1", Kind: session.AnswerApproval, Approved: &approved}})
 	require.NoError(t, err)

@@ -25,7 +25,7 @@ func Example() {
 	defer c.Close()
 
 	started, err := c.Start(ctx, client.StartParams{
-		Request: wire.StartRequest{Agent: "toy", Input: "[{call: deploy, with: {service: web}}, {say: web is live}]"},
+		Request: wire.StartRequest{Agent: "toy", Input: wire.Text("[{call: deploy, with: {service: web}}, {say: web is live}]")},
 		Wait:    20 * time.Second, // until it rests
 	})
 	if err != nil {

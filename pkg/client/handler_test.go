@@ -88,7 +88,7 @@ func TestRealHandler(t *testing.T) {
 	ctx := t.Context()
 
 	script := "[{calls: [{call: deploy, with: {service: a}}, {call: deploy, with: {service: b}}]}, {need: anything else?}, {say: done}]"
-	start := client.StartParams{Request: wire.StartRequest{SessionID: "s", Agent: "toy", Input: script}, IdempotencyKey: "k", Wait: 20 * time.Second}
+	start := client.StartParams{Request: wire.StartRequest{SessionID: "s", Agent: "toy", Input: wire.Text(script)}, IdempotencyKey: "k", Wait: 20 * time.Second}
 	started, err := c.Start(ctx, start)
 	require.NoError(t, err)
 	require.Equal(t, session.OutcomePaused, started.Session.Outcome)
@@ -125,7 +125,7 @@ func TestRealHandler(t *testing.T) {
 	require.Equal(t, "anything else?", resumed.Session.Text)
 	word := "no"
 	resumed, err = c.Resume(ctx, client.ResumeParams{
-		SessionID: "s", Wait: 20 * time.Second, Request: wire.ResumeRequest{CheckpointID: resumed.Session.CheckpointID, Message: &word},
+		SessionID: "s", Wait: 20 * time.Second, Request: wire.ResumeRequest{CheckpointID: resumed.Session.CheckpointID, Message: wire.Text(word)},
 	})
 	require.NoError(t, err)
 	require.Equal(t, session.OutcomeCompleted, resumed.Session.Outcome)
@@ -181,7 +181,7 @@ func TestFollowWhileItRuns(t *testing.T) {
 	c, err := client.New(client.Config{URL: url, Token: key})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	started, err := c.Start(t.Context(), client.StartParams{Request: wire.StartRequest{Agent: "toy", Input: "[{fail: overloaded, after: 1s}, {call: deploy, with: {service: 1}}, {say: done}]"}})
+	started, err := c.Start(t.Context(), client.StartParams{Request: wire.StartRequest{Agent: "toy", Input: wire.Text("[{fail: overloaded, after: 1s}, {call: deploy, with: {service: 1}}, {say: done}]")}})
 	require.NoError(t, err)
 	var kinds []session.Kind
 	for e, err := range c.Follow(t.Context(), started.SessionID, started.Entry.Seq) {

@@ -21,7 +21,7 @@ func TestOnce(t *testing.T) {
 			"with a result": {Kind: session.AnswerVerdict, ToolCallID: "c2-1", Verdict: session.VerdictHappened, Result: []byte("1")},
 			"an approval":   {Kind: session.AnswerApproval, ToolCallID: "c2-1", Approved: &yes, Reason: "r", EditedInput: []byte("{}")},
 			"a reply":       {Kind: session.AnswerReply, ToolCallID: "c2-1", Selected: []string{"a"}, Text: text("t")},
-			"a message":     {Kind: session.AnswerMessage, ToolCallID: "c2-1", Message: "m"},
+			"a message":     {Kind: session.AnswerMessage, ToolCallID: "c2-1", Message: wire.Text("m")},
 			"an error":      {Kind: session.AnswerClientTool, Error: "e"},
 		} {
 			s := &script{answers: []answer{problem(503), says(200, "{}")}}

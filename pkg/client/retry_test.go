@@ -33,7 +33,7 @@ func repeatable(c *client.Client) map[string]func(context.Context) error {
 		again["submit "+name] = submit(c, p)
 	}
 	for name, p := range map[string]wire.ResumeRequest{
-		"message":   {CheckpointID: "c", Message: text("x")},
+		"message":   {CheckpointID: "c", Message: wire.Text("x")},
 		"confirmed": {CheckpointID: "c", Confirmation: &wire.Confirmation{}},
 		"all":       {CheckpointID: "c", Decisions: &wire.Decisions{ApproveAll: true}},
 		"a call":    {CheckpointID: "c", Decisions: &wire.Decisions{Approve: []string{"c2-1"}}},
@@ -46,10 +46,10 @@ func repeatable(c *client.Client) map[string]func(context.Context) error {
 
 func once(c *client.Client) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
-		"submit message":   submit(c, wire.SubmitRequest{Kind: session.AnswerMessage, Message: "x"}),
+		"submit message":   submit(c, wire.SubmitRequest{Kind: session.AnswerMessage, Message: wire.Text("x")}),
 		"submit verdict":   submit(c, wire.SubmitRequest{Kind: session.AnswerVerdict, ToolCallID: "c2-1"}),
 		"submit reply":     submit(c, wire.SubmitRequest{Kind: session.AnswerReply, ToolCallID: "c2-1"}),
-		"resume message":   resume(c, wire.ResumeRequest{Message: text("x")}),
+		"resume message":   resume(c, wire.ResumeRequest{Message: wire.Text("x")}),
 		"resume confirmed": resume(c, wire.ResumeRequest{Confirmation: &wire.Confirmation{}}),
 		"resume a call":    resume(c, wire.ResumeRequest{Decisions: &wire.Decisions{Approve: []string{"c2-1"}}}),
 		"resume no call":   resume(c, wire.ResumeRequest{Decisions: &wire.Decisions{Approve: []string{"w2-1"}, Reject: []string{"c2-2"}}}),

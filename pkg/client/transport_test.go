@@ -106,7 +106,7 @@ func calls(c *client.Client) map[string]func(context.Context) error {
 	id := "s-1"
 	return map[string]func(context.Context) error{
 		"startSession": func(ctx context.Context) error {
-			_, err := c.Start(ctx, client.StartParams{Request: wire.StartRequest{Input: "hi"}})
+			_, err := c.Start(ctx, client.StartParams{Request: wire.StartRequest{Input: wire.Text("hi")}})
 			return err
 		},
 		"resumeSession": func(ctx context.Context) error {

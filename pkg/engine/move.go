@@ -364,8 +364,8 @@ func Resumed(s *session.Session, answers []session.Answer, message *llm.Message,
 		e.Messages = append(e.Messages, toolMessage(callOrder(s, nil), answered(s, answers, closed)))
 	}
 	for _, a := range answers {
-		if text, ok := said(a); ok {
-			e.Messages = append(e.Messages, llm.User(text))
+		if parts, ok := said(a); ok {
+			e.Messages = append(e.Messages, llm.UserParts(parts))
 		}
 	}
 	if message != nil {
@@ -395,13 +395,13 @@ func trigger(answers []session.Answer, message *llm.Message) session.Trigger {
 }
 
 // said returns the user message an answer to an input wait brings.
-func said(a session.Answer) (string, bool) {
+func said(a session.Answer) ([]llm.Part, bool) {
 	if a.Kind == session.AnswerMessage {
 		return a.Message, true
 	}
 	var text string
 	ok := a.Kind == session.AnswerExpiry && a.ToolCallID == "" && a.Outcome == session.ExpireDefault && json.Unmarshal(a.Result, &text) == nil
-	return text, ok
+	return llm.TextParts(text), ok
 }
 
 // Stopped obeys a signal: the task is interrupted, cancelled or, by abort,

@@ -219,6 +219,10 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("body_too_large", ann, post, "/sessions", `{"agent":"desk","input":"`+strings.Repeat("x", 5<<20)+`"}`)
 	s.tell("no_such_route", ann, get, "/nothing", "")
 	s.tell("no_such_method", ann, http.MethodDelete, "/sessions/trip", "")
+
+	// a message in parts
+	s.tell("start_parts", ann, post, "/sessions", `{"agent":"desk","sessionId":"parts","input":[{"kind":"text","text":"echo"},{"kind":"image","file":{"mediaType":"image/png","url":"https://example.org/a.png"}},{"kind":"file","file":{"mediaType":"text/csv","name":"a.csv","data":"YSxi"}}]}`)
+	s.tell("messages_parts", ann, get, "/sessions/parts/messages", "")
 	return s.told
 }
 

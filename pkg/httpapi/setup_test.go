@@ -293,7 +293,7 @@ func (w *world) start(id, input string) session.Key {
 func (w *world) startAs(token, id, input string) session.Key {
 	w.Helper()
 	key := session.Key{Tenant: callers[token].Tenant, ID: id}
-	body, err := json.Marshal(wire.StartRequest{SessionID: id, Agent: "desk", Input: input})
+	body, err := json.Marshal(wire.StartRequest{SessionID: id, Agent: "desk", Input: wire.Text(input)})
 	require.NoError(w, err)
 	out := w.send(token, http.MethodPost, "/sessions", string(body))
 	require.Equal(w, http.StatusAccepted, out.Code, out.Body.String())

@@ -113,7 +113,7 @@ func checkKind(b wire.SubmitRequest) error {
 		{"error", b.Error != ""},
 		{"selected", b.Selected != nil},
 		{"text", b.Text != nil},
-		{"message", b.Message != ""},
+		{"message", b.Message != nil},
 		{"verdict", b.Verdict != ""},
 	} {
 		if field.given && !slices.Contains(own, field.name) {
@@ -166,7 +166,7 @@ func (h *handler) goOn(r *request, mode wire.ResumeMode, body wire.ResumeRequest
 			Reason: d.Reason, EditedInput: d.EditedInput, Caller: r.by(),
 		})
 	case wire.ResumeWithMessage:
-		p.Mode, p.Message = runtime.ResumeWithMessage, *body.Message
+		p.Mode, p.Message = runtime.ResumeWithMessage, body.Message
 	case wire.ResumeWithConfirmation:
 		c := body.Confirmation
 		p.Mode, p.Confirmation = runtime.ResumeWithConfirmation, runtime.Confirmation{Wait: c.WaitID, Approved: *c.Approved, Reason: c.Reason, EditedInput: c.EditedInput}

@@ -311,7 +311,7 @@ func TestLarge(t *testing.T) {
 	w := newWorld(t, smallPages)
 	large := strings.Repeat("x", 10_000) // and the reply says it again
 	for turn := range 4 {
-		body, err := json.Marshal(wire.StartRequest{SessionID: "a", Agent: "desk", Input: large})
+		body, err := json.Marshal(wire.StartRequest{SessionID: "a", Agent: "desk", Input: wire.Text(large)})
 		require.NoError(t, err)
 		out := w.send(ann, http.MethodPost, "/sessions", string(body))
 		require.Equal(t, http.StatusAccepted, out.Code, turn)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
 	"github.com/adjourn/adjourn/pkg/lambdafn"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -53,7 +54,7 @@ func TestIdentity_the_tenant_is_the_tokens(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, tenant := range []string{"acme", "globex", session.DefaultTenant} {
-		_, err := w.cfg.Runtime.Start(t.Context(), runtime.StartParams{Key: session.Key{Tenant: tenant, ID: "of-" + tenant}, Agent: "lab", Input: "- say: hi"})
+		_, err := w.cfg.Runtime.Start(t.Context(), runtime.StartParams{Key: session.Key{Tenant: tenant, ID: "of-" + tenant}, Agent: "lab", Input: llm.TextParts("- say: hi")})
 		require.NoError(t, err)
 	}
 	h := query(t, w)

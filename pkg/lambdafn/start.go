@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -77,7 +78,7 @@ func (h *start) Invoke(ctx context.Context, raw []byte) ([]byte, error) {
 		var started runtime.Started
 		err := guard(func() (err error) {
 			started, err = h.Runtime.Start(soft, runtime.StartParams{
-				Key: session.Key{Tenant: h.EventTenant, ID: a.Session}, Agent: a.Agent, Input: a.Input,
+				Key: session.Key{Tenant: h.EventTenant, ID: a.Session}, Agent: a.Agent, Input: llm.TextParts(a.Input),
 				Caller: a.caller, IdempotencyKey: a.IdempotencyKey,
 			})
 			return err

@@ -21,6 +21,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/lambdafn"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -172,7 +173,7 @@ func (a apart) Commit(ctx context.Context, p store.CommitParams) (store.Committe
 func (w *world) start(script string) session.Wake {
 	w.t.Helper()
 	started, err := w.cfg.Runtime.Start(w.t.Context(), runtime.StartParams{
-		Key: session.Key{Tenant: session.DefaultTenant}, Agent: "lab", Input: script,
+		Key: session.Key{Tenant: session.DefaultTenant}, Agent: "lab", Input: llm.TextParts(script),
 	})
 	require.NoError(w.t, err)
 	sent := w.queue.takeSent()

@@ -105,8 +105,17 @@ type FileRef struct {
 // Text returns a text part.
 func Text(text string) Part { return Part{Kind: PartText, Text: text} }
 
+// TextParts returns a text as the parts of a message: one text part.
+func TextParts(text string) []Part { return []Part{Text(text)} }
+
+// TextOf joins the text parts; reasoning is left out.
+func TextOf(parts []Part) string { return Message{Parts: parts}.Text() }
+
 // User returns a user message of one text part.
-func User(text string) Message { return Message{Role: RoleUser, Parts: []Part{Text(text)}} }
+func User(text string) Message { return UserParts(TextParts(text)) }
+
+// UserParts returns a user message of the given parts.
+func UserParts(parts []Part) Message { return Message{Role: RoleUser, Parts: parts} }
 
 // Assistant returns an assistant message of one text part.
 func Assistant(text string) Message {

@@ -61,7 +61,7 @@ func TestResume_with_message_that_lost_a_race_answers_no_other_question(t *testi
 	p := w.process()
 	w.run(p, "go")
 	say := func(text string) runtime.ResumeParams {
-		return runtime.ResumeParams{Key: w.key, Mode: runtime.ResumeWithMessage, Checkpoint: w.session().Checkpoint().String(), Message: text, Caller: person}
+		return runtime.ResumeParams{Key: w.key, Mode: runtime.ResumeWithMessage, Checkpoint: w.session().Checkpoint().String(), Message: llm.TextParts(text), Caller: person}
 	}
 	eu, us := say("eu"), say("us")
 	racer := w.process(func(c *runtime.Config) {
@@ -296,7 +296,7 @@ func TestStart_repeated_may_leave_the_agent_out(t *testing.T) {
 	made := newEffects()
 	w := newWorld(t, made, helper(made, script{"go": {says("done")}}))
 	p := w.process()
-	request := runtime.StartParams{Key: w.key, Agent: "a", Input: "go", IdempotencyKey: "k1", Caller: person}
+	request := runtime.StartParams{Key: w.key, Agent: "a", Input: llm.TextParts("go"), IdempotencyKey: "k1", Caller: person}
 	_, err := p.Start(context.Background(), request)
 	require.NoError(t, err)
 	require.NoError(t, p.settle())

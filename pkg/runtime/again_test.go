@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -87,7 +88,7 @@ func TestWriteThatNeverAnswers(t *testing.T) {
 			s.Store = cfg.Store
 			cfg.Store, cfg.CommitTimeout = s, 10*time.Second
 		})
-		_, err := b.Start(context.Background(), runtime.StartParams{Key: b.key, Agent: "lab", Input: "[{say: done}]", Caller: person})
+		_, err := b.Start(context.Background(), runtime.StartParams{Key: b.key, Agent: "lab", Input: llm.TextParts("[{say: done}]"), Caller: person})
 		require.NoError(t, err)
 		err = b.Drive(context.Background(), b.key, b.queue.Only(b.key))
 		require.Equal(t, runtime.CodeStoreUnavailable, runtime.AsError(err).Code)
@@ -129,7 +130,7 @@ func TestStartBesideItsCopy(t *testing.T) {
 	t.Parallel()
 	s := &between{}
 	b := setup(t, func(cfg *runtime.Config) { s.Store, cfg.Store = cfg.Store, s })
-	p := runtime.StartParams{Key: b.key, Agent: "lab", Input: "[{say: done}]", Caller: person, IdempotencyKey: "k"}
+	p := runtime.StartParams{Key: b.key, Agent: "lab", Input: llm.TextParts("[{say: done}]"), Caller: person, IdempotencyKey: "k"}
 	var first runtime.Started
 	s.happens = func() {
 		var err error
@@ -142,7 +143,7 @@ func TestStartBesideItsCopy(t *testing.T) {
 	require.Equal(t, first.Checkpoint, second.Checkpoint)
 
 	other := p
-	other.Input = "[{say: something else}]"
+	other.Input = llm.TextParts("[{say: something else}]")
 	_, err = b.Start(context.Background(), other)
 	require.Equal(t, runtime.CodeIdempotencyMismatch, runtime.AsError(err).Code)
 }

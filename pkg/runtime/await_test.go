@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -52,7 +53,7 @@ func tenSeconds(t *testing.T) (*bundle, *looking) {
 
 func (b *bundle) begin(t *testing.T, input string) {
 	t.Helper()
-	_, err := b.Start(context.Background(), runtime.StartParams{Key: b.key, Agent: "a", Input: input, Caller: person})
+	_, err := b.Start(context.Background(), runtime.StartParams{Key: b.key, Agent: "a", Input: llm.TextParts(input), Caller: person})
 	require.NoError(t, err)
 }
 

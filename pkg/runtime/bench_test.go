@@ -93,7 +93,7 @@ func runSteps(tb testing.TB, sessions, steps, perInvocation int) (time.Duration,
 	for i := range sessions {
 		_, err := w.Start(ctx, runtime.StartParams{
 			Key: benchKey(i), Agent: "lab", Caller: person,
-			Input: fmt.Sprintf("- repeat: %d\n  call: echo\n  with: {size: %d}\n- say: done\n", steps, resultBytes),
+			Input: llm.TextParts(fmt.Sprintf("- repeat: %d\n  call: echo\n  with: {size: %d}\n- say: done\n", steps, resultBytes)),
 		})
 		require.NoError(tb, err)
 	}
@@ -179,7 +179,7 @@ func runLong(b *testing.B, steps int) ([]int, []time.Time) {
 	})
 	w.key = benchKey(0)
 	_, err = w.Start(context.Background(), runtime.StartParams{
-		Key: w.key, Agent: "lab", Caller: person, Input: fmt.Sprintf("- repeat: %d\n  call: echo\n  with: {size: %d}\n- say: done\n", steps, resultBytes),
+		Key: w.key, Agent: "lab", Caller: person, Input: llm.TextParts(fmt.Sprintf("- repeat: %d\n  call: echo\n  with: {size: %d}\n- say: done\n", steps, resultBytes)),
 	})
 	require.NoError(b, err)
 	require.NoError(b, w.Drive(context.Background(), w.key, db.Queue().Only(w.key)))

@@ -36,7 +36,7 @@ type scenario struct {
 func begin(input string) act {
 	return func(w *world, p *process) error {
 		_, err := p.Start(context.Background(), runtime.StartParams{
-			Key: w.key, Agent: "a", Input: input, Caller: person, IdempotencyKey: w.key.ID + " " + input,
+			Key: w.key, Agent: "a", Input: llm.TextParts(input), Caller: person, IdempotencyKey: w.key.ID + " " + input,
 		})
 		return err
 	}
@@ -93,7 +93,7 @@ func scenarios() []scenario {
 		{name: "client tool", acts: []act{begin("go"), answer(session.WaitClientTool, session.Answer{Result: json.RawMessage(`false`)})}, lines: script{"go": {
 			calls("locate", `{"text":"me"}`), says("bye"),
 		}}},
-		{name: "input", acts: []act{begin("go"), answer(session.WaitInput, session.Answer{Message: "here"})}, lines: script{"go": {
+		{name: "input", acts: []act{begin("go"), answer(session.WaitInput, session.Answer{Message: llm.TextParts("here")})}, lines: script{"go": {
 			needs("where?"), calls("line", `{"text":"1"}`), says("bye"),
 		}}},
 		{name: "delayed model", acts: []act{begin("go")}, lines: script{"go": {

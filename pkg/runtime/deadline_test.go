@@ -132,7 +132,7 @@ func TestDeadline_asking_again_opens_a_new_wait(t *testing.T) {
 	t.Parallel()
 	for kind, a := range map[session.WaitKind]session.Answer{
 		session.WaitApproval: yes(), session.WaitClientTool: {Result: json.RawMessage(`1`)}, session.WaitQuestion: text("x"),
-		session.WaitInput: {Message: "here"}, session.WaitUnknown: {Verdict: session.VerdictHappened},
+		session.WaitInput: {Message: llm.TextParts("here")}, session.WaitUnknown: {Verdict: session.VerdictHappened},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -78,7 +79,7 @@ func TestFrozen_before_the_mark_of_a_call_that_is_given_up(t *testing.T) {
 		"its deadline fails the task":           {expiry: tool.Expiry{Outcome: session.ExpireFail}, then: untilExpired, status: session.StatusFailed},
 		"abandoned for a message": {then: func(w *world, p *process) error {
 			require.NoError(w.t, p.settle())
-			_, err := p.Resume(context.Background(), runtime.ResumeParams{Key: w.key, Mode: runtime.ResumeWithMessage, Message: "leave it", Caller: person})
+			_, err := p.Resume(context.Background(), runtime.ResumeParams{Key: w.key, Mode: runtime.ResumeWithMessage, Message: llm.TextParts("leave it"), Caller: person})
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -32,7 +33,7 @@ func TestDrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t, withAgents(t, helper(newEffects(), lines)))
 		ctx := context.Background()
-		_, err := b.Start(ctx, runtime.StartParams{Key: b.key, Agent: "a", Input: "go", Caller: person})
+		_, err := b.Start(ctx, runtime.StartParams{Key: b.key, Agent: "a", Input: llm.TextParts("go"), Caller: person})
 		require.NoError(t, err)
 		b.drive(t)
 		require.Equal(t, session.StatusSuspended, b.session(t).Status, "it returns when people are needed")
@@ -46,7 +47,7 @@ func TestDrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // what was lost is found while driving
 		b := setup(t, withAgents(t, helper(newEffects(), lines)))
 		ctx := context.Background()
-		_, err := b.Start(ctx, runtime.StartParams{Key: b.key, Agent: "a", Input: "say", Caller: person})
+		_, err := b.Start(ctx, runtime.StartParams{Key: b.key, Agent: "a", Input: llm.TextParts("say"), Caller: person})
 		require.NoError(t, err)
 		deliveries, err := b.queue.Receive(ctx, queue.ReceiveParams{Max: 1, Visibility: time.Minute})
 		require.NoError(t, err)
@@ -59,7 +60,7 @@ func TestDrive(t *testing.T) {
 			<-ctx.Done()
 			return agent.Reply{}, context.Cause(ctx)
 		}}})))
-		_, err := b.Start(context.Background(), runtime.StartParams{Key: b.key, Agent: "a", Input: "go", Caller: person})
+		_, err := b.Start(context.Background(), runtime.StartParams{Key: b.key, Agent: "a", Input: llm.TextParts("go"), Caller: person})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -91,12 +92,12 @@ func TestWork(t *testing.T) {
 		for i := range 10 {
 			key := session.Key{Tenant: session.DefaultTenant, ID: fmt.Sprintf("w%d", i)}
 			keys = append(keys, key)
-			_, err := b.Start(ctx, runtime.StartParams{Key: key, Agent: "a", Input: "go", Caller: person})
+			_, err := b.Start(ctx, runtime.StartParams{Key: key, Agent: "a", Input: llm.TextParts("go"), Caller: person})
 			require.NoError(t, err)
 		}
 		// a session whose agent is in no program: an error that does not stop the others
 		other := setupOn(t, b, withAgents(t, agent.Agent{Name: "elsewhere", Planner: script{}}))
-		_, err := other.Start(ctx, runtime.StartParams{Key: session.Key{Tenant: session.DefaultTenant, ID: "w-other"}, Agent: "elsewhere", Input: "go", Caller: person})
+		_, err := other.Start(ctx, runtime.StartParams{Key: session.Key{Tenant: session.DefaultTenant, ID: "w-other"}, Agent: "elsewhere", Input: llm.TextParts("go"), Caller: person})
 		require.NoError(t, err)
 		working, stop := context.WithTimeout(ctx, time.Minute)
 		defer stop()

@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 )
-
-// MaxInput is the largest user message in bytes: 4 MiB, more than any model reads.
-const MaxInput = 4 << 20
 
 // Caller says who uses a verb and from where; both are recorded.
 type Caller struct {
@@ -21,8 +19,9 @@ type StartParams struct {
 	// Key's ID may be empty for a new session with an id of our making.
 	Key session.Key
 	// Agent may be empty on a next turn.
-	Agent  string
-	Input  string
+	Agent string
+	// Input is the user's message: text (llm.TextParts), images, files.
+	Input  []llm.Part
 	Caller Caller
 	// IdempotencyKey makes a repeated request harmless: it gets the first answer.
 	// It belongs to the caller and to this verb; optional.
@@ -92,8 +91,8 @@ type ResumeParams struct {
 	Mode ResumeMode
 	// Checkpoint, if given, must be the newest one.
 	Checkpoint string
-	// Message of with_message.
-	Message string
+	// Message of with_message, as Input of a start.
+	Message []llm.Part
 	// Confirmation of with_confirmation.
 	Confirmation Confirmation
 	Caller       Caller

@@ -301,7 +301,7 @@ func TestCache_is_bounded_by_what_it_holds(t *testing.T) {
 		return counting.times[k] - before
 	}
 	for id, size := range sizes {
-		_, err := p.Start(t.Context(), runtime.StartParams{Key: session.Key{Tenant: session.DefaultTenant, ID: id}, Agent: "a", Input: strings.Repeat("x", size)})
+		_, err := p.Start(t.Context(), runtime.StartParams{Key: session.Key{Tenant: session.DefaultTenant, ID: id}, Agent: "a", Input: llm.TextParts(strings.Repeat("x", size))})
 		require.NoError(t, err)
 	}
 	reread("half")

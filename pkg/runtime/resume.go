@@ -220,7 +220,7 @@ func (r *Runtime) goOnWith(ctx context.Context, s *session.Session, p ResumePara
 		if err := inv.giveUpAll(ctx, &closed); err != nil {
 			return Resumed{}, err
 		}
-		message := llm.User(p.Message)
+		message := llm.UserParts(p.Message)
 		m := engine.Resumed(s, taken, &message, closed.Results, r.stamp(p.Caller))
 		m.Entry.StateOps, m.Entry.Events = closed.StateOps, closed.Events
 		err = r.commit(ctx, s, &head, m, records)

@@ -74,7 +74,7 @@ func resume(w *world, p *process, mode runtime.ResumeMode, change ...func(*runti
 // TestResume_from_every_status is the rows of resume in the table of design section 7.
 func TestResume_from_every_status(t *testing.T) {
 	t.Parallel()
-	message := func(p *runtime.ResumeParams) { p.Message = "message" }
+	message := func(p *runtime.ResumeParams) { p.Message = llm.TextParts("message") }
 	for _, c := range []struct {
 		status string
 		mode   runtime.ResumeMode
@@ -140,7 +140,7 @@ func TestResume_checkpoint(t *testing.T) {
 func TestResume_with_message_after_an_interruption(t *testing.T) {
 	t.Parallel()
 	w, p := in(t, "interrupted")
-	_, err := resume(w, p, runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = "message" })
+	_, err := resume(w, p, runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = llm.TextParts("message") })
 	require.NoError(t, err)
 	require.NoError(t, p.settle())
 	s := w.session()
@@ -156,7 +156,7 @@ func TestResume_a_verb_that_dies_after_closing_calls(t *testing.T) {
 	t.Parallel()
 	w, p := in(t, "interrupted")
 	f := &fuse{at: 2} // the call is closed, the message is not there
-	_, err := resume(w, w.fusedProcess(f, true, 1), runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = "message" })
+	_, err := resume(w, w.fusedProcess(f, true, 1), runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = llm.TextParts("message") })
 	require.Error(t, err)
 	require.Equal(t, []string{"update tool", "commit resumed"}, f.ops)
 	_, err = resume(w, p, runtime.ResumeContinue)
@@ -171,7 +171,7 @@ func TestResume_abandons_waits_when_the_policy_says_so(t *testing.T) {
 	for _, status := range []string{"approve", "two", "client"} {
 		w, p := in(t, status, func(a *agent.Agent) { a.Policy.AbandonOnMessage = true })
 		waits := w.waits()
-		_, err := resume(w, p, runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = "message" })
+		_, err := resume(w, p, runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = llm.TextParts("message") })
 		require.NoError(t, err)
 		require.NoError(t, p.settle())
 		require.Equal(t, []session.Kind{session.KindStarted, session.KindSuspended, session.KindResumed, session.KindCompleted}, w.kinds(), "one recorded move")
@@ -196,7 +196,7 @@ func TestResume_keeps_answers_that_were_accepted(t *testing.T) {
 	w.run(p, "go")
 	_, err := w.submit(p, session.WaitClientTool, session.Answer{Result: json.RawMessage(`"here"`)})
 	require.NoError(t, err)
-	_, err = resume(w, p, runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = "message" })
+	_, err = resume(w, p, runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = llm.TextParts("message") })
 	require.NoError(t, err)
 	require.NoError(t, p.settle())
 	r := results(w.session())
@@ -302,9 +302,9 @@ func TestResume_races_for_an_interrupted_session(t *testing.T) {
 	require.Equal(t, 1, w.effects.count("line 1"), "three wakes, one of them wins")
 	// and two messages at once: one of them is told who was first
 	w, p = in(t, "interrupted")
-	_, err := resume(w, p, runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = "message" })
+	_, err := resume(w, p, runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = llm.TextParts("message") })
 	require.NoError(t, err)
-	_, err = resume(w, w.process(), runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = "other" })
+	_, err = resume(w, w.process(), runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = llm.TextParts("other") })
 	require.Equal(t, runtime.CodeAlreadyRunning, codeOf(err))
 	require.NotContains(t, asJSON(t, w.session().Messages), engine.TextClosing)
 }

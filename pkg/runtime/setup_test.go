@@ -12,6 +12,7 @@ import (
 
 	"github.com/adjourn/adjourn/agents"
 	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -81,7 +82,7 @@ func withAgents(t testing.TB, list ...agent.Agent) func(*runtime.Config) {
 // start begins session s1 and drives it until it rests.
 func (b *bundle) start(t testing.TB, agentName, input string) {
 	t.Helper()
-	_, err := b.Start(context.Background(), runtime.StartParams{Key: b.key, Agent: agentName, Input: input, Caller: person})
+	_, err := b.Start(context.Background(), runtime.StartParams{Key: b.key, Agent: agentName, Input: llm.TextParts(input), Caller: person})
 	require.NoError(t, err)
 	b.drive(t)
 }

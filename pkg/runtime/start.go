@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/engine"
@@ -104,7 +103,7 @@ func (r *Runtime) start(ctx context.Context, p StartParams, digest string, rev i
 		}
 		return Started{}, &Error{Code: code, Message: err.Error(), Cause: err}
 	}
-	m := engine.Start(s, rules, llm.User(p.Input), r.stamp(p.Caller))
+	m := engine.Start(s, rules, llm.UserParts(p.Input), r.stamp(p.Caller))
 	started := Started{Key: p.Key, Task: m.Entry.Task, Seq: m.Entry.Seq, Checkpoint: m.Entry.Checkpoint(p.Key.ID).String()}
 	var extra []store.Item
 	if p.IdempotencyKey != "" {
@@ -159,23 +158,11 @@ func whatInstead(status session.Status) string {
 	return ""
 }
 
-func checkInput(key session.Key, input string) error {
-	switch {
-	case len(input) > MaxInput:
-		return refuse(CodeInputTooLarge, key, "the input has %.1f MB; at most %d MB are taken. Put large data into a file and let a tool read it", float64(len(input))/(1<<20), MaxInput>>20)
-	case strings.TrimSpace(input) == "":
-		return refuse(CodeInvalidInput, key, "the input is empty: say what the agent is to do")
-	case !utf8.ValidString(input):
-		return refuse(CodeInvalidInput, key, "the input is not valid UTF-8 text")
-	}
-	return nil
-}
-
 // digest of what the request asks for; the id counts only when the caller chose
 // it. The agent is not in it, because a repeated request may leave it out: the
 // session has it.
 func (p StartParams) digest() string {
-	raw, err := json.Marshal([]string{"start", p.Key.ID, p.Input})
+	raw, err := json.Marshal([]any{"start", p.Key.ID, p.Input})
 	if err != nil {
 		return ""
 	}

@@ -9,13 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
 func startParams(w *world, input, key string) runtime.StartParams {
-	return runtime.StartParams{Key: w.key, Agent: "a", Input: input, Caller: person, IdempotencyKey: key}
+	return runtime.StartParams{Key: w.key, Agent: "a", Input: llm.TextParts(input), Caller: person, IdempotencyKey: key}
 }
 
 func TestStart(t *testing.T) {
@@ -53,7 +54,7 @@ func TestStart(t *testing.T) {
 	})
 	run("a next turn is a new task whose history is kept", func(t *testing.T, w *world, p *process) {
 		w.run(p, "go")
-		started, err := p.Start(ctx, runtime.StartParams{Key: w.key, Input: "more", Caller: person})
+		started, err := p.Start(ctx, runtime.StartParams{Key: w.key, Input: llm.TextParts("more"), Caller: person})
 		require.NoError(t, err, "the agent may be left out")
 		require.Equal(t, int64(2), started.Task)
 		require.NoError(t, p.settle())
@@ -72,11 +73,11 @@ func TestStart(t *testing.T) {
 			require.Equal(t, code, codeOf(err), "%v", err)
 		}
 		refused(runtime.CodeInvalidID, func(p *runtime.StartParams) { p.Key.ID = "no/id" })
-		refused(runtime.CodeInvalidInput, func(p *runtime.StartParams) { p.Input = " \n" })
-		refused(runtime.CodeInvalidInput, func(p *runtime.StartParams) { p.Input = "\xff\xfe" })
-		refused(runtime.CodeInputTooLarge, func(p *runtime.StartParams) { p.Input = strings.Repeat("x", 10<<20) })
+		refused(runtime.CodeInvalidInput, func(p *runtime.StartParams) { p.Input = llm.TextParts(" \n") })
+		refused(runtime.CodeInvalidInput, func(p *runtime.StartParams) { p.Input = llm.TextParts("\xff\xfe") })
+		refused(runtime.CodeInputTooLarge, func(p *runtime.StartParams) { p.Input = llm.TextParts(strings.Repeat("x", 10<<20)) })
 		refused(runtime.CodeInvalidInput, func(p *runtime.StartParams) { p.Agent = "" })
-		for _, params := range []runtime.StartParams{{Agent: "a"}, {Input: "go"}} {
+		for _, params := range []runtime.StartParams{{Agent: "a"}, {Input: llm.TextParts("go")}} {
 			params.Key.Tenant = w.key.Tenant
 			_, err := p.Start(ctx, params)
 			require.Equal(t, runtime.CodeInvalidInput, codeOf(err), "%v", err)

@@ -259,7 +259,7 @@ func sameAnswer(a, b session.Answer) bool {
 	sameBool := a.Approved == nil && b.Approved == nil || a.Approved != nil && b.Approved != nil && *a.Approved == *b.Approved
 	sameText := a.Text == nil && b.Text == nil || a.Text != nil && b.Text != nil && *a.Text == *b.Text
 	return a.Kind == b.Kind && sameBool && sameText && sameJSON(a.EditedInput, b.EditedInput) && sameJSON(a.Result, b.Result) &&
-		a.Error == b.Error && slices.Equal(a.Selected, b.Selected) && a.Message == b.Message && a.Verdict == b.Verdict
+		a.Error == b.Error && slices.Equal(a.Selected, b.Selected) && sameParts(a.Message, b.Message) && a.Verdict == b.Verdict
 }
 
 func sameJSON(a, b json.RawMessage) bool {

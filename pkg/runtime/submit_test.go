@@ -65,7 +65,7 @@ func TestSubmit_first_answer_wins(t *testing.T) {
 		"client tool": {"client", session.WaitClientTool, session.Answer{Result: json.RawMessage(`{"a":1}`)}, session.Answer{Error: "no"}},
 		"choice":      {"pick", session.WaitQuestion, session.Answer{Selected: []string{"red"}}, session.Answer{Selected: []string{"blue"}}},
 		"text":        {"name", session.WaitQuestion, text("Ann"), text("")},
-		"input":       {"input", session.WaitInput, session.Answer{Message: "here"}, session.Answer{Message: "there"}},
+		"input":       {"input", session.WaitInput, session.Answer{Message: llm.TextParts("here")}, session.Answer{Message: llm.TextParts("there")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -160,7 +160,7 @@ func TestSubmit_refusals(t *testing.T) {
 	t.Run("input", func(t *testing.T) {
 		t.Parallel()
 		w, p := waiting(t, "input")
-		refused(t, w, p, runtime.CodeInvalidInput, session.WaitInput, func(a *session.Answer) { a.Message = " " })
+		refused(t, w, p, runtime.CodeInvalidInput, session.WaitInput, func(a *session.Answer) { a.Message = llm.TextParts(" ") })
 	})
 	t.Run("who may answer", func(t *testing.T) {
 		t.Parallel()

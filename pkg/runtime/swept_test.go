@@ -251,7 +251,7 @@ func sweepAmong(t *testing.T, ctx context.Context, takes ...time.Duration) (runt
 	s := &silent{takes: map[session.Key]time.Duration{}}
 	b := setup(t, func(cfg *runtime.Config) { s.Store, cfg.Store = cfg.Store, s })
 	for range append(takes, 0) {
-		_, err := b.Start(context.Background(), runtime.StartParams{Key: b.key, Agent: "lab", Input: "[{say: done}]", Caller: person})
+		_, err := b.Start(context.Background(), runtime.StartParams{Key: b.key, Agent: "lab", Input: llm.TextParts("[{say: done}]"), Caller: person})
 		require.NoError(t, err)
 		if len(takes) > 0 {
 			s.takes[b.key], takes = takes[0], takes[1:]
@@ -306,7 +306,7 @@ func TestDrive_of_a_session_another_process_ends(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t)
-		_, err := b.Start(context.Background(), runtime.StartParams{Key: b.key, Agent: "lab", Input: "[{say: done}]", Caller: person})
+		_, err := b.Start(context.Background(), runtime.StartParams{Key: b.key, Agent: "lab", Input: llm.TextParts("[{say: done}]"), Caller: person})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -58,7 +59,7 @@ func TestResume_a_message_that_lost_closes_nothing_opened_since(t *testing.T) {
 				require.NoError(t, p.settle())
 				require.Equal(t, session.WaitOpen, w.open(session.WaitApproval).State)
 			}
-			_, err = resume(w, late, runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = "message"; p.Checkpoint = shown })
+			_, err = resume(w, late, runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = llm.TextParts("message"); p.Checkpoint = shown })
 			require.Equal(t, runtime.CodeAlreadyRunning, codeOf(err))
 			require.Equal(t, session.WaitOpen, w.open(session.WaitApproval).State, "nobody has seen it, and the policy does not abandon waits")
 		})
@@ -118,7 +119,7 @@ func TestSubmit_an_unnamed_answer_is_not_for_the_next_question(t *testing.T) {
 			p := w.process()
 			w.run(p, "go")
 			ann := func() {
-				_, err := p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: person, Answer: session.Answer{Kind: session.AnswerMessage, Message: "ann"}})
+				_, err := p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: person, Answer: session.Answer{Kind: session.AnswerMessage, Message: llm.TextParts("ann")}})
 				require.NoError(t, err)
 				require.NoError(t, p.settle())
 				require.Equal(t, "delete ALL?", w.open(session.WaitInput).Wait.Text)
@@ -130,7 +131,7 @@ func TestSubmit_an_unnamed_answer_is_not_for_the_next_question(t *testing.T) {
 					cfg.Store = &moving{Store: cfg.Store, beforeWaits: ann}
 				}
 			})
-			_, err := bob.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: person, Answer: session.Answer{Kind: session.AnswerMessage, Message: "bob"}})
+			_, err := bob.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: person, Answer: session.Answer{Kind: session.AnswerMessage, Message: llm.TextParts("bob")}})
 			require.Equal(t, session.WaitOpen, w.open(session.WaitInput).State, "bob has not seen it")
 			require.Error(t, err)
 		})

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -291,7 +292,7 @@ func (w *world) update(item store.Item) store.Item {
 // start begins the session and works until nothing is left to do now.
 func (w *world) start(p *process, input string) {
 	w.t.Helper()
-	_, err := p.Start(context.Background(), runtime.StartParams{Key: w.key, Agent: "a", Input: input, Caller: person})
+	_, err := p.Start(context.Background(), runtime.StartParams{Key: w.key, Agent: "a", Input: llm.TextParts(input), Caller: person})
 	require.NoError(w.t, err)
 }
 

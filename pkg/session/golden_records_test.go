@@ -79,16 +79,22 @@ func answers() map[string]any {
 		"answer_choice_none":     reply(func(a *session.Answer) { a.Selected = []string{} }),
 		"answer_text":            reply(func(a *session.Answer) { a.Text = ptr("Ada & <Co>") }),
 		"answer_text_empty":      reply(func(a *session.Answer) { a.Text = ptr("") }),
-		"answer_message":         answer("w4-4", session.AnswerMessage, func(a *session.Answer) { a.ToolCallID, a.Message = "", "eu-central-1" }),
-		"answer_child":           answer("w4-5", session.AnswerChild, func(a *session.Answer) { a.Result, a.Status = raw(`"done"`), session.StatusCompleted }),
-		"answer_child_failed":    answer("w4-5", session.AnswerChild, func(a *session.Answer) { a.Error, a.Status = "limit_reached", session.StatusFailed }),
-		"answer_child_paused":    answer("w4-5", session.AnswerChild, func(a *session.Answer) { a.Status = session.StatusSuspended }),
-		"answer_happened":        verdict(session.VerdictHappened, func(a *session.Answer) { a.Result = raw(`{"id":"r-1"}`) }),
-		"answer_not_happened":    verdict(session.VerdictNotHappened, func(a *session.Answer) { a.Reason = "not in the books" }),
-		"answer_expiry_deny":     expiry(session.ExpireDeny, ""),
-		"answer_expiry_default":  expiry(session.ExpireDefault, `false`),
-		"answer_expiry_fail":     expiry(session.ExpireFail, ""),
-		"answer_expiry_reask":    expiry(session.ExpireReask, ""),
+		"answer_message_parts": answer("w4-4", session.AnswerMessage, func(a *session.Answer) {
+			a.ToolCallID, a.Message = "", []llm.Part{
+				llm.Text("this one"), {Kind: llm.PartImage, File: &llm.FileRef{MediaType: "image/png", URL: "https://example.org/a.png"}},
+				{Kind: llm.PartFile, File: &llm.FileRef{MediaType: "text/csv", Name: "a.csv", Data: []byte("a,b\n")}},
+			}
+		}),
+		"answer_message":        answer("w4-4", session.AnswerMessage, func(a *session.Answer) { a.ToolCallID, a.Message = "", llm.TextParts("eu-central-1") }),
+		"answer_child":          answer("w4-5", session.AnswerChild, func(a *session.Answer) { a.Result, a.Status = raw(`"done"`), session.StatusCompleted }),
+		"answer_child_failed":   answer("w4-5", session.AnswerChild, func(a *session.Answer) { a.Error, a.Status = "limit_reached", session.StatusFailed }),
+		"answer_child_paused":   answer("w4-5", session.AnswerChild, func(a *session.Answer) { a.Status = session.StatusSuspended }),
+		"answer_happened":       verdict(session.VerdictHappened, func(a *session.Answer) { a.Result = raw(`{"id":"r-1"}`) }),
+		"answer_not_happened":   verdict(session.VerdictNotHappened, func(a *session.Answer) { a.Reason = "not in the books" }),
+		"answer_expiry_deny":    expiry(session.ExpireDeny, ""),
+		"answer_expiry_default": expiry(session.ExpireDefault, `false`),
+		"answer_expiry_fail":    expiry(session.ExpireFail, ""),
+		"answer_expiry_reask":   expiry(session.ExpireReask, ""),
 	}
 	// Each of these is a result.
 	for name, value := range map[string]string{"null": `null`, "false": `false`, "zero": `0`, "empty_string": `""`, "empty_list": `[]`} {

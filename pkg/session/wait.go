@@ -3,6 +3,8 @@ package session
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/adjourn/adjourn/pkg/llm"
 )
 
 // WaitKind says what a suspended session waits for (design section 6).
@@ -156,8 +158,8 @@ type Answer struct {
 	Selected []string `json:"selected,omitzero"`
 	Text     *string  `json:"text,omitempty"`
 
-	// Message of an input wait.
-	Message string `json:"message,omitempty"`
+	// Message of an input wait: text, images, files.
+	Message []llm.Part `json:"message,omitempty"`
 	// Status of a child that ended, or that paused while its parent supervises.
 	Status Status `json:"status,omitempty"`
 	// Verdict on an unknown outcome.

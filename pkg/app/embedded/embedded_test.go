@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -53,7 +54,7 @@ func TestOpen(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, data, a.Data)
-	started, err := a.Runtime.Start(t.Context(), runtime.StartParams{Key: session.Key{Tenant: session.DefaultTenant}, Agent: "hello", Input: "hi"})
+	started, err := a.Runtime.Start(t.Context(), runtime.StartParams{Key: session.Key{Tenant: session.DefaultTenant}, Agent: "hello", Input: llm.TextParts("hi")})
 	require.NoError(t, err)
 	require.NoError(t, a.Runtime.Drive(t.Context(), started.Key, a.Only(started.Key)))
 	m, err := a.Runtime.Manifest(t.Context(), started.Key)

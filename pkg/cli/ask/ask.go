@@ -16,6 +16,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/report"
 	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/tool"
@@ -180,7 +181,7 @@ func (p *Person) askOne(ctx context.Context, e Engine, m session.Manifest, w ses
 		if err != nil || text == "" {
 			return nil, leftIf(err)
 		}
-		return &session.Answer{Wait: w.ID, Kind: session.AnswerMessage, Message: text}, nil
+		return &session.Answer{Wait: w.ID, Kind: session.AnswerMessage, Message: llm.TextParts(text)}, nil
 	case session.WaitUnknown:
 		return p.askVerdict(ctx, w)
 	case session.WaitClientTool, session.WaitChild:

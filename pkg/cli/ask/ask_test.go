@@ -17,6 +17,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/place"
 	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/tool"
@@ -136,7 +137,7 @@ func TestAsk(t *testing.T) {
 		"none of them":    {wait: question(session.QuestionMultiChoice, "red"), typed: [][2]string{{many, "\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{}}},
 		"verdict":         {wait: session.Wait{Kind: session.WaitUnknown, Call: "c2-1", Tool: "pay"}, typed: [][2]string{{number, "perhaps\n"}, {number, "yes\n"}}, want: &session.Answer{Kind: session.AnswerVerdict, ToolCallID: "c2-1", Verdict: session.VerdictHappened}},
 		"no verdict":      {wait: session.Wait{Kind: session.WaitUnknown, Call: "c2-1", Tool: "pay"}, typed: [][2]string{{number, "\n"}}},
-		"input":           {wait: session.Wait{Kind: session.WaitInput}, typed: [][2]string{{number, "go on\n"}}, want: &session.Answer{Kind: session.AnswerMessage, Message: "go on"}},
+		"input":           {wait: session.Wait{Kind: session.WaitInput}, typed: [][2]string{{number, "go on\n"}}, want: &session.Answer{Kind: session.AnswerMessage, Message: llm.TextParts("go on")}},
 		"nobody's here":   {wait: session.Wait{Kind: session.WaitClientTool}},
 	} {
 		t.Run(name, func(t *testing.T) {

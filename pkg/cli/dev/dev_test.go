@@ -97,7 +97,7 @@ func TestServe(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c, stop := b.serve()
-	started, err := c.Start(t.Context(), client.StartParams{Request: wire.StartRequest{Agent: "hello", Input: "hi"}, Wait: 10 * time.Second})
+	started, err := c.Start(t.Context(), client.StartParams{Request: wire.StartRequest{Agent: "hello", Input: wire.Text("hi")}, Wait: 10 * time.Second})
 	require.NoError(t, err)
 	require.Equal(t, "hello", started.Session.Text, "the worker of the same process did it")
 	stranger, err := client.New(client.Config{URL: c.URL()})
@@ -120,7 +120,7 @@ func TestStop(t *testing.T) {
 	b := setup(t)
 	b.cfg.Grace = time.Hour // what ends, ends without it
 	c, stop := b.serve()
-	started, err := c.Start(t.Context(), client.StartParams{Request: wire.StartRequest{Agent: "hang", Input: "hi"}})
+	started, err := c.Start(t.Context(), client.StartParams{Request: wire.StartRequest{Agent: "hang", Input: wire.Text("hi")}})
 	require.NoError(t, err)
 	followed := make(chan error, 1)
 	seen := make(chan struct{})

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -20,7 +21,7 @@ func TestSubmitCarriesAll(t *testing.T) {
 	_, err := e.Submit(t.Context(), runtime.SubmitParams{Key: key, HoldResume: true, Answer: session.Answer{
 		Wait: "w2-1", Kind: session.AnswerVerdict, ToolCallID: "c2-1", ApprovalID: "n", QuestionID: "q", Approved: &yes, Reason: "why",
 		EditedInput: json.RawMessage(`{"a":1}`), Result: json.RawMessage(`2`), Error: "broke", Selected: []string{"red"}, Text: &text,
-		Message: "go", Verdict: session.VerdictHappened,
+		Message: llm.TextParts("go"), Verdict: session.VerdictHappened,
 	}})
 	require.NoError(t, err)
 	var sent wire.SubmitRequest
@@ -28,6 +29,6 @@ func TestSubmitCarriesAll(t *testing.T) {
 	require.Equal(t, wire.SubmitRequest{
 		WaitID: "w2-1", Kind: session.AnswerVerdict, ToolCallID: "c2-1", ApprovalID: "n", QuestionID: "q", Approved: &yes, Reason: "why",
 		EditedInput: json.RawMessage(`{"a":1}`), Result: json.RawMessage(`2`), Error: "broke", Selected: []string{"red"}, Text: &text,
-		Message: "go", Verdict: session.VerdictHappened, AutoResume: &hold,
+		Message: llm.TextParts("go"), Verdict: session.VerdictHappened, AutoResume: &hold,
 	}, sent)
 }

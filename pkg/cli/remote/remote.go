@@ -96,7 +96,7 @@ func (e *Engine) Resume(ctx context.Context, p runtime.ResumeParams) (runtime.Re
 	switch p.Mode {
 	case runtime.ResumeContinue:
 	case runtime.ResumeWithMessage:
-		r.Message = &p.Message
+		r.Message = p.Message
 	case runtime.ResumeWithConfirmation:
 		c := p.Confirmation
 		r.Confirmation = &wire.Confirmation{WaitID: c.Wait, Approved: &c.Approved, Reason: c.Reason, EditedInput: c.EditedInput}

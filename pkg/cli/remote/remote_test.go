@@ -17,6 +17,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/remote"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -135,7 +136,7 @@ func TestDriveFromWhereItStands(t *testing.T) {
 	e := over(t, s, nil)
 	require.NoError(t, e.Drive(t.Context(), key))
 	require.Contains(t, s.asked[1], "after=7&")
-	started, err := e.Start(t.Context(), runtime.StartParams{Key: key, Agent: "toy", Input: "hi"})
+	started, err := e.Start(t.Context(), runtime.StartParams{Key: key, Agent: "toy", Input: llm.TextParts("hi")})
 	require.NoError(t, err)
 	require.False(t, started.Repeated, "a repeat of the client's own is none of the caller's")
 	require.NoError(t, e.Drive(t.Context(), key))
@@ -183,7 +184,7 @@ func TestVerbs(t *testing.T) {
 	require.Equal(t, runtime.Submitted{Answer: answer, Continuation: runtime.ContinuationWaiting, Open: []session.Wait{wait.Wait()}, Repeated: true}, submitted)
 	_, err = e.Submit(t.Context(), runtime.SubmitParams{Key: key, Answer: session.Answer{Kind: session.AnswerReply, QuestionID: "q", Text: &text, Selected: []string{}}})
 	require.NoError(t, err)
-	_, err = e.Resume(t.Context(), runtime.ResumeParams{Key: key, Mode: runtime.ResumeWithMessage, Checkpoint: "cp", Message: "go"})
+	_, err = e.Resume(t.Context(), runtime.ResumeParams{Key: key, Mode: runtime.ResumeWithMessage, Checkpoint: "cp", Message: llm.TextParts("go")})
 	require.NoError(t, err)
 	_, err = e.Resume(t.Context(), runtime.ResumeParams{Key: key, Mode: runtime.ResumeWithConfirmation, Checkpoint: "cp", Confirmation: runtime.Confirmation{Reason: "no"}})
 	require.NoError(t, err)

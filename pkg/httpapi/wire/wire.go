@@ -32,8 +32,8 @@ type StartRequest struct {
 	SessionID string `json:"sessionId,omitempty"`
 	// Agent of a new session; may be left out on a next turn.
 	Agent string `json:"agent,omitempty"`
-	// Input is the user's message: at most 4 MiB of UTF-8.
-	Input string `json:"input"`
+	// Input is the user's message: at most 4 MiB, all parts together.
+	Input Content `json:"input"`
 }
 
 // Started is the answer to a start.
@@ -78,7 +78,7 @@ type SubmitRequest struct {
 	Selected []string `json:"selected,omitzero"`
 	Text     *string  `json:"text,omitempty"`
 	// Message of a message.
-	Message string `json:"message,omitempty"`
+	Message Content `json:"message,omitzero"`
 	// Verdict on an unknown outcome.
 	Verdict session.Verdict `json:"verdict,omitempty"`
 
@@ -132,7 +132,7 @@ type ResumeRequest struct {
 	// CheckpointID, if given, must be that of the newest entry, unless the same was asked before.
 	CheckpointID string `json:"checkpointId,omitempty"`
 	// Message of with_message; nil means none.
-	Message      *string       `json:"message,omitempty"`
+	Message      Content       `json:"message,omitzero"`
 	Confirmation *Confirmation `json:"confirmation,omitempty"`
 	Decisions    *Decisions    `json:"decisions,omitempty"`
 }

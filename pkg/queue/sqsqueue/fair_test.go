@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/agents"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/queue/sqsqueue"
 	"github.com/adjourn/adjourn/pkg/runtime"
@@ -131,7 +132,7 @@ func TestFairness(t *testing.T) {
 		keys = append(keys, key)
 		_, err := r.Start(t.Context(), runtime.StartParams{
 			Key: key, Agent: "lab", Caller: runtime.Caller{Who: "test"},
-			Input: strings.Repeat("- {call: echo, with: {text: hello}}\n", steps) + "- {say: done}",
+			Input: llm.TextParts(strings.Repeat("- {call: echo, with: {text: hello}}\n", steps) + "- {say: done}"),
 		})
 		require.NoError(t, err)
 	}

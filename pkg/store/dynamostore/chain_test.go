@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/agents"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -73,7 +74,7 @@ var person = runtime.Caller{Who: "ann", From: "test"}
 
 func (c *chain) start(script string) {
 	c.t.Helper()
-	_, err := c.Start(c.t.Context(), runtime.StartParams{Key: c.key, Agent: "lab", Input: script, Caller: person, IdempotencyKey: c.key.ID + script})
+	_, err := c.Start(c.t.Context(), runtime.StartParams{Key: c.key, Agent: "lab", Input: llm.TextParts(script), Caller: person, IdempotencyKey: c.key.ID + script})
 	require.NoError(c.t, err)
 }
 
@@ -157,7 +158,7 @@ func (c *chain) answer(w session.Wait, no bool) {
 			a.Result, a.Error = nil, "no signal"
 		}
 	case session.WaitInput:
-		a.Kind, a.Message = session.AnswerMessage, "[{say: thanks}]"
+		a.Kind, a.Message = session.AnswerMessage, llm.TextParts("[{say: thanks}]")
 	case session.WaitChild, session.WaitUnknown:
 		require.Fail(c.t, "the lab has none of these")
 	}
