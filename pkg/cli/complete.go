@@ -42,7 +42,7 @@ func (c *cli) completeSessions(cmd *cobra.Command, _ []string, prefix string) ([
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
 	c.Quiet = true
-	e, err := c.Open(ctx, true)
+	e, err := c.OpenReading(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -215,7 +215,7 @@ func (c *cli) ago(at time.Time) string {
 // look opens the engine for a command that only lists: where there is no data
 // file there is nothing to list, and none is made.
 func (c *cli) look(ctx context.Context, list func(place.Engine) error) error {
-	e, err := c.Open(ctx, true)
+	e, err := c.OpenReading(ctx)
 	if errors.Is(err, embedded.ErrNoData) {
 		return nil
 	}

@@ -28,7 +28,7 @@ each took and what it used. With --output json the entries are printed as they a
 }
 
 func (c *cli) show(ctx context.Context, id string, full bool) error {
-	e, err := c.Open(ctx, true)
+	e, err := c.OpenReading(ctx)
 	if err != nil {
 		return c.noSession(err, id)
 	}

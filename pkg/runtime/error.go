@@ -59,6 +59,8 @@ const (
 	CodeNothingToDecide     Code = "nothing_to_decide"
 	CodeExpired             Code = "expired"
 	CodeStoreUnavailable    Code = "store_unavailable"
+	CodeStoreHeld           Code = "store_held"
+	CodeStoreGone           Code = "store_gone"
 	CodeNotOurs             Code = "not_an_adjourn_store"
 	CodeCorrupt             Code = "corrupt_journal"
 	CodeInternal            Code = "internal"
@@ -79,7 +81,7 @@ func (c Code) Class() Class {
 		return ClassConflict
 	case CodeExpired:
 		return ClassGone
-	case CodeStoreUnavailable, CodeNotOurs:
+	case CodeStoreUnavailable, CodeStoreHeld, CodeStoreGone, CodeNotOurs:
 		return ClassUnavailable
 	case CodeCorrupt, CodeInternal:
 		return ClassInternal
@@ -134,6 +136,10 @@ func AsError(err error) *Error {
 		code = CodeNotOurs
 	case errors.Is(err, store.ErrCorrupt):
 		code = CodeCorrupt
+	case errors.Is(err, store.ErrHeld):
+		code = CodeStoreHeld
+	case errors.Is(err, store.ErrGone):
+		code = CodeStoreGone
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, queue.ErrUnavailable):
 		code = CodeStoreUnavailable
 	case errors.Is(err, store.ErrInvalidCursor):

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	driversqlite "modernc.org/sqlite"
 )
@@ -23,6 +24,7 @@ type conn struct {
 	stmts [stmtCount]prepared
 	args  []driver.NamedValue
 	row   [14]driver.Value
+	still *still // of a connection that sees no change of the file
 }
 
 type prepared interface {
@@ -34,26 +36,29 @@ type prepared interface {
 // memoryPath is the path of a database that lives as long as its [DB].
 const memoryPath = ":memory:"
 
-// busyMillis is how long a statement waits for another process's transaction.
-// Ours take milliseconds: whoever holds the lock for longer has been stopped.
-const busyMillis = 10_000
+// waitFor is how long is waited for another process, unless [Config.Wait] says otherwise.
+const waitFor = 10 * time.Second
 
-var busyTimeout = fmt.Sprintf("PRAGMA busy_timeout=%d", busyMillis)
-
-func openConn(path string) (*conn, error) {
+// openConn opens a path with SQLite's URI parameters.
+func openConn(path, params string) (*conn, error) {
 	name := path
 	if path != memoryPath {
-		name = "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)
+		name = "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path) + params
 	}
 	raw, err := new(driversqlite.Driver).Open(name)
 	if err != nil {
 		return nil, err
 	}
 	c := &conn{raw: raw}
-	if err := c.script(busyTimeout); err != nil {
+	if err := c.wait(waitFor); err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
 	return c, nil
+}
+
+// wait sets how long a statement waits for another process.
+func (c *conn) wait(d time.Duration) error {
+	return c.script(fmt.Sprintf("PRAGMA busy_timeout=%d", d.Milliseconds()))
 }
 
 func (c *conn) close() error {
@@ -90,19 +95,29 @@ func (c *conn) script(text string) error {
 	return errors.Join(err, p.Close())
 }
 
-// number reads one number.
-func (c *conn) number(text string) (int64, error) {
+// value reads one value.
+func (c *conn) value(text string) (driver.Value, error) {
 	p, err := c.compile(text)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	rows, err := p.QueryContext(context.Background(), nil)
 	if err != nil {
-		return 0, errors.Join(err, p.Close())
+		return nil, errors.Join(err, p.Close())
 	}
 	dest := make([]driver.Value, len(rows.Columns()))
 	err = rows.Next(dest)
-	return intOf(dest[0]), errors.Join(err, rows.Close(), p.Close())
+	return dest[0], errors.Join(err, rows.Close(), p.Close())
+}
+
+func (c *conn) number(text string) (int64, error) {
+	v, err := c.value(text)
+	return intOf(v), err
+}
+
+func (c *conn) text(text string) (string, error) {
+	v, err := c.value(text)
+	return textOf(v), err
 }
 
 func (c *conn) prepare(s stmt) (prepared, error) {

@@ -29,15 +29,26 @@ type Config struct {
 	MaxReceives int
 	// Now is the queue's clock; nil means time.Now.
 	Now func() time.Time
+	// Wait is how long is waited for another process that is writing; 0 means 10 s.
+	Wait time.Duration
+	// OnHeld is told once by each transaction that has waited a moment for another
+	// process, and goes on waiting. It must return soon.
+	OnHeld func(Holder)
+	// ReadOnly opens a file that is there for reading. It works on files and in
+	// folders that cannot be written, and whatever would write is refused.
+	ReadOnly bool
 }
 
 // DB is one open file: a store and a queue that share their transactions. It is
 // safe for concurrent use, as is the file by any number of processes.
 type DB struct {
 	path        string
+	readOnly    bool
 	owner       string
 	maxReceives int
 	now         func() time.Time
+	wait        time.Duration
+	onHeld      func(Holder)
 
 	ops     chan operation
 	pool    chan *conn         // nil in memory, where the writer also reads
@@ -65,6 +76,9 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.MaxReceives == 0 {
 		cfg.MaxReceives = 20
 	}
+	if cfg.Wait == 0 {
+		cfg.Wait = waitFor
+	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now //nolint:forbidigo // an adapter at the edge; the queue's clock unless one is injected
 	}
@@ -72,12 +86,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	// agent hashing what it finds, say) would strip SQLite's locks from it. It
 	// fails where there is no such thing, or after the first database: so be it.
 	_, _ = driversqlite.OFDLocking(true)
-	c, err := openWriter(cfg.Path)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", cfg.Path, explain(err, store.ErrUnavailable))
-	}
 	db := &DB{
-		path: cfg.Path, owner: cfg.Owner, maxReceives: cfg.MaxReceives, now: cfg.Now,
+		path: cfg.Path, readOnly: cfg.ReadOnly && cfg.Path != memoryPath, owner: cfg.Owner, maxReceives: cfg.MaxReceives, now: cfg.Now, wait: cfg.Wait, onHeld: cfg.OnHeld,
 		ops: make(chan operation, 128), signals: make(chan chan struct{}, 64), closing: make(chan struct{}), closed: make(chan struct{}),
 	}
 	if cfg.Path != memoryPath {
@@ -86,17 +96,40 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 			db.pool <- nil
 		}
 	}
-	go newWriter(db, c).run()
+	if err := db.open(ctx); err != nil {
+		return nil, fmt.Errorf("open %s: %w", cfg.Path, explain(err, store.ErrUnavailable))
+	}
 	return db, nil
 }
 
-func openWriter(path string) (_ *conn, err error) {
-	if path != memoryPath {
-		if err := prepareFile(path); err != nil {
+func (db *DB) open(ctx context.Context) error {
+	if db.readOnly {
+		close(db.closed) // there is no writer
+		switch there, err := present(db.path); {
+		case err != nil:
+			return err
+		case !there:
+			return fmt.Errorf("%w: there is no such file", store.ErrUnavailable)
+		}
+		// The first connection finds out what is wrong with the file.
+		return db.read(ctx, func(*conn) error { return nil })
+	}
+	c, err := db.openWriter()
+	if err != nil {
+		return err
+	}
+	go newWriter(db, c).run()
+	return nil
+}
+
+// openWriter opens the connection that writes, without writing.
+func (db *DB) openWriter() (_ *conn, err error) {
+	if db.path != memoryPath {
+		if err := prepareFile(db.path, db.wait); err != nil {
 			return nil, err
 		}
 	}
-	c, err := openConn(path)
+	c, err := openConn(db.path, "")
 	if err != nil {
 		return nil, err
 	}
@@ -105,16 +138,15 @@ func openWriter(path string) (_ *conn, err error) {
 			err = errors.Join(err, c.close())
 		}
 	}()
-	if err := look(c); err != nil {
+	if db.path == memoryPath {
+		err = initialize(c)
+	} else if err = identify(c); err == nil {
+		err = enterWAL(c, db.wait)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := enterWAL(c); err != nil {
-		return nil, err
-	}
-	if err := initialize(c); err != nil {
-		return nil, err
-	}
-	return c, c.script("PRAGMA synchronous=FULL; PRAGMA cache_size=-16000")
+	return c, errors.Join(c.wait(db.moment()), c.script("PRAGMA synchronous=FULL; PRAGMA cache_size=-16000"))
 }
 
 // Owner returns the name of this process.
@@ -158,6 +190,9 @@ func (db *DB) submit(ctx context.Context, o operation) error {
 	case <-db.closing:
 		return errClosed
 	default:
+	}
+	if db.readOnly {
+		return errReadOnly
 	}
 	select {
 	case db.ops <- o:
@@ -223,17 +258,25 @@ func (db *DB) read(ctx context.Context, f func(c *conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	if c == nil {
-		opened, err := openConn(db.path)
-		if err != nil {
+	for {
+		if c == nil {
+			opened, err := openReader(db.path)
+			if err != nil {
+				return err
+			}
+			c = opened
+		}
+		err := f(c)
+		if c.still.holds() {
 			return err
 		}
-		if err := opened.script("PRAGMA query_only=1; PRAGMA cache_size=-4000"); err != nil {
-			return errors.Join(err, opened.close())
+		// The file changed under a connection that cannot see it: once more.
+		old := c
+		c = nil
+		if err := old.close(); err != nil {
+			return err
 		}
-		c = opened
 	}
-	return f(c)
 }
 
 type readOp struct {

@@ -132,7 +132,7 @@ func TestNotOurs(t *testing.T) {
 	t.Parallel()
 	database := func(sql string) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) {
-			c, err := openConn(path)
+			c, err := openConn(path, "")
 			require.NoError(t, err)
 			require.NoError(t, c.script(sql))
 			require.NoError(t, c.close())
@@ -154,6 +154,12 @@ func TestNotOurs(t *testing.T) {
 			require.NoError(t, open(t, path).Close())
 			database("PRAGMA user_version=99")(t, path)
 		}},
+		{"an empty database", "another program", database("VACUUM")},
+		{"nothing in it", "it is empty (0 bytes)", func(t *testing.T, path string) { require.NoError(t, os.WriteFile(path, nil, 0o600)) }},
+		{"cut off", "it is empty (0 bytes)", func(t *testing.T, path string) {
+			require.NoError(t, open(t, path).Close())
+			require.NoError(t, os.Truncate(path, 0))
+		}},
 		{"a folder", "it is a folder", func(t *testing.T, path string) { require.NoError(t, os.Mkdir(path, 0o700)) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -161,10 +167,12 @@ func TestNotOurs(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.db")
 			tt.prepare(t, path)
 			before, _ := os.ReadFile(path) //nolint:gosec // our own file
-			_, err := Open(t.Context(), Config{Path: path})
-			require.ErrorIs(t, err, store.ErrNotOurs)
-			require.ErrorContains(t, err, tt.says)
-			require.ErrorContains(t, err, path)
+			for _, readOnly := range []bool{false, true} {
+				_, err := Open(t.Context(), Config{Path: path, ReadOnly: readOnly})
+				require.ErrorIs(t, err, store.ErrNotOurs)
+				require.ErrorContains(t, err, tt.says)
+				require.ErrorContains(t, err, path)
+			}
 			after, _ := os.ReadFile(path) //nolint:gosec // as above
 			require.Equal(t, before, after, "it was not touched")
 		})
@@ -225,8 +233,8 @@ func TestOpen(t *testing.T) {
 	t.Run("the mode of a file that is there is left alone", func(t *testing.T) {
 		t.Parallel()
 		path := filepath.Join(t.TempDir(), "a.db")
-		require.NoError(t, os.WriteFile(path, nil, 0o640))
-		require.NoError(t, os.Chmod(path, 0o640))
+		require.NoError(t, open(t, path).Close())
+		require.NoError(t, os.Chmod(path, 0o640)) //nolint:gosec // that is the point
 		open(t, path)
 		info, err := os.Stat(path)
 		require.NoError(t, err)

@@ -13,6 +13,9 @@ import (
 // errClosed is what every method says after Close.
 var errClosed = errors.New("the database is closed")
 
+// errReadOnly is what every method that writes says when the file was opened for reading.
+var errReadOnly = errors.New("the data file was opened for reading only")
+
 func code(err error) int {
 	var e *driversqlite.Error
 	if errors.As(err, &e) {
@@ -33,7 +36,7 @@ func explain(err error, unavailable error) error {
 	if err == nil || errors.Is(err, store.ErrNotOurs) || errors.Is(err, unavailable) {
 		return err
 	}
-	if errors.Is(err, errClosed) {
+	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, errClosed) || errors.Is(err, errReadOnly) {
 		return fmt.Errorf("%w: %w", unavailable, err)
 	}
 	// The driver's error stops here: its text goes on, its type does not.
@@ -46,7 +49,7 @@ func explain(err error, unavailable error) error {
 	case sqlite3.SQLITE_CANTOPEN:
 		return fmt.Errorf("%w: the data file cannot be opened: look at its permissions and those of its folder (%s)", unavailable, text)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL: // the last: while it made the WAL's index
-		return fmt.Errorf("%w: another process has held the data file for %d s: it may be stopped; continue or end it (%s)", unavailable, busyMillis/1000, text)
+		return fmt.Errorf("%w: it may be stopped; continue or end it (%s)", store.ErrHeld, text)
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_NOLFS:
 		return fmt.Errorf("%w: the disk does not take or give the data: check it and its free space (%s)", unavailable, text)
 	case sqlite3.SQLITE_NOTADB:

@@ -9,46 +9,42 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/sqlite"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// A process stopped in the middle of a transaction holds the file until it goes
-// on. Whoever opens it meanwhile is told so in the time a statement waits, also
-// when that process had not come further than making the file.
+// A transaction that does not end keeps others from writing, and from nothing else.
 func TestHeldFile(t *testing.T) {
 	t.Parallel()
-	for name, first := range map[string]bool{"in its first moment": true, "later": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			path := filepath.Join(t.TempDir(), "a.db")
-			if !first {
-				db, err := sqlite.Open(t.Context(), sqlite.Config{Path: path})
-				require.NoError(t, err)
-				require.NoError(t, db.Close())
-			}
-			holder, err := sql.Open("sqlite", path)
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, holder.Close()) })
-			stopped, err := holder.Conn(t.Context())
-			require.NoError(t, err)
-			_, err = stopped.ExecContext(t.Context(), "BEGIN IMMEDIATE")
-			require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "a.db")
+	db, err := sqlite.Open(t.Context(), sqlite.Config{Path: path})
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	holder, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, holder.Close()) })
+	stopped, err := holder.Conn(t.Context())
+	require.NoError(t, err)
+	_, err = stopped.ExecContext(t.Context(), "BEGIN IMMEDIATE")
+	require.NoError(t, err)
 
-			began := time.Now()
-			_, err = sqlite.Open(context.Background(), sqlite.Config{Path: path})
-			t.Log(time.Since(began))
-			require.ErrorIs(t, err, store.ErrUnavailable)
-			require.ErrorContains(t, err, "another process has held the data file")
+	db, err = sqlite.Open(t.Context(), sqlite.Config{Path: path, Wait: 20 * time.Millisecond})
+	require.NoError(t, err, "who opens a file writes nothing")
+	_, err = db.Store().Find(t.Context(), store.FindParams{Kind: store.FindDue})
+	require.NoError(t, err)
+	wake := session.NewWake(session.Key{Tenant: "t", ID: "s"}, 1, session.WakeStep)
+	err = db.Queue().Send(t.Context(), wake)
+	require.ErrorIs(t, err, store.ErrHeld)
+	require.ErrorIs(t, err, queue.ErrUnavailable)
+	require.ErrorContains(t, err, "waited 20ms")
 
-			_, err = stopped.ExecContext(t.Context(), "ROLLBACK")
-			require.NoError(t, err)
-			require.NoError(t, stopped.Close())
-			db, err := sqlite.Open(t.Context(), sqlite.Config{Path: path})
-			require.NoError(t, err)
-			require.NoError(t, db.Close())
-		})
-	}
+	_, err = stopped.ExecContext(t.Context(), "ROLLBACK")
+	require.NoError(t, err)
+	require.NoError(t, stopped.Close())
+	require.NoError(t, db.Queue().Send(t.Context(), wake))
+	require.NoError(t, db.Close())
 }
 
 // Several processes, each with a connection of its own, make one file at once:

@@ -19,7 +19,9 @@ var machine = sync.OnceValue(func() process {
 	if namespace, err := os.Readlink("/proc/self/ns/pid"); err == nil {
 		p.namespace = strings.Trim(strings.TrimPrefix(namespace, "pid:"), "[]")
 	}
-	p.start, _, _ = processStat(os.Getpid())
+	if s, err := readStat(os.Getpid()); err == nil {
+		p.start = s.start
+	}
 	return p
 })
 
@@ -29,27 +31,51 @@ func describeSelf(p *process) {
 }
 
 func processGone(p process) bool {
-	start, state, err := processStat(p.pid)
+	s, err := readStat(p.pid)
 	if err != nil {
 		// Not listed may also mean hidden, or no /proc at all: the kernel knows.
 		unlisted := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
 		return unlisted && errors.Is(syscall.Kill(p.pid, 0), syscall.ESRCH)
 	}
 	// Z and X have ended and only wait for their parent to notice.
-	return state == 'Z' || state == 'X' || p.start != "" && start != "" && start != p.start
+	return s.state == 'Z' || s.state == 'X' || p.start != "" && s.start != "" && s.start != p.start
 }
 
-// processStat reads when a process started (in ticks since boot) and its state.
-func processStat(pid int) (start string, state byte, err error) {
+// describeProcess says which program a process runs and what it is doing.
+func describeProcess(pid int) (name string, state ProcessState) {
+	s, err := readStat(pid)
+	switch {
+	case err != nil:
+		return "", ProcessUnknown
+	case s.state == 'T' || s.state == 't':
+		return s.name, ProcessStopped
+	case s.state == 'D':
+		return s.name, ProcessWaiting
+	}
+	return s.name, ProcessRunning
+}
+
+// stat is what /proc says of a process. Its start is in ticks since boot.
+type stat struct {
+	name, start string
+	state       byte
+}
+
+func readStat(pid int) (stat, error) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return "", 0, err
+		return stat{}, err
 	}
 	// pid (name) state …: the name may hold anything, parentheses too.
-	_, rest, ok := strings.Cut(string(text[strings.LastIndexByte(string(text), ')')+1:]), " ")
-	fields := strings.Fields(rest)
-	if !ok || len(fields) < 20 {
-		return "", 0, errors.New("unreadable stat of a process")
+	open, end := strings.IndexByte(string(text), '('), strings.LastIndexByte(string(text), ')')
+	if open < 0 || end < open {
+		return stat{}, errStat
 	}
-	return fields[19], fields[0][0], nil
+	fields := strings.Fields(string(text[end+1:]))
+	if len(fields) < 20 {
+		return stat{}, errStat
+	}
+	return stat{name: string(text[open+1 : end]), state: fields[0][0], start: fields[19]}, nil
 }
+
+var errStat = errors.New("unreadable stat of a process")

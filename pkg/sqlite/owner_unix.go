@@ -14,3 +14,5 @@ func describeSelf(*process) {}
 func processGone(p process) bool {
 	return errors.Is(syscall.Kill(p.pid, 0), syscall.ESRCH)
 }
+
+func describeProcess(int) (name string, state ProcessState) { return "", ProcessUnknown }

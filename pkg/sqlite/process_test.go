@@ -30,6 +30,8 @@ var children = map[string]func(path string) error{
 	"hold":   holdALease,
 	"full":   fillTheDisk,
 	"denied": useReadOnly,
+	"freeze": stopInCommit,
+	"reader": readAsNobody,
 }
 
 func TestMain(m *testing.M) {
@@ -47,7 +49,7 @@ func TestMain(m *testing.M) {
 type child struct {
 	*exec.Cmd
 	out   *bufio.Reader
-	stdin io.Closer
+	stdin io.WriteCloser
 }
 
 func start(t *testing.T, name, path string, attrs *syscall.SysProcAttr) *child {
@@ -336,51 +338,4 @@ func TestFullDisk(t *testing.T) {
 	require.Equal(t, acknowledged, entries, "what was acknowledged is there, and nothing of what was refused")
 	require.Equal(t, entries, runs)
 	require.NoError(t, c.Wait())
-}
-
-// useReadOnly opens a file it may not write, as somebody who is not root.
-func useReadOnly(path string) error {
-	if os.Getuid() == 0 {
-		if err := syscall.Setuid(65534); err != nil {
-			return err
-		}
-	}
-	db, err := Open(context.Background(), Config{Path: path})
-	if err == nil {
-		_, err = db.Store().Commit(context.Background(), store.CommitParams{Key: crashKey, Entry: plainEntry(1)})
-		_ = db.Close()
-	}
-	fmt.Println(err)
-	return nil
-}
-
-func TestReadOnly(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name    string
-		prepare func(t *testing.T, dir string)
-	}{
-		{"file", func(t *testing.T, dir string) {
-			db := open(t, filepath.Join(dir, "a.db"))
-			require.NoError(t, db.Close())
-			require.NoError(t, os.Chmod(filepath.Join(dir, "a.db"), 0o444)) //nolint:gosec // that is the point
-			require.NoError(t, os.Chmod(dir, 0o555))                        //nolint:gosec // as above
-		}},
-		{"folder without a file", func(t *testing.T, dir string) {
-			require.NoError(t, os.Chmod(dir, 0o555)) //nolint:gosec // as above
-		}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			for up := dir; up != os.TempDir() && len(up) > 1; up = filepath.Dir(up) {
-				require.NoError(t, os.Chmod(up, 0o755)) //nolint:gosec // for the child, which is nobody
-			}
-			tt.prepare(t, dir)
-			t.Cleanup(func() { _ = os.Chmod(dir, 0o755) }) //nolint:gosec // so that it can be removed
-			said := start(t, "denied", filepath.Join(dir, "a.db"), nil).line(t)
-			require.Contains(t, said, store.ErrUnavailable.Error())
-			require.Regexp(t, "read-only|permission denied|permissions", said)
-		})
-	}
 }

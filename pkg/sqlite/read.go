@@ -105,6 +105,7 @@ func (s *Store) Items(ctx context.Context, key session.Key, kind store.ItemKind,
 func (s *Store) head(ctx context.Context, key session.Key, yield func(store.Item, error) bool) error {
 	var head headRow
 	err := s.db.read(ctx, func(c *conn) error {
+		head = headRow{}
 		row, err := c.one(stmtHeadOf, key.Tenant, key.ID)
 		if err == nil && row != nil {
 			head = headOf(row)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 const (
@@ -210,7 +211,7 @@ func (w *writer) commit(batch []operation) {
 		return
 	}
 	err := w.transact(batch)
-	if err != nil && len(batch) > 1 && !isBusy(err) {
+	if err != nil && len(batch) > 1 && !isBusy(err) && !errors.Is(err, store.ErrHeld) {
 		for i := range batch {
 			w.commit(batch[i : i+1])
 		}
@@ -241,7 +242,7 @@ func (w *writer) transact(batch []operation) (err error) {
 	if err := w.synchronous(durable); err != nil {
 		return err
 	}
-	if _, err := w.c.exec(stmtBegin); err != nil {
+	if err := w.begin(); err != nil {
 		return err
 	}
 	defer func() {

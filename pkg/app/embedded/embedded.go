@@ -32,6 +32,12 @@ type Config struct {
 	Data string
 	// Existing refuses to make a data file that is not there, with [ErrNoData].
 	Existing bool
+	// ReadOnly opens the file for reading: no verb that changes something works, and
+	// it needs no right to write. It implies Existing.
+	ReadOnly bool
+	// OnHeld is told whom a write has been waiting for, and goes on waiting for; nil
+	// means that it goes to the log.
+	OnHeld func(sqlite.Holder)
 	// Env reads a variable of the environment; nil means [os.Getenv].
 	Env func(string) string
 	// Log of the runtime; nil means none.
@@ -79,7 +85,7 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registry of agents: %w", err)
 	}
-	if err := prepare(data, cfg.Existing); err != nil {
+	if err := prepare(data, cfg.Existing || cfg.ReadOnly); err != nil {
 		return nil, err
 	}
 	now := cfg.Now
@@ -87,7 +93,13 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 		now = time.Now
 	}
 	owner := sqlite.NewOwner()
-	db, err := sqlite.Open(ctx, sqlite.Config{Path: data, Owner: owner, Now: now})
+	onHeld := cfg.OnHeld
+	if onHeld == nil && cfg.Log != nil {
+		onHeld = func(h sqlite.Holder) {
+			cfg.Log.Warn("waiting: "+h.String(), "code", runtime.CodeStoreHeld, "pid", h.PID, "state", h.State)
+		}
+	}
+	db, err := sqlite.Open(ctx, sqlite.Config{Path: data, Owner: owner, Now: now, ReadOnly: cfg.ReadOnly, OnHeld: onHeld})
 	if err != nil {
 		return nil, err // it names the file
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/sqlite"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -60,19 +61,36 @@ func (p *Place) Open(ctx context.Context, existing bool) (Engine, error) {
 	return local{Runtime: a.Runtime, app: a}, nil
 }
 
+// OpenReading is Open for a command that changes nothing: it waits for nobody, and
+// needs no right to write.
+func (p *Place) OpenReading(ctx context.Context) (Engine, error) {
+	if p.Remote() {
+		return p.openServer()
+	}
+	a, err := p.openData(ctx, embedded.Config{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	return local{Runtime: a.Runtime, app: a}, nil
+}
+
 // OpenData opens the embedded engine on the data file.
 func (p *Place) OpenData(ctx context.Context, existing bool) (*embedded.App, error) {
+	return p.openData(ctx, embedded.Config{Existing: existing})
+}
+
+func (p *Place) openData(ctx context.Context, cfg embedded.Config) (*embedded.App, error) {
 	p.Screen.ShowProgress()
-	return embedded.Open(ctx, embedded.Config{
-		Registry: p.Registry, Data: p.data, Existing: existing, Env: p.Env, Log: p.Log(), Decorate: p.Decorate, Now: p.Now,
-		OnEntry: func(key session.Key, e runtime.Progress) {
-			p.Screen.Entry(e)
-			if p.Watch != nil {
-				p.Watch(key, e)
-			}
-		},
-		OnDelta: func(_ session.Key, e llm.Event) { p.Screen.Delta(e) },
-	})
+	cfg.Registry, cfg.Data, cfg.Env, cfg.Log, cfg.Decorate, cfg.Now = p.Registry, p.data, p.Env, p.Log(), p.Decorate, p.Now
+	cfg.OnHeld = func(h sqlite.Holder) { p.Screen.Talk("Waiting: %v", &h) }
+	cfg.OnEntry = func(key session.Key, e runtime.Progress) {
+		p.Screen.Entry(e)
+		if p.Watch != nil {
+			p.Watch(key, e)
+		}
+	}
+	cfg.OnDelta = func(_ session.Key, e llm.Event) { p.Screen.Delta(e) }
+	return embedded.Open(ctx, cfg)
 }
 
 // Log is for what goes wrong, and with ADJOURN_LOG for more.

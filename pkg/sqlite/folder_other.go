@@ -1,0 +1,11 @@
+//go:build !unix
+
+package sqlite
+
+import "time"
+
+// lockFolder does nothing: files that are in use cannot be removed here.
+func lockFolder(string, time.Duration) (unlock func(), err error) { return func() {}, nil }
+
+// syncFolder does nothing: there is no way to.
+func syncFolder(string) error { return nil }

@@ -1,0 +1,133 @@
+package sqlite
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// moment is how long a write waits for another process's transaction before its
+// holder is looked for. Ours take milliseconds: whoever holds the lock for longer
+// has been stopped, or its disk is slow.
+const moment = time.Second
+
+// Holder is a process that holds a data file for writing while others wait.
+type Holder struct {
+	// Path of the data file.
+	Path string
+	// PID of the process; 0 where it cannot be seen, as in another container.
+	PID int
+	// Name of its program; "" if unknown.
+	Name string
+	// State of the process.
+	State ProcessState
+	// Quiet is when something was written to the file last; the zero time if unknown.
+	Quiet time.Time
+}
+
+// ProcessState says what a process is doing.
+type ProcessState string
+
+// The states of a process. Where the system does not tell, it is unknown.
+const (
+	ProcessRunning ProcessState = "running"
+	ProcessStopped ProcessState = "stopped"
+	ProcessWaiting ProcessState = "waiting for its disk"
+	ProcessUnknown ProcessState = "unknown"
+)
+
+// String says who it is, since when, and what to do.
+func (h *Holder) String() string {
+	who, what := fmt.Sprintf("process %d", h.PID), fmt.Sprintf("if it does not finish, end it: kill %d", h.PID)
+	if h.Name != "" {
+		who += " (" + h.Name + ")"
+	}
+	switch {
+	case h.PID == 0:
+		who, what = "a process that cannot be seen from here (of another container?)", "find it there, and continue or end it"
+	case h.State == ProcessStopped:
+		who += ", which is stopped,"
+		what = fmt.Sprintf("continue it: kill -CONT %[1]d, or end it: kill -KILL %[1]d (what it had confirmed is kept)", h.PID)
+	case h.State == ProcessUnknown:
+	default:
+		who += fmt.Sprintf(", which is %s,", h.State)
+	}
+	text := who + " holds the data file " + h.Path
+	if !h.Quiet.IsZero() {
+		text += ", to which nothing was written since " + h.Quiet.Format("2006-01-02 15:04:05")
+	}
+	return text + "; " + what
+}
+
+// HeldError says that a write waited for another process in vain.
+type HeldError struct {
+	// Holder is nil when nobody could be found.
+	Holder *Holder
+	// Waited is how long.
+	Waited time.Duration
+}
+
+// Error says who holds the file and what to do.
+func (e *HeldError) Error() string {
+	if e.Holder == nil {
+		return fmt.Sprintf("%v: waited %v: it may be stopped; continue or end it", store.ErrHeld, e.Waited)
+	}
+	return fmt.Sprintf("%v: waited %v: %v", store.ErrHeld, e.Waited, e.Holder)
+}
+
+// Unwrap returns [store.ErrHeld].
+func (e *HeldError) Unwrap() error { return store.ErrHeld }
+
+// The locks that a writer of a WAL file holds, in its shared memory: to write, and
+// to rebuild what is in there after a crash.
+var writerLocks = [...]int64{120, 122}
+
+// findHolder returns the process that holds a file for writing, or nil.
+func findHolder(path string) *Holder {
+	real, err := target(path)
+	if err != nil {
+		return nil
+	}
+	pid, held := lockHolder(real+"-shm", writerLocks[:])
+	if !held {
+		return nil
+	}
+	h := &Holder{Path: path, PID: pid, State: ProcessUnknown}
+	if pid > 0 {
+		h.Name, h.State = describeProcess(pid)
+	}
+	if log, err := os.Stat(real + "-wal"); err == nil {
+		h.Quiet = log.ModTime()
+	}
+	return h
+}
+
+// begin starts a transaction. SQLite waits a moment for whoever holds the lock;
+// after that it is looked for and told, and waited for on.
+func (w *writer) begin() error {
+	told := w.db.onHeld == nil
+	for waited := time.Duration(0); ; {
+		_, err := w.c.exec(stmtBegin)
+		if !isBusy(err) {
+			return err
+		}
+		waited += w.db.moment()
+		holder := findHolder(w.db.path)
+		if holder != nil && !told {
+			told = true
+			w.db.onHeld(*holder)
+		}
+		select {
+		case <-w.db.closing: // nobody waits any more
+			return &HeldError{Holder: holder, Waited: waited}
+		default:
+		}
+		if waited >= w.db.wait {
+			return &HeldError{Holder: holder, Waited: waited}
+		}
+	}
+}
+
+func (db *DB) moment() time.Duration { return min(moment, db.wait) }
