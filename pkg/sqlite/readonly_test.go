@@ -116,7 +116,6 @@ func TestHolderString(t *testing.T) {
 	}
 }
 
-
 // nobody makes this process one that may do nothing of its own. Folders and files
 // of a test's are told apart by their modes.
 func nobody() error {
