@@ -71,3 +71,12 @@ func exactly(n int, what string) cobra.PositionalArgs {
 		return atMost(n, "this command takes "+screen.Count(int64(n), "argument"))(cmd, args)
 	}
 }
+
+func oneOrTwo(first string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("the %s is missing", first)
+		}
+		return atMost(2, "this command takes 2 arguments")(cmd, args)
+	}
+}

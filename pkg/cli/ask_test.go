@@ -60,8 +60,8 @@ func TestApprovalOnATerminal(t *testing.T) {
 				require.Equal(t, c.code, p.Leaves(), p.All())
 				require.Equal(t, c.ran, read(t, log))
 				if c.code == 10 {
-					require.Contains(t, p.All(), "--approve c2-1")
-					require.Equal(t, "all done\n", b.run("resume", "s", "--approve-all").ends(0).stdout, "it is still open")
+					require.Contains(t, p.All(), "--approve w2-1")
+					require.Equal(t, "all done\n", b.run("resume", "s", "--approve", "w2-1").ends(0).stdout, "it is still open")
 				}
 			})
 		})
@@ -151,7 +151,7 @@ func TestClientToolOnATerminal(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, b *bench) {
 		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: locate}, {say: ok}]")
-		p.Sees("which runs on your side").Sees("submit s --call w2-1 --result")
+		p.Sees("which runs on your side").Sees("submit s w2-1 --result")
 		require.Equal(t, 10, p.Leaves(), p.All())
 	})
 }

@@ -21,9 +21,9 @@ func TestHintOfAnInputAnswersThatQuestionOnly(t *testing.T) {
 		b.run("resume", "-c", m.CheckpointID, "something else").ends(5)
 
 		wait := next.PauseReason.Pending[0].WaitID
-		require.Contains(t, b.run("inbox").ends(0).stdout, "--call "+wait+" --reply")
-		require.Equal(t, "done\n", b.run("submit", "q", "--call", wait, "--reply", "no").ends(0).stdout)
-		require.Contains(t, b.run("submit", "q", "--call", wait, "--reply", "no").ends(0).stderr, "Already settled")
+		require.Contains(t, b.run("inbox").ends(0).stdout, " submit q "+wait+" --reply")
+		require.Equal(t, "done\n", b.run("submit", "q", wait, "--reply", "no").ends(0).stdout)
+		require.Contains(t, b.run("submit", "q", wait, "--reply", "no").ends(0).stderr, "Already settled")
 	})
 }
 
@@ -36,8 +36,8 @@ func TestInboxRejectsInItsOwnSession(t *testing.T) {
 		}
 		out := b.run("inbox").ends(0).stdout
 		for _, id := range []string{"--approve", "--reject", "-x"} {
-			require.Contains(t, out, "--call w2-1 --reject -- "+id+"\n")
-			require.Contains(t, out, "--call w2-1 --approve -- "+id+"\n")
+			require.Contains(t, out, " submit --reject -- "+id+" w2-1\n")
+			require.Contains(t, out, " submit --approve -- "+id+" w2-1\n")
 		}
 		require.Empty(t, read(t, log))
 	})
@@ -52,6 +52,70 @@ func TestRefusalShowsBeforeItOffersToDecide(t *testing.T) {
 		refused := b.run("resume", "-c", old.CheckpointID, "--reject-all").ends(5)
 		require.Contains(t, refused.stderr, "show s")
 		require.NotContains(t, refused.stderr, "--approve")
+	})
+}
+
+// TestApproveAllSaysWhatItApproves: who says all without a checkpoint has seen nobody
+// knows what; the command that says it is printed, and approves that and no more.
+func TestApproveAllSaysWhatItApproves(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		b.program = b.install()
+		log := b.file("log")
+		script := "[{calls: [{call: deploy, with: {service: web, log: " + log + "}}, {call: deploy, with: {service: api, log: " + log + "}}]}, {call: deploy, with: {service: PROD-DB-WIPE, log: " + log + "}}, {say: ok}]"
+		first := b.start("s", script, 10)
+		r := b.run("resume", "s", "--approve-all", "--reject", "w2-2", "--reason", "not api", "-o", "json").ends(2)
+		require.Contains(t, r.stderr, "w2-1  approval of deploy  {")
+		require.NotContains(t, r.stderr, `"service":"api"`, "that one is not approved")
+		m := r.manifest()
+		require.Equal(t, "usage", m.Error.Code)
+		require.Equal(t, first.PauseReason, m.PauseReason)
+		require.Contains(t, m.ResumeHint, " resume -c "+first.CheckpointID+" --approve-all --reject w2-2 --reason 'not api'")
+		require.Contains(t, r.stderr, m.ResumeHint)
+		require.Empty(t, read(t, log))
+
+		b.shell(m.ResumeHint).ends(10)
+		require.Equal(t, "web\n", read(t, log))
+		require.Contains(t, b.shell(m.ResumeHint).ends(10).stderr, "Already settled")
+		b.run("resume", "-c", first.CheckpointID, "--approve-all").ends(5)
+		require.Contains(t, b.run("resume", "s", "--approve-all").ends(2).stderr, "PROD-DB-WIPE")
+		require.Equal(t, "web\n", read(t, log), "what came after it was approved by nobody")
+		b.run("resume", "s", "--reject-all").ends(0)
+		b.run("resume", "s", "--approve-all").ends(5)
+		edited := b.start("e", deploys(log, "a", "b"), 10)
+		hint := b.run("resume", "e", "--approve-all", "--edit", `w2-1={"service": "it's"}`, "-o", "json").ends(2).manifest().ResumeHint
+		require.Contains(t, hint, edited.CheckpointID)
+		b.shell(hint).ends(0)
+		require.Contains(t, b.run("show", "e").stdout, `"deployed it's"`)
+	})
+}
+
+// TestApproveAllOnATerminal: there it is shown first, and only a yes is one.
+func TestApproveAllOnATerminal(t *testing.T) {
+	t.Parallel()
+	const all = "Approve all 2? [y]es, [N]o: "
+	both(t, func(t *testing.T, b *bench) {
+		log := b.file("log")
+		b.start("s", deploys(log, "a", "b", "c"), 10)
+		for _, typed := range []string{"\n", "n\n", "\x03"} {
+			p := b.sit(nil, "resume", "s", "--approve-all", "--reject", "w2-3")
+			p.Sees(`"service": "a"`).Sees(`"service": "b"`).Sees("rejected: approval of deploy  w2-3").Sees(all).Types(typed)
+			require.Equal(t, 10, p.Leaves(), p.All())
+			require.Empty(t, read(t, log))
+		}
+		p := b.sit(nil, "resume", "s", "--approve-all", "--reject", "w2-3")
+		p.Sees(all).Types("sure\n").Sees(all).Types("y\n")
+		require.Equal(t, 0, p.Leaves(), p.All())
+		require.ElementsMatch(t, []string{"a", "b"}, splitLines(read(t, log)))
+
+		// Somebody else decides while the person looks, and something else waits by then.
+		b.start("t", "[{call: deploy, with: {service: web, log: "+log+"}}, {call: deploy, with: {service: PROD-DB-WIPE, log: "+log+"}}, {say: ok}]", 10)
+		p = b.sit(nil, "resume", "t", "--approve-all")
+		p.Sees("Approve it? ")
+		b.run("resume", "t", "--reject", "w2-1").ends(10)
+		p.Types("y\n")
+		require.Equal(t, 5, p.Leaves(), p.All())
+		require.NotContains(t, read(t, log), "WIPE")
 	})
 }
 

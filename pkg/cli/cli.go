@@ -198,7 +198,7 @@ any other process brings the answer and the agent goes on.
 
   adjourn run --agent janitor ./photos     start; here: find duplicate files
   adjourn inbox                            what is waiting for a person
-  adjourn resume SESSION --approve CALL    decide, and let it go on
+  adjourn resume SESSION --approve WAIT    decide, and let it go on
   adjourn show SESSION                     what happened, step by step
   adjourn demo                             the whole story in two minutes
   adjourn dev                              serve the HTTP API on this machine

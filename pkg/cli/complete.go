@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adjourn/adjourn/pkg/cli/report"
 	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -68,4 +69,55 @@ func (c *cli) completeFirst(complete cobra.CompletionFunc) cobra.CompletionFunc 
 		}
 		return complete(cmd, args, prefix)
 	}
+}
+
+// completeSessionAndWait completes the session, then what waits there.
+func (c *cli) completeSessionAndWait(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	switch len(args) {
+	case 0:
+		return c.completeSessions(cmd, args, prefix)
+	case 1:
+		return c.completeWaits(cmd, args[0], prefix, func(session.PendingItem) bool { return true })
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeApprovals completes ids of the approvals the session waits for.
+func (c *cli) completeApprovals(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	id := ""
+	if f := cmd.Flag("checkpoint"); f != nil {
+		if checkpoint, err := session.ParseCheckpoint(f.Value.String()); err == nil {
+			id = checkpoint.Session
+		}
+	}
+	if len(args) > 0 {
+		id = args[0]
+	}
+	return c.completeWaits(cmd, id, prefix, func(item session.PendingItem) bool { return item.Kind == session.WaitApproval })
+}
+
+func (c *cli) completeWaits(cmd *cobra.Command, id, prefix string, fits func(session.PendingItem) bool) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ctx := cmd.Context()
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, cancel := context.WithTimeout(ctx, completionTime)
+	defer cancel()
+	c.Quiet = true
+	e, err := c.Open(ctx, true)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer c.close(e)
+	waits, err := whatWaits(ctx, e, key(id))
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var found []cobra.Completion
+	for _, item := range report.Pending(waits.m) {
+		if strings.HasPrefix(item.WaitID, prefix) && fits(item) {
+			found = append(found, cobra.CompletionWithDesc(item.WaitID, report.Headline(item)))
+		}
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -117,15 +118,27 @@ func (c *cli) rest(ctx context.Context, m session.Manifest) error {
 	return exit.Said(code)
 }
 
+// leave prints where a session stands that this command leaves as it is.
+func (c *cli) leave(ctx context.Context, e place.Engine, k session.Key) error {
+	m, err := c.stand(ctx, e, k)
+	if err != nil {
+		return err
+	}
+	return c.rest(ctx, m)
+}
+
 // refused prints an error about a session together with where that session stands.
 func (c *cli) refused(ctx context.Context, e place.Engine, k session.Key, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	switch exit.Class(err) {
-	case runtime.ClassConflict, runtime.ClassGone, runtime.ClassInvalid, runtime.ClassNotFound:
-	case runtime.ClassForbidden, runtime.ClassUnavailable, runtime.ClassInternal:
-		return err
+	var usage *exit.UsageError
+	if !errors.As(err, &usage) || usage.Paste == "" {
+		switch exit.Class(err) {
+		case runtime.ClassConflict, runtime.ClassGone, runtime.ClassInvalid, runtime.ClassNotFound:
+		case runtime.ClassForbidden, runtime.ClassUnavailable, runtime.ClassInternal:
+			return err
+		}
 	}
 	m, standErr := c.stand(ctx, e, k)
 	if standErr != nil {

@@ -55,20 +55,20 @@ func TestLeftOut(t *testing.T) {
 	begin("s")
 	require.Contains(t, b.run("show", "s", "--full").ends(0).stdout, notSent)
 	for _, args := range [][]string{
-		{"submit", "s", "--call", "c2-1", "--approve"},
-		{"resume", "s", "--approve", "c2-1"},
+		{"submit", "s", "w2-1", "--approve"},
+		{"resume", "s", "--approve", "w2-1"},
 		{"resume", "s", "--approve-all"},
-		{"resume", "s", "--approve-all", "--reject", "c2-2"},
-		{"resume", "s", "--approve-all", "--edit", `c2-2={"service":"api"}`},
+		{"resume", "s", "--approve-all", "--reject", "w2-2"},
+		{"resume", "s", "--approve-all", "--edit", `w2-2={"service":"api"}`},
 	} {
 		require.Contains(t, b.run(args...).ends(2).stderr, noYes, args)
 	}
-	b.run("submit", "s", "--call", "c2-2", "--approve").ends(10)
-	b.run("resume", "s", "--edit", `c2-1={"service":"small"}`).ends(0)
+	b.run("submit", "s", "w2-2", "--approve").ends(10)
+	b.run("resume", "s", "--edit", `w2-1={"service":"small"}`).ends(0)
 	require.Contains(t, b.run("show", "s").ends(0).stdout, `"deployed small"`)
 
 	begin("r")
-	b.run("resume", "r", "--approve-all", "--reject", "c2-1").ends(0)
+	b.run("resume", "r", "--approve", "w2-2", "--reject", "w2-1").ends(0)
 
 	begin("p")
 	p := b.sit(nil, "resume", "p")

@@ -188,13 +188,13 @@ func (c *cli) inbox(ctx context.Context, p page) error {
 			c.Say("")
 		}
 		c.Say("%s  session %s, %s, %s", c.Bold(c.Stdout, report.Headline(row.Item)), screen.CleanLine(row.Session), report.Who(row.Agent), c.ago(row.OpenedAt))
-		c.Write(c.Stdout, report.Details(row.Item, "  ", screen.Width(c.Stdout)))
+		c.Write(c.Stdout, report.Brief(row.Item, "  ", screen.Width(c.Stdout), len(out.Items)))
 		if row.Item.Kind == session.WaitInput && row.Item.Text != "" {
 			c.Write(c.Stdout, screen.QuoteBlock(row.Item.Text, "  ", screen.Width(c.Stdout)))
 		}
 		if row.Item.Kind == session.WaitApproval {
 			c.Say("  approve: %s", row.Command)
-			c.Say("  reject:  %s", c.Command(place.Target("submit", row.Session, "--call", row.Item.WaitID, "--reject")...))
+			c.Say("  reject:  %s", c.Command(place.TargetWait("submit", row.Session, row.Item.WaitID, "--reject")...))
 			continue
 		}
 		c.Say("  answer: %s", row.Command)

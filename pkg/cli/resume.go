@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/ask"
 	"github.com/adjourn/adjourn/pkg/cli/exit"
 	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/cli/report"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -39,18 +41,23 @@ func (c *cli) resumeCommand() *cobra.Command {
 		Long: `Take a session on, in one of three ways:
 
   with decisions   --approve, --reject, --approve-all, --reject-all, --edit.
-                   Approvals you do not name are rejected; questions and other
-                   waits stay open. Ids are in the manifest (pending_tool_calls).
+                   Each approval is named by its wait (w2-1), whose id stands beside
+                   it wherever it is shown (wait_id in JSON). Approvals you do not
+                   name are rejected; questions and other waits stay open.
   with a message   when the agent asked for input, or was interrupted.
   with neither     go on after an interrupt or a crash. On a terminal you are
                    asked for what is open.
 
 With -c the session must still be at that checkpoint, so that you decide over
 what you were shown; if it has moved on, the exit code is 5. The same decision
-given again changes nothing: it prints where the session stands now.`,
-		Example: `  adjourn resume SESSION --approve c2-1
-  adjourn resume -c CHECKPOINT --approve c2-1 --reject c2-2 --reason "that one is the original"
-  adjourn resume SESSION --edit 'c2-1={"order": "A-17", "amount": 50}'
+given again changes nothing: it prints where the session stands now.
+
+--approve-all needs -c, for it does not say itself what you were shown. Without,
+you are shown what waits now and asked on a terminal; elsewhere the command with
+its -c is printed, to be pasted.`,
+		Example: `  adjourn resume SESSION --approve w2-1
+  adjourn resume -c CHECKPOINT --approve w2-1 --reject w2-2 --reason "that one is the original"
+  adjourn resume SESSION --edit 'w2-1={"order": "A-17", "amount": 50}'
   adjourn resume SESSION "use the eu-west-1 region"`,
 		Args:              atMost(2, "quote the message if it has several words"),
 		ValidArgsFunction: c.completeFirst(c.completeSessions),
@@ -60,13 +67,16 @@ given again changes nothing: it prints where the session stands now.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.checkpoint, "checkpoint", "c", "", "`id` of the checkpoint the session must be at; names the session too")
-	flags.StringArrayVar(&f.approve, "approve", nil, "approve this `call`; may be given several times")
-	flags.StringArrayVar(&f.reject, "reject", nil, "reject this `call`; may be given several times")
-	flags.BoolVar(&f.approveAll, "approve-all", false, "approve every open approval but those in --reject")
+	flags.StringArrayVar(&f.approve, "approve", nil, "approve this `wait`; may be given several times")
+	flags.StringArrayVar(&f.reject, "reject", nil, "reject this `wait`; may be given several times")
+	flags.BoolVar(&f.approveAll, "approve-all", false, "approve every approval of the checkpoint but those in --reject")
 	flags.BoolVar(&f.rejectAll, "reject-all", false, "reject every open approval")
-	flags.StringArrayVar(&f.edit, "edit", nil, "approve a call with other arguments, as `call=JSON`")
+	flags.StringArrayVar(&f.edit, "edit", nil, "approve with other arguments, as `wait=JSON`")
 	flags.StringVar(&f.reason, "reason", "", "`text` the agent is told with a rejection")
 	f.wait.register(flags)
+	for _, flag := range []string{"approve", "reject", "edit"} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, c.completeApprovals)
+	}
 	return cmd
 }
 
@@ -104,13 +114,16 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	switch {
 	case f.decides():
 		decisions.Key, decisions.Checkpoint, decisions.Caller = k, f.checkpoint, c.caller()
-		if decisions, err = named(ctx, e, decisions); err == nil {
+		if err = c.decided(ctx, e, &decisions); err == nil {
 			resumed, err = e.Decide(ctx, decisions)
 		}
 	case hasMessage:
 		resumed, err = e.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeWithMessage, Checkpoint: f.checkpoint, Message: llm.TextParts(message), Caller: c.caller()})
 	default:
 		resumed, err = c.goOn(ctx, e, k, f)
+	}
+	if errors.Is(err, errNothingDecided) {
+		return c.leave(ctx, e, k)
 	}
 	if err != nil {
 		return c.refused(ctx, e, k, err)
@@ -121,38 +134,72 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	return c.drive(ctx, e, k, &f.wait)
 }
 
-// named refuses decisions that approve what this program could not have shown. To
-// approve all, without a checkpoint that says all of what, is to approve what is
-// open now: it is named one by one, and nothing is approved that comes meanwhile.
-func named(ctx context.Context, e place.Engine, p runtime.DecideParams) (runtime.DecideParams, error) {
-	if len(p.Approve) == 0 && !p.ApproveAll {
-		return p, nil
-	}
-	records, err := e.Waits(ctx, p.Key)
+// decided holds decisions to what the session waits for, before they are taken.
+func (c *cli) decided(ctx context.Context, e place.Engine, p *runtime.DecideParams) error {
+	waits, err := whatWaits(ctx, e, p.Key)
 	if err != nil {
-		return p, err
+		return err
 	}
-	var open []string
-	for _, r := range records {
-		w := r.Wait
-		in := func(ids []string) bool { return slices.Contains(ids, w.Call) || slices.Contains(ids, w.ID) }
-		approved := in(p.Approve) || p.ApproveAll && !in(p.Reject)
-		if r.State != session.WaitOpen || w.Kind != session.WaitApproval || !approved {
+	if err := waits.decidable(ctx, *p); err != nil {
+		return err
+	}
+	if p.ApproveAll && p.Checkpoint == "" {
+		return c.approvesAll(ctx, waits, p)
+	}
+	return nil
+}
+
+// errNothingDecided says that the person looked at what there is, and decided nothing.
+var errNothingDecided = errors.New("nothing was decided")
+
+// approvesAll binds --approve-all to what is shown now. Who says it may have seen
+// less: something may have come since, or the command is pasted a second time.
+func (c *cli) approvesAll(ctx context.Context, waits *asked, p *runtime.DecideParams) error {
+	var all, rejected []session.PendingItem
+	for _, item := range waits.approvals() {
+		switch edited := p.EditedInput[item.WaitID]; {
+		case slices.Contains(p.Reject, item.WaitID):
+			rejected = append(rejected, item)
 			continue
+		case edited != nil:
+			item.Arguments = edited
 		}
-		edited := p.EditedInput[w.Call]
-		if edited == nil {
-			edited = p.EditedInput[w.ID]
-		}
-		if err := ask.CheckSeen(p.Key, w, edited); err != nil {
-			return p, err
-		}
-		open = append(open, w.ID)
+		all = append(all, item)
 	}
-	if p.ApproveAll && p.Checkpoint == "" && len(open) > 0 {
-		p.Approve, p.ApproveAll = open, false
+	if len(all) == 0 {
+		return &runtime.Error{Code: runtime.CodeNothingToDecide, Session: p.Key.ID, Message: "no approval waits there"}
 	}
-	return p, nil
+	bound := *p
+	bound.Checkpoint = waits.m.CheckpointID
+	if !c.person.There() {
+		return &exit.UsageError{Paste: c.Command(decisionWords(bound)...), Text: fmt.Sprintf(
+			"--approve-all does not say what you were shown: add its checkpoint with -c, or name the waits with --approve. Session %s waits for %s now:\n%s",
+			p.Key.ID, report.Things(all), report.Lines(all))}
+	}
+	yes, err := c.person.AgreesToAll(ctx, waits.m, all, rejected)
+	if err != nil {
+		return err
+	}
+	if !yes {
+		return errNothingDecided
+	}
+	*p = bound
+	return nil
+}
+
+// decisionWords are the words of a resume that takes decisions.
+func decisionWords(p runtime.DecideParams) []string {
+	words := []string{"resume", "-c", p.Checkpoint, "--approve-all"}
+	for _, id := range p.Reject {
+		words = append(words, "--reject", id)
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.EditedInput)) {
+		words = append(words, "--edit", id+"="+string(p.EditedInput[id]))
+	}
+	if p.Reason != "" {
+		words = append(words, "--reason", p.Reason)
+	}
+	return words
 }
 
 // goOn continues a session without bringing anything. What still waits for a
@@ -220,33 +267,33 @@ func (f *resumeFlags) decisions() (runtime.DecideParams, error) {
 		return p, exit.Usagef("--reject-all and --approve contradict each other; name the approved calls only, the others are rejected")
 	}
 	for _, edit := range f.edit {
-		call, text, found := strings.Cut(edit, "=")
-		if !found || call == "" {
-			return p, exit.Usagef("--edit %q: write it as CALL=JSON, for example --edit 'c2-1={\"amount\": 50}'", edit)
+		wait, text, found := strings.Cut(edit, "=")
+		if !found || wait == "" {
+			return p, exit.Usagef("--edit %q: write it as WAIT=JSON, for example --edit 'w2-1={\"amount\": 50}'", edit)
 		}
 		raw, err := ask.ReadJSON(text)
 		if err != nil {
-			return p, exit.Usagef("--edit %s: %v", call, err)
+			return p, exit.Usagef("--edit %s: %v", wait, err)
 		}
 		if p.EditedInput == nil {
 			p.EditedInput = map[string]json.RawMessage{}
 		}
-		if _, twice := p.EditedInput[call]; twice {
-			return p, exit.Usagef("--edit %s was given twice", call)
+		if _, twice := p.EditedInput[wait]; twice {
+			return p, exit.Usagef("--edit %s was given twice", wait)
 		}
-		p.EditedInput[call] = raw
-		if !slices.Contains(p.Approve, call) && !f.approveAll {
-			p.Approve = append(p.Approve, call)
-		}
-	}
-	for _, call := range slices.Concat(p.Approve, p.Reject) {
-		if call == "" {
-			return p, exit.Usagef("--approve and --reject need the id of a call")
+		p.EditedInput[wait] = raw
+		if !slices.Contains(p.Approve, wait) && !f.approveAll {
+			p.Approve = append(p.Approve, wait)
 		}
 	}
-	for _, call := range p.Reject {
-		if _, edited := p.EditedInput[call]; edited || slices.Contains(p.Approve, call) {
-			return p, exit.Usagef("%s is both approved and rejected", call)
+	for _, wait := range slices.Concat(p.Approve, p.Reject) {
+		if wait == "" {
+			return p, exit.Usagef("--approve and --reject need the id of a wait")
+		}
+	}
+	for _, wait := range p.Reject {
+		if _, edited := p.EditedInput[wait]; edited || slices.Contains(p.Approve, wait) {
+			return p, exit.Usagef("%s is both approved and rejected", wait)
 		}
 	}
 	return p, nil

@@ -61,6 +61,7 @@ func TestManifests(t *testing.T) {
 		"completed":    {"[{say: all done}]", 0},
 		"approval":     {"[{text: May I?, call: deploy, with: {service: a <b> & c}}]", 10},
 		"approvals":    {"[{calls: [{call: deploy, with: {service: a}}, {call: deploy, with: {service: b}}]}]", 10},
+		"many":         {"[{calls: [{call: deploy, with: {service: a}}, {call: deploy, with: {service: b}}, {call: deploy, with: {service: " + strings.Repeat("long ", 40) + "}}, {call: deploy, with: {service: d}}]}]", 10},
 		"question":     {"[{call: pick}]", 10},
 		"client_tool":  {"[{call: locate}]", 10},
 		"unknown":      {"[{call: pay}]", 10},
@@ -137,7 +138,7 @@ func TestHintWorksWhenPasted(t *testing.T) {
 		require.Equal(t, "web\n", read(t, log), "it does not happen twice")
 
 		other := b.shell(strings.Replace(m.ResumeHint, "--approve", "--reject", 1)).ends(5)
-		require.Contains(t, other.stderr, "c2-1")
+		require.Contains(t, other.stderr, "answered before")
 	})
 }
 
@@ -215,20 +216,20 @@ func TestDecisions(t *testing.T) {
 		code int
 		ran  string
 	}{
-		"unlisted are rejected": {[]string{"--approve", "c2-2"}, 0, "b\n"},
-		"some and some":         {[]string{"--approve", "c2-1", "--approve", "c2-2", "--reject", "c2-3"}, 0, "a\nb\n"},
+		"unlisted are rejected": {[]string{"--approve", "w2-2"}, 0, "b\n"},
+		"some and some":         {[]string{"--approve", "w2-1", "--approve", "w2-2", "--reject", "w2-3"}, 0, "a\nb\n"},
 		"all":                   {[]string{"--approve-all"}, 0, "a\nb\nc\n"},
-		"all but":               {[]string{"--approve-all", "--reject", "c2-1"}, 0, "b\nc\n"},
+		"all but":               {[]string{"--approve-all", "--reject", "w2-1"}, 0, "b\nc\n"},
 		"none":                  {[]string{"--reject-all", "--reason", "not today"}, 0, ""},
-		"edited":                {[]string{"--edit", `c2-1={"service": "z", "log": "LOG"}`}, 0, "z\n"},
-		"unknown call":          {[]string{"--approve", "c9-9"}, 3, ""},
+		"edited":                {[]string{"--edit", `w2-1={"service": "z", "log": "LOG"}`}, 0, "z\n"},
+		"unknown call":          {[]string{"--approve", "w9-9"}, 3, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			both(t, func(t *testing.T, b *bench) {
 				log := b.file("log")
-				b.start("s", deploys(log, "a", "b", "c"), 10)
-				args := []string{"resume", "s", "-o", "json"}
+				m := b.start("s", deploys(log, "a", "b", "c"), 10)
+				args := []string{"resume", "-c", m.CheckpointID, "-o", "json"}
 				for _, arg := range c.args {
 					args = append(args, strings.ReplaceAll(arg, "LOG", log))
 				}
@@ -248,7 +249,7 @@ func TestRejectionIsTold(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, b *bench) {
 		b.start("s", deploys(b.file("log"), "a"), 10)
-		b.run("resume", "s", "--reject", "c2-1", "--reason", "not on a Friday").ends(0)
+		b.run("resume", "s", "--reject", "w2-1", "--reason", "not on a Friday").ends(0)
 		shown := b.run("show", "s").ends(0).stdout
 		require.Contains(t, shown, "rejected: not on a Friday")
 		require.Contains(t, shown, "not approved by the user")
@@ -260,18 +261,18 @@ func TestCheckpoints(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, b *bench) {
 		m := b.start("s", "[{call: deploy, with: {service: a}}, {call: deploy, with: {service: b}}, {say: ok}]", 10)
-		next := b.run("resume", "-c", m.CheckpointID, "--approve", "c2-1", "-o", "json").ends(10).manifest()
+		next := b.run("resume", "-c", m.CheckpointID, "--approve", "w2-1", "-o", "json").ends(10).manifest()
 		require.NotEqual(t, m.CheckpointID, next.CheckpointID)
 
-		again := b.run("resume", "-c", m.CheckpointID, "--approve", "c2-1", "-o", "json").ends(10)
+		again := b.run("resume", "-c", m.CheckpointID, "--approve", "w2-1", "-o", "json").ends(10)
 		require.Equal(t, next, again.manifest(), "the same decision again prints where the session stands")
 		require.Contains(t, again.stderr, "Already settled")
 
-		other := b.run("resume", "-c", m.CheckpointID, "--reject", "c2-1", "-o", "json").ends(5).manifest()
+		other := b.run("resume", "-c", m.CheckpointID, "--reject", "w2-1", "-o", "json").ends(5).manifest()
 		require.Equal(t, session.OutcomeError, other.Outcome)
 		stale := b.run("resume", "-c", m.CheckpointID, "--approve-all", "-o", "json")
 		require.Contains(t, []int{5, 10}, stale.code)
-		pending := next.PauseReason.PendingToolCalls[0].ID
+		pending := next.PauseReason.PendingToolCalls[0].WaitID
 		b.run("resume", "-c", m.CheckpointID, "--approve", pending, "-o", "json").ends(5)
 		b.run("resume", "-c", m.CheckpointID, "just go on").ends(5)
 		b.run("resume", "-c", next.CheckpointID, "other-session", "--approve", pending).ends(2)
@@ -285,13 +286,13 @@ func TestResumeWithoutAnAnswer(t *testing.T) {
 		m := b.start("s", "[{call: deploy, with: {service: a}}, {say: ok}]", 10)
 		r := b.run("resume", "s", "-o", "json").ends(5).manifest()
 		require.Equal(t, string(runtime.CodeStillWaiting), r.Error.Code)
-		require.Contains(t, m.ResumeHint, "--approve c2-1")
+		require.Contains(t, m.ResumeHint, "--approve w2-1")
 		require.Equal(t, "adjourn "+b.words()+" resume s", r.ResumeHint, "the hint of a refusal decides nothing")
 		require.Equal(t, m.PauseReason, r.PauseReason)
 		b.run("resume", "s", "a message").ends(5)
 		b.run("resume", "nobody", "--approve-all").ends(3)
 		b.run("run", "--session", "s", "next").ends(5)
-		b.run("resume", "s", "--approve-all").ends(0)
+		b.run("resume", "s", "--approve", "w2-1").ends(0)
 		b.run("resume", "s").ends(5)
 	})
 }
@@ -312,23 +313,37 @@ func TestSubmit(t *testing.T) {
 		wrong  []string
 		other  []string
 	}{
-		"client result": {"[{call: locate}, {say: ok}]", []string{"--result", "null"}, []string{"--reply", "x"}, []string{"--result", "1"}},
-		"client error":  {"[{call: locate}, {say: ok}]", []string{"--error", "no signal"}, []string{"--approve"}, []string{"--error", "other"}},
-		"reply":         {"[{call: name}, {say: ok}]", []string{"--reply", ""}, []string{"--result", "1"}, []string{"--reply", "x"}},
-		"choice":        {"[{call: pick}, {say: ok}]", []string{"--select", "red"}, []string{"--result", "1"}, []string{"--select", "blue"}},
-		"choices":       {"[{call: many}, {say: ok}]", []string{"--select", "red", "--select", "blue"}, []string{"--verdict", "happened"}, []string{"--select", ""}},
-		"approval":      {"[{call: deploy, with: {service: a}}, {say: ok}]", []string{"--approve"}, []string{"--reply", "x"}, []string{"--reject"}},
-		"verdict":       {"[{call: pay}, {say: ok}]", []string{"--verdict", "happened", "--result", "1"}, []string{"--reply", "x"}, []string{"--verdict", "not_happened"}},
-		"edited":        {"[{call: deploy, with: {service: a}}, {say: ok}]", []string{"--edit", `{"service": "b"}`}, []string{"--result", "1"}, []string{"--approve"}},
+		"client result":   {"[{call: locate}, {say: ok}]", []string{"--result", "null"}, []string{"--reply", "x"}, []string{"--result", "1"}},
+		"client error":    {"[{call: locate}, {say: ok}]", []string{"--error", "no signal"}, []string{"--approve"}, []string{"--error", "other"}},
+		"reply":           {"[{call: name}, {say: ok}]", []string{"--reply", ""}, []string{"--result", "1"}, []string{"--reply", "x"}},
+		"choice":          {"[{call: pick}, {say: ok}]", []string{"--select", "red"}, []string{"--result", "1"}, []string{"--select", "blue"}},
+		"choices":         {"[{call: many}, {say: ok}]", []string{"--select", "red", "--select", "blue"}, []string{"--verdict", "happened"}, []string{"--select", ""}},
+		"approval":        {"[{call: deploy, with: {service: a}}, {say: ok}]", []string{"--approve"}, []string{"--reply", "x"}, []string{"--reject"}},
+		"verdict":         {"[{call: pay}, {say: ok}]", []string{"--verdict", "happened", "--result", "1"}, []string{"--reply", "x"}, []string{"--verdict", "not_happened"}},
+		"choice in words": {"[{call: pick}, {say: ok}]", []string{"--select", "red"}, []string{"--reply", "red"}, []string{"--select", "blue"}},
+		"words chosen":    {"[{call: name}, {say: ok}]", []string{"--reply", "red"}, []string{"--select", "red"}, []string{"--reply", "blue"}},
+		"message":         {"[{need: where?}, {say: ok}]", []string{"--reply", "here"}, []string{"--result", "1"}, []string{"--reply", "there"}},
+		"edited":          {"[{call: deploy, with: {service: a}}, {say: ok}]", []string{"--edit", `{"service": "b"}`}, []string{"--result", "1"}, []string{"--approve"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			both(t, func(t *testing.T, b *bench) {
-				b.start("s", c.script, 10)
+				m := b.start("s", c.script, 10)
+				item := append(m.PauseReason.PendingToolCalls, m.PauseReason.Pending...)[0]
 				submit := func(answer []string) result {
-					return b.run(append([]string{"submit", "s", "--call", "c2-1"}, answer...)...)
+					return b.run(append([]string{"submit", "s", item.WaitID}, answer...)...)
 				}
-				require.Contains(t, []int{2, 3}, submit(c.wrong).code, "a wrong kind is refused")
+				wrong := submit(append(c.wrong, "-o", "json")).ends(2)
+				require.Equal(t, string(runtime.CodeWrongKind), wrong.manifest().Error.Code)
+				require.Regexp(t, "answer it with .*"+c.answer[0]+"\\b.*, not with "+c.wrong[0], wrong.stderr, "the right flag is named")
+				if item.ID != item.WaitID {
+					byCall := b.run(append([]string{"submit", "s", item.ID}, c.answer...)...).ends(2)
+					require.Contains(t, byCall.stderr, item.ID+" is a call, and an answer names its wait: "+item.WaitID)
+				}
+				if item.Kind != session.WaitClientTool {
+					byCall := b.run(append([]string{"submit", "s", "--call", item.ID}, c.answer...)...).ends(2)
+					require.Contains(t, byCall.stderr, item.WaitID)
+				}
 				require.Equal(t, "ok\n", submit(c.answer).ends(0).stdout)
 				require.Contains(t, submit(c.answer).ends(0).stderr, "Already settled")
 				submit(c.other).ends(5)
@@ -342,11 +357,11 @@ func TestSubmitOneOfSeveral(t *testing.T) {
 	both(t, func(t *testing.T, b *bench) {
 		log := b.file("log")
 		b.start("s", deploys(log, "a", "b"), 10)
-		m := b.run("submit", "s", "--call", "c2-1", "--approve", "-o", "json").ends(10).manifest()
+		m := b.run("submit", "s", "w2-1", "--approve", "-o", "json").ends(10).manifest()
 		require.Len(t, m.PauseReason.PendingToolCalls, 1, "the other one stays open")
-		b.run("submit", "s", "--call", m.PauseReason.PendingToolCalls[0].WaitID, "--reject", "--reason", "no").ends(0)
+		b.run("submit", "s", m.PauseReason.PendingToolCalls[0].WaitID, "--reject", "--reason", "no").ends(0)
 		require.Equal(t, "a\n", read(t, log))
-		b.run("submit", "s", "--call", "c9-9", "--approve").ends(3)
+		b.run("submit", "s", "w9-9", "--approve").ends(3)
 	})
 }
 
@@ -355,7 +370,7 @@ func TestNoResume(t *testing.T) {
 	both(t, func(t *testing.T, b *bench) {
 		log := b.file("log")
 		b.start("s", deploys(log, "a"), 10)
-		m := b.run("submit", "s", "--call", "c2-1", "--approve", "--no-resume", "-o", "json").ends(10).manifest()
+		m := b.run("submit", "s", "w2-1", "--approve", "--no-resume", "-o", "json").ends(10).manifest()
 		require.Equal(t, session.OutcomePaused, m.Outcome)
 		if b.url == "" {
 			b.run("work").ends(0)

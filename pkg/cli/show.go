@@ -51,7 +51,10 @@ func (c *cli) show(ctx context.Context, id string, full bool) error {
 	}
 	c.Write(c.Stdout, report.Timeline(c.Screen, m, entries, full))
 	if m.Outcome == session.OutcomePaused {
-		c.Say("\nWaiting for %s, asked %s. To go on:\n  %s", report.Things(report.Pending(m)), c.ago(entries[len(entries)-1].At), m.ResumeHint)
+		c.Say("\nWaiting for %s, asked %s.", report.Things(report.Pending(m)), c.ago(entries[len(entries)-1].At))
+		// Whole: the lines above may have been shortened, and what follows may approve.
+		c.Write(c.Stdout, report.Approvals(report.Pending(m), screen.Width(c.Stdout), func(text string) string { return c.Bold(c.Stdout, text) }))
+		c.Say("\nTo go on:\n  %s", m.ResumeHint)
 	}
 	return nil
 }

@@ -16,12 +16,12 @@ func TestShow(t *testing.T) {
 		shown := b.run("show", "s").ends(0).stdout
 		for _, text := range []string{
 			"session s  toy  paused", "started by ada: task 1, run 1", "step 1: paused, nothing runs", "assistant Let me see",
-			`call      c2-2 deploy {"service":"a"}`, "waits     for question of pick (c2-1)", "waits     for approval of deploy (c2-2)", "Waiting for 2 things",
+			`call      c2-2 deploy {"service":"a"}`, "waits     w2-1 for question of pick (c2-1)", "waits     w2-2 for approval of deploy (c2-2)", "Waiting for 2 things",
 		} {
 			require.Contains(t, shown, text)
 		}
-		b.run("submit", "s", "--call", "c2-1", "--select", "red").ends(10)
-		b.run("resume", "s", "--approve", "c2-2").ends(0)
+		b.run("submit", "s", "w2-1", "--select", "red").ends(10)
+		b.run("resume", "s", "--approve", "w2-2").ends(0)
 		shown = b.run("show", "s").ends(0).stdout
 		for _, text := range []string{"answer    pick c2-1 replied red by ada, after ", "answer    deploy c2-2 approved by ada", "resumed: run 2", `result    c2-2 deploy success: "deployed a"`, "completed", "tokens"} {
 			require.Contains(t, shown, text)

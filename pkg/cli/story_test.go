@@ -132,7 +132,7 @@ func TestRaces(t *testing.T) {
 
 	log := b.file("log")
 	b.start("one", deploys(log, "web"), 10)
-	codes := race(program+"resume one --approve c2-1", program+"resume one --reject c2-1")
+	codes := race(program+"resume one --approve w2-1", program+"resume one --reject w2-1")
 	require.Equal(t, map[int]int{0: 1, 5: 1}, codes, "two answers to one approval")
 
 	b.run("run", "--agent", "toy", "--session", "two", "--wait", "0s", "[{say: ok}]").ends(124)

@@ -12,15 +12,16 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/cli/ask"
 	"github.com/adjourn/adjourn/pkg/cli/exit"
-	"github.com/adjourn/adjourn/pkg/cli/place"
-	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // submitFlags are the flags of submit.
 type submitFlags struct {
-	set      *pflag.FlagSet
+	set *pflag.FlagSet
+	// waitID is what is answered, if named; else call is.
+	waitID   string
+	named    bool
 	call     string
 	result   string
 	failure  string
@@ -38,10 +39,13 @@ type submitFlags struct {
 func (c *cli) submitCommand() *cobra.Command {
 	var f submitFlags
 	cmd := &cobra.Command{
-		Use:   "submit session --call id {--result JSON | --error text | --reply text | --select id | --verdict word | --approve | --reject}",
+		Use:   "submit session {wait | --call call} {--result JSON | --error text | --reply text | --select id | --verdict word | --approve | --reject}",
 		Short: "Answer one thing a session waits for",
 		Long: `Answer one wait and leave the others open. When nothing is open any more the
 session goes on at once, unless --no-resume says that the answer is only stored.
+
+The wait is named by its id (w2-1), which stands beside it wherever it is shown
+(wait_id in JSON). A tool that runs on your side may be named by its call instead.
 
   --result, --error   of a tool that runs on your side
   --reply, --select   to a question: words, or the id of a choice
@@ -50,26 +54,30 @@ session goes on at once, unless --no-resume says that the answer is only stored.
 
 The first answer wins. The same answer given again changes nothing; another one
 exits with 5.`,
-		Example: `  adjourn submit SESSION --call c2-1 --result '{"city": "Bern"}'
-  adjourn submit SESSION --call c2-1 --reply "Ada"
-  adjourn submit SESSION --call c2-1 --select red --select blue`,
-		Args:              exactly(1, "session"),
-		ValidArgsFunction: c.completeFirst(c.completeSessions),
+		Example: `  adjourn submit SESSION w2-1 --reply "Ada"
+  adjourn submit SESSION w2-1 --select red --select blue
+  adjourn submit SESSION w2-1 --result '{"city": "Bern"}'
+  adjourn submit SESSION --call c2-1 --result '{"city": "Bern"}'`,
+		Args:              oneOrTwo("session"),
+		ValidArgsFunction: c.completeSessionAndWait,
 		RunE: c.do(func(ctx context.Context, args []string) error {
+			if len(args) == 2 {
+				f.waitID, f.named = args[1], true
+			}
 			return c.submit(ctx, f, args[0])
 		}),
 	}
 	flags := cmd.Flags()
 	f.set = flags
-	flags.StringVar(&f.call, "call", "", "`id` of the call that waits, or of the wait itself")
+	flags.StringVar(&f.call, "call", "", "`id` of the call whose result or error this is, instead of its wait")
 	flags.StringVar(&f.result, "result", "", "the tool's result as `JSON`; - reads it from stdin")
 	flags.StringVar(&f.failure, "error", "", "`text` of the tool's error")
 	flags.StringVar(&f.reply, "reply", "", "`text` of the reply to a question")
 	flags.StringArrayVar(&f.choices, "select", nil, "`id` of the choice; several times for several, \"\" for none")
 	flags.StringVar(&f.verdict, "verdict", "", "`word`: happened or not_happened; --result may say what came of it")
-	flags.BoolVar(&f.approve, "approve", false, "approve the call")
-	flags.BoolVar(&f.reject, "reject", false, "reject the call")
-	flags.StringVar(&f.edit, "edit", "", "approve the call with other arguments, as `JSON`")
+	flags.BoolVar(&f.approve, "approve", false, "approve what waits")
+	flags.BoolVar(&f.reject, "reject", false, "reject what waits")
+	flags.StringVar(&f.edit, "edit", "", "approve with other arguments, as `JSON`")
 	flags.StringVar(&f.reason, "reason", "", "`text` that goes with --approve or --reject")
 	flags.BoolVar(&f.noResume, "no-resume", false, "only store the answer: resume goes on later")
 	f.wait.register(flags)
@@ -91,7 +99,16 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 	}
 	defer c.close(e)
 	k := key(id)
-	if err := bind(ctx, e, k, f.call, &answer); err != nil {
+	waits, err := whatWaits(ctx, e, k)
+	if err != nil {
+		return c.refused(ctx, e, k, err)
+	}
+	if f.named {
+		err = waits.bind(ctx, f.waitID, &answer)
+	} else {
+		err = waits.bindCall(ctx, f.call, &answer)
+	}
+	if err != nil {
 		return c.refused(ctx, e, k, err)
 	}
 	submitted, err := e.Submit(ctx, runtime.SubmitParams{Key: k, Answer: answer, Caller: c.caller(), HoldResume: f.noResume})
@@ -112,57 +129,10 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 	return c.drive(ctx, e, k, &f.wait)
 }
 
-// bind names the wait an answer is for. An approval has to bring the nonce of
-// the wait that was shown, so it is looked up by the call or wait it names.
-func bind(ctx context.Context, e place.Engine, k session.Key, call string, answer *session.Answer) error {
-	if strings.HasPrefix(call, "w") {
-		answer.Wait = call
-	} else {
-		answer.ToolCallID = call
-	}
-	if answer.Kind != session.AnswerApproval && answer.Kind != session.AnswerReply {
-		return nil
-	}
-	records, err := e.Waits(ctx, k)
-	if err != nil {
-		return err
-	}
-	if answer.Kind == session.AnswerReply {
-		// Words for an agent that asked in text are a message.
-		for _, r := range records {
-			if r.Wait.ID == call && r.Wait.Kind == session.WaitInput && answer.Text != nil {
-				answer.Kind, answer.Message, answer.Text = session.AnswerMessage, llm.TextParts(*answer.Text), nil
-			}
-		}
-		return nil
-	}
-	var found *session.WaitRecord
-	for i, r := range records {
-		if r.Wait.Kind != session.WaitApproval || (r.Wait.ID != call && r.Wait.Call != call) {
-			continue
-		}
-		if found == nil || r.State == session.WaitOpen {
-			found = &records[i] // an open one if there is one; else the runtime says what became of it
-		}
-	}
-	if found != nil {
-		if found.Wait.ID != call {
-			if err := runtime.MoreThanOnce(k, records, *found); err != nil {
-				return err
-			}
-		}
-		answer.Wait, answer.ToolCallID, answer.ApprovalID = found.Wait.ID, found.Wait.Call, found.Wait.Nonce
-		if *answer.Approved {
-			return ask.CheckSeen(k, found.Wait, answer.EditedInput)
-		}
-	}
-	return nil
-}
-
 // answer reads the one answer the flags hold.
 func (c *cli) answer(f submitFlags) (session.Answer, error) {
-	if f.call == "" {
-		return session.Answer{}, exit.Usagef("--call is missing: the id of what waits is in the manifest and in what this prints: %s", c.Command("inbox"))
+	if err := c.target(f); err != nil {
+		return session.Answer{}, err
 	}
 	var given []string
 	for _, name := range []string{"result", "error", "reply", "select", "verdict", "approve", "reject", "edit"} {
@@ -192,6 +162,24 @@ func (c *cli) answer(f submitFlags) (session.Answer, error) {
 	default:
 		return session.Answer{}, exit.Usagef("%s cannot go together: one answer at a time", said)
 	}
+}
+
+// target refuses flags that do not name exactly one thing that waits.
+func (c *cli) target(f submitFlags) error {
+	call := f.set.Changed("call")
+	switch {
+	case f.named && call:
+		return exit.Usagef("%s and --call %s both name what is answered: give one of them", f.waitID, f.call)
+	case f.named && f.waitID == "":
+		return exit.Usagef("the wait is empty: its id is in what this prints: %s", c.Command("inbox"))
+	case call && strings.HasPrefix(f.call, "w"):
+		return exit.Usagef("--call names a call, and %s is a wait: write it behind the session, without --call", f.call)
+	case call && f.call == "":
+		return exit.Usagef("--call is empty: give the id of the call, or the wait behind the session")
+	case !f.named && !call:
+		return exit.Usagef("which wait? Its id, such as w2-1, goes behind the session; it is in the manifest and in what this prints: %s", c.Command("inbox"))
+	}
+	return nil
 }
 
 func (c *cli) verdictAnswer(f submitFlags) (session.Answer, error) {

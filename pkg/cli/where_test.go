@@ -217,7 +217,7 @@ func TestServerHasOtherAgents(t *testing.T) {
 	require.Equal(t, "hello\n", b.run("run", "hi").ends(0).stdout)
 	require.Empty(t, strings.Split(b.run("__complete", "run", "--agent", "").stdout, ":")[0])
 	require.Contains(t, b.run("__complete", "show", "").stdout, "s\tsuspended, toy")
-	require.Equal(t, "ok\n", b.run("resume", "s", "--approve-all").ends(0).stdout)
+	require.Equal(t, "ok\n", b.run("resume", "s", "--approve", "w2-1").ends(0).stdout)
 }
 
 // TestServerRefusesEditedArguments: only the server knows what a tool takes, so
@@ -241,7 +241,7 @@ func TestSomebodyElsesSession(t *testing.T) {
 	m := b.run("show", "nobody", "-o", "json").ends(3).manifest()
 	require.Equal(t, session.OutcomeError, m.Outcome)
 	require.Equal(t, string(runtime.CodeSessionNotFound), m.Error.Code)
-	for _, args := range [][]string{{"resume", "nobody"}, {"resume", "nobody", "--approve-all"}, {"submit", "nobody", "--call", "c1-1", "--reply", "x"}} {
+	for _, args := range [][]string{{"resume", "nobody"}, {"resume", "nobody", "--approve-all"}, {"submit", "nobody", "w1-1", "--reply", "x"}} {
 		r := b.run(args...).ends(3)
 		require.Contains(t, r.stderr, b.words()+" sessions")
 	}

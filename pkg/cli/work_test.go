@@ -43,7 +43,7 @@ func TestWorkLeavesOthersTheirs(t *testing.T) {
 	b := setup(t)
 	b.run("run", "--agent", "toy", "--session", "running", "--wait", "0s", "[{say: ok}]").ends(124)
 	b.run("run", "--agent", "toy", "--session", "answered", "[{call: name}, {say: ok}]").ends(10)
-	b.run("submit", "answered", "--call", "c2-1", "--reply", "Ada", "--wait", "0s").ends(124)
+	b.run("submit", "answered", "w2-1", "--reply", "Ada", "--wait", "0s").ends(124)
 	b.registry = func() (*agent.Registry, error) {
 		return agent.NewRegistry(agent.Config{Agents: []agent.Agent{{Name: "another", Planner: agent.PlannerFunc(func(context.Context, agent.View) (agent.Reply, error) {
 			return agent.Reply{Text: "me"}, nil
@@ -153,7 +153,7 @@ func TestWorkGoesOnAfterAnAnswer(t *testing.T) {
 		p.Queue = mute{p.Queue}
 		return p
 	}
-	b.run("resume", "s", "--approve-all").ends(1)
+	b.run("resume", "s", "--approve", "w2-1").ends(1)
 	b.decorate = nil
 	r := b.run("work").ends(0)
 	require.Contains(t, r.stdout, "s  completed")
@@ -165,7 +165,7 @@ func TestWorkKeepsThePauseFileTrue(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.start("s", "[{call: deploy, with: {service: api}}, {say: ok}]", 10)
-	b.run("resume", "s", "--approve-all", "--wait", "0s").ends(124)
+	b.run("resume", "s", "--approve", "w2-1", "--wait", "0s").ends(124)
 	require.Contains(t, b.run("work").ends(0).stdout, "s  completed")
 	require.NoFileExists(t, filepath.Join(filepath.Dir(b.data), "pause.json"))
 }
@@ -183,8 +183,8 @@ func TestResultFromStdin(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, b *bench) {
 		b.start("s", "[{call: locate}, {say: ok}]", 10)
-		b.pipe("nonsense", "submit", "s", "--call", "c2-1", "--result", "-").ends(2)
-		b.pipe(`{"city": "Bern"}`, "submit", "s", "--call", "c2-1", "--result", "-").ends(0)
+		b.pipe("nonsense", "submit", "s", "w2-1", "--result", "-").ends(2)
+		b.pipe(`{"city": "Bern"}`, "submit", "s", "w2-1", "--result", "-").ends(0)
 		require.Contains(t, b.run("show", "s").stdout, "Bern")
 	})
 }

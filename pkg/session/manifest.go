@@ -64,7 +64,8 @@ type PauseReason struct {
 
 // PendingItem is one thing a paused session waits for.
 type PendingItem struct {
-	// ID is what --approve, --reject, --call take: the call's id, or the wait's where there is no call.
+	// ID is the call's id, as the RFC has it, or the wait's where there is no call.
+	// An answer names WaitID.
 	ID         string          `json:"id"`
 	Kind       WaitKind        `json:"kind"`
 	WaitID     string          `json:"wait_id"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/adjourn/adjourn/pkg/cli/report"
@@ -44,7 +45,7 @@ func (p *Person) askApproval(ctx context.Context, e Engine, m session.Manifest, 
 	show := func() {
 		item := session.NewPendingItem(w)
 		item.Arguments = arguments
-		p.print("\n" + report.Who(m.Agent) + " wants to run " + p.bold(screen.CleanLine(w.Tool)) + "  (" + screen.CleanLine(w.Call) + ")\n" + report.Details(item, "  ", p.width()))
+		p.print("\n" + report.Who(m.Agent) + " wants to run " + p.bold(screen.CleanLine(w.Tool)) + "  (" + screen.CleanLine(w.ID) + ")\n" + report.Details(item, "  ", p.width()))
 		if !seen(w) && answer.EditedInput == nil {
 			p.print(notSeen + "\n")
 		}
@@ -100,6 +101,36 @@ func (p *Person) askApproval(ctx context.Context, e Engine, m session.Manifest, 
 			p.print(approvalHelp + p.aboutTool(e, m.Agent, w.Tool))
 		default:
 			p.print("Please answer y, n, e or ?.\n")
+		}
+	}
+}
+
+// AgreesToAll shows every approval that a decision would give, with the arguments
+// it would run with, and asks whether that is meant. Only a yes is one.
+func (p *Person) AgreesToAll(ctx context.Context, m session.Manifest, approved, rejected []session.PendingItem) (bool, error) {
+	p.print("\nSession " + screen.CleanLine(m.SessionID) + " waits for " + report.Things(approved) + ":\n")
+	p.print(report.Approvals(approved, p.width(), p.bold))
+	for _, item := range rejected {
+		p.print("  rejected: " + report.Headline(item) + "  " + screen.CleanLine(item.WaitID) + "\n")
+	}
+	what := "Approve all " + strconv.Itoa(len(approved))
+	if len(approved) == 1 {
+		what = "Approve it"
+	}
+	for {
+		text, err := p.prompt(ctx, what+"? [y]es, [N]o: ")
+		if errors.Is(err, errLeft) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		switch strings.ToLower(text) {
+		case "y", "yes":
+			return true, nil
+		case "", "n", "no":
+			p.print("Nothing was decided.\n")
+			return false, nil
 		}
 	}
 }

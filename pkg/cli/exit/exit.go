@@ -34,6 +34,8 @@ type UsageError struct {
 	Cause error
 	// Command is the one whose help tells how it is done; "" where nobody knows yet.
 	Command string
+	// Paste is the whole command that says what was left out; "" where there is none.
+	Paste string
 }
 
 func (e *UsageError) Error() string { return e.Text }

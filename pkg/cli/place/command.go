@@ -45,6 +45,14 @@ func Target(verb, id string, words ...string) []string {
 	return append([]string{verb, id}, words...)
 }
 
+// TargetWait returns the words that name a wait of a session, in the same way.
+func TargetWait(verb, id, wait string, words ...string) []string {
+	if strings.HasPrefix(id, "-") {
+		return append(append([]string{verb}, words...), "--", id, wait)
+	}
+	return append([]string{verb, id, wait}, words...)
+}
+
 // whereFlags returns the flags that lead a printed command to the same place, also
 // in another folder and another shell. A token is never among them.
 func (p *Place) whereFlags() []string {

@@ -72,8 +72,10 @@ func TestCommand(t *testing.T) {
 
 func TestTarget(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []string{"submit", "s", "--call", "w1"}, place.Target("submit", "s", "--call", "w1"))
-	require.Equal(t, []string{"submit", "--call", "w1", "--", "-s"}, place.Target("submit", "-s", "--call", "w1"))
+	require.Equal(t, []string{"show", "s", "--full"}, place.Target("show", "s", "--full"))
+	require.Equal(t, []string{"show", "--full", "--", "-s"}, place.Target("show", "-s", "--full"))
+	require.Equal(t, []string{"submit", "s", "w1", "--reply", "x"}, place.TargetWait("submit", "s", "w1", "--reply", "x"))
+	require.Equal(t, []string{"submit", "--reply", "x", "--", "-s", "w1"}, place.TargetWait("submit", "-s", "w1", "--reply", "x"))
 }
 
 func TestCheckHere(t *testing.T) {

@@ -23,7 +23,7 @@ func ResumeHint(where *place.Place, m session.Manifest) string {
 	}
 	switch {
 	case len(approvals) == 1:
-		return where.Command("resume", "-c", m.CheckpointID, "--approve", approvals[0].ID)
+		return where.Command("resume", "-c", m.CheckpointID, "--approve", approvals[0].WaitID)
 	case len(approvals) > 1:
 		return where.Command("resume", "-c", m.CheckpointID, "--approve-all")
 	case len(items) > 0 && items[0].Kind == session.WaitInput:
@@ -47,7 +47,7 @@ func Pending(m session.Manifest) []session.PendingItem {
 // wait, whose id is never used again: what is answered is what was shown.
 func AnswerHint(where *place.Place, id string, item session.PendingItem) string {
 	submit := func(words ...string) string {
-		return where.Command(place.Target("submit", id, append([]string{"--call", item.WaitID}, words...)...)...)
+		return where.Command(place.TargetWait("submit", id, item.WaitID, words...)...)
 	}
 	switch item.Kind {
 	case session.WaitApproval:
@@ -81,4 +81,16 @@ func sampleReply(q *session.Question) []string {
 		}
 	}
 	return nil
+}
+
+// Wait returns a pending thing as the wait it is: what the manifest shows of it.
+func Wait(item session.PendingItem) session.Wait {
+	w := session.Wait{
+		ID: item.WaitID, Kind: item.Kind, Nonce: item.ApprovalID, Tool: item.Name, Arguments: item.Arguments, Digest: item.Digest,
+		Question: item.Question, Text: item.Text, Child: item.Session,
+	}
+	if item.ID != item.WaitID {
+		w.Call = item.ID
+	}
+	return w
 }

@@ -23,6 +23,6 @@ func TestHintShowsNoChoiceThatHidesSomething(t *testing.T) {
 	}
 	here := place.New(place.Config{Program: "adjourn", Env: func(string) string { return "" }})
 	hostile := []string{"\x1b[2Jred", "a\r\nRun it? y", "x\u202ey"}
-	require.Equal(t, "adjourn submit s --call w2-1 --select red", report.AnswerHint(here, "s", question(append(hostile, "red")...)))
+	require.Equal(t, "adjourn submit s w2-1 --select red", report.AnswerHint(here, "s", question(append(hostile, "red")...)))
 	require.Equal(t, "adjourn show s", report.AnswerHint(here, "s", question(hostile...)))
 }

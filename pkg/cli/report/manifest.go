@@ -3,6 +3,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -84,12 +85,14 @@ func (p printer) paused(m session.Manifest) {
 			approvals++
 		}
 	}
+	p.Write(p.Stdout, Approvals(items, screen.Width(p.Stdout), func(text string) string { return p.Bold(p.Stdout, text) }))
 	for _, item := range items {
+		if item.Kind == session.WaitApproval {
+			continue
+		}
 		p.Say("")
 		p.item(item)
-		if item.Kind != session.WaitApproval {
-			p.Say("    answer:  %s", AnswerHint(p.Place, m.SessionID, item))
-		}
+		p.Say("    answer:  %s", AnswerHint(p.Place, m.SessionID, item))
 	}
 	switch {
 	case approvals == 1:
@@ -106,7 +109,7 @@ func (p printer) paused(m session.Manifest) {
 func (p printer) decisionHint(m session.Manifest, flag string, items []session.PendingItem) string {
 	for _, item := range items {
 		if item.Kind == session.WaitApproval {
-			return p.Command("resume", "-c", m.CheckpointID, flag, item.ID)
+			return p.Command("resume", "-c", m.CheckpointID, flag, item.WaitID)
 		}
 	}
 	return ""
@@ -114,8 +117,64 @@ func (p printer) decisionHint(m session.Manifest, flag string, items []session.P
 
 // item prints one pending thing.
 func (p printer) item(item session.PendingItem) {
-	p.Say("  %s  %s", p.Bold(p.Stdout, Headline(item)), screen.CleanLine(item.ID))
+	p.Say("  %s  %s", p.Bold(p.Stdout, Headline(item)), screen.CleanLine(item.WaitID))
 	p.Write(p.Stdout, Details(item, "    ", screen.Width(p.Stdout)))
+}
+
+// few is up to how many approvals each is shown as a block of its own.
+const few = 3
+
+// Approvals shows those of the items that are approvals, whole: each as a block or,
+// where there are many, each on a line if it fits there.
+func Approvals(items []session.PendingItem, width int, bold func(string) string) string {
+	var approvals []session.PendingItem
+	for _, item := range items {
+		if item.Kind == session.WaitApproval {
+			approvals = append(approvals, item)
+		}
+	}
+	var b strings.Builder
+	block := true // as the one before
+	for i, item := range approvals {
+		line := "  " + Line(item)
+		short := len(approvals) > few && item.Deadline == nil && screen.Columns(line) <= lineRoom(width)
+		if i == 0 || block || !short {
+			b.WriteByte('\n')
+		}
+		if block = !short; short {
+			b.WriteString(line + "\n")
+			continue
+		}
+		b.WriteString("  " + bold(Headline(item)) + "  " + screen.CleanLine(item.WaitID) + "\n")
+		b.WriteString(Details(item, "    ", width))
+	}
+	return b.String()
+}
+
+// lineRoom is how wide a line of a list may be; without a terminal what people read.
+func lineRoom(width int) int {
+	if width == 0 {
+		return 160
+	}
+	return width - 1
+}
+
+// Line is one pending thing on one line, whole.
+func Line(item session.PendingItem) string {
+	line := screen.CleanLine(item.WaitID) + "  " + Headline(item)
+	if len(item.Arguments) > 0 {
+		line += "  " + screen.Compact(item.Arguments, math.MaxInt)
+	}
+	return line
+}
+
+// Lines is one line for each of several.
+func Lines(items []session.PendingItem) string {
+	lines := make([]string, len(items))
+	for i, item := range items {
+		lines[i] = Line(item)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Headline says what one pending thing is, in a few words.
@@ -140,8 +199,22 @@ func Headline(item session.PendingItem) string {
 	return screen.CleanLine(string(item.Kind))
 }
 
+// Brief is [Details] for one of n things: among many, arguments that fit on a line
+// stand on one. Nothing is left out.
+func Brief(item session.PendingItem, indent string, width, n int) string {
+	line := screen.Compact(item.Arguments, math.MaxInt)
+	if n > few && screen.Columns(indent+"| "+line) <= lineRoom(width) {
+		return details(item, line, indent, width)
+	}
+	return Details(item, indent, width)
+}
+
 // Details are what a person needs to see of a pending thing, as a block nobody can fake.
 func Details(item session.PendingItem, indent string, width int) string {
+	return details(item, screen.PrettyJSON(item.Arguments), indent, width)
+}
+
+func details(item session.PendingItem, arguments, indent string, width int) string {
 	var b strings.Builder
 	if q := item.Question; q != nil {
 		b.WriteString(screen.QuoteBlock(q.Text, indent, width))
@@ -157,7 +230,7 @@ func Details(item session.PendingItem, indent string, width int) string {
 	}
 	bare := string(item.Arguments) == "{}" && item.Kind != session.WaitApproval
 	if len(item.Arguments) > 0 && item.Question == nil && !bare {
-		b.WriteString(screen.QuoteBlock(screen.PrettyJSON(item.Arguments), indent, width))
+		b.WriteString(screen.QuoteBlock(arguments, indent, width))
 	}
 	if item.Deadline != nil {
 		fmt.Fprintf(&b, "%suntil %s, then: %s\n", indent, item.Deadline.Format(time.RFC3339), onDeadline(item.OnDeadline))

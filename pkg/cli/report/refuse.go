@@ -23,7 +23,11 @@ func Refuse(s *screen.Screen, where *place.Place, m session.Manifest, err error)
 	if m.SessionID == "" && errors.As(err, &refused) {
 		m.SessionID = refused.Session
 	}
-	if m.PauseReason != nil {
+	var usage *exit.UsageError
+	switch {
+	case errors.As(err, &usage) && usage.Paste != "":
+		m.ResumeHint = usage.Paste
+	case m.PauseReason != nil:
 		// Not the command that decides: nobody has been shown what it decides on.
 		// This one asks on a terminal, and elsewhere says what is open.
 		m.ResumeHint = p.Command(place.Target("resume", m.SessionID)...)
@@ -31,10 +35,14 @@ func Refuse(s *screen.Screen, where *place.Place, m session.Manifest, err error)
 	if p.Form == screen.FormJSON {
 		p.JSON(m)
 	}
-	var usage *exit.UsageError
-	if errors.As(err, &usage) { // our own words, and some name a command
+	switch {
+	case usage != nil && usage.Paste != "":
+		p.Complain("%s", err.Error())
+		p.Suggest("if that is what you mean: %s", usage.Paste)
+		return
+	case usage != nil: // our own words, and some name a command
 		p.Suggest("%s", err.Error())
-	} else {
+	default:
 		p.Complain("%s", err.Error())
 	}
 	if usage != nil && usage.Command != "" {

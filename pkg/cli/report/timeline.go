@@ -80,7 +80,7 @@ func (t *timeline) entry(e *session.Entry) {
 	for _, w := range e.Waits {
 		t.asked[w.ID] = w
 		item := session.NewPendingItem(w)
-		t.detail("waits", "for %s (%s)%s", Headline(item), item.ID, deadline(w))
+		t.detail("waits", "%s for %s%s%s", screen.CleanLine(w.ID), Headline(item), ofCall(w), deadline(w))
 	}
 	if e.Failure != nil {
 		t.detail("reason", "%s: %s", screen.CleanLine(e.Failure.Type), screen.Short(e.Failure.Message, t.room))
@@ -134,6 +134,14 @@ func by(who string) string {
 		return "an unknown caller"
 	}
 	return screen.CleanLine(who)
+}
+
+// ofCall names the call a wait belongs to, as the lines above it do.
+func ofCall(w session.Wait) string {
+	if w.Call == "" {
+		return ""
+	}
+	return " (" + screen.CleanLine(w.Call) + ")"
 }
 
 func deadline(w session.Wait) string {

@@ -121,6 +121,21 @@ func QuoteBlock(s, indent string, width int) string {
 	return b.String()
 }
 
+// Columns says how wide a line is at most: too wide a guess only wraps early.
+func Columns(line string) (n int) {
+	for _, r := range line {
+		n += columnsOf(r)
+	}
+	return n
+}
+
+func columnsOf(r rune) int {
+	if r >= 0x1100 { // as wide as anything gets
+		return 2
+	}
+	return 1
+}
+
 // wrap cuts a line into parts of at most room columns, behind a space where
 // there is one in the second half; 0 means that it may be as long as it is.
 func wrap(line string, room int) []string {
@@ -131,10 +146,7 @@ func wrap(line string, room int) []string {
 	start, columns := 0, 0
 	space, after := 0, 0 // where a word could begin the next part, and the columns up to there
 	for i, r := range line {
-		w := 1
-		if r >= 0x1100 { // as wide as anything gets; too wide a guess only wraps early
-			w = 2
-		}
+		w := columnsOf(r)
 		if columns+w > room {
 			if space > start && after >= room/2 {
 				parts, start, columns = append(parts, line[start:space]), space, columns-after

@@ -106,12 +106,13 @@ func (s *Screen) grumble(width int, text string) {
 	}
 	var b strings.Builder
 	indent := name
+	further := "    "
 	for line := range strings.SplitSeq(strings.TrimRight(Clean(text), "\n"), "\n") {
 		for _, part := range wrapWords(line, room) {
 			b.WriteString(indent + part + "\n")
-			indent = "    "
+			indent = further
 		}
-		indent = "  | "
+		indent, further = "  | ", "  | "
 	}
 	s.Write(s.Stderr, b.String())
 }

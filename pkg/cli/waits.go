@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/adjourn/adjourn/pkg/cli/ask"
+	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/cli/report"
+	"github.com/adjourn/adjourn/pkg/cli/screen"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// asked is what a session waits for, as the manifest shows it, for commands that
+// name some of it.
+type asked struct {
+	e   place.Engine
+	key session.Key
+	m   session.Manifest
+	// all are the waits of before as well; read when an id is not that of an open one.
+	all     []session.WaitRecord
+	readAll bool
+}
+
+func whatWaits(ctx context.Context, e place.Engine, k session.Key) (*asked, error) {
+	m, err := e.Manifest(ctx, k)
+	return &asked{e: e, key: k, m: m}, err
+}
+
+// approvals are the open ones.
+func (a *asked) approvals() []session.PendingItem {
+	return slices.DeleteFunc(report.Pending(a.m), func(item session.PendingItem) bool { return item.Kind != session.WaitApproval })
+}
+
+// wait returns the wait an id names. Nil without an error means that nobody knows
+// one: the engine says so. The id of a call is refused: a call can open several
+// waits one after another, and an answer is for the one that was shown.
+func (a *asked) wait(ctx context.Context, id string) (*session.Wait, error) {
+	if w := a.open(func(w session.Wait) bool { return w.ID == id }); w != nil {
+		return w, nil
+	}
+	if w := a.open(func(w session.Wait) bool { return w.Call == id }); w != nil {
+		return nil, a.isCall(id, *w)
+	}
+	if err := a.before(ctx); err != nil {
+		return nil, err
+	}
+	var ofCall *session.Wait
+	for i := range a.all {
+		switch w := &a.all[i].Wait; id {
+		case w.ID:
+			return w, nil
+		case w.Call:
+			ofCall = w // the last one is the newest
+		}
+	}
+	if ofCall != nil {
+		return nil, a.isCall(id, *ofCall)
+	}
+	return nil, nil
+}
+
+func (a *asked) open(is func(session.Wait) bool) *session.Wait {
+	for _, item := range report.Pending(a.m) {
+		if w := report.Wait(item); is(w) {
+			return &w
+		}
+	}
+	return nil
+}
+
+func (a *asked) before(ctx context.Context) (err error) {
+	if !a.readAll {
+		a.all, err = a.e.Waits(ctx, a.key)
+		a.readAll = err == nil
+	}
+	return err
+}
+
+func (a *asked) isCall(id string, w session.Wait) error {
+	return &runtime.Error{Code: runtime.CodeInvalidInput, Session: a.key.ID, Message: fmt.Sprintf(
+		"%s is a call, and an answer names its wait: %s, the %s", screen.CleanLine(id), w.ID, report.Headline(session.NewPendingItem(w)))}
+}
+
+// decidable refuses decisions by ids of calls, and the approval of what this
+// program could not have shown.
+func (a *asked) decidable(ctx context.Context, p runtime.DecideParams) error {
+	approved := slices.Clone(p.Approve)
+	if p.ApproveAll {
+		for _, item := range a.approvals() {
+			if !slices.Contains(p.Reject, item.WaitID) {
+				approved = append(approved, item.WaitID)
+			}
+		}
+	}
+	for _, id := range p.Reject {
+		if _, err := a.wait(ctx, id); err != nil {
+			return err
+		}
+	}
+	for _, id := range approved {
+		w, err := a.wait(ctx, id)
+		if err != nil {
+			return err
+		}
+		if w != nil && w.Kind == session.WaitApproval {
+			if err := ask.CheckSeen(a.key, *w, p.EditedInput[id]); err != nil {
+				return err
+			}
+		}
+	}
+	for id := range p.EditedInput {
+		if _, err := a.wait(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bind makes the answer one to the wait, and refuses one of another kind with the
+// flags that are right. An approval brings the nonce of what was shown.
+func (a *asked) bind(ctx context.Context, id string, answer *session.Answer) error {
+	answer.Wait = id
+	w, err := a.wait(ctx, id)
+	if err != nil || w == nil {
+		return err
+	}
+	if w.Kind == session.WaitInput && answer.Kind == session.AnswerReply && answer.Text != nil {
+		// Words for an agent that asked in text are a message.
+		answer.Kind, answer.Message, answer.Text = session.AnswerMessage, llm.TextParts(*answer.Text), nil
+	}
+	if right := answerFlags(*w); !slices.Contains(right, given(*answer)) {
+		return &runtime.Error{Code: runtime.CodeWrongKind, Session: a.key.ID, Message: fmt.Sprintf(
+			"%s is the %s: %s, not with %s", w.ID, report.Headline(session.NewPendingItem(*w)), answeredWith(right), given(*answer))}
+	}
+	if w.Kind != session.WaitApproval {
+		return nil
+	}
+	answer.ApprovalID = w.Nonce
+	if *answer.Approved {
+		return ask.CheckSeen(a.key, *w, answer.EditedInput)
+	}
+	return nil
+}
+
+// bindCall makes the answer one to a client's tool, named by its call.
+func (a *asked) bindCall(ctx context.Context, call string, answer *session.Answer) error {
+	answer.ToolCallID = call
+	if answer.Kind == session.AnswerClientTool {
+		return nil
+	}
+	_, err := a.wait(ctx, call)
+	if err == nil {
+		err = &runtime.Error{Code: runtime.CodeInvalidInput, Session: a.key.ID, Message: fmt.Sprintf(
+			"--call goes with --result or --error, of a tool that runs on your side; %s names its wait, behind the session", given(*answer))}
+	}
+	return err
+}
+
+// answerFlags are the flags of submit that answer a wait.
+func answerFlags(w session.Wait) []string {
+	switch w.Kind {
+	case session.WaitApproval:
+		return []string{"--approve", "--reject", "--edit"}
+	case session.WaitClientTool:
+		return []string{"--result", "--error"}
+	case session.WaitQuestion:
+		if w.Question != nil && w.Question.Kind != session.QuestionText {
+			return []string{"--select"}
+		}
+		return []string{"--reply"}
+	case session.WaitInput:
+		return []string{"--reply"}
+	case session.WaitUnknown:
+		return []string{"--verdict"}
+	case session.WaitChild:
+	}
+	return nil
+}
+
+func answeredWith(flags []string) string {
+	if len(flags) == 0 {
+		return "nobody answers it by hand"
+	}
+	return "answer it with " + strings.Join(flags, " or ")
+}
+
+// given is the flag an answer was given with.
+func given(a session.Answer) string {
+	switch a.Kind {
+	case session.AnswerApproval:
+		switch {
+		case a.EditedInput != nil:
+			return "--edit"
+		case a.Approved != nil && *a.Approved:
+			return "--approve"
+		}
+		return "--reject"
+	case session.AnswerReply:
+		if a.Selected != nil {
+			return "--select"
+		}
+		return "--reply"
+	case session.AnswerMessage:
+		return "--reply"
+	case session.AnswerVerdict:
+		return "--verdict"
+	case session.AnswerClientTool:
+		if a.Error != "" {
+			return "--error"
+		}
+	case session.AnswerChild, session.AnswerExpiry:
+	}
+	return "--result"
+}
