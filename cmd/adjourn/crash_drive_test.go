@@ -37,7 +37,7 @@ const (
 func story() []phase {
 	return []phase{begin(), {
 		name: "approve", code: 0, before: paused, after: completed,
-		args: []string{"resume", sessionID, "--approve-all", "--output", "json"},
+		args: []string{"resume", "-c", shownCheckpoint, "--approve-all", "--output", "json"},
 	}}
 }
 

@@ -85,7 +85,7 @@ func TestRaceDecide(t *testing.T) {
 	}
 	races(t, "approve and reject", approval, func(w *world) {
 		w.begin()
-		results := w.race(resume("--approve", "c2-1"), resume("--reject", "c2-1"))
+		results := w.race(resume("--approve", "w2-1"), resume("--reject", "w2-1"))
 		won := slices.IndexFunc(results, func(r result) bool { return r.code == 0 })
 		require.GreaterOrEqual(w, won, 0, "nobody won")
 		require.Equal(w, "completed", w.manifest(results[won]).Outcome)
@@ -94,12 +94,12 @@ func TestRaceDecide(t *testing.T) {
 		require.Equal(w, 1-won, w.script.Effects()[0].Count(w), "deployed if it was approved")
 		require.Equal(w, completed, w.stands())
 		// Pasted once more: the winner's changes nothing, the loser's is refused.
-		require.Zero(w, w.run(resume([]string{"--approve", "--reject"}[won], "c2-1")...).code)
-		w.refused(w.run(resume([]string{"--approve", "--reject"}[1-won], "c2-1")...), "already_answered")
+		require.Zero(w, w.run(resume([]string{"--approve", "--reject"}[won], "w2-1")...).code)
+		w.refused(w.run(resume([]string{"--approve", "--reject"}[1-won], "w2-1")...), "already_answered")
 	})
 	races(t, "the same decision", approval, func(w *world) {
 		w.begin()
-		for _, r := range w.race(resume("--approve", "c2-1"), resume("--approve-all"), resume("--approve", "c2-1")) {
+		for _, r := range w.race(resume("--approve", "w2-1"), resume("-c", shownCheckpoint, "--approve-all"), resume("--approve", "w2-1")) {
 			require.Zero(w, r.code, "%s: %s", r.args, r.stderr)
 			require.Equal(w, "completed", w.manifest(r).Outcome)
 		}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,6 +36,9 @@ type world struct {
 	script  *labtest.Script
 	rng     *rand.Rand
 	ahead   time.Duration // of the clock of its processes, once they are told
+	// shown is the checkpoint at which the session paused, as the first command that
+	// decides found it; one that is given again names the same.
+	shown string
 }
 
 const sessionID = "s1"
@@ -124,8 +128,30 @@ type manifest struct {
 	} `json:"error"`
 }
 
+// shownCheckpoint stands in a command for the checkpoint the user was shown.
+const shownCheckpoint = "CHECKPOINT"
+
+// typed returns the words of a command as the user types them.
+func (w *world) typed(args []string) []string {
+	i := slices.Index(args, shownCheckpoint)
+	if i < 0 {
+		return args
+	}
+	if w.shown == "" {
+		db := w.open()
+		defer db.close()
+		if s := db.records().Fold(w); s != nil {
+			w.shown = s.Checkpoint().String()
+		}
+	}
+	args = slices.Clone(args)
+	args[i] = w.shown
+	return args
+}
+
 // start starts a command.
 func (w *world) start(env []string, args ...string) *process {
+	args = w.typed(args)
 	stdout, err := os.CreateTemp(w.Dir, "stdout-")
 	require.NoError(w, err)
 	stderr, err := os.CreateTemp(w.Dir, "stderr-")

@@ -27,7 +27,7 @@ func Example() {
 		}))
 	}
 	command(io.Discard, "run", "--session", "ticket-1", "My order A-17 never came. I want my 250 dollars back.")
-	command(os.Stdout, "resume", "ticket-1", "--approve-all", "--reason", "checked with the carrier")
+	command(os.Stdout, "resume", "ticket-1", "--approve", "w2-1", "--reason", "checked with the carrier")
 	// Output:
 	// exit 10
 	// A-17 is refunded.

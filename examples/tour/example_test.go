@@ -30,7 +30,7 @@ func Example() {
 	command(io.Discard, "run", "--session", "dinner", "a table for tonight, please")
 	command(io.Discard, "submit", "dinner", "--call", "c2-1", "--result", `{"city":"Bern"}`)
 	var last strings.Builder
-	command(&last, "submit", "dinner", "--call", "c5-1", "--select", "yes")
+	command(&last, "submit", "dinner", "w6-1", "--select", "yes")
 	var manifest struct {
 		Outcome string
 		Output  json.RawMessage

@@ -183,6 +183,9 @@ func (c *cli) served(server *dev.Server, registry *agent.Registry, keys dev.Keys
 // devSession is the session of the lines to paste.
 const devSession = "hello"
 
+// firstWait is what a session waits for whose first reply needs a person.
+const firstWait = "w2-1"
+
 // labAgent is the agent that needs no model; a user's own program may lack it.
 const labAgent = "lab"
 
@@ -209,7 +212,7 @@ func curlLines(url, token string, registry *agent.Registry) []string {
 		fmt.Sprintf(`curl -sS "$URL/sessions/%s" -H "$KEY"`, devSession),
 	}
 	if pauses {
-		lines = append(lines, fmt.Sprintf(`curl -sS "$URL/sessions/%s/resume" -H "$KEY" -H "$JSON" -H 'Prefer: wait=10' -d '{"decisions": {"approveAll": true}}'`, devSession))
+		lines = append(lines, fmt.Sprintf(`curl -sS "$URL/sessions/%s/resume" -H "$KEY" -H "$JSON" -H 'Prefer: wait=10' -d '{"decisions": {"approve": ["%s"]}}'`, devSession, firstWait))
 	}
 	return append(lines, fmt.Sprintf(`curl -sS "$URL/sessions/%s/messages" -H "$KEY"`, devSession))
 }
