@@ -104,7 +104,7 @@ func (c *cli) completeWaits(cmd *cobra.Command, id, prefix string, fits func(ses
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
 	c.Quiet = true
-	e, err := c.Open(ctx, true)
+	e, err := c.OpenReading(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

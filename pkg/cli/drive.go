@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -22,10 +23,14 @@ type waiting struct {
 
 func (w *waiting) register(flags *pflag.FlagSet) {
 	w.flags = flags
-	flags.DurationVar(&w.for_, "wait", 0, "stay for at most this `duration`, then exit 124; 0s leaves all work to others\n(default: until it rests)")
+	flags.DurationVar(&w.for_, "wait", 0, "stay for at most this `duration`, then exit 124; 0s leaves all work to others\nand exits 0 (default: until it rests)")
 }
 
 func (w *waiting) limited() bool { return w.flags.Changed("wait") }
+
+// none says that the command leaves all work to others: it is done once what it
+// was asked for is written down.
+func (w *waiting) none() bool { return w.limited() && w.for_ == 0 }
 
 func (w *waiting) check() error {
 	if w.for_ < 0 {
@@ -37,27 +42,13 @@ func (w *waiting) check() error {
 // drive works on a session until it rests, asks where there is somebody to ask,
 // and prints where the session stands in the end.
 func (c *cli) drive(ctx context.Context, e place.Engine, k session.Key, w *waiting) error {
+	if w.none() {
+		return c.taken(ctx, e, k)
+	}
 	for {
-		workErr := c.work(ctx, e, k, w)
-		m, err := c.stand(ctx, e, k)
+		m, err := c.untilRest(ctx, e, k, w)
 		if err != nil {
-			if workErr != nil {
-				return workErr
-			}
 			return err
-		}
-		if workErr != nil && c.Remote() && exit.Class(workErr) == runtime.ClassUnavailable {
-			c.Talk("The server was away for a while, and is back.")
-			if workErr = nil; m.Outcome == session.OutcomeRunning {
-				continue
-			}
-		}
-		if workErr != nil {
-			report.Refuse(c.Screen, c.Place, m, workErr)
-			return exit.Said(exit.Code("", workErr))
-		}
-		if m.Outcome == session.OutcomeRunning && ctx.Err() == nil && !w.limited() {
-			continue // it rested, and somebody else has made it go on
 		}
 		if m.Outcome == session.OutcomePaused && ctx.Err() == nil && c.person.There() {
 			again, err := c.person.Ask(ctx, e, k, m)
@@ -75,22 +66,51 @@ func (c *cli) drive(ctx context.Context, e place.Engine, k session.Key, w *waiti
 	}
 }
 
-// work drives the session until it rests, the time given is over, or ctx ends;
-// neither of the last two is an error here.
-func (c *cli) work(ctx context.Context, e place.Engine, k session.Key, w *waiting) error {
+// untilRest works on a session until it rests, the time given is over, or ctx ends,
+// and returns where it stands then.
+func (c *cli) untilRest(ctx context.Context, e place.Engine, k session.Key, w *waiting) (session.Manifest, error) {
+	work := ctx
 	if w.limited() {
-		if w.for_ == 0 {
-			return nil
-		}
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, w.for_)
+		work, cancel = context.WithTimeout(ctx, w.for_)
 		defer cancel()
 	}
-	err := e.Drive(ctx, k)
-	if ctx.Err() != nil {
-		return nil
+	for {
+		err := e.Drive(work, k)
+		if work.Err() != nil {
+			err = nil // neither is an error here
+		}
+		m, standErr := c.stand(ctx, e, k)
+		if standErr != nil {
+			return m, cmp.Or(err, standErr)
+		}
+		if err != nil && c.Remote() && exit.Class(err) == runtime.ClassUnavailable {
+			c.Talk("The server was away for a while, and is back.")
+			if err = nil; m.Outcome == session.OutcomeRunning {
+				continue
+			}
+		}
+		if err != nil {
+			report.Refuse(c.Screen, c.Place, m, err)
+			return m, exit.Said(exit.Code("", err))
+		}
+		if m.Outcome != session.OutcomeRunning || work.Err() != nil {
+			return m, nil
+		}
+		// It rested, and somebody else has made it go on.
 	}
-	return err
+}
+
+// taken ends a command that only writes down what it was asked for. Where the
+// session stands is in the manifest, and what it does next is no outcome of this.
+func (c *cli) taken(ctx context.Context, e place.Engine, k session.Key) error {
+	m, err := c.stand(ctx, e, k)
+	if err != nil {
+		return err
+	}
+	report.Manifest(c.Screen, c.Place, m)
+	report.Record(c.Screen, c.Place, m)
+	return nil
 }
 
 // stand returns the session's manifest, hint included, also after an interrupt.

@@ -173,7 +173,7 @@ func TestEveryHintWorksWhenPasted(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
 		b.program = b.install()
-		m := b.run("run", "--agent", "toy", "--wait", "0s", "-o", "json", "[{say: ok}]").ends(124).manifest()
+		m := b.run("run", "--agent", "toy", "--wait", "0s", "-o", "json", "[{say: ok}]").ends(0).manifest()
 		require.Equal(t, "ok\n", b.shell(m.ResumeHint).ends(0).stdout)
 	})
 	t.Run("input", func(t *testing.T) {
@@ -365,12 +365,52 @@ func TestSubmitOneOfSeveral(t *testing.T) {
 	})
 }
 
+// TestOnlyStored: a command that leaves the work to others exits with 0 once what it
+// was asked for is written down, whatever the session does next; refused, it does not.
+func TestOnlyStored(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		log := b.file("log")
+		gate := "{call: gate, with: {service: " + b.file("gate") + "}}, "
+		started := b.run("run", "--agent", "toy", "--session", "r", "--wait", "0s", "-o", "json", "["+gate+"{say: ok}]").ends(0).manifest()
+		require.Equal(t, session.OutcomeRunning, started.Outcome)
+		b.run("run", "--agent", "toy", "--session", "r", "--wait", "0s", "again").ends(5)
+
+		b.start("s", "[{calls: [{call: deploy, with: {service: a, log: "+log+"}}, {call: deploy, with: {service: b, log: "+log+"}}]}, "+gate+"{say: ok}]", 10)
+		m := b.run("submit", "s", "w2-1", "--approve", "--wait", "0s", "-o", "json").ends(0).manifest()
+		require.Equal(t, session.OutcomePaused, m.Outcome, "its sibling is still open")
+		m = b.run("submit", "s", "w2-2", "--approve", "--wait", "0s", "-o", "json").ends(0).manifest()
+		require.Equal(t, session.OutcomeRunning, m.Outcome)
+		m = b.run("submit", "s", "w2-2", "--approve", "--wait", "0s", "-o", "json").ends(0).manifest()
+		require.Equal(t, session.OutcomeRunning, m.Outcome)
+		b.run("submit", "s", "w2-2", "--reject", "--wait", "0s").ends(5)
+		b.run("submit", "s", "w2-2", "--reject", "--no-resume").ends(5)
+		b.run("resume", "s", "--wait", "50ms").ends(124)
+		require.NoError(t, os.WriteFile(b.file("gate"), nil, 0o600))
+	})
+}
+
+// TestStoredWhileAnotherGoesOn has a worker go on with the session between the answer
+// and the look at where it stands.
+func TestStoredWhileAnotherGoesOn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.start("s", "[{call: deploy, with: {service: a}}, {say: ok}]", 10)
+	b.run("submit", "s", "w2-1", "--approve", "--no-resume").ends(0)
+	b.run("resume", "s", "--wait", "0s").ends(0)
+	m := b.run("submit", "s", "w2-1", "--approve", "--no-resume", "-o", "json").ends(0).manifest()
+	require.Contains(t, []session.Outcome{session.OutcomeRunning, session.OutcomePaused}, m.Outcome)
+	b.run("work").ends(0)
+	m = b.run("submit", "s", "w2-1", "--approve", "--no-resume", "-o", "json").ends(0).manifest()
+	require.Equal(t, session.OutcomeCompleted, m.Outcome)
+}
+
 func TestNoResume(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, b *bench) {
 		log := b.file("log")
 		b.start("s", deploys(log, "a"), 10)
-		m := b.run("submit", "s", "w2-1", "--approve", "--no-resume", "-o", "json").ends(10).manifest()
+		m := b.run("submit", "s", "w2-1", "--approve", "--no-resume", "-o", "json").ends(0).manifest()
 		require.Equal(t, session.OutcomePaused, m.Outcome)
 		if b.url == "" {
 			b.run("work").ends(0)

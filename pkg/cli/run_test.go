@@ -184,7 +184,7 @@ func TestIdempotency(t *testing.T) {
 func TestWait(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	m := b.run("run", "--agent", "toy", "--session", "s", "--wait", "0s", "-o", "json", "[{say: late}]").ends(124).manifest()
+	m := b.run("run", "--agent", "toy", "--session", "s", "--wait", "0s", "-o", "json", "[{say: late}]").ends(0).manifest()
 	require.Equal(t, session.OutcomeRunning, m.Outcome)
 	require.Contains(t, m.ResumeHint, "resume s")
 	r := b.run("work", "-o", "json").ends(0)

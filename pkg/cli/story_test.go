@@ -135,7 +135,7 @@ func TestRaces(t *testing.T) {
 	codes := race(program+"resume one --approve w2-1", program+"resume one --reject w2-1")
 	require.Equal(t, map[int]int{0: 1, 5: 1}, codes, "two answers to one approval")
 
-	b.run("run", "--agent", "toy", "--session", "two", "--wait", "0s", "[{say: ok}]").ends(124)
+	b.run("run", "--agent", "toy", "--session", "two", "--wait", "0s", "[{say: ok}]").ends(0)
 	codes = race(program+"resume two", program+"resume two")
 	require.Equal(t, 2, codes[0]+codes[5], "two that continue one session: %v", codes)
 	require.NotZero(t, codes[0])

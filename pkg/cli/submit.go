@@ -118,13 +118,9 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 	if submitted.Repeated {
 		c.Talk("Already settled: the same answer was given before, nothing was done again.")
 	}
-	if submitted.Continuation == runtime.ContinuationStored {
-		m, err := c.stand(ctx, e, k)
-		if err != nil {
-			return err
-		}
+	if f.noResume || submitted.Continuation == runtime.ContinuationStored {
 		c.Talk("The answer is stored.")
-		return c.rest(ctx, m)
+		return c.taken(ctx, e, k)
 	}
 	return c.drive(ctx, e, k, &f.wait)
 }

@@ -22,9 +22,9 @@ func TestWorkOnSeveral(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for i := range 5 {
-		b.run("run", "--agent", "toy", "--session", fmt.Sprintf("s%d", i), "--wait", "0s", "[{repeat: 3, call: deploy, with: {service: 1}}, {say: ok}]").ends(124)
+		b.run("run", "--agent", "toy", "--session", fmt.Sprintf("s%d", i), "--wait", "0s", "[{repeat: 3, call: deploy, with: {service: 1}}, {say: ok}]").ends(0)
 	}
-	b.run("run", "--agent", "toy", "--session", "w", "--wait", "0s", "[{need: what?}]").ends(124)
+	b.run("run", "--agent", "toy", "--session", "w", "--wait", "0s", "[{need: what?}]").ends(0)
 	r := b.run("work", "--concurrency", "3").ends(0)
 	for i := range 5 {
 		require.Contains(t, r.stdout, fmt.Sprintf("s%d  completed", i))
@@ -41,9 +41,9 @@ func TestWorkOnSeveral(t *testing.T) {
 func TestWorkLeavesOthersTheirs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.run("run", "--agent", "toy", "--session", "running", "--wait", "0s", "[{say: ok}]").ends(124)
+	b.run("run", "--agent", "toy", "--session", "running", "--wait", "0s", "[{say: ok}]").ends(0)
 	b.run("run", "--agent", "toy", "--session", "answered", "[{call: name}, {say: ok}]").ends(10)
-	b.run("submit", "answered", "w2-1", "--reply", "Ada", "--wait", "0s").ends(124)
+	b.run("submit", "answered", "w2-1", "--reply", "Ada", "--wait", "0s").ends(0)
 	b.registry = func() (*agent.Registry, error) {
 		return agent.NewRegistry(agent.Config{Agents: []agent.Agent{{Name: "another", Planner: agent.PlannerFunc(func(context.Context, agent.View) (agent.Reply, error) {
 			return agent.Reply{Text: "me"}, nil
@@ -60,7 +60,7 @@ func TestWorkLeavesOthersTheirs(t *testing.T) {
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.run("run", "--agent", "toy", "--session", "s", "--wait", "0s", "[{say: ok}]").ends(124)
+	b.run("run", "--agent", "toy", "--session", "s", "--wait", "0s", "[{say: ok}]").ends(0)
 	ctx, cancel := context.WithCancel(t.Context())
 	b.decorate = func(p app.Parts) app.Parts {
 		p.Store = &watching{Store: p.Store, ended: cancel}
@@ -88,7 +88,7 @@ func (w *watching) Commit(ctx context.Context, p store.CommitParams) (store.Comm
 func TestWorkRunsOut(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.run("run", "--agent", "toy", "--session", "s", "--wait", "0s", "[{call: hang}]").ends(124)
+	b.run("run", "--agent", "toy", "--session", "s", "--wait", "0s", "[{call: hang}]").ends(0)
 	r := b.run("work", "--wait", "200ms").ends(124)
 	require.Contains(t, r.stderr, "work left")
 }
@@ -165,7 +165,7 @@ func TestWorkKeepsThePauseFileTrue(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.start("s", "[{call: deploy, with: {service: api}}, {say: ok}]", 10)
-	b.run("resume", "s", "--approve", "w2-1", "--wait", "0s").ends(124)
+	b.run("resume", "s", "--approve", "w2-1", "--wait", "0s").ends(0)
 	require.Contains(t, b.run("work").ends(0).stdout, "s  completed")
 	require.NoFileExists(t, filepath.Join(filepath.Dir(b.data), "pause.json"))
 }

@@ -69,8 +69,15 @@ func (in *intake) close() {
 // only. It returns when the session is suspended, interrupted or ended, or with
 // the cause of ctx.
 func (r *Runtime) Drive(ctx context.Context, key session.Key, q queue.Queue) error {
+	return r.DriveAfter(ctx, key, q, 0)
+}
+
+// DriveAfter is Drive for a session that was told to go on after an entry
+// ([Resumed.After]). Until another entry follows, it looks as if it rested, also
+// where another worker has taken the message that says otherwise.
+func (r *Runtime) DriveAfter(ctx context.Context, key session.Key, q queue.Queue, after int64) error {
 	for {
-		if err := r.driveUntilRest(ctx, key, q); err != nil {
+		if err := r.driveUntilRest(ctx, key, q, after); err != nil {
 			return err
 		}
 		// It rests, unless a wake says otherwise: somebody told it to go on.
@@ -87,8 +94,8 @@ func (r *Runtime) Drive(ctx context.Context, key session.Key, q queue.Queue) err
 	}
 }
 
-func (r *Runtime) driveUntilRest(ctx context.Context, key session.Key, q queue.Queue) error {
-	if resting, err := r.resting(ctx, key); err != nil || resting {
+func (r *Runtime) driveUntilRest(ctx context.Context, key session.Key, q queue.Queue, after int64) error {
+	if resting, err := r.resting(ctx, key, after); err != nil || resting {
 		return err
 	}
 	in := r.takeIn(ctx, q, queue.ReceiveParams{Max: 1, Visibility: visibility, Wait: idleWait})
@@ -108,13 +115,13 @@ func (r *Runtime) driveUntilRest(ctx context.Context, key session.Key, q queue.Q
 			return AsError(context.Cause(ctx))
 		case <-timer.C:
 			// Somebody else may be at it, a retry may be due later, a wake may be lost.
-			if err := r.nudge(ctx, key); err != nil {
+			if err := r.nudge(ctx, key, after); err != nil {
 				return err
 			}
 			silent = true
 		}
 		if silent || !r.cache.running(key) { // else its wake is on its way
-			if resting, err := r.resting(ctx, key); err != nil || resting {
+			if resting, err := r.resting(ctx, key, after); err != nil || resting {
 				return err
 			}
 		}
@@ -122,13 +129,17 @@ func (r *Runtime) driveUntilRest(ctx context.Context, key session.Key, q queue.Q
 	}
 }
 
-// resting reports whether a session waits for somebody or has ended.
-func (r *Runtime) resting(ctx context.Context, key session.Key) (bool, error) {
+// resting reports whether a session waits for somebody or has ended, and was not
+// told to go on after its newest entry.
+func (r *Runtime) resting(ctx context.Context, key session.Key, after int64) (bool, error) {
 	s, err := r.need(ctx, key)
 	if err != nil {
 		return false, err
 	}
 	defer r.keep(s)
+	if s.Version == after {
+		return false, nil
+	}
 	if s.Status != session.StatusSuspended {
 		return s.Status.Resting(), nil
 	}
@@ -140,7 +151,13 @@ func (r *Runtime) resting(ctx context.Context, key session.Key) (bool, error) {
 }
 
 // nudge is the sweep for one session that is being driven and whose queue is empty.
-func (r *Runtime) nudge(ctx context.Context, key session.Key) error {
+// Who was told to go on says so again: the message may be with a worker that died.
+func (r *Runtime) nudge(ctx context.Context, key session.Key, after int64) error {
+	if after > 0 {
+		if err := r.tellAgain(ctx, key, after); err != nil {
+			return AsError(err)
+		}
+	}
 	if err := r.driveOn(ctx, key); err != nil {
 		return AsError(err)
 	}
@@ -148,6 +165,19 @@ func (r *Runtime) nudge(ctx context.Context, key session.Key) error {
 		return AsError(err)
 	}
 	return nil
+}
+
+// tellAgain sends for the entry that leaves a suspension, if the session is still in it.
+func (r *Runtime) tellAgain(ctx context.Context, key session.Key, after int64) error {
+	s, err := r.need(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer r.keep(s)
+	if s.Version != after || s.Status != session.StatusSuspended && s.Status != session.StatusInterrupted {
+		return nil
+	}
+	return r.send(ctx, session.NewWake(key, s.Next(), session.WakeResume))
 }
 
 // handle delivers one message and then acknowledges or keeps it. An error of the

@@ -38,10 +38,23 @@ type Engine interface {
 type local struct {
 	*runtime.Runtime
 	app *embedded.App
+	// told holds the entry after which a session was told to go on, though until a
+	// worker has done so it looks as if it rested.
+	told map[session.Key]int64
+}
+
+func (l local) Resume(ctx context.Context, p runtime.ResumeParams) (runtime.Resumed, error) {
+	resumed, err := l.Runtime.Resume(ctx, p)
+	if resumed.After > 0 {
+		l.told[p.Key] = resumed.After
+	}
+	return resumed, err
 }
 
 func (l local) Drive(ctx context.Context, key session.Key) error {
-	return l.Runtime.Drive(ctx, key, l.app.Only(key))
+	after := l.told[key]
+	delete(l.told, key)
+	return l.DriveAfter(ctx, key, l.app.Only(key), after)
 }
 
 func (l local) Agents() []string                          { return l.app.Registry.Names() }
@@ -58,7 +71,7 @@ func (p *Place) Open(ctx context.Context, existing bool) (Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return local{Runtime: a.Runtime, app: a}, nil
+	return local{Runtime: a.Runtime, app: a, told: map[session.Key]int64{}}, nil
 }
 
 // OpenReading is Open for a command that changes nothing: it waits for nobody, and
@@ -71,7 +84,7 @@ func (p *Place) OpenReading(ctx context.Context) (Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return local{Runtime: a.Runtime, app: a}, nil
+	return local{Runtime: a.Runtime, app: a, told: map[session.Key]int64{}}, nil
 }
 
 // OpenData opens the embedded engine on the data file.
