@@ -38,6 +38,8 @@ type Facts struct {
 	Claimed bool
 	// Lease as it stands when it was not.
 	Lease session.Lease
+	// Signalled says that HEAD holds a signal for the session's task.
+	Signalled bool
 	// WaitsOpen counts the waits that are open by a consistent read; it is looked
 	// at for resume messages to a suspended session only.
 	WaitsOpen int
@@ -57,7 +59,10 @@ func Decide(f Facts) Action {
 		return Acknowledge
 	}
 	resume := f.Wake.Kind == session.WakeResume
-	if !resume && (s.Status == session.StatusSuspended || s.Status == session.StatusInterrupted) {
+	switch {
+	case s.Status == session.StatusInterrupted:
+		return Acknowledge // whatever the message: only the verb leaves it
+	case !resume && s.Status == session.StatusSuspended:
 		return Acknowledge
 	}
 	live := !f.Claimed && f.Lease.Live(f.Now, n, s.Newest.GoesOn)
@@ -73,8 +78,8 @@ func Decide(f Facts) Action {
 	switch {
 	case resume && s.Status != session.StatusRunning:
 		return Resume
-	case s.Newest.Until != nil && f.Now.Before(*s.Newest.Until):
-		return TooEarly
+	case !f.Signalled && session.PutOff(s.Newest.At, s.Newest.Until, f.Now) > 0:
+		return TooEarly // a signal is obeyed now, whatever the delay
 	}
 	return Work
 }
@@ -89,7 +94,7 @@ func decideOld(f Facts, live bool) Action {
 		return Keep
 	case s.Newest.Attempt.For != f.Wake.Seq:
 		return Acknowledge
-	case f.Now.Sub(s.Newest.At) < f.Grace && !f.Lease.Dead():
+	case !session.Come(s.Newest.At.Add(f.Grace), f.Now, f.Grace) && !f.Lease.Dead():
 		return ComeBack // its writer may still be sending, unless it is dead
 	}
 	return SendNext

@@ -28,14 +28,15 @@ func TestDecide(t *testing.T) {
 	}
 	old := newest{For: 5, age: time.Minute}
 	for name, c := range map[string]struct {
-		kind    session.WakeKind
-		k       int64
-		status  session.Status
-		claimed bool
-		lease   session.Lease
-		open    int
-		newest  newest
-		want    engine.Action
+		kind      session.WakeKind
+		k         int64
+		status    session.Status
+		claimed   bool
+		lease     session.Lease
+		open      int
+		newest    newest
+		signalled bool
+		want      engine.Action
 	}{
 		"ended_completed":             {kind: step, k: 6, status: session.StatusCompleted, claimed: true, want: engine.Acknowledge},
 		"ended_failed":                {kind: resume, k: 6, status: session.StatusFailed, claimed: true, want: engine.Acknowledge},
@@ -53,9 +54,9 @@ func TestDecide(t *testing.T) {
 		"resume_suspended_nothing_open_dead_lease":    {kind: resume, k: 6, status: suspended, lease: lease(6, -1), want: engine.Resume},
 		"resume_suspended_nothing_open_closed_lease":  {kind: resume, k: 6, status: suspended, lease: lease(5, time.Second), want: engine.Resume},
 		"resume_suspended_nothing_open_leased_others": {kind: resume, k: 6, status: suspended, lease: lease(6, time.Second), want: engine.Keep},
-		"resume_interrupted":                          {kind: resume, k: 6, status: interrupted, claimed: true, want: engine.Resume},
-		"resume_interrupted_counts_no_waits":          {kind: resume, k: 6, status: interrupted, claimed: true, open: 2, want: engine.Resume},
-		"resume_interrupted_leased_by_others":         {kind: resume, k: 6, status: interrupted, lease: lease(6, time.Second), want: engine.Keep},
+		"resume_interrupted":                          {kind: resume, k: 6, status: interrupted, claimed: true, want: engine.Acknowledge},
+		"resume_interrupted_counts_no_waits":          {kind: resume, k: 6, status: interrupted, claimed: true, open: 2, want: engine.Acknowledge},
+		"resume_interrupted_leased_by_others":         {kind: resume, k: 6, status: interrupted, lease: lease(6, time.Second), want: engine.Acknowledge},
 		"resume_suspended_one_open":                   {kind: resume, k: 6, status: suspended, claimed: true, open: 1, want: engine.Acknowledge},
 		"resume_suspended_one_open_lease_live":        {kind: resume, k: 6, status: suspended, lease: lease(6, time.Second), open: 1, want: engine.Acknowledge},
 		"resume_suspended_since_then":                 {kind: resume, k: 5, status: suspended, newest: old, want: engine.Acknowledge},
@@ -84,6 +85,15 @@ func TestDecide(t *testing.T) {
 		"next_others_go_on":                 {kind: step, k: 6, status: running, lease: lease(5, time.Second), newest: newest{goesOn: true}, want: engine.Keep},
 		"next_put_off":                      {kind: step, k: 6, status: running, claimed: true, newest: newest{until: time.Second}, want: engine.TooEarly},
 		"next_put_off_and_leased_by_others": {kind: step, k: 6, status: running, lease: lease(6, time.Second), newest: newest{until: time.Second}, want: engine.Keep},
+		"next_put_off_signalled":            {kind: step, k: 6, status: running, claimed: true, signalled: true, newest: newest{until: time.Hour}, want: engine.Work},
+		"next_put_off_signalled_and_leased": {kind: step, k: 6, status: running, signalled: true, lease: lease(6, time.Second), newest: newest{until: time.Hour}, want: engine.Keep},
+		"next_put_off_for_days":             {kind: step, k: 6, status: running, claimed: true, newest: newest{until: 48 * time.Hour}, want: engine.TooEarly},
+		"next_put_off_by_a_clock_ahead":     {kind: step, k: 6, status: running, claimed: true, newest: newest{age: -time.Hour, until: time.Hour + 5*time.Second}, want: engine.Work},
+		"next_put_off_by_a_clock_a_bit_off": {kind: step, k: 6, status: running, claimed: true, newest: newest{age: -time.Second, until: 6 * time.Second}, want: engine.TooEarly},
+		"next_leased_by_a_clock_ahead":      {kind: step, k: 6, status: running, lease: lease(6, time.Hour), newest: old, want: engine.Work},
+		"old_leased_by_a_clock_ahead":       {kind: step, k: 5, status: running, lease: lease(6, time.Hour), newest: old, want: engine.SendNext},
+		"old_young_by_a_clock_ahead":        {kind: step, k: 5, status: running, newest: newest{For: 5, age: -time.Hour}, want: engine.SendNext},
+		"old_young_by_a_clock_a_bit_ahead":  {kind: step, k: 5, status: running, newest: newest{For: 5, age: -time.Second}, want: engine.ComeBack},
 		"next_put_off_until_now":            {kind: step, k: 6, status: running, claimed: true, newest: newest{until: -1}, want: engine.Work},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +105,7 @@ func TestDecide(t *testing.T) {
 				s.Newest.Until = &until
 			}
 			require.Equal(t, c.want, engine.Decide(engine.Facts{
-				Now: now, Wake: session.NewWake(key, c.k, c.kind), Session: s, Claimed: c.claimed, Lease: c.lease, WaitsOpen: c.open, Grace: 2 * time.Second,
+				Now: now, Wake: session.NewWake(key, c.k, c.kind), Session: s, Claimed: c.claimed, Lease: c.lease, WaitsOpen: c.open, Signalled: c.signalled, Grace: 2 * time.Second,
 			}))
 		})
 	}

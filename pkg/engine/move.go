@@ -73,10 +73,10 @@ func seal(s *session.Session, e session.Entry, agentName string) Move {
 	}
 	if e.Status == session.StatusRunning && !e.GoesOn {
 		wake := session.NewWake(s.Key, e.Seq+1, session.WakeStep)
-		if e.Until != nil {
-			wake.Delay = max(e.Until.Sub(e.At), 0)
+		wake.Delay = session.PutOff(e.At, e.Until, e.At)
+		if wake.Delay <= session.MaxAhead { // else no queue takes it, and HEAD is due then
+			m.Wake = &wake
 		}
-		m.Wake = &wake
 	}
 	return m
 }
@@ -342,10 +342,20 @@ func answered(s *session.Session, answers []session.Answer, results []llm.ToolRe
 	return results
 }
 
-// Delayed puts a failed model call off until a later time.
+// Waiting goes back from interrupted to waiting for what is still open: the same
+// waits, with their ids and nonces.
+func Waiting(s *session.Session, st Stamp) Move {
+	st.GoesOn = false
+	return seal(s, next(s, session.KindSuspended, session.StatusSuspended, st), s.Rules.Agent)
+}
+
+// Delayed puts a failed model call off until a later time, [session.MaxDelay] at most.
 func Delayed(s *session.Session, failure session.Failure, until time.Time, used Used, st Stamp) Move {
 	st.GoesOn = false
 	e := next(s, session.KindDelayed, session.StatusRunning, st)
+	if last := st.Now.Add(session.MaxDelay); until.After(last) {
+		until = last
+	}
 	until = until.UTC()
 	e.Failure, e.Until = &failure, &until
 	spend(&e, used, 1)

@@ -97,6 +97,7 @@ func (r *Runtime) headAfter(s *session.Session, before *session.Head, m engine.M
 		head = session.Head{Key: s.Key, Title: m.Title, CreatedAt: e.At, Parent: e.Parent}
 	}
 	head.Status, head.Task, head.Version, head.UpdatedAt, head.Resent = e.Status, e.Task, e.Seq, e.At, 0
+	head.ResentAt = 0
 	if e.Rules != nil {
 		head.Agent = e.Rules.Agent
 	}
@@ -104,10 +105,33 @@ func (r *Runtime) headAfter(s *session.Session, before *session.Head, m engine.M
 		head.Signal = nil
 	}
 	head.Due = nil
-	if e.Status == session.StatusRunning {
-		head.Due = ptr(e.At.Add(r.cfg.SweepAfter))
+	switch {
+	case e.Status == session.StatusRunning:
+		head.Due = ptr(r.dueAfter(e.At, e.Until, e.At))
+	case e.Kind == session.KindSuspended && s.Status == session.StatusInterrupted:
+		// What it waits for may be answered by now, and then nothing else is due.
+		head.Due = ptr(e.At.Add(engine.AnsweredGrace))
 	}
 	return &head
+}
+
+// dueAfter returns when the sweep should look at a running session whose newest
+// entry was written at a time and puts its retry off, or not: soon after something
+// should have happened, and at once where no message is sent that makes it. It is
+// never further ahead than [session.MaxAhead], so that no due time of a running
+// session may be: what is to happen later is looked at on the way.
+func (r *Runtime) dueAfter(at time.Time, until *time.Time, now time.Time) time.Time {
+	left := session.PutOff(at, until, now)
+	if !noMessage(at, until) {
+		left += r.cfg.SweepAfter
+	}
+	return now.Add(min(left, session.MaxAhead)).UTC()
+}
+
+// noMessage reports whether an entry puts its retry off further than a queue
+// delays: then the sweep sends for it when its time has come.
+func noMessage(at time.Time, until *time.Time) bool {
+	return until != nil && until.Sub(at) > session.MaxAhead
 }
 
 func (r *Runtime) tell(s *session.Session, e *session.Entry) {

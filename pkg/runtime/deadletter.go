@@ -42,7 +42,7 @@ func (r *Runtime) DeadLetter(ctx context.Context, wake session.Wake) (Dispositio
 		return Disposition{Keep: max(lease.Until.Sub(r.cfg.Now()), soonest)}, nil
 	}
 	if !r.dying(lease, newest.Seq) {
-		again := r.stepAfter(key, newest.Seq, newest.Until)
+		again := r.stepAfter(key, newest.Seq, newest.At, newest.Until)
 		again.Delay = max(again.Delay, deadLetterDelay)
 		return Disposition{}, r.send(ctx, again)
 	}

@@ -137,7 +137,8 @@ func (p DecideParams) naming(decided []decision) DecideParams {
 	return p
 }
 
-// checkpointSeq checks a checkpoint of this session and returns its seq; 0 for none.
+// checkpointSeq checks a checkpoint of this session and returns its seq, or that of
+// the entry that opened the waits it shows; 0 for none.
 func (r *Runtime) checkpointSeq(ctx context.Context, s *session.Session, id string) (int64, error) {
 	if id == "" {
 		return 0, nil
@@ -147,6 +148,10 @@ func (r *Runtime) checkpointSeq(ctx context.Context, s *session.Session, id stri
 		return 0, err
 	}
 	if cp == s.Checkpoint() {
+		if len(s.Waits) > 0 {
+			opened, _ := waitNumbers(s.Waits[0].ID)
+			return opened, nil
+		}
 		return cp.Seq, nil
 	}
 	if cp.Session == s.Key.ID && cp.Seq < s.Version {
@@ -154,7 +159,11 @@ func (r *Runtime) checkpointSeq(ctx context.Context, s *session.Session, id stri
 			if err != nil {
 				return 0, err
 			}
-			if e.Token == cp.Token {
+			switch {
+			case e.Token != cp.Token:
+			case e.Kind == session.KindSuspended && len(e.Waits) == 0:
+				return r.wentBackTo(ctx, s.Key, cp.Seq)
+			default:
 				return cp.Seq, nil
 			}
 			break

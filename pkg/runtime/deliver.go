@@ -55,12 +55,17 @@ func (r *Runtime) Deliver(ctx context.Context, wake session.Wake) (Disposition, 
 		return Disposition{}, r.send(ctx, r.wakeAfter(inv.session))
 	case engine.ComeBack:
 		inv.release(ctx)
-		return Disposition{Keep: max(r.cfg.Grace-r.cfg.Now().Sub(inv.session.Newest.At), soonest)}, nil
+		return Disposition{Keep: max(inv.session.Newest.At.Add(r.cfg.Grace).Sub(r.cfg.Now()), soonest)}, nil
 	case engine.Keep:
 		return Disposition{Keep: max(inv.head.Head.Lease.Until.Sub(r.cfg.Now()), soonest)}, nil
 	case engine.TooEarly:
 		inv.release(ctx)
-		return Disposition{Keep: max(inv.session.Newest.Until.Sub(r.cfg.Now()), soonest)}, nil
+		n := inv.session.Newest
+		left := session.PutOff(n.At, n.Until, r.cfg.Now())
+		if left > session.MaxAhead {
+			return Disposition{}, nil // HEAD is due then, and the sweep sends
+		}
+		return Disposition{Keep: max(left, soonest)}, nil
 	case engine.Acknowledge:
 		inv.release(ctx)
 	}
@@ -136,10 +141,10 @@ func (inv *invocation) decideResume(ctx context.Context) (engine.Action, error) 
 		}
 		open = countOpen(waits)
 	}
-	if action := engine.Decide(inv.facts(open)); action != engine.Resume && action != engine.Work {
-		if action != engine.SendNext && action != engine.ComeBack {
-			return action, nil
-		}
+	switch action := engine.Decide(inv.facts(open)); action {
+	case engine.Resume, engine.Work, engine.SendNext, engine.ComeBack, engine.TooEarly: // by what the claim shows
+	case engine.Acknowledge, engine.Keep:
+		return action, nil
 	}
 	if err := inv.claim(ctx, store.ClaimTake, inv.wake.Seq); err != nil {
 		if errors.Is(err, store.ErrNotFound) {
@@ -166,6 +171,7 @@ func (inv *invocation) facts(open int) engine.Facts {
 	}
 	if inv.head.Head != nil {
 		f.Lease = inv.head.Head.Lease
+		f.Signalled = inv.session != nil && inv.signal() != nil
 	}
 	return f
 }

@@ -161,7 +161,7 @@ func (r *Runtime) nudge(ctx context.Context, key session.Key, after int64) error
 	if err := r.driveOn(ctx, key); err != nil {
 		return AsError(err)
 	}
-	if _, err := r.resend(ctx, key); err != nil {
+	if err := r.sweepHead(ctx, key, new(Swept)); err != nil {
 		return AsError(err)
 	}
 	return nil

@@ -98,29 +98,24 @@ func (r *Runtime) Unresumed(ctx context.Context) ([]session.Key, error) {
 	var keys []session.Key
 	seen := map[session.Key]bool{}
 	before := r.cfg.Now().Add(max(engine.AnsweredGrace, r.cfg.SweepAfter))
-	for cursor := ""; ; {
-		page, err := r.cfg.Store.Find(ctx, store.FindParams{Kind: store.FindDue, Before: before, Limit: 200, Cursor: cursor})
+	for found, err := range r.due(ctx, before) {
 		if err != nil {
 			return nil, AsError(err)
 		}
-		for _, found := range page.Found {
-			w := found.Item.Wait
-			if w == nil || w.State != session.WaitAnswered && w.State != session.WaitExpired || seen[found.Key] {
-				continue
-			}
-			seen[found.Key] = true
-			on, err := r.onward(ctx, found.Key)
-			if err != nil {
-				return nil, AsError(err)
-			}
-			if on.ready {
-				keys = append(keys, found.Key)
-			}
+		w := found.Item.Wait
+		if w == nil || w.State != session.WaitAnswered && w.State != session.WaitExpired || seen[found.Key] {
+			continue
 		}
-		if cursor = page.Cursor; cursor == "" {
-			return keys, nil
+		seen[found.Key] = true
+		on, err := r.onward(ctx, found.Key)
+		if err != nil {
+			return nil, AsError(err)
+		}
+		if on.ready {
+			keys = append(keys, found.Key)
 		}
 	}
+	return keys, nil
 }
 
 // newest returns the newest entry of a session of which HEAD was read; its Seq is
@@ -147,12 +142,10 @@ func (r *Runtime) newestFrom(ctx context.Context, key session.Key, seq int64) (n
 	return newest, nil
 }
 
-// stepAfter is the wake for the entry after the newest one of a running session,
-// which may be put off until a time.
-func (r *Runtime) stepAfter(key session.Key, newest int64, until *time.Time) session.Wake {
-	wake := session.NewWake(key, newest+1, session.WakeStep)
-	if until != nil {
-		wake.Delay = max(until.Sub(r.cfg.Now()), 0)
-	}
+// stepAfter is the wake for the entry after one that was written at a time and may
+// put its retry off.
+func (r *Runtime) stepAfter(key session.Key, seq int64, at time.Time, until *time.Time) session.Wake {
+	wake := session.NewWake(key, seq+1, session.WakeStep)
+	wake.Delay = session.PutOff(at, until, r.cfg.Now())
 	return wake
 }

@@ -44,7 +44,7 @@ func (r *Runtime) resume(ctx context.Context, p ResumeParams) (Resumed, error) {
 	}
 	switch p.Mode {
 	case ResumeContinue, "":
-		return r.resumeContinue(ctx, s)
+		return r.resumeContinue(ctx, s, p)
 	case ResumeWithMessage:
 		return r.resumeWithMessage(ctx, s, p)
 	case ResumeWithConfirmation:
@@ -91,7 +91,7 @@ func isNewest(s *session.Session, id string) error {
 	return nil
 }
 
-func (r *Runtime) resumeContinue(ctx context.Context, s *session.Session) (Resumed, error) {
+func (r *Runtime) resumeContinue(ctx context.Context, s *session.Session, p ResumeParams) (Resumed, error) {
 	switch s.Status {
 	case session.StatusSuspended:
 		waits, err := r.waits(ctx, s.Key)
@@ -103,7 +103,7 @@ func (r *Runtime) resumeContinue(ctx context.Context, s *session.Session) (Resum
 		}
 		return Resumed{Continuation: ContinuationResumed, After: s.Version}, r.send(ctx, session.NewWake(s.Key, s.Next(), session.WakeResume))
 	case session.StatusInterrupted:
-		return Resumed{Continuation: ContinuationResumed, After: s.Version}, r.send(ctx, session.NewWake(s.Key, s.Next(), session.WakeResume))
+		return r.continueInterrupted(ctx, s, p.Caller)
 	case session.StatusRunning:
 		head, err := r.head(ctx, s.Key)
 		if err != nil {
@@ -120,7 +120,7 @@ func (r *Runtime) resumeContinue(ctx context.Context, s *session.Session) (Resum
 
 // wakeAfter is the wake for the entry after the newest one of a running session.
 func (r *Runtime) wakeAfter(s *session.Session) session.Wake {
-	return r.stepAfter(s.Key, s.Version, s.Newest.Until)
+	return r.stepAfter(s.Key, s.Version, s.Newest.At, s.Newest.Until)
 }
 
 func (r *Runtime) resumeWithMessage(ctx context.Context, s *session.Session, p ResumeParams) (Resumed, error) {

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/engine"
@@ -20,8 +21,11 @@ type Swept struct {
 	Expired int
 }
 
-// maxBackoff bounds the time between two re-sends for one session.
-const maxBackoff = time.Hour
+// maxBackoff bounds the time between two re-sends for one session that does not
+// move. Five minutes, which is five sweeps: so long after an outage ended the last of
+// its sessions is sent for, and while it lasts a session that nobody works on adds
+// twelve messages an hour to the queue, each of which costs a claim when it is read.
+const maxBackoff = 5 * time.Minute
 
 // Sweep repairs what a crash left behind (design section 4.3): each hit of the due
 // index is looked at again by a consistent read before anything is done. It may
@@ -36,26 +40,19 @@ func (r *Runtime) Sweep(ctx context.Context) (Swept, error) {
 		failed = append(failed, err)
 	}
 	var slow []store.Found
-	cursor, before := "", r.cfg.Now()
-	for {
-		page, err := r.cfg.Store.Find(ctx, store.FindParams{Kind: store.FindDue, Before: before, Limit: 200, Cursor: cursor})
+	for found, err := range r.due(ctx, r.cfg.Now()) {
 		if err != nil {
 			return swept, AsError(err)
 		}
-		for _, found := range page.Found {
-			// One session that cannot be read must not hide the others.
-			late, err := r.sweepWithin(ctx, r.share(ctx, r.cfg.LookTimeout, 8), found, &swept)
-			switch {
-			case ctx.Err() != nil:
-				return swept, errors.Join(append(failed, ctx.Err())...)
-			case late:
-				slow = append(slow, store.Found{Key: found.Key, Item: store.Item{Kind: found.Item.Kind, ID: found.Item.ID}})
-			case err != nil:
-				fail(found, err)
-			}
-		}
-		if cursor = page.Cursor; cursor == "" {
-			break
+		// One session that cannot be read must not hide the others.
+		late, err := r.sweepWithin(ctx, r.share(ctx, r.cfg.LookTimeout, 8), found, &swept)
+		switch {
+		case ctx.Err() != nil:
+			return swept, errors.Join(append(failed, ctx.Err())...)
+		case late:
+			slow = append(slow, store.Found{Key: found.Key, Item: store.Item{Kind: found.Item.Kind, ID: found.Item.ID}})
+		case err != nil:
+			fail(found, err)
 		}
 	}
 	for _, found := range slow {
@@ -68,6 +65,31 @@ func (r *Runtime) Sweep(ctx context.Context) (Swept, error) {
 		}
 	}
 	return swept, errors.Join(append(failed, ctx.Err())...)
+}
+
+// due yields what is due by a time, and then what is due so far ahead of it that it
+// counts as due ([session.Come]).
+func (r *Runtime) due(ctx context.Context, by time.Time) iter.Seq2[store.Found, error] {
+	return func(yield func(store.Found, error) bool) {
+		for _, p := range []store.FindParams{
+			{Kind: store.FindDue, Before: by, Limit: 200},
+			{Kind: store.FindAhead, After: by.Add(session.MaxAhead + session.Skew), Limit: 200},
+		} {
+			for more := true; more; more = p.Cursor != "" {
+				page, err := r.cfg.Store.Find(ctx, p)
+				if err != nil {
+					yield(store.Found{}, err)
+					return
+				}
+				for _, found := range page.Found {
+					if !yield(found, nil) {
+						return
+					}
+				}
+				p.Cursor = page.Cursor
+			}
+		}
+	}
 }
 
 // share is how long the sweep may be at one item: at most a part of the time it
@@ -96,11 +118,7 @@ func (r *Runtime) sweepOne(ctx context.Context, found store.Found, swept *Swept)
 		if head := found.Item.Head; head != nil && signOfLife(head.Lease, r.cfg.Now(), r.cfg.Lease) {
 			return nil // as of most that are found: each running session is due all the while
 		}
-		sent, err := r.resend(ctx, found.Key)
-		if sent {
-			swept.Resent++
-		}
-		return err
+		return r.sweepHead(ctx, found.Key, swept)
 	case store.KindWait:
 		return r.sweepWait(ctx, found, swept)
 	case store.KindRun, store.KindTool, store.KindMail, store.KindAudit, store.KindIdempotency: // never due
@@ -112,62 +130,104 @@ func (r *Runtime) sweepOne(ctx context.Context, found store.Found, swept *Swept)
 // not be read: closed or not, somebody was at work, and the next sweep looks
 // again. One that lasts longer than most says nothing of the kind.
 func signOfLife(lease session.Lease, now time.Time, lasts time.Duration) bool {
-	return lease.Owner != "" && now.Before(lease.Until) && lease.Until.Sub(now) <= lasts
+	return !lease.Lapsed(now) && lease.Until.Sub(now) <= lasts
 }
 
-// resend sends for a running session that has no live lease and no recent entry.
-// A conditional stamp on HEAD with exponential back-off keeps a backlog from being multiplied.
-func (r *Runtime) resend(ctx context.Context, key session.Key) (bool, error) {
+// sweepHead does what HEAD is due for: a running session may have lost its message,
+// a suspended one, to which somebody has just gone back, its resumption.
+func (r *Runtime) sweepHead(ctx context.Context, key session.Key, swept *Swept) error {
 	// HEAD first: a session that moves after that refuses the stamp. With a newer
 	// HEAD an ended session would get one, which nobody takes away.
 	head, err := r.item(ctx, key, store.KindHead, "")
-	if err != nil || head.Head == nil || head.Head.Deleted || head.Head.Status != session.StatusRunning {
-		return false, err
+	if err != nil || head.Head == nil || head.Head.Deleted {
+		return err
 	}
+	if due := head.Head.Due; due == nil || !session.Come(*due, r.cfg.Now(), session.MaxAhead) {
+		return nil // somebody else has just sent, or it is put off
+	}
+	switch head.Head.Status {
+	case session.StatusRunning:
+		sent, err := r.resend(ctx, head)
+		if sent {
+			swept.Resent++
+		}
+		return err
+	case session.StatusSuspended:
+		return r.resumeDue(ctx, head, swept)
+	case session.StatusInterrupted, session.StatusCompleted, session.StatusFailed, session.StatusCancelled: // never due
+	}
+	return nil
+}
+
+// resumeDue sends the resumption of a suspended session that waits for nothing any
+// more. While something is open, HEAD need not be looked at again: the last answer
+// brings a due of its own.
+func (r *Runtime) resumeDue(ctx context.Context, head store.Item, swept *Swept) error {
+	on, err := r.onward(ctx, head.Head.Key)
+	if err != nil {
+		return err
+	}
+	later := *head.Head
+	later.Due = nil
+	if on.ready {
+		later.Due = ptr(r.cfg.Now().Add(r.cfg.SweepAfter).UTC())
+	}
+	if moved, err := r.stampHead(ctx, later, head.Rev); err != nil || moved || !on.ready {
+		return err
+	}
+	swept.Resumed++
+	return r.send(ctx, session.NewWake(head.Head.Key, on.next, session.WakeResume))
+}
+
+// resend sends for a running session that has no live lease and no recent entry.
+// A conditional stamp on HEAD with exponential back-off keeps a backlog from being
+// multiplied; a session that has moved since the last time begins anew.
+func (r *Runtime) resend(ctx context.Context, head store.Item) (bool, error) {
 	now := r.cfg.Now()
 	if signOfLife(head.Head.Lease, now, r.cfg.Lease) {
 		return false, nil
 	}
-	if due := head.Head.Due; due != nil && now.Before(*due) && due.Sub(now) <= maxBackoff {
-		return false, nil // somebody else has just sent, or it is put off
-	}
 	newest, err := r.newest(ctx, *head.Head)
-	if err != nil || newest.Status != session.StatusRunning {
+	if err != nil || newest.Status != session.StatusRunning || head.Head.Lease.Live(now, newest.Seq, newest.GoesOn) {
 		return false, err
 	}
-	quiet := newest.At
-	if newest.Until != nil {
-		quiet = *newest.Until // put off: nothing is expected before
+	at, until := newest.At, newest.Until
+	if signal := head.Head.Signal; signal != nil && signal.Task == newest.Task {
+		until = nil // obeyed now, whatever the delay
 	}
-	if head.Head.Lease.Live(now, newest.Seq, newest.GoesOn) {
-		return false, nil
+	if session.PutOff(at, until, now) > 0 {
+		return false, r.putOff(ctx, head, at, until)
 	}
-	// A time far ahead was written by a clock that was wrong: it must not strand the session.
-	if now.Sub(quiet) < r.cfg.SweepAfter && (newest.Until != nil || quiet.Sub(now) <= maxBackoff) {
-		return false, r.putOff(ctx, head, newest.Until)
+	if quiet := at; !noMessage(at, until) { // what sends for it has a moment
+		if until != nil {
+			quiet = *until
+		}
+		if !session.Come(quiet.Add(r.cfg.SweepAfter), now, r.cfg.SweepAfter) {
+			return false, nil
+		}
 	}
 	stamped := *head.Head
+	if newest.Seq != stamped.ResentAt {
+		stamped.Resent, stamped.ResentAt = 0, newest.Seq
+	}
 	stamped.Resent++
 	stamped.Due = ptr(now.Add(backoff(r.cfg.SweepAfter, stamped.Resent)).UTC())
 	if moved, err := r.stampHead(ctx, stamped, head.Rev); err != nil || moved {
 		return false, err
 	}
-	return true, r.send(ctx, r.stepAfter(key, newest.Seq, newest.Until))
+	return true, r.send(ctx, session.NewWake(head.Head.Key, newest.Seq+1, session.WakeStep))
 }
 
-// putOff makes a session that does nothing until a time due after that, instead of
-// in every sweep till then.
-func (r *Runtime) putOff(ctx context.Context, head store.Item, until *time.Time) error {
+// putOff makes a session whose retry has still to wait due when something should
+// have happened, instead of in every sweep till then.
+func (r *Runtime) putOff(ctx context.Context, head store.Item, at time.Time, until *time.Time) error {
 	now := r.cfg.Now()
-	if until == nil || until.Sub(now) <= r.cfg.SweepAfter || head.Head.Signal != nil {
-		return nil // soon over; or somebody wants it to stop, which does not wait
+	due := r.dueAfter(at, until, now)
+	if due.Sub(now) <= r.cfg.SweepAfter && !noMessage(at, until) {
+		return nil // soon over
 	}
 	later := *head.Head
-	at := until.Add(r.cfg.SweepAfter)
-	if last := now.Add(maxBackoff); at.After(last) {
-		at = last
-	}
-	later.Due = ptr(at.UTC())
+	later.Due = &due
 	_, err := r.stampHead(ctx, later, head.Rev)
 	return err
 }
@@ -197,11 +257,14 @@ func (r *Runtime) sweepWait(ctx context.Context, found store.Found, swept *Swept
 		return err
 	}
 	record, now := *item.Wait, r.cfg.Now()
-	if record.Due == nil || now.Before(*record.Due) {
+	if record.Due == nil {
 		return nil
 	}
 	switch record.State {
 	case session.WaitOpen:
+		if now.Before(*record.Due) {
+			return nil // a person's time, however far away
+		}
 		if err := r.expire(ctx, found.Key, item); err != nil {
 			if errors.Is(err, store.ErrConflict) {
 				return nil // an answer came first, and counts
@@ -211,12 +274,16 @@ func (r *Runtime) sweepWait(ctx context.Context, found store.Found, swept *Swept
 		swept.Expired++
 		return nil
 	case session.WaitAnswered, session.WaitExpired:
+		if !session.Come(*record.Due, now, session.MaxAhead) {
+			return nil
+		}
 		on, err := r.onward(ctx, found.Key)
 		if err != nil {
 			return err
 		}
 		// Where nothing is to be sent there is nothing to do for as long as people
-		// think: the last answer brings a due of its own.
+		// think: the last answer brings a due of its own, and so does whoever goes
+		// back to waiting after an interruption.
 		record.Due = nil
 		if on.ready {
 			record.Due = ptr(now.Add(r.cfg.SweepAfter).UTC())

@@ -40,7 +40,7 @@ func TestSweep_resends_with_a_stamp_and_a_backoff(t *testing.T) {
 		}
 		require.Zero(t, sweepOf(t, w.process()).Resent, "a second sweep finds the stamp")
 	}
-	require.Equal(t, []time.Duration{30 * time.Second, 90 * time.Second, 210 * time.Second, 450 * time.Second}, sentAt, "a backlog is not multiplied")
+	require.Equal(t, []time.Duration{30 * time.Second, 90 * time.Second, 210 * time.Second, 450 * time.Second, 750 * time.Second}, sentAt, "a backlog is not multiplied")
 	require.NoError(t, p.settle())
 	require.Zero(t, w.head().Head.Resent)
 	w.checkAtRest()

@@ -113,14 +113,39 @@ func TestDeliver_table(t *testing.T) {
 		require.Equal(t, acknowledged, w.deliver(p, 3, session.WakeStep))
 		require.Len(t, w.journal(), 2)
 	})
-	run("resume, interrupted: go on", func(t *testing.T, w *world, p *process) {
+	run("resume, interrupted: acknowledge", func(t *testing.T, w *world, p *process) {
 		w.start(p, "go")
 		w.signal(session.SignalInterrupt)
 		require.NoError(t, p.work())
+		for seq := range int64(4) {
+			require.Equal(t, acknowledged, w.deliver(p, seq+1, session.WakeResume))
+		}
+		require.Equal(t, []session.Kind{session.KindStarted, session.KindInterrupted}, w.kinds())
+		require.Less(t, w.head().Head.Lease.Seq, int64(3), "without a claim")
+	})
+	run("step, delayed, a signal on HEAD: obey it now", func(t *testing.T, w *world, p *process) {
+		w.start(p, "busy")
+		w.deliver(p, 2, session.WakeStep)
+		require.Equal(t, session.KindDelayed, w.session().Newest.Kind)
+		w.signal(session.SignalCancel)
+		require.Equal(t, acknowledged, w.deliver(p, 3, session.WakeStep))
+		require.Equal(t, session.StatusCancelled, w.session().Status)
+	})
+	run("resume of a running one, delayed, a signal on HEAD: obey it now", func(t *testing.T, w *world, p *process) {
+		w.start(p, "busy")
+		w.deliver(p, 2, session.WakeStep)
+		w.signal(session.SignalInterrupt)
 		require.Equal(t, acknowledged, w.deliver(p, 3, session.WakeResume))
-		require.Equal(t, []session.Kind{session.KindStarted, session.KindInterrupted, session.KindResumed, session.KindStepped}, w.kinds(), "resumed and the step in the same invocation")
-		require.Equal(t, session.StatusRunning, w.head().Head.Status)
-		require.Len(t, w.items(store.KindRun), 2)
+		require.Equal(t, session.StatusInterrupted, w.session().Status)
+	})
+	run("step, delayed, a signal of an earlier task on HEAD: keep until its time has come", func(t *testing.T, w *world, p *process) {
+		w.start(p, "busy")
+		w.deliver(p, 2, session.WakeStep)
+		w.signal(session.SignalCancel)
+		head := w.head()
+		head.Head.Signal.Task = 0
+		w.update(head)
+		require.Equal(t, runtime.Disposition{Keep: time.Second}, w.deliver(p, 3, session.WakeStep))
 	})
 	run("resume, suspended with no wait open: go on", func(t *testing.T, w *world, p *process) {
 		w.run(p, "ask")

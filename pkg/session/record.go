@@ -20,16 +20,15 @@ type Head struct {
 	// Version is the seq of the entry that last moved the status.
 	Version int64   `json:"version"`
 	Parent  *Parent `json:"parent,omitempty"`
-	// StartedBy is who started the session. Tags are those of the newest start that gave any.
-	StartedBy string   `json:"startedBy,omitempty"`
-	Tags      []string `json:"tags,omitempty"`
 
 	Lease  Lease   `json:"lease,omitzero"`
 	Signal *Signal `json:"signal,omitempty"`
 	// MailCount counts mail that was put for the session, ever.
 	MailCount int64 `json:"mailCount,omitempty"`
-	// Resent counts re-sends by the sweep since the status last moved.
+	// Resent counts re-sends by the sweep since the session last moved on, ResentAt
+	// is the newest entry at the last of them.
 	Resent       int        `json:"resent,omitempty"`
+	ResentAt     int64      `json:"resentAt,omitempty"`
 	WatchedUntil *time.Time `json:"watchedUntil,omitempty"`
 	// Due is when the sweep should look at the session; nil when it need not.
 	Due *time.Time `json:"due,omitempty"`
@@ -39,14 +38,6 @@ type Head struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 	// Deleted marks the tombstone of a session that is gone.
 	Deleted bool `json:"deleted,omitempty"`
-}
-
-// Root returns the session this one stems from: itself, if it is nobody's child.
-func (h *Head) Root() string {
-	if h.Parent != nil && h.Parent.Root != "" {
-		return h.Parent.Root
-	}
-	return h.Key.ID
 }
 
 // Lease is the claim of one worker on one step: an economy, never what makes
@@ -168,21 +159,11 @@ type WaitRecord struct {
 	HeldLast bool `json:"heldLast,omitempty"`
 	// Agent is shown in the inbox.
 	Agent string `json:"agent,omitempty"`
-	// Root is the session that the wait's own stems from; empty when that is nobody's child.
-	Root string `json:"root,omitempty"`
 	// TakenBy is the seq of the entry that took the wait in or closed it.
 	TakenBy int64 `json:"takenBy,omitempty"`
 	// Due is when the sweep should look at the wait: its deadline while it is
 	// open, a moment after its answer until that is taken in; nil otherwise.
 	Due *time.Time `json:"due,omitempty"`
-}
-
-// RootIn returns the root of a wait of the session of key.
-func (w *WaitRecord) RootIn(key Key) string {
-	if w.Root != "" {
-		return w.Root
-	}
-	return key.ID
 }
 
 // ToolState says how far a call with effects has come.

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +49,6 @@ type DB struct {
 	now         func() time.Time
 	wait        time.Duration
 	onHeld      func(Holder)
-	file        *identity // nil in memory
 
 	ops     chan operation
 	pool    chan *conn         // nil in memory, where the writer also reads
@@ -104,7 +102,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	return db, nil
 }
 
-func (db *DB) open(ctx context.Context) (err error) {
+func (db *DB) open(ctx context.Context) error {
 	if db.readOnly {
 		close(db.closed) // there is no writer
 		switch there, err := present(db.path); {
@@ -112,9 +110,6 @@ func (db *DB) open(ctx context.Context) (err error) {
 			return err
 		case !there:
 			return fmt.Errorf("%w: there is no such file", store.ErrUnavailable)
-		}
-		if db.file, err = identifyFile(db.path); err != nil {
-			return err
 		}
 		// The first connection finds out what is wrong with the file.
 		return db.read(ctx, func(*conn) error { return nil })
@@ -134,10 +129,7 @@ func (db *DB) openWriter() (_ *conn, err error) {
 			return nil, err
 		}
 	}
-	if db.file, err = identifyFile(db.path); err != nil {
-		return nil, err
-	}
-	c, err := openConn(db.path, existing)
+	c, err := openConn(db.path, "")
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +170,7 @@ func (db *DB) Close() error {
 		<-db.closed
 		for range cap(db.pool) {
 			if c := <-db.pool; c != nil {
-				db.closeErr = errors.Join(db.closeErr, db.file.leave(c), c.close())
+				db.closeErr = errors.Join(db.closeErr, c.close())
 			}
 		}
 		if db.closeErr != nil {
@@ -270,14 +262,11 @@ func (db *DB) read(ctx context.Context, f func(c *conn) error) error {
 		if c == nil {
 			opened, err := openReader(db.path)
 			if err != nil {
-				return cmp.Or(db.file.lost(), err)
+				return err
 			}
 			c = opened
 		}
 		err := f(c)
-		if lost := db.file.lost(); lost != nil {
-			return lost
-		}
 		if c.still.holds() {
 			return err
 		}

@@ -404,7 +404,7 @@ func (w *writer) tick() {
 	now := w.db.now()
 	w.pollAt = now.Add(pollEvery)
 	stirring, err := w.stirring()
-	if err == nil && !stirring && w.db.file.lost() == nil {
+	if err == nil && !stirring {
 		for i := range w.dry {
 			w.dry[i].at = now
 		}

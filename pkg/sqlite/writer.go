@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"cmp"
 	"errors"
 	"runtime"
 	"time"
@@ -212,10 +211,7 @@ func (w *writer) commit(batch []operation) {
 		return
 	}
 	err := w.transact(batch)
-	if err != nil {
-		err = cmp.Or(w.db.file.lost(), err)
-	}
-	if err != nil && len(batch) > 1 && !isBusy(err) && !errors.Is(err, store.ErrHeld) && !errors.Is(err, store.ErrGone) {
+	if err != nil && len(batch) > 1 && !isBusy(err) && !errors.Is(err, store.ErrHeld) {
 		for i := range batch {
 			w.commit(batch[i : i+1])
 		}
@@ -265,10 +261,8 @@ func (w *writer) transact(batch []operation) (err error) {
 			return err
 		}
 	}
-	if _, err = w.c.exec(stmtCommit); err != nil {
-		return err
-	}
-	return w.db.file.lost() // before anybody is told that it is in the file
+	_, err = w.c.exec(stmtCommit)
+	return err
 }
 
 // undo forgets what a transaction did that did not happen: what it received is
@@ -364,6 +358,6 @@ func (w *writer) shutdown() {
 			r.answer()
 		}
 	}
-	w.db.closeErr = errors.Join(w.db.file.leave(w.c), w.c.close())
+	w.db.closeErr = w.c.close()
 	close(w.db.closed)
 }

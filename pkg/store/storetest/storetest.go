@@ -53,7 +53,6 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"items of the tenant", tenantTests},
 		{"items", itemTests},
 		{"find", findTests},
-		{"find only some", keepTests},
 		{"delete", deleteTests},
 		{"context", contextTests},
 	}
