@@ -1,0 +1,20 @@
+// Command model searches every state of the chain's protocol for one that must not be.
+//
+// It is an explicit-state model of sections 3 to 7 of the design: one session,
+// two workers that crash or freeze between any two atomic actions, a queue that
+// duplicates, reorders and loses visibility, the sweep, the dead letters, people
+// who answer at once, and the verbs. A configuration says how much of that there
+// is and which rules of the design are switched off. With all rules on everything
+// must hold; with one switched off the harm it prevents must come, or the model
+// does not see what the rule is for.
+//
+// The model speaks the program's words and, where the program is pure, calls it:
+// what a message asks for is [engine.Decide]'s to say, who gets a lease
+// [store.ClaimParams.Grant]'s, whether one still stands [session.Lease.Live]'s. A
+// change there is a change here.
+//
+// Read state.go (what there is), next.go (who may move), receive.go and work.go
+// (a worker), verbs.go (everybody else), rules.go (what can be switched off) and
+// properties.go (what must not be). The smaller models stand beside it: held.go,
+// votes.go, keys.go, family.go and dispatch.go.
+package main

@@ -1,0 +1,146 @@
+package main
+
+import "github.com/adjourn/adjourn/pkg/session"
+
+// What must never be. Some can be seen of a state, most only of the move that
+// makes it so: that one notes it in state.bad.
+const (
+	forbidden = 1 << iota
+	unanswered
+	undone
+	twice
+	lies
+	unlisted
+	unapproved
+	overlap
+	needless
+	hasty
+	denied
+	passedOver
+	sleeps
+	mailLeft
+	forgotten
+	unclaimed
+	wasteful
+	waited
+	storm
+	healthy
+	unending
+	afterDelete
+	runDeleted
+	dangling
+)
+
+var propertyNames = []string{
+	"forbidden", "unanswered", "undone", "twice", "lies", "unlisted", "unapproved", "overlap", "needless", "hasty", "denied", "passed over",
+	"sleeps", "mail", "forgotten", "unclaimed", "wasteful", "waited", "storm", "healthy", "unending", "after delete", "run deleted", "dangling",
+}
+
+// propertyTexts say what a broken property means.
+var propertyTexts = map[string]string{
+	"forbidden":    "an entry after one that its status does not allow",
+	"unanswered":   "a suspended session went on with a wait open",
+	"undone":       "an interrupted session went on and nobody had said continue",
+	"twice":        "an effect of one call twice",
+	"lies":         "history tells that a call did not run, and it took effect",
+	"unlisted":     "an effect of a call left behind that who went back was not shown",
+	"unapproved":   "a call began that nobody approved, or that is not the current one",
+	"overlap":      "a tool declared at-least-once began though its worker's clock said that the lease had run out",
+	"needless":     "an outcome is told as unknown though nothing failed",
+	"hasty":        "an outcome is told as unknown while the worker that started it holds the lease",
+	"denied":       "a call ends as not run, by a verb that was refused",
+	"passed over":  "a signal was accepted, and the task ended or was put off without it",
+	"sleeps":       "an accepted signal sleeps where nobody works",
+	"mail":         "mail is left behind by an end or a suspension",
+	"forgotten":    "an answer was accepted and never taken in",
+	"unclaimed":    "a worker works without the lease",
+	"wasteful":     "the planner is asked twice for one entry though nothing failed",
+	"waited":       "a message waits for a lease though nothing failed",
+	"storm":        "a duplicate multiplies",
+	"healthy":      "dead letters failed a session whose workers had not died that often",
+	"unending":     "the sweep finds a resting session again and again",
+	"after delete": "an entry was written after delete",
+	"run deleted":  "a call began after delete",
+	"dangling":     "a task ended with a call that has no result",
+}
+
+// broken returns what is broken in a state.
+func (c *chain) broken(s *state) uint32 {
+	b := s.bad
+	for i, n := range s.effects {
+		if n > 1 && c.world.policy != session.UnknownRetry {
+			b |= twice
+		}
+		if n > 0 && s.said[i] == saidNotRun {
+			b |= lies
+		}
+		if n > 0 && s.left&^s.listed&(1<<i) != 0 {
+			b |= unlisted
+		}
+	}
+	if s.heard() != 0 && (s.suspended() || s.interrupted()) {
+		b |= sleeps
+	}
+	if s.running() && stronger(s.accepted, s.heard()) && !c.heldBy(s, s.accepted) {
+		b |= passedOver
+	}
+	if (s.kind == completed || s.kind == suspended) && s.taken < s.mail {
+		b |= mailLeft
+	}
+	if s.status().Ended() && toRun(s.phase) && s.said[s.call] == saidNothing {
+		b |= dangling
+	}
+	if !s.gone() {
+		b |= c.forgot(s)
+	}
+	if c.world.economy && !s.faulty {
+		for _, m := range s.queue {
+			if m.at == keptFor {
+				b |= waited
+			}
+		}
+	}
+	return b
+}
+
+// heldBy reports whether a worker is about to obey a signal that strong.
+func (c *chain) heldBy(s *state, signal uint8) bool {
+	for _, w := range s.workers {
+		if w.signal == signal {
+			return true
+		}
+	}
+	return false
+}
+
+// forgot looks for an answer that was accepted, not taken in, and never will be.
+func (c *chain) forgot(s *state) uint32 {
+	for g, waits := range s.waits {
+		still := int(s.gen) == g+1 && s.phase == waiting && (s.suspended() || s.interrupted())
+		for i, w := range waits {
+			if (w == waitAnswered || w == waitDenied) && s.took[g]&(1<<i) == 0 && !still {
+				return forgotten
+			}
+		}
+	}
+	return 0
+}
+
+// rest: a session may stay like this for ever. It has ended, is interrupted, or
+// waits for somebody; and no verb is half done.
+func (c *chain) rest(s *state) bool {
+	for _, v := range s.verbs {
+		if v.at != verbNotYet && v.at != verbDone {
+			return false
+		}
+	}
+	return s.gone() || s.status().Ended() || s.interrupted() || s.suspended() && s.open()
+}
+
+// space makes a model of a configuration.
+func (c *chain) space(name string, breaks []string) *space[state] {
+	return &space[state]{
+		name: name, breaks: breaks, first: c.first(), next: c.next, broken: c.broken, properties: propertyNames,
+		rest: c.rest, cut: func(s *state) bool { return s.over }, show: c.show,
+	}
+}

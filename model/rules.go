@@ -1,0 +1,123 @@
+package main
+
+// rules are the sentences of the design that a configuration can switch off. All
+// are on in [allRules]; the comment says what the rule is, in the order of section 4.1.
+type rules struct {
+	// CommitFirst: commit, send, acknowledge, in this order.
+	CommitFirst bool
+	// ClosedByEntry: an entry with seq ≥ lease.seq closes the lease unless it carries goesOn; otherwise only time does.
+	ClosedByEntry bool
+	// NeverBack: lease.seq never goes back.
+	NeverBack bool
+	// MoveLease: the lease goes on to the next entry with the invocation that goes on, and the entry says goesOn.
+	MoveLease bool
+	// OwnRefusal: a refusal that shows our own attempt id is a success whose answer was lost.
+	OwnRefusal bool
+
+	// The rows of the table. StaleStep: step; suspended or interrupted.
+	StaleStep bool
+	// OpenWait: resume; suspended with a wait open: acknowledge.
+	OpenWait bool
+	// StayInterrupted: resume; interrupted: acknowledge.
+	StayInterrupted bool
+	// KeepOld: k ≤ n, running, lease live: keep the message.
+	KeepOld bool
+	// OtherMessage: k ≤ n, no live lease, entry n written for another message: acknowledge.
+	OtherMessage bool
+	// SendAgain: k ≤ n, no live lease, entry n written for this one: send n+1.
+	SendAgain bool
+	// Grace: the same, while entry n is young: come back after it.
+	Grace bool
+	// KeepNext: k = n+1, lease live elsewhere: keep the message.
+	KeepNext bool
+
+	// WinnerSends: whoever wins an entry and has lost the lease sends n+1 before it acknowledges.
+	WinnerSends bool
+	// Sweep: it finds what was committed and never sent.
+	Sweep bool
+	// LookAfter: an answerer reads the open waits after its own update.
+	LookAfter bool
+
+	// KeepSignal: a claim reads the signal; only the entry that obeys it clears it.
+	KeepSignal bool
+	// LookAtHead: a revision of HEAD taken over during the step is looked at.
+	LookAtHead bool
+	// MailWithHead: mail is put in one transaction with HEAD, and suspending and finishing are conditioned on its count.
+	MailWithHead bool
+	// EndSeesSignal: suspending and finishing are conditioned on HEAD's signal.
+	EndSeesSignal bool
+	// DelaySeesHead: so is delayed, on signal and mail.
+	DelaySeesHead bool
+	// Stronger: a stronger signal replaces a weaker one, never the reverse.
+	Stronger bool
+	// SameTask: strength is compared within one task.
+	SameTask bool
+	// SameRevision: a signal is written only onto the revision of HEAD that was read.
+	SameRevision bool
+	// NobodyWorks: where nobody works the verb commits the consequence itself.
+	NobodyWorks bool
+	// ObeySame: the entry that obeys is conditioned on HEAD's signal being the one it obeys.
+	ObeySame bool
+	// Strongest: a verb obeys the stronger of its own signal and HEAD's.
+	Strongest bool
+
+	// ClearDue: the sweep takes the due of an answered wait away while interrupted.
+	ClearDue bool
+	// DueAgain: continue's suspended sets HEAD's due.
+	DueAgain bool
+	// LookAgain: continue looks at the open waits after its commit, like an answerer.
+	LookAgain bool
+
+	// CloseWaits: leaving a suspension closes its open waits in the same transaction.
+	CloseWaits bool
+	// WaitsAsSeen: and is conditioned on the waits that the writer saw.
+	WaitsAsSeen bool
+
+	// CloseCall: a call that is given up is closed in the ledger, if it has not run.
+	CloseCall bool
+	// CloseInCommit: in the transaction of the entry that says so.
+	CloseInCommit bool
+	// AsFound: found started it is unknown, found finished its result counts.
+	AsFound bool
+	// ClosedResult: the owner of the lease that finds its call closed takes "not run" as its result.
+	ClosedResult bool
+
+	// CloseLeft: going back closes the calls left behind that have not run.
+	CloseLeft bool
+	// AsListed: and is conditioned on the ledgers that the list of effects showed.
+	AsListed bool
+	// NewCall: what is asked anew gets a new call id.
+	NewCall bool
+	// TakeOutcome: a call found started or finished is not asked again.
+	TakeOutcome bool
+
+	// DeleteCloses: deleted closes calls that have not run.
+	DeleteCloses bool
+	// Stubs: entries and ledgers of a deleted session are replaced by stubs, not removed.
+	Stubs bool
+
+	// Mark: (section 5) a side effect is marked as started, if absent, before it runs.
+	Mark bool
+	// OwnerTells: unknown is said only by the owner of the lease.
+	OwnerTells bool
+	// MarkFirst: at-least-once tools: mark, then renew; otherwise renew, then mark.
+	MarkFirst bool
+	// OwnClock: start only while the worker's own clock says that the renewal is fresh.
+	OwnClock bool
+
+	// CountClaims: (section 4.4) dead letters fail a task by claims that died, and nothing else.
+	CountClaims bool
+}
+
+func allRules() rules {
+	return rules{
+		CommitFirst: true, ClosedByEntry: true, NeverBack: true, MoveLease: true, OwnRefusal: true,
+		StaleStep: true, OpenWait: true, StayInterrupted: true, KeepOld: true, OtherMessage: true, SendAgain: true, Grace: true, KeepNext: true,
+		WinnerSends: true, Sweep: true, LookAfter: true,
+		KeepSignal: true, LookAtHead: true, MailWithHead: true, EndSeesSignal: true, DelaySeesHead: true, Stronger: true, SameTask: true,
+		SameRevision: true, NobodyWorks: true, ObeySame: true, Strongest: true,
+		ClearDue: true, DueAgain: true, LookAgain: true, CloseWaits: true, WaitsAsSeen: true,
+		CloseCall: true, CloseInCommit: true, AsFound: true, ClosedResult: true, CloseLeft: true, AsListed: true, NewCall: true, TakeOutcome: true,
+		DeleteCloses: true, Stubs: true, Mark: true, OwnerTells: true, MarkFirst: true, OwnClock: true, CountClaims: true,
+	}
+}

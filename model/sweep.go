@@ -1,0 +1,86 @@
+package main
+
+// sweep does what the sweep finds to do: each a move of its own.
+func (c *chain) sweep(s *state, emit emitter) {
+	if !c.rules.Sweep {
+		return
+	}
+	did := func(t state, what string, x uint8) { emit(t, move{who: "sweep", what: what, x: x}) }
+	switch {
+	case s.running() && !c.working(s) && !s.young && !s.early && !s.sent(step):
+		t := *s
+		t.send(step, s.n+1, visible)
+		t.young = c.world.grace // the stamp on HEAD
+		did(t, "sends step", s.n+1)
+	case s.suspended() && s.headDue && s.open():
+		t := *s
+		t.headDue = false
+		did(t, "takes HEAD's due away", s.n)
+	case s.suspended() && (s.due != 0 || s.headDue) && !s.open() && !s.sent(resume) && !c.working(s):
+		t := *s
+		t.send(resume, s.n+1, visible)
+		did(t, "sends resume", s.n+1)
+	case s.interrupted() && s.due != 0 && c.rules.ClearDue && s.sweep == 0:
+		t := *s
+		t.sweep = s.gen<<2 | s.due
+		did(t, "sees an answer of an interrupted session", s.n)
+	case s.interrupted() && s.due != 0 && !c.rules.ClearDue:
+		t := *s
+		t.bad |= unending
+		did(t, "finds an interrupted session, again and again", s.n)
+	}
+	if s.sweep != 0 {
+		t := *s
+		if s.sweep>>2 == s.gen { // conditioned on the revision it saw
+			t.due &^= s.sweep & 3
+		}
+		t.sweep = 0
+		did(t, "takes the waits' due away", s.n)
+	}
+}
+
+// deadLetter decides about a message that was received too often.
+func (c *chain) deadLetter(t state, j int, emit emitter) {
+	m := t.queue[j]
+	did := func(what string) { emit(t, move{who: "dead letters", what: what, x: m.k}) }
+	t.queue[j] = message{}
+	if !c.rules.CountClaims {
+		if !t.status().Ended() && !t.gone() {
+			c.failStep(&t)
+		}
+		did("give the task up")
+		return
+	}
+	switch {
+	case t.status().Ended(), t.gone(), t.interrupted(), m.k <= t.n, t.suspended() && (m.kind == step || t.open()):
+		did("drop")
+	case t.suspended():
+		t.send(resume, t.n+1, visible)
+		did("send resume afresh")
+	case c.working(&t):
+		// It stays until the lease ends.
+	case t.leaseSeq == t.n+1 && t.claims >= c.world.Claims && t.owner != nobody:
+		c.failStep(&t)
+		did("give the task up")
+	default:
+		t.send(step, t.n+1, visible)
+		did("send afresh")
+	}
+}
+
+// failStep fails the task, or does what a signal asks that came before.
+func (c *chain) failStep(t *state) {
+	if t.deaths < c.world.Claims {
+		t.bad |= healthy
+	}
+	kind, obeyed := uint8(failed), uint8(0)
+	if c.rules.ObeySame && t.heard() != 0 {
+		obeyed = t.heard()
+		kind = obeying[obeyed]
+	}
+	if kinds[kind].status.Ended() {
+		c.giveUp(t, c.rules.CloseCall)
+		c.takeIn(t, t.asRead())
+	}
+	c.commit(t, kind, obeyed)
+}

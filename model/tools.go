@@ -1,0 +1,143 @@
+package main
+
+import (
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// mark marks the call as started by this attempt, if nobody has.
+func (c *chain) mark(s state, i int, emit emitter) {
+	t := s
+	w := &t.workers[i]
+	mine, l := ledgerStarted+uint8(i), s.ledger[w.call]
+	label := move{who: workerNames[i], what: "marks call", x: w.call + 1}
+	switch {
+	case l == ledgerNone, l == mine, !c.rules.Mark && l != ledgerFinished:
+		t.ledger[w.call] = mine
+		c.begin(&t, w)
+		w.at = c.afterMark()
+		emit(t, label)
+		if l == ledgerNone && s.budget[lostAnswers] > 0 {
+			t.spend(lostAnswers)
+			if !c.rules.OwnRefusal { // it reads its own mark as somebody else's
+				t.workers[i].result, t.workers[i].at = saidUnknown, commitStepped
+				t.faulty = s.faulty // no fault of that kind may cost an outcome
+			}
+			label.what = "marks, the answer lost, call"
+			label.fault = true
+			emit(t, label)
+		}
+		return
+	case l == ledgerFinished:
+		w.result, w.at = saidDone, commitStepped
+	case l == ledgerClosed:
+		if c.rules.ClosedResult && s.owner == uint8(i) {
+			w.result, w.at = saidNotRun, commitStepped
+		} else {
+			c.lose(&t, i)
+		}
+	case c.atLeastOnce():
+		w.at = askLease
+	case s.owner == uint8(i) || !c.rules.OwnerTells:
+		w.result, w.at = saidUnknown, commitStepped
+	default:
+		c.lose(&t, i)
+	}
+	label.what = "finds " + string(toolStates[l]) + " call"
+	emit(t, label)
+}
+
+// begin notes what may not begin: a call nobody approved, or one of a deleted session.
+func (c *chain) begin(t *state, w *worker) {
+	switch {
+	case t.gone():
+		t.bad |= runDeleted
+	case t.call != w.call, !toRun(t.phase):
+		t.bad |= unapproved
+	}
+}
+
+func (c *chain) afterMark() uint8 {
+	if c.atLeastOnce() && c.rules.MarkFirst {
+		return renewLease
+	}
+	return runTool
+}
+
+// ask: the mark is lost; only who still has the lease may try again.
+func (c *chain) ask(t state, i int, emit emitter) {
+	w := &t.workers[i]
+	label := move{who: workerNames[i], what: "asks for the lease", x: w.n + 1}
+	if !c.claim(&t, store.ClaimRenew, uint8(i), w.n+1) {
+		c.lose(&t, i)
+	} else {
+		w.lapsed, w.saw, w.at = false, t.ledger[w.call], markAgain
+	}
+	emit(t, label)
+}
+
+// remark takes the call over from whoever marked it: a probe looks first whether it took effect.
+func (c *chain) remark(t state, i int, emit emitter) {
+	w := &t.workers[i]
+	what := "marks again call"
+	switch {
+	case c.world.policy == session.UnknownProbe && t.effects[w.call] > 0:
+		w.result, w.at = saidDone, commitStepped
+		what = "looks, it happened, call"
+	case t.ledger[w.call] != w.saw:
+		c.lose(&t, i)
+		what = "is overtaken at call"
+	default:
+		t.ledger[w.call] = ledgerStarted + uint8(i)
+		c.begin(&t, w)
+		w.at = c.afterMark()
+	}
+	t.workers[i].saw = 0
+	emit(t, move{who: workerNames[i], what: what, x: t.workers[i].call + 1})
+}
+
+// renew makes the lease last for as long as the tool may run.
+func (c *chain) renew(t state, i int, emit emitter) {
+	w := &t.workers[i]
+	label := move{who: workerNames[i], what: "renews for the tool", x: w.n + 1}
+	if !c.claim(&t, store.ClaimRenew, uint8(i), w.n+1) {
+		c.lose(&t, i)
+		emit(t, label)
+		return
+	}
+	w.lapsed = false
+	w.at = runTool
+	if !c.rules.MarkFirst && t.ledger[w.call] != ledgerStarted+uint8(i) {
+		w.at = markStarted
+	}
+	emit(t, label)
+}
+
+// run starts the tool; its effect follows at once.
+func (c *chain) run(t state, i int, emit emitter) {
+	w := &t.workers[i]
+	if w.lapsed {
+		if c.rules.OwnClock {
+			w.at = renewLease
+			emit(t, move{who: workerNames[i], what: "sees by its clock that the renewal is old"})
+			return
+		}
+		t.bad |= overlap
+	}
+	if t.effects[w.call] < 3 {
+		t.effects[w.call]++
+	}
+	w.at = markFinished
+	emit(t, move{who: workerNames[i], what: "RUNS CALL", x: w.call + 1})
+}
+
+func (c *chain) finish(t state, i int, emit emitter) {
+	w := &t.workers[i]
+	if t.ledger[w.call] == ledgerStarted+uint8(i) || !c.rules.Mark {
+		t.ledger[w.call] = ledgerFinished
+		w.result, w.at = saidDone, commitStepped
+	} else {
+		c.lose(&t, i)
+	}
+	emit(t, move{who: workerNames[i], what: "marks finished call", x: t.workers[i].call + 1})
+}

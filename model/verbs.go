@@ -1,0 +1,235 @@
+package main
+
+// The verbs. Each is sent once, reads, acts on what it read, and reads again when it was refused.
+const (
+	interrupt = iota
+	cancel
+	abort
+	proceed // continue
+	goBack  // to the suspension: its waits are asked anew
+	restart // from the start: from_checkpoint, or retry
+	remove  // delete
+	mail
+)
+
+var verbNames = [...]string{"interrupt", "cancel", "abort", "continue", "going back", "starting over", "delete", "mail"}
+
+// Where a verb is.
+const (
+	verbNotYet = iota
+	verbActs   // it has read
+	verbCloses // it has closed the ledger, where that is not part of the commit
+	verbSends
+	verbLooks   // continue looks at the waits, like an answerer
+	verbRemoves // delete removes what it can
+	verbReads   // again
+	verbDone
+)
+
+// request is a verb's next action.
+func (c *chain) request(t state, i int, what uint8, emit emitter) {
+	s, v, who := t, &t.verbs[i], verbNames[what]
+	say := func(words string) { emit(t, move{who: who, what: words, x: t.n}) }
+	done := func(words string) { *v = verb{at: verbDone}; say(words) }
+	if v.at != verbNotYet && v.at != verbDone && s.budget[crashes] > 0 {
+		u := s
+		u.spend(crashes)
+		u.verbs[i] = verb{at: verbDone}
+		emit(u, move{who: who, what: "dies", fault: true})
+	}
+	switch v.at {
+	case verbDone:
+	case verbNotYet, verbReads:
+		if !c.allowed(&s, what) {
+			if v.at == verbReads {
+				done("is refused")
+			}
+			return
+		}
+		*v = verb{at: verbActs, n: s.n, waits: s.asRead(), signal: s.heard(), head: s.head, working: c.working(&s), ledger: s.ledger[s.call]}
+		emit(t, move{who: who, what: "reads", x: s.n, fault: s.verbs[i].at == verbNotYet})
+	case verbSends:
+		t.send(step, s.n+1, visible)
+		done("sends")
+	case verbLooks:
+		if s.suspended() && !s.open() {
+			t.send(resume, s.n+1, visible)
+		}
+		done("looks at the waits")
+	case verbRemoves:
+		if !c.rules.Stubs {
+			t.removed = true
+			t.ledger = [calls]uint8{}
+		}
+		done("removes what it can")
+	default:
+		words := c.act(&t, v, what)
+		if v.at == verbDone {
+			*v = verb{at: verbDone}
+		}
+		say(words)
+	}
+}
+
+// allowed is the table of design section 7.
+func (c *chain) allowed(s *state, what uint8) bool {
+	switch what {
+	case interrupt:
+		return s.running() || s.suspended()
+	case cancel, abort:
+		return !s.status().Ended() && !s.gone()
+	case proceed:
+		return s.interrupted()
+	case goBack:
+		return !s.gone() && !s.running() && s.gen > 0 && s.gen < suspensions && s.made < calls
+	case restart:
+		return !s.gone() && !s.running() && s.gen < suspensions && s.kind != completed
+	case mail:
+		return s.running()
+	}
+	return !s.gone()
+}
+
+const readsAgain = "is refused and reads again"
+
+// act is what a verb does with what it read; it returns that in words.
+func (c *chain) act(t *state, v *verb, what uint8) string {
+	switch what {
+	case interrupt, cancel, abort:
+		return c.stop(t, v, what+1)
+	case proceed:
+		return c.proceed(t, v)
+	case goBack, restart:
+		return c.restore(t, v, what == restart)
+	case remove:
+		if t.n != v.n {
+			v.at = verbReads
+			return readsAgain
+		}
+		if c.rules.DeleteCloses && t.made > 0 && t.ledger[t.call] == ledgerNone {
+			t.ledger[t.call] = ledgerClosed
+		}
+		c.commit(t, deleted, 0)
+		c.takeIn(t, t.asRead())
+		v.at = verbRemoves
+		return "commits deleted"
+	}
+	// mail
+	v.at = verbDone
+	if !t.running() && c.rules.MailWithHead {
+		return "is refused"
+	}
+	t.mail++
+	return "is put"
+}
+
+// stop interrupts, cancels or aborts: somebody works and is told by HEAD's signal,
+// or nobody does and the verb commits the consequence itself.
+func (c *chain) stop(t *state, v *verb, signal uint8) string {
+	again := func() string { v.at = verbReads; return readsAgain }
+	if v.working || !c.rules.NobodyWorks {
+		if c.rules.SameRevision && (t.head != v.head || t.heard() != v.signal) {
+			return again()
+		}
+		if t.status().Ended() {
+			v.at = verbDone
+			return "is refused"
+		}
+		if !c.rules.Stronger || stronger(signal, t.signal) || c.rules.SameTask && t.signalTask != t.task {
+			t.signal, t.signalTask = signal, t.task
+		}
+		if stronger(signal, t.accepted) {
+			t.accepted = signal
+		}
+		if t.kind == delayed {
+			t.bad |= sleeps
+		}
+		v.at = verbDone
+		return "leaves the signal on HEAD"
+	}
+	if t.n != v.n || c.rules.Strongest && t.heard() != v.signal {
+		return again()
+	}
+	if c.rules.Strongest && stronger(v.signal, signal) {
+		signal = v.signal
+	}
+	if !ends(signal) && t.interrupted() {
+		v.at = verbDone
+		return "has nothing to do"
+	}
+	if ends(signal) {
+		if c.rules.WaitsAsSeen && t.asRead() != v.waits {
+			return again()
+		}
+		if c.rules.CloseCall && !c.rules.CloseInCommit && v.at == verbActs && toRun(t.phase) && t.ledger[t.call] == ledgerNone {
+			t.ledger[t.call] = ledgerClosed
+			v.at = verbCloses
+			return "closes the call"
+		}
+		c.giveUp(t, c.rules.CloseCall)
+		c.takeIn(t, v.waits)
+	}
+	c.commit(t, obeying[signal], signal)
+	if c.rules.Strongest {
+		t.signal, t.signalTask = 0, 0
+	}
+	v.at = verbDone
+	return "commits " + string(kinds[t.kind].word)
+}
+
+// proceed is continue: back to what is waited for, or on with the task.
+func (c *chain) proceed(t *state, v *verb) string {
+	if t.n != v.n || !t.interrupted() || c.rules.WaitsAsSeen && t.phase == waiting && t.asRead() != v.waits {
+		v.at = verbReads
+		return readsAgain
+	}
+	if t.phase == waiting && t.open() {
+		c.commit(t, resuspended, 0)
+		t.headDue = c.rules.DueAgain
+		v.at = verbDone
+		if c.rules.LookAgain {
+			v.at = verbLooks
+		}
+		return "commits suspended"
+	}
+	c.commit(t, resumed, 0)
+	c.goOn(t, v.waits)
+	v.at = verbSends
+	return "commits resumed"
+}
+
+// restore goes back: to the suspension, whose waits are asked anew, or to the start.
+func (c *chain) restore(t *state, v *verb, fresh bool) string {
+	now := t.ledger[t.call]
+	if t.n != v.n || c.rules.WaitsAsSeen && t.asRead() != v.waits || c.rules.AsListed && now != v.ledger {
+		v.at = verbReads
+		return readsAgain
+	}
+	bit := uint8(1) << t.call
+	if !unrun(v.ledger) {
+		t.listed |= bit // its effect was shown, and acknowledged
+	}
+	if toRun(t.phase) && (c.rules.NewCall || fresh) {
+		t.left |= bit
+	}
+	c.giveUp(t, c.rules.CloseLeft)
+	c.takeIn(t, v.waits)
+	t.task++
+	t.accepted = 0
+	switch {
+	case fresh:
+		t.phase = noCall
+		c.commit(t, restored, 0)
+		v.at = verbSends
+		return "commits restored"
+	case c.rules.TakeOutcome && !unrun(now):
+		t.phase = ran
+		c.commit(t, restored, 0)
+		v.at = verbSends
+		return "commits restored with the outcome"
+	}
+	c.commit(t, reasked, 0)
+	c.askPerson(t, c.rules.NewCall)
+	v.at = verbDone
+	return "commits restored, asks anew"
+}

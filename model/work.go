@@ -1,0 +1,468 @@
+package main
+
+import (
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// The actions of a worker. A crash or a freeze may come between any two.
+const (
+	idle          = iota
+	arrived       // has a message, knows nothing
+	hasClaimed    // and has not read
+	hasRead       // and has not claimed
+	commitResumed // leaves the suspension
+	work          // obeys, or plans
+	closeCall     // closes a call in the ledger before the commit that says so
+	commitObeyed
+	commitReplied
+	moveLease
+	markStarted
+	askLease // its mark is lost: is the lease still its own?
+	markAgain
+	renewLease // for as long as the tool may run
+	runTool
+	markFinished
+	commitStepped
+	commitSuspended
+	commitDelayed
+	commitCompleted
+	commitFailed
+	sendNext
+	acknowledge
+)
+
+var actions [acknowledge + 1]struct {
+	name string
+	do   func(c *chain, s state, i int, emit emitter)
+}
+
+func init() { //nolint:gochecknoinits // the table refers to itself through what it calls
+	for at, a := range [...]struct {
+		name string
+		do   func(c *chain, s state, i int, emit emitter)
+	}{
+		idle:            {"nothing", nil},
+		arrived:         {"claim and read", (*chain).arrive},
+		hasClaimed:      {"read", (*chain).readAfterClaim},
+		hasRead:         {"claim", (*chain).claimAfterRead},
+		commitResumed:   {"commit resumed", (*chain).leave},
+		work:            {"work", (*chain).work},
+		closeCall:       {"close the call", (*chain).closeFirst},
+		commitObeyed:    {"obey", (*chain).obey},
+		commitReplied:   {"commit replied", (*chain).reply},
+		moveLease:       {"move the lease", (*chain).moveOn},
+		markStarted:     {"mark started", (*chain).mark},
+		askLease:        {"ask for the lease", (*chain).ask},
+		markAgain:       {"mark again", (*chain).remark},
+		renewLease:      {"renew", (*chain).renew},
+		runTool:         {"run the tool", (*chain).run},
+		markFinished:    {"mark finished", (*chain).finish},
+		commitStepped:   {"commit stepped", (*chain).stepDone},
+		commitSuspended: {"commit suspended", (*chain).end},
+		commitDelayed:   {"commit delayed", (*chain).end},
+		commitCompleted: {"commit completed", (*chain).end},
+		commitFailed:    {"commit failed", (*chain).end},
+		sendNext:        {"send", (*chain).sendOn},
+		acknowledge:     {"acknowledge", (*chain).away},
+	} {
+		actions[at] = a
+	}
+}
+
+// commit puts the next entry. Who may, has looked before; what no entry may do is noted here.
+func (c *chain) commit(s *state, kind, obeyed uint8) {
+	was, is := s.status(), kinds[kind].status
+	if kind != deleted && (s.gone() || !was.CanBecome(is)) {
+		s.bad |= forbidden
+	}
+	if is.Ended() || kind == delayed {
+		if stronger(s.heard(), obeyed) {
+			s.bad |= passedOver
+		}
+	}
+	if was != is || obeyed != 0 || kind == delayed || kind == restored || kind == reasked {
+		s.head = s.n + 1
+	}
+	if obeyed != 0 && s.heard() == obeyed || is.Ended() {
+		s.signal, s.signalTask = 0, 0 // the entry records its id
+	}
+	if is.Resting() && !stronger(s.accepted, obeyed) || is.Ended() {
+		s.accepted = 0
+	}
+	s.n++
+	s.kind, s.by, s.goesOn, s.early, s.young, s.asked = kind, 0, false, false, c.world.grace, 0
+}
+
+// written is commit for a worker. on: the same invocation goes on with the next entry.
+func (c *chain) written(s *state, i int, kind, obeyed uint8, on bool) {
+	w := &s.workers[i]
+	c.commit(s, kind, obeyed)
+	s.by, s.taken = w.k, max(s.taken, w.mail)
+	w.n = s.n
+	s.goesOn = on && c.rules.MoveLease
+	w.won = s.goesOn
+	if !c.rules.CommitFirst && !on {
+		if j := s.held(i); j >= 0 {
+			s.queue[j] = message{} // acknowledged before anybody was sent for
+		}
+	}
+}
+
+// lose ends an invocation that lost a race: its work is thrown away. If it won an
+// entry before and goes on no more, somebody else has to be sent for.
+func (c *chain) lose(t *state, i int) {
+	w := &t.workers[i]
+	if t.removed && w.n+1 <= t.n {
+		t.bad |= afterDelete // the entry it puts is absent again
+	}
+	if w.won && c.rules.WinnerSends {
+		*w = worker{at: sendNext, n: w.n}
+		return
+	}
+	w.at = acknowledge
+}
+
+func (c *chain) lost(t state, i int, emit emitter) {
+	c.lose(&t, i)
+	emit(t, move{who: workerNames[i], what: "loses the race", x: t.n})
+}
+
+// readHead takes HEAD's newest revision over and looks at it.
+func (c *chain) readHead(s *state, w *worker) {
+	w.headSignal, w.headMail, w.mail, w.signal = s.signal, s.mail, s.mail, s.heard()
+}
+
+// leave leaves a suspension: takes the answers in, goes on in the same invocation.
+func (c *chain) leave(t state, i int, emit emitter) {
+	w := &t.workers[i]
+	if t.n != w.n || c.rules.WaitsAsSeen && t.asRead() != w.waits {
+		c.claim(&t, store.ClaimRelease, uint8(i), w.k)
+		if j := t.held(i); j >= 0 { // decided on afresh
+			t.queue[j].at, t.queue[j].by = visible, nobody
+		}
+		t.retire(i)
+		emit(t, move{who: workerNames[i], what: "cannot leave the suspension it saw"})
+		return
+	}
+	switch {
+	case t.interrupted():
+		t.bad |= undone
+	case t.open():
+		t.bad |= unanswered
+	}
+	c.written(&t, i, resumed, 0, true)
+	c.goOn(&t, w.waits)
+	t.headDue = false
+	w.call, w.phase = t.call, t.phase
+	c.next1(&t, i, true)
+	emit(t, move{who: workerNames[i], what: "commits resumed", x: t.n})
+}
+
+// takeIn takes in the answers that the writer saw and closes what is open.
+func (c *chain) takeIn(s *state, saw uint8) {
+	if s.gen == 0 {
+		return
+	}
+	g := s.gen - 1
+	for x := range s.waits[g] {
+		was := saw >> (4 * x) & 15
+		switch w := &s.waits[g][x]; {
+		case settled(was):
+			s.took[g] |= 1 << x
+		case *w == waitOpen && c.rules.CloseWaits:
+			*w = waitClosed
+		}
+	}
+	s.due = 0
+}
+
+// goOn is takeIn for an entry after which the task goes on: an approved call may run then.
+func (c *chain) goOn(s *state, saw uint8) {
+	if s.phase == waiting {
+		s.phase = ran // denied or expired: told, and never run
+		if s.waits[s.gen-1][0] == waitAnswered {
+			s.phase = approved
+		}
+	}
+	c.takeIn(s, saw)
+}
+
+// next1 is where an invocation that goes on continues: it moves the lease, unless
+// the store has done so with the entry.
+func (c *chain) next1(s *state, i int, newStep bool) {
+	w := &s.workers[i]
+	w.at = moveLease
+	if !c.rules.MoveLease {
+		w.at = work
+		if newStep {
+			c.readHead(s, w)
+		}
+		return
+	}
+	if c.world.oneWrite {
+		c.moved(s, i)
+	}
+}
+
+// moved moves the lease and takes HEAD's revision over.
+func (c *chain) moved(s *state, i int) {
+	w := &s.workers[i]
+	if !c.claim(s, store.ClaimMove, uint8(i), w.n+1) {
+		c.lose(s, i)
+		return
+	}
+	w.won, w.lapsed, w.at = true, false, work
+	if c.rules.LookAtHead || s.kind != replied {
+		c.readHead(s, w)
+	} else {
+		w.headSignal, w.headMail = s.signal, s.mail
+	}
+}
+
+func (c *chain) moveOn(t state, i int, emit emitter) {
+	c.moved(&t, i)
+	emit(t, move{who: workerNames[i], what: "moves the lease on", x: t.workers[i].n + 1})
+}
+
+// work obeys a signal it knows of, runs the open call, or asks the planner.
+func (c *chain) work(t state, i int, emit emitter) {
+	w := &t.workers[i]
+	if w.signal != 0 {
+		w.at = commitObeyed
+		if ends(w.signal) && toRun(w.phase) && c.rules.CloseCall && !c.rules.CloseInCommit {
+			w.at = closeCall
+		}
+		emit(t, move{who: workerNames[i], what: "hears " + string(signals[w.signal])})
+		return
+	}
+	if toRun(w.phase) {
+		w.at = markStarted
+		if c.atLeastOnce() && !c.rules.MarkFirst {
+			w.at = renewLease
+		}
+		emit(t, move{who: workerNames[i], what: "goes to call", x: w.call + 1})
+		return
+	}
+	if t.suspended() || t.interrupted() {
+		t.bad |= unanswered // nobody asked it to plan
+	}
+	if c.world.economy && t.n == w.n && t.asked < 3 {
+		if t.asked++; t.asked > 1 && !t.faulty {
+			t.bad |= wasteful
+		}
+	}
+	c.plan(&t, i, emit)
+}
+
+// plan makes every choice the planner has.
+func (c *chain) plan(t *state, i int, emit emitter) {
+	choose := func(at uint8, budget int, what string) {
+		u := *t
+		if budget >= 0 {
+			if u.budget[budget] == 0 {
+				return
+			}
+			u.spend(budget)
+		}
+		u.workers[i].at = at
+		emit(u, move{who: "planner", what: what})
+	}
+	phase := t.workers[i].phase
+	if phase == noCall && t.gen < c.world.suspensions && t.made < calls {
+		choose(commitSuspended, -1, "asks")
+	}
+	if phase == noCall && t.made < calls {
+		choose(commitReplied, effectSteps, "calls a tool")
+	}
+	choose(commitStepped, plainSteps, "goes on")
+	choose(commitDelayed, delays, "comes later")
+	choose(commitFailed, failures, "fails")
+	choose(commitCompleted, -1, "is done")
+}
+
+// closeFirst closes a call before the commit that says so, where the two are apart.
+func (c *chain) closeFirst(t state, i int, emit emitter) {
+	w := &t.workers[i]
+	if t.ledger[w.call] == ledgerNone {
+		t.ledger[w.call] = ledgerClosed
+	}
+	w.at = commitObeyed
+	emit(t, move{who: workerNames[i], what: "closes call", x: w.call + 1})
+}
+
+// giveUp ends the open call with what its ledger lets history say.
+func (c *chain) giveUp(s *state, closes bool) {
+	if s.phase != waiting && !toRun(s.phase) || s.said[s.call] != saidNothing {
+		return
+	}
+	if closes && s.ledger[s.call] == ledgerNone {
+		s.ledger[s.call] = ledgerClosed
+	}
+	s.said[s.call] = told(s.ledger[s.call])
+	if !c.rules.AsFound {
+		s.said[s.call] = saidNotRun
+	}
+}
+
+func (c *chain) obey(t state, i int, emit emitter) {
+	w := &t.workers[i]
+	if t.n != w.n {
+		c.lost(t, i, emit)
+		return
+	}
+	if c.rules.ObeySame && t.heard() != w.signal {
+		c.readHead(&t, w)
+		w.at = work
+		emit(t, move{who: workerNames[i], what: "finds another signal", x: t.n})
+		return
+	}
+	signal := w.signal
+	if ends(signal) {
+		c.giveUp(&t, c.rules.CloseCall)
+		c.takeIn(&t, t.asRead())
+	}
+	c.written(&t, i, obeying[signal], signal, false)
+	w.at = acknowledge
+	emit(t, move{who: workerNames[i], what: "obeys " + string(signals[signal]), x: t.n})
+}
+
+// reply commits a reply whose call has effects, before the call runs.
+func (c *chain) reply(t state, i int, emit emitter) {
+	w := &t.workers[i]
+	if t.n != w.n {
+		c.lost(t, i, emit)
+		return
+	}
+	c.written(&t, i, replied, 0, true)
+	t.call, t.phase = t.made, mayRun
+	t.made++
+	w.call, w.phase = t.call, t.phase
+	c.next1(&t, i, false)
+	emit(t, move{who: workerNames[i], what: "commits replied", x: t.n})
+}
+
+// stepDone commits what came of a step. Nothing of HEAD is in it.
+func (c *chain) stepDone(s state, i int, emit emitter) {
+	if s.n != s.workers[i].n {
+		c.lost(s, i, emit)
+		return
+	}
+	t := s
+	w := &t.workers[i]
+	if toRun(w.phase) {
+		c.result(&t, w, i)
+	}
+	after := t
+	c.written(&t, i, stepped, 0, false)
+	w.at = sendNext
+	emit(t, move{who: workerNames[i], what: "commits stepped", x: t.n})
+	if c.world.goesOn {
+		t = after
+		c.written(&t, i, stepped, 0, true)
+		c.next1(&t, i, true)
+		emit(t, move{who: workerNames[i], what: "commits stepped and goes on", x: t.n})
+	}
+}
+
+// result gives the call its result.
+func (c *chain) result(t *state, w *worker, i int) {
+	t.said[w.call] = w.result
+	switch {
+	case w.result == saidNotRun && !c.rules.CloseInCommit:
+		t.bad |= denied
+	case w.result == saidUnknown && !t.faulty:
+		t.bad |= needless
+	}
+	if l := t.ledger[w.call]; w.result == saidUnknown && l >= ledgerStarted && l < ledgerLeft {
+		if by := l - ledgerStarted; by != uint8(i) && by == t.owner && t.lease == live {
+			t.bad |= hasty
+		}
+	}
+	switch t.phase {
+	case approved:
+		t.phase = ran
+	case mayRun:
+		t.phase = noCall
+	}
+	w.phase, w.result = t.phase, 0
+}
+
+// end commits what suspends, puts off or ends: it moves HEAD, and is conditioned on HEAD's
+// revision being the one the step saw.
+func (c *chain) end(s state, i int, emit emitter) {
+	at := s.workers[i].at
+	isDelay := at == commitDelayed
+	if s.budget[renewals] > 0 && s.owner == uint8(i) && (s.signal != s.workers[i].headSignal || s.mail != s.workers[i].headMail) {
+		t := s
+		w := &t.workers[i]
+		t.spend(renewals)
+		w.headSignal, w.headMail = t.signal, t.mail
+		if c.rules.LookAtHead {
+			c.readHead(&t, w)
+			w.at = work
+		}
+		emit(t, move{who: workerNames[i], what: "renews, HEAD's revision taken over"})
+	}
+	t := s
+	w := &t.workers[i]
+	if t.n != w.n {
+		c.lost(t, i, emit)
+		return
+	}
+	signalMoved := t.signal != w.headSignal && (c.rules.EndSeesSignal || isDelay)
+	mailMoved := t.mail != w.headMail && (c.rules.MailWithHead || isDelay)
+	if (signalMoved || mailMoved) && (!isDelay || c.rules.DelaySeesHead) {
+		c.readHead(&t, w)
+		w.at = work
+		emit(t, move{who: workerNames[i], what: "finds HEAD moved", x: t.n})
+		return
+	}
+	switch at {
+	case commitSuspended:
+		c.written(&t, i, suspended, 0, false)
+		c.askPerson(&t, true)
+	case commitDelayed:
+		c.written(&t, i, delayed, 0, false)
+		t.early = true
+		t.send(step, t.n+1, putOff)
+	case commitCompleted:
+		c.written(&t, i, completed, 0, false)
+	case commitFailed:
+		c.written(&t, i, failed, 0, false)
+	}
+	w.at = acknowledge
+	emit(t, move{who: workerNames[i], what: "commits " + string(kinds[t.kind].word), x: t.n})
+}
+
+// askPerson opens the waits of a suspension, for a new call or for the one there is.
+func (c *chain) askPerson(s *state, newCall bool) {
+	s.gen++
+	s.waits[s.gen-1] = [2]uint8{waitOpen, waitOpen}
+	s.phase = waiting
+	if newCall {
+		s.call = s.made
+		s.made++
+	}
+}
+
+func (c *chain) sendOn(t state, i int, emit emitter) {
+	w := &t.workers[i]
+	t.send(step, w.n+1, visible)
+	x := w.n + 1
+	*w = worker{at: acknowledge}
+	emit(t, move{who: workerNames[i], what: "sends for", x: x})
+}
+
+func (c *chain) away(t state, i int, emit emitter) {
+	if j := t.held(i); j >= 0 {
+		t.queue[j] = message{}
+	}
+	t.retire(i)
+	emit(t, move{who: workerNames[i], what: "acknowledges"})
+}
+
+// atLeastOnce reports whether tools are declared so: the policy may run them again.
+func (c *chain) atLeastOnce() bool {
+	return c.world.policy == session.UnknownProbe || c.world.policy == session.UnknownRetry
+}
