@@ -6,13 +6,12 @@ import "github.com/adjourn/adjourn/pkg/session"
 type config struct {
 	name   string
 	breaks []string
-	world  func(w *world)
+	world  world
 	off    func(r *rules)
 }
 
 func (f config) model() model {
-	c := &chain{rules: allRules()}
-	f.world(&c.world)
+	c := &chain{world: f.world, rules: allRules()}
 	if f.off != nil {
 		f.off(&c.rules)
 	}
@@ -22,7 +21,7 @@ func (f config) model() model {
 // models are all there are, in the order of the design.
 func models() []model {
 	var all []model
-	for _, list := range [][]config{chainConfigs(), stopConfigs(), backConfigs()} {
+	for _, list := range [][]config{orderConfigs(), rowConfigs(), effectConfigs(), deadConfigs(), signalConfigs(), waitConfigs(), callConfigs(), backConfigs(), allConfigs()} {
 		for _, f := range list {
 			all = append(all, f.model())
 		}
@@ -30,37 +29,115 @@ func models() []model {
 	return all
 }
 
-// faults sets how often each of some may strike.
-func (w *world) faults(each map[int]uint8) {
-	for b, n := range each {
-		w.budget[b] = n
+// budget says how often of each.
+type budget = map[int]uint8
+
+func times(of budget) (b [budgets]uint8) {
+	for i, n := range of {
+		b[i] = n
 	}
+	return b
 }
 
-func chainConfigs() []config {
-	plain := func(n uint8, faults map[int]uint8) func(*world) {
-		return func(w *world) {
-			w.budget[plainSteps] = n
-			w.faults(faults)
-		}
+func breaks(properties ...string) []string { return properties }
+
+var bothAnswer = [answerers]bool{answersApproval: true, answersResult: true}
+
+// A: order, the lease, who sends.
+func orderConfigs() []config {
+	steps := func(of budget) world { of[plainSteps] = 2; return world{budget: times(of), apart: true, grace: true} }
+	several := steps(budget{plainSteps: 2, crashes: 1, freezes: 1, duplicates: 1})
+	several.goesOn = true
+	oneWrite := several
+	oneWrite.oneWrite = true
+	quick := world{budget: times(budget{plainSteps: 2}), economy: true}
+	effect := func(of budget) world {
+		of[effectSteps] = 1
+		return world{budget: times(of), apart: true, grace: true}
 	}
-	effect := func(policy session.UnknownPolicy, faults map[int]uint8) func(*world) {
-		return func(w *world) {
-			w.budget[effectSteps], w.policy = 1, policy
-			w.faults(faults)
-		}
-	}
-	with := func(f func(*world), more func(*world)) func(*world) {
-		return func(w *world) { f(w); more(w) }
-	}
-	apart := func(w *world) { w.apart, w.grace = true, true }
+	waits := func(of budget) world { return world{budget: times(of), suspensions: 1, answers: bothAnswer} }
+	lastTwo := waits(nil)
+	lastTwo.economy = true
+	noSweep := func(r *rules) { r.Sweep = false }
 	return []config{
-		{name: "A1 chain, all rules: crash, freeze, duplicate, lost visibility, haste", world: with(plain(2, map[int]uint8{crashes: 1, freezes: 1, duplicates: 1, lostVisibility: 1, haste: 1}), apart)},
-		{name: "A2 chain, all rules: several steps per invocation", world: with(plain(3, map[int]uint8{crashes: 1, freezes: 1, duplicates: 1}), func(w *world) { apart(w); w.goesOn = true })},
-		{name: "B1 effects, all rules: crash, 2 freezes, duplicate, lost answer", world: effect(session.UnknownTell, map[int]uint8{crashes: 1, freezes: 2, duplicates: 1, lostAnswers: 1})},
-		{name: "Q1 probe, all rules: crash, 2 freezes, duplicate", world: effect(session.UnknownProbe, map[int]uint8{crashes: 1, freezes: 2, duplicates: 1})},
+		{name: "A1 all rules: crash, freeze, duplicate, lost visibility, haste", world: steps(budget{crashes: 1, freezes: 1, duplicates: 1, lostVisibility: 1, haste: 1})},
+		{name: "A2 all rules: several steps per invocation, crash, freeze, duplicate", world: several},
+		{name: "A3 all rules: the same, the store moves the lease with the entry", world: oneWrite},
+		{name: "A4 redelivery alone, no sweep: 2 crashes, duplicate", world: steps(budget{crashes: 2, duplicates: 1}), off: noSweep},
+		{name: "A5 redelivery alone, no sweep: an effect, 2 crashes, freeze, duplicate", world: effect(budget{crashes: 2, freezes: 1, duplicates: 1}), off: noSweep},
+		{name: "A6 all rules: two last answers at once, no faults", world: lastTwo},
+		{name: "A7 all rules: a clock far ahead, crash, freeze", world: steps(budget{clocksAhead: 1, crashes: 1, freezes: 1})},
+		{name: "A10 acknowledged before sent, no sweep", breaks: breaks(stuck), world: steps(budget{crashes: 1}), off: func(r *rules) { r.CommitFirst, r.Sweep = false, false }},
+		{name: "A11 only time ends a lease", breaks: breaks("waited"), world: quick, off: func(r *rules) { r.ClosedByEntry = false }},
+		{name: "A13 the lease does not move on", breaks: breaks("wasteful"), world: lastTwo, off: func(r *rules) { r.MoveLease = false }},
+		{name: "A14 a refusal by our own write is taken for another's", breaks: breaks("needless"), world: effect(budget{lostAnswers: 1}), off: func(r *rules) { r.OwnRefusal = false }},
+		{name: "A15 a lease by a clock far ahead stands till then", breaks: breaks(stuck), world: steps(budget{clocksAhead: 1, crashes: 1}), off: func(r *rules) { r.Bounded = false }},
+		{name: "A16 the winner that lost the lease sends for nobody, no sweep", breaks: breaks(stuck), world: effect(budget{freezes: 1, duplicates: 1}), off: func(r *rules) { r.WinnerSends, r.Sweep = false, false }},
+		{name: "A17 no sweep: the last answerer dies", breaks: breaks(stuck), world: waits(budget{crashes: 1}), off: noSweep},
+		{name: "A18 answerers look before they answer, no sweep", breaks: breaks(stuck), world: waits(nil), off: func(r *rules) { r.LookAfter, r.Sweep = false, false }},
 	}
 }
 
-func stopConfigs() []config { return nil }
-func backConfigs() []config { return nil }
+// R: the rows of the table.
+func rowConfigs() []config {
+	steps := func(of budget) world { of[plainSteps] = 2; return world{budget: times(of), apart: true, grace: true} }
+	stale := world{budget: times(budget{plainSteps: 1, duplicates: 1}), verbs: []uint8{interrupt}}
+	waits := world{budget: times(budget{duplicates: 1}), suspensions: 2, answers: bothAnswer, verbs: []uint8{interrupt, goBack}}
+	storms := steps(budget{plainSteps: 2, duplicates: 1})
+	storms.count = 7
+	return []config{
+		{name: "R1 step; suspended or interrupted: worked on", breaks: breaks("unanswered"), world: stale, off: func(r *rules) { r.StaleStep = false }},
+		{name: "R2 resume; suspended with a wait open: resumed", breaks: breaks("unanswered"), world: waits, off: func(r *rules) { r.OpenWait = false }},
+		{name: "R3 resume; interrupted: resumed", breaks: breaks("undone"), world: waits, off: func(r *rules) { r.StayInterrupted = false }},
+		{name: "R4 k ≤ n, lease live: acknowledged, no sweep", breaks: breaks(stuck), world: steps(budget{crashes: 2, duplicates: 1}), off: func(r *rules) { r.KeepOld, r.Sweep = false, false }},
+		{name: "R5 all rules: a duplicate does not multiply", world: storms},
+		{name: "R6 k ≤ n, entry n for another message: sends all the same", breaks: breaks("storm"), world: storms, off: func(r *rules) { r.OtherMessage = false }},
+		{name: "R7 k ≤ n, entry n for this message: acknowledged, no sweep", breaks: breaks(stuck), world: steps(budget{crashes: 1}), off: func(r *rules) { r.SendAgain, r.Sweep = false, false }},
+		{name: "R8 entry n is young: sends at once", breaks: breaks("storm"), world: storms, off: func(r *rules) { r.Grace = false }},
+		{name: "R9 k = n+1, lease live elsewhere: acknowledged, no sweep", breaks: breaks(stuck), world: steps(budget{crashes: 1}), off: func(r *rules) { r.KeepNext, r.Sweep = false, false }},
+		{name: "R10 who was refused works once the lease has lapsed", breaks: breaks("unclaimed"), world: steps(budget{crashes: 1}), off: func(r *rules) { r.ClaimToWork = false }},
+	}
+}
+
+// E: effects (section 5).
+func effectConfigs() []config {
+	effect := func(policy session.UnknownPolicy, of budget) world {
+		of[effectSteps] = 1
+		return world{budget: times(of), policy: policy}
+	}
+	rough := func() budget { return budget{crashes: 1, freezes: 2, duplicates: 1} }
+	off := func(first, clock bool) func(*rules) {
+		return func(r *rules) { r.MarkFirst, r.OwnClock = first, clock }
+	}
+	return []config{
+		{name: "E1 all rules, tell: crash, 2 freezes, duplicate, lost answer", world: effect(session.UnknownTell, budget{crashes: 1, freezes: 2, duplicates: 1, lostAnswers: 1})},
+		{name: "E2 all rules, probe: crash, 2 freezes, duplicate", world: effect(session.UnknownProbe, rough())},
+		{name: "E3 all rules, retry: crash, 2 freezes, duplicate", world: effect(session.UnknownRetry, rough())},
+		{name: "E10 no mark", breaks: breaks("twice"), world: effect(session.UnknownTell, budget{freezes: 1}), off: func(r *rules) { r.Mark = false }},
+		{name: "E11 whoever finds a mark tells the outcome as unknown", breaks: breaks("hasty"), world: effect(session.UnknownTell, rough()), off: func(r *rules) { r.OwnerTells = false }},
+		{name: "E12 probe: renew, mark, run", breaks: breaks("overlap", "twice"), world: effect(session.UnknownProbe, rough()), off: off(false, false)},
+		{name: "E13 probe: mark, renew, run", breaks: breaks("overlap", "twice"), world: effect(session.UnknownProbe, rough()), off: off(true, false)},
+		{name: "E14 retry: mark, renew, run", breaks: breaks("overlap"), world: effect(session.UnknownRetry, rough()), off: off(true, false)},
+	}
+}
+
+// D: dead letters (section 4.4).
+func deadConfigs() []config {
+	letters := func(of budget) world {
+		of[plainSteps] = 1
+		return world{budget: times(of), MaxReceives: 2, Claims: 3, grace: true}
+	}
+	withWaits := letters(budget{throttles: 2, duplicates: 1})
+	withWaits.suspensions, withWaits.answers = 1, bothAnswer
+	withCancel := letters(budget{crashes: 2, throttles: 2})
+	withCancel.Claims, withCancel.verbs = 2, []uint8{cancel}
+	withInterrupt := withCancel
+	withInterrupt.verbs = []uint8{interrupt, cancel}
+	return []config{
+		{name: "D1 all rules: crash, 2 throttled, duplicate, haste", world: letters(budget{crashes: 1, throttles: 2, duplicates: 1, haste: 1})},
+		{name: "D2 all rules: a suspension, 2 throttled, duplicate", world: withWaits},
+		{name: "D3 all rules: interrupt, cancel, 2 crashes, 2 throttled", world: withInterrupt},
+		{name: "D10 deliveries are counted, not claims", breaks: breaks("healthy"), world: letters(budget{throttles: 2}), off: func(r *rules) { r.CountClaims = false }},
+		{name: "D11 a step given up passes over a signal", breaks: breaks("passed over"), world: withCancel, off: func(r *rules) { r.ObeySame = false }},
+	}
+}

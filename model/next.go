@@ -12,12 +12,12 @@ const (
 	effectSteps           // a step with one
 	delays                // the model call is put off
 	failures              // the task fails
+	renewals              // the watcher renews the lease in a step
 	crashes               // a worker, an answerer or a verb dies
 	freezes               // a worker is stopped for longer than its lease
 	duplicates            // the queue delivers twice
 	lostVisibility        // a message becomes visible while it is worked on
 	haste                 // time passes while somebody is about to act
-	renewals              // the watcher renews the lease in a step
 	lostAnswers           // a mark is written, its answer lost, the retry refused
 	clocksAhead           // a worker takes the lease by a clock far ahead
 	throttles             // a delivery is counted that no worker saw

@@ -134,7 +134,7 @@ func (c *chain) rowFor(s *state, w *worker) engine.Action {
 		if s.leaseSeq == w.refused && s.lease == lapsed {
 			time = lapsed // since the refusal
 		}
-		f.lease = leaseOf(gone, w.refused, 0, time)
+		f.lease = c.leaseOf(gone, w.refused, 0, time)
 	}
 	return c.row(message{kind: w.kind, k: w.k}, f)
 }
@@ -151,7 +151,7 @@ func (c *chain) row(m message, f seen) engine.Action {
 			return engine.SendNext
 		}
 		return engine.Work
-	case !r.OpenWait && m.kind == resume && f.open && m.k == f.n+1, !r.StayInterrupted && m.kind == resume && status == session.StatusInterrupted && m.k == f.n+1:
+	case !r.OpenWait && m.kind == resume && f.open, !r.StayInterrupted && m.kind == resume && status == session.StatusInterrupted:
 		return engine.Resume
 	case !r.KeepOld && action == engine.Keep && m.k <= f.n:
 		return engine.Acknowledge
@@ -171,6 +171,9 @@ func (c *chain) row(m message, f seen) engine.Action {
 func (c *chain) decided(t state, i int, emit emitter, how string) {
 	w := &t.workers[i]
 	action := c.rowFor(&t, w)
+	if c.rules.ClaimToWork && !w.claimed && (action == engine.Work || action == engine.Resume) {
+		action = engine.Keep // the lease in the way has lapsed since: the message claims anew
+	}
 	j := t.held(i)
 	label := move{who: workerNames[i], what: how + string(action), x: w.k}
 	away := func(place uint8) { // the message goes, and with it the invocation

@@ -11,6 +11,10 @@ type rules struct {
 	NeverBack bool
 	// MoveLease: the lease goes on to the next entry with the invocation that goes on, and the entry says goesOn.
 	MoveLease bool
+	// Bounded: a lease further ahead than leases last counts as lapsed.
+	Bounded bool
+	// ClaimToWork: k = n+1: claim, work; who was refused does not work, whatever became of the lease since.
+	ClaimToWork bool
 	// OwnRefusal: a refusal that shows our own attempt id is a success whose answer was lost.
 	OwnRefusal bool
 
@@ -111,7 +115,7 @@ type rules struct {
 
 func allRules() rules {
 	return rules{
-		CommitFirst: true, ClosedByEntry: true, NeverBack: true, MoveLease: true, OwnRefusal: true,
+		CommitFirst: true, ClosedByEntry: true, NeverBack: true, MoveLease: true, Bounded: true, ClaimToWork: true, OwnRefusal: true,
 		StaleStep: true, OpenWait: true, StayInterrupted: true, KeepOld: true, OtherMessage: true, SendAgain: true, Grace: true, KeepNext: true,
 		WinnerSends: true, Sweep: true, LookAfter: true,
 		KeepSignal: true, LookAtHead: true, MailWithHead: true, EndSeesSignal: true, DelaySeesHead: true, Stronger: true, SameTask: true,

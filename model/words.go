@@ -157,11 +157,16 @@ var untils = [...]time.Time{lapsed: instant.Add(-time.Second), live: instant.Add
 // key of the one session.
 var key = session.Key{Tenant: "default", ID: "s"}
 
-func leaseOf(owner, seq, n, time uint8) session.Lease {
+// leaseOf is a lease as the program keeps it.
+func (c *chain) leaseOf(owner, seq, n, inTime uint8) session.Lease {
 	if owner == nobody {
 		return session.Lease{Seq: int64(seq), N: int64(n)}
 	}
-	return session.Lease{Owner: owners[owner], Seq: int64(seq), N: int64(n), Until: untils[time]}
+	l := session.Lease{Owner: owners[owner], Seq: int64(seq), N: int64(n), Until: untils[inTime], For: leaseTime}
+	if !c.rules.Bounded {
+		l.For = 1000 * time.Hour
+	}
+	return l
 }
 
 func nobodyKnown(string) bool { return false }
@@ -169,7 +174,7 @@ func nobodyKnown(string) bool { return false }
 // claim asks the program who gets the lease, and gives it.
 func (c *chain) claim(s *state, mode store.ClaimMode, w, seq uint8) bool {
 	p := store.ClaimParams{Key: key, Mode: mode, Owner: owners[w], Seq: int64(seq), Now: instant, Until: instant.Add(leaseTime)}
-	was := leaseOf(s.owner, s.leaseSeq, s.claims, s.lease)
+	was := c.leaseOf(s.owner, s.leaseSeq, s.claims, s.lease)
 	is, granted := p.Grant(was, nobodyKnown)
 	if mode == store.ClaimTake {
 		switch {
@@ -194,7 +199,7 @@ func (c *chain) claim(s *state, mode store.ClaimMode, w, seq uint8) bool {
 
 // working reports whether the lease stands: somebody works, as far as anybody can know.
 func (c *chain) working(s *state) bool {
-	return c.stands(leaseOf(s.owner, s.leaseSeq, s.claims, s.lease), s.n, s.goesOn)
+	return c.stands(c.leaseOf(s.owner, s.leaseSeq, s.claims, s.lease), s.n, s.goesOn)
 }
 
 func (c *chain) stands(l session.Lease, n uint8, goesOn bool) bool {
