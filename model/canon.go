@@ -52,7 +52,10 @@ func (c *chain) forget(s *state, w *worker) {
 	case arrived, hasClaimed, hasRead:
 		return
 	case markStarted, askLease, markAgain, renewLease, runTool, markFinished:
-		w.waits, w.signal, w.headSignal, w.headMail = 0, 0, 0, 0
+		w.waits, w.signal = 0, 0
+		if !c.world.finishes { // stepped follows, which is not conditioned on HEAD
+			w.headSignal, w.headMail = 0, 0
+		}
 		return
 	case commitResumed:
 	default:

@@ -40,6 +40,8 @@ type world struct {
 	goesOn bool
 	// oneWrite: the store moves the lease in the transaction of the entry.
 	oneWrite bool
+	// finishes: a call may be one of a finish tool.
+	finishes bool
 	// policy of tools with effects.
 	policy session.UnknownPolicy
 	// MaxReceives of the queue and Claims that may die; 0 without dead letters.

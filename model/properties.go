@@ -55,7 +55,7 @@ var propertyTexts = map[string]string{
 	"forgotten":    "an answer was accepted and never taken in",
 	"unclaimed":    "a worker works without the lease",
 	"wasteful":     "the planner is asked twice for one entry though nothing failed",
-	"waited":       "a message waits for a lease though nothing failed",
+	"waited":       "a step waits for a lease though nothing failed",
 	"storm":        "a duplicate multiplies",
 	"healthy":      "dead letters failed a session whose workers had not died that often",
 	"unending":     "the sweep finds a resting session again and again",
@@ -95,7 +95,7 @@ func (c *chain) broken(s *state) uint32 {
 	}
 	if c.world.economy && !s.faulty {
 		for _, m := range s.queue {
-			if m.at == keptFor {
+			if m.at == keptFor && m.kind == step {
 				b |= waited
 			}
 		}

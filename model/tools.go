@@ -37,7 +37,7 @@ func (c *chain) mark(s state, i int, emit emitter) {
 			c.lose(&t, i)
 		}
 	case c.atLeastOnce():
-		w.at = askLease
+		w.at, w.saw = askLease, l
 	case s.owner == uint8(i) || !c.rules.OwnerTells:
 		w.result, w.at = saidUnknown, commitStepped
 	default:
@@ -71,7 +71,7 @@ func (c *chain) ask(t state, i int, emit emitter) {
 	if !c.claim(&t, store.ClaimRenew, uint8(i), w.n+1) {
 		c.lose(&t, i)
 	} else {
-		w.lapsed, w.saw, w.at = false, t.ledger[w.call], markAgain
+		w.lapsed, w.at = false, markAgain
 	}
 	emit(t, label)
 }
@@ -84,6 +84,9 @@ func (c *chain) remark(t state, i int, emit emitter) {
 	case c.world.policy == session.UnknownProbe && t.effects[w.call] > 0:
 		w.result, w.at = saidDone, commitStepped
 		what = "looks, it happened, call"
+	case toolStates[t.ledger[w.call]] == session.ToolFinished:
+		w.result, w.at = saidDone, commitStepped
+		what = "finds finished call"
 	case t.ledger[w.call] != w.saw:
 		c.lose(&t, i)
 		what = "is overtaken at call"
@@ -140,4 +143,8 @@ func (c *chain) finish(t state, i int, emit emitter) {
 		c.lose(&t, i)
 	}
 	emit(t, move{who: workerNames[i], what: "marks finished call", x: t.workers[i].call + 1})
+	if w.at == commitStepped && c.world.finishes { // a finish tool: its result ends the task
+		w.at = commitCompleted
+		emit(t, move{who: workerNames[i], what: "marks finished the finish call", x: w.call + 1})
+	}
 }

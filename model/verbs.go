@@ -46,7 +46,7 @@ func (c *chain) request(t state, i int, what uint8, emit emitter) {
 			}
 			return
 		}
-		*v = verb{at: verbActs, n: s.n, waits: s.asRead(), signal: s.heard(), head: s.head, working: c.working(&s), ledger: s.ledger[s.call]}
+		*v = verb{at: verbActs, n: s.n, waits: s.asRead(), signal: s.heard(), head: s.head, working: s.running() && s.kind != delayed && c.working(&s), ledger: s.ledger[s.call]}
 		emit(t, move{who: who, what: "reads", x: s.n, fault: s.verbs[i].at == verbNotYet})
 	case verbSends:
 		t.send(step, s.n+1, visible)
@@ -179,11 +179,12 @@ func (c *chain) stop(t *state, v *verb, signal uint8) string {
 
 // proceed is continue: back to what is waited for, or on with the task.
 func (c *chain) proceed(t *state, v *verb) string {
-	if t.n != v.n || !t.interrupted() || c.rules.WaitsAsSeen && t.phase == waiting && t.asRead() != v.waits {
+	open := t.phase == waiting && (v.waits&15 == waitOpen || v.waits>>4 == waitOpen)
+	if t.n != v.n || !open && c.rules.WaitsAsSeen && t.asRead() != v.waits {
 		v.at = verbReads
 		return readsAgain
 	}
-	if t.phase == waiting && t.open() {
+	if open { // no wait is written, so an answer may come in between
 		c.commit(t, resuspended, 0)
 		t.headDue = c.rules.DueAgain
 		v.at = verbDone

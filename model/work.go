@@ -418,6 +418,9 @@ func (c *chain) end(s state, i int, emit emitter) {
 		emit(t, move{who: workerNames[i], what: "finds HEAD moved", x: t.n})
 		return
 	}
+	if toRun(w.phase) {
+		c.result(&t, w, i)
+	}
 	switch at {
 	case commitSuspended:
 		c.written(&t, i, suspended, 0, false)
