@@ -93,6 +93,11 @@ $(AIMOCK)/node_modules/.package-lock.json: $(AIMOCK)/package.json $(AIMOCK)/pack
 test-openai: aimock ## The OpenAI adapter against the mock server; skips are failures
 	ADJOURN_REQUIRE_AIMOCK=1 $(GO) test ./pkg/llm/openai/... -run . -count=1 $(TESTFLAGS)
 
+# make test searches the same up to a small bound. MODEL chooses, as in MODEL=S.
+.PHONY: model
+model: ## Search the model of the chain whole: some minutes, up to 8 GB; MODEL= chooses configurations
+	$(GO) run ./model -q $(MODEL)
+
 # go test fuzzes one target of one package at a time, so they are asked for first.
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME=20s

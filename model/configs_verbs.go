@@ -57,13 +57,15 @@ func waitConfigs() []config {
 // C: closing calls that have not run.
 func callConfigs() []config {
 	waits := world{budget: times(budget{crashes: 1, freezes: 1}), suspensions: 1, answers: bothAnswer, verbs: []uint8{cancel}}
+	calm := waits
+	calm.budget = times(budget{crashes: 2})
 	effect := world{budget: times(budget{effectSteps: 1, crashes: 1, freezes: 1}), verbs: []uint8{cancel, abort}}
 	return []config{
 		{name: "C1 all rules: an approved call, cancel, crash, freeze", world: waits},
 		{name: "C2 all rules: an effect, cancel, abort, crash, freeze", world: effect},
 		{name: "C10 the ledger is not closed", breaks: breaks("lies"), world: effect, off: func(r *rules) { r.CloseCall = false }},
 		{name: "C11 the ledger is closed before the commit", breaks: breaks("denied"), world: waits, off: func(r *rules) { r.CloseInCommit = false }},
-		{name: "C12 and a closed call stands everybody back", breaks: breaks(stuck), world: waits, off: func(r *rules) { r.CloseInCommit, r.ClosedResult = false, false }},
+		{name: "C12 and a closed call stands everybody back", breaks: breaks(stuck), world: calm, off: func(r *rules) { r.CloseInCommit, r.ClosedResult = false, false }},
 		{name: "C13 what is found started or finished counts as not run", breaks: breaks("lies"), world: effect, off: func(r *rules) { r.AsFound = false }},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -36,7 +37,7 @@ func searchAll(out, progress io.Writer, prefixes []string, b bounds) bool {
 		at := time.Now()
 		b.out = out
 		b.progress = func(n int) {
-			fmt.Fprintf(progress, "  … %s: %d million states, %.0f s\n", m.title(), n>>20, time.Since(at).Seconds())
+			say(progress, "  … %s: %d million states, %.0f s\n", m.title(), n>>20, time.Since(at).Seconds())
 		}
 		o := m.search(b)
 		searched++
@@ -45,12 +46,15 @@ func searchAll(out, progress io.Writer, prefixes []string, b bounds) bool {
 		if !ok {
 			wrong++
 		}
-		fmt.Fprintf(out, "%-78s %9d states %6.1f s  %s\n", m.title(), o.states, time.Since(at).Seconds(), verdict)
+		say(out, "%-78s %9d states %6.1f s  %s\n", m.title(), o.states, time.Since(at).Seconds(), verdict)
 		debug.FreeOSMemory()
 	}
-	fmt.Fprintf(out, "%d configurations, %d states, %.0f s, %d not as expected\n", searched, total, time.Since(began).Seconds(), wrong)
+	say(out, "%d configurations, %d states, %.0f s, %d not as expected\n", searched, total, time.Since(began).Seconds(), wrong)
 	return wrong == 0 && searched > 0
 }
+
+// say writes to people; nobody could do anything about an error of that.
+func say(out io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(out, format, args...) }
 
 func chosen(name string, prefixes []string) bool {
 	for _, p := range prefixes {
@@ -59,6 +63,14 @@ func chosen(name string, prefixes []string) bool {
 		}
 	}
 	return len(prefixes) == 0
+}
+
+// allProperties are the properties of every model, with what a broken one means.
+func allProperties() map[string]string {
+	all := maps.Clone(propertyTexts)
+	maps.Copy(all, always)
+	maps.Copy(all, smallTexts)
+	return all
 }
 
 // verdict says in words what came of a search, and whether that was expected. A

@@ -95,7 +95,7 @@ func (c *chain) next(s *state, out func(state, move)) {
 	emit := func(t state, l move) { c.canon(&t); out(t, l) }
 	for i := range s.workers {
 		if s.workers[i].at != idle {
-			actions[s.workers[i].at].do(c, *s, i, emit)
+			c.act(*s, i, emit)
 			c.crash(*s, i, emit)
 			continue
 		}

@@ -213,7 +213,7 @@ func (m *space[S]) judge(g *graph[S], b bounds, found map[string]int32, out *out
 			out.harm = append(out.harm, p)
 		}
 		if b.trace && (len(m.breaks) == 0 || slices.Contains(m.breaks, p)) {
-			fmt.Fprintf(b.out, "  %s:\n", p)
+			say(b.out, "  %s:\n", p)
 			m.trace(g, b.out, i)
 		}
 	}
@@ -232,7 +232,7 @@ func (m *space[S]) trace(g *graph[S], out io.Writer, i int32) {
 		} else {
 			text = fmt.Sprintf("%+v", *g.at(j))
 		}
-		fmt.Fprintf(out, "    %-42s %s\n", fmt.Sprintf("%s: %s %d", l.who, l.what, l.x), text)
+		say(out, "    %-42s %s\n", fmt.Sprintf("%s: %s %d", l.who, l.what, l.x), text)
 	}
 }
 

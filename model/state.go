@@ -243,7 +243,7 @@ func (s *state) String() string {
 	}
 	for i, w := range s.workers {
 		if w.at != idle {
-			fmt.Fprintf(&b, " | %s knows %d, next: %s", owners[i], w.n, actions[w.at].name)
+			fmt.Fprintf(&b, " | %s knows %d, next: %s", owners[i], w.n, actionNames[w.at])
 			if w.signal != 0 {
 				fmt.Fprintf(&b, ", heard %s", signals[w.signal])
 			}

@@ -63,7 +63,7 @@ func (c *chain) request(t state, i int, what uint8, emit emitter) {
 		}
 		done("removes what it can")
 	default:
-		words := c.act(&t, v, what)
+		words := c.carryOut(&t, v, what)
 		if v.at == verbDone {
 			*v = verb{at: verbDone}
 		}
@@ -92,8 +92,8 @@ func (c *chain) allowed(s *state, what uint8) bool {
 
 const readsAgain = "is refused and reads again"
 
-// act is what a verb does with what it read; it returns that in words.
-func (c *chain) act(t *state, v *verb, what uint8) string {
+// carryOut does what a verb does with what it read, and returns that in words.
+func (c *chain) carryOut(t *state, v *verb, what uint8) string {
 	switch what {
 	case interrupt, cancel, abort:
 		return c.stop(t, v, what+1)

@@ -32,42 +32,24 @@ const (
 	acknowledge
 )
 
-var actions [acknowledge + 1]struct {
-	name string
-	do   func(c *chain, s state, i int, emit emitter)
+var actionNames = [...]string{
+	idle: "nothing", arrived: "claim and read", hasClaimed: "read", hasRead: "claim", commitResumed: "commit resumed", work: "work",
+	closeCall: "close the call", commitObeyed: "obey", commitReplied: "commit replied", moveLease: "move the lease", markStarted: "mark started",
+	askLease: "ask for the lease", markAgain: "mark again", renewLease: "renew", runTool: "run the tool", markFinished: "mark finished",
+	commitStepped: "commit stepped", commitSuspended: "commit suspended", commitDelayed: "commit delayed", commitCompleted: "commit completed",
+	commitFailed: "commit failed", sendNext: "send", acknowledge: "acknowledge",
 }
 
-func init() { //nolint:gochecknoinits // the table refers to itself through what it calls
-	for at, a := range [...]struct {
-		name string
-		do   func(c *chain, s state, i int, emit emitter)
-	}{
-		idle:            {"nothing", nil},
-		arrived:         {"claim and read", (*chain).arrive},
-		hasClaimed:      {"read", (*chain).readAfterClaim},
-		hasRead:         {"claim", (*chain).claimAfterRead},
-		commitResumed:   {"commit resumed", (*chain).leave},
-		work:            {"work", (*chain).work},
-		closeCall:       {"close the call", (*chain).closeFirst},
-		commitObeyed:    {"obey", (*chain).obey},
-		commitReplied:   {"commit replied", (*chain).reply},
-		moveLease:       {"move the lease", (*chain).moveOn},
-		markStarted:     {"mark started", (*chain).mark},
-		askLease:        {"ask for the lease", (*chain).ask},
-		markAgain:       {"mark again", (*chain).remark},
-		renewLease:      {"renew", (*chain).renew},
-		runTool:         {"run the tool", (*chain).run},
-		markFinished:    {"mark finished", (*chain).finish},
-		commitStepped:   {"commit stepped", (*chain).stepDone},
-		commitSuspended: {"commit suspended", (*chain).end},
-		commitDelayed:   {"commit delayed", (*chain).end},
-		commitCompleted: {"commit completed", (*chain).end},
-		commitFailed:    {"commit failed", (*chain).end},
-		sendNext:        {"send", (*chain).sendOn},
-		acknowledge:     {"acknowledge", (*chain).away},
-	} {
-		actions[at] = a
+// act makes a worker's next move, or each of those it may make.
+func (c *chain) act(s state, i int, emit emitter) {
+	do := [...]func(s state, i int, emit emitter){
+		arrived: c.arrive, hasClaimed: c.readAfterClaim, hasRead: c.claimAfterRead, commitResumed: c.leave, work: c.work,
+		closeCall: c.closeFirst, commitObeyed: c.obey, commitReplied: c.reply, moveLease: c.moveOn, markStarted: c.mark,
+		askLease: c.ask, markAgain: c.remark, renewLease: c.renew, runTool: c.run, markFinished: c.finish,
+		commitStepped: c.stepDone, commitSuspended: c.end, commitDelayed: c.end, commitCompleted: c.end, commitFailed: c.end,
+		sendNext: c.sendOn, acknowledge: c.away,
 	}
+	do[s.workers[i].at](s, i, emit)
 }
 
 // commit puts the next entry. Who may, has looked before; what no entry may do is noted here.

@@ -69,6 +69,7 @@ var plan = house{
 		"localstack/smoke":  8,
 
 		"cmd/adjourn":      8,
+		"model":            8,
 		"functions/start":  8,
 		"functions/step":   8,
 		"functions/resume": 8,

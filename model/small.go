@@ -1,0 +1,24 @@
+package main
+
+// The smaller models: what the chain's has no room for, each for itself.
+
+// smallTexts say what their broken properties mean.
+var smallTexts = map[string]string{
+	"held":     "a session is driven on although its last answer was only to be stored",
+	"alone":    "one person decided what needs two",
+	"overrule": "votes that decide were accepted, and the wait expired",
+	"again":    "one request acted twice",
+	"later":    "a request that had been answered acted on a later task",
+	"old":      "the result of a child left behind reaches a later task",
+	"orphan":   "a child runs whose parent never came to wait for it",
+	"unheard":  "a child ended and its parent's wait is open",
+}
+
+func smallModels() []model {
+	var all []model
+	all = append(all, heldModels()...)
+	all = append(all, voteModels()...)
+	all = append(all, keyModels()...)
+	all = append(all, familyModels()...)
+	return append(all, dispatchModels()...)
+}
