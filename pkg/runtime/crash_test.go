@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -145,14 +146,16 @@ func TestCrash_everywhere(t *testing.T) {
 			for _, steps := range []int{1, 3} {
 				t.Run(fmt.Sprintf("%s/detached=%v/steps=%d", sc.name, detached, steps), func(t *testing.T) {
 					t.Parallel()
-					crashEverywhere(t, sc, detached, steps)
+					crashEverywhere(t, sc, detached, steps, 0, 0)
 				})
 			}
 		}
 	}
 }
 
-func crashEverywhere(t *testing.T, sc scenario, detached bool, steps int) {
+// crashEverywhere gives the process that dies and the one that takes over clocks of
+// their own, so far ahead of the world's.
+func crashEverywhere(t *testing.T, sc scenario, detached bool, steps int, dying, heir time.Duration) {
 	made := newEffects()
 	registry, err := agent.NewRegistry(agent.Config{Agents: []agent.Agent{helper(made, sc.lines, func(a *agent.Agent) { a.Policy = sc.policy })}})
 	require.NoError(t, err)
@@ -169,7 +172,7 @@ func crashEverywhere(t *testing.T, sc scenario, detached bool, steps int) {
 		for _, after := range []bool{false, true} {
 			f := &fuse{at: n, after: after}
 			w = w.another()
-			unknown := w.crash(sc, f, detached, steps)
+			unknown := w.crash(sc, f, detached, steps, dying, heir)
 			label := fmt.Sprintf("died %d (after %v) of %v", n, after, f.ops)
 			want := want
 			if w.cut && len(w.waits()) == 0 {
@@ -184,21 +187,21 @@ func crashEverywhere(t *testing.T, sc scenario, detached bool, steps int) {
 	}
 }
 
-func (w *world) fusedProcess(f *fuse, detached bool, steps int) *process {
-	p := w.process(func(cfg *runtime.Config) {
+func (w *world) fusedProcess(f *fuse, detached bool, steps int, change ...func(*runtime.Config)) *process {
+	p := w.process(append(change, func(cfg *runtime.Config) {
 		cfg.Store = &fusedStore{Store: w.store, fuse: f, detached: detached}
 		cfg.Queue = &fusedQueue{Queue: w.queue, fuse: f}
 		cfg.StepsPerInvocation = steps
-	})
+	})...)
 	p.fuse = f
 	return p
 }
 
 // crash plays a scenario with a process that dies, and a second one that takes
 // over. It returns the calls that were cut off while they ran.
-func (w *world) crash(sc scenario, f *fuse, detached bool, steps int) map[string]bool {
+func (w *world) crash(sc scenario, f *fuse, detached bool, steps int, dying, heir time.Duration) map[string]bool {
 	w.t.Helper()
-	p := w.fusedProcess(f, detached, steps)
+	p := w.fusedProcess(f, detached, steps, off(w, dying))
 	unknown := map[string]bool{}
 	for _, do := range sc.acts {
 		err := do(w, p)
@@ -220,7 +223,7 @@ func (w *world) crash(sc scenario, f *fuse, detached bool, steps int) map[string
 		}
 		w.cut = sc.cut != nil && len(unknown) > 0
 		w.checkTogether(sc, fmt.Sprint(f.ops))
-		p = w.fusedProcess(&fuse{}, detached, steps)
+		p = w.fusedProcess(&fuse{}, detached, steps, off(w, heir))
 		p.fuse = nil
 		// The sweep finds what was committed and never sent, before anybody asks again.
 		require.NoError(w.t, p.settle(), "died at %v", f.ops)

@@ -115,7 +115,7 @@ func (r *Runtime) sweepWithin(ctx context.Context, share time.Duration, found st
 func (r *Runtime) sweepOne(ctx context.Context, found store.Found, swept *Swept) error {
 	switch found.Item.Kind {
 	case store.KindHead:
-		if head := found.Item.Head; head != nil && signOfLife(head.Lease, r.cfg.Now(), r.cfg.Lease) {
+		if head := found.Item.Head; head != nil && head.Status == session.StatusRunning && signOfLife(head.Lease, r.cfg.Now(), r.cfg.Lease) {
 			return nil // as of most that are found: each running session is due all the while
 		}
 		return r.sweepHead(ctx, found.Key, swept)

@@ -118,6 +118,7 @@ type process struct {
 	store store.Store
 	queue queue.Queue
 	fuse  *fuse
+	now   func() time.Time
 }
 
 func (w *world) process(change ...func(*runtime.Config)) *process {
@@ -130,7 +131,7 @@ func (w *world) process(change ...func(*runtime.Config)) *process {
 	}
 	r, err := runtime.New(cfg)
 	require.NoError(w.t, err)
-	return &process{Runtime: r, w: w, store: cfg.Store, queue: cfg.Queue}
+	return &process{Runtime: r, w: w, store: cfg.Store, queue: cfg.Queue, now: cfg.Now}
 }
 
 var errNoRest = errors.New("the session does not come to rest")
