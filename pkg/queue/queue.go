@@ -36,7 +36,8 @@ type Queue interface {
 	Acknowledge(ctx context.Context, deliveries ...Delivery) error
 
 	// Postpone makes a received message visible again after delay (0: at once),
-	// counted from now. It may also be used to hide it for longer while it is worked on.
+	// counted from now. It may also be used to hide it for longer while it is worked
+	// on. An adapter may take more than 15 minutes for 15.
 	Postpone(ctx context.Context, delivery Delivery, delay time.Duration) error
 }
 
@@ -46,7 +47,8 @@ type ReceiveParams struct {
 	Max int
 	// Wait for the first message; 0 means not at all.
 	Wait time.Duration
-	// Visibility is how long a received message stays hidden; required.
+	// Visibility is how long a received message stays hidden; required. An adapter may
+	// take more than 15 minutes for 15.
 	Visibility time.Duration
 }
 

@@ -367,7 +367,7 @@ func TestBubble(t *testing.T) {
 			begin := time.Now()
 			delay := 10 * time.Second
 			if path == memoryPath {
-				delay = 90 * 24 * time.Hour // nobody polls: an age passes at once
+				delay = session.MaxAhead // nobody polls: it passes at once
 			}
 			late := session.NewWake(crash, 1, session.WakeStep)
 			late.Delay = delay

@@ -146,7 +146,7 @@ func (w *writer) parkKnown(batch []operation) []operation {
 			return false
 		}
 		now := w.db.now()
-		if !w.wakeAt.IsZero() && !w.wakeAt.After(now) || w.db.path != memoryPath && now.Sub(d.at) >= pollEvery {
+		if !w.wakeAt.IsZero() && session.Come(w.wakeAt, now, session.MaxAhead) || w.db.path != memoryPath && now.Sub(d.at) >= pollEvery {
 			d.valid = false
 			return false
 		}
@@ -165,6 +165,12 @@ func (w *writer) parkKnown(batch []operation) []operation {
 // receive looks for messages. Finding none, it looks for owners who died with
 // some in their hands.
 func (w *writer) receive(r *receiveOp) error {
+	if now := w.db.now(); now.Sub(w.pulledAt).Abs() >= pullEvery { // also while the queue is never empty
+		if _, err := w.pullIn(); err != nil {
+			return err
+		}
+		w.pulledAt = now
+	}
 	if err := w.visible(r); err != nil || len(r.deliveries) > 0 {
 		return err
 	}
@@ -172,13 +178,48 @@ func (w *writer) receive(r *receiveOp) error {
 	if err != nil {
 		return err
 	}
-	if freed {
+	pulled, err := w.pullIn()
+	if err != nil {
+		return err
+	}
+	if freed || pulled {
 		if err := w.visible(r); err != nil || len(r.deliveries) > 0 {
 			return err
 		}
 	}
 	w.dry[boolInt(r.dead)] = dry{valid: true, only: r.only, at: w.db.now()}
 	return nil
+}
+
+// pullEvery is how often a busy queue looks for messages that lie too far ahead.
+const pullEvery = time.Second
+
+// pullIn makes visible what lies so far ahead that it counts as visible: the clock
+// that wrote it was ahead, or this one was set back.
+func (w *writer) pullIn() (pulled bool, err error) {
+	now := w.db.now()
+	n, err := w.c.exec(stmtPullIn, now.UnixNano(), now.Add(session.MaxAhead+session.Skew).UnixNano())
+	if n > 0 {
+		w.expect(now) // this one may not want all of them
+	}
+	return n > 0, err
+}
+
+// tooFarAhead reports whether there is something to pull in.
+func (w *writer) tooFarAhead() (bool, error) {
+	for _, dead := range []int64{0, 1} {
+		row, err := w.c.one(stmtLastVisible, dead)
+		if err != nil {
+			return false, err
+		}
+		if row[0] == nil {
+			continue
+		}
+		if at, now := timeOf(intOf(row[0])), w.db.now(); at.After(now) && session.Come(at, now, session.MaxAhead) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 type message struct {
@@ -222,7 +263,7 @@ func (w *writer) visible(r *receiveOp) error {
 			if err != nil {
 				return err
 			}
-			until := now.Add(r.visibility)
+			until := now.Add(min(r.visibility, session.MaxAhead))
 			if _, err := w.c.exec(stmtReceive, until.UnixNano(), m.receives, owner, m.mid); err != nil {
 				return err
 			}
@@ -249,6 +290,9 @@ func (w *writer) send(dead bool, wakes []session.Wake) error {
 	now := w.db.now()
 	for i := range wakes {
 		wake := wakes[i]
+		if wake.Delay > session.MaxAhead {
+			continue // the sweep sends for its session when the time has come
+		}
 		visible, receives, owner := now.Add(max(wake.Delay, 0)), int64(0), driver.Value(nil)
 		wake.Delay = 0
 		var r *receiveOp
@@ -258,7 +302,7 @@ func (w *writer) send(dead bool, wakes []session.Wake) error {
 				if err != nil {
 					return err
 				}
-				visible, receives, owner = now.Add(r.visibility), 1, self
+				visible, receives, owner = now.Add(min(r.visibility, session.MaxAhead)), 1, self
 			}
 		}
 		mid := max(now.UnixNano(), w.mid+1)
@@ -384,7 +428,10 @@ func (w *writer) idleFor() (time.Duration, bool) {
 	now := w.db.now()
 	wait, known := time.Duration(0), false
 	if !w.wakeAt.IsZero() {
-		wait, known = max(w.wakeAt.Sub(now), 0), true
+		known = true
+		if !session.Come(w.wakeAt, now, session.MaxAhead) { // else now, for the clock may have been set back
+			wait = w.wakeAt.Sub(now)
+		}
 	}
 	if w.db.path != memoryPath {
 		poll := min(max(w.pollAt.Sub(now), 0), pollEvery) // the clock may have been set back
@@ -429,6 +476,9 @@ func (w *writer) tick() {
 func (w *writer) stirring() (bool, error) {
 	dead, err := w.deadOwners()
 	if err != nil || len(dead) > 0 {
+		return true, err
+	}
+	if far, err := w.tooFarAhead(); err != nil || far {
 		return true, err
 	}
 	if err := w.look(time.Time{}); err != nil {

@@ -96,7 +96,7 @@ func TestReceive_a_message_whose_time_comes_during_a_look(t *testing.T) {
 		wakes := make([]session.Wake, 2)
 		for i := range wakes {
 			wakes[i] = session.NewWake(crash, int64(i+1), session.WakeStep)
-			wakes[i].Delay = time.Hour + time.Duration(i*looks)*little
+			wakes[i].Delay = 10*time.Minute + time.Duration(i*looks)*little
 		}
 		require.NoError(t, db.Queue().Send(t.Context(), wakes...))
 		got := make(chan error, 2)

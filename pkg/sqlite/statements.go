@@ -39,6 +39,8 @@ const (
 	stmtAcknowledge
 	stmtPostpone
 	stmtNextVisible
+	stmtLastVisible
+	stmtPullIn
 	stmtOwners
 	stmtNewOwner
 	stmtDropOwner
@@ -105,6 +107,8 @@ var statements = [stmtCount]string{
 	stmtAcknowledge:  "DELETE FROM messages WHERE mid=? AND dead=? AND receives=?",
 	stmtPostpone:     "UPDATE messages SET visible=? WHERE mid=? AND dead=? AND receives=?",
 	stmtNextVisible:  "SELECT min(visible) FROM messages WHERE dead=? AND visible>?",
+	stmtLastVisible:  "SELECT max(visible) FROM messages WHERE dead=?",
+	stmtPullIn:       "UPDATE messages SET visible=?1 WHERE dead IN (0, 1) AND visible>?2",
 	stmtOwners:       "SELECT oid, name FROM owners",
 	stmtNewOwner:     "INSERT INTO owners (name) VALUES (?)",
 	stmtDropOwner:    "DELETE FROM owners WHERE oid=?",

@@ -81,8 +81,10 @@ type writer struct {
 	fresh  []*receiveOp // parked by the transaction under way
 	filled []*receiveOp // given something by the transaction under way
 	wakeAt time.Time    // when something becomes visible, as far as we know
-	pollAt time.Time    // when to look for what other processes sent
-	dry    [2]dry       // what was looked for in vain, among the living and the dead
+	// pulledAt is when messages too far ahead were last pulled in.
+	pulledAt time.Time
+	pollAt   time.Time // when to look for what other processes sent
+	dry      [2]dry    // what was looked for in vain, among the living and the dead
 }
 
 const (
