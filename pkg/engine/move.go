@@ -18,6 +18,8 @@ import (
 type Stamp struct {
 	Now     time.Time
 	By      string
+	// From is where the caller of a verb was; empty for workers.
+	From    string
 	Attempt session.Attempt
 	// Token is 96 random bits in base64url.
 	Token string
@@ -47,7 +49,7 @@ const AnsweredGrace = 10 * time.Second
 
 func next(s *session.Session, kind session.Kind, status session.Status, st Stamp) session.Entry {
 	return session.Entry{
-		V: session.Format, Seq: s.Next(), Kind: kind, At: st.Now.UTC(), By: st.By, Attempt: st.Attempt, GoesOn: st.GoesOn,
+		V: session.Format, Seq: s.Next(), Kind: kind, At: st.Now.UTC(), By: st.By, From: st.From, Attempt: st.Attempt, GoesOn: st.GoesOn,
 		Prev: s.Newest.Hash, Token: st.Token, Task: s.Task, Run: s.Run, Step: s.Step, RulesAt: s.RulesAt, Status: status,
 		Used: session.Used{Task: s.Used},
 	}
@@ -119,10 +121,13 @@ type Used struct {
 	Usage      llm.Usage
 	CostMicros int64
 	Active     time.Duration
+	// Models and Runs say the same call by call.
+	Models []session.ModelCall
+	Runs   []session.ToolRun
 }
 
 func spend(e *session.Entry, used Used, replies int64) {
-	e.Usage = used.Usage
+	e.Usage, e.Models, e.Calls = used.Usage, used.Models, used.Runs
 	e.Used.Amounts = session.Amounts{
 		Steps: replies, Tokens: used.Usage.Total(), ActiveMillis: used.Active.Milliseconds(), CostMicros: used.CostMicros,
 	}

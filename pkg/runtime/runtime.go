@@ -285,5 +285,5 @@ func (r *Runtime) send(ctx context.Context, wake session.Wake) error {
 
 // stamp returns the stamp of a verb.
 func (r *Runtime) stamp(c Caller) engine.Stamp {
-	return engine.Stamp{Now: r.cfg.Now(), By: c.Who, Attempt: session.Attempt{ID: r.cfg.NewID()}, Token: r.cfg.NewID()}
+	return engine.Stamp{Now: r.cfg.Now(), By: c.Who, From: c.From, Attempt: session.Attempt{ID: r.cfg.NewID()}, Token: r.cfg.NewID()}
 }

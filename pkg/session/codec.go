@@ -101,6 +101,9 @@ func Decode(payload []byte) (Entry, error) {
 	if !e.Kind.known() {
 		return Entry{}, fmt.Errorf("decode entry %d: %w: kind %q", e.Seq, ErrUnknownFormat, e.Kind)
 	}
+	if err := e.checkNeeds(); err != nil {
+		return Entry{}, fmt.Errorf("decode entry: %w", err)
+	}
 	e.Hash = hash(text)
 	return e, nil
 }

@@ -41,12 +41,18 @@ func Kinds() []Kind {
 // Entry is one line of a session's journal, format 1 (design section 3.1).
 // It is written once or not at all and never changed.
 type Entry struct {
-	V    int       `json:"v"`
-	Seq  int64     `json:"seq"`
-	Kind Kind      `json:"kind"`
-	At   time.Time `json:"at"`
+	V    int   `json:"v"`
+	Seq  int64 `json:"seq"`
+	Kind Kind  `json:"kind"`
+	// Needs names what a reader must understand to act on the entry. A program
+	// that does not know a word of it refuses the session; fields it does not know
+	// it ignores.
+	Needs []string  `json:"needs,omitempty"`
+	At    time.Time `json:"at"`
 	// By is who wrote it: a worker's name, or the caller of a verb.
-	By      string  `json:"by,omitempty"`
+	By string `json:"by,omitempty"`
+	// From is where the caller of a verb was: an address, a program.
+	From    string  `json:"from,omitempty"`
 	Attempt Attempt `json:"attempt"`
 	// GoesOn says that the same invocation writes the next entry too, so that
 	// this entry does not close its lease (design section 4.1).
@@ -83,6 +89,10 @@ type Entry struct {
 	// Used of the task's limits.
 	Used  Used      `json:"used,omitzero"`
 	Usage llm.Usage `json:"usage,omitzero"`
+	// Models are the calls of a model that led to the entry, Calls the runs of
+	// tools that ended with it.
+	Models []ModelCall `json:"models,omitempty"`
+	Calls  []ToolRun   `json:"calls,omitempty"`
 	// Output of a task with an output schema or a finish tool.
 	Output  json.RawMessage `json:"output,omitempty"`
 	Failure *Failure        `json:"failure,omitempty"`

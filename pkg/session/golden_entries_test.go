@@ -26,7 +26,7 @@ func signal(kind session.SignalKind) *session.Signal {
 // entries has one of every kind, each with all that kind can hold, now or later.
 func entries() map[string]any {
 	started := entry(1, session.KindStarted, session.StatusRunning)
-	started.By, started.Attempt, started.Prev, started.Step = "ana", session.Attempt{ID: "req-1"}, "", 0
+	started.By, started.From, started.Attempt, started.Prev, started.Step = "ana", "http 192.0.2.7", session.Attempt{ID: "req-1"}, "", 0
 	started.Trigger = session.TriggerStart
 	started.Rules = &session.Rules{
 		Agent: "support", Digest: prev, Model: "openai:gpt-5", Limits: session.DefaultLimits(), Tools: []string{"locate", "refund"},
@@ -47,6 +47,9 @@ func entries() map[string]any {
 	replied.Mail = []string{"01JNM5Z7"}
 	replied.StateOps = []session.StateOp{{Op: session.StateReplace, Key: "flow", Value: raw(`{"node":"refund","visits":[1]}`)}}
 	replied.Usage = llm.Usage{Input: 1200, CacheRead: 1000, CacheWrite: 100, Output: 300, Reasoning: 200}
+	replied.Models = []session.ModelCall{{
+		Model: "gpt-5-2026-01-01", ID: "chatcmpl-7", At: at, Millis: 2100, Finish: llm.StopToolCalls, Usage: replied.Usage, CostMicros: 420,
+	}}
 
 	stepped := entry(3, session.KindStepped, session.StatusRunning)
 	stepped.Messages = []llm.Message{{Role: llm.RoleTool, Parts: []llm.Part{
@@ -56,6 +59,7 @@ func entries() map[string]any {
 		{Op: session.StateAppend, Key: "notes", Value: raw(`"<a>"`)}, {Op: session.StateReplace, Key: "done", Value: raw(`null`)},
 	}
 	stepped.Events = []session.CustomEvent{{Call: "c2-1", Name: "progress", Data: raw(`{"percent":50}`)}, {Name: "bare"}}
+	stepped.Calls = []session.ToolRun{{Call: "c2-1", At: at, Millis: 250, Digest: prev}, {Call: "c2-2", At: at, Millis: 0, Digest: prev}}
 	stepped.Children = []session.Child{
 		{Name: "clerk", Session: "s1-agent-clerk", Agent: "clerk", Call: "c2-1", Mode: "background", Status: session.StatusRunning},
 	}
@@ -75,6 +79,7 @@ func entries() map[string]any {
 	resumed.Attempt = session.Attempt{ID: "a2", N: 3, For: 5}
 	for _, name := range []string{"answer_approved_edited", "answer_client_result", "answer_choice", "answer_message", "answer_child", "answer_happened", "answer_expiry_deny"} {
 		if a, ok := answers()[name].(session.Answer); ok {
+			a.Audit = token
 			resumed.Answers = append(resumed.Answers, a)
 		}
 	}
@@ -85,6 +90,7 @@ func entries() map[string]any {
 	delayed := entry(6, session.KindDelayed, session.StatusRunning)
 	delayed.Failure = &session.Failure{Type: "model_rate_limited", Message: "429: slow down", Retryable: true, Data: raw(`{"retryAfter":30}`)}
 	delayed.Until = &later
+	delayed.Models = []session.ModelCall{{Model: "openai:gpt-5", At: at, Millis: 30, Error: "rate_limited"}}
 
 	interrupted := entry(7, session.KindInterrupted, session.StatusInterrupted)
 	interrupted.Signal = signal(session.SignalInterrupt)

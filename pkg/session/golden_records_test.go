@@ -70,8 +70,8 @@ func answers() map[string]any {
 		})
 	}
 	all := map[string]any{
-		"answer_approved":        approval(true, func(*session.Answer) {}),
-		"answer_approved_edited": approval(true, func(a *session.Answer) { a.Reason, a.EditedInput = "half", raw(`{"order":"A-3","amount":250}`) }),
+		"answer_approved":        approval(true, func(a *session.Answer) { a.Digest = prev }),
+		"answer_approved_edited": approval(true, func(a *session.Answer) { a.Reason, a.EditedInput, a.Digest = "half", raw(`{"order":"A-3","amount":250}`), token }),
 		"answer_denied":          approval(false, func(a *session.Answer) { a.Reason = "too much" }),
 		"answer_client_error":    answer("w4-2", session.AnswerClientTool, func(a *session.Answer) { a.Error = "no GPS" }),
 		"answer_client_result":   answer("w4-2", session.AnswerClientTool, func(a *session.Answer) { a.Result = raw(`{"lat":52.5}`) }),
@@ -135,19 +135,21 @@ func records() map[string]any {
 		"waitrecord_open":     session.WaitRecord{Wait: wait, State: session.WaitOpen, Agent: "support", Due: &later},
 		"waitrecord_answered": session.WaitRecord{Wait: wait, State: session.WaitAnswered, Answer: &approved, Held: true, Agent: "support", Due: &later},
 		"waitrecord_expired":  session.WaitRecord{Wait: wait, State: session.WaitExpired, Answer: &expired, Agent: "support", Due: &later},
-		"waitrecord_taken":    session.WaitRecord{Wait: wait, State: session.WaitTaken, Answer: &approved, Agent: "support", TakenBy: 5},
+		"waitrecord_taken":    session.WaitRecord{Wait: wait, State: session.WaitTaken, Answer: &approved, Audit: session.AuditTip{Count: 2, Hash: prev}, Agent: "support", TakenBy: 5},
 		"waitrecord_closed":   session.WaitRecord{Wait: wait, State: session.WaitClosed, TakenBy: 5},
 		"tool_started":        tool(session.ToolStarted, func(*session.ToolRecord) {}),
 		"tool_finished": tool(session.ToolFinished, func(r *session.ToolRecord) {
 			r.Memo, r.Result = memo, result("c4-1", "refund", llm.ResultSuccess, `{"id":"r-1"}`).ToolResult
 			r.StateOps = []session.StateOp{{Op: session.StateAppend, Key: "notes", Value: raw(`1`)}}
 			r.Events = []session.CustomEvent{{Call: "c4-1", Name: "paid"}}
+			r.Ran = &session.ToolRun{Call: "c4-1", At: at, Millis: 250, Digest: prev}
 		}),
 		"tool_asking": tool(session.ToolAsking, func(r *session.ToolRecord) { r.Memo = memo }),
 		"tool_closed": tool(session.ToolClosed, func(*session.ToolRecord) {}),
 		"tool_memo":   tool(session.ToolMemo, func(r *session.ToolRecord) { r.Memo, r.Attempt = memo, "" }),
 		"mail":        session.Mail{ID: "01JNM5Z7", Message: llm.User("and hurry"), Who: "ana", At: at, From: "cli"},
-		"audit":       session.Audit{N: 2, Kind: "answer_refused", Who: "bob", At: at, From: "cli", Data: raw(`{"wait":"w4-1","code":"not_allowed"}`), Prev: prev},
+		"audit":       session.Audit{ID: "0000000004-01-0002", Wait: "w4-1", N: 2, Kind: session.AuditRefused, Who: "bob", At: at, From: "cli", Data: raw(`{"code":"not_allowed"}`), Prev: prev},
+		"audit_full":  session.Audit{ID: "0000000004-01-0100", Wait: "w4-1", N: 100, Kind: session.AuditFull, Who: "bob", At: at, From: "cli", Prev: prev},
 		"idempotency": session.Idempotency{Key: "k-1", Digest: prev, Session: "s1", Seq: 1, Answer: raw(`{"session":"s1"}`), ExpiresAt: later},
 		"wake_step":   session.NewWake(session.Key{Tenant: "default", ID: "s1"}, 2, session.WakeStep),
 		"wake_resume": session.NewWake(session.Key{Tenant: "acme", ID: "s2"}, 10_000_000_000, session.WakeResume),

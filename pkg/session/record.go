@@ -38,6 +38,8 @@ type Head struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 	// Deleted marks the tombstone of a session that is gone.
 	Deleted bool `json:"deleted,omitempty"`
+
+	kept *kept
 }
 
 // Lease is the claim of one worker on one step: an economy, never what makes
@@ -131,6 +133,8 @@ type Run struct {
 	LastEntry   int64      `json:"lastEntry,omitempty"`
 	PreviousRun int64      `json:"previousRun,omitempty"`
 	Usage       llm.Usage  `json:"usage,omitzero"`
+
+	kept *kept
 }
 
 // WaitState says what became of a wait.
@@ -157,6 +161,8 @@ type WaitRecord struct {
 	// HeldLast says that a held answer was the last: before it was written no other
 	// wait was open. Then nobody drives on until somebody resumes.
 	HeldLast bool `json:"heldLast,omitempty"`
+	// Audit is the end of the chain of the wait's audit lines.
+	Audit AuditTip `json:"audit,omitzero"`
 	// Agent is shown in the inbox.
 	Agent string `json:"agent,omitempty"`
 	// TakenBy is the seq of the entry that took the wait in or closed it.
@@ -164,6 +170,8 @@ type WaitRecord struct {
 	// Due is when the sweep should look at the wait: its deadline while it is
 	// open, a moment after its answer until that is taken in; nil otherwise.
 	Due *time.Time `json:"due,omitempty"`
+
+	kept *kept
 }
 
 // ToolState says how far a call with effects has come.
@@ -191,10 +199,14 @@ type ToolRecord struct {
 	// Memo holds results of Once by key, durable before the function returns.
 	Memo   map[string]json.RawMessage `json:"memo,omitempty"`
 	Result *llm.ToolResult            `json:"result,omitempty"`
+	// Ran is the run that brought Result.
+	Ran *ToolRun `json:"ran,omitempty"`
 	// StateOps and Events of the finished call, so that a result found in the
 	// ledger brings its state changes too.
 	StateOps []StateOp     `json:"stateOps,omitempty"`
 	Events   []CustomEvent `json:"events,omitempty"`
+
+	kept *kept
 }
 
 // Mail is a message that came while nothing waited for it.
@@ -204,18 +216,8 @@ type Mail struct {
 	Who     string      `json:"who"`
 	At      time.Time   `json:"at"`
 	From    string      `json:"from"`
-}
 
-// Audit is one line about something that is not part of the history: a refused
-// answer, a view of an approval, a policy decision. Lines are hash-chained among themselves.
-type Audit struct {
-	N    int64           `json:"n"`
-	Kind string          `json:"kind"`
-	Who  string          `json:"who"`
-	At   time.Time       `json:"at"`
-	From string          `json:"from"`
-	Data json.RawMessage `json:"data,omitempty"`
-	Prev string          `json:"prev,omitempty"`
+	kept *kept
 }
 
 // Idempotency remembers the first answer to a request key.
@@ -227,6 +229,8 @@ type Idempotency struct {
 	Seq       int64           `json:"seq"`
 	Answer    json.RawMessage `json:"answer,omitempty"`
 	ExpiresAt time.Time       `json:"expiresAt"`
+
+	kept *kept
 }
 
 // TenantRecord is a named value of a tenant that no session owns: a counter, a
@@ -235,6 +239,8 @@ type Idempotency struct {
 type TenantRecord struct {
 	Name  string          `json:"name"`
 	Value json.RawMessage `json:"value"`
+
+	kept *kept
 }
 
 // WakeKind says what a queue message asks for.

@@ -131,7 +131,9 @@ type Used struct {
 
 // Rules are what a task is held to, written down when it starts.
 type Rules struct {
-	Agent string `json:"agent"`
+	// Needs names what whoever works on the task must understand (see [Entry]).
+	Needs []string `json:"needs,omitempty"`
+	Agent string   `json:"agent"`
 	// Digest of the agent's definition: what was approved is what runs.
 	Digest string `json:"digest"`
 	Model  string `json:"model,omitempty"`

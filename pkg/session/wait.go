@@ -35,6 +35,9 @@ type Wait struct {
 	// ID is w<seq of the entry that opened it>-<i>; asking again opens a new wait.
 	ID   string   `json:"id"`
 	Kind WaitKind `json:"kind"`
+	// Needs names what whoever answers the wait, or takes its answer in, must
+	// understand (see [Entry]).
+	Needs []string `json:"needs,omitempty"`
 	// Nonce has to come back with the answer of an approval (approvalId).
 	Nonce string `json:"nonce,omitempty"`
 
@@ -147,6 +150,8 @@ type Answer struct {
 	Approved    *bool           `json:"approved,omitempty"`
 	Reason      string          `json:"reason,omitempty"`
 	EditedInput json.RawMessage `json:"editedInput,omitempty"`
+	// Digest of the arguments that were decided on: those shown, or those edited.
+	Digest string `json:"digest,omitempty"`
 
 	// Result or Error of a client tool, a child or a verdict. null, false, 0, ""
 	// and [] are results.
@@ -170,6 +175,9 @@ type Answer struct {
 	Who  string    `json:"who"`
 	When time.Time `json:"when"`
 	From string    `json:"from"`
+	// Audit is the newest hash of the wait's audit lines when an entry took the
+	// answer in; only there is it set.
+	Audit string `json:"audit,omitempty"`
 }
 
 // Verdict is what a person found out about a side effect nobody knew the outcome of.

@@ -66,9 +66,9 @@ func (s *Store) Commit(ctx context.Context, p store.CommitParams) (store.Committ
 	}
 	switch {
 	case o.taken != nil:
-		there, err := session.Decode(o.taken)
+		there, err := store.DecodeEntry(o.taken, p.Entry.Seq)
 		if err != nil {
-			return store.Committed{}, fail("commit", p.Key, fmt.Errorf("%w: %w", store.ErrCorrupt, err))
+			return store.Committed{}, fail("commit", p.Key, err)
 		}
 		return store.Committed{}, &store.ConflictError{Key: p.Key, Entry: &there}
 	case o.conflict != nil:

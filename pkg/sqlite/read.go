@@ -60,14 +60,7 @@ func (r *entryRow) entry(want int64) (session.Entry, error) {
 	if r.seq != want {
 		return session.Entry{}, fmt.Errorf("%w: entry %d is missing, %d follows", store.ErrCorrupt, want, r.seq)
 	}
-	e, err := session.Decode(r.payload)
-	if err == nil && e.Seq != r.seq {
-		err = fmt.Errorf("it says it is entry %d", e.Seq)
-	}
-	if err != nil {
-		return session.Entry{}, fmt.Errorf("%w: entry %d: %w", store.ErrCorrupt, r.seq, err)
-	}
-	return e, nil
+	return store.DecodeEntry(r.payload, r.seq)
 }
 
 func (s *Store) entries(ctx context.Context, key session.Key, after int64) (page []entryRow, more bool, err error) {

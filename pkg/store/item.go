@@ -36,6 +36,11 @@ func IdempotencyItem(record session.Idempotency, rev int64) Item {
 	return Item{Kind: KindIdempotency, ID: record.Key, Rev: rev, Idempotency: &record}
 }
 
+// AuditItem returns an audit line as a new item.
+func AuditItem(line session.Audit) Item {
+	return Item{Kind: KindAudit, ID: line.ID, Audit: &line}
+}
+
 // TenantItem returns a tenant's record as an item at revision rev.
 func TenantItem(record session.TenantRecord, rev int64) Item {
 	return Item{Kind: KindTenantRecord, ID: record.Name, Rev: rev, TenantRecord: &record}

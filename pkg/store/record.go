@@ -108,15 +108,31 @@ func (i *Item) Record() (json.RawMessage, error) {
 	case KindTenantRecord:
 		value = i.TenantRecord
 	}
-	raw, err := json.Marshal(value)
+	raw, err := session.MarshalRecord(value)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", i.Kind, i.ID, err)
 	}
 	return raw, nil
 }
 
+// DecodeEntry returns the entry of a seq from its stored form. What is no such
+// entry is [ErrCorrupt]; one that a newer program wrote is what [session.Decode] says.
+func DecodeEntry(payload []byte, seq int64) (session.Entry, error) {
+	e, err := session.Decode(payload)
+	if err == nil && e.Seq != seq {
+		err = fmt.Errorf("it says it is entry %d", e.Seq)
+	}
+	switch {
+	case errors.Is(err, session.ErrNeeds):
+		return session.Entry{}, err
+	case err != nil:
+		return session.Entry{}, fmt.Errorf("%w: entry %d: %w", ErrCorrupt, seq, err)
+	}
+	return e, nil
+}
+
 // NewItem returns the item that [Item.Record] wrote. What is no record of the
-// kind is [ErrCorrupt].
+// kind is [ErrCorrupt]; one that this program must not act on is [session.ErrNeeds].
 func NewItem(kind ItemKind, id string, rev int64, record []byte) (Item, error) {
 	item := Item{Kind: kind, ID: id, Rev: rev}
 	var value any
@@ -146,7 +162,11 @@ func NewItem(kind ItemKind, id string, rev int64, record []byte) (Item, error) {
 		item.TenantRecord = new(session.TenantRecord)
 		value = item.TenantRecord
 	}
-	if err := json.Unmarshal(record, value); err != nil { // of an unknown kind too
+	err := session.UnmarshalRecord(record, value)
+	if errors.Is(err, session.ErrNeeds) {
+		return Item{}, fmt.Errorf("%s %s: %w", kind, id, err)
+	}
+	if err != nil { // of an unknown kind too
 		return Item{}, fmt.Errorf("%w: %s %s: %w", ErrCorrupt, kind, id, err)
 	}
 	return item, nil

@@ -54,10 +54,12 @@ type Store interface {
 
 	// Entries yields the entries of a session with a seq above after, in order. A
 	// session without entries yields nothing. A gap in the numbers, or an entry
-	// that cannot be decoded, is [ErrCorrupt].
+	// that cannot be decoded, is [ErrCorrupt]; one that needs what this program does
+	// not know is [session.ErrNeeds].
 	Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error]
 
-	// Items yields the items of one kind of a session, ordered by id as text; with
+	// Items yields the items of one kind of a session, ordered by id as text (one
+	// that needs what this program does not know is [session.ErrNeeds]); with
 	// an id, only that one, or nothing; with one that ends with *, those whose id
 	// begins with what stands before it. Of a kind that belongs to a tenant they are
 	// those of the key's tenant, whatever its ID. They come without a [Item.Key].

@@ -105,7 +105,7 @@ func (s *Store) page(ctx context.Context, key session.Key, items []attributes, n
 		if err != nil {
 			return 0, fmt.Errorf("entry %d: %w", next, err)
 		}
-		e, err := decodeEntry(payload, next)
+		e, err := store.DecodeEntry(payload, next)
 		if err != nil {
 			return 0, err
 		}
@@ -171,18 +171,7 @@ func (s *Store) entry(ctx context.Context, key session.Key, item attributes, seq
 	if err != nil {
 		return session.Entry{}, fmt.Errorf("entry %d: %w", seq, err)
 	}
-	return decodeEntry(payload, seq)
-}
-
-func decodeEntry(payload []byte, seq int64) (session.Entry, error) {
-	e, err := session.Decode(payload)
-	if err == nil && e.Seq != seq {
-		err = fmt.Errorf("it says it is entry %d", e.Seq)
-	}
-	if err != nil {
-		return session.Entry{}, fmt.Errorf("%w: entry %d: %w", store.ErrCorrupt, seq, err)
-	}
-	return e, nil
+	return store.DecodeEntry(payload, seq)
 }
 
 // decode turns an item of a table into one of the port, with Rev 0 if there is none.

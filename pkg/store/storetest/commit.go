@@ -299,14 +299,14 @@ func everyKind(f *fixture) []store.Item {
 	w.Answer = &session.Answer{Wait: "w1-0", Kind: session.AnswerApproval, Approved: ptr(false), Who: "me", When: at(4)}
 	t := tool("c1-0")
 	t.Memo = map[string]jsonText{"k": jsonText(`{"a":[1,2]}`)}
-	audit := session.Audit{N: 1, Kind: "refused", Who: "me", At: at(5), From: "test", Data: jsonText(`"x"`)}
+	audit, _ := (&session.WaitRecord{Wait: w.Wait}).AddAudit(session.Audit{Kind: session.AuditRefused, Who: "me", At: at(5), From: "test", Data: jsonText(`"x"`)})
 	return []store.Item{
 		store.HeadItem(h, 0),
 		store.WaitItem(w, 0),
 		store.RunItem(session.Run{ID: 1, Task: 1, Trigger: session.TriggerStart, Status: session.StatusRunning, StartedAt: at(0), FirstEntry: 1}, 0),
 		store.ToolItem(t, 0),
 		store.MailItem(session.Mail{ID: "01J" + strings.Repeat("0", 23), Message: textMessage("hello"), Who: "me", At: at(6)}, 0),
-		{Kind: store.KindAudit, ID: "1", Audit: &audit},
+		store.AuditItem(audit),
 		store.IdempotencyItem(session.Idempotency{Key: "key", Digest: "d", Session: f.key.ID, Seq: 1, Answer: jsonText(`{"ok":true}`), ExpiresAt: at(7)}, 0),
 		store.TenantItem(session.TenantRecord{Name: "spent/2026-02", Value: jsonText(`{"cents":[1,2]}`)}, 0),
 	}

@@ -51,6 +51,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"update", updateTests},
 		{"items of other sessions", acrossTests},
 		{"items of the tenant", tenantTests},
+		{"of a newer program", newerTests},
 		{"items", itemTests},
 		{"find", findTests},
 		{"delete", deleteTests},

@@ -1,0 +1,117 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// AuditKind says what an audit line is about.
+type AuditKind string
+
+// The kinds of audit line.
+const (
+	// AuditRefused: an answer was refused; Data says which and why.
+	AuditRefused AuditKind = "answer_refused"
+	// AuditFull: the wait has as many lines as it may have; what comes after it is not kept.
+	AuditFull AuditKind = "audit_full"
+)
+
+// MaxAudit is how many audit lines a wait may have: whoever may not answer cannot
+// fill a store by trying.
+const MaxAudit = 100
+
+// Audit is one line about a wait that is not part of the history, such as a
+// refused answer. It never takes a seq. The lines of a wait are a chain: each
+// holds the hash of the one before it, the wait's record that of the newest one,
+// and the entry that takes the wait's answer in the one it had then. So no line
+// can be changed, left out or added afterwards without a trace.
+type Audit struct {
+	// ID sorts: by the entry that opened the wait, by the wait, by N.
+	ID   string `json:"id"`
+	Wait string `json:"wait"`
+	// N counts the lines of the wait, from 1.
+	N    int64     `json:"n"`
+	Kind AuditKind `json:"kind"`
+	Who  string    `json:"who"`
+	At   time.Time `json:"at"`
+	From string    `json:"from"`
+	// Data of the kind.
+	Data json.RawMessage `json:"data,omitempty"`
+	// Prev is the hash of the line before; empty on the first.
+	Prev string `json:"prev,omitempty"`
+
+	kept *kept
+}
+
+// AuditTip is the end of a wait's chain: how many lines it has and the hash of the newest.
+type AuditTip struct {
+	Count int64  `json:"count"`
+	Hash  string `json:"hash"`
+}
+
+// ErrBrokenAudit says that audit lines are not the chain that was written.
+var ErrBrokenAudit = errors.New("broken audit chain")
+
+// AddAudit appends a line of which Kind, Who, At, From and Data are set to the
+// chain of the wait, and returns it complete, to be written in one write with the
+// record. ok is false when the wait has all the lines it may have: then nothing
+// is to be written. The last line a wait may have says so and nothing else.
+func (r *WaitRecord) AddAudit(line Audit) (complete Audit, ok bool) {
+	n := r.Audit.Count + 1
+	if n > MaxAudit {
+		return Audit{}, false
+	}
+	if n == MaxAudit {
+		line.Kind, line.Data = AuditFull, nil
+	}
+	line.ID, line.Wait, line.N, line.Prev = auditID(r.Wait.ID, n), r.Wait.ID, n, r.Audit.Hash
+	line.At = line.At.UTC()
+	r.Audit = AuditTip{Count: n, Hash: line.Hash()}
+	return line, true
+}
+
+// Hash returns the hash of the line, with that of the line before in it. It is
+// the same however the line's JSON is written.
+func (a *Audit) Hash() string {
+	raw, err := MarshalRecord(a)
+	if err != nil {
+		return "" // no line without a hash is in a chain
+	}
+	return Digest(raw)
+}
+
+// CheckAudit holds that lines, in the order of their ids, are the whole chain of a
+// wait up to its tip. Errors wrap [ErrBrokenAudit].
+func CheckAudit(wait string, lines []Audit, tip AuditTip) error {
+	prev := ""
+	for i := range lines {
+		line := &lines[i]
+		n := int64(i + 1)
+		switch {
+		case line.Wait != wait || line.N != n || line.ID != auditID(wait, n):
+			return fmt.Errorf("%w: wait %s: line %d is %q", ErrBrokenAudit, wait, n, line.ID)
+		case line.Prev != prev:
+			return fmt.Errorf("%w: wait %s: line %d does not follow the one before", ErrBrokenAudit, wait, n)
+		}
+		if prev = line.Hash(); prev == "" {
+			return fmt.Errorf("%w: wait %s: line %d has no hash", ErrBrokenAudit, wait, n)
+		}
+	}
+	if tip.Count != int64(len(lines)) || tip.Hash != prev {
+		return fmt.Errorf("%w: wait %s: it ends at line %d, and the wait has %d", ErrBrokenAudit, wait, len(lines), tip.Count)
+	}
+	return nil
+}
+
+// AuditPrefix is what the ids of all audit lines of a wait begin with.
+func AuditPrefix(wait string) string {
+	var seq, i int64
+	if _, err := fmt.Sscanf(wait, "w%d-%d", &seq, &i); err != nil {
+		return wait + "-"
+	}
+	return fmt.Sprintf("%010d-%02d-", seq, i)
+}
+
+func auditID(wait string, n int64) string { return fmt.Sprintf("%s%04d", AuditPrefix(wait), n) }

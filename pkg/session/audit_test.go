@@ -1,0 +1,78 @@
+package session_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+func chain(t *testing.T, record *session.WaitRecord, n int) []session.Audit {
+	t.Helper()
+	var lines []session.Audit
+	for i := range n {
+		line, ok := record.AddAudit(session.Audit{Kind: session.AuditRefused, Who: "bob", At: at.Add(-time.Duration(i) * time.Hour), From: "cli", Data: raw(`{"code":"not_allowed"}`)})
+		if ok {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func TestAudit_chain(t *testing.T) {
+	t.Parallel()
+	record := session.WaitRecord{Wait: session.Wait{ID: "w12-3"}}
+	require.NoError(t, session.CheckAudit("w12-3", nil, record.Audit), "no lines are a chain")
+	lines := chain(t, &record, 3)
+	require.NoError(t, session.CheckAudit("w12-3", lines, record.Audit))
+	require.Equal(t, "0000000012-03-0001", lines[0].ID)
+	require.Equal(t, session.AuditPrefix("w12-3")+"0003", lines[2].ID)
+	require.Equal(t, lines[1].Hash(), lines[2].Prev)
+	require.Equal(t, session.AuditTip{Count: 3, Hash: lines[2].Hash()}, record.Audit)
+	require.True(t, slices.IsSortedFunc(lines, func(a, b session.Audit) int { return slices.Compare([]byte(a.ID), []byte(b.ID)) }), "whatever the clocks say")
+	require.Less(t, session.AuditPrefix("w9-1"), session.AuditPrefix("w10-1"))
+
+	for name, spoil := range map[string]func([]session.Audit, *session.AuditTip) []session.Audit{
+		"changed":    func(l []session.Audit, _ *session.AuditTip) []session.Audit { l[1].Who = "eve"; return l },
+		"last":       func(l []session.Audit, _ *session.AuditTip) []session.Audit { l[2].Data = raw(`{}`); return l },
+		"left out":   func(l []session.Audit, _ *session.AuditTip) []session.Audit { return slices.Delete(l, 1, 2) },
+		"cut off":    func(l []session.Audit, _ *session.AuditTip) []session.Audit { return l[:2] },
+		"swapped":    func(l []session.Audit, _ *session.AuditTip) []session.Audit { l[0], l[1] = l[1], l[0]; return l },
+		"other wait": func(l []session.Audit, _ *session.AuditTip) []session.Audit { l[0].Wait = "w12-4"; return l },
+		"other tip":  func(l []session.Audit, tip *session.AuditTip) []session.Audit { tip.Hash = l[1].Hash(); return l },
+	} {
+		tip := record.Audit
+		require.ErrorIs(t, session.CheckAudit("w12-3", spoil(slices.Clone(lines), &tip), tip), session.ErrBrokenAudit, name)
+	}
+}
+
+// A line that went through the store has the hash it had, also one of a newer program.
+func TestAudit_hash_is_that_of_what_is_stored(t *testing.T) {
+	t.Parallel()
+	record := session.WaitRecord{Wait: session.Wait{ID: "w2-1"}}
+	line := chain(t, &record, 1)[0]
+	stored, err := session.MarshalRecord(&line)
+	require.NoError(t, err)
+	var got session.Audit
+	require.NoError(t, session.UnmarshalRecord(stored, &got))
+	require.NoError(t, session.CheckAudit("w2-1", []session.Audit{got}, record.Audit))
+
+	newer := withUnknown(t, &line)
+	require.NoError(t, session.UnmarshalRecord(newer, &got))
+	require.Equal(t, session.Digest(newer), got.Hash())
+	require.NotEqual(t, line.Hash(), got.Hash())
+}
+
+func TestAudit_is_bounded(t *testing.T) {
+	t.Parallel()
+	record := session.WaitRecord{Wait: session.Wait{ID: "w2-1"}}
+	lines := chain(t, &record, session.MaxAudit+20)
+	require.Len(t, lines, session.MaxAudit)
+	require.Equal(t, session.AuditRefused, lines[session.MaxAudit-2].Kind)
+	require.Equal(t, session.AuditFull, lines[session.MaxAudit-1].Kind, "the last one says that there were more")
+	require.Nil(t, lines[session.MaxAudit-1].Data)
+	require.NoError(t, session.CheckAudit("w2-1", lines, record.Audit))
+}

@@ -1,0 +1,36 @@
+package session
+
+import (
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+)
+
+// ModelCall is one call of a model, as it went. What is not written down when it
+// happens can be told by nobody later: which model answered, when, for how long,
+// why it stopped, what it cost.
+type ModelCall struct {
+	// Model that answered, as the provider names it; else as the rules do.
+	Model string `json:"model,omitempty"`
+	// ID is the provider's, of its response.
+	ID string `json:"id,omitempty"`
+	// At is when it began, Millis how long it took.
+	At     time.Time `json:"at"`
+	Millis int64     `json:"millis"`
+	// Finish is why the model stopped; empty when the call failed: then Error is its class.
+	Finish     llm.StopReason `json:"finish,omitempty"`
+	Error      string         `json:"error,omitempty"`
+	Usage      llm.Usage      `json:"usage,omitzero"`
+	CostMicros int64          `json:"costMicros,omitempty"`
+}
+
+// ToolRun is one run of a tool's function. A call can have several: one that asks
+// is run again with the reply.
+type ToolRun struct {
+	Call string `json:"call"`
+	// At is when it began, Millis how long it took.
+	At     time.Time `json:"at"`
+	Millis int64     `json:"millis"`
+	// Digest of the effective arguments, those it ran with.
+	Digest string `json:"digest"`
+}

@@ -1,0 +1,63 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// ErrNeeds says that a record names in its needs what this program does not
+// know, so that acting on it without would be wrong. See [NeedsError].
+var ErrNeeds = errors.New("written by a newer program")
+
+// words are what this program understands of all that needs may name. A feature
+// that an older program must not ignore has its word here and writes it.
+var words = [...]string{}
+
+// NeedsError says which word of which record this program does not know. It
+// wraps [ErrNeeds].
+type NeedsError struct {
+	// What names the record: entry 7, wait w7-1, the rules at entry 1.
+	What string
+	// Word that is not known.
+	Word string
+}
+
+// Error says what to do.
+func (e *NeedsError) Error() string {
+	return fmt.Sprintf("%s needs %q, which this program does not know: use a newer adjourn", e.What, e.Word)
+}
+
+// Unwrap returns [ErrNeeds].
+func (e *NeedsError) Unwrap() error { return ErrNeeds }
+
+// unmet returns an error for the first word that is not among those known.
+func unmet(needs, known []string, what string, of any) error {
+	for _, word := range needs {
+		if !slices.Contains(known, word) {
+			return &NeedsError{What: fmt.Sprintf(what, of), Word: word}
+		}
+	}
+	return nil
+}
+
+// checkNeeds refuses an entry that needs what this program does not know: for
+// itself, the waits it opens or the rules it holds.
+func (e *Entry) checkNeeds() error {
+	if err := unmet(e.Needs, words[:], "entry %d", e.Seq); err != nil {
+		return err
+	}
+	if e.Rules != nil {
+		if err := unmet(e.Rules.Needs, words[:], "the task of entry %d", e.Seq); err != nil {
+			return err
+		}
+	}
+	for i := range e.Waits {
+		if err := e.Waits[i].checkNeeds(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Wait) checkNeeds() error { return unmet(w.Needs, words[:], "wait %s", w.ID) }

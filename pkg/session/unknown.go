@@ -1,0 +1,162 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strconv"
+)
+
+// A record may have been written by a newer program, with fields this one does
+// not know. They are ignored (what must not be ignored is named in needs) and kept
+// when the record is written again, or else an older program would undo what a
+// newer one did.
+
+// kept holds the fields of a stored object that this program does not know, and
+// those of the objects in it. Nil, for a record in which there are none.
+type kept struct {
+	fields map[string]json.RawMessage
+	// inner has the objects and lists in it that hold any, by name or index.
+	inner map[string]*kept
+	// was is what this program knew of the object when it was read: one that was
+	// replaced since does not get the fields of the one before.
+	was []byte
+}
+
+// keeper is a record that keeps what it does not know.
+type keeper interface{ unknown() **kept }
+
+func (h *Head) unknown() **kept         { return &h.kept }
+func (r *WaitRecord) unknown() **kept   { return &r.kept }
+func (r *Run) unknown() **kept          { return &r.kept }
+func (r *ToolRecord) unknown() **kept   { return &r.kept }
+func (m *Mail) unknown() **kept         { return &m.kept }
+func (a *Audit) unknown() **kept        { return &a.kept }
+func (i *Idempotency) unknown() **kept  { return &i.kept }
+func (r *TenantRecord) unknown() **kept { return &r.kept }
+
+// MarshalRecord returns the JSON of a record, given as a pointer, with the fields
+// that [UnmarshalRecord] found in it and did not know.
+func MarshalRecord(record any) ([]byte, error) {
+	raw, err := json.Marshal(record)
+	if err != nil {
+		return nil, err
+	}
+	if k, ok := record.(keeper); ok && *k.unknown() != nil {
+		return (*k.unknown()).restore(raw)
+	}
+	return raw, nil
+}
+
+// UnmarshalRecord reads what [MarshalRecord] wrote, or what a newer program's did,
+// into a record, given as a pointer. Errors that wrap [ErrNeeds] say that this
+// program must not act on it.
+func UnmarshalRecord(raw []byte, record any) error {
+	k, keeps := record.(keeper)
+	strict := json.NewDecoder(bytes.NewReader(raw))
+	strict.DisallowUnknownFields()
+	err := strict.Decode(record)
+	if _, more := strict.Token(); err != nil || more != io.EOF {
+		// As a rule it holds fields we do not know. All of it is read once more, for a
+		// decoder stops there.
+		if err := json.Unmarshal(raw, record); err != nil {
+			return err
+		}
+		if keeps {
+			known, err := json.Marshal(record)
+			if err != nil {
+				return err
+			}
+			*k.unknown() = unknownIn(raw, known)
+		}
+	}
+	if w, ok := record.(*WaitRecord); ok {
+		return w.Wait.checkNeeds()
+	}
+	return nil
+}
+
+// unknownIn returns what is in the JSON of an object, or a list, and not in what
+// is known of it; nil for nothing.
+func unknownIn(raw, known []byte) *kept {
+	k := &kept{fields: map[string]json.RawMessage{}, inner: map[string]*kept{}, was: known}
+	all, some := members(raw), members(known)
+	for name, value := range all {
+		of, isKnown := some[name]
+		if !isKnown {
+			k.fields[name] = value
+			continue
+		}
+		if inner := unknownIn(value, of); inner != nil {
+			k.inner[name] = inner
+		}
+	}
+	if len(k.fields) == 0 && len(k.inner) == 0 {
+		return nil
+	}
+	return k
+}
+
+// members returns the members of an object by name, the items of a list by
+// index; nil for all else.
+func members(raw []byte) map[string]json.RawMessage {
+	trimmed := bytes.TrimSpace(raw)
+	if len(trimmed) == 0 {
+		return nil
+	}
+	switch trimmed[0] {
+	case '{':
+		var of map[string]json.RawMessage
+		if json.Unmarshal(trimmed, &of) == nil {
+			return of
+		}
+	case '[':
+		var of []json.RawMessage
+		if json.Unmarshal(trimmed, &of) == nil {
+			out := make(map[string]json.RawMessage, len(of))
+			for i, item := range of {
+				out[strconv.Itoa(i)] = item
+			}
+			return out
+		}
+	}
+	return nil
+}
+
+// restore returns the JSON of the object with the fields that were kept. What
+// this program wrote stands before what was there.
+func (k *kept) restore(raw []byte) ([]byte, error) {
+	of := members(raw)
+	if bytes.HasPrefix(raw, []byte("[")) {
+		list := make([]json.RawMessage, len(of))
+		for name, value := range of {
+			i, err := strconv.Atoi(name)
+			if err != nil {
+				return nil, err
+			}
+			if list[i], err = k.restoreInner(name, value); err != nil {
+				return nil, err
+			}
+		}
+		return json.Marshal(list)
+	}
+	for name, value := range of {
+		var err error
+		if of[name], err = k.restoreInner(name, value); err != nil {
+			return nil, err
+		}
+	}
+	for name, value := range k.fields {
+		if _, ours := of[name]; !ours {
+			of[name] = value
+		}
+	}
+	return json.Marshal(of)
+}
+
+func (k *kept) restoreInner(name string, value json.RawMessage) (json.RawMessage, error) {
+	if inner := k.inner[name]; inner != nil && bytes.Equal(inner.was, value) {
+		return inner.restore(value)
+	}
+	return value, nil
+}

@@ -1,0 +1,169 @@
+package session_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// sprinkle adds a field that only a later program knows to every object, but those
+// where anything may stand.
+func sprinkle(v any, at string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, value := range v {
+			switch name {
+			case "arguments", "output", "memo", "data", "value", "answer_", "editedInput", "result_":
+			default:
+				v[name] = sprinkle(value, at+"/"+name)
+			}
+		}
+		v["zzNew"] = map[string]any{"at": at, "list": []any{1.5, nil, "<b>"}}
+	case []any:
+		for i := range v {
+			v[i] = sprinkle(v[i], fmt.Sprintf("%s/%d", at, i))
+		}
+	}
+	return v
+}
+
+func withUnknown(t *testing.T, record any) []byte {
+	t.Helper()
+	text, err := json.Marshal(record)
+	require.NoError(t, err)
+	var v any
+	require.NoError(t, json.Unmarshal(text, &v))
+	text, err = json.Marshal(sprinkle(v, ""))
+	require.NoError(t, err)
+	return text
+}
+
+func approvalRecord() session.WaitRecord {
+	w, _ := waits()["wait_question"].(session.Wait)
+	w.Origin = &session.Origin{Session: "s2", Wait: "w2-1"}
+	return session.WaitRecord{Wait: w, State: session.WaitOpen, Agent: "support", Due: &later, Audit: session.AuditTip{Count: 1, Hash: prev}}
+}
+
+// A record of a newer program is written again with all that was in it, in every
+// object, whatever this program changes.
+func TestUnknownFields_are_kept(t *testing.T) {
+	t.Parallel()
+	wait := approvalRecord()
+	for name, record := range map[string]any{
+		"head": &session.Head{
+			Key: session.Key{Tenant: "default", ID: "s1"}, Status: session.StatusRunning, Agent: "a", Task: 1, Version: 2, Due: &later,
+			Parent: &session.Parent{Session: "s0", Root: "s0"}, Signal: signal(session.SignalCancel), CreatedAt: at, UpdatedAt: at,
+		},
+		"wait":        &wait,
+		"run":         &session.Run{ID: 1, Task: 1, Trigger: session.TriggerStart, Status: session.StatusRunning, StartedAt: at, FirstEntry: 1},
+		"tool":        &session.ToolRecord{Call: "c2-1", State: session.ToolMemo, At: at, Memo: map[string]json.RawMessage{"k": raw(`{"a":1}`)}},
+		"mail":        &session.Mail{ID: "m1", Who: "ana", At: at, From: "cli"},
+		"audit":       &session.Audit{ID: "1", Wait: "w2-1", N: 1, Kind: session.AuditRefused, Who: "ana", At: at, From: "cli", Data: raw(`{"a":1}`)},
+		"idempotency": &session.Idempotency{Key: "k", Digest: "d", Session: "s1", Seq: 1, Answer: raw(`{"a":1}`), ExpiresAt: at},
+		"tenant":      &session.TenantRecord{Name: "n", Value: raw(`{"a":1}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stored := withUnknown(t, record)
+			require.Contains(t, string(stored), "zzNew")
+			require.NoError(t, session.UnmarshalRecord(stored, record))
+			again, err := session.MarshalRecord(record)
+			require.NoError(t, err)
+			require.JSONEq(t, string(stored), string(again))
+		})
+	}
+}
+
+func TestUnknownFields_of_what_was_changed(t *testing.T) {
+	t.Parallel()
+	original := approvalRecord()
+	stored := withUnknown(t, &original)
+	var record session.WaitRecord
+	require.NoError(t, session.UnmarshalRecord(stored, &record))
+	require.Equal(t, original.Wait, record.Wait)
+
+	changed := record // a copy, as whoever changes a record makes one
+	answer := session.Answer{Wait: "w4-3", Kind: session.AnswerReply, Selected: []string{"r"}, Who: "ana", When: at, From: "cli"}
+	changed.State, changed.Answer, changed.Due = session.WaitAnswered, &answer, nil
+	written, err := session.MarshalRecord(&changed)
+	require.NoError(t, err)
+	var fields map[string]any
+	require.NoError(t, json.Unmarshal(written, &fields))
+	require.Contains(t, fields, "zzNew")
+	require.Equal(t, "answered", fields["state"])
+	require.NotContains(t, fields, "due")
+	require.NotContains(t, fields["answer"], "zzNew")
+	wait, _ := fields["wait"].(map[string]any)
+	require.Contains(t, wait, "zzNew", "of the wait in it")
+	require.Contains(t, wait["deadline"], "zzNew", "of the deadline in that")
+	question, _ := wait["question"].(map[string]any)
+	choices, _ := question["choices"].([]any)
+	require.Contains(t, choices[1], "zzNew", "of an item of a list")
+
+	var again session.WaitRecord
+	require.NoError(t, session.UnmarshalRecord(written, &again))
+	third, err := session.MarshalRecord(&again)
+	require.NoError(t, err)
+	require.JSONEq(t, string(written), string(third))
+}
+
+// What was replaced does not get the fields of what stood there before.
+func TestUnknownFields_of_what_was_replaced(t *testing.T) {
+	t.Parallel()
+	head := session.Head{Key: session.Key{Tenant: "default", ID: "s1"}, Agent: "a", Signal: signal(session.SignalInterrupt), CreatedAt: at, UpdatedAt: at}
+	require.NoError(t, session.UnmarshalRecord(withUnknown(t, &head), &head))
+	stronger := *signal(session.SignalAbort)
+	stronger.ID = "sig-2"
+	for name, s := range map[string]*session.Signal{"replaced": &stronger, "cleared": nil} {
+		changed := head
+		changed.Signal = s
+		written, err := session.MarshalRecord(&changed)
+		require.NoError(t, err)
+		var fields map[string]any
+		require.NoError(t, json.Unmarshal(written, &fields))
+		require.Contains(t, fields, "zzNew", name)
+		if s == nil {
+			require.NotContains(t, fields, "signal")
+			continue
+		}
+		require.Equal(t, "abort", fields["signal"].(map[string]any)["kind"])
+		require.NotContains(t, fields["signal"], "zzNew", name)
+	}
+}
+
+func TestUnmarshalRecord_refuses(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{``, `{`, `{"state":"open"} {}`, `{"state":"open"}x`, `{"state":1}`, `{"zz":1,"state":1}`, `[]`, `{"zz":1}]`} {
+		var record session.WaitRecord
+		require.Error(t, session.UnmarshalRecord([]byte(text), &record), text)
+	}
+	var record session.WaitRecord
+	require.NoError(t, session.UnmarshalRecord([]byte(" {\"state\":\"open\"}\n"), &record))
+	require.Equal(t, session.WaitOpen, record.State)
+}
+
+// Whatever is stored, reading and writing it twice is the same, and nothing panics.
+func FuzzRecord(f *testing.F) {
+	record := approvalRecord()
+	text, err := json.Marshal(&record)
+	require.NoError(f, err)
+	f.Add(text)
+	f.Add([]byte(`{"wait":{"zz":[1],"question":{"choices":[{"zz":1}]}},"answer":{"selected":null,"zz":{}},"Due":"x","held":false}`))
+	f.Add([]byte(`{"wait":null,"audit":{"count":0,"zz":1},"zz":{"zz":[{}]}}`))
+	f.Fuzz(func(t *testing.T, stored []byte) {
+		var first, second session.WaitRecord
+		if session.UnmarshalRecord(stored, &first) != nil {
+			return
+		}
+		written, err := session.MarshalRecord(&first)
+		require.NoError(t, err)
+		require.NoError(t, session.UnmarshalRecord(written, &second))
+		again, err := session.MarshalRecord(&second)
+		require.NoError(t, err)
+		require.JSONEq(t, string(written), string(again))
+	})
+}
