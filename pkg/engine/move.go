@@ -16,8 +16,8 @@ import (
 
 // Stamp is what a writer brings to an entry: its clock, its name, its luck.
 type Stamp struct {
-	Now     time.Time
-	By      string
+	Now time.Time
+	By  string
 	// From is where the caller of a verb was; empty for workers.
 	From    string
 	Attempt session.Attempt

@@ -62,6 +62,7 @@ const (
 	CodeStoreHeld           Code = "store_held"
 	CodeStoreGone           Code = "store_gone"
 	CodeNotOurs             Code = "not_an_adjourn_store"
+	CodeNewerNeeded         Code = "newer_program_needed"
 	CodeCorrupt             Code = "corrupt_journal"
 	CodeInternal            Code = "internal"
 )
@@ -81,7 +82,7 @@ func (c Code) Class() Class {
 		return ClassConflict
 	case CodeExpired:
 		return ClassGone
-	case CodeStoreUnavailable, CodeStoreHeld, CodeStoreGone, CodeNotOurs:
+	case CodeStoreUnavailable, CodeStoreHeld, CodeStoreGone, CodeNotOurs, CodeNewerNeeded:
 		return ClassUnavailable
 	case CodeCorrupt, CodeInternal:
 		return ClassInternal
@@ -130,6 +131,8 @@ func AsError(err error) *Error {
 	}
 	code := CodeInternal
 	switch {
+	case errors.Is(err, session.ErrNeeds):
+		code = CodeNewerNeeded
 	case errors.Is(err, store.ErrNotFound):
 		code = CodeSessionNotFound
 	case errors.Is(err, store.ErrNotOurs), errors.Is(err, session.ErrUnknownFormat):

@@ -248,7 +248,7 @@ func TestError(t *testing.T) {
 	t.Parallel()
 	require.Nil(t, runtime.AsError(nil))
 	for cause, code := range map[error]runtime.Code{
-		store.ErrNotFound: runtime.CodeSessionNotFound, store.ErrNotOurs: runtime.CodeNotOurs, session.ErrUnknownFormat: runtime.CodeNotOurs,
+		store.ErrNotFound: runtime.CodeSessionNotFound, store.ErrNotOurs: runtime.CodeNotOurs, session.ErrUnknownFormat: runtime.CodeNotOurs, session.ErrNeeds: runtime.CodeNewerNeeded,
 		store.ErrCorrupt: runtime.CodeCorrupt, store.ErrUnavailable: runtime.CodeStoreUnavailable, session.ErrInvalidID: runtime.CodeInvalidID,
 		session.ErrInvalidCheckpoint: runtime.CodeInvalidCheckpoint, errors.New("other"): runtime.CodeInternal,
 	} {
@@ -260,7 +260,7 @@ func TestError(t *testing.T) {
 	}
 	for code, class := range map[runtime.Code]runtime.Class{
 		runtime.CodeInputTooLarge: runtime.ClassInvalid, runtime.CodeUnknownAgent: runtime.ClassNotFound, runtime.CodeNotAllowed: runtime.ClassForbidden,
-		runtime.CodeStillWaiting: runtime.ClassConflict, runtime.CodeExpired: runtime.ClassGone, runtime.CodeNotOurs: runtime.ClassUnavailable,
+		runtime.CodeStillWaiting: runtime.ClassConflict, runtime.CodeExpired: runtime.ClassGone, runtime.CodeNotOurs: runtime.ClassUnavailable, runtime.CodeNewerNeeded: runtime.ClassUnavailable,
 		runtime.CodeCorrupt: runtime.ClassInternal, "news": runtime.ClassInternal,
 	} {
 		require.Equal(t, class, code.Class(), code)

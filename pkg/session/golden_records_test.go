@@ -70,15 +70,17 @@ func answers() map[string]any {
 		})
 	}
 	all := map[string]any{
-		"answer_approved":        approval(true, func(a *session.Answer) { a.Digest = prev }),
-		"answer_approved_edited": approval(true, func(a *session.Answer) { a.Reason, a.EditedInput, a.Digest = "half", raw(`{"order":"A-3","amount":250}`), token }),
-		"answer_denied":          approval(false, func(a *session.Answer) { a.Reason = "too much" }),
-		"answer_client_error":    answer("w4-2", session.AnswerClientTool, func(a *session.Answer) { a.Error = "no GPS" }),
-		"answer_client_result":   answer("w4-2", session.AnswerClientTool, func(a *session.Answer) { a.Result = raw(`{"lat":52.5}`) }),
-		"answer_choice":          reply(func(a *session.Answer) { a.Selected = []string{"r"} }),
-		"answer_choice_none":     reply(func(a *session.Answer) { a.Selected = []string{} }),
-		"answer_text":            reply(func(a *session.Answer) { a.Text = ptr("Ada & <Co>") }),
-		"answer_text_empty":      reply(func(a *session.Answer) { a.Text = ptr("") }),
+		"answer_approved": approval(true, func(a *session.Answer) { a.Digest = prev }),
+		"answer_approved_edited": approval(true, func(a *session.Answer) {
+			a.Reason, a.EditedInput, a.Digest = "half", raw(`{"order":"A-3","amount":250}`), token
+		}),
+		"answer_denied":        approval(false, func(a *session.Answer) { a.Reason = "too much" }),
+		"answer_client_error":  answer("w4-2", session.AnswerClientTool, func(a *session.Answer) { a.Error = "no GPS" }),
+		"answer_client_result": answer("w4-2", session.AnswerClientTool, func(a *session.Answer) { a.Result = raw(`{"lat":52.5}`) }),
+		"answer_choice":        reply(func(a *session.Answer) { a.Selected = []string{"r"} }),
+		"answer_choice_none":   reply(func(a *session.Answer) { a.Selected = []string{} }),
+		"answer_text":          reply(func(a *session.Answer) { a.Text = ptr("Ada & <Co>") }),
+		"answer_text_empty":    reply(func(a *session.Answer) { a.Text = ptr("") }),
 		"answer_message_parts": answer("w4-4", session.AnswerMessage, func(a *session.Answer) {
 			a.ToolCallID, a.Message = "", []llm.Part{
 				llm.Text("this one"), {Kind: llm.PartImage, File: &llm.FileRef{MediaType: "image/png", URL: "https://example.org/a.png"}},

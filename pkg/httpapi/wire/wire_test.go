@@ -30,7 +30,9 @@ func fill(v reflect.Value, n *int) {
 			return
 		}
 		for i := range v.NumField() {
-			fill(v.Field(i), n)
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i), n)
+			}
 		}
 	case reflect.Slice:
 		if v.Type() == reflect.TypeFor[json.RawMessage]() {
@@ -69,6 +71,9 @@ func fields(t *testing.T, typ reflect.Type) {
 		return
 	}
 	for i := range typ.NumField() {
+		if !typ.Field(i).IsExported() {
+			continue
+		}
 		name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
 		require.Regexp(t, camelCase, name, "%s.%s", typ, typ.Field(i).Name)
 		fields(t, typ.Field(i).Type)
@@ -103,7 +108,8 @@ func TestWait(t *testing.T) {
 	var record session.WaitRecord
 	n := 0
 	fill(reflect.ValueOf(&record).Elem(), &n)
-	record.TakenBy, record.Due = 0, nil // the sweep's and the journal's
+	// These are the sweep's, the journal's and the server's own.
+	record.TakenBy, record.Due, record.Audit, record.Wait.Needs, record.HeldLast = 0, nil, session.AuditTip{}, nil, false
 	w := wire.NewWait("s", record)
 	require.Equal(t, "s", w.SessionID)
 	require.Equal(t, record, w.Record())
