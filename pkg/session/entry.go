@@ -73,6 +73,8 @@ type Entry struct {
 	Status  Status `json:"status"`
 	// Parent is set on the first entry of a child.
 	Parent *Parent `json:"parent,omitempty"`
+	// Tags a start gave, by which sessions are found.
+	Tags []string `json:"tags,omitempty"`
 
 	Messages []llm.Message `json:"messages,omitempty"`
 	StateOps []StateOp     `json:"stateOps,omitempty"`

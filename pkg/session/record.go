@@ -20,6 +20,9 @@ type Head struct {
 	// Version is the seq of the entry that last moved the status.
 	Version int64   `json:"version"`
 	Parent  *Parent `json:"parent,omitempty"`
+	// StartedBy is who started the session. Tags are those of the newest start that gave any.
+	StartedBy string   `json:"startedBy,omitempty"`
+	Tags      []string `json:"tags,omitempty"`
 
 	Lease  Lease   `json:"lease,omitzero"`
 	Signal *Signal `json:"signal,omitempty"`
@@ -40,6 +43,14 @@ type Head struct {
 	Deleted bool `json:"deleted,omitempty"`
 
 	kept *kept
+}
+
+// Root returns the session this one stems from: itself, if it is nobody's child.
+func (h *Head) Root() string {
+	if h.Parent != nil && h.Parent.Root != "" {
+		return h.Parent.Root
+	}
+	return h.Key.ID
 }
 
 // Lease is the claim of one worker on one step: an economy, never what makes
@@ -165,6 +176,8 @@ type WaitRecord struct {
 	Audit AuditTip `json:"audit,omitzero"`
 	// Agent is shown in the inbox.
 	Agent string `json:"agent,omitempty"`
+	// Root is the session that the wait's own stems from; empty when that is nobody's child.
+	Root string `json:"root,omitempty"`
 	// TakenBy is the seq of the entry that took the wait in or closed it.
 	TakenBy int64 `json:"takenBy,omitempty"`
 	// Due is when the sweep should look at the wait: its deadline while it is
@@ -172,6 +185,14 @@ type WaitRecord struct {
 	Due *time.Time `json:"due,omitempty"`
 
 	kept *kept
+}
+
+// RootIn returns the root of a wait of the session of key.
+func (w *WaitRecord) RootIn(key Key) string {
+	if w.Root != "" {
+		return w.Root
+	}
+	return key.ID
 }
 
 // ToolState says how far a call with effects has come.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
-	"strings"
 
 	"github.com/adjourn/adjourn/pkg/store"
 )
@@ -21,7 +20,7 @@ func cursor(p *store.FindParams, at position) string {
 }
 
 func searchSum(p *store.FindParams, text string) uint32 {
-	return crc32.ChecksumIEEE([]byte(strings.Join([]string{string(p.Kind), p.Tenant, string(p.Status), text}, "|")))
+	return crc32.ChecksumIEEE([]byte(p.Selection() + "|" + text))
 }
 
 func parseCursor(p *store.FindParams) (position, error) {

@@ -163,10 +163,9 @@ func (s *Store) items(ctx context.Context, key session.Key, kind store.ItemKind,
 	}
 }
 
-const (
-	findDefault = 100
-	findMax     = 1000
-)
+// filteredRows is how many rows a page looks at where the parameters keep only
+// some: then it is short, even empty, and has a cursor.
+const filteredRows = 10_000
 
 // Find looks across sessions; see [store.Store].
 func (s *Store) Find(ctx context.Context, p store.FindParams) (store.Page, error) {
@@ -178,63 +177,93 @@ func (s *Store) Find(ctx context.Context, p store.FindParams) (store.Page, error
 }
 
 func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, error) {
-	if p.Limit == 0 {
-		p.Limit = findDefault
-	}
-	if p.Limit < 1 || p.Limit > findMax {
-		return store.Page{}, fmt.Errorf("limit %d: use 1 to %d", p.Limit, findMax)
-	}
-	if p.Kind == store.FindSessions || p.Kind == store.FindWaits {
-		if err := store.ValidateTenant(p.Tenant); err != nil {
-			return store.Page{}, err
-		}
+	if err := p.Prepare(); err != nil {
+		return store.Page{}, err
 	}
 	at, err := parseCursor(p)
 	if err != nil {
 		return store.Page{}, err
 	}
-	var found []foundRow
+	rows := p.Limit + 1 // one more than asked for says whether there is a next page
+	if p.Filtered() {
+		rows = filteredRows
+	}
+	var f finder
 	err = s.db.read(ctx, func(c *conn) error {
-		found = found[:0]
-		// One more than asked for says whether there is a next page.
-		switch p.Kind {
-		case store.FindSessions:
-			return c.query(stmtSessions, func(row []driver.Value) bool {
-				found = append(found, foundRow{
-					at: position{intOf(row[0]), intOf(row[1]), 0}, head: headOf(row[4:]),
-					key: session.Key{Tenant: p.Tenant, ID: textOf(row[2])}, status: session.Status(textOf(row[3])),
-				})
-				return true
-			}, p.Tenant, at[0], at[1], string(p.Status), int64(p.Limit+1))
-		case store.FindWaits:
-			return c.query(stmtWaits, func(row []driver.Value) bool {
-				found = append(found, foundRow{
-					at:   position{intOf(row[0]), intOf(row[1]), intOf(row[2])},
-					wait: true, head: headRow{rev: intOf(row[3]), text: bytesOf(row[4])},
-					key: session.Key{Tenant: p.Tenant, ID: textOf(row[5])}, id: textOf(row[6]),
-				})
-				return true
-			}, p.Tenant, at[0], at[1], at[2], int64(p.Limit+1))
-		case store.FindDue, store.FindAhead:
-			due, bound := stmtDue, p.Before
-			if p.Kind == store.FindAhead {
-				due, bound = stmtAhead, p.After
-			}
-			return c.query(due, func(row []driver.Value) bool {
-				found = append(found, foundRow{
-					at:   position{intOf(row[0]), intOf(row[1]), intOf(row[2])},
-					wait: intOf(row[1]) == 1, head: headOf(row[6:]),
-					key: session.Key{Tenant: textOf(row[3]), ID: textOf(row[4])}, id: textOf(row[5]),
-				})
-				return true
-			}, nanos(bound), at[0], at[1], at[2], int64(p.Limit+1))
-		}
-		return nil // parseCursor knows no other kind
+		f = finder{p: p, dead: s.db.deadOwners()}
+		return f.query(c, at, rows)
 	})
 	if err != nil {
 		return store.Page{}, err
 	}
-	return s.page(p, found), nil
+	if f.page.Cursor == "" && p.Filtered() && f.looked == rows {
+		f.page.Cursor = cursor(p, f.last)
+	}
+	return f.page, nil
+}
+
+// finder gathers a page.
+type finder struct {
+	p      *store.FindParams
+	dead   func(owner string) bool
+	page   store.Page
+	looked int
+	last   position // of the last row looked at
+}
+
+func (f *finder) query(c *conn, at position, rows int) error {
+	p := f.p
+	switch p.Kind {
+	case store.FindSessions:
+		return c.query(stmtSessions, func(row []driver.Value) bool {
+			return f.add(foundRow{
+				at: position{intOf(row[0]), intOf(row[1]), 0}, head: headOf(row[4:]),
+				key: session.Key{Tenant: p.Tenant, ID: textOf(row[2])}, status: session.Status(textOf(row[3])),
+			})
+		}, p.Tenant, at[0], at[1], string(p.Status), int64(rows))
+	case store.FindWaits:
+		return c.query(stmtWaits, func(row []driver.Value) bool {
+			return f.add(foundRow{
+				at:   position{intOf(row[0]), intOf(row[1]), intOf(row[2])},
+				wait: true, head: headRow{rev: intOf(row[3]), text: bytesOf(row[4])},
+				key: session.Key{Tenant: p.Tenant, ID: textOf(row[5])}, id: textOf(row[6]),
+			})
+		}, p.Tenant, at[0], at[1], at[2], int64(rows))
+	case store.FindDue, store.FindAhead:
+		due, bound := stmtDue, p.Before
+		if p.Kind == store.FindAhead {
+			due, bound = stmtAhead, p.After
+		}
+		return c.query(due, func(row []driver.Value) bool {
+			return f.add(foundRow{
+				at:   position{intOf(row[0]), intOf(row[1]), intOf(row[2])},
+				wait: intOf(row[1]) == 1, head: headOf(row[6:]),
+				key: session.Key{Tenant: textOf(row[3]), ID: textOf(row[4])}, id: textOf(row[5]),
+			})
+		}, nanos(bound), at[0], at[1], at[2], int64(rows))
+	}
+	return nil // Prepare knows no other kind
+}
+
+// add takes a row into the page, if it is among what is kept, and reports whether
+// to go on. The page ends at the last row taken, for what follows it is looked at anew.
+func (f *finder) add(r foundRow) bool {
+	item, err := r.item(f.dead)
+	keeps := !f.p.Filtered() || err == nil && f.p.Keeps(r.key, &item)
+	if keeps && len(f.page.Found) == f.p.Limit {
+		f.page.Cursor = cursor(f.p, f.last)
+		return false
+	}
+	f.looked++
+	f.last = r.at
+	if !keeps {
+		return true
+	}
+	if err != nil {
+		item = r.unread(f.p.Kind)
+	}
+	f.page.Found = append(f.page.Found, store.Found{Key: r.key, Item: item, Unread: err})
+	return true
 }
 
 // foundRow is a HEAD, or a wait that uses HEAD's fields.
@@ -245,24 +274,6 @@ type foundRow struct {
 	id     string         // of a wait
 	status session.Status // of a HEAD of FindSessions
 	head   headRow
-}
-
-func (s *Store) page(p *store.FindParams, found []foundRow) store.Page {
-	var page store.Page
-	dead := s.db.deadOwners()
-	for i := range found {
-		f := &found[i]
-		if i == p.Limit {
-			page.Cursor = cursor(p, found[i-1].at)
-			break
-		}
-		item, err := f.item(dead)
-		if err != nil {
-			item = f.unread(p.Kind)
-		}
-		page.Found = append(page.Found, store.Found{Key: f.key, Item: item, Unread: err})
-	}
-	return page
 }
 
 func (f *foundRow) item(dead func(owner string) bool) (store.Item, error) {

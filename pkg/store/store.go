@@ -69,7 +69,8 @@ type Store interface {
 	// An adapter's indexes may lag a moment behind its writes, as DynamoDB's do: what
 	// was just written may be missing, and whoever acts on what is found reads it
 	// again. What is found is as it was when it was read. A page may be short, even
-	// empty, though it has a cursor: an adapter may bound what one holds in bytes.
+	// empty, though it has a cursor: an adapter may bound what one holds in bytes,
+	// and how much it looks at where the parameters keep only some.
 	Find(ctx context.Context, p FindParams) (Page, error)
 
 	// Delete removes everything a session has but a tombstone of HEAD, so that the
@@ -181,59 +182,4 @@ type Item struct {
 	Idempotency *session.Idempotency
 
 	TenantRecord *session.TenantRecord
-}
-
-// FindKind says what to look for.
-type FindKind string
-
-// What can be found.
-const (
-	// FindSessions: HEADs of a tenant, the last moved first.
-	FindSessions FindKind = "sessions"
-	// FindWaits: open waits of a tenant, the soonest deadline first, then those
-	// without one, the oldest first.
-	FindWaits FindKind = "waits"
-	// FindDue: HEADs and waits of every tenant whose Due is not after Before, the
-	// earliest first.
-	FindDue FindKind = "due"
-	// FindAhead: HEADs, and waits that are not open, of every tenant whose Due is
-	// after After, the earliest first: what a clock that was ahead has put off too
-	// far ([session.Come]). That of an open wait is its deadline, and may be far away.
-	FindAhead FindKind = "ahead"
-)
-
-// FindParams are the parameters of a search.
-type FindParams struct {
-	Kind FindKind
-	// Tenant of FindSessions and FindWaits.
-	Tenant string
-	// Status keeps only sessions of that status; empty means all.
-	Status session.Status
-	// Before of FindDue.
-	Before time.Time
-	// After of FindAhead.
-	After time.Time
-	// Limit of a page, 1 to 1,000; 0 means 100.
-	Limit int
-	// Cursor of the page before; empty for the first. A cursor that is not ours is [ErrInvalidCursor].
-	Cursor string
-}
-
-// Page is one page of what was found.
-type Page struct {
-	Found []Found
-	// Cursor of the next page; empty when there is none.
-	Cursor string
-}
-
-// Found is one item with the session it belongs to. One whose record cannot be
-// read, or is too large for a list, does not hide the others: it is handed out
-// with what the index knows of it. Of what is due that is its kind and its id; a
-// HEAD of FindSessions has its key, its status and when it moved, a wait of
-// FindWaits its id, its state and when it was opened.
-type Found struct {
-	Key  session.Key
-	Item Item
-	// Unread is why the record was not read; nil if it was.
-	Unread error
 }

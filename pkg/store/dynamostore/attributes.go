@@ -2,6 +2,7 @@ package dynamostore
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +18,10 @@ type attributes = map[string]types.AttributeValue
 
 func text(v string) types.AttributeValue   { return &types.AttributeValueMemberS{Value: v} }
 func binary(v []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: v} }
-func yes() types.AttributeValue            { return &types.AttributeValueMemberBOOL{Value: true} }
+func texts(v []string) types.AttributeValue {
+	return &types.AttributeValueMemberSS{Value: slices.Compact(slices.Sorted(slices.Values(v)))}
+}
+func yes() types.AttributeValue { return &types.AttributeValueMemberBOOL{Value: true} }
 func number(v int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(v, 10)}
 }
@@ -167,6 +171,11 @@ func (e *expression) compare(attr, op string, v types.AttributeValue) string {
 
 func (e *expression) absent(attr string) string {
 	return "attribute_not_exists(" + e.name(attr) + ")"
+}
+
+// contains is that a set of texts has one.
+func (e *expression) contains(attr, one string) string {
+	return "contains(" + e.name(attr) + ", " + e.value(text(one)) + ")"
 }
 
 func (e *expression) present(attr string) string {

@@ -242,6 +242,10 @@ func itemSize(item attributes) int {
 			size += len(v.Value)
 		case *types.AttributeValueMemberN:
 			size += (len(v.Value)+1)/2 + 1
+		case *types.AttributeValueMemberSS:
+			for _, text := range v.Value {
+				size += len(text)
+			}
 		default: // a bool or null
 			size++
 		}

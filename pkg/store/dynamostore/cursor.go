@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"hash/crc32"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/pkg/store"
@@ -26,8 +25,7 @@ func cursor(p *store.FindParams, position string) string {
 }
 
 func searchSum(p *store.FindParams, position string) string {
-	search := strings.Join([]string{string(p.Kind), p.Tenant, string(p.Status), position}, "|")
-	return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(search)))
+	return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(p.Selection()+"|"+position)))
 }
 
 // parseCursor returns the position a cursor names, empty for the first page.

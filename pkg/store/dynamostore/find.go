@@ -18,9 +18,7 @@ import (
 )
 
 const (
-	findDefault = 100
-	findMax     = 1000
-	// filteredPage is how many rows a search by status looks at in one query, and
+	// filteredPage is how many rows a search that keeps only some looks at in one query, and
 	// queriesPerPage how many queries one page may take: then a short page, even an
 	// empty one, goes back with a cursor.
 	filteredPage   = 1000
@@ -44,8 +42,8 @@ var (
 
 // Find looks across sessions; see [store.Store]. An index says where to look, in
 // which order, and what is found there is read consistently: what has moved on
-// is left out, what was written a moment ago may be missing. A page by status may
-// be short, or empty, though another follows.
+// is left out, what was written a moment ago may be missing. A page that keeps only
+// some may be short, or empty, though another follows.
 func (s *Store) Find(ctx context.Context, p store.FindParams) (store.Page, error) {
 	page, err := s.find(ctx, &p)
 	if err != nil {
@@ -55,20 +53,8 @@ func (s *Store) Find(ctx context.Context, p store.FindParams) (store.Page, error
 }
 
 func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, error) {
-	if p.Limit == 0 {
-		p.Limit = findDefault
-	}
-	if p.Limit < 1 || p.Limit > findMax {
-		return store.Page{}, fmt.Errorf("limit %d: use 1 to %d", p.Limit, findMax)
-	}
-	switch p.Kind {
-	case store.FindSessions, store.FindWaits:
-		if err := store.ValidateTenant(p.Tenant); err != nil {
-			return store.Page{}, err
-		}
-	case store.FindDue, store.FindAhead:
-	default:
-		return store.Page{}, fmt.Errorf("unknown kind of search %q", p.Kind)
+	if err := p.Prepare(); err != nil {
+		return store.Page{}, err
 	}
 	position, err := parseCursor(p)
 	if err != nil {
@@ -138,12 +124,35 @@ func (s *Store) rows(ctx context.Context, p *store.FindParams, after string, wan
 	if after != "" {
 		condition += " AND " + e.compare(sort, op, text(after))
 	}
-	if p.Kind == store.FindSessions && p.Status != "" {
-		in.FilterExpression = aws.String(e.compare(attrStatus, "=", text(string(p.Status))))
-		in.Limit = aws.Int32(filteredPage)
+	if filter := keeping(p, &e); filter != "" {
+		in.FilterExpression, in.Limit = &filter, aws.Int32(filteredPage)
 	}
 	in.KeyConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = &condition, e.names, e.values
 	return s.query(ctx, in, sort, want)
+}
+
+// keeping is the condition of [store.FindParams.Keeps] on what the indexes hold;
+// empty when everything is kept.
+func keeping(p *store.FindParams, e *expression) string {
+	var all []string
+	for _, is := range []struct{ attr, want string }{
+		{attrStatus, string(p.Status)}, {attrAgent, p.Agent}, {attrRoot, p.Root}, {attrKind, string(p.Wait)}, {attrTool, p.Tool},
+	} {
+		if is.want != "" {
+			all = append(all, e.compare(is.attr, "=", text(is.want)))
+		}
+	}
+	if p.Tag != "" {
+		all = append(all, e.contains(attrTags, p.Tag))
+	}
+	switch {
+	case p.User == "":
+	case p.Kind == store.FindSessions:
+		all = append(all, e.compare(attrUser, "=", text(p.User)))
+	default: // a wait that names nobody may be answered by everybody
+		all = append(all, "("+e.absent(attrWho)+" OR "+e.contains(attrWho, p.User)+")")
+	}
+	return strings.Join(all, " AND ")
 }
 
 // query asks an index once.
@@ -308,7 +317,9 @@ func (s *Store) look(ctx context.Context, p *store.FindParams, r row, item attri
 	default:
 		decoded, err := s.decode(ctx, found.Key, found.Item.Kind, found.Item.ID, item)
 		if err == nil {
-			found.Item, indexed = decoded, wanted(p, &decoded)
+			found.Item, indexed = decoded, wanted(p, found.Key, &decoded)
+		} else if p.Filtered() && errors.Is(err, store.ErrCorrupt) {
+			return nil, nil //nolint:nilnil // nobody knows whether it is among what is kept
 		}
 		found.Unread = err
 	}
@@ -396,12 +407,12 @@ func timeAt(position string, part int) time.Time {
 }
 
 // wanted reports whether an item, as it is now, is what was looked for.
-func wanted(p *store.FindParams, item *store.Item) bool {
+func wanted(p *store.FindParams, key session.Key, item *store.Item) bool {
 	switch p.Kind {
 	case store.FindSessions:
-		return item.Head != nil && !item.Head.Deleted && (p.Status == "" || item.Head.Status == p.Status)
+		return item.Head != nil && !item.Head.Deleted && p.Keeps(key, item)
 	case store.FindWaits:
-		return item.Wait != nil && item.Wait.State == session.WaitOpen
+		return item.Wait != nil && item.Wait.State == session.WaitOpen && p.Keeps(key, item)
 	case store.FindDue:
 		due := dueOf(item)
 		return due != nil && !due.After(p.Before)

@@ -31,7 +31,8 @@ type record struct {
 
 // movable are the attributes an update sets or removes.
 var movable = []string{
-	attrStatus, attrList, attrListAt, attrInbox, attrInboxAt, attrDue, attrDueAt, attrExpires, attrBody, attrBlob, attrBlobBytes,
+	attrStatus, attrList, attrListAt, attrInbox, attrInboxAt, attrDue, attrDueAt, attrExpires,
+	attrAgent, attrRoot, attrUser, attrTags, attrKind, attrTool, attrWho, attrBody, attrBlob, attrBlobBytes,
 }
 
 // buried are those a tombstone loses besides.
@@ -74,7 +75,20 @@ func (r *record) indexHead(head *session.Head) {
 	}
 	r.beside[attrList] = text(head.Key.Tenant)
 	r.beside[attrListAt] = text(sortable(head.UpdatedAt) + "#" + head.Key.ID)
+	r.keptBy(map[string]string{attrAgent: head.Agent, attrRoot: head.Root(), attrUser: head.StartedBy})
+	if len(head.Tags) > 0 {
+		r.beside[attrTags] = texts(head.Tags)
+	}
 	r.indexDue(dueSoon, head.Due)
+}
+
+// keptBy sets attributes that are not empty.
+func (r *record) keptBy(values map[string]string) {
+	for attr, value := range values {
+		if value != "" {
+			r.beside[attr] = text(value)
+		}
+	}
 }
 
 // forever sorts after every time.
@@ -90,6 +104,10 @@ func (r *record) indexWait(key session.Key, w *session.WaitRecord) {
 		}
 		r.beside[attrInbox] = text(key.Tenant)
 		r.beside[attrInboxAt] = text(strings.Join([]string{deadline, sortable(w.Wait.OpenedAt), key.ID, r.id}, "#"))
+		r.keptBy(map[string]string{attrAgent: w.Agent, attrRoot: w.RootIn(key), attrKind: string(w.Wait.Kind), attrTool: w.Wait.Tool})
+		if len(w.Wait.Who) > 0 {
+			r.beside[attrWho] = texts(w.Wait.Who)
+		}
 	}
 	if w.State == session.WaitOpen {
 		r.indexDue(dueDeadline, w.Due)

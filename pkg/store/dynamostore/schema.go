@@ -27,8 +27,8 @@ func StateSchema() Schema {
 	return Schema{
 		Partition: attrPK, Sort: attrSK, TTL: attrExpires,
 		Indexes: []Index{
-			{Name: indexSessions, Partition: attrList, Sort: attrListAt, Include: []string{attrStatus}},
-			{Name: indexInbox, Partition: attrInbox, Sort: attrInboxAt},
+			{Name: indexSessions, Partition: attrList, Sort: attrListAt, Include: []string{attrStatus, attrAgent, attrUser, attrRoot, attrTags}},
+			{Name: indexInbox, Partition: attrInbox, Sort: attrInboxAt, Include: []string{attrAgent, attrKind, attrTool, attrRoot, attrWho}},
 			{Name: indexDue, Partition: attrDue, Sort: attrDueAt},
 		},
 	}
@@ -80,6 +80,15 @@ const (
 	attrInboxAt = "inboxAt" // its deadline
 	attrDue     = "due"     // one of 16 shards, or of 16 for deadlines
 	attrDueAt   = "dueAt"
+
+	// What lists are kept to by, beside the status: of a HEAD, and of an open wait
+	// with its kind.
+	attrAgent = "agent"
+	attrRoot  = "root"
+	attrUser  = "user" // who started it
+	attrTags  = "tags"
+	attrTool  = "tool"
+	attrWho   = "who" // who may answer; none means everybody
 
 	attrExpires = "expiresAt" // of idempotency records and fences
 	// attrDeleted marks a tombstone of HEAD, or a fence where an entry was or would be.

@@ -294,6 +294,16 @@ var acrossTests = []test{
 		f.commit(2, store.WaitItem(due, 1).In(parent))
 		require.Equal(f, []string{"parent w1-0"}, f.findAll(store.FindParams{Kind: store.FindDue, Before: at(9)}))
 	}},
+	{"what another session asks at the same time in two is found in both", func(f *fixture) {
+		child, uncle := f.key, session.Key{Tenant: "acme", ID: "uncle"}
+		f.put(uncle.Tenant, uncle.ID, nil)
+		f.key = child
+		f.family()
+		f.commit(2, store.WaitItem(wait("w2-0"), 0).In(parent), store.HeadItem(head(parent), 1).In(parent),
+			store.WaitItem(wait("w2-0"), 0).In(uncle), store.HeadItem(head(uncle), 1).In(uncle))
+		p := store.FindParams{Kind: store.FindWaits, Tenant: "acme", Limit: 1}
+		require.ElementsMatch(f, []string{"parent w1-0", "parent w2-0", "uncle w2-0"}, f.findAll(p))
+	}},
 }
 
 // waiting is the wait of a family's parent.

@@ -54,6 +54,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"of a newer program", newerTests},
 		{"items", itemTests},
 		{"find", findTests},
+		{"find only some", keepTests},
 		{"delete", deleteTests},
 		{"context", contextTests},
 	}
