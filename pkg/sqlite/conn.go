@@ -39,6 +39,9 @@ const memoryPath = ":memory:"
 // waitFor is how long is waited for another process, unless [Config.Wait] says otherwise.
 const waitFor = 10 * time.Second
 
+// existing is the parameter that keeps SQLite from making a file that is not there.
+const existing = "?mode=rw"
+
 // openConn opens a path with SQLite's URI parameters.
 func openConn(path, params string) (*conn, error) {
 	name := path

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,7 @@ type DB struct {
 	now         func() time.Time
 	wait        time.Duration
 	onHeld      func(Holder)
+	file        *identity // nil in memory
 
 	ops     chan operation
 	pool    chan *conn         // nil in memory, where the writer also reads
@@ -102,7 +104,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	return db, nil
 }
 
-func (db *DB) open(ctx context.Context) error {
+func (db *DB) open(ctx context.Context) (err error) {
 	if db.readOnly {
 		close(db.closed) // there is no writer
 		switch there, err := present(db.path); {
@@ -110,6 +112,9 @@ func (db *DB) open(ctx context.Context) error {
 			return err
 		case !there:
 			return fmt.Errorf("%w: there is no such file", store.ErrUnavailable)
+		}
+		if db.file, err = identifyFile(db.path); err != nil {
+			return err
 		}
 		// The first connection finds out what is wrong with the file.
 		return db.read(ctx, func(*conn) error { return nil })
@@ -129,7 +134,10 @@ func (db *DB) openWriter() (_ *conn, err error) {
 			return nil, err
 		}
 	}
-	c, err := openConn(db.path, "")
+	if db.file, err = identifyFile(db.path); err != nil {
+		return nil, err
+	}
+	c, err := openConn(db.path, existing)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +178,7 @@ func (db *DB) Close() error {
 		<-db.closed
 		for range cap(db.pool) {
 			if c := <-db.pool; c != nil {
-				db.closeErr = errors.Join(db.closeErr, c.close())
+				db.closeErr = errors.Join(db.closeErr, db.file.leave(c), c.close())
 			}
 		}
 		if db.closeErr != nil {
@@ -262,11 +270,14 @@ func (db *DB) read(ctx context.Context, f func(c *conn) error) error {
 		if c == nil {
 			opened, err := openReader(db.path)
 			if err != nil {
-				return err
+				return cmp.Or(db.file.lost(), err)
 			}
 			c = opened
 		}
 		err := f(c)
+		if lost := db.file.lost(); lost != nil {
+			return lost
+		}
 		if c.still.holds() {
 			return err
 		}

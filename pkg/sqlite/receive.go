@@ -451,7 +451,7 @@ func (w *writer) tick() {
 	now := w.db.now()
 	w.pollAt = now.Add(pollEvery)
 	stirring, err := w.stirring()
-	if err == nil && !stirring {
+	if err == nil && !stirring && w.db.file.lost() == nil {
 		for i := range w.dry {
 			w.dry[i].at = now
 		}

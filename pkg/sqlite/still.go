@@ -12,7 +12,7 @@ import (
 // shared memory (a read-only folder or disk), a file that nobody works on is read
 // as it is.
 func openReader(path string) (*conn, error) {
-	c, err := openChecked(path, "")
+	c, err := openChecked(path, existing)
 	if err == nil {
 		return c, nil
 	}
@@ -25,7 +25,7 @@ func openReader(path string) (*conn, error) {
 	if !ok {
 		return nil, err
 	}
-	c, stillErr := openChecked(path, "?immutable=1")
+	c, stillErr := openChecked(path, "?mode=ro&immutable=1")
 	if stillErr != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"errors"
 	"runtime"
 	"time"
@@ -213,7 +214,10 @@ func (w *writer) commit(batch []operation) {
 		return
 	}
 	err := w.transact(batch)
-	if err != nil && len(batch) > 1 && !isBusy(err) && !errors.Is(err, store.ErrHeld) {
+	if err != nil {
+		err = cmp.Or(w.db.file.lost(), err)
+	}
+	if err != nil && len(batch) > 1 && !isBusy(err) && !errors.Is(err, store.ErrHeld) && !errors.Is(err, store.ErrGone) {
 		for i := range batch {
 			w.commit(batch[i : i+1])
 		}
@@ -263,8 +267,10 @@ func (w *writer) transact(batch []operation) (err error) {
 			return err
 		}
 	}
-	_, err = w.c.exec(stmtCommit)
-	return err
+	if _, err = w.c.exec(stmtCommit); err != nil {
+		return err
+	}
+	return w.db.file.lost() // before anybody is told that it is in the file
 }
 
 // undo forgets what a transaction did that did not happen: what it received is
@@ -360,6 +366,6 @@ func (w *writer) shutdown() {
 			r.answer()
 		}
 	}
-	w.db.closeErr = w.c.close()
+	w.db.closeErr = errors.Join(w.db.file.leave(w.c), w.c.close())
 	close(w.db.closed)
 }

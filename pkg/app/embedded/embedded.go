@@ -85,7 +85,8 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registry of agents: %w", err)
 	}
-	if err := prepare(data, cfg.Existing || cfg.ReadOnly); err != nil {
+	fresh, err := prepare(data, cfg.Existing || cfg.ReadOnly)
+	if err != nil {
 		return nil, err
 	}
 	now := cfg.Now
@@ -102,6 +103,11 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 	db, err := sqlite.Open(ctx, sqlite.Config{Path: data, Owner: owner, Now: now, ReadOnly: cfg.ReadOnly, OnHeld: onHeld})
 	if err != nil {
 		return nil, err // it names the file
+	}
+	if fresh {
+		if err := ignore(filepath.Dir(data)); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
 	}
 	a := &App{
 		Registry: registry, Settings: settings, Data: data, db: db,
@@ -142,31 +148,30 @@ func (a *App) Close() error {
 // memory is the data file that lives in this process alone.
 const memory = ":memory:"
 
-// prepare makes the folder of the data file, or refuses when it has to exist.
-func prepare(data string, existing bool) error {
+// prepare refuses a data file that is not there and has to be, and reports whether
+// its folder is one of ours that will be made.
+func prepare(data string, existing bool) (fresh bool, err error) {
 	if data == memory {
-		return nil
+		return false, nil
 	}
 	if existing {
 		if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w: %s", ErrNoData, data)
+			return false, fmt.Errorf("%w: %s", ErrNoData, data)
 		} else if err != nil {
-			return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+			return false, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 		}
-		return nil
+		return false, nil
 	}
 	dir := filepath.Dir(data)
-	if _, err := os.Stat(dir); err == nil {
-		return nil
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("%w: the folder of the data file cannot be made: %w", store.ErrUnavailable, err)
-	}
-	if filepath.Base(dir) == filepath.Dir(app.DefaultData) {
-		// Sessions hold whole conversations; nobody means to commit them.
-		if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o600); err != nil {
-			return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
-		}
+	_, err = os.Stat(dir)
+	return errors.Is(err, fs.ErrNotExist) && filepath.Base(dir) == filepath.Dir(app.DefaultData), nil
+}
+
+// ignore keeps a folder out of git: sessions hold whole conversations; nobody
+// means to commit them.
+func ignore(dir string) error {
+	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o600); err != nil {
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	return nil
 }

@@ -1,0 +1,114 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// Nothing is told to be stored, received or there in a file that nobody has any more.
+func TestLostFile(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		lose func(t *testing.T, path string)
+		says string
+	}{
+		"deleted":        {func(t *testing.T, path string) { require.NoError(t, os.Remove(path)) }, "was deleted or moved away"},
+		"moved away":     {func(t *testing.T, path string) { require.NoError(t, os.Rename(path, path+".old")) }, "was deleted or moved away"},
+		"folder deleted": {func(t *testing.T, path string) { require.NoError(t, os.RemoveAll(filepath.Dir(path))) }, "was deleted or moved away"},
+		"replaced": {func(t *testing.T, path string) {
+			other := filepath.Join(t.TempDir(), "b.db")
+			require.NoError(t, open(t, other).Close())
+			require.NoError(t, os.Rename(other, path))
+		}, "was replaced by another file"},
+		"made anew": {func(t *testing.T, path string) {
+			require.NoError(t, os.Remove(path))
+			_ = open(t, path)
+		}, "while it was in use"}, // whoever waits may have seen it deleted
+		"cut off": {func(t *testing.T, path string) { require.NoError(t, os.Truncate(path, 0)) }, "was cut off to 0 bytes"},
+	} {
+		for _, idle := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				path := file(t)
+				db := open(t, path)
+				_, err := db.Store().Commit(t.Context(), store.CommitParams{
+					Key: crashKey, Entry: plainEntry(1), Items: []store.Item{store.HeadItem(plainHead(crashKey), 0)},
+				})
+				require.NoError(t, err)
+				received := make(chan error, 1)
+				if idle {
+					go func() {
+						_, err := db.Queue().Receive(context.Background(), queue.ReceiveParams{Wait: time.Hour, Visibility: time.Hour})
+						received <- err
+					}()
+				}
+				tt.lose(t, path)
+				told := func(err error) {
+					require.ErrorIs(t, err, store.ErrGone)
+					require.ErrorContains(t, err, tt.says)
+					require.ErrorContains(t, err, path)
+				}
+				if idle {
+					told(<-received) // though nothing was written
+				} else {
+					// The first that follows is told: an effect may stand on it.
+					_, err = db.Store().Update(t.Context(), crashKey, store.ToolItem(session.ToolRecord{Call: "c1-0", State: session.ToolStarted}, 0))
+					told(err)
+				}
+				_, err = db.Store().Claim(t.Context(), store.ClaimParams{
+					Key: crashKey, Mode: store.ClaimTake, Owner: "me", Seq: 2, Now: time.Now(), Until: time.Now().Add(time.Minute),
+				})
+				told(err)
+				told(db.Queue().Send(t.Context(), session.NewWake(crashKey, 2, session.WakeStep)))
+				for _, err := range db.Store().Entries(t.Context(), crashKey, 0) {
+					told(err)
+				}
+			})
+		}
+	}
+}
+
+// Who has lost its file leaves the one that took its place alone, its log too.
+func TestLostFileIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	path := file(t)
+	old, err := Open(t.Context(), Config{Path: path})
+	require.NoError(t, err)
+	require.NoError(t, old.Queue().Send(t.Context(), session.NewWake(crashKey, 1, session.WakeStep)))
+	require.NoError(t, os.Remove(path))
+	db := open(t, path)
+	require.Empty(t, receiveNow(t, db.Queue()), "nothing of the old file's log is in the new one")
+	require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(crashKey, 2, session.WakeStep)))
+	require.NoError(t, old.Close())
+	require.FileExists(t, path+"-wal")
+	again := open(t, path)
+	require.Len(t, receiveNow(t, again.Queue()), 1)
+}
+
+// Somebody who comes while the file is made, or died at it, is no harm.
+func TestDraftOfAnother(t *testing.T) {
+	t.Parallel()
+	path := file(t)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path+"-new", []byte("half"), 0o600))
+	unlock, err := lockFolder(filepath.Dir(path), 0)
+	require.NoError(t, err)
+	_, err = Open(t.Context(), Config{Path: path, Wait: time.Millisecond})
+	require.ErrorIs(t, err, store.ErrHeld)
+	require.NoFileExists(t, path)
+	unlock()
+	open(t, path)
+	require.NoFileExists(t, path+"-new")
+	require.ErrorIs(t, create(path, 0), os.ErrExist)
+}
