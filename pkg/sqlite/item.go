@@ -39,7 +39,7 @@ func encodeItem(own session.Key, item *store.Item) (record, error) {
 	r := record{key: key, named: item.Named(own), kind: item.Kind, id: item.ID, rev: item.Rev}
 	switch item.Kind {
 	case store.KindHead:
-		r.status, r.moved, r.due = item.Head.Status, item.Head.UpdatedAt.UnixNano(), nanosOrNull(item.Head.Due)
+		r.status, r.moved, r.due = item.Head.Status, nanos(item.Head.UpdatedAt), nanosOrNull(item.Head.Due)
 	case store.KindWait:
 		w := item.Wait
 		r.due = nanosOrNull(w.Due)
@@ -93,13 +93,29 @@ func (h *headRow) item(dead func(owner string) bool) (store.Item, error) {
 	return item, nil
 }
 
+// The first and the last time that fit into nanoseconds since 1970, in 1677 and in
+// 2262. What is earlier or later is kept as they are: so it sorts first or last,
+// but before never, and a search for what is due by some time does not find it early.
+const (
+	earliest = math.MinInt64
+	latest   = math.MaxInt64 - 1
+)
+
 // nanos is how times are kept; 0 is the zero time.
 func nanos(t time.Time) int64 {
-	if t.IsZero() {
+	switch {
+	case t.IsZero():
 		return 0
+	case t.Before(timeOf(earliest)):
+		return earliest
+	case t.After(timeOf(latest)):
+		return latest
 	}
 	return t.UnixNano()
 }
+
+// bound is a time as a search compares others with it: none is as late as latest.
+func bound(t time.Time) int64 { return min(nanos(t), latest-1) }
 
 func nanosOrNull(t *time.Time) driver.Value {
 	if t == nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -11,26 +12,47 @@ import (
 )
 
 // machine is the same for as long as this process lives.
-var machine = sync.OnceValue(func() process {
-	var p process
-	if boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
+var machine = sync.OnceValue(func() process { return readMachine("/proc") })
+
+// readMachine says where this process runs. The namespace stays unknown where the
+// pids listed are not those of this process's own namespace (a /proc of the host in
+// a container), for then they are of no use. It includes that of the clock by which
+// starts are told.
+func readMachine(proc string) process {
+	p := process{pid: os.Getpid()}
+	if boot, err := os.ReadFile(filepath.Join(proc, "sys/kernel/random/boot_id")); err == nil {
 		p.boot = strings.TrimSpace(string(boot))
 	}
-	if namespace, err := os.Readlink("/proc/self/ns/pid"); err == nil {
-		p.namespace = strings.Trim(strings.TrimPrefix(namespace, "pid:"), "[]")
+	if listed, err := os.Readlink(filepath.Join(proc, "self")); err != nil || listed != strconv.Itoa(p.pid) {
+		return p
 	}
-	if s, err := readStat(os.Getpid()); err == nil {
+	if pids, err := os.Readlink(filepath.Join(proc, "self/ns/pid")); err == nil {
+		clock, _ := os.Readlink(filepath.Join(proc, "self/ns/time")) // there is none on old kernels
+		p.namespace = namespaceID(pids) + "." + namespaceID(clock)
+	}
+	if s, err := readStat(p.pid); err == nil {
 		p.start = s.start
 	}
 	return p
-})
+}
+
+// namespaceID is the number in a link like pid:[4026531836].
+func namespaceID(link string) string {
+	_, id, _ := strings.Cut(link, ":")
+	return strings.Trim(id, "[]")
+}
 
 func describeSelf(p *process) {
 	m := machine()
 	p.start, p.namespace, p.boot = m.start, m.namespace, m.boot
 }
 
+// processGone knows nothing of a process whose namespace is unknown, and as little
+// of one that the kernel does not let this one see.
 func processGone(p process) bool {
+	if p.namespace == "" {
+		return false
+	}
 	s, err := readStat(p.pid)
 	if err != nil {
 		// Not listed may also mean hidden, or no /proc at all: the kernel knows.

@@ -199,7 +199,7 @@ func (q *Queue) Postpone(ctx context.Context, delivery queue.Delivery, delay tim
 func (o *postponeOp) run(w *writer) error {
 	visible := w.db.now().Add(min(o.delay, session.MaxAhead))
 	w.expect(visible)
-	_, err := w.c.exec(stmtPostpone, visible.UnixNano(), o.handle.mid, boolInt(o.handle.dead), o.handle.receives)
+	_, err := w.c.exec(stmtPostpone, nanos(visible), o.handle.mid, boolInt(o.handle.dead), o.handle.receives)
 	return err
 }
 

@@ -230,9 +230,9 @@ func (f *finder) query(c *conn, at position, rows int) error {
 			})
 		}, p.Tenant, at[0], at[1], at[2], int64(rows))
 	case store.FindDue, store.FindAhead:
-		due, bound := stmtDue, p.Before
+		due, border := stmtDue, p.Before
 		if p.Kind == store.FindAhead {
-			due, bound = stmtAhead, p.After
+			due, border = stmtAhead, p.After
 		}
 		return c.query(due, func(row []driver.Value) bool {
 			return f.add(foundRow{
@@ -240,7 +240,7 @@ func (f *finder) query(c *conn, at position, rows int) error {
 				wait: intOf(row[1]) == 1, head: headOf(row[6:]),
 				key: session.Key{Tenant: textOf(row[3]), ID: textOf(row[4])}, id: textOf(row[5]),
 			})
-		}, nanos(bound), at[0], at[1], at[2], int64(rows))
+		}, bound(border), at[0], at[1], at[2], int64(rows))
 	}
 	return nil // Prepare knows no other kind
 }

@@ -264,7 +264,7 @@ func (w *writer) visible(r *receiveOp) error {
 				return err
 			}
 			until := now.Add(min(r.visibility, session.MaxAhead))
-			if _, err := w.c.exec(stmtReceive, until.UnixNano(), m.receives, owner, m.mid); err != nil {
+			if _, err := w.c.exec(stmtReceive, nanos(until), m.receives, owner, m.mid); err != nil {
 				return err
 			}
 			w.expect(until)
@@ -307,7 +307,7 @@ func (w *writer) send(dead bool, wakes []session.Wake) error {
 		}
 		mid := max(now.UnixNano(), w.mid+1)
 		for {
-			n, err := w.c.exec(stmtSend, mid, boolInt(dead), visible.UnixNano(), now.UnixNano(), receives, owner,
+			n, err := w.c.exec(stmtSend, mid, boolInt(dead), nanos(visible), now.UnixNano(), receives, owner,
 				wake.Tenant, wake.ID, wake.Seq, string(wake.Kind), int64(wake.V))
 			if err != nil {
 				return err

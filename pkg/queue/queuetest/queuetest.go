@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -153,6 +154,11 @@ var tests = []struct {
 	}},
 	{"a wake delayed by more than 15 minutes is taken and does not come early", func(f *fixture) {
 		f.send(delayed(1, 15*time.Minute+time.Second), wake(2))
+		require.EqualValues(f, 2, f.receive().Wake.Seq)
+		f.empty(f.Queue, f.Second)
+	}},
+	{"a wake delayed by centuries does not come early", func(f *fixture) {
+		f.send(delayed(1, math.MaxInt64), wake(2))
 		require.EqualValues(f, 2, f.receive().Wake.Seq)
 		f.empty(f.Queue, f.Second)
 	}},

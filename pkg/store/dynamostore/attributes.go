@@ -2,6 +2,7 @@ package dynamostore
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,10 +126,18 @@ func sortable(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000000000Z")
 }
 
+// The first and the last time that fit into nanoseconds since 1970, in 1677 and in 2262.
+const earliest, latest = math.MinInt64, math.MaxInt64
+
 // nanos is how a lease's end is kept; 0 is the zero time.
 func nanos(t time.Time) int64 {
-	if t.IsZero() {
+	switch {
+	case t.IsZero():
 		return 0
+	case t.Before(timeOf(earliest)):
+		return earliest
+	case t.After(timeOf(latest)):
+		return latest
 	}
 	return t.UnixNano()
 }

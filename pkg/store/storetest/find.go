@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -187,6 +188,25 @@ var findTests = []test{
 		p.After = at(100)
 		require.Equal(f, []string{"a w2-0", "a w2-1", "b", "a"}, f.findAll(p), "the due of an answered wait is no deadline")
 		require.Equal(f, []string{"b w2-1", "b w2-0", "a w2-0", "a w2-1", "b", "a"}, f.findAll(store.FindParams{Kind: store.FindDue, Before: at(1000)}))
+	}},
+	{"a time centuries away sorts last and does not come early", func(f *fixture) {
+		far := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+		f.put("acme", "a", func(h *session.Head) { h.Due = &far })
+		f.putWait("w2-0", func(w *session.WaitRecord) {
+			w.Due, w.Wait.Deadline = &far, &session.Deadline{At: far, Outcome: session.ExpireDeny}
+		})
+		f.putWait("w2-1", nil)
+		f.putWait("w2-2", until(50))
+		p := store.FindParams{Kind: store.FindWaits, Tenant: "acme"}
+		require.Equal(f, []string{"a w2-2", "a w2-0", "a w2-1"}, f.findAll(p))
+		p.Limit = 1
+		require.Equal(f, []string{"a w2-2", "a w2-0", "a w2-1"}, f.findAll(p))
+		for _, year := range []int{2026, 2262, 2263, 2300, 9000} {
+			before := time.Date(year, 5, 1, 0, 0, 0, 0, time.UTC)
+			require.Empty(f, f.findAll(store.FindParams{Kind: store.FindDue, Before: before}), year)
+		}
+		require.Equal(f, []string{"a"}, f.findAll(store.FindParams{Kind: store.FindAhead, After: at(0)}))
+		require.True(f, far.Equal(*f.head().Head.Due))
 	}},
 	{"what is no longer due is not found", func(f *fixture) {
 		f.put("acme", "a", func(h *session.Head) { h.Due = ptr(at(5)) })
