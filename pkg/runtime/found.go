@@ -86,7 +86,7 @@ func (inv *invocation) foundStarted(ctx context.Context, t tool.Tool, p engine.C
 	}
 	switch p.Traits.OnUnknown {
 	case session.UnknownRetry:
-		return book.start(ctx, true)
+		return startAgain(ctx, book, out)
 	case session.UnknownProbe:
 		return inv.probe(ctx, t, p, state, book, out)
 	case session.UnknownAsk, session.UnknownTell, "":
@@ -122,8 +122,15 @@ func (inv *invocation) probe(ctx context.Context, t tool.Tool, p engine.CallPlan
 		out.result = &llm.ToolResult{CallID: p.Call.ID, ProviderID: p.Call.ProviderID, Name: p.Call.Name, Status: llm.ResultSuccess, Output: output}
 		return false, nil
 	}
-	if err := inv.outlive(ctx, t.Timeout()); err != nil { // looking took its time
-		return false, err
+	return startAgain(ctx, book, out)
+}
+
+// startAgain overtakes the mark of another attempt, unless the call has finished
+// meanwhile: then that counts.
+func startAgain(ctx context.Context, book *ledger, out *callOutcome) (started bool, err error) {
+	started, err = book.start(ctx, true)
+	if err == nil && !started {
+		out.reuse(book.record)
 	}
-	return book.start(ctx, true)
+	return started, err
 }

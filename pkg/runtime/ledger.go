@@ -72,7 +72,9 @@ func (l *ledger) put(ctx context.Context, record session.ToolRecord) (bool, erro
 }
 
 // start marks the call started by this attempt. started is false when it was
-// started or finished before: record says by whom.
+// finished before, or started by another attempt: record says by whom. again
+// overtakes that attempt's mark; when the mark is lost to one more, the lease says
+// whose the call is.
 func (l *ledger) start(ctx context.Context, again bool) (started bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,7 +108,9 @@ func (l *ledger) start(ctx context.Context, again bool) (started bool, err error
 			return ok, err
 		}
 		if again && l.record.State == session.ToolStarted {
-			return false, errSuperseded // somebody else overtook it at the same time
+			if err := l.inv.outlive(ctx, 0); err != nil {
+				return false, err
+			}
 		}
 	}
 }

@@ -22,7 +22,7 @@ func TestTools_at_least_once_start_under_a_lease_that_outlives_them(t *testing.T
 	for _, policy := range []session.UnknownPolicy{session.UnknownRetry, session.UnknownProbe} {
 		t.Run(string(policy), func(t *testing.T) {
 			t.Parallel()
-			const timeout, grace, lease = 50 * time.Millisecond, 7 * time.Second, 20 * time.Second
+			const timeout, grace, lease, young = 50 * time.Millisecond, 7 * time.Second, 20 * time.Second, 2 * time.Second
 			var w *world
 			var left []time.Duration
 			made := newEffects()
@@ -45,9 +45,9 @@ func TestTools_at_least_once_start_under_a_lease_that_outlives_them(t *testing.T
 			})
 			w = newWorld(t, made, helper(made, script{"go": {calls("slow", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, slow) }))
 			w.run(w.process(func(cfg *runtime.Config) {
-				cfg.ToolGrace, cfg.Lease, cfg.WatchEvery = grace, lease, time.Hour
+				cfg.ToolGrace, cfg.Lease, cfg.Grace, cfg.WatchEvery = grace, lease, young, time.Hour
 			}), "go")
-			require.Equal(t, []time.Duration{timeout + grace + lease, timeout + grace + lease}, left)
+			require.Equal(t, []time.Duration{young + timeout + grace + lease, young + timeout + grace + lease}, left)
 			require.Equal(t, session.StatusCompleted, w.session().Status)
 			w.checkAtRest()
 		})

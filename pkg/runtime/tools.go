@@ -70,12 +70,6 @@ func (inv *invocation) run(ctx context.Context, p engine.CallPlan, state *sessio
 		inv.execute(ctx, t, p, state, book, &out) // its ledger only holds what Once remembered
 		return out
 	}
-	again := p.Traits.OnUnknown == session.UnknownRetry
-	if again || p.Traits.OnUnknown == session.UnknownProbe {
-		if out.err = inv.outlive(ctx, t.Timeout()); out.err != nil {
-			return out
-		}
-	}
 	started, err := book.start(ctx, false)
 	if err == nil && !started {
 		started, err = inv.foundStarted(ctx, t, p, state, book, &out)
@@ -90,7 +84,7 @@ func (inv *invocation) run(ctx context.Context, p engine.CallPlan, state *sessio
 		out.err = err
 		return out
 	}
-	inv.execute(ctx, t, p, state, book, &out)
+	inv.executeOnce(ctx, t, p, state, book, &out)
 	for try := 1; out.again && out.err == nil; try++ {
 		inv.afterTimeout(ctx, t, p, state, book, &out, try)
 	}
@@ -105,9 +99,6 @@ const maxTimeouts = 3
 // effect, or run it again.
 func (inv *invocation) afterTimeout(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome, try int) {
 	out.again = false
-	if out.err = inv.outlive(ctx, t.Timeout()); out.err != nil {
-		return
-	}
 	run := p.Traits.OnUnknown == session.UnknownRetry
 	if !run {
 		if run, out.err = inv.probe(ctx, t, p, state, book, out); out.err != nil {
@@ -115,7 +106,7 @@ func (inv *invocation) afterTimeout(ctx context.Context, t tool.Tool, p engine.C
 		}
 	}
 	if run && try < maxTimeouts {
-		inv.execute(ctx, t, p, state, book, out)
+		inv.executeOnce(ctx, t, p, state, book, out)
 		return
 	}
 	if run {
@@ -127,13 +118,46 @@ func (inv *invocation) afterTimeout(ctx context.Context, t tool.Tool, p engine.C
 	}
 }
 
+// executeOnce runs a call that is marked as ours. One that may be run again
+// elsewhere once the lease lapses starts under a lease that outlives it: it was
+// renewed for that, and by this worker's own clock no more than the grace has
+// passed since the renewal was asked for. A worker that was stopped in between asks
+// anew, and is refused if somebody has overtaken it. (The mark alone is not enough,
+// nor is the renewal: whoever has the lease may overtake the mark.)
+func (inv *invocation) executeOnce(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome) {
+	if p.Traits.OnUnknown == session.UnknownRetry || p.Traits.OnUnknown == session.UnknownProbe {
+		if out.err = inv.outlast(ctx, t.Timeout()); out.err != nil {
+			return
+		}
+	}
+	inv.execute(ctx, t, p, state, book, out)
+}
+
+// outlast is outlive for a tool that starts now: it asks again until the answer
+// has come within the grace.
+func (inv *invocation) outlast(ctx context.Context, timeout time.Duration) error {
+	for range maxTries {
+		asked := inv.r.cfg.Now()
+		if err := inv.outlive(ctx, timeout); err != nil {
+			return err
+		}
+		now := inv.r.cfg.Now()
+		// A machine that was suspended shows it on one of its two clocks only.
+		passed := max(now.Sub(asked), now.Round(0).Sub(asked.Round(0)))
+		if passed <= inv.r.cfg.Grace && !now.Round(0).Before(asked.Round(0)) {
+			return nil
+		}
+	}
+	return fmt.Errorf("session %s: renew the lease for a tool: it takes longer than %s each time: %w", inv.key, inv.r.cfg.Grace, store.ErrUnavailable)
+}
+
 // outlive makes the lease last longer than a tool that may be run again elsewhere
 // once it lapses, by this worker's own clock.
 func (inv *invocation) outlive(ctx context.Context, timeout time.Duration) error {
 	now := inv.r.cfg.Now()
 	_, err := inv.r.cfg.Store.Claim(ctx, store.ClaimParams{
 		Key: inv.key, Mode: store.ClaimRenew, Owner: inv.owner, Seq: inv.session.Next(), Now: now,
-		Until: inv.until(now, timeout+inv.r.cfg.ToolGrace+inv.r.cfg.Lease),
+		Until: inv.until(now, inv.r.cfg.Grace+timeout+inv.r.cfg.ToolGrace+inv.r.cfg.Lease),
 	})
 	if errors.Is(err, store.ErrLeaseHeld) {
 		return errSuperseded
