@@ -14,6 +14,8 @@ func (c *chain) canon(s *state) {
 	if s.gone() {
 		s.due, s.headDue = 0, false
 	}
+	c.forgetLease(s)
+	c.forgetMessages(s)
 	for i := range s.workers {
 		c.forget(s, &s.workers[i])
 	}
@@ -32,6 +34,34 @@ func (c *chain) canon(s *state) {
 	if s.workers[1].value() < s.workers[0].value() {
 		s.swap()
 		s.sort()
+	}
+}
+
+// forgetLease drops a lease that an entry has closed, unless its owner may still
+// ask for it: whoever claims the next entry gets it, whatever this one was.
+func (c *chain) forgetLease(s *state) {
+	if !c.rules.ClosedByEntry || !c.rules.NeverBack || s.goesOn || s.leaseSeq > s.n {
+		return
+	}
+	if s.owner < workers {
+		if at := s.workers[s.owner].at; at != sendNext && at != acknowledge {
+			return
+		}
+	}
+	s.owner, s.leaseSeq, s.claims, s.died, s.lease = nobody, 0, 0, 0, lapsed
+}
+
+// forgetMessages: one message for an entry that exists, and was written for another one, is like any other.
+func (c *chain) forgetMessages(s *state) {
+	for i := range s.queue {
+		m := &s.queue[i]
+		if m.at == nowhere || m.k > s.n || m.k == s.by && s.running() {
+			continue
+		}
+		m.k = 1
+		if c.rules.StaleStep && c.rules.OpenWait && c.rules.StayInterrupted && !c.world.economy {
+			m.kind = step
+		}
 	}
 }
 
@@ -58,6 +88,8 @@ func (c *chain) forget(s *state, w *worker) {
 		}
 		return
 	case commitResumed:
+	case commitStepped: // not conditioned on HEAD
+		w.waits, w.signal, w.headSignal, w.headMail = 0, 0, 0, 0
 	default:
 		w.waits = 0
 	}

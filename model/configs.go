@@ -71,6 +71,7 @@ func orderConfigs() []config {
 		{name: "A7 all rules: a clock far ahead, crash, freeze", world: steps(budget{clocksAhead: 1, crashes: 1, freezes: 1})},
 		{name: "A10 acknowledged before sent, no sweep", breaks: breaks(stuck), world: steps(budget{crashes: 1}), off: func(r *rules) { r.CommitFirst, r.Sweep = false, false }},
 		{name: "A11 only time ends a lease", breaks: breaks("waited"), world: quick, off: func(r *rules) { r.ClosedByEntry = false }},
+		{name: "A12 lease.seq goes back: nothing breaks, claims that died are only counted anew", world: steps(budget{crashes: 1, freezes: 1, duplicates: 1}), off: func(r *rules) { r.NeverBack = false }},
 		{name: "A13 the lease does not move on", breaks: breaks("needless"), world: lastTwoOld, off: func(r *rules) { r.MoveLease = false }},
 		{name: "A14 a refusal by our own write is taken for another's", breaks: breaks("needless"), world: effect(budget{lostAnswers: 1}), off: func(r *rules) { r.OwnRefusal = false }},
 		{name: "A15 a lease by a clock far ahead stands till then", breaks: breaks(stuck), world: steps(budget{clocksAhead: 1, crashes: 1}), off: func(r *rules) { r.Bounded = false }},
@@ -88,6 +89,7 @@ func rowConfigs() []config {
 	storms := steps(budget{plainSteps: 2, duplicates: 1})
 	storms.count = 7
 	return []config{
+		{name: "R0 ended: worked on", breaks: breaks("forbidden"), world: stale, off: func(r *rules) { r.EndedRow = false }},
 		{name: "R1 step; suspended or interrupted: worked on", breaks: breaks("unanswered"), world: stale, off: func(r *rules) { r.StaleStep = false }},
 		{name: "R2 resume; suspended with a wait open: resumed", breaks: breaks("unanswered"), world: waits, off: func(r *rules) { r.OpenWait = false }},
 		{name: "R3 resume; interrupted: resumed", breaks: breaks("undone"), world: waits, off: func(r *rules) { r.StayInterrupted = false }},
@@ -129,6 +131,7 @@ func deadConfigs() []config {
 		of[plainSteps] = 1
 		return world{budget: times(of), MaxReceives: 2, Claims: 3, grace: true}
 	}
+	misfit := letters(budget{misfits: 2, crashes: 1, throttles: 1})
 	withWaits := letters(budget{throttles: 2, duplicates: 1})
 	withWaits.suspensions, withWaits.answers = 1, bothAnswer
 	withCancel := letters(budget{crashes: 2, throttles: 2})
@@ -139,7 +142,9 @@ func deadConfigs() []config {
 		{name: "D1 all rules: crash, 2 throttled, duplicate, haste", world: letters(budget{crashes: 1, throttles: 2, duplicates: 1, haste: 1})},
 		{name: "D2 all rules: a suspension, 2 throttled, duplicate", world: withWaits},
 		{name: "D3 all rules: interrupt, cancel, 2 crashes, 2 throttled", world: withInterrupt},
+		{name: "D4 all rules: a program that lacks the agent gives the lease back twice, crash", world: misfit},
 		{name: "D10 deliveries are counted, not claims", breaks: breaks("healthy"), world: letters(budget{throttles: 2}), off: func(r *rules) { r.CountClaims = false }},
+		{name: "D12 a claim that was given back counts as one that died", breaks: breaks("healthy"), world: misfit, off: func(r *rules) { r.GivenBack = false }},
 		{name: "D11 a step given up passes over a signal", breaks: breaks("passed over"), world: withCancel, off: func(r *rules) { r.ObeySame = false }},
 	}
 }

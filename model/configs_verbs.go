@@ -28,6 +28,7 @@ func signalConfigs() []config {
 		{name: "S18 a signal is written onto a revision that nobody read", breaks: breaks("sleeps"), world: waits(budget{delays: 1}, cancel), off: func(r *rules) { r.SameRevision = false }},
 		{name: "S19 a signal is left where nobody works", breaks: breaks("sleeps"), world: waits(budget{}, cancel), off: func(r *rules) { r.NobodyWorks = false }},
 		{name: "S20 obeying is not conditioned on the signal", breaks: breaks("sleeps"), world: alone(budget{}, interrupt, cancel), off: func(r *rules) { r.ObeySame = false }},
+		{name: "S22 an interrupt rolls a committed reply back", breaks: breaks("dangling"), world: alone(budget{effectSteps: 1}, interrupt, proceed), off: func(r *rules) { r.KeepReply = false }},
 		{name: "S21 a verb does not look at HEAD's signal", breaks: breaks("sleeps"), world: waits(budget{crashes: 1}, interrupt, cancel), off: func(r *rules) { r.Strongest = false }},
 	}
 }
@@ -49,8 +50,9 @@ func waitConfigs() []config {
 		{name: "W10 the sweep leaves the due of an interrupted session", breaks: breaks("unending"), world: waits(bothAnswer, budget{}, interrupt, proceed), off: func(r *rules) { r.ClearDue = false }},
 		{name: "W11 continue neither looks nor sets due", breaks: breaks(stuck), world: waits(bothAnswer, budget{}, interrupt, proceed), off: func(r *rules) { r.LookAgain, r.DueAgain = false, false }},
 		{name: "W12 continue looks and sets no due", breaks: breaks(stuck), world: waits(bothAnswer, budget{crashes: 1}, interrupt, proceed), off: func(r *rules) { r.DueAgain = false }},
-		{name: "W13 leaving a suspension leaves its waits open", breaks: breaks("forgotten"), world: waits(bothAnswer, budget{}, cancel), off: func(r *rules) { r.CloseWaits = false }},
-		{name: "W14 and is not conditioned on what was seen", breaks: breaks("forgotten"), world: waits(bothAnswer, budget{}, cancel), off: func(r *rules) { r.WaitsAsSeen = false }},
+		{name: "W13 the sweep takes a due away that it did not see", breaks: breaks(stuck), world: waits(bothAnswer, budget{crashes: 1}, interrupt, proceed), off: func(r *rules) { r.ClearSeen = false }},
+		{name: "W14 leaving a suspension leaves its waits open", breaks: breaks("forgotten"), world: waits(bothAnswer, budget{}, cancel), off: func(r *rules) { r.CloseWaits = false }},
+		{name: "W15 and is not conditioned on what was seen", breaks: breaks("forgotten"), world: waits(bothAnswer, budget{}, cancel), off: func(r *rules) { r.WaitsAsSeen = false }},
 	}
 }
 

@@ -21,6 +21,7 @@ const (
 	lostAnswers           // a mark is written, its answer lost, the retry refused
 	clocksAhead           // a worker takes the lease by a clock far ahead
 	throttles             // a delivery is counted that no worker saw
+	misfits               // a worker whose program lacks the agent gives the lease back
 	budgets
 )
 

@@ -61,7 +61,7 @@ var propertyTexts = map[string]string{
 	"unending":     "the sweep finds a resting session again and again",
 	"after delete": "an entry was written after delete",
 	"run deleted":  "a call began after delete",
-	"dangling":     "a task ended with a call that has no result",
+	"dangling":     "a call has no result, and its task went past it",
 }
 
 // broken returns what is broken in a state.
@@ -87,7 +87,7 @@ func (c *chain) broken(s *state) uint32 {
 	if (s.kind == completed || s.kind == suspended) && s.taken < s.mail {
 		b |= mailLeft
 	}
-	if s.status().Ended() && toRun(s.phase) && s.said[s.call] == saidNothing {
+	if s.made > 0 && s.said[s.call] == saidNothing && (s.phase == noCall || s.status().Ended() && toRun(s.phase)) {
 		b |= dangling
 	}
 	if !s.gone() {

@@ -145,7 +145,14 @@ func (c *chain) row(m message, f seen) engine.Action {
 	r, status := &c.rules, kinds[f.kind].status
 	stands := !f.claimed && c.stands(f.lease, f.n, f.goesOn)
 	switch {
-	case f.kind == deleted || status.Ended() || m.k > f.n+1:
+	case f.kind == deleted || m.k > f.n+1:
+	case status.Ended():
+		if !r.EndedRow && m.k == f.n+1 {
+			return engine.Work
+		}
+		if !r.EndedRow {
+			return engine.SendNext
+		}
 	case !r.StaleStep && m.kind == step && status.Resting():
 		if m.k <= f.n {
 			return engine.SendNext

@@ -18,7 +18,9 @@ type rules struct {
 	// OwnRefusal: a refusal that shows our own attempt id is a success whose answer was lost.
 	OwnRefusal bool
 
-	// The rows of the table. StaleStep: step; suspended or interrupted.
+	// The rows of the table. EndedRow: ended: acknowledge.
+	EndedRow bool
+	// StaleStep: step; suspended or interrupted.
 	StaleStep bool
 	// OpenWait: resume; suspended with a wait open: acknowledge.
 	OpenWait bool
@@ -67,6 +69,8 @@ type rules struct {
 
 	// ClearDue: the sweep takes the due of an answered wait away while interrupted.
 	ClearDue bool
+	// ClearSeen: and only from the wait on which it saw that due.
+	ClearSeen bool
 	// DueAgain: continue's suspended sets HEAD's due.
 	DueAgain bool
 	// LookAgain: continue looks at the open waits after its commit, like an answerer.
@@ -100,7 +104,9 @@ type rules struct {
 	// Stubs: entries and ledgers of a deleted session are replaced by stubs, not removed.
 	Stubs bool
 
-	// Mark: (section 5) a side effect is marked as started, if absent, before it runs.
+	// KeepReply: (section 5) a committed reply is never rolled back.
+	KeepReply bool
+	// Mark: a side effect is marked as started, if absent, before it runs.
 	Mark bool
 	// OwnerTells: unknown is said only by the owner of the lease.
 	OwnerTells bool
@@ -111,17 +117,19 @@ type rules struct {
 
 	// CountClaims: (section 4.4) dead letters fail a task by claims that died, and nothing else.
 	CountClaims bool
+	// GivenBack: a claim that was given back did not die.
+	GivenBack bool
 }
 
 func allRules() rules {
 	return rules{
 		CommitFirst: true, ClosedByEntry: true, NeverBack: true, MoveLease: true, Bounded: true, ClaimToWork: true, OwnRefusal: true,
-		StaleStep: true, OpenWait: true, StayInterrupted: true, KeepOld: true, OtherMessage: true, SendAgain: true, Grace: true, KeepNext: true,
+		EndedRow: true, StaleStep: true, OpenWait: true, StayInterrupted: true, KeepOld: true, OtherMessage: true, SendAgain: true, Grace: true, KeepNext: true,
 		WinnerSends: true, Sweep: true, LookAfter: true,
 		KeepSignal: true, LookAtHead: true, MailWithHead: true, EndSeesSignal: true, DelaySeesHead: true, Stronger: true, SameTask: true,
 		SameRevision: true, NobodyWorks: true, ObeySame: true, Strongest: true,
-		ClearDue: true, DueAgain: true, LookAgain: true, CloseWaits: true, WaitsAsSeen: true,
+		ClearDue: true, ClearSeen: true, DueAgain: true, LookAgain: true, CloseWaits: true, WaitsAsSeen: true,
 		CloseCall: true, CloseInCommit: true, AsFound: true, ClosedResult: true, CloseLeft: true, AsListed: true, NewCall: true, TakeOutcome: true,
-		DeleteCloses: true, Stubs: true, Mark: true, OwnerTells: true, MarkFirst: true, OwnClock: true, CountClaims: true,
+		DeleteCloses: true, Stubs: true, KeepReply: true, Mark: true, OwnerTells: true, MarkFirst: true, OwnClock: true, CountClaims: true, GivenBack: true,
 	}
 }

@@ -31,7 +31,10 @@ func (c *chain) sweep(s *state, emit emitter) {
 	}
 	if s.sweep != 0 {
 		t := *s
-		if s.sweep>>2 == s.gen { // conditioned on the revision it saw
+		switch {
+		case !c.rules.ClearSeen:
+			t.due = 0
+		case s.sweep>>2 == s.gen: // conditioned on the revision it saw
 			t.due &^= s.sweep & 3
 		}
 		t.sweep = 0
@@ -59,13 +62,22 @@ func (c *chain) deadLetter(t state, j int, emit emitter) {
 		did("send resume afresh")
 	case c.working(&t):
 		// It stays until the lease ends.
-	case t.leaseSeq == t.n+1 && t.claims >= c.world.Claims && t.owner != nobody:
+	case c.dying(&t):
 		c.failStep(&t)
 		did("give the task up")
 	default:
 		t.send(step, t.n+1, visible)
 		did("send afresh")
 	}
+}
+
+// dying reports whether too many claims of the next entry died.
+func (c *chain) dying(s *state) bool {
+	n := s.died + 1
+	if !c.rules.GivenBack {
+		n = s.claims
+	}
+	return s.leaseSeq == s.n+1 && n >= c.world.Claims && s.owner != nobody
 }
 
 // failStep fails the task, or does what a signal asks that came before.

@@ -46,7 +46,7 @@ func (c *chain) request(t state, i int, what uint8, emit emitter) {
 			}
 			return
 		}
-		*v = verb{at: verbActs, n: s.n, waits: s.asRead(), signal: s.heard(), head: s.head, working: s.running() && s.kind != delayed && c.working(&s), ledger: s.ledger[s.call]}
+		*v = c.reads(&s, what)
 		emit(t, move{who: who, what: "reads", x: s.n, fault: s.verbs[i].at == verbNotYet})
 	case verbSends:
 		t.send(step, s.n+1, visible)
@@ -69,6 +69,22 @@ func (c *chain) request(t state, i int, what uint8, emit emitter) {
 		}
 		say(words)
 	}
+}
+
+// reads notes what a verb will act on.
+func (c *chain) reads(s *state, what uint8) verb {
+	v := verb{at: verbActs, n: s.n}
+	switch what {
+	case interrupt, cancel, abort:
+		v.waits, v.signal, v.head, v.working = s.asRead(), s.heard(), s.head, s.running() && s.kind != delayed && c.working(s)
+	case proceed:
+		v.waits = s.asRead()
+	case goBack, restart:
+		v.waits, v.ledger = s.asRead(), s.ledger[s.call]
+	case mail:
+		v.n = 0
+	}
+	return v
 }
 
 // allowed is the table of design section 7.

@@ -190,6 +190,12 @@ func (c *chain) claim(s *state, mode store.ClaimMode, w, seq uint8) bool {
 	s.owner, s.leaseSeq, s.lease = w, uint8(is.Seq), live
 	if c.world.Claims > 0 {
 		s.claims = uint8(is.N)
+		switch {
+		case is.Seq != was.Seq:
+			s.died = 0
+		case mode == store.ClaimTake && was.Owner != "": // it was not given back
+			s.died++
+		}
 	}
 	if mode == store.ClaimRelease {
 		s.owner, s.lease = nobody, lapsed
@@ -245,6 +251,7 @@ func (c *chain) decide(m message, f seen) engine.Action {
 	if f.open {
 		facts.WaitsOpen = 1
 	}
+	facts.Signalled = f.signal
 	if f.kind == deleted {
 		facts.Session = nil
 	}

@@ -53,68 +53,10 @@ func (c *chain) act(s state, i int, emit emitter) {
 }
 
 // commit puts the next entry. Who may, has looked before; what no entry may do is noted here.
-func (c *chain) commit(s *state, kind, obeyed uint8) {
-	was, is := s.status(), kinds[kind].status
-	if kind != deleted && (s.gone() || !was.CanBecome(is)) {
-		s.bad |= forbidden
-	}
-	if is.Ended() || kind == delayed {
-		if stronger(s.heard(), obeyed) {
-			s.bad |= passedOver
-		}
-	}
-	if was != is || obeyed != 0 || kind == delayed || kind == restored || kind == reasked {
-		s.head = s.n + 1
-	}
-	if obeyed != 0 && s.heard() == obeyed || is.Ended() {
-		s.signal, s.signalTask = 0, 0 // the entry records its id
-	}
-	if is.Resting() && !stronger(s.accepted, obeyed) || is.Ended() {
-		s.accepted = 0
-	}
-	s.n++
-	s.kind, s.by, s.goesOn, s.early, s.young, s.asked = kind, 0, false, false, c.world.grace, 0
-}
-
 // written is commit for a worker. on: the same invocation goes on with the next entry.
-func (c *chain) written(s *state, i int, kind, obeyed uint8, on bool) {
-	w := &s.workers[i]
-	c.commit(s, kind, obeyed)
-	s.by, s.taken = w.k, max(s.taken, w.mail)
-	w.n = s.n
-	s.goesOn = on && c.rules.MoveLease
-	w.won = s.goesOn
-	if !c.rules.CommitFirst && !on {
-		if j := s.held(i); j >= 0 {
-			s.queue[j] = message{} // acknowledged before anybody was sent for
-		}
-	}
-}
-
 // lose ends an invocation that lost a race: its work is thrown away. If it won an
 // entry before and goes on no more, somebody else has to be sent for.
-func (c *chain) lose(t *state, i int) {
-	w := &t.workers[i]
-	if t.removed && w.n+1 <= t.n {
-		t.bad |= afterDelete // the entry it puts is absent again
-	}
-	if w.won && c.rules.WinnerSends {
-		*w = worker{at: sendNext, n: w.n}
-		return
-	}
-	w.at = acknowledge
-}
-
-func (c *chain) lost(t state, i int, emit emitter) {
-	c.lose(&t, i)
-	emit(t, move{who: workerNames[i], what: "loses the race", x: t.n})
-}
-
 // readHead takes HEAD's newest revision over and looks at it.
-func (c *chain) readHead(s *state, w *worker) {
-	w.headSignal, w.headMail, w.mail, w.signal = s.signal, s.mail, s.mail, s.heard()
-}
-
 // leave leaves a suspension: takes the answers in, goes on in the same invocation.
 func (c *chain) leave(t state, i int, emit emitter) {
 	w := &t.workers[i]
@@ -137,76 +79,15 @@ func (c *chain) leave(t state, i int, emit emitter) {
 	c.goOn(&t, w.waits)
 	t.headDue = false
 	w.call, w.phase = t.call, t.phase
-	c.next1(&t, i, true)
+	c.goesOnWith(&t, i, true)
 	emit(t, move{who: workerNames[i], what: "commits resumed", x: t.n})
 }
 
 // takeIn takes in the answers that the writer saw and closes what is open.
-func (c *chain) takeIn(s *state, saw uint8) {
-	if s.gen == 0 {
-		return
-	}
-	g := s.gen - 1
-	for x := range s.waits[g] {
-		was := saw >> (4 * x) & 15
-		switch w := &s.waits[g][x]; {
-		case settled(was):
-			s.took[g] |= 1 << x
-		case *w == waitOpen && c.rules.CloseWaits:
-			*w = waitClosed
-		}
-	}
-	s.due = 0
-}
-
 // goOn is takeIn for an entry after which the task goes on: an approved call may run then.
-func (c *chain) goOn(s *state, saw uint8) {
-	if s.phase == waiting {
-		s.phase = ran // denied or expired: told, and never run
-		if s.waits[s.gen-1][0] == waitAnswered {
-			s.phase = approved
-		}
-	}
-	c.takeIn(s, saw)
-}
-
-// next1 is where an invocation that goes on continues: it moves the lease, unless
+// goesOnWith is where an invocation that goes on continues: it moves the lease, unless
 // the store has done so with the entry.
-func (c *chain) next1(s *state, i int, newStep bool) {
-	w := &s.workers[i]
-	w.at = moveLease
-	if !c.rules.MoveLease {
-		w.at = work
-		if newStep {
-			c.readHead(s, w)
-		}
-		return
-	}
-	if c.world.oneWrite {
-		c.moved(s, i)
-	}
-}
-
 // moved moves the lease and takes HEAD's revision over.
-func (c *chain) moved(s *state, i int) {
-	w := &s.workers[i]
-	if !c.claim(s, store.ClaimMove, uint8(i), w.n+1) {
-		c.lose(s, i)
-		return
-	}
-	w.won, w.lapsed, w.at = true, false, work
-	if c.rules.LookAtHead || s.kind != replied {
-		c.readHead(s, w)
-	} else {
-		w.headSignal, w.headMail = s.signal, s.mail
-	}
-}
-
-func (c *chain) moveOn(t state, i int, emit emitter) {
-	c.moved(&t, i)
-	emit(t, move{who: workerNames[i], what: "moves the lease on", x: t.workers[i].n + 1})
-}
-
 // work obeys a signal it knows of, runs the open call, or asks the planner.
 func (c *chain) work(t state, i int, emit emitter) {
 	w := &t.workers[i]
@@ -229,12 +110,26 @@ func (c *chain) work(t state, i int, emit emitter) {
 	if t.suspended() || t.interrupted() {
 		t.bad |= unanswered // nobody asked it to plan
 	}
+	if t.budget[misfits] > 0 {
+		c.giveBack(t, i, emit)
+	}
 	if c.world.economy && t.n == w.n && t.asked < 3 {
 		if t.asked++; t.asked > 1 && !t.faulty {
 			t.bad |= wasteful
 		}
 	}
 	c.plan(&t, i, emit)
+}
+
+// giveBack: a worker that cannot do the step gives the lease back, and its message is delivered again.
+func (c *chain) giveBack(t state, i int, emit emitter) {
+	t.spend(misfits)
+	c.claim(&t, store.ClaimRelease, uint8(i), t.workers[i].n+1)
+	if j := t.held(i); j >= 0 {
+		t.queue[j].at, t.queue[j].by = visible, nobody
+	}
+	t.retire(i)
+	emit(t, move{who: workerNames[i], what: "lacks the agent, gives the lease back", fault: true})
 }
 
 // plan makes every choice the planner has.
@@ -274,19 +169,6 @@ func (c *chain) closeFirst(t state, i int, emit emitter) {
 }
 
 // giveUp ends the open call with what its ledger lets history say.
-func (c *chain) giveUp(s *state, closes bool) {
-	if s.phase != waiting && !toRun(s.phase) || s.said[s.call] != saidNothing {
-		return
-	}
-	if closes && s.ledger[s.call] == ledgerNone {
-		s.ledger[s.call] = ledgerClosed
-	}
-	s.said[s.call] = told(s.ledger[s.call])
-	if !c.rules.AsFound {
-		s.said[s.call] = saidNotRun
-	}
-}
-
 func (c *chain) obey(t state, i int, emit emitter) {
 	w := &t.workers[i]
 	if t.n != w.n {
@@ -320,7 +202,7 @@ func (c *chain) reply(t state, i int, emit emitter) {
 	t.call, t.phase = t.made, mayRun
 	t.made++
 	w.call, w.phase = t.call, t.phase
-	c.next1(&t, i, false)
+	c.goesOnWith(&t, i, false)
 	emit(t, move{who: workerNames[i], what: "commits replied", x: t.n})
 }
 
@@ -342,34 +224,12 @@ func (c *chain) stepDone(s state, i int, emit emitter) {
 	if c.world.goesOn {
 		t = after
 		c.written(&t, i, stepped, 0, true)
-		c.next1(&t, i, true)
+		c.goesOnWith(&t, i, true)
 		emit(t, move{who: workerNames[i], what: "commits stepped and goes on", x: t.n})
 	}
 }
 
 // result gives the call its result.
-func (c *chain) result(t *state, w *worker, i int) {
-	t.said[w.call] = w.result
-	switch {
-	case w.result == saidNotRun && !c.rules.CloseInCommit:
-		t.bad |= denied
-	case w.result == saidUnknown && !t.faulty:
-		t.bad |= needless
-	}
-	if l := t.ledger[w.call]; w.result == saidUnknown && l >= ledgerStarted && l < ledgerLeft {
-		if by := l - ledgerStarted; by != uint8(i) && by == t.owner && t.lease == live {
-			t.bad |= hasty
-		}
-	}
-	switch t.phase {
-	case approved:
-		t.phase = ran
-	case mayRun:
-		t.phase = noCall
-	}
-	w.phase, w.result = t.phase, 0
-}
-
 // end commits what suspends, puts off or ends: it moves HEAD, and is conditioned on HEAD's
 // revision being the one the step saw.
 func (c *chain) end(s state, i int, emit emitter) {
@@ -421,16 +281,6 @@ func (c *chain) end(s state, i int, emit emitter) {
 }
 
 // askPerson opens the waits of a suspension, for a new call or for the one there is.
-func (c *chain) askPerson(s *state, newCall bool) {
-	s.gen++
-	s.waits[s.gen-1] = [2]uint8{waitOpen, waitOpen}
-	s.phase = waiting
-	if newCall {
-		s.call = s.made
-		s.made++
-	}
-}
-
 func (c *chain) sendOn(t state, i int, emit emitter) {
 	w := &t.workers[i]
 	t.send(step, w.n+1, visible)

@@ -1,0 +1,175 @@
+package main
+
+import "github.com/adjourn/adjourn/pkg/store"
+
+func (c *chain) commit(s *state, kind, obeyed uint8) {
+	was, is := s.status(), kinds[kind].status
+	if kind != deleted && (s.gone() || !was.CanBecome(is)) {
+		s.bad |= forbidden
+	}
+	if is.Ended() || kind == delayed {
+		if stronger(s.heard(), obeyed) {
+			s.bad |= passedOver
+		}
+	}
+	if was != is || obeyed != 0 || kind == delayed || kind == restored || kind == reasked {
+		s.head = s.n + 1
+	}
+	if obeyed != 0 && s.heard() == obeyed || is.Ended() {
+		s.signal, s.signalTask = 0, 0 // the entry records its id
+	}
+	if is.Resting() && !stronger(s.accepted, obeyed) || is.Ended() {
+		s.accepted = 0
+	}
+	if kind == interrupted && toRun(s.phase) && !c.rules.KeepReply {
+		s.phase = noCall
+	}
+	s.n++
+	s.kind, s.by, s.goesOn, s.early, s.young, s.asked = kind, 0, false, false, c.world.grace, 0
+}
+
+func (c *chain) written(s *state, i int, kind, obeyed uint8, on bool) {
+	w := &s.workers[i]
+	if s.status().Ended() {
+		s.bad |= forbidden // only a verb begins the next task
+	}
+	c.commit(s, kind, obeyed)
+	s.by, s.taken = w.k, max(s.taken, w.mail)
+	w.n = s.n
+	s.goesOn = on && c.rules.MoveLease
+	w.won = s.goesOn
+	if !c.rules.CommitFirst && !on {
+		if j := s.held(i); j >= 0 {
+			s.queue[j] = message{} // acknowledged before anybody was sent for
+		}
+	}
+}
+
+func (c *chain) lose(t *state, i int) {
+	w := &t.workers[i]
+	if t.removed && w.n+1 <= t.n {
+		t.bad |= afterDelete // the entry it puts is absent again
+	}
+	if w.won && c.rules.WinnerSends {
+		*w = worker{at: sendNext, n: w.n}
+		return
+	}
+	w.at = acknowledge
+}
+
+func (c *chain) lost(t state, i int, emit emitter) {
+	c.lose(&t, i)
+	emit(t, move{who: workerNames[i], what: "loses the race", x: t.n})
+}
+
+func (c *chain) readHead(s *state, w *worker) {
+	w.headSignal, w.headMail, w.mail, w.signal = s.signal, s.mail, s.mail, s.heard()
+}
+
+func (c *chain) takeIn(s *state, saw uint8) {
+	if s.gen == 0 {
+		return
+	}
+	g := s.gen - 1
+	for x := range s.waits[g] {
+		was := saw >> (4 * x) & 15
+		switch w := &s.waits[g][x]; {
+		case settled(was):
+			s.took[g] |= 1 << x
+		case *w == waitOpen && c.rules.CloseWaits:
+			*w = waitClosed
+		}
+	}
+	s.due = 0
+}
+
+func (c *chain) goOn(s *state, saw uint8) {
+	if s.phase == waiting {
+		if s.waits[s.gen-1][0] == waitAnswered {
+			s.phase = approved
+		} else { // denied or expired: told, and never run
+			c.giveUp(s, c.rules.CloseCall)
+			s.phase = ran
+		}
+	}
+	c.takeIn(s, saw)
+}
+
+func (c *chain) goesOnWith(s *state, i int, newStep bool) {
+	w := &s.workers[i]
+	w.at = moveLease
+	if !c.rules.MoveLease {
+		w.at = work
+		if newStep {
+			c.readHead(s, w)
+		}
+		return
+	}
+	if c.world.oneWrite {
+		c.moved(s, i)
+	}
+}
+
+func (c *chain) moved(s *state, i int) {
+	w := &s.workers[i]
+	if !c.claim(s, store.ClaimMove, uint8(i), w.n+1) {
+		c.lose(s, i)
+		return
+	}
+	w.won, w.lapsed, w.at = true, false, work
+	if c.rules.LookAtHead || s.kind != replied {
+		c.readHead(s, w)
+	} else {
+		w.headSignal, w.headMail = s.signal, s.mail
+	}
+}
+
+func (c *chain) moveOn(t state, i int, emit emitter) {
+	c.moved(&t, i)
+	emit(t, move{who: workerNames[i], what: "moves the lease on", x: t.workers[i].n + 1})
+}
+
+func (c *chain) giveUp(s *state, closes bool) {
+	if s.phase != waiting && !toRun(s.phase) || s.said[s.call] != saidNothing {
+		return
+	}
+	if closes && s.ledger[s.call] == ledgerNone {
+		s.ledger[s.call] = ledgerClosed
+	}
+	s.said[s.call] = told(s.ledger[s.call])
+	if !c.rules.AsFound {
+		s.said[s.call] = saidNotRun
+	}
+}
+
+func (c *chain) result(t *state, w *worker, i int) {
+	t.said[w.call] = w.result
+	switch {
+	case w.result == saidNotRun && !c.rules.CloseInCommit:
+		t.bad |= denied
+	case w.result == saidUnknown && !t.faulty:
+		t.bad |= needless
+	}
+	if l := t.ledger[w.call]; w.result == saidUnknown && l >= ledgerStarted && l < ledgerLeft {
+		if by := l - ledgerStarted; by != uint8(i) && by == t.owner && t.lease == live {
+			t.bad |= hasty
+		}
+	}
+	switch t.phase {
+	case approved:
+		t.phase = ran
+	case mayRun:
+		t.phase = noCall
+	}
+	w.phase, w.result = t.phase, 0
+}
+
+func (c *chain) askPerson(s *state, newCall bool) {
+	s.gen++
+	s.waits[s.gen-1] = [2]uint8{waitOpen, waitOpen}
+	s.phase = waiting
+	if newCall {
+		s.call = s.made
+		s.made++
+	}
+}
