@@ -99,7 +99,8 @@ func TestQuestionsOnATerminal(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, b *bench) {
 		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: name}, {call: pick}, {call: many}, {need: anything else?}]")
-		p.Sees("What is your name?").Sees("Your answer: ").Types("Ada\n")
+		p.Sees("What is your name?").Sees("Your answer: ").Types("\n").Sees("An empty line is no answer").Sees("submit s w2-1 --reply ''")
+		p.Sees("Your answer: ").Types("  \n").Sees("Your answer: ").Types("Ada\n")
 		p.Sees("Which color?").Sees("Number").Types("3\n").Sees("no choice 3").Sees("Number").Types("2\n")
 		p.Sees("Which colors?").Sees("Numbers").Types("1, blue\n")
 		p.Sees("anything else?").Sees("Your answer").Types("[{say: bye}]\n").Sees("bye")
@@ -109,6 +110,34 @@ func TestQuestionsOnATerminal(t *testing.T) {
 			require.Contains(t, shown, text)
 		}
 	})
+}
+
+// TestEnterAnswersNothing: an answer counts for good, so that Enter alone is none, but
+// where the prompt says that it is a no.
+func TestEnterAnswersNothing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ script, prompt, none string }{
+		"choice":  {"[{call: pick}, {say: ok}]", "Number (an empty line leaves it for later): ", ""},
+		"choices": {"[{call: many}, {say: ok}]", "0 for none of them (an empty line leaves it for later): ", "0\n"},
+		"input":   {"[{need: where?}, {say: ok}]", "(an empty line leaves it for later): ", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.start("s", c.script, 10)
+			p := b.sit(nil, "resume", "s")
+			p.Sees(c.prompt).Types("\n")
+			require.Equal(t, 10, p.Leaves(), p.All())
+			require.Contains(t, b.run("inbox").ends(0).stdout, "session s")
+			if c.none == "" {
+				return
+			}
+			p = b.sit(nil, "resume", "s")
+			p.Sees(c.prompt).Types(c.none)
+			require.Equal(t, 0, p.Leaves(), p.All())
+			require.Contains(t, b.run("show", "s").ends(0).stdout, "success: []")
+		})
+	}
 }
 
 func TestVerdictOnATerminal(t *testing.T) {

@@ -157,8 +157,9 @@ func (c *cli) inbox(ctx context.Context, p page) error {
 		return err
 	}
 	out := struct {
-		Items  []inboxRow `json:"items"`
-		Cursor string     `json:"cursor,omitempty"`
+		Items  []inboxRow  `json:"items"`
+		Stored []storedRow `json:"stored,omitempty"`
+		Cursor string      `json:"cursor,omitempty"`
 	}{Items: []inboxRow{}}
 	err := c.look(ctx, func(e place.Engine) error {
 		found, err := e.Inbox(ctx, runtime.InboxParams{Tenant: session.DefaultTenant, Limit: p.limit, Cursor: p.cursor})
@@ -170,6 +171,9 @@ func (c *cli) inbox(ctx context.Context, p page) error {
 			})
 		}
 		out.Cursor = found.Cursor
+		if err == nil && out.Cursor == "" {
+			out.Stored, err = c.stored(ctx, e, out.Items)
+		}
 		return err
 	})
 	if err != nil {
@@ -179,7 +183,7 @@ func (c *cli) inbox(ctx context.Context, p page) error {
 		c.JSON(out)
 		return nil
 	}
-	if len(out.Items) == 0 {
+	if len(out.Items) == 0 && len(out.Stored) == 0 {
 		c.Talk("Nothing waits for a person in %s.", c.Where())
 		return nil
 	}
@@ -199,9 +203,65 @@ func (c *cli) inbox(ctx context.Context, p page) error {
 		}
 		c.Say("  answer: %s", row.Command)
 	}
+	for i, row := range out.Stored {
+		if i > 0 || len(out.Items) > 0 {
+			c.Say("")
+		}
+		c.Say("%s  session %s, %s", c.Bold(c.Stdout, "answered, and only stored"), screen.CleanLine(row.Session), report.Who(row.Agent))
+		c.Write(c.Stdout, report.StoredLines(row.Answers, "  ", c.answeredAgo))
+		c.Say("  go on: %s", row.Command)
+	}
 	c.more("inbox", out.Cursor)
 	return nil
 }
+
+// storedRow is a session that waits for nobody but for the command that goes on:
+// its answers were only stored.
+type storedRow struct {
+	Session string               `json:"session"`
+	Agent   string               `json:"agent,omitempty"`
+	Answers []session.WaitRecord `json:"answers"`
+	// Command goes on when pasted.
+	Command string `json:"command"`
+}
+
+// manyStored is how many sessions the inbox looks at for answers that are only stored.
+const manyStored = 200
+
+// stored returns the sessions whose answers are only stored. No list holds them: they
+// are the suspended ones that wait for nobody.
+func (c *cli) stored(ctx context.Context, e place.Engine, waiting []inboxRow) ([]storedRow, error) {
+	seen := map[string]bool{}
+	for _, row := range waiting {
+		seen[row.Session] = true
+	}
+	page, err := e.Sessions(ctx, runtime.SessionsParams{Tenant: session.DefaultTenant, Status: session.StatusSuspended, Limit: 1000})
+	if err != nil {
+		return nil, err
+	}
+	var out []storedRow
+	looked := 0
+	for _, head := range page.Heads {
+		if seen[head.Key.ID] || looked == manyStored {
+			continue
+		}
+		looked++
+		m, err := e.Manifest(ctx, head.Key)
+		if err != nil || m.Outcome != session.OutcomePaused || m.PauseReason != nil {
+			continue // it has moved on, or cannot be read: a list shows what it can
+		}
+		waits, err := e.Waits(ctx, head.Key)
+		if err != nil {
+			continue
+		}
+		out = append(out, storedRow{
+			Session: head.Key.ID, Agent: head.Agent, Answers: report.Stored(waits), Command: c.Command(place.Target("resume", head.Key.ID)...),
+		})
+	}
+	return out, nil
+}
+
+func (c *cli) answeredAgo(a session.Answer) string { return c.ago(a.When) }
 
 // ago says how long ago something was.
 func (c *cli) ago(at time.Time) string {

@@ -125,6 +125,9 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	if errors.Is(err, errNothingDecided) {
 		return c.leave(ctx, e, k)
 	}
+	if err != nil && hasMessage {
+		resumed.Repeated, err = c.saidBefore(ctx, e, k, message, err)
+	}
 	if err != nil {
 		return c.refused(ctx, e, k, err)
 	}
@@ -212,11 +215,37 @@ func (c *cli) goOn(ctx context.Context, e place.Engine, k session.Key, f resumeF
 	switch code := runtime.AsError(err).Code; {
 	case code == runtime.CodeStillWaiting && c.person.There():
 		return runtime.Resumed{Continuation: runtime.ContinuationWaiting}, nil
-	case code == runtime.CodeAlreadyRunning && c.Remote():
-		// A server's own worker is no rival: this only waits for it.
+	case code == runtime.CodeAlreadyRunning:
+		// Another worker is no rival: this stays with the session, as that one does.
 		return runtime.Resumed{Continuation: runtime.ContinuationResumed}, nil
 	}
 	return resumed, err
+}
+
+// saidBefore says what became of a message that is refused because it was taken in
+// before: pasted again it changes nothing, and prints where the session stands.
+func (c *cli) saidBefore(ctx context.Context, e place.Engine, k session.Key, message string, refused error) (bool, error) {
+	gone := []runtime.Code{runtime.CodeNotResumable, runtime.CodeSessionEnded, runtime.CodeAlreadyRunning}
+	if !slices.Contains(gone, runtime.AsError(refused).Code) {
+		return false, refused
+	}
+	entries, err := e.Journal(ctx, k)
+	if err != nil {
+		return false, refused
+	}
+	for _, entry := range slices.Backward(entries) {
+		for _, m := range entry.Messages {
+			if m.Role != llm.RoleUser {
+				continue
+			}
+			if entry.Kind != session.KindResumed || m.Text() != message {
+				return false, refused // the last that was said is another one, or began the task
+			}
+			c.Talk("This message was taken in before, at %s (entry %d).", entry.At.Local().Format("2006-01-02 15:04:05"), entry.Seq)
+			return true, nil
+		}
+	}
+	return false, refused
 }
 
 // noSession says of a missing data file what it means for the session asked for.

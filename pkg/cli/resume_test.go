@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -390,6 +391,47 @@ func TestOnlyStored(t *testing.T) {
 	})
 }
 
+// TestMessagePastedAgain: after the end it says what became of it.
+func TestMessagePastedAgain(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		b.start("s", "[{need: which region?}, {say: bye}]", 10)
+		b.run("resume", "s", "eu-west-1").ends(0)
+		again := b.run("resume", "s", "eu-west-1").ends(0)
+		require.Equal(t, "bye\n", again.stdout)
+		require.Regexp(t, `This message was taken in before, at .* \(entry 3\)`, again.stderr)
+		b.run("resume", "s", "eu-west-2").ends(5)
+
+		b.run("run", "--session", "s", "[{say: done}]").ends(0)
+		b.run("resume", "s", "eu-west-1").ends(5) // it belongs to a task that is over
+		b.run("resume", "s", "[{say: done}]").ends(5)
+	})
+}
+
+// TestResumeBesideAnother: the second one stays with the session as the first does.
+func TestResumeBesideAnother(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		gate := b.file("gate")
+		b.run("run", "--agent", "toy", "--session", "s", "--wait", "0s", "[{call: gate, with: {service: "+gate+"}}, {say: through}]").ends(0)
+		results := make(chan result, 2)
+		for range 2 {
+			go func() { results <- b.run("resume", "s") }()
+		}
+		require.Eventually(t, func() bool { return exists(gate + ".reached") }, time.Minute, 5*time.Millisecond)
+		third := make(chan result, 1)
+		go func() { third <- b.run("resume", "s") }() // while a worker is at it for sure
+		b.run("resume", "s", "--wait", "100ms").ends(124)
+		require.NoError(t, os.WriteFile(gate, nil, 0o600))
+		for _, r := range []result{<-results, <-results} {
+			require.Equal(t, "through\n", r.ends(0).stdout)
+		}
+		if r := <-third; r.code != 5 { // it may have come after the end
+			require.Equal(t, "through\n", r.ends(0).stdout)
+		}
+	})
+}
+
 // TestStoredWhileAnotherGoesOn has a worker go on with the session between the answer
 // and the look at where it stands.
 func TestStoredWhileAnotherGoesOn(t *testing.T) {
@@ -416,6 +458,13 @@ func TestNoResume(t *testing.T) {
 			b.run("work").ends(0)
 		}
 		require.Empty(t, read(t, log), "the answer is only stored")
+		for _, command := range [][]string{{"inbox"}, {"show", "s"}} {
+			out := b.run(command...).ends(0).stdout
+			require.Regexp(t, `  w2-1  approval of deploy: approved, by ada, (just now|.* ago)`, out)
+			require.Contains(t, out, b.words()+" resume s\n")
+			require.NotContains(t, out, "0 approvals")
+		}
+		require.Contains(t, b.run("inbox", "-o", "json").ends(0).stdout, `"stored": [`)
 		require.Equal(t, "all done\n", b.run("resume", "s").ends(0).stdout)
 		require.Equal(t, "a\n", read(t, log))
 	})

@@ -50,7 +50,17 @@ func (c *cli) show(ctx context.Context, id string, full bool) error {
 		return err
 	}
 	c.Write(c.Stdout, report.Timeline(c.Screen, m, entries, full))
-	if m.Outcome == session.OutcomePaused {
+	switch {
+	case m.Outcome != session.OutcomePaused:
+	case m.PauseReason == nil:
+		waits, err := e.Waits(ctx, k)
+		if err != nil {
+			return err
+		}
+		c.Say("\nEverything it waited for is answered, and the last answer was only stored:")
+		c.Write(c.Stdout, report.StoredLines(report.Stored(waits), "  ", c.answeredAgo))
+		c.Say("\nTo go on:\n  %s", m.ResumeHint)
+	default:
 		c.Say("\nWaiting for %s, asked %s.", report.Things(report.Pending(m)), c.ago(entries[len(entries)-1].At))
 		// Whole: the lines above may have been shortened, and what follows may approve.
 		c.Write(c.Stdout, report.Approvals(report.Pending(m), screen.Width(c.Stdout), func(text string) string { return c.Bold(c.Stdout, text) }))

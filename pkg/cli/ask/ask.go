@@ -175,7 +175,7 @@ func (p *Person) askOne(ctx context.Context, e Engine, m session.Manifest, w ses
 	case session.WaitApproval:
 		return p.askApproval(ctx, e, m, w)
 	case session.WaitQuestion:
-		return p.askQuestion(ctx, w)
+		return p.askQuestion(ctx, m, w)
 	case session.WaitInput:
 		text, err := p.prompt(ctx, "\nYour answer (an empty line leaves it for later): ")
 		if err != nil || text == "" {
@@ -219,7 +219,7 @@ func (p *Person) askVerdict(ctx context.Context, w session.Wait) (*session.Answe
 }
 
 // askQuestion asks what a tool asks; choices are answered by number or by id.
-func (p *Person) askQuestion(ctx context.Context, w session.Wait) (*session.Answer, error) {
+func (p *Person) askQuestion(ctx context.Context, m session.Manifest, w session.Wait) (*session.Answer, error) {
 	q := w.Question
 	if q == nil {
 		return nil, nil
@@ -233,10 +233,11 @@ func (p *Person) askQuestion(ctx context.Context, w session.Wait) (*session.Answ
 		p.print(screen.QuoteBlock(strconv.Itoa(i+1)+"  "+screen.CleanLine(label), "  ", p.width()))
 	}
 	answer := &session.Answer{Wait: w.ID, Kind: session.AnswerReply, ToolCallID: w.Call, QuestionID: q.ID}
+	none := noneOf(q)
 	ask := map[session.QuestionKind]string{
 		session.QuestionText:        "Your answer: ",
 		session.QuestionChoice:      "Number (an empty line leaves it for later): ",
-		session.QuestionMultiChoice: "Numbers, separated by spaces (an empty line means none of them): ",
+		session.QuestionMultiChoice: "Numbers, separated by spaces; " + none + " for none of them (an empty line leaves it for later): ",
 	}[q.Kind]
 	for {
 		text, err := p.prompt(ctx, ask)
@@ -244,11 +245,21 @@ func (p *Person) askQuestion(ctx context.Context, w session.Wait) (*session.Answ
 			return nil, err
 		}
 		if q.Kind == session.QuestionText {
+			if text == "" {
+				// Enter came too early, or twice: an answer counts for good.
+				p.print("An empty line is no answer. Ctrl-C leaves the question for later; an answer that is to be empty:\n  " +
+					p.Place.Command(place.TargetWait("submit", m.SessionID, w.ID, "--reply", "")...) + "\n")
+				continue
+			}
 			answer.Text = &text
 			return answer, nil
 		}
-		if text == "" && q.Kind == session.QuestionChoice {
+		if text == "" {
 			return nil, errLeft
+		}
+		if q.Kind == session.QuestionMultiChoice && text == none {
+			answer.Selected = []string{}
+			return answer, nil
 		}
 		selected, bad := choose(q, text)
 		switch {
@@ -261,6 +272,15 @@ func (p *Person) askQuestion(ctx context.Context, w session.Wait) (*session.Answ
 			return answer, nil
 		}
 	}
+}
+
+// noneOf is the word that chooses nothing: one that is no choice.
+func noneOf(q *session.Question) string {
+	word := "0"
+	for slices.ContainsFunc(q.Choices, func(choice session.Choice) bool { return choice.ID == word }) {
+		word += "0"
+	}
+	return word
 }
 
 // choose reads numbers and ids; bad is the first word that is neither. A number is

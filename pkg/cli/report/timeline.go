@@ -158,6 +158,16 @@ func (t *timeline) answer(a session.Answer) {
 	if known && !a.When.IsZero() && !w.OpenedAt.IsZero() {
 		after = ", after " + screen.Span(a.When.Sub(w.OpenedAt))
 	}
+	what := said(a, t.room)
+	name := a.ToolCallID
+	if known && w.Tool != "" {
+		name = w.Tool + " " + a.ToolCallID
+	}
+	t.detail("answer", "%s %s by %s%s", screen.CleanLine(name), screen.Short(what, t.room), by(a.Who), after)
+}
+
+// said is what an answer says, in a few words.
+func said(a session.Answer, room int) string {
 	what := ""
 	switch a.Kind {
 	case session.AnswerApproval:
@@ -166,10 +176,10 @@ func (t *timeline) answer(a session.Answer) {
 			what = "approved"
 		}
 		if len(a.EditedInput) > 0 {
-			what += " with other arguments " + screen.Compact(a.EditedInput, t.room)
+			what += " with other arguments " + screen.Compact(a.EditedInput, room)
 		}
 		if a.Reason != "" {
-			what += ": " + screen.Short(a.Reason, t.room)
+			what += ": " + screen.Short(a.Reason, room)
 		}
 	case session.AnswerReply:
 		what = "replied " + strings.Join(a.Selected, ", ")
@@ -177,7 +187,7 @@ func (t *timeline) answer(a session.Answer) {
 			what = "replied " + *a.Text
 		}
 	case session.AnswerClientTool, session.AnswerChild:
-		what = "result " + screen.Compact(a.Result, t.room)
+		what = "result " + screen.Compact(a.Result, room)
 		if a.Error != "" {
 			what = "error " + a.Error
 		}
@@ -188,11 +198,7 @@ func (t *timeline) answer(a session.Answer) {
 	case session.AnswerExpiry:
 		what = "expired: " + string(a.Outcome)
 	}
-	name := a.ToolCallID
-	if known && w.Tool != "" {
-		name = w.Tool + " " + a.ToolCallID
-	}
-	t.detail("answer", "%s %s by %s%s", screen.CleanLine(name), screen.Short(what, t.room), by(a.Who), after)
+	return what
 }
 
 // message writes the parts of a message.
