@@ -35,7 +35,8 @@ type world struct {
 	env     []string
 	script  *labtest.Script
 	rng     *rand.Rand
-	ahead   time.Duration // of the clock of its processes, once they are told
+	ahead   time.Duration   // of the clock of its processes, once they are told
+	clocks  []time.Duration // how far the clock of each process may be ahead, one of them by chance
 	// shown is the checkpoint at which the session paused, as the first command that
 	// decides found it; one that is given again names the same.
 	shown string
@@ -157,6 +158,11 @@ func (w *world) start(env []string, args ...string) *process {
 	stderr, err := os.CreateTemp(w.Dir, "stderr-")
 	require.NoError(w, err)
 	p := &process{w: w, args: strings.Join(args, " "), stdout: stdout, stderr: stderr, ended: make(chan struct{})}
+	if len(w.clocks) > 0 {
+		ahead := w.clocks[w.rng.IntN(len(w.clocks))]
+		w.Note("    by a clock %s ahead:", ahead)
+		env = append(env, trapAhead+"="+ahead.String())
+	}
 	p.cmd = exec.CommandContext(context.Background(), w.program, args...)
 	p.cmd.Env, p.cmd.Dir = w.environment(env...), w.Dir
 	p.cmd.Stdout, p.cmd.Stderr = stdout, stderr // files: nothing of ours runs for it

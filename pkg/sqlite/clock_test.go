@@ -83,6 +83,20 @@ func TestQueue_clocks(t *testing.T) {
 		require.NoError(t, ahead.Send(t.Context(), wake))
 		require.Equal(t, 1, <-got)
 	})
+	t.Run("what was sent without a delay is visible whatever the clocks say", func(t *testing.T) {
+		t.Parallel()
+		path := file(t)
+		right, _ := clockedQueue(t, path)
+		ahead, c := clockedQueue(t, path)
+		c.advance(5 * time.Minute)
+		delayed := wake
+		delayed.Seq, delayed.Delay = 3, time.Second
+		require.NoError(t, ahead.Send(t.Context(), delayed, wake))
+		got := receiveOne(t, right)
+		require.Len(t, got, 1)
+		require.Equal(t, wake, got[0].Wake)
+		require.Empty(t, receiveOne(t, right), "a delay lies ahead rightly, as far as can be told")
+	})
 	t.Run("one among many that are visible is found too", func(t *testing.T) {
 		t.Parallel()
 		path := file(t)
@@ -106,10 +120,12 @@ func TestQueue_clocks(t *testing.T) {
 	t.Run("a clock that is set back a little is waited for", func(t *testing.T) {
 		t.Parallel()
 		q, c := clockedQueue(t, memoryPath)
-		require.NoError(t, q.Send(t.Context(), wake))
+		delayed := wake
+		delayed.Delay = time.Second
+		require.NoError(t, q.Send(t.Context(), delayed))
 		c.advance(-session.MaxAhead)
 		require.Empty(t, receiveOne(t, q))
-		c.advance(session.MaxAhead)
+		c.advance(session.MaxAhead + time.Second)
 		require.Len(t, receiveOne(t, q), 1)
 	})
 	t.Run("what is hidden for as long as may be stays hidden", func(t *testing.T) {

@@ -194,32 +194,27 @@ func (w *writer) receive(r *receiveOp) error {
 // pullEvery is how often a busy queue looks for messages that lie too far ahead.
 const pullEvery = time.Second
 
-// pullIn makes visible what lies so far ahead that it counts as visible: the clock
-// that wrote it was ahead, or this one was set back.
+// pullIn makes visible what lies so far ahead that it counts as visible, and what
+// was to be visible when it was sent: the clock that wrote it was ahead, or this one
+// was set back.
 func (w *writer) pullIn() (pulled bool, err error) {
 	now := w.db.now()
-	n, err := w.c.exec(stmtPullIn, now.UnixNano(), now.Add(session.MaxAhead+session.Skew).UnixNano())
-	if n > 0 {
+	far, err := w.c.exec(stmtPullIn, now.UnixNano(), now.Add(session.MaxAhead+session.Skew).UnixNano())
+	if err != nil {
+		return false, err
+	}
+	fresh, err := w.c.exec(stmtPullInFresh, now.UnixNano())
+	if far+fresh > 0 {
 		w.expect(now) // this one may not want all of them
 	}
-	return n > 0, err
+	return far+fresh > 0, err
 }
 
 // tooFarAhead reports whether there is something to pull in.
 func (w *writer) tooFarAhead() (bool, error) {
-	for _, dead := range []int64{0, 1} {
-		row, err := w.c.one(stmtLastVisible, dead)
-		if err != nil {
-			return false, err
-		}
-		if row[0] == nil {
-			continue
-		}
-		if at, now := timeOf(intOf(row[0])), w.db.now(); at.After(now) && session.Come(at, now, session.MaxAhead) {
-			return true, nil
-		}
-	}
-	return false, nil
+	now := w.db.now()
+	last, err := w.c.one(stmtTooFarAhead, now.Add(session.MaxAhead+session.Skew).UnixNano(), now.UnixNano())
+	return err == nil && intOf(last[0]) != 0, err
 }
 
 type message struct {

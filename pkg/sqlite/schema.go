@@ -83,6 +83,7 @@ CREATE TABLE messages (
 	v INTEGER NOT NULL
 );
 CREATE INDEX messages_visible ON messages (dead, visible);
+CREATE INDEX messages_fresh ON messages (visible) WHERE visible=sent; -- not delayed, and received by nobody
 CREATE TABLE owners (oid INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 `
 

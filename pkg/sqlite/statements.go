@@ -39,8 +39,9 @@ const (
 	stmtAcknowledge
 	stmtPostpone
 	stmtNextVisible
-	stmtLastVisible
+	stmtTooFarAhead
 	stmtPullIn
+	stmtPullInFresh
 	stmtOwners
 	stmtNewOwner
 	stmtDropOwner
@@ -102,13 +103,15 @@ var statements = [stmtCount]string{
 		" WHERE dead=? AND visible<=? ORDER BY visible LIMIT ?",
 	stmtVisibleOf: "SELECT mid, sent, receives, tenant, session, seq, kind, v FROM messages" +
 		" WHERE dead=? AND visible<=? AND session=? AND tenant=? ORDER BY visible LIMIT ?",
-	stmtReceive:      "UPDATE messages SET visible=?, receives=?, owner=? WHERE mid=?",
-	stmtBuryMessage:  "UPDATE messages SET dead=1, visible=?, receives=0, owner=NULL WHERE mid=?",
-	stmtAcknowledge:  "DELETE FROM messages WHERE mid=? AND dead=? AND receives=?",
-	stmtPostpone:     "UPDATE messages SET visible=? WHERE mid=? AND dead=? AND receives=?",
-	stmtNextVisible:  "SELECT min(visible) FROM messages WHERE dead=? AND visible>?",
-	stmtLastVisible:  "SELECT max(visible) FROM messages WHERE dead=?",
+	stmtReceive:     "UPDATE messages SET visible=?, receives=?, owner=? WHERE mid=?",
+	stmtBuryMessage: "UPDATE messages SET dead=1, visible=?, receives=0, owner=NULL WHERE mid=?",
+	stmtAcknowledge: "DELETE FROM messages WHERE mid=? AND dead=? AND receives=?",
+	stmtPostpone:    "UPDATE messages SET visible=? WHERE mid=? AND dead=? AND receives=?",
+	stmtNextVisible: "SELECT min(visible) FROM messages WHERE dead=? AND visible>?",
+	stmtTooFarAhead: "SELECT EXISTS (SELECT 1 FROM messages WHERE dead IN (0, 1) AND visible>?1)" +
+		" OR EXISTS (SELECT 1 FROM messages WHERE visible=sent AND visible>?2)",
 	stmtPullIn:       "UPDATE messages SET visible=?1 WHERE dead IN (0, 1) AND visible>?2",
+	stmtPullInFresh:  "UPDATE messages SET visible=?1, sent=?1 WHERE visible=sent AND visible>?1",
 	stmtOwners:       "SELECT oid, name FROM owners",
 	stmtNewOwner:     "INSERT INTO owners (name) VALUES (?)",
 	stmtDropOwner:    "DELETE FROM owners WHERE oid=?",
