@@ -2,6 +2,7 @@ package main
 
 import "github.com/adjourn/adjourn/pkg/store"
 
+// commit puts the next entry. Who may, has looked before; what no entry may do is noted here.
 func (c *chain) commit(s *state, kind, obeyed uint8) {
 	was, is := s.status(), kinds[kind].status
 	if kind != deleted && (s.gone() || !was.CanBecome(is)) {
@@ -28,6 +29,7 @@ func (c *chain) commit(s *state, kind, obeyed uint8) {
 	s.kind, s.by, s.goesOn, s.early, s.young, s.asked = kind, 0, false, false, c.world.grace, 0
 }
 
+// written is commit for a worker. on: the same invocation goes on with the next entry.
 func (c *chain) written(s *state, i int, kind, obeyed uint8, on bool) {
 	w := &s.workers[i]
 	if s.status().Ended() {
@@ -45,6 +47,8 @@ func (c *chain) written(s *state, i int, kind, obeyed uint8, on bool) {
 	}
 }
 
+// lose ends an invocation that lost a race: its work is thrown away. If it won an
+// entry before and goes on no more, somebody else has to be sent for.
 func (c *chain) lose(t *state, i int) {
 	w := &t.workers[i]
 	if t.removed && w.n+1 <= t.n {
@@ -62,10 +66,12 @@ func (c *chain) lost(t state, i int, emit emitter) {
 	emit(t, move{who: workerNames[i], what: "loses the race", x: t.n})
 }
 
+// readHead takes HEAD's newest revision over and looks at it.
 func (c *chain) readHead(s *state, w *worker) {
 	w.headSignal, w.headMail, w.mail, w.signal = s.signal, s.mail, s.mail, s.heard()
 }
 
+// takeIn takes in the answers that the writer saw and closes what is open.
 func (c *chain) takeIn(s *state, saw uint8) {
 	if s.gen == 0 {
 		return
@@ -83,6 +89,7 @@ func (c *chain) takeIn(s *state, saw uint8) {
 	s.due = 0
 }
 
+// goOn is takeIn for an entry after which the task goes on: an approved call may run then.
 func (c *chain) goOn(s *state, saw uint8) {
 	if s.phase == waiting {
 		if s.waits[s.gen-1][0] == waitAnswered {
@@ -95,6 +102,8 @@ func (c *chain) goOn(s *state, saw uint8) {
 	c.takeIn(s, saw)
 }
 
+// goesOnWith is where an invocation that goes on continues: it moves the lease, unless
+// the store has done so with the entry.
 func (c *chain) goesOnWith(s *state, i int, newStep bool) {
 	w := &s.workers[i]
 	w.at = moveLease
@@ -110,6 +119,7 @@ func (c *chain) goesOnWith(s *state, i int, newStep bool) {
 	}
 }
 
+// moved moves the lease and takes HEAD's revision over.
 func (c *chain) moved(s *state, i int) {
 	w := &s.workers[i]
 	if !c.claim(s, store.ClaimMove, uint8(i), w.n+1) {
@@ -124,11 +134,13 @@ func (c *chain) moved(s *state, i int) {
 	}
 }
 
+// moveOn is the lease's move as a write of its own.
 func (c *chain) moveOn(t state, i int, emit emitter) {
 	c.moved(&t, i)
 	emit(t, move{who: workerNames[i], what: "moves the lease on", x: t.workers[i].n + 1})
 }
 
+// giveUp ends the open call with what its ledger lets history say.
 func (c *chain) giveUp(s *state, closes bool) {
 	if s.phase != waiting && !toRun(s.phase) || s.said[s.call] != saidNothing {
 		return
@@ -142,6 +154,7 @@ func (c *chain) giveUp(s *state, closes bool) {
 	}
 }
 
+// result gives the call its result.
 func (c *chain) result(t *state, w *worker, i int) {
 	t.said[w.call] = w.result
 	switch {
@@ -164,6 +177,7 @@ func (c *chain) result(t *state, w *worker, i int) {
 	w.phase, w.result = t.phase, 0
 }
 
+// askPerson opens the waits of a suspension, for a new call or for the one there is.
 func (c *chain) askPerson(s *state, newCall bool) {
 	s.gen++
 	s.waits[s.gen-1] = [2]uint8{waitOpen, waitOpen}

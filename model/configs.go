@@ -1,6 +1,10 @@
 package main
 
-import "github.com/adjourn/adjourn/pkg/session"
+import (
+	"slices"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
 
 // config is one search: how much of everything there is, and what is switched off.
 type config struct {
@@ -18,13 +22,16 @@ func (f config) model() model {
 	return c.space(f.name, f.breaks)
 }
 
-// models are all there are, in the order of the design.
+// configs are those of the chain, in the order of the design.
+func configs() []config {
+	return slices.Concat(orderConfigs(), rowConfigs(), effectConfigs(), deadConfigs(), signalConfigs(), waitConfigs(), callConfigs(), backConfigs(), allConfigs())
+}
+
+// models are all there are.
 func models() []model {
 	var all []model
-	for _, list := range [][]config{orderConfigs(), rowConfigs(), effectConfigs(), deadConfigs(), signalConfigs(), waitConfigs(), callConfigs(), backConfigs(), allConfigs()} {
-		for _, f := range list {
-			all = append(all, f.model())
-		}
+	for _, f := range configs() {
+		all = append(all, f.model())
 	}
 	return append(all, smallModels()...)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -42,6 +43,30 @@ func TestModel_names(t *testing.T) {
 			_, known := allProperties()[p]
 			require.True(t, known, "%s: %s", m.title(), p)
 		}
+	}
+}
+
+// TestRules: each rule is on by default, and switched off by a configuration that breaks by it.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	off, on := map[string]bool{}, reflect.ValueOf(allRules())
+	for _, f := range configs() {
+		if f.off == nil {
+			require.Empty(t, f.breaks, f.name)
+			continue
+		}
+		r := allRules()
+		f.off(&r)
+		for i := range on.NumField() {
+			if !reflect.ValueOf(r).Field(i).Bool() {
+				off[on.Type().Field(i).Name] = true
+			}
+		}
+	}
+	for i := range on.NumField() {
+		name := on.Type().Field(i).Name
+		require.True(t, on.Field(i).Bool(), name)
+		require.True(t, off[name], "no configuration switches %s off", name)
 	}
 }
 

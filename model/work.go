@@ -52,11 +52,6 @@ func (c *chain) act(s state, i int, emit emitter) {
 	do[s.workers[i].at](s, i, emit)
 }
 
-// commit puts the next entry. Who may, has looked before; what no entry may do is noted here.
-// written is commit for a worker. on: the same invocation goes on with the next entry.
-// lose ends an invocation that lost a race: its work is thrown away. If it won an
-// entry before and goes on no more, somebody else has to be sent for.
-// readHead takes HEAD's newest revision over and looks at it.
 // leave leaves a suspension: takes the answers in, goes on in the same invocation.
 func (c *chain) leave(t state, i int, emit emitter) {
 	w := &t.workers[i]
@@ -83,11 +78,6 @@ func (c *chain) leave(t state, i int, emit emitter) {
 	emit(t, move{who: workerNames[i], what: "commits resumed", x: t.n})
 }
 
-// takeIn takes in the answers that the writer saw and closes what is open.
-// goOn is takeIn for an entry after which the task goes on: an approved call may run then.
-// goesOnWith is where an invocation that goes on continues: it moves the lease, unless
-// the store has done so with the entry.
-// moved moves the lease and takes HEAD's revision over.
 // work obeys a signal it knows of, runs the open call, or asks the planner.
 func (c *chain) work(t state, i int, emit emitter) {
 	w := &t.workers[i]
@@ -168,7 +158,7 @@ func (c *chain) closeFirst(t state, i int, emit emitter) {
 	emit(t, move{who: workerNames[i], what: "closes call", x: w.call + 1})
 }
 
-// giveUp ends the open call with what its ledger lets history say.
+// obey commits what a signal asks for.
 func (c *chain) obey(t state, i int, emit emitter) {
 	w := &t.workers[i]
 	if t.n != w.n {
@@ -229,7 +219,6 @@ func (c *chain) stepDone(s state, i int, emit emitter) {
 	}
 }
 
-// result gives the call its result.
 // end commits what suspends, puts off or ends: it moves HEAD, and is conditioned on HEAD's
 // revision being the one the step saw.
 func (c *chain) end(s state, i int, emit emitter) {
@@ -280,7 +269,6 @@ func (c *chain) end(s state, i int, emit emitter) {
 	emit(t, move{who: workerNames[i], what: "commits " + string(kinds[t.kind].word), x: t.n})
 }
 
-// askPerson opens the waits of a suspension, for a new call or for the one there is.
 func (c *chain) sendOn(t state, i int, emit emitter) {
 	w := &t.workers[i]
 	t.send(step, w.n+1, visible)
