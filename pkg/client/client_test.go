@@ -255,9 +255,9 @@ func TestNoToken(t *testing.T) {
 	s := &script{answers: []answer{says(200, `{}`), says(401, `{"message":"Unauthorized"}`, "Content-Type", wire.MediaJSON)}}
 	c, err := client.New(client.Config{URL: "http://example.com", HTTP: &http.Client{Transport: s}})
 	require.NoError(t, err)
-	_, err = c.Inbox(context.Background(), client.Page{})
+	_, err = c.Inbox(context.Background(), client.InboxParams{})
 	require.NoError(t, err)
 	require.Empty(t, s.requests[0].Header.Values("Authorization"))
-	_, err = c.Inbox(context.Background(), client.Page{})
+	_, err = c.Inbox(context.Background(), client.InboxParams{})
 	require.EqualError(t, err, "the server asks for a token")
 }

@@ -144,7 +144,7 @@ func TestRealHandler(t *testing.T) {
 	require.Equal(t, 3, counted(t, c.AllWaits(ctx, "s")))
 	require.Equal(t, 3, counted(t, c.AllRuns(ctx, "s")))
 	require.Positive(t, counted(t, c.AllMessages(ctx, "s")))
-	require.Zero(t, counted(t, c.AllInbox(ctx, client.Page{})))
+	require.Zero(t, counted(t, c.AllInbox(ctx, client.InboxParams{})))
 	require.Equal(t, 1, counted(t, c.AllSessions(ctx, client.SessionsParams{Status: session.StatusCompleted})))
 	page, err := c.Waits(ctx, "s", client.Page{Limit: 2})
 	require.NoError(t, err)

@@ -38,14 +38,24 @@ type SessionsParams struct {
 	Page
 	// Status keeps only sessions of that status; empty means all.
 	Status session.Status
+	// Agent, Root (the session they stem from), User (who started them) and Tag keep
+	// only such sessions; empty means all.
+	Agent, Root, User, Tag string
+}
+
+// words sets the parameters that are not empty.
+func words(q url.Values, all map[string]string) url.Values {
+	for name, value := range all {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	return q
 }
 
 // Sessions returns a page of sessions, the last moved first.
 func (c *Client) Sessions(ctx context.Context, p SessionsParams) (wire.Sessions, error) {
-	q := p.query()
-	if p.Status != "" {
-		q.Set("status", string(p.Status))
-	}
+	q := words(p.query(), map[string]string{"status": string(p.Status), "agent": p.Agent, "root": p.Root, "user": p.User, "tag": p.Tag})
 	var out wire.Sessions
 	err := c.send(ctx, request{method: http.MethodGet, path: "sessions", query: q, again: true}, &out)
 	return out, err
@@ -71,10 +81,21 @@ func (c *Client) Waits(ctx context.Context, id string, p Page) (wire.Waits, erro
 	return list[wire.Waits](ctx, c, id, "waits", p.query(), 0)
 }
 
+// InboxParams select open waits.
+type InboxParams struct {
+	Page
+	// Kind keeps only waits of that kind; empty means all.
+	Kind session.WaitKind
+	// Agent, Root (the session theirs stem from), Tool and User (who may answer) keep
+	// only such waits; empty means all.
+	Agent, Root, Tool, User string
+}
+
 // Inbox returns a page of the open waits of all sessions, the soonest deadline first.
-func (c *Client) Inbox(ctx context.Context, p Page) (wire.Waits, error) {
+func (c *Client) Inbox(ctx context.Context, p InboxParams) (wire.Waits, error) {
 	var out wire.Waits
-	err := c.send(ctx, request{method: http.MethodGet, path: "waits", query: p.query(), again: true}, &out)
+	q := words(p.query(), map[string]string{"kind": string(p.Kind), "agent": p.Agent, "root": p.Root, "tool": p.Tool, "user": p.User})
+	err := c.send(ctx, request{method: http.MethodGet, path: "waits", query: q, again: true}, &out)
 	return out, err
 }
 
@@ -118,7 +139,8 @@ func list[T any](ctx context.Context, c *Client, id, what string, q url.Values, 
 // AllSessions goes through every page of Sessions, from p's cursor on.
 func (c *Client) AllSessions(ctx context.Context, p SessionsParams) iter.Seq2[wire.Summary, error] {
 	return all(p.Page, func(page Page) ([]wire.Summary, string, error) {
-		found, err := c.Sessions(ctx, SessionsParams{Page: page, Status: p.Status})
+		p.Page = page
+		found, err := c.Sessions(ctx, p)
 		return found.Items, found.Cursor, err
 	})
 }
@@ -157,9 +179,10 @@ func (c *Client) AllWaits(ctx context.Context, id string) iter.Seq2[wire.Wait, e
 }
 
 // AllInbox goes through every page of Inbox, from p's cursor on.
-func (c *Client) AllInbox(ctx context.Context, p Page) iter.Seq2[wire.Wait, error] {
-	return all(p, func(page Page) ([]wire.Wait, string, error) {
-		found, err := c.Inbox(ctx, page)
+func (c *Client) AllInbox(ctx context.Context, p InboxParams) iter.Seq2[wire.Wait, error] {
+	return all(p.Page, func(page Page) ([]wire.Wait, string, error) {
+		p.Page = page
+		found, err := c.Inbox(ctx, p)
 		return found.Items, found.Cursor, err
 	})
 }

@@ -137,7 +137,7 @@ func TestRetriesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answers: []answer{problem(503)}}
 		began := time.Now()
-		_, err := over(t, s).Inbox(t.Context(), client.Page{})
+		_, err := over(t, s).Inbox(t.Context(), client.InboxParams{})
 		var refused *client.Error
 		require.ErrorAs(t, err, &refused)
 		require.Len(t, s.requests, 5)
@@ -153,20 +153,20 @@ func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answers: []answer{says(429, "", "Retry-After", "7"), says(503, "", "Retry-After", time.Now().Add(20*time.Second).UTC().Format(http.TimeFormat)), says(200, "{}")}}
-		_, err := over(t, s).Inbox(t.Context(), client.Page{})
+		_, err := over(t, s).Inbox(t.Context(), client.InboxParams{})
 		require.NoError(t, err)
 		require.Equal(t, 7*time.Second, s.at[1].Sub(s.at[0]))
 		require.InDelta(t, 13, s.at[2].Sub(s.at[1]).Seconds(), 1.1)
 
 		s = &script{answers: []answer{says(429, "", "Retry-After", "3600"), says(200, "{}")}}
-		_, err = over(t, s).Inbox(t.Context(), client.Page{})
+		_, err = over(t, s).Inbox(t.Context(), client.InboxParams{})
 		var refused *client.Error
 		require.ErrorAs(t, err, &refused, "an hour is not waited for: the caller is told")
 		require.Equal(t, time.Hour, refused.RetryAfter)
 
 		for _, nonsense := range []string{"-1", "soon", "99999999999999999999", "1e3"} {
 			s = &script{answers: []answer{says(429, "", "Retry-After", nonsense), says(200, "{}")}}
-			_, err = over(t, s).Inbox(t.Context(), client.Page{})
+			_, err = over(t, s).Inbox(t.Context(), client.InboxParams{})
 			require.NoError(t, err, nonsense)
 			require.Less(t, s.at[1].Sub(s.at[0]), time.Second)
 		}
@@ -180,7 +180,7 @@ func TestContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		began := time.Now()
-		_, err := over(t, &script{answers: []answer{hangs}}).Inbox(ctx, client.Page{})
+		_, err := over(t, &script{answers: []answer{hangs}}).Inbox(ctx, client.InboxParams{})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, 3*time.Second, time.Since(began))
 
@@ -188,7 +188,7 @@ func TestContext(t *testing.T) {
 		ctx, cancel = context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		began = time.Now()
-		_, err = over(t, &script{answers: []answer{says(503, "", "Retry-After", "10")}}).Inbox(ctx, client.Page{})
+		_, err = over(t, &script{answers: []answer{says(503, "", "Retry-After", "10")}}).Inbox(ctx, client.InboxParams{})
 		var refused *client.Error
 		require.ErrorAs(t, err, &refused)
 		require.Zero(t, time.Since(began))
@@ -196,7 +196,7 @@ func TestContext(t *testing.T) {
 		// A caller who leaves is not kept.
 		ctx, cancel = context.WithCancel(t.Context())
 		time.AfterFunc(50*time.Millisecond, cancel)
-		_, err = over(t, &script{answers: []answer{refusesConnection}}).Inbox(ctx, client.Page{})
+		_, err = over(t, &script{answers: []answer{refusesConnection}}).Inbox(ctx, client.InboxParams{})
 		require.ErrorIs(t, err, context.Canceled)
 	})
 }
@@ -213,7 +213,7 @@ func TestTimeoutOfAnAttempt(t *testing.T) {
 
 		c, err := client.New(client.Config{URL: address, HTTP: &http.Client{Transport: &script{answers: []answer{hangs}}}, Timeout: time.Second, Tries: 2})
 		require.NoError(t, err)
-		_, err = c.Inbox(t.Context(), client.Page{})
+		_, err = c.Inbox(t.Context(), client.InboxParams{})
 		require.ErrorIs(t, err, client.ErrUnreachable)
 		require.ErrorContains(t, err, "no answer within 1s")
 		require.NotErrorIs(t, err, context.DeadlineExceeded, "that is for the caller's own")
@@ -271,7 +271,7 @@ func TestPages(t *testing.T) {
 		"runs":        func() int { return counted(t, c.AllRuns(t.Context(), "s")) },
 		"checkpoints": func() int { return counted(t, c.AllCheckpoints(t.Context(), "s")) },
 		"waits":       func() int { return counted(t, c.AllWaits(t.Context(), "s")) },
-		"inbox":       func() int { return counted(t, c.AllInbox(t.Context(), client.Page{})) },
+		"inbox":       func() int { return counted(t, c.AllInbox(t.Context(), client.InboxParams{})) },
 	} {
 		require.Equal(t, 2, count(), name)
 	}

@@ -30,7 +30,7 @@ func TestScheme(t *testing.T) {
 		c, err := client.New(client.Config{URL: other, Token: token})
 		require.NoError(t, err)
 		t.Cleanup(c.Close)
-		_, err = c.Inbox(t.Context(), client.Page{})
+		_, err = c.Inbox(t.Context(), client.InboxParams{})
 		require.ErrorIs(t, err, client.ErrScheme)
 		require.NotErrorIs(t, err, client.ErrUnreachable, "there is a server")
 		require.ErrorContains(t, err, "; write "+server.URL+"/prod")
@@ -42,10 +42,10 @@ func TestScheme_far(t *testing.T) {
 	t.Parallel()
 	c, err := client.New(client.Config{URL: "https://example.com", HTTP: &http.Client{Transport: &script{answers: []answer{breaks(http.ErrSchemeMismatch)}}}})
 	require.NoError(t, err)
-	_, err = c.Inbox(t.Context(), client.Page{})
+	_, err = c.Inbox(t.Context(), client.InboxParams{})
 	require.ErrorIs(t, err, client.ErrScheme)
 	require.NotContains(t, err.Error(), "http://")
-	_, err = over(t, &script{answers: []answer{says(400, `{"code": "invalid_field", "detail": "x"}`)}}).Inbox(t.Context(), client.Page{})
+	_, err = over(t, &script{answers: []answer{says(400, `{"code": "invalid_field", "detail": "x"}`)}}).Inbox(t.Context(), client.InboxParams{})
 	require.NotErrorIs(t, err, client.ErrScheme, "a refusal is one")
 }
 

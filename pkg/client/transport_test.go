@@ -146,7 +146,7 @@ func calls(c *client.Client) map[string]func(context.Context) error {
 			return err
 		},
 		"listOpenWaits": func(ctx context.Context) error {
-			_, err := c.Inbox(ctx, client.Page{})
+			_, err := c.Inbox(ctx, client.InboxParams{})
 			return err
 		},
 		"getOpenAPI": func(ctx context.Context) error {

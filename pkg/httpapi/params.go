@@ -79,6 +79,16 @@ func status(values url.Values) (session.Status, error) {
 	return s, nil
 }
 
+// words reads parameters that are not empty, if they are there.
+func words(values url.Values, into map[string]*string) error {
+	for name, to := range into {
+		if *to = values.Get(name); values.Has(name) && *to == "" {
+			return refuse(wire.CodeInvalidParameter, "the parameter %s is empty: leave it out, or say which", name)
+		}
+	}
+	return nil
+}
+
 // idempotencyKey reads the header as it is: a comma in it is part of the key.
 func (r *request) idempotencyKey() (string, error) {
 	given := r.Header.Values(wire.HeaderIdempotencyKey)

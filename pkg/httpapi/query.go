@@ -3,6 +3,7 @@ package httpapi
 import (
 	"math"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
@@ -16,7 +17,7 @@ func ok(body any) (*response, error) {
 
 // sessions is GET /sessions.
 func (h *handler) sessions(r *request) (*response, error) {
-	values, err := r.parameters("status", "limit", "cursor")
+	values, err := r.parameters("status", "agent", "root", "user", "tag", "limit", "cursor")
 	if err != nil {
 		return nil, err
 	}
@@ -27,6 +28,10 @@ func (h *handler) sessions(r *request) (*response, error) {
 	if p.Status, err = status(values); err != nil {
 		return nil, err
 	}
+	err = words(values, map[string]*string{"agent": &p.Agent, "root": &p.Root, "user": &p.User, "tag": &p.Tag})
+	if err != nil {
+		return nil, err
+	}
 	page, err := h.cfg.Runtime.Sessions(r.Context(), p)
 	if err != nil {
 		return nil, err
@@ -35,7 +40,7 @@ func (h *handler) sessions(r *request) (*response, error) {
 	for i, head := range page.Heads {
 		out.Items[i] = wire.Summary{
 			ID: head.Key.ID, Agent: head.Agent, Status: head.Status, Title: head.Title, Task: head.Task, Version: head.Version,
-			Parent: head.Parent, CreatedAt: head.CreatedAt, UpdatedAt: head.UpdatedAt,
+			Parent: head.Parent, StartedBy: head.StartedBy, Tags: head.Tags, CreatedAt: head.CreatedAt, UpdatedAt: head.UpdatedAt,
 		}
 	}
 	return ok(out)
@@ -171,12 +176,19 @@ func (h *handler) entries(r *request) (*response, error) {
 
 // inbox is GET /waits.
 func (h *handler) inbox(r *request) (*response, error) {
-	values, err := r.parameters("limit", "cursor")
+	values, err := r.parameters("kind", "agent", "root", "tool", "user", "limit", "cursor")
 	if err != nil {
 		return nil, err
 	}
-	p := runtime.InboxParams{Tenant: r.caller.Tenant, Cursor: values.Get("cursor")}
+	p := runtime.InboxParams{Tenant: r.caller.Tenant, Cursor: values.Get("cursor"), Wait: session.WaitKind(values.Get("kind"))}
 	if p.Limit, err = limit(values); err != nil {
+		return nil, err
+	}
+	if values.Has("kind") && !slices.Contains(session.WaitKinds(), p.Wait) {
+		return nil, refuse(wire.CodeInvalidParameter, "kind must be one of %v", session.WaitKinds())
+	}
+	err = words(values, map[string]*string{"agent": &p.Agent, "root": &p.Root, "tool": &p.Tool, "user": &p.User})
+	if err != nil {
 		return nil, err
 	}
 	for {

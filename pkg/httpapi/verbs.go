@@ -25,7 +25,7 @@ func (h *handler) start(r *request) (*response, error) {
 		return nil, err
 	}
 	started, err := h.cfg.Runtime.Start(r.Context(), runtime.StartParams{
-		Key: session.Key{Tenant: r.caller.Tenant, ID: body.SessionID}, Agent: body.Agent, Input: body.Input,
+		Key: session.Key{Tenant: r.caller.Tenant, ID: body.SessionID}, Agent: body.Agent, Input: body.Input, Tags: body.Tags,
 		Caller: r.by(), IdempotencyKey: idempotencyKey,
 	})
 	if err != nil {

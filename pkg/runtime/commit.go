@@ -45,6 +45,9 @@ func (r *Runtime) write(ctx context.Context, s *session.Session, head *store.Ite
 		p.Items = append(p.Items, store.HeadItem(*newHead, head.Rev))
 	}
 	for _, w := range m.Waits {
+		if newHead != nil && newHead.Root() != s.Key.ID {
+			w.Root = newHead.Root()
+		}
 		p.Items = append(p.Items, store.WaitItem(w, 0))
 	}
 	if m.Run != nil {
@@ -94,10 +97,13 @@ func (r *Runtime) headAfter(s *session.Session, before *session.Head, m engine.M
 	if before != nil {
 		head = *before
 	} else {
-		head = session.Head{Key: s.Key, Title: m.Title, CreatedAt: e.At, Parent: e.Parent}
+		head = session.Head{Key: s.Key, Title: m.Title, CreatedAt: e.At, Parent: e.Parent, StartedBy: e.By}
 	}
 	head.Status, head.Task, head.Version, head.UpdatedAt, head.Resent = e.Status, e.Task, e.Seq, e.At, 0
 	head.ResentAt = 0
+	if len(e.Tags) > 0 {
+		head.Tags = e.Tags
+	}
 	if e.Rules != nil {
 		head.Agent = e.Rules.Agent
 	}

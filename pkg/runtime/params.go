@@ -23,6 +23,9 @@ type StartParams struct {
 	// Input is the user's message: text (llm.TextParts), images, files.
 	Input  []llm.Part
 	Caller Caller
+	// Tags by which the session is found ([session.ValidateTags]); those of a next
+	// turn take the place of all before, none leave them.
+	Tags []string
 	// IdempotencyKey makes a repeated request harmless: it gets the first answer.
 	// It belongs to the caller and to this verb; optional.
 	IdempotencyKey string

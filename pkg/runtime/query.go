@@ -76,8 +76,12 @@ func (r *Runtime) Waits(ctx context.Context, key session.Key) ([]session.WaitRec
 // SessionsParams select sessions of a tenant.
 type SessionsParams struct {
 	Tenant string
-	// Status keeps only sessions of that status; empty means all.
+	// Status keeps only sessions of that status; empty means all, here and below.
 	Status session.Status
+	// Agent, Root (the session they stem from), User (who started them) and Tag keep
+	// only such sessions.
+	Agent, Root, User, Tag string
+
 	Limit  int
 	Cursor string
 }
@@ -93,6 +97,7 @@ type SessionsPage struct {
 func (r *Runtime) Sessions(ctx context.Context, p SessionsParams) (SessionsPage, error) {
 	page, err := r.cfg.Store.Find(ctx, store.FindParams{
 		Kind: store.FindSessions, Tenant: p.Tenant, Status: p.Status, Limit: p.Limit, Cursor: p.Cursor,
+		Agent: p.Agent, Root: p.Root, User: p.User, Tag: p.Tag,
 	})
 	if err != nil {
 		return SessionsPage{}, AsError(err)
@@ -108,6 +113,12 @@ func (r *Runtime) Sessions(ctx context.Context, p SessionsParams) (SessionsPage,
 // InboxParams select open waits of a tenant.
 type InboxParams struct {
 	Tenant string
+	// Wait keeps only waits of that kind; empty means all, here and below.
+	Wait session.WaitKind
+	// Agent, Root (the session theirs stem from), Tool and User (who may answer)
+	// keep only such waits.
+	Agent, Root, Tool, User string
+
 	Limit  int
 	Cursor string
 }
@@ -132,7 +143,10 @@ var notRead = json.RawMessage(`"[left out: too large for a list, or it cannot be
 
 // Inbox lists every open wait of every session of a tenant.
 func (r *Runtime) Inbox(ctx context.Context, p InboxParams) (InboxPage, error) {
-	page, err := r.cfg.Store.Find(ctx, store.FindParams{Kind: store.FindWaits, Tenant: p.Tenant, Limit: p.Limit, Cursor: p.Cursor})
+	page, err := r.cfg.Store.Find(ctx, store.FindParams{
+		Kind: store.FindWaits, Tenant: p.Tenant, Limit: p.Limit, Cursor: p.Cursor,
+		Agent: p.Agent, Root: p.Root, Tool: p.Tool, User: p.User, Wait: p.Wait,
+	})
 	if err != nil {
 		return InboxPage{}, AsError(err)
 	}

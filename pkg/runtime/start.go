@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,9 @@ func (r *Runtime) startNamed(ctx context.Context, p StartParams, digest string) 
 	}
 	if err := checkInput(p.Key, p.Input); err != nil {
 		return Started{}, err
+	}
+	if err := session.ValidateTags(p.Tags); err != nil {
+		return Started{}, refuse(CodeInvalidInput, p.Key, "%s", err)
 	}
 	for try := 1; ; try++ {
 		started, rev, err := r.startedBefore(ctx, p, digest)
@@ -104,6 +108,7 @@ func (r *Runtime) start(ctx context.Context, p StartParams, digest string, rev i
 		return Started{}, &Error{Code: code, Message: err.Error(), Cause: err}
 	}
 	m := engine.Start(s, rules, llm.UserParts(p.Input), r.stamp(p.Caller))
+	m.Entry.Tags = slices.Clone(p.Tags)
 	started := Started{Key: p.Key, Task: m.Entry.Task, Seq: m.Entry.Seq, Checkpoint: m.Entry.Checkpoint(p.Key.ID).String()}
 	var extra []store.Item
 	if p.IdempotencyKey != "" {
@@ -162,7 +167,7 @@ func whatInstead(status session.Status) string {
 // it. The agent is not in it, because a repeated request may leave it out: the
 // session has it.
 func (p StartParams) digest() string {
-	raw, err := json.Marshal([]any{"start", p.Key.ID, p.Input})
+	raw, err := json.Marshal([]any{"start", p.Key.ID, p.Input, p.Tags})
 	if err != nil {
 		return ""
 	}

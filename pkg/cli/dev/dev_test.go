@@ -102,7 +102,7 @@ func TestServe(t *testing.T) {
 	require.Equal(t, "hello", started.Session.Text, "the worker of the same process did it")
 	stranger, err := client.New(client.Config{URL: c.URL()})
 	require.NoError(t, err)
-	_, err = stranger.Inbox(t.Context(), client.Page{})
+	_, err = stranger.Inbox(t.Context(), client.InboxParams{})
 	require.Error(t, err)
 	stranger.Close()
 	require.NoError(t, stop())

@@ -44,7 +44,9 @@ func (e *Engine) Journal(ctx context.Context, key session.Key) ([]session.Entry,
 
 // Sessions lists sessions. The tenant is the caller's, whatever p says.
 func (e *Engine) Sessions(ctx context.Context, p runtime.SessionsParams) (runtime.SessionsPage, error) {
-	page, err := e.client.Sessions(ctx, client.SessionsParams{Page: client.Page{Limit: p.Limit, Cursor: p.Cursor}, Status: p.Status})
+	page, err := e.client.Sessions(ctx, client.SessionsParams{
+		Page: client.Page{Limit: p.Limit, Cursor: p.Cursor}, Status: p.Status, Agent: p.Agent, Root: p.Root, User: p.User, Tag: p.Tag,
+	})
 	if err != nil {
 		return runtime.SessionsPage{}, e.refusal(session.Key{}, err)
 	}
@@ -52,7 +54,7 @@ func (e *Engine) Sessions(ctx context.Context, p runtime.SessionsParams) (runtim
 	for _, s := range page.Items {
 		out.Heads = append(out.Heads, session.Head{
 			Key: session.Key{Tenant: p.Tenant, ID: s.ID}, Status: s.Status, Agent: s.Agent, Title: s.Title, Task: s.Task, Version: s.Version,
-			Parent: s.Parent, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+			Parent: s.Parent, StartedBy: s.StartedBy, Tags: s.Tags, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 		})
 	}
 	return out, nil
@@ -60,7 +62,9 @@ func (e *Engine) Sessions(ctx context.Context, p runtime.SessionsParams) (runtim
 
 // Inbox lists every open wait of every session of the caller's tenant.
 func (e *Engine) Inbox(ctx context.Context, p runtime.InboxParams) (runtime.InboxPage, error) {
-	page, err := e.client.Inbox(ctx, client.Page{Limit: p.Limit, Cursor: p.Cursor})
+	page, err := e.client.Inbox(ctx, client.InboxParams{
+		Page: client.Page{Limit: p.Limit, Cursor: p.Cursor}, Kind: p.Wait, Agent: p.Agent, Root: p.Root, Tool: p.Tool, User: p.User,
+	})
 	if err != nil {
 		return runtime.InboxPage{}, e.refusal(session.Key{}, err)
 	}

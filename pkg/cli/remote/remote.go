@@ -54,7 +54,7 @@ func New(cfg Config) (*Engine, error) {
 // caller gave: the client's own repeats are nobody's business.
 func (e *Engine) Start(ctx context.Context, p runtime.StartParams) (runtime.Started, error) {
 	started, err := e.client.Start(ctx, client.StartParams{
-		Request:        wire.StartRequest{SessionID: p.Key.ID, Agent: p.Agent, Input: p.Input},
+		Request:        wire.StartRequest{SessionID: p.Key.ID, Agent: p.Agent, Input: p.Input, Tags: p.Tags},
 		IdempotencyKey: p.IdempotencyKey,
 	})
 	if err != nil {

@@ -17,6 +17,8 @@ type Summary struct {
 	// Version is the number of the entry that last moved the status.
 	Version   int64           `json:"version"`
 	Parent    *session.Parent `json:"parent,omitempty"`
+	StartedBy string          `json:"startedBy,omitempty"`
+	Tags      []string        `json:"tags,omitempty"`
 	CreatedAt time.Time       `json:"createdAt"`
 	UpdatedAt time.Time       `json:"updatedAt"`
 }

@@ -34,6 +34,9 @@ type StartRequest struct {
 	Agent string `json:"agent,omitempty"`
 	// Input is the user's message: at most 4 MiB, all parts together.
 	Input Content `json:"input"`
+	// Tags by which the session is found: 16 at most, of 64 characters. Those of a
+	// next turn take the place of all before.
+	Tags []string `json:"tags,omitempty"`
 }
 
 // Started is the answer to a start.
