@@ -109,7 +109,7 @@ func TestWait(t *testing.T) {
 	n := 0
 	fill(reflect.ValueOf(&record).Elem(), &n)
 	// These are the sweep's, the journal's and the server's own.
-	record.TakenBy, record.Due, record.Audit, record.Wait.Needs, record.HeldLast = 0, nil, session.AuditTip{}, nil, false
+	record.TakenBy, record.Due, record.Audit, record.Wait.Needs, record.HeldLast, record.Root = 0, nil, session.AuditTip{}, nil, false, ""
 	w := wire.NewWait("s", record)
 	require.Equal(t, "s", w.SessionID)
 	require.Equal(t, record, w.Record())

@@ -1,0 +1,103 @@
+package runtime_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// begun starts a session with tags and works until it rests.
+func (w *world) begun(p *process, who, input string, tags ...string) error {
+	w.t.Helper()
+	_, err := p.Start(context.Background(), runtime.StartParams{
+		Key: w.key, Agent: "a", Input: llm.TextParts(input), Caller: runtime.Caller{Who: who, From: "test"}, Tags: tags,
+	})
+	if err == nil {
+		err = p.work()
+	}
+	return err
+}
+
+func tagged(t *testing.T) *world {
+	t.Helper()
+	made := newEffects()
+	return newWorld(t, made, helper(made, script{"approve": {calls("deploy", `{"text":"1"}`), says("bye")}, "say": {says("bye")}}))
+}
+
+func TestTags(t *testing.T) {
+	t.Parallel()
+	w := tagged(t)
+	p := w.process()
+	require.Equal(t, runtime.CodeInvalidInput, codeOf(w.begun(p, "ana", "say", "a", "a")))
+	require.Empty(t, w.items("head"))
+	require.NoError(t, w.begun(p, "ana", "say", "a", "b"))
+	require.Equal(t, []string{"a", "b"}, w.journal()[0].Tags)
+	require.Equal(t, []string{"a", "b"}, w.head().Head.Tags)
+	require.Equal(t, "ana", w.head().Head.StartedBy)
+	// A next turn by somebody else: who started it stays, tags stay if none are given.
+	require.NoError(t, w.begun(p, "bob", "say"))
+	require.Equal(t, []string{"a", "b"}, w.head().Head.Tags)
+	require.NoError(t, w.begun(p, "bob", "say", "c"))
+	require.Equal(t, []string{"c"}, w.head().Head.Tags)
+	require.Equal(t, "ana", w.head().Head.StartedBy)
+}
+
+// TestTags_are_part_of_the_request: the same key with other tags is another request.
+func TestTags_are_part_of_the_request(t *testing.T) {
+	t.Parallel()
+	w := tagged(t)
+	p := w.process()
+	start := func(tags ...string) error {
+		_, err := p.Start(context.Background(), runtime.StartParams{
+			Key: w.key, Agent: "a", Input: llm.TextParts("say"), Caller: person, Tags: tags, IdempotencyKey: "k",
+		})
+		return err
+	}
+	require.NoError(t, start("a"))
+	require.NoError(t, start("a"))
+	require.Equal(t, runtime.CodeIdempotencyMismatch, codeOf(start("b")))
+}
+
+func TestLists_keep_only_some(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w := tagged(t)
+	p := w.process()
+	require.NoError(t, w.begun(p, "ana", "approve", "web"))
+	second := w.another()
+	require.NoError(t, second.begun(second.process(), "bob", "say", "web", "api"))
+	sessions := func(p2 runtime.SessionsParams) (ids []string) {
+		p2.Tenant = w.key.Tenant
+		page, err := p.Sessions(ctx, p2)
+		require.NoError(t, err)
+		for _, head := range page.Heads {
+			ids = append(ids, head.Key.ID)
+		}
+		return ids
+	}
+	require.ElementsMatch(t, []string{"s1", "s2"}, sessions(runtime.SessionsParams{Tag: "web"}))
+	require.Equal(t, []string{"s2"}, sessions(runtime.SessionsParams{Tag: "api"}))
+	require.Equal(t, []string{"s1"}, sessions(runtime.SessionsParams{User: "ana"}))
+	require.Equal(t, []string{"s1"}, sessions(runtime.SessionsParams{Root: "s1"}))
+	require.Empty(t, sessions(runtime.SessionsParams{Agent: "b"}))
+	inbox := func(p2 runtime.InboxParams) int {
+		p2.Tenant = w.key.Tenant
+		page, err := p.Inbox(ctx, p2)
+		require.NoError(t, err)
+		return len(page.Items)
+	}
+	open := w.open(session.WaitApproval).Wait
+	for n, params := range map[int][]runtime.InboxParams{
+		1: {{Agent: "a"}, {Root: "s1"}, {Tool: open.Tool}, {Wait: session.WaitApproval}, {User: "anybody"}},
+		0: {{Agent: "b"}, {Root: "s2"}, {Tool: "other"}, {Wait: session.WaitQuestion}},
+	} {
+		for _, p := range params {
+			require.Equal(t, n, inbox(p), "%+v", p)
+		}
+	}
+}
