@@ -38,7 +38,7 @@ func TestDataDeletedUnderARun(t *testing.T) {
 			Name: "loser", Tools: []tool.Tool{lose},
 			Planner: agent.PlannerFunc(func(context.Context, agent.View) (agent.Reply, error) {
 				call := agent.Call{Name: "lose"}
-				return agent.Reply{Calls: []agent.Call{call, call, call}}, nil
+				return agent.Reply{Calls: []agent.Call{call}}, nil
 			}),
 		}}})
 	}})
