@@ -32,6 +32,7 @@ var children = map[string]func(path string) error{
 	"denied": useReadOnly,
 	"freeze": stopInCommit,
 	"reader": readAsNobody,
+	"power":  loseEverything,
 }
 
 func TestMain(m *testing.M) {
