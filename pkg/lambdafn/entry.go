@@ -42,6 +42,7 @@ func run(registry func() (*agent.Registry, error), build func(Config) (Handler, 
 	}
 	app, err := serverless.Open(context.Background(), serverless.Config{
 		Registry: registry, NeedDeadLetters: deadLetters, Log: newProcessLog, CacheBytes: int(memorySize(os.Getenv) / 100 * cacheShare),
+		StepBytes: int(memorySize(os.Getenv) / 100 * stepShare), ToolsAtOnce: toolsAtOnce(memorySize(os.Getenv)),
 	})
 	var handler Handler
 	if err == nil {
@@ -57,12 +58,24 @@ func run(registry func() (*agent.Registry, error), build func(Config) (Handler, 
 // What the function's memory is for, in percent. The heap may grow to heapShare
 // before the collector works harder: the smallest functions then hold sessions that
 // would double in size between two collections. Sessions kept between events may
-// take cacheShare; the rest is for the one at work, which is read, folded and
+// take cacheShare. What one step brings in sum may take stepShare, because it is
+// written in several forms, one beside the other; the rest is for the one at work, which is read, folded and
 // written in several forms.
 const (
 	heapShare  = 80
 	cacheShare = 10
+	stepShare  = 3
 )
+
+// toolsAtOnce is how many tools may run side by side in so much memory, 0 where it
+// is not known: each may hold a result of 16 MiB in several forms.
+func toolsAtOnce(memory int64) int {
+	const each = 128 << 20
+	if memory == 0 {
+		return 0
+	}
+	return int(min(max(memory/each, 1), 16))
+}
 
 // heapLimit is where the collector begins to work harder, in bytes: 0 where the
 // environment says it, or says nothing of the memory.

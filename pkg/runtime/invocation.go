@@ -46,6 +46,8 @@ type invocation struct {
 	// next wake is sent or not needed.
 	wonGoingOn int64
 	steps      int
+	// room is what the next entry may still take of what its calls bring.
+	room *room
 	// since is when the invocation began.
 	since time.Time
 	// began is when the step, or its last entry, began.

@@ -59,6 +59,7 @@ func (inv *invocation) obeyStrongest(ctx context.Context, signal session.Signal,
 		if err := inv.closeForSignal(ctx, signal, &out); err != nil {
 			return err
 		}
+		fitResults(&out, inv.r.cfg.StepBytes)
 		var extra []store.Item
 		if signal.Kind == session.SignalInterrupt {
 			extra = asking

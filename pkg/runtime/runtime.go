@@ -58,6 +58,14 @@ type Config struct {
 	// CacheBytes is about how much memory the folded sessions may take that are
 	// kept (256 MiB); those at work come on top.
 	CacheBytes int
+	// StepBytes bounds what one entry keeps of a step in sum: the results of its
+	// calls, their changes of the state, events and questions, and beside them a
+	// reply of at most a quarter of it (32 MiB, which is also the most). What is over
+	// becomes an error result that says so.
+	StepBytes int
+	// ToolsAtOnce is how many tools of a step run side by side (16): each may bring
+	// up to [tool.MaxResultBytes].
+	ToolsAtOnce int
 
 	Log *slog.Logger
 	// OnEntry is told each entry this process commits; OnDelta what models stream.
@@ -130,6 +138,9 @@ func New(cfg Config) (*Runtime, error) {
 	defaultTo(&cfg.StepsPerInvocation, 1)
 	defaultTo(&cfg.MaxClaims, 5)
 	defaultTo(&cfg.CacheBytes, 256<<20)
+	defaultTo(&cfg.StepBytes, maxStepBytes)
+	cfg.StepBytes = min(cfg.StepBytes, maxStepBytes)
+	defaultTo(&cfg.ToolsAtOnce, 16)
 	if cfg.Env == nil {
 		cfg.Env = func(string) string { return "" }
 	}

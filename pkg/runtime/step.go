@@ -20,6 +20,7 @@ import (
 func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 	inv.steps++
 	inv.began, inv.mailSeen = inv.r.cfg.Now(), int64(len(inv.session.Mail))
+	inv.room = newRoom(inv.r.cfg.StepBytes)
 	if signal := inv.signal(); signal != nil {
 		return false, inv.obey(ctx, *signal, engine.StepOutcome{}, nil)
 	}
@@ -56,6 +57,7 @@ func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra []store.Item) (bool, error) {
 	goesOn := inv.steps < inv.r.cfg.StepsPerInvocation && ctx.Err() == nil && inv.timeLeft(ctx)
 	out.Used.Active = inv.active()
+	fitResults(&out, inv.r.cfg.StepBytes)
 	for {
 		m := engine.Close(inv.session, out, inv.stamp(goesOn))
 		err := inv.commit(ctx, m, extra...)
@@ -118,6 +120,9 @@ func (inv *invocation) plan(ctx context.Context, definition agent.Agent, out *en
 	}
 	if err == nil {
 		_, err = s.State.With(reply.StateOps)
+	}
+	if err == nil {
+		err = inv.fitsReply(message, reply.StateOps)
 	}
 	if err != nil {
 		return true, inv.planFailed(ctx, definition, err, *out)
@@ -276,6 +281,7 @@ func (inv *invocation) commitReply(ctx context.Context, out *engine.StepOutcome)
 		return err
 	}
 	*out = engine.StepOutcome{}
+	inv.room = newRoom(inv.r.cfg.StepBytes) // the reply has an entry of its own
 	if err := inv.moveLease(ctx); err != nil {
 		return err
 	}

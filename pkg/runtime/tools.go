@@ -38,8 +38,13 @@ func (inv *invocation) runAll(ctx context.Context, plans []engine.CallPlan, stat
 		return outcomes
 	}
 	var wg sync.WaitGroup
+	running := make(chan struct{}, inv.r.cfg.ToolsAtOnce) // each may hold a large result
 	for i, p := range plans {
-		wg.Go(func() { outcomes[i] = inv.run(ctx, p, state) })
+		running <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-running }()
+			outcomes[i] = inv.run(ctx, p, state)
+		})
 	}
 	wg.Wait()
 	return outcomes
@@ -218,10 +223,13 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 			return
 		}
 	}
-	if len(taken.Questions) > 0 {
-		for _, q := range taken.Questions {
-			out.waits = append(out.waits, questionWait(p, q))
-		}
+	for _, q := range taken.Questions {
+		out.waits = append(out.waits, questionWait(p, q))
+	}
+	if size := questions(out.waits); !inv.room.take(size) {
+		got, out.waits = ran{err: fmt.Errorf("what it asks has %d bytes and is too large to keep", size)}, nil
+	}
+	if len(out.waits) > 0 {
 		if item, ok := inv.askingItem(p, book); ok {
 			out.asking = &item
 		}
@@ -233,6 +241,9 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 	case got.err == nil:
 		result = llm.ToolResult{CallID: p.Call.ID, ProviderID: p.Call.ProviderID, Name: p.Call.Name, Status: llm.ResultSuccess, Output: got.output}
 		out.ops, out.events = taken.StateOps, taken.Events
+		if size := brought(got.output, out.ops, out.events); !inv.room.take(size) {
+			result, out.ops, out.events = tooLarge(p.Call, size, inv.r.cfg.StepBytes), nil, nil
+		}
 	case errors.Is(got.err, errSuperseded):
 		out.err = errSuperseded
 		return
@@ -247,7 +258,7 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 	case runCtx.Err() != nil:
 		result = engine.Result(p.Call, llm.ResultTimedOut, fmt.Sprintf("The tool did not finish within %s.", inv.timeoutOf(p)))
 	default:
-		result = engine.Result(p.Call, llm.ResultError, got.err.Error())
+		result = inv.failed(p.Call, got.err.Error())
 	}
 	out.result = &result
 	if sideEffect && book != nil {

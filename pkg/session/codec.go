@@ -18,8 +18,8 @@ var ErrUnknownFormat = errors.New("unknown entry format")
 // compressFrom is the size in bytes from which an entry is compressed: below it zstd saves little.
 const compressFrom = 1024
 
-// maxEntryBytes bounds what a compressed entry may unpack to.
-const maxEntryBytes = 256 << 20
+// MaxEntryBytes bounds the JSON of an entry: a larger one is neither written nor read.
+const MaxEntryBytes = 256 << 20
 
 // A block of a zstd frame takes at least minBlock bytes and unpacks to at most
 // maxBlock, so a payload's length alone bounds what it can hold.
@@ -38,16 +38,21 @@ var newEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
 })
 
 var newDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(maxEntryBytes))
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(MaxEntryBytes))
 })
 
 // Encode returns the stored form of an entry (JSON, compressed with zstd from
 // 1 KB on) and sets its Hash. An entry that could not be read again is refused
 // with [ErrUnfitValue]. It is safe for concurrent use on different entries.
-func Encode(e *Entry) ([]byte, error) {
+func Encode(e *Entry) ([]byte, error) { return encode(e, MaxEntryBytes) }
+
+func encode(e *Entry, most int) ([]byte, error) {
 	text, err := json.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("encode entry %d: %w", e.Seq, err)
+	}
+	if len(text) > most { // Decode would not unpack it
+		return nil, fmt.Errorf("encode entry %d: %w: it has %d bytes, and %d is the most", e.Seq, ErrUnfitValue, len(text), most)
 	}
 	if nesting(text) > maxDecoded {
 		return nil, fmt.Errorf("encode entry %d: %w: it holds a value that is nested too deeply", e.Seq, ErrUnfitValue)

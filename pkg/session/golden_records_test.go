@@ -83,7 +83,8 @@ func answers() map[string]any {
 		"answer_text_empty":    reply(func(a *session.Answer) { a.Text = ptr("") }),
 		"answer_message_parts": answer("w4-4", session.AnswerMessage, func(a *session.Answer) {
 			a.ToolCallID, a.Message = "", []llm.Part{
-				llm.Text("this one"), {Kind: llm.PartImage, File: &llm.FileRef{MediaType: "image/png", URL: "https://example.org/a.png"}},
+				llm.Text("this one"),
+				{Kind: llm.PartImage, File: &llm.FileRef{MediaType: "image/png", URL: "https://example.org/a.png"}},
 				{Kind: llm.PartFile, File: &llm.FileRef{MediaType: "text/csv", Name: "a.csv", Data: []byte("a,b\n")}},
 			}
 		}),

@@ -36,6 +36,9 @@ type Config struct {
 	// CacheBytes is about how much memory folded sessions may take between events;
 	// 0 is what [runtime.Config] says.
 	CacheBytes int
+	// StepBytes and ToolsAtOnce bound what a step takes; 0 is what [runtime.Config] says.
+	StepBytes   int
+	ToolsAtOnce int
 	// Decorate may put something around the ports; a test's door.
 	Decorate func(app.Parts) app.Parts
 	// Now is the clock; nil means the machine's.
@@ -101,7 +104,8 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 		Registry: registry, Store: parts.Store, Queue: parts.Queue, DeadLetters: parts.DeadLetters,
 		// A process on Lambda cannot be told from one that died: its lease lapses by time.
 		Env: agent.Env(cfg.Env), Owner: app.NewID(), Now: cfg.Now, NewID: app.NewID,
-		Lease: settings.Lease, StepsPerInvocation: settings.StepsPerInvocation, CacheBytes: cfg.CacheBytes, Log: log,
+		Lease: settings.Lease, StepsPerInvocation: settings.StepsPerInvocation, CacheBytes: cfg.CacheBytes,
+		StepBytes: cfg.StepBytes, ToolsAtOnce: cfg.ToolsAtOnce, Log: log,
 	})
 	if err != nil {
 		return nil, err

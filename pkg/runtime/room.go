@@ -1,0 +1,132 @@
+package runtime
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// maxStepBytes is the most that Config.StepBytes may be: JSON writes a character
+// in at most six, so that an entry, with its reply and what calls ask for, stays
+// below what can be read again.
+const maxStepBytes = session.MaxEntryBytes / 8
+
+// Texts of errors are cut to maxErrorBytes, and to minErrorBytes where there is no
+// room for more.
+const (
+	maxErrorBytes = 16 << 10
+	minErrorBytes = 256
+)
+
+// room is what the entry of a step may still take of what its calls bring. It is
+// taken as soon as a tool has returned, so that what is over is let go of before it
+// is written anywhere.
+type room struct{ left atomic.Int64 }
+
+func newRoom(bytes int) *room {
+	r := new(room)
+	r.left.Store(int64(bytes))
+	return r
+}
+
+// take reports whether there was room for so many bytes.
+func (r *room) take(bytes int) bool {
+	if r.left.Add(-int64(bytes)) >= 0 {
+		return true
+	}
+	r.left.Add(int64(bytes))
+	return false
+}
+
+// fitsReply refuses a reply that would leave too little room for what its calls
+// bring, or ask.
+func (inv *invocation) fitsReply(reply llm.Message, ops []session.StateOp) error {
+	size, most := reply.Size()+brought(nil, ops, nil), inv.r.cfg.StepBytes/4
+	if size > most {
+		return fmt.Errorf("the reply has %d bytes and is too large to keep: %d are the most", size, most)
+	}
+	inv.room.take(size)
+	return nil
+}
+
+// tooLarge is the result of a call that ran and brought more than there is room for.
+func tooLarge(c session.Call, size, most int) llm.ToolResult {
+	return engine.Result(c, llm.ResultError, fmt.Sprintf(
+		"The tool ran, but what it brought has %d bytes and was too large to keep, its changes of the state included: all calls of one step may bring %d bytes. Do not repeat it for that; ask for less where it only reads.",
+		size, most))
+}
+
+// brought is how many bytes of an entry a call's outcome takes.
+func brought(output json.RawMessage, ops []session.StateOp, events []session.CustomEvent) int {
+	size := len(output)
+	for _, op := range ops {
+		size += len(op.Key) + len(op.Value)
+	}
+	for _, e := range events {
+		size += len(e.Name) + len(e.Data)
+	}
+	return size
+}
+
+// questions is how many bytes of an entry waits take.
+func questions(waits []session.Wait) int {
+	size := 0
+	for _, w := range waits {
+		size += len(w.Arguments) + len(w.Text)
+		if w.Question == nil {
+			continue
+		}
+		size += len(w.Question.Text)
+		for _, c := range w.Question.Choices {
+			size += len(c.ID) + len(c.Label)
+		}
+	}
+	return size
+}
+
+// failed is the result of a call whose tool returned an error, which may be long.
+func (inv *invocation) failed(c session.Call, text string) llm.ToolResult {
+	text = cutText(text, maxErrorBytes)
+	if !inv.room.take(len(text)) {
+		text = cutText(text, minErrorBytes)
+	}
+	return engine.Result(c, llm.ResultError, text)
+}
+
+func cutText(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// fitResults keeps the results of an entry within a step's bytes, whatever brought
+// them together: several workers may each have finished calls with as much as fits.
+// The largest goes first. Ledgers keep what they have.
+func fitResults(out *engine.StepOutcome, bytes int) {
+	size := brought(nil, out.StateOps, out.Events)
+	for _, r := range out.Results {
+		size += len(r.Output)
+	}
+	most := bytes + 2*minErrorBytes*len(out.Results) // what is kept of each in any case
+	for size > most && len(out.Results) > 0 {
+		largest := 0
+		for i, r := range out.Results {
+			if len(r.Output) > len(out.Results[largest].Output) {
+				largest = i
+			}
+		}
+		was := out.Results[largest]
+		is := tooLarge(session.Call{ID: was.CallID, ProviderID: was.ProviderID, Name: was.Name}, len(was.Output), bytes)
+		if len(is.Output) >= len(was.Output) {
+			return // nothing large is left
+		}
+		out.Results[largest] = is
+		size -= len(was.Output) - len(is.Output)
+	}
+}

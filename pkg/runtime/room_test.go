@@ -1,0 +1,178 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/tool"
+)
+
+const stepBytes = 40_000
+
+func small(cfg *runtime.Config) { cfg.StepBytes = stepBytes }
+
+// bulky are tools that bring 10,000 bytes, each in its own way.
+func bulky(made *effects) []tool.Tool {
+	large := strings.Repeat("x", 10_000)
+	result := func(_ context.Context, c *tool.Call, _ textIn) (string, error) { made.add(c.Name()); return large, nil }
+	return []tool.Tool{
+		tool.Define(tool.Spec[textIn]{Name: "effect"}, result),
+		tool.Define(tool.Spec[textIn]{Name: "read", Effect: session.ReadOnly}, result),
+		tool.Define(tool.Spec[textIn]{Name: "state"}, func(_ context.Context, c *tool.Call, _ textIn) (string, error) {
+			made.add(c.Name())
+			return "did", c.Append("notes", large)
+		}),
+		tool.Define(tool.Spec[textIn]{Name: "event"}, func(_ context.Context, c *tool.Call, _ textIn) (string, error) {
+			made.add(c.Name())
+			return "did", c.Emit("note", large)
+		}),
+		tool.Define(tool.Spec[textIn]{Name: "fails"}, func(_ context.Context, c *tool.Call, _ textIn) (string, error) {
+			made.add(c.Name())
+			return "", errors.New(large)
+		}),
+		tool.Define(tool.Spec[textIn]{Name: "asks"}, func(ctx context.Context, c *tool.Call, _ textIn) (string, error) {
+			made.add(c.Name())
+			_, err := c.Ask(ctx, tool.Question{ID: "q", Text: large})
+			return "asked", err
+		}),
+	}
+}
+
+// Whatever the calls of a step bring, and however, its entry keeps no more than a
+// step's bytes. What is over is told as an error that says that the tool ran, and
+// its ledger keeps the same.
+func TestRoom_bounds_what_the_calls_of_a_step_bring(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"effect", "read", "state", "event", "fails", "asks"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			var list []string
+			for range 9 {
+				list = append(list, name, `{"text":"1"}`)
+			}
+			w := newWorld(t, made, agent.Agent{Name: "a", Planner: script{"go": {calls(list...), says("bye")}}, Tools: bulky(made)})
+			w.run(w.process(small), "go")
+			require.Equal(t, 9, made.count(name), "each ran, and once")
+			size, over := 0, 0
+			for _, e := range w.journal() {
+				if e.Kind == session.KindStepped || e.Kind == session.KindSuspended {
+					size = max(size, len(asJSON(t, e)))
+				}
+			}
+			require.Less(t, size, stepBytes+9_000)
+			require.Greater(t, size, stepBytes/2, "what fits is kept")
+			for id, r := range results(w.session()) {
+				if r.Status != llm.ResultError {
+					continue
+				}
+				if strings.Contains(string(r.Output), "too large to keep") {
+					over++
+				}
+				for _, item := range w.items(store.KindTool) {
+					if item.ID == id {
+						require.True(t, string(r.Output) == string(item.Tool.Result.Output), "the ledger keeps the same")
+						require.Empty(t, item.Tool.StateOps)
+					}
+				}
+			}
+			if name != "fails" {
+				require.GreaterOrEqual(t, over, 5)
+			}
+			w.checkAtRest()
+		})
+	}
+}
+
+// Each of several workers that died finished calls with as much as fits: together
+// they are too much for one entry, and the step ends all the same.
+func TestRoom_bounds_what_dead_workers_finished(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []session.SignalKind{"", session.SignalCancel, session.SignalInterrupt} {
+		t.Run(string(signal), func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			var list []string
+			for range 9 {
+				list = append(list, "effect", `{"text":"1"}`)
+			}
+			w := newWorld(t, made, agent.Agent{Name: "a", Planner: script{"go": {calls(list...), says("bye")}}, Tools: bulky(made)})
+			down := &entryless{Store: w.store, refuse: func(e session.Entry) bool { return e.Kind == session.KindStepped }}
+			p := w.process(func(cfg *runtime.Config) { cfg.Store = down }) // it has room for all of them
+			w.start(p, "go")
+			_, err := p.Deliver(context.Background(), w.wake(2, session.WakeStep))
+			require.ErrorIs(t, err, store.ErrUnavailable)
+			if signal != "" {
+				w.signal(signal)
+			}
+			require.NoError(t, w.process(small).settle())
+			require.Equal(t, 9, made.count("effect"))
+			require.Len(t, results(w.session()), 9)
+			for _, e := range w.journal() {
+				require.Less(t, len(asJSON(t, e)), stepBytes+9_000)
+			}
+			w.checkAtRest()
+		})
+	}
+}
+
+// A reply that is too large fails the task with words that say so, and with it
+// what its calls would ask for.
+func TestRoom_bounds_a_reply(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x", stepBytes/4)
+	for name, reply := range map[string]agent.Reply{
+		"text":      {Text: large},
+		"arguments": {Calls: []agent.Call{{Name: "deploy", Arguments: json.RawMessage(`{"text":"` + large + `"}`)}}},
+		"state":     {StateOps: []session.StateOp{{Op: session.StateReplace, Key: "k", Value: json.RawMessage(`"` + large + `"`)}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			w := newWorld(t, made, helper(made, script{"go": {func(context.Context, agent.View) (agent.Reply, error) { return reply, nil }}}))
+			w.run(w.process(small), "go")
+			s := w.session()
+			require.Equal(t, session.StatusFailed, s.Status)
+			require.Contains(t, s.Failure.Message, "too large to keep")
+			w.checkAtRest()
+		})
+	}
+}
+
+// No more tools of a step run side by side than the configuration says.
+func TestRoom_bounds_how_many_tools_run_at_once(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		made := newEffects()
+		var inside, most atomic.Int32
+		var list []string
+		for i := range 9 {
+			list = append(list, "wait", fmt.Sprintf(`{"text":"%d"}`, i))
+		}
+		wait := tool.Define(tool.Spec[textIn]{Name: "wait", Effect: session.ReadOnly}, func(context.Context, *tool.Call, textIn) (string, error) {
+			most.Store(max(most.Load(), inside.Add(1)))
+			defer inside.Add(-1)
+			time.Sleep(time.Second)
+			return "waited", nil
+		})
+		w := newWorld(t, made, agent.Agent{Name: "a", Planner: script{"go": {calls(list...), says("bye")}}, Tools: []tool.Tool{wait}})
+		w.clock.advance(time.Since(epoch))
+		w.run(w.process(func(cfg *runtime.Config) { cfg.Now, cfg.ToolsAtOnce = time.Now, 3 }), "go")
+		require.EqualValues(t, 3, most.Load())
+		require.Len(t, results(w.session()), 9)
+	})
+}

@@ -1,0 +1,4 @@
+package session
+
+// EncodeWithin is Encode with a bound that a test can reach.
+var EncodeWithin = encode

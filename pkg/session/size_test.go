@@ -1,0 +1,26 @@
+package session_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// What Decode would refuse is never written: it would lose the session. The bound
+// is on the JSON, in which a character may take six.
+func TestEncode_refuses_an_entry_too_large_to_be_read_again(t *testing.T) {
+	t.Parallel()
+	const most = 10_000
+	entry := func(size int) *session.Entry {
+		output := json.RawMessage(`"` + strings.Repeat("<", size) + `"`)
+		return &session.Entry{V: session.Format, Seq: 1, Kind: session.KindCompleted, Output: output}
+	}
+	_, err := session.EncodeWithin(entry(most/6-100), most)
+	require.NoError(t, err)
+	_, err = session.EncodeWithin(entry(most/6), most)
+	require.ErrorIs(t, err, session.ErrUnfitValue)
+}
