@@ -87,9 +87,13 @@ func (c *chain) remark(t state, i int, emit emitter) {
 	case toolStates[t.ledger[w.call]] == session.ToolFinished:
 		w.result, w.at = saidDone, commitStepped
 		what = "finds finished call"
-	case t.ledger[w.call] != w.saw:
+	case t.ledger[w.call] == ledgerClosed:
 		c.lose(&t, i)
-		what = "is overtaken at call"
+		what = "finds closed call"
+	case t.ledger[w.call] != w.saw: // lost to one more
+		w.at, w.saw = askLease, t.ledger[w.call]
+		emit(t, move{who: workerNames[i], what: "loses its mark again, call", x: w.call + 1})
+		return
 	default:
 		t.ledger[w.call] = ledgerStarted + uint8(i)
 		c.begin(&t, w)
