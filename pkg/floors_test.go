@@ -51,6 +51,8 @@ var plan = house{
 		"pkg/app/serverless": 6.5,
 		"agents":             6,
 
+		"pkg/cli/private": 6.55, // what the commands leave on the disk beside the data file
+
 		"pkg/cli/dev":    6.6, // the commands stand on what they are made of, from the terminal up to the person at it
 		"pkg/cli/remote": 6.6,
 		"pkg/cli/screen": 6.6,

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/cli/private"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 )
 
@@ -51,6 +52,7 @@ type Key struct {
 // open returns the authenticator of the keys, and the key in the token file. Where
 // that is missing, or not valid any more, a new one is made for who.
 func (k Keys) open(who string) (httpapi.Authenticator, Key, error) {
+	private.Tidy(k.Token) // a start that was killed may have left a key there
 	text, err := readToken(k.Token)
 	if err != nil {
 		return nil, Key{}, err
@@ -68,8 +70,8 @@ func (k Keys) open(who string) (httpapi.Authenticator, Key, error) {
 	if err != nil {
 		return nil, Key{}, err
 	}
-	if err := writePrivate(k.Token, text); err != nil {
-		return nil, Key{}, err
+	if err := private.Write(k.Token, []byte(text+"\n")); err != nil {
+		return nil, Key{}, fmt.Errorf("API key: %w", err)
 	}
 	authenticate, err = httpapi.APIKeys(k.File)
 	return authenticate, Key{Text: text, Fresh: true}, err
@@ -133,21 +135,4 @@ func readToken(path string) (string, error) {
 
 func notOurs(path string) error {
 	return fmt.Errorf("API key: %s: %w: move it away, or use another --data", path, ErrNotOurs)
-}
-
-// writePrivate puts a file in place whole, readable by its owner alone.
-func writePrivate(path, text string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("API key: %w", err)
-	}
-	_, err = f.WriteString(text + "\n")
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("API key: %w", err), os.Remove(f.Name()))
-	}
-	return nil
 }

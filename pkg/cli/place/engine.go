@@ -3,9 +3,11 @@ package place
 import (
 	"context"
 	"log/slog"
+	"path/filepath"
 
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
+	"github.com/adjourn/adjourn/pkg/cli/private"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -61,6 +63,9 @@ func (l local) Agents() []string                          { return l.app.Registr
 func (l local) Tool(agent, name string) (tool.Tool, bool) { return l.app.Registry.Tool(agent, name) }
 func (l local) Close() error                              { return l.app.Close() }
 
+// PauseFile lies beside the data file.
+const PauseFile = "pause.json"
+
 // Open opens the engine a command speaks to. With existing, a data file that is
 // not there is [embedded.ErrNoData].
 func (p *Place) Open(ctx context.Context, existing bool) (Engine, error) {
@@ -89,6 +94,7 @@ func (p *Place) OpenReading(ctx context.Context) (Engine, error) {
 
 // OpenData opens the embedded engine on the data file.
 func (p *Place) OpenData(ctx context.Context, existing bool) (*embedded.App, error) {
+	private.Tidy(filepath.Join(filepath.Dir(p.DataPath()), PauseFile))
 	return p.openData(ctx, embedded.Config{Existing: existing})
 }
 

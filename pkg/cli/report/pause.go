@@ -9,13 +9,14 @@ import (
 	"path/filepath"
 
 	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/cli/private"
 	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // PauseFile is written beside the data file when a session pauses: the manifest
 // once more, for scripts that lost stdout.
-const PauseFile = "pause.json"
+const PauseFile = place.PauseFile
 
 // Record keeps the pause file true: it holds the last manifest of a paused
 // session, and goes when that session comes to an end. Not being able to is
@@ -43,25 +44,7 @@ func writePause(path string, m session.Manifest) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(path, text)
-}
-
-// writeFile puts a whole file in place at once, readable by its owner only:
-// arguments of tools may be secrets.
-func writeFile(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return private.Write(path, text) // arguments of tools may be secrets
 }
 
 // removePause removes the file if it tells of that session.

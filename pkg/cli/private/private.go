@@ -1,0 +1,98 @@
+// Package private puts files in place whole, readable by their owner alone.
+//
+// Such a file is written under a name of its own first. The writer holds a lock on
+// it, which ends with its process, so that what a killed one left behind is told from
+// what another one is writing.
+package private
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// suffix ends the names of files that are being written; nothing else has it.
+const suffix = ".adjourn-tmp"
+
+// random stands between the name of the file and the suffix.
+var random = regexp.MustCompile(`^\.[0-9a-f]{16}$`)
+
+// maxTries is how often a writer begins anew whose file was taken for left behind.
+const maxTries = 100
+
+// Write puts a file in place whole: whoever reads it sees what was there before, or
+// all of text. What killed writers of it left behind is removed.
+func Write(path string, text []byte) error {
+	Tidy(path)
+	f, err := create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Sync())
+	if !locks {
+		err = errors.Join(err, f.Close()) // where there are no locks, an open file cannot be renamed either
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path) // under the lock, or it could be taken for left behind
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	if locks {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
+
+// create makes a file beside path and takes its lock. Somebody who tidies up may have
+// come between the two: then the file is gone.
+func create(path string) (*os.File, error) {
+	for try := 1; ; try++ {
+		name := make([]byte, 8)
+		_, _ = rand.Read(name) // it never fails
+		f, err := os.OpenFile(path+"."+hex.EncodeToString(name)+suffix, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		err = lock(f)
+		if err == nil && (try == maxTries || still(f)) {
+			return f, nil
+		}
+		if err := errors.Join(err, f.Close()); err != nil {
+			return nil, errors.Join(err, os.Remove(f.Name()))
+		}
+	}
+}
+
+// still reports whether a file has its name.
+func still(f *os.File) bool {
+	open, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Lstat(f.Name())
+	return err == nil && os.SameFile(open, named)
+}
+
+// Tidy removes what killed writers of a file left behind. Files of other names, and
+// those that somebody is writing, stay. That something cannot be removed is no harm.
+func Tidy(path string) {
+	dir, base := filepath.Split(path)
+	entries, err := os.ReadDir(filepath.Clean(dir))
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		rest, ours := strings.CutPrefix(entry.Name(), base)
+		middle, temporary := strings.CutSuffix(rest, suffix)
+		if !ours || !temporary || !random.MatchString(middle) || !entry.Type().IsRegular() {
+			continue
+		}
+		removeLeft(filepath.Join(dir, entry.Name()))
+	}
+}
