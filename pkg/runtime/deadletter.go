@@ -53,7 +53,7 @@ func (r *Runtime) DeadLetter(ctx context.Context, wake session.Wake) (Dispositio
 // that was given back did not die: a program without the agent gives every one of
 // them back, however long it is deployed.
 func (r *Runtime) dying(lease session.Lease, newest int64) bool {
-	return lease.Seq == newest+1 && lease.N >= r.cfg.MaxClaims && lease.Owner != ""
+	return lease.Seq == newest+1 && lease.Owner != "" && lease.Died+1 >= r.cfg.MaxClaims
 }
 
 // resumeAfresh sends once more for a resumption that did not get through, if

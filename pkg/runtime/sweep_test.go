@@ -306,6 +306,24 @@ func TestDeadLetter(t *testing.T) {
 		require.NoError(t, p.settle())
 		require.Equal(t, session.StatusCompleted, w.session().Status)
 	})
+	run("nor does one death after it", func(t *testing.T, w *world, p *process) {
+		w.start(p, "go")
+		other, err := agent.NewRegistry(agent.Config{Agents: []agent.Agent{{Name: "b", Planner: script{}}}})
+		require.NoError(t, err)
+		bad := w.process(func(cfg *runtime.Config) { cfg.Registry = other })
+		for range 10 {
+			_, err := bad.Deliver(context.Background(), w.wake(2, session.WakeStep))
+			require.Equal(t, runtime.CodeUnknownAgent, codeOf(err))
+		}
+		for died := range 5 {
+			require.Equal(t, session.StatusRunning, w.session().Status, "%d died", died)
+			w.claimAs("dying "+newID(), 2)
+			w.clock.advance(20 * time.Second)
+			require.Equal(t, acknowledged, dead(w, p, 2, session.WakeStep))
+			w.drain()
+		}
+		require.Equal(t, session.StatusFailed, w.session().Status)
+	})
 	run("the queue of dead letters is worked on to its end", func(t *testing.T, w *world, p *process) {
 		w.start(p, "go")
 		ctx := context.Background()

@@ -64,6 +64,8 @@ type Lease struct {
 	N int64 `json:"n"`
 	// Until is when the lease lapses; zero when the adapter knows the owner is dead.
 	Until time.Time `json:"until"`
+	// Died counts the claims of Seq before this one whose owners did not give them back.
+	Died int64 `json:"died,omitempty"`
 	// For is how long it was asked for, by the clock that wrote Until.
 	For time.Duration `json:"for,omitempty"`
 }

@@ -23,7 +23,7 @@ type conn struct {
 	raw   driver.Conn
 	stmts [stmtCount]prepared
 	args  []driver.NamedValue
-	row   [14]driver.Value
+	row   [15]driver.Value
 	still *still // of a connection that sees no change of the file
 }
 

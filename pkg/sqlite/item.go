@@ -70,9 +70,9 @@ type headRow struct {
 // headOf reads the columns of headColumns.
 func headOf(row []driver.Value) headRow {
 	return headRow{
-		rev: intOf(row[0]), deleted: intOf(row[1]) != 0, text: bytesOf(row[7]),
+		rev: intOf(row[0]), deleted: intOf(row[1]) != 0, text: bytesOf(row[8]),
 		lease: session.Lease{
-			Owner: textOf(row[2]), Seq: intOf(row[3]), N: intOf(row[4]), Until: timeOf(intOf(row[5])), For: time.Duration(intOf(row[6])),
+			Owner: textOf(row[2]), Seq: intOf(row[3]), N: intOf(row[4]), Until: timeOf(intOf(row[5])), For: time.Duration(intOf(row[6])), Died: intOf(row[7]),
 		},
 	}
 }

@@ -50,7 +50,7 @@ const (
 	stmtCount
 )
 
-const headColumns = "rev, deleted, lease_owner, lease_seq, lease_n, lease_until, lease_for, head"
+const headColumns = "rev, deleted, lease_owner, lease_seq, lease_n, lease_until, lease_for, lease_died, head"
 
 var statements = [stmtCount]string{
 	stmtBegin:    "BEGIN IMMEDIATE",
@@ -62,10 +62,10 @@ var statements = [stmtCount]string{
 	stmtHead:        "SELECT " + headColumns + " FROM sessions WHERE sid=?",
 	stmtHeadOf:      "SELECT " + headColumns + " FROM sessions WHERE tenant=? AND id=?",
 	stmtDataVersion: "PRAGMA data_version",
-	stmtClaim:       "UPDATE sessions SET lease_owner=?, lease_seq=?, lease_n=?, lease_until=?, lease_for=? WHERE sid=?",
+	stmtClaim:       "UPDATE sessions SET lease_owner=?, lease_seq=?, lease_n=?, lease_until=?, lease_for=?, lease_died=? WHERE sid=?",
 	stmtPutHead:     "UPDATE sessions SET rev=?, status=?, moved=?, due=?, head=? WHERE sid=?",
 	stmtBury: "UPDATE sessions SET rev=rev+1, deleted=1, status=NULL, moved=NULL, due=NULL, head=?," +
-		" lease_owner='', lease_seq=0, lease_n=0, lease_until=0, lease_for=0 WHERE sid=?",
+		" lease_owner='', lease_seq=0, lease_n=0, lease_until=0, lease_for=0, lease_died=0 WHERE sid=?",
 
 	stmtAddEntry: "INSERT OR IGNORE INTO entries (eid, kind, run, step, status, at, payload)" +
 		" SELECT ?, ?, ?, ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE sid=? AND deleted)",
@@ -87,13 +87,13 @@ var statements = [stmtCount]string{
 		" WHERE items.tenant=?1 AND (deadline, opened, iid) > (?2, ?3, ?4) ORDER BY deadline, opened, iid LIMIT ?5",
 	stmtDue: "SELECT due, 0 AS place, sid, tenant, id, '', " + headColumns + " FROM sessions" +
 		" WHERE due IS NOT NULL AND due<=?1 AND (due, 0, sid) > (?2, ?3, ?4)" +
-		" UNION ALL SELECT i.due, 1, iid, s.tenant, s.id, i.id, i.rev, 0, '', 0, 0, 0, 0, payload FROM items i JOIN sessions s USING (sid)" +
+		" UNION ALL SELECT i.due, 1, iid, s.tenant, s.id, i.id, i.rev, 0, '', 0, 0, 0, 0, 0, payload FROM items i JOIN sessions s USING (sid)" +
 		" WHERE i.due IS NOT NULL AND i.due<=?1 AND (i.due, 1, iid) > (?2, ?3, ?4)" +
 		" ORDER BY 1, 2, 3 LIMIT ?5",
 
 	stmtAhead: "SELECT due, 0 AS place, sid, tenant, id, '', " + headColumns + " FROM sessions" +
 		" WHERE due IS NOT NULL AND due>?1 AND (due, 0, sid) > (?2, ?3, ?4)" +
-		" UNION ALL SELECT i.due, 1, iid, s.tenant, s.id, i.id, i.rev, 0, '', 0, 0, 0, 0, payload FROM items i JOIN sessions s USING (sid)" +
+		" UNION ALL SELECT i.due, 1, iid, s.tenant, s.id, i.id, i.rev, 0, '', 0, 0, 0, 0, 0, payload FROM items i JOIN sessions s USING (sid)" +
 		" WHERE i.due IS NOT NULL AND i.due>?1 AND i.tenant IS NULL AND (i.due, 1, iid) > (?2, ?3, ?4)" +
 		" ORDER BY 1, 2, 3 LIMIT ?5",
 

@@ -75,7 +75,7 @@ func (o *claimOp) run(w *writer) error {
 		o.held = true
 		return nil
 	}
-	if _, err := w.c.exec(stmtClaim, lease.Owner, lease.Seq, lease.N, nanos(lease.Until), int64(lease.For), sid); err != nil {
+	if _, err := w.c.exec(stmtClaim, lease.Owner, lease.Seq, lease.N, nanos(lease.Until), int64(lease.For), lease.Died, sid); err != nil {
 		return err
 	}
 	lease.Until = timeOf(nanos(lease.Until))

@@ -270,17 +270,20 @@ func (p *ClaimParams) First() session.Lease {
 func (p *ClaimParams) Grant(was session.Lease, dead func(owner string) bool) (session.Lease, bool) {
 	mine := was.Owner == p.Owner
 	is := p.lease()
-	is.N = was.N
+	is.N, is.Died = was.N, was.Died
 	switch p.Mode {
 	case ClaimTake:
 		switch {
 		case was.Seq < p.Seq:
-			is.N = 1
+			is.N, is.Died = 1, 0
 		case was.Seq > p.Seq:
 			return was, false
 		case mine:
 		case was.Lapsed(p.Now) || dead(was.Owner):
 			is.N++
+			if was.Owner != "" {
+				is.Died++
+			}
 		default:
 			return was, false
 		}
@@ -289,7 +292,7 @@ func (p *ClaimParams) Grant(was session.Lease, dead func(owner string) bool) (se
 		return is, mine && was.Seq == p.Seq
 	case ClaimMove:
 		if was.Seq < p.Seq {
-			is.N = 1
+			is.N, is.Died = 1, 0
 		}
 		return is, mine && was.Seq <= p.Seq
 	case ClaimRelease: // its claims stay counted

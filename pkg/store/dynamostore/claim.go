@@ -89,7 +89,7 @@ const keepN = -1
 func (s *Store) writeLease(ctx context.Context, p *store.ClaimParams, is session.Lease, condition string, e *expression, write string) (attributes, error) {
 	set := attributes{attrLeaseSeq: number(is.Seq), attrLeaseWrite: text(write)}
 	if is.N != keepN {
-		set[attrLeaseN] = number(is.N)
+		set[attrLeaseN], set[attrLeaseDied] = number(is.N), number(is.Died)
 	}
 	if is.Owner != "" {
 		set[attrOwner], set[attrLeaseUntil], set[attrLeaseFor] = text(is.Owner), number(nanos(is.Until)), number(int64(is.For))

@@ -36,7 +36,7 @@ var movable = []string{
 }
 
 // buried are those a tombstone loses besides.
-var buried = []string{attrOwner, attrLeaseSeq, attrLeaseN, attrLeaseUntil, attrLeaseFor, attrLeaseWrite}
+var buried = []string{attrOwner, attrLeaseSeq, attrLeaseN, attrLeaseDied, attrLeaseUntil, attrLeaseFor, attrLeaseWrite}
 
 // encodeItem checks an item of a write of own and encodes it.
 func encodeItem(own session.Key, item *store.Item) (*record, error) {
@@ -203,7 +203,7 @@ func inline(item attributes, attr string, value []byte) {
 // leaseOf reads the lease beside HEAD's body.
 func leaseOf(item attributes) session.Lease {
 	return session.Lease{
-		Owner: textOf(item, attrOwner), Seq: numberOf(item, attrLeaseSeq), N: numberOf(item, attrLeaseN),
+		Owner: textOf(item, attrOwner), Seq: numberOf(item, attrLeaseSeq), N: numberOf(item, attrLeaseN), Died: numberOf(item, attrLeaseDied),
 		Until: timeOf(numberOf(item, attrLeaseUntil)), For: time.Duration(numberOf(item, attrLeaseFor)),
 	}
 }

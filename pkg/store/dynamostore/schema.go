@@ -69,6 +69,7 @@ const (
 	attrOwner      = "leaseOwner"
 	attrLeaseSeq   = "leaseSeq"
 	attrLeaseN     = "leaseN"
+	attrLeaseDied  = "leaseDied"
 	attrLeaseUntil = "leaseUntil" // nanoseconds since 1970
 	attrLeaseFor   = "leaseFor"   // nanoseconds
 	attrLeaseWrite = "leaseW"

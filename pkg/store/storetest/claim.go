@@ -101,15 +101,20 @@ var claimTests = []test{
 		f.start()
 		f.claim(take("w1", 2, 0, 20))
 		got := f.claim(take("w2", 2, 20, 40))
-		require.Equal(f, lease("w2", 2, 2, at(40)), got.Head.Lease)
+		want := lease("w2", 2, 2, at(40))
+		want.Died = 1
+		require.Equal(f, want, got.Head.Lease)
 		got = f.claim(take("w3", 2, 41, 60))
 		require.EqualValues(f, 3, got.Head.Lease.N)
+		require.EqualValues(f, 2, got.Head.Lease.Died)
 	}},
 	{"take of the same seq is granted when its time is further ahead than it was asked for and clocks differ", func(f *fixture) {
 		f.start()
 		f.claim(take("ahead", 2, 3600, 3620))
 		got := f.claim(take("w2", 2, 0, 20))
-		require.Equal(f, lease("w2", 2, 2, at(20)), got.Head.Lease)
+		want := lease("w2", 2, 2, at(20))
+		want.Died = 1
+		require.Equal(f, want, got.Head.Lease)
 		f.claim(renew.of("w2", 2, 0, 925)) // a tool of 15 minutes
 		f.refused(take("w3", 2, 0, 20))
 		f.refused(take("w3", 2, -59, -39)) // its clock is a minute behind
@@ -178,6 +183,25 @@ var claimTests = []test{
 		require.False(f, got.Head.Lease.Live(at(1), 1, false))
 		got = f.claim(take("w2", 2, 1, 21))
 		require.Equal(f, lease("w2", 2, 2, at(21)), got.Head.Lease)
+	}},
+	{"a claim that was given back did not die", func(f *fixture) {
+		f.start()
+		for i := range 7 {
+			f.claim(take("w1", 2, i, 20+i))
+			f.claim(release.of("w1", 2, i, i))
+		}
+		got := f.claim(take("w2", 2, 10, 30))
+		require.EqualValues(f, 8, got.Head.Lease.N)
+		require.Zero(f, got.Head.Lease.Died)
+		got = f.claim(take("w3", 2, 30, 50)) // this one did
+		require.EqualValues(f, 1, got.Head.Lease.Died)
+		got = f.claim(renew.of("w3", 2, 35, 55))
+		require.EqualValues(f, 1, got.Head.Lease.Died)
+		require.EqualValues(f, 1, f.claim(take("w3", 2, 36, 56)).Head.Lease.Died, "had it already")
+		f.claim(release.of("w3", 2, 40, 40))
+		require.EqualValues(f, 1, f.claim(take("w4", 2, 41, 61)).Head.Lease.Died)
+		require.Zero(f, f.claim(move.of("w4", 3, 42, 62)).Head.Lease.Died, "of another entry")
+		require.Zero(f, f.claim(take("w5", 4, 43, 63)).Head.Lease.Died)
 	}},
 	{"release is refused to anybody else and for another seq", func(f *fixture) {
 		f.start()
