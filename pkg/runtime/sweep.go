@@ -121,7 +121,7 @@ func (r *Runtime) sweepOne(ctx context.Context, found store.Found, swept *Swept)
 		return r.sweepHead(ctx, found.Key, swept)
 	case store.KindWait:
 		return r.sweepWait(ctx, found, swept)
-	case store.KindRun, store.KindTool, store.KindMail, store.KindAudit, store.KindIdempotency: // never due
+	case store.KindRun, store.KindTool, store.KindMail, store.KindAudit, store.KindIdempotency, store.KindTenantRecord: // never due
 	}
 	return nil
 }
