@@ -67,6 +67,12 @@ type Reply struct {
 	Usage      llm.Usage
 	// CostMicros is what the reply cost, in millionths of the agent's currency.
 	CostMicros int64
+	// Model, ResponseID and Finish are kept in the journal beside the reply: the
+	// model that answered (empty: the task's), the provider's id of its response,
+	// why it stopped. A planner that asks no model leaves them out.
+	Model      string
+	ResponseID string
+	Finish     llm.StopReason
 }
 
 // Call asks for one call of a tool.

@@ -114,6 +114,9 @@ func apply(s *session.Session, e *session.Entry, back *history) {
 		s.Failure = e.Failure
 	}
 	s.Version = e.Seq
+	if e.IsCheckpoint() {
+		s.CheckpointSeq, s.CheckpointToken = e.Seq, e.Token
+	}
 	s.Newest = session.Newest{
 		Kind: e.Kind, At: e.At, Attempt: e.Attempt, GoesOn: e.GoesOn, Hash: e.Hash, Token: e.Token, Until: e.Until,
 	}

@@ -100,7 +100,7 @@ func (h *handler) runs(r *request) (*response, error) {
 	return ok(out)
 }
 
-// checkpoints is GET /sessions/{id}/checkpoints: every entry is one.
+// checkpoints is GET /sessions/{id}/checkpoints: as a rule every entry is one.
 func (h *handler) checkpoints(r *request) (*response, error) {
 	values, err := r.parameters("limit", "cursor")
 	if err != nil {
@@ -110,6 +110,9 @@ func (h *handler) checkpoints(r *request) (*response, error) {
 	for e, err := range h.cfg.Runtime.EachEntry(r.Context(), r.key()) {
 		if err != nil {
 			return nil, err
+		}
+		if !e.IsCheckpoint() {
+			continue
 		}
 		all = append(all, wire.Checkpoint{
 			ID: e.Checkpoint(r.key().ID).String(), Seq: e.Seq, Kind: e.Kind, Status: e.Status, Task: e.Task, Run: e.Run, Step: e.Step, At: e.At,

@@ -81,8 +81,11 @@ type Event struct {
 	Opaque   []byte
 	// Usage of EventUsage replaces what was said before.
 	Usage Usage
-	// Stop of EventStop.
-	Stop StopReason
+	// Stop of EventStop; with it, where the provider says so, the id of its
+	// response and the model that answered.
+	Stop       StopReason
+	ResponseID string
+	Model      string
 }
 
 // StopReason is why the model stopped.
@@ -125,6 +128,10 @@ type Reply struct {
 	Message Message
 	Usage   Usage
 	Stop    StopReason
+	// ResponseID and Model are the provider's, where it says so: the id of its
+	// response, the model that answered.
+	ResponseID string
+	Model      string
 }
 
 // ErrBrokenStream is the cause of the error of a reply that ended before its stop event.
@@ -176,7 +183,7 @@ func Events(reply Reply) iter.Seq[Event] {
 		if reply.Stop != "" {
 			stop = reply.Stop
 		}
-		yield(Event{Kind: EventStop, Stop: stop})
+		yield(Event{Kind: EventStop, Stop: stop, ResponseID: reply.ResponseID, Model: reply.Model})
 	}
 }
 
@@ -217,7 +224,7 @@ type collector struct {
 	buffers [][]byte
 	at      map[partKey]int
 	usage   Usage
-	stop    StopReason
+	stop    Event
 }
 
 func (c *collector) part(kind PartKind, index int) int {
@@ -256,7 +263,7 @@ func (c *collector) add(e Event) {
 	case EventUsage:
 		c.usage = e.Usage
 	case EventStop:
-		c.stop = e.Stop
+		c.stop = e
 	}
 }
 
@@ -278,7 +285,7 @@ func (c *collector) reply() Reply {
 		}
 		m.Parts = append(m.Parts, p)
 	}
-	return Reply{Message: m, Usage: c.usage, Stop: c.stop}
+	return Reply{Message: m, Usage: c.usage, Stop: c.stop.Stop, ResponseID: c.stop.ResponseID, Model: c.stop.Model}
 }
 
 // Arguments makes JSON of what a model wrote as a call's arguments: nothing

@@ -22,7 +22,7 @@ func (r *Runtime) checkAnswer(s *session.Session, record session.WaitRecord, p S
 	}
 	a.Wait, a.ToolCallID = w.ID, w.Call
 	a.Who, a.From, a.When = p.Caller.Who, p.Caller.From, r.cfg.Now().UTC()
-	a.Outcome = ""
+	a.Outcome, a.Audit, a.Digest = "", "", decided(w, a)
 	for _, text := range []*string{&a.Reason, &a.Error, a.Text} {
 		if text != nil && !utf8.ValidString(*text) {
 			return a, refuse(CodeInvalidAnswer, p.Key, "%s: the answer is not valid UTF-8 text", label(w))
@@ -96,6 +96,18 @@ func (r *Runtime) checkApproval(s *session.Session, w session.Wait, a *session.A
 		return fmt.Errorf("the edited input is refused: %w", err)
 	}
 	return nil
+}
+
+// decided returns the digest of the arguments an approval decides on: those that
+// were shown, or those that stand in their place.
+func decided(w session.Wait, a session.Answer) string {
+	switch {
+	case w.Kind != session.WaitApproval:
+		return ""
+	case a.EditedInput != nil:
+		return session.Digest(a.EditedInput)
+	}
+	return w.Digest
 }
 
 // checkValue names what a person gave that cannot go into the journal.

@@ -161,6 +161,8 @@ func (r *Runtime) checkpointSeq(ctx context.Context, s *session.Session, id stri
 			}
 			switch {
 			case e.Token != cp.Token:
+			case !e.IsCheckpoint():
+				return 0, noCheckpoint(s.Key, e.Seq)
 			case e.Kind == session.KindSuspended && len(e.Waits) == 0:
 				return r.wentBackTo(ctx, s.Key, cp.Seq)
 			default:

@@ -218,7 +218,9 @@ func takeWaits(s *session.Session, items []store.Item, seq int64) ([]session.Ans
 		record := *item.Wait
 		switch record.State {
 		case session.WaitAnswered, session.WaitExpired:
-			answers = append(answers, *record.Answer)
+			answer := *record.Answer
+			answer.Audit = record.Audit.Hash
+			answers = append(answers, answer)
 			record.State = session.WaitTaken
 		case session.WaitOpen:
 			record.State = session.WaitClosed

@@ -22,6 +22,9 @@ func (inv *invocation) mayHaveRun(call string) bool {
 // reuse takes what a finished call brought.
 func (o *callOutcome) reuse(record session.ToolRecord) {
 	o.result, o.ops, o.events = record.Result, record.StateOps, record.Events
+	if record.Ran != nil {
+		o.runs = append(o.runs, *record.Ran)
+	}
 }
 
 // foundBefore looks for what an earlier attempt did of a call that this program

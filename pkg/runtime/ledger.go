@@ -26,6 +26,8 @@ type ledger struct {
 	loaded bool
 	record session.ToolRecord
 	rev    int64
+	// ran is the last run of the call here, to be recorded with its result.
+	ran *session.ToolRun
 	// failed is why Once could not remember: its effect has happened and is not on
 	// record, so what the tool makes of it is no result.
 	failed error
@@ -121,7 +123,7 @@ func (l *ledger) finish(ctx context.Context, result llm.ToolResult, ops []sessio
 	defer l.mu.Unlock()
 	record := l.record
 	record.State, record.At = session.ToolFinished, l.inv.r.cfg.Now().UTC()
-	record.Result, record.StateOps, record.Events = &result, ops, events
+	record.Result, record.StateOps, record.Events, record.Ran = &result, ops, events, l.ran
 	ok, err := l.put(ctx, record)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -141,6 +142,9 @@ type InboxPage struct {
 // notRead stands where the arguments of a wait would, which are not known.
 var notRead = json.RawMessage(`"[left out: too large for a list, or it cannot be read]"`)
 
+// newerNeeded stands where those of a wait would that this program must not answer.
+var newerNeeded = json.RawMessage(`"[left out: a newer program wrote it: use a newer adjourn to see and answer it]"`)
+
 // Inbox lists every open wait of every session of a tenant.
 func (r *Runtime) Inbox(ctx context.Context, p InboxParams) (InboxPage, error) {
 	page, err := r.cfg.Store.Find(ctx, store.FindParams{
@@ -156,6 +160,9 @@ func (r *Runtime) Inbox(ctx context.Context, p InboxParams) (InboxPage, error) {
 		item := InboxItem{Key: found.Key, Record: *found.Item.Wait, LeftOut: found.Unread != nil}
 		if item.LeftOut {
 			item.Record.Wait.Arguments = notRead
+			if errors.Is(found.Unread, session.ErrNeeds) {
+				item.Record.Wait.Arguments = newerNeeded
+			}
 		}
 		out.Items = append(out.Items, item)
 	}

@@ -83,12 +83,20 @@ func isNewest(s *session.Session, id string) error {
 	if err != nil {
 		return err
 	}
+	if cp.Session == s.Key.ID && cp.Seq == s.Version && cp.Token == s.Newest.Token && cp != s.Checkpoint() {
+		return noCheckpoint(s.Key, cp.Seq)
+	}
 	if cp != s.Checkpoint() {
 		e := refuse(CodeStaleCheckpoint, s.Key, "the checkpoint is not its newest one: it has moved on since")
 		e.Status = s.Status
 		return e
 	}
 	return nil
+}
+
+// noCheckpoint refuses the id of an entry that one cannot come back to.
+func noCheckpoint(key session.Key, seq int64) *Error {
+	return refuse(CodeInvalidCheckpoint, key, "entry %d holds a reply whose calls had not run: it is no checkpoint. Use that of an entry before or after it", seq)
 }
 
 func (r *Runtime) resumeContinue(ctx context.Context, s *session.Session, p ResumeParams) (Resumed, error) {

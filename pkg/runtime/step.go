@@ -113,7 +113,9 @@ func (inv *invocation) plan(ctx context.Context, definition agent.Agent, out *en
 	if err := inv.takeMail(ctx, out); err != nil {
 		return false, err
 	}
+	began := inv.r.cfg.Now()
 	reply, err := inv.ask(ctx, out.MailMessages)
+	out.Used.Models = inv.modelCalls(began, reply, err)
 	var message llm.Message
 	if err == nil {
 		message, err = reply.Message()
@@ -458,6 +460,7 @@ func take(out *engine.StepOutcome, o callOutcome) {
 	if o.result != nil {
 		out.Results = append(out.Results, *o.result)
 	}
+	out.Used.Runs = append(out.Used.Runs, o.runs...)
 	out.StateOps = append(out.StateOps, o.ops...)
 	out.Events = append(out.Events, o.events...)
 }

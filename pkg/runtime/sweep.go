@@ -36,6 +36,10 @@ func (r *Runtime) Sweep(ctx context.Context) (Swept, error) {
 	var swept Swept
 	var failed []error
 	fail := func(found store.Found, err error) {
+		if errors.Is(err, session.ErrNeeds) { // nothing is wrong: a newer program takes care of it
+			r.cfg.Log.WarnContext(ctx, "sweep leaves it", "session", found.Key.String(), "error", err)
+			return
+		}
 		r.cfg.Log.ErrorContext(ctx, "sweep", "session", found.Key.String(), "error", err)
 		failed = append(failed, err)
 	}

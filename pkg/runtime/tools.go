@@ -24,6 +24,8 @@ type callOutcome struct {
 	// waits the call opened; asking is its ledger, to be written with them.
 	waits  []session.Wait
 	asking *store.Item
+	// runs of the tool's function, for the history.
+	runs []session.ToolRun
 	// again says that the tool timed out and its policy is to probe or to retry.
 	again bool
 	// err stops the step: the lease or the store is lost.
@@ -194,6 +196,7 @@ func (inv *invocation) execute(ctx context.Context, t tool.Tool, p engine.CallPl
 	c := inv.newCall(p, state, book)
 	runCtx, cancel := context.WithTimeout(ctx, t.Timeout())
 	defer cancel()
+	began := inv.r.cfg.Now()
 	done := make(chan ran, 1)
 	go func() {
 		output, err := t.Run(runCtx, c, p.Arguments)
@@ -212,6 +215,7 @@ func (inv *invocation) execute(ctx context.Context, t tool.Tool, p engine.CallPl
 			got = ran{err: runCtx.Err()}
 		}
 	}
+	inv.note(p, began, book, out)
 	inv.conclude(ctx, runCtx, p, c, got, book, out)
 }
 

@@ -15,6 +15,9 @@ type Session struct {
 	Version int64
 	// Newest holds what later decisions need of the newest entry.
 	Newest Newest
+	// CheckpointSeq and CheckpointToken are those of the newest entry that is a checkpoint.
+	CheckpointSeq   int64
+	CheckpointToken string
 
 	Status  Status
 	Task    int64
@@ -91,9 +94,10 @@ func (s *Session) Size() int {
 // Left returns what is left of the task's limits.
 func (s *Session) Left() Limits { return s.Rules.Limits.Left(s.Used) }
 
-// Checkpoint returns the id of the newest entry as a place to come back to.
+// Checkpoint returns the newest place to come back to: that of the newest entry
+// that is one (see [Entry.IsCheckpoint]).
 func (s *Session) Checkpoint() Checkpoint {
-	return Checkpoint{Session: s.Key.ID, Seq: s.Version, Token: s.Newest.Token}
+	return Checkpoint{Session: s.Key.ID, Seq: s.CheckpointSeq, Token: s.CheckpointToken}
 }
 
 // Next returns the seq of the entry to be written next.

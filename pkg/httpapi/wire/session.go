@@ -22,7 +22,8 @@ type Session struct {
 	Run   int64  `json:"run"`
 	// Step counts the planner's replies of the task.
 	Step int64 `json:"step"`
-	// Version is the number of the newest entry, CheckpointID its checkpoint.
+	// Version is the number of the newest entry, CheckpointID the newest checkpoint:
+	// that entry's, unless it is a reply whose calls are about to run.
 	Version      int64  `json:"version"`
 	CheckpointID string `json:"checkpointId"`
 	// Text is the agent's last message.

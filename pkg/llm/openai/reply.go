@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -32,7 +33,7 @@ func (m *model) reply(answer *sdk.ChatCompletion) (llm.Reply, error) {
 		return llm.Reply{}, broken("the answer holds no choice", nil)
 	}
 	choice := answer.Choices[0]
-	out := llm.Reply{Message: llm.Message{Role: llm.RoleAssistant}, Usage: usage(answer.Usage)}
+	out := llm.Reply{Message: llm.Message{Role: llm.RoleAssistant}, Usage: usage(answer.Usage), ResponseID: answer.ID, Model: answer.Model}
 	add := func(part llm.Part) { out.Message.Parts = append(out.Message.Parts, part) }
 	if text := reasoning(choice.Message.JSON.ExtraFields); text != "" {
 		add(llm.Part{Kind: llm.PartReasoning, Text: text})
@@ -97,7 +98,7 @@ func (m *model) read(stream *ssestream.Stream[sdk.ChatCompletionChunk], response
 			return broken("a call has no name", nil)
 		}
 	}
-	a.event(llm.Event{Kind: llm.EventStop, Stop: stop(a.reason, a.next > 0, a.refused)})
+	a.event(llm.Event{Kind: llm.EventStop, Stop: stop(a.reason, a.next > 0, a.refused), ResponseID: a.id, Model: a.model})
 	return nil
 }
 
@@ -108,6 +109,8 @@ type assembler struct {
 	next    int                 // our next index of a call
 	reason  string
 	refused bool
+	// id of the response and the model that answered, as the server says.
+	id, model string
 }
 
 type openCall struct {
@@ -122,6 +125,7 @@ func (a *assembler) event(e llm.Event) bool { return a.yield(e, nil) }
 
 // chunk reports whether the reader wants more.
 func (a *assembler) chunk(c sdk.ChatCompletionChunk) bool {
+	a.id, a.model = cmp.Or(a.id, c.ID), cmp.Or(a.model, c.Model)
 	if u := usage(c.Usage); u != (llm.Usage{}) && !a.event(llm.Event{Kind: llm.EventUsage, Usage: u}) {
 		return false
 	}

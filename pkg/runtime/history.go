@@ -1,0 +1,58 @@
+package runtime
+
+import (
+	"cmp"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// What the journal remembers of the calls of a step beside what came of them.
+
+// modelCalls says how the planner's call of its model went. A planner that asked
+// none has nothing to tell.
+func (inv *invocation) modelCalls(began time.Time, reply agent.Reply, err error) []session.ModelCall {
+	failed := (*llm.Error)(nil)
+	switch {
+	case errors.As(err, &failed):
+	case err != nil:
+		return nil // it did not come from a model
+	case inv.session.Rules.Model == "" && reply.Model == "" && reply.Usage == (llm.Usage{}) && reply.CostMicros == 0:
+		return nil
+	}
+	call := session.ModelCall{
+		Model: cmp.Or(told(reply.Model), inv.session.Rules.Model), ID: told(reply.ResponseID), At: began.UTC(), Millis: inv.millisSince(began),
+		Finish: reply.Finish, Usage: reply.Usage, CostMicros: reply.CostMicros,
+	}
+	if failed != nil {
+		call.Error = string(failed.Class)
+	}
+	return []session.ModelCall{call}
+}
+
+// note records one run of a tool, also for its ledger.
+func (inv *invocation) note(p engine.CallPlan, began time.Time, book *ledger, out *callOutcome) {
+	run := session.ToolRun{Call: p.Call.ID, At: began.UTC(), Millis: inv.millisSince(began), Digest: session.Digest(p.Arguments)}
+	out.runs = append(out.runs, run)
+	if book != nil {
+		book.ran = &run
+	}
+}
+
+// millisSince returns the milliseconds since a time, none if the clock was set back.
+func (inv *invocation) millisSince(began time.Time) int64 {
+	return max(inv.r.cfg.Now().Sub(began).Milliseconds(), 0)
+}
+
+// maxTold bounds what a provider says of itself.
+const maxTold = 200
+
+// told is a short text of a provider's as it may be kept.
+func told(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxTold)], "")
+}

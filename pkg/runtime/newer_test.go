@@ -1,0 +1,144 @@
+package runtime_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// newerStore is that of a program that knows the word quorum, which this one does
+// not: what it commits needs it.
+type newerStore struct {
+	store.Store
+	entry, rules, waits bool
+}
+
+func (s *newerStore) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	needs := []string{"quorum"}
+	if s.entry {
+		p.Entry.Needs = needs
+	}
+	if s.rules && p.Entry.Rules != nil {
+		rules := *p.Entry.Rules
+		rules.Needs, p.Entry.Rules = needs, &rules
+	}
+	if s.waits {
+		for i := range p.Entry.Waits {
+			p.Entry.Waits[i].Needs = needs
+		}
+		for i, item := range p.Items {
+			if item.Kind == store.KindWait && item.Rev == 0 {
+				record := *item.Wait
+				record.Wait.Needs = needs
+				p.Items[i] = store.WaitItem(record, 0)
+			}
+		}
+	}
+	return s.Store.Commit(ctx, p)
+}
+
+// A program of before meets a running session that needs what it does not know: it
+// gives message and lease back, however often, and nobody counts that as dying.
+func TestNeeds_of_a_running_session(t *testing.T) {
+	t.Parallel()
+	for name, newer := range map[string]newerStore{"entry": {entry: true}, "rules": {rules: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`), says("bye")}}))
+			ctx := context.Background()
+			newer.Store = w.store
+			w.start(w.process(func(cfg *runtime.Config) { cfg.Store = &newer }), "go")
+			wakes := w.drain()
+			require.Len(t, wakes, 1)
+			before := w.head()
+			old := w.process()
+			for range 8 {
+				_, err := old.Deliver(ctx, wakes[0])
+				require.Equal(t, runtime.CodeNewerNeeded, codeOf(err))
+				require.ErrorContains(t, err, `needs "quorum"`)
+				require.ErrorContains(t, err, "entry 1")
+				require.Empty(t, w.head().Head.Lease.Owner, "the lease is given back")
+				w.clock.advance(30 * time.Second)
+			}
+			_, err := old.DeadLetter(ctx, wakes[0])
+			require.Equal(t, runtime.CodeNewerNeeded, codeOf(err), "it stays among the dead letters")
+			_ = sweepOf(t, old)
+
+			after := w.head()
+			require.Equal(t, session.StatusRunning, after.Head.Status)
+			require.Equal(t, before.Head.Version, after.Head.Version)
+			require.NotNil(t, after.Head.Due, "the program that knows it finds it")
+			require.Empty(t, made.log, "nothing was done")
+			for _, err := range []error{
+				errOf(old.Session(ctx, w.key)), errOf(old.Journal(ctx, w.key)), errOf(old.Manifest(ctx, w.key)),
+				errOf(old.Start(ctx, startParams(w, "more", ""))),
+				errOf(old.Resume(ctx, runtime.ResumeParams{Key: w.key, Mode: runtime.ResumeContinue, Caller: person})),
+			} {
+				require.Equal(t, runtime.CodeNewerNeeded, codeOf(err))
+			}
+
+			other := w.another()
+			other.run(other.process(), "go")
+			page, err := old.Sessions(ctx, runtime.SessionsParams{Tenant: w.key.Tenant})
+			require.NoError(t, err)
+			require.Len(t, page.Heads, 2, "both are listed")
+			require.Equal(t, session.StatusCompleted, other.session().Status)
+		})
+	}
+}
+
+// A wait that needs what this program does not know is listed as not readable
+// beside the others, and is neither answered, approved, expired nor given up from here.
+func TestNeeds_of_a_wait(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls("deploy", `{"text":"1"}`), says("bye")}}))
+	ctx := context.Background()
+	newer := w.process(func(cfg *runtime.Config) { cfg.Store = &newerStore{Store: w.store, waits: true} })
+	w.run(newer, "go")
+	other := w.another()
+	other.run(other.process(), "go")
+	before := w.head()
+	require.Equal(t, session.StatusSuspended, before.Head.Status)
+
+	old := w.process()
+	inbox, err := old.Inbox(ctx, runtime.InboxParams{Tenant: w.key.Tenant})
+	require.NoError(t, err)
+	require.Len(t, inbox.Items, 2)
+	unread := 0
+	for _, item := range inbox.Items {
+		require.Equal(t, item.Key == w.key, item.LeftOut)
+		if item.LeftOut {
+			unread++
+			require.Contains(t, string(item.Record.Wait.Arguments), "use a newer adjourn")
+		}
+	}
+	require.Equal(t, 1, unread)
+
+	approve := session.Answer{Wait: "w2-1", Kind: session.AnswerApproval, ApprovalID: "n", Approved: new(bool)}
+	for name, err := range map[string]error{
+		"submit":  errOf(old.Submit(ctx, runtime.SubmitParams{Key: w.key, Answer: approve, Caller: person})),
+		"decide":  errOf(old.Decide(ctx, runtime.DecideParams{Key: w.key, Reject: []string{"w2-1"}, Caller: person})),
+		"all":     errOf(old.Decide(ctx, runtime.DecideParams{Key: w.key, RejectAll: true, Caller: person})),
+		"resume":  errOf(old.Resume(ctx, runtime.ResumeParams{Key: w.key, Mode: runtime.ResumeContinue, Caller: person})),
+		"waits":   errOf(old.Waits(ctx, w.key)),
+		"deliver": errOf(old.Deliver(ctx, w.wake(3, session.WakeResume))),
+	} {
+		require.Equal(t, runtime.CodeNewerNeeded, codeOf(err), name)
+		require.ErrorContains(t, err, `wait w2-1 needs "quorum"`, name)
+	}
+	w.clock.advance(24 * time.Hour)
+	_ = sweepOf(t, old)
+	require.Equal(t, before.Rev, w.head().Rev)
+	require.Equal(t, session.StatusSuspended, w.head().Head.Status)
+	require.Empty(t, made.log)
+}
+
+func errOf[T any](_ T, err error) error { return err }
