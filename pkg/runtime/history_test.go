@@ -29,7 +29,10 @@ func timed(t *testing.T) (*world, *process) {
 			return reply, err
 		}
 	}
-	work := func(context.Context, *tool.Call, textIn) (string, error) { w.clock.advance(40 * time.Millisecond); return "ok", nil }
+	work := func(context.Context, *tool.Call, textIn) (string, error) {
+		w.clock.advance(40 * time.Millisecond)
+		return "ok", nil
+	}
 	call := agent.Reply{
 		Calls: []agent.Call{{Name: "work", Arguments: json.RawMessage(`{"text":"1"}`)}}, Usage: llm.Usage{Input: 7, Output: 3}, CostMicros: 12,
 		Model: "m-2026" + strings.Repeat("x", 500), ResponseID: "resp-1\xff", Finish: llm.StopToolCalls,

@@ -40,7 +40,7 @@ func TestCheckpoint(t *testing.T) {
 	require.Equal(t, c, got)
 	require.Regexp(t, `^[A-Za-z0-9_-]+$`, c.String())
 
-	s := session.Session{Key: session.Key{ID: "s_1-a"}, Version: 42, Newest: session.Newest{Token: e.Token}}
+	s := session.Session{Key: session.Key{ID: "s_1-a"}, Version: 42, CheckpointSeq: 42, CheckpointToken: e.Token}
 	require.Equal(t, c, s.Checkpoint())
 	require.EqualValues(t, 43, s.Next())
 }

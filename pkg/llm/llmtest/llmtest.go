@@ -130,6 +130,12 @@ func testStopIsLast(t *testing.T, h Harness) {
 	require.Equal(t, llm.EventStop, all[len(all)-1].Kind)
 }
 
+// plain is a reply without what its provider calls it: no two call it the same.
+func plain(reply llm.Reply) llm.Reply {
+	reply.ResponseID, reply.Model = "", ""
+	return reply
+}
+
 func testWhole(t *testing.T, h Harness) {
 	want := reply(
 		llm.StopToolCalls,
@@ -139,7 +145,7 @@ func testWhole(t *testing.T, h Harness) {
 	)
 	got, err := llm.Collect(h.Answer(t, want).Stream(t.Context(), Request()), nil)
 	require.NoError(t, err)
-	require.Equal(t, want, got)
+	require.Equal(t, want, plain(got))
 }
 
 func testStops(t *testing.T, h Harness) {
@@ -182,13 +188,13 @@ func testParallelCalls(t *testing.T, h Harness) {
 
 	got, err := llm.Collect(m.Stream(t.Context(), Request()), nil)
 	require.NoError(t, err)
-	require.Equal(t, want, got)
+	require.Equal(t, want, plain(got))
 }
 
 func testEmptyArguments(t *testing.T, h Harness) {
 	got, err := llm.Collect(h.Answer(t, reply(llm.StopToolCalls, call("call_a", "now", ``))).Stream(t.Context(), Request()), nil)
 	require.NoError(t, err)
-	require.Equal(t, reply(llm.StopToolCalls, call("call_a", "now", `{}`)), got)
+	require.Equal(t, reply(llm.StopToolCalls, call("call_a", "now", `{}`)), plain(got))
 }
 
 func testUsage(t *testing.T, h Harness) {
@@ -308,7 +314,7 @@ func testConcurrent(t *testing.T, h Harness) {
 	group.Wait()
 	for i := range replies {
 		require.NoError(t, failures[i])
-		require.Equal(t, want, replies[i])
+		require.Equal(t, want, plain(replies[i]))
 	}
 }
 

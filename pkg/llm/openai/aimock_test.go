@@ -148,6 +148,9 @@ type journalled struct {
 func (a aimock) text(t *testing.T) {
 	reply, events, err := a.ask(t, llm.User("greet me"))
 	require.NoError(t, err)
+	require.NotEmpty(t, reply.ResponseID)
+	require.NotEmpty(t, reply.Model)
+	reply.ResponseID, reply.Model = "", ""
 	require.Equal(t, llm.Reply{
 		Message: llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{
 			{Kind: llm.PartReasoning, Text: "The user wants to be greeted."},

@@ -121,7 +121,7 @@ func TestReply_whole(t *testing.T) {
 			llm.StopToolCalls,
 		},
 		"reasoning": {
-			`{"choices":[{"message":{"content":"yes","reasoning":"hm"},"finish_reason":"stop"}]}`,
+			`{"id":"chatcmpl-7","model":"gpt-5-2026","choices":[{"message":{"content":"yes","reasoning":"hm"},"finish_reason":"stop"}]}`,
 			[]llm.Part{{Kind: llm.PartReasoning, Text: "hm"}, llm.Text("yes")},
 			llm.StopEnd,
 		},
@@ -129,7 +129,11 @@ func TestReply_whole(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			reply := mustAsk(t, open(t, body(200, c.body), "OPENAI_STREAM", "false"))
-			require.Equal(t, llm.Reply{Message: llm.Message{Role: llm.RoleAssistant, Parts: c.parts}, Stop: c.stop}, reply)
+			want := llm.Reply{Message: llm.Message{Role: llm.RoleAssistant, Parts: c.parts}, Stop: c.stop}
+			if name == "reasoning" {
+				want.ResponseID, want.Model = "chatcmpl-7", "gpt-5-2026"
+			}
+			require.Equal(t, want, reply)
 		})
 	}
 }
