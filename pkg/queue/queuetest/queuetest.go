@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"testing"
 	"time"
 
@@ -185,6 +186,25 @@ var tests = []struct {
 		}()
 		f.send(wake(1))
 		require.Len(f, <-got, 1)
+	}},
+	{"a waiting receive gets no delayed wake and no more than max", func(f *fixture) {
+		for range 10 { // it may not wait yet when they are sent
+			got := make(chan []queue.Delivery, 1)
+			go func() {
+				d, _ := f.Queue.Receive(f.Context(), queue.ReceiveParams{Max: 2, Wait: f.long(), Visibility: f.long()})
+				got <- d
+			}()
+			runtime.Gosched()
+			f.send(delayed(1, 2*f.long()), wake(2), wake(3), wake(4), wake(5))
+			first := <-got
+			require.NotEmpty(f, first)
+			require.LessOrEqual(f, len(first), 2)
+			for _, d := range first {
+				require.NotEqualValues(f, 1, d.Wake.Seq)
+			}
+			rest := f.receiveAll(4 - len(first))
+			require.NotContains(f, rest, int64(1))
+		}
 	}},
 	{"a received message is hidden for its visibility and then visible again", func(f *fixture) {
 		f.send(wake(1))
