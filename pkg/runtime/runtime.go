@@ -249,7 +249,7 @@ func (r *Runtime) keep(s *session.Session) {
 
 // need is load for verbs: a session that does not exist is refused.
 func (r *Runtime) need(ctx context.Context, key session.Key) (*session.Session, error) {
-	s, err := r.load(ctx, key)
+	s, err := r.loadUndeleted(ctx, key)
 	if err != nil {
 		return nil, AsError(err)
 	}
@@ -257,6 +257,30 @@ func (r *Runtime) need(ctx context.Context, key session.Key) (*session.Session, 
 		return nil, refuse(CodeSessionNotFound, key, "there is no such session")
 	}
 	return s, nil
+}
+
+// loadUndeleted is load for who makes no claim, which would tell. A session that
+// is kept here and has no new entry was perhaps deleted: then it has no HEAD but a
+// tombstone, which is a smaller read than the newest entry.
+func (r *Runtime) loadUndeleted(ctx context.Context, key session.Key) (*session.Session, error) {
+	if err := key.Validate(); err != nil {
+		return nil, err
+	}
+	kept := r.cache.take(key)
+	var version int64
+	if kept != nil {
+		version = kept.Version
+	}
+	s, err := r.catchUp(ctx, key, kept)
+	if s == nil || err != nil || kept == nil || s.Version > version {
+		return s, err
+	}
+	head, err := r.item(ctx, key, store.KindHead, "")
+	if err == nil && head.Head != nil && !head.Head.Deleted {
+		return s, nil
+	}
+	r.cache.release(key)
+	return nil, err
 }
 
 func (r *Runtime) items(ctx context.Context, key session.Key, kind store.ItemKind, id string) ([]store.Item, error) {

@@ -1,0 +1,175 @@
+package runtime_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/tool"
+)
+
+// A worker that has lost its lease finds a call started by who has it now, and
+// running: it does not say that its outcome is unknown, nor asks a person.
+func TestLedger_only_the_owner_of_the_lease_says_unknown(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []session.UnknownPolicy{session.UnknownTell, session.UnknownAsk} {
+		t.Run(string(policy), func(t *testing.T) {
+			t.Parallel()
+			inTool, leave, over := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+			made := newEffects()
+			slow := tool.Define(tool.Spec[textIn]{Name: "slow", OnUnknown: policy, Timeout: time.Hour}, func(context.Context, *tool.Call, textIn) (string, error) {
+				made.add("slow")
+				close(inTool)
+				<-leave
+				return "did", nil
+			})
+			w := newWorld(t, made, helper(made, script{"go": {calls("slow", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, slow) }))
+			s := &stopping{Store: w.store}
+			s.beforeMark = func(n int) {
+				w.clock.advance(time.Hour)
+				second := w.process(func(cfg *runtime.Config) { cfg.WatchEvery = time.Hour })
+				go func() {
+					_, err := second.Deliver(context.Background(), w.wake(3, session.WakeStep))
+					over <- err
+				}()
+				<-inTool
+			}
+			first := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.WatchEvery = s, time.Hour })
+			w.start(first, "go")
+			require.Equal(t, acknowledged, w.deliver(first, 2, session.WakeStep))
+			require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied}, w.kinds(), "the call is running")
+			close(leave)
+			require.NoError(t, <-over)
+			require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
+			require.Equal(t, 1, made.count("slow"))
+		})
+	}
+}
+
+// What a finished call changed is in its ledger, and comes with its result when
+// the worker dies before the entry.
+func TestLedger_keeps_state_and_events_of_a_finished_call(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	change := tool.Define(tool.Spec[textIn]{Name: "change"}, func(_ context.Context, c *tool.Call, in textIn) (string, error) {
+		made.add("change")
+		if err := c.Append("notes", in.Text); err != nil {
+			return "", err
+		}
+		return "did", c.Emit("changed", in.Text)
+	})
+	w := newWorld(t, made, helper(made, script{"go": {calls("change", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, change) }))
+	w.start(w.process(), "go")
+	f := &fuse{at: 5, after: true}
+	_, err := w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
+	require.ErrorIs(t, err, errDied)
+	require.Equal(t, session.ToolFinished, w.items(store.KindTool)[0].Tool.State, f.ops)
+	require.NoError(t, w.process().settle())
+	s := w.session()
+	notes, _ := s.State.Get("notes")
+	require.JSONEq(t, `["1"]`, string(notes))
+	require.Equal(t, 1, made.count("change"))
+	events := 0
+	for _, e := range w.journal() {
+		events += len(e.Events)
+	}
+	require.Equal(t, 1, events)
+	w.checkAtRest()
+}
+
+// While a tool runs that may run again elsewhere, the watcher renews the lease for
+// less than the tool was promised: the lease does not get shorter by that.
+func TestLedger_a_renewal_does_not_shorten_a_tool_s_lease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		made := newEffects()
+		var w *world
+		const timeout = 10 * time.Minute
+		slow := tool.Define(tool.Spec[textIn]{Name: "slow", OnUnknown: session.UnknownRetry, Timeout: timeout}, func(context.Context, *tool.Call, textIn) (string, error) {
+			began := time.Now()
+			for range 9 {
+				require.False(t, w.head().Head.Lease.Until.Before(began.Add(timeout)), "after %s", time.Since(began))
+				time.Sleep(time.Minute)
+			}
+			return "did", nil
+		})
+		w = newWorld(t, made, helper(made, script{"go": {calls("slow", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, slow) }))
+		w.clock.advance(time.Since(epoch))
+		p := w.process(func(cfg *runtime.Config) { cfg.Now = time.Now })
+		w.start(p, "go")
+		w.deliver(p, 2, session.WakeStep)
+		require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
+	})
+}
+
+// A call asked a person when the cancel came: nothing lets it be started again.
+func TestLedger_a_call_that_asked_is_not_startable_after_a_cancel(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []session.SignalKind{session.SignalCancel, session.SignalAbort} {
+		made := newEffects()
+		var w *world
+		w = newWorld(t, made, hooked(made, script{"go": {calls("hook", `{"text":"a"}`, "pick", `{"text":"b"}`)}}, func(context.Context, string) { w.signal(kind) }))
+		p := w.process(func(cfg *runtime.Config) { cfg.WatchEvery = time.Hour })
+		w.start(p, "go")
+		require.NoError(t, p.work())
+		require.True(t, w.session().Status.Ended())
+		for _, item := range w.items(store.KindTool) {
+			require.NotEqual(t, session.ToolAsking, item.Tool.State, item.ID)
+		}
+		w.checkAtRest()
+	}
+}
+
+// Whoever overtakes a call is the one whose mark stands: what the worker before
+// makes of it is refused.
+func TestLedger_overtaking_supersedes_the_worker_before(t *testing.T) {
+	t.Parallel()
+	c := &crowd{}
+	w := c.world(t, session.UnknownRetry)
+	var seconds, firsts string
+	c.during = func(n int32) {
+		mark := w.items(store.KindTool)[0].Tool.Attempt
+		if n == 2 {
+			seconds = mark
+			return
+		}
+		firsts = mark
+		w.takeOver(c)
+	}
+	first := w.process(func(cfg *runtime.Config) { cfg.WatchEvery = time.Hour })
+	w.start(first, "go")
+	require.Equal(t, acknowledged, w.deliver(first, 2, session.WakeStep))
+	require.NotEqual(t, firsts, seconds)
+	record := w.items(store.KindTool)[0].Tool
+	require.Equal(t, seconds, record.Attempt)
+	require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied, session.KindStepped}, w.kinds())
+}
+
+// What could not be folded again is never written, wherever it comes from: here a
+// ledger holds a result that is not its call's.
+func TestLedger_that_is_broken_breaks_no_journal(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`), says("bye")}}))
+	w.start(w.process(), "go")
+	f := &fuse{at: 4, after: true}
+	_, err := w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
+	require.ErrorIs(t, err, errDied)
+	w.clock.advance(time.Hour)
+	item := w.items(store.KindTool)[0]
+	item.Tool.State = session.ToolFinished
+	item.Tool.Result = &llm.ToolResult{CallID: "c9-9", Name: "line", Status: llm.ResultSuccess, Output: []byte(`1`)}
+	w.update(item)
+	_, err = w.process().Deliver(context.Background(), w.wake(3, session.WakeStep))
+	require.ErrorIs(t, err, engine.ErrBrokenJournal)
+	require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied}, w.kinds(), "and it can still be read")
+}
