@@ -64,7 +64,7 @@ func TestLeftOut(t *testing.T) {
 		require.Contains(t, b.run(args...).ends(2).stderr, noYes, args)
 	}
 	b.run("submit", "s", "w2-2", "--approve").ends(10)
-	b.run("resume", "s", "--edit", `w2-1={"service":"small"}`).ends(0)
+	b.run("resume", "s", "--edit", `w2-1={"service":"small"}`, "--approve", "w2-2").ends(0)
 	require.Contains(t, b.run("show", "s").ends(0).stdout, `"deployed small"`)
 
 	begin("r")

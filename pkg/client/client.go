@@ -1,8 +1,8 @@
 // Package client speaks the HTTP API of an Adjourn server.
 //
-// Each method is one route. What may safely be repeated is repeated: reads,
-// starts (they carry an idempotency key), and answers that name exactly what
-// they answer. The rest is sent once, unless the server surely did not take it.
+// Each method is one route. A request whose failure may pass is repeated: one that
+// changes something carries an idempotency key, so that it counts once, whatever
+// became of its answers.
 package client
 
 import (
@@ -55,7 +55,7 @@ type Config struct {
 	HTTP *http.Client
 	// Timeout of one attempt, beside what the server was asked to wait; 0 means 30 s.
 	Timeout time.Duration
-	// Tries is how often a request that may be repeated is sent at most; 0 means 5.
+	// Tries is how often a request is sent at most; 0 means 5.
 	Tries int
 	// MaxResponse is the largest answer that is read, in bytes; 0 means 64 MiB.
 	MaxResponse int64

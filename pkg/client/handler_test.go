@@ -119,7 +119,7 @@ func TestRealHandler(t *testing.T) {
 
 	resumed, err := c.Resume(ctx, client.ResumeParams{
 		SessionID: "s", Wait: 20 * time.Second,
-		Request: wire.ResumeRequest{Decisions: &wire.Decisions{Approve: []string{pending[1].CallID}}},
+		Request: wire.ResumeRequest{Decisions: &wire.Decisions{Approve: []string{pending[0].WaitID, pending[1].WaitID}}},
 	})
 	require.NoError(t, err)
 	require.Equal(t, "anything else?", resumed.Session.Text)

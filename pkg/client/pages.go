@@ -57,7 +57,7 @@ func words(q url.Values, all map[string]string) url.Values {
 func (c *Client) Sessions(ctx context.Context, p SessionsParams) (wire.Sessions, error) {
 	q := words(p.query(), map[string]string{"status": string(p.Status), "agent": p.Agent, "root": p.Root, "user": p.User, "tag": p.Tag})
 	var out wire.Sessions
-	err := c.send(ctx, request{method: http.MethodGet, path: "sessions", query: q, again: true}, &out)
+	err := c.send(ctx, request{method: http.MethodGet, path: "sessions", query: q}, &out)
 	return out, err
 }
 
@@ -95,7 +95,7 @@ type InboxParams struct {
 func (c *Client) Inbox(ctx context.Context, p InboxParams) (wire.Waits, error) {
 	var out wire.Waits
 	q := words(p.query(), map[string]string{"kind": string(p.Kind), "agent": p.Agent, "root": p.Root, "tool": p.Tool, "user": p.User})
-	err := c.send(ctx, request{method: http.MethodGet, path: "waits", query: q, again: true}, &out)
+	err := c.send(ctx, request{method: http.MethodGet, path: "waits", query: q}, &out)
 	return out, err
 }
 
@@ -132,7 +132,7 @@ func list[T any](ctx context.Context, c *Client, id, what string, q url.Values, 
 	if err != nil {
 		return out, err
 	}
-	err = c.send(ctx, request{method: http.MethodGet, path: path, query: q, again: true, wait: wait}, &out)
+	err = c.send(ctx, request{method: http.MethodGet, path: path, query: q, wait: wait}, &out)
 	return out, err
 }
 

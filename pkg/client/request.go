@@ -39,13 +39,11 @@ type request struct {
 	header http.Header
 	// body is sent as JSON; nil means none.
 	body any
-	// again says that a repeat does no harm.
-	again bool
 	// wait is how long the server was asked to hold the answer back.
 	wait time.Duration
 }
 
-// send sends a request, repeats it where that is right, and reads the answer into out.
+// send sends a request, repeats it while its failure may pass, and reads the answer into out.
 func (c *Client) send(ctx context.Context, r request, out any) error {
 	var body []byte
 	if r.body != nil {
@@ -66,7 +64,7 @@ func (c *Client) send(ctx context.Context, r request, out any) error {
 		if cause := ctx.Err(); cause != nil {
 			return fmt.Errorf("%s %s: %w", r.method, r.path, cause)
 		}
-		delay, again := c.delay(r, err, try)
+		delay, again := c.delay(err, try)
 		if deadline, ok := ctx.Deadline(); again && ok && time.Until(deadline) <= delay {
 			again = false // the answer now says more than a deadline later
 		}
@@ -80,8 +78,8 @@ func (c *Client) send(ctx context.Context, r request, out any) error {
 }
 
 // delay says whether to try again after an error, and how long to wait before.
-func (c *Client) delay(r request, err error, try int) (time.Duration, bool) {
-	if try >= c.cfg.Tries || !r.repeatable(err) {
+func (c *Client) delay(err error, try int) (time.Duration, bool) {
+	if try >= c.cfg.Tries || !mayPass(err) {
 		return 0, false
 	}
 	longest := min(firstDelay<<(try-1), lastDelay)
@@ -96,23 +94,18 @@ func (c *Client) delay(r request, err error, try int) (time.Duration, bool) {
 	return delay, true
 }
 
-// repeatable reports whether a failure may pass, and a repeat does no harm: it
-// never does when the request surely was not carried out.
-func (r request) repeatable(err error) bool {
+// mayPass reports whether a failure may pass. A repeat does no harm: what changes
+// something has a key.
+func mayPass(err error) bool {
 	var refused *Error
 	if errors.As(err, &refused) {
 		switch refused.Status {
-		case http.StatusTooManyRequests:
-			return true // turned away at the door
-		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-			return r.again
+		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+			return true
 		}
 		return false
 	}
-	if !errors.Is(err, ErrUnreachable) {
-		return false
-	}
-	return r.again || noConnection(err)
+	return errors.Is(err, ErrUnreachable)
 }
 
 // noConnection reports whether a try failed before anything of it was sent.

@@ -22,40 +22,30 @@ func problem(status int) answer {
 
 func text(s string) *string { return &s }
 
-// requests by whether they may be sent again when nobody knows what became of them.
+// repeatable are requests of every kind: each may be sent again when nobody knows what
+// became of it, for what changes something has a key.
 func repeatable(c *client.Client) map[string]func(context.Context) error {
 	again := calls(c)
 	for name, p := range map[string]wire.SubmitRequest{
-		"approval":      {Kind: session.AnswerApproval, ToolCallID: "c2-1", ApprovalID: "n"},
-		"question":      {Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q"},
+		"approval":      {Kind: session.AnswerApproval, ApprovalID: "n"},
+		"question":      {Kind: session.AnswerReply, WaitID: "w2-1", QuestionID: "q"},
 		"client result": {Kind: session.AnswerClientTool, ToolCallID: "c2-1"},
+		"message":       {Kind: session.AnswerMessage, Message: wire.Text("x")},
+		"verdict":       {Kind: session.AnswerVerdict, WaitID: "w2-1"},
 	} {
 		again["submit "+name] = submit(c, p)
 	}
 	for name, p := range map[string]wire.ResumeRequest{
-		"message":   {CheckpointID: "c", Message: wire.Text("x")},
-		"confirmed": {CheckpointID: "c", Confirmation: &wire.Confirmation{}},
+		"nothing":   {},
+		"message":   {Message: wire.Text("x")},
+		"confirmed": {Confirmation: &wire.Confirmation{}},
 		"all":       {CheckpointID: "c", Decisions: &wire.Decisions{ApproveAll: true}},
-		"a call":    {CheckpointID: "c", Decisions: &wire.Decisions{Approve: []string{"c2-1"}}},
+		"none":      {Decisions: &wire.Decisions{RejectAll: true}},
 		"waits":     {Decisions: &wire.Decisions{Approve: []string{"w2-1"}, Reject: []string{"w2-2"}}},
 	} {
 		again["resume "+name] = resume(c, p)
 	}
 	return again
-}
-
-func once(c *client.Client) map[string]func(context.Context) error {
-	return map[string]func(context.Context) error{
-		"submit message":   submit(c, wire.SubmitRequest{Kind: session.AnswerMessage, Message: wire.Text("x")}),
-		"submit verdict":   submit(c, wire.SubmitRequest{Kind: session.AnswerVerdict, ToolCallID: "c2-1"}),
-		"submit reply":     submit(c, wire.SubmitRequest{Kind: session.AnswerReply, ToolCallID: "c2-1"}),
-		"resume message":   resume(c, wire.ResumeRequest{Message: wire.Text("x")}),
-		"resume confirmed": resume(c, wire.ResumeRequest{Confirmation: &wire.Confirmation{}}),
-		"resume a call":    resume(c, wire.ResumeRequest{Decisions: &wire.Decisions{Approve: []string{"c2-1"}}}),
-		"resume no call":   resume(c, wire.ResumeRequest{Decisions: &wire.Decisions{Approve: []string{"w2-1"}, Reject: []string{"c2-2"}}}),
-		"resume all":       resume(c, wire.ResumeRequest{Decisions: &wire.Decisions{ApproveAll: true}}),
-		"resume none":      resume(c, wire.ResumeRequest{Decisions: &wire.Decisions{RejectAll: true}}),
-	}
 }
 
 func submit(c *client.Client, answer wire.SubmitRequest) func(context.Context) error {
@@ -74,45 +64,33 @@ func resume(c *client.Client, r wire.ResumeRequest) func(context.Context) error 
 
 func TestRetries(t *testing.T) {
 	t.Parallel()
-	faults := map[string]struct {
-		answer answer
-		// surely says that the request was surely not carried out.
-		surely bool
-	}{
-		"429":           {problem(429), true},
-		"502":           {problem(502), false},
-		"503":           {problem(503), false},
-		"504":           {says(504, ""), false},
-		"no connection": {refusesConnection, true},
-		"broken":        {breaks(errors.New("connection reset by peer")), false},
-		"hangs":         {hangs, false},
-		"broken body":   {brokenBody, false},
+	faults := map[string]answer{
+		"429":           problem(429),
+		"502":           problem(502),
+		"503":           problem(503),
+		"504":           says(504, ""),
+		"no connection": refusesConnection,
+		"broken":        breaks(errors.New("connection reset by peer")),
+		"hangs":         hangs,
+		"broken body":   brokenBody,
 	}
-	for name, f := range faults {
+	for name, fault := range faults {
 		synctest.Test(t, func(t *testing.T) {
 			for call, do := range repeatable(over(t, &script{answers: []answer{says(200, "{}")}})) {
 				require.NoError(t, do(t.Context()), call)
 			}
-			s := &script{}
+			s, keys := &script{}, map[string]bool{}
 			c := over(t, s)
 			for call, do := range repeatable(c) {
-				s.answers, s.requests, s.bodies = []answer{f.answer, f.answer, says(200, "{}")}, nil, nil
+				s.answers, s.requests, s.bodies = []answer{fault, fault, says(200, "{}")}, nil, nil
 				require.NoError(t, do(t.Context()), "%s: %s", name, call)
 				require.Len(t, s.requests, 3, "%s: %s", name, call)
 				require.Equal(t, s.bodies[0], s.bodies[2], "the same is sent again")
 				key := s.requests[0].Header.Get(wire.HeaderIdempotencyKey)
 				require.Equal(t, key, s.requests[2].Header.Get(wire.HeaderIdempotencyKey))
-				require.Equal(t, call == "startSession", key != "")
-			}
-			for call, do := range once(c) {
-				s.answers, s.requests = []answer{f.answer, says(200, "{}")}, nil
-				err := do(t.Context())
-				if f.surely {
-					require.NoError(t, err, "%s: %s", name, call)
-					continue
-				}
-				require.Error(t, err, "%s: %s", name, call)
-				require.Len(t, s.requests, 1, "%s: %s", name, call)
+				require.Equal(t, s.requests[0].Method == http.MethodPost, key != "", call)
+				require.False(t, key != "" && keys[key], "each request has its own")
+				keys[key] = true
 			}
 		})
 	}

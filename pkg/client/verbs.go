@@ -15,7 +15,7 @@ import (
 // StartParams begin a session, or the next turn of one.
 type StartParams struct {
 	Request wire.StartRequest
-	// IdempotencyKey makes repeating the start harmless, also by another process;
+	// IdempotencyKey makes it harmless to repeat the request, also for another process;
 	// empty means a new one, so that only the repeats of this call are harmless.
 	IdempotencyKey string
 	// Wait asks the server to answer only when the session rests, or after so
@@ -25,14 +25,8 @@ type StartParams struct {
 
 // Start begins a session, or the next turn of one that completed or was cancelled.
 func (c *Client) Start(ctx context.Context, p StartParams) (wire.Started, error) {
-	header := prefer(p.Wait)
-	key := p.IdempotencyKey
-	if key == "" {
-		key = newKey()
-	}
-	header.Set(wire.HeaderIdempotencyKey, key)
 	var out wire.Started
-	err := c.send(ctx, request{method: http.MethodPost, path: "sessions", header: header, body: p.Request, again: true, wait: p.Wait}, &out)
+	err := c.change(ctx, "sessions", p.IdempotencyKey, p.Request, p.Wait, &out)
 	return out, err
 }
 
@@ -46,15 +40,14 @@ type SubmitParams struct {
 	Wait time.Duration
 }
 
-// Submit answers one wait. After a broken connection it is sent again only if the
-// answer names what was shown: a wait, an approval, a question, a client's call.
+// Submit answers one wait.
 func (c *Client) Submit(ctx context.Context, p SubmitParams) (wire.Submitted, error) {
 	var out wire.Submitted
 	path, err := of(p.SessionID, "submit")
 	if err != nil {
 		return out, err
 	}
-	err = c.send(ctx, request{method: http.MethodPost, path: path, header: prefer(p.Wait), body: p.Answer, again: p.Answer.AnswersOnce(), wait: p.Wait}, &out)
+	err = c.change(ctx, path, p.IdempotencyKey, p.Answer, p.Wait, &out)
 	return out, err
 }
 
@@ -68,17 +61,26 @@ type ResumeParams struct {
 	Wait time.Duration
 }
 
-// Resume goes on with a session. After a broken connection it is sent again only
-// if that cannot decide or answer what came since: when it brings nothing, names
-// the checkpoint, or names the waits it decides. A call may be asked about anew.
+// Resume goes on with a session.
 func (c *Client) Resume(ctx context.Context, p ResumeParams) (wire.Resumed, error) {
 	var out wire.Resumed
 	path, err := of(p.SessionID, "resume")
 	if err != nil {
 		return out, err
 	}
-	err = c.send(ctx, request{method: http.MethodPost, path: path, header: prefer(p.Wait), body: p.Request, again: p.Request.AnswersOnce(), wait: p.Wait}, &out)
+	err = c.change(ctx, path, p.IdempotencyKey, p.Request, p.Wait, &out)
 	return out, err
+}
+
+// change sends a request that changes something. Its key makes it safe to send again:
+// whatever became of the answer, the request counts once.
+func (c *Client) change(ctx context.Context, path, key string, body any, wait time.Duration, out any) error {
+	if key == "" {
+		key = newKey()
+	}
+	header := prefer(wait)
+	header.Set(wire.HeaderIdempotencyKey, key)
+	return c.send(ctx, request{method: http.MethodPost, path: path, header: header, body: body, wait: wait}, out)
 }
 
 // Session says where a session stands; with wait, when it rests or after so long.
@@ -88,14 +90,14 @@ func (c *Client) Session(ctx context.Context, id string, wait time.Duration) (wi
 	if err != nil {
 		return out, err
 	}
-	err = c.send(ctx, request{method: http.MethodGet, path: path, header: prefer(wait), again: true, wait: wait}, &out)
+	err = c.send(ctx, request{method: http.MethodGet, path: path, header: prefer(wait), wait: wait}, &out)
 	return out, err
 }
 
 // OpenAPI returns the document that describes the API of this server.
 func (c *Client) OpenAPI(ctx context.Context) (json.RawMessage, error) {
 	var out json.RawMessage
-	err := c.send(ctx, request{method: http.MethodGet, path: "openapi.json", again: true}, &out)
+	err := c.send(ctx, request{method: http.MethodGet, path: "openapi.json"}, &out)
 	return out, err
 }
 

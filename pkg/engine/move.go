@@ -269,10 +269,11 @@ func openAll(e *session.Entry) {
 	}
 }
 
-// nonce derives an unguessable approval id from the entry's random token.
+// nonce derives an unguessable approval id from the entry's random token. It begins
+// with the wait's id, so that the approval is found by it in one read.
 func nonce(token, wait string) string {
 	sum := sha256.Sum256([]byte("approval\n" + token + "\n" + wait))
-	return base64.RawURLEncoding.EncodeToString(sum[:16])
+	return wait + "_" + base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
 func callOrder(s *session.Session, reply *llm.Message) map[string]int {

@@ -22,7 +22,7 @@ func TestDecisionsSayWho(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start("a", "deploy")
-	decide := `{"decisions":{"approve":["c2-1"]}}`
+	decide := `{"decisions":{"approve":["w2-1"]}}`
 	answer[wire.Resumed](w, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions/a/resume", decide))
 	given := get[wire.Waits](w, ann, "/sessions/a/waits").Items[0].Answer
 	require.Equal(t, "ann", given.Who)
@@ -40,8 +40,8 @@ func TestEditsRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for id, body := range map[string]string{
-		"confirmed": `{"mode":"with_confirmation","confirmation":{"approved":true,"editedInput":{"text":"v2"}}}`,
-		"decided":   `{"decisions":{"approve":["c2-1"],"editedInput":{"c2-1":{"text":"v2"}}}}`,
+		"confirmed": `{"mode":"with_confirmation","confirmation":{"approved":true,"waitId":"w2-1","editedInput":{"text":"v2"}}}`,
+		"decided":   `{"decisions":{"approve":["w2-1"],"editedInput":{"w2-1":{"text":"v2"}}}}`,
 	} {
 		key := w.start(id, "deploy")
 		answer[wire.Resumed](w, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions/"+id+"/resume", body))
@@ -100,7 +100,7 @@ func TestVerdict(t *testing.T) {
 	started := answer[wire.Started](w, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions", `{"agent":"other","sessionId":"v","input":"pay"}`))
 	key := session.Key{Tenant: callers[ann].Tenant, ID: started.SessionID}
 	w.drive(key)
-	body := `{"kind":"verdict","toolCallId":"c2-1","verdict":"happened","result":"paid once"}`
+	body := `{"kind":"verdict","waitId":"w3-1","verdict":"happened","result":"paid once"}`
 	given := answer[wire.Submitted](w, http.StatusOK, w.send(ann, http.MethodPost, "/sessions/v/submit", body))
 	require.EqualValues(t, "happened", given.Answer.Verdict)
 	require.Equal(t, "ann", given.Answer.Who)
@@ -113,7 +113,7 @@ func TestStatusOfResume(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start("r", "both")
-	const decide = `{"decisions":{"approve":["c2-1"]}}`
+	const decide = `{"decisions":{"approve":["w2-1"]}}`
 	waiting := answer[wire.Resumed](w, http.StatusOK, w.send(ann, http.MethodPost, "/sessions/r/resume", decide))
 	require.Equal(t, wire.ContinuationWaiting, waiting.Continuation)
 	require.Equal(t, "c2-2", waiting.Open[0].CallID)
@@ -126,7 +126,7 @@ func TestResumeSaysWho(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for input, body := range map[string]string{
-		"where": `{"message":"here"}`, "deploy": `{"confirmation":{"approved":true}}`, "two": `{"decisions":{"approveAll":true}}`,
+		"where": `{"message":"here"}`, "deploy": `{"confirmation":{"approved":true,"waitId":"w2-1"}}`, "two": `{"decisions":{"approve":["w2-1","w2-2"]}}`,
 	} {
 		w.start(input, input)
 		answer[wire.Resumed](w, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions/"+input+"/resume", body))

@@ -102,17 +102,6 @@ func (r *request) idempotencyKey() (string, error) {
 	return given[0], nil
 }
 
-// mayRepeat refuses an idempotency key beside an answer that names nothing it is
-// bound to: whoever sends one believes that it is safe to send the request again,
-// which could answer what was asked since. By says what it is named by here.
-func (r *request) mayRepeat(answersOnce bool, by string) error {
-	key, err := r.idempotencyKey()
-	if err != nil || key == "" || answersOnce {
-		return err
-	}
-	return refuse(wire.CodeInvalidHeader, "%s makes no answer safe to repeat: name what is answered, by %s, or leave the header out", wire.HeaderIdempotencyKey, by)
-}
-
 // preferredWait reads wait=N of the Prefer headers (RFC 7240), bounded by what the
 // server grants. A preference that cannot be read is none.
 func (h *handler) preferredWait(r *request) (wait time.Duration, given bool) {

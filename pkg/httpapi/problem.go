@@ -31,8 +31,7 @@ var statuses = map[string]int{
 	wire.CodeRequestTimeout:       http.StatusServiceUnavailable,
 	wire.CodeKeysUnreadable:       http.StatusServiceUnavailable,
 
-	string(runtime.CodeInputTooLarge):       http.StatusRequestEntityTooLarge,
-	string(runtime.CodeIdempotencyMismatch): http.StatusUnprocessableEntity,
+	string(runtime.CodeInputTooLarge): http.StatusRequestEntityTooLarge,
 }
 
 // statusOf is the one place that says what a code means in HTTP.

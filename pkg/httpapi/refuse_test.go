@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -89,44 +90,47 @@ func TestRefusals(t *testing.T) {
 		{"its waits", ann, get, "/sessions/theirs/waits", "", nil, 404, "session_not_found", ""},
 		{"its entries", ann, get, "/sessions/theirs/entries?after=1&wait=20&stay=true", "", nil, 404, "session_not_found", ""},
 		{"its approval", ann, post, "/sessions/theirs/submit", approve(theirs.CallID, theirs.ApprovalID), nil, 404, "session_not_found", ""},
-		{"its resumption", ann, post, "/sessions/theirs/resume", `{"decisions":{"approveAll":true}}`, nil, 404, "session_not_found", ""},
+		{"its resumption", ann, post, "/sessions/theirs/resume", `{"decisions":{"rejectAll":true}}`, nil, 404, "session_not_found", ""},
 		{"a tenant in the body", ann, post, start, `{"tenant":"rival","agent":"desk","input":"x"}`, nil, 400, "unknown_field", `"tenant"`},
 		{"a tenant in the query", ann, get, start + "?tenant=rival", "", nil, 400, "invalid_parameter", `"tenant"`},
 		{"its checkpoint", ann, post, "/sessions/pair/resume", fmt.Sprintf(`{"checkpointId":%q,"decisions":{"approveAll":true}}`, their), nil, 400, "invalid_checkpoint", ""},
 
 		// forged answers
-		{"a forged approvalId", ann, post, submit, approve(trip.CallID, "forged"), nil, 400, "invalid_answer", "approvalId"},
-		{"no approvalId", ann, post, submit, approve(trip.CallID, ""), nil, 400, "invalid_answer", "approvalId"},
-		{"the approvalId of another session", ann, post, submit, approve(trip.CallID, pair.ApprovalID), nil, 400, "invalid_answer", "approvalId"},
-		{"the approvalId of another tenant's session of that name", ann, post, submit, approve(trip.CallID, theirs.ApprovalID), nil, 400, "invalid_answer", "approvalId"},
+		{"a forged approvalId", ann, post, submit, approve(trip.CallID, "forged"), nil, 404, "wait_not_found", "approvalId"},
+		{"no approvalId", ann, post, submit, approve(trip.CallID, ""), nil, 400, "invalid_answer", "Name the wait: w3-1"},
+		{"the approvalId of another session", ann, post, submit, approve(trip.CallID, pair.ApprovalID), nil, 404, "wait_not_found", "approvalId"},
+		{"the approvalId of another tenant's session of that name", ann, post, submit, approve(trip.CallID, theirs.ApprovalID), nil, 404, "wait_not_found", "approvalId"},
 		{"one wait with the call of another", ann, post, "/sessions/pair/submit", fmt.Sprintf(`{"kind":"approval-response","waitId":%q,"toolCallId":"c2-2","approvalId":%q,"approved":true}`, pair.WaitID, pair.ApprovalID), nil, 404, "wait_not_found", ""},
 		{"not the one who may", ann, post, "/sessions/board/submit", approve("c2-1", pending(ann, "board").ApprovalID), nil, 403, "not_allowed", "carol"},
-		{"not the one who may, with decisions", ann, post, "/sessions/board/resume", `{"decisions":{"approveAll":true}}`, nil, 403, "not_allowed", "carol"},
-		{"not the one who may, with a confirmation", ann, post, "/sessions/board/resume", `{"confirmation":{"approved":true}}`, nil, 403, "not_allowed", "carol"},
+		{"not the one who may, with decisions", ann, post, "/sessions/board/resume", `{"decisions":{"approve":["w2-1"]}}`, nil, 403, "not_allowed", "carol"},
+		{"not the one who may, with a confirmation", ann, post, "/sessions/board/resume", `{"confirmation":{"approved":true,"waitId":"w2-1"}}`, nil, 403, "not_allowed", "carol"},
 		{"approved or not", ann, post, submit, fmt.Sprintf(`{"kind":"approval-response","toolCallId":%q,"approvalId":%q}`, trip.CallID, trip.ApprovalID), nil, 400, "invalid_answer", "approved"},
 		{"edited into what the tool does not take", ann, post, submit, fmt.Sprintf(`{"kind":"approval-response","toolCallId":%q,"approvalId":%q,"approved":true,"editedInput":{"amount":1}}`, trip.CallID, trip.ApprovalID), nil, 400, "invalid_answer", "edited input"},
 		{"edited and denied", ann, post, submit, fmt.Sprintf(`{"kind":"approval-response","toolCallId":%q,"approvalId":%q,"approved":false,"editedInput":{"text":"a"}}`, trip.CallID, trip.ApprovalID), nil, 400, "invalid_answer", "edited input"},
-		{"the wrong kind", ann, post, submit, `{"kind":"client-tool-result","toolCallId":"c3-1","result":1}`, nil, 400, "wrong_kind", ""},
+		{"the wrong kind", ann, post, submit, `{"kind":"client-tool-result","waitId":"w3-1","result":1}`, nil, 400, "wrong_kind", "w3-1"},
 		{"a child's end", ann, post, submit, `{"kind":"child-end","toolCallId":"c3-1","result":1}`, nil, 400, "invalid_field", "kind"},
 		{"an expiry", ann, post, submit, `{"kind":"expiry","toolCallId":"c3-1"}`, nil, 400, "invalid_field", "kind"},
 		{"no kind", ann, post, submit, `{"toolCallId":"c3-1","approved":true}`, nil, 400, "invalid_field", "kind"},
 		{"an answer that says two things", ann, post, "/sessions/place/submit", `{"kind":"client-tool-result","toolCallId":"c2-1","result":1,"approved":true}`, nil, 400, "invalid_field", "approved"},
 		{"a result and an error", ann, post, "/sessions/place/submit", `{"kind":"client-tool-result","toolCallId":"c2-1","result":1,"error":"x"}`, nil, 400, "invalid_answer", "either"},
-		{"a choice there is not", ann, post, "/sessions/colour/submit", `{"kind":"reply","toolCallId":"c2-1","selected":["green"]}`, nil, 400, "invalid_answer", "green"},
-		{"another question", ann, post, "/sessions/colour/submit", `{"kind":"reply","toolCallId":"c2-1","id":"size","selected":["red"]}`, nil, 400, "wrong_kind", ""},
+		{"a choice there is not", ann, post, "/sessions/colour/submit", `{"kind":"reply","waitId":"w3-1","selected":["green"]}`, nil, 400, "invalid_answer", "green"},
+		{"another question", ann, post, "/sessions/colour/submit", `{"kind":"reply","waitId":"w3-1","id":"size","selected":["red"]}`, nil, 400, "wrong_kind", ""},
 		{"an empty message", ann, post, "/sessions/words/submit", `{"kind":"message","message":" "}`, nil, 400, "invalid_input", ""},
-		{"a verdict nobody asked for", ann, post, submit, `{"kind":"verdict","toolCallId":"c9-9","verdict":"happened"}`, nil, 404, "wait_not_found", ""},
+		{"a verdict nobody asked for", ann, post, submit, `{"kind":"verdict","waitId":"w9-9","verdict":"happened"}`, nil, 404, "wait_not_found", ""},
 		{"after the end", ann, post, "/sessions/over/submit", `{"kind":"message","message":"x"}`, nil, 404, "wait_not_found", ""},
 
 		// resumptions
 		{"still waiting", ann, post, resume, "", nil, 409, "still_waiting", ""},
 		{"a message to who waits for something else", ann, post, resume, `{"message":"go"}`, nil, 409, "still_waiting", ""},
-		{"nothing to confirm", ann, post, "/sessions/place/resume", `{"confirmation":{"approved":true}}`, nil, 409, "nothing_to_decide", ""},
-		{"one of two", ann, post, "/sessions/pair/resume", `{"confirmation":{"approved":true}}`, nil, 409, "nothing_to_decide", ""},
+		{"nothing to confirm", ann, post, "/sessions/place/resume", `{"confirmation":{"approved":false}}`, nil, 409, "nothing_to_decide", ""},
+		{"one of two", ann, post, "/sessions/pair/resume", `{"confirmation":{"approved":false}}`, nil, 409, "nothing_to_decide", "w2-1"},
+		{"to confirm nobody knows what", ann, post, resume, `{"confirmation":{"approved":true}}`, nil, 400, "invalid_input", "checkpoint"},
+		{"all of nobody knows what", ann, post, "/sessions/pair/resume", `{"decisions":{"approveAll":true}}`, nil, 400, "invalid_input", "checkpoint"},
+		{"a call where a wait belongs", ann, post, "/sessions/pair/resume", `{"decisions":{"approve":["c2-1"]}}`, nil, 404, "wait_not_found", "w2-1"},
 		{"no word on it", ann, post, resume, `{"confirmation":{}}`, nil, 400, "invalid_field", "confirmation.approved"},
-		{"both ways", ann, post, "/sessions/pair/resume", `{"decisions":{"approve":["c2-1"],"reject":["c2-1"]}}`, nil, 400, "invalid_input", ""},
+		{"both ways", ann, post, "/sessions/pair/resume", `{"decisions":{"approve":["w2-1"],"reject":["w2-1"]}}`, nil, 400, "invalid_input", ""},
 		{"all both ways", ann, post, "/sessions/pair/resume", `{"decisions":{"approveAll":true,"rejectAll":true}}`, nil, 400, "invalid_input", ""},
-		{"nobody's call", ann, post, "/sessions/pair/resume", `{"decisions":{"approve":["c7-7"]}}`, nil, 404, "wait_not_found", ""},
+		{"nobody's wait", ann, post, "/sessions/pair/resume", `{"decisions":{"approve":["w7-7"]}}`, nil, 404, "wait_not_found", ""},
 		{"no decision", ann, post, "/sessions/pair/resume", `{"decisions":{}}`, nil, 409, "nothing_to_decide", ""},
 		{"two things at once", ann, post, resume, `{"message":"x","decisions":{"approveAll":true}}`, nil, 400, "invalid_field", ""},
 		{"a mode that does not fit", ann, post, resume, `{"mode":"continue","message":"x"}`, nil, 400, "invalid_field", ""},
@@ -144,9 +148,9 @@ func TestRefusals(t *testing.T) {
 		{"no input", ann, post, start, `{"agent":"desk"}`, nil, 400, "invalid_input", ""},
 		{"an id that is none", ann, post, start, `{"agent":"desk","sessionId":"../x","input":"x"}`, nil, 400, "invalid_id", ""},
 		{"an id that is too long", ann, post, start, `{"agent":"desk","sessionId":"` + strings.Repeat("a", 129) + `","input":"x"}`, nil, 400, "invalid_id", ""},
-		{"the key of another request", ann, post, start, `{"agent":"desk","sessionId":"keyed","input":"other"}`, []string{wire.HeaderIdempotencyKey, "key"}, 422, "idempotency_mismatch", ""},
-		{"the key of another session", ann, post, start, `{"agent":"desk","input":"echo"}`, []string{wire.HeaderIdempotencyKey, "key"}, 422, "idempotency_mismatch", ""},
-		{"the key with another agent", ann, post, start, `{"agent":"other","sessionId":"keyed","input":"echo"}`, []string{wire.HeaderIdempotencyKey, "key"}, 422, "idempotency_mismatch", ""},
+		{"the key of another request", ann, post, start, `{"agent":"desk","sessionId":"keyed","input":"other"}`, []string{wire.HeaderIdempotencyKey, "key"}, 409, "idempotency_mismatch", ""},
+		{"the key of another session", ann, post, start, `{"agent":"desk","input":"echo"}`, []string{wire.HeaderIdempotencyKey, "key"}, 409, "idempotency_mismatch", ""},
+		{"the key with another agent", ann, post, start, `{"agent":"other","sessionId":"keyed","input":"echo"}`, []string{wire.HeaderIdempotencyKey, "key"}, 409, "idempotency_mismatch", ""},
 		{"a key with a space", ann, post, start, body, []string{wire.HeaderIdempotencyKey, "a b"}, 400, "invalid_header", ""},
 		{"an empty key", ann, post, start, body, []string{wire.HeaderIdempotencyKey, ""}, 400, "invalid_header", ""},
 		{"a key that is too long", ann, post, start, body, []string{wire.HeaderIdempotencyKey, strings.Repeat("k", 256)}, 400, "invalid_header", ""},
@@ -316,28 +320,53 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// TestKeyBesideAnAnswer: a key makes nobody believe that an answer to whatever is
-// open can be sent again.
-func TestKeyBesideAnAnswer(t *testing.T) {
+// TestKeys: a request with a key counts once, whatever it does; with another body
+// its key is refused, and nobody has the key of somebody else or of another route.
+func TestKeys(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.start("trip", "echo deploy")
-	for _, c := range [][2]string{
-		{"submit", `{"kind":"message","message":"yes"}`},
-		{"submit", `{"kind":"verdict","toolCallId":"c2-1","verdict":"happened"}`},
-		{"resume", `{"message":"yes"}`},
-		{"resume", `{"confirmation":{"approved":true}}`},
-		{"resume", `{"decisions":{"approveAll":true}}`},
-		{"resume", `{"decisions":{"approve":["c2-1"]}}`},
+	for name, c := range map[string]struct{ input, verb, body, other string }{
+		"an approval":    {"deploy", "submit", `{"kind":"approval-response","waitId":"w2-1","approved":true}`, `{"kind":"approval-response","waitId":"w2-1","approved":false}`},
+		"a message":      {"where", "submit", `{"kind":"message","message":"here"}`, `{"kind":"message","message":"there"}`},
+		"stored":         {"locate", "submit", `{"kind":"client-tool-result","toolCallId":"c2-1","result":1,"autoResume":false}`, `{"kind":"client-tool-result","toolCallId":"c2-1","result":1}`},
+		"decisions":      {"two", "resume", `{"decisions":{"approve":["w2-1"]}}`, `{"decisions":{"approve":["w2-2"]}}`},
+		"rejecting all":  {"two", "resume", `{"decisions":{"rejectAll":true}}`, `{"decisions":{"rejectAll":true,"reason":"x"}}`},
+		"a confirmation": {"deploy", "resume", `{"confirmation":{"approved":true,"waitId":"w2-1"}}`, `{"message":"x"}`},
+		"a word":         {"where", "resume", `{"message":"here"}`, `{}`},
 	} {
-		out := w.send(ann, http.MethodPost, "/sessions/trip/"+c[0], c[1], wire.HeaderIdempotencyKey, "k")
-		p := problem(t, out)
-		require.Equal(t, "invalid_header", p.Code, c)
-		require.Contains(t, p.Detail, map[string]string{"submit": "waitId", "resume": "checkpointId"}[c[0]])
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.start("trip", c.input)
+			path := "/sessions/trip/" + c.verb
+			send := func(who, body string) *httptest.ResponseRecorder {
+				return w.send(who, http.MethodPost, path, body, wire.HeaderIdempotencyKey, "k")
+			}
+			first := send(ann, c.body)
+			require.Less(t, first.Code, 300, first.Body.String())
+			require.Empty(t, first.Header().Get(wire.HeaderIdempotencyReplayed))
+			waits := get[wire.Waits](w, ann, "/sessions/trip/waits")
+			for range 2 {
+				again := send(ann, c.body)
+				require.Equal(t, first.Code, again.Code, again.Body.String())
+				require.Equal(t, "true", again.Header().Get(wire.HeaderIdempotencyReplayed))
+				require.NotContains(t, again.Body.String(), `"repeated":true`, "it is the first answer")
+				require.Equal(t, waits, get[wire.Waits](w, ann, "/sessions/trip/waits"))
+			}
+			p := problem(t, send(ann, c.other))
+			require.Equal(t, http.StatusConflict, p.Status)
+			require.Equal(t, "idempotency_mismatch", p.Code)
+			require.NotEqual(t, "idempotency_mismatch", problemOrNone(send(carol, c.other)), "another caller's key")
+			start := w.send(ann, http.MethodPost, "/sessions", `{"agent":"desk","input":"echo"}`, wire.HeaderIdempotencyKey, "k")
+			require.Equal(t, http.StatusAccepted, start.Code, "another route's key: %s", start.Body.String())
+		})
 	}
-	checkpoint := get[wire.Session](w, ann, "/sessions/trip").CheckpointID
-	out := w.send(ann, http.MethodPost, "/sessions/trip/resume", `{"checkpointId":"`+checkpoint+`","decisions":{"approveAll":true}}`, wire.HeaderIdempotencyKey, "k")
-	require.Less(t, out.Code, 300, out.Body.String())
+}
+
+// problemOrNone returns the code of a refusal, "" for none.
+func problemOrNone(out *httptest.ResponseRecorder) string {
+	var p wire.Problem
+	_ = json.Unmarshal(out.Body.Bytes(), &p)
+	return p.Code
 }
 
 // TestApprovalByItsID: an approvalId alone names what was shown, and what names
@@ -348,10 +377,10 @@ func TestApprovalByItsID(t *testing.T) {
 	w.start("trip", "echo deploy")
 	wait := get[wire.Session](w, ann, "/sessions/trip").Pause.Pending[0]
 	for body, says := range map[string]string{
-		`{"kind":"reply","id":"color","selected":["red"]}`:                                                   "names its wait or its call",
+		`{"kind":"reply","id":"color","selected":["red"]}`:                                                   "it is not said what this answers",
 		`{"kind":"message","message":"x"}`:                                                                   "does not wait for a message",
-		`{"kind":"approval-response","approvalId":"made-up","approved":true}`:                                "names its wait or its call",
-		`{"kind":"approval-response","waitId":"` + wait.WaitID + `","approved":true}`:                        "approvalId is missing",
+		`{"kind":"approval-response","approvalId":"made-up","approved":true}`:                                "no approval has this approvalId",
+		`{"kind":"approval-response","toolCallId":"` + wait.CallID + `","approved":true}`:                    "Name the wait: " + wait.WaitID,
 		`{"kind":"approval-response","waitId":"` + wait.WaitID + `","toolCallId":"c9-1","approved":true}`:    `of a call \"c9-1\"`,
 		`{"kind":"approval-response","waitId":"` + wait.WaitID + `","approvalId":"made-up","approved":true}`: "not that of the approval",
 	} {

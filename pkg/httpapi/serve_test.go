@@ -255,6 +255,9 @@ func TestDown(t *testing.T) {
 					require.Equal(t, c.method == http.MethodPost, leftOut)
 					return
 				}
+				if out.Code < 300 && strings.Contains(out.Body.String(), `"session":`) && out.Header().Get(wire.HeaderIdempotencyReplayed) != "" {
+					continue // it was done, and looking again found that out
+				}
 				require.Contains(t, w.log.String(), inside)
 				if out.Code < 300 {
 					require.Equal(t, http.MethodPost, c.method)

@@ -32,9 +32,7 @@ func (h *handler) start(r *request) (*response, error) {
 		return nil, err
 	}
 	out := &response{status: http.StatusAccepted, header: map[string]string{"Location": location(started.Key)}}
-	if started.Repeated {
-		out.header[wire.HeaderIdempotencyReplayed] = "true"
-	}
+	out.replayed(started.Repeated)
 	stands, rests := h.settle(r, started.Key, 0, out)
 	if rests {
 		out.status = http.StatusOK
@@ -44,6 +42,13 @@ func (h *handler) start(r *request) (*response, error) {
 		Repeated: started.Repeated, Session: stands,
 	}
 	return out, nil
+}
+
+// replayed says of a request that it was carried out before, under its key.
+func (out *response) replayed(before bool) {
+	if before {
+		out.header[wire.HeaderIdempotencyReplayed] = "true"
+	}
 }
 
 func location(key session.Key) string { return "/sessions/" + key.ID }
@@ -62,6 +67,10 @@ func (h *handler) submit(r *request) (*response, error) {
 	if _, err := r.parameters(); err != nil {
 		return nil, err
 	}
+	idempotencyKey, err := r.idempotencyKey()
+	if err != nil {
+		return nil, err
+	}
 	var body wire.SubmitRequest
 	if err := h.read(r, &body, false); err != nil {
 		return nil, err
@@ -69,11 +78,8 @@ func (h *handler) submit(r *request) (*response, error) {
 	if err := checkKind(body); err != nil {
 		return nil, err
 	}
-	if err := r.mayRepeat(body.AnswersOnce(), "its waitId"); err != nil {
-		return nil, err
-	}
 	submitted, err := h.cfg.Runtime.Submit(r.Context(), runtime.SubmitParams{
-		Key: r.key(), Caller: r.by(), HoldResume: body.AutoResume != nil && !*body.AutoResume,
+		Key: r.key(), Caller: r.by(), HoldResume: body.AutoResume != nil && !*body.AutoResume, IdempotencyKey: idempotencyKey,
 		Answer: session.Answer{
 			Wait: body.WaitID, Kind: body.Kind, ToolCallID: body.ToolCallID, ApprovalID: body.ApprovalID, QuestionID: body.QuestionID,
 			Approved: body.Approved, Reason: body.Reason, EditedInput: body.EditedInput, Result: body.Result, Error: body.Error,
@@ -84,6 +90,7 @@ func (h *handler) submit(r *request) (*response, error) {
 		return nil, err
 	}
 	out := &response{status: http.StatusOK, header: map[string]string{}}
+	out.replayed(submitted.Replayed)
 	stands, _ := h.settle(r, r.key(), 0, out)
 	out.body = wire.Submitted{
 		Answer: submitted.Answer, Continuation: wire.Continuation(submitted.Continuation), Open: openWaits(r.key().ID, submitted.Open),
@@ -129,6 +136,10 @@ func (h *handler) resume(r *request) (*response, error) {
 	if _, err := r.parameters(); err != nil {
 		return nil, err
 	}
+	idempotencyKey, err := r.idempotencyKey()
+	if err != nil {
+		return nil, err
+	}
 	var body wire.ResumeRequest
 	if err := h.read(r, &body, true); err != nil {
 		return nil, err
@@ -137,14 +148,12 @@ func (h *handler) resume(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.mayRepeat(body.AnswersOnce(), "the checkpointId, or waits in the decisions"); err != nil {
-		return nil, err
-	}
-	resumed, err := h.goOn(r, mode, body)
+	resumed, err := h.goOn(r, mode, body, idempotencyKey)
 	if err != nil {
 		return nil, err
 	}
 	out := &response{status: http.StatusAccepted, header: map[string]string{"Location": location(r.key())}}
+	out.replayed(resumed.Replayed)
 	stands, rests := h.settle(r, r.key(), resumed.After, out)
 	if rests || resumed.Repeated || resumed.Continuation != runtime.ContinuationResumed {
 		out.status = http.StatusOK
@@ -156,14 +165,14 @@ func (h *handler) resume(r *request) (*response, error) {
 	return out, nil
 }
 
-func (h *handler) goOn(r *request, mode wire.ResumeMode, body wire.ResumeRequest) (runtime.Resumed, error) {
-	p := runtime.ResumeParams{Key: r.key(), Checkpoint: body.CheckpointID, Caller: r.by()}
+func (h *handler) goOn(r *request, mode wire.ResumeMode, body wire.ResumeRequest, idempotencyKey string) (runtime.Resumed, error) {
+	p := runtime.ResumeParams{Key: r.key(), Checkpoint: body.CheckpointID, Caller: r.by(), IdempotencyKey: idempotencyKey}
 	switch mode {
 	case wire.ResumeWithDecisions:
 		d := body.Decisions
 		return h.cfg.Runtime.Decide(r.Context(), runtime.DecideParams{
 			Key: r.key(), Checkpoint: body.CheckpointID, Approve: d.Approve, Reject: d.Reject, ApproveAll: d.ApproveAll, RejectAll: d.RejectAll,
-			Reason: d.Reason, EditedInput: d.EditedInput, Caller: r.by(),
+			Reason: d.Reason, EditedInput: d.EditedInput, Caller: r.by(), IdempotencyKey: idempotencyKey,
 		})
 	case wire.ResumeWithMessage:
 		p.Mode, p.Message = runtime.ResumeWithMessage, body.Message

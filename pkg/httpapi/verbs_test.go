@@ -95,7 +95,7 @@ func TestPreferWait(t *testing.T) {
 			require.Equal(t, session.OutcomeCompleted, resumed.Session.Outcome)
 
 			key = w.start("c", "two slow")
-			decide := `{"decisions":{"approveAll":true}}`
+			decide := `{"decisions":{"approve":["w2-1","w2-2"]}}`
 			w.driveAfter(time.Second, key)
 			resumed = answer[wire.Resumed](w, http.StatusAccepted, w.send(ann, post, "/sessions/c/resume", decide, wire.HeaderPrefer, "wait=3"))
 			require.Equal(t, session.OutcomeRunning, resumed.Session.Outcome)

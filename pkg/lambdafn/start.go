@@ -79,7 +79,7 @@ func (h *start) Invoke(ctx context.Context, raw []byte) ([]byte, error) {
 		err := guard(func() (err error) {
 			started, err = h.Runtime.Start(soft, runtime.StartParams{
 				Key: session.Key{Tenant: h.EventTenant, ID: a.Session}, Agent: a.Agent, Input: llm.TextParts(a.Input),
-				Caller: a.caller, IdempotencyKey: a.IdempotencyKey,
+				Caller: a.caller, IdempotencyKey: a.IdempotencyKey, Event: true,
 			})
 			return err
 		})
@@ -237,8 +237,7 @@ func (h *start) fill(raw []byte, source, from string, id ...string) (asked, erro
 	return asked{startEvent: event, caller: runtime.Caller{Who: source, From: from}}, nil
 }
 
-// eventKey is the idempotency key of an event. It has a space, which no key of an
-// HTTP request has, so that nobody can use up an event's.
+// eventKey is the idempotency key of an event that names none itself.
 func eventKey(source string, id ...string) string {
 	raw, err := json.Marshal(id)
 	if err != nil {

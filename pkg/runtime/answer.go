@@ -1,12 +1,10 @@
 package runtime
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -15,20 +13,21 @@ import (
 )
 
 // checkAnswer holds an answer to its wait and completes it: who, when, from where.
-func (r *Runtime) checkAnswer(s *session.Session, record session.WaitRecord, p SubmitParams) (session.Answer, error) {
+func (r *Runtime) checkAnswer(record session.WaitRecord, p SubmitParams) (session.Answer, error) {
 	a, w := p.Answer, record.Wait
 	if len(w.Who) > 0 && !slices.Contains(w.Who, p.Caller.Who) {
 		return a, refuse(CodeNotAllowed, p.Key, "%s may be answered by %s only, not by %q", label(w), strings.Join(w.Who, ", "), p.Caller.Who)
 	}
 	a.Wait, a.ToolCallID = w.ID, w.Call
 	a.Who, a.From, a.When = p.Caller.Who, p.Caller.From, r.cfg.Now().UTC()
+	a.Reason = strings.TrimSpace(a.Reason)
 	a.Outcome, a.Audit, a.Digest = "", "", decided(w, a)
 	for _, text := range []*string{&a.Reason, &a.Error, a.Text} {
 		if text != nil && !utf8.ValidString(*text) {
 			return a, refuse(CodeInvalidAnswer, p.Key, "%s: the answer is not valid UTF-8 text", label(w))
 		}
 	}
-	if err := r.checkContent(s, w, &a); err != nil {
+	if err := r.checkContent(record, p.Key, &a); err != nil {
 		if refused := (*Error)(nil); errors.As(err, &refused) {
 			return a, refused // it has its own code: a message that is empty or too long
 		}
@@ -37,10 +36,11 @@ func (r *Runtime) checkAnswer(s *session.Session, record session.WaitRecord, p S
 	return a, nil
 }
 
-func (r *Runtime) checkContent(s *session.Session, w session.Wait, a *session.Answer) error {
+func (r *Runtime) checkContent(record session.WaitRecord, key session.Key, a *session.Answer) error {
+	w := record.Wait
 	switch w.Kind {
 	case session.WaitApproval:
-		return r.checkApproval(s, w, a)
+		return r.checkApproval(record, a)
 	case session.WaitClientTool:
 		switch {
 		case (a.Result == nil) == (a.Error == ""):
@@ -52,7 +52,7 @@ func (r *Runtime) checkContent(s *session.Session, w session.Wait, a *session.An
 		a.QuestionID = w.Question.ID
 		return checkReply(*w.Question, *a)
 	case session.WaitInput:
-		if err := checkInput(s.Key, a.Message); err != nil {
+		if err := checkInput(key, a.Message); err != nil {
 			return err
 		}
 	case session.WaitUnknown:
@@ -68,13 +68,12 @@ func (r *Runtime) checkContent(s *session.Session, w session.Wait, a *session.An
 	return nil
 }
 
-func (r *Runtime) checkApproval(s *session.Session, w session.Wait, a *session.Answer) error {
+func (r *Runtime) checkApproval(record session.WaitRecord, a *session.Answer) error {
+	w := record.Wait
 	switch {
 	case a.Approved == nil:
 		return fmt.Errorf("say approved true or false")
-	case a.ApprovalID == "":
-		return fmt.Errorf("approvalId is missing: it comes with the approval that waits, so that you decide what you have seen")
-	case a.ApprovalID != w.Nonce:
+	case a.ApprovalID != "" && a.ApprovalID != w.Nonce:
 		return fmt.Errorf("approvalId is not that of the approval that waits: look again at what is to be approved")
 	case a.EditedInput == nil:
 		return nil
@@ -84,7 +83,7 @@ func (r *Runtime) checkApproval(s *session.Session, w session.Wait, a *session.A
 	if err := checkValue("the edited input", a.EditedInput); err != nil {
 		return err
 	}
-	t, ok := r.cfg.Registry.Tool(s.Rules.Agent, w.Tool)
+	t, ok := r.cfg.Registry.Tool(record.Agent, w.Tool)
 	if !ok {
 		return fmt.Errorf("the tool %q is not in this program, so edited input cannot be checked", w.Tool)
 	}
@@ -149,18 +148,4 @@ func choices(q session.Question) string {
 		ids[i] = c.ID
 	}
 	return strings.Join(ids, ", ")
-}
-
-// compareWaits orders waits by the numbers in their ids, w<seq>-<i>.
-func compareWaits(a, b session.Wait) int {
-	aSeq, aIndex := waitNumbers(a.ID)
-	bSeq, bIndex := waitNumbers(b.ID)
-	return cmp.Or(cmp.Compare(aSeq, bSeq), cmp.Compare(aIndex, bIndex), cmp.Compare(a.ID, b.ID))
-}
-
-func waitNumbers(id string) (seq, index int64) {
-	head, tail, _ := strings.Cut(strings.TrimPrefix(id, "w"), "-")
-	seq, _ = strconv.ParseInt(head, 10, 64)   // 0 for an id that is not ours
-	index, _ = strconv.ParseInt(tail, 10, 64) // likewise
-	return seq, index
 }

@@ -189,7 +189,7 @@ func (r *Runtime) rests(ctx context.Context, head session.Head) (bool, error) {
 	if head.Status != session.StatusSuspended {
 		return head.Status.Resting(), nil
 	}
-	ready, err := r.ready(ctx, head.Key, head.Status)
+	ready, err := r.ready(ctx, head.Key, head.Status, head.WaitsAt)
 	if err != nil {
 		return false, AsError(err)
 	}

@@ -91,7 +91,7 @@ func TestAwaitRest(t *testing.T) {
 		require.True(t, rests, "suspended, with an approval open")
 		require.Zero(t, time.Since(began))
 
-		_, err = b.Decide(ctx, runtime.DecideParams{Key: b.key, ApproveAll: true, Caller: person})
+		_, err = b.Decide(ctx, runtime.DecideParams{Key: b.key, ApproveAll: true, Checkpoint: b.session(t).Checkpoint().String(), Caller: person})
 		require.NoError(t, err)
 		rests, err = b.AwaitRest(ctx, b.key, 0, time.Second)
 		require.NoError(t, err)

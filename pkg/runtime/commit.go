@@ -107,6 +107,9 @@ func (r *Runtime) headAfter(s *session.Session, before *session.Head, m engine.M
 	if e.Rules != nil {
 		head.Agent = e.Rules.Agent
 	}
+	if len(e.Waits) > 0 {
+		head.WaitsAt = e.Seq
+	}
 	if head.Signal != nil && (e.Signal != nil && head.Signal.ID == e.Signal.ID || e.Status.Ended()) {
 		head.Signal = nil
 	}

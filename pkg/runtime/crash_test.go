@@ -76,11 +76,11 @@ func scenarios() []scenario {
 			calls("line", `{"text":"0"}`, "deploy", `{"text":"x"}`, "line", `{"text":"1"}`),
 		}}},
 		{name: "two decisions", acts: []act{begin("go"), func(w *world, p *process) error {
-			_, err := p.Decide(context.Background(), runtime.DecideParams{Key: w.key, Approve: []string{"c2-1"}, Caller: person})
+			_, err := p.Decide(context.Background(), runtime.DecideParams{Key: w.key, Approve: []string{"w2-1"}, Caller: person})
 			return err
 		}}, lines: script{"go": {calls("deploy", `{"text":"x"}`, "deploy", `{"text":"y"}`)}}},
 		{name: "several decisions", together: true, acts: []act{begin("go"), func(w *world, p *process) error {
-			_, err := p.Decide(context.Background(), runtime.DecideParams{Key: w.key, ApproveAll: true, Reject: []string{"c2-2"}, Caller: person})
+			_, err := p.Decide(context.Background(), runtime.DecideParams{Key: w.key, ApproveAll: true, Reject: []string{w.waits()[1].Wait.ID}, Caller: person})
 			return err
 		}}, lines: script{"go": {
 			calls("deploy", `{"text":"x"}`, "deploy", `{"text":"y"}`, "line", `{"text":"1"}`, "deploy", `{"text":"z"}`), says("bye"),

@@ -41,13 +41,13 @@ func TestDecide_crossing(t *testing.T) {
 		runs       []string
 		code       runtime.Code
 	}{
-		"each allows another call":     {only("c2-1"), only("c2-2"), []string{"deploy 1"}, runtime.CodeAlreadyAnswered},
-		"the same, in other words":     {only("c2-1"), runtime.DecideParams{ApproveAll: true, Reject: []string{"c2-2", "c2-3"}}, []string{"deploy 1"}, ""},
+		"each allows another call":     {only("w2-1"), only("w2-2"), []string{"deploy 1"}, runtime.CodeAlreadyAnswered},
+		"the same, in other words":     {only("w2-1"), runtime.DecideParams{ApproveAll: true, Reject: []string{"w2-2", "w2-3"}}, []string{"deploy 1"}, ""},
 		"all and all":                  {all, all, []string{"deploy 1", "deploy 2", "deploy 3"}, ""},
 		"all after none":               {none, all, nil, runtime.CodeAlreadyAnswered},
 		"none after all":               {all, none, []string{"deploy 1", "deploy 2", "deploy 3"}, runtime.CodeAlreadyAnswered},
-		"one more than was allowed":    {only("c2-1"), only("c2-1", "c2-3"), []string{"deploy 1"}, runtime.CodeAlreadyAnswered},
-		"one that is rejected unnamed": {only("c2-1", "c2-3"), only("c2-1"), []string{"deploy 1", "deploy 3"}, runtime.CodeAlreadyAnswered},
+		"one more than was allowed":    {only("w2-1"), only("w2-1", "w2-3"), []string{"deploy 1"}, runtime.CodeAlreadyAnswered},
+		"one that is rejected unnamed": {only("w2-1", "w2-3"), only("w2-1"), []string{"deploy 1", "deploy 3"}, runtime.CodeAlreadyAnswered},
 	} {
 		for at := range 4 {
 			pinned, goesOn := at&1 != 0, at&2 != 0
@@ -62,7 +62,7 @@ func TestDecide_crossing(t *testing.T) {
 				ann := w.process(func(cfg *runtime.Config) { cross.Store = cfg.Store; cfg.Store = cross })
 				var before []store.Item
 				cross.happens = func() {
-					c.first.Reason = "carol"
+					c.first.Reason = "because"
 					_, err := decide(w, p, c.first)
 					require.NoError(t, err)
 					if goesOn {
@@ -70,7 +70,7 @@ func TestDecide_crossing(t *testing.T) {
 					}
 					before = w.items(store.KindWait)
 				}
-				c.ann.Reason = "ann"
+				c.ann.Reason = "because"
 				out, err := decide(w, ann, c.ann)
 				require.Equal(t, c.code, codeOf(err))
 				require.Equal(t, c.code == "", out.Repeated)
@@ -116,7 +116,7 @@ func TestDecide_crossing_an_answer(t *testing.T) {
 				}
 				before = w.items(store.KindWait)
 			}
-			out, err := decide(w, ann, runtime.DecideParams{Approve: []string{"c2-1"}, Reject: []string{"c2-2"}})
+			out, err := decide(w, ann, runtime.DecideParams{Approve: []string{"w2-1"}, Reject: []string{"w2-2"}})
 			require.Equal(t, c.code, codeOf(err))
 			require.False(t, out.Repeated)
 			if c.code != "" {
@@ -167,9 +167,9 @@ func TestDecide_is_about_what_was_shown(t *testing.T) {
 		runs   int
 	}{
 		"all, at a checkpoint": {runtime.DecideParams{ApproveAll: true}, true, runtime.CodeNothingToDecide, 0},
-		"all":                  {runtime.DecideParams{ApproveAll: true}, false, runtime.CodeNothingToDecide, 0},
-		"one, at a checkpoint": {runtime.DecideParams{Approve: []string{"c5-1"}}, true, runtime.CodeStaleCheckpoint, 0},
-		"one by its name":      {runtime.DecideParams{Approve: []string{"c5-1"}}, false, "", 1}, // then it is looked at again
+		"none":                 {runtime.DecideParams{RejectAll: true}, false, runtime.CodeNothingToDecide, 0},
+		"one, at a checkpoint": {runtime.DecideParams{Approve: []string{"w5-1"}}, true, runtime.CodeStaleCheckpoint, 0},
+		"one by its name":      {runtime.DecideParams{Approve: []string{"w5-1"}}, false, "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -33,7 +33,7 @@ func (r *Runtime) DeadLetter(ctx context.Context, wake session.Wake) (Dispositio
 	}
 	switch {
 	case newest.Status == session.StatusSuspended && wake.Kind == session.WakeResume:
-		return Disposition{}, r.resumeAfresh(ctx, key, newest.Seq+1)
+		return Disposition{}, r.resumeAfresh(ctx, *head.Head, newest.Seq+1)
 	case newest.Status != session.StatusRunning:
 		return Disposition{}, nil
 	}
@@ -59,12 +59,12 @@ func (r *Runtime) dying(lease session.Lease, newest int64) bool {
 // resumeAfresh sends once more for a resumption that did not get through, if
 // nothing is open. That answers were only to be stored does not count: there was
 // a message, so somebody has said go on.
-func (r *Runtime) resumeAfresh(ctx context.Context, key session.Key, next int64) error {
-	waits, err := r.outcomes(ctx, key)
+func (r *Runtime) resumeAfresh(ctx context.Context, head session.Head, next int64) error {
+	waits, err := r.outcomes(ctx, head.Key, head.WaitsAt)
 	if err != nil || countOpen(waits) > 0 {
 		return err
 	}
-	again := session.NewWake(key, next, session.WakeResume)
+	again := session.NewWake(head.Key, next, session.WakeResume)
 	again.Delay = deadLetterDelay
 	return r.send(ctx, again)
 }
@@ -89,7 +89,7 @@ func (r *Runtime) giveUpTask(ctx context.Context, key session.Key, newest int64)
 	inv := r.invoke(session.NewWake(key, 0, session.WakeStep))
 	inv.session, inv.head = s, head
 	var out engine.StepOutcome
-	if err := inv.giveUpAll(ctx, &out); err != nil {
+	if err := inv.giveUpAllNow(ctx, &out); err != nil {
 		return Disposition{}, err
 	}
 	out.Failure = &session.Failure{

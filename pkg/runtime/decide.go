@@ -3,18 +3,17 @@ package runtime
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// Decide decides approvals of a suspended session and goes on. Approvals of this
-// suspension that are not named are rejected; other kinds of wait stay open. The
-// same decisions taken again change nothing; different ones are refused.
+// Decide decides the approvals of one suspension and goes on. It is about all of
+// them: those that are not named are rejected; other kinds of wait stay open. The
+// same decisions taken again change nothing. A decision that contradicts what was
+// decided before, on an approval that is named or on one that is not, is refused.
 //
 // All approvals are answered by one write or none is: a suspension opens at most
 // [session.MaxWaits], and one write takes more. So of two decisions that cross, or
@@ -27,379 +26,220 @@ func (r *Runtime) Decide(ctx context.Context, p DecideParams) (Resumed, error) {
 	return out, nil
 }
 
-const _ = uint(store.MaxItems - session.MaxWaits) // does not compile where one write is too small
+const _ = uint(store.MaxItems - session.MaxWaits - 1) // does not compile where one write is too small
 
 // decision is one approval with what is decided on it.
 type decision struct {
-	record   session.WaitRecord
+	item     store.Item
 	approved bool
-	edited   json.RawMessage
-	// current says that the approval belongs to the suspension the session is in.
-	current bool
-	settled bool
+	// named: by its id, and not with all or with the rest.
+	named bool
 }
 
 func (r *Runtime) decide(ctx context.Context, p DecideParams) (Resumed, error) {
-	for try := 1; ; try++ {
-		out, decided, err := r.decideOnce(ctx, p)
-		if !errors.Is(err, store.ErrConflict) || try == maxTries {
-			return out, err
-		}
-		p = p.naming(decided) // somebody was first: look who
-	}
-}
-
-// decideOnce looks and writes. With a conflict it returns the decisions it was
-// about to write.
-func (r *Runtime) decideOnce(ctx context.Context, p DecideParams) (out Resumed, decided []decision, err error) {
-	s, err := r.need(ctx, p.Key)
+	q, err := newRequest(p.Key.Tenant, p.Caller, verbResume, p.IdempotencyKey, "decide",
+		p.Key.ID, p.Checkpoint, p.Approve, p.Reject, p.ApproveAll, p.RejectAll, p.Reason, p.EditedInput)
 	if err != nil {
-		return Resumed{}, nil, err
+		return Resumed{}, err
 	}
-	defer func() { r.keep(s) }()
-	if p.ApproveAll && p.RejectAll {
-		return Resumed{}, nil, refuse(CodeInvalidInput, p.Key, "approve all and reject all contradict each other")
+	var at int64 // the suspension it is about, so that looking again is about nothing that has come since
+	return once(ctx, r, p.Key, &q, func(did json.RawMessage) (Resumed, error) {
+		return r.resumedBefore(ctx, p.Key, did)
+	}, func() (Resumed, error) {
+		return r.decideOnce(ctx, p, &q, &at)
+	})
+}
+
+// decideOnce looks and writes. A conflict means that somebody was first.
+func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *request, at *int64) (Resumed, error) {
+	if err := p.check(); err != nil {
+		return Resumed{}, err
 	}
-	since, err := r.checkpointSeq(ctx, s, p.Checkpoint)
+	a, err := r.asked(ctx, p.Key)
 	if err != nil {
-		return Resumed{}, nil, err
+		return Resumed{}, err
 	}
-	items, err := r.items(ctx, p.Key, store.KindWait, "")
+	shown, err := r.shownAt(ctx, a.head, p.Checkpoint)
 	if err != nil {
-		return Resumed{}, nil, err
+		return Resumed{}, err
 	}
-	records := waitRecords(items)
-	if decided, err = decisions(s, records, p, since); err != nil {
-		return Resumed{}, nil, err
-	}
-	if out.Repeated, err = r.repeated(s, records, p, decided); err != nil {
-		return Resumed{}, nil, err
-	}
-	if !out.Repeated {
-		if err := isNewest(s, p.Checkpoint); err != nil {
-			return Resumed{}, nil, err
-		}
-		if s.Status.Ended() {
-			return Resumed{}, nil, notResumable(s)
-		}
-		decided = append(decided, unlisted(s, records, decided)...)
-		answers, err := r.decisive(ctx, s, items, p, decided)
-		if err != nil {
-			return Resumed{}, decided, err
-		}
-		if _, err := r.cfg.Store.Update(ctx, p.Key, answers...); err != nil {
-			return Resumed{}, decided, err
+	if *at == 0 {
+		if *at, err = r.decidesOn(ctx, a, p, shown); err != nil {
+			return Resumed{}, err
 		}
 	}
-	out.Continuation, out.Open, err = r.goOn(ctx, s, false)
-	return out, nil, err
-}
-
-// decisive returns the open waits of decisions with their answers, all of which
-// may be given. They are given at one moment.
-func (r *Runtime) decisive(ctx context.Context, s *session.Session, items []store.Item, p DecideParams, decided []decision) ([]store.Item, error) {
-	var open, answers []store.Item
-	now := r.cfg.Now().UTC()
-	for _, d := range decided {
-		if d.settled {
-			continue
-		}
-		answer, err := r.checkAnswer(s, d.record, p.answer(d))
-		if err != nil {
-			return nil, err
-		}
-		answer.When = now
-		if seq, _ := waitNumbers(d.record.Wait.ID); seq > s.Version {
-			return nil, movedEachTime(p.Key) // the session we read is older than the wait
-		}
-		i := slices.IndexFunc(items, func(item store.Item) bool { return item.ID == d.record.Wait.ID })
-		open, answers = append(open, items[i]), append(answers, answered(items[i], answer, false, false))
-	}
-	for _, item := range open {
-		if err := r.timely(ctx, s, item); err != nil {
-			return nil, err
+	items := a.items
+	if *at != a.head.WaitsAt {
+		if items, err = r.waitsAt(ctx, p.Key, *at); err != nil {
+			return Resumed{}, err
 		}
 	}
-	return answers, nil
-}
-
-// naming returns the parameters with their decisions named one by one, so that
-// looking again is about these and about nothing that has come since.
-func (p DecideParams) naming(decided []decision) DecideParams {
-	p.ApproveAll, p.RejectAll, p.Approve, p.Reject = false, false, nil, nil
-	for _, d := range decided {
-		if d.approved {
-			p.Approve = append(p.Approve, d.record.Wait.ID)
-		} else {
-			p.Reject = append(p.Reject, d.record.Wait.ID)
-		}
-	}
-	return p
-}
-
-// checkpointSeq checks a checkpoint of this session and returns its seq, or that of
-// the entry that opened the waits it shows; 0 for none.
-func (r *Runtime) checkpointSeq(ctx context.Context, s *session.Session, id string) (int64, error) {
-	if id == "" {
-		return 0, nil
-	}
-	cp, err := session.ParseCheckpoint(id)
+	decided, err := p.decisions(a.head, items)
 	if err != nil {
-		return 0, err
+		return Resumed{}, err
 	}
-	if cp == s.Checkpoint() {
-		if len(s.Waits) > 0 {
-			opened, _ := waitNumbers(s.Waits[0].ID)
-			return opened, nil
-		}
-		return cp.Seq, nil
+	writes, err := r.decisive(ctx, a.head, p, decided)
+	if err != nil {
+		return Resumed{}, err
 	}
-	if cp.Session == s.Key.ID && cp.Seq < s.Version {
-		for e, err := range r.cfg.Store.Entries(ctx, s.Key, cp.Seq-1) {
-			if err != nil {
-				return 0, err
-			}
-			switch {
-			case e.Token != cp.Token:
-			case !e.IsCheckpoint():
-				return 0, noCheckpoint(s.Key, e.Seq)
-			case e.Kind == session.KindSuspended && len(e.Waits) == 0:
-				return r.wentBackTo(ctx, s.Key, cp.Seq)
-			default:
-				return cp.Seq, nil
-			}
-			break
-		}
+	if len(writes) > 0 && !shown.newest {
+		return Resumed{}, stale(a.head)
 	}
-	return 0, refuse(CodeInvalidCheckpoint, s.Key, "it has no such checkpoint")
+	out := Resumed{Repeated: len(writes) == 0}
+	record, err := q.record(r.cfg.Now(), p.Key, a.head.Version, done{Repeated: out.Repeated})
+	if err != nil {
+		return Resumed{}, err
+	}
+	if err := r.update(ctx, p.Key, append(writes, record...)); err != nil {
+		return Resumed{}, err
+	}
+	out.Continuation, out.Open, err = r.goOn(ctx, p.Key, false)
+	return out, err
 }
 
-// decisions finds the approvals that are named, or all of a suspension.
-func decisions(s *session.Session, records []session.WaitRecord, p DecideParams, since int64) ([]decision, error) {
-	var out []decision
-	byID := map[string]bool{}
-	add := func(id string, approved bool) error {
-		record, err := findApproval(p.Key, records, id, since)
-		if err == nil && since == 0 && id != record.Wait.ID {
-			err = MoreThanOnce(p.Key, records, record)
-		}
-		if err != nil {
-			return err
-		}
-		if before, twice := byID[record.Wait.ID]; twice {
-			if before != approved {
-				return refuse(CodeInvalidInput, p.Key, "%s is both approved and rejected", id)
-			}
-			return nil
-		}
-		byID[record.Wait.ID] = approved
-		out = append(out, newDecision(s, record, approved, p))
-		return nil
-	}
-	for _, id := range p.Reject {
-		if err := add(id, false); err != nil {
-			return nil, err
-		}
+// check refuses decisions that contradict themselves, or would approve what nobody
+// was shown.
+func (p DecideParams) check() error {
+	switch {
+	case p.ApproveAll && p.RejectAll:
+		return refuse(CodeInvalidInput, p.Key, "approve all and reject all contradict each other")
+	case p.ApproveAll && p.Checkpoint == "" && len(p.Approve)+len(p.Reject) == 0:
+		return refuse(CodeInvalidInput, p.Key, "approve all needs the checkpoint that was shown, or the waits by their ids: without, it would approve what was asked since")
 	}
 	for _, id := range p.Approve {
-		if err := add(id, true); err != nil {
-			return nil, err
+		if slices.Contains(p.Reject, id) {
+			return refuse(CodeInvalidInput, p.Key, "%s is both approved and rejected", id)
 		}
 	}
-	if p.ApproveAll || p.RejectAll {
-		for _, record := range undecided(batch(s, records, since)) {
-			if _, named := byID[record.Wait.ID]; named {
-				continue
-			}
-			if since == 0 {
-				if err := MoreThanOnce(p.Key, records, record); err != nil {
-					return nil, err
-				}
-			}
-			out = append(out, newDecision(s, record, p.ApproveAll, p))
+	return nil
+}
+
+// decidesOn returns the entry whose approvals a decision is about: that of the waits
+// it names, of the checkpoint it is bound to, or the one the session asked with last.
+func (r *Runtime) decidesOn(ctx context.Context, a asked, p DecideParams, shown shown) (int64, error) {
+	var at int64
+	for _, id := range slices.Concat(p.Approve, p.Reject) {
+		seq, _ := waitNumbers(id)
+		item, err := r.wait(ctx, a, id)
+		switch {
+		case err != nil:
+			return 0, err
+		case item.Wait == nil:
+			return 0, r.noWait(a, session.Answer{Kind: session.AnswerApproval, Wait: id})
+		case item.Wait.Wait.Kind != session.WaitApproval:
+			return 0, refuse(CodeWrongKind, p.Key, "%s is no approval: answer it by itself", named(item.Wait.Wait))
+		case p.Checkpoint != "" && seq != shown.waitsAt:
+			return 0, refuse(CodeStaleCheckpoint, p.Key, "%s was not asked at that checkpoint. Decide what was asked together", id)
+		case at != 0 && seq != at:
+			return 0, refuse(CodeInvalidInput, p.Key, "%s and %s were not asked together: decide them one after the other", p.first(), id)
 		}
+		at = seq
 	}
-	if len(out) == 0 {
-		text := "no approval waits there"
-		if !p.ApproveAll && !p.RejectAll && slices.ContainsFunc(openWaits(records), func(w session.Wait) bool { return w.Kind == session.WaitApproval }) {
-			text = "no approval is named: name those to approve and to reject, or say all"
+	switch {
+	case at != 0:
+		return at, nil
+	case p.Checkpoint != "":
+		return shown.waitsAt, nil
+	}
+	return a.head.WaitsAt, nil
+}
+
+func (p DecideParams) first() string { return slices.Concat(p.Approve, p.Reject)[0] }
+
+// decisions says what is decided on each approval of a suspension.
+func (p DecideParams) decisions(head session.Head, items []store.Item) ([]decision, error) {
+	var out []decision
+	open := false
+	for _, item := range items {
+		if item.Wait.Wait.Kind != session.WaitApproval {
+			continue
 		}
-		e := refuse(CodeNothingToDecide, p.Key, "%s", text)
-		e.Status = s.Status
+		approve, reject := slices.Contains(p.Approve, item.ID), slices.Contains(p.Reject, item.ID)
+		out = append(out, decision{item: item, approved: approve || p.ApproveAll && !reject, named: approve || reject})
+		open = open || item.Wait.State == session.WaitOpen
+	}
+	if len(p.Approve)+len(p.Reject) == 0 && !p.ApproveAll && !p.RejectAll {
+		e := refuse(CodeNothingToDecide, p.Key, "no approval is named: name those to approve and to reject, or say all")
+		e.Status = head.Status
 		return nil, e
 	}
-	for _, d := range out {
-		if w := d.record.Wait; p.EditedInput[w.Call] != nil && p.EditedInput[w.ID] != nil && w.Call != w.ID {
-			return nil, refuse(CodeInvalidInput, p.Key, "there are two edited inputs for one approval, %s and %s: give one", w.Call, w.ID)
-		}
+	if len(out) == 0 {
+		e := refuse(CodeNothingToDecide, p.Key, "no approval waits there")
+		e.Status = head.Status
+		return nil, e
 	}
 	for id := range p.EditedInput {
-		if !slices.ContainsFunc(out, func(d decision) bool { return d.approved && (d.record.Wait.Call == id || d.record.Wait.ID == id) }) {
-			return nil, refuse(CodeInvalidInput, p.Key, "edited input for %s, which is not approved", id)
+		if !slices.ContainsFunc(out, func(d decision) bool { return d.approved && d.item.ID == id }) {
+			return nil, refuse(CodeInvalidInput, p.Key, "edited input for %s, which is not the id of a wait that is approved", id)
 		}
 	}
 	return out, nil
 }
 
-func newDecision(s *session.Session, record session.WaitRecord, approved bool, p DecideParams) decision {
-	d := decision{record: record, approved: approved, settled: record.State != session.WaitOpen}
-	if approved {
-		d.edited = p.EditedInput[record.Wait.Call]
-		if d.edited == nil {
-			d.edited = p.EditedInput[record.Wait.ID]
-		}
-	}
-	d.current = opened(s, record.Wait)
-	return d
-}
-
-// opened reports whether a wait belongs to the suspension s is in.
-func opened(s *session.Session, wait session.Wait) bool {
-	return slices.ContainsFunc(s.Waits, func(w session.Wait) bool { return w.ID == wait.ID })
-}
-
-// findApproval finds the approval a call's or wait's id names: the open one, else the newest.
-func findApproval(key session.Key, records []session.WaitRecord, id string, since int64) (session.WaitRecord, error) {
-	var found *session.WaitRecord
-	other := false
-	for i := range records {
-		record := &records[i]
-		if record.Wait.ID != id && record.Wait.Call != id {
-			continue
-		}
-		if record.Wait.Kind != session.WaitApproval {
-			other = true
-			continue
-		}
-		if seq, _ := waitNumbers(record.Wait.ID); since > 0 && seq == since {
-			return *record, nil // what was shown at that checkpoint
-		}
-		if found == nil || better(record, found) {
-			found = record
-		}
-	}
-	switch {
-	case found != nil:
-		return *found, nil
-	case other:
-		return session.WaitRecord{}, refuse(CodeWrongKind, key, "%s waits for something else than an approval", id)
-	}
-	return session.WaitRecord{}, refuse(CodeWaitNotFound, key, "no approval of %s waits or waited there", id)
-}
-
-// MoreThanOnce refuses an answer to an open wait that was named by its call alone,
-// if the call has had another wait of that kind: the answer may be the repeat of one
-// to that, and nobody has seen what waits now. It returns nil when the call's name
-// says which is meant.
-func MoreThanOnce(key session.Key, records []session.WaitRecord, record session.WaitRecord) error {
-	w := record.Wait
-	if record.State != session.WaitOpen || !slices.ContainsFunc(records, func(r session.WaitRecord) bool {
-		return r.Wait.Call == w.Call && r.Wait.Kind == w.Kind && r.Wait.ID != w.ID
-	}) {
-		return nil
-	}
-	return refuse(CodeStaleCheckpoint, key, "%s was asked for more than once, so that the call does not say which is meant. Look at what waits now, then name that: %s", label(w), w.ID)
-}
-
-// batch is the approvals of the suspension the session is in; with a checkpoint,
-// those it opened; else the newest that were settled.
-func batch(s *session.Session, records []session.WaitRecord, since int64) []session.WaitRecord {
-	var current, shown, newest []session.WaitRecord
-	var newestSeq int64
-	for _, record := range records {
-		if record.Wait.Kind != session.WaitApproval {
-			continue
-		}
-		seq, _ := waitNumbers(record.Wait.ID)
-		if opened(s, record.Wait) {
-			current = append(current, record)
-		}
-		if seq == since {
-			shown = append(shown, record)
-		}
-		if seq > s.Version {
-			continue // opened while this was read: nobody has seen it
-		}
-		if seq > newestSeq {
-			newestSeq, newest = seq, nil
-		}
-		if seq == newestSeq {
-			newest = append(newest, record)
-		}
-	}
-	switch {
-	case since > 0:
-		return shown
-	case len(current) > 0:
-		return current
-	}
-	return newest
-}
-
-// undecided is what approving or rejecting all is about: the approvals that are
-// open. When none is, it is the ones that were decided last, to tell whether the
-// same was said before.
-func undecided(records []session.WaitRecord) []session.WaitRecord {
-	var open, last []session.WaitRecord
-	var newest time.Time
-	for _, record := range records {
-		if record.State == session.WaitOpen {
-			open = append(open, record)
-			continue
-		}
-		if record.Answer == nil {
-			continue
-		}
-		if record.Answer.When.After(newest) {
-			newest, last = record.Answer.When, nil
-		}
-		if record.Answer.When.Equal(newest) {
-			last = append(last, record)
-		}
-	}
-	if len(open) > 0 {
-		return open
-	}
-	return last
-}
-
-// repeated reports whether every decision was taken before, the same way, and none
-// is left to take. A decision that was taken differently is refused.
-func (r *Runtime) repeated(s *session.Session, records []session.WaitRecord, p DecideParams, decided []decision) (bool, error) {
-	all, current := true, false
+// decisive returns the approvals that are still open with their answers, all of
+// which may be given; they are given at one moment. What is settled must be settled so.
+func (r *Runtime) decisive(ctx context.Context, head session.Head, p DecideParams, decided []decision) ([]store.Item, error) {
 	for _, d := range decided {
-		all, current = all && d.settled, current || d.current
-		if !d.settled {
+		if d.item.Wait.State == session.WaitOpen {
 			continue
 		}
-		if err := r.settled(p.Key, d.record, p.answer(d).Answer); err != nil {
-			return false, err
+		if err := r.decidedBefore(p, d, decided); err != nil {
+			return nil, err
 		}
 	}
-	// Settled the same way, but siblings of this suspension may still be open.
-	return all && (!current || len(unlisted(s, records, decided)) == 0), nil
-}
-
-// unlisted are the open approvals of the suspension nobody named: they are
-// rejected, but only together with a decision on a sibling.
-func unlisted(s *session.Session, records []session.WaitRecord, decided []decision) []decision {
-	var out []decision
-	for _, record := range records {
-		if record.State != session.WaitOpen || record.Wait.Kind != session.WaitApproval || !opened(s, record.Wait) {
-			continue // not of the suspension this decision is about: nobody has seen it
-		}
-		if slices.ContainsFunc(decided, func(d decision) bool { return d.record.Wait.ID == record.Wait.ID }) {
+	var open, writes []store.Item
+	now := r.cfg.Now().UTC()
+	for _, d := range decided {
+		if d.item.Wait.State != session.WaitOpen {
 			continue
 		}
-		out = append(out, newDecision(s, record, false, DecideParams{}))
+		answer, err := r.checkAnswer(*d.item.Wait, p.answer(d, decided))
+		if err != nil {
+			return nil, err
+		}
+		answer.When = now
+		open, writes = append(open, d.item), append(writes, answered(d.item, answer, false, false))
 	}
-	return out
+	for _, item := range open {
+		if err := r.timely(ctx, head, item); err != nil {
+			return nil, err
+		}
+	}
+	return writes, nil
 }
 
-func (p DecideParams) answer(d decision) SubmitParams {
-	approved := d.approved
-	return SubmitParams{Key: p.Key, Caller: p.Caller, Answer: session.Answer{
-		Wait: d.record.Wait.ID, Kind: session.AnswerApproval, ToolCallID: d.record.Wait.Call, ApprovalID: d.record.Wait.Nonce,
-		Approved: &approved, Reason: strings.TrimSpace(p.Reason), EditedInput: d.edited,
-	}}
+// decidedBefore refuses a decision on an approval that is settled, unless it says
+// what became of it. One that expired, or was given up, has not run: who rejects it
+// without naming it is not contradicted.
+func (r *Runtime) decidedBefore(p DecideParams, d decision, all []decision) error {
+	record := *d.item.Wait
+	if !settledByPeople(record) {
+		ran := record.Answer != nil && record.Answer.Outcome == session.ExpireDefault
+		if !d.named && !d.approved && !ran {
+			return nil
+		}
+		return r.tooLate(p.Key, record)
+	}
+	answer := p.answer(d, all).Answer
+	if !d.named && answer.Reason == "" {
+		answer.Reason = record.Answer.Reason // nothing is said about why
+	}
+	if !sameAnswer(*record.Answer, answer) {
+		return differently(p.Key, record)
+	}
+	return nil
+}
+
+// answer is the answer that a decision gives to one approval. The reason is for what
+// is rejected, if anything is.
+func (p DecideParams) answer(d decision, all []decision) SubmitParams {
+	w, approved := d.item.Wait.Wait, d.approved
+	a := session.Answer{Wait: w.ID, Kind: session.AnswerApproval, ToolCallID: w.Call, ApprovalID: w.Nonce, Approved: &approved}
+	if approved {
+		a.EditedInput = p.EditedInput[w.ID]
+	}
+	if !approved || !slices.ContainsFunc(all, func(d decision) bool { return !d.approved }) {
+		a.Reason = strings.TrimSpace(p.Reason)
+	}
+	return SubmitParams{Key: p.Key, Caller: p.Caller, Answer: a}
 }

@@ -31,8 +31,14 @@ func deciding(t *testing.T) (*world, *process) {
 	return w, p
 }
 
+// decide decides. All of what was not bound to a checkpoint is all of what is shown now.
 func decide(w *world, p *process, params runtime.DecideParams) (runtime.Resumed, error) {
 	params.Key, params.Caller = w.key, person
+	if params.ApproveAll && params.Checkpoint == "" && len(params.Approve)+len(params.Reject) == 0 {
+		if s, err := w.reader.Session(context.Background(), w.key); err == nil {
+			params.Checkpoint = s.Checkpoint().String()
+		}
+	}
 	return p.Decide(context.Background(), params)
 }
 
@@ -51,15 +57,15 @@ func TestDecide(t *testing.T) {
 		params runtime.DecideParams
 		want   []llm.ResultStatus
 	}{
-		"unlisted ones are rejected":     {runtime.DecideParams{Approve: []string{"c2-2"}}, []llm.ResultStatus{no, yes, no}},
-		"also next to a rejection":       {runtime.DecideParams{Reject: []string{"c2-2"}}, []llm.ResultStatus{no, no, no}},
-		"named by their wait":            {runtime.DecideParams{Approve: []string{"w2-1", "c2-3"}}, []llm.ResultStatus{yes, no, yes}},
+		"unlisted ones are rejected":     {runtime.DecideParams{Approve: []string{"w2-2"}}, []llm.ResultStatus{no, yes, no}},
+		"also next to a rejection":       {runtime.DecideParams{Reject: []string{"w2-2"}}, []llm.ResultStatus{no, no, no}},
+		"named by their wait":            {runtime.DecideParams{Approve: []string{"w2-1", "w2-3"}}, []llm.ResultStatus{yes, no, yes}},
 		"all":                            {runtime.DecideParams{ApproveAll: true}, []llm.ResultStatus{yes, yes, yes}},
-		"all but one":                    {runtime.DecideParams{ApproveAll: true, Reject: []string{"c2-1"}}, []llm.ResultStatus{no, yes, yes}},
+		"all but one":                    {runtime.DecideParams{ApproveAll: true, Reject: []string{"w2-1"}}, []llm.ResultStatus{no, yes, yes}},
 		"none":                           {runtime.DecideParams{RejectAll: true}, []llm.ResultStatus{no, no, no}},
-		"none but one":                   {runtime.DecideParams{RejectAll: true, Approve: []string{"c2-1"}}, []llm.ResultStatus{yes, no, no}},
-		"the same one twice":             {runtime.DecideParams{Approve: []string{"c2-1", "c2-1", "w2-1"}}, []llm.ResultStatus{yes, no, no}},
-		"with edited input and a reason": {runtime.DecideParams{Approve: []string{"c2-1"}, EditedInput: map[string]json.RawMessage{"c2-1": json.RawMessage(`{"text":"e"}`)}, Reason: " because "}, []llm.ResultStatus{yes, no, no}},
+		"none but one":                   {runtime.DecideParams{RejectAll: true, Approve: []string{"w2-1"}}, []llm.ResultStatus{yes, no, no}},
+		"the same one twice":             {runtime.DecideParams{Approve: []string{"w2-1", "w2-1", "w2-1"}}, []llm.ResultStatus{yes, no, no}},
+		"with edited input and a reason": {runtime.DecideParams{Approve: []string{"w2-1"}, EditedInput: map[string]json.RawMessage{"w2-1": json.RawMessage(`{"text":"e"}`)}, Reason: " because "}, []llm.ResultStatus{yes, no, no}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,7 +119,7 @@ func TestDecide_pasted_with_its_checkpoint(t *testing.T) {
 
 	_, err = decide(w, p, runtime.DecideParams{Checkpoint: shown, RejectAll: true})
 	require.Equal(t, runtime.CodeAlreadyAnswered, codeOf(err), "a different decision")
-	_, err = decide(w, p, runtime.DecideParams{Checkpoint: shown, Approve: []string{w.open(session.WaitApproval).Wait.Call}})
+	_, err = decide(w, p, runtime.DecideParams{Checkpoint: shown, Approve: []string{w.open(session.WaitApproval).Wait.ID}})
 	require.Equal(t, runtime.CodeStaleCheckpoint, codeOf(err), "the checkpoint must be the newest for a fresh decision")
 
 	// to the end, and after it
@@ -127,9 +133,65 @@ func TestDecide_pasted_with_its_checkpoint(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, again.Repeated)
 	}
-	again, err = decide(w, p, runtime.DecideParams{Approve: []string{"c2-1"}})
+	again, err = decide(w, p, runtime.DecideParams{Approve: []string{"w2-1", "w2-2", "w2-3"}})
 	require.NoError(t, err)
 	require.True(t, again.Repeated)
+	_, err = decide(w, p, runtime.DecideParams{Approve: []string{"w2-1"}})
+	require.Equal(t, runtime.CodeAlreadyAnswered, codeOf(err), "it rejects the others, which ran")
+}
+
+// TestDecide_that_contradicts_what_was_done is refused, also by an approval that it
+// does not name.
+func TestDecide_that_contradicts_what_was_done(t *testing.T) {
+	t.Parallel()
+	answer := func(w *world, p *process, i int, a session.Answer) {
+		_, err := p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: people, Answer: fill(w.waits()[i].Wait, a)})
+		require.NoError(t, err)
+	}
+	for name, c := range map[string]struct {
+		done   func(w *world, p *process)
+		params runtime.DecideParams
+	}{
+		"one, after all": {func(w *world, p *process) {
+			_, err := decide(w, p, runtime.DecideParams{ApproveAll: true})
+			require.NoError(t, err)
+		}, runtime.DecideParams{Approve: []string{"w2-1"}}},
+		"none, after one was approved": {func(w *world, p *process) {
+			answer(w, p, 0, no())
+			answer(w, p, 1, yes())
+		}, runtime.DecideParams{RejectAll: true}},
+		"all, after one was rejected": {func(w *world, p *process) {
+			answer(w, p, 0, no())
+			answer(w, p, 1, yes())
+		}, runtime.DecideParams{ApproveAll: true}},
+		"one that is open, after another was approved": {func(w *world, p *process) {
+			answer(w, p, 0, yes())
+		}, runtime.DecideParams{Approve: []string{"w2-2"}}},
+		"with another reason": {func(w *world, p *process) {
+			_, err := decide(w, p, runtime.DecideParams{RejectAll: true, Reason: "too late"})
+			require.NoError(t, err)
+		}, runtime.DecideParams{RejectAll: true, Reason: "too early"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, p := deciding(t)
+			shown := w.session().Checkpoint().String()
+			c.done(w, p)
+			for _, when := range []string{"at once", "later"} {
+				before := w.waits()
+				for _, checkpoint := range []string{shown, ""} {
+					if checkpoint == "" && (c.params.RejectAll || c.params.ApproveAll) && when == "later" {
+						continue // it is about what waits now
+					}
+					c.params.Checkpoint = checkpoint
+					_, err := decide(w, p, c.params)
+					require.Equal(t, runtime.CodeAlreadyAnswered, codeOf(err), "%s: %v", when, err)
+				}
+				require.Equal(t, before, w.waits())
+				require.NoError(t, p.settle())
+			}
+		})
+	}
 }
 
 func TestDecide_refusals(t *testing.T) {
@@ -140,11 +202,13 @@ func TestDecide_refusals(t *testing.T) {
 		code   runtime.Code
 	}{
 		"approve all and reject all":  {runtime.DecideParams{ApproveAll: true, RejectAll: true}, runtime.CodeInvalidInput},
-		"the same one both ways":      {runtime.DecideParams{Approve: []string{"c2-1"}, Reject: []string{"c2-1"}}, runtime.CodeInvalidInput},
+		"the same one both ways":      {runtime.DecideParams{Approve: []string{"w2-1"}, Reject: []string{"w2-1"}}, runtime.CodeInvalidInput},
 		"nothing":                     {runtime.DecideParams{}, runtime.CodeNothingToDecide},
-		"no such call":                {runtime.DecideParams{Approve: []string{"c9-1"}}, runtime.CodeWaitNotFound},
-		"edited input of a rejection": {runtime.DecideParams{Reject: []string{"c2-1"}, EditedInput: map[string]json.RawMessage{"c2-1": json.RawMessage(`{}`)}}, runtime.CodeInvalidInput},
-		"edited input that is wrong":  {runtime.DecideParams{Approve: []string{"c2-1"}, EditedInput: map[string]json.RawMessage{"c2-1": json.RawMessage(`{}`)}}, runtime.CodeInvalidAnswer},
+		"no such wait":                {runtime.DecideParams{Approve: []string{"w9-1"}}, runtime.CodeWaitNotFound},
+		"a call":                      {runtime.DecideParams{Approve: []string{"c2-1"}}, runtime.CodeWaitNotFound},
+		"a call's other arguments":    {runtime.DecideParams{Approve: []string{"w2-1"}, EditedInput: map[string]json.RawMessage{"c2-1": json.RawMessage(`{"text":"9"}`)}}, runtime.CodeInvalidInput},
+		"edited input of a rejection": {runtime.DecideParams{Reject: []string{"w2-1"}, EditedInput: map[string]json.RawMessage{"w2-1": json.RawMessage(`{}`)}}, runtime.CodeInvalidInput},
+		"edited input that is wrong":  {runtime.DecideParams{Approve: []string{"w2-1"}, EditedInput: map[string]json.RawMessage{"w2-1": json.RawMessage(`{}`)}}, runtime.CodeInvalidAnswer},
 		"no checkpoint of ours":       {runtime.DecideParams{ApproveAll: true, Checkpoint: "x"}, runtime.CodeInvalidCheckpoint},
 		"another session's":           {runtime.DecideParams{ApproveAll: true, Checkpoint: session.Checkpoint{Session: "s9", Seq: 2, Token: "t"}.String()}, runtime.CodeInvalidCheckpoint},
 		"a guessed one":               {runtime.DecideParams{ApproveAll: true, Checkpoint: session.Checkpoint{Session: w.key.ID, Seq: 1, Token: "t"}.String()}, runtime.CodeInvalidCheckpoint},
@@ -155,7 +219,7 @@ func TestDecide_refusals(t *testing.T) {
 			require.Equal(t, session.WaitOpen, record.State, "%s: all are refused before any is written", name)
 		}
 	}
-	_, err := p.Decide(context.Background(), runtime.DecideParams{Key: session.Key{Tenant: "default", ID: "none"}, ApproveAll: true})
+	_, err := p.Decide(context.Background(), runtime.DecideParams{Key: session.Key{Tenant: "default", ID: "none"}, RejectAll: true})
 	require.Equal(t, runtime.CodeSessionNotFound, codeOf(err))
 }
 
@@ -170,7 +234,7 @@ func TestDecide_leaves_other_waits_open(t *testing.T) {
 	require.Equal(t, runtime.ContinuationWaiting, out.Continuation)
 	require.Len(t, out.Open, 1)
 	require.Equal(t, session.WaitClientTool, out.Open[0].Kind)
-	_, err = decide(w, p, runtime.DecideParams{Approve: []string{"c2-2"}})
+	_, err = decide(w, p, runtime.DecideParams{Approve: []string{"w2-2"}})
 	require.Equal(t, runtime.CodeWrongKind, codeOf(err))
 	_, err = w.submit(p, session.WaitClientTool, session.Answer{Result: json.RawMessage(`1`)})
 	require.NoError(t, err)
@@ -181,31 +245,22 @@ func TestDecide_leaves_other_waits_open(t *testing.T) {
 func TestDecide_an_earlier_name_does_not_reject_what_waits_now(t *testing.T) {
 	t.Parallel()
 	w, p := deciding(t)
-	_, err := decide(w, p, runtime.DecideParams{Approve: []string{"c2-1"}})
+	_, err := decide(w, p, runtime.DecideParams{Approve: []string{"w2-1"}})
 	require.NoError(t, err)
 	require.NoError(t, p.settle())
-	_, err = decide(w, p, runtime.DecideParams{Reject: []string{"c2-1"}})
+	_, err = decide(w, p, runtime.DecideParams{Reject: []string{"w2-1"}})
 	require.Equal(t, runtime.CodeAlreadyAnswered, codeOf(err))
 	require.Equal(t, session.WaitOpen, w.open(session.WaitApproval).State)
-	newest := w.open(session.WaitApproval).Wait.Call
-	_, err = decide(w, p, runtime.DecideParams{Approve: []string{"c2-1", newest}})
-	require.NoError(t, err, "an old decision beside a new one")
+	newest := w.open(session.WaitApproval).Wait.ID
+	_, err = decide(w, p, runtime.DecideParams{Approve: []string{"w2-1", newest}})
+	require.Equal(t, runtime.CodeInvalidInput, codeOf(err), "they were not asked together")
+	_, err = decide(w, p, runtime.DecideParams{Approve: []string{newest}})
+	require.NoError(t, err)
 	require.NoError(t, p.settle())
 	require.Equal(t, session.StatusCompleted, w.session().Status)
 	require.Equal(t, 1, w.effects.count("deploy 4"))
 	_, err = decide(w, p, runtime.DecideParams{Reject: []string{newest}})
 	require.Equal(t, runtime.CodeAlreadyAnswered, codeOf(err))
-}
-
-// TestDecide_two_edits_of_one_approval: one of them would be dropped in silence.
-func TestDecide_two_edits_of_one_approval(t *testing.T) {
-	t.Parallel()
-	w, p := deciding(t)
-	_, err := decide(w, p, runtime.DecideParams{Approve: []string{"c2-1"}, EditedInput: map[string]json.RawMessage{
-		"c2-1": json.RawMessage(`{"text":"A"}`), "w2-1": json.RawMessage(`{"text":"B"}`),
-	}})
-	require.Equal(t, runtime.CodeInvalidInput, codeOf(err))
-	require.Equal(t, session.WaitOpen, w.open(session.WaitApproval).State)
 }
 
 // TestDecide_answers_as_submit_does: who, when, from where, and when the sweep goes on.
@@ -245,7 +300,7 @@ func TestDecide_is_one_moment(t *testing.T) {
 	ticking := w.process(func(cfg *runtime.Config) {
 		cfg.Now = func() time.Time { w.clock.advance(time.Millisecond); return w.clock.Now() }
 	})
-	_, err := decide(w, ticking, runtime.DecideParams{Approve: []string{"c2-3"}})
+	_, err := decide(w, ticking, runtime.DecideParams{Approve: []string{"w2-3"}})
 	require.NoError(t, err)
 	first := w.waits()[0]
 	for _, record := range w.waits() {
@@ -270,7 +325,7 @@ func TestDecide_on_as_many_as_one_suspension_opens(t *testing.T) {
 	w.run(p, "go")
 	require.Len(t, w.waits(), session.MaxWaits)
 	counted.n.Store(0)
-	out, err := decide(w, p, runtime.DecideParams{ApproveAll: true, Reject: []string{"c2-7"}})
+	out, err := decide(w, p, runtime.DecideParams{ApproveAll: true, Reject: []string{"w2-7"}})
 	require.NoError(t, err)
 	require.Equal(t, runtime.ContinuationResumed, out.Continuation)
 	require.EqualValues(t, 1, counted.n.Load())
@@ -300,6 +355,8 @@ func TestDecide_too_late_for_one_of_several(t *testing.T) {
 	waits := w.waits()
 	require.Equal(t, []session.WaitState{session.WaitOpen, session.WaitExpired, session.WaitOpen}, []session.WaitState{waits[0].State, waits[1].State, waits[2].State})
 	_, err = decide(w, p, runtime.DecideParams{ApproveAll: true})
+	require.Equal(t, runtime.CodeExpired, codeOf(err), "all cannot be approved any more")
+	_, err = decide(w, p, runtime.DecideParams{Approve: []string{"w2-1", "w2-3"}})
 	require.NoError(t, err, "the others, once this is known")
 	require.NoError(t, p.settle())
 	require.Equal(t, session.StatusCompleted, w.session().Status)
@@ -322,7 +379,7 @@ func TestDecide_that_dies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, _ := deciding(t)
-			params := runtime.DecideParams{Approve: []string{"c2-1", "c2-3"}}
+			params := runtime.DecideParams{Approve: []string{"w2-1", "w2-3"}}
 			_, err := decide(w, w.fusedProcess(c.fuse, true, 1), params)
 			require.Equal(t, c.fuse.blown(), err != nil)
 			for _, record := range w.waits() {

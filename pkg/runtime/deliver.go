@@ -135,7 +135,7 @@ func (inv *invocation) decideResume(ctx context.Context) (engine.Action, error) 
 	inv.session = s
 	open := 0
 	if s != nil && s.Status == session.StatusSuspended {
-		waits, err := inv.r.outcomes(ctx, inv.key)
+		waits, err := inv.r.outcomes(ctx, inv.key, waitsAtOf(s))
 		if err != nil {
 			return "", err
 		}
@@ -181,7 +181,7 @@ func (inv *invocation) facts(open int) engine.Facts {
 // transaction, each as this worker saw it.
 func (inv *invocation) resume(ctx context.Context) (Disposition, error) {
 	r := inv.r
-	waits, err := r.items(ctx, inv.key, store.KindWait, "")
+	waits, err := r.waitsAt(ctx, inv.key, waitsAtOf(inv.session))
 	if err != nil {
 		return inv.finish(ctx, err)
 	}

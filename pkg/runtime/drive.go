@@ -143,7 +143,7 @@ func (r *Runtime) resting(ctx context.Context, key session.Key, after int64) (bo
 	if s.Status != session.StatusSuspended {
 		return s.Status.Resting(), nil
 	}
-	ready, err := r.ready(ctx, key, s.Status)
+	ready, err := r.ready(ctx, key, s.Status, waitsAtOf(s))
 	if err != nil {
 		return false, AsError(err)
 	}

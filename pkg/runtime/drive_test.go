@@ -38,7 +38,7 @@ func TestDrive(t *testing.T) {
 		b.drive(t)
 		require.Equal(t, session.StatusSuspended, b.session(t).Status, "it returns when people are needed")
 		b.drive(t)
-		_, err = b.Decide(ctx, runtime.DecideParams{Key: b.key, ApproveAll: true})
+		_, err = b.Decide(ctx, runtime.DecideParams{Key: b.key, ApproveAll: true, Checkpoint: b.session(t).Checkpoint().String()})
 		require.NoError(t, err)
 		b.drive(t)
 		require.Equal(t, session.StatusCompleted, b.session(t).Status)

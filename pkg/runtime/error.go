@@ -70,7 +70,7 @@ const (
 // Class returns the class a code belongs to.
 func (c Code) Class() Class {
 	switch c {
-	case CodeInvalidID, CodeInvalidInput, CodeInputTooLarge, CodeInvalidAnswer, CodeWrongKind, CodeInvalidCheckpoint, CodeIdempotencyMismatch,
+	case CodeInvalidID, CodeInvalidInput, CodeInputTooLarge, CodeInvalidAnswer, CodeWrongKind, CodeInvalidCheckpoint,
 		CodeInvalidModel, CodeInvalidCursor:
 		return ClassInvalid
 	case CodeUnknownAgent, CodeSessionNotFound, CodeWaitNotFound:
@@ -78,7 +78,7 @@ func (c Code) Class() Class {
 	case CodeNotAllowed:
 		return ClassForbidden
 	case CodeAlreadyRunning, CodeNotResumable, CodeStillWaiting, CodeAlreadyAnswered, CodeSessionEnded, CodeStaleCheckpoint,
-		CodeAgentMismatch, CodeNothingToDecide:
+		CodeAgentMismatch, CodeNothingToDecide, CodeIdempotencyMismatch:
 		return ClassConflict
 	case CodeExpired:
 		return ClassGone

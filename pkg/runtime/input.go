@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"mime"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -92,9 +91,4 @@ func checkFile(f llm.FileRef) error {
 		return fmt.Errorf("has a file whose url is none: use a whole address that begins with %s://; bytes go into data", strings.Join(schemes, ":// or "))
 	}
 	return nil
-}
-
-// sameParts reports whether two messages say the same.
-func sameParts(a, b []llm.Part) bool {
-	return slices.EqualFunc(a, b, func(a, b llm.Part) bool { return reflect.DeepEqual(a, b) })
 }

@@ -78,7 +78,7 @@ func (inv *invocation) obeyStrongest(ctx context.Context, signal session.Signal,
 // not finished: they run when it goes on.
 func (inv *invocation) closeForSignal(ctx context.Context, signal session.Signal, out *engine.StepOutcome) error {
 	if signal.Kind != session.SignalInterrupt {
-		return inv.giveUpAll(ctx, out)
+		return inv.giveUpAllNow(ctx, out)
 	}
 	for _, c := range inv.session.Calls {
 		if slices.ContainsFunc(out.Results, func(r llm.ToolResult) bool { return r.CallID == c.ID }) {

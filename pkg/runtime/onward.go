@@ -33,11 +33,15 @@ type onward struct {
 // onward reads HEAD before the waits: what the answers of a later suspension would
 // send for is an entry that exists by then, and such a message is dropped.
 func (r *Runtime) onward(ctx context.Context, key session.Key) (onward, error) {
-	next, err := r.leaves(ctx, key)
+	item, err := r.item(ctx, key, store.KindHead, "")
+	if err != nil || item.Head == nil {
+		return onward{}, err
+	}
+	next, err := r.leaves(ctx, *item.Head)
 	if err != nil {
 		return onward{}, err
 	}
-	waits, err := r.outcomes(ctx, key)
+	waits, err := r.outcomes(ctx, key, item.Head.WaitsAt)
 	if err != nil {
 		return onward{}, err
 	}
@@ -46,13 +50,11 @@ func (r *Runtime) onward(ctx context.Context, key session.Key) (onward, error) {
 
 // leaves returns the seq of the entry that would leave a session's suspension, 0
 // if it is in none. A suspension moves HEAD, so as a rule no entry follows it.
-func (r *Runtime) leaves(ctx context.Context, key session.Key) (int64, error) {
-	item, err := r.item(ctx, key, store.KindHead, "")
-	head := item.Head
-	if err != nil || head == nil || head.Deleted || head.Status != session.StatusSuspended {
-		return 0, err
+func (r *Runtime) leaves(ctx context.Context, head session.Head) (int64, error) {
+	if head.Deleted || head.Status != session.StatusSuspended {
+		return 0, nil
 	}
-	newest, err := r.newestFrom(ctx, key, head.Version+1)
+	newest, err := r.newestFrom(ctx, head.Key, head.Version+1)
 	switch {
 	case err != nil:
 		return 0, err
@@ -65,23 +67,26 @@ func (r *Runtime) leaves(ctx context.Context, key session.Key) (int64, error) {
 }
 
 // ready reports whether a session of that status is suspended, waits for nothing
-// any more and was not told to stay so.
-func (r *Runtime) ready(ctx context.Context, key session.Key, status session.Status) (bool, error) {
+// any more of what an entry opened and was not told to stay so.
+func (r *Runtime) ready(ctx context.Context, key session.Key, status session.Status, waitsAt int64) (bool, error) {
 	if status != session.StatusSuspended {
 		return false, nil
 	}
-	waits, err := r.outcomes(ctx, key)
+	waits, err := r.outcomes(ctx, key, waitsAt)
 	return err == nil && goesOn(waits), err
 }
 
 // goesOn reports whether nothing is open any more, and nobody said to stay so.
 func goesOn(waits []session.WaitRecord) bool { return countOpen(waits) == 0 && !held(waits) }
 
-// outcomes returns the waits of a session with no more than what became of them:
-// what they ask and what was answered may be large.
-func (r *Runtime) outcomes(ctx context.Context, key session.Key) ([]session.WaitRecord, error) {
+// outcomes returns the waits that an entry opened with no more than what became of
+// them: what they ask and what was answered may be large.
+func (r *Runtime) outcomes(ctx context.Context, key session.Key, waitsAt int64) ([]session.WaitRecord, error) {
+	if waitsAt == 0 {
+		return nil, nil
+	}
 	var records []session.WaitRecord
-	for item, err := range r.cfg.Store.Items(ctx, key, store.KindWait, "") {
+	for item, err := range r.cfg.Store.Items(ctx, key, store.KindWait, waitsOpenedAt(waitsAt)) {
 		if err != nil {
 			return nil, fmt.Errorf("session %s: read waits: %w", key, err)
 		}

@@ -76,6 +76,9 @@ type Submitted struct {
 	Open []session.Wait
 	// Repeated says that the same answer was given before.
 	Repeated bool
+	// Replayed says that this very request was carried out before, under its key: the
+	// answer is the one it had then.
+	Replayed bool
 }
 
 // ResumeMode says how to resume.
@@ -120,6 +123,8 @@ type Resumed struct {
 	Open         []session.Wait
 	// Repeated says that the same decisions were taken before; nothing was done.
 	Repeated bool
+	// Replayed as in [Submitted].
+	Replayed bool
 	// After is the seq after which the session goes on, when nothing but this
 	// resume says that it does: until then it looks as it did before. 0 otherwise.
 	After int64

@@ -67,7 +67,7 @@ func (r *Runtime) Waits(ctx context.Context, key session.Key) ([]session.WaitRec
 	if err := key.Validate(); err != nil {
 		return nil, AsError(err)
 	}
-	records, err := r.waits(ctx, key)
+	records, err := r.allWaits(ctx, key)
 	if err != nil {
 		return nil, AsError(err)
 	}

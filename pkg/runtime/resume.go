@@ -2,13 +2,12 @@ package runtime
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"slices"
 
 	"github.com/adjourn/adjourn/pkg/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // Resume goes on with a session (design section 7): continue when everything is
@@ -24,33 +23,82 @@ func (r *Runtime) Resume(ctx context.Context, p ResumeParams) (Resumed, error) {
 }
 
 func (r *Runtime) resume(ctx context.Context, p ResumeParams) (Resumed, error) {
-	s, err := r.need(ctx, p.Key)
+	q, err := newRequest(p.Key.Tenant, p.Caller, verbResume, p.IdempotencyKey, p.Mode, p.Key.ID, p.Checkpoint, p.Message, p.Confirmation)
 	if err != nil {
 		return Resumed{}, err
 	}
-	defer func() { r.keep(s) }()
-	if err := isNewest(s, p.Checkpoint); err != nil {
+	state := resumption{ResumeParams: p, q: &q}
+	return once(ctx, r, p.Key, &q, func(did json.RawMessage) (Resumed, error) {
+		return r.resumedBefore(ctx, p.Key, did)
+	}, func() (Resumed, error) {
 		switch p.Mode {
+		case ResumeContinue, "":
+			return r.resumeContinue(ctx, &state)
 		case ResumeWithMessage:
-			return r.messageAgain(ctx, s, p, err)
+			return r.resumeWithMessage(ctx, &state)
 		case ResumeWithConfirmation:
-			return r.confirmationAgain(ctx, s, p, err)
-		case ResumeContinue:
+			return r.resumeWithConfirmation(ctx, &state)
 		}
+		return Resumed{}, refuse(CodeInvalidInput, p.Key, "there is no way to resume called %q", p.Mode)
+	})
+}
+
+// resumption is a resume under way. When somebody was first it looks again, at
+// what it was about and at nothing that has come since.
+type resumption struct {
+	ResumeParams
+	q *request
+	// wait that it answers, once it is known.
+	wait string
+	// seen is the version it goes on from, once it is known.
+	seen int64
+}
+
+// resumedBefore is the answer to a resume, or decisions, carried out before. What the
+// first time may not have sent is sent again.
+func (r *Runtime) resumedBefore(ctx context.Context, key session.Key, did json.RawMessage) (Resumed, error) {
+	d, err := readDone(did)
+	if err != nil {
 		return Resumed{}, err
 	}
+	out := Resumed{Continuation: ContinuationResumed, Repeated: d.Repeated, Replayed: true}
+	if d.Entry == 0 && d.After == 0 {
+		out.Continuation, out.Open, err = r.goOn(ctx, key, d.Held)
+		return out, err
+	}
+	head, err := r.head(ctx, key)
+	if err != nil {
+		return Resumed{}, err
+	}
+	newest, err := r.newest(ctx, *head.Head)
+	if err != nil || newest.Seq != max(d.Entry, d.After) {
+		return out, err // it has gone on
+	}
+	out.After = d.After
+	switch {
+	case newest.Status == session.StatusRunning:
+		err = r.send(ctx, r.stepAfter(key, newest.Seq, newest.At, newest.Until))
+	case !newest.Status.Ended():
+		err = r.send(ctx, session.NewWake(key, newest.Seq+1, session.WakeResume))
+	}
+	return out, err
+}
+
+// notEnded folds a session that has not ended and stands at a checkpoint.
+func (r *Runtime) notEnded(ctx context.Context, p ResumeParams) (*session.Session, error) {
+	s, err := r.need(ctx, p.Key)
+	if err != nil {
+		return nil, err
+	}
+	if err := isNewest(s, p.Checkpoint); err != nil {
+		r.keep(s)
+		return nil, err
+	}
 	if s.Status.Ended() {
-		return Resumed{}, notResumable(s)
+		r.keep(s)
+		return nil, notResumable(s)
 	}
-	switch p.Mode {
-	case ResumeContinue, "":
-		return r.resumeContinue(ctx, s, p)
-	case ResumeWithMessage:
-		return r.resumeWithMessage(ctx, s, p)
-	case ResumeWithConfirmation:
-		return r.resumeWithConfirmation(ctx, s, p)
-	}
-	return Resumed{}, refuse(CodeInvalidInput, p.Key, "there is no way to resume called %q", p.Mode)
+	return s, nil
 }
 
 func stillWaiting(s *session.Session, open []session.WaitRecord) *Error {
@@ -99,19 +147,30 @@ func noCheckpoint(key session.Key, seq int64) *Error {
 	return refuse(CodeInvalidCheckpoint, key, "entry %d holds a reply whose calls had not run: it is no checkpoint. Use that of an entry before or after it", seq)
 }
 
-func (r *Runtime) resumeContinue(ctx context.Context, s *session.Session, p ResumeParams) (Resumed, error) {
+func (r *Runtime) resumeContinue(ctx context.Context, p *resumption) (Resumed, error) {
+	s, err := r.notEnded(ctx, p.ResumeParams)
+	if err != nil {
+		return Resumed{}, err
+	}
+	defer func() { r.keep(s) }()
+	if p.seen != 0 && s.Status != session.StatusInterrupted {
+		e := refuse(CodeAlreadyRunning, s.Key, "somebody else went on with it first; it is %s now", s.Status)
+		e.Status = s.Status
+		return Resumed{}, e
+	}
+	wake := session.NewWake(s.Key, s.Next(), session.WakeResume)
 	switch s.Status {
 	case session.StatusSuspended:
-		waits, err := r.waits(ctx, s.Key)
+		waits, err := r.waitsOf(ctx, s)
 		if err != nil {
 			return Resumed{}, err
 		}
 		if open := slices.DeleteFunc(waits, func(w session.WaitRecord) bool { return w.State != session.WaitOpen }); len(open) > 0 {
 			return Resumed{}, stillWaiting(s, open)
 		}
-		return Resumed{Continuation: ContinuationResumed, After: s.Version}, r.send(ctx, session.NewWake(s.Key, s.Next(), session.WakeResume))
 	case session.StatusInterrupted:
-		return r.continueInterrupted(ctx, s, p.Caller)
+		p.seen = s.Version
+		return r.continueInterrupted(ctx, s, p)
 	case session.StatusRunning:
 		head, err := r.head(ctx, s.Key)
 		if err != nil {
@@ -120,10 +179,17 @@ func (r *Runtime) resumeContinue(ctx context.Context, s *session.Session, p Resu
 		if head.Head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.GoesOn) {
 			return Resumed{}, workedOn(s)
 		}
-		return Resumed{Continuation: ContinuationResumed, After: s.Version}, r.send(ctx, r.wakeAfter(s))
+		wake = r.wakeAfter(s)
 	case session.StatusCompleted, session.StatusFailed, session.StatusCancelled:
 	}
-	return Resumed{}, notResumable(s)
+	record, err := p.q.record(r.cfg.Now(), p.Key, s.Version, done{After: s.Version})
+	if err == nil {
+		err = r.update(ctx, p.Key, record)
+	}
+	if err != nil {
+		return Resumed{}, err
+	}
+	return Resumed{Continuation: ContinuationResumed, After: s.Version}, r.send(ctx, wake)
 }
 
 // wakeAfter is the wake for the entry after the newest one of a running session.
@@ -131,169 +197,204 @@ func (r *Runtime) wakeAfter(s *session.Session) session.Wake {
 	return r.stepAfter(s.Key, s.Version, s.Newest.At, s.Newest.Until)
 }
 
-func (r *Runtime) resumeWithMessage(ctx context.Context, s *session.Session, p ResumeParams) (Resumed, error) {
+// resumeWithMessage answers the input the session waits for; else it goes on with the
+// message, after an interruption or where the policy lets it abandon what is open.
+func (r *Runtime) resumeWithMessage(ctx context.Context, p *resumption) (Resumed, error) {
 	if err := checkInput(p.Key, p.Message); err != nil {
 		return Resumed{}, err
 	}
-	switch s.Status {
-	case session.StatusSuspended:
-	case session.StatusInterrupted:
-		return r.goOnWith(ctx, s, p)
-	case session.StatusRunning:
-		e := refuse(CodeAlreadyRunning, p.Key, "it is running and does not wait for a message")
-		e.Status = s.Status
-		return Resumed{}, e
-	case session.StatusCompleted, session.StatusFailed, session.StatusCancelled:
-		return Resumed{}, notResumable(s)
-	}
-	// The wait this session was seen in, and no other one that may have come since.
-	for _, w := range s.Waits {
-		if w.Kind == session.WaitInput {
-			return r.answerInput(ctx, w.ID, p)
+	if p.wait == "" && p.seen == 0 {
+		wait, err := r.inputFor(ctx, p.ResumeParams)
+		if err != nil {
+			return Resumed{}, err
 		}
+		p.wait = wait
 	}
-	waits, err := r.waits(ctx, s.Key)
+	if p.wait != "" {
+		return r.answerWith(ctx, p, session.Answer{Wait: p.wait, Kind: session.AnswerMessage, Message: p.Message})
+	}
+	s, err := r.need(ctx, p.Key)
 	if err != nil {
 		return Resumed{}, err
 	}
-	open := openWaits(waits)
-	if len(open) > 0 && !s.Rules.Policy.AbandonOnMessage {
-		e := refuse(CodeStillWaiting, p.Key, "it waits for %s, not for a message. Answer that first", label(open[0]))
+	defer func() { r.keep(s) }()
+	if p.seen != 0 && s.Version != p.seen { // also if it waits again: for something the message is not about
+		e := refuse(CodeAlreadyRunning, p.Key, "somebody else went on with it first; it is %s now", s.Status)
 		e.Status = s.Status
 		return Resumed{}, e
 	}
-	if len(open) == 0 && !held(waits) && !s.Rules.Policy.AbandonOnMessage {
-		// Going on with the message would give up what was just approved.
-		e := refuse(CodeAlreadyRunning, p.Key, "everything it waited for is answered, and it goes on with that. Send the message when it rests again")
-		e.Status = s.Status
-		return Resumed{}, e
+	if err := isNewest(s, p.Checkpoint); err != nil {
+		return Resumed{}, err
+	}
+	p.seen = s.Version
+	if err := r.takesMessage(ctx, s); err != nil {
+		return Resumed{}, err
 	}
 	return r.goOnWith(ctx, s, p)
 }
 
-func (r *Runtime) answerInput(ctx context.Context, wait string, p ResumeParams) (Resumed, error) {
-	submitted, err := r.submit(ctx, SubmitParams{
-		Key: p.Key, Caller: p.Caller, Answer: session.Answer{Wait: wait, Kind: session.AnswerMessage, Message: p.Message},
-	})
+// inputFor returns the input wait a message is for: of the checkpoint it is bound
+// to, else of the suspension the session is in; "" when it is for none.
+func (r *Runtime) inputFor(ctx context.Context, p ResumeParams) (string, error) {
+	a, err := r.asked(ctx, p.Key)
+	if err != nil {
+		return "", err
+	}
+	shown, err := r.shownAt(ctx, a.head, p.Checkpoint)
+	if err != nil {
+		return "", err
+	}
+	if shown.newest && a.head.Status != session.StatusSuspended {
+		return "", nil
+	}
+	items := a.items
+	if shown.waitsAt != a.head.WaitsAt {
+		if items, err = r.waitsAt(ctx, p.Key, shown.waitsAt); err != nil {
+			return "", err
+		}
+	}
+	for _, item := range items {
+		if item.Wait.Wait.Kind == session.WaitInput && (shown.newest || item.Wait.State != session.WaitOpen) {
+			return item.ID, nil
+		}
+	}
+	if !shown.newest {
+		return "", stale(a.head)
+	}
+	return "", nil
+}
+
+// takesMessage refuses a message to a session that waits for no input, unless it may go on with it.
+func (r *Runtime) takesMessage(ctx context.Context, s *session.Session) error {
+	switch s.Status {
+	case session.StatusSuspended:
+	case session.StatusInterrupted:
+		return nil
+	case session.StatusRunning:
+		e := refuse(CodeAlreadyRunning, s.Key, "it is running and does not wait for a message")
+		e.Status = s.Status
+		return e
+	case session.StatusCompleted, session.StatusFailed, session.StatusCancelled:
+		return notResumable(s)
+	}
+	waits, err := r.waitsOf(ctx, s)
+	if err != nil || s.Rules.Policy.AbandonOnMessage {
+		return err
+	}
+	if open := openWaits(waits); len(open) > 0 {
+		e := refuse(CodeStillWaiting, s.Key, "it waits for %s, not for a message. Answer that first", label(open[0]))
+		e.Status = s.Status
+		return e
+	}
+	if !held(waits) {
+		// Going on with the message would give up what was just approved.
+		e := refuse(CodeAlreadyRunning, s.Key, "everything it waited for is answered, and it goes on with that. Send the message when it rests again")
+		e.Status = s.Status
+		return e
+	}
+	return nil
+}
+
+// answerWith answers one wait on behalf of a resume, whose record it writes.
+func (r *Runtime) answerWith(ctx context.Context, p *resumption, a session.Answer) (Resumed, error) {
+	submitted, err := r.submitOnce(ctx, &SubmitParams{Key: p.Key, Caller: p.Caller, Answer: a}, p.q)
 	return Resumed{Continuation: submitted.Continuation, Open: submitted.Open, Repeated: submitted.Repeated}, err
-}
-
-// messageAgain is about a message for a checkpoint that has passed: it is a repeat
-// if the input wait opened there was answered with the same words.
-func (r *Runtime) messageAgain(ctx context.Context, s *session.Session, p ResumeParams, stale error) (Resumed, error) {
-	inputs, err := r.openedAt(ctx, s, p.Checkpoint, session.WaitInput)
-	if err != nil {
-		return Resumed{}, err
-	}
-	if len(inputs) == 0 {
-		return Resumed{}, stale
-	}
-	return r.answerInput(ctx, inputs[0].Wait.ID, p)
-}
-
-// openedAt returns the waits of a kind that the entry of a checkpoint opened,
-// with what has become of them.
-func (r *Runtime) openedAt(ctx context.Context, s *session.Session, checkpoint string, kind session.WaitKind) ([]session.WaitRecord, error) {
-	seq, err := r.checkpointSeq(ctx, s, checkpoint)
-	if err != nil {
-		return nil, err
-	}
-	waits, err := r.waits(ctx, s.Key)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(waits, func(record session.WaitRecord) bool {
-		at, _ := waitNumbers(record.Wait.ID)
-		return at != seq || record.Wait.Kind != kind
-	}), nil
 }
 
 // goOnWith commits one recorded move: answers are taken in, open waits closed,
-// calls that have not run closed, the message appended.
-func (r *Runtime) goOnWith(ctx context.Context, s *session.Session, p ResumeParams) (Resumed, error) {
+// calls that have not run closed, the message appended. A conflict means that
+// somebody was first.
+func (r *Runtime) goOnWith(ctx context.Context, s *session.Session, p *resumption) (Resumed, error) {
 	inv := r.invoke(session.NewWake(s.Key, 0, session.WakeResume)) // a verb: written for no message
 	inv.session = s
-	seen := s.Version
-	for try := 1; ; try++ {
-		head, err := r.head(ctx, s.Key)
-		if err != nil {
-			return Resumed{}, err
-		}
-		items, err := r.items(ctx, s.Key, store.KindWait, "")
-		if err != nil {
-			return Resumed{}, err
-		}
-		taken, records := takeWaits(s, items, s.Next())
-		var closed engine.StepOutcome
-		if err := inv.giveUpAll(ctx, &closed); err != nil {
-			return Resumed{}, err
-		}
-		message := llm.UserParts(p.Message)
-		m := engine.Resumed(s, taken, &message, closed.Results, r.stamp(p.Caller))
-		m.Entry.StateOps, m.Entry.Events = closed.StateOps, closed.Events
-		err = r.commit(ctx, s, &head, m, records)
-		if err == nil {
-			return Resumed{Continuation: ContinuationResumed}, nil
-		}
-		if !errors.Is(err, store.ErrConflict) || try == maxTries {
-			return Resumed{}, err
-		}
-		if s, err = r.refresh(ctx, s); err != nil {
-			return Resumed{}, err
-		}
-		inv.session = s
-		if s.Version != seen { // also if it waits again: for something the message is not about
-			e := refuse(CodeAlreadyRunning, p.Key, "somebody else went on with it first; it is %s now", s.Status)
-			e.Status = s.Status
-			return Resumed{}, e
-		}
-	}
-}
-
-func (r *Runtime) resumeWithConfirmation(ctx context.Context, s *session.Session, p ResumeParams) (Resumed, error) {
-	waits, err := r.waits(ctx, s.Key)
+	head, err := r.head(ctx, s.Key)
 	if err != nil {
 		return Resumed{}, err
 	}
-	var approvals []session.Wait
-	for _, w := range openWaits(waits) {
-		if w.Kind == session.WaitApproval && opened(s, w) {
-			approvals = append(approvals, w)
-		}
-	}
-	if len(approvals) != 1 {
-		e := refuse(CodeNothingToDecide, p.Key, "with_confirmation needs exactly one open approval, and there are %d. Name the call with approve or reject", len(approvals))
-		e.Status = s.Status
-		if len(approvals) == 0 && p.Checkpoint != "" {
-			return r.confirmationAgain(ctx, s, p, e)
-		}
-		return Resumed{}, e
-	}
-	if p.Checkpoint == "" {
-		if err := MoreThanOnce(p.Key, waits, session.WaitRecord{Wait: approvals[0], State: session.WaitOpen}); err != nil {
-			return Resumed{}, err
-		}
-	}
-	return r.confirm(ctx, approvals[0], p)
-}
-
-func (r *Runtime) confirm(ctx context.Context, w session.Wait, p ResumeParams) (Resumed, error) {
-	submitted, err := r.submit(ctx, SubmitParams{Key: p.Key, Caller: p.Caller, Answer: session.Answer{
-		Wait: w.ID, Kind: session.AnswerApproval, ApprovalID: w.Nonce,
-		Approved: &p.Confirmation.Approved, Reason: p.Confirmation.Reason, EditedInput: p.Confirmation.EditedInput,
-	}})
-	return Resumed{Continuation: submitted.Continuation, Open: submitted.Open, Repeated: submitted.Repeated}, err
-}
-
-// confirmationAgain is about a confirmation for a checkpoint at which nothing is
-// open any more: it is a repeat if the one approval opened there was answered the same.
-func (r *Runtime) confirmationAgain(ctx context.Context, s *session.Session, p ResumeParams, refusal error) (Resumed, error) {
-	approvals, err := r.openedAt(ctx, s, p.Checkpoint, session.WaitApproval)
+	items, err := r.waitsAt(ctx, s.Key, waitsAtOf(s))
 	if err != nil {
 		return Resumed{}, err
 	}
-	if len(approvals) != 1 || approvals[0].State == session.WaitOpen {
-		return Resumed{}, refusal
+	taken, extra := takeWaits(s, items, s.Next())
+	record, err := p.q.record(r.cfg.Now(), p.Key, s.Next(), done{Entry: s.Next()})
+	if err != nil {
+		return Resumed{}, err
 	}
-	return r.confirm(ctx, approvals[0].Wait, p)
+	extra = append(extra, record...)
+	var closed engine.StepOutcome
+	ledgers, err := inv.giveUpAll(ctx, &closed, len(extra))
+	if err != nil {
+		return Resumed{}, err
+	}
+	message := llm.UserParts(p.Message)
+	m := engine.Resumed(s, taken, &message, closed.Results, r.stamp(p.Caller))
+	m.Entry.StateOps, m.Entry.Events = closed.StateOps, closed.Events
+	if err := r.commit(ctx, s, &head, m, append(extra, ledgers...)); err != nil {
+		return Resumed{}, err
+	}
+	return Resumed{Continuation: ContinuationResumed}, nil
+}
+
+// resumeWithConfirmation answers the one open approval, or the one that is named.
+func (r *Runtime) resumeWithConfirmation(ctx context.Context, p *resumption) (Resumed, error) {
+	if p.wait == "" {
+		wait, err := r.confirms(ctx, p.ResumeParams)
+		if err != nil {
+			return Resumed{}, err
+		}
+		p.wait = wait
+	}
+	c := p.Confirmation
+	return r.answerWith(ctx, p, session.Answer{
+		Wait: p.wait, Kind: session.AnswerApproval, Approved: &c.Approved, Reason: c.Reason, EditedInput: c.EditedInput,
+	})
+}
+
+// confirms returns the approval that a confirmation is about.
+func (r *Runtime) confirms(ctx context.Context, p ResumeParams) (string, error) {
+	c := p.Confirmation
+	if c.Approved && c.Wait == "" && p.Checkpoint == "" {
+		return "", refuse(CodeInvalidInput, p.Key, "a confirmation that approves needs the checkpoint that was shown, or the wait by its id: without, it would approve what was asked since")
+	}
+	a, err := r.asked(ctx, p.Key)
+	if err != nil {
+		return "", err
+	}
+	shown, err := r.shownAt(ctx, a.head, p.Checkpoint)
+	if err != nil {
+		return "", err
+	}
+	items := a.items
+	if shown.waitsAt != a.head.WaitsAt {
+		if items, err = r.waitsAt(ctx, p.Key, shown.waitsAt); err != nil {
+			return "", err
+		}
+	}
+	var all, open []string
+	for _, item := range items {
+		if item.Wait.Wait.Kind != session.WaitApproval {
+			continue
+		}
+		all = append(all, item.ID)
+		if item.Wait.State == session.WaitOpen {
+			open = append(open, item.ID)
+		}
+	}
+	switch {
+	case c.Wait != "" && p.Checkpoint == "":
+		return c.Wait, nil
+	case c.Wait != "" && !slices.Contains(all, c.Wait):
+		return "", refuse(CodeStaleCheckpoint, p.Key, "%s is no approval that was asked at that checkpoint", c.Wait)
+	case len(open) > 0 && !shown.newest:
+		return "", stale(a.head)
+	case c.Wait != "":
+		return c.Wait, nil
+	case len(open) == 1:
+		return open[0], nil
+	case len(open) == 0 && len(all) == 1:
+		return all[0], nil // settled: is it the same?
+	}
+	e := refuse(CodeNothingToDecide, p.Key, "with_confirmation needs exactly one open approval, and there are %d. %s", len(open), a.instead(session.AnswerApproval, ""))
+	e.Status = a.head.Status
+	return "", e
 }

@@ -102,14 +102,19 @@ func TestResume_from_every_status(t *testing.T) {
 		{"two", runtime.ResumeWithConfirmation, runtime.CodeNothingToDecide},
 		{"input", runtime.ResumeWithConfirmation, runtime.CodeNothingToDecide},
 		{"interrupted", runtime.ResumeWithConfirmation, runtime.CodeNothingToDecide},
-		{"completed", runtime.ResumeWithConfirmation, runtime.CodeNotResumable},
+		{"completed", runtime.ResumeWithConfirmation, runtime.CodeNothingToDecide},
 		{"approve", "sideways", runtime.CodeInvalidInput},
 	} {
 		t.Run(c.status+"/"+string(c.mode), func(t *testing.T) {
 			t.Parallel()
 			w, p := in(t, c.status)
 			before := w.journal()
-			_, err := resume(w, p, c.mode, message, func(p *runtime.ResumeParams) { p.Confirmation.Approved = true })
+			_, err := resume(w, p, c.mode, message, func(p *runtime.ResumeParams) {
+				p.Confirmation.Approved = true
+				if c.mode == runtime.ResumeWithConfirmation {
+					p.Checkpoint = w.session().Checkpoint().String()
+				}
+			})
 			require.Equal(t, c.code, codeOf(err), "%v", err)
 			if c.code != "" {
 				require.Len(t, w.journal(), len(before))
@@ -152,18 +157,20 @@ func TestResume_with_message_after_an_interruption(t *testing.T) {
 	require.Empty(t, w.effects.all())
 }
 
-func TestResume_a_verb_that_dies_after_closing_calls(t *testing.T) {
+// TestResume_a_verb_that_dies_closes_nothing: a call is closed in the transaction of
+// the message that gives it up.
+func TestResume_a_verb_that_dies_closes_nothing(t *testing.T) {
 	t.Parallel()
 	w, p := in(t, "interrupted")
-	f := &fuse{at: 2} // the call is closed, the message is not there
+	f := &fuse{at: 1}
 	_, err := resume(w, w.fusedProcess(f, true, 1), runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = llm.TextParts("message") })
 	require.Error(t, err)
-	require.Equal(t, []string{"update tool", "commit resumed"}, f.ops)
+	require.Equal(t, []string{"commit resumed"}, f.ops)
 	_, err = resume(w, p, runtime.ResumeContinue)
 	require.NoError(t, err)
-	require.NoError(t, p.settle(), "the closed call ends as cancelled, and the task goes on")
-	require.Equal(t, llm.ResultCancelled, results(w.session())["c2-1"].Status)
-	require.Empty(t, w.effects.all())
+	require.NoError(t, p.settle())
+	require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
+	require.Equal(t, 1, w.effects.count("line 1"))
 }
 
 func TestResume_abandons_waits_when_the_policy_says_so(t *testing.T) {
@@ -215,7 +222,7 @@ func TestResume_with_confirmation(t *testing.T) {
 
 	w, p = in(t, "approve")
 	_, err = resume(w, p, runtime.ResumeWithConfirmation, func(p *runtime.ResumeParams) {
-		p.Confirmation = runtime.Confirmation{Approved: true, EditedInput: json.RawMessage(`{"text":"e"}`)}
+		p.Confirmation = runtime.Confirmation{Wait: "w2-1", Approved: true, EditedInput: json.RawMessage(`{"text":"e"}`)}
 	})
 	require.NoError(t, err)
 	require.NoError(t, p.settle())
@@ -255,7 +262,7 @@ func TestResume_with_confirmation_pasted_again(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, p.settle())
 	_, err = confirm(true)
-	require.Equal(t, runtime.CodeStaleCheckpoint, codeOf(err))
+	require.Equal(t, runtime.CodeNothingToDecide, codeOf(err))
 }
 
 // beforeWaits is a store on which something happens before waits are read.
@@ -286,8 +293,8 @@ func TestResume_with_confirmation_of_what_was_seen(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, p.settle())
 	}
-	_, err := resume(w, late, runtime.ResumeWithConfirmation, func(p *runtime.ResumeParams) { p.Confirmation.Approved = true })
-	require.Equal(t, runtime.CodeNothingToDecide, codeOf(err))
+	_, err := resume(w, late, runtime.ResumeWithConfirmation)
+	require.Equal(t, runtime.CodeAlreadyAnswered, codeOf(err))
 	require.Equal(t, session.WaitOpen, w.open(session.WaitApproval).State, "nobody has seen the second one")
 }
 

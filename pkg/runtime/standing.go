@@ -57,7 +57,7 @@ func (r *Runtime) standOnce(ctx context.Context, key session.Key) (out Standing,
 		return Standing{}, false, err
 	}
 	defer r.keep(s)
-	records, err := r.waits(ctx, key)
+	records, err := r.waitsOf(ctx, s)
 	if err != nil {
 		return Standing{}, false, AsError(err)
 	}

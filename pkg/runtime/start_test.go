@@ -137,7 +137,7 @@ func TestStart_idempotency(t *testing.T) {
 
 	_, err = p.Start(ctx, startParams(w, "other", "key"))
 	require.Equal(t, runtime.CodeIdempotencyMismatch, codeOf(err))
-	require.Equal(t, runtime.ClassInvalid, codeOf(err).Class())
+	require.Equal(t, runtime.ClassConflict, codeOf(err).Class())
 
 	require.NoError(t, p.settle())
 	_, err = p.Start(ctx, startParams(w, "go", "key"))

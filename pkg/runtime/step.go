@@ -261,7 +261,7 @@ func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) (aski
 		if _, err := gather(plans, outcomes, out); err != nil {
 			return nil, err
 		}
-		return nil, inv.giveUpAll(ctx, out)
+		return nil, inv.giveUpAllNow(ctx, out)
 	}
 	ordinary := slices.DeleteFunc(slices.Clone(plans), func(p engine.CallPlan) bool { return p.Do != engine.DoRun || p.Traits.Finish })
 	outcomes = append(outcomes, inv.runAll(ctx, ordinary, &base)...)
@@ -397,37 +397,6 @@ func (inv *invocation) settleOne(ctx context.Context, p engine.CallPlan) callOut
 		out.result = &p.Result
 	}
 	return out
-}
-
-// giveUp closes a call that has not run: it ends with the given result, or with
-// what really became of it if it was started after all.
-func (inv *invocation) giveUp(ctx context.Context, c session.Call, result llm.ToolResult) (callOutcome, error) {
-	out := callOutcome{call: c, result: &result}
-	record, err := inv.ledger(c.ID).closeUnrun(ctx)
-	switch {
-	case err != nil:
-		return out, err
-	case record.State == session.ToolFinished && record.Result != nil:
-		out.reuse(record)
-	case record.State == session.ToolStarted:
-		result = engine.Result(c, llm.ResultUnknown, engine.TextUnknown)
-	}
-	return out, nil
-}
-
-// giveUpAll gives up every open call of a committed reply that has no result yet.
-func (inv *invocation) giveUpAll(ctx context.Context, out *engine.StepOutcome) error {
-	for _, c := range inv.session.Calls {
-		if slices.ContainsFunc(out.Results, func(r llm.ToolResult) bool { return r.CallID == c.ID }) {
-			continue
-		}
-		outcome, err := inv.giveUp(ctx, c, engine.Result(c, llm.ResultCancelled, engine.TextCancelled))
-		if err != nil {
-			return err
-		}
-		take(out, outcome)
-	}
-	return nil
 }
 
 // gather collects what calls brought, state operations in the order of the calls,

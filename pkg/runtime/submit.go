@@ -1,11 +1,10 @@
 package runtime
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
+	"strings"
 
 	"github.com/adjourn/adjourn/pkg/engine"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -16,6 +15,10 @@ import (
 // nonce. The first answer wins; the same one again gets the first reply, a
 // different one is refused with already_answered, a wrong kind with wrong_kind,
 // one after the deadline with expired. After the last answer a resume is sent.
+//
+// It reads HEAD and the waits of one suspension, whatever the session has behind it.
+// Of a repeated request the answer is the first one; what is open, and whether the
+// session goes on, is told as it is now.
 func (r *Runtime) Submit(ctx context.Context, p SubmitParams) (Submitted, error) {
 	out, err := r.submit(ctx, p)
 	if err != nil {
@@ -25,69 +28,100 @@ func (r *Runtime) Submit(ctx context.Context, p SubmitParams) (Submitted, error)
 }
 
 func (r *Runtime) submit(ctx context.Context, p SubmitParams) (Submitted, error) {
-	s, err := r.need(ctx, p.Key)
+	q, err := newRequest(p.Key.Tenant, p.Caller, verbSubmit, p.IdempotencyKey, p.Key.ID, p.Answer, p.HoldResume)
 	if err != nil {
 		return Submitted{}, err
 	}
-	defer func() { r.keep(s) }()
-	for try := 1; ; try++ {
-		items, err := r.items(ctx, p.Key, store.KindWait, "")
+	return once(ctx, r, p.Key, &q, func(did json.RawMessage) (Submitted, error) {
+		d, err := readDone(did)
 		if err != nil {
 			return Submitted{}, err
 		}
-		if p.Answer.Wait == "" {
-			// Not for what was opened while this was read: nobody has seen it.
-			items = slices.DeleteFunc(items, func(item store.Item) bool {
-				seq, _ := waitNumbers(item.ID)
-				return seq > s.Version
-			})
-		}
-		item, err := findWait(p.Key, items, p.Answer)
-		if err != nil {
-			return Submitted{}, err
-		}
-		record := *item.Wait
-		p.Answer.Wait = item.ID // looking again is about this one
-		answer, err := r.checkAnswer(s, record, p)
-		if err != nil {
-			return Submitted{}, err
-		}
-		if record.State != session.WaitOpen {
-			if err := r.settled(p.Key, record, answer); err != nil {
-				return Submitted{}, err
-			}
-			out := Submitted{Answer: *record.Answer, Repeated: true}
-			out.Continuation, out.Open, err = r.goOn(ctx, s, p.HoldResume)
-			return out, err
-		}
-		err = r.timely(ctx, s, item)
-		if err == nil {
-			_, err = r.cfg.Store.Update(ctx, p.Key, answered(item, answer, p.HoldResume, onlyOpen(items, item)))
-		}
-		if errors.Is(err, store.ErrConflict) && try < maxTries {
-			continue // somebody was first: look who
-		}
-		if err != nil {
-			return Submitted{}, err
-		}
-		out := Submitted{Answer: answer}
-		out.Continuation, out.Open, err = r.goOn(ctx, s, p.HoldResume)
-		return out, err
+		return r.submittedBefore(ctx, p.Key, d)
+	}, func() (Submitted, error) {
+		return r.submitOnce(ctx, &p, &q)
+	})
+}
+
+// submitOnce looks and writes. It names the wait in the parameters, so that looking
+// again is about this one. A conflict means that somebody was first.
+func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *request) (Submitted, error) {
+	a, err := r.asked(ctx, p.Key)
+	if err != nil {
+		return Submitted{}, err
 	}
+	item, err := r.findWait(ctx, a, p.Answer)
+	if err != nil {
+		return Submitted{}, err
+	}
+	p.Answer.Wait = item.ID
+	record := *item.Wait
+	isOpen := record.State == session.WaitOpen
+	answer, err := r.checkAnswer(record, *p)
+	switch {
+	case err != nil:
+	case isOpen:
+		err = r.timely(ctx, a.head, item)
+	default:
+		err = r.settled(p.Key, record, answer)
+	}
+	if err != nil {
+		return Submitted{}, err
+	}
+	out := Submitted{Answer: answer}
+	writes, err := q.record(r.cfg.Now(), p.Key, a.head.Version, done{Wait: item.ID, Held: p.HoldResume, Repeated: !isOpen})
+	if err != nil {
+		return Submitted{}, err
+	}
+	if isOpen {
+		writes = append(writes, answered(item, answer, p.HoldResume, onlyOpen(a.items, item)))
+	} else {
+		out.Answer, out.Repeated = *record.Answer, true
+	}
+	if err := r.update(ctx, p.Key, writes); err != nil {
+		return Submitted{}, err
+	}
+	out.Continuation, out.Open, err = r.goOn(ctx, p.Key, p.HoldResume)
+	return out, err
+}
+
+// update writes items, if there are any.
+func (r *Runtime) update(ctx context.Context, key session.Key, items []store.Item) error {
+	if len(items) == 0 {
+		return nil
+	}
+	_, err := r.cfg.Store.Update(ctx, key, items...)
+	return err
+}
+
+// submittedBefore is the answer to a request that was carried out before.
+func (r *Runtime) submittedBefore(ctx context.Context, key session.Key, d done) (Submitted, error) {
+	item, err := r.item(ctx, key, store.KindWait, d.Wait)
+	if err != nil {
+		return Submitted{}, err
+	}
+	if item.Wait == nil || item.Wait.Answer == nil {
+		return Submitted{}, refuse(CodeSessionNotFound, key, "there is no such session any more")
+	}
+	out := Submitted{Answer: *item.Wait.Answer, Repeated: d.Repeated, Replayed: true}
+	out.Continuation, out.Open, err = r.goOn(ctx, key, d.Held)
+	return out, err
 }
 
 // timely refuses an answer to an open wait that comes too late: after the wait's
 // deadline, which it keeps, or when the session waits no more. A conflict is an
 // answer that came before the deadline, perhaps this very one.
-func (r *Runtime) timely(ctx context.Context, s *session.Session, item store.Item) error {
+func (r *Runtime) timely(ctx context.Context, head session.Head, item store.Item) error {
 	if d := item.Wait.Wait.Deadline; d != nil && !r.cfg.Now().Before(d.At) {
-		if err := r.expire(ctx, s.Key, item); err != nil {
+		if err := r.expire(ctx, head.Key, item); err != nil {
 			return err
 		}
-		return r.tooLate(s.Key, *item.Wait)
+		return r.tooLate(head.Key, *item.Wait)
 	}
-	if s.Status != session.StatusSuspended && s.Status != session.StatusInterrupted {
-		return r.sessionOver(s)
+	if head.Status != session.StatusSuspended && head.Status != session.StatusInterrupted {
+		e := refuse(CodeSessionEnded, head.Key, "it is %s and waits for nothing", head.Status)
+		e.Status = head.Status
+		return e
 	}
 	return nil
 }
@@ -116,41 +150,49 @@ func onlyOpen(items []store.Item, item store.Item) bool {
 // goOn reads what is still open, after our own update, and sends the resume when
 // nothing is, unless this answer or the last one is held. The answers of an
 // interrupted session are stored: only resuming it goes on with them.
-func (r *Runtime) goOn(ctx context.Context, s *session.Session, hold bool) (Continuation, []session.Wait, error) {
-	waits, err := r.waits(ctx, s.Key)
+func (r *Runtime) goOn(ctx context.Context, key session.Key, hold bool) (Continuation, []session.Wait, error) {
+	a, err := r.asked(ctx, key)
 	if err != nil {
 		return ContinuationStored, nil, err
 	}
+	if a.head.Status != session.StatusSuspended && a.head.Status != session.StatusInterrupted {
+		return ContinuationResumed, nil, nil // it has gone on
+	}
+	waits := waitRecords(a.items)
 	switch open := openWaits(waits); {
 	case len(open) > 0:
 		return ContinuationWaiting, open, nil
-	case hold, held(waits):
+	case a.head.Status == session.StatusInterrupted, hold, held(waits):
 		return ContinuationStored, nil, nil
 	}
-	s, err = r.refresh(ctx, s)
-	switch {
-	case err != nil:
-		return ContinuationStored, nil, err
-	case s.Status == session.StatusInterrupted:
-		return ContinuationStored, nil, nil
-	case s.Status == session.StatusSuspended:
-		err = r.send(ctx, session.NewWake(s.Key, s.Next(), session.WakeResume))
+	next, err := r.leaves(ctx, a.head)
+	if err != nil || next == 0 {
+		return ContinuationResumed, nil, err
 	}
-	return ContinuationResumed, nil, err
+	return ContinuationResumed, nil, r.send(ctx, session.NewWake(key, next, session.WakeResume))
 }
 
 // settled refuses an answer to a wait that is not open any more, unless it says
 // what was answered before.
 func (r *Runtime) settled(key session.Key, record session.WaitRecord, answer session.Answer) error {
-	if record.Answer != nil && record.State != session.WaitExpired && record.Answer.Kind != session.AnswerExpiry {
-		if sameAnswer(*record.Answer, answer) {
-			return nil
-		}
-		e := refuse(CodeAlreadyAnswered, key, "%s was answered before, differently, by %s at %s. The first answer counts", label(record.Wait), record.Answer.Who, record.Answer.When.Format("2006-01-02 15:04:05 MST"))
-		e.Answer = record.Answer
-		return e
+	if !settledByPeople(record) {
+		return r.tooLate(key, record)
 	}
-	return r.tooLate(key, record)
+	if sameAnswer(*record.Answer, answer) {
+		return nil
+	}
+	return differently(key, record)
+}
+
+// settledByPeople reports whether a wait has an answer that somebody gave.
+func settledByPeople(record session.WaitRecord) bool {
+	return record.Answer != nil && record.State != session.WaitExpired && record.Answer.Kind != session.AnswerExpiry
+}
+
+func differently(key session.Key, record session.WaitRecord) *Error {
+	e := refuse(CodeAlreadyAnswered, key, "%s was answered before, differently, by %s at %s. The first answer counts", label(record.Wait), record.Answer.Who, record.Answer.When.Format("2006-01-02 15:04:05 MST"))
+	e.Answer = record.Answer
+	return e
 }
 
 func (r *Runtime) tooLate(key session.Key, record session.WaitRecord) error {
@@ -162,20 +204,6 @@ func (r *Runtime) tooLate(key session.Key, record session.WaitRecord) error {
 		at = " at " + d.At.Format("2006-01-02 15:04:05 MST")
 	}
 	return refuse(CodeExpired, key, "%s expired%s; what its deadline declared has happened instead", label(record.Wait), at)
-}
-
-func (r *Runtime) sessionOver(s *session.Session) error {
-	e := refuse(CodeSessionEnded, s.Key, "it is %s and waits for nothing", s.Status)
-	e.Status = s.Status
-	return e
-}
-
-// label names a wait for people.
-func label(w session.Wait) string {
-	if w.Call != "" {
-		return string(w.Kind) + " of " + w.Call + " (" + w.Tool + ")"
-	}
-	return string(w.Kind) + " " + w.ID
 }
 
 // answers says which kind of answer a kind of wait takes.
@@ -197,122 +225,104 @@ func answers(kind session.WaitKind) session.AnswerKind {
 	return ""
 }
 
-// findWait finds the wait an answer is for: the one it names, be it by the approval's
-// nonce, else an open one of its kind, else the newest settled one of its kind. A reply
-// that names the call alone is refused when the call has asked more than that.
-func findWait(key session.Key, items []store.Item, a session.Answer) (store.Item, error) {
-	var found store.Item
-	var named *session.Wait
-	for _, item := range items {
-		w := item.Wait.Wait
-		shown := a.Kind == session.AnswerApproval && w.Nonce != "" && w.Nonce == a.ApprovalID // nothing else has it
+// findWait finds the wait an answer names: by its id, an approval also by its nonce,
+// a client tool's result by its call. A message names nothing: it is for the input
+// the session asked for last.
+func (r *Runtime) findWait(ctx context.Context, a asked, answer session.Answer) (store.Item, error) {
+	key := a.head.Key
+	switch {
+	case answer.Wait != "":
+		item, err := r.wait(ctx, a, answer.Wait)
 		switch {
-		case a.Wait != "" && w.ID != a.Wait, a.ToolCallID != "" && w.Call != a.ToolCallID:
-			continue // named by both, it is what both name
-		case a.Wait == "" && a.ToolCallID == "" && w.Call != "" && !shown:
-			continue // named by neither, it is no call's
+		case err != nil:
+			return item, err
+		case item.Wait == nil:
+			return item, r.noWait(a, answer)
 		}
-		named = &w
-		if answers(w.Kind) != a.Kind || a.QuestionID != "" && w.Question != nil && w.Question.ID != a.QuestionID {
-			continue
+		return item, fits(key, item.Wait.Wait, answer)
+	case answer.Kind == session.AnswerApproval && answer.ApprovalID != "":
+		id, _, _ := strings.Cut(answer.ApprovalID, "_")
+		item, err := r.wait(ctx, a, id)
+		switch {
+		case err != nil:
+			return item, err
+		case item.Wait == nil || item.Wait.Wait.Nonce != answer.ApprovalID:
+			return item, refuse(CodeWaitNotFound, key, "no approval has this approvalId. %s", a.instead(answer.Kind, ""))
 		}
-		if shown {
+		return item, fits(key, item.Wait.Wait, answer)
+	case answer.Kind == session.AnswerClientTool && answer.ToolCallID != "":
+		return r.clientCall(ctx, a, answer)
+	case answer.Kind == session.AnswerMessage:
+		for _, item := range a.items {
+			if item.Wait.Wait.Kind == session.WaitInput {
+				return item, nil
+			}
+		}
+		return store.Item{}, refuse(CodeWaitNotFound, key, "it does not wait for a message")
+	case answer.ToolCallID != "":
+		return store.Item{}, refuse(CodeInvalidAnswer, key, "a call names no answer of kind %q, for it may be asked about more than once. %s", answer.Kind, a.instead(answer.Kind, answer.ToolCallID))
+	}
+	return store.Item{}, refuse(CodeInvalidAnswer, key, "it is not said what this answers. %s", a.instead(answer.Kind, ""))
+}
+
+func (r *Runtime) noWait(a asked, answer session.Answer) *Error {
+	if !isWait(answer.Wait) && strings.HasPrefix(answer.Wait, "c") {
+		return refuse(CodeWaitNotFound, a.head.Key, "%q is the id of a call, not of a wait. %s", answer.Wait, a.instead(answer.Kind, answer.Wait))
+	}
+	return refuse(CodeWaitNotFound, a.head.Key, "there is no wait %q. %s", answer.Wait, a.instead(answer.Kind, ""))
+}
+
+// clientCall finds the wait for a client tool's result by its call: of the
+// suspension, else, for a result that is sent again later, the newest of that call.
+func (r *Runtime) clientCall(ctx context.Context, a asked, answer session.Answer) (store.Item, error) {
+	ours := func(item store.Item) bool {
+		return item.Wait.Wait.Kind == session.WaitClientTool && item.Wait.Wait.Call == answer.ToolCallID
+	}
+	items := a.items
+	if !slices.ContainsFunc(items, ours) {
+		all, err := r.items(ctx, a.head.Key, store.KindWait, "")
+		if err != nil {
+			return store.Item{}, err
+		}
+		items = all
+		slices.SortFunc(items, func(a, b store.Item) int { return compareWaits(a.Wait.Wait, b.Wait.Wait) })
+	}
+	for _, item := range slices.Backward(items) {
+		if seq, _ := waitNumbers(item.ID); ours(item) && seq <= a.head.WaitsAt { // else nobody has seen it
 			return item, nil
 		}
-		if found.Wait == nil || better(item.Wait, found.Wait) {
-			found = item
-		}
 	}
+	return store.Item{}, refuse(CodeWaitNotFound, a.head.Key, "no call %q waits or waited for a client's result. %s", answer.ToolCallID, a.instead(answer.Kind, ""))
+}
+
+// fits holds what else an answer names to the wait it names.
+func fits(key session.Key, w session.Wait, a session.Answer) error {
 	switch {
-	case found.Wait != nil && a.Kind == session.AnswerReply && a.Wait == "" && a.QuestionID == "":
-		return found, MoreThanOnce(key, waitRecords(items), *found.Wait)
-	case found.Wait != nil:
-		return found, nil
-	case named != nil && answers(named.Kind) == a.Kind:
-		return found, refuse(CodeWrongKind, key, "what waits there is another question, %q", named.Question.ID)
-	case named != nil:
-		return found, refuse(CodeWrongKind, key, "what waits there takes an answer of kind %q, not %q", answers(named.Kind), a.Kind)
-	case a.Wait != "" && a.ToolCallID != "":
-		return found, refuse(CodeWaitNotFound, key, "there is no wait %q of a call %q", a.Wait, a.ToolCallID)
-	case a.Wait != "":
-		return found, refuse(CodeWaitNotFound, key, "there is no wait %q", a.Wait)
-	case a.ToolCallID != "":
-		return found, refuse(CodeWaitNotFound, key, "no call %q waits or waited for an answer", a.ToolCallID)
-	case a.Kind != session.AnswerMessage:
-		return found, refuse(CodeWaitNotFound, key, "nothing that waits is named: an answer of kind %q names its wait or its call", a.Kind)
+	case answers(w.Kind) != a.Kind:
+		return refuse(CodeWrongKind, key, "what waits there, %s, takes an answer of kind %q, not %q", named(w), answers(w.Kind), a.Kind)
+	case a.ToolCallID != "" && a.ToolCallID != w.Call:
+		return refuse(CodeWaitNotFound, key, "there is no wait %q of a call %q: it is %s", w.ID, a.ToolCallID, label(w))
+	case a.QuestionID != "" && w.Question != nil && a.QuestionID != w.Question.ID:
+		return refuse(CodeWrongKind, key, "what waits there, %s, is another question, %q", named(w), w.Question.ID)
 	}
-	return found, refuse(CodeWaitNotFound, key, "it does not wait for a message")
+	return nil
 }
 
-func better(a, b *session.WaitRecord) bool {
-	if (a.State == session.WaitOpen) != (b.State == session.WaitOpen) {
-		return a.State == session.WaitOpen
-	}
-	aSeq, _ := waitNumbers(a.Wait.ID)
-	bSeq, _ := waitNumbers(b.Wait.ID)
-	return aSeq > bSeq // not by their times: clocks of workers differ
-}
+// sameAnswer reports whether two answers decide the same: whoever gave them, when, and
+// however they named the wait. Another reason is another answer; the order of a
+// selection does not count.
+func sameAnswer(a, b session.Answer) bool { return decisionDigest(a) == decisionDigest(b) }
 
-// sameAnswer reports whether two answers decide the same. Who gave it, when, and
-// the words of a reason do not count.
-func sameAnswer(a, b session.Answer) bool {
-	sameBool := a.Approved == nil && b.Approved == nil || a.Approved != nil && b.Approved != nil && *a.Approved == *b.Approved
-	sameText := a.Text == nil && b.Text == nil || a.Text != nil && b.Text != nil && *a.Text == *b.Text
-	return a.Kind == b.Kind && sameBool && sameText && sameJSON(a.EditedInput, b.EditedInput) && sameJSON(a.Result, b.Result) &&
-		a.Error == b.Error && slices.Equal(a.Selected, b.Selected) && sameParts(a.Message, b.Message) && a.Verdict == b.Verdict
-}
-
-func sameJSON(a, b json.RawMessage) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	return bytes.Equal(a, b) || session.Digest(a) == session.Digest(b)
-}
-
-func (r *Runtime) waits(ctx context.Context, key session.Key) ([]session.WaitRecord, error) {
-	items, err := r.items(ctx, key, store.KindWait, "")
+// decisionDigest identifies what an answer decides.
+func decisionDigest(a session.Answer) string {
+	selected := slices.Clone(a.Selected)
+	slices.Sort(selected)
+	raw, err := json.Marshal(session.Answer{
+		Kind: a.Kind, Approved: a.Approved, Reason: a.Reason, EditedInput: a.EditedInput, Result: a.Result, Error: a.Error,
+		Selected: selected, Text: a.Text, Message: a.Message, Status: a.Status, Verdict: a.Verdict, Outcome: a.Outcome,
+	})
 	if err != nil {
-		return nil, err
+		return "" // an answer was checked before: its values are JSON
 	}
-	return waitRecords(items), nil
-}
-
-// waitRecords returns the records of waits, in the order they were opened.
-func waitRecords(items []store.Item) []session.WaitRecord {
-	records := make([]session.WaitRecord, len(items))
-	for i, item := range items {
-		records[i] = *item.Wait
-	}
-	slices.SortFunc(records, func(a, b session.WaitRecord) int { return compareWaits(a.Wait, b.Wait) })
-	return records
-}
-
-func openWaits(records []session.WaitRecord) []session.Wait {
-	var open []session.Wait
-	for _, record := range records {
-		if record.State == session.WaitOpen {
-			open = append(open, record.Wait)
-		}
-	}
-	return open
-}
-
-func countOpen(records []session.WaitRecord) int { return len(openWaits(records)) }
-
-// held reports whether a session that waits for nothing any more stays where it is:
-// because its last answer was only to be stored, or all of them were. Which one was
-// the last is known from what a held answer found open, never from times: clocks differ.
-func held(records []session.WaitRecord) bool {
-	answers, all := 0, true
-	for _, w := range records {
-		switch {
-		case w.State != session.WaitAnswered && w.State != session.WaitExpired:
-			continue
-		case w.HeldLast:
-			return true
-		}
-		answers++
-		all = all && w.Held
-	}
-	return all && answers > 0
+	return session.Digest(raw)
 }

@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"iter"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -127,7 +128,7 @@ func (m *moving) Items(ctx context.Context, key session.Key, kind store.ItemKind
 		m.beforeHead = nil
 		happens()
 	}
-	if happens := m.beforeWaits; happens != nil && kind == store.KindWait && id == "" {
+	if happens := m.beforeWaits; happens != nil && kind == store.KindWait && (id == "" || strings.HasSuffix(id, "*")) {
 		m.beforeWaits = nil
 		happens()
 	}

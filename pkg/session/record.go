@@ -23,6 +23,9 @@ type Head struct {
 	// StartedBy is who started the session. Tags are those of the newest start that gave any.
 	StartedBy string   `json:"startedBy,omitempty"`
 	Tags      []string `json:"tags,omitempty"`
+	// WaitsAt is the seq of the entry that opened the waits of the suspension the
+	// session is in, or was in last; 0 when it has never waited.
+	WaitsAt int64 `json:"waitsAt,omitempty"`
 
 	Lease  Lease   `json:"lease,omitzero"`
 	Signal *Signal `json:"signal,omitempty"`

@@ -31,7 +31,7 @@ func TestExitCode(t *testing.T) {
 	}{
 		{exit.Usagef("x"), 2, "usage"},
 		{&runtime.Error{Code: runtime.CodeInvalidInput}, 2, "invalid_input"},
-		{&runtime.Error{Code: runtime.CodeIdempotencyMismatch}, 2, "idempotency_mismatch"},
+		{&runtime.Error{Code: runtime.CodeIdempotencyMismatch}, 5, "idempotency_mismatch"},
 		{app.ErrInvalidSetting, 2, "invalid_setting"},
 		{&runtime.Error{Code: runtime.CodeUnknownAgent}, 3, "unknown_agent"},
 		{embedded.ErrNoData, 3, "session_not_found"},

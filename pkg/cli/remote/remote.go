@@ -80,7 +80,7 @@ func (e *Engine) Submit(ctx context.Context, p runtime.SubmitParams) (runtime.Su
 		resume := false
 		answer.AutoResume = &resume
 	}
-	submitted, err := e.client.Submit(ctx, client.SubmitParams{SessionID: p.Key.ID, Answer: answer})
+	submitted, err := e.client.Submit(ctx, client.SubmitParams{SessionID: p.Key.ID, Answer: answer, IdempotencyKey: p.IdempotencyKey})
 	if err != nil {
 		return runtime.Submitted{}, e.refusal(p.Key, err)
 	}
@@ -101,7 +101,7 @@ func (e *Engine) Resume(ctx context.Context, p runtime.ResumeParams) (runtime.Re
 		c := p.Confirmation
 		r.Confirmation = &wire.Confirmation{WaitID: c.Wait, Approved: &c.Approved, Reason: c.Reason, EditedInput: c.EditedInput}
 	}
-	return e.resume(ctx, p.Key, r)
+	return e.resume(ctx, p.Key, r, p.IdempotencyKey)
 }
 
 // Decide decides approvals, several at once, and goes on.
@@ -111,11 +111,11 @@ func (e *Engine) Decide(ctx context.Context, p runtime.DecideParams) (runtime.Re
 		Decisions: &wire.Decisions{
 			Approve: p.Approve, Reject: p.Reject, ApproveAll: p.ApproveAll, RejectAll: p.RejectAll, Reason: p.Reason, EditedInput: p.EditedInput,
 		},
-	})
+	}, p.IdempotencyKey)
 }
 
-func (e *Engine) resume(ctx context.Context, key session.Key, r wire.ResumeRequest) (runtime.Resumed, error) {
-	resumed, err := e.client.Resume(ctx, client.ResumeParams{SessionID: key.ID, Request: r})
+func (e *Engine) resume(ctx context.Context, key session.Key, r wire.ResumeRequest, idempotencyKey string) (runtime.Resumed, error) {
+	resumed, err := e.client.Resume(ctx, client.ResumeParams{SessionID: key.ID, Request: r, IdempotencyKey: idempotencyKey})
 	if err != nil {
 		return runtime.Resumed{}, e.refusal(key, err)
 	}

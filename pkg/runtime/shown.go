@@ -1,0 +1,67 @@
+package runtime
+
+import (
+	"context"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// shown is what a checkpoint stands for: what its page showed.
+type shown struct {
+	// newest: nothing has been committed since. Without a checkpoint it is true.
+	newest bool
+	// waitsAt is the entry that opened the waits that were open there; 0 for none.
+	waitsAt int64
+}
+
+// shownAt reads what a checkpoint of a session stands for; without one that is what
+// the session asked for last. It reads the checkpoint's entry and the newest one.
+func (r *Runtime) shownAt(ctx context.Context, head session.Head, id string) (shown, error) {
+	if id == "" {
+		return shown{newest: true, waitsAt: head.WaitsAt}, nil
+	}
+	cp, err := session.ParseCheckpoint(id)
+	if err != nil {
+		return shown{}, err
+	}
+	e, err := r.entry(ctx, head.Key, cp.Seq)
+	if err != nil {
+		return shown{}, err
+	}
+	switch {
+	case cp.Session != head.Key.ID, e.Seq == 0, e.Token != cp.Token:
+		return shown{}, refuse(CodeInvalidCheckpoint, head.Key, "it has no such checkpoint")
+	case !e.IsCheckpoint():
+		return shown{}, noCheckpoint(head.Key, e.Seq)
+	}
+	newest, err := r.newest(ctx, head)
+	if err != nil {
+		return shown{}, err
+	}
+	out := shown{newest: newest.Seq == cp.Seq}
+	// A session that was interrupted and waits again waits for what an earlier entry opened.
+	for len(e.Waits) == 0 && e.Seq > 1 && (e.Status == session.StatusSuspended || e.Status == session.StatusInterrupted) {
+		if e, err = r.entry(ctx, head.Key, e.Seq-1); err != nil {
+			return shown{}, err
+		}
+	}
+	if len(e.Waits) > 0 {
+		out.waitsAt = e.Seq
+	}
+	return out, nil
+}
+
+// entry returns one entry, with Seq 0 if there is none.
+func (r *Runtime) entry(ctx context.Context, key session.Key, seq int64) (session.Entry, error) {
+	for e, err := range r.cfg.Store.Entries(ctx, key, seq-1) {
+		return e, err
+	}
+	return session.Entry{}, nil
+}
+
+// stale refuses a checkpoint that is not that of the newest entry.
+func stale(head session.Head) *Error {
+	e := refuse(CodeStaleCheckpoint, head.Key, "the checkpoint is not its newest one: it has moved on since")
+	e.Status = head.Status
+	return e
+}
