@@ -68,6 +68,9 @@ func exactly(n int, what string) cobra.PositionalArgs {
 		if len(args) < n {
 			return fmt.Errorf("the %s is missing", what)
 		}
+		if args[0] == "" {
+			return fmt.Errorf("the %s is empty", what)
+		}
 		return atMost(n, "this command takes "+screen.Count(int64(n), "argument"))(cmd, args)
 	}
 }
@@ -76,6 +79,9 @@ func oneOrTwo(first string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return fmt.Errorf("the %s is missing", first)
+		}
+		if args[0] == "" {
+			return fmt.Errorf("the %s is empty", first)
 		}
 		return atMost(2, "this command takes 2 arguments")(cmd, args)
 	}

@@ -260,6 +260,9 @@ func (c *cli) noSession(err error, id string) error {
 // whose reads which session is meant, and the message if there is one.
 func (c *cli) whose(f *resumeFlags, args []string) (id, message string, hasMessage bool, err error) {
 	if f.checkpoint == "" {
+		if len(args) > 0 && args[0] == "" {
+			return "", "", false, exit.Usagef("the session is empty")
+		}
 		switch len(args) {
 		case 0:
 			return "", "", false, exit.Usagef("which session? give its id, or a checkpoint with -c (see: %s)", c.Command("sessions"))

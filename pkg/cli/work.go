@@ -50,12 +50,16 @@ crash, for deadlines that have passed, or for sessions others started with
 type moved struct {
 	mu       sync.Mutex
 	sessions map[string]session.Status
+	order    []string // the one that moved last is the last
 }
 
 func (m *moved) see(k session.Key, p runtime.Progress) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sessions[k.ID] = p.Status
+	if _, known := m.sessions[k.ID]; known {
+		m.order = slices.DeleteFunc(m.order, func(id string) bool { return id == k.ID })
+	}
+	m.sessions[k.ID], m.order = p.Status, append(m.order, k.ID)
 }
 
 func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiting) error {
@@ -94,10 +98,8 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 	if err != nil {
 		return err
 	}
-	for id, status := range m.sessions {
-		if status.Ended() {
-			report.Record(c.Screen, c.Place, session.Manifest{SessionID: id, Outcome: session.OutcomeCompleted}) // whichever end: it is not paused
-		}
+	if err := c.recordMoved(context.WithoutCancel(ctx), a, m); err != nil {
+		return err
 	}
 	if err := c.worked(m, left); err != nil {
 		return err
@@ -112,6 +114,26 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 		return exit.Said(exit.Waited)
 	case len(others) > 0:
 		return exit.Said(exit.NotFound)
+	}
+	return nil
+}
+
+// recordMoved keeps the pause file true of the sessions that were worked on: it holds
+// the last one that paused, as it stands now.
+func (c *cli) recordMoved(ctx context.Context, a *embedded.App, m *moved) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range m.order {
+		if m.sessions[id].Ended() {
+			report.Record(c.Screen, c.Place, session.Manifest{SessionID: id, Outcome: session.OutcomeCompleted}) // whichever end: it is not paused
+			continue
+		}
+		manifest, err := a.Runtime.Manifest(ctx, key(id))
+		if err != nil {
+			return err
+		}
+		manifest.ResumeHint = report.ResumeHint(c.Place, manifest)
+		report.Record(c.Screen, c.Place, manifest)
 	}
 	return nil
 }

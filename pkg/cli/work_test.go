@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -168,6 +169,23 @@ func TestWorkKeepsThePauseFileTrue(t *testing.T) {
 	b.run("resume", "s", "--approve", "w2-1", "--wait", "0s").ends(0)
 	require.Contains(t, b.run("work").ends(0).stdout, "s  completed")
 	require.NoFileExists(t, filepath.Join(filepath.Dir(b.data), "pause.json"))
+}
+
+// TestWorkWritesThePauseFile: a session that pauses under work is in the pause file as
+// it stands then, with a hint that works.
+func TestWorkWritesThePauseFile(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.program = b.install()
+	path := filepath.Join(filepath.Dir(b.data), "pause.json")
+	b.start("s", "[{call: deploy, with: {service: one}}, {call: deploy, with: {service: two}}, {say: ok}]", 10)
+	b.run("submit", "s", "w2-1", "--approve", "--wait", "0s").ends(0)
+	b.run("work").ends(0)
+	var m session.Manifest
+	require.NoError(t, json.Unmarshal([]byte(read(t, path)), &m))
+	require.Contains(t, string(m.PauseReason.PendingToolCalls[0].Arguments), "two")
+	require.Equal(t, "ok\n", b.shell(m.ResumeHint).ends(0).stdout)
+	require.NoFileExists(t, path)
 }
 
 func TestLog(t *testing.T) {

@@ -83,8 +83,8 @@ func Code(outcome session.Outcome, err error) int {
 		return said.Code
 	case errors.As(err, &usage), errors.Is(err, app.ErrInvalidSetting):
 		return Usage
-	case errors.Is(err, embedded.ErrNoData):
-		return NotFound
+	case errors.Is(err, embedded.ErrNoData), runtime.AsError(err).Code == runtime.CodeStoreGone:
+		return NotFound // of the latter: under the command's hands
 	case errors.Is(err, context.Canceled):
 		return Interrupted
 	case errors.Is(err, context.DeadlineExceeded):
