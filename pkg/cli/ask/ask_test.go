@@ -106,7 +106,7 @@ func TestAsk(t *testing.T) {
 		run    = "[?] help: "
 		answer = "Your answer: "
 		number = "leaves it for later): "
-		many   = "none of them): "
+		many   = "0 for none of them (an empty line leaves it for later): "
 	)
 	for name, c := range map[string]struct {
 		wait  session.Wait
@@ -134,7 +134,10 @@ func TestAsk(t *testing.T) {
 		"id that is none": {wait: question(session.QuestionChoice, "2", "4", "6"), typed: [][2]string{{number, "6\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"6"}}},
 		"none yet":        {wait: question(session.QuestionChoice, "red", "blue"), typed: [][2]string{{number, "\n"}}},
 		"several":         {wait: question(session.QuestionMultiChoice, "red", "blue", "green"), typed: [][2]string{{many, "3, red\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"green", "red"}}},
-		"none of them":    {wait: question(session.QuestionMultiChoice, "red"), typed: [][2]string{{many, "\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{}}},
+		"none of them":    {wait: question(session.QuestionMultiChoice, "red"), typed: [][2]string{{many, "0\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{}}},
+		"none, and a 0":   {wait: question(session.QuestionMultiChoice, "0"), typed: [][2]string{{"; 00 for none of them", "00\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{}}},
+		"several, later":  {wait: question(session.QuestionMultiChoice, "red"), typed: [][2]string{{many, "\n"}}},
+		"no words":        {wait: question(session.QuestionText), typed: [][2]string{{answer, "\n"}, {answer, "\x04"}}, says: "An empty line is no answer"},
 		"verdict":         {wait: session.Wait{Kind: session.WaitUnknown, Call: "c2-1", Tool: "pay"}, typed: [][2]string{{number, "perhaps\n"}, {number, "yes\n"}}, want: &session.Answer{Kind: session.AnswerVerdict, ToolCallID: "c2-1", Verdict: session.VerdictHappened}},
 		"no verdict":      {wait: session.Wait{Kind: session.WaitUnknown, Call: "c2-1", Tool: "pay"}, typed: [][2]string{{number, "\n"}}},
 		"input":           {wait: session.Wait{Kind: session.WaitInput}, typed: [][2]string{{number, "go on\n"}}, want: &session.Answer{Kind: session.AnswerMessage, Message: llm.TextParts("go on")}},
