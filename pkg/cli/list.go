@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,31 @@ func (p *page) check() error {
 	return nil
 }
 
+// keep is one flag that keeps a list to some of it.
+type keep struct {
+	flag, about string
+	value       *string
+}
+
+// kept are the flags that keep a list to some of it.
+type kept []keep
+
+func (k kept) register(cmd *cobra.Command) {
+	for _, f := range k {
+		cmd.Flags().StringVar(f.value, f.flag, "", f.about)
+	}
+}
+
+// words are the flags that were given, for the command that prints the next page.
+func (k kept) words() (words []string) {
+	for _, f := range k {
+		if *f.value != "" {
+			words = append(words, "--"+f.flag, *f.value)
+		}
+	}
+	return words
+}
+
 // fault says of a refused page whose mistake it was.
 func (p *page) fault(err error) error {
 	if err != nil && runtime.AsError(err).Code == runtime.CodeInvalidCursor {
@@ -55,17 +81,27 @@ type sessionRow struct {
 
 func (c *cli) sessionsCommand() *cobra.Command {
 	var p page
+	q := runtime.SessionsParams{Tenant: session.DefaultTenant}
 	var status string
+	only := kept{
+		{"status", "only sessions of this `status`: running, suspended, interrupted, completed, failed or cancelled", &status},
+		{"agent", "only sessions of this `agent`", &q.Agent},
+		{"user", "only sessions that this `user` started", &q.User},
+		{"tag", "only sessions with this `tag`", &q.Tag},
+		{"root", "only this `session` and those that stem from it", &q.Root},
+	}
 	cmd := &cobra.Command{
 		Use:   "sessions",
 		Short: "List sessions, the last moved first",
 		Args:  cobra.NoArgs,
 		RunE: c.do(func(ctx context.Context, _ []string) error {
-			return c.sessions(ctx, p, session.Status(status))
+			q.Status = session.Status(status)
+			return c.sessions(ctx, p, q, only.words())
 		}),
 	}
 	p.register(cmd)
-	cmd.Flags().StringVar(&status, "status", "", "only sessions of this `status`: running, suspended, interrupted, completed, failed or cancelled")
+	only.register(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("agent", c.completeAgents)
 	var words []string
 	for _, s := range session.Statuses() {
 		words = append(words, string(s))
@@ -74,11 +110,12 @@ func (c *cli) sessionsCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) sessions(ctx context.Context, p page, status session.Status) error {
+func (c *cli) sessions(ctx context.Context, p page, q runtime.SessionsParams, only []string) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	if status != "" && !status.Ended() && status != session.StatusRunning && status != session.StatusSuspended && status != session.StatusInterrupted {
+	q.Limit, q.Cursor = p.limit, p.cursor
+	if status := q.Status; status != "" && !status.Ended() && status != session.StatusRunning && status != session.StatusSuspended && status != session.StatusInterrupted {
 		return exit.Usagef("--status %q: use running, suspended, interrupted, completed, failed or cancelled", status)
 	}
 	out := struct {
@@ -86,7 +123,7 @@ func (c *cli) sessions(ctx context.Context, p page, status session.Status) error
 		Cursor   string       `json:"cursor,omitempty"`
 	}{Sessions: []sessionRow{}}
 	err := c.look(ctx, func(e place.Engine) error {
-		found, err := e.Sessions(ctx, runtime.SessionsParams{Tenant: session.DefaultTenant, Status: status, Limit: p.limit, Cursor: p.cursor})
+		found, err := e.Sessions(ctx, q)
 		for _, h := range found.Heads {
 			out.Sessions = append(out.Sessions, sessionRow{
 				Session: h.Key.ID, Status: h.Status, Agent: h.Agent, Title: h.Title, Task: h.Task, CreatedAt: h.CreatedAt, UpdatedAt: h.UpdatedAt,
@@ -103,7 +140,11 @@ func (c *cli) sessions(ctx context.Context, p page, status session.Status) error
 		return nil
 	}
 	if len(out.Sessions) == 0 {
-		c.nothing("sessions")
+		if only != nil {
+			c.Talk("No such sessions in %s.", c.Where())
+		} else {
+			c.nothing("sessions")
+		}
 		return nil
 	}
 	rows := [][]string{{"SESSION", "STATUS", "AGENT", "MOVED", "ABOUT"}}
@@ -111,7 +152,7 @@ func (c *cli) sessions(ctx context.Context, p page, status session.Status) error
 		rows = append(rows, []string{screen.CleanLine(r.Session), string(r.Status), screen.CleanLine(r.Agent), c.ago(r.UpdatedAt), screen.Short(r.Title, 60)})
 	}
 	c.Table(rows)
-	c.more("sessions", out.Cursor)
+	c.more("sessions", out.Cursor, only)
 	return nil
 }
 
@@ -120,9 +161,9 @@ func (c *cli) nothing(what string) {
 	c.Talk("No %s in %s. Start one: %s", what, c.Where(), c.Command("run", "--agent", "AGENT", "INPUT"))
 }
 
-func (c *cli) more(verb, cursor string) {
+func (c *cli) more(verb, cursor string, only []string) {
 	if cursor != "" {
-		c.Talk("There are more: %s", c.Command(verb, "--cursor", cursor))
+		c.Talk("There are more: %s", c.Command(append([]string{verb, "--cursor", cursor}, only...)...))
 	}
 }
 
@@ -139,30 +180,51 @@ type inboxRow struct {
 
 func (c *cli) inboxCommand() *cobra.Command {
 	var p page
+	q := runtime.InboxParams{Tenant: session.DefaultTenant}
+	var kind string
+	only := kept{
+		{"kind", "only waits of this `kind`: approval, question, input, client_tool, unknown or child", &kind},
+		{"agent", "only waits of this `agent`", &q.Agent},
+		{"tool", "only waits of this `tool`", &q.Tool},
+		{"user", "only waits that this `user` may answer", &q.User},
+		{"root", "only waits of this `session` and those that stem from it", &q.Root},
+	}
 	cmd := &cobra.Command{
 		Use:   "inbox",
 		Short: "List what waits for a person, in all sessions, with the command that answers each",
 		Long:  `List every open wait of every session, the soonest deadline first, each with a command that answers it.`,
 		Args:  cobra.NoArgs,
 		RunE: c.do(func(ctx context.Context, _ []string) error {
-			return c.inbox(ctx, p)
+			q.Wait = session.WaitKind(kind)
+			return c.inbox(ctx, p, q, only.words())
 		}),
 	}
 	p.register(cmd)
+	only.register(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("agent", c.completeAgents)
+	var kinds []string
+	for _, k := range session.WaitKinds() {
+		kinds = append(kinds, string(k))
+	}
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func (c *cli) inbox(ctx context.Context, p page) error {
+func (c *cli) inbox(ctx context.Context, p page, q runtime.InboxParams, only []string) error {
 	if err := p.check(); err != nil {
 		return err
 	}
+	if q.Wait != "" && !slices.Contains(session.WaitKinds(), q.Wait) {
+		return exit.Usagef("--kind %q: use approval, question, input, client_tool, unknown or child", q.Wait)
+	}
+	q.Limit, q.Cursor = p.limit, p.cursor
 	out := struct {
 		Items  []inboxRow  `json:"items"`
 		Stored []storedRow `json:"stored,omitempty"`
 		Cursor string      `json:"cursor,omitempty"`
 	}{Items: []inboxRow{}}
 	err := c.look(ctx, func(e place.Engine) error {
-		found, err := e.Inbox(ctx, runtime.InboxParams{Tenant: session.DefaultTenant, Limit: p.limit, Cursor: p.cursor})
+		found, err := e.Inbox(ctx, q)
 		for _, item := range found.Items {
 			pending := session.NewPendingItem(item.Record.Wait)
 			out.Items = append(out.Items, inboxRow{
@@ -171,7 +233,7 @@ func (c *cli) inbox(ctx context.Context, p page) error {
 			})
 		}
 		out.Cursor = found.Cursor
-		if err == nil && out.Cursor == "" {
+		if err == nil && out.Cursor == "" && only == nil {
 			out.Stored, err = c.stored(ctx, e, out.Items)
 		}
 		return err
@@ -181,6 +243,10 @@ func (c *cli) inbox(ctx context.Context, p page) error {
 	}
 	if c.Form == screen.FormJSON {
 		c.JSON(out)
+		return nil
+	}
+	if len(out.Items) == 0 && only != nil {
+		c.Talk("Nothing of that kind waits in %s.", c.Where())
 		return nil
 	}
 	if len(out.Items) == 0 && len(out.Stored) == 0 {
@@ -211,7 +277,7 @@ func (c *cli) inbox(ctx context.Context, p page) error {
 		c.Write(c.Stdout, report.StoredLines(row.Answers, "  ", c.answeredAgo))
 		c.Say("  go on: %s", row.Command)
 	}
-	c.more("inbox", out.Cursor)
+	c.more("inbox", out.Cursor, only)
 	return nil
 }
 

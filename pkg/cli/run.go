@@ -27,6 +27,7 @@ type runFlags struct {
 	session     string
 	idempotency string
 	inputFile   string
+	tags        []string
 	wait        waiting
 }
 
@@ -58,6 +59,7 @@ waiting, writes it to pause.json beside the data file and exits with 10. With
 	flags.StringVarP(&f.session, "session", "s", "", "`id` of the session: letters, digits, _ and -; a new one by default")
 	flags.StringVar(&f.idempotency, "idempotency-key", "", "`key` that makes repeating this command harmless")
 	flags.StringVar(&f.inputFile, "input-file", "", "read the input from a `file`; - is stdin")
+	flags.StringArrayVar(&f.tags, "tag", nil, "`tag` of a new session, by which sessions finds it; may be given several times")
 	f.wait.register(flags)
 	_ = cmd.RegisterFlagCompletionFunc("agent", c.completeAgents)
 	_ = cmd.RegisterFlagCompletionFunc("session", c.completeSessions)
@@ -91,7 +93,7 @@ func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	started, err := e.Start(ctx, runtime.StartParams{Key: k, Agent: agent, Input: llm.TextParts(input), Caller: c.caller(), IdempotencyKey: f.idempotency})
+	started, err := e.Start(ctx, runtime.StartParams{Key: k, Agent: agent, Input: llm.TextParts(input), Caller: c.caller(), IdempotencyKey: f.idempotency, Tags: f.tags})
 	if err != nil && f.session != "" {
 		return c.refused(ctx, e, k, err)
 	}

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -67,6 +68,49 @@ func TestSessions(t *testing.T) {
 		require.NotEmpty(t, page.Cursor)
 		require.Contains(t, b.run("sessions", "--cursor", page.Cursor).ends(0).stdout, "one")
 		b.run("sessions", "--cursor", "nonsense").ends(2)
+	})
+}
+
+// TestListsKeptToSome: lists are kept to an agent, a tag, a kind and so on, and the
+// next page is one of the same list.
+func TestListsKeptToSome(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		b.program = b.install()
+		b.run("run", "--agent", "toy", "--session", "one", "--tag", "blue", "--tag", "big", "[{call: pick}, {say: ok}]").ends(10)
+		b.run("run", "--agent", "toy", "--session", "two", "--tag", "blue", "[{call: deploy, with: {service: a}}, {say: ok}]").ends(10)
+		b.run("run", "--agent", "hello", "--session", "three", "hi").ends(0)
+		for _, c := range []struct{ args, in, out string }{
+			{"sessions --tag blue", "one two", "three"},
+			{"sessions --tag big", "one", "two three"},
+			{"sessions --agent hello", "three", "one two"},
+			{"sessions --user ada", "one two three", ""},
+			{"sessions --root two", "two", "one three"},
+			{"sessions --agent toy --status completed", "", "one two three"},
+			{"inbox --kind question", "one", "two"},
+			{"inbox --tool deploy", "two", "one"},
+			{"inbox --agent toy", "one two", ""},
+			{"inbox --root one", "one", "two"},
+			{"inbox --user nobody --kind child", "", "one two"},
+		} {
+			out := b.run(strings.Fields(c.args)...).ends(0).stdout
+			for _, id := range strings.Fields(c.in) {
+				require.Regexp(t, `(?m)(^|session )`+id+`\b`, out, c.args)
+			}
+			for _, id := range strings.Fields(c.out) {
+				require.NotRegexp(t, `(?m)(^|session )`+id+`\b`, out, c.args)
+			}
+		}
+		first := b.run("sessions", "--tag", "blue", "--limit", "1").ends(0)
+		_, next, found := strings.Cut(first.stderr, "There are more: ")
+		require.True(t, found)
+		second := b.shell(strings.TrimSpace(next)).ends(0)
+		require.NotEqual(t, first.stdout, second.stdout)
+		require.NotContains(t, second.stdout, "three")
+		b.run("inbox", "--kind", "news").ends(2)
+		require.Contains(t, b.run("inbox", "--tool", "none").ends(0).stderr, "Nothing of that kind")
+		require.Contains(t, b.run("sessions", "--tag", "none").ends(0).stderr, "No such sessions")
+		require.Contains(t, b.run("__complete", "inbox", "--kind", "").stdout, "approval")
 	})
 }
 
