@@ -287,3 +287,37 @@ func TestOvertaken_worker_and_the_next_are_never_in_the_tool_at_once(t *testing.
 		})
 	}
 }
+
+// The worker before finishes between the question whose lease it is and the mark of
+// who has it: then what it brought counts, and the call does not run again.
+func TestOvertaken_worker_that_has_finished_after_all(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []session.UnknownPolicy{session.UnknownRetry, session.UnknownProbe} {
+		t.Run(string(policy), func(t *testing.T) {
+			t.Parallel()
+			c := &crowd{}
+			w := c.world(t, policy)
+			w.start(w.process(), "go")
+			f := &fuse{at: 4, after: true}
+			_, err := w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
+			require.ErrorIs(t, err, errDied)
+			w.clock.advance(time.Hour)
+			s := &stopping{Store: w.store}
+			s.beforeMark = func(n int) {
+				if n < 2 { // the first is refused: the call is started
+					return
+				}
+				item := w.items(store.KindTool)[0]
+				item.Tool.State = session.ToolFinished
+				item.Tool.Result = &llm.ToolResult{CallID: "c2-1", Name: "slow", Status: llm.ResultSuccess, Output: []byte(`"before"`)}
+				w.update(item)
+			}
+			second := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.WatchEvery = s, time.Hour })
+			w.deliver(second, 3, session.WakeStep)
+			require.Zero(t, c.runs.Load())
+			require.JSONEq(t, `"before"`, string(results(w.session())["c2-1"].Output), "in the same step")
+			require.NoError(t, w.process().settle())
+			w.checkAtRest()
+		})
+	}
+}
