@@ -173,3 +173,29 @@ func TestLedger_that_is_broken_breaks_no_journal(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrBrokenJournal)
 	require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied}, w.kinds(), "and it can still be read")
 }
+
+// A worker is frozen before its mark until another one has run the call, which asked
+// a person: the late mark would make the answered call one that was cut off.
+func TestLedger_a_late_mark_does_not_take_back_a_question(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls("pick", `{"text":"1"}`), says("bye")}}))
+	s := &stopping{Store: w.store}
+	s.beforeMark = func(n int) {
+		if n == 1 {
+			w.clock.advance(time.Hour)
+			w.deliver(w.process(), 3, session.WakeStep)
+		}
+	}
+	first := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.WatchEvery = s, time.Hour })
+	w.start(first, "go")
+	w.deliver(first, 2, session.WakeStep)
+	require.Equal(t, session.StatusSuspended, w.session().Status)
+	require.Equal(t, session.ToolAsking, w.items(store.KindTool)[0].Tool.State)
+	p := w.process()
+	_, err := w.submit(p, session.WaitQuestion, session.Answer{Selected: []string{"red"}})
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
+	w.checkAtRest()
+}

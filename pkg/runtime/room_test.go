@@ -85,7 +85,7 @@ func TestRoom_bounds_what_the_calls_of_a_step_bring(t *testing.T) {
 				}
 				for _, item := range w.items(store.KindTool) {
 					if item.ID == id {
-						require.True(t, string(r.Output) == string(item.Tool.Result.Output), "the ledger keeps the same")
+						require.Equal(t, session.Digest(r.Output), session.Digest(item.Tool.Result.Output), "the ledger keeps the same")
 						require.Empty(t, item.Tool.StateOps)
 					}
 				}
