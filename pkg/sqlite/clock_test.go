@@ -97,6 +97,17 @@ func TestQueue_clocks(t *testing.T) {
 		require.Equal(t, wake, got[0].Wake)
 		require.Empty(t, receiveOne(t, right), "a delay lies ahead rightly, as far as can be told")
 	})
+	t.Run("and so is the next one in the same moment", func(t *testing.T) {
+		t.Parallel()
+		path := file(t)
+		right, _ := clockedQueue(t, path)
+		ahead, c := clockedQueue(t, path)
+		c.advance(time.Hour)
+		for range 3 {
+			require.NoError(t, ahead.Send(t.Context(), wake))
+			require.Len(t, receiveOne(t, right), 1)
+		}
+	})
 	t.Run("one among many that are visible is found too", func(t *testing.T) {
 		t.Parallel()
 		path := file(t)
