@@ -85,8 +85,14 @@ func Decode(payload []byte) (Entry, error) {
 			return Entry{}, fmt.Errorf("decode entry: %w: %w", ErrUnknownFormat, err)
 		}
 	}
-	var e Entry
-	if err := json.Unmarshal(text, &e); err != nil {
+	var stored struct {
+		Entry
+		// Limits stood in entries of before format 1 was fixed, which said what was left.
+		Limits json.RawMessage `json:"limits"`
+	}
+	err := json.Unmarshal(text, &stored)
+	e := stored.Entry
+	if err != nil {
 		// A newer version may have changed the type of a field: the version
 		// names the reason better than the field does.
 		var version struct {
@@ -102,6 +108,9 @@ func Decode(payload []byte) (Entry, error) {
 	}
 	if e.V != Format {
 		return Entry{}, fmt.Errorf("decode entry: %w: version %d", ErrUnknownFormat, e.V)
+	}
+	if stored.Limits != nil {
+		return Entry{}, fmt.Errorf("decode entry %d: %w: it was written before format 1 was fixed, and nothing reads that any more: start with a new data file, or a new table", e.Seq, ErrUnknownFormat)
 	}
 	if !e.Kind.known() {
 		return Entry{}, fmt.Errorf("decode entry %d: %w: kind %q", e.Seq, ErrUnknownFormat, e.Kind)

@@ -87,6 +87,7 @@ func TestDecode_refuses_by_name(t *testing.T) {
 		"no_version":                    {`{"seq":1,"kind":"started"}`, "version 0"},
 		"negative_version":              {`{"v":-1,"kind":"started"}`, "version -1"},
 		"unknown_kind":                  {`{"v":1,"seq":7,"kind":"pondered"}`, `entry 7: unknown entry format: kind "pondered"`},
+		"of_before_the_first_release":   {`{"v":1,"seq":7,"kind":"stepped","limits":{"steps":49}}`, "entry 7: unknown entry format: it was written before format 1 was fixed"},
 		"no_kind":                       {`{"v":1,"seq":7}`, `kind ""`},
 		"null":                          {`null`, "version 0"},
 		"empty":                         {``, "unexpected end"},

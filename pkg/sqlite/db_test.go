@@ -154,6 +154,10 @@ func TestNotOurs(t *testing.T) {
 			require.NoError(t, open(t, path).Close())
 			database("PRAGMA user_version=99")(t, path)
 		}},
+		{"a version of before the first release", "it has format 1, of before the first release, and this program reads format 2", func(t *testing.T, path string) {
+			require.NoError(t, open(t, path).Close())
+			database("PRAGMA user_version=1")(t, path)
+		}},
 		{"an empty database", "another program", database("VACUUM")},
 		{"nothing in it", "it is empty (0 bytes)", func(t *testing.T, path string) { require.NoError(t, os.WriteFile(path, nil, 0o600)) }},
 		{"cut off", "it is empty (0 bytes)", func(t *testing.T, path string) {

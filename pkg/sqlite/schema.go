@@ -12,7 +12,10 @@ const (
 	// applicationID marks a file as ours: "Adjr".
 	applicationID = 0x41646a72
 	// schemaVersion is the version this program writes, and the newest it reads.
-	schemaVersion = 1
+	schemaVersion = 2
+	// firstVersion is the oldest it reads. What was written before format 1 was
+	// fixed is not read: its entries say what was left of the limits.
+	firstVersion = 2
 )
 
 // schema: an entry's key is its session's number and its seq in one integer, so
@@ -109,6 +112,8 @@ func identify(c *conn) (err error) {
 		return fmt.Errorf("%w: it has format %d and this program reads up to %d: use a newer adjourn, or another data file", store.ErrNotOurs, version, schemaVersion)
 	case version < 1:
 		return fmt.Errorf("%w: it has format %d, which there never was", store.ErrNotOurs, version)
+	case version < firstVersion:
+		return fmt.Errorf("%w: it has format %d, of before the first release, and this program reads format %d: choose another data file, or move this one away", store.ErrNotOurs, version, schemaVersion)
 	}
 	return nil
 }
