@@ -141,4 +141,26 @@ func TestNeeds_of_a_wait(t *testing.T) {
 	require.Empty(t, made.log)
 }
 
+// A wait that is due before its deadline, as a newer program has it that reminds
+// people, is not expired by this one.
+func TestSweep_leaves_a_wait_that_is_due_before_its_deadline(t *testing.T) {
+	t.Parallel()
+	for name, deadline := range map[string]time.Duration{"later": 48 * time.Hour, "never": 0} {
+		w, p := waiting(t, "approve")
+		item := w.items(store.KindWait)[0]
+		record := *item.Wait
+		due := w.clock.Now().Add(time.Hour)
+		record.Due = &due
+		if deadline > 0 {
+			record.Wait.Deadline = &session.Deadline{At: w.clock.Now().Add(deadline), Outcome: session.ExpireDeny, After: deadline}
+		}
+		w.update(store.WaitItem(record, item.Rev))
+		w.clock.advance(2 * time.Hour)
+		require.Zero(t, sweepOf(t, p).Expired, name)
+		require.Equal(t, session.WaitOpen, w.items(store.KindWait)[0].Wait.State, name)
+		w.clock.advance(deadline)
+		require.Equal(t, deadline > 0, sweepOf(t, p).Expired == 1, name)
+	}
+}
+
 func errOf[T any](_ T, err error) error { return err }

@@ -266,8 +266,10 @@ func (r *Runtime) sweepWait(ctx context.Context, found store.Found, swept *Swept
 	}
 	switch record.State {
 	case session.WaitOpen:
-		if now.Before(*record.Due) {
-			return nil // a person's time, however far away
+		// It is its deadline that ends it: a newer program may have it due before, to
+		// remind somebody. A person's time may be however far away.
+		if d := record.Wait.Deadline; d == nil || now.Before(d.At) {
+			return nil
 		}
 		if err := r.expire(ctx, found.Key, item); err != nil {
 			if errors.Is(err, store.ErrConflict) {
