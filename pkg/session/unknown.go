@@ -3,7 +3,6 @@ package session
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"strconv"
 )
 
@@ -56,7 +55,7 @@ func UnmarshalRecord(raw []byte, record any) error {
 	strict := json.NewDecoder(bytes.NewReader(raw))
 	strict.DisallowUnknownFields()
 	err := strict.Decode(record)
-	if _, more := strict.Token(); err != nil || more != io.EOF {
+	if err != nil || len(bytes.TrimSpace(raw[strict.InputOffset():])) > 0 {
 		// As a rule it holds fields we do not know. All of it is read once more, for a
 		// decoder stops there.
 		if err := json.Unmarshal(raw, record); err != nil {

@@ -167,3 +167,35 @@ func FuzzRecord(f *testing.F) {
 		require.JSONEq(t, string(written), string(again))
 	})
 }
+
+// What it costs to look for fields that are not known, beside a decoder that does not.
+func BenchmarkRecord(b *testing.B) {
+	record := approvalRecord()
+	head := session.Head{Key: session.Key{Tenant: "default", ID: "s1"}, Status: session.StatusRunning, Agent: "a", Task: 1, Version: 2, Due: &later, CreatedAt: at, UpdatedAt: at}
+	for name, value := range map[string]any{"wait": &record, "head": &head} {
+		stored, err := session.MarshalRecord(value)
+		require.NoError(b, err)
+		into := func() any {
+			if name == "wait" {
+				return new(session.WaitRecord)
+			}
+			return new(session.Head)
+		}
+		b.Run(name+"/plain", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := json.Unmarshal(stored, into()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"/kept", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := session.UnmarshalRecord(stored, into()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
