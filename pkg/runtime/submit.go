@@ -66,6 +66,7 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *request) (
 		err = r.settled(p.Key, record, answer)
 	}
 	if err != nil {
+		r.refused(ctx, item, p.Caller, p.Key, err)
 		return Submitted{}, err
 	}
 	out := Submitted{Answer: answer}
