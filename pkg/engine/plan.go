@@ -16,6 +16,7 @@ const (
 	TextCancelled = "Tool execution cancelled"
 	TextClosing   = "Cancelled by user"
 	TextUnknown   = "The outcome of this call is not known: it was started and may or may not have taken effect. Check before you try again."
+	TextMismatch  = "approval_mismatch: the arguments of this call are not those that were approved, so it was not run. Call it again"
 	TextExpired   = "Nobody decided on this call before its deadline"
 )
 
@@ -200,10 +201,18 @@ func (t *taken) approve(s *session.Session, c session.Call, a session.Answer, w 
 			return // the approval was for something else: ask again
 		}
 	}
-	t.approved = true
+	// What runs is what was shown, or what the answer put in its place.
 	if a.EditedInput != nil {
-		t.arguments = a.EditedInput
+		if a.Digest == "" || a.Digest == session.Digest(a.EditedInput) {
+			t.approved, t.arguments = true, a.EditedInput
+			return
+		}
+	} else if w.Digest == session.Digest(t.arguments) {
+		t.approved = true
+		return
 	}
+	result := Result(c, llm.ResultError, TextMismatch)
+	t.result, t.neverRan = &result, true
 }
 
 func (t *taken) takeExpiry(s *session.Session, c session.Call, a session.Answer, w session.Wait, digest string) {

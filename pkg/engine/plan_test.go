@@ -101,7 +101,7 @@ func TestPlan_answers(t *testing.T) {
 			st := begin(t)
 			st.s.Rules.Policy.OnChange = c.policy
 			st.asks(c.wait, "refund")
-			st.resumed(c.answer(st))
+			st.resumed(c.answer(st)).shown()
 			traits := c.traits
 			traits.Known = true
 			if traits.Approval == nil {

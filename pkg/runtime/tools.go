@@ -307,7 +307,13 @@ func (inv *invocation) askingItem(p engine.CallPlan, book *ledger) (store.Item, 
 	return book.asking()
 }
 
+// questionWait is what a question waits for. Who may answer the tool may answer
+// its questions, unless the question names others.
 func questionWait(p engine.CallPlan, q tool.Question) session.Wait {
+	who := q.Who
+	if len(who) == 0 {
+		who = p.Traits.Who
+	}
 	kind := session.QuestionText
 	switch {
 	case len(q.Choices) > 0 && q.Multi:
@@ -318,7 +324,7 @@ func questionWait(p engine.CallPlan, q tool.Question) session.Wait {
 	return session.Wait{
 		Kind: session.WaitQuestion, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: session.Digest(p.Arguments),
 		Question: &session.Question{ID: q.ID, Kind: kind, Text: q.Text, Choices: q.Choices},
-		Deadline: expiry(q.Expiry).Deadline(time.Time{}), Who: q.Who,
+		Deadline: expiry(q.Expiry).Deadline(time.Time{}), Who: who,
 	}
 }
 

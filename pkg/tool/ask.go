@@ -30,7 +30,8 @@ type Question struct {
 	Multi bool
 	// Expiry is the deadline of the question; nil waits for ever.
 	Expiry *Expiry
-	// Who may answer; empty means every caller who may see the session.
+	// Who may answer; empty means those of the tool's [Spec], and if that names
+	// nobody every caller who may see the session.
 	Who []string
 }
 

@@ -13,7 +13,8 @@ const maxExponent = 400
 
 // scan looks for what the schema cannot see. A property that is given twice is
 // ambiguous: the validator would see the last, Go may merge both, and a person
-// who approves sees the text. It expects valid JSON.
+// who approves sees the text. Go finds fields whatever the case of their letters,
+// so properties that differ in case only are one given twice. It expects valid JSON.
 func scan(args json.RawMessage) []Problem {
 	decoder := json.NewDecoder(bytes.NewReader(args))
 	decoder.UseNumber()
@@ -33,7 +34,7 @@ type scanner struct {
 }
 
 type container struct {
-	keys  map[string]bool // nil in an array
+	keys  map[string]string // those seen, by what they fold to; nil in an array
 	key   string
 	isKey bool // the next token is a key
 	index int
@@ -48,16 +49,20 @@ func (s *scanner) token(token json.Token) {
 	if top := s.top(); top != nil && top.isKey {
 		key, _ := token.(string)
 		top.key, top.isKey = key, false
-		if top.keys[key] {
+		folded := fold(key)
+		if first, twice := top.keys[folded]; twice && first == key {
 			s.problems = append(s.problems, Problem{At: s.at(), Message: "given more than once"})
+		} else if twice {
+			s.problems = append(s.problems, Problem{At: s.at(), Message: "given more than once: " + quote(first) + " differs in case only"})
+		} else {
+			top.keys[folded] = key
 		}
-		top.keys[key] = true
 		return
 	}
 	switch v := token.(type) {
 	case json.Delim:
 		if v == '{' {
-			s.stack = append(s.stack, container{keys: map[string]bool{}, isKey: true})
+			s.stack = append(s.stack, container{keys: map[string]string{}, isKey: true})
 		} else {
 			s.stack = append(s.stack, container{})
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"time"
 
@@ -71,6 +72,7 @@ type definition struct {
 	digest            string // of all that matters, made once
 	err               error
 
+	in reflect.Type // of the input
 	// decode reports whether the arguments fit the input type.
 	decode  func(args json.RawMessage) error
 	approve func(args json.RawMessage) bool
@@ -116,6 +118,7 @@ func define[In any](spec Spec[In], client bool) *definition {
 	d := &definition{
 		name: spec.Name, description: spec.Description, effect: spec.Effect, client: client, finish: spec.Finish,
 		timeout: spec.Timeout, onUnknown: spec.OnUnknown, expiry: spec.Expiry.clone(), who: slices.Clone(spec.Who),
+		in: reflect.TypeFor[In](),
 		decode: func(args json.RawMessage) error {
 			_, err := decode[In](args)
 			return err
@@ -218,7 +221,8 @@ func (d *definition) makeDigest() string {
 		Approval, Client, Finish bool
 		Timeout                  time.Duration
 		OnUnknown                session.UnknownPolicy
-	}{d.name, d.description, d.raw, d.effect, d.approve != nil, d.client, d.finish, d.timeout, d.onUnknown})
+		Who                      []string
+	}{d.name, d.description, d.raw, d.effect, d.approve != nil, d.client, d.finish, d.timeout, d.onUnknown, d.who})
 	if err != nil {
 		// A schema that is no JSON: the definition has told its mistake already.
 		raw = []byte(d.name + "\x00" + string(d.raw))

@@ -356,7 +356,7 @@ func TestTool_Digest(t *testing.T) {
 		"defaults": {func(s *tool.Spec[refundIn]) {
 			s.Effect, s.Timeout, s.OnUnknown = session.SideEffect, tool.DefaultTimeout, session.UnknownTell
 		}, true},
-		"who":          {func(s *tool.Spec[refundIn]) { s.Who = []string{"ops"} }, true},
+		"who":          {func(s *tool.Spec[refundIn]) { s.Who = []string{"ops"} }, false},
 		"name":         {func(s *tool.Spec[refundIn]) { s.Name = "repay" }, false},
 		"description":  {func(s *tool.Spec[refundIn]) { s.Description = "Repay." }, false},
 		"effect":       {func(s *tool.Spec[refundIn]) { s.Effect = session.Idempotent }, false},

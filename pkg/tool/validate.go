@@ -84,16 +84,22 @@ func (d *definition) problems(args json.RawMessage) []Problem {
 	if len(problems) > 0 {
 		return problems // what is ambiguous is not judged further
 	}
+	sorted := func() []Problem {
+		slices.SortStableFunc(problems, func(a, b Problem) int {
+			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Message, b.Message))
+		})
+		return slices.Compact(problems)
+	}
 	if err := d.schema.compiled.Validate(doc); err != nil {
 		var invalid *jsonschema.ValidationError
 		if !errors.As(err, &invalid) {
 			return []Problem{{Message: err.Error()}}
 		}
 		d.schema.collect(invalid, &problems)
-		slices.SortStableFunc(problems, func(a, b Problem) int {
-			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Message, b.Message))
-		})
-		return slices.Compact(problems)
+		return sorted()
+	}
+	if problems = misspelled(d.in, doc, nil); len(problems) > 0 {
+		return sorted()
 	}
 	if err := d.tryDecode(args); err != nil {
 		return []Problem{decodeProblem(err)}

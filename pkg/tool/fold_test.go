@@ -1,0 +1,76 @@
+package tool_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/tool"
+)
+
+type foldLine struct {
+	Amount int `json:"amount"`
+}
+
+type foldBase struct {
+	Order string `json:"order"`
+}
+
+type foldIn struct {
+	foldBase
+	Amount int                 `json:"amount"`
+	Kelvin string              `json:"kelvin"`
+	Lines  []foldLine          `json:"lines"`
+	By     map[string]foldLine `json:"by"`
+	Next   *foldLine           `json:"next"`
+	Any    any                 `json:"any"`
+	When   time.Time           `json:"when"`
+	Raw    json.RawMessage     `json:"raw"`
+	Plain  int
+}
+
+// TestValidate_case: encoding/json finds a field whatever the case of its letters,
+// so an open schema would let through what it bounds under another case.
+func TestValidate_case(t *testing.T) {
+	t.Parallel()
+	open := json.RawMessage(`{"type":"object","properties":{"amount":{"type":"integer","maximum":100}}}`)
+	ran := 0
+	fold := tool.Define(tool.Spec[foldIn]{Name: "pay", Schema: open}, func(_ context.Context, _ *tool.Call, in foldIn) (int, error) {
+		ran++
+		return in.Amount, nil
+	})
+	require.NoError(t, fold.Err())
+	for _, args := range []string{
+		`{"amount":100}`, `{"other":1,"lines":[{"amount":1,"more":2}],"by":{"A":{"amount":1}},"next":{"amount":2}}`,
+		`{"order":"A-1","any":{"AMOUNT":1},"raw":{"Amount":1},"Plain":3,"when":"2026-01-02T03:04:05Z"}`, `{"next":null,"lines":null}`,
+	} {
+		require.NoError(t, fold.Validate(json.RawMessage(args)), args)
+	}
+	for args, at := range map[string]string{
+		`{"Amount":5000}`:                            "/Amount",
+		`{"amount":1,"AMOUNT":5000}`:                 "/AMOUNT",
+		`{"AMOUNT":5000,"amount":1}`:                 "/amount",
+		`{"amount":1,"amount":5000}`:                 "/amount",
+		`{"\u0041mount":5000}`:                       "/Amount",
+		`{"\u212aelvin":"x"}`:                        "/\u212aelvin", // the Kelvin sign folds to k
+		`{"line\u017f":[]}`:                          "/line\u017f",  // a long s folds to s
+		`{"ORDER":"A-1"}`:                            "/ORDER",
+		`{"plain":1}`:                                "/plain",
+		`{"lines":[{"amount":1},{"aMount":5000}]}`:   "/lines/1/aMount",
+		`{"by":{"x":{"Amount":5000}}}`:               "/by/x/Amount",
+		`{"next":{"Amount":5000}}`:                   "/next/Amount",
+		`{"any":{"a":1,"A":2}}`:                      "/any/A",
+		`{"any":[{"k":1,"\u212a":2}]}`:               "/any/0/\u212a",
+		`{"by":{"x":{"amount":1},"X":{"amount":2}}}`: "/by/X",
+		`{"raw":{"a":{"b":1,"b":2}}}`:                "/raw/a/b",
+	} {
+		var wrong *tool.ArgumentError
+		require.ErrorAs(t, fold.Validate(json.RawMessage(args)), &wrong, args)
+		require.Len(t, wrong.Problems, 1, args)
+		require.Equal(t, at, wrong.Problems[0].At, args)
+	}
+	require.Zero(t, ran)
+}
