@@ -178,7 +178,7 @@ func (db *DB) Close() error {
 		<-db.closed
 		for range cap(db.pool) {
 			if c := <-db.pool; c != nil {
-				db.closeErr = errors.Join(db.closeErr, db.file.leave(c), c.close())
+				db.closeErr = errors.Join(db.closeErr, c.close())
 			}
 		}
 		if db.closeErr != nil {

@@ -40,6 +40,13 @@ func TestHeldFile(t *testing.T) {
 	require.ErrorIs(t, err, queue.ErrUnavailable)
 	require.ErrorContains(t, err, "waited 20ms")
 
+	patient, err := sqlite.Open(t.Context(), sqlite.Config{Path: path, Wait: 24 * time.Hour})
+	require.NoError(t, err)
+	sent := make(chan error, 1)
+	go func() { sent <- patient.Queue().Send(context.Background(), wake) }()
+	require.NoError(t, patient.Close(), "who closes does not wait to the end")
+	require.ErrorIs(t, <-sent, queue.ErrUnavailable)
+
 	_, err = stopped.ExecContext(t.Context(), "ROLLBACK")
 	require.NoError(t, err)
 	require.NoError(t, stopped.Close())

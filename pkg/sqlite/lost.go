@@ -63,20 +63,3 @@ func (id *identity) lost() error {
 	id.gone.Store(&gone)
 	return gone
 }
-
-// leave prepares a connection for being closed. With a lost file SQLite would
-// remove the log beside it by name, and that may be the log of the file that has
-// taken its place.
-func (id *identity) leave(c *conn) error {
-	if id.lost() == nil {
-		return nil
-	}
-	p, ok := c.raw.(interface {
-		FileControlPersistWAL(db string, mode int) (int, error)
-	})
-	if !ok {
-		return nil
-	}
-	_, err := p.FileControlPersistWAL("main", 1)
-	return err
-}

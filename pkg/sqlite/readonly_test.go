@@ -239,17 +239,23 @@ func TestReadingWithoutTheRightToWrite(t *testing.T) {
 			}
 			c := start(t, "reader", path, nil)
 			require.Equal(t, "1 entries", c.line(t))
-			if !tt.live {
-				db = open(t, path)
-			}
-			commit(t, db, 2)
 			more := func() string {
 				_, err := c.stdin.Write([]byte("\n"))
 				require.NoError(t, err)
 				return c.line(t)
 			}
-			require.Equal(t, "2 entries", more(), "what was written meanwhile")
+			if !tt.live { // somebody came, and is gone
+				db = open(t, path)
+				commit(t, db, 2)
+				require.NoError(t, db.Close())
+				require.Equal(t, "2 entries", more())
+				db = open(t, path)
+			} else {
+				commit(t, db, 2)
+				require.Equal(t, "2 entries", more(), "what was written meanwhile")
+			}
 			commit(t, db, 3)
+			require.Equal(t, "3 entries", more())
 			require.NoError(t, db.Close())
 			require.Equal(t, "3 entries", more(), "and is in the file now")
 			db = open(t, path)

@@ -366,6 +366,6 @@ func (w *writer) shutdown() {
 			r.answer()
 		}
 	}
-	w.db.closeErr = errors.Join(w.db.file.leave(w.c), w.c.close())
+	w.db.closeErr = w.c.close()
 	close(w.db.closed)
 }
