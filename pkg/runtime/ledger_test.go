@@ -199,3 +199,45 @@ func TestLedger_a_late_mark_does_not_take_back_a_question(t *testing.T) {
 	require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
 	w.checkAtRest()
 }
+
+// A call that was started is not told as not run by whoever gives it up.
+func TestLedger_a_started_call_that_is_given_up_is_unknown(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []session.SignalKind{session.SignalCancel, session.SignalAbort} {
+		made := newEffects()
+		w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`)}}))
+		w.start(w.process(), "go")
+		f := &fuse{at: 4, after: true}
+		_, err := w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
+		require.ErrorIs(t, err, errDied)
+		started := w.items(store.KindTool)
+		require.NotEmpty(t, started, f.ops)
+		w.signal(kind)
+		require.NoError(t, w.process().settle())
+		require.True(t, w.session().Status.Ended())
+		for _, item := range started {
+			require.Equal(t, session.ToolStarted, item.Tool.State)
+			require.Equal(t, llm.ResultUnknown, results(w.session())[item.ID].Status, item.ID)
+		}
+		w.checkAtRest()
+	}
+}
+
+// The lease of the next step lasts as long as any, whatever the tools of the step
+// before were promised: a worker that dies there is noticed as soon as elsewhere.
+func TestLedger_a_tool_s_lease_ends_with_its_step(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	var w *world
+	var left time.Duration
+	long := tool.Define(tool.Spec[textIn]{Name: "long", OnUnknown: session.UnknownRetry, Timeout: time.Hour}, func(context.Context, *tool.Call, textIn) (string, error) {
+		return "did", nil
+	})
+	look := func(context.Context, agent.View) (agent.Reply, error) {
+		left = w.head().Head.Lease.Until.Sub(w.clock.Now())
+		return agent.Reply{Text: "bye"}, nil
+	}
+	w = newWorld(t, made, helper(made, script{"go": {calls("long", `{"text":"1"}`), look}}, func(a *agent.Agent) { a.Tools = append(a.Tools, long) }))
+	w.run(w.process(func(cfg *runtime.Config) { cfg.StepsPerInvocation, cfg.Lease = 9, 20*time.Second }), "go")
+	require.Equal(t, 20*time.Second, left)
+}

@@ -275,3 +275,21 @@ func (s *entryless) Commit(ctx context.Context, p store.CommitParams) (store.Com
 	}
 	return s.Store.Commit(ctx, p)
 }
+
+// The time a step worked is counted, also where a signal is found when it would end.
+func TestObey_counts_the_time_worked(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	var w *world
+	w = newWorld(t, made, hooked(made, script{"go": {calls("hookRead", `{"text":"a"}`, "deploy", `{"text":"b"}`)}}, func(context.Context, string) {
+		w.clock.advance(3 * time.Second)
+		w.signal(session.SignalCancel)
+	}))
+	p := w.process(func(cfg *runtime.Config) { cfg.WatchEvery = time.Hour })
+	w.start(p, "go")
+	require.NoError(t, p.work())
+	journal := w.journal()
+	newest := journal[len(journal)-1]
+	require.Equal(t, session.KindCancelled, newest.Kind)
+	require.EqualValues(t, 3000, newest.Used.ActiveMillis)
+}
