@@ -241,3 +241,20 @@ func TestLedger_a_tool_s_lease_ends_with_its_step(t *testing.T) {
 	w.run(w.process(func(cfg *runtime.Config) { cfg.StepsPerInvocation, cfg.Lease = 9, 20*time.Second }), "go")
 	require.Equal(t, 20*time.Second, left)
 }
+
+// A suspension cannot be committed: the call that asked has returned, and is not
+// told as cut off by whoever does the step again.
+func TestLedger_a_call_that_asked_may_ask_again_when_its_suspension_fails(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls("pick", `{"text":"1"}`), says("bye")}}))
+	down := &entryless{Store: w.store, refuse: func(e session.Entry) bool { return e.Kind == session.KindSuspended }}
+	p := w.process(func(cfg *runtime.Config) { cfg.Store = down })
+	w.start(p, "go")
+	_, err := p.Deliver(context.Background(), w.wake(2, session.WakeStep))
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	require.Equal(t, session.ToolAsking, w.items(store.KindTool)[0].Tool.State)
+	require.NoError(t, w.process().settle())
+	require.Equal(t, session.StatusSuspended, w.session().Status)
+	require.Equal(t, session.WaitQuestion, w.waits()[0].Wait.Kind, "it asks, and nobody asks what became of it")
+}
