@@ -207,7 +207,7 @@ func TestSomebodyElseWasFirst(t *testing.T) {
 		log := b.file("log")
 		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(log, "web"))
 		p.Sees(prompt)
-		b.run("submit", "s", "w2-2", "--reject").ends(0)
+		b.run("submit", "s", "w2-1", "--reject").ends(0)
 		p.Types("y\n")
 		require.Equal(t, 5, p.Leaves(), p.All())
 		require.Contains(t, p.All(), "answered before")
