@@ -136,7 +136,7 @@ func child() int {
 	defer stop()
 	return cli.Run(ctx, cli.Config{
 		Registry: t.registry, Program: os.Args[0], Args: os.Args[1:],
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Who: fmt.Sprint("pid ", os.Getpid()), Decorate: t.decorate, Now: now,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Who: "ada", Decorate: t.decorate, Now: now,
 	})
 }
 
