@@ -247,7 +247,7 @@ func (p *Person) askQuestion(ctx context.Context, m session.Manifest, w session.
 		if q.Kind == session.QuestionText {
 			if text == "" {
 				// Enter came too early, or twice: an answer counts for good.
-				p.print("An empty line is no answer. Ctrl-C leaves the question for later; an answer that is to be empty:\n  " +
+				p.print("An empty line is no answer; Ctrl-C leaves the question for later.\nIf the answer is to be empty:\n  " +
 					p.Place.Command(place.TargetWait("submit", m.SessionID, w.ID, "--reply", "")...) + "\n")
 				continue
 			}

@@ -70,7 +70,7 @@ func (p printer) completed(m session.Manifest) {
 func (p printer) paused(m session.Manifest) {
 	items := Pending(m)
 	if len(items) == 0 {
-		p.Say("%s Everything session %s waited for is answered; the last answer was only stored.", p.Bold(p.Stdout, "Paused."), m.SessionID)
+		p.Say("%s Everything session %s waited for is answered, but only stored.", p.Bold(p.Stdout, "Paused."), m.SessionID)
 		p.Say("Go on: %s", m.ResumeHint)
 		return
 	}
