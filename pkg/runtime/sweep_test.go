@@ -337,7 +337,7 @@ func TestDeadLetter(t *testing.T) {
 		w.clock.advance(2 * time.Minute)
 		require.NoError(t, p.BuryDeadLetters(ctx), "what could not be worked on comes back, the others are gone")
 	})
-	run("M claims died and calls are closed: a call that was not started never runs", func(t *testing.T, w *world, p *process) {
+	run("calls are given up with the task or not at all", func(t *testing.T, w *world, p *process) {
 		w.start(p, "go")
 		f := &fuse{at: 4}
 		_, _ = w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep)) // dead before its tool was started
@@ -346,15 +346,15 @@ func TestDeadLetter(t *testing.T) {
 			w.claimAs("dying "+newID(), 3)
 		}
 		w.clock.advance(20 * time.Second)
-		g := &fuse{at: 2} // the consumer dies between closing the call and saying so
+		g := &fuse{at: 1} // the consumer dies at its one write
 		_, err := w.fusedProcess(g, true, 1).DeadLetter(context.Background(), w.wake(3, session.WakeStep))
 		require.ErrorIs(t, err, errDied, "%v", g.ops)
-		require.Equal(t, session.ToolClosed, w.items(store.KindTool)[0].Tool.State)
+		require.Empty(t, w.items(store.KindTool), "nothing is closed by who could not say so")
 		require.NoError(t, p.settle(), "the session goes on by itself")
 		s := w.session()
 		require.Equal(t, session.StatusCompleted, s.Status)
-		require.Equal(t, llm.ResultCancelled, results(s)["c2-1"].Status)
-		require.Zero(t, w.effects.count("line 1"))
+		require.Equal(t, llm.ResultSuccess, results(s)["c2-1"].Status)
+		require.Equal(t, 1, w.effects.count("line 1"))
 	})
 }
 
