@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"cmp"
 	"errors"
 	"strings"
 	"time"
@@ -26,8 +25,7 @@ func (inv *invocation) modelCalls(began time.Time, reply agent.Reply, err error)
 		return nil
 	}
 	call := session.ModelCall{
-		Model: cmp.Or(told(reply.Model), inv.session.Rules.Model), ID: told(reply.ResponseID), At: began.UTC(), Millis: inv.millisSince(began),
-		Finish: reply.Finish, Usage: reply.Usage, CostMicros: reply.CostMicros,
+		Model: told(reply.Model), ID: told(reply.ResponseID), At: toMillis(began), Millis: inv.millisSince(began), Finish: reply.Finish,
 	}
 	if failed != nil {
 		call.Error = string(failed.Class)
@@ -37,7 +35,7 @@ func (inv *invocation) modelCalls(began time.Time, reply agent.Reply, err error)
 
 // note records one run of a tool, also for its ledger.
 func (inv *invocation) note(p engine.CallPlan, began time.Time, book *ledger, out *callOutcome) {
-	run := session.ToolRun{Call: p.Call.ID, At: began.UTC(), Millis: inv.millisSince(began), Digest: session.Digest(p.Arguments)}
+	run := session.ToolRun{Call: p.Call.ID, At: toMillis(began), Millis: inv.millisSince(began), Digest: session.Digest(p.Arguments)}
 	out.runs = append(out.runs, run)
 	if book != nil {
 		book.ran = &run
@@ -48,6 +46,9 @@ func (inv *invocation) note(p engine.CallPlan, began time.Time, book *ledger, ou
 func (inv *invocation) millisSince(began time.Time) int64 {
 	return max(inv.r.cfg.Now().Sub(began).Milliseconds(), 0)
 }
+
+// toMillis is a time as the history of calls has it: what is finer is not worth its bytes.
+func toMillis(at time.Time) time.Time { return at.UTC().Truncate(time.Millisecond) }
 
 // maxTold bounds what a provider says of itself.
 const maxTold = 200

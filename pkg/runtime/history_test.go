@@ -85,8 +85,9 @@ func TestHistory(t *testing.T) {
 	require.Equal(t, suspended.At.Add(-250*time.Millisecond), m.At)
 	require.Equal(t, session.ModelCall{
 		Model: ("m-2026" + strings.Repeat("x", 500))[:200], ID: "resp-1", At: m.At, Millis: 250, Finish: llm.StopToolCalls,
-		Usage: llm.Usage{Input: 7, Output: 3}, CostMicros: 12,
 	}, m)
+	require.Equal(t, llm.Usage{Input: 7, Output: 3}, suspended.Usage, "those of the only call are the entry's")
+	require.Equal(t, int64(12), suspended.Used.CostMicros)
 
 	answer := byKind[session.KindResumed].Answers[0]
 	require.Equal(t, session.Digest(json.RawMessage(`{"text":"2"}`)), answer.Digest)
