@@ -148,6 +148,7 @@ AWSROOMS := pkg/store/dynamostore pkg/queue/sqsqueue pkg/app/serverless pkg/lamb
 test-aws: ## The AWS adapters, functions and all, against pinned emulators; needs java, node and python3
 	localstack/install dynamodb ministack
 	localstack/emulators $(GO) test -tags aws -count=1 -timeout 30m $(TESTFLAGS) $(patsubst %,./%/...,$(wildcard $(AWSROOMS)))
+	localstack/emulators $(GO) test -tags aws -count=1 -timeout 10m -run 'Table|_on_both_engines' $(TESTFLAGS) ./pkg/runtime
 
 .PHONY: bench-aws
 bench-aws: ## What moves of a session cost on DynamoDB and SQS: requests, units, bytes, dollars a million

@@ -90,7 +90,7 @@ func newWorldOf(t testing.TB, made *effects, registry *agent.Registry) *world {
 	db, err := sqlite.Open(context.Background(), sqlite.Config{Path: ":memory:", Now: w.clock.Now, Owner: "test"})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
-	w.store, w.queue, w.dead = db.Store(), db.Queue(), db.DeadLetters()
+	w.store, w.queue, w.dead = openStore(t, db), db.Queue(), db.DeadLetters()
 	w.cfg = runtime.Config{
 		Registry: registry, Store: w.store, Queue: w.queue, DeadLetters: w.dead, Now: w.clock.Now, NewID: newID,
 	}
@@ -170,10 +170,13 @@ func (p *process) settle() error {
 	return errNoRest
 }
 
+// flushTenant has nothing but what flush writes.
+const flushTenant = "flush"
+
 // flush makes the queue carry out what it was told: an acknowledgement waits a
 // little for the next transaction, by a clock that is not ours.
 func (w *world) flush() {
-	_, _ = w.store.Update(context.Background(), session.Key{Tenant: "flush"}, store.IdempotencyItem(session.Idempotency{Key: newID()}, 0))
+	_, _ = w.store.Update(context.Background(), session.Key{Tenant: flushTenant}, store.IdempotencyItem(session.Idempotency{Key: newID()}, 0))
 }
 
 // work delivers what is there now, without letting time pass.

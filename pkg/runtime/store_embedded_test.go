@@ -1,0 +1,13 @@
+//go:build !aws
+
+package runtime_test
+
+import (
+	"testing"
+
+	"github.com/adjourn/adjourn/pkg/sqlite"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// openStore is the store of a world: that of the embedded engine.
+func openStore(_ testing.TB, db *sqlite.DB) store.Store { return db.Store() }
