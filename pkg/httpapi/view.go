@@ -19,7 +19,7 @@ func newSession(key session.Key, s runtime.Standing) *wire.Session {
 		out.ResumeCode, out.ResumeReason = string(s.Resume.Code), s.Resume.Message
 	}
 	if s.Manifest.PauseReason != nil {
-		out.Pause = &wire.Pause{Type: s.Manifest.PauseReason.Type, Pending: newWaits(key.ID, s.Open)}
+		out.Pause = &wire.Pause{Type: s.Manifest.PauseReason.Type, Pending: newWaits(key.ID, s.Open), Decided: s.Manifest.PauseReason.Decided}
 	}
 	if f := s.Failure; f != nil && s.Status == session.StatusFailed {
 		out.Failure = &wire.Failure{Code: f.Type, Message: f.Message, Retryable: f.Retryable, Data: f.Data}

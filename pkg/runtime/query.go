@@ -228,6 +228,11 @@ var pauseTypes = map[session.WaitKind]session.PauseType{
 
 func pauseReason(records []session.WaitRecord) *session.PauseReason {
 	reason := &session.PauseReason{}
+	for _, record := range records {
+		if record.Wait.Kind == session.WaitApproval && record.State == session.WaitAnswered {
+			reason.Decided++
+		}
+	}
 	for _, w := range openWaits(records) {
 		item := session.NewPendingItem(w)
 		if slices.Contains([]session.WaitKind{session.WaitApproval, session.WaitClientTool}, w.Kind) {

@@ -22,6 +22,9 @@ func ResumeHint(where *place.Place, m session.Manifest) string {
 		}
 	}
 	switch {
+	case len(approvals) > 0 && m.PauseReason.Decided > 0:
+		// A decision would be about those that are decided already, too.
+		return AnswerHint(where, m.SessionID, approvals[0])
 	case len(approvals) == 1:
 		return where.Command("resume", "-c", m.CheckpointID, "--approve", approvals[0].WaitID)
 	case len(approvals) > 1:

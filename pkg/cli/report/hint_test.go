@@ -26,3 +26,16 @@ func TestHintShowsNoChoiceThatHidesSomething(t *testing.T) {
 	require.Equal(t, "adjourn submit s w2-1 --select red", report.AnswerHint(here, "s", question(append(hostile, "red")...)))
 	require.Equal(t, "adjourn show s", report.AnswerHint(here, "s", question(hostile...)))
 }
+
+// TestHintBesideWhatIsDecided: a decision is about every approval of a pause, so that
+// where some are decided already the hint answers one of the others and no more.
+func TestHintBesideWhatIsDecided(t *testing.T) {
+	t.Parallel()
+	here := place.New(place.Config{Program: "adjourn", Env: func(string) string { return "" }})
+	m := session.Manifest{Outcome: session.OutcomePaused, SessionID: "s", CheckpointID: "cp", PauseReason: &session.PauseReason{
+		Type: session.PauseToolApproval, PendingToolCalls: []session.PendingItem{{ID: "c2-2", WaitID: "w2-2", Kind: session.WaitApproval, Name: "deploy"}},
+	}}
+	require.Contains(t, report.ResumeHint(here, m), "resume -c cp --approve w2-2")
+	m.PauseReason.Decided = 1
+	require.Contains(t, report.ResumeHint(here, m), "submit s w2-2 --approve")
+}

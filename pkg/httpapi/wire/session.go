@@ -53,6 +53,8 @@ type Session struct {
 type Pause struct {
 	Type    session.PauseType `json:"type"`
 	Pending []Wait            `json:"pending"`
+	// Decided counts the approvals of this pause that are decided already.
+	Decided int `json:"decided,omitempty"`
 }
 
 // Failure is why a session failed.
@@ -169,7 +171,7 @@ func (s Session) Manifest() session.Manifest {
 	if s.Pause == nil {
 		return m
 	}
-	m.PauseReason = &session.PauseReason{Type: s.Pause.Type}
+	m.PauseReason = &session.PauseReason{Type: s.Pause.Type, Decided: s.Pause.Decided}
 	for _, w := range s.Pause.Pending {
 		item := session.NewPendingItem(w.Wait())
 		if w.Kind == session.WaitApproval || w.Kind == session.WaitClientTool {
