@@ -88,39 +88,14 @@ func (r *Runtime) giveUpTask(ctx context.Context, key session.Key, newest int64)
 	}
 	inv := r.invoke(session.NewWake(key, 0, session.WakeStep))
 	inv.session, inv.head = s, head
-	err = inv.fail(ctx, session.Failure{
+	_, err = inv.close(ctx, engine.StepOutcome{Failure: &session.Failure{
 		Type: "step_died", Retryable: true,
 		Message: "The worker died at this step again and again, so it was given up. Look at the program's logs for what ends it (memory, a crash in native code, a timeout).",
-	})
+	}}, nil)
 	if errors.Is(err, errLost) {
 		return Disposition{}, nil // it lives after all
 	}
 	return Disposition{}, err
-}
-
-// fail ends a task on behalf of a worker that does not live. The calls it gives up
-// are closed in the transaction that says so: when somebody lives after all, the
-// entry is refused and nothing was given up. A signal that came is obeyed instead.
-func (inv *invocation) fail(ctx context.Context, failure session.Failure) error {
-	var mail engine.StepOutcome
-	for {
-		out := engine.StepOutcome{Failure: &failure, LateMail: mail.Mail, LateMailMessages: mail.MailMessages}
-		closed, err := inv.giveUpAll(ctx, &out, 0)
-		if err != nil {
-			return err
-		}
-		fitResults(&out, inv.r.cfg.StepBytes)
-		err = inv.commit(ctx, engine.Close(inv.session, out, inv.stamp(false)), closed...)
-		if !errors.Is(err, errHeadMoved) {
-			return err
-		}
-		if signal := inv.signal(); signal != nil {
-			return inv.obey(ctx, *signal, engine.StepOutcome{}, nil)
-		}
-		if err := inv.takeMail(ctx, &mail); err != nil {
-			return err
-		}
-	}
 }
 
 // BuryDeadLetters works on what is in the dead letters' queue until it is empty.

@@ -43,10 +43,21 @@ func (w *world) frozenAtMark(happens func()) *process {
 	})
 }
 
-// forAMoment is a store that does not take the first closing of a call.
+// forAMoment is a store that does not take the first closing of a call, by itself or
+// with an entry.
 type forAMoment struct {
 	store.Store
 	over bool
+}
+
+func (s *forAMoment) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	for _, item := range p.Items {
+		if !s.over && item.Kind == store.KindTool && item.Tool.State == session.ToolClosed {
+			s.over = true
+			return store.Committed{}, errMoment
+		}
+	}
+	return s.Store.Commit(ctx, p)
 }
 
 func (s *forAMoment) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {

@@ -42,23 +42,11 @@ func (inv *invocation) withoutResult(out *engine.StepOutcome) []session.Call {
 	})
 }
 
-// giveUpAllNow gives up every open call of a committed reply that has no result yet,
-// before anything else is written.
-func (inv *invocation) giveUpAllNow(ctx context.Context, out *engine.StepOutcome) error {
-	for _, c := range inv.withoutResult(out) {
-		outcome, err := inv.giveUp(ctx, c, engine.Result(c, llm.ResultCancelled, engine.TextCancelled))
-		if err != nil {
-			return err
-		}
-		take(out, outcome)
-	}
-	return nil
-}
-
 // giveUpAll gives up every open call of a committed reply that has no result yet, in
 // the transaction of the entry that says so: it returns the ledgers to be written
 // with it, each at the revision it was read at. When that entry is refused, nothing
-// was given up. Beside so many other items, those that do not fit are closed before.
+// was given up: for [errLedgerMoved] look again. Beside so many other items, those
+// that do not fit are closed before.
 func (inv *invocation) giveUpAll(ctx context.Context, out *engine.StepOutcome, beside int) ([]store.Item, error) {
 	room := store.MaxItems - beside - 3 // the entry, HEAD, the run
 	var closed []store.Item
@@ -82,6 +70,13 @@ func (inv *invocation) giveUpAll(ctx context.Context, out *engine.StepOutcome, b
 		}
 	}
 	return closed, nil
+}
+
+// closes reports whether items close the call whose ledger an item is.
+func closes(items []store.Item, ledger *store.Item) bool {
+	return ledger != nil && ledger.Kind == store.KindTool && slices.ContainsFunc(items, func(item store.Item) bool {
+		return item.Kind == store.KindTool && item.ID == ledger.ID && item.Tool.State == session.ToolClosed
+	})
 }
 
 // closed returns the record that closes a call that has not run, to be written with

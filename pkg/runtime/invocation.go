@@ -21,6 +21,8 @@ var (
 	errSuperseded = errors.New("lost the lease")
 	// errHeadMoved: a signal or mail came; look again before ending the step.
 	errHeadMoved = errors.New("a signal or mail came")
+	// errLedgerMoved: a call that the entry gives up was started meanwhile; look again.
+	errLedgerMoved = errors.New("a call that is given up was started meanwhile")
 	// errSignalled is the cause with which a step's context is cancelled.
 	errSignalled = errors.New("a signal came")
 )
@@ -144,6 +146,8 @@ func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store
 			continue // and look at what has moved it
 		}
 		switch {
+		case conflict != nil && closes(extra, conflict.Item):
+			return errLedgerMoved
 		case errors.Is(err, store.ErrConflict):
 			return errLost
 		case err != nil:

@@ -30,7 +30,7 @@ func (inv *invocation) stopped(ctx, stepCtx context.Context, err error, out engi
 }
 
 // obey commits what a signal asks for. Calls that have not run are closed in their
-// ledger first; those that finished keep their results. asking are the ledgers of
+// ledger with it; those that finished keep their results. asking are the ledgers of
 // calls that asked a person: interrupted, they may be started again. They are
 // written too when the signal's entry cannot be, because such a call has returned
 // and whoever does the step again may ask anew.
@@ -56,16 +56,16 @@ func (inv *invocation) obeyStrongest(ctx context.Context, signal session.Signal,
 			// What was cut off before it took effect runs again when the task goes on.
 			out.Results = slices.DeleteFunc(out.Results, func(r llm.ToolResult) bool { return r.Status == llm.ResultCancelled })
 		}
-		if err := inv.closeForSignal(ctx, signal, &out); err != nil {
+		extra, err := inv.closeForSignal(ctx, signal, &out)
+		if err != nil {
 			return err
 		}
 		fitResults(&out, inv.r.cfg.StepBytes)
-		var extra []store.Item
 		if signal.Kind == session.SignalInterrupt {
 			extra = asking
 		}
-		err := inv.commit(ctx, engine.Stopped(inv.session, signal, out, inv.stamp(false)), extra...)
-		if !errors.Is(err, errHeadMoved) {
+		err = inv.commit(ctx, engine.Stopped(inv.session, signal, out, inv.stamp(false)), extra...)
+		if !errors.Is(err, errHeadMoved) && !errors.Is(err, errLedgerMoved) {
 			return err
 		}
 		if stronger := inv.signal(); stronger != nil {
@@ -74,11 +74,12 @@ func (inv *invocation) obeyStrongest(ctx context.Context, signal session.Signal,
 	}
 }
 
-// closeForSignal ends the open calls. An interrupted task keeps those that have
-// not finished: they run when it goes on.
-func (inv *invocation) closeForSignal(ctx context.Context, signal session.Signal, out *engine.StepOutcome) error {
+// closeForSignal ends the open calls, and returns the ledgers to be written with the
+// entry that says so. An interrupted task keeps those that have not finished: they
+// run when it goes on.
+func (inv *invocation) closeForSignal(ctx context.Context, signal session.Signal, out *engine.StepOutcome) ([]store.Item, error) {
 	if signal.Kind != session.SignalInterrupt {
-		return inv.giveUpAllNow(ctx, out)
+		return inv.giveUpAll(ctx, out, 0)
 	}
 	for _, c := range inv.session.Calls {
 		if slices.ContainsFunc(out.Results, func(r llm.ToolResult) bool { return r.CallID == c.ID }) {
@@ -86,11 +87,11 @@ func (inv *invocation) closeForSignal(ctx context.Context, signal session.Signal
 		}
 		book := inv.ledger(c.ID)
 		if err := book.load(ctx); err != nil {
-			return err
+			return nil, err
 		}
 		if book.record.State == session.ToolFinished {
 			take(out, callOutcome{result: book.record.Result, ops: book.record.StateOps, events: book.record.Events})
 		}
 	}
-	return nil
+	return nil, nil
 }

@@ -52,20 +52,26 @@ func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 	return inv.close(ctx, out, asking)
 }
 
-// close commits what came of the step. HEAD may have moved meanwhile: a signal is
-// obeyed; mail keeps the task going.
+// close commits what came of the step. A task that fails gives up the calls that
+// have not run. HEAD may have moved meanwhile: a signal is obeyed; mail keeps the
+// task going.
 func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra []store.Item) (bool, error) {
 	goesOn := inv.steps < inv.r.cfg.StepsPerInvocation && ctx.Err() == nil && inv.timeLeft(ctx)
 	out.Used.Active = inv.active()
-	fitResults(&out, inv.r.cfg.StepBytes)
 	for {
-		m := engine.Close(inv.session, out, inv.stamp(goesOn))
-		err := inv.commit(ctx, m, extra...)
+		m, closed, err := inv.closing(ctx, out, goesOn, len(extra))
+		if err != nil {
+			return false, err
+		}
+		err = inv.commit(ctx, m, slices.Concat(extra, closed)...)
 		if err == nil {
 			return m.Entry.GoesOn, nil
 		}
 		if errors.Is(err, errLost) {
 			return false, err
+		}
+		if errors.Is(err, errLedgerMoved) {
+			continue
 		}
 		if !errors.Is(err, errHeadMoved) {
 			return false, errors.Join(err, inv.putAsking(ctx, extra))
@@ -79,6 +85,17 @@ func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra 
 		}
 		out.LateMail, out.LateMailMessages = late.Mail[len(out.Mail):], late.MailMessages
 	}
+}
+
+// closing is the move that ends the step, with the ledgers of the calls it gives up.
+func (inv *invocation) closing(ctx context.Context, out engine.StepOutcome, goesOn bool, beside int) (m engine.Move, closed []store.Item, err error) {
+	if out.Failure != nil {
+		if closed, err = inv.giveUpAll(ctx, &out, beside); err != nil {
+			return m, nil, err
+		}
+	}
+	fitResults(&out, inv.r.cfg.StepBytes)
+	return engine.Close(inv.session, out, inv.stamp(goesOn)), closed, nil
 }
 
 // timeLeft reports whether another step may begin: while half of the time this
@@ -258,10 +275,8 @@ func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) (aski
 	}
 	if out.Failure != nil {
 		// The task ends: nothing more runs, and nothing that has not run ever will.
-		if _, err := gather(plans, outcomes, out); err != nil {
-			return nil, err
-		}
-		return nil, inv.giveUpAllNow(ctx, out)
+		_, err := gather(plans, outcomes, out)
+		return nil, err
 	}
 	ordinary := slices.DeleteFunc(slices.Clone(plans), func(p engine.CallPlan) bool { return p.Do != engine.DoRun || p.Traits.Finish })
 	outcomes = append(outcomes, inv.runAll(ctx, ordinary, &base)...)

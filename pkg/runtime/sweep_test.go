@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"strings"
 	"sync/atomic"
@@ -337,24 +338,41 @@ func TestDeadLetter(t *testing.T) {
 		w.clock.advance(2 * time.Minute)
 		require.NoError(t, p.BuryDeadLetters(ctx), "what could not be worked on comes back, the others are gone")
 	})
-	run("calls are given up with the task or not at all", func(t *testing.T, w *world, p *process) {
+	// notStarted is a session whose workers died at a call they had not started.
+	notStarted := func(w *world, p *process) {
 		w.start(p, "go")
 		f := &fuse{at: 4}
-		_, _ = w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep)) // dead before its tool was started
+		_, _ = w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
 		for range 6 {
 			w.clock.advance(20 * time.Second)
 			w.claimAs("dying "+newID(), 3)
 		}
 		w.clock.advance(20 * time.Second)
-		g := &fuse{at: 1} // the consumer dies at its one write
-		_, err := w.fusedProcess(g, true, 1).DeadLetter(context.Background(), w.wake(3, session.WakeStep))
-		require.ErrorIs(t, err, errDied, "%v", g.ops)
-		require.Empty(t, w.items(store.KindTool), "nothing is closed by who could not say so")
+	}
+	for _, after := range []bool{false, true} {
+		run(fmt.Sprintf("M claims died, and the consumer at its entry (after %v): calls are closed with it", after), func(t *testing.T, w *world, p *process) {
+			notStarted(w, p)
+			g := &fuse{at: 1, after: after}
+			_, err := w.fusedProcess(g, true, 1).DeadLetter(context.Background(), w.wake(3, session.WakeStep))
+			require.ErrorIs(t, err, errDied, "%v", g.ops)
+			require.Equal(t, after, len(w.items(store.KindTool)) > 0, "nothing is closed by who could not say so")
+			require.NoError(t, p.settle(), "the session goes on by itself")
+			status, result, ran := session.StatusCompleted, llm.ResultSuccess, 1
+			if after {
+				status, result, ran = session.StatusFailed, llm.ResultCancelled, 0
+			}
+			require.Equal(t, status, w.session().Status)
+			require.Equal(t, result, results(w.session())["c2-1"].Status)
+			require.Equal(t, ran, w.effects.count("line 1"))
+		})
+	}
+	run("a call was closed and nothing says so: it never runs, and who has the lease says so", func(t *testing.T, w *world, p *process) {
+		notStarted(w, p)
+		w.update(store.ToolItem(session.ToolRecord{Call: "c2-1", State: session.ToolClosed, Attempt: "somebody", At: w.clock.Now()}, 0))
 		require.NoError(t, p.settle(), "the session goes on by itself")
-		s := w.session()
-		require.Equal(t, session.StatusCompleted, s.Status)
-		require.Equal(t, llm.ResultSuccess, results(s)["c2-1"].Status)
-		require.Equal(t, 1, w.effects.count("line 1"))
+		require.Equal(t, session.StatusCompleted, w.session().Status)
+		require.Equal(t, llm.ResultCancelled, results(w.session())["c2-1"].Status)
+		require.Zero(t, w.effects.count("line 1"))
 	})
 }
 

@@ -1,0 +1,250 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/tool"
+)
+
+// beforeEntry is a store on which something happens once, just before an entry of a
+// kind is written.
+type beforeEntry struct {
+	store.Store
+	kind    session.Kind
+	happens func()
+}
+
+func (b *beforeEntry) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	if happens := b.happens; happens != nil && p.Entry.Kind == b.kind {
+		b.happens = nil
+		happens()
+	}
+	return b.Store.Commit(ctx, p)
+}
+
+// givingUp are the writers of an entry that gives up a call that has not run.
+type givingUp struct {
+	entry session.Kind
+	// program that writes it, where it is not that of the others.
+	policy session.ChangePolicy
+	// signal that has come, if that is why.
+	signal session.SignalKind
+	do     func(w *world, p *process) error
+}
+
+func givingUps() map[string]givingUp {
+	step := func(w *world, p *process) error {
+		_, err := p.Deliver(context.Background(), w.wake(w.session().Next(), session.WakeStep))
+		return err
+	}
+	return map[string]givingUp{
+		"dead letter": {entry: session.KindFailed, do: func(w *world, p *process) error {
+			_, err := p.DeadLetter(context.Background(), w.wake(w.session().Next(), session.WakeStep))
+			return err
+		}},
+		"step that fails": {entry: session.KindFailed, policy: session.ChangeFail, do: step},
+		"cancel":          {entry: session.KindCancelled, signal: session.SignalCancel, do: step},
+		"abort":           {entry: session.KindFailed, signal: session.SignalAbort, do: step},
+	}
+}
+
+// approved is a world whose session waits for a step that runs an approved call,
+// "guarded", after a worker has died at it; giver gives the call up and meets
+// something just before its entry.
+func (c givingUp) approved(t *testing.T, run func(context.Context)) (w *world, p, giver *process, before *beforeEntry) {
+	t.Helper()
+	made := newEffects()
+	as := func(system string) agent.Agent {
+		return helper(made, script{"go": {calls("guarded", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) {
+			a.System, a.Policy.OnChange = system, c.policy
+			a.Tools = append(a.Tools, tool.Define(tool.Spec[textIn]{Name: "guarded", Approve: tool.Always[textIn], Timeout: time.Hour},
+				func(ctx context.Context, _ *tool.Call, _ textIn) (string, error) {
+					made.add("guarded")
+					run(ctx)
+					return "ran", nil
+				}))
+		})
+	}
+	w = newWorld(t, made, as("One."))
+	p = w.process(func(cfg *runtime.Config) { cfg.WatchEvery = time.Hour })
+	w.run(p, "go")
+	_, err := w.submit(p, session.WaitApproval, yes())
+	require.NoError(t, err)
+	dead := w.fusedProcess(&fuse{at: 2, after: true}, true, 1) // claims the resumption, writes it
+	_, err = dead.Deliver(context.Background(), w.wake(w.session().Next(), session.WakeResume))
+	require.ErrorIs(t, err, errDied)
+	require.Equal(t, session.KindResumed, w.session().Newest.Kind)
+	w.claimAs("dying", w.session().Next())
+	w.clock.advance(time.Hour)
+	before = &beforeEntry{kind: c.entry}
+	change := []func(*runtime.Config){func(cfg *runtime.Config) {
+		before.Store, cfg.Store = cfg.Store, before
+		cfg.MaxClaims, cfg.WatchEvery = 1, time.Hour
+	}}
+	if c.policy != "" {
+		change = append(change, withAgents(t, as("Another.")))
+	}
+	return w, p, w.process(change...), before
+}
+
+// A worker that gives a call up loses its entry to one that runs it: then nothing
+// was given up. (A signal stays until it is obeyed, so that nobody runs it then.)
+func TestClosing_goes_with_the_entry_that_says_so(t *testing.T) {
+	t.Parallel()
+	for name, c := range givingUps() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, p, giver, before := c.approved(t, func(context.Context) {})
+			met := false
+			before.happens = func() {
+				met = true
+				require.Empty(t, w.items(store.KindTool), "nothing is closed but with the entry")
+				if c.signal == "" {
+					w.clock.advance(time.Hour)
+					w.deliver(p, w.session().Next(), session.WakeStep)
+				}
+			}
+			if c.signal != "" {
+				w.signal(c.signal)
+			}
+			require.NoError(t, c.do(w, giver))
+			require.True(t, met)
+			require.NoError(t, p.settle())
+			if c.signal != "" {
+				require.Equal(t, llm.ResultCancelled, results(w.session())["c2-1"].Status)
+				require.Equal(t, session.ToolClosed, w.items(store.KindTool)[0].Tool.State)
+				require.Zero(t, w.effects.count("guarded"))
+			} else {
+				require.Equal(t, session.StatusCompleted, w.session().Status, "it lives after all")
+				require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
+				require.Equal(t, 1, w.effects.count("guarded"))
+			}
+			w.checkAtRest()
+		})
+	}
+}
+
+// pausing is a store that stops its worker at its mark of a call and after it has
+// written the call's result, until it may go on.
+type pausing struct {
+	store.Store
+	atMark, mark, finished, goOn chan struct{}
+}
+
+func newPausing(s store.Store) *pausing {
+	return &pausing{s, make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})}
+}
+
+func (s *pausing) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
+	if items[0].Kind != store.KindTool {
+		return s.Store.Update(ctx, key, items...)
+	}
+	if items[0].Tool.State == session.ToolStarted {
+		close(s.atMark)
+		<-s.mark
+	}
+	out, err := s.Store.Update(ctx, key, items...)
+	if items[0].Tool.State == session.ToolFinished {
+		close(s.finished)
+		<-s.goOn
+	}
+	return out, err
+}
+
+// A worker is frozen before its mark until another one is about to give the call up:
+// the mark comes before the entry, which looks again and says what became of it.
+func TestClosing_looks_again_when_the_call_is_started_meanwhile(t *testing.T) {
+	t.Parallel()
+	for name, c := range givingUps() {
+		for _, finished := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/finished=%v", name, finished), func(t *testing.T) {
+				t.Parallel()
+				inTool, leave := make(chan struct{}), make(chan struct{})
+				w, _, giver, before := c.approved(t, func(context.Context) {
+					close(inTool)
+					<-leave
+				})
+				s := newPausing(w.store)
+				frozen := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.WatchEvery = s, time.Hour })
+				over := make(chan error, 1)
+				next := w.session().Next()
+				go func() {
+					_, err := frozen.Deliver(context.Background(), w.wake(next, session.WakeStep))
+					over <- err
+				}()
+				<-s.atMark
+				w.clock.advance(time.Hour)
+				before.happens = func() {
+					close(s.mark)
+					select {
+					case <-inTool:
+					case <-over:
+						require.Fail(t, "its mark was refused, and no entry says yet that it never ran")
+					}
+					if finished {
+						close(leave)
+						<-s.finished
+					}
+				}
+				if c.signal != "" {
+					w.signal(c.signal)
+				}
+				require.NoError(t, c.do(w, giver))
+				want := llm.ResultUnknown
+				if finished {
+					want = llm.ResultSuccess
+				}
+				require.Equal(t, c.entry, w.session().Newest.Kind)
+				require.Equal(t, want, results(w.session())["c2-1"].Status)
+				if !finished {
+					close(leave)
+					<-s.finished
+				}
+				close(s.goOn)
+				require.NoError(t, <-over)
+				require.Equal(t, c.entry, w.session().Newest.Kind)
+				require.Equal(t, 1, w.effects.count("guarded"))
+				w.checkAtRest()
+			})
+		}
+	}
+}
+
+// Where more calls are given up than fit into one write, the rest is closed before
+// the entry, and all of them with it.
+func TestClosing_of_more_calls_than_fit_beside_the_entry(t *testing.T) {
+	t.Parallel()
+	const many = 120
+	var list []string
+	for n := range many {
+		list = append(list, "line", fmt.Sprintf(`{"text":"%d"}`, n))
+	}
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls(list...)}}))
+	w.start(w.process(), "go")
+	f := &fuse{at: 2, after: true}
+	_, err := w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
+	require.ErrorIs(t, err, errDied)
+	require.Equal(t, session.KindReplied, w.session().Newest.Kind, f.ops)
+	w.clock.advance(time.Hour)
+	w.signal(session.SignalCancel)
+	before := &beforeEntry{kind: session.KindCancelled}
+	closed := 0
+	before.happens = func() { closed = len(w.items(store.KindTool)) }
+	w.deliver(w.process(func(cfg *runtime.Config) { before.Store, cfg.Store = cfg.Store, before }), 3, session.WakeStep)
+	require.Equal(t, many-(store.MaxItems-3), closed)
+	require.Equal(t, session.StatusCancelled, w.session().Status)
+	require.Len(t, w.items(store.KindTool), many)
+	require.Len(t, results(w.session()), many)
+	w.checkAtRest()
+}
