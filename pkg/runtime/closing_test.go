@@ -248,3 +248,39 @@ func TestClosing_of_more_calls_than_fit_beside_the_entry(t *testing.T) {
 	require.Len(t, results(w.session()), many)
 	w.checkAtRest()
 }
+
+// A worker that was frozen before its mark finds its call closed by who has the
+// lease now and is about to say so: it stands back.
+func TestClosing_is_told_by_the_owner_of_the_lease(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	lines := script{"go": {calls("line", `{"text":"1"}`), says("bye")}}
+	w := newWorld(t, made, helper(made, lines))
+	w.start(w.process(), "go")
+	s := newPausing(w.store)
+	frozen := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.WatchEvery = s, time.Hour })
+	over := make(chan error, 1)
+	go func() {
+		_, err := frozen.Deliver(context.Background(), w.wake(2, session.WakeStep))
+		over <- err
+	}()
+	<-s.atMark
+	w.clock.advance(time.Hour)
+	before := &beforeEntry{kind: session.KindStepped}
+	met := false
+	before.happens = func() {
+		met = true
+		require.Equal(t, session.ToolClosed, w.items(store.KindTool)[0].Tool.State)
+		close(s.mark)
+		require.NoError(t, <-over)
+		require.Equal(t, session.KindReplied, w.session().Newest.Kind, "it stands back")
+	}
+	without := helper(made, lines, func(a *agent.Agent) { a.Tools = a.Tools[1:] })
+	owner := w.process(withAgents(t, without), func(cfg *runtime.Config) { before.Store, cfg.Store = cfg.Store, before })
+	w.deliver(owner, 3, session.WakeStep)
+	require.True(t, met)
+	require.Equal(t, llm.ResultError, results(w.session())["c2-1"].Status, "there is no such tool, says who has the lease")
+	require.NoError(t, w.process().settle())
+	require.Empty(t, made.all())
+	w.checkAtRest()
+}
