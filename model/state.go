@@ -81,7 +81,7 @@ type state struct {
 	// HEAD: the entry that moved it last, lease, signal, mail.
 	head                           uint8
 	owner, leaseSeq, claims, lease uint8
-	died                           uint8 // claims of leaseSeq before this one that were not given back
+	died                           uint8 // the lease's own count of the claims of leaseSeq that died
 	signal, signalTask             uint8
 	mail, taken                    uint8
 	accepted                       uint8 // the strongest signal the task was sent and has not obeyed

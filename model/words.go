@@ -175,6 +175,7 @@ func nobodyKnown(string) bool { return false }
 func (c *chain) claim(s *state, mode store.ClaimMode, w, seq uint8) bool {
 	p := store.ClaimParams{Key: key, Mode: mode, Owner: owners[w], Seq: int64(seq), Now: instant, Until: instant.Add(leaseTime)}
 	was := c.leaseOf(s.owner, s.leaseSeq, s.claims, s.lease)
+	was.Died = int64(s.died)
 	is, granted := p.Grant(was, nobodyKnown)
 	if mode == store.ClaimTake {
 		switch {
@@ -189,13 +190,7 @@ func (c *chain) claim(s *state, mode store.ClaimMode, w, seq uint8) bool {
 	}
 	s.owner, s.leaseSeq, s.lease = w, uint8(is.Seq), live
 	if c.world.Claims > 0 {
-		s.claims = uint8(is.N)
-		switch {
-		case is.Seq != was.Seq:
-			s.died = 0
-		case mode == store.ClaimTake && was.Owner != "": // it was not given back
-			s.died++
-		}
+		s.claims, s.died = uint8(is.N), uint8(is.Died)
 	}
 	if mode == store.ClaimRelease {
 		s.owner, s.lease = nobody, lapsed
