@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,6 +78,50 @@ func TestDeliver_a_queue_that_does_not_answer(t *testing.T) {
 				require.Equal(t, session.StatusCompleted, w.session().Status)
 				require.Equal(t, 1, made.count("line 1"))
 				w.checkAtRest()
+			})
+		})
+	}
+}
+
+// heldQueue is a queue whose file another process holds for the first receipts.
+type heldQueue struct {
+	queue.Queue
+	held  int
+	asked int
+}
+
+func (q *heldQueue) Receive(ctx context.Context, p queue.ReceiveParams) ([]queue.Delivery, error) {
+	q.asked++
+	if q.asked <= q.held {
+		return nil, fmt.Errorf("receive: %w", store.ErrHeld)
+	}
+	return q.Queue.Receive(ctx, p)
+}
+
+// A worker that stays goes on when the process that held the file does; one that
+// works until there is nothing left says who is in its way.
+func TestWork_while_the_store_is_held(t *testing.T) {
+	t.Parallel()
+	for name, idle := range map[string]time.Duration{"stays": 0, "until idle": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				made := newEffects()
+				w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`), says("bye")}}))
+				p := w.process()
+				w.start(p, "go")
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				worked := make(chan error, 1)
+				go func() { worked <- p.Work(ctx, &heldQueue{Queue: w.queue, held: 3}, runtime.WorkParams{Idle: idle}) }()
+				if idle > 0 {
+					require.ErrorIs(t, <-worked, store.ErrHeld)
+					return
+				}
+				require.Eventually(t, func() bool { return w.session().Status.Ended() }, time.Minute, time.Second)
+				require.Equal(t, 1, made.count("line 1"))
+				stop()
+				require.NoError(t, <-worked)
 			})
 		})
 	}

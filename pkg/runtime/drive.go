@@ -8,6 +8,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 const (
@@ -33,14 +34,20 @@ type intake struct {
 	done       chan struct{}
 }
 
-func (r *Runtime) takeIn(ctx context.Context, q queue.Queue, p queue.ReceiveParams) *intake {
+// takeIn begins to receive. A worker that stays receives again when a Receive has
+// waited in vain for another process that holds the store: that one may go on.
+func (r *Runtime) takeIn(ctx context.Context, q queue.Queue, p queue.ReceiveParams, stays bool) *intake {
 	receiving, stop := context.WithCancel(ctx)
 	in := &intake{deliveries: make(chan queue.Delivery), failed: make(chan error, 1), stop: stop, done: make(chan struct{})}
 	go func() {
 		defer close(in.done)
 		for receiving.Err() == nil {
 			deliveries, err := q.Receive(receiving, p)
-			if err != nil && receiving.Err() == nil {
+			switch {
+			case err == nil || receiving.Err() != nil:
+			case stays && errors.Is(err, store.ErrHeld):
+				r.cfg.Log.WarnContext(ctx, "receive", "error", err)
+			default:
 				in.failed <- err
 				return
 			}
@@ -98,7 +105,7 @@ func (r *Runtime) driveUntilRest(ctx context.Context, key session.Key, q queue.Q
 	if resting, err := r.resting(ctx, key, after); err != nil || resting {
 		return err
 	}
-	in := r.takeIn(ctx, q, queue.ReceiveParams{Max: 1, Visibility: visibility, Wait: idleWait})
+	in := r.takeIn(ctx, q, queue.ReceiveParams{Max: 1, Visibility: visibility, Wait: idleWait}, false)
 	defer in.close()
 	timer := time.NewTimer(driveWait)
 	defer timer.Stop()
@@ -203,7 +210,8 @@ func (r *Runtime) handle(ctx context.Context, q queue.Queue, d queue.Delivery) e
 }
 
 // Work works on whatever the queue brings, several sessions at once, until ctx
-// ends or nothing came for p.Idle. A session that fails to be worked on is logged
+// ends or nothing came for p.Idle. Without Idle it also goes on when another process
+// holds the store ([store.ErrHeld]), and says so in the log. A session that fails to be worked on is logged
 // and delivered again; it does not stop the others. One whose agent is not in this
 // program is another's: it is logged once.
 func (r *Runtime) Work(ctx context.Context, q queue.Queue, p WorkParams) error {
@@ -216,7 +224,7 @@ func (r *Runtime) Work(ctx context.Context, q queue.Queue, p WorkParams) error {
 		defer stop()
 		wg.Go(func() { r.sweepEvery(sweeping, p.SweepEvery) })
 	}
-	in := r.takeIn(ctx, q, queue.ReceiveParams{Max: min(p.Concurrency, maxReceive), Visibility: visibility, Wait: idleWait})
+	in := r.takeIn(ctx, q, queue.ReceiveParams{Max: min(p.Concurrency, maxReceive), Visibility: visibility, Wait: idleWait}, p.Idle == 0)
 	defer in.close()
 	var idle <-chan time.Time
 	if p.Idle > 0 {
