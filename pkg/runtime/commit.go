@@ -51,11 +51,11 @@ func (r *Runtime) write(ctx context.Context, s *session.Session, head *store.Ite
 		p.Items = append(p.Items, store.WaitItem(w, 0))
 	}
 	if m.Run != nil {
-		rev := int64(1) // a run is written twice: when it begins and when it ends
-		if m.RunIsNew {
-			rev = 0
+		item, err := r.runAfter(ctx, s.Key, m)
+		if err != nil {
+			return store.Committed{}, err
 		}
-		p.Items = append(p.Items, store.RunItem(*m.Run, rev))
+		p.Items = append(p.Items, item)
 	}
 	if m.Wake != nil {
 		p.Wakes = []session.Wake{*m.Wake}
@@ -88,6 +88,22 @@ func (r *Runtime) write(ctx context.Context, s *session.Session, head *store.Ite
 
 func ours(conflict *store.ConflictError, e *session.Entry) bool {
 	return conflict.Entry != nil && conflict.Entry.Attempt.ID == e.Attempt.ID && conflict.Entry.Token == e.Token
+}
+
+// runAfter returns the record of a move's run to be written: that of a new run, or
+// the one on record with its end. Whoever wrote that may know fields that we do not.
+func (r *Runtime) runAfter(ctx context.Context, key session.Key, m engine.Move) (store.Item, error) {
+	if m.RunIsNew {
+		return store.RunItem(*m.Run, 0), nil
+	}
+	ended := store.RunItem(*m.Run, 1)
+	item, err := r.item(ctx, key, store.KindRun, ended.ID)
+	if err != nil || item.Run == nil {
+		return ended, err
+	}
+	run := *item.Run
+	run.Status, run.EndedAt, run.LastEntry, run.Usage = m.Run.Status, m.Run.EndedAt, m.Run.LastEntry, m.Run.Usage
+	return store.RunItem(run, item.Rev), nil
 }
 
 // headAfter returns HEAD as it stands after a move.

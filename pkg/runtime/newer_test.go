@@ -2,11 +2,15 @@ package runtime_test
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -160,6 +164,81 @@ func TestSweep_leaves_a_wait_that_is_due_before_its_deadline(t *testing.T) {
 		require.Equal(t, session.WaitOpen, w.items(store.KindWait)[0].Wait.State, name)
 		w.clock.advance(deadline)
 		require.Equal(t, deadline > 0, sweepOf(t, p).Expired == 1, name)
+	}
+}
+
+// laterStore is that of a program whose records have a field that this one does not
+// know: whatever is written first has it, and must have it when it is written again.
+type laterStore struct {
+	store.Store
+	t         *testing.T
+	mu        sync.Mutex
+	rewritten map[store.ItemKind]int
+}
+
+func (s *laterStore) pass(items []store.Item) []store.Item {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := slices.Clone(items)
+	for i, item := range items {
+		record, err := item.Record()
+		require.NoError(s.t, err)
+		if item.Rev > 0 {
+			require.Contains(s.t, string(record), "zzNew", "%s %s at revision %d", item.Kind, item.ID, item.Rev)
+			s.rewritten[item.Kind]++
+			continue
+		}
+		record = append([]byte(`{"zzNew":{"a":[1]},`), record[1:]...)
+		out[i], err = store.NewItem(item.Kind, item.ID, 0, record)
+		require.NoError(s.t, err)
+		out[i].Key = item.Key
+	}
+	return out
+}
+
+func (s *laterStore) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	p.Items = s.pass(p.Items)
+	return s.Store.Commit(ctx, p)
+}
+
+func (s *laterStore) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
+	return s.Store.Update(ctx, key, s.pass(items)...)
+}
+
+// No record loses what a newer program wrote in it, whoever writes it again: steps,
+// answers, refusals, deadlines, ends of runs.
+func TestUnknownFields_outlive_every_rewrite(t *testing.T) {
+	t.Parallel()
+	w := asker(t)
+	later := &laterStore{Store: w.store, t: t, rewritten: map[store.ItemKind]int{}}
+	w.store, w.cfg.Store = later, later
+	for input, answers := range map[string][]session.Answer{
+		"approve": {yes()}, "two": {yes(), no()}, "client": {{Result: json.RawMessage(`"here"`)}},
+		"pick": {{Selected: []string{"red"}}}, "name": {text("ana")}, "input": {{Message: llm.TextParts("there")}}, "guarded": {},
+	} {
+		s := w.another()
+		w.number++
+		p := s.process()
+		s.run(p, input)
+		if input == "guarded" {
+			_, err := s.submit(p, session.WaitApproval, yes())
+			require.Equal(t, runtime.CodeNotAllowed, codeOf(err))
+			continue
+		}
+		for _, answer := range answers {
+			for _, record := range s.waits() {
+				if record.State == session.WaitOpen {
+					_, err := s.submit(p, record.Wait.Kind, answer)
+					require.NoError(t, err)
+					break
+				}
+			}
+		}
+		require.NoError(t, p.settle(), input)
+		require.Equal(t, session.StatusCompleted, s.session().Status, input)
+	}
+	for _, kind := range []store.ItemKind{store.KindHead, store.KindWait, store.KindRun, store.KindTool} {
+		require.NotZero(t, later.rewritten[kind], kind)
 	}
 }
 

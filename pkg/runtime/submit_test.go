@@ -22,8 +22,19 @@ var people = runtime.Caller{Who: "bob", From: "phone"}
 // waiting returns a world that waits for one thing of each kind, in sessions of their own.
 func waiting(t *testing.T, input string) (*world, *process) {
 	t.Helper()
+	w := asker(t)
+	p := w.process()
+	w.run(p, input)
+	require.Equal(t, session.StatusSuspended, w.session().Status)
+	w.flush()
+	return w, p
+}
+
+// asker is a world whose agent asks for something, whatever it is told.
+func asker(t *testing.T) *world {
+	t.Helper()
 	made := newEffects()
-	w := newWorld(t, made, helper(made, script{
+	return newWorld(t, made, helper(made, script{
 		"approve":  {calls("deploy", `{"text":"1"}`), says("bye")},
 		"two":      {calls("deploy", `{"text":"1"}`, "deploy", `{"text":"2"}`), says("bye")},
 		"client":   {calls("locate", `{"text":"1"}`), says("bye")},
@@ -40,11 +51,6 @@ func waiting(t *testing.T, input string) (*world, *process) {
 			asking("name", tool.Question{ID: "n", Text: "Who?"}),
 		)
 	}))
-	p := w.process()
-	w.run(p, input)
-	require.Equal(t, session.StatusSuspended, w.session().Status)
-	w.flush()
-	return w, p
 }
 
 func asking(name string, q tool.Question) tool.Tool {
