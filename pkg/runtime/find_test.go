@@ -29,7 +29,7 @@ func tagged(t *testing.T) *world {
 	return newWorld(t, made, helper(made, script{"approve": {calls("deploy", `{"text":"1"}`), says("bye")}, "say": {says("bye")}}))
 }
 
-func TestTags_on_both_engines(t *testing.T) {
+func TestTags(t *testing.T) {
 	t.Parallel()
 	w := tagged(t)
 	p := w.process()
@@ -63,7 +63,7 @@ func TestTags_are_part_of_the_request(t *testing.T) {
 	require.Equal(t, runtime.CodeIdempotencyMismatch, codeOf(start("b")))
 }
 
-func TestLists_keep_only_some_on_both_engines(t *testing.T) {
+func TestLists_keep_only_some(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	w := tagged(t)

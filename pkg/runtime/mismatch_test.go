@@ -24,9 +24,9 @@ func (s otherDigest) Commit(ctx context.Context, p store.CommitParams) (store.Co
 	return s.Store.Commit(ctx, p)
 }
 
-// TestApproval_mismatch_on_both_engines: a call whose arguments are not those that were approved
+// TestApproval_mismatch: a call whose arguments are not those that were approved
 // does not run, and the model is told.
-func TestApproval_mismatch_on_both_engines(t *testing.T) {
+func TestApproval_mismatch(t *testing.T) {
 	t.Parallel()
 	made := newEffects()
 	w := newWorld(t, made, helper(made, script{"approve": {calls("deploy", `{"text":"1"}`), says("bye")}}))
@@ -52,8 +52,8 @@ func TestApproval_mismatch_on_both_engines(t *testing.T) {
 	require.Equal(t, 1, results)
 }
 
-// TestWho_covers_questions_on_both_engines: who may answer for a tool may answer what it asks.
-func TestWho_covers_questions_on_both_engines(t *testing.T) {
+// TestWho_covers_questions: who may answer for a tool may answer what it asks.
+func TestWho_covers_questions(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ tool, question, want []string }{
 		"the tool's":     {[]string{"ops"}, nil, []string{"ops"}},

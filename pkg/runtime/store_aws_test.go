@@ -5,6 +5,8 @@ package runtime_test
 import (
 	"context"
 	"crypto/rand"
+	"io"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -43,17 +45,57 @@ func openStore(t testing.TB, db *sqlite.DB) store.Store {
 		_, err := api.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table})
 		require.NoError(t, err)
 	})
-	s, err := dynamostore.New(dynamostore.Config{
+	cfg := dynamostore.Config{
 		DynamoDB: api, Table: table, Blobs: blobs, Bucket: bucket, Now: time.Now, NewID: rand.Text, Timeout: 20 * time.Second,
-	})
+	}
+	s, err := dynamostore.New(cfg)
 	require.NoError(t, err)
-	return besideEmbedded{s, db.Store()}
+	return besideEmbedded{s, db.Store(), cfg}
+}
+
+// overLine is the same store through clients whose requests and bodies are counted.
+func overLine(t testing.TB, s store.Store, seen *traffic) store.Store {
+	t.Helper()
+	beside, ok := s.(besideEmbedded)
+	require.True(t, ok, "the store of a world that is in no bubble")
+	client := &http.Client{Transport: countingTransport{seen}}
+	cfg := beside.cfg
+	api, blobs := emulators(t)
+	cfg.DynamoDB = dynamodb.New(api.Options(), func(o *dynamodb.Options) { o.HTTPClient = client })
+	cfg.Blobs = s3.New(blobs.Options(), func(o *s3.Options) { o.HTTPClient = client })
+	counted, err := dynamostore.New(cfg)
+	require.NoError(t, err)
+	return counted
+}
+
+type countingTransport struct{ seen *traffic }
+
+func (c countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.seen.requests.Add(1)
+	c.seen.bytes.Add(max(r.ContentLength, 0))
+	res, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil {
+		res.Body = countingBody{res.Body, c.seen}
+	}
+	return res, err
+}
+
+type countingBody struct {
+	io.ReadCloser
+	seen *traffic
+}
+
+func (b countingBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.seen.bytes.Add(int64(n))
+	return n, err
 }
 
 // besideEmbedded lets a world flush its queue, which lies in the embedded engine.
 type besideEmbedded struct {
 	store.Store
 	embedded store.Store
+	cfg      dynamostore.Config
 }
 
 func (s besideEmbedded) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {

@@ -11,3 +11,6 @@ import (
 
 // openStore is the store of a world: that of the embedded engine.
 func openStore(_ testing.TB, db *sqlite.DB) store.Store { return db.Store() }
+
+// overLine is the store as it is: no line leads to the embedded engine.
+func overLine(_ testing.TB, s store.Store, _ *traffic) store.Store { return s }
