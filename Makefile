@@ -144,11 +144,16 @@ cover: ## Fail where engine, session or runtime is covered below COVERMIN=90 %
 # MiniStack, which localstack/install brings by npm and pip, pinned.
 AWSROOMS := pkg/store/dynamostore pkg/queue/sqsqueue pkg/app/serverless pkg/lambdafn functions
 
+# Tests of pkg/runtime that begin hundreds of worlds or walk every place where a
+# process may die: many minutes over an emulator, and the kits hold both engines to
+# the same contract at each of these places.
+EMBEDDEDONLY := Crash|everywhere
+
 .PHONY: test-aws
 test-aws: ## The AWS adapters, functions and all, against pinned emulators; needs java, node and python3
 	localstack/install dynamodb ministack
 	localstack/emulators $(GO) test -tags aws -count=1 -timeout 30m $(TESTFLAGS) $(patsubst %,./%/...,$(wildcard $(AWSROOMS)))
-	localstack/emulators $(GO) test -tags aws -count=1 -timeout 10m -run 'Table|_on_both_engines' $(TESTFLAGS) ./pkg/runtime
+	localstack/emulators $(GO) test -tags aws -count=1 -timeout 15m -skip '$(EMBEDDEDONLY)' $(TESTFLAGS) ./pkg/runtime
 
 .PHONY: bench-aws
 bench-aws: ## What moves of a session cost on DynamoDB and SQS: requests, units, bytes, dollars a million
