@@ -1,9 +1,12 @@
 package cli_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/cli/place"
 )
 
 // Every command that is printed decides what was shown beside it, and nothing else.
@@ -135,5 +138,88 @@ func TestMessageThatIsTheSessionsName(t *testing.T) {
 		m := b.run("run", "--agent", "toy", "--session", "yes", "-o", "json", `[{need: "delete all?"}, {say: done}]`).ends(10).manifest()
 		require.Contains(t, b.run("resume", "-c", m.CheckpointID, "yes").ends(2).stderr, "name both")
 		require.Equal(t, "done\n", b.run("resume", "-c", m.CheckpointID, "yes", "yes").ends(0).stdout)
+	})
+}
+
+// TestHintsBesideADecidedApproval: where one of two approvals is answered, every
+// command that is printed answers the other one, and works.
+func TestHintsBesideADecidedApproval(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		for name, look := range map[string]func(id string) string{
+			"submit": func(id string) string { return b.run("submit", id, "w2-1", "--reject").ends(10).stdout },
+			"show":   func(id string) string { return b.run("show", id).ends(0).stdout },
+			"inbox":  func(id string) string { return b.run("inbox", "--root", id).ends(0).stdout },
+			"resume": func(id string) string { return b.run("resume", id, "-o", "json").ends(5).stdout },
+			"all":    func(id string) string { return b.run("resume", id, "--approve-all").ends(2).stderr },
+			"on a terminal": func(id string) string {
+				p := b.sit(nil, "resume", id)
+				p.Sees(prompt).Types("\x03")
+				require.Equal(t, 10, p.Leaves(), p.All())
+				return p.All()
+			},
+		} {
+			id, log := strings.ReplaceAll(name, " ", "-"), b.file(name)
+			b.start(id, deploys(log, "a", "b"), 10)
+			if name != "submit" {
+				b.run("submit", id, "w2-1", "--reject").ends(10)
+			}
+			text := look(id)
+			if name != "resume" {
+				require.Contains(t, text, " submit "+id+" w2-2 --approve", name)
+				require.NotContains(t, text, "-c ", name)
+				b.run("submit", id, "w2-2", "--approve").ends(0)
+				require.Equal(t, "b\n", read(t, log))
+			}
+		}
+	})
+}
+
+// TestApproveAllBesideADecidedApproval: what is approved is what was shown, and
+// what was decided before stays so.
+func TestApproveAllBesideADecidedApproval(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		log := b.file("log")
+		b.start("s", deploys(log, "a", "b", "c"), 10)
+		b.run("submit", "s", "w2-1", "--reject").ends(10)
+		p := b.sit(nil, "resume", "s", "--approve-all")
+		p.Sees("Approve all 2? ").Types("y\n")
+		require.Equal(t, 0, p.Leaves(), p.All())
+		require.ElementsMatch(t, []string{"b", "c"}, splitLines(read(t, log)))
+
+		b.start("t", deploys(log, "d", "e", "f"), 10)
+		b.run("submit", "t", "w2-1", "--reject").ends(10)
+		paste := b.run("resume", "t", "--approve-all", "--reject", "w2-2", "--reason", "not now", "-o", "json").ends(2).manifest().ResumeHint
+		self := place.Quote(b.install()) + " --"
+		require.Equal(t, 0, b.shell(strings.ReplaceAll(paste, "adjourn --", self)).code, paste)
+		require.ElementsMatch(t, []string{"b", "c", "f"}, splitLines(read(t, log)))
+	})
+}
+
+// TestLateAtAPrompt: a decision at a prompt that others overtook is not said to count,
+// and nothing else is asked of what the session has left behind.
+func TestLateAtAPrompt(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		log := b.file("log")
+		b.start("s", deploys(log, "a", "b"), 10)
+		p := b.sit(nil, "resume", "s")
+		p.Sees(prompt)
+		b.run("resume", "s", "--approve", "w2-1", "--approve", "w2-2").ends(0)
+		p.Types("n\n")
+		require.Equal(t, 5, p.Leaves(), p.All())
+		require.NotContains(t, p.All(), "Rejected")
+		require.NotContains(t, p.All(), `"service": "b"`)
+		require.Contains(t, p.All(), "answered before")
+
+		b.start("t", deploys(log, "c", "d"), 10)
+		p = b.sit(nil, "resume", "t")
+		p.Sees(prompt)
+		b.run("submit", "t", "w2-2", "--approve").ends(10)
+		p.Types("n\n")
+		require.Equal(t, 0, p.Leaves(), p.All())
+		require.Contains(t, p.All(), "Rejected")
+		require.NotContains(t, p.All(), `"service": "d"`)
 	})
 }

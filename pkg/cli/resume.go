@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/ask"
 	"github.com/adjourn/adjourn/pkg/cli/exit"
 	"github.com/adjourn/adjourn/pkg/cli/place"
-	"github.com/adjourn/adjourn/pkg/cli/report"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -114,9 +112,7 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	switch {
 	case f.decides():
 		decisions.Key, decisions.Checkpoint, decisions.Caller = k, f.checkpoint, c.caller()
-		if err = c.decided(ctx, e, &decisions); err == nil {
-			resumed, err = e.Decide(ctx, decisions)
-		}
+		resumed, err = c.decide(ctx, e, &decisions)
 	case hasMessage:
 		resumed, err = e.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeWithMessage, Checkpoint: f.checkpoint, Message: llm.TextParts(message), Caller: c.caller()})
 	default:
@@ -137,72 +133,23 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	return c.drive(ctx, e, k, &f.wait)
 }
 
-// decided holds decisions to what the session waits for, before they are taken.
-func (c *cli) decided(ctx context.Context, e place.Engine, p *runtime.DecideParams) error {
+// decide takes decisions, once they are held to what the session waits for.
+func (c *cli) decide(ctx context.Context, e place.Engine, p *runtime.DecideParams) (runtime.Resumed, error) {
 	waits, err := whatWaits(ctx, e, p.Key)
 	if err != nil {
-		return err
+		return runtime.Resumed{}, err
 	}
 	if err := waits.decidable(ctx, *p); err != nil {
-		return err
+		return runtime.Resumed{}, err
 	}
 	if p.ApproveAll && p.Checkpoint == "" {
-		return c.approvesAll(ctx, waits, p)
+		return c.approveAll(ctx, waits, p)
 	}
-	return nil
-}
-
-// errNothingDecided says that the person looked at what there is, and decided nothing.
-var errNothingDecided = errors.New("nothing was decided")
-
-// approvesAll binds --approve-all to what is shown now. Who says it may have seen
-// less: something may have come since, or the command is pasted a second time.
-func (c *cli) approvesAll(ctx context.Context, waits *asked, p *runtime.DecideParams) error {
-	var all, rejected []session.PendingItem
-	for _, item := range waits.approvals() {
-		switch edited := p.EditedInput[item.WaitID]; {
-		case slices.Contains(p.Reject, item.WaitID):
-			rejected = append(rejected, item)
-			continue
-		case edited != nil:
-			item.Arguments = edited
-		}
-		all = append(all, item)
+	resumed, err := e.Decide(ctx, *p)
+	if err == nil && !resumed.Repeated {
+		c.sayUnnamed(waits, p)
 	}
-	if len(all) == 0 {
-		return &runtime.Error{Code: runtime.CodeNothingToDecide, Session: p.Key.ID, Message: "no approval waits there"}
-	}
-	bound := *p
-	bound.Checkpoint = waits.m.CheckpointID
-	if !c.person.There() {
-		return &exit.UsageError{Paste: c.Command(decisionWords(bound)...), Text: fmt.Sprintf(
-			"--approve-all does not say what you were shown: add its checkpoint with -c, or name the waits with --approve. Session %s waits for %s now:\n%s",
-			p.Key.ID, report.Things(all), report.Lines(all))}
-	}
-	yes, err := c.person.AgreesToAll(ctx, waits.m, all, rejected)
-	if err != nil {
-		return err
-	}
-	if !yes {
-		return errNothingDecided
-	}
-	*p = bound
-	return nil
-}
-
-// decisionWords are the words of a resume that takes decisions.
-func decisionWords(p runtime.DecideParams) []string {
-	words := []string{"resume", "-c", p.Checkpoint, "--approve-all"}
-	for _, id := range p.Reject {
-		words = append(words, "--reject", id)
-	}
-	for _, id := range slices.Sorted(maps.Keys(p.EditedInput)) {
-		words = append(words, "--edit", id+"="+string(p.EditedInput[id]))
-	}
-	if p.Reason != "" {
-		words = append(words, "--reason", p.Reason)
-	}
-	return words
+	return resumed, err
 }
 
 // goOn continues a session without bringing anything. What still waits for a

@@ -229,7 +229,7 @@ var pauseTypes = map[session.WaitKind]session.PauseType{
 func pauseReason(records []session.WaitRecord) *session.PauseReason {
 	reason := &session.PauseReason{}
 	for _, record := range records {
-		if record.Wait.Kind == session.WaitApproval && record.State == session.WaitAnswered {
+		if record.Wait.Kind == session.WaitApproval && record.State != session.WaitOpen {
 			reason.Decided++
 		}
 	}

@@ -60,8 +60,9 @@ type PauseReason struct {
 	Type             PauseType     `json:"type"`
 	PendingToolCalls []PendingItem `json:"pending_tool_calls,omitempty"`
 	Pending          []PendingItem `json:"pending,omitempty"`
-	// Decided counts the approvals of this pause that are decided already. A decision
-	// on several is about them too: it names them as they were decided.
+	// Decided counts the approvals of this pause that are decided already, by somebody or
+	// by their deadline. A decision on several is about them too: it names them as they
+	// were decided.
 	Decided int `json:"decided,omitempty"`
 }
 

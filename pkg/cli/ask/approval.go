@@ -74,7 +74,6 @@ func (p *Person) askApproval(ctx context.Context, e Engine, m session.Manifest, 
 			return &answer, nil
 		case "", "n", "no":
 			answer.Approved, answer.Reason, answer.EditedInput = &approved, rest, nil
-			p.print("Rejected: it does not run, and the agent is told.\n")
 			return &answer, nil
 		case "e", "edit":
 			edited, err := p.edit(ctx, arguments, rest)

@@ -126,9 +126,15 @@ func (p *Person) Ask(ctx context.Context, e Engine, k session.Key, m session.Man
 	if m.AgentMessage != "" {
 		p.print("\n" + report.Who(m.Agent) + " says:\n" + screen.QuoteBlock(m.AgentMessage, "  ", p.width()))
 	}
+	var open []session.Wait
 	for _, record := range records {
-		if record.State != session.WaitOpen {
-			continue
+		if record.State == session.WaitOpen {
+			open = append(open, record.Wait)
+		}
+	}
+	for _, record := range records {
+		if !slices.ContainsFunc(open, func(w session.Wait) bool { return w.ID == record.Wait.ID }) {
+			continue // also where somebody else has answered it since
 		}
 		answer, err := p.askOne(ctx, e, m, record.Wait)
 		if errors.Is(err, errLeft) {
@@ -141,12 +147,16 @@ func (p *Person) Ask(ctx context.Context, e Engine, k session.Key, m session.Man
 			continue
 		}
 		// Bound to the wait that was shown, whatever the session waits for by now.
-		_, err = e.Submit(ctx, runtime.SubmitParams{Key: k, Answer: *answer, Caller: p.Caller})
+		submitted, err := p.submit(ctx, e, k, answer)
 		switch {
+		case err == nil && submitted.Continuation != runtime.ContinuationWaiting:
+			return true, nil
 		case err == nil:
+			open = submitted.Open
 		case exit.Code("", err) == exit.Conflict:
-			p.Screen.Complain("%v", err) // somebody else was first: look again at what is left
+			p.Screen.Complain("%v", err)
 			p.Overtaken = true
+			return true, nil // somebody else was first: look again at what is left
 		case runtime.AsError(err).Code == runtime.CodeInvalidAnswer:
 			p.Screen.Complain("%v", err) // nothing was taken: ask once more
 		default:
@@ -155,6 +165,19 @@ func (p *Person) Ask(ctx context.Context, e Engine, k session.Key, m session.Man
 		again = true
 	}
 	return again, nil
+}
+
+// submit brings an answer, and says what became of it once that is stored.
+func (p *Person) submit(ctx context.Context, e Engine, k session.Key, answer *session.Answer) (runtime.Submitted, error) {
+	submitted, err := e.Submit(ctx, runtime.SubmitParams{Key: k, Answer: *answer, Caller: p.Caller})
+	switch {
+	case err != nil:
+	case submitted.Repeated:
+		p.print("Already settled: the same answer was given before.\n")
+	case answer.Approved != nil && !*answer.Approved:
+		p.print("Rejected: it does not run, and the agent is told.\n")
+	}
+	return submitted, err
 }
 
 // unheard says what became of an answer that no server took in.

@@ -95,6 +95,8 @@ func (p printer) paused(m session.Manifest) {
 		p.Say("    answer:  %s", AnswerHint(p.Place, m.SessionID, item))
 	}
 	switch {
+	case approvals > 0 && m.PauseReason.Decided > 0:
+		p.oneByOne(m, items)
 	case approvals == 1:
 		p.Say("\nApprove: %s", p.decisionHint(m, "--approve", items))
 		p.Say("Reject:  %s", p.decisionHint(m, "--reject", items))
@@ -102,6 +104,17 @@ func (p printer) paused(m session.Manifest) {
 		p.Say("\nApprove all:  %s", p.Command("resume", "-c", m.CheckpointID, "--approve-all"))
 		p.Say("Approve some, and reject those you do not name:\n              %s", p.decisionHint(m, "--approve", items))
 		p.Say("Reject all:   %s", p.Command("resume", "-c", m.CheckpointID, "--reject-all"))
+	}
+}
+
+// oneByOne prints the commands that answer approvals beside which others are decided
+// already: a decision would be about those, too.
+func (p printer) oneByOne(m session.Manifest, items []session.PendingItem) {
+	for _, item := range items {
+		if item.Kind == session.WaitApproval {
+			p.Say("\nApprove: %s", AnswerHint(p.Place, m.SessionID, item))
+			p.Say("Reject:  %s", p.Command(place.TargetWait("submit", m.SessionID, item.WaitID, "--reject")...))
+		}
 	}
 }
 
