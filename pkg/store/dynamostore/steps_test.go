@@ -95,12 +95,15 @@ func TestDecisionRequests(t *testing.T) {
 			on, m := metered(t)
 			on.start(`[{calls: [` + c.calls + `]}, {say: done}]`)
 			deliver(on)
+			shown, err := on.Session(t.Context(), on.key)
+			require.NoError(t, err)
 			used := m.measure(func() {
-				_, err := on.Decide(t.Context(), runtime.DecideParams{Key: on.key, ApproveAll: true, Caller: person})
+				_, err := on.Decide(t.Context(), runtime.DecideParams{Key: on.key, Checkpoint: shown.Checkpoint().String(), ApproveAll: true, Caller: person})
 				require.NoError(t, err)
 			})
-			// The session's tail, its waits, and after the write its waits and its tail.
-			require.Equal(t, map[string]int{"Query": 4, c.write: 1}, used.requests)
+			// HEAD and its waits, the entry of the checkpoint and the newest one; after the
+			// write HEAD, its waits, and what follows.
+			require.Equal(t, map[string]int{"GetItem": 2, "Query": 5, c.write: 1}, used.requests)
 		})
 	}
 }
