@@ -20,8 +20,6 @@ func problem(status int) answer {
 	return says(status, `{"code": "store_unavailable", "detail": "busy"}`)
 }
 
-func text(s string) *string { return &s }
-
 // repeatable are requests of every kind: each may be sent again when nobody knows what
 // became of it, for what changes something has a key.
 func repeatable(c *client.Client) map[string]func(context.Context) error {

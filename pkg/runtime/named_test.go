@@ -60,14 +60,16 @@ func TestNamed_what_was_decided_first_is_not_what_is_asked_anew(t *testing.T) {
 			func(w *world) runtime.DecideParams {
 				return runtime.DecideParams{ApproveAll: true, Checkpoint: w.checkpoint(2)}
 			},
-			runtime.DecideParams{Reject: []string{"w4-1"}}, "",
+			runtime.DecideParams{Reject: []string{"w4-1"}},
+			"",
 		},
 		"a wait, then all": {
 			func(*world) runtime.DecideParams { return only },
 			func(w *world) runtime.DecideParams {
 				return runtime.DecideParams{ApproveAll: true, Checkpoint: w.checkpoint(2)}
 			},
-			runtime.DecideParams{RejectAll: true}, "",
+			runtime.DecideParams{RejectAll: true},
+			"",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -193,9 +193,9 @@ type WaitRecord struct {
 }
 
 // RootIn returns the root of a wait of the session of key.
-func (w *WaitRecord) RootIn(key Key) string {
-	if w.Root != "" {
-		return w.Root
+func (r *WaitRecord) RootIn(key Key) string {
+	if r.Root != "" {
+		return r.Root
 	}
 	return key.ID
 }

@@ -58,10 +58,6 @@ func start(t *testing.T, name, path string, attrs *syscall.SysProcAttr) *child {
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0])
 	cmd.Env = append(os.Environ(), "SQLITE_TEST_CHILD="+name, "SQLITE_TEST_PATH="+path)
 	cmd.Stderr = os.Stderr
-	if attrs == nil {
-		attrs = &syscall.SysProcAttr{}
-	}
-	attrs.Setpgid = true // the kernel wakes stopped processes of a group that has lost its shell
 	cmd.SysProcAttr = attrs
 	stdin, err := cmd.StdinPipe()
 	require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -31,7 +32,10 @@ func stopInCommit(path string) error {
 			return err
 		}
 		fmt.Println("inside")
-		return syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		// To this very thread, so that it does not go on before the signal has come.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		return syscall.Tgkill(os.Getpid(), syscall.Gettid(), syscall.SIGSTOP)
 	}})
 	if err != nil {
 		return err

@@ -48,5 +48,5 @@ func TestContent(t *testing.T) {
 	require.Nil(t, none.Message)
 	written, err := json.Marshal(wire.ResumeRequest{Message: wire.Content{}})
 	require.NoError(t, err)
-	require.Equal(t, `{"message":[]}`, string(written), "no parts is not no message")
+	require.JSONEq(t, `{"message":[]}`, string(written), "no parts is not no message")
 }

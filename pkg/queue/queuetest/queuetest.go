@@ -53,8 +53,8 @@ func key(id string) session.Key { return session.Key{Tenant: "acme", ID: id} }
 
 func wake(seq int64) session.Wake { return session.NewWake(key("s-1"), seq, session.WakeStep) }
 
-func delayed(seq int64, delay time.Duration) session.Wake {
-	w := wake(seq)
+func delayed(delay time.Duration) session.Wake {
+	w := wake(1)
 	w.Delay = delay
 	return w
 }
@@ -143,23 +143,23 @@ var tests = []struct {
 	}},
 	{"a delayed wake is not received before its delay has passed", func(f *fixture) {
 		start := time.Now()
-		f.send(delayed(1, 2*f.Second))
+		f.send(delayed(2 * f.Second))
 		got := f.receive()
 		require.GreaterOrEqual(f, time.Since(start), 2*f.Second)
 		require.Zero(f, got.Wake.Delay, "it is no part of the message")
 	}},
 	{"a delayed wake holds up no other", func(f *fixture) {
-		f.send(delayed(1, f.long()))
+		f.send(delayed(f.long()))
 		f.send(wake(2))
 		require.EqualValues(f, 2, f.receive().Wake.Seq)
 	}},
 	{"a wake delayed by more than 15 minutes is taken and does not come early", func(f *fixture) {
-		f.send(delayed(1, 15*time.Minute+time.Second), wake(2))
+		f.send(delayed(15*time.Minute+time.Second), wake(2))
 		require.EqualValues(f, 2, f.receive().Wake.Seq)
 		f.empty(f.Queue, f.Second)
 	}},
 	{"a wake delayed by centuries does not come early", func(f *fixture) {
-		f.send(delayed(1, math.MaxInt64), wake(2))
+		f.send(delayed(math.MaxInt64), wake(2))
 		require.EqualValues(f, 2, f.receive().Wake.Seq)
 		f.empty(f.Queue, f.Second)
 	}},
@@ -195,7 +195,7 @@ var tests = []struct {
 				got <- d
 			}()
 			runtime.Gosched()
-			f.send(delayed(1, 2*f.long()), wake(2), wake(3), wake(4), wake(5))
+			f.send(delayed(2*f.long()), wake(2), wake(3), wake(4), wake(5))
 			first := <-got
 			require.NotEmpty(f, first)
 			require.LessOrEqual(f, len(first), 2)

@@ -73,9 +73,9 @@ func until(n int) func(w *session.WaitRecord) {
 	}
 }
 
-func (f *fixture) current(kind store.ItemKind, id string) store.Item {
+func (f *fixture) currentWait(id string) store.Item {
 	f.Helper()
-	items := f.items(kind, id)
+	items := f.items(store.KindWait, id)
 	require.Len(f, items, 1)
 	return items[0]
 }
@@ -134,7 +134,7 @@ var findTests = []test{
 	{"a wait that is answered leaves the inbox", func(f *fixture) {
 		f.start()
 		f.putWait("w1-0", until(50))
-		item := f.current(store.KindWait, "w1-0")
+		item := f.currentWait("w1-0")
 		item.Wait.State = session.WaitAnswered
 		f.update(item)
 		require.Empty(f, f.findAll(store.FindParams{Kind: store.FindWaits, Tenant: "acme"}))
@@ -182,7 +182,7 @@ var findTests = []test{
 		p.After = at(130)
 		require.Empty(f, f.findAll(p))
 		f.key = session.Key{Tenant: "acme", ID: "a"}
-		answered := f.current(store.KindWait, "w2-1")
+		answered := f.currentWait("w2-1")
 		answered.Wait.State = session.WaitAnswered
 		f.update(answered)
 		p.After = at(100)

@@ -136,11 +136,11 @@ var keepTests = []test{
 		f.update(h)
 		f.keeps(store.FindParams{Kind: store.FindSessions, Tag: "y"})
 		f.key.ID = "b"
-		w := f.current(store.KindWait, "b2")
+		w := f.currentWait("b2")
 		w.Wait.Wait.Who = nil
 		f.update(w)
 		f.keeps(store.FindParams{Kind: store.FindWaits, User: "bob"}, "b1", "b2", "b3", "b4", "d1", "d2")
-		w = f.current(store.KindWait, "b2")
+		w = f.currentWait("b2")
 		w.Wait.State = session.WaitAnswered
 		f.update(w)
 		f.keeps(store.FindParams{Kind: store.FindWaits, Tool: "deploy"})
@@ -163,10 +163,16 @@ var keepTests = []test{
 	}},
 	{"a parameter that does not fit the search is refused", func(f *fixture) {
 		for _, p := range []store.FindParams{
-			{Kind: store.FindSessions, Wait: session.WaitApproval}, {Kind: store.FindSessions, Tool: "rm"},
-			{Kind: store.FindWaits, Status: session.StatusRunning}, {Kind: store.FindWaits, Tag: "x"},
-			{Kind: store.FindDue, Agent: "lab"}, {Kind: store.FindDue, User: "ana"}, {Kind: store.FindDue, Root: "b"},
-			{Kind: store.FindDue, Status: session.StatusRunning}, {Kind: store.FindAhead, Tool: "rm"}, {Kind: "odd"},
+			{Kind: store.FindSessions, Wait: session.WaitApproval},
+			{Kind: store.FindSessions, Tool: "rm"},
+			{Kind: store.FindWaits, Status: session.StatusRunning},
+			{Kind: store.FindWaits, Tag: "x"},
+			{Kind: store.FindDue, Agent: "lab"},
+			{Kind: store.FindDue, User: "ana"},
+			{Kind: store.FindDue, Root: "b"},
+			{Kind: store.FindDue, Status: session.StatusRunning},
+			{Kind: store.FindAhead, Tool: "rm"},
+			{Kind: "odd"},
 		} {
 			p.Tenant = "acme"
 			_, err := f.store.Find(f.Context(), p)
@@ -177,8 +183,12 @@ var keepTests = []test{
 		f.crowd()
 		f.queue()
 		for _, p := range []store.FindParams{
-			{Kind: store.FindSessions, Agent: "lab"}, {Kind: store.FindSessions, Tag: "x"}, {Kind: store.FindSessions, Root: "b"},
-			{Kind: store.FindSessions, User: "ana"}, {Kind: store.FindWaits, Tool: "rm"}, {Kind: store.FindWaits, Wait: session.WaitApproval},
+			{Kind: store.FindSessions, Agent: "lab"},
+			{Kind: store.FindSessions, Tag: "x"},
+			{Kind: store.FindSessions, Root: "b"},
+			{Kind: store.FindSessions, User: "ana"},
+			{Kind: store.FindWaits, Tool: "rm"},
+			{Kind: store.FindWaits, Wait: session.WaitApproval},
 		} {
 			p.Tenant, p.Limit = "acme", 1
 			ours := f.find(p).Cursor
