@@ -89,7 +89,7 @@ func create(path string, wait time.Duration) (err error) {
 	if _, err := os.Stat(path); err == nil {
 		return fs.ErrExist
 	}
-	for _, suffix := range []string{"-wal", "-shm"} {
+	for _, suffix := range sidecars {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -97,6 +97,12 @@ func create(path string, wait time.Duration) (err error) {
 	draft := path + "-new"
 	if err := writeSynced(draft, image); err != nil {
 		return errors.Join(err, os.Remove(draft))
+	}
+	if info, err := os.Stat(draft); err == nil && fileNumber(info) != "" {
+		// A file that had this number is no more: nothing needs its log.
+		for _, suffix := range sidecars {
+			_ = os.Remove(asideName(path, suffix, fileNumber(info)))
+		}
 	}
 	if err := os.Link(draft, path); err == nil || errors.Is(err, fs.ErrExist) {
 		err = errors.Join(err, os.Remove(draft))

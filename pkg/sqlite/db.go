@@ -116,6 +116,9 @@ func (db *DB) open(ctx context.Context) (err error) {
 		if db.file, err = identifyFile(db.path); err != nil {
 			return err
 		}
+		if err := db.file.whole(); err != nil {
+			return err
+		}
 		// The first connection finds out what is wrong with the file.
 		return db.read(ctx, func(*conn) error { return nil })
 	}
@@ -137,6 +140,9 @@ func (db *DB) openWriter() (_ *conn, err error) {
 	if db.file, err = identifyFile(db.path); err != nil {
 		return nil, err
 	}
+	if err := db.file.whole(); err != nil {
+		return nil, err
+	}
 	c, err := openConn(db.path, existing)
 	if err != nil {
 		return nil, err
@@ -149,7 +155,9 @@ func (db *DB) openWriter() (_ *conn, err error) {
 	if db.path == memoryPath {
 		err = initialize(c)
 	} else if err = identify(c); err == nil {
-		err = enterWAL(c, db.wait)
+		if err = enterWAL(c, db.wait); err == nil {
+			err = db.file.own()
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -268,6 +276,10 @@ func (db *DB) read(ctx context.Context, f func(c *conn) error) error {
 	}
 	for {
 		if c == nil {
+			// Closing a connection to another file would write the lost one's log into it.
+			if lost := db.file.lost(); lost != nil {
+				return lost
+			}
 			opened, err := openReader(db.path)
 			if err != nil {
 				return cmp.Or(db.file.lost(), err)

@@ -5,7 +5,9 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -44,4 +46,13 @@ func syncFolder(dir string) error {
 		err = nil // this file system syncs no folders
 	}
 	return errors.Join(err, f.Close())
+}
+
+// fileNumber tells a file from others of its file system, as long as it exists.
+func fileNumber(info fs.FileInfo) string {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	return strconv.FormatUint(uint64(s.Ino), 10) //nolint:unconvert,nolintlint // its type depends on the system
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 
 	"github.com/adjourn/adjourn/pkg/store"
@@ -17,6 +18,10 @@ type identity struct {
 	path string // absolute
 	info fs.FileInfo
 	gone atomic.Pointer[error]
+
+	losing   sync.Mutex // held by who finds out that it is gone
+	real     string     // where the path leads, if the file was opened for writing
+	sidecars [len(sidecars)]fs.FileInfo
 }
 
 // identifyFile is called before a file is opened.
@@ -44,22 +49,35 @@ func (id *identity) lost() error {
 	if known := id.gone.Load(); known != nil {
 		return *known
 	}
-	info, err := os.Stat(id.path)
-	var what string
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		what = "was deleted or moved away"
-	case err != nil: // nothing is known
-		return nil
-	case !os.SameFile(info, id.info):
-		what = "was replaced by another file"
-	case info.Size() == 0:
-		what = "was cut off to 0 bytes"
-	default:
+	what := id.became()
+	if what == "" {
 		return nil
 	}
-	gone := fmt.Errorf("%w: %s %s while it was in use: what was done since is lost with it, and this program does nothing more; "+
-		"put the file back, or a copy of it, and start again", store.ErrGone, id.path, what)
+	id.losing.Lock()
+	defer id.losing.Unlock()
+	if known := id.gone.Load(); known != nil {
+		return *known
+	}
+	gone := fmt.Errorf("%w: %s %s while it was in use: what was done since is lost with it, and this program does nothing more; %s",
+		store.ErrGone, id.path, what, id.setAside(what == cutOff))
 	id.gone.Store(&gone)
 	return gone
+}
+
+const cutOff = "was cut off to 0 bytes"
+
+// became says what became of a file that is gone, and nothing of one that is there.
+func (id *identity) became() string {
+	info, err := os.Stat(id.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "was deleted or moved away"
+	case err != nil: // nothing is known
+		return ""
+	case !os.SameFile(info, id.info):
+		return "was replaced by another file"
+	case info.Size() == 0:
+		return cutOff
+	}
+	return ""
 }

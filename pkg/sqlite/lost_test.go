@@ -5,7 +5,9 @@ package sqlite
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
@@ -94,6 +96,99 @@ func TestLostFileIsLeftAlone(t *testing.T) {
 	require.FileExists(t, path+"-wal")
 	again := open(t, path)
 	require.Len(t, receiveNow(t, again.Queue()), 1)
+}
+
+// Another file in the place of one in use meets nothing of it: neither what it had
+// confirmed nor what it does until it notices.
+func TestReplacedFile(t *testing.T) {
+	t.Parallel()
+	for name, put := range map[string]func(t *testing.T, other, path string){
+		"moved over": func(t *testing.T, other, path string) { require.NoError(t, os.Rename(other, path)) },
+		"copied": func(t *testing.T, other, path string) {
+			data, err := os.ReadFile(other)
+			require.NoError(t, err)
+			require.NoError(t, os.Rename(path, path+".old"))
+			require.NoError(t, os.WriteFile(path, data, 0o600))
+		},
+	} {
+		for _, notice := range []string{"writing", "reading", "closing"} {
+			t.Run(name+"/"+notice, func(t *testing.T) {
+				t.Parallel()
+				path, other := file(t), filepath.Join(t.TempDir(), "b.db")
+				theirs, err := Open(t.Context(), Config{Path: other})
+				require.NoError(t, err)
+				_, err = theirs.Store().Commit(t.Context(), store.CommitParams{
+					Key: crashKey, Entry: plainEntry(1), Items: []store.Item{store.HeadItem(plainHead(crashKey), 0)},
+				})
+				require.NoError(t, err)
+				require.NoError(t, theirs.Close())
+				run, err := Open(t.Context(), Config{Path: path})
+				require.NoError(t, err)
+				silent, err := Open(t.Context(), Config{Path: path}) // another process that works on
+				require.NoError(t, err)
+				require.NoError(t, run.Queue().Send(t.Context(), session.NewWake(crashKey, 7, session.WakeStep)))
+
+				put(t, other, path)
+				switch notice {
+				case "writing":
+					err := run.Queue().Send(t.Context(), session.NewWake(crashKey, 8, session.WakeStep))
+					require.ErrorIs(t, err, store.ErrGone)
+					require.ErrorContains(t, err, "its log, with what the file itself may lack, was moved to "+path+"-wal.lost-")
+				case "reading":
+					for _, err := range run.Store().Entries(t.Context(), crashKey, 0) {
+						require.ErrorIs(t, err, store.ErrGone)
+					}
+				}
+				require.NoError(t, run.Close())
+				require.NoFileExists(t, path+"-wal")
+				require.NoFileExists(t, path+"-shm")
+
+				for i := range 2 {
+					db, err := Open(t.Context(), Config{Path: path})
+					require.NoError(t, err)
+					require.Empty(t, receiveNow(t, db.Queue()), "nothing of the old file")
+					n := 0
+					for e, err := range db.Store().Entries(t.Context(), crashKey, 0) {
+						require.NoError(t, err)
+						require.Equal(t, int64(1), e.Seq)
+						n++
+					}
+					require.Equal(t, 1, n)
+					if i == 0 {
+						require.ErrorIs(t, silent.Queue().Send(t.Context(), session.NewWake(crashKey, 9, session.WakeStep)), store.ErrGone)
+						require.NoError(t, silent.Close())
+					}
+					require.NoError(t, db.Close())
+				}
+			})
+		}
+	}
+}
+
+// A file that comes back without its log would lack what was confirmed: it is
+// refused until the log is back too, by the words of the refusal.
+func TestLostFileComesBack(t *testing.T) {
+	t.Parallel()
+	path := file(t)
+	run, err := Open(t.Context(), Config{Path: path})
+	require.NoError(t, err)
+	require.NoError(t, run.Queue().Send(t.Context(), session.NewWake(crashKey, 7, session.WakeStep)))
+	require.NoError(t, os.Rename(path, path+".old"))
+	lost := run.Queue().Send(t.Context(), session.NewWake(crashKey, 8, session.WakeStep))
+	require.ErrorIs(t, lost, store.ErrGone)
+	require.NoError(t, run.Close())
+	require.NoError(t, os.Rename(path+".old", path))
+	for _, readOnly := range []bool{true, false} {
+		_, err = Open(t.Context(), Config{Path: path, ReadOnly: readOnly})
+		require.ErrorIs(t, err, store.ErrNotOurs)
+		says := regexp.MustCompile(`mv '[^;]*`).FindString(err.Error())
+		require.NotEmpty(t, says)
+		require.ErrorContains(t, lost, says, "both say the same")
+	}
+	says := regexp.MustCompile(`mv '[^;]*`).FindString(lost.Error())
+	require.NoError(t, exec.CommandContext(t.Context(), "sh", "-c", says).Run())
+	again := open(t, path)
+	require.NotEmpty(t, receiveNow(t, again.Queue()))
 }
 
 // Somebody who comes while the file is made, or died at it, is no harm.

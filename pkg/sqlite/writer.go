@@ -366,6 +366,7 @@ func (w *writer) shutdown() {
 			r.answer()
 		}
 	}
+	_ = w.db.file.lost() // its log does not stay beside another file
 	w.db.closeErr = w.c.close()
 	close(w.db.closed)
 }

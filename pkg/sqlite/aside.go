@@ -1,0 +1,121 @@
+package sqlite
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// A log belongs to the file it was written for, and SQLite knows it by its name
+// alone: beside another file it would write into that what was never its own. So
+// who has lost its file moves the log away before anybody opens what took its place.
+
+// sidecars are the log and the shared memory of a data file.
+var sidecars = [...]string{"-wal", "-shm"}
+
+// asideWait is how long is waited for whoever makes a data file in the same folder.
+const asideWait = time.Second
+
+// asideName is where a sidecar goes: its name says which file it belongs to.
+func asideName(path, suffix, number string) string { return path + suffix + ".lost-" + number }
+
+// own remembers the sidecars of a file that has just been opened for writing.
+func (id *identity) own() error {
+	if id == nil {
+		return nil
+	}
+	var err error
+	if id.real, err = filepath.EvalSymlinks(id.path); err != nil {
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	for i, suffix := range sidecars {
+		id.sidecars[i], _ = os.Stat(id.real + suffix) // nil if there is none
+	}
+	return nil
+}
+
+// setAside moves the sidecars of a lost file away, if they still lie where it was,
+// and says what its owner can do.
+func (id *identity) setAside(cutOff bool) string {
+	const otherwise = "put the file back, or a copy of it, and start again"
+	if id.sidecars[0] == nil {
+		return otherwise
+	}
+	log := id.real + sidecars[0]
+	unlock, err := lockFolder(filepath.Dir(id.real), asideWait)
+	if err == nil {
+		defer unlock()
+	}
+	number := cmp.Or(fileNumber(id.info), "0")
+	if cutOff {
+		number = "cut-off-" + number // whatever fills the file again is not what the log was for
+	}
+	filled := false
+	var names [len(sidecars)]string
+	for i, suffix := range sidecars {
+		there, statErr := os.Stat(id.real + suffix)
+		if statErr != nil || id.sidecars[i] == nil || !os.SameFile(there, id.sidecars[i]) {
+			continue // moved already, or another file's
+		}
+		filled = filled || i == 0 && there.Size() > 0
+		if err == nil {
+			names[i], err = free(asideName(id.real, suffix, number))
+		}
+		if err == nil {
+			err = os.Rename(id.real+suffix, names[i])
+		}
+	}
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return fmt.Sprintf("its log could not be moved away (%v): before anything opens another file in its place, move %s and %s away", err, log, id.real+sidecars[1])
+	case !filled || cutOff:
+		return otherwise
+	}
+	return fmt.Sprintf("its log, with what the file itself may lack, was moved to %[1]s: if the same file comes back, put the log back first: mv '%[1]s' '%[2]s' && mv '%[3]s' '%[4]s'; "+
+		"beside a copy or another file it must stay away; then start again", names[0], log, names[1], id.real+sidecars[1])
+}
+
+// free returns a name nobody has.
+func free(name string) (string, error) {
+	for n := 1; ; n++ {
+		next := name
+		if n > 1 {
+			next += "-" + strconv.Itoa(n)
+		}
+		if _, err := os.Lstat(next); err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				err = nil
+			}
+			return next, err
+		}
+	}
+}
+
+// whole refuses a file whose log was moved away when it was lost: without it what
+// was confirmed is missing.
+func (id *identity) whole() error {
+	if id == nil {
+		return nil
+	}
+	real, err := filepath.EvalSymlinks(id.path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	number := fileNumber(id.info)
+	if number == "" {
+		return nil
+	}
+	log := asideName(real, sidecars[0], number)
+	if info, err := os.Stat(log); err != nil || info.Size() == 0 {
+		return nil //nolint:nilerr // there is none
+	}
+	return fmt.Errorf("%[1]w: it was moved away while it was in use, and its log then went to %[2]s: if this is that file, put the log back: mv '%[2]s' '%[3]s' && mv '%[4]s' '%[5]s'; "+
+		"if it is a copy or another file, remove what was moved", store.ErrNotOurs, log, real+sidecars[0], asideName(real, sidecars[1], number), real+sidecars[1])
+}
