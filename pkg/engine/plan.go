@@ -165,7 +165,7 @@ func takeCall(s *session.Session, c session.Call, digest string) taken {
 		case session.AnswerClientTool, session.AnswerChild:
 			t.result = clientResult(c, a)
 		case session.AnswerReply:
-			t.replies = append(t.replies, a)
+			t.takeReply(c, a)
 		case session.AnswerVerdict:
 			t.result = verdictResult(c, a)
 		case session.AnswerExpiry:
@@ -211,7 +211,22 @@ func (t *taken) approve(s *session.Session, c session.Call, a session.Answer, w 
 		t.approved = true
 		return
 	}
-	result := Result(c, llm.ResultError, TextMismatch)
+	text := TextMismatch
+	if a.Error != "" {
+		text = a.Error // what was edited could not be kept
+	}
+	result := Result(c, llm.ResultError, text)
+	t.result, t.neverRan = &result, true
+}
+
+// takeReply takes a reply to a question of the call. One that could not be kept ends
+// the call, which has only asked so far.
+func (t *taken) takeReply(c session.Call, a session.Answer) {
+	if a.Error == "" {
+		t.replies = append(t.replies, a)
+		return
+	}
+	result := Result(c, llm.ResultError, a.Error)
 	t.result, t.neverRan = &result, true
 }
 

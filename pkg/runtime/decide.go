@@ -78,7 +78,7 @@ func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *request, at
 	if err != nil {
 		return Resumed{}, err
 	}
-	writes, err := r.decisive(ctx, a.head, p, decided)
+	writes, err := r.decisive(ctx, a.head, p, items, decided)
 	if err != nil {
 		return Resumed{}, err
 	}
@@ -178,7 +178,7 @@ func (p DecideParams) decisions(head session.Head, items []store.Item) ([]decisi
 
 // decisive returns the approvals that are still open with their answers, all of
 // which may be given; they are given at one moment. What is settled must be settled so.
-func (r *Runtime) decisive(ctx context.Context, head session.Head, p DecideParams, decided []decision) ([]store.Item, error) {
+func (r *Runtime) decisive(ctx context.Context, head session.Head, p DecideParams, items []store.Item, decided []decision) ([]store.Item, error) {
 	for _, d := range decided {
 		if d.item.Wait.State == session.WaitOpen {
 			continue
@@ -188,20 +188,25 @@ func (r *Runtime) decisive(ctx context.Context, head session.Head, p DecideParam
 		}
 	}
 	var open, writes []store.Item
-	now := r.cfg.Now().UTC()
+	now, others := r.cfg.Now().UTC(), given(items)
 	for _, d := range decided {
 		if d.item.Wait.State != session.WaitOpen {
 			continue
 		}
 		answer, err := r.checkAnswer(*d.item.Wait, p.answer(d, decided))
+		if err == nil {
+			err = r.fitsAnswer(p.Key, *d.item.Wait, answer, others)
+		}
 		if err != nil {
+			r.refused(ctx, d.item, p.Caller, p.Key, err)
 			return nil, err
 		}
-		answer.When = now
+		answer.When, others = now, append(others, answer)
 		open, writes = append(open, d.item), append(writes, answered(d.item, answer, false, false))
 	}
 	for _, item := range open {
 		if err := r.timely(ctx, head, item); err != nil {
+			r.refused(ctx, item, p.Caller, p.Key, err)
 			return nil, err
 		}
 	}

@@ -185,7 +185,7 @@ func (inv *invocation) resume(ctx context.Context) (Disposition, error) {
 	if err != nil {
 		return inv.finish(ctx, err)
 	}
-	answers, taken := takeWaits(inv.session, waits, inv.session.Next())
+	answers, taken := takeWaits(inv.session, waits, inv.session.Next(), r.cfg.StepBytes)
 	m := engine.Resumed(inv.session, answers, nil, nil, inv.stamp(true))
 	if err := inv.commit(ctx, m, taken...); err != nil {
 		if errors.Is(err, errLost) {
@@ -203,7 +203,8 @@ func (inv *invocation) resume(ctx context.Context) (Disposition, error) {
 
 // takeWaits returns the answers of a suspension in the order of its waits, and
 // the records of its waits as they are after entry seq took them in or closed them.
-func takeWaits(s *session.Session, items []store.Item, seq int64) ([]session.Answer, []store.Item) {
+// The answers fit into so many bytes; the records keep them as they were given.
+func takeWaits(s *session.Session, items []store.Item, seq int64, most int) ([]session.Answer, []store.Item) {
 	byID := map[string]store.Item{}
 	for _, item := range items {
 		byID[item.ID] = item
@@ -230,7 +231,7 @@ func takeWaits(s *session.Session, items []store.Item, seq int64) ([]session.Ans
 		record.Due, record.TakenBy = nil, seq
 		taken = append(taken, store.WaitItem(record, item.Rev))
 	}
-	return answers, taken
+	return engine.FitAnswers(answers, most), taken
 }
 
 // moveLease moves our lease on to the next entry, because this invocation goes on.

@@ -21,7 +21,7 @@ func (r *Runtime) continueInterrupted(ctx context.Context, s *session.Session, p
 	if err != nil {
 		return Resumed{}, err
 	}
-	answers, records := takeWaits(s, items, s.Next())
+	answers, records := takeWaits(s, items, s.Next(), r.cfg.StepBytes)
 	waiting := countOpen(waitRecords(items)) > 0
 	m, did := engine.Waiting(s, r.stamp(p.Caller)), done{}
 	if waiting {

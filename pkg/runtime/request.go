@@ -50,8 +50,8 @@ func newRequest(tenant string, c Caller, verb, key string, asked ...any) (reques
 		return request{}, nil
 	}
 	raw, err := json.Marshal(asked)
-	if err != nil {
-		return request{}, fmt.Errorf("idempotency key of a %s: %w", verb, err)
+	if err != nil { // all of it is data, but what was given as JSON may be none
+		return request{}, refuse(CodeInvalidAnswer, session.Key{Tenant: tenant}, "the request holds JSON that is not valid: %v", err)
 	}
 	scope, err := json.Marshal([]string{c.Who, key})
 	if err != nil {

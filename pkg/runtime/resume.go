@@ -286,13 +286,15 @@ func (r *Runtime) takesMessage(ctx context.Context, s *session.Session) error {
 		e.Status = s.Status
 		return e
 	}
-	if !held(waits) {
-		// Going on with the message would give up what was just approved.
-		e := refuse(CodeAlreadyRunning, s.Key, "everything it waited for is answered, and it goes on with that. Send the message when it rests again")
+	// Going on with the message would give up what was approved.
+	if held(waits) {
+		e := refuse(CodeStillWaiting, s.Key, "everything it waited for is answered, and the answers are only stored. Resume it without a message first; send the message when it rests again")
 		e.Status = s.Status
 		return e
 	}
-	return nil
+	e := refuse(CodeAlreadyRunning, s.Key, "everything it waited for is answered, and it goes on with that. Send the message when it rests again")
+	e.Status = s.Status
+	return e
 }
 
 // answerWith answers one wait on behalf of a resume, whose record it writes.
@@ -315,7 +317,7 @@ func (r *Runtime) goOnWith(ctx context.Context, s *session.Session, p *resumptio
 	if err != nil {
 		return Resumed{}, err
 	}
-	taken, extra := takeWaits(s, items, s.Next())
+	taken, extra := takeWaits(s, items, s.Next(), r.cfg.StepBytes)
 	record, err := p.q.record(r.cfg.Now(), p.Key, s.Next(), done{Entry: s.Next()})
 	if err != nil {
 		return Resumed{}, err
@@ -326,6 +328,7 @@ func (r *Runtime) goOnWith(ctx context.Context, s *session.Session, p *resumptio
 	if err != nil {
 		return Resumed{}, err
 	}
+	fitResults(&closed, r.cfg.StepBytes/2) // beside the answers and the message
 	message := llm.UserParts(p.Message)
 	m := engine.Resumed(s, taken, &message, closed.Results, r.stamp(p.Caller))
 	m.Entry.StateOps, m.Entry.Events = closed.StateOps, closed.Events

@@ -61,7 +61,9 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *request) (
 	switch {
 	case err != nil:
 	case isOpen:
-		err = r.timely(ctx, a.head, item)
+		if err = r.timely(ctx, a.head, item); err == nil {
+			err = r.fitsAnswer(p.Key, record, answer, given(a.items))
+		}
 	default:
 		err = r.settled(p.Key, record, answer)
 	}

@@ -61,7 +61,7 @@ func TestResume_a_message_that_lost_closes_nothing_opened_since(t *testing.T) {
 			}
 			m.beforeHead = func() { m.beforeHead = happens } // not when it looks: when it is about to write
 			_, err = resume(w, late, runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = llm.TextParts("message"); p.Checkpoint = shown })
-			require.Equal(t, runtime.CodeAlreadyRunning, codeOf(err))
+			require.Equal(t, runtime.CodeStillWaiting, codeOf(err))
 			require.Equal(t, session.WaitOpen, w.open(session.WaitApproval).State, "nobody has seen it, and the policy does not abandon waits")
 		})
 	}
