@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -43,7 +44,7 @@ func TestResume_a_message_that_lost_closes_nothing_opened_since(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			made := newEffects()
-			w := newWorld(t, made, helper(made, script{"go": {calls("locate", `{"text":"1"}`), calls("deploy", `{"text":"2"}`), says("bye")}}))
+			w := newWorld(t, made, helper(made, script{"go": {calls("locate", `{"text":"1"}`), calls("deploy", `{"text":"2"}`), says("bye")}}, func(a *agent.Agent) { a.Policy.AbandonOnMessage = true }))
 			p := w.process()
 			w.run(p, "go")
 			_, err := p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: person, HoldResume: true, Answer: fill(w.waits()[0].Wait, session.Answer{Result: json.RawMessage(`1`)})})
@@ -61,8 +62,8 @@ func TestResume_a_message_that_lost_closes_nothing_opened_since(t *testing.T) {
 			}
 			m.beforeHead = func() { m.beforeHead = happens } // not when it looks: when it is about to write
 			_, err = resume(w, late, runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = llm.TextParts("message"); p.Checkpoint = shown })
-			require.Equal(t, runtime.CodeStillWaiting, codeOf(err))
-			require.Equal(t, session.WaitOpen, w.open(session.WaitApproval).State, "nobody has seen it, and the policy does not abandon waits")
+			require.Equal(t, runtime.CodeAlreadyRunning, codeOf(err))
+			require.Equal(t, session.WaitOpen, w.open(session.WaitApproval).State, "nobody has seen it")
 		})
 	}
 }
