@@ -32,6 +32,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/sqlite"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // Config is everything a command line depends on.
@@ -86,6 +88,9 @@ func Run(ctx context.Context, cfg Config) int {
 	root.SetArgs(listsLast(root, c.Args))
 	err := root.ExecuteContext(ctx)
 	if err != nil && !c.began {
+		if strings.Contains(err.Error(), "missing unit in duration") {
+			err = fmt.Errorf("%w: name the unit, as in 5s or 5m", err)
+		}
 		err = &exit.UsageError{Text: err.Error(), Cause: err, Command: c.at(root)}
 	}
 	code := c.end(ctx, err)
@@ -111,6 +116,9 @@ func (c *cli) end(ctx context.Context, err error) int {
 		err = fmt.Errorf("%w: %w", context.Canceled, err)
 	}
 	report.Refuse(c.Screen, c.Place, session.Manifest{}, err)
+	if c.Patience > 0 && c.Patience < sqlite.WaitFor && errors.Is(err, store.ErrHeld) {
+		return exit.Waited // the time given ran out while another process held the file
+	}
 	return exit.Code("", err)
 }
 

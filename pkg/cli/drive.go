@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/report"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/sqlite"
 )
 
 // waiting is how long a command stays with a session: until it rests, unless --wait says less.
@@ -35,6 +36,17 @@ func (w *waiting) none() bool { return w.limited() && w.for_ == 0 }
 func (w *waiting) check() error {
 	if w.for_ < 0 {
 		return exit.Usagef("--wait %s: use a duration from 0s on, such as 30s or 5m", w.for_)
+	}
+	return nil
+}
+
+// keep holds the store's wait for another process to the time given.
+func (c *cli) keep(w *waiting) error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	if w.limited() && w.for_ > 0 {
+		c.Patience = min(w.for_, sqlite.WaitFor)
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 	"slices"
 	"time"
 
@@ -116,6 +118,9 @@ func (c *cli) sessions(ctx context.Context, p page, q runtime.SessionsParams, on
 	}
 	q.Limit, q.Cursor = p.limit, p.cursor
 	if status := q.Status; status != "" && !status.Ended() && status != session.StatusRunning && status != session.StatusSuspended && status != session.StatusInterrupted {
+		if status == "paused" {
+			return exit.Usagef("--status paused: a session that is paused is listed as suspended: use --status %s", session.StatusSuspended)
+		}
 		return exit.Usagef("--status %q: use running, suspended, interrupted, completed, failed or cancelled", status)
 	}
 	out := struct {
@@ -250,6 +255,10 @@ func (c *cli) inbox(ctx context.Context, p page, q runtime.InboxParams, only []s
 		return nil
 	}
 	if len(out.Items) == 0 && len(out.Stored) == 0 {
+		if _, err := os.Stat(c.DataPath()); !c.Remote() && errors.Is(err, fs.ErrNotExist) {
+			c.Talk("Nothing waits: there is no data file %s.", c.DataPath())
+			return nil
+		}
 		c.Talk("Nothing waits for a person in %s.", c.Where())
 		return nil
 	}

@@ -83,7 +83,7 @@ func (f *resumeFlags) decides() bool {
 }
 
 func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
-	if err := f.wait.check(); err != nil {
+	if err := c.keep(&f.wait); err != nil {
 		return err
 	}
 	id, message, hasMessage, err := c.whose(&f, args)
@@ -164,6 +164,7 @@ func (c *cli) goOn(ctx context.Context, e place.Engine, k session.Key, f resumeF
 		return runtime.Resumed{Continuation: runtime.ContinuationWaiting}, nil
 	case code == runtime.CodeAlreadyRunning:
 		// Another worker is no rival: this stays with the session, as that one does.
+		c.Talk("Another worker is at session %s: waiting for it.", k.ID)
 		return runtime.Resumed{Continuation: runtime.ContinuationResumed}, nil
 	}
 	return resumed, err
@@ -201,7 +202,7 @@ func (c *cli) noSession(err error, id string) error {
 		return err
 	}
 	return &runtime.Error{Code: runtime.CodeSessionNotFound, Session: id, Cause: err, Message: fmt.Sprintf(
-		"not found: there is no data file %s yet; if the session lives elsewhere, say where with --data", c.DataPath())}
+		"not found: there is no data file %s; if the session lives elsewhere, say where with --data", c.DataPath())}
 }
 
 // whose reads which session is meant, and the message if there is one.

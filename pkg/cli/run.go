@@ -67,7 +67,7 @@ waiting, writes it to pause.json beside the data file and exits with 10. With
 }
 
 func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
-	if err := f.wait.check(); err != nil {
+	if err := c.keep(&f.wait); err != nil {
 		return err
 	}
 	if f.set.Changed("session") && f.session == "" {

@@ -86,7 +86,7 @@ exits with 5.`,
 }
 
 func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
-	if err := f.wait.check(); err != nil {
+	if err := c.keep(&f.wait); err != nil {
 		return err
 	}
 	answer, err := c.answer(f)

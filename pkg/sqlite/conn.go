@@ -36,8 +36,8 @@ type prepared interface {
 // memoryPath is the path of a database that lives as long as its [DB].
 const memoryPath = ":memory:"
 
-// waitFor is how long is waited for another process, unless [Config.Wait] says otherwise.
-const waitFor = 10 * time.Second
+// WaitFor is how long is waited for another process, unless [Config.Wait] says otherwise.
+const WaitFor = 10 * time.Second
 
 // existing is the parameter that keeps SQLite from making a file that is not there.
 const existing = "?mode=rw"
@@ -53,7 +53,7 @@ func openConn(path, params string) (*conn, error) {
 		return nil, err
 	}
 	c := &conn{raw: raw}
-	if err := c.wait(waitFor); err != nil {
+	if err := c.wait(WaitFor); err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
 	return c, nil

@@ -79,7 +79,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		cfg.MaxReceives = 20
 	}
 	if cfg.Wait == 0 {
-		cfg.Wait = waitFor
+		cfg.Wait = WaitFor
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now //nolint:forbidigo // an adapter at the edge; the queue's clock unless one is injected

@@ -35,6 +35,8 @@ type Config struct {
 	// ReadOnly opens the file for reading: no verb that changes something works, and
 	// it needs no right to write. It implies Existing.
 	ReadOnly bool
+	// Wait is how long a write waits for another process that holds the file; 0 means 10 s.
+	Wait time.Duration
 	// OnHeld is told whom a write has been waiting for, and goes on waiting for; nil
 	// means that it goes to the log.
 	OnHeld func(sqlite.Holder)
@@ -100,7 +102,7 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 			cfg.Log.Warn("waiting: "+h.String(), "code", runtime.CodeStoreHeld, "pid", h.PID, "state", h.State)
 		}
 	}
-	db, err := sqlite.Open(ctx, sqlite.Config{Path: data, Owner: owner, Now: now, ReadOnly: cfg.ReadOnly, OnHeld: onHeld})
+	db, err := sqlite.Open(ctx, sqlite.Config{Path: data, Owner: owner, Now: now, ReadOnly: cfg.ReadOnly, Wait: cfg.Wait, OnHeld: onHeld})
 	if err != nil {
 		return nil, err // it names the file
 	}

@@ -87,10 +87,13 @@ func Absolute(path string) string {
 }
 
 // ServeHint is the command that starts a server on this machine.
-func (p *Place) ServeHint() string {
-	words := []string{Quote(p.Program)}
-	for _, word := range p.ProgramArgs {
-		words = append(words, Quote(word))
+func (p *Place) ServeHint() string { return p.Called("dev") }
+
+// Called returns words behind those the program was called by, and leads to no place.
+func (p *Place) Called(words ...string) string {
+	all := []string{Quote(p.Program)}
+	for _, word := range append(append([]string{}, p.ProgramArgs...), words...) {
+		all = append(all, Quote(word))
 	}
-	return strings.Join(append(words, "dev"), " ")
+	return strings.Join(all, " ")
 }

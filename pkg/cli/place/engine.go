@@ -101,6 +101,7 @@ func (p *Place) OpenData(ctx context.Context, existing bool) (*embedded.App, err
 func (p *Place) openData(ctx context.Context, cfg embedded.Config) (*embedded.App, error) {
 	p.Screen.ShowProgress()
 	cfg.Registry, cfg.Data, cfg.Env, cfg.Log, cfg.Decorate, cfg.Now = p.Registry, p.data, p.Env, p.Log(), p.Decorate, p.Now
+	cfg.Wait = p.Patience
 	cfg.OnHeld = func(h sqlite.Holder) { p.Screen.Talk("Waiting: %v", &h) }
 	cfg.OnEntry = func(key session.Key, e runtime.Progress) {
 		p.Screen.Entry(e)

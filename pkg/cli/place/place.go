@@ -47,6 +47,10 @@ type Place struct {
 	// Watch is told every entry that is written to the data file, beside the progress.
 	Watch func(session.Key, runtime.Progress)
 
+	// Patience is how long a write waits for another process that holds the data file;
+	// 0 means the store's own.
+	Patience time.Duration
+
 	flags     *pflag.FlagSet
 	data      string
 	url       string

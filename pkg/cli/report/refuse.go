@@ -2,6 +2,7 @@ package report
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/cli/exit"
@@ -46,7 +47,8 @@ func Refuse(s *screen.Screen, where *place.Place, m session.Manifest, err error)
 		p.Complain("%s", err.Error())
 	}
 	if usage != nil && usage.Command != "" {
-		p.Suggest("see: %s --help", usage.Command)
+		words := append(strings.Fields(usage.Command)[1:], "--help") // the first is the name it has in its help
+		p.Suggest("see: %s", p.Called(words...))
 	}
 	switch code := runtime.AsError(err).Code; {
 	case code == remote.CodeUnreachable:
