@@ -31,7 +31,7 @@ func (r *Runtime) refused(ctx context.Context, item store.Item, c Caller, key se
 	item, err = r.item(ctx, key, store.KindWait, item.ID)
 	if err == nil && item.Wait != nil {
 		record := *item.Wait
-		line, ok := record.AddAudit(session.Audit{Kind: session.AuditRefused, Who: c.Who, From: c.From, At: r.cfg.Now(), Data: data})
+		line, ok := record.AddAudit(key, session.Audit{Kind: session.AuditRefused, Who: c.Who, From: c.From, At: r.cfg.Now(), Data: data})
 		if !ok {
 			return
 		}

@@ -58,7 +58,7 @@ func TestHistory(t *testing.T) {
 	require.NoError(t, err)
 
 	record := w.items(store.KindWait)[0]
-	line, ok := record.Wait.AddAudit(session.Audit{Kind: session.AuditRefused, Who: "bob", At: w.clock.Now(), From: "test"})
+	line, ok := record.Wait.AddAudit(w.key, session.Audit{Kind: session.AuditRefused, Who: "bob", At: w.clock.Now(), From: "test"})
 	require.True(t, ok)
 	_, err = w.store.Update(context.Background(), w.key, record, store.AuditItem(line))
 	require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestHistory(t *testing.T) {
 	for _, item := range w.items(store.KindAudit) {
 		lines = append(lines, *item.Audit)
 	}
-	require.NoError(t, session.CheckAudit("w3-1", lines, w.items(store.KindWait)[0].Wait.Audit))
+	require.NoError(t, session.CheckAudit(w.key, "w3-1", lines, w.items(store.KindWait)[0].Wait.Audit))
 	require.Equal(t, session.Digest(json.RawMessage(`{"text":"1"}`)), suspended.Waits[0].Digest)
 
 	stepped := byKind[session.KindStepped]

@@ -39,7 +39,8 @@ type Audit struct {
 	From string    `json:"from"`
 	// Data of the kind.
 	Data json.RawMessage `json:"data,omitempty"`
-	// Prev is the hash of the line before; empty on the first.
+	// Prev is the hash of the line before; on the first that of the session and the
+	// wait, so that a chain is at home in one place only.
 	Prev string `json:"prev,omitempty"`
 
 	kept *kept
@@ -55,10 +56,10 @@ type AuditTip struct {
 var ErrBrokenAudit = errors.New("broken audit chain")
 
 // AddAudit appends a line of which Kind, Who, At, From and Data are set to the
-// chain of the wait, and returns it complete, to be written in one write with the
+// chain of the wait, in the session of key, and returns it complete, to be written in one write with the
 // record. ok is false when the wait has all the lines it may have: then nothing
 // is to be written. The last line a wait may have says so and nothing else.
-func (r *WaitRecord) AddAudit(line Audit) (complete Audit, ok bool) {
+func (r *WaitRecord) AddAudit(key Key, line Audit) (complete Audit, ok bool) {
 	n := r.Audit.Count + 1
 	if n > MaxAudit {
 		return Audit{}, false
@@ -67,6 +68,9 @@ func (r *WaitRecord) AddAudit(line Audit) (complete Audit, ok bool) {
 		line.Kind, line.Data = AuditFull, nil
 	}
 	line.ID, line.Wait, line.N, line.Prev = auditID(r.Wait.ID, n), r.Wait.ID, n, r.Audit.Hash
+	if n == 1 {
+		line.Prev = auditStart(key, r.Wait.ID)
+	}
 	line.At = line.At.UTC()
 	r.Audit = AuditTip{Count: n, Hash: line.Hash()}
 	return line, true
@@ -82,10 +86,16 @@ func (a *Audit) Hash() string {
 	return Digest(raw)
 }
 
+// auditStart is what the first line of a wait's chain follows.
+func auditStart(key Key, wait string) string { return hash([]byte(key.String() + "/" + wait)) }
+
 // CheckAudit holds that lines, in the order of their ids, are the whole chain of a
-// wait up to its tip. Errors wrap [ErrBrokenAudit].
-func CheckAudit(wait string, lines []Audit, tip AuditTip) error {
-	prev := ""
+// wait of a session up to its tip. Errors wrap [ErrBrokenAudit].
+func CheckAudit(key Key, wait string, lines []Audit, tip AuditTip) error {
+	if len(lines) == 0 && tip == (AuditTip{}) {
+		return nil
+	}
+	prev := auditStart(key, wait)
 	for i := range lines {
 		line := &lines[i]
 		n := int64(i + 1)

@@ -10,11 +10,14 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
+// home is the session of the waits here.
+var home = session.Key{Tenant: "acme", ID: "s1"}
+
 func chain(t *testing.T, record *session.WaitRecord, n int) []session.Audit {
 	t.Helper()
 	var lines []session.Audit
 	for i := range n {
-		line, ok := record.AddAudit(session.Audit{Kind: session.AuditRefused, Who: "bob", At: at.Add(-time.Duration(i) * time.Hour), From: "cli", Data: raw(`{"code":"not_allowed"}`)})
+		line, ok := record.AddAudit(home, session.Audit{Kind: session.AuditRefused, Who: "bob", At: at.Add(-time.Duration(i) * time.Hour), From: "cli", Data: raw(`{"code":"not_allowed"}`)})
 		if ok {
 			lines = append(lines, line)
 		}
@@ -25,15 +28,18 @@ func chain(t *testing.T, record *session.WaitRecord, n int) []session.Audit {
 func TestAudit_chain(t *testing.T) {
 	t.Parallel()
 	record := session.WaitRecord{Wait: session.Wait{ID: "w12-3"}}
-	require.NoError(t, session.CheckAudit("w12-3", nil, record.Audit), "no lines are a chain")
+	require.NoError(t, session.CheckAudit(home, "w12-3", nil, record.Audit), "no lines are a chain")
 	lines := chain(t, &record, 3)
-	require.NoError(t, session.CheckAudit("w12-3", lines, record.Audit))
+	require.NoError(t, session.CheckAudit(home, "w12-3", lines, record.Audit))
 	require.Equal(t, "0000000012-03-0001", lines[0].ID)
 	require.Equal(t, session.AuditPrefix("w12-3")+"0003", lines[2].ID)
 	require.Equal(t, lines[1].Hash(), lines[2].Prev)
 	require.Equal(t, session.AuditTip{Count: 3, Hash: lines[2].Hash()}, record.Audit)
 	require.True(t, slices.IsSortedFunc(lines, func(a, b session.Audit) int { return slices.Compare([]byte(a.ID), []byte(b.ID)) }), "whatever the clocks say")
 	require.Less(t, session.AuditPrefix("w9-1"), session.AuditPrefix("w10-1"))
+
+	elsewhere := session.Key{Tenant: "acme", ID: "s2"}
+	require.ErrorIs(t, session.CheckAudit(elsewhere, "w12-3", lines, record.Audit), session.ErrBrokenAudit, "lines of another session")
 
 	for name, spoil := range map[string]func([]session.Audit, *session.AuditTip) []session.Audit{
 		"changed":    func(l []session.Audit, _ *session.AuditTip) []session.Audit { l[1].Who = "eve"; return l },
@@ -45,7 +51,7 @@ func TestAudit_chain(t *testing.T) {
 		"other tip":  func(l []session.Audit, tip *session.AuditTip) []session.Audit { tip.Hash = l[1].Hash(); return l },
 	} {
 		tip := record.Audit
-		require.ErrorIs(t, session.CheckAudit("w12-3", spoil(slices.Clone(lines), &tip), tip), session.ErrBrokenAudit, name)
+		require.ErrorIs(t, session.CheckAudit(home, "w12-3", spoil(slices.Clone(lines), &tip), tip), session.ErrBrokenAudit, name)
 	}
 }
 
@@ -58,7 +64,7 @@ func TestAudit_hash_is_that_of_what_is_stored(t *testing.T) {
 	require.NoError(t, err)
 	var got session.Audit
 	require.NoError(t, session.UnmarshalRecord(stored, &got))
-	require.NoError(t, session.CheckAudit("w2-1", []session.Audit{got}, record.Audit))
+	require.NoError(t, session.CheckAudit(home, "w2-1", []session.Audit{got}, record.Audit))
 
 	newer := withUnknown(t, &line)
 	require.NoError(t, session.UnmarshalRecord(newer, &got))
@@ -74,5 +80,5 @@ func TestAudit_is_bounded(t *testing.T) {
 	require.Equal(t, session.AuditRefused, lines[session.MaxAudit-2].Kind)
 	require.Equal(t, session.AuditFull, lines[session.MaxAudit-1].Kind, "the last one says that there were more")
 	require.Nil(t, lines[session.MaxAudit-1].Data)
-	require.NoError(t, session.CheckAudit("w2-1", lines, record.Audit))
+	require.NoError(t, session.CheckAudit(home, "w2-1", lines, record.Audit))
 }

@@ -299,7 +299,7 @@ func everyKind(f *fixture) []store.Item {
 	w.Answer = &session.Answer{Wait: "w1-0", Kind: session.AnswerApproval, Approved: ptr(false), Who: "me", When: at(4)}
 	t := tool("c1-0")
 	t.Memo = map[string]jsonText{"k": jsonText(`{"a":[1,2]}`)}
-	audit, _ := (&session.WaitRecord{Wait: w.Wait}).AddAudit(session.Audit{Kind: session.AuditRefused, Who: "me", At: at(5), From: "test", Data: jsonText(`"x"`)})
+	audit, _ := (&session.WaitRecord{Wait: w.Wait}).AddAudit(h.Key, session.Audit{Kind: session.AuditRefused, Who: "me", At: at(5), From: "test", Data: jsonText(`"x"`)})
 	return []store.Item{
 		store.HeadItem(h, 0),
 		store.WaitItem(w, 0),
