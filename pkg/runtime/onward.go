@@ -30,17 +30,15 @@ type onward struct {
 	ready bool
 }
 
-// onward reads HEAD before the waits: what the answers of a later suspension would
-// send for is an entry that exists by then, and such a message is dropped.
+// onward reads HEAD before the waits, and what it tells of goes on with HEAD's entry:
+// whoever is frozen meanwhile and sends later sends for this suspension, and such a
+// message is dropped when there has been another since, whose answers may be held.
 func (r *Runtime) onward(ctx context.Context, key session.Key) (onward, error) {
 	item, err := r.item(ctx, key, store.KindHead, "")
 	if err != nil || item.Head == nil {
 		return onward{}, err
 	}
-	next, err := r.leaves(ctx, *item.Head)
-	if err != nil {
-		return onward{}, err
-	}
+	next := leaves(*item.Head)
 	waits, err := r.outcomes(ctx, key, item.Head.WaitsAt)
 	if err != nil {
 		return onward{}, err
@@ -48,22 +46,14 @@ func (r *Runtime) onward(ctx context.Context, key session.Key) (onward, error) {
 	return onward{next: next, open: countOpen(waits), ready: next > 0 && goesOn(waits)}, nil
 }
 
-// leaves returns the seq of the entry that would leave a session's suspension, 0
-// if it is in none. A suspension moves HEAD, so as a rule no entry follows it.
-func (r *Runtime) leaves(ctx context.Context, head session.Head) (int64, error) {
+// leaves returns the seq of the entry that would leave the suspension a HEAD tells
+// of, 0 if it tells of none. A suspension moves HEAD and so does what leaves it, so
+// it is the one after HEAD's; a newer entry belongs to what nobody has looked at.
+func leaves(head session.Head) int64 {
 	if head.Deleted || head.Status != session.StatusSuspended {
-		return 0, nil
+		return 0
 	}
-	newest, err := r.newestFrom(ctx, head.Key, head.Version+1)
-	switch {
-	case err != nil:
-		return 0, err
-	case newest.Seq == 0:
-		return head.Version + 1, nil
-	case newest.Status != session.StatusSuspended:
-		return 0, nil
-	}
-	return newest.Seq + 1, nil
+	return head.Version + 1
 }
 
 // ready reports whether a session of that status is suspended, waits for nothing

@@ -153,7 +153,7 @@ func (r *Runtime) resumeContinue(ctx context.Context, p *resumption) (Resumed, e
 		return Resumed{}, err
 	}
 	defer func() { r.keep(s) }()
-	if p.seen != 0 && s.Status != session.StatusInterrupted {
+	if p.seen != 0 && s.Version != p.seen { // also if it was interrupted again: somebody means that it rests
 		e := refuse(CodeAlreadyRunning, s.Key, "somebody else went on with it first; it is %s now", s.Status)
 		e.Status = s.Status
 		return Resumed{}, e

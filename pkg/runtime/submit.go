@@ -168,11 +168,7 @@ func (r *Runtime) goOn(ctx context.Context, key session.Key, hold bool) (Continu
 	case a.head.Status == session.StatusInterrupted, hold, held(waits):
 		return ContinuationStored, nil, nil
 	}
-	next, err := r.leaves(ctx, a.head)
-	if err != nil || next == 0 {
-		return ContinuationResumed, nil, err
-	}
-	return ContinuationResumed, nil, r.send(ctx, session.NewWake(key, next, session.WakeResume))
+	return ContinuationResumed, nil, r.send(ctx, session.NewWake(key, leaves(a.head), session.WakeResume))
 }
 
 // settled refuses an answer to a wait that is not open any more, unless it says
