@@ -284,3 +284,61 @@ func TestClosing_is_told_by_the_owner_of_the_lease(t *testing.T) {
 	require.Empty(t, made.all())
 	w.checkAtRest()
 }
+
+// firstWrite is a store on which something happens before its process writes anything.
+type firstWrite struct {
+	store.Store
+	happens func()
+}
+
+func (s *firstWrite) pass() {
+	if happens := s.happens; happens != nil {
+		s.happens = nil
+		happens()
+	}
+}
+
+func (s *firstWrite) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
+	s.pass()
+	return s.Store.Claim(ctx, p)
+}
+
+func (s *firstWrite) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	s.pass()
+	return s.Store.Commit(ctx, p)
+}
+
+// A worker begins the step while the consumer of the dead letters reads the journal:
+// a claim leaves HEAD's revision alone, and its task is not failed all the same.
+func TestDeadLetter_leaves_a_worker_alone_that_has_just_begun(t *testing.T) {
+	t.Parallel()
+	w, p, _, _ := givingUps()["dead letter"].approved(t, func(context.Context) {})
+	s := &firstWrite{}
+	buries := w.process(func(cfg *runtime.Config) { s.Store, cfg.Store, cfg.MaxClaims = cfg.Store, s, 1 })
+	next := w.session().Next()
+	s.happens = func() { w.claimAs("begins", next) }
+	d, err := buries.DeadLetter(context.Background(), w.wake(next, session.WakeStep))
+	require.NoError(t, err)
+	require.Equal(t, 20*time.Second, d.Keep, "decided on when that lease has ended")
+	require.Equal(t, session.StatusRunning, w.session().Status)
+	require.Equal(t, "begins", w.head().Head.Lease.Owner)
+	require.NoError(t, p.settle())
+	require.Equal(t, session.StatusCompleted, w.session().Status)
+	require.Equal(t, 1, w.effects.count("guarded"))
+	w.checkAtRest()
+}
+
+// A consumer of the dead letters whose entry cannot be written gives the step back.
+func TestDeadLetter_gives_the_step_back_when_its_entry_cannot_be_written(t *testing.T) {
+	t.Parallel()
+	w, p, _, _ := givingUps()["dead letter"].approved(t, func(context.Context) {})
+	down := &entryless{Store: w.store, refuse: func(session.Entry) bool { return true }}
+	buries := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.MaxClaims = down, 1 })
+	next := w.session().Next()
+	_, err := buries.DeadLetter(context.Background(), w.wake(next, session.WakeStep))
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	require.Empty(t, w.head().Head.Lease.Owner)
+	require.Zero(t, w.deliver(p, next, session.WakeStep).Keep, "nobody waits for it")
+	require.NoError(t, p.settle())
+	require.Equal(t, session.StatusCompleted, w.session().Status)
+}

@@ -70,28 +70,34 @@ func (r *Runtime) resumeAfresh(ctx context.Context, head session.Head, next int6
 }
 
 // giveUpTask fails a task whose step after an entry died again and again, with a
-// reason a user can read. Only this needs the whole journal, and nobody keeps it:
-// the session has ended then.
+// reason a user can read. It claims the step for that: claims leave HEAD's revision
+// alone, so a worker that has just begun would not be noticed by the entry. Only this
+// needs the whole journal, and nobody keeps it: the session has ended then.
 func (r *Runtime) giveUpTask(ctx context.Context, key session.Key, newest int64) (Disposition, error) {
 	s, err := r.loadAll(ctx, key)
 	if err != nil || s == nil {
 		return Disposition{}, err
 	}
-	// Reading it took its time: somebody may be at it now.
-	head, err := r.head(ctx, key)
-	if err != nil {
-		return Disposition{}, err
-	}
-	lease := head.Head.Lease
-	if s.Version != newest || !r.dying(lease, newest) || lease.Live(r.cfg.Now(), s.Version, s.Newest.GoesOn) {
+	if s.Version != newest {
 		return Disposition{Keep: soonest}, nil // decided on afresh
 	}
 	inv := r.invoke(session.NewWake(key, 0, session.WakeStep))
-	inv.session, inv.head = s, head
+	inv.session = s
+	switch err := inv.claim(ctx, store.ClaimTake, s.Next()); {
+	case errors.Is(err, store.ErrNotFound):
+		return Disposition{}, nil
+	case err != nil:
+		return Disposition{}, err
+	case !inv.claimed: // reading took its time: somebody is at it now
+		return Disposition{Keep: max(inv.head.Head.Lease.Until.Sub(r.cfg.Now()), soonest)}, nil
+	}
 	_, err = inv.close(ctx, engine.StepOutcome{Failure: &session.Failure{
 		Type: "step_died", Retryable: true,
 		Message: "The worker died at this step again and again, so it was given up. Look at the program's logs for what ends it (memory, a crash in native code, a timeout).",
 	}}, nil)
+	if err != nil {
+		inv.release(context.WithoutCancel(ctx))
+	}
 	if errors.Is(err, errLost) {
 		return Disposition{}, nil // it lives after all
 	}

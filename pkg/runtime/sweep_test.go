@@ -352,7 +352,7 @@ func TestDeadLetter(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		run(fmt.Sprintf("M claims died, and the consumer at its entry (after %v): calls are closed with it", after), func(t *testing.T, w *world, p *process) {
 			notStarted(w, p)
-			g := &fuse{at: 1, after: after}
+			g := &fuse{at: 2, after: after} // it has claimed the step
 			_, err := w.fusedProcess(g, true, 1).DeadLetter(context.Background(), w.wake(3, session.WakeStep))
 			require.ErrorIs(t, err, errDied, "%v", g.ops)
 			require.Equal(t, after, len(w.items(store.KindTool)) > 0, "nothing is closed by who could not say so")
