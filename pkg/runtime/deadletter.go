@@ -53,7 +53,11 @@ func (r *Runtime) DeadLetter(ctx context.Context, wake session.Wake) (Dispositio
 // that was given back did not die: a program without the agent gives every one of
 // them back, however long it is deployed.
 func (r *Runtime) dying(lease session.Lease, newest int64) bool {
-	return lease.Seq == newest+1 && lease.Owner != "" && lease.Died+1 >= r.cfg.MaxClaims
+	died := lease.Died
+	if lease.Owner != "" {
+		died++
+	}
+	return lease.Seq == newest+1 && died >= r.cfg.MaxClaims
 }
 
 // resumeAfresh sends once more for a resumption that did not get through, if
