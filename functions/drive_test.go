@@ -144,9 +144,11 @@ func (d *drive) answer(ctx context.Context, s wire.Session) {
 	}
 	require.Equal(d, session.WaitApproval, w.Kind)
 	approved := !d.denies(w)
-	if d.chance(2) == 0 {
+	// A decision is about all approvals of the pause: where some are decided it would
+	// contradict them.
+	if d.chance(2) == 0 || s.Pause.Decided > 0 {
 		d.submit(ctx, w, wire.SubmitRequest{
-			Kind: session.AnswerApproval, ToolCallID: w.CallID, ApprovalID: w.ApprovalID, Approved: &approved,
+			WaitID: w.WaitID, Kind: session.AnswerApproval, ToolCallID: w.CallID, ApprovalID: w.ApprovalID, Approved: &approved,
 		})
 		return
 	}
@@ -159,9 +161,9 @@ func (d *drive) answer(ctx context.Context, s wire.Session) {
 		}
 		decided = append(decided, w)
 		if d.denies(w) {
-			decisions.Reject = append(decisions.Reject, w.CallID)
+			decisions.Reject = append(decisions.Reject, w.WaitID)
 		} else {
-			decisions.Approve = append(decisions.Approve, w.CallID)
+			decisions.Approve = append(decisions.Approve, w.WaitID)
 		}
 	}
 	_, err := d.client.Resume(ctx, client.ResumeParams{SessionID: d.key.ID, Request: wire.ResumeRequest{
