@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -202,4 +204,25 @@ func (w *world) claimFor(p *process, owner string, seq int64, lasts time.Duratio
 	})
 	require.NoError(w.t, err)
 	return item.Head.Lease
+}
+
+// A clock that is set back while a planner or a tool is at work loses no step: nothing is
+// done a second time for it.
+func TestClocks_set_back_inside_a_step(t *testing.T) {
+	t.Parallel()
+	var w *world
+	planned := 0
+	back := func(then turn) turn {
+		return func(ctx context.Context, v agent.View) (agent.Reply, error) {
+			planned++
+			w.clock.advance(-time.Hour)
+			return then(ctx, v)
+		}
+	}
+	made := newEffects()
+	w = newWorld(t, made, helper(made, script{"go": {back(calls("line", `{"text":"1"}`)), back(says("bye"))}}))
+	w.run(w.process(), "go")
+	require.Equal(t, session.StatusCompleted, w.session().Status)
+	require.Equal(t, 2, planned)
+	require.Equal(t, 1, made.count("line 1"))
 }

@@ -109,11 +109,12 @@ func (inv *invocation) timeLeft(ctx context.Context) bool {
 	return deadline.Sub(now) >= now.Sub(inv.since)
 }
 
-// active returns the time worked since the step, or its last entry, began.
+// active returns the time worked since the step, or its last entry, began: none where
+// the clock was set back meanwhile, for what was used of a limit never shrinks.
 func (inv *invocation) active() time.Duration {
 	now := inv.r.cfg.Now()
 	defer func() { inv.began = now }()
-	return now.Sub(inv.began)
+	return max(0, now.Sub(inv.began))
 }
 
 // plan asks the planner for the next reply. done means that the step ended
