@@ -121,7 +121,7 @@ func (w *world) overtake(frozen *process, p phase, how restart) bool {
 func (w *world) takeOver(p phase, how restart) bool {
 	for range 20 {
 		r := w.run(p.restart(how)...)
-		if strings.Contains(r.stderr, "has held the data file") {
+		if strings.Contains(r.stderr, "another process holds it") {
 			require.Equal(w, 1, r.code)
 			return false
 		}
