@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/agents/lab/labtest"
 )
@@ -60,26 +57,5 @@ func TestKillClocks(t *testing.T) {
 func TestFrozenClocks(t *testing.T) {
 	t.Parallel()
 	trials, begin := (labtest.Number(t, "ADJOURN_CRASH_TRIALS", 12)+3)/4, labtest.Seed(t)
-	var stops, unknown atomic.Int64
-	all(t, 8, clockWorlds(t, "frozen clocks", trials, begin, farApart, "ADJOURN_LEASE="+frozenLease), func(w *world) {
-		for _, p := range story() {
-			frozen := w.start(nil, p.args...)
-			defer frozen.signal(syscall.SIGKILL)
-			select {
-			case <-time.After(time.Duration(w.rng.Int64N(int64(120 * time.Millisecond)))):
-				frozen.signal(syscall.SIGSTOP)
-			case <-frozen.ended:
-			}
-			if !frozen.stopped() {
-				require.Equal(w, p.code, frozen.wait().code)
-				continue
-			}
-			stops.Add(1)
-			w.Note("    SIGSTOP")
-			w.overtake(frozen, p, restart(w.rng.IntN(restarts)))
-		}
-		w.finish(story())
-		unknown.Add(int64(w.check()))
-	})
-	t.Logf("%d trials, %d stops, %d outcomes unknown", trials, stops.Load(), unknown.Load())
+	stopAnywhere(t, clockWorlds(t, "frozen clocks", trials, begin, farApart, "ADJOURN_LEASE="+frozenLease))
 }

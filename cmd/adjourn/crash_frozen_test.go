@@ -81,6 +81,13 @@ func TestFrozenRandom(t *testing.T) {
 			env: []string{"ADJOURN_LEASE=" + frozenLease},
 		}
 	}
+	stopAnywhere(t, worlds)
+}
+
+// stopAnywhere tells the story in each world, stops each of its processes at a time of
+// chance, and lets another one take over.
+func stopAnywhere(t *testing.T, worlds []*world) {
+	t.Helper()
 	var stops, held, unknown atomic.Int64
 	all(t, 8, worlds, func(w *world) {
 		for _, p := range story() {
@@ -104,7 +111,7 @@ func TestFrozenRandom(t *testing.T) {
 		w.finish(story())
 		unknown.Add(int64(w.check()))
 	})
-	t.Logf("%d trials, %d stops, at %d of them the data file was held; %d outcomes unknown", trials, stops.Load(), held.Load(), unknown.Load())
+	t.Logf("%d trials, %d stops, at %d of them the data file was held; %d outcomes unknown", len(worlds), stops.Load(), held.Load(), unknown.Load())
 }
 
 // overtake has somebody else do what a stopped process was about to, and lets

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adjourn/adjourn/pkg/cli/place"
 	"github.com/adjourn/adjourn/pkg/cli/report"
 	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/runtime"
@@ -34,20 +35,33 @@ func (c *cli) completeAgents(_ *cobra.Command, _ []string, prefix string) ([]cob
 	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeSessions completes ids of the sessions that moved last.
-func (c *cli) completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	ctx := cmd.Context()
+// openForCompletion opens what a completion reads, for as long as a shell waits for
+// one. The engine is nil where nothing can be opened; otherwise done closes it.
+func (c *cli) openForCompletion(cmd *cobra.Command) (ctx context.Context, e place.Engine, done func()) {
+	ctx = cmd.Context()
 	if ctx == nil {
 		ctx = context.Background()
 	}
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
-	defer cancel()
 	c.Quiet = true
 	e, err := c.OpenReading(ctx)
 	if err != nil {
+		cancel()
+		return ctx, nil, nil
+	}
+	return ctx, e, func() {
+		c.close(e)
+		cancel()
+	}
+}
+
+// completeSessions completes ids of the sessions that moved last.
+func (c *cli) completeSessions(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ctx, e, done := c.openForCompletion(cmd)
+	if e == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	defer c.close(e)
+	defer done()
 	page, err := e.Sessions(ctx, runtime.SessionsParams{Tenant: session.DefaultTenant, Limit: 100})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -97,18 +111,11 @@ func (c *cli) completeApprovals(cmd *cobra.Command, args []string, prefix string
 }
 
 func (c *cli) completeWaits(cmd *cobra.Command, id, prefix string, fits func(session.PendingItem) bool) ([]cobra.Completion, cobra.ShellCompDirective) {
-	ctx := cmd.Context()
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	ctx, cancel := context.WithTimeout(ctx, completionTime)
-	defer cancel()
-	c.Quiet = true
-	e, err := c.OpenReading(ctx)
-	if err != nil {
+	ctx, e, done := c.openForCompletion(cmd)
+	if e == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	defer c.close(e)
+	defer done()
 	waits, err := whatWaits(ctx, e, key(id))
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
