@@ -127,7 +127,7 @@ func (r *Runtime) decidesOn(ctx context.Context, a asked, p DecideParams, shown 
 		case item.Wait == nil:
 			return 0, r.noWait(a, session.Answer{Kind: session.AnswerApproval, Wait: id})
 		case item.Wait.Wait.Kind != session.WaitApproval:
-			return 0, refuse(CodeWrongKind, p.Key, "%s is no approval: answer it by itself", named(item.Wait.Wait))
+			return 0, refuse(CodeWrongKind, p.Key, "%s is no approval: answer it by itself", label(item.Wait.Wait))
 		case p.Checkpoint != "" && seq != shown.waitsAt:
 			return 0, refuse(CodeStaleCheckpoint, p.Key, "%s was not asked at that checkpoint. Decide what was asked together", id)
 		case at != 0 && seq != at:

@@ -222,7 +222,7 @@ func TestNamed_no_field_takes_two_kinds_of_id(t *testing.T) {
 	} {
 		err := try()
 		require.Error(t, err, name)
-		require.ErrorContains(t, err, "w2-1, approval of c2-1 (deploy)", name)
+		require.ErrorContains(t, err, "w2-1 (approval of deploy)", name)
 		require.Equal(t, session.WaitOpen, w.open(session.WaitApproval).State, name)
 	}
 }

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/adjourn/adjourn/pkg/engine"
@@ -102,7 +103,10 @@ func (r *Runtime) notEnded(ctx context.Context, p ResumeParams) (*session.Sessio
 }
 
 func stillWaiting(s *session.Session, open []session.WaitRecord) *Error {
-	e := refuse(CodeStillWaiting, s.Key, "it still waits for %d answer(s), the first is %s. Answer that first", len(open), label(open[0].Wait))
+	e := refuse(CodeStillWaiting, s.Key, "it still waits for %s. Answer that first", label(open[0].Wait))
+	if len(open) > 1 {
+		e.Message = fmt.Sprintf("it still waits for %d answers, the first is %s. Answer them first", len(open), label(open[0].Wait))
+	}
 	e.Status = s.Status
 	return e
 }

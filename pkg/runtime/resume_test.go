@@ -118,6 +118,9 @@ func TestResume_from_every_status(t *testing.T) {
 			require.Equal(t, c.code, codeOf(err), "%v", err)
 			if c.code != "" {
 				require.Len(t, w.journal(), len(before))
+				if c.code == runtime.CodeStillWaiting && c.mode == runtime.ResumeContinue {
+					require.ErrorContains(t, err, "it still waits for w2-1 (approval of deploy). Answer that first")
+				}
 				return
 			}
 			require.NoError(t, p.settle())

@@ -298,11 +298,11 @@ func (r *Runtime) clientCall(ctx context.Context, a asked, answer session.Answer
 func fits(key session.Key, w session.Wait, a session.Answer) error {
 	switch {
 	case answers(w.Kind) != a.Kind:
-		return refuse(CodeWrongKind, key, "what waits there, %s, takes an answer of kind %q, not %q", named(w), answers(w.Kind), a.Kind)
+		return refuse(CodeWrongKind, key, "%s takes an answer of kind %q, not %q", label(w), answers(w.Kind), a.Kind)
 	case a.ToolCallID != "" && a.ToolCallID != w.Call:
-		return refuse(CodeWaitNotFound, key, "there is no wait %q of a call %q: it is %s", w.ID, a.ToolCallID, label(w))
+		return refuse(CodeWaitNotFound, key, "%s is not of a call %q, but of %s", label(w), a.ToolCallID, w.Call)
 	case a.QuestionID != "" && w.Question != nil && a.QuestionID != w.Question.ID:
-		return refuse(CodeWrongKind, key, "what waits there, %s, is another question, %q", named(w), w.Question.ID)
+		return refuse(CodeWrongKind, key, "%s is another question, %q", label(w), w.Question.ID)
 	}
 	return nil
 }

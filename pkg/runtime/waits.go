@@ -135,20 +135,25 @@ func held(records []session.WaitRecord) bool {
 	return all && answers > 0
 }
 
-// label names a wait for people.
-func label(w session.Wait) string {
-	if w.Call != "" {
-		return string(w.Kind) + " of " + w.Call + " (" + w.Tool + ")"
-	}
-	return string(w.Kind) + " " + w.ID
-}
+// label names a wait for people: its id, which is what they answer, and what it is.
+func label(w session.Wait) string { return w.ID + " (" + what(w) + ")" }
 
-// named is a wait's id with what it is.
-func named(w session.Wait) string {
-	if w.Call != "" {
-		return w.ID + ", " + label(w)
+func what(w session.Wait) string {
+	switch w.Kind {
+	case session.WaitApproval:
+		return "approval of " + w.Tool
+	case session.WaitQuestion:
+		return "question of " + w.Tool
+	case session.WaitClientTool:
+		return "result of " + w.Tool
+	case session.WaitUnknown:
+		return "verdict on " + w.Tool
+	case session.WaitInput:
+		return "message"
+	case session.WaitChild:
+		return "end of session " + w.Child
 	}
-	return label(w)
+	return string(w.Kind)
 }
 
 // instead says what to name, of what is open now and takes such an answer.
@@ -157,7 +162,7 @@ func (a asked) instead(kind session.AnswerKind, call string) string {
 	if a.head.Status == session.StatusSuspended || a.head.Status == session.StatusInterrupted {
 		for _, w := range openWaits(waitRecords(a.items)) {
 			if answers(w.Kind) == kind && (call == "" || w.Call == call) {
-				names = append(names, named(w))
+				names = append(names, label(w))
 			}
 		}
 	}
