@@ -171,6 +171,43 @@ func TestDeadline_an_answer_that_comes_too_late(t *testing.T) {
 	require.Zero(t, w.effects.count("ran 1"))
 }
 
+func standing(t *testing.T, w *world, p *process) runtime.Standing {
+	t.Helper()
+	s, err := p.Stand(context.Background(), w.key)
+	require.NoError(t, err)
+	return s
+}
+
+// TestDeadline_resume: who goes on with a session whose deadline has passed lets it
+// expire. Before, and where something else is open, it still waits.
+func TestDeadline_resume(t *testing.T) {
+	t.Parallel()
+	w, p := expiring(t, session.WaitApproval, session.ExpireDeny, nil)
+	w.clock.advance(time.Hour - time.Second)
+	_, err := resume(w, p, runtime.ResumeContinue)
+	require.Equal(t, runtime.CodeStillWaiting, codeOf(err))
+	require.Equal(t, session.WaitOpen, w.waits()[0].State)
+	require.Equal(t, runtime.CodeStillWaiting, codeOf(standing(t, w, p).Resume))
+	w.clock.advance(time.Second)
+	require.Nil(t, standing(t, w, p).Resume, "whoever looks is told that it can go on")
+	_, err = resume(w, p, runtime.ResumeContinue)
+	require.NoError(t, err)
+	require.Equal(t, session.WaitExpired, w.waits()[0].State)
+	require.Equal(t, "deadline", w.waits()[0].Answer.Who, "nobody's answer")
+	require.NoError(t, p.work())
+	require.Equal(t, session.StatusCompleted, w.session().Status)
+	require.Zero(t, w.effects.count("ran 1"))
+
+	w, p = oneOfThreeExpires(t)
+	w.clock.advance(2 * time.Hour)
+	_, err = resume(w, p, runtime.ResumeContinue)
+	require.Equal(t, runtime.CodeStillWaiting, codeOf(err))
+	require.ErrorContains(t, err, "it still waits for 2 answers, the first is w2-1 (approval of deploy). Answer them first")
+	require.Equal(t, session.WaitExpired, w.waits()[1].State)
+	_, err = decide(w, p, runtime.DecideParams{Approve: []string{"w2-1"}})
+	require.NoError(t, err, "what nobody decided on is not decided differently")
+}
+
 func TestDeadline_an_answer_that_comes_in_time_counts(t *testing.T) {
 	t.Parallel()
 	w, p := expiring(t, session.WaitApproval, session.ExpireDeny, nil)

@@ -338,9 +338,9 @@ func TestDecide_on_as_many_as_one_suspension_opens(t *testing.T) {
 	require.Len(t, made.all(), session.MaxWaits-1)
 }
 
-// TestDecide_too_late_for_one_of_several answers none of them.
-func TestDecide_too_late_for_one_of_several(t *testing.T) {
-	t.Parallel()
+// oneOfThreeExpires waits for three approvals, the second of which ends in an hour.
+func oneOfThreeExpires(t *testing.T) (*world, *process) {
+	t.Helper()
 	made := newEffects()
 	w := newWorld(t, made, helper(made, script{"go": {calls("deploy", `{"text":"1"}`, "guarded", `{"text":"2"}`, "deploy", `{"text":"3"}`)}}, func(a *agent.Agent) {
 		a.Tools = append(a.Tools, tool.Define(tool.Spec[textIn]{
@@ -349,6 +349,13 @@ func TestDecide_too_late_for_one_of_several(t *testing.T) {
 	}))
 	p := w.process()
 	w.run(p, "go")
+	return w, p
+}
+
+// TestDecide_too_late_for_one_of_several answers none of them.
+func TestDecide_too_late_for_one_of_several(t *testing.T) {
+	t.Parallel()
+	w, p := oneOfThreeExpires(t)
 	w.clock.advance(2 * time.Hour)
 	_, err := decide(w, p, runtime.DecideParams{ApproveAll: true})
 	require.Equal(t, runtime.CodeExpired, codeOf(err))
@@ -360,7 +367,7 @@ func TestDecide_too_late_for_one_of_several(t *testing.T) {
 	require.NoError(t, err, "the others, once this is known")
 	require.NoError(t, p.settle())
 	require.Equal(t, session.StatusCompleted, w.session().Status)
-	require.Equal(t, 1, made.count("deploy 1"))
+	require.Equal(t, 1, w.effects.count("deploy 1"))
 }
 
 // TestDecide_that_dies leaves all approvals answered or none.

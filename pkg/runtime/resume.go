@@ -165,11 +165,11 @@ func (r *Runtime) resumeContinue(ctx context.Context, p *resumption) (Resumed, e
 	wake := session.NewWake(s.Key, s.Next(), session.WakeResume)
 	switch s.Status {
 	case session.StatusSuspended:
-		waits, err := r.waitsOf(ctx, s)
+		open, err := r.openInTime(ctx, s)
 		if err != nil {
 			return Resumed{}, err
 		}
-		if open := slices.DeleteFunc(waits, func(w session.WaitRecord) bool { return w.State != session.WaitOpen }); len(open) > 0 {
+		if len(open) > 0 {
 			return Resumed{}, stillWaiting(s, open)
 		}
 	case session.StatusInterrupted:
@@ -194,6 +194,34 @@ func (r *Runtime) resumeContinue(ctx context.Context, p *resumption) (Resumed, e
 		return Resumed{}, err
 	}
 	return Resumed{Continuation: ContinuationResumed, After: s.Version}, r.send(ctx, wake)
+}
+
+// openInTime returns the waits of a suspension that are open and whose deadlines lie ahead.
+// Those whose deadline has passed expire here, as when an answer comes too late: nobody
+// need wait for the sweep. A conflict is an answer that came first, and counts.
+func (r *Runtime) openInTime(ctx context.Context, s *session.Session) ([]session.WaitRecord, error) {
+	items, err := r.waitsAt(ctx, s.Key, waitsAtOf(s))
+	if err != nil {
+		return nil, err
+	}
+	var open []session.WaitRecord
+	for _, item := range items {
+		switch {
+		case item.Wait.State != session.WaitOpen:
+		case !r.overdue(*item.Wait):
+			open = append(open, *item.Wait)
+		default:
+			if err := r.expire(ctx, s.Key, item); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return open, nil
+}
+
+// overdue reports whether the deadline of an open wait has passed.
+func (r *Runtime) overdue(w session.WaitRecord) bool {
+	return w.Wait.Deadline != nil && !r.cfg.Now().Before(w.Wait.Deadline.At)
 }
 
 // wakeAfter is the wake for the entry after the newest one of a running session.

@@ -76,11 +76,12 @@ func (r *Runtime) standOnce(ctx context.Context, key session.Key) (out Standing,
 	if s.Status == session.StatusSuspended {
 		out.Open = slices.DeleteFunc(records, func(w session.WaitRecord) bool { return w.State != session.WaitOpen })
 	}
+	open := slices.DeleteFunc(slices.Clone(out.Open), r.overdue) // a resume lets those expire
 	switch {
 	case s.Status.Ended():
 		out.Resume = notResumable(s)
-	case len(out.Open) > 0:
-		out.Resume = stillWaiting(s, out.Open)
+	case len(open) > 0:
+		out.Resume = stillWaiting(s, open)
 	case s.Status == session.StatusRunning && head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.GoesOn):
 		out.Resume = workedOn(s)
 	}

@@ -115,7 +115,7 @@ func (r *Runtime) submittedBefore(ctx context.Context, key session.Key, d done) 
 // deadline, which it keeps, or when the session waits no more. A conflict is an
 // answer that came before the deadline, perhaps this very one.
 func (r *Runtime) timely(ctx context.Context, head session.Head, item store.Item) error {
-	if d := item.Wait.Wait.Deadline; d != nil && !r.cfg.Now().Before(d.At) {
+	if r.overdue(*item.Wait) {
 		if err := r.expire(ctx, head.Key, item); err != nil {
 			return err
 		}
