@@ -170,6 +170,21 @@ var tests = []struct {
 		require.NotEmpty(f, got)
 		require.LessOrEqual(f, len(got), 3)
 	}},
+	{"receive returns at most max messages though others go to the dead letters meanwhile", func(f *fixture) {
+		f.send(wake(1))
+		for range f.MaxReceives {
+			require.NoError(f, f.Queue.Postpone(f.Context(), f.receive(), 0))
+		}
+		f.send(wake(2), wake(3), wake(4), wake(5))
+		got, err := f.Queue.Receive(f.Context(), queue.ReceiveParams{Max: 2, Wait: f.long(), Visibility: f.long()})
+		require.NoError(f, err)
+		require.NotEmpty(f, got)
+		require.LessOrEqual(f, len(got), 2)
+		for _, d := range got {
+			require.NotEqualValues(f, 1, d.Wake.Seq)
+		}
+		require.NotContains(f, f.receiveAll(4-len(got)), int64(1))
+	}},
 	{"receive returns one message by default", func(f *fixture) {
 		f.send(wake(1), wake(2))
 		f.receive()

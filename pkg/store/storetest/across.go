@@ -294,6 +294,14 @@ var acrossTests = []test{
 		f.commit(2, store.WaitItem(due, 1).In(parent))
 		require.Equal(f, []string{"parent w1-0"}, f.findAll(store.FindParams{Kind: store.FindDue, Before: at(9)}))
 	}},
+	{"what another session asks is kept by the root of the session it waits in", func(f *fixture) {
+		f.family()
+		f.commit(2, store.WaitItem(wait("w2-0"), 0).In(parent), store.HeadItem(head(parent), 1).In(parent))
+		p := store.FindParams{Kind: store.FindWaits, Tenant: "acme", Root: parent.ID}
+		require.ElementsMatch(f, []string{"parent w1-0", "parent w2-0"}, f.findAll(p))
+		p.Root = f.key.ID
+		require.Empty(f, f.findAll(p))
+	}},
 	{"what another session asks at the same time in two is found in both", func(f *fixture) {
 		child, uncle := f.key, session.Key{Tenant: "acme", ID: "uncle"}
 		f.put(uncle.Tenant, uncle.ID, nil)

@@ -27,6 +27,15 @@ func newer[T any](f *fixture, record *T) *T {
 	return out
 }
 
+// ofNewer is an item whose record has a field that only a later program knows.
+func ofNewer(f *fixture, item store.Item) store.Item {
+	f.Helper()
+	record := recordOf(f, item)
+	item, err := store.NewItem(item.Kind, item.ID, item.Rev, []byte(`{"zzNew":[1,{"b":"<c>"}],`+record[1:]))
+	require.NoError(f, err)
+	return item
+}
+
 func recordOf(f *fixture, item store.Item) string {
 	f.Helper()
 	record, err := item.Record()
@@ -58,6 +67,28 @@ var newerTests = []test{
 		ledger.Rev = 99
 		_, err := f.store.Update(f.Context(), f.key, ledger)
 		require.JSONEq(f, recordOf(f, store.ToolItem(*newer(f, &t), 0)), recordOf(f, *conflict(f, err).Item), "as it stands in a conflict")
+	}},
+	{"they are kept on a record of every kind, of the session, of others and of the tenant", func(f *fixture) {
+		var all []store.Item
+		for _, item := range everyKind(f) {
+			all = append(all, ofNewer(f, item))
+		}
+		f.commit(1, all...)
+		for _, item := range all {
+			want := recordOf(f, item)
+			require.Contains(f, want, "zzNew")
+			got := f.items(item.Kind, item.ID)
+			require.Len(f, got, 1, item.Kind)
+			require.JSONEq(f, want, recordOf(f, got[0]), item.Kind)
+			require.JSONEq(f, want, recordOf(f, f.update(got[0])), item.Kind)
+			require.JSONEq(f, want, recordOf(f, f.items(item.Kind, item.ID)[0]), item.Kind)
+		}
+		theirs, own := f.items(store.KindWait, "w1-0")[0].In(f.key), f.key
+		f.key.ID = "s-2"
+		f.start()
+		_, err := f.store.Update(f.Context(), f.key, theirs, f.head())
+		require.NoError(f, err)
+		require.JSONEq(f, recordOf(f, all[1]), recordOf(f, f.of(own, store.KindWait, "w1-0")[0]))
 	}},
 	{"an entry that needs what this program does not know is ErrNeeds", func(f *fixture) {
 		f.start()
