@@ -114,6 +114,21 @@ func TestReceive_a_message_whose_time_comes_during_a_look(t *testing.T) {
 	}
 }
 
+// Who waits for dead letters is not given what goes to the queue.
+func TestReceive_of_the_dead_letters(t *testing.T) {
+	t.Parallel()
+	db := open(t, memoryPath)
+	ctx, stop := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	got := make(chan error, 1)
+	go func() { got <- receiveSoon(ctx, db.DeadLetters()) }()
+	parked(t, db, 1)
+	require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(crash, 1, session.WakeStep)))
+	require.Len(t, receiveNow(t, db.Queue()), 1)
+	stop(enough)
+	require.ErrorIs(t, <-got, enough)
+}
+
 // A process that has much to do still looks for what others sent.
 func TestReceive_from_another_process_while_this_one_is_busy(t *testing.T) {
 	t.Parallel()
@@ -157,7 +172,7 @@ func TestReceive_after_a_transaction_that_failed(t *testing.T) {
 		require.NoError(t, w.receive(second))
 		require.Empty(t, second.deliveries)
 		require.True(t, w.dry[0].valid)
-		w.wakeAt = w.db.now().Add(time.Hour)
+		w.wakeAt = w.db.now().Add(session.MaxAhead) // further ahead would count as now
 		return broken
 	}})
 	require.ErrorIs(t, err, broken)

@@ -1,0 +1,142 @@
+package sqlite
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// The numbers that a transaction gave out which was then rolled back are given out
+// anew: nothing hangs on a row that is not there.
+func TestUndone_numbers(t *testing.T) {
+	t.Parallel()
+	fails := func(t *testing.T, db *DB, f func(w *writer) error) {
+		t.Helper()
+		require.ErrorIs(t, db.do(t.Context(), &testOp{f: func(w *writer) error { return errors.Join(f(w), errDisk) }}), errDisk)
+	}
+	t.Run("of a session", func(t *testing.T) {
+		t.Parallel()
+		db := open(t, memoryPath)
+		p := store.CommitParams{Key: crash, Entry: plain1(1), Items: []store.Item{store.HeadItem(session.Head{Key: crash, Status: session.StatusRunning}, 0)}}
+		lost, err := db.Store().newCommit(&p)
+		require.NoError(t, err)
+		fails(t, db, lost.run)
+		_, err = db.Store().Commit(t.Context(), p)
+		require.NoError(t, err)
+		n := 0
+		for e, err := range db.Store().Entries(t.Context(), crash, 0) {
+			require.NoError(t, err)
+			require.EqualValues(t, 1, e.Seq)
+			n++
+		}
+		require.Equal(t, 1, n)
+		page, err := db.Store().Find(t.Context(), store.FindParams{Kind: store.FindSessions, Tenant: crash.Tenant})
+		require.NoError(t, err)
+		require.Len(t, page.Found, 1)
+	})
+	t.Run("of an owner", func(t *testing.T) {
+		t.Parallel()
+		db := open(t, memoryPath)
+		fails(t, db, func(w *writer) error {
+			_, err := w.owner()
+			return err
+		})
+		require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(crash, 2, session.WakeStep)))
+		require.Len(t, receiveNow(t, db.Queue()), 1)
+		var ours int64
+		require.NoError(t, db.do(t.Context(), &testOp{f: func(w *writer) (err error) {
+			ours, err = w.c.number("SELECT count(*) FROM messages JOIN owners ON oid=owner WHERE name='" + db.owner + "'")
+			return err
+		}}))
+		require.EqualValues(t, 1, ours, "whoever finds this process dead finds what it had received")
+	})
+}
+
+// A deletion that found a session which was then rolled back has deleted nothing, and says so.
+func TestStaleSuccess(t *testing.T) {
+	t.Parallel()
+	db := open(t, memoryPath)
+	p := store.CommitParams{Key: crash, Entry: plain1(1), Items: []store.Item{store.HeadItem(session.Head{Key: crash, Status: session.StatusRunning}, 0)}}
+	made, err := db.Store().newCommit(&p)
+	require.NoError(t, err)
+	tries := 0
+	once := &testOp{f: func(w *writer) error { // it works, and then fails alone
+		if tries++; tries > 1 {
+			return errDisk
+		}
+		return made.run(w)
+	}}
+	failed := false
+	last := &testOp{f: func(*writer) error {
+		if failed {
+			return nil
+		}
+		failed = true
+		return errDisk
+	}}
+	gone := &deleteOp{key: crash}
+	together(t, db, once, gone, last)
+	require.Equal(t, 2, tries, "they shared a transaction")
+	require.NoError(t, gone.err)
+	require.False(t, gone.found)
+}
+
+// A receipt is that of one delivery: whoever comes with an old one neither removes
+// nor shows what another has by now.
+func TestReceipt_of_before(t *testing.T) {
+	t.Parallel()
+	for name, late := range map[string]func(t *testing.T, q *Queue, old queue.Delivery){
+		"acknowledged": func(t *testing.T, q *Queue, old queue.Delivery) { require.NoError(t, q.Acknowledge(t.Context(), old)) },
+		"postponed":    func(t *testing.T, q *Queue, old queue.Delivery) { require.NoError(t, q.Postpone(t.Context(), old, 0)) },
+	} {
+		t.Run(name+" after it was received again", func(t *testing.T) {
+			t.Parallel()
+			q, c := clockedQueue(t, memoryPath)
+			require.NoError(t, q.Send(t.Context(), session.NewWake(crash, 1, session.WakeStep)))
+			old := receiveOne(t, q)
+			c.advance(2 * time.Minute)
+			require.Len(t, receiveOne(t, q), 1)
+			late(t, q, old[0])
+			require.Empty(t, receiveOne(t, q), "another works on it")
+			c.advance(2 * time.Minute)
+			again := receiveOne(t, q)
+			require.Len(t, again, 1, "and is dead now")
+			require.Equal(t, 3, again[0].Receives)
+		})
+		t.Run(name+" after it went to the dead letters", func(t *testing.T) {
+			t.Parallel()
+			c := &setClock{}
+			c.set(noon)
+			db := openConfig(t, Config{Path: memoryPath, Now: c.now, MaxReceives: 1})
+			require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(crash, 1, session.WakeStep)))
+			old := receiveOne(t, db.Queue())
+			c.advance(2 * time.Minute)
+			require.Empty(t, receiveOne(t, db.Queue()))
+			require.Len(t, receiveOne(t, db.DeadLetters()), 1)
+			late(t, db.Queue(), old[0])
+			require.Empty(t, receiveOne(t, db.DeadLetters()))
+			c.advance(2 * time.Minute)
+			require.Len(t, receiveOne(t, db.DeadLetters()), 1)
+		})
+		t.Run(name+" after it was acknowledged and another came in the same nanosecond", func(t *testing.T) {
+			t.Parallel()
+			q, _ := clockedQueue(t, memoryPath)
+			require.NoError(t, q.Send(t.Context(), session.NewWake(crash, 1, session.WakeStep)))
+			old := receiveOne(t, q)
+			require.NoError(t, q.Acknowledge(t.Context(), old...))
+			require.NoError(t, q.Send(t.Context(), session.NewWake(crash, 2, session.WakeStep)))
+			next := receiveOne(t, q)
+			require.Len(t, next, 1)
+			late(t, q, old[0])
+			require.Empty(t, receiveOne(t, q))
+			require.NoError(t, q.Postpone(t.Context(), next[0], 0))
+			require.Len(t, receiveOne(t, q), 1, "it is still there")
+		})
+	}
+}
