@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -249,7 +250,7 @@ func (f *finder) query(c *conn, at position, rows int) error {
 // to go on. The page ends at the last row taken, for what follows it is looked at anew.
 func (f *finder) add(r foundRow) bool {
 	item, err := r.item(f.dead)
-	keeps := !f.p.Filtered() || err == nil && f.p.Keeps(r.key, &item)
+	keeps := !f.p.Filtered() || (err == nil || errors.Is(err, session.ErrNeeds)) && f.p.Keeps(r.key, &item)
 	if keeps && len(f.page.Found) == f.p.Limit {
 		f.page.Cursor = cursor(f.p, f.last)
 		return false

@@ -132,7 +132,8 @@ func DecodeEntry(payload []byte, seq int64) (session.Entry, error) {
 }
 
 // NewItem returns the item that [Item.Record] wrote. What is no record of the
-// kind is [ErrCorrupt]; one that this program must not act on is [session.ErrNeeds].
+// kind is [ErrCorrupt]. With [session.ErrNeeds] comes the item, which this program
+// may list, but must not act on.
 func NewItem(kind ItemKind, id string, rev int64, record []byte) (Item, error) {
 	item := Item{Kind: kind, ID: id, Rev: rev}
 	var value any
@@ -164,7 +165,7 @@ func NewItem(kind ItemKind, id string, rev int64, record []byte) (Item, error) {
 	}
 	err := session.UnmarshalRecord(record, value)
 	if errors.Is(err, session.ErrNeeds) {
-		return Item{}, fmt.Errorf("%s %s: %w", kind, id, err)
+		return item, fmt.Errorf("%s %s: %w", kind, id, err)
 	}
 	if err != nil { // of an unknown kind too
 		return Item{}, fmt.Errorf("%w: %s %s: %w", ErrCorrupt, kind, id, err)

@@ -316,9 +316,12 @@ func (s *Store) look(ctx context.Context, p *store.FindParams, r row, item attri
 		return nil, nil //nolint:nilnil // the item has moved on
 	default:
 		decoded, err := s.decode(ctx, found.Key, found.Item.Kind, found.Item.ID, item)
-		if err == nil {
+		switch {
+		case err == nil:
 			found.Item, indexed = decoded, wanted(p, found.Key, &decoded)
-		} else if p.Filtered() && errors.Is(err, store.ErrCorrupt) {
+		case errors.Is(err, session.ErrNeeds):
+			indexed = wanted(p, found.Key, &decoded)
+		case p.Filtered() && errors.Is(err, store.ErrCorrupt):
 			return nil, nil //nolint:nilnil // nobody knows whether it is among what is kept
 		}
 		found.Unread = err

@@ -119,15 +119,18 @@ var newerTests = []test{
 			require.NotErrorIs(f, err, store.ErrCorrupt)
 			require.ErrorContains(f, err, "wait w1-1")
 		}
-		page := f.find(store.FindParams{Kind: store.FindWaits, Tenant: f.key.Tenant})
-		require.Len(f, page.Found, 2)
-		for _, found := range page.Found {
-			if found.Item.ID == "w1-1" {
-				require.ErrorIs(f, found.Unread, session.ErrNeeds)
-				continue
+		for _, tool := range []string{"", w.Wait.Tool} {
+			page := f.find(store.FindParams{Kind: store.FindWaits, Tenant: f.key.Tenant, Tool: tool})
+			require.Len(f, page.Found, 2, "tool %q", tool)
+			for _, found := range page.Found {
+				if found.Item.ID == "w1-1" {
+					require.ErrorIs(f, found.Unread, session.ErrNeeds)
+					continue
+				}
+				require.NoError(f, found.Unread)
+				require.Equal(f, wait("w1-2"), *found.Item.Wait)
 			}
-			require.NoError(f, found.Unread)
-			require.Equal(f, wait("w1-2"), *found.Item.Wait)
 		}
+		require.Empty(f, f.find(store.FindParams{Kind: store.FindWaits, Tenant: f.key.Tenant, Tool: "another"}).Found)
 	}},
 }
