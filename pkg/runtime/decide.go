@@ -219,7 +219,10 @@ func (r *Runtime) decisive(ctx context.Context, head session.Head, p DecideParam
 func (r *Runtime) decidedBefore(p DecideParams, d decision, all []decision) error {
 	record := *d.item.Wait
 	if !settledByPeople(record) {
-		ran := record.Answer != nil && record.Answer.Outcome == session.ExpireDefault
+		var ran bool // by an expiry that counted as a yes
+		if a := record.Answer; a != nil && a.Outcome == session.ExpireDefault {
+			ran = json.Unmarshal(a.Result, &ran) == nil && ran
+		}
 		if !d.named && !d.approved && !ran {
 			return nil
 		}

@@ -403,3 +403,24 @@ func TestDecide_that_dies(t *testing.T) {
 		})
 	}
 }
+
+// TestDecide_beside_an_expired_default: a no that nobody gave does not contradict the
+// rejection of what is not named, for nothing has run; a yes does.
+func TestDecide_beside_an_expired_default(t *testing.T) {
+	t.Parallel()
+	for value, code := range map[bool]runtime.Code{true: runtime.CodeExpired, false: ""} {
+		made := newEffects()
+		w := newWorld(t, made, helper(made, script{"go": {calls("deploy", `{"text":"1"}`, "guarded", `{"text":"2"}`)}}, func(a *agent.Agent) {
+			a.Tools = append(a.Tools, tool.Define(tool.Spec[textIn]{
+				Name: "guarded", Approve: tool.Always[textIn], Expiry: &tool.Expiry{After: time.Hour, Outcome: session.ExpireDefault, Value: value},
+			}, func(context.Context, *tool.Call, textIn) (string, error) { return "", nil }))
+		}))
+		p := w.process()
+		w.run(p, "go")
+		w.clock.advance(2 * time.Hour)
+		_, err := decide(w, p, runtime.DecideParams{Approve: []string{"w2-1"}})
+		require.Equal(t, runtime.CodeExpired, codeOf(err), "the default is %t", value)
+		_, err = decide(w, p, runtime.DecideParams{Approve: []string{"w2-1"}})
+		require.Equal(t, code, codeOf(err), "the default is %t", value)
+	}
+}
