@@ -9,6 +9,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
 	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // statuses of the codes that only this room has, and of those that are finer
@@ -94,12 +95,37 @@ func (h *handler) problem(r *request, err error) *problem {
 	p := wire.Problem{Code: string(e.Code), Detail: e.Message, SessionID: e.Session, SessionStatus: e.Status, Answer: e.Answer}
 	switch e.Code.Class() {
 	case runtime.ClassUnavailable:
-		p.Detail, p.RequestID = "the store or the queue does not answer; try again in a moment", r.id
+		p.Detail, p.RequestID = unavailableDetail(e), r.id
 	case runtime.ClassInternal:
 		p.Detail, p.RequestID = "something went wrong on the server's side; its log has more under this request id", r.id
 	case runtime.ClassInvalid, runtime.ClassNotFound, runtime.ClassForbidden, runtime.ClassConflict, runtime.ClassGone:
 	}
 	return newProblem(p, nil)
+}
+
+// unavailable says of each code what is wrong with the store without telling what
+// is inside, and whether to try again or who has to act.
+var unavailable = map[runtime.Code]string{
+	runtime.CodeStoreUnavailable: "the store or the queue does not answer; try again in a moment",
+	runtime.CodeStoreHeld:        "another process holds the server's data file; try again in a moment",
+	runtime.CodeStoreGone:        "the server's data file was deleted or replaced: its operator has to restart it",
+	runtime.CodeNotOurs:          "the server's store was not written by this program: its operator has to act",
+	runtime.CodeNewerNeeded:      "a newer program wrote this than the server: its operator has to use a newer adjourn",
+}
+
+// unavailableDetail names what a newer program needs; all else is told by the code alone.
+func unavailableDetail(e *runtime.Error) string {
+	var needs *session.NeedsError
+	if e.Code == runtime.CodeNewerNeeded && errors.As(e, &needs) {
+		return needs.Error()
+	}
+	return unavailable[e.Code]
+}
+
+// retryIsVain reports whether a request that is sent again gets the same answer
+// until the server is started anew.
+func retryIsVain(code string) bool {
+	return code == string(runtime.CodeStoreGone) || code == string(runtime.CodeNotOurs)
 }
 
 // maxDetail bounds a detail in bytes: some repeat what the caller sent.
@@ -111,7 +137,7 @@ func newProblem(p wire.Problem, header map[string]string) *problem {
 	}
 	p.Status = statusOf(p.Code)
 	p.Type, p.Title = wire.ProblemType+p.Code, http.StatusText(p.Status)
-	if p.Status == http.StatusServiceUnavailable {
+	if p.Status == http.StatusServiceUnavailable && !retryIsVain(p.Code) {
 		header = map[string]string{"Retry-After": "1"}
 	}
 	return &problem{Problem: p, header: header}

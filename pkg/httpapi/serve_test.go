@@ -276,6 +276,44 @@ func TestDown(t *testing.T) {
 	}
 }
 
+// ill is a store that fails each search in one way.
+type ill struct {
+	store.Store
+	err error
+}
+
+func (i *ill) on(s store.Store) { i.Store = s }
+
+func (i *ill) Find(context.Context, store.FindParams) (store.Page, error) {
+	return store.Page{}, fmt.Errorf("find %s: %w", inside, i.err)
+}
+
+// TestUnavailable: a 503 says what is wrong and who can mend it, and nothing of what is inside.
+func TestUnavailable(t *testing.T) {
+	t.Parallel()
+	for code, c := range map[runtime.Code]struct {
+		err    error
+		detail string
+		retry  string
+	}{
+		runtime.CodeStoreUnavailable: {store.ErrUnavailable, "the store or the queue does not answer; try again in a moment", "1"},
+		runtime.CodeStoreHeld:        {store.ErrHeld, "another process holds the server's data file; try again in a moment", "1"},
+		runtime.CodeStoreGone:        {store.ErrGone, "the server's data file was deleted or replaced: its operator has to restart it", ""},
+		runtime.CodeNotOurs:          {store.ErrNotOurs, "the server's store was not written by this program: its operator has to act", ""},
+		runtime.CodeNewerNeeded:      {&session.NeedsError{What: "entry 7", Word: "votes"}, `entry 7 needs "votes", which this program does not know: use a newer adjourn`, "1"},
+	} {
+		d := &ill{err: c.err}
+		w := newWorld(t, change{runtime: func(cfg *runtime.Config) { cfg.Store = d }})
+		out := w.send(ann, http.MethodGet, "/sessions", "")
+		require.Equal(t, http.StatusServiceUnavailable, out.Code)
+		p := problem(t, out)
+		require.Equal(t, string(code), p.Code)
+		require.Equal(t, c.detail, p.Detail)
+		require.NotEmpty(t, p.RequestID)
+		require.Equal(t, c.retry, out.Header().Get("Retry-After"), code)
+	}
+}
+
 // TestDeadline: a function that runs out of time says so, and hides nothing done.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
