@@ -71,6 +71,8 @@ func TestExitCodes(t *testing.T) {
 		{"two answers", []string{"submit", "s", "w1-0", "--reply", "x", "--error", "y"}, 2, "one answer at a time"},
 		{"result that is not JSON", []string{"submit", "s", "w1-0", "--result", "done"}, 2, `double quotes`},
 		{"verdict nobody knows", []string{"submit", "s", "w1-0", "--verdict", "maybe"}, 2, "not_happened"},
+		{"a result of what did not happen", []string{"submit", "s", "w1-0", "--verdict", "not_happened", "--result", "1"}, 2, "--result cannot go with --verdict not_happened"},
+		{"a reason for a reply", []string{"submit", "s", "w1-0", "--reply", "x", "--reason", "y"}, 2, "--reason goes with"},
 		{"status nobody knows", []string{"sessions", "--status", "asleep"}, 2, "suspended"},
 		{"limit too high", []string{"inbox", "--limit", "5000"}, 2, "1000"},
 		{"no sessions", []string{"sessions"}, 0, "No sessions"},

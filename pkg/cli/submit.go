@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -78,7 +79,7 @@ exits with 5.`,
 	flags.BoolVar(&f.approve, "approve", false, "approve what waits")
 	flags.BoolVar(&f.reject, "reject", false, "reject what waits")
 	flags.StringVar(&f.edit, "edit", "", "approve with other arguments, as `JSON`")
-	flags.StringVar(&f.reason, "reason", "", "`text` that goes with --approve or --reject")
+	flags.StringVar(&f.reason, "reason", "", "`text` that goes with --approve, --reject or --verdict")
 	flags.BoolVar(&f.noResume, "no-resume", false, "only store the answer: resume goes on later")
 	f.wait.register(flags)
 	_ = cmd.RegisterFlagCompletionFunc("verdict", cobra.FixedCompletions([]string{string(session.VerdictHappened), string(session.VerdictNotHappened)}, cobra.ShellCompDirectiveNoFileComp))
@@ -136,6 +137,9 @@ func (c *cli) answer(f submitFlags) (session.Answer, error) {
 			given = append(given, "--"+name)
 		}
 	}
+	if f.set.Changed("reason") && !slices.ContainsFunc(given, takesReason) {
+		return session.Answer{}, exit.Usagef("--reason goes with --approve, --reject or --verdict")
+	}
 	switch said := strings.Join(given, " "); said {
 	case "--result":
 		raw, err := c.result(f.result)
@@ -158,6 +162,10 @@ func (c *cli) answer(f submitFlags) (session.Answer, error) {
 	default:
 		return session.Answer{}, exit.Usagef("%s cannot go together: one answer at a time", said)
 	}
+}
+
+func takesReason(flag string) bool {
+	return slices.Contains([]string{"--approve", "--reject", "--edit", "--verdict"}, flag)
 }
 
 // target refuses flags that do not name exactly one thing that waits.
@@ -183,8 +191,12 @@ func (c *cli) verdictAnswer(f submitFlags) (session.Answer, error) {
 	if answer.Verdict != session.VerdictHappened && answer.Verdict != session.VerdictNotHappened {
 		return answer, exit.Usagef("--verdict %q: use %s or %s", f.verdict, session.VerdictHappened, session.VerdictNotHappened)
 	}
+	answer.Reason = f.reason
 	if !f.set.Changed("result") {
 		return answer, nil
+	}
+	if answer.Verdict == session.VerdictNotHappened {
+		return answer, exit.Usagef("--result cannot go with --verdict %s: what did not happen has none. --reason says more", answer.Verdict)
 	}
 	raw, err := c.result(f.result)
 	answer.Result = raw

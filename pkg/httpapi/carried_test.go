@@ -13,6 +13,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -77,19 +78,37 @@ func TestKindsStayApart(t *testing.T) {
 	}
 	own := map[string]string{
 		"client-tool-result": "result error", "approval-response": "approvalId approved reason editedInput", "reply": "id selected text",
-		"message": "message", "verdict": "verdict result",
+		"message": "message", "verdict": "verdict reason result",
 	}
 	for kind, names := range own {
 		for name, value := range fields {
 			body := fmt.Sprintf(`{"kind":%q,"toolCallId":"c2-1",%q:%s}`, kind, name, value)
 			p := problem(t, w.send(ann, http.MethodPost, "/sessions/none/submit", body))
 			if strings.Contains(" "+names+" ", " "+name+" ") {
-				require.NotEqual(t, wire.CodeInvalidField, p.Code, body)
+				require.EqualValues(t, runtime.CodeSessionNotFound, p.Code, body)
 				continue
 			}
-			require.Equal(t, wire.CodeInvalidField, p.Code, body)
+			require.EqualValues(t, runtime.CodeInvalidInput, p.Code, body)
 			require.Contains(t, p.Detail, name+" does not belong", body)
 		}
+	}
+}
+
+// TestOneAnswer: of two fields of one kind that say two things, the one that does not
+// belong is named.
+func TestOneAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for body, names := range map[string]string{
+		`{"kind":"reply","waitId":"w2-1","selected":["red"],"text":"blue"}`:               "selected and text",
+		`{"kind":"reply","waitId":"w2-1","selected":[],"text":""}`:                        "selected and text",
+		`{"kind":"verdict","waitId":"w2-1","verdict":"not_happened","result":null}`:       "result does not go with the verdict not_happened",
+		`{"kind":"verdict","waitId":"w2-1","verdict":"not_happened","result":{"id":"7"}}`: "result does not go with the verdict not_happened",
+	} {
+		p := problem(t, w.send(ann, http.MethodPost, "/sessions/none/submit", body))
+		require.Equal(t, http.StatusBadRequest, p.Status, body)
+		require.EqualValues(t, runtime.CodeInvalidInput, p.Code, body)
+		require.Contains(t, p.Detail, names)
 	}
 }
 

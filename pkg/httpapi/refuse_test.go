@@ -111,7 +111,7 @@ func TestRefusals(t *testing.T) {
 		{"a child's end", ann, post, submit, `{"kind":"child-end","toolCallId":"c3-1","result":1}`, nil, 400, "invalid_field", "kind"},
 		{"an expiry", ann, post, submit, `{"kind":"expiry","toolCallId":"c3-1"}`, nil, 400, "invalid_field", "kind"},
 		{"no kind", ann, post, submit, `{"toolCallId":"c3-1","approved":true}`, nil, 400, "invalid_field", "kind"},
-		{"an answer that says two things", ann, post, "/sessions/place/submit", `{"kind":"client-tool-result","toolCallId":"c2-1","result":1,"approved":true}`, nil, 400, "invalid_field", "approved"},
+		{"an answer that says two things", ann, post, "/sessions/place/submit", `{"kind":"client-tool-result","toolCallId":"c2-1","result":1,"approved":true}`, nil, 400, "invalid_input", "approved"},
 		{"a result and an error", ann, post, "/sessions/place/submit", `{"kind":"client-tool-result","toolCallId":"c2-1","result":1,"error":"x"}`, nil, 400, "invalid_answer", "either"},
 		{"a choice there is not", ann, post, "/sessions/colour/submit", `{"kind":"reply","waitId":"w3-1","selected":["green"]}`, nil, 400, "invalid_answer", "green"},
 		{"another question", ann, post, "/sessions/colour/submit", `{"kind":"reply","waitId":"w3-1","id":"size","selected":["red"]}`, nil, 400, "wrong_kind", ""},

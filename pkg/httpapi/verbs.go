@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
 	"github.com/adjourn/adjourn/pkg/runtime"
@@ -53,15 +51,6 @@ func (out *response) replayed(before bool) {
 
 func location(key session.Key) string { return "/sessions/" + key.ID }
 
-// kinds says which fields belong to which kind of answer that a caller may give.
-var kinds = map[session.AnswerKind][]string{
-	session.AnswerClientTool: {"result", "error"},
-	session.AnswerApproval:   {"approvalId", "approved", "reason", "editedInput"},
-	session.AnswerReply:      {"id", "selected", "text"},
-	session.AnswerMessage:    {"message"},
-	session.AnswerVerdict:    {"verdict", "result"},
-}
-
 // submit is POST /sessions/{id}/submit.
 func (h *handler) submit(r *request) (*response, error) {
 	if _, err := r.parameters(); err != nil {
@@ -75,7 +64,7 @@ func (h *handler) submit(r *request) (*response, error) {
 	if err := h.read(r, &body, false); err != nil {
 		return nil, err
 	}
-	if err := checkKind(body); err != nil {
+	if err := checkKind(body.Kind); err != nil {
 		return nil, err
 	}
 	submitted, err := h.cfg.Runtime.Submit(r.Context(), runtime.SubmitParams{
@@ -99,35 +88,15 @@ func (h *handler) submit(r *request) (*response, error) {
 	return out, nil
 }
 
-// checkKind refuses an answer that says two things: a field of another kind would
-// be kept beside the answer, and nobody could tell which was meant.
-func checkKind(b wire.SubmitRequest) error {
-	own, known := kinds[b.Kind]
-	if !known {
-		return refuse(wire.CodeInvalidField, "kind must be %s, %s, %s, %s or %s", session.AnswerClientTool, session.AnswerApproval,
-			session.AnswerReply, session.AnswerMessage, session.AnswerVerdict)
+// checkKind refuses a kind of answer that no caller gives.
+func checkKind(kind session.AnswerKind) error {
+	switch kind {
+	case session.AnswerClientTool, session.AnswerApproval, session.AnswerReply, session.AnswerMessage, session.AnswerVerdict:
+		return nil
+	case session.AnswerChild, session.AnswerExpiry:
 	}
-	for _, field := range []struct {
-		name  string
-		given bool
-	}{
-		{"approvalId", b.ApprovalID != ""},
-		{"id", b.QuestionID != ""},
-		{"approved", b.Approved != nil},
-		{"reason", b.Reason != ""},
-		{"editedInput", b.EditedInput != nil},
-		{"result", b.Result != nil},
-		{"error", b.Error != ""},
-		{"selected", b.Selected != nil},
-		{"text", b.Text != nil},
-		{"message", b.Message != nil},
-		{"verdict", b.Verdict != ""},
-	} {
-		if field.given && !slices.Contains(own, field.name) {
-			return refuse(wire.CodeInvalidField, "%s does not belong to an answer of kind %s, which has %s", field.name, b.Kind, strings.Join(own, ", "))
-		}
-	}
-	return nil
+	return refuse(wire.CodeInvalidField, "kind must be %s, %s, %s, %s or %s", session.AnswerClientTool, session.AnswerApproval,
+		session.AnswerReply, session.AnswerMessage, session.AnswerVerdict)
 }
 
 // resume is POST /sessions/{id}/resume: 202 when the session goes on, 200 when it

@@ -12,6 +12,54 @@ import (
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
+// answerFields says which fields belong to each kind of answer that a caller may
+// give, by the names they have over HTTP. What names the wait may stand beside all.
+var answerFields = map[session.AnswerKind][]string{
+	session.AnswerClientTool: {"result", "error"},
+	session.AnswerApproval:   {"approvalId", "approved", "reason", "editedInput"},
+	session.AnswerReply:      {"id", "selected", "text"},
+	session.AnswerMessage:    {"message"},
+	session.AnswerVerdict:    {"verdict", "reason", "result"},
+}
+
+// checkFields refuses an answer that says two things, whatever it answers: a field of
+// another kind would be kept beside the answer, and nobody could tell which was meant.
+func checkFields(key session.Key, a session.Answer) error {
+	own, known := answerFields[a.Kind]
+	if !known {
+		return nil // no wait takes it from a caller
+	}
+	for _, field := range []struct {
+		name  string
+		given bool
+	}{
+		{"approvalId", a.ApprovalID != ""},
+		{"id", a.QuestionID != ""},
+		{"approved", a.Approved != nil},
+		{"reason", a.Reason != ""},
+		{"editedInput", a.EditedInput != nil},
+		{"result", a.Result != nil},
+		{"error", a.Error != ""},
+		{"selected", a.Selected != nil},
+		{"text", a.Text != nil},
+		{"message", a.Message != nil},
+		{"verdict", a.Verdict != ""},
+		{"status", a.Status != ""},
+		{"outcome", a.Outcome != ""},
+	} {
+		if field.given && !slices.Contains(own, field.name) {
+			return refuse(CodeInvalidInput, key, "%s does not belong to an answer of kind %s, which has %s", field.name, a.Kind, strings.Join(own, ", "))
+		}
+	}
+	switch {
+	case a.Selected != nil && a.Text != nil:
+		return refuse(CodeInvalidInput, key, "selected and text do not go together: selected answers a question that has choices, text one that has none")
+	case a.Verdict == session.VerdictNotHappened && a.Result != nil:
+		return refuse(CodeInvalidInput, key, "result does not go with the verdict %s: what did not happen has none; a reason says more", a.Verdict)
+	}
+	return nil
+}
+
 // checkAnswer holds an answer to its wait and completes it: who, when, from where.
 func (r *Runtime) checkAnswer(record session.WaitRecord, p SubmitParams) (session.Answer, error) {
 	a, w := p.Answer, record.Wait
@@ -21,7 +69,7 @@ func (r *Runtime) checkAnswer(record session.WaitRecord, p SubmitParams) (sessio
 	a.Wait, a.ToolCallID = w.ID, w.Call
 	a.Who, a.From, a.When = p.Caller.Who, p.Caller.From, r.cfg.Now().UTC()
 	a.Reason = strings.TrimSpace(a.Reason)
-	a.Outcome, a.Audit, a.Digest = "", "", decided(w, a)
+	a.Audit, a.Digest = "", decided(w, a)
 	for _, text := range []*string{&a.Reason, &a.Error, a.Text} {
 		if text != nil && !utf8.ValidString(*text) {
 			return a, refuse(CodeInvalidAnswer, p.Key, "%s: the answer is not valid UTF-8 text", label(w))

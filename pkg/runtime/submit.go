@@ -28,6 +28,9 @@ func (r *Runtime) Submit(ctx context.Context, p SubmitParams) (Submitted, error)
 }
 
 func (r *Runtime) submit(ctx context.Context, p SubmitParams) (Submitted, error) {
+	if err := checkFields(p.Key, p.Answer); err != nil {
+		return Submitted{}, err
+	}
 	q, err := newRequest(p.Key.Tenant, p.Caller, verbSubmit, p.IdempotencyKey, p.Key.ID, p.Answer, p.HoldResume)
 	if err != nil {
 		return Submitted{}, err

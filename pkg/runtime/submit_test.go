@@ -134,10 +134,10 @@ func TestSubmit_refusals(t *testing.T) {
 		w, p := waiting(t, "approve")
 		yes := true
 		no := false
-		refused(t, w, p, runtime.CodeWrongKind, session.WaitApproval, func(a *session.Answer) { a.Kind = session.AnswerReply })
+		refused(t, w, p, runtime.CodeWrongKind, session.WaitApproval, func(a *session.Answer) { a.Kind, a.ApprovalID = session.AnswerReply, "" })
 		refused(t, w, p, runtime.CodeWaitNotFound, session.WaitApproval, func(a *session.Answer) { a.Wait = "w9-9" })
 		refused(t, w, p, runtime.CodeWaitNotFound, session.WaitApproval, func(a *session.Answer) { a.Wait, a.ToolCallID = "", "c9-9" })
-		refused(t, w, p, runtime.CodeWaitNotFound, session.WaitApproval, func(a *session.Answer) { a.Wait, a.ToolCallID, a.Kind = "", "", session.AnswerMessage })
+		refused(t, w, p, runtime.CodeWaitNotFound, session.WaitApproval, func(a *session.Answer) { *a = session.Answer{Kind: session.AnswerMessage} })
 		refused(t, w, p, runtime.CodeInvalidAnswer, session.WaitApproval, func(a *session.Answer) {})
 		refused(t, w, p, runtime.CodeInvalidAnswer, session.WaitApproval, func(a *session.Answer) { a.Approved, a.ApprovalID = &yes, "another" })
 		refused(t, w, p, runtime.CodeInvalidAnswer, session.WaitApproval, func(a *session.Answer) { a.Approved, a.EditedInput = &yes, json.RawMessage(`{"text":1}`) })
