@@ -63,7 +63,7 @@ func checkFields(key session.Key, a session.Answer) error {
 // checkAnswer holds an answer to its wait and completes it: who, when, from where.
 func (r *Runtime) checkAnswer(record session.WaitRecord, p SubmitParams) (session.Answer, error) {
 	a, w := p.Answer, record.Wait
-	if len(w.Who) > 0 && !slices.Contains(w.Who, p.Caller.Who) {
+	if !mayAnswer(w, p.Caller) {
 		return a, refuse(CodeNotAllowed, p.Key, "%s may be answered by %s only, not by %q", label(w), strings.Join(w.Who, ", "), p.Caller.Who)
 	}
 	a.Wait, a.ToolCallID = w.ID, w.Call

@@ -127,9 +127,9 @@ func (r *Runtime) decidesOn(ctx context.Context, a asked, p DecideParams, shown 
 		case item.Wait == nil:
 			return 0, r.noWait(a, session.Answer{Kind: session.AnswerApproval, Wait: id})
 		case item.Wait.Wait.Kind != session.WaitApproval:
-			return 0, refuse(CodeWrongKind, p.Key, "%s is no approval: answer it by itself", label(item.Wait.Wait))
+			return 0, about(id, refuse(CodeWrongKind, p.Key, "%s is no approval: answer it by itself", label(item.Wait.Wait)))
 		case p.Checkpoint != "" && seq != shown.waitsAt:
-			return 0, refuse(CodeStaleCheckpoint, p.Key, "%s was not asked at that checkpoint. Decide what was asked together", id)
+			return 0, about(id, refuse(CodeStaleCheckpoint, p.Key, "%s was not asked at that checkpoint. Decide what was asked together", id))
 		case at != 0 && seq != at:
 			return 0, refuse(CodeInvalidInput, p.Key, "%s and %s were not asked together: decide them one after the other", p.first(), id)
 		}
@@ -184,7 +184,7 @@ func (r *Runtime) decisive(ctx context.Context, head session.Head, p DecideParam
 			continue
 		}
 		if err := r.decidedBefore(p, d, decided); err != nil {
-			return nil, err
+			return nil, about(d.item.ID, err)
 		}
 	}
 	var open, writes []store.Item
@@ -198,16 +198,14 @@ func (r *Runtime) decisive(ctx context.Context, head session.Head, p DecideParam
 			err = r.fitsAnswer(p.Key, *d.item.Wait, answer, others)
 		}
 		if err != nil {
-			r.refused(ctx, d.item, p.Caller, p.Key, err)
-			return nil, err
+			return nil, about(d.item.ID, err)
 		}
 		answer.When, others = now, append(others, answer)
 		open, writes = append(open, d.item), append(writes, answered(d.item, answer, false, false))
 	}
 	for _, item := range open {
 		if err := r.timely(ctx, head, item); err != nil {
-			r.refused(ctx, item, p.Caller, p.Key, err)
-			return nil, err
+			return nil, about(item.ID, err)
 		}
 	}
 	return writes, nil

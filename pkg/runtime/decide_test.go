@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -178,7 +179,7 @@ func TestDecide_that_contradicts_what_was_done(t *testing.T) {
 			shown := w.session().Checkpoint().String()
 			c.done(w, p)
 			for _, when := range []string{"at once", "later"} {
-				before := w.waits()
+				before := answered(w.items(store.KindWait))
 				for _, checkpoint := range []string{shown, ""} {
 					if checkpoint == "" && (c.params.RejectAll || c.params.ApproveAll) && when == "later" {
 						continue // it is about what waits now
@@ -187,7 +188,7 @@ func TestDecide_that_contradicts_what_was_done(t *testing.T) {
 					_, err := decide(w, p, c.params)
 					require.Equal(t, runtime.CodeAlreadyAnswered, codeOf(err), "%s: %v", when, err)
 				}
-				require.Equal(t, before, w.waits())
+				require.Equal(t, before, answered(w.items(store.KindWait)))
 				require.NoError(t, p.settle())
 			}
 		})

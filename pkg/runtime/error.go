@@ -102,6 +102,8 @@ type Error struct {
 	Answer *session.Answer
 	// Cause is the error underneath, if any.
 	Cause error
+	// wait is the one to which it refuses an answer, if it is about one.
+	wait string
 }
 
 // Error returns the message, with the session in front if there is one.

@@ -33,6 +33,7 @@ const (
 // transaction of what the request does, "nothing to do" included; a refusal leaves
 // none, for it has changed nothing and the same request may be carried out later.
 type request struct {
+	caller Caller
 	tenant string
 	verb   string
 	key    string
@@ -47,7 +48,7 @@ type request struct {
 // and verb: nobody meets another one's.
 func newRequest(tenant string, c Caller, verb, key string, asked ...any) (request, error) {
 	if key == "" {
-		return request{}, nil
+		return request{caller: c}, nil
 	}
 	raw, err := json.Marshal(asked)
 	if err != nil { // all of it is data, but what was given as JSON may be none
@@ -59,7 +60,7 @@ func newRequest(tenant string, c Caller, verb, key string, asked ...any) (reques
 	}
 	sum := sha256.Sum256(scope)
 	return request{
-		tenant: tenant, verb: verb, key: key, id: verb + "-" + base64.RawURLEncoding.EncodeToString(sum[:]), digest: session.Digest(raw),
+		caller: c, tenant: tenant, verb: verb, key: key, id: verb + "-" + base64.RawURLEncoding.EncodeToString(sum[:]), digest: session.Digest(raw),
 	}, nil
 }
 
@@ -114,7 +115,7 @@ const maxTries = 8
 // makes it of the record, and sends again what the first time may not have sent.
 // carry is called anew when somebody else was first; a refusal is told only after the
 // record was looked at once more, for what is in the way may be what a copy of this
-// very request has done meanwhile.
+// very request has done meanwhile. Only then is it written down, too.
 func once[T any](ctx context.Context, r *Runtime, key session.Key, q *request, again func(did json.RawMessage) (T, error), carry func() (T, error)) (T, error) {
 	var none T
 	for try := 1; ; try++ {
@@ -134,6 +135,7 @@ func once[T any](ctx context.Context, r *Runtime, key session.Key, q *request, a
 		}
 		switch {
 		case !errors.Is(err, store.ErrConflict):
+			r.refused(ctx, q.caller, key, err)
 			return none, err
 		case try == maxTries:
 			return none, movedEachTime(key)

@@ -71,8 +71,7 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *request) (
 		err = r.settled(p.Key, record, answer)
 	}
 	if err != nil {
-		r.refused(ctx, item, p.Caller, p.Key, err)
-		return Submitted{}, err
+		return Submitted{}, about(item.ID, err)
 	}
 	out := Submitted{Answer: answer}
 	writes, err := q.record(r.cfg.Now(), p.Key, a.head.Version, done{Wait: item.ID, Held: p.HoldResume, Repeated: !isOpen})
@@ -241,17 +240,19 @@ func (r *Runtime) findWait(ctx context.Context, a asked, answer session.Answer) 
 		case item.Wait == nil:
 			return item, r.noWait(a, answer)
 		}
-		return item, fits(key, item.Wait.Wait, answer)
+		return item, about(item.ID, fits(key, item.Wait.Wait, answer))
 	case answer.Kind == session.AnswerApproval && answer.ApprovalID != "":
 		id, _, _ := strings.Cut(answer.ApprovalID, "_")
 		item, err := r.wait(ctx, a, id)
 		switch {
 		case err != nil:
 			return item, err
-		case item.Wait == nil || item.Wait.Wait.Nonce != answer.ApprovalID:
-			return item, refuse(CodeWaitNotFound, key, "no approval has this approvalId. %s", a.instead(answer.Kind, ""))
+		case item.Wait == nil:
+			return item, noApproval(a)
+		case item.Wait.Wait.Nonce != answer.ApprovalID:
+			return item, about(item.ID, noApproval(a)) // not told apart: whether the wait is there is nobody's business
 		}
-		return item, fits(key, item.Wait.Wait, answer)
+		return item, about(item.ID, fits(key, item.Wait.Wait, answer))
 	case answer.Kind == session.AnswerClientTool && answer.ToolCallID != "":
 		return r.clientCall(ctx, a, answer)
 	case answer.Kind == session.AnswerMessage:
@@ -265,6 +266,10 @@ func (r *Runtime) findWait(ctx context.Context, a asked, answer session.Answer) 
 		return store.Item{}, refuse(CodeInvalidAnswer, key, "a call names no answer of kind %q, for it may be asked about more than once. %s", answer.Kind, a.instead(answer.Kind, answer.ToolCallID))
 	}
 	return store.Item{}, refuse(CodeInvalidAnswer, key, "it is not said what this answers. %s", a.instead(answer.Kind, ""))
+}
+
+func noApproval(a asked) *Error {
+	return refuse(CodeWaitNotFound, a.head.Key, "no approval has this approvalId. %s", a.instead(session.AnswerApproval, ""))
 }
 
 func (r *Runtime) noWait(a asked, answer session.Answer) *Error {
