@@ -1,0 +1,225 @@
+package runtime_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// writes is a store that remembers what is written in one transaction each.
+type writes struct {
+	store.Store
+	made [][]store.Item
+}
+
+func (s *writes) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
+	s.made = append(s.made, items)
+	return s.Store.Update(ctx, key, items...)
+}
+
+func (s *writes) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	s.made = append(s.made, p.Items)
+	return s.Store.Commit(ctx, p)
+}
+
+// records returns the records of keys among items.
+func records(items []store.Item) (found []session.Idempotency) {
+	for _, item := range items {
+		if item.Kind == store.KindIdempotency {
+			found = append(found, *item.Idempotency)
+		}
+	}
+	return found
+}
+
+// TestRequest_record_is_written_with_what_it_did: a request writes once, and its
+// key's record with it; also where there is nothing to do but to remember that.
+func TestRequest_record_is_written_with_what_it_did(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for name, request := range keyed() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, _ := in(t, request.status)
+			s := &writes{Store: w.store}
+			require.NoError(t, request.send(w, w.process(func(cfg *runtime.Config) { cfg.Store = s })))
+			require.Len(t, s.made, 1)
+			require.Len(t, records(s.made[0]), 1)
+		})
+	}
+	yesTo := func(w *world, i int) runtime.SubmitParams {
+		return runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(w.waits()[i].Wait, yes())}
+	}
+	for name, c := range map[string]struct {
+		status string
+		send   func(w *world, p *process, key string) (replayed bool, err error)
+		// other is another request of the same verb.
+		other func(w *world, p *process, key string) error
+	}{
+		"an answer given before": {"two", func(w *world, p *process, key string) (bool, error) {
+			params := yesTo(w, 0)
+			params.IdempotencyKey = key
+			out, err := p.Submit(ctx, params)
+			return out.Replayed, err
+		}, func(w *world, p *process, key string) error {
+			params := yesTo(w, 1)
+			params.IdempotencyKey = key
+			_, err := p.Submit(ctx, params)
+			return err
+		}},
+		"decisions taken before": {"two", func(w *world, p *process, key string) (bool, error) {
+			out, err := p.Decide(ctx, runtime.DecideParams{Key: w.key, Caller: person, RejectAll: true, IdempotencyKey: key})
+			return out.Replayed, err
+		}, func(w *world, p *process, key string) error {
+			_, err := p.Decide(ctx, runtime.DecideParams{Key: w.key, Caller: person, Reject: []string{"w2-1"}, IdempotencyKey: key})
+			return err
+		}},
+		"going on with what waits": {"interrupted, two", func(w *world, p *process, key string) (bool, error) {
+			out, err := p.Resume(ctx, runtime.ResumeParams{Key: w.key, Caller: person, IdempotencyKey: key})
+			return out.Replayed, err
+		}, func(w *world, p *process, key string) error {
+			_, err := p.Resume(ctx, runtime.ResumeParams{Key: w.key, Caller: person, Mode: runtime.ResumeWithMessage, Message: llm.TextParts("hey"), IdempotencyKey: key})
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var w *world
+			var p *process
+			if c.status == "two" {
+				w, p = in(t, c.status)
+				_, err := c.send(w, p, "")
+				require.NoError(t, err)
+			} else {
+				w, p = interruptedWaiting(t)
+				w.interrupt()
+			}
+			s := &writes{Store: w.store}
+			keyed := w.process(func(cfg *runtime.Config) { cfg.Store = s })
+			replayed, err := c.send(w, keyed, "k")
+			require.NoError(t, err)
+			require.False(t, replayed)
+			require.Len(t, s.made, 1)
+			require.Len(t, records(s.made[0]), 1)
+			replayed, err = c.send(w, p, "k")
+			require.NoError(t, err)
+			require.True(t, replayed)
+			require.Equal(t, runtime.CodeIdempotencyMismatch, codeOf(c.other(w, p, "k")))
+		})
+	}
+}
+
+// TestRequest_repeated_sends_again: whoever carried a request out dies before it
+// sends, and nothing but the repeated request drives the session on: no time passes.
+func TestRequest_repeated_sends_again(t *testing.T) {
+	t.Parallel()
+	for name, request := range keyed() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, p := in(t, request.status)
+			f := &fuse{}
+			require.NoError(t, request.send(w, w.fusedProcess(f, true, 1)))
+			sends := 0
+			for i, op := range f.ops {
+				if op == "send" {
+					sends = i + 1
+				}
+			}
+			if sends == 0 {
+				return // held, or something is open
+			}
+			require.NoError(t, p.work())
+			want := w.kinds()
+
+			w, p = in(t, request.status)
+			f = &fuse{at: sends}
+			require.Error(t, request.send(w, w.fusedProcess(f, true, 1)))
+			require.NoError(t, p.work())
+			require.Less(t, len(w.kinds()), len(want), "nobody has sent")
+			require.NoError(t, request.send(w, p))
+			require.NoError(t, p.work())
+			require.Equal(t, want, w.kinds())
+		})
+	}
+}
+
+// TestRequest_key_of_another_tenant: the same caller and key of two tenants are two keys.
+func TestRequest_key_of_another_tenant(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w, p := in(t, "completed")
+	other := session.Key{Tenant: "other"}
+	for i, params := range []runtime.StartParams{
+		{Key: session.Key{Tenant: w.key.Tenant}, Agent: "a", Input: llm.TextParts("say"), Caller: person, IdempotencyKey: "k"},
+		{Key: other, Agent: "a", Input: llm.TextParts("input"), Caller: person, IdempotencyKey: "k"},
+	} {
+		first, err := p.Start(ctx, params)
+		require.NoError(t, err, i)
+		require.False(t, first.Repeated, i)
+		require.Equal(t, params.Key.Tenant, first.Key.Tenant)
+		again, err := p.Start(ctx, params)
+		require.NoError(t, err, i)
+		require.True(t, again.Repeated, i)
+		require.Equal(t, first.Key, again.Key)
+	}
+}
+
+// TestRequest_key_lasts as long as what may repeat it: events stay in a queue of
+// failed ones for 14 days. After that the key is free for another request.
+func TestRequest_key_lasts(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for name, c := range map[string]struct {
+		event bool
+		lasts time.Duration
+	}{"a caller's": {false, 24 * time.Hour}, "an event's": {true, 14 * 24 * time.Hour}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, p := in(t, "completed")
+			params := runtime.StartParams{
+				Key: session.Key{Tenant: w.key.Tenant}, Agent: "a", Input: llm.TextParts("say"), Caller: person, IdempotencyKey: "k", Event: c.event,
+			}
+			began := w.clock.Now()
+			first, err := p.Start(ctx, params)
+			require.NoError(t, err)
+			w.clock.advance(c.lasts - time.Nanosecond)
+			again, err := p.Start(ctx, params)
+			require.NoError(t, err)
+			require.True(t, again.Repeated)
+			other := params
+			other.Input = llm.TextParts("message")
+			_, err = p.Start(ctx, other)
+			require.Equal(t, runtime.CodeIdempotencyMismatch, codeOf(err))
+			w.clock.advance(began.Add(c.lasts).Sub(w.clock.Now()))
+			next, err := p.Start(ctx, other)
+			require.NoError(t, err, "the key is free again")
+			require.False(t, next.Repeated)
+			require.NotEqual(t, first.Key, next.Key)
+			again, err = p.Start(ctx, other)
+			require.NoError(t, err)
+			require.True(t, again.Repeated)
+			require.Equal(t, next.Key, again.Key)
+		})
+	}
+}
+
+// TestRequest_key_of_events is another one than the same key of a caller.
+func TestRequest_key_of_events(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w, p := in(t, "completed")
+	params := runtime.StartParams{Key: session.Key{Tenant: w.key.Tenant}, Agent: "a", Input: llm.TextParts("say"), Caller: person, IdempotencyKey: "k"}
+	first, err := p.Start(ctx, params)
+	require.NoError(t, err)
+	params.Event, params.Input = true, llm.TextParts("message")
+	event, err := p.Start(ctx, params)
+	require.NoError(t, err)
+	require.NotEqual(t, first.Key, event.Key)
+}
