@@ -58,9 +58,9 @@ func run(registry func() (*agent.Registry, error), build func(Config) (Handler, 
 // What the function's memory is for, in percent. The heap may grow to heapShare
 // before the collector works harder: the smallest functions then hold sessions that
 // would double in size between two collections. Sessions kept between events may
-// take cacheShare. What one step brings in sum may take stepShare, because it is
-// written in several forms, one beside the other; the rest is for the one at work, which is read, folded and
-// written in several forms.
+// take cacheShare. What one step brings may take stepShare in sum: while it is
+// written, several copies of it exist. The rest is for the session at work, which
+// is read, folded and written.
 const (
 	heapShare  = 80
 	cacheShare = 10

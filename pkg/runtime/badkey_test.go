@@ -1,4 +1,3 @@
-// run: cp this file to pkg/runtime && nice -n 5 go test ./pkg/runtime -run 'TestRequest_key_with' -count=2
 package runtime_test
 
 import (
@@ -12,7 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// TestRequest_key_with_bad_input_is_a_bad_request.
+// JSON that is none is the request's fault, with a key as without.
 func TestRequest_key_with_bad_input_is_a_bad_request(t *testing.T) {
 	t.Parallel()
 	made := newEffects()

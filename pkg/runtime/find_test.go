@@ -8,7 +8,6 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
-	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // begun starts a session with tags and works until it rests.
@@ -61,43 +60,4 @@ func TestTags_are_part_of_the_request(t *testing.T) {
 	require.NoError(t, start("a"))
 	require.NoError(t, start("a"))
 	require.Equal(t, runtime.CodeIdempotencyMismatch, codeOf(start("b")))
-}
-
-func TestLists_keep_only_some(t *testing.T) {
-	t.Parallel()
-	ctx := context.Background()
-	w := tagged(t)
-	p := w.process()
-	require.NoError(t, w.begun(p, "ana", "approve", "web"))
-	second := w.another()
-	require.NoError(t, second.begun(second.process(), "bob", "say", "web", "api"))
-	sessions := func(p2 runtime.SessionsParams) (ids []string) {
-		p2.Tenant = w.key.Tenant
-		page, err := p.Sessions(ctx, p2)
-		require.NoError(t, err)
-		for _, head := range page.Heads {
-			ids = append(ids, head.Key.ID)
-		}
-		return ids
-	}
-	require.ElementsMatch(t, []string{"s1", "s2"}, sessions(runtime.SessionsParams{Tag: "web"}))
-	require.Equal(t, []string{"s2"}, sessions(runtime.SessionsParams{Tag: "api"}))
-	require.Equal(t, []string{"s1"}, sessions(runtime.SessionsParams{User: "ana"}))
-	require.Equal(t, []string{"s1"}, sessions(runtime.SessionsParams{Root: "s1"}))
-	require.Empty(t, sessions(runtime.SessionsParams{Agent: "b"}))
-	inbox := func(p2 runtime.InboxParams) int {
-		p2.Tenant = w.key.Tenant
-		page, err := p.Inbox(ctx, p2)
-		require.NoError(t, err)
-		return len(page.Items)
-	}
-	open := w.open(session.WaitApproval).Wait
-	for n, params := range map[int][]runtime.InboxParams{
-		1: {{Agent: "a"}, {Root: "s1"}, {Tool: open.Tool}, {Wait: session.WaitApproval}, {User: "anybody"}},
-		0: {{Agent: "b"}, {Root: "s2"}, {Tool: "other"}, {Wait: session.WaitQuestion}},
-	} {
-		for _, p := range params {
-			require.Equal(t, n, inbox(p), "%+v", p)
-		}
-	}
 }

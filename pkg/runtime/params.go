@@ -95,7 +95,7 @@ const (
 type ResumeParams struct {
 	Key  session.Key
 	Mode ResumeMode
-	// Checkpoint, if given, must be the newest one.
+	// Checkpoint, if given, must be the newest one, unless the same was answered before.
 	Checkpoint string
 	// Message of with_message, as Input of a start.
 	Message []llm.Part

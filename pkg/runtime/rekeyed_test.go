@@ -11,7 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// TestRequest_message_after_an_interruption_keeps_its_key.
+// A repeated message is the first one; with a checkpoint it is another request.
 func TestRequest_message_after_an_interruption_keeps_its_key(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -28,7 +28,7 @@ func TestRequest_message_after_an_interruption_keeps_its_key(t *testing.T) {
 	require.Equal(t, runtime.CodeIdempotencyMismatch, codeOf(err))
 }
 
-// TestRequest_continue_repeated_after_it_moved_on_acts_no_more.
+// A repeated continue does not drive on what was stored after it.
 func TestRequest_continue_repeated_after_it_moved_on_acts_no_more(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -55,10 +55,10 @@ type AuditTip struct {
 // ErrBrokenAudit says that audit lines are not the chain that was written.
 var ErrBrokenAudit = errors.New("broken audit chain")
 
-// AddAudit appends a line of which Kind, Who, At, From and Data are set to the
-// chain of the wait, in the session of key, and returns it complete, to be written in one write with the
-// record. ok is false when the wait has all the lines it may have: then nothing
-// is to be written. The last line a wait may have says so and nothing else.
+// AddAudit completes a line (Kind, Who, At, From, Data are set), appends it to the
+// chain of the wait in the session of key and returns it; write it together with
+// the record. ok is false when the wait has [MaxAudit] lines; the last of them is
+// [AuditFull].
 func (r *WaitRecord) AddAudit(key Key, line Audit) (complete Audit, ok bool) {
 	n := r.Audit.Count + 1
 	if n > MaxAudit {

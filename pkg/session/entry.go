@@ -49,7 +49,7 @@ type Entry struct {
 	// it ignores.
 	Needs []string  `json:"needs,omitempty"`
 	At    time.Time `json:"at"`
-	// By is who wrote it: a worker's name, or the caller of a verb.
+	// By is the caller of the verb that wrote it, or "step" for a worker.
 	By string `json:"by,omitempty"`
 	// From is where the caller of a verb was: an address, a program.
 	From    string  `json:"from,omitempty"`
@@ -91,8 +91,8 @@ type Entry struct {
 	// Used of the task's limits.
 	Used  Used      `json:"used,omitzero"`
 	Usage llm.Usage `json:"usage,omitzero"`
-	// Models are the calls of a model that led to the entry, Calls the runs of
-	// tools that ended with it.
+	// Models are the calls of a model that led to the entry. Calls are the runs of
+	// tools that ended with it; the calls a reply asked for are in its Messages.
 	Models []ModelCall `json:"models,omitempty"`
 	Calls  []ToolRun   `json:"calls,omitempty"`
 	// Output of a task with an output schema or a finish tool.

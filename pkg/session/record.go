@@ -69,7 +69,7 @@ type Lease struct {
 	Until time.Time `json:"until"`
 	// Died counts the claims of Seq before this one whose owners did not give them back.
 	Died int64 `json:"died,omitempty"`
-	// For is how long it was asked for, by the clock that wrote Until.
+	// For is how long it was to last when Until was written.
 	For time.Duration `json:"for,omitempty"`
 }
 

@@ -36,7 +36,8 @@ type prepared interface {
 // memoryPath is the path of a database that lives as long as its [DB].
 const memoryPath = ":memory:"
 
-// WaitFor is how long is waited for another process, unless [Config.Wait] says otherwise.
+// WaitFor is how long is waited for another process; of who writes [Config.Wait] may
+// say otherwise.
 const WaitFor = 10 * time.Second
 
 // existing is the parameter that keeps SQLite from making a file that is not there.

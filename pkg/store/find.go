@@ -69,8 +69,8 @@ type Page struct {
 // read, or is too large for a list, does not hide the others: it is handed out
 // with what the index knows of it. Of what is due that is its kind and its id; a
 // HEAD of FindSessions has its key, its status and when it moved, a wait of
-// FindWaits its id, its state and when it was opened. One that is damaged is not
-// found where the parameters, but Status, keep only some.
+// FindWaits its id, its state and when it was opened. A search by anything but
+// Status leaves out records that are damaged: nobody can tell whether they match.
 type Found struct {
 	Key  session.Key
 	Item Item

@@ -116,7 +116,7 @@ func (i *Item) Record() (json.RawMessage, error) {
 }
 
 // DecodeEntry returns the entry of a seq from its stored form. What is no such
-// entry is [ErrCorrupt]; one that a newer program wrote is what [session.Decode] says.
+// entry is [ErrCorrupt]; one that needs what this program does not know is [session.ErrNeeds].
 func DecodeEntry(payload []byte, seq int64) (session.Entry, error) {
 	e, err := session.Decode(payload)
 	if err == nil && e.Seq != seq {

@@ -42,7 +42,7 @@ func LiveSchema() Schema {
 // The attributes of an item.
 const (
 	attrPK = "pk" // S#<tenant>#<session>, I#<tenant>#<key>, or T#<tenant>
-	attrSK = "sk" // E#<seq>, HEAD, WAIT#<wait>, RUN#<run>, TOOL#<call>, MAIL#<id>, AUDIT#<n>; IDEM; REC#<name>
+	attrSK = "sk" // E#<seq>, HEAD, WAIT#<wait>, RUN#<run>, TOOL#<call>, MAIL#<id>, AUDIT#<entry>-<wait>-<n>; IDEM; REC#<name>
 
 	// An entry: its stored form, the id of the call that wrote it, and what a
 	// person wants to see.
