@@ -152,7 +152,11 @@ func TestNotOurs(t *testing.T) {
 		{"another program's application id", "another program", database("PRAGMA application_id=42; CREATE TABLE shopping (what TEXT)")},
 		{"a newer version", "use a newer adjourn", func(t *testing.T, path string) {
 			require.NoError(t, open(t, path).Close())
-			database("PRAGMA user_version=99")(t, path)
+			database(fmt.Sprintf("PRAGMA user_version=%d", schemaVersion+1))(t, path)
+		}},
+		{"a version that never was", "it has format 0, which there never was", func(t *testing.T, path string) {
+			require.NoError(t, open(t, path).Close())
+			database("PRAGMA user_version=0")(t, path)
 		}},
 		{"a version of before the first release", "it has format 1, of before the first release, and this program reads format 2", func(t *testing.T, path string) {
 			require.NoError(t, open(t, path).Close())

@@ -119,6 +119,27 @@ func TestFind_believes_the_item_and_not_the_index(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, page.Found)
 	})
+	bubbleOnce(t, "ahead", func(t *testing.T) {
+		row := item{"pk": str("S#acme#s-1"), "sk": str("HEAD"), "due": str("0"), "dueAt": str("2027-01-01T00:00:00.000000000Z#S#acme#s-1#HEAD")}
+		for due, want := range map[string]int{"2026-01-01T00:00:00Z": 0, "2027-01-01T00:00:00Z": 1} {
+			moved := storedHead(item{"due": row["due"]})
+			moved["body"] = str(strings.Replace(storedHeadBody, `"version":1`, `"version":1,"due":"`+due+`"`, 1))
+			answers := []answer{is(&dynamodb.QueryOutput{Items: []item{row}})}
+			for range 15 { // deadlines may be far away and are not looked at
+				answers = append(answers, is(&dynamodb.QueryOutput{}))
+			}
+			answers = append(answers, is(&dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{"adjourn": {moved}}}))
+			s, f, _ := scripted(t, answers...)
+			page, err := s.Find(t.Context(), store.FindParams{Kind: store.FindAhead, After: epoch})
+			require.NoError(t, err)
+			require.Len(t, page.Found, want)
+			for _, in := range f.asked[:16] {
+				q := in.(*dynamodb.QueryInput)
+				require.Contains(t, spelt(q, q.KeyConditionExpression), "dueAt BETWEEN '2026-02-03T04:05:06.123456789Z$' AND '~'")
+				require.NotContains(t, spelt(q, q.KeyConditionExpression), "deadline")
+			}
+		}
+	})
 	bubbleOnce(t, "due, and large", func(t *testing.T) {
 		settled := item{"pk": str("S#acme#s-1"), "sk": str("WAIT#w1-1"), "rev": num(2), "blob": str("sessions/acme/s-1/any"), "blobBytes": num(300000)}
 		row := item{"pk": settled["pk"], "sk": settled["sk"], "due": str("0"), "dueAt": str("2026-01-01T00:00:00.000000000Z#S#acme#s-1#WAIT#w1-1")}
