@@ -193,6 +193,9 @@ func TestReceipts_that_are_over_are_no_error(t *testing.T) {
 		q := newQueue(t, &fake{changeFails: err, deleteFails: err})
 		require.NoError(t, q.Postpone(t.Context(), queue.Delivery{}, 0), name)
 		require.NoError(t, q.Acknowledge(t.Context(), queue.Delivery{}), name)
+		f := &fake{deleteFails: err}
+		require.NoError(t, newQueue(t, f).Acknowledge(t.Context(), queue.Delivery{Receipt: "r1"}, queue.Delivery{Receipt: "r2"}), name)
+		require.Equal(t, []string{"r1", "r2"}, f.deleted, "one that is over keeps no other")
 	}
 	other := &smithy.GenericAPIError{Code: "InvalidParameterValue", Message: "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"}
 	q := newQueue(t, &fake{changeFails: other, deleteFails: errThrottled})
@@ -226,6 +229,18 @@ func TestReceive(t *testing.T) {
 	require.EqualValues(t, 10, in.MaxNumberOfMessages)
 	require.EqualValues(t, 2, in.WaitTimeSeconds)
 	require.EqualValues(t, 61, in.VisibilityTimeout)
+}
+
+func TestReceive_asks_for_no_more_than_it_may_return(t *testing.T) {
+	t.Parallel()
+	for most, asked := range map[int]int32{0: 1, 1: 1, 5: 5, 10: 10, 11: 10, 64: 10} {
+		f := &fake{}
+		_, err := newQueue(t, f).Receive(t.Context(), queue.ReceiveParams{Max: most, Visibility: 20 * time.Hour})
+		require.NoError(t, err)
+		require.Len(t, f.received, 1, "it may not wait")
+		require.Equal(t, asked, f.received[0].MaxNumberOfMessages, most)
+		require.EqualValues(t, 42000, f.received[0].VisibilityTimeout, "SQS hides nothing for longer than 12 hours")
+	}
 }
 
 func TestReceive_polls_for_as_long_as_it_may_wait(t *testing.T) {

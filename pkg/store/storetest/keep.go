@@ -161,7 +161,7 @@ var keepTests = []test{
 			require.ElementsMatch(f, want, f.findAll(store.FindParams{Kind: store.FindSessions, Tenant: "acme", Tag: "rare", Limit: limit}))
 		}
 	}},
-	{"a parameter that does not fit the search is refused", func(f *fixture) {
+	{"a parameter that does not fit the search, and a tenant that cannot be, are refused", func(f *fixture) {
 		for _, p := range []store.FindParams{
 			{Kind: store.FindSessions, Wait: session.WaitApproval},
 			{Kind: store.FindSessions, Tool: "rm"},
@@ -177,6 +177,12 @@ var keepTests = []test{
 			p.Tenant = "acme"
 			_, err := f.store.Find(f.Context(), p)
 			require.Error(f, err, "%+v", p)
+		}
+		for _, tenant := range []string{"", "a/b"} {
+			for _, kind := range []store.FindKind{store.FindSessions, store.FindWaits} {
+				_, err := f.store.Find(f.Context(), store.FindParams{Kind: kind, Tenant: tenant})
+				require.ErrorIs(f, err, session.ErrInvalidID, "%s of %q", kind, tenant)
+			}
 		}
 	}},
 	{"a cursor of another selection is refused", func(f *fixture) {
