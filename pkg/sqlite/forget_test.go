@@ -97,7 +97,7 @@ func TestReceipt_of_before(t *testing.T) {
 			next := &testOp{job: job{durable: true}, f: func(*writer) error { return nil }}
 			require.NoError(t, q.db.do(t.Context(), next)) // it is carried out with the next that is synced
 		},
-		"postponed":    func(t *testing.T, q *Queue, old queue.Delivery) { require.NoError(t, q.Postpone(t.Context(), old, 0)) },
+		"postponed": func(t *testing.T, q *Queue, old queue.Delivery) { require.NoError(t, q.Postpone(t.Context(), old, 0)) },
 	} {
 		t.Run(name+" after it was received again", func(t *testing.T) {
 			t.Parallel()
