@@ -72,9 +72,6 @@ func cutAnswer(a session.Answer, size int) session.Answer {
 	case session.AnswerVerdict:
 		a.Result = Result(session.Call{}, "", text).Output
 	case session.AnswerApproval:
-		if a.Digest == "" {
-			a.Digest = session.Digest(a.EditedInput)
-		}
 		// With the digest of what was decided on, this approves nothing.
 		a.EditedInput, a.Error = json.RawMessage(`null`), text+" The call was not run."
 	case session.AnswerMessage, session.AnswerExpiry:

@@ -11,12 +11,19 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// shown gives the waits of the open calls the digests of what was shown, which the
-// golden journals do not have.
+// shown gives the waits of the open calls the digests of what was shown, and their
+// answers those of what they decided on, which the golden journals do not have.
 func (st *story) shown() *story {
 	for i := range st.s.Calls {
 		for j := range st.s.Calls[i].Waits {
 			st.s.Calls[i].Waits[j].Digest = session.Digest(st.s.Calls[i].Arguments)
+		}
+		for j := range st.s.Calls[i].Answers {
+			a := &st.s.Calls[i].Answers[j]
+			a.Digest = session.Digest(st.s.Calls[i].Arguments)
+			if a.EditedInput != nil {
+				a.Digest = session.Digest(a.EditedInput)
+			}
 		}
 	}
 	return st
@@ -31,10 +38,18 @@ func TestPlan_runs_what_was_approved(t *testing.T) {
 		change func(w *session.Wait, a *session.Answer, call *session.Call)
 		do     engine.Do
 	}{
-		"as shown":        {func(*session.Wait, *session.Answer, *session.Call) {}, engine.DoRun},
-		"other arguments": {func(_ *session.Wait, _ *session.Answer, call *session.Call) { call.Arguments = other }, engine.DoResult},
-		"another digest":  {func(w *session.Wait, _ *session.Answer, _ *session.Call) { w.Digest = session.Digest(other) }, engine.DoResult},
-		"no digest":       {func(w *session.Wait, _ *session.Answer, _ *session.Call) { w.Digest = "" }, engine.DoResult},
+		"as shown":                     {func(*session.Wait, *session.Answer, *session.Call) {}, engine.DoRun},
+		"other arguments":              {func(_ *session.Wait, _ *session.Answer, call *session.Call) { call.Arguments = other }, engine.DoResult},
+		"another digest":               {func(w *session.Wait, _ *session.Answer, _ *session.Call) { w.Digest = session.Digest(other) }, engine.DoResult},
+		"no digest":                    {func(w *session.Wait, _ *session.Answer, _ *session.Call) { w.Digest = "" }, engine.DoResult},
+		"an answer without its digest": {func(_ *session.Wait, a *session.Answer, _ *session.Call) { a.Digest = "" }, engine.DoResult},
+		"an answer to something else":  {func(_ *session.Wait, a *session.Answer, _ *session.Call) { a.Digest = session.Digest(other) }, engine.DoResult},
+		"other arguments in both": {func(_ *session.Wait, a *session.Answer, call *session.Call) {
+			a.Digest, call.Arguments = session.Digest(other), other
+		}, engine.DoResult},
+		"edited, without its digest": {func(_ *session.Wait, a *session.Answer, _ *session.Call) {
+			a.EditedInput, a.Digest = other, ""
+		}, engine.DoResult},
 		"edited": {func(_ *session.Wait, a *session.Answer, _ *session.Call) {
 			a.EditedInput, a.Digest = other, session.Digest(other)
 		}, engine.DoRun},

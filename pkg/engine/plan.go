@@ -201,14 +201,15 @@ func (t *taken) approve(s *session.Session, c session.Call, a session.Answer, w 
 			return // the approval was for something else: ask again
 		}
 	}
-	// What runs is what was shown, or what the answer put in its place.
+	// What runs is what was shown, or what the answer put in its place, and the
+	// answer says that it was given for just that: missing is never yes.
+	shown, runs := w.Digest, t.arguments
 	if a.EditedInput != nil {
-		if a.Digest == "" || a.Digest == session.Digest(a.EditedInput) {
-			t.approved, t.arguments = true, a.EditedInput
-			return
-		}
-	} else if w.Digest == session.Digest(t.arguments) {
-		t.approved = true
+		runs = a.EditedInput
+		shown = session.Digest(runs)
+	}
+	if digest := session.Digest(runs); digest == shown && digest == a.Digest {
+		t.approved, t.arguments = true, runs
 		return
 	}
 	text := TextMismatch

@@ -2,7 +2,9 @@ package runtime_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,32 +26,97 @@ func (s otherDigest) Commit(ctx context.Context, p store.CommitParams) (store.Co
 	return s.Store.Commit(ctx, p)
 }
 
+// otherAnswers writes journals in which answers are for other arguments than was said.
+type otherAnswers struct {
+	store.Store
+	digest string
+}
+
+func (s otherAnswers) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	for i := range p.Entry.Answers {
+		p.Entry.Answers[i].Digest = s.digest
+	}
+	return s.Store.Commit(ctx, p)
+}
+
 // TestApproval_mismatch: a call whose arguments are not those that were approved
-// does not run, and the model is told.
+// does not run, and the model is told. Missing is never yes.
 func TestApproval_mismatch(t *testing.T) {
 	t.Parallel()
-	made := newEffects()
-	w := newWorld(t, made, helper(made, script{"approve": {calls("deploy", `{"text":"1"}`), says("bye")}}))
-	p := w.process(func(cfg *runtime.Config) { cfg.Store = otherDigest{cfg.Store} })
-	w.run(p, "approve")
-	_, err := w.submit(p, session.WaitApproval, yes())
-	require.NoError(t, err)
-	require.NoError(t, p.work())
-	require.Equal(t, session.StatusCompleted, w.session().Status)
-	require.Empty(t, made.all())
-	results := 0
-	for _, e := range w.journal() {
-		for _, m := range e.Messages {
-			for _, part := range m.Parts {
-				if r := part.ToolResult; r != nil {
-					results++
-					require.Equal(t, llm.ResultError, r.Status)
-					require.Contains(t, string(r.Output), "approval_mismatch")
+	other := session.Digest([]byte(`{"text":"3"}`))
+	edited := yes()
+	edited.EditedInput = json.RawMessage(`{"text":"2"}`)
+	for name, c := range map[string]struct {
+		store  func(store.Store) store.Store
+		answer session.Answer
+	}{
+		"other arguments were shown":     {func(s store.Store) store.Store { return otherDigest{s} }, yes()},
+		"an answer without a digest":     {func(s store.Store) store.Store { return otherAnswers{s, ""} }, yes()},
+		"an answer to other arguments":   {func(s store.Store) store.Store { return otherAnswers{s, other} }, yes()},
+		"edited, without a digest":       {func(s store.Store) store.Store { return otherAnswers{s, ""} }, edited},
+		"edited into something else":     {func(s store.Store) store.Store { return otherAnswers{s, other} }, edited},
+		"edited, with that of the shown": {func(s store.Store) store.Store { return otherAnswers{s, session.Digest([]byte(`{"text":"1"}`))} }, edited},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			w := newWorld(t, made, helper(made, script{"approve": {calls("deploy", `{"text":"1"}`), says("bye")}}))
+			p := w.process(func(cfg *runtime.Config) { cfg.Store = c.store(cfg.Store) })
+			w.run(p, "approve")
+			_, err := w.submit(p, session.WaitApproval, c.answer)
+			require.NoError(t, err)
+			require.NoError(t, p.work())
+			s := w.session()
+			require.Equal(t, session.StatusCompleted, s.Status)
+			require.Empty(t, made.all())
+			require.Len(t, results(s), 1)
+			require.Equal(t, llm.ResultError, results(s)["c2-1"].Status)
+			require.Contains(t, string(results(s)["c2-1"].Output), "approval_mismatch")
+			require.Equal(t, session.ToolClosed, w.items(store.KindTool)[0].Tool.State, "nor will it")
+			w.checkAtRest()
+		})
+	}
+}
+
+// TestApproval_of_what_runs: the answer in the journal, that of a deadline as well,
+// has the digest of what ran.
+func TestApproval_of_what_runs(t *testing.T) {
+	t.Parallel()
+	approved, edited := yes(), yes()
+	edited.EditedInput = json.RawMessage(`{"text":"2"}`)
+	for name, c := range map[string]struct {
+		answer *session.Answer
+		ran    string
+	}{
+		"as shown":  {&approved, `{"text":"1"}`},
+		"edited":    {&edited, `{"text":"2"}`},
+		"a default": {nil, `{"text":"1"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, p := expiring(t, session.WaitApproval, session.ExpireDefault, true)
+			if c.answer != nil {
+				_, err := w.submit(p, session.WaitApproval, *c.answer)
+				require.NoError(t, err)
+			} else {
+				w.clock.advance(2 * time.Hour)
+				require.Equal(t, 1, sweepOf(t, p).Expired)
+			}
+			require.NoError(t, p.settle())
+			require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
+			var answered, ran []string
+			for _, e := range w.journal() {
+				for _, a := range e.Answers {
+					answered = append(answered, a.Digest)
+				}
+				for _, run := range e.Calls {
+					ran = append(ran, run.Digest)
 				}
 			}
-		}
+			require.Equal(t, []string{session.Digest(json.RawMessage(c.ran))}, answered)
+			require.Equal(t, answered, ran)
+		})
 	}
-	require.Equal(t, 1, results)
 }
 
 // TestWho_covers_questions: who may answer for a tool may answer what it asks.

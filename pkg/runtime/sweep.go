@@ -324,7 +324,7 @@ func (r *Runtime) expire(ctx context.Context, key session.Key, item store.Item) 
 		Who: "deadline", From: "sweep", When: now,
 	}
 	if w.Deadline.Outcome == session.ExpireDefault {
-		answer.Result = w.Deadline.Value
+		answer.Result, answer.Digest = w.Deadline.Value, decided(w, answer)
 	}
 	if w.Question != nil {
 		answer.QuestionID = w.Question.ID

@@ -150,7 +150,8 @@ type Answer struct {
 	Approved    *bool           `json:"approved,omitempty"`
 	Reason      string          `json:"reason,omitempty"`
 	EditedInput json.RawMessage `json:"editedInput,omitempty"`
-	// Digest of the arguments that were decided on: those shown, or those edited.
+	// Digest of the arguments that were decided on: those shown, or those edited. An
+	// approval runs nothing without it, nor anything else.
 	Digest string `json:"digest,omitempty"`
 
 	// Result or Error of a client tool, a child or a verdict. null, false, 0, ""
