@@ -55,11 +55,8 @@ func (c *chain) deadLetter(t state, j int, emit emitter) {
 		return
 	}
 	switch {
-	case t.status().Ended(), t.gone(), t.interrupted(), m.k <= t.n, t.suspended() && (m.kind == step || t.open()):
+	case t.status().Ended(), t.gone(), t.interrupted(), t.suspended(), m.k <= t.n:
 		did("drop")
-	case t.suspended():
-		t.send(resume, t.n+1, visible)
-		did("send resume afresh")
 	case c.working(&t):
 		// It stays until the lease ends.
 	case c.dying(&t):

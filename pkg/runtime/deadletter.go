@@ -31,11 +31,8 @@ func (r *Runtime) DeadLetter(ctx context.Context, wake session.Wake) (Dispositio
 	if err != nil || wake.Seq <= newest.Seq {
 		return Disposition{}, err
 	}
-	switch {
-	case newest.Status == session.StatusSuspended && wake.Kind == session.WakeResume:
-		return Disposition{}, r.resumeAfresh(ctx, *head.Head, newest.Seq+1)
-	case newest.Status != session.StatusRunning:
-		return Disposition{}, nil
+	if newest.Status != session.StatusRunning {
+		return Disposition{}, nil // a resumption that did not get through is due on its wait, and the sweep sends it
 	}
 	lease := head.Head.Lease
 	if lease.Live(r.cfg.Now(), newest.Seq, newest.GoesOn) {
@@ -58,19 +55,6 @@ func (r *Runtime) dying(lease session.Lease, newest int64) bool {
 		died++
 	}
 	return lease.Seq == newest+1 && died >= r.cfg.MaxClaims
-}
-
-// resumeAfresh sends once more for a resumption that did not get through, if
-// nothing is open. That answers were only to be stored does not count: there was
-// a message, so somebody has said go on.
-func (r *Runtime) resumeAfresh(ctx context.Context, head session.Head, next int64) error {
-	waits, err := r.outcomes(ctx, head.Key, head.WaitsAt)
-	if err != nil || countOpen(waits) > 0 {
-		return err
-	}
-	again := session.NewWake(head.Key, next, session.WakeResume)
-	again.Delay = deadLetterDelay
-	return r.send(ctx, again)
 }
 
 // giveUpTask fails a task whose step after an entry died again and again, with a

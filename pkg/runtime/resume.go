@@ -9,6 +9,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // Resume goes on with a session (design section 7): continue when everything is
@@ -163,15 +164,17 @@ func (r *Runtime) resumeContinue(ctx context.Context, p *resumption) (Resumed, e
 		return Resumed{}, e
 	}
 	wake := session.NewWake(s.Key, s.Next(), session.WakeResume)
+	var writes []store.Item
 	switch s.Status {
 	case session.StatusSuspended:
-		open, err := r.openInTime(ctx, s)
+		waits, open, err := r.openInTime(ctx, s)
 		if err != nil {
 			return Resumed{}, err
 		}
 		if len(open) > 0 {
 			return Resumed{}, stillWaiting(s, open)
 		}
+		writes = r.letGo(waits)
 	case session.StatusInterrupted:
 		p.seen = s.Version
 		return r.continueInterrupted(ctx, s, p)
@@ -188,7 +191,7 @@ func (r *Runtime) resumeContinue(ctx context.Context, p *resumption) (Resumed, e
 	}
 	record, err := p.q.record(r.cfg.Now(), p.Key, s.Version, done{After: s.Version})
 	if err == nil {
-		err = r.update(ctx, p.Key, record)
+		err = r.update(ctx, p.Key, append(writes, record...))
 	}
 	if err != nil {
 		return Resumed{}, err
@@ -196,15 +199,28 @@ func (r *Runtime) resumeContinue(ctx context.Context, p *resumption) (Resumed, e
 	return Resumed{Continuation: ContinuationResumed, After: s.Version}, r.send(ctx, wake)
 }
 
-// openInTime returns the waits of a suspension that are open and whose deadlines lie ahead.
+// letGo returns the answers that were only stored as ones that drive on: somebody has
+// said so, and whatever becomes of the message that follows, the sweep knows it.
+func (r *Runtime) letGo(waits []store.Item) []store.Item {
+	var items []store.Item
+	for _, item := range waits {
+		if item.Wait.Held {
+			record := *item.Wait
+			record.Held, record.HeldLast, record.Due = false, false, ptr(r.cfg.Now().UTC().Add(engine.AnsweredGrace))
+			items = append(items, store.WaitItem(record, item.Rev))
+		}
+	}
+	return items
+}
+
+// openInTime returns the waits of a suspension as they were read, and those of them
+// that are open and whose deadlines lie ahead.
 // Those whose deadline has passed expire here, as when an answer comes too late: nobody
 // need wait for the sweep. A conflict is an answer that came first, and counts.
-func (r *Runtime) openInTime(ctx context.Context, s *session.Session) ([]session.WaitRecord, error) {
-	items, err := r.waitsAt(ctx, s.Key, waitsAtOf(s))
-	if err != nil {
-		return nil, err
+func (r *Runtime) openInTime(ctx context.Context, s *session.Session) (items []store.Item, open []session.WaitRecord, err error) {
+	if items, err = r.waitsAt(ctx, s.Key, waitsAtOf(s)); err != nil {
+		return nil, nil, err
 	}
-	var open []session.WaitRecord
 	for _, item := range items {
 		switch {
 		case item.Wait.State != session.WaitOpen:
@@ -212,11 +228,11 @@ func (r *Runtime) openInTime(ctx context.Context, s *session.Session) ([]session
 			open = append(open, *item.Wait)
 		default:
 			if err := r.expire(ctx, s.Key, item); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 	}
-	return open, nil
+	return items, open, nil
 }
 
 // overdue reports whether the deadline of an open wait has passed.

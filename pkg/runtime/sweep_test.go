@@ -238,14 +238,15 @@ func TestDeadLetter(t *testing.T) {
 		require.Equal(t, acknowledged, dead(w, p, w.session().Next(), session.WakeStep))
 		require.Empty(t, w.drain())
 	})
-	run("suspended and all answered: the resumption is tried again", func(t *testing.T, w *world, p *process) {
+	run("suspended and all answered: dropped, and the sweep sends", func(t *testing.T, w *world, p *process) {
 		w.run(p, "ask")
 		_, err := w.submit(p, session.WaitApproval, yes())
 		require.NoError(t, err)
 		w.drain()
 		require.Equal(t, acknowledged, dead(w, p, 3, session.WakeResume))
-		require.Empty(t, w.drain(), "not at once: what ended it may still be there")
-		w.clock.advance(30 * time.Second)
+		w.clock.advance(time.Minute)
+		require.Empty(t, w.drain())
+		require.Equal(t, 1, sweepOf(t, p).Resumed)
 		require.Equal(t, []session.Wake{w.wake(3, session.WakeResume)}, w.drain())
 	})
 	run("lease live: left for later", func(t *testing.T, w *world, p *process) {
@@ -376,26 +377,62 @@ func TestDeadLetter(t *testing.T) {
 	})
 }
 
-// TestDeadLetter_of_a_resume_that_was_said: answers that were only stored, then
-// somebody said continue, and the message was lost for an hour: it is proof enough.
-func TestDeadLetter_of_a_resume_that_was_said(t *testing.T) {
+// TestResume_of_what_was_stored: the answers were only to be stored, and then somebody
+// said go on. From then on the session goes on whatever becomes of the message: it
+// was lost, it was received too often, or who wrote it down died before sending it.
+func TestResume_of_what_was_stored(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {calls("deploy", `{"text":"1"}`), says("bye")}}))
-	p := w.process()
-	w.run(p, "go")
-	stored, err := p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(w.waits()[0].Wait, yes()), HoldResume: true})
-	require.NoError(t, err)
-	require.Equal(t, runtime.ContinuationStored, stored.Continuation)
-	_, err = p.Resume(ctx, runtime.ResumeParams{Key: w.key, Caller: person})
-	require.NoError(t, err)
-	wakes := w.drain()
-	require.Len(t, wakes, 1)
-	_, err = p.DeadLetter(ctx, wakes[0])
-	require.NoError(t, err)
-	w.clock.advance(time.Minute)
-	require.NoError(t, p.work())
-	require.Equal(t, session.StatusCompleted, w.session().Status)
+	for name, lost := range map[string]func(w *world, p *process){
+		"dead letter": func(w *world, p *process) {
+			_, err := p.Resume(ctx, runtime.ResumeParams{Key: w.key, Caller: person})
+			require.NoError(w.t, err)
+			wakes := w.drain()
+			require.Len(w.t, wakes, 1)
+			d, err := p.DeadLetter(ctx, wakes[0])
+			require.NoError(w.t, err)
+			require.Equal(w.t, acknowledged, d)
+		},
+		"died before it sent": func(w *world, _ *process) {
+			_, err := w.fusedProcess(&fuse{at: 1, after: true}, true, 1).Resume(ctx, runtime.ResumeParams{Key: w.key, Caller: person})
+			require.ErrorIs(w.t, err, errDied)
+		},
+		"twice at once": func(w *world, p *process) {
+			cross := &crossing{happens: func() {
+				_, err := p.Resume(ctx, runtime.ResumeParams{Key: w.key, Caller: people})
+				require.NoError(w.t, err)
+			}}
+			_, err := w.process(func(cfg *runtime.Config) { cross.Store, cfg.Store = cfg.Store, cross }).Resume(ctx, runtime.ResumeParams{Key: w.key, Caller: person})
+			require.NoError(w.t, err)
+		},
+	} {
+		for _, held := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%s/%d of 2 held", name, held), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {calls("deploy", `{"text":"1"}`, "deploy", `{"text":"2"}`), says("bye")}}))
+				p := w.process()
+				w.run(p, "go")
+				for i, record := range w.waits() {
+					_, err := p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(record.Wait, yes()), HoldResume: i >= 2-held})
+					require.NoError(t, err)
+				}
+				w.clock.advance(time.Hour)
+				sweepOf(t, p)
+				require.Empty(t, w.drain(), "only stored")
+				lost(w, p)
+				w.drain()
+				require.Equal(t, session.StatusSuspended, w.session().Status)
+				for _, record := range w.waits() {
+					require.False(t, record.Held || record.HeldLast, "nobody waits for a word any more")
+				}
+				w.clock.advance(time.Minute)
+				require.NotZero(t, sweepOf(t, p).Resumed)
+				require.NoError(t, p.settle())
+				require.Equal(t, session.StatusCompleted, w.session().Status)
+				w.checkAtRest()
+			})
+		}
+	}
 }
 
 // TestSweep_acts_on_what_was_found_unread: a store may hand out what is due
