@@ -289,6 +289,9 @@ func (c *cli) do(work func(ctx context.Context, args []string) error) func(*cobr
 		if err := c.Check(); err != nil {
 			return err
 		}
+		if err := checkNotEmpty(cmd.Flags()); err != nil {
+			return err
+		}
 		c.began = true
 		err := work(cmd.Context(), args)
 		if u := (*exit.UsageError)(nil); errors.As(err, &u) && u.Command == "" {

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/cli/exit"
@@ -22,7 +21,6 @@ import (
 
 // runFlags are the flags of run.
 type runFlags struct {
-	set         *pflag.FlagSet
 	agent       string
 	session     string
 	idempotency string
@@ -54,7 +52,6 @@ waiting, writes it to pause.json beside the data file and exits with 10. With
 		}),
 	}
 	flags := cmd.Flags()
-	f.set = flags
 	flags.StringVarP(&f.agent, "agent", "a", "", "`agent` that does the work (see the command agents)")
 	flags.StringVarP(&f.session, "session", "s", "", "`id` of the session: letters, digits, _ and -; a new one by default")
 	flags.StringVar(&f.idempotency, "idempotency-key", "", "`key` that makes repeating this command harmless")
@@ -69,12 +66,6 @@ waiting, writes it to pause.json beside the data file and exits with 10. With
 func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
 	if err := c.keep(&f.wait); err != nil {
 		return err
-	}
-	if f.set.Changed("session") && f.session == "" {
-		return exit.Usagef("--session is empty: name a session, or leave it out for a new one")
-	}
-	if f.set.Changed("idempotency-key") && f.idempotency == "" {
-		return exit.Usagef("--idempotency-key is empty: give a key, or leave it out")
 	}
 	input, err := c.input(f, args)
 	if err != nil {

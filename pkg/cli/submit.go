@@ -76,8 +76,8 @@ exits with 5.`,
 	flags.StringVar(&f.reply, "reply", "", "`text` of the reply to a question")
 	flags.StringArrayVar(&f.choices, "select", nil, "`id` of the choice; several times for several, \"\" for none")
 	flags.StringVar(&f.verdict, "verdict", "", "`word`: happened or not_happened; --result may say what came of it")
-	flags.BoolVar(&f.approve, "approve", false, "approve what waits")
-	flags.BoolVar(&f.reject, "reject", false, "reject what waits")
+	decisionVar(flags, &f.approve, "approve", "approve what waits")
+	decisionVar(flags, &f.reject, "reject", "reject what waits")
 	flags.StringVar(&f.edit, "edit", "", "approve with other arguments, as `JSON`")
 	flags.StringVar(&f.reason, "reason", "", "`text` that goes with --approve, --reject or --verdict")
 	flags.BoolVar(&f.noResume, "no-resume", false, "only store the answer: resume goes on later")
@@ -178,8 +178,6 @@ func (c *cli) target(f submitFlags) error {
 		return exit.Usagef("the wait is empty: its id is in what this prints: %s", c.Command("inbox"))
 	case call && strings.HasPrefix(f.call, "w"):
 		return exit.Usagef("--call names a call, and %s is a wait: write it behind the session, without --call", f.call)
-	case call && f.call == "":
-		return exit.Usagef("--call is empty: give the id of the call, or the wait behind the session")
 	case !f.named && !call:
 		return exit.Usagef("which wait? Its id, such as w2-1, goes behind the session; it is in the manifest and in what this prints: %s", c.Command("inbox"))
 	}
