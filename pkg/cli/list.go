@@ -267,16 +267,19 @@ func (c *cli) inbox(ctx context.Context, p page, q runtime.InboxParams, only []s
 			c.Say("")
 		}
 		c.Say("%s  session %s, %s, %s", c.Bold(c.Stdout, report.Headline(row.Item)), screen.CleanLine(row.Session), report.Who(row.Agent), c.ago(row.OpenedAt))
-		c.Write(c.Stdout, report.Brief(row.Item, "  ", screen.Width(c.Stdout), len(out.Items)))
+		c.Write(c.Stdout, report.Brief(row.Item, c.Now(), "  ", screen.Width(c.Stdout), len(out.Items)))
 		if row.Item.Kind == session.WaitInput && row.Item.Text != "" {
 			c.Write(c.Stdout, screen.QuoteBlock(row.Item.Text, "  ", screen.Width(c.Stdout)))
 		}
-		if row.Item.Kind == session.WaitApproval {
+		switch {
+		case report.Late(row.Item, c.Now()):
+			c.Say("  go on: %s", row.Command)
+		case row.Item.Kind == session.WaitApproval:
 			c.Say("  approve: %s", row.Command)
 			c.Say("  reject:  %s", c.Command(place.TargetWait("submit", row.Session, row.Item.WaitID, "--reject")...))
-			continue
+		default:
+			c.Say("  answer: %s", row.Command)
 		}
-		c.Say("  answer: %s", row.Command)
 	}
 	for i, row := range out.Stored {
 		if i > 0 || len(out.Items) > 0 {

@@ -95,6 +95,15 @@ func toys() ([]tool.Tool, error) {
 				reply, err := c.Ask(ctx, tool.Question{ID: "name", Text: "What is your name?"})
 				return reply.Text, err
 			}),
+		tool.Define(tool.Spec[deployIn]{
+			Name: "urgent", Description: "Must be approved within an hour.", Approve: tool.Always[deployIn],
+			Expiry: &tool.Expiry{After: time.Hour, Outcome: session.ExpireDeny},
+		}, func(context.Context, *tool.Call, deployIn) (string, error) { return "done", nil }),
+		tool.Define(tool.Spec[noIn]{Name: "soon", Description: "Asks for a color within an hour.", Effect: session.ReadOnly},
+			func(ctx context.Context, c *tool.Call, _ noIn) ([]string, error) {
+				reply, err := c.Ask(ctx, tool.Question{ID: "color", Text: "Which color?", Choices: []session.Choice{{ID: "red"}, {ID: "blue"}}, Expiry: &tool.Expiry{After: time.Hour, Outcome: session.ExpireDefault, Value: "red"}})
+				return reply.Selected, err
+			}),
 		tool.DefineClient(tool.Spec[noIn]{Name: "locate", Description: "Says where you are."}),
 		tool.Define(tool.Spec[noIn]{Name: "pay", Description: "Nobody hears how it went.", Timeout: 20 * time.Millisecond, OnUnknown: session.UnknownAsk},
 			func(ctx context.Context, _ *tool.Call, _ noIn) (string, error) {
@@ -138,6 +147,7 @@ type bench struct {
 	registry func() (*agent.Registry, error)
 	decorate func(app.Parts) app.Parts
 	program  string
+	now      func() time.Time
 	// url and token of the server commands speak to; empty for the data file.
 	url, token string
 }
@@ -172,7 +182,7 @@ func (b *bench) runIn(ctx context.Context, stdin string, args ...string) result 
 	var stdout, stderr bytes.Buffer
 	code := cli.Run(ctx, cli.Config{
 		Registry: b.registry, Program: b.program, Args: args, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr,
-		Env: func(name string) string { return b.env[name] }, Who: "ada", Decorate: b.decorate,
+		Env: func(name string) string { return b.env[name] }, Who: "ada", Decorate: b.decorate, Now: b.now,
 	})
 	return result{t: b.t, code: code, stdout: stdout.String(), stderr: stderr.String()}
 }

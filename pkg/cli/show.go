@@ -63,7 +63,12 @@ func (c *cli) show(ctx context.Context, id string, full bool) error {
 	default:
 		c.Say("\nWaiting for %s, asked %s.", report.Things(report.Pending(m)), c.ago(entries[len(entries)-1].At))
 		// Whole: the lines above may have been shortened, and what follows may approve.
-		c.Write(c.Stdout, report.Approvals(report.Pending(m), screen.Width(c.Stdout), func(text string) string { return c.Bold(c.Stdout, text) }))
+		c.Write(c.Stdout, report.Approvals(report.Pending(m), c.Now(), screen.Width(c.Stdout), func(text string) string { return c.Bold(c.Stdout, text) }))
+		for _, item := range report.Pending(m) {
+			if item.Kind != session.WaitApproval && report.Late(item, c.Now()) {
+				c.Say("\n%s  %s: %s", report.Headline(item), screen.CleanLine(item.WaitID), report.Passed(item))
+			}
+		}
 		c.Say("\nTo go on:\n  %s", m.ResumeHint)
 	}
 	return nil

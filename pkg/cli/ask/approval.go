@@ -45,7 +45,7 @@ func (p *Person) askApproval(ctx context.Context, e Engine, m session.Manifest, 
 	show := func() {
 		item := session.NewPendingItem(w)
 		item.Arguments = arguments
-		p.print("\n" + report.Who(m.Agent) + " wants to run " + p.bold(screen.CleanLine(w.Tool)) + "  (" + screen.CleanLine(w.ID) + ")\n" + report.Details(item, "  ", p.width()))
+		p.print("\n" + report.Who(m.Agent) + " wants to run " + p.bold(screen.CleanLine(w.Tool)) + "  (" + screen.CleanLine(w.ID) + ")\n" + report.Details(item, p.Place.Now(), "  ", p.width()))
 		if !seen(w) && answer.EditedInput == nil {
 			p.print(notSeen + "\n")
 		}
@@ -108,7 +108,7 @@ func (p *Person) askApproval(ctx context.Context, e Engine, m session.Manifest, 
 // it would run with, and asks whether that is meant. Only a yes is one.
 func (p *Person) AgreesToAll(ctx context.Context, m session.Manifest, approved, rejected []session.PendingItem) (bool, error) {
 	p.print("\nSession " + screen.CleanLine(m.SessionID) + " waits for " + report.Things(approved) + ":\n")
-	p.print(report.Approvals(approved, p.width(), p.bold))
+	p.print(report.Approvals(approved, p.Place.Now(), p.width(), p.bold))
 	for _, item := range rejected {
 		p.print("  rejected: " + report.Headline(item) + "  " + screen.CleanLine(item.WaitID) + "\n")
 	}

@@ -223,7 +223,7 @@ func leftIf(err error) error {
 
 func (p *Person) askVerdict(ctx context.Context, w session.Wait) (*session.Answer, error) {
 	item := session.NewPendingItem(w)
-	p.print("\nNobody knows whether " + p.bold(screen.CleanLine(w.Tool)) + " happened: its worker was cut off.\n" + report.Details(item, "  ", p.width()))
+	p.print("\nNobody knows whether " + p.bold(screen.CleanLine(w.Tool)) + " happened: its worker was cut off.\n" + report.Details(item, p.Place.Now(), "  ", p.width()))
 	for {
 		text, err := p.prompt(ctx, "Did it happen? [y]es, [n]o (an empty line leaves it for later): ")
 		if err != nil || text == "" {

@@ -15,6 +15,10 @@ func ResumeHint(where *place.Place, m session.Manifest) string {
 		return ""
 	}
 	items := Pending(m)
+	if late(items, where) {
+		// It lets them expire, and says what is still open.
+		return where.Command(place.Target("resume", m.SessionID)...)
+	}
 	var approvals []session.PendingItem
 	for _, item := range items {
 		if item.Kind == session.WaitApproval {
@@ -47,10 +51,14 @@ func Pending(m session.Manifest) []session.PendingItem {
 }
 
 // AnswerHint returns a command that answers one wait and no other. It names the
-// wait, whose id is never used again: what is answered is what was shown.
+// wait, whose id is never used again: what is answered is what was shown. Of a wait
+// whose deadline has passed it is the one that goes on.
 func AnswerHint(where *place.Place, id string, item session.PendingItem) string {
 	submit := func(words ...string) string {
 		return where.Command(place.TargetWait("submit", id, item.WaitID, words...)...)
+	}
+	if late([]session.PendingItem{item}, where) {
+		return where.Command(place.Target("resume", id)...)
 	}
 	switch item.Kind {
 	case session.WaitApproval:

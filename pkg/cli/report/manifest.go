@@ -4,6 +4,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,16 +86,21 @@ func (p printer) paused(m session.Manifest) {
 			approvals++
 		}
 	}
-	p.Write(p.Stdout, Approvals(items, screen.Width(p.Stdout), func(text string) string { return p.Bold(p.Stdout, text) }))
+	p.Write(p.Stdout, Approvals(items, p.Now(), screen.Width(p.Stdout), func(text string) string { return p.Bold(p.Stdout, text) }))
+	late := late(items, p.Place)
 	for _, item := range items {
 		if item.Kind == session.WaitApproval {
 			continue
 		}
 		p.Say("")
 		p.item(item)
-		p.Say("    answer:  %s", AnswerHint(p.Place, m.SessionID, item))
+		if !late {
+			p.Say("    answer:  %s", AnswerHint(p.Place, m.SessionID, item))
+		}
 	}
 	switch {
+	case late:
+		p.Say("\nGo on: %s", m.ResumeHint)
 	case approvals > 0 && m.PauseReason.Decided > 0:
 		p.oneByOne(m, items)
 	case approvals == 1:
@@ -131,7 +137,7 @@ func (p printer) decisionHint(m session.Manifest, flag string, items []session.P
 // item prints one pending thing.
 func (p printer) item(item session.PendingItem) {
 	p.Say("  %s  %s", p.Bold(p.Stdout, Headline(item)), screen.CleanLine(item.WaitID))
-	p.Write(p.Stdout, Details(item, "    ", screen.Width(p.Stdout)))
+	p.Write(p.Stdout, Details(item, p.Now(), "    ", screen.Width(p.Stdout)))
 }
 
 // few is up to how many approvals each is shown as a block of its own.
@@ -139,7 +145,7 @@ const few = 3
 
 // Approvals shows those of the items that are approvals, whole: each as a block or,
 // where there are many, each on a line if it fits there.
-func Approvals(items []session.PendingItem, width int, bold func(string) string) string {
+func Approvals(items []session.PendingItem, now time.Time, width int, bold func(string) string) string {
 	var approvals []session.PendingItem
 	for _, item := range items {
 		if item.Kind == session.WaitApproval {
@@ -159,7 +165,7 @@ func Approvals(items []session.PendingItem, width int, bold func(string) string)
 			continue
 		}
 		b.WriteString("  " + bold(Headline(item)) + "  " + screen.CleanLine(item.WaitID) + "\n")
-		b.WriteString(Details(item, "    ", width))
+		b.WriteString(Details(item, now, "    ", width))
 	}
 	return b.String()
 }
@@ -214,20 +220,20 @@ func Headline(item session.PendingItem) string {
 
 // Brief is [Details] for one of n things: among many, arguments that fit on a line
 // stand on one. Nothing is left out.
-func Brief(item session.PendingItem, indent string, width, n int) string {
+func Brief(item session.PendingItem, now time.Time, indent string, width, n int) string {
 	line := screen.Compact(item.Arguments, math.MaxInt)
 	if n > few && screen.Columns(indent+"| "+line) <= lineRoom(width) {
-		return details(item, line, indent, width)
+		return details(item, now, line, indent, width)
 	}
-	return Details(item, indent, width)
+	return Details(item, now, indent, width)
 }
 
 // Details are what a person needs to see of a pending thing, as a block nobody can fake.
-func Details(item session.PendingItem, indent string, width int) string {
-	return details(item, screen.PrettyJSON(item.Arguments), indent, width)
+func Details(item session.PendingItem, now time.Time, indent string, width int) string {
+	return details(item, now, screen.PrettyJSON(item.Arguments), indent, width)
 }
 
-func details(item session.PendingItem, arguments, indent string, width int) string {
+func details(item session.PendingItem, now time.Time, arguments, indent string, width int) string {
 	var b strings.Builder
 	if q := item.Question; q != nil {
 		b.WriteString(screen.QuoteBlock(q.Text, indent, width))
@@ -245,10 +251,29 @@ func details(item session.PendingItem, arguments, indent string, width int) stri
 	if len(item.Arguments) > 0 && item.Question == nil && !bare {
 		b.WriteString(screen.QuoteBlock(arguments, indent, width))
 	}
-	if item.Deadline != nil {
-		fmt.Fprintf(&b, "%suntil %s, then: %s\n", indent, item.Deadline.Format(time.RFC3339), onDeadline(item.OnDeadline))
+	switch at := item.Deadline; {
+	case Late(item, now):
+		b.WriteString(indent + Passed(item) + "\n")
+	case at != nil:
+		fmt.Fprintf(&b, "%suntil %s, then: %s\n", indent, at.Format(time.RFC3339), onDeadline(item.OnDeadline))
 	}
 	return b.String()
+}
+
+// Late reports whether the deadline of a pending thing has passed: nobody can answer it
+// any more, and it ends as soon as anybody goes on with its session.
+func Late(item session.PendingItem, now time.Time) bool {
+	return item.Deadline != nil && !now.Before(*item.Deadline)
+}
+
+// late reports whether a deadline of some has passed. Only a place knows what time it is.
+func late(items []session.PendingItem, where *place.Place) bool {
+	return slices.ContainsFunc(items, func(item session.PendingItem) bool { return item.Deadline != nil && Late(item, where.Now()) })
+}
+
+// Passed says of a pending thing whose deadline has passed what that means.
+func Passed(item session.PendingItem) string {
+	return fmt.Sprintf("its deadline passed at %s: %s as soon as the session goes on", item.Deadline.Format(time.RFC3339), onDeadline(item.OnDeadline))
 }
 
 // onDeadline says what happens to a wait that nobody answers in time.

@@ -1,0 +1,77 @@
+package cli_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// TestDeadlineThatHasPassed: it does not look open, no command is printed that comes too
+// late, and the one that is printed lets it expire and goes on.
+func TestDeadlineThatHasPassed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ script, answer, means, told string }{
+		"approval": {"[{call: urgent, with: {service: a}}, {say: ok}]", "--approve w2-1", "it counts as a no", "Nobody decided"},
+		"question": {"[{call: soon}, {say: ok}]", "--select red", "its default counts", `["red"]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			both(t, func(t *testing.T, b *bench) {
+				b.program = b.install()
+				late := laterOn(b)
+				m := b.start("s", c.script, 10)
+				require.Contains(t, m.ResumeHint, c.answer)
+				require.Contains(t, b.run("inbox").ends(0).stdout, "until ")
+				late()
+				item := append(m.PauseReason.PendingToolCalls, m.PauseReason.Pending...)[0]
+				passed := "its deadline passed at " + item.Deadline.Format(time.RFC3339) + ": " + c.means + " as soon as the session goes on\n"
+				for _, look := range [][]string{{"inbox"}, {"show", "s"}} {
+					out := b.run(look...).ends(0).stdout
+					require.Contains(t, out, passed)
+					require.Contains(t, out, " resume s\n")
+					require.NotRegexp(t, "--(approve|reject|select)", out)
+				}
+				require.Contains(t, b.run("inbox", "-o", "json").ends(0).stdout, ` resume s"`)
+				r := b.run("submit", "s", "w2-1", "-o", "json", "--approve")
+				if item.Kind == session.WaitApproval {
+					require.Contains(t, r.ends(5).stderr, "expired at")
+				}
+				require.Equal(t, "ok\n", b.run("resume", "s").ends(0).stdout)
+				shown := b.run("show", "s").ends(0).stdout
+				require.Contains(t, shown, c.told)
+				require.Contains(t, shown, "by deadline")
+			})
+		})
+	}
+}
+
+// laterOn gives a bench a clock of its own, and returns what sets it two hours ahead.
+func laterOn(b *bench) (late func()) {
+	var ahead atomic.Int64
+	b.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	return func() { ahead.Store(int64(2 * time.Hour)) }
+}
+
+// TestDeadlineOfOneOfSeveral: what is still open is said, with the commands for it.
+func TestDeadlineOfOneOfSeveral(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		late := laterOn(b)
+		m := b.start("s", "[{calls: [{call: urgent, with: {service: a}}, {call: deploy, with: {service: b}}]}, {say: ok}]", 10)
+		require.Contains(t, m.ResumeHint, "--approve-all")
+		late()
+		out := b.run("show", "s").ends(0).stdout
+		require.Contains(t, out, "its deadline passed at ")
+		require.Contains(t, out, b.words()+" resume s\n")
+		r := b.run("resume", "s").ends(5)
+		require.Contains(t, r.stderr, "it still waits for w2-2 (approval of deploy). Answer that first")
+		out = b.run("show", "s").ends(0).stdout
+		require.NotContains(t, out, "its deadline passed")
+		require.Contains(t, out, "submit s w2-2 --approve")
+		require.Equal(t, "ok\n", b.run("submit", "s", "w2-2", "--approve").ends(0).stdout)
+	})
+}
