@@ -147,6 +147,8 @@ type cli struct {
 	*place.Place
 	person *ask.Person
 
+	// did says what the command has written down, for when nobody goes on with it.
+	did string
 	// began says that the words were understood and the command has started.
 	began bool
 }

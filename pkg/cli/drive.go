@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -68,6 +70,7 @@ func (c *cli) drive(ctx context.Context, e place.Engine, k session.Key, w *waiti
 				return err
 			}
 			if again {
+				c.did = "your answer is stored"
 				continue
 			}
 			if m, err = c.stand(ctx, e, k); err != nil {
@@ -103,7 +106,7 @@ func (c *cli) untilRest(ctx context.Context, e place.Engine, k session.Key, w *w
 			}
 		}
 		if err != nil {
-			report.Refuse(c.Screen, c.Place, m, err)
+			report.Refuse(c.Screen, c.Place, m, c.unmanned(m, err))
 			return m, exit.Said(exit.Code("", err))
 		}
 		if m.Outcome != session.OutcomeRunning || work.Err() != nil {
@@ -111,6 +114,16 @@ func (c *cli) untilRest(ctx context.Context, e place.Engine, k session.Key, w *w
 		}
 		// It rested, and somebody else has made it go on.
 	}
+}
+
+// unmanned says of a session whose agent this program has not what became of what was
+// brought: it is stored, and nobody here goes on with it.
+func (c *cli) unmanned(m session.Manifest, err error) error {
+	if runtime.AsError(err).Code != runtime.CodeUnknownAgent || c.did == "" {
+		return err
+	}
+	return &runtime.Error{Code: runtime.CodeUnknownAgent, Session: m.SessionID, Cause: err, Message: fmt.Sprintf(
+		"%s, but nobody goes on with it here: its agent %q is not in this program. Let the program that has it work or resume it", c.did, m.Agent)}
 }
 
 // taken ends a command that only writes down what it was asked for. Where the
@@ -132,6 +145,9 @@ func (c *cli) stand(ctx context.Context, e place.Engine, k session.Key) (session
 		return m, err
 	}
 	m.ResumeHint = report.ResumeHint(c.Place, m)
+	if agents := e.Agents(); agents != nil && len(report.Pending(m)) == 0 && !slices.Contains(agents, m.Agent) {
+		m.ResumeHint = "" // this program cannot go on with it
+	}
 	return m, nil
 }
 

@@ -287,6 +287,10 @@ func (c *cli) inbox(ctx context.Context, p page, q runtime.InboxParams, only []s
 		}
 		c.Say("%s  session %s, %s", c.Bold(c.Stdout, "answered, and only stored"), screen.CleanLine(row.Session), report.Who(row.Agent))
 		c.Write(c.Stdout, report.StoredLines(row.Answers, "  ", c.answeredAgo))
+		if row.Command == "" {
+			c.Say("  %s", report.Elsewhere(row.Agent))
+			continue
+		}
 		c.Say("  go on: %s", row.Command)
 	}
 	c.more("inbox", out.Cursor, only)
@@ -299,8 +303,8 @@ type storedRow struct {
 	Session string               `json:"session"`
 	Agent   string               `json:"agent,omitempty"`
 	Answers []session.WaitRecord `json:"answers"`
-	// Command goes on when pasted.
-	Command string `json:"command"`
+	// Command goes on when pasted; "" where this program has not the agent.
+	Command string `json:"command,omitempty"`
 }
 
 // manyStored is how many sessions the inbox looks at for answers that are only stored.
@@ -324,7 +328,7 @@ func (c *cli) stored(ctx context.Context, e place.Engine, waiting []inboxRow) ([
 			continue
 		}
 		looked++
-		m, err := e.Manifest(ctx, head.Key)
+		m, err := c.stand(ctx, e, head.Key)
 		if err != nil || m.Outcome != session.OutcomePaused || m.PauseReason != nil {
 			continue // it has moved on, or cannot be read: a list shows what it can
 		}
@@ -333,7 +337,7 @@ func (c *cli) stored(ctx context.Context, e place.Engine, waiting []inboxRow) ([
 			continue
 		}
 		out = append(out, storedRow{
-			Session: head.Key.ID, Agent: head.Agent, Answers: report.Stored(waits), Command: c.Command(place.Target("resume", head.Key.ID)...),
+			Session: head.Key.ID, Agent: head.Agent, Answers: report.Stored(waits), Command: m.ResumeHint,
 		})
 	}
 	return out, nil

@@ -27,6 +27,9 @@ import (
 // into a shell runs as processes of its own.
 const asProgram = "ADJOURN_TEST_AS_PROGRAM"
 
+// asAnother makes it a program that has other agents.
+const asAnother = "ADJOURN_TEST_AS_ANOTHER"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		if filepath.Base(os.Args[0]) == "curl" {
@@ -35,6 +38,9 @@ func TestMain(m *testing.M) {
 				os.Exit(7)
 			}
 			os.Exit(0)
+		}
+		if os.Getenv(asAnother) != "" {
+			cli.Main(another)
 		}
 		cli.Main(registry)
 	}

@@ -127,6 +127,12 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	if err != nil {
 		return c.refused(ctx, e, k, err)
 	}
+	switch {
+	case f.decides():
+		c.did = "the decision is stored"
+	case hasMessage:
+		c.did = "the message is stored"
+	}
 	if resumed.Repeated {
 		c.Talk("Already settled: it was decided before, and nothing was done again.")
 	}

@@ -59,6 +59,10 @@ func (c *cli) show(ctx context.Context, id string, full bool) error {
 		}
 		c.Say("\nEverything it waited for is answered, and the last answer was only stored:")
 		c.Write(c.Stdout, report.StoredLines(report.Stored(waits), "  ", c.answeredAgo))
+		if m.ResumeHint == "" {
+			c.Say("\n%s", report.Elsewhere(m.Agent))
+			return nil
+		}
 		c.Say("\nTo go on:\n  %s", m.ResumeHint)
 	default:
 		c.Say("\nWaiting for %s, asked %s.", report.Things(report.Pending(m)), c.ago(entries[len(entries)-1].At))

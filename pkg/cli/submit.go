@@ -116,6 +116,7 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 	if err != nil {
 		return c.refused(ctx, e, k, err)
 	}
+	c.did = "the answer is stored"
 	if submitted.Repeated {
 		c.Talk("Already settled: the same answer was given before, nothing was done again.")
 	}

@@ -37,6 +37,13 @@ func TestWorkOnSeveral(t *testing.T) {
 	b.run("work", "--wait", "-1s").ends(2)
 }
 
+// another is the registry of a program that has not the agent of the others.
+func another() (*agent.Registry, error) {
+	return agent.NewRegistry(agent.Config{Agents: []agent.Agent{{Name: "another", Planner: agent.PlannerFunc(func(context.Context, agent.View) (agent.Reply, error) {
+		return agent.Reply{Text: "me"}, nil
+	})}}})
+}
+
 // TestWorkLeavesOthersTheirs: what belongs to another program neither keeps work
 // from ending nor is a failure of what could be done.
 func TestWorkLeavesOthersTheirs(t *testing.T) {
@@ -45,17 +52,66 @@ func TestWorkLeavesOthersTheirs(t *testing.T) {
 	b.run("run", "--agent", "toy", "--session", "running", "--wait", "0s", "[{say: ok}]").ends(0)
 	b.run("run", "--agent", "toy", "--session", "answered", "[{call: name}, {say: ok}]").ends(10)
 	b.run("submit", "answered", "w2-1", "--reply", "Ada", "--wait", "0s").ends(0)
-	b.registry = func() (*agent.Registry, error) {
-		return agent.NewRegistry(agent.Config{Agents: []agent.Agent{{Name: "another", Planner: agent.PlannerFunc(func(context.Context, agent.View) (agent.Reply, error) {
-			return agent.Reply{Text: "me"}, nil
-		})}}})
-	}
+	b.registry = another
 	r := b.run("work").ends(3)
 	require.Contains(t, r.stderr, `session running is left to the program that has its agent "toy"`)
 	require.Contains(t, r.stderr, "session answered is left")
 	b.registry = registry
 	b.run("work").ends(0)
 	require.Contains(t, b.run("sessions").ends(0).stdout, "completed")
+}
+
+// TestAnswersToTheAgentOfAnother: what this program stores of an answer is said, with
+// who goes on with it; it prints no command that cannot.
+func TestAnswersToTheAgentOfAnother(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]struct {
+		script, says string
+		args         []string
+	}{
+		"submit":  {"[{call: deploy, with: {service: a}}, {say: ok}]", "the answer is stored", []string{"submit", "s", "w2-1", "--approve"}},
+		"decide":  {"[{call: deploy, with: {service: a}}, {say: ok}]", "the decision is stored", []string{"resume", "s", "--approve", "w2-1"}},
+		"message": {"[{need: where?}, {say: ok}]", "the message is stored", []string{"resume", "s", "here"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.start("s", answer.script, 10)
+			b.registry = another
+			r := b.run(append(answer.args, "-o", "json")...).ends(3)
+			require.Contains(t, r.stderr, answer.says+`, but nobody goes on with it here: its agent "toy" is not in this program`)
+			require.Contains(t, r.manifest().Error.Message, answer.says)
+			require.Empty(t, r.manifest().ResumeHint, "this program cannot")
+			require.NotContains(t, r.stderr, "resume s")
+			r = b.run(append(answer.args, "--wait", "0s")...).ends(0)
+			require.Contains(t, r.stdout, "Its agent toy is not in this program")
+			require.NotContains(t, r.stdout, "resume s")
+			r = b.run("resume", "s").ends(3)
+			require.NotContains(t, r.stderr, "stored", "nothing was brought")
+			b.registry = registry
+			b.run("work").ends(0)
+			require.Contains(t, b.run("sessions").ends(0).stdout, "completed")
+		})
+	}
+	t.Run("on a terminal", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.start("s", "[{call: deploy, with: {service: a}}, {say: ok}]", 10)
+		p := b.sit([]string{asAnother + "=1"}, "resume", "s")
+		p.Sees(prompt).Types("y\n").Sees("your answer is stored, but nobody goes on with it here")
+		require.Equal(t, 3, p.Leaves(), p.All())
+	})
+	t.Run("only stored", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.start("s", "[{call: deploy, with: {service: a}}, {say: ok}]", 10)
+		b.registry = another
+		for _, look := range [][]string{{"submit", "s", "w2-1", "--approve", "--no-resume"}, {"inbox"}, {"show", "s"}} {
+			out := b.run(look...).ends(0).stdout
+			require.Contains(t, out, "Its agent toy is not in this program")
+			require.NotContains(t, out, "resume s")
+		}
+	})
 }
 
 func TestWatch(t *testing.T) {

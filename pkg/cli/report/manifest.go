@@ -42,7 +42,7 @@ func Manifest(s *screen.Screen, where *place.Place, m session.Manifest) {
 		p.Complain("session %s was cancelled", m.SessionID)
 	case session.OutcomeInterrupted:
 		p.Say("Session %s was interrupted; nothing is lost.", m.SessionID)
-		p.Say("Go on: %s", m.ResumeHint)
+		p.goOn(m)
 	case session.OutcomeRunning:
 		if p.Remote() {
 			if m.StepsTaken == 0 { // it may be in its first step, or its server's chain is off
@@ -54,8 +54,22 @@ func Manifest(s *screen.Screen, where *place.Place, m session.Manifest) {
 			return
 		}
 		p.Say("Session %s has work left; nothing is lost.", m.SessionID)
-		p.Say("Go on: %s", m.ResumeHint)
+		p.goOn(m)
 	}
+}
+
+// goOn prints the command that goes on, or who does where this program cannot.
+func (p printer) goOn(m session.Manifest) {
+	if m.ResumeHint == "" {
+		p.Say("%s", Elsewhere(m.Agent))
+		return
+	}
+	p.Say("Go on: %s", m.ResumeHint)
+}
+
+// Elsewhere says who goes on with a session whose agent this program has not.
+func Elsewhere(agent string) string {
+	return "Its agent " + screen.CleanLine(agent) + " is not in this program: it goes on where the program works that has it."
 }
 
 func (p printer) completed(m session.Manifest) {
@@ -72,7 +86,7 @@ func (p printer) paused(m session.Manifest) {
 	items := Pending(m)
 	if len(items) == 0 {
 		p.Say("%s Everything session %s waited for is answered, but only stored.", p.Bold(p.Stdout, "Paused."), m.SessionID)
-		p.Say("Go on: %s", m.ResumeHint)
+		p.goOn(m)
 		return
 	}
 	p.Say("%s Session %s waits for %s. Nothing is running.", p.Bold(p.Stdout, "Paused."), m.SessionID, Things(items))
