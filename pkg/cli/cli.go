@@ -149,6 +149,8 @@ type cli struct {
 
 	// did says what the command has written down, for when nobody goes on with it.
 	did string
+	// message that a session was to go on with; "" for none.
+	message string
 	// began says that the words were understood and the command has started.
 	began bool
 }

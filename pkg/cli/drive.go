@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -13,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/exit"
 	"github.com/adjourn/adjourn/pkg/cli/place"
 	"github.com/adjourn/adjourn/pkg/cli/report"
+	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/sqlite"
@@ -192,9 +194,32 @@ func (c *cli) refused(ctx context.Context, e place.Engine, k session.Key, err er
 	if standErr != nil {
 		return err
 	}
-	if m.Outcome == session.OutcomeRunning {
+	switch m.Outcome {
+	case session.OutcomeRunning:
 		m.ResumeHint = "" // somebody is at it
+	case session.OutcomeCompleted, session.OutcomeCancelled:
+		if runtime.AsError(err).Code == runtime.CodeNotResumable {
+			m.ResumeHint = c.nextTurn(k.ID)
+		}
+	case session.OutcomePaused, session.OutcomeInterrupted, session.OutcomeFailed, session.OutcomeError:
 	}
 	report.Refuse(c.Screen, c.Place, m, err)
 	return exit.Said(exit.Code("", err))
+}
+
+// maxNext is how long a message may be that stands in a printed command.
+const maxNext = 200
+
+// nextTurn is the command that goes on with a session that has come to its end: with
+// the message that was given, if it can stand there.
+func (c *cli) nextTurn(id string) string {
+	message := c.message
+	if message == "" || len(message) > maxNext || screen.CleanLine(message) != message {
+		message = "your next message"
+	}
+	words := []string{"run", "--session", id}
+	if strings.HasPrefix(message, "-") {
+		words = append(words, "--")
+	}
+	return c.Command(append(words, message)...)
 }

@@ -107,6 +107,7 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 		return c.noSession(err, id)
 	}
 	defer c.close(e)
+	c.message = message
 	k := key(id)
 	var resumed runtime.Resumed
 	switch {

@@ -288,13 +288,41 @@ func TestResumeWithoutAnAnswer(t *testing.T) {
 		r := b.run("resume", "s", "-o", "json").ends(5).manifest()
 		require.Equal(t, string(runtime.CodeStillWaiting), r.Error.Code)
 		require.Contains(t, m.ResumeHint, "--approve w2-1")
-		require.Equal(t, "adjourn "+b.words()+" resume s", r.ResumeHint, "the hint of a refusal decides nothing")
+		require.Equal(t, "adjourn "+b.words()+" show s", r.ResumeHint, "the hint of a refusal decides nothing, and is not refused as well")
 		require.Equal(t, m.PauseReason, r.PauseReason)
 		b.run("resume", "s", "a message").ends(5)
 		b.run("resume", "nobody", "--approve-all").ends(3)
 		b.run("run", "--session", "s", "next").ends(5)
 		b.run("resume", "s", "--approve", "w2-1").ends(0)
 		b.run("resume", "s").ends(5)
+	})
+}
+
+// TestResumeAfterTheEnd: what goes on then is the next turn, with what was to be said.
+func TestResumeAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		b.program = b.install()
+		b.start("s", "[{say: ok}]", 0)
+		for message, want := range map[string]string{
+			"":                         "'your next message'",
+			"go on":                    "'go on'",
+			"- say: more":              "-- '- say: more'",
+			strings.Repeat("long", 99): "'your next message'",
+			"two\nlines":               "'your next message'",
+		} {
+			args := []string{"resume", "s", "-o", "json"}
+			if message != "" {
+				args = append(args, message)
+			}
+			r := b.run(args...).ends(5)
+			require.True(t, strings.HasSuffix(r.manifest().ResumeHint, " run --session s "+want), r.manifest().ResumeHint)
+			require.Contains(t, r.stderr, "to go on: "+r.manifest().ResumeHint)
+		}
+		hint := b.run("resume", "s", "-o", "json", "- say: more").ends(5).manifest().ResumeHint
+		require.Equal(t, "more\n", b.shell(hint).ends(0).stdout)
+		b.start("f", "[{fail: refused}]", 1)
+		require.Empty(t, b.run("resume", "f", "-o", "json").ends(5).manifest().ResumeHint, "what has failed takes no next turn")
 	})
 }
 

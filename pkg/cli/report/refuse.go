@@ -28,10 +28,10 @@ func Refuse(s *screen.Screen, where *place.Place, m session.Manifest, err error)
 	switch {
 	case errors.As(err, &usage) && usage.Paste != "":
 		m.ResumeHint = usage.Paste
-	case m.PauseReason != nil:
+	case m.PauseReason != nil && !late(Pending(m), where):
 		// Not the command that decides: nobody has been shown what it decides on.
-		// This one asks on a terminal, and elsewhere says what is open.
-		m.ResumeHint = p.Command(place.Target("resume", m.SessionID)...)
+		// Nor resume without an answer, which is refused as this one was.
+		m.ResumeHint = p.Command(place.Target("show", m.SessionID)...)
 	}
 	if p.Form == screen.FormJSON {
 		p.JSON(m)
