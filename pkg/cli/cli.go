@@ -116,6 +116,11 @@ func (c *cli) end(ctx context.Context, err error) int {
 		err = fmt.Errorf("%w: %w", context.Canceled, err)
 	}
 	report.Refuse(c.Screen, c.Place, session.Manifest{}, err)
+	return c.code(err)
+}
+
+// code is what an error means to a shell.
+func (c *cli) code(err error) int {
 	if c.Patience > 0 && c.Patience < sqlite.WaitFor && errors.Is(err, store.ErrHeld) {
 		return exit.Waited // the time given ran out while another process held the file
 	}
@@ -330,6 +335,6 @@ func key(id string) session.Key { return session.Key{Tenant: session.DefaultTena
 // close gives the engine back; work that is done stays done.
 func (c *cli) close(e interface{ Close() error }) {
 	if err := e.Close(); err != nil {
-		c.Complain("%v", err)
+		c.Complain("%s", report.Words(c.Place, err))
 	}
 }

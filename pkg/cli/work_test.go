@@ -180,13 +180,14 @@ func TestStoreThatFails(t *testing.T) {
 			if left == 0 {
 				// Nothing was begun, so nothing is there.
 				require.Equal(t, string(runtime.CodeStoreUnavailable), r.ends(1).manifest().Error.Code)
+				require.Equal(t, "adjourn: "+b.data+": the disk is full\n", r.stderr)
 				b.decorate = nil
 				b.run("show", "s").ends(3)
 				return
 			}
 			m := r.ends(1).manifest()
 			require.Equal(t, session.OutcomeError, m.Outcome)
-			require.Contains(t, m.Error.Message, "disk is full")
+			require.Equal(t, b.data+": the disk is full", m.Error.Message)
 			require.Contains(t, m.ResumeHint, "resume s", "what to do when there is room again")
 			b.decorate = nil
 			require.Contains(t, b.run("work").ends(0).stdout, "s  completed")

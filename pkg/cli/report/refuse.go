@@ -19,7 +19,8 @@ import (
 func Refuse(s *screen.Screen, where *place.Place, m session.Manifest, err error) {
 	p := printer{s, where}
 	m.Outcome = session.OutcomeError
-	m.Error = &session.ManifestError{Code: exit.ErrorCode(err), Message: err.Error()}
+	text := Words(where, err)
+	m.Error = &session.ManifestError{Code: exit.ErrorCode(err), Message: text}
 	var refused *runtime.Error
 	if m.SessionID == "" && errors.As(err, &refused) {
 		m.SessionID = refused.Session
@@ -38,13 +39,13 @@ func Refuse(s *screen.Screen, where *place.Place, m session.Manifest, err error)
 	}
 	switch {
 	case usage != nil && usage.Paste != "":
-		p.Complain("%s", err.Error())
+		p.Complain("%s", text)
 		p.Suggest("if that is what you mean: %s", usage.Paste)
 		return
 	case usage != nil: // our own words, and some name a command
-		p.Suggest("%s", err.Error())
+		p.Suggest("%s", text)
 	default:
-		p.Complain("%s", err.Error())
+		p.Complain("%s", text)
 	}
 	if usage != nil && usage.Command != "" {
 		words := append(strings.Fields(usage.Command)[1:], "--help") // the first is the name it has in its help
