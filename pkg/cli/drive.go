@@ -18,6 +18,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/sqlite"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // waiting is how long a command stays with a session: until it rests, unless --wait says less.
@@ -93,10 +94,7 @@ func (c *cli) untilRest(ctx context.Context, e place.Engine, k session.Key, w *w
 		defer cancel()
 	}
 	for {
-		err := e.Drive(work, k)
-		if work.Err() != nil {
-			err = nil // neither is an error here
-		}
+		err := unlessOver(work, e.Drive(work, k))
 		m, standErr := c.stand(ctx, e, k)
 		if standErr != nil {
 			return m, cmp.Or(err, standErr)
@@ -109,7 +107,7 @@ func (c *cli) untilRest(ctx context.Context, e place.Engine, k session.Key, w *w
 		}
 		if err != nil {
 			report.Refuse(c.Screen, c.Place, m, c.unmanned(m, err))
-			return m, exit.Said(exit.Code("", err))
+			return m, exit.Said(c.code(err))
 		}
 		if m.Outcome != session.OutcomeRunning || work.Err() != nil {
 			return m, nil
@@ -126,6 +124,15 @@ func (c *cli) unmanned(m session.Manifest, err error) error {
 	}
 	return &runtime.Error{Code: runtime.CodeUnknownAgent, Session: m.SessionID, Cause: err, Message: fmt.Sprintf(
 		"%s, but nobody goes on with it here: its agent %q is not in this program. Let the program that has it work or resume it", c.did, m.Agent)}
+}
+
+// unlessOver returns what broke the work. That its time was over, or that it was
+// interrupted, is no error; but that another process held the data file is told.
+func unlessOver(work context.Context, err error) error {
+	if work.Err() != nil && (errors.Is(work.Err(), context.Canceled) || !errors.Is(err, store.ErrHeld)) {
+		return nil
+	}
+	return err
 }
 
 // taken ends a command that only writes down what it was asked for. Where the

@@ -63,7 +63,7 @@ func (m *moved) see(k session.Key, p runtime.Progress) {
 }
 
 func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiting) error {
-	if err := w.check(); err != nil {
+	if err := c.keep(w); err != nil {
 		return err
 	}
 	if concurrency < 1 || concurrency > 64 {
@@ -91,7 +91,7 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 	} else {
 		err = c.workOff(work, a, concurrency)
 	}
-	if err != nil && work.Err() == nil {
+	if err := unlessOver(work, err); err != nil {
 		return err
 	}
 	left, others, err := c.left(context.WithoutCancel(ctx), a)
