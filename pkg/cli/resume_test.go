@@ -381,6 +381,33 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
+// TestAnswersToTheWrongThing are refused in a person's words, with what is right.
+func TestAnswersToTheWrongThing(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		b.start("s", "[{calls: [{call: pick}, {call: locate}, {call: deploy, with: {service: a}}]}, {say: ok}]", 10)
+		const waiting = "What waits now: w2-2 (result of locate, which runs on your side); w2-3 (approval of deploy); w2-1 (question of pick)"
+		for _, c := range []struct {
+			args []string
+			code int
+			says string
+		}{
+			{[]string{"resume", "s", "--approve", "w2-1"}, 2, "w2-1 is the question of pick: answer it with --select, not with a decision on approvals"},
+			{[]string{"resume", "s", "--approve", "w2-3", "--reject", "w2-2"}, 2, "w2-2 is the result of locate, which runs on your side: answer it with --result or --error"},
+			{[]string{"resume", "s", "--edit", "w2-1={}"}, 2, "w2-1 is the question of pick"},
+			{[]string{"resume", "s", "--approve", "w9-9"}, 3, `there is no wait "w9-9". ` + waiting},
+			{[]string{"submit", "s", "w9-9", "--approve"}, 3, `there is no wait "w9-9". ` + waiting},
+			{[]string{"submit", "s", "--call", "c9-9", "--result", "1"}, 3, `no call "c9-9" waits for a result of yours, or did. ` + waiting},
+			{[]string{"submit", "s", "--call", "c2-3", "--result", "1"}, 3, `no call "c2-3" waits for a result of yours`},
+			{[]string{"submit", "s", "--call", "c9-9", "--approve"}, 2, "--call goes with --result or --error"},
+		} {
+			r := b.run(c.args...).ends(c.code)
+			require.Contains(t, r.stderr, c.says, c.args)
+			require.NotContains(t, r.stderr, "answer of kind", c.args)
+		}
+	})
+}
+
 func TestSubmitOneOfSeveral(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, b *bench) {

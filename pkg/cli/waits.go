@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -36,9 +37,8 @@ func (a *asked) approvals() []session.PendingItem {
 	return slices.DeleteFunc(report.Pending(a.m), func(item session.PendingItem) bool { return item.Kind != session.WaitApproval })
 }
 
-// wait returns the wait an id names. Nil without an error means that nobody knows
-// one: the engine says so. The id of a call is refused: a call can open several
-// waits one after another, and an answer is for the one that was shown.
+// wait returns the wait an id names, open or not. The id of a call is refused: a call
+// can open several waits one after another, and an answer is for the one that was shown.
 func (a *asked) wait(ctx context.Context, id string) (*session.Wait, error) {
 	if w := a.open(func(w session.Wait) bool { return w.ID == id }); w != nil {
 		return w, nil
@@ -61,7 +61,29 @@ func (a *asked) wait(ctx context.Context, id string) (*session.Wait, error) {
 	if ofCall != nil {
 		return nil, a.isCall(id, *ofCall)
 	}
-	return nil, nil
+	return nil, a.refuse(runtime.CodeWaitNotFound, "there is no wait %q. %s", screen.CleanLine(id), a.instead())
+}
+
+// instead says what waits now.
+func (a *asked) instead() string {
+	items := report.Pending(a.m)
+	if len(items) == 0 {
+		return "Nothing waits there now"
+	}
+	const most = 5
+	var names []string
+	for i, item := range items {
+		if i == most {
+			names = append(names, fmt.Sprintf("%d more", len(items)-most))
+			break
+		}
+		names = append(names, item.WaitID+" ("+report.Headline(item)+")")
+	}
+	return "What waits now: " + strings.Join(names, "; ")
+}
+
+func (a *asked) refuse(code runtime.Code, format string, args ...any) error {
+	return &runtime.Error{Code: code, Session: a.key.ID, Message: fmt.Sprintf(format, args...)}
 }
 
 func (a *asked) open(is func(session.Wait) bool) *session.Wait {
@@ -82,8 +104,13 @@ func (a *asked) before(ctx context.Context) (err error) {
 }
 
 func (a *asked) isCall(id string, w session.Wait) error {
-	return &runtime.Error{Code: runtime.CodeInvalidInput, Session: a.key.ID, Message: fmt.Sprintf(
-		"%s is a call, and an answer names its wait: %s, the %s", screen.CleanLine(id), w.ID, report.Headline(session.NewPendingItem(w)))}
+	return a.refuse(runtime.CodeInvalidInput,
+		"%s is a call, and an answer names its wait: %s, the %s", screen.CleanLine(id), w.ID, report.Headline(session.NewPendingItem(w)))
+}
+
+// wrongKind refuses an answer that a wait does not take, with the flags that are right.
+func (a *asked) wrongKind(w session.Wait, given string) error {
+	return a.refuse(runtime.CodeWrongKind, "%s is the %s: %s, not with %s", w.ID, report.Headline(session.NewPendingItem(w)), answeredWith(answerFlags(w)), given)
 }
 
 // decidable refuses decisions by ids of calls, and the approval of what this
@@ -97,25 +124,17 @@ func (a *asked) decidable(ctx context.Context, p runtime.DecideParams) error {
 			}
 		}
 	}
-	for _, id := range p.Reject {
-		if _, err := a.wait(ctx, id); err != nil {
-			return err
-		}
-	}
-	for _, id := range approved {
+	for _, id := range slices.Concat(p.Reject, approved, slices.Sorted(maps.Keys(p.EditedInput))) {
 		w, err := a.wait(ctx, id)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if w != nil && w.Kind == session.WaitApproval {
+		case w.Kind != session.WaitApproval:
+			return a.wrongKind(*w, "a decision on approvals")
+		case slices.Contains(approved, id):
 			if err := ask.CheckSeen(a.key, *w, p.EditedInput[id]); err != nil {
 				return err
 			}
-		}
-	}
-	for id := range p.EditedInput {
-		if _, err := a.wait(ctx, id); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -126,16 +145,15 @@ func (a *asked) decidable(ctx context.Context, p runtime.DecideParams) error {
 func (a *asked) bind(ctx context.Context, id string, answer *session.Answer) error {
 	answer.Wait = id
 	w, err := a.wait(ctx, id)
-	if err != nil || w == nil {
+	if err != nil {
 		return err
 	}
 	if w.Kind == session.WaitInput && answer.Kind == session.AnswerReply && answer.Text != nil {
 		// Words for an agent that asked in text are a message.
 		answer.Kind, answer.Message, answer.Text = session.AnswerMessage, llm.TextParts(*answer.Text), nil
 	}
-	if right := answerFlags(*w); !slices.Contains(right, given(*answer)) {
-		return &runtime.Error{Code: runtime.CodeWrongKind, Session: a.key.ID, Message: fmt.Sprintf(
-			"%s is the %s: %s, not with %s", w.ID, report.Headline(session.NewPendingItem(*w)), answeredWith(right), given(*answer))}
+	if !slices.Contains(answerFlags(*w), given(*answer)) {
+		return a.wrongKind(*w, given(*answer))
 	}
 	if w.Kind != session.WaitApproval {
 		return nil
@@ -150,15 +168,25 @@ func (a *asked) bind(ctx context.Context, id string, answer *session.Answer) err
 // bindCall makes the answer one to a client's tool, named by its call.
 func (a *asked) bindCall(ctx context.Context, call string, answer *session.Answer) error {
 	answer.ToolCallID = call
-	if answer.Kind == session.AnswerClientTool {
+	if answer.Kind != session.AnswerClientTool {
+		_, err := a.wait(ctx, call)
+		if runtime.AsError(err).Code == runtime.CodeWaitNotFound {
+			err = a.refuse(runtime.CodeInvalidInput,
+				"--call goes with --result or --error, of a tool that runs on your side; %s names its wait, behind the session", given(*answer))
+		}
+		return err
+	}
+	ofCall := func(w session.Wait) bool { return w.Kind == session.WaitClientTool && w.Call == call }
+	if a.open(ofCall) != nil {
 		return nil
 	}
-	_, err := a.wait(ctx, call)
-	if err == nil {
-		err = &runtime.Error{Code: runtime.CodeInvalidInput, Session: a.key.ID, Message: fmt.Sprintf(
-			"--call goes with --result or --error, of a tool that runs on your side; %s names its wait, behind the session", given(*answer))}
+	if err := a.before(ctx); err != nil {
+		return err
 	}
-	return err
+	if !slices.ContainsFunc(a.all, func(r session.WaitRecord) bool { return ofCall(r.Wait) }) {
+		return a.refuse(runtime.CodeWaitNotFound, "no call %q waits for a result of yours, or did. %s", screen.CleanLine(call), a.instead())
+	}
+	return nil
 }
 
 // answerFlags are the flags of submit that answer a wait.

@@ -59,9 +59,9 @@ func TestBind_an_approval_asked_anew(t *testing.T) {
 	e.records = e.records[:1]
 	_, err = bound("c2-1")
 	require.ErrorContains(t, err, "w2-1", "the newest there was")
-	a, err := bound("w9-9")
-	require.NoError(t, err)
-	require.Equal(t, "w9-9", a.Wait, "nobody knows it: the engine says so")
+	_, err = bound("w9-9")
+	require.Equal(t, runtime.CodeWaitNotFound, runtime.AsError(err).Code)
+	require.ErrorContains(t, err, "Nothing waits there now")
 }
 
 // TestAnswerFlags: every kind of wait is answered by some flag, but a child's.
