@@ -20,7 +20,7 @@ import (
 )
 
 // Config is what a place depends on beside the words of the command; all but
-// ProgramArgs and Decorate are required.
+// ProgramArgs, Now and Decorate are required.
 type Config struct {
 	// Registry of the agents that work on a data file.
 	Registry func() (*agent.Registry, error)
@@ -31,7 +31,7 @@ type Config struct {
 	UserAgent string
 	// Env reads a variable of the environment.
 	Env func(string) string
-	// Now is the clock.
+	// Now is the clock; nil means the machine's.
 	Now func() time.Time
 	// Screen shows the progress of sessions, and the log.
 	Screen *screen.Screen
@@ -59,7 +59,12 @@ type Place struct {
 }
 
 // New returns the place the environment names.
-func New(cfg Config) *Place { return &Place{Config: cfg} }
+func New(cfg Config) *Place {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Place{Config: cfg}
+}
 
 // Register adds the flags that name another place.
 func (p *Place) Register(flags *pflag.FlagSet) {

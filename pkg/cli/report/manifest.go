@@ -280,9 +280,9 @@ func Late(item session.PendingItem, now time.Time) bool {
 	return item.Deadline != nil && !now.Before(*item.Deadline)
 }
 
-// late reports whether a deadline of some has passed. Only a place knows what time it is.
+// late reports whether a deadline of some has passed.
 func late(items []session.PendingItem, where *place.Place) bool {
-	return slices.ContainsFunc(items, func(item session.PendingItem) bool { return item.Deadline != nil && Late(item, where.Now()) })
+	return slices.ContainsFunc(items, func(item session.PendingItem) bool { return Late(item, where.Now()) })
 }
 
 // Passed says of a pending thing whose deadline has passed what that means.
