@@ -81,6 +81,53 @@ func TestEditorOnATerminal(t *testing.T) {
 	require.Contains(t, b.run("show", "s").ends(0).stdout, "approved with other arguments")
 }
 
+// TestEditorThatIsKilled: of a command that is killed while the person edits, nothing
+// stays that holds the arguments; who edits at that time is left alone.
+func TestEditorThatIsKilled(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		temporary := t.TempDir()
+		env := []string{"TMPDIR=" + temporary, "EDITOR=" + b.editor("echo editing; read line; sed -i.bak s/web/$line/ \"$1\"")}
+		left := func() []string {
+			found, err := filepath.Glob(filepath.Join(filepath.Dir(b.data), "edit*"))
+			require.NoError(t, err)
+			more, err := filepath.Glob(filepath.Join(temporary, "*"))
+			require.NoError(t, err)
+			return append(found, more...)
+		}
+		log := b.file("log")
+		killed := b.sit(env, "run", "--agent", "toy", "--session", "s", deploys(log, "web"))
+		killed.Sees(prompt).Types("e\n").Sees("editing")
+		require.Len(t, left(), 1)
+		killed.Signal(syscall.SIGKILL)
+
+		b.start("t", deploys(log, "web"), 10)
+		edits := b.sit(env, "resume", "t")
+		edits.Sees(prompt)
+		require.Empty(t, left(), "the next start removes it")
+		edits.Types("e\n").Sees("editing")
+		b.start("u", "[{say: ok}]", 0)
+		other := b.sit(env, "resume", "s")
+		other.Sees(prompt)
+		require.Len(t, left(), 1, "somebody edits")
+		other.Types("\x03")
+		require.Equal(t, 10, other.Leaves(), other.All())
+		edits.Types("api\n").Sees(`"service": "api"`).Sees(prompt)
+		require.Empty(t, left())
+		edits.Types("y\n")
+		require.Equal(t, 0, edits.Leaves(), edits.All())
+		require.Equal(t, "api\n", read(t, log))
+	})
+}
+
+// editor makes a program of a line that a shell runs with the file as $1.
+func (b *bench) editor(line string) string {
+	b.t.Helper()
+	path := b.file("editor")
+	require.NoError(b.t, os.WriteFile(path, []byte("#!/bin/sh\n"+line+"\n"), 0o700))
+	return "'" + path + "'"
+}
+
 func TestSeveralOnATerminal(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, b *bench) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/cli/exit"
 	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/cli/private"
 	"github.com/adjourn/adjourn/pkg/cli/report"
 	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/client"
@@ -101,6 +102,7 @@ func (p *Person) There() bool {
 func (p *Person) prompt(ctx context.Context, text string) (string, error) {
 	if p.in == nil {
 		p.in = bufio.NewReader(p.Stdin)
+		private.Tidy(p.Place.Scratch())
 	}
 	fd, _ := screen.Terminal(p.Stdin)
 	if err := forget(fd); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +78,7 @@ func sit(t *testing.T, env map[string]string) (*ask.Person, *os.File) {
 	getenv := func(name string) string { return env[name] }
 	s := screen.New(screen.Config{Name: "adjourn", Stdout: near, Stderr: near, Env: getenv})
 	where := place.New(place.Config{Program: "adjourn", Env: getenv, Screen: s})
+	where.UseData(filepath.Join(t.TempDir(), "a.db"))
 	return ask.New(ask.Config{Stdin: near, Screen: s, Place: where, Env: getenv, Caller: caller}), far
 }
 

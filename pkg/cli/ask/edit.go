@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+
+	"github.com/adjourn/adjourn/pkg/cli/private"
 )
 
 // edit lets the person change arguments: given in the same line, in their
@@ -32,31 +35,29 @@ func (p *Person) edit(ctx context.Context, arguments json.RawMessage, inline str
 }
 
 func (p *Person) editIn(ctx context.Context, editor string, arguments json.RawMessage) (edited json.RawMessage, err error) {
-	f, err := os.CreateTemp("", "adjourn-*.json") // mode 0600
+	folder, err := private.MakeFolder(p.Place.Scratch()) // editors leave more than one file
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
+	defer func() { err = errors.Join(err, folder.Remove()) }()
 	var text bytes.Buffer
 	if json.Indent(&text, arguments, "", "  ") != nil {
 		text.Write(arguments)
 	}
 	text.WriteByte('\n')
-	if _, err := f.Write(text.Bytes()); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	if err := f.Close(); err != nil {
+	path := filepath.Join(folder.Path(), "arguments.json")
+	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
 		return nil, err
 	}
 	// EDITOR may hold arguments of its own, as in "code --wait"; the shell splits
 	// them. Ctrl-C in an editor is the editor's: killed in the middle, it would
 	// leave the terminal in disorder.
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), "sh", "-c", editor+` "$1"`, "editor", f.Name())
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), "sh", "-c", editor+` "$1"`, "editor", path)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Stdin, p.Screen.Stderr, p.Screen.Stderr
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("%s: %w", editor, err)
 	}
-	changed, err := os.ReadFile(f.Name())
+	changed, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -95,6 +95,7 @@ func (p *Place) OpenReading(ctx context.Context) (Engine, error) {
 // OpenData opens the embedded engine on the data file.
 func (p *Place) OpenData(ctx context.Context, existing bool) (*embedded.App, error) {
 	private.Tidy(filepath.Join(filepath.Dir(p.DataPath()), PauseFile))
+	private.Tidy(p.Scratch())
 	return p.openData(ctx, embedded.Config{Existing: existing})
 }
 

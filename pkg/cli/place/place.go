@@ -6,6 +6,8 @@
 package place
 
 import (
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -97,6 +99,15 @@ func (p *Place) DataPath() string {
 		return path
 	}
 	return app.DefaultData
+}
+
+// Scratch is where a person's editor gets its folder, beside which killed commands may
+// have left theirs: with the data, which holds the same, or where this machine has such.
+func (p *Place) Scratch() string {
+	if p.Remote() {
+		return filepath.Join(os.TempDir(), "adjourn-edit")
+	}
+	return filepath.Join(filepath.Dir(p.DataPath()), "edit")
 }
 
 // Where names what commands speak to, for people.

@@ -22,7 +22,7 @@ func lock(f *os.File) error {
 	}
 }
 
-// removeLeft removes a file that nobody has the lock of.
+// removeLeft removes a file, or a folder, that nobody has the lock of.
 func removeLeft(path string) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -30,6 +30,6 @@ func removeLeft(path string) {
 	}
 	defer f.Close() //nolint:errcheck // nothing was written
 	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil && still(f) {
-		_ = os.Remove(path) // or it stays, which is no harm
+		_ = os.RemoveAll(path) // or it stays, which is no harm
 	}
 }

@@ -52,10 +52,17 @@ func Write(path string, text []byte) error {
 // create makes a file beside path and takes its lock. Somebody who tidies up may have
 // come between the two: then the file is gone.
 func create(path string) (*os.File, error) {
+	return locked(path, func(name string) (*os.File, error) {
+		return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	})
+}
+
+// locked makes something under a name of its own, and takes its lock.
+func locked(path string, create func(name string) (*os.File, error)) (*os.File, error) {
 	for try := 1; ; try++ {
 		name := make([]byte, 8)
 		_, _ = rand.Read(name) // it never fails
-		f, err := os.OpenFile(path+"."+hex.EncodeToString(name)+suffix, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		f, err := create(path + "." + hex.EncodeToString(name) + suffix)
 		if err != nil {
 			return nil, err
 		}
@@ -79,8 +86,8 @@ func still(f *os.File) bool {
 	return err == nil && os.SameFile(open, named)
 }
 
-// Tidy removes what killed writers of a file left behind. Files of other names, and
-// those that somebody is writing, stay. That something cannot be removed is no harm.
+// Tidy removes what killed writers of a file left behind, and folders of killed
+// processes beside it. Those of other names, and those that somebody is using, stay. That something cannot be removed is no harm.
 func Tidy(path string) {
 	dir, base := filepath.Split(path)
 	entries, err := os.ReadDir(filepath.Clean(dir))
@@ -90,9 +97,38 @@ func Tidy(path string) {
 	for _, entry := range entries {
 		rest, ours := strings.CutPrefix(entry.Name(), base)
 		middle, temporary := strings.CutSuffix(rest, suffix)
-		if !ours || !temporary || !random.MatchString(middle) || !entry.Type().IsRegular() {
-			continue
+		if ours && temporary && random.MatchString(middle) && (entry.Type().IsRegular() || entry.IsDir()) {
+			removeLeft(filepath.Join(dir, entry.Name()))
 		}
-		removeLeft(filepath.Join(dir, entry.Name()))
 	}
+}
+
+// Folder is a folder of one process for a while: who may read it is its owner alone, and
+// what is left of it when that process is killed, [Tidy] removes.
+type Folder struct{ f *os.File }
+
+// MakeFolder makes a folder beside path, and removes what killed ones left there.
+func MakeFolder(path string) (*Folder, error) {
+	Tidy(path)
+	f, err := locked(path, func(name string) (*os.File, error) {
+		if err := os.Mkdir(name, 0o700); err != nil {
+			return nil, err
+		}
+		return os.Open(name)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Folder{f}, nil
+}
+
+// Path is where the folder is.
+func (d *Folder) Path() string { return d.f.Name() }
+
+// Remove removes the folder with all in it.
+func (d *Folder) Remove() error {
+	if !locks {
+		return errors.Join(d.f.Close(), os.RemoveAll(d.f.Name())) // an open folder cannot be removed there
+	}
+	return errors.Join(os.RemoveAll(d.f.Name()), d.f.Close())
 }

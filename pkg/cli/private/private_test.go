@@ -22,6 +22,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		_, _ = f.WriteString("adj_a key")
+		d, err := MakeFolder(path)
+		if err != nil || os.WriteFile(filepath.Join(d.Path(), "inside"), nil, 0o600) != nil {
+			os.Exit(1)
+		}
 		_, _ = os.Stdout.WriteString("written\n")
 		select {}
 	}
@@ -54,10 +58,12 @@ func TestKilled(t *testing.T) {
 	require.NoError(t, writer.Start())
 	_, err = out.Read(make([]byte, 8))
 	require.NoError(t, err)
-	require.Len(t, names(t, dir), 1)
-	info, err := os.Stat(filepath.Join(dir, names(t, dir)[0]))
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "from its creation: it holds a key")
+	require.Len(t, names(t, dir), 2)
+	for _, name := range names(t, dir) {
+		info, err := os.Stat(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Zero(t, info.Mode().Perm()&0o077, "from its creation: it holds a key")
+	}
 
 	theirs := []string{
 		"my.db.token.1", "my.db.token.0123456789abcdef", "my.db.token.adjourn-tmp", "my.db.token.old.adjourn-tmp",
@@ -67,11 +73,11 @@ func TestKilled(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	require.NoError(t, os.Symlink(filepath.Join(dir, theirs[0]), path+".fedcba9876543210.adjourn-tmp"))
-	require.NoError(t, os.Mkdir(path+".fedcba9876543211.adjourn-tmp", 0o700))
+	require.NoError(t, os.Mkdir(path+".folder", 0o700))
 	kept := len(theirs) + 2
 
 	Tidy(path)
-	require.Len(t, names(t, dir), kept+1, "it is being written")
+	require.Len(t, names(t, dir), kept+2, "the file is being written, the folder is in use")
 	require.NoError(t, writer.Process.Kill())
 	_ = writer.Wait()
 	Tidy(path)
@@ -80,6 +86,26 @@ func TestKilled(t *testing.T) {
 		require.FileExists(t, filepath.Join(dir, name))
 	}
 	Tidy(filepath.Join(dir, "no folder", "x"))
+}
+
+// TestFolder: what is in it may be replaced, as editors do, and goes with it.
+func TestFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d, err := MakeFolder(filepath.Join(dir, "edit"))
+	require.NoError(t, err)
+	other, err := MakeFolder(filepath.Join(dir, "edit"))
+	require.NoError(t, err)
+	inside := filepath.Join(d.Path(), "arguments.json")
+	require.NoError(t, os.WriteFile(inside+".new", []byte("{}"), 0o600))
+	require.NoError(t, os.Rename(inside+".new", inside))
+	require.NoError(t, other.Remove())
+	Tidy(filepath.Join(dir, "edit"))
+	require.FileExists(t, inside)
+	require.NoError(t, d.Remove())
+	require.Empty(t, names(t, dir))
+	_, err = MakeFolder(filepath.Join(dir, "no folder", "edit"))
+	require.Error(t, err)
 }
 
 // TestWrite has many write at once, each of whom tidies up.
