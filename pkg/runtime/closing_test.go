@@ -249,6 +249,35 @@ func TestClosing_of_more_calls_than_fit_beside_the_entry(t *testing.T) {
 	w.checkAtRest()
 }
 
+// The same beside as many waits as a suspension opens, which the entry closes too.
+func TestClosing_of_more_calls_than_fit_beside_the_waits(t *testing.T) {
+	t.Parallel()
+	const many = session.MaxWaits + 30
+	var list []string
+	for n := range many {
+		list = append(list, "locate", fmt.Sprintf(`{"text":"%d"}`, n))
+	}
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls(list...)}, "message": {says("heard")}}, func(a *agent.Agent) { a.Policy.AbandonOnMessage = true }))
+	p := w.process()
+	w.run(p, "go")
+	require.Len(t, w.waits(), session.MaxWaits)
+	before := &beforeEntry{kind: session.KindResumed}
+	closed := 0
+	before.happens = func() { closed = len(w.items(store.KindTool)) }
+	verb := w.process(func(cfg *runtime.Config) { before.Store, cfg.Store = cfg.Store, before })
+	_, err := resume(w, verb, runtime.ResumeWithMessage, func(p *runtime.ResumeParams) {
+		p.Message, p.IdempotencyKey = llm.TextParts("message"), "k"
+	})
+	require.NoError(t, err)
+	require.Equal(t, many-(store.MaxItems-session.MaxWaits-1-3), closed, "as many as fit are closed with the entry")
+	require.Len(t, w.items(store.KindTool), many)
+	require.NoError(t, p.settle())
+	require.Len(t, results(w.session()), many)
+	require.Equal(t, "heard", w.session().Messages[len(w.session().Messages)-1].Text())
+	w.checkAtRest()
+}
+
 // A worker that was frozen before its mark finds its call closed by who has the
 // lease now and is about to say so: it stands back.
 func TestClosing_is_told_by_the_owner_of_the_lease(t *testing.T) {

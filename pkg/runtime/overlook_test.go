@@ -227,6 +227,62 @@ func TestOverlook_signal_when_the_dead_letters_give_a_task_up(t *testing.T) {
 	require.Equal(t, []session.Kind{session.KindStarted, session.KindCancelled}, w.kinds())
 }
 
+// Somebody interrupts again just before the entry that obeys the first signal: the
+// entry records the one that HEAD holds, so that none is left for who goes on.
+func TestOverlook_signal_of_the_same_strength(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {says("bye")}}))
+	var second string
+	p := w.process(func(cfg *runtime.Config) {
+		cfg.WatchEvery = time.Hour
+		cfg.Store = &commitHook{Store: w.store, before: func(e session.Entry) {
+			if e.Kind == session.KindInterrupted && second == "" {
+				second = w.signal(session.SignalInterrupt)
+			}
+		}}
+	})
+	w.start(p, "go")
+	w.signal(session.SignalInterrupt)
+	require.NoError(t, p.work())
+	require.Equal(t, []session.Kind{session.KindStarted, session.KindInterrupted}, w.kinds())
+	require.Equal(t, second, w.journal()[1].Signal.ID)
+	require.Nil(t, w.head().Head.Signal)
+	_, err := w.goOn(p)
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	require.Equal(t, session.StatusCompleted, w.session().Status, "%v", w.kinds())
+}
+
+// Mail does not hold up the entry that obeys a signal: it waits for the next task, or
+// for the next try.
+func TestOverlook_mail_beside_a_signal(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []session.SignalKind{session.SignalInterrupt, session.SignalCancel} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			w := newWorld(t, made, helper(made, script{"go": {says("bye")}, "also": {says("both")}, "next": {says("next")}}))
+			p := w.process(func(cfg *runtime.Config) { cfg.WatchEvery = time.Hour })
+			w.start(p, "go")
+			w.mail("m1", "also")
+			w.signal(kind)
+			require.NoError(t, p.work())
+			require.Len(t, w.kinds(), 2)
+			require.Equal(t, kind, w.journal()[1].Signal.Kind)
+			if kind == session.SignalInterrupt {
+				_, err := w.goOn(p)
+				require.NoError(t, err)
+			} else {
+				w.start(p, "next")
+			}
+			require.NoError(t, p.settle())
+			require.True(t, w.session().Mail["m1"], "%v", w.kinds())
+			w.checkAtRest()
+		})
+	}
+}
+
 // The entry that obeys a signal cannot be written: calls that asked a person have
 // returned all the same, and are not told as cut off by whoever obeys it then.
 func TestObey_that_cannot_be_committed_lets_calls_that_asked_start_again(t *testing.T) {

@@ -321,3 +321,73 @@ func TestOvertaken_worker_that_has_finished_after_all(t *testing.T) {
 		})
 	}
 }
+
+// A worker that was overtaken while it was in the tool stands back when it returns:
+// the call is the next one's, which is in the tool now.
+func TestOvertaken_worker_that_returns_stands_back(t *testing.T) {
+	t.Parallel()
+	inTool, leave, over := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	c := &crowd{}
+	w := c.world(t, session.UnknownRetry)
+	patient := func(cfg *runtime.Config) { cfg.WatchEvery, cfg.ToolGrace = time.Hour, time.Hour }
+	c.during = func(n int32) {
+		if n == 2 {
+			close(inTool)
+			<-leave
+			return
+		}
+		w.clock.advance(3 * time.Hour)
+		second := w.process(patient)
+		go func() {
+			_, err := second.Deliver(context.Background(), w.wake(3, session.WakeStep))
+			over <- err
+		}()
+		<-inTool
+	}
+	first := w.process(patient)
+	w.start(first, "go")
+	require.Equal(t, acknowledged, w.deliver(first, 2, session.WakeStep))
+	require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied}, w.kinds(), "the call is not its own any more")
+	close(leave)
+	require.NoError(t, <-over)
+	require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied, session.KindStepped}, w.kinds())
+	require.NoError(t, w.process().settle())
+	w.checkAtRest()
+}
+
+// A worker that has lost its lease before its mark asks for it when the mark is
+// lost to who has it now, and leaves that worker's mark alone.
+func TestOvertaken_worker_leaves_the_mark_of_the_owner_alone(t *testing.T) {
+	t.Parallel()
+	inTool, leave, over := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	c := &crowd{}
+	w := c.world(t, session.UnknownRetry)
+	w.start(w.process(), "go")
+	f := &fuse{at: 4, after: true}
+	_, err := w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
+	require.ErrorIs(t, err, errDied)
+	w.clock.advance(time.Hour)
+	c.during = func(int32) { close(inTool); <-leave }
+	patient := func(cfg *runtime.Config) { cfg.WatchEvery, cfg.ToolGrace = time.Hour, time.Hour }
+	late := &stopping{Store: w.store}
+	late.beforeMark = func(n int) {
+		if n != 2 { // the first is refused: the call is started
+			return
+		}
+		w.clock.advance(3 * time.Hour)
+		owner := w.process(patient)
+		go func() {
+			_, err := owner.Deliver(context.Background(), w.wake(3, session.WakeStep))
+			over <- err
+		}()
+		<-inTool
+	}
+	zombie := w.process(patient, func(cfg *runtime.Config) { cfg.Store = late })
+	require.Equal(t, acknowledged, w.deliver(zombie, 3, session.WakeStep))
+	close(leave)
+	require.NoError(t, <-over)
+	require.Equal(t, session.KindStepped, w.session().Newest.Kind, "%v", w.kinds())
+	require.EqualValues(t, 1, c.runs.Load())
+	require.NoError(t, w.process().settle())
+	w.checkAtRest()
+}
