@@ -97,7 +97,7 @@ func (s *fields) gather(t reflect.Type, depth int) {
 		case tag == "-":
 		case f.Anonymous && name == "" && inner.Kind() == reflect.Struct:
 			embedded = append(embedded, inner)
-		case !f.IsExported():
+		case !f.IsExported() && (!f.Anonymous || inner.Kind() != reflect.Struct): // a named struct is read, whatever its type's name
 		default:
 			if name == "" {
 				name = f.Name

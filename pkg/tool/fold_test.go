@@ -74,3 +74,68 @@ func TestValidate_case(t *testing.T) {
 	}
 	require.Zero(t, ran)
 }
+
+type foldNamed struct {
+	Order string `json:"order"`
+}
+
+type foldItem struct {
+	Other string `json:"other"`
+}
+
+type foldInner struct {
+	Item foldItem `json:"item"`
+}
+
+// foldSelf decides by itself what it makes of JSON.
+type foldSelf struct{ Amount int }
+
+func (s *foldSelf) UnmarshalJSON(raw []byte) error {
+	var amounts map[string]int
+	if err := json.Unmarshal(raw, &amounts); err != nil {
+		return err
+	}
+	s.Amount = amounts["AMOUNT"]
+	return nil
+}
+
+type foldMore struct {
+	foldInner
+	foldNamed `json:"named"`
+	Item      foldLine    `json:"item"`
+	Pair      [2]foldLine `json:"pair"`
+	Self      foldSelf    `json:"self"`
+	Umlaut    int         `json:"\u00fcber"`
+	note      string      //nolint:unused // is none of the fields that encoding/json knows
+}
+
+// TestValidate_case_of_every_kind_of_field: what encoding/json knows as a field, and
+// of which type, is what is held to its case, and nothing else is.
+func TestValidate_case_of_every_kind_of_field(t *testing.T) {
+	t.Parallel()
+	more := tool.Define(tool.Spec[foldMore]{Name: "more", Schema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *tool.Call, foldMore) (int, error) {
+		return 0, nil
+	})
+	require.NoError(t, more.Err())
+	for _, args := range []string{
+		`{"named":{"order":"A-1"},"ORDER":"is no field here"}`, `{"item":{"amount":1,"Other":1}}`, `{"pair":[{"amount":1},{"amount":2}]}`,
+		`{"self":{"AMOUNT":7}}`, `{"\u00fcber":1}`, `{"Note":1}`, `{"note":1}`, `{"any":{"a":1e-400}}`,
+	} {
+		require.NoError(t, more.Validate(json.RawMessage(args)), args)
+	}
+	for args, at := range map[string]string{
+		`{"named":{"Order":"A-1"}}`:            "/named/Order",
+		`{"Named":{"order":"A-1"}}`:            "/Named",
+		`{"item":{"Amount":5000}}`:             "/item/Amount", // the outer field's type, not the embedded one's
+		`{"pair":[{"amount":1},{"AMOUNT":2}]}`: "/pair/1/AMOUNT",
+		`{"\u00dcber":1}`:                      "/\u00dcber",
+		`{"any":{"s":1,"\u017f":2}}`:           "/any/\u017f", // no letter is lower than a long s
+		`{"any":1e-401}`:                       "/any",
+		`{"any":1e401}`:                        "/any",
+	} {
+		var wrong *tool.ArgumentError
+		require.ErrorAs(t, more.Validate(json.RawMessage(args)), &wrong, args)
+		require.Len(t, wrong.Problems, 1, args)
+		require.Equal(t, at, wrong.Problems[0].At, args)
+	}
+}
