@@ -76,3 +76,54 @@ func TestPlan_runs_what_was_approved(t *testing.T) {
 		})
 	}
 }
+
+// TestPlan_asks_anew_about_what_the_model_wants: an approval of another agent counts
+// for nothing, and neither do the arguments it put in the place of the call's.
+func TestPlan_asks_anew_about_what_the_model_wants(t *testing.T) {
+	t.Parallel()
+	st := begin(t).asks(session.WaitApproval, "refund")
+	a := st.approval(0, true)
+	a.EditedInput = json.RawMessage(`{"order":"A-2"}`)
+	a.Digest = session.Digest(a.EditedInput)
+	st.resumed(a).shown()
+	var seen json.RawMessage
+	plan := func(digest string) engine.CallPlan {
+		return engine.Plan(st.s, digest, func(_ session.Call, arguments json.RawMessage) engine.Traits {
+			seen = arguments
+			return engine.Traits{Known: true, Approval: yes}
+		})[0]
+	}
+	p := plan("d1")
+	require.Equal(t, engine.DoRun, p.Do)
+	require.JSONEq(t, string(a.EditedInput), string(seen), "what runs is what is checked")
+	p = plan("d2")
+	require.Equal(t, engine.DoWait, p.Do)
+	for _, arguments := range []json.RawMessage{seen, p.Arguments, p.Wait.Arguments} {
+		require.JSONEq(t, string(st.s.Calls[0].Arguments), string(arguments))
+	}
+	require.Equal(t, session.Digest(st.s.Calls[0].Arguments), p.Wait.Digest)
+}
+
+// TestPlan_answers_that_could_not_be_kept: the call has not run and does not, and the
+// model is told why.
+func TestPlan_answers_that_could_not_be_kept(t *testing.T) {
+	t.Parallel()
+	for kind, answer := range map[session.WaitKind]func(st *story) session.Answer{
+		session.WaitApproval: func(st *story) session.Answer {
+			a := st.approval(0, true)
+			a.EditedInput, a.Digest = json.RawMessage(`null`), session.Digest([]byte(`{"order":"A-2"}`))
+			return a
+		},
+		session.WaitQuestion: func(st *story) session.Answer { return st.answer(0, session.AnswerReply, nil) },
+	} {
+		st := begin(t).asks(kind, "refund")
+		a := answer(st)
+		a.Error = "too large to keep"
+		p := engine.Plan(st.resumed(a).shown().s, "d1", func(session.Call, json.RawMessage) engine.Traits { return engine.Traits{Known: true} })[0]
+		require.Equal(t, engine.DoResult, p.Do, kind)
+		require.Equal(t, llm.ResultError, p.Result.Status, kind)
+		require.JSONEq(t, `"too large to keep"`, string(p.Result.Output), kind)
+		require.True(t, p.NeverRan, kind)
+		require.Empty(t, p.Replies, kind)
+	}
+}

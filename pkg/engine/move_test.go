@@ -280,3 +280,18 @@ func TestGoing_back_gives_open_calls_a_new_chance(t *testing.T) {
 	require.JSONEq(t, `1`, string(notes))
 	require.Equal(t, []llm.Message{llm.User("two refunds"), llm.Assistant("done")}, st.s.Messages)
 }
+
+// TestDelayed: a retry is put off for a bounded time, and moves HEAD: what stops the
+// task does not wait for it.
+func TestDelayed(t *testing.T) {
+	t.Parallel()
+	st := begin(t)
+	for until, want := range map[time.Duration]time.Duration{time.Hour: time.Hour, 10 * session.MaxDelay: session.MaxDelay} {
+		stamp := st.goesOn()
+		m := engine.Delayed(st.s, session.Failure{Type: "x"}, stamp.Now.Add(until), engine.Used{}, stamp)
+		require.Equal(t, stamp.Now.Add(want).UTC(), *m.Entry.Until)
+		require.True(t, m.MovesHead)
+		require.False(t, m.Entry.GoesOn)
+		require.NoError(t, engine.Check(st.s, &m.Entry))
+	}
+}

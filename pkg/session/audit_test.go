@@ -82,3 +82,52 @@ func TestAudit_is_bounded(t *testing.T) {
 	require.Nil(t, lines[session.MaxAudit-1].Data)
 	require.NoError(t, session.CheckAudit(home, "w2-1", lines, record.Audit))
 }
+
+// Lines that were written again from the first one on, so that each follows the one
+// before and the tip is theirs, are still those of one wait in one place.
+func TestAudit_chain_that_was_forged(t *testing.T) {
+	t.Parallel()
+	record, other := session.WaitRecord{Wait: session.Wait{ID: "w12-3"}}, session.WaitRecord{Wait: session.Wait{ID: "w12-4"}}
+	lines, others := chain(t, &record, 3), chain(t, &other, 3)
+	require.Equal(t, time.UTC, lines[0].At.Location())
+	forge := func(spoil func(line *session.Audit)) ([]session.Audit, session.AuditTip) {
+		forged, prev := slices.Clone(lines), lines[0].Prev
+		for i := range forged {
+			forged[i].Prev = prev
+			spoil(&forged[i])
+			prev = forged[i].Hash()
+		}
+		return forged, session.AuditTip{Count: int64(len(forged)), Hash: prev}
+	}
+	for name, spoil := range map[string]func(line *session.Audit){
+		"as it was":     func(*session.Audit) {},
+		"another wait":  func(line *session.Audit) { line.Wait = "w12-4" },
+		"other numbers": func(line *session.Audit) { line.N++ },
+		"other ids":     func(line *session.Audit) { line.ID = session.AuditPrefix("w12-4") + line.ID[len(line.ID)-4:] },
+		"begun at another's place": func(line *session.Audit) {
+			if line.N == 1 {
+				line.Prev = others[0].Prev
+			}
+		},
+	} {
+		forged, tip := forge(spoil)
+		err := session.CheckAudit(home, "w12-3", forged, tip)
+		if name == "as it was" {
+			require.NoError(t, err)
+			require.Equal(t, record.Audit, tip)
+			continue
+		}
+		require.ErrorIs(t, err, session.ErrBrokenAudit, name)
+	}
+	require.ErrorIs(t, session.CheckAudit(home, "w12-3", nil, record.Audit), session.ErrBrokenAudit, "all left out")
+	require.ErrorIs(t, session.CheckAudit(home, "w12-3", lines, session.AuditTip{Count: 4, Hash: record.Audit.Hash}), session.ErrBrokenAudit, "another count")
+	require.ErrorIs(t, session.CheckAudit(home, "w12-4", lines, record.Audit), session.ErrBrokenAudit, "lines of another wait")
+}
+
+func TestAudit_line_is_in_UTC(t *testing.T) {
+	t.Parallel()
+	record := session.WaitRecord{Wait: session.Wait{ID: "w2-1"}}
+	line, ok := record.AddAudit(home, session.Audit{Kind: session.AuditRefused, At: at.In(time.FixedZone("there", 3600))})
+	require.True(t, ok)
+	require.Equal(t, at.UTC(), line.At)
+}

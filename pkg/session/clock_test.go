@@ -65,3 +65,11 @@ func TestLease_Live_whatever_the_clocks(t *testing.T) {
 	require.True(t, lease(time.Second, tool).Live(now, 6, true), "whose writer goes on")
 	require.False(t, session.Lease{}.Live(now, 0, true), "nobody's")
 }
+
+// TestLease_Dead: only a lease that somebody has can be that of a dead owner.
+func TestLease_Dead(t *testing.T) {
+	t.Parallel()
+	require.True(t, session.Lease{Owner: "w"}.Dead())
+	require.False(t, session.Lease{}.Dead())
+	require.False(t, session.Lease{Owner: "w", Until: time.Unix(1, 0)}.Dead())
+}
