@@ -40,4 +40,16 @@ func TestAudit_of_refused_answers(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, p.settle())
 	require.Equal(t, session.StatusCompleted, w.session().Status)
+
+	// The lines are a chain, and the entry that takes the answer in holds its end.
+	chain := make([]session.Audit, 0, len(lines))
+	for _, line := range lines {
+		chain = append(chain, *line.Audit)
+	}
+	record := w.waits()[0]
+	require.NoError(t, session.CheckAudit(w.key, record.Wait.ID, chain, record.Audit))
+	taken := w.journal()[record.TakenBy-1]
+	require.Equal(t, session.KindResumed, taken.Kind)
+	require.Equal(t, record.Audit.Hash, taken.Answers[0].Audit)
+	require.NotEmpty(t, taken.Answers[0].Audit)
 }

@@ -112,7 +112,9 @@ func TestDelayed_begins_on_time(t *testing.T) {
 // A queue's message for a retry that is lost is sent again a moment after its time.
 func TestDelayed_whose_message_is_lost(t *testing.T) {
 	t.Parallel()
-	for name, after := range map[string]time.Duration{"a moment": 40 * time.Second, "ten minutes": 10 * time.Minute, "twenty": 20 * time.Minute} {
+	for name, after := range map[string]time.Duration{
+		"a moment": 40 * time.Second, "ten minutes": 10 * time.Minute, "as long as a queue delays": session.MaxAhead, "twenty": 20 * time.Minute,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {
@@ -128,6 +130,9 @@ func TestDelayed_whose_message_is_lost(t *testing.T) {
 				w.drain()
 			}
 			w.clock.advance(at.Add(after).Sub(w.clock.Now()))
+			if after <= session.MaxAhead {
+				require.Zero(t, sweepOf(t, p), "the queue brings it now")
+			}
 			w.drain()
 			w.clock.advance(30 * time.Second)
 			require.Equal(t, runtime.Swept{Resent: 1}, sweepOf(t, p))
@@ -146,4 +151,18 @@ func TestDelayed_has_a_bound(t *testing.T) {
 	p := w.process()
 	w.run(p, "go")
 	require.Equal(t, w.clock.Now().Add(session.MaxDelay), *w.session().Newest.Until)
+}
+
+// A running session is due a moment after what should have happened by then, not
+// before: the sweep finds none that only does what it should.
+func TestHead_is_due_a_moment_after_what_should_happen(t *testing.T) {
+	t.Parallel()
+	const moment = 50 * time.Second
+	w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {fails(&llm.Error{Class: llm.ClassRateLimited, RetryAfter: 40 * time.Second}), says("bye")}}))
+	p := w.process(func(cfg *runtime.Config) { cfg.SweepAfter = moment })
+	w.start(p, "go")
+	require.Equal(t, w.clock.Now().Add(moment), *w.head().Head.Due)
+	w.deliver(p, 2, session.WakeStep)
+	require.Equal(t, session.KindDelayed, w.session().Newest.Kind)
+	require.Equal(t, w.clock.Now().Add(40*time.Second+moment), *w.head().Head.Due)
 }

@@ -74,9 +74,6 @@ func (r *Runtime) write(ctx context.Context, s *session.Session, head *store.Ite
 		return store.Committed{}, fmt.Errorf("session %s: fold own entry: %w", s.Key, err)
 	}
 	if newHead != nil {
-		if head.Head != nil {
-			newHead.Lease = head.Head.Lease
-		}
 		head.Head, head.Rev = newHead, head.Rev+1
 	}
 	if committed.Head != nil {

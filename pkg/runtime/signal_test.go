@@ -306,6 +306,7 @@ func TestSignal_left_over_from_an_earlier_task(t *testing.T) {
 	w.run(p, "more")
 	require.Equal(t, session.StatusCompleted, w.session().Status)
 	require.Equal(t, "two", w.session().Messages[len(w.session().Messages)-1].Text())
+	require.Nil(t, w.head().Head.Signal, "the end of a task leaves none")
 }
 
 func TestSignal_between_two_runs_of_a_task_is_obeyed(t *testing.T) {

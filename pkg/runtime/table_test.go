@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -62,6 +63,7 @@ func TestDeliver_table(t *testing.T) {
 		"ask":    {calls("deploy", `{"text":"1"}`), says("bye")},
 		"effect": {calls("line", `{"text":"1"}`), says("bye")},
 		"busy":   {fails(busy), says("bye")},
+		"later":  {fails(&llm.Error{Class: llm.ClassRateLimited, RetryAfter: 10 * time.Minute}), says("bye")},
 	}
 	run := func(name string, f func(t *testing.T, w *world, p *process)) {
 		t.Run(name, func(t *testing.T) {
@@ -207,6 +209,16 @@ func TestDeliver_table(t *testing.T) {
 		w.drain() // its own wake
 		require.Equal(t, acknowledged, w.deliver(p, 2, session.WakeStep))
 		require.Equal(t, []session.Wake{w.wake(3, session.WakeStep)}, w.drain())
+	})
+	run("k <= n, a delayed entry whose time has not come: its wake comes when it has", func(t *testing.T, w *world, p *process) {
+		w.start(p, "later")
+		w.deliver(p, 2, session.WakeStep)
+		w.drain()
+		w.clock.advance(9 * time.Minute)
+		require.Equal(t, acknowledged, w.deliver(p, 2, session.WakeStep))
+		require.Empty(t, w.drain())
+		w.clock.advance(time.Minute)
+		require.Equal(t, []session.Wake{w.wake(3, session.WakeStep), w.wake(3, session.WakeStep)}, w.drain(), "its own and this one")
 	})
 	run("k = n+1, no live lease: claim, work, commit, send, acknowledge", func(t *testing.T, w *world, p *process) {
 		w.start(p, "go")
