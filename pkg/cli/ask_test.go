@@ -159,6 +159,33 @@ func TestQuestionsOnATerminal(t *testing.T) {
 	})
 }
 
+// TestQuestionsStayInTheirBox: what a question shows wraps behind the bar that marks it
+// as somebody else's words, wherever it is shown at a terminal, and nothing of it is lost.
+func TestQuestionsStayInTheirBox(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		ask := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: store}, {say: ok}]")
+		ask.Sees("Number (an empty line").Types("\n")
+		require.Equal(t, 10, ask.Leaves(), ask.All())
+		inbox := b.sit(nil, "inbox")
+		require.Equal(t, 0, inbox.Leaves())
+		for _, shown := range []string{ask.All(), inbox.All()} {
+			box := ""
+			for line := range strings.Lines(shown) {
+				line = strings.TrimRight(line, "\r\n")
+				inside, marked := strings.CutPrefix(strings.TrimLeft(line, " "), "| ")
+				if !marked {
+					require.NotContains(t, line, "0123456789", "a line without a bar")
+					continue
+				}
+				require.LessOrEqual(t, len(line), 79, "the terminal does not wrap it")
+				box += inside
+			}
+			require.GreaterOrEqual(t, strings.Count(box, longJSON), 2, "in the question and beside its choice: %s", shown)
+		}
+	})
+}
+
 // TestEnterAnswersNothing: an answer counts for good, so that Enter alone is none, but
 // where the prompt says that it is a no.
 func TestEnterAnswersNothing(t *testing.T) {

@@ -72,6 +72,9 @@ func registry() (*agent.Registry, error) {
 	})
 }
 
+// longJSON is wider than a terminal, and has no space to wrap at.
+var longJSON = `{"keys":["` + strings.Repeat("0123456789", 20) + `"],"end":true}`
+
 func toys() ([]tool.Tool, error) {
 	tools := []tool.Tool{
 		tool.Define(tool.Spec[deployIn]{Name: "deploy", Description: "Deploys a service.", Approve: tool.Always[deployIn]},
@@ -95,6 +98,11 @@ func toys() ([]tool.Tool, error) {
 			func(ctx context.Context, c *tool.Call, _ noIn) ([]string, error) {
 				reply, err := c.Ask(ctx, tool.Question{ID: "colors", Text: "Which colors?", Multi: true, Choices: []session.Choice{{ID: "red"}, {ID: "blue"}}})
 				return append([]string{}, reply.Selected...), err
+			}),
+		tool.Define(tool.Spec[noIn]{Name: "store", Description: "Asks whether to store something.", Effect: session.ReadOnly},
+			func(ctx context.Context, c *tool.Call, _ noIn) ([]string, error) {
+				reply, err := c.Ask(ctx, tool.Question{ID: "store", Text: "Store this?\n" + longJSON, Choices: []session.Choice{{ID: "yes", Label: "Yes, " + longJSON}, {ID: "no"}}})
+				return reply.Selected, err
 			}),
 		tool.Define(tool.Spec[noIn]{Name: "name", Description: "Asks for a name.", Effect: session.ReadOnly},
 			func(ctx context.Context, c *tool.Call, _ noIn) (string, error) {
