@@ -43,8 +43,8 @@ func (c *cli) resumeCommand() *cobra.Command {
                    it wherever it is shown (wait_id in JSON). Approvals you do not
                    name are rejected; questions and other waits stay open.
   with a message   when the agent asked for input, or was interrupted.
-  with neither     go on after an interrupt or a crash. On a terminal you are
-                   asked for what is open.
+  with neither     go on after an interrupt or a crash, or when a deadline has
+                   passed. On a terminal you are asked for what is open.
 
 With -c the session must still be at that checkpoint, so that you decide over
 what you were shown; if it has moved on, the exit code is 5. The same decision

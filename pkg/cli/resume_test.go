@@ -317,7 +317,7 @@ func TestResumeAfterTheEnd(t *testing.T) {
 			}
 			r := b.run(args...).ends(5)
 			require.True(t, strings.HasSuffix(r.manifest().ResumeHint, " run --session s "+want), r.manifest().ResumeHint)
-			require.Contains(t, r.stderr, "to go on: "+r.manifest().ResumeHint)
+			require.Contains(t, r.stderr, "to say the next thing: "+r.manifest().ResumeHint)
 		}
 		hint := b.run("resume", "s", "-o", "json", "- say: more").ends(5).manifest().ResumeHint
 		require.Equal(t, "more\n", b.shell(hint).ends(0).stdout)

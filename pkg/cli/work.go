@@ -43,6 +43,7 @@ crash, for deadlines that have passed, or for sessions others started with
 	cmd.Flags().BoolVar(&watch, "watch", false, "keep going until interrupted")
 	cmd.Flags().IntVar(&concurrency, "concurrency", 8, "work on at most this `number` of sessions at once, 1 to 64")
 	w.register(cmd.Flags())
+	cmd.Flags().Lookup("wait").Usage = "stay for at most this `duration`, then exit 124 if there is work left\n(default: until all of them rest)"
 	return cmd
 }
 

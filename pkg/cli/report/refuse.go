@@ -18,6 +18,7 @@ import (
 // a manifest when JSON was asked for. What is known of the session goes with it.
 func Refuse(s *screen.Screen, where *place.Place, m session.Manifest, err error) {
 	p := printer{s, where}
+	next := m.Outcome == session.OutcomeCompleted || m.Outcome == session.OutcomeCancelled
 	m.Outcome = session.OutcomeError
 	text := Words(where, err)
 	m.Error = &session.ManifestError{Code: exit.ErrorCode(err), Message: text}
@@ -64,6 +65,8 @@ func Refuse(s *screen.Screen, where *place.Place, m session.Manifest, err error)
 		p.Suggest("see what waits: %s", p.Command("inbox"))
 	case m.PauseReason != nil:
 		p.Suggest("what it waits for: %s", p.Command(place.Target("show", m.SessionID)...))
+	case m.ResumeHint != "" && next:
+		p.Suggest("to say the next thing: %s", m.ResumeHint)
 	case m.ResumeHint != "":
 		p.Suggest("to go on: %s", m.ResumeHint)
 	}
