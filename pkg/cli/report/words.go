@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/adjourn/adjourn/pkg/cli/place"
@@ -13,13 +14,9 @@ import (
 // wrong with it and what to do: through which calls the error came says nothing to them.
 func Words(where *place.Place, err error) string {
 	text := err.Error()
-	switch runtime.AsError(err).Code {
-	case runtime.CodeStoreUnavailable, runtime.CodeStoreHeld, runtime.CodeStoreGone:
-	default:
-		return text
-	}
+	unusable := []runtime.Code{runtime.CodeStoreUnavailable, runtime.CodeStoreHeld, runtime.CodeStoreGone}
 	line, said := unavailable(text)
-	if !said {
+	if !said || !slices.Contains(unusable, runtime.AsError(err).Code) {
 		return text
 	}
 	if file := where.DataPath(); !where.Remote() && !strings.Contains(line, file) {
