@@ -150,25 +150,7 @@ func (k Kind) known() bool {
 
 func hash(text []byte) string {
 	sum := sha256.Sum256(text)
-	return base64.RawURLEncoding.EncodeToString(sum[:])
-}
-
-// Digest returns the base64url SHA-256 of JSON in a canonical form (object keys
-// sorted, no spaces), so that the same arguments have the same digest however
-// they were written. What is not valid JSON is hashed as it is.
-func Digest(raw json.RawMessage) string {
-	if !json.Valid(raw) {
-		return hash(raw) // a decoder would stop after the first value and miss the rest
-	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	var v any
-	if err := decoder.Decode(&v); err != nil {
-		return hash(raw)
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return hash(raw)
-	}
-	return hash(text)
+	var out [(sha256.Size*8 + 5) / 6]byte
+	base64.RawURLEncoding.Encode(out[:], sum[:])
+	return string(out[:])
 }
