@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"sync"
 )
 
 // A record may have been written by a newer program, with fields this one does
@@ -52,10 +53,7 @@ func MarshalRecord(record any) ([]byte, error) {
 // program must not act on it.
 func UnmarshalRecord(raw []byte, record any) error {
 	k, keeps := record.(keeper)
-	strict := json.NewDecoder(bytes.NewReader(raw))
-	strict.DisallowUnknownFields()
-	err := strict.Decode(record)
-	if err != nil || len(bytes.TrimSpace(raw[strict.InputOffset():])) > 0 {
+	if !decodeKnown(raw, record) {
 		// As a rule it holds fields we do not know. All of it is read once more, for a
 		// decoder stops there.
 		if err := json.Unmarshal(raw, record); err != nil {
@@ -73,6 +71,41 @@ func UnmarshalRecord(raw []byte, record any) error {
 		return w.Wait.checkNeeds()
 	}
 	return nil
+}
+
+// strictDecoder reads one record after the other: each claim of a lease reads HEAD,
+// and a decoder of its own for each would cost more than the reading.
+type strictDecoder struct {
+	from bytes.Reader
+	json *json.Decoder
+}
+
+var strictDecoders = sync.Pool{New: func() any {
+	d := new(strictDecoder)
+	d.json = json.NewDecoder(&d.from)
+	d.json.DisallowUnknownFields()
+	return d
+}}
+
+// decoderKeeps is how large a record a decoder may have read that is used again: it
+// keeps the room it needed.
+const decoderKeeps = 64 << 10
+
+// decodeKnown reads a record that has no field that is not known, and reports
+// whether it was one.
+func decodeKnown(raw []byte, record any) bool {
+	d, _ := strictDecoders.Get().(*strictDecoder)
+	d.from.Reset(raw)
+	begin := d.json.InputOffset()
+	if err := d.json.Decode(record); err != nil {
+		return false // and the decoder stands somewhere in the text
+	}
+	rest := raw[d.json.InputOffset()-begin:]
+	if len(rest) == 0 && len(raw) <= decoderKeeps {
+		d.from.Reset(nil)
+		strictDecoders.Put(d)
+	}
+	return len(bytes.TrimSpace(rest)) == 0
 }
 
 // unknownIn returns what is in the JSON of an object, or a list, and not in what

@@ -3,6 +3,7 @@ package session_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -144,6 +145,31 @@ func TestUnmarshalRecord_refuses(t *testing.T) {
 	var record session.WaitRecord
 	require.NoError(t, session.UnmarshalRecord([]byte(" {\"state\":\"open\"}\n"), &record))
 	require.Equal(t, session.WaitOpen, record.State)
+}
+
+// What was read before, and whatever was wrong with it, changes nothing of what is
+// read next, also by many at once.
+func TestUnmarshalRecord_one_after_the_other(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 200_000)
+	texts := map[string]session.WaitState{ // empty: refused
+		`{"state":"open"}`: "open", ` {"state":"taken"} `: "taken", `{"state":"closed","zz":1}`: "closed", `{"state":"` + long + `"}`: session.WaitState(long),
+		`{"state":1}`: "", `{"state":"open"`: "", `{"state":"open"}{"state":"taken"}`: "", `{"state":"open"}]`: "", ``: "", ` `: "", `7`: "", `{"state":"\ud83d`: "",
+	}
+	for before := range texts {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			for text, want := range texts {
+				var ignored, record session.WaitRecord
+				_ = session.UnmarshalRecord([]byte(before), &ignored)
+				err := session.UnmarshalRecord([]byte(text), &record)
+				require.Equal(t, want == "", err != nil, "%.40q after %.40q: %v", text, before, err)
+				if err == nil {
+					require.Equal(t, want, record.State)
+				}
+			}
+		})
+	}
 }
 
 // Whatever is stored, reading and writing it twice is the same, and nothing panics.
