@@ -17,6 +17,9 @@ var errClosed = errors.New("the database is closed")
 var errReadOnly = errors.New("the data file was opened for reading only")
 
 func code(err error) int {
+	if err == nil { // as a rule
+		return 0
+	}
 	var e *driversqlite.Error
 	if errors.As(err, &e) {
 		return e.Code() & 0xff

@@ -56,3 +56,11 @@ func fileNumber(info fs.FileInfo) string {
 	}
 	return strconv.FormatUint(uint64(s.Ino), 10) //nolint:unconvert,nolintlint // its type depends on the system
 }
+
+// sameFile reports whether a path surely leads to the file, and there is something
+// in it. It is asked with each transaction, so it costs less than [os.Stat].
+func sameFile(path string, file fs.FileInfo) bool {
+	was, ok := file.Sys().(*syscall.Stat_t)
+	var is syscall.Stat_t
+	return ok && syscall.Stat(path, &is) == nil && is.Dev == was.Dev && is.Ino == was.Ino && is.Size > 0
+}

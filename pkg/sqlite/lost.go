@@ -68,6 +68,9 @@ const cutOff = "was cut off to 0 bytes"
 
 // became says what became of a file that is gone, and nothing of one that is there.
 func (id *identity) became() string {
+	if sameFile(id.path, id.info) {
+		return ""
+	}
 	info, err := os.Stat(id.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
