@@ -139,3 +139,34 @@ func TestValidate_case_of_every_kind_of_field(t *testing.T) {
 		require.Equal(t, at, wrong.Problems[0].At, args)
 	}
 }
+
+type foldTree struct {
+	Name string               `json:"name"`
+	Kids []foldTree           `json:"kids"`
+	By   map[string]*foldTree `json:"by"`
+	List foldList             `json:"list"`
+	Self *foldPointer         `json:"self"`
+}
+
+type (
+	foldList    []foldList
+	foldPointer *foldPointer
+)
+
+// Types that stand in themselves are looked through as deep as the arguments go.
+func TestValidate_case_in_circular_types(t *testing.T) {
+	t.Parallel()
+	tree := tool.Define(tool.Spec[foldTree]{Name: "plant", Schema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *tool.Call, foldTree) (int, error) { return 0, nil })
+	require.NoError(t, tree.Err())
+	require.NoError(t, tree.Validate(json.RawMessage(`{"name":"a","kids":[{"kids":[{"name":"b"}]}],"by":{"NAME":{"name":"c","by":{"Kids":null}}},"list":[[],[[]]]}`)))
+	for args, at := range map[string]string{
+		`{"kids":[{},{"kids":[{"Name":"b"}]}]}`:            "/kids/1/kids/0/Name",
+		`{"by":{"Name":{"by":{"x":{"KIDS":[]}}}}}`:         "/by/Name/by/x/KIDS",
+		`{"by":{"x":{"kids":[{"by":{"y":{"By":null}}}]}}}`: "/by/x/kids/0/by/y/By",
+	} {
+		var wrong *tool.ArgumentError
+		require.ErrorAs(t, tree.Validate(json.RawMessage(args)), &wrong, args)
+		require.Len(t, wrong.Problems, 1, args)
+		require.Equal(t, at, wrong.Problems[0].At, args)
+	}
+}

@@ -72,7 +72,7 @@ type definition struct {
 	digest            string // of all that matters, made once
 	err               error
 
-	in reflect.Type // of the input
+	shape *shape // of the input
 	// decode reports whether the arguments fit the input type.
 	decode  func(args json.RawMessage) error
 	approve func(args json.RawMessage) bool
@@ -118,7 +118,7 @@ func define[In any](spec Spec[In], client bool) *definition {
 	d := &definition{
 		name: spec.Name, description: spec.Description, effect: spec.Effect, client: client, finish: spec.Finish,
 		timeout: spec.Timeout, onUnknown: spec.OnUnknown, expiry: spec.Expiry.clone(), who: slices.Clone(spec.Who),
-		in: reflect.TypeFor[In](),
+		shape: shapeOf(reflect.TypeFor[In](), map[reflect.Type]*shape{}),
 		decode: func(args json.RawMessage) error {
 			_, err := decode[In](args)
 			return err

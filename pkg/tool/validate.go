@@ -98,7 +98,7 @@ func (d *definition) problems(args json.RawMessage) []Problem {
 		d.schema.collect(invalid, &problems)
 		return sorted()
 	}
-	if problems = misspelled(d.in, doc, nil); len(problems) > 0 {
+	if problems = misspelled(d.shape, doc, nil); len(problems) > 0 {
 		return sorted()
 	}
 	if err := d.tryDecode(args); err != nil {
