@@ -180,7 +180,7 @@ func (inv *invocation) newCall(p engine.CallPlan, state *session.State, book *le
 	cfg := tool.CallConfig{
 		Session: inv.key, Task: inv.session.Task, ID: p.Call.ID, Name: p.Call.Name,
 		IdempotencyKey: fmt.Sprintf("%s.%s.%s", inv.key.Tenant, inv.key.ID, p.Call.ID),
-		State:          state, Replies: p.Replies, Log: inv.r.cfg.Log.With("session", inv.key.String(), "call", p.Call.ID, "tool", p.Call.Name),
+		State:          state, Replies: p.Replies, Log: inv.r.cfg.Log,
 	}
 	if book != nil {
 		cfg.Memo, cfg.Remember = book.record.Memo, book.remember

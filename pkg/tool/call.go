@@ -33,6 +33,9 @@ type Call struct {
 	cfg  CallConfig
 	base *session.State
 
+	logging sync.Once
+	log     *slog.Logger
+
 	mu        sync.Mutex
 	over      bool
 	size      int
@@ -62,7 +65,7 @@ type CallConfig struct {
 	// Remember makes a result of Once durable; it returns once it is. Nil refuses
 	// Once with [ErrOnceReadOnly].
 	Remember func(ctx context.Context, key string, value json.RawMessage) error
-	// Log is for the tool's own lines; nil drops them.
+	// Log is for the tool's own lines, which say whose they are; nil drops them.
 	Log *slog.Logger
 }
 
@@ -74,9 +77,6 @@ func NewCall(cfg CallConfig) *Call {
 	}
 	if c.memo == nil {
 		c.memo = map[string]json.RawMessage{}
-	}
-	if c.cfg.Log == nil {
-		c.cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	return c
 }
@@ -97,8 +97,17 @@ func (c *Call) Name() string { return c.cfg.Name }
 // differs from that of every other call: hand it to the service the tool calls.
 func (c *Call) IdempotencyKey() string { return c.cfg.IdempotencyKey }
 
-// Log returns the logger of the call, never nil.
-func (c *Call) Log() *slog.Logger { return c.cfg.Log }
+// Log returns the logger of the call, never nil. Its lines name session, call and tool.
+func (c *Call) Log() *slog.Logger {
+	c.logging.Do(func() { // few tools write lines
+		if c.cfg.Log == nil {
+			c.log = slog.New(slog.DiscardHandler)
+			return
+		}
+		c.log = c.cfg.Log.With("session", c.cfg.Session.String(), "call", c.cfg.ID, "tool", c.cfg.Name)
+	})
+	return c.log
+}
 
 // Append adds a value to the list under a key of the session's state. Appends of
 // the calls of one step compose in the order of the calls.

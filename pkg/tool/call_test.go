@@ -38,6 +38,7 @@ func TestCall_says_who_it_is(t *testing.T) {
 	require.Equal(t, "key", c.IdempotencyKey())
 	c.Log().Info("hello")
 	require.Contains(t, log.String(), "hello")
+	require.Contains(t, log.String(), "session=default/s call=c3-1 tool=refund")
 	tool.NewCall(tool.CallConfig{}).Log().Info("dropped")
 }
 
