@@ -16,21 +16,19 @@ import (
 // modelCalls says how the planner's call of its model went. A planner that asked
 // none has nothing to tell.
 func (inv *invocation) modelCalls(began time.Time, reply agent.Reply, err error) []session.ModelCall {
-	failed := (*llm.Error)(nil)
-	switch {
-	case errors.As(err, &failed):
-	case err != nil:
-		return nil // it did not come from a model
-	case inv.session.Rules.Model == "" && reply.Model == "" && reply.Usage == (llm.Usage{}) && reply.CostMicros == 0:
+	var class llm.ErrorClass
+	if err != nil {
+		failed := (*llm.Error)(nil)
+		if !errors.As(err, &failed) {
+			return nil // it did not come from a model
+		}
+		class = failed.Class
+	} else if inv.session.Rules.Model == "" && reply.Model == "" && reply.Usage == (llm.Usage{}) && reply.CostMicros == 0 {
 		return nil
 	}
-	call := session.ModelCall{
-		Model: told(reply.Model), ID: told(reply.ResponseID), At: toMillis(began), Millis: inv.millisSince(began), Finish: reply.Finish,
-	}
-	if failed != nil {
-		call.Error = string(failed.Class)
-	}
-	return []session.ModelCall{call}
+	return []session.ModelCall{{
+		Model: told(reply.Model), ID: told(reply.ResponseID), At: toMillis(began), Millis: inv.millisSince(began), Finish: reply.Finish, Error: string(class),
+	}}
 }
 
 // note records one run of a tool, also for its ledger.
@@ -38,7 +36,8 @@ func (inv *invocation) note(p engine.CallPlan, began time.Time, book *ledger, ou
 	run := session.ToolRun{Call: p.Call.ID, At: toMillis(began), Millis: inv.millisSince(began), Digest: session.Digest(p.Arguments)}
 	out.runs = append(out.runs, run)
 	if book != nil {
-		book.ran = &run
+		ran := run
+		book.ran = &ran
 	}
 }
 

@@ -49,7 +49,7 @@ type invocation struct {
 	wonGoingOn int64
 	steps      int
 	// room is what the next entry may still take of what its calls bring.
-	room *room
+	room room
 	// since is when the invocation began.
 	since time.Time
 	// began is when the step, or its last entry, began.

@@ -29,11 +29,8 @@ const (
 // is written anywhere.
 type room struct{ left atomic.Int64 }
 
-func newRoom(bytes int) *room {
-	r := new(room)
-	r.left.Store(int64(bytes))
-	return r
-}
+// empty makes room for so many bytes.
+func (r *room) empty(bytes int) { r.left.Store(int64(bytes)) }
 
 // take reports whether there was room for so many bytes.
 func (r *room) take(bytes int) bool {

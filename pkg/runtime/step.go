@@ -20,7 +20,7 @@ import (
 func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 	inv.steps++
 	inv.began, inv.mailSeen = inv.r.cfg.Now(), int64(len(inv.session.Mail))
-	inv.room = newRoom(inv.r.cfg.StepBytes)
+	inv.room.empty(inv.r.cfg.StepBytes)
 	if signal := inv.signal(); signal != nil {
 		return false, inv.obey(ctx, *signal, engine.StepOutcome{}, nil)
 	}
@@ -299,7 +299,7 @@ func (inv *invocation) commitReply(ctx context.Context, out *engine.StepOutcome)
 		return err
 	}
 	*out = engine.StepOutcome{}
-	inv.room = newRoom(inv.r.cfg.StepBytes) // the reply has an entry of its own
+	inv.room.empty(inv.r.cfg.StepBytes) // the reply has an entry of its own
 	if err := inv.moveLease(ctx); err != nil {
 		return err
 	}
@@ -445,7 +445,11 @@ func take(out *engine.StepOutcome, o callOutcome) {
 	if o.result != nil {
 		out.Results = append(out.Results, *o.result)
 	}
-	out.Used.Runs = append(out.Used.Runs, o.runs...)
+	if out.Used.Runs == nil {
+		out.Used.Runs = slices.Clip(o.runs) // as a rule one call's are all
+	} else {
+		out.Used.Runs = append(out.Used.Runs, o.runs...)
+	}
 	out.StateOps = append(out.StateOps, o.ops...)
 	out.Events = append(out.Events, o.events...)
 }
