@@ -23,7 +23,7 @@ func AnswerSize(a session.Answer) int {
 }
 
 // FitAnswers keeps the answers of one suspension, which go into one entry, within so
-// many encoded bytes: each may have been given when there was room for it alone. Of
+// many encoded bytes: they may have been taken where there was room for more. Of
 // the largest, what makes it large is replaced by an error that says so: a call that
 // was approved with other arguments does not run. Messages stay: there is one at
 // most, with a bound of its own. The values of deadlines stay: programs declare them.

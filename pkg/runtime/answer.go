@@ -63,8 +63,8 @@ func checkFields(key session.Key, a session.Answer) error {
 // checkAnswer holds an answer to its wait and completes it: who, when, from where.
 func (r *Runtime) checkAnswer(record session.WaitRecord, p SubmitParams) (session.Answer, error) {
 	a, w := p.Answer, record.Wait
-	if !mayAnswer(w, p.Caller) {
-		return a, refuse(CodeNotAllowed, p.Key, "%s may be answered by %s only, not by %q", label(w), strings.Join(w.Who, ", "), p.Caller.Who)
+	if err := checkWho(p.Key, w, p.Caller); err != nil {
+		return a, err
 	}
 	a.Wait, a.ToolCallID = w.ID, w.Call
 	a.Who, a.From, a.When = p.Caller.Who, p.Caller.From, r.cfg.Now().UTC()
@@ -82,6 +82,14 @@ func (r *Runtime) checkAnswer(record session.WaitRecord, p SubmitParams) (sessio
 		return a, refuse(CodeInvalidAnswer, p.Key, "%s: %v", label(w), err)
 	}
 	return a, nil
+}
+
+// checkWho refuses who may not answer a wait.
+func checkWho(key session.Key, w session.Wait, c Caller) error {
+	if mayAnswer(w, c) {
+		return nil
+	}
+	return refuse(CodeNotAllowed, key, "%s may be answered by %s only, not by %q", label(w), strings.Join(w.Who, ", "), c.Who)
 }
 
 func (r *Runtime) checkContent(record session.WaitRecord, key session.Key, a *session.Answer) error {

@@ -188,19 +188,19 @@ func (r *Runtime) decisive(ctx context.Context, head session.Head, p DecideParam
 		}
 	}
 	var open, writes []store.Item
-	now, others := r.cfg.Now().UTC(), given(items)
+	now := r.cfg.Now().UTC()
 	for _, d := range decided {
 		if d.item.Wait.State != session.WaitOpen {
 			continue
 		}
 		answer, err := r.checkAnswer(*d.item.Wait, p.answer(d, decided))
 		if err == nil {
-			err = r.fitsAnswer(p.Key, *d.item.Wait, answer, others)
+			err = r.fitsAnswer(p.Key, *d.item.Wait, answer, len(items))
 		}
 		if err != nil {
 			return nil, about(d.item.ID, err)
 		}
-		answer.When, others = now, append(others, answer)
+		answer.When = now
 		open, writes = append(open, d.item), append(writes, answered(d.item, answer, false, false))
 	}
 	for _, item := range open {
@@ -216,6 +216,11 @@ func (r *Runtime) decisive(ctx context.Context, head session.Head, p DecideParam
 // without naming it is not contradicted.
 func (r *Runtime) decidedBefore(p DecideParams, d decision, all []decision) error {
 	record := *d.item.Wait
+	if d.named || d.approved { // else it is not said that this one was decided on
+		if err := checkWho(p.Key, record.Wait, p.Caller); err != nil {
+			return err
+		}
+	}
 	if !settledByPeople(record) {
 		var ran bool // by an expiry that counted as a yes
 		if a := record.Answer; a != nil && a.Outcome == session.ExpireDefault {

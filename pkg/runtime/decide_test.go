@@ -425,3 +425,19 @@ func TestDecide_beside_an_expired_default(t *testing.T) {
 		require.Equal(t, code, codeOf(err), "the default is %t", value)
 	}
 }
+
+// TestDecide_again_by_who_may_not: who may not decide is told so, also after the decision.
+func TestDecide_again_by_who_may_not(t *testing.T) {
+	t.Parallel()
+	w, p := waiting(t, "guarded")
+	wait := w.open(session.WaitApproval).Wait
+	require.NotEmpty(t, wait.Who)
+	boss := runtime.Caller{Who: wait.Who[0]}
+	_, err := p.Decide(t.Context(), runtime.DecideParams{Key: w.key, Caller: boss, Approve: []string{wait.ID}})
+	require.NoError(t, err)
+	eve := runtime.Caller{Who: "eve"}
+	_, err = p.Submit(t.Context(), runtime.SubmitParams{Key: w.key, Caller: eve, Answer: fill(wait, yes())})
+	require.Equal(t, runtime.CodeNotAllowed, codeOf(err), "submit")
+	out, err := p.Decide(t.Context(), runtime.DecideParams{Key: w.key, Caller: eve, Approve: []string{wait.ID}, IdempotencyKey: "k"})
+	require.Equal(t, runtime.CodeNotAllowed, codeOf(err), "decide: %+v", out)
+}

@@ -15,8 +15,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// TestFit_answers_that_are_taken_can_be_written: answers have a bound together, by
-// their size in JSON, so that the entry that takes them in can be written.
+// TestFit_answers_that_are_taken_can_be_written: each answer has its share of the
+// entry that takes all of a suspension in, by its size in JSON.
 func TestFit_answers_that_are_taken_can_be_written(t *testing.T) {
 	t.Parallel()
 	made := newEffects()
@@ -32,20 +32,21 @@ func TestFit_answers_that_are_taken_can_be_written(t *testing.T) {
 		_, err := p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(w.waits()[i].Wait, session.Answer{Result: result})})
 		return err
 	}
-	require.Equal(t, runtime.CodeInputTooLarge, codeOf(give(0, 12<<10)), "alone, in six bytes each")
-	require.NoError(t, give(0, 8<<10))
-	require.NoError(t, give(0, 8<<10), "the same again")
-	require.Equal(t, runtime.CodeInputTooLarge, codeOf(give(1, 4<<10)), "together")
-	require.NoError(t, give(1, 2<<10))
-	require.Equal(t, runtime.CodeInputTooLarge, codeOf(give(2, 2<<10)))
-	require.NoError(t, give(2, 10), "a small one is always taken")
+	share := (64<<10)/3 - 512 // what names the answer, and who gave it, counts too
+	require.Equal(t, runtime.CodeInputTooLarge, codeOf(give(0, 4<<10)), "in six bytes each")
+	for i := range 3 { // each without a look at the others, so that answers that cross fit as well
+		require.Equal(t, runtime.CodeInputTooLarge, codeOf(give(i, share/6+200)))
+		require.NoError(t, give(i, share/6))
+		require.NoError(t, give(i, share/6), "the same again")
+	}
 	require.NoError(t, p.work())
 	require.Equal(t, session.StatusCompleted, w.session().Status)
 }
 
-// TestFit_edited_input_that_crossed: of answers that cross, what does not fit any
-// more is an error result, and an approval with it approves nothing.
-func TestFit_edited_input_that_crossed(t *testing.T) {
+// TestFit_edited_input_of_a_larger_program: of answers that were taken where there was
+// room for more, what does not fit is an error result, and an approval with it
+// approves nothing.
+func TestFit_edited_input_of_a_larger_program(t *testing.T) {
 	t.Parallel()
 	w, p := waiting(t, "two")
 	for _, record := range w.waits() {

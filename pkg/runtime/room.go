@@ -9,7 +9,6 @@ import (
 	"github.com/adjourn/adjourn/pkg/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // maxStepBytes is the most that Config.StepBytes may be: JSON writes a character
@@ -129,31 +128,13 @@ func fitResults(out *engine.StepOutcome, bytes int) {
 	}
 }
 
-// fitsAnswer refuses an answer that would not fit into the entry that takes it in,
-// together with those that were given to the other waits of its suspension. One that
-// is small always fits.
-func (r *Runtime) fitsAnswer(key session.Key, record session.WaitRecord, answer session.Answer, others []session.Answer) error {
-	size, most := engine.AnswerSize(answer), r.cfg.StepBytes
-	if size <= engine.SmallAnswer {
+// fitsAnswer refuses an answer that has more than its share of the entry that takes it
+// in; all waits of a suspension have the same. So what was taken fits, whatever else is
+// answered at the same moment. One that is small always fits.
+func (r *Runtime) fitsAnswer(key session.Key, record session.WaitRecord, answer session.Answer, waits int) error {
+	size, most := engine.AnswerSize(answer), max(engine.SmallAnswer, r.cfg.StepBytes/max(waits, 1))
+	if size <= most {
 		return nil
 	}
-	left := most
-	for _, other := range others {
-		left -= engine.AnswerSize(other)
-	}
-	if size <= left {
-		return nil
-	}
-	return refuse(CodeInputTooLarge, key, "%s: the answer has %d bytes in JSON, and there is room for %d: all answers the session waits for together may have %d. Put large data where a tool can read it", label(record.Wait), size, max(left, engine.SmallAnswer), most)
-}
-
-// given are the answers that the waits of a suspension have.
-func given(items []store.Item) []session.Answer {
-	var out []session.Answer
-	for _, item := range items {
-		if item.Wait.Answer != nil {
-			out = append(out, *item.Wait.Answer)
-		}
-	}
-	return out
+	return refuse(CodeInputTooLarge, key, "%s: the answer has %d bytes in JSON, and %d are the most beside what else the session waits for. Put large data where a tool can read it", label(record.Wait), size, most)
 }

@@ -65,7 +65,7 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *request) (
 	case err != nil:
 	case isOpen:
 		if err = r.timely(ctx, a.head, item); err == nil {
-			err = r.fitsAnswer(p.Key, record, answer, given(a.items))
+			err = r.fitsAnswer(p.Key, record, answer, len(a.items))
 		}
 	default:
 		err = r.settled(p.Key, record, answer)
