@@ -29,12 +29,12 @@ func TestEvents_start_sessions_that_run_to_their_end(t *testing.T) {
 		var answer struct {
 			Sessions []struct {
 				SessionID string `json:"sessionId"`
-				Repeated  bool   `json:"repeated"`
+				Replayed  bool   `json:"replayed"`
 			} `json:"sessions"`
 		}
 		require.NoError(t, json.Unmarshal(raw, &answer))
 		require.Len(t, answer.Sessions, 1)
-		return answer.Sessions[0].SessionID, answer.Sessions[0].Repeated
+		return answer.Sessions[0].SessionID, answer.Sessions[0].Replayed
 	}
 
 	event := `{"version":"0","id":"e-1","detail-type":"greeting","source":"test","detail":{"words":["no","hello"]}}`

@@ -34,7 +34,7 @@ type event struct {
 type startedEvent struct {
 	Sessions []struct {
 		SessionID string `json:"sessionId"`
-		Repeated  bool   `json:"repeated"`
+		Replayed  bool   `json:"replayed"`
 	} `json:"sessions"`
 }
 
@@ -51,14 +51,14 @@ func (s *story) event(ctx context.Context) error {
 	if err := s.below.invoke(ctx, "Start", payload, &first); err != nil {
 		return err
 	}
-	if len(first.Sessions) != 1 || first.Sessions[0].Repeated {
+	if len(first.Sessions) != 1 || first.Sessions[0].Replayed {
 		return fmt.Errorf("a new event started %d sessions", len(first.Sessions))
 	}
 	id := first.Sessions[0].SessionID
 	if err := s.below.invoke(ctx, "Start", payload, &again); err != nil {
 		return err
 	}
-	if len(again.Sessions) != 1 || again.Sessions[0].SessionID != id || !again.Sessions[0].Repeated {
+	if len(again.Sessions) != 1 || again.Sessions[0].SessionID != id || !again.Sessions[0].Replayed {
 		return fmt.Errorf("the same event again did not lead to session %s: %+v", id, again.Sessions)
 	}
 	s.say("   it started %s; the same event again started nothing", id)

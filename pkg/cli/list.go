@@ -200,7 +200,7 @@ func (c *cli) inboxCommand() *cobra.Command {
 		Long:  `List every open wait of every session, the soonest deadline first, each with a command that answers it.`,
 		Args:  cobra.NoArgs,
 		RunE: c.do(func(ctx context.Context, _ []string) error {
-			q.Wait = session.WaitKind(kind)
+			q.Kind = session.WaitKind(kind)
 			return c.inbox(ctx, p, q, only.words())
 		}),
 	}
@@ -219,8 +219,8 @@ func (c *cli) inbox(ctx context.Context, p page, q runtime.InboxParams, only []s
 	if err := p.check(); err != nil {
 		return err
 	}
-	if q.Wait != "" && !slices.Contains(session.WaitKinds(), q.Wait) {
-		return exit.Usagef("--kind %q: use approval, question, input, client_tool, unknown or child", q.Wait)
+	if q.Kind != "" && !slices.Contains(session.WaitKinds(), q.Kind) {
+		return exit.Usagef("--kind %q: use approval, question, input, client_tool, unknown or child", q.Kind)
 	}
 	q.Limit, q.Cursor = p.limit, p.cursor
 	out := struct {
@@ -286,7 +286,7 @@ func (c *cli) inbox(ctx context.Context, p page, q runtime.InboxParams, only []s
 			c.Say("")
 		}
 		c.Say("%s  session %s, %s", c.Bold(c.Stdout, "answered, and only stored"), screen.CleanLine(row.Session), report.Who(row.Agent))
-		c.Write(c.Stdout, report.StoredLines(row.Answers, "  ", c.answeredAgo))
+		c.Write(c.Stdout, report.StoredLines(row.Waits, "  ", c.answeredAgo))
 		if row.Command == "" {
 			c.Say("  %s", report.Elsewhere(row.Agent))
 			continue
@@ -302,7 +302,7 @@ func (c *cli) inbox(ctx context.Context, p page, q runtime.InboxParams, only []s
 type storedRow struct {
 	Session string               `json:"session"`
 	Agent   string               `json:"agent,omitempty"`
-	Answers []session.WaitRecord `json:"answers"`
+	Waits   []session.WaitRecord `json:"waits"`
 	// Command goes on when pasted; "" where this program has not the agent.
 	Command string `json:"command,omitempty"`
 }
@@ -337,7 +337,7 @@ func (c *cli) stored(ctx context.Context, e place.Engine, waiting []inboxRow) ([
 			continue
 		}
 		out = append(out, storedRow{
-			Session: head.Key.ID, Agent: head.Agent, Answers: report.Stored(waits), Command: m.ResumeHint,
+			Session: head.Key.ID, Agent: head.Agent, Waits: report.Stored(waits), Command: m.ResumeHint,
 		})
 	}
 	return out, nil

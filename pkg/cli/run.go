@@ -91,7 +91,7 @@ func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	if started.Repeated {
+	if started.Replayed {
 		c.Talk("This request was carried out before; here is where its session stands.")
 	}
 	return c.drive(ctx, e, started.Key, &f.wait)

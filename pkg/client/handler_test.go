@@ -94,7 +94,7 @@ func TestRealHandler(t *testing.T) {
 	require.Equal(t, session.OutcomePaused, started.Session.Outcome)
 	again, err := c.Start(ctx, start)
 	require.NoError(t, err)
-	require.True(t, again.Repeated)
+	require.True(t, again.Replayed)
 	require.Equal(t, started.Entry, again.Entry)
 
 	// One approval is answered, the other one decided.

@@ -183,11 +183,11 @@ func (h *handler) inbox(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := runtime.InboxParams{Tenant: r.caller.Tenant, Cursor: values.Get("cursor"), Wait: session.WaitKind(values.Get("kind"))}
+	p := runtime.InboxParams{Tenant: r.caller.Tenant, Cursor: values.Get("cursor"), Kind: session.WaitKind(values.Get("kind"))}
 	if p.Limit, err = limit(values); err != nil {
 		return nil, err
 	}
-	if values.Has("kind") && !slices.Contains(session.WaitKinds(), p.Wait) {
+	if values.Has("kind") && !slices.Contains(session.WaitKinds(), p.Kind) {
 		return nil, refuse(wire.CodeInvalidParameter, "kind must be one of %v", session.WaitKinds())
 	}
 	err = words(values, map[string]*string{"agent": &p.Agent, "root": &p.Root, "tool": &p.Tool, "user": &p.User})

@@ -30,14 +30,14 @@ func (h *handler) start(r *request) (*response, error) {
 		return nil, err
 	}
 	out := &response{status: http.StatusAccepted, header: map[string]string{"Location": location(started.Key)}}
-	out.replayed(started.Repeated)
+	out.replayed(started.Replayed)
 	stands, rests := h.settle(r, started.Key, 0, out)
 	if rests {
 		out.status = http.StatusOK
 	}
 	out.body = wire.Started{
 		SessionID: started.Key.ID, Task: started.Task, Entry: wire.StartEntry{Seq: started.Seq, CheckpointID: started.Checkpoint},
-		Repeated: started.Repeated, Session: stands,
+		Replayed: started.Replayed, Session: stands,
 	}
 	return out, nil
 }

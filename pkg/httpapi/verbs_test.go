@@ -61,7 +61,7 @@ func TestPreferWait(t *testing.T) {
 			out = w.send(ann, post, "/sessions", body, wire.HeaderPrefer, "wait=15", wire.HeaderIdempotencyKey, "k")
 			started = answer[wire.Started](w, http.StatusOK, out)
 			require.Equal(t, "true", out.Header().Get(wire.HeaderIdempotencyReplayed))
-			require.True(t, started.Repeated)
+			require.True(t, started.Replayed)
 			require.Equal(t, session.OutcomePaused, started.Session.Outcome)
 			require.Less(t, time.Since(began), 18*time.Second)
 		})

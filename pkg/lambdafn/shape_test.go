@@ -21,7 +21,7 @@ func TestStart_names_are_exact(t *testing.T) {
 		w.cfg.EventTenant = fmt.Sprint("t", i) // they all come under one request id
 		got := starts(t, starter(t, w, `{"agent":"lab","input":"{{.say}}"}`), event)
 		require.Len(t, got, 1, event)
-		require.False(t, got[0].Repeated, event)
+		require.False(t, got[0].Replayed, event)
 		require.Equal(t, "hi", w.said(got[0].SessionID), event)
 	}
 	require.Empty(t, starts(t, h, `{"say":"hi","Service":"Amazon S3","Event":"s3:TestEvent"}`))
@@ -37,7 +37,7 @@ func TestStart_versions_are_apart(t *testing.T) {
 		return starts(t, h, `{"Records":[{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":"k","eTag":"t","sequencer":"1","versionId":"`+version+`"}}}]}`)[0]
 	}
 	first := of("v1")
-	require.False(t, first.Repeated)
-	require.True(t, of("v1").Repeated)
-	require.False(t, of("v2").Repeated)
+	require.False(t, first.Replayed)
+	require.True(t, of("v1").Replayed)
+	require.False(t, of("v2").Replayed)
 }

@@ -48,8 +48,8 @@ type startedEvent struct {
 	SessionID    string `json:"sessionId"`
 	Task         int64  `json:"task"`
 	CheckpointID string `json:"checkpointId"`
-	// Repeated says that this event was seen before, and its session is the one it started then.
-	Repeated bool `json:"repeated,omitempty"`
+	// Replayed says that this event was seen before, and its session is the one it started then.
+	Replayed bool `json:"replayed,omitempty"`
 }
 
 // Invoke answers an HTTP request, or starts the sessions of an event and answers
@@ -89,9 +89,9 @@ func (h *start) Invoke(ctx context.Context, raw []byte) ([]byte, error) {
 			failed = append(failed, fmt.Errorf("start %d of %d: %s: %w", i+1, len(all), runtime.AsError(err).Code, err))
 			continue
 		}
-		log.InfoContext(ctx, "event started session", "session", started.Key.ID, "tenant", started.Key.Tenant, "task", started.Task, "repeated", started.Repeated)
+		log.InfoContext(ctx, "event started session", "session", started.Key.ID, "tenant", started.Key.Tenant, "task", started.Task, "replayed", started.Replayed)
 		result.Sessions = append(result.Sessions, startedEvent{
-			SessionID: started.Key.ID, Task: started.Task, CheckpointID: started.Checkpoint, Repeated: started.Repeated,
+			SessionID: started.Key.ID, Task: started.Task, CheckpointID: started.Checkpoint, Replayed: started.Replayed,
 		})
 	}
 	if err := errors.Join(failed...); err != nil {

@@ -27,7 +27,7 @@ func starter(t testing.TB, w *world, template string) lambdafn.Handler {
 type startedSession struct {
 	SessionID, CheckpointID string
 	Task                    int64
-	Repeated                bool
+	Replayed                bool
 }
 
 // starts invokes the start function and returns the sessions it says it started.
@@ -61,12 +61,12 @@ func TestStart_a_plain_invocation(t *testing.T) {
 	require.NotEmpty(t, first[0].CheckpointID)
 
 	again := starts(t, h, `{"agent":"lab","input":"- say: hi"}`)
-	require.True(t, again[0].Repeated, "Lambda repeats an invocation under its request id")
+	require.True(t, again[0].Replayed, "Lambda repeats an invocation under its request id")
 	require.Equal(t, first[0].SessionID, again[0].SessionID)
 
 	named := starts(t, h, `{"agent":"lab","input":"- say: hi","session":"mine","idempotencyKey":"k1"}`)
 	require.Equal(t, "mine", named[0].SessionID)
-	require.True(t, starts(t, h, `{"agent":"lab","input":"- say: hi","session":"mine","idempotencyKey":"k1"}`)[0].Repeated)
+	require.True(t, starts(t, h, `{"agent":"lab","input":"- say: hi","session":"mine","idempotencyKey":"k1"}`)[0].Replayed)
 	w.logs("event started session", `"who":"invoke"`, `"from":"arn:start"`, `"tenant":"acme"`)
 
 	w = newWorld(t)
@@ -74,7 +74,7 @@ func TestStart_a_plain_invocation(t *testing.T) {
 	for range 2 { // without a request id, nothing says that they are one
 		raw, err := h.Invoke(t.Context(), []byte(`{"agent":"lab","input":"x"}`))
 		require.NoError(t, err)
-		require.NotContains(t, string(raw), "repeated")
+		require.NotContains(t, string(raw), "replayed")
 	}
 }
 
@@ -86,9 +86,9 @@ func TestStart_an_event_of_EventBridge(t *testing.T) {
 	first := starts(t, h, event)
 	require.Len(t, first, 1)
 	require.Equal(t, `shop: order 12345678901234567890 of Ann "<Lee>", [{"n":1},null]`, w.said(first[0].SessionID))
-	require.True(t, starts(t, h, event)[0].Repeated, "the event's id is the idempotency key")
-	require.False(t, starts(t, h, strings.Replace(event, "e-1", "e-2", 1))[0].Repeated)
-	require.False(t, starts(t, h, strings.Replace(event, `"version"`, `"replay-name":"again","version"`, 1))[0].Repeated, "a replay is meant to happen again")
+	require.True(t, starts(t, h, event)[0].Replayed, "the event's id is the idempotency key")
+	require.False(t, starts(t, h, strings.Replace(event, "e-1", "e-2", 1))[0].Replayed)
+	require.False(t, starts(t, h, strings.Replace(event, `"version"`, `"replay-name":"again","version"`, 1))[0].Replayed, "a replay is meant to happen again")
 	w.logs(`"who":"eventbridge"`, `"from":"shop"`)
 }
 
@@ -105,12 +105,12 @@ func TestStart_records_of_notifications(t *testing.T) {
 	require.Equal(t, "a b/c", w.said(first[0].SessionID))
 	require.Equal(t, "d", w.said(first[1].SessionID))
 	for i, s := range starts(t, h, event) {
-		require.True(t, s.Repeated)
+		require.True(t, s.Replayed)
 		require.Equal(t, first[i].SessionID, s.SessionID)
 	}
-	require.False(t, starts(t, h, `{"Records":[`+record("d", "3")+`]}`)[0].Repeated, "the object was written again")
+	require.False(t, starts(t, h, `{"Records":[`+record("d", "3")+`]}`)[0].Replayed, "the object was written again")
 	require.Len(t, starts(t, h, `{"Records":[`+record("d", "")+`]}`), 1)
-	require.True(t, starts(t, h, `{"Records":[`+record("d", "")+`]}`)[0].Repeated, "without a sequencer the request's id counts")
+	require.True(t, starts(t, h, `{"Records":[`+record("d", "")+`]}`)[0].Replayed, "without a sequencer the request's id counts")
 	require.Empty(t, starts(t, h, `{"Service":"Amazon S3","Event":"s3:TestEvent","Bucket":"b"}`))
 
 	w = newWorld(t)
@@ -118,7 +118,7 @@ func TestStart_records_of_notifications(t *testing.T) {
 	sns := `{"Records":[{"EventSource":"aws:sns","EventVersion":"1.0","Sns":{"MessageId":"m-1","TopicArn":"arn:topic","Message":"{\"order\":7}"}}]}`
 	got := starts(t, h, sns)
 	require.Equal(t, "7", w.said(got[0].SessionID))
-	require.True(t, starts(t, h, sns)[0].Repeated)
+	require.True(t, starts(t, h, sns)[0].Replayed)
 	w.logs(`"who":"sns"`, `"from":"arn:topic"`)
 }
 

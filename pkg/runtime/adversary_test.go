@@ -306,7 +306,7 @@ func TestStart_repeated_may_leave_the_agent_out(t *testing.T) {
 	request.Agent = ""
 	again, err := p.Start(context.Background(), request)
 	require.NoError(t, err)
-	require.True(t, again.Repeated)
+	require.True(t, again.Replayed)
 	request.Agent = "another"
 	_, err = p.Start(context.Background(), request)
 	require.Equal(t, runtime.CodeIdempotencyMismatch, codeOf(err))

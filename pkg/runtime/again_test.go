@@ -139,7 +139,7 @@ func TestStartBesideItsCopy(t *testing.T) {
 	}
 	second, err := b.Start(context.Background(), p)
 	require.NoError(t, err)
-	require.True(t, second.Repeated)
+	require.True(t, second.Replayed)
 	require.Equal(t, first.Checkpoint, second.Checkpoint)
 
 	other := p

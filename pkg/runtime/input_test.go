@@ -35,7 +35,7 @@ func TestInput_in_parts(t *testing.T) {
 
 	again, err := p.Start(context.Background(), params)
 	require.NoError(t, err)
-	require.True(t, again.Repeated)
+	require.True(t, again.Replayed)
 	params.Input = append(picture()[:2:2], file(llm.PartFile, llm.FileRef{MediaType: "text/csv", Data: []byte("a,c")}))
 	_, err = p.Start(context.Background(), params)
 	require.Equal(t, runtime.CodeIdempotencyMismatch, codeOf(err), "other bytes are another request")

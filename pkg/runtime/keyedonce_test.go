@@ -162,11 +162,11 @@ func TestRequest_key_of_another_tenant(t *testing.T) {
 	} {
 		first, err := p.Start(ctx, params)
 		require.NoError(t, err, i)
-		require.False(t, first.Repeated, i)
+		require.False(t, first.Replayed, i)
 		require.Equal(t, params.Key.Tenant, first.Key.Tenant)
 		again, err := p.Start(ctx, params)
 		require.NoError(t, err, i)
-		require.True(t, again.Repeated, i)
+		require.True(t, again.Replayed, i)
 		require.Equal(t, first.Key, again.Key)
 	}
 }
@@ -192,7 +192,7 @@ func TestRequest_key_lasts(t *testing.T) {
 			w.clock.advance(c.lasts - time.Nanosecond)
 			again, err := p.Start(ctx, params)
 			require.NoError(t, err)
-			require.True(t, again.Repeated)
+			require.True(t, again.Replayed)
 			other := params
 			other.Input = llm.TextParts("message")
 			_, err = p.Start(ctx, other)
@@ -200,11 +200,11 @@ func TestRequest_key_lasts(t *testing.T) {
 			w.clock.advance(began.Add(c.lasts).Sub(w.clock.Now()))
 			next, err := p.Start(ctx, other)
 			require.NoError(t, err, "the key is free again")
-			require.False(t, next.Repeated)
+			require.False(t, next.Replayed)
 			require.NotEqual(t, first.Key, next.Key)
 			again, err = p.Start(ctx, other)
 			require.NoError(t, err)
-			require.True(t, again.Repeated)
+			require.True(t, again.Replayed)
 			require.Equal(t, next.Key, again.Key)
 		})
 	}

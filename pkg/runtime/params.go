@@ -40,8 +40,8 @@ type Started struct {
 	Task       int64
 	Seq        int64
 	Checkpoint string
-	// Repeated says that this request was carried out before.
-	Repeated bool
+	// Replayed as in [Submitted].
+	Replayed bool
 }
 
 // SubmitParams answer one wait.

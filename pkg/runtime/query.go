@@ -114,8 +114,8 @@ func (r *Runtime) Sessions(ctx context.Context, p SessionsParams) (SessionsPage,
 // InboxParams select open waits of a tenant.
 type InboxParams struct {
 	Tenant string
-	// Wait keeps only waits of that kind; empty means all, here and below.
-	Wait session.WaitKind
+	// Kind keeps only waits of that kind; empty means all, here and below.
+	Kind session.WaitKind
 	// Agent, Root (the session theirs stem from), Tool and User (who may answer)
 	// keep only such waits.
 	Agent, Root, Tool, User string
@@ -149,7 +149,7 @@ var newerNeeded = json.RawMessage(`"[left out: a newer program wrote it: use a n
 func (r *Runtime) Inbox(ctx context.Context, p InboxParams) (InboxPage, error) {
 	page, err := r.cfg.Store.Find(ctx, store.FindParams{
 		Kind: store.FindWaits, Tenant: p.Tenant, Limit: p.Limit, Cursor: p.Cursor,
-		Agent: p.Agent, Root: p.Root, Tool: p.Tool, User: p.User, Wait: p.Wait,
+		Agent: p.Agent, Root: p.Root, Tool: p.Tool, User: p.User, WaitKind: p.Kind,
 	})
 	if err != nil {
 		return InboxPage{}, AsError(err)

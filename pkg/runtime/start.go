@@ -160,7 +160,7 @@ func (r *Runtime) startedBefore(ctx context.Context, p StartParams, q *request, 
 	if p.Agent != "" && p.Agent != before.Agent {
 		return Started{}, q.mismatch(&session.Idempotency{Session: started.Key.ID})
 	}
-	started.Repeated = true
+	started.Replayed = true
 	head, err := r.item(ctx, started.Key, store.KindHead, "")
 	if err != nil || head.Head == nil || head.Head.Deleted || head.Head.Version != started.Seq {
 		return started, err

@@ -124,13 +124,13 @@ func TestStart_idempotency(t *testing.T) {
 	p := w.process()
 	first, err := p.Start(ctx, startParams(w, "go", "key"))
 	require.NoError(t, err)
-	require.False(t, first.Repeated)
+	require.False(t, first.Replayed)
 	w.drain() // committed, not sent
 
 	second, err := p.Start(ctx, startParams(w, "go", "key"))
 	require.NoError(t, err)
-	require.True(t, second.Repeated)
-	second.Repeated = false
+	require.True(t, second.Replayed)
+	second.Replayed = false
 	require.Equal(t, first, second, "the first answer again")
 	require.Equal(t, []session.Wake{w.wake(2, session.WakeStep)}, w.drain(), "a repeated request re-sends")
 	require.Len(t, w.journal(), 1)
@@ -175,7 +175,7 @@ func TestStart_sixty_four_at_once(t *testing.T) {
 					mu.Lock()
 					defer mu.Unlock()
 					codes[codeOf(err)]++
-					if started.Repeated {
+					if started.Replayed {
 						repeated++
 					}
 				})

@@ -211,8 +211,8 @@ func (r *Runtime) resend(ctx context.Context, head store.Item) (bool, error) {
 		}
 	}
 	stamped := *head.Head
-	if newest.Seq != stamped.ResentAt {
-		stamped.Resent, stamped.ResentAt = 0, newest.Seq
+	if newest.Seq != stamped.ResentAfter {
+		stamped.Resent, stamped.ResentAfter = 0, newest.Seq
 	}
 	stamped.Resent++
 	stamped.Due = ptr(now.Add(backoff(r.cfg.SweepAfter, stamped.Resent)).UTC())

@@ -113,7 +113,7 @@ func records() map[string]any {
 	}
 	leased, signalled, child, tombstone := head, head, head, head
 	leased.Lease = session.Lease{Owner: "pid-4711@boot-1", Seq: 7, N: 2, Until: later}
-	leased.MailCount, leased.Resent, leased.WatchedUntil = 3, 2, &later
+	leased.MailCount, leased.Resent, leased.ResentAfter = 3, 2, 6
 	signalled.Signal = signal(session.SignalCancel)
 	child.Parent = &session.Parent{Session: "s0", Call: "c2-1", Wait: "w2-1", Root: "s0", Depth: 1}
 	tombstone.Status, tombstone.Deleted, tombstone.Due = session.StatusCancelled, true, nil

@@ -31,11 +31,10 @@ type Head struct {
 	Signal *Signal `json:"signal,omitempty"`
 	// MailCount counts mail that was put for the session, ever.
 	MailCount int64 `json:"mailCount,omitempty"`
-	// Resent counts re-sends by the sweep since the session last moved on, ResentAt
-	// is the newest entry at the last of them.
-	Resent       int        `json:"resent,omitempty"`
-	ResentAt     int64      `json:"resentAt,omitempty"`
-	WatchedUntil *time.Time `json:"watchedUntil,omitempty"`
+	// Resent counts re-sends by the sweep since the session last moved on.
+	// ResentAfter is the seq of the newest entry at the last of them.
+	Resent      int   `json:"resent,omitempty"`
+	ResentAfter int64 `json:"resentAfter,omitempty"`
 	// Due is when the sweep should look at the session; nil when it need not.
 	Due *time.Time `json:"due,omitempty"`
 

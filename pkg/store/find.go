@@ -45,9 +45,9 @@ type FindParams struct {
 	User string
 	// Tag keeps only sessions with that tag.
 	Tag string
-	// Wait keeps only waits of that kind, Tool those of calls of that tool.
-	Wait session.WaitKind
-	Tool string
+	// WaitKind keeps only waits of that kind, Tool those of calls of that tool.
+	WaitKind session.WaitKind
+	Tool     string
 	// Before of FindDue.
 	Before time.Time
 	// After of FindAhead.
@@ -92,7 +92,7 @@ func (p *FindParams) Prepare() error {
 	if p.Limit < 1 || p.Limit > findMax {
 		return fmt.Errorf("limit %d: use 1 to %d", p.Limit, findMax)
 	}
-	ofSessions, ofWaits := p.Status != "" || p.Tag != "", p.Wait != "" || p.Tool != ""
+	ofSessions, ofWaits := p.Status != "" || p.Tag != "", p.WaitKind != "" || p.Tool != ""
 	both := p.Agent != "" || p.Root != "" || p.User != ""
 	var misfit bool
 	switch p.Kind {
@@ -116,7 +116,7 @@ func (p *FindParams) Prepare() error {
 
 // Filtered reports whether anything but the status keeps only some.
 func (p *FindParams) Filtered() bool {
-	return p.Agent != "" || p.Root != "" || p.User != "" || p.Tag != "" || p.Wait != "" || p.Tool != ""
+	return p.Agent != "" || p.Root != "" || p.User != "" || p.Tag != "" || p.WaitKind != "" || p.Tool != ""
 }
 
 // Selection returns what is looked for as text, without the page: a cursor
@@ -126,7 +126,7 @@ func (p *FindParams) Selection() string {
 }
 
 func (p *FindParams) selection() string {
-	return fmt.Sprintf("status=%q agent=%q root=%q user=%q tag=%q wait=%q tool=%q", p.Status, p.Agent, p.Root, p.User, p.Tag, p.Wait, p.Tool)
+	return fmt.Sprintf("status=%q agent=%q root=%q user=%q tag=%q wait=%q tool=%q", p.Status, p.Agent, p.Root, p.User, p.Tag, p.WaitKind, p.Tool)
 }
 
 // Keeps reports whether a HEAD or an open wait of the session of key, as its
@@ -140,7 +140,7 @@ func (p *FindParams) Keeps(key session.Key, item *Item) bool {
 			(p.Tag == "" || slices.Contains(h.Tags, p.Tag))
 	case item.Wait != nil:
 		w := item.Wait
-		return is(p.Agent, w.Agent) && is(p.Root, w.RootIn(key)) && is(string(p.Wait), string(w.Wait.Kind)) && is(p.Tool, w.Wait.Tool) &&
+		return is(p.Agent, w.Agent) && is(p.Root, w.RootIn(key)) && is(string(p.WaitKind), string(w.Wait.Kind)) && is(p.Tool, w.Wait.Tool) &&
 			(p.User == "" || len(w.Wait.Who) == 0 || slices.Contains(w.Wait.Who, p.User))
 	}
 	return false

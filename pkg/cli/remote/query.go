@@ -63,7 +63,7 @@ func (e *Engine) Sessions(ctx context.Context, p runtime.SessionsParams) (runtim
 // Inbox lists every open wait of every session of the caller's tenant.
 func (e *Engine) Inbox(ctx context.Context, p runtime.InboxParams) (runtime.InboxPage, error) {
 	page, err := e.client.Inbox(ctx, client.InboxParams{
-		Page: client.Page{Limit: p.Limit, Cursor: p.Cursor}, Kind: p.Wait, Agent: p.Agent, Root: p.Root, Tool: p.Tool, User: p.User,
+		Page: client.Page{Limit: p.Limit, Cursor: p.Cursor}, Kind: p.Kind, Agent: p.Agent, Root: p.Root, Tool: p.Tool, User: p.User,
 	})
 	if err != nil {
 		return runtime.InboxPage{}, e.refusal(session.Key{}, err)

@@ -50,7 +50,7 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Start begins a session, or its next turn. Repeated is told only of a key the
+// Start begins a session, or its next turn. Replayed is told only of a key the
 // caller gave: the client's own repeats are nobody's business.
 func (e *Engine) Start(ctx context.Context, p runtime.StartParams) (runtime.Started, error) {
 	started, err := e.client.Start(ctx, client.StartParams{
@@ -64,7 +64,7 @@ func (e *Engine) Start(ctx context.Context, p runtime.StartParams) (runtime.Star
 	e.seen[key] = started.Entry.Seq - 1
 	return runtime.Started{
 		Key: key, Task: started.Task, Seq: started.Entry.Seq, Checkpoint: started.Entry.CheckpointID,
-		Repeated: started.Repeated && p.IdempotencyKey != "",
+		Replayed: started.Replayed && p.IdempotencyKey != "",
 	}, nil
 }
 

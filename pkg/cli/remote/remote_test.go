@@ -131,19 +131,19 @@ func TestDriveFromWhereItStands(t *testing.T) {
 	s := &server{answers: map[string][]any{
 		"GET /sessions/s":         {wire.Session{ID: "s", Version: 7}},
 		"GET /sessions/s/entries": {wire.Entries{After: 7, Resting: true}},
-		"POST /sessions":          {wire.Started{SessionID: "s", Entry: wire.StartEntry{Seq: 8}, Repeated: true}},
+		"POST /sessions":          {wire.Started{SessionID: "s", Entry: wire.StartEntry{Seq: 8}, Replayed: true}},
 	}}
 	e := over(t, s, nil)
 	require.NoError(t, e.Drive(t.Context(), key))
 	require.Contains(t, s.asked[1], "after=7&")
 	started, err := e.Start(t.Context(), runtime.StartParams{Key: key, Agent: "toy", Input: llm.TextParts("hi")})
 	require.NoError(t, err)
-	require.False(t, started.Repeated, "a repeat of the client's own is none of the caller's")
+	require.False(t, started.Replayed, "a repeat of the client's own is none of the caller's")
 	require.NoError(t, e.Drive(t.Context(), key))
 	require.Contains(t, s.asked[3], "after=7&", "the entry of the start is told")
 	started, err = e.Start(t.Context(), runtime.StartParams{Key: key, IdempotencyKey: "mine"})
 	require.NoError(t, err)
-	require.True(t, started.Repeated)
+	require.True(t, started.Replayed)
 	require.NoError(t, e.Close())
 }
 

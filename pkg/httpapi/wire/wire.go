@@ -45,8 +45,8 @@ type Started struct {
 	Task      int64  `json:"task"`
 	// Entry that the start wrote. The session may be past it: Session says where it stands.
 	Entry StartEntry `json:"entry"`
-	// Repeated says that this request was carried out before (same Idempotency-Key).
-	Repeated bool `json:"repeated,omitempty"`
+	// Replayed says that this request was carried out before (same Idempotency-Key).
+	Replayed bool `json:"replayed,omitempty"`
 	// Session as it stood when the answer was made; left out when it could not be read.
 	Session *Session `json:"session,omitempty"`
 }

@@ -136,7 +136,7 @@ func (s *Store) rows(ctx context.Context, p *store.FindParams, after string, wan
 func keeping(p *store.FindParams, e *expression) string {
 	var all []string
 	for _, is := range []struct{ attr, want string }{
-		{attrStatus, string(p.Status)}, {attrAgent, p.Agent}, {attrRoot, p.Root}, {attrKind, string(p.Wait)}, {attrTool, p.Tool},
+		{attrStatus, string(p.Status)}, {attrAgent, p.Agent}, {attrRoot, p.Root}, {attrKind, string(p.WaitKind)}, {attrTool, p.Tool},
 	} {
 		if is.want != "" {
 			all = append(all, e.compare(is.attr, "=", text(is.want)))

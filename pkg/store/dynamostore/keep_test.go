@@ -45,11 +45,11 @@ func TestFind_says_to_the_index_what_is_kept(t *testing.T) {
 		{store.FindParams{Kind: store.FindWaits}, ""},
 		{store.FindParams{Kind: store.FindWaits, Agent: "lab"}, "agent = 'lab'"},
 		{store.FindParams{Kind: store.FindWaits, Root: "s-0"}, "root = 's-0'"},
-		{store.FindParams{Kind: store.FindWaits, Wait: session.WaitApproval}, "kind = 'approval'"},
+		{store.FindParams{Kind: store.FindWaits, WaitKind: session.WaitApproval}, "kind = 'approval'"},
 		{store.FindParams{Kind: store.FindWaits, Tool: "rm"}, "tool = 'rm'"},
 		{store.FindParams{Kind: store.FindWaits, User: "ana"}, "(attribute_not_exists(who) OR contains(who, 'ana'))"},
 		{
-			store.FindParams{Kind: store.FindWaits, Agent: "lab", Root: "s-0", Wait: session.WaitApproval, Tool: "rm", User: "ana"},
+			store.FindParams{Kind: store.FindWaits, Agent: "lab", Root: "s-0", WaitKind: session.WaitApproval, Tool: "rm", User: "ana"},
 			"agent = 'lab' AND root = 's-0' AND kind = 'approval' AND tool = 'rm' AND (attribute_not_exists(who) OR contains(who, 'ana'))",
 		},
 	} {
@@ -120,7 +120,7 @@ func TestFind_keeps_by_the_item_and_not_the_index(t *testing.T) {
 		"tag":          {store.FindParams{Kind: store.FindSessions, Tag: "x"}, now, false},
 		"wait's agent": {store.FindParams{Kind: store.FindWaits, Agent: "clerk"}, waits, false},
 		"wait's root":  {store.FindParams{Kind: store.FindWaits, Root: "s-0"}, waits, false},
-		"kind":         {store.FindParams{Kind: store.FindWaits, Wait: session.WaitQuestion}, waits, false},
+		"kind":         {store.FindParams{Kind: store.FindWaits, WaitKind: session.WaitQuestion}, waits, false},
 		"tool":         {store.FindParams{Kind: store.FindWaits, Tool: "deploy"}, waits, false},
 		"who":          {store.FindParams{Kind: store.FindWaits, User: "bob"}, waits, false},
 		"its own who":  {store.FindParams{Kind: store.FindWaits, User: "ana"}, waits, true},

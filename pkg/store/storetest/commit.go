@@ -292,7 +292,7 @@ func everyKind(f *fixture) []store.Item {
 	h := head(f.key)
 	h.Parent = &session.Parent{Session: "p", Wait: "w1-0", Root: "r", Depth: 1}
 	h.Signal = &session.Signal{ID: "sig", Task: 1, Kind: session.SignalCancel, Who: "me", At: at(3), From: "test"}
-	h.MailCount, h.Resent, h.Due, h.WatchedUntil = 3, 2, ptr(at(60)), ptr(at(61))
+	h.MailCount, h.Resent, h.ResentAfter, h.Due = 3, 2, 1, ptr(at(60))
 	w := wait("w1-0")
 	w.Wait.Deadline = &session.Deadline{At: at(100), Outcome: session.ExpireDeny}
 	w.Due = ptr(at(100))

@@ -99,7 +99,7 @@ var keepTests = []test{
 			{func(p *store.FindParams) { p.Agent = "clerk" }, []string{"d1", "d2"}},
 			{func(p *store.FindParams) { p.Root = "b" }, []string{"b1", "b2", "b3", "b4", "d1", "d2"}},
 			{func(p *store.FindParams) { p.Root = "d" }, nil},
-			{func(p *store.FindParams) { p.Wait = session.WaitApproval }, []string{"b1", "b2", "d1"}},
+			{func(p *store.FindParams) { p.WaitKind = session.WaitApproval }, []string{"b1", "b2", "d1"}},
 			{func(p *store.FindParams) { p.Tool = "rm" }, []string{"b1", "b3", "d1", "d2"}},
 			{func(p *store.FindParams) { p.Tool = "r" }, nil},
 			{func(p *store.FindParams) { p.User = "ana" }, []string{"b1", "b2", "b3", "b4", "d2"}},
@@ -117,8 +117,8 @@ var keepTests = []test{
 		f.keeps(store.FindParams{Kind: store.FindSessions, Agent: "lab", Tag: "team:web", User: "ana"}, "c")
 		f.keeps(store.FindParams{Kind: store.FindSessions, Status: session.StatusFailed, Root: "b"}, "d", "e")
 		f.keeps(store.FindParams{Kind: store.FindSessions, Status: session.StatusRunning, Agent: "clerk"})
-		f.keeps(store.FindParams{Kind: store.FindWaits, Agent: "clerk", Wait: session.WaitApproval, User: "bob", Root: "b", Tool: "rm"}, "d1")
-		f.keeps(store.FindParams{Kind: store.FindWaits, Wait: session.WaitApproval, User: "ana", Tool: "deploy"}, "b2")
+		f.keeps(store.FindParams{Kind: store.FindWaits, Agent: "clerk", WaitKind: session.WaitApproval, User: "bob", Root: "b", Tool: "rm"}, "d1")
+		f.keeps(store.FindParams{Kind: store.FindWaits, WaitKind: session.WaitApproval, User: "ana", Tool: "deploy"}, "b2")
 	}},
 	{"what has changed is kept by what it is now", func(f *fixture) {
 		f.crowd()
@@ -163,7 +163,7 @@ var keepTests = []test{
 	}},
 	{"a parameter that does not fit the search, and a tenant that cannot be, are refused", func(f *fixture) {
 		for _, p := range []store.FindParams{
-			{Kind: store.FindSessions, Wait: session.WaitApproval},
+			{Kind: store.FindSessions, WaitKind: session.WaitApproval},
 			{Kind: store.FindSessions, Tool: "rm"},
 			{Kind: store.FindWaits, Status: session.StatusRunning},
 			{Kind: store.FindWaits, Tag: "x"},
@@ -194,7 +194,7 @@ var keepTests = []test{
 			{Kind: store.FindSessions, Root: "b"},
 			{Kind: store.FindSessions, User: "ana"},
 			{Kind: store.FindWaits, Tool: "rm"},
-			{Kind: store.FindWaits, Wait: session.WaitApproval},
+			{Kind: store.FindWaits, WaitKind: session.WaitApproval},
 		} {
 			p.Tenant, p.Limit = "acme", 1
 			ours := f.find(p).Cursor
