@@ -103,7 +103,7 @@ func TestAwaitRest(t *testing.T) {
 	})
 }
 
-// TestAwaitRest_past: a session that was just told to go on still rests, and is
+// TestAwaitRest_past: a session that was just told to go on does not rest, and is
 // waited for until it has moved.
 func TestAwaitRest_past(t *testing.T) {
 	t.Parallel()
@@ -121,7 +121,7 @@ func TestAwaitRest_past(t *testing.T) {
 		require.EqualValues(t, 2, resumed.After)
 		rests, err := b.AwaitRest(ctx, b.key, 0, time.Second)
 		require.NoError(t, err)
-		require.True(t, rests, "the answer is held, and nothing has happened yet")
+		require.False(t, rests, "the answer is held no more: it was told to go on")
 		rests, err = b.AwaitRest(ctx, b.key, resumed.After, time.Second)
 		require.NoError(t, err)
 		require.False(t, rests, "but it is about to go on")
