@@ -123,7 +123,7 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 		return c.leave(ctx, e, k)
 	}
 	if err != nil && hasMessage {
-		resumed.Repeated, err = c.saidBefore(ctx, e, k, message, err)
+		err = c.saidBefore(ctx, e, k, message, err)
 	}
 	if err != nil {
 		return c.refused(ctx, e, k, err)
@@ -179,14 +179,14 @@ func (c *cli) goOn(ctx context.Context, e place.Engine, k session.Key, f resumeF
 
 // saidBefore says what became of a message that is refused because it was taken in
 // before: pasted again it changes nothing, and prints where the session stands.
-func (c *cli) saidBefore(ctx context.Context, e place.Engine, k session.Key, message string, refused error) (bool, error) {
+func (c *cli) saidBefore(ctx context.Context, e place.Engine, k session.Key, message string, refused error) error {
 	gone := []runtime.Code{runtime.CodeNotResumable, runtime.CodeSessionEnded, runtime.CodeAlreadyRunning}
 	if !slices.Contains(gone, runtime.AsError(refused).Code) {
-		return false, refused
+		return refused
 	}
 	entries, err := e.Journal(ctx, k)
 	if err != nil {
-		return false, refused
+		return refused
 	}
 	for _, entry := range slices.Backward(entries) {
 		for _, m := range entry.Messages {
@@ -194,13 +194,13 @@ func (c *cli) saidBefore(ctx context.Context, e place.Engine, k session.Key, mes
 				continue
 			}
 			if entry.Kind != session.KindResumed || m.Text() != message {
-				return false, refused // the last that was said is another one, or began the task
+				return refused // the last that was said is another one, or began the task
 			}
 			c.Talk("This message was taken in before, at %s (entry %d).", entry.At.Local().Format("2006-01-02 15:04:05"), entry.Seq)
-			return true, nil
+			return nil
 		}
 	}
-	return false, refused
+	return refused
 }
 
 // noSession says of a missing data file what it means for the session asked for.

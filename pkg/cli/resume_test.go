@@ -251,6 +251,7 @@ func TestRejectionIsTold(t *testing.T) {
 	both(t, func(t *testing.T, b *bench) {
 		b.start("s", deploys(b.file("log"), "a"), 10)
 		b.run("resume", "s", "--reject", "w2-1", "--reason", "not on a Friday").ends(0)
+		require.Contains(t, b.run("resume", "s", "--reject", "w2-1").ends(5).stderr, "the answer there is: rejected: not on a Friday")
 		shown := b.run("show", "s").ends(0).stdout
 		require.Contains(t, shown, "rejected: not on a Friday")
 		require.Contains(t, shown, "not approved by the user")
@@ -455,6 +456,7 @@ func TestMessagePastedAgain(t *testing.T) {
 		again := b.run("resume", "s", "eu-west-1").ends(0)
 		require.Equal(t, "bye\n", again.stdout)
 		require.Regexp(t, `This message was taken in before, at .* \(entry 3\)`, again.stderr)
+		require.NotContains(t, again.stderr, "decided", "a message decides nothing")
 		b.run("resume", "s", "eu-west-2").ends(5)
 
 		b.run("run", "--session", "s", "[{say: done}]").ends(0)

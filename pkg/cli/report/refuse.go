@@ -23,7 +23,7 @@ func Refuse(s *screen.Screen, where *place.Place, m session.Manifest, err error)
 	text := Words(where, err)
 	m.Error = &session.ManifestError{Code: exit.ErrorCode(err), Message: text}
 	var refused *runtime.Error
-	if m.SessionID == "" && errors.As(err, &refused) {
+	if errors.As(err, &refused) && m.SessionID == "" {
 		m.SessionID = refused.Session
 	}
 	var usage *exit.UsageError
@@ -47,6 +47,9 @@ func Refuse(s *screen.Screen, where *place.Place, m session.Manifest, err error)
 		p.Suggest("%s", text)
 	default:
 		p.Complain("%s", text)
+	}
+	if refused != nil && refused.Answer != nil {
+		p.Suggest("the answer there is: %s", screen.Short(said(*refused.Answer, 120), 120))
 	}
 	if usage != nil && usage.Command != "" {
 		words := append(strings.Fields(usage.Command)[1:], "--help") // the first is the name it has in its help
