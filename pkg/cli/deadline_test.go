@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,11 +19,10 @@ func TestDeadlineThatHasPassed(t *testing.T) {
 			t.Parallel()
 			both(t, func(t *testing.T, b *bench) {
 				b.program = b.install()
-				late := laterOn(b)
 				m := b.start("s", c.script, 10)
 				require.Contains(t, m.ResumeHint, c.answer)
 				require.Contains(t, b.run("inbox").ends(0).stdout, "until ")
-				late()
+				b.ahead.Store(int64(2 * time.Hour))
 				item := append(m.PauseReason.PendingToolCalls, m.PauseReason.Pending...)[0]
 				passed := "its deadline passed at " + item.Deadline.Format(time.RFC3339) + ": " + c.means + " as soon as the session goes on\n"
 				for _, look := range [][]string{{"inbox"}, {"show", "s"}} {
@@ -43,22 +41,14 @@ func TestDeadlineThatHasPassed(t *testing.T) {
 	}
 }
 
-// laterOn gives a bench a clock of its own, and returns what sets it two hours ahead.
-func laterOn(b *bench) (late func()) {
-	var ahead atomic.Int64
-	b.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	return func() { ahead.Store(int64(2 * time.Hour)) }
-}
-
 // TestDeadlineOfOneOfSeveral: what is still open is said, with the commands for it.
 func TestDeadlineOfOneOfSeveral(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, b *bench) {
-		late := laterOn(b)
 		m := b.start("s", "[{calls: [{call: urgent, with: {service: a}}, {call: deploy, with: {service: b}}]}, {say: ok}]", 10)
 		require.Contains(t, m.ResumeHint, "--approve-all")
 		b.start("t", "[{call: urgent, with: {service: a}}, {say: ok}]", 10)
-		late()
+		b.ahead.Store(int64(2 * time.Hour))
 		require.Contains(t, b.run("submit", "t", "w2-1", "--approve").ends(5).stderr, "w2-1 (approval of urgent) expired at")
 		out := b.run("show", "s").ends(0).stdout
 		require.Contains(t, out, "its deadline passed at ")

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -161,7 +162,8 @@ type bench struct {
 	registry func() (*agent.Registry, error)
 	decorate func(app.Parts) app.Parts
 	program  string
-	now      func() time.Time
+	// ahead is how far the clock of commands, and of the bench's server, is ahead.
+	ahead atomic.Int64
 	// url and token of the server commands speak to; empty for the data file.
 	url, token string
 }
@@ -171,6 +173,8 @@ func setup(t *testing.T) *bench {
 	dir := t.TempDir()
 	return &bench{t: t, dir: dir, data: filepath.Join(dir, "my data", "adjourn.db"), env: map[string]string{}, registry: registry, program: "adjourn"}
 }
+
+func (b *bench) now() time.Time { return time.Now().Add(time.Duration(b.ahead.Load())) }
 
 type result struct {
 	t      *testing.T

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -34,12 +33,7 @@ func both(t *testing.T, story func(t *testing.T, b *bench)) {
 func (b *bench) serve() {
 	b.t.Helper()
 	env := maps.Clone(b.env) // the server's own: commands are given more
-	a, err := embedded.Open(b.t.Context(), embedded.Config{Registry: b.registry, Data: b.data, Env: func(name string) string { return env[name] }, Now: func() time.Time {
-		if b.now == nil {
-			return time.Now()
-		}
-		return b.now()
-	}})
+	a, err := embedded.Open(b.t.Context(), embedded.Config{Registry: b.registry, Data: b.data, Env: func(name string) string { return env[name] }, Now: b.now})
 	require.NoError(b.t, err)
 	server, err := dev.Listen(b.t.Context(), dev.Config{App: a, Addr: "127.0.0.1:0", Keys: dev.KeysBeside(b.data), Who: "ada"})
 	require.NoError(b.t, err)
