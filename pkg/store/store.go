@@ -91,8 +91,8 @@ const (
 	ClaimTake ClaimMode = "take"
 	// ClaimRenew extends the lease of Seq, if the caller still owns it.
 	ClaimRenew ClaimMode = "renew"
-	// ClaimMove moves the lease on to Seq, if the caller still owns it; N is 1. It
-	// never goes back.
+	// ClaimMove moves the lease on to Seq, if the caller still owns it; N is 1, and
+	// unchanged when it was for Seq already. It never goes back.
 	ClaimMove ClaimMode = "move"
 	// ClaimRelease ends the lease of Seq, if the caller still owns it: nobody does
 	// then. Its seq and N stay.

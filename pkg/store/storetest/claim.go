@@ -61,9 +61,13 @@ var claimTests = []test{
 	}},
 	{"a deleted session is not found", func(f *fixture) {
 		f.start()
+		f.claim(take("w", 2, 0, 20))
 		require.NoError(f, f.store.Delete(f.Context(), f.key))
-		_, err := f.store.Claim(f.Context(), take("w", 2, 0, 20))
-		require.ErrorIs(f, err, store.ErrNotFound)
+		for _, p := range []store.ClaimParams{take("w", 2, 0, 20), take("w", 900, 0, 20), renew.of("w", 2, 0, 20), move.of("w", 3, 0, 20), release.of("w", 2, 0, 20)} {
+			_, err := f.store.Claim(f.Context(), p)
+			require.ErrorIs(f, err, store.ErrNotFound, p.Mode)
+		}
+		require.Zero(f, f.head().Head.Lease)
 	}},
 	{"it returns HEAD as it is afterwards with its rev unchanged", func(f *fixture) {
 		f.start()
@@ -167,6 +171,14 @@ var claimTests = []test{
 		got := f.claim(move.of("w2", 3, 3, 23))
 		require.Equal(f, lease("w2", 3, 1, at(23)), got.Head.Lease)
 	}},
+	{"move to the seq it has extends the lease and changes no count", func(f *fixture) {
+		f.start()
+		f.claim(take("w1", 2, 0, 20))
+		f.claim(take("w2", 2, 30, 50))
+		want := lease("w2", 2, 2, at(55))
+		want.Died = 1
+		require.Equal(f, want, f.claim(move.of("w2", 2, 35, 55)).Head.Lease)
+	}},
 	{"move is refused to anybody else and never goes back", func(f *fixture) {
 		f.start()
 		f.refused(move.of("w", 2, 0, 20))
@@ -179,7 +191,8 @@ var claimTests = []test{
 		f.start()
 		f.claim(take("w1", 2, 0, 20))
 		got := f.claim(release.of("w1", 2, 1, 0))
-		require.EqualValues(f, 2, got.Head.Lease.Seq, "the seq never goes back")
+		require.Equal(f, session.Lease{Seq: 2, N: 1}, got.Head.Lease, "the seq never goes back")
+		require.Equal(f, got, f.head())
 		require.False(f, got.Head.Lease.Live(at(1), 1, false))
 		got = f.claim(take("w2", 2, 1, 21))
 		require.Equal(f, lease("w2", 2, 2, at(21)), got.Head.Lease)

@@ -24,6 +24,9 @@ func newer[T any](f *fixture, record *T) *T {
 	require.NoError(f, err)
 	out := new(T)
 	require.NoError(f, session.UnmarshalRecord(text, out))
+	again, err := session.MarshalRecord(out)
+	require.NoError(f, err)
+	require.JSONEq(f, string(text), string(again), "else nothing is tested with it")
 	return out
 }
 
