@@ -140,6 +140,16 @@ func TestFind_believes_the_item_and_not_the_index(t *testing.T) {
 			}
 		}
 	})
+	bubbleOnce(t, "deleted", func(t *testing.T) {
+		row := item{"pk": str("S#acme#s-1"), "sk": str("HEAD"), "list": str("acme"), "listAt": str("2026-02-03T04:05:06.123456789Z#s-1")}
+		tomb := storedHead(item{"deleted": &types.AttributeValueMemberBOOL{Value: true}})
+		tomb["body"] = str(strings.Replace(storedHeadBody, `"version":1`, `"version":1,"deleted":true`, 1))
+		s, _, _ := scripted(t, is(&dynamodb.QueryOutput{Items: []item{row}}),
+			is(&dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{"adjourn": {tomb}}}))
+		page, err := s.Find(t.Context(), store.FindParams{Kind: store.FindSessions, Tenant: "acme"})
+		require.NoError(t, err)
+		require.Empty(t, page.Found)
+	})
 	bubbleOnce(t, "due, and large", func(t *testing.T) {
 		settled := item{"pk": str("S#acme#s-1"), "sk": str("WAIT#w1-1"), "rev": num(2), "blob": str("sessions/acme/s-1/any"), "blobBytes": num(300000)}
 		row := item{"pk": settled["pk"], "sk": settled["sk"], "due": str("0"), "dueAt": str("2026-01-01T00:00:00.000000000Z#S#acme#s-1#WAIT#w1-1")}

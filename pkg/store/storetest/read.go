@@ -143,6 +143,15 @@ var itemTests = []test{
 		f.head().Head.Title = "changed"
 		require.Equal(f, "a title", f.head().Head.Title)
 	}},
+	{"an item that was large is read as the small one it became, and as a large one again", func(f *fixture) {
+		f.start()
+		ledger := tool("c1-1")
+		for rev, size := range []int{1 << 20, 1, 1 << 20, 2} {
+			ledger.Memo = map[string]jsonText{"big": jsonText(`"` + noise(size) + `"`)}
+			require.Equal(f, store.ToolItem(ledger, int64(rev+1)), f.update(store.ToolItem(ledger, int64(rev))))
+			require.Equal(f, []store.Item{store.ToolItem(ledger, int64(rev+1))}, f.items(store.KindTool, "c1-1"))
+		}
+	}},
 	{"kinds are apart though their ids are the same", func(f *fixture) {
 		f.start()
 		f.update(store.ToolItem(tool("1"), 0))
