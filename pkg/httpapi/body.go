@@ -146,6 +146,8 @@ func (s *strictness) value(t reflect.Type) error {
 		return refuse(wire.CodeMalformedJSON, "the body is not JSON: %v", err)
 	}
 	switch token {
+	case nil:
+		return s.null(t)
 	case json.Delim('{'):
 		return s.object(t)
 	case json.Delim('['):
@@ -158,6 +160,17 @@ func (s *strictness) value(t reflect.Type) error {
 		return err
 	}
 	return nil
+}
+
+// null refuses null for what says what is asked, such as decisions or a message: who
+// sends it may have lost what he meant, and without it a request to go on is left.
+// For other fields it is as if they were not there.
+func (s *strictness) null(t reflect.Type) error {
+	object := t != nil && t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
+	if !object && t != reflect.TypeFor[wire.Content]() {
+		return nil
+	}
+	return refuse(wire.CodeInvalidField, "%s is null: leave it out, or say what is meant", shown(where(s.path)))
 }
 
 // step walks through the value one step down.
@@ -197,9 +210,11 @@ func (s *strictness) object(t reflect.Type) error {
 }
 
 // at writes the path to a field.
-func (s *strictness) at(name string) string {
+func (s *strictness) at(name string) string { return where(append(s.path, segment{name: name})) }
+
+func where(path []segment) string {
 	var b strings.Builder
-	for _, to := range append(s.path, segment{name: name}) {
+	for _, to := range path {
 		switch {
 		case to.item:
 			fmt.Fprintf(&b, "[%d]", to.index)

@@ -33,7 +33,7 @@ type StartRequest struct {
 	// Agent of a new session; may be left out on a next turn.
 	Agent string `json:"agent,omitempty"`
 	// Input is the user's message: at most 4 MiB, all parts together.
-	Input Content `json:"input"`
+	Input Content `json:"input,omitzero"`
 	// Tags by which the session is found: 16 at most, of 64 characters. Those of a
 	// next turn take the place of all before.
 	Tags []string `json:"tags,omitempty"`
