@@ -279,6 +279,9 @@ func (inv *invocation) finish(ctx context.Context, err error) (Disposition, erro
 		return Disposition{}, inv.r.send(context.WithoutCancel(ctx), session.NewWake(inv.key, inv.wonGoingOn+1, session.WakeStep))
 	case errors.Is(context.Cause(ctx), ErrOutOfTime):
 		return Disposition{}, err
+	case errors.Is(err, errLedgerMoved): // what the step would have said was not true: decided on afresh
+		inv.release(context.WithoutCancel(ctx))
+		return Disposition{Keep: soonest}, nil
 	default:
 		inv.release(context.WithoutCancel(ctx))
 		return Disposition{}, err

@@ -31,27 +31,31 @@ func (o *callOutcome) reuse(record session.ToolRecord) {
 // does not run as a side effect: it refuses the call, asks somebody about it, or
 // takes its tool for harmless. The program before may have had another tool of that
 // name, and what its ledger says counts before what the tool is today. Without
-// anything found the plan stands, and a call that is not to run here is closed, so
-// that no worker of that program runs it after all.
+// anything found the plan stands, and a call that is not to run here is closed with
+// the entry that says so, so that no worker of that program runs it after all.
 func (inv *invocation) foundBefore(ctx context.Context, p engine.CallPlan, book *ledger, out *callOutcome) (found bool) {
 	if !inv.mayHaveRun(p.Call.ID) {
 		return false
 	}
-	asksFirst := p.Do == engine.DoWait && p.Wait.Kind == session.WaitApproval
-	if p.Do == engine.DoRun || asksFirst {
-		out.err = book.load(ctx)
-	} else {
-		_, out.err = book.closeUnrun(ctx)
-	}
-	if out.err != nil {
+	if out.err = book.load(ctx); out.err != nil {
 		return false
 	}
+	asksFirst := p.Do == engine.DoWait && p.Wait.Kind == session.WaitApproval
+	runs := p.Do == engine.DoRun || asksFirst
 	switch book.record.State {
 	case session.ToolFinished:
 		out.reuse(book.record)
 		return true
+	case session.ToolClosed:
+		if runs {
+			return inv.foundClosed(ctx, p.Call, out)
+		}
+		return false
 	case session.ToolStarted:
-	case session.ToolAsking, session.ToolMemo, session.ToolClosed, "":
+	case session.ToolAsking, session.ToolMemo, "":
+		if !runs {
+			inv.willNotRun(book)
+		}
 		return false
 	}
 	policy := p.Traits.OnUnknown
@@ -63,6 +67,18 @@ func (inv *invocation) foundBefore(ctx context.Context, p engine.CallPlan, book 
 	}
 	// Nothing can look for it or run it again: its arguments are refused, or it is a client's now.
 	inv.tellUnknown(p, out)
+	return true
+}
+
+// foundClosed ends a call that must never run. Whoever gave it up did not live to say
+// so, or is about to: then it is for that worker, who has the lease, to say what it
+// ends with.
+func (inv *invocation) foundClosed(ctx context.Context, c session.Call, out *callOutcome) bool {
+	if out.err = inv.outlive(ctx, 0); out.err != nil {
+		return false
+	}
+	result := engine.Result(c, llm.ResultCancelled, engine.TextCancelled)
+	out.result = &result
 	return true
 }
 

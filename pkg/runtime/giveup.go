@@ -13,16 +13,6 @@ import (
 // Calls that are given up before they have run (design section 4.1): their ledger
 // says closed, so that history never says "not run" of something that then happens.
 
-// giveUp closes a call that has not run: it ends with the given result, or with
-// what really became of it if it was started after all.
-func (inv *invocation) giveUp(ctx context.Context, c session.Call, result llm.ToolResult) (callOutcome, error) {
-	record, err := inv.ledger(c.ID).closeUnrun(ctx)
-	if err != nil {
-		return callOutcome{call: c}, err
-	}
-	return gaveUp(c, record, result), nil
-}
-
 // gaveUp is what a call that is given up ends with, by its ledger.
 func gaveUp(c session.Call, record session.ToolRecord, result llm.ToolResult) callOutcome {
 	out := callOutcome{call: c, result: &result}
@@ -52,15 +42,15 @@ func (inv *invocation) giveUpAll(ctx context.Context, out *engine.StepOutcome, b
 	var closed []store.Item
 	for _, c := range inv.withoutResult(out) {
 		cancelled := engine.Result(c, llm.ResultCancelled, engine.TextCancelled)
+		book := inv.ledger(c.ID)
 		if len(closed) >= room {
-			outcome, err := inv.giveUp(ctx, c, cancelled)
+			record, err := book.closeUnrun(ctx)
 			if err != nil {
 				return nil, err
 			}
-			take(out, outcome)
+			take(out, gaveUp(c, record, cancelled))
 			continue
 		}
-		book := inv.ledger(c.ID)
 		if err := book.load(ctx); err != nil {
 			return nil, err
 		}
@@ -70,6 +60,75 @@ func (inv *invocation) giveUpAll(ctx context.Context, out *engine.StepOutcome, b
 		}
 	}
 	return closed, nil
+}
+
+// settleUnrun ends a call that the step tells as not run with the given result, or
+// with what really became of it if it was started after all: only the owner of the
+// lease says that nobody knows.
+func (inv *invocation) settleUnrun(ctx context.Context, c session.Call, result llm.ToolResult) callOutcome {
+	out, book := callOutcome{call: c}, inv.ledger(c.ID)
+	if out.err = book.load(ctx); out.err != nil {
+		return out
+	}
+	if book.record.State == session.ToolStarted {
+		if out.err = inv.outlive(ctx, 0); out.err != nil {
+			return out
+		}
+	}
+	out = gaveUp(c, book.record, result)
+	inv.willNotRun(book)
+	return out
+}
+
+// willNotRun remembers a call that the step's entry says will not run here: it is
+// closed with that entry.
+func (inv *invocation) willNotRun(book *ledger) {
+	if _, open := book.closed(); open {
+		inv.unrun = append(inv.unrun, book)
+	}
+}
+
+// closeUnrun returns the ledgers that are closed with an entry of so many other
+// items: of the calls remembered by willNotRun of which the entry has a result, or
+// opens a wait. Those that do not fit are closed before; one that was started
+// meanwhile is [errLedgerMoved].
+func (inv *invocation) closeUnrun(ctx context.Context, out *engine.StepOutcome, beside int) ([]store.Item, error) {
+	opens := out.Waits[:min(len(out.Waits), session.MaxWaits)]
+	room := store.MaxItems - beside - len(opens) - 3 // the entry, HEAD, the run
+	var closed []store.Item
+	for _, book := range inv.unrun {
+		told := slices.ContainsFunc(out.Results, func(r llm.ToolResult) bool { return r.CallID == book.call }) ||
+			out.Failure == nil && slices.ContainsFunc(opens, func(w session.Wait) bool { return w.Call == book.call })
+		item, open := book.closed()
+		switch {
+		case !told || !open:
+		case len(closed) < room:
+			closed = append(closed, item)
+		default:
+			if _, err := book.closeUnrun(ctx); err != nil {
+				return nil, err
+			}
+			if book.hasRun() {
+				return nil, errLedgerMoved
+			}
+		}
+	}
+	return closed, nil
+}
+
+// lookAgain reads the ledgers anew that an entry would have closed, one of which has
+// moved. Where a call has been started after all, what the step says of it is wrong,
+// and the step is done again: [errLedgerMoved].
+func (inv *invocation) lookAgain(ctx context.Context) error {
+	for _, book := range inv.unrun {
+		if err := book.reload(ctx); err != nil {
+			return err
+		}
+		if book.hasRun() {
+			return errLedgerMoved
+		}
+	}
+	return nil
 }
 
 // closes reports whether items close the call whose ledger an item is.

@@ -50,6 +50,8 @@ type invocation struct {
 	steps      int
 	// room is what the next entry may still take of what its calls bring.
 	room room
+	// unrun are the ledgers of calls that the step says will not run.
+	unrun []*ledger
 	// since is when the invocation began.
 	since time.Time
 	// began is when the step, or its last entry, began.

@@ -49,6 +49,21 @@ func (l *ledger) load(ctx context.Context) error {
 	return nil
 }
 
+// reload reads the record as it is now.
+func (l *ledger) reload(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.loaded, l.record = false, session.ToolRecord{Call: l.call}
+	return l.load(ctx)
+}
+
+// hasRun reports whether the call was started, by anybody.
+func (l *ledger) hasRun() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.record.State == session.ToolStarted || l.record.State == session.ToolFinished
+}
+
 func (l *ledger) take(item store.Item) {
 	l.loaded, l.rev = true, item.Rev
 	if item.Tool != nil {

@@ -56,16 +56,18 @@ func (inv *invocation) obeyStrongest(ctx context.Context, signal session.Signal,
 			// What was cut off before it took effect runs again when the task goes on.
 			out.Results = slices.DeleteFunc(out.Results, func(r llm.ToolResult) bool { return r.Status == llm.ResultCancelled })
 		}
-		extra, err := inv.closeForSignal(ctx, signal, &out)
+		extra, err := inv.closeForSignal(ctx, signal, &out, asking)
 		if err != nil {
 			return err
 		}
 		fitResults(&out, inv.r.cfg.StepBytes)
-		if signal.Kind == session.SignalInterrupt {
-			extra = asking
-		}
 		err = inv.commit(ctx, engine.Stopped(inv.session, signal, out, inv.stamp(false)), extra...)
-		if !errors.Is(err, errHeadMoved) && !errors.Is(err, errLedgerMoved) {
+		if errors.Is(err, errLedgerMoved) {
+			err = inv.lookAgain(ctx)
+			if err != nil {
+				return err
+			}
+		} else if !errors.Is(err, errHeadMoved) {
 			return err
 		}
 		if stronger := inv.signal(); stronger != nil {
@@ -76,10 +78,18 @@ func (inv *invocation) obeyStrongest(ctx context.Context, signal session.Signal,
 
 // closeForSignal ends the open calls, and returns the ledgers to be written with the
 // entry that says so. An interrupted task keeps those that have not finished: they
-// run when it goes on.
-func (inv *invocation) closeForSignal(ctx context.Context, signal session.Signal, out *engine.StepOutcome) ([]store.Item, error) {
+// run when it goes on, and those that asked may be started again.
+func (inv *invocation) closeForSignal(ctx context.Context, signal session.Signal, out *engine.StepOutcome, asking []store.Item) ([]store.Item, error) {
 	if signal.Kind != session.SignalInterrupt {
-		return inv.giveUpAll(ctx, out, 0)
+		asking = nil
+	}
+	told, err := inv.closeUnrun(ctx, out, len(asking))
+	if err != nil {
+		return nil, err
+	}
+	if signal.Kind != session.SignalInterrupt {
+		closed, err := inv.giveUpAll(ctx, out, len(told))
+		return append(told, closed...), err
 	}
 	for _, c := range inv.session.Calls {
 		if slices.ContainsFunc(out.Results, func(r llm.ToolResult) bool { return r.CallID == c.ID }) {
@@ -93,5 +103,5 @@ func (inv *invocation) closeForSignal(ctx context.Context, signal session.Signal
 			take(out, callOutcome{result: book.record.Result, ops: book.record.StateOps, events: book.record.Events})
 		}
 	}
-	return nil, nil
+	return append(told, asking...), nil
 }

@@ -20,6 +20,7 @@ import (
 func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 	inv.steps++
 	inv.began, inv.mailSeen = inv.r.cfg.Now(), int64(len(inv.session.Mail))
+	inv.unrun = nil
 	inv.room.empty(inv.r.cfg.StepBytes)
 	if signal := inv.signal(); signal != nil {
 		return false, inv.obey(ctx, *signal, engine.StepOutcome{}, nil)
@@ -61,7 +62,7 @@ func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra 
 	for {
 		m, closed, err := inv.closing(ctx, out, goesOn, len(extra))
 		if err != nil {
-			return false, err
+			return false, errors.Join(err, inv.putAsking(ctx, extra))
 		}
 		err = inv.commit(ctx, m, slices.Concat(extra, closed)...)
 		if err == nil {
@@ -71,7 +72,9 @@ func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra 
 			return false, err
 		}
 		if errors.Is(err, errLedgerMoved) {
-			continue
+			if err = inv.lookAgain(ctx); err == nil {
+				continue
+			}
 		}
 		if !errors.Is(err, errHeadMoved) {
 			return false, errors.Join(err, inv.putAsking(ctx, extra))
@@ -89,10 +92,15 @@ func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra 
 
 // closing is the move that ends the step, with the ledgers of the calls it gives up.
 func (inv *invocation) closing(ctx context.Context, out engine.StepOutcome, goesOn bool, beside int) (m engine.Move, closed []store.Item, err error) {
+	if closed, err = inv.closeUnrun(ctx, &out, beside); err != nil {
+		return m, nil, err
+	}
 	if out.Failure != nil {
-		if closed, err = inv.giveUpAll(ctx, &out, beside); err != nil {
+		more, err := inv.giveUpAll(ctx, &out, beside+len(closed))
+		if err != nil {
 			return m, nil, err
 		}
+		closed = append(closed, more...)
 	}
 	fitResults(&out, inv.r.cfg.StepBytes)
 	return engine.Close(inv.session, out, inv.stamp(goesOn)), closed, nil
@@ -378,9 +386,9 @@ func (inv *invocation) pending(reply *llm.Message) *session.Session {
 	return &s
 }
 
-// settle does what needs no tool: results that are known, waits, failures. A call
-// given up before it ran is closed in its ledger first, so that history never
-// says "not run" of something that then happens.
+// settle does what needs no tool: results that are known, waits, failures. The ledger
+// of a call that is given up before it ran is closed with the step's entry, so that
+// history never says "not run" of something that then happens.
 func (inv *invocation) settle(ctx context.Context, plans []engine.CallPlan, out *engine.StepOutcome) ([]callOutcome, error) {
 	var outcomes []callOutcome
 	for _, p := range plans {
@@ -405,7 +413,7 @@ func (inv *invocation) settleOne(ctx context.Context, p engine.CallPlan) callOut
 	out := callOutcome{call: p.Call}
 	switch {
 	case p.NeverRan:
-		out, out.err = inv.giveUp(ctx, p.Call, p.Result)
+		out = inv.settleUnrun(ctx, p.Call, p.Result)
 	case (p.Refused || p.Do == engine.DoWait) && inv.foundBefore(ctx, p, inv.ledger(p.Call.ID), &out):
 	case p.Do == engine.DoWait:
 		out.waits = []session.Wait{p.Wait}

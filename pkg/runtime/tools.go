@@ -82,13 +82,7 @@ func (inv *invocation) run(ctx context.Context, p engine.CallPlan, state *sessio
 		started, err = inv.foundStarted(ctx, t, p, state, book, &out)
 	}
 	if errors.Is(err, errClosed) {
-		// It must never run. Whoever gave it up did not live to say so, or is about
-		// to: then it is for that worker, who has the lease, to say what it ends with.
-		if out.err = inv.outlive(ctx, 0); out.err != nil {
-			return out
-		}
-		result := engine.Result(p.Call, llm.ResultCancelled, engine.TextCancelled)
-		out.result = &result
+		inv.foundClosed(ctx, p.Call, &out)
 		return out
 	}
 	if err != nil || !started {
