@@ -116,6 +116,12 @@ bench: ## Run the benchmarks for BENCHTIME=1s each, BENCH=. of them
 	if [ -z "$$pkgs" ]; then echo "no benchmarks"; exit 0; fi; \
 	$(GO) test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -timeout 30m $$pkgs
 
+COUNT ?= 6
+
+.PHONY: bench-compare
+bench-compare: ## The benchmarks of BASE=<commit> and of the tree as it is, by turns, COUNT=6 times; BENCH= and PKGS= select
+	BENCH='$(BENCH)' BENCHTIME='$(BENCHTIME)' COUNT='$(COUNT)' PKGS='$(PKGS)' GO='$(GO)' tools/bench-compare '$(BASE)'
+
 # Tests of every room count, so a block is covered if any test binary ran it. Those
 # of the mains start programs, which no test binary counts.
 .PHONY: cover
