@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,22 +32,39 @@ func CheckValue(raw json.RawMessage) error {
 	return nil
 }
 
-// nesting returns how deep valid JSON is nested.
+// nesting returns how deep valid JSON is nested. Each entry that is written is
+// looked through, so texts, which are most of it, are passed over as a whole.
 func nesting(raw []byte) int {
-	depth, deepest, quoted := 0, 0, false
+	depth, deepest := 0, 0
 	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case quoted && c == '\\':
-			i++ // what it escapes ends no text
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '[' || c == '{':
+		switch raw[i] {
+		case '"':
+			i = textEnd(raw, i+1)
+		case '[', '{':
 			depth++
 			deepest = max(deepest, depth)
-		case c == ']' || c == '}':
+		case ']', '}':
 			depth--
 		}
 	}
 	return deepest
+}
+
+// textEnd returns where the quote is that ends the text which begins at i: the
+// first with an even number of backslashes before it.
+func textEnd(raw []byte, i int) int {
+	for {
+		n := bytes.IndexByte(raw[i:], '"')
+		if n < 0 {
+			return len(raw)
+		}
+		end, escapes := i+n, 0
+		for escapes < n && raw[end-1-escapes] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return end
+		}
+		i = end + 1
+	}
 }

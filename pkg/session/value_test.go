@@ -27,6 +27,18 @@ func TestCheckValue(t *testing.T) {
 	}
 }
 
+// Brackets in a text nest nothing, wherever the text ends.
+func TestCheckValue_passes_over_texts(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat("[", session.MaxNesting+1)
+	for _, quoted := range []string{deep, `\"` + deep, `\\\"` + deep, deep + `\\`, `\"\"` + deep + `\"`, `\\\\\"` + deep + `\\\"`, `\n` + deep + `\t\\`} {
+		text := `["` + quoted + `"]`
+		require.NoError(t, session.CheckValue(json.RawMessage(text)), "%.20q", text)
+		text = `{"` + quoted + `":"` + quoted + `","after":` + deep + strings.Repeat("]", session.MaxNesting+1) + `}`
+		require.ErrorIs(t, session.CheckValue(json.RawMessage(text)), session.ErrUnfitValue, "%.20q", text)
+	}
+}
+
 // TestCheckValue_can_be_read_again: what passes can be kept in an entry.
 func TestCheckValue_can_be_read_again(t *testing.T) {
 	t.Parallel()

@@ -86,7 +86,7 @@ func shapeOf(t reflect.Type, seen map[reflect.Type]*shape) *shape {
 		return s
 	}
 	s := new(shape)
-	switch t.Kind() { //nolint:exhaustive // no other kind holds names
+	switch t.Kind() {
 	case reflect.Struct:
 		seen[t] = s
 		f := fields{exact: map[string]reflect.Type{}, folded: map[string]string{}}
