@@ -266,12 +266,15 @@ func (p *ClaimParams) First() session.Lease {
 }
 
 // Grant returns the lease after a claim, and whether it is granted: the table of
-// [ClaimMode]. The lease's seq never goes back. dead tells whether the owner of
-// the lease is known to be.
+// [ClaimMode]. The lease's seq never goes back, nor does the end of a lease that its
+// owner asks for again. dead tells whether the owner of the lease is known to be.
 func (p *ClaimParams) Grant(was session.Lease, dead func(owner string) bool) (session.Lease, bool) {
 	mine := was.Owner == p.Owner
 	is := p.lease()
 	is.N, is.Died = was.N, was.Died
+	if mine && was.Seq == p.Seq && was.Until.After(is.Until) && !was.Lapsed(p.Now) {
+		is.Until, is.For = was.Until, was.For // two requests may arrive in the other order
+	}
 	switch p.Mode {
 	case ClaimTake:
 		switch {

@@ -89,7 +89,10 @@ const (
 	// or the adapter knows that its owner is dead. N is 1 for a new seq, one more
 	// than before for the same seq, and unchanged when the caller had it already.
 	ClaimTake ClaimMode = "take"
-	// ClaimRenew extends the lease of Seq, if the caller still owns it.
+	// ClaimRenew extends the lease of Seq, if the caller still owns it. It does not
+	// end a lease sooner: a worker asks from several places at once, and what it asked
+	// for first may arrive last. A lease that has lapsed, also because its end lies
+	// further ahead than can be ([session.Come]), begins anew.
 	ClaimRenew ClaimMode = "renew"
 	// ClaimMove moves the lease on to Seq, if the caller still owns it; N is 1, and
 	// unchanged when it was for Seq already. It never goes back.

@@ -73,6 +73,9 @@ func expected(p *store.ClaimParams, e *expression) (session.Lease, string) {
 		condition += e.compare(attrOwner, "=", text(p.Owner)) + " AND " + e.compare(attrLeaseSeq, "=", seq)
 		is.N = keepN
 	}
+	if p.Mode == store.ClaimRenew { // what would end it sooner is for Grant to judge
+		condition += " AND " + e.compare(attrLeaseUntil, "<=", number(nanos(is.Until)))
+	}
 	if p.Mode == store.ClaimRelease {
 		is.Owner, is.Until, is.For = "", timeOf(0), 0
 	}

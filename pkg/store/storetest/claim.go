@@ -149,6 +149,36 @@ var claimTests = []test{
 		f.claim(take("w", 2, 0, 20))
 		require.Equal(f, lease("w", 2, 1, at(60)), f.claim(renew.of("w", 2, 40, 60)).Head.Lease)
 	}},
+	{"renew that arrives late does not end the lease sooner", func(f *fixture) {
+		f.start()
+		f.claim(take("w", 2, 0, 20))
+		long := lease("w", 2, 1, at(95))
+		long.For = 90 * time.Second
+		require.Equal(f, long, f.claim(renew.of("w", 2, 5, 95)).Head.Lease)
+		require.Equal(f, long, f.claim(renew.of("w", 2, 4, 24)).Head.Lease, "asked for before, for less")
+		require.Equal(f, at(95), f.claim(renew.of("w", 2, 80, 95)).Head.Lease.Until)
+		require.Equal(f, at(100), f.claim(renew.of("w", 2, 80, 100)).Head.Lease.Until)
+		f.refused(take("other", 2, 99, 119))
+		got := f.claim(release.of("w", 2, 81, 0)).Head.Lease
+		require.True(f, got.Lapsed(at(81)), "release ends it all the same")
+		f.claim(take("other", 2, 82, 102))
+	}},
+	{"take and move that arrive again do not end the lease sooner", func(f *fixture) {
+		f.start()
+		f.claim(take("w", 2, 0, 20))
+		f.claim(renew.of("w", 2, 1, 95))
+		require.Equal(f, at(95), f.claim(take("w", 2, 0, 20)).Head.Lease.Until)
+		require.Equal(f, at(23), f.claim(move.of("w", 3, 3, 23)).Head.Lease.Until, "of another entry it is a new one")
+		f.claim(renew.of("w", 3, 4, 95))
+		require.Equal(f, at(95), f.claim(move.of("w", 3, 3, 23)).Head.Lease.Until)
+	}},
+	{"renew begins anew where the end is further ahead than it can be", func(f *fixture) {
+		f.start()
+		f.claim(take("w", 2, 86400, 86420)) // its clock was a day ahead
+		require.Equal(f, lease("w", 2, 1, at(25)), f.claim(renew.of("w", 2, 5, 25)).Head.Lease)
+		f.claim(renew.of("w", 2, 35, 55))
+		require.Equal(f, lease("w", 2, 1, at(55)), f.claim(renew.of("w", 2, 5, 25)).Head.Lease, "no further than two right clocks differ")
+	}},
 	{"renew is refused to anybody else and for another seq", func(f *fixture) {
 		f.start()
 		f.refused(renew.of("w", 2, 0, 20))
