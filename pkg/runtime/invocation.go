@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/engine"
@@ -58,23 +57,8 @@ type invocation struct {
 	began time.Time
 	// watching is the watcher of the step under way.
 	watching *watcher
-	// leaseUntil is the latest time the lease was asked to last (unix nanoseconds):
-	// renewing never shortens it.
-	leaseUntil atomic.Int64
-}
-
-// until returns when a lease renewed now shall lapse.
-func (inv *invocation) until(now time.Time, lease time.Duration) time.Time {
-	want := now.Add(lease).UnixNano()
-	for {
-		have := inv.leaseUntil.Load()
-		if have >= want {
-			return time.Unix(0, have)
-		}
-		if inv.leaseUntil.CompareAndSwap(have, want) {
-			return now.Add(lease)
-		}
-	}
+	// lease is what was asked for of it.
+	lease leaseAsked
 }
 
 func (r *Runtime) invoke(wake session.Wake) *invocation {
@@ -182,8 +166,7 @@ func (inv *invocation) nextClaim(m engine.Move) *store.ClaimParams {
 // whatever it was asked to outlive before.
 func (inv *invocation) claimParams(mode store.ClaimMode, seq int64) store.ClaimParams {
 	now := inv.r.cfg.Now()
-	inv.leaseUntil.Store(0)
-	return store.ClaimParams{Key: inv.key, Mode: mode, Owner: inv.owner, Seq: seq, Now: now, Until: inv.until(now, inv.r.cfg.Lease)}
+	return store.ClaimParams{Key: inv.key, Mode: mode, Owner: inv.owner, Seq: seq, Now: now, Until: inv.lease.anew(now, inv.r.cfg.Lease)}
 }
 
 // errNoAnswer is the cause with which a write ends that took too long.

@@ -162,7 +162,7 @@ func (inv *invocation) outlive(ctx context.Context, timeout time.Duration) error
 	now := inv.r.cfg.Now()
 	_, err := inv.r.cfg.Store.Claim(ctx, store.ClaimParams{
 		Key: inv.key, Mode: store.ClaimRenew, Owner: inv.owner, Seq: inv.session.Next(), Now: now,
-		Until: inv.until(now, inv.r.cfg.Grace+timeout+inv.r.cfg.ToolGrace+inv.r.cfg.Lease),
+		Until: inv.lease.until(now, inv.r.cfg.Grace+timeout+inv.r.cfg.ToolGrace+inv.r.cfg.Lease),
 	})
 	if errors.Is(err, store.ErrLeaseHeld) {
 		return errSuperseded
