@@ -19,6 +19,7 @@ func (c *chain) sweep(s *state, emit emitter) {
 	case s.suspended() && (s.due != 0 || s.headDue) && !s.open() && !s.sent(resume) && !c.working(s):
 		t := *s
 		t.send(resume, s.n+1, visible)
+		t.due, t.headDue = 0, true // in one write: HEAD is due in place of the waits
 		did(t, "sends resume", s.n+1)
 	case s.interrupted() && s.due != 0 && c.rules.ClearDue && s.sweep == 0:
 		t := *s

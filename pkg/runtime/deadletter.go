@@ -32,7 +32,7 @@ func (r *Runtime) DeadLetter(ctx context.Context, wake session.Wake) (Dispositio
 		return Disposition{}, err
 	}
 	if newest.Status != session.StatusRunning {
-		return Disposition{}, nil // a resumption that did not get through is due on its wait, and the sweep sends it
+		return Disposition{}, nil // a resumption that did not get through is due on its waits or on HEAD, and the sweep sends it
 	}
 	lease := head.Head.Lease
 	if lease.Live(r.cfg.Now(), newest.Seq, newest.GoesOn) {

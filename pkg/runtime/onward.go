@@ -87,18 +87,17 @@ func (r *Runtime) outcomes(ctx context.Context, key session.Key, waitsAt int64) 
 }
 
 // Unresumed returns the sessions that are suspended though every answer is in:
-// whoever gave the last one is about to send for what follows, or died before.
-// The sweep finds them too, once it is sure that nobody else will.
+// whoever gave the last one is about to send for what follows, or died before, or
+// the sweep has sent and nobody has come.
 func (r *Runtime) Unresumed(ctx context.Context) ([]session.Key, error) {
 	var keys []session.Key
 	seen := map[session.Key]bool{}
-	before := r.cfg.Now().Add(max(engine.AnsweredGrace, r.cfg.SweepAfter))
+	before := r.cfg.Now().Add(max(engine.AnsweredGrace, maxBackoff))
 	for found, err := range r.due(ctx, before) {
 		if err != nil {
 			return nil, AsError(err)
 		}
-		w := found.Item.Wait
-		if w == nil || w.State != session.WaitAnswered && w.State != session.WaitExpired || seen[found.Key] {
+		if !awaitsResumption(found.Item) || seen[found.Key] {
 			continue
 		}
 		seen[found.Key] = true
@@ -111,6 +110,18 @@ func (r *Runtime) Unresumed(ctx context.Context) ([]session.Key, error) {
 		}
 	}
 	return keys, nil
+}
+
+// awaitsResumption reports whether an item is due for a resumption: an answered
+// wait, until the sweep has sent for it once, and HEAD of a suspended session.
+func awaitsResumption(item store.Item) bool {
+	switch {
+	case item.Wait != nil:
+		return item.Wait.State == session.WaitAnswered || item.Wait.State == session.WaitExpired
+	case item.Head != nil:
+		return item.Head.Status == session.StatusSuspended
+	}
+	return false
 }
 
 // newest returns the newest entry of a session of which HEAD was read; its Seq is

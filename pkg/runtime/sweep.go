@@ -167,20 +167,80 @@ func (r *Runtime) sweepHead(ctx context.Context, key session.Key, swept *Swept) 
 // more. While something is open, HEAD need not be looked at again: the last answer
 // brings a due of its own.
 func (r *Runtime) resumeDue(ctx context.Context, head store.Item, swept *Swept) error {
-	on, err := r.onward(ctx, head.Head.Key)
+	waits, err := r.outcomes(ctx, head.Head.Key, head.Head.WaitsAt)
 	if err != nil {
 		return err
 	}
-	later := *head.Head
-	later.Due = nil
-	if on.ready {
-		later.Due = ptr(r.cfg.Now().Add(r.cfg.SweepAfter).UTC())
+	if !goesOn(waits) {
+		later := *head.Head
+		later.Due = nil
+		_, err := r.stampHead(ctx, later, head.Rev)
+		return err
 	}
-	if moved, err := r.stampHead(ctx, later, head.Rev); err != nil || moved || !on.ready {
+	return r.resumeNow(ctx, head, nil, swept)
+}
+
+// resumeAnswered does what an answered wait is due for. All answered waits of the
+// suspension are looked after at once, for each of them would find the same: their
+// due is taken away, and where the session waits for nothing any more HEAD is due in
+// its place, so that of one session one message is sent however many answers it had.
+func (r *Runtime) resumeAnswered(ctx context.Context, key session.Key, found store.Item, swept *Swept) error {
+	// HEAD first, and what is sent goes on with HEAD's entry: see onward.
+	head, err := r.item(ctx, key, store.KindHead, "")
+	if err != nil || head.Head == nil {
+		return err
+	}
+	waits := []store.Item{found}
+	if seq, _ := waitNumbers(found.ID); seq == head.Head.WaitsAt {
+		if waits, err = r.waitsAt(ctx, key, seq); err != nil {
+			return err
+		}
+	}
+	undue := r.undue(waits)
+	if leaves(*head.Head) > 0 && goesOn(waitRecords(waits)) {
+		return r.resumeNow(ctx, head, undue, swept)
+	}
+	// Where nothing is to be sent there is nothing to do for as long as people
+	// think: the last answer brings a due of its own, and so does whoever goes
+	// back to waiting after an interruption.
+	_, err = r.put(ctx, key, undue)
+	return err
+}
+
+// undue returns the answered waits that are due without their due.
+func (r *Runtime) undue(waits []store.Item) []store.Item {
+	var items []store.Item
+	for _, item := range waits {
+		record := *item.Wait
+		if record.Due != nil && (record.State == session.WaitAnswered || record.State == session.WaitExpired) {
+			record.Due = nil
+			items = append(items, store.WaitItem(record, item.Rev))
+		}
+	}
+	return items
+}
+
+// resumeNow sends the resumption of a session that waits for nothing any more, and
+// makes HEAD due for the next time, in one write with items of its waits.
+func (r *Runtime) resumeNow(ctx context.Context, head store.Item, items []store.Item, swept *Swept) error {
+	stamped := r.stamped(*head.Head, head.Head.Version)
+	moved, err := r.put(ctx, stamped.Key, append(items, store.HeadItem(stamped, head.Rev)))
+	if err != nil || moved {
 		return err
 	}
 	swept.Resumed++
-	return r.send(ctx, session.NewWake(head.Head.Key, on.next, session.WakeResume))
+	return r.send(ctx, session.NewWake(stamped.Key, leaves(stamped), session.WakeResume))
+}
+
+// stamped returns HEAD of a session whose newest entry is so and that is sent for now:
+// it is due again after a time that doubles, unless it has moved since the last time.
+func (r *Runtime) stamped(head session.Head, newest int64) session.Head {
+	if newest != head.ResentAfter {
+		head.Resent, head.ResentAfter = 0, newest
+	}
+	head.Resent++
+	head.Due = ptr(r.cfg.Now().Add(backoff(r.cfg.SweepAfter, head.Resent)).UTC())
+	return head
 }
 
 // resend sends for a running session that has no live lease and no recent entry.
@@ -210,12 +270,7 @@ func (r *Runtime) resend(ctx context.Context, head store.Item) (bool, error) {
 			return false, nil
 		}
 	}
-	stamped := *head.Head
-	if newest.Seq != stamped.ResentAfter {
-		stamped.Resent, stamped.ResentAfter = 0, newest.Seq
-	}
-	stamped.Resent++
-	stamped.Due = ptr(now.Add(backoff(r.cfg.SweepAfter, stamped.Resent)).UTC())
+	stamped := r.stamped(*head.Head, newest.Seq)
 	if moved, err := r.stampHead(ctx, stamped, head.Rev); err != nil || moved {
 		return false, err
 	}
@@ -238,7 +293,12 @@ func (r *Runtime) putOff(ctx context.Context, head store.Item, at time.Time, unt
 
 // stampHead writes HEAD unless it has moved: by its session, or another sweep.
 func (r *Runtime) stampHead(ctx context.Context, head session.Head, rev int64) (moved bool, err error) {
-	_, err = r.cfg.Store.Update(ctx, head.Key, store.HeadItem(head, rev))
+	return r.put(ctx, head.Key, []store.Item{store.HeadItem(head, rev)})
+}
+
+// put writes items at once unless one has moved: by its session, or another sweep.
+func (r *Runtime) put(ctx context.Context, key session.Key, items []store.Item) (moved bool, err error) {
+	err = r.update(ctx, key, items)
 	if errors.Is(err, store.ErrConflict) {
 		return true, nil
 	}
@@ -283,28 +343,7 @@ func (r *Runtime) sweepWait(ctx context.Context, found store.Found, swept *Swept
 		if !session.Come(*record.Due, now, session.MaxAhead) {
 			return nil
 		}
-		on, err := r.onward(ctx, found.Key)
-		if err != nil {
-			return err
-		}
-		// Where nothing is to be sent there is nothing to do for as long as people
-		// think: the last answer brings a due of its own, and so does whoever goes
-		// back to waiting after an interruption.
-		record.Due = nil
-		if on.ready {
-			record.Due = ptr(now.Add(r.cfg.SweepAfter).UTC())
-		}
-		if _, err := r.cfg.Store.Update(ctx, found.Key, store.WaitItem(record, item.Rev)); err != nil {
-			if errors.Is(err, store.ErrConflict) {
-				return nil
-			}
-			return err
-		}
-		if !on.ready {
-			return nil
-		}
-		swept.Resumed++
-		return r.send(ctx, session.NewWake(found.Key, on.next, session.WakeResume))
+		return r.resumeAnswered(ctx, found.Key, item, swept)
 	case session.WaitTaken, session.WaitClosed:
 	}
 	return nil
