@@ -1,11 +1,27 @@
 package cli_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
+
+// bothUnswept is both with a server that has no sweep, which would come first.
+func bothUnswept(t *testing.T, story func(t *testing.T, b *bench)) {
+	t.Helper()
+	t.Run("data", func(t *testing.T) {
+		t.Parallel()
+		story(t, setup(t))
+	})
+	t.Run("url", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		b.serveWith(nil)
+		story(t, b)
+	})
+}
 
 // TestDeadlineThatHasPassed: it does not look open, no command is printed that comes too
 // late, and the one that is printed lets it expire and goes on.
@@ -17,7 +33,7 @@ func TestDeadlineThatHasPassed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			both(t, func(t *testing.T, b *bench) {
+			bothUnswept(t, func(t *testing.T, b *bench) {
 				b.program = b.install()
 				m := b.start("s", c.script, 10)
 				require.Contains(t, m.ResumeHint, c.answer)
@@ -32,7 +48,9 @@ func TestDeadlineThatHasPassed(t *testing.T) {
 					require.NotRegexp(t, "--(approve|reject|select)", out)
 				}
 				require.Contains(t, b.run("inbox", "-o", "json").ends(0).stdout, ` resume s"`)
-				require.Equal(t, "ok\n", b.run("resume", "s").ends(0).stdout)
+				resumed := b.run("resume", "s").ends(0)
+				require.Equal(t, "ok\n", resumed.stdout)
+				require.Contains(t, resumed.stderr, strings.TrimSpace(passed), "the person is told why it went on")
 				shown := b.run("show", "s").ends(0).stdout
 				require.Contains(t, shown, c.told)
 				require.Contains(t, shown, "by deadline")
@@ -44,7 +62,7 @@ func TestDeadlineThatHasPassed(t *testing.T) {
 // TestDeadlineOfOneOfSeveral: what is still open is said, with the commands for it.
 func TestDeadlineOfOneOfSeveral(t *testing.T) {
 	t.Parallel()
-	both(t, func(t *testing.T, b *bench) {
+	bothUnswept(t, func(t *testing.T, b *bench) {
 		m := b.start("s", "[{calls: [{call: urgent, with: {service: a}}, {call: deploy, with: {service: b}}]}, {say: ok}]", 10)
 		require.Contains(t, m.ResumeHint, "--approve-all")
 		b.start("t", "[{call: urgent, with: {service: a}}, {say: ok}]", 10)

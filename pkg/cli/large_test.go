@@ -16,13 +16,15 @@ import (
 
 // serveLittle is serve with a server that sends little at a time, as Lambda does.
 func (b *bench) serveLittle() {
+	b.serveWith(func(_ *http.Request, body []byte) bool { return len(body) < 20_000 })
+}
+
+// serveWith is serve with a server that sends what fits (nil: everything), and has no sweep.
+func (b *bench) serveWith(fits func(*http.Request, []byte) bool) {
 	b.t.Helper()
-	a, err := embedded.Open(b.t.Context(), embedded.Config{Registry: b.registry, Data: b.data, Env: func(string) string { return "" }})
+	a, err := embedded.Open(b.t.Context(), embedded.Config{Registry: b.registry, Data: b.data, Env: func(string) string { return "" }, Now: b.now})
 	require.NoError(b.t, err)
-	handler, err := httpapi.New(httpapi.Config{
-		Runtime: a.Runtime, AllowUnauthenticated: true,
-		Fits: func(_ *http.Request, body []byte) bool { return len(body) < 20_000 },
-	})
+	handler, err := httpapi.New(httpapi.Config{Runtime: a.Runtime, AllowUnauthenticated: true, Fits: fits})
 	require.NoError(b.t, err)
 	server := httptest.NewServer(handler)
 	ctx, stop := context.WithCancel(context.WithoutCancel(b.t.Context()))

@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/ask"
 	"github.com/adjourn/adjourn/pkg/cli/exit"
 	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/cli/report"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -162,7 +163,18 @@ func (c *cli) decide(ctx context.Context, e place.Engine, p *runtime.DecideParam
 // goOn continues a session without bringing anything. What still waits for a
 // person is left to the questions on a terminal.
 func (c *cli) goOn(ctx context.Context, e place.Engine, k session.Key, f resumeFlags) (runtime.Resumed, error) {
+	before, err := e.Manifest(ctx, k)
+	if err != nil {
+		return runtime.Resumed{}, err
+	}
 	resumed, err := e.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeContinue, Checkpoint: f.checkpoint, Caller: c.caller()})
+	if err == nil || runtime.AsError(err).Code == runtime.CodeStillWaiting {
+		for _, item := range report.Pending(before) {
+			if report.Late(item, c.Now()) {
+				c.Talk("%s (%s): %s.", item.WaitID, report.Headline(item), report.Passed(item))
+			}
+		}
+	}
 	if err == nil {
 		return resumed, nil
 	}
