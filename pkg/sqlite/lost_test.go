@@ -81,6 +81,35 @@ func TestLostFile(t *testing.T) {
 	}
 }
 
+// What is read is of the file that is there, also by who has read from it before and
+// writes nothing.
+func TestLostFileIsNotRead(t *testing.T) {
+	t.Parallel()
+	for _, readOnly := range []bool{false, true} {
+		path := file(t)
+		made := open(t, path)
+		_, err := made.Store().Commit(t.Context(), store.CommitParams{Key: crashKey, Entry: plainEntry(1)})
+		require.NoError(t, err)
+		db := openConfig(t, Config{Path: path, ReadOnly: readOnly})
+		read := func() (n int, err error) {
+			for _, err = range db.Store().Entries(t.Context(), crashKey, 0) {
+				n++
+			}
+			return n, err
+		}
+		for range readers { // each with a connection of its own
+			n, err := read()
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+		}
+		require.NoError(t, os.Rename(path, path+".old"))
+		for range readers {
+			_, err := read()
+			require.ErrorIs(t, err, store.ErrGone)
+		}
+	}
+}
+
 // Who has lost its file leaves the one that took its place alone, its log too.
 func TestLostFileIsLeftAlone(t *testing.T) {
 	t.Parallel()
@@ -205,5 +234,7 @@ func TestDraftOfAnother(t *testing.T) {
 	unlock()
 	open(t, path)
 	require.NoFileExists(t, path+"-new")
+	require.FileExists(t, path+"-wal")
 	require.ErrorIs(t, create(path, 0), os.ErrExist)
+	require.FileExists(t, path+"-wal", "who comes too late takes nothing from the file that is there")
 }
