@@ -114,6 +114,33 @@ func TestReceive_a_message_whose_time_comes_during_a_look(t *testing.T) {
 	}
 }
 
+// What is handed over to who waits is received like any other: by this process, once,
+// hidden, and gone when it is acknowledged.
+func TestReceive_what_is_handed_over(t *testing.T) {
+	t.Parallel()
+	db := open(t, memoryPath)
+	got := make(chan []queue.Delivery, 1)
+	go func() {
+		d, _ := db.Queue().Receive(t.Context(), queue.ReceiveParams{Wait: soon, Visibility: time.Minute})
+		got <- d
+	}()
+	parked(t, db, 1)
+	require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(crash, 1, session.WakeStep)))
+	d := <-got
+	require.Len(t, d, 1)
+	require.Equal(t, 1, d[0].Receives)
+	count := func(which string) (n int64) {
+		require.NoError(t, db.do(t.Context(), &testOp{job: job{durable: true}, f: func(w *writer) (err error) {
+			n, err = w.c.number("SELECT count(*) FROM messages " + which)
+			return err
+		}}))
+		return n
+	}
+	require.EqualValues(t, 1, count("JOIN owners ON oid=owner WHERE receives=1 AND visible-sent=60000000000 AND name='"+db.owner+"'"))
+	require.NoError(t, db.Queue().Acknowledge(t.Context(), d...))
+	require.Zero(t, count(""))
+}
+
 // Who waits for dead letters is not given what goes to the queue.
 func TestReceive_of_the_dead_letters(t *testing.T) {
 	t.Parallel()
