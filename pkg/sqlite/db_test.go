@@ -411,6 +411,10 @@ func TestOnly(t *testing.T) {
 	d := <-got
 	require.Len(t, d, 1)
 	require.Equal(t, b, d[0].Wake.Key())
+	namesake := session.Key{Tenant: "u", ID: b.ID}
+	require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(namesake, 4, session.WakeStep)))
+	require.Empty(t, receiveNow(t, db.Queue().Only(b)), "another tenant's session of that name")
+	require.Len(t, receiveNow(t, db.Queue().Only(namesake)), 1)
 	require.Len(t, receiveNow(t, db.Queue()), 2)
 	require.Empty(t, receiveNow(t, db.Queue().Only(b)))
 }
