@@ -63,6 +63,7 @@ func TestDeliver_table(t *testing.T) {
 		"ask":    {calls("deploy", `{"text":"1"}`), says("bye")},
 		"effect": {calls("line", `{"text":"1"}`), says("bye")},
 		"busy":   {fails(busy), says("bye")},
+		"hours":  {fails(&llm.Error{Class: llm.ClassRateLimited, RetryAfter: 2 * time.Hour}), says("bye")},
 		"later":  {fails(&llm.Error{Class: llm.ClassRateLimited, RetryAfter: 10 * time.Minute}), says("bye")},
 	}
 	run := func(name string, f func(t *testing.T, w *world, p *process)) {
@@ -246,6 +247,14 @@ func TestDeliver_table(t *testing.T) {
 		w.clock.advance(600 * time.Millisecond)
 		require.Equal(t, acknowledged, w.deliver(p, 3, session.WakeStep))
 		require.Equal(t, session.StatusCompleted, w.session().Status)
+	})
+	run("k = n+1, a retry further ahead than a queue delays: acknowledge, the sweep sends", func(t *testing.T, w *world, p *process) {
+		w.start(p, "hours")
+		w.deliver(p, 2, session.WakeStep)
+		require.Equal(t, acknowledged, w.deliver(p, 3, session.WakeStep))
+		w.clock.advance(time.Hour)
+		require.Equal(t, acknowledged, w.deliver(p, 3, session.WakeStep))
+		require.Len(t, w.journal(), 2)
 	})
 	run("an entry that goes on keeps its lease: a duplicate waits for it", func(t *testing.T, w *world, p *process) {
 		w.start(p, "effect")
