@@ -224,5 +224,8 @@ func (l *ledger) remember(ctx context.Context, key string, value json.RawMessage
 		if known && string(first) != string(value) || l.record.Attempt != before || l.record.State == session.ToolFinished || l.record.State == session.ToolClosed {
 			return fmt.Errorf("remember %q of %s: %w", key, l.call, errSuperseded)
 		}
+		if known {
+			return nil // our write succeeded, its answer was lost
+		}
 	}
 }

@@ -215,6 +215,7 @@ func TestLedger_a_started_call_that_is_given_up_is_unknown(t *testing.T) {
 		w.signal(kind)
 		require.NoError(t, w.process().settle())
 		require.True(t, w.session().Status.Ended())
+		require.Equal(t, started, w.items(store.KindTool), "it was not closed: it may have run")
 		for _, item := range started {
 			require.Equal(t, session.ToolStarted, item.Tool.State)
 			require.Equal(t, llm.ResultUnknown, results(w.session())[item.ID].Status, item.ID)
