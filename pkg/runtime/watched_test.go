@@ -20,8 +20,7 @@ func TestWatch_older_HEAD_does_not_replace_a_newer_one(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		made := newEffects()
-		var w *world
-		w = realTime(t, made, hooked(made, script{"go": {calls("hookRead", `{"text":"a"}`), func(context.Context, agent.View) (agent.Reply, error) {
+		w := realTime(t, made, hooked(made, script{"go": {calls("hookRead", `{"text":"a"}`), func(context.Context, agent.View) (agent.Reply, error) {
 			made.add("planned")
 			return agent.Reply{Text: "bye"}, nil
 		}}}, func(context.Context, string) { time.Sleep(1500 * time.Millisecond) })) // the watcher looks
