@@ -138,3 +138,12 @@ func (r *Runtime) fitsAnswer(key session.Key, record session.WaitRecord, answer 
 	}
 	return refuse(CodeInputTooLarge, key, "%s: the answer has %d bytes in JSON, and %d are the most beside what else the session waits for. Put large data where a tool can read it", label(record.Wait), size, most)
 }
+
+// encodedSize is how many bytes of an entry a message takes.
+func encodedSize(m llm.Message) int {
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return 0 // its values are JSON: it was read from the store
+	}
+	return len(raw)
+}

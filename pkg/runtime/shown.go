@@ -2,8 +2,10 @@ package runtime
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // shown is what a checkpoint stands for: what its page showed.
@@ -39,16 +41,47 @@ func (r *Runtime) shownAt(ctx context.Context, head session.Head, id string) (sh
 		return shown{}, err
 	}
 	out := shown{newest: newest.Seq == cp.Seq}
-	// A session that was interrupted and waits again waits for what an earlier entry opened.
-	for len(e.Waits) == 0 && e.Seq > 1 && (e.Status == session.StatusSuspended || e.Status == session.StatusInterrupted) {
+	out.waitsAt, err = r.waitedAt(ctx, head, e)
+	return out, err
+}
+
+// maxBack bounds how many entries are read to find what an entry of before waited
+// for: each interruption that is continued puts two between.
+const maxBack = 32
+
+// waitedAt returns the entry that opened the waits that were open at an entry; 0 for
+// none. A session that was interrupted and waits again waits for what an earlier entry
+// opened. Of the suspension the session is in, or was in last, one wait tells, however
+// often it was interrupted; of one before, what is further back than maxBack counts as
+// none.
+func (r *Runtime) waitedAt(ctx context.Context, head session.Head, e session.Entry) (int64, error) {
+	waiting := func() bool { return e.Status == session.StatusSuspended || e.Status == session.StatusInterrupted }
+	switch {
+	case len(e.Waits) > 0:
+		return e.Seq, nil
+	case !waiting():
+		return 0, nil
+	case head.WaitsAt > 0 && head.WaitsAt < e.Seq:
+		// Whatever leaves a suspension takes or closes all of its waits.
+		item, err := r.item(ctx, head.Key, store.KindWait, fmt.Sprintf("w%d-1", head.WaitsAt))
+		if err != nil || item.Wait == nil || item.Wait.TakenBy != 0 && item.Wait.TakenBy <= e.Seq {
+			return 0, err
+		}
+		return head.WaitsAt, nil
+	}
+	for range maxBack {
+		if e.Seq <= 1 || !waiting() {
+			return 0, nil
+		}
+		var err error
 		if e, err = r.entry(ctx, head.Key, e.Seq-1); err != nil {
-			return shown{}, err
+			return 0, err
+		}
+		if len(e.Waits) > 0 {
+			return e.Seq, nil
 		}
 	}
-	if len(e.Waits) > 0 {
-		out.waitsAt = e.Seq
-	}
-	return out, nil
+	return 0, nil
 }
 
 // entry returns one entry, with Seq 0 if there is none.

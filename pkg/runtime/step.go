@@ -235,7 +235,9 @@ func lastText(s *session.Session) string {
 	return ""
 }
 
-// takeMail takes in messages that came while nothing waited for them.
+// takeMail takes in messages that came while nothing waited for them: as many as an
+// entry may have of them, at least one. What is left keeps the task going, and the next
+// step takes it.
 func (inv *invocation) takeMail(ctx context.Context, out *engine.StepOutcome) error {
 	if inv.head.Head == nil {
 		return nil
@@ -250,10 +252,17 @@ func (inv *invocation) takeMail(ctx context.Context, out *engine.StepOutcome) er
 		return err
 	}
 	inv.mailSeen = count
+	left := inv.r.cfg.StepBytes / 4
 	for _, item := range items {
 		if inv.session.Mail[item.ID] || slices.Contains(out.Mail, item.ID) {
 			continue
 		}
+		size := encodedSize(item.Mail.Message)
+		if size > left && len(out.MailMessages) > 0 {
+			inv.mailSeen = int64(len(inv.session.Mail) + len(out.Mail))
+			break
+		}
+		left -= size
 		out.Mail = append(out.Mail, item.ID)
 		out.MailMessages = append(out.MailMessages, item.Mail.Message)
 	}

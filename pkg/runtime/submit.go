@@ -3,10 +3,12 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
 )
@@ -282,24 +284,53 @@ func (r *Runtime) noWait(a asked, answer session.Answer) *Error {
 // clientCall finds the wait for a client tool's result by its call: of the
 // suspension, else, for a result that is sent again later, the newest of that call.
 func (r *Runtime) clientCall(ctx context.Context, a asked, answer session.Answer) (store.Item, error) {
-	ours := func(item store.Item) bool {
-		return item.Wait.Wait.Kind == session.WaitClientTool && item.Wait.Wait.Call == answer.ToolCallID
-	}
-	items := a.items
-	if !slices.ContainsFunc(items, ours) {
-		all, err := r.items(ctx, a.head.Key, store.KindWait, "")
-		if err != nil {
-			return store.Item{}, err
-		}
-		items = all
-		slices.SortFunc(items, func(a, b store.Item) int { return compareWaits(a.Wait.Wait, b.Wait.Wait) })
-	}
-	for _, item := range slices.Backward(items) {
-		if seq, _ := waitNumbers(item.ID); ours(item) && seq <= a.head.WaitsAt { // else nobody has seen it
+	for _, item := range slices.Backward(a.items) {
+		if w := item.Wait.Wait; w.Kind == session.WaitClientTool && w.Call == answer.ToolCallID {
 			return item, nil
 		}
 	}
+	id, err := r.waitOfCall(ctx, a.head, answer.ToolCallID)
+	if err != nil {
+		return store.Item{}, err
+	}
+	if id != "" {
+		return r.wait(ctx, a, id)
+	}
 	return store.Item{}, refuse(CodeWaitNotFound, a.head.Key, "no call %q waits or waited for a client's result. %s", answer.ToolCallID, a.instead(answer.Kind, ""))
+}
+
+// maxOfCall bounds how many entries are read to find a wait by its call. A call is over
+// after a few: only one that nobody answers, and that is asked anew each time, goes on.
+const maxOfCall = 64
+
+// waitOfCall returns the newest wait for a client's result of a call, "" if there is
+// none. It reads the entries from the call's reply to its result, not every wait the
+// session ever had.
+func (r *Runtime) waitOfCall(ctx context.Context, head session.Head, call string) (id string, err error) {
+	seq, _ := waitNumbers("w" + strings.TrimPrefix(call, "c"))
+	if seq < 1 || !strings.HasPrefix(call, "c") {
+		return "", nil
+	}
+	n := 0
+	for e, err := range r.cfg.Store.Entries(ctx, head.Key, seq-1) {
+		if err != nil {
+			return "", fmt.Errorf("session %s: waits of call %s: %w", head.Key, call, err)
+		}
+		for _, w := range e.Waits {
+			if w.Call == call && w.Kind == session.WaitClientTool && e.Seq <= head.WaitsAt { // else nobody has seen it
+				id = w.ID
+			}
+		}
+		if n++; n == maxOfCall || e.Seq >= head.WaitsAt || slices.ContainsFunc(e.Messages, func(m llm.Message) bool { return resultOf(m, call) }) {
+			break
+		}
+	}
+	return id, nil
+}
+
+// resultOf reports whether a message has the result of a call.
+func resultOf(m llm.Message, call string) bool {
+	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.ToolResult != nil && p.ToolResult.CallID == call })
 }
 
 // fits holds what else an answer names to the wait it names.
