@@ -15,7 +15,6 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/cli/exit"
 	"github.com/adjourn/adjourn/pkg/cli/place"
-	"github.com/adjourn/adjourn/pkg/cli/report"
 	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -152,7 +151,7 @@ func (s *story) restIn(ctx context.Context) error {
 
 // readPause takes the manifest from the file the paused process left, as a script would.
 func (s *story) readPause() error {
-	text, err := os.ReadFile(filepath.Join(s.dir, report.PauseFile))
+	text, err := os.ReadFile(filepath.Join(s.dir, place.PauseFile))
 	if err != nil {
 		return fmt.Errorf("the paused process should have left a manifest: %w", err)
 	}
@@ -162,7 +161,7 @@ func (s *story) readPause() error {
 	if s.last.ResumeHint == "" {
 		return errors.New("the manifest has no resume_hint")
 	}
-	s.tell("For scripts the same is in %s, which is what", filepath.Join(s.dir, report.PauseFile))
+	s.tell("For scripts the same is in %s, which is what", filepath.Join(s.dir, place.PauseFile))
 	s.tell("--output json prints. Its resume_hint is a command that can be pasted as it is.")
 	return nil
 }

@@ -24,34 +24,34 @@ import (
 // waiting is how long a command stays with a session: until it rests, unless --wait says less.
 type waiting struct {
 	flags *pflag.FlagSet
-	for_  time.Duration
+	most  time.Duration
 }
 
 func (w *waiting) register(flags *pflag.FlagSet) {
 	w.flags = flags
-	flags.DurationVar(&w.for_, "wait", 0, "stay for at most this `duration`, then exit 124; 0s leaves all work to others\nand exits 0 (default: until it rests)")
+	flags.DurationVar(&w.most, "wait", 0, "stay for at most this `duration`, then exit 124; 0s leaves all work to others\nand exits 0 (default: until it rests)")
 }
 
 func (w *waiting) limited() bool { return w.flags.Changed("wait") }
 
 // none says that the command leaves all work to others: it is done once what it
 // was asked for is written down.
-func (w *waiting) none() bool { return w.limited() && w.for_ == 0 }
+func (w *waiting) none() bool { return w.limited() && w.most == 0 }
 
 func (w *waiting) check() error {
-	if w.for_ < 0 {
-		return exit.Usagef("--wait %s: use a duration from 0s on, such as 30s or 5m", w.for_)
+	if w.most < 0 {
+		return exit.Usagef("--wait %s: use a duration from 0s on, such as 30s or 5m", w.most)
 	}
 	return nil
 }
 
-// keep holds the store's wait for another process to the time given.
-func (c *cli) keep(w *waiting) error {
+// bound holds the store's wait for another process to the time given.
+func (c *cli) bound(w *waiting) error {
 	if err := w.check(); err != nil {
 		return err
 	}
-	if w.limited() && w.for_ > 0 {
-		c.Patience = min(w.for_, sqlite.WaitFor)
+	if w.limited() && w.most > 0 {
+		c.Patience = min(w.most, sqlite.WaitFor)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (c *cli) untilRest(ctx context.Context, e place.Engine, k session.Key, w *w
 	work := ctx
 	if w.limited() {
 		var cancel context.CancelFunc
-		work, cancel = context.WithTimeout(ctx, w.for_)
+		work, cancel = context.WithTimeout(ctx, w.most)
 		defer cancel()
 	}
 	for {

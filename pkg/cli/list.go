@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,29 +38,44 @@ func (p *page) check() error {
 	return nil
 }
 
-// keep is one flag that keeps a list to some of it.
-type keep struct {
+// filter is one flag that keeps a list to some of it.
+type filter struct {
 	flag, about string
 	value       *string
 }
 
-// kept are the flags that keep a list to some of it.
-type kept []keep
+// filters are the flags that keep a list to some of it.
+type filters []filter
 
-func (k kept) register(cmd *cobra.Command) {
-	for _, f := range k {
+func (all filters) register(cmd *cobra.Command) {
+	for _, f := range all {
 		cmd.Flags().StringVar(f.value, f.flag, "", f.about)
 	}
 }
 
 // words are the flags that were given, for the command that prints the next page.
-func (k kept) words() (words []string) {
-	for _, f := range k {
+func (all filters) words() (words []string) {
+	for _, f := range all {
 		if *f.value != "" {
 			words = append(words, "--"+f.flag, *f.value)
 		}
 	}
 	return words
+}
+
+func texts[T ~string](words []T) []string {
+	out := make([]string, len(words))
+	for i, word := range words {
+		out[i] = string(word)
+	}
+	return out
+}
+
+// oneOf lists the words a flag takes: a, b or c.
+func oneOf[T ~string](words []T) string {
+	all := texts(words)
+	last := len(all) - 1
+	return strings.Join(all[:last], ", ") + " or " + all[last]
 }
 
 // fault says of a refused page whose mistake it was.
@@ -85,8 +101,8 @@ func (c *cli) sessionsCommand() *cobra.Command {
 	var p page
 	q := runtime.SessionsParams{Tenant: session.DefaultTenant}
 	var status string
-	only := kept{
-		{"status", "only sessions of this `status`: running, suspended, interrupted, completed, failed or cancelled", &status},
+	only := filters{
+		{"status", "only sessions of this `status`: " + oneOf(session.Statuses()), &status},
 		{"agent", "only sessions of this `agent`", &q.Agent},
 		{"user", "only sessions that this `user` started", &q.User},
 		{"tag", "only sessions with this `tag`", &q.Tag},
@@ -104,11 +120,7 @@ func (c *cli) sessionsCommand() *cobra.Command {
 	p.register(cmd)
 	only.register(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("agent", c.completeAgents)
-	var words []string
-	for _, s := range session.Statuses() {
-		words = append(words, string(s))
-	}
-	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(texts(session.Statuses()), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -117,11 +129,11 @@ func (c *cli) sessions(ctx context.Context, p page, q runtime.SessionsParams, on
 		return err
 	}
 	q.Limit, q.Cursor = p.limit, p.cursor
-	if status := q.Status; status != "" && !status.Ended() && status != session.StatusRunning && status != session.StatusSuspended && status != session.StatusInterrupted {
+	if status := q.Status; status != "" && !slices.Contains(session.Statuses(), status) {
 		if status == "paused" {
 			return exit.Usagef("--status paused: a session that is paused is listed as suspended: use --status %s", session.StatusSuspended)
 		}
-		return exit.Usagef("--status %q: use running, suspended, interrupted, completed, failed or cancelled", status)
+		return exit.Usagef("--status %q: use %s", status, oneOf(session.Statuses()))
 	}
 	out := struct {
 		Sessions []sessionRow `json:"sessions"`
@@ -187,7 +199,7 @@ func (c *cli) inboxCommand() *cobra.Command {
 	var p page
 	q := runtime.InboxParams{Tenant: session.DefaultTenant}
 	var kind string
-	only := kept{
+	only := filters{
 		{"kind", "only waits of this `kind`: approval, question, input, client_tool, unknown or child", &kind},
 		{"agent", "only waits of this `agent`", &q.Agent},
 		{"tool", "only waits of this `tool`", &q.Tool},
@@ -207,11 +219,7 @@ func (c *cli) inboxCommand() *cobra.Command {
 	p.register(cmd)
 	only.register(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("agent", c.completeAgents)
-	var kinds []string
-	for _, k := range session.WaitKinds() {
-		kinds = append(kinds, string(k))
-	}
-	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(texts(session.WaitKinds()), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -220,7 +228,7 @@ func (c *cli) inbox(ctx context.Context, p page, q runtime.InboxParams, only []s
 		return err
 	}
 	if q.Kind != "" && !slices.Contains(session.WaitKinds(), q.Kind) {
-		return exit.Usagef("--kind %q: use approval, question, input, client_tool, unknown or child", q.Kind)
+		return exit.Usagef("--kind %q: use %s", q.Kind, oneOf(session.WaitKinds()))
 	}
 	q.Limit, q.Cursor = p.limit, p.cursor
 	out := struct {

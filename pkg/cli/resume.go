@@ -84,7 +84,7 @@ func (f *resumeFlags) decides() bool {
 }
 
 func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
-	if err := c.keep(&f.wait); err != nil {
+	if err := c.bound(&f.wait); err != nil {
 		return err
 	}
 	id, message, hasMessage, err := c.whose(&f, args)
@@ -263,7 +263,7 @@ func (f *resumeFlags) decisions() (runtime.DecideParams, error) {
 		return p, exit.Usagef("--approve-all and --reject-all contradict each other")
 	}
 	if f.rejectAll && (len(f.approve) > 0 || len(f.edit) > 0) {
-		return p, exit.Usagef("--reject-all and --approve contradict each other; name the approved calls only, the others are rejected")
+		return p, exit.Usagef("--reject-all and --approve contradict each other; name with --approve the waits to approve; the others are rejected")
 	}
 	for _, edit := range f.edit {
 		wait, text, found := strings.Cut(edit, "=")

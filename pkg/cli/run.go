@@ -64,7 +64,7 @@ waiting, writes it to pause.json beside the data file and exits with 10. With
 }
 
 func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
-	if err := c.keep(&f.wait); err != nil {
+	if err := c.bound(&f.wait); err != nil {
 		return err
 	}
 	input, err := c.input(f, args)

@@ -87,7 +87,7 @@ exits with 5.`,
 }
 
 func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
-	if err := c.keep(&f.wait); err != nil {
+	if err := c.bound(&f.wait); err != nil {
 		return err
 	}
 	answer, err := c.answer(f)

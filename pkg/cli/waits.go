@@ -105,12 +105,12 @@ func (a *asked) before(ctx context.Context) (err error) {
 
 func (a *asked) isCall(id string, w session.Wait) error {
 	return a.refuse(runtime.CodeInvalidInput,
-		"%s is a call, and an answer names its wait: %s, the %s", screen.CleanLine(id), w.ID, report.Headline(session.NewPendingItem(w)))
+		"%s is a call, and an answer names its wait: %s, the %s", screen.CleanLine(id), w.ID, report.HeadlineOf(w))
 }
 
 // wrongKind refuses an answer that a wait does not take, with the flags that are right.
 func (a *asked) wrongKind(w session.Wait, given string) error {
-	return a.refuse(runtime.CodeWrongKind, "%s is the %s: %s, not with %s", w.ID, report.Headline(session.NewPendingItem(w)), answeredWith(answerFlags(w)), given)
+	return a.refuse(runtime.CodeWrongKind, "%s is the %s: %s, not with %s", w.ID, report.HeadlineOf(w), answeredWith(answerFlags(w)), given)
 }
 
 // decidable refuses decisions by ids of calls, and the approval of what this

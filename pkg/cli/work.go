@@ -64,7 +64,7 @@ func (m *moved) see(k session.Key, p runtime.Progress) {
 }
 
 func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiting) error {
-	if err := c.keep(w); err != nil {
+	if err := c.bound(w); err != nil {
 		return err
 	}
 	if concurrency < 1 || concurrency > 64 {
@@ -83,7 +83,7 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 	work := ctx
 	if w.limited() {
 		var cancel context.CancelFunc
-		work, cancel = context.WithTimeout(ctx, w.for_)
+		work, cancel = context.WithTimeout(ctx, w.most)
 		defer cancel()
 	}
 	if watch {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app/serverless"
+	"github.com/adjourn/adjourn/pkg/runtime"
 )
 
 // Step runs the step function: each message of the queue is one step of a
@@ -74,7 +75,7 @@ func toolsAtOnce(memory int64) int {
 	if memory == 0 {
 		return 0
 	}
-	return int(min(max(memory/each, 1), 16))
+	return int(min(max(memory/each, 1), runtime.DefaultToolsAtOnce))
 }
 
 // heapLimit is where the collector begins to work harder, in bytes: 0 where the

@@ -108,9 +108,6 @@ func Text(text string) Part { return Part{Kind: PartText, Text: text} }
 // TextParts returns a text as the parts of a message: one text part.
 func TextParts(text string) []Part { return []Part{Text(text)} }
 
-// TextOf joins the text parts; reasoning is left out.
-func TextOf(parts []Part) string { return Message{Parts: parts}.Text() }
-
 // User returns a user message of one text part.
 func User(text string) Message { return UserParts(TextParts(text)) }
 

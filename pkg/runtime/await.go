@@ -179,7 +179,7 @@ func (r *Runtime) Head(ctx context.Context, key session.Key) (session.Head, erro
 		return session.Head{}, AsError(err)
 	}
 	if item.Head == nil || item.Head.Deleted {
-		return session.Head{}, refuse(CodeSessionNotFound, key, "there is no such session")
+		return session.Head{}, noSession(key)
 	}
 	return *item.Head, nil
 }

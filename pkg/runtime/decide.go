@@ -93,7 +93,7 @@ func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *request, at
 	if err := r.update(ctx, p.Key, append(writes, record...)); err != nil {
 		return Resumed{}, err
 	}
-	out.Continuation, out.Open, err = r.goOn(ctx, p.Key, false)
+	out.Continuation, out.Open, err = r.continuation(ctx, p.Key, false)
 	return out, err
 }
 

@@ -121,6 +121,10 @@ func refuse(code Code, key session.Key, format string, args ...any) *Error {
 	return &Error{Code: code, Session: key.ID, Message: fmt.Sprintf(format, args...)}
 }
 
+func noSession(key session.Key) *Error {
+	return refuse(CodeSessionNotFound, key, "there is no such session")
+}
+
 // AsError returns the refusal an error holds, or makes one of what is
 // underneath. It returns nil for nil.
 func AsError(err error) *Error {

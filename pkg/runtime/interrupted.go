@@ -38,7 +38,7 @@ func (r *Runtime) continueInterrupted(ctx context.Context, s *session.Session, p
 	}
 	out := Resumed{Continuation: ContinuationResumed}
 	if waiting {
-		out.Continuation, out.Open, err = r.goOn(ctx, s.Key, false)
+		out.Continuation, out.Open, err = r.continuation(ctx, s.Key, false)
 	}
 	return out, err
 }

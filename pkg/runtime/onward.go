@@ -43,7 +43,7 @@ func (r *Runtime) onward(ctx context.Context, key session.Key) (onward, error) {
 	if err != nil {
 		return onward{}, err
 	}
-	return onward{next: next, open: countOpen(waits), ready: next > 0 && goesOn(waits)}, nil
+	return onward{next: next, open: countOpen(waits), ready: next > 0 && nothingKeeps(waits)}, nil
 }
 
 // leaves returns the seq of the entry that would leave the suspension a HEAD tells
@@ -63,11 +63,11 @@ func (r *Runtime) ready(ctx context.Context, key session.Key, status session.Sta
 		return false, nil
 	}
 	waits, err := r.outcomes(ctx, key, waitsAt)
-	return err == nil && goesOn(waits), err
+	return err == nil && nothingKeeps(waits), err
 }
 
-// goesOn reports whether nothing is open any more, and nobody said to stay so.
-func goesOn(waits []session.WaitRecord) bool { return countOpen(waits) == 0 && !held(waits) }
+// nothingKeeps reports whether nothing is open any more, and nobody said to stay so.
+func nothingKeeps(waits []session.WaitRecord) bool { return countOpen(waits) == 0 && !held(waits) }
 
 // outcomes returns the waits that an entry opened with no more than what became of
 // them: what they ask and what was answered may be large.

@@ -57,7 +57,7 @@ func (r *Runtime) EachEntry(ctx context.Context, key session.Key) iter.Seq2[sess
 			}
 		}
 		if !some {
-			yield(session.Entry{}, refuse(CodeSessionNotFound, key, "there is no such session"))
+			yield(session.Entry{}, noSession(key))
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (r *Runtime) resumedBefore(ctx context.Context, key session.Key, did json.R
 	}
 	out := Resumed{Continuation: ContinuationResumed, Repeated: d.Repeated, Replayed: true}
 	if d.Entry == 0 && d.After == 0 {
-		out.Continuation, out.Open, err = r.goOn(ctx, key, d.Held)
+		out.Continuation, out.Open, err = r.continuation(ctx, key, d.Held)
 		return out, err
 	}
 	head, err := r.head(ctx, key)

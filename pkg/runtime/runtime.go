@@ -16,6 +16,9 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
+// DefaultToolsAtOnce is how many tools of a step run side by side.
+const DefaultToolsAtOnce = 16
+
 // Config wires a runtime. Registry, Store, Queue, Owner, Now and NewID are required.
 type Config struct {
 	Registry *agent.Registry
@@ -64,7 +67,7 @@ type Config struct {
 	// becomes an error result that says so. Of the answers of one suspension, which go
 	// into one entry too, each may have the same share.
 	StepBytes int
-	// ToolsAtOnce is how many tools of a step run side by side (16): each may bring
+	// ToolsAtOnce is how many tools of a step run side by side ([DefaultToolsAtOnce]): each may bring
 	// up to [tool.MaxResultBytes].
 	ToolsAtOnce int
 
@@ -141,7 +144,7 @@ func New(cfg Config) (*Runtime, error) {
 	defaultTo(&cfg.CacheBytes, 256<<20)
 	defaultTo(&cfg.StepBytes, maxStepBytes)
 	cfg.StepBytes = min(cfg.StepBytes, maxStepBytes)
-	defaultTo(&cfg.ToolsAtOnce, 16)
+	defaultTo(&cfg.ToolsAtOnce, DefaultToolsAtOnce)
 	if cfg.Env == nil {
 		cfg.Env = func(string) string { return "" }
 	}
@@ -255,7 +258,7 @@ func (r *Runtime) need(ctx context.Context, key session.Key) (*session.Session, 
 		return nil, AsError(err)
 	}
 	if s == nil {
-		return nil, refuse(CodeSessionNotFound, key, "there is no such session")
+		return nil, noSession(key)
 	}
 	return s, nil
 }

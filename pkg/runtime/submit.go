@@ -88,7 +88,7 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *request) (
 	if err := r.update(ctx, p.Key, writes); err != nil {
 		return Submitted{}, err
 	}
-	out.Continuation, out.Open, err = r.goOn(ctx, p.Key, p.HoldResume)
+	out.Continuation, out.Open, err = r.continuation(ctx, p.Key, p.HoldResume)
 	return out, err
 }
 
@@ -111,7 +111,7 @@ func (r *Runtime) submittedBefore(ctx context.Context, key session.Key, d done) 
 		return Submitted{}, refuse(CodeSessionNotFound, key, "there is no such session any more")
 	}
 	out := Submitted{Answer: *item.Wait.Answer, Repeated: d.Repeated, Replayed: true}
-	out.Continuation, out.Open, err = r.goOn(ctx, key, d.Held)
+	out.Continuation, out.Open, err = r.continuation(ctx, key, d.Held)
 	return out, err
 }
 
@@ -154,10 +154,10 @@ func onlyOpen(items []store.Item, item store.Item) bool {
 	})
 }
 
-// goOn reads what is still open, after our own update, and sends the resume when
+// continuation reads what is still open, after our own update, and sends the resume when
 // nothing is, unless this answer or the last one is held. The answers of an
 // interrupted session are stored: only resuming it goes on with them.
-func (r *Runtime) goOn(ctx context.Context, key session.Key, hold bool) (Continuation, []session.Wait, error) {
+func (r *Runtime) continuation(ctx context.Context, key session.Key, hold bool) (Continuation, []session.Wait, error) {
 	a, err := r.asked(ctx, key)
 	if err != nil {
 		return ContinuationStored, nil, err

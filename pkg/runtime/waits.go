@@ -31,7 +31,7 @@ func (r *Runtime) asked(ctx context.Context, key session.Key) (asked, error) {
 		return asked{}, err
 	}
 	if item.Head == nil || item.Head.Deleted {
-		return asked{}, refuse(CodeSessionNotFound, key, "there is no such session")
+		return asked{}, noSession(key)
 	}
 	items, err := r.waitsAt(ctx, key, item.Head.WaitsAt)
 	return asked{head: *item.Head, items: items}, err
@@ -92,16 +92,17 @@ func (r *Runtime) allWaits(ctx context.Context, key session.Key) ([]session.Wait
 	if err != nil {
 		return nil, err
 	}
-	return waitRecords(items), nil
+	records := waitRecords(items)
+	slices.SortFunc(records, func(a, b session.WaitRecord) int { return compareWaits(a.Wait, b.Wait) })
+	return records, nil
 }
 
-// waitRecords returns the records of waits, in the order they were opened.
+// waitRecords returns the records of waits, in their order.
 func waitRecords(items []store.Item) []session.WaitRecord {
 	records := make([]session.WaitRecord, len(items))
 	for i, item := range items {
 		records[i] = *item.Wait
 	}
-	slices.SortFunc(records, func(a, b session.WaitRecord) int { return compareWaits(a.Wait, b.Wait) })
 	return records
 }
 

@@ -26,60 +26,60 @@ const asideWait = time.Second
 // asideName is where a sidecar goes: its name says which file it belongs to.
 func asideName(path, suffix, number string) string { return path + suffix + ".lost-" + number }
 
-// own remembers the sidecars of a file that has just been opened for writing.
-func (id *identity) own() error {
-	if id == nil {
+// rememberSidecars remembers the sidecars of a file that has just been opened for writing.
+func (f *openedFile) rememberSidecars() error {
+	if f == nil {
 		return nil
 	}
 	var err error
-	if id.real, err = filepath.EvalSymlinks(id.path); err != nil {
+	if f.real, err = filepath.EvalSymlinks(f.path); err != nil {
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	for i, suffix := range sidecars {
-		id.sidecars[i], _ = os.Stat(id.real + suffix) // nil if there is none
+		f.sidecars[i], _ = os.Stat(f.real + suffix) // nil if there is none
 	}
 	return nil
 }
 
 // setAside moves the sidecars of a lost file away, if they still lie where it was,
 // and says what its owner can do.
-func (id *identity) setAside(cutOff bool) string {
+func (f *openedFile) setAside(cutOff bool) string {
 	const otherwise = "put the file back, or a copy of it, and start again"
-	if id.sidecars[0] == nil {
+	if f.sidecars[0] == nil {
 		return otherwise
 	}
-	log := id.real + sidecars[0]
-	unlock, err := lockFolder(filepath.Dir(id.real), asideWait)
+	log := f.real + sidecars[0]
+	unlock, err := lockFolder(filepath.Dir(f.real), asideWait)
 	if err == nil {
 		defer unlock()
 	}
-	number := cmp.Or(fileNumber(id.info), "0")
+	number := cmp.Or(fileNumber(f.info), "0")
 	if cutOff {
 		number = "cut-off-" + number // whatever fills the file again is not what the log was for
 	}
 	filled := false
 	var names [len(sidecars)]string
 	for i, suffix := range sidecars {
-		there, statErr := os.Stat(id.real + suffix)
-		if statErr != nil || id.sidecars[i] == nil || !os.SameFile(there, id.sidecars[i]) {
+		there, statErr := os.Stat(f.real + suffix)
+		if statErr != nil || f.sidecars[i] == nil || !os.SameFile(there, f.sidecars[i]) {
 			continue // moved already, or another file's
 		}
 		filled = filled || i == 0 && there.Size() > 0
 		if err == nil {
-			names[i], err = free(asideName(id.real, suffix, number))
+			names[i], err = free(asideName(f.real, suffix, number))
 		}
 		if err == nil {
-			err = os.Rename(id.real+suffix, names[i])
+			err = os.Rename(f.real+suffix, names[i])
 		}
 	}
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("its log could not be moved away (%v): before anything opens another file in its place, move %s and %s away", err, log, id.real+sidecars[1])
+		return fmt.Sprintf("its log could not be moved away (%v): before anything opens another file in its place, move %s and %s away", err, log, f.real+sidecars[1])
 	case !filled || cutOff:
 		return otherwise
 	}
 	return fmt.Sprintf("its log, with what the file itself may lack, was moved to %[1]s: if the same file comes back, put the log back first: mv '%[1]s' '%[2]s' && mv '%[3]s' '%[4]s'; "+
-		"beside a copy or another file it must stay away; then start again", names[0], log, names[1], id.real+sidecars[1])
+		"beside a copy or another file it must stay away; then start again", names[0], log, names[1], f.real+sidecars[1])
 }
 
 // free returns a name nobody has.
@@ -100,15 +100,15 @@ func free(name string) (string, error) {
 
 // whole refuses a file whose log was moved away when it was lost: without it what
 // was confirmed is missing.
-func (id *identity) whole() error {
-	if id == nil {
+func (f *openedFile) whole() error {
+	if f == nil {
 		return nil
 	}
-	real, err := filepath.EvalSymlinks(id.path)
+	real, err := filepath.EvalSymlinks(f.path)
 	if err != nil {
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
-	number := fileNumber(id.info)
+	number := fileNumber(f.info)
 	if number == "" {
 		return nil
 	}

@@ -50,7 +50,7 @@ type DB struct {
 	now         func() time.Time
 	wait        time.Duration
 	onHeld      func(Holder)
-	file        *identity // nil in memory
+	file        *openedFile // nil in memory
 
 	ops     chan operation
 	pool    chan *conn         // nil in memory, where the writer also reads
@@ -113,7 +113,7 @@ func (db *DB) open(ctx context.Context) (err error) {
 		case !there:
 			return fmt.Errorf("%w: there is no such file", store.ErrUnavailable)
 		}
-		if db.file, err = identifyFile(db.path); err != nil {
+		if db.file, err = seeFile(db.path); err != nil {
 			return err
 		}
 		if err := db.file.whole(); err != nil {
@@ -137,7 +137,7 @@ func (db *DB) openWriter() (_ *conn, err error) {
 			return nil, err
 		}
 	}
-	if db.file, err = identifyFile(db.path); err != nil {
+	if db.file, err = seeFile(db.path); err != nil {
 		return nil, err
 	}
 	if err := db.file.whole(); err != nil {
@@ -156,7 +156,7 @@ func (db *DB) openWriter() (_ *conn, err error) {
 		err = initialize(c)
 	} else if err = identify(c); err == nil {
 		if err = enterWAL(c, db.wait); err == nil {
-			err = db.file.own()
+			err = db.file.rememberSidecars()
 		}
 	}
 	if err != nil {

@@ -23,8 +23,8 @@ type Holder struct {
 	Name string
 	// State of the process.
 	State ProcessState
-	// Quiet is when something was written to the file last; the zero time if unknown.
-	Quiet time.Time
+	// LastWrite is when something was written to the file last; the zero time if unknown.
+	LastWrite time.Time
 }
 
 // ProcessState says what a process is doing.
@@ -55,8 +55,8 @@ func (h *Holder) String() string {
 		who += fmt.Sprintf(", which is %s,", h.State)
 	}
 	text := who + " holds the data file " + h.Path
-	if !h.Quiet.IsZero() {
-		text += ", to which nothing was written since " + h.Quiet.Format("2006-01-02 15:04:05")
+	if !h.LastWrite.IsZero() {
+		text += ", to which nothing was written since " + h.LastWrite.Format("2006-01-02 15:04:05")
 	}
 	return text + "; " + what
 }
@@ -99,7 +99,7 @@ func findHolder(path string) *Holder {
 		h.Name, h.State = describeProcess(pid)
 	}
 	if log, err := os.Stat(real + "-wal"); err == nil {
-		h.Quiet = log.ModTime()
+		h.LastWrite = log.ModTime()
 	}
 	return h
 }

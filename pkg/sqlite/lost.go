@@ -12,9 +12,9 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// identity is the file that was opened, and what became of it. SQLite works on in
+// openedFile is the file that was opened, and what became of it. SQLite works on in
 // a file that has lost its name, and nobody would ever read what it writes there.
-type identity struct {
+type openedFile struct {
 	path string // absolute
 	info fs.FileInfo
 	gone atomic.Pointer[error]
@@ -24,8 +24,8 @@ type identity struct {
 	sidecars [len(sidecars)]fs.FileInfo
 }
 
-// identifyFile is called before a file is opened.
-func identifyFile(path string) (*identity, error) {
+// seeFile is called before a file is opened.
+func seeFile(path string) (*openedFile, error) {
 	if path == memoryPath {
 		return nil, nil //nolint:nilnil // what is in memory cannot be lost
 	}
@@ -37,47 +37,47 @@ func identifyFile(path string) (*identity, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
-	return &identity{path: path, info: info}, nil
+	return &openedFile{path: path, info: info}, nil
 }
 
 // lost returns [store.ErrGone] when the path does not lead to the file any more.
 // It stays lost: what was done meanwhile is not in the file that comes back.
-func (id *identity) lost() error {
-	if id == nil {
+func (f *openedFile) lost() error {
+	if f == nil {
 		return nil
 	}
-	if known := id.gone.Load(); known != nil {
+	if known := f.gone.Load(); known != nil {
 		return *known
 	}
-	what := id.became()
+	what := f.became()
 	if what == "" {
 		return nil
 	}
-	id.losing.Lock()
-	defer id.losing.Unlock()
-	if known := id.gone.Load(); known != nil {
+	f.losing.Lock()
+	defer f.losing.Unlock()
+	if known := f.gone.Load(); known != nil {
 		return *known
 	}
 	gone := fmt.Errorf("%w: %s %s while it was in use: what was done since is lost with it, and this program does nothing more; %s",
-		store.ErrGone, id.path, what, id.setAside(what == cutOff))
-	id.gone.Store(&gone)
+		store.ErrGone, f.path, what, f.setAside(what == cutOff))
+	f.gone.Store(&gone)
 	return gone
 }
 
 const cutOff = "was cut off to 0 bytes"
 
 // became says what became of a file that is gone, and nothing of one that is there.
-func (id *identity) became() string {
-	if sameFile(id.path, id.info) {
+func (f *openedFile) became() string {
+	if sameFile(f.path, f.info) {
 		return ""
 	}
-	info, err := os.Stat(id.path)
+	info, err := os.Stat(f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "was deleted or moved away"
 	case err != nil: // nothing is known
 		return ""
-	case !os.SameFile(info, id.info):
+	case !os.SameFile(info, f.info):
 		return "was replaced by another file"
 	case info.Size() == 0:
 		return cutOff

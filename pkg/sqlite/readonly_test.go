@@ -93,7 +93,7 @@ func TestStoppedInCommit(t *testing.T) {
 	require.Equal(t, c.Process.Pid, h.PID)
 	require.Equal(t, ProcessStopped, h.State)
 	require.Equal(t, path, h.Path)
-	require.False(t, h.Quiet.IsZero())
+	require.False(t, h.LastWrite.IsZero())
 	require.Contains(t, h.String(), fmt.Sprintf("kill -KILL %d", c.Process.Pid))
 	require.Contains(t, h.String(), filepath.Base(os.Args[0])[:6])
 	c.signal(t, syscall.SIGCONT)
@@ -109,7 +109,7 @@ func TestHolderString(t *testing.T) {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.Local)
 	for want, h := range map[string]Holder{
 		"process 42 (adjourn), which is stopped, holds the data file a.db, to which nothing was written since 2026-03-04 05:06:07; " +
-			"continue it: kill -CONT 42, or end it: kill -KILL 42 (what it had confirmed is kept)": {Path: "a.db", PID: 42, Name: "adjourn", State: ProcessStopped, Quiet: at},
+			"continue it: kill -CONT 42, or end it: kill -KILL 42 (what it had confirmed is kept)": {Path: "a.db", PID: 42, Name: "adjourn", State: ProcessStopped, LastWrite: at},
 		"process 42 (adjourn), which is running, holds the data file a.db; if it does not finish, end it: kill 42": {Path: "a.db", PID: 42, Name: "adjourn", State: ProcessRunning},
 		"process 42 holds the data file a.db; if it does not finish, end it: kill 42":                              {Path: "a.db", PID: 42, State: ProcessUnknown},
 		"a process that cannot be seen from here (of another container?) holds the data file a.db; find it there, and continue or end it": {

@@ -85,17 +85,8 @@ var statements = [stmtCount]string{
 		" AND (moved, sid) < (?2, ?3) AND (?4='' OR status=?4) ORDER BY moved DESC, sid DESC LIMIT ?5",
 	stmtWaits: "SELECT deadline, opened, iid, items.rev, items.payload, sessions.id, items.id FROM items JOIN sessions USING (sid)" +
 		" WHERE items.tenant=?1 AND (deadline, opened, iid) > (?2, ?3, ?4) ORDER BY deadline, opened, iid LIMIT ?5",
-	stmtDue: "SELECT due, 0 AS place, sid, tenant, id, '', " + headColumns + " FROM sessions" +
-		" WHERE due IS NOT NULL AND due<=?1 AND (due, 0, sid) > (?2, ?3, ?4)" +
-		" UNION ALL SELECT i.due, 1, iid, s.tenant, s.id, i.id, i.rev, 0, '', 0, 0, 0, 0, 0, payload FROM items i JOIN sessions s USING (sid)" +
-		" WHERE i.due IS NOT NULL AND i.due<=?1 AND (i.due, 1, iid) > (?2, ?3, ?4)" +
-		" ORDER BY 1, 2, 3 LIMIT ?5",
-
-	stmtAhead: "SELECT due, 0 AS place, sid, tenant, id, '', " + headColumns + " FROM sessions" +
-		" WHERE due IS NOT NULL AND due>?1 AND (due, 0, sid) > (?2, ?3, ?4)" +
-		" UNION ALL SELECT i.due, 1, iid, s.tenant, s.id, i.id, i.rev, 0, '', 0, 0, 0, 0, 0, payload FROM items i JOIN sessions s USING (sid)" +
-		" WHERE i.due IS NOT NULL AND i.due>?1 AND i.tenant IS NULL AND (i.due, 1, iid) > (?2, ?3, ?4)" +
-		" ORDER BY 1, 2, 3 LIMIT ?5",
+	stmtDue:   dueBy("<=", ""),
+	stmtAhead: dueBy(">", " AND i.tenant IS NULL"), // tenant: of an open wait
 
 	stmtSend: "INSERT OR IGNORE INTO messages (mid, dead, visible, sent, receives, owner, tenant, session, seq, kind, v)" +
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -116,4 +107,14 @@ var statements = [stmtCount]string{
 	stmtNewOwner:     "INSERT INTO owners (name) VALUES (?)",
 	stmtDropOwner:    "DELETE FROM owners WHERE oid=?",
 	stmtFreeMessages: "UPDATE messages SET visible=?, owner=NULL WHERE owner=?",
+}
+
+// dueBy selects the HEADs and, of items, those that meet one more condition, whose
+// due compares so with the first parameter.
+func dueBy(compare, more string) string {
+	return "SELECT due, 0 AS place, sid, tenant, id, '', " + headColumns + " FROM sessions" +
+		" WHERE due IS NOT NULL AND due" + compare + "?1 AND (due, 0, sid) > (?2, ?3, ?4)" +
+		" UNION ALL SELECT i.due, 1, iid, s.tenant, s.id, i.id, i.rev, 0, '', 0, 0, 0, 0, 0, payload FROM items i JOIN sessions s USING (sid)" +
+		" WHERE i.due IS NOT NULL AND i.due" + compare + "?1" + more + " AND (i.due, 1, iid) > (?2, ?3, ?4)" +
+		" ORDER BY 1, 2, 3 LIMIT ?5"
 }

@@ -50,12 +50,14 @@ func (s *scanner) token(token json.Token) {
 		key, _ := token.(string)
 		top.key, top.isKey = key, false
 		folded := fold(key)
-		if first, twice := top.keys[folded]; twice && first == key {
-			s.problems = append(s.problems, Problem{At: s.at(), Message: "given more than once"})
-		} else if twice {
-			s.problems = append(s.problems, Problem{At: s.at(), Message: "given more than once: " + quote(first) + " differs in case only"})
-		} else {
+		first, twice := top.keys[folded]
+		switch {
+		case !twice:
 			top.keys[folded] = key
+		case first == key:
+			s.problems = append(s.problems, Problem{At: s.at(), Message: "given more than once"})
+		default:
+			s.problems = append(s.problems, Problem{At: s.at(), Message: "given more than once: " + quote(first) + " differs in case only"})
 		}
 		return
 	}

@@ -63,7 +63,8 @@ func (l local) Agents() []string                          { return l.app.Registr
 func (l local) Tool(agent, name string) (tool.Tool, bool) { return l.app.Registry.Tool(agent, name) }
 func (l local) Close() error                              { return l.app.Close() }
 
-// PauseFile lies beside the data file.
+// PauseFile is written beside the data file when a session pauses: the manifest
+// once more, for scripts that lost stdout.
 const PauseFile = "pause.json"
 
 // Open opens the engine a command speaks to. With existing, a data file that is

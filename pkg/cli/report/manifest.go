@@ -210,6 +210,9 @@ func Lines(items []session.PendingItem) string {
 	return strings.Join(lines, "\n")
 }
 
+// HeadlineOf is the [Headline] of a wait.
+func HeadlineOf(w session.Wait) string { return Headline(session.NewPendingItem(w)) }
+
 // Headline says what one pending thing is, in a few words.
 func Headline(item session.PendingItem) string {
 	name := screen.CleanLine(item.Name)

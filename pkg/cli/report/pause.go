@@ -14,10 +14,6 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// PauseFile is written beside the data file when a session pauses: the manifest
-// once more, for scripts that lost stdout.
-const PauseFile = place.PauseFile
-
 // Record keeps the pause file true: it holds the last manifest of a paused
 // session, and goes when that session comes to an end. Not being able to is
 // said, and changes nothing.
@@ -25,7 +21,7 @@ func Record(s *screen.Screen, where *place.Place, m session.Manifest) {
 	if where.Remote() {
 		return // there is no data file for it to be beside
 	}
-	path := filepath.Join(filepath.Dir(where.DataPath()), PauseFile)
+	path := filepath.Join(filepath.Dir(where.DataPath()), place.PauseFile)
 	var err error
 	switch m.Outcome {
 	case session.OutcomePaused:

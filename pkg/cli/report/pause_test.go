@@ -29,7 +29,7 @@ func room(t *testing.T) (s *screen.Screen, where *place.Place, stdout, stderr *s
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	s, where, _, stderr := room(t)
-	path := filepath.Join(filepath.Dir(where.DataPath()), report.PauseFile)
+	path := filepath.Join(filepath.Dir(where.DataPath()), place.PauseFile)
 	for _, c := range []struct {
 		id      string
 		outcome session.Outcome

@@ -22,7 +22,7 @@ func Stored(records []session.WaitRecord) []session.WaitRecord {
 func StoredLines(stored []session.WaitRecord, indent string, ago func(session.Answer) string) string {
 	var b strings.Builder
 	for _, r := range stored {
-		b.WriteString(indent + screen.CleanLine(r.Wait.ID) + "  " + Headline(session.NewPendingItem(r.Wait)) + ": " +
+		b.WriteString(indent + screen.CleanLine(r.Wait.ID) + "  " + HeadlineOf(r.Wait) + ": " +
 			screen.Short(said(*r.Answer, 120), 120) + ", by " + by(r.Answer.Who) + ", " + ago(*r.Answer) + "\n")
 	}
 	return b.String()
