@@ -83,7 +83,7 @@ func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *request, at
 		return Resumed{}, err
 	}
 	if len(writes) > 0 && !shown.newest {
-		return Resumed{}, stale(a.head)
+		return Resumed{}, stale(a.head.Key, a.head.Status)
 	}
 	out := Resumed{Repeated: len(writes) == 0}
 	record, err := q.record(r.cfg.Now(), p.Key, a.head.Version, done{Repeated: out.Repeated})
@@ -159,14 +159,10 @@ func (p DecideParams) decisions(head session.Head, items []store.Item) ([]decisi
 		open = open || item.Wait.State == session.WaitOpen
 	}
 	if len(p.Approve)+len(p.Reject) == 0 && !p.ApproveAll && !p.RejectAll {
-		e := refuse(CodeNothingToDecide, p.Key, "no approval is named: name those to approve and to reject, or say all")
-		e.Status = head.Status
-		return nil, e
+		return nil, refuseAt(CodeNothingToDecide, p.Key, head.Status, "no approval is named: name those to approve and to reject, or say all")
 	}
 	if len(out) == 0 {
-		e := refuse(CodeNothingToDecide, p.Key, "no approval waits there")
-		e.Status = head.Status
-		return nil, e
+		return nil, refuseAt(CodeNothingToDecide, p.Key, head.Status, "no approval waits there")
 	}
 	for id := range p.EditedInput {
 		if !slices.ContainsFunc(out, func(d decision) bool { return d.approved && d.item.ID == id }) {

@@ -121,6 +121,13 @@ func refuse(code Code, key session.Key, format string, args ...any) *Error {
 	return &Error{Code: code, Session: key.ID, Message: fmt.Sprintf(format, args...)}
 }
 
+// refuseAt is a refusal whose reason is where the session stands.
+func refuseAt(code Code, key session.Key, status session.Status, format string, args ...any) *Error {
+	e := refuse(code, key, format, args...)
+	e.Status = status
+	return e
+}
+
 func noSession(key session.Key) *Error {
 	return refuse(CodeSessionNotFound, key, "there is no such session")
 }

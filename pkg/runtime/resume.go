@@ -113,9 +113,7 @@ func stillWaiting(s *session.Session, open []session.WaitRecord) *Error {
 }
 
 func workedOn(s *session.Session) *Error {
-	e := refuse(CodeAlreadyRunning, s.Key, "a worker is at it right now")
-	e.Status = s.Status
-	return e
+	return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "a worker is at it right now")
 }
 
 func notResumable(s *session.Session) *Error {
@@ -140,9 +138,7 @@ func isNewest(s *session.Session, id string) error {
 		return noCheckpoint(s.Key, cp.Seq)
 	}
 	if cp != s.Checkpoint() {
-		e := refuse(CodeStaleCheckpoint, s.Key, "the checkpoint is not its newest one: it has moved on since")
-		e.Status = s.Status
-		return e
+		return stale(s.Key, s.Status)
 	}
 	return nil
 }
@@ -152,16 +148,24 @@ func noCheckpoint(key session.Key, seq int64) *Error {
 	return refuse(CodeInvalidCheckpoint, key, "entry %d holds a reply whose calls had not run: it is no checkpoint. Use that of an entry before or after it", seq)
 }
 
+// overtaken refuses to go on with what somebody else has moved on since it was seen.
+// It may rest again by now: interrupted, which somebody means, or waiting for
+// something the message is not about.
+func (p *resumption) overtaken(s *session.Session) error {
+	if p.seen == 0 || s.Version == p.seen {
+		return nil
+	}
+	return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "somebody else went on with it first; it is %s now", s.Status)
+}
+
 func (r *Runtime) resumeContinue(ctx context.Context, p *resumption) (Resumed, error) {
 	s, err := r.notEnded(ctx, p.ResumeParams)
 	if err != nil {
 		return Resumed{}, err
 	}
 	defer func() { r.keep(s) }()
-	if p.seen != 0 && s.Version != p.seen { // also if it was interrupted again: somebody means that it rests
-		e := refuse(CodeAlreadyRunning, s.Key, "somebody else went on with it first; it is %s now", s.Status)
-		e.Status = s.Status
-		return Resumed{}, e
+	if err := p.overtaken(s); err != nil {
+		return Resumed{}, err
 	}
 	wake := session.NewWake(s.Key, s.Next(), session.WakeResume)
 	var writes []store.Item
@@ -266,10 +270,8 @@ func (r *Runtime) resumeWithMessage(ctx context.Context, p *resumption) (Resumed
 		return Resumed{}, err
 	}
 	defer func() { r.keep(s) }()
-	if p.seen != 0 && s.Version != p.seen { // also if it waits again: for something the message is not about
-		e := refuse(CodeAlreadyRunning, p.Key, "somebody else went on with it first; it is %s now", s.Status)
-		e.Status = s.Status
-		return Resumed{}, e
+	if err := p.overtaken(s); err != nil {
+		return Resumed{}, err
 	}
 	if err := isNewest(s, p.Checkpoint); err != nil {
 		return Resumed{}, err
@@ -307,7 +309,7 @@ func (r *Runtime) inputFor(ctx context.Context, p ResumeParams) (string, error) 
 		}
 	}
 	if !shown.newest {
-		return "", stale(a.head)
+		return "", stale(a.head.Key, a.head.Status)
 	}
 	return "", nil
 }
@@ -319,9 +321,7 @@ func (r *Runtime) takesMessage(ctx context.Context, s *session.Session) error {
 	case session.StatusInterrupted:
 		return nil
 	case session.StatusRunning:
-		e := refuse(CodeAlreadyRunning, s.Key, "it is running and does not wait for a message")
-		e.Status = s.Status
-		return e
+		return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "it is running and does not wait for a message")
 	case session.StatusCompleted, session.StatusFailed, session.StatusCancelled:
 		return notResumable(s)
 	}
@@ -330,19 +330,13 @@ func (r *Runtime) takesMessage(ctx context.Context, s *session.Session) error {
 		return err
 	}
 	if open := openWaits(waits); len(open) > 0 {
-		e := refuse(CodeStillWaiting, s.Key, "it waits for %s, not for a message. Answer that first", label(open[0]))
-		e.Status = s.Status
-		return e
+		return refuseAt(CodeStillWaiting, s.Key, s.Status, "it waits for %s, not for a message. Answer that first", label(open[0]))
 	}
 	// Going on with the message would give up what was approved.
 	if held(waits) {
-		e := refuse(CodeStillWaiting, s.Key, "everything it waited for is answered, and the answers are only stored. Resume it without a message first; send the message when it rests again")
-		e.Status = s.Status
-		return e
+		return refuseAt(CodeStillWaiting, s.Key, s.Status, "everything it waited for is answered, and the answers are only stored. Resume it without a message first; send the message when it rests again")
 	}
-	e := refuse(CodeAlreadyRunning, s.Key, "everything it waited for is answered, and it goes on with that. Send the message when it rests again")
-	e.Status = s.Status
-	return e
+	return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "everything it waited for is answered, and it goes on with that. Send the message when it rests again")
 }
 
 // answerWith answers one wait on behalf of a resume, whose record it writes.
@@ -437,7 +431,7 @@ func (r *Runtime) confirms(ctx context.Context, p ResumeParams) (string, error) 
 	case c.Wait != "" && !slices.Contains(all, c.Wait):
 		return "", refuse(CodeStaleCheckpoint, p.Key, "%s is no approval that was asked at that checkpoint", c.Wait)
 	case len(open) > 0 && !shown.newest:
-		return "", stale(a.head)
+		return "", stale(a.head.Key, a.head.Status)
 	case c.Wait != "":
 		return c.Wait, nil
 	case len(open) == 1:
@@ -445,7 +439,5 @@ func (r *Runtime) confirms(ctx context.Context, p ResumeParams) (string, error) 
 	case len(open) == 0 && len(all) == 1:
 		return all[0], nil // settled: is it the same?
 	}
-	e := refuse(CodeNothingToDecide, p.Key, "with_confirmation needs exactly one open approval, and there are %d. %s", len(open), a.instead(session.AnswerApproval, ""))
-	e.Status = a.head.Status
-	return "", e
+	return "", refuseAt(CodeNothingToDecide, p.Key, a.head.Status, "with_confirmation needs exactly one open approval, and there are %d. %s", len(open), a.instead(session.AnswerApproval, ""))
 }

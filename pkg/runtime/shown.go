@@ -93,8 +93,6 @@ func (r *Runtime) entry(ctx context.Context, key session.Key, seq int64) (sessio
 }
 
 // stale refuses a checkpoint that is not that of the newest entry.
-func stale(head session.Head) *Error {
-	e := refuse(CodeStaleCheckpoint, head.Key, "the checkpoint is not its newest one: it has moved on since")
-	e.Status = head.Status
-	return e
+func stale(key session.Key, status session.Status) *Error {
+	return refuseAt(CodeStaleCheckpoint, key, status, "the checkpoint is not its newest one: it has moved on since")
 }

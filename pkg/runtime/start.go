@@ -119,13 +119,9 @@ func (r *Runtime) startable(s *session.Session, p StartParams) error {
 			return refuse(CodeAgentMismatch, p.Key, "it belongs to agent %q, not %q. Leave the agent out, or start another session", s.Rules.Agent, p.Agent)
 		}
 	case session.StatusRunning:
-		e := refuse(CodeAlreadyRunning, p.Key, "it is already running. Wait for it to end, or start another session")
-		e.Status = s.Status
-		return e
+		return refuseAt(CodeAlreadyRunning, p.Key, s.Status, "it is already running. Wait for it to end, or start another session")
 	case session.StatusSuspended, session.StatusInterrupted, session.StatusFailed:
-		e := refuse(CodeNotResumable, p.Key, "it is %s: a next turn needs a session that completed or was cancelled. %s", s.Status, whatInstead(s.Status))
-		e.Status = s.Status
-		return e
+		return refuseAt(CodeNotResumable, p.Key, s.Status, "it is %s: a next turn needs a session that completed or was cancelled. %s", s.Status, whatInstead(s.Status))
 	}
 	return nil
 }

@@ -126,9 +126,7 @@ func (r *Runtime) timely(ctx context.Context, head session.Head, item store.Item
 		return r.tooLate(head.Key, *item.Wait)
 	}
 	if head.Status != session.StatusSuspended && head.Status != session.StatusInterrupted {
-		e := refuse(CodeSessionEnded, head.Key, "it is %s and waits for nothing", head.Status)
-		e.Status = head.Status
-		return e
+		return refuseAt(CodeSessionEnded, head.Key, head.Status, "it is %s and waits for nothing", head.Status)
 	}
 	return nil
 }
