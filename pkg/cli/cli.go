@@ -121,7 +121,7 @@ func (c *cli) end(ctx context.Context, err error) int {
 
 // code is what an error means to a shell.
 func (c *cli) code(err error) int {
-	if c.Patience > 0 && c.Patience < sqlite.WaitFor && errors.Is(err, store.ErrHeld) {
+	if c.Patience > 0 && c.Patience < sqlite.WaitFor && errors.Is(err, store.ErrLocked) {
 		return exit.Waited // the time given ran out while another process held the file
 	}
 	return exit.Code("", err)

@@ -129,7 +129,7 @@ func (c *cli) unmanned(m session.Manifest, err error) error {
 // unlessOver returns what broke the work. That its time was over, or that it was
 // interrupted, is no error; but that another process held the data file is told.
 func unlessOver(work context.Context, err error) error {
-	if work.Err() != nil && (errors.Is(work.Err(), context.Canceled) || !errors.Is(err, store.ErrHeld)) {
+	if work.Err() != nil && (errors.Is(work.Err(), context.Canceled) || !errors.Is(err, store.ErrLocked)) {
 		return nil
 	}
 	return err

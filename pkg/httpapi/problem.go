@@ -107,7 +107,7 @@ func (h *handler) problem(r *request, err error) *problem {
 // is inside, and whether to try again or who has to act.
 var unavailable = map[runtime.Code]string{
 	runtime.CodeStoreUnavailable: "the store or the queue does not answer; try again in a moment",
-	runtime.CodeStoreHeld:        "another process holds the server's data file; try again in a moment",
+	runtime.CodeStoreLocked:      "another process holds the server's data file; try again in a moment",
 	runtime.CodeStoreGone:        "the server's data file was deleted or replaced: its operator has to restart it",
 	runtime.CodeNotOurs:          "the server's store was not written by this program: its operator has to act",
 	runtime.CodeNewerNeeded:      "a newer program wrote this than the server: its operator has to use a newer adjourn",

@@ -297,7 +297,7 @@ func TestUnavailable(t *testing.T) {
 		retry  string
 	}{
 		runtime.CodeStoreUnavailable: {store.ErrUnavailable, "the store or the queue does not answer; try again in a moment", "1"},
-		runtime.CodeStoreHeld:        {store.ErrHeld, "another process holds the server's data file; try again in a moment", "1"},
+		runtime.CodeStoreLocked:      {store.ErrLocked, "another process holds the server's data file; try again in a moment", "1"},
 		runtime.CodeStoreGone:        {store.ErrGone, "the server's data file was deleted or replaced: its operator has to restart it", ""},
 		runtime.CodeNotOurs:          {store.ErrNotOurs, "the server's store was not written by this program: its operator has to act", ""},
 		runtime.CodeNewerNeeded:      {&session.NeedsError{What: "entry 7", Word: "votes"}, `entry 7 needs "votes", which this program does not know: use a newer adjourn`, "1"},

@@ -93,7 +93,7 @@ type heldQueue struct {
 func (q *heldQueue) Receive(ctx context.Context, p queue.ReceiveParams) ([]queue.Delivery, error) {
 	q.asked++
 	if q.asked <= q.held {
-		return nil, fmt.Errorf("receive: %w", store.ErrHeld)
+		return nil, fmt.Errorf("receive: %w", store.ErrLocked)
 	}
 	return q.Queue.Receive(ctx, p)
 }
@@ -115,7 +115,7 @@ func TestWork_while_the_store_is_held(t *testing.T) {
 				worked := make(chan error, 1)
 				go func() { worked <- p.Work(ctx, &heldQueue{Queue: w.queue, held: 3}, runtime.WorkParams{Idle: idle}) }()
 				if idle > 0 {
-					require.ErrorIs(t, <-worked, store.ErrHeld)
+					require.ErrorIs(t, <-worked, store.ErrLocked)
 					return
 				}
 				require.Eventually(t, func() bool { return w.session().Status.Ended() }, time.Minute, time.Second)

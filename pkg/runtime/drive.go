@@ -45,7 +45,7 @@ func (r *Runtime) takeIn(ctx context.Context, q queue.Queue, p queue.ReceivePara
 			deliveries, err := q.Receive(receiving, p)
 			switch {
 			case err == nil || receiving.Err() != nil:
-			case stays && errors.Is(err, store.ErrHeld):
+			case stays && errors.Is(err, store.ErrLocked):
 				r.cfg.Log.WarnContext(ctx, "receive", "error", err)
 			default:
 				in.failed <- err
@@ -211,7 +211,7 @@ func (r *Runtime) handle(ctx context.Context, q queue.Queue, d queue.Delivery) e
 
 // Work works on whatever the queue brings, several sessions at once, until ctx
 // ends or nothing came for p.Idle. Without Idle it also goes on when another process
-// holds the store ([store.ErrHeld]), and says so in the log. A session that fails to be worked on is logged
+// holds the store ([store.ErrLocked]), and says so in the log. A session that fails to be worked on is logged
 // and delivered again; it does not stop the others. One whose agent is not in this
 // program is another's: it is logged once.
 func (r *Runtime) Work(ctx context.Context, q queue.Queue, p WorkParams) error {

@@ -59,7 +59,7 @@ const (
 	CodeNothingToDecide     Code = "nothing_to_decide"
 	CodeExpired             Code = "expired"
 	CodeStoreUnavailable    Code = "store_unavailable"
-	CodeStoreHeld           Code = "store_held"
+	CodeStoreLocked         Code = "store_locked"
 	CodeStoreGone           Code = "store_gone"
 	CodeNotOurs             Code = "not_an_adjourn_store"
 	CodeNewerNeeded         Code = "newer_program_needed"
@@ -82,7 +82,7 @@ func (c Code) Class() Class {
 		return ClassConflict
 	case CodeExpired:
 		return ClassGone
-	case CodeStoreUnavailable, CodeStoreHeld, CodeStoreGone, CodeNotOurs, CodeNewerNeeded:
+	case CodeStoreUnavailable, CodeStoreLocked, CodeStoreGone, CodeNotOurs, CodeNewerNeeded:
 		return ClassUnavailable
 	case CodeCorrupt, CodeInternal:
 		return ClassInternal
@@ -152,8 +152,8 @@ func AsError(err error) *Error {
 		code = CodeNotOurs
 	case errors.Is(err, store.ErrCorrupt):
 		code = CodeCorrupt
-	case errors.Is(err, store.ErrHeld):
-		code = CodeStoreHeld
+	case errors.Is(err, store.ErrLocked):
+		code = CodeStoreLocked
 	case errors.Is(err, store.ErrGone):
 		code = CodeStoreGone
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, queue.ErrUnavailable):

@@ -58,7 +58,7 @@ func TestBatch_of_a_file_that_is_held(t *testing.T) {
 	runs, batch := counted()
 	w.commit(batch)
 	require.Zero(t, *runs)
-	require.ErrorIs(t, batch[0].base().err, store.ErrHeld)
+	require.ErrorIs(t, batch[0].base().err, store.ErrLocked)
 	require.Same(t, batch[0].base().err, batch[1].base().err)
 }
 

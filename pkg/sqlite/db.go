@@ -32,9 +32,9 @@ type Config struct {
 	Now func() time.Time
 	// Wait is how long is waited for another process that is writing; 0 means 10 s.
 	Wait time.Duration
-	// OnHeld is told once by each transaction that has waited a moment for another
+	// OnLocked is told once by each transaction that has waited a moment for another
 	// process, and goes on waiting. It must return soon.
-	OnHeld func(Holder)
+	OnLocked func(Holder)
 	// ReadOnly opens a file that is there for reading. It works on files and in
 	// folders that cannot be written, and whatever would write is refused.
 	ReadOnly bool
@@ -49,7 +49,7 @@ type DB struct {
 	maxReceives int
 	now         func() time.Time
 	wait        time.Duration
-	onHeld      func(Holder)
+	onLocked    func(Holder)
 	file        *openedFile // nil in memory
 
 	ops     chan operation
@@ -89,7 +89,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	// fails where there is no such thing, or after the first database: so be it.
 	_, _ = driversqlite.OFDLocking(true)
 	db := &DB{
-		path: cfg.Path, readOnly: cfg.ReadOnly && cfg.Path != memoryPath, owner: cfg.Owner, maxReceives: cfg.MaxReceives, now: cfg.Now, wait: cfg.Wait, onHeld: cfg.OnHeld,
+		path: cfg.Path, readOnly: cfg.ReadOnly && cfg.Path != memoryPath, owner: cfg.Owner, maxReceives: cfg.MaxReceives, now: cfg.Now, wait: cfg.Wait, onLocked: cfg.OnLocked,
 		ops: make(chan operation, 128), signals: make(chan chan struct{}, 64), closing: make(chan struct{}), closed: make(chan struct{}),
 	}
 	if cfg.Path != memoryPath {

@@ -52,7 +52,7 @@ func explain(err error, unavailable error) error {
 	case sqlite3.SQLITE_CANTOPEN:
 		return fmt.Errorf("%w: the data file cannot be opened: look at its permissions and those of its folder (%s)", unavailable, text)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL: // the last: while it made the WAL's index
-		return fmt.Errorf("%w: it may be stopped; continue or end it (%s)", store.ErrHeld, text)
+		return fmt.Errorf("%w: it may be stopped; continue or end it (%s)", store.ErrLocked, text)
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_NOLFS:
 		return fmt.Errorf("%w: the disk does not take or give the data: check it and its free space (%s)", unavailable, text)
 	case sqlite3.SQLITE_NOTADB:

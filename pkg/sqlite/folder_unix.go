@@ -28,7 +28,7 @@ func lockFolder(dir string, wait time.Duration) (unlock func(), err error) {
 		case !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR):
 			return nil, errors.Join(fmt.Errorf("lock of %s: %w", dir, err), f.Close())
 		case waited >= wait:
-			err := fmt.Errorf("%w: it is making a data file in %s; waited %v: it may be stopped; continue or end it", store.ErrHeld, dir, waited)
+			err := fmt.Errorf("%w: it is making a data file in %s; waited %v: it may be stopped; continue or end it", store.ErrLocked, dir, waited)
 			return nil, errors.Join(err, f.Close())
 		}
 		time.Sleep(lockPause)

@@ -36,7 +36,7 @@ func TestHeldFile(t *testing.T) {
 	require.NoError(t, err)
 	wake := session.NewWake(session.Key{Tenant: "t", ID: "s"}, 1, session.WakeStep)
 	err = db.Queue().Send(t.Context(), wake)
-	require.ErrorIs(t, err, store.ErrHeld)
+	require.ErrorIs(t, err, store.ErrLocked)
 	require.ErrorIs(t, err, queue.ErrUnavailable)
 	require.ErrorContains(t, err, "waited 20ms")
 

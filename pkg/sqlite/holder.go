@@ -61,8 +61,8 @@ func (h *Holder) String() string {
 	return text + "; " + what
 }
 
-// HeldError says that a write waited for another process in vain.
-type HeldError struct {
+// LockedError says that a write waited for another process in vain.
+type LockedError struct {
 	// Holder is nil when nobody could be found.
 	Holder *Holder
 	// Waited is how long.
@@ -70,15 +70,15 @@ type HeldError struct {
 }
 
 // Error says who holds the file and what to do.
-func (e *HeldError) Error() string {
+func (e *LockedError) Error() string {
 	if e.Holder == nil {
-		return fmt.Sprintf("%v: waited %v: it may be stopped; continue or end it", store.ErrHeld, e.Waited)
+		return fmt.Sprintf("%v: waited %v: it may be stopped; continue or end it", store.ErrLocked, e.Waited)
 	}
-	return fmt.Sprintf("%v: waited %v: %v", store.ErrHeld, e.Waited, e.Holder)
+	return fmt.Sprintf("%v: waited %v: %v", store.ErrLocked, e.Waited, e.Holder)
 }
 
-// Unwrap returns [store.ErrHeld].
-func (e *HeldError) Unwrap() error { return store.ErrHeld }
+// Unwrap returns [store.ErrLocked].
+func (e *LockedError) Unwrap() error { return store.ErrLocked }
 
 // The locks that a writer of a WAL file holds, in its shared memory: to write, and
 // to rebuild what is in there after a crash.
@@ -107,7 +107,7 @@ func findHolder(path string) *Holder {
 // begin starts a transaction. SQLite waits a moment for whoever holds the lock;
 // after that it is looked for and told, and waited for on.
 func (w *writer) begin() error {
-	told := w.db.onHeld == nil
+	told := w.db.onLocked == nil
 	for waited := time.Duration(0); ; {
 		_, err := w.c.exec(stmtBegin)
 		if !isBusy(err) {
@@ -117,15 +117,15 @@ func (w *writer) begin() error {
 		holder := findHolder(w.db.path)
 		if holder != nil && !told {
 			told = true
-			w.db.onHeld(*holder)
+			w.db.onLocked(*holder)
 		}
 		select {
 		case <-w.db.closing: // nobody waits any more
-			return &HeldError{Holder: holder, Waited: waited}
+			return &LockedError{Holder: holder, Waited: waited}
 		default:
 		}
 		if waited >= w.db.wait {
-			return &HeldError{Holder: holder, Waited: waited}
+			return &LockedError{Holder: holder, Waited: waited}
 		}
 	}
 }

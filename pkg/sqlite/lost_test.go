@@ -229,7 +229,7 @@ func TestDraftOfAnother(t *testing.T) {
 	unlock, err := lockFolder(filepath.Dir(path), 0)
 	require.NoError(t, err)
 	_, err = Open(t.Context(), Config{Path: path, Wait: time.Millisecond})
-	require.ErrorIs(t, err, store.ErrHeld)
+	require.ErrorIs(t, err, store.ErrLocked)
 	require.NoFileExists(t, path)
 	unlock()
 	open(t, path)

@@ -77,11 +77,11 @@ func TestStoppedInCommit(t *testing.T) {
 	read(reading)
 	require.NoError(t, reading.Close())
 	held := make(chan Holder, 1)
-	writing := openConfig(t, Config{Path: path, OnHeld: func(h Holder) { held <- h }})
+	writing := openConfig(t, Config{Path: path, OnLocked: func(h Holder) { held <- h }})
 	read(writing)
 	short := openConfig(t, Config{Path: path, Wait: 10 * time.Millisecond})
 	_, err = short.Store().Commit(t.Context(), store.CommitParams{Key: crashKey, Entry: plainEntry(2)})
-	require.ErrorIs(t, err, store.ErrHeld)
+	require.ErrorIs(t, err, store.ErrLocked)
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.ErrorContains(t, err, fmt.Sprintf("kill -CONT %d", c.Process.Pid))
 

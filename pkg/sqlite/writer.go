@@ -217,7 +217,7 @@ func (w *writer) commit(batch []operation) {
 	if err != nil {
 		err = cmp.Or(w.db.file.lost(), err)
 	}
-	if err != nil && len(batch) > 1 && !isBusy(err) && !errors.Is(err, store.ErrHeld) && !errors.Is(err, store.ErrGone) {
+	if err != nil && len(batch) > 1 && !isBusy(err) && !errors.Is(err, store.ErrLocked) && !errors.Is(err, store.ErrGone) {
 		for i := range batch {
 			w.commit(batch[i : i+1])
 		}

@@ -24,9 +24,9 @@ var (
 	// ErrUnavailable: the store cannot be reached or written: a disk that is full
 	// or read-only, a service that does not answer. Nothing was half-written.
 	ErrUnavailable = errors.New("store unavailable")
-	// ErrHeld: another process holds the store for writing and does not go on. It is
+	// ErrLocked: another process holds the store for writing and does not go on. It is
 	// [ErrUnavailable] too.
-	ErrHeld = fmt.Errorf("%w: another process holds it", ErrUnavailable)
+	ErrLocked = fmt.Errorf("%w: another process holds it", ErrUnavailable)
 	// ErrGone: the data is no longer where it was opened: what was written since is
 	// lost with it, and nothing more may be done for it. It is [ErrUnavailable] too.
 	ErrGone = fmt.Errorf("%w: the data is gone", ErrUnavailable)

@@ -37,9 +37,9 @@ type Config struct {
 	ReadOnly bool
 	// Wait is how long a write waits for another process that holds the file; 0 means 10 s.
 	Wait time.Duration
-	// OnHeld is told whom a write has been waiting for, and goes on waiting for; nil
+	// OnLocked is told whom a write has been waiting for, and goes on waiting for; nil
 	// means that it goes to the log.
-	OnHeld func(sqlite.Holder)
+	OnLocked func(sqlite.Holder)
 	// Env reads a variable of the environment; nil means [os.Getenv].
 	Env func(string) string
 	// Log of the runtime; nil means none.
@@ -96,13 +96,13 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 		now = time.Now
 	}
 	owner := sqlite.NewOwner()
-	onHeld := cfg.OnHeld
-	if onHeld == nil && cfg.Log != nil {
-		onHeld = func(h sqlite.Holder) {
-			cfg.Log.Warn("waiting: "+h.String(), "code", runtime.CodeStoreHeld, "pid", h.PID, "state", h.State)
+	onLocked := cfg.OnLocked
+	if onLocked == nil && cfg.Log != nil {
+		onLocked = func(h sqlite.Holder) {
+			cfg.Log.Warn("waiting: "+h.String(), "code", runtime.CodeStoreLocked, "pid", h.PID, "state", h.State)
 		}
 	}
-	db, err := sqlite.Open(ctx, sqlite.Config{Path: data, Owner: owner, Now: now, ReadOnly: cfg.ReadOnly, Wait: cfg.Wait, OnHeld: onHeld})
+	db, err := sqlite.Open(ctx, sqlite.Config{Path: data, Owner: owner, Now: now, ReadOnly: cfg.ReadOnly, Wait: cfg.Wait, OnLocked: onLocked})
 	if err != nil {
 		return nil, err // it names the file
 	}

@@ -35,19 +35,19 @@ func TestOpenHeld(t *testing.T) {
 				Log: slog.New(slog.NewTextHandler(&log, nil)),
 			}
 			if named {
-				cfg.OnHeld = func(h sqlite.Holder) { told = append(told, h) }
+				cfg.OnLocked = func(h sqlite.Holder) { told = append(told, h) }
 			}
 			a, err := embedded.Open(t.Context(), cfg)
 			require.NoError(t, err)
 			release := hold(t, cfg.Data)
 			_, err = start(t, a)
-			require.ErrorIs(t, err, store.ErrHeld)
+			require.ErrorIs(t, err, store.ErrLocked)
 			require.ErrorContains(t, err, "waited 1ms")
 			release()
 			_, err = start(t, a)
 			require.NoError(t, err)
 			require.NoError(t, a.Close())
-			require.Equal(t, !named, strings.Contains(log.String(), "code="+string(runtime.CodeStoreHeld)), log.String())
+			require.Equal(t, !named, strings.Contains(log.String(), "code="+string(runtime.CodeStoreLocked)), log.String())
 			if named {
 				require.Len(t, told, 1)
 				require.Equal(t, cfg.Data, told[0].Path)

@@ -41,7 +41,7 @@ func TestExitCode(t *testing.T) {
 		{&runtime.Error{Code: runtime.CodeStaleCheckpoint}, 5, "stale_checkpoint"},
 		{&runtime.Error{Code: runtime.CodeExpired}, 5, "expired"},
 		{store.ErrUnavailable, 1, "store_unavailable"},
-		{store.ErrHeld, 1, "store_held"},
+		{store.ErrLocked, 1, "store_locked"},
 		{store.ErrGone, 3, "store_gone"},
 		{store.ErrNotOurs, 1, "not_an_adjourn_store"},
 		{store.ErrCorrupt, 1, "corrupt_journal"},

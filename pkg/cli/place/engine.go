@@ -104,7 +104,7 @@ func (p *Place) openData(ctx context.Context, cfg embedded.Config) (*embedded.Ap
 	p.Screen.ShowProgress()
 	cfg.Registry, cfg.Data, cfg.Env, cfg.Log, cfg.Decorate, cfg.Now = p.Registry, p.data, p.Env, p.Log(), p.Decorate, p.Now
 	cfg.Wait = p.Patience
-	cfg.OnHeld = func(h sqlite.Holder) { p.Screen.Talk("Waiting: %v", &h) }
+	cfg.OnLocked = func(h sqlite.Holder) { p.Screen.Talk("Waiting: %v", &h) }
 	cfg.OnEntry = func(key session.Key, e runtime.Progress) {
 		p.Screen.Entry(e)
 		if p.Watch != nil {

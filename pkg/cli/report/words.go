@@ -14,7 +14,7 @@ import (
 // wrong with it and what to do: through which calls the error came says nothing to them.
 func Words(where *place.Place, err error) string {
 	text := err.Error()
-	unusable := []runtime.Code{runtime.CodeStoreUnavailable, runtime.CodeStoreHeld, runtime.CodeStoreGone}
+	unusable := []runtime.Code{runtime.CodeStoreUnavailable, runtime.CodeStoreLocked, runtime.CodeStoreGone}
 	line, said := unavailable(text)
 	if !said || !slices.Contains(unusable, runtime.AsError(err).Code) {
 		return text

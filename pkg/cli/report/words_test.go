@@ -31,7 +31,7 @@ func TestWords(t *testing.T) {
 		"joined":    {errors.Join(fmt.Errorf("commit default/f: %w", full), postponed), "/x/a.db: the disk is full: free some space (database or disk is full (13))"},
 		"in half":   {fmt.Errorf("open /x/a.db: %w: the disk takes no data (disk I/O error (10)\nSQL logic error (1))", store.ErrUnavailable), "/x/a.db: the disk takes no data (disk I/O error (10))"},
 		"queue":     {postponed, "/x/a.db: the disk is full (13)"},
-		"held":      {fmt.Errorf("update default/f: %w: waited 1s: process 7 holds the data file /x/a.db", store.ErrHeld), "another process holds it: waited 1s: process 7 holds the data file /x/a.db"},
+		"held":      {fmt.Errorf("update default/f: %w: waited 1s: process 7 holds the data file /x/a.db", store.ErrLocked), "another process holds it: waited 1s: process 7 holds the data file /x/a.db"},
 		"gone":      {fmt.Errorf("commit default/f: %w: it was deleted", store.ErrGone), "/x/a.db: the data is gone: it was deleted"},
 		"refusal":   {&runtime.Error{Code: runtime.CodeStillWaiting, Session: "f", Message: "store unavailable: is what it waits for"}, "session f: store unavailable: is what it waits for"},
 		"no prefix": {&runtime.Error{Code: runtime.CodeStoreUnavailable, Session: "f", Message: "it moved each time it was read. Ask again"}, "session f: it moved each time it was read. Ask again"},
