@@ -2,6 +2,8 @@ package runtime_test
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,4 +54,145 @@ func TestAudit_of_refused_answers(t *testing.T) {
 	require.Equal(t, session.KindResumed, taken.Kind)
 	require.Equal(t, record.Audit.Hash, taken.Answers[0].Audit)
 	require.NotEmpty(t, taken.Answers[0].Audit)
+}
+
+// refusals are the codes of the lines of a wait's audit.
+func (w *world) refusals(wait string) []runtime.Code {
+	w.t.Helper()
+	codes := []runtime.Code{}
+	var lines []session.Audit
+	for _, item := range w.items(store.KindAudit) {
+		if item.Audit.Wait != wait {
+			continue
+		}
+		var data struct{ Code runtime.Code }
+		require.NoError(w.t, json.Unmarshal(item.Audit.Data, &data))
+		codes, lines = append(codes, data.Code), append(lines, *item.Audit)
+	}
+	for _, record := range w.waits() {
+		if record.Wait.ID == wait {
+			require.NoError(w.t, session.CheckAudit(w.key, wait, lines, record.Audit))
+		}
+	}
+	return codes
+}
+
+// answered are waits as answers left them, without the audit of those that were refused.
+func answered(items []store.Item) []store.Item {
+	for i := range items {
+		record := *items[i].Wait
+		record.Audit = session.AuditTip{}
+		items[i].Rev, items[i].Wait = 0, &record
+	}
+	return items
+}
+
+// TestRefused_is_audited: whatever answer to a wait there is, by whatever verb, leaves
+// a line of it when it is refused, and changes nothing else.
+func TestRefused_is_audited(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	submit := func(change func(a *session.Answer)) func(*world, *process) error {
+		return func(w *world, p *process) error {
+			a := fill(w.waits()[0].Wait, yes())
+			change(&a)
+			_, err := p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: a})
+			return err
+		}
+	}
+	decide := func(change func(p *runtime.DecideParams)) func(*world, *process) error {
+		return func(w *world, p *process) error {
+			params := runtime.DecideParams{Key: w.key, Caller: person}
+			change(&params)
+			_, err := p.Decide(ctx, params)
+			return err
+		}
+	}
+	rejected := func(w *world, p *process) {
+		_, err := p.Decide(ctx, runtime.DecideParams{Key: w.key, Caller: people, RejectAll: true})
+		require.NoError(w.t, err)
+	}
+	for name, c := range map[string]struct {
+		agent  string
+		before func(*world, *process)
+		try    func(*world, *process) error
+		code   runtime.Code
+		lines  int
+	}{
+		"who may not":                 {"guarded", nil, submit(func(*session.Answer) {}), runtime.CodeNotAllowed, 1},
+		"who may not, decides":        {"guarded", nil, decide(func(p *runtime.DecideParams) { p.Approve = []string{"w2-1"} }), runtime.CodeNotAllowed, 1},
+		"who may not, rejects all":    {"guarded", nil, decide(func(p *runtime.DecideParams) { p.RejectAll = true }), runtime.CodeNotAllowed, 1},
+		"a nonce that is guessed":     {"approve", nil, submit(func(a *session.Answer) { a.Wait, a.ToolCallID, a.ApprovalID = "", "", "w2-1_guessed" }), runtime.CodeWaitNotFound, 1},
+		"its wait with another nonce": {"approve", nil, submit(func(a *session.Answer) { a.ApprovalID = "w2-1_guessed" }), runtime.CodeInvalidAnswer, 1},
+		"another kind": {"approve", nil, submit(func(a *session.Answer) {
+			*a = session.Answer{Wait: a.Wait, Kind: session.AnswerVerdict, Verdict: session.VerdictHappened}
+		}), runtime.CodeWrongKind, 1},
+		"another call":         {"approve", nil, submit(func(a *session.Answer) { a.ToolCallID = "c2-2" }), runtime.CodeWaitNotFound, 1},
+		"another question":     {"name", nil, submit(func(a *session.Answer) { a.Approved, a.Text, a.QuestionID = nil, new(string), "another" }), runtime.CodeWrongKind, 1},
+		"no approval, decided": {"name", nil, decide(func(p *runtime.DecideParams) { p.Reject = []string{"w3-1"} }), runtime.CodeWrongKind, 1},
+		"answered otherwise":   {"approve", rejected, submit(func(*session.Answer) {}), runtime.CodeAlreadyAnswered, 1},
+		"decided otherwise":    {"approve", rejected, decide(func(p *runtime.DecideParams) { p.Approve = []string{"w2-1"} }), runtime.CodeAlreadyAnswered, 1},
+		"confirmed otherwise": {"approve", rejected, func(w *world, p *process) error {
+			_, err := p.Resume(ctx, runtime.ResumeParams{Key: w.key, Caller: person, Mode: runtime.ResumeWithConfirmation, Confirmation: runtime.Confirmation{Wait: "w2-1", Approved: true}})
+			return err
+		}, runtime.CodeAlreadyAnswered, 1},
+		"a wait there is not":           {"approve", nil, submit(func(a *session.Answer) { a.Wait = "w2-9" }), runtime.CodeWaitNotFound, 0},
+		"a nonce of no wait":            {"approve", nil, submit(func(a *session.Answer) { a.Wait, a.ToolCallID, a.ApprovalID = "", "", "w2-9_guessed" }), runtime.CodeWaitNotFound, 0},
+		"malformed":                     {"approve", nil, submit(func(a *session.Answer) { a.Text = new(string) }), runtime.CodeInvalidInput, 0},
+		"all of nobody knows what":      {"approve", nil, decide(func(p *runtime.DecideParams) { p.ApproveAll = true }), runtime.CodeInvalidInput, 0},
+		"the same again":                {"approve", rejected, decide(func(p *runtime.DecideParams) { p.RejectAll = true }), "", 0},
+		"the same again, by its wait":   {"approve", rejected, submit(func(a *session.Answer) { a.Approved = new(bool) }), "", 0},
+		"nobody's, by one who may look": {"name", nil, decide(func(p *runtime.DecideParams) { p.RejectAll = true }), runtime.CodeNothingToDecide, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, p := waiting(t, c.agent)
+			if c.before != nil {
+				c.before(w, p)
+			}
+			id := w.waits()[0].Wait.ID
+			before := answered(w.items(store.KindWait))
+			for n := 1; n <= 2; n++ {
+				require.Equal(t, c.code, codeOf(c.try(w, p)))
+				require.Equal(t, slices.Repeat([]runtime.Code{c.code}, n*c.lines), w.refusals(id), "each time")
+			}
+			require.Equal(t, before, answered(w.items(store.KindWait)))
+		})
+	}
+}
+
+// TestRefused_is_audited_once_it_is_told: a request that finds itself carried out by
+// a copy of it was not refused.
+func TestRefused_is_audited_once_it_is_told(t *testing.T) {
+	t.Parallel()
+	w, p := deciding(t)
+	ctx := context.Background()
+	params := runtime.DecideParams{Key: w.key, Caller: person, Approve: []string{"w2-1"}, IdempotencyKey: "k"}
+	cross := &crossing{happens: func() {
+		_, err := p.Decide(ctx, params)
+		require.NoError(t, err)
+		require.NoError(t, p.settle())
+	}}
+	copied := w.process(func(cfg *runtime.Config) { cross.Store = cfg.Store; cfg.Store = cross })
+	out, err := copied.Decide(ctx, params)
+	require.NoError(t, err)
+	require.True(t, out.Replayed)
+	require.Empty(t, w.items(store.KindAudit))
+}
+
+// TestRefused_is_audited_though_its_caller_has_gone: who hangs up leaves a trace too,
+// and so do two at once.
+func TestRefused_is_audited_though_its_caller_has_gone(t *testing.T) {
+	t.Parallel()
+	w, p := waiting(t, "guarded")
+	ctx, hangUp := context.WithCancel(context.Background())
+	other := func() { _, _ = w.submit(p, session.WaitApproval, yes()) }
+	cross := &crossing{happens: func() {
+		hangUp()
+		other()
+	}}
+	rude := w.process(func(cfg *runtime.Config) { cross.Store = cfg.Store; cfg.Store = cross })
+	_, err := rude.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(w.open(session.WaitApproval).Wait, yes())})
+	require.Equal(t, runtime.CodeNotAllowed, codeOf(err))
+	require.Len(t, w.refusals("w2-1"), 2)
 }
