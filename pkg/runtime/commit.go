@@ -103,6 +103,9 @@ func (r *Runtime) runAfter(ctx context.Context, key session.Key, m engine.Move) 
 	return store.RunItem(run, item.Rev), nil
 }
 
+// besideMove is how many items go with every move: the entry, HEAD, the run.
+const besideMove = 3
+
 // headAfter returns HEAD as it stands after a move.
 func (r *Runtime) headAfter(s *session.Session, before *session.Head, m engine.Move) *session.Head {
 	e := &m.Entry

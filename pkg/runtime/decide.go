@@ -68,11 +68,9 @@ func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *request, at
 			return Resumed{}, err
 		}
 	}
-	items := a.items
-	if *at != a.head.WaitsAt {
-		if items, err = r.waitsAt(ctx, p.Key, *at); err != nil {
-			return Resumed{}, err
-		}
+	items, err := r.itemsAt(ctx, a, *at)
+	if err != nil {
+		return Resumed{}, err
 	}
 	decided, err := p.decisions(a.head, items)
 	if err != nil {

@@ -38,7 +38,7 @@ func (inv *invocation) withoutResult(out *engine.StepOutcome) []session.Call {
 // was given up: for [errLedgerMoved] look again. Beside so many other items, those
 // that do not fit are closed before.
 func (inv *invocation) giveUpAll(ctx context.Context, out *engine.StepOutcome, beside int) ([]store.Item, error) {
-	room := store.MaxItems - beside - 3 // the entry, HEAD, the run
+	room := store.MaxItems - beside - besideMove
 	var closed []store.Item
 	for _, c := range inv.withoutResult(out) {
 		cancelled := engine.Result(c, llm.ResultCancelled, engine.TextCancelled)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/engine"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // continueInterrupted leaves an interruption, which nothing but this verb does.
@@ -21,12 +22,12 @@ func (r *Runtime) continueInterrupted(ctx context.Context, s *session.Session, p
 	if err != nil {
 		return Resumed{}, err
 	}
-	answers, records := takeWaits(s, items, s.Next(), r.cfg.StepBytes)
 	waiting := countOpen(waitRecords(items)) > 0
 	m, did := engine.Waiting(s, r.stamp(p.Caller)), done{}
-	if waiting {
-		records = nil // they stay as they are
-	} else {
+	var records []store.Item
+	if !waiting { // else they stay as they are
+		var answers []session.Answer
+		answers, records = takeWaits(s, items, s.Next(), r.cfg.StepBytes)
 		m, did = engine.Resumed(s, answers, nil, nil, r.stamp(p.Caller)), done{Entry: s.Next()}
 	}
 	record, err := p.q.record(r.cfg.Now(), s.Key, s.Next(), did)

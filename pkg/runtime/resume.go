@@ -286,22 +286,12 @@ func (r *Runtime) resumeWithMessage(ctx context.Context, p *resumption) (Resumed
 // inputFor returns the input wait a message is for: of the checkpoint it is bound
 // to, else of the suspension the session is in; "" when it is for none.
 func (r *Runtime) inputFor(ctx context.Context, p ResumeParams) (string, error) {
-	a, err := r.asked(ctx, p.Key)
-	if err != nil {
-		return "", err
-	}
-	shown, err := r.shownAt(ctx, a.head, p.Checkpoint)
+	a, shown, items, err := r.shownItems(ctx, p.Key, p.Checkpoint)
 	if err != nil {
 		return "", err
 	}
 	if shown.newest && a.head.Status != session.StatusSuspended {
 		return "", nil
-	}
-	items := a.items
-	if shown.waitsAt != a.head.WaitsAt {
-		if items, err = r.waitsAt(ctx, p.Key, shown.waitsAt); err != nil {
-			return "", err
-		}
 	}
 	for _, item := range items {
 		if item.Wait.Wait.Kind == session.WaitInput && (shown.newest || item.Wait.State != session.WaitOpen) {
@@ -401,19 +391,9 @@ func (r *Runtime) confirms(ctx context.Context, p ResumeParams) (string, error) 
 	if c.Approved && c.Wait == "" && p.Checkpoint == "" {
 		return "", refuse(CodeInvalidInput, p.Key, "a confirmation that approves needs the checkpoint that was shown, or the wait by its id: without, it would approve what was asked since")
 	}
-	a, err := r.asked(ctx, p.Key)
+	a, shown, items, err := r.shownItems(ctx, p.Key, p.Checkpoint)
 	if err != nil {
 		return "", err
-	}
-	shown, err := r.shownAt(ctx, a.head, p.Checkpoint)
-	if err != nil {
-		return "", err
-	}
-	items := a.items
-	if shown.waitsAt != a.head.WaitsAt {
-		if items, err = r.waitsAt(ctx, p.Key, shown.waitsAt); err != nil {
-			return "", err
-		}
 	}
 	var all, open []string
 	for _, item := range items {

@@ -84,6 +84,29 @@ func (r *Runtime) waitedAt(ctx context.Context, head session.Head, e session.Ent
 	return 0, nil
 }
 
+// shownItems returns what a session asks for, what a checkpoint of it stands for and
+// the waits that were open there.
+func (r *Runtime) shownItems(ctx context.Context, key session.Key, checkpoint string) (asked, shown, []store.Item, error) {
+	a, err := r.asked(ctx, key)
+	if err != nil {
+		return a, shown{}, nil, err
+	}
+	at, err := r.shownAt(ctx, a.head, checkpoint)
+	if err != nil {
+		return a, shown{}, nil, err
+	}
+	items, err := r.itemsAt(ctx, a, at.waitsAt)
+	return a, at, items, err
+}
+
+// itemsAt returns the waits that an entry opened, read anew unless a holds them.
+func (r *Runtime) itemsAt(ctx context.Context, a asked, seq int64) ([]store.Item, error) {
+	if seq == a.head.WaitsAt {
+		return a.items, nil
+	}
+	return r.waitsAt(ctx, a.head.Key, seq)
+}
+
 // entry returns one entry, with Seq 0 if there is none.
 func (r *Runtime) entry(ctx context.Context, key session.Key, seq int64) (session.Entry, error) {
 	for e, err := range r.cfg.Store.Entries(ctx, key, seq-1) {

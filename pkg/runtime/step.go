@@ -355,7 +355,7 @@ func (inv *invocation) runFinish(ctx context.Context, plans []engine.CallPlan, o
 // fit keeps a suspension within one transaction: ledgers of calls that asked go
 // with it as far as there is room, and are written before it otherwise.
 func (inv *invocation) fit(ctx context.Context, asking []store.Item) ([]store.Item, error) {
-	const room = store.MaxItems - session.MaxWaits - 3 // the entry, HEAD, the run
+	const room = store.MaxItems - session.MaxWaits - besideMove
 	if len(asking) <= room {
 		return asking, nil
 	}
