@@ -32,7 +32,7 @@ func hold(t *testing.T, path string) (release func()) {
 func TestHeldFile_is_told_once(t *testing.T) {
 	t.Parallel()
 	var told []Holder
-	db := openConfig(t, Config{Path: file(t), OnHeld: func(h Holder) { told = append(told, h) }})
+	db := openConfig(t, Config{Path: file(t), OnLocked: func(h Holder) { told = append(told, h) }})
 	w := byHand(t, db)
 	release := hold(t, db.path)
 	defer release()
@@ -40,9 +40,9 @@ func TestHeldFile_is_told_once(t *testing.T) {
 	for n := range 2 {
 		_, batch := counted()
 		w.commit(batch)
-		var held *HeldError
+		var held *LockedError
 		require.ErrorAs(t, batch[0].base().err, &held)
-		require.ErrorIs(t, held, store.ErrHeld)
+		require.ErrorIs(t, held, store.ErrLocked)
 		require.Equal(t, WaitFor, held.Waited, "it goes on waiting")
 		require.Equal(t, db.path, held.Holder.Path)
 		require.Len(t, told, n+1)
