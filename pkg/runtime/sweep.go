@@ -171,7 +171,7 @@ func (r *Runtime) resumeDue(ctx context.Context, head store.Item, swept *Swept) 
 	if err != nil {
 		return err
 	}
-	if !goesOn(waits) {
+	if !nothingKeeps(waits) {
 		later := *head.Head
 		later.Due = nil
 		_, err := r.stampHead(ctx, later, head.Rev)
@@ -197,7 +197,7 @@ func (r *Runtime) resumeAnswered(ctx context.Context, key session.Key, found sto
 		}
 	}
 	undue := r.undue(waits)
-	if leaves(*head.Head) > 0 && goesOn(waitRecords(waits)) {
+	if leaves(*head.Head) > 0 && nothingKeeps(waitRecords(waits)) {
 		return r.resumeNow(ctx, head, undue, swept)
 	}
 	// Where nothing is to be sent there is nothing to do for as long as people
