@@ -48,13 +48,13 @@ func (inv *invocation) giveUpAll(ctx context.Context, out *engine.StepOutcome, b
 			if err != nil {
 				return nil, err
 			}
-			take(out, gaveUp(c, record, cancelled))
+			inv.take(out, gaveUp(c, record, cancelled))
 			continue
 		}
 		if err := book.load(ctx); err != nil {
 			return nil, err
 		}
-		take(out, gaveUp(c, book.record, cancelled))
+		inv.take(out, gaveUp(c, book.record, cancelled))
 		if item, ok := book.closed(); ok {
 			closed = append(closed, item)
 		}

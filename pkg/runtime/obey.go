@@ -100,7 +100,7 @@ func (inv *invocation) closeForSignal(ctx context.Context, signal session.Signal
 			return nil, err
 		}
 		if book.record.State == session.ToolFinished {
-			take(out, callOutcome{result: book.record.Result, ops: book.record.StateOps, events: book.record.Events})
+			inv.take(out, callOutcome{result: book.record.Result, ops: book.record.StateOps, events: book.record.Events})
 		}
 	}
 	return append(told, asking...), nil

@@ -176,3 +176,43 @@ func TestRoom_bounds_how_many_tools_run_at_once(t *testing.T) {
 		require.Len(t, results(w.session()), 9)
 	})
 }
+
+// TestRoom_state_of_many_workers: a step may bring 1 MiB. Each of five workers finishes
+// one call that changes the state by 0.9 MB, and dies; the sixth takes all in.
+func TestRoom_state_of_many_workers(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	var f *fuse
+	big := tool.Define(tool.Spec[textIn]{Name: "big"}, func(_ context.Context, c *tool.Call, in textIn) (string, error) {
+		if f != nil {
+			f.mu.Lock()
+			f.at, f.after = f.n+1, true // it dies when its ledger says finished
+			f.mu.Unlock()
+		}
+		return "did", c.Append("notes", strings.Repeat("x", 900_000))
+	})
+	var list []string
+	for range 6 {
+		list = append(list, "big", `{"text":"1"}`)
+	}
+	w := newWorld(t, made, helper(made, script{"go": {calls(list...), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, big) }))
+	small := func(cfg *runtime.Config) { cfg.StepBytes, cfg.ToolsAtOnce = 1<<20, 1 }
+	w.start(w.process(small), "go")
+	seq := int64(2)
+	for range 5 {
+		f = new(fuse)
+		_, _ = w.fusedProcess(f, true, 1, small).Deliver(t.Context(), w.wake(seq, session.WakeStep))
+		seq = 3
+		w.clock.advance(time.Hour)
+	}
+	f = nil
+	w.deliver(w.process(small), 3, session.WakeStep)
+	entries := w.journal()
+	last := entries[len(entries)-1]
+	size := 0
+	for _, op := range last.StateOps {
+		size += len(op.Value)
+	}
+	require.LessOrEqual(t, size, 1<<20)
+	require.Contains(t, string(results(w.session())["c2-2"].Output), "too large to keep")
+}

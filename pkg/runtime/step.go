@@ -293,12 +293,12 @@ func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) (aski
 	}
 	if out.Failure != nil {
 		// The task ends: nothing more runs, and nothing that has not run ever will.
-		_, err := gather(plans, outcomes, out)
+		_, err := inv.gather(plans, outcomes, out)
 		return nil, err
 	}
 	ordinary := slices.DeleteFunc(slices.Clone(plans), func(p engine.CallPlan) bool { return p.Do != engine.DoRun || p.Traits.Finish })
 	outcomes = append(outcomes, inv.runAll(ctx, ordinary, &base)...)
-	if asking, err = gather(plans, outcomes, out); err != nil {
+	if asking, err = inv.gather(plans, outcomes, out); err != nil {
 		return asking, err
 	}
 	if len(out.Waits) == 0 {
@@ -337,7 +337,7 @@ func (inv *invocation) runFinish(ctx context.Context, plans []engine.CallPlan, o
 			return asking, err
 		}
 		outcome := inv.run(ctx, p, &after)
-		asked, err := gather(plans, []callOutcome{outcome}, out)
+		asked, err := inv.gather(plans, []callOutcome{outcome}, out)
 		asking = append(asking, asked...)
 		if err != nil {
 			return asking, err
@@ -435,7 +435,7 @@ func (inv *invocation) settleOne(ctx context.Context, p engine.CallPlan) callOut
 // gather collects what calls brought, state operations in the order of the calls,
 // and returns the ledgers of those that asked. An error of one does not hide what
 // the others did.
-func gather(plans []engine.CallPlan, outcomes []callOutcome, out *engine.StepOutcome) (asking []store.Item, err error) {
+func (inv *invocation) gather(plans []engine.CallPlan, outcomes []callOutcome, out *engine.StepOutcome) (asking []store.Item, err error) {
 	byCall := map[string]callOutcome{}
 	for _, o := range outcomes {
 		byCall[o.call.ID] = o
@@ -448,7 +448,7 @@ func gather(plans []engine.CallPlan, outcomes []callOutcome, out *engine.StepOut
 		if !ok || o.err != nil {
 			continue
 		}
-		take(out, o)
+		inv.take(out, o)
 		out.Waits = append(out.Waits, o.waits...)
 		if o.asking != nil {
 			asking = append(asking, *o.asking)
@@ -457,8 +457,15 @@ func gather(plans []engine.CallPlan, outcomes []callOutcome, out *engine.StepOut
 	return asking, err
 }
 
-// take adds what a call brought to the step's outcome.
-func take(out *engine.StepOutcome, o callOutcome) {
+// take adds what a call brought to the step's outcome. Its changes of the state and its
+// events are there whole or not at all: several workers may each have finished calls
+// with as much as fits. Results are cut later, see [fitResults].
+func (inv *invocation) take(out *engine.StepOutcome, o callOutcome) {
+	most := inv.r.cfg.StepBytes
+	if size := brought(nil, o.ops, o.events); size > 0 && o.result != nil && size+brought(nil, out.StateOps, out.Events) > most {
+		cut := tooLarge(session.Call{ID: o.result.CallID, ProviderID: o.result.ProviderID, Name: o.result.Name}, size+len(o.result.Output), most)
+		o.result, o.ops, o.events = &cut, nil, nil
+	}
 	if o.result != nil {
 		out.Results = append(out.Results, *o.result)
 	}
