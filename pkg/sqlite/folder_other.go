@@ -17,4 +17,4 @@ func syncFolder(string) error { return nil }
 func fileNumber(fs.FileInfo) string { return "" }
 
 // sameFile is never sure.
-func sameFile(string, fs.FileInfo) bool { return false }
+func sameFile(string, fs.FileInfo, bool) bool { return false }

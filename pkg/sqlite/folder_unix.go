@@ -58,9 +58,9 @@ func fileNumber(info fs.FileInfo) string {
 }
 
 // sameFile reports whether a path surely leads to the file, and there is something
-// in it. It is asked with each transaction, so it costs less than [os.Stat].
-func sameFile(path string, file fs.FileInfo) bool {
+// in it, if it must not be empty. It is asked with each transaction, so it costs less than [os.Stat].
+func sameFile(path string, file fs.FileInfo, mayBeEmpty bool) bool {
 	was, ok := file.Sys().(*syscall.Stat_t)
 	var is syscall.Stat_t
-	return ok && syscall.Stat(path, &is) == nil && is.Dev == was.Dev && is.Ino == was.Ino && is.Size > 0
+	return ok && syscall.Stat(path, &is) == nil && is.Dev == was.Dev && is.Ino == was.Ino && (mayBeEmpty || is.Size > 0)
 }

@@ -49,7 +49,7 @@ func (f *openedFile) lost() error {
 	if known := f.gone.Load(); known != nil {
 		return *known
 	}
-	what := f.became()
+	lost, what := f.became()
 	if what == "" {
 		return nil
 	}
@@ -58,28 +58,50 @@ func (f *openedFile) lost() error {
 	if known := f.gone.Load(); known != nil {
 		return *known
 	}
+	// A file that has lost its log alone keeps what else there is: others work with it.
+	next := "stop every program that works on " + f.path + ", and start again"
+	if lost == f.path {
+		next = f.setAside(what == cutOff)
+	}
 	gone := fmt.Errorf("%w: %s %s while it was in use: what was done since is lost with it, and this program does nothing more; %s",
-		store.ErrGone, f.path, what, f.setAside(what == cutOff))
+		store.ErrGone, lost, what, next)
 	f.gone.Store(&gone)
 	return gone
 }
 
 const cutOff = "was cut off to 0 bytes"
 
-// became says what became of a file that is gone, and nothing of one that is there.
-func (f *openedFile) became() string {
-	if sameFile(f.path, f.info) {
+// became says which of the files is gone, the data file or one of its sidecars, and
+// what became of it; nothing if all are there. Without its log a file lacks what was
+// confirmed, and who opens it begins another log beside ours.
+func (f *openedFile) became() (path, what string) {
+	if what = becameOf(f.path, f.info, false); what != "" {
+		return f.path, what
+	}
+	for i, info := range f.sidecars {
+		if info == nil {
+			continue
+		}
+		if what = becameOf(f.real+sidecars[i], info, true); what != "" {
+			return f.real + sidecars[i], what
+		}
+	}
+	return "", ""
+}
+
+func becameOf(path string, was fs.FileInfo, mayBeEmpty bool) string {
+	if sameFile(path, was, mayBeEmpty) {
 		return ""
 	}
-	info, err := os.Stat(f.path)
+	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "was deleted or moved away"
 	case err != nil: // nothing is known
 		return ""
-	case !os.SameFile(info, f.info):
+	case !os.SameFile(info, was):
 		return "was replaced by another file"
-	case info.Size() == 0:
+	case info.Size() == 0 && !mayBeEmpty:
 		return cutOff
 	}
 	return ""

@@ -37,7 +37,9 @@ func TestLostFile(t *testing.T) {
 			require.NoError(t, os.Remove(path))
 			_ = open(t, path)
 		}, "while it was in use"}, // whoever waits may have seen it deleted
-		"cut off": {func(t *testing.T, path string) { require.NoError(t, os.Truncate(path, 0)) }, "was cut off to 0 bytes"},
+		"log deleted":           {func(t *testing.T, path string) { require.NoError(t, os.Remove(path+"-wal")) }, "-wal was deleted or moved away"},
+		"shared memory deleted": {func(t *testing.T, path string) { require.NoError(t, os.Remove(path+"-shm")) }, "-shm was deleted or moved away"},
+		"cut off":               {func(t *testing.T, path string) { require.NoError(t, os.Truncate(path, 0)) }, "was cut off to 0 bytes"},
 	} {
 		for _, idle := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
