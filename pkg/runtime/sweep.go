@@ -71,13 +71,13 @@ func (r *Runtime) Sweep(ctx context.Context) (Swept, error) {
 	return swept, errors.Join(append(failed, ctx.Err())...)
 }
 
-// due yields what is due by a time, and then what is due so far ahead of it that it
+// due yields what is due by a time, and then what is due so far ahead of now that it
 // counts as due ([session.Come]).
 func (r *Runtime) due(ctx context.Context, by time.Time) iter.Seq2[store.Found, error] {
 	return func(yield func(store.Found, error) bool) {
 		for _, p := range []store.FindParams{
 			{Kind: store.FindDue, Before: by, Limit: 200},
-			{Kind: store.FindAhead, After: by.Add(session.MaxAhead + session.Skew), Limit: 200},
+			{Kind: store.FindAhead, After: r.cfg.Now().Add(session.MaxAhead + session.Skew), Limit: 200},
 		} {
 			for more := true; more; more = p.Cursor != "" {
 				page, err := r.cfg.Store.Find(ctx, p)
