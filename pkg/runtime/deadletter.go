@@ -19,6 +19,9 @@ const deadLetterDelay = 30 * time.Second
 // section 4.4). Neither an hour of a bad deployment nor a hiding duplicate may
 // fail a healthy session: what counts is how many claims of the step died.
 func (r *Runtime) DeadLetter(ctx context.Context, wake session.Wake) (Disposition, error) {
+	if err := readable(wake); err != nil {
+		return Disposition{}, err
+	}
 	key := wake.Key()
 	if err := key.Validate(); err != nil {
 		return Disposition{}, err
@@ -93,7 +96,8 @@ func (r *Runtime) giveUpTask(ctx context.Context, key session.Key, newest int64)
 }
 
 // BuryDeadLetters works on what is in the dead letters' queue until it is empty.
-// One that cannot be worked on is left for later and does not hide the others.
+// One that cannot be worked on is left for later and does not hide the others; one
+// that a newer program sent is left for a program that reads it, and is no failure.
 func (r *Runtime) BuryDeadLetters(ctx context.Context) error {
 	var failed []error
 	for {
@@ -102,6 +106,13 @@ func (r *Runtime) BuryDeadLetters(ctx context.Context) error {
 			return errors.Join(append(failed, err)...)
 		}
 		for _, d := range deliveries {
+			if err := readable(d.Wake); err != nil {
+				r.cfg.Log.WarnContext(ctx, "dead letter of a newer program kept", "error", err)
+				if err := r.cfg.DeadLetters.Postpone(ctx, d, session.MaxAhead); err != nil {
+					return err
+				}
+				continue
+			}
 			disposition, err := r.DeadLetter(ctx, d.Wake)
 			switch {
 			case err != nil:

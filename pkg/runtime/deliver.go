@@ -32,8 +32,8 @@ var ErrOutOfTime = fmt.Errorf("the worker's time is over: %w", context.DeadlineE
 // end of ctx cuts a step off, and the lease is given back, unless its cause is
 // [ErrOutOfTime].
 func (r *Runtime) Deliver(ctx context.Context, wake session.Wake) (Disposition, error) {
-	if wake.V > session.WakeVersion {
-		return Disposition{}, fmt.Errorf("wake for session %s: version %d is newer than this program reads (%d)", wake.Key(), wake.V, session.WakeVersion)
+	if err := readable(wake); err != nil {
+		return Disposition{}, err
 	}
 	if err := wake.Key().Validate(); err != nil {
 		return Disposition{}, nil //nolint:nilerr // a message that points nowhere: there is nothing to work on, now or later
@@ -70,6 +70,14 @@ func (r *Runtime) Deliver(ctx context.Context, wake session.Wake) (Disposition, 
 		inv.release(ctx)
 	}
 	return Disposition{}, nil
+}
+
+// readable refuses a message of a newer program: what it asks for is not known here.
+func readable(wake session.Wake) error {
+	if wake.V > session.WakeVersion {
+		return fmt.Errorf("wake for session %s: version %d is newer than this program reads (%d)", wake.Key(), wake.V, session.WakeVersion)
+	}
+	return nil
 }
 
 // decide reads what is known about the message and asks the engine. For a step

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -243,3 +244,33 @@ func TestUnknownFields_outlive_every_rewrite(t *testing.T) {
 }
 
 func errOf[T any](_ T, err error) error { return err }
+
+// TestNewerWake_is_not_buried: a message that a newer program sent is refused by a
+// worker of today. Among the dead letters it stays for the program that reads it, in
+// nobody's way, and is no failure of this one.
+func TestNewerWake_is_not_buried(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w, p := waiting(t, "approve")
+	wake := session.NewWake(w.key, 9, "notice")
+	wake.V = session.WakeVersion + 1
+	_, err := p.Deliver(ctx, wake)
+	require.ErrorContains(t, err, "newer than this program reads")
+	_, err = p.DeadLetter(ctx, wake)
+	require.ErrorContains(t, err, "newer than this program reads")
+	require.NoError(t, w.dead.Send(ctx, wake))
+	require.NoError(t, w.dead.Send(ctx, w.wake(1, session.WakeStep)))
+	require.NoError(t, p.BuryDeadLetters(ctx))
+	w.flush()
+	left := func() []queue.Delivery {
+		deliveries, err := w.dead.Receive(ctx, queue.ReceiveParams{Max: 10, Visibility: time.Second})
+		require.NoError(t, err)
+		return deliveries
+	}
+	require.Empty(t, left())
+	w.clock.advance(session.MaxAhead + time.Second)
+	later := left()
+	require.Len(t, later, 1)
+	require.Equal(t, wake.V, later[0].Wake.V)
+	require.Equal(t, wake.Kind, later[0].Wake.Kind)
+}
