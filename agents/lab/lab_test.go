@@ -270,12 +270,15 @@ func TestQuestions(t *testing.T) {
 		require.Equal(t, c.kind, taken.Questions[0].Kind())
 
 		c.answer.Kind = session.AnswerReply
-		got, taken, err := run(t, name, `{}`, tool.CallConfig{Replies: []session.Answer{c.answer}})
+		asked := []session.Wait{{Question: taken.Questions[0].Session()}}
+		got, taken, err := run(t, name, `{}`, tool.CallConfig{Asked: asked, Replies: []session.Answer{c.answer}})
 		require.NoError(t, err)
 		require.Empty(t, taken.Questions)
 		require.JSONEq(t, c.want, got)
 	}
-	got, _, err := run(t, "pick_toppings", `{}`, tool.CallConfig{Replies: []session.Answer{{Kind: session.AnswerReply, QuestionID: "toppings", Selected: []string{}}}})
+	_, taken, _ := run(t, "pick_toppings", `{}`, tool.CallConfig{})
+	asked := []session.Wait{{Question: taken.Questions[0].Session()}}
+	got, _, err := run(t, "pick_toppings", `{}`, tool.CallConfig{Asked: asked, Replies: []session.Answer{{Kind: session.AnswerReply, QuestionID: "toppings", Selected: []string{}}}})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"toppings": []}`, got, "none is an answer")
 }

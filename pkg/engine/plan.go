@@ -75,6 +75,9 @@ type CallPlan struct {
 	Arguments json.RawMessage
 	// Replies to questions of the call, for DoRun.
 	Replies []session.Answer
+	// Policy is the digest of the agent the plan was made under: every wait the call
+	// opens says it.
+	Policy string
 	// Wait of DoWait, without id, nonce and times.
 	Wait session.Wait
 	// Result of DoResult.
@@ -91,8 +94,8 @@ type CallPlan struct {
 }
 
 // Plan says what each open call of s needs next, in the order of the calls.
-// digest is that of the agent as it is now: an approval given under another one
-// counts only if the policy is to go on.
+// digest is that of the agent as it is now: what people answered under another one
+// counts by the task's policy ([session.ChangePolicy]).
 func Plan(s *session.Session, digest string, traits func(c session.Call, arguments json.RawMessage) Traits) []CallPlan {
 	plans := make([]CallPlan, 0, len(s.Calls))
 	waits := false
@@ -116,11 +119,15 @@ type taken struct {
 	result    *llm.ToolResult
 	neverRan  bool
 	failure   *session.Failure
+	// told is what somebody reported under another definition, and by whom: it counts
+	// if they may still answer for the tool.
+	told *llm.ToolResult
+	who  string
 }
 
 func planCall(s *session.Session, c session.Call, digest string, traits func(session.Call, json.RawMessage) Traits) CallPlan {
 	t := takeCall(s, c, digest)
-	p := CallPlan{Call: c, Arguments: t.arguments, Replies: t.replies}
+	p := CallPlan{Call: c, Arguments: t.arguments, Replies: t.replies, Policy: digest}
 	switch {
 	case t.failure != nil:
 		p.Do, p.Failure = DoFail, t.failure
@@ -131,49 +138,74 @@ func planCall(s *session.Session, c session.Call, digest string, traits func(ses
 	}
 	p.Traits = traits(c, t.arguments)
 	switch {
+	case t.told != nil && (len(p.Traits.Who) == 0 || slices.Contains(p.Traits.Who, t.who)):
+		p.Do, p.Result = DoResult, *t.told
 	case !p.Traits.Known:
 		p.Do, p.Refused, p.Result = DoResult, true, Result(c, llm.ResultError, fmt.Sprintf("There is no tool %q. Use one of the tools you were given.", c.Name))
 	case p.Traits.Problem != "":
 		p.Do, p.Refused, p.Result = DoResult, true, Result(c, llm.ResultError, p.Traits.Problem)
 	case !t.approved && p.Traits.Approval != nil && p.Traits.Approval():
-		p.Do, p.Wait = DoWait, p.wait(session.WaitApproval, digest)
+		p.Do, p.Wait = DoWait, p.wait(session.WaitApproval)
 	case p.Traits.Client:
-		p.Do, p.Wait = DoWait, p.wait(session.WaitClientTool, digest)
+		p.Do, p.Wait = DoWait, p.wait(session.WaitClientTool)
 	default:
 		p.Do = DoRun
 	}
 	return p
 }
 
-func (p *CallPlan) wait(kind session.WaitKind, digest string) session.Wait {
+func (p *CallPlan) wait(kind session.WaitKind) session.Wait {
 	return session.Wait{
 		Kind: kind, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: session.Digest(p.Arguments),
-		Deadline: p.Traits.Expiry.Deadline(time.Time{}), Who: p.Traits.Who, Policy: digest,
+		Deadline: p.Traits.Expiry.Deadline(time.Time{}), Who: p.Traits.Who, Policy: p.Policy,
 	}
 }
 
 func takeCall(s *session.Session, c session.Call, digest string) taken {
 	t := taken{arguments: c.Arguments}
+	shown := map[string]string{} // to whom replied, the digest of the arguments
 	for _, a := range c.Answers {
 		var w session.Wait
 		if i := slices.IndexFunc(c.Waits, func(w session.Wait) bool { return w.ID == a.Wait }); i >= 0 {
 			w = c.Waits[i]
 		}
+		shown[a.Wait] = w.Digest
 		switch a.Kind {
 		case session.AnswerApproval:
 			t.takeApproval(s, c, a, w, digest)
-		case session.AnswerClientTool, session.AnswerChild:
+		case session.AnswerClientTool, session.AnswerVerdict:
+			t.takeReport(s, c, a, w, digest)
+		case session.AnswerChild:
 			t.result = clientResult(c, a)
 		case session.AnswerReply:
-			t.takeReply(c, a)
-		case session.AnswerVerdict:
-			t.result = verdictResult(c, a)
+			t.takeReply(s, c, a, w, digest)
 		case session.AnswerExpiry:
 			t.takeExpiry(s, c, a, w, digest)
 		case session.AnswerMessage:
 		}
 	}
+	if len(t.replies) > 0 {
+		is := session.Digest(t.arguments)
+		t.replies = slices.DeleteFunc(t.replies, func(a session.Answer) bool { return shown[a.Wait] != is })
+	}
 	return t
+}
+
+// stands reports whether what was answered under the definition w was opened with
+// counts under the one of now: always if they are one; else the task's policy is to go
+// on, to fail, or to ask anew.
+func (t *taken) stands(s *session.Session, c session.Call, w session.Wait, digest string) bool {
+	if w.Policy == digest {
+		return true
+	}
+	switch s.Rules.Policy.OnChange {
+	case session.ChangeGoOn:
+		return true
+	case session.ChangeFail:
+		t.failure = &session.Failure{Type: "agent_changed", Retryable: true, Message: fmt.Sprintf("The agent was changed while %s (%s) waited for people, and its policy is not to go on with what they answered under another definition.", c.ID, c.Name)}
+	case session.ChangeReask, "":
+	}
+	return false
 }
 
 func (t *taken) takeApproval(s *session.Session, c session.Call, a session.Answer, w session.Wait, digest string) {
@@ -191,15 +223,8 @@ func (t *taken) takeApproval(s *session.Session, c session.Call, a session.Answe
 
 // approve takes a yes, if it was given to the agent as it is now or the policy is to go on.
 func (t *taken) approve(s *session.Session, c session.Call, a session.Answer, w session.Wait, digest string) {
-	if w.Policy != digest {
-		switch s.Rules.Policy.OnChange {
-		case session.ChangeGoOn:
-		case session.ChangeFail:
-			t.failure = &session.Failure{Type: "agent_changed", Retryable: true, Message: fmt.Sprintf("The agent was changed after %s was approved, and its policy is not to run what was approved under another definition.", c.ID)}
-			return
-		case session.ChangeReask, "":
-			return // the approval was for something else: ask again
-		}
+	if !t.stands(s, c, w, digest) {
+		return // the approval was for something else
 	}
 	// What runs is what was shown, or what the answer put in its place, and the
 	// answer says that it was given for just that: missing is never yes.
@@ -222,13 +247,30 @@ func (t *taken) approve(s *session.Session, c session.Call, a session.Answer, w 
 
 // takeReply takes a reply to a question of the call. One that could not be kept ends
 // the call, which has only asked so far.
-func (t *taken) takeReply(c session.Call, a session.Answer) {
-	if a.Error == "" {
-		t.replies = append(t.replies, a)
+func (t *taken) takeReply(s *session.Session, c session.Call, a session.Answer, w session.Wait, digest string) {
+	if a.Error != "" {
+		result := Result(c, llm.ResultError, a.Error)
+		t.result, t.neverRan = &result, true
 		return
 	}
-	result := Result(c, llm.ResultError, a.Error)
-	t.result, t.neverRan = &result, true
+	if t.stands(s, c, w, digest) {
+		t.replies = append(t.replies, a)
+	}
+}
+
+// takeReport takes what somebody says has happened: a client's result, a verdict. What
+// is done cannot be asked for anew without doing it twice, so under another definition
+// it still counts unless whoever said it may not do so any more.
+func (t *taken) takeReport(s *session.Session, c session.Call, a session.Answer, w session.Wait, digest string) {
+	result := clientResult(c, a)
+	if a.Kind == session.AnswerVerdict {
+		result = verdictResult(c, a)
+	}
+	if t.stands(s, c, w, digest) {
+		t.result, t.told = result, nil
+		return
+	}
+	t.result, t.told, t.who = nil, result, a.Who
 }
 
 func (t *taken) takeExpiry(s *session.Session, c session.Call, a session.Answer, w session.Wait, digest string) {
@@ -265,8 +307,11 @@ func (t *taken) takeDefault(s *session.Session, c session.Call, a session.Answer
 		result := Result(c, llm.ResultTimedOut, TextExpired)
 		t.result, t.neverRan = &result, true
 	case session.WaitQuestion:
-		t.replies = append(t.replies, a)
+		t.takeReply(s, c, a, w, digest)
 	case session.WaitClientTool, session.WaitChild, session.WaitUnknown, session.WaitInput:
+		if w.Kind == session.WaitClientTool && !t.stands(s, c, w, digest) {
+			return // the client has done nothing: it can be asked anew
+		}
 		t.result = &llm.ToolResult{CallID: c.ID, ProviderID: c.ProviderID, Name: c.Name, Status: llm.ResultSuccess, Output: a.Result}
 	}
 }

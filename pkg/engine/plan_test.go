@@ -33,6 +33,9 @@ func TestPlan_answers(t *testing.T) {
 		})
 	}
 	approve := func(st *story) session.Answer { return st.approval(0, true) }
+	reply, told := answers(session.AnswerReply, nil), answers(session.AnswerClientTool, func(a *session.Answer) { a.Result = json.RawMessage(`1`) })
+	no := func() bool { return false }
+	asks, others := engine.Traits{Approval: no}, engine.Traits{Approval: no, Client: true, Who: []string{"bob"}} // ana answers
 	for name, c := range map[string]struct {
 		wait     session.WaitKind
 		answer   func(*story) session.Answer
@@ -84,10 +87,30 @@ func TestPlan_answers(t *testing.T) {
 		"client_expired_reask":   {wait: client, answer: expires(session.ExpireReask, ""), traits: engine.Traits{Client: true}, do: engine.DoWait, opens: approval},
 		"child_ended":            {wait: child, answer: answers(session.AnswerChild, func(a *session.Answer) { a.Result = json.RawMessage(`"ok"`) }), do: engine.DoResult, status: llm.ResultSuccess, output: `"ok"`},
 
-		"question_answered":        {wait: question, answer: answers(session.AnswerReply, nil), traits: engine.Traits{Approval: func() bool { return false }}, do: engine.DoRun, replies: 1},
-		"question_expired_deny":    {wait: question, answer: expires(session.ExpireDeny, ""), traits: engine.Traits{Approval: func() bool { return false }}, do: engine.DoRun, replies: 1},
-		"question_expired_default": {wait: question, answer: expires(session.ExpireDefault, `"x"`), traits: engine.Traits{Approval: func() bool { return false }}, do: engine.DoRun, replies: 1},
+		"question_answered":        {wait: question, answer: answers(session.AnswerReply, nil), traits: asks, do: engine.DoRun, replies: 1},
+		"question_expired_deny":    {wait: question, answer: expires(session.ExpireDeny, ""), traits: asks, do: engine.DoRun, replies: 1},
+		"question_expired_default": {wait: question, answer: expires(session.ExpireDefault, `"x"`), traits: asks, do: engine.DoRun, replies: 1},
 		"question_expired_fail":    {wait: question, answer: expires(session.ExpireFail, ""), do: engine.DoFail, failure: "wait_expired"},
+
+		"replied_agent_changed":          {wait: question, answer: reply, digest: "d2", traits: asks, do: engine.DoRun},
+		"replied_agent_changed_reask":    {wait: question, answer: reply, digest: "d2", policy: session.ChangeReask, traits: asks, do: engine.DoRun},
+		"replied_agent_changed_go_on":    {wait: question, answer: reply, digest: "d2", policy: session.ChangeGoOn, traits: asks, do: engine.DoRun, replies: 1},
+		"replied_agent_changed_fail":     {wait: question, answer: reply, digest: "d2", policy: session.ChangeFail, do: engine.DoFail, failure: "agent_changed"},
+		"question_default_agent_changed": {wait: question, answer: expires(session.ExpireDefault, `"x"`), digest: "d2", traits: asks, do: engine.DoRun},
+		"question_denied_agent_changed":  {wait: question, answer: expires(session.ExpireDeny, ""), digest: "d2", policy: session.ChangeFail, traits: asks, do: engine.DoRun, replies: 1},
+
+		"client_agent_changed":               {wait: client, answer: told, digest: "d2", traits: engine.Traits{Client: true}, do: engine.DoResult, status: llm.ResultSuccess, output: `1`},
+		"client_agent_changed_who":           {wait: client, answer: told, digest: "d2", traits: others, do: engine.DoWait, opens: client},
+		"client_agent_changed_who_still":     {wait: client, answer: told, digest: "d2", policy: session.ChangeReask, traits: engine.Traits{Client: true, Who: []string{"bob", "ana"}}, do: engine.DoResult, status: llm.ResultSuccess, output: `1`},
+		"client_agent_changed_who_go_on":     {wait: client, answer: told, digest: "d2", policy: session.ChangeGoOn, traits: others, do: engine.DoResult, status: llm.ResultSuccess, output: `1`},
+		"client_agent_changed_fail":          {wait: client, answer: told, digest: "d2", policy: session.ChangeFail, do: engine.DoFail, failure: "agent_changed"},
+		"client_agent_changed_needs_a_yes":   {wait: client, answer: told, digest: "d2", traits: engine.Traits{Client: true, Who: []string{"bob"}}, do: engine.DoWait, opens: approval},
+		"client_agent_changed_arguments":     {wait: client, answer: told, digest: "d2", traits: engine.Traits{Client: true, Problem: "order: required"}, do: engine.DoResult, status: llm.ResultSuccess, output: `1`},
+		"client_default_agent_changed":       {wait: client, answer: expires(session.ExpireDefault, `1`), digest: "d2", traits: engine.Traits{Client: true, Approval: no}, do: engine.DoWait, opens: client},
+		"client_default_agent_changed_go_on": {wait: client, answer: expires(session.ExpireDefault, `1`), digest: "d2", policy: session.ChangeGoOn, do: engine.DoResult, status: llm.ResultSuccess, output: `1`},
+		"verdict_agent_changed":              {wait: unknown, answer: verdict(session.VerdictHappened, nil), digest: "d2", do: engine.DoResult, status: llm.ResultSuccess, output: "A person checked: the call took effect."},
+		"verdict_agent_changed_who":          {wait: unknown, answer: verdict(session.VerdictNotHappened, nil), digest: "d2", traits: engine.Traits{Approval: no, Who: []string{"bob"}}, do: engine.DoRun},
+		"verdict_agent_changed_fail":         {wait: unknown, answer: verdict(session.VerdictHappened, nil), digest: "d2", policy: session.ChangeFail, do: engine.DoFail, failure: "agent_changed"},
 
 		"happened":             {wait: unknown, answer: verdict(session.VerdictHappened, nil), do: engine.DoResult, status: llm.ResultSuccess, output: "A person checked: the call took effect."},
 		"happened_with_result": {wait: unknown, answer: verdict(session.VerdictHappened, func(a *session.Answer) { a.Result = json.RawMessage(`7`) }), do: engine.DoResult, status: llm.ResultSuccess, output: `7`},
@@ -114,6 +137,7 @@ func TestPlan_answers(t *testing.T) {
 			plans := engine.Plan(st.s, digest, func(session.Call, json.RawMessage) engine.Traits { return traits })
 			require.Len(t, plans, 1)
 			p := plans[0]
+			require.Equal(t, digest, p.Policy)
 			require.Equal(t, c.do, p.Do)
 			require.Equal(t, c.status, p.Result.Status)
 			require.Equal(t, c.neverRan, p.NeverRan)
@@ -185,4 +209,39 @@ func TestPlan_new_calls(t *testing.T) {
 	}
 	require.Equal(t, []string{"ask", "client", "bad_args", "unknown"}, held, "what could run waits for the decisions")
 	require.Len(t, plan(true, "run", "no_need", "unknown"), 3, "nothing to wait for: nothing is held")
+}
+
+// TestPlan_replies_to_what_was_shown: a reply to a question about other arguments
+// counts for nothing.
+func TestPlan_replies_to_what_was_shown(t *testing.T) {
+	t.Parallel()
+	st := begin(t).asks(session.WaitQuestion, "refund")
+	st.resumed(st.answer(0, session.AnswerReply, nil)).shown()
+	replies := func() []session.Answer {
+		return engine.Plan(st.s, "d1", func(session.Call, json.RawMessage) engine.Traits { return engine.Traits{Known: true} })[0].Replies
+	}
+	require.Len(t, replies(), 1)
+	st.s.Calls[0].Arguments = json.RawMessage(`{"order":"A-2"}`)
+	require.Empty(t, replies())
+}
+
+// TestPlan_newest_report: of two reports the newest one counts, whichever definition
+// the agent went back to since.
+func TestPlan_newest_report(t *testing.T) {
+	t.Parallel()
+	for _, digest := range []string{"d1", "d2", "d3"} {
+		st := begin(t).asks(session.WaitClientTool, "refund")
+		result := func(value string) session.Answer {
+			return st.answer(0, session.AnswerClientTool, func(a *session.Answer) { a.Result = json.RawMessage(value) })
+		}
+		first := result(`1`)
+		st.resumed(first)
+		call := &st.s.Calls[0]
+		second, again := first, call.Waits[0]
+		second.Wait, second.Result, again.ID, again.Policy = "w9-1", json.RawMessage(`2`), "w9-1", "d2"
+		call.Answers, call.Waits = append(call.Answers, second), append(call.Waits, again)
+		p := engine.Plan(st.s, digest, func(session.Call, json.RawMessage) engine.Traits { return engine.Traits{Known: true, Client: true} })[0]
+		require.Equal(t, engine.DoResult, p.Do, digest)
+		require.Equal(t, `2`, string(p.Result.Output), digest)
+	}
 }

@@ -117,7 +117,7 @@ func (inv *invocation) foundStarted(ctx context.Context, t tool.Tool, p engine.C
 func (inv *invocation) unknownWait(p engine.CallPlan) session.Wait {
 	w := session.Wait{
 		Kind: session.WaitUnknown, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: session.Digest(p.Arguments),
-		Text: engine.TextUnknown, Who: p.Traits.Who,
+		Text: engine.TextUnknown, Who: p.Traits.Who, Policy: p.Policy,
 	}
 	// A default is one for the tool's approval: nobody can declare beforehand what happened.
 	if x := p.Traits.Expiry; x != nil && x.Outcome != session.ExpireDefault {

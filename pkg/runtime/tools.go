@@ -174,7 +174,7 @@ func (inv *invocation) newCall(p engine.CallPlan, state *session.State, book *le
 	cfg := tool.CallConfig{
 		Session: inv.key, Task: inv.session.Task, ID: p.Call.ID, Name: p.Call.Name,
 		IdempotencyKey: fmt.Sprintf("%s.%s.%s", inv.key.Tenant, inv.key.ID, p.Call.ID),
-		State:          state, Replies: p.Replies, Log: inv.r.cfg.Log,
+		State:          state, Asked: p.Call.Waits, Replies: p.Replies, Who: p.Traits.Who, Log: inv.r.cfg.Log,
 	}
 	if book != nil {
 		cfg.Memo, cfg.Remember = book.record.Memo, book.remember
@@ -308,21 +308,9 @@ func (inv *invocation) askingItem(p engine.CallPlan, book *ledger) (store.Item, 
 // questionWait is what a question waits for. Who may answer the tool may answer
 // its questions, unless the question names others.
 func questionWait(p engine.CallPlan, q tool.Question) session.Wait {
-	who := q.Who
-	if len(who) == 0 {
-		who = p.Traits.Who
-	}
-	kind := session.QuestionText
-	switch {
-	case len(q.Choices) > 0 && q.Multi:
-		kind = session.QuestionMultiChoice
-	case len(q.Choices) > 0:
-		kind = session.QuestionChoice
-	}
 	return session.Wait{
 		Kind: session.WaitQuestion, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: session.Digest(p.Arguments),
-		Question: &session.Question{ID: q.ID, Kind: kind, Text: q.Text, Choices: q.Choices},
-		Deadline: expiry(q.Expiry).Deadline(time.Time{}), Who: who,
+		Question: q.Session(), Deadline: expiry(q.Expiry).Deadline(time.Time{}), Who: q.Who, Policy: p.Policy,
 	}
 }
 

@@ -152,15 +152,19 @@ type Policy struct {
 	HoldBatch bool `json:"holdBatch,omitempty"`
 	// AbandonOnMessage: a user message closes open waits as one recorded move; otherwise it is refused.
 	AbandonOnMessage bool `json:"abandonOnMessage,omitempty"`
-	// OnChange says what a resumption does when the agent's digest is not the task's.
+	// OnChange says what a resumption does with answers that were given under another
+	// definition of the agent than that of now.
 	OnChange ChangePolicy `json:"onChange,omitempty"`
 }
 
 // ChangePolicy says what happens when an agent was changed while a task waited.
 type ChangePolicy string
 
-// The change policies. The zero value means ChangeReask for approvals that were
-// given under another definition and going on otherwise.
+// The change policies. The zero value means ChangeReask: approvals and replies that
+// were given under another definition are asked for anew. A denial stays one, also
+// that of a deadline. What was reported as done (a client's result, a verdict) is asked
+// for anew only if whoever reported it may not do so any more, for a client would do it
+// a second time.
 const (
 	ChangeGoOn  ChangePolicy = "go_on"
 	ChangeReask ChangePolicy = "reask"

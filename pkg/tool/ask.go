@@ -21,7 +21,9 @@ var ErrExpired = errors.New("nobody answered in time")
 
 // Question is what a tool asks a person.
 type Question struct {
-	// ID tells the questions of one call apart. It must be the same on every run.
+	// ID tells the questions of one call apart. The question must be the same on
+	// every run, all of it but its expiry: a reply counts for what was asked and for
+	// nothing else. What changes between runs (a count, a time) goes through [Once].
 	ID   string
 	Text string
 	// Choices to choose from; none means that the answer is text.
@@ -143,10 +145,16 @@ func fromDefault(a session.Answer, kind session.QuestionKind) session.Answer {
 	return a
 }
 
+// maxReworded is how often a question may be asked in other words, or of others,
+// before Ask gives up: each time somebody answered, or a deadline passed, in vain.
+const maxReworded = 10
+
 // Ask asks a person. Without an answer it returns [ErrWaiting]: the question is
 // then on record and suspends the call whatever the tool returns. When the answer
-// is there the tool is run again from its top and Ask returns it. An answer that
-// does not fit the question, because the code has changed meanwhile, asks anew.
+// is there the tool is run again from its top and Ask returns it. An answer counts
+// for the question that was shown: when its text, its choices or who may answer it
+// have changed meanwhile, it is asked anew. A question that changes again and again
+// is an error.
 //
 // What comes before Ask happens on every run: put it into [Once].
 func (c *Call) Ask(ctx context.Context, q Question) (Reply, error) {
@@ -156,9 +164,15 @@ func (c *Call) Ask(ctx context.Context, q Question) (Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return Reply{}, fmt.Errorf("ask %q: %w", q.ID, context.Cause(ctx))
 	}
+	if len(q.Who) == 0 {
+		q.Who = c.cfg.Who
+	}
 	for _, a := range slices.Backward(c.cfg.Replies) {
 		if a.QuestionID != q.ID || a.Kind != session.AnswerReply && a.Kind != session.AnswerExpiry {
 			continue
+		}
+		if !slices.ContainsFunc(c.cfg.Asked, func(w session.Wait) bool { return w.ID == a.Wait && q.shownBy(w) }) {
+			break // the newest answer counts, and it is to something else
 		}
 		if a.Kind == session.AnswerExpiry && a.Outcome == session.ExpireDeny {
 			return Reply{}, fmt.Errorf("ask %q: %w", q.ID, ErrExpired)
@@ -166,13 +180,31 @@ func (c *Call) Ask(ctx context.Context, q Question) (Reply, error) {
 		if reply, ok := q.reply(a); ok {
 			return reply, nil
 		}
-		break // the newest answer counts, and it does not fit
+		break
 	}
 	if err := c.record(q); err != nil {
 		return Reply{}, fmt.Errorf("ask %q: %w", q.ID, err)
 	}
 	return Reply{}, fmt.Errorf("ask %q: %w", q.ID, ErrWaiting)
 }
+
+// shownBy reports whether a wait showed this very question: all that a person saw
+// of it, to those who may answer it now.
+func (q Question) shownBy(w session.Wait) bool {
+	if w.Question == nil {
+		return false
+	}
+	was, is := *w.Question, *q.Session()
+	return was.ID == is.ID && was.Kind == is.Kind && stored(was.Text) == stored(is.Text) &&
+		slices.EqualFunc(was.Choices, is.Choices, func(a, b session.Choice) bool {
+			return stored(a.ID) == stored(b.ID) && stored(a.Label) == stored(b.Label)
+		}) && slices.Equal(everybody(w.Who), everybody(q.Who))
+}
+
+// stored is a text as the journal gives it back: JSON has no bytes that are not UTF-8.
+func stored(text string) string { return string([]rune(text)) }
+
+func everybody(who []string) []string { return slices.Compact(slices.Sorted(slices.Values(who))) }
 
 func (c *Call) record(q Question) error {
 	c.mu.Lock()
@@ -188,6 +220,15 @@ func (c *Call) record(q Question) error {
 			return errors.New("another question of this call has that id: give each its own")
 		}
 		return nil
+	}
+	reworded := 0
+	for _, w := range c.cfg.Asked {
+		if w.Question != nil && w.Question.ID == q.ID && !q.shownBy(w) {
+			reworded++
+		}
+	}
+	if reworded >= maxReworded {
+		return fmt.Errorf("it was another question %d times: its text, its choices and who may answer must be the same on every run", reworded)
 	}
 	if len(c.questions) == session.MaxWaits {
 		return fmt.Errorf("a call asks at most %d questions at once", session.MaxWaits)

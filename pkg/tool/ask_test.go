@@ -3,6 +3,8 @@ package tool_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -84,7 +86,7 @@ func TestCall_Ask_with_answers(t *testing.T) {
 	} {
 		t.Run(testName, func(t *testing.T) {
 			t.Parallel()
-			call := tool.NewCall(tool.CallConfig{Replies: c.replies})
+			call := tool.NewCall(tool.CallConfig{Replies: c.replies, Asked: []session.Wait{{Question: c.question.Session()}}})
 			got, err := call.Ask(t.Context(), c.question)
 			if c.err != nil {
 				require.ErrorIs(t, err, c.err)
@@ -150,4 +152,122 @@ func TestQuestion_in_the_words_of_the_journal(t *testing.T) {
 	require.Equal(t, session.QuestionMultiChoice, toppings.Kind())
 	require.True(t, color.Fits(replied("color", []string{"red"}, "")))
 	require.False(t, color.Fits(replied("color", []string{"green"}, "")))
+}
+
+// TestCall_Ask_for_what_was_shown: a reply counts for the question a person was
+// shown. When anything of it has changed since, it is asked anew.
+func TestCall_Ask_for_what_was_shown(t *testing.T) {
+	t.Parallel()
+	shown := tool.Question{
+		ID: "confirm", Text: "Delete 3 files?", Who: []string{"ada", "bob"},
+		Choices: []session.Choice{{ID: "yes", Label: "Yes, all 3"}, {ID: "no"}},
+	}
+	ask := func(q tool.Question, asked []session.Wait, tools ...string) (*tool.Call, error) {
+		call := tool.NewCall(tool.CallConfig{Asked: asked, Who: tools, Replies: []session.Answer{
+			{Wait: "w3-1", Kind: session.AnswerReply, QuestionID: "confirm", Selected: []string{"yes"}},
+		}})
+		_, err := call.Ask(t.Context(), q)
+		return call, err
+	}
+	wait := func(q tool.Question, who ...string) []session.Wait {
+		return []session.Wait{{ID: "w2-1", Kind: session.WaitApproval}, {ID: "w3-1", Kind: session.WaitQuestion, Question: q.Session(), Who: who}}
+	}
+	for name, c := range map[string]struct {
+		change func(*tool.Question)
+		counts bool
+	}{
+		"the same":         {func(*tool.Question) {}, true},
+		"expiry":           {func(q *tool.Question) { q.Expiry = &tool.Expiry{After: time.Hour, Outcome: session.ExpireDeny} }, true},
+		"who, reordered":   {func(q *tool.Question) { q.Who = []string{"bob", "ada"} }, true},
+		"id":               {func(q *tool.Question) { q.ID = "other" }, false},
+		"text":             {func(q *tool.Question) { q.Text = "Delete ALL 90000 files?" }, false},
+		"label":            {func(q *tool.Question) { q.Choices[0].Label = "Yes, all 90000" }, false},
+		"another choice":   {func(q *tool.Question) { q.Choices = append(q.Choices, session.Choice{ID: "all"}) }, false},
+		"a choice less":    {func(q *tool.Question) { q.Choices = q.Choices[:1] }, false},
+		"order of choices": {func(q *tool.Question) { q.Choices[0], q.Choices[1] = q.Choices[1], q.Choices[0] }, false},
+		"multi":            {func(q *tool.Question) { q.Multi = true }, false},
+		"who, fewer":       {func(q *tool.Question) { q.Who = q.Who[:1] }, false},
+		"who, more":        {func(q *tool.Question) { q.Who = append(q.Who, "eve") }, false},
+		"who, others":      {func(q *tool.Question) { q.Who = []string{"ada", "eve"} }, false},
+		"who, everybody":   {func(q *tool.Question) { q.Who = nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := shown
+			q.Choices = append([]session.Choice{}, shown.Choices...)
+			c.change(&q)
+			call, err := ask(q, wait(shown, shown.Who...))
+			if c.counts {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, tool.ErrWaiting)
+			require.Equal(t, []tool.Question{q}, call.Taken().Questions, "it is asked anew")
+		})
+	}
+
+	open := shown
+	open.Who = nil
+	call, err := ask(open, wait(open, "ada"), "ada")
+	require.NoError(t, err, "who may answer the tool's questions")
+	require.Empty(t, call.Taken().Questions)
+	call, err = ask(open, wait(open, "ada", "bob"), "ada")
+	require.ErrorIs(t, err, tool.ErrWaiting)
+	require.Equal(t, []string{"ada"}, call.Taken().Questions[0].Who)
+
+	for name, asked := range map[string][]session.Wait{
+		"nobody knows what was asked": nil, "another wait": {{ID: "w2-1", Question: shown.Session(), Who: shown.Who}}, "no question": {{ID: "w3-1", Who: shown.Who}},
+	} {
+		_, err = ask(shown, asked)
+		require.ErrorIs(t, err, tool.ErrWaiting, name)
+	}
+
+	odd := tool.Question{ID: "confirm", Text: "Delete a\xff\xfe?", Choices: shown.Choices}
+	asked := wait(odd)
+	asked[1].Question.Text = "Delete a\ufffd\ufffd?" // as the journal gives it back
+	_, err = ask(odd, asked)
+	require.NoError(t, err)
+}
+
+// What was declared for a question that nobody answered counts for that question only.
+func TestCall_Ask_expired_for_what_was_shown(t *testing.T) {
+	t.Parallel()
+	other := name
+	other.Text = "Another name?"
+	for _, a := range []session.Answer{{Outcome: session.ExpireDeny}, {Outcome: session.ExpireDefault, Result: json.RawMessage(`"x"`)}} {
+		a.Wait, a.Kind, a.QuestionID = "w3-1", session.AnswerExpiry, "name"
+		call := tool.NewCall(tool.CallConfig{Replies: []session.Answer{a}, Asked: []session.Wait{{ID: "w3-1", Question: name.Session()}}})
+		_, err := call.Ask(t.Context(), other)
+		require.ErrorIs(t, err, tool.ErrWaiting)
+	}
+}
+
+// TestCall_Ask_ends: a question that is another one on every run is not asked for ever.
+func TestCall_Ask_ends(t *testing.T) {
+	t.Parallel()
+	var asked []session.Wait
+	var replies []session.Answer
+	for run := range 11 {
+		q := tool.Question{ID: "confirm", Text: fmt.Sprintf("It is %d o'clock. Go on?", run)}
+		call := tool.NewCall(tool.CallConfig{Asked: asked, Replies: replies})
+		_, err := call.Ask(t.Context(), q)
+		if run == 10 {
+			require.NotErrorIs(t, err, tool.ErrWaiting)
+			require.ErrorContains(t, err, "another question 10 times")
+			_, err = call.Ask(t.Context(), name)
+			require.ErrorIs(t, err, tool.ErrWaiting, "others are asked")
+			require.Equal(t, []tool.Question{name}, call.Taken().Questions)
+			break
+		}
+		require.ErrorIs(t, err, tool.ErrWaiting)
+		id := fmt.Sprintf("w%d-1", run+3)
+		a := replied("confirm", nil, "yes")
+		a.Wait = id
+		asked, replies = append(asked, session.Wait{ID: id, Question: q.Session()}), append(replies, a)
+	}
+
+	same := tool.Question{ID: "confirm", Text: "Go on?"}
+	asked = slices.Repeat([]session.Wait{{ID: "w3-1", Question: same.Session()}}, 20) // its deadline asks again each time
+	_, err := tool.NewCall(tool.CallConfig{Asked: asked}).Ask(t.Context(), same)
+	require.ErrorIs(t, err, tool.ErrWaiting)
 }

@@ -57,9 +57,13 @@ type CallConfig struct {
 	IdempotencyKey string
 	// State the step starts from; it must not change while the tool runs. Nil is empty.
 	State *session.State
-	// Replies are the answers taken in for this call, oldest first: those to its
-	// questions count, others are ignored.
+	// Asked are the waits this call has opened, oldest first, and Replies the answers
+	// taken in for it. An answer to a question counts for the question that the wait
+	// it names showed; others are ignored.
+	Asked   []session.Wait
 	Replies []session.Answer
+	// Who may answer the questions that name nobody: those of the tool's [Spec].
+	Who []string
 	// Memo holds what Once remembered on earlier runs.
 	Memo map[string]json.RawMessage
 	// Remember makes a result of Once durable; it returns once it is. Nil refuses

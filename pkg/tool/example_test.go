@@ -52,8 +52,9 @@ func ExampleCall_Ask() {
 	fmt.Println(errors.Is(err, tool.ErrWaiting), call.Taken().Questions[0].Text)
 
 	// Days later, in another process, the tool is run again from its top.
-	call = tool.NewCall(tool.CallConfig{Replies: []session.Answer{
-		{Kind: session.AnswerReply, QuestionID: "color", Selected: []string{"blue"}},
+	asked := session.Wait{ID: "w2-1", Kind: session.WaitQuestion, Question: call.Taken().Questions[0].Session()}
+	call = tool.NewCall(tool.CallConfig{Asked: []session.Wait{asked}, Replies: []session.Answer{
+		{Wait: "w2-1", Kind: session.AnswerReply, QuestionID: "color", Selected: []string{"blue"}},
 	}})
 	out, err := pick.Run(context.Background(), call, nil)
 	fmt.Println(string(out), err)
@@ -85,13 +86,15 @@ func ExampleOnce() {
 		memo[key] = value
 		return nil
 	}
-	_, err := book.Run(context.Background(), tool.NewCall(tool.CallConfig{Remember: remember}), nil)
+	call := tool.NewCall(tool.CallConfig{Remember: remember})
+	_, err := book.Run(context.Background(), call, nil)
 	fmt.Println(errors.Is(err, tool.ErrWaiting))
 
 	name := "Ada"
 	out, err := book.Run(context.Background(), tool.NewCall(tool.CallConfig{
 		Memo: memo, Remember: remember,
-		Replies: []session.Answer{{Kind: session.AnswerReply, QuestionID: "name", Text: &name}},
+		Asked:   []session.Wait{{ID: "w3-1", Kind: session.WaitQuestion, Question: call.Taken().Questions[0].Session()}},
+		Replies: []session.Answer{{Wait: "w3-1", Kind: session.AnswerReply, QuestionID: "name", Text: &name}},
 	}), nil)
 	fmt.Println(string(out), err)
 	// Output:
