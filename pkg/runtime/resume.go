@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/adjourn/adjourn/pkg/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
@@ -277,7 +278,7 @@ func (r *Runtime) resumeWithMessage(ctx context.Context, p *resumption) (Resumed
 		return Resumed{}, err
 	}
 	p.seen = s.Version
-	if err := r.takesMessage(ctx, s); err != nil {
+	if err := takesMessage(s); err != nil {
 		return Resumed{}, err
 	}
 	return r.goOnWith(ctx, s, p)
@@ -304,29 +305,60 @@ func (r *Runtime) inputFor(ctx context.Context, p ResumeParams) (string, error) 
 	return "", nil
 }
 
-// takesMessage refuses a message to a session that waits for no input, unless it may go on with it.
-func (r *Runtime) takesMessage(ctx context.Context, s *session.Session) error {
+// takesMessage refuses a message to a session that neither waits nor was interrupted.
+func takesMessage(s *session.Session) error {
 	switch s.Status {
-	case session.StatusSuspended:
-	case session.StatusInterrupted:
+	case session.StatusSuspended, session.StatusInterrupted:
 		return nil
 	case session.StatusRunning:
 		return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "it is running and does not wait for a message")
 	case session.StatusCompleted, session.StatusFailed, session.StatusCancelled:
-		return notResumable(s)
 	}
-	waits, err := r.waitsOf(ctx, s)
-	if err != nil || s.Rules.Policy.AbandonOnMessage {
-		return err
-	}
-	if open := openWaits(waits); len(open) > 0 {
+	return notResumable(s)
+}
+
+// mayGiveUp refuses a message that would give up what its caller may not: waits that
+// are open, unless the policy abandons them or the session was interrupted, and those
+// that only others may answer; and ever what somebody said yes to, and was told that
+// it is stored. Where nothing is open there is nothing to abandon.
+func mayGiveUp(s *session.Session, waits []session.WaitRecord, c Caller) error {
+	open, gives := openWaits(waits), s.Status == session.StatusInterrupted || s.Rules.Policy.AbandonOnMessage
+	if len(open) > 0 && !gives {
 		return refuseAt(CodeStillWaiting, s.Key, s.Status, "it waits for %s, not for a message. Answer that first", label(open[0]))
 	}
-	// Going on with the message would give up what was approved.
-	if held(waits) {
+	for _, w := range open {
+		if !mayAnswer(w, c) {
+			return about(w.ID, refuseAt(CodeNotAllowed, s.Key, s.Status, "a message would give up %s, which may be answered by %s only, not by %q", label(w), strings.Join(w.Who, ", "), c.Who))
+		}
+	}
+	i := slices.IndexFunc(waits, wouldRun)
+	switch {
+	case i < 0 && (len(open) > 0 || s.Status == session.StatusInterrupted):
+		return nil
+	case len(open) > 0:
+		return refuseAt(CodeStillWaiting, s.Key, s.Status, "a message would give up %s, which %s has answered. Let it go on with that first: %s is still open",
+			label(waits[i].Wait), waits[i].Answer.Who, label(open[0]))
+	case held(waits) || s.Status == session.StatusInterrupted:
 		return refuseAt(CodeStillWaiting, s.Key, s.Status, "everything it waited for is answered, and the answers are only stored. Resume it without a message first; send the message when it rests again")
 	}
 	return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "everything it waited for is answered, and it goes on with that. Send the message when it rests again")
+}
+
+// wouldRun reports whether somebody has given an answer that is stored and lets its
+// call run: an approval, or a reply to what it asked. What a client did, a verdict and
+// a denial are the call's result, and a message after them takes nothing back.
+func wouldRun(w session.WaitRecord) bool {
+	if w.State != session.WaitAnswered || w.Answer == nil {
+		return false
+	}
+	switch w.Wait.Kind {
+	case session.WaitApproval:
+		return w.Answer.Approved != nil && *w.Answer.Approved
+	case session.WaitQuestion:
+		return true
+	case session.WaitClientTool, session.WaitUnknown, session.WaitChild, session.WaitInput:
+	}
+	return false
 }
 
 // answerWith answers one wait on behalf of a resume, whose record it writes.
@@ -347,6 +379,9 @@ func (r *Runtime) goOnWith(ctx context.Context, s *session.Session, p *resumptio
 	}
 	items, err := r.waitsAt(ctx, s.Key, waitsAtOf(s))
 	if err != nil {
+		return Resumed{}, err
+	}
+	if err := mayGiveUp(s, waitRecords(items), p.Caller); err != nil {
 		return Resumed{}, err
 	}
 	taken, extra := takeWaits(s, items, s.Next(), r.cfg.StepBytes)

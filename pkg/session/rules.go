@@ -150,7 +150,9 @@ type Policy struct {
 	TextNeedsInput bool `json:"textNeedsInput,omitempty"`
 	// HoldBatch: no call of a reply runs before every approval of it is decided.
 	HoldBatch bool `json:"holdBatch,omitempty"`
-	// AbandonOnMessage: a user message closes open waits as one recorded move; otherwise it is refused.
+	// AbandonOnMessage: a user message closes open waits as one recorded move; otherwise
+	// it is refused. So it is where others alone may answer one of them, or where an
+	// approval or a reply is stored whose call has not run yet.
 	AbandonOnMessage bool `json:"abandonOnMessage,omitempty"`
 	// OnChange says what a resumption does with answers that were given under another
 	// definition of the agent than that of now.
