@@ -233,7 +233,7 @@ func (t *taken) approve(s *session.Session, c session.Call, a session.Answer, w 
 		runs = a.EditedInput
 		shown = session.Digest(runs)
 	}
-	if digest := session.Digest(runs); digest == shown && digest == a.Digest {
+	if digest := session.Digest(runs); a.Error == "" && digest == shown && digest == a.Digest {
 		t.approved, t.arguments = true, runs
 		return
 	}
