@@ -47,7 +47,7 @@ func (inv *invocation) foundBefore(ctx context.Context, p engine.CallPlan, book 
 		out.reuse(book.record)
 		return true
 	case session.ToolClosed:
-		if runs {
+		if runs && !p.Traits.Client { // a client's call is closed here when it is handed over, and may be asked anew
 			return inv.foundClosed(ctx, p.Call, out)
 		}
 		return false

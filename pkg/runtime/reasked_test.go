@@ -233,3 +233,32 @@ func TestReasked_ends(t *testing.T) {
 	require.NoError(t, p.settle())
 	w.checkAtRest()
 }
+
+// TestReasked_report_on_what_was_approved: a client's call that needed a yes needs it
+// anew, too; that it was handed over before does not cancel it.
+func TestReasked_report_on_what_was_approved(t *testing.T) {
+	t.Parallel()
+	as := func(made *effects, who ...string) agent.Agent {
+		return helper(made, script{"go": {calls("device", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) {
+			a.Tools = append(a.Tools, tool.DefineClient(tool.Spec[textIn]{Name: "device", Who: who, Approve: tool.Always[textIn]}))
+		})
+	}
+	made := newEffects()
+	w := newWorld(t, made, as(made))
+	p := w.process()
+	w.run(p, "go")
+	give := func(p *process, caller runtime.Caller, kind session.WaitKind, a session.Answer) {
+		record := w.open(kind)
+		require.Equal(t, session.WaitOpen, record.State)
+		_, err := p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: caller, Answer: fill(record.Wait, a)})
+		require.NoError(t, err)
+		require.NoError(t, p.settle())
+	}
+	give(p, person, session.WaitApproval, yes())
+	other := w.process(withAgents(t, as(made, "carol")))
+	give(other, person, session.WaitClientTool, session.Answer{Result: json.RawMessage(`"root's"`)})
+	give(other, carol, session.WaitApproval, yes())
+	give(other, carol, session.WaitClientTool, session.Answer{Result: json.RawMessage(`"carol's"`)})
+	require.JSONEq(t, `"carol's"`, string(results(w.session())["c2-1"].Output))
+	w.checkAtRest()
+}
