@@ -94,7 +94,7 @@ func (inv *invocation) willNotRun(book *ledger) {
 // meanwhile is [errLedgerMoved].
 func (inv *invocation) closeUnrun(ctx context.Context, out *engine.StepOutcome, beside int) ([]store.Item, error) {
 	opens := out.Waits[:min(len(out.Waits), session.MaxWaits)]
-	room := store.MaxItems - beside - len(opens) - 3 // the entry, HEAD, the run
+	room := store.MaxItems - beside - len(opens) - besideMove
 	var closed []store.Item
 	for _, book := range inv.unrun {
 		told := slices.ContainsFunc(out.Results, func(r llm.ToolResult) bool { return r.CallID == book.call }) ||
