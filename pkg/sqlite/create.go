@@ -48,7 +48,7 @@ func present(path string) (bool, error) {
 	return true, nil
 }
 
-var errEmpty = fmt.Errorf("%w: it is empty (0 bytes): if sessions were in it, something has cut it off: restore it from a copy; "+
+var errEmpty = fmt.Errorf("%w: it is empty (0 bytes): if sessions were in it, something has cut it off: move it and what lies beside it (-wal, -shm) away, then restore it from a copy; "+
 	"if it is to be a new data file, remove it first", store.ErrNotOurs)
 
 // makeFolder makes a folder only its user may read. The name of each new folder

@@ -58,7 +58,7 @@ func explain(err error, unavailable error) error {
 	case sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("%w: it is not a database: choose another data file (%s)", store.ErrNotOurs, text)
 	case sqlite3.SQLITE_CORRUPT:
-		return fmt.Errorf("%w: the data file is damaged: restore it from a copy (%s)", store.ErrCorrupt, text)
+		return fmt.Errorf("%w: the data file is damaged: move it and what lies beside it (-wal, -shm) away, then restore it from a copy (%s)", store.ErrCorrupt, text)
 	case 0:
 		return err // not SQLite's
 	}
