@@ -58,7 +58,8 @@ func fileNumber(info fs.FileInfo) string {
 }
 
 // sameFile reports whether a path surely leads to the file, and there is something
-// in it, if it must not be empty. It is asked with each transaction, so it costs less than [os.Stat].
+// in it, if it must not be empty. It is asked with each transaction, so it costs less
+// than [os.Stat].
 func sameFile(path string, file fs.FileInfo, mayBeEmpty bool) bool {
 	was, ok := file.Sys().(*syscall.Stat_t)
 	var is syscall.Stat_t

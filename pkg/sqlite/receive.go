@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"database/sql/driver"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -191,35 +190,6 @@ func (w *writer) receive(r *receiveOp) error {
 	return nil
 }
 
-// pullEvery is how often a busy queue looks for messages that lie too far ahead.
-const pullEvery = time.Second
-
-// pullIn makes visible what lies so far ahead that it counts as visible, and what
-// was to be visible when it was sent: the clock that wrote it was ahead, or this one
-// was set back.
-func (w *writer) pullIn() (pulled bool, err error) {
-	if there, err := w.tooFarAhead(); err != nil || !there { // as a rule: a look costs less than two writes of nothing
-		return false, err
-	}
-	now := w.db.now()
-	far, err := w.c.exec(stmtPullIn, now.UnixNano(), now.Add(session.MaxAhead+session.Skew).UnixNano())
-	if err != nil {
-		return false, err
-	}
-	fresh, err := w.c.exec(stmtPullInFresh, now.UnixNano())
-	if far+fresh > 0 {
-		w.expect(now) // this one may not want all of them
-	}
-	return far+fresh > 0, err
-}
-
-// tooFarAhead reports whether there is something to pull in.
-func (w *writer) tooFarAhead() (bool, error) {
-	now := w.db.now()
-	last, err := w.c.one(stmtTooFarAhead, now.Add(session.MaxAhead+session.Skew).UnixNano(), now.UnixNano())
-	return err == nil && intOf(last[0]) != 0, err
-}
-
 type message struct {
 	mid, sent, receives int64
 	wake                session.Wake
@@ -404,99 +374,4 @@ func (w *writer) deadOwners() ([]int64, error) {
 		return true
 	})
 	return dead, err
-}
-
-// expect notes that something becomes visible then.
-func (w *writer) expect(at time.Time) {
-	if w.wakeAt.IsZero() || at.Before(w.wakeAt) {
-		w.wakeAt = at
-	}
-	if !at.After(w.db.now()) {
-		w.dry = [2]dry{}
-	}
-}
-
-// idleFor returns how long the writer may sleep while somebody waits for messages.
-// It is the time until a moment, not a span: whoever keeps the writer busy all
-// the while does not put that moment off.
-func (w *writer) idleFor() (time.Duration, bool) {
-	if len(w.parked) == 0 {
-		return 0, false
-	}
-	now := w.db.now()
-	wait, known := time.Duration(0), false
-	if !w.wakeAt.IsZero() {
-		known = true
-		if !session.Come(w.wakeAt, now, session.MaxAhead) { // else now, for the clock may have been set back
-			wait = w.wakeAt.Sub(now)
-		}
-	}
-	if w.db.path != memoryPath {
-		poll := min(max(w.pollAt.Sub(now), 0), pollEvery) // the clock may have been set back
-		if !known || wait > poll {
-			wait, known = poll, true
-		}
-	}
-	return wait, known
-}
-
-// tick looks for messages that others sent, or whose time has come.
-func (w *writer) tick() {
-	w.parked = slices.DeleteFunc(w.parked, (*receiveOp).gone)
-	if len(w.parked) == 0 {
-		return
-	}
-	now := w.db.now()
-	w.pollAt = now.Add(pollEvery)
-	stirring, err := w.stirring()
-	if err == nil && !stirring && w.db.file.lost() == nil {
-		for i := range w.dry {
-			w.dry[i].at = now
-		}
-		return
-	}
-	w.dry = [2]dry{}
-	batch := make([]operation, len(w.parked))
-	for i, r := range w.parked {
-		batch[i] = r
-	}
-	w.parked = nil
-	w.commit(batch)
-	// What was visible when they looked is for nobody here: only what comes later
-	// matters. It is not the time by now that counts, for what became visible since
-	// then nobody has looked at.
-	if err := w.look(now); err != nil {
-		w.wakeAt = w.db.now().Add(pollEvery)
-	}
-}
-
-// stirring reports whether a look at the messages is worth a transaction.
-func (w *writer) stirring() (bool, error) {
-	dead, err := w.deadOwners()
-	if err != nil || len(dead) > 0 {
-		return true, err
-	}
-	if far, err := w.tooFarAhead(); err != nil || far {
-		return true, err
-	}
-	if err := w.look(time.Time{}); err != nil {
-		return true, err
-	}
-	return !w.wakeAt.IsZero() && !w.wakeAt.After(w.db.now()), nil
-}
-
-// look sets wakeAt to the time of the first message that is visible later.
-func (w *writer) look(after time.Time) error {
-	w.wakeAt = time.Time{}
-	dry := w.dry
-	defer func() { w.dry = dry }() // it only looked
-	var errs []error
-	for _, dead := range []int64{0, 1} {
-		row, err := w.c.one(stmtNextVisible, dead, nanos(after))
-		if err == nil && row[0] != nil {
-			w.expect(timeOf(intOf(row[0])))
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
 }

@@ -87,7 +87,8 @@ func still(f *os.File) bool {
 }
 
 // Tidy removes what killed writers of a file left behind, and folders of killed
-// processes beside it. Those of other names, and those that somebody is using, stay. That something cannot be removed is no harm.
+// processes beside it. Those of other names, and those that somebody is using, stay.
+// That something cannot be removed is no harm.
 func Tidy(path string) {
 	dir, base := filepath.Split(path)
 	entries, err := os.ReadDir(filepath.Clean(dir))
