@@ -13,11 +13,11 @@ import (
 // [session.MaxWaits] of them are little.
 const SmallAnswer = 4 << 10
 
-// AnswerSize returns how many bytes an answer takes in an entry.
-func AnswerSize(a session.Answer) int {
-	raw, err := json.Marshal(a)
+// EncodedSize returns how many bytes an answer or a message takes in an entry.
+func EncodedSize(v any) int {
+	raw, err := json.Marshal(v)
 	if err != nil {
-		return 0 // an answer was checked before: its values are JSON
+		return 0 // it was checked before, or read from the store: its values are JSON
 	}
 	return len(raw)
 }
@@ -31,7 +31,7 @@ func FitAnswers(answers []session.Answer, most int) []session.Answer {
 	out := slices.Clone(answers)
 	sizes, sum := make([]int, len(out)), 0
 	for i, a := range out {
-		sizes[i] = AnswerSize(a)
+		sizes[i] = EncodedSize(a)
 		sum += sizes[i]
 	}
 	for sum > most {
@@ -59,7 +59,7 @@ func cutAnswer(a session.Answer, size int) session.Answer {
 	text := fmt.Sprintf("The answer has %d bytes and was too large to keep beside the other answers.", size)
 	if a.Reason != "" {
 		a.Reason = ""
-		if AnswerSize(a) <= SmallAnswer {
+		if EncodedSize(a) <= SmallAnswer {
 			a.Reason = text
 			return a
 		}

@@ -23,7 +23,7 @@ func TestFitAnswers(t *testing.T) {
 		{Kind: session.AnswerApproval, Approved: &approved, Reason: large},
 	} {
 		got := engine.FitAnswers([]session.Answer{a, {Kind: session.AnswerReply}}, 5<<10)
-		require.Less(t, engine.AnswerSize(got[0]), engine.SmallAnswer, a.Kind)
+		require.Less(t, engine.EncodedSize(got[0]), engine.SmallAnswer, a.Kind)
 		require.Equal(t, a.Verdict, got[0].Verdict)
 		if a.EditedInput != nil {
 			require.NotEqual(t, session.Digest(got[0].EditedInput), got[0].Digest)

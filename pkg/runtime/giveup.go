@@ -137,18 +137,3 @@ func closes(items []store.Item, ledger *store.Item) bool {
 		return item.Kind == store.KindTool && item.ID == ledger.ID && item.Tool.State == session.ToolClosed
 	})
 }
-
-// closed returns the record that closes a call that has not run, to be written with
-// the entry that says so; ok is false when there is nothing to close.
-func (l *ledger) closed() (store.Item, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch l.record.State {
-	case session.ToolStarted, session.ToolFinished, session.ToolClosed:
-		return store.Item{}, false
-	case session.ToolAsking, session.ToolMemo, "":
-	}
-	record := l.record
-	record.State, record.Attempt, record.At = session.ToolClosed, l.inv.attempt.ID, l.inv.r.cfg.Now().UTC()
-	return store.ToolItem(record, l.rev), true
-}

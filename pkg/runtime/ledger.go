@@ -169,6 +169,31 @@ func (l *ledger) asking() (store.Item, bool) {
 	return store.ToolItem(record, l.rev), true
 }
 
+// closing returns the record that closes a call; ok is false when it has run or is
+// closed, so that there is nothing to close. The caller holds the lock.
+func (l *ledger) closing() (record session.ToolRecord, ok bool) {
+	switch l.record.State {
+	case session.ToolStarted, session.ToolFinished, session.ToolClosed:
+		return l.record, false
+	case session.ToolAsking, session.ToolMemo, "":
+	}
+	record = l.record
+	record.State, record.Attempt, record.At = session.ToolClosed, l.inv.attempt.ID, l.inv.r.cfg.Now().UTC()
+	return record, true
+}
+
+// closed returns the record that closes a call that has not run, to be written with
+// the entry that says so; ok is false when there is nothing to close.
+func (l *ledger) closed() (item store.Item, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	record, ok := l.closing()
+	if !ok {
+		return store.Item{}, false
+	}
+	return store.ToolItem(record, l.rev), true
+}
+
 // closeUnrun closes a call that has not run, so that it never will. It returns
 // the record as it is then: closed, or started or finished by somebody before.
 func (l *ledger) closeUnrun(ctx context.Context) (session.ToolRecord, error) {
@@ -178,13 +203,10 @@ func (l *ledger) closeUnrun(ctx context.Context) (session.ToolRecord, error) {
 		return session.ToolRecord{}, err
 	}
 	for {
-		switch l.record.State {
-		case session.ToolStarted, session.ToolFinished, session.ToolClosed:
-			return l.record, nil
-		case session.ToolAsking, session.ToolMemo, "":
+		record, ok := l.closing()
+		if !ok {
+			return record, nil
 		}
-		record := l.record
-		record.State, record.Attempt, record.At = session.ToolClosed, l.inv.attempt.ID, l.inv.r.cfg.Now().UTC()
 		if ok, err := l.put(ctx, record); err != nil || ok {
 			return l.record, err
 		}

@@ -63,8 +63,7 @@ func (inv *invocation) obeyStrongest(ctx context.Context, signal session.Signal,
 		fitResults(&out, inv.r.cfg.StepBytes)
 		err = inv.commit(ctx, engine.Stopped(inv.session, signal, out, inv.stamp(false)), extra...)
 		if errors.Is(err, errLedgerMoved) {
-			err = inv.lookAgain(ctx)
-			if err != nil {
+			if err := inv.lookAgain(ctx); err != nil {
 				return err
 			}
 		} else if !errors.Is(err, errHeadMoved) {

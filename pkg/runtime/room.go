@@ -58,6 +58,11 @@ func tooLarge(c session.Call, size, most int) llm.ToolResult {
 		size, most))
 }
 
+// cutResult is [tooLarge] in place of a result that a call had.
+func cutResult(r llm.ToolResult, size, most int) llm.ToolResult {
+	return tooLarge(session.Call{ID: r.CallID, ProviderID: r.ProviderID, Name: r.Name}, size, most)
+}
+
 // brought is how many bytes of an entry a call's outcome takes.
 func brought(output json.RawMessage, ops []session.StateOp, events []session.CustomEvent) int {
 	size := len(output)
@@ -119,7 +124,7 @@ func fitResults(out *engine.StepOutcome, bytes int) {
 			}
 		}
 		was := out.Results[largest]
-		is := tooLarge(session.Call{ID: was.CallID, ProviderID: was.ProviderID, Name: was.Name}, len(was.Output), bytes)
+		is := cutResult(was, len(was.Output), bytes)
 		if len(is.Output) >= len(was.Output) {
 			return // nothing large is left
 		}
@@ -132,18 +137,9 @@ func fitResults(out *engine.StepOutcome, bytes int) {
 // in; all waits of a suspension have the same. So what was taken fits, whatever else is
 // answered at the same moment. One that is small always fits.
 func (r *Runtime) fitsAnswer(key session.Key, record session.WaitRecord, answer session.Answer, waits int) error {
-	size, most := engine.AnswerSize(answer), max(engine.SmallAnswer, r.cfg.StepBytes/max(waits, 1))
+	size, most := engine.EncodedSize(answer), max(engine.SmallAnswer, r.cfg.StepBytes/max(waits, 1))
 	if size <= most {
 		return nil
 	}
 	return refuse(CodeInputTooLarge, key, "%s: the answer has %d bytes in JSON, and %d are the most beside what else the session waits for. Put large data where a tool can read it", label(record.Wait), size, most)
-}
-
-// encodedSize is how many bytes of an entry a message takes.
-func encodedSize(m llm.Message) int {
-	raw, err := json.Marshal(m)
-	if err != nil {
-		return 0 // its values are JSON: it was read from the store
-	}
-	return len(raw)
 }

@@ -257,7 +257,7 @@ func (inv *invocation) takeMail(ctx context.Context, out *engine.StepOutcome) er
 		if inv.session.Mail[item.ID] || slices.Contains(out.Mail, item.ID) {
 			continue
 		}
-		size := encodedSize(item.Mail.Message)
+		size := engine.EncodedSize(item.Mail.Message)
 		if size > left && len(out.MailMessages) > 0 {
 			inv.mailSeen = int64(len(inv.session.Mail) + len(out.Mail))
 			break
@@ -463,7 +463,7 @@ func (inv *invocation) gather(plans []engine.CallPlan, outcomes []callOutcome, o
 func (inv *invocation) take(out *engine.StepOutcome, o callOutcome) {
 	most := inv.r.cfg.StepBytes
 	if size := brought(nil, o.ops, o.events); size > 0 && o.result != nil && size+brought(nil, out.StateOps, out.Events) > most {
-		cut := tooLarge(session.Call{ID: o.result.CallID, ProviderID: o.result.ProviderID, Name: o.result.Name}, size+len(o.result.Output), most)
+		cut := cutResult(*o.result, size+len(o.result.Output), most)
 		o.result, o.ops, o.events = &cut, nil, nil
 	}
 	if o.result != nil {
