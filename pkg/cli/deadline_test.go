@@ -11,16 +11,7 @@ import (
 // bothUnswept is both with a server that has no sweep, which would come first.
 func bothUnswept(t *testing.T, story func(t *testing.T, b *bench)) {
 	t.Helper()
-	t.Run("data", func(t *testing.T) {
-		t.Parallel()
-		story(t, setup(t))
-	})
-	t.Run("url", func(t *testing.T) {
-		t.Parallel()
-		b := setup(t)
-		b.serveWith(nil)
-		story(t, b)
-	})
+	bothOver(t, func(b *bench) { b.serveWith(nil) }, story)
 }
 
 // TestDeadlineThatHasPassed: it does not look open, no command is printed that comes too

@@ -17,6 +17,11 @@ import (
 // What commands print, ask and exit with must not tell the two apart.
 func both(t *testing.T, story func(t *testing.T, b *bench)) {
 	t.Helper()
+	bothOver(t, (*bench).serve, story)
+}
+
+func bothOver(t *testing.T, serve func(*bench), story func(t *testing.T, b *bench)) {
+	t.Helper()
 	t.Run("data", func(t *testing.T) {
 		t.Parallel()
 		story(t, setup(t))
@@ -24,7 +29,7 @@ func both(t *testing.T, story func(t *testing.T, b *bench)) {
 	t.Run("url", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
-		b.serve()
+		serve(b)
 		story(t, b)
 	})
 }

@@ -232,9 +232,7 @@ func TestClosing_of_more_calls_than_fit_beside_the_entry(t *testing.T) {
 	made := newEffects()
 	w := newWorld(t, made, helper(made, script{"go": {calls(list...)}}))
 	w.start(w.process(), "go")
-	f := &fuse{at: 2, after: true}
-	_, err := w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
-	require.ErrorIs(t, err, errDied)
+	f := w.dies(2)
 	require.Equal(t, session.KindReplied, w.session().Newest.Kind, f.ops)
 	w.clock.advance(time.Hour)
 	w.signal(session.SignalCancel)

@@ -197,6 +197,16 @@ func (w *world) fusedProcess(f *fuse, detached bool, steps int, change ...func(*
 	return p
 }
 
+// dies lets the worker of the first step die after so many operations. The fuse it
+// returns says which.
+func (w *world) dies(after int) *fuse {
+	w.t.Helper()
+	f := &fuse{at: after, after: true}
+	_, err := w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
+	require.ErrorIs(w.t, err, errDied, "%v", f.ops)
+	return f
+}
+
 // crash plays a scenario with a process that dies, and a second one that takes
 // over. It returns the calls that were cut off while they ran.
 func (w *world) crash(sc scenario, f *fuse, detached bool, steps int, dying, heir time.Duration) map[string]bool {

@@ -96,9 +96,7 @@ func TestSignal_cancel_finds_what_a_dead_worker_finished(t *testing.T) {
 	made := newEffects()
 	w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`)}}))
 	w.start(w.process(), "go")
-	f := &fuse{at: 5, after: true}
-	_, err := w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
-	require.ErrorIs(t, err, errDied)
+	f := w.dies(5)
 	require.Equal(t, session.ToolFinished, w.items(store.KindTool)[0].Tool.State, f.ops)
 	w.signal(session.SignalCancel)
 	require.NoError(t, w.process().settle())

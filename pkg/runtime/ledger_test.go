@@ -69,9 +69,7 @@ func TestLedger_keeps_state_and_events_of_a_finished_call(t *testing.T) {
 	})
 	w := newWorld(t, made, helper(made, script{"go": {calls("change", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, change) }))
 	w.start(w.process(), "go")
-	f := &fuse{at: 5, after: true}
-	_, err := w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
-	require.ErrorIs(t, err, errDied)
+	f := w.dies(5)
 	require.Equal(t, session.ToolFinished, w.items(store.KindTool)[0].Tool.State, f.ops)
 	require.NoError(t, w.process().settle())
 	s := w.session()
@@ -161,15 +159,13 @@ func TestLedger_that_is_broken_breaks_no_journal(t *testing.T) {
 	made := newEffects()
 	w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`), says("bye")}}))
 	w.start(w.process(), "go")
-	f := &fuse{at: 4, after: true}
-	_, err := w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
-	require.ErrorIs(t, err, errDied)
+	w.dies(4)
 	w.clock.advance(time.Hour)
 	item := w.items(store.KindTool)[0]
 	item.Tool.State = session.ToolFinished
 	item.Tool.Result = &llm.ToolResult{CallID: "c9-9", Name: "line", Status: llm.ResultSuccess, Output: []byte(`1`)}
 	w.update(item)
-	_, err = w.process().Deliver(context.Background(), w.wake(3, session.WakeStep))
+	_, err := w.process().Deliver(context.Background(), w.wake(3, session.WakeStep))
 	require.ErrorIs(t, err, engine.ErrBrokenJournal)
 	require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied}, w.kinds(), "and it can still be read")
 }
@@ -207,9 +203,7 @@ func TestLedger_a_started_call_that_is_given_up_is_unknown(t *testing.T) {
 		made := newEffects()
 		w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`)}}))
 		w.start(w.process(), "go")
-		f := &fuse{at: 4, after: true}
-		_, err := w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
-		require.ErrorIs(t, err, errDied)
+		f := w.dies(4)
 		started := w.items(store.KindTool)
 		require.NotEmpty(t, started, f.ops)
 		w.signal(kind)

@@ -178,9 +178,7 @@ func TestOvertaken_worker_does_not_start_what_it_has_probed_for(t *testing.T) {
 			seq := int64(2)
 			if !own {
 				w.start(w.process(), "go")
-				f := &fuse{at: 4, after: true}
-				_, err := w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
-				require.ErrorIs(t, err, errDied)
+				f := w.dies(4)
 				require.Equal(t, session.ToolStarted, w.items(store.KindTool)[0].Tool.State, f.ops)
 				w.clock.advance(time.Hour)
 				seq = 3
@@ -215,9 +213,7 @@ func TestOvertaken_worker_takes_the_mark_from_the_owner_of_the_lease(t *testing.
 	c := &crowd{}
 	w := c.world(t, session.UnknownRetry)
 	w.start(w.process(), "go")
-	f := &fuse{at: 4, after: true}
-	_, err := w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
-	require.ErrorIs(t, err, errDied)
+	w.dies(4)
 	w.clock.advance(time.Hour)
 
 	atMark, goOn, over := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -244,7 +240,7 @@ func TestOvertaken_worker_takes_the_mark_from_the_owner_of_the_lease(t *testing.
 		}
 	}
 	owner := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.WatchEvery = s, time.Hour })
-	_, err = owner.Deliver(context.Background(), w.wake(3, session.WakeStep))
+	_, err := owner.Deliver(context.Background(), w.wake(3, session.WakeStep))
 	require.NoError(t, err)
 	require.EqualValues(t, 1, c.runs.Load())
 	require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
@@ -298,9 +294,7 @@ func TestOvertaken_worker_that_has_finished_after_all(t *testing.T) {
 			c := &crowd{}
 			w := c.world(t, policy)
 			w.start(w.process(), "go")
-			f := &fuse{at: 4, after: true}
-			_, err := w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
-			require.ErrorIs(t, err, errDied)
+			w.dies(4)
 			w.clock.advance(time.Hour)
 			s := &stopping{Store: w.store}
 			s.beforeMark = func(n int) {
@@ -363,9 +357,7 @@ func TestOvertaken_worker_leaves_the_mark_of_the_owner_alone(t *testing.T) {
 	c := &crowd{}
 	w := c.world(t, session.UnknownRetry)
 	w.start(w.process(), "go")
-	f := &fuse{at: 4, after: true}
-	_, err := w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
-	require.ErrorIs(t, err, errDied)
+	w.dies(4)
 	w.clock.advance(time.Hour)
 	c.during = func(int32) { close(inTool); <-leave }
 	patient := func(cfg *runtime.Config) { cfg.WatchEvery, cfg.ToolGrace = time.Hour, time.Hour }

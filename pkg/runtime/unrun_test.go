@@ -58,8 +58,7 @@ func (c notRun) about(t *testing.T, run func()) (w *world, p, other *process, be
 	w = newWorld(t, made, agentOf())
 	p = w.process(func(cfg *runtime.Config) { cfg.WatchEvery = time.Hour })
 	w.start(p, "go")
-	_, err := w.fusedProcess(&fuse{at: 2, after: true}, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
-	require.ErrorIs(t, err, errDied)
+	w.dies(2)
 	require.Equal(t, session.KindReplied, w.session().Newest.Kind)
 	w.clock.advance(time.Hour)
 	before = &beforeEntry{kind: c.entry}
@@ -211,8 +210,7 @@ func TestUnrun_of_more_calls_than_fit_beside_the_entry(t *testing.T) {
 	made := newEffects()
 	w := newWorld(t, made, helper(made, script{"go": {calls(list...), says("bye")}}))
 	w.start(w.process(), "go")
-	_, err := w.fusedProcess(&fuse{at: 2, after: true}, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
-	require.ErrorIs(t, err, errDied)
+	w.dies(2)
 	w.clock.advance(time.Hour)
 	before := &beforeEntry{kind: session.KindStepped}
 	closed := 0
