@@ -89,21 +89,30 @@ func TestSignal_keeps_what_calls_without_a_ledger_did(t *testing.T) {
 	}
 }
 
-// A side effect whose worker died after it, before it could say so: its result
-// counts, also if the task ends without it.
-func TestSignal_cancel_finds_what_a_dead_worker_finished(t *testing.T) {
+// A side effect whose worker died after it, before it could say so: its result and
+// its run count, also if the task stops without it.
+func TestSignal_finds_what_a_dead_worker_finished(t *testing.T) {
 	t.Parallel()
-	made := newEffects()
-	w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`)}}))
-	w.start(w.process(), "go")
-	f := w.dies(5)
-	require.Equal(t, session.ToolFinished, w.items(store.KindTool)[0].Tool.State, f.ops)
-	w.signal(session.SignalCancel)
-	require.NoError(t, w.process().settle())
-	require.Equal(t, session.StatusCancelled, w.session().Status)
-	require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
-	require.Equal(t, 1, made.count("line 1"))
-	w.checkAtRest()
+	for kind, want := range map[session.SignalKind]session.Status{
+		session.SignalInterrupt: session.StatusInterrupted, session.SignalCancel: session.StatusCancelled, session.SignalAbort: session.StatusFailed,
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`)}}))
+			w.start(w.process(), "go")
+			f := w.dies(5)
+			ledger := w.items(store.KindTool)[0].Tool
+			require.Equal(t, session.ToolFinished, ledger.State, f.ops)
+			w.signal(kind)
+			require.NoError(t, w.process().settle())
+			require.Equal(t, want, w.session().Status)
+			require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
+			require.Equal(t, []session.ToolRun{*ledger.Ran}, w.journal()[2].Calls)
+			require.Equal(t, 1, made.count("line 1"))
+			w.checkAtRest()
+		})
+	}
 }
 
 // A task that fails by the deadline of one call keeps what is known of the others.

@@ -90,16 +90,15 @@ func (inv *invocation) closeForSignal(ctx context.Context, signal session.Signal
 		closed, err := inv.giveUpAll(ctx, out, len(told))
 		return append(told, closed...), err
 	}
-	for _, c := range inv.session.Calls {
-		if slices.ContainsFunc(out.Results, func(r llm.ToolResult) bool { return r.CallID == c.ID }) {
-			continue
-		}
+	for _, c := range inv.withoutResult(out) {
 		book := inv.ledger(c.ID)
 		if err := book.load(ctx); err != nil {
 			return nil, err
 		}
 		if book.record.State == session.ToolFinished {
-			inv.take(out, callOutcome{result: book.record.Result, ops: book.record.StateOps, events: book.record.Events})
+			finished := callOutcome{call: c}
+			finished.reuse(book.record)
+			inv.take(out, finished)
 		}
 	}
 	return append(told, asking...), nil
