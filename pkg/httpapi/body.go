@@ -148,6 +148,10 @@ func (s *strictness) value(t reflect.Type) error {
 	switch token {
 	case nil:
 		return s.null(t)
+	case "":
+		if s.atID(t) {
+			return refuse(wire.CodeInvalidField, "%s is empty: leave it out, or say which is meant", shown(where(s.path)))
+		}
 	case json.Delim('{'):
 		return s.object(t)
 	case json.Delim('['):
@@ -162,15 +166,25 @@ func (s *strictness) value(t reflect.Type) error {
 	return nil
 }
 
-// null refuses null for what says what is asked, such as decisions or a message: who
-// sends it may have lost what he meant, and without it a request to go on is left.
-// For other fields it is as if they were not there.
+// null refuses null for what says what is asked, such as decisions, a message or a
+// checkpoint: who sends it may have lost what he meant, and without it a request to go
+// on is left. For other fields it is as if they were not there.
 func (s *strictness) null(t reflect.Type) error {
 	object := t != nil && t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
-	if !object && t != reflect.TypeFor[wire.Content]() {
+	if !object && t != reflect.TypeFor[wire.Content]() && !s.atID(t) {
 		return nil
 	}
 	return refuse(wire.CodeInvalidField, "%s is null: leave it out, or say what is meant", shown(where(s.path)))
+}
+
+// atID reports whether the walk is at a field that names something, such as waitId.
+// Without its value a request would be about whatever there is by now.
+func (s *strictness) atID(t reflect.Type) bool {
+	if len(s.path) == 0 || t == nil || t.Kind() != reflect.String {
+		return false
+	}
+	name := s.path[len(s.path)-1].name
+	return name == "id" || strings.HasSuffix(name, "Id")
 }
 
 // step walks through the value one step down.

@@ -97,7 +97,7 @@ func TestRefusals(t *testing.T) {
 
 		// forged answers
 		{"a forged approvalId", ann, post, submit, approve(trip.CallID, "forged"), nil, 404, "wait_not_found", "approvalId"},
-		{"no approvalId", ann, post, submit, approve(trip.CallID, ""), nil, 400, "invalid_answer", "Name the wait: w3-1"},
+		{"no approvalId", ann, post, submit, fmt.Sprintf(`{"kind":"approval-response","toolCallId":%q,"approved":true}`, trip.CallID), nil, 400, "invalid_answer", "Name the wait: w3-1"},
 		{"the approvalId of another session", ann, post, submit, approve(trip.CallID, pair.ApprovalID), nil, 404, "wait_not_found", "approvalId"},
 		{"the approvalId of another tenant's session of that name", ann, post, submit, approve(trip.CallID, theirs.ApprovalID), nil, 404, "wait_not_found", "approvalId"},
 		{"one wait with the call of another", ann, post, "/sessions/pair/submit", fmt.Sprintf(`{"kind":"approval-response","waitId":%q,"toolCallId":"c2-2","approvalId":%q,"approved":true}`, pair.WaitID, pair.ApprovalID), nil, 404, "wait_not_found", ""},
@@ -178,6 +178,11 @@ func TestRefusals(t *testing.T) {
 		{"decisions that got lost", ann, post, resume, `{"decisions":null}`, nil, 400, "invalid_field", `"decisions" is null`},
 		{"a confirmation that got lost", ann, post, resume, `{"confirmation":null}`, nil, 400, "invalid_field", `"confirmation" is null`},
 		{"a message that got lost", ann, post, resume, `{"message":null}`, nil, 400, "invalid_field", `"message" is null`},
+		{"a session without a name", ann, post, start, `{"agent":"desk","input":"x","sessionId":""}`, nil, 400, "invalid_field", `"sessionId" is empty`},
+		{"a checkpoint that got lost", ann, post, resume, `{"decisions":{"rejectAll":true},"checkpointId":""}`, nil, 400, "invalid_field", `"checkpointId" is empty`},
+		{"a checkpoint that is null", ann, post, resume, `{"decisions":{"rejectAll":true},"checkpointId":null}`, nil, 400, "invalid_field", `"checkpointId" is null`},
+		{"a wait that got lost", ann, post, resume, `{"confirmation":{"approved":false,"waitId":""}}`, nil, 400, "invalid_field", `"confirmation.waitId" is empty`},
+		{"a wait of an answer that got lost", ann, post, submit, `{"kind":"reply","waitId":"","text":"x"}`, nil, 400, "invalid_field", `"waitId" is empty`},
 		{"not UTF-8", ann, post, start, "{\"agent\":\"desk\",\n\"input\":\"\xff\"}", nil, 400, "malformed_json", "line 2, character 10: this is not UTF-8"},
 		{"an unknown field", ann, post, start, `{"agent":"desk","input":"x","inptu":"y"}`, nil, 400, "unknown_field", `"inptu"`},
 		{"a field in other letters", ann, post, submit, `{"kind":"message","Message":"x"}`, nil, 400, "unknown_field", `"Message"`},
