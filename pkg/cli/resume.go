@@ -43,8 +43,8 @@ func (c *cli) resumeCommand() *cobra.Command {
                    Each approval is named by its wait (w2-1), whose id stands beside
                    it wherever it is shown (wait_id in JSON). Approvals you do not
                    name are rejected; questions and other waits stay open.
-  with a message   when the agent asked for input, or was interrupted.
-  with neither     go on after an interrupt or a crash, or when a deadline has
+  with a message   when the agent asked for input.
+  with neither     go on after Ctrl-C or a crash, or when a deadline has
                    passed. On a terminal you are asked for what is open.
 
 With -c the session must still be at that checkpoint, so that you decide over
@@ -96,6 +96,8 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 		return err
 	}
 	switch {
+	case hasMessage && f.decides() && len(args) == 1: // beside -c, which names the session
+		return exit.Usagef("the checkpoint belongs to session %s, so that %q would be a message, and decisions and a message cannot go together", id, message)
 	case hasMessage && f.decides():
 		return exit.Usagef("decisions and a message cannot go together: decide first, then send the message if the agent asks for one")
 	case hasMessage && strings.TrimSpace(message) == "":

@@ -311,7 +311,7 @@ func takesMessage(s *session.Session) error {
 	case session.StatusSuspended, session.StatusInterrupted:
 		return nil
 	case session.StatusRunning:
-		return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "it is running and does not wait for a message")
+		return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "it is running and does not wait for a message. If nobody works on it any more, resume it without one")
 	case session.StatusCompleted, session.StatusFailed, session.StatusCancelled:
 	}
 	return notResumable(s)
