@@ -89,7 +89,7 @@ func entries() map[string]any {
 
 	delayed := entry(6, session.KindDelayed, session.StatusRunning)
 	delayed.Failure = &session.Failure{Type: "model_rate_limited", Message: "429: slow down", Retryable: true, Data: raw(`{"retryAfter":30}`)}
-	delayed.Until = &later
+	delayed.Until = new(later)
 	delayed.Models = []session.ModelCall{{Model: "openai:gpt-5", At: at, Millis: 30, Error: "rate_limited"}}
 
 	interrupted := entry(7, session.KindInterrupted, session.StatusInterrupted)

@@ -109,7 +109,7 @@ func answers() map[string]any {
 func records() map[string]any {
 	head := session.Head{
 		Key: session.Key{Tenant: "default", ID: "s1"}, Status: session.StatusRunning, Agent: "support", Title: "Refund A-1", Task: 1, Version: 1,
-		Due: &later, CreatedAt: at, UpdatedAt: at,
+		Due: new(later), CreatedAt: at, UpdatedAt: at,
 	}
 	leased, signalled, child, tombstone := head, head, head, head
 	leased.Lease = session.Lease{Owner: "pid-4711@boot-1", Seq: 7, N: 2, Until: later}
@@ -120,7 +120,7 @@ func records() map[string]any {
 
 	run := session.Run{ID: 1, Task: 1, Trigger: session.TriggerStart, Status: session.StatusRunning, StartedAt: at, FirstEntry: 1}
 	ended := session.Run{
-		ID: 2, Task: 1, Trigger: session.TriggerSubmit, Status: session.StatusCompleted, StartedAt: at, EndedAt: &later, FirstEntry: 5, LastEntry: 9, PreviousRun: 1,
+		ID: 2, Task: 1, Trigger: session.TriggerSubmit, Status: session.StatusCompleted, StartedAt: at, EndedAt: new(later), FirstEntry: 5, LastEntry: 9, PreviousRun: 1,
 		Usage: llm.Usage{Input: 10, Output: 5},
 	}
 	wait, _ := waits()["wait_approval"].(session.Wait)
@@ -135,9 +135,9 @@ func records() map[string]any {
 	all := map[string]any{
 		"head": head, "head_leased": leased, "head_signalled": signalled, "head_child": child, "head_tombstone": tombstone,
 		"run": run, "run_ended": ended,
-		"waitrecord_open":     session.WaitRecord{Wait: wait, State: session.WaitOpen, Agent: "support", Due: &later},
-		"waitrecord_answered": session.WaitRecord{Wait: wait, State: session.WaitAnswered, Answer: &approved, Held: true, Agent: "support", Due: &later},
-		"waitrecord_expired":  session.WaitRecord{Wait: wait, State: session.WaitExpired, Answer: &expired, Agent: "support", Due: &later},
+		"waitrecord_open":     session.WaitRecord{Wait: wait, State: session.WaitOpen, Agent: "support", Due: new(later)},
+		"waitrecord_answered": session.WaitRecord{Wait: wait, State: session.WaitAnswered, Answer: &approved, Held: true, Agent: "support", Due: new(later)},
+		"waitrecord_expired":  session.WaitRecord{Wait: wait, State: session.WaitExpired, Answer: &expired, Agent: "support", Due: new(later)},
 		"waitrecord_taken":    session.WaitRecord{Wait: wait, State: session.WaitTaken, Answer: &approved, Audit: session.AuditTip{Count: 2, Hash: prev}, Agent: "support", TakenBy: 5},
 		"waitrecord_closed":   session.WaitRecord{Wait: wait, State: session.WaitClosed, TakenBy: 5},
 		"tool_started":        tool(session.ToolStarted, func(*session.ToolRecord) {}),
@@ -180,7 +180,7 @@ func manifests() map[string]any {
 	}
 	approval := session.PendingItem{
 		ID: "c4-1", Kind: session.WaitApproval, WaitID: "w4-1", ApprovalID: "bm9uY2U", Name: "refund", Arguments: raw(`{"amount":500}`), Digest: prev,
-		Deadline: &later, OnDeadline: session.ExpireDeny, Session: "s1-agent-clerk",
+		Deadline: new(later), OnDeadline: session.ExpireDeny, Session: "s1-agent-clerk",
 	}
 	question := item(session.WaitQuestion)
 	question.Question = &session.Question{ID: "color", Kind: session.QuestionChoice, Text: "Which?", Choices: []session.Choice{{ID: "r", Label: "red"}}}
