@@ -20,7 +20,7 @@ func TestDeadlineThatHasPassed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ script, answer, means, told string }{
 		"approval": {"[{call: urgent, with: {service: a}}, {say: ok}]", "--approve w2-1", "it counts as a no", "Nobody decided"},
-		"question": {"[{call: soon}, {say: ok}]", "--select red", "its default counts", `["red"]`},
+		"question": {"[{call: soon}, {say: ok}]", "--select CHOICE", "its default counts", `["red"]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

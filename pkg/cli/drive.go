@@ -222,7 +222,7 @@ const maxNext = 200
 func (c *cli) nextTurn(id string) string {
 	message := c.message
 	if message == "" || len(message) > maxNext || screen.CleanLine(message) != message {
-		message = "your next message"
+		message = report.WordMessage
 	}
 	words := []string{"run", "--session", id}
 	if strings.HasPrefix(message, "-") {

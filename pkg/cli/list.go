@@ -191,7 +191,7 @@ type inboxRow struct {
 	OpenedAt time.Time           `json:"openedAt"`
 	Item     session.PendingItem `json:"-"`
 	Wait     session.Wait        `json:"wait"`
-	// Command answers this wait when pasted.
+	// Command answers this wait when pasted, once a word in capitals in it is replaced.
 	Command string `json:"command"`
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/cli/exit"
 	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/cli/report"
 	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
@@ -70,6 +71,9 @@ func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
 	input, err := c.input(f, args)
 	if err != nil {
 		return err
+	}
+	if f.session != "" && len(args) == 1 && input == report.WordMessage {
+		return exit.Usagef("%s", report.Replace(input, "what you want to say there"))
 	}
 	if err := c.checkAgent(f.agent); err != nil {
 		return err

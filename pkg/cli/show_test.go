@@ -137,7 +137,7 @@ func TestInbox(t *testing.T) {
 			if i == 0 && item.Session == "s" {
 				want = 10 // its sibling is still open
 			}
-			b.shell(item.Command).ends(want)
+			b.shell(strings.Replace(item.Command, "CHOICE", "red", 1)).ends(want)
 		}
 		require.ElementsMatch(t, []string{"a", "b"}, splitLines(read(t, log)), "each command answers its own wait")
 		require.Contains(t, b.run("inbox").ends(0).stderr, "Nothing waits")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/cli/ask"
 	"github.com/adjourn/adjourn/pkg/cli/exit"
+	"github.com/adjourn/adjourn/pkg/cli/report"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -52,6 +53,9 @@ The wait is named by its id (w2-1), which stands beside it wherever it is shown
   --reply, --select   to a question: words, or the id of a choice
   --verdict           happened or not_happened, of a side effect nobody knows the outcome of
   --approve, --reject of one approval (several at once: resume)
+
+In a printed command ANSWER, CHOICE, VERDICT and JSON are words to replace: as they
+stand they are refused.
 
 The first answer wins. The same answer given again changes nothing; another one
 exits with 5.`,
@@ -187,6 +191,9 @@ func (c *cli) target(f submitFlags) error {
 
 func (c *cli) verdictAnswer(f submitFlags) (session.Answer, error) {
 	answer := session.Answer{Kind: session.AnswerVerdict, Verdict: session.Verdict(f.verdict)}
+	if f.verdict == report.WordVerdict {
+		return answer, exit.Usagef("--verdict %s", report.Replace(f.verdict, fmt.Sprintf("one of these there: %s, %s", session.VerdictHappened, session.VerdictNotHappened)))
+	}
 	if answer.Verdict != session.VerdictHappened && answer.Verdict != session.VerdictNotHappened {
 		return answer, exit.Usagef("--verdict %q: use %s or %s", f.verdict, session.VerdictHappened, session.VerdictNotHappened)
 	}
@@ -226,6 +233,9 @@ func (c *cli) result(text string) (json.RawMessage, error) {
 			return nil, &runtime.Error{Code: runtime.CodeInputTooLarge, Message: fmt.Sprintf("the result is larger than %d MiB", runtime.MaxInput>>20)}
 		}
 		text = string(all)
+	}
+	if text == report.WordResult {
+		return nil, exit.Usagef("--result %s", report.Replace(text, `the result there, as JSON; a text goes in double quotes: '"done"'`))
 	}
 	raw, err := ask.ReadJSON(text)
 	if err != nil {

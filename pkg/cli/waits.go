@@ -148,12 +148,16 @@ func (a *asked) bind(ctx context.Context, id string, answer *session.Answer) err
 	if err != nil {
 		return err
 	}
+	left := report.LeftAsItStands(*w, *answer)
 	if w.Kind == session.WaitInput && answer.Kind == session.AnswerReply && answer.Text != nil {
 		// Words for an agent that asked in text are a message.
 		answer.Kind, answer.Message, answer.Text = session.AnswerMessage, llm.TextParts(*answer.Text), nil
 	}
 	if !slices.Contains(answerFlags(*w), given(*answer)) {
 		return a.wrongKind(*w, given(*answer))
+	}
+	if left != "" {
+		return a.refuse(runtime.CodeInvalidAnswer, "%s", left)
 	}
 	if w.Kind != session.WaitApproval {
 		return nil

@@ -82,7 +82,7 @@ func TestWordsCountBeforeTheEnvironment(t *testing.T) {
 	require.Contains(t, m.ResumeHint, " --url "+b.url+" resume -c ")
 	require.NoDirExists(t, filepath.Dir(other.data))
 
-	m = other.run("run", "--agent", "toy", "--session", "near", "-o", "json", "[{call: pick}, {say: ok}]").ends(10).manifest()
+	m = other.run("run", "--agent", "toy", "--session", "near", "-o", "json", "[{call: deploy, with: {service: a}}, {say: ok}]").ends(10).manifest()
 	require.Contains(t, m.ResumeHint, "--data '"+other.data+"'")
 	require.NotContains(t, other.run("sessions").ends(0).stdout, "far")
 	require.Equal(t, "ok\n", other.shell("ADJOURN_URL="+b.url+"; export ADJOURN_URL; "+m.ResumeHint).ends(0).stdout)
@@ -100,11 +100,11 @@ func TestTokenFile(t *testing.T) {
 	path := b.file("my token")
 	require.NoError(t, os.WriteFile(path, []byte(b.token+"\n"), 0o600))
 	flags := []string{"--url", b.url, "--token-file", path}
-	m := b.plain(append(flags, "run", "--agent", "toy", "-o", "json", "[{call: pick}, {say: ok}]")...).ends(10).manifest()
+	m := b.plain(append(flags, "run", "--agent", "toy", "-o", "json", "[{call: deploy, with: {service: a}}, {say: ok}]")...).ends(10).manifest()
 	require.Contains(t, m.ResumeHint, "--token-file '"+path+"'")
 	require.NotContains(t, m.ResumeHint, b.token)
 	b.program = b.install()
-	m = b.plain(append(flags, "run", "--agent", "toy", "-o", "json", "[{call: pick}, {say: ok}]")...).ends(10).manifest()
+	m = b.plain(append(flags, "run", "--agent", "toy", "-o", "json", "[{call: deploy, with: {service: a}}, {say: ok}]")...).ends(10).manifest()
 	b.token = "" // the hint has to do without the environment
 	require.Equal(t, "ok\n", b.shell(m.ResumeHint).ends(0).stdout)
 

@@ -33,7 +33,8 @@ type Manifest struct {
 	AgentMessage string          `json:"agent_message,omitempty"`
 	FinalMessage string          `json:"final_message,omitempty"`
 	Output       json.RawMessage `json:"output,omitempty"`
-	// ResumeHint is a command that works when pasted into a shell.
+	// ResumeHint is a command that works when pasted into a shell; a word in capitals
+	// stands for what only a person or a client knows, and is refused until it is replaced.
 	ResumeHint string         `json:"resume_hint,omitempty"`
 	StepsTaken int64          `json:"steps_taken"`
 	Usage      *ManifestUsage `json:"usage,omitempty"`

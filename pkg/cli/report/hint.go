@@ -1,6 +1,8 @@
 package report
 
 import (
+	"slices"
+
 	"github.com/adjourn/adjourn/pkg/cli/place"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -35,7 +37,7 @@ func ResumeHint(where *place.Place, m session.Manifest) string {
 		return where.Command("resume", "-c", m.CheckpointID, "--approve-all")
 	case len(items) > 0 && items[0].Kind == session.WaitInput:
 		// Bound to what was asked: pasted again it is a repeat, not the next answer.
-		return where.Command("resume", "-c", m.CheckpointID, "your answer")
+		return where.Command("resume", "-c", m.CheckpointID, WordMessage)
 	case len(items) > 0:
 		return AnswerHint(where, m.SessionID, items[0])
 	}
@@ -64,34 +66,33 @@ func AnswerHint(where *place.Place, id string, item session.PendingItem) string 
 	case session.WaitApproval:
 		return submit("--approve")
 	case session.WaitClientTool:
-		return submit("--result", "JSON") // no JSON, so that it is refused as it stands: only the client has the result
+		return submit("--result", WordResult)
 	case session.WaitQuestion:
-		if words := sampleReply(item.Question); words != nil {
+		if words := replyHint(item.Question); words != nil {
 			return submit(words...)
 		}
 	case session.WaitUnknown:
-		return submit("--verdict", string(session.VerdictHappened))
+		return submit("--verdict", WordVerdict)
 	case session.WaitInput:
-		return submit("--reply", "your answer")
+		return submit("--reply", WordAnswer)
 	case session.WaitChild:
 		return where.Command(place.Target("show", item.Session)...)
 	}
 	return where.Command(place.Target("show", id)...)
 }
 
-// sampleReply is an answer that fits. It shows only a choice that reads as it is
-// written: ids are the tool's own, and a printed command must hide nothing. Nil
-// when there is no such choice.
-func sampleReply(q *session.Question) []string {
+// replyHint is the flag that answers a question, with the word to replace. Nil when
+// the word is itself a choice, or when no choice reads as it is written: ids are the
+// tool's own, and nobody can type one that hides something.
+func replyHint(q *session.Question) []string {
 	if q == nil || q.Kind == session.QuestionText || len(q.Choices) == 0 {
-		return []string{"--reply", "your answer"}
+		return []string{"--reply", WordAnswer}
 	}
-	for _, choice := range q.Choices {
-		if place.Plain(choice.ID) {
-			return []string{"--select", choice.ID}
-		}
+	plain := func(choice session.Choice) bool { return place.Plain(choice.ID) }
+	if isChoice(q, WordChoice) || !slices.ContainsFunc(q.Choices, plain) {
+		return nil
 	}
-	return nil
+	return []string{"--select", WordChoice}
 }
 
 // Wait returns a pending thing as the wait it is: what the manifest shows of it.

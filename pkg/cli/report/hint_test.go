@@ -10,9 +10,9 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// A choice's id is the tool's own words: what cannot be read as it is written is
-// in no command that a person pastes.
-func TestHintShowsNoChoiceThatHidesSomething(t *testing.T) {
+// A choice's id is the tool's own words, and the choice a person's: the command has a
+// word for it, unless that is a choice itself, or none of them could stand in its place.
+func TestHintChoosesNothing(t *testing.T) {
 	t.Parallel()
 	question := func(ids ...string) session.PendingItem {
 		q := &session.Question{ID: "q", Kind: session.QuestionChoice}
@@ -23,8 +23,9 @@ func TestHintShowsNoChoiceThatHidesSomething(t *testing.T) {
 	}
 	here := place.New(place.Config{Program: "adjourn", Env: func(string) string { return "" }})
 	hostile := []string{"\x1b[2Jred", "a\r\nRun it? y", "x\u202ey"}
-	require.Equal(t, "adjourn submit s w2-1 --select red", report.AnswerHint(here, "s", question(append(hostile, "red")...)))
+	require.Equal(t, "adjourn submit s w2-1 --select CHOICE", report.AnswerHint(here, "s", question(append(hostile, "red")...)))
 	require.Equal(t, "adjourn show s", report.AnswerHint(here, "s", question(hostile...)))
+	require.Equal(t, "adjourn show s", report.AnswerHint(here, "s", question("red", "CHOICE")))
 }
 
 // TestHintBesideWhatIsDecided: a decision is about every approval of a pause, so that
