@@ -502,6 +502,13 @@ func TestNoResume(t *testing.T) {
 			require.NotContains(t, out, "0 approvals")
 		}
 		require.Contains(t, b.run("inbox", "-o", "json").ends(0).stdout, `"stored": [`)
+		again := b.run("submit", "s", "w2-1", "--approve").ends(10)
+		require.Contains(t, again.stderr, "Already settled")
+		require.Contains(t, again.stderr, "The answer is stored.")
+		require.Contains(t, again.stdout, "\nGo on: adjourn "+b.words()+" resume s\n", "it is only said to go on by resume, and the code says that it does not")
+		b.run("submit", "s", "w2-1", "--approve", "--wait", "0s").ends(0)
+		b.run("submit", "s", "w2-1", "--approve", "--no-resume").ends(0)
+		require.Empty(t, read(t, log))
 		require.Equal(t, "all done\n", b.run("resume", "s").ends(0).stdout)
 		require.Equal(t, "a\n", read(t, log))
 	})

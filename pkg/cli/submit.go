@@ -126,6 +126,8 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 	}
 	if f.noResume || submitted.Continuation == runtime.ContinuationStored {
 		c.Talk("The answer is stored.")
+	}
+	if f.noResume {
 		return c.taken(ctx, e, k)
 	}
 	return c.drive(ctx, e, k, &f.wait)
