@@ -340,7 +340,8 @@ func answered(s *session.Session, answers []session.Answer, results []llm.ToolRe
 					c.Answers = append(c.Answers, a)
 				}
 			}
-			if known := takeCall(s, c, s.Rules.Digest).result; known != nil {
+			t := takeCall(s, c, s.Rules.Digest)
+			if known := cmp.Or(t.result, t.told); known != nil { // nobody is asked anew any more
 				results[i] = *known
 			}
 		}

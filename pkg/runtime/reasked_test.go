@@ -28,9 +28,10 @@ type program struct {
 func (d program) agent(made *effects) agent.Agent {
 	lines := script{
 		"question": {calls("delete", `{"text":"1"}`), says("bye")}, "client": {calls("device", `{"text":"1"}`), says("bye")},
-		"verdict": {calls("cut", `{"text":"1"}`), says("bye")},
+		"verdict": {calls("cut", `{"text":"1"}`), says("bye")}, "two clients": {calls("device", `{"text":"1"}`, "device", `{"text":"2"}`), says("bye")},
+		"message": {says("heard")},
 	}
-	return agent.Agent{Name: "a", System: d.system, Planner: lines, Policy: session.Policy{OnChange: d.onChange}, Tools: []tool.Tool{
+	return agent.Agent{Name: "a", System: d.system, Planner: lines, Policy: session.Policy{OnChange: d.onChange, AbandonOnMessage: true}, Tools: []tool.Tool{
 		tool.Define(tool.Spec[textIn]{Name: "delete", Who: d.who}, func(ctx context.Context, c *tool.Call, _ textIn) (string, error) {
 			reply, err := c.Ask(ctx, tool.Question{ID: "confirm", Text: d.text, Who: d.asked, Choices: []session.Choice{{ID: "yes", Label: d.label}, {ID: "no"}}})
 			if err != nil {
@@ -261,4 +262,61 @@ func TestReasked_report_on_what_was_approved(t *testing.T) {
 	give(other, carol, session.WaitClientTool, session.Answer{Result: json.RawMessage(`"carol's"`)})
 	require.JSONEq(t, `"carol's"`, string(results(w.session())["c2-1"].Output))
 	w.checkAtRest()
+}
+
+// TestReasked_reports_of_what_ends: a report that was taken in stays what is known of
+// its call, also when the wait was opened under a later definition than that of the
+// task's start, and nobody is asked anew because the task ends or goes elsewhere.
+func TestReasked_reports_of_what_ends(t *testing.T) {
+	t.Parallel()
+	taken := func(w *world, p *process, hold bool, a session.Answer, kind session.WaitKind) {
+		_, err := p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: person, HoldResume: hold, Answer: fill(w.open(kind).Wait, a)})
+		require.NoError(w.t, err)
+		if hold {
+			_, err = w.goOn(p)
+			require.NoError(w.t, err)
+			w.flush()
+		}
+	}
+	cancelled := func(w *world, p *process) {
+		w.signal(session.SignalCancel)
+		require.NoError(w.t, p.settle())
+		require.Equal(w.t, session.StatusCancelled, w.session().Status)
+	}
+	result := session.Answer{Result: json.RawMessage(`"root's"`)}
+	for _, policy := range []session.ChangePolicy{session.ChangeReask, session.ChangeFail, session.ChangeGoOn} {
+		for name, c := range map[string]struct {
+			input, call, says string
+			ends              func(*world, *process)
+		}{
+			"result, a message": {"two clients", "c2-2", "root's", func(w *world, p *process) {
+				taken(w, p, false, result, session.WaitClientTool)
+				_, err := p.Resume(context.Background(), runtime.ResumeParams{Key: w.key, Mode: runtime.ResumeWithMessage, Message: llm.TextParts("message"), Caller: person})
+				require.NoError(w.t, err)
+				require.NoError(w.t, p.settle())
+			}},
+			"result, a cancellation": {"client", "c2-1", "root's", func(w *world, p *process) {
+				taken(w, p, true, result, session.WaitClientTool)
+				cancelled(w, p)
+			}},
+			"verdict, a cancellation": {"verdict", "c2-1", "A person checked", func(w *world, p *process) {
+				taken(w, p, true, session.Answer{Verdict: session.VerdictNotHappened}, session.WaitUnknown)
+				cancelled(w, p)
+			}},
+		} {
+			t.Run(fmt.Sprintf("%s/%s", policy, name), func(t *testing.T) {
+				t.Parallel()
+				made := newEffects()
+				before, after := delete3, delete3
+				before.onChange, after.onChange, after.system = policy, policy, "Two."
+				w := newWorld(t, made, before.agent(made))
+				w.start(w.process(), c.input)
+				p := w.deploys(after) // whose worker opens the wait
+				require.NoError(t, p.settle())
+				c.ends(w, p)
+				require.Contains(t, string(results(w.session())[c.call].Output), c.says)
+				w.checkAtRest()
+			})
+		}
+	}
 }
