@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -180,5 +181,47 @@ func TestAbandon_beside_an_approval(t *testing.T) {
 		}
 		require.Equal(t, runtime.CodeStillWaiting, codeOf(err))
 		require.Equal(t, session.WaitAnswered, w.waits()[0].State)
+	}
+}
+
+// TestAbandon_what_an_entry_took_in: a call that was approved and waits for the others of
+// its reply is not given up by a message, though its own wait is none of the newest.
+func TestAbandon_what_an_entry_took_in(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []session.Answer{yes(), no()} {
+		approved := *answer.Approved
+		t.Run(map[bool]string{true: "approved", false: "rejected"}[approved], func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			w := newWorld(t, made, helper(made, script{"go": {calls("deploy", `{"text":"1"}`, "soon", `{"text":"2"}`), says("bye")}, "message": {says("heard")}}, func(a *agent.Agent) {
+				a.Policy.AbandonOnMessage, a.Policy.HoldBatch = true, true
+				a.Tools = append(a.Tools, tool.Define(tool.Spec[textIn]{
+					Name: "soon", Approve: tool.Always[textIn], Expiry: &tool.Expiry{After: time.Hour, Outcome: session.ExpireReask},
+				}, func(context.Context, *tool.Call, textIn) (string, error) { return "", nil }))
+			}))
+			p := w.process()
+			w.run(p, "go")
+			_, err := p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(w.waits()[0].Wait, answer)})
+			require.NoError(t, err)
+			w.clock.advance(2 * time.Hour)
+			_, err = p.Sweep(context.Background())
+			require.NoError(t, err)
+			require.NoError(t, p.settle())
+			require.Equal(t, []session.Kind{session.KindStarted, session.KindSuspended, session.KindResumed, session.KindSuspended}, w.kinds())
+			_, err = p.Resume(context.Background(), runtime.ResumeParams{Key: w.key, Mode: runtime.ResumeWithMessage, Message: llm.TextParts("message"), Caller: people})
+			if !approved {
+				require.NoError(t, err)
+				require.NoError(t, p.settle())
+				w.checkAtRest()
+				return
+			}
+			require.Equal(t, runtime.CodeStillWaiting, codeOf(err))
+			require.ErrorContains(t, err, "w2-1 (approval of deploy)")
+			_, err = w.submit(p, session.WaitApproval, no())
+			require.NoError(t, err)
+			require.NoError(t, p.settle())
+			require.Equal(t, 1, made.count("deploy 1"), "what was approved runs")
+			w.checkAtRest()
+		})
 	}
 }

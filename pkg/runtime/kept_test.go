@@ -115,6 +115,26 @@ func TestSignal_finds_what_a_dead_worker_finished(t *testing.T) {
 	}
 }
 
+// A message after an interruption closes what has not run, and keeps what has.
+func TestMessage_finds_what_a_dead_worker_finished(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`)}, "message": {says("heard")}}))
+	w.start(w.process(), "go")
+	w.dies(5)
+	ledger := w.items(store.KindTool)[0].Tool
+	require.Equal(t, session.ToolFinished, ledger.State)
+	w.clock.advance(time.Hour)
+	w.interrupt()
+	p := w.process()
+	_, err := resume(w, p, runtime.ResumeWithMessage, func(p *runtime.ResumeParams) { p.Message = llm.TextParts("message") })
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
+	require.Equal(t, []session.ToolRun{*ledger.Ran}, w.journal()[3].Calls, "%v", w.kinds())
+	require.Equal(t, 1, made.count("line 1"))
+}
+
 // A task that fails by the deadline of one call keeps what is known of the others.
 func TestDeadline_that_fails_the_task_keeps_the_results_of_others(t *testing.T) {
 	t.Parallel()

@@ -331,6 +331,9 @@ func mayGiveUp(s *session.Session, waits []session.WaitRecord, c Caller) error {
 			return about(w.ID, refuseAt(CodeNotAllowed, s.Key, s.Status, "a message would give up %s, which may be answered by %s only, not by %q", label(w), strings.Join(w.Who, ", "), c.Who))
 		}
 	}
+	if len(open) > 0 && s.Status == session.StatusSuspended {
+		waits = append(takenIn(s, waits), waits...)
+	}
 	i := slices.IndexFunc(waits, wouldRun)
 	switch {
 	case i < 0 && (len(open) > 0 || s.Status == session.StatusInterrupted):
@@ -342,6 +345,25 @@ func mayGiveUp(s *session.Session, waits []session.WaitRecord, c Caller) error {
 		return refuseAt(CodeStillWaiting, s.Key, s.Status, "everything it waited for is answered, and the answers are only stored. Resume it without a message first; send the message when it rests again")
 	}
 	return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "everything it waited for is answered, and it goes on with that. Send the message when it rests again")
+}
+
+// takenIn are the answers of calls that wait for nothing themselves and have not run:
+// an entry before took them in, and the calls of their reply wait for others
+// ([session.Policy].HoldBatch).
+func takenIn(s *session.Session, waits []session.WaitRecord) []session.WaitRecord {
+	var out []session.WaitRecord
+	for _, c := range s.Calls {
+		if len(c.Answers) == 0 || slices.ContainsFunc(waits, func(w session.WaitRecord) bool { return w.Wait.Call == c.ID }) {
+			continue
+		}
+		newest := &c.Answers[len(c.Answers)-1]
+		for _, w := range c.Waits {
+			if w.ID == newest.Wait {
+				out = append(out, session.WaitRecord{Wait: w, State: session.WaitAnswered, Answer: newest})
+			}
+		}
+	}
+	return out
 }
 
 // wouldRun reports whether somebody has given an answer that is stored and lets its
@@ -398,7 +420,7 @@ func (r *Runtime) goOnWith(ctx context.Context, s *session.Session, p *resumptio
 	fitResults(&closed, r.cfg.StepBytes/2) // beside the answers and the message
 	message := llm.UserParts(p.Message)
 	m := engine.Resumed(s, taken, &message, closed.Results, r.stamp(p.Caller))
-	m.Entry.StateOps, m.Entry.Events = closed.StateOps, closed.Events
+	m.Entry.StateOps, m.Entry.Events, m.Entry.Calls = closed.StateOps, closed.Events, closed.Used.Runs
 	if err := r.commit(ctx, s, &head, m, append(extra, ledgers...)); err != nil {
 		return Resumed{}, err
 	}
