@@ -216,3 +216,37 @@ func TestRoom_state_of_many_workers(t *testing.T) {
 	require.LessOrEqual(t, size, 1<<20)
 	require.Contains(t, string(results(w.session())["c2-2"].Output), "too large to keep")
 }
+
+// TestRoom_finish_tool_whose_state_is_too_large: its result says so, and the task does
+// not end with what the result lacks.
+func TestRoom_finish_tool_whose_state_is_too_large(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	var f *fuse
+	big := func(name string, finish bool) tool.Tool {
+		return tool.Define(tool.Spec[textIn]{Name: name, Finish: finish}, func(_ context.Context, c *tool.Call, _ textIn) (string, error) {
+			if f != nil {
+				f.mu.Lock()
+				f.at, f.after = f.n+1, true // it dies when its ledger says finished
+				f.mu.Unlock()
+			}
+			return "did", c.Append("notes", strings.Repeat("x", 900_000))
+		})
+	}
+	w := newWorld(t, made, helper(made, script{"go": {calls("big", `{"text":"1"}`, "final", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) {
+		a.Tools = append(a.Tools, big("big", false), big("final", true))
+	}))
+	small := func(cfg *runtime.Config) { cfg.StepBytes, cfg.ToolsAtOnce = 1<<20, 1 }
+	w.start(w.process(small), "go")
+	f = new(fuse)
+	_, _ = w.fusedProcess(f, true, 1, small).Deliver(t.Context(), w.wake(2, session.WakeStep))
+	f = nil
+	w.clock.advance(time.Hour)
+	p := w.process(small)
+	w.deliver(p, 3, session.WakeStep)
+	require.Contains(t, string(results(w.session())["c2-2"].Output), "too large to keep")
+	require.Equal(t, session.StatusRunning, w.session().Status)
+	require.NoError(t, p.settle())
+	require.Equal(t, "bye", w.session().Messages[len(w.session().Messages)-1].Text())
+	w.checkAtRest()
+}

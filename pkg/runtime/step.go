@@ -342,8 +342,9 @@ func (inv *invocation) runFinish(ctx context.Context, plans []engine.CallPlan, o
 		if err != nil {
 			return asking, err
 		}
-		if outcome.result != nil && outcome.result.Status == llm.ResultSuccess {
-			out.Output = outcome.result.Output
+		// As it was taken: a result whose changes of the state were too large is an error.
+		if last := len(out.Results) - 1; outcome.result != nil && out.Results[last].Status == llm.ResultSuccess {
+			out.Output = out.Results[last].Output
 		}
 	}
 	if len(out.Waits) > 0 {
