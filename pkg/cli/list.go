@@ -232,9 +232,11 @@ func (c *cli) inbox(ctx context.Context, p page, q runtime.InboxParams, only []s
 	}
 	q.Limit, q.Cursor = p.limit, p.cursor
 	out := struct {
-		Items  []inboxRow  `json:"items"`
-		Stored []storedRow `json:"stored,omitempty"`
-		Cursor string      `json:"cursor,omitempty"`
+		Items []inboxRow `json:"items"`
+		// Stored stands on the first page; StoredMore says that not every session was looked at.
+		Stored     []storedRow `json:"stored,omitempty"`
+		StoredMore bool        `json:"storedMore,omitempty"`
+		Cursor     string      `json:"cursor,omitempty"`
 	}{Items: []inboxRow{}}
 	err := c.look(ctx, func(e place.Engine) error {
 		found, err := e.Inbox(ctx, q)
@@ -246,8 +248,9 @@ func (c *cli) inbox(ctx context.Context, p page, q runtime.InboxParams, only []s
 			})
 		}
 		out.Cursor = found.Cursor
-		if err == nil && out.Cursor == "" && only == nil {
-			out.Stored, err = c.stored(ctx, e, out.Items)
+		if err == nil && q.Cursor == "" {
+			narrow := q.Kind != "" || q.Tool != "" || q.User != ""
+			out.Stored, out.StoredMore, err = c.stored(ctx, e, q, out.Items, out.Cursor == "" && !narrow)
 		}
 		return err
 	})
@@ -258,24 +261,37 @@ func (c *cli) inbox(ctx context.Context, p page, q runtime.InboxParams, only []s
 		c.JSON(out)
 		return nil
 	}
-	if len(out.Items) == 0 && only != nil {
-		c.Talk("Nothing of that kind waits in %s.", c.Where())
-		return nil
-	}
 	if len(out.Items) == 0 && len(out.Stored) == 0 {
-		if _, err := os.Stat(c.DataPath()); !c.Remote() && errors.Is(err, fs.ErrNotExist) {
-			c.Talk("Nothing waits: there is no data file %s.", c.DataPath())
-			return nil
-		}
-		c.Talk("Nothing waits for a person in %s.", c.Where())
-		return nil
+		c.nothingWaits(only != nil)
 	}
-	for i, row := range out.Items {
+	c.sayItems(out.Items)
+	c.sayStored(out.Stored, len(out.Items) > 0)
+	if out.StoredMore {
+		c.Talk("There are more suspended sessions than were looked at for answers that are only stored: %s", c.lookFurther(p, q, only))
+	}
+	c.more("inbox", out.Cursor, only)
+	return nil
+}
+
+// nothingWaits says that the inbox is empty, or has nothing that a filter keeps.
+func (c *cli) nothingWaits(filtered bool) {
+	switch _, err := os.Stat(c.DataPath()); {
+	case filtered:
+		c.Talk("Nothing of that kind waits in %s.", c.Where())
+	case !c.Remote() && errors.Is(err, fs.ErrNotExist):
+		c.Talk("Nothing waits: there is no data file %s.", c.DataPath())
+	default:
+		c.Talk("Nothing waits for a person in %s.", c.Where())
+	}
+}
+
+func (c *cli) sayItems(items []inboxRow) {
+	for i, row := range items {
 		if i > 0 {
 			c.Say("")
 		}
 		c.Say("%s  session %s, %s, %s", c.Bold(c.Stdout, report.Headline(row.Item)), screen.CleanLine(row.Session), report.Who(row.Agent), c.ago(row.OpenedAt))
-		c.Write(c.Stdout, report.Brief(row.Item, c.Now(), "  ", screen.Width(c.Stdout), len(out.Items)))
+		c.Write(c.Stdout, report.Brief(row.Item, c.Now(), "  ", screen.Width(c.Stdout), len(items)))
 		if row.Item.Kind == session.WaitInput && row.Item.Text != "" {
 			c.Write(c.Stdout, screen.QuoteBlock(row.Item.Text, "  ", screen.Width(c.Stdout)))
 		}
@@ -289,66 +305,6 @@ func (c *cli) inbox(ctx context.Context, p page, q runtime.InboxParams, only []s
 			c.Say("  answer: %s", row.Command)
 		}
 	}
-	for i, row := range out.Stored {
-		if i > 0 || len(out.Items) > 0 {
-			c.Say("")
-		}
-		c.Say("%s  session %s, %s", c.Bold(c.Stdout, "answered, and only stored"), screen.CleanLine(row.Session), report.Who(row.Agent))
-		c.Write(c.Stdout, report.StoredLines(row.Waits, "  ", c.answeredAgo))
-		if row.Command == "" {
-			c.Say("  %s", report.Elsewhere(row.Agent))
-			continue
-		}
-		c.Say("  go on: %s", row.Command)
-	}
-	c.more("inbox", out.Cursor, only)
-	return nil
-}
-
-// storedRow is a session that waits for nobody but for the command that goes on:
-// its answers were only stored.
-type storedRow struct {
-	Session string               `json:"session"`
-	Agent   string               `json:"agent,omitempty"`
-	Waits   []session.WaitRecord `json:"waits"`
-	// Command goes on when pasted; "" where this program has not the agent.
-	Command string `json:"command,omitempty"`
-}
-
-// manyStored is how many sessions the inbox looks at for answers that are only stored.
-const manyStored = 200
-
-// stored returns the sessions whose answers are only stored. No list holds them: they
-// are the suspended ones that wait for nobody.
-func (c *cli) stored(ctx context.Context, e place.Engine, waiting []inboxRow) ([]storedRow, error) {
-	seen := map[string]bool{}
-	for _, row := range waiting {
-		seen[row.Session] = true
-	}
-	page, err := e.Sessions(ctx, runtime.SessionsParams{Tenant: session.DefaultTenant, Status: session.StatusSuspended, Limit: 1000})
-	if err != nil {
-		return nil, err
-	}
-	var out []storedRow
-	looked := 0
-	for _, head := range page.Heads {
-		if seen[head.Key.ID] || looked == manyStored {
-			continue
-		}
-		looked++
-		m, err := c.stand(ctx, e, head.Key)
-		if err != nil || m.Outcome != session.OutcomePaused || m.PauseReason != nil {
-			continue // it has moved on, or cannot be read: a list shows what it can
-		}
-		waits, err := e.Waits(ctx, head.Key)
-		if err != nil {
-			continue
-		}
-		out = append(out, storedRow{
-			Session: head.Key.ID, Agent: head.Agent, Waits: report.Stored(waits), Command: m.ResumeHint,
-		})
-	}
-	return out, nil
 }
 
 func (c *cli) answeredAgo(a session.Answer) string { return c.ago(a.When) }

@@ -144,6 +144,54 @@ func TestInbox(t *testing.T) {
 	})
 }
 
+// TestInboxOfStoredAnswers: what was answered and only stored stands on the first page,
+// however much else waits, where the filter keeps what was answered.
+func TestInboxOfStoredAnswers(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		for _, id := range []string{"old", "older"} {
+			b.start(id, "[{call: deploy, with: {service: a}}, {say: ok}]", 10)
+			b.run("submit", id, "w2-1", "--approve", "--no-resume").ends(0)
+		}
+		for _, id := range []string{"a", "b", "c"} {
+			b.start(id, "[{call: pick}, {say: ok}]", 10)
+		}
+		stored := func(args ...string) (ids []string, more bool, cursor string) {
+			var page struct {
+				Stored     []struct{ Session string }
+				StoredMore bool
+				Cursor     string
+			}
+			require.NoError(t, json.Unmarshal([]byte(b.run(append([]string{"inbox", "-o", "json"}, args...)...).ends(0).stdout), &page))
+			for _, row := range page.Stored {
+				ids = append(ids, row.Session)
+			}
+			return ids, page.StoredMore, page.Cursor
+		}
+		for _, c := range []struct{ args, has string }{
+			{"", "older old"}, {"--limit 2", "older old"}, {"--agent toy", "older old"}, {"--kind approval", "older old"}, {"--tool deploy --user ada", "older old"}, {"--root old", "old"},
+			{"--kind question", ""}, {"--agent hello", ""}, {"--root a", ""}, {"--tool pick", ""},
+		} {
+			ids, more, _ := stored(strings.Fields(c.args)...)
+			require.Equal(t, strings.Fields(c.has), append([]string{}, ids...), c.args)
+			require.False(t, more, c.args)
+		}
+		_, _, cursor := stored("--limit", "2")
+		ids, _, _ := stored("--limit", "2", "--cursor", cursor)
+		require.Empty(t, ids, "once is enough")
+
+		ids, more, _ := stored("--limit", "1")
+		require.Equal(t, []string{"older"}, ids)
+		require.True(t, more)
+		r := b.run("inbox", "--limit", "1", "--agent", "toy").ends(0)
+		require.Contains(t, r.stderr, "There are more suspended sessions than were looked at for answers that are only stored: ")
+		require.Contains(t, r.stderr, " inbox --limit 1000 --agent toy\n")
+		filtered := b.run("inbox", "--kind", "approval").ends(0)
+		require.Contains(t, filtered.stdout, "answered, and only stored  session old, toy")
+		require.NotContains(t, filtered.stderr, "Nothing of that kind")
+	})
+}
+
 func TestAgents(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

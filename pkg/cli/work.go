@@ -12,6 +12,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/cli/exit"
+	"github.com/adjourn/adjourn/pkg/cli/place"
 	"github.com/adjourn/adjourn/pkg/cli/report"
 	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/runtime"
@@ -74,7 +75,7 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 	c.Watch = m.see
 	a, err := c.OpenData(ctx, !watch)
 	if errors.Is(err, embedded.ErrNoData) {
-		return c.worked(m, false)
+		return c.worked(m, false, nil)
 	}
 	if err != nil {
 		return err
@@ -102,7 +103,11 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 	if err := c.recordMoved(context.WithoutCancel(ctx), a, m); err != nil {
 		return err
 	}
-	if err := c.worked(m, left); err != nil {
+	stored, err := storedIn(context.WithoutCancel(ctx), a)
+	if err != nil {
+		return err
+	}
+	if err := c.worked(m, left, stored); err != nil {
 		return err
 	}
 	for _, head := range others {
@@ -213,8 +218,8 @@ func (c *cli) workOff(ctx context.Context, a *embedded.App, concurrency int) err
 	}
 }
 
-// worked prints what was done.
-func (c *cli) worked(m *moved, left bool) error {
+// worked prints what was done, and which sessions' answers are only stored.
+func (c *cli) worked(m *moved, left bool, stored []string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ids := slices.Sorted(maps.Keys(m.sessions))
@@ -228,9 +233,10 @@ func (c *cli) worked(m *moved, left bool) error {
 			rows = append(rows, row{Session: id, Status: m.sessions[id]})
 		}
 		c.JSON(struct {
-			Worked  []row `json:"worked"`
-			Running bool  `json:"running"`
-		}{rows, left})
+			Worked  []row    `json:"worked"`
+			Running bool     `json:"running"`
+			Stored  []string `json:"stored,omitempty"`
+		}{rows, left, stored})
 		return nil
 	}
 	for _, id := range ids {
@@ -243,6 +249,12 @@ func (c *cli) worked(m *moved, left bool) error {
 		c.Talk("There was nothing to do in %s.", c.DataPath())
 	default:
 		c.Talk("Nothing is running any more. What waits for people: %s", c.Command("inbox"))
+	}
+	switch n := len(stored); {
+	case n == 1:
+		c.Talk("Answers to session %s are only stored: it goes on when somebody says so: %s", screen.CleanLine(stored[0]), c.Command(place.Target("resume", stored[0])...))
+	case n > 1:
+		c.Talk("Answers to %s are only stored: each goes on when somebody says so: %s", screen.Count(int64(n), "session"), c.Command("inbox"))
 	}
 	return nil
 }

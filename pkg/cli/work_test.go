@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -226,6 +227,25 @@ func TestWorkKeepsThePauseFileTrue(t *testing.T) {
 	b.run("resume", "s", "--approve", "w2-1", "--wait", "0s").ends(0)
 	require.Contains(t, b.run("work").ends(0).stdout, "s  completed")
 	require.NoFileExists(t, filepath.Join(filepath.Dir(b.data), "pause.json"))
+}
+
+// TestWorkTellsOfStoredAnswers: work leaves them as they are, and says what goes on.
+func TestWorkTellsOfStoredAnswers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.program = b.install()
+	store := func(id string) {
+		b.start(id, "[{call: deploy, with: {service: api}}, {say: ok}]", 10)
+		b.run("submit", id, "w2-1", "--approve", "--no-resume").ends(0)
+	}
+	store("s")
+	b.start("other", "[{call: deploy, with: {service: api}}, {say: ok}]", 10)
+	_, hint, found := strings.Cut(b.run("work").ends(0).stderr, "Answers to session s are only stored: it goes on when somebody says so: ")
+	require.True(t, found)
+	store("t")
+	require.Contains(t, b.run("work").ends(0).stderr, "Answers to 2 sessions are only stored: each goes on when somebody says so: ")
+	require.JSONEq(t, `{"worked": [], "running": false, "stored": ["t", "s"]}`, b.run("work", "-o", "json").ends(0).stdout)
+	require.Equal(t, "ok\n", b.shell(strings.TrimSpace(hint)).ends(0).stdout)
 }
 
 // TestWorkWritesThePauseFile: a session that pauses under work is in the pause file as

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/adjourn/adjourn/pkg/app/embedded"
+	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/cli/report"
+	"github.com/adjourn/adjourn/pkg/cli/screen"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+const (
+	// listPage is how many a list is asked for at once, listPages how often it is asked.
+	listPage, listPages = 1000, 5
+	// manyStored is how many sessions are looked at one by one for answers that are only
+	// stored, unless more are to be listed.
+	manyStored = 200
+)
+
+// storedRow is a session that waits for nobody but for the command that goes on:
+// its answers were only stored.
+type storedRow struct {
+	Session string               `json:"session"`
+	Agent   string               `json:"agent,omitempty"`
+	Waits   []session.WaitRecord `json:"waits"`
+	// Command goes on when pasted; "" where this program has not the agent.
+	Command string `json:"command,omitempty"`
+}
+
+// lists are what is there across sessions.
+type lists interface {
+	Sessions(ctx context.Context, p runtime.SessionsParams) (runtime.SessionsPage, error)
+	Inbox(ctx context.Context, p runtime.InboxParams) (runtime.InboxPage, error)
+}
+
+// stored returns the sessions whose answers are only stored, p.Limit at most, and
+// whether there may be more. A filter keeps those of which it keeps an answered wait.
+// Of open is known that they wait for somebody; with complete, nothing else does.
+func (c *cli) stored(ctx context.Context, e place.Engine, p runtime.InboxParams, open []inboxRow, complete bool) (rows []storedRow, more bool, err error) {
+	heads, more, err := waitForNobody(ctx, e, p, open, complete)
+	if err != nil {
+		return nil, false, err
+	}
+	for i, head := range heads {
+		if len(rows) == p.Limit || i == max(manyStored, p.Limit) {
+			return rows, true, nil
+		}
+		m, err := c.stand(ctx, e, head.Key)
+		if err != nil || !onlyStored(m) {
+			continue // it has moved on, or cannot be read: a list shows what it can
+		}
+		waits, err := e.Waits(ctx, head.Key)
+		if err != nil || !slices.ContainsFunc(report.Stored(waits), kept(p, head.Key)) {
+			continue
+		}
+		rows = append(rows, storedRow{Session: head.Key.ID, Agent: head.Agent, Waits: report.Stored(waits), Command: m.ResumeHint})
+	}
+	return rows, more, nil
+}
+
+// storedIn returns the sessions of a data file whose answers are only stored and whose
+// agent this program has, [manyStored] at most: work leaves them as they are.
+func storedIn(ctx context.Context, a *embedded.App) (ids []string, err error) {
+	heads, _, err := waitForNobody(ctx, a.Runtime, runtime.InboxParams{Tenant: session.DefaultTenant}, nil, false)
+	if err != nil {
+		return nil, err
+	}
+	for _, head := range heads[:min(len(heads), manyStored)] {
+		m, err := a.Runtime.Manifest(ctx, head.Key)
+		if err == nil && onlyStored(m) && slices.Contains(a.Registry.Names(), head.Agent) {
+			ids = append(ids, head.Key.ID)
+		}
+	}
+	return ids, nil
+}
+
+// onlyStored reports whether a session rests though everything it waited for is answered.
+func onlyStored(m session.Manifest) bool {
+	return m.Outcome == session.OutcomePaused && m.PauseReason == nil
+}
+
+// kept is whether the filter of an inbox keeps a wait that is not open any more.
+func kept(p runtime.InboxParams, k session.Key) func(session.WaitRecord) bool {
+	of := store.FindParams{Kind: store.FindWaits, WaitKind: p.Kind, Tool: p.Tool, User: p.User}
+	return func(r session.WaitRecord) bool { return of.Keeps(k, &store.Item{Wait: &r}) }
+}
+
+// waitForNobody returns the suspended sessions, of p's agent and root, that are not in
+// the inbox, and whether there may be more. No list holds them. To look at each suspended
+// session costs two requests for each; to take those away that the inbox holds costs one
+// for each 1,000, and leaves few to look at.
+func waitForNobody(ctx context.Context, l lists, p runtime.InboxParams, open []inboxRow, complete bool) (heads []session.Head, more bool, err error) {
+	sessions := runtime.SessionsParams{Tenant: p.Tenant, Status: session.StatusSuspended, Agent: p.Agent, Root: p.Root, Limit: listPage}
+	for range listPages {
+		page, err := l.Sessions(ctx, sessions)
+		if err != nil {
+			return nil, false, err
+		}
+		heads = append(heads, page.Heads...)
+		if sessions.Cursor = page.Cursor; page.Cursor == "" {
+			break
+		}
+	}
+	waits := map[string]bool{}
+	takeAway := func() {
+		heads = slices.DeleteFunc(heads, func(h session.Head) bool { return waits[h.Key.ID] })
+	}
+	for _, row := range open {
+		waits[row.Session] = true
+	}
+	takeAway()
+	inbox := runtime.InboxParams{Tenant: p.Tenant, Agent: p.Agent, Root: p.Root, Limit: listPage}
+	for n := 0; !complete && n < listPages && len(heads) > 0; n++ {
+		page, err := l.Inbox(ctx, inbox)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, item := range page.Items {
+			waits[item.Key.ID] = true
+		}
+		takeAway()
+		inbox.Cursor, complete = page.Cursor, page.Cursor == ""
+	}
+	return heads, sessions.Cursor != "", nil
+}
+
+// sayStored prints sessions whose answers are only stored, with the command that goes on.
+func (c *cli) sayStored(rows []storedRow, below bool) {
+	for i, row := range rows {
+		if i > 0 || below {
+			c.Say("")
+		}
+		c.Say("%s  session %s, %s", c.Bold(c.Stdout, "answered, and only stored"), screen.CleanLine(row.Session), report.Who(row.Agent))
+		c.Write(c.Stdout, report.StoredLines(row.Waits, "  ", c.answeredAgo))
+		if row.Command == "" {
+			c.Say("  %s", report.Elsewhere(row.Agent))
+			continue
+		}
+		c.Say("  go on: %s", row.Command)
+	}
+}
+
+// lookFurther is the command that looks at more sessions, or at all that are suspended.
+func (c *cli) lookFurther(p page, q runtime.InboxParams, only []string) string {
+	if p.limit < listPage {
+		return c.Command(append([]string{"inbox", "--limit", strconv.Itoa(listPage)}, only...)...)
+	}
+	of := filters{{flag: "agent", value: &q.Agent}, {flag: "root", value: &q.Root}}
+	return c.Command(append([]string{"sessions", "--status", string(session.StatusSuspended)}, of.words()...)...)
+}
