@@ -80,7 +80,7 @@ func (c *cli) drive(ctx context.Context, e place.Engine, k session.Key, w *waiti
 				return err
 			}
 		}
-		return c.rest(ctx, m)
+		return c.rest(ctx, e, m)
 	}
 }
 
@@ -142,9 +142,21 @@ func (c *cli) taken(ctx context.Context, e place.Engine, k session.Key) error {
 	if err != nil {
 		return err
 	}
-	report.Manifest(c.Screen, c.Place, m)
-	report.Record(c.Screen, c.Place, m)
+	c.tell(ctx, e, m)
 	return nil
+}
+
+// tell prints where a session stands, and keeps the pause file true. What was answered
+// of a pause is asked for where it is read by a person.
+func (c *cli) tell(ctx context.Context, e place.Engine, m session.Manifest) {
+	var answered []session.WaitRecord
+	if m.Outcome == session.OutcomePaused && c.Form != screen.FormJSON {
+		if waits, err := e.Waits(context.WithoutCancel(ctx), key(m.SessionID)); err == nil { // the pause is told without them, too
+			answered = report.Stored(waits)
+		}
+	}
+	report.Manifest(c.Screen, c.Place, m, answered)
+	report.Record(c.Screen, c.Place, m)
 }
 
 // stand returns the session's manifest, hint included, also after an interrupt.
@@ -161,7 +173,7 @@ func (c *cli) stand(ctx context.Context, e place.Engine, k session.Key) (session
 }
 
 // rest prints the manifest of a session that is left alone now, and ends the command.
-func (c *cli) rest(ctx context.Context, m session.Manifest) error {
+func (c *cli) rest(ctx context.Context, e place.Engine, m session.Manifest) error {
 	code := exit.Code(m.Outcome, nil)
 	if m.Outcome == session.OutcomeRunning && ctx.Err() != nil {
 		c.Talk("Interrupted.")
@@ -170,8 +182,7 @@ func (c *cli) rest(ctx context.Context, m session.Manifest) error {
 	if c.person.Overtaken {
 		code = exit.Conflict
 	}
-	report.Manifest(c.Screen, c.Place, m)
-	report.Record(c.Screen, c.Place, m)
+	c.tell(ctx, e, m)
 	return exit.Said(code)
 }
 
@@ -181,7 +192,7 @@ func (c *cli) leave(ctx context.Context, e place.Engine, k session.Key) error {
 	if err != nil {
 		return err
 	}
-	return c.rest(ctx, m)
+	return c.rest(ctx, e, m)
 }
 
 // refused prints an error about a session together with where that session stands.

@@ -307,16 +307,8 @@ func (c *cli) sayItems(items []inboxRow) {
 	}
 }
 
-func (c *cli) answeredAgo(a session.Answer) string { return c.ago(a.When) }
-
 // ago says how long ago something was.
-func (c *cli) ago(at time.Time) string {
-	d := c.Now().Sub(at)
-	if d < time.Second {
-		return "just now"
-	}
-	return screen.Span(d) + " ago"
-}
+func (c *cli) ago(at time.Time) string { return report.Ago(c.Now(), at) }
 
 // look opens the engine for a command that only lists: where there is no data
 // file there is nothing to list, and none is made.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -50,30 +51,37 @@ func (c *cli) show(ctx context.Context, id string, full bool) error {
 		return err
 	}
 	c.Write(c.Stdout, report.Timeline(c.Screen, m, entries, full))
-	switch {
-	case m.Outcome != session.OutcomePaused:
-	case m.PauseReason == nil:
-		waits, err := e.Waits(ctx, k)
-		if err != nil {
-			return err
-		}
+	if m.Outcome != session.OutcomePaused {
+		return nil
+	}
+	waits, err := e.Waits(ctx, k)
+	if err != nil {
+		return err
+	}
+	if m.PauseReason == nil {
 		c.Say("\nEverything it waited for is answered, and the last answer was only stored:")
-		c.Write(c.Stdout, report.StoredLines(report.Stored(waits), "  ", c.answeredAgo))
+		c.Write(c.Stdout, report.StoredLines(report.Stored(waits), "  ", c.Now()))
 		if m.ResumeHint == "" {
 			c.Say("\n%s", report.Elsewhere(m.Agent))
 			return nil
 		}
 		c.Say("\nTo go on:\n  %s", m.ResumeHint)
-	default:
-		c.Say("\nWaiting for %s, asked %s.", report.Things(report.Pending(m)), c.ago(entries[len(entries)-1].At))
-		// Whole: the lines above may have been shortened, and what follows may approve.
-		c.Write(c.Stdout, report.Approvals(report.Pending(m), c.Now(), screen.Width(c.Stdout), func(text string) string { return c.Bold(c.Stdout, text) }))
-		for _, item := range report.Pending(m) {
-			if item.Kind != session.WaitApproval && report.Late(item, c.Now()) {
-				c.Say("\n%s  %s: %s", report.Headline(item), screen.CleanLine(item.WaitID), report.Passed(item))
-			}
-		}
-		c.Say("\nTo go on:\n  %s", m.ResumeHint)
+		return nil
 	}
+	c.sayOpen(m, report.Stored(waits), entries[len(entries)-1].At)
 	return nil
+}
+
+// sayOpen prints what a session still waits for, beside what was answered of the same pause.
+func (c *cli) sayOpen(m session.Manifest, answered []session.WaitRecord, asked time.Time) {
+	c.Say("\nWaiting for %s, asked %s.", report.Things(report.Pending(m)), c.ago(asked))
+	c.Write(c.Stdout, report.Beside(answered, c.Now()))
+	// Whole: the lines above may have been shortened, and what follows may approve.
+	c.Write(c.Stdout, report.Approvals(report.Pending(m), c.Now(), screen.Width(c.Stdout), func(text string) string { return c.Bold(c.Stdout, text) }))
+	for _, item := range report.Pending(m) {
+		if item.Kind != session.WaitApproval && report.Late(item, c.Now()) {
+			c.Say("\n%s  %s: %s", report.Headline(item), screen.CleanLine(item.WaitID), report.Passed(item))
+		}
+	}
+	c.Say("\nTo go on:\n  %s", m.ResumeHint)
 }

@@ -144,6 +144,24 @@ func TestInbox(t *testing.T) {
 	})
 }
 
+// TestAnsweredBesideWhatIsOpen: what was answered while another wait is open is told,
+// with who answered, by everything that tells of the pause.
+func TestAnsweredBesideWhatIsOpen(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		b.start("s", "[{calls: [{call: deploy, with: {service: a}}, {call: deploy, with: {service: b}}, {call: pick}]}, {say: ok}]", 10)
+		require.NotContains(t, b.run("show", "s").ends(0).stdout, "Answered already")
+		b.run("submit", "s", "w2-3", "--select", "red").ends(10)
+		paused := b.run("submit", "s", "w2-1", "--approve").ends(10).stdout
+		for _, out := range []string{paused, b.run("show", "s").ends(0).stdout} {
+			require.Regexp(t, `(?m)an approval.*\n\nAnswered already:\n  w2-1  approval of deploy: approved, by ada, (just now|.* ago)\n  w2-3  question of pick: replied red, by ada, .*\n\n  approval of deploy  w2-2\n`, out)
+		}
+		b.run("resume", "s", "--approve", "w2-2").ends(5)
+		stored := b.run("submit", "s", "w2-2", "--approve", "--no-resume").ends(0).stdout
+		require.Regexp(t, `(?m)only stored\.\n  w2-1 .*\n  w2-2  approval of deploy: approved, by ada, .*\n  w2-3 .*\nGo on: `, stored)
+	})
+}
+
 // TestInboxOfStoredAnswers: what was answered and only stored stands on the first page,
 // however much else waits, where the filter keeps what was answered.
 func TestInboxOfStoredAnswers(t *testing.T) {

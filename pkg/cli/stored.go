@@ -136,7 +136,7 @@ func (c *cli) sayStored(rows []storedRow, below bool) {
 			c.Say("")
 		}
 		c.Say("%s  session %s, %s", c.Bold(c.Stdout, "answered, and only stored"), screen.CleanLine(row.Session), report.Who(row.Agent))
-		c.Write(c.Stdout, report.StoredLines(row.Waits, "  ", c.answeredAgo))
+		c.Write(c.Stdout, report.StoredLines(row.Waits, "  ", c.Now()))
 		if row.Command == "" {
 			c.Say("  %s", report.Elsewhere(row.Agent))
 			continue

@@ -19,8 +19,9 @@ type printer struct {
 	*place.Place
 }
 
-// Manifest prints where a session stands, in the form that was asked for.
-func Manifest(s *screen.Screen, where *place.Place, m session.Manifest) {
+// Manifest prints where a session stands, in the form that was asked for. What was
+// answered of its pause is told in words.
+func Manifest(s *screen.Screen, where *place.Place, m session.Manifest, answered []session.WaitRecord) {
 	p := printer{s, where}
 	if p.Form == screen.FormJSON {
 		p.JSON(m)
@@ -30,7 +31,7 @@ func Manifest(s *screen.Screen, where *place.Place, m session.Manifest) {
 	case session.OutcomeCompleted:
 		p.completed(m)
 	case session.OutcomePaused:
-		p.paused(m)
+		p.paused(m, answered)
 	case session.OutcomeFailed, session.OutcomeError:
 		text := "no reason was recorded"
 		if m.Error != nil {
@@ -82,14 +83,16 @@ func (p printer) completed(m session.Manifest) {
 	p.Talk("Session %s completed after %s%s. Its journal: %s", m.SessionID, screen.Count(m.StepsTaken, "step"), tokens(m.Usage), p.Command(place.Target("show", m.SessionID)...))
 }
 
-func (p printer) paused(m session.Manifest) {
+func (p printer) paused(m session.Manifest, answered []session.WaitRecord) {
 	items := Pending(m)
 	if len(items) == 0 {
 		p.Say("%s Everything session %s waited for is answered, but only stored.", p.Bold(p.Stdout, "Paused."), m.SessionID)
+		p.Write(p.Stdout, StoredLines(answered, "  ", p.Place.Now()))
 		p.goOn(m)
 		return
 	}
 	p.Say("%s Session %s waits for %s. Nothing is running.", p.Bold(p.Stdout, "Paused."), m.SessionID, Things(items))
+	p.Write(p.Stdout, Beside(answered, p.Place.Now()))
 	if m.AgentMessage != "" {
 		p.Say("\n%s says:", Who(m.Agent))
 		p.Write(p.Stdout, screen.QuoteBlock(m.AgentMessage, "  ", screen.Width(p.Stdout)))

@@ -2,16 +2,18 @@ package report
 
 import (
 	"strings"
+	"time"
 
 	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// Stored returns the answers a paused session has and has not gone on with.
+// Stored returns the waits of a paused session that were answered, by somebody or by
+// their deadline, and with which it has not gone on.
 func Stored(records []session.WaitRecord) []session.WaitRecord {
 	var stored []session.WaitRecord
 	for _, r := range records {
-		if r.State == session.WaitAnswered && r.Answer != nil {
+		if (r.State == session.WaitAnswered || r.State == session.WaitExpired) && r.Answer != nil {
 			stored = append(stored, r)
 		}
 	}
@@ -19,11 +21,28 @@ func Stored(records []session.WaitRecord) []session.WaitRecord {
 }
 
 // StoredLines says what was answered, by whom and how long ago, a line for each.
-func StoredLines(stored []session.WaitRecord, indent string, ago func(session.Answer) string) string {
+func StoredLines(stored []session.WaitRecord, indent string, now time.Time) string {
 	var b strings.Builder
 	for _, r := range stored {
 		b.WriteString(indent + screen.CleanLine(r.Wait.ID) + "  " + HeadlineOf(r.Wait) + ": " +
-			screen.Short(said(*r.Answer, 120), 120) + ", by " + by(r.Answer.Who) + ", " + ago(*r.Answer) + "\n")
+			screen.Short(said(*r.Answer, 120), 120) + ", by " + by(r.Answer.Who) + ", " + Ago(now, r.Answer.When) + "\n")
 	}
 	return b.String()
+}
+
+// Beside says what was answered of a pause in which something is still open; "" if nothing was.
+func Beside(answered []session.WaitRecord, now time.Time) string {
+	if len(answered) == 0 {
+		return ""
+	}
+	return "\nAnswered already:\n" + StoredLines(answered, "  ", now)
+}
+
+// Ago says how long ago something was.
+func Ago(now, at time.Time) string {
+	d := now.Sub(at)
+	if d < time.Second {
+		return "just now"
+	}
+	return screen.Span(d) + " ago"
 }
