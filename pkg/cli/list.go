@@ -299,10 +299,10 @@ func (c *cli) sayItems(items []inboxRow) {
 		case report.Late(row.Item, c.Now()):
 			c.Say("  go on: %s", row.Command)
 		case row.Item.Kind == session.WaitApproval:
-			c.Say("  approve: %s", row.Command)
-			c.Say("  reject:  %s", c.Command(place.TargetWait("submit", row.Session, row.Item.WaitID, "--reject")...))
+			c.Say("  approve%s: %s", report.Only(row.Item.Who), row.Command)
+			c.Say("  reject%s:  %s", report.Only(row.Item.Who), c.Command(place.TargetWait("submit", row.Session, row.Item.WaitID, "--reject")...))
 		default:
-			c.Say("  answer: %s", row.Command)
+			c.Say("  answer%s: %s", report.Only(row.Item.Who), row.Command)
 		}
 	}
 }

@@ -90,6 +90,10 @@ func toys() ([]tool.Tool, error) {
 				_, err = f.WriteString(in.Service + "\n")
 				return "deployed " + in.Service, errors.Join(err, f.Close())
 			}),
+		tool.Define(tool.Spec[deployIn]{Name: "guarded", Description: "Ada and bob may approve it.", Approve: tool.Always[deployIn], Who: []string{"bob", "ada"}},
+			func(context.Context, *tool.Call, deployIn) (string, error) { return "done", nil }),
+		tool.Define(tool.Spec[deployIn]{Name: "bobs", Description: "Bob may approve it.", Approve: tool.Always[deployIn], Who: []string{"bob"}},
+			func(context.Context, *tool.Call, deployIn) (string, error) { return "done", nil }),
 		tool.Define(tool.Spec[noIn]{Name: "pick", Description: "Asks for a color.", Effect: session.ReadOnly},
 			func(ctx context.Context, c *tool.Call, _ noIn) ([]string, error) {
 				reply, err := c.Ask(ctx, tool.Question{ID: "color", Text: "Which color?", Choices: []session.Choice{{ID: "red", Label: "Red"}, {ID: "blue", Label: "Blue"}}})

@@ -83,5 +83,5 @@ func (c *cli) sayOpen(m session.Manifest, answered []session.WaitRecord, asked t
 			c.Say("\n%s  %s: %s", report.Headline(item), screen.CleanLine(item.WaitID), report.Passed(item))
 		}
 	}
-	c.Say("\nTo go on:\n  %s", m.ResumeHint)
+	c.Say("\nTo go on%s:\n  %s", report.HintOnly(c.Place, m), m.ResumeHint)
 }

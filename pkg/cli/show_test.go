@@ -144,6 +144,28 @@ func TestInbox(t *testing.T) {
 	})
 }
 
+// TestWhoMayAnswer: who may answer stands beside the wait, and before each command that
+// only they may give.
+func TestWhoMayAnswer(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		m := b.start("s", "[{call: bobs, with: {service: a}}, {say: ok}]", 10)
+		require.Equal(t, []string{"bob"}, m.PauseReason.PendingToolCalls[0].Who)
+		require.Contains(t, b.run("submit", "s", "w2-1", "--approve").ends(4).stderr, "may be answered by bob only")
+		for out, says := range map[string]string{
+			b.run("run", "--agent", "toy", "[{call: bobs, with: {service: a}}, {say: ok}]").ends(10).stdout: `(?m)^    may be answered by bob only\n\nApprove \(bob only\): .*\nReject \(bob only\):  `,
+			b.run("show", "s").ends(0).stdout:            `(?m)^    may be answered by bob only\n\nTo go on \(bob only\):\n  .*--approve w2-1\n`,
+			b.run("inbox", "--root", "s").ends(0).stdout: `(?m)^  may be answered by bob only\n  approve \(bob only\): .*\n  reject \(bob only\):  `,
+		} {
+			require.Regexp(t, says, out)
+		}
+
+		two := b.run("run", "--agent", "toy", "[{calls: [{call: bobs, with: {service: a}}, {call: guarded, with: {service: b}}]}, {say: ok}]").ends(10).stdout
+		require.Contains(t, two, "    may be answered by bob, ada only\n")
+		require.Regexp(t, `(?m)^Approve all \(bob only\):  .*--approve-all\n`, two)
+	})
+}
+
 // TestAnsweredBesideWhatIsOpen: what was answered while another wait is open is told,
 // with who answered, by everything that tells of the pause.
 func TestAnsweredBesideWhatIsOpen(t *testing.T) {

@@ -184,6 +184,8 @@ func manifests() map[string]any {
 	}
 	question := item(session.WaitQuestion)
 	question.Question = &session.Question{ID: "color", Kind: session.QuestionChoice, Text: "Which?", Choices: []session.Choice{{ID: "r", Label: "red"}}}
+	guarded := approval
+	guarded.Who = []string{"ada", "bob"}
 	input := session.PendingItem{ID: "w4-4", Kind: session.WaitInput, WaitID: "w4-4", Text: "Which region?"}
 
 	completed, failed, refused := base(session.OutcomeCompleted), base(session.OutcomeFailed), session.Manifest{Outcome: session.OutcomeError}
@@ -201,6 +203,7 @@ func manifests() map[string]any {
 		"manifest_paused_question":               pause(session.PauseQuestion, nil, list(question)),
 		"manifest_paused_children":               pause(session.PauseChildren, nil, list(item(session.WaitChild))),
 		"manifest_paused_unknown_outcome":        pause(session.PauseUnknownOutcome, list(item(session.WaitUnknown)), nil),
+		"manifest_paused_who":                    pause(session.PauseToolApproval, list(guarded), nil),
 		"manifest_paused_mixed":                  pause(session.PauseMixed, list(approval), list(question, input)),
 	}
 }

@@ -83,13 +83,15 @@ type PendingItem struct {
 	Deadline   *time.Time      `json:"deadline,omitempty"`
 	OnDeadline DeadlineOutcome `json:"on_deadline,omitempty"`
 	Session    string          `json:"session_id,omitempty"`
+	// Who may answer; left out means everyone who may see the session.
+	Who []string `json:"who,omitempty"`
 }
 
 // NewPendingItem returns an open wait in the words of the manifest.
 func NewPendingItem(w Wait) PendingItem {
 	item := PendingItem{
 		ID: w.Call, Kind: w.Kind, WaitID: w.ID, ApprovalID: w.Nonce, Name: w.Tool, Arguments: w.Arguments,
-		Digest: w.Digest, Question: w.Question, Text: w.Text, Session: w.Child,
+		Digest: w.Digest, Question: w.Question, Text: w.Text, Session: w.Child, Who: w.Who,
 	}
 	if item.ID == "" {
 		item.ID = w.ID

@@ -216,7 +216,7 @@ func TestNewPendingItem(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, session.PendingItem{
 		ID: "c4-1", Kind: session.WaitApproval, WaitID: "w4-1", ApprovalID: "bm9uY2U", Name: "refund", Arguments: approval.Arguments, Digest: prev,
-		Deadline: &approval.Deadline.At, OnDeadline: session.ExpireDeny,
+		Deadline: &approval.Deadline.At, OnDeadline: session.ExpireDeny, Who: approval.Who,
 	}, session.NewPendingItem(approval))
 	require.Equal(t, session.PendingItem{ID: "w4-4", Kind: session.WaitInput, WaitID: "w4-4", Text: "Which?"},
 		session.NewPendingItem(session.Wait{ID: "w4-4", Kind: session.WaitInput, Text: "Which?"}))

@@ -28,8 +28,7 @@ func ResumeHint(where *place.Place, m session.Manifest) string {
 		}
 	}
 	switch {
-	case len(approvals) > 0 && m.PauseReason.Decided > 0:
-		// A decision would be about those that are decided already, too.
+	case len(approvals) > 0 && singly(m):
 		return AnswerHint(where, m.SessionID, approvals[0])
 	case len(approvals) == 1:
 		return where.Command("resume", "-c", m.CheckpointID, "--approve", approvals[0].WaitID)
@@ -99,7 +98,7 @@ func replyHint(q *session.Question) []string {
 func Wait(item session.PendingItem) session.Wait {
 	w := session.Wait{
 		ID: item.WaitID, Kind: item.Kind, Nonce: item.ApprovalID, Tool: item.Name, Arguments: item.Arguments, Digest: item.Digest,
-		Question: item.Question, Text: item.Text, Child: item.Session,
+		Question: item.Question, Text: item.Text, Child: item.Session, Who: item.Who,
 	}
 	if item.ID != item.WaitID {
 		w.Call = item.ID

@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,4 +40,28 @@ func TestHintBesideWhatIsDecided(t *testing.T) {
 	require.Contains(t, report.ResumeHint(here, m), "resume -c cp --approve w2-2")
 	m.PauseReason.Decided = 1
 	require.Contains(t, report.ResumeHint(here, m), "submit s w2-2 --approve")
+}
+
+// TestHintForThoseWhoMay: the hint says whose it is, and where nobody may decide on all
+// approvals it is about one of them.
+func TestHintForThoseWhoMay(t *testing.T) {
+	t.Parallel()
+	here := place.New(place.Config{Program: "adjourn", Env: func(string) string { return "" }})
+	for name, c := range map[string]struct {
+		who        [][]string
+		hint, only string
+	}{
+		"everybody":    {[][]string{nil, nil}, "--approve-all", ""},
+		"one of two":   {[][]string{nil, {"ada"}}, "--approve-all", " (ada only)"},
+		"in common":    {[][]string{{"bob", "ada"}, {"ada", "eve"}}, "--approve-all", " (ada only)"},
+		"not together": {[][]string{{"bob"}, {"ada"}}, "submit s w2-1 --approve", " (bob only)"},
+		"alone":        {[][]string{{"bob\x1b"}}, "resume -c cp --approve w2-1", ` (bob\x1b only)`},
+	} {
+		m := session.Manifest{Outcome: session.OutcomePaused, SessionID: "s", CheckpointID: "cp", PauseReason: &session.PauseReason{}}
+		for i, who := range c.who {
+			m.PauseReason.PendingToolCalls = append(m.PauseReason.PendingToolCalls, session.PendingItem{ID: "c", WaitID: fmt.Sprintf("w2-%d", i+1), Kind: session.WaitApproval, Who: who})
+		}
+		require.Contains(t, report.ResumeHint(here, m), c.hint, name)
+		require.Equal(t, c.only, report.HintOnly(here, m), name)
+	}
 }

@@ -112,31 +112,32 @@ func (p printer) paused(m session.Manifest, answered []session.WaitRecord) {
 		p.Say("")
 		p.item(item)
 		if !late {
-			p.Say("    answer:  %s", AnswerHint(p.Place, m.SessionID, item))
+			p.Say("    answer%s:  %s", Only(item.Who), AnswerHint(p.Place, m.SessionID, item))
 		}
 	}
+	only := HintOnly(p.Place, m)
 	switch {
 	case late:
 		p.Say("\nGo on: %s", m.ResumeHint)
-	case approvals > 0 && m.PauseReason.Decided > 0:
+	case approvals > 0 && singly(m):
 		p.oneByOne(m, items)
 	case approvals == 1:
-		p.Say("\nApprove: %s", p.decisionHint(m, "--approve", items))
-		p.Say("Reject:  %s", p.decisionHint(m, "--reject", items))
+		p.Say("\nApprove%s: %s", only, p.decisionHint(m, "--approve", items))
+		p.Say("Reject%s:  %s", only, p.decisionHint(m, "--reject", items))
 	case approvals > 1:
-		p.Say("\nApprove all:  %s", p.Command("resume", "-c", m.CheckpointID, "--approve-all"))
-		p.Say("Approve some, and reject those you do not name:\n              %s", p.decisionHint(m, "--approve", items))
-		p.Say("Reject all:   %s", p.Command("resume", "-c", m.CheckpointID, "--reject-all"))
+		p.Say("\nApprove all%s:  %s", only, p.Command("resume", "-c", m.CheckpointID, "--approve-all"))
+		p.Say("Approve some, and reject those you do not name%s:\n              %s", only, p.decisionHint(m, "--approve", items))
+		p.Say("Reject all%s:   %s", only, p.Command("resume", "-c", m.CheckpointID, "--reject-all"))
 	}
 }
 
-// oneByOne prints the commands that answer approvals beside which others are decided
-// already: a decision would be about those, too.
+// oneByOne prints the commands that answer each approval by itself: beside some others
+// are decided already, and a decision would be about those, too; or nobody may answer all.
 func (p printer) oneByOne(m session.Manifest, items []session.PendingItem) {
 	for _, item := range items {
 		if item.Kind == session.WaitApproval {
-			p.Say("\nApprove: %s", AnswerHint(p.Place, m.SessionID, item))
-			p.Say("Reject:  %s", p.Command(place.TargetWait("submit", m.SessionID, item.WaitID, "--reject")...))
+			p.Say("\nApprove%s: %s", Only(item.Who), AnswerHint(p.Place, m.SessionID, item))
+			p.Say("Reject%s:  %s", Only(item.Who), p.Command(place.TargetWait("submit", m.SessionID, item.WaitID, "--reject")...))
 		}
 	}
 }
@@ -200,6 +201,9 @@ func Line(item session.PendingItem) string {
 	line := screen.CleanLine(item.WaitID) + "  " + Headline(item)
 	if len(item.Arguments) > 0 {
 		line += "  " + screen.Compact(item.Arguments, math.MaxInt)
+	}
+	if len(item.Who) > 0 {
+		line += "  " + MayAnswer(item.Who)
 	}
 	return line
 }
@@ -270,6 +274,9 @@ func details(item session.PendingItem, now time.Time, arguments, indent string, 
 	bare := string(item.Arguments) == "{}" && item.Kind != session.WaitApproval
 	if len(item.Arguments) > 0 && item.Question == nil && !bare {
 		b.WriteString(screen.QuoteBlock(arguments, indent, width))
+	}
+	if len(item.Who) > 0 {
+		b.WriteString(indent + MayAnswer(item.Who) + "\n")
 	}
 	switch at := item.Deadline; {
 	case Late(item, now):
