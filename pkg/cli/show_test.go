@@ -209,8 +209,16 @@ func TestInboxOfStoredAnswers(t *testing.T) {
 			return ids, page.StoredMore, page.Cursor
 		}
 		for _, c := range []struct{ args, has string }{
-			{"", "older old"}, {"--limit 2", "older old"}, {"--agent toy", "older old"}, {"--kind approval", "older old"}, {"--tool deploy --user ada", "older old"}, {"--root old", "old"},
-			{"--kind question", ""}, {"--agent hello", ""}, {"--root a", ""}, {"--tool pick", ""},
+			{"", "older old"},
+			{"--limit 2", "older old"},
+			{"--agent toy", "older old"},
+			{"--kind approval", "older old"},
+			{"--tool deploy --user ada", "older old"},
+			{"--root old", "old"},
+			{"--kind question", ""},
+			{"--agent hello", ""},
+			{"--root a", ""},
+			{"--tool pick", ""},
 		} {
 			ids, more, _ := stored(strings.Fields(c.args)...)
 			require.Equal(t, strings.Fields(c.has), append([]string{}, ids...), c.args)

@@ -87,12 +87,12 @@ func (p printer) paused(m session.Manifest, answered []session.WaitRecord) {
 	items := Pending(m)
 	if len(items) == 0 {
 		p.Say("%s Everything session %s waited for is answered, but only stored.", p.Bold(p.Stdout, "Paused."), m.SessionID)
-		p.Write(p.Stdout, StoredLines(answered, "  ", p.Place.Now()))
+		p.Write(p.Stdout, StoredLines(answered, "  ", p.Now()))
 		p.goOn(m)
 		return
 	}
 	p.Say("%s Session %s waits for %s. Nothing is running.", p.Bold(p.Stdout, "Paused."), m.SessionID, Things(items))
-	p.Write(p.Stdout, Beside(answered, p.Place.Now()))
+	p.Write(p.Stdout, Beside(answered, p.Now()))
 	if m.AgentMessage != "" {
 		p.Say("\n%s says:", Who(m.Agent))
 		p.Write(p.Stdout, screen.QuoteBlock(m.AgentMessage, "  ", screen.Width(p.Stdout)))
