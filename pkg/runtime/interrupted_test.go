@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -102,6 +103,17 @@ func TestInterrupted_with_open_waits(t *testing.T) {
 		require.Equal(t, []session.Kind{started, suspended, interrupted, resumed}, w.kinds(), "the verb itself leaves it")
 		require.Len(t, w.journal()[3].Answers, 2)
 		ends(t, w)
+	})
+	run("a message closes what is open", func(t *testing.T, w *world, p *process) {
+		require.False(t, w.session().Rules.Policy.AbandonOnMessage)
+		w.interrupt()
+		_, err := p.Resume(context.Background(), runtime.ResumeParams{Key: w.key, Mode: runtime.ResumeWithMessage, Message: llm.TextParts("rather not"), Caller: person})
+		require.NoError(t, err)
+		require.Equal(t, []session.Kind{started, suspended, interrupted, resumed}, w.kinds())
+		for _, r := range results(w.session()) {
+			require.Equal(t, llm.ResultCancelled, r.Status)
+		}
+		require.Empty(t, w.effects.all())
 	})
 	run("a resumption on its way comes too late", func(t *testing.T, w *world, p *process) {
 		_, err := w.answer(p, 0)

@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -115,15 +116,22 @@ func TestSignal_finds_what_a_dead_worker_finished(t *testing.T) {
 	}
 }
 
-// A message after an interruption closes what has not run, and keeps what has.
+// A message after an interruption closes what has not run, and keeps all of what has.
 func TestMessage_finds_what_a_dead_worker_finished(t *testing.T) {
 	t.Parallel()
 	made := newEffects()
-	w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`)}, "message": {says("heard")}}))
+	w := newWorld(t, made, helper(made, script{"go": {calls("count", `{"text":"1"}`)}, "message": {says("heard")}}, func(a *agent.Agent) {
+		a.Tools = append(a.Tools, tool.Define(tool.Spec[textIn]{Name: "count"}, func(_ context.Context, c *tool.Call, in textIn) (string, error) {
+			made.add("count " + in.Text)
+			return "did", errors.Join(c.Append("counted", in.Text), c.Emit("counted", in.Text))
+		}))
+	}))
 	w.start(w.process(), "go")
 	w.dies(5)
 	ledger := w.items(store.KindTool)[0].Tool
 	require.Equal(t, session.ToolFinished, ledger.State)
+	require.NotEmpty(t, ledger.StateOps)
+	require.NotEmpty(t, ledger.Events)
 	w.clock.advance(time.Hour)
 	w.interrupt()
 	p := w.process()
@@ -131,8 +139,11 @@ func TestMessage_finds_what_a_dead_worker_finished(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, p.settle())
 	require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
-	require.Equal(t, []session.ToolRun{*ledger.Ran}, w.journal()[3].Calls, "%v", w.kinds())
-	require.Equal(t, 1, made.count("line 1"))
+	entry := w.journal()[3]
+	require.Equal(t, []session.ToolRun{*ledger.Ran}, entry.Calls, "%v", w.kinds())
+	require.Equal(t, ledger.StateOps, entry.StateOps)
+	require.Equal(t, ledger.Events, entry.Events)
+	require.Equal(t, 1, made.count("count 1"))
 }
 
 // A task that fails by the deadline of one call keeps what is known of the others.
