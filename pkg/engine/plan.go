@@ -89,6 +89,10 @@ type CallPlan struct {
 	// tool or its tool does not take the arguments. A program before it may have run
 	// the call all the same: only its ledger knows.
 	Refused bool
+	// Looked says that Result is what somebody found out about a call whose outcome was
+	// unknown, or that nobody did. Its worker may have been frozen and have finished since:
+	// only its ledger knows.
+	Looked bool
 	// Failure of DoFail.
 	Failure *session.Failure
 }
@@ -119,6 +123,8 @@ type taken struct {
 	result    *llm.ToolResult
 	neverRan  bool
 	failure   *session.Failure
+	// looked says that result, or told, is about an outcome that was unknown.
+	looked bool
 	// told is what somebody reported under another definition, and by whom: it counts
 	// if they may still answer for the tool.
 	told *llm.ToolResult
@@ -133,13 +139,13 @@ func planCall(s *session.Session, c session.Call, digest string, traits func(ses
 		p.Do, p.Failure = DoFail, t.failure
 		return p
 	case t.result != nil:
-		p.Do, p.Result, p.NeverRan = DoResult, *t.result, t.neverRan
+		p.Do, p.Result, p.NeverRan, p.Looked = DoResult, *t.result, t.neverRan, t.looked
 		return p
 	}
 	p.Traits = traits(c, t.arguments)
 	switch {
 	case t.told != nil && (len(p.Traits.Who) == 0 || slices.Contains(p.Traits.Who, t.who)):
-		p.Do, p.Result = DoResult, *t.told
+		p.Do, p.Result, p.Looked = DoResult, *t.told, t.looked
 	case !p.Traits.Known:
 		p.Do, p.Refused, p.Result = DoResult, true, Result(c, llm.ResultError, fmt.Sprintf("There is no tool %q. Use one of the tools you were given.", c.Name))
 	case p.Traits.Problem != "":
@@ -263,7 +269,7 @@ func (t *taken) takeReply(s *session.Session, c session.Call, a session.Answer, 
 // it still counts unless whoever said it may not do so any more.
 func (t *taken) takeReport(s *session.Session, c session.Call, a session.Answer, w session.Wait, digest string) {
 	result := clientResult(c, a)
-	if a.Kind == session.AnswerVerdict {
+	if t.looked = a.Kind == session.AnswerVerdict; t.looked {
 		result = verdictResult(c, a)
 	}
 	if t.stands(s, c, w, digest) {
@@ -290,7 +296,7 @@ func (t *taken) takeExpiry(s *session.Session, c session.Call, a session.Answer,
 			status, text = llm.ResultUnknown, TextUnknown
 		}
 		result := Result(c, status, text)
-		t.result, t.neverRan = &result, w.Kind == session.WaitApproval
+		t.result, t.neverRan, t.looked = &result, w.Kind == session.WaitApproval, w.Kind == session.WaitUnknown
 	case session.ExpireReask:
 	}
 }

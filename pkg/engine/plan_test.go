@@ -142,6 +142,7 @@ func TestPlan_answers(t *testing.T) {
 			require.Equal(t, c.status, p.Result.Status)
 			require.Equal(t, c.neverRan, p.NeverRan)
 			require.Equal(t, c.refused, p.Refused)
+			require.Equal(t, c.wait == unknown && c.do == engine.DoResult, p.Looked)
 			require.Equal(t, c.opens, p.Wait.Kind)
 			require.Len(t, p.Replies, c.replies)
 			if c.output != "" {

@@ -27,6 +27,25 @@ func (o *callOutcome) reuse(record session.ToolRecord) {
 	}
 }
 
+// settleOne gives a call its result or its wait, unless it has run under the program
+// before this one, or has finished since a person was asked about it: that counts before
+// a refusal, before anybody is asked, and before what the person said.
+func (inv *invocation) settleOne(ctx context.Context, p engine.CallPlan) callOutcome {
+	out := callOutcome{call: p.Call}
+	switch {
+	case p.NeverRan:
+		out = inv.settleUnrun(ctx, p.Call, p.Result)
+	case p.Looked:
+		out = inv.settleLooked(ctx, p)
+	case (p.Refused || p.Do == engine.DoWait) && inv.foundBefore(ctx, p, inv.ledger(p.Call.ID), &out):
+	case p.Do == engine.DoWait:
+		out.waits = []session.Wait{p.Wait}
+	default:
+		out.result = &p.Result
+	}
+	return out
+}
+
 // foundBefore looks for what an earlier attempt did of a call that this program
 // does not run as a side effect: it refuses the call, asks somebody about it, or
 // takes its tool for harmless. The program before may have had another tool of that
@@ -68,6 +87,19 @@ func (inv *invocation) foundBefore(ctx context.Context, p engine.CallPlan, book 
 	// Nothing can look for it or run it again: its arguments are refused, or it is a client's now.
 	inv.tellUnknown(p, out)
 	return true
+}
+
+// settleLooked ends a call with what a person found out about it, or that nobody did,
+// unless its worker was only frozen and has put its result into the ledger since.
+func (inv *invocation) settleLooked(ctx context.Context, p engine.CallPlan) callOutcome {
+	out, book := callOutcome{call: p.Call, result: &p.Result}, inv.ledger(p.Call.ID)
+	if out.err = book.load(ctx); out.err != nil {
+		return out
+	}
+	if r := book.record; r.State == session.ToolFinished && r.Result != nil && r.Result.Status != llm.ResultUnknown {
+		out.reuse(r)
+	}
+	return out
 }
 
 // foundClosed ends a call that must never run. Whoever gave it up did not live to say

@@ -234,7 +234,7 @@ func TestFrozen_in_a_tool(t *testing.T) {
 		waits  time.Duration
 	}{
 		session.UnknownTell:  {llm.ResultUnknown, 1, 20 * time.Second},
-		session.UnknownAsk:   {llm.ResultError, 1, 20 * time.Second},
+		session.UnknownAsk:   {llm.ResultSuccess, 1, 20 * time.Second}, // whatever the person says, who did not see it
 		session.UnknownProbe: {llm.ResultSuccess, 2, time.Minute + 20*time.Second},
 		session.UnknownRetry: {llm.ResultSuccess, 2, time.Minute + 20*time.Second},
 	} {

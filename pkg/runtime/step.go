@@ -417,22 +417,6 @@ func (inv *invocation) settle(ctx context.Context, plans []engine.CallPlan, out 
 	return outcomes, nil
 }
 
-// settleOne gives a call its result or its wait, unless it has run under the program
-// before this one: that counts before a refusal, and before anybody is asked.
-func (inv *invocation) settleOne(ctx context.Context, p engine.CallPlan) callOutcome {
-	out := callOutcome{call: p.Call}
-	switch {
-	case p.NeverRan:
-		out = inv.settleUnrun(ctx, p.Call, p.Result)
-	case (p.Refused || p.Do == engine.DoWait) && inv.foundBefore(ctx, p, inv.ledger(p.Call.ID), &out):
-	case p.Do == engine.DoWait:
-		out.waits = []session.Wait{p.Wait}
-	default:
-		out.result = &p.Result
-	}
-	return out
-}
-
 // gather collects what calls brought, state operations in the order of the calls,
 // and returns the ledgers of those that asked. An error of one does not hide what
 // the others did.
