@@ -76,11 +76,16 @@ func (c *cli) show(ctx context.Context, id string, full bool) error {
 func (c *cli) sayOpen(m session.Manifest, answered []session.WaitRecord, asked time.Time) {
 	c.Say("\nWaiting for %s, asked %s.", report.Things(report.Pending(m)), c.ago(asked))
 	c.Write(c.Stdout, report.Beside(answered, c.Now()))
-	// Whole: the lines above may have been shortened, and what follows may approve.
+	// Whole: the lines above may have been shortened, and what follows may approve, or answers.
 	c.Write(c.Stdout, report.Approvals(report.Pending(m), c.Now(), screen.Width(c.Stdout), func(text string) string { return c.Bold(c.Stdout, text) }))
 	for _, item := range report.Pending(m) {
-		if item.Kind != session.WaitApproval && report.Late(item, c.Now()) {
-			c.Say("\n%s  %s: %s", report.Headline(item), screen.CleanLine(item.WaitID), report.Passed(item))
+		if item.Kind == session.WaitApproval {
+			continue
+		}
+		c.Say("\n  %s  %s", c.Bold(c.Stdout, report.Headline(item)), screen.CleanLine(item.WaitID))
+		c.Write(c.Stdout, report.Details(item, c.Now(), "    ", screen.Width(c.Stdout)))
+		if item.Kind == session.WaitInput && item.Text != "" {
+			c.Write(c.Stdout, screen.QuoteBlock(item.Text, "    ", screen.Width(c.Stdout)))
 		}
 	}
 	c.Say("\nTo go on%s:\n  %s", report.HintOnly(c.Place, m), m.ResumeHint)

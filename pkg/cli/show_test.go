@@ -144,6 +144,24 @@ func TestInbox(t *testing.T) {
 	})
 }
 
+// TestShowWhatIsAsked: what is asked stands above the command that answers it, whole.
+func TestShowWhatIsAsked(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		long := strings.Repeat("word ", 60) + "end?"
+		for script, says := range map[string]string{
+			"[{call: pick}]":           "\n  question of pick  w2-1\n    | Which color?\n    | - red  Red\n    | - blue  Blue\n\nTo go on:\n",
+			"[{call: name}]":           "\n  question of name  w2-1\n    | What is your name?\n\nTo go on:\n",
+			"[{call: locate}]":         "\n  result of locate, which runs on your side  w2-1\n\nTo go on:\n",
+			"[{need: '" + long + "'}]": "\n  your answer  w2-1\n    | " + long + "\n\nTo go on:\n",
+			"[{calls: [{call: deploy, with: {service: a}}, {call: pick}]}]": "  approval of deploy  w2-1\n    | {\n    |   \"service\": \"a\"\n    | }\n\n  question of pick  w2-2\n    | Which color?\n",
+		} {
+			m := b.run("run", "--agent", "toy", "-o", "json", script).ends(10).manifest()
+			require.Contains(t, b.run("show", m.SessionID).ends(0).stdout, says)
+		}
+	})
+}
+
 // TestWhoMayAnswer: who may answer stands beside the wait, and before each command that
 // only they may give.
 func TestWhoMayAnswer(t *testing.T) {
