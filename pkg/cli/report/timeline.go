@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -13,7 +14,7 @@ import (
 // Timeline returns a session's journal as people read it: when, what, how long it
 // took. Unless it is to be full, texts, arguments and results are shortened.
 func Timeline(s *screen.Screen, m session.Manifest, entries []session.Entry, full bool) string {
-	t := timeline{screen: s, room: 160, asked: map[string]session.Wait{}}
+	t := timeline{screen: s, room: 160, asked: map[string]session.Wait{}, calls: map[string]json.RawMessage{}}
 	if full {
 		t.room = 1 << 20
 	}
@@ -30,7 +31,8 @@ type timeline struct {
 	b      strings.Builder
 	room   int
 	last   time.Time
-	asked  map[string]session.Wait // waits by id, to say what was answered
+	asked  map[string]session.Wait    // waits by id, to say what was answered
+	calls  map[string]json.RawMessage // arguments of calls by id, as the agent gave them
 }
 
 func (t *timeline) linef(format string, args ...any) {
@@ -81,6 +83,10 @@ func (t *timeline) entry(e *session.Entry) {
 		t.asked[w.ID] = w
 		item := session.NewPendingItem(w)
 		t.detail("waits", "%s for %s%s%s", screen.CleanLine(w.ID), Headline(item), ofCall(w), deadline(w))
+		if given, known := t.calls[w.Call]; known && len(w.Arguments) > 0 && session.Digest(given) != session.Digest(w.Arguments) {
+			// An answer counts for these, not for those of the call above.
+			t.detail("shown", "%s with other arguments than %s: %s", screen.CleanLine(w.ID), screen.CleanLine(w.Call), screen.Compact(w.Arguments, t.room))
+		}
 	}
 	if e.Failure != nil {
 		t.detail("reason", "%s: %s", screen.CleanLine(e.Failure.Type), screen.Short(e.Failure.Message, t.room))
@@ -213,6 +219,7 @@ func (t *timeline) message(m llm.Message) {
 			}
 		case llm.PartToolCall:
 			if p.ToolCall != nil {
+				t.calls[p.ToolCall.ID] = p.ToolCall.Arguments
 				t.detail("call", "%s %s %s", screen.CleanLine(p.ToolCall.ID), screen.CleanLine(p.ToolCall.Name), screen.Compact(p.ToolCall.Arguments, t.room))
 			}
 		case llm.PartToolResult:
