@@ -146,7 +146,7 @@ func TestQuestionsOnATerminal(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, b *bench) {
 		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: name}, {call: pick}, {call: many}, {need: anything else?}]")
-		p.Sees("What is your name?").Sees("Your answer: ").Types("\n").Sees("An empty line is no answer").Sees("submit s w2-1 --reply ''")
+		p.Sees("What is your name?").Sees("Your answer: ").Types("\n").Sees("An empty line is no answer; Ctrl-C leaves it for later.")
 		p.Sees("Your answer: ").Types("  \n").Sees("Your answer: ").Types("Ada\n")
 		p.Sees("Which color?").Sees("Number").Types("3\n").Sees("no choice 3").Sees("Number").Types("2\n")
 		p.Sees("Which colors?").Sees("Numbers").Types("1, blue\n")

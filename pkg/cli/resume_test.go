@@ -325,7 +325,7 @@ func TestSubmit(t *testing.T) {
 	}{
 		"client result":   {"[{call: locate}, {say: ok}]", []string{"--result", "null"}, []string{"--reply", "x"}, []string{"--result", "1"}},
 		"client error":    {"[{call: locate}, {say: ok}]", []string{"--error", "no signal"}, []string{"--approve"}, []string{"--error", "other"}},
-		"reply":           {"[{call: name}, {say: ok}]", []string{"--reply", ""}, []string{"--result", "1"}, []string{"--reply", "x"}},
+		"reply":           {"[{call: name}, {say: ok}]", []string{"--reply", "Ada"}, []string{"--result", "1"}, []string{"--reply", "x"}},
 		"choice":          {"[{call: pick}, {say: ok}]", []string{"--select", "red"}, []string{"--result", "1"}, []string{"--select", "blue"}},
 		"choices":         {"[{call: many}, {say: ok}]", []string{"--select", "red", "--select", "blue"}, []string{"--verdict", "happened"}, []string{"--select", ""}},
 		"approval":        {"[{call: deploy, with: {service: a}}, {say: ok}]", []string{"--approve"}, []string{"--reply", "x"}, []string{"--reject"}},

@@ -76,6 +76,8 @@ func TestExitCodes(t *testing.T) {
 		{"answer with three words", []string{"submit", "s", "w2-1", "x"}, 2, "too many arguments"},
 		{"no answer", []string{"submit", "s", "w1-0"}, 2, "--result"},
 		{"two answers", []string{"submit", "s", "w1-0", "--reply", "x", "--error", "y"}, 2, "one answer at a time"},
+		{"empty reply", []string{"submit", "s", "w1-0", "--reply", ""}, 2, "--reply is empty"},
+		{"reply of white space", []string{"submit", "s", "w1-0", "--reply", " \t\n"}, 2, "--reply is empty"},
 		{"result that is not JSON", []string{"submit", "s", "w1-0", "--result", "done"}, 2, `double quotes`},
 		{"verdict nobody knows", []string{"submit", "s", "w1-0", "--verdict", "maybe"}, 2, "not_happened"},
 		{"a result of what did not happen", []string{"submit", "s", "w1-0", "--verdict", "not_happened", "--result", "1"}, 2, "--result cannot go with --verdict not_happened"},

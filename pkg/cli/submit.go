@@ -157,6 +157,10 @@ func (c *cli) answer(f submitFlags) (session.Answer, error) {
 		}
 		return session.Answer{Kind: session.AnswerClientTool, Error: f.failure}, nil
 	case "--reply":
+		if strings.TrimSpace(f.reply) == "" {
+			// As a rule a variable of the shell which was never set, and it would count for good.
+			return session.Answer{}, exit.Usagef("--reply is empty: it needs a text that is more than white space")
+		}
 		return session.Answer{Kind: session.AnswerReply, Text: &f.reply}, nil
 	case "--select":
 		return session.Answer{Kind: session.AnswerReply, Selected: selection(f.choices)}, nil

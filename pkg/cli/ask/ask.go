@@ -200,7 +200,7 @@ func (p *Person) askOne(ctx context.Context, e Engine, m session.Manifest, w ses
 	case session.WaitApproval:
 		return p.askApproval(ctx, e, m, w)
 	case session.WaitQuestion:
-		return p.askQuestion(ctx, m, w)
+		return p.askQuestion(ctx, w)
 	case session.WaitInput:
 		text, err := p.prompt(ctx, "\nYour answer (an empty line leaves it for later): ")
 		if err != nil || text == "" {
@@ -244,7 +244,7 @@ func (p *Person) askVerdict(ctx context.Context, w session.Wait) (*session.Answe
 }
 
 // askQuestion asks what a tool asks; choices are answered by number or by id.
-func (p *Person) askQuestion(ctx context.Context, m session.Manifest, w session.Wait) (*session.Answer, error) {
+func (p *Person) askQuestion(ctx context.Context, w session.Wait) (*session.Answer, error) {
 	q := w.Question
 	if q == nil {
 		return nil, nil
@@ -272,8 +272,7 @@ func (p *Person) askQuestion(ctx context.Context, m session.Manifest, w session.
 		if q.Kind == session.QuestionText {
 			if text == "" {
 				// Enter came too early, or twice: an answer counts for good.
-				p.print("An empty line is no answer; Ctrl-C leaves the question for later.\nIf the answer is to be empty:\n  " +
-					p.Place.Command(place.TargetWait("submit", m.SessionID, w.ID, "--reply", "")...) + "\n")
+				p.print("An empty line is no answer; Ctrl-C leaves it for later.\n")
 				continue
 			}
 			answer.Text = &text
