@@ -260,7 +260,8 @@ func openWaits(s *session.Session, e *session.Entry) {
 // takeAnswers hands answers to their calls. What leaves a suspension closes what is still open.
 func takeAnswers(s *session.Session, e *session.Entry) {
 	for i, a := range e.Answers {
-		if a.Kind == session.AnswerExpiry && a.ToolCallID == "" && a.Outcome != session.ExpireDefault {
+		// Where a message came with it, the planner has that to go on with.
+		if a.Kind == session.AnswerExpiry && a.ToolCallID == "" && a.Outcome != session.ExpireDefault && e.Trigger != session.TriggerMessage {
 			s.InputExpired = &e.Answers[i]
 		}
 		for i := range s.Calls {

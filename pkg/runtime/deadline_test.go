@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -206,6 +207,99 @@ func TestDeadline_resume(t *testing.T) {
 	require.Equal(t, session.WaitExpired, w.waits()[1].State)
 	_, err = decide(w, p, runtime.DecideParams{Approve: []string{"w2-1"}})
 	require.NoError(t, err, "what nobody decided on is not decided differently")
+}
+
+// TestDeadline_interrupted: what nobody may answer any more stands in nobody's way, and a
+// person need not wait for the sweep to be told what it would tell.
+func TestDeadline_interrupted(t *testing.T) {
+	t.Parallel()
+	message := func(p *runtime.ResumeParams) { p.Caller, p.Message = people, llm.TextParts("message") }
+	for name, c := range map[string]struct {
+		input string
+		want  llm.ResultStatus // once its time is over
+	}{
+		"hers":            {"hers", llm.ResultTimedOut},
+		"asked":           {"asked", llm.ResultCancelled}, // nobody's yes: its default is not one either
+		"hers and asked":  {"both", llm.ResultTimedOut},
+		"what to do next": {"what", ""},
+	} {
+		for _, swept := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/swept=%v", name, swept), func(t *testing.T) {
+				t.Parallel()
+				interrupted := func() (*world, *process) {
+					w, p := soonOver(t)
+					w.run(p, c.input)
+					w.interrupt()
+					w.clock.advance(time.Hour)
+					if swept {
+						sweepOf(t, p)
+					}
+					return w, p
+				}
+				w, p := interrupted()
+				_, err := resume(w, p, runtime.ResumeWithMessage, message)
+				require.NoError(t, err)
+				for _, record := range w.waits() {
+					require.Equal(t, session.WaitTaken, record.State)
+					require.Equal(t, "deadline", record.Answer.Who)
+				}
+				require.NoError(t, p.settle())
+				require.Equal(t, session.StatusCompleted, w.session().Status)
+				require.Equal(t, "heard", w.session().Messages[len(w.session().Messages)-1].Text())
+				require.Equal(t, c.want, results(w.session())["c2-1"].Status)
+				w.checkAtRest()
+
+				w, p = interrupted()
+				out, err := w.goOn(p)
+				require.NoError(t, err)
+				require.Equal(t, runtime.Resumed{Continuation: runtime.ContinuationResumed}, out)
+				require.Equal(t, session.KindResumed, w.session().Newest.Kind, "it goes on, and does not go back to waiting")
+				require.NoError(t, p.settle())
+				require.True(t, w.session().Status.Ended())
+				w.checkAtRest()
+			})
+		}
+	}
+}
+
+// TestDeadline_a_message_over_it: a message to a session that waits lets it expire, too,
+// and by that go on.
+func TestDeadline_a_message_over_it(t *testing.T) {
+	t.Parallel()
+	w, p := soonOver(t)
+	w.run(p, "hers")
+	message := func(p *runtime.ResumeParams) { p.Caller, p.Message = people, llm.TextParts("message") }
+	w.clock.advance(time.Hour - time.Second)
+	_, err := resume(w, p, runtime.ResumeWithMessage, message)
+	require.Equal(t, runtime.CodeNotAllowed, codeOf(err))
+	require.Equal(t, session.WaitOpen, w.waits()[0].State)
+	w.clock.advance(time.Second)
+	_, err = resume(w, p, runtime.ResumeWithMessage, message)
+	require.Equal(t, runtime.CodeAlreadyRunning, codeOf(err))
+	require.ErrorContains(t, err, "it goes on with that")
+	require.NoError(t, p.work(), "without a sweep")
+	require.Equal(t, session.StatusCompleted, w.session().Status)
+	w.checkAtRest()
+}
+
+// soonOver waits until in an hour for what carol alone may approve, what a tool asks and
+// what a person says; a message may abandon it.
+func soonOver(t *testing.T) (*world, *process) {
+	t.Helper()
+	made := newEffects()
+	spec := tool.Spec[textIn]{Name: "guarded", Approve: tool.Always[textIn], Who: []string{"carol"}, Expiry: &tool.Expiry{After: time.Hour, Outcome: session.ExpireDeny}}
+	w := newWorld(t, made, helper(made, script{
+		"hers": {calls("guarded", `{"text":"1"}`), says("bye")}, "asked": {calls("asks", `{"text":"1"}`), says("bye")},
+		"both": {calls("guarded", `{"text":"1"}`, "asks", `{"text":"2"}`), says("bye")}, "what": {needs("what?"), says("bye")},
+		"message": {says("heard")},
+	}, func(a *agent.Agent) {
+		a.Policy.AbandonOnMessage = true
+		a.InputExpiry = &tool.Expiry{After: time.Hour, Outcome: session.ExpireFail}
+		a.Tools = append(a.Tools,
+			tool.Define(spec, func(context.Context, *tool.Call, textIn) (string, error) { return "", nil }),
+			asking("asks", tool.Question{ID: "q", Text: "What?", Expiry: &tool.Expiry{After: time.Hour, Outcome: session.ExpireDefault, Value: "Ann"}}))
+	}))
+	return w, w.process()
 }
 
 func TestDeadline_an_answer_that_comes_in_time_counts(t *testing.T) {

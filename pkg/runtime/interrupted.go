@@ -18,11 +18,11 @@ func (r *Runtime) continueInterrupted(ctx context.Context, s *session.Session, p
 	if err != nil {
 		return Resumed{}, err
 	}
-	items, err := r.waitsAt(ctx, s.Key, waitsAtOf(s))
+	items, open, err := r.openInTime(ctx, s)
 	if err != nil {
 		return Resumed{}, err
 	}
-	waiting := countOpen(waitRecords(items)) > 0
+	waiting := len(open) > 0
 	m, did := engine.Waiting(s, r.stamp(p.Caller)), done{}
 	var records []store.Item
 	if !waiting { // else they stay as they are

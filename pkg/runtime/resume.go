@@ -104,10 +104,10 @@ func (r *Runtime) notEnded(ctx context.Context, p ResumeParams) (*session.Sessio
 	return s, nil
 }
 
-func stillWaiting(s *session.Session, open []session.WaitRecord) *Error {
-	e := refuse(CodeStillWaiting, s.Key, "it still waits for %s. Answer that first", label(open[0].Wait))
+func stillWaiting(s *session.Session, open []session.Wait) *Error {
+	e := refuse(CodeStillWaiting, s.Key, "it still waits for %s. Answer that first", label(open[0]))
 	if len(open) > 1 {
-		e.Message = fmt.Sprintf("it still waits for %d answers, the first is %s. Answer them first", len(open), label(open[0].Wait))
+		e.Message = fmt.Sprintf("it still waits for %d answers, the first is %s. Answer them first", len(open), label(open[0]))
 	}
 	e.Status = s.Status
 	return e
@@ -218,26 +218,29 @@ func (r *Runtime) letGo(waits []store.Item) []store.Item {
 	return items
 }
 
-// openInTime returns the waits of a suspension as they were read, and those of them
-// that are open and whose deadlines lie ahead.
-// Those whose deadline has passed expire here, as when an answer comes too late: nobody
+// openInTime returns the waits of a suspension, and those of them that are open.
+// Those whose deadline has passed expire before, as when an answer comes too late: nobody
 // need wait for the sweep. A conflict is an answer that came first, and counts.
-func (r *Runtime) openInTime(ctx context.Context, s *session.Session) (items []store.Item, open []session.WaitRecord, err error) {
+func (r *Runtime) openInTime(ctx context.Context, s *session.Session) (items []store.Item, open []session.Wait, err error) {
 	if items, err = r.waitsAt(ctx, s.Key, waitsAtOf(s)); err != nil {
 		return nil, nil, err
 	}
+	expired := false
 	for _, item := range items {
-		switch {
-		case item.Wait.State != session.WaitOpen:
-		case !r.overdue(*item.Wait):
-			open = append(open, *item.Wait)
-		default:
-			if err := r.expire(ctx, s.Key, item); err != nil {
-				return nil, nil, err
-			}
+		if item.Wait.State != session.WaitOpen || !r.overdue(*item.Wait) {
+			continue
+		}
+		if err := r.expire(ctx, s.Key, item); err != nil {
+			return nil, nil, err
+		}
+		expired = true
+	}
+	if expired {
+		if items, err = r.waitsAt(ctx, s.Key, waitsAtOf(s)); err != nil {
+			return nil, nil, err
 		}
 	}
-	return items, open, nil
+	return items, openWaits(waitRecords(items)), nil
 }
 
 // overdue reports whether the deadline of an open wait has passed.
@@ -399,7 +402,7 @@ func (r *Runtime) goOnWith(ctx context.Context, s *session.Session, p *resumptio
 	if err != nil {
 		return Resumed{}, err
 	}
-	items, err := r.waitsAt(ctx, s.Key, waitsAtOf(s))
+	items, _, err := r.openInTime(ctx, s)
 	if err != nil {
 		return Resumed{}, err
 	}

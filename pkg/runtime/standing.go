@@ -81,7 +81,7 @@ func (r *Runtime) standOnce(ctx context.Context, key session.Key) (out Standing,
 	case s.Status.Ended():
 		out.Resume = notResumable(s)
 	case len(open) > 0:
-		out.Resume = stillWaiting(s, open)
+		out.Resume = stillWaiting(s, openWaits(open))
 	case s.Status == session.StatusRunning && head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.GoesOn):
 		out.Resume = workedOn(s)
 	}
