@@ -91,6 +91,7 @@ var plan = house{
 		"github.com/google/jsonschema-go":            {"pkg/tool", "pkg/agent"},
 		"github.com/santhosh-tekuri/jsonschema":      {"pkg/tool", "pkg/agent"},
 		"modernc.org/sqlite":                         {"pkg/sqlite", "pkg/sqlite/floortest"},
+		"modernc.org/libc":                           {"pkg/sqlite"}, // what SQLite's own functions take
 		"github.com/spf13/cobra":                     {"pkg/cli"},
 		"github.com/spf13/pflag":                     {"pkg/cli", "pkg/cli/place"}, // the flags in the types of cobra
 		"golang.org/x/term":                          {"pkg/cli/screen"},

@@ -26,7 +26,7 @@ const asideWait = time.Second
 // asideName is where a sidecar goes: its name says which file it belongs to.
 func asideName(path, suffix, number string) string { return path + suffix + ".lost-" + number }
 
-// rememberSidecars remembers the sidecars of a file that has just been opened for writing.
+// rememberSidecars remembers the sidecars of a file that has just been opened.
 func (f *openedFile) rememberSidecars() error {
 	if f == nil {
 		return nil
@@ -36,7 +36,8 @@ func (f *openedFile) rememberSidecars() error {
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	for i, suffix := range sidecars {
-		f.sidecars[i], _ = os.Stat(f.real + suffix) // nil if there is none
+		f.names[i] = f.real + suffix
+		f.sidecars[i], _ = os.Stat(f.names[i]) // nil if there is none
 	}
 	return nil
 }
@@ -45,7 +46,7 @@ func (f *openedFile) rememberSidecars() error {
 // and says what its owner can do.
 func (f *openedFile) setAside(cutOff bool) string {
 	const otherwise = "put the file back, or a copy of it, and start again"
-	if f.sidecars[0] == nil {
+	if f.sidecars[0] == nil || f.readOnly {
 		return otherwise
 	}
 	log := f.real + sidecars[0]

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"time"
 
+	"modernc.org/libc"
 	driversqlite "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // stmt names a statement; each connection prepares it at first use.
@@ -74,6 +77,29 @@ func (c *conn) close() error {
 		}
 	}
 	return errors.Join(append(errs, c.raw.Close())...)
+}
+
+// leaveLog has closing neither take the log into the data file nor delete it. The
+// driver has no word for that, and SQLite no statement, so its connection is looked for
+// inside the driver's. Refused: not to close at all. Whatever this process opened
+// later would share the memory of the lost log, for SQLite has one for each file.
+func (c *conn) leaveLog() error {
+	db := reflect.Indirect(reflect.ValueOf(c.raw)).FieldByName("db")
+	if db.Kind() != reflect.Uintptr {
+		return fmt.Errorf("the SQLite driver's %T shows no connection", c.raw)
+	}
+	tls := libc.NewTLS()
+	defer tls.Close()
+	const slot = 8 // bytes of an argument
+	args := libc.Xcalloc(tls, 2, slot)
+	if args == 0 {
+		return errors.New("out of memory")
+	}
+	defer libc.Xfree(tls, args)
+	if rc := sqlite3.Xsqlite3_db_config(tls, uintptr(db.Uint()), sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, libc.VaList(args, int32(1), uintptr(0))); rc != sqlite3.SQLITE_OK {
+		return fmt.Errorf("sqlite: closing without its log: error %d", rc)
+	}
+	return nil
 }
 
 // compile prepares SQL that is needed once, or has to be compiled each time.

@@ -113,14 +113,19 @@ func (db *DB) open(ctx context.Context) (err error) {
 		case !there:
 			return fmt.Errorf("%w: there is no such file", store.ErrUnavailable)
 		}
-		if db.file, err = seeFile(db.path); err != nil {
+		if db.file, err = seeFile(db.path, true); err != nil {
 			return err
 		}
 		if err := db.file.whole(); err != nil {
 			return err
 		}
 		// The first connection finds out what is wrong with the file.
-		return db.read(ctx, func(*conn) error { return nil })
+		return db.read(ctx, func(c *conn) error {
+			if c.still != nil {
+				return nil // it has no log
+			}
+			return db.file.rememberSidecars()
+		})
 	}
 	c, err := db.openWriter()
 	if err != nil {
@@ -137,7 +142,7 @@ func (db *DB) openWriter() (_ *conn, err error) {
 			return nil, err
 		}
 	}
-	if db.file, err = seeFile(db.path); err != nil {
+	if db.file, err = seeFile(db.path, false); err != nil {
 		return nil, err
 	}
 	if err := db.file.whole(); err != nil {
@@ -186,7 +191,7 @@ func (db *DB) Close() error {
 		<-db.closed
 		for range cap(db.pool) {
 			if c := <-db.pool; c != nil {
-				db.closeErr = errors.Join(db.closeErr, c.close())
+				db.closeErr = errors.Join(db.closeErr, db.closeConn(c))
 			}
 		}
 		if db.closeErr != nil {
@@ -194,6 +199,16 @@ func (db *DB) Close() error {
 		}
 	})
 	return db.closeErr
+}
+
+// closeConn closes a connection, and touches nothing of others' in the place of a lost log.
+func (db *DB) closeConn(c *conn) error {
+	if db.file.leaves() {
+		if err := c.leaveLog(); err != nil {
+			return err // it stays open: only so its locks keep SQLite from the log
+		}
+	}
+	return c.close()
 }
 
 // submit hands an operation to the writer. Once it is handed over it runs,

@@ -15,17 +15,24 @@ import (
 // openedFile is the file that was opened, and what became of it. SQLite works on in
 // a file that has lost its name, and nobody would ever read what it writes there.
 type openedFile struct {
-	path string // absolute
-	info fs.FileInfo
-	gone atomic.Pointer[error]
+	path     string // absolute
+	readOnly bool
+	info     fs.FileInfo
+	gone     atomic.Pointer[loss]
 
 	losing   sync.Mutex // held by who finds out that it is gone
-	real     string     // where the path leads, if the file was opened for writing
+	real     string     // where the path leads, once its sidecars are known
 	sidecars [len(sidecars)]fs.FileInfo
+	names    [len(sidecars)]string // their paths
+}
+
+type loss struct {
+	err     error
+	logOnly bool // the data file itself is there
 }
 
 // seeFile is called before a file is opened.
-func seeFile(path string) (*openedFile, error) {
+func seeFile(path string, readOnly bool) (*openedFile, error) {
 	if path == memoryPath {
 		return nil, nil //nolint:nilnil // what is in memory cannot be lost
 	}
@@ -37,7 +44,7 @@ func seeFile(path string) (*openedFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
-	return &openedFile{path: path, info: info}, nil
+	return &openedFile{path: path, readOnly: readOnly, info: info}, nil
 }
 
 // lost returns [store.ErrGone] when the path does not lead to the file any more.
@@ -47,7 +54,7 @@ func (f *openedFile) lost() error {
 		return nil
 	}
 	if known := f.gone.Load(); known != nil {
-		return *known
+		return known.err
 	}
 	lost, what := f.became()
 	if what == "" {
@@ -56,17 +63,36 @@ func (f *openedFile) lost() error {
 	f.losing.Lock()
 	defer f.losing.Unlock()
 	if known := f.gone.Load(); known != nil {
-		return *known
+		return known.err
 	}
 	// A file that has lost its log alone keeps what else there is: others work with it.
 	next := "stop every program that works on " + f.path + ", and start again"
 	if lost == f.path {
 		next = f.setAside(what == cutOff)
 	}
-	gone := fmt.Errorf("%w: %s %s while it was in use: what was done since is lost with it, and this program does nothing more; %s",
+	err := fmt.Errorf("%w: %s %s while it was in use: what was done since is lost with it, and this program does nothing more; %s",
 		store.ErrGone, lost, what, next)
-	f.gone.Store(&gone)
-	return gone
+	f.gone.Store(&loss{err: err, logOnly: lost != f.path})
+	return err
+}
+
+// leaves reports whether who closes the file must leave it and its log as they are.
+// SQLite knows a log by its name: with a lost one it would write what is old into the
+// data file, and delete the log in which others have confirmed more since. Where
+// nobody has written such a log, the lost one holds the last that was confirmed:
+// SQLite takes it into the file as ever, unless it finds others there.
+//
+// What is left: a log that is lost between this look and SQLite's own deletion, with
+// another program that opens the file, writes and closes it in that moment.
+func (f *openedFile) leaves() bool {
+	if f.lost() == nil {
+		return false
+	}
+	if !f.gone.Load().logOnly {
+		return true
+	}
+	log, err := os.Stat(f.names[0])
+	return err == nil && log.Size() > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
 }
 
 const cutOff = "was cut off to 0 bytes"
@@ -82,8 +108,8 @@ func (f *openedFile) became() (path, what string) {
 		if info == nil {
 			continue
 		}
-		if what = becameOf(f.real+sidecars[i], info, true); what != "" {
-			return f.real + sidecars[i], what
+		if what = becameOf(f.names[i], info, true); what != "" {
+			return f.names[i], what
 		}
 	}
 	return "", ""

@@ -33,6 +33,7 @@ var children = map[string]func(path string) error{
 	"freeze": stopInCommit,
 	"reader": readAsNobody,
 	"power":  loseEverything,
+	"append": appendMore,
 }
 
 func TestMain(m *testing.M) {

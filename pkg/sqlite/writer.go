@@ -267,6 +267,10 @@ func (w *writer) transact(batch []operation) (err error) {
 			return err
 		}
 	}
+	// A log beside lost shared memory is others' by now: what is written into it hits theirs.
+	if err = w.db.file.lost(); err != nil {
+		return err
+	}
 	if _, err = w.c.exec(stmtCommit); err != nil {
 		return err
 	}
@@ -366,7 +370,6 @@ func (w *writer) shutdown() {
 			r.answer()
 		}
 	}
-	_ = w.db.file.lost() // its log does not stay beside another file
-	w.db.closeErr = w.c.close()
+	w.db.closeErr = w.db.closeConn(w.c)
 	close(w.db.closed)
 }
