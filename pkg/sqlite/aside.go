@@ -42,6 +42,24 @@ func (f *openedFile) rememberSidecars() error {
 	return nil
 }
 
+// hasLog refuses a file whose log was removed while others work on it: their shared
+// memory tells of what it held, and behind that nothing written now would be found.
+func (f *openedFile) hasLog(c *conn) error {
+	if f == nil || f.sidecars[0] == nil || f.sidecars[0].Size() > 0 {
+		return nil
+	}
+	frames, err := c.logged()
+	if err != nil || frames <= 0 {
+		return err
+	}
+	if info, err := os.Stat(f.names[0]); err != nil || info.Size() == 0 { // else somebody has just begun it
+		return fmt.Errorf("%w: %s %s", store.ErrUnavailable, f.real, logRemoved)
+	}
+	return nil
+}
+
+const logRemoved = "lacks its log (-wal), which was removed or cut off while a program works on the file: stop every program that works on it, and start again"
+
 // setAside moves the sidecars of a lost file away, if they still lie where it was,
 // and says what its owner can do.
 func (f *openedFile) setAside(cutOff bool) string {

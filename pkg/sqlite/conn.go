@@ -145,6 +145,21 @@ func (c *conn) number(text string) (int64, error) {
 	return intOf(v), err
 }
 
+// logged returns how many pages the log holds, as its shared memory says; less than 0 if it is not known.
+func (c *conn) logged() (int64, error) {
+	p, err := c.compile("PRAGMA wal_checkpoint=NOOP")
+	if err != nil {
+		return 0, err
+	}
+	rows, err := p.QueryContext(context.Background(), nil)
+	if err != nil {
+		return 0, errors.Join(err, p.Close())
+	}
+	dest := make([]driver.Value, len(rows.Columns())) // busy, pages, pages that are in the file
+	err = rows.Next(dest)
+	return intOf(dest[1]), errors.Join(err, rows.Close(), p.Close())
+}
+
 func (c *conn) text(text string) (string, error) {
 	v, err := c.value(text)
 	return textOf(v), err

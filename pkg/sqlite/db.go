@@ -124,7 +124,7 @@ func (db *DB) open(ctx context.Context) (err error) {
 			if c.still != nil {
 				return nil // it has no log
 			}
-			return db.file.rememberSidecars()
+			return errors.Join(db.file.rememberSidecars(), db.file.hasLog(c))
 		})
 	}
 	c, err := db.openWriter()
@@ -161,7 +161,7 @@ func (db *DB) openWriter() (_ *conn, err error) {
 		err = initialize(c)
 	} else if err = identify(c); err == nil {
 		if err = enterWAL(c, db.wait); err == nil {
-			err = db.file.rememberSidecars()
+			err = errors.Join(db.file.rememberSidecars(), db.file.hasLog(c))
 		}
 	}
 	if err != nil {

@@ -17,12 +17,16 @@ var errClosed = errors.New("the database is closed")
 var errReadOnly = errors.New("the data file was opened for reading only")
 
 func code(err error) int {
+	return fullCode(err) & 0xff
+}
+
+func fullCode(err error) int {
 	if err == nil { // as a rule
 		return 0
 	}
 	var e *driversqlite.Error
 	if errors.As(err, &e) {
-		return e.Code() & 0xff
+		return e.Code()
 	}
 	return 0
 }
@@ -53,7 +57,12 @@ func explain(err error, unavailable error) error {
 		return fmt.Errorf("%w: the data file cannot be opened: look at its permissions and those of its folder (%s)", unavailable, text)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL: // the last: while it made the WAL's index
 		return fmt.Errorf("%w: it may be stopped; continue or end it (%s)", store.ErrLocked, text)
-	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_NOLFS:
+	case sqlite3.SQLITE_IOERR:
+		if fullCode(err) == sqlite3.SQLITE_IOERR_SHORT_READ {
+			return fmt.Errorf("%w: the data file is cut off, or it %s (%s)", unavailable, logRemoved, text)
+		}
+		fallthrough
+	case sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_NOLFS:
 		return fmt.Errorf("%w: the disk does not take or give the data: check it and its free space (%s)", unavailable, text)
 	case sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("%w: it is not a database: choose another data file (%s)", store.ErrNotOurs, text)

@@ -59,7 +59,7 @@ func attempts(db *DB) (ids []string, err error) {
 // told is there after it has closed, and nothing of it stays open.
 func TestLostLogOfOthersIsKept(t *testing.T) {
 	t.Parallel()
-	for name, lost := range map[string][]string{"both": {"-wal", "-shm"}, "shared memory": {"-shm"}} {
+	for name, lost := range map[string][]string{"both": {"-wal", "-shm"}, "shared memory": {"-shm"}, "log": {"-wal"}} {
 		for _, readOnly := range []bool{false, true} {
 			for _, noticed := range []bool{false, true} {
 				for _, other := range []string{"closed", "killed", "open"} {
@@ -88,6 +88,11 @@ func TestLostLogOfOthersIsKept(t *testing.T) {
 						}
 						b := start(t, "append", path, nil)
 						told := b.line(t)
+						if strings.HasPrefix(told, "error") {
+							require.Equal(t, "log", name)
+							require.Contains(t, told, "lacks its log (-wal), which was removed")
+							told = confirmed
+						}
 						if noticed {
 							_, err := attempts(a)
 							require.ErrorIs(t, err, store.ErrGone)
