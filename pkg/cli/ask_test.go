@@ -192,7 +192,7 @@ func TestEnterAnswersNothing(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ script, prompt, none string }{
 		"choice":  {"[{call: pick}, {say: ok}]", "Number (an empty line leaves it for later): ", ""},
-		"choices": {"[{call: many}, {say: ok}]", "0 for none of them (an empty line leaves it for later): ", "0\n"},
+		"choices": {"[{call: many}, {say: ok}]", "(0 for none of them; an empty line leaves it for later): ", "0\n"},
 		"input":   {"[{need: where?}, {say: ok}]", "(an empty line leaves it for later): ", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

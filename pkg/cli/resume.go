@@ -266,8 +266,11 @@ func (f *resumeFlags) decisions() (runtime.DecideParams, error) {
 	if f.approveAll && f.rejectAll {
 		return p, exit.Usagef("--approve-all and --reject-all contradict each other")
 	}
-	if f.rejectAll && (len(f.approve) > 0 || len(f.edit) > 0) {
+	if f.rejectAll && len(f.approve) > 0 {
 		return p, exit.Usagef("--reject-all and --approve contradict each other; name with --approve the waits to approve; the others are rejected")
+	}
+	if f.rejectAll && len(f.edit) > 0 {
+		return p, exit.Usagef("--reject-all and --edit contradict each other: --edit approves; the waits you do not name are rejected")
 	}
 	for _, edit := range f.edit {
 		wait, text, found := strings.Cut(edit, "=")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/cli/ask"
 	"github.com/adjourn/adjourn/pkg/cli/exit"
+	"github.com/adjourn/adjourn/pkg/cli/place"
 	"github.com/adjourn/adjourn/pkg/cli/report"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -222,6 +223,9 @@ func approvalAnswer(f submitFlags) (session.Answer, error) {
 		return answer, nil
 	}
 	raw, err := ask.ReadJSON(f.edit)
+	if wait, text, found := strings.Cut(f.edit, "="); err != nil && found && strings.HasPrefix(wait, "w") {
+		return answer, exit.Usagef("--edit takes the JSON alone here, for the wait stands behind the session: --edit %s", place.Quote(text))
+	}
 	if err != nil {
 		return answer, exit.Usagef("--edit: %v", err)
 	}

@@ -262,7 +262,7 @@ func (p *Person) askQuestion(ctx context.Context, w session.Wait) (*session.Answ
 	ask := map[session.QuestionKind]string{
 		session.QuestionText:        "Your answer: ",
 		session.QuestionChoice:      "Number (an empty line leaves it for later): ",
-		session.QuestionMultiChoice: "Numbers, separated by spaces; " + none + " for none of them (an empty line leaves it for later): ",
+		session.QuestionMultiChoice: "Numbers (" + none + " for none of them; an empty line leaves it for later): ",
 	}[q.Kind]
 	for {
 		text, err := p.prompt(ctx, ask)

@@ -108,7 +108,7 @@ func TestAsk(t *testing.T) {
 		run    = "[?] help: "
 		answer = "Your answer: "
 		number = "leaves it for later): "
-		many   = "0 for none of them (an empty line leaves it for later): "
+		many   = "(0 for none of them; an empty line leaves it for later): "
 	)
 	for name, c := range map[string]struct {
 		wait  session.Wait
@@ -137,7 +137,7 @@ func TestAsk(t *testing.T) {
 		"none yet":        {wait: question(session.QuestionChoice, "red", "blue"), typed: [][2]string{{number, "\n"}}},
 		"several":         {wait: question(session.QuestionMultiChoice, "red", "blue", "green"), typed: [][2]string{{many, "3, red\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"green", "red"}}},
 		"none of them":    {wait: question(session.QuestionMultiChoice, "red"), typed: [][2]string{{many, "0\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{}}},
-		"none, and a 0":   {wait: question(session.QuestionMultiChoice, "0"), typed: [][2]string{{"; 00 for none of them", "00\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{}}},
+		"none, and a 0":   {wait: question(session.QuestionMultiChoice, "0"), typed: [][2]string{{"(00 for none of them; ", "00\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{}}},
 		"several, later":  {wait: question(session.QuestionMultiChoice, "red"), typed: [][2]string{{many, "\n"}}},
 		"no words":        {wait: question(session.QuestionText), typed: [][2]string{{answer, "\n"}, {answer, "\x04"}}, says: "An empty line is no answer"},
 		"verdict":         {wait: session.Wait{Kind: session.WaitUnknown, Call: "c2-1", Tool: "pay"}, typed: [][2]string{{number, "perhaps\n"}, {number, "yes\n"}}, want: &session.Answer{Kind: session.AnswerVerdict, ToolCallID: "c2-1", Verdict: session.VerdictHappened}},
@@ -160,6 +160,11 @@ func TestAsk(t *testing.T) {
 			all := talk(t, far, c.typed)
 			require.NoError(t, <-done)
 			require.Contains(t, all, c.says)
+			for line := range strings.Lines(all) {
+				if before, _, found := strings.Cut(line, "): "); found {
+					require.Less(t, len(before+"): "), 80, "a prompt fits on a line: %s", line)
+				}
+			}
 			require.Equal(t, c.want != nil, again)
 			require.False(t, p.Overtaken)
 			if c.want == nil {
