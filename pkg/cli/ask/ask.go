@@ -250,13 +250,7 @@ func (p *Person) askQuestion(ctx context.Context, w session.Wait) (*session.Answ
 		return nil, nil
 	}
 	p.print("\n" + p.bold(screen.CleanLine(w.Tool)) + " asks:\n" + screen.QuoteBlock(q.Text, "  ", p.width()))
-	for i, choice := range q.Choices {
-		label := choice.Label
-		if label == "" {
-			label = choice.ID
-		}
-		p.print(screen.QuoteBlock(strconv.Itoa(i+1)+"  "+screen.CleanLine(label), "  ", p.width()))
-	}
+	p.showChoices(q)
 	answer := &session.Answer{Wait: w.ID, Kind: session.AnswerReply, ToolCallID: w.Call, QuestionID: q.ID}
 	none := noneOf(q)
 	ask := map[session.QuestionKind]string{
@@ -287,6 +281,9 @@ func (p *Person) askQuestion(ctx context.Context, w session.Wait) (*session.Answ
 		}
 		selected, bad := choose(q, text)
 		switch {
+		case bad == "?":
+			p.showChoices(q)
+			p.print(choiceHelp[q.Kind])
 		case bad != "":
 			p.print("There is no choice " + screen.CleanLine(bad) + ".\n")
 		case q.Kind == session.QuestionChoice && len(selected) != 1:
@@ -295,6 +292,22 @@ func (p *Person) askQuestion(ctx context.Context, w session.Wait) (*session.Answ
 			answer.Selected = selected
 			return answer, nil
 		}
+	}
+}
+
+// choiceHelp is what ? says beside the choices, shown again.
+var choiceHelp = map[session.QuestionKind]string{
+	session.QuestionChoice:      "Type the number that stands before the choice, or its id.\n",
+	session.QuestionMultiChoice: "Type the numbers that stand before the choices, or ids, with spaces between.\n",
+}
+
+func (p *Person) showChoices(q *session.Question) {
+	for i, choice := range q.Choices {
+		label := choice.Label
+		if label == "" {
+			label = choice.ID
+		}
+		p.print(screen.QuoteBlock(strconv.Itoa(i+1)+"  "+screen.CleanLine(label), "  ", p.width()))
 	}
 }
 

@@ -82,6 +82,8 @@ func sit(t *testing.T, env map[string]string) (*ask.Person, *os.File) {
 	return ask.New(ask.Config{Stdin: near, Screen: s, Place: where, Env: getenv, Caller: caller}), far
 }
 
+func ptr(text string) *string { return &text }
+
 // talk waits for each prompt and types what stands beside it.
 func talk(t *testing.T, far *os.File, typed [][2]string) (all string) {
 	t.Helper()
@@ -131,6 +133,10 @@ func TestAsk(t *testing.T) {
 		"not shown":       {wait: session.Wait{Kind: session.WaitApproval, Call: "c2-1", Tool: "deploy", Digest: "of more"}, typed: [][2]string{{run, "y\n"}, {run, "\x04"}}, says: "cannot be shown"},
 		"words":           {wait: question(session.QuestionText), typed: [][2]string{{answer, words + "\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Text: &words}},
 		"by number":       {wait: question(session.QuestionChoice, "red", "blue"), typed: [][2]string{{number, "3\n"}, {number, "1 2\n"}, {number, "2\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"blue"}}, says: "There is no choice 3."},
+		"help, choices":   {wait: question(session.QuestionChoice, "red", "blue"), typed: [][2]string{{number, "?\n"}, {"  | 2  blue\r\n", ""}, {"the number that stands before the choice, or its id", ""}, {number, "2\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"blue"}}},
+		"help, several":   {wait: question(session.QuestionMultiChoice, "red", "blue"), typed: [][2]string{{many, "?\n"}, {"  | 2  blue\r\n", ""}, {"numbers that stand before the choices, or ids, with spaces between", ""}, {many, "1\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"red"}}},
+		"? is a choice":   {wait: question(session.QuestionChoice, "?", "blue"), typed: [][2]string{{number, "?\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"?"}}},
+		"? is a text":     {wait: question(session.QuestionText), typed: [][2]string{{answer, "?\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Text: ptr("?")}},
 		"by id":           {wait: question(session.QuestionChoice, "red", "blue"), typed: [][2]string{{number, "red\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"red"}}},
 		"number, not id":  {wait: question(session.QuestionChoice, "2", "4", "6"), typed: [][2]string{{number, "2\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"4"}}},
 		"id that is none": {wait: question(session.QuestionChoice, "2", "4", "6"), typed: [][2]string{{number, "6\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"6"}}},
