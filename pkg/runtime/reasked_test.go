@@ -127,6 +127,37 @@ func TestReasked_questions(t *testing.T) {
 	}
 }
 
+// TestReasked_never_for_bytes_that_are_no_text: what a person reads may hold them, and
+// an id that does is refused, for no answer could name it.
+func TestReasked_never_for_bytes_that_are_no_text(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		id, result string
+	}{"label": {"a", `"a"`}, "id": {"caf\xe9.txt", "is not UTF-8"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, newEffects(), agent.Agent{Name: "a", Planner: script{"go": {calls("pick", `{"text":"1"}`), says("bye")}}, Tools: []tool.Tool{
+				tool.Define(tool.Spec[textIn]{Name: "pick"}, func(ctx context.Context, call *tool.Call, _ textIn) (string, error) {
+					r, err := call.Ask(ctx, tool.Question{ID: "q", Text: "Which\xff?", Choices: []session.Choice{{ID: c.id, Label: "caf\xe9"}, {ID: "b"}}})
+					if err != nil {
+						return "", err
+					}
+					return r.Selected[0], nil
+				}),
+			}})
+			p := w.process()
+			w.run(p, "go")
+			if w.session().Status == session.StatusSuspended {
+				_, err := w.submit(p, session.WaitQuestion, session.Answer{Selected: []string{w.open(session.WaitQuestion).Wait.Question.Choices[0].ID}})
+				require.NoError(t, err)
+				require.NoError(t, p.work())
+			}
+			require.Equal(t, session.StatusCompleted, w.session().Status)
+			require.Contains(t, string(results(w.session())["c2-1"].Output), c.result)
+		})
+	}
+}
+
 // TestReasked_questions_by_policy: what a change of the agent alone means.
 func TestReasked_questions_by_policy(t *testing.T) {
 	t.Parallel()

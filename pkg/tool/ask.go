@@ -26,7 +26,8 @@ type Question struct {
 	// nothing else. What changes between runs (a count, a time) goes through [Once].
 	ID   string
 	Text string
-	// Choices to choose from; none means that the answer is text.
+	// Choices to choose from; none means that the answer is text. Their ids, as ID, are
+	// UTF-8, which the name of a file need not be.
 	Choices []session.Choice
 	// Multi allows any number of the choices, none included.
 	Multi bool
@@ -80,6 +81,8 @@ func (q Question) Validate() error {
 	for _, choice := range q.Choices {
 		if choice.ID == "" {
 			errs = append(errs, errors.New("a choice has no id"))
+		} else if err := checkText(choice.ID); err != nil {
+			errs = append(errs, fmt.Errorf("a choice's id %w", err))
 		} else if seen[choice.ID] {
 			errs = append(errs, fmt.Errorf("two choices have the id %q", choice.ID))
 		}

@@ -110,6 +110,8 @@ func TestCall_Ask_refuses(t *testing.T) {
 		"no_id":             {func(q *tool.Question) { q.ID = "" }, "id is empty"},
 		"no_text":           {func(q *tool.Question) { q.Text = "" }, "text is empty"},
 		"multi_of_nothing":  {func(q *tool.Question) { q.Multi, q.Choices = true, nil }, "multi needs choices"},
+		"id_is_no_text":     {func(q *tool.Question) { q.ID = "caf\xe9" }, `id "caf\xe9" is not UTF-8`},
+		"choice_is_no_text": {func(q *tool.Question) { q.Choices = []session.Choice{{ID: "a"}, {ID: "caf\xe9.txt"}} }, `a choice's id "caf\xe9.txt" is not UTF-8`},
 		"choice_without_id": {func(q *tool.Question) { q.Choices = []session.Choice{{Label: "x"}} }, "a choice has no id"},
 		"choice_twice":      {func(q *tool.Question) { q.Choices = []session.Choice{{ID: "x"}, {ID: "x"}} }, `two choices have the id "x"`},
 		"bad_expiry":        {func(q *tool.Question) { q.Expiry = &tool.Expiry{} }, "more than zero"},

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -20,7 +21,7 @@ const (
 	// it is written in the entry of the step.
 	MaxChangesBytes = 4 << 20
 	// MaxKeyBytes bounds the keys of state and Once, the names of events and the
-	// ids of questions.
+	// ids of questions. All of them are UTF-8.
 	MaxKeyBytes = 256
 )
 
@@ -239,6 +240,15 @@ func checkKey(key string) error {
 		return errors.New("is empty")
 	case len(key) > MaxKeyBytes:
 		return fmt.Errorf("has %d bytes: at most %d are allowed", len(key), MaxKeyBytes)
+	}
+	return checkText(key)
+}
+
+// checkText refuses a name that the journal would give back as another: it would never
+// be found again.
+func checkText(name string) error {
+	if !utf8.ValidString(name) {
+		return fmt.Errorf("%q is not UTF-8: quote it (strconv.Quote), or give it a number", name)
 	}
 	return nil
 }

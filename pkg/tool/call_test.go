@@ -127,6 +127,7 @@ func TestCall_refuses_what_cannot_be_kept(t *testing.T) {
 		"replace_panics":   {func(c *tool.Call) error { return c.Replace("k", evil{}) }, "cannot be made JSON: no"},
 		"append_too_large": {func(c *tool.Call) error { return c.Append("k", big) }, "at most 1048576 are allowed"},
 		"append_no_key":    {func(c *tool.Call) error { return c.Append("", 1) }, "key is empty"},
+		"key_is_no_text":   {func(c *tool.Call) error { return c.Replace("\xff", 1) }, `key "\xff" is not UTF-8`},
 		"replace_long_key": {func(c *tool.Call) error { return c.Replace(long, 1) }, "key has 257 bytes"},
 		"emit_no_json":     {func(c *tool.Call) error { return c.Emit("e", func() {}) }, `emit "e": the value cannot be made JSON`},
 		"emit_too_large":   {func(c *tool.Call) error { return c.Emit("e", big) }, `emit "e": the value has`},

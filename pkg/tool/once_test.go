@@ -102,6 +102,9 @@ func TestOnce_refuses(t *testing.T) {
 	_, err = tool.Once(t.Context(), c, "", must)
 	require.ErrorContains(t, err, "key is empty")
 
+	_, err = tool.Once(t.Context(), c, "caf\xe9", must)
+	require.ErrorContains(t, err, `key "caf\xe9" is not UTF-8`, "it would be remembered under another, and run again")
+
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = tool.Once(ended, c, "k", must)
