@@ -51,7 +51,15 @@ func (c *cli) show(ctx context.Context, id string, full bool) error {
 		return err
 	}
 	c.Write(c.Stdout, report.Timeline(c.Screen, m, entries, full))
-	if m.Outcome != session.OutcomePaused {
+	switch m.Outcome {
+	case session.OutcomePaused:
+	case session.OutcomeRunning:
+		c.Say("\nIt is running. If nobody works on it any more, go on:\n  %s", m.ResumeHint)
+		return nil
+	case session.OutcomeInterrupted:
+		c.Say("\nTo go on:\n  %s", m.ResumeHint)
+		return nil
+	case session.OutcomeCompleted, session.OutcomeFailed, session.OutcomeCancelled, session.OutcomeError:
 		return nil
 	}
 	waits, err := e.Waits(ctx, k)
