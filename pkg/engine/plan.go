@@ -93,6 +93,10 @@ type CallPlan struct {
 	// unknown, or that nobody did. Its worker may have been frozen and have finished since:
 	// only its ledger knows.
 	Looked bool
+	// Unknown says that the call was handed to a client, that nobody has told what came
+	// of it and that this program's tool of that name is no client's: Result says that the
+	// outcome is not known, unless the tool's policy is to ask a person.
+	Unknown bool
 	// Failure of DoFail.
 	Failure *session.Failure
 }
@@ -126,7 +130,7 @@ type taken struct {
 	// looked says that result, or told, is about an outcome that was unknown.
 	looked bool
 	// told is what somebody reported under another definition, and by whom: it counts
-	// if they may still answer for the tool.
+	// if they may still answer for the tool, or nobody can be asked anew.
 	told *llm.ToolResult
 	who  string
 }
@@ -143,9 +147,13 @@ func planCall(s *session.Session, c session.Call, digest string, traits func(ses
 		return p
 	}
 	p.Traits = traits(c, t.arguments)
+	// What a client may have done is not done again here, and nobody can ask it any more.
+	gone := !p.Traits.Client && slices.ContainsFunc(c.Waits, func(w session.Wait) bool { return w.Kind == session.WaitClientTool })
 	switch {
-	case t.told != nil && (len(p.Traits.Who) == 0 || slices.Contains(p.Traits.Who, t.who)):
+	case t.told != nil && (gone || len(p.Traits.Who) == 0 || slices.Contains(p.Traits.Who, t.who)):
 		p.Do, p.Result, p.Looked = DoResult, *t.told, t.looked
+	case gone:
+		p.Do, p.Unknown, p.Result = DoResult, true, Result(c, llm.ResultUnknown, TextUnknown)
 	case !p.Traits.Known:
 		p.Do, p.Refused, p.Result = DoResult, true, Result(c, llm.ResultError, fmt.Sprintf("There is no tool %q. Use one of the tools you were given.", c.Name))
 	case p.Traits.Problem != "":

@@ -48,6 +48,7 @@ func TestPlan_answers(t *testing.T) {
 		args     string
 		neverRan bool
 		refused  bool
+		unknown  bool
 		opens    session.WaitKind
 		failure  string
 		replies  int
@@ -106,6 +107,11 @@ func TestPlan_answers(t *testing.T) {
 		"client_agent_changed_fail":          {wait: client, answer: told, digest: "d2", policy: session.ChangeFail, do: engine.DoFail, failure: "agent_changed"},
 		"client_agent_changed_needs_a_yes":   {wait: client, answer: told, digest: "d2", traits: engine.Traits{Client: true, Who: []string{"bob"}}, do: engine.DoWait, opens: approval},
 		"client_agent_changed_arguments":     {wait: client, answer: told, digest: "d2", traits: engine.Traits{Client: true, Problem: "order: required"}, do: engine.DoResult, status: llm.ResultSuccess, output: `1`},
+		"client_becomes_server":              {wait: client, answer: told, digest: "d2", traits: engine.Traits{Approval: no, Who: []string{"bob"}}, do: engine.DoResult, status: llm.ResultSuccess, output: `1`},
+		"client_becomes_server_untold":       {wait: client, answer: expires(session.ExpireReask, ""), digest: "d2", traits: engine.Traits{Approval: no}, do: engine.DoResult, status: llm.ResultUnknown, output: engine.TextUnknown, unknown: true},
+		"client_becomes_server_with_a_yes":   {wait: client, answer: expires(session.ExpireReask, ""), digest: "d2", do: engine.DoResult, status: llm.ResultUnknown, output: engine.TextUnknown, unknown: true},
+		"client_becomes_server_arguments":    {wait: client, answer: expires(session.ExpireReask, ""), digest: "d2", traits: engine.Traits{Problem: "order: required"}, do: engine.DoResult, status: llm.ResultUnknown, output: engine.TextUnknown, unknown: true},
+		"client_becomes_server_default":      {wait: client, answer: expires(session.ExpireDefault, `1`), digest: "d2", traits: engine.Traits{Approval: no}, do: engine.DoResult, status: llm.ResultUnknown, output: engine.TextUnknown, unknown: true},
 		"client_default_agent_changed":       {wait: client, answer: expires(session.ExpireDefault, `1`), digest: "d2", traits: engine.Traits{Client: true, Approval: no}, do: engine.DoWait, opens: client},
 		"client_default_agent_changed_go_on": {wait: client, answer: expires(session.ExpireDefault, `1`), digest: "d2", policy: session.ChangeGoOn, do: engine.DoResult, status: llm.ResultSuccess, output: `1`},
 		"verdict_agent_changed":              {wait: unknown, answer: verdict(session.VerdictHappened, nil), digest: "d2", do: engine.DoResult, status: llm.ResultSuccess, output: "A person checked: the call took effect."},
@@ -142,6 +148,7 @@ func TestPlan_answers(t *testing.T) {
 			require.Equal(t, c.status, p.Result.Status)
 			require.Equal(t, c.neverRan, p.NeverRan)
 			require.Equal(t, c.refused, p.Refused)
+			require.Equal(t, c.unknown, p.Unknown)
 			require.Equal(t, c.wait == unknown && c.do == engine.DoResult, p.Looked)
 			require.Equal(t, c.opens, p.Wait.Kind)
 			require.Len(t, p.Replies, c.replies)

@@ -37,6 +37,8 @@ func (inv *invocation) settleOne(ctx context.Context, p engine.CallPlan) callOut
 		out = inv.settleUnrun(ctx, p.Call, p.Result)
 	case p.Looked:
 		out = inv.settleLooked(ctx, p)
+	case p.Unknown:
+		inv.tellUnknown(p, &out)
 	case (p.Refused || p.Do == engine.DoWait) && inv.foundBefore(ctx, p, inv.ledger(p.Call.ID), &out):
 	case p.Do == engine.DoWait:
 		out.waits = []session.Wait{p.Wait}

@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -348,6 +349,95 @@ func TestReasked_reports_of_what_ends(t *testing.T) {
 				require.Contains(t, string(results(w.session())[c.call].Output), c.says)
 				w.checkAtRest()
 			})
+		}
+	}
+}
+
+// TestReasked_client_becomes_server: what was handed to a client never runs here, whether
+// its ledger was closed for that or not. What the client told counts, whoever may tell it
+// now, for nobody can ask the client again; else nobody knows.
+func TestReasked_client_becomes_server(t *testing.T) {
+	t.Parallel()
+	spec := tool.Spec[textIn]{Name: "device", Expiry: &tool.Expiry{After: time.Hour, Outcome: session.ExpireReask}}
+	agentOf := func(made *effects, tools ...tool.Tool) agent.Agent {
+		return helper(made, script{"go": {calls("device", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, tools...) })
+	}
+	server := func(made *effects, change func(*tool.Spec[textIn])) tool.Tool {
+		s := tool.Spec[textIn]{Name: "device"}
+		change(&s)
+		return tool.Define(s, func(context.Context, *tool.Call, textIn) (string, error) {
+			made.add("device")
+			return "ran here", nil
+		})
+	}
+	for name, tools := range map[string]func(*effects) []tool.Tool{
+		"the server's": func(made *effects) []tool.Tool { return []tool.Tool{server(made, func(*tool.Spec[textIn]) {})} },
+		"carol's": func(made *effects) []tool.Tool {
+			return []tool.Tool{server(made, func(s *tool.Spec[textIn]) { s.Who = []string{"carol"} })}
+		},
+		"to be approved": func(made *effects) []tool.Tool {
+			return []tool.Tool{server(made, func(s *tool.Spec[textIn]) { s.Approve = tool.Always[textIn] })}
+		},
+		"done again": func(made *effects) []tool.Tool {
+			return []tool.Tool{server(made, func(s *tool.Spec[textIn]) { s.OnUnknown = session.UnknownRetry })}
+		},
+		"asked about": func(made *effects) []tool.Tool {
+			return []tool.Tool{server(made, func(s *tool.Spec[textIn]) { s.OnUnknown = session.UnknownAsk })}
+		},
+		"read only": func(made *effects) []tool.Tool {
+			return []tool.Tool{server(made, func(s *tool.Spec[textIn]) { s.Effect = session.ReadOnly })}
+		},
+		"of other arguments": func(*effects) []tool.Tool {
+			return []tool.Tool{tool.Define(tool.Spec[moreIn]{Name: "device"}, func(context.Context, *tool.Call, moreIn) (string, error) { return "", nil })}
+		},
+		"gone": func(*effects) []tool.Tool { return nil },
+	} {
+		for _, approved := range []bool{false, true} {
+			for _, told := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/approved=%v/told=%v", name, approved, told), func(t *testing.T) {
+					t.Parallel()
+					made, spec := newEffects(), spec
+					if approved { // its ledger is closed when it is handed over
+						spec.Approve = tool.Always[textIn]
+					}
+					w := newWorld(t, made, agentOf(made, tool.DefineClient(spec)))
+					p := w.process()
+					w.run(p, "go")
+					if approved {
+						_, err := w.submit(p, session.WaitApproval, yes())
+						require.NoError(t, err)
+						require.NoError(t, p.work())
+						require.Equal(t, session.ToolClosed, w.items(store.KindTool)[0].Tool.State)
+					}
+					record := w.open(session.WaitClientTool)
+					require.Equal(t, session.WaitOpen, record.State)
+					want, output := llm.ResultUnknown, ""
+					if told {
+						want, output = llm.ResultSuccess, `"did it"`
+						_, err := p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: person, HoldResume: true, Answer: fill(record.Wait, session.Answer{Result: json.RawMessage(output)})})
+						require.NoError(t, err)
+					}
+					other := w.process(withAgents(t, agentOf(made, tools(made)...)))
+					w.clock.advance(time.Hour) // and nobody may tell any more
+					_, err := w.goOn(other)
+					require.NoError(t, err)
+					require.NoError(t, other.settle())
+					if name == "asked about" && !told {
+						want = llm.ResultSuccess
+						_, err := w.submit(other, session.WaitUnknown, session.Answer{Verdict: session.VerdictHappened})
+						require.NoError(t, err)
+						require.NoError(t, other.settle())
+					}
+					require.Equal(t, session.StatusCompleted, w.session().Status)
+					r := results(w.session())["c2-1"]
+					require.Equal(t, want, r.Status, string(r.Output))
+					if output != "" {
+						require.JSONEq(t, output, string(r.Output))
+					}
+					require.Empty(t, made.all(), "it may have been done elsewhere")
+					w.checkAtRest()
+				})
+			}
 		}
 	}
 }
