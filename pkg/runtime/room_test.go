@@ -177,10 +177,10 @@ func TestRoom_bounds_how_many_tools_run_at_once(t *testing.T) {
 	})
 }
 
-// TestRoom_state_of_many_workers: a step may bring 1 MiB. Each of five workers finishes
-// one call that changes the state by 0.9 MB, and dies; the sixth takes all in.
-func TestRoom_state_of_many_workers(t *testing.T) {
-	t.Parallel()
+// finishedByMany is a session whose step may bring 1 MiB. Each of so many workers has
+// finished one of its calls, which changes the state by 0.9 MB, and died.
+func finishedByMany(t *testing.T, workers int) (w *world, p *process) {
+	t.Helper()
 	made := newEffects()
 	var f *fuse
 	big := tool.Define(tool.Spec[textIn]{Name: "big"}, func(_ context.Context, c *tool.Call, in textIn) (string, error) {
@@ -192,61 +192,56 @@ func TestRoom_state_of_many_workers(t *testing.T) {
 		return "did", c.Append("notes", strings.Repeat("x", 900_000))
 	})
 	var list []string
-	for range 6 {
+	for range workers + 1 {
 		list = append(list, "big", `{"text":"1"}`)
 	}
-	w := newWorld(t, made, helper(made, script{"go": {calls(list...), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, big) }))
+	w = newWorld(t, made, helper(made, script{"go": {calls(list...), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, big) }))
 	small := func(cfg *runtime.Config) { cfg.StepBytes, cfg.ToolsAtOnce = 1<<20, 1 }
 	w.start(w.process(small), "go")
 	seq := int64(2)
-	for range 5 {
+	for range workers {
 		f = new(fuse)
 		_, _ = w.fusedProcess(f, true, 1, small).Deliver(t.Context(), w.wake(seq, session.WakeStep))
 		seq = 3
 		w.clock.advance(time.Hour)
 	}
 	f = nil
-	w.deliver(w.process(small), 3, session.WakeStep)
+	return w, w.process(small)
+}
+
+// broughtLast is how much the newest entry changes the state.
+func broughtLast(w *world) (size int) {
 	entries := w.journal()
-	last := entries[len(entries)-1]
-	size := 0
-	for _, op := range last.StateOps {
+	for _, op := range entries[len(entries)-1].StateOps {
 		size += len(op.Value)
 	}
-	require.LessOrEqual(t, size, 1<<20)
+	return size
+}
+
+// TestRoom_state_of_many_workers: a sixth worker takes in what five have finished.
+func TestRoom_state_of_many_workers(t *testing.T) {
+	t.Parallel()
+	w, p := finishedByMany(t, 5)
+	w.deliver(p, 3, session.WakeStep)
+	require.LessOrEqual(t, broughtLast(w), 1<<20)
 	require.Contains(t, string(results(w.session())["c2-2"].Output), "too large to keep")
 }
 
-// TestRoom_finish_tool_whose_state_is_too_large: its result says so, and the task does
-// not end with what the result lacks.
-func TestRoom_finish_tool_whose_state_is_too_large(t *testing.T) {
+// TestRoom_state_of_many_workers_when_stopped: so does what obeys a signal in between.
+func TestRoom_state_of_many_workers_when_stopped(t *testing.T) {
 	t.Parallel()
-	made := newEffects()
-	var f *fuse
-	big := func(name string, finish bool) tool.Tool {
-		return tool.Define(tool.Spec[textIn]{Name: name, Finish: finish}, func(_ context.Context, c *tool.Call, _ textIn) (string, error) {
-			if f != nil {
-				f.mu.Lock()
-				f.at, f.after = f.n+1, true // it dies when its ledger says finished
-				f.mu.Unlock()
-			}
-			return "did", c.Append("notes", strings.Repeat("x", 900_000))
+	for _, kind := range []session.SignalKind{session.SignalInterrupt, session.SignalCancel, session.SignalAbort} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			w, p := finishedByMany(t, 3)
+			w.signal(kind)
+			w.deliver(p, 3, session.WakeStep)
+			entries := w.journal()
+			require.Equal(t, kind, entries[len(entries)-1].Signal.Kind)
+			require.NotZero(t, broughtLast(w))
+			require.LessOrEqual(t, broughtLast(w), 1<<20)
+			require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
+			require.Contains(t, string(results(w.session())["c2-2"].Output), "too large to keep")
 		})
 	}
-	w := newWorld(t, made, helper(made, script{"go": {calls("big", `{"text":"1"}`, "final", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) {
-		a.Tools = append(a.Tools, big("big", false), big("final", true))
-	}))
-	small := func(cfg *runtime.Config) { cfg.StepBytes, cfg.ToolsAtOnce = 1<<20, 1 }
-	w.start(w.process(small), "go")
-	f = new(fuse)
-	_, _ = w.fusedProcess(f, true, 1, small).Deliver(t.Context(), w.wake(2, session.WakeStep))
-	f = nil
-	w.clock.advance(time.Hour)
-	p := w.process(small)
-	w.deliver(p, 3, session.WakeStep)
-	require.Contains(t, string(results(w.session())["c2-2"].Output), "too large to keep")
-	require.Equal(t, session.StatusRunning, w.session().Status)
-	require.NoError(t, p.settle())
-	require.Equal(t, "bye", w.session().Messages[len(w.session().Messages)-1].Text())
-	w.checkAtRest()
 }

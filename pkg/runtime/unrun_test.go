@@ -198,6 +198,66 @@ func TestUnrun_denied(t *testing.T) {
 	}
 }
 
+// A step that refuses a call is stopped by a signal, and the call is started just before
+// the signal's entry: that says what became of it, and not that there is no such tool.
+func TestUnrun_looks_again_when_the_call_is_started_before_a_signal_is_obeyed(t *testing.T) {
+	t.Parallel()
+	for kind, c := range map[session.SignalKind]struct {
+		entry session.Kind
+		want  llm.ResultStatus
+	}{
+		session.SignalInterrupt: {session.KindInterrupted, ""}, // it is still open
+		session.SignalCancel:    {session.KindCancelled, llm.ResultUnknown},
+		session.SignalAbort:     {session.KindFailed, llm.ResultUnknown},
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			made, inTool, leave := newEffects(), make(chan struct{}), make(chan struct{})
+			lines := script{"go": {calls("guarded", `{"text":"1"}`, "locate", `{"text":"2"}`), says("bye")}}
+			w := newWorld(t, made, helper(made, lines, func(a *agent.Agent) {
+				a.Tools = append(a.Tools, tool.Define(tool.Spec[textIn]{Name: "guarded", Timeout: time.Hour}, func(context.Context, *tool.Call, textIn) (string, error) {
+					made.add("guarded")
+					close(inTool)
+					<-leave
+					return "ran", nil
+				}))
+			}))
+			w.start(w.process(), "go")
+			w.dies(2)
+			require.Equal(t, session.KindReplied, w.session().Newest.Kind)
+			w.clock.advance(time.Hour)
+			s := newPausing(w.store)
+			frozen := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.WatchEvery = s, time.Hour })
+			over := make(chan error, 1)
+			go func() {
+				_, err := frozen.Deliver(context.Background(), w.wake(3, session.WakeStep))
+				over <- err
+			}()
+			<-s.atMark
+			w.clock.advance(time.Hour)
+			waits := &beforeEntry{kind: session.KindSuspended, happens: func() { w.signal(kind) }} // guarded is refused, locate waits
+			stops := &beforeEntry{kind: c.entry, happens: func() {
+				close(s.mark)
+				<-inTool
+			}}
+			without := withAgents(t, helper(made, lines))
+			other := w.process(without, func(cfg *runtime.Config) { waits.Store, stops.Store, cfg.Store = cfg.Store, waits, stops })
+			require.Equal(t, 20*time.Millisecond, w.deliver(other, 3, session.WakeStep).Keep, "it would not have been true")
+			require.Nil(t, waits.happens)
+			require.Nil(t, stops.happens)
+			require.Equal(t, session.KindReplied, w.session().Newest.Kind)
+			w.deliver(other, 3, session.WakeStep)
+			require.Equal(t, c.entry, w.session().Newest.Kind)
+			require.Equal(t, c.want, results(w.session())["c2-1"].Status)
+			close(leave)
+			<-s.finished
+			close(s.goOn)
+			require.NoError(t, <-over)
+			require.Equal(t, 1, made.count("guarded"))
+		})
+	}
+}
+
 // Where more calls are refused than fit into one write the rest is closed before the
 // entry, and all of them with it.
 func TestUnrun_of_more_calls_than_fit_beside_the_entry(t *testing.T) {
