@@ -4,6 +4,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -188,4 +189,21 @@ func TestReaderOfALostFileMovesNothing(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrGone)
 	require.NoError(t, a.Close())
 	require.FileExists(t, path+"-wal")
+}
+
+// Whoever finds in the shared memory what the log lacks is told of the log, not of the disk.
+func TestRemovedLogIsNamed(t *testing.T) {
+	t.Parallel()
+	path := file(t)
+	a, err := Open(t.Context(), Config{Path: path})
+	require.NoError(t, err)
+	require.NoError(t, a.do(t.Context(), &testOp{f: func(w *writer) error { // the first page is in the log
+		return errors.Join(w.c.script("CREATE TABLE another (n)"), w.c.script("DROP TABLE another"))
+	}}))
+	require.NoError(t, os.Remove(path+"-wal"))
+	said := start(t, "append", path, nil).line(t)
+	require.Contains(t, said, store.ErrUnavailable.Error())
+	require.Contains(t, said, "lacks its log (-wal), which was removed")
+	require.Contains(t, said, "disk I/O error (522)")
+	require.NoError(t, a.Close())
 }
