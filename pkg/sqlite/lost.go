@@ -76,6 +76,16 @@ func (f *openedFile) lost() error {
 	return err
 }
 
+// lostMemory is lost where the shared memory is gone. The log beside it is others' by
+// then, and what is committed now would be written over what they have committed.
+func (f *openedFile) lostMemory() error {
+	const memory = len(sidecars) - 1
+	if f == nil || f.sidecars[memory] == nil || sameFile(f.names[memory], f.sidecars[memory], true) {
+		return nil
+	}
+	return f.lost()
+}
+
 // leaves reports whether who closes the file must leave it and its log as they are.
 // SQLite knows a log by its name: with a lost one it would write what is old into the
 // data file, and delete the log in which others have confirmed more since. Where

@@ -267,8 +267,7 @@ func (w *writer) transact(batch []operation) (err error) {
 			return err
 		}
 	}
-	// A log beside lost shared memory is others' by now: what is written into it hits theirs.
-	if err = w.db.file.lost(); err != nil {
+	if err = w.db.file.lostMemory(); err != nil {
 		return err
 	}
 	if _, err = w.c.exec(stmtCommit); err != nil {
