@@ -57,9 +57,10 @@ fmt-check: $(LINT) ## Fail where fmt would change something
 	$(LINT) fmt --diff
 
 .PHONY: vet
-vet: ## Run go vet
+vet: ## Run go vet, also as on a Mac
 	$(GO) vet ./...
 	$(GO) vet -tags aws ./...
+	GOOS=darwin $(GO) vet ./...
 
 .PHONY: tidy
 tidy: ## Fail where go mod tidy would change something

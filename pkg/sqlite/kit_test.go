@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -117,3 +118,21 @@ type testOp struct {
 }
 
 func (o *testOp) run(w *writer) error { return o.f(w) }
+
+var crashKey = session.Key{Tenant: session.DefaultTenant, ID: "crash"}
+
+func plainEntry(seq int64) session.Entry {
+	e := session.Entry{
+		V: session.Format, Seq: seq, Kind: session.KindStepped, At: time.Now().UTC(), Status: session.StatusRunning,
+		Attempt: session.Attempt{ID: "a" + strconv.FormatInt(seq, 10)},
+	}
+	if seq == 1 {
+		e.Kind = session.KindStarted
+	}
+	return e
+}
+
+func plainHead(key session.Key) session.Head {
+	now := time.Now()
+	return session.Head{Key: key, Status: session.StatusRunning, Agent: "lab", Version: 1, CreatedAt: now, UpdatedAt: now}
+}

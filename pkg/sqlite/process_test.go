@@ -85,24 +85,6 @@ func (c *child) signal(t *testing.T, s os.Signal) {
 	require.NoError(t, c.Process.Signal(s))
 }
 
-var crashKey = session.Key{Tenant: session.DefaultTenant, ID: "crash"}
-
-func plainEntry(seq int64) session.Entry {
-	e := session.Entry{
-		V: session.Format, Seq: seq, Kind: session.KindStepped, At: time.Now().UTC(), Status: session.StatusRunning,
-		Attempt: session.Attempt{ID: "a" + strconv.FormatInt(seq, 10)},
-	}
-	if seq == 1 {
-		e.Kind = session.KindStarted
-	}
-	return e
-}
-
-func plainHead(key session.Key) session.Head {
-	now := time.Now()
-	return session.Head{Key: key, Status: session.StatusRunning, Agent: "lab", Version: 1, CreatedAt: now, UpdatedAt: now}
-}
-
 // commitForEver commits entries, each with a ledger item and a wake, and says
 // the seq of each one that was acknowledged.
 func commitForEver(path string) error {
