@@ -40,11 +40,17 @@ func (r *Runtime) Deliver(ctx context.Context, wake session.Wake) (Disposition, 
 	}
 	inv := r.invoke(wake)
 	defer func() { r.keep(inv.session) }()
+	decided := false
+	defer func() {
+		if !decided { // also by a panic: nothing was begun, so that nobody need wait for the lease
+			inv.release(context.WithoutCancel(ctx))
+		}
+	}()
 	action, err := inv.decide(ctx)
 	if err != nil {
-		inv.release(context.WithoutCancel(ctx))
 		return Disposition{}, err
 	}
+	decided = true
 	switch action {
 	case engine.Work:
 		return inv.work(ctx)
@@ -94,11 +100,16 @@ func (inv *invocation) decide(ctx context.Context) (engine.Action, error) {
 		// cannot would stand in the way of those that do.
 		return inv.decideCold(ctx, cached)
 	}
-	claimed := make(chan error, 1)
-	go func() { claimed <- inv.claim(ctx, store.ClaimTake, inv.wake.Seq) }()
+	var claimErr error
+	claimed := make(chan struct{})
+	go func() {
+		defer close(claimed)
+		claimErr = inv.claim(ctx, store.ClaimTake, inv.wake.Seq)
+	}()
+	defer func() { <-claimed }() // where reading panics
 	s, err := inv.r.catchUp(ctx, inv.key, cached)
 	inv.session = s
-	claimErr := <-claimed
+	<-claimed
 	if errors.Is(claimErr, store.ErrNotFound) {
 		return inv.gone(), nil
 	}
