@@ -177,20 +177,26 @@ func TestRoom_bounds_how_many_tools_run_at_once(t *testing.T) {
 	})
 }
 
+// bigState is a tool that changes the state by 0.9 MB, and whose worker dies when its
+// ledger says finished, while there is a fuse.
+func bigState(name string, finish bool, f **fuse) tool.Tool {
+	return tool.Define(tool.Spec[textIn]{Name: name, Finish: finish}, func(_ context.Context, c *tool.Call, _ textIn) (string, error) {
+		if *f != nil {
+			(*f).mu.Lock()
+			(*f).at, (*f).after = (*f).n+1, true
+			(*f).mu.Unlock()
+		}
+		return "did", c.Append("notes", strings.Repeat("x", 900_000))
+	})
+}
+
 // finishedByMany is a session whose step may bring 1 MiB. Each of so many workers has
 // finished one of its calls, which changes the state by 0.9 MB, and died.
 func finishedByMany(t *testing.T, workers int) (w *world, p *process) {
 	t.Helper()
 	made := newEffects()
 	var f *fuse
-	big := tool.Define(tool.Spec[textIn]{Name: "big"}, func(_ context.Context, c *tool.Call, in textIn) (string, error) {
-		if f != nil {
-			f.mu.Lock()
-			f.at, f.after = f.n+1, true // it dies when its ledger says finished
-			f.mu.Unlock()
-		}
-		return "did", c.Append("notes", strings.Repeat("x", 900_000))
-	})
+	big := bigState("big", false, &f)
 	var list []string
 	for range workers + 1 {
 		list = append(list, "big", `{"text":"1"}`)
@@ -244,4 +250,28 @@ func TestRoom_state_of_many_workers_when_stopped(t *testing.T) {
 			require.Contains(t, string(results(w.session())["c2-2"].Output), "too large to keep")
 		})
 	}
+}
+
+// TestRoom_finish_tool_whose_state_is_too_large: its result says so, and the task does
+// not end with what the result lacks.
+func TestRoom_finish_tool_whose_state_is_too_large(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	var f *fuse
+	w := newWorld(t, made, helper(made, script{"go": {calls("big", `{"text":"1"}`, "final", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) {
+		a.Tools = append(a.Tools, bigState("big", false, &f), bigState("final", true, &f))
+	}))
+	small := func(cfg *runtime.Config) { cfg.StepBytes, cfg.ToolsAtOnce = 1<<20, 1 }
+	w.start(w.process(small), "go")
+	f = new(fuse)
+	_, _ = w.fusedProcess(f, true, 1, small).Deliver(t.Context(), w.wake(2, session.WakeStep))
+	f = nil
+	w.clock.advance(time.Hour)
+	p := w.process(small)
+	w.deliver(p, 3, session.WakeStep)
+	require.Contains(t, string(results(w.session())["c2-2"].Output), "too large to keep")
+	require.Equal(t, session.StatusRunning, w.session().Status)
+	require.NoError(t, p.settle())
+	require.Equal(t, "bye", w.session().Messages[len(w.session().Messages)-1].Text())
+	w.checkAtRest()
 }
