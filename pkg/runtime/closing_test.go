@@ -161,6 +161,22 @@ func (s *pausing) Update(ctx context.Context, key session.Key, items ...store.It
 	return out, err
 }
 
+// pausedAtMark stops the worker of a message before its mark of a call, for longer
+// than its lease: the store at which it stands, and how its delivery ends.
+func (w *world) pausedAtMark(seq int64) (s *pausing, over <-chan error) {
+	w.t.Helper()
+	s = newPausing(w.store)
+	frozen := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.WatchEvery = s, time.Hour })
+	ended := make(chan error, 1)
+	go func() {
+		_, err := frozen.Deliver(context.Background(), w.wake(seq, session.WakeStep))
+		ended <- err
+	}()
+	<-s.atMark
+	w.clock.advance(time.Hour)
+	return s, ended
+}
+
 // A worker is frozen before its mark until another one is about to give the call up:
 // the mark comes before the entry, which looks again and says what became of it.
 func TestClosing_looks_again_when_the_call_is_started_meanwhile(t *testing.T) {
@@ -174,16 +190,7 @@ func TestClosing_looks_again_when_the_call_is_started_meanwhile(t *testing.T) {
 					close(inTool)
 					<-leave
 				})
-				s := newPausing(w.store)
-				frozen := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.WatchEvery = s, time.Hour })
-				over := make(chan error, 1)
-				next := w.session().Next()
-				go func() {
-					_, err := frozen.Deliver(context.Background(), w.wake(next, session.WakeStep))
-					over <- err
-				}()
-				<-s.atMark
-				w.clock.advance(time.Hour)
+				s, over := w.pausedAtMark(w.session().Next())
 				before.happens = func() {
 					close(s.mark)
 					select {
@@ -284,15 +291,7 @@ func TestClosing_is_told_by_the_owner_of_the_lease(t *testing.T) {
 	lines := script{"go": {calls("line", `{"text":"1"}`), says("bye")}}
 	w := newWorld(t, made, helper(made, lines))
 	w.start(w.process(), "go")
-	s := newPausing(w.store)
-	frozen := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.WatchEvery = s, time.Hour })
-	over := make(chan error, 1)
-	go func() {
-		_, err := frozen.Deliver(context.Background(), w.wake(2, session.WakeStep))
-		over <- err
-	}()
-	<-s.atMark
-	w.clock.advance(time.Hour)
+	s, over := w.pausedAtMark(2)
 	before := &beforeEntry{kind: session.KindStepped}
 	met := false
 	before.happens = func() {

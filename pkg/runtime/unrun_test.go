@@ -114,15 +114,7 @@ func TestUnrun_looks_again_when_the_call_is_started_meanwhile(t *testing.T) {
 					close(inTool)
 					<-leave
 				})
-				s := newPausing(w.store)
-				frozen := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.WatchEvery = s, time.Hour })
-				over := make(chan error, 1)
-				go func() {
-					_, err := frozen.Deliver(context.Background(), w.wake(3, session.WakeStep))
-					over <- err
-				}()
-				<-s.atMark
-				w.clock.advance(time.Hour)
+				s, over := w.pausedAtMark(3)
 				before.happens = func() {
 					close(s.mark)
 					<-inTool
@@ -226,15 +218,7 @@ func TestUnrun_looks_again_when_the_call_is_started_before_a_signal_is_obeyed(t 
 			w.dies(2)
 			require.Equal(t, session.KindReplied, w.session().Newest.Kind)
 			w.clock.advance(time.Hour)
-			s := newPausing(w.store)
-			frozen := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.WatchEvery = s, time.Hour })
-			over := make(chan error, 1)
-			go func() {
-				_, err := frozen.Deliver(context.Background(), w.wake(3, session.WakeStep))
-				over <- err
-			}()
-			<-s.atMark
-			w.clock.advance(time.Hour)
+			s, over := w.pausedAtMark(3)
 			waits := &beforeEntry{kind: session.KindSuspended, happens: func() { w.signal(kind) }} // guarded is refused, locate waits
 			stops := &beforeEntry{kind: c.entry, happens: func() {
 				close(s.mark)
