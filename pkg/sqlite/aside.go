@@ -18,7 +18,12 @@ import (
 // who has lost its file moves the log away before anybody opens what took its place.
 
 // sidecars are the log and the shared memory of a data file.
-var sidecars = [...]string{"-wal", "-shm"}
+var sidecars = [...]string{theLog: "-wal", theMemory: "-shm"}
+
+const (
+	theLog = iota
+	theMemory
+)
 
 // asideWait is how long is waited for whoever makes a data file in the same folder.
 const asideWait = time.Second
@@ -45,14 +50,14 @@ func (f *openedFile) rememberSidecars() error {
 // hasLog refuses a file whose log was removed while others work on it: their shared
 // memory tells of what it held, and behind that nothing written now would be found.
 func (f *openedFile) hasLog(c *conn) error {
-	if f == nil || f.sidecars[0] == nil || f.sidecars[0].Size() > 0 {
+	if f == nil || f.sidecars[theLog] == nil || f.sidecars[theLog].Size() > 0 {
 		return nil
 	}
 	frames, err := c.logged()
 	if err != nil || frames <= 0 {
 		return err
 	}
-	if info, err := os.Stat(f.names[0]); err != nil || info.Size() == 0 { // else somebody has just begun it
+	if info, err := os.Stat(f.names[theLog]); err != nil || info.Size() == 0 { // else somebody has just begun it
 		return fmt.Errorf("%w: %s %s", store.ErrUnavailable, f.real, logRemoved)
 	}
 	return nil
@@ -64,10 +69,10 @@ const logRemoved = "lacks its log (-wal), which was removed or cut off while a p
 // and says what its owner can do.
 func (f *openedFile) setAside(cutOff bool) string {
 	const otherwise = "put the file back, or a copy of it, and start again"
-	if f.sidecars[0] == nil || f.readOnly {
+	if f.sidecars[theLog] == nil || f.readOnly {
 		return otherwise
 	}
-	log := f.real + sidecars[0]
+	log := f.names[theLog]
 	unlock, err := lockFolder(filepath.Dir(f.real), asideWait)
 	if err == nil {
 		defer unlock()
@@ -93,12 +98,12 @@ func (f *openedFile) setAside(cutOff bool) string {
 	}
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("its log could not be moved away (%v): before anything opens another file in its place, move %s and %s away", err, log, f.real+sidecars[1])
+		return fmt.Sprintf("its log could not be moved away (%v): before anything opens another file in its place, move %s and %s away", err, log, f.real+sidecars[theMemory])
 	case !filled || cutOff:
 		return otherwise
 	}
 	return fmt.Sprintf("its log, with what the file itself may lack, was moved to %[1]s: if the same file comes back, put the log back first: mv '%[1]s' '%[2]s' && mv '%[3]s' '%[4]s'; "+
-		"beside a copy or another file it must stay away; then start again", names[0], log, names[1], f.real+sidecars[1])
+		"beside a copy or another file it must stay away; then start again", names[theLog], log, names[theMemory], f.real+sidecars[theMemory])
 }
 
 // free returns a name nobody has.
@@ -131,10 +136,10 @@ func (f *openedFile) whole() error {
 	if number == "" {
 		return nil
 	}
-	log := asideName(real, sidecars[0], number)
+	log := asideName(real, sidecars[theLog], number)
 	if info, err := os.Stat(log); err != nil || info.Size() == 0 {
 		return nil //nolint:nilerr // there is none
 	}
 	return fmt.Errorf("%[1]w: it was moved away while it was in use, and its log then went to %[2]s: if this is that file, put the log back: mv '%[2]s' '%[3]s' && mv '%[4]s' '%[5]s'; "+
-		"if it is a copy or another file, remove what was moved", store.ErrNotOurs, log, real+sidecars[0], asideName(real, sidecars[1], number), real+sidecars[1])
+		"if it is a copy or another file, remove what was moved", store.ErrNotOurs, log, real+sidecars[theLog], asideName(real, sidecars[theMemory], number), real+sidecars[theMemory])
 }

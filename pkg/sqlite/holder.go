@@ -98,7 +98,7 @@ func findHolder(path string) *Holder {
 	if pid > 0 {
 		h.Name, h.State = describeProcess(pid)
 	}
-	if log, err := os.Stat(real + sidecars[0]); err == nil {
+	if log, err := os.Stat(real + sidecars[theLog]); err == nil {
 		h.LastWrite = log.ModTime()
 	}
 	return h

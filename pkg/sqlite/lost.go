@@ -79,8 +79,7 @@ func (f *openedFile) lost() error {
 // lostMemory is lost where the shared memory is gone. The log beside it is others' by
 // then, and what is committed now would be written over what they have committed.
 func (f *openedFile) lostMemory() error {
-	const memory = len(sidecars) - 1
-	if f == nil || f.sidecars[memory] == nil || sameFile(f.names[memory], f.sidecars[memory], true) {
+	if f == nil || f.sidecars[theMemory] == nil || sameFile(f.names[theMemory], f.sidecars[theMemory], true) {
 		return nil
 	}
 	return f.lost()
@@ -101,7 +100,7 @@ func (f *openedFile) leaves() bool {
 	if !f.gone.Load().logOnly {
 		return true
 	}
-	log, err := os.Stat(f.names[0])
+	log, err := os.Stat(f.names[theLog])
 	return err == nil && log.Size() > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
 }
 

@@ -74,7 +74,7 @@ func (s *still) holds() bool {
 	if s == nil {
 		return true
 	}
-	if log, err := os.Stat(s.path + sidecars[0]); err == nil && log.Size() > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if log, err := os.Stat(s.path + sidecars[theLog]); err == nil && log.Size() > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
 	now, err := os.Stat(s.path)
