@@ -85,15 +85,16 @@ func (c *cli) sayOpen(m session.Manifest, answered []session.WaitRecord, asked t
 	c.Say("\nWaiting for %s, asked %s.", report.Things(report.Pending(m)), c.ago(asked))
 	c.Write(c.Stdout, report.Beside(answered, c.Now()))
 	// Whole: the lines above may have been shortened, and what follows may approve, or answers.
-	c.Write(c.Stdout, report.Approvals(report.Pending(m), c.Now(), screen.Width(c.Stdout), func(text string) string { return c.Bold(c.Stdout, text) }))
-	for _, item := range report.Pending(m) {
+	items, width := report.Pending(m), screen.Width(c.Stdout)
+	bold := func(text string) string { return c.Bold(c.Stdout, text) }
+	c.Write(c.Stdout, report.Approvals(items, c.Now(), width, bold))
+	for _, item := range items {
 		if item.Kind == session.WaitApproval {
 			continue
 		}
-		c.Say("\n  %s  %s", c.Bold(c.Stdout, report.Headline(item)), screen.CleanLine(item.WaitID))
-		c.Write(c.Stdout, report.Details(item, c.Now(), "    ", screen.Width(c.Stdout)))
+		c.Write(c.Stdout, "\n"+report.Item(item, c.Now(), width, bold))
 		if item.Kind == session.WaitInput && item.Text != "" {
-			c.Write(c.Stdout, screen.QuoteBlock(item.Text, "    ", screen.Width(c.Stdout)))
+			c.Write(c.Stdout, screen.QuoteBlock(item.Text, "    ", width))
 		}
 	}
 	c.Say("\nTo go on%s:\n  %s", report.HintOnly(c.Place, m), m.ResumeHint)

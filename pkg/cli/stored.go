@@ -55,10 +55,11 @@ func (c *cli) stored(ctx context.Context, e place.Engine, p runtime.InboxParams,
 			continue // it has moved on, or cannot be read: a list shows what it can
 		}
 		waits, err := e.Waits(ctx, head.Key)
-		if err != nil || !slices.ContainsFunc(report.Stored(waits), kept(p, head.Key)) {
+		answered := report.Stored(waits)
+		if err != nil || !slices.ContainsFunc(answered, kept(p, head.Key)) {
 			continue
 		}
-		rows = append(rows, storedRow{Session: head.Key.ID, Agent: head.Agent, Waits: report.Stored(waits), Command: m.ResumeHint})
+		rows = append(rows, storedRow{Session: head.Key.ID, Agent: head.Agent, Waits: answered, Command: m.ResumeHint})
 	}
 	return rows, more, nil
 }

@@ -21,12 +21,7 @@ func ResumeHint(where *place.Place, m session.Manifest) string {
 		// It lets them expire, and says what is still open.
 		return where.Command(place.Target("resume", m.SessionID)...)
 	}
-	var approvals []session.PendingItem
-	for _, item := range items {
-		if item.Kind == session.WaitApproval {
-			approvals = append(approvals, item)
-		}
-	}
+	approvals := openApprovals(items)
 	switch {
 	case len(approvals) > 0 && singly(m):
 		return AnswerHint(where, m.SessionID, approvals[0])

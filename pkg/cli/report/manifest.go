@@ -97,65 +97,49 @@ func (p printer) paused(m session.Manifest, answered []session.WaitRecord) {
 		p.Say("\n%s says:", Who(m.Agent))
 		p.Write(p.Stdout, screen.QuoteBlock(m.AgentMessage, "  ", screen.Width(p.Stdout)))
 	}
-	approvals := 0
-	for _, item := range items {
-		if item.Kind == session.WaitApproval {
-			approvals++
-		}
-	}
-	p.Write(p.Stdout, Approvals(items, p.Now(), screen.Width(p.Stdout), func(text string) string { return p.Bold(p.Stdout, text) }))
+	approvals := openApprovals(items)
+	p.Write(p.Stdout, Approvals(items, p.Now(), screen.Width(p.Stdout), p.bold))
 	late := late(items, p.Place)
 	for _, item := range items {
 		if item.Kind == session.WaitApproval {
 			continue
 		}
-		p.Say("")
-		p.item(item)
+		p.Write(p.Stdout, "\n"+Item(item, p.Now(), screen.Width(p.Stdout), p.bold))
 		if !late {
 			p.Say("    answer%s:  %s", Only(item.Who), AnswerHint(p.Place, m.SessionID, item))
 		}
 	}
 	only := HintOnly(p.Place, m)
+	decide := func(flag string) string { return p.Command("resume", "-c", m.CheckpointID, flag, approvals[0].WaitID) }
 	switch {
 	case late:
 		p.Say("\nGo on: %s", m.ResumeHint)
-	case approvals > 0 && singly(m):
-		p.oneByOne(m, items)
-	case approvals == 1:
-		p.Say("\nApprove%s: %s", only, p.decisionHint(m, "--approve", items))
-		p.Say("Reject%s:  %s", only, p.decisionHint(m, "--reject", items))
-	case approvals > 1:
+	case len(approvals) > 0 && singly(m):
+		p.oneByOne(m)
+	case len(approvals) == 1:
+		p.Say("\nApprove%s: %s", only, decide("--approve"))
+		p.Say("Reject%s:  %s", only, decide("--reject"))
+	case len(approvals) > 1:
 		p.Say("\nApprove all%s:  %s", only, p.Command("resume", "-c", m.CheckpointID, "--approve-all"))
-		p.Say("Approve some, and reject those you do not name%s:\n              %s", only, p.decisionHint(m, "--approve", items))
+		p.Say("Approve some, and reject those you do not name%s:\n              %s", only, decide("--approve"))
 		p.Say("Reject all%s:   %s", only, p.Command("resume", "-c", m.CheckpointID, "--reject-all"))
 	}
 }
 
 // oneByOne prints the commands that answer each approval by itself: beside some others
 // are decided already, and a decision would be about those, too; or nobody may answer all.
-func (p printer) oneByOne(m session.Manifest, items []session.PendingItem) {
-	for _, item := range items {
-		if item.Kind == session.WaitApproval {
-			p.Say("\nApprove%s: %s", Only(item.Who), AnswerHint(p.Place, m.SessionID, item))
-			p.Say("Reject%s:  %s", Only(item.Who), p.Command(place.TargetWait("submit", m.SessionID, item.WaitID, "--reject")...))
-		}
+func (p printer) oneByOne(m session.Manifest) {
+	for _, item := range openApprovals(Pending(m)) {
+		p.Say("\nApprove%s: %s", Only(item.Who), AnswerHint(p.Place, m.SessionID, item))
+		p.Say("Reject%s:  %s", Only(item.Who), p.Command(place.TargetWait("submit", m.SessionID, item.WaitID, "--reject")...))
 	}
 }
 
-// decisionHint decides the first approval of a manifest.
-func (p printer) decisionHint(m session.Manifest, flag string, items []session.PendingItem) string {
-	for _, item := range items {
-		if item.Kind == session.WaitApproval {
-			return p.Command("resume", "-c", m.CheckpointID, flag, item.WaitID)
-		}
-	}
-	return ""
-}
+func (p printer) bold(text string) string { return p.Bold(p.Stdout, text) }
 
-// item prints one pending thing.
-func (p printer) item(item session.PendingItem) {
-	p.Say("  %s  %s", p.Bold(p.Stdout, Headline(item)), screen.CleanLine(item.WaitID))
-	p.Write(p.Stdout, Details(item, p.Now(), "    ", screen.Width(p.Stdout)))
+// Item shows one pending thing as a block, whole.
+func Item(item session.PendingItem, now time.Time, width int, bold func(string) string) string {
+	return "  " + bold(Headline(item)) + "  " + screen.CleanLine(item.WaitID) + "\n" + Details(item, now, "    ", width)
 }
 
 // few is up to how many approvals each is shown as a block of its own.
@@ -164,12 +148,7 @@ const few = 3
 // Approvals shows those of the items that are approvals, whole: each as a block or,
 // where there are many, each on a line if it fits there.
 func Approvals(items []session.PendingItem, now time.Time, width int, bold func(string) string) string {
-	var approvals []session.PendingItem
-	for _, item := range items {
-		if item.Kind == session.WaitApproval {
-			approvals = append(approvals, item)
-		}
-	}
+	approvals := openApprovals(items)
 	var b strings.Builder
 	block := true // as the one before
 	for i, item := range approvals {
@@ -182,8 +161,7 @@ func Approvals(items []session.PendingItem, now time.Time, width int, bold func(
 			b.WriteString(line + "\n")
 			continue
 		}
-		b.WriteString("  " + bold(Headline(item)) + "  " + screen.CleanLine(item.WaitID) + "\n")
-		b.WriteString(Details(item, now, "    ", width))
+		b.WriteString(Item(item, now, width, bold))
 	}
 	return b.String()
 }

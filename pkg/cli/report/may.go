@@ -52,17 +52,19 @@ func together(items []session.PendingItem) (who []string, somebody bool) {
 // singly reports whether a decision on all approvals would be refused: some are
 // decided already, or nobody may answer all that are open.
 func singly(m session.Manifest) bool {
-	_, somebody := together(openApprovals(m))
+	_, somebody := together(openApprovals(Pending(m)))
 	return !somebody || m.PauseReason != nil && m.PauseReason.Decided > 0
 }
 
-func openApprovals(m session.Manifest) []session.PendingItem {
-	return slices.DeleteFunc(Pending(m), func(item session.PendingItem) bool { return item.Kind != session.WaitApproval })
+// openApprovals are those of the pending items that are approvals.
+func openApprovals(items []session.PendingItem) []session.PendingItem {
+	return slices.DeleteFunc(slices.Clone(items), func(item session.PendingItem) bool { return item.Kind != session.WaitApproval })
 }
 
 // HintOnly is the [Only] of the [ResumeHint] of a paused session.
 func HintOnly(where *place.Place, m session.Manifest) string {
-	items, approvals := Pending(m), openApprovals(m)
+	items := Pending(m)
+	approvals := openApprovals(items)
 	switch {
 	case len(items) == 0 || late(items, where):
 		return ""
