@@ -3,6 +3,7 @@ package pkg_test
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -329,12 +330,18 @@ func TestTemplateOutputs(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// Whoever an alarm wakes finds it in the README, by its name or, of those each
+// Whoever an alarm wakes finds it in the docs, by its name or, of those each
 // function has, by what follows the function's.
 func TestTemplateAlarmsAreExplained(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("../README.md")
+	pages, err := filepath.Glob("../docs/*.md")
 	require.NoError(t, err)
+	var docs strings.Builder
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		docs.Write(text)
+	}
 	for id, r := range readBundle(t).section(t, "Resources") {
 		if asMap(t, r)["Type"] != "AWS::CloudWatch::Alarm" {
 			continue
@@ -344,7 +351,7 @@ func TestTemplateAlarmsAreExplained(t *testing.T) {
 				id = "…" + kind
 			}
 		}
-		require.Contains(t, string(readme), "`"+id+"`")
+		require.Contains(t, docs.String(), "`"+id+"`")
 	}
 }
 

@@ -122,12 +122,12 @@ func TestStart_records_of_notifications(t *testing.T) {
 	w.logs(`"who":"sns"`, `"from":"arn:topic"`)
 }
 
-// TestStart_two_sources: the README's template, as it stands there, serves both.
+// TestStart_two_sources: the template of docs/deploy.md, as it stands there, serves both.
 func TestStart_two_sources(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("../../README.md")
+	docs, err := os.ReadFile("../../docs/deploy.md")
 	require.NoError(t, err)
-	template := regexp.MustCompile("(?m)^\\{\"agent\": \"clerk\".*\\{\\{with \\.Sns\\}\\}.*\\}$").FindString(string(readme))
+	template := regexp.MustCompile("(?m)^\\{\"agent\": \"clerk\".*\\{\\{with \\.Sns\\}\\}.*\\}$").FindString(string(docs))
 	require.NotEmpty(t, template)
 	w := newWorld(t)
 	h := starter(t, w, strings.Replace(template, "clerk", "lab", 1)) // the one agent there is here
