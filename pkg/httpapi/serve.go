@@ -196,10 +196,13 @@ func (h *handler) authenticate(r *request) error {
 const maxWho = 640
 
 // nameable reports whether a name may be written to every entry and answer, and
-// shown to people: there is one, it is not endless, and all of it can be printed.
+// shown to people: there is one, it is not endless, and all of it can be seen. A
+// space around it cannot, and would make two names look like one.
 func nameable(who string) bool {
-	unprintable := func(c rune) bool { return !unicode.IsPrint(c) }
-	return strings.TrimSpace(who) != "" && utf8.ValidString(who) && utf8.RuneCountInString(who) <= maxWho && !strings.ContainsFunc(who, unprintable)
+	unseen := func(c rune) bool {
+		return !unicode.IsPrint(c) || unicode.In(c, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+	}
+	return who != "" && strings.TrimSpace(who) == who && utf8.ValidString(who) && utf8.RuneCountInString(who) <= maxWho && !strings.ContainsFunc(who, unseen)
 }
 
 // why is an authenticator's refusal without the word the answer's code has already.

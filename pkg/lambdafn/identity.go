@@ -28,16 +28,11 @@ func (c Config) authenticate(r *http.Request) (httpapi.Caller, error) {
 		if err != nil {
 			return httpapi.Caller{}, err
 		}
-		for _, name := range []string{"sub", "email"} {
-			who := verified.JWT.Claims[name]
-			if who.odd {
-				return httpapi.Caller{}, fmt.Errorf("%w: the claim %s is no text", httpapi.ErrForbidden, name)
-			}
-			if who.text != "" {
-				return httpapi.Caller{Tenant: tenant, Who: who.text, From: from}, nil
-			}
+		who, err := subject(verified.JWT.Claims)
+		if err != nil {
+			return httpapi.Caller{}, err
 		}
-		return httpapi.Caller{}, fmt.Errorf("%w: the token says neither sub nor email, so nobody could tell who it was", httpapi.ErrForbidden)
+		return httpapi.Caller{Tenant: tenant, Who: who, From: from}, nil
 	case verified != nil && verified.IAM != nil && verified.IAM.UserARN != "":
 		if c.IAMTenant == "" {
 			return httpapi.Caller{}, fmt.Errorf("%w: callers by IAM have no tenant here; ADJOURN_IAM_TENANT names it", httpapi.ErrForbidden)
@@ -47,6 +42,21 @@ func (c Config) authenticate(r *http.Request) (httpapi.Caller, error) {
 		return httpapi.Caller{Tenant: session.DefaultTenant, Who: "anonymous", From: from}, nil
 	}
 	return httpapi.Caller{}, fmt.Errorf("%w: no authorizer has let this request in", httpapi.ErrUnauthenticated)
+}
+
+// subject returns who a token is of. Nothing stands in for sub, which alone is
+// unique and stays for ever: an email, a user name or a nickname is what its user
+// wrote, and a client's id is that of everybody who uses the client. A machine has
+// a subject, too: its issuer writes the client's there.
+func subject(claims map[string]claim) (string, error) {
+	sub := claims["sub"]
+	switch {
+	case sub.odd:
+		return "", fmt.Errorf("%w: the claim sub of the token is no text, so nobody could tell who it was", httpapi.ErrForbidden)
+	case sub.text == "":
+		return "", fmt.Errorf("%w: the token has no claim sub, so nobody could tell who it was; no other claim stands in for it: let the issuer write sub into its access tokens", httpapi.ErrForbidden)
+	}
+	return sub.text, nil
 }
 
 // claimed returns the tenant a token names. There is no default: whoever has no

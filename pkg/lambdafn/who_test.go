@@ -2,12 +2,14 @@ package lambdafn_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -34,7 +36,47 @@ func TestIdentity_who_it_was_is_the_subject(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	require.Equal(t, "u1", startedBy(t, w, map[string]string{"tenant": "acme", "sub": "u1", "email": "boss@acme.example"}))
-	require.Equal(t, "ann@acme.example", startedBy(t, w, map[string]string{"tenant": "acme", "email": "ann@acme.example"}))
+	require.Equal(t, "client-7", startedBy(t, w, map[string]string{"tenant": "acme", "sub": "client-7", "client_id": "client-7", "token_use": "access"}), "a machine's token of Cognito")
+}
+
+// TestIdentity_nothing_stands_in_for_the_subject: whoever may write another claim
+// could be anybody.
+func TestIdentity_nothing_stands_in_for_the_subject(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := query(t, w)
+	others := map[string]string{
+		"tenant": "acme", "email": "boss@acme.example", "email_verified": "true", "client_id": "c1", "azp": "c1", "username": "boss", "cognito:username": "boss",
+		"preferred_username": "boss", "name": "boss", "oid": "1", "uid": "1", "Sub": "boss", "SUB": "boss", "sub ": "boss", "\u017fub": "boss", "act": "{sub=boss}",
+	}
+	for _, c := range []struct{ name, says string }{{"sub", "no claim sub"}, {"", "no claim sub"}} {
+		claims := maps.Clone(others)
+		if c.name != "" {
+			claims[c.name] = ""
+		}
+		p := problemOf(t, ask(t, h, jwt("GET", "/sessions", claims)))
+		require.Equal(t, http.StatusForbidden, p.Status)
+		require.Equal(t, wire.CodeForbidden, p.Code)
+		require.Contains(t, p.Detail, c.says)
+	}
+}
+
+// TestIdentity_subjects_that_look_alike_are_others: a subject is compared byte for
+// byte, and what cannot be seen in one is refused.
+func TestIdentity_subjects_that_look_alike_are_others(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, sub := range []string{"ada", "Ada", "\u0430da", "ad\uff41", "ad\u00e4", "ada\u0308", "a da", "ada@x", "null", "0", "false", "anonymous"} {
+		require.Equal(t, sub, startedBy(t, w, map[string]string{"tenant": "acme", "sub": sub}), "as it is")
+	}
+	h := query(t, w)
+	for _, sub := range []string{
+		" ada", "ada ", "ada\t", "\u00a0", "ada\u00a0", "ada\u2003", "ada\u200b", "a\u200dda", "\ufeffada", "ada\u00ad", "ada\x00", "ada\x7f", "ada\u0085", "ada\u2029", "ada\u3164",
+		"\u115f", "ada\ufe0f", "ad\u034fa", "ada\U000e0041", "ada\ue000", "ad\u180ba",
+	} {
+		got := ask(t, h, jwt("GET", "/sessions", map[string]string{"tenant": "acme", "sub": sub}))
+		require.Equal(t, http.StatusForbidden, got.StatusCode, "%q", sub)
+	}
 }
 
 func TestIdentity_a_name_is_short_and_can_be_printed(t *testing.T) {
@@ -50,7 +92,7 @@ func TestIdentity_a_name_is_short_and_can_be_printed(t *testing.T) {
 		require.Less(t, len(got.Body), 1000)
 	}
 	// Emulators hand through what the gateway makes text of.
-	for _, sub := range []string{`["u1"]`, `{"u":1}`, `true`} {
+	for _, sub := range []string{`["u1"]`, `["ann","bob"]`, `[]`, `{"u":1}`, `{}`, `true`, `false`, `null`, `""`} {
 		raw := `{"rawPath":"/sessions","requestContext":{"http":{"method":"GET"},"authorizer":{"jwt":{"claims":{"tenant":"acme","email":"a@b.c","sub":` + sub + `}}}}}`
 		require.Equal(t, http.StatusForbidden, askRaw(t, h, []byte(raw)).StatusCode, sub)
 	}
