@@ -212,7 +212,7 @@ sam-local: ## Serve the functions with sam local start-api over the local AWS; n
 # sam build calls build-<LogicalId> for each function of template.yaml and says
 # where its bootstrap goes. LAMBDA_ARCH must be the template's Architecture.
 LAMBDA_ARCH ?= arm64
-FUNCTIONS   := Start Step Resume Submit Query Sweep
+FUNCTIONS   := Start Step Resume Submit Query Event Sweep
 GOARCH_OF   := arm64=arm64 x86_64=amd64
 lower        = $(shell tr '[:upper:]' '[:lower:]' <<<'$(1)')
 

@@ -24,7 +24,7 @@ func TestEvents_start_sessions_that_run_to_their_end(t *testing.T) {
 	defer cancel()
 	invoke := func(event string) (id string, repeated bool) {
 		t.Helper()
-		raw, err := w.functions["start"].Invoke(ctx, []byte(event))
+		raw, err := w.functions["event"].Invoke(ctx, []byte(event))
 		require.NoError(t, err, w.output())
 		var answer struct {
 			Sessions []struct {
@@ -51,7 +51,7 @@ func TestEvents_start_sessions_that_run_to_their_end(t *testing.T) {
 	require.Equal(t, "mine", plain)
 	require.Equal(t, "plain", rested(ctx, t, c, plain).Text)
 
-	_, err := w.functions["start"].Invoke(ctx, []byte(`{"version":"0","id":"e-2","detail-type":"x","source":"test","detail":{}}`))
+	_, err := w.functions["event"].Invoke(ctx, []byte(`{"version":"0","id":"e-2","detail-type":"x","source":"test","detail":{}}`))
 	var failed *lambdatest.InvokeError
 	require.ErrorAs(t, err, &failed, "Lambda repeats it, then hands it to the failure destination")
 	require.Contains(t, failed.Message, `the event has no "words"`)

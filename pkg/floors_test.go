@@ -77,6 +77,7 @@ var plan = house{
 		"functions/resume": 8,
 		"functions/submit": 8,
 		"functions/query":  8,
+		"functions/event":  8,
 		"functions/sweep":  8,
 		"examples/support": 8,
 		"examples/tour":    8,

@@ -26,7 +26,8 @@ func TestTemplateRoles(t *testing.T) {
 	send := []string{"sqs:SendMessage"}
 	consume := []string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility"}
 	want := map[string]map[string][]string{
-		"Start":  {"State.Arn": write, "${Blobs.Arn}/*": blobs, "Steps.Arn": send, "FailedEvents.Arn": send},
+		"Start":  {"State.Arn": write, "${Blobs.Arn}/*": blobs, "Steps.Arn": send},
+		"Event":  {"State.Arn": write, "${Blobs.Arn}/*": blobs, "Steps.Arn": send, "FailedEvents.Arn": send},
 		"Step":   {"State.Arn": write, "${Blobs.Arn}/*": blobs, "Steps.Arn": append(slices.Clone(send), consume...)},
 		"Resume": {"State.Arn": write, "${Blobs.Arn}/*": blobs, "Steps.Arn": send},
 		"Submit": {"State.Arn": write, "${Blobs.Arn}/*": blobs, "Steps.Arn": send},
@@ -347,7 +348,7 @@ func TestTemplateAlarmsAreExplained(t *testing.T) {
 			continue
 		}
 		for _, function := range functionIDs {
-			if kind, ok := strings.CutPrefix(id, function); ok && id != "SweepSilent" && id != "StepsWaitLong" {
+			if kind, ok := strings.CutPrefix(id, function); ok && !slices.Contains([]string{"SweepSilent", "StepsWaitLong", "EventsFailed"}, id) {
 				id = "…" + kind
 			}
 		}

@@ -23,7 +23,7 @@ import (
 // design sections 3.2, 4.1, 4.2 and 4.4. They need neither SAM nor AWS.
 
 // functionIDs are the functions' logical ids.
-var functionIDs = []string{"Query", "Resume", "Start", "Step", "Submit", "Sweep"}
+var functionIDs = []string{"Event", "Query", "Resume", "Start", "Step", "Submit", "Sweep"}
 
 const (
 	functionType = "AWS::Serverless::Function"
@@ -100,7 +100,7 @@ func TestTemplateIntegrations(t *testing.T) {
 		}, b.properties(t, id+"ByApi", "AWS::Lambda::Permission"))
 	}
 	require.ElementsMatch(t, ids, b.ids(t, "AWS::ApiGatewayV2::Integration"))
-	permissions = append(permissions, "SweepBySchedule", "StartByEvents")
+	permissions = append(permissions, "SweepBySchedule", "EventByRule")
 	require.ElementsMatch(t, permissions, b.ids(t, "AWS::Lambda::Permission"), "who may call functions")
 }
 
@@ -255,7 +255,7 @@ func TestTemplateChain(t *testing.T) {
 func TestTemplateSchedule(t *testing.T) {
 	t.Parallel()
 	b := readBundle(t)
-	require.Equal(t, []string{"EveryMinute", "StartOnEvents"}, b.ids(t, ruleType))
+	require.Equal(t, []string{"EventRule", "EveryMinute"}, b.ids(t, ruleType))
 	every := b.properties(t, "EveryMinute", ruleType)
 	require.Equal(t, "rate(1 minute)", every["ScheduleExpression"])
 	require.Equal(t, []any{object{"Id": "sweep", "Arn": getAtt("Sweep.Arn")}}, every["Targets"])
@@ -265,23 +265,28 @@ func TestTemplateSchedule(t *testing.T) {
 	}, b.properties(t, "SweepBySchedule", "AWS::Lambda::Permission"))
 	require.Equal(t, object{"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 60}, b.properties(t, "Sweep", functionType)["EventInvokeConfig"])
 
-	for _, id := range []string{"StartOnEvents", "StartByEvents"} {
+	for _, id := range []string{"EventRule", "EventByRule"} {
 		require.Equal(t, "HasEventSources", asMap(t, b.section(t, "Resources")[id])["Condition"], id)
 	}
-	on := b.properties(t, "StartOnEvents", ruleType)
+	on := b.properties(t, "EventRule", ruleType)
 	require.Equal(t, ref("EventBus"), on["EventBusName"])
 	require.Equal(t, object{
 		"source":      object{"Fn::Split": []any{",", ref("EventSources")}},
 		"detail-type": when("HasEventDetailTypes", object{"Fn::Split": []any{",", ref("EventDetailTypes")}}, noValue),
 	}, on["EventPattern"])
-	require.Equal(t, []any{object{"Id": "start", "Arn": getAtt("Start.Arn")}}, on["Targets"])
+	require.Equal(t, []any{object{"Id": "event", "Arn": getAtt("Event.Arn")}}, on["Targets"])
 	require.Equal(t, object{
-		"FunctionName": ref("Start"), "Action": "lambda:InvokeFunction", "Principal": "events.amazonaws.com", "SourceArn": getAtt("StartOnEvents.Arn"),
-	}, b.properties(t, "StartByEvents", "AWS::Lambda::Permission"))
+		"FunctionName": ref("Event"), "Action": "lambda:InvokeFunction", "Principal": "events.amazonaws.com", "SourceArn": getAtt("EventRule.Arn"),
+	}, b.properties(t, "EventByRule", "AWS::Lambda::Permission"))
 	require.Equal(t, object{
 		"MaximumRetryAttempts": 2,
 		"DestinationConfig":    object{"OnFailure": object{"Type": "SQS", "Destination": getAtt("FailedEvents.Arn")}},
-	}, b.properties(t, "Start", functionType)["EventInvokeConfig"], "an event that fails is kept")
+	}, b.properties(t, "Event", functionType)["EventInvokeConfig"], "an event that fails is kept")
+	for _, id := range functionIDs {
+		if id != "Event" && id != "Sweep" {
+			require.NotContains(t, b.properties(t, id, functionType), "EventInvokeConfig", "%s: nobody invokes it and goes away", id)
+		}
+	}
 }
 
 func TestTemplateFunctions(t *testing.T) {
@@ -342,9 +347,10 @@ func TestTemplateEnvironment(t *testing.T) {
 	b := readBundle(t)
 	api := []string{"ADJOURN_TENANT_CLAIM", "ADJOURN_ALLOW_UNAUTHENTICATED", "ADJOURN_MAX_WAIT"}
 	want := map[string][]string{
-		"Start":  append([]string{"ADJOURN_MODEL", "ADJOURN_EVENT_TEMPLATE", "ADJOURN_EVENT_TENANT"}, api...),
+		"Start":  append([]string{"ADJOURN_MODEL"}, api...),
 		"Step":   {"ADJOURN_STEPS_PER_INVOCATION", "ADJOURN_MODEL", "OPENAI_API_KEY", "OPENAI_BASE_URL"},
 		"Resume": api, "Submit": api, "Query": api,
+		"Event": {"ADJOURN_MODEL", "ADJOURN_EVENT_TEMPLATE", "ADJOURN_EVENT_TENANT"},
 		"Sweep": {"ADJOURN_DEAD_LETTERS_URL"},
 	}
 	values := object{

@@ -1,4 +1,4 @@
-// Command start is the Lambda function that starts sessions, for HTTP requests or events.
+// Command start is the Lambda function that starts sessions for callers of the API.
 package main
 
 import (

@@ -145,7 +145,7 @@ func (b *beneath) complaints(ctx context.Context, most int) ([]string, error) {
 }
 
 // functions of a stack, as its outputs name them.
-var functions = []string{"Start", "Step", "Resume", "Submit", "Query", "Sweep"}
+var functions = []string{"Start", "Step", "Resume", "Submit", "Query", "Event", "Sweep"}
 
 // log yields the lines of a function's log since the story began.
 func (b *beneath) log(ctx context.Context, name string) iter.Seq2[string, error] {

@@ -30,7 +30,7 @@ type event struct {
 	Detail     map[string]any `json:"detail"`
 }
 
-// startedEvent is what the start function answers to an event.
+// startedEvent is what the event function answers to an event.
 type startedEvent struct {
 	Sessions []struct {
 		SessionID string `json:"sessionId"`
@@ -48,14 +48,14 @@ func (s *story) event(ctx context.Context) error {
 		return err
 	}
 	var first, again startedEvent
-	if err := s.below.invoke(ctx, "Start", payload, &first); err != nil {
+	if err := s.below.invoke(ctx, "Event", payload, &first); err != nil {
 		return err
 	}
 	if len(first.Sessions) != 1 || first.Sessions[0].Replayed {
 		return fmt.Errorf("a new event started %d sessions", len(first.Sessions))
 	}
 	id := first.Sessions[0].SessionID
-	if err := s.below.invoke(ctx, "Start", payload, &again); err != nil {
+	if err := s.below.invoke(ctx, "Event", payload, &again); err != nil {
 		return err
 	}
 	if len(again.Sessions) != 1 || again.Sessions[0].SessionID != id || !again.Sessions[0].Replayed {

@@ -19,9 +19,12 @@ import (
 // every mistake in the log, when settings or agents are wrong.
 func Step(registry func() (*agent.Registry, error)) { run(registry, NewStep, false) }
 
-// Start runs the start function: POST /sessions, EventBridge, notifications of
-// SNS and S3, plain invocations.
+// Start runs the start function: the route that starts sessions.
 func Start(registry func() (*agent.Registry, error)) { run(registry, NewStart, false) }
+
+// Event runs the event function: what starts sessions without a caller, as
+// EventBridge, SNS, S3 and plain invocations bring it.
+func Event(registry func() (*agent.Registry, error)) { run(registry, NewEvent, false) }
 
 // Resume runs the resume function: the routes that let a session go on.
 func Resume(registry func() (*agent.Registry, error)) { run(registry, NewResume, false) }

@@ -2,7 +2,6 @@ package lambdafn
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/adjourn/adjourn/pkg/httpapi"
 )
@@ -17,19 +16,7 @@ func NewSubmit(cfg Config) (Handler, error) { return served(cfg, httpapi.Functio
 func NewQuery(cfg Config) (Handler, error) { return served(cfg, httpapi.FunctionQuery) }
 
 // NewStart returns the handler of the start function.
-func NewStart(cfg Config) (Handler, error) {
-	p, err := serve(cfg, httpapi.FunctionStart)
-	if err != nil {
-		return nil, err
-	}
-	h := &start{proxy: p}
-	if cfg.EventTemplate != "" {
-		if h.template, err = ParseTemplate(cfg.EventTemplate); err != nil {
-			return nil, fmt.Errorf("ADJOURN_EVENT_TEMPLATE: %w", err)
-		}
-	}
-	return h, nil
-}
+func NewStart(cfg Config) (Handler, error) { return served(cfg, httpapi.FunctionStart) }
 
 func served(cfg Config, function httpapi.Function) (Handler, error) {
 	p, err := serve(cfg, function)

@@ -38,6 +38,12 @@ func query(t testing.TB, w *world) lambdafn.Handler {
 	return need(t, h, err)
 }
 
+func starter(t testing.TB, w *world) lambdafn.Handler {
+	t.Helper()
+	h, err := lambdafn.NewStart(w.cfg)
+	return need(t, h, err)
+}
+
 func listed(t testing.TB, r events.APIGatewayV2HTTPResponse) []string {
 	t.Helper()
 	require.Equal(t, http.StatusOK, r.StatusCode, r.Body)
@@ -80,7 +86,7 @@ func TestIdentity_who_has_no_tenant_is_forbidden(t *testing.T) {
 		require.Equal(t, wire.CodeForbidden, p.Code, name)
 	}
 	// An emulator that hands lists through opens nothing either.
-	raw := []byte(`{"rawPath":"/sessions","requestContext":{"http":{"method":"GET"},"authorizer":{"jwt":{"claims":{"tenant":["acme"],"sub":"u1"}}}}}`)
+	raw := []byte(`{"version":"2.0","rawPath":"/sessions","requestContext":{"http":{"method":"GET"},"authorizer":{"jwt":{"claims":{"tenant":["acme"],"sub":"u1"}}}}}`)
 	require.Equal(t, http.StatusForbidden, askRaw(t, h, raw).StatusCode)
 }
 
@@ -136,7 +142,7 @@ func TestHTTP_each_function_serves_its_routes(t *testing.T) {
 	require.NoError(t, err)
 	submit, err := lambdafn.NewSubmit(w.cfg)
 	require.NoError(t, err)
-	start, steps := starter(t, w, ""), step(t, w)
+	start, steps := starter(t, w), step(t, w)
 
 	e := jwt("POST", "/sessions", claims)
 	e.Headers["content-type"], e.Headers["idempotency-key"] = "application/json", "a,b"

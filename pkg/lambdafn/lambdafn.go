@@ -1,8 +1,8 @@
 // Package lambdafn turns the events of AWS Lambda into calls of the runtime.
 //
 // Each function has a handler that is a plain value over a runtime, for tests, and
-// an entry point for its main: Start, Step, Resume, Submit, Query, Sweep. Handlers
-// take and give bytes, so that no event, however odd, is an error of a decoder
+// an entry point for its main: Start, Step, Resume, Submit, Query, Event, Sweep.
+// Handlers take and give bytes, so that no event, however odd, is an error of a decoder
 // that nobody sees. They are safe for concurrent use and keep nothing of one event
 // for the next.
 package lambdafn

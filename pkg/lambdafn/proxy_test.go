@@ -360,19 +360,20 @@ func TestProxy_the_context_is_Lambdas_and_ends_earlier(t *testing.T) {
 func TestProxy_other_events(t *testing.T) {
 	t.Parallel()
 	h, w := serving(t, func(http.ResponseWriter, *http.Request) {})
-	for _, raw := range []string{``, `7`, `null`, `{}`, `[]`, `{"requestContext":7}`, `{"requestContext":{"http":7}}`, `{"httpMethod":"GET","path":"/"}`} {
+	for _, raw := range []string{``, `7`, `null`, `{}`, `[]`, `{"requestContext":7}`, `{"requestContext":{"http":7}}`, `{"httpMethod":"GET","path":"/"}`,
+		`{"requestContext":{"http":{"method":"GET"}}}`, `{"version":"1.0","requestContext":{"http":{"method":"GET"}}}`} {
 		_, err := h.Invoke(t.Context(), []byte(raw))
 		require.ErrorContains(t, err, "not an HTTP request", raw)
 	}
 	for _, raw := range []string{
-		`{"requestContext":{"http":{"method":"GET"}},"headers":7}`,
-		`{"requestContext":{"http":{"method":"GET"}},"headers":{"a":7}}`,
-		`{"requestContext":{"http":{"method":"GET"},"authorizer":7}}`,
-		`{"requestContext":{"http":{"method":"GET"}},"rawPath":[]}`,
+		`{"version":"2.0","requestContext":{"http":{"method":"GET"}},"headers":7}`,
+		`{"version":"2.0","requestContext":{"http":{"method":"GET"}},"headers":{"a":7}}`,
+		`{"version":"2.0","requestContext":{"http":{"method":"GET"},"authorizer":7}}`,
+		`{"version":"2.0","requestContext":{"http":{"method":"GET"}},"rawPath":[]}`,
 	} {
 		require.Equal(t, http.StatusBadRequest, problemOf(t, askRaw(t, h, []byte(raw))).Status)
 	}
-	require.Equal(t, http.StatusOK, askRaw(t, h, []byte(`{"requestContext":{"http":{"method":"GET"},"authorizer":{"jwt":{"claims":{"exp":1,"aud":["a"],"x":null,"o":{}},"scopes":null}}},"headers":null}`)).StatusCode)
+	require.Equal(t, http.StatusOK, askRaw(t, h, []byte(`{"version":"2.0","requestContext":{"http":{"method":"GET"},"authorizer":{"jwt":{"claims":{"exp":1,"aud":["a"],"x":null,"o":{}},"scopes":null}}},"headers":null}`)).StatusCode)
 	w.logs()
 }
 

@@ -45,6 +45,6 @@ func registry() (*agent.Registry, error) {
 func main() {
 	map[string]func(func() (*agent.Registry, error)){
 		"start": lambdafn.Start, "step": lambdafn.Step, "resume": lambdafn.Resume,
-		"submit": lambdafn.Submit, "query": lambdafn.Query, "sweep": lambdafn.Sweep,
+		"submit": lambdafn.Submit, "query": lambdafn.Query, "event": lambdafn.Event, "sweep": lambdafn.Sweep,
 	}[os.Getenv("AWS_LAMBDA_FUNCTION_NAME")](registry)
 }

@@ -268,7 +268,7 @@ func TestLinksNoEmbeddedEngine(t *testing.T) {
 			}
 		}
 	}
-	for _, f := range []string{"start", "step", "resume", "submit", "query", "sweep"} {
+	for _, f := range []string{"start", "step", "resume", "submit", "query", "event", "sweep"} {
 		visit("functions/" + f)
 	}
 	require.True(t, seen["pkg/app/serverless"])

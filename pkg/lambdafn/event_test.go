@@ -17,10 +17,10 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-func starter(t testing.TB, w *world, template string) lambdafn.Handler {
+func eventer(t testing.TB, w *world, template string) lambdafn.Handler {
 	t.Helper()
 	w.cfg.EventTemplate = template
-	h, err := lambdafn.NewStart(w.cfg)
+	h, err := lambdafn.NewEvent(w.cfg)
 	return need(t, h, err)
 }
 
@@ -30,10 +30,10 @@ type startedSession struct {
 	Replayed                bool
 }
 
-// starts invokes the start function and returns the sessions it says it started.
+// starts invokes the event function and returns the sessions it says it started.
 func starts(t testing.TB, h lambdafn.Handler, event string) []startedSession {
 	t.Helper()
-	ctx := lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: "r-1", InvokedFunctionArn: "arn:start"})
+	ctx := lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: "r-1", InvokedFunctionArn: "arn:event"})
 	raw, err := h.Invoke(ctx, []byte(event))
 	require.NoError(t, err)
 	var got struct{ Sessions []startedSession }
@@ -50,11 +50,11 @@ func (w *world) said(id string) string {
 	return s.Messages[0].Text()
 }
 
-func TestStart_a_plain_invocation(t *testing.T) {
+func TestEvent_a_plain_invocation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.cfg.EventTenant = "acme"
-	h := starter(t, w, "")
+	h := eventer(t, w, "")
 	first := starts(t, h, `{"agent":"lab","input":"- say: hi"}`)
 	require.Len(t, first, 1)
 	require.Equal(t, "- say: hi", w.said(first[0].SessionID))
@@ -67,10 +67,10 @@ func TestStart_a_plain_invocation(t *testing.T) {
 	named := starts(t, h, `{"agent":"lab","input":"- say: hi","session":"mine","idempotencyKey":"k1"}`)
 	require.Equal(t, "mine", named[0].SessionID)
 	require.True(t, starts(t, h, `{"agent":"lab","input":"- say: hi","session":"mine","idempotencyKey":"k1"}`)[0].Replayed)
-	w.logs("event started session", `"who":"invoke"`, `"from":"arn:start"`, `"tenant":"acme"`)
+	w.logs("event started session", `"who":"invoke"`, `"from":"arn:event"`, `"tenant":"acme"`)
 
 	w = newWorld(t)
-	h = starter(t, w, "")
+	h = eventer(t, w, "")
 	for range 2 { // without a request id, nothing says that they are one
 		raw, err := h.Invoke(t.Context(), []byte(`{"agent":"lab","input":"x"}`))
 		require.NoError(t, err)
@@ -78,10 +78,10 @@ func TestStart_a_plain_invocation(t *testing.T) {
 	}
 }
 
-func TestStart_an_event_of_EventBridge(t *testing.T) {
+func TestEvent_an_event_of_EventBridge(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	h := starter(t, w, `{"agent":"lab","input":"{{.source}}: order {{.detail.order}} of {{.detail.customer}}, {{.detail.lines}}"}`)
+	h := eventer(t, w, `{"agent":"lab","input":"{{.source}}: order {{.detail.order}} of {{.detail.customer}}, {{.detail.lines}}"}`)
 	event := `{"version":"0","id":"e-1","detail-type":"OrderPlaced","source":"shop","detail":{"order":12345678901234567890,"customer":"Ann \"<Lee>\"","lines":[{"n":1},null]}}`
 	first := starts(t, h, event)
 	require.Len(t, first, 1)
@@ -92,10 +92,10 @@ func TestStart_an_event_of_EventBridge(t *testing.T) {
 	w.logs(`"who":"eventbridge"`, `"from":"shop"`)
 }
 
-func TestStart_records_of_notifications(t *testing.T) {
+func TestEvent_records_of_notifications(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	h := starter(t, w, `{"agent":"lab","input":"{{unescape .s3.object.key}}"}`)
+	h := eventer(t, w, `{"agent":"lab","input":"{{unescape .s3.object.key}}"}`)
 	record := func(key, sequencer string) string {
 		return fmt.Sprintf(`{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","eventTime":"2026-01-02T03:04:05.000Z","responseElements":{"x-amz-request-id":"R"},"s3":{"bucket":{"name":"b"},"object":{"key":%q,"size":1,"eTag":"t","sequencer":%q}}}`, key, sequencer)
 	}
@@ -114,7 +114,7 @@ func TestStart_records_of_notifications(t *testing.T) {
 	require.Empty(t, starts(t, h, `{"Service":"Amazon S3","Event":"s3:TestEvent","Bucket":"b"}`))
 
 	w = newWorld(t)
-	h = starter(t, w, `{"agent":"lab","input":"{{(json .Sns.Message).order}}"}`)
+	h = eventer(t, w, `{"agent":"lab","input":"{{(json .Sns.Message).order}}"}`)
 	sns := `{"Records":[{"EventSource":"aws:sns","EventVersion":"1.0","Sns":{"MessageId":"m-1","TopicArn":"arn:topic","Message":"{\"order\":7}"}}]}`
 	got := starts(t, h, sns)
 	require.Equal(t, "7", w.said(got[0].SessionID))
@@ -122,15 +122,15 @@ func TestStart_records_of_notifications(t *testing.T) {
 	w.logs(`"who":"sns"`, `"from":"arn:topic"`)
 }
 
-// TestStart_two_sources: the template of docs/deploy.md, as it stands there, serves both.
-func TestStart_two_sources(t *testing.T) {
+// TestEvent_two_sources: the template of docs/deploy.md, as it stands there, serves both.
+func TestEvent_two_sources(t *testing.T) {
 	t.Parallel()
 	docs, err := os.ReadFile("../../docs/deploy.md")
 	require.NoError(t, err)
 	template := regexp.MustCompile("(?m)^\\{\"agent\": \"clerk\".*\\{\\{with \\.Sns\\}\\}.*\\}$").FindString(string(docs))
 	require.NotEmpty(t, template)
 	w := newWorld(t)
-	h := starter(t, w, strings.Replace(template, "clerk", "lab", 1)) // the one agent there is here
+	h := eventer(t, w, strings.Replace(template, "clerk", "lab", 1)) // the one agent there is here
 	for _, event := range []string{
 		`{"version":"0","id":"e-1","detail-type":"OrderPlaced","source":"shop.orders","detail":{"orderId":7}}`,
 		`{"Records":[{"EventSource":"aws:sns","EventVersion":"1.0","Sns":{"MessageId":"m-1","TopicArn":"arn:topic","Message":"{\"orderId\":7}"}}]}`,
@@ -147,14 +147,14 @@ func TestStart_two_sources(t *testing.T) {
 		_, err := h.Invoke(t.Context(), []byte(event))
 		require.ErrorContains(t, err, lacks)
 	}
-	_, err = starter(t, w, `{"agent":"lab","input":"{{if .Sns.Message}}x{{else}}y{{end}}"}`).Invoke(t.Context(), []byte(`{"a":1}`))
+	_, err = eventer(t, w, `{"agent":"lab","input":"{{if .Sns.Message}}x{{else}}y{{end}}"}`).Invoke(t.Context(), []byte(`{"a":1}`))
 	require.ErrorContains(t, err, `the event has no "Sns"`)
 }
 
-func TestStart_one_bad_record_does_not_hide_the_others(t *testing.T) {
+func TestEvent_one_bad_record_does_not_hide_the_others(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	h := starter(t, w, `{"agent":"lab","input":"{{.Sns.Message}}"}`)
+	h := eventer(t, w, `{"agent":"lab","input":"{{.Sns.Message}}"}`)
 	_, err := h.Invoke(t.Context(), []byte(`{"Records":[
 		{"EventSource":"aws:sns","Sns":{"MessageId":"m-1"}},
 		{"EventSource":"aws:sns","Sns":{"MessageId":"m-2","Message":"good"}},
@@ -165,10 +165,10 @@ func TestStart_one_bad_record_does_not_hide_the_others(t *testing.T) {
 	w.logs("event refused", "event started no session", "event started session")
 }
 
-func TestStart_what_it_refuses(t *testing.T) {
+func TestEvent_what_it_refuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	without, with := starter(t, w, ""), starter(t, w, `{"agent":"lab","input":"{{.detail.a}}"}`)
+	without, with := eventer(t, w, ""), eventer(t, w, `{"agent":"lab","input":"{{.detail.a}}"}`)
 	for event, want := range map[string]string{
 		``:                               "neither",
 		`7`:                              "neither",
@@ -205,19 +205,19 @@ func TestStart_what_it_refuses(t *testing.T) {
 	require.Empty(t, w.queue.takeSent())
 }
 
-func TestStart_plain_events_through_a_template(t *testing.T) {
+func TestEvent_plain_events_through_a_template(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	h := starter(t, w, `{"agent":"lab","input":"{{.say}}{{if .note}}!{{end}}","session":"s-{{.n}}"}`)
+	h := eventer(t, w, `{"agent":"lab","input":"{{.say}}{{if .note}}!{{end}}","session":"s-{{.n}}"}`)
 	got := starts(t, h, `{"say":"\"}, {\"agent\": \"evil\"","note":null,"n":100000000000000000000}`)
 	require.Len(t, got, 1)
 	require.Equal(t, "s-100000000000000000000", got[0].SessionID)
 }
 
-func TestStart_an_event_stays_within_its_text(t *testing.T) {
+func TestEvent_an_event_stays_within_its_text(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	h := starter(t, w, `{"agent":"lab","input":"a: {{.a}}"}`)
+	h := eventer(t, w, `{"agent":"lab","input":"a: {{.a}}"}`)
 	evil := `"},"agent":"x","input":"{{.b}} {{template \"x\"}}`
 	raw, err := json.Marshal(map[string]string{"a": evil, "b": "no"})
 	require.NoError(t, err)
@@ -228,21 +228,21 @@ func TestStart_an_event_stays_within_its_text(t *testing.T) {
 	require.Equal(t, "lab", s.Rules.Agent)
 }
 
-func TestStart_the_engine_panics(t *testing.T) {
+func TestEvent_the_engine_panics(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.store.read = func() { panic("broken") }
-	_, err := starter(t, w, "").Invoke(t.Context(), []byte(`{"agent":"lab","input":"x"}`))
+	_, err := eventer(t, w, "").Invoke(t.Context(), []byte(`{"agent":"lab","input":"x"}`))
 	var panicked *lambdafn.PanicError
 	require.ErrorAs(t, err, &panicked)
 }
 
-func TestStart_ends_before_Lambda_does(t *testing.T) {
+func TestEvent_ends_before_Lambda_does(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := starter(t, w, "").Invoke(ctx, []byte(`{"agent":"lab","input":"x"}`))
+	_, err := eventer(t, w, "").Invoke(ctx, []byte(`{"agent":"lab","input":"x"}`))
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -279,7 +279,7 @@ func TestParseTemplate(t *testing.T) {
 	require.NoError(t, err, "a session that exists has its agent")
 	w := newWorld(t)
 	w.cfg.EventTemplate = "{"
-	_, err = lambdafn.NewStart(w.cfg)
+	_, err = lambdafn.NewEvent(w.cfg)
 	require.ErrorContains(t, err, "ADJOURN_EVENT_TEMPLATE")
 }
 
@@ -332,7 +332,7 @@ func TestTemplate(t *testing.T) {
 		w := newWorld(t)
 		template, err := json.Marshal(map[string]string{"agent": "lab", "input": ">" + c.text})
 		require.NoError(t, err)
-		h := starter(t, w, string(template))
+		h := eventer(t, w, string(template))
 		raw, err := h.Invoke(t.Context(), []byte(event))
 		if c.err == "{" {
 			require.NoError(t, err)
@@ -355,9 +355,9 @@ func ExampleParseTemplate() {
 	// Output: invalid event template: template: input:1: bad character U+007D '}'
 }
 
-func FuzzStart(f *testing.F) {
+func FuzzEvent(f *testing.F) {
 	w := newWorld(f)
-	handlers := []lambdafn.Handler{starter(f, w, ""), starter(f, w, `{"agent":"lab","input":"{{.}}{{range .}}{{.}}{{end}}"}`)}
+	handlers := []lambdafn.Handler{eventer(f, w, ""), eventer(f, w, `{"agent":"lab","input":"{{.}}{{range .}}{{.}}{{end}}"}`)}
 	for _, seed := range []string{
 		`{"agent":"lab","input":"x"}`, `{"id":"e","detail-type":"x","detail":{"a":[1,null,"b"]}}`, `{"Records":[{"EventSource":"aws:sns","Sns":{"MessageId":"m"}}]}`,
 		`{"Records":[{"eventSource":"aws:s3","s3":{"bucket":{"name":"b"},"object":{"key":"k","sequencer":"1"}}}]}`, `{"requestContext":{"http":{"method":"POST"}},"rawPath":"/sessions"}`,

@@ -1,0 +1,105 @@
+package lambdafn
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/aws/aws-lambda-go/events"
+)
+
+// httpEvent is a request of API Gateway's HTTP API, payload format 2.0. The
+// gateway writes it; what a client has a say in are the headers, cookies, path,
+// query and body, never the request context. Whoever may invoke the function by
+// other ways (lambda:InvokeFunction) can write one, and be anybody: that
+// permission is worth as much as all tenants together.
+type httpEvent struct {
+	RawPath               string            `json:"rawPath"`
+	RawQueryString        string            `json:"rawQueryString"`
+	QueryStringParameters map[string]string `json:"queryStringParameters"`
+	Cookies               []string          `json:"cookies"`
+	Headers               map[string]string `json:"headers"`
+	Body                  string            `json:"body"`
+	IsBase64Encoded       bool              `json:"isBase64Encoded"`
+	RequestContext        httpContext       `json:"requestContext"`
+}
+
+type httpContext struct {
+	Stage      string      `json:"stage"`
+	RequestID  string      `json:"requestId"`
+	DomainName string      `json:"domainName"`
+	Authorizer *authorizer `json:"authorizer"`
+	HTTP       events.APIGatewayV2HTTPRequestContextHTTPDescription
+}
+
+// authorizer is what the gateway has verified about the caller.
+type authorizer struct {
+	JWT *struct {
+		Claims map[string]claim `json:"claims"`
+	} `json:"jwt"`
+	IAM *struct {
+		UserARN string `json:"userArn"`
+	} `json:"iam"`
+}
+
+// claim is a claim of a token. The gateway gives text alone; emulators hand
+// numbers and lists through.
+type claim struct {
+	text string
+	// odd says that it is neither text nor a number, so it names nobody.
+	odd bool
+}
+
+// UnmarshalJSON takes text as it is and a number as its digits.
+func (c *claim) UnmarshalJSON(raw []byte) error {
+	var number json.Number
+	switch {
+	case json.Unmarshal(raw, &c.text) == nil:
+	case json.Unmarshal(raw, &number) == nil:
+		c.text = number.String()
+	default:
+		c.odd = true
+	}
+	return nil
+}
+
+// errNotHTTP says that an event is no HTTP request.
+var errNotHTTP = errors.New("not an HTTP request in API Gateway's payload format 2.0")
+
+// errBadHTTP says that an event is one, but not as the gateway writes it.
+var errBadHTTP = errors.New("the HTTP request cannot be read")
+
+// parseHTTP reads an HTTP request, or returns errNotHTTP or errBadHTTP.
+func parseHTTP(raw []byte) (httpEvent, error) {
+	var probe struct {
+		Version        string `json:"version"`
+		RequestContext struct {
+			HTTP struct {
+				Method string `json:"method"`
+			} `json:"http"`
+		} `json:"requestContext"`
+	}
+	// Keys that differ in case alone are one to the decoder: a probe that fails
+	// says nothing about the rest, so only a method makes it a request.
+	if err := json.Unmarshal(raw, &probe); err != nil || probe.RequestContext.HTTP.Method == "" || probe.Version != "2.0" {
+		return httpEvent{}, errNotHTTP
+	}
+	var event httpEvent
+	if err := json.Unmarshal(raw, &event); err != nil {
+		return event, errBadHTTP
+	}
+	return event, nil
+}
+
+// ofHTTP reports whether an event is a request as a gateway, a load balancer or a
+// function's URL writes it, in whichever version.
+func ofHTTP(raw []byte) bool {
+	var probe struct {
+		HTTPMethod     any `json:"httpMethod"`
+		RequestContext *struct {
+			HTTP any `json:"http"`
+		} `json:"requestContext"`
+	}
+	// What cannot be read whole may have set what was asked for all the same.
+	_ = json.Unmarshal(raw, &probe)
+	return probe.RequestContext != nil && (probe.HTTPMethod != nil || probe.RequestContext.HTTP != nil)
+}
