@@ -34,6 +34,8 @@ func TestTemplateRoles(t *testing.T) {
 		"Query": {
 			"State.Arn": find, "${Blobs.Arn}/*": {"s3:GetObject"},
 			"${State.Arn}/index/sessions": {"dynamodb:Query"}, "${State.Arn}/index/inbox": {"dynamodb:Query"},
+			"${State.Arn}/index/inboxByAgent": {"dynamodb:Query"}, "${State.Arn}/index/inboxByKind": {"dynamodb:Query"},
+			"${State.Arn}/index/inboxByTool": {"dynamodb:Query"},
 		},
 		"Sweep": {
 			"State.Arn": repair, "${Blobs.Arn}/*": blobs, "Steps.Arn": send, "DeadLetters.Arn": consume,

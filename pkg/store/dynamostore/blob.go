@@ -82,7 +82,7 @@ func (s *Store) spill(ctx context.Context, values []large) error {
 		}
 		total += size
 	}
-	return each(len(out), func(i int) error { return s.putBlob(ctx, out[i]) })
+	return each(len(out), blobsAtOnce, func(i int) error { return s.putBlob(ctx, out[i]) })
 }
 
 const (
@@ -205,13 +205,13 @@ func (s *Store) deleteBlobs(ctx context.Context, key session.Key) error {
 	}
 }
 
-// each calls do for 0 to n-1, a few at a time, and returns the first error by number.
-func each(n int, do func(i int) error) error {
+// each calls do for 0 to n-1, so many at a time, and returns the first error by number.
+func each(n, atOnce int, do func(i int) error) error {
 	if n == 1 {
 		return do(0)
 	}
 	errs := make([]error, n)
-	turns := make(chan struct{}, blobsAtOnce)
+	turns := make(chan struct{}, atOnce)
 	var all sync.WaitGroup
 	for i := range n {
 		turns <- struct{}{}

@@ -269,7 +269,7 @@ func TestBatches(t *testing.T) {
 	t.Run("a search by status gives up looking after some pages and says where it was", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			more := is(&dynamodb.QueryOutput{LastEvaluatedKey: row})
-			s, f, _ := scripted(t, more, more, more, more, more, more, more, more, more, more)
+			s, f, _ := scripted(t, slices.Repeat([]answer{more}, asksOfPage)...)
 			p := find
 			p.Status = session.StatusFailed
 			page, err := s.Find(t.Context(), p)
@@ -280,7 +280,7 @@ func TestBatches(t *testing.T) {
 			page, err = s.Find(t.Context(), p)
 			require.NoError(t, err)
 			require.Empty(t, page.Cursor)
-			require.Contains(t, f.asked[10].(*dynamodb.QueryInput).ExpressionAttributeValues, ":v1")
+			require.Contains(t, f.asked[asksOfPage].(*dynamodb.QueryInput).ExpressionAttributeValues, ":v1")
 		})
 	})
 }

@@ -1,7 +1,6 @@
 package dynamostore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,11 +17,6 @@ import (
 )
 
 const (
-	// filteredPage is how many rows a search that keeps only some looks at in one query, and
-	// queriesPerPage how many queries one page may take: then a short page, even an
-	// empty one, goes back with a cursor.
-	filteredPage   = 1000
-	queriesPerPage = 10
 	// batchGet is how many items DynamoDB reads in one request.
 	batchGet = 100
 	// waitsAtOnce is less, for a wait may be as large as an item can be.
@@ -65,11 +59,17 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 	var page store.Page
 	room := int64(maxPage)
 	seen := map[address]bool{}
-	for range queriesPerPage {
-		rows, next, err := s.rows(ctx, p, position, p.Limit-len(page.Found))
+	m := newMerge(newSearch(p), position, p.Limit)
+	for len(page.Found) < p.Limit {
+		ok, err := s.fill(ctx, m)
 		if err != nil {
 			return store.Page{}, err
 		}
+		if !ok {
+			page.Cursor = cursor(p, position)
+			return page, nil
+		}
+		rows, next := m.take(p.Limit - len(page.Found))
 		// An index is no snapshot: what moves while it is read can be in it twice.
 		rows = slices.DeleteFunc(rows, func(r row) bool {
 			twice := seen[r.at]
@@ -85,164 +85,33 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 			if taken > 0 {
 				position = rows[taken-1].position
 			}
-			break
+			page.Cursor = cursor(p, position)
+			return page, nil
 		}
 		if position = next; position == "" {
 			return page, nil
 		}
-		if len(page.Found) == p.Limit {
+	}
+	return s.another(ctx, m, p, page, position)
+}
+
+// another gives a full page its cursor, if anything follows. Where not everything is
+// kept that is not looked for: it may be far away.
+func (s *Store) another(ctx context.Context, m *merge, p *store.FindParams, page store.Page, position string) (store.Page, error) {
+	for !m.q.filters() && !m.some() {
+		if len(m.hungry()) == 0 {
+			return page, nil
+		}
+		ok, err := s.fill(ctx, m)
+		if err != nil {
+			return store.Page{}, err
+		}
+		if !ok {
 			break
 		}
 	}
 	page.Cursor = cursor(p, position)
 	return page, nil
-}
-
-// row is one item as an index knows it.
-type row struct {
-	at       address
-	position string
-}
-
-// rows returns at most want rows after a position, and the position the next
-// ones are after; empty when there are none.
-func (s *Store) rows(ctx context.Context, p *store.FindParams, after string, want int) ([]row, string, error) {
-	if isDue(p.Kind) {
-		return s.dueRows(ctx, p, after, want)
-	}
-	var e expression
-	in := &dynamodb.QueryInput{TableName: &s.cfg.Table, Limit: aws.Int32(int32(want) + 1)} //nolint:gosec // at most findMax
-	condition, sort, op := "", "", ""
-	if p.Kind == store.FindSessions {
-		in.IndexName, sort, op = aws.String(indexSessions), attrListAt, "<"
-		condition = e.compare(attrList, "=", text(p.Tenant))
-		in.ScanIndexForward = aws.Bool(false)
-	} else {
-		in.IndexName, sort, op = aws.String(indexInbox), attrInboxAt, ">"
-		condition = e.compare(attrInbox, "=", text(p.Tenant))
-	}
-	if after != "" {
-		condition += " AND " + e.compare(sort, op, text(after))
-	}
-	if filter := keeping(p, &e); filter != "" {
-		in.FilterExpression, in.Limit = &filter, aws.Int32(filteredPage)
-	}
-	in.KeyConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = &condition, e.names, e.values
-	return s.query(ctx, in, sort, want)
-}
-
-// keeping is the condition of [store.FindParams.Keeps] on what the indexes hold;
-// empty when everything is kept.
-func keeping(p *store.FindParams, e *expression) string {
-	var all []string
-	for _, is := range []struct{ attr, want string }{
-		{attrStatus, string(p.Status)}, {attrAgent, p.Agent}, {attrRoot, p.Root}, {attrKind, string(p.WaitKind)}, {attrTool, p.Tool},
-	} {
-		if is.want != "" {
-			all = append(all, e.compare(is.attr, "=", text(is.want)))
-		}
-	}
-	if p.Tag != "" {
-		all = append(all, e.contains(attrTags, p.Tag))
-	}
-	switch {
-	case p.User == "":
-	case p.Kind == store.FindSessions:
-		all = append(all, e.compare(attrUser, "=", text(p.User)))
-	default: // a wait that names nobody may be answered by everybody
-		all = append(all, "("+e.absent(attrWho)+" OR "+e.contains(attrWho, p.User)+")")
-	}
-	return strings.Join(all, " AND ")
-}
-
-// query asks an index once.
-func (s *Store) query(ctx context.Context, in *dynamodb.QueryInput, sort string, want int) (rows []row, next string, err error) {
-	out, err := request(ctx, s, s.cfg.DynamoDB.Query, in)
-	if err != nil {
-		return nil, "", err
-	}
-	for _, item := range out.Items {
-		rows = append(rows, row{addressOf(item), textOf(item, sort)})
-	}
-	if len(rows) > want {
-		rows = rows[:want]
-		return rows, rows[want-1].position, nil
-	}
-	return rows, textOf(out.LastEvaluatedKey, sort), nil
-}
-
-// dueRows merges the shards, the earliest first.
-func (s *Store) dueRows(ctx context.Context, p *store.FindParams, after string, want int) ([]row, string, error) {
-	// Between: from the first position after the last one ("!" is below whatever an
-	// id may go on with) to the last one of that time ("$" is above "#").
-	from, to, names := after+"!", sortable(p.Before)+"$", slices.Concat(shardNames(dueSoon), shardNames(dueDeadline))
-	if p.Kind == store.FindAhead {
-		to, names = forever, shardNames(dueSoon)
-		if after == "" {
-			from = sortable(p.After) + "$"
-		}
-	} else if after == "" {
-		from = "!"
-	}
-	if from > to {
-		return nil, "", nil
-	}
-	shards := make([]shard, len(names))
-	err := each(len(names), func(i int) (err error) {
-		var e expression
-		condition := e.compare(attrDue, "=", text(names[i])) + " AND " +
-			e.name(attrDueAt) + " BETWEEN " + e.value(text(from)) + " AND " + e.value(text(to))
-		shards[i].rows, shards[i].next, err = s.query(ctx, &dynamodb.QueryInput{
-			TableName: &s.cfg.Table, IndexName: aws.String(indexDue), KeyConditionExpression: &condition,
-			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values, Limit: aws.Int32(int32(want) + 1), //nolint:gosec // at most findMax
-		}, attrDueAt, want)
-		return err
-	})
-	if err != nil {
-		return nil, "", err
-	}
-	rows, next := mergeShards(shards, want)
-	return rows, next, nil
-}
-
-// isDue reports whether a search is one of the sweep's.
-func isDue(kind store.FindKind) bool { return kind == store.FindDue || kind == store.FindAhead }
-
-// shard is what one shard of what is due answered.
-type shard struct {
-	rows []row
-	next string
-}
-
-// mergeShards returns the first rows of all shards by position, and the position
-// to go on after. Nothing may be taken from behind the place where a shard that
-// has more broke off.
-func mergeShards(shards []shard, want int) ([]row, string) {
-	var rows []row
-	end := "" // the earliest place where a shard broke off
-	for _, s := range shards {
-		rows = append(rows, s.rows...)
-		if s.next != "" && (end == "" || s.next < end) {
-			end = s.next
-		}
-	}
-	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.position, b.position) })
-	n := len(rows)
-	if end != "" {
-		n, _ = slices.BinarySearchFunc(rows, end, func(r row, end string) int {
-			if r.position <= end {
-				return -1
-			}
-			return 1
-		})
-	}
-	if n > want {
-		return rows[:want], rows[want-1].position
-	}
-	if n < len(rows) || end != "" {
-		return rows[:n], end
-	}
-	return rows, ""
 }
 
 // hydrate reads what the rows point to, consistently, and leaves out what is no
@@ -260,7 +129,7 @@ func (s *Store) hydrate(ctx, fetching context.Context, p *store.FindParams, rows
 		}
 		n := fitting(p.Kind, batch, items, room)
 		found := make([]*store.Found, n)
-		err := each(n, func(i int) (err error) {
+		err := each(n, blobsAtOnce, func(i int) (err error) {
 			found[i], err = s.look(fetching, p, batch[i], items[batch[i].at])
 			return err
 		})

@@ -40,11 +40,11 @@ func TestUpdate_takes_an_item_out_of_the_indexes(t *testing.T) {
 		item         store.Item
 		sets, leaves string
 	}{
-		"HEAD with everything":   {store.HeadItem(full, 1), "agent body due dueAt list listAt rev root status tags user", "inbox inboxAt kind tool who" + always},
-		"HEAD with nothing":      {store.HeadItem(bare, 1), "body list listAt rev root status", "agent due dueAt inbox inboxAt kind tags tool user who" + always},
-		"a wait that is open":    {store.WaitItem(wait, 1), "agent body due dueAt inbox inboxAt kind rev root tool who", "list listAt status tags user" + always},
-		"a wait that is settled": {store.WaitItem(answered, 1), "body rev", "agent due dueAt inbox inboxAt kind list listAt root status tags tool user who" + always},
-		"an item of no index":    {store.ToolItem(session.ToolRecord{Call: "c1-1"}, 1), "body rev", "agent due dueAt inbox inboxAt kind list listAt root status tags tool user who" + always},
+		"HEAD with everything":   {store.HeadItem(full, 1), "agent body due dueAt list listAt rev root status tags user", "inbox inboxAgent inboxAt inboxKind inboxTool kind tool who" + always},
+		"HEAD with nothing":      {store.HeadItem(bare, 1), "body list listAt rev root status", "agent due dueAt inbox inboxAgent inboxAt inboxKind inboxTool kind tags tool user who" + always},
+		"a wait that is open":    {store.WaitItem(wait, 1), "agent body due dueAt inbox inboxAgent inboxAt inboxKind inboxTool kind rev root tool who", "list listAt status tags user" + always},
+		"a wait that is settled": {store.WaitItem(answered, 1), "body rev", "agent due dueAt inbox inboxAgent inboxAt inboxKind inboxTool kind list listAt root status tags tool user who" + always},
+		"an item of no index":    {store.ToolItem(session.ToolRecord{Call: "c1-1"}, 1), "body rev", "agent due dueAt inbox inboxAgent inboxAt inboxKind inboxTool kind list listAt root status tags tool user who" + always},
 	} {
 		bubbleOnce(t, name, func(t *testing.T) {
 			s, f, _ := scripted(t, is(&dynamodb.UpdateItemOutput{}))

@@ -1,8 +1,6 @@
 package dynamostore
 
 import (
-	"fmt"
-	"hash/fnv"
 	"maps"
 	"slices"
 	"strings"
@@ -31,7 +29,7 @@ type record struct {
 
 // movable are the attributes an update sets or removes.
 var movable = []string{
-	attrStatus, attrList, attrListAt, attrInbox, attrInboxAt, attrDue, attrDueAt, attrExpires,
+	attrStatus, attrList, attrListAt, attrInbox, attrInboxAt, attrByAgent, attrByKind, attrByTool, attrDue, attrDueAt, attrExpires,
 	attrAgent, attrRoot, attrUser, attrTags, attrKind, attrTool, attrWho, attrBody, attrBlob, attrBlobBytes,
 }
 
@@ -73,7 +71,7 @@ func (r *record) indexHead(head *session.Head) {
 	if head.Deleted {
 		return
 	}
-	r.beside[attrList] = text(head.Key.Tenant)
+	r.beside[attrList] = text(shardOfSession(head.Key))
 	r.beside[attrListAt] = text(sortable(head.UpdatedAt) + "#" + head.Key.ID)
 	r.keptBy(map[string]string{attrAgent: head.Agent, attrRoot: head.Root(), attrUser: head.StartedBy})
 	if len(head.Tags) > 0 {
@@ -94,17 +92,22 @@ func (r *record) keptBy(values map[string]string) {
 // forever sorts after every time.
 const forever = "~"
 
-// indexWait puts an open wait into the inbox of its tenant, by deadline, those
-// without one last and by age.
+// indexWait puts an open wait into the inbox of its tenant, and into those of its
+// agent, its kind and its tool, by deadline, those without one last and by age.
 func (r *record) indexWait(key session.Key, w *session.WaitRecord) {
 	if w.State == session.WaitOpen {
 		deadline := forever
 		if w.Wait.Deadline != nil {
 			deadline = sortable(w.Wait.Deadline.At)
 		}
-		r.beside[attrInbox] = text(key.Tenant)
+		r.beside[attrInbox] = text(shardOfSession(key))
 		r.beside[attrInboxAt] = text(strings.Join([]string{deadline, sortable(w.Wait.OpenedAt), key.ID, r.id}, "#"))
 		r.keptBy(map[string]string{attrAgent: w.Agent, attrRoot: w.RootIn(key), attrKind: string(w.Wait.Kind), attrTool: w.Wait.Tool})
+		for attr, value := range map[string]string{attrByAgent: w.Agent, attrByKind: string(w.Wait.Kind), attrByTool: w.Wait.Tool} {
+			if value != "" {
+				r.beside[attr] = text(valueShard(key.Tenant, shardOf(key.ID, tenantShards), value))
+			}
+		}
 		if len(w.Wait.Who) > 0 {
 			r.beside[attrWho] = texts(w.Wait.Who)
 		}
@@ -118,29 +121,12 @@ func (r *record) indexWait(key session.Key, w *session.WaitRecord) {
 
 // indexDue puts an item into what is due. The time is exact, for the earliest
 // comes first; what follows it makes the position the item's own.
-func (r *record) indexDue(shards string, due *time.Time) {
+func (r *record) indexDue(group string, due *time.Time) {
 	if due == nil {
 		return
 	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(r.at.pk + "#" + r.at.sk))
-	r.beside[attrDue] = text(shardNames(shards)[h.Sum32()%dueShards])
+	r.beside[attrDue] = text(dueShard(group, shardOf(r.at.pk+"#"+r.at.sk, dueShards)))
 	r.beside[attrDueAt] = text(sortable(*due) + "#" + r.at.pk + "#" + r.at.sk)
-}
-
-// What is due soon and the deadlines of open waits, which may be far away, have
-// shards of their own, so that what is due too far ahead is found among the former.
-const (
-	dueSoon     = ""
-	dueDeadline = "deadline-"
-)
-
-func shardNames(shards string) []string {
-	names := make([]string, dueShards)
-	for i := range names {
-		names[i] = fmt.Sprintf("%s%x", shards, i)
-	}
-	return names
 }
 
 // content are the attributes that hold the body, or say where it lies, with all

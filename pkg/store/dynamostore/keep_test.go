@@ -2,6 +2,7 @@ package dynamostore_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,49 +27,64 @@ func spelt(in *dynamodb.QueryInput, expression *string) string {
 	return strings.NewReplacer(pairs...).Replace(aws.ToString(expression))
 }
 
-// What a search keeps is said to the index, so that nothing else is read item by item.
+// What a search keeps is said to the index, so that nothing else is read item by
+// item; what an index of its own keeps is not said again.
 func TestFind_says_to_the_index_what_is_kept(t *testing.T) {
+	const mayAnswer = "(attribute_not_exists(who) OR contains(who, 'ana'))"
 	for _, c := range []struct {
-		p    store.FindParams
-		want string
+		p                store.FindParams
+		index, key, want string
 	}{
-		{store.FindParams{Kind: store.FindSessions}, ""},
-		{store.FindParams{Kind: store.FindSessions, Status: session.StatusFailed}, "status = 'failed'"},
-		{store.FindParams{Kind: store.FindSessions, Agent: "lab"}, "agent = 'lab'"},
-		{store.FindParams{Kind: store.FindSessions, Root: "s-0"}, "root = 's-0'"},
-		{store.FindParams{Kind: store.FindSessions, User: "ana"}, "user = 'ana'"},
-		{store.FindParams{Kind: store.FindSessions, Tag: "x"}, "contains(tags, 'x')"},
+		{store.FindParams{Kind: store.FindSessions}, "sessions", "list = 'acme#7'", ""},
+		{store.FindParams{Kind: store.FindSessions, Status: session.StatusFailed}, "sessions", "list = 'acme#7'", "status = 'failed'"},
+		{store.FindParams{Kind: store.FindSessions, Agent: "lab"}, "sessions", "list = 'acme#7'", "agent = 'lab'"},
+		{store.FindParams{Kind: store.FindSessions, Root: "s-0"}, "sessions", "list = 'acme#7'", "root = 's-0'"},
+		{store.FindParams{Kind: store.FindSessions, User: "ana"}, "sessions", "list = 'acme#7'", "user = 'ana'"},
+		{store.FindParams{Kind: store.FindSessions, Tag: "x"}, "sessions", "list = 'acme#7'", "contains(tags, 'x')"},
 		{
 			store.FindParams{Kind: store.FindSessions, Status: session.StatusFailed, Agent: "lab", Root: "s-0", User: "ana", Tag: "x"},
+			"sessions", "list = 'acme#7'",
 			"status = 'failed' AND agent = 'lab' AND root = 's-0' AND contains(tags, 'x') AND user = 'ana'",
 		},
-		{store.FindParams{Kind: store.FindWaits}, ""},
-		{store.FindParams{Kind: store.FindWaits, Agent: "lab"}, "agent = 'lab'"},
-		{store.FindParams{Kind: store.FindWaits, Root: "s-0"}, "root = 's-0'"},
-		{store.FindParams{Kind: store.FindWaits, WaitKind: session.WaitApproval}, "kind = 'approval'"},
-		{store.FindParams{Kind: store.FindWaits, Tool: "rm"}, "tool = 'rm'"},
-		{store.FindParams{Kind: store.FindWaits, User: "ana"}, "(attribute_not_exists(who) OR contains(who, 'ana'))"},
+		{store.FindParams{Kind: store.FindWaits}, "inbox", "inbox = 'acme#7'", ""},
+		{store.FindParams{Kind: store.FindWaits, Root: "s-0"}, "inbox", "inbox = 'acme#7'", "root = 's-0'"},
+		{store.FindParams{Kind: store.FindWaits, User: "ana"}, "inbox", "inbox = 'acme#7'", mayAnswer},
+		{store.FindParams{Kind: store.FindWaits, Agent: "lab"}, "inboxByAgent", "inboxAgent = 'acme#7#lab'", ""},
+		{store.FindParams{Kind: store.FindWaits, WaitKind: session.WaitApproval}, "inboxByKind", "inboxKind = 'acme#7#approval'", ""},
+		{store.FindParams{Kind: store.FindWaits, Tool: "rm"}, "inboxByTool", "inboxTool = 'acme#7#rm'", ""},
+		{store.FindParams{Kind: store.FindWaits, Agent: "lab", User: "ana"}, "inboxByAgent", "inboxAgent = 'acme#7#lab'", mayAnswer},
+		{store.FindParams{Kind: store.FindWaits, Agent: "lab", WaitKind: session.WaitApproval}, "inboxByAgent", "inboxAgent = 'acme#7#lab'", "kind = 'approval'"},
 		{
 			store.FindParams{Kind: store.FindWaits, Agent: "lab", Root: "s-0", WaitKind: session.WaitApproval, Tool: "rm", User: "ana"},
-			"agent = 'lab' AND root = 's-0' AND kind = 'approval' AND tool = 'rm' AND (attribute_not_exists(who) OR contains(who, 'ana'))",
+			"inboxByTool", "inboxTool = 'acme#7#rm'",
+			"agent = 'lab' AND root = 's-0' AND kind = 'approval' AND " + mayAnswer,
 		},
 	} {
-		bubbleOnce(t, string(c.p.Kind)+" "+c.want, func(t *testing.T) {
+		bubbleOnce(t, string(c.p.Kind)+" "+c.index+" "+c.want, func(t *testing.T) {
 			p := c.p
 			p.Tenant, p.Limit = "acme", 7
-			s, f, _ := scripted(t, done())
+			s, f, _ := scripted(t, slices.Repeat([]answer{done()}, shards)...)
+			f.everyShard = true
 			_, err := s.Find(t.Context(), p)
 			require.NoError(t, err)
-			in := f.asked[0].(*dynamodb.QueryInput)
-			require.Equal(t, c.want, spelt(in, in.FilterExpression))
-			limit := int32(1000)
-			if c.want == "" {
-				limit = 8 // one more says whether there is another
+			var keys []string
+			for _, asked := range f.asked {
+				in := asked.(*dynamodb.QueryInput)
+				keys = append(keys, spelt(in, in.KeyConditionExpression))
+				require.Equal(t, c.index, *in.IndexName)
+				require.Equal(t, c.want, spelt(in, in.FilterExpression))
+				require.EqualValues(t, 4, *in.Limit, "the most that one of eight shards has of seven rows, as a rule")
+				require.Equal(t, c.p.Kind == store.FindWaits, *in.ScanIndexForward)
 			}
-			require.Equal(t, limit, *in.Limit)
+			require.Len(t, keys, shards)
+			require.Contains(t, keys, c.key)
 		})
 	}
 }
+
+// asksOfPage is how often a page of 100 asks a shard that has nothing for it: for 22
+// rows, and each time for twice as many, until they are 1,250.
+const asksOfPage = 6
 
 // A page that finds nothing ends after so many queries, with a cursor from which the
 // next one goes on.
@@ -78,7 +94,7 @@ func TestFind_asks_so_often_for_a_page(t *testing.T) {
 			return item{"pk": str("S#acme#s"), "sk": str("HEAD"), "list": str("acme"), "listAt": str(fmt.Sprintf("2026-02-03T04:05:%02d.000000000Z#s", 59-n))}
 		}
 		var answers []answer
-		for n := range 10 {
+		for n := range asksOfPage {
 			answers = append(answers, is(&dynamodb.QueryOutput{LastEvaluatedKey: row(n)}))
 		}
 		s, f, _ := scripted(t, append(answers, is(&dynamodb.QueryOutput{}))...)
@@ -87,7 +103,7 @@ func TestFind_asks_so_often_for_a_page(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, page.Found)
 		require.NotEmpty(t, page.Cursor)
-		require.Len(t, f.asked, 10)
+		require.Len(t, f.asked, asksOfPage)
 		p.Cursor = page.Cursor
 		page, err = s.Find(t.Context(), p)
 		require.NoError(t, err)

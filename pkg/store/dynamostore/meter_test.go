@@ -17,24 +17,6 @@ import (
 	"github.com/adjourn/adjourn/pkg/store/dynamostore"
 )
 
-// usage is what requests cost.
-type usage struct {
-	requests map[string]int
-	// writes in the table, indexWrites in its indexes, reads of both, in units.
-	writes, indexWrites int
-	reads               float64
-	// bytes of the items and attributes that were written.
-	bytes int
-}
-
-func (u *usage) all() int {
-	n := 0
-	for _, of := range u.requests {
-		n += of
-	}
-	return n
-}
-
 // meter notes what passes through to DynamoDB, while it is on. It looks at items
 // before and after each write, by requests of its own that do not count.
 type meter struct {

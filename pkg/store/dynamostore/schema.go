@@ -29,6 +29,9 @@ func StateSchema() Schema {
 		Indexes: []Index{
 			{Name: indexSessions, Partition: attrList, Sort: attrListAt, Include: []string{attrStatus, attrAgent, attrUser, attrRoot, attrTags}},
 			{Name: indexInbox, Partition: attrInbox, Sort: attrInboxAt, Include: []string{attrAgent, attrKind, attrTool, attrRoot, attrWho}},
+			{Name: indexByAgent, Partition: attrByAgent, Sort: attrInboxAt, Include: []string{attrKind, attrTool, attrRoot, attrWho}},
+			{Name: indexByKind, Partition: attrByKind, Sort: attrInboxAt, Include: []string{attrAgent, attrTool, attrRoot, attrWho}},
+			{Name: indexByTool, Partition: attrByTool, Sort: attrInboxAt, Include: []string{attrAgent, attrKind, attrRoot, attrWho}},
 			{Name: indexDue, Partition: attrDue, Sort: attrDueAt},
 		},
 	}
@@ -75,12 +78,17 @@ const (
 	attrLeaseWrite = "leaseW"
 
 	// Keys of the indexes.
-	attrList    = "list"    // tenant of a HEAD
+	attrList    = "list"    // shard of a HEAD's tenant (shards.go)
 	attrListAt  = "listAt"  // when its status last moved
-	attrInbox   = "inbox"   // tenant of an open wait
+	attrInbox   = "inbox"   // shard of an open wait's tenant
 	attrInboxAt = "inboxAt" // its deadline
 	attrDue     = "due"     // one of 16 shards, or of 16 for deadlines
 	attrDueAt   = "dueAt"
+	// An open wait's shard of its tenant with its agent, its kind, its tool: each
+	// alone finds few among many, in the order of inboxAt.
+	attrByAgent = "inboxAgent"
+	attrByKind  = "inboxKind"
+	attrByTool  = "inboxTool"
 
 	// What lists are kept to by, beside the status: of a HEAD, and of an open wait
 	// with its kind.
@@ -101,6 +109,9 @@ const (
 	indexSessions = "sessions"
 	indexInbox    = "inbox"
 	indexDue      = "due"
+	indexByAgent  = "inboxByAgent"
+	indexByKind   = "inboxByKind"
+	indexByTool   = "inboxByTool"
 )
 
 // writesKept is how many revisions know who wrote them.
@@ -108,6 +119,3 @@ const writesKept = 16
 
 // writeAttr names the attribute with the id of the call that wrote a revision.
 func writeAttr(rev int64) string { return attrWrites + strconv.FormatInt(rev%writesKept, 10) }
-
-// dueShards is over how many partitions what is due is spread.
-const dueShards = 16

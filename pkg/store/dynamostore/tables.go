@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -77,7 +78,8 @@ func creation(name string, schema Schema) *dynamodb.CreateTableInput {
 			IndexName: aws.String(index.Name), KeySchema: keySchema(index.Partition, index.Sort), Projection: projection,
 		})
 	}
-	for _, key := range keys {
+	slices.Sort(keys)
+	for _, key := range slices.Compact(keys) { // indexes may share one
 		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{
 			AttributeName: aws.String(key), AttributeType: types.ScalarAttributeTypeS,
 		})

@@ -77,6 +77,24 @@ func readUnits(bytes int, consistent bool) float64 {
 	return units
 }
 
+// usage is what requests cost.
+type usage struct {
+	requests map[string]int
+	// writes in the table, indexWrites in its indexes, reads of both, in units.
+	writes, indexWrites int
+	reads               float64
+	// bytes of the items and attributes that were written.
+	bytes int
+}
+
+func (u *usage) all() int {
+	n := 0
+	for _, of := range u.requests {
+		n += of
+	}
+	return n
+}
+
 func TestUnits(t *testing.T) {
 	t.Parallel()
 	of := func(size int) item { return item{"a": str(strings.Repeat("x", size-1))} }
