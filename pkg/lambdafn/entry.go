@@ -47,6 +47,7 @@ func run(registry func() (*agent.Registry, error), build func(Config) (Handler, 
 	app, err := serverless.Open(context.Background(), serverless.Config{
 		Registry: registry, NeedDeadLetters: deadLetters, Log: newProcessLog, CacheBytes: int(memorySize(os.Getenv) / 100 * cacheShare),
 		StepBytes: int(memorySize(os.Getenv) / 100 * stepShare), ToolsAtOnce: toolsAtOnce(memorySize(os.Getenv)),
+		SweepAtOnce: sweepAtOnce(memorySize(os.Getenv)),
 	})
 	var handler Handler
 	if err == nil {
@@ -79,6 +80,15 @@ func toolsAtOnce(memory int64) int {
 		return 0
 	}
 	return int(min(max(memory/each, 1), runtime.DefaultToolsAtOnce))
+}
+
+// sweepAtOnce is how many items a sweep looks at side by side in so much memory, 0
+// where it is not known. Each may be a session whose newest entry is as large as a
+// step may bring, in several forms; the function that reads whole sessions has the
+// same memory.
+func sweepAtOnce(memory int64) int {
+	const each, most = 64 << 20, 32
+	return int(min(memory/each, most))
 }
 
 // heapLimit is where the collector begins to work harder, in bytes: 0 where the

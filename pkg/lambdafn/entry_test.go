@@ -28,3 +28,10 @@ func TestConfigOf(t *testing.T) {
 		TenantClaim: "org", IAMTenant: "ops", AllowUnauthenticated: true, MaxWait: 7 * time.Second, EventTemplate: "{}", EventTenant: "events",
 	}, c)
 }
+
+func TestSweepAtOnce(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[string]int{"128": 2, "256": 4, "1024": 16, "10240": 32, "": 0} {
+		require.Equal(t, want, sweepAtOnce(memorySize(func(string) string { return size })), size)
+	}
+}

@@ -48,6 +48,9 @@ type Config struct {
 	// LookTimeout bounds how long the sweep is at one item of what is due (5 s), so
 	// that one the store is silent about hides no other.
 	LookTimeout time.Duration
+	// SweepAtOnce is how many items the sweep looks at side by side (1): of each it may
+	// hold an entry.
+	SweepAtOnce int
 	// CommitTimeout bounds a commit once its effect is done (10 s).
 	CommitTimeout time.Duration
 	// ToolGrace is how long a tool may take to return after its context is done (5 s);
@@ -137,6 +140,7 @@ func New(cfg Config) (*Runtime, error) {
 	defaultTo(&cfg.Grace, 3*time.Second)
 	defaultTo(&cfg.SweepAfter, cfg.Lease*3/2)
 	defaultTo(&cfg.LookTimeout, 5*time.Second)
+	defaultTo(&cfg.SweepAtOnce, 1)
 	defaultTo(&cfg.CommitTimeout, 10*time.Second)
 	defaultTo(&cfg.ToolGrace, 5*time.Second)
 	defaultTo(&cfg.StepsPerInvocation, 1)

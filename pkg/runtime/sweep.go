@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"sync"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/engine"
@@ -32,43 +33,108 @@ const maxBackoff = 5 * time.Minute
 // run anywhere, at any time, any number of times at once. Of no session more is read
 // than its last entries, however long it is, and none takes more than its share of
 // the time: those that want more are looked at again when all others have been.
+// SweepAtOnce of them are looked at side by side.
 func (r *Runtime) Sweep(ctx context.Context) (Swept, error) {
-	var swept Swept
-	var failed []error
-	fail := func(found store.Found, err error) {
-		if errors.Is(err, session.ErrNeeds) { // nothing is wrong: a newer program takes care of it
-			r.cfg.Log.WarnContext(ctx, "sweep leaves it", "session", found.Key.String(), "error", err)
-			return
-		}
-		r.cfg.Log.ErrorContext(ctx, "sweep", "session", found.Key.String(), "error", err)
-		failed = append(failed, err)
-	}
-	var slow []store.Found
+	s := sweeping{r: r, done: make(chan any)}
+	defer s.join()
 	for found, err := range r.due(ctx, r.cfg.Now()) {
 		if err != nil {
-			return swept, AsError(err)
+			s.join()
+			return s.swept, AsError(err)
 		}
-		// One session that cannot be read must not hide the others.
-		late, err := r.sweepWithin(ctx, r.share(ctx, r.cfg.LookTimeout, 8), found, &swept)
-		switch {
-		case ctx.Err() != nil:
-			return swept, errors.Join(append(failed, ctx.Err())...)
-		case late:
-			slow = append(slow, store.Found{Key: found.Key, Item: store.Item{Kind: found.Item.Kind, ID: found.Item.ID}})
-		case err != nil:
-			fail(found, err)
-		}
-	}
-	for _, found := range slow {
-		_, err := r.sweepWithin(ctx, r.share(ctx, 4*r.cfg.LookTimeout, 2), found, &swept)
-		if err != nil {
-			fail(found, err)
-		}
-		if ctx.Err() != nil {
+		s.begin(ctx, found)
+		if ctx.Err() != nil || s.panicked != nil {
 			break
 		}
 	}
-	return swept, errors.Join(append(failed, ctx.Err())...)
+	s.join()
+	for _, found := range s.slow {
+		if ctx.Err() != nil {
+			break
+		}
+		swept, _, err := r.sweepWithin(ctx, r.share(ctx, 4*r.cfg.LookTimeout, 2), found)
+		s.swept.add(swept)
+		if err != nil {
+			s.fail(ctx, found, err)
+		}
+	}
+	return s.swept, errors.Join(append(s.failed, ctx.Err())...)
+}
+
+// sweeping is one sweep under way.
+type sweeping struct {
+	r *Runtime
+	// looking is how many items are being looked at; each ends with nil, or with
+	// what it panicked with, on done. The first panic goes on when all have ended.
+	looking  int
+	done     chan any
+	panicked any
+
+	mu     sync.Mutex
+	swept  Swept
+	failed []error
+	slow   []store.Found
+}
+
+// begin looks at an item beside the others, and returns when one more may begin.
+func (s *sweeping) begin(ctx context.Context, found store.Found) {
+	go func() {
+		defer func() { s.done <- recover() }()
+		s.look(ctx, found)
+	}()
+	if s.looking++; s.looking == s.r.cfg.SweepAtOnce {
+		s.end()
+	}
+}
+
+// end waits for one of the looks under way.
+func (s *sweeping) end() {
+	panicked := <-s.done
+	s.looking--
+	if s.panicked == nil {
+		s.panicked = panicked
+	}
+}
+
+// join waits for all of them.
+func (s *sweeping) join() {
+	for s.looking > 0 {
+		s.end()
+	}
+	if panicked := s.panicked; panicked != nil {
+		s.panicked = nil
+		panic(panicked)
+	}
+}
+
+// look does what an item is due for, in its share of the time.
+func (s *sweeping) look(ctx context.Context, found store.Found) {
+	swept, late, err := s.r.sweepWithin(ctx, s.r.share(ctx, s.r.cfg.LookTimeout, 8), found)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.swept.add(swept)
+	switch { // one session that cannot be read must not hide the others
+	case ctx.Err() != nil:
+	case late:
+		s.slow = append(s.slow, store.Found{Key: found.Key, Item: store.Item{Kind: found.Item.Kind, ID: found.Item.ID}})
+	case err != nil:
+		s.fail(ctx, found, err)
+	}
+}
+
+func (s *sweeping) fail(ctx context.Context, found store.Found, err error) {
+	if errors.Is(err, session.ErrNeeds) { // nothing is wrong: a newer program takes care of it
+		s.r.cfg.Log.WarnContext(ctx, "sweep leaves it", "session", found.Key.String(), "error", err)
+		return
+	}
+	s.r.cfg.Log.ErrorContext(ctx, "sweep", "session", found.Key.String(), "error", err)
+	s.failed = append(s.failed, err)
+}
+
+func (s *Swept) add(more Swept) {
+	s.Resent += more.Resent
+	s.Resumed += more.Resumed
+	s.Expired += more.Expired
 }
 
 // due yields what is due by a time, and then what is due so far ahead of now that it
@@ -109,11 +175,11 @@ func (r *Runtime) share(ctx context.Context, most time.Duration, part int64) tim
 }
 
 // sweepWithin reports whether it failed because its time was over.
-func (r *Runtime) sweepWithin(ctx context.Context, share time.Duration, found store.Found, swept *Swept) (late bool, err error) {
+func (r *Runtime) sweepWithin(ctx context.Context, share time.Duration, found store.Found) (swept Swept, late bool, err error) {
 	one, cancel := context.WithTimeoutCause(ctx, share, errNoAnswer)
 	defer cancel()
-	err = r.sweepOne(one, found, swept)
-	return err != nil && one.Err() != nil, err
+	err = r.sweepOne(one, found, &swept)
+	return swept, err != nil && one.Err() != nil, err
 }
 
 func (r *Runtime) sweepOne(ctx context.Context, found store.Found, swept *Swept) error {

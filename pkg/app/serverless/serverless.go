@@ -39,6 +39,8 @@ type Config struct {
 	// StepBytes and ToolsAtOnce bound what a step takes; 0 is what [runtime.Config] says.
 	StepBytes   int
 	ToolsAtOnce int
+	// SweepAtOnce is how many items a sweep looks at side by side; 0 is what [runtime.Config] says.
+	SweepAtOnce int
 	// Decorate may put something around the ports; a test's door.
 	Decorate func(app.Parts) app.Parts
 	// Now is the clock; nil means the machine's.
@@ -105,7 +107,7 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 		// A process on Lambda cannot be told from one that died: its lease lapses by time.
 		Env: agent.Env(cfg.Env), Owner: app.NewID(), Now: cfg.Now, NewID: app.NewID,
 		Lease: settings.Lease, StepsPerInvocation: settings.StepsPerInvocation, CacheBytes: cfg.CacheBytes,
-		StepBytes: cfg.StepBytes, ToolsAtOnce: cfg.ToolsAtOnce, Log: log,
+		StepBytes: cfg.StepBytes, ToolsAtOnce: cfg.ToolsAtOnce, SweepAtOnce: cfg.SweepAtOnce, Log: log,
 	})
 	if err != nil {
 		return nil, err
