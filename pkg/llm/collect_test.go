@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"testing"
 	"time"
 
@@ -313,4 +314,60 @@ func TestContextError(t *testing.T) {
 	require.ErrorAs(t, err, &failure)
 	require.Equal(t, llm.ClassTimeout, failure.Class)
 	require.True(t, failure.Retryable())
+}
+
+// TestCollectEnds: whatever a model sends without end, little of it is held, and the
+// stream is left.
+func TestCollectEnds(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x", 64<<10)
+	for name, at := range map[string]func(i int) llm.Event{
+		"text":             func(int) llm.Event { return llm.Event{Kind: llm.EventTextDelta, Text: large} },
+		"reasoning":        func(int) llm.Event { return llm.Event{Kind: llm.EventReasoningDelta, Text: large} },
+		"opaque":           func(int) llm.Event { return llm.Event{Kind: llm.EventOpaque, Opaque: []byte(large)} },
+		"arguments":        func(int) llm.Event { return llm.Event{Kind: llm.EventToolArgDelta, Text: large} },
+		"arguments, apart": func(i int) llm.Event { return llm.Event{Kind: llm.EventToolArgDelta, Index: i, Text: "x"} },
+		"calls": func(i int) llm.Event {
+			return llm.Event{Kind: llm.EventToolStart, Index: i, ToolCall: llm.ToolCall{Name: "x"}}
+		},
+		"one call": func(int) llm.Event { return llm.Event{Kind: llm.EventToolStart, ToolCall: llm.ToolCall{Name: large}} },
+		"calls, whole": func(i int) llm.Event {
+			return llm.Event{Kind: llm.EventToolStart, Index: i, ToolCall: llm.ToolCall{Arguments: []byte(large)}}
+		},
+		"texts": func(i int) llm.Event { return llm.Event{Kind: llm.EventTextDelta, Index: -i} },
+		"ids of a provider": func(int) llm.Event {
+			return llm.Event{Kind: llm.EventToolStart, ToolCall: llm.ToolCall{ProviderID: large}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sent, bytes := 0, 0
+			_, err := llm.Collect(func(yield func(llm.Event, error) bool) {
+				for i := 0; yield(at(i), nil); i++ {
+					sent++
+				}
+			}, func(e llm.Event) { bytes += len(e.Text) })
+			require.ErrorIs(t, err, llm.ErrTooLarge)
+			var failure *llm.Error
+			require.ErrorAs(t, err, &failure)
+			require.Equal(t, llm.ClassInvalid, failure.Class)
+			require.Contains(t, failure.Message, "MaxOutputTokens")
+			require.LessOrEqual(t, sent, llm.MaxParts)
+			require.LessOrEqual(t, bytes, llm.MaxReply, "nobody watches what is not taken in")
+		})
+	}
+	events := make([]llm.Part, llm.MaxParts-1)
+	for i := range events {
+		events[i] = llm.Part{Kind: llm.PartToolCall, ToolCall: &llm.ToolCall{Name: "x", Arguments: json.RawMessage(`{}`)}}
+	}
+	most := llm.Reply{Message: llm.Message{Role: llm.RoleAssistant, Parts: append(events, llm.Text(strings.Repeat("x", llm.MaxReply-3*len(events))))}, Stop: llm.StopToolCalls}
+	got, err := llm.Collect(func(yield func(llm.Event, error) bool) {
+		for e := range llm.Events(most) {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}, nil)
+	require.NoError(t, err)
+	require.Len(t, got.Message.Parts, llm.MaxParts, "as much as may be is taken in")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 )
 
@@ -14,7 +15,7 @@ type Model interface {
 	// Stream sends the request and yields what comes back, piece by piece. The
 	// last event of a complete reply is EventStop. An error ends the stream; a
 	// provider's error is an [*Error], so that the caller can tell what to do
-	// about it. Adapters do not retry. The stream stops when ctx is done, with
+	// about it. Adapters do not retry, nor hold more of a reply than [MaxReply]. The stream stops when ctx is done, with
 	// what [ContextError] says. The request is only read.
 	Stream(ctx context.Context, req Request) iter.Seq2[Event, error]
 }
@@ -137,20 +138,48 @@ type Reply struct {
 // ErrBrokenStream is the cause of the error of a reply that ended before its stop event.
 var ErrBrokenStream = errors.New("llm: stream ended before the reply was complete")
 
+// The largest reply that is taken in. It is many times what models say at most, so
+// that what is larger comes from something that is no model, or is broken.
+const (
+	// MaxReply is how many bytes a reply may have in sum: text, reasoning, calls with
+	// their arguments.
+	MaxReply = 8 << 20
+	// MaxParts is how many parts it may have: texts, calls.
+	MaxParts = 1000
+)
+
+// ErrTooLarge is the cause of the error of a reply larger than [MaxReply] or [MaxParts].
+var ErrTooLarge = errors.New("llm: the reply is too large")
+
+// TooLarge returns the error of a reply that is larger than [MaxReply] or [MaxParts].
+func TooLarge() *Error {
+	return &Error{
+		Class: ClassInvalid, Cause: ErrTooLarge,
+		Message: fmt.Sprintf("the reply was given up: it has more than %d MiB or %d parts, more than any model says. Set MaxOutputTokens, or look at the model's server", MaxReply>>20, MaxParts),
+	}
+}
+
 // Collect reads a stream to its end and returns the whole reply. Each event is
 // also handed to watch, if there is one. A stream that ends without EventStop is
 // an [*Error] of class overloaded (it may be tried again) with ErrBrokenStream
-// as its cause.
+// as its cause. One that is larger than [MaxReply] or [MaxParts] is given up, with the
+// error [TooLarge].
 func Collect(events iter.Seq2[Event, error], watch func(Event)) (Reply, error) {
 	var c collector
 	for event, err := range events {
 		if err != nil {
 			return Reply{}, err
 		}
+		if c.size += event.size(); c.size > MaxReply {
+			return Reply{}, TooLarge()
+		}
 		if watch != nil {
 			watch(event)
 		}
 		c.add(event)
+		if len(c.parts) > MaxParts {
+			return Reply{}, TooLarge()
+		}
 		if event.Kind == EventStop {
 			return c.reply(), nil
 		}
@@ -225,6 +254,12 @@ type collector struct {
 	at      map[partKey]int
 	usage   Usage
 	stop    Event
+	size    int
+}
+
+// size is how many bytes an event may add to a reply.
+func (e Event) size() int {
+	return len(e.Text) + len(e.ToolCall.ID) + len(e.ToolCall.ProviderID) + len(e.ToolCall.Name) + len(e.ToolCall.Arguments) + len(e.Provider) + len(e.Opaque)
 }
 
 func (c *collector) part(kind PartKind, index int) int {

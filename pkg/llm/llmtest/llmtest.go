@@ -28,6 +28,9 @@ type Harness struct {
 	Break func(t *testing.T) llm.Model
 	// Hang makes a model that says some text and then nothing until ctx is done.
 	Hang func(t *testing.T) llm.Model
+	// Flood makes a model whose reply says more than [llm.MaxReply], without end where
+	// the other side can do so.
+	Flood func(t *testing.T) llm.Model
 }
 
 // patience is how long a test waits for what should happen at once.
@@ -45,6 +48,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("an_error_ends_the_stream", func(t *testing.T) { t.Parallel(); testErrors(t, h) })
 	t.Run("adapters_do_not_retry", func(t *testing.T) { t.Parallel(); testNoRetry(t, h) })
 	t.Run("a_broken_stream_is_overloaded", func(t *testing.T) { t.Parallel(); testBroken(t, h) })
+	t.Run("an_endless_reply_is_given_up", func(t *testing.T) { t.Parallel(); testFlood(t, h) })
 	t.Run("cancellation_stops_the_stream", func(t *testing.T) { t.Parallel(); testCancel(t, h) })
 	t.Run("a_deadline_is_a_timeout", func(t *testing.T) { t.Parallel(); testDeadline(t, h) })
 	t.Run("a_done_context_asks_nothing", func(t *testing.T) { t.Parallel(); testDoneBefore(t, h) })
@@ -242,6 +246,17 @@ func testBroken(t *testing.T, h Harness) {
 	require.ErrorAs(t, err, &got)
 	require.Equal(t, llm.ClassOverloaded, got.Class)
 	require.ErrorIs(t, err, llm.ErrBrokenStream)
+}
+
+func testFlood(t *testing.T, h Harness) {
+	m := h.Flood(t)
+	within(t, func() {
+		_, err := llm.Collect(m.Stream(t.Context(), Request()), nil)
+		var got *llm.Error
+		require.ErrorAs(t, err, &got)
+		require.Equal(t, llm.ClassInvalid, got.Class, "the same again would cost the same")
+		require.ErrorIs(t, err, llm.ErrTooLarge)
+	})
 }
 
 func testCancel(t *testing.T, h Harness) {

@@ -40,7 +40,12 @@ func (m *model) failure(err error, response *http.Response) error {
 	var streamed *ssestream.StreamError
 	var api *sdk.Error
 	var network net.Error
+	var ours *llm.Error
 	switch {
+	case errors.As(err, &ours): // what we read no further
+		told := *ours
+		told.Message = m.clean(told.Message)
+		return &told
 	case errors.As(err, &streamed):
 		return m.classify(0, words(streamed.Event.Data))
 	case response != nil && response.StatusCode >= http.StatusBadRequest:

@@ -8,7 +8,8 @@
 //	OPENAI_STREAM    false for servers that cannot stream
 //
 // Reasoning that a server shows is kept for the reader and not sent back, as
-// Chat Completions has no place for it. Retries are the caller's.
+// Chat Completions has no place for it. Retries are the caller's. Redirects are not
+// followed, and no more is read of an answer than a model can have said.
 package openai
 
 import (
@@ -78,11 +79,13 @@ func Open(_ context.Context, name string, env func(string) string) (llm.Model, e
 func client() *http.Client {
 	shared, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
-		return &http.Client{Transport: http.DefaultTransport}
+		return &http.Client{Transport: bounded{http.DefaultTransport}, CheckRedirect: noRedirect}
 	}
 	transport := shared.Clone()
 	transport.MaxIdleConnsPerHost = idleConnections
-	return &http.Client{Transport: transport}
+	transport.MaxResponseHeaderBytes = maxHeader
+	transport.ResponseHeaderTimeout = headerTime
+	return &http.Client{Transport: bounded{transport}, CheckRedirect: noRedirect}
 }
 
 // baseURL checks the address. Its text is not repeated in errors, which are kept

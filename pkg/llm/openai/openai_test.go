@@ -117,6 +117,12 @@ func TestConformance(t *testing.T) {
 				Break: func(t *testing.T) llm.Model { return open(t, cut(), "OPENAI_STREAM", stream) },
 				// A server that cannot stream has said nothing when it hangs.
 				Hang: func(t *testing.T) llm.Model { return open(t, hang()) },
+				Flood: func(t *testing.T) llm.Model {
+					if stream == "" {
+						return open(t, endless(new(atomic.Int64), "text/event-stream", "", `data: {"choices":[{"index":0,"delta":{"content":"`+filler+`"}}]}`+"\n\n"))
+					}
+					return open(t, endless(new(atomic.Int64), "application/json", `{"choices":[{"index":0,"message":{"content":"`, filler), "OPENAI_STREAM", stream)
+				},
 			})
 		})
 	}

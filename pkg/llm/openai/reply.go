@@ -86,6 +86,9 @@ func (m *model) read(stream *ssestream.Stream[sdk.ChatCompletionChunk], response
 		if !a.chunk(stream.Current()) {
 			return nil
 		}
+		if a.held > llm.MaxReply || len(a.calls) > llm.MaxParts {
+			return llm.TooLarge()
+		}
 	}
 	if err := stream.Err(); err != nil {
 		return m.failure(err, response)
@@ -109,6 +112,7 @@ type assembler struct {
 	next    int                 // our next index of a call
 	reason  string
 	refused bool
+	held    int // bytes of calls, also of what is not yielded as it comes
 	// id of the response and the model that answered, as the server says.
 	id, model string
 }
@@ -154,6 +158,7 @@ func (a *assembler) chunk(c sdk.ChatCompletionChunk) bool {
 // call takes one fragment of a call. Indexes are given anew: some servers send
 // several whole calls under one index, told apart by their ids only.
 func (a *assembler) call(delta sdk.ChatCompletionChunkChoiceDeltaToolCall) bool {
+	a.held += len(delta.ID) + len(delta.Function.Name) + len(delta.Function.Arguments)
 	open := a.calls[delta.Index]
 	if open == nil || open.started && delta.ID != "" && delta.Function.Name != "" && delta.ID != open.id {
 		open = &openCall{index: a.next}

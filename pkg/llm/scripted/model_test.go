@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,6 +29,11 @@ func TestConformance(t *testing.T) {
 				return scripted.Reply{}, &failure
 			})
 			return m, func() int { return int(calls.Load()) }
+		},
+		Flood: func(*testing.T) llm.Model {
+			return scripted.Func(func(context.Context, llm.Request) (scripted.Reply, error) {
+				return llm.Reply{Message: llm.Assistant(strings.Repeat("x", llm.MaxReply+1))}, nil
+			})
 		},
 		Break: func(*testing.T) llm.Model {
 			return scripted.Func(func(context.Context, llm.Request) (scripted.Reply, error) {
