@@ -16,14 +16,16 @@ import (
 // role is what template.yaml lets a function do, of which its tests look at the actions.
 type role struct {
 	Properties struct {
-		Policies []struct {
-			PolicyDocument struct {
-				Statement []struct {
-					Action any `yaml:"Action"`
-				} `yaml:"Statement"`
-			} `yaml:"PolicyDocument"`
-		} `yaml:"Policies"`
+		Policies []yaml.Node `yaml:"Policies"`
 	} `yaml:"Properties"`
+}
+
+type policy struct {
+	PolicyDocument struct {
+		Statement []struct {
+			Action any `yaml:"Action"`
+		} `yaml:"Statement"`
+	} `yaml:"PolicyDocument"`
 }
 
 // actions returns what the role of each function allows, by the function's name.
@@ -45,8 +47,15 @@ var actions = sync.OnceValues(func() (map[string][]string, error) {
 		if err := node.Decode(&r); err != nil {
 			return nil, err
 		}
-		for _, policy := range r.Properties.Policies {
-			for _, s := range policy.PolicyDocument.Statement {
+		for _, node := range r.Properties.Policies {
+			if node.Kind != yaml.MappingNode {
+				continue // a key's, under a condition
+			}
+			var p policy
+			if err := node.Decode(&p); err != nil {
+				return nil, err
+			}
+			for _, s := range p.PolicyDocument.Statement {
 				switch action := s.Action.(type) {
 				case string:
 					all[name] = append(all[name], action)

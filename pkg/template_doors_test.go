@@ -15,8 +15,8 @@ func TestTemplateDoors(t *testing.T) {
 	for id, resource := range asMap(t, b["Resources"]) {
 		require.Contains(t, []string{
 			"AWS::ApiGatewayV2::Api", "AWS::ApiGatewayV2::Authorizer", "AWS::ApiGatewayV2::Integration", "AWS::ApiGatewayV2::Route",
-			"AWS::ApiGatewayV2::Stage", "AWS::CloudWatch::Alarm", "AWS::DynamoDB::Table", "AWS::Events::Rule", "AWS::IAM::Policy", "AWS::IAM::Role",
-			"AWS::Lambda::EventSourceMapping", "AWS::Lambda::Permission", "AWS::Logs::LogGroup", "AWS::S3::Bucket", "AWS::S3::BucketPolicy",
+			"AWS::ApiGatewayV2::Stage", "AWS::CloudWatch::Alarm", "AWS::DynamoDB::Table", "AWS::Events::Rule", "AWS::IAM::Role",
+			"AWS::Lambda::EventSourceMapping", "AWS::Lambda::Permission", "AWS::Logs::LogGroup", "AWS::Logs::MetricFilter", "AWS::S3::Bucket", "AWS::S3::BucketPolicy",
 			"AWS::SQS::Queue", "AWS::Serverless::Function",
 		}, asMap(t, resource)["Type"], id)
 	}

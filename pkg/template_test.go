@@ -156,6 +156,11 @@ func TestTemplateTables(t *testing.T) {
 	t.Parallel()
 	b := readBundle(t)
 	require.Equal(t, []string{"Live", "State"}, b.ids(t, tableType))
+	// A table's cap is none of its indexes'.
+	caps := when("HasCap", object{
+		"MaxReadRequestUnits":  when("HasReadCap", ref("MaxReadUnits"), noValue),
+		"MaxWriteRequestUnits": when("HasWriteCap", ref("MaxWriteUnits"), noValue),
+	}, noValue)
 	for id, schema := range map[string]dynamostore.Schema{"State": dynamostore.StateSchema(), "Live": dynamostore.LiveSchema()} {
 		p := b.properties(t, id, tableType)
 		keys := func(partition, sort string) []any {
@@ -174,7 +179,7 @@ func TestTemplateTables(t *testing.T) {
 				projection = object{"ProjectionType": "INCLUDE", "NonKeyAttributes": beside}
 			}
 			list, _ := indexes.([]any)
-			indexes = append(list, object{"IndexName": i.Name, "KeySchema": keys(i.Partition, i.Sort), "Projection": projection})
+			indexes = append(list, object{"IndexName": i.Name, "KeySchema": keys(i.Partition, i.Sort), "Projection": projection, "OnDemandThroughput": caps})
 		}
 		require.Equal(t, keys(schema.Partition, schema.Sort), p["KeySchema"], id)
 		var attributes []any
@@ -192,16 +197,13 @@ func TestTemplateTables(t *testing.T) {
 	}
 
 	state := b.resource(t, "State", tableType)
-	require.Equal(t, "Retain", state["DeletionPolicy"])
+	require.Equal(t, "RetainExceptOnCreate", state["DeletionPolicy"], "what a failed creation leaves is empty")
 	require.Equal(t, "Retain", state["UpdateReplacePolicy"])
 	p := b.properties(t, "State", tableType)
 	require.Equal(t, object{"PointInTimeRecoveryEnabled": true}, p["PointInTimeRecoverySpecification"])
 	require.Equal(t, when("Protected", true, false), p["DeletionProtectionEnabled"])
-	require.Equal(t, "true", asMap(t, b.section(t, "Parameters")["DeletionProtection"])["Default"])
-	require.Equal(t, when("HasCap", object{
-		"MaxReadRequestUnits":  when("HasReadCap", ref("MaxReadUnits"), noValue),
-		"MaxWriteRequestUnits": when("HasWriteCap", ref("MaxWriteUnits"), noValue),
-	}, noValue), p["OnDemandThroughput"])
+	require.Equal(t, "false", asMap(t, b.section(t, "Parameters")["DeletionProtection"])["Default"], "a protected table holds up the rollback of a creation")
+	require.Equal(t, caps, p["OnDemandThroughput"])
 	require.NotContains(t, b.properties(t, "Live", tableType), "PointInTimeRecoverySpecification", "deltas are not worth keeping")
 }
 
@@ -213,7 +215,11 @@ func TestTemplateChain(t *testing.T) {
 		p := b.properties(t, id, queueType)
 		require.Equal(t, when("HasKmsKey", noValue, true), p["SqsManagedSseEnabled"], id)
 		require.Equal(t, when("HasKmsKey", ref("KmsKeyArn"), noValue), p["KmsMasterKeyId"], id)
-		require.Equal(t, 14*24*60*60, p["MessageRetentionPeriod"], id)
+		days := 14
+		if id == "Steps" {
+			days = 7 // a dead letter brings its age along, and is to be kept for some time
+		}
+		require.Equal(t, days*24*60*60, p["MessageRetentionPeriod"], id)
 	}
 
 	// Visibility is the function's timeout and a minute, whichever was chosen.
@@ -222,7 +228,7 @@ func TestTemplateChain(t *testing.T) {
 	for timeout, row := range asMap(t, timeouts) {
 		seconds, err := strconv.Atoi(timeout)
 		require.NoError(t, err)
-		require.Equal(t, object{"Visibility": seconds + 60}, row)
+		require.Equal(t, object{"Visibility": seconds + 60, "Slow": seconds * 900}, row)
 		chosen = append(chosen, timeout)
 	}
 	parameter := asMap(t, b.section(t, "Parameters")["StepTimeout"])
@@ -344,7 +350,8 @@ func TestTemplateFunctions(t *testing.T) {
 	}
 	step := b.properties(t, "Step", functionType)
 	require.Equal(t, ref("StepMemory"), step["MemorySize"])
-	require.Equal(t, when("HasReservedConcurrency", ref("ReservedConcurrency"), noValue), step["ReservedConcurrentExecutions"])
+	require.Equal(t, when("Reserved", ref("MaxConcurrency"), noValue), step["ReservedConcurrentExecutions"], "what the mapping may take, no less")
+	require.Equal(t, equals(ref("ReserveConcurrency"), "true"), b.section(t, "Conditions")["Reserved"])
 }
 
 func TestTemplateEnvironment(t *testing.T) {
@@ -359,7 +366,7 @@ func TestTemplateEnvironment(t *testing.T) {
 		"Sweep": {"ADJOURN_DEAD_LETTERS_URL"},
 	}
 	values := object{
-		"ADJOURN_TABLE": ref("State"), "ADJOURN_BUCKET": ref("Blobs"), "ADJOURN_QUEUE_URL": ref("Steps"), "ADJOURN_LOG": ref("LogLevel"),
+		"ADJOURN_TABLE": when("Restored", ref("RestoredTable"), ref("State")), "ADJOURN_BUCKET": ref("Blobs"), "ADJOURN_QUEUE_URL": ref("Steps"), "ADJOURN_LOG": ref("LogLevel"),
 		"ADJOURN_TENANT_CLAIM": ref("TenantClaim"), "ADJOURN_ALLOW_UNAUTHENTICATED": ref("AllowUnauthenticated"),
 		"ADJOURN_MAX_WAIT": sub("${MaxWait}s"),
 		"ADJOURN_MODEL":    ref("Model"), "ADJOURN_EVENT_TEMPLATE": ref("EventTemplate"), "ADJOURN_EVENT_TENANT": ref("EventTenant"),
