@@ -168,6 +168,9 @@ func (r *Runtime) tell(s *session.Session, e *session.Entry) {
 // NewProgress returns what an entry tells people who watch.
 func NewProgress(e *session.Entry) Progress {
 	p := Progress{Kind: e.Kind, Seq: e.Seq, Step: e.Step, Status: e.Status}
+	if e.Status == session.StatusFailed && e.Failure != nil {
+		p.Failure = e.Failure.Type
+	}
 	for _, m := range e.Messages {
 		for _, part := range m.Parts {
 			if r := part.ToolResult; r != nil && (r.Status == llm.ResultError || r.Status == llm.ResultTimedOut || r.Status == llm.ResultUnknown) {

@@ -172,6 +172,7 @@ type Progress struct {
 	// Failed are the calls, by name, of whose results the entry says that they
 	// failed, timed out or are unknown.
 	Failed []string
-	// Status after the entry.
-	Status session.Status
+	// Status after the entry; where the task has failed, Failure is the code of why.
+	Status  session.Status
+	Failure string
 }

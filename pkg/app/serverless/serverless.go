@@ -19,6 +19,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // Config says what to open.
@@ -108,9 +109,18 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 		Env: agent.Env(cfg.Env), Owner: app.NewID(), Now: cfg.Now, NewID: app.NewID,
 		Lease: settings.Lease, StepsPerInvocation: settings.StepsPerInvocation, CacheBytes: cfg.CacheBytes,
 		StepBytes: cfg.StepBytes, ToolsAtOnce: cfg.ToolsAtOnce, SweepAtOnce: cfg.SweepAtOnce, Log: log,
+		OnEntry: func(key session.Key, e runtime.Progress) { logFailedTask(log, key, e) },
 	})
 	if err != nil {
 		return nil, err
 	}
 	return a, nil
+}
+
+// logFailedTask writes the line that the template's alarm TasksFailed counts: which
+// session, and why as a code, for what a failure says may be somebody's text.
+func logFailedTask(log *slog.Logger, key session.Key, e runtime.Progress) {
+	if e.Status == session.StatusFailed {
+		log.Error("task failed", "session", key.ID, "tenant", key.Tenant, "seq", e.Seq, "failure", e.Failure)
+	}
 }
