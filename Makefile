@@ -243,6 +243,17 @@ sam-validate: ## Validate and lint template.yaml with the SAM CLI; needs python3
 	localstack/install sam
 	$(SAM) validate --lint
 
+# With the Python of the SAM CLI, which brings cfn-lint, its schemas and SAM's transform.
+.PHONY: check-template
+check-template: ## Hold template.yaml to AWS's schemas and documented limits; ARGS=--list prints what is known
+	@localstack/install sam >/dev/null
+	.tools/sam/bin/python tools/check-template/check.py $(ARGS)
+
+.PHONY: test-check-template
+test-check-template: ## Break template.yaml once for each rule of check-template, and see it found
+	@localstack/install sam >/dev/null
+	.tools/sam/bin/python -m unittest discover -q -s tools/check-template
+
 .PHONY: sam-build
 sam-build: ## Build what sam deploy deploys, with the SAM CLI, LAMBDA_ARCH=arm64
 	localstack/install sam

@@ -1,0 +1,212 @@
+"""The template as AWS would see it: SAM's transform applied, and all of
+CloudFormation's functions computed for one choice of parameters, a scene.
+
+What only AWS knows stands in angle brackets: <Steps> is what Ref gives of a
+resource, <Steps.Arn> what GetAtt gives.
+"""
+
+import copy
+import json
+import logging
+import os
+import pathlib
+import re
+
+from boto3.session import Session
+from samcli.yamlhelper import yaml_parse
+from samtranslator.parser.parser import Parser
+from samtranslator.translator.translator import Translator
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOKEN = re.compile(r"<([A-Za-z0-9]+)(?:\.([A-Za-z0-9.]+))?>")
+NOTHING = object()
+# A parameter's value may have 4,096 bytes, a stack's name 128 characters.
+LONGEST_PARAMETER, LONGEST_STACK = 4096, 128
+PSEUDO = {
+    "AWS::AccountId": "123456789012", "AWS::Partition": "aws", "AWS::Region": "us-east-1",
+    "AWS::StackName": "adjourn", "AWS::URLSuffix": "amazonaws.com", "AWS::NoValue": NOTHING,
+}
+# What is tried for a parameter that is empty by default: the first that its pattern takes.
+ACCOUNT = "us-east-1:123456789012"
+SAMPLES = [
+    "https://issuer.example.com/tenant", f"arn:aws:kms:{ACCOUNT}:key/11111111-2222-3333-4444-555555555555",
+    f"arn:aws:sns:{ACCOUNT}:alarms", f"arn:aws:secretsmanager:{ACCOUNT}:secret:models-AbCdEf", "openai:gpt-5-mini", "sample", '{"agent": "a"}',
+]
+
+logging.getLogger("samtranslator").setLevel(logging.ERROR)
+
+
+def read(path=ROOT / "template.yaml"):
+    return yaml_parse(pathlib.Path(path).read_text())
+
+
+def transform(template):
+    """Applies SAM's transform, and leaves parameters where they are referred to."""
+    template = copy.deepcopy(template)
+    parameters = template.get("Parameters", {})
+    bare = {name: {k: v for k, v in p.items() if k != "Default"} for name, p in parameters.items()}
+    template["Parameters"] = bare
+    for r in template["Resources"].values():
+        if r["Type"] == "AWS::Serverless::Function":
+            r.setdefault("Properties", {})["CodeUri"] = "s3://bucket/key"
+    globals_ = template.get("Globals", {}).get("Function", {})
+    globals_.pop("CodeUri", None)
+    os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
+    done = Translator(managed_policy_map={}, sam_parser=Parser(), boto_session=Session(region_name="us-east-1")).translate(
+        sam_template=template, parameter_values={}, passthrough_metadata=True)
+    done = json.loads(json.dumps(done))
+    done["Parameters"] = parameters
+    return done
+
+
+def sample(p):
+    """A value for a parameter whose default is none."""
+    pattern = p.get("AllowedPattern", ".*")
+    fitting = [s for s in SAMPLES if re.fullmatch(pattern, s) and len(s) <= p.get("MaxLength", LONGEST_PARAMETER)]
+    return fitting[0] if fitting else ""
+
+
+def choices(parameters):
+    """Names of scenes, with the parameters each is given beside the defaults."""
+    plain = {name: str(p.get("Default", sample(p))) for name, p in parameters.items()}
+    base = plain | {n: sample(parameters[n]) for n in ("JwtIssuer", "JwtAudience") if n in parameters}
+    yield "defaults", plain
+    yield "first deployment", base
+    least, most, given, longest = dict(base), dict(base), dict(base), dict(base)
+    for name, p in parameters.items():
+        if "AllowedValues" in p:
+            values = [str(v) for v in p["AllowedValues"]]
+            least[name], most[name] = values[0], values[-1]
+            if "true" in values:
+                least[name], most[name] = "false", "true"
+        elif p["Type"] == "Number":
+            values = [str(p.get("MinValue", 0)), str(p.get("MaxValue", 1_000_000))]
+            least[name], most[name] = values
+        else:
+            values = [sample(p)] if p.get("Default") == "" else []
+            given[name] = most[name] = sample(p) or base[name]
+            longest[name] = "x" * p.get("MaxLength", LONGEST_PARAMETER)
+        for value in values:
+            yield f"{name}={value}", base | {name: value}
+    # Numbers that are 0 by default switch something off.
+    for name, p in parameters.items():
+        if p["Type"] == "Number" and str(p.get("Default")) == "0":
+            given[name] = "100"
+    yield "everything given", given
+    yield "everything at its least", least
+    yield "everything at its most", most | {"AllowUnauthenticated": "false"} if "AllowUnauthenticated" in most else most
+    yield "everything at its longest", longest | {"AWS::StackName": "s" * LONGEST_STACK}
+
+
+class Refused(Exception):
+    """The template's own Rules do not let these parameters through."""
+
+
+class Scene:
+    """One choice of parameters. resources has those that are made, with their
+    properties computed; raw is the transformed template."""
+
+    def __init__(self, name, transformed, given):
+        self.name, self.raw = name, transformed
+        self.parameters = {n: given.get(n, str(p.get("Default", ""))) for n, p in transformed.get("Parameters", {}).items()}
+        self.pseudo = PSEUDO | {n: v for n, v in given.items() if n.startswith("AWS::")}
+        for rule in transformed.get("Rules", {}).values():
+            if "RuleCondition" in rule and not self.holds(rule["RuleCondition"]):
+                continue
+            for a in rule["Assertions"]:
+                if not self.holds(a["Assert"]):
+                    raise Refused(self.value(a.get("AssertDescription", "")))
+        self.resources = {}
+        for id, r in transformed["Resources"].items():
+            if "Condition" not in r or self.holds({"Condition": r["Condition"]}):
+                self.resources[id] = {k: v for k, v in r.items() if k != "Properties"} | {"Properties": self.value(r.get("Properties", {}))}
+
+    def of(self, type_):
+        """Each resource of a type, with its properties."""
+        return [(id, r["Properties"]) for id, r in self.resources.items() if r["Type"] == type_]
+
+    def named(self, value, type_):
+        """The resource of a type that a reference names, with its properties."""
+        m = TOKEN.match(value) if isinstance(value, str) else None
+        if m and self.resources.get(m[1], {}).get("Type") == type_:
+            return m[1], self.resources[m[1]]["Properties"]
+        return None, None
+
+    def holds(self, c):
+        if not isinstance(c, dict):
+            return str(c).lower() == "true"
+        (fn, args), = c.items()
+        if fn == "Condition":
+            return self.holds(self.raw["Conditions"][args])
+        if fn == "Fn::Equals":
+            return str(self.value(args[0])) == str(self.value(args[1]))
+        if fn == "Fn::Not":
+            return not self.holds(args[0])
+        if fn == "Fn::And":
+            return all(self.holds(a) for a in args)
+        if fn == "Fn::Or":
+            return any(self.holds(a) for a in args)
+        raise ValueError(f"no condition: {fn}")
+
+    def value(self, v):
+        if isinstance(v, list):
+            return [e for e in (self.value(e) for e in v) if e is not NOTHING]
+        if not isinstance(v, dict):
+            return v
+        if len(v) == 1:
+            (fn, args), = v.items()
+            if fn == "Ref":
+                return self.ref(args)
+            if fn == "Condition" and isinstance(args, str) and args in self.raw.get("Conditions", {}):
+                return self.holds(v)
+            if fn.startswith("Fn::"):
+                return self.call(fn, args)
+        return {k: e for k, e in ((k, self.value(e)) for k, e in v.items()) if e is not NOTHING}
+
+    def ref(self, name):
+        if name in self.pseudo:
+            return self.pseudo[name]
+        if name in self.parameters:
+            p = self.raw["Parameters"][name]
+            return int(self.parameters[name]) if p["Type"] == "Number" else self.parameters[name]
+        return f"<{name}>"
+
+    def call(self, fn, args):
+        if fn == "Fn::If":
+            return self.value(args[1] if self.holds({"Condition": args[0]}) else args[2])
+        if fn == "Fn::GetAtt":
+            return f"<{args if isinstance(args, str) else '.'.join(args)}>"
+        if fn == "Fn::Sub":
+            text, names = (args, {}) if isinstance(args, str) else (args[0], self.value(args[1]))
+            def put(m):
+                name = m[1]
+                if name.startswith("!"):
+                    return "${" + name[1:] + "}"
+                if name in names:
+                    return str(names[name])
+                return f"<{name}>" if "." in name else str(self.ref(name))
+            return re.sub(r"\$\{([^}]+)\}", put, text)
+        args = self.value(args)
+        if fn == "Fn::Split":
+            return args[1].split(args[0])
+        if fn == "Fn::Join":
+            return args[0].join(str(a) for a in args[1])
+        if fn == "Fn::Select":
+            return args[1][int(args[0])]
+        if fn == "Fn::FindInMap":
+            return self.raw["Mappings"][args[0]][str(args[1])][args[2]]
+        raise ValueError(f"no function: {fn}")
+
+
+def scenes(template, only=None):
+    """All scenes that the template's Rules let through, and how many they do not."""
+    transformed = transform(template)
+    through, refused = [], 0
+    for name, given in choices(transformed.get("Parameters", {})):
+        if only and name not in only:
+            continue
+        try:
+            through.append(Scene(name, transformed, given))
+        except Refused:
+            refused += 1
+    return through, refused
