@@ -90,7 +90,7 @@ func TestSize_starts(t *testing.T) {
 			command := exec.CommandContext(t.Context(), binary(t, name))
 			command.Env = []string{
 				"AWS_LAMBDA_RUNTIME_API=" + server.Listener.Addr().String(), "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=s",
-				"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=128", "ADJOURN_TABLE=state", "ADJOURN_BUCKET=blobs", "ADJOURN_QUEUE_URL=https://sqs/1/steps", "ADJOURN_DEAD_LETTERS_URL=https://sqs/1/dead",
+				"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=128", "ADJOURN_TABLE=state", "ADJOURN_BUCKET=blobs", "ADJOURN_QUEUE_URL=https://sqs/1/steps", "ADJOURN_DEAD_LETTERS_URL=https://sqs/1/dead", "ADJOURN_API_ID=a1",
 			}
 			began := time.Now()
 			require.NoError(t, command.Start())

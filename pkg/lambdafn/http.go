@@ -2,6 +2,7 @@ package lambdafn
 
 import (
 	"cmp"
+	"errors"
 
 	"github.com/adjourn/adjourn/pkg/httpapi"
 )
@@ -32,6 +33,9 @@ func serve(cfg Config, function httpapi.Function) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.APIID == "" {
+		return nil, errors.New("lambdafn: APIID is required: ADJOURN_API_ID names the API whose requests are answered")
+	}
 	handler, err := httpapi.New(httpapi.Config{
 		Runtime: cfg.Runtime, Authenticate: cfg.authenticate, Functions: []httpapi.Function{function},
 		MaxWait: cmp.Or(max(cfg.MaxWait, 0), -1), Fits: fits, Log: cfg.Log, Now: cfg.Now,
@@ -39,5 +43,7 @@ func serve(cfg Config, function httpapi.Function) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newProxy(cfg, handler), nil
+	p := newProxy(cfg, handler)
+	p.admission = newAdmission(cfg.APIID, function)
+	return p, nil
 }

@@ -9,9 +9,39 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
+// admission says which requests a function answers: those of its API, by its own
+// routes. It is the one place where that is asked, before anything else is.
+type admission struct {
+	api    string
+	routes map[string]bool
+}
+
+func newAdmission(api string, function httpapi.Function) *admission {
+	a := &admission{api: api, routes: map[string]bool{}}
+	for _, r := range httpapi.Routes() {
+		if r.Function == function {
+			a.routes[r.Method+" "+r.Path] = true
+		}
+	}
+	return a
+}
+
+// check returns why a request is not answered. Another API, or a route of this one
+// that was made by hand, may ask its callers for less.
+func (a *admission) check(event *httpEvent) error {
+	if got := event.RequestContext.APIID; got != a.api {
+		return fmt.Errorf("it came by the API %.40q; ADJOURN_API_ID names another", got)
+	}
+	if got := event.RequestContext.RouteKey; !a.routes[got] {
+		return fmt.Errorf("it came by the route %.100q, which is none of this function's", got)
+	}
+	return nil
+}
+
 // authenticate says who calls, by what the gateway's authorizer has verified. It
 // looks at nothing the client sent: no header, and not the token, which the
-// gateway has already judged.
+// gateway has already judged. One kind of authorizer is expected, JWT or, where
+// IAMTenant is set, IAM; what any other one says counts for nothing.
 func (c Config) authenticate(r *http.Request) (httpapi.Caller, error) {
 	carried, ok := r.Context().Value(carriedKey{}).(carried)
 	if !ok {
@@ -22,26 +52,53 @@ func (c Config) authenticate(r *http.Request) (httpapi.Caller, error) {
 		from, _, _ = net.SplitHostPort(r.RemoteAddr)
 	}
 	verified := carried.event.RequestContext.Authorizer
-	switch {
-	case verified != nil && verified.JWT != nil:
-		tenant, err := c.claimed(verified.JWT.Claims, c.TenantClaim)
-		if err != nil {
-			return httpapi.Caller{}, err
-		}
-		who, err := subject(verified.JWT.Claims)
-		if err != nil {
-			return httpapi.Caller{}, err
-		}
-		return httpapi.Caller{Tenant: tenant, Who: who, From: from}, nil
-	case verified != nil && verified.IAM != nil && verified.IAM.UserARN != "":
-		if c.IAMTenant == "" {
-			return httpapi.Caller{}, fmt.Errorf("%w: callers by IAM have no tenant here; ADJOURN_IAM_TENANT names it", httpapi.ErrForbidden)
-		}
-		return httpapi.Caller{Tenant: c.IAMTenant, Who: verified.IAM.UserARN, From: from}, nil
-	case c.AllowUnauthenticated:
-		return httpapi.Caller{Tenant: session.DefaultTenant, Who: "anonymous", From: from}, nil
+	if verified == nil {
+		verified = new(authorizer)
 	}
-	return httpapi.Caller{}, fmt.Errorf("%w: no authorizer has let this request in", httpapi.ErrUnauthenticated)
+	var tenant, who string
+	var err error
+	switch {
+	case verified.Unknown:
+		err = fmt.Errorf("%w: an authorizer let this request in that is neither JWT nor IAM", httpapi.ErrUnauthenticated)
+	case verified.JWT != nil && c.IAMTenant != "":
+		err = fmt.Errorf("%w: callers sign with IAM here, a token counts for nothing", httpapi.ErrUnauthenticated)
+	case verified.JWT != nil:
+		tenant, who, err = c.byToken(verified.JWT.Claims)
+	case verified.IAM != nil:
+		tenant, who, err = c.byIAM(*verified.IAM)
+	case c.AllowUnauthenticated:
+		tenant, who = session.DefaultTenant, "anonymous"
+	default:
+		err = fmt.Errorf("%w: no authorizer has let this request in", httpapi.ErrUnauthenticated)
+	}
+	if err != nil {
+		return httpapi.Caller{}, err
+	}
+	return httpapi.Caller{Tenant: tenant, Who: who, From: from}, nil
+}
+
+// byToken returns the caller a token is of.
+func (c Config) byToken(claims map[string]claim) (tenant, who string, err error) {
+	if tenant = c.FixedTenant; tenant == "" {
+		if tenant, err = c.claimed(claims, c.TenantClaim); err != nil {
+			return "", "", err
+		}
+	}
+	who, err = subject(claims)
+	return tenant, who, err
+}
+
+// byIAM returns the caller that IAM let in, by his ARN.
+func (c Config) byIAM(verified iamAuthorizer) (tenant, who string, err error) {
+	switch {
+	case verified.UserARN == "":
+		return "", "", fmt.Errorf("%w: IAM does not say who this is", httpapi.ErrUnauthenticated)
+	case c.IAMTenant == "":
+		return "", "", fmt.Errorf("%w: callers by IAM have no tenant here; ADJOURN_IAM_TENANT names it", httpapi.ErrForbidden)
+	case verified.Cognito.IdentityID != "" || verified.Cognito.PoolID != "":
+		return "", "", fmt.Errorf("%w: all users of a Cognito identity pool have one ARN, so nobody could tell who it was", httpapi.ErrForbidden)
+	}
+	return c.IAMTenant, verified.UserARN, nil
 }
 
 // subject returns who a token is of. Nothing stands in for sub, which alone is

@@ -86,7 +86,7 @@ func TestIdentity_who_has_no_tenant_is_forbidden(t *testing.T) {
 		require.Equal(t, wire.CodeForbidden, p.Code, name)
 	}
 	// An emulator that hands lists through opens nothing either.
-	raw := []byte(`{"version":"2.0","rawPath":"/sessions","requestContext":{"http":{"method":"GET"},"authorizer":{"jwt":{"claims":{"tenant":["acme"],"sub":"u1"}}}}}`)
+	raw := []byte(`{"version":"2.0","rawPath":"/sessions","requestContext":{"apiId":"api-1","routeKey":"GET /sessions","http":{"method":"GET"},"authorizer":{"jwt":{"claims":{"tenant":["acme"],"sub":"u1"}}}}}`)
 	require.Equal(t, http.StatusForbidden, askRaw(t, h, raw).StatusCode)
 }
 
@@ -171,7 +171,7 @@ func TestHTTP_each_function_serves_its_routes(t *testing.T) {
 	require.NoError(t, err)
 	e.Body = string(body)
 	for _, wrong := range []lambdafn.Handler{resume, start, query(t, w)} {
-		require.GreaterOrEqual(t, ask(t, wrong, e).StatusCode, 404)
+		require.Equal(t, http.StatusForbidden, ask(t, wrong, e).StatusCode)
 	}
 	got = ask(t, submit, e)
 	require.Less(t, got.StatusCode, 300, got.Body)
@@ -201,7 +201,9 @@ func TestHTTP_odd_paths_are_answered(t *testing.T) {
 		problemOf(t, got)
 	}
 	for _, method := range []string{"POST", "DELETE", "TRACE", "CONNECT", "G T"} {
-		got := ask(t, h, jwt(method, "/sessions", claims))
+		e := jwt(method, "/sessions", claims)
+		e.RequestContext.RouteKey = "GET /sessions"
+		got := ask(t, h, e)
 		require.Contains(t, []int{404, 405}, got.StatusCode, "%q: %s", method, got.Body)
 	}
 }

@@ -34,9 +34,14 @@ type Config struct {
 	// Log of the handlers; nil means none. Bodies, inputs and results are not logged.
 	Log *slog.Logger
 
-	// TenantClaim of a JWT holds the tenant; IAMTenant is that of callers IAM let
-	// in, who are refused where it is empty.
+	// APIID is the API whose requests are answered, as requestContext.apiId says it;
+	// those of any other are refused. The functions behind an API require it.
+	APIID string
+	// TenantClaim of a JWT holds the tenant. FixedTenant, where it is set, is that of
+	// every caller with a token, whatever the token says. IAMTenant is that of
+	// callers IAM let in; where it is set, they alone are let in.
 	TenantClaim string
+	FixedTenant string
 	IAMTenant   string
 	// AllowUnauthenticated lets callers in that nobody has verified, as the default tenant.
 	AllowUnauthenticated bool

@@ -31,6 +31,8 @@ type proxy struct {
 	Config
 	handler http.Handler
 	adapter *httpadapter.HandlerAdapterV2
+	// admission is nil where every request is answered.
+	admission *admission
 }
 
 func newProxy(cfg Config, handler http.Handler) *proxy {
@@ -77,9 +79,16 @@ func (h *proxy) answer(ctx context.Context, event httpEvent, unreadable error) (
 		body, err = base64.StdEncoding.DecodeString(event.Body)
 		event.Body, event.IsBase64Encoded = string(body), false
 	}
+	var stranger error
+	if err == nil && h.admission != nil {
+		stranger = h.admission.check(&event)
+	}
 	switch {
 	case err != nil:
 		response = problem(http.StatusBadRequest, wire.CodeBodyUnreadable, "The request cannot be read.", "")
+	case stranger != nil:
+		h.Log.WarnContext(ctx, "request refused", "error", stranger.Error(), "gatewayRequestId", event.RequestContext.RequestID)
+		response = problem(http.StatusForbidden, wire.CodeForbidden, "The request did not come by the API and the route that this function answers.", event.RequestContext.RequestID)
 	default:
 		err = guard(func() (err error) {
 			response, err = h.proxied(ctx, event)

@@ -1,6 +1,7 @@
 package lambdafn_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
 	"github.com/adjourn/adjourn/pkg/lambdafn"
 )
@@ -24,8 +27,20 @@ import (
 func request(method, path string) events.APIGatewayV2HTTPRequest {
 	e := events.APIGatewayV2HTTPRequest{Version: "2.0", RouteKey: "$default", RawPath: path, Headers: map[string]string{"host": "api.example.com"}}
 	e.RequestContext.Stage, e.RequestContext.RequestID, e.RequestContext.DomainName = "$default", "gw-1", "api.example.com"
+	e.RequestContext.APIID, e.RequestContext.RouteKey = "api-1", routeKey(method, path)
 	e.RequestContext.HTTP = events.APIGatewayV2HTTPRequestContextHTTPDescription{Method: method, Path: path, Protocol: "HTTP/1.1", SourceIP: "192.0.2.7"}
 	return e
+}
+
+// routeKey is that of the route a request comes by; one that fits none would not
+// reach a function, and gets one whose function then says so.
+func routeKey(method, path string) string {
+	mux := http.NewServeMux()
+	for _, r := range httpapi.Routes() {
+		mux.HandleFunc(r.Method+" "+r.Path, func(http.ResponseWriter, *http.Request) {})
+	}
+	_, pattern := mux.Handler(&http.Request{Method: method, URL: &url.URL{Path: path}})
+	return cmp.Or(pattern, "GET /sessions")
 }
 
 func ask(t testing.TB, h lambdafn.Handler, e events.APIGatewayV2HTTPRequest) events.APIGatewayV2HTTPResponse {

@@ -3,6 +3,7 @@ package lambdafn
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 
 	"github.com/aws/aws-lambda-go/events"
 )
@@ -10,8 +11,8 @@ import (
 // httpEvent is a request of API Gateway's HTTP API, payload format 2.0. The
 // gateway writes it; what a client has a say in are the headers, cookies, path,
 // query and body, never the request context. Whoever may invoke the function by
-// other ways (lambda:InvokeFunction) can write one, and be anybody: that
-// permission is worth as much as all tenants together.
+// other ways (lambda:InvokeFunction) can write all of it, and be anybody: that
+// permission is worth as much as all tenants together (docs/security.md).
 type httpEvent struct {
 	RawPath               string            `json:"rawPath"`
 	RawQueryString        string            `json:"rawQueryString"`
@@ -24,6 +25,8 @@ type httpEvent struct {
 }
 
 type httpContext struct {
+	APIID      string      `json:"apiId"`
+	RouteKey   string      `json:"routeKey"`
 	Stage      string      `json:"stage"`
 	RequestID  string      `json:"requestId"`
 	DomainName string      `json:"domainName"`
@@ -31,14 +34,54 @@ type httpContext struct {
 	HTTP       events.APIGatewayV2HTTPRequestContextHTTPDescription
 }
 
-// authorizer is what the gateway has verified about the caller.
+// authorizer is what the gateway has verified about the caller. At most one of its
+// kinds is set: a route has one.
 type authorizer struct {
-	JWT *struct {
-		Claims map[string]claim `json:"claims"`
-	} `json:"jwt"`
-	IAM *struct {
-		UserARN string `json:"userArn"`
-	} `json:"iam"`
+	JWT *jwtAuthorizer
+	IAM *iamAuthorizer
+	// Unknown says that something else has let the request in, or more than one.
+	Unknown bool
+}
+
+type jwtAuthorizer struct {
+	Claims map[string]claim `json:"claims"`
+}
+
+type iamAuthorizer struct {
+	UserARN string `json:"userArn"`
+	// Cognito is set where the credentials are those of a Cognito identity pool.
+	Cognito struct {
+		IdentityID string `json:"identityId"`
+		PoolID     string `json:"identityPoolId"`
+	} `json:"cognitoIdentity"`
+}
+
+// UnmarshalJSON takes the kinds by their exact names, so that nothing that only
+// looks like one is taken for it.
+func (a *authorizer) UnmarshalJSON(raw []byte) error {
+	var kinds map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &kinds); err != nil {
+		return err
+	}
+	maps.DeleteFunc(kinds, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
+	*a = authorizer{Unknown: len(kinds) > 1}
+	for kind, v := range kinds {
+		switch kind {
+		case "jwt":
+			a.JWT = new(jwtAuthorizer)
+			if err := json.Unmarshal(v, a.JWT); err != nil {
+				return err
+			}
+		case "iam":
+			a.IAM = new(iamAuthorizer)
+			if err := json.Unmarshal(v, a.IAM); err != nil {
+				return err
+			}
+		default:
+			a.Unknown = true
+		}
+	}
+	return nil
 }
 
 // claim is a claim of a token. The gateway gives text alone; emulators hand

@@ -93,9 +93,9 @@ func TestIdentity_a_name_is_short_and_can_be_printed(t *testing.T) {
 	}
 	// Emulators hand through what the gateway makes text of.
 	for _, sub := range []string{`["u1"]`, `["ann","bob"]`, `[]`, `{"u":1}`, `{}`, `true`, `false`, `null`, `""`} {
-		raw := `{"version":"2.0","rawPath":"/sessions","requestContext":{"http":{"method":"GET"},"authorizer":{"jwt":{"claims":{"tenant":"acme","email":"a@b.c","sub":` + sub + `}}}}}`
+		raw := `{"version":"2.0","rawPath":"/sessions","requestContext":{"apiId":"api-1","routeKey":"GET /sessions","http":{"method":"GET"},"authorizer":{"jwt":{"claims":{"tenant":"acme","email":"a@b.c","sub":` + sub + `}}}}}`
 		require.Equal(t, http.StatusForbidden, askRaw(t, h, []byte(raw)).StatusCode, sub)
 	}
-	raw := `{"version":"2.0","rawPath":"/sessions","requestContext":{"http":{"method":"GET"},"authorizer":{"jwt":{"claims":{"tenant":"acme","sub":7}}}}}`
+	raw := `{"version":"2.0","rawPath":"/sessions","requestContext":{"apiId":"api-1","routeKey":"GET /sessions","http":{"method":"GET"},"authorizer":{"jwt":{"claims":{"tenant":"acme","sub":7}}}}}`
 	require.Equal(t, http.StatusOK, askRaw(t, h, []byte(raw)).StatusCode, "a number is a name")
 }

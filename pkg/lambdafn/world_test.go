@@ -154,7 +154,7 @@ func newWorld(t testing.TB, tools ...tool.Tool) *world {
 	require.NoError(t, err)
 	w.cfg = lambdafn.Config{
 		Runtime: r, Queue: w.queue, DeadLetters: w.dead, Now: w.clock.Now, Log: lambdafn.NewLog(w.log, slog.LevelDebug),
-		TenantClaim: "tenant", EventTenant: session.DefaultTenant,
+		APIID: "api-1", TenantClaim: "tenant", EventTenant: session.DefaultTenant,
 	}
 	return w
 }

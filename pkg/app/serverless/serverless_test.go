@@ -59,15 +59,21 @@ func TestReadSettings(t *testing.T) {
 	}, s)
 
 	s, err = serverless.ReadSettings(set(
-		"ADJOURN_DEAD_LETTERS_URL", deadURL, "ADJOURN_TENANT_CLAIM", "custom:org", "ADJOURN_IAM_TENANT", "ops", "ADJOURN_ALLOW_UNAUTHENTICATED", "true",
+		"ADJOURN_DEAD_LETTERS_URL", deadURL, "ADJOURN_API_ID", "a1", "ADJOURN_TENANT_CLAIM", "custom:org", "ADJOURN_ALLOW_UNAUTHENTICATED", "true",
 		"ADJOURN_EVENT_TEMPLATE", "{}", "ADJOURN_EVENT_TENANT", "events", "ADJOURN_STEPS_PER_INVOCATION", "4", "ADJOURN_LEASE", "1m", "ADJOURN_LOG", "off", "ADJOURN_MAX_WAIT", "20s",
 	))
 	require.NoError(t, err)
 	require.Equal(t, serverless.Settings{
 		Settings: app.Settings{Data: app.DefaultData, StepsPerInvocation: 4, Lease: time.Minute, LogLevel: app.LogOff},
-		Table:    "state", Bucket: "blobs", QueueURL: queueURL, DeadLettersURL: deadURL, TenantClaim: "custom:org", IAMTenant: "ops",
+		Table:    "state", Bucket: "blobs", QueueURL: queueURL, DeadLettersURL: deadURL, APIID: "a1", TenantClaim: "custom:org",
 		AllowUnauthenticated: true, EventTemplate: "{}", EventTenant: "events", MaxWait: 20 * time.Second,
 	}, s)
+	s, err = serverless.ReadSettings(set("ADJOURN_IAM_TENANT", "ops"))
+	require.NoError(t, err)
+	require.Equal(t, "ops", s.IAMTenant)
+	s, err = serverless.ReadSettings(set("ADJOURN_FIXED_TENANT", "acme", "ADJOURN_ALLOW_UNAUTHENTICATED", "false"))
+	require.NoError(t, err)
+	require.Equal(t, "acme", s.FixedTenant)
 	s, err = serverless.ReadSettings(set("ADJOURN_MAX_WAIT", "0s"))
 	require.NoError(t, err)
 	require.Zero(t, s.MaxWait)
@@ -85,7 +91,7 @@ func TestReadSettings_every_mistake_is_told_at_once(t *testing.T) {
 	require.ErrorIs(t, err, app.ErrInvalidSetting)
 	wrong := map[string][]string{
 		"ADJOURN_QUEUE_URL": {"steps", "sqs://x/y", "https://", "https://host", "https://host/", "%"}, "ADJOURN_DEAD_LETTERS_URL": {"dead", "/x"},
-		"ADJOURN_ALLOW_UNAUTHENTICATED": {"yes", "1", "TRUE", "True", "t", " true"}, "ADJOURN_IAM_TENANT": {"a b", "../x"}, "ADJOURN_EVENT_TENANT": {"a/b"},
+		"ADJOURN_ALLOW_UNAUTHENTICATED": {"yes", "1", "TRUE", "True", "t", " true"}, "ADJOURN_IAM_TENANT": {"a b", "../x"}, "ADJOURN_FIXED_TENANT": {"a b", "a/b", "ä"}, "ADJOURN_EVENT_TENANT": {"a/b"},
 		"ADJOURN_MAX_WAIT": {"5", "-1s", "21s", "1500ms", "long"}, "ADJOURN_LEASE": {"soon"}, "ADJOURN_STEPS_PER_INVOCATION": {"0"}, "ADJOURN_LOG": {"loud"},
 	}
 	var all []string
@@ -99,6 +105,21 @@ func TestReadSettings_every_mistake_is_told_at_once(t *testing.T) {
 	}
 	_, err = serverless.ReadSettings(set(all...))
 	for name := range wrong {
+		require.ErrorContains(t, err, name)
+	}
+}
+
+// Callers that could be let in by one rule or by another are let in by none.
+func TestReadSettings_one_word_about_callers(t *testing.T) {
+	t.Parallel()
+	for name, both := range map[string][]string{
+		"ADJOURN_FIXED_TENANT":          {"ADJOURN_FIXED_TENANT", "acme", "ADJOURN_TENANT_CLAIM", "tenant"},
+		"ADJOURN_IAM_TENANT":            {"ADJOURN_FIXED_TENANT", "acme", "ADJOURN_IAM_TENANT", "acme"},
+		"ADJOURN_ALLOW_UNAUTHENTICATED": {"ADJOURN_ALLOW_UNAUTHENTICATED", "true", "ADJOURN_FIXED_TENANT", "acme"},
+		"callers that somebody":         {"ADJOURN_ALLOW_UNAUTHENTICATED", "true", "ADJOURN_IAM_TENANT", "acme"},
+	} {
+		_, err := serverless.ReadSettings(set(both...))
+		require.ErrorIs(t, err, app.ErrInvalidSetting)
 		require.ErrorContains(t, err, name)
 	}
 }

@@ -25,11 +25,17 @@ type Settings struct {
 	// DeadLettersURL is ADJOURN_DEAD_LETTERS_URL: the queue of wakes that were
 	// received too often. Only the sweep reads it, and needs it.
 	DeadLettersURL string
+	// APIID is ADJOURN_API_ID: the HTTP API whose requests are answered; the
+	// functions behind it need it.
+	APIID string
 	// TenantClaim is ADJOURN_TENANT_CLAIM: the claim of a caller's JWT that holds
 	// the tenant; "tenant" by default.
 	TenantClaim string
-	// IAMTenant is ADJOURN_IAM_TENANT: the tenant of callers that IAM let in. They
-	// are refused where it is empty.
+	// FixedTenant is ADJOURN_FIXED_TENANT: the tenant of every caller with a token,
+	// where tokens have no such claim.
+	FixedTenant string
+	// IAMTenant is ADJOURN_IAM_TENANT: the tenant of callers that IAM let in. Where
+	// it is set they alone are let in; where it is empty they are refused.
 	IAMTenant string
 	// AllowUnauthenticated is ADJOURN_ALLOW_UNAUTHENTICATED: only "true" lets
 	// callers in that nobody has verified.
@@ -67,7 +73,7 @@ func ReadSettings(env func(string) string) (Settings, error) {
 		Settings: shared,
 		Table:    env("ADJOURN_TABLE"), Bucket: env("ADJOURN_BUCKET"),
 		QueueURL: env("ADJOURN_QUEUE_URL"), DeadLettersURL: env("ADJOURN_DEAD_LETTERS_URL"),
-		TenantClaim: or("ADJOURN_TENANT_CLAIM", "tenant"), IAMTenant: env("ADJOURN_IAM_TENANT"),
+		APIID: env("ADJOURN_API_ID"), TenantClaim: or("ADJOURN_TENANT_CLAIM", "tenant"), FixedTenant: env("ADJOURN_FIXED_TENANT"), IAMTenant: env("ADJOURN_IAM_TENANT"),
 		EventTemplate: env("ADJOURN_EVENT_TEMPLATE"), EventTenant: or("ADJOURN_EVENT_TENANT", session.DefaultTenant),
 		MaxWait: 5 * time.Second,
 	}
@@ -107,8 +113,19 @@ func ReadSettings(env func(string) string) (Settings, error) {
 			fault(name, value, "use 1 to 128 letters, digits, _ or -")
 		}
 	}
+	tenant("ADJOURN_FIXED_TENANT", s.FixedTenant)
 	tenant("ADJOURN_IAM_TENANT", s.IAMTenant)
 	tenant("ADJOURN_EVENT_TENANT", s.EventTenant)
+	// Who says two things about callers may mean either.
+	switch {
+	case s.FixedTenant != "" && env("ADJOURN_TENANT_CLAIM") != "":
+		fault("ADJOURN_FIXED_TENANT", s.FixedTenant, "leave it out, or ADJOURN_TENANT_CLAIM: the tenant is fixed or the token's")
+	case s.FixedTenant != "" && s.IAMTenant != "":
+		fault("ADJOURN_FIXED_TENANT", s.FixedTenant, "leave it out, or ADJOURN_IAM_TENANT: callers come with tokens or sign with IAM")
+	}
+	if s.AllowUnauthenticated && (s.FixedTenant != "" || s.IAMTenant != "") {
+		fault("ADJOURN_ALLOW_UNAUTHENTICATED", "true", "leave it out, or ADJOURN_FIXED_TENANT and ADJOURN_IAM_TENANT: they are for callers that somebody has verified")
+	}
 	return s, errors.Join(faults...)
 }
 

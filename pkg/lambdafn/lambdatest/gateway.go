@@ -16,6 +16,9 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 )
 
+// APIID is what a gateway says its id is.
+const APIID = "lambdatest"
+
 // integrationTime is how long an HTTP API waits for a function.
 const integrationTime = 30 * time.Second
 
@@ -131,8 +134,8 @@ func (g *Gateway) event(r *http.Request, route Route, parameters map[string]stri
 		Version: "2.0", RouteKey: key, RawPath: r.URL.Path, RawQueryString: r.URL.RawQuery,
 		Headers: map[string]string{"host": r.Host}, PathParameters: parameters,
 		RequestContext: events.APIGatewayV2HTTPRequestContext{
-			RouteKey: key, AccountID: Account, Stage: "$default", RequestID: newID()[:16], APIID: "lambdatest",
-			DomainName: r.Host, DomainPrefix: "lambdatest",
+			RouteKey: key, AccountID: Account, Stage: "$default", RequestID: newID()[:16], APIID: APIID,
+			DomainName: r.Host, DomainPrefix: APIID,
 			Time: now.Format("02/Jan/2006:15:04:05 -0700"), TimeEpoch: now.UnixMilli(),
 			HTTP: events.APIGatewayV2HTTPRequestContextHTTPDescription{
 				Method: r.Method, Path: r.URL.Path, Protocol: r.Proto, SourceIP: "127.0.0.1", UserAgent: r.UserAgent(),
