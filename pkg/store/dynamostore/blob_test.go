@@ -104,7 +104,10 @@ func TestDamagedLargeValues(t *testing.T) {
 		"no bucket": {func(b *bucket, _ string) { b.fault = s3Fault(&s3types.NoSuchBucket{}) }, store.ErrUnavailable, `bucket "blobs" does not exist`},
 		"no rights": {func(b *bucket, _ string) {
 			b.fault = s3Fault(&smithy.GenericAPIError{Code: "AccessDenied", Message: "no"})
-		}, store.ErrUnavailable, "AccessDenied"},
+		}, store.ErrUnavailable, "PreviousKmsKeyArns) (operation error S3: Any, api error AccessDenied: no)"},
+		"no key": {func(b *bucket, _ string) {
+			b.fault = s3Fault(&smithy.GenericAPIError{Code: "KMS.DisabledException", Message: "disabled"})
+		}, store.ErrUnavailable, "KMS.DisabledException"},
 		"not answering": {func(b *bucket, _ string) { b.fault = s3Fault(&timeoutError{}) }, store.ErrUnavailable, "8 attempts"},
 	} {
 		t.Run(name, func(t *testing.T) {
