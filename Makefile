@@ -210,8 +210,10 @@ sam-local: ## Serve the functions with sam local start-api over the local AWS; n
 ##@ Lambda functions
 
 # sam build calls build-<LogicalId> for each function of template.yaml and says
-# where its bootstrap goes. LAMBDA_ARCH must be the template's Architecture.
-LAMBDA_ARCH ?= arm64
+# where its bootstrap goes, but not for which machines. LAMBDA_ARCH must be the
+# template's Architecture: it is what samconfig.toml says that will be deployed,
+# and else the template's default.
+LAMBDA_ARCH ?= $(or $(shell sed -nE 's/.*Architecture[^A-Za-z0-9]+(arm64|x86_64).*/\1/p' samconfig.toml 2>/dev/null | tail -1),arm64)
 FUNCTIONS   := Start Step Resume Submit Query Event Sweep
 GOARCH_OF   := arm64=arm64 x86_64=amd64
 lower        = $(shell tr '[:upper:]' '[:lower:]' <<<'$(1)')
@@ -223,7 +225,7 @@ $(FUNCTIONS:%=build-%): build-%:
 		$(GO) build -trimpath -buildvcs=false -tags lambda.norpc -ldflags "-s -w" -o "$(ARTIFACTS_DIR)/bootstrap" ./functions/$(call lower,$*)
 
 .PHONY: functions
-functions: ## Build the functions as sam build does, into dist/functions/, LAMBDA_ARCH=arm64
+functions: ## Build the functions as sam build does, into dist/functions/, for LAMBDA_ARCH
 	@for id in $(FUNCTIONS); do \
 		f=$$(tr '[:upper:]' '[:lower:]' <<<$$id); \
 		$(MAKE) --no-print-directory -s build-$$id ARTIFACTS_DIR="$(CURDIR)/dist/functions/$$f"; \
@@ -255,9 +257,10 @@ test-check-template: ## Break template.yaml once for each rule of check-template
 	.tools/sam/bin/python -m unittest discover -q -s tools/check-template
 
 .PHONY: sam-build
-sam-build: ## Build what sam deploy deploys, with the SAM CLI, LAMBDA_ARCH=arm64
+sam-build: ## Build what sam deploy deploys, with the SAM CLI, for LAMBDA_ARCH
 	localstack/install sam
 	LAMBDA_ARCH=$(LAMBDA_ARCH) $(SAM) build --parameter-overrides Architecture=$(LAMBDA_ARCH)
+	.tools/sam/bin/python tools/check-template/built.py $(LAMBDA_ARCH)
 
 ##@ Tools
 
