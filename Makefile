@@ -99,6 +99,16 @@ test-openai: aimock ## The OpenAI adapter against the mock server; skips are fai
 model: ## Search the model of the chain whole: some minutes, up to 8 GB; MODEL= chooses configurations
 	$(GO) run ./model -q $(MODEL)
 
+SIMULATE ?= 100000
+
+.PHONY: simulate
+simulate: ## A day of SIMULATE=100000 sessions on a virtual clock with the limits of AWS: some 10 ms of one core each, up to 6 GB
+	SIMULATE=$(SIMULATE) GOGC=400 GOMEMLIMIT=5GiB $(GO) test -count=1 -timeout 3h -v -run '^TestDay$$' $(TESTFLAGS) ./scale
+
+.PHONY: scale
+scale: ## What each part does at 10³, 10⁵ and 10⁷ sessions a day: the tables of docs/scale.md
+	@$(GO) run ./scale
+
 # go test fuzzes one target of one package at a time, so they are asked for first.
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME=20s

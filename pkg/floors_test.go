@@ -72,6 +72,7 @@ var plan = house{
 
 		"cmd/adjourn":      8,
 		"model":            8,
+		"scale":            8,
 		"functions/start":  8,
 		"functions/step":   8,
 		"functions/resume": 8,

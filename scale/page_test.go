@@ -1,0 +1,37 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The tables of docs/scale.md are what make scale prints.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	n, err := needs()
+	require.NoError(t, err)
+	var printed bytes.Buffer
+	require.NoError(t, print(&printed, n))
+	page, err := os.ReadFile("../docs/scale.md")
+	require.NoError(t, err)
+	require.Contains(t, string(page), printed.String(), "put what make scale prints into docs/scale.md")
+}
+
+// Every move of moves.json is one that sessions make, and the other way round.
+func TestNeeds(t *testing.T) {
+	t.Parallel()
+	n, err := needs()
+	require.NoError(t, err)
+	require.InDelta(t, stepsEach+waitsEach, n.Sends, 0, "each invocation of the step function has one message")
+	require.Greater(t, n.IndexWrites, float64(sessionsIndex+inboxIndex))
+}
+
+func TestNumber(t *testing.T) {
+	t.Parallel()
+	for want, x := range map[string]float64{"0": 0, "0.0012": 0.00123, "12": 12.3, "1,200": 1234, "120,000,000": 123456789, "10": 9.99} {
+		require.Equal(t, want, number(x))
+	}
+}
