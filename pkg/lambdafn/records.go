@@ -102,8 +102,9 @@ func (h *records) one(ctx context.Context, m *events.SQSMessage) (again bool) {
 		h.putOff(ctx, log, d, wait)
 		return true
 	case disposition.Keep > 0:
-		log.InfoContext(ctx, "message kept", "keep", disposition.Keep.String())
-		h.putOff(ctx, log, d, disposition.Keep)
+		wait := disposition.KeepAfter(d.Receives)
+		log.InfoContext(ctx, "message kept", "keep", wait.String())
+		h.putOff(ctx, log, d, wait)
 		return true
 	}
 	log.InfoContext(ctx, "message done")

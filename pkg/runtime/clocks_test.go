@@ -189,10 +189,10 @@ func TestClocks_a_little_apart(t *testing.T) {
 	w.start(ahead, "go")
 	w.drain()
 	w.claimFor(ahead, "alive", 2, 20*time.Second)
-	require.Equal(t, runtime.Disposition{Keep: 22 * time.Second}, w.deliver(right, 2, session.WakeStep))
+	require.Equal(t, 22*time.Second, w.deliver(right, 2, session.WakeStep).Keep)
 	w.clock.advance(22 * time.Second)
 	w.deliver(ahead, 2, session.WakeStep)
-	require.Equal(t, runtime.Disposition{Keep: 3 * time.Second}, w.deliver(right, 3, session.WakeStep))
+	require.Equal(t, 3*time.Second, w.deliver(right, 3, session.WakeStep).Keep)
 }
 
 // claimFor takes a lease by the clock of a process that then dies.

@@ -15,6 +15,26 @@ import (
 type Disposition struct {
 	// Keep the message and look again after this time; 0 means acknowledge it.
 	Keep time.Duration
+	// lease is how long leases last, where the message is kept because somebody
+	// else works on the session; 0 where it is kept for another reason.
+	lease time.Duration
+}
+
+// KeepAfter is how long to keep a message that has been received so many times,
+// this one included; 0 means acknowledge it. While somebody else works on its
+// session a message that comes back waits a lease, then twice as long each time: a
+// queue gives a message few receipts, and beside a long step one that came back
+// whenever the lease was renewed would be a dead letter in minutes. If that worker
+// dies meanwhile, the sweep sends for the session.
+func (d Disposition) KeepAfter(receives int) time.Duration {
+	if d.lease == 0 || receives < 2 {
+		return d.Keep
+	}
+	wait := d.lease
+	for range min(receives-2, 16) {
+		wait *= 2
+	}
+	return max(d.Keep, min(wait, session.MaxAhead))
 }
 
 // soonest is the shortest time a message is kept, so that nobody spins.
@@ -63,7 +83,7 @@ func (r *Runtime) Deliver(ctx context.Context, wake session.Wake) (Disposition, 
 		inv.release(ctx)
 		return Disposition{Keep: max(inv.session.Newest.At.Add(r.cfg.Grace).Sub(r.cfg.Now()), soonest)}, nil
 	case engine.Keep:
-		return Disposition{Keep: max(inv.head.Head.Lease.Until.Sub(r.cfg.Now()), soonest)}, nil
+		return inv.busy(), nil
 	case engine.TooEarly:
 		inv.release(ctx)
 		n := inv.session.Newest
@@ -76,6 +96,12 @@ func (r *Runtime) Deliver(ctx context.Context, wake session.Wake) (Disposition, 
 		inv.release(ctx)
 	}
 	return Disposition{}, nil
+}
+
+// busy keeps a message until the lease of whoever works on its session ends.
+func (inv *invocation) busy() Disposition {
+	left := inv.head.Head.Lease.Until.Sub(inv.r.cfg.Now())
+	return Disposition{Keep: max(left, soonest), lease: inv.r.cfg.Lease}
 }
 
 // readable refuses a message of a newer program: what it asks for is not known here.

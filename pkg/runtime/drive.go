@@ -199,7 +199,7 @@ func (r *Runtime) handle(ctx context.Context, q queue.Queue, d queue.Delivery) e
 		}
 		return AsError(err)
 	case disposition.Keep > 0:
-		err = q.Postpone(after, d, disposition.Keep)
+		err = q.Postpone(after, d, disposition.KeepAfter(d.Receives))
 	default:
 		err = q.Acknowledge(after, d)
 	}

@@ -148,7 +148,7 @@ func TestDeliver_table(t *testing.T) {
 		head := w.head()
 		head.Head.Signal.Task = 0
 		w.update(head)
-		require.Equal(t, runtime.Disposition{Keep: time.Second}, w.deliver(p, 3, session.WakeStep))
+		require.Equal(t, time.Second, w.deliver(p, 3, session.WakeStep).Keep)
 	})
 	run("resume, suspended with no wait open: go on", func(t *testing.T, w *world, p *process) {
 		w.run(p, "ask")
@@ -174,7 +174,7 @@ func TestDeliver_table(t *testing.T) {
 		require.Equal(t, acknowledged, w.deliver(p, 2, session.WakeStep))
 		w.claimAs("elsewhere", 3)
 		w.clock.advance(5 * time.Second)
-		require.Equal(t, runtime.Disposition{Keep: 15 * time.Second}, w.deliver(p, 2, session.WakeStep))
+		require.Equal(t, 15*time.Second, w.deliver(p, 2, session.WakeStep).Keep)
 	})
 	run("k <= n, entry n written for another message: acknowledge", func(t *testing.T, w *world, p *process) {
 		w.start(p, "go")
@@ -190,7 +190,7 @@ func TestDeliver_table(t *testing.T) {
 		w.deliver(p, 2, session.WakeStep)
 		w.drain()
 		w.clock.advance(time.Second)
-		require.Equal(t, runtime.Disposition{Keep: 2 * time.Second}, w.deliver(p, 2, session.WakeStep))
+		require.Equal(t, 2*time.Second, w.deliver(p, 2, session.WakeStep).Keep)
 		require.Empty(t, w.drain())
 	})
 	run("k <= n, entry n written for this one and old: the first delivery died before sending", func(t *testing.T, w *world, p *process) {
@@ -233,7 +233,7 @@ func TestDeliver_table(t *testing.T) {
 	run("k = n+1, lease live elsewhere: keep until it ends", func(t *testing.T, w *world, p *process) {
 		w.start(p, "go")
 		w.claimAs("elsewhere", 2)
-		require.Equal(t, runtime.Disposition{Keep: 20 * time.Second}, w.deliver(p, 2, session.WakeStep))
+		require.Equal(t, 20*time.Second, w.deliver(p, 2, session.WakeStep).Keep)
 		require.Len(t, w.journal(), 1)
 		w.clock.advance(20 * time.Second)
 		require.Equal(t, acknowledged, w.deliver(p, 2, session.WakeStep))
@@ -243,7 +243,7 @@ func TestDeliver_table(t *testing.T) {
 		w.start(p, "busy")
 		w.deliver(p, 2, session.WakeStep)
 		w.clock.advance(400 * time.Millisecond)
-		require.Equal(t, runtime.Disposition{Keep: 600 * time.Millisecond}, w.deliver(p, 3, session.WakeStep))
+		require.Equal(t, 600*time.Millisecond, w.deliver(p, 3, session.WakeStep).Keep)
 		w.clock.advance(600 * time.Millisecond)
 		require.Equal(t, acknowledged, w.deliver(p, 3, session.WakeStep))
 		require.Equal(t, session.StatusCompleted, w.session().Status)
@@ -263,8 +263,8 @@ func TestDeliver_table(t *testing.T) {
 		dying := w.fusedProcess(f, true, 1)
 		_, _ = dying.Deliver(context.Background(), w.wake(2, session.WakeStep))
 		require.Equal(t, session.KindReplied, w.session().Newest.Kind, "%v", f.ops)
-		require.Equal(t, runtime.Disposition{Keep: 20 * time.Second}, w.deliver(p, 2, session.WakeStep))
-		require.Equal(t, runtime.Disposition{Keep: 20 * time.Second}, w.deliver(p, 3, session.WakeStep))
+		require.Equal(t, 20*time.Second, w.deliver(p, 2, session.WakeStep).Keep)
+		require.Equal(t, 20*time.Second, w.deliver(p, 3, session.WakeStep).Keep)
 	})
 	run("an entry that does not go on closes its lease", func(t *testing.T, w *world, p *process) {
 		w.start(p, "go")

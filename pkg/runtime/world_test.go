@@ -203,7 +203,7 @@ func (p *process) deliverOne(ctx context.Context) (bool, error) {
 	case err != nil:
 		return true, p.queue.Postpone(ctx, d, time.Second)
 	case disposition.Keep > 0:
-		return true, p.queue.Postpone(ctx, d, disposition.Keep)
+		return true, p.queue.Postpone(ctx, d, disposition.KeepAfter(d.Receives))
 	}
 	return true, p.queue.Acknowledge(ctx, d)
 }
