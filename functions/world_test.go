@@ -62,6 +62,8 @@ type settings struct {
 	maxReceives int
 	// noSweep leaves the schedule to the test.
 	noSweep bool
+	// limitMemory kills what takes more than its function has.
+	limitMemory bool
 }
 
 // world is a deployment of its own.
@@ -168,7 +170,7 @@ func (w *world) start(t testing.TB, s settings) {
 			limit = s.timeout
 		}
 		f, err := lambdatest.NewFunction(lambdatest.FunctionConfig{
-			Name: name, Binary: binary(t, program), Env: w.environment(name), Timeout: limit, Log: w.note,
+			Name: name, Binary: binary(t, program), Env: w.environment(name), Timeout: limit, LimitMemory: s.limitMemory, Log: w.note,
 			Upstream: lambdatest.Upstream{DynamoDB: *address(t, "ADJOURN_TEST_DYNAMODB"), AWS: *address(t, "ADJOURN_TEST_AWS")},
 		})
 		require.NoError(t, err)

@@ -62,10 +62,10 @@ func (r *Runtime) dying(lease session.Lease, newest int64) bool {
 
 // giveUpTask fails a task whose step after an entry died again and again, with a
 // reason a user can read. It claims the step for that: claims leave HEAD's revision
-// alone, so a worker that has just begun would not be noticed by the entry. Only this
-// needs the whole journal, and nobody keeps it: the session has ended then.
+// alone, so a worker that has just begun would not be noticed by the entry. What
+// outgrew the worker's memory must not outgrow ours, so the session is bare.
 func (r *Runtime) giveUpTask(ctx context.Context, key session.Key, newest int64) (Disposition, error) {
-	s, err := r.loadAll(ctx, key)
+	s, err := r.loadBare(ctx, key)
 	if err != nil || s == nil {
 		return Disposition{}, err
 	}
@@ -80,11 +80,11 @@ func (r *Runtime) giveUpTask(ctx context.Context, key session.Key, newest int64)
 	case err != nil:
 		return Disposition{}, err
 	case !inv.claimed: // reading took its time: somebody is at it now
-		return Disposition{Keep: max(inv.head.Head.Lease.Until.Sub(r.cfg.Now()), soonest)}, nil
+		return inv.busy(), nil
 	}
 	_, err = inv.close(ctx, engine.StepOutcome{Failure: &session.Failure{
 		Type: "step_died", Retryable: true,
-		Message: "The worker died at this step again and again, so it was given up. Look at the program's logs for what ends it (memory, a crash in native code, a timeout).",
+		Message: "The worker died at this step again and again, so it was given up. Look at the program's logs for what ends it: too little memory (on AWS, StepMemory), a timeout (StepTimeout), a crash in native code.",
 	}}, nil)
 	if err != nil {
 		inv.release(context.WithoutCancel(ctx))

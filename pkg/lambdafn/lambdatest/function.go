@@ -37,6 +37,9 @@ type FunctionConfig struct {
 	Env map[string]string
 	// Timeout of an invocation (10 s): the process is killed then.
 	Timeout time.Duration
+	// LimitMemory kills a process that takes more memory than its variable
+	// AWS_LAMBDA_FUNCTION_MEMORY_SIZE says, as Lambda does.
+	LimitMemory bool
 	// Upstream is where requests for AWS go.
 	Upstream Upstream
 	// Faults may be changed later with [Function.SetFaults].

@@ -93,6 +93,9 @@ func (f *Function) start(id, version int, binary string, env map[string]string) 
 	}
 	w.serve(api, w.runtimeAPI())
 	w.serve(aws, proxy{w})
+	if f.cfg.LimitMemory {
+		go w.limitMemory(memoryOf(w.cmd.Env))
+	}
 	servers := w.servers
 	go func() {
 		_ = w.cmd.Wait() // its state says all
@@ -102,6 +105,43 @@ func (f *Function) start(id, version int, binary string, env map[string]string) 
 		}
 	}()
 	return w, nil
+}
+
+// memoryOf is how many bytes of memory a process with these variables has.
+func memoryOf(env []string) int64 {
+	for _, variable := range env {
+		if text, ok := strings.CutPrefix(variable, "AWS_LAMBDA_FUNCTION_MEMORY_SIZE="); ok {
+			megabytes, _ := strconv.ParseInt(text, 10, 32) // none, if it is no number: it is killed at once
+			return megabytes << 20
+		}
+	}
+	return 0
+}
+
+// limitMemory kills the process when it has taken more than so many bytes.
+func (w *Worker) limitMemory(most int64) {
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for {
+		select {
+		case <-look.C:
+		case <-w.gone:
+			return
+		}
+		statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", w.PID()))
+		if err != nil {
+			return // it is gone
+		}
+		var size, resident int64
+		if _, err := fmt.Sscan(string(statm), &size, &resident); err != nil {
+			continue
+		}
+		if taken := resident * int64(os.Getpagesize()); taken > most {
+			w.f.cfg.Log("%s #%d: out of memory: %d of %d bytes", w.f.cfg.Name, w.id, taken, most)
+			w.Kill()
+			return
+		}
+	}
 }
 
 // listen takes a port on loopback.

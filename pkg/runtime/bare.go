@@ -1,0 +1,86 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// loadBare loads a session for an entry that only ends it: which calls are open and
+// what was used, without what was said. It takes the memory of its largest entry,
+// however long the journal is. Only one that goes back to an earlier entry is loaded
+// whole. The session is not for the cache.
+func (r *Runtime) loadBare(ctx context.Context, key session.Key) (*session.Session, error) {
+	s, bared := &session.Session{Key: key}, 0
+	for e, err := range r.cfg.Store.Entries(ctx, key, 0) {
+		if err != nil {
+			return nil, fmt.Errorf("load session %s: %w", key, err)
+		}
+		e.Messages = withoutContents(e.Messages)
+		if e.Base != nil {
+			base := *e.Base
+			base.Messages, bared = withoutContents(base.Messages), 0
+			e.Base = &base
+		}
+		err = engine.Apply(s, &e)
+		if errors.Is(err, engine.ErrNeedsHistory) {
+			return r.loadAll(ctx, key)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("load session %s: %w: %w", key, store.ErrCorrupt, err)
+		}
+		// The calls of the newest reply may be open: what they ask for is still needed.
+		for newest := len(s.Messages) - 2; bared < newest; bared++ {
+			s.Messages[bared] = withoutArguments(s.Messages[bared])
+		}
+	}
+	if s.Version == 0 {
+		return nil, nil //nolint:nilnil // no such session, as loadAll says it
+	}
+	return s, nil
+}
+
+// withoutContents returns messages with every part there and nothing in it that was
+// said or that a tool returned.
+func withoutContents(messages []llm.Message) []llm.Message {
+	return eachPart(messages, func(p llm.Part) llm.Part {
+		p.Text, p.Opaque, p.File = "", nil, nil
+		if p.ToolResult != nil {
+			result := *p.ToolResult
+			result.Output = json.RawMessage(`""`)
+			p.ToolResult = &result
+		}
+		return p
+	})
+}
+
+func withoutArguments(m llm.Message) llm.Message {
+	return eachPart([]llm.Message{m}, func(p llm.Part) llm.Part {
+		if p.ToolCall != nil {
+			call := *p.ToolCall
+			call.Arguments = json.RawMessage(`{}`)
+			p.ToolCall = &call
+		}
+		return p
+	})[0]
+}
+
+// eachPart returns copies of messages with each part changed.
+func eachPart(messages []llm.Message, change func(llm.Part) llm.Part) []llm.Message {
+	changed := slices.Clone(messages)
+	for i := range changed {
+		parts := slices.Clone(changed[i].Parts)
+		for j := range parts {
+			parts[j] = change(parts[j])
+		}
+		changed[i].Parts = parts
+	}
+	return changed
+}
