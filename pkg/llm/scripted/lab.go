@@ -53,7 +53,7 @@ func (m *lab) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, 
 			yield(llm.Event{}, err)
 			return
 		}
-		perform(ctx, item, int64(len(req.Messages)), yield)
+		perform(ctx, item, req.Messages, yield)
 	}
 }
 
@@ -97,7 +97,7 @@ func textOf(m llm.Message) string {
 	return m.Text()
 }
 
-func perform(ctx context.Context, item Item, messages int64, yield func(llm.Event, error) bool) {
+func perform(ctx context.Context, item Item, messages []llm.Message, yield func(llm.Event, error) bool) {
 	think := llm.Event{Kind: llm.EventReasoningDelta, Text: item.Think}
 	if item.Think != "" && !yield(think, nil) {
 		return
@@ -186,11 +186,36 @@ func deltas(text string) iter.Seq[string] {
 	}
 }
 
+// largeKiB is how many tokens a whole KiB counts that came in: what a session holds
+// is bounded by its tokens.
+const largeKiB = 1000
+
 // usage counts what anybody can count again by hand: a token for each message
-// that came in; for each word that went out, and for each call.
-func usage(item Item, messages int64) llm.Usage {
+// that came in, and [largeKiB] for each KiB of what came since the last reply, that
+// one included; a token for each word that went out, and for each call.
+func usage(item Item, messages []llm.Message) llm.Usage {
 	words := func(text string) int64 { return int64(len(strings.Fields(text))) }
-	u := llm.Usage{Input: messages, Reasoning: words(item.Think)}
+	u := llm.Usage{Input: int64(len(messages)) + newBytes(messages)/1024*largeKiB, Reasoning: words(item.Think)}
 	u.Output = u.Reasoning + words(item.Text) + words(item.Stream) + words(item.Need) + words(item.Say) + int64(len(item.Calls))
 	return u
+}
+
+// newBytes is the size of the last reply and of what came after it.
+func newBytes(messages []llm.Message) int64 {
+	size := 0
+	for i := len(messages) - 1; i >= 0; i-- {
+		for _, p := range messages[i].Parts {
+			size += len(p.Text)
+			if p.ToolCall != nil {
+				size += len(p.ToolCall.Arguments)
+			}
+			if p.ToolResult != nil {
+				size += len(p.ToolResult.Output)
+			}
+		}
+		if messages[i].Role == llm.RoleAssistant {
+			break
+		}
+	}
+	return int64(size)
 }

@@ -41,7 +41,7 @@ func TestConformance(t *testing.T) {
 			})
 		},
 		Hang: func(*testing.T) llm.Model {
-			return inScript{scripted.Model(), "- stream: one two three four five six seven\n  every: 24h"}
+			return inScript{scripted.Model(), "- stream: one two three four five six seven\n  every: 7m"}
 		},
 	})
 }

@@ -150,6 +150,9 @@ func parseItem(number int, node *yaml.Node) (Item, error) {
 		item.Calls = p.calls(found["calls"])
 	case "stream":
 		item.Stream, item.Every = p.text("stream"), p.duration("every")
+		if pauses := (len(strings.Fields(item.Stream)) - 1) / wordsPerDelta; pauses > 0 && item.Every > MaxStream/time.Duration(pauses) {
+			p.fail(p.found["every"], "every %s the text takes more than %s; say it faster, or less", item.Every, MaxStream)
+		}
 	case "fail":
 		item.Fail, item.After = p.class("fail"), p.duration("after")
 	case "need":

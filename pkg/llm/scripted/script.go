@@ -12,6 +12,9 @@ import (
 // MaxRepeat is the largest number of times an item can be repeated.
 const MaxRepeat = 1_000_000
 
+// MaxStream is how long saying a text may take.
+const MaxStream = 15 * time.Minute
+
 // MaxText is the size of the longest script, in bytes.
 const MaxText = 1 << 20
 
