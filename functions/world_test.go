@@ -158,6 +158,7 @@ func (w *world) start(t testing.TB, s settings) {
 	w.env = map[string]string{
 		"ADJOURN_TABLE": w.table, "ADJOURN_BUCKET": w.bucket, "ADJOURN_QUEUE_URL": w.urls.URL, "ADJOURN_API_ID": lambdatest.APIID,
 		"ADJOURN_LEASE": w.lease.String(), "ADJOURN_LOG": "info",
+		"ADJOURN_LAB": "true", "ADJOURN_LAB_FOLDER": os.TempDir(), // below which each trial has its folder
 	}
 	maps.Copy(w.env, s.env)
 	for _, name := range names {

@@ -41,6 +41,8 @@ var plan = house{
 		"pkg/httpapi":      5,
 		"pkg/client":       5,
 
+		"agents/confined": 5.4, // what agents that have files stand on
+
 		"agents/lab":     5.5, // an agent stands just under the registry that lists it
 		"agents/janitor": 5.5,
 

@@ -359,6 +359,7 @@ func TestTemplateBounds(t *testing.T) {
 		"LogRetentionDays":     object{"AllowedValues": []any{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731}},
 		"MaxConcurrency":       object{"MinValue": 2, "MaxValue": 1000}, // Lambda's own
 		"MaxReadUnits":         object{"MinValue": 0},
+		"Lab":                  object{"AllowedValues": []any{"true", "false"}},
 		"MaxWait":              object{"AllowedPattern": `^([0-9]|1[0-9]|20)$`}, // what ADJOURN_MAX_WAIT takes
 		"MaxWriteUnits":        object{"MinValue": 0},
 		"Model":                object{"MaxLength": 256, "AllowedPattern": `([a-z0-9-]+:\S+)?`},

@@ -343,7 +343,7 @@ func TestTemplateEnvironment(t *testing.T) {
 		"Sweep": {"ADJOURN_DEAD_LETTERS_URL"},
 	}
 	values := object{
-		"ADJOURN_TABLE": when("Restored", ref("RestoredTable"), ref("State")), "ADJOURN_BUCKET": ref("Blobs"), "ADJOURN_QUEUE_URL": ref("Steps"), "ADJOURN_LOG": ref("LogLevel"),
+		"ADJOURN_TABLE": when("Restored", ref("RestoredTable"), ref("State")), "ADJOURN_BUCKET": ref("Blobs"), "ADJOURN_QUEUE_URL": ref("Steps"), "ADJOURN_LOG": ref("LogLevel"), "ADJOURN_LAB": ref("Lab"),
 		"ADJOURN_API_ID": ref("Api"), "ADJOURN_TENANT_CLAIM": when("HasFixedTenant", noValue, ref("TenantClaim")),
 		"ADJOURN_FIXED_TENANT": ref("FixedTenant"), "ADJOURN_IAM_TENANT": ref("IamTenant"), "ADJOURN_ALLOW_UNAUTHENTICATED": ref("AllowUnauthenticated"),
 		"ADJOURN_MAX_WAIT": sub("${MaxWait}s"),
@@ -355,7 +355,7 @@ func TestTemplateEnvironment(t *testing.T) {
 	given := map[string]bool{}
 	for _, id := range functionIDs {
 		wanted := object{}
-		for _, name := range append([]string{"ADJOURN_TABLE", "ADJOURN_BUCKET", "ADJOURN_QUEUE_URL", "ADJOURN_LOG"}, want[id]...) {
+		for _, name := range append([]string{"ADJOURN_TABLE", "ADJOURN_BUCKET", "ADJOURN_QUEUE_URL", "ADJOURN_LOG", "ADJOURN_LAB"}, want[id]...) {
 			wanted[name], given[name] = values[name], true
 		}
 		require.Equal(t, object{"Variables": wanted}, b.properties(t, id, functionType)["Environment"], id)
@@ -369,9 +369,10 @@ func TestTemplateEnvironment(t *testing.T) {
 	_, err = openai.Open(t.Context(), "m", env)
 	require.Error(t, err)
 	for name, why := range map[string]string{
-		"ADJOURN_DATA":  "the embedded engine's file",
-		"ADJOURN_AGENT": "callers name the agent",
-		"ADJOURN_LEASE": "20 s are right for everybody",
+		"ADJOURN_DATA":       "the embedded engine's file",
+		"ADJOURN_AGENT":      "callers name the agent",
+		"ADJOURN_LEASE":      "20 s are right for everybody",
+		"ADJOURN_LAB_FOLDER": "only /tmp can be written",
 	} {
 		require.Contains(t, read, name, "no longer read: take it off this list (%s)", why)
 		delete(read, name)

@@ -21,18 +21,18 @@ import (
 // means that what is deleted is what was hashed, however fast somebody
 // exchanges files. Who dies in between leaves the file under that name, which
 // tells what it was called and which [scan] reports.
-func remove(ctx context.Context, in DeleteIn, id string) (err error) {
-	root, err := open(in.Folder)
+func (h home) remove(ctx context.Context, in DeleteIn, id string) (err error) {
+	root, err := h.open(in.Folder)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }() // it was only read
-	duplicate, err := locate(root, in.Path)
+	duplicate, err := h.locate(root, in.Path)
 	if err != nil {
 		return err
 	}
 	defer duplicate.close()
-	original, err := locate(root, in.SameAs)
+	original, err := h.locate(root, in.SameAs)
 	if err != nil {
 		return fmt.Errorf("the original %w", err)
 	}

@@ -152,11 +152,12 @@ func TestDelete_refuses(t *testing.T) {
 // the same time: one file must stay, under its own name.
 func TestDelete_never_the_last_copy(t *testing.T) {
 	t.Parallel()
+	h := atHome(t)
 	for range 50 {
 		dir := folder(t, map[string]string{"a": "x", "b": "x"})
 		var wg sync.WaitGroup
 		for _, in := range []DeleteIn{{dir, "a", 1, sum("x"), "b"}, {dir, "b", 1, sum("x"), "a"}} {
-			wg.Go(func() { _ = remove(t.Context(), in, in.Path) })
+			wg.Go(func() { _ = h.remove(t.Context(), in, in.Path) })
 		}
 		wg.Wait()
 		left := keys(contents(t, dir))
@@ -168,12 +169,12 @@ func TestDelete_never_the_last_copy(t *testing.T) {
 func TestDelete_never_the_last_copy_when_the_other_one_is_half_done(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"a": "x", "b": "x"})
-	root, err := open(dir)
+	root, err := atHome(t).open(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, root.Close()) })
 	// A worker was frozen after it had moved a aside.
 	require.NoError(t, root.Rename("a", ".adjourn-frozen"))
-	err = remove(t.Context(), DeleteIn{dir, "b", 1, sum("x"), "a"}, "other")
+	err = atHome(t).remove(t.Context(), DeleteIn{dir, "b", 1, sum("x"), "a"}, "other")
 	require.ErrorContains(t, err, "the original a: does not exist")
 	require.Equal(t, []string{".adjourn-frozen", "b"}, keys(contents(t, dir)))
 }
@@ -182,7 +183,7 @@ func TestDelete_overwrites_nothing(t *testing.T) {
 	t.Parallel()
 	aside := asideName("id", "b")
 	dir := folder(t, map[string]string{"a": "x", "b": "x", aside: "somebody's"})
-	err := remove(t.Context(), DeleteIn{dir, "b", 1, sum("x"), "a"}, "id")
+	err := atHome(t).remove(t.Context(), DeleteIn{dir, "b", 1, sum("x"), "a"}, "id")
 	require.ErrorContains(t, err, aside+" is in the way")
 	require.Equal(t, []string{aside, "a", "b"}, keys(contents(t, dir)))
 }
@@ -221,10 +222,10 @@ func TestDelete_a_very_long_name(t *testing.T) {
 func TestMoveBack(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"a": "x"})
-	root, err := open(dir)
+	root, err := atHome(t).open(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, root.Close()) })
-	p, err := locate(root, "a")
+	p, err := atHome(t).locate(root, "a")
 	require.NoError(t, err)
 	t.Cleanup(p.close)
 	require.NoError(t, p.dir.Rename("a", ".aside"))

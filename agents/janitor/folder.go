@@ -13,54 +13,93 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/adjourn/adjourn/agents/confined"
+	"github.com/adjourn/adjourn/pkg/tool"
 )
 
 // chunk is how much is hashed between two looks at the context.
 const chunk = 1 << 20
 
+// home is the folder that holds every folder the janitor may look at.
+type home struct{ *confined.Folder }
+
+// enter opens it. What is opened is closed by [home.leave].
+func enter(files tool.Files) (home, error) {
+	f, err := confined.Home(files)
+	return home{f}, err
+}
+
+func (h home) leave() { _ = h.Root.Close() } // it was only read
+
 // resolve turns what a person wrote into the absolute path of a real folder,
 // without symlinks in it: from then on the folder has one name, which later
-// calls and approvals show.
-func resolve(folder string) (string, error) {
+// calls and approvals show. A folder that does not lie in the home is refused
+// before anything is told of it.
+func (h home) resolve(folder string) (string, error) {
 	if folder == "" {
 		return "", errors.New("no folder was named")
 	}
-	abs, err := filepath.Abs(folder)
+	local, err := h.Local(folder)
 	if err != nil {
-		return "", fmt.Errorf("folder %s: %w", folder, err)
+		return "", err
 	}
-	info, err := os.Stat(abs)
+	abs := filepath.Join(h.Path, local)
+	found, err := filepath.EvalSymlinks(abs)
+	if err == nil {
+		local, err = h.Local(found) // a symlink may lead anywhere
+	}
+	var info fs.FileInfo
+	if err == nil {
+		info, err = h.Root.Stat(local)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("there is no folder %s", abs)
+	case errors.Is(err, confined.ErrOutside):
+		return "", err
 	case err != nil:
 		return "", fmt.Errorf("folder %s: %w", abs, cause(err))
+	case h.Guards(info):
+		return "", h.Guarded(abs)
 	case !info.IsDir():
 		return "", fmt.Errorf("%s is not a folder", abs)
-	}
-	found, err := filepath.EvalSymlinks(abs)
-	if err != nil {
-		return "", fmt.Errorf("folder %s: %w", abs, cause(err))
 	}
 	return found, nil
 }
 
 // open opens a folder under the name that resolve gave it. A name that leads
-// elsewhere by now, through a symlink put in its way, is refused.
-func open(folder string) (*os.Root, error) {
+// elsewhere by now, through a symlink put in its way, is refused. It goes down from
+// the home directory by directory, so that nothing leads out of it in between.
+func (h home) open(folder string) (*os.Root, error) {
 	if !filepath.IsAbs(folder) {
 		return nil, fmt.Errorf("folder %q is not absolute: use the one that list_files returned", folder)
 	}
-	found, err := resolve(folder)
+	found, err := h.resolve(folder)
 	if err != nil {
 		return nil, err
 	}
 	if found != filepath.Clean(folder) {
 		return nil, fmt.Errorf("folder %s leads to %s: use the one that list_files returned", folder, found)
 	}
-	root, err := os.OpenRoot(found)
+	local, err := h.Local(found)
+	if err != nil {
+		return nil, err
+	}
+	root, err := h.Root.OpenRoot(".")
 	if err != nil {
 		return nil, fmt.Errorf("folder %s: %w", folder, cause(err))
+	}
+	if local == "." {
+		return root, nil
+	}
+	for part := range strings.SplitSeq(local, string(filepath.Separator)) {
+		next, err := h.descend(root, part)
+		_ = root.Close() // it was only read
+		if err != nil {
+			return nil, fmt.Errorf("folder %s: %s %w", folder, part, err)
+		}
+		root = next
 	}
 	return root, nil
 }
@@ -78,7 +117,7 @@ func (p *place) close() { _ = p.dir.Close() } // it was only read
 // locate finds path below root. It goes down directory by directory and holds
 // each one open, so that nothing can be put in the way behind its back: os.Root
 // alone would follow a symlink that stays inside.
-func locate(root *os.Root, name string) (*place, error) {
+func (h home) locate(root *os.Root, name string) (*place, error) {
 	if !fs.ValidPath(name) || name == "." || (runtime.GOOS == "windows" && !filepath.IsLocal(name)) {
 		return nil, fmt.Errorf("path %q is not the path of a file inside the folder", name)
 	}
@@ -88,7 +127,7 @@ func locate(root *os.Root, name string) (*place, error) {
 	}
 	parts := strings.Split(name, "/")
 	for i, part := range parts[:len(parts)-1] {
-		next, err := descend(dir, part)
+		next, err := h.descend(dir, part)
 		_ = dir.Close() // it was only read
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s %w", name, path.Join(parts[:i+1]...), err)
@@ -99,6 +138,9 @@ func locate(root *os.Root, name string) (*place, error) {
 	if p.info, err = dir.Lstat(p.base); err == nil && !p.info.Mode().IsRegular() {
 		err = fmt.Errorf("is %s, not a file", kind(p.info.Mode()))
 	}
+	if err == nil && h.Guards(p.info) {
+		err = h.Guarded(name)
+	}
 	if err != nil {
 		p.close()
 		return nil, fmt.Errorf("%s: %w", name, cause(err))
@@ -106,13 +148,16 @@ func locate(root *os.Root, name string) (*place, error) {
 	return p, nil
 }
 
-func descend(dir *os.Root, name string) (*os.Root, error) {
+func (h home) descend(dir *os.Root, name string) (*os.Root, error) {
 	before, err := dir.Lstat(name)
 	if err != nil {
 		return nil, cause(err)
 	}
 	if !before.IsDir() {
 		return nil, fmt.Errorf("is %s, not a folder", kind(before.Mode()))
+	}
+	if h.Guards(before) {
+		return nil, h.Guarded(name)
 	}
 	next, err := dir.OpenRoot(name)
 	if err != nil {

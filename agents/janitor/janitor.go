@@ -2,7 +2,8 @@
 //
 // Without a model it plans in Go ([Plan]); with one the model plans with the same
 // tools. Either way no file is deleted that is not the one the person was shown,
-// and never the last one with its content.
+// and never the last one with its content. It looks at one folder of the program's
+// choice, whoever asks, and what lies in it; never at the program's own data.
 package janitor
 
 import (
@@ -32,6 +33,8 @@ func Agent() agent.Agent {
 		System:      system,
 		Tools:       Tools(),
 		Offline:     agent.PlannerFunc(Plan),
+		// Whoever may start it can list the files of its folder.
+		Trial: true,
 		// The largest folder needs 200 replies to hash and 250 to delete.
 		Limits: session.Limits{Steps: 1000},
 	}

@@ -67,6 +67,18 @@ func sum(content string) string {
 	return hex.EncodeToString(s[:])
 }
 
+// files make the folders of all tests the janitor's home.
+var files = tool.Files{Home: os.TempDir()}
+
+// atHome opens it.
+func atHome(t *testing.T) home {
+	t.Helper()
+	h, err := enter(files)
+	require.NoError(t, err)
+	t.Cleanup(h.leave)
+	return h
+}
+
 func find(t *testing.T, name string) tool.Tool {
 	t.Helper()
 	tools := Tools()
@@ -83,7 +95,7 @@ func call[Out any](t *testing.T, ctx context.Context, name string, in any) (Out,
 	require.NoError(t, err)
 	tl := find(t, name)
 	require.NoError(t, tl.Validate(args))
-	raw, err := tl.Run(ctx, tool.NewCall(tool.CallConfig{ID: "c1-0", Name: name, IdempotencyKey: "key-" + sum(string(args))}), args)
+	raw, err := tl.Run(ctx, tool.NewCall(tool.CallConfig{ID: "c1-0", Name: name, IdempotencyKey: "key-" + sum(string(args)), Files: files}), args)
 	if err == nil {
 		require.NoError(t, json.Unmarshal(raw, &out))
 	}
@@ -163,7 +175,7 @@ func (d *drive) result(t *testing.T, c llm.ToolCall) *llm.ToolResult {
 			require.NoError(t, tl.Validate(c.Arguments))
 		}
 	}
-	raw, err := tl.Run(t.Context(), tool.NewCall(tool.CallConfig{ID: c.ID, Name: c.Name, IdempotencyKey: c.ID}), c.Arguments)
+	raw, err := tl.Run(t.Context(), tool.NewCall(tool.CallConfig{ID: c.ID, Name: c.Name, IdempotencyKey: c.ID, Files: files}), c.Arguments)
 	if err != nil {
 		return say(llm.ResultError, err.Error())
 	}

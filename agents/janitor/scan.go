@@ -20,12 +20,12 @@ const maxEntries = 10_000
 // size occurs more than once. Hidden files and folders are left alone, symlinks
 // are not followed, empty files hold nothing to free, and a second name of a
 // file (hard link) is not a copy.
-func scan(ctx context.Context, folder string, limit int) (Listing, error) {
-	found, err := resolve(folder)
+func (h home) scan(ctx context.Context, folder string, limit int) (Listing, error) {
+	found, err := h.resolve(folder)
 	if err != nil {
 		return Listing{}, err
 	}
-	root, err := open(found)
+	root, err := h.open(found)
 	if err != nil {
 		return Listing{}, err
 	}
@@ -53,6 +53,13 @@ func scan(ctx context.Context, folder string, limit int) (Listing, error) {
 		}
 		if entries++; entries > limit {
 			return fmt.Errorf("it holds more than %d files and folders: name a smaller folder inside it", limit)
+		}
+		if h.guards(d) {
+			out.Hidden++
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
 		}
 		switch {
 		case strings.HasPrefix(d.Name(), "."):
@@ -94,6 +101,12 @@ func scan(ctx context.Context, folder string, limit int) (Listing, error) {
 	}
 	out.Files, out.HardLinks = candidates(files)
 	return out, nil
+}
+
+// guards reports whether an entry is one of the program's data.
+func (h home) guards(d fs.DirEntry) bool {
+	info, err := d.Info()
+	return err == nil && h.Guards(info)
 }
 
 func leftover(name, was string, d fs.DirEntry) Leftover {
@@ -151,13 +164,13 @@ func preferred(a, b string) int {
 }
 
 // hashFile hashes one file of a folder.
-func hashFile(ctx context.Context, in HashIn) (Hash, error) {
-	root, err := open(in.Folder)
+func (h home) hashFile(ctx context.Context, in HashIn) (Hash, error) {
+	root, err := h.open(in.Folder)
 	if err != nil {
 		return Hash{}, err
 	}
 	defer func() { _ = root.Close() }() // it was only read
-	p, err := locate(root, in.Path)
+	p, err := h.locate(root, in.Path)
 	if err != nil {
 		return Hash{}, err
 	}

@@ -42,11 +42,13 @@ func TestListFiles(t *testing.T) {
 
 func TestListFiles_resolves_relative_folders(t *testing.T) {
 	t.Parallel()
-	got, err := call[Listing](t, t.Context(), ListFiles, ListIn{"../janitor/"})
+	dir := folder(t, map[string]string{"a": "x"})
+	relative, err := filepath.Rel(atHome(t).Path, dir)
 	require.NoError(t, err)
-	require.True(t, filepath.IsAbs(got.Folder))
-	require.Equal(t, "janitor", filepath.Base(got.Folder))
-	require.Positive(t, got.Scanned)
+	got, err := call[Listing](t, t.Context(), ListFiles, ListIn{"./" + relative + "/"})
+	require.NoError(t, err)
+	require.Equal(t, dir, got.Folder)
+	require.Equal(t, 1, got.Scanned)
 }
 
 func TestListFiles_refuses(t *testing.T) {
@@ -62,9 +64,9 @@ func TestListFiles_refuses(t *testing.T) {
 		_, err := call[Listing](t, t.Context(), ListFiles, ListIn{in})
 		require.ErrorContains(t, err, says)
 	}
-	_, err := scan(t.Context(), dir, 3)
+	_, err := atHome(t).scan(t.Context(), dir, 3)
 	require.EqualError(t, err, "folder "+dir+": it holds more than 3 files and folders: name a smaller folder inside it")
-	_, err = scan(t.Context(), dir, 4)
+	_, err = atHome(t).scan(t.Context(), dir, 4)
 	require.NoError(t, err)
 }
 
@@ -113,10 +115,10 @@ func TestHashFile(t *testing.T) {
 func TestHash_notices_changes(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"a": "x", "b": "x"})
-	root, err := open(dir)
+	root, err := atHome(t).open(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, root.Close()) })
-	p, err := locate(root, "a")
+	p, err := atHome(t).locate(root, "a")
 	require.NoError(t, err)
 	t.Cleanup(p.close)
 	write(t, dir, "a", "longer")

@@ -16,7 +16,7 @@ const (
 
 // ListIn names a folder.
 type ListIn struct {
-	Folder string `json:"folder" jsonschema:"the folder to look at; a relative path starts at the working directory"`
+	Folder string `json:"folder" jsonschema:"the folder to look at; a relative path starts at the folder that holds them all"`
 }
 
 // Listing is what in a folder can be a copy of something.
@@ -107,15 +107,25 @@ func Tools() []tool.Tool {
 				"Hidden files, symlinks and empty files are left out; hard links are listed apart, for they are not copies; " +
 				"leftovers are files that a deletion which was stopped moved aside.",
 			Effect: session.ReadOnly,
-		}, func(ctx context.Context, _ *tool.Call, in ListIn) (Listing, error) {
-			return scan(ctx, in.Folder, maxEntries)
+		}, func(ctx context.Context, c *tool.Call, in ListIn) (Listing, error) {
+			h, err := enter(c.Files())
+			if err != nil {
+				return Listing{}, err
+			}
+			defer h.leave()
+			return h.scan(ctx, in.Folder, maxEntries)
 		}),
 		tool.Define(tool.Spec[HashIn]{
 			Name:        HashFile,
 			Description: "Return size and SHA-256 of a file's content. Files with the same of both are copies of each other.",
 			Effect:      session.ReadOnly,
-		}, func(ctx context.Context, _ *tool.Call, in HashIn) (Hash, error) {
-			return hashFile(ctx, in)
+		}, func(ctx context.Context, c *tool.Call, in HashIn) (Hash, error) {
+			h, err := enter(c.Files())
+			if err != nil {
+				return Hash{}, err
+			}
+			defer h.leave()
+			return h.hashFile(ctx, in)
 		}),
 		tool.Define(tool.Spec[DeleteIn]{
 			Name: DeleteFile,
@@ -124,7 +134,12 @@ func Tools() []tool.Tool {
 			Effect:  session.SideEffect,
 			Approve: tool.Always[DeleteIn],
 		}, func(ctx context.Context, c *tool.Call, in DeleteIn) (Deleted, error) {
-			if err := remove(ctx, in, c.IdempotencyKey()); err != nil {
+			h, err := enter(c.Files())
+			if err != nil {
+				return Deleted{}, err
+			}
+			defer h.leave()
+			if err := h.remove(ctx, in, c.IdempotencyKey()); err != nil {
 				return Deleted{}, err
 			}
 			return Deleted{Deleted: in.Path, Kept: in.SameAs, Freed: in.Size}, nil

@@ -12,22 +12,19 @@ import (
 	"time"
 )
 
-const (
-	filePerm = 0o644
-	// patience is how long a writer waits for another one that holds the file. A
-	// frozen process may hold it for ever, so what comes after must be safe
-	// without: see appendLine and appendOnce.
-	patience = 2 * time.Second
-)
+// patience is how long a writer waits for another one that holds the file. A
+// frozen process may hold it for ever, so what comes after must be safe
+// without: see appendLine and appendOnce.
+const patience = 2 * time.Second
 
 // appendLine adds one line to a file and syncs it. The line goes out in one
 // write at the end of the file, so that writers do not mix their lines; a last
 // line that was torn, by a crash of whoever wrote it, is ended first.
-func appendLine(ctx context.Context, path, text string) error {
+func appendLine(ctx context.Context, root *os.Root, path, text string) error {
 	if err := oneLine(text); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, filePerm)
+	file, err := openFile(root, path, os.O_APPEND)
 	if err != nil {
 		return err
 	}
@@ -40,11 +37,15 @@ func appendLine(ctx context.Context, path, text string) error {
 }
 
 func addLine(file *os.File, text string) error {
-	_, torn, err := tail(file)
+	size, torn, err := tail(file)
 	if err != nil {
 		return err
 	}
-	if _, err := file.WriteString(lineAfter(torn, text)); err != nil {
+	line := lineAfter(torn, text)
+	if err := fits(file, size+int64(len(line))); err != nil {
+		return err
+	}
+	if _, err := file.WriteString(line); err != nil {
 		return err
 	}
 	return file.Sync()
@@ -58,6 +59,13 @@ type claim struct {
 	Line string `json:"line"`
 }
 
+// possible reports whether stake could have written the claim. Anybody may write
+// into the file of the claims, as into any other of the lab's.
+func (c claim) possible() bool {
+	line := strings.TrimPrefix(c.Line, "\n")
+	return c.At >= 0 && c.At <= maxFile && strings.HasSuffix(line, "\n") && strings.Count(line, "\n") == 1
+}
+
 // claimsOf names the file beside path that remembers the keys.
 func claimsOf(path string) string { return path + ".keys" }
 
@@ -68,16 +76,16 @@ func claimsOf(path string) string { return path + ".keys" }
 // and of several records of one key the first counts. Everybody reads the same
 // records, so everybody writes the same bytes to the same place, as often as
 // they like. The lock is for those who append to path by other means.
-func appendOnce(ctx context.Context, path, key, text string) (err error) {
+func appendOnce(ctx context.Context, root *os.Root, path, key, text string) (err error) {
 	if err := oneLine(text); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, filePerm)
+	file, err := openFile(root, path, 0)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	claims, err := os.OpenFile(claimsOf(path), os.O_RDWR|os.O_CREATE|os.O_APPEND, filePerm)
+	claims, err := openFile(root, claimsOf(path), os.O_APPEND)
 	if err != nil {
 		return err
 	}
@@ -110,8 +118,11 @@ type placed struct {
 // has none. A line goes where its claim wanted, but never before the end of
 // those that were claimed earlier.
 func claimed(claims *os.File, key string) ([]placed, error) {
-	all, err := io.ReadAll(io.NewSectionReader(claims, 0, 1<<62))
+	all, err := io.ReadAll(io.NewSectionReader(claims, 0, maxFile+1))
 	if err != nil {
+		return nil, err
+	}
+	if err := fits(claims, int64(len(all))); err != nil {
 		return nil, err
 	}
 	var lines []placed
@@ -119,8 +130,8 @@ func claimed(claims *os.File, key string) ([]placed, error) {
 	owners := map[string]bool{}
 	for record := range bytes.Lines(all) {
 		var c claim
-		if json.Unmarshal(record, &c) != nil || c.Key == "" || owners[c.Key] {
-			continue // torn, empty, or not the first of its key
+		if json.Unmarshal(record, &c) != nil || c.Key == "" || owners[c.Key] || !c.possible() {
+			continue // torn, empty, not the first of its key, or not ours
 		}
 		owners[c.Key] = true
 		lines = append(lines, placed{c.Line, max(c.At, end)})
@@ -140,6 +151,13 @@ func stake(file, claims *os.File, key, text string) ([]placed, error) {
 		return nil, err
 	}
 	record, err := json.Marshal(claim{Key: key, At: size, Line: lineAfter(torn, text)})
+	if err != nil {
+		return nil, err
+	}
+	held, _, err := tail(claims)
+	if err == nil {
+		err = errors.Join(fits(file, size+int64(len(text))+2), fits(claims, held+int64(len(record))+2))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +184,9 @@ func put(file, claims *os.File, lines []placed) error {
 		return err
 	}
 	mine := lines[len(lines)-1]
+	if err := fits(file, mine.at+int64(len(mine.line))); err != nil {
+		return err
+	}
 	if _, err := file.WriteAt([]byte("\n"), mine.at+int64(len(mine.line))-1); err != nil {
 		return err
 	}

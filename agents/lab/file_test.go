@@ -29,6 +29,26 @@ func setup(t *testing.T, text string) string {
 	return path
 }
 
+// beside makes the folder of a file that of the lab.
+func beside(path string) tool.Files { return tool.Files{Folder: filepath.Dir(path)} }
+
+// addTo and addOnceTo are appendLine and appendOnce in the folder of a file.
+func addTo(ctx context.Context, path, text string) error {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(appendLine(ctx, root, filepath.Base(path), text), root.Close())
+}
+
+func addOnceTo(ctx context.Context, path, key, text string) error {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(appendOnce(ctx, root, filepath.Base(path), key, text), root.Close())
+}
+
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -53,23 +73,24 @@ func TestAppendLine(t *testing.T) {
 	path := setup(t, "")
 	args := func(text string) string { return fmt.Sprintf(`{"path": %q, "text": %q}`, path, text) }
 	for _, text := range []string{"a", "", "a"} {
-		got, _, err := run(t, "append_line", args(text), tool.CallConfig{})
+		got, _, err := run(t, "append_line", args(text), tool.CallConfig{Files: beside(path)})
 		require.NoError(t, err)
 		require.JSONEq(t, fmt.Sprintf(`{"path": %q}`, path), got)
 	}
 	require.Equal(t, "a\n\na\n", read(t, path))
 	for _, text := range []string{"two\nlines", "a\r"} {
-		_, _, err := run(t, "append_line", args(text), tool.CallConfig{})
+		_, _, err := run(t, "append_line", args(text), tool.CallConfig{Files: beside(path)})
 		require.ErrorContains(t, err, "give one line")
 	}
-	_, _, err := run(t, "append_line", `{"path": "/none/x", "text": "a"}`, tool.CallConfig{})
-	require.ErrorContains(t, err, "append_line: open /none/x")
+	_, _, err := run(t, "append_line", `{"path": "none/x", "text": "a"}`, tool.CallConfig{Files: beside(path)})
+	require.ErrorContains(t, err, "append_line: ")
+	require.ErrorContains(t, err, "no such file or directory")
 }
 
 func TestAppendLine_ends_a_torn_line(t *testing.T) {
 	t.Parallel()
 	path := setup(t, "a\ntor")
-	require.NoError(t, appendLine(t.Context(), path, "b"))
+	require.NoError(t, addTo(t.Context(), path, "b"))
 	require.Equal(t, "a\ntor\nb\n", read(t, path))
 }
 
@@ -78,12 +99,12 @@ func TestAppendOnce(t *testing.T) {
 	path := setup(t, "")
 	args := fmt.Sprintf(`{"path": %q, "text": "a"}`, path)
 	for _, key := range []string{"k1", "k1", "k2", "k1", "k2"} {
-		got, _, err := run(t, "append_once", args, tool.CallConfig{IdempotencyKey: key})
+		got, _, err := run(t, "append_once", args, tool.CallConfig{IdempotencyKey: key, Files: beside(path)})
 		require.NoError(t, err)
 		require.JSONEq(t, fmt.Sprintf(`{"path": %q, "key": %q}`, path, key), got, "each run answers the same")
 	}
 	require.Equal(t, "a\na\n", read(t, path))
-	_, _, err := run(t, "append_once", fmt.Sprintf(`{"path": %q, "text": "a\n"}`, path), tool.CallConfig{IdempotencyKey: "k3"})
+	_, _, err := run(t, "append_once", fmt.Sprintf(`{"path": %q, "text": "a\n"}`, path), tool.CallConfig{IdempotencyKey: "k3", Files: beside(path)})
 	require.ErrorContains(t, err, "give one line")
 }
 
@@ -161,7 +182,7 @@ func TestAppendOnce_after_a_crash(t *testing.T) {
 				claims(t, path, c.claims(t)...)
 			}
 			for range 2 {
-				require.NoError(t, appendOnce(t.Context(), path, "me", "mine"))
+				require.NoError(t, addOnceTo(t.Context(), path, "me", "mine"))
 				require.Equal(t, c.want, read(t, path))
 			}
 		})
@@ -179,17 +200,17 @@ func TestAppendOnce_after_being_overtaken(t *testing.T) {
 		t.Cleanup(func() { require.NoError(t, f.Close()) })
 		return f
 	}
-	file, beside := open(path, 0), open(claimsOf(path), os.O_APPEND)
-	found, err := claimed(beside, "me")
+	file, keys := open(path, 0), open(claimsOf(path), os.O_APPEND)
+	found, err := claimed(keys, "me")
 	require.NoError(t, err)
 	require.Nil(t, found)
 
-	require.NoError(t, appendOnce(t.Context(), path, "me", "mine"))
-	require.NoError(t, appendLine(t.Context(), path, "later"))
+	require.NoError(t, addOnceTo(t.Context(), path, "me", "mine"))
+	require.NoError(t, addTo(t.Context(), path, "later"))
 
-	lines, err := stake(file, beside, "me", "mine")
+	lines, err := stake(file, keys, "me", "mine")
 	require.NoError(t, err)
-	require.NoError(t, put(file, beside, lines))
+	require.NoError(t, put(file, keys, lines))
 	require.Equal(t, "old\nmine\nlater\n", read(t, path))
 }
 
@@ -203,9 +224,9 @@ func TestAppend_many_at_once(t *testing.T) {
 		once, line := fmt.Sprintf("once %d", i), fmt.Sprintf("line %d", i)
 		want = append(want, once, line)
 		for range 2 { // a worker and the one that takes over
-			wg.Go(func() { errs <- appendOnce(t.Context(), path, once, once) })
+			wg.Go(func() { errs <- addOnceTo(t.Context(), path, once, once) })
 		}
-		wg.Go(func() { errs <- appendLine(t.Context(), path, line) })
+		wg.Go(func() { errs <- addTo(t.Context(), path, line) })
 	}
 	wg.Wait()
 	close(errs)
@@ -267,14 +288,14 @@ func TestAppend_beside_a_holder(t *testing.T) {
 	t.Cleanup(unlock)
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		require.NoError(t, appendLine(t.Context(), path, "line"))
-		require.NoError(t, appendOnce(t.Context(), path, "key", "once"))
+		require.NoError(t, addTo(t.Context(), path, "line"))
+		require.NoError(t, addOnceTo(t.Context(), path, "key", "once"))
 		require.LessOrEqual(t, time.Since(begin), 2*(patience+time.Second))
 
 		ctx, cancel := context.WithCancelCause(t.Context())
 		reason := errors.New("interrupted by ada")
 		cancel(reason)
-		if err := appendLine(ctx, path, "no"); err != nil { // where there are no locks it is simply written
+		if err := addTo(ctx, path, "no"); err != nil { // where there are no locks it is simply written
 			require.ErrorIs(t, err, reason)
 			require.Equal(t, "old\nline\nonce\n", read(t, path))
 		}
@@ -287,7 +308,7 @@ func TestAppendOnce_without_a_place_for_its_keys(t *testing.T) {
 	t.Parallel()
 	path := setup(t, "old\n")
 	require.NoError(t, os.Mkdir(claimsOf(path), 0o700))
-	require.ErrorContains(t, appendOnce(t.Context(), path, "key", "mine"), ".keys")
+	require.ErrorContains(t, addOnceTo(t.Context(), path, "key", "mine"), ".keys")
 	require.Equal(t, "old\n", read(t, path))
 }
 
@@ -295,8 +316,9 @@ func TestAppendOnce_without_a_place_for_its_keys(t *testing.T) {
 func TestAppendOnce_beside_other_records(t *testing.T) {
 	t.Parallel()
 	path := setup(t, "old\n")
-	claims(t, path, "hello\n", "{}\n", `{"key":"","at":0,"line":"x"}`+"\n", "null\n", record(t, "me", 4, "first\n"), record(t, "me", 99, "second\n"))
-	require.NoError(t, appendOnce(t.Context(), path, "me", "mine"))
+	claims(t, path, "hello\n", "{}\n", `{"key":"","at":0,"line":"x"}`+"\n", "null\n",
+		record(t, "me", -1, "before\n"), record(t, "me", 1<<40, "far away\n"), record(t, "me", 4, "two\nlines\n"), record(t, "me", 4, "first\n"), record(t, "me", 99, "second\n"))
+	require.NoError(t, addOnceTo(t.Context(), path, "me", "mine"))
 	require.Equal(t, "old\nfirst\n", read(t, path), "the first claim of a key counts")
 }
 
@@ -309,8 +331,8 @@ func TestAppend_to_a_read_only_file(t *testing.T) {
 	}
 	path := setup(t, "old\n")
 	require.NoError(t, os.Chmod(path, 0o400))
-	require.ErrorIs(t, appendLine(t.Context(), path, "a"), os.ErrPermission)
-	require.ErrorIs(t, appendOnce(t.Context(), path, "key", "a"), os.ErrPermission)
+	require.ErrorIs(t, addTo(t.Context(), path, "a"), os.ErrPermission)
+	require.ErrorIs(t, addOnceTo(t.Context(), path, "key", "a"), os.ErrPermission)
 	require.Equal(t, "old\n", read(t, path))
 	require.NoFileExists(t, claimsOf(path))
 }

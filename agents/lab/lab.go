@@ -31,8 +31,11 @@ func Agent() agent.Agent {
 		Model:       ModelName,
 		System:      system,
 		Tools:       Tools(),
-		// repeat: 1000 and far more has to fit, and a script's tokens cost nothing.
-		Limits: session.Limits{Steps: 1_000_000, Tokens: session.Unlimited, ActiveMillis: session.Unlimited},
+		// Whoever may start it can do what its tools do.
+		Trial: true,
+		// repeat: 1000 and far more has to fit. Scripted tokens cost nothing and count
+		// messages, each step all of them, and what is large in them.
+		Limits: session.Limits{Steps: 10_000, Tokens: 120_000_000},
 	}
 }
 

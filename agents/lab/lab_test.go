@@ -68,7 +68,7 @@ func TestTools_refuse_arguments(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string]string{
 		"echo":        `{"size": -1}`,
-		"sleep":       `{"seconds": 100000}`,
+		"sleep":       `{"seconds": 901}`,
 		"append_line": `{"path": "x"}`,
 		"append_once": `{"text": "x"}`,
 		"refund":      `{"order": "A-1", "amount": "12"}`,
@@ -118,7 +118,7 @@ func TestSleep(t *testing.T) {
 		reason := errors.New("interrupted by ada")
 		time.AfterFunc(time.Second, func() { cancel(reason) })
 		begin = time.Now()
-		_, _, err = runIn(ctx, t, "sleep", `{"seconds": 3600}`, tool.CallConfig{})
+		_, _, err = runIn(ctx, t, "sleep", `{"seconds": 900}`, tool.CallConfig{})
 		require.ErrorIs(t, err, reason)
 		require.Equal(t, time.Second, time.Since(begin))
 	})
@@ -183,7 +183,7 @@ func TestLines_that_cannot_be_written(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"append_line", "append_once"} {
 		for path, says := range map[string]string{dir: "is a directory", filepath.Join(dir, "none", "x"): "no such file or directory"} {
-			_, _, err := run(t, name, fmt.Sprintf(`{"path": %q, "text": "a"}`, path), tool.CallConfig{IdempotencyKey: "k"})
+			_, _, err := run(t, name, fmt.Sprintf(`{"path": %q, "text": "a"}`, path), tool.CallConfig{IdempotencyKey: "k", Files: tool.Files{Folder: dir}})
 			require.ErrorContains(t, err, name+": ")
 			require.ErrorContains(t, err, says)
 		}
@@ -237,10 +237,10 @@ func TestApproval(t *testing.T) {
 	require.True(t, find(t, "deploy").NeedsApproval(json.RawMessage(`{"service": "web"}`)))
 
 	log := filepath.Join(t.TempDir(), "log")
-	got, _, err := run(t, "deploy", `{"service": "web", "version": "v2", "log": "`+log+`"}`, tool.CallConfig{IdempotencyKey: "k1"})
+	got, _, err := run(t, "deploy", `{"service": "web", "version": "v2", "log": "`+log+`"}`, tool.CallConfig{IdempotencyKey: "k1", Files: beside(log)})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"id": "k1", "done": "deployed web v2"}`, got)
-	got, _, err = run(t, "refund", `{"order": "A-1", "amount": 12.5, "log": "`+log+`"}`, tool.CallConfig{IdempotencyKey: "k2"})
+	got, _, err = run(t, "refund", `{"order": "A-1", "amount": 12.5, "log": "`+log+`"}`, tool.CallConfig{IdempotencyKey: "k2", Files: beside(log)})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"id": "k2", "done": "refunded 12.5 for order A-1"}`, got)
 	_, _, err = run(t, "refund", `{"order": "A-1", "amount": 1}`, tool.CallConfig{IdempotencyKey: "k3"})
@@ -248,8 +248,9 @@ func TestApproval(t *testing.T) {
 	text, err := os.ReadFile(log)
 	require.NoError(t, err)
 	require.Equal(t, "deployed web v2\nrefunded 12.5 for order A-1\n", string(text))
-	_, _, err = run(t, "deploy", `{"service": "web", "log": "/none/x"}`, tool.CallConfig{})
-	require.ErrorContains(t, err, "deploy: log: open /none/x")
+	_, _, err = run(t, "deploy", `{"service": "web", "log": "none/x"}`, tool.CallConfig{Files: beside(log)})
+	require.ErrorContains(t, err, "deploy: log: ")
+	require.ErrorContains(t, err, "no such file or directory")
 }
 
 func TestQuestions(t *testing.T) {

@@ -15,14 +15,14 @@ const askAbove = 100
 type DeployIn struct {
 	Service string `json:"service" jsonschema:"what to deploy"`
 	Version string `json:"version,omitempty" jsonschema:"which version of it"`
-	Log     string `json:"log,omitempty" jsonschema:"a file to which a line is added when it happens"`
+	Log     string `json:"log,omitempty" jsonschema:"a file of the lab's folder to which a line is added when it happens"`
 }
 
 // RefundIn says what to pay back.
 type RefundIn struct {
 	Order  string  `json:"order" jsonschema:"the order"`
 	Amount float64 `json:"amount" jsonschema:"how much; a person is asked above 100"`
-	Log    string  `json:"log,omitempty" jsonschema:"a file to which a line is added when it happens"`
+	Log    string  `json:"log,omitempty" jsonschema:"a file of the lab's folder to which a line is added when it happens"`
 }
 
 // Receipt says that something pretended to happen.
@@ -77,7 +77,7 @@ func peopleTools() []tool.Tool {
 // file for those who count.
 func pretend(ctx context.Context, c *tool.Call, done, log string) (Receipt, error) {
 	if log != "" {
-		if err := appendLine(ctx, log, done); err != nil {
+		if err := write(ctx, c, log, done); err != nil {
 			return Receipt{}, fmt.Errorf("%s: log: %w", c.Name(), err)
 		}
 	}

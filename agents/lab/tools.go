@@ -17,7 +17,7 @@ func Tools() []tool.Tool {
 }
 
 // longest is how long sleep sleeps at most.
-const longest = 24 * time.Hour
+const longest = 15 * time.Minute
 
 // EchoIn says what to answer.
 type EchoIn struct {
@@ -32,7 +32,7 @@ type SleepIn struct {
 
 // LineIn is one line for a file.
 type LineIn struct {
-	Path string `json:"path" jsonschema:"the file; it is made if need be"`
+	Path string `json:"path" jsonschema:"the file, below the lab's folder; it is made if need be"`
 	Text string `json:"text" jsonschema:"the line, without a line break"`
 }
 
@@ -76,21 +76,21 @@ func plainTools() []tool.Tool {
 			},
 		}, sleep),
 		tool.Define(tool.Spec[LineIn]{
-			Name: "append_line", Description: "Append a line to a file. A side effect: it happens at most once for each call.",
+			Name: "append_line", Description: "Append a line to a file of the lab's folder. A side effect: it happens at most once for each call.",
 			Effect: session.SideEffect,
-		}, func(ctx context.Context, _ *tool.Call, in LineIn) (LineOut, error) {
-			if err := appendLine(ctx, in.Path, in.Text); err != nil {
+		}, func(ctx context.Context, c *tool.Call, in LineIn) (LineOut, error) {
+			if err := write(ctx, c, in.Path, in.Text); err != nil {
 				return LineOut{}, fmt.Errorf("append_line: %w", err)
 			}
 			return LineOut{Path: in.Path}, nil
 		}),
 		tool.Define(tool.Spec[LineIn]{
-			Name: "append_once", Description: "Append a line to a file, once for each call however often the call runs. " +
+			Name: "append_once", Description: "Append a line to a file of the lab's folder, once for each call however often the call runs. " +
 				"A file beside it, with .keys added to its name, remembers which call owns which line.",
 			Effect: session.Idempotent,
 		}, func(ctx context.Context, c *tool.Call, in LineIn) (LineOut, error) {
 			key := c.IdempotencyKey()
-			if err := appendOnce(ctx, in.Path, key, in.Text); err != nil {
+			if err := writeOnce(ctx, c, in.Path, in.Text); err != nil {
 				return LineOut{}, fmt.Errorf("append_once: %w", err)
 			}
 			return LineOut{Path: in.Path, Key: key}, nil

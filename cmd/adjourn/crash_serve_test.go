@@ -78,7 +78,9 @@ func freeAddress(w *world) string {
 	return listener.Addr().String()
 }
 
-func (s *served) args() []string { return []string{"dev", "--addr", s.addr, "--output", "json"} }
+func (s *served) args() []string {
+	return []string{"dev", "--lab", "--addr", s.addr, "--output", "json"}
+}
 
 // await waits until the server says where it is, or has ended.
 func (s *served) await() {

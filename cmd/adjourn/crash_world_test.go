@@ -48,7 +48,7 @@ const sessionID = "s1"
 func try(t *testing.T, w *world, trial func(w *world)) {
 	t.Helper()
 	w.Try(t, func() {
-		w.script.Prepare(w.Dir)
+		w.script.Prepare(w.path("adjourn-lab")) // the lab's folder beside the data
 		require.NoError(w, os.WriteFile(w.path("script.yaml"), []byte(w.script.Text()), 0o600))
 		trial(w)
 	}, w.report)

@@ -135,8 +135,8 @@ func TestReadme_over_HTTP_on_your_machine(t *testing.T) {
 	t.Parallel()
 	r := newReader(t)
 	const section = "Over HTTP on your machine"
-	require.Equal(t, "bin/adjourn dev\n", r.block(section, 1))
-	server := exec.CommandContext(t.Context(), filepath.Join(r.dir, "bin/adjourn"), "dev", "--addr", "127.0.0.1:0")
+	require.Equal(t, "bin/adjourn dev --lab\n", r.block(section, 1))
+	server := exec.CommandContext(t.Context(), filepath.Join(r.dir, "bin/adjourn"), "dev", "--lab", "--addr", "127.0.0.1:0")
 	server.Dir = r.dir
 	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // not to outlive a test that is killed
 	printed, output, err := os.Pipe()

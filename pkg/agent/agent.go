@@ -21,6 +21,10 @@ type Agent struct {
 	// System is the system prompt.
 	System string
 	Tools  []tool.Tool
+	// Trial marks an agent that is there to try things out: whoever starts it can do
+	// what its tools do. A server and a deployed bundle offer it only when asked to
+	// ([TrialVariable]); a person's own terminal always does.
+	Trial bool
 	// Planner plans always; no model is ever asked.
 	Planner Planner
 	// Offline plans when no model is named: Model is empty and ADJOURN_MODEL is not set.

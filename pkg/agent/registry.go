@@ -20,6 +20,10 @@ import (
 // the agents' definitions say.
 const ModelVariable = "ADJOURN_MODEL"
 
+// TrialVariable is the setting with which a server and a deployed bundle offer
+// agents marked as Trial: "true".
+const TrialVariable = "ADJOURN_LAB"
+
 // ErrUnknownAgent says that the registry has no agent of that name.
 var ErrUnknownAgent = errors.New("unknown agent")
 
@@ -36,6 +40,21 @@ func (e *UnknownAgentError) Error() string {
 
 // Unwrap returns [ErrUnknownAgent].
 func (e *UnknownAgentError) Unwrap() error { return ErrUnknownAgent }
+
+// ErrNotOffered says that the registry has the agent and does not offer it.
+var ErrNotOffered = errors.New("agent not offered")
+
+// NotOfferedError wraps [ErrNotOffered] and says how to ask for the agent.
+type NotOfferedError struct{ Name string }
+
+// Error says which agent is not offered, and how it is asked for.
+func (e *NotOfferedError) Error() string {
+	return fmt.Sprintf("agent %q is there to try things out and is not offered here, because whoever may start it can do what its tools do. "+
+		"To offer it: adjourn dev --lab, the stack parameter Lab=true, or %s=true", e.Name, TrialVariable)
+}
+
+// Unwrap returns [ErrNotOffered].
+func (e *NotOfferedError) Unwrap() error { return ErrNotOffered }
 
 // ModelError is a model that cannot be asked: no provider of its prefix, or it
 // does not open.
@@ -90,6 +109,8 @@ type Config struct {
 type Registry struct {
 	models Models
 	agents map[string]Agent
+	// withheld are agents that are there and not offered.
+	withheld map[string]bool
 
 	mu   sync.Mutex
 	open map[string]*opened
@@ -119,6 +140,26 @@ func NewRegistry(cfg Config) (*Registry, error) {
 	return r, nil
 }
 
+// Offered returns a registry of the agents that are for everybody, where trial is
+// false: those marked as Trial are withheld.
+func (r *Registry) Offered(trial bool) *Registry {
+	offered := &Registry{models: r.models, agents: map[string]Agent{}, withheld: map[string]bool{}, open: map[string]*opened{}}
+	for name, a := range r.agents {
+		if a.Trial && !trial {
+			offered.withheld[name] = true
+			continue
+		}
+		offered.agents[name] = a
+	}
+	return offered
+}
+
+// AllWithheld returns the names of the agents that are there and not offered, sorted.
+func (r *Registry) AllWithheld() []string { return slices.Sorted(maps.Keys(r.withheld)) }
+
+// Withheld reports whether there is an agent of that name that is not offered.
+func (r *Registry) Withheld(name string) bool { return r.withheld[name] }
+
 // Agent returns an agent by name, with its tools sorted and [FinishTool] among
 // them if it has an output.
 func (r *Registry) Agent(name string) (Agent, bool) {
@@ -141,11 +182,12 @@ func (r *Registry) Tool(agent, name string) (tool.Tool, bool) {
 }
 
 // Rules returns what a task of the agent that starts now is held to. Errors are
-// an [*UnknownAgentError], or a [*ModelError] if env names a model of no provider.
+// an [*UnknownAgentError], a [*NotOfferedError], or a [*ModelError] if env names a
+// model of no provider.
 func (r *Registry) Rules(name string, env Env) (session.Rules, error) {
 	a, ok := r.agents[name]
 	if !ok {
-		return session.Rules{}, &UnknownAgentError{Name: name, Known: r.Names()}
+		return session.Rules{}, r.missing(name)
 	}
 	model := a.effectiveModel(env)
 	if model != "" {
@@ -162,6 +204,14 @@ func (r *Registry) Rules(name string, env Env) (session.Rules, error) {
 	var err error
 	rules.Digest, err = digest(a, rules)
 	return rules, err
+}
+
+// missing says why there is no agent of that name.
+func (r *Registry) missing(name string) error {
+	if r.withheld[name] {
+		return &NotOfferedError{Name: name}
+	}
+	return &UnknownAgentError{Name: name, Known: r.Names()}
 }
 
 func (a Agent) effectiveModel(env Env) string {
@@ -199,12 +249,12 @@ func digest(a Agent, rules session.Rules) (string, error) {
 
 // Planner returns what plans the replies of a task with these rules. A model is
 // opened at the first call for it and kept; one that does not open is tried anew
-// at the next call. Errors are an [*UnknownAgentError] or a [*ModelError]. A
-// planner that panics returns a [*PanicError].
+// at the next call. Errors are an [*UnknownAgentError], a [*NotOfferedError] or a
+// [*ModelError]. A planner that panics returns a [*PanicError].
 func (r *Registry) Planner(ctx context.Context, rules session.Rules, env Env) (Planner, error) {
 	a, ok := r.agents[rules.Agent]
 	if !ok {
-		return nil, &UnknownAgentError{Name: rules.Agent, Known: r.Names()}
+		return nil, r.missing(rules.Agent)
 	}
 	if a.Planner != nil {
 		return safely(a.Name, a.Planner), nil

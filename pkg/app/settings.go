@@ -29,6 +29,12 @@ type Settings struct {
 	StepsPerInvocation int
 	// Lease is ADJOURN_LEASE: how long a worker that died keeps a step, 20 s by default.
 	Lease time.Duration
+	// Lab is ADJOURN_LAB: whether a server offers the agents that are there to try
+	// things out (see agent.Agent.Trial). Only "true" does.
+	Lab bool
+	// LabFolder is ADJOURN_LAB_FOLDER: the one folder in which those agents have
+	// files; "" leaves it to [FilesBeside].
+	LabFolder string
 	// LogLevel is ADJOURN_LOG: debug, info, warn (the default), error or off.
 	LogLevel slog.Level
 }
@@ -43,7 +49,7 @@ const shortestLease = time.Second
 // with the variable's name; the error wraps [ErrInvalidSetting].
 func ReadSettings(env func(string) string) (Settings, error) {
 	s := Settings{
-		Data: env("ADJOURN_DATA"), Agent: env("ADJOURN_AGENT"), Model: env("ADJOURN_MODEL"),
+		Data: env("ADJOURN_DATA"), Agent: env("ADJOURN_AGENT"), Model: env("ADJOURN_MODEL"), LabFolder: env("ADJOURN_LAB_FOLDER"),
 		StepsPerInvocation: 16, Lease: 20 * time.Second, LogLevel: slog.LevelWarn,
 	}
 	if s.Data == "" {
@@ -66,6 +72,13 @@ func ReadSettings(env func(string) string) (Settings, error) {
 			fault("ADJOURN_LEASE", v, "use a duration of at least 1s, such as 20s or 1m")
 		}
 		s.Lease = d
+	}
+	switch v := env("ADJOURN_LAB"); v {
+	case "", "false":
+	case "true":
+		s.Lab = true
+	default:
+		fault("ADJOURN_LAB", v, "use true to offer the agents that are there to try things out, or false")
 	}
 	if v := env("ADJOURN_LOG"); strings.EqualFold(v, "off") {
 		s.LogLevel = LogOff

@@ -14,10 +14,12 @@ import (
 
 // agentRow is one agent as agents prints it.
 type agentRow struct {
-	Name        string    `json:"name"`
-	Description string    `json:"description,omitempty"`
-	Model       string    `json:"model,omitempty"`
-	Tools       []toolRow `json:"tools"`
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Model       string `json:"model,omitempty"`
+	// Trial says that a server offers it only when asked to.
+	Trial bool      `json:"trial,omitempty"`
+	Tools []toolRow `json:"tools"`
 }
 
 type toolRow struct {
@@ -69,6 +71,9 @@ func (c *cli) agents() error {
 		if row.Model != "" {
 			c.Say("  model: %s", screen.CleanLine(row.Model))
 		}
+		if row.Trial {
+			c.Say("  to try things out: a server offers it only with --lab, or %s=true", agent.TrialVariable)
+		}
 		table := [][]string{}
 		for _, t := range row.Tools {
 			table = append(table, []string{"  " + t.Name, report.ToolNotes(t.Effect, t.Approval, t.Client), screen.Short(t.Description, 90)})
@@ -79,7 +84,7 @@ func (c *cli) agents() error {
 }
 
 func newAgentRow(a agent.Agent, override string) agentRow {
-	row := agentRow{Name: a.Name, Description: a.Description, Model: a.Model, Tools: []toolRow{}}
+	row := agentRow{Name: a.Name, Description: a.Description, Model: a.Model, Trial: a.Trial, Tools: []toolRow{}}
 	if override != "" && a.Planner == nil {
 		row.Model = override
 	}

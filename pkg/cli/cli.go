@@ -232,6 +232,8 @@ Environment
   ADJOURN_URL     server, when there is neither --url nor --data
   ADJOURN_TOKEN   what the server knows you by, when there is no --token-file
   ADJOURN_AGENT   agent of new sessions, when there is no --agent
+  ADJOURN_LAB     true: dev offers agents that are there to try things out
+  ADJOURN_LAB_FOLDER   the one folder for files of such agents   (adjourn-lab)
   ADJOURN_MODEL   model of every agent, as provider:model
   ADJOURN_LEASE   how long a worker that died keeps its step   (20s)
   ADJOURN_STEPS_PER_INVOCATION   steps between two looks at the queue   (16)

@@ -190,7 +190,6 @@ func (s *story) again(ctx context.Context) error {
 // next says what to try, with commands that work.
 func (s *story) next() {
 	c := s.c
-	lab := filepath.Join(s.dir, "lab.txt")
 	s.chapter("What to try next")
 	s.tell("Decide yourself: in this terminal you are asked, y, n, e or ?. New duplicates first:")
 	s.command("cp " + place.Quote(filepath.Join(s.folder, "notes.txt")) + " " + place.Quote(filepath.Join(s.folder, "notes copy.txt")))
@@ -198,8 +197,8 @@ func (s *story) next() {
 	s.tell("Try every feature without a model: the agent \"lab\" plays a script.")
 	s.command(c.Command("run", "--agent", "lab", "[{call: pick_color}, {say: done}]"))
 	s.tell("Kill this one half-way (it takes 20 seconds; kill -9 is fine), then let the other command finish it.")
-	s.tell("The file has 20 lines in the end: none is lost, none is written twice.")
-	s.command(c.Command("run", "--agent", "lab", "[{repeat: 20, calls: [{call: append_once, with: {path: "+lab+", text: x}}, {call: sleep, with: {seconds: 1}}]}, {say: done}]"))
+	s.tell("%s has 20 lines in the end: none is lost, none is written twice.", filepath.Join(s.dir, "adjourn-lab", "lines.txt"))
+	s.command(c.Command("run", "--agent", "lab", "[{repeat: 20, calls: [{call: append_once, with: {path: lines.txt, text: x}}, {call: sleep, with: {seconds: 1}}]}, {say: done}]"))
 	s.command(c.Command("work"))
 	s.tell("With a real model, the same tools and the same pause:")
 	s.command("ADJOURN_MODEL=openai:gpt-5-mini " + c.Command("run", "--agent", demoAgent, s.folder))

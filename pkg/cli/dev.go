@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,6 +28,7 @@ type devFlags struct {
 	addr        string
 	allowRemote bool
 	showKey     bool
+	lab         bool
 	concurrency int
 }
 
@@ -44,8 +46,13 @@ named after it: try.db.token, try.db.api-keys. Only this machine can reach the
 server, unless --allow-remote says otherwise; its HTTP is not encrypted, so put
 something in front of it that is.
 
+Agents that are there to try things out do for whoever has a key what their tools
+can do, so they are offered only with --lab, or ADJOURN_LAB=true. Their files then
+stay in the folder adjourn-lab beside the data, or in ADJOURN_LAB_FOLDER.
+
 Any number of commands may use the same data file beside it.`,
 		Example: `  adjourn dev
+  adjourn dev --lab
   adjourn dev --addr 127.0.0.1:0 --data ./try.db`,
 		Args: cobra.NoArgs,
 		RunE: c.here("dev", func(ctx context.Context, _ []string) error {
@@ -56,6 +63,7 @@ Any number of commands may use the same data file beside it.`,
 	flags.StringVar(&f.addr, "addr", devAddr, "`address` to listen on, as host:port; port 0 is any free one")
 	flags.BoolVar(&f.allowRemote, "allow-remote", false, "also take an address that other machines can reach")
 	flags.BoolVar(&f.showKey, "show-key", false, "print the API key also when it is not new")
+	flags.BoolVar(&f.lab, "lab", false, "also offer the agents that are there to try things out")
 	flags.IntVar(&f.concurrency, "concurrency", 8, "work on at most this `number` of sessions at once, 1 to 64")
 	return cmd
 }
@@ -65,7 +73,7 @@ func (c *cli) dev(ctx context.Context, f devFlags) error {
 		return exit.Usagef("--concurrency %d: use 1 to 64", f.concurrency)
 	}
 	c.Watch = c.logEntry
-	a, err := c.OpenData(ctx, false)
+	a, err := c.Serve(ctx, f.lab)
 	if err != nil {
 		return err
 	}
@@ -169,6 +177,10 @@ func (c *cli) served(server *dev.Server, registry *agent.Registry, keys dev.Keys
 	}
 	c.Say("It is in %s, which only you can read.", screen.CleanLine(token))
 	c.Say("The server keeps its hash, in %s.\n", screen.CleanLine(hashes))
+	c.saidOfTrials(registry)
+	if len(agentNames(registry)) == 0 {
+		return // there is nothing to paste
+	}
 	c.Say("Paste into a second terminal:")
 	for _, line := range curlLines(server.URL(), token, registry) {
 		c.Say("  %s", line)
@@ -178,6 +190,25 @@ func (c *cli) served(server *dev.Server, registry *agent.Registry, keys dev.Keys
 		c.Say("  %s", c.devCommandLine(server.URL(), token, words...))
 	}
 	c.Say("")
+}
+
+// saidOfTrials says what a server does not offer, and how it is asked for; or what it
+// gives to everybody who has a key.
+func (c *cli) saidOfTrials(registry *agent.Registry) {
+	offered, withheld := []string{}, registry.AllWithheld()
+	for _, name := range agentNames(registry) {
+		if a, _ := registry.Agent(name); a.Trial {
+			offered = append(offered, name)
+		}
+	}
+	switch {
+	case len(offered) > 0:
+		c.Say("Offered to everybody who has a key, to try things out: %s.\n", strings.Join(offered, ", "))
+	case len(withheld) > 0 && len(agentNames(registry)) == 0:
+		c.Say("No agent is offered: %s are there to try things out. To offer them: %s\n", strings.Join(withheld, ", "), c.Command("dev", "--lab"))
+	case len(withheld) > 0:
+		c.Say("Not offered, for they are there to try things out (--lab offers them): %s.\n", strings.Join(withheld, ", "))
+	}
 }
 
 // devSession is the session of the lines to paste.

@@ -64,7 +64,7 @@ func startDev(t *testing.T, program string, env []string, args ...string) *serve
 // startWords starts the server and returns the lines that it says to paste.
 func startWords(t *testing.T, program, dir string) (s *server, pasted []string) {
 	t.Helper()
-	s = &server{t: t, cmd: exec.CommandContext(t.Context(), program, "dev", "--addr", "127.0.0.1:0")}
+	s = &server{t: t, cmd: exec.CommandContext(t.Context(), program, "dev", "--lab", "--addr", "127.0.0.1:0")}
 	s.cmd.Dir, s.cmd.Stderr = dir, s
 	out, err := s.cmd.StdoutPipe()
 	require.NoError(t, err)

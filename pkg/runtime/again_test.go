@@ -64,10 +64,9 @@ func TestWriteOutOfTimeIsDoneOnceMore(t *testing.T) {
 				s.updates.Store(1)
 				b := setup(t, func(cfg *runtime.Config) {
 					s.Store = cfg.Store
-					cfg.Store, cfg.CommitTimeout = s, 10*time.Second
+					cfg.Store, cfg.CommitTimeout, cfg.Files.Folder = s, 10*time.Second, t.TempDir()
 				})
-				path := t.TempDir() + "/lines"
-				b.start(t, "lab", `[{call: append_line, with: {path: "`+path+`", text: a}}, {say: done}]`)
+				b.start(t, "lab", `[{call: append_line, with: {path: lines, text: a}}, {say: done}]`)
 				got, err := b.Session(context.Background(), b.key)
 				require.NoError(t, err)
 				require.Equal(t, session.StatusCompleted, got.Status)

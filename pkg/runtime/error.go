@@ -42,6 +42,7 @@ const (
 	CodeInvalidAnswer       Code = "invalid_answer"
 	CodeWrongKind           Code = "wrong_kind"
 	CodeUnknownAgent        Code = "unknown_agent"
+	CodeAgentNotOffered     Code = "agent_not_offered"
 	CodeInvalidModel        Code = "invalid_model"
 	CodeSessionNotFound     Code = "session_not_found"
 	CodeWaitNotFound        Code = "wait_not_found"
@@ -75,7 +76,7 @@ func (c Code) Class() Class {
 		return ClassInvalid
 	case CodeUnknownAgent, CodeSessionNotFound, CodeWaitNotFound:
 		return ClassNotFound
-	case CodeNotAllowed:
+	case CodeNotAllowed, CodeAgentNotOffered:
 		return ClassForbidden
 	case CodeAlreadyRunning, CodeNotResumable, CodeStillWaiting, CodeAlreadyAnswered, CodeSessionEnded, CodeStaleCheckpoint,
 		CodeAgentMismatch, CodeNothingToDecide, CodeIdempotencyMismatch:

@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/tool"
 )
 
 // DefaultToolsAtOnce is how many tools of a step run side by side.
@@ -28,6 +29,8 @@ type Config struct {
 	DeadLetters queue.Queue
 	// Env is the environment models are opened with.
 	Env agent.Env
+	// Files says where tools may have files; zero: nowhere.
+	Files tool.Files
 	// Owner names this worker in leases.
 	Owner string
 	Now   func() time.Time

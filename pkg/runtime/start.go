@@ -89,8 +89,11 @@ func (r *Runtime) start(ctx context.Context, p StartParams, q *request) (Started
 	rules, err := r.cfg.Registry.Rules(name, r.cfg.Env)
 	if err != nil {
 		code := CodeInvalidModel
-		if errors.Is(err, agent.ErrUnknownAgent) {
+		switch {
+		case errors.Is(err, agent.ErrUnknownAgent):
 			code = CodeUnknownAgent
+		case errors.Is(err, agent.ErrNotOffered):
+			code = CodeAgentNotOffered
 		}
 		return Started{}, &Error{Code: code, Message: err.Error(), Cause: err}
 	}

@@ -27,7 +27,11 @@ func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 	}
 	definition, ok := inv.r.cfg.Registry.Agent(inv.session.Rules.Agent)
 	if !ok {
-		// An hour of a bad deployment must not fail a healthy session: the message comes back.
+		// An hour of a bad deployment must not fail a healthy session: the message comes
+		// back. So it does where the agent is there and not offered.
+		if inv.r.cfg.Registry.Withheld(inv.session.Rules.Agent) {
+			return false, refuse(CodeUnknownAgent, inv.key, "%s. Nothing is lost: it goes on where it is offered", &agent.NotOfferedError{Name: inv.session.Rules.Agent})
+		}
 		return false, refuse(CodeUnknownAgent, inv.key, "its agent %q is not in this program. Nothing is lost: it goes on where the program runs that has it", inv.session.Rules.Agent)
 	}
 	stepCtx, stop := inv.watch(ctx)

@@ -174,7 +174,7 @@ func (inv *invocation) newCall(p engine.CallPlan, state *session.State, book *le
 	cfg := tool.CallConfig{
 		Session: inv.key, Task: inv.session.Task, ID: p.Call.ID, Name: p.Call.Name,
 		IdempotencyKey: fmt.Sprintf("%s.%s.%s", inv.key.Tenant, inv.key.ID, p.Call.ID),
-		State:          state, Asked: p.Call.Waits, Replies: p.Replies, Who: p.Traits.Who, Log: inv.r.cfg.Log,
+		State:          state, Asked: p.Call.Waits, Replies: p.Replies, Who: p.Traits.Who, Files: inv.r.cfg.Files, Log: inv.r.cfg.Log,
 	}
 	if book != nil {
 		cfg.Memo, cfg.Remember = book.record.Memo, book.remember

@@ -70,6 +70,8 @@ type CallConfig struct {
 	// Remember makes a result of Once durable; it returns once it is. Nil refuses
 	// Once with [ErrOnceReadOnly].
 	Remember func(ctx context.Context, key string, value json.RawMessage) error
+	// Files says where the tool may have files; zero: nowhere.
+	Files Files
 	// Log is for the tool's own lines, which say whose they are; nil drops them.
 	Log *slog.Logger
 }

@@ -32,6 +32,10 @@ type Config struct {
 	Data string
 	// Existing refuses to make a data file that is not there, with [ErrNoData].
 	Existing bool
+	// Server says that others than the person at this terminal may call: then agents
+	// marked as Trial are offered only if Lab or [app.Settings.Lab] says so.
+	Server bool
+	Lab    bool
 	// ReadOnly opens the file for reading: no verb that changes something works, and
 	// it needs no right to write. It implies Existing.
 	ReadOnly bool
@@ -87,6 +91,7 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registry of agents: %w", err)
 	}
+	registry = registry.Offered(!cfg.Server || cfg.Lab || settings.Lab)
 	fresh, err := prepare(data, cfg.Existing || cfg.ReadOnly)
 	if err != nil {
 		return nil, err
@@ -124,6 +129,7 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 	a.Runtime, err = runtime.New(runtime.Config{
 		Registry: registry, Store: a.parts.Store, Queue: a.parts.Queue, DeadLetters: a.parts.DeadLetters,
 		Env: agent.Env(env), Owner: owner, Now: now, NewID: app.NewID,
+		Files: app.FilesBeside(data, settings.LabFolder, cfg.Server),
 		Lease: settings.Lease, StepsPerInvocation: settings.StepsPerInvocation,
 		Log: cfg.Log, OnEntry: cfg.OnEntry, OnDelta: cfg.OnDelta,
 	})
@@ -147,13 +153,10 @@ func (a *App) Close() error {
 	return nil
 }
 
-// memory is the data file that lives in this process alone.
-const memory = ":memory:"
-
 // prepare refuses a data file that is not there and has to be, and reports whether
 // its folder is one of ours that will be made.
 func prepare(data string, existing bool) (fresh bool, err error) {
-	if data == memory {
+	if data == app.Memory {
 		return false, nil
 	}
 	if existing {

@@ -115,6 +115,15 @@ func (p *Place) openData(ctx context.Context, cfg embedded.Config) (*embedded.Ap
 	return embedded.Open(ctx, cfg)
 }
 
+// Serve opens the embedded engine on the data file for a server, where others than
+// the person at this terminal may call. Agents marked as Trial are offered there only
+// if lab, or the environment, says so.
+func (p *Place) Serve(ctx context.Context, lab bool) (*embedded.App, error) {
+	private.Tidy(filepath.Join(filepath.Dir(p.DataPath()), PauseFile))
+	private.Tidy(p.Scratch())
+	return p.openData(ctx, embedded.Config{Server: true, Lab: lab})
+}
+
 // Log is for what goes wrong, and with ADJOURN_LOG for more.
 func (p *Place) Log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(p.Screen.Lines(), &slog.HandlerOptions{Level: p.logLevel()}))

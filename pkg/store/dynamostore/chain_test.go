@@ -5,6 +5,7 @@ package dynamostore_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/sqlite"
 	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/tool"
 )
 
 // chain is a runtime that works like the step function: one step a message. Its
@@ -63,6 +65,7 @@ func newChain(t testing.TB, on store.Store) *chain {
 		Registry: registry, Store: c.store, Queue: c.queue, DeadLetters: db.DeadLetters(), Owner: "worker", Now: c.Now,
 		NewID:      func() string { return fmt.Sprintf("%016d", c.ids.Add(1)) },
 		WatchEvery: time.Hour, CommitTimeout: time.Minute,
+		Files: tool.Files{Folder: os.TempDir()}, // below which each test has its folder
 	})
 	require.NoError(t, err)
 	return c
