@@ -1,0 +1,82 @@
+package janitor
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/tool"
+)
+
+// confinedTo returns the janitor of a program whose data is in dir.
+func confinedTo(t *testing.T, dir string, served bool) home {
+	t.Helper()
+	files := tool.Files{
+		Folder: filepath.Join(dir, "adjourn-lab"), Home: dir,
+		Data: filepath.Join(dir, ".adjourn", "adjourn.db"), DataFolder: filepath.Join(dir, ".adjourn"),
+	}
+	if served {
+		files.Home = files.Folder
+	}
+	h, err := enter(files)
+	require.NoError(t, err)
+	t.Cleanup(h.leave)
+	return h
+}
+
+// Whatever folder it is told, it looks at none that is not in its own.
+func TestHome(t *testing.T) {
+	t.Parallel()
+	base := folder(t, map[string]string{
+		"project/.adjourn/adjourn.db": "d", "project/.adjourn/api-keys": "key", "project/photos/a": "key", "project/photos/b": "key",
+		"other/a": "key", "other/b": "key",
+	})
+	project, other := filepath.Join(base, "project"), filepath.Join(base, "other")
+	require.NoError(t, os.Symlink(other, filepath.Join(project, "away")))
+	require.NoError(t, os.Symlink(".adjourn", filepath.Join(project, "data")))
+	require.NoError(t, os.Link(filepath.Join(project, ".adjourn", "api-keys"), filepath.Join(project, "photos", "c")))
+	before := contents(t, base)
+
+	h := confinedTo(t, project, false)
+	for told, says := range map[string]string{
+		other: "outside of the folder", "../other": "outside of the folder", "/": "outside of the folder", "away": "outside of the folder",
+		"photos/../../other": "outside of the folder", base: "outside of the folder",
+		".adjourn": "the program's data", "data": "the program's data", filepath.Join(project, ".adjourn"): "the program's data",
+	} {
+		_, err := h.scan(t.Context(), told, maxEntries)
+		require.ErrorContains(t, err, says, told)
+	}
+	for _, in := range []string{other, filepath.Join(project, ".adjourn"), filepath.Join(project, "away"), filepath.Join(project, "data")} {
+		_, err := h.hashFile(t.Context(), HashIn{in, "a"})
+		require.Error(t, err, in)
+		require.Error(t, h.remove(t.Context(), DeleteIn{in, "b", 3, sum("key"), "a"}, "id"), in)
+	}
+	for _, path := range []string{".adjourn/api-keys", "data/api-keys", "photos/c"} {
+		_, err := h.hashFile(t.Context(), HashIn{project, path})
+		require.Error(t, err, path)
+		require.Error(t, h.remove(t.Context(), DeleteIn{project, path, 3, sum("key"), "photos/a"}, "id"), path)
+		require.Error(t, h.remove(t.Context(), DeleteIn{project, "photos/b", 3, sum("key"), path}, "id"), path)
+	}
+	require.Equal(t, before, contents(t, base), "nothing was deleted")
+
+	listing, err := h.scan(t.Context(), "photos", maxEntries)
+	require.NoError(t, err)
+	require.Equal(t, []File{{Path: "a", Size: 3}, {Path: "b", Size: 3}}, listing.Files, "another name of the data is not listed")
+	require.NoError(t, h.remove(t.Context(), DeleteIn{listing.Folder, "b", 3, sum("key"), "a"}, "id"), "its own work goes on")
+}
+
+// Where others may call, it looks at the lab's folder alone.
+func TestHome_of_a_server(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"photos/a": "x", "photos/b": "x", "adjourn-lab/a": "x", "adjourn-lab/b": "x"})
+	h := confinedTo(t, dir, true)
+	for _, told := range []string{dir, filepath.Join(dir, "photos"), "../photos"} {
+		_, err := h.scan(t.Context(), told, maxEntries)
+		require.ErrorContains(t, err, "outside of the folder", told)
+	}
+	listing, err := h.scan(t.Context(), ".", maxEntries)
+	require.NoError(t, err)
+	require.Len(t, listing.Files, 2)
+}
