@@ -94,7 +94,7 @@ def main():
     if left or idle or wrong:
         return 1
     print(f"{given.template.name}: cfn-lint {importlib.metadata.version('cfn-lint')} in {len(REGIONS)} Regions, and {len(RULES)} rules "
-          f"in {len(through)} choices of parameters ({refused} the template refuses): nothing found")
+          f"in {len(through)} choices of parameters (its own Rules refuse: {', '.join(refused) or 'none'}): nothing found")
     return 0
 
 

@@ -4,7 +4,7 @@ import json
 import re
 
 from rules import listed, may, rule
-from scene import TOKEN
+from scene import FIRST, TOKEN
 
 TABLE, BUCKET, FUNCTION = "AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::Lambda::Function"
 DYNAMODB_LIMITS = "amazondynamodb/latest/developerguide/ServiceQuotas.html"
@@ -54,7 +54,7 @@ def retained(s):
 
 @rule("deletable", "no table refuses to be deleted by default: the rollback of a first deployment would stop at it", DELETION)
 def deletable(s):
-    if s.name != "first deployment":
+    if s.name != FIRST:
         return
     for id, t in s.of(TABLE):
         if t.get("DeletionProtectionEnabled"):

@@ -66,36 +66,63 @@ def sample(p):
     return fitting[0] if fitting else ""
 
 
+# Callers come in one of these ways, and the template's Rules refuse a mixture.
+CALLERS = ("JwtIssuer", "JwtAudience", "FixedTenant", "IamTenant")
+WAYS = {
+    "tokens": {"AllowUnauthenticated": "false", "FixedTenant": "", "IamTenant": ""},
+    "one tenant": {"AllowUnauthenticated": "false", "TenantClaim": "tenant", "IamTenant": ""},
+    "IAM": {"AllowUnauthenticated": "false", "JwtIssuer": "", "JwtAudience": "", "FixedTenant": ""},
+    "everybody": {"AllowUnauthenticated": "true"} | dict.fromkeys(CALLERS, ""),
+}
+FIRST = "first deployment"
+
+
+def whole(p):
+    """The ends of a parameter that takes whole numbers as text, or nothing: a pattern
+    has no other way to say them."""
+    if p["Type"] != "String" or "AllowedPattern" not in p or not str(p.get("Default", "")).isdigit():
+        return []
+    taken = [str(n) for n in range(10_001) if re.fullmatch(p["AllowedPattern"], str(n))]
+    return [taken[0], taken[-1]] if taken else []
+
+
+def ends(p):
+    """The values of a parameter that are tried one by one: all that are allowed, or
+    its ends, or one where it is empty by default."""
+    if "AllowedValues" in p:
+        return [str(v) for v in p["AllowedValues"]]
+    if p["Type"] == "Number":
+        return [str(p.get("MinValue", 0)), str(p.get("MaxValue", 1_000_000))]
+    return whole(p) or ([sample(p)] if p.get("Default") == "" and sample(p) else [])
+
+
 def choices(parameters):
-    """Names of scenes, with the parameters each is given beside the defaults."""
+    """Names of scenes, with the parameters each is given."""
     plain = {name: str(p.get("Default", sample(p))) for name, p in parameters.items()}
-    base = plain | {n: sample(parameters[n]) for n in ("JwtIssuer", "JwtAudience") if n in parameters}
     yield "defaults", plain
-    yield "first deployment", base
-    least, most, given, longest = dict(base), dict(base), dict(base), dict(base)
+    callers = {name: sample(parameters[name]) for name in CALLERS if name in parameters}
+    given, least, most, longest = {}, {}, {}, {}
     for name, p in parameters.items():
-        if "AllowedValues" in p:
-            values = [str(v) for v in p["AllowedValues"]]
-            least[name], most[name] = values[0], values[-1]
-            if "true" in values:
-                least[name], most[name] = "false", "true"
-        elif p["Type"] == "Number":
-            values = [str(p.get("MinValue", 0)), str(p.get("MaxValue", 1_000_000))]
-            least[name], most[name] = values
+        values = ends(p)
+        if "AllowedValues" in p or p["Type"] == "Number" or whole(p):
+            on = "true" if "true" in values else values[-1]
+            least[name], most[name] = values[0] if on != "true" else "false", on
+            # Numbers that are 0 by default switch something off.
+            given[name] = "100" if p["Type"] == "Number" and plain[name] == "0" else plain[name]
+            longest[name] = values[-1]
         else:
-            values = [sample(p)] if p.get("Default") == "" else []
-            given[name] = most[name] = sample(p) or base[name]
+            given[name] = most[name] = sample(p) or plain[name]
             longest[name] = "x" * p.get("MaxLength", LONGEST_PARAMETER)
-        for value in values:
-            yield f"{name}={value}", base | {name: value}
-    # Numbers that are 0 by default switch something off.
-    for name, p in parameters.items():
-        if p["Type"] == "Number" and str(p.get("Default")) == "0":
-            given[name] = "100"
-    yield "everything given", given
-    yield "everything at its least", least
-    yield "everything at its most", most | {"AllowUnauthenticated": "false"} if "AllowUnauthenticated" in most else most
-    yield "everything at its longest", longest | {"AWS::StackName": "s" * LONGEST_STACK}
+    for way, fixed in WAYS.items():
+        fixed = {n: v for n, v in fixed.items() if n in parameters}
+        base = plain | callers | fixed
+        yield FIRST if way == "tokens" else f"first deployment, {way}", base
+        yield f"everything given, {way}", base | given | fixed
+        yield f"everything at its least, {way}", base | least | fixed
+        yield f"everything at its most, {way}", base | most | fixed
+        yield f"everything at its longest, {way}", base | longest | fixed | {"AWS::StackName": "s" * LONGEST_STACK}
+        if way == "tokens":
+            yield from ((f"{n}={v}", base | {n: v}) for n, p in parameters.items() if n not in fixed for v in ends(p))
 
 
 class Refused(Exception):
@@ -199,14 +226,14 @@ class Scene:
 
 
 def scenes(template, only=None):
-    """All scenes that the template's Rules let through, and how many they do not."""
+    """All scenes that the template's Rules let through, and the names of the others."""
     transformed = transform(template)
-    through, refused = [], 0
+    through, refused = [], []
     for name, given in choices(transformed.get("Parameters", {})):
         if only and name not in only:
             continue
         try:
             through.append(Scene(name, transformed, given))
         except Refused:
-            refused += 1
+            refused.append(name)
     return through, refused

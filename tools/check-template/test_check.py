@@ -13,7 +13,7 @@ from rules import RULES, violations
 
 TEMPLATE = scene.read()
 # The scenes in which each break below shows.
-SCENES = ["first deployment", "everything given", "everything at its most", "everything at its longest"]
+SCENES = ["first deployment", "everything given, tokens", "everything at its most, tokens", "everything at its longest, tokens"]
 
 
 def statement(t, function, action):
@@ -152,8 +152,12 @@ class Rules(unittest.TestCase):
     def test_the_template_breaks_none(self):
         through, refused = scene.scenes(TEMPLATE)
         self.assertEqual(violations(through), [])
-        self.assertEqual(refused, 1, "a deployment with Enter on everything")
+        self.assertEqual(refused, ["defaults"], "a deployment with Enter on everything, and nothing else, is refused")
         self.assertGreater(len(through), 60)
+        for name, p in TEMPLATE["Parameters"].items():
+            tried = {s.parameters[name] for s in through}
+            self.assertLessEqual(set(scene.ends(p)), tried, f"{name} is not tried at its ends")
+            self.assertTrue("Default" not in p or p["Default"] != "" or len(tried) > 1, f"{name} is never given: add a sample that its pattern takes")
 
     def test_each_break_is_found_by_its_rule_alone(self):
         for rule in sorted(BREAKS):
