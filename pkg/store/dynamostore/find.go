@@ -61,15 +61,10 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 	seen := map[address]bool{}
 	m := newMerge(newSearch(p), position, p.Limit)
 	for len(page.Found) < p.Limit {
-		ok, err := s.fill(ctx, m)
+		rows, next, enough, err := s.gather(ctx, m, position, p.Limit-len(page.Found))
 		if err != nil {
 			return store.Page{}, err
 		}
-		if !ok {
-			page.Cursor = cursor(p, position)
-			return page, nil
-		}
-		rows, next := m.take(p.Limit - len(page.Found))
 		// An index is no snapshot: what moves while it is read can be in it twice.
 		rows = slices.DeleteFunc(rows, func(r row) bool {
 			twice := seen[r.at]
@@ -81,7 +76,7 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 			return store.Page{}, err
 		}
 		page.Found = append(page.Found, found...)
-		if taken < len(rows) {
+		if taken < len(rows) { // the page has no room for more
 			if taken > 0 {
 				position = rows[taken-1].position
 			}
@@ -89,6 +84,10 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 			return page, nil
 		}
 		if position = next; position == "" {
+			return page, nil
+		}
+		if enough {
+			page.Cursor = cursor(p, position)
 			return page, nil
 		}
 	}

@@ -72,29 +72,60 @@ func (m *merge) some() bool {
 	return slices.ContainsFunc(m.shards, func(s shard) bool { return len(s.rows) > 0 })
 }
 
-// fill asks all hungry shards at once, each time for twice as much. It reports false
-// where one of them was asked for as much as a page may.
+// fill asks the hungry shards at once, each time for twice as much. It reports false
+// when nothing more can be handed out, for one of them was asked for as much as a page
+// may and the others were read up to the same place.
 func (s *Store) fill(ctx context.Context, m *merge) (bool, error) {
 	hungry := m.hungry()
-	limits := make([]int32, len(hungry))
-	for i, h := range hungry {
-		limit := min(m.share<<h.asked, rowsPerShard-h.looked)
-		if limit <= 0 || h.asked == asksPerShard {
-			return false, nil
-		}
-		limits[i] = int32(limit) //nolint:gosec // at most rowsPerShard
+	if len(hungry) == 0 {
+		return true, nil
 	}
-	return true, each(len(hungry), shardsAtOnce, func(i int) error {
-		h := hungry[i]
-		rows, next, err := s.ask(ctx, m.q, h.name, h.upTo, limits[i])
+	stop, spent := "", false // where the first one is that may not be asked again
+	for _, h := range hungry {
+		if m.limit(h) <= 0 && (!spent || m.q.compare(h.upTo, stop) < 0) {
+			stop, spent = h.upTo, true
+		}
+	}
+	hungry = slices.DeleteFunc(hungry, func(h *shard) bool { return m.limit(h) <= 0 || spent && m.q.compare(h.upTo, stop) >= 0 })
+	return len(hungry) > 0, each(len(hungry), shardsAtOnce, func(i int) error {
+		h, limit := hungry[i], m.limit(hungry[i])
+		rows, next, err := s.ask(ctx, m.q, h.name, h.upTo, int32(limit)) //nolint:gosec // at most rowsPerShard
 		if err != nil {
 			return err
 		}
 		h.rows, h.upTo, h.more = rows, next, next != ""
-		h.looked += int(limits[i])
+		h.looked += limit
 		h.asked++
 		return nil
 	})
+}
+
+// limit is how many rows to ask a shard for next; none when a page may not ask it again.
+func (m *merge) limit(s *shard) int {
+	if s.asked == asksPerShard {
+		return 0
+	}
+	return min(m.share<<s.asked, rowsPerShard-s.looked)
+}
+
+// gather reads until it has so many rows, or there are no more. It returns the
+// position to go on after, empty when there are no more, and whether it has looked at
+// enough for one page before it had so many.
+func (s *Store) gather(ctx context.Context, m *merge, after string, want int) (rows []row, position string, enough bool, err error) {
+	position = after
+	for len(rows) < want {
+		ok, err := s.fill(ctx, m)
+		if err != nil || !ok {
+			return rows, position, true, err
+		}
+		var some []row
+		some, position = m.take(want - len(rows))
+		rows = append(rows, some...)
+		if position == "" {
+			break
+		}
+	}
+	return rows, position, false, nil
 }
 
 // take hands out at most so many rows, and the position to go on after; empty when

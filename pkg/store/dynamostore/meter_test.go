@@ -139,12 +139,35 @@ func (m *meter) Query(ctx context.Context, in *dynamodb.QueryInput, opts ...func
 	out, err := m.API.Query(ctx, in, opts...)
 	if err == nil {
 		size := 0
-		for _, found := range out.Items {
-			size += dynamostore.ItemSize(found)
+		for _, read := range m.scanned(ctx, in, out) {
+			size += dynamostore.ItemSize(read)
 		}
 		m.note("Query", func(u *usage) { u.reads += readUnits(size, aws.ToBool(in.ConsistentRead)) })
 	}
 	return out, err
+}
+
+// scanned is what a query read, of which a filter may have kept some only.
+func (m *meter) scanned(ctx context.Context, in *dynamodb.QueryInput, out *dynamodb.QueryOutput) []item {
+	if in.FilterExpression == nil {
+		return out.Items
+	}
+	whole := *in
+	whole.FilterExpression, whole.ExpressionAttributeNames, whole.ExpressionAttributeValues = nil, map[string]string{}, item{}
+	condition := *in.KeyConditionExpression + " "
+	for name, attr := range in.ExpressionAttributeNames {
+		if strings.Contains(condition, name+" ") {
+			whole.ExpressionAttributeNames[name] = attr
+		}
+	}
+	for name, value := range in.ExpressionAttributeValues {
+		if strings.Contains(condition, name+" ") {
+			whole.ExpressionAttributeValues[name] = value
+		}
+	}
+	all, err := m.API.Query(ctx, &whole)
+	require.NoError(m.t, err)
+	return all.Items
 }
 
 func (m *meter) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {

@@ -1,7 +1,6 @@
 package dynamostore_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -32,8 +31,8 @@ type table struct {
 	items map[string]item // by pk and sk
 	// rows of each partition of each index, in order; nil after a change.
 	rows map[string][]item
-	// before, if any, is called before each query is answered.
-	before func(in *dynamodb.QueryInput)
+	// before and after, if any, are called before and after each query is answered.
+	before, after func(in *dynamodb.QueryInput)
 
 	used    usage
 	scanned map[string]int // rows looked at, by partition of an index
@@ -86,17 +85,17 @@ func (tab *table) index() {
 	tab.rows = map[string][]item{}
 	schema := dynamostore.StateSchema()
 	for _, index := range schema.Indexes {
-		var touched []string
+		touched := map[string]bool{}
 		for _, it := range tab.items {
 			if row := indexRow(schema, index, it); row != nil {
 				partition := index.Name + "|" + textIn(row, index.Partition)
 				tab.rows[partition] = append(tab.rows[partition], row)
-				touched = append(touched, partition)
+				touched[partition] = true
 			}
 		}
-		for _, partition := range touched {
+		for partition := range touched {
 			slices.SortFunc(tab.rows[partition], func(a, b item) int {
-				return cmp.Or(strings.Compare(textIn(a, index.Sort), textIn(b, index.Sort)), strings.Compare(rowKey(a), rowKey(b)))
+				return strings.Compare(textIn(a, index.Sort), textIn(b, index.Sort)) // it is the item's own
 			})
 		}
 	}
@@ -111,6 +110,9 @@ var (
 func (tab *table) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	if tab.before != nil {
 		tab.before(in)
+	}
+	if tab.after != nil {
+		defer tab.after(in)
 	}
 	tab.mu.Lock()
 	defer tab.mu.Unlock()
