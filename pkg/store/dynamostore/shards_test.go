@@ -120,6 +120,22 @@ func TestFind_shards_are_one_list(t *testing.T) {
 	}
 }
 
+// A last page that is full has no cursor, also when one shard has so much of it that
+// it does not say by itself that it has no more.
+func TestFind_a_last_page_of_one_shard(t *testing.T) {
+	t.Parallel()
+	s, tab := listStore(t)
+	for n, id := range []string{"order-1", "order-3", "order-4", "order-12", "order-24"} { // but for the first, of shard 0
+		key, of := sessionAt(id, at(-n))
+		tab.put(key, of)
+	}
+	page, err := s.Find(t.Context(), store.FindParams{Kind: store.FindSessions, Tenant: "acme", Limit: 5})
+	require.NoError(t, err)
+	require.Len(t, page.Found, 5)
+	require.Empty(t, page.Cursor)
+	require.Equal(t, map[string]int{"Query": shards + 1, "BatchGetItem": 1}, tab.used.requests, "one more says so")
+}
+
 // What moves while somebody goes through the pages may be missed by him, for it is
 // now before where he is; all that stayed is there once, in order.
 func TestFind_items_move_between_pages(t *testing.T) {
