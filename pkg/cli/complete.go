@@ -68,8 +68,8 @@ func (c *cli) completeSessions(cmd *cobra.Command, _ []string, prefix string) ([
 	}
 	var found []cobra.Completion
 	for _, h := range page.Heads {
-		if strings.HasPrefix(h.Key.ID, prefix) {
-			found = append(found, cobra.CompletionWithDesc(h.Key.ID, string(h.Status)+", "+screen.CleanLine(h.Agent)))
+		if strings.HasPrefix(h.Key.ID, prefix) && place.Plain(h.Key.ID) {
+			found = append(found, cobra.CompletionWithDesc(h.Key.ID, screen.CleanLine(string(h.Status)+", "+h.Agent)))
 		}
 	}
 	return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
@@ -122,7 +122,7 @@ func (c *cli) completeWaits(cmd *cobra.Command, id, prefix string, fits func(ses
 	}
 	var found []cobra.Completion
 	for _, item := range report.Pending(waits.m) {
-		if strings.HasPrefix(item.WaitID, prefix) && fits(item) {
+		if strings.HasPrefix(item.WaitID, prefix) && place.Plain(item.WaitID) && fits(item) {
 			found = append(found, cobra.CompletionWithDesc(item.WaitID, report.Headline(item)))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/cli/report"
 	"github.com/adjourn/adjourn/pkg/cli/screen"
+	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -39,10 +40,10 @@ func (c *cli) show(ctx context.Context, id string, full bool) error {
 	if err != nil {
 		return err
 	}
+	if len(entries) == 0 {
+		return &runtime.Error{Code: runtime.CodeInternal, Session: id, Message: "its journal is empty, which no session's is: its data is damaged, or what answered is no Adjourn server"}
+	}
 	if c.Form == screen.FormJSON {
-		if entries == nil {
-			entries = []session.Entry{}
-		}
 		c.JSON(entries)
 		return nil
 	}

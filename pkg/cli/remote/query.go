@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/adjourn/adjourn/pkg/client"
@@ -15,6 +16,9 @@ func (e *Engine) Manifest(ctx context.Context, key session.Key) (session.Manifes
 	if err != nil {
 		return session.Manifest{}, e.refusal(key, err)
 	}
+	if err := checkSession(key, &s); err != nil {
+		return session.Manifest{}, err
+	}
 	return s.Manifest(), nil
 }
 
@@ -24,6 +28,12 @@ func (e *Engine) Waits(ctx context.Context, key session.Key) ([]session.WaitReco
 	for wait, err := range e.client.AllWaits(ctx, key.ID) {
 		if err != nil {
 			return nil, e.refusal(key, err)
+		}
+		if err := checkWait(key, &wait); err != nil {
+			return nil, err
+		}
+		if len(records) == maxWaits {
+			return nil, unexpected(key, "it names more than %d waits of one session", maxWaits)
 		}
 		records = append(records, wait.Record())
 	}
@@ -36,6 +46,9 @@ func (e *Engine) Journal(ctx context.Context, key session.Key) ([]session.Entry,
 	for entry, err := range e.client.Journal(ctx, key.ID, 0) {
 		if err != nil {
 			return nil, e.refusal(key, err)
+		}
+		if len(entries) == maxEntries {
+			return nil, unexpected(key, "it has more than %d entries of one session", maxEntries)
 		}
 		entries = append(entries, entry)
 	}
@@ -50,8 +63,14 @@ func (e *Engine) Sessions(ctx context.Context, p runtime.SessionsParams) (runtim
 	if err != nil {
 		return runtime.SessionsPage{}, e.refusal(session.Key{}, err)
 	}
+	if err := checkCursor(page.Cursor); err != nil {
+		return runtime.SessionsPage{}, err
+	}
 	out := runtime.SessionsPage{Cursor: page.Cursor}
 	for _, s := range page.Items {
+		if err := checkID(session.Key{}, "session", s.ID, false); err != nil {
+			return runtime.SessionsPage{}, err
+		}
 		out.Heads = append(out.Heads, session.Head{
 			Key: session.Key{Tenant: p.Tenant, ID: s.ID}, Status: s.Status, Agent: s.Agent, Title: s.Title, Task: s.Task, Version: s.Version,
 			Parent: s.Parent, StartedBy: s.StartedBy, Tags: s.Tags, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
@@ -68,8 +87,14 @@ func (e *Engine) Inbox(ctx context.Context, p runtime.InboxParams) (runtime.Inbo
 	if err != nil {
 		return runtime.InboxPage{}, e.refusal(session.Key{}, err)
 	}
+	if err := checkCursor(page.Cursor); err != nil {
+		return runtime.InboxPage{}, err
+	}
 	out := runtime.InboxPage{Cursor: page.Cursor}
 	for _, w := range page.Items {
+		if err := cmp.Or(checkWait(session.Key{}, &w), checkID(session.Key{}, "session", w.SessionID, false)); err != nil {
+			return runtime.InboxPage{}, err
+		}
 		out.Items = append(out.Items, runtime.InboxItem{Key: session.Key{Tenant: p.Tenant, ID: w.SessionID}, Record: w.Record()})
 	}
 	return out, nil

@@ -32,7 +32,11 @@ func (e *Engine) refusal(key session.Key, err error) error {
 		if p.RequestID != "" {
 			message += fmt.Sprintf(" (request %s)", p.RequestID)
 		}
-		return &runtime.Error{Code: runtime.Code(p.Code), Session: p.SessionID, Message: message, Status: p.SessionStatus, Answer: p.Answer, Cause: err}
+		id := p.SessionID
+		if id != "" && !isID(id) {
+			id = key.ID // what else it may be is in no command
+		}
+		return &runtime.Error{Code: runtime.Code(p.Code), Session: id, Message: message, Status: p.SessionStatus, Answer: p.Answer, Cause: err}
 	case errors.Is(err, client.ErrUnreachable):
 		return &runtime.Error{Code: CodeUnreachable, Session: key.ID, Message: err.Error(), Cause: err}
 	case errors.Is(err, client.ErrRedirect), errors.Is(err, client.ErrScheme), errors.Is(err, client.ErrTooLarge), errors.Is(err, client.ErrNotAdjourn):

@@ -60,6 +60,9 @@ func (e *Engine) Start(ctx context.Context, p runtime.StartParams) (runtime.Star
 	if err != nil {
 		return runtime.Started{}, e.refusal(p.Key, err)
 	}
+	if err := checkID(p.Key, "session", started.SessionID, false); err != nil {
+		return runtime.Started{}, err
+	}
 	key := session.Key{Tenant: p.Key.Tenant, ID: started.SessionID}
 	e.seen[key] = started.Entry.Seq - 1
 	return runtime.Started{
@@ -83,6 +86,9 @@ func (e *Engine) Submit(ctx context.Context, p runtime.SubmitParams) (runtime.Su
 	submitted, err := e.client.Submit(ctx, client.SubmitParams{SessionID: p.Key.ID, Answer: answer, IdempotencyKey: p.IdempotencyKey})
 	if err != nil {
 		return runtime.Submitted{}, e.refusal(p.Key, err)
+	}
+	if err := checkWaits(p.Key, submitted.Open); err != nil {
+		return runtime.Submitted{}, err
 	}
 	e.stoodAt(p.Key, submitted.Session)
 	return runtime.Submitted{
@@ -118,6 +124,9 @@ func (e *Engine) resume(ctx context.Context, key session.Key, r wire.ResumeReque
 	resumed, err := e.client.Resume(ctx, client.ResumeParams{SessionID: key.ID, Request: r, IdempotencyKey: idempotencyKey})
 	if err != nil {
 		return runtime.Resumed{}, e.refusal(key, err)
+	}
+	if err := checkWaits(key, resumed.Open); err != nil {
+		return runtime.Resumed{}, err
 	}
 	e.stoodAt(key, resumed.Session)
 	if resumed.After > 0 {

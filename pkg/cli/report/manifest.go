@@ -76,9 +76,9 @@ func Elsewhere(agent string) string {
 func (p printer) completed(m session.Manifest) {
 	switch {
 	case m.FinalMessage != "":
-		p.Say("%s", screen.Clean(strings.TrimRight(m.FinalMessage, "\n")))
+		p.Write(p.Stdout, strings.TrimRight(m.FinalMessage, "\n")+"\n")
 	case len(m.Output) > 0:
-		p.Say("%s", screen.PrettyJSON(m.Output))
+		p.Write(p.Stdout, screen.PrettyJSON(m.Output)+"\n")
 	}
 	p.Talk("Session %s completed after %s%s. Its journal: %s", m.SessionID, screen.Count(m.StepsTaken, "step"), tokens(m.Usage), p.Command(place.Target("show", m.SessionID)...))
 }
@@ -200,7 +200,7 @@ func HeadlineOf(w session.Wait) string { return Headline(session.NewPendingItem(
 
 // Headline says what one pending thing is, in a few words.
 func Headline(item session.PendingItem) string {
-	name := screen.CleanLine(item.Name)
+	name := screen.Short(item.Name, nameRoom)
 	switch item.Kind {
 	case session.WaitApproval:
 		return "approval of " + name
@@ -217,7 +217,7 @@ func Headline(item session.PendingItem) string {
 	case "":
 		return "something that was left out of the list"
 	}
-	return screen.CleanLine(string(item.Kind))
+	return screen.Short(string(item.Kind), nameRoom)
 }
 
 // Brief is [Details] for one of n things: among many, arguments that fit on a line
@@ -327,8 +327,11 @@ func Who(agent string) string {
 	if agent == "" {
 		return "The agent"
 	}
-	return screen.CleanLine(agent)
+	return screen.Short(agent, nameRoom)
 }
+
+// nameRoom is how long a name is printed at most: an agent's, a tool's.
+const nameRoom = 200
 
 func tokens(u *session.ManifestUsage) string {
 	if u == nil || u.TotalTokens == 0 {

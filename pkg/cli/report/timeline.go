@@ -36,7 +36,7 @@ type timeline struct {
 }
 
 func (t *timeline) linef(format string, args ...any) {
-	fmt.Fprintf(&t.b, format+"\n", args...)
+	t.b.WriteString(screen.Sprintf(format, args...) + "\n")
 }
 
 // head sums the session up.

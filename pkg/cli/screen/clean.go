@@ -3,6 +3,8 @@ package screen
 import (
 	"bytes"
 	"fmt"
+	"reflect"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -35,6 +37,60 @@ func Clean(s string) string {
 // CleanLine is Clean for one line: newlines and tabs become escapes too.
 func CleanLine(s string) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Clean(s))
+}
+
+// Sprintf is [fmt.Sprintf] of which no argument leaves its line: what others wrote
+// cannot begin one of ours. Of the escapes those of [Screen.Bold] stay.
+func Sprintf(format string, args ...any) string {
+	clean := make([]any, len(args))
+	for i, arg := range args {
+		clean[i] = arg
+		switch v := arg.(type) {
+		case error:
+			clean[i] = keepBold(v.Error(), CleanLine)
+		case fmt.Stringer:
+			clean[i] = keepBold(v.String(), CleanLine)
+		default:
+			if text := reflect.ValueOf(arg); text.Kind() == reflect.String {
+				clean[i] = keepBold(text.String(), CleanLine)
+			}
+		}
+	}
+	return fmt.Sprintf(format, clean...)
+}
+
+const (
+	boldOn  = "\x1b[1m"
+	boldOff = "\x1b[0m"
+)
+
+var boldEscape = regexp.MustCompile(`\x1b\[[01]m`)
+
+// keepBold cleans what stands around the escapes of bold text.
+func keepBold(text string, clean func(string) string) string {
+	var b strings.Builder
+	for {
+		at := boldEscape.FindStringIndex(text)
+		if at == nil {
+			break
+		}
+		b.WriteString(clean(text[:at[0]]) + text[at[0]:at[1]])
+		text = text[at[1]:]
+	}
+	return b.String() + clean(text)
+}
+
+// harmless cleans a text for a stream. Where bold can be shown it stays, and ends
+// with the text.
+func harmless(text string, bold bool) string {
+	if !bold {
+		return Clean(text)
+	}
+	text = keepBold(text, Clean)
+	if strings.LastIndex(text, boldOn) > strings.LastIndex(text, boldOff) {
+		text += boldOff
+	}
+	return text
 }
 
 func invalidAt(s string, i int) bool {

@@ -74,15 +74,16 @@ func EncodeJSON(v any) ([]byte, error) {
 	return cleanJSON(b.Bytes()), nil
 }
 
-// Say prints a line of data on stdout.
+// Say prints a line of data on stdout. What is put into the format stays on its line;
+// a text of several is for [Screen.Write].
 func (s *Screen) Say(format string, args ...any) {
-	s.Write(s.Stdout, fmt.Sprintf(format, args...)+"\n")
+	s.Write(s.Stdout, Sprintf(format, args...)+"\n")
 }
 
 // Talk prints a line for people on stderr, unless they asked for quiet.
 func (s *Screen) Talk(format string, args ...any) {
 	if !s.Quiet {
-		s.Write(s.Stderr, Clean(fmt.Sprintf(format, args...))+"\n")
+		s.Write(s.Stderr, Sprintf(format, args...)+"\n")
 	}
 }
 
@@ -117,9 +118,11 @@ func (s *Screen) grumble(width int, text string) {
 	s.Write(s.Stderr, b.String())
 }
 
-// Write prints text. That it cannot be printed is no reason to fail the work, but
+// Write prints text, and is the one door to both streams: what of it could move the
+// cursor or hide something is made harmless, whoever wrote it. That it cannot be printed is no reason to fail the work, but
 // what was asked for on stdout and did not get there is told in the end.
 func (s *Screen) Write(w io.Writer, text string) {
+	text = harmless(text, s.smart(w))
 	s.progress.pause(func() {
 		if _, err := io.WriteString(w, text); err != nil && w == s.Stdout {
 			s.unwritten = err
@@ -170,7 +173,7 @@ func (s *Screen) Bold(stream any, text string) string {
 	if !s.smart(stream) || s.Env("NO_COLOR") != "" {
 		return text
 	}
-	return "\x1b[1m" + text + "\x1b[0m"
+	return boldOn + CleanLine(text) + boldOff
 }
 
 // Table prints rows in columns on stdout.
@@ -178,7 +181,11 @@ func (s *Screen) Table(rows [][]string) {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		_, _ = fmt.Fprintln(w, strings.Join(row, "\t")) // a strings.Builder takes everything
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = CleanLine(cell)
+		}
+		_, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) // a strings.Builder takes everything
 	}
 	_ = w.Flush()
 	for line := range strings.Lines(b.String()) {

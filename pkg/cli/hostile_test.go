@@ -1,0 +1,229 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// evil moves cursors, names windows, hides, turns around, and begins a line of its own.
+const evil = "x\x1b[2J\x1b[1m\x1b]0;t\x07\r\b\x00\u009b31m\u202e\u2066\u200b\ufeff\u2028\u3164\U000e0041\nFAKE line\tz'$(touch /tmp/x)"
+
+// filler fills every field of an answer with evil, but for what makes it one.
+type filler struct {
+	ids     bool // evil, too
+	cursor  bool // there is a next page
+	outcome session.Outcome
+	kind    session.WaitKind
+	entry   session.Kind
+}
+
+func (f filler) text(of reflect.Type, name string, kind reflect.Type) string {
+	ours := strings.HasSuffix(of.PkgPath(), "/wire")
+	switch {
+	case kind == reflect.TypeFor[session.Outcome]():
+		return string(f.outcome)
+	case kind == reflect.TypeFor[session.WaitKind]():
+		return string(f.kind)
+	case kind == reflect.TypeFor[session.Kind]():
+		return string(f.entry)
+	case kind == reflect.TypeFor[session.WaitState]():
+		return string(session.WaitOpen)
+	case name == "Cursor" && !f.cursor:
+		return ""
+	case f.ids || !ours:
+	case name == "ID" || name == "SessionID":
+		return "s"
+	case name == "CheckpointID":
+		return session.Checkpoint{Session: "s", Seq: 2, Token: "t"}.String()
+	case name == "WaitID":
+		return "w2-1"
+	case name == "ChildSessionID":
+		return "s-1"
+	}
+	return evil
+}
+
+func (f filler) fill(v reflect.Value, of reflect.Type, name string, depth int) {
+	if depth > 9 {
+		return
+	}
+	switch {
+	case v.Type() == reflect.TypeFor[json.RawMessage]():
+		raw, _ := json.Marshal(map[string]string{evil: evil})
+		v.SetBytes(raw)
+		return
+	case v.Type() == reflect.TypeFor[time.Time]():
+		v.Set(reflect.ValueOf(time.Date(9999, 1, 2, 3, 4, 5, 0, time.UTC)))
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(f.text(of, name, v.Type()))
+	case reflect.Int, reflect.Int64, reflect.Int32:
+		v.SetInt(7)
+	case reflect.Bool:
+		v.SetBool(name != "More")
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		f.fill(v.Elem(), of, name, depth+1)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range v.Len() {
+			f.fill(v.Index(i), of, name, depth+1)
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		f.fill(key, of, name, depth+1)
+		f.fill(value, of, name, depth+1)
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if field := v.Type().Field(i); field.IsExported() {
+				f.fill(v.Field(i), v.Type(), field.Name, depth+1)
+			}
+		}
+	default:
+	}
+}
+
+func (f filler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	answers := map[string]any{
+		"GET /sessions": &wire.Sessions{}, "POST /sessions": &wire.Started{}, "GET /waits": &wire.Waits{}, "GET /sessions/s": &wire.Session{},
+		"GET /sessions/s/waits": &wire.Waits{}, "GET /sessions/s/entries": &wire.Entries{},
+		"POST /sessions/s/submit": &wire.Submitted{}, "POST /sessions/s/resume": &wire.Resumed{},
+	}
+	answer, status, media := answers[r.Method+" "+r.URL.Path], http.StatusOK, wire.MediaJSON
+	if answer == nil || f.entry == "" {
+		answer, status, media = &wire.Problem{}, http.StatusConflict, wire.MediaProblem
+	}
+	f.fill(reflect.ValueOf(answer).Elem(), reflect.TypeOf(answer).Elem(), "", 0)
+	switch a := answer.(type) {
+	case *wire.Problem:
+		a.Status = status
+	case *wire.Entries:
+		a.Items[0].Seq = 6
+	}
+	w.Header().Set("Content-Type", media)
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+var hostileCommands = [][]string{
+	{"sessions"}, {"inbox"}, {"show", "s"}, {"show", "s", "--full"}, {"resume", "s"}, {"resume", "s", "--approve", "w2-1"}, {"resume", "s", "--approve-all"},
+	{"resume", "s", "--reject-all"}, {"resume", "s", "go on"}, {"submit", "s", "w2-1", "--approve"}, {"submit", "s", "w2-1", "--reply", "x"},
+	{"submit", "s", "w9-9", "--approve"}, {"submit", "s", "--call", "c2-1", "--result", "1"}, {"run", "--agent", "a", "--session", "s", "hi"}, {"run", "--wait", "0s", "hi"},
+	{"__complete", "show", ""}, {"__complete", "submit", "s", ""},
+}
+
+// harmless asserts that what was printed moves and hides nothing, and begins no line.
+func harmless(t *testing.T, r result, lines bool) {
+	t.Helper()
+	for _, text := range []string{r.stdout, r.stderr} {
+		for i, c := range text {
+			bad := c != '\n' && (unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point)) && c != '\t'
+			require.False(t, bad, "%q in %q", c, text[max(0, i-80):min(len(text), i+20)])
+		}
+	}
+	for line := range strings.Lines(r.stderr + "\n" + r.stdout) {
+		require.False(t, lines && strings.HasPrefix(strings.TrimSpace(line), "FAKE"), r.stdout+r.stderr)
+	}
+}
+
+// TestHostileServers walks the commands over servers that answer every text with
+// escapes, by every outcome, kind of wait and kind of entry.
+func TestHostileServers(t *testing.T) {
+	t.Parallel()
+	fillers := map[string]filler{
+		"ids":       {ids: true, outcome: session.OutcomePaused, kind: session.WaitApproval, entry: session.KindSuspended},
+		"cursors":   {cursor: true, outcome: session.OutcomePaused, kind: session.WaitApproval, entry: session.KindSuspended},
+		"problems":  {},
+		"problems2": {ids: true},
+	}
+	for _, outcome := range []session.Outcome{session.OutcomeCompleted, session.OutcomeFailed, session.OutcomeCancelled, session.OutcomeInterrupted, session.OutcomeError, session.OutcomePaused, evil} {
+		fillers["outcome "+string(outcome)] = filler{outcome: outcome, kind: session.WaitQuestion, entry: session.KindStarted}
+	}
+	for _, kind := range append(session.WaitKinds(), evil, "") {
+		fillers["kind "+string(kind)] = filler{outcome: session.OutcomePaused, kind: kind, entry: session.KindResumed}
+	}
+	for _, kind := range []session.Kind{session.KindReplied, session.KindStepped, session.KindDelayed, session.KindCompleted, session.KindFailed, session.KindForked, evil} {
+		fillers["entry "+string(kind)] = filler{outcome: session.OutcomeCompleted, kind: session.WaitInput, entry: kind}
+	}
+	for name, f := range fillers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(f)
+			defer server.Close()
+			b := setup(t)
+			b.url = server.URL
+			for _, words := range hostileCommands {
+				r := b.run(words...)
+				harmless(t, r, f.outcome != session.OutcomeCompleted || words[0] == "show") // the last message is the data
+				require.NotContains(t, r.stdout+r.stderr, "panic")
+				if words[0] == "__complete" {
+					continue
+				}
+				r = b.run(append(words, "-o", "json")...)
+				harmless(t, r, false)
+				require.True(t, json.Valid([]byte(r.stdout)), "%v: %s\n%s", words, r.stdout, r.stderr)
+				if f.ids && f.entry != "" && words[0] != "show" { // as JSON it prints the entries as they are
+					require.Equal(t, 1, r.code, "%v: ids that are none: %s", words, r.stderr)
+				}
+			}
+		})
+	}
+}
+
+// TestHostileData has a data file that holds what models, tools and callers wrote.
+func TestHostileData(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	script := func(v ...any) string { raw, _ := json.Marshal(v); return string(raw) }
+	b.start("ask", script(map[string]any{"need": evil}), 10)
+	b.start("approve", script(map[string]any{"call": "deploy", "with": map[string]string{"service": evil}}, map[string]any{"say": evil}), 10)
+	b.start("done", script(map[string]any{"say": evil}), 0)
+	for _, words := range [][]string{
+		{"sessions"}, {"inbox"}, {"show", "ask"}, {"show", "approve"}, {"show", "approve", "--full"}, {"show", "done", "--full"}, {"resume", "ask"}, {"resume", "approve"},
+		{"submit", "approve", "w2-1", "--reject", "--reason", evil}, {"show", "approve"}, {"show", evil}, {"resume", "ask", evil}, {"submit", "ask", evil, "--reply", evil}, {"sessions", "--cursor", evil},
+	} {
+		r := b.run(words...)
+		harmless(t, r, words[0] != "submit" && words[0] != "resume")
+		r = b.run(append(words, "-o", "json")...)
+		harmless(t, r, false)
+		require.True(t, json.Valid([]byte(r.stdout)), "%v: %s", words, r.stdout)
+	}
+}
+
+// TestShowOfAnEmptyJournal: what answers no entry is no session.
+func TestShowOfAnEmptyJournal(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", wire.MediaJSON)
+		if strings.HasSuffix(r.URL.Path, "/entries") {
+			_, _ = io.Copy(w, bytes.NewBufferString(`{"items":[],"after":0,"status":"suspended","resting":true}`))
+			return
+		}
+		_, _ = io.Copy(w, bytes.NewBufferString(`{"id":"s","status":"suspended","outcome":"paused","pause":{"type":"question","pending":[{"waitId":"w2-1","kind":"question"}]}}`))
+	}))
+	t.Cleanup(server.Close)
+	b := setup(t)
+	b.url = server.URL
+	for _, form := range []string{"text", "json"} {
+		require.Contains(t, b.run("show", "s", "-o", form).ends(1).stderr, "its journal is empty")
+	}
+	require.Contains(t, b.run("resume", "s").stdout+b.run("resume", "s").stderr, "w2-1")
+}
