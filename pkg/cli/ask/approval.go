@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 
 const approvalHelp = `  y            run it with exactly these arguments
   n [reason]   do not run it; the agent is told, with your reason (an empty line is a no, too)
+  v            show it again, page by page
   e [JSON]     change the arguments (give all of them), then decide; both are recorded
   ?            this help and what the tool does
   Ctrl-C       decide later: the session stays paused, nothing runs
@@ -23,6 +25,9 @@ const approvalHelp = `  y            run it with exactly these arguments
 
 // notSeen says why there is no yes.
 const notSeen = "Its arguments are too large for the server to send, so they cannot be shown. It can be rejected, or run with other arguments, but not approved as it is."
+
+// notShown says why there is no yes yet.
+const notShown = "You have not seen all of it: v shows it, page by page. Nobody approves what they did not see."
 
 // seen reports whether the arguments of an approval are here as they would run.
 // A server leaves out what it cannot send, and a yes counts for all of it.
@@ -42,17 +47,33 @@ func CheckSeen(k session.Key, w session.Wait, edited json.RawMessage) error {
 func (p *Person) askApproval(ctx context.Context, e Engine, m session.Manifest, w session.Wait) (*session.Answer, error) {
 	answer := session.Answer{Wait: w.ID, Kind: session.AnswerApproval, ToolCallID: w.Call, ApprovalID: w.Nonce}
 	arguments := w.Arguments
-	show := func() {
+	about := report.Who(m.Agent) + " wants to run " + p.bold(screen.CleanLine(w.Tool)) + "  (" + screen.CleanLine(w.ID) + ")"
+	whole := false
+	show := func() (err error) {
 		item := session.NewPendingItem(w)
 		item.Arguments = arguments
-		p.print("\n" + report.Who(m.Agent) + " wants to run " + p.bold(screen.CleanLine(w.Tool)) + "  (" + screen.CleanLine(w.ID) + ")\n" + report.Details(item, p.Place.Now(), "  ", p.width()))
+		details := report.Details(item, p.Place.Now(), "  ", p.width())
+		several := false
+		if whole, several, err = p.pages(ctx, "\n"+about+"\n"+details); err != nil {
+			return err
+		}
+		if several { // what it is about has scrolled away
+			p.print(fmt.Sprintf("\n%s with the arguments above: %d lines, %d bytes\n", about, strings.Count(details, "\n"), len(arguments)))
+		}
 		if !seen(w) && answer.EditedInput == nil {
 			p.print(notSeen + "\n")
 		}
+		return nil
 	}
-	show()
+	if err := show(); err != nil {
+		return nil, err
+	}
 	for {
-		text, err := p.prompt(ctx, "Run it? [y]es, [N]o, [e]dit, [?] help: ")
+		question := "Run it? [y]es, [N]o, [e]dit, [?] help: "
+		if !whole {
+			question = "Not all of it was shown. [v]iew it, [N]o, [e]dit, [?] help: "
+		}
+		text, err := p.prompt(ctx, question)
 		if err != nil {
 			return nil, err
 		}
@@ -67,6 +88,10 @@ func (p *Person) askApproval(ctx context.Context, e Engine, m session.Manifest, 
 			}
 			if !seen(w) && answer.EditedInput == nil {
 				p.print(notSeen + "\n")
+				continue
+			}
+			if !whole {
+				p.print(notShown + "\n")
 				continue
 			}
 			approved = true
@@ -95,11 +120,17 @@ func (p *Person) askApproval(ctx context.Context, e Engine, m session.Manifest, 
 			if session.Digest(edited) == w.Digest {
 				answer.EditedInput = nil
 			}
-			show()
+			if err := show(); err != nil {
+				return nil, err
+			}
+		case "v", "view":
+			if err := show(); err != nil {
+				return nil, err
+			}
 		case "?", "h", "help":
 			p.print(approvalHelp + p.aboutTool(e, m.Agent, w.Tool))
 		default:
-			p.print("Please answer y, n, e or ?.\n")
+			p.print("Please answer y, n, e, v or ?.\n")
 		}
 	}
 }
@@ -107,10 +138,21 @@ func (p *Person) askApproval(ctx context.Context, e Engine, m session.Manifest, 
 // AgreesToAll shows every approval that a decision would give, with the arguments
 // it would run with, and asks whether that is meant. Only a yes is one.
 func (p *Person) AgreesToAll(ctx context.Context, m session.Manifest, approved, rejected []session.PendingItem) (bool, error) {
-	p.print("\nSession " + screen.CleanLine(m.SessionID) + " waits for " + report.Things(approved) + ":\n")
-	p.print(report.Approvals(approved, p.Place.Now(), p.width(), p.bold))
+	list := "\nSession " + screen.CleanLine(m.SessionID) + " waits for " + report.Things(approved) + ":\n" + report.Approvals(approved, p.Place.Now(), p.width(), p.bold)
 	for _, item := range rejected {
-		p.print("  rejected: " + report.Headline(item) + "  " + screen.CleanLine(item.WaitID) + "\n")
+		list += "  rejected: " + report.Headline(item) + "  " + screen.CleanLine(item.WaitID) + "\n"
+	}
+	whole, several, err := p.pages(ctx, list)
+	switch {
+	case errors.Is(err, errLeft):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !whole:
+		p.print("Not all of it was shown, so nothing was decided.\n")
+		return false, nil
+	case several:
+		p.print("\n" + approvedInShort(approved) + "\n")
 	}
 	what := "Approve all " + strconv.Itoa(len(approved))
 	if len(approved) == 1 {
@@ -132,6 +174,15 @@ func (p *Person) AgreesToAll(ctx context.Context, m session.Manifest, approved, 
 			return false, nil
 		}
 	}
+}
+
+// approvedInShort names what a decision approves, each tool once.
+func approvedInShort(approved []session.PendingItem) string {
+	var names []string
+	for _, item := range approved {
+		names = append(names, item.Name)
+	}
+	return "To be approved, as shown above: " + screen.Calls(names)
 }
 
 // aboutTool is what the registry says of a tool, for a person who decides over it.

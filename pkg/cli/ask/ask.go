@@ -126,7 +126,13 @@ func (p *Person) Ask(ctx context.Context, e Engine, k session.Key, m session.Man
 		return false, err
 	}
 	if m.AgentMessage != "" {
-		p.print("\n" + report.Who(m.Agent) + " says:\n" + screen.QuoteBlock(m.AgentMessage, "  ", p.width()))
+		_, _, err := p.pages(ctx, "\n"+report.Who(m.Agent)+" says:\n"+screen.QuoteBlock(m.AgentMessage, "  ", p.width()))
+		if errors.Is(err, errLeft) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
 	}
 	var open []session.Wait
 	for _, record := range records {
@@ -225,7 +231,14 @@ func leftIf(err error) error {
 
 func (p *Person) askVerdict(ctx context.Context, w session.Wait) (*session.Answer, error) {
 	item := session.NewPendingItem(w)
-	p.print("\nNobody knows whether " + p.bold(screen.CleanLine(w.Tool)) + " happened: its worker was cut off.\n" + report.Details(item, p.Place.Now(), "  ", p.width()))
+	about := "\nNobody knows whether " + p.bold(screen.CleanLine(w.Tool)) + " happened: its worker was cut off.\n"
+	_, several, err := p.pages(ctx, about+report.Details(item, p.Place.Now(), "  ", p.width()))
+	if err != nil {
+		return nil, err
+	}
+	if several {
+		p.print(about)
+	}
 	for {
 		text, err := p.prompt(ctx, "Did it happen? [y]es, [n]o (an empty line leaves it for later): ")
 		if err != nil || text == "" {
@@ -249,8 +262,13 @@ func (p *Person) askQuestion(ctx context.Context, w session.Wait) (*session.Answ
 	if q == nil {
 		return nil, nil
 	}
-	p.print("\n" + p.bold(screen.CleanLine(w.Tool)) + " asks:\n" + screen.QuoteBlock(q.Text, "  ", p.width()))
-	p.showChoices(q)
+	_, several, err := p.pages(ctx, "\n"+p.bold(screen.CleanLine(w.Tool))+" asks:\n"+screen.QuoteBlock(q.Text, "  ", p.width())+p.choices(q))
+	if err != nil {
+		return nil, err
+	}
+	if several { // what it is about has scrolled away
+		p.print("\n" + p.bold(screen.CleanLine(w.Tool)) + " asks: " + screen.Short(q.Text, max(p.width()-screen.Columns(w.Tool)-10, 20)) + "\n")
+	}
 	answer := &session.Answer{Wait: w.ID, Kind: session.AnswerReply, ToolCallID: w.Call, QuestionID: q.ID}
 	none := noneOf(q)
 	ask := map[session.QuestionKind]string{
@@ -282,7 +300,9 @@ func (p *Person) askQuestion(ctx context.Context, w session.Wait) (*session.Answ
 		selected, bad := choose(q, text)
 		switch {
 		case bad == "?":
-			p.showChoices(q)
+			if _, _, err := p.pages(ctx, p.choices(q)); err != nil {
+				return nil, err
+			}
 			p.print(choiceHelp[q.Kind])
 		case bad != "":
 			p.print("There is no choice " + screen.CleanLine(bad) + ".\n")
@@ -301,14 +321,17 @@ var choiceHelp = map[session.QuestionKind]string{
 	session.QuestionMultiChoice: "Type the numbers that stand before the choices, or ids, with spaces between.\n",
 }
 
-func (p *Person) showChoices(q *session.Question) {
+// choices are the choices there are, each behind its number.
+func (p *Person) choices(q *session.Question) string {
+	var b strings.Builder
 	for i, choice := range q.Choices {
 		label := choice.Label
 		if label == "" {
 			label = choice.ID
 		}
-		p.print(screen.QuoteBlock(strconv.Itoa(i+1)+"  "+screen.CleanLine(label), "  ", p.width()))
+		b.WriteString(screen.QuoteBlock(strconv.Itoa(i+1)+"  "+screen.CleanLine(label), "  ", p.width()))
 	}
+	return b.String()
 }
 
 // noneOf is the word that chooses nothing: one that is no choice.

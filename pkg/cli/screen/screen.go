@@ -168,6 +168,18 @@ func Width(stream any) int {
 	return 80
 }
 
+// Height of the terminal behind a stream in rows, 0 if there is none.
+func Height(stream any) int {
+	fd, ok := Terminal(stream)
+	if !ok {
+		return 0
+	}
+	if _, rows, err := term.GetSize(fd); err == nil && rows > 0 {
+		return rows
+	}
+	return 24
+}
+
 // Bold returns text that stands out where the stream can show it.
 func (s *Screen) Bold(stream any, text string) string {
 	if !s.smart(stream) || s.Env("NO_COLOR") != "" {
