@@ -124,10 +124,23 @@ func (f filler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 var hostileCommands = [][]string{
-	{"sessions"}, {"inbox"}, {"show", "s"}, {"show", "s", "--full"}, {"resume", "s"}, {"resume", "s", "--approve", "w2-1"}, {"resume", "s", "--approve-all"},
-	{"resume", "s", "--reject-all"}, {"resume", "s", "go on"}, {"submit", "s", "w2-1", "--approve"}, {"submit", "s", "w2-1", "--reply", "x"},
-	{"submit", "s", "w9-9", "--approve"}, {"submit", "s", "--call", "c2-1", "--result", "1"}, {"run", "--agent", "a", "--session", "s", "hi"}, {"run", "--wait", "0s", "hi"},
-	{"__complete", "show", ""}, {"__complete", "submit", "s", ""},
+	{"sessions"},
+	{"inbox"},
+	{"show", "s"},
+	{"show", "s", "--full"},
+	{"resume", "s"},
+	{"resume", "s", "--approve", "w2-1"},
+	{"resume", "s", "--approve-all"},
+	{"resume", "s", "--reject-all"},
+	{"resume", "s", "go on"},
+	{"submit", "s", "w2-1", "--approve"},
+	{"submit", "s", "w2-1", "--reply", "x"},
+	{"submit", "s", "w9-9", "--approve"},
+	{"submit", "s", "--call", "c2-1", "--result", "1"},
+	{"run", "--agent", "a", "--session", "s", "hi"},
+	{"run", "--wait", "0s", "hi"},
+	{"__complete", "show", ""},
+	{"__complete", "submit", "s", ""},
 }
 
 // harmless asserts that what was printed moves and hides nothing, and begins no line.
@@ -135,7 +148,7 @@ func harmless(t *testing.T, r result, lines bool) {
 	t.Helper()
 	for _, text := range []string{r.stdout, r.stderr} {
 		for i, c := range text {
-			bad := c != '\n' && (unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point)) && c != '\t'
+			bad := c != '\n' && unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point) && c != '\t'
 			require.False(t, bad, "%q in %q", c, text[max(0, i-80):min(len(text), i+20)])
 		}
 	}
@@ -197,8 +210,20 @@ func TestHostileData(t *testing.T) {
 	b.start("approve", script(map[string]any{"call": "deploy", "with": map[string]string{"service": evil}}, map[string]any{"say": evil}), 10)
 	b.start("done", script(map[string]any{"say": evil}), 0)
 	for _, words := range [][]string{
-		{"sessions"}, {"inbox"}, {"show", "ask"}, {"show", "approve"}, {"show", "approve", "--full"}, {"show", "done", "--full"}, {"resume", "ask"}, {"resume", "approve"},
-		{"submit", "approve", "w2-1", "--reject", "--reason", evil}, {"show", "approve"}, {"show", evil}, {"resume", "ask", evil}, {"submit", "ask", evil, "--reply", evil}, {"sessions", "--cursor", evil},
+		{"sessions"},
+		{"inbox"},
+		{"show", "ask"},
+		{"show", "approve"},
+		{"show", "approve", "--full"},
+		{"show", "done", "--full"},
+		{"resume", "ask"},
+		{"resume", "approve"},
+		{"submit", "approve", "w2-1", "--reject", "--reason", evil},
+		{"show", "approve"},
+		{"show", evil},
+		{"resume", "ask", evil},
+		{"submit", "ask", evil, "--reply", evil},
+		{"sessions", "--cursor", evil},
 	} {
 		r := b.run(words...)
 		harmless(t, r, words[0] != "submit" && words[0] != "resume")

@@ -24,7 +24,9 @@ func FuzzForeignSession(f *testing.F) {
 		{`{"id":"s","outcome":"paused","pause":{"pending":[{"waitId":"w2-1","kind":"question"},{"kind":"approval"},{"kind":"\u001b"},{}]}}`, `[{"kind":"resumed","answers":[{"kind":"approval"},{"kind":"reply"},{}]}]`},
 		{`{"outcome":"failed","failure":{"code":"\u001b[2J","message":"a\nb"},"usage":{"totalTokens":-1},"step":-9}`, `[{"seq":-1,"at":"9999-12-31T23:59:59Z","messages":[{"parts":[{"kind":"tool_call"},{"kind":"tool_result"},{"kind":"file"}]}]},{"at":"0001-01-01T00:00:00Z"}]`},
 		{`{"outcome":"completed","text":"\u202e","output":{"\u001b":1}}`, `[{"kind":"suspended","waits":[{"kind":"approval","arguments":1,"deadline":{}}],"failure":{},"until":"9999-12-31T23:59:59Z","events":[{"data":null}]}]`},
-		{`{"outcome":"running"}`, `[{"kind":"x"}]`}, {`{"outcome":"interrupted"}`, `[{}]`}, {`{"outcome":"\u001b"}`, `[{"kind":"\u001b"}]`},
+		{`{"outcome":"running"}`, `[{"kind":"x"}]`},
+		{`{"outcome":"interrupted"}`, `[{}]`},
+		{`{"outcome":"\u001b"}`, `[{"kind":"\u001b"}]`},
 	} {
 		f.Add(seed[0], seed[1])
 	}
