@@ -184,6 +184,24 @@ test-crash-aws: ## Kill, freeze and disturb the real function binaries, CRASH_TR
 	ADJOURN_CRASH_TRIALS=$(CRASH_TRIALS) localstack/emulators \
 		$(GO) test -tags aws -count=1 -timeout 30m -parallel 8 -run 'Kill|Frozen|Faults|Clock|Dead|Bad|Never' $(TESTFLAGS) ./functions
 
+# The functions as they were at the end of an earlier issue, beside those of this tree.
+OLD ?= 4e07328e032c
+
+.PHONY: old
+old:
+	@echo $(OLD)
+
+.PHONY: test-versions
+test-versions: ## The functions of commit OLD and those of this tree at work on one queue; needs what test-aws needs
+	localstack/install dynamodb ministack
+	@work=$$(mktemp -d); trap 'git worktree remove --force "$$work/tree"; rm -rf "$$work"' EXIT; \
+	git worktree add -q --detach "$$work/tree" $(OLD); mkdir "$$work/functions"; \
+	for f in start step resume submit query sweep; do \
+		CGO_ENABLED=0 $(GO) build -C "$$work/tree" -trimpath -buildvcs=false -tags lambda.norpc -ldflags "-s -w" -o "$$work/functions/$$f" ./functions/$$f; \
+	done; \
+	ADJOURN_OLD_FUNCTIONS="$$work/functions" localstack/emulators \
+		$(GO) test -tags "aws versions" -count=1 -timeout 15m -run '^TestVersions$$' $(TESTFLAGS) ./functions
+
 ##@ Local AWS: make up deploy-local smoke down
 
 .PHONY: up
