@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/owned"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -195,7 +196,7 @@ func CheckPrivate(f *os.File) error {
 	if goruntime.GOOS != "windows" && info.Mode().Perm()&openToOthers != 0 {
 		return fmt.Errorf("%w: chmod 600 %s", ErrKeyFileOpen, f.Name())
 	}
-	if owner, known := ownerOf(info); known && owner != 0 && owner != os.Geteuid() {
+	if owner, known := owned.User(info); known && owner != 0 && owner != os.Geteuid() {
 		return fmt.Errorf("%w: user %d; if its keys are to count: chown %d %s", ErrKeyFileForeign, owner, os.Geteuid(), f.Name())
 	}
 	return nil
