@@ -373,6 +373,7 @@ func TestTemplateEnvironment(t *testing.T) {
 		"ADJOURN_AGENT":      "callers name the agent",
 		"ADJOURN_LEASE":      "20 s are right for everybody",
 		"ADJOURN_LAB_FOLDER": "only /tmp can be written",
+		"ADJOURN_TRUST_DATA": "there is no data file",
 	} {
 		require.Contains(t, read, name, "no longer read: take it off this list (%s)", why)
 		delete(read, name)

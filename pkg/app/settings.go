@@ -35,6 +35,9 @@ type Settings struct {
 	// LabFolder is ADJOURN_LAB_FOLDER: the one folder in which those agents have
 	// files; "" leaves it to [FilesBeside].
 	LabFolder string
+	// TrustData is ADJOURN_TRUST_DATA: whether commands work on a data file that this
+	// user has never used, without asking.
+	TrustData bool
 	// LogLevel is ADJOURN_LOG: debug, info, warn (the default), error or off.
 	LogLevel slog.Level
 }
@@ -79,6 +82,13 @@ func ReadSettings(env func(string) string) (Settings, error) {
 		s.Lab = true
 	default:
 		fault("ADJOURN_LAB", v, "use true to offer the agents that are there to try things out, or false")
+	}
+	if v := env("ADJOURN_TRUST_DATA"); v != "" {
+		trust, err := strconv.ParseBool(v)
+		if err != nil {
+			fault("ADJOURN_TRUST_DATA", v, "use true or false")
+		}
+		s.TrustData = trust
 	}
 	if v := env("ADJOURN_LOG"); strings.EqualFold(v, "off") {
 		s.LogLevel = LogOff

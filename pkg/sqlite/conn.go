@@ -165,6 +165,26 @@ func (c *conn) text(text string) (string, error) {
 	return textOf(v), err
 }
 
+// texts reads one column of texts.
+func (c *conn) texts(text string, to *[]string) error {
+	p, err := c.compile(text)
+	if err != nil {
+		return err
+	}
+	rows, err := p.QueryContext(context.Background(), nil)
+	if err != nil {
+		return errors.Join(err, p.Close())
+	}
+	dest := make([]driver.Value, len(rows.Columns()))
+	for err = rows.Next(dest); err == nil; err = rows.Next(dest) {
+		*to = append(*to, textOf(dest[0]))
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return errors.Join(err, rows.Close(), p.Close())
+}
+
 func (c *conn) prepare(s stmt) (prepared, error) {
 	if p := c.stmts[s]; p != nil {
 		return p, nil

@@ -13,7 +13,8 @@ import (
 
 // prepareFile makes a data file where there is none. What is there is not opened
 // here: closing it would drop SQLite's locks on it.
-func prepareFile(path string, wait time.Duration) error {
+func prepareFile(path string, wait time.Duration, onCreate func(Identity)) error {
+	named := path
 	path, err := target(path)
 	if err == nil {
 		err = makeFolder(filepath.Dir(path))
@@ -21,11 +22,14 @@ func prepareFile(path string, wait time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
+	if err := checkFolders(named, path); err != nil {
+		return err
+	}
 	switch there, err := present(path); {
 	case err != nil || there:
 		return err
 	}
-	if err := create(path, wait); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := create(path, wait, onCreate); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%w: the data file cannot be made: %w", store.ErrUnavailable, err)
 	}
 	return nil
@@ -75,8 +79,8 @@ func makeFolder(dir string) error {
 // nothing. The folder is locked meanwhile, for what a data file of before has left
 // there (a log, shared memory) is removed: SQLite would take it for the new file's,
 // though whoever still works on the old file uses it.
-func create(path string, wait time.Duration) (err error) {
-	image, err := newImage()
+func create(path string, wait time.Duration, onCreate func(Identity)) (err error) {
+	image, id, err := newImage()
 	if err != nil {
 		return err
 	}
@@ -89,7 +93,7 @@ func create(path string, wait time.Duration) (err error) {
 	if _, err := os.Stat(path); err == nil {
 		return fs.ErrExist
 	}
-	for _, suffix := range sidecars {
+	for _, suffix := range append(sidecars[:], journal) {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -103,6 +107,10 @@ func create(path string, wait time.Duration) (err error) {
 		for _, suffix := range sidecars {
 			_ = os.Remove(asideName(path, suffix, fileNumber(info)))
 		}
+	}
+	if onCreate != nil {
+		// Before it has its name: whoever finds the file finds it known.
+		onCreate(identityOf(id, draft))
 	}
 	if err := os.Link(draft, path); err == nil || errors.Is(err, fs.ErrExist) {
 		err = errors.Join(err, os.Remove(draft))
@@ -123,27 +131,30 @@ func writeSynced(path string, data []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// newImage is the content of a data file without sessions.
-func newImage() (_ []byte, err error) {
+// newImage is the content of a data file without sessions, and the identity in it.
+func newImage() (_ []byte, id string, err error) {
 	c, err := openConn(memoryPath, "")
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	if err := initialize(c); err != nil {
-		return nil, err
+		return nil, "", err
+	}
+	if id, err = readIdentity(c); err != nil {
+		return nil, "", err
 	}
 	s, ok := c.raw.(interface{ Serialize() ([]byte, error) })
 	if !ok {
-		return nil, errors.New("the SQLite driver cannot copy a database")
+		return nil, "", errors.New("the SQLite driver cannot copy a database")
 	}
 	image, err := s.Serialize()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	// A database in memory has no log. These say how a file is written and read: 2 is WAL.
 	image[18], image[19] = 2, 2
-	return image, nil
+	return image, id, nil
 }
 
 // lockPause is how long to wait before the folder's lock is tried again.

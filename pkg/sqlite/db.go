@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	driversqlite "modernc.org/sqlite"
@@ -35,8 +37,15 @@ type Config struct {
 	// OnLocked is told once by each transaction that has waited a moment for another
 	// process, and goes on waiting. It must return soon.
 	OnLocked func(Holder)
+	// OnCreate is told what the file will be known by ([Identity.File]) when this call
+	// makes it: before it has its name, so that whoever finds the file finds it known.
+	// After a crash, or where another process was first, no file of that identity comes.
+	OnCreate func(Identity)
+	// HoldLog leaves a log that was found (see [Identity]) as it is, also on Close, until
+	// [DB.AcceptLog]: SQLite would take it into the file. Who only reads leaves it anyway.
+	HoldLog bool
 	// ReadOnly opens a file that is there for reading. It works on files and in
-	// folders that cannot be written, and whatever would write is refused.
+	// folders that cannot be written, also on others', and whatever would write is refused.
 	ReadOnly bool
 }
 
@@ -50,7 +59,11 @@ type DB struct {
 	now         func() time.Time
 	wait        time.Duration
 	onLocked    func(Holder)
+	onCreate    func(Identity)
 	file        *openedFile // nil in memory
+	identity    string      // the text in the file
+	logFound    bool
+	holdLog     atomic.Bool // it is not taken into the file
 
 	ops     chan operation
 	pool    chan *conn         // nil in memory, where the writer also reads
@@ -64,7 +77,8 @@ type DB struct {
 
 // Open opens the file, making it if there is none. A file that is not ours, or
 // from a newer program, is [store.ErrNotOurs]; one that cannot be read or
-// written is [store.ErrUnavailable].
+// written is [store.ErrUnavailable]. For writing, one that others own or may write,
+// itself or in its folder, is [owned.ErrOthers].
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.Path == "" {
 		return nil, errors.New("open data file: no path")
@@ -89,7 +103,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	// fails where there is no such thing, or after the first database: so be it.
 	_, _ = driversqlite.OFDLocking(true)
 	db := &DB{
-		path: cfg.Path, readOnly: cfg.ReadOnly && cfg.Path != memoryPath, owner: cfg.Owner, maxReceives: cfg.MaxReceives, now: cfg.Now, wait: cfg.Wait, onLocked: cfg.OnLocked,
+		path: cfg.Path, readOnly: cfg.ReadOnly && cfg.Path != memoryPath, owner: cfg.Owner, maxReceives: cfg.MaxReceives, now: cfg.Now, wait: cfg.Wait, onLocked: cfg.OnLocked, onCreate: cfg.OnCreate,
 		ops: make(chan operation, 128), signals: make(chan chan struct{}, 64), closing: make(chan struct{}), closed: make(chan struct{}),
 	}
 	if cfg.Path != memoryPath {
@@ -98,6 +112,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 			db.pool <- nil
 		}
 	}
+	db.holdLog.Store(cfg.HoldLog)
 	if err := db.open(ctx); err != nil {
 		return nil, fmt.Errorf("open %s: %w", cfg.Path, explain(err, store.ErrUnavailable))
 	}
@@ -119,6 +134,20 @@ func (db *DB) open(ctx context.Context) (err error) {
 		if err := db.file.whole(); err != nil {
 			return err
 		}
+		real, err := filepath.EvalSymlinks(db.path)
+		if err != nil {
+			return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+		}
+		if err := checkJournal(real); err != nil {
+			return err
+		}
+		db.logFound = db.file.enter(real)
+		db.holdLog.Store(true)
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, db.dropReaders())
+			}
+		}()
 		// The first connection finds out what is wrong with the file.
 		return db.read(ctx, func(c *conn) error {
 			if c.still != nil {
@@ -138,7 +167,7 @@ func (db *DB) open(ctx context.Context) (err error) {
 // openWriter opens the connection that writes, without writing.
 func (db *DB) openWriter() (_ *conn, err error) {
 	if db.path != memoryPath {
-		if err := prepareFile(db.path, db.wait); err != nil {
+		if err := prepareFile(db.path, db.wait, db.onCreate); err != nil {
 			return nil, err
 		}
 	}
@@ -148,13 +177,21 @@ func (db *DB) openWriter() (_ *conn, err error) {
 	if err := db.file.whole(); err != nil {
 		return nil, err
 	}
+	if err := db.checkOwner(); err != nil {
+		return nil, err
+	}
 	c, err := openConn(db.path, existing)
 	if err != nil {
+		db.file.left()
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
+			if db.logFound && db.holdLog.Load() {
+				err = errors.Join(err, c.leaveLog())
+			}
 			err = errors.Join(err, c.close())
+			db.file.left()
 		}
 	}()
 	if db.path == memoryPath {
@@ -163,12 +200,41 @@ func (db *DB) openWriter() (_ *conn, err error) {
 		if err = enterWAL(c, db.wait); err == nil {
 			err = errors.Join(db.file.rememberSidecars(), db.file.hasLog(c))
 		}
+		if err == nil {
+			db.identity, err = readIdentity(c)
+		}
+		if err == nil {
+			err = db.file.checkAgain(c)
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	return c, errors.Join(c.wait(db.moment()), c.script("PRAGMA synchronous=FULL; PRAGMA cache_size=-16000"))
 }
+
+// checkOwner is asked before a file is opened for writing.
+func (db *DB) checkOwner() error {
+	if db.file == nil {
+		return nil
+	}
+	real, err := filepath.EvalSymlinks(db.path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	if err := checkFile(real); err != nil {
+		return err
+	}
+	if err := checkJournal(real); err != nil {
+		return err
+	}
+	db.logFound = db.file.enter(real)
+	return nil
+}
+
+// AcceptLog says that a log that was found counts: it is taken into the file, as any
+// other.
+func (db *DB) AcceptLog() { db.holdLog.Store(false) }
 
 // Owner returns the name of this process.
 func (db *DB) Owner() string { return db.owner }
@@ -189,11 +255,7 @@ func (db *DB) Close() error {
 	db.closeOnce.Do(func() {
 		close(db.closing)
 		<-db.closed
-		for range cap(db.pool) {
-			if c := <-db.pool; c != nil {
-				db.closeErr = errors.Join(db.closeErr, db.closeConn(c))
-			}
-		}
+		db.closeErr = errors.Join(db.closeErr, db.dropReaders())
 		if db.closeErr != nil {
 			db.closeErr = fmt.Errorf("close %s: %w", db.path, db.closeErr)
 		}
@@ -201,9 +263,22 @@ func (db *DB) Close() error {
 	return db.closeErr
 }
 
+// dropReaders closes the connections that read. Then nothing of the file is open here.
+func (db *DB) dropReaders() (err error) {
+	for range cap(db.pool) {
+		if c := <-db.pool; c != nil {
+			err = errors.Join(err, db.closeConn(c))
+		}
+	}
+	if err == nil && db.closeErr == nil {
+		db.file.left()
+	}
+	return err
+}
+
 // closeConn closes a connection, and touches nothing of others' in the place of a lost log.
 func (db *DB) closeConn(c *conn) error {
-	if db.file.leaves() {
+	if db.logFound && db.holdLog.Load() || db.file.leaves() {
 		if err := c.leaveLog(); err != nil {
 			return err // it stays open: only so its locks keep SQLite from the log
 		}

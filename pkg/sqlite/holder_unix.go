@@ -23,6 +23,22 @@ func lockHolder(path string, offsets []int64) (pid int, held bool) {
 	if err != nil {
 		return 0, false
 	}
+	return lockedBy(f, offsets)
+}
+
+// lockedNow is [lockHolder] for a file that this process has not open: then it need not
+// stay open here.
+func lockedNow(path string, offsets []int64) (held bool) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	_, held = lockedBy(f, offsets)
+	return held
+}
+
+func lockedBy(f *os.File, offsets []int64) (pid int, held bool) {
 	for _, at := range offsets {
 		lock := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart, Start: at, Len: 1}
 		if err := syscall.FcntlFlock(f.Fd(), syscall.F_GETLK, &lock); err == nil && lock.Type != syscall.F_UNLCK {

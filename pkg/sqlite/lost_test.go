@@ -237,6 +237,6 @@ func TestDraftOfAnother(t *testing.T) {
 	open(t, path)
 	require.NoFileExists(t, path+"-new")
 	require.FileExists(t, path+"-wal")
-	require.ErrorIs(t, create(path, 0), os.ErrExist)
+	require.ErrorIs(t, create(path, 0, nil), os.ErrExist)
 	require.FileExists(t, path+"-wal", "who comes too late takes nothing from the file that is there")
 }

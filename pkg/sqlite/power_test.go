@@ -39,7 +39,7 @@ type acknowledged struct {
 // loseEverything makes the promises and breaks the power after each.
 func loseEverything(path string) error {
 	ctx := context.Background()
-	if err := prepareFile(path, time.Second); err != nil { // it is synced, name and all
+	if err := prepareFile(path, time.Second, nil); err != nil { // it is synced, name and all
 		return err
 	}
 	d, err := installDisk(filepath.Dir(path))

@@ -89,7 +89,10 @@ CREATE TABLE messages (
 CREATE INDEX messages_visible ON messages (dead, visible);
 CREATE INDEX messages_fresh ON messages (visible) WHERE visible=sent; -- not delayed, and received by nobody
 CREATE TABLE owners (oid INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-`
+` + identitySchema
+
+// identitySchema: one row, by which a file is known again. Files of before lack the table.
+const identitySchema = "CREATE TABLE IF NOT EXISTS identity (id TEXT NOT NULL);\n"
 
 // identify says whether the file is ours. It reads one state of the file and
 // takes no lock that keeps anybody from writing.
@@ -120,7 +123,11 @@ func identify(c *conn) (err error) {
 
 // initialize makes the tables.
 func initialize(c *conn) error {
-	return c.script(fmt.Sprintf("%s; PRAGMA application_id=%d; PRAGMA user_version=%d", schema, applicationID, schemaVersion))
+	if err := c.script(fmt.Sprintf("%s; PRAGMA application_id=%d; PRAGMA user_version=%d", schema, applicationID, schemaVersion)); err != nil {
+		return err
+	}
+	_, err := giveIdentity(c)
+	return err
 }
 
 // walPause is how long to wait before the change to WAL is tried again: another

@@ -44,6 +44,12 @@ type Config struct {
 	// OnLocked is told whom a write has been waiting for, and goes on waiting for; nil
 	// means that it goes to the log.
 	OnLocked func(sqlite.Holder)
+	// OnCreate is told what the data file will be known by when this call makes it; see
+	// [sqlite.Config].
+	OnCreate func(sqlite.Identity)
+	// HoldLog leaves a log that nobody known has written as it is until [App.AcceptLog]; see
+	// [sqlite.Config].
+	HoldLog bool
 	// Env reads a variable of the environment; nil means [os.Getenv].
 	Env func(string) string
 	// Log of the runtime; nil means none.
@@ -107,7 +113,7 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 			cfg.Log.Warn("waiting: "+h.String(), "code", runtime.CodeStoreLocked, "pid", h.PID, "state", h.State)
 		}
 	}
-	db, err := sqlite.Open(ctx, sqlite.Config{Path: data, Owner: owner, Now: now, ReadOnly: cfg.ReadOnly, Wait: cfg.Wait, OnLocked: onLocked})
+	db, err := sqlite.Open(ctx, sqlite.Config{Path: data, Owner: owner, Now: now, ReadOnly: cfg.ReadOnly, Wait: cfg.Wait, OnLocked: onLocked, OnCreate: cfg.OnCreate, HoldLog: cfg.HoldLog})
 	if err != nil {
 		return nil, err // it names the file
 	}
@@ -144,6 +150,22 @@ func (a *App) Queue() queue.Queue { return a.parts.Queue }
 
 // Only brings the work of one session.
 func (a *App) Only(key session.Key) queue.Queue { return a.parts.Only(key) }
+
+// Identity tells the data file from every other; see [sqlite.Identity].
+func (a *App) Identity() sqlite.Identity { return a.db.Identity() }
+
+// GiveIdentity gives one to a data file of an earlier program; see [sqlite.DB.GiveIdentity].
+func (a *App) GiveIdentity(ctx context.Context) (sqlite.Identity, error) {
+	return a.db.GiveIdentity(ctx)
+}
+
+// AcceptLog says that a log that was found counts; see [sqlite.DB.AcceptLog].
+func (a *App) AcceptLog() { a.db.AcceptLog() }
+
+// Tenants returns whose sessions are in the data file, at most so many.
+func (a *App) Tenants(ctx context.Context, most int) ([]string, error) {
+	return a.db.Tenants(ctx, most)
+}
 
 // Close gives the data file back.
 func (a *App) Close() error {

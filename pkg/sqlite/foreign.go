@@ -1,0 +1,137 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/adjourn/adjourn/pkg/owned"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// Whoever writes to a data file decides what its user's tools do, and with which
+// approvals. So what is opened for writing must be this user's alone: the file, what
+// lies beside it, and the folders in which another could be put in its place. What is
+// only read may be anybody's.
+
+// journal is the log of SQLite's other way to write. There is one beside a data file
+// only where a change to WAL was cut off, and SQLite writes what is in it into the file
+// before it reads anything.
+const journal = "-journal"
+
+// checkFolders refuses a file in a folder that is not this user's alone: the folder of
+// the path, and the one that it leads to.
+func checkFolders(path, real string) error {
+	dir := filepath.Dir(real)
+	if err := refused(owned.FolderAt(dir)); err != nil {
+		return err
+	}
+	if named := filepath.Dir(path); named != dir {
+		return refused(owned.FolderAt(named))
+	}
+	return nil
+}
+
+// checkFile refuses a file, and what lies beside it, that others own or may write. A
+// log and shared memory that more users may read than the file are made as private
+// as that is.
+func checkFile(real string) error {
+	info, err := os.Lstat(real)
+	if err != nil {
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	if err := owned.File(real, info); err != nil {
+		return refused(err)
+	}
+	for _, suffix := range sidecars {
+		if err := checkBeside(real+suffix, info.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkBeside(path string, mode fs.FileMode) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	if err := owned.File(path, info); err != nil {
+		return refused(err)
+	}
+	private := info.Mode().Perm() & (mode | 0o600)
+	if id, known := owned.User(info); !known || id != os.Geteuid() || private == info.Mode().Perm() {
+		return nil
+	}
+	if err := os.Chmod(path, private); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// checkJournal refuses a file with such a log, whoever wants to do what with it.
+func checkJournal(real string) error {
+	info, err := os.Lstat(real + journal)
+	if err != nil || info.Size() == 0 && info.Mode().IsRegular() {
+		return nil //nolint:nilerr // there is none
+	}
+	return fmt.Errorf("%w: %s lies beside the data file, where no adjourn leaves one and SQLite would write it into the file: "+
+		"if a copy was being changed by SQLite's own tools, let them finish or make the copy anew; else move it away", owned.ErrOthers, real+journal)
+}
+
+// checkAgain refuses a file beside which others have put something between the first
+// look and SQLite's, as all may in a folder like /tmp. Nothing of it goes into the file.
+func (f *openedFile) checkAgain(c *conn) error {
+	if err := checkFile(f.real); err != nil {
+		return errors.Join(err, c.leaveLog())
+	}
+	return nil
+}
+
+// refused keeps what is known of a file that has gone meanwhile apart from a refusal.
+func refused(err error) error {
+	if err == nil || errors.Is(err, owned.ErrOthers) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+}
+
+// working are the files that this process has open. Its own locks it is not told of,
+// and to close another descriptor of the same file would drop them.
+var working struct {
+	sync.Mutex
+	files []fs.FileInfo
+}
+
+// enter is called before a file is opened. It reports whether a log with something in
+// it lies beside one that no process works on.
+func (f *openedFile) enter(real string) (logFound bool) {
+	working.Lock()
+	defer working.Unlock()
+	here := slices.ContainsFunc(working.files, func(info fs.FileInfo) bool { return os.SameFile(info, f.info) })
+	working.files = append(working.files, f.info)
+	log, err := os.Lstat(real + sidecars[theLog])
+	return !here && err == nil && log.Size() > 0 && !lockedNow(real+sidecars[theMemory], []int64{openLock})
+}
+
+// left is called when a file has been closed.
+func (f *openedFile) left() {
+	if f == nil {
+		return
+	}
+	working.Lock()
+	defer working.Unlock()
+	if i := slices.IndexFunc(working.files, func(info fs.FileInfo) bool { return os.SameFile(info, f.info) }); i >= 0 {
+		working.files = slices.Delete(working.files, i, i+1)
+	}
+}
+
+// openLock is the lock in the shared memory that everybody holds who has the file open.
+const openLock = 128
