@@ -56,6 +56,7 @@ var plan = house{
 
 		"pkg/cli/private": 6.55, // what the commands leave on the disk beside the data file
 
+		"pkg/cli/known":  6.6, // which data files this user has used
 		"pkg/cli/dev":    6.6, // the commands stand on what they are made of, from the terminal up to the person at it
 		"pkg/cli/remote": 6.6,
 		"pkg/cli/screen": 6.6,

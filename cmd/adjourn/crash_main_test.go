@@ -32,7 +32,16 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asChild) != "" {
 		os.Exit(child())
 	}
+	// What the processes remember of data files is no business of whoever runs the tests.
+	config, err := os.MkdirTemp("", "adjourn-config-")
+	if err == nil {
+		err = os.Setenv("XDG_CONFIG_HOME", config)
+	}
+	if err != nil {
+		panic(err)
+	}
 	code := m.Run()
+	_ = os.RemoveAll(config)
 	if built.dir != "" {
 		_ = os.RemoveAll(built.dir)
 	}

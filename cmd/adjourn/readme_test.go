@@ -75,7 +75,7 @@ func (r *reader) paste(section string, n int, lines ...line) string {
 	}
 	script.WriteString("exit 0\n")
 	env := append([]string{"TERM=xterm", "NO_COLOR=1"}, r.env...)
-	for _, name := range []string{"PATH", "HOME", "GOCACHE", "GOPATH", "GOMODCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN"} {
+	for _, name := range []string{"PATH", "HOME", "GOCACHE", "GOPATH", "GOMODCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "XDG_CONFIG_HOME"} {
 		if value, set := os.LookupEnv(name); set {
 			env = append(env, name+"="+value)
 		}

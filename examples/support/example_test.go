@@ -23,7 +23,7 @@ func Example() {
 		args = append([]string{"--data", filepath.Join(dir, "adjourn.db"), "--quiet"}, args...)
 		fmt.Println("exit", cli.Run(context.Background(), cli.Config{
 			Registry: Registry, Program: "support", Args: args, Stdout: stdout, Stderr: os.Stderr, Who: "ann",
-			Env: func(string) string { return "" },
+			Env: func(name string) string { return map[string]string{"XDG_CONFIG_HOME": dir}[name] },
 		}))
 	}
 	command(io.Discard, "run", "--session", "ticket-1", "My order A-17 never came. I want my 250 dollars back.")

@@ -24,7 +24,7 @@ func Example() {
 	command := func(stdout io.Writer, args ...string) {
 		args = append([]string{"--data", filepath.Join(dir, "adjourn.db"), "--output", "json"}, args...)
 		fmt.Println("exit", cli.Run(context.Background(), cli.Config{
-			Registry: Registry, Program: "tour", Args: args, Stdout: stdout, Who: "ann", Env: func(string) string { return "" },
+			Registry: Registry, Program: "tour", Args: args, Stdout: stdout, Who: "ann", Env: func(name string) string { return map[string]string{"XDG_CONFIG_HOME": dir}[name] },
 		}))
 	}
 	command(io.Discard, "run", "--session", "dinner", "a table for tonight, please")

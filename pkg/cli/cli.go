@@ -193,6 +193,7 @@ func newCLI(cfg Config) *cli {
 	})
 	c := &cli{Config: cfg, Screen: s, Place: where}
 	c.person = ask.New(ask.Config{Stdin: cfg.Stdin, Screen: s, Place: where, Env: cfg.Env, Caller: c.caller()})
+	where.Trust = c.person.Trusts
 	if slices.Contains(cfg.Args, "--output=json") || slices.Contains(cfg.Args, "-ojson") || followed(cfg.Args, "--output", "json") || followed(cfg.Args, "-o", "json") {
 		// Said before the flags are parsed, so that a mistake in them has JSON too.
 		c.Form = screen.FormJSON
@@ -229,6 +230,7 @@ Exit codes
 
 Environment
   ADJOURN_DATA    data file, when there is no --data   (` + app.DefaultData + `)
+  ADJOURN_TRUST_DATA   true is --trust-data for every command
   ADJOURN_URL     server, when there is neither --url nor --data
   ADJOURN_TOKEN   what the server knows you by, when there is no --token-file
   ADJOURN_AGENT   agent of new sessions, when there is no --agent

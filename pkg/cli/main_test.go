@@ -45,7 +45,24 @@ func TestMain(m *testing.M) {
 		}
 		cli.Main(registry)
 	}
-	os.Exit(m.Run())
+	os.Exit(isolated(m.Run))
+}
+
+// configHome is the variable that leads to a user's configuration. What the tests'
+// commands remember of data files is no business of whoever runs the tests.
+const configHome = "XDG_CONFIG_HOME"
+
+// isolated runs tests with a configuration of their own, which their processes inherit.
+func isolated(run func() int) int {
+	dir, err := os.MkdirTemp("", "adjourn-config-")
+	if err == nil {
+		err = os.Setenv(configHome, dir)
+	}
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	return run()
 }
 
 type deployIn struct {
@@ -175,7 +192,7 @@ type bench struct {
 func setup(t *testing.T) *bench {
 	t.Helper()
 	dir := t.TempDir()
-	return &bench{t: t, dir: dir, data: filepath.Join(dir, "my data", "adjourn.db"), env: map[string]string{}, registry: registry, program: "adjourn"}
+	return &bench{t: t, dir: dir, data: filepath.Join(dir, "my data", "adjourn.db"), env: map[string]string{configHome: os.Getenv(configHome)}, registry: registry, program: "adjourn"}
 }
 
 func (b *bench) now() time.Time { return time.Now().Add(time.Duration(b.ahead.Load())) }

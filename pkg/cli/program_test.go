@@ -3,6 +3,7 @@ package cli_test
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ func shop(t *testing.T, stdout interface{ Write([]byte) (int, error) }, args ...
 					return agent.Reply{Text: "which?", NeedsInput: true}, nil
 				})}}})
 		},
-		Program: "go", ProgramArgs: []string{"run", "./cmd/shop"}, Env: func(string) string { return "" },
+		Program: "go", ProgramArgs: []string{"run", "./cmd/shop"}, Env: func(name string) string { return map[string]string{configHome: os.Getenv(configHome)}[name] },
 		Args: append([]string{"--data", t.TempDir() + "/shop.db"}, args...), Stdout: stdout, Stderr: &stderr,
 	})
 	return code, stderr.String()

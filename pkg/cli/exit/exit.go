@@ -8,9 +8,11 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
+	"github.com/adjourn/adjourn/pkg/cli/known"
 	"github.com/adjourn/adjourn/pkg/cli/remote"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/pkg/owned"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -83,6 +85,8 @@ func Code(outcome session.Outcome, err error) int {
 		return said.Code
 	case errors.As(err, &usage), errors.Is(err, app.ErrInvalidSetting):
 		return Usage
+	case errors.Is(err, known.ErrUntrusted), errors.Is(err, owned.ErrOthers):
+		return NotAllowed
 	case errors.Is(err, embedded.ErrNoData), runtime.AsError(err).Code == runtime.CodeStoreGone:
 		return NotFound // of the latter: under the command's hands
 	case errors.Is(err, context.Canceled):
@@ -136,6 +140,10 @@ func ErrorCode(err error) string {
 		return "invalid_setting"
 	case errors.Is(err, embedded.ErrNoData):
 		return string(runtime.CodeSessionNotFound)
+	case errors.Is(err, known.ErrUntrusted):
+		return "data_untrusted"
+	case errors.Is(err, owned.ErrOthers):
+		return "data_of_others"
 	case errors.Is(err, context.Canceled):
 		return "interrupted"
 	}

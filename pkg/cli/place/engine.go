@@ -2,6 +2,7 @@ package place
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
 
@@ -93,11 +94,19 @@ func (p *Place) OpenReading(ctx context.Context) (Engine, error) {
 	return local{Runtime: a.Runtime, app: a, told: map[session.Key]int64{}}, nil
 }
 
-// OpenData opens the embedded engine on the data file.
+// OpenData opens the embedded engine on the data file, to work on it: one that this
+// user has never used is asked about, or is [known.ErrUntrusted].
 func (p *Place) OpenData(ctx context.Context, existing bool) (*embedded.App, error) {
 	private.Tidy(filepath.Join(filepath.Dir(p.DataPath()), PauseFile))
 	private.Tidy(p.Scratch())
-	return p.openData(ctx, embedded.Config{Existing: existing})
+	a, err := p.openData(ctx, embedded.Config{Existing: existing, OnCreate: p.remember, HoldLog: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.checkKnown(ctx, a); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
 }
 
 func (p *Place) openData(ctx context.Context, cfg embedded.Config) (*embedded.App, error) {

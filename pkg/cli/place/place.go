@@ -6,6 +6,7 @@
 package place
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"time"
@@ -49,6 +50,10 @@ type Place struct {
 	// Watch is told every entry that is written to the data file, beside the progress.
 	Watch func(session.Key, runtime.Progress)
 
+	// Trust asks whether a data file that this user has never used may be worked on, and
+	// reports whether somebody said yes. Nil, or where there is nobody to ask, means no.
+	Trust func(context.Context, Unknown) (bool, error)
+
 	// Patience is how long a write waits for another process that holds the data file;
 	// 0 means the store's own.
 	Patience time.Duration
@@ -58,6 +63,8 @@ type Place struct {
 	url       string
 	tokenFile string
 	plainHTTP bool
+	trustData bool
+	made      string // what the data file is known by, if this command made it
 }
 
 // New returns the place the environment names.
@@ -72,6 +79,7 @@ func New(cfg Config) *Place {
 func (p *Place) Register(flags *pflag.FlagSet) {
 	p.flags = flags
 	flags.StringVar(&p.data, "data", "", "data `file` (default: ADJOURN_DATA, else "+app.DefaultData+")")
+	flags.BoolVar(&p.trustData, "trust-data", false, "work on a data file that you have never used, without asking (default: ADJOURN_TRUST_DATA):\nwhat is approved in it runs, whoever wrote it")
 	flags.StringVar(&p.url, "url", "", "speak to the server at this `URL` instead (default: ADJOURN_URL)")
 	flags.StringVar(&p.tokenFile, "token-file", "", "read the server's token from a `file` (default: the token in ADJOURN_TOKEN)")
 	flags.BoolVar(&p.plainHTTP, "allow-plain-http", false, "send the token also where it can be read on the way")
@@ -127,6 +135,8 @@ func (p *Place) Check() error {
 		return exit.Usagef("--url is empty: name a server, or leave it out")
 	case p.given("data") && p.data == "":
 		return exit.Usagef("--data is empty: name a file, or leave it out for %s", app.DefaultData)
+	case p.Remote() && p.trustData:
+		return exit.Usagef("--trust-data belongs to a data file, and %s is a server: leave it out", p.Server())
 	case p.Remote():
 		// Before anything is printed of it: it may hold a password.
 		_, err := client.New(client.Config{URL: p.Server()})

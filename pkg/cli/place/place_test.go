@@ -101,7 +101,7 @@ func TestTokenHint(t *testing.T) {
 
 func TestOpen(t *testing.T) {
 	t.Parallel()
-	p := said(t, nil)
+	p := said(t, map[string]string{"XDG_CONFIG_HOME": t.TempDir()})
 	p.UseData(filepath.Join(t.TempDir(), "a.db"))
 	_, err := p.Open(t.Context(), true)
 	require.ErrorIs(t, err, embedded.ErrNoData)

@@ -9,10 +9,14 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/adjourn/adjourn/pkg/owned"
 )
 
 // suffix ends the names of files that are being written; nothing else has it.
@@ -28,12 +32,43 @@ const maxTries = 100
 // all of text. What killed writers of it left behind is removed.
 func Write(path string, text []byte) error {
 	Tidy(path)
+	return write(path, text, (*os.File).Sync)
+}
+
+// WriteLoose is Write for what may be lost with the machine's power, and is cheaper:
+// then there is the file as it was before, or an empty one. It tidies nothing up.
+func WriteLoose(path string, text []byte) error {
+	return write(path, text, func(*os.File) error { return nil })
+}
+
+// Read returns the text of a file, at most so many bytes of it. What is no plain file,
+// or belongs to others, or may be written by them, is refused (see [owned.File]).
+func Read(path string, most int64) ([]byte, error) {
+	info, err := os.Lstat(path) // before it is opened: a pipe would wait for its writer
+	if err != nil {
+		return nil, err
+	}
+	if err := owned.File(path, info); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	if opened, err := f.Stat(); err != nil || !os.SameFile(info, opened) {
+		return nil, errors.Join(fmt.Errorf("%s was replaced while it was read", path), err)
+	}
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+func write(path string, text []byte, sync func(*os.File) error) error {
 	f, err := create(path)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(text)
-	err = errors.Join(err, f.Sync())
+	err = errors.Join(err, sync(f))
 	if !locks {
 		err = errors.Join(err, f.Close()) // where there are no locks, an open file cannot be renamed either
 	}

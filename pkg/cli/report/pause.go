@@ -43,9 +43,12 @@ func writePause(path string, m session.Manifest) error {
 	return private.Write(path, text) // arguments of tools may be secrets
 }
 
+// maxPause is more than a manifest has: it holds at most 80 waits.
+const maxPause = 64 << 20
+
 // removePause removes the file if it tells of that session.
 func removePause(path, id string) error {
-	text, err := os.ReadFile(path)
+	text, err := private.Read(path, maxPause)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
