@@ -10,7 +10,7 @@ import (
 func main() {
 	n, err := needs()
 	if err == nil {
-		err = print(os.Stdout, n)
+		err = write(os.Stdout, n)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)

@@ -14,7 +14,7 @@ func TestPage(t *testing.T) {
 	n, err := needs()
 	require.NoError(t, err)
 	var printed bytes.Buffer
-	require.NoError(t, print(&printed, n))
+	require.NoError(t, write(&printed, n))
 	page, err := os.ReadFile("../docs/scale.md")
 	require.NoError(t, err)
 	require.Contains(t, string(page), printed.String(), "put what make scale prints into docs/scale.md")
@@ -26,7 +26,7 @@ func TestNeeds(t *testing.T) {
 	n, err := needs()
 	require.NoError(t, err)
 	require.InDelta(t, stepsEach+waitsEach, n.Sends, 0, "each invocation of the step function has one message")
-	require.Greater(t, n.IndexWrites, float64(sessionsIndex+inboxIndex))
+	require.Positive(t, n.dueIndex())
 }
 
 func TestNumber(t *testing.T) {

@@ -92,7 +92,7 @@ func (q *sqs) Send(ctx context.Context, wakes ...session.Wake) error {
 			continue // the sweep sends when its time has come
 		}
 		err := q.request(ctx, "send")
-		if lost := (errAfter{}); errors.As(err, &lost) {
+		if lost := (afterError{}); errors.As(err, &lost) {
 			q.put(w)
 		}
 		if err != nil {
@@ -175,7 +175,7 @@ func (q *sqs) take(p queue.ReceiveParams) ([]queue.Delivery, time.Duration, <-ch
 	defer q.mu.Unlock()
 	now := time.Now()
 	for len(q.hidden) > 0 && !q.hidden[0].readyAt.After(now) {
-		m := heap.Pop(&q.hidden).(*message) //nolint:errcheck // nothing else is in it
+		m := heap.Pop(&q.hidden).(*message)
 		q.landed(m)
 		q.show(m)
 	}
@@ -300,7 +300,7 @@ func (h hidden) Swap(i, j int)      { h[i], h[j] = h[j], h[i]; h[i].at, h[j].at 
 
 // Push adds a message, for container/heap.
 func (h *hidden) Push(x any) {
-	m := x.(*message) //nolint:errcheck // nothing else is put into it
+	m := x.(*message)
 	m.at = len(*h)
 	*h = append(*h, m)
 }
@@ -313,7 +313,7 @@ func (h *hidden) Pop() any {
 	return last
 }
 
-// errAfter is a failure of a request that was carried out.
-type errAfter struct{ error }
+// afterError is a failure of a request that was carried out.
+type afterError struct{ error }
 
-func (e errAfter) Unwrap() error { return e.error }
+func (e afterError) Unwrap() error { return e.error }

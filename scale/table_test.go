@@ -129,7 +129,7 @@ func (t *table) admit(charges []charge) bool {
 
 func (t *table) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
 	err := t.request(ctx, "claim", p.Key, charge{"session", p.Key.String(), 1})
-	if lost := (errAfter{}); errors.As(err, &lost) {
+	if lost := (afterError{}); errors.As(err, &lost) {
 		_, _ = t.Store.Claim(ctx, p)
 	}
 	if err != nil {
@@ -144,7 +144,7 @@ func (t *table) Commit(ctx context.Context, p store.CommitParams) (store.Committ
 	}
 	p.Wakes, p.Claim = nil, nil // DynamoDB has no queue, and the caller claims
 	err := t.request(ctx, "commit", p.Key, t.charges(p.Key, &p.Entry, p.Items)...)
-	lost := errAfter{}
+	lost := afterError{}
 	if err != nil && !errors.As(err, &lost) {
 		return store.Committed{}, err
 	}
@@ -162,7 +162,7 @@ func (t *table) Commit(ctx context.Context, p store.CommitParams) (store.Committ
 
 func (t *table) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
 	err := t.request(ctx, "update", key, t.charges(key, nil, items)...)
-	lost := errAfter{}
+	lost := afterError{}
 	if err != nil && !errors.As(err, &lost) {
 		return nil, err
 	}
@@ -187,7 +187,8 @@ func (t *table) Update(ctx context.Context, key session.Key, items ...store.Item
 const entryUnits = 1
 
 // charges are the units of a write, by partition: one for each item, twice that in a
-// transaction; and in each index two for an item that moves.
+// transaction; and in each index two for an item that moves. The four indexes of the
+// inbox take the same, so one of them stands for all.
 func (t *table) charges(key session.Key, e *session.Entry, items []store.Item) []charge {
 	own := charge{"session", key.String(), float64(len(items))}
 	if e != nil {

@@ -20,15 +20,18 @@ type part struct {
 }
 
 // units of the indexes that a session takes: of each of its six status moves two in
-// that of sessions but the first, one for each wait that opens or closes in the
-// inbox, and the rest in what is due.
+// that of sessions but the first, one for each wait that opens or closes in each of
+// the four of the inbox, and the rest in what is due.
 const (
 	sessionsIndex = 2*(2+2*waitsEach) - 1
 	inboxIndex    = 2 * waitsEach
+	inboxes       = 4 // by deadline; of an agent, of a kind, of a tool
 )
 
+// dueIndex is what a session takes of the index of what is due.
+func (n need) dueIndex() float64 { return n.IndexWrites - sessionsIndex - inboxes*inboxIndex }
+
 func parts(n need) []part {
-	dueIndex := n.IndexWrites - sessionsIndex - inboxIndex
 	return []part{
 		{"steps", func(s float64) float64 { return perSecond(s, n.invocations) }, "/s"},
 		{"step function: invocations at once", func(s float64) float64 { return perSecond(s, n.seconds) }, ""},
@@ -40,7 +43,7 @@ func parts(n need) []part {
 		{"one partition of `sessions`, huge tenant: write units", func(s float64) float64 { return perSecond(s*share, sessionsIndex) / listShards }, "/s"},
 		{"one partition of `inbox`, huge tenant: write units", func(s float64) float64 { return perSecond(s*share, inboxIndex) / listShards }, "/s"},
 		{"one partition of `inbox`, huge tenant: read units", func(s float64) float64 { return perSecond(s*share, waitsEach*looks*0.5) }, "/s"},
-		{"one partition of `due`: write units", func(s float64) float64 { return perSecond(s, dueIndex) / dueShards }, "/s"},
+		{"one partition of `due`: write units", func(s float64) float64 { return perSecond(s, n.dueIndex()) / dueShards }, "/s"},
 		{"API: requests", func(s float64) float64 { return perSecond(s, n.apiCalls) }, "/s"},
 		{"sweep: running sessions it walks over", func(s float64) float64 { return perSecond(s, n.seconds) }, ""},
 		{"sweep: seconds for them", walk(n), ""},
@@ -76,7 +79,6 @@ type limit struct {
 
 func limits(n need) []limit {
 	busy := perSecond(1, n.seconds)
-	dueIndex := n.IndexWrites - sessionsIndex - inboxIndex
 	return []limit{
 		{"`MaxConcurrency` as it is given", maxConcurrency, busy, "`MaxConcurrency`", "template.yaml"},
 		{"a young account's concurrency", youngAccount, busy, "quota Concurrent executions (L-B99A9384)", "Lambda quotas"},
@@ -90,7 +92,7 @@ func limits(n need) []limit {
 		{"a partition of `sessions`, write units/s", partitionWrites, perSecond(share, sessionsIndex) / listShards, "nothing: more shards are a change of the program", "DynamoDB, partition key design"},
 		{"a partition of `inbox`, write units/s", partitionWrites, perSecond(share, inboxIndex) / listShards, "the same", "the same"},
 		{"a partition of `inbox`, read units/s", partitionReads, perSecond(share, waitsEach*looks*0.5), "fewer looks: callers keep a page for some seconds", "the same"},
-		{"a partition of `due`, write units/s", partitionWrites, perSecond(1, dueIndex) / dueShards, "the same as of `sessions`", "the same"},
+		{"a partition of `due`, write units/s", partitionWrites, perSecond(1, n.dueIndex()) / dueShards, "the same as of `sessions`", "the same"},
 		{"API Gateway, requests/s", apiRate, perSecond(1, n.apiCalls), "quota Throttle rate of the account", "API Gateway quotas"},
 		{"messages in flight", sqsInFlight, busy, "quota of the queue", "SQS quotas"},
 	}
@@ -114,8 +116,8 @@ func bills(n need) []bill {
 	}
 }
 
-// print writes the tables of docs/scale.md.
-func print(w io.Writer, n need) error {
+// write prints the tables of docs/scale.md.
+func write(w io.Writer, n need) error {
 	var b strings.Builder
 	row := func(cells ...string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
 	head := func(cells ...string) {

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v4"
@@ -29,5 +30,5 @@ func TestTemplate(t *testing.T) {
 		Timeout int `yaml:"Timeout"`
 	}
 	require.NoError(t, properties.Decode(&sweep))
-	require.EqualValues(t, sweepTimeout.Seconds(), sweep.Timeout)
+	require.Equal(t, sweepTimeout, time.Duration(sweep.Timeout)*time.Second)
 }

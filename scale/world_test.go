@@ -193,14 +193,14 @@ func (w *world) fault(ctx context.Context, unavailable error, words ...string) e
 		s.dead.Store(true)
 		w.report.add("processes that died", 1)
 		if x < w.crash/2 {
-			return errAfter{errDied}
+			return afterError{errDied}
 		}
 		return errDied
 	case x >= w.crash && x < w.crash+w.fail:
 		w.report.add("requests that failed", 1)
 		err := fmt.Errorf("%w: %w", unavailable, errService)
 		if x < w.crash+w.fail/2 {
-			return errAfter{err}
+			return afterError{err}
 		}
 		return err
 	}
