@@ -202,6 +202,19 @@ test-versions: ## The functions of commit OLD and those of this tree at work on 
 	ADJOURN_OLD_FUNCTIONS="$$work/functions" localstack/emulators \
 		$(GO) test -tags "aws versions" -count=1 -timeout 15m -run '^TestVersions$$' $(TESTFLAGS) ./functions
 
+# Parameters of template.yaml are given by their names, as in JwtIssuer=https://…:
+# make hands them on in the environment.
+.PHONY: deploy
+deploy: ## Deploy into your AWS account: six questions, their answers checked, sam build, sam deploy; again for each change
+	@CGO_ENABLED=0 $(GO) build -o bin/deploy ./cmd/deploy
+	@bin/deploy $(DEPLOYFLAGS)
+
+# Its sam build takes most of the time, and is done once.
+.PHONY: test-deploy
+test-deploy: ## make deploy and sam deploy --guided at a terminal, onto MiniStack; needs what test-aws needs
+	localstack/install dynamodb ministack sam
+	localstack/emulators $(GO) test -tags aws -count=1 -timeout 30m $(TESTFLAGS) ./cmd/deploy
+
 ##@ Local AWS: make up deploy-local smoke down
 
 .PHONY: up
@@ -269,9 +282,10 @@ sizes: ## What the functions weigh, how fast they start, what memory a session o
 SAM := SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=$${AWS_DEFAULT_REGION:-us-east-1} .tools/sam/bin/sam
 
 .PHONY: sam-validate
-sam-validate: ## Validate and lint template.yaml with the SAM CLI; needs python3
+sam-validate: ## Validate and lint template.yaml with the SAM CLI, and hold the deployer's policy to the provider schemas; needs python3
 	localstack/install sam
 	$(SAM) validate --lint
+	localstack/deployer-policy
 
 # With the Python of the SAM CLI, which brings cfn-lint, its schemas and SAM's transform.
 .PHONY: check-template

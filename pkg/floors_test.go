@@ -75,6 +75,7 @@ var plan = house{
 		"localstack/smoke":  8,
 
 		"cmd/adjourn":      8,
+		"cmd/deploy":       8,
 		"model":            8,
 		"scale":            8,
 		"functions/start":  8,
@@ -103,11 +104,12 @@ var plan = house{
 		"golang.org/x/term":                          {"pkg/cli/screen"},
 		"golang.org/x/sys":                           {"pkg/cli/ask", "pkg/owned"}, // throws away what was typed too early; when a file was made
 		"github.com/openai/openai-go/v3":             {"pkg/llm/openai"},
-		"go.yaml.in/yaml/v4":                         {"pkg/llm/scripted", "agents/lab", "pkg/httpapi"},
+		"go.yaml.in/yaml/v4":                         {"pkg/llm/scripted", "agents/lab", "pkg/httpapi", "cmd/deploy"},
 		"github.com/stretchr/testify":                {"pkg/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest", "agents/lab/labtest", "pkg/cli/terminaltest"},
 		"github.com/aws/aws-lambda-go":               {"pkg/lambdafn", "pkg/lambdafn/lambdatest"},
 		"github.com/aws/smithy-go":                   {"pkg/store/dynamostore", "pkg/queue/sqsqueue"}, // the types of its errors
-		"github.com/aws/aws-sdk-go-v2":               {"pkg/app/serverless", "pkg/store/dynamostore", "pkg/queue/sqsqueue", "pkg/lambdafn/lambdatest", "localstack/smoke"},
+		"github.com/aws/aws-sdk-go-v2":               {"pkg/app/serverless", "pkg/store/dynamostore", "pkg/queue/sqsqueue", "pkg/lambdafn/lambdatest", "localstack/smoke", "cmd/deploy"},
+		"github.com/BurntSushi/toml":                 {"cmd/deploy"}, // samconfig.toml
 		"github.com/awslabs/aws-lambda-go-api-proxy": {"pkg/lambdafn"},
 		"github.com/go-jose/go-jose/v4":              {"localstack/issuer"},
 		"github.com/creack/pty":                      {"pkg/cli/terminaltest"},

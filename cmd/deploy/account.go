@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/config"
+)
+
+// account is the AWS account that is deployed into, with the caller's credentials.
+// Five requests of five services are written by hand here, as in localstack/smoke:
+// their SDKs would be most of this program.
+type account struct {
+	cfg    aws.Config
+	region string
+	client *http.Client
+}
+
+// openAccount finds credentials, and the region unless one is named.
+func openAccount(ctx context.Context, region string) (*account, error) {
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if region == "" {
+		region = cfg.Region
+	}
+	return &account{cfg: cfg, region: region, client: &http.Client{Timeout: 30 * time.Second}}, nil
+}
+
+// local tells whether the account is an emulator on this machine.
+func (a *account) local() bool {
+	if a.cfg.BaseEndpoint == nil {
+		return false
+	}
+	u, err := url.Parse(*a.cfg.BaseEndpoint)
+	return err == nil && (u.Hostname() == "127.0.0.1" || u.Hostname() == "localhost")
+}
+
+// refusal is an answer of AWS that is not 2xx.
+type refusal struct {
+	service string
+	status  int
+	// code such as AccessDenied; message is what AWS says of it.
+	code, message string
+}
+
+func (r *refusal) Error() string {
+	return fmt.Sprintf("%s answers %d %s: %.300q", r.service, r.status, r.code, r.message)
+}
+
+// refused returns the code of a refusal in err, "" if there is none.
+func refused(err error) string {
+	var r *refusal
+	if errors.As(err, &r) {
+		return r.code
+	}
+	return ""
+}
+
+// identity returns the account's number and who asks.
+func (a *account) identity(ctx context.Context) (number, arn string, err error) {
+	var found struct {
+		Account string `xml:"GetCallerIdentityResult>Account"`
+		Arn     string `xml:"GetCallerIdentityResult>Arn"`
+	}
+	err = a.query(ctx, "sts", url.Values{"Action": {"GetCallerIdentity"}, "Version": {"2011-06-15"}}, &found)
+	return found.Account, found.Arn, err
+}
+
+// stack is what CloudFormation says of one.
+type stack struct {
+	status              string
+	parameters, outputs map[string]string
+}
+
+// findStack returns a stack, nil if there is none or nothing was ever deployed as it.
+func (a *account) findStack(ctx context.Context, name string) (*stack, error) {
+	type pair struct {
+		ParameterKey, ParameterValue, OutputKey, OutputValue string
+	}
+	var found struct {
+		Stacks []struct {
+			StackStatus string
+			Parameters  []pair `xml:"Parameters>member"`
+			Outputs     []pair `xml:"Outputs>member"`
+		} `xml:"DescribeStacksResult>Stacks>member"`
+	}
+	form := url.Values{"Action": {"DescribeStacks"}, "Version": {"2010-05-15"}, "StackName": {name}}
+	err := a.query(ctx, "cloudformation", form, &found)
+	var r *refusal
+	if errors.As(err, &r) && strings.Contains(r.message, "does not exist") {
+		return nil, nil //nolint:nilnil // a stack that is not there is no error
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(found.Stacks) != 1 || found.Stacks[0].StackStatus == "REVIEW_IN_PROGRESS" {
+		return nil, nil //nolint:nilnil // as above
+	}
+	s := &stack{status: found.Stacks[0].StackStatus, parameters: map[string]string{}, outputs: map[string]string{}}
+	for _, p := range found.Stacks[0].Parameters {
+		s.parameters[p.ParameterKey] = p.ParameterValue
+	}
+	for _, o := range found.Stacks[0].Outputs {
+		s.outputs[o.OutputKey] = o.OutputValue
+	}
+	return s, nil
+}
+
+// secret returns what a secret holds.
+func (a *account) secret(ctx context.Context, id string) (string, error) {
+	body, err := json.Marshal(map[string]string{"SecretId": id})
+	if err != nil {
+		return "", err
+	}
+	raw, err := a.call(ctx, request{
+		service: "secretsmanager", method: http.MethodPost, target: "secretsmanager.GetSecretValue",
+		contentType: "application/x-amz-json-1.1", body: body,
+	})
+	if err != nil {
+		return "", err
+	}
+	var found struct{ SecretString string }
+	err = json.Unmarshal(raw, &found)
+	return found.SecretString, err
+}
+
+// topic says whether a topic can be asked for its attributes.
+func (a *account) topic(ctx context.Context, arn string) error {
+	return a.query(ctx, "sns", url.Values{"Action": {"GetTopicAttributes"}, "Version": {"2010-03-31"}, "TopicArn": {arn}}, nil)
+}
+
+// concurrency returns how many invocations may run at once in the account's
+// region, and how many of them no function has reserved.
+func (a *account) concurrency(ctx context.Context) (all, unreserved int, err error) {
+	raw, err := a.call(ctx, request{service: "lambda", method: http.MethodGet, path: "/2016-08-19/account-settings/"})
+	if err != nil {
+		return 0, 0, err
+	}
+	var found struct {
+		AccountLimit struct{ ConcurrentExecutions, UnreservedConcurrentExecutions int }
+	}
+	err = json.Unmarshal(raw, &found)
+	return found.AccountLimit.ConcurrentExecutions, found.AccountLimit.UnreservedConcurrentExecutions, err
+}
+
+// query makes a request of a service that takes forms and answers in XML.
+func (a *account) query(ctx context.Context, service string, form url.Values, out any) error {
+	raw, err := a.call(ctx, request{
+		service: service, method: http.MethodPost, contentType: "application/x-www-form-urlencoded", body: []byte(form.Encode()),
+	})
+	if err != nil || out == nil {
+		return err
+	}
+	return xml.Unmarshal(raw, out)
+}
+
+// request is one of AWS.
+type request struct {
+	service, method, path, target, contentType string
+	body                                       []byte
+}
+
+func (a *account) call(ctx context.Context, r request) ([]byte, error) {
+	endpoint := "https://" + r.service + "." + a.region + ".amazonaws.com"
+	if strings.HasPrefix(a.region, "cn-") {
+		endpoint += ".cn"
+	}
+	if a.cfg.BaseEndpoint != nil {
+		endpoint = strings.TrimSuffix(*a.cfg.BaseEndpoint, "/")
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, endpoint+"/"+strings.TrimPrefix(r.path, "/"), bytes.NewReader(r.body))
+	if err != nil {
+		return nil, err
+	}
+	if r.contentType != "" {
+		req.Header.Set("Content-Type", r.contentType)
+	}
+	if r.target != "" {
+		req.Header.Set("X-Amz-Target", r.target)
+	}
+	credentials, err := a.cfg.Credentials.Retrieve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(r.body)
+	if err := v4.NewSigner().SignHTTP(ctx, credentials, req, hex.EncodeToString(sum[:]), r.service, a.region, time.Now()); err != nil {
+		return nil, err
+	}
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
+		return nil, err
+	}
+	if resp.StatusCode/100 != 2 {
+		return nil, explain(r.service, resp.StatusCode, raw)
+	}
+	return raw, nil
+}
+
+// explain reads a refusal, which is JSON or XML by service.
+func explain(service string, status int, raw []byte) *refusal {
+	r := &refusal{service: service, status: status, message: string(raw)}
+	var inJSON struct {
+		Type    string `json:"__type"`
+		Message string `json:"message"`
+	}
+	var inXML struct {
+		Code    string `xml:"Error>Code"`
+		Message string `xml:"Error>Message"`
+	}
+	switch {
+	case json.Unmarshal(raw, &inJSON) == nil:
+		_, r.code, _ = strings.Cut("#"+inJSON.Type, "#")
+		if _, after, found := strings.Cut(r.code, "#"); found {
+			r.code = after
+		}
+		r.message = inJSON.Message
+	case xml.Unmarshal(raw, &inXML) == nil:
+		r.code, r.message = inXML.Code, inXML.Message
+	}
+	return r
+}
