@@ -268,7 +268,7 @@ func (w *world) guided(t *testing.T) {
 	before := w.stacks()
 	sit := func() *terminaltest.Person {
 		sam := []string{"../.tools/sam/bin/sam", "deploy", "--guided", "--template-file", filepath.Join(w.build, "template.yaml"), "--config-file", w.config}
-		return terminaltest.Sit(t, terminaltest.Program{Args: sam, Dir: "../../docs", Env: append(w.env, "AWS_REGION=us-east-1"), Rows: 50, Columns: 160})
+		return terminaltest.Sit(t, terminaltest.Program{Args: sam, Dir: "../../docs", Env: append(w.env, "AWS_DEFAULT_REGION=us-east-1"), Rows: 50, Columns: 160})
 	}
 	through := func(person *terminaltest.Person, answers map[string]string) {
 		person.Sees("Stack Name").Types("\n").Sees("AWS Region").Types("\n")
