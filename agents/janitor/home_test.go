@@ -30,7 +30,7 @@ func confinedTo(t *testing.T, dir string, served bool) home {
 func TestHome(t *testing.T) {
 	t.Parallel()
 	base := folder(t, map[string]string{
-		"project/.adjourn/adjourn.db": "d", "project/.adjourn/api-keys": "key", "project/photos/a": "key", "project/photos/b": "key",
+		"project/.adjourn/adjourn.db": "d", "project/.adjourn/api-keys": "key", "project/.adjourn/edit/x": "key", "project/photos/a": "key", "project/photos/b": "key",
 		"other/a": "key", "other/b": "key",
 	})
 	project, other := filepath.Join(base, "project"), filepath.Join(base, "other")
@@ -53,7 +53,7 @@ func TestHome(t *testing.T) {
 		require.Error(t, err, in)
 		require.Error(t, h.remove(t.Context(), DeleteIn{in, "b", 3, sum("key"), "a"}, "id"), in)
 	}
-	for _, path := range []string{".adjourn/api-keys", "data/api-keys", "photos/c"} {
+	for _, path := range []string{".adjourn/api-keys", ".adjourn/edit/x", "data/api-keys", "photos/c"} {
 		_, err := h.hashFile(t.Context(), HashIn{project, path})
 		require.Error(t, err, path)
 		require.Error(t, h.remove(t.Context(), DeleteIn{project, path, 3, sum("key"), "photos/a"}, "id"), path)

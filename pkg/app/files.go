@@ -22,10 +22,10 @@ const labFolder = "adjourn-lab"
 // (served) they may not.
 func FilesBeside(data, folder string, served bool) tool.Files {
 	home, alone := "", ""
-	switch {
-	case data == Memory:
+	switch data {
+	case Memory:
 		data = ""
-	case data == "":
+	case "":
 		home = os.TempDir()
 	default:
 		data = absolute(data)
