@@ -263,6 +263,9 @@ func (r *Runtime) resumeAnswered(ctx context.Context, key session.Key, found sto
 		}
 	}
 	undue := r.undue(waits)
+	if len(undue) == 0 {
+		return nil // whoever looked at another of them has just done it
+	}
 	if leaves(*head.Head) > 0 && nothingKeeps(waitRecords(waits)) {
 		return r.resumeNow(ctx, head, undue, swept)
 	}
