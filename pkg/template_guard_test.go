@@ -360,7 +360,7 @@ func TestTemplateBounds(t *testing.T) {
 		"MaxConcurrency":       object{"MinValue": 2, "MaxValue": 1000}, // Lambda's own
 		"MaxReadUnits":         object{"MinValue": 0},
 		"Lab":                  object{"AllowedValues": []any{"true", "false"}},
-		"MaxWait":              object{"AllowedPattern": `^([0-9]|1[0-9]|20)$`}, // what ADJOURN_MAX_WAIT takes
+		"MaxWait":              object{"MaxLength": 2, "AllowedPattern": `^([0-9]|1[0-9]|20)$`}, // what ADJOURN_MAX_WAIT takes
 		"MaxWriteUnits":        object{"MinValue": 0},
 		"Model":                object{"MaxLength": 256, "AllowedPattern": `([a-z0-9-]+:\S+)?`},
 		"ModelSecret":          object{"MaxLength": 512, "AllowedPattern": "(arn:[a-z-]+:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:)?[A-Za-z0-9/_+=.@-]*"},
@@ -370,7 +370,7 @@ func TestTemplateBounds(t *testing.T) {
 		"RestoredTable":        object{"MaxLength": 255, "AllowedPattern": "([A-Za-z0-9_.-]{3,255})?"},
 		"StepMemory":           object{"MinValue": 128, "MaxValue": 10240},
 		"StepTimeout":          object{"AllowedValues": []any{"120", "300", "600", "900"}},
-		"StepsPerInvocation":   object{"AllowedPattern": `^([1-9][0-9]?|100)$`},
+		"StepsPerInvocation":   object{"MaxLength": 3, "AllowedPattern": `^([1-9][0-9]?|100)$`},
 		"TenantClaim":          object{"MaxLength": 128, "AllowedPattern": `^\S+$`},
 		"ThrottleBurst":        object{"MinValue": 1},
 		"ThrottleRate":         object{"MinValue": 1},
