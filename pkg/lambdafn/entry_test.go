@@ -66,7 +66,10 @@ func TestOpen_wrong_settings(t *testing.T) {
 	t.Parallel()
 	for name, build := range map[string]func(Config) (Handler, error){"start": NewStart, "resume": NewResume, "submit": NewSubmit, "query": NewQuery} {
 		for _, wrong := range [][]string{
-			{"ADJOURN_MAX_WAIT", "2.5s"}, {"ADJOURN_API_ID", ""}, {"ADJOURN_ALLOW_UNAUTHENTICATED", "yes"}, {"ADJOURN_TABLE", ""},
+			{"ADJOURN_MAX_WAIT", "2.5s"},
+			{"ADJOURN_API_ID", ""},
+			{"ADJOURN_ALLOW_UNAUTHENTICATED", "yes"},
+			{"ADJOURN_TABLE", ""},
 			{"ADJOURN_FIXED_TENANT", "acme", "ADJOURN_TENANT_CLAIM", "tenant"},
 		} {
 			h, err := opened(program{build: build, refuse: refuseHTTP}, wrong...)

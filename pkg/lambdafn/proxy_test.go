@@ -375,8 +375,10 @@ func TestProxy_the_context_is_Lambdas_and_ends_earlier(t *testing.T) {
 func TestProxy_other_events(t *testing.T) {
 	t.Parallel()
 	h, w := serving(t, func(http.ResponseWriter, *http.Request) {})
-	for _, raw := range []string{``, `7`, `null`, `{}`, `[]`, `{"requestContext":7}`, `{"requestContext":{"http":7}}`, `{"httpMethod":"GET","path":"/"}`,
-		`{"requestContext":{"http":{"method":"GET"}}}`, `{"version":"1.0","requestContext":{"http":{"method":"GET"}}}`} {
+	for _, raw := range []string{
+		``, `7`, `null`, `{}`, `[]`, `{"requestContext":7}`, `{"requestContext":{"http":7}}`, `{"httpMethod":"GET","path":"/"}`,
+		`{"requestContext":{"http":{"method":"GET"}}}`, `{"version":"1.0","requestContext":{"http":{"method":"GET"}}}`,
+	} {
 		_, err := h.Invoke(t.Context(), []byte(raw))
 		require.ErrorContains(t, err, "not an HTTP request", raw)
 	}
