@@ -223,7 +223,7 @@ func TestTemplateAlarms(t *testing.T) {
 	type alarm struct {
 		metric, stat string
 		of           object
-		every, need  int // of so many five minutes so many
+		every, need  int // of so many five minutes so many, where nothing else is said
 		over         any // below, if the metric is to be there
 	}
 	queue := func(id string) object { return object{"Name": "QueueName", "Value": getAtt(id + ".QueueName")} }
@@ -238,7 +238,7 @@ func TestTemplateAlarms(t *testing.T) {
 		"StepsSlow":       {"AWS/Lambda Duration", "Maximum", function("Step"), 3, 2, object{"Fn::FindInMap": []any{"StepTimeouts", ref("StepTimeout"), "Slow"}}},
 		"StepErrors":      {"AWS/Lambda Errors", "Sum", function("Step"), 3, 2, 0},
 		"StepThrottles":   {"AWS/Lambda Throttles", "Sum", function("Step"), 3, 2, 0},
-		"SweepSilent":     {"AWS/Lambda Invocations", "Sum", function("Sweep"), 2, 2, 1},
+		"SweepSilent":     {"AWS/Lambda Invocations", "Sum", function("Sweep"), 10, 10, 1}, // of one minute
 		"SweepErrors":     {"AWS/Lambda Errors", "Sum", function("Sweep"), 3, 2, 0},
 		"SweepLoopsCut":   {"AWS/Lambda RecursiveInvocationsDropped", "Sum", function("Sweep"), 1, 1, 0},
 		"ApiFails":        {"AWS/ApiGateway 5xx", "Sum", object{"Name": "ApiId", "Value": ref("Api")}, 3, 2, 0},
@@ -263,6 +263,7 @@ func TestTemplateAlarms(t *testing.T) {
 			wanted["Namespace"] = sub("adjourn/${AWS::StackName}")
 		case "SweepSilent": // no data is the alarm, and where a new alarm begins
 			wanted["ComparisonOperator"], wanted["TreatMissingData"], wanted["InsufficientDataActions"] = "LessThanThreshold", "missing", topic
+			wanted["Period"] = 60
 		}
 		require.Equal(t, wanted, p, id)
 	}

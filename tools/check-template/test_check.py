@@ -165,6 +165,12 @@ class Rules(unittest.TestCase):
                 through, _ = scene.scenes(broken(rule), only=SCENES)
                 self.assertEqual({v[0] for v in violations(through)}, {rule}, violations(through))
 
+    def test_a_lack_of_data_is_told_soon(self):
+        t = copy.deepcopy(TEMPLATE)
+        put("SweepSilent", "Properties", "Period", 300)(t)
+        through, _ = scene.scenes(t, only=SCENES)
+        self.assertEqual({v[:2] for v in violations(through)}, {("alarm-missing", "SweepSilent")})
+
 
 class Lint(unittest.TestCase):
     """cfn-lint takes seconds a template, so three breaks are enough."""

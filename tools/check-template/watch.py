@@ -38,10 +38,8 @@ def alarm_window(s):
             yield id, f"it needs {need} of {every} periods"
 
 
-# Metrics of AWS with the dimensions they have. A counter of mishaps has no data
-# where there is none.
+# Metrics of AWS with the dimensions they have.
 LAMBDA, SQS, API, DYNAMODB = "AWS/Lambda", "AWS/SQS", "AWS/ApiGateway", "AWS/DynamoDB"
-STEADY = {(LAMBDA, "Invocations"), (LAMBDA, "Duration"), (LAMBDA, "ConcurrentExecutions"), (SQS, "ApproximateNumberOfMessagesVisible"), (SQS, "ApproximateAgeOfOldestMessage"), (SQS, "ApproximateNumberOfMessagesNotVisible")}
 METRICS = {
     LAMBDA: ({"FunctionName"}, {"Invocations", "Errors", "Throttles", "Duration", "ConcurrentExecutions", "DeadLetterErrors", "DestinationDeliveryFailures",
                                 "RecursiveInvocationsDropped", "AsyncEventsReceived", "AsyncEventAge", "AsyncEventsDropped"}),
@@ -82,6 +80,8 @@ def alarm_missing(s):
         if a["ComparisonOperator"].startswith("LessThan"):
             if missing != "missing" or a.get("AlarmActions") and a.get("InsufficientDataActions") != a["AlarmActions"]:
                 yield id, "where nothing is counted it is silent: TreatMissingData missing, and InsufficientDataActions"
+            if int(a.get("Period", 60)) > 60:
+                yield id, "data is missing when some periods more than EvaluationPeriods have none: make them of one minute"
         elif missing != "notBreaching":
             yield id, f"TreatMissingData is {missing}: it would stay in alarm when nothing happens any more"
 
