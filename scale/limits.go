@@ -15,7 +15,9 @@ const (
 	partitionWrites = 1000
 	partitionReads  = 3000
 	newTableWrites  = 4000
+	newTableReads   = 12_000
 	tableWrites     = 40_000
+	tableReads      = 40_000
 )
 
 // Limits of Lambda (developer guide: quotas, scaling of SQS event sources).

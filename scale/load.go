@@ -47,6 +47,7 @@ type need struct {
 	invocations float64
 	seconds     float64 // of the step function
 	apiCalls    float64
+	indexReads  float64 // of Reads, those of an index
 }
 
 // needs adds up what a session needs.
@@ -78,6 +79,7 @@ func needs() (need, error) {
 	pages := float64(waitsEach * looks)
 	n.Requests += looksEach + pages*(listShards+1)
 	n.Reads += looksEach + n.invocations*coldReads + pages*(listShards/2+pageOf)
+	n.indexReads = pages * listShards / 2
 	n.Writes += renews
 	n.apiCalls = 1 + waitsEach + pages
 	return n, nil

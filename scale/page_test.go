@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,6 +28,26 @@ func TestNeeds(t *testing.T) {
 	require.NoError(t, err)
 	require.InDelta(t, stepsEach+waitsEach, n.Sends, 0, "each invocation of the step function has one message")
 	require.Positive(t, n.dueIndex())
+}
+
+// Lines are sorted by when they are met, so none speaks of the one before it. A table
+// has a limit of reads wherever it has one of writes.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	n, err := needs()
+	require.NoError(t, err)
+	met := map[string]bool{}
+	for _, l := range limits(n) {
+		require.NotContains(t, l.turn+l.source, "the same", l.what)
+		require.Positive(t, l.of, l.what)
+		met[l.what] = true
+	}
+	require.Len(t, met, len(limits(n)))
+	for what := range met {
+		if strings.Contains(what, "table's write") {
+			require.True(t, met[strings.Replace(what, "write", "read", 1)], what)
+		}
+	}
 }
 
 func TestNumber(t *testing.T) {
