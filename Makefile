@@ -159,7 +159,7 @@ cover: ## Fail where engine, session or runtime is covered below COVERMIN=90 %
 
 # The rooms with tests under the tag aws: they speak to DynamoDB Local and to
 # MiniStack, which localstack/install brings by npm and pip, pinned.
-AWSROOMS := pkg/store/dynamostore pkg/queue/sqsqueue pkg/app/serverless pkg/lambdafn functions
+AWSROOMS := pkg/store/dynamostore pkg/queue/sqsqueue pkg/app/serverless pkg/lambdafn functions cmd/erase
 
 # Tests of pkg/runtime that begin hundreds of worlds or walk every place where a
 # process may die: many minutes over an emulator, and the kits hold both engines to
@@ -214,6 +214,16 @@ deploy: ## Deploy into your AWS account: six questions, their answers checked, s
 test-deploy: ## make deploy and sam deploy --guided at a terminal, onto MiniStack; needs what test-aws needs
 	localstack/install dynamodb ministack sam
 	localstack/emulators $(GO) test -tags aws -count=1 -timeout 30m $(TESTFLAGS) ./cmd/deploy
+
+# PERSON is a name that somebody else gave: it goes by the environment, where no
+# shell reads it.
+.PHONY: erase
+erase: ## Delete the sessions that one person started, for good: STACK=… TENANT=… PERSON=… [YES=1] [NAMED=1] [RUNNING=1]; needs the AWS CLI
+	@[ -n "$$STACK" ] && [ -n "$$TENANT" ] && [ -n "$$PERSON" ] || { echo "say whose sessions: make erase STACK=adjourn TENANT=default PERSON=…" >&2; exit 2; }; \
+	out() { aws cloudformation describe-stacks --stack-name "$$STACK" --query "Stacks[0].Outputs[?OutputKey=='$$1'].OutputValue" --output text; }; \
+	table=$$(out StateTable); bucket=$$(out BlobBucket); \
+	$(GO) run ./cmd/erase -table "$$table" -bucket "$$bucket" -tenant "$$TENANT" -person "$$PERSON" \
+		$(if $(YES),-yes) $(if $(NAMED),-named) $(if $(RUNNING),-running)
 
 ##@ Local AWS: make up deploy-local smoke down
 

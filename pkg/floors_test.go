@@ -76,6 +76,7 @@ var plan = house{
 
 		"cmd/adjourn":      8,
 		"cmd/deploy":       8,
+		"cmd/erase":        8,
 		"model":            8,
 		"scale":            8,
 		"functions/start":  8,
@@ -108,7 +109,7 @@ var plan = house{
 		"github.com/stretchr/testify":                {"pkg/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest", "agents/lab/labtest", "pkg/cli/terminaltest"},
 		"github.com/aws/aws-lambda-go":               {"pkg/lambdafn", "pkg/lambdafn/lambdatest"},
 		"github.com/aws/smithy-go":                   {"pkg/store/dynamostore", "pkg/queue/sqsqueue"}, // the types of its errors
-		"github.com/aws/aws-sdk-go-v2":               {"pkg/app/serverless", "pkg/store/dynamostore", "pkg/queue/sqsqueue", "pkg/lambdafn/lambdatest", "localstack/smoke", "cmd/deploy"},
+		"github.com/aws/aws-sdk-go-v2":               {"pkg/app/serverless", "pkg/store/dynamostore", "pkg/queue/sqsqueue", "pkg/lambdafn/lambdatest", "localstack/smoke", "cmd/deploy", "cmd/erase"},
 		"github.com/BurntSushi/toml":                 {"cmd/deploy"}, // samconfig.toml
 		"github.com/awslabs/aws-lambda-go-api-proxy": {"pkg/lambdafn"},
 		"github.com/go-jose/go-jose/v4":              {"localstack/issuer"},
