@@ -97,19 +97,17 @@ func (p *Place) OpenReading(ctx context.Context) (Engine, error) {
 // OpenData opens the embedded engine on the data file, to work on it: one that this
 // user has never used is asked about, or is [known.ErrUntrusted].
 func (p *Place) OpenData(ctx context.Context, existing bool) (*embedded.App, error) {
-	private.Tidy(filepath.Join(filepath.Dir(p.DataPath()), PauseFile))
-	private.Tidy(p.Scratch())
-	a, err := p.openData(ctx, embedded.Config{Existing: existing, OnCreate: p.remember, HoldLog: true})
-	if err != nil {
-		return nil, err
-	}
-	if err := p.checkKnown(ctx, a); err != nil {
-		return nil, errors.Join(err, a.Close())
-	}
-	return a, nil
+	return p.openData(ctx, embedded.Config{Existing: existing})
 }
 
+// openData opens the embedded engine. Whatever may work on the file goes through the
+// question here.
 func (p *Place) openData(ctx context.Context, cfg embedded.Config) (*embedded.App, error) {
+	if !cfg.ReadOnly {
+		private.Tidy(filepath.Join(filepath.Dir(p.DataPath()), PauseFile))
+		private.Tidy(p.Scratch())
+		cfg.OnCreate, cfg.HoldLog = p.remember, true
+	}
 	p.Screen.ShowProgress()
 	cfg.Registry, cfg.Data, cfg.Env, cfg.Log, cfg.Decorate, cfg.Now = p.Registry, p.data, p.Env, p.Log(), p.Decorate, p.Now
 	cfg.Wait = p.Patience
@@ -121,15 +119,21 @@ func (p *Place) openData(ctx context.Context, cfg embedded.Config) (*embedded.Ap
 		}
 	}
 	cfg.OnDelta = func(_ session.Key, e llm.Event) { p.Screen.Delta(e) }
-	return embedded.Open(ctx, cfg)
+	a, err := embedded.Open(ctx, cfg)
+	if err != nil || cfg.ReadOnly {
+		return a, err
+	}
+	if err := p.checkKnown(ctx, a); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
 }
 
 // Serve opens the embedded engine on the data file for a server, where others than
 // the person at this terminal may call. Agents marked as Trial are offered there only
-// if lab, or the environment, says so.
+// if lab, or the environment, says so. An unknown file is asked about as by
+// [Place.OpenData].
 func (p *Place) Serve(ctx context.Context, lab bool) (*embedded.App, error) {
-	private.Tidy(filepath.Join(filepath.Dir(p.DataPath()), PauseFile))
-	private.Tidy(p.Scratch())
 	return p.openData(ctx, embedded.Config{Server: true, Lab: lab})
 }
 
