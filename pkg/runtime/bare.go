@@ -14,8 +14,8 @@ import (
 )
 
 // loadBare loads a session for an entry that only ends it: which calls are open and
-// what was used, without what was said. It takes the memory of its largest entry,
-// however long the journal is. Only one that goes back to an earlier entry is loaded
+// what was used, without what was said and without the custom state. It takes the
+// memory of its largest entry, however long the journal is. Only one that goes back to an earlier entry is loaded
 // whole. The session is not for the cache.
 func (r *Runtime) loadBare(ctx context.Context, key session.Key) (*session.Session, error) {
 	s, bared := &session.Session{Key: key}, 0
@@ -23,10 +23,10 @@ func (r *Runtime) loadBare(ctx context.Context, key session.Key) (*session.Sessi
 		if err != nil {
 			return nil, fmt.Errorf("load session %s: %w", key, err)
 		}
-		e.Messages = withoutContents(e.Messages)
+		e.Messages, e.StateOps = withoutContents(e.Messages), nil
 		if e.Base != nil {
 			base := *e.Base
-			base.Messages, bared = withoutContents(base.Messages), 0
+			base.Messages, base.State, bared = withoutContents(base.Messages), nil, 0
 			e.Base = &base
 		}
 		err = engine.Apply(s, &e)
