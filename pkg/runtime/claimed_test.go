@@ -68,7 +68,9 @@ func TestClaim_refused_just_before_the_lease_lapses(t *testing.T) {
 					_, err := late.Stand(context.Background(), w.key)
 					require.NoError(t, err)
 				}
-				require.Positive(t, w.deliver(late, seq, kind).Keep, "it comes back")
+				kept := w.deliver(late, seq, kind)
+				require.Positive(t, kept.Keep, "it comes back")
+				require.Equal(t, kept.Keep, kept.KeepAfter(9), "at once: nobody is at it any more")
 				require.Equal(t, before, w.kinds())
 				require.Zero(t, asked)
 				w.deliver(late, seq, kind)

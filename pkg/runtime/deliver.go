@@ -98,9 +98,13 @@ func (r *Runtime) Deliver(ctx context.Context, wake session.Wake) (Disposition, 
 	return Disposition{}, nil
 }
 
-// busy keeps a message until the lease of whoever works on its session ends.
+// busy keeps a message until the lease of whoever works on its session ends. One
+// that has ended since the claim was refused is nobody's, and held up by nothing.
 func (inv *invocation) busy() Disposition {
 	left := inv.head.Head.Lease.Until.Sub(inv.r.cfg.Now())
+	if left <= 0 {
+		return Disposition{Keep: soonest}
+	}
 	return Disposition{Keep: max(left, soonest), lease: inv.r.cfg.Lease}
 }
 
