@@ -27,9 +27,11 @@ const (
 	// letters. Deliveries that were kept count too, so it is more than the claims
 	// after which a step is given up.
 	MaxReceives = 10
-	// Retention of both queues, the longest SQS has: a message that nobody could
-	// work on for a week must still be there when somebody can.
-	Retention = 14 * 24 * time.Hour
+	// Retention of messages: the sweep sends anew what is lost after that.
+	Retention = 7 * 24 * time.Hour
+	// DeadRetention of dead letters, the longest SQS has. They bring the age they had
+	// in their queue, so it is more than Retention.
+	DeadRetention = 14 * 24 * time.Hour
 )
 
 // Queues says which queues to create. Name and DeadLetters are required.
@@ -58,9 +60,9 @@ func CreateQueues(ctx context.Context, api QueuesAPI, q Queues) (Created, error)
 	if q.MaxReceives == 0 {
 		q.MaxReceives = MaxReceives
 	}
-	attributes := func(more map[string]string) map[string]string {
+	attributes := func(retention time.Duration, more map[string]string) map[string]string {
 		all := map[string]string{
-			string(types.QueueAttributeNameMessageRetentionPeriod): strconv.FormatInt(int64(Retention/time.Second), 10),
+			string(types.QueueAttributeNameMessageRetentionPeriod): strconv.FormatInt(int64(retention/time.Second), 10),
 			string(types.QueueAttributeNameSqsManagedSseEnabled):   "true",
 		}
 		for k, v := range more {
@@ -70,7 +72,7 @@ func CreateQueues(ctx context.Context, api QueuesAPI, q Queues) (Created, error)
 	}
 	var made Created
 	var err error
-	if made.DeadLettersURL, err = createQueue(ctx, api, q.DeadLetters, attributes(nil)); err != nil {
+	if made.DeadLettersURL, err = createQueue(ctx, api, q.DeadLetters, attributes(DeadRetention, nil)); err != nil {
 		return Created{}, err
 	}
 	dead, err := api.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
@@ -85,7 +87,7 @@ func CreateQueues(ctx context.Context, api QueuesAPI, q Queues) (Created, error)
 	if err != nil {
 		return Created{}, err
 	}
-	made.URL, err = createQueue(ctx, api, q.Name, attributes(map[string]string{
+	made.URL, err = createQueue(ctx, api, q.Name, attributes(Retention, map[string]string{
 		string(types.QueueAttributeNameVisibilityTimeout): strconv.Itoa(int(seconds(q.Visibility))),
 		string(types.QueueAttributeNameRedrivePolicy):     string(redrive),
 	}))

@@ -35,7 +35,7 @@ func TestCreateQueues(t *testing.T) {
 	require.Equal(t, "360", main["VisibilityTimeout"])
 	require.Equal(t, "true", main["SqsManagedSseEnabled"])
 	require.Equal(t, "true", dead["SqsManagedSseEnabled"])
-	require.Equal(t, "1209600", main["MessageRetentionPeriod"])
+	require.Equal(t, "604800", main["MessageRetentionPeriod"])
 	require.Equal(t, "1209600", dead["MessageRetentionPeriod"])
 	require.JSONEq(t, `{"deadLetterTargetArn":"`+dead["QueueArn"]+`","maxReceiveCount":10}`, main["RedrivePolicy"])
 	require.Empty(t, dead["RedrivePolicy"])
