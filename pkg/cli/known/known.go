@@ -8,7 +8,6 @@
 package known
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +16,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/cli/private"
@@ -36,13 +36,16 @@ type Files struct {
 	dirs []string
 }
 
-// note is what is remembered of a data file, in a file of the identity's name.
+// note is what is remembered of a data file, in a file of the identity's name: on its
+// first line the log that was in use last, of the [sqlite.Identity], and on the second,
+// for people who look, where the data file was when it was first used.
 type note struct {
-	// Path is where it was, for people who look.
-	Path string `json:"path"`
-	// Log is the [sqlite.Identity]'s that was in use last.
-	Log string `json:"log,omitempty"`
+	log  string
+	file string // that holds it
 }
+
+// logWidth is how long the first line is, so that another log can be written over it.
+const logWidth = 64
 
 // New returns the memory that an environment leads to.
 func New(env func(string) string) *Files {
@@ -86,13 +89,14 @@ func under(home, dir string) string {
 // there by nobody that is known, is not.
 func (f *Files) Has(id sqlite.Identity) bool {
 	n, ok := f.look(id)
-	return ok && (!id.LogFound || id.Log != "" && n.Log == id.Log)
+	return ok && (!id.LogFound || id.Log != "" && n.log == id.Log)
 }
 
 // Keep remembers a data file, and the log it has now. What is remembered already is
 // not written again.
 func (f *Files) Keep(path string, id sqlite.Identity) error {
-	if n, ok := f.look(id); ok && n.Log == id.Log {
+	n, ok := f.look(id)
+	if ok && (n.log == id.Log || writeOver(n.file, id.Log) == nil) {
 		return nil
 	}
 	if id.File == "" {
@@ -101,13 +105,9 @@ func (f *Files) Keep(path string, id sqlite.Identity) error {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
 	}
-	text, err := json.Marshal(note{Path: path, Log: id.Log})
-	if err != nil {
-		return err
-	}
 	var errs []error
 	for _, dir := range f.dirs {
-		err := keep(dir, id.File, append(text, '\n'))
+		err := keep(dir, id.File, []byte(firstLine(id.Log)+path+"\n"))
 		if err == nil {
 			return nil
 		}
@@ -127,16 +127,30 @@ func (f *Files) look(id sqlite.Identity) (n note, ok bool) {
 		if err := mine(dir); err != nil {
 			continue
 		}
-		var found note
-		text, err := private.Read(filepath.Join(dir, id.File), 64<<10)
-		if err != nil || json.Unmarshal(text, &found) != nil {
+		file := filepath.Join(dir, id.File)
+		text, err := private.Read(file, logWidth+1)
+		if err != nil || len(text) <= logWidth {
 			continue
 		}
-		if n, ok = found, true; n.Log == id.Log {
+		if n, ok = (note{strings.TrimRight(string(text), " \n"), file}), true; n.log == id.Log {
 			break // else a folder that could not be written later may hold an older one
 		}
 	}
 	return n, ok
+}
+
+func firstLine(log string) string { return fmt.Sprintf("%-*s\n", logWidth, log) }
+
+// writeOver writes another log over the one in a note: a command begins a new log as a
+// rule, and to put another file in place has some file systems wait for the disk. A look
+// in the middle of it finds a log that is not the one there is, and asks.
+func writeOver(file, log string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt([]byte(firstLine(log)), 0)
+	return errors.Join(err, f.Close())
 }
 
 // mine refuses a folder, or one above it that is ours, which others could fill.

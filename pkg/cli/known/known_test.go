@@ -97,7 +97,7 @@ func TestMostGo(t *testing.T) {
 	long := time.Now().Add(-time.Hour)
 	for n := 1; n <= Most; n++ {
 		path := filepath.Join(dir, id(n, "", false).File)
-		require.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
+		require.NoError(t, os.WriteFile(path, []byte(firstLine("")), 0o600))
 		require.NoError(t, os.Chtimes(path, long, long.Add(time.Duration(n)*time.Second)))
 	}
 	require.NoError(t, f.Keep("a.db", id(Most+1, "", false)))
