@@ -153,7 +153,8 @@ func TestAdmission_a_fixed_tenant(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, got.StatusCode, "it is for tokens")
 }
 
-// TestAdmission_callers_by_IAM are recorded by their ARN, and come in alone.
+// TestAdmission_callers_by_IAM are recorded by their ARN without what they chose
+// themselves, and come in alone.
 func TestAdmission_callers_by_IAM(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -168,7 +169,8 @@ func TestAdmission_callers_by_IAM(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(got.Body), &started))
 	for entry, err := range w.store.Entries(t.Context(), session.Key{Tenant: "ops", ID: started.SessionID}, 0) {
 		require.NoError(t, err)
-		require.Equal(t, arn, entry.By)
+		require.Equal(t, "arn:aws:sts::123456789012:assumed-role/Approver", entry.By)
+		require.Equal(t, "192.0.2.7 session ann@acme.example", entry.From, "which is his own word, and there to be read")
 		break
 	}
 	for what, c := range map[string]struct {
@@ -179,7 +181,7 @@ func TestAdmission_callers_by_IAM(t *testing.T) {
 		"nobody":     {anything{"iam": anything{"userArn": "", "callerId": "AROA:ann"}}, http.StatusUnauthorized},
 		"other name": {anything{"iam": anything{"user_arn": arn}}, http.StatusUnauthorized},
 		"a pool":     {anything{"iam": anything{"userArn": arn, "cognitoIdentity": anything{"identityId": "eu:1", "identityPoolId": "eu:2"}}}, http.StatusForbidden},
-		"long":       {anything{"iam": anything{"userArn": strings.Repeat("x", 5000)}}, http.StatusForbidden},
+		"long":       {anything{"iam": anything{"userArn": "arn:aws:iam::1:user/" + strings.Repeat("x", 5000)}}, http.StatusForbidden},
 	} {
 		require.Equal(t, c.status, askRaw(t, h, forge(t, "start", anything{"authorizer": c.authorizer})).StatusCode, what)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -65,7 +66,10 @@ func (c Config) authenticate(r *http.Request) (httpapi.Caller, error) {
 	case verified.JWT != nil:
 		tenant, who, err = c.byToken(verified.JWT.Claims)
 	case verified.IAM != nil:
-		tenant, who, err = c.byIAM(*verified.IAM)
+		var called string
+		if tenant, who, called, err = c.byIAM(*verified.IAM); called != "" {
+			from += " session " + called // for people who look; nothing goes by it
+		}
 	case c.AllowUnauthenticated:
 		tenant, who = session.DefaultTenant, "anonymous"
 	default:
@@ -88,17 +92,37 @@ func (c Config) byToken(claims map[string]claim) (tenant, who string, err error)
 	return tenant, who, err
 }
 
-// byIAM returns the caller that IAM let in, by his ARN.
-func (c Config) byIAM(verified iamAuthorizer) (tenant, who string, err error) {
+// byIAM returns the caller that IAM let in, and what he calls his session.
+func (c Config) byIAM(verified iamAuthorizer) (tenant, who, called string, err error) {
 	switch {
 	case verified.UserARN == "":
-		return "", "", fmt.Errorf("%w: IAM does not say who this is", httpapi.ErrUnauthenticated)
+		return "", "", "", fmt.Errorf("%w: IAM does not say who this is", httpapi.ErrUnauthenticated)
 	case c.IAMTenant == "":
-		return "", "", fmt.Errorf("%w: callers by IAM have no tenant here; ADJOURN_IAM_TENANT names it", httpapi.ErrForbidden)
+		return "", "", "", fmt.Errorf("%w: callers by IAM have no tenant here; ADJOURN_IAM_TENANT names it", httpapi.ErrForbidden)
 	case verified.Cognito.IdentityID != "" || verified.Cognito.PoolID != "":
-		return "", "", fmt.Errorf("%w: all users of a Cognito identity pool have one ARN, so nobody could tell who it was", httpapi.ErrForbidden)
+		return "", "", "", fmt.Errorf("%w: all users of a Cognito identity pool have one ARN, so nobody could tell who it was", httpapi.ErrForbidden)
 	}
-	return c.IAMTenant, verified.UserARN, nil
+	who, called, err = principal(verified.UserARN)
+	return c.IAMTenant, who, called, err
+}
+
+// principal returns who an ARN of IAM names, by what callers cannot choose: a user
+// or the account's root by the whole of it, an assumed role without the session's
+// name. That name is the word of whoever assumes the role (sts:RoleSessionName), so it
+// is returned apart, and names nobody. All of a federated user's is such a name.
+func principal(arn string) (who, called string, err error) {
+	parts := strings.SplitN(arn, ":", 6)
+	if len(parts) == 6 && parts[0] == "arn" && parts[4] != "" {
+		switch kind, rest, _ := strings.Cut(parts[5], "/"); parts[2] + " " + kind {
+		case "iam user", "iam root":
+			return arn, "", nil
+		case "sts assumed-role":
+			if role, name, ok := strings.Cut(rest, "/"); ok && role != "" && name != "" {
+				return strings.TrimSuffix(arn, "/"+name), name, nil
+			}
+		}
+	}
+	return "", "", fmt.Errorf("%w: IAM says %.100q, which is neither a user nor a role: a name that its bearer chose names nobody", httpapi.ErrForbidden, arn)
 }
 
 // subject returns who a token is of. Nothing stands in for sub, which alone is

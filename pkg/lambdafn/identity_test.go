@@ -123,6 +123,49 @@ func TestIdentity_callers_by_IAM(t *testing.T) {
 	require.Empty(t, listed(t, ask(t, query(t, w), e)))
 }
 
+// TestIdentity_who_by_IAM: whoever may assume a role, or federate, chooses the name at
+// the end of the ARN, so that it is no part of who it was.
+func TestIdentity_who_by_IAM(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.cfg.IAMTenant = "acme"
+	h := starter(t, w)
+	for arn, who := range map[string]string{
+		"arn:aws:iam::1:user/a":                             "arn:aws:iam::1:user/a",
+		"arn:aws:iam::1:user/team/a":                        "arn:aws:iam::1:user/team/a",
+		"arn:aws:iam::1:root":                               "arn:aws:iam::1:root",
+		"arn:aws-cn:sts::1:assumed-role/Approver/boss":      "arn:aws-cn:sts::1:assumed-role/Approver",
+		"arn:aws:sts::1:assumed-role/Approver/assumed-role": "arn:aws:sts::1:assumed-role/Approver",
+		"arn:aws:sts::1:assumed-role/Approver/x/Approver":   "arn:aws:sts::1:assumed-role/Approver",
+		"arn:aws:sts::1:federated-user/boss":                "",
+		"arn:aws:sts::1:assumed-role/Approver":              "",
+		"arn:aws:sts::1:assumed-role/Approver/":             "",
+		"arn:aws:sts::1:assumed-role//boss":                 "",
+		"arn:aws:sts::1:user/boss":                          "",
+		"arn:aws:iam::1:assumed-role/Approver/boss":         "",
+		"arn:aws:sts:::assumed-role/Approver/boss":          "",
+		"boss":                       "",
+		"x arn:aws:iam::1:user/boss": "",
+		"arn:aws:sts::1:something-new/Approver/boss": "",
+	} {
+		e := iam("POST", "/sessions", arn)
+		e.Headers["content-type"], e.Body = "application/json", `{"agent":"lab","input":"- say: hi"}`
+		got := ask(t, h, e)
+		if who == "" {
+			require.Equal(t, wire.CodeForbidden, problemOf(t, got).Code, arn)
+			continue
+		}
+		require.Equal(t, http.StatusAccepted, got.StatusCode, "%s: %s", arn, got.Body)
+		var started struct{ SessionID string }
+		require.NoError(t, json.Unmarshal([]byte(got.Body), &started))
+		for entry, err := range w.store.Entries(t.Context(), session.Key{Tenant: "acme", ID: started.SessionID}, 0) {
+			require.NoError(t, err)
+			require.Equal(t, who, entry.By)
+			break
+		}
+	}
+}
+
 func TestIdentity_everybody_where_it_is_allowed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
