@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode"
@@ -231,6 +232,29 @@ func TestHostileData(t *testing.T) {
 		harmless(t, r, false)
 		require.True(t, json.Valid([]byte(r.stdout)), "%v: %s", words, r.stdout)
 	}
+}
+
+// TestRestingAndRunning: a server that says both is not asked without a pause.
+func TestRestingAndRunning(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Content-Type", wire.MediaJSON)
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/entries"):
+			_, _ = io.WriteString(w, `{"items":[],"after":0,"status":"running","resting":true}`)
+		case strings.HasSuffix(r.URL.Path, "/resume"):
+			_, _ = io.WriteString(w, `{"continuation":"queued"}`)
+		default:
+			_, _ = io.WriteString(w, `{"id":"s","agent":"a","status":"running","outcome":"running"}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	b := setup(t)
+	b.url = server.URL
+	b.run("resume", "s", "--wait", "300ms").ends(124)
+	require.Less(t, asked.Load(), int64(15))
 }
 
 // TestShowOfAnEmptyJournal: what answers no entry is no session.

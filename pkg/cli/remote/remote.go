@@ -33,7 +33,13 @@ type Engine struct {
 	// told holds the entry after which a session was told to go on, though until
 	// its worker comes it looks as if it rested.
 	told map[session.Key]int64
+	// asked is when a session was driven last.
+	asked map[session.Key]time.Time
 }
+
+// between is how long it takes at least from one drive of a session to the next. A
+// server may say in one breath that it rests and that it goes on.
+const between = 500 * time.Millisecond
 
 // startWithin is how long a session may take to go on that was told to.
 const startWithin = time.Minute
@@ -43,7 +49,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Client == nil {
 		return nil, errors.New("remote: Client is required")
 	}
-	e := &Engine{client: cfg.Client, onEntry: cfg.OnEntry, seen: map[session.Key]int64{}, told: map[session.Key]int64{}}
+	e := &Engine{client: cfg.Client, onEntry: cfg.OnEntry, seen: map[session.Key]int64{}, told: map[session.Key]int64{}, asked: map[session.Key]time.Time{}}
 	if e.onEntry == nil {
 		e.onEntry = func(session.Key, runtime.Progress) {}
 	}
@@ -138,6 +144,14 @@ func (e *Engine) resume(ctx context.Context, key session.Key, r wire.ResumeReque
 // Drive stays with a session until it rests, or until ctx ends, and tells its
 // progress. The server works on it either way.
 func (e *Engine) Drive(ctx context.Context, key session.Key) error {
+	if last, again := e.asked[key]; again {
+		select {
+		case <-time.After(between - time.Since(last)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	e.asked[key] = time.Now()
 	if _, known := e.seen[key]; !known {
 		s, err := e.client.Session(ctx, key.ID, 0)
 		if err != nil {
