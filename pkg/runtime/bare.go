@@ -15,23 +15,20 @@ import (
 
 // loadBare loads a session for an entry that only ends it: which calls are open and
 // what was used, without what was said and without the custom state. It takes the
-// memory of its largest entry, however long the journal is. Only one that goes back to an earlier entry is loaded
-// whole. The session is not for the cache.
+// memory of its largest entry, however long the journal is; of one that goes back to an
+// earlier entry what its calls asked for is held too. The session is not for the cache.
 func (r *Runtime) loadBare(ctx context.Context, key session.Key) (*session.Session, error) {
 	s, bared := &session.Session{Key: key}, 0
 	for e, err := range r.cfg.Store.Entries(ctx, key, 0) {
 		if err != nil {
 			return nil, fmt.Errorf("load session %s: %w", key, err)
 		}
-		e.Messages, e.StateOps = withoutContents(e.Messages), nil
-		if e.Base != nil {
-			base := *e.Base
-			base.Messages, base.State, bared = withoutContents(base.Messages), nil, 0
-			e.Base = &base
+		if withhold(&e); e.Base != nil {
+			bared = 0
 		}
 		err = engine.Apply(s, &e)
 		if errors.Is(err, engine.ErrNeedsHistory) {
-			return r.loadAll(ctx, key)
+			return r.foldBare(ctx, key)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("load session %s: %w: %w", key, store.ErrCorrupt, err)
@@ -45,6 +42,34 @@ func (r *Runtime) loadBare(ctx context.Context, key session.Key) (*session.Sessi
 		return nil, nil //nolint:nilnil // no such session, as loadAll says it
 	}
 	return s, nil
+}
+
+// foldBare is loadBare for a journal that goes back to an earlier entry.
+func (r *Runtime) foldBare(ctx context.Context, key session.Key) (*session.Session, error) {
+	var entries []session.Entry
+	for e, err := range r.cfg.Store.Entries(ctx, key, 0) {
+		if err != nil {
+			return nil, fmt.Errorf("load session %s: %w", key, err)
+		}
+		withhold(&e)
+		e.Events = nil
+		entries = append(entries, e)
+	}
+	s, err := engine.Fold(key, entries)
+	if err != nil {
+		return nil, fmt.Errorf("load session %s: %w: %w", key, store.ErrCorrupt, err)
+	}
+	return s, nil
+}
+
+// withhold leaves out of an entry what ends no task: contents and the custom state.
+func withhold(e *session.Entry) {
+	e.Messages, e.StateOps = withoutContents(e.Messages), nil
+	if e.Base != nil {
+		base := *e.Base
+		base.Messages, base.State = withoutContents(base.Messages), nil
+		e.Base = &base
+	}
 }
 
 // withoutContents returns messages with every part there and nothing in it that was

@@ -134,4 +134,17 @@ func TestLoadBare_holds_no_contents(t *testing.T) {
 		step()
 	}
 	check()
+
+	back := engine.Close(s, engine.StepOutcome{}, stamp()).Entry
+	back.Kind, back.Run, back.Trigger = session.KindRestored, s.Run+1, session.TriggerRetry
+	back.Base = &session.Base{Seq: s.Version}
+	stopped := engine.Stopped(s, session.Signal{ID: "i", Task: s.Task, Kind: session.SignalInterrupt}, engine.StepOutcome{}, stamp()).Entry
+	write(stopped)
+	back.Seq, back.Prev, back.Token = s.Next(), s.Newest.Hash, "back"
+	stored, err := session.Encode(&back)
+	require.NoError(t, err)
+	entries = append(entries, stored)
+	whole, bare := loadBoth(t, entries)
+	require.Greater(t, held(whole), steps*size)
+	require.Less(t, held(bare), steps*(600+size)+10*size, "only what was asked for")
 }
