@@ -163,8 +163,7 @@ func dataFiles(files tool.Files) ([]fs.FileInfo, error) {
 		}
 		base := strings.ToLower(filepath.Base(path))
 		for _, e := range entries {
-			name := strings.ToLower(e.Name())
-			if !alone && !strings.HasPrefix(name, base) && name != pauseFile && name != editFolder {
+			if !alone && !beside(strings.ToLower(e.Name()), base) {
 				continue
 			}
 			if info, err := e.Info(); err == nil { // else it is gone by now
@@ -175,11 +174,12 @@ func dataFiles(files tool.Files) ([]fs.FileInfo, error) {
 	return found, nil
 }
 
-// What commands leave beside the data file, which is not named after it.
-const (
-	pauseFile  = "pause.json"
-	editFolder = "edit"
-)
+// beside reports whether a name is one of what commands have beside the data file:
+// named after it, or the manifest of what paused last, or what is being written or
+// edited just now, which pkg/cli/private names.
+func beside(name, base string) bool {
+	return strings.HasPrefix(name, base) || name == "pause.json" || strings.HasSuffix(name, ".adjourn-tmp")
+}
 
 // places are the paths of the data file: as it is named, and where it really is.
 func places(data string) []string {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/agents/confined"
+	"github.com/adjourn/adjourn/pkg/cli/private"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -153,4 +154,12 @@ func TestGuards(t *testing.T) {
 		require.True(t, guards(files, filepath.Join(dir, name)), name)
 	}
 	require.False(t, guards(files, filepath.Join(dir, "photo")))
+
+	// So are the arguments that a person edits there just now.
+	edited, err := private.MakeFolder(filepath.Join(dir, "edit"))
+	require.NoError(t, err)
+	require.True(t, guards(files, edited.Path()), edited.Path())
+	require.NoError(t, edited.Remove())
+	write(t, filepath.Join(dir, "edit", "notes")) // somebody's own
+	require.False(t, guards(files, filepath.Join(dir, "edit")))
 }
