@@ -11,9 +11,9 @@ import (
 // An index is spread over shards: DynamoDB takes 1,000 writes a second of one
 // partition key, however large the table is. Writers choose a shard by a digest,
 // readers ask all of them at once and merge the answers. The numbers are constants
-// on purpose: docs/decisions/0001-sharded-lists.md says why they are what they
-// are, and how tenantShards is raised. It must never be lowered: what lies in a
-// shard that nobody asks is in no list.
+// on purpose: docs/design/sharded-lists.md says why they are what they are, and how
+// tenantShards is raised. It must never be lowered: what lies in a shard that nobody
+// asks is in no list.
 const (
 	// tenantShards is over how many partitions the sessions, and the open waits, of
 	// one tenant are spread.

@@ -17,7 +17,7 @@ import (
 )
 
 // A session must be in the same shard for ever: what is there was written by
-// programs of before. The number may be raised (docs/decisions/0001), not lowered.
+// programs of before. The number may be raised (docs/design/sharded-lists.md), not lowered.
 func TestShards_are_fixed(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]string{
