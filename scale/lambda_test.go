@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -164,7 +163,7 @@ func event(w *world, d queue.Delivery) []byte {
 	body, err := json.Marshal(d.Wake)
 	require.NoError(w.t, err)
 	raw, err := json.Marshal(events.SQSEvent{Records: []events.SQSMessage{{
-		MessageId: fmt.Sprintf("%s-%d", d.Wake.ID, d.Wake.Seq), ReceiptHandle: d.Receipt, Body: string(body), EventSource: "aws:sqs",
+		MessageId: d.Message, ReceiptHandle: d.Receipt, Body: string(body), EventSource: "aws:sqs",
 		Attributes: map[string]string{
 			"ApproximateReceiveCount": strconv.Itoa(d.Receives), "SentTimestamp": strconv.FormatInt(d.SentAt.UnixMilli(), 10),
 		},

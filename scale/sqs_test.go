@@ -57,6 +57,7 @@ type group struct {
 type message struct {
 	wake     session.Wake
 	group    *group
+	name     string // the same at every receipt
 	sentAt   time.Time
 	readyAt  time.Time // when it may be received
 	delayed  bool      // not yet received at all
@@ -113,7 +114,7 @@ func (q *sqs) put(w session.Wake) {
 		q.groups[w.Tenant], q.order = g, append(q.order, g)
 	}
 	now := time.Now()
-	m := &message{wake: w, group: g, sentAt: now, readyAt: now.Add(w.Delay)}
+	m := &message{wake: w, name: "message-" + strconv.Itoa(q.sends), group: g, sentAt: now, readyAt: now.Add(w.Delay)}
 	m.wake.Delay = 0
 	if w.Delay > 0 {
 		m.delayed = true
@@ -204,7 +205,7 @@ func (q *sqs) take(p queue.ReceiveParams) ([]queue.Delivery, time.Duration, <-ch
 			m.readyAt = now.Add(time.Second) // another server knows nothing of this receipt
 		}
 		heap.Push(&q.hidden, m)
-		got = append(got, queue.Delivery{Wake: m.wake, Receipt: m.receipt, Receives: m.receives, SentAt: m.sentAt})
+		got = append(got, queue.Delivery{Wake: m.wake, Message: m.name, Receipt: m.receipt, Receives: m.receives, SentAt: m.sentAt})
 	}
 	soonest := time.Hour
 	if len(q.hidden) > 0 {

@@ -92,7 +92,7 @@ func decideOld(f Facts, live bool) Action {
 		return Acknowledge
 	case live:
 		return Keep
-	case s.Newest.Attempt.For != f.Wake.Seq:
+	case !s.Newest.Attempt.Answers(f.Wake):
 		return Acknowledge
 	case !session.Come(s.Newest.At.Add(f.Grace), f.Now, f.Grace) && !f.Lease.Dead():
 		return ComeBack // its writer may still be sending, unless it is dead

@@ -25,6 +25,8 @@ func TestDecide(t *testing.T) {
 		For    int64
 		age    time.Duration
 		until  time.Duration
+		// message it was written for, where its name is known.
+		message string
 	}
 	old := newest{For: 5, age: time.Minute}
 	for name, c := range map[string]struct {
@@ -36,6 +38,7 @@ func TestDecide(t *testing.T) {
 		open      int
 		newest    newest
 		signalled bool
+		message   string
 		want      engine.Action
 	}{
 		"ended_completed":             {kind: step, k: 6, status: session.StatusCompleted, claimed: true, want: engine.Acknowledge},
@@ -62,18 +65,25 @@ func TestDecide(t *testing.T) {
 		"resume_suspended_since_then":                 {kind: resume, k: 5, status: suspended, newest: old, want: engine.Acknowledge},
 		"resume_interrupted_since_then":               {kind: resume, k: 5, status: interrupted, newest: old, want: engine.Acknowledge},
 
-		"old_running_lease_live":             {kind: step, k: 5, status: running, lease: lease(6, time.Second), newest: old, want: engine.Keep},
-		"old_running_lease_kept_by_goes_on":  {kind: step, k: 5, status: running, lease: lease(5, time.Second), newest: newest{goesOn: true, For: 5, age: time.Minute}, want: engine.Keep},
-		"old_running_lease_live_of_resume":   {kind: resume, k: 5, status: running, lease: lease(5, time.Second), newest: newest{goesOn: true, For: 5}, want: engine.Keep},
-		"old_written_for_another":            {kind: step, k: 4, status: running, newest: old, want: engine.Acknowledge},
-		"old_written_by_a_verb":              {kind: step, k: 5, status: running, newest: newest{age: time.Minute}, want: engine.Acknowledge},
-		"old_written_for_this_young":         {kind: step, k: 5, status: running, newest: newest{For: 5, age: time.Second}, want: engine.ComeBack},
-		"old_written_for_this_not_young":     {kind: step, k: 5, status: running, newest: newest{For: 5, age: 2 * time.Second}, want: engine.SendNext},
-		"old_several_entries_written_for_it": {kind: step, k: 3, status: running, newest: newest{For: 3, age: time.Minute}, want: engine.SendNext},
-		"old_resume_died_before_sending":     {kind: resume, k: 4, status: running, newest: newest{For: 4, age: time.Minute}, want: engine.SendNext},
-		"old_lease_closed_by_its_entry":      {kind: step, k: 5, status: running, lease: lease(5, time.Second), newest: old, want: engine.SendNext},
-		"old_lease_dead_though_it_goes_on":   {kind: step, k: 5, status: running, lease: lease(5, -1), newest: newest{goesOn: true, For: 5, age: time.Minute}, want: engine.SendNext},
-		"old_and_claimed":                    {kind: step, k: 5, status: running, claimed: true, lease: lease(5, time.Second), newest: newest{goesOn: true, For: 5, age: time.Minute}, want: engine.SendNext},
+		"old_running_lease_live":              {kind: step, k: 5, status: running, lease: lease(6, time.Second), newest: old, want: engine.Keep},
+		"old_running_lease_kept_by_goes_on":   {kind: step, k: 5, status: running, lease: lease(5, time.Second), newest: newest{goesOn: true, For: 5, age: time.Minute}, want: engine.Keep},
+		"old_running_lease_live_of_resume":    {kind: resume, k: 5, status: running, lease: lease(5, time.Second), newest: newest{goesOn: true, For: 5}, want: engine.Keep},
+		"old_written_for_another":             {kind: step, k: 4, status: running, newest: old, want: engine.Acknowledge},
+		"old_written_by_a_verb":               {kind: step, k: 5, status: running, newest: newest{age: time.Minute}, want: engine.Acknowledge},
+		"old_written_for_this_young":          {kind: step, k: 5, status: running, newest: newest{For: 5, age: time.Second}, want: engine.ComeBack},
+		"old_written_for_this_not_young":      {kind: step, k: 5, status: running, newest: newest{For: 5, age: 2 * time.Second}, want: engine.SendNext},
+		"old_several_entries_written_for_it":  {kind: step, k: 3, status: running, newest: newest{For: 3, age: time.Minute}, want: engine.SendNext},
+		"old_resume_died_before_sending":      {kind: resume, k: 4, status: running, newest: newest{For: 4, age: time.Minute}, want: engine.SendNext},
+		"old_written_for_this_one_by_name":    {kind: step, k: 5, status: running, newest: newest{For: 5, age: time.Minute, message: "a"}, message: "a", want: engine.SendNext},
+		"old_written_for_a_copy":              {kind: step, k: 5, status: running, newest: newest{For: 5, age: time.Minute, message: "a"}, message: "b", want: engine.Acknowledge},
+		"old_young_and_written_for_a_copy":    {kind: step, k: 5, status: running, newest: newest{For: 5, age: time.Second, message: "a"}, message: "b", want: engine.Acknowledge},
+		"old_for_a_copy_and_leased":           {kind: step, k: 5, status: running, lease: lease(6, time.Second), newest: newest{For: 5, age: time.Minute, message: "a"}, message: "b", want: engine.Keep},
+		"old_written_before_there_were_names": {kind: step, k: 5, status: running, newest: old, message: "b", want: engine.SendNext},
+		"old_of_a_queue_without_names":        {kind: step, k: 5, status: running, newest: newest{For: 5, age: time.Minute, message: "a"}, want: engine.SendNext},
+		"old_for_another_entry_by_one_name":   {kind: step, k: 4, status: running, newest: newest{For: 5, age: time.Minute, message: "a"}, message: "a", want: engine.Acknowledge},
+		"old_lease_closed_by_its_entry":       {kind: step, k: 5, status: running, lease: lease(5, time.Second), newest: old, want: engine.SendNext},
+		"old_lease_dead_though_it_goes_on":    {kind: step, k: 5, status: running, lease: lease(5, -1), newest: newest{goesOn: true, For: 5, age: time.Minute}, want: engine.SendNext},
+		"old_and_claimed":                     {kind: step, k: 5, status: running, claimed: true, lease: lease(5, time.Second), newest: newest{goesOn: true, For: 5, age: time.Minute}, want: engine.SendNext},
 
 		"next_claimed":                      {kind: step, k: 6, status: running, claimed: true, newest: old, want: engine.Work},
 		"next_no_lease":                     {kind: step, k: 6, status: running, lease: none, newest: old, want: engine.Work},
@@ -99,13 +109,15 @@ func TestDecide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &session.Session{Key: key, Version: 5, Status: c.status}
-			s.Newest = session.Newest{At: now.Add(-c.newest.age), GoesOn: c.newest.goesOn, Attempt: session.Attempt{For: c.newest.For}}
+			s.Newest = session.Newest{At: now.Add(-c.newest.age), GoesOn: c.newest.goesOn, Attempt: session.Attempt{For: c.newest.For, Message: c.newest.message}}
 			if c.newest.until != 0 {
 				until := now.Add(c.newest.until)
 				s.Newest.Until = &until
 			}
+			wake := session.NewWake(key, c.k, c.kind)
+			wake.Message = c.message
 			require.Equal(t, c.want, engine.Decide(engine.Facts{
-				Now: now, Wake: session.NewWake(key, c.k, c.kind), Session: s, Claimed: c.claimed, Lease: c.lease, WaitsOpen: c.open, Signalled: c.signalled, Grace: 2 * time.Second,
+				Now: now, Wake: wake, Session: s, Claimed: c.claimed, Lease: c.lease, WaitsOpen: c.open, Signalled: c.signalled, Grace: 2 * time.Second,
 			}))
 		})
 	}

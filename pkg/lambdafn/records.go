@@ -91,7 +91,7 @@ func (h *records) one(ctx context.Context, m *events.SQSMessage) (again bool) {
 	defer done()
 	var disposition runtime.Disposition
 	err = guard(func() (err error) {
-		disposition, err = h.work(soft, wake)
+		disposition, err = h.work(soft, d.Named())
 		return err
 	})
 	log = log.With("ms", h.Now().Sub(began).Milliseconds())
@@ -124,7 +124,7 @@ func (h *records) putOff(ctx context.Context, log *slog.Logger, d queue.Delivery
 
 // delivery is the queue's view of a message that the event source received.
 func delivery(m *events.SQSMessage, wake session.Wake) queue.Delivery {
-	d := queue.Delivery{Wake: wake, Receipt: m.ReceiptHandle, Receives: 1}
+	d := queue.Delivery{Wake: wake, Message: m.MessageId, Receipt: m.ReceiptHandle, Receives: 1}
 	if n, err := strconv.Atoi(m.Attributes["ApproximateReceiveCount"]); err == nil && n > 0 {
 		d.Receives = n
 	}

@@ -54,11 +54,22 @@ type ReceiveParams struct {
 
 // Delivery is one receipt of a message.
 type Delivery struct {
+	// Wake has no name of its message: see Named.
 	Wake session.Wake
+	// Message is what the adapter calls the message, the same at every receipt and of
+	// no other message.
+	Message string
 	// Receipt is the adapter's handle on this receipt.
 	Receipt string
 	// Receives counts receipts of this message, from 1.
 	Receives int
 	// SentAt is when the message was sent, as far as the adapter knows.
 	SentAt time.Time
+}
+
+// Named returns the wake with the name of its message, as a worker takes it.
+func (d Delivery) Named() session.Wake {
+	w := d.Wake
+	w.Message = d.Message
+	return w
 }

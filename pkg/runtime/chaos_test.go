@@ -61,7 +61,7 @@ func (q *chaosQueue) Receive(_ context.Context, p queue.ReceiveParams) ([]queue.
 	if q.rng.IntN(4) > 0 { // else its visibility is lost at once
 		q.messages[i].visible = q.clock.Now().Add(p.Visibility)
 	}
-	return []queue.Delivery{{Wake: q.messages[i].wake, Receipt: fmt.Sprint(i)}}, nil
+	return []queue.Delivery{{Wake: q.messages[i].wake, Message: fmt.Sprint(i), Receipt: fmt.Sprint(i)}}, nil
 }
 
 func (q *chaosQueue) change(d queue.Delivery, f func(*chaosMessage)) {

@@ -190,7 +190,7 @@ func (r *Runtime) tellAgain(ctx context.Context, key session.Key, after int64) e
 // handle delivers one message and then acknowledges or keeps it. An error of the
 // delivery is returned only if it will not pass by itself.
 func (r *Runtime) handle(ctx context.Context, q queue.Queue, d queue.Delivery) error {
-	disposition, err := r.Deliver(ctx, d.Wake)
+	disposition, err := r.Deliver(ctx, d.Named())
 	after := context.WithoutCancel(ctx)
 	switch {
 	case err != nil:

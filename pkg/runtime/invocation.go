@@ -65,7 +65,7 @@ func (r *Runtime) invoke(wake session.Wake) *invocation {
 	id, now := r.cfg.NewID(), r.cfg.Now()
 	return &invocation{
 		r: r, key: wake.Key(), wake: wake, owner: r.cfg.Owner + "/" + id,
-		attempt: session.Attempt{ID: id, For: wake.Seq}, began: now, since: now,
+		attempt: session.ForWake(id, wake), began: now, since: now,
 	}
 }
 

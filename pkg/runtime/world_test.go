@@ -196,7 +196,7 @@ func (p *process) deliverOne(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	d := deliveries[0]
-	disposition, err := p.Deliver(ctx, d.Wake)
+	disposition, err := p.Deliver(ctx, d.Named())
 	switch {
 	case p.fuse.blown():
 		return true, errDied

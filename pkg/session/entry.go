@@ -115,6 +115,23 @@ type Attempt struct {
 	N int64 `json:"n,omitempty"`
 	// For is the seq of the message the writer worked for; 0 for verbs.
 	For int64 `json:"for,omitempty"`
+	// Message tells that message from others for the same seq: the end of what its
+	// queue calls it, the same at every receipt. Empty where nobody knew.
+	Message string `json:"message,omitempty"`
+}
+
+// ForWake returns the attempt of a worker with an id of its own that works for a message.
+func ForWake(id string, w Wake) Attempt {
+	const enough = 12 // of one session's messages for one seq
+	return Attempt{ID: id, For: w.Seq, Message: w.Message[max(0, len(w.Message)-enough):]}
+}
+
+// Answers reports whether an entry of this attempt was written for a message, whose
+// worker sends for the entry after it. Of messages for the same seq only one is that:
+// where they have no names each counts as it.
+func (a Attempt) Answers(w Wake) bool {
+	asked := ForWake("", w)
+	return a.For == asked.For && (a.Message == asked.Message || a.Message == "" || asked.Message == "")
 }
 
 // Parent names the session and wait a child answers to.

@@ -287,6 +287,9 @@ type Wake struct {
 	Kind   WakeKind `json:"kind"`
 	// Delay before it may be received. It is not part of the message.
 	Delay time.Duration `json:"-"`
+	// Message is what the queue calls the message it came in ([Attempt.Message]);
+	// empty where nobody knows. It is not part of the message.
+	Message string `json:"-"`
 }
 
 // WakeVersion is the version of the queue message.

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql/driver"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -244,7 +245,7 @@ func (w *writer) visible(r *receiveOp) error {
 
 func (r *receiveOp) give(m message) {
 	r.deliveries = append(r.deliveries, queue.Delivery{
-		Wake: m.wake, Receipt: handle{dead: r.dead, mid: m.mid, receives: m.receives}.String(),
+		Wake: m.wake, Message: strconv.FormatInt(m.mid, 36), Receipt: handle{dead: r.dead, mid: m.mid, receives: m.receives}.String(),
 		Receives: int(m.receives), SentAt: timeOf(m.sent),
 	})
 }

@@ -133,6 +133,8 @@ var tests = []struct {
 		f.send(wake(1), wake(1))
 		first, second := f.receive(), f.receive()
 		require.NotEqual(f, first.Receipt, second.Receipt)
+		require.NotEmpty(f, first.Message)
+		require.NotEqual(f, session.ForWake("", first.Named()), session.ForWake("", second.Named()), "a worker can tell them apart")
 	}},
 	{"the time of sending is known or zero", func(f *fixture) {
 		before := time.Now().Add(-f.long())
@@ -228,6 +230,7 @@ var tests = []struct {
 		second := f.receive()
 		require.GreaterOrEqual(f, time.Since(start), 2*f.Second)
 		require.Equal(f, first.Wake, second.Wake)
+		require.Equal(f, first.Message, second.Message)
 		require.Equal(f, 2, second.Receives)
 	}},
 	{"each receipt counts", func(f *fixture) {

@@ -221,8 +221,8 @@ func TestReceive(t *testing.T) {
 	got, err := newQueue(t, f).Receive(t.Context(), queue.ReceiveParams{Max: 64, Wait: 1500 * time.Millisecond, Visibility: 61*time.Second - 1})
 	require.NoError(t, err)
 	require.Equal(t, []queue.Delivery{
-		{Wake: wake(1), Receipt: "r1", Receives: 4, SentAt: at},
-		{Wake: wake(2), Receipt: "r2", Receives: 1},
+		{Wake: wake(1), Message: "m-r1", Receipt: "r1", Receives: 4, SentAt: at},
+		{Wake: wake(2), Message: "m-r2", Receipt: "r2", Receives: 1},
 	}, got)
 	require.Len(t, f.received, 1)
 	in := f.received[0]

@@ -98,7 +98,7 @@ func (q *Queue) read(ctx context.Context, messages []types.Message) []queue.Deli
 	deliveries := make([]queue.Delivery, 0, len(messages))
 	for _, m := range messages {
 		d := queue.Delivery{
-			Receipt: aws.ToString(m.ReceiptHandle), Receives: 1, SentAt: sentAt(m.Attributes),
+			Message: aws.ToString(m.MessageId), Receipt: aws.ToString(m.ReceiptHandle), Receives: 1, SentAt: sentAt(m.Attributes),
 		}
 		if n, err := strconv.Atoi(m.Attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)]); err == nil {
 			d.Receives = n
