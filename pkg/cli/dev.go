@@ -73,6 +73,9 @@ func (c *cli) dev(ctx context.Context, f devFlags) error {
 		return exit.Usagef("--concurrency %d: use 1 to 64", f.concurrency)
 	}
 	c.Watch = c.logEntry
+	if err := c.TrustKeys(dev.KeysBeside(c.DataPath()).File); err != nil {
+		return err
+	}
 	a, err := c.Serve(ctx, f.lab)
 	if err != nil {
 		return err

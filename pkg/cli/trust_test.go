@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/cli/terminaltest"
+	"github.com/adjourn/adjourn/pkg/httpapi"
 )
 
 // planted is a bench whose data file somebody else has made and put into its folder:
@@ -73,6 +74,24 @@ func TestPlantedFile(t *testing.T) {
 	require.Equal(t, "web\n", read(t, ran))
 	b.run("resume", "t", "--approve", "w2-1").ends(0)
 	require.Equal(t, "web\napi\n", read(t, ran), "it is not asked about again")
+}
+
+// Nor does a server let in who has a key in a planted folder that holds no data yet.
+func TestPlantedKeys(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	keys := b.data + ".api-keys"
+	require.NoError(t, os.MkdirAll(filepath.Dir(keys), 0o700))
+	_, err := httpapi.NewAPIKey(keys, "mallory", "")
+	require.NoError(t, err)
+	for range 2 {
+		r := b.run("dev", "--addr", "127.0.0.1:0").ends(4)
+		require.Contains(t, r.stderr, "api-keys")
+		require.Contains(t, r.stderr, "--trust-data")
+		require.NoFileExists(t, b.data, "or the next start would take it for its own")
+	}
+	b.run("dev", "--addr", "192.0.2.1:1", "--trust-data").ends(2)
+	require.FileExists(t, b.data)
 }
 
 func TestTrustByEnvironment(t *testing.T) {

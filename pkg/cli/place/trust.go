@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
 
+	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/cli/known"
 	"github.com/adjourn/adjourn/pkg/owned"
@@ -76,6 +79,24 @@ func (p *Place) checkKnown(ctx context.Context, a *embedded.App) error {
 		p.Screen.Complain("%s cannot be remembered as yours (%v): the next command on it asks, and without a terminal needs --trust-data, or ADJOURN_TRUST_DATA=true", a.Data, err)
 	}
 	return nil
+}
+
+// TrustKeys refuses a file of keys that was there before the data file it lies beside:
+// whoever brought it would be let in, under whatever name. Where there is a data file,
+// that one is asked about.
+func (p *Place) TrustKeys(keys string) error {
+	settings, err := app.ReadSettings(p.Env)
+	if err != nil || p.trustData || settings.TrustData {
+		return nil //nolint:nilerr // embedded.Open reports the mistake
+	}
+	if _, err := os.Lstat(p.DataPath()); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if info, err := os.Lstat(keys); err != nil || info.Mode().IsRegular() && info.Size() == 0 {
+		return nil //nolint:nilerr // there are no keys
+	}
+	return fmt.Errorf("%w: %s is not there yet, but %s is: it lets callers in, whoever wrote it. Nothing was done. If it came with somebody else's folder move it away; if it is yours: --trust-data, or ADJOURN_TRUST_DATA=true",
+		known.ErrUntrusted, Absolute(p.DataPath()), Absolute(keys))
 }
 
 func (p *Place) askTrust(ctx context.Context, a *embedded.App, id sqlite.Identity, files *known.Files) error {
