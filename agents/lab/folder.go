@@ -50,19 +50,28 @@ func openFile(root *os.Root, path string, flags int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := file.Stat()
-	switch {
-	case err != nil:
-	case !info.Mode().IsRegular():
-		err = fmt.Errorf("%s: is no file", path)
-	case names(info) > 1:
-		// Its other name may be anywhere.
-		err = fmt.Errorf("%s: is a hard link: the file has another name too", path)
-	}
-	if err != nil {
+	if err := plain(file, path); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
+}
+
+// plain refuses what is no file, and one with another name, which may be anywhere.
+func plain(file *os.File, path string) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: is no file", path)
+	}
+	switch n, err := names(file, info); {
+	case err != nil:
+		return fmt.Errorf("%s: %w", path, err)
+	case n > 1:
+		return fmt.Errorf("%s: is a hard link: the file has another name too", path)
+	}
+	return nil
 }
 
 // room refuses one file more than there may be.

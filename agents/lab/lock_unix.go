@@ -6,19 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"syscall"
 	"time"
 )
-
-// names is how many names a file has.
-func names(info fs.FileInfo) uint64 {
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		return uint64(stat.Nlink)
-	}
-	return 1
-}
 
 // lock takes the file for this writer alone, among all processes. When somebody
 // else does not let go within patience, it goes on without.
