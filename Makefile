@@ -250,6 +250,10 @@ else
 	@. $(LOCAL_ENV); $(GO) run ./localstack/smoke -url "$$URL" -stack "$$STACK"
 endif
 
+.PHONY: walk
+walk: ## Walk through docs/operate.md on the local AWS: keys, restoring, forgetting, some minutes; needs the AWS CLI
+	@localstack/walk
+
 .PHONY: down
 down: ## End the local AWS that make up started, with all it holds
 	localstack/down
