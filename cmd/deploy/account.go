@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -29,6 +30,8 @@ type account struct {
 	client *http.Client
 }
 
+var isRegion = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$`)
+
 // openAccount finds credentials, and the region unless one is named.
 func openAccount(ctx context.Context, region string) (*account, error) {
 	cfg, err := config.LoadDefaultConfig(ctx)
@@ -37,6 +40,11 @@ func openAccount(ctx context.Context, region string) (*account, error) {
 	}
 	if region == "" {
 		region = cfg.Region
+	}
+	// It is part of the hosts that requests go to, with the session's token: samconfig.toml
+	// may have come with somebody else's folder.
+	if region != "" && !isRegion.MatchString(region) {
+		return nil, wrong("%q is no region: eu-west-1 is one", region)
 	}
 	return &account{cfg: cfg, region: region, client: &http.Client{Timeout: 30 * time.Second}}, nil
 }

@@ -48,6 +48,21 @@ func answering(t *testing.T, says map[string]string) (*deployment, string, *byte
 	return d, server.URL, &out
 }
 
+// TestOpenAccount_regions: what is no region would be a host of somebody's.
+func TestOpenAccount_regions(t *testing.T) {
+	t.Parallel()
+	for _, region := range []string{"eu-west-1", "us-gov-east-1", "ap-southeast-2", "eusc-de-east-1", "us-iso-west-1"} {
+		a, err := openAccount(t.Context(), region)
+		require.NoError(t, err, region)
+		require.Equal(t, region, a.region)
+	}
+	for _, region := range []string{"evil.example/#", "evil.example:443/", "x@evil.example/?", "eu-west-1.evil.example/#", "eu-west-1\n", "EU-WEST-1", "eu west 1", "-"} {
+		_, err := openAccount(t.Context(), region)
+		var w *wrongError
+		require.ErrorAs(t, err, &w, region)
+	}
+}
+
 func TestCheckIssuer(t *testing.T) {
 	t.Parallel()
 	const good = `{"issuer": "ISSUER", "jwks_uri": "ISSUER/keys"}`
