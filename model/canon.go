@@ -9,7 +9,7 @@ import (
 // matter any more is forgotten, what is interchangeable is put in order.
 func (c *chain) canon(s *state) {
 	if !s.running() {
-		s.by = 0
+		s.by, s.byCopy = 0, 0
 	}
 	if s.gone() {
 		s.due, s.headDue = 0, false
@@ -55,10 +55,10 @@ func (c *chain) forgetLease(s *state) {
 func (c *chain) forgetMessages(s *state) {
 	for i := range s.queue {
 		m := &s.queue[i]
-		if m.at == nowhere || m.k > s.n || m.k == s.by && s.running() {
+		if m.at == nowhere || m.k > s.n || s.running() && (s.isFor(*m) || !c.rules.ByName && m.k == s.by) {
 			continue
 		}
-		m.k = 1
+		m.k, m.copy = 1, 0
 		if c.rules.StaleStep && c.rules.OpenWait && c.rules.StayInterrupted && !c.world.economy {
 			m.kind = step
 		}
@@ -77,7 +77,7 @@ func (c *chain) forget(s *state, w *worker) {
 		}
 		return
 	case sendNext:
-		*w = worker{at: sendNext, n: w.n}
+		*w = worker{at: sendNext, n: w.n, copy: w.copy}
 		return
 	case arrived, hasClaimed, hasRead:
 		return
@@ -96,7 +96,7 @@ func (c *chain) forget(s *state, w *worker) {
 	if w.n != s.n && !s.removed && !toRun(w.phase) && w.at != closeCall {
 		// It can only lose.
 		if w.won && c.rules.WinnerSends {
-			*w = worker{at: sendNext, n: w.n}
+			*w = worker{at: sendNext, n: w.n, copy: 1}
 		} else {
 			*w = worker{at: acknowledge}
 		}
@@ -116,14 +116,14 @@ func (w *worker) value() uint64 {
 	for _, x := range [...]uint8{w.k, w.n, w.signal, w.mail, w.headSignal, w.headMail, w.call, w.phase, w.result} {
 		v = v<<5 | uint64(x&31)
 	}
-	return v<<4 | uint64(w.kind)<<2 | b2u(w.won)<<1 | b2u(w.lapsed)
+	return v<<5 | uint64(w.copy)<<4 | uint64(w.kind)<<2 | b2u(w.won)<<1 | b2u(w.lapsed)
 }
 
 func (m message) value() uint64 {
 	if m.at == nowhere {
 		return 1 << 63
 	}
-	return uint64(m.at)<<32 | uint64(m.k)<<24 | uint64(m.kind)<<16 | uint64(m.received)<<8 | uint64(m.by)
+	return uint64(m.at)<<32 | uint64(m.copy)<<40 | uint64(m.k)<<24 | uint64(m.kind)<<16 | uint64(m.received)<<8 | uint64(m.by)
 }
 
 func (s *state) sort() {

@@ -26,6 +26,7 @@ func (c *chain) commit(s *state, kind, obeyed uint8) {
 		s.phase = noCall
 	}
 	s.n++
+	s.byCopy = 0
 	s.kind, s.by, s.goesOn, s.early, s.young, s.asked = kind, 0, false, false, c.world.grace, 0
 }
 
@@ -36,7 +37,7 @@ func (c *chain) written(s *state, i int, kind, obeyed uint8, on bool) {
 		s.bad |= forbidden // only a verb begins the next task
 	}
 	c.commit(s, kind, obeyed)
-	s.by, s.taken = w.k, max(s.taken, w.mail)
+	s.by, s.byCopy, s.taken = w.k, w.copy, max(s.taken, w.mail)
 	w.n = s.n
 	s.goesOn = on && c.rules.MoveLease
 	w.won = s.goesOn
@@ -55,7 +56,7 @@ func (c *chain) lose(t *state, i int) {
 		t.bad |= afterDelete // the entry it puts is absent again
 	}
 	if w.won && c.rules.WinnerSends {
-		*w = worker{at: sendNext, n: w.n}
+		*w = worker{at: sendNext, n: w.n, copy: 1}
 		return
 	}
 	w.at = acknowledge

@@ -95,6 +95,8 @@ func rowConfigs() []config {
 	waits := world{budget: times(budget{duplicates: 1}), suspensions: 2, answers: bothAnswer, verbs: []uint8{interrupt, goBack}}
 	storms := steps(budget{plainSteps: 2, duplicates: 1})
 	storms.count = 7
+	queued := steps(budget{plainSteps: 2, copies: 1})
+	queued.count = 7 // three messages, and the copy beside each of their steps
 	return []config{
 		{name: "R0 ended: worked on", breaks: breaks("forbidden"), world: stale, off: func(r *rules) { r.EndedRow = false }},
 		{name: "R1 step; suspended or interrupted: worked on", breaks: breaks("unanswered"), world: stale, off: func(r *rules) { r.StaleStep = false }},
@@ -106,6 +108,9 @@ func rowConfigs() []config {
 		{name: "R7 k ≤ n, entry n for this message: acknowledged, no sweep", breaks: breaks(stuck), world: steps(budget{crashes: 1}), off: func(r *rules) { r.SendAgain, r.Sweep = false, false }},
 		{name: "R8 entry n is young: sends at once", breaks: breaks("storm"), world: storms, off: func(r *rules) { r.Grace = false }},
 		{name: "R9 k = n+1, lease live elsewhere: acknowledged, no sweep", breaks: breaks(stuck), world: steps(budget{crashes: 1}), off: func(r *rules) { r.KeepNext, r.Sweep = false, false }},
+		{name: "R11 all rules: a message that the sweep sent again does not multiply", world: queued},
+		{name: "R12 which of two messages for one entry it was written for is not looked at", breaks: breaks("storm"), world: queued, off: func(r *rules) { r.ByName = false }},
+		{name: "R13 redelivery alone, no sweep: duplicates and copies, 2 crashes", world: world{budget: times(budget{plainSteps: 2, crashes: 2, duplicates: 1, copies: 1}), apart: true, grace: true}},
 		{name: "R10 who was refused works once the lease has lapsed", breaks: breaks("unclaimed"), world: steps(budget{crashes: 1}), off: func(r *rules) { r.ClaimToWork = false }},
 	}
 }

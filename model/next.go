@@ -22,6 +22,7 @@ const (
 	clocksAhead           // a worker takes the lease by a clock far ahead
 	throttles             // a delivery is counted that no worker saw
 	misfits               // a worker whose program lacks the agent gives the lease back
+	copies                // the sweep sends for a session whose message waits in a long queue
 	budgets
 )
 
@@ -172,7 +173,7 @@ func (c *chain) time(s *state, emit emitter) {
 // aboutToAct reports whether somebody will do something within the grace.
 func (c *chain) aboutToAct(s *state) bool {
 	for _, m := range s.queue {
-		if m.at == visible && m.k == s.n+1 {
+		if m.at == visible && m.k == s.n+1 && s.budget[copies] == 0 { // else the queue is long
 			return true
 		}
 	}
@@ -216,7 +217,7 @@ func (c *chain) moveQueue(s *state, emit emitter) {
 				show("shows what was kept", false)
 			}
 		case comesBack:
-			if !s.young || s.by != m.k {
+			if !s.young || !s.isFor(m) {
 				show("shows what comes back", false)
 			}
 		case putOff:
@@ -239,7 +240,7 @@ func (c *chain) moveQueue(s *state, emit emitter) {
 				if s.queue[i].at == nowhere {
 					t := *s
 					t.spend(duplicates)
-					t.queue[i] = message{kind: m.kind, k: m.k, received: m.received, at: visible, by: nobody}
+					t.queue[i] = message{kind: m.kind, k: m.k, copy: m.copy, received: m.received, at: visible, by: nobody}
 					emit(t, move{who: "queue", what: "duplicates", x: m.k, fault: true})
 					break
 				}

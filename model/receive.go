@@ -30,7 +30,7 @@ func (c *chain) receive(t state, i, j int, emit emitter) {
 		}
 	}
 	w := &t.workers[i]
-	*w = worker{at: arrived, k: m.k, kind: m.kind}
+	*w = worker{at: arrived, k: m.k, kind: m.kind, copy: m.copy}
 	if c.world.apart {
 		emit(t, move{who: workerNames[i], what: "receives " + string(wakes[m.kind]), x: m.k})
 		return
@@ -73,7 +73,7 @@ func (c *chain) claimAfterRead(t state, i int, emit emitter) {
 
 // readSession notes what the newest entry and the waits tell.
 func (c *chain) readSession(s *state, w *worker) {
-	w.n, w.read, w.by, w.waits = s.n, s.kind, s.by, s.asRead()
+	w.n, w.read, w.by, w.byCopy, w.waits = s.n, s.kind, s.by, s.byCopy, s.asRead()
 	w.call, w.phase, w.readIn = s.call, s.phase, s.task
 	w.flags = 0
 	for _, f := range [...]struct {
@@ -126,7 +126,7 @@ func (c *chain) claimFor(s *state, i int) {
 // rowFor is what the table says of what a worker knows.
 func (c *chain) rowFor(s *state, w *worker) engine.Action {
 	f := seen{
-		n: w.n, kind: w.read, by: w.by, goesOn: w.flags&readGoesOn != 0, young: w.flags&readYoung != 0, early: w.flags&readEarly != 0,
+		n: w.n, kind: w.read, by: w.by, byCopy: w.byCopy, goesOn: w.flags&readGoesOn != 0, young: w.flags&readYoung != 0, early: w.flags&readEarly != 0,
 		open: w.flags&readOpen != 0, claimed: w.claimed, signal: w.headSignal != 0 && w.headTask == w.readIn,
 	}
 	if w.refused != 0 {
@@ -136,7 +136,7 @@ func (c *chain) rowFor(s *state, w *worker) engine.Action {
 		}
 		f.lease = c.leaseOf(gone, w.refused, 0, time)
 	}
-	return c.row(message{kind: w.kind, k: w.k}, f)
+	return c.row(message{kind: w.kind, k: w.k, copy: w.copy}, f)
 }
 
 // row is the program's decision, unless a configuration switches its row off.
@@ -210,7 +210,7 @@ func (c *chain) decided(t state, i int, emit emitter, how string) {
 		if w.claimed {
 			c.claim(&t, store.ClaimRelease, uint8(i), w.k)
 		}
-		*w = worker{at: sendNext, n: w.n}
+		*w = worker{at: sendNext, n: w.n, copy: 1}
 		emit(t, label)
 	case engine.Work, engine.Resume:
 		if !w.claimed {
@@ -223,7 +223,7 @@ func (c *chain) decided(t state, i int, emit emitter, how string) {
 		if action == engine.Resume {
 			w.at = commitResumed
 		}
-		w.claimed, w.refused, w.refusedTime, w.read, w.by, w.flags, w.headTask, w.readIn = false, 0, 0, 0, 0, 0, 0, 0
+		w.claimed, w.refused, w.refusedTime, w.read, w.by, w.byCopy, w.flags, w.headTask, w.readIn = false, 0, 0, 0, 0, 0, 0, 0, 0
 		emit(t, label)
 	}
 }

@@ -30,6 +30,8 @@ type rules struct {
 	KeepOld bool
 	// OtherMessage: k ≤ n, no live lease, entry n written for another message: acknowledge.
 	OtherMessage bool
+	// ByName: a message that was sent again is another one, though it asks for the same entry.
+	ByName bool
 	// SendAgain: k ≤ n, no live lease, entry n written for this one: send n+1.
 	SendAgain bool
 	// Grace: the same, while entry n is young: come back after it.
@@ -124,7 +126,7 @@ type rules struct {
 func allRules() rules {
 	return rules{
 		CommitFirst: true, ClosedByEntry: true, NeverBack: true, MoveLease: true, Bounded: true, ClaimToWork: true, OwnRefusal: true,
-		EndedRow: true, StaleStep: true, OpenWait: true, StayInterrupted: true, KeepOld: true, OtherMessage: true, SendAgain: true, Grace: true, KeepNext: true,
+		EndedRow: true, StaleStep: true, OpenWait: true, StayInterrupted: true, KeepOld: true, OtherMessage: true, ByName: true, SendAgain: true, Grace: true, KeepNext: true,
 		WinnerSends: true, Sweep: true, LookAfter: true,
 		KeepSignal: true, LookAtHead: true, MailWithHead: true, EndSeesSignal: true, DelaySeesHead: true, Stronger: true, SameTask: true,
 		SameRevision: true, NobodyWorks: true, ObeySame: true, Strongest: true,

@@ -31,6 +31,8 @@ var places = [...]string{"", "visible", "with", "kept", "comes back", "put off",
 
 type message struct {
 	kind, k uint8
+	// copy tells one that was sent again from the first.
+	copy uint8
 	// received counts deliveries, where there are dead letters.
 	received uint8
 	at, by   uint8
@@ -40,6 +42,7 @@ type message struct {
 type worker struct {
 	at      uint8 // its next action, see work.go
 	k, kind uint8 // of its message
+	copy    uint8
 	n       uint8 // the newest entry it knows
 	// signal and mail it acts on; headSignal and headMail are of the revision of HEAD its commits are conditioned on.
 	signal, mail         uint8
@@ -54,7 +57,8 @@ type worker struct {
 	refused          uint8 // seq of the lease that was in the way, 0 if none
 	refusedTime      uint8
 	read             uint8 // kind of the entry it read
-	by, flags        uint8
+	by, byCopy       uint8
+	flags            uint8
 	headTask, readIn uint8
 }
 
@@ -70,6 +74,7 @@ type verb struct {
 type state struct {
 	// The newest entry: n, what it is, the message it was written for.
 	n, kind, by   uint8
+	byCopy        uint8
 	goesOn, young bool
 	early         bool // delayed, and the delay is not over
 	task          uint8
@@ -154,20 +159,30 @@ func (s *state) asRead() uint8 {
 
 // send puts a message into the queue. One waiting copy is as good as two:
 // duplicates have a budget of their own.
-func (s *state) send(kind, k, at uint8) {
+func (s *state) send(kind, k, at uint8) { s.put(message{kind: kind, k: k, at: at, by: nobody}) }
+
+// sendAgain is send for a message that may have been sent before: it is another one.
+func (s *state) sendAgain(kind, k uint8) {
+	s.put(message{kind: kind, k: k, at: visible, by: nobody, copy: 1})
+}
+
+func (s *state) put(sent message) {
 	for _, m := range s.queue {
-		if m == (message{kind: kind, k: k, at: at, by: nobody}) {
+		if m == sent {
 			return
 		}
 	}
 	for i := range s.queue {
 		if s.queue[i].at == nowhere {
-			s.queue[i] = message{kind: kind, k: k, at: at, by: nobody}
+			s.queue[i] = sent
 			return
 		}
 	}
 	s.over = true
 }
+
+// isFor reports whether the newest entry was written for a message.
+func (s *state) isFor(m message) bool { return s.by == m.k && s.byCopy == m.copy }
 
 // sent reports whether a message of that kind for the next entry is under way.
 func (s *state) sent(kind uint8) bool {

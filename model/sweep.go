@@ -7,9 +7,12 @@ func (c *chain) sweep(s *state, emit emitter) {
 	}
 	did := func(t state, what string, x uint8) { emit(t, move{who: "sweep", what: what, x: x}) }
 	switch {
-	case s.running() && !c.working(s) && !s.young && !s.early && !s.sent(step):
+	case s.running() && !c.working(s) && !s.young && !s.early && (!s.sent(step) || s.budget[copies] > 0):
 		t := *s
-		t.send(step, s.n+1, visible)
+		if s.sent(step) {
+			t.spend(copies)
+		}
+		t.sendAgain(step, s.n+1)
 		t.young = c.world.grace // the stamp on HEAD
 		did(t, "sends step", s.n+1)
 	case s.suspended() && s.headDue && s.open():
@@ -18,7 +21,7 @@ func (c *chain) sweep(s *state, emit emitter) {
 		did(t, "takes HEAD's due away", s.n)
 	case s.suspended() && (s.due != 0 || s.headDue) && !s.open() && !s.sent(resume) && !c.working(s):
 		t := *s
-		t.send(resume, s.n+1, visible)
+		t.sendAgain(resume, s.n+1)
 		t.due, t.headDue = 0, true // in one write: HEAD is due in place of the waits
 		did(t, "sends resume", s.n+1)
 	case s.interrupted() && s.due != 0 && c.rules.ClearDue && s.sweep == 0:
@@ -64,7 +67,7 @@ func (c *chain) deadLetter(t state, j int, emit emitter) {
 		c.failStep(&t)
 		did("give the task up")
 	default:
-		t.send(step, t.n+1, visible)
+		t.sendAgain(step, t.n+1)
 		did("send afresh")
 	}
 }

@@ -213,6 +213,7 @@ func (c *chain) stands(l session.Lease, n uint8, goesOn bool) bool {
 // seen is what a worker read of the session and its lease.
 type seen struct {
 	n, kind, by   uint8
+	byCopy        uint8
 	goesOn, young bool
 	early         bool // delayed, and not due yet
 	open          bool // a wait is open
@@ -221,12 +222,20 @@ type seen struct {
 	signal        bool
 }
 
+// name is what the queue calls a message.
+func (c *chain) name(copied uint8) string {
+	if !c.rules.ByName {
+		return ""
+	}
+	return [...]string{"first", "again"}[copied]
+}
+
 // decide asks the program what to do about a message.
 func (c *chain) decide(m message, f seen) engine.Action {
 	k := kinds[f.kind]
 	s := &c.scratch
 	*s = session.Session{Key: key, Version: int64(f.n), Status: k.status, Task: 1}
-	s.Newest = session.Newest{Kind: k.word, At: instant.Add(-time.Hour), GoesOn: f.goesOn, Attempt: session.Attempt{For: int64(f.by)}}
+	s.Newest = session.Newest{Kind: k.word, At: instant.Add(-time.Hour), GoesOn: f.goesOn, Attempt: session.Attempt{For: int64(f.by), Message: c.name(f.byCopy)}}
 	if f.young {
 		s.Newest.At = instant
 	}
@@ -237,8 +246,10 @@ func (c *chain) decide(m message, f seen) engine.Action {
 		}
 		s.Newest.Until = &until
 	}
+	wake := session.NewWake(key, int64(m.k), wakes[m.kind])
+	wake.Message = c.name(m.copy)
 	facts := engine.Facts{
-		Now: instant, Wake: session.NewWake(key, int64(m.k), wakes[m.kind]), Session: s, Claimed: f.claimed, Lease: f.lease, Grace: grace,
+		Now: instant, Wake: wake, Session: s, Claimed: f.claimed, Lease: f.lease, Grace: grace,
 	}
 	if !c.rules.ClosedByEntry {
 		facts.Lease.Seq = int64(f.n) + 1

@@ -209,7 +209,7 @@ func (c *chain) stepDone(s state, i int, emit emitter) {
 	}
 	after := t
 	c.written(&t, i, stepped, 0, false)
-	w.at = sendNext
+	w.at, w.copy = sendNext, 0
 	emit(t, move{who: workerNames[i], what: "commits stepped", x: t.n})
 	if c.world.goesOn {
 		t = after
@@ -271,7 +271,11 @@ func (c *chain) end(s state, i int, emit emitter) {
 
 func (c *chain) sendOn(t state, i int, emit emitter) {
 	w := &t.workers[i]
-	t.send(step, w.n+1, visible)
+	if w.copy != 0 { // it may have been sent before
+		t.sendAgain(step, w.n+1)
+	} else {
+		t.send(step, w.n+1, visible)
+	}
 	x := w.n + 1
 	*w = worker{at: acknowledge}
 	emit(t, move{who: workerNames[i], what: "sends for", x: x})
