@@ -164,6 +164,9 @@ func (d *deployment) checkSecret(ctx context.Context, id string) error {
 		}
 		return nil
 	}
+	if strings.HasPrefix(id, "sk-") && len(id) > 30 { // as a secret's name it would be asked for, and stand in CloudTrail
+		return wrong("that looks like the key itself, which belongs into a secret: aws secretsmanager create-secret, as docs/deploy.md has it; then its name is the answer")
+	}
 	text, err := d.account.secret(ctx, id)
 	switch code := refused(err); {
 	case code == "ResourceNotFoundException":

@@ -101,6 +101,10 @@ func TestCheckSecretAndTopic(t *testing.T) {
 		"GetTopicAttributes": `400 <ErrorResponse><Error><Code>AuthorizationError</Code><Message>no</Message></Error></ErrorResponse>`,
 	})
 	require.ErrorContains(t, d.checkSecret(t.Context(), "adjourn-models"), "may not read the secret")
+	const key = "sk-proj-0123456789abcdefghijklmnopqrstuv"
+	err := d.checkSecret(t.Context(), key)
+	require.ErrorContains(t, err, "looks like the key itself")
+	require.NotContains(t, err.Error(), key)
 	require.NoError(t, d.checkTopic(t.Context(), "arn:aws:sns:eu-west-1:1:alarms"), "alarms do not need what the deployer may see")
 	require.Contains(t, out.String(), "Not checked")
 
@@ -267,6 +271,19 @@ func TestAsk_callers(t *testing.T) {
 	d, _, _ := answering(t, nil)
 	require.ErrorContains(t, d.checkClaim(t.Context(), "="), "no tenant stands behind")
 	require.ErrorContains(t, d.checkAnswer(t.Context(), questions[2], "=a b"), "must be")
+}
+
+// TestAsk_help: a question mark is no answer, at any question.
+func TestAsk_help(t *testing.T) {
+	t.Parallel()
+	for i, q := range questions {
+		d, _, out := answering(t, nil)
+		d.typed = lines(strings.NewReader("?\n"))
+		_, err := d.put(t.Context(), i+1, q, "")
+		require.ErrorIs(t, err, errLeft, q.name)
+		require.Equal(t, 2, strings.Count(out.String(), q.why), "%s: %s", q.name, out)
+		require.NotContains(t, out.String(), "No:", q.name)
+	}
 }
 
 // TestAsk: at the end of the input, and when interrupted, nothing is answered.

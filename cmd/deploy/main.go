@@ -138,7 +138,7 @@ func (d *deployment) prepare(ctx context.Context, config, program string, env fu
 		return err
 	}
 	if d.account.region == "" {
-		return wrong("no region is named: make deploy REGION=eu-west-1, or AWS_REGION. %s", d.missing())
+		return wrong("no region is named: make deploy REGION=eu-west-1, or AWS_REGION%s", d.missing())
 	}
 	return d.look(ctx)
 }
@@ -176,9 +176,9 @@ func (d *deployment) missing() string {
 		}
 	}
 	if d.terminal || names == nil {
-		return "Nothing else is missing"
+		return ""
 	}
-	return "Missing, too: " + strings.Join(names, ", ")
+	return ". Missing, too: " + strings.Join(names, ", ")
 }
 
 // look says where this goes, and refuses where it could not.

@@ -153,6 +153,10 @@ func (d *deployment) put(ctx context.Context, number int, q question, fallback s
 		case <-ctx.Done():
 			return "", errLeft
 		}
+		if answer == "?" { // help at the questions of the CLI, and the right answer to none of these
+			d.say("   %s\n   docs/deploy.md says more.\n", q.why)
+			continue
+		}
 		if answer == "" {
 			answer = fallback
 		}
