@@ -135,6 +135,9 @@ func TestPlantedFileOnATerminal(t *testing.T) {
 		p.Sees("[N]o: ").Types(answer)
 		require.Equal(t, code, p.Leaves(), p.All())
 	}
+	p = b.sit(nil, "work")
+	p.Sees("[N]o: ").Types("?\n").Sees("To look first, answer n").Sees("[N]o: ").Types("\n")
+	require.Equal(t, 4, p.Leaves(), p.All())
 	ask(4, "n\n")
 	ask(4, "\x04")
 	b.sitQuiet(4, "--no-input", "work")

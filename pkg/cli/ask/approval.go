@@ -15,7 +15,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
-const approvalHelp = `  y            run it with exactly these arguments
+const approvalHelp = `  y            run it with exactly these arguments, once you have seen all of them
   n [reason]   do not run it; the agent is told, with your reason (an empty line is a no, too)
   v            show it again, page by page
   e [JSON]     change the arguments (give all of them), then decide; both are recorded

@@ -37,6 +37,7 @@ func (p *Person) Trusts(ctx context.Context, u place.Unknown) (bool, error) {
 		case "", "n", "no":
 			return false, nil
 		}
+		p.print("Please answer y or n. To look first, answer n: inbox, show and sessions only read it, and ask nothing.\n")
 	}
 }
 
@@ -55,7 +56,7 @@ func (p *Person) unknown(u place.Unknown) string {
 	if u.Log {
 		line("", "You know the file, but not the log beside it (-wal), which no command of yours has left there and which counts as what is in the file. Did another program that works on it end without closing it?")
 	}
-	line("", "Whoever wrote it says what is in it:")
+	line("", "In it, as whoever wrote it says:")
 	line("  ", "%s", goesOn(u.Running, u.More))
 	line("  ", "%s", atLeast(int64(len(u.Waiting)), u.More)+" that "+isMany(len(u.Waiting), "waits", "wait")+" for somebody")
 	if len(u.Approved) > 0 {
