@@ -107,6 +107,8 @@ func TestTrustByEnvironment(t *testing.T) {
 func TestPlantedFileOnATerminal(t *testing.T) {
 	t.Parallel()
 	b, ran := planted(t)
+	_, err := httpapi.NewAPIKey(b.data+".api-keys", "mallory", "")
+	require.NoError(t, err)
 	self, err := os.Executable()
 	require.NoError(t, err)
 	gate := b.file("gate")
@@ -121,6 +123,7 @@ func TestPlantedFileOnATerminal(t *testing.T) {
 		"You have not worked on this data file before.", "belongs to ",
 		"1 session that would go on at once: s", "1 session that waits for somebody",
 		"1 call approved already", "deploy, approved by ada (session s)", `"service":"web"`,
+		"is let in by adjourn dev",
 		"Work on it, and do not ask again? [y]es, [N]o: ",
 	} {
 		p.Sees(says)

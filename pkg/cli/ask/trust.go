@@ -70,6 +70,9 @@ func (p *Person) unknown(u place.Unknown) string {
 		line("    ", "%s, approved by %s (session %s)", screen.CleanLine(given.Tool), screen.CleanLine(given.By), screen.CleanLine(given.Session.ID))
 		line("      ", "%s", screen.Compact(given.Arguments, 300))
 	}
+	if u.Keys != "" {
+		line("", "Beside it lies %s: whose keys stand there is let in by adjourn dev, under the names that stand there.", screen.CleanLine(u.Keys))
+	}
 	b.WriteString("If it came with somebody else's folder (a clone, an archive), say no.\n")
 	return b.String()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
+	"github.com/adjourn/adjourn/pkg/cli/dev"
 	"github.com/adjourn/adjourn/pkg/cli/known"
 	"github.com/adjourn/adjourn/pkg/owned"
 	"github.com/adjourn/adjourn/pkg/runtime"
@@ -32,6 +33,9 @@ type Unknown struct {
 	// Log says that the file itself is known, and what lies beside it is not: SQLite
 	// takes a log for the file's own.
 	Log bool
+	// Keys is the file of keys beside it, by which a server lets callers in; "" if
+	// there is none.
+	Keys string
 	// Running are sessions that go on at once, Waiting those that wait. More says that
 	// there are others that were not looked at.
 	Running, Waiting []session.Key
@@ -92,11 +96,17 @@ func (p *Place) TrustKeys(keys string) error {
 	if _, err := os.Lstat(p.DataPath()); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if info, err := os.Lstat(keys); err != nil || info.Mode().IsRegular() && info.Size() == 0 {
-		return nil //nolint:nilerr // there are no keys
+	if !holdsKeys(keys) {
+		return nil
 	}
 	return fmt.Errorf("%w: %s is not there yet, but %s is: it lets callers in, whoever wrote it. Nothing was done. If it came with somebody else's folder move it away; if it is yours: --trust-data, or ADJOURN_TRUST_DATA=true",
 		known.ErrUntrusted, Absolute(p.DataPath()), Absolute(keys))
+}
+
+// holdsKeys reports whether there is anything but an empty file.
+func holdsKeys(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && (!info.Mode().IsRegular() || info.Size() > 0)
 }
 
 func (p *Place) askTrust(ctx context.Context, a *embedded.App, id sqlite.Identity, files *known.Files) error {
@@ -106,6 +116,9 @@ func (p *Place) askTrust(ctx context.Context, a *embedded.App, id sqlite.Identit
 	u := Unknown{Path: Absolute(a.Data)}
 	id.LogFound = false
 	u.Log = files.Has(id)
+	if keys := dev.KeysBeside(u.Path).File; holdsKeys(keys) {
+		u.Keys = keys
+	}
 	if p.Trust != nil {
 		if err := u.look(ctx, a); err != nil {
 			return fmt.Errorf("look into %s: %w", u.Path, err)
