@@ -55,13 +55,21 @@ func (r *report) hop(w *world, d queue.Delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	class := whose(d.Wake.Tenant)
-	if since := time.Since(w.began) - w.surgeAt; w.surge > 0 && since > 0 && since < surgeLasts {
+	in := func(at, lasts time.Duration) bool {
+		since := time.Since(w.began) - at
+		return since > 0 && since < lasts
+	}
+	switch {
+	case w.surge > 0 && in(w.surgeAt, surgeLasts):
 		class += " in the surge"
+	case w.outage > 0 && in(w.outageAt, w.outage+surgeLasts):
+		class += " after the hour without a queue"
 	}
 	r.hops[class] = append(r.hops[class], time.Since(d.SentAt))
 }
 
-// surgeLasts is how long from its beginning the surge is looked at apart.
+// surgeLasts is how long from its beginning the surge is looked at apart, and what the
+// hour without a queue has piled up from its end.
 const surgeLasts = 15 * time.Minute
 
 func (r *report) turnaround(tenant string, took time.Duration) {
@@ -112,11 +120,11 @@ func percentile(all []time.Duration, p int) time.Duration {
 	return sorted[min(len(sorted)-1, len(sorted)*p/100)]
 }
 
-// resentMost is how often the sweep sent for one session.
+// resentMost is how often the sweep sent for one entry.
 func (w *world) resentMost() int {
 	most := 0
 	for _, tr := range w.tracks {
-		most = max(most, tr.resent)
+		most = max(most, tr.resentMost)
 	}
 	return most
 }
@@ -149,7 +157,7 @@ func (w *world) lines() string {
 	spread("from its end until they went on", r.recovered)
 	line("sweeps; the longest; told of a failure", "%d; %s; %d", len(r.sweepTook), percentile(r.sweepTook, 100).Round(10*time.Millisecond), r.sweepsFailed)
 	line("due in one sweep, most", "%d", r.dueMost)
-	line("re-sent by the sweep: in all; in one sweep, most; for one session, most", "%d; %d; %d", r.swept, r.sweptMost, w.resentMost())
+	line("re-sent by the sweep: in all; in one sweep, most; for one entry, most", "%d; %d; %d", r.swept, r.sweptMost, w.resentMost())
 	line("messages sent; received; waiting at once, most; dead letters", "%d; %d; %d; %d", w.steps.sends, w.steps.receives, w.steps.deepest, w.steps.dead)
 	line("steps at once, most; cold starts", "%d; %d", r.busiest["step"], r.counts["cold starts"])
 	line("faults: processes that died; requests that failed", "%d; %d", r.counts["processes that died"], r.counts["requests that failed"])

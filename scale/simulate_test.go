@@ -53,7 +53,7 @@ func simulate(t *testing.T, s scenario) *world {
 	return w
 }
 
-// mostResent is how often the sweep sends for one session while the queue is gone for
+// mostResent is how often the sweep sends for one entry while the queue is gone for
 // an hour: after one minute, two and four more, then every five.
 const mostResent = 3 + 60/5
 

@@ -96,7 +96,8 @@ type track struct {
 	effects    map[string]int
 	answeredAt time.Time // when a person last began to
 	movedAt    time.Time // when its newest entry was written
-	resent     int
+	resent     int       // for the entry after seq
+	resentMost int
 	endedAt    time.Time
 }
 
@@ -235,7 +236,7 @@ func (w *world) committed(key session.Key, e *session.Entry) {
 	case e.Kind == session.KindResumed:
 		w.report.turnaround(key.Tenant, time.Since(since))
 	}
-	tr.seq, tr.status, tr.movedAt = e.Seq, e.Status, time.Now()
+	tr.seq, tr.status, tr.movedAt, tr.resent = e.Seq, e.Status, time.Now(), 0
 	if e.Status.Ended() {
 		w.ended++
 		tr.endedAt = time.Now()
@@ -254,7 +255,9 @@ func (w *world) committed(key session.Key, e *session.Entry) {
 func (w *world) stamped(head *session.Head) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tracks[head.Key].resent++
+	tr := w.tracks[head.Key]
+	tr.resent++
+	tr.resentMost = max(tr.resentMost, tr.resent)
 	if w.noBackoff {
 		soon := time.Now().Add(time.Second)
 		head.Due = &soon
