@@ -62,7 +62,7 @@ func TestLoadBare_ends_a_task_like_the_whole(t *testing.T) {
 		for n := range entries {
 			whole, bare := loadBoth(t, entries[:n+1])
 			require.Equal(t, whole.Calls, bare.Calls, "%s, entry %d", file, n+1)
-			require.Equal(t, len(whole.Messages), len(bare.Messages))
+			require.Len(t, bare.Messages, len(whole.Messages))
 			if whole.Status != session.StatusRunning {
 				continue
 			}
