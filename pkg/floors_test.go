@@ -71,6 +71,8 @@ var plan = house{
 		"pkg/lambdafn":            7,
 		"pkg/lambdafn/lambdatest": 8,
 
+		"internal/awscall": 7.5, // programs of floor 8 stand on it
+
 		"localstack/issuer": 8,
 		"localstack/smoke":  8,
 
@@ -109,7 +111,7 @@ var plan = house{
 		"github.com/stretchr/testify":                {"pkg/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest", "agents/lab/labtest", "pkg/cli/terminaltest"},
 		"github.com/aws/aws-lambda-go":               {"pkg/lambdafn", "pkg/lambdafn/lambdatest"},
 		"github.com/aws/smithy-go":                   {"pkg/store/dynamostore", "pkg/queue/sqsqueue"}, // the types of its errors
-		"github.com/aws/aws-sdk-go-v2":               {"pkg/app/serverless", "pkg/store/dynamostore", "pkg/queue/sqsqueue", "pkg/lambdafn/lambdatest", "localstack/smoke", "cmd/deploy", "cmd/erase"},
+		"github.com/aws/aws-sdk-go-v2":               {"pkg/app/serverless", "pkg/store/dynamostore", "pkg/queue/sqsqueue", "pkg/lambdafn/lambdatest", "internal/awscall", "localstack/smoke", "cmd/deploy", "cmd/erase"},
 		"github.com/BurntSushi/toml":                 {"cmd/deploy"}, // samconfig.toml
 		"github.com/awslabs/aws-lambda-go-api-proxy": {"pkg/lambdafn"},
 		"github.com/go-jose/go-jose/v4":              {"localstack/issuer"},

@@ -1,34 +1,24 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/config"
+
+	"github.com/adjourn/adjourn/internal/awscall"
 )
 
 // account is the AWS account that is deployed into, with the caller's credentials.
-// Five requests of five services are written by hand here, as in localstack/smoke:
-// their SDKs would be most of this program.
-type account struct {
-	cfg    aws.Config
-	region string
-	client *http.Client
-}
+// It makes five requests of five services, whose SDKs would be most of this program.
+type account struct{ awscall.Caller }
 
 var isRegion = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$`)
 
@@ -46,35 +36,24 @@ func openAccount(ctx context.Context, region string) (*account, error) {
 	if region != "" && !isRegion.MatchString(region) {
 		return nil, wrong("%q is no region: eu-west-1 is one", region)
 	}
-	return &account{cfg: cfg, region: region, client: &http.Client{Timeout: 30 * time.Second}}, nil
+	cfg.Region = region
+	return &account{awscall.Caller{Config: cfg, Client: &http.Client{Timeout: 30 * time.Second}, Now: time.Now, Most: 4 << 20}}, nil
 }
 
 // local tells whether the account is an emulator on this machine.
 func (a *account) local() bool {
-	if a.cfg.BaseEndpoint == nil {
+	if a.Config.BaseEndpoint == nil {
 		return false
 	}
-	u, err := url.Parse(*a.cfg.BaseEndpoint)
+	u, err := url.Parse(*a.Config.BaseEndpoint)
 	return err == nil && (u.Hostname() == "127.0.0.1" || u.Hostname() == "localhost")
-}
-
-// refusal is an answer of AWS that is not 2xx.
-type refusal struct {
-	service string
-	status  int
-	// code such as AccessDenied; message is what AWS says of it.
-	code, message string
-}
-
-func (r *refusal) Error() string {
-	return fmt.Sprintf("%s answers %d %s: %.300q", r.service, r.status, r.code, r.message)
 }
 
 // refused returns the code of a refusal in err, "" if there is none.
 func refused(err error) string {
-	var r *refusal
+	var r *awscall.RefusedError
 	if errors.As(err, &r) {
-		return r.code
+		return r.Code
 	}
 	return ""
 }
@@ -109,8 +88,8 @@ func (a *account) findStack(ctx context.Context, name string) (*stack, error) {
 	}
 	form := url.Values{"Action": {"DescribeStacks"}, "Version": {"2010-05-15"}, "StackName": {name}}
 	err := a.query(ctx, "cloudformation", form, &found)
-	var r *refusal
-	if errors.As(err, &r) && strings.Contains(r.message, "does not exist") {
+	var r *awscall.RefusedError
+	if errors.As(err, &r) && strings.Contains(r.Message, "does not exist") {
 		return nil, nil //nolint:nilnil // a stack that is not there is no error
 	}
 	if err != nil {
@@ -135,9 +114,9 @@ func (a *account) secret(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	raw, err := a.call(ctx, request{
-		service: "secretsmanager", method: http.MethodPost, target: "secretsmanager.GetSecretValue",
-		contentType: "application/x-amz-json-1.1", body: body,
+	raw, err := a.Do(ctx, awscall.Request{
+		Service: "secretsmanager", Method: http.MethodPost, Target: "secretsmanager.GetSecretValue",
+		ContentType: "application/x-amz-json-1.1", Body: body,
 	})
 	if err != nil {
 		return "", err
@@ -155,7 +134,7 @@ func (a *account) topic(ctx context.Context, arn string) error {
 // concurrency returns how many invocations may run at once in the account's
 // region, and how many of them no function has reserved.
 func (a *account) concurrency(ctx context.Context) (all, unreserved int, err error) {
-	raw, err := a.call(ctx, request{service: "lambda", method: http.MethodGet, path: "/2016-08-19/account-settings/"})
+	raw, err := a.Do(ctx, awscall.Request{Service: "lambda", Method: http.MethodGet, Path: "/2016-08-19/account-settings/"})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -168,81 +147,11 @@ func (a *account) concurrency(ctx context.Context) (all, unreserved int, err err
 
 // query makes a request of a service that takes forms and answers in XML.
 func (a *account) query(ctx context.Context, service string, form url.Values, out any) error {
-	raw, err := a.call(ctx, request{
-		service: service, method: http.MethodPost, contentType: "application/x-www-form-urlencoded", body: []byte(form.Encode()),
+	raw, err := a.Do(ctx, awscall.Request{
+		Service: service, Method: http.MethodPost, ContentType: "application/x-www-form-urlencoded", Body: []byte(form.Encode()),
 	})
 	if err != nil || out == nil {
 		return err
 	}
 	return xml.Unmarshal(raw, out)
-}
-
-// request is one of AWS.
-type request struct {
-	service, method, path, target, contentType string
-	body                                       []byte
-}
-
-func (a *account) call(ctx context.Context, r request) ([]byte, error) {
-	endpoint := "https://" + r.service + "." + a.region + ".amazonaws.com"
-	if strings.HasPrefix(a.region, "cn-") {
-		endpoint += ".cn"
-	}
-	if a.cfg.BaseEndpoint != nil {
-		endpoint = strings.TrimSuffix(*a.cfg.BaseEndpoint, "/")
-	}
-	req, err := http.NewRequestWithContext(ctx, r.method, endpoint+"/"+strings.TrimPrefix(r.path, "/"), bytes.NewReader(r.body))
-	if err != nil {
-		return nil, err
-	}
-	if r.contentType != "" {
-		req.Header.Set("Content-Type", r.contentType)
-	}
-	if r.target != "" {
-		req.Header.Set("X-Amz-Target", r.target)
-	}
-	credentials, err := a.cfg.Credentials.Retrieve(ctx)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(r.body)
-	if err := v4.NewSigner().SignHTTP(ctx, credentials, req, hex.EncodeToString(sum[:]), r.service, a.region, time.Now()); err != nil {
-		return nil, err
-	}
-	resp, err := a.client.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))
-	if err := errors.Join(err, resp.Body.Close()); err != nil {
-		return nil, err
-	}
-	if resp.StatusCode/100 != 2 {
-		return nil, explain(r.service, resp.StatusCode, raw)
-	}
-	return raw, nil
-}
-
-// explain reads a refusal, which is JSON or XML by service.
-func explain(service string, status int, raw []byte) *refusal {
-	r := &refusal{service: service, status: status, message: string(raw)}
-	var inJSON struct {
-		Type    string `json:"__type"`
-		Message string `json:"message"`
-	}
-	var inXML struct {
-		Code    string `xml:"Error>Code"`
-		Message string `xml:"Error>Message"`
-	}
-	switch {
-	case json.Unmarshal(raw, &inJSON) == nil:
-		_, r.code, _ = strings.Cut("#"+inJSON.Type, "#")
-		if _, after, found := strings.Cut(r.code, "#"); found {
-			r.code = after
-		}
-		r.message = inJSON.Message
-	case xml.Unmarshal(raw, &inXML) == nil:
-		r.code, r.message = inXML.Code, inXML.Message
-	}
-	return r
 }

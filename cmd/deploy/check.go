@@ -78,7 +78,7 @@ func (d *deployment) document(ctx context.Context, address string, into any) err
 	if err != nil {
 		return wrong("%q is no address", address)
 	}
-	resp, err := d.account.client.Do(req)
+	resp, err := d.account.Client.Do(req)
 	if err != nil {
 		var cause *url.Error
 		if errors.As(err, &cause) {
@@ -170,7 +170,7 @@ func (d *deployment) checkSecret(ctx context.Context, id string) error {
 	text, err := d.account.secret(ctx, id)
 	switch code := refused(err); {
 	case code == "ResourceNotFoundException":
-		return wrong("there is no secret %q in %s of this account", id, d.account.region)
+		return wrong("there is no secret %q in %s of this account", id, d.account.Config.Region)
 	case strings.HasPrefix(code, "AccessDenied"):
 		return wrong("these credentials may not read the secret %q (secretsmanager:GetSecretValue), and CloudFormation reads it with them", id)
 	case err != nil && code != "":
@@ -193,9 +193,9 @@ func (d *deployment) checkTopic(ctx context.Context, arn string) error {
 		return nil
 	}
 	if parts := strings.Split(arn, ":"); len(parts) != 6 || parts[0] != "arn" || parts[2] != "sns" {
-		return wrong("%q is no topic's ARN: arn:aws:sns:%s:ACCOUNT:NAME. aws sns create-topic --name adjourn-alarms prints one; aws sns subscribe brings its messages to a mailbox", arn, d.account.region)
-	} else if parts[3] != d.account.region {
-		return wrong("the topic is in %s, and alarms of %s reach only topics there", parts[3], d.account.region)
+		return wrong("%q is no topic's ARN: arn:aws:sns:%s:ACCOUNT:NAME. aws sns create-topic --name adjourn-alarms prints one; aws sns subscribe brings its messages to a mailbox", arn, d.account.Config.Region)
+	} else if parts[3] != d.account.Config.Region {
+		return wrong("the topic is in %s, and alarms of %s reach only topics there", parts[3], d.account.Config.Region)
 	}
 	err := d.account.topic(ctx, arn)
 	switch code := refused(err); {

@@ -10,10 +10,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/internal/awscall"
 )
 
 // answering is an AWS and an issuer that answer what a test says, by what the path,
@@ -41,9 +44,9 @@ func answering(t *testing.T, says map[string]string) (*deployment, string, *byte
 	var out bytes.Buffer
 	d := &deployment{
 		out: &out, parameters: parameters, given: map[string]string{}, kept: map[string]string{}, answers: map[string]string{}, stack: "adjourn",
-		account: &account{region: "eu-west-1", client: server.Client(), cfg: aws.Config{
-			BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
-		}},
+		account: &account{awscall.Caller{Client: server.Client(), Now: time.Now, Most: 4 << 20, Config: aws.Config{
+			Region: "eu-west-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
+		}}},
 	}
 	return d, server.URL, &out
 }
@@ -54,7 +57,7 @@ func TestOpenAccount_regions(t *testing.T) {
 	for _, region := range []string{"eu-west-1", "us-gov-east-1", "ap-southeast-2", "eusc-de-east-1", "us-iso-west-1"} {
 		a, err := openAccount(t.Context(), region)
 		require.NoError(t, err, region)
-		require.Equal(t, region, a.region)
+		require.Equal(t, region, a.Config.Region)
 	}
 	for _, region := range []string{"evil.example/#", "evil.example:443/", "x@evil.example/?", "eu-west-1.evil.example/#", "eu-west-1\n", "EU-WEST-1", "eu west 1", "-"} {
 		_, err := openAccount(t.Context(), region)
@@ -90,7 +93,7 @@ func TestCheckIssuer(t *testing.T) {
 		})
 	}
 	d, issuer, _ := answering(t, nil)
-	d.account.cfg.BaseEndpoint = nil
+	d.account.Config.BaseEndpoint = nil
 	require.ErrorContains(t, d.checkIssuer(t.Context(), issuer), "is not https://", "http is for a local AWS alone")
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v4"
 
+	"github.com/adjourn/adjourn/internal/awscall"
 	"github.com/adjourn/adjourn/pkg/cli/terminaltest"
 )
 
@@ -146,8 +147,8 @@ func (w *world) secret(name, text string) {
 	w.t.Helper()
 	body, err := json.Marshal(map[string]string{"Name": name, "SecretString": text, "ClientRequestToken": fmt.Sprintf("%032d", len(name))})
 	require.NoError(w.t, err)
-	_, err = w.account.call(w.t.Context(), request{
-		service: "secretsmanager", method: http.MethodPost, target: "secretsmanager.CreateSecret", contentType: "application/x-amz-json-1.1", body: body,
+	_, err = w.account.Do(w.t.Context(), awscall.Request{
+		Service: "secretsmanager", Target: "secretsmanager.CreateSecret", ContentType: "application/x-amz-json-1.1", Body: body,
 	})
 	require.NoError(w.t, err)
 }

@@ -137,7 +137,7 @@ func (d *deployment) prepare(ctx context.Context, config, program string, env fu
 	if d.account, err = openAccount(ctx, cmp.Or(env("REGION"), region)); err != nil {
 		return err
 	}
-	if d.account.region == "" {
+	if d.account.Config.Region == "" {
 		return wrong("no region is named: make deploy REGION=eu-west-1, or AWS_REGION%s", d.missing())
 	}
 	return d.look(ctx)
@@ -197,13 +197,13 @@ func (d *deployment) look(ctx context.Context) error {
 	if d.there != nil {
 		state = "an update"
 	}
-	d.say("Stack %s in %s, account %s: %s.\nYou are %s. STACK=…, REGION=… and AWS_PROFILE=… name others.\n\n", d.stack, d.account.region, number, state, who)
+	d.say("Stack %s in %s, account %s: %s.\nYou are %s. STACK=…, REGION=… and AWS_PROFILE=… name others.\n\n", d.stack, d.account.Config.Region, number, state, who)
 	switch {
 	case d.there == nil:
 	case strings.HasSuffix(d.there.status, "_IN_PROGRESS"):
 		return fmt.Errorf("the stack is being changed (%s): wait until that has ended", d.there.status)
 	case d.there.status == "ROLLBACK_COMPLETE", d.there.status == "ROLLBACK_FAILED", d.there.status == "CREATE_FAILED", d.there.status == "DELETE_FAILED":
-		return fmt.Errorf("the stack is left of a deployment that failed (%s), and AWS takes no update of it. Why it failed stands among its events; remove it, then deploy again: sam delete --stack-name %s --region %s", d.there.status, d.stack, d.account.region)
+		return fmt.Errorf("the stack is left of a deployment that failed (%s), and AWS takes no update of it. Why it failed stands among its events; remove it, then deploy again: sam delete --stack-name %s --region %s", d.there.status, d.stack, d.account.Config.Region)
 	}
 	return nil
 }
@@ -281,7 +281,7 @@ func (d *deployment) checkConcurrency(ctx context.Context) error {
 		d.say("Not checked: how many invocations the account runs at once (%v).\n", err)
 		return nil
 	case steps >= all:
-		return wrong("the account runs %d invocations at once in %s, and MaxConcurrency=%d leaves none of them for the API and the sweep: deploy with MaxConcurrency=%d, or have the quota raised (Service Quotas, AWS Lambda, Concurrent executions)", all, d.account.region, steps, max(2, all/2))
+		return wrong("the account runs %d invocations at once in %s, and MaxConcurrency=%d leaves none of them for the API and the sweep: deploy with MaxConcurrency=%d, or have the quota raised (Service Quotas, AWS Lambda, Concurrent executions)", all, d.account.Config.Region, steps, max(2, all/2))
 	case d.effective("ReserveConcurrency") == "true" && free-steps < 100:
 		return wrong("ReserveConcurrency=true: of %d unreserved invocations %d would be left for all other functions of the account, and AWS wants 100: deploy with ReserveConcurrency=false", free, free-steps)
 	}
@@ -310,7 +310,7 @@ func (d *deployment) writeDown() (protectAfter bool, err error) {
 			changes[protection] = &on
 		}
 	}
-	for key, value := range map[string]string{"stack_name": d.stack, "region": d.account.region} {
+	for key, value := range map[string]string{"stack_name": d.stack, "region": d.account.Config.Region} {
 		if err := d.config.setWord(key, value); err != nil {
 			return false, err
 		}

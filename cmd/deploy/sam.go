@@ -28,7 +28,7 @@ func findSAM(named string) (string, error) {
 // sam runs SAM, which speaks to the person itself. Ctrl-C reaches it by the terminal,
 // or is passed on, and it is waited for: it knows how to stop.
 func (d *deployment) sam(ctx context.Context, args ...string) error {
-	cmd := exec.Command(d.program, append(args, "--config-file", d.config.path, "--region", d.account.region)...) //nolint:noctx // an end of ctx is an interrupt, not a kill
+	cmd := exec.Command(d.program, append(args, "--config-file", d.config.path, "--region", d.account.Config.Region)...) //nolint:noctx // an end of ctx is an interrupt, not a kill
 	cmd.Stdout, cmd.Stderr = d.out, d.out
 	cmd.Env = append(os.Environ(), "LAMBDA_ARCH="+d.effective("Architecture"))
 	if os.Getenv("SAM_CLI_TELEMETRY") == "" {

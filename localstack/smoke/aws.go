@@ -1,18 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"net"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -20,13 +15,13 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/config"
+
+	"github.com/adjourn/adjourn/internal/awscall"
 )
 
 // beneath is what lies under the API of a stack: its functions, queue and bus.
-// Five requests of five services are written by hand here, as their five SDKs
-// would be most of this program.
+// It makes five requests of five services, whose SDKs would be most of this program.
 type beneath struct {
 	cfg   aws.Config
 	stack string
@@ -49,10 +44,14 @@ func look(ctx context.Context, stack string) (*beneath, error) {
 	return b, b.describe(ctx)
 }
 
+func (b *beneath) caller() awscall.Caller {
+	return awscall.Caller{Config: b.cfg, Now: time.Now, Most: 16 << 20}
+}
+
 // describe reads the stack's outputs and parameters.
 func (b *beneath) describe(ctx context.Context) error {
 	form := url.Values{"Action": {"DescribeStacks"}, "Version": {"2010-05-15"}, "StackName": {b.stack}}
-	raw, err := b.call(ctx, call{service: "cloudformation", contentType: "application/x-www-form-urlencoded", body: []byte(form.Encode())})
+	raw, err := b.caller().Do(ctx, awscall.Request{Service: "cloudformation", ContentType: "application/x-www-form-urlencoded", Body: []byte(form.Encode())})
 	var network *net.OpError
 	if errors.As(err, &network) && network.Op == "dial" && b.cfg.BaseEndpoint != nil {
 		return fmt.Errorf("nothing answers at %s: if that is the local AWS, make up deploy-local (%w)", *b.cfg.BaseEndpoint, network)
@@ -206,9 +205,9 @@ func (b *beneath) emptyQueue(ctx context.Context) error {
 
 // invoke calls a function of the stack and reads its answer.
 func (b *beneath) invoke(ctx context.Context, name string, payload []byte, out any) error {
-	raw, err := b.call(ctx, call{
-		service: "lambda", path: "/2015-03-31/functions/" + b.outputs[name+"Function"] + "/invocations",
-		contentType: "application/json", body: payload,
+	raw, err := b.caller().Do(ctx, awscall.Request{
+		Service: "lambda", Path: "/2015-03-31/functions/" + b.outputs[name+"Function"] + "/invocations",
+		ContentType: "application/json", Body: payload,
 	})
 	if err != nil {
 		return err
@@ -241,51 +240,9 @@ func (b *beneath) json(ctx context.Context, service, target, version string, in,
 	if err != nil {
 		return err
 	}
-	raw, err := b.call(ctx, call{service: service, target: target, contentType: "application/x-amz-json-" + version, body: body})
+	raw, err := b.caller().Do(ctx, awscall.Request{Service: service, Target: target, ContentType: "application/x-amz-json-" + version, Body: body})
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal(raw, out)
-}
-
-// call is one request of AWS.
-type call struct {
-	service, path, target, contentType string
-	body                               []byte
-}
-
-func (b *beneath) call(ctx context.Context, c call) ([]byte, error) {
-	endpoint := "https://" + c.service + "." + b.cfg.Region + ".amazonaws.com"
-	if b.cfg.BaseEndpoint != nil {
-		endpoint = strings.TrimSuffix(*b.cfg.BaseEndpoint, "/")
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint+"/"+strings.TrimPrefix(c.path, "/"), bytes.NewReader(c.body))
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Content-Type", c.contentType)
-	if c.target != "" {
-		req.Header.Set("X-Amz-Target", c.target)
-	}
-	credentials, err := b.cfg.Credentials.Retrieve(ctx)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(c.body)
-	err = v4.NewSigner().SignHTTP(ctx, credentials, req, hex.EncodeToString(sum[:]), c.service, b.cfg.Region, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
-	if err := errors.Join(err, resp.Body.Close()); err != nil {
-		return nil, err
-	}
-	if failure := resp.Header.Get("X-Amz-Function-Error"); resp.StatusCode/100 != 2 || failure != "" {
-		return nil, fmt.Errorf("%s: %s %s: %.500s", c.service, resp.Status, failure, raw)
-	}
-	return raw, nil
 }
