@@ -158,22 +158,11 @@ func (p *Person) AgreesToAll(ctx context.Context, m session.Manifest, approved, 
 	if len(approved) == 1 {
 		what = "Approve it"
 	}
-	for {
-		text, err := p.prompt(ctx, what+"? [y]es, [N]o: ")
-		if errors.Is(err, errLeft) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		switch strings.ToLower(text) {
-		case "y", "yes":
-			return true, nil
-		case "", "n", "no":
-			p.print("Nothing was decided.\n")
-			return false, nil
-		}
+	yes, left, err := p.yes(ctx, what+"?", "")
+	if err == nil && !yes && !left {
+		p.print("Nothing was decided.\n")
 	}
+	return yes, err
 }
 
 // approvedInShort names what a decision approves, each tool once.

@@ -23,21 +23,28 @@ func (p *Person) Trusts(ctx context.Context, u place.Unknown) (bool, error) {
 		return false, nil
 	}
 	p.print(p.unknown(u))
+	yes, _, err := p.yes(ctx, "Work on it, and do not ask again?", "Please answer y or n. To look first, answer n: inbox, show and sessions only read it, and ask nothing.\n")
+	return yes, err
+}
+
+// yes asks until it is told yes or no, where Enter is a no, and says in between what
+// is understood. Who leaves has said neither.
+func (p *Person) yes(ctx context.Context, question, understood string) (yes, left bool, err error) {
 	for {
-		text, err := p.prompt(ctx, "Work on it, and do not ask again? [y]es, [N]o: ")
+		text, err := p.prompt(ctx, question+" [y]es, [N]o: ")
 		if errors.Is(err, errLeft) {
-			return false, nil
+			return false, true, nil
 		}
 		if err != nil {
-			return false, err
+			return false, false, err
 		}
 		switch strings.ToLower(text) {
 		case "y", "yes":
-			return true, nil
+			return true, false, nil
 		case "", "n", "no":
-			return false, nil
+			return false, false, nil
 		}
-		p.print("Please answer y or n. To look first, answer n: inbox, show and sessions only read it, and ask nothing.\n")
+		p.print(understood)
 	}
 }
 
