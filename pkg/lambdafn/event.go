@@ -72,11 +72,11 @@ type startedEvent struct {
 	Replayed bool `json:"replayed,omitempty"`
 }
 
-// Invoke starts the sessions of an event and answers with them. What keeps a session from being started is logged and returned as
-// an error, though it be the event's own mistake: Lambda then repeats the event,
-// which is harmless because its id is the idempotency key, and hands it to the
-// function's failure destination, where somebody can see it. The sessions of an event's other
-// records are started all the same.
+// Invoke starts the sessions of an event and answers with them. What keeps a session
+// from being started is logged and returned as an error, though it be the event's own
+// mistake: Lambda then repeats the event, which is harmless because its id is the
+// idempotency key, and hands it to the function's failure destination, where somebody
+// can see it. The sessions of an event's other records are started all the same.
 func (h *event) Invoke(ctx context.Context, raw []byte) ([]byte, error) {
 	soft, done := h.soften(ctx, requestMargin)
 	defer done()

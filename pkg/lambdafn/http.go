@@ -8,27 +8,19 @@ import (
 )
 
 // NewResume returns the handler of the resume function.
-func NewResume(cfg Config) (Handler, error) { return served(cfg, httpapi.FunctionResume) }
+func NewResume(cfg Config) (Handler, error) { return serve(cfg, httpapi.FunctionResume) }
 
 // NewSubmit returns the handler of the submit function.
-func NewSubmit(cfg Config) (Handler, error) { return served(cfg, httpapi.FunctionSubmit) }
+func NewSubmit(cfg Config) (Handler, error) { return serve(cfg, httpapi.FunctionSubmit) }
 
 // NewQuery returns the handler of the query function.
-func NewQuery(cfg Config) (Handler, error) { return served(cfg, httpapi.FunctionQuery) }
+func NewQuery(cfg Config) (Handler, error) { return serve(cfg, httpapi.FunctionQuery) }
 
 // NewStart returns the handler of the start function.
-func NewStart(cfg Config) (Handler, error) { return served(cfg, httpapi.FunctionStart) }
-
-func served(cfg Config, function httpapi.Function) (Handler, error) {
-	p, err := serve(cfg, function)
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
-}
+func NewStart(cfg Config) (Handler, error) { return serve(cfg, httpapi.FunctionStart) }
 
 // serve returns the routes of one function behind the gateway.
-func serve(cfg Config, function httpapi.Function) (*proxy, error) {
+func serve(cfg Config, function httpapi.Function) (Handler, error) {
 	cfg, err := cfg.check()
 	if err != nil {
 		return nil, err
