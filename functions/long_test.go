@@ -34,24 +34,38 @@ func TestLongStep(t *testing.T) {
 	})
 }
 
-// TestOutgrown is a session that grows until the step function dies of it. Its task
-// fails with words that say what to do, though the sweep, which says them, could not
-// hold the session either; and with more memory the step that died is done after all.
+// TestOutgrown is a session that has outgrown the step function: each step dies of it.
+// Its task fails with words that say what to do, though the sweep, which says them, could
+// not hold the session either; and with more memory the step that died is done after all.
 func TestOutgrown(t *testing.T) {
 	t.Parallel()
 	const small, large = "72", "512"
+	memory := func(t *trial, size string, names ...string) {
+		for _, name := range names {
+			env := t.environment(name)
+			env["AWS_LAMBDA_FUNCTION_MEMORY_SIZE"] = size
+			require.NoError(t, t.functions[name].Deploy(binary(outer(t), name), env))
+		}
+	}
 	world := func(t *testing.T, s settings) *world {
-		s.env = map[string]string{"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": small}
+		s.env = map[string]string{"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": large}
 		s.visibility, s.concurrency, s.limitMemory = 3*time.Second, 1, true
 		return deploy(t, s)
 	}
-	grow := func(t *trial) *drive {
+	// outgrow leaves a session of 54 MB to functions of 72 MB, within a step.
+	outgrow := func(t *trial) *drive {
 		s := &labtest.Script{}
-		for range 30 {
-			s.Add(labtest.Call{"call": "echo", "with": map[string]any{"size": 1_800_000}})
-		}
+		s.Repeat(30, labtest.Call{"call": "echo", "with": map[string]any{"size": 1_800_000}})
+		s.Add(labtest.Call{"call": "sleep", "with": map[string]any{"seconds": 14}})
 		s.Add(s.Line())
-		return t.add(s)
+		d := t.add(s)
+		d.start(moment(t))
+		require.Eventually(outer(t), func() bool { return d.head().Lease.Seq == 32 }, patience, 20*time.Millisecond)
+		memory(t, small, "step", "sweep")
+		for _, w := range t.functions["step"].Workers() {
+			w.Kill()
+		}
+		return d
 	}
 	killed := func(t *trial) (n int) {
 		for _, i := range t.functions["step"].Invocations() {
@@ -65,9 +79,8 @@ func TestOutgrown(t *testing.T) {
 		t.Parallel()
 		w := world(t, settings{maxReceives: 6})
 		try(t, w, "outgrown", nil, func(t *trial) {
-			d := grow(t)
-			d.start(moment(t))
-			d.rests(t.patient())
+			d := outgrow(t)
+			d.ends(t.patient())
 			require.GreaterOrEqual(t, killed(t), 5)
 			d.records().CheckDied(d)
 			head := d.head()
@@ -86,12 +99,9 @@ func TestOutgrown(t *testing.T) {
 		t.Parallel()
 		w := world(t, settings{})
 		try(t, w, "mended", nil, func(t *trial) {
-			d := grow(t)
-			d.start(moment(t))
-			require.Eventually(outer(t), func() bool { return killed(t) > 0 }, patience, 20*time.Millisecond)
-			more := t.environment("step")
-			more["AWS_LAMBDA_FUNCTION_MEMORY_SIZE"] = large
-			require.NoError(t, t.functions["step"].Deploy(binary(outer(t), "step"), more))
+			d := outgrow(t)
+			require.Eventually(outer(t), func() bool { return killed(t) > 1 }, patience, 20*time.Millisecond)
+			memory(t, large, "step")
 			t.run()
 			require.Equal(t, session.StatusCompleted, d.head().Status)
 		})

@@ -67,9 +67,10 @@ type Delivery struct {
 	SentAt time.Time
 }
 
-// Named returns the wake with the name of its message, as a worker takes it.
+// Named returns the wake with the name of its message and whether it came before, as a
+// worker takes it.
 func (d Delivery) Named() session.Wake {
 	w := d.Wake
-	w.Message = d.Message
+	w.Message, w.Again = d.Message, d.Receives > 1
 	return w
 }

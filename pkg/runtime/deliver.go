@@ -125,6 +125,9 @@ func (inv *invocation) decide(ctx context.Context) (engine.Action, error) {
 		return inv.decideResume(ctx)
 	}
 	cached := inv.r.cache.take(inv.key)
+	if cached == nil && inv.wake.Again {
+		return inv.decideAgain(ctx)
+	}
 	if cached == nil || inv.wake.Seq > cached.Next() {
 		// Nothing says yet that the entry asked for can exist: a claim for one that
 		// cannot would stand in the way of those that do.
@@ -171,6 +174,39 @@ func (inv *invocation) decideCold(ctx context.Context, cached *session.Session) 
 	case errors.Is(err, store.ErrNotFound):
 		return inv.gone(), nil
 	case err != nil:
+		return "", err
+	}
+	return inv.claimedAction(0), nil
+}
+
+// decideAgain is decideCold for a message that came before: whoever received it may
+// have died of the session's size, and only claims say how many died. So the newest
+// entry, which takes little room, says whether there is a step to claim.
+func (inv *invocation) decideAgain(ctx context.Context) (engine.Action, error) {
+	head, err := inv.r.head(ctx, inv.key)
+	if errors.Is(err, store.ErrNotFound) || err == nil && head.Head.Deleted {
+		return inv.gone(), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	newest, err := inv.r.newest(ctx, *head.Head)
+	if err != nil {
+		return "", err
+	}
+	if inv.wake.Seq != newest.Seq+1 || newest.Status != session.StatusRunning {
+		return inv.decideCold(ctx, nil)
+	}
+	if err := inv.claim(ctx, store.ClaimTake, inv.wake.Seq); errors.Is(err, store.ErrNotFound) {
+		return inv.gone(), nil
+	} else if err != nil {
+		return "", err
+	}
+	if !inv.claimed {
+		return engine.Keep, nil
+	}
+	inv.session, err = inv.r.catchUp(ctx, inv.key, nil)
+	if err != nil {
 		return "", err
 	}
 	return inv.claimedAction(0), nil

@@ -290,6 +290,9 @@ type Wake struct {
 	// Message is what the queue calls the message it came in ([Attempt.Message]);
 	// empty where nobody knows. It is not part of the message.
 	Message string `json:"-"`
+	// Again says that the message was received before, by a worker that may have died
+	// of it. It is not part of the message.
+	Again bool `json:"-"`
 }
 
 // WakeVersion is the version of the queue message.
