@@ -72,7 +72,7 @@ func TestDay(t *testing.T) {
 	require.NotEmpty(t, r.recovered)
 	require.Less(t, percentile(r.recovered, 100), 15*time.Minute, "after the hour without a queue")
 	require.LessOrEqual(t, w.resentMost(), mostResent, "no storm")
-	require.Less(t, percentile(r.sweepTook, 100), sweepTimeout-10*time.Second)
+	require.Less(t, percentile(r.sweepTook, 100), sweepTimeout-sweepMargin+time.Second, "a sweep that has too much to do ends by itself, and the next one goes on")
 	require.Zero(t, w.steps.dead)
 	require.Equal(t, n/4 >= 250, percentile(r.hops["huge in the surge"], 50) > 5*time.Second, "the surge is one")
 }
@@ -188,7 +188,7 @@ func TestSweepKeepsUp(t *testing.T) {
 	}
 	r := simulate(t, s).report
 	require.Zero(t, r.sweepsFailed)
-	require.Less(t, percentile(r.sweepTook, 100), sweepTimeout-10*time.Second)
+	require.Less(t, percentile(r.sweepTook, 100), sweepTimeout-sweepMargin)
 
 	s.sweepAtOnce = 1
 	require.NotZero(t, simulate(t, s).report.sweepsFailed)
