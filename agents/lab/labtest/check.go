@@ -1,6 +1,8 @@
 package labtest
 
 import (
+	"slices"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/llm"
@@ -182,7 +184,7 @@ func (e Ended) checkWaits(t require.TestingT) {
 			taken[answer.Wait]++
 		}
 	}
-	require.Len(t, e.Waits, e.Script.waits, "waits")
+	require.Equal(t, e.Script.waits, e.asked(), "waits")
 	require.Len(t, opened, len(e.Waits), "waits that entries opened")
 	answers := map[string]session.Answer{}
 	for _, record := range e.Waits {
@@ -199,4 +201,28 @@ func (e Ended) checkWaits(t require.TestingT) {
 		require.Equal(t, told.Approved, answers[id].Approved, "the answer to %s", id)
 		require.Equal(t, told.Selected, answers[id].Selected, "the answer to %s", id)
 	}
+}
+
+// asked counts the waits that the script asks for. What was answered under one
+// definition of the agent is asked again under another one, and that counts once.
+func (e Ended) asked() (n int) {
+	type asked struct {
+		call, question string
+		kind           session.WaitKind
+	}
+	under := map[asked]string{}
+	for _, record := range slices.SortedFunc(slices.Values(e.Waits), func(a, b session.WaitRecord) int {
+		return a.Wait.OpenedAt.Compare(b.Wait.OpenedAt)
+	}) {
+		w := record.Wait
+		what := asked{call: w.Call, kind: w.Kind}
+		if w.Question != nil {
+			what.question = w.Question.ID
+		}
+		if before, again := under[what]; !again || w.Call == "" || before == w.Policy {
+			n++
+		}
+		under[what] = w.Policy
+	}
+	return n
 }

@@ -52,6 +52,17 @@ func (e *Ended) entry(kind session.Kind) *session.Entry {
 	return &e.Entries[slices.IndexFunc(e.Entries, func(entry session.Entry) bool { return entry.Kind == kind })]
 }
 
+// TestAsked: what is asked again because the agent was changed counts once.
+func TestAsked(t *testing.T) {
+	t.Parallel()
+	e := played(t, small())
+	again := e.Waits[0]
+	again.Wait.OpenedAt = again.Wait.OpenedAt.Add(1)
+	require.Equal(t, 4, Ended{Records: Records{Waits: append(slices.Clip(e.Waits), again)}}.asked())
+	again.Wait.Policy = "of another definition"
+	require.Equal(t, 3, Ended{Records: Records{Waits: append(slices.Clip(e.Waits), again)}}.asked())
+}
+
 func TestCheck_reports(t *testing.T) {
 	t.Parallel()
 	const line, onceMore, deployed, denied = 0, 1, 2, 3 // effects, of which there are four
@@ -90,16 +101,21 @@ func TestCheck_reports(t *testing.T) {
 		"other arguments":            {func(e *Ended) { e.Script.effects[line].arguments["text"] = "another" }, `calls that write "line 0"`},
 		"a lost wait":                {func(e *Ended) { e.Waits = e.Waits[1:] }, "waits"},
 		"a wait more":                {func(e *Ended) { e.Script.waits-- }, "waits"},
-		"a wait no entry opened":     {func(e *Ended) { w := e.entry(session.KindSuspended); w.Waits = w.Waits[1:] }, "waits that entries opened"},
-		"a wait opened twice":        {func(e *Ended) { w := e.entry(session.KindSuspended); w.Waits = append(w.Waits, w.Waits[0]) }, "was opened"},
-		"a wait still open":          {func(e *Ended) { e.Waits[0].State = session.WaitAnswered }, "wait w4-1"},
-		"a wait without an answer":   {func(e *Ended) { e.Waits[0].Answer = nil }, "wait w4-1 has no answer"},
-		"an answer taken in twice":   {func(e *Ended) { a := e.entry(session.KindResumed); a.Answers = append(a.Answers, a.Answers[0]) }, "was taken in"},
-		"an answer not taken in":     {func(e *Ended) { a := e.entry(session.KindResumed); a.Answers = a.Answers[1:] }, "was taken in"},
-		"another decision":           {func(e *Ended) { no := false; e.Waits[0].Answer.Approved = &no }, "the answer to w4-1"},
-		"another choice":             {func(e *Ended) { e.Waits[2].Answer.Selected = []string{"blue"} }, "the answer to w4-3"},
-		"an answer of another kind":  {func(e *Ended) { e.Waits[0].Answer.Kind = session.AnswerExpiry }, "the answer to w4-1"},
-		"an answer to another wait":  {func(e *Ended) { e.Told["w7-1"] = session.Answer{} }, "w7-1"},
+		"a wait asked again": {func(e *Ended) {
+			w := e.Waits[0]
+			e.Waits = append(e.Waits, w)
+			e.Waits[3].Wait.OpenedAt = e.Waits[3].Wait.OpenedAt.Add(1)
+		}, "waits"},
+		"a wait no entry opened":    {func(e *Ended) { w := e.entry(session.KindSuspended); w.Waits = w.Waits[1:] }, "waits that entries opened"},
+		"a wait opened twice":       {func(e *Ended) { w := e.entry(session.KindSuspended); w.Waits = append(w.Waits, w.Waits[0]) }, "was opened"},
+		"a wait still open":         {func(e *Ended) { e.Waits[0].State = session.WaitAnswered }, "wait w4-1"},
+		"a wait without an answer":  {func(e *Ended) { e.Waits[0].Answer = nil }, "wait w4-1 has no answer"},
+		"an answer taken in twice":  {func(e *Ended) { a := e.entry(session.KindResumed); a.Answers = append(a.Answers, a.Answers[0]) }, "was taken in"},
+		"an answer not taken in":    {func(e *Ended) { a := e.entry(session.KindResumed); a.Answers = a.Answers[1:] }, "was taken in"},
+		"another decision":          {func(e *Ended) { no := false; e.Waits[0].Answer.Approved = &no }, "the answer to w4-1"},
+		"another choice":            {func(e *Ended) { e.Waits[2].Answer.Selected = []string{"blue"} }, "the answer to w4-3"},
+		"an answer of another kind": {func(e *Ended) { e.Waits[0].Answer.Kind = session.AnswerExpiry }, "the answer to w4-1"},
+		"an answer to another wait": {func(e *Ended) { e.Told["w7-1"] = session.Answer{} }, "w7-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
