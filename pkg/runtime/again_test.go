@@ -3,129 +3,146 @@ package runtime_test
 import (
 	"context"
 	"iter"
+	"slices"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// tooLarge is the store of a worker that dies of reading the whole session, as one
-// does that has too little memory.
-type tooLarge struct {
+// slow is a store whose writes take longer than anybody waits, the first times:
+// as for a process that is stopped in the middle of one.
+type slow struct {
 	store.Store
-	dead bool
+	commits, updates atomic.Int64
+	written          bool // the write goes through, its answer is lost
 }
 
-func (s *tooLarge) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
-	if after > 0 {
-		return s.Store.Entries(ctx, key, after)
+func (s *slow) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	if p.Entry.Kind == session.KindStarted || s.commits.Add(-1) < 0 {
+		return s.Store.Commit(ctx, p)
 	}
-	return func(yield func(session.Entry, error) bool) {
-		s.dead = true
-		yield(session.Entry{}, errDied)
+	if s.written {
+		if _, err := s.Store.Commit(ctx, p); err != nil {
+			return store.Committed{}, err
+		}
 	}
+	<-ctx.Done()
+	return store.Committed{}, context.Cause(ctx)
 }
 
-func (s *tooLarge) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
-	if s.dead {
-		return store.Item{}, errDied
+func (s *slow) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
+	if tool := items[0].Tool; tool == nil || tool.State != session.ToolFinished || s.updates.Add(-1) < 0 {
+		return s.Store.Update(ctx, key, items...)
 	}
-	return s.Store.Claim(ctx, p)
+	if s.written {
+		if _, err := s.Store.Update(ctx, key, items...); err != nil {
+			return nil, err
+		}
+	}
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
 }
 
-// again is the message for an entry, received once more.
-func (w *world) again(seq int64) session.Wake {
-	wake := w.wake(seq, session.WakeStep)
-	wake.Again = true
-	return wake
-}
-
-// TestDeliver_again_counts_who_died_reading: a session that no worker has room for is
-// given up like a step that no worker survives.
-func TestDeliver_again_counts_who_died_reading(t *testing.T) {
+// A worker stopped for longer than a write may take goes on where it was if
+// nobody took over: the write is done once more, whether or not the first went through.
+func TestWriteOutOfTimeIsDoneOnceMore(t *testing.T) {
 	t.Parallel()
-	made := newEffects()
-	w := newWorld(t, made, helper(made, script{"go": {calls("echo", `{"text":"1"}`), calls("echo", `{"text":"2"}`), calls("line", `{"text":"3"}`), says("bye")}}))
-	most := func(cfg *runtime.Config) { cfg.MaxClaims = 3 }
-	p := w.process(most)
-	w.start(p, "go")
-	w.deliver(p, 2, session.WakeStep)
-	w.deliver(p, 3, session.WakeStep)
-	dies := func(wake session.Wake) {
-		t.Helper()
-		_, err := w.process(most, func(cfg *runtime.Config) { cfg.Store = &tooLarge{Store: cfg.Store} }).Deliver(t.Context(), wake)
-		require.ErrorIs(t, err, errDied)
-		w.clock.advance(time.Minute)
+	for name, written := range map[string]bool{"not written": false, "written": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { // on a clock that a busy machine does not overtake
+				s := &slow{written: written}
+				s.commits.Store(1)
+				s.updates.Store(1)
+				b := setup(t, func(cfg *runtime.Config) {
+					s.Store = cfg.Store
+					cfg.Store, cfg.CommitTimeout, cfg.Files.Folder = s, 10*time.Second, t.TempDir()
+				})
+				b.start(t, "lab", `[{call: append_line, with: {path: lines, text: a}}, {say: done}]`)
+				got, err := b.Session(context.Background(), b.key)
+				require.NoError(t, err)
+				require.Equal(t, session.StatusCompleted, got.Status)
+				require.Contains(t, got.Messages[2].Parts[0].ToolResult.Status, "success")
+			})
+		})
 	}
-	dies(w.wake(4, session.WakeStep))
-	require.EqualValues(t, 3, w.head().Head.Lease.Seq, "a message that comes for the first time costs no request more")
-	for range 3 {
-		_, err := p.DeadLetter(t.Context(), w.wake(4, session.WakeStep))
+}
+
+// A store that does not answer at all is unavailable; nothing says that a
+// command's own time was over.
+func TestWriteThatNeverAnswers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{}
+		s.commits.Store(100)
+		b := setup(t, func(cfg *runtime.Config) {
+			s.Store = cfg.Store
+			cfg.Store, cfg.CommitTimeout = s, 10*time.Second
+		})
+		_, err := b.Start(context.Background(), runtime.StartParams{Key: b.key, Agent: "lab", Input: llm.TextParts("[{say: done}]"), Caller: person})
 		require.NoError(t, err)
-		require.Equal(t, session.StatusRunning, w.session().Status)
-		dies(w.again(4))
-	}
-	_, err := p.DeadLetter(t.Context(), w.wake(4, session.WakeStep))
-	require.NoError(t, err)
-	require.Equal(t, "step_died", w.session().Failure.Type)
-	require.Empty(t, made.all())
+		err = b.Drive(context.Background(), b.key, b.queue.Only(b.key))
+		require.Equal(t, runtime.CodeStoreUnavailable, runtime.AsError(err).Code)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+	})
 }
 
-// TestDeliver_again does with a message that came before what it would have done with
-// it at first.
-func TestDeliver_again(t *testing.T) {
+// between is a store in which something happens after the first look at an
+// idempotency record.
+type between struct {
+	store.Store
+	happens func()
+}
+
+func (s *between) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
+	var items []store.Item
+	for item, err := range s.Store.Items(ctx, key, kind, id) {
+		if err != nil {
+			return s.Store.Items(ctx, key, kind, id)
+		}
+		items = append(items, item)
+	}
+	if kind == store.KindIdempotency && s.happens != nil {
+		happens := s.happens
+		s.happens = nil
+		happens()
+	}
+	return func(yield func(store.Item, error) bool) {
+		for item := range slices.Values(items) {
+			if !yield(item, nil) {
+				return
+			}
+		}
+	}
+}
+
+// A copy of a request that comes in between is no reason to refuse it.
+func TestStartBesideItsCopy(t *testing.T) {
 	t.Parallel()
-	lines := script{"go": {calls("line", `{"text":"1"}`), calls("line", `{"text":"2"}`), says("bye")}}
-	begun := func(t *testing.T) *world {
-		made := newEffects()
-		w := newWorld(t, made, helper(made, lines))
-		w.start(w.process(), "go")
-		w.drain()
-		return w
+	s := &between{}
+	b := setup(t, func(cfg *runtime.Config) { s.Store, cfg.Store = cfg.Store, s })
+	p := runtime.StartParams{Key: b.key, Agent: "lab", Input: llm.TextParts("[{say: done}]"), Caller: person, IdempotencyKey: "k"}
+	var first runtime.Started
+	s.happens = func() {
+		var err error
+		first, err = b.Start(context.Background(), p)
+		require.NoError(t, err)
 	}
-	deliver := func(w *world, seq int64) runtime.Disposition {
-		disposition, err := w.process().Deliver(context.Background(), w.again(seq))
-		require.NoError(w.t, err)
-		return disposition
-	}
-	t.Run("a step is done", func(t *testing.T) {
-		t.Parallel()
-		w := begun(t)
-		require.Zero(t, deliver(w, 2))
-		require.Equal(t, map[string]int{"line 1": 1}, w.effects.all())
-		require.Equal(t, []session.Wake{w.wake(4, session.WakeStep)}, w.drain())
-	})
-	t.Run("nobody has written what it follows", func(t *testing.T) {
-		t.Parallel()
-		w := begun(t)
-		require.Zero(t, deliver(w, 3))
-		require.Empty(t, w.head().Head.Lease.Owner, "a lease for it would stand in the way")
-	})
-	t.Run("somebody is at it", func(t *testing.T) {
-		t.Parallel()
-		w := begun(t)
-		w.claimAs("somebody", 2)
-		require.Positive(t, deliver(w, 2).Keep)
-		require.Equal(t, "somebody", w.head().Head.Lease.Owner)
-	})
-	t.Run("its step is done and who did it died", func(t *testing.T) {
-		t.Parallel()
-		w := begun(t)
-		w.deliver(w.process(), 2, session.WakeStep)
-		w.drain()
-		w.clock.advance(time.Minute)
-		require.Zero(t, deliver(w, 2))
-		require.Equal(t, []session.Wake{w.wake(4, session.WakeStep)}, w.drain())
-	})
-	t.Run("the session was deleted", func(t *testing.T) {
-		t.Parallel()
-		w := begun(t)
-		require.NoError(t, w.store.Delete(t.Context(), w.key))
-		require.Zero(t, deliver(w, 2))
-		require.Empty(t, w.effects.all())
-	})
+	second, err := b.Start(context.Background(), p)
+	require.NoError(t, err)
+	require.True(t, second.Replayed)
+	require.Equal(t, first.Checkpoint, second.Checkpoint)
+
+	other := p
+	other.Input = llm.TextParts("[{say: something else}]")
+	_, err = b.Start(context.Background(), other)
+	require.Equal(t, runtime.CodeIdempotencyMismatch, runtime.AsError(err).Code)
 }

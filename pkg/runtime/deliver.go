@@ -62,7 +62,9 @@ func (r *Runtime) Deliver(ctx context.Context, wake session.Wake) (Disposition, 
 	defer func() { r.keep(inv.session) }()
 	decided := false
 	defer func() {
-		if !decided { // also by a panic: nothing was begun, so that nobody need wait for the lease
+		// Also by a panic: nothing was begun, so that nobody need wait for the lease. But
+		// what is cut off at each try has to count.
+		if !decided && !errors.Is(context.Cause(ctx), ErrOutOfTime) {
 			inv.release(context.WithoutCancel(ctx))
 		}
 	}()
@@ -181,8 +183,14 @@ func (inv *invocation) decideCold(ctx context.Context, cached *session.Session) 
 
 // decideAgain is decideCold for a message that came before: whoever received it may
 // have died of the session's size, and only claims say how many died. So the newest
-// entry, which takes little room, says whether there is a step to claim.
-func (inv *invocation) decideAgain(ctx context.Context) (engine.Action, error) {
+// entry, which takes little room, says whether there is a step to claim. A step that is
+// put off is none: nothing may hide a signal from it.
+func (inv *invocation) decideAgain(ctx context.Context) (action engine.Action, err error) {
+	defer func() {
+		if inv.session == nil {
+			inv.r.cache.release(inv.key)
+		}
+	}()
 	head, err := inv.r.head(ctx, inv.key)
 	if errors.Is(err, store.ErrNotFound) || err == nil && head.Head.Deleted {
 		return inv.gone(), nil
@@ -194,7 +202,8 @@ func (inv *invocation) decideAgain(ctx context.Context) (engine.Action, error) {
 	if err != nil {
 		return "", err
 	}
-	if inv.wake.Seq != newest.Seq+1 || newest.Status != session.StatusRunning {
+	putOff := session.PutOff(newest.At, newest.Until, inv.r.cfg.Now()) > 0
+	if inv.wake.Seq != newest.Seq+1 || newest.Status != session.StatusRunning || putOff {
 		return inv.decideCold(ctx, nil)
 	}
 	if err := inv.claim(ctx, store.ClaimTake, inv.wake.Seq); errors.Is(err, store.ErrNotFound) {

@@ -136,6 +136,13 @@ var tests = []struct {
 		require.NotEmpty(f, first.Message)
 		require.NotEqual(f, session.ForWake("", first.Named()), session.ForWake("", second.Named()), "a worker can tell them apart")
 	}},
+	{"a worker is told that a message came before", func(f *fixture) {
+		f.send(wake(1))
+		first := f.receive()
+		require.False(f, first.Named().Again)
+		first.Receives++
+		require.True(f, first.Named().Again)
+	}},
 	{"the time of sending is known or zero", func(f *fixture) {
 		before := time.Now().Add(-f.long())
 		f.send(wake(1))
