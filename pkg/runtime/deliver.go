@@ -182,43 +182,37 @@ func (inv *invocation) decideCold(ctx context.Context, cached *session.Session) 
 }
 
 // decideAgain is decideCold for a message that came before: whoever received it may
-// have died of the session's size, and only claims say how many died. So the newest
-// entry, which takes little room, says whether there is a step to claim. A step that is
-// put off is none: nothing may hide a signal from it.
-func (inv *invocation) decideAgain(ctx context.Context) (action engine.Action, err error) {
-	defer func() {
-		if inv.session == nil {
-			inv.r.cache.release(inv.key)
-		}
-	}()
-	head, err := inv.r.head(ctx, inv.key)
-	if errors.Is(err, store.ErrNotFound) || err == nil && head.Head.Deleted {
-		return inv.gone(), nil
+// have died of the session's size, and only claims say how many died. So where there is
+// a step for it, it is claimed before the session is read.
+func (inv *invocation) decideAgain(ctx context.Context) (engine.Action, error) {
+	wanted, err := inv.wanted(ctx)
+	if wanted && err == nil {
+		err = inv.claim(ctx, store.ClaimTake, inv.wake.Seq)
 	}
-	if err != nil {
-		return "", err
-	}
-	newest, err := inv.r.newest(ctx, *head.Head)
-	if err != nil {
-		return "", err
-	}
-	putOff := session.PutOff(newest.At, newest.Until, inv.r.cfg.Now()) > 0
-	if inv.wake.Seq != newest.Seq+1 || newest.Status != session.StatusRunning || putOff {
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && !wanted:
 		return inv.decideCold(ctx, nil)
-	}
-	if err := inv.claim(ctx, store.ClaimTake, inv.wake.Seq); errors.Is(err, store.ErrNotFound) {
-		return inv.gone(), nil
-	} else if err != nil {
-		return "", err
-	}
-	if !inv.claimed {
-		return engine.Keep, nil
+	case err != nil || !inv.claimed:
+		inv.r.cache.release(inv.key)
+		return engine.Keep, err
 	}
 	inv.session, err = inv.r.catchUp(ctx, inv.key, nil)
 	if err != nil {
 		return "", err
 	}
 	return inv.claimedAction(0), nil
+}
+
+// wanted says by the newest entry, which takes little room, whether there is a step for
+// the message. A step that is put off is none: nothing may hide a signal from it.
+func (inv *invocation) wanted(ctx context.Context) (bool, error) {
+	head, err := inv.r.head(ctx, inv.key)
+	if err != nil {
+		return false, err
+	}
+	newest, err := inv.r.newest(ctx, *head.Head)
+	return newest.Status == session.StatusRunning && newest.Seq+1 == inv.wake.Seq &&
+		session.PutOff(newest.At, newest.Until, inv.r.cfg.Now()) <= 0, err
 }
 
 func (inv *invocation) decideResume(ctx context.Context) (engine.Action, error) {
