@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/agents/lab/labtest"
-	"github.com/adjourn/adjourn/pkg/lambdafn/lambdatest"
+	"github.com/adjourn/adjourn/internal/lambdatest"
 	"github.com/adjourn/adjourn/pkg/queue/sqsqueue"
 	"github.com/adjourn/adjourn/pkg/session"
 )

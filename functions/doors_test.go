@@ -13,9 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/lambdatest"
+	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
-	"github.com/adjourn/adjourn/pkg/httpapi/wire"
-	"github.com/adjourn/adjourn/pkg/lambdafn/lambdatest"
 )
 
 // forged is a request that nobody sent: an event written by who may invoke the function.

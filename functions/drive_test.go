@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/agents/lab/labtest"
+	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
-	"github.com/adjourn/adjourn/pkg/httpapi/wire"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
 )

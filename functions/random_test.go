@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/adjourn/adjourn/agents/lab/labtest"
-	"github.com/adjourn/adjourn/pkg/lambdafn/lambdatest"
+	"github.com/adjourn/adjourn/internal/lambdatest"
 )
 
 // trials is how many random trials of a kind there are when nobody says otherwise.

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/agents/lab/labtest"
+	"github.com/adjourn/adjourn/internal/lambdatest"
+	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
-	"github.com/adjourn/adjourn/pkg/httpapi/wire"
-	"github.com/adjourn/adjourn/pkg/lambdafn/lambdatest"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 

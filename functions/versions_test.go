@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/agents/lab/labtest"
+	"github.com/adjourn/adjourn/internal/lambdatest"
 	"github.com/adjourn/adjourn/pkg/client"
-	"github.com/adjourn/adjourn/pkg/lambdafn/lambdatest"
 )
 
 // TestVersions has functions of an earlier commit and of this one at work on one

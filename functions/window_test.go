@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/agents/lab/labtest"
-	"github.com/adjourn/adjourn/pkg/lambdafn/lambdatest"
+	"github.com/adjourn/adjourn/internal/lambdatest"
 )
 
 // write are the operations that change the table.

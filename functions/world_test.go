@@ -26,10 +26,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/lambdatest"
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi"
-	"github.com/adjourn/adjourn/pkg/lambdafn/lambdatest"
 	"github.com/adjourn/adjourn/pkg/queue/sqsqueue"
 	"github.com/adjourn/adjourn/pkg/store/dynamostore"
 )

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
 )

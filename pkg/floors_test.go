@@ -13,17 +13,17 @@ const module = "github.com/adjourn/adjourn"
 // A change here is a decision: say why in the commit.
 var plan = house{
 	floors: map[string]float64{
-		"pkg/llm":        0,
-		"pkg/goldentest": 0,
-		"pkg/owned":      0, // what a data file, its keys and the commands' memory of it are checked by
+		"pkg/llm":             0,
+		"internal/goldentest": 0,
+		"internal/owned":      0, // what a data file, its keys and the commands' memory of it are checked by
 
 		"pkg/session":      1,
 		"pkg/llm/openai":   1,
 		"pkg/llm/scripted": 1,
 		"pkg/llm/llmtest":  1,
 
-		"pkg/tool":   2,
-		"pkg/engine": 2,
+		"pkg/tool":        2,
+		"internal/engine": 2,
 
 		"pkg/agent": 3,
 		"pkg/store": 3,
@@ -36,11 +36,11 @@ var plan = house{
 		"pkg/queue/sqsqueue":    4,
 		"pkg/runtime":           4,
 
-		"pkg/sqlite/floortest": 5,
+		"internal/floortest": 5,
 
-		"pkg/httpapi/wire": 2,
-		"pkg/httpapi":      5,
-		"pkg/client":       5,
+		"internal/wire": 2,
+		"pkg/httpapi":   5,
+		"pkg/client":    5,
 
 		"agents/confined": 5.4, // what agents that have files stand on
 
@@ -54,22 +54,22 @@ var plan = house{
 		"pkg/app/serverless": 6.5,
 		"agents":             6,
 
-		"pkg/cli/private": 6.55, // what the commands leave on the disk beside the data file
+		"internal/private": 6.55, // what the commands leave on the disk beside the data file
 
-		"pkg/cli/known":  6.6, // which data files this user has used
-		"pkg/cli/dev":    6.6, // the commands stand on what they are made of, from the terminal up to the person at it
-		"pkg/cli/remote": 6.6,
-		"pkg/cli/screen": 6.6,
-		"pkg/cli/exit":   6.7,
-		"pkg/cli/place":  6.8,
-		"pkg/cli/report": 6.9,
-		"pkg/cli/ask":    6.95,
-		"pkg/cli":        7,
+		"pkg/cli/internal/known":  6.6, // which data files this user has used
+		"pkg/cli/internal/dev":    6.6, // the commands stand on what they are made of, from the terminal up to the person at it
+		"pkg/cli/internal/remote": 6.6,
+		"internal/screen":         6.6,
+		"pkg/cli/internal/exit":   6.7,
+		"pkg/cli/internal/place":  6.8,
+		"pkg/cli/internal/report": 6.9,
+		"pkg/cli/internal/ask":    6.95,
+		"pkg/cli":                 7,
 
-		"pkg/cli/terminaltest": 6.6,
+		"internal/terminaltest": 6.6,
 
-		"pkg/lambdafn":            7,
-		"pkg/lambdafn/lambdatest": 8,
+		"pkg/lambdafn":        7,
+		"internal/lambdatest": 8,
 
 		"internal/awscall": 7.5, // programs of floor 8 stand on it
 
@@ -92,7 +92,7 @@ var plan = house{
 		"examples/tour":    8,
 	},
 	// kits hold the contract of a port; only _test.go files import them.
-	kits: []string{"pkg/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest", "pkg/lambdafn/lambdatest", "agents/lab/labtest", "pkg/cli/terminaltest"},
+	kits: []string{"internal/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "internal/floortest", "internal/lambdatest", "agents/lab/labtest", "internal/terminaltest"},
 	// guests lists outside modules; what is not here is the standard library's
 	// job. An empty list means tests only. The rule reads non-test files:
 	// a test may use what it likes, for it is in nobody's binary.
@@ -100,22 +100,22 @@ var plan = house{
 		"github.com/klauspost/compress":              {"pkg/session"},
 		"github.com/google/jsonschema-go":            {"pkg/tool", "pkg/agent"},
 		"github.com/santhosh-tekuri/jsonschema":      {"pkg/tool", "pkg/agent"},
-		"modernc.org/sqlite":                         {"pkg/sqlite", "pkg/sqlite/floortest"},
+		"modernc.org/sqlite":                         {"pkg/sqlite", "internal/floortest"},
 		"modernc.org/libc":                           {"pkg/sqlite"}, // what SQLite's own functions take
 		"github.com/spf13/cobra":                     {"pkg/cli"},
-		"github.com/spf13/pflag":                     {"pkg/cli", "pkg/cli/place"}, // the flags in the types of cobra
-		"golang.org/x/term":                          {"pkg/cli/screen"},
-		"golang.org/x/sys":                           {"pkg/cli/ask", "pkg/owned"}, // throws away what was typed too early; when a file was made
+		"github.com/spf13/pflag":                     {"pkg/cli", "pkg/cli/internal/place"}, // the flags in the types of cobra
+		"golang.org/x/term":                          {"internal/screen"},
+		"golang.org/x/sys":                           {"pkg/cli/internal/ask", "internal/owned"}, // throws away what was typed too early; when a file was made
 		"github.com/openai/openai-go/v3":             {"pkg/llm/openai"},
 		"go.yaml.in/yaml/v4":                         {"pkg/llm/scripted", "agents/lab", "pkg/httpapi", "cmd/deploy"},
-		"github.com/stretchr/testify":                {"pkg/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "pkg/sqlite/floortest", "agents/lab/labtest", "pkg/cli/terminaltest"},
-		"github.com/aws/aws-lambda-go":               {"pkg/lambdafn", "pkg/lambdafn/lambdatest"},
+		"github.com/stretchr/testify":                {"internal/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "internal/floortest", "agents/lab/labtest", "internal/terminaltest"},
+		"github.com/aws/aws-lambda-go":               {"pkg/lambdafn", "internal/lambdatest"},
 		"github.com/aws/smithy-go":                   {"pkg/store/dynamostore", "pkg/queue/sqsqueue"}, // the types of its errors
-		"github.com/aws/aws-sdk-go-v2":               {"pkg/app/serverless", "pkg/store/dynamostore", "pkg/queue/sqsqueue", "pkg/lambdafn/lambdatest", "internal/awscall", "localstack/smoke", "cmd/deploy", "cmd/erase"},
+		"github.com/aws/aws-sdk-go-v2":               {"pkg/app/serverless", "pkg/store/dynamostore", "pkg/queue/sqsqueue", "internal/lambdatest", "internal/awscall", "localstack/smoke", "cmd/deploy", "cmd/erase"},
 		"github.com/BurntSushi/toml":                 {"cmd/deploy"}, // samconfig.toml
 		"github.com/awslabs/aws-lambda-go-api-proxy": {"pkg/lambdafn"},
 		"github.com/go-jose/go-jose/v4":              {"localstack/issuer"},
-		"github.com/creack/pty":                      {"pkg/cli/terminaltest"},
+		"github.com/creack/pty":                      {"internal/terminaltest"},
 		"github.com/getkin/kin-openapi":              {}, // holds the HTTP API to its document
 	},
 	// ports are the seams with two implementations; each at most seven methods.

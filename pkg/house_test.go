@@ -151,7 +151,7 @@ func (h house) importFault(s source, floor float64, imp string) string {
 		return fmt.Sprintf("%s must not import %s: it has no floor", s.path, below)
 	case slices.Contains(h.kits, below):
 		return fmt.Sprintf("%s must not import %s: a kit is for tests", s.path, below)
-	case strings.HasPrefix(s.room, "pkg/") && !strings.HasPrefix(below, "pkg/"):
+	case strings.HasPrefix(s.room, "pkg/") && !strings.HasPrefix(below, "pkg/") && !strings.HasPrefix(below, "internal/"):
 		return fmt.Sprintf("%s must not import %s: nothing under pkg/ knows the user's rooms", s.path, below)
 	case level >= floor:
 		return fmt.Sprintf("%s must not import %s: same floor or above", s.path, below)
@@ -300,7 +300,7 @@ func methods(interfaces map[string]*ast.InterfaceType, name string) (int, error)
 	return count, nil
 }
 
-// shapeFaults: rooms stay few, and near the door.
+// shapeFaults: rooms stay few, and near the door. A folder named internal is no depth.
 func (h house) shapeFaults(root string) (faults, remarks []string, err error) {
 	all, err := sources(root)
 	if err != nil {
@@ -313,7 +313,7 @@ func (h house) shapeFaults(root string) (faults, remarks []string, err error) {
 		if !ok {
 			continue
 		}
-		parts := strings.Split(below, "/")
+		parts := slices.DeleteFunc(strings.Split(below, "/"), func(folder string) bool { return folder == "internal" })
 		top[parts[0]] = true
 		if len(parts) > depth {
 			deep[s.room] = true

@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/agent"
-	"github.com/adjourn/adjourn/pkg/engine"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"

@@ -176,7 +176,7 @@ func dataFiles(files tool.Files) ([]fs.FileInfo, error) {
 
 // beside reports whether a name is one of what commands have beside the data file:
 // named after it, or the manifest of what paused last, or what is being written or
-// edited just now, which pkg/cli/private names.
+// edited just now, which internal/private names.
 func beside(name, base string) bool {
 	return strings.HasPrefix(name, base) || name == "pause.json" || strings.HasSuffix(name, ".adjourn-tmp")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/agents/confined"
-	"github.com/adjourn/adjourn/pkg/cli/private"
+	"github.com/adjourn/adjourn/internal/private"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 

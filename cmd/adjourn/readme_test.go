@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/pkg/cli/terminaltest"
+	"github.com/adjourn/adjourn/internal/terminaltest"
 )
 
 // reader is somebody who pastes the README's commands in a folder of their own.

@@ -19,7 +19,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/adjourn/adjourn/internal/awscall"
-	"github.com/adjourn/adjourn/pkg/cli/terminaltest"
+	"github.com/adjourn/adjourn/internal/terminaltest"
 )
 
 const key = "sk-that-nobody-may-see"

@@ -32,7 +32,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/adjourn/adjourn/pkg/cli/screen"
+	"github.com/adjourn/adjourn/internal/screen"
 )
 
 // deployment is one run of this program.

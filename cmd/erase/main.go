@@ -26,8 +26,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/app"
-	"github.com/adjourn/adjourn/pkg/cli/screen"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/store/dynamostore"
 )

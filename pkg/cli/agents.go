@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app"
-	"github.com/adjourn/adjourn/pkg/cli/report"
-	"github.com/adjourn/adjourn/pkg/cli/screen"
+	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/adjourn/adjourn/pkg/cli/screen"
+	"github.com/adjourn/adjourn/internal/screen"
 )
 
 // listsLast moves words that begin with "- " behind a double dash. Such a word

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/pkg/cli/place"
+	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 )
 
 // Every command that is printed decides what was shown beside it, and nothing else.

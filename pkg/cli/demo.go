@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/adjourn/adjourn/pkg/cli/exit"
-	"github.com/adjourn/adjourn/pkg/cli/place"
-	"github.com/adjourn/adjourn/pkg/cli/screen"
+	"github.com/adjourn/adjourn/internal/screen"
+	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
+	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 

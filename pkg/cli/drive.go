@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/adjourn/adjourn/pkg/cli/exit"
-	"github.com/adjourn/adjourn/pkg/cli/place"
-	"github.com/adjourn/adjourn/pkg/cli/report"
-	"github.com/adjourn/adjourn/pkg/cli/screen"
+	"github.com/adjourn/adjourn/internal/screen"
+	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
+	"github.com/adjourn/adjourn/pkg/cli/internal/place"
+	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/sqlite"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/adjourn/adjourn/pkg/cli/exit"
+	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 )
 
 // mayBeEmpty are the flags with a text that somebody may want to be empty, or whose

@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/app"
-	"github.com/adjourn/adjourn/pkg/cli/exit"
-	"github.com/adjourn/adjourn/pkg/cli/place"
-	"github.com/adjourn/adjourn/pkg/cli/report"
-	"github.com/adjourn/adjourn/pkg/cli/screen"
+	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
+	"github.com/adjourn/adjourn/pkg/cli/internal/place"
+	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/app/embedded"
-	"github.com/adjourn/adjourn/pkg/cli/dev"
+	"github.com/adjourn/adjourn/pkg/cli/internal/dev"
 )
 
 // both tells a story twice: on a data file, and over HTTP to a server on one.

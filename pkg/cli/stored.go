@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
-	"github.com/adjourn/adjourn/pkg/cli/place"
-	"github.com/adjourn/adjourn/pkg/cli/report"
-	"github.com/adjourn/adjourn/pkg/cli/screen"
+	"github.com/adjourn/adjourn/pkg/cli/internal/place"
+	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/pkg/cli/terminaltest"
+	"github.com/adjourn/adjourn/internal/terminaltest"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 )
 

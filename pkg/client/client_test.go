@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi"
-	"github.com/adjourn/adjourn/pkg/httpapi/wire"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/internal/wire"
 )
 
 // Error is an answer that refuses: what the server said, and its status.

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/internal/wire"
 )
 
 const (

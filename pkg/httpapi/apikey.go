@@ -16,8 +16,8 @@ import (
 	goruntime "runtime"
 	"strings"
 
-	"github.com/adjourn/adjourn/pkg/httpapi/wire"
-	"github.com/adjourn/adjourn/pkg/owned"
+	"github.com/adjourn/adjourn/internal/owned"
+	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/internal/wire"
 )
 
 // maxDepth bounds how deeply a body may nest. What a caller sends is kept in a

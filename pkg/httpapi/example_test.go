@@ -8,10 +8,10 @@ import (
 	"net/http/httptest"
 	"strings"
 
+	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/httpapi"
-	"github.com/adjourn/adjourn/pkg/httpapi/wire"
 )
 
 // A handler needs a runtime, and a function that says who a request comes from.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 

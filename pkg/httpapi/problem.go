@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/adjourn/adjourn/pkg/httpapi/wire"
+	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )

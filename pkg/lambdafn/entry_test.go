@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/agents/lab"
+	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app/serverless"
-	"github.com/adjourn/adjourn/pkg/httpapi/wire"
 )
 
 func TestHeapLimit(t *testing.T) {

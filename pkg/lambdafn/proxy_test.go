@@ -18,8 +18,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/httpapi"
-	"github.com/adjourn/adjourn/pkg/httpapi/wire"
 	"github.com/adjourn/adjourn/pkg/lambdafn"
 )
 

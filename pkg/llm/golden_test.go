@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/pkg/goldentest"
+	"github.com/adjourn/adjourn/internal/goldentest"
 	"github.com/adjourn/adjourn/pkg/llm"
 )
 

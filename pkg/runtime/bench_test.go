@@ -12,12 +12,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/internal/floortest"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/sqlite"
-	"github.com/adjourn/adjourn/pkg/sqlite/floortest"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 

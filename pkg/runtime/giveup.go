@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"

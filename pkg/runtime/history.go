@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/agent"
-	"github.com/adjourn/adjourn/pkg/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 )

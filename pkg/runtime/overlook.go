@@ -3,7 +3,7 @@ package runtime
 import (
 	"fmt"
 
-	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
 )

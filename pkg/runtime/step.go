@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/agent"
-	"github.com/adjourn/adjourn/pkg/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/adjourn/adjourn/pkg/owned"
+	"github.com/adjourn/adjourn/internal/owned"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/pkg/owned"
+	"github.com/adjourn/adjourn/internal/owned"
 )
 
 // What others own, or may write, is not worked on; it is read all the same.

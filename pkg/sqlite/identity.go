@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/adjourn/adjourn/pkg/owned"
+	"github.com/adjourn/adjourn/internal/owned"
 )
 
 // Identity tells a data file from every other, copies of it included. Of two equal

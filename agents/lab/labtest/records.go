@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/pkg/engine"
+	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
 )

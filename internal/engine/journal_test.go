@@ -1,0 +1,199 @@
+package engine_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/internal/goldentest"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+func used(tokens int64) engine.Used {
+	return engine.Used{Usage: llm.Usage{Input: tokens, Output: 5}, Active: 30 * time.Millisecond}
+}
+
+// journals tells one story per golden file.
+func journals() map[string]func(*story) {
+	reply := func(st *story, names ...string) *story {
+		var parts []llm.Part
+		for _, name := range names {
+			parts = append(parts, toolCall(name))
+		}
+		return st.do(engine.Replied(st.s, engine.StepOutcome{Reply: st.reply(parts...), Used: used(20)}, st.stamp()))
+	}
+	return map[string]func(*story){
+		"plain": func(st *story) {
+			out := engine.StepOutcome{Reply: st.reply(llm.Text("let me see"), toolCall("echo")), Used: used(10)}
+			out.Results = []llm.ToolResult{success("c2-1", "echo", `"hi"`)}
+			out.StateOps = []session.StateOp{{Op: session.StateAppend, Key: "notes", Value: json.RawMessage(`1`)}}
+			out.Events = []session.CustomEvent{{Call: "c2-1", Name: "progress"}}
+			st.step(out).says("done")
+		},
+		"approved": func(st *story) {
+			st.asks(session.WaitApproval, "refund").resumed(st.approval(0, true))
+			st.step(engine.StepOutcome{Results: []llm.ToolResult{success("c2-1", "refund", `{"id":1}`)}}).says("done")
+		},
+		"denied": func(st *story) {
+			st.asks(session.WaitApproval, "refund").resumed(st.approval(0, false))
+			st.step(engine.StepOutcome{Results: []llm.ToolResult{engine.Result(st.s.Calls[0], llm.ResultDenied, engine.TextDenied)}}).says("then not")
+		},
+		"two_questions_of_one_call": func(st *story) {
+			st.asks(session.WaitQuestion, "pick").resumed(st.answer(0, session.AnswerReply, func(a *session.Answer) { a.Selected = []string{"r"} }))
+			st.step(engine.StepOutcome{Waits: []session.Wait{{Kind: session.WaitQuestion, Call: "c2-1", Question: &session.Question{ID: "size", Kind: session.QuestionText}}}})
+			st.resumed(st.answer(0, session.AnswerReply, func(a *session.Answer) { a.Text = new(string) }))
+			st.step(engine.StepOutcome{Results: []llm.ToolResult{success("c2-1", "pick", `["r",""]`)}}).says("done")
+		},
+		"client_tool": func(st *story) {
+			st.asks(session.WaitClientTool, "locate").resumed(st.answer(0, session.AnswerClientTool, func(a *session.Answer) { a.Result = json.RawMessage(`null`) }))
+			st.step(engine.StepOutcome{Results: []llm.ToolResult{success("c2-1", "locate", `null`)}}).says("nowhere")
+		},
+		"side_effects": func(st *story) {
+			reply(st, "append", "append", "append")
+			st.step(engine.StepOutcome{Results: []llm.ToolResult{success("c2-2", "append", `2`), success("c2-1", "append", `1`)}, Waits: []session.Wait{{Kind: session.WaitUnknown, Call: "c2-3"}}})
+			st.resumed(st.answer(0, session.AnswerVerdict, func(a *session.Answer) { a.Verdict = session.VerdictHappened }))
+			st.step(engine.StepOutcome{Results: []llm.ToolResult{success("c2-3", "append", `3`)}}).says("done")
+		},
+		"delayed": func(st *story) {
+			for range 2 {
+				now := st.stamp().Now
+				st.do(engine.Delayed(st.s, session.Failure{Type: "model_overloaded", Message: "529", Retryable: true}, now.Add(time.Second), engine.Used{}, st.stamp()))
+			}
+			st.says("done")
+		},
+		"cancelled_before_the_model": func(st *story) { st.stopped(session.SignalCancel, engine.StepOutcome{}) },
+		"cancelled_while_it_streams": func(st *story) { st.stopped(session.SignalCancel, engine.StepOutcome{Used: used(10)}) },
+		"cancelled_before_any_tool":  func(st *story) { reply(st, "append", "append").stopped(session.SignalCancel, engine.StepOutcome{}) },
+		"cancelled_between_tools": func(st *story) {
+			reply(st, "append", "append").stopped(session.SignalCancel, engine.StepOutcome{Results: []llm.ToolResult{success("c2-1", "append", `1`)}})
+		},
+		"aborted": func(st *story) {
+			st.asks(session.WaitApproval, "refund").stopped(session.SignalAbort, engine.StepOutcome{})
+		},
+		"interrupted_and_resumed": func(st *story) {
+			reply(st, "append", "append").stopped(session.SignalInterrupt, engine.StepOutcome{Results: []llm.ToolResult{success("c2-1", "append", `1`)}})
+			st.resumed()
+			st.step(engine.StepOutcome{Results: []llm.ToolResult{success("c2-2", "append", `2`)}}).says("done")
+		},
+		"interrupted_and_told": func(st *story) {
+			reply(st, "append").stopped(session.SignalInterrupt, engine.StepOutcome{})
+			message := llm.User("do something else")
+			closed := []llm.ToolResult{engine.Result(st.s.Calls[0], llm.ResultCancelled, engine.TextCancelled)}
+			st.do(engine.Resumed(st.s, nil, &message, closed, st.stamp())).says("else")
+		},
+		"next_turn": func(st *story) {
+			st.says("done")
+			st.do(engine.Start(st.s, taskRules(), llm.User("and A-2"), st.stamp())).says("done too")
+		},
+		"limit": func(st *story) {
+			st.step(engine.StepOutcome{Reply: st.reply(toolCall("echo")), Results: []llm.ToolResult{success("c2-1", "echo", `1`)}, Used: used(5000)})
+			st.step(engine.StepOutcome{Failure: engine.LimitFailure(st.s.Left().Exhausted(), st.s.Rules)})
+		},
+		"finish": func(st *story) {
+			st.step(engine.StepOutcome{Reply: st.reply(toolCall("__finish__")), Results: []llm.ToolResult{success("c2-1", "__finish__", `{"total":1}`)}, Output: json.RawMessage(`{"total":1}`)})
+		},
+		"input_expired": func(st *story) {
+			st.step(engine.StepOutcome{Reply: st.reply(llm.Text("which?")), NeedsInput: true, InputExpiry: &engine.Expiry{After: time.Hour, Outcome: session.ExpireReask}})
+			st.resumed(st.expiry(0, session.ExpireReask, ""))
+		},
+		"input_default": func(st *story) {
+			st.step(engine.StepOutcome{Reply: st.reply(llm.Text("which?")), NeedsInput: true})
+			st.resumed(st.expiry(0, session.ExpireDefault, `"the first"`)).says("the first then")
+		},
+		"approval_expired": func(st *story) {
+			st.asks(session.WaitApproval, "refund").resumed(st.expiry(0, session.ExpireDeny, ""))
+			st.step(engine.StepOutcome{Results: []llm.ToolResult{engine.Result(st.s.Calls[0], llm.ResultTimedOut, engine.TextExpired)}}).says("too late")
+		},
+		"mail_while_waiting": func(st *story) {
+			out := engine.StepOutcome{Reply: st.reply(toolCall("refund")), LateMail: []string{"m1"}, LateMailMessages: []llm.Message{llm.User("hurry")}}
+			out.Waits = []session.Wait{{Kind: session.WaitApproval, Call: "c2-1"}}
+			st.step(out).stopped(session.SignalCancel, engine.StepOutcome{})
+		},
+		"went_back_and_compacted": func(st *story) { goBack(st) },
+	}
+}
+
+// goBack writes what no builder writes yet: restored, a compaction, deleted.
+func goBack(st *story) {
+	st.asks(session.WaitApproval, "refund", "refund").resumed(st.approval(0, false), st.approval(1, false))
+	st.step(engine.StepOutcome{Results: []llm.ToolResult{engine.Result(st.s.Calls[0], llm.ResultDenied, ""), engine.Result(st.s.Calls[1], llm.ResultDenied, "")}})
+	st.says("then not")
+	rules := taskRules()
+	e := st.entry(session.KindRestored, session.StatusRunning)
+	e.Task, e.Run, e.Trigger, e.Rules, e.RulesAt, e.Used = 2, 3, session.TriggerRetry, &rules, e.Seq, session.Used{}
+	e.Base = &session.Base{Seq: 2}
+	st.raw(e)
+	st.step(engine.StepOutcome{Results: []llm.ToolResult{success("c6-1", "refund", `1`), success("c6-2", "refund", `2`)}, StateOps: []session.StateOp{
+		{Op: session.StateReplace, Key: "k", Value: json.RawMessage(`1`)},
+	}})
+	e = st.entry(session.KindStepped, session.StatusRunning)
+	e.Base = &session.Base{Seq: 7, Messages: []llm.Message{llm.User("two refunds")}}
+	st.raw(e).says("done")
+	st.raw(st.entry(session.KindDeleted, session.StatusCompleted))
+}
+
+func (st *story) entry(kind session.Kind, status session.Status) session.Entry {
+	stamp := st.stamp()
+	return session.Entry{
+		V: session.Format, Seq: st.s.Next(), Kind: kind, At: stamp.Now, By: stamp.By, Attempt: stamp.Attempt, Token: stamp.Token, Prev: st.s.Newest.Hash,
+		Task: st.s.Task, Run: st.s.Run, Step: st.s.Step, RulesAt: st.s.RulesAt, Status: status, Used: session.Used{Task: st.s.Used},
+	}
+}
+
+// raw writes an entry as it is, and folds the whole if it goes back.
+func (st *story) raw(e session.Entry) *story {
+	st.t.Helper()
+	stored, err := session.Encode(&e)
+	require.NoError(st.t, err)
+	e, err = session.Decode(stored)
+	require.NoError(st.t, err)
+	st.entries = append(st.entries, e)
+	err = engine.Apply(st.s, &e)
+	if errors.Is(err, engine.ErrNeedsHistory) {
+		st.s, err = engine.Fold(key, st.entries)
+	}
+	require.NoError(st.t, err)
+	return st
+}
+
+func TestGoldenJournals(t *testing.T) {
+	t.Parallel()
+	for name, tell := range journals() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st := begin(t)
+			tell(st)
+			requireFolds(t, st)
+			var journal bytes.Buffer
+			for _, e := range st.entries {
+				text, err := json.Marshal(e)
+				require.NoError(t, err)
+				journal.Write(append(text, '\n'))
+			}
+			path := filepath.Join("testdata/v1", name)
+			stored := goldentest.File(t, path+".jsonl", journal.Bytes())
+
+			var entries []session.Entry
+			for line := range bytes.Lines(stored) {
+				e, err := session.Decode(bytes.TrimSpace(line))
+				require.NoError(t, err)
+				entries = append(entries, e)
+			}
+			folded, err := engine.Fold(key, entries)
+			require.NoError(t, err)
+			goldentest.File(t, path+".fold.json", []byte(view(t, folded))) // old sessions mean what they meant
+		})
+	}
+}
+
+func TestGoldenJournals_every_file_has_its_story(t *testing.T) {
+	t.Parallel()
+	goldentest.Complete(t, "testdata/v1", ".jsonl", journals())
+}

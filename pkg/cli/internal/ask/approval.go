@@ -1,0 +1,187 @@
+package ask
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/adjourn/adjourn/internal/screen"
+	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/tool"
+)
+
+const approvalHelp = `  y            run it with exactly these arguments, once you have seen all of them
+  n [reason]   do not run it; the agent is told, with your reason (an empty line is a no, too)
+  v            show it again, page by page
+  e [JSON]     change the arguments (give all of them), then decide; both are recorded
+  ?            this help and what the tool does
+  Ctrl-C       decide later: the session stays paused, nothing runs
+`
+
+// notSeen says why there is no yes.
+const notSeen = "Its arguments are too large for the server to send, so they cannot be shown. It can be rejected, or run with other arguments, but not approved as it is."
+
+// notShown says why there is no yes yet.
+const notShown = "You have not seen all of it: v shows it, page by page. Nobody approves what they did not see."
+
+// seen reports whether the arguments of an approval are here as they would run.
+// A server leaves out what it cannot send, and a yes counts for all of it.
+func seen(w session.Wait) bool { return session.Digest(w.Arguments) == w.Digest }
+
+// CheckSeen refuses to approve a call, as it is, whose arguments this program
+// could not have shown.
+func CheckSeen(k session.Key, w session.Wait, edited json.RawMessage) error {
+	if edited != nil || seen(w) {
+		return nil
+	}
+	return &runtime.Error{Code: runtime.CodeInvalidAnswer, Session: k.ID, Message: screen.CleanLine(w.Call) + ": not approved. " + notSeen}
+}
+
+// askApproval asks whether a call may run. What is answered is bound to what
+// was shown: the wait, its nonce and with it the arguments.
+func (p *Person) askApproval(ctx context.Context, e Engine, m session.Manifest, w session.Wait) (*session.Answer, error) {
+	answer := session.Answer{Wait: w.ID, Kind: session.AnswerApproval, ToolCallID: w.Call, ApprovalID: w.Nonce}
+	arguments := w.Arguments
+	about := report.Who(m.Agent) + " wants to run " + p.bold(screen.CleanLine(w.Tool)) + "  (" + screen.CleanLine(w.ID) + ")"
+	whole := false
+	show := func() (err error) {
+		item := session.NewPendingItem(w)
+		item.Arguments = arguments
+		details := report.Details(item, p.Place.Now(), "  ", p.width())
+		several := false
+		if whole, several, err = p.pages(ctx, "\n"+about+"\n"+details); err != nil {
+			return err
+		}
+		if several { // what it is about has scrolled away
+			p.print(fmt.Sprintf("\n%s with the arguments above: %d lines, %d bytes\n", about, strings.Count(details, "\n"), len(arguments)))
+		}
+		if !seen(w) && answer.EditedInput == nil {
+			p.print(notSeen + "\n")
+		}
+		return nil
+	}
+	if err := show(); err != nil {
+		return nil, err
+	}
+	for {
+		question := "Run it? [y]es, [N]o, [e]dit, [?] help: "
+		if !whole {
+			question = "Not all of it was shown. [v]iew it, [N]o, [e]dit, [?] help: "
+		}
+		text, err := p.prompt(ctx, question)
+		if err != nil {
+			return nil, err
+		}
+		word, rest, _ := strings.Cut(text, " ")
+		rest = strings.TrimSpace(rest)
+		approved := false
+		switch strings.ToLower(word) {
+		case "y", "yes":
+			if rest != "" {
+				p.print("A yes stands alone: answer y, or n with a reason.\n")
+				continue
+			}
+			if !seen(w) && answer.EditedInput == nil {
+				p.print(notSeen + "\n")
+				continue
+			}
+			if !whole {
+				p.print(notShown + "\n")
+				continue
+			}
+			approved = true
+			answer.Approved = &approved
+			return &answer, nil
+		case "", "n", "no":
+			answer.Approved, answer.Reason, answer.EditedInput = &approved, rest, nil
+			return &answer, nil
+		case "e", "edit":
+			edited, err := p.edit(ctx, arguments, rest)
+			if errors.Is(err, errLeft) {
+				return nil, err
+			}
+			if t, ok := e.Tool(m.Agent, w.Tool); err == nil && ok {
+				err = t.Validate(edited)
+			}
+			if wrong := (*tool.ArgumentError)(nil); errors.As(err, &wrong) {
+				err = errors.New("not valid; give all arguments, also those that stay:" + wrong.List())
+			}
+			if err != nil {
+				p.Screen.Complain("the arguments stay as they are: %v", err)
+				continue
+			}
+			arguments = edited
+			answer.EditedInput = edited
+			if session.Digest(edited) == w.Digest {
+				answer.EditedInput = nil
+			}
+			if err := show(); err != nil {
+				return nil, err
+			}
+		case "v", "view":
+			if err := show(); err != nil {
+				return nil, err
+			}
+		case "?", "h", "help":
+			p.print(approvalHelp + p.aboutTool(e, m.Agent, w.Tool))
+		default:
+			p.print("Please answer y, n, e, v or ?.\n")
+		}
+	}
+}
+
+// AgreesToAll shows every approval that a decision would give, with the arguments
+// it would run with, and asks whether that is meant. Only a yes is one.
+func (p *Person) AgreesToAll(ctx context.Context, m session.Manifest, approved, rejected []session.PendingItem) (bool, error) {
+	list := "\nSession " + screen.CleanLine(m.SessionID) + " waits for " + report.Things(approved) + ":\n" + report.Approvals(approved, p.Place.Now(), p.width(), p.bold)
+	for _, item := range rejected {
+		list += "  rejected: " + report.Headline(item) + "  " + screen.CleanLine(item.WaitID) + "\n"
+	}
+	whole, several, err := p.pages(ctx, list)
+	switch {
+	case errors.Is(err, errLeft):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !whole:
+		p.print("Not all of it was shown, so nothing was decided.\n")
+		return false, nil
+	case several:
+		p.print("\n" + approvedInShort(approved) + "\n")
+	}
+	what := "Approve all " + strconv.Itoa(len(approved))
+	if len(approved) == 1 {
+		what = "Approve it"
+	}
+	yes, left, err := p.yes(ctx, what+"?", "")
+	if err == nil && !yes && !left {
+		p.print("Nothing was decided.\n")
+	}
+	return yes, err
+}
+
+// approvedInShort names what a decision approves, each tool once.
+func approvedInShort(approved []session.PendingItem) string {
+	var names []string
+	for _, item := range approved {
+		names = append(names, item.Name)
+	}
+	return "To be approved, as shown above: " + screen.Calls(names)
+}
+
+// aboutTool is what the registry says of a tool, for a person who decides over it.
+func (p *Person) aboutTool(e Engine, agent, name string) string {
+	t, ok := e.Tool(agent, name)
+	switch {
+	case !ok && p.Place.Remote():
+		return "\nWhat " + screen.CleanLine(name) + " does, only the server knows.\n"
+	case !ok:
+		return "\nThis program does not have the tool " + screen.CleanLine(name) + " any more.\n"
+	}
+	return "\n" + screen.CleanLine(name) + " (" + report.ToolNotes(t.Effect(), false, t.Client()) + ")\n" + screen.QuoteBlock(t.Description(), "  ", p.width())
+}

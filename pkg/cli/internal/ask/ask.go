@@ -1,0 +1,363 @@
+// Package ask puts what a session waits for to the person at the terminal.
+package ask
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/adjourn/adjourn/internal/private"
+	"github.com/adjourn/adjourn/internal/screen"
+	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
+	"github.com/adjourn/adjourn/pkg/cli/internal/place"
+	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/tool"
+)
+
+// Engine is what asking needs of the engine that has the session.
+type Engine interface {
+	Waits(ctx context.Context, key session.Key) ([]session.WaitRecord, error)
+	Submit(ctx context.Context, p runtime.SubmitParams) (runtime.Submitted, error)
+	// Tool returns the definition of an agent's tool, where this program has it.
+	Tool(agent, name string) (tool.Tool, bool)
+}
+
+// Config says who is asked, and through what; all of it is required.
+type Config struct {
+	// Stdin is what the person types on, the screen's stderr where the questions are.
+	Stdin  io.Reader
+	Screen *screen.Screen
+	// Place is where the session lives.
+	Place *place.Place
+	// Env reads a variable of the environment: the person's editor.
+	Env func(string) string
+	// Caller is recorded with every answer.
+	Caller runtime.Caller
+}
+
+// Person can be asked, if there is one.
+type Person struct {
+	Config
+
+	// NoInput says never to ask, also on a terminal.
+	NoInput bool
+	// Overtaken says that somebody else's answer came before the one typed here.
+	Overtaken bool
+
+	in *bufio.Reader
+}
+
+// New returns the person at a terminal.
+func New(cfg Config) *Person { return &Person{Config: cfg} }
+
+func (p *Person) print(text string)       { p.Screen.Write(p.Screen.Stderr, text) }
+func (p *Person) bold(text string) string { return p.Screen.Bold(p.Screen.Stderr, text) }
+func (p *Person) width() int              { return screen.Width(p.Screen.Stderr) }
+
+// errLeft says that the person went away without an answer; the wait stays open.
+var errLeft = errors.New("left open")
+
+// read returns the next line typed. An interrupt leaves the read behind; the
+// process ends with it.
+func (p *Person) read(ctx context.Context) (string, error) {
+	type line struct {
+		text string
+		err  error
+	}
+	lines := make(chan line, 1)
+	go func() {
+		text, err := p.in.ReadString('\n')
+		lines <- line{text: text, err: err}
+	}()
+	select {
+	case <-ctx.Done():
+		return "", errLeft
+	case l := <-lines:
+		if l.err != nil && (l.text == "" || !errors.Is(l.err, io.EOF)) {
+			return "", errLeft
+		}
+		return strings.TrimSpace(l.text), nil
+	}
+}
+
+// There says whether there is somebody to ask: a person on a terminal who has not said otherwise.
+func (p *Person) There() bool {
+	_, in := screen.Terminal(p.Stdin)
+	_, out := screen.Terminal(p.Screen.Stderr)
+	return in && out && !p.NoInput && p.Screen.Form == screen.FormText
+}
+
+// prompt prints a question without a new line and reads the answer. What was
+// typed before is thrown away: it cannot be meant for a question nobody saw.
+// The caller has shown by now what the question is about.
+func (p *Person) prompt(ctx context.Context, text string) (string, error) {
+	if p.in == nil {
+		p.in = bufio.NewReader(p.Stdin)
+		private.Tidy(p.Place.Scratch())
+	}
+	fd, _ := screen.Terminal(p.Stdin)
+	if err := forget(fd); err != nil {
+		return "", fmt.Errorf("cannot ask on this terminal: %w", err)
+	}
+	_, _ = p.in.Discard(p.in.Buffered())
+	p.print(text)
+	answer, err := p.read(ctx)
+	if err != nil {
+		p.print("\n")
+	}
+	return answer, err
+}
+
+// Ask goes through the open waits of a paused session and brings what the
+// person answers, one by one, so that an answer given is never lost. It reports
+// whether there is something to work on now.
+func (p *Person) Ask(ctx context.Context, e Engine, k session.Key, m session.Manifest) (again bool, err error) {
+	records, err := e.Waits(ctx, k)
+	if err != nil {
+		return false, err
+	}
+	if m.AgentMessage != "" {
+		_, _, err := p.pages(ctx, "\n"+report.Who(m.Agent)+" says:\n"+screen.QuoteBlock(m.AgentMessage, "  ", p.width()))
+		if errors.Is(err, errLeft) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	var open []session.Wait
+	for _, record := range records {
+		if record.State == session.WaitOpen {
+			open = append(open, record.Wait)
+		}
+	}
+	for _, record := range records {
+		if !slices.ContainsFunc(open, func(w session.Wait) bool { return w.ID == record.Wait.ID }) {
+			continue // also where somebody else has answered it since
+		}
+		answer, err := p.askOne(ctx, e, m, record.Wait)
+		if errors.Is(err, errLeft) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if answer == nil {
+			continue
+		}
+		// Bound to the wait that was shown, whatever the session waits for by now.
+		submitted, err := p.submit(ctx, e, k, answer)
+		switch {
+		case err == nil && submitted.Continuation != runtime.ContinuationWaiting:
+			return true, nil
+		case err == nil:
+			open = submitted.Open
+		case exit.Code("", err) == exit.Conflict:
+			p.Screen.Complain("%v", err)
+			p.Overtaken = true
+			return true, nil // somebody else was first: look again at what is left
+		case runtime.AsError(err).Code == runtime.CodeInvalidAnswer:
+			p.Screen.Complain("%v", err) // nothing was taken: ask once more
+		default:
+			return false, p.unheard(k, err)
+		}
+		again = true
+	}
+	return again, nil
+}
+
+// submit brings an answer, and says what became of it once that is stored.
+func (p *Person) submit(ctx context.Context, e Engine, k session.Key, answer *session.Answer) (runtime.Submitted, error) {
+	submitted, err := e.Submit(ctx, runtime.SubmitParams{Key: k, Answer: *answer, Caller: p.Caller})
+	switch {
+	case err != nil:
+	case submitted.Repeated:
+		p.print("Already settled: the same answer was given before.\n")
+	case answer.Approved != nil && !*answer.Approved:
+		p.print("Rejected: it does not run, and the agent is told.\n")
+	}
+	return submitted, err
+}
+
+// unheard says what became of an answer that no server took in.
+func (p *Person) unheard(k session.Key, err error) error {
+	switch {
+	case errors.Is(err, client.ErrNotSent):
+		return fmt.Errorf("your answer was not sent, the session still waits: %w", err)
+	case p.Place.Remote() && exit.Class(err) == runtime.ClassUnavailable:
+		return fmt.Errorf("nobody knows whether your answer arrived; look at session %s: %w", k.ID, err)
+	}
+	return err
+}
+
+// askOne asks for one wait. Nil without an error means that it cannot be
+// answered here, or was skipped.
+func (p *Person) askOne(ctx context.Context, e Engine, m session.Manifest, w session.Wait) (*session.Answer, error) {
+	switch w.Kind {
+	case session.WaitApproval:
+		return p.askApproval(ctx, e, m, w)
+	case session.WaitQuestion:
+		return p.askQuestion(ctx, w)
+	case session.WaitInput:
+		text, err := p.prompt(ctx, "\nYour answer (an empty line leaves it for later): ")
+		if err != nil || text == "" {
+			return nil, leftIf(err)
+		}
+		return &session.Answer{Wait: w.ID, Kind: session.AnswerMessage, Message: llm.TextParts(text)}, nil
+	case session.WaitUnknown:
+		return p.askVerdict(ctx, w)
+	case session.WaitClientTool, session.WaitChild:
+		// Nobody types these; the manifest says which command brings them.
+	}
+	return nil, nil
+}
+
+// leftIf turns an empty answer into errLeft.
+func leftIf(err error) error {
+	if err != nil {
+		return err
+	}
+	return errLeft
+}
+
+func (p *Person) askVerdict(ctx context.Context, w session.Wait) (*session.Answer, error) {
+	item := session.NewPendingItem(w)
+	about := "\nNobody knows whether " + p.bold(screen.CleanLine(w.Tool)) + " happened: its worker was cut off.\n"
+	_, several, err := p.pages(ctx, about+report.Details(item, p.Place.Now(), "  ", p.width()))
+	if err != nil {
+		return nil, err
+	}
+	if several {
+		p.print(about)
+	}
+	for {
+		text, err := p.prompt(ctx, "Did it happen? [y]es, [n]o (an empty line leaves it for later): ")
+		if err != nil || text == "" {
+			return nil, leftIf(err)
+		}
+		answer := session.Answer{Wait: w.ID, Kind: session.AnswerVerdict, ToolCallID: w.Call}
+		switch strings.ToLower(text) {
+		case "y", "yes":
+			answer.Verdict = session.VerdictHappened
+			return &answer, nil
+		case "n", "no":
+			answer.Verdict = session.VerdictNotHappened
+			return &answer, nil
+		}
+	}
+}
+
+// askQuestion asks what a tool asks; choices are answered by number or by id.
+func (p *Person) askQuestion(ctx context.Context, w session.Wait) (*session.Answer, error) {
+	q := w.Question
+	if q == nil {
+		return nil, nil
+	}
+	_, several, err := p.pages(ctx, "\n"+p.bold(screen.CleanLine(w.Tool))+" asks:\n"+screen.QuoteBlock(q.Text, "  ", p.width())+p.choices(q))
+	if err != nil {
+		return nil, err
+	}
+	if several { // what it is about has scrolled away
+		p.print("\n" + p.bold(screen.CleanLine(w.Tool)) + " asks: " + screen.Short(q.Text, max(p.width()-screen.Columns(w.Tool)-10, 20)) + "\n")
+	}
+	answer := &session.Answer{Wait: w.ID, Kind: session.AnswerReply, ToolCallID: w.Call, QuestionID: q.ID}
+	none := noneOf(q)
+	ask := map[session.QuestionKind]string{
+		session.QuestionText:        "Your answer: ",
+		session.QuestionChoice:      "Number (an empty line leaves it for later): ",
+		session.QuestionMultiChoice: "Numbers (" + none + " for none of them; an empty line leaves it for later): ",
+	}[q.Kind]
+	for {
+		text, err := p.prompt(ctx, ask)
+		if err != nil {
+			return nil, err
+		}
+		if q.Kind == session.QuestionText {
+			if text == "" {
+				// Enter came too early, or twice: an answer counts for good.
+				p.print("An empty line is no answer; Ctrl-C leaves it for later.\n")
+				continue
+			}
+			answer.Text = &text
+			return answer, nil
+		}
+		if text == "" {
+			return nil, errLeft
+		}
+		if q.Kind == session.QuestionMultiChoice && text == none {
+			answer.Selected = []string{}
+			return answer, nil
+		}
+		selected, bad := choose(q, text)
+		switch {
+		case bad == "?":
+			if _, _, err := p.pages(ctx, p.choices(q)); err != nil {
+				return nil, err
+			}
+			p.print(choiceHelp[q.Kind])
+		case bad != "":
+			p.print("There is no choice " + screen.CleanLine(bad) + ".\n")
+		case q.Kind == session.QuestionChoice && len(selected) != 1:
+			p.print("Please choose one.\n")
+		default:
+			answer.Selected = selected
+			return answer, nil
+		}
+	}
+}
+
+// choiceHelp is what ? says beside the choices, shown again.
+var choiceHelp = map[session.QuestionKind]string{
+	session.QuestionChoice:      "Type the number that stands before the choice, or its id.\n",
+	session.QuestionMultiChoice: "Type the numbers that stand before the choices, or ids, with spaces between.\n",
+}
+
+// choices are the choices there are, each behind its number.
+func (p *Person) choices(q *session.Question) string {
+	var b strings.Builder
+	for i, choice := range q.Choices {
+		label := choice.Label
+		if label == "" {
+			label = choice.ID
+		}
+		b.WriteString(screen.QuoteBlock(strconv.Itoa(i+1)+"  "+screen.CleanLine(label), "  ", p.width()))
+	}
+	return b.String()
+}
+
+// noneOf is the word that chooses nothing: one that is no choice.
+func noneOf(q *session.Question) string {
+	word := "0"
+	for slices.ContainsFunc(q.Choices, func(choice session.Choice) bool { return choice.ID == word }) {
+		word += "0"
+	}
+	return word
+}
+
+// choose reads numbers and ids; bad is the first word that is neither. A number is
+// what stands before a choice on the screen, also where another one has it as its id.
+func choose(q *session.Question, text string) (selected []string, bad string) {
+	selected = []string{}
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' }) {
+		i := slices.IndexFunc(q.Choices, func(choice session.Choice) bool { return word == choice.ID })
+		for n := range q.Choices {
+			if word == strconv.Itoa(n+1) {
+				i = n
+			}
+		}
+		if i < 0 {
+			return nil, word
+		}
+		selected = append(selected, q.Choices[i].ID)
+	}
+	return selected, ""
+}

@@ -1,0 +1,76 @@
+package report
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/adjourn/adjourn/internal/screen"
+	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/app/embedded"
+	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
+	"github.com/adjourn/adjourn/pkg/cli/internal/place"
+	"github.com/adjourn/adjourn/pkg/cli/internal/remote"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// Refuse says that a command was refused: on stderr in words, and on stdout as
+// a manifest when JSON was asked for. What is known of the session goes with it.
+func Refuse(s *screen.Screen, where *place.Place, m session.Manifest, err error) {
+	p := printer{s, where}
+	next := m.Outcome == session.OutcomeCompleted || m.Outcome == session.OutcomeCancelled
+	m.Outcome = session.OutcomeError
+	text := Words(where, err)
+	m.Error = &session.ManifestError{Code: exit.ErrorCode(err), Message: text}
+	var refused *runtime.Error
+	if errors.As(err, &refused) && m.SessionID == "" {
+		m.SessionID = refused.Session
+	}
+	var usage *exit.UsageError
+	switch {
+	case errors.As(err, &usage) && usage.Paste != "":
+		m.ResumeHint = usage.Paste
+	case m.PauseReason != nil && !late(Pending(m), where):
+		// Not the command that decides: nobody has been shown what it decides on.
+		// Nor resume without an answer, which is refused as this one was.
+		m.ResumeHint = p.Command(place.Target("show", m.SessionID)...)
+	}
+	if p.Form == screen.FormJSON {
+		p.JSON(m)
+	}
+	switch {
+	case usage != nil && usage.Paste != "":
+		p.Complain("%s", text)
+		p.Suggest("if that is what you mean: %s", usage.Paste)
+		return
+	case usage != nil: // our own words, and some name a command
+		p.Suggest("%s", text)
+	default:
+		p.Complain("%s", text)
+	}
+	if refused != nil && refused.Answer != nil {
+		p.Suggest("the answer there is: %s", screen.Short(said(*refused.Answer, 120), 120))
+	}
+	if usage != nil && usage.Command != "" {
+		words := append(strings.Fields(usage.Command)[1:], "--help") // the first is the name it has in its help
+		p.Suggest("see: %s", p.Called(words...))
+	}
+	switch code := runtime.AsError(err).Code; {
+	case code == remote.CodeUnreachable:
+		p.Suggest("is there a server at %s? One on this machine is started with: %s", p.Server(), p.ServeHint())
+	case code == wire.CodeUnauthenticated:
+		p.Suggest("%s", p.TokenHint())
+	case code == wire.CodeRouteNotFound:
+		p.Suggest("does the API begin at %s? --url names its first part, as the server printed it", p.Server())
+	case code == runtime.CodeSessionNotFound && !errors.Is(err, embedded.ErrNoData):
+		p.Suggest("list the sessions there are: %s", p.Command("sessions"))
+	case m.PauseReason == nil && (code == runtime.CodeWaitNotFound || code == runtime.CodeNothingToDecide):
+		p.Suggest("see what waits: %s", p.Command("inbox"))
+	case m.PauseReason != nil:
+		p.Suggest("what it waits for: %s", p.Command(place.Target("show", m.SessionID)...))
+	case m.ResumeHint != "" && next:
+		p.Suggest("to say the next thing: %s", m.ResumeHint)
+	case m.ResumeHint != "":
+		p.Suggest("to go on: %s", m.ResumeHint)
+	}
+}

@@ -1,0 +1,235 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/adjourn/adjourn/internal/screen"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// Timeline returns a session's journal as people read it: when, what, how long it
+// took. Unless it is to be full, texts, arguments and results are shortened.
+func Timeline(s *screen.Screen, m session.Manifest, entries []session.Entry, full bool) string {
+	t := timeline{screen: s, room: 160, asked: map[string]session.Wait{}, calls: map[string]json.RawMessage{}}
+	if full {
+		t.room = 1 << 20
+	}
+	t.head(m, entries)
+	for i := range entries {
+		t.entry(&entries[i])
+	}
+	return t.b.String()
+}
+
+// timeline writes a journal for people.
+type timeline struct {
+	screen *screen.Screen
+	b      strings.Builder
+	room   int
+	last   time.Time
+	asked  map[string]session.Wait    // waits by id, to say what was answered
+	calls  map[string]json.RawMessage // arguments of calls by id, as the agent gave them
+}
+
+func (t *timeline) linef(format string, args ...any) {
+	t.b.WriteString(screen.Sprintf(format, args...) + "\n")
+}
+
+// head sums the session up.
+func (t *timeline) head(m session.Manifest, entries []session.Entry) {
+	var waited, worked time.Duration
+	for i := 1; i < len(entries); i++ {
+		d := entries[i].At.Sub(entries[i-1].At)
+		if entries[i-1].Status.Resting() {
+			waited += d
+			continue
+		}
+		worked += d
+	}
+	t.linef("session %s  %s  %s  %s%s", t.screen.Bold(t.screen.Stdout, m.SessionID), Who(m.Agent), m.Outcome, screen.Count(m.StepsTaken, "step"), tokens(m.Usage))
+	t.linef("%s at work, %s waiting", screen.Span(worked), screen.Span(waited))
+	t.linef("")
+}
+
+// entry writes one entry: when, what, and everything it brought.
+func (t *timeline) entry(e *session.Entry) {
+	passed := ""
+	if !t.last.IsZero() {
+		passed = "+" + screen.Span(e.At.Sub(t.last))
+	}
+	t.last = e.At
+	used := ""
+	if total := e.Usage.Total(); total > 0 {
+		used = fmt.Sprintf("  %d tokens (%d in, %d out)", total, e.Usage.Input, e.Usage.Output)
+	}
+	t.linef("%4d  %s  %-9s %s%s", e.Seq, e.At.Local().Format("2006-01-02 15:04:05"), passed, t.screen.Bold(t.screen.Stdout, t.title(e)), used)
+	for _, a := range e.Answers {
+		t.answer(a)
+	}
+	for _, m := range e.Messages {
+		t.message(m)
+	}
+	for _, op := range e.StateOps {
+		t.detail("state", "%s %s: %s", op.Op, screen.CleanLine(op.Key), screen.Compact(op.Value, t.room))
+	}
+	for _, event := range e.Events {
+		t.detail("event", "%s %s", screen.CleanLine(event.Name), screen.Compact(event.Data, t.room))
+	}
+	for _, w := range e.Waits {
+		t.asked[w.ID] = w
+		item := session.NewPendingItem(w)
+		t.detail("waits", "%s for %s%s%s", screen.CleanLine(w.ID), Headline(item), ofCall(w), deadline(w))
+		if given, known := t.calls[w.Call]; known && len(w.Arguments) > 0 && session.Digest(given) != session.Digest(w.Arguments) {
+			// An answer counts for these, not for those of the call above.
+			t.detail("shown", "%s with other arguments than %s: %s", screen.CleanLine(w.ID), screen.CleanLine(w.Call), screen.Compact(w.Arguments, t.room))
+		}
+	}
+	if e.Failure != nil {
+		t.detail("reason", "%s: %s", screen.CleanLine(e.Failure.Type), screen.Short(e.Failure.Message, t.room))
+	}
+	if e.Until != nil {
+		t.detail("until", "%s", e.Until.Local().Format("2006-01-02 15:04:05"))
+	}
+	if len(e.Output) > 0 {
+		t.detail("output", "%s", screen.Compact(e.Output, t.room))
+	}
+}
+
+func (t *timeline) detail(label, format string, args ...any) {
+	t.linef("      %-9s "+format, append([]any{label}, args...)...)
+}
+
+func (t *timeline) title(e *session.Entry) string {
+	switch e.Kind {
+	case session.KindStarted:
+		return fmt.Sprintf("started by %s: task %d, run %d", by(e.By), e.Task, e.Run)
+	case session.KindReplied:
+		return fmt.Sprintf("step %d: the agent replied", e.Step)
+	case session.KindStepped:
+		return fmt.Sprintf("step %d: done", e.Step)
+	case session.KindSuspended:
+		return fmt.Sprintf("step %d: paused, nothing runs", e.Step)
+	case session.KindResumed:
+		return fmt.Sprintf("resumed: run %d", e.Run)
+	case session.KindDelayed:
+		return fmt.Sprintf("step %d: put off", e.Step)
+	case session.KindInterrupted:
+		return "interrupted"
+	case session.KindCancelled:
+		return "cancelled"
+	case session.KindCompleted:
+		return fmt.Sprintf("step %d: completed", e.Step)
+	case session.KindFailed:
+		return "failed"
+	case session.KindRestored:
+		return "back to an earlier checkpoint"
+	case session.KindForked:
+		return "forked from another session"
+	case session.KindDeleted:
+		return "deleted"
+	}
+	return screen.CleanLine(string(e.Kind))
+}
+
+func by(who string) string {
+	if who == "" {
+		return "an unknown caller"
+	}
+	return screen.CleanLine(who)
+}
+
+// ofCall names the call a wait belongs to, as the lines above it do.
+func ofCall(w session.Wait) string {
+	if w.Call == "" {
+		return ""
+	}
+	return " (" + screen.CleanLine(w.Call) + ")"
+}
+
+func deadline(w session.Wait) string {
+	if w.Deadline == nil {
+		return ""
+	}
+	return fmt.Sprintf(", until %s, then: %s", w.Deadline.At.Local().Format("2006-01-02 15:04:05"), onDeadline(w.Deadline.Outcome))
+}
+
+// answer writes what a person, or a deadline, brought, and how long it took to come.
+func (t *timeline) answer(a session.Answer) {
+	w, known := t.asked[a.Wait]
+	after := ""
+	if known && !a.When.IsZero() && !w.OpenedAt.IsZero() {
+		after = ", after " + screen.Span(a.When.Sub(w.OpenedAt))
+	}
+	what := said(a, t.room)
+	name := a.ToolCallID
+	if known && w.Tool != "" {
+		name = w.Tool + " " + a.ToolCallID
+	}
+	t.detail("answer", "%s %s by %s%s", screen.CleanLine(name), screen.Short(what, t.room), by(a.Who), after)
+}
+
+// said is what an answer says, in a few words.
+func said(a session.Answer, room int) string {
+	what := ""
+	switch a.Kind {
+	case session.AnswerApproval:
+		what = "rejected"
+		if a.Approved != nil && *a.Approved {
+			what = "approved"
+		}
+		if len(a.EditedInput) > 0 {
+			what += " with other arguments " + screen.Compact(a.EditedInput, room)
+		}
+		if a.Reason != "" {
+			what += ": " + screen.Short(a.Reason, room)
+		}
+	case session.AnswerReply:
+		what = "replied " + strings.Join(a.Selected, ", ")
+		if a.Text != nil {
+			what = "replied " + *a.Text
+		}
+	case session.AnswerClientTool, session.AnswerChild:
+		what = "result " + screen.Compact(a.Result, room)
+		if a.Error != "" {
+			what = "error " + a.Error
+		}
+	case session.AnswerMessage:
+		what = "message"
+	case session.AnswerVerdict:
+		what = "verdict " + string(a.Verdict)
+	case session.AnswerExpiry:
+		what = "expired: " + string(a.Outcome)
+	}
+	return what
+}
+
+// message writes the parts of a message.
+func (t *timeline) message(m llm.Message) {
+	for _, p := range m.Parts {
+		switch p.Kind {
+		case llm.PartText:
+			t.detail(string(m.Role), "%s", screen.Short(p.Text, t.room))
+		case llm.PartReasoning:
+			if p.Text != "" {
+				t.detail("thought", "%s", screen.Short(p.Text, t.room))
+			}
+		case llm.PartToolCall:
+			if p.ToolCall != nil {
+				t.calls[p.ToolCall.ID] = p.ToolCall.Arguments
+				t.detail("call", "%s %s %s", screen.CleanLine(p.ToolCall.ID), screen.CleanLine(p.ToolCall.Name), screen.Compact(p.ToolCall.Arguments, t.room))
+			}
+		case llm.PartToolResult:
+			if r := p.ToolResult; r != nil {
+				t.detail("result", "%s %s %s: %s", screen.CleanLine(r.CallID), screen.CleanLine(r.Name), r.Status, screen.Compact(r.Output, t.room))
+			}
+		case llm.PartImage, llm.PartFile:
+			if p.File != nil {
+				t.detail(string(p.Kind), "%s %s", screen.CleanLine(p.File.Name), screen.CleanLine(p.File.MediaType))
+			}
+		}
+	}
+}

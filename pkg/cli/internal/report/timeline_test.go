@@ -1,0 +1,36 @@
+package report_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// TestTimelineOfOtherArguments: what was shown for an approval stands in the timeline
+// where it is not what the agent gave, and stays there once it is answered.
+func TestTimelineOfOtherArguments(t *testing.T) {
+	t.Parallel()
+	s, _, _, _ := room(t)
+	yes := true
+	long := strings.Repeat("x", 300)
+	story := func(shown string) []session.Entry {
+		w := session.Wait{ID: "w2-1", Kind: session.WaitApproval, Call: "c2-1", Tool: "rm", Arguments: json.RawMessage(shown)}
+		call := llm.Part{Kind: llm.PartToolCall, ToolCall: &llm.ToolCall{ID: "c2-1", Name: "rm", Arguments: json.RawMessage(`{"a":1,"b":2}`)}}
+		return []session.Entry{
+			{Seq: 2, Kind: session.KindSuspended, Messages: []llm.Message{{Role: llm.RoleAssistant, Parts: []llm.Part{call}}}, Waits: []session.Wait{w}},
+			{Seq: 3, Kind: session.KindResumed, Answers: []session.Answer{{Wait: "w2-1", Kind: session.AnswerApproval, ToolCallID: "c2-1", Approved: &yes, Who: "ada"}}},
+		}
+	}
+	other := story(`{"a":1,"b":"` + long + `"}`)
+	require.Contains(t, report.Timeline(s, session.Manifest{}, other, true), `shown     w2-1 with other arguments than c2-1: {"a":1,"b":"`+long+`"}`+"\n")
+	cut := report.Timeline(s, session.Manifest{}, other, false)
+	require.Contains(t, cut, `shown     w2-1 with other arguments than c2-1: {"a":1,"b":"xxx`)
+	require.NotContains(t, cut, long)
+	require.NotContains(t, report.Timeline(s, session.Manifest{}, story(`{"b": 2, "a": 1}`), true), "shown", "the same, in another order")
+}
