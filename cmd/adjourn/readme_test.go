@@ -125,7 +125,7 @@ func TestReadme_your_program(t *testing.T) {
 	r := newReader(t)
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
-	for _, name := range []string{"go.mod", "go.sum", "pkg", "examples"} {
+	for _, name := range []string{"go.mod", "go.sum", "internal", "pkg", "examples"} {
 		require.NoError(t, os.Symlink(filepath.Join(root, name), filepath.Join(r.dir, name)))
 	}
 	require.Regexp(t, `(?m)^A-17 is refunded\.$`, r.paste("Your program", 1, line{whether, leave}))

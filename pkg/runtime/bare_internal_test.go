@@ -52,7 +52,7 @@ func loadBoth(t *testing.T, entries [][]byte) (whole, bare *session.Session) {
 // session was loaded whole or bare: of no call, answer, number or run less is said.
 func TestLoadBare_ends_a_task_like_the_whole(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../engine/testdata/v1/*.jsonl")
+	files, err := filepath.Glob("../../internal/engine/testdata/v1/*.jsonl")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {
