@@ -1,8 +1,8 @@
-// Package client speaks the HTTP API of an Adjourn server.
+// Package client speaks the HTTP API of an Adjourn server, or of a handler in this process.
 //
 // Each method is one route. A request whose failure may pass is repeated: one that
 // changes something carries an idempotency key, so that it counts once, whatever
-// became of its answers.
+// became of its answers. See [Over] for a handler in this process.
 package client
 
 import (
@@ -73,6 +73,8 @@ type Client struct {
 	scrub     func(string) string
 	// named says that there is a token.
 	named bool
+	// inProcess says that a handler is called, and nothing can be lost on the way.
+	inProcess bool
 }
 
 // New checks the configuration and returns a client; it sends nothing. Errors

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"testing"
@@ -42,49 +43,92 @@ func registry() (*agent.Registry, error) {
 // serve puts the real handler in front of the embedded engine, with its worker.
 // It returns the URL, and a key the server knows.
 func serve(dir string) (url, key string, stop func(), err error) {
+	handler, key, end, err := handle(dir)
+	if err != nil {
+		return "", "", nil, err
+	}
+	server := httptest.NewServer(handler)
+	return server.URL, key, func() {
+		server.Close()
+		end()
+	}, nil
+}
+
+// handle is serve without a server.
+func handle(dir string) (handler http.Handler, key string, stop func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a, err := embedded.Open(ctx, embedded.Config{Registry: registry, Data: filepath.Join(dir, "adjourn.db"), Env: func(string) string { return "" }})
 	if err != nil {
 		cancel()
-		return "", "", nil, err
+		return nil, "", nil, err
 	}
 	keys := filepath.Join(dir, "api-keys")
 	if key, err = httpapi.NewAPIKey(keys, "ada", ""); err != nil {
 		cancel()
-		return "", "", nil, err
+		return nil, "", nil, err
 	}
 	authenticate, err := httpapi.APIKeys(keys)
 	if err != nil {
 		cancel()
-		return "", "", nil, err
+		return nil, "", nil, err
 	}
-	handler, err := httpapi.New(httpapi.Config{Runtime: a.Runtime, Authenticate: authenticate})
+	handler, err = httpapi.New(httpapi.Config{Runtime: a.Runtime, Authenticate: authenticate})
 	if err != nil {
 		cancel()
-		return "", "", nil, err
+		return nil, "", nil, err
 	}
-	server := httptest.NewServer(handler)
 	worked := make(chan struct{})
 	go func() {
 		defer close(worked)
 		_ = a.Runtime.Work(ctx, a.Queue(), runtime.WorkParams{}) // it ends with ctx
 	}()
-	return server.URL, key, func() {
-		server.Close()
+	return handler, key, func() {
 		cancel()
 		<-worked
 		_ = a.Close() // the test is over
 	}, nil
 }
 
+// withToken lets requests to a handler in as those of a key.
+func withToken(next http.Handler, key string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Set("Authorization", "Bearer "+key)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// TestRealHandler: every verb and every list, through a socket and in process.
 func TestRealHandler(t *testing.T) {
 	t.Parallel()
-	url, key, stop, err := serve(t.TempDir())
-	require.NoError(t, err)
-	t.Cleanup(stop)
-	c, err := client.New(client.Config{URL: url, Token: key})
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
+	t.Run("server", func(t *testing.T) {
+		t.Parallel()
+		url, key, stop, err := serve(t.TempDir())
+		require.NoError(t, err)
+		t.Cleanup(stop)
+		c, err := client.New(client.Config{URL: url, Token: key})
+		require.NoError(t, err)
+		t.Cleanup(c.Close)
+		useAll(t, c)
+		stranger, err := client.New(client.Config{URL: url, Token: "adj_wrong"})
+		require.NoError(t, err)
+		t.Cleanup(stranger.Close)
+		_, err = stranger.Session(t.Context(), "s", 0)
+		var refused *client.Error
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, wire.CodeUnauthenticated, refused.Problem.Code)
+	})
+	t.Run("in process", func(t *testing.T) {
+		t.Parallel()
+		handler, key, stop, err := handle(t.TempDir())
+		require.NoError(t, err)
+		t.Cleanup(stop)
+		useAll(t, client.Over(withToken(handler, key)))
+	})
+}
+
+// useAll uses every method of a client on a session.
+func useAll(t *testing.T, c *client.Client) {
+	t.Helper()
 	ctx := t.Context()
 
 	script := "[{calls: [{call: deploy, with: {service: a}}, {call: deploy, with: {service: b}}]}, {need: anything else?}, {say: done}]"
@@ -164,12 +208,6 @@ func TestRealHandler(t *testing.T) {
 	_, err = c.Session(ctx, "nobody", 0)
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, string(runtime.CodeSessionNotFound), refused.Problem.Code)
-	stranger, err := client.New(client.Config{URL: url, Token: "adj_wrong"})
-	require.NoError(t, err)
-	t.Cleanup(stranger.Close)
-	_, err = stranger.Session(ctx, "s", 0)
-	require.ErrorAs(t, err, &refused)
-	require.Equal(t, wire.CodeUnauthenticated, refused.Problem.Code)
 }
 
 // TestFollowWhileItRuns starts to follow before there is anything to see.

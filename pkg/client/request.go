@@ -122,8 +122,11 @@ func (notSentError) Is(err error) bool { return err == ErrNotSent }
 
 // attempt sends a request once.
 func (c *Client) attempt(ctx context.Context, r request, body []byte, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout+r.wait)
-	defer cancel()
+	if !c.inProcess {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.cfg.Timeout+r.wait)
+		defer cancel()
+	}
 	target := c.base.JoinPath(r.path)
 	target.RawQuery = r.query.Encode()
 	req, err := http.NewRequestWithContext(ctx, r.method, target.String(), bytes.NewReader(body))

@@ -75,11 +75,13 @@ func (c *Client) Resume(ctx context.Context, p ResumeParams) (wire.Resumed, erro
 // change sends a request that changes something. Its key makes it safe to send again:
 // whatever became of the answer, the request counts once.
 func (c *Client) change(ctx context.Context, path, key string, body any, wait time.Duration, out any) error {
-	if key == "" {
+	if key == "" && !c.inProcess {
 		key = newKey()
 	}
 	header := prefer(wait)
-	header.Set(wire.HeaderIdempotencyKey, key)
+	if key != "" {
+		header.Set(wire.HeaderIdempotencyKey, key)
+	}
 	return c.send(ctx, request{method: http.MethodPost, path: path, header: header, body: body, wait: wait}, out)
 }
 

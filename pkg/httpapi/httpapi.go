@@ -60,6 +60,9 @@ type Config struct {
 	// AllowUnauthenticated serves everybody as [Anonymous] in the tenant
 	// [session.DefaultTenant]. It counts only where Authenticate is nil.
 	AllowUnauthenticated bool
+	// InProcess says that the handler's only caller is the program it is part of, as with
+	// [github.com/adjourn/adjourn/pkg/client.Over]: faults of this side are told in full.
+	InProcess bool
 	// Functions whose routes are served; empty means all.
 	Functions []Function
 	// MaxWait is how long a request may wait for a session at most; 0 means

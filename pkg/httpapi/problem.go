@@ -85,6 +85,11 @@ func (h *handler) problem(r *request, err error) *problem {
 		return newProblem(wire.Problem{Code: own.code, Detail: own.detail}, own.header)
 	}
 	e := runtime.AsError(err)
+	if h.cfg.InProcess {
+		p := newProblem(problemOf(e), nil)
+		p.Detail = e.Message // whole, however long
+		return p
+	}
 	over := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || r.Context().Err() != nil
 	if over && e.Code.Class() == runtime.ClassInternal {
 		return newProblem(wire.Problem{
@@ -92,7 +97,7 @@ func (h *handler) problem(r *request, err error) *problem {
 			Detail: "the request took too long and was given up; what it asked for may have been done. Ask where the session stands, or send the same request again",
 		}, nil)
 	}
-	p := wire.Problem{Code: string(e.Code), Detail: e.Message, SessionID: e.Session, SessionStatus: e.Status, Answer: e.Answer}
+	p := problemOf(e)
 	switch e.Code.Class() {
 	case runtime.ClassUnavailable:
 		p.Detail, p.RequestID = unavailableDetail(e), r.id
@@ -101,6 +106,11 @@ func (h *handler) problem(r *request, err error) *problem {
 	case runtime.ClassInvalid, runtime.ClassNotFound, runtime.ClassForbidden, runtime.ClassConflict, runtime.ClassGone:
 	}
 	return newProblem(p, nil)
+}
+
+// problemOf is a refusal in the words of the API, with nothing held back.
+func problemOf(e *runtime.Error) wire.Problem {
+	return wire.Problem{Code: string(e.Code), Detail: e.Message, SessionID: e.Session, SessionStatus: e.Status, Answer: e.Answer}
 }
 
 // unavailable says of each code what is wrong with the store without telling what

@@ -311,6 +311,13 @@ func TestUnavailable(t *testing.T) {
 		require.Equal(t, c.detail, p.Detail)
 		require.NotEmpty(t, p.RequestID)
 		require.Equal(t, c.retry, out.Header().Get("Retry-After"), code)
+		// To the program that the handler is part of all of it is told.
+		d.err = fmt.Errorf("%w: %s", c.err, strings.Repeat("long ", 300))
+		w = newWorld(t, change{runtime: func(cfg *runtime.Config) { cfg.Store = d }, api: func(cfg *httpapi.Config) { cfg.InProcess = true }})
+		p = problem(t, w.send(ann, http.MethodGet, "/sessions", ""))
+		require.Equal(t, string(code), p.Code)
+		require.Equal(t, fmt.Sprintf("find %s: %v", inside, d.err), p.Detail)
+		require.Empty(t, p.RequestID)
 	}
 }
 
