@@ -166,26 +166,3 @@ func TestReadme_over_HTTP_on_your_machine(t *testing.T) {
 	out = r.paste(section, 4, line{which, "1\n"}, line{whether, "y\n"})
 	require.Regexp(t, `(?m)^done$`, out)
 }
-
-// TestDocs_links: what a document of ours points to is there.
-func TestDocs_links(t *testing.T) {
-	t.Parallel()
-	var names []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md"} {
-		found, err := filepath.Glob(filepath.Join("../..", pattern))
-		require.NoError(t, err)
-		require.NotEmpty(t, found, pattern)
-		names = append(names, found...)
-	}
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
-		for _, link := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(string(text), -1) {
-			path, _, _ := strings.Cut(link[1], "#")
-			if path != "" && !strings.Contains(path, "://") {
-				_, err := os.Stat(filepath.Join(filepath.Dir(name), path))
-				require.NoError(t, err, "a link of %s", name)
-			}
-		}
-	}
-}
