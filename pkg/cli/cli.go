@@ -33,7 +33,6 @@ import (
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/sqlite"
-	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // Config is everything a command line depends on.
@@ -121,7 +120,7 @@ func (c *cli) end(ctx context.Context, err error) int {
 
 // code is what an error means to a shell.
 func (c *cli) code(err error) int {
-	if c.Patience > 0 && c.Patience < sqlite.WaitFor && errors.Is(err, store.ErrLocked) {
+	if c.Patience > 0 && c.Patience < sqlite.WaitFor && runtime.AsError(err).Code == runtime.CodeStoreLocked {
 		return exit.Waited // the time given ran out while another process held the file
 	}
 	return exit.Code("", err)
@@ -188,7 +187,7 @@ func newCLI(cfg Config) *cli {
 	name := name(cfg)
 	s := screen.New(screen.Config{Name: name, Stdout: cfg.Stdout, Stderr: cfg.Stderr, Env: cfg.Env})
 	where := place.New(place.Config{
-		Registry: cfg.Registry, Program: cfg.Program, ProgramArgs: cfg.ProgramArgs, UserAgent: name + "/" + version(),
+		Registry: cfg.Registry, Program: cfg.Program, ProgramArgs: cfg.ProgramArgs, UserAgent: name + "/" + version(), Who: cfg.Who,
 		Env: cfg.Env, Now: cfg.Now, Screen: s, Decorate: cfg.Decorate,
 	})
 	c := &cli{Config: cfg, Screen: s, Place: where}

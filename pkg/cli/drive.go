@@ -18,7 +18,6 @@ import (
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/sqlite"
-	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // waiting is how long a command stays with a session: until it rests, unless --wait says less.
@@ -129,7 +128,7 @@ func (c *cli) unmanned(m session.Manifest, err error) error {
 // unlessOver returns what broke the work. That its time was over, or that it was
 // interrupted, is no error; but that another process held the data file is told.
 func unlessOver(work context.Context, err error) error {
-	if work.Err() != nil && (errors.Is(work.Err(), context.Canceled) || !errors.Is(err, store.ErrLocked)) {
+	if work.Err() != nil && (errors.Is(work.Err(), context.Canceled) || runtime.AsError(err).Code != runtime.CodeStoreLocked) {
 		return nil
 	}
 	return err

@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
+	"net/http"
 	"path/filepath"
 
 	"github.com/adjourn/adjourn/internal/private"
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
+	"github.com/adjourn/adjourn/pkg/cli/internal/remote"
+	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -39,27 +44,31 @@ type Engine interface {
 
 // local is the engine on a data file; whoever drives a session works on it.
 type local struct {
-	*runtime.Runtime
+	*remote.Engine
 	app *embedded.App
-	// told holds the entry after which a session was told to go on, though until a
-	// worker has done so it looks as if it rested.
-	told map[session.Key]int64
 }
 
-func (l local) Resume(ctx context.Context, p runtime.ResumeParams) (runtime.Resumed, error) {
-	resumed, err := l.Runtime.Resume(ctx, p)
-	if resumed.After > 0 {
-		l.told[p.Key] = resumed.After
+// newLocal speaks to a data file as to a server, in this process.
+func newLocal(a *embedded.App, who string) (Engine, error) {
+	handler, err := httpapi.New(httpapi.Config{
+		Runtime: a.Runtime, InProcess: true, MaxBody: math.MaxInt64,
+		Authenticate: func(*http.Request) (httpapi.Caller, error) {
+			return httpapi.Caller{Tenant: session.DefaultTenant, Who: who, From: "cli"}, nil
+		},
+	})
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
 	}
-	return resumed, err
+	e, err := remote.New(remote.Config{Client: client.Over(handler)})
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return local{Engine: e, app: a}, nil
 }
 
 func (l local) Drive(ctx context.Context, key session.Key) error {
-	after := l.told[key]
-	delete(l.told, key)
-	return l.DriveAfter(ctx, key, l.app.Only(key), after)
+	return l.app.Runtime.DriveAfter(ctx, key, l.app.Only(key), l.Told(key))
 }
-
 func (l local) Agents() []string                          { return l.app.Registry.Names() }
 func (l local) Tool(agent, name string) (tool.Tool, bool) { return l.app.Registry.Tool(agent, name) }
 func (l local) Close() error                              { return l.app.Close() }
@@ -78,7 +87,7 @@ func (p *Place) Open(ctx context.Context, existing bool) (Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return local{Runtime: a.Runtime, app: a, told: map[session.Key]int64{}}, nil
+	return newLocal(a, p.Who)
 }
 
 // OpenReading is Open for a command that changes nothing: it waits for nobody, and
@@ -91,7 +100,7 @@ func (p *Place) OpenReading(ctx context.Context) (Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return local{Runtime: a.Runtime, app: a, told: map[session.Key]int64{}}, nil
+	return newLocal(a, p.Who)
 }
 
 // OpenData opens the embedded engine on the data file, to work on it: one that this

@@ -30,6 +30,8 @@ type Config struct {
 	// Program and ProgramArgs are the words every printed command begins with.
 	Program     string
 	ProgramArgs []string
+	// Who uses the commands: recorded with what they do to a data file.
+	Who string
 	// UserAgent is what a server is told this program is.
 	UserAgent string
 	// Env reads a variable of the environment.

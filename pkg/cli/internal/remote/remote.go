@@ -206,3 +206,10 @@ func (e *Engine) Close() error {
 	e.client.Close()
 	return nil
 }
+
+// Told returns the entry after which a session was told to go on, once; 0 if it was not.
+func (e *Engine) Told(key session.Key) int64 {
+	after := e.told[key]
+	delete(e.told, key)
+	return after
+}
