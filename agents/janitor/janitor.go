@@ -11,7 +11,6 @@ import (
 	"encoding/hex"
 
 	"github.com/adjourn/adjourn/pkg/agent"
-	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // system tells a model what the planner in Go knows.
@@ -36,7 +35,7 @@ func Agent() agent.Agent {
 		// Whoever may start it can list the files of its folder.
 		Trial: true,
 		// The largest folder needs 200 replies to hash and 250 to delete.
-		Limits: session.Limits{Steps: 1000},
+		Limits: agent.Limits{Steps: 1000},
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/adjourn/adjourn/pkg/agent"
-	"github.com/adjourn/adjourn/pkg/llm"
 )
 
 const (
@@ -77,16 +76,16 @@ type job struct {
 // for, so what was done is read from the result alone.
 type outcome struct {
 	asked  string // the path the call named
-	status llm.ResultStatus
+	status agent.ResultStatus
 	done   Deleted // of success
 	text   string  // of any other status
 }
 
 // read goes through the messages since the newest user message.
-func read(messages []llm.Message) (*job, error) {
+func read(messages []agent.Message) (*job, error) {
 	j := &job{hashes: map[string]Hash{}, unreadable: map[string]string{}, settled: map[string]bool{}, gone: map[string]bool{}}
 	begin := len(messages) - 1
-	for begin >= 0 && messages[begin].Role != llm.RoleUser {
+	for begin >= 0 && messages[begin].Role != agent.RoleUser {
 		begin--
 	}
 	if begin < 0 {
@@ -109,10 +108,10 @@ func read(messages []llm.Message) (*job, error) {
 	return j, nil
 }
 
-func (j *job) take(arguments json.RawMessage, result *llm.ToolResult) error {
+func (j *job) take(arguments json.RawMessage, result *agent.ToolResult) error {
 	switch result.Name {
 	case ListFiles:
-		if result.Status != llm.ResultSuccess {
+		if result.Status != agent.ResultSuccess {
 			j.notListed = append(j.notListed, said(result))
 			return nil
 		}
@@ -123,7 +122,7 @@ func (j *job) take(arguments json.RawMessage, result *llm.ToolResult) error {
 		if err := json.Unmarshal(arguments, &in); err != nil {
 			return err
 		}
-		if result.Status != llm.ResultSuccess {
+		if result.Status != agent.ResultSuccess {
 			j.unreadable[in.Path] = said(result)
 			return nil
 		}
@@ -141,7 +140,7 @@ func (j *job) take(arguments json.RawMessage, result *llm.ToolResult) error {
 			return err
 		}
 		o := outcome{asked: in.Path, status: result.Status}
-		if result.Status == llm.ResultSuccess {
+		if result.Status == agent.ResultSuccess {
 			if err := json.Unmarshal(result.Output, &o.done); err != nil {
 				return err
 			}
@@ -156,7 +155,7 @@ func (j *job) take(arguments json.RawMessage, result *llm.ToolResult) error {
 }
 
 // said is what a result that is no success tells the model.
-func said(result *llm.ToolResult) string {
+func said(result *agent.ToolResult) string {
 	var text string
 	if json.Unmarshal(result.Output, &text) != nil || text == "" {
 		return cmp.Or(string(result.Output), string(result.Status))

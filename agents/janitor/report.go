@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/agent"
 )
 
 // maxLines is how many files a list in a text names.
@@ -103,25 +103,25 @@ func (j *job) summary(found int) string {
 	var freed int64
 	var deleted, denied, cancelled, refused, unknown []string
 	for _, o := range j.outcomes {
-		if o.status != llm.ResultSuccess && j.gone[o.asked] {
+		if o.status != agent.ResultSuccess && j.gone[o.asked] {
 			continue // another call deleted it: what it was asked as well says nothing
 		}
 		line := o.asked + ": " + strings.TrimPrefix(o.text, o.asked+": ")
 		switch o.status {
-		case llm.ResultSuccess:
+		case agent.ResultSuccess:
 			freed += o.done.Freed
 			line = fmt.Sprintf("%s (same as %s)", o.done.Deleted, o.done.Kept)
 			if o.done.Deleted != o.asked {
 				line += ", which you named instead of " + o.asked
 			}
 			deleted = append(deleted, line)
-		case llm.ResultDenied:
+		case agent.ResultDenied:
 			denied = append(denied, line)
-		case llm.ResultCancelled:
+		case agent.ResultCancelled:
 			cancelled = append(cancelled, line)
-		case llm.ResultError:
+		case agent.ResultError:
 			refused = append(refused, line)
-		case llm.ResultUnknown, llm.ResultTimedOut:
+		case agent.ResultUnknown, agent.ResultTimedOut:
 			unknown = append(unknown, line)
 		}
 	}

@@ -3,7 +3,6 @@ package janitor
 import (
 	"context"
 
-	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -106,7 +105,7 @@ func Tools() []tool.Tool {
 			Description: "List the files of a folder and its subfolders that may be copies: those whose size occurs more than once. " +
 				"Hidden files, symlinks and empty files are left out; hard links are listed apart, for they are not copies; " +
 				"leftovers are files that a deletion which was stopped moved aside.",
-			Effect: session.ReadOnly,
+			Effect: tool.ReadOnly,
 		}, func(ctx context.Context, c *tool.Call, in ListIn) (Listing, error) {
 			h, err := enter(c.Files())
 			if err != nil {
@@ -118,7 +117,7 @@ func Tools() []tool.Tool {
 		tool.Define(tool.Spec[HashIn]{
 			Name:        HashFile,
 			Description: "Return size and SHA-256 of a file's content. Files with the same of both are copies of each other.",
-			Effect:      session.ReadOnly,
+			Effect:      tool.ReadOnly,
 		}, func(ctx context.Context, c *tool.Call, in HashIn) (Hash, error) {
 			h, err := enter(c.Files())
 			if err != nil {
@@ -131,7 +130,7 @@ func Tools() []tool.Tool {
 			Name: DeleteFile,
 			Description: "Delete one copy of a file; a person is asked before. It is refused if the file is no longer the one that " +
 				"was hashed, or if the one to keep does not have the same content any more.",
-			Effect:  session.SideEffect,
+			Effect:  tool.SideEffect,
 			Approve: tool.Always[DeleteIn],
 		}, func(ctx context.Context, c *tool.Call, in DeleteIn) (Deleted, error) {
 			h, err := enter(c.Files())

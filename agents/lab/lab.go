@@ -10,9 +10,7 @@ import (
 	"context"
 
 	"github.com/adjourn/adjourn/pkg/agent"
-	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/llm/scripted"
-	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // ModelName is the lab's model; whoever lists the lab gives [Open] as its provider.
@@ -35,12 +33,12 @@ func Agent() agent.Agent {
 		Trial: true,
 		// repeat: 1000 and far more has to fit. Scripted tokens cost nothing and count
 		// messages, each step all of them, and what is large in them.
-		Limits: session.Limits{Steps: 10_000, Tokens: 120_000_000},
+		Limits: agent.Limits{Steps: 10_000, Tokens: 120_000_000},
 	}
 }
 
 // Open opens the model that follows the script of the newest user message. Its
 // name is for people: there is one such model.
-func Open(context.Context, string, func(string) string) (llm.Model, error) {
+func Open(context.Context, string, func(string) string) (agent.Model, error) {
 	return scripted.Model(), nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -44,7 +43,7 @@ func peopleTools() []tool.Tool {
 	return []tool.Tool{
 		tool.Define(tool.Spec[DeployIn]{
 			Name: "deploy", Description: "Pretend to deploy a service. A person is always asked before.",
-			Effect: session.SideEffect, Approve: tool.Always[DeployIn],
+			Effect: tool.SideEffect, Approve: tool.Always[DeployIn],
 		}, func(ctx context.Context, c *tool.Call, in DeployIn) (Receipt, error) {
 			done := "deployed " + in.Service
 			if in.Version != "" {
@@ -54,21 +53,21 @@ func peopleTools() []tool.Tool {
 		}),
 		tool.Define(tool.Spec[RefundIn]{
 			Name: "refund", Description: "Pretend to refund an order. A person is asked before if the amount is above 100.",
-			Effect: session.SideEffect, Approve: func(in RefundIn) bool { return in.Amount > askAbove },
+			Effect: tool.SideEffect, Approve: func(in RefundIn) bool { return in.Amount > askAbove },
 		}, func(ctx context.Context, c *tool.Call, in RefundIn) (Receipt, error) {
 			return pretend(ctx, c, fmt.Sprintf("refunded %g for order %s", in.Amount, in.Order), in.Log)
 		}),
 		tool.Define(tool.Spec[NoIn]{
-			Name: "pick_color", Description: "Ask a person for a color.", Effect: session.ReadOnly,
+			Name: "pick_color", Description: "Ask a person for a color.", Effect: tool.ReadOnly,
 		}, pickColor),
 		tool.Define(tool.Spec[NoIn]{
-			Name: "pick_toppings", Description: "Ask a person for the toppings of a pizza, none to all of them.", Effect: session.ReadOnly,
+			Name: "pick_toppings", Description: "Ask a person for the toppings of a pizza, none to all of them.", Effect: tool.ReadOnly,
 		}, pickToppings),
 		tool.Define(tool.Spec[NoIn]{
-			Name: "get_name", Description: "Ask a person for their name.", Effect: session.ReadOnly,
+			Name: "get_name", Description: "Ask a person for their name.", Effect: tool.ReadOnly,
 		}, getName),
 		tool.DefineClient(tool.Spec[LocateIn]{
-			Name: "locate", Description: "Say where something is. The user's own device answers.", Effect: session.ReadOnly,
+			Name: "locate", Description: "Say where something is. The user's own device answers.", Effect: tool.ReadOnly,
 		}),
 	}
 }
@@ -91,7 +90,7 @@ type Color struct {
 
 func pickColor(ctx context.Context, c *tool.Call, _ NoIn) (Color, error) {
 	reply, err := c.Ask(ctx, tool.Question{
-		ID: "color", Text: "Which color?", Choices: []session.Choice{
+		ID: "color", Text: "Which color?", Choices: []tool.Choice{
 			{ID: "red", Label: "Red"}, {ID: "green", Label: "Green"}, {ID: "blue", Label: "Blue"},
 		},
 	})
@@ -108,7 +107,7 @@ type Toppings struct {
 
 func pickToppings(ctx context.Context, c *tool.Call, _ NoIn) (Toppings, error) {
 	reply, err := c.Ask(ctx, tool.Question{
-		ID: "toppings", Text: "Which toppings?", Multi: true, Choices: []session.Choice{
+		ID: "toppings", Text: "Which toppings?", Multi: true, Choices: []tool.Choice{
 			{ID: "cheese", Label: "Cheese"},
 			{ID: "mushrooms", Label: "Mushrooms"},
 			{ID: "olives", Label: "Olives"},

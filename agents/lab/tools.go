@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -64,20 +63,20 @@ type FaultIn struct {
 func plainTools() []tool.Tool {
 	return []tool.Tool{
 		tool.Define(tool.Spec[EchoIn]{
-			Name: "echo", Description: "Answer with the text given, or with text of a size.", Effect: session.ReadOnly,
+			Name: "echo", Description: "Answer with the text given, or with text of a size.", Effect: tool.ReadOnly,
 			Properties: map[string]json.RawMessage{
 				"size": fmt.Appendf(nil, `{"minimum": 0, "maximum": %d}`, tool.MaxResultBytes-len(`""`)),
 			},
 		}, echo),
 		tool.Define(tool.Spec[SleepIn]{
-			Name: "sleep", Description: "Do nothing for some seconds.", Effect: session.ReadOnly, Timeout: longest + time.Minute,
+			Name: "sleep", Description: "Do nothing for some seconds.", Effect: tool.ReadOnly, Timeout: longest + time.Minute,
 			Properties: map[string]json.RawMessage{
 				"seconds": fmt.Appendf(nil, `{"minimum": 0, "maximum": %d}`, longest/time.Second),
 			},
 		}, sleep),
 		tool.Define(tool.Spec[LineIn]{
 			Name: "append_line", Description: "Append a line to a file of the lab's folder. A side effect: it happens at most once for each call.",
-			Effect: session.SideEffect,
+			Effect: tool.SideEffect,
 		}, func(ctx context.Context, c *tool.Call, in LineIn) (LineOut, error) {
 			if err := write(ctx, c, in.Path, in.Text); err != nil {
 				return LineOut{}, fmt.Errorf("append_line: %w", err)
@@ -87,7 +86,7 @@ func plainTools() []tool.Tool {
 		tool.Define(tool.Spec[LineIn]{
 			Name: "append_once", Description: "Append a line to a file of the lab's folder, once for each call however often the call runs. " +
 				"A file beside it, with .keys added to its name, remembers which call owns which line.",
-			Effect: session.Idempotent,
+			Effect: tool.Idempotent,
 		}, func(ctx context.Context, c *tool.Call, in LineIn) (LineOut, error) {
 			key := c.IdempotencyKey()
 			if err := writeOnce(ctx, c, in.Path, in.Text); err != nil {
@@ -96,28 +95,28 @@ func plainTools() []tool.Tool {
 			return LineOut{Path: in.Path, Key: key}, nil
 		}),
 		tool.Define(tool.Spec[NoteIn]{
-			Name: "add_note", Description: "Add a note to a list in the session's state.", Effect: session.ReadOnly,
+			Name: "add_note", Description: "Add a note to a list in the session's state.", Effect: tool.ReadOnly,
 		}, addNote),
 		tool.Define(tool.Spec[NoteIn]{
-			Name: "set_note", Description: "Replace a note in the session's state.", Effect: session.ReadOnly,
+			Name: "set_note", Description: "Replace a note in the session's state.", Effect: tool.ReadOnly,
 		}, func(_ context.Context, c *tool.Call, in NoteIn) (NoteOut, error) {
 			key := or(in.Key, "note")
 			return NoteOut{Key: key}, c.Replace(key, in.Text)
 		}),
 		tool.Define(tool.Spec[FaultIn]{
-			Name: "boom", Description: "Panic.", Effect: session.ReadOnly,
+			Name: "boom", Description: "Panic.", Effect: tool.ReadOnly,
 		}, func(_ context.Context, _ *tool.Call, in FaultIn) (struct{}, error) {
 			panic(or(in.Text, "boom"))
 		}),
 		tool.Define(tool.Spec[FaultIn]{
-			Name: "fault", Description: "Fail with an error.", Effect: session.ReadOnly,
+			Name: "fault", Description: "Fail with an error.", Effect: tool.ReadOnly,
 		}, func(_ context.Context, _ *tool.Call, in FaultIn) (struct{}, error) {
 			return struct{}{}, errors.New(or(in.Text, "this tool always fails"))
 		}),
 		// What comes in is what the task returns, numbers digit for digit.
 		tool.Define(tool.Spec[map[string]json.RawMessage]{
 			Name: "finish", Description: "End the task with a structured result: the arguments, whatever they are.",
-			Effect: session.ReadOnly, Finish: true,
+			Effect: tool.ReadOnly, Finish: true,
 		}, func(_ context.Context, _ *tool.Call, in map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 			return in, nil
 		}),

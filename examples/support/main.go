@@ -6,9 +6,6 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/cli"
-	"github.com/adjourn/adjourn/pkg/llm"
-	"github.com/adjourn/adjourn/pkg/llm/scripted"
-	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -29,21 +26,20 @@ var refund = tool.Define(tool.Spec[refundIn]{
 	return receipt{ID: "refund of " + in.Order + " as " + c.ID()}, nil
 })
 
-// model stands in for a real one: it asks for one refund, then says what happened.
-// With openai.Open under "openai" it would be Model: "openai:gpt-5-mini".
-func model(context.Context, string, func(string) string) (llm.Model, error) {
-	return scripted.New(scripted.Use("refund", `{"order":"A-17","amount":250}`), scripted.Say("A-17 is refunded.")), nil
-}
+// replies stand in for a model: one call, then a text. For a real one import
+// pkg/llm/openai and set Models: agent.Models{"openai": openai.Open} in the Config,
+// Model: "openai:gpt-5-mini" in the Agent; replies then plan where no model is named.
+var replies = agent.Replies(
+	agent.Reply{Calls: []agent.Call{{Name: "refund", Arguments: refundIn{Order: "A-17", Amount: 250}}}},
+	agent.Reply{Text: "A-17 is refunded."},
+)
 
 // Registry lists the agents of this program.
 func Registry() (*agent.Registry, error) {
-	return agent.NewRegistry(agent.Config{
-		Models: agent.Models{"scripted": model}, // opened on the first model call
-		Agents: []agent.Agent{{
-			Name: "support", Model: "scripted:demo", System: "You help customers of a shop.",
-			Tools: []tool.Tool{refund}, Limits: session.Limits{Steps: 50},
-		}},
-	})
+	return agent.NewRegistry(agent.Config{Agents: []agent.Agent{{
+		Name: "support", System: "You help customers of a shop.", Offline: replies,
+		Tools: []tool.Tool{refund}, Limits: agent.Limits{Steps: 50},
+	}}})
 }
 
 func main() { cli.Main(Registry) }

@@ -9,8 +9,6 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/cli"
-	"github.com/adjourn/adjourn/pkg/llm"
-	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -37,8 +35,8 @@ var book = tool.Define(tool.Spec[place]{Name: "book", Description: "Book a table
 			return booking{}, err
 		}
 		reply, err := c.Ask(ctx, tool.Question{
-			ID: "confirm", Text: "Take " + table + "?", Choices: []session.Choice{{ID: "yes"}, {ID: "no"}},
-			Expiry: &tool.Expiry{After: time.Hour, Outcome: session.ExpireDefault, Value: "no"},
+			ID: "confirm", Text: "Take " + table + "?", Choices: []tool.Choice{{ID: "yes"}, {ID: "no"}},
+			Expiry: &tool.Expiry{After: time.Hour, Outcome: tool.ExpireDefault, Value: "no"},
 		})
 		if err != nil {
 			return booking{}, err // tool.ErrWaiting: the session pauses here
@@ -49,11 +47,11 @@ var book = tool.Define(tool.Spec[place]{Name: "book", Description: "Book a table
 // plan is an agent without a model: the next call follows from the results so far.
 func plan(_ context.Context, v agent.View) (agent.Reply, error) {
 	last := v.Messages[len(v.Messages)-1]
-	if last.Role == llm.RoleUser {
+	if last.Role == agent.RoleUser {
 		return agent.Reply{Calls: []agent.Call{{Name: "locate", Arguments: struct{}{}}}}, nil
 	}
 	result := last.Parts[0].ToolResult
-	if result.Status != llm.ResultSuccess {
+	if result.Status != agent.ResultSuccess {
 		return agent.Reply{}, errors.New("the tour ends here: " + string(result.Output))
 	}
 	next := map[string]string{"locate": "book", "book": agent.FinishTool}[result.Name]

@@ -38,22 +38,22 @@ func check[In any](spec Spec[In], client bool) error {
 	switch spec.Effect {
 	case "", session.ReadOnly, session.Idempotent, session.SideEffect:
 	default:
-		wrong("Effect", "%q is no effect: use session.ReadOnly, session.Idempotent or session.SideEffect", spec.Effect)
+		wrong("Effect", "%q is no effect: use session.ReadOnly, session.Idempotent or tool.SideEffect", spec.Effect)
 	}
 	switch spec.OnUnknown {
 	case "", session.UnknownTell, session.UnknownAsk, session.UnknownRetry:
 		if spec.Probe != nil {
-			wrong("Probe", "it is never asked unless OnUnknown is session.UnknownProbe")
+			wrong("Probe", "it is never asked unless OnUnknown is tool.UnknownProbe")
 		}
 	case session.UnknownProbe:
 		if spec.Probe == nil {
-			wrong("Probe", "session.UnknownProbe needs a function that finds out what happened")
+			wrong("Probe", "tool.UnknownProbe needs a function that finds out what happened")
 		}
 	default:
 		wrong("OnUnknown", "%q is no policy: use session.UnknownTell, UnknownAsk, UnknownProbe or UnknownRetry", spec.OnUnknown)
 	}
 	if spec.OnUnknown != "" && (spec.Effect == session.ReadOnly || spec.Effect == session.Idempotent) {
-		wrong("OnUnknown", "a tool that is %s is simply run again: leave it empty, or make the effect session.SideEffect", spec.Effect)
+		wrong("OnUnknown", "a tool that is %s is simply run again: leave it empty, or make the effect tool.SideEffect", spec.Effect)
 	}
 	if spec.Timeout < 0 {
 		wrong("Timeout", "%s is negative: leave it zero for %s", spec.Timeout, DefaultTimeout)
@@ -104,7 +104,7 @@ type Expiry struct {
 	After time.Duration
 	// Outcome says what the expiry means.
 	Outcome session.DeadlineOutcome
-	// Value is the answer of [session.ExpireDefault]: true or false for an
+	// Value is the answer of [ExpireDefault]: true or false for an
 	// approval, any JSON for a client's result, text for input and text questions,
 	// an id or a []string of ids for questions with choices.
 	Value any

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrOnceReadOnly refuses Once in a tool that has no ledger to remember in.
-var ErrOnceReadOnly = errors.New("a read-only tool remembers nothing: declare the tool session.Idempotent or session.SideEffect to use tool.Once")
+var ErrOnceReadOnly = errors.New("a read-only tool remembers nothing: declare the tool tool.Idempotent or tool.SideEffect to use tool.Once")
 
 // rememberTimeout bounds how long a result may take to become durable, once the
 // function has run: its context's end does not cut that short.

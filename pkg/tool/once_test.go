@@ -97,7 +97,7 @@ func TestOnce_refuses(t *testing.T) {
 
 	_, err := tool.Once(t.Context(), tool.NewCall(tool.CallConfig{}), "k", must)
 	require.ErrorIs(t, err, tool.ErrOnceReadOnly)
-	require.ErrorContains(t, err, "declare the tool session.Idempotent or session.SideEffect")
+	require.ErrorContains(t, err, "declare the tool tool.Idempotent or tool.SideEffect")
 
 	_, err = tool.Once(t.Context(), c, "", must)
 	require.ErrorContains(t, err, "key is empty")

@@ -24,7 +24,7 @@ type Spec[In any] struct {
 	Name string
 	// Description tells the model when to call the tool, and what comes back.
 	Description string
-	// Effect says what the tool does to the world; zero means [session.SideEffect].
+	// Effect says what the tool does to the world; zero means [SideEffect].
 	Effect session.Effect
 	// Approve says whether a person must agree before a call with this input
 	// runs. A rule that panics means yes. Nil means nobody is asked.
@@ -34,10 +34,10 @@ type Spec[In any] struct {
 	// Timeout bounds one run; zero means [DefaultTimeout].
 	Timeout time.Duration
 	// OnUnknown says what happens when nobody knows whether the side effect
-	// happened; zero means [session.UnknownTell]. For side effects only.
+	// happened; zero means [UnknownTell]. For side effects only.
 	OnUnknown session.UnknownPolicy
 	// Probe finds out whether an earlier run had its effect, and what its result
-	// was. It is required for [session.UnknownProbe].
+	// was. It is required for [UnknownProbe].
 	Probe func(ctx context.Context, c *Call, in In) (result any, happened bool, err error)
 	// Expiry of the approval or of the client's result; nil waits for ever.
 	Expiry *Expiry

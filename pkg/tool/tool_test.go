@@ -98,7 +98,7 @@ func TestDefine_tells_every_mistake(t *testing.T) {
 		"name_too_long":   {change: func(s *tool.Spec[refundIn]) { s.Name = strings.Repeat("x", 65) }, want: []string{"1 to 64"}},
 		"effect":          {change: func(s *tool.Spec[refundIn]) { s.Effect = "none" }, want: []string{`Effect: "none"`}},
 		"policy":          {change: func(s *tool.Spec[refundIn]) { s.OnUnknown = "guess" }, want: []string{`OnUnknown: "guess"`}},
-		"probe_missing":   {change: func(s *tool.Spec[refundIn]) { s.OnUnknown = session.UnknownProbe }, want: []string{"Probe: session.UnknownProbe needs"}},
+		"probe_missing":   {change: func(s *tool.Spec[refundIn]) { s.OnUnknown = session.UnknownProbe }, want: []string{"Probe: tool.UnknownProbe needs"}},
 		"probe_unasked":   {change: func(s *tool.Spec[refundIn]) { s.Probe = probe }, want: []string{"Probe: it is never asked"}},
 		"policy_of_read_only": {change: func(s *tool.Spec[refundIn]) {
 			s.Effect, s.OnUnknown = session.ReadOnly, session.UnknownRetry

@@ -1,0 +1,51 @@
+package tool
+
+import "github.com/adjourn/adjourn/pkg/session"
+
+// The words of a tool's definition. Each is an alias of the type or constant of the
+// same name in package session, so that a program that defines tools imports tool alone.
+type (
+	// Effect says what a tool does to the world.
+	Effect = session.Effect
+	// UnknownPolicy says what happens when it is not known whether a side effect happened.
+	UnknownPolicy = session.UnknownPolicy
+	// DeadlineOutcome says what happens when a deadline passes without an answer.
+	DeadlineOutcome = session.DeadlineOutcome
+	// Choice is one answer to choose from.
+	Choice = session.Choice
+)
+
+// The effects. A [Spec] that names none means SideEffect.
+const (
+	// ReadOnly tools change nothing: after a crash the step is done again.
+	ReadOnly = session.ReadOnly
+	// Idempotent tools may run again with the same idempotency key.
+	Idempotent = session.Idempotent
+	// SideEffect tools run at most once.
+	SideEffect = session.SideEffect
+)
+
+// The policies for a side effect of which it is not known whether it happened, because
+// its worker died. A [Spec] that names none means UnknownTell.
+const (
+	// UnknownTell tells the model.
+	UnknownTell = session.UnknownTell
+	// UnknownAsk asks a person what they found out.
+	UnknownAsk = session.UnknownAsk
+	// UnknownProbe asks the tool's Probe.
+	UnknownProbe = session.UnknownProbe
+	// UnknownRetry runs the tool again: it then runs at least once.
+	UnknownRetry = session.UnknownRetry
+)
+
+// The outcomes of a deadline.
+const (
+	// ExpireDeny counts as a denial: an approval is refused, Ask returns [ErrExpired].
+	ExpireDeny = session.ExpireDeny
+	// ExpireDefault answers with the value of the [Expiry].
+	ExpireDefault = session.ExpireDefault
+	// ExpireFail fails the task.
+	ExpireFail = session.ExpireFail
+	// ExpireReask asks again.
+	ExpireReask = session.ExpireReask
+)
