@@ -107,7 +107,7 @@ var plan = house{
 		"golang.org/x/term":                          {"internal/screen"},
 		"golang.org/x/sys":                           {"pkg/cli/internal/ask", "internal/owned"}, // throws away what was typed too early; when a file was made
 		"github.com/openai/openai-go/v3":             {"pkg/llm/openai"},
-		"go.yaml.in/yaml/v4":                         {"pkg/llm/scripted", "agents/lab", "pkg/httpapi", "cmd/deploy"},
+		"go.yaml.in/yaml/v4":                         {"agents/lab", "pkg/httpapi", "cmd/deploy"},
 		"github.com/stretchr/testify":                {"internal/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "internal/floortest", "agents/lab/labtest", "internal/terminaltest"},
 		"github.com/aws/aws-lambda-go":               {"pkg/lambdafn", "internal/lambdatest"},
 		"github.com/aws/smithy-go":                   {"pkg/store/dynamostore", "pkg/queue/sqsqueue"}, // the types of its errors

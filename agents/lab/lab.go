@@ -1,7 +1,7 @@
 // Package lab is an agent for trying everything without a model.
 //
-// Its model is a script (see pkg/llm/scripted): a YAML list in the user's message,
-// one item for each reply. Its tools exercise every feature of a tool: each
+// Its model is a script ([Parse]): a YAML list in the user's message, one item for
+// each reply. Its tools exercise every feature of a tool: each
 // effect, approval, questions, state, a client tool, a result that ends the task,
 // errors, panics. A real model can drive it too.
 package lab
@@ -10,7 +10,6 @@ import (
 	"context"
 
 	"github.com/adjourn/adjourn/pkg/agent"
-	"github.com/adjourn/adjourn/pkg/llm/scripted"
 )
 
 // ModelName is the lab's model; whoever lists the lab gives [Open] as its provider.
@@ -40,5 +39,5 @@ func Agent() agent.Agent {
 // Open opens the model that follows the script of the newest user message. Its
 // name is for people: there is one such model.
 func Open(context.Context, string, func(string) string) (agent.Model, error) {
-	return scripted.Model(), nil
+	return Model(), nil
 }

@@ -15,11 +15,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/agents/lab"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/cli"
 	"github.com/adjourn/adjourn/pkg/llm"
-	"github.com/adjourn/adjourn/pkg/llm/scripted"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -80,7 +80,7 @@ func registry() (*agent.Registry, error) {
 		return nil, err
 	}
 	return agent.NewRegistry(agent.Config{
-		Models: agent.Models{"scripted": func(context.Context, string, func(string) string) (llm.Model, error) { return scripted.Model(), nil }},
+		Models: agent.Models{"scripted": func(context.Context, string, func(string) string) (llm.Model, error) { return lab.Model(), nil }},
 		Agents: []agent.Agent{
 			{Name: "toy", Description: "Follows scripts.", Model: "scripted:toy", Tools: toy},
 			{Name: "hello", Description: "Says hello.", Planner: agent.PlannerFunc(func(context.Context, agent.View) (agent.Reply, error) {

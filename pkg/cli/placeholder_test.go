@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/agents/lab"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
-	"github.com/adjourn/adjourn/pkg/llm/scripted"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -110,7 +110,7 @@ func loud() (*agent.Registry, error) {
 			return reply.Selected, err
 		}))
 	return agent.NewRegistry(agent.Config{
-		Models: agent.Models{"scripted": func(context.Context, string, func(string) string) (llm.Model, error) { return scripted.Model(), nil }},
+		Models: agent.Models{"scripted": func(context.Context, string, func(string) string) (llm.Model, error) { return lab.Model(), nil }},
 		Agents: []agent.Agent{{Name: "toy", Description: "Follows scripts.", Model: "scripted:toy", Tools: tools}},
 	})
 }

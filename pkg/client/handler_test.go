@@ -11,13 +11,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/agents/lab"
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/llm"
-	"github.com/adjourn/adjourn/pkg/llm/scripted"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/tool"
@@ -30,7 +30,7 @@ type deployIn struct {
 // registry has an agent that follows scripts and asks before it deploys.
 func registry() (*agent.Registry, error) {
 	return agent.NewRegistry(agent.Config{
-		Models: agent.Models{"scripted": func(context.Context, string, func(string) string) (llm.Model, error) { return scripted.Model(), nil }},
+		Models: agent.Models{"scripted": func(context.Context, string, func(string) string) (llm.Model, error) { return lab.Model(), nil }},
 		Agents: []agent.Agent{{Name: "toy", Model: "scripted:toy", Tools: []tool.Tool{
 			tool.Define(tool.Spec[deployIn]{Name: "deploy", Approve: tool.Always[deployIn]},
 				func(_ context.Context, _ *tool.Call, in deployIn) (string, error) {

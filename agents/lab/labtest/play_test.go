@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/agents/lab"
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
-	"github.com/adjourn/adjourn/pkg/llm/scripted"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -30,17 +30,17 @@ func played(t *testing.T, script *Script) *Ended {
 	t.Helper()
 	script.Prepare(t.TempDir())
 	p := begin(t, script)
-	parsed, err := scripted.Parse(script.Text())
+	parsed, err := lab.Parse(script.Text())
 	require.NoError(t, err)
 	for k := range parsed.Len() {
-		item, _ := parsed.Reply(k)
+		item := parsed[parsed.Reply(k)-1]
 		switch {
 		case item.Fail != "":
 			continue // it takes its time and leaves nothing that is checked
 		case item.Say != "":
 			p.do(engine.Close(p.s, engine.StepOutcome{Reply: p.reply(llm.Text(item.Say))}, p.stamp()))
 		default:
-			p.step(item.Calls)
+			p.step(item.ToolCalls())
 		}
 	}
 	return p.Ended

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/agents/lab"
-	"github.com/adjourn/adjourn/pkg/llm/scripted"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -30,18 +29,18 @@ func TestScript_is_one_the_lab_takes(t *testing.T) {
 	}
 	for _, s := range scripts {
 		s.Prepare("/tmp/files")
-		parsed, err := scripted.Parse(s.Text())
+		parsed, err := lab.Parse(s.Text())
 		require.NoError(t, err, s.Text())
 		replies, calls, waits := 0, 0, 0
 		for k := range parsed.Len() {
-			item, _ := parsed.Reply(k)
+			item := parsed[parsed.Reply(k)-1]
 			if item.Fail == "" && item.Say == "" {
 				replies++
 			}
 			if item.Need != "" {
 				waits++
 			}
-			for _, c := range item.Calls {
+			for _, c := range item.ToolCalls() {
 				calls++
 				require.NoError(t, tools[c.Name].Validate(c.Arguments), "%s %s", c.Name, c.Arguments)
 				if c.Name == "deploy" || c.Name == "pick_color" {
@@ -50,7 +49,7 @@ func TestScript_is_one_the_lab_takes(t *testing.T) {
 			}
 		}
 		require.Equal(t, []int{s.replies, s.calls, s.waits}, []int{replies, calls, waits}, s.Text())
-		last, _ := parsed.Reply(parsed.Len() - 1)
+		last := parsed[parsed.Reply(parsed.Len()-1)-1]
 		require.Equal(t, "done", last.Say)
 	}
 }

@@ -3,6 +3,7 @@ package scripted_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"strings"
 	"sync/atomic"
@@ -41,20 +42,25 @@ func TestConformance(t *testing.T) {
 			})
 		},
 		Hang: func(*testing.T) llm.Model {
-			return inScript{scripted.Model(), "- stream: one two three four five six seven\n  every: 7m"}
+			return hanging{}
 		},
 	})
 }
 
-// inScript asks the lab's model with a script of its own at the end.
-type inScript struct {
-	llm.Model
-	script string
-}
+// hanging says a word, and then nothing until it is stopped.
+type hanging struct{ llm.Model }
 
-func (m inScript) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
-	req.Messages = append(req.Messages[:len(req.Messages):len(req.Messages)], llm.User(m.script))
-	return m.Model.Stream(ctx, req)
+func (hanging) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		if !yield(llm.Event{Kind: llm.EventTextDelta, Text: "one"}, nil) {
+			return
+		}
+		wait := scripted.Func(func(ctx context.Context, _ llm.Request) (scripted.Reply, error) {
+			<-ctx.Done()
+			return scripted.Say("too late"), nil
+		})
+		wait.Stream(ctx, req)(yield)
+	}
 }
 
 func ask(t *testing.T, m llm.Model, messages ...llm.Message) scripted.Reply {
@@ -166,4 +172,39 @@ func TestFunc_cancelled_between_events(t *testing.T) {
 	})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, 2, n)
+}
+
+// A model that says what it was told to, reply for reply, for tests of agents.
+func ExampleNew() {
+	m := scripted.New(
+		scripted.Also(scripted.Use("look", `{"at":"a"}`), "look", `{"at":"b"}`),
+		scripted.Say("nothing to see"),
+	)
+	messages := []llm.Message{llm.User("look around")}
+	for range 3 {
+		reply, err := llm.Collect(m.Stream(context.Background(), llm.Request{Messages: messages}), nil)
+		fmt.Println(len(reply.Message.ToolCalls()), reply.Message.Text(), reply.Stop, err)
+		messages = append(messages, reply.Message)
+	}
+	// Output:
+	// 2  tool_calls <nil>
+	// 0 nothing to see end <nil>
+	// 0 done end <nil>
+}
+
+// A model that is a Go function sees the request and may fail as a provider does.
+func ExampleFunc() {
+	m := scripted.Func(func(_ context.Context, req llm.Request) (scripted.Reply, error) {
+		if len(req.Messages) > 1 {
+			return scripted.Reply{}, &llm.Error{Class: llm.ClassContextOverflow, Message: "that is too much for me"}
+		}
+		return scripted.Say("You said: " + req.Messages[0].Text()), nil
+	})
+	reply, err := llm.Collect(m.Stream(context.Background(), llm.Request{Messages: []llm.Message{llm.User("hello")}}), nil)
+	fmt.Println(reply.Message.Text(), err)
+	_, err = llm.Collect(m.Stream(context.Background(), llm.Request{Messages: []llm.Message{llm.User("a"), llm.User("b")}}), nil)
+	fmt.Println(err)
+	// Output:
+	// You said: hello <nil>
+	// model call: context_overflow: that is too much for me
 }

@@ -1,4 +1,4 @@
-package scripted
+package lab
 
 import (
 	"context"
@@ -9,9 +9,10 @@ import (
 	"unicode"
 
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/llm/scripted"
 )
 
-// help is what the model says when nobody gave it a script.
+// help is what the model says while it has no script.
 const help = `I am a model that follows a script instead of thinking. Send me a YAML list; each item is one of my replies:
 
 - call: echo
@@ -30,103 +31,95 @@ and can have think: TEXT and repeat: TIMES.`
 // Model returns the model of the lab. Its script is the newest user message
 // that is a YAML list of items; the k-th reply after that message is the k-th
 // reply of the script, where k counts the assistant messages after it and the
-// calls put off since. Past its end the script says "done".
+// calls put off since. Past its end the script says "done". It keeps no state:
+// a request that is delivered twice is answered the same twice.
 //
-// A user message that is a list of mappings but no valid script is an
-// [*llm.Error] of class invalid that wraps the [*ScriptError]. Without any
-// script the model explains how to write one.
-func Model() llm.Model { return &lab{} }
+// A wrong script is an [*llm.Error] of class invalid. Without any script the
+// model explains how to write one.
+func Model() llm.Model { return model{} }
 
-type lab struct{ verdicts cache }
+type model struct{}
 
-var _ llm.Model = (*lab)(nil)
+var _ llm.Model = model{}
 
 // Stream says the next item of the script.
-func (m *lab) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
+func (model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		if err := llm.ContextError(ctx); err != nil {
-			yield(llm.Event{}, err)
-			return
+		item, number, err := next(req)
+		if stopped := llm.ContextError(ctx); stopped != nil {
+			err = stopped
 		}
-		item, err := m.next(req)
 		if err != nil {
 			yield(llm.Event{}, err)
 			return
 		}
-		perform(ctx, item, req.Messages, yield)
+		perform(ctx, item, number, req, yield)
 	}
 }
 
-// next finds the script and what it says now. A session asks this at every
-// step, so it reads messages from the newest on, stops at the script, and
-// parses each script once.
-func (m *lab) next(req llm.Request) (Item, error) {
-	answered := 0
+// next finds the script and what it says now. It reads messages from the newest on and stops at the script.
+func next(req llm.Request) (item Item, number int, err error) {
+	replies := 0
 	for i := len(req.Messages) - 1; i >= 0; i-- {
-		switch req.Messages[i].Role {
+		message := req.Messages[i]
+		switch message.Role {
 		case llm.RoleAssistant:
-			answered++
+			replies++
 		case llm.RoleTool:
 		case llm.RoleUser:
-			text := textOf(req.Messages[i])
-			if !mayBeScript(text) {
+			text := message.Text()
+			if !isScript(text) {
 				continue
 			}
-			v := m.verdicts.of(text)
-			switch {
-			case v.plain:
-				continue
-			case v.err != nil:
-				return Item{}, &llm.Error{Class: llm.ClassInvalid, Message: v.err.Error(), Cause: v.err}
+			script, err := Parse(text)
+			if err != nil {
+				return Item{}, 0, &llm.Error{Class: llm.ClassInvalid, Message: err.Error(), Cause: err}
 			}
-			item, ok := v.script.Reply(answered + delaysAfter(req.Delays, i))
-			if !ok {
-				return Item{Say: theEnd}, nil
+			for _, messages := range req.Delays {
+				if messages > i { // the script was there when this call was put off
+					replies++
+				}
 			}
-			return item, nil
+			if number = script.Reply(replies); number == 0 {
+				return Item{Say: "done"}, 0, nil
+			}
+			return script[number-1], number, nil
 		}
 	}
-	return Item{Say: help}, nil
+	return Item{Say: help}, 0, nil
 }
 
-// textOf is [llm.Message.Text] without a copy for the message of one part.
-func textOf(m llm.Message) string {
-	if len(m.Parts) == 1 && m.Parts[0].Kind == llm.PartText {
-		return m.Parts[0].Text
-	}
-	return m.Text()
-}
-
-func perform(ctx context.Context, item Item, messages []llm.Message, yield func(llm.Event, error) bool) {
+func perform(ctx context.Context, item Item, number int, req llm.Request, yield func(llm.Event, error) bool) {
 	think := llm.Event{Kind: llm.EventReasoningDelta, Text: item.Think}
 	if item.Think != "" && !yield(think, nil) {
 		return
 	}
 	if item.Fail != "" {
-		yield(llm.Event{}, &llm.Error{
-			Class:      item.Fail,
-			Message:    fmt.Sprintf("item %d of the script says so", item.Number),
-			RetryAfter: item.After,
-		})
+		failure := &llm.Error{Class: item.Fail, Message: fmt.Sprintf("item %d of the script says so", number), RetryAfter: item.After}
+		yield(llm.Event{}, failure)
 		return
 	}
 	if item.Stream != "" && !recite(ctx, item, yield) {
 		return
 	}
-	var reply llm.Reply
+	reply := llm.Reply{Usage: usage(item, req.Messages)}
 	for _, text := range []string{item.Text, item.Need, item.Say} {
 		if text != "" {
 			reply.Message.Parts = append(reply.Message.Parts, llm.Text(text))
 		}
 	}
-	for _, call := range item.Calls {
+	for _, call := range item.ToolCalls() {
 		reply.Message.Parts = append(reply.Message.Parts, llm.Part{Kind: llm.PartToolCall, ToolCall: &call})
 	}
 	if item.Need != "" {
 		reply.Stop = llm.StopNeedsInput
 	}
-	reply.Usage = usage(item, messages)
-	play(ctx, llm.Events(reply), yield)
+	rest := scripted.Func(func(context.Context, llm.Request) (llm.Reply, error) { return reply, nil })
+	for event, err := range rest.Stream(ctx, req) {
+		if !yield(event, err) {
+			return
+		}
+	}
 }
 
 // recite yields the text of a stream item, and reports whether to go on.
@@ -190,13 +183,13 @@ func deltas(text string) iter.Seq[string] {
 // is bounded by its tokens.
 const largeKiB = 1000
 
-// usage counts what anybody can count again by hand: a token for each message
-// that came in, and [largeKiB] for each KiB of what came since the last reply, that
-// one included; a token for each word that went out, and for each call.
+// usage counts what a reader can count by hand: a token for each message that came
+// in, and [largeKiB] for each KiB of what came since the last reply, that one
+// included; a token for each word that went out, and for each call.
 func usage(item Item, messages []llm.Message) llm.Usage {
 	words := func(text string) int64 { return int64(len(strings.Fields(text))) }
 	u := llm.Usage{Input: int64(len(messages)) + newBytes(messages)/1024*largeKiB, Reasoning: words(item.Think)}
-	u.Output = u.Reasoning + words(item.Text) + words(item.Stream) + words(item.Need) + words(item.Say) + int64(len(item.Calls))
+	u.Output = u.Reasoning + words(item.Text) + words(item.Stream) + words(item.Need) + words(item.Say) + int64(len(item.ToolCalls()))
 	return u
 }
 

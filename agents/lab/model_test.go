@@ -1,4 +1,4 @@
-package scripted_test
+package lab_test
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/agents/lab"
 	"github.com/adjourn/adjourn/pkg/llm"
-	"github.com/adjourn/adjourn/pkg/llm/scripted"
 )
 
 const everything = `
@@ -33,9 +33,21 @@ const everything = `
 - say: all done
 `
 
+func ask(t *testing.T, m llm.Model, messages ...llm.Message) llm.Reply {
+	t.Helper()
+	return askDelayed(t, m, nil, messages...)
+}
+
+func askDelayed(t *testing.T, m llm.Model, delays []int, messages ...llm.Message) llm.Reply {
+	t.Helper()
+	reply, err := llm.Collect(m.Stream(t.Context(), llm.Request{Messages: messages, Delays: delays}), nil)
+	require.NoError(t, err)
+	return reply
+}
+
 func TestModel_follows_the_script(t *testing.T) {
 	t.Parallel()
-	m := scripted.Model()
+	m := lab.Model()
 	history := []llm.Message{llm.User("hello"), llm.Assistant("help"), llm.User(everything)}
 	next := func() llm.Reply {
 		reply := ask(t, m, history...)
@@ -93,7 +105,7 @@ func TestModel_follows_the_script(t *testing.T) {
 
 func TestModel_the_newest_script_counts(t *testing.T) {
 	t.Parallel()
-	m := scripted.Model()
+	m := lab.Model()
 	history := []llm.Message{llm.User("- say: old"), llm.Assistant("old"), llm.User("- say: new"), llm.User("and a word")}
 	require.Equal(t, "new", ask(t, m, history...).Message.Text())
 	require.Equal(t, "new", askDelayed(t, m, []int{1, 2}, history...).Message.Text(), "delays of the old script do not count")
@@ -102,7 +114,7 @@ func TestModel_the_newest_script_counts(t *testing.T) {
 
 func TestModel_a_script_in_several_parts(t *testing.T) {
 	t.Parallel()
-	m := scripted.Model()
+	m := lab.Model()
 	message := llm.Message{Role: llm.RoleUser, Parts: []llm.Part{
 		llm.Text("- say: one\n"), {Kind: llm.PartImage, File: &llm.FileRef{URL: "x"}}, llm.Text("- say: two\n"),
 	}}
@@ -111,7 +123,7 @@ func TestModel_a_script_in_several_parts(t *testing.T) {
 
 func TestModel_plain_text_is_no_script(t *testing.T) {
 	t.Parallel()
-	m := scripted.Model()
+	m := lab.Model()
 	for name, text := range map[string]string{
 		"words":            "hello",
 		"nothing":          "",
@@ -144,29 +156,29 @@ func TestModel_plain_text_is_no_script(t *testing.T) {
 
 func TestModel_the_help_is_right(t *testing.T) {
 	t.Parallel()
-	text := ask(t, scripted.Model(), llm.User("hello")).Message.Text()
+	text := ask(t, lab.Model(), llm.User("hello")).Message.Text()
 	_, example, _ := strings.Cut(text, "\n\n")
 	example, _, _ = strings.Cut(example, "\n\n")
-	script, err := scripted.Parse(example)
+	script, err := lab.Parse(example)
 	require.NoError(t, err)
 	require.Equal(t, 2, script.Len())
 }
 
 func TestModel_a_malformed_script_is_an_error(t *testing.T) {
 	t.Parallel()
-	m := scripted.Model()
+	m := lab.Model()
 	for name, c := range map[string]struct{ text, says string }{
-		"unknown_key":       {"- say: x\n- cal: echo", "item 2, line 2: unknown key \"cal\""},
-		"list_of_mappings":  {"- milk: two\n- eggs: six", "item 1, line 1: unknown key \"milk\""},
-		"mixed":             {"- hello\n- say: x", "item 1, line 1: this is text"},
+		"unknown_key":       {"- say: x\n- cal: echo", "item 2, line 2: field cal not found"},
+		"list_of_mappings":  {"- milk: two\n- eggs: six", "item 1, line 1: field milk not found"},
+		"mixed":             {"- hello\n- say: x", "item 1, line 1: cannot construct !!str"},
 		"wrong_type":        {"- say: 5", "item 1, line 1: say must be text"},
-		"tab":               {"- call: echo\n\twith: {text: x}", "item 1, line 2: this is not valid YAML"},
-		"indentation":       {"- say: x\n- call: echo\n   with: {a: 1}", "item 2, line 3: this is not valid YAML"},
-		"open_quote":        {"- say: \"x\n- say: y\n", "this is not valid YAML"},
-		"json":              {`[{"say": "x"}, {"say"]`, "this is not valid YAML"},
-		"flow":              {`- {say: x`, "this is not valid YAML"},
+		"tab":               {"- call: echo\n\twith: {text: x}", "line 2: this is no list of items in YAML"},
+		"indentation":       {"- say: x\n- call: echo\n   with: {a: 1}", "line 3: this is no list of items in YAML"},
+		"open_quote":        {"- say: \"x\n- say: y\n", "this is no list of items in YAML"},
+		"json":              {`[{"say": "x"}, {"say"]`, "this is no list of items in YAML"},
+		"flow":              {`- {say: x`, "this is no list of items in YAML"},
 		"too_long":          {"- say: x\n" + strings.Repeat("- say: y\n", 200_000), "use repeat for long scripts"},
-		"empty_second_item": {"- say: x\n-\n", "item 2, line 2: this is nothing"},
+		"empty_second_item": {"- say: x\n-\n", "item 2, line 2: the item says nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,9 +191,6 @@ func TestModel_a_malformed_script_is_an_error(t *testing.T) {
 				require.Equal(t, llm.ClassInvalid, failure.Class)
 				require.False(t, failure.Retryable())
 				require.Contains(t, failure.Message, c.says)
-				var script *scripted.ScriptError
-				require.ErrorAs(t, err, &script)
-				require.Equal(t, scripted.CodeInvalidScript, script.Code)
 			}
 		})
 	}
@@ -190,7 +199,7 @@ func TestModel_a_malformed_script_is_an_error(t *testing.T) {
 func TestModel_thinks_before_it_fails(t *testing.T) {
 	t.Parallel()
 	var seen []llm.Event
-	_, err := llm.Collect(scripted.Model().Stream(t.Context(), llm.Request{
+	_, err := llm.Collect(lab.Model().Stream(t.Context(), llm.Request{
 		Messages: []llm.Message{llm.User("- {think: hm, fail: auth}")},
 	}), func(e llm.Event) { seen = append(seen, e) })
 	require.ErrorContains(t, err, "auth")
@@ -202,7 +211,7 @@ func TestModel_streams_a_few_words_at_a_time(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		var got []string
-		reply, err := llm.Collect(scripted.Model().Stream(t.Context(), llm.Request{
+		reply, err := llm.Collect(lab.Model().Stream(t.Context(), llm.Request{
 			Messages: []llm.Message{llm.User(`- {stream: "  one two  three\nfour five six seven ", every: 50ms, think: hm}`)},
 		}), func(e llm.Event) {
 			if e.Kind == llm.EventTextDelta {
@@ -222,7 +231,7 @@ func TestModel_a_stream_obeys_its_context(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 7*time.Minute)
 		defer cancel()
 		begin, deltas := time.Now(), 0
-		_, err := llm.Collect(scripted.Model().Stream(ctx, llm.Request{
+		_, err := llm.Collect(lab.Model().Stream(ctx, llm.Request{
 			Messages: []llm.Message{llm.User("- {stream: a b c d e f g h i j, every: 5m}")},
 		}), func(llm.Event) { deltas++ })
 		require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -233,7 +242,7 @@ func TestModel_a_stream_obeys_its_context(t *testing.T) {
 
 func TestModel_many_scripts_at_once(t *testing.T) {
 	t.Parallel()
-	m := scripted.Model()
+	m := lab.Model()
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {
@@ -263,7 +272,7 @@ func history(n int) []llm.Message {
 // A step late in a session must cost what an early one does. Not parallel:
 // allocations are counted for the whole process.
 func TestModel_long_sessions_cost_nothing_more(t *testing.T) {
-	m := scripted.Model()
+	m := lab.Model()
 	allocs := func(n int) float64 {
 		req := llm.Request{Messages: history(n)}
 		return testing.AllocsPerRun(50, func() {
@@ -280,7 +289,7 @@ func TestModel_long_sessions_cost_nothing_more(t *testing.T) {
 func BenchmarkModel(b *testing.B) {
 	for _, n := range []int{1, 1000} {
 		b.Run(fmt.Sprintf("step_%d", n), func(b *testing.B) {
-			m, req := scripted.Model(), llm.Request{Messages: history(n)}
+			m, req := lab.Model(), llm.Request{Messages: history(n)}
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := llm.Collect(m.Stream(b.Context(), req), nil); err != nil {
@@ -295,7 +304,7 @@ func ExampleModel() {
 	script := "- call: echo\n  with: {text: hello}\n- say: that was all\n"
 	messages := []llm.Message{llm.User(script)}
 	for range 3 {
-		reply, err := llm.Collect(scripted.Model().Stream(context.Background(), llm.Request{Messages: messages}), nil)
+		reply, err := llm.Collect(lab.Model().Stream(context.Background(), llm.Request{Messages: messages}), nil)
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -314,55 +323,20 @@ func ExampleModel() {
 	// done
 }
 
-// A model that says what it was told to, reply for reply, for tests of agents.
-func ExampleNew() {
-	m := scripted.New(
-		scripted.Also(scripted.Use("look", `{"at":"a"}`), "look", `{"at":"b"}`),
-		scripted.Say("nothing to see"),
-	)
-	messages := []llm.Message{llm.User("look around")}
-	for range 3 {
-		reply, err := llm.Collect(m.Stream(context.Background(), llm.Request{Messages: messages}), nil)
-		fmt.Println(len(reply.Message.ToolCalls()), reply.Message.Text(), reply.Stop, err)
-		messages = append(messages, reply.Message)
-	}
-	// Output:
-	// 2  tool_calls <nil>
-	// 0 nothing to see end <nil>
-	// 0 done end <nil>
-}
-
-// A model that is a Go function sees the request and may fail as a provider does.
-func ExampleFunc() {
-	m := scripted.Func(func(_ context.Context, req llm.Request) (scripted.Reply, error) {
-		if len(req.Messages) > 1 {
-			return scripted.Reply{}, &llm.Error{Class: llm.ClassContextOverflow, Message: "that is too much for me"}
-		}
-		return scripted.Say("You said: " + req.Messages[0].Text()), nil
-	})
-	reply, err := llm.Collect(m.Stream(context.Background(), llm.Request{Messages: []llm.Message{llm.User("hello")}}), nil)
-	fmt.Println(reply.Message.Text(), err)
-	_, err = llm.Collect(m.Stream(context.Background(), llm.Request{Messages: []llm.Message{llm.User("a"), llm.User("b")}}), nil)
-	fmt.Println(err)
-	// Output:
-	// You said: hello <nil>
-	// model call: context_overflow: that is too much for me
-}
-
 // Whoever stops reading ends the stream, at any of its events; a call that is
 // over before it begins says nothing.
 func TestModel_stops_when_its_reader_does(t *testing.T) {
 	t.Parallel()
 	script := llm.Request{Messages: []llm.Message{llm.User("- think: hm\n  text: hi\n  calls: [{call: a}, {call: b}]")}}
 	whole := 0
-	for _, err := range scripted.Model().Stream(t.Context(), script) {
+	for _, err := range lab.Model().Stream(t.Context(), script) {
 		require.NoError(t, err)
 		whole++
 	}
 	require.Greater(t, whole, 3)
 	for n := 1; n <= whole; n++ {
 		seen := 0
-		for _, err := range scripted.Model().Stream(t.Context(), script) {
+		for _, err := range lab.Model().Stream(t.Context(), script) {
 			require.NoError(t, err)
 			if seen++; seen == n {
 				break
@@ -372,7 +346,7 @@ func TestModel_stops_when_its_reader_does(t *testing.T) {
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	for e, err := range scripted.Model().Stream(over, script) {
+	for e, err := range lab.Model().Stream(over, script) {
 		require.ErrorIs(t, err, context.Canceled)
 		require.Zero(t, e)
 	}
