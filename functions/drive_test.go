@@ -228,10 +228,10 @@ func (d *drive) journal() string {
 		if e.Seq == shown {
 			b.WriteString("…\n")
 		}
-		if e.Seq >= shown && e.Seq < d.head().Version-shown/3 {
+		if e.Seq >= shown && e.Seq < d.head().StatusSeq-shown/3 {
 			continue
 		}
-		fmt.Fprintf(&b, "%3d %s %-10s run %d step %d goesOn %v attempt %+v", e.Seq, e.At.Format("15:04:05.000"), e.Kind, e.Run, e.Step, e.GoesOn, e.Attempt)
+		fmt.Fprintf(&b, "%3d %s %-10s run %d step %d keepsLease %v attempt %+v", e.Seq, e.At.Format("15:04:05.000"), e.Kind, e.Run, e.Step, e.KeepsLease, e.Attempt)
 		for _, m := range e.Messages {
 			for _, p := range m.Parts {
 				switch {

@@ -85,7 +85,7 @@ func TestOutgrown(t *testing.T) {
 			d.records().CheckDied(d)
 			head := d.head()
 			require.Equal(t, session.StatusFailed, head.Status)
-			newest := d.records().Entries[head.Version-1]
+			newest := d.records().Entries[head.StatusSeq-1]
 			require.Equal(t, "step_died", newest.Failure.Type)
 			require.Contains(t, newest.Failure.Message, "StepMemory")
 			for _, i := range t.functions["sweep"].Invocations() {

@@ -40,7 +40,7 @@ func (c *chain) canon(s *state) {
 // forgetLease drops a lease that an entry has closed, unless its owner may still
 // ask for it: whoever claims the next entry gets it, whatever this one was.
 func (c *chain) forgetLease(s *state) {
-	if !c.rules.ClosedByEntry || !c.rules.NeverBack || s.goesOn || s.leaseSeq > s.n {
+	if !c.rules.ClosedByEntry || !c.rules.NeverBack || s.keepsLease || s.leaseSeq > s.n {
 		return
 	}
 	if s.owner < workers {

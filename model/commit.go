@@ -27,7 +27,7 @@ func (c *chain) commit(s *state, kind, obeyed uint8) {
 	}
 	s.n++
 	s.byCopy = 0
-	s.kind, s.by, s.goesOn, s.early, s.young, s.asked = kind, 0, false, false, c.world.grace, 0
+	s.kind, s.by, s.keepsLease, s.early, s.young, s.asked = kind, 0, false, false, c.world.grace, 0
 }
 
 // written is commit for a worker. on: the same invocation goes on with the next entry.
@@ -39,8 +39,8 @@ func (c *chain) written(s *state, i int, kind, obeyed uint8, on bool) {
 	c.commit(s, kind, obeyed)
 	s.by, s.byCopy, s.taken = w.k, w.copy, max(s.taken, w.mail)
 	w.n = s.n
-	s.goesOn = on && c.rules.MoveLease
-	w.won = s.goesOn
+	s.keepsLease = on && c.rules.MoveLease
+	w.won = s.keepsLease
 	if !c.rules.CommitFirst && !on {
 		if j := s.held(i); j >= 0 {
 			s.queue[j] = message{} // acknowledged before anybody was sent for
@@ -103,9 +103,9 @@ func (c *chain) goOn(s *state, saw uint8) {
 	c.takeIn(s, saw)
 }
 
-// goesOnWith is where an invocation that goes on continues: it moves the lease, unless
+// continueWith is where an invocation that goes on continues: it moves the lease, unless
 // the store has done so with the entry.
-func (c *chain) goesOnWith(s *state, i int, newStep bool) {
+func (c *chain) continueWith(s *state, i int, newStep bool) {
 	w := &s.workers[i]
 	w.at = moveLease
 	if !c.rules.MoveLease {

@@ -54,7 +54,7 @@ var bothAnswer = [answerers]bool{answersApproval: true, answersResult: true}
 func orderConfigs() []config {
 	steps := func(of budget) world { of[plainSteps] = 2; return world{budget: times(of), apart: true, grace: true} }
 	several := steps(budget{plainSteps: 2, crashes: 1, freezes: 1, duplicates: 1})
-	several.goesOn = true
+	several.severalSteps = true
 	oneWrite := several
 	oneWrite.oneWrite = true
 	quick := world{budget: times(budget{plainSteps: 2}), economy: true}

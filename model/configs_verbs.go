@@ -15,7 +15,7 @@ func signalConfigs() []config {
 		{name: "S6 all rules: mail, interrupt, cancel, 2 renewals, crash", world: alone(budget{plainSteps: 1, renewals: 2, crashes: 1}, mail, interrupt, cancel)},
 		{name: "S7 all rules: mail, cancel, 2 answers, 2 renewals, freeze", world: waits(budget{renewals: 2, freezes: 1}, mail, cancel)},
 		{name: "S8 all rules: delayed, interrupt, cancel, continue, crash, freeze", world: alone(budget{delays: 2, crashes: 1, freezes: 1}, interrupt, cancel, proceed)},
-		{name: "S9 all rules: several steps per invocation, mail, interrupt, cancel, freeze", world: world{budget: times(budget{plainSteps: 2, freezes: 1}), goesOn: true, verbs: []uint8{mail, interrupt, cancel}}},
+		{name: "S9 all rules: several steps per invocation, mail, interrupt, cancel, freeze", world: world{budget: times(budget{plainSteps: 2, freezes: 1}), severalSteps: true, verbs: []uint8{mail, interrupt, cancel}}},
 		{name: "S9b all rules: an effect that may end the task, mail, cancel, crash", world: world{budget: times(budget{effectSteps: 1, crashes: 1}), finishes: true, verbs: []uint8{cancel, mail}}},
 		{name: "S10 a claim clears the signal", breaks: breaks("passed over"), world: alone(budget{crashes: 1, plainSteps: 1}, cancel), off: func(r *rules) { r.KeepSignal = false }},
 		{name: "S11 a revision is taken over unseen by a renewal", breaks: breaks("passed over", "mail"), world: alone(budget{renewals: 1}, cancel, mail), off: func(r *rules) { r.LookAtHead = false }},

@@ -7,7 +7,7 @@ package main
 const (
 	planning = iota
 	waitsFor
-	goesOn
+	parentResumed
 	stoppedShort // cancelled
 )
 
@@ -79,7 +79,7 @@ func (c dispatch) space(name string, breaks []string) *space[dispatchState] {
 					return false
 				}
 			}
-			return s.parent == goesOn || s.parent == stoppedShort
+			return s.parent == parentResumed || s.parent == stoppedShort
 		},
 		next: c.next,
 	}
@@ -103,7 +103,7 @@ func (c dispatch) next(s *dispatchState, emit func(dispatchState, move)) {
 		t := *s
 		t.resume = false
 		if s.answered() {
-			t.parent = goesOn
+			t.parent = parentResumed
 		}
 		emit(t, move{who: "parent", what: "receives resume"})
 	}

@@ -9,7 +9,7 @@
 // does not see what the rule is for.
 //
 // The model speaks the program's words and, where the program is pure, calls it:
-// what a message asks for is [engine.Decide]'s to say, who gets a lease
+// what a message asks for is [engine.Dispatch]'s to say, who gets a lease
 // [store.ClaimParams.Grant]'s, whether one still stands [session.Lease.Live]'s. A
 // change there is a change here.
 //

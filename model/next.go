@@ -38,8 +38,8 @@ type world struct {
 	apart bool
 	// grace: whether the newest entry is young is looked at.
 	grace bool
-	// goesOn: an invocation may go on after a step.
-	goesOn bool
+	// severalSteps: an invocation may do the next step too.
+	severalSteps bool
 	// oneWrite: the store moves the lease in the transaction of the entry.
 	oneWrite bool
 	// finishes: a call may be one of a finish tool.

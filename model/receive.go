@@ -8,7 +8,7 @@ import (
 
 // What a worker read, in worker.flags.
 const (
-	readGoesOn = 1 << iota
+	readKeepsLease = 1 << iota
 	readYoung
 	readEarly
 	readOpen
@@ -79,7 +79,7 @@ func (c *chain) readSession(s *state, w *worker) {
 	for _, f := range [...]struct {
 		is   bool
 		flag uint8
-	}{{s.goesOn, readGoesOn}, {s.young, readYoung}, {s.early, readEarly}, {s.suspended() && s.open(), readOpen}} {
+	}{{s.keepsLease, readKeepsLease}, {s.young, readYoung}, {s.early, readEarly}, {s.suspended() && s.open(), readOpen}} {
 		if f.is {
 			w.flags |= f.flag
 		}
@@ -126,7 +126,7 @@ func (c *chain) claimFor(s *state, i int) {
 // rowFor is what the table says of what a worker knows.
 func (c *chain) rowFor(s *state, w *worker) engine.Action {
 	f := seen{
-		n: w.n, kind: w.read, by: w.by, byCopy: w.byCopy, goesOn: w.flags&readGoesOn != 0, young: w.flags&readYoung != 0, early: w.flags&readEarly != 0,
+		n: w.n, kind: w.read, by: w.by, byCopy: w.byCopy, keepsLease: w.flags&readKeepsLease != 0, young: w.flags&readYoung != 0, early: w.flags&readEarly != 0,
 		open: w.flags&readOpen != 0, claimed: w.claimed, signal: w.headSignal != 0 && w.headTask == w.readIn,
 	}
 	if w.refused != 0 {
@@ -143,7 +143,7 @@ func (c *chain) rowFor(s *state, w *worker) engine.Action {
 func (c *chain) row(m message, f seen) engine.Action {
 	action := c.decide(m, f)
 	r, status := &c.rules, kinds[f.kind].status
-	stands := !f.claimed && c.stands(f.lease, f.n, f.goesOn)
+	stands := !f.claimed && c.stands(f.lease, f.n, f.keepsLease)
 	switch {
 	case f.kind == deleted || m.k > f.n+1:
 	case status.Ended():

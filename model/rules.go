@@ -5,11 +5,11 @@ package main
 type rules struct {
 	// CommitFirst: commit, send, acknowledge, in this order.
 	CommitFirst bool
-	// ClosedByEntry: an entry with seq ≥ lease.seq closes the lease unless it carries goesOn; otherwise only time does.
+	// ClosedByEntry: an entry with seq ≥ lease.seq closes the lease unless it carries keepsLease; otherwise only time does.
 	ClosedByEntry bool
 	// NeverBack: lease.seq never goes back.
 	NeverBack bool
-	// MoveLease: the lease goes on to the next entry with the invocation that goes on, and the entry says goesOn.
+	// MoveLease: the lease goes on to the next entry with the invocation that goes on, and the entry says keepsLease.
 	MoveLease bool
 	// Bounded: a lease further ahead than leases last counts as lapsed.
 	Bounded bool

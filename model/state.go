@@ -49,7 +49,7 @@ type worker struct {
 	headSignal, headMail uint8
 	waits                uint8 // as it read them
 	call, phase, result  uint8
-	won                  bool // it wrote entry n with goesOn, and nobody was sent for
+	won                  bool // it wrote entry n with keepsLease, and nobody was sent for
 	lapsed               bool // its own clock says that its lease has run out
 	saw                  uint8
 	// Between claim and read, where these are two actions.
@@ -73,15 +73,15 @@ type verb struct {
 // and the properties need of it.
 type state struct {
 	// The newest entry: n, what it is, the message it was written for.
-	n, kind, by   uint8
-	byCopy        uint8
-	goesOn, young bool
-	early         bool // delayed, and the delay is not over
-	task          uint8
-	phase         uint8 // of the current call, below
-	gen           uint8 // suspensions so far; waits[gen-1] are the current ones
-	call, made    uint8 // the current call, and how many there are
-	removed       bool  // entries and ledgers are gone after delete
+	n, kind, by       uint8
+	byCopy            uint8
+	keepsLease, young bool
+	early             bool // delayed, and the delay is not over
+	task              uint8
+	phase             uint8 // of the current call, below
+	gen               uint8 // suspensions so far; waits[gen-1] are the current ones
+	call, made        uint8 // the current call, and how many there are
+	removed           bool  // entries and ledgers are gone after delete
 
 	// HEAD: the entry that moved it last, lease, signal, mail.
 	head                           uint8
@@ -221,8 +221,8 @@ func (s *state) String() string {
 	var b strings.Builder
 	k := kinds[s.kind]
 	fmt.Fprintf(&b, "%d %s%s", s.n, k.word, k.note)
-	if s.goesOn {
-		b.WriteString(" goesOn")
+	if s.keepsLease {
+		b.WriteString(" keepsLease")
 	}
 	if s.owner != nobody {
 		fmt.Fprintf(&b, " | lease %d of %s%s", s.leaseSeq, owners[s.owner], [...]string{" lapsed", "", " far ahead"}[s.lease])

@@ -200,26 +200,26 @@ func (c *chain) claim(s *state, mode store.ClaimMode, w, seq uint8) bool {
 
 // working reports whether the lease stands: somebody works, as far as anybody can know.
 func (c *chain) working(s *state) bool {
-	return c.stands(c.leaseOf(s.owner, s.leaseSeq, s.claims, s.lease), s.n, s.goesOn)
+	return c.stands(c.leaseOf(s.owner, s.leaseSeq, s.claims, s.lease), s.n, s.keepsLease)
 }
 
-func (c *chain) stands(l session.Lease, n uint8, goesOn bool) bool {
+func (c *chain) stands(l session.Lease, n uint8, keepsLease bool) bool {
 	if !c.rules.ClosedByEntry {
 		l.Seq = int64(n) + 1
 	}
-	return l.Live(instant, int64(n), goesOn)
+	return l.Live(instant, int64(n), keepsLease)
 }
 
 // seen is what a worker read of the session and its lease.
 type seen struct {
-	n, kind, by   uint8
-	byCopy        uint8
-	goesOn, young bool
-	early         bool // delayed, and not due yet
-	open          bool // a wait is open
-	claimed       bool
-	lease         session.Lease // that stands in the way
-	signal        bool
+	n, kind, by       uint8
+	byCopy            uint8
+	keepsLease, young bool
+	early             bool // delayed, and not due yet
+	open              bool // a wait is open
+	claimed           bool
+	lease             session.Lease // that stands in the way
+	signal            bool
 }
 
 // name is what the queue calls a message.
@@ -235,7 +235,7 @@ func (c *chain) decide(m message, f seen) engine.Action {
 	k := kinds[f.kind]
 	s := &c.scratch
 	*s = session.Session{Key: key, Version: int64(f.n), Status: k.status, Task: 1}
-	s.Newest = session.Newest{Kind: k.word, At: instant.Add(-time.Hour), GoesOn: f.goesOn, Attempt: session.Attempt{For: int64(f.by), Message: c.name(f.byCopy)}}
+	s.Newest = session.Newest{Kind: k.word, At: instant.Add(-time.Hour), KeepsLease: f.keepsLease, Attempt: session.Attempt{For: int64(f.by), Message: c.name(f.byCopy)}}
 	if f.young {
 		s.Newest.At = instant
 	}
@@ -261,5 +261,5 @@ func (c *chain) decide(m message, f seen) engine.Action {
 	if f.kind == deleted {
 		facts.Session = nil
 	}
-	return engine.Decide(facts)
+	return engine.Dispatch(facts)
 }

@@ -74,7 +74,7 @@ func (c *chain) leave(t state, i int, emit emitter) {
 	c.goOn(&t, w.waits)
 	t.headDue = false
 	w.call, w.phase = t.call, t.phase
-	c.goesOnWith(&t, i, true)
+	c.continueWith(&t, i, true)
 	emit(t, move{who: workerNames[i], what: "commits resumed", x: t.n})
 }
 
@@ -192,7 +192,7 @@ func (c *chain) reply(t state, i int, emit emitter) {
 	t.call, t.phase = t.made, mayRun
 	t.made++
 	w.call, w.phase = t.call, t.phase
-	c.goesOnWith(&t, i, false)
+	c.continueWith(&t, i, false)
 	emit(t, move{who: workerNames[i], what: "commits replied", x: t.n})
 }
 
@@ -211,10 +211,10 @@ func (c *chain) stepDone(s state, i int, emit emitter) {
 	c.written(&t, i, stepped, 0, false)
 	w.at, w.copy = sendNext, 0
 	emit(t, move{who: workerNames[i], what: "commits stepped", x: t.n})
-	if c.world.goesOn {
+	if c.world.severalSteps {
 		t = after
 		c.written(&t, i, stepped, 0, true)
-		c.goesOnWith(&t, i, true)
+		c.continueWith(&t, i, true)
 		emit(t, move{who: workerNames[i], what: "commits stepped and goes on", x: t.n})
 	}
 }

@@ -144,7 +144,7 @@ func requireInvariants(t *testing.T, before, after *session.Session) {
 
 func requireMove(t *testing.T, before, after *session.Session, m engine.Move) {
 	t.Helper()
-	require.Equal(t, after.Status == session.StatusRunning && !m.Entry.GoesOn, m.Wake != nil)
+	require.Equal(t, after.Status == session.StatusRunning && !m.Entry.KeepsLease, m.Wake != nil)
 	require.Equal(t, before.Run != after.Run, m.RunIsNew)
 	require.True(t, m.MovesHead || before.Status == after.Status && before.Task == after.Task)
 	require.Len(t, m.Waits, len(m.Entry.Waits))

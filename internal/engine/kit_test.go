@@ -90,12 +90,12 @@ func (st *story) asks(kind session.WaitKind, names ...string) *story {
 
 func (st *story) resumed(answers ...session.Answer) *story {
 	st.t.Helper()
-	return st.do(engine.Resumed(st.s, answers, nil, nil, st.goesOn()))
+	return st.do(engine.Resumed(st.s, answers, nil, nil, st.keepsLease()))
 }
 
-func (st *story) goesOn() engine.Stamp {
+func (st *story) keepsLease() engine.Stamp {
 	stamp := st.stamp()
-	stamp.GoesOn = true
+	stamp.KeepsLease = true
 	return stamp
 }
 

@@ -23,8 +23,8 @@ type Stamp struct {
 	Attempt session.Attempt
 	// Token is 96 random bits in base64url.
 	Token string
-	// GoesOn says that the writer will go on with the next entry itself.
-	GoesOn bool
+	// KeepsLease says that the writer will go on with the next entry itself.
+	KeepsLease bool
 }
 
 // Move is the next entry with the records that go with it.
@@ -49,7 +49,7 @@ const AnsweredGrace = 10 * time.Second
 
 func next(s *session.Session, kind session.Kind, status session.Status, st Stamp) session.Entry {
 	return session.Entry{
-		V: session.Format, Seq: s.Next(), Kind: kind, At: st.Now.UTC(), By: st.By, From: st.From, Attempt: st.Attempt, GoesOn: st.GoesOn,
+		V: session.Format, Seq: s.Next(), Kind: kind, At: st.Now.UTC(), By: st.By, From: st.From, Attempt: st.Attempt, KeepsLease: st.KeepsLease,
 		Prev: s.Newest.Hash, Token: st.Token, Task: s.Task, Run: s.Run, Step: s.Step, RulesAt: s.RulesAt, Status: status,
 		Used: session.Used{Task: s.Used},
 	}
@@ -73,7 +73,7 @@ func seal(s *session.Session, e session.Entry, agentName string) Move {
 	for _, w := range e.Waits {
 		m.Waits = append(m.Waits, session.WaitRecord{Wait: w, State: session.WaitOpen, Agent: agentName, Due: dueOf(w)})
 	}
-	if e.Status == session.StatusRunning && !e.GoesOn {
+	if e.Status == session.StatusRunning && !e.KeepsLease {
 		wake := session.NewWake(s.Key, e.Seq+1, session.WakeStep)
 		wake.Delay = session.PutOff(e.At, e.Until, e.At)
 		if wake.Delay <= session.MaxAhead { // else no queue takes it, and HEAD is due then
@@ -181,7 +181,7 @@ type StepOutcome struct {
 // Replied commits a reply before its tools with effects run, so that the ids of
 // its calls are fixed. The writer goes on.
 func Replied(s *session.Session, out StepOutcome, st Stamp) Move {
-	st.GoesOn = true
+	st.KeepsLease = true
 	e := next(s, session.KindReplied, session.StatusRunning, st)
 	addReply(&e, out)
 	e.StateOps = out.StateOps
@@ -214,7 +214,7 @@ func Close(s *session.Session, out StepOutcome, st Stamp) Move {
 		kind, status = session.KindCompleted, session.StatusCompleted
 	}
 	if status != session.StatusRunning {
-		st.GoesOn = false
+		st.KeepsLease = false
 	}
 	e := next(s, kind, status, st)
 	addReply(&e, out)
@@ -352,13 +352,13 @@ func answered(s *session.Session, answers []session.Answer, results []llm.ToolRe
 // Waiting goes back from interrupted to waiting for what is still open: the same
 // waits, with their ids and nonces.
 func Waiting(s *session.Session, st Stamp) Move {
-	st.GoesOn = false
+	st.KeepsLease = false
 	return seal(s, next(s, session.KindSuspended, session.StatusSuspended, st), s.Rules.Agent)
 }
 
 // Delayed puts a failed model call off until a later time, [session.MaxDelay] at most.
 func Delayed(s *session.Session, failure session.Failure, until time.Time, used Used, st Stamp) Move {
-	st.GoesOn = false
+	st.KeepsLease = false
 	e := next(s, session.KindDelayed, session.StatusRunning, st)
 	if last := st.Now.Add(session.MaxDelay); until.After(last) {
 		until = last
@@ -425,7 +425,7 @@ func said(a session.Answer) ([]llm.Part, bool) {
 // failed for good. results hold what became of the open calls; an interrupted task
 // keeps the calls that have none, any other one closes them.
 func Stopped(s *session.Session, signal session.Signal, out StepOutcome, st Stamp) Move {
-	st.GoesOn = false
+	st.KeepsLease = false
 	kind, status := session.KindInterrupted, session.StatusInterrupted
 	switch signal.Kind {
 	case session.SignalInterrupt:

@@ -108,10 +108,10 @@ func TestClose(t *testing.T) {
 func TestClose_goes_on_only_while_running(t *testing.T) {
 	t.Parallel()
 	st := begin(t)
-	m := engine.Close(st.s, engine.StepOutcome{Reply: st.reply(llm.Text("hi"))}, st.goesOn())
-	require.False(t, m.Entry.GoesOn)
-	m = engine.Close(st.s, engine.StepOutcome{Reply: st.reply(toolCall("echo")), Results: []llm.ToolResult{success("c2-1", "echo", `1`)}}, st.goesOn())
-	require.True(t, m.Entry.GoesOn)
+	m := engine.Close(st.s, engine.StepOutcome{Reply: st.reply(llm.Text("hi"))}, st.keepsLease())
+	require.False(t, m.Entry.KeepsLease)
+	m = engine.Close(st.s, engine.StepOutcome{Reply: st.reply(toolCall("echo")), Results: []llm.ToolResult{success("c2-1", "echo", `1`)}}, st.keepsLease())
+	require.True(t, m.Entry.KeepsLease)
 	require.Nil(t, m.Wake, "the writer goes on itself")
 }
 
@@ -156,18 +156,18 @@ func TestSpending(t *testing.T) {
 	st := begin(t)
 	use := engine.Used{Usage: llm.Usage{Input: 100, Output: 20}, Active: 1500 * time.Millisecond, CostMicros: 9}
 	st.do(engine.Replied(st.s, engine.StepOutcome{Reply: st.reply(toolCall("a")), Used: use}, st.stamp()))
-	require.True(t, st.s.Newest.GoesOn)
+	require.True(t, st.s.Newest.KeepsLease)
 	want := taskRules().Limits
 	want.Steps, want.Tokens, want.ActiveMillis = 9, 880, 58_500
 	require.Equal(t, want, st.s.Left())
 	st.step(engine.StepOutcome{Results: []llm.ToolResult{success("c2-1", "a", `1`)}, Used: engine.Used{Active: time.Second}})
 	want.ActiveMillis = 57_500
 	require.Equal(t, want, st.s.Left(), "the step was counted with its reply")
-	st.do(engine.Delayed(st.s, session.Failure{Type: "x"}, t0.Add(time.Hour), engine.Used{}, st.goesOn()))
+	st.do(engine.Delayed(st.s, session.Failure{Type: "x"}, t0.Add(time.Hour), engine.Used{}, st.keepsLease()))
 	want.Steps = 8
 	require.Equal(t, want, st.s.Left(), "failed model calls are counted")
 	require.Nil(t, st.last.Wake, "no queue takes it: HEAD is due then")
-	require.False(t, st.s.Newest.GoesOn)
+	require.False(t, st.s.Newest.KeepsLease)
 	st.stopped(session.SignalInterrupt, engine.StepOutcome{Used: engine.Used{Active: 24 * time.Hour}})
 	require.Zero(t, st.s.Left().ActiveMillis)
 	require.Equal(t, "activeMillis", st.s.Left().Exhausted())
@@ -287,11 +287,11 @@ func TestDelayed(t *testing.T) {
 	t.Parallel()
 	st := begin(t)
 	for until, want := range map[time.Duration]time.Duration{time.Hour: time.Hour, 10 * session.MaxDelay: session.MaxDelay} {
-		stamp := st.goesOn()
+		stamp := st.keepsLease()
 		m := engine.Delayed(st.s, session.Failure{Type: "x"}, stamp.Now.Add(until), engine.Used{}, stamp)
 		require.Equal(t, stamp.Now.Add(want).UTC(), *m.Entry.Until)
 		require.True(t, m.MovesHead)
-		require.False(t, m.Entry.GoesOn)
+		require.False(t, m.Entry.KeepsLease)
 		require.NoError(t, engine.Check(st.s, &m.Entry))
 	}
 }

@@ -202,7 +202,7 @@ func (c *cli) workOff(ctx context.Context, a *embedded.App, concurrency int) err
 		if _, err := a.Runtime.Sweep(ctx); err != nil {
 			return err
 		}
-		if err := a.Runtime.BuryDeadLetters(ctx); err != nil {
+		if err := a.Runtime.HandleDeadLetters(ctx); err != nil {
 			return err
 		}
 		if err := a.Runtime.Work(ctx, a.Queue(), runtime.WorkParams{Concurrency: concurrency, Idle: idle}); err != nil {

@@ -147,11 +147,11 @@ func (h *handler) leftOut(r *request, key session.Key, err error) {
 }
 
 func (h *handler) stand(ctx context.Context, key session.Key) (*wire.Session, error) {
-	standing, err := h.cfg.Runtime.Stand(ctx, key)
+	view, err := h.cfg.Runtime.View(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	return newSession(key, standing), nil
+	return newSession(key, view), nil
 }
 
 // cut is one page of a list that is in memory. A cursor says which list it

@@ -39,7 +39,7 @@ func (h *handler) sessions(r *request) (*response, error) {
 	out := wire.Sessions{Items: make([]wire.Summary, len(page.Heads)), Cursor: page.Cursor}
 	for i, head := range page.Heads {
 		out.Items[i] = wire.Summary{
-			ID: head.Key.ID, Agent: head.Agent, Status: head.Status, Title: head.Title, Task: head.Task, Version: head.Version,
+			ID: head.Key.ID, Agent: head.Agent, Status: head.Status, Title: head.Title, Task: head.Task, Version: head.StatusSeq,
 			Parent: head.Parent, StartedBy: head.StartedBy, Tags: head.Tags, CreatedAt: head.CreatedAt, UpdatedAt: head.UpdatedAt,
 		}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // newSession says where a session stands in the words of the API.
-func newSession(key session.Key, s runtime.Standing) *wire.Session {
+func newSession(key session.Key, s runtime.View) *wire.Session {
 	out := &wire.Session{
 		ID: key.ID, Agent: s.Manifest.Agent, Status: s.Status, Outcome: s.Manifest.Outcome, Title: s.Head.Title,
 		Task: s.Task, Run: s.Run, Step: s.Step, Version: s.Version, CheckpointID: s.Manifest.CheckpointID,

@@ -147,7 +147,7 @@ func TestDeadLetters_do_not_fail_a_session_whose_agent_is_not_in_this_program(t 
 		w.clock.advance(2 * time.Second)
 		_, err = bad.Sweep(context.Background())
 		require.NoError(t, err)
-		require.NoError(t, bad.BuryDeadLetters(context.Background()))
+		require.NoError(t, bad.HandleDeadLetters(context.Background()))
 	}
 	require.Greater(t, tried, 20, "more often than a message may be received")
 	require.NoError(t, w.process().settle(), "the right program comes back")

@@ -25,7 +25,7 @@ func (r *Runtime) AwaitRest(ctx context.Context, key session.Key, past int64, wa
 	rests := false
 	err := look(ctx, wait, func() (bool, error) {
 		head, err := r.Head(ctx, key)
-		if err != nil || head.Version <= past {
+		if err != nil || head.StatusSeq <= past {
 			return false, err // to rest again its status has to move
 		}
 		rests, err = r.rests(ctx, head)
@@ -109,7 +109,7 @@ func (r *Runtime) page(ctx context.Context, p EntriesParams) (page EntriesPage, 
 			return page, err
 		}
 	}
-	return EntriesPage{}, movedEachTime(p.Key)
+	return EntriesPage{}, changedWhileRead(p.Key)
 }
 
 // tail reads one page, and whether there is more.
@@ -161,7 +161,7 @@ func (r *Runtime) endOfPage(ctx context.Context, p EntriesParams, page *EntriesP
 			return false, err
 		}
 	}
-	if head.Version > last {
+	if head.StatusSeq > last {
 		page.More = len(page.Entries) > 0
 		return true, nil
 	}

@@ -278,7 +278,7 @@ func TestAwait_refuses(t *testing.T) {
 		require.Equal(t, want, codeOf(err))
 		_, err = p.Head(ctx, key)
 		require.Equal(t, want, codeOf(err))
-		_, err = p.Stand(ctx, key)
+		_, err = p.View(ctx, key)
 		require.Equal(t, want, codeOf(err))
 		_, err = p.Messages(ctx, key)
 		require.Equal(t, want, codeOf(err))
@@ -306,7 +306,7 @@ func TestAwait_store_fails_once(t *testing.T) {
 					_, err := p.Entries(ctx, runtime.EntriesParams{Key: w.key, After: 9})
 					return err
 				},
-				"stand":    func(p *process) error { _, err := p.Stand(ctx, w.key); return err },
+				"stand":    func(p *process) error { _, err := p.View(ctx, w.key); return err },
 				"messages": func(p *process) error { _, err := p.Messages(ctx, w.key); return err },
 				"runs":     func(p *process) error { _, err := p.Runs(ctx, w.key); return err },
 			}
@@ -337,7 +337,7 @@ func TestStand(t *testing.T) {
 			want, err := p.Manifest(ctx, w.key)
 			require.NoError(t, err)
 			for range 2 { // from the journal, then from what is kept
-				got, err := p.Stand(ctx, w.key)
+				got, err := p.View(ctx, w.key)
 				require.NoError(t, err)
 				require.Equal(t, want, got.Manifest)
 				s := w.session()
@@ -381,7 +381,7 @@ func TestStand(t *testing.T) {
 	}
 	w, p := in(t, "running")
 	w.claimAs("elsewhere", w.session().Next())
-	got, err := p.Stand(context.Background(), w.key)
+	got, err := p.View(context.Background(), w.key)
 	require.NoError(t, err)
 	require.Equal(t, runtime.CodeAlreadyRunning, got.Resume.Code)
 }
@@ -401,7 +401,7 @@ func TestStand_never_shows_waits_under_another_checkpoint(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, p.settle())
 	}
-	got, err := w.process(func(cfg *runtime.Config) { cfg.Store = m }).Stand(ctx, w.key)
+	got, err := w.process(func(cfg *runtime.Config) { cfg.Store = m }).View(ctx, w.key)
 	require.NoError(t, err)
 	require.Len(t, got.Open, 1)
 	require.JSONEq(t, `{"text":"2"}`, string(got.Open[0].Wait.Arguments))
@@ -415,9 +415,9 @@ func TestStand_gives_up(t *testing.T) {
 	w, p := in(t, "approve")
 	head := w.head()
 	ahead := *head.Head
-	ahead.Version++
+	ahead.StatusSeq++
 	_, err := w.store.Update(context.Background(), w.key, store.HeadItem(ahead, head.Rev))
 	require.NoError(t, err)
-	_, err = p.Stand(context.Background(), w.key)
+	_, err = p.View(context.Background(), w.key)
 	require.Equal(t, runtime.CodeStoreUnavailable, codeOf(err))
 }

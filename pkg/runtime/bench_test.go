@@ -254,7 +254,7 @@ var benchText = func() []byte {
 func engineAndCodec(b *testing.B, s *session.Session) {
 	b.Helper()
 	wake := session.NewWake(s.Key, s.Next(), session.WakeStep)
-	require.Equal(b, engine.Work, engine.Decide(engine.Facts{Now: benchStamp.Now, Wake: wake, Session: s, Claimed: true}))
+	require.Equal(b, engine.Work, engine.Dispatch(engine.Facts{Now: benchStamp.Now, Wake: wake, Session: s, Claimed: true}))
 	reply := engine.WithCallIDs(llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{
 		{Kind: llm.PartToolCall, ToolCall: &llm.ToolCall{Name: "echo", Arguments: []byte(`{"size":2048}`)}},
 	}}, s.Next())

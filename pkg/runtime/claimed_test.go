@@ -65,7 +65,7 @@ func TestClaim_refused_just_before_the_lease_lapses(t *testing.T) {
 					cfg.Store = &refusedLate{w.store, func() { w.clock.advance(time.Minute) }}
 				})
 				if warm {
-					_, err := late.Stand(context.Background(), w.key)
+					_, err := late.View(context.Background(), w.key)
 					require.NoError(t, err)
 				}
 				kept := w.deliver(late, seq, kind)

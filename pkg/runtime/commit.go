@@ -115,7 +115,7 @@ func (r *Runtime) headAfter(s *session.Session, before *session.Head, m engine.M
 	} else {
 		head = session.Head{Key: s.Key, Title: m.Title, CreatedAt: e.At, Parent: e.Parent, StartedBy: e.By}
 	}
-	head.Status, head.Task, head.Version, head.UpdatedAt = e.Status, e.Task, e.Seq, e.At
+	head.Status, head.Task, head.StatusSeq, head.UpdatedAt = e.Status, e.Task, e.Seq, e.At
 	head.Resent, head.ResentAfter = 0, 0
 	if len(e.Tags) > 0 {
 		head.Tags = e.Tags

@@ -306,7 +306,7 @@ func (w *world) checkAtRest() {
 	require.Equal(t, s.Status, head.Status)
 	require.Equal(t, s.Task, head.Task)
 	require.Nil(t, head.Due, "nothing is to be swept at rest")
-	require.False(t, head.Lease.Live(w.clock.Now(), s.Version, s.Newest.GoesOn))
+	require.False(t, head.Lease.Live(w.clock.Now(), s.Version, s.Newest.KeepsLease))
 	runs := w.items(store.KindRun)
 	require.Len(t, runs, int(s.Run), "runs are numbered without gaps")
 	for _, item := range runs {

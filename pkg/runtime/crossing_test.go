@@ -50,8 +50,8 @@ func TestDecide_crossing(t *testing.T) {
 		"one that is rejected unnamed": {only("w2-1", "w2-3"), only("w2-1"), []string{"deploy 1", "deploy 3"}, runtime.CodeAlreadyAnswered},
 	} {
 		for at := range 4 {
-			pinned, goesOn := at&1 != 0, at&2 != 0
-			t.Run(fmt.Sprintf("%s/at a checkpoint=%v/and the session went on=%v", name, pinned, goesOn), func(t *testing.T) {
+			pinned, wentOn := at&1 != 0, at&2 != 0
+			t.Run(fmt.Sprintf("%s/at a checkpoint=%v/and the session went on=%v", name, pinned, wentOn), func(t *testing.T) {
 				t.Parallel()
 				c := c
 				w, p := deciding(t)
@@ -65,7 +65,7 @@ func TestDecide_crossing(t *testing.T) {
 					c.first.Reason = "because"
 					_, err := decide(w, p, c.first)
 					require.NoError(t, err)
-					if goesOn {
+					if wentOn {
 						require.NoError(t, p.settle())
 					}
 					before = answered(w.items(store.KindWait))

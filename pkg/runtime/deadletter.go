@@ -38,7 +38,7 @@ func (r *Runtime) DeadLetter(ctx context.Context, wake session.Wake) (Dispositio
 		return Disposition{}, nil // a resumption that did not get through is due on its waits or on HEAD, and the sweep sends it
 	}
 	lease := head.Head.Lease
-	if lease.Live(r.cfg.Now(), newest.Seq, newest.GoesOn) {
+	if lease.Live(r.cfg.Now(), newest.Seq, newest.KeepsLease) {
 		return Disposition{Keep: max(lease.Until.Sub(r.cfg.Now()), soonest)}, nil
 	}
 	if !r.dying(lease, newest.Seq) {
@@ -95,10 +95,10 @@ func (r *Runtime) giveUpTask(ctx context.Context, key session.Key, newest int64)
 	return Disposition{}, err
 }
 
-// BuryDeadLetters works on what is in the dead letters' queue until it is empty.
+// HandleDeadLetters works on what is in the dead letters' queue until it is empty.
 // One that cannot be worked on is left for later and does not hide the others; one
 // that a newer program sent is left for a program that reads it, and is no failure.
-func (r *Runtime) BuryDeadLetters(ctx context.Context) error {
+func (r *Runtime) HandleDeadLetters(ctx context.Context) error {
 	var failed []error
 	for {
 		deliveries, err := r.cfg.DeadLetters.Receive(ctx, queue.ReceiveParams{Max: 10, Visibility: time.Minute})

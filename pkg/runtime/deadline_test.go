@@ -172,9 +172,9 @@ func TestDeadline_an_answer_that_comes_too_late(t *testing.T) {
 	require.Zero(t, w.effects.count("ran 1"))
 }
 
-func standing(t *testing.T, w *world, p *process) runtime.Standing {
+func viewOf(t *testing.T, w *world, p *process) runtime.View {
 	t.Helper()
-	s, err := p.Stand(context.Background(), w.key)
+	s, err := p.View(context.Background(), w.key)
 	require.NoError(t, err)
 	return s
 }
@@ -188,9 +188,9 @@ func TestDeadline_resume(t *testing.T) {
 	_, err := resume(w, p, runtime.ResumeContinue)
 	require.Equal(t, runtime.CodeStillWaiting, codeOf(err))
 	require.Equal(t, session.WaitOpen, w.waits()[0].State)
-	require.Equal(t, runtime.CodeStillWaiting, codeOf(standing(t, w, p).Resume))
+	require.Equal(t, runtime.CodeStillWaiting, codeOf(viewOf(t, w, p).Resume))
 	w.clock.advance(time.Second)
-	require.Nil(t, standing(t, w, p).Resume, "whoever looks is told that it can go on")
+	require.Nil(t, viewOf(t, w, p).Resume, "whoever looks is told that it can go on")
 	_, err = resume(w, p, runtime.ResumeContinue)
 	require.NoError(t, err)
 	require.Equal(t, session.WaitExpired, w.waits()[0].State)

@@ -84,7 +84,7 @@ func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *request, at
 		return Resumed{}, stale(a.head.Key, a.head.Status)
 	}
 	out := Resumed{Repeated: len(writes) == 0}
-	record, err := q.record(r.cfg.Now(), p.Key, a.head.Version, done{Repeated: out.Repeated})
+	record, err := q.record(r.cfg.Now(), p.Key, a.head.StatusSeq, done{Repeated: out.Repeated})
 	if err != nil {
 		return Resumed{}, err
 	}

@@ -229,7 +229,7 @@ func (inv *invocation) decideResume(ctx context.Context) (engine.Action, error) 
 		}
 		open = countOpen(waits)
 	}
-	switch action := engine.Decide(inv.facts(open)); action {
+	switch action := engine.Dispatch(inv.facts(open)); action {
 	case engine.Resume, engine.Work, engine.SendNext, engine.ComeBack, engine.TooEarly: // by what the claim shows
 	case engine.Acknowledge, engine.Keep:
 		return action, nil
@@ -246,7 +246,7 @@ func (inv *invocation) decideResume(ctx context.Context) (engine.Action, error) 
 // claimedAction decides once a claim was asked for. Refused, there is no work, also
 // if the lease in the way has lapsed since: the message comes back and claims anew.
 func (inv *invocation) claimedAction(open int) engine.Action {
-	action := engine.Decide(inv.facts(open))
+	action := engine.Dispatch(inv.facts(open))
 	if !inv.claimed && (action == engine.Work || action == engine.Resume) {
 		return engine.Keep
 	}
@@ -361,10 +361,10 @@ func (inv *invocation) finish(ctx context.Context, err error) (Disposition, erro
 	case err == nil:
 		return Disposition{}, nil
 	case errors.Is(err, errLost), errors.Is(err, errSuperseded):
-		if inv.wonGoingOn == 0 {
+		if inv.wonKeepingLease == 0 {
 			return Disposition{}, nil
 		}
-		return Disposition{}, inv.r.send(context.WithoutCancel(ctx), session.NewWake(inv.key, inv.wonGoingOn+1, session.WakeStep))
+		return Disposition{}, inv.r.send(context.WithoutCancel(ctx), session.NewWake(inv.key, inv.wonKeepingLease+1, session.WakeStep))
 	case errors.Is(context.Cause(ctx), ErrOutOfTime):
 		return Disposition{}, err
 	case errors.Is(err, errLedgerMoved): // what the step would have said was not true: decided on afresh

@@ -287,7 +287,7 @@ func (r *Runtime) sweepEvery(ctx context.Context, every time.Duration) {
 			r.cfg.Log.ErrorContext(ctx, "sweep", "error", err)
 		}
 		if r.cfg.DeadLetters != nil {
-			if err := r.BuryDeadLetters(ctx); err != nil && ctx.Err() == nil {
+			if err := r.HandleDeadLetters(ctx); err != nil && ctx.Err() == nil {
 				r.cfg.Log.ErrorContext(ctx, "dead letters", "error", err)
 			}
 		}

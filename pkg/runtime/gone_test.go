@@ -16,7 +16,7 @@ func TestDeleted_session_is_not_read_from_the_cache(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	for name, read := range map[string]func(*process, *world) error{
-		"stand":    func(p *process, w *world) error { _, err := p.Stand(ctx, w.key); return err },
+		"stand":    func(p *process, w *world) error { _, err := p.View(ctx, w.key); return err },
 		"messages": func(p *process, w *world) error { _, err := p.Messages(ctx, w.key); return err },
 		"manifest": func(p *process, w *world) error { _, err := p.Manifest(ctx, w.key); return err },
 		"resume": func(p *process, w *world) error {
@@ -30,7 +30,7 @@ func TestDeleted_session_is_not_read_from_the_cache(t *testing.T) {
 			w := newWorld(t, made, helper(made, script{"go": {calls("deploy", `{"text":"1"}`)}}))
 			p := w.process()
 			w.run(p, "go")
-			_, err := p.Stand(ctx, w.key)
+			_, err := p.View(ctx, w.key)
 			require.NoError(t, err)
 			require.Equal(t, session.StatusSuspended, w.session().Status)
 			require.NoError(t, w.store.Delete(ctx, w.key))

@@ -62,7 +62,7 @@ func TestHeld_order_is_never_that_of_clocks(t *testing.T) {
 			require.NoError(t, err)
 			return out.Continuation
 		}
-		goesOn := func(t *testing.T, w *world) {
+		completesLater := func(t *testing.T, w *world) {
 			t.Helper()
 			w.clock.advance(25 * time.Hour)
 			require.NoError(t, w.process().settle())
@@ -81,7 +81,7 @@ func TestHeld_order_is_never_that_of_clocks(t *testing.T) {
 			require.True(t, rests)
 			_, err = w.process().Resume(ctx, runtime.ResumeParams{Key: w.key, Caller: person})
 			require.NoError(t, err)
-			goesOn(t, w)
+			completesLater(t, w)
 		}
 		t.Run(skew+"/held first, and the last answerer dies", func(t *testing.T) {
 			t.Parallel()
@@ -90,7 +90,7 @@ func TestHeld_order_is_never_that_of_clocks(t *testing.T) {
 			_, err := w.fusedProcess(&fuse{at: 1, after: true}, true, 1).Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(w.waits()[1].Wait, yes())})
 			require.ErrorIs(t, err, errDied)
 			require.Empty(t, w.drain())
-			goesOn(t, w)
+			completesLater(t, w)
 		})
 		t.Run(skew+"/held last", func(t *testing.T) {
 			t.Parallel()
@@ -118,7 +118,7 @@ func TestHeld_order_is_never_that_of_clocks(t *testing.T) {
 				require.Zero(t, sweepOf(t, w.process()), "one is open: the due of the other is taken away")
 			}
 			answer(t, w, holder(b), 0, true)
-			goesOn(t, w)
+			completesLater(t, w)
 		})
 		t.Run(skew+"/both held, each before the other's write", func(t *testing.T) {
 			t.Parallel()

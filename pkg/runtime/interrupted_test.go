@@ -21,7 +21,7 @@ func (w *world) interrupt() {
 	s, head := w.session(), w.head()
 	signal := session.Signal{ID: newID(), Task: s.Task, Kind: session.SignalInterrupt, Who: "ann", At: w.clock.Now(), From: "test"}
 	m := engine.Stopped(s, signal, engine.StepOutcome{}, engine.Stamp{Now: w.clock.Now(), By: "ann", Attempt: session.Attempt{ID: newID()}, Token: newID()})
-	head.Head.Status, head.Head.Version, head.Head.Due = m.Entry.Status, m.Entry.Seq, nil
+	head.Head.Status, head.Head.StatusSeq, head.Head.Due = m.Entry.Status, m.Entry.Seq, nil
 	_, err := w.store.Commit(context.Background(), store.CommitParams{Key: w.key, Entry: m.Entry, Items: []store.Item{head}})
 	require.NoError(w.t, err)
 }

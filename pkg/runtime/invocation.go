@@ -43,10 +43,10 @@ type invocation struct {
 	claimed  bool
 	// moved says that the lease was moved on with the newest commit.
 	moved bool
-	// wonGoingOn is the seq of the newest entry we wrote with goesOn; 0 when the
+	// wonKeepingLease is the seq of the newest entry we wrote with KeepsLease; 0 when the
 	// next wake is sent or not needed.
-	wonGoingOn int64
-	steps      int
+	wonKeepingLease int64
+	steps           int
 	// room is what the next entry may still take of what its calls bring.
 	room room
 	// unrun are the ledgers of calls that the step says will not run.
@@ -100,8 +100,8 @@ func (inv *invocation) release(ctx context.Context) {
 	}
 }
 
-func (inv *invocation) stamp(goesOn bool) engine.Stamp {
-	return engine.Stamp{Now: inv.r.cfg.Now(), By: "step", Attempt: inv.attempt, Token: inv.r.cfg.NewID(), GoesOn: goesOn}
+func (inv *invocation) stamp(keepsLease bool) engine.Stamp {
+	return engine.Stamp{Now: inv.r.cfg.Now(), By: "step", Attempt: inv.attempt, Token: inv.r.cfg.NewID(), KeepsLease: keepsLease}
 }
 
 // signal returns the signal this task has to obey, if any.
@@ -141,9 +141,9 @@ func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store
 		}
 		break
 	}
-	inv.wonGoingOn = 0
-	if m.Entry.GoesOn {
-		inv.wonGoingOn = m.Entry.Seq
+	inv.wonKeepingLease = 0
+	if m.Entry.KeepsLease {
+		inv.wonKeepingLease = m.Entry.Seq
 	}
 	if sent(m, committed) {
 		return nil
@@ -155,7 +155,7 @@ func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store
 // nextClaim is the move of the lease that follows an entry after which this
 // invocation goes on.
 func (inv *invocation) nextClaim(m engine.Move) *store.ClaimParams {
-	if !m.Entry.GoesOn {
+	if !m.Entry.KeepsLease {
 		return nil
 	}
 	p := inv.claimParams(store.ClaimMove, m.Entry.Seq+1)

@@ -78,7 +78,7 @@ func TestNeeds_of_a_running_session(t *testing.T) {
 
 			after := w.head()
 			require.Equal(t, session.StatusRunning, after.Head.Status)
-			require.Equal(t, before.Head.Version, after.Head.Version)
+			require.Equal(t, before.Head.StatusSeq, after.Head.StatusSeq)
 			require.NotNil(t, after.Head.Due, "the program that knows it finds it")
 			require.Empty(t, made.log, "nothing was done")
 			for _, err := range []error{
@@ -260,7 +260,7 @@ func TestNewerWake_is_not_buried(t *testing.T) {
 	require.ErrorContains(t, err, "newer than this program reads")
 	require.NoError(t, w.dead.Send(ctx, wake))
 	require.NoError(t, w.dead.Send(ctx, w.wake(1, session.WakeStep)))
-	require.NoError(t, p.BuryDeadLetters(ctx))
+	require.NoError(t, p.HandleDeadLetters(ctx))
 	w.flush()
 	left := func() []queue.Delivery {
 		deliveries, err := w.dead.Receive(ctx, queue.ReceiveParams{Max: 10, Visibility: time.Second})

@@ -53,7 +53,7 @@ func leaves(head session.Head) int64 {
 	if head.Deleted || head.Status != session.StatusSuspended {
 		return 0
 	}
-	return head.Version + 1
+	return head.StatusSeq + 1
 }
 
 // ready reports whether a session of that status is suspended, waits for nothing
@@ -127,11 +127,11 @@ func awaitsResumption(item store.Item) bool {
 // newest returns the newest entry of a session of which HEAD was read; its Seq is
 // 0 if there is none. It reads that one and at most a few before it.
 func (r *Runtime) newest(ctx context.Context, head session.Head) (session.Entry, error) {
-	// HEAD's version is an entry, and who has a lease for the next one has seen the last.
-	from := max(head.Version, head.Lease.Seq-1)
+	// HEAD's StatusSeq is an entry, and who has a lease for the next one has seen the last.
+	from := max(head.StatusSeq, head.Lease.Seq-1)
 	newest, err := r.newestFrom(ctx, head.Key, from)
-	if err == nil && newest.Seq == 0 && from > head.Version {
-		newest, err = r.newestFrom(ctx, head.Key, head.Version)
+	if err == nil && newest.Seq == 0 && from > head.StatusSeq {
+		newest, err = r.newestFrom(ctx, head.Key, head.StatusSeq)
 	}
 	return newest, err
 }

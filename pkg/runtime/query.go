@@ -181,8 +181,8 @@ func (r *Runtime) tellUnread(ctx context.Context, page store.Page) {
 // Manifest says where a session stands, in the words commands print: everything
 // but the resume hint, which depends on the command.
 func (r *Runtime) Manifest(ctx context.Context, key session.Key) (session.Manifest, error) {
-	standing, err := r.Stand(ctx, key)
-	return standing.Manifest, err
+	view, err := r.View(ctx, key)
+	return view.Manifest, err
 }
 
 func manifest(s *session.Session, records []session.WaitRecord) session.Manifest {

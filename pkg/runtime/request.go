@@ -138,7 +138,7 @@ func once[T any](ctx context.Context, r *Runtime, key session.Key, q *request, a
 			r.refused(ctx, q.caller, key, err)
 			return none, err
 		case try == maxTries:
-			return none, movedEachTime(key)
+			return none, changedWhileRead(key)
 		}
 	}
 }

@@ -188,7 +188,7 @@ func (r *Runtime) resumeContinue(ctx context.Context, p *resumption) (Resumed, e
 		if err != nil {
 			return Resumed{}, err
 		}
-		if head.Head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.GoesOn) {
+		if head.Head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.KeepsLease) {
 			return Resumed{}, workedOn(s)
 		}
 		wake = r.wakeAfter(s)

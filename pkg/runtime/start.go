@@ -161,7 +161,7 @@ func (r *Runtime) startedBefore(ctx context.Context, p StartParams, q *request, 
 	}
 	started.Replayed = true
 	head, err := r.item(ctx, started.Key, store.KindHead, "")
-	if err != nil || head.Head == nil || head.Head.Deleted || head.Head.Version != started.Seq {
+	if err != nil || head.Head == nil || head.Head.Deleted || head.Head.StatusSeq != started.Seq {
 		return started, err
 	}
 	newest, err := r.newest(ctx, *head.Head)

@@ -61,16 +61,16 @@ func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 // have not run. HEAD may have moved meanwhile: a signal is obeyed; mail keeps the
 // task going.
 func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra []store.Item) (bool, error) {
-	goesOn := inv.steps < inv.r.cfg.StepsPerInvocation && ctx.Err() == nil && inv.timeLeft(ctx)
+	keepsLease := inv.steps < inv.r.cfg.StepsPerInvocation && ctx.Err() == nil && inv.timeLeft(ctx)
 	out.Used.Active = inv.active()
 	for {
-		m, closed, err := inv.closing(ctx, out, goesOn, len(extra))
+		m, closed, err := inv.closing(ctx, out, keepsLease, len(extra))
 		if err != nil {
 			return false, errors.Join(err, inv.putAsking(ctx, extra))
 		}
 		err = inv.commit(ctx, m, slices.Concat(extra, closed)...)
 		if err == nil {
-			return m.Entry.GoesOn, nil
+			return m.Entry.KeepsLease, nil
 		}
 		if errors.Is(err, errLost) {
 			return false, err
@@ -95,7 +95,7 @@ func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra 
 }
 
 // closing is the move that ends the step, with the ledgers of the calls it gives up.
-func (inv *invocation) closing(ctx context.Context, out engine.StepOutcome, goesOn bool, beside int) (m engine.Move, closed []store.Item, err error) {
+func (inv *invocation) closing(ctx context.Context, out engine.StepOutcome, keepsLease bool, beside int) (m engine.Move, closed []store.Item, err error) {
 	if closed, err = inv.closeUnrun(ctx, &out, beside); err != nil {
 		return m, nil, err
 	}
@@ -107,7 +107,7 @@ func (inv *invocation) closing(ctx context.Context, out engine.StepOutcome, goes
 		closed = append(closed, more...)
 	}
 	fitResults(&out, inv.r.cfg.StepBytes)
-	return engine.Close(inv.session, out, inv.stamp(goesOn)), closed, nil
+	return engine.Close(inv.session, out, inv.stamp(keepsLease)), closed, nil
 }
 
 // timeLeft reports whether another step may begin: while half of the time this

@@ -76,7 +76,7 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *request) (
 		return Submitted{}, about(item.ID, err)
 	}
 	out := Submitted{Answer: answer}
-	writes, err := q.record(r.cfg.Now(), p.Key, a.head.Version, done{Wait: item.ID, Held: p.HoldResume, Repeated: !isOpen})
+	writes, err := q.record(r.cfg.Now(), p.Key, a.head.StatusSeq, done{Wait: item.ID, Held: p.HoldResume, Repeated: !isOpen})
 	if err != nil {
 		return Submitted{}, err
 	}

@@ -292,7 +292,7 @@ func (r *Runtime) undue(waits []store.Item) []store.Item {
 // resumeNow sends the resumption of a session that waits for nothing any more, and
 // makes HEAD due for the next time, in one write with items of its waits.
 func (r *Runtime) resumeNow(ctx context.Context, head store.Item, items []store.Item, swept *Swept) error {
-	stamped := r.stamped(*head.Head, head.Head.Version)
+	stamped := r.stamped(*head.Head, head.Head.StatusSeq)
 	moved, err := r.put(ctx, stamped.Key, append(items, store.HeadItem(stamped, head.Rev)))
 	if err != nil || moved {
 		return err
@@ -321,7 +321,7 @@ func (r *Runtime) resend(ctx context.Context, head store.Item) (bool, error) {
 		return false, nil
 	}
 	newest, err := r.newest(ctx, *head.Head)
-	if err != nil || newest.Status != session.StatusRunning || head.Head.Lease.Live(now, newest.Seq, newest.GoesOn) {
+	if err != nil || newest.Status != session.StatusRunning || head.Head.Lease.Live(now, newest.Seq, newest.KeepsLease) {
 		return false, err
 	}
 	at, until := newest.At, newest.Until

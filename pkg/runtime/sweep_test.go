@@ -331,13 +331,13 @@ func TestDeadLetter(t *testing.T) {
 		w.start(p, "go")
 		ctx := context.Background()
 		require.NoError(t, w.dead.Send(ctx, w.wake(2, session.WakeStep), w.wake(1, session.WakeStep)))
-		require.NoError(t, p.BuryDeadLetters(ctx))
+		require.NoError(t, p.HandleDeadLetters(ctx))
 		broken := w.process(func(cfg *runtime.Config) { cfg.Store = &brokenStore{Store: w.store, key: w.key} })
 		require.NoError(t, w.dead.Send(ctx, w.wake(2, session.WakeStep), session.NewWake(session.Key{Tenant: "default", ID: "none"}, 2, session.WakeStep)))
-		require.ErrorIs(t, broken.BuryDeadLetters(ctx), store.ErrCorrupt)
+		require.ErrorIs(t, broken.HandleDeadLetters(ctx), store.ErrCorrupt)
 		w.flush()
 		w.clock.advance(2 * time.Minute)
-		require.NoError(t, p.BuryDeadLetters(ctx), "what could not be worked on comes back, the others are gone")
+		require.NoError(t, p.HandleDeadLetters(ctx), "what could not be worked on comes back, the others are gone")
 	})
 	// notStarted is a session whose workers died at a call they had not started.
 	notStarted := func(w *world, p *process) {

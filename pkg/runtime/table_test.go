@@ -158,7 +158,7 @@ func TestDeliver_table(t *testing.T) {
 		require.Equal(t, acknowledged, w.deliver(p, 3, session.WakeResume))
 		require.Equal(t, []session.Kind{session.KindStarted, session.KindSuspended, session.KindResumed, session.KindStepped}, w.kinds())
 		require.Len(t, w.journal()[2].Answers, 1, "resumed takes the answers in")
-		require.True(t, w.journal()[2].GoesOn)
+		require.True(t, w.journal()[2].KeepsLease)
 		require.Equal(t, session.WaitTaken, w.waits()[0].State)
 		require.Equal(t, int64(3), w.waits()[0].TakenBy)
 		require.Equal(t, session.TriggerSubmit, w.items(store.KindRun)[1].Run.Trigger)

@@ -54,9 +54,9 @@ type Entry struct {
 	// From is where the caller of a verb was: an address, a program.
 	From    string  `json:"from,omitempty"`
 	Attempt Attempt `json:"attempt"`
-	// GoesOn says that the same invocation writes the next entry too, so that
+	// KeepsLease says that the same invocation writes the next entry too, so that
 	// this entry does not close its lease (design section 4.1).
-	GoesOn bool `json:"goesOn,omitempty"`
+	KeepsLease bool `json:"goesOn,omitempty"`
 	// Prev is the hash of the entry before: base64url of its SHA-256. Empty on entry 1.
 	Prev string `json:"prev,omitempty"`
 	// Token is 96 random bits in base64url; with session and seq it makes the checkpoint id.

@@ -39,7 +39,7 @@ func entries() map[string]any {
 	}}}
 
 	replied := entry(2, session.KindReplied, session.StatusRunning)
-	replied.GoesOn = true
+	replied.KeepsLease = true
 	replied.Messages = []llm.Message{llm.User("and hurry"), {Role: llm.RoleAssistant, Parts: []llm.Part{
 		{Kind: llm.PartReasoning, Text: "Two orders.", Provider: "anthropic", Opaque: []byte{0, 0xff, 1}},
 		llm.Text("I refund both."), call("c2-1", "refund", `{"order":"A-1","amount":120.50}`), call("c2-2", "refund", `{"order":"A-2"}`),
@@ -75,7 +75,7 @@ func entries() map[string]any {
 	suspended.Children = []session.Child{{Name: "clerk", Session: "s1-agent-clerk", Agent: "clerk", Status: session.StatusSuspended}}
 
 	resumed := entry(5, session.KindResumed, session.StatusRunning)
-	resumed.Run, resumed.Trigger, resumed.GoesOn = 2, session.TriggerSubmit, true
+	resumed.Run, resumed.Trigger, resumed.KeepsLease = 2, session.TriggerSubmit, true
 	resumed.Attempt = session.Attempt{ID: "a2", N: 3, For: 5}
 	for _, name := range []string{"answer_approved_edited", "answer_client_result", "answer_choice", "answer_message", "answer_child", "answer_happened", "answer_expiry_deny"} {
 		if a, ok := answers()[name].(session.Answer); ok {

@@ -108,7 +108,7 @@ func answers() map[string]any {
 
 func records() map[string]any {
 	head := session.Head{
-		Key: session.Key{Tenant: "default", ID: "s1"}, Status: session.StatusRunning, Agent: "support", Title: "Refund A-1", Task: 1, Version: 1,
+		Key: session.Key{Tenant: "default", ID: "s1"}, Status: session.StatusRunning, Agent: "support", Title: "Refund A-1", Task: 1, StatusSeq: 1,
 		Due: new(later), CreatedAt: at, UpdatedAt: at,
 	}
 	leased, signalled, child, tombstone := head, head, head, head

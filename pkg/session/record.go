@@ -17,9 +17,9 @@ type Head struct {
 	Agent  string `json:"agent"`
 	Title  string `json:"title,omitempty"`
 	Task   int64  `json:"task"`
-	// Version is the seq of the entry that last moved the status.
-	Version int64   `json:"version"`
-	Parent  *Parent `json:"parent,omitempty"`
+	// StatusSeq is the seq of the entry that last changed the status.
+	StatusSeq int64   `json:"version"`
+	Parent    *Parent `json:"parent,omitempty"`
 	// StartedBy is who started the session. Tags are those of the newest start that gave any.
 	StartedBy string   `json:"startedBy,omitempty"`
 	Tags      []string `json:"tags,omitempty"`
@@ -73,12 +73,12 @@ type Lease struct {
 }
 
 // Live reports whether the lease still stands for a session whose newest entry
-// is (newest, goesOn): its time has not come and no entry has closed it.
-func (l Lease) Live(now time.Time, newest int64, goesOn bool) bool {
+// is newest and keeps the lease or not: its time has not come and no entry has closed it.
+func (l Lease) Live(now time.Time, newest int64, keepsLease bool) bool {
 	if l.Lapsed(now) {
 		return false
 	}
-	return l.Seq > newest || goesOn
+	return l.Seq > newest || keepsLease
 }
 
 // Lapsed reports whether the lease is nobody's, or its time has come ([Come]).

@@ -64,13 +64,13 @@ type Session struct {
 
 // Newest is what is kept of the newest entry.
 type Newest struct {
-	Kind    Kind
-	At      time.Time
-	Attempt Attempt
-	GoesOn  bool
-	Hash    string
-	Token   string
-	Until   *time.Time
+	Kind       Kind
+	At         time.Time
+	Attempt    Attempt
+	KeepsLease bool
+	Hash       string
+	Token      string
+	Until      *time.Time
 }
 
 // Call is one call of a reply that has no result yet.

@@ -56,7 +56,7 @@ func TestUnknownFields_are_kept(t *testing.T) {
 	wait := approvalRecord()
 	for name, record := range map[string]any{
 		"head": &session.Head{
-			Key: session.Key{Tenant: "default", ID: "s1"}, Status: session.StatusRunning, Agent: "a", Task: 1, Version: 2, Due: new(later),
+			Key: session.Key{Tenant: "default", ID: "s1"}, Status: session.StatusRunning, Agent: "a", Task: 1, StatusSeq: 2, Due: new(later),
 			Parent: &session.Parent{Session: "s0", Root: "s0"}, Signal: signal(session.SignalCancel), CreatedAt: at, UpdatedAt: at,
 		},
 		"wait":        &wait,
@@ -197,7 +197,7 @@ func FuzzRecord(f *testing.F) {
 // What it costs to look for fields that are not known, beside a decoder that does not.
 func BenchmarkRecord(b *testing.B) {
 	record := approvalRecord()
-	head := session.Head{Key: session.Key{Tenant: "default", ID: "s1"}, Status: session.StatusRunning, Agent: "a", Task: 1, Version: 2, Due: new(later), CreatedAt: at, UpdatedAt: at}
+	head := session.Head{Key: session.Key{Tenant: "default", ID: "s1"}, Status: session.StatusRunning, Agent: "a", Task: 1, StatusSeq: 2, Due: new(later), CreatedAt: at, UpdatedAt: at}
 	for name, value := range map[string]any{"wait": &record, "head": &head} {
 		stored, err := session.MarshalRecord(value)
 		require.NoError(b, err)

@@ -133,11 +133,11 @@ func TestLease_Live(t *testing.T) {
 	t.Parallel()
 	lease := session.Lease{Owner: "w", Seq: 5, N: 1, Until: at.Add(20 * time.Second)}
 	for name, c := range map[string]struct {
-		lease  session.Lease
-		now    time.Time
-		newest int64
-		goesOn bool
-		want   bool
+		lease      session.Lease
+		now        time.Time
+		newest     int64
+		keepsLease bool
+		want       bool
 	}{
 		"nobody_wrote_it_yet":              {lease, at, 4, false, true},
 		"goes_on_before_it":                {lease, at, 4, true, true},
@@ -151,7 +151,7 @@ func TestLease_Live(t *testing.T) {
 		"nobody_has_it":                    {session.Lease{Seq: 5, Until: lease.Until}, at, 4, false, false},
 		"released":                         {session.Lease{Owner: "w", Seq: 5}, at, 4, false, false},
 	} {
-		require.Equal(t, c.want, c.lease.Live(c.now, c.newest, c.goesOn), name)
+		require.Equal(t, c.want, c.lease.Live(c.now, c.newest, c.keepsLease), name)
 	}
 }
 

@@ -51,7 +51,7 @@ func measurePorts(b *testing.B, sessions, steps int) floortest.Result {
 	ctx := context.Background()
 	for i := range sessions {
 		key := benchKey(i)
-		head := session.Head{Key: key, Status: session.StatusRunning, Agent: "lab", Title: "a benchmark", Task: 1, Version: 1, CreatedAt: time.Now(), UpdatedAt: time.Now()}
+		head := session.Head{Key: key, Status: session.StatusRunning, Agent: "lab", Title: "a benchmark", Task: 1, StatusSeq: 1, CreatedAt: time.Now(), UpdatedAt: time.Now()}
 		_, err := db.Store().Commit(ctx, store.CommitParams{
 			Key: key, Entry: benchEntry(1, nil), Items: []store.Item{store.HeadItem(head, 0)},
 			Wakes: []session.Wake{session.NewWake(key, 2, session.WakeStep)},

@@ -134,5 +134,5 @@ func plainEntry(seq int64) session.Entry {
 
 func plainHead(key session.Key) session.Head {
 	now := time.Now()
-	return session.Head{Key: key, Status: session.StatusRunning, Agent: "lab", Version: 1, CreatedAt: now, UpdatedAt: now}
+	return session.Head{Key: key, Status: session.StatusRunning, Agent: "lab", StatusSeq: 1, CreatedAt: now, UpdatedAt: now}
 }

@@ -62,7 +62,7 @@ func TestStoppedInCommit(t *testing.T) {
 	}, soon, time.Millisecond)
 
 	read := func(db *DB) {
-		require.EqualValues(t, 1, readHead(t, db).Version)
+		require.EqualValues(t, 1, readHead(t, db).StatusSeq)
 		for e, err := range db.Store().Entries(t.Context(), crashKey, 0) {
 			require.NoError(t, err)
 			require.EqualValues(t, 1, e.Seq)

@@ -128,7 +128,7 @@ func (o *deleteOp) run(w *writer) error {
 		head.Head = new(session.Head)
 	}
 	tomb, err := encodeItem(o.key, &store.Item{Kind: store.KindHead, Head: &session.Head{
-		Key: o.key, Status: head.Head.Status, Task: head.Head.Task, Version: head.Head.Version,
+		Key: o.key, Status: head.Head.Status, Task: head.Head.Task, StatusSeq: head.Head.StatusSeq,
 		CreatedAt: head.Head.CreatedAt, UpdatedAt: head.Head.UpdatedAt, Deleted: true,
 	}})
 	if err != nil {

@@ -64,7 +64,7 @@ func (s *Store) bury(ctx context.Context, key session.Key) error {
 		tomb := session.Head{Key: key, Deleted: true}
 		if was, err := s.decode(ctx, key, store.KindHead, "", there); err == nil { // what cannot be read can still be buried
 			h := was.Head
-			tomb.Status, tomb.Task, tomb.Version, tomb.CreatedAt, tomb.UpdatedAt = h.Status, h.Task, h.Version, h.CreatedAt, h.UpdatedAt
+			tomb.Status, tomb.Task, tomb.StatusSeq, tomb.CreatedAt, tomb.UpdatedAt = h.Status, h.Task, h.StatusSeq, h.CreatedAt, h.UpdatedAt
 		}
 		r, err := encodeItem(key, &store.Item{Kind: store.KindHead, Rev: numberOf(there, attrRev), Head: &tomb})
 		if err != nil {

@@ -332,7 +332,7 @@ func entry(seq int64) session.Entry {
 }
 
 func head() session.Head {
-	return session.Head{Key: key, Status: session.StatusRunning, Agent: "lab", Task: 1, Version: 1, CreatedAt: epoch, UpdatedAt: epoch}
+	return session.Head{Key: key, Status: session.StatusRunning, Agent: "lab", Task: 1, StatusSeq: 1, CreatedAt: epoch, UpdatedAt: epoch}
 }
 
 func str(v string) types.AttributeValue { return &types.AttributeValueMemberS{Value: v} }

@@ -105,7 +105,7 @@ func entry(seq int64) session.Entry {
 
 func head(key session.Key) session.Head {
 	return session.Head{
-		Key: key, Status: session.StatusRunning, Agent: "lab", Title: "a title", Task: 1, Version: 1,
+		Key: key, Status: session.StatusRunning, Agent: "lab", Title: "a title", Task: 1, StatusSeq: 1,
 		CreatedAt: at(0), UpdatedAt: at(0),
 	}
 }

@@ -145,7 +145,7 @@ func TestStop(t *testing.T) {
 	head, err := b.cfg.App.Runtime.Head(t.Context(), session.Key{Tenant: session.DefaultTenant, ID: started.SessionID})
 	require.NoError(t, err)
 	require.Equal(t, session.StatusRunning, head.Status)
-	require.False(t, head.Lease.Live(time.Now(), head.Version, false))
+	require.False(t, head.Lease.Live(time.Now(), head.StatusSeq, false))
 }
 
 func (b *bench) token() string {

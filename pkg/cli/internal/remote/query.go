@@ -72,7 +72,7 @@ func (e *Engine) Sessions(ctx context.Context, p runtime.SessionsParams) (runtim
 			return runtime.SessionsPage{}, err
 		}
 		out.Heads = append(out.Heads, session.Head{
-			Key: session.Key{Tenant: p.Tenant, ID: s.ID}, Status: s.Status, Agent: s.Agent, Title: s.Title, Task: s.Task, Version: s.Version,
+			Key: session.Key{Tenant: p.Tenant, ID: s.ID}, Status: s.Status, Agent: s.Agent, Title: s.Title, Task: s.Task, StatusSeq: s.Version,
 			Parent: s.Parent, StartedBy: s.StartedBy, Tags: s.Tags, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 		})
 	}

@@ -227,7 +227,7 @@ func TestQueries(t *testing.T) {
 	require.Len(t, entries, 2)
 	sessions, err := e.Sessions(ctx, runtime.SessionsParams{Tenant: "default", Status: session.StatusRunning, Limit: 5, Cursor: "c"})
 	require.NoError(t, err)
-	require.Equal(t, runtime.SessionsPage{Cursor: "next", Heads: []session.Head{{Key: key, Agent: "toy", Status: session.StatusRunning, Task: 2, Version: 9, UpdatedAt: at}}}, sessions)
+	require.Equal(t, runtime.SessionsPage{Cursor: "next", Heads: []session.Head{{Key: key, Agent: "toy", Status: session.StatusRunning, Task: 2, StatusSeq: 9, UpdatedAt: at}}}, sessions)
 	require.Contains(t, s.asked, "GET /sessions?cursor=c&limit=5&status=running")
 	inbox, err := e.Inbox(ctx, runtime.InboxParams{Tenant: "default", Limit: 5})
 	require.NoError(t, err)

@@ -47,9 +47,9 @@ type Facts struct {
 	Grace time.Duration
 }
 
-// Decide reads the table of design section 4.1, row by row. A Work or Resume
+// Dispatch reads the table of design section 4.1, row by row. A Work or Resume
 // without Claimed asks for a claim first.
-func Decide(f Facts) Action {
+func Dispatch(f Facts) Action {
 	s := f.Session
 	if s == nil || s.Version == 0 || s.Status.Ended() {
 		return Acknowledge
@@ -65,9 +65,9 @@ func Decide(f Facts) Action {
 	case !resume && s.Status == session.StatusSuspended:
 		return Acknowledge
 	}
-	live := !f.Claimed && f.Lease.Live(f.Now, n, s.Newest.GoesOn)
+	live := !f.Claimed && f.Lease.Live(f.Now, n, s.Newest.KeepsLease)
 	if k <= n {
-		return decideOld(f, live)
+		return dispatchOld(f, live)
 	}
 	if resume && s.Status == session.StatusSuspended && f.WaitsOpen > 0 {
 		return Acknowledge
@@ -84,8 +84,8 @@ func Decide(f Facts) Action {
 	return Work
 }
 
-// decideOld is about a message whose entry exists already.
-func decideOld(f Facts, live bool) Action {
+// dispatchOld is about a message whose entry exists already.
+func dispatchOld(f Facts, live bool) Action {
 	s := f.Session
 	switch {
 	case s.Status != session.StatusRunning:

@@ -11,7 +11,7 @@ import (
 )
 
 // The table of design section 4.1, row by row. The session stands at entry 5.
-func TestDecide(t *testing.T) {
+func TestDispatch(t *testing.T) {
 	t.Parallel()
 	const step, resume = session.WakeStep, session.WakeResume
 	running, suspended, interrupted := session.StatusRunning, session.StatusSuspended, session.StatusInterrupted
@@ -21,10 +21,10 @@ func TestDecide(t *testing.T) {
 	}
 	none := session.Lease{}
 	type newest struct {
-		goesOn bool
-		For    int64
-		age    time.Duration
-		until  time.Duration
+		keepsLease bool
+		For        int64
+		age        time.Duration
+		until      time.Duration
 		// message it was written for, where its name is known.
 		message string
 	}
@@ -66,8 +66,8 @@ func TestDecide(t *testing.T) {
 		"resume_interrupted_since_then":               {kind: resume, k: 5, status: interrupted, newest: old, want: engine.Acknowledge},
 
 		"old_running_lease_live":              {kind: step, k: 5, status: running, lease: lease(6, time.Second), newest: old, want: engine.Keep},
-		"old_running_lease_kept_by_goes_on":   {kind: step, k: 5, status: running, lease: lease(5, time.Second), newest: newest{goesOn: true, For: 5, age: time.Minute}, want: engine.Keep},
-		"old_running_lease_live_of_resume":    {kind: resume, k: 5, status: running, lease: lease(5, time.Second), newest: newest{goesOn: true, For: 5}, want: engine.Keep},
+		"old_running_lease_kept_by_goes_on":   {kind: step, k: 5, status: running, lease: lease(5, time.Second), newest: newest{keepsLease: true, For: 5, age: time.Minute}, want: engine.Keep},
+		"old_running_lease_live_of_resume":    {kind: resume, k: 5, status: running, lease: lease(5, time.Second), newest: newest{keepsLease: true, For: 5}, want: engine.Keep},
 		"old_written_for_another":             {kind: step, k: 4, status: running, newest: old, want: engine.Acknowledge},
 		"old_written_by_a_verb":               {kind: step, k: 5, status: running, newest: newest{age: time.Minute}, want: engine.Acknowledge},
 		"old_written_for_this_young":          {kind: step, k: 5, status: running, newest: newest{For: 5, age: time.Second}, want: engine.ComeBack},
@@ -82,8 +82,8 @@ func TestDecide(t *testing.T) {
 		"old_of_a_queue_without_names":        {kind: step, k: 5, status: running, newest: newest{For: 5, age: time.Minute, message: "a"}, want: engine.SendNext},
 		"old_for_another_entry_by_one_name":   {kind: step, k: 4, status: running, newest: newest{For: 5, age: time.Minute, message: "a"}, message: "a", want: engine.Acknowledge},
 		"old_lease_closed_by_its_entry":       {kind: step, k: 5, status: running, lease: lease(5, time.Second), newest: old, want: engine.SendNext},
-		"old_lease_dead_though_it_goes_on":    {kind: step, k: 5, status: running, lease: lease(5, -1), newest: newest{goesOn: true, For: 5, age: time.Minute}, want: engine.SendNext},
-		"old_and_claimed":                     {kind: step, k: 5, status: running, claimed: true, lease: lease(5, time.Second), newest: newest{goesOn: true, For: 5, age: time.Minute}, want: engine.SendNext},
+		"old_lease_dead_though_it_goes_on":    {kind: step, k: 5, status: running, lease: lease(5, -1), newest: newest{keepsLease: true, For: 5, age: time.Minute}, want: engine.SendNext},
+		"old_and_claimed":                     {kind: step, k: 5, status: running, claimed: true, lease: lease(5, time.Second), newest: newest{keepsLease: true, For: 5, age: time.Minute}, want: engine.SendNext},
 
 		"next_claimed":                      {kind: step, k: 6, status: running, claimed: true, newest: old, want: engine.Work},
 		"next_no_lease":                     {kind: step, k: 6, status: running, lease: none, newest: old, want: engine.Work},
@@ -92,7 +92,7 @@ func TestDecide(t *testing.T) {
 		"next_by_resume_of_a_running_one":   {kind: resume, k: 6, status: running, claimed: true, newest: old, want: engine.Work},
 		"next_running_counts_no_waits":      {kind: resume, k: 6, status: running, claimed: true, open: 1, newest: old, want: engine.Work},
 		"next_leased_by_others":             {kind: step, k: 6, status: running, lease: lease(6, time.Second), newest: old, want: engine.Keep},
-		"next_others_go_on":                 {kind: step, k: 6, status: running, lease: lease(5, time.Second), newest: newest{goesOn: true}, want: engine.Keep},
+		"next_others_go_on":                 {kind: step, k: 6, status: running, lease: lease(5, time.Second), newest: newest{keepsLease: true}, want: engine.Keep},
 		"next_put_off":                      {kind: step, k: 6, status: running, claimed: true, newest: newest{until: time.Second}, want: engine.TooEarly},
 		"next_put_off_and_leased_by_others": {kind: step, k: 6, status: running, lease: lease(6, time.Second), newest: newest{until: time.Second}, want: engine.Keep},
 		"next_put_off_signalled":            {kind: step, k: 6, status: running, claimed: true, signalled: true, newest: newest{until: time.Hour}, want: engine.Work},
@@ -109,25 +109,25 @@ func TestDecide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &session.Session{Key: key, Version: 5, Status: c.status}
-			s.Newest = session.Newest{At: now.Add(-c.newest.age), GoesOn: c.newest.goesOn, Attempt: session.Attempt{For: c.newest.For, Message: c.newest.message}}
+			s.Newest = session.Newest{At: now.Add(-c.newest.age), KeepsLease: c.newest.keepsLease, Attempt: session.Attempt{For: c.newest.For, Message: c.newest.message}}
 			if c.newest.until != 0 {
 				until := now.Add(c.newest.until)
 				s.Newest.Until = &until
 			}
 			wake := session.NewWake(key, c.k, c.kind)
 			wake.Message = c.message
-			require.Equal(t, c.want, engine.Decide(engine.Facts{
+			require.Equal(t, c.want, engine.Dispatch(engine.Facts{
 				Now: now, Wake: wake, Session: s, Claimed: c.claimed, Lease: c.lease, WaitsOpen: c.open, Signalled: c.signalled, Grace: 2 * time.Second,
 			}))
 		})
 	}
 }
 
-func TestDecide_no_such_session(t *testing.T) {
+func TestDispatch_no_such_session(t *testing.T) {
 	t.Parallel()
 	for _, s := range []*session.Session{nil, {Key: key}} {
 		for _, kind := range []session.WakeKind{session.WakeStep, session.WakeResume} {
-			require.Equal(t, engine.Acknowledge, engine.Decide(engine.Facts{Wake: session.NewWake(key, 1, kind), Session: s, Claimed: true}))
+			require.Equal(t, engine.Acknowledge, engine.Dispatch(engine.Facts{Wake: session.NewWake(key, 1, kind), Session: s, Claimed: true}))
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// Standing is where a session stands, with all that a page about it shows.
-type Standing struct {
+// View is the state of a session, with everything a page about it shows.
+type View struct {
 	Manifest session.Manifest
 	// Head as it was when the rest had been read.
 	Head    session.Head
@@ -31,45 +31,45 @@ type Standing struct {
 	Resume *Error
 }
 
-// Stand says where a session stands. Of a session this process knows it reads
+// View returns the state of a session. Of a session this process has cached it reads
 // only what was written since.
-func (r *Runtime) Stand(ctx context.Context, key session.Key) (Standing, error) {
+func (r *Runtime) View(ctx context.Context, key session.Key) (View, error) {
 	for range maxTries {
-		out, moved, err := r.standOnce(ctx, key)
+		out, moved, err := r.viewOnce(ctx, key)
 		if err != nil || !moved {
 			return out, err
 		}
 	}
-	return Standing{}, movedEachTime(key)
+	return View{}, changedWhileRead(key)
 }
 
-// movedEachTime is for a session whose parts are of different moments, however
+// changedWhileRead is for a session whose parts are of different moments, however
 // often they are read.
-func movedEachTime(key session.Key) *Error {
+func changedWhileRead(key session.Key) *Error {
 	return &Error{Code: CodeStoreUnavailable, Session: key.ID, Message: "it moved each time it was read. Ask again", Cause: store.ErrConflict}
 }
 
-// standOnce reports that a suspended session moved while it was read: its waits
+// viewOnce reports that a suspended session moved while it was read: its waits
 // may then be those of a later checkpoint, which nobody must see under this one.
-func (r *Runtime) standOnce(ctx context.Context, key session.Key) (out Standing, moved bool, err error) {
+func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, moved bool, err error) {
 	s, err := r.need(ctx, key)
 	if err != nil {
-		return Standing{}, false, err
+		return View{}, false, err
 	}
 	defer r.keep(s)
 	records, err := r.waitsOf(ctx, s)
 	if err != nil {
-		return Standing{}, false, AsError(err)
+		return View{}, false, AsError(err)
 	}
 	head, err := r.Head(ctx, key)
 	if err != nil {
-		return Standing{}, false, err
+		return View{}, false, err
 	}
-	// Waits change hands in a transaction with HEAD, so its version, read last, tells.
-	if s.Status == session.StatusSuspended && head.Version > s.Version {
-		return Standing{}, true, nil
+	// Waits change in a transaction with HEAD, so its StatusSeq, read last, shows a change.
+	if s.Status == session.StatusSuspended && head.StatusSeq > s.Version {
+		return View{}, true, nil
 	}
-	out = Standing{
+	out = View{
 		Manifest: manifest(s, records), Head: head, Status: s.Status, Task: s.Task, Run: s.Run, Step: s.Step, Version: s.Version,
 		Text: lastText(s), Usage: s.TaskUsage, Failure: s.Failure, Parent: s.Parent,
 	}
@@ -82,7 +82,7 @@ func (r *Runtime) standOnce(ctx context.Context, key session.Key) (out Standing,
 		out.Resume = notResumable(s)
 	case len(open) > 0:
 		out.Resume = stillWaiting(s, openWaits(open))
-	case s.Status == session.StatusRunning && head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.GoesOn):
+	case s.Status == session.StatusRunning && head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.KeepsLease):
 		out.Resume = workedOn(s)
 	}
 	return out, false, nil
