@@ -6,6 +6,7 @@ SHELL       := /bin/bash
 
 GO        ?= go
 TESTFLAGS ?=# more flags for go test, in every test target
+ROOMS     ?= ./...# what make test tests
 FUZZTIME  ?= 20s
 BENCHTIME ?= 1s
 BENCH     ?= .
@@ -37,7 +38,7 @@ demo: build ## The two-minute story: run, pause, approve from another process, f
 
 .PHONY: test
 test: ## All tests; needs nothing but Go
-	$(GO) test $(TESTFLAGS) ./...
+	$(GO) test $(TESTFLAGS) $(ROOMS)
 
 .PHONY: check
 check: fmt-check vet lint tidy floors test ## What must be green before a commit
@@ -71,18 +72,41 @@ tidy: ## Fail where go mod tidy would change something
 floors: ## The rules of the house: floors, guests, package comments, ports, file lengths
 	$(GO) test ./pkg
 
+.PHONY: each-commit
+each-commit: ## Build and vet each commit since BASE=main, and hold it to the rules of the house
+	@GO='$(GO)' tools/each-commit '$(or $(BASE),main)'
+
 ##@ Longer tests
 
+# Rooms without a goroutine of their own, which the race detector would only slow
+# down: a test in pkg/ looks for go statements and servers in each.
+NORACE := agents agents/confined examples/support examples/tour functions/event functions/query functions/resume \
+	functions/start functions/step functions/submit functions/sweep internal/engine internal/owned \
+	internal/wire localstack/issuer model pkg pkg/session
+
+# In cmd/adjourn only the races: there the test's own binary, built with the
+# detector, is the program. What kills and freezes it runs in make test-crash.
+RACED = $(filter-out $(NORACE:%=./%) ./cmd/adjourn,$(patsubst $(MODULE)/%,./%,$(shell $(GO) list ./...)))
+MODULE := github.com/adjourn/adjourn
+
+RACES ?= ^TestRace
+
+# Exhaustive sweeps are sampled under the race detector, by a seed that is printed,
+# and whole in make test; SWEEPS=all has them whole here too.
+SWEEPS ?=
+
 .PHONY: test-race
-test-race: ## All tests under the race detector, in random order; needs a C compiler
-	$(GO) test -race -shuffle=on -count=1 -timeout 30m $(TESTFLAGS) ./...
+test-race: ## The rooms with goroutines under the race detector, in random order; needs a C compiler
+	ADJOURN_SWEEPS=$(SWEEPS) $(GO) test -race -shuffle=on -count=1 -timeout 40m $(TESTFLAGS) $(RACED)
+	$(GO) test -race -shuffle=on -count=1 -timeout 30m -run '$(RACES)' $(TESTFLAGS) ./cmd/adjourn
 
 # The second run takes one step a message, as on Lambda: every step hops through the queue.
 .PHONY: test-crash
-test-crash: ## Kill and freeze the real binary, CRASH_TRIALS=200 times
-	ADJOURN_CRASH_TRIALS=$(CRASH_TRIALS) $(GO) test -count=1 -timeout 30m -run 'Crash|Kill|Frozen' $(TESTFLAGS) ./...
+test-crash: ## Kill and freeze the real binary, CRASH_TRIALS=200 times, with the other tests of cmd/adjourn
+	ADJOURN_CRASH_TRIALS=$(CRASH_TRIALS) $(GO) test -count=1 -timeout 30m $(TESTFLAGS) ./cmd/adjourn
 	ADJOURN_STEPS_PER_INVOCATION=1 ADJOURN_CRASH_TRIALS=$(CRASH_TRIALS) \
 		$(GO) test -count=1 -timeout 30m -run 'KillWindows|Frozen' $(TESTFLAGS) ./cmd/adjourn
+	ADJOURN_CRASH_TRIALS=$(CRASH_TRIALS) $(GO) test -count=1 -timeout 30m -run '^TestCrash_with_a_queue_at_its_worst$$' $(TESTFLAGS) ./pkg/runtime
 
 .PHONY: aimock
 aimock: $(AIMOCK)/node_modules/.package-lock.json ## Install the pinned mock of the OpenAI API; needs node
@@ -127,6 +151,10 @@ bench: ## Run the benchmarks for BENCHTIME=1s each, BENCH=. of them
 	if [ -z "$$pkgs" ]; then echo "no benchmarks"; exit 0; fi; \
 	$(GO) test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -timeout 30m $$pkgs
 
+.PHONY: bench-once
+bench-once: ## Run each benchmark once: it compiles, and does what it should
+	$(MAKE) -s bench BENCHTIME=1x
+
 COUNT ?= 6
 
 .PHONY: bench-compare
@@ -135,10 +163,19 @@ bench-compare: ## The benchmarks of BASE=<commit> and of the tree as it is, by t
 
 # Tests of every room count, so a block is covered if any test binary ran it. Those
 # of the mains start programs, which no test binary counts.
+COVERFLAGS = -coverprofile=coverage.out -coverpkg=$(subst $(space),$(comma),$(COVERED:%=./%))
+
+.PHONY: coverflags
+coverflags: # what .ci/run gives make test, so that the tests run once
+	@echo '$(COVERFLAGS)'
+
 .PHONY: cover
 cover: ## Fail where engine, session or runtime is covered below COVERMIN=90 %
-	$(GO) test -coverprofile=coverage.out \
-		-coverpkg=$(subst $(space),$(comma),$(COVERED:%=./%)) $(TESTFLAGS) ./internal/... ./pkg/... ./agents/... ./examples/...
+	$(GO) test $(COVERFLAGS) $(TESTFLAGS) ./internal/... ./pkg/... ./agents/... ./examples/...
+	@$(MAKE) -s cover-check
+
+.PHONY: cover-check
+cover-check: ## Judge the coverage.out that is there
 	@awk -v min=$(COVERMIN) -v rooms='$(COVERED)' ' \
 		NR > 1 { size[$$1] = $$2; if ($$3 > 0) hit[$$1] = 1 } \
 		END { \
@@ -155,6 +192,16 @@ cover: ## Fail where engine, session or runtime is covered below COVERMIN=90 %
 			exit bad \
 		}' coverage.out
 
+# What a change does not wait for in .ci/run.
+.PHONY: nightly
+nightly: ## What takes longer than .ci/run should: all under race with whole sweeps, fuzzing, benchmarks, every trial of a crash
+	$(MAKE) test-race NORACE= SWEEPS=all RACES=.
+	$(MAKE) cover
+	$(MAKE) fuzz FUZZTIME=$(or $(filter-out 20s,$(FUZZTIME)),1m)
+	$(MAKE) bench
+	$(MAKE) test-crash CRASH_TRIALS=1000
+	$(MAKE) test-crash-aws CRASH_TRIALS=400
+
 ##@ AWS
 
 # The rooms with tests under the tag aws: they speak to DynamoDB Local and to
@@ -166,10 +213,14 @@ AWSROOMS := pkg/store/dynamostore pkg/queue/sqsqueue pkg/app/serverless pkg/lamb
 # the same contract at each of these places.
 EMBEDDEDONLY := Crash|everywhere
 
+# The trials of functions/, whose number CRASH_TRIALS says: test-crash-aws runs them,
+# and test-aws all others.
+TRIALSAWS := ^Test((Kill|Frozen)(Random|Windows|Overdue)|FaultsRandom|ClockJumps)$$
+
 .PHONY: test-aws
 test-aws: ## The AWS adapters, functions and all, against pinned emulators; needs java, node and python3
 	localstack/install dynamodb ministack
-	localstack/emulators $(GO) test -tags aws -count=1 -timeout 30m $(TESTFLAGS) $(patsubst %,./%/...,$(wildcard $(AWSROOMS)))
+	localstack/emulators $(GO) test -tags aws -count=1 -timeout 30m -skip '$(TRIALSAWS)' $(TESTFLAGS) $(patsubst %,./%/...,$(wildcard $(AWSROOMS)))
 	localstack/emulators $(GO) test -tags aws -count=1 -timeout 15m -skip '$(EMBEDDEDONLY)' $(TESTFLAGS) ./pkg/runtime
 
 .PHONY: bench-aws
@@ -179,10 +230,10 @@ bench-aws: ## What moves of a session cost on DynamoDB and SQS: requests, units,
 
 # The trials mostly wait: for leases, for messages to come back.
 .PHONY: test-crash-aws
-test-crash-aws: ## Kill, freeze and disturb the real function binaries, CRASH_TRIALS=200 times; needs what test-aws needs
+test-crash-aws: ## Kill, freeze and disturb the real function binaries, CRASH_TRIALS=200 times, which test-aws does not; needs what test-aws needs
 	localstack/install dynamodb ministack
 	ADJOURN_CRASH_TRIALS=$(CRASH_TRIALS) localstack/emulators \
-		$(GO) test -tags aws -count=1 -timeout 30m -parallel 8 -run 'Kill|Frozen|Faults|Clock|Dead|Bad|Never' $(TESTFLAGS) ./functions
+		$(GO) test -tags aws -count=1 -timeout 30m -parallel 8 -run '$(TRIALSAWS)' $(TESTFLAGS) ./functions
 
 # The functions as they were at the end of an earlier issue, beside those of this tree.
 OLD ?= 4e07328e032c
