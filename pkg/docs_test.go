@@ -15,7 +15,7 @@ import (
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	pages := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md"} {
+	for _, pattern := range []string{"*.md", "llms.txt", "docs/*.md", "docs/*/*.md"} {
 		found, err := filepath.Glob(filepath.Join("..", pattern))
 		require.NoError(t, err)
 		require.NotEmpty(t, found, pattern)
@@ -86,7 +86,7 @@ func TestDocs_links(t *testing.T) {
 func TestDocs_sizes(t *testing.T) {
 	t.Parallel()
 	pages := documents(t)
-	for name, limit := range map[string]int{"CONTRIBUTING.md": 10_000} {
+	for name, limit := range map[string]int{"README.md": 8_000, "CONTRIBUTING.md": 10_000} {
 		require.Less(t, len(pages[name]), limit, "%s has %d bytes: move details to docs/", name, len(pages[name]))
 	}
 }
@@ -101,5 +101,29 @@ func TestDocs_map(t *testing.T) {
 			continue // functions/…, localstack/…
 		}
 		require.Contains(t, contributing, "`"+room+"`", "the map in CONTRIBUTING.md lacks %s", room)
+	}
+}
+
+// Every make target that a document names is there.
+func TestDocs_make_targets(t *testing.T) {
+	t.Parallel()
+	makefile, err := os.ReadFile("../Makefile")
+	require.NoError(t, err)
+	named := regexp.MustCompile("(?m)(?:^|`)make ([a-z-]+)")
+	for name, text := range documents(t) {
+		for _, target := range named.FindAllStringSubmatch(text, -1) {
+			require.Contains(t, "\n"+string(makefile), "\n"+target[1]+":", "%s names make %s", name, target[1])
+		}
+	}
+}
+
+// llms.txt leads to every page.
+func TestDocs_llms(t *testing.T) {
+	t.Parallel()
+	pages := documents(t)
+	for name := range pages {
+		if name != "llms.txt" && name != "docs/design/sharded-lists.md" {
+			require.Contains(t, pages["llms.txt"], "]("+name+")", "llms.txt lacks %s", name)
+		}
 	}
 }

@@ -19,25 +19,25 @@ import (
 	"github.com/adjourn/adjourn/internal/terminaltest"
 )
 
-// reader is somebody who pastes the README's commands in a folder of their own.
+// reader is a person who pastes the commands of a page in a folder of their own.
 type reader struct {
 	t       *testing.T
-	readme  string
+	page    string
 	dir     string
 	replace *strings.Replacer
 	env     []string
 }
 
-func newReader(t *testing.T) *reader {
+func newReader(t *testing.T, page string) *reader {
 	t.Helper()
 	for _, program := range []string{"bash", "curl"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("the README's commands need %s: %v", program, err)
+			t.Skipf("the commands of %s need %s: %v", page, program, err)
 		}
 	}
-	readme, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile(filepath.Join("../..", page))
 	require.NoError(t, err)
-	r := &reader{t: t, readme: string(readme), dir: t.TempDir(), replace: strings.NewReplacer()}
+	r := &reader{t: t, page: string(text), dir: t.TempDir(), replace: strings.NewReplacer()}
 	require.NoError(t, os.Mkdir(filepath.Join(r.dir, "bin"), 0o700))
 	require.NoError(t, os.Link(binary(t), filepath.Join(r.dir, "bin/adjourn")))
 	return r
@@ -47,8 +47,8 @@ func newReader(t *testing.T) *reader {
 // builds the program, which is done.
 func (r *reader) block(section string, n int) string {
 	r.t.Helper()
-	_, text, found := strings.Cut(r.readme, "\n## "+section+"\n")
-	require.True(r.t, found, "the README has no section %q", section)
+	_, text, found := strings.Cut(r.page, "\n## "+section+"\n")
+	require.True(r.t, found, "the page has no section %q", section)
 	text, _, _ = strings.Cut(text, "\n## ")
 	blocks := strings.Split(text, "```sh\n")
 	require.Greater(r.t, len(blocks), n, "section %q has no block %d", section, n)
@@ -99,43 +99,44 @@ const (
 	leave   = "\x03"
 )
 
-func TestReadme_an_agent_that_cleans_up(t *testing.T) {
+func TestDocs_a_first_session(t *testing.T) {
 	t.Parallel()
-	r := newReader(t)
-	require.Contains(t, r.paste("An agent that cleans up", 1, line{whether, leave}), "Paused. Session photos waits for an approval. Nothing is running.")
+	r := newReader(t, "docs/cli.md")
+	const section = "A first session"
+	require.Contains(t, r.paste(section, 1, line{whether, leave}), "Paused. Session photos waits for an approval. Nothing is running.")
 	photos := func() []string {
 		found, err := filepath.Glob(filepath.Join(r.dir, "photos/*.jpg"))
 		require.NoError(t, err)
 		return found
 	}
 	require.Len(t, photos(), 2)
-	require.Contains(t, r.paste("An agent that cleans up", 2), "delete_file")
+	require.Contains(t, r.paste(section, 2), "delete_file")
 	require.Len(t, photos(), 1)
 }
 
-func TestReadme_try_everything_without_a_model(t *testing.T) {
+func TestDocs_try_everything_without_a_model(t *testing.T) {
 	t.Parallel()
-	out := newReader(t).paste("Try everything without a model", 1)
+	out := newReader(t, "docs/cli.md").paste("Try everything without a model", 1)
 	require.Contains(t, out, "Session try waits for an approval")
 	require.Regexp(t, `(?m)^done$`, out)
 }
 
-func TestReadme_your_program(t *testing.T) {
+func TestReadme_one_program(t *testing.T) {
 	t.Parallel()
-	r := newReader(t)
+	r := newReader(t, "README.md")
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	for _, name := range []string{"go.mod", "go.sum", "internal", "pkg", "examples"} {
 		require.NoError(t, os.Symlink(filepath.Join(root, name), filepath.Join(r.dir, name)))
 	}
-	require.Regexp(t, `(?m)^A-17 is refunded\.$`, r.paste("Your program", 1, line{whether, leave}))
+	require.Regexp(t, `(?m)^A-17 is refunded\.$`, r.paste("One program", 1, line{whether, leave}))
 }
 
-func TestReadme_over_HTTP_on_your_machine(t *testing.T) {
+func TestDocs_HTTP_on_your_machine(t *testing.T) {
 	t.Parallel()
-	r := newReader(t)
-	const section = "Over HTTP on your machine"
-	require.Equal(t, "bin/adjourn dev --lab\n", r.block(section, 1))
+	r := newReader(t, "docs/http.md")
+	const commands = "Commands over HTTP"
+	require.Equal(t, "bin/adjourn dev --lab\n", r.block("Start a server", 1))
 	server := exec.CommandContext(t.Context(), filepath.Join(r.dir, "bin/adjourn"), "dev", "--lab", "--addr", "127.0.0.1:0")
 	server.Dir = r.dir
 	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // not to outlive a test that is killed
@@ -154,15 +155,15 @@ func TestReadme_over_HTTP_on_your_machine(t *testing.T) {
 	go func() { _, _ = io.Copy(io.Discard, printed) }()
 	r.replace = strings.NewReplacer("http://127.0.0.1:8420", url)
 
-	out := r.paste(section, 2)
+	out := r.paste("Call it with curl", 1)
 	require.NotContains(t, out, `"code"`, "a request was refused")
 	require.Contains(t, out, `"status":"suspended"`)
 	require.Contains(t, out, `"status":"completed"`)
 	require.Contains(t, out, "deployed")
-	require.Contains(t, r.paste(section, 3, line{which, leave}), "Session there waits for an answer to a question")
+	require.Contains(t, r.paste(commands, 1, line{which, leave}), "Session there waits for an answer to a question")
 	token, err := os.ReadFile(filepath.Join(r.dir, ".adjourn/token"))
 	require.NoError(t, err)
 	r.env = []string{"ADJOURN_URL=" + url, "ADJOURN_TOKEN=" + strings.TrimSpace(string(token))} // of the same terminal
-	out = r.paste(section, 4, line{which, "1\n"}, line{whether, "y\n"})
+	out = r.paste(commands, 2, line{which, "1\n"}, line{whether, "y\n"})
 	require.Regexp(t, `(?m)^done$`, out)
 }
