@@ -27,7 +27,7 @@ type Problem struct {
 // ProblemType is what Type begins with.
 const ProblemType = "urn:adjourn:problem:"
 
-// Codes that only the HTTP API has; all others are the runtime's.
+// Codes that only the HTTP API has; all others are those of the verbs.
 const (
 	CodeUnauthenticated      = "unauthenticated"
 	CodeForbidden            = "forbidden"

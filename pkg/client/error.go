@@ -17,10 +17,13 @@ type Error struct {
 	Status int
 	// Problem is what the server said. Where it was something else than a
 	// problem that answered (a gateway, a proxy), Code is made of the status.
-	Problem wire.Problem
+	Problem Problem
 	// RetryAfter is how long the server asked to wait; 0 when it did not say.
 	RetryAfter time.Duration
 }
+
+// Code is the stable name of the refusal.
+func (e *Error) Code() Code { return Code(e.Problem.Code) }
 
 // Error returns what is wrong in words, with the session if it is about one.
 func (e *Error) Error() string {
@@ -54,10 +57,13 @@ func newError(status int, header http.Header, body []byte, c *Client) *Error {
 	e := &Error{Status: status, RetryAfter: retryAfter(header)}
 	media, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
 	if media == wire.MediaProblem && json.Unmarshal(body, &e.Problem) == nil && e.Problem.Code != "" {
+		if !isID(e.Problem.SessionID) {
+			e.Problem.SessionID = ""
+		}
 		e.Problem.Detail, e.Problem.Title = c.scrub(e.Problem.Detail), c.scrub(e.Problem.Title)
 		return e
 	}
-	e.Problem = wire.Problem{Title: http.StatusText(status), Status: status, Code: codeOf(status)}
+	e.Problem = Problem{Title: http.StatusText(status), Status: status, Code: codeOf(status)}
 	if status == http.StatusUnauthorized {
 		// An authorizer in front of the server: it says that, and never why.
 		e.Problem.Detail = "the server asks for a token"
@@ -79,13 +85,13 @@ func newError(status int, header http.Header, body []byte, c *Client) *Error {
 func codeOf(status int) string {
 	switch status {
 	case http.StatusUnauthorized:
-		return wire.CodeUnauthenticated
+		return CodeUnauthenticated
 	case http.StatusForbidden:
-		return wire.CodeForbidden
+		return CodeForbidden
 	case http.StatusNotFound:
-		return wire.CodeRouteNotFound
+		return CodeRouteNotFound
 	case http.StatusRequestEntityTooLarge:
-		return wire.CodeBodyTooLarge
+		return CodeBodyTooLarge
 	case http.StatusTooManyRequests:
 		return CodeThrottled
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

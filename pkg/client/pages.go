@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -54,31 +53,31 @@ func words(q url.Values, all map[string]string) url.Values {
 }
 
 // Sessions returns a page of sessions, the last moved first.
-func (c *Client) Sessions(ctx context.Context, p SessionsParams) (wire.Sessions, error) {
+func (c *Client) Sessions(ctx context.Context, p SessionsParams) (Sessions, error) {
 	q := words(p.query(), map[string]string{"status": string(p.Status), "agent": p.Agent, "root": p.Root, "user": p.User, "tag": p.Tag})
-	var out wire.Sessions
+	var out Sessions
 	err := c.send(ctx, request{method: http.MethodGet, path: "sessions", query: q}, &out)
 	return out, err
 }
 
 // Messages returns a page of a session's messages, the oldest first.
-func (c *Client) Messages(ctx context.Context, id string, p Page) (wire.Messages, error) {
-	return list[wire.Messages](ctx, c, id, "messages", p.query(), 0)
+func (c *Client) Messages(ctx context.Context, id string, p Page) (Messages, error) {
+	return list[Messages](ctx, c, id, "messages", p.query(), 0)
 }
 
 // Runs returns a page of a session's runs, the oldest first.
-func (c *Client) Runs(ctx context.Context, id string, p Page) (wire.Runs, error) {
-	return list[wire.Runs](ctx, c, id, "runs", p.query(), 0)
+func (c *Client) Runs(ctx context.Context, id string, p Page) (Runs, error) {
+	return list[Runs](ctx, c, id, "runs", p.query(), 0)
 }
 
 // Checkpoints returns a page of a session's checkpoints, the oldest first.
-func (c *Client) Checkpoints(ctx context.Context, id string, p Page) (wire.Checkpoints, error) {
-	return list[wire.Checkpoints](ctx, c, id, "checkpoints", p.query(), 0)
+func (c *Client) Checkpoints(ctx context.Context, id string, p Page) (Checkpoints, error) {
+	return list[Checkpoints](ctx, c, id, "checkpoints", p.query(), 0)
 }
 
 // Waits returns a page of all a session waited for, in the order it was asked.
-func (c *Client) Waits(ctx context.Context, id string, p Page) (wire.Waits, error) {
-	return list[wire.Waits](ctx, c, id, "waits", p.query(), 0)
+func (c *Client) Waits(ctx context.Context, id string, p Page) (Waits, error) {
+	return list[Waits](ctx, c, id, "waits", p.query(), 0)
 }
 
 // InboxParams select open waits.
@@ -92,8 +91,8 @@ type InboxParams struct {
 }
 
 // Inbox returns a page of the open waits of all sessions, the soonest deadline first.
-func (c *Client) Inbox(ctx context.Context, p InboxParams) (wire.Waits, error) {
-	var out wire.Waits
+func (c *Client) Inbox(ctx context.Context, p InboxParams) (Waits, error) {
+	var out Waits
 	q := words(p.query(), map[string]string{"kind": string(p.Kind), "agent": p.Agent, "root": p.Root, "tool": p.Tool, "user": p.User})
 	err := c.send(ctx, request{method: http.MethodGet, path: "waits", query: q}, &out)
 	return out, err
@@ -114,7 +113,7 @@ type EntriesParams struct {
 }
 
 // Entries returns a page of a session's journal.
-func (c *Client) Entries(ctx context.Context, id string, p EntriesParams) (wire.Entries, error) {
+func (c *Client) Entries(ctx context.Context, id string, p EntriesParams) (Entries, error) {
 	q := Page{Limit: p.Limit}.query()
 	q.Set("after", strconv.FormatInt(p.After, 10))
 	if seconds := int(p.Wait / time.Second); seconds > 0 {
@@ -123,7 +122,7 @@ func (c *Client) Entries(ctx context.Context, id string, p EntriesParams) (wire.
 	if p.Stay {
 		q.Set("stay", "true")
 	}
-	return list[wire.Entries](ctx, c, id, "entries", q, p.Wait)
+	return list[Entries](ctx, c, id, "entries", q, p.Wait)
 }
 
 func list[T any](ctx context.Context, c *Client, id, what string, q url.Values, wait time.Duration) (T, error) {
@@ -132,13 +131,13 @@ func list[T any](ctx context.Context, c *Client, id, what string, q url.Values, 
 	if err != nil {
 		return out, err
 	}
-	err = c.send(ctx, request{method: http.MethodGet, path: path, query: q, wait: wait}, &out)
+	err = c.send(ctx, request{method: http.MethodGet, path: path, session: id, query: q, wait: wait}, &out)
 	return out, err
 }
 
 // AllSessions goes through every page of Sessions, from p's cursor on.
-func (c *Client) AllSessions(ctx context.Context, p SessionsParams) iter.Seq2[wire.Summary, error] {
-	return all(p.Page, func(page Page) ([]wire.Summary, string, error) {
+func (c *Client) AllSessions(ctx context.Context, p SessionsParams) iter.Seq2[Summary, error] {
+	return all(p.Page, func(page Page) ([]Summary, string, error) {
 		p.Page = page
 		found, err := c.Sessions(ctx, p)
 		return found.Items, found.Cursor, err
@@ -146,7 +145,7 @@ func (c *Client) AllSessions(ctx context.Context, p SessionsParams) iter.Seq2[wi
 }
 
 // AllMessages goes through every page of Messages. In place of a value that the
-// server cannot send stands what [wire.LeftOut] says.
+// server cannot send stands what [LeftOut] says.
 func (c *Client) AllMessages(ctx context.Context, id string) iter.Seq2[llm.Message, error] {
 	return all(Page{}, func(page Page) ([]llm.Message, string, error) {
 		found, err := c.Messages(ctx, id, page)
@@ -163,24 +162,24 @@ func (c *Client) AllRuns(ctx context.Context, id string) iter.Seq2[session.Run, 
 }
 
 // AllCheckpoints goes through every page of Checkpoints.
-func (c *Client) AllCheckpoints(ctx context.Context, id string) iter.Seq2[wire.Checkpoint, error] {
-	return all(Page{}, func(page Page) ([]wire.Checkpoint, string, error) {
+func (c *Client) AllCheckpoints(ctx context.Context, id string) iter.Seq2[Checkpoint, error] {
+	return all(Page{}, func(page Page) ([]Checkpoint, string, error) {
 		found, err := c.Checkpoints(ctx, id, page)
 		return found.Items, found.Cursor, err
 	})
 }
 
 // AllWaits goes through every page of Waits.
-func (c *Client) AllWaits(ctx context.Context, id string) iter.Seq2[wire.Wait, error] {
-	return all(Page{}, func(page Page) ([]wire.Wait, string, error) {
+func (c *Client) AllWaits(ctx context.Context, id string) iter.Seq2[Wait, error] {
+	return all(Page{}, func(page Page) ([]Wait, string, error) {
 		found, err := c.Waits(ctx, id, page)
 		return found.Items, found.Cursor, err
 	})
 }
 
 // AllInbox goes through every page of Inbox, from p's cursor on.
-func (c *Client) AllInbox(ctx context.Context, p InboxParams) iter.Seq2[wire.Wait, error] {
-	return all(p.Page, func(page Page) ([]wire.Wait, string, error) {
+func (c *Client) AllInbox(ctx context.Context, p InboxParams) iter.Seq2[Wait, error] {
+	return all(p.Page, func(page Page) ([]Wait, string, error) {
 		p.Page = page
 		found, err := c.Inbox(ctx, p)
 		return found.Items, found.Cursor, err
@@ -221,7 +220,7 @@ const (
 )
 
 // Journal yields a session's entries that there are after the given one, oldest first.
-// In place of a value that the server cannot send stands what [wire.LeftOut] says.
+// In place of a value that the server cannot send stands what [LeftOut] says.
 func (c *Client) Journal(ctx context.Context, id string, after int64) iter.Seq2[session.Entry, error] {
 	return c.entries(ctx, id, after, false)
 }

@@ -35,8 +35,10 @@ const (
 type request struct {
 	method string
 	path   string
-	query  url.Values
-	header http.Header
+	// session the path names, if it names one.
+	session string
+	query   url.Values
+	header  http.Header
 	// body is sent as JSON; nil means none.
 	body any
 	// wait is how long the server was asked to hold the answer back.
@@ -147,7 +149,11 @@ func (c *Client) attempt(ctx context.Context, r request, body []byte, out any) e
 		return c.unreachable(r, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // what was needed of it has been read
-	if err := c.read(resp, out); err != nil {
+	err = c.read(resp, out)
+	if err == nil {
+		err = checkAnswer(out, r.session)
+	}
+	if err != nil {
 		var refused *Error
 		if errors.As(err, &refused) {
 			return err // it speaks for itself

@@ -23,6 +23,9 @@ const (
 	token   = "adj_secret-of-the-test"
 )
 
+// anything is an answer to every request about session s-1.
+const anything = `{"id": "s-1", "sessionId": "s-1"}`
+
 // answer is one thing a network does with a request.
 type answer func(*http.Request) (*http.Response, error)
 

@@ -14,7 +14,7 @@ import (
 
 // StartParams begin a session, or the next turn of one.
 type StartParams struct {
-	Request wire.StartRequest
+	Request StartRequest
 	// IdempotencyKey makes it harmless to repeat the request, also for another process;
 	// empty means a new one, so that only the repeats of this call are harmless.
 	IdempotencyKey string
@@ -24,16 +24,16 @@ type StartParams struct {
 }
 
 // Start begins a session, or the next turn of one that completed or was cancelled.
-func (c *Client) Start(ctx context.Context, p StartParams) (wire.Started, error) {
-	var out wire.Started
-	err := c.change(ctx, "sessions", p.IdempotencyKey, p.Request, p.Wait, &out)
+func (c *Client) Start(ctx context.Context, p StartParams) (Started, error) {
+	var out Started
+	err := c.change(ctx, request{path: "sessions"}, p.IdempotencyKey, p.Request, p.Wait, &out)
 	return out, err
 }
 
 // SubmitParams answer one thing a session waits for.
 type SubmitParams struct {
 	SessionID string
-	Answer    wire.SubmitRequest
+	Answer    SubmitRequest
 	// IdempotencyKey as in [StartParams].
 	IdempotencyKey string
 	// Wait as in [StartParams].
@@ -41,20 +41,20 @@ type SubmitParams struct {
 }
 
 // Submit answers one wait.
-func (c *Client) Submit(ctx context.Context, p SubmitParams) (wire.Submitted, error) {
-	var out wire.Submitted
+func (c *Client) Submit(ctx context.Context, p SubmitParams) (Submitted, error) {
+	var out Submitted
 	path, err := of(p.SessionID, "submit")
 	if err != nil {
 		return out, err
 	}
-	err = c.change(ctx, path, p.IdempotencyKey, p.Answer, p.Wait, &out)
+	err = c.change(ctx, request{path: path, session: p.SessionID}, p.IdempotencyKey, p.Answer, p.Wait, &out)
 	return out, err
 }
 
 // ResumeParams go on with a session.
 type ResumeParams struct {
 	SessionID string
-	Request   wire.ResumeRequest
+	Request   ResumeRequest
 	// IdempotencyKey as in [StartParams].
 	IdempotencyKey string
 	// Wait as in [StartParams].
@@ -62,19 +62,19 @@ type ResumeParams struct {
 }
 
 // Resume goes on with a session.
-func (c *Client) Resume(ctx context.Context, p ResumeParams) (wire.Resumed, error) {
-	var out wire.Resumed
+func (c *Client) Resume(ctx context.Context, p ResumeParams) (Resumed, error) {
+	var out Resumed
 	path, err := of(p.SessionID, "resume")
 	if err != nil {
 		return out, err
 	}
-	err = c.change(ctx, path, p.IdempotencyKey, p.Request, p.Wait, &out)
+	err = c.change(ctx, request{path: path, session: p.SessionID}, p.IdempotencyKey, p.Request, p.Wait, &out)
 	return out, err
 }
 
 // change sends a request that changes something. Its key makes it safe to send again:
 // whatever became of the answer, the request counts once.
-func (c *Client) change(ctx context.Context, path, key string, body any, wait time.Duration, out any) error {
+func (c *Client) change(ctx context.Context, r request, key string, body any, wait time.Duration, out any) error {
 	if key == "" && !c.inProcess {
 		key = newKey()
 	}
@@ -82,17 +82,18 @@ func (c *Client) change(ctx context.Context, path, key string, body any, wait ti
 	if key != "" {
 		header.Set(wire.HeaderIdempotencyKey, key)
 	}
-	return c.send(ctx, request{method: http.MethodPost, path: path, header: header, body: body, wait: wait}, out)
+	r.method, r.header, r.body, r.wait = http.MethodPost, header, body, wait
+	return c.send(ctx, r, out)
 }
 
 // Session says where a session stands; with wait, when it rests or after so long.
-func (c *Client) Session(ctx context.Context, id string, wait time.Duration) (wire.Session, error) {
-	var out wire.Session
+func (c *Client) Session(ctx context.Context, id string, wait time.Duration) (Session, error) {
+	var out Session
 	path, err := of(id, "")
 	if err != nil {
 		return out, err
 	}
-	err = c.send(ctx, request{method: http.MethodGet, path: path, header: prefer(wait), wait: wait}, &out)
+	err = c.send(ctx, request{method: http.MethodGet, path: path, session: id, header: prefer(wait), wait: wait}, &out)
 	return out, err
 }
 

@@ -88,7 +88,7 @@ func TestOpenAPI_codes(t *testing.T) {
 	for _, code := range doc.Components.Schemas["Code"].Value.Enum {
 		inDocument = append(inDocument, code.(string))
 	}
-	require.ElementsMatch(t, append(codesIn(t, "../../internal/wire/problem.go"), codesIn(t, "../runtime/error.go")...), inDocument)
+	require.ElementsMatch(t, append(codesIn(t, "../../internal/wire/problem.go"), codesIn(t, "../../internal/wire/code.go")...), inDocument)
 	var said strings.Builder
 	for _, response := range doc.Components.Responses {
 		said.WriteString(*response.Value.Description)

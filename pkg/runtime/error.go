@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -11,85 +12,55 @@ import (
 
 // Class groups codes by what a caller can do about them. Exit codes and HTTP
 // statuses are made of it, each in one place.
-type Class string
+type Class = wire.Class
 
 // The classes of refusal.
 const (
-	// ClassInvalid: the request is wrong as it stands.
-	ClassInvalid Class = "invalid"
-	// ClassNotFound: there is no such session, wait or agent.
-	ClassNotFound Class = "not_found"
-	// ClassForbidden: the caller may not.
-	ClassForbidden Class = "forbidden"
-	// ClassConflict: the session's state does not allow it, or somebody was first.
-	ClassConflict Class = "conflict"
-	// ClassGone: it was too late; the wait has expired or was closed.
-	ClassGone Class = "gone"
-	// ClassUnavailable: the store or queue does not answer; try again.
-	ClassUnavailable Class = "unavailable"
-	// ClassInternal: a fault of ours or of the agent's code.
-	ClassInternal Class = "internal"
+	ClassInvalid     = wire.ClassInvalid
+	ClassNotFound    = wire.ClassNotFound
+	ClassForbidden   = wire.ClassForbidden
+	ClassConflict    = wire.ClassConflict
+	ClassGone        = wire.ClassGone
+	ClassUnavailable = wire.ClassUnavailable
+	ClassInternal    = wire.ClassInternal
 )
 
-// Code is a stable name of a refusal.
-type Code string
+// Code is a stable name of a refusal, the same in every interface.
+type Code = wire.Code
 
 // The codes.
 const (
-	CodeInvalidID           Code = "invalid_id"
-	CodeInvalidInput        Code = "invalid_input"
-	CodeInputTooLarge       Code = "input_too_large"
-	CodeInvalidAnswer       Code = "invalid_answer"
-	CodeWrongKind           Code = "wrong_kind"
-	CodeUnknownAgent        Code = "unknown_agent"
-	CodeAgentNotOffered     Code = "agent_not_offered"
-	CodeInvalidModel        Code = "invalid_model"
-	CodeSessionNotFound     Code = "session_not_found"
-	CodeWaitNotFound        Code = "wait_not_found"
-	CodeInvalidCheckpoint   Code = "invalid_checkpoint"
-	CodeInvalidCursor       Code = "invalid_cursor"
-	CodeNotAllowed          Code = "not_allowed"
-	CodeAlreadyRunning      Code = "already_running"
-	CodeNotResumable        Code = "not_resumable"
-	CodeStillWaiting        Code = "still_waiting"
-	CodeAlreadyAnswered     Code = "already_answered"
-	CodeSessionEnded        Code = "session_ended"
-	CodeStaleCheckpoint     Code = "stale_checkpoint"
-	CodeAgentMismatch       Code = "agent_mismatch"
-	CodeIdempotencyMismatch Code = "idempotency_mismatch"
-	CodeNothingToDecide     Code = "nothing_to_decide"
-	CodeExpired             Code = "expired"
-	CodeStoreUnavailable    Code = "store_unavailable"
-	CodeStoreLocked         Code = "store_locked"
-	CodeStoreGone           Code = "store_gone"
-	CodeNotOurs             Code = "not_an_adjourn_store"
-	CodeNewerNeeded         Code = "newer_program_needed"
-	CodeCorrupt             Code = "corrupt_journal"
-	CodeInternal            Code = "internal"
+	CodeInvalidID           = wire.CodeInvalidID
+	CodeInvalidInput        = wire.CodeInvalidInput
+	CodeInputTooLarge       = wire.CodeInputTooLarge
+	CodeInvalidAnswer       = wire.CodeInvalidAnswer
+	CodeWrongKind           = wire.CodeWrongKind
+	CodeUnknownAgent        = wire.CodeUnknownAgent
+	CodeAgentNotOffered     = wire.CodeAgentNotOffered
+	CodeInvalidModel        = wire.CodeInvalidModel
+	CodeSessionNotFound     = wire.CodeSessionNotFound
+	CodeWaitNotFound        = wire.CodeWaitNotFound
+	CodeInvalidCheckpoint   = wire.CodeInvalidCheckpoint
+	CodeInvalidCursor       = wire.CodeInvalidCursor
+	CodeNotAllowed          = wire.CodeNotAllowed
+	CodeAlreadyRunning      = wire.CodeAlreadyRunning
+	CodeNotResumable        = wire.CodeNotResumable
+	CodeStillWaiting        = wire.CodeStillWaiting
+	CodeAlreadyAnswered     = wire.CodeAlreadyAnswered
+	CodeSessionEnded        = wire.CodeSessionEnded
+	CodeStaleCheckpoint     = wire.CodeStaleCheckpoint
+	CodeAgentMismatch       = wire.CodeAgentMismatch
+	CodeIdempotencyMismatch = wire.CodeIdempotencyMismatch
+	CodeNothingToDecide     = wire.CodeNothingToDecide
+	CodeExpired             = wire.CodeExpired
+	CodeStoreUnavailable    = wire.CodeStoreUnavailable
+	CodeStoreLocked         = wire.CodeStoreLocked
+	CodeStoreGone           = wire.CodeStoreGone
+	CodeNotOurs             = wire.CodeNotOurs
+	CodeNewerNeeded         = wire.CodeNewerNeeded
+	CodeCorrupt             = wire.CodeCorrupt
+	CodeInternal            = wire.CodeInternal
 )
-
-// Class returns the class a code belongs to.
-func (c Code) Class() Class {
-	switch c {
-	case CodeInvalidID, CodeInvalidInput, CodeInputTooLarge, CodeInvalidAnswer, CodeWrongKind, CodeInvalidCheckpoint,
-		CodeInvalidModel, CodeInvalidCursor:
-		return ClassInvalid
-	case CodeUnknownAgent, CodeSessionNotFound, CodeWaitNotFound:
-		return ClassNotFound
-	case CodeNotAllowed, CodeAgentNotOffered:
-		return ClassForbidden
-	case CodeAlreadyRunning, CodeNotResumable, CodeStillWaiting, CodeAlreadyAnswered, CodeSessionEnded, CodeStaleCheckpoint,
-		CodeAgentMismatch, CodeNothingToDecide, CodeIdempotencyMismatch:
-		return ClassConflict
-	case CodeExpired:
-		return ClassGone
-	case CodeStoreUnavailable, CodeStoreLocked, CodeStoreGone, CodeNotOurs, CodeNewerNeeded:
-		return ClassUnavailable
-	case CodeCorrupt, CodeInternal:
-		return ClassInternal
-	}
-	return ClassInternal
-}
 
 // Error is a refused verb: what was wrong, with which session, and what to do.
 type Error struct {

@@ -1,0 +1,93 @@
+package client
+
+import (
+	"fmt"
+	"strings"
+)
+
+// What a server calls its sessions and waits is shown and used in requests and in
+// commands, so an id is one or the answer is refused.
+
+const (
+	// maxID is how long an id may be: that of a checkpoint holds that of its session.
+	maxID = 1024
+	// maxCursor is how long the cursor of a page may be.
+	maxCursor = 8 << 10
+)
+
+// isID reports whether text is 1 to maxID letters, digits, _ or -.
+func isID(text string) bool {
+	return text != "" && len(text) <= maxID && !strings.ContainsFunc(text, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_'
+	})
+}
+
+// checkID refuses what is no id; optional ones may be empty.
+func checkID(what, id string, optional bool) error {
+	if isID(id) || optional && id == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: it calls a %s %.80q", ErrNotAdjourn, what, id)
+}
+
+// checkAnswer refuses an answer that names things as no server does, or is about another
+// session than the one that was asked for, if one was.
+func checkAnswer(out any, id string) error {
+	switch o := out.(type) {
+	case *Session:
+		return checkSession(o, id)
+	case *Started:
+		return checkID("session", o.SessionID, false)
+	case *Submitted:
+		return checkWaits(o.Open, true)
+	case *Resumed:
+		return checkWaits(o.Open, true)
+	case *Waits:
+		if err := checkCursor(o.Cursor); err != nil {
+			return err
+		}
+		return checkWaits(o.Items, id != "") // those of the inbox have to name their session
+	case *Sessions:
+		for i := range o.Items {
+			if err := checkID("session", o.Items[i].ID, false); err != nil {
+				return err
+			}
+		}
+		return checkCursor(o.Cursor)
+	}
+	return nil
+}
+
+func checkSession(s *Session, id string) error {
+	if s.ID != id {
+		return fmt.Errorf("%w: asked for session %s it tells of %.80q", ErrNotAdjourn, id, s.ID)
+	}
+	if err := checkID("checkpoint", s.CheckpointID, true); err != nil || s.Pause == nil {
+		return err
+	}
+	return checkWaits(s.Pause.Pending, true)
+}
+
+func checkWaits(waits []Wait, ofSession bool) error {
+	for i := range waits {
+		w := &waits[i]
+		if err := checkID("wait", w.WaitID, false); err != nil {
+			return err
+		}
+		if err := checkID("session", w.SessionID, ofSession); err != nil {
+			return err
+		}
+		if err := checkID("session", w.ChildSessionID, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkCursor(cursor string) error {
+	unseen := func(c rune) bool { return c <= ' ' || c > '~' }
+	if len(cursor) > maxCursor || strings.ContainsFunc(cursor, unseen) {
+		return fmt.Errorf("%w: the page goes on at %.80q", ErrNotAdjourn, cursor)
+	}
+	return nil
+}
