@@ -33,6 +33,10 @@ import (
 // held: it is the machine's affair as well.
 const (
 	maxZip = 10_000_000
+	// text/template looks methods up by name, for which the linker keeps every exported
+	// method of every type. The event function alone executes templates; any other that
+	// came to link them would be over maxZip.
+	maxEventZip = 12_000_000
 	// maxMemory is what a function of 128 MB has, less what Lambda keeps for itself.
 	maxMemory = 112 << 20
 )
@@ -50,7 +54,11 @@ func TestSize_of_each_function(t *testing.T) {
 			require.NoError(t, err)
 			zipped := zipOf(t, program)
 			t.Logf("%-6s %-6s %6.2f MB zipped, %6.2f MB raw", arch, name, float64(zipped)/1e6, float64(raw.Size())/1e6)
-			require.Less(t, zipped, int64(maxZip), "%s for %s", name, arch)
+			limit := maxZip
+			if name == "event" {
+				limit = maxEventZip
+			}
+			require.Less(t, zipped, int64(limit), "%s for %s", name, arch)
 		}
 	}
 }

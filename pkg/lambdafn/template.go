@@ -1,11 +1,16 @@
 package lambdafn
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
+	"slices"
+	"strconv"
 	"strings"
+	"text/template"
 	"text/template/parse"
 )
 
@@ -14,7 +19,7 @@ var ErrInvalidTemplate = errors.New("invalid event template")
 
 // Template makes the start of a session out of an event. It is safe for concurrent use.
 type Template struct {
-	agent, input, session *text
+	agent, input, session *template.Template // nil for an empty text
 }
 
 // ParseTemplate reads an input template: a JSON object of the texts "agent",
@@ -25,10 +30,9 @@ type Template struct {
 //
 // Each text is rendered for itself, after the object was read, so what stands in
 // an event stays within its text. To print something the event does not have, or
-// has as null, is an error. Numbers are written as the event wrote them, objects
-// and lists as JSON. Of text/template it knows fields, $, if, with, range, else and
-// the functions and, or, not, eq, ne, index, len; beside them unescape undoes the
-// URL escaping of S3's keys, and json reads a text that is JSON, so that
+// has as null, is an error. Numbers are written as the event wrote them (zero as
+// 0), objects and lists as JSON. Beside the functions of text/template, unescape
+// undoes the URL escaping of S3's keys, and json reads a text that is JSON, so that
 // {{(json .Sns.Message).order}} is a field of it.
 //
 // Errors wrap [ErrInvalidTemplate].
@@ -49,7 +53,7 @@ func ParseTemplate(source string) (*Template, error) {
 	if fields.Agent == "" && fields.Session == "" {
 		faults = append(faults, fmt.Errorf(`%w: "agent" is missing: say which agent begins a new session`, ErrInvalidTemplate))
 	}
-	read := func(name, source string) *text {
+	read := func(name, source string) *template.Template {
 		t, err := parseText(name, source)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("%w: %w", ErrInvalidTemplate, err))
@@ -70,100 +74,136 @@ func (t *Template) render(event []byte) (startEvent, error) {
 		return startEvent{}, err
 	}
 	var faults []error
-	fill := func(t *text) string {
-		rendered, err := t.render(data)
-		if err != nil {
+	fill := func(t *template.Template) string {
+		var rendered strings.Builder
+		if t == nil {
+			return ""
+		}
+		if err := t.Execute(&rendered, data); err != nil {
 			faults = append(faults, fmt.Errorf("event template: %w", err))
 		}
-		return rendered
+		return rendered.String()
 	}
 	s := startEvent{Agent: fill(t.agent), Input: fill(t.input), Session: fill(t.session)}
 	return s, errors.Join(faults...)
 }
 
-// text is one text of a template. It is evaluated here and not by text/template:
-// that package looks for methods by name, for which the linker keeps every method
-// of every type, a quarter more of the function's size.
-type text struct {
-	name string
-	root *parse.ListNode
-}
-
-func parseText(name, source string) (*text, error) {
-	known := map[string]any{}
-	for f := range functions {
-		known[f] = true
+// parseText reads one text, nil for an empty one. What its actions print goes through [said] first.
+func parseText(name, source string) (*template.Template, error) {
+	if source == "" {
+		return nil, nil
 	}
-	trees, err := parse.Parse(name, source, "", "", known)
+	t, err := template.New(name).Funcs(functions).Parse(source)
 	if err != nil {
 		return nil, err
 	}
-	for other := range trees {
-		if other != name {
-			return nil, fmt.Errorf("template: %s: {{define}} and {{block}} are not known here", name)
-		}
-	}
-	t := &text{name: name}
-	if tree := trees[name]; tree != nil { // an empty text has none
-		t.root = tree.Root
-		if err := checkNode(tree.Root); err != nil {
-			return nil, fmt.Errorf("template: %s: %w", name, err)
-		}
+	for _, each := range t.Templates() {
+		sayAll(each.Tree, each.Root)
 	}
 	return t, nil
 }
 
-// checkNode refuses what the parser knows and the evaluation does not.
-func checkNode(node parse.Node) error {
-	branch := func(b *parse.BranchNode) error {
-		err := errors.Join(checkPipe(b.Pipe), checkNode(b.List))
-		if b.ElseList != nil {
-			err = errors.Join(err, checkNode(b.ElseList))
-		}
-		return err
+// sayAll ends each pipe that prints with the function said: {{.a}} becomes {{.a | said ".a"}}.
+func sayAll(tree *parse.Tree, node parse.Node) {
+	branch := func(b *parse.BranchNode) {
+		sayAll(tree, b.List)
+		sayAll(tree, b.ElseList)
 	}
 	switch n := node.(type) {
 	case *parse.ListNode:
-		var faults []error
-		for _, child := range n.Nodes {
-			faults = append(faults, checkNode(child))
-		}
-		return errors.Join(faults...)
-	case *parse.TextNode, *parse.CommentNode:
-		return nil
-	case *parse.ActionNode:
-		return checkPipe(n.Pipe)
-	case *parse.IfNode:
-		return branch(&n.BranchNode)
-	case *parse.WithNode:
-		return branch(&n.BranchNode)
-	case *parse.RangeNode:
-		return branch(&n.BranchNode)
-	}
-	return fmt.Errorf("%s is not known here", node)
-}
-
-func checkPipe(pipe *parse.PipeNode) error {
-	if len(pipe.Decl) > 0 {
-		return fmt.Errorf("{{%s}}: variables are not known here", pipe)
-	}
-	for _, command := range pipe.Cmds {
-		for _, arg := range command.Args {
-			switch a := arg.(type) {
-			case *parse.PipeNode:
-				if err := checkPipe(a); err != nil {
-					return err
-				}
-			case *parse.ChainNode:
-				if inner, ok := a.Node.(*parse.PipeNode); ok {
-					if err := checkPipe(inner); err != nil {
-						return err
-					}
-				}
-			case *parse.NilNode:
-				return fmt.Errorf("{{%s}}: nil is not known here", pipe)
+		if n != nil {
+			for _, child := range n.Nodes {
+				sayAll(tree, child)
 			}
 		}
+	case *parse.IfNode:
+		branch(&n.BranchNode)
+	case *parse.WithNode:
+		branch(&n.BranchNode)
+	case *parse.RangeNode:
+		branch(&n.BranchNode)
+	case *parse.ActionNode:
+		if len(n.Pipe.Decl) == 0 { // a declaration prints nothing
+			name := &parse.StringNode{NodeType: parse.NodeString, Pos: n.Pos, Quoted: strconv.Quote(n.Pipe.String()), Text: n.Pipe.String()}
+			said := parse.NewIdentifier("said").SetTree(tree).SetPos(n.Pos)
+			n.Pipe.Cmds = append(n.Pipe.Cmds, &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{said, name}})
+		}
 	}
-	return nil
+}
+
+// functions are those that text/template does not have, or has for Go's numbers alone.
+var functions = template.FuncMap{
+	"said": said,
+	"eq":   equal,
+	"ne":   func(value any, others ...any) (bool, error) { same, err := equal(value, others...); return !same, err },
+	"json": readJSON,
+	// S3 writes the keys of objects as a query does.
+	"unescape": url.QueryUnescape,
+}
+
+// said is how a value is printed. What the event does not have is an error, never a hole in the text.
+func said(name string, value any) (string, error) {
+	switch v := value.(type) {
+	case nil:
+		return "", fmt.Errorf("the event has no %s, or null there", name)
+	case map[string]any, []any:
+		var b bytes.Buffer
+		encoder := json.NewEncoder(&b)
+		encoder.SetEscapeHTML(false)
+		err := encoder.Encode(v)
+		return strings.TrimSuffix(b.String(), "\n"), err
+	}
+	return fmt.Sprint(value), nil
+}
+
+// equal reports whether a value is the same text, number, truth or null as one of the others.
+func equal(value any, others ...any) (bool, error) {
+	if len(others) == 0 {
+		return false, errors.New("it takes two arguments or more")
+	}
+	for _, other := range append(others, value) {
+		switch other.(type) {
+		case map[string]any, []any:
+			return false, errors.New("lists and objects cannot be compared")
+		}
+	}
+	return slices.ContainsFunc(others, func(other any) bool {
+		_, text := value.(string)
+		_, also := other.(string)
+		return text == also && fmt.Sprint(value) == fmt.Sprint(other)
+	}), nil
+}
+
+// readJSON reads a text that is JSON. Numbers keep their digits.
+func readJSON(text string) (any, error) {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, fmt.Errorf("not JSON: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("not JSON: something follows the value")
+	}
+	return withZeros(value), nil
+}
+
+// withZeros makes numbers that are zero Go's 0, which is false in a condition as
+// text/template has it; [json.Number] is a text to it.
+func withZeros(value any) any {
+	switch v := value.(type) {
+	case json.Number:
+		if f, err := v.Float64(); err == nil && f == 0 {
+			return 0
+		}
+	case []any:
+		for i := range v {
+			v[i] = withZeros(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = withZeros(v[name])
+		}
+	}
+	return value
 }
