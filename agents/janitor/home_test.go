@@ -1,12 +1,14 @@
 package janitor
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -79,4 +81,31 @@ func TestHome_of_a_server(t *testing.T) {
 	listing, err := h.scan(t.Context(), ".", maxEntries)
 	require.NoError(t, err)
 	require.Len(t, listing.Files, 2)
+}
+
+// TestHome_of_a_session: what a server began stays in the server's folder when the
+// owner of the data goes on with it in a terminal.
+func TestHome_of_a_session(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"photos/a": "x", "photos/b": "x", "adjourn-lab/a": "x", "adjourn-lab/b": "x"})
+	lab := filepath.Join(dir, "adjourn-lab")
+	terminal, server := tool.Files{Folder: lab, Home: dir}, tool.Files{Folder: lab, Home: lab}
+	list := func(state *session.State, files tool.Files, told string) error {
+		c := tool.NewCall(tool.CallConfig{ID: "c1-0", Name: ListFiles, State: state, Files: files})
+		args, err := json.Marshal(ListIn{told})
+		require.NoError(t, err)
+		_, err = find(t, ListFiles).Run(t.Context(), c, args)
+		for _, op := range c.Taken().StateOps {
+			require.NoError(t, state.Apply(op))
+		}
+		return err
+	}
+	var owners, strangers session.State
+	require.NoError(t, list(&owners, terminal, "photos"))
+	require.Error(t, list(&owners, server, filepath.Join(dir, "photos")), "a server goes no further, whoever began")
+	require.NoError(t, list(&owners, terminal, "photos"))
+
+	require.NoError(t, list(&strangers, server, "."))
+	require.ErrorContains(t, list(&strangers, terminal, filepath.Join(dir, "photos")), "outside of the folder")
+	require.NoError(t, list(&strangers, terminal, "."))
 }

@@ -97,6 +97,27 @@ type Deleted struct {
 	Freed   int64  `json:"freed"`
 }
 
+// homeKey is the key of the session's state that keeps the home of its first call.
+const homeKey = "janitor_home"
+
+// enterFor opens the home of a session. One that began at a server, in the lab's
+// folder, stays there when the owner of the data goes on with it in a terminal,
+// where the program's home is wider.
+func enterFor(c *tool.Call) (home, error) {
+	files := c.Files()
+	kept, known, err := tool.State[string](c, homeKey)
+	if err == nil && !known {
+		err = c.Replace(homeKey, files.Home)
+	}
+	if err != nil {
+		return home{}, err
+	}
+	if known && kept == files.Folder {
+		files.Home = files.Folder
+	}
+	return enter(files)
+}
+
 // Tools returns the janitor's tools.
 func Tools() []tool.Tool {
 	return []tool.Tool{
@@ -107,7 +128,7 @@ func Tools() []tool.Tool {
 				"leftovers are files that a deletion which was stopped moved aside.",
 			Effect: tool.ReadOnly,
 		}, func(ctx context.Context, c *tool.Call, in ListIn) (Listing, error) {
-			h, err := enter(c.Files())
+			h, err := enterFor(c)
 			if err != nil {
 				return Listing{}, err
 			}
@@ -119,7 +140,7 @@ func Tools() []tool.Tool {
 			Description: "Return size and SHA-256 of a file's content. Files with the same of both are copies of each other.",
 			Effect:      tool.ReadOnly,
 		}, func(ctx context.Context, c *tool.Call, in HashIn) (Hash, error) {
-			h, err := enter(c.Files())
+			h, err := enterFor(c)
 			if err != nil {
 				return Hash{}, err
 			}
@@ -133,7 +154,7 @@ func Tools() []tool.Tool {
 			Effect:  tool.SideEffect,
 			Approve: tool.Always[DeleteIn],
 		}, func(ctx context.Context, c *tool.Call, in DeleteIn) (Deleted, error) {
-			h, err := enter(c.Files())
+			h, err := enterFor(c)
 			if err != nil {
 				return Deleted{}, err
 			}
