@@ -62,7 +62,7 @@ func (h *sweep) Invoke(ctx context.Context, raw []byte) ([]byte, error) {
 	began := h.Now()
 	soft, done := h.soften(ctx, workMargin)
 	defer done()
-	var swept runtime.Swept
+	var swept runtime.SweepResult
 	err := guard(func() (err error) {
 		swept, err = h.Runtime.Sweep(soft)
 		return err

@@ -10,19 +10,19 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// maxBarred is how many lines a wait may have until one who may not answer it adds no
+// maxNotAllowedLines is how many lines a wait may have until one who may not answer it adds no
 // more: the rest is for those who may, so that nobody else fills it.
-const maxBarred = session.MaxAudit / 2
+const maxNotAllowedLines = session.MaxAudit / 2
 
-// about says of a refusal that it refuses an answer to a wait there is.
-func about(wait string, err error) error {
+// aboutWait says of a refusal that it refuses an answer to a wait there is.
+func aboutWait(wait string, err error) error {
 	if e := (*Error)(nil); errors.As(err, &e) && e.wait == "" {
 		e.wait = wait
 	}
 	return err
 }
 
-// refused writes down that an answer to a wait was refused (design section 3.2): a
+// auditRefusal writes down that an answer to a wait was refused (design section 3.2): a
 // line of the wait's audit, in one write with the wait. So is a decision that one of
 // its approvals refuses. What is refused before it is known which wait it is about,
 // or because of several, leaves none: an answer that is malformed or names no wait, a
@@ -31,7 +31,7 @@ func about(wait string, err error) error {
 // A wait has a bounded number of lines, so that nobody fills the store by trying.
 // What cannot be written is logged: the refusal stands either way. Faults and lost
 // races are no refusals.
-func (r *Runtime) refused(ctx context.Context, c Caller, key session.Key, err error) {
+func (r *Runtime) auditRefusal(ctx context.Context, c Caller, key session.Key, err error) {
 	var refusal *Error
 	if !errors.As(err, &refusal) || refusal.wait == "" || errors.Is(err, store.ErrConflict) {
 		return
@@ -42,17 +42,17 @@ func (r *Runtime) refused(ctx context.Context, c Caller, key session.Key, err er
 	case ClassInvalid, ClassNotFound, ClassForbidden, ClassConflict, ClassGone:
 	}
 	// Not even the caller's end makes it undone: who hangs up early would leave no trace.
-	err = r.bounded(ctx, func(ctx context.Context) error { return r.addRefusal(ctx, c, key, refusal) })
+	err = r.bounded(ctx, func(ctx context.Context) error { return r.addRefusalLine(ctx, c, key, refusal) })
 	if err != nil {
 		r.cfg.Log.WarnContext(ctx, "audit of a refused answer", "session", key.String(), "wait", refusal.wait, "who", c.Who, "code", refusal.Code, "error", err)
 	}
 }
 
-var errAuditBarred = errors.New("it has as many lines as those who may not answer it may see written")
+var errAuditFull = errors.New("it has as many lines as those who may not answer it may see written")
 
-// addRefusal reads the wait anew: refusing may have changed it, as an answer does
+// addRefusalLine reads the wait anew: refusing may have changed it, as an answer does
 // that comes to one which has just expired, and others may be refused beside.
-func (r *Runtime) addRefusal(ctx context.Context, c Caller, key session.Key, refusal *Error) error {
+func (r *Runtime) addRefusalLine(ctx context.Context, c Caller, key session.Key, refusal *Error) error {
 	data, err := json.Marshal(map[string]string{"code": string(refusal.Code)})
 	if err != nil {
 		return err
@@ -63,8 +63,8 @@ func (r *Runtime) addRefusal(ctx context.Context, c Caller, key session.Key, ref
 			return err
 		}
 		record := *item.Wait
-		if !mayAnswer(record.Wait, c) && record.Audit.Count >= maxBarred {
-			return errAuditBarred
+		if !mayAnswer(record.Wait, c) && record.Audit.Count >= maxNotAllowedLines {
+			return errAuditFull
 		}
 		line, ok := record.AddAudit(key, session.Audit{Kind: session.AuditRefused, Who: c.Who, From: c.From, At: r.cfg.Now(), Data: data})
 		if !ok {

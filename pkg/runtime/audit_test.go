@@ -77,8 +77,8 @@ func (w *world) refusals(wait string) []runtime.Code {
 	return codes
 }
 
-// answered are waits as answers left them, without the audit of those that were refused.
-func answered(items []store.Item) []store.Item {
+// withAnswer are waits as answers left them, without the audit of those that were refused.
+func withAnswer(items []store.Item) []store.Item {
 	for i := range items {
 		record := *items[i].Wait
 		record.Audit = session.AuditTip{}
@@ -151,12 +151,12 @@ func TestRefused_is_audited(t *testing.T) {
 				c.before(w, p)
 			}
 			id := w.waits()[0].Wait.ID
-			before := answered(w.items(store.KindWait))
+			before := withAnswer(w.items(store.KindWait))
 			for n := 1; n <= 2; n++ {
 				require.Equal(t, c.code, codeOf(c.try(w, p)))
 				require.Equal(t, slices.Repeat([]runtime.Code{c.code}, n*c.lines), w.refusals(id), "each time")
 			}
-			require.Equal(t, before, answered(w.items(store.KindWait)))
+			require.Equal(t, before, withAnswer(w.items(store.KindWait)))
 		})
 	}
 }

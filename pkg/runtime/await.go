@@ -13,8 +13,8 @@ import (
 // How often a session that is waited for is looked at: soon at first, for most
 // steps are short, then ever less often, for each look is a request to the store.
 const (
-	firstLook = 50 * time.Millisecond
-	lastLook  = time.Second
+	firstPoll = 50 * time.Millisecond
+	lastPoll  = time.Second
 )
 
 // AwaitRest waits until a session rests: until it waits for somebody or has
@@ -23,7 +23,7 @@ const (
 // at once. ctx ends the wait with its cause.
 func (r *Runtime) AwaitRest(ctx context.Context, key session.Key, past int64, wait time.Duration) (bool, error) {
 	rests := false
-	err := look(ctx, wait, func() (bool, error) {
+	err := poll(ctx, wait, func() (bool, error) {
 		head, err := r.Head(ctx, key)
 		if err != nil || head.StatusSeq <= past {
 			return false, err // to rest again its status has to move
@@ -74,7 +74,7 @@ func (r *Runtime) Entries(ctx context.Context, p EntriesParams) (EntriesPage, er
 	defaultTo(&p.Limit, 100)
 	var page EntriesPage
 	looks := 0
-	err := look(ctx, p.Wait, func() (bool, error) {
+	err := poll(ctx, p.Wait, func() (bool, error) {
 		var err error
 		if looks++; looks == 1 {
 			page, err = r.page(ctx, p)
@@ -189,27 +189,27 @@ func (r *Runtime) rests(ctx context.Context, head session.Head) (bool, error) {
 	if head.Status != session.StatusSuspended {
 		return head.Status.Resting(), nil
 	}
-	ready, err := r.ready(ctx, head.Key, head.Status, head.WaitsAt)
+	ready, err := r.readyToResume(ctx, head.Key, head.Status, head.WaitsAt)
 	if err != nil {
 		return false, AsError(err)
 	}
 	return !ready, nil
 }
 
-// look calls done until it says so, errs, or the wait is over; the last look is
+// poll calls done until it says so, errs, or the wait is over; the last look is
 // at the end of the wait.
-func look(ctx context.Context, wait time.Duration, done func() (bool, error)) error {
+func poll(ctx context.Context, wait time.Duration, done func() (bool, error)) error {
 	over := time.NewTimer(wait)
 	defer over.Stop()
-	next := time.NewTimer(firstLook)
+	next := time.NewTimer(firstPoll)
 	defer next.Stop()
-	for pause, last := firstLook, wait <= 0; ; {
+	for pause, last := firstPoll, wait <= 0; ; {
 		if ok, err := done(); ok || err != nil || last {
 			return err
 		}
 		select {
 		case <-next.C:
-			pause = min(pause*3/2, lastLook)
+			pause = min(pause*3/2, lastPoll)
 			next.Reset(pause)
 		case <-over.C:
 			last = true

@@ -27,11 +27,11 @@ type kept struct {
 	size    int
 }
 
-// patience is how long take waits for a session that somebody else has. A wake is
+// cacheWait is how long take waits for a session that somebody else has. A wake is
 // handed over within the commit that sends it, so the next step often begins a
 // moment before the one before has put its session back; reading the whole
 // journal instead would cost far more.
-const patience = 5 * time.Millisecond
+const cacheWait = 5 * time.Millisecond
 
 func newCache(maxBytes int) *cache {
 	return &cache{max: maxBytes, byKey: map[session.Key]*list.Element{}, order: list.New(), out: map[session.Key]chan struct{}{}}
@@ -44,7 +44,7 @@ func (c *cache) take(key session.Key) *session.Session {
 	defer c.mu.Unlock()
 	if back, ok := c.out[key]; ok {
 		c.mu.Unlock()
-		timer := time.NewTimer(patience)
+		timer := time.NewTimer(cacheWait)
 		select {
 		case <-back:
 		case <-timer.C:
@@ -74,10 +74,10 @@ func (c *cache) drop(el *list.Element) *session.Session {
 func (c *cache) release(key session.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.back(key)
+	c.returned(key)
 }
 
-func (c *cache) back(key session.Key) {
+func (c *cache) returned(key session.Key) {
 	if back, ok := c.out[key]; ok {
 		close(back)
 		delete(c.out, key)
@@ -88,7 +88,7 @@ func (c *cache) back(key session.Key) {
 func (c *cache) put(s *session.Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.back(s.Key)
+	c.returned(s.Key)
 	if el, ok := c.byKey[s.Key]; ok {
 		if old, ok := el.Value.(kept); ok && old.session.Version >= s.Version {
 			return

@@ -8,39 +8,39 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// shown is what a checkpoint stands for: what its page showed.
-type shown struct {
+// checkpointState is what a checkpoint stands for: what its page showed.
+type checkpointState struct {
 	// newest: nothing has been committed since. Without a checkpoint it is true.
 	newest bool
 	// waitsAt is the entry that opened the waits that were open there; 0 for none.
 	waitsAt int64
 }
 
-// shownAt reads what a checkpoint of a session stands for; without one that is what
+// loadCheckpoint reads what a checkpoint of a session stands for; without one that is what
 // the session asked for last. It reads the checkpoint's entry and the newest one.
-func (r *Runtime) shownAt(ctx context.Context, head session.Head, id string) (shown, error) {
+func (r *Runtime) loadCheckpoint(ctx context.Context, head session.Head, id string) (checkpointState, error) {
 	if id == "" {
-		return shown{newest: true, waitsAt: head.WaitsAt}, nil
+		return checkpointState{newest: true, waitsAt: head.WaitsAt}, nil
 	}
 	cp, err := session.ParseCheckpoint(id)
 	if err != nil {
-		return shown{}, err
+		return checkpointState{}, err
 	}
 	e, err := r.entry(ctx, head.Key, cp.Seq)
 	if err != nil {
-		return shown{}, err
+		return checkpointState{}, err
 	}
 	switch {
 	case cp.Session != head.Key.ID, e.Seq == 0, e.Token != cp.Token:
-		return shown{}, refuse(CodeInvalidCheckpoint, head.Key, "it has no such checkpoint")
+		return checkpointState{}, refuse(CodeInvalidCheckpoint, head.Key, "it has no such checkpoint")
 	case !e.IsCheckpoint():
-		return shown{}, noCheckpoint(head.Key, e.Seq)
+		return checkpointState{}, noCheckpoint(head.Key, e.Seq)
 	}
 	newest, err := r.newest(ctx, head)
 	if err != nil {
-		return shown{}, err
+		return checkpointState{}, err
 	}
-	out := shown{newest: newest.Seq == cp.Seq}
+	out := checkpointState{newest: newest.Seq == cp.Seq}
 	out.waitsAt, err = r.waitedAt(ctx, head, e)
 	return out, err
 }
@@ -84,23 +84,23 @@ func (r *Runtime) waitedAt(ctx context.Context, head session.Head, e session.Ent
 	return 0, nil
 }
 
-// shownItems returns what a session asks for, what a checkpoint of it stands for and
+// checkpointWaits returns what a session asks for, what a checkpoint of it stands for and
 // the waits that were open there.
-func (r *Runtime) shownItems(ctx context.Context, key session.Key, checkpoint string) (asked, shown, []store.Item, error) {
-	a, err := r.asked(ctx, key)
+func (r *Runtime) checkpointWaits(ctx context.Context, key session.Key, checkpoint string) (suspension, checkpointState, []store.Item, error) {
+	a, err := r.loadSuspension(ctx, key)
 	if err != nil {
-		return a, shown{}, nil, err
+		return a, checkpointState{}, nil, err
 	}
-	at, err := r.shownAt(ctx, a.head, checkpoint)
+	at, err := r.loadCheckpoint(ctx, a.head, checkpoint)
 	if err != nil {
-		return a, shown{}, nil, err
+		return a, checkpointState{}, nil, err
 	}
 	items, err := r.itemsAt(ctx, a, at.waitsAt)
 	return a, at, items, err
 }
 
 // itemsAt returns the waits that an entry opened, read anew unless a holds them.
-func (r *Runtime) itemsAt(ctx context.Context, a asked, seq int64) ([]store.Item, error) {
+func (r *Runtime) itemsAt(ctx context.Context, a suspension, seq int64) ([]store.Item, error) {
 	if seq == a.head.WaitsAt {
 		return a.items, nil
 	}
@@ -115,7 +115,7 @@ func (r *Runtime) entry(ctx context.Context, key session.Key, seq int64) (sessio
 	return session.Entry{}, nil
 }
 
-// stale refuses a checkpoint that is not that of the newest entry.
-func stale(key session.Key, status session.Status) *Error {
+// staleCheckpoint refuses a checkpoint that is not that of the newest entry.
+func staleCheckpoint(key session.Key, status session.Status) *Error {
 	return refuseAt(CodeStaleCheckpoint, key, status, "the checkpoint is not its newest one: it has moved on since")
 }

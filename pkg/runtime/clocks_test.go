@@ -66,7 +66,7 @@ func TestClocks_after_one_was_ahead(t *testing.T) {
 	run("due of a running session", bye, func(t *testing.T, w *world, ahead, right *process) {
 		w.start(ahead, "go")
 		w.drain()
-		require.Equal(t, runtime.Swept{Resent: 1}, sweepOf(t, right))
+		require.Equal(t, runtime.SweepResult{Resent: 1}, sweepOf(t, right))
 		require.Zero(t, sweepOf(t, right), "and is stamped by a right clock now")
 		ends(t, w, right)
 	})
@@ -75,7 +75,7 @@ func TestClocks_after_one_was_ahead(t *testing.T) {
 		w.clock.advance(time.Hour)
 		sweepOf(t, ahead)
 		w.drain()
-		require.Equal(t, runtime.Swept{Resent: 1}, sweepOf(t, right))
+		require.Equal(t, runtime.SweepResult{Resent: 1}, sweepOf(t, right))
 		ends(t, w, right)
 	})
 	run("lease", bye, func(t *testing.T, w *world, ahead, right *process) {
@@ -142,7 +142,7 @@ func TestClocks_after_one_was_ahead(t *testing.T) {
 		_, err := w.submit(ahead, session.WaitApproval, yes())
 		require.NoError(t, err)
 		w.drain()
-		require.Equal(t, runtime.Swept{Resumed: 1}, sweepOf(t, right))
+		require.Equal(t, runtime.SweepResult{Resumed: 1}, sweepOf(t, right))
 		keys, err := right.Unresumed(t.Context())
 		require.NoError(t, err)
 		require.Len(t, keys, 1)

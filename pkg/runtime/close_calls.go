@@ -13,8 +13,8 @@ import (
 // Calls that are given up before they have run (design section 4.1): their ledger
 // says closed, so that history never says "not run" of something that then happens.
 
-// gaveUp is what a call that is given up ends with, by its ledger.
-func gaveUp(c session.Call, record session.ToolRecord, result llm.ToolResult) callOutcome {
+// closedOutcome is what a call that is given up ends with, by its ledger.
+func closedOutcome(c session.Call, record session.ToolRecord, result llm.ToolResult) callOutcome {
 	out := callOutcome{call: c, result: &result}
 	switch {
 	case record.State == session.ToolFinished && record.Result != nil:
@@ -25,36 +25,36 @@ func gaveUp(c session.Call, record session.ToolRecord, result llm.ToolResult) ca
 	return out
 }
 
-// withoutResult are the open calls of a committed reply that an outcome has no result for.
-func (inv *invocation) withoutResult(out *engine.StepOutcome) []session.Call {
+// callsWithoutResult are the open calls of a committed reply that an outcome has no result for.
+func (inv *invocation) callsWithoutResult(out *engine.StepOutcome) []session.Call {
 	return slices.DeleteFunc(slices.Clone(inv.session.Calls), func(c session.Call) bool {
 		return slices.ContainsFunc(out.Results, func(r llm.ToolResult) bool { return r.CallID == c.ID })
 	})
 }
 
-// giveUpAll gives up every open call of a committed reply that has no result yet, in
+// closeOpenCalls gives up every open call of a committed reply that has no result yet, in
 // the transaction of the entry that says so: it returns the ledgers to be written
 // with it, each at the revision it was read at. When that entry is refused, nothing
 // was given up: for [errLedgerMoved] look again. Beside so many other items, those
 // that do not fit are closed before.
-func (inv *invocation) giveUpAll(ctx context.Context, out *engine.StepOutcome, beside int) ([]store.Item, error) {
+func (inv *invocation) closeOpenCalls(ctx context.Context, out *engine.StepOutcome, beside int) ([]store.Item, error) {
 	room := store.MaxItems - beside - besideMove
 	var closed []store.Item
-	for _, c := range inv.withoutResult(out) {
+	for _, c := range inv.callsWithoutResult(out) {
 		cancelled := engine.Result(c, llm.ResultCancelled, engine.TextCancelled)
 		book := inv.ledger(c.ID)
 		if len(closed) >= room {
-			record, err := book.closeUnrun(ctx)
+			record, err := book.closeNotRun(ctx)
 			if err != nil {
 				return nil, err
 			}
-			inv.take(out, gaveUp(c, record, cancelled))
+			inv.take(out, closedOutcome(c, record, cancelled))
 			continue
 		}
 		if err := book.load(ctx); err != nil {
 			return nil, err
 		}
-		inv.take(out, gaveUp(c, book.record, cancelled))
+		inv.take(out, closedOutcome(c, book.record, cancelled))
 		if item, ok := book.closed(); ok {
 			closed = append(closed, item)
 		}
@@ -62,41 +62,41 @@ func (inv *invocation) giveUpAll(ctx context.Context, out *engine.StepOutcome, b
 	return closed, nil
 }
 
-// settleUnrun ends a call that the step tells as not run with the given result, or
+// settleNotRun ends a call that the step tells as not run with the given result, or
 // with what really became of it if it was started after all: only the owner of the
 // lease says that nobody knows.
-func (inv *invocation) settleUnrun(ctx context.Context, c session.Call, result llm.ToolResult) callOutcome {
+func (inv *invocation) settleNotRun(ctx context.Context, c session.Call, result llm.ToolResult) callOutcome {
 	out, book := callOutcome{call: c}, inv.ledger(c.ID)
 	if out.err = book.load(ctx); out.err != nil {
 		return out
 	}
 	if book.record.State == session.ToolStarted {
-		if out.err = inv.outlive(ctx, 0); out.err != nil {
+		if out.err = inv.renewFor(ctx, 0); out.err != nil {
 			return out
 		}
 	}
-	out = gaveUp(c, book.record, result)
-	inv.willNotRun(book)
+	out = closedOutcome(c, book.record, result)
+	inv.addNotRun(book)
 	return out
 }
 
-// willNotRun remembers a call that the step's entry says will not run here: it is
+// addNotRun remembers a call that the step's entry says will not run here: it is
 // closed with that entry.
-func (inv *invocation) willNotRun(book *ledger) {
+func (inv *invocation) addNotRun(book *ledger) {
 	if _, open := book.closed(); open {
-		inv.unrun = append(inv.unrun, book)
+		inv.notRun = append(inv.notRun, book)
 	}
 }
 
-// closeUnrun returns the ledgers that are closed with an entry of so many other
-// items: of the calls remembered by willNotRun of which the entry has a result, or
+// closeNotRun returns the ledgers that are closed with an entry of so many other
+// items: of the calls noted by addNotRun of which the entry has a result, or
 // opens a wait. Those that do not fit are closed before; one that was started
 // meanwhile is [errLedgerMoved].
-func (inv *invocation) closeUnrun(ctx context.Context, out *engine.StepOutcome, beside int) ([]store.Item, error) {
+func (inv *invocation) closeNotRun(ctx context.Context, out *engine.StepOutcome, beside int) ([]store.Item, error) {
 	opens := out.Waits[:min(len(out.Waits), session.MaxWaits)]
 	room := store.MaxItems - beside - len(opens) - besideMove
 	var closed []store.Item
-	for _, book := range inv.unrun {
+	for _, book := range inv.notRun {
 		told := slices.ContainsFunc(out.Results, func(r llm.ToolResult) bool { return r.CallID == book.call }) ||
 			out.Failure == nil && slices.ContainsFunc(opens, func(w session.Wait) bool { return w.Call == book.call })
 		item, open := book.closed()
@@ -105,7 +105,7 @@ func (inv *invocation) closeUnrun(ctx context.Context, out *engine.StepOutcome, 
 		case len(closed) < room:
 			closed = append(closed, item)
 		default:
-			if _, err := book.closeUnrun(ctx); err != nil {
+			if _, err := book.closeNotRun(ctx); err != nil {
 				return nil, err
 			}
 			if book.hasRun() {
@@ -116,11 +116,11 @@ func (inv *invocation) closeUnrun(ctx context.Context, out *engine.StepOutcome, 
 	return closed, nil
 }
 
-// lookAgain reads the ledgers anew that an entry would have closed, one of which has
+// reloadLedgers reads the ledgers anew that an entry would have closed, one of which has
 // moved. Where a call has been started after all, what the step says of it is wrong,
 // and the step is done again: [errLedgerMoved].
-func (inv *invocation) lookAgain(ctx context.Context) error {
-	for _, book := range inv.unrun {
+func (inv *invocation) reloadLedgers(ctx context.Context) error {
+	for _, book := range inv.notRun {
 		if err := book.reload(ctx); err != nil {
 			return err
 		}
@@ -131,8 +131,8 @@ func (inv *invocation) lookAgain(ctx context.Context) error {
 	return nil
 }
 
-// closes reports whether items close the call whose ledger an item is.
-func closes(items []store.Item, ledger *store.Item) bool {
+// closesLedger reports whether items close the call whose ledger an item is.
+func closesLedger(items []store.Item, ledger *store.Item) bool {
 	return ledger != nil && ledger.Kind == store.KindTool && slices.ContainsFunc(items, func(item store.Item) bool {
 		return item.Kind == store.KindTool && item.ID == ledger.ID && item.Tool.State == session.ToolClosed
 	})

@@ -18,7 +18,7 @@ import (
 // HEAD as the writer saw it; it is moved along. An error that is
 // [store.ErrConflict] means that nothing was written: read again.
 func (r *Runtime) commit(ctx context.Context, s *session.Session, head *store.Item, m engine.Move, extra []store.Item) error {
-	if err := overlooked(s, head, m, math.MaxInt64); err != nil { // mail waits for the next step
+	if err := checkHead(s, head, m, math.MaxInt64); err != nil { // mail waits for the next step
 		return fmt.Errorf("%w: %w", store.ErrConflict, err)
 	}
 	committed, err := r.write(ctx, s, head, m, extra, nil)
@@ -79,7 +79,7 @@ func (r *Runtime) write(ctx context.Context, s *session.Session, head *store.Ite
 	if committed.Head != nil {
 		*head = *committed.Head
 	}
-	r.tell(s, &entry)
+	r.notify(s, &entry)
 	return committed, nil
 }
 
@@ -159,7 +159,7 @@ func noMessage(at time.Time, until *time.Time) bool {
 	return until != nil && until.Sub(at) > session.MaxAhead
 }
 
-func (r *Runtime) tell(s *session.Session, e *session.Entry) {
+func (r *Runtime) notify(s *session.Session, e *session.Entry) {
 	if r.cfg.OnEntry != nil {
 		r.cfg.OnEntry(s.Key, NewProgress(e))
 	}

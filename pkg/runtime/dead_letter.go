@@ -39,20 +39,20 @@ func (r *Runtime) DeadLetter(ctx context.Context, wake session.Wake) (Dispositio
 	}
 	lease := head.Head.Lease
 	if lease.Live(r.cfg.Now(), newest.Seq, newest.KeepsLease) {
-		return Disposition{Keep: max(lease.Until.Sub(r.cfg.Now()), soonest)}, nil
+		return Disposition{Keep: max(lease.Until.Sub(r.cfg.Now()), minKeep)}, nil
 	}
-	if !r.dying(lease, newest.Seq) {
+	if !r.tooManyClaimsDied(lease, newest.Seq) {
 		again := r.stepAfter(key, newest.Seq, newest.At, newest.Until)
 		again.Delay = max(again.Delay, deadLetterDelay)
 		return Disposition{}, r.send(ctx, again)
 	}
-	return r.giveUpTask(ctx, key, newest.Seq)
+	return r.failTask(ctx, key, newest.Seq)
 }
 
-// dying reports whether too many claims of the step after an entry died. A claim
+// tooManyClaimsDied reports whether too many claims of the step after an entry died. A claim
 // that was given back did not die: a program without the agent gives every one of
 // them back, however long it is deployed.
-func (r *Runtime) dying(lease session.Lease, newest int64) bool {
+func (r *Runtime) tooManyClaimsDied(lease session.Lease, newest int64) bool {
 	died := lease.Died
 	if lease.Owner != "" {
 		died++
@@ -60,17 +60,17 @@ func (r *Runtime) dying(lease session.Lease, newest int64) bool {
 	return lease.Seq == newest+1 && died >= r.cfg.MaxClaims
 }
 
-// giveUpTask fails a task whose step after an entry died again and again, with a
+// failTask fails a task whose step after an entry died again and again, with a
 // reason a user can read. It claims the step for that: claims leave HEAD's revision
 // alone, so a worker that has just begun would not be noticed by the entry. What
-// outgrew the worker's memory must not outgrow ours, so the session is bare.
-func (r *Runtime) giveUpTask(ctx context.Context, key session.Key, newest int64) (Disposition, error) {
-	s, err := r.loadBare(ctx, key)
+// outgrew the worker's memory must not outgrow ours, so the session is loaded with loadForEnd.
+func (r *Runtime) failTask(ctx context.Context, key session.Key, newest int64) (Disposition, error) {
+	s, err := r.loadForEnd(ctx, key)
 	if err != nil || s == nil {
 		return Disposition{}, err
 	}
 	if s.Version != newest {
-		return Disposition{Keep: soonest}, nil // decided on afresh
+		return Disposition{Keep: minKeep}, nil // decided on afresh
 	}
 	inv := r.invoke(session.NewWake(key, 0, session.WakeStep))
 	inv.session = s
@@ -80,7 +80,7 @@ func (r *Runtime) giveUpTask(ctx context.Context, key session.Key, newest int64)
 	case err != nil:
 		return Disposition{}, err
 	case !inv.claimed: // reading took its time: somebody is at it now
-		return inv.busy(), nil
+		return inv.keepForLease(), nil
 	}
 	_, err = inv.close(ctx, engine.StepOutcome{Failure: &session.Failure{
 		Type: "step_died", Retryable: true,

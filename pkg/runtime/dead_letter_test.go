@@ -75,7 +75,7 @@ func TestSweep_beside_a_long_lease(t *testing.T) {
 		for range 5 {
 			w.clock.advance(20 * time.Minute)
 			swept, err := other.Sweep(ctx)
-			if err != nil || swept != (runtime.Swept{}) {
+			if err != nil || swept != (runtime.SweepResult{}) {
 				made.add(fmt.Sprint("swept ", swept, err)) // not to be failed from here
 			}
 		}
@@ -93,7 +93,7 @@ func TestSweep_beside_a_long_lease(t *testing.T) {
 	require.Greater(t, w.head().Head.Lease.Until.Sub(w.clock.Now()), 10*time.Minute, "it was to last longer")
 	w.drain() // what follows is lost
 	w.clock.advance(2 * time.Minute)
-	require.Equal(t, runtime.Swept{Resent: 1}, sweepOf(t, other))
+	require.Equal(t, runtime.SweepResult{Resent: 1}, sweepOf(t, other))
 	require.NoError(t, p.settle())
 	require.Equal(t, session.StatusCompleted, w.session().Status)
 	require.Equal(t, 1, made.count("long"))
@@ -124,7 +124,7 @@ func TestSweep_of_a_retry_with_a_signal(t *testing.T) {
 				require.Empty(t, w.drain())
 				return
 			}
-			require.Equal(t, runtime.Swept{Resent: 1}, sweepOf(t, p))
+			require.Equal(t, runtime.SweepResult{Resent: 1}, sweepOf(t, p))
 			require.NoError(t, p.work())
 			require.Equal(t, session.StatusCancelled, w.session().Status)
 		})
@@ -142,7 +142,7 @@ func TestSweep_that_dies_once_a_wait_has_expired(t *testing.T) {
 	require.Equal(t, session.WaitExpired, w.waits()[0].State)
 	require.Empty(t, w.drain())
 	w.clock.advance(time.Minute)
-	require.Equal(t, runtime.Swept{Resumed: 1}, sweepOf(t, p))
+	require.Equal(t, runtime.SweepResult{Resumed: 1}, sweepOf(t, p))
 	require.NoError(t, p.work())
 	require.Equal(t, session.StatusCompleted, w.session().Status)
 }

@@ -55,16 +55,16 @@ func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *request, at
 	if err := p.check(); err != nil {
 		return Resumed{}, err
 	}
-	a, err := r.asked(ctx, p.Key)
+	a, err := r.loadSuspension(ctx, p.Key)
 	if err != nil {
 		return Resumed{}, err
 	}
-	shown, err := r.shownAt(ctx, a.head, p.Checkpoint)
+	shown, err := r.loadCheckpoint(ctx, a.head, p.Checkpoint)
 	if err != nil {
 		return Resumed{}, err
 	}
 	if *at == 0 {
-		if *at, err = r.decidesOn(ctx, a, p, shown); err != nil {
+		if *at, err = r.decidedSuspension(ctx, a, p, shown); err != nil {
 			return Resumed{}, err
 		}
 	}
@@ -76,12 +76,12 @@ func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *request, at
 	if err != nil {
 		return Resumed{}, err
 	}
-	writes, err := r.decisive(ctx, a.head, p, items, decided)
+	writes, err := r.decisionWrites(ctx, a.head, p, items, decided)
 	if err != nil {
 		return Resumed{}, err
 	}
 	if len(writes) > 0 && !shown.newest {
-		return Resumed{}, stale(a.head.Key, a.head.Status)
+		return Resumed{}, staleCheckpoint(a.head.Key, a.head.Status)
 	}
 	out := Resumed{Repeated: len(writes) == 0}
 	record, err := q.record(r.cfg.Now(), p.Key, a.head.StatusSeq, done{Repeated: out.Repeated})
@@ -112,9 +112,9 @@ func (p DecideParams) check() error {
 	return nil
 }
 
-// decidesOn returns the entry whose approvals a decision is about: that of the waits
+// decidedSuspension returns the entry whose approvals a decision is about: that of the waits
 // it names, of the checkpoint it is bound to, or the one the session asked with last.
-func (r *Runtime) decidesOn(ctx context.Context, a asked, p DecideParams, shown shown) (int64, error) {
+func (r *Runtime) decidedSuspension(ctx context.Context, a suspension, p DecideParams, shown checkpointState) (int64, error) {
 	var at int64
 	for _, id := range slices.Concat(p.Approve, p.Reject) {
 		seq, _ := waitNumbers(id)
@@ -125,9 +125,9 @@ func (r *Runtime) decidesOn(ctx context.Context, a asked, p DecideParams, shown 
 		case item.Wait == nil:
 			return 0, r.noWait(a, session.Answer{Kind: session.AnswerApproval, Wait: id})
 		case item.Wait.Wait.Kind != session.WaitApproval:
-			return 0, about(id, refuse(CodeWrongKind, p.Key, "%s is no approval: answer it by itself", label(item.Wait.Wait)))
+			return 0, aboutWait(id, refuse(CodeWrongKind, p.Key, "%s is no approval: answer it by itself", label(item.Wait.Wait)))
 		case p.Checkpoint != "" && seq != shown.waitsAt:
-			return 0, about(id, refuse(CodeStaleCheckpoint, p.Key, "%s was not asked at that checkpoint. Decide what was asked together", id))
+			return 0, aboutWait(id, refuse(CodeStaleCheckpoint, p.Key, "%s was not asked at that checkpoint. Decide what was asked together", id))
 		case at != 0 && seq != at:
 			return 0, refuse(CodeInvalidInput, p.Key, "%s and %s were not asked together: decide them one after the other", p.first(), id)
 		}
@@ -170,15 +170,15 @@ func (p DecideParams) decisions(head session.Head, items []store.Item) ([]decisi
 	return out, nil
 }
 
-// decisive returns the approvals that are still open with their answers, all of
+// decisionWrites returns the approvals that are still open with their answers, all of
 // which may be given; they are given at one moment. What is settled must be settled so.
-func (r *Runtime) decisive(ctx context.Context, head session.Head, p DecideParams, items []store.Item, decided []decision) ([]store.Item, error) {
+func (r *Runtime) decisionWrites(ctx context.Context, head session.Head, p DecideParams, items []store.Item, decided []decision) ([]store.Item, error) {
 	for _, d := range decided {
 		if d.item.Wait.State == session.WaitOpen {
 			continue
 		}
-		if err := r.decidedBefore(p, d, decided); err != nil {
-			return nil, about(d.item.ID, err)
+		if err := r.checkDecidedBefore(p, d, decided); err != nil {
+			return nil, aboutWait(d.item.ID, err)
 		}
 	}
 	var open, writes []store.Item
@@ -189,26 +189,26 @@ func (r *Runtime) decisive(ctx context.Context, head session.Head, p DecideParam
 		}
 		answer, err := r.checkAnswer(*d.item.Wait, p.answer(d, decided))
 		if err == nil {
-			err = r.fitsAnswer(p.Key, *d.item.Wait, answer, len(items))
+			err = r.checkAnswerSize(p.Key, *d.item.Wait, answer, len(items))
 		}
 		if err != nil {
-			return nil, about(d.item.ID, err)
+			return nil, aboutWait(d.item.ID, err)
 		}
 		answer.When = now
-		open, writes = append(open, d.item), append(writes, answered(d.item, answer, false, false))
+		open, writes = append(open, d.item), append(writes, withAnswer(d.item, answer, false, false))
 	}
 	for _, item := range open {
-		if err := r.timely(ctx, head, item); err != nil {
-			return nil, about(item.ID, err)
+		if err := r.checkInTime(ctx, head, item); err != nil {
+			return nil, aboutWait(item.ID, err)
 		}
 	}
 	return writes, nil
 }
 
-// decidedBefore refuses a decision on an approval that is settled, unless it says
+// checkDecidedBefore refuses a decision on an approval that is settled, unless it says
 // what became of it. One that expired, or was given up, has not run: who rejects it
 // without naming it is not contradicted.
-func (r *Runtime) decidedBefore(p DecideParams, d decision, all []decision) error {
+func (r *Runtime) checkDecidedBefore(p DecideParams, d decision, all []decision) error {
 	record := *d.item.Wait
 	if d.named || d.approved { // else it is not said that this one was decided on
 		if err := checkWho(p.Key, record.Wait, p.Caller); err != nil {
@@ -230,7 +230,7 @@ func (r *Runtime) decidedBefore(p DecideParams, d decision, all []decision) erro
 		answer.Reason = record.Answer.Reason // nothing is said about why
 	}
 	if !sameAnswer(*record.Answer, answer) {
-		return differently(p.Key, record)
+		return answeredDifferently(p.Key, record)
 	}
 	return nil
 }

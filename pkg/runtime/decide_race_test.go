@@ -68,13 +68,13 @@ func TestDecide_crossing(t *testing.T) {
 					if wentOn {
 						require.NoError(t, p.settle())
 					}
-					before = answered(w.items(store.KindWait))
+					before = withAnswer(w.items(store.KindWait))
 				}
 				c.ann.Reason = "because"
 				out, err := decide(w, ann, c.ann)
 				require.Equal(t, c.code, codeOf(err))
 				require.Equal(t, c.code == "", out.Repeated)
-				require.Equal(t, before, answered(w.items(store.KindWait)), "nothing is hers, and what waits now she has not seen")
+				require.Equal(t, before, withAnswer(w.items(store.KindWait)), "nothing is hers, and what waits now she has not seen")
 				require.NoError(t, p.settle())
 				require.Len(t, w.effects.all(), len(c.runs))
 				for _, ran := range c.runs {
@@ -114,13 +114,13 @@ func TestDecide_crossing_an_answer(t *testing.T) {
 						require.NoError(t, err)
 					}
 				}
-				before = answered(w.items(store.KindWait))
+				before = withAnswer(w.items(store.KindWait))
 			}
 			out, err := decide(w, ann, runtime.DecideParams{Approve: []string{"w2-1"}, Reject: []string{"w2-2"}})
 			require.Equal(t, c.code, codeOf(err))
 			require.False(t, out.Repeated)
 			if c.code != "" {
-				require.Equal(t, before, answered(w.items(store.KindWait)), "nothing is hers")
+				require.Equal(t, before, withAnswer(w.items(store.KindWait)), "nothing is hers")
 			}
 			require.NoError(t, p.settle())
 			require.Equal(t, c.ran, w.effects.count("deploy 1"))

@@ -179,7 +179,7 @@ func TestDecide_that_contradicts_what_was_done(t *testing.T) {
 			shown := w.session().Checkpoint().String()
 			c.done(w, p)
 			for _, when := range []string{"at once", "later"} {
-				before := answered(w.items(store.KindWait))
+				before := withAnswer(w.items(store.KindWait))
 				for _, checkpoint := range []string{shown, ""} {
 					if checkpoint == "" && (c.params.RejectAll || c.params.ApproveAll) && when == "later" {
 						continue // it is about what waits now
@@ -188,7 +188,7 @@ func TestDecide_that_contradicts_what_was_done(t *testing.T) {
 					_, err := decide(w, p, c.params)
 					require.Equal(t, runtime.CodeAlreadyAnswered, codeOf(err), "%s: %v", when, err)
 				}
-				require.Equal(t, before, answered(w.items(store.KindWait)))
+				require.Equal(t, before, withAnswer(w.items(store.KindWait)))
 				require.NoError(t, p.settle())
 			}
 		})

@@ -37,8 +37,8 @@ func (d Disposition) KeepAfter(receives int) time.Duration {
 	return max(d.Keep, min(wait, session.MaxAhead))
 }
 
-// soonest is the shortest time a message is kept, so that nobody spins.
-const soonest = 20 * time.Millisecond
+// minKeep is the shortest time a message is kept, so that nobody spins.
+const minKeep = 20 * time.Millisecond
 
 // ErrOutOfTime is the cause with which a worker's context ends when the worker is
 // about to be ended by force. A step that it cuts off keeps its lease until that
@@ -59,7 +59,7 @@ func (r *Runtime) Deliver(ctx context.Context, wake session.Wake) (Disposition, 
 		return Disposition{}, nil //nolint:nilerr // a message that points nowhere: there is nothing to work on, now or later
 	}
 	inv := r.invoke(wake)
-	defer func() { r.keep(inv.session) }()
+	defer func() { r.cacheAgain(inv.session) }()
 	decided := false
 	defer func() {
 		// Also by a panic: nothing was begun, so that nobody need wait for the lease. But
@@ -83,9 +83,9 @@ func (r *Runtime) Deliver(ctx context.Context, wake session.Wake) (Disposition, 
 		return Disposition{}, r.send(ctx, r.wakeAfter(inv.session))
 	case engine.ComeBack:
 		inv.release(ctx)
-		return Disposition{Keep: max(inv.session.Newest.At.Add(r.cfg.Grace).Sub(r.cfg.Now()), soonest)}, nil
+		return Disposition{Keep: max(inv.session.Newest.At.Add(r.cfg.Grace).Sub(r.cfg.Now()), minKeep)}, nil
 	case engine.Keep:
-		return inv.busy(), nil
+		return inv.keepForLease(), nil
 	case engine.TooEarly:
 		inv.release(ctx)
 		n := inv.session.Newest
@@ -93,21 +93,21 @@ func (r *Runtime) Deliver(ctx context.Context, wake session.Wake) (Disposition, 
 		if left > session.MaxAhead {
 			return Disposition{}, nil // HEAD is due then, and the sweep sends
 		}
-		return Disposition{Keep: max(left, soonest)}, nil
+		return Disposition{Keep: max(left, minKeep)}, nil
 	case engine.Acknowledge:
 		inv.release(ctx)
 	}
 	return Disposition{}, nil
 }
 
-// busy keeps a message until the lease of whoever works on its session ends. One
+// keepForLease keeps a message until the lease of whoever works on its session ends. One
 // that has ended since the claim was refused is nobody's, and held up by nothing.
-func (inv *invocation) busy() Disposition {
+func (inv *invocation) keepForLease() Disposition {
 	left := inv.head.Head.Lease.Until.Sub(inv.r.cfg.Now())
 	if left <= 0 {
-		return Disposition{Keep: soonest}
+		return Disposition{Keep: minKeep}
 	}
-	return Disposition{Keep: max(left, soonest), lease: inv.r.cfg.Lease}
+	return Disposition{Keep: max(left, minKeep), lease: inv.r.cfg.Lease}
 }
 
 // readable refuses a message of a newer program: what it asks for is not known here.
@@ -145,21 +145,25 @@ func (inv *invocation) decide(ctx context.Context) (engine.Action, error) {
 	s, err := inv.r.catchUp(ctx, inv.key, cached)
 	inv.session = s
 	<-claimed
-	if errors.Is(claimErr, store.ErrNotFound) {
-		return inv.gone(), nil
+	if err != nil && !errors.Is(claimErr, store.ErrNotFound) {
+		return "", errors.Join(err, claimErr)
 	}
-	if err := errors.Join(err, claimErr); err != nil {
-		return "", err
-	}
-	return inv.claimedAction(0), nil
+	return inv.afterClaim(claimErr, 0)
 }
 
-// gone is what to do about a message whose session was deleted, though its
-// entries may still be cached here: nothing more may be done for it.
-func (inv *invocation) gone() engine.Action {
-	inv.session = nil
-	inv.r.cache.release(inv.key)
-	return engine.Acknowledge
+// afterClaim says what to do after a claim that returned err, where open waits are open.
+// A session that is not found was deleted, though its entries may still be cached here:
+// nothing more may be done for it.
+func (inv *invocation) afterClaim(err error, open int) (engine.Action, error) {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		inv.session = nil
+		inv.r.cache.release(inv.key)
+		return engine.Acknowledge, nil
+	case err != nil:
+		return "", err
+	}
+	return inv.claimedAction(open), nil
 }
 
 // decideCold reads the session before it claims.
@@ -172,20 +176,14 @@ func (inv *invocation) decideCold(ctx context.Context, cached *session.Session) 
 	if inv.session == nil || inv.wake.Seq > inv.session.Next() {
 		return engine.Acknowledge, nil
 	}
-	switch err := inv.claim(ctx, store.ClaimTake, inv.wake.Seq); {
-	case errors.Is(err, store.ErrNotFound):
-		return inv.gone(), nil
-	case err != nil:
-		return "", err
-	}
-	return inv.claimedAction(0), nil
+	return inv.afterClaim(inv.claim(ctx, store.ClaimTake, inv.wake.Seq), 0)
 }
 
 // decideAgain is decideCold for a message that came before: whoever received it may
 // have died of the session's size, and only claims say how many died. So where there is
 // a step for it, it is claimed before the session is read.
 func (inv *invocation) decideAgain(ctx context.Context) (engine.Action, error) {
-	wanted, err := inv.wanted(ctx)
+	wanted, err := inv.hasStep(ctx)
 	if wanted && err == nil {
 		err = inv.claim(ctx, store.ClaimTake, inv.wake.Seq)
 	}
@@ -203,9 +201,9 @@ func (inv *invocation) decideAgain(ctx context.Context) (engine.Action, error) {
 	return inv.claimedAction(0), nil
 }
 
-// wanted says by the newest entry, which takes little room, whether there is a step for
+// hasStep says by the newest entry, which takes little room, whether there is a step for
 // the message. A step that is put off is none: nothing may hide a signal from it.
-func (inv *invocation) wanted(ctx context.Context) (bool, error) {
+func (inv *invocation) hasStep(ctx context.Context) (bool, error) {
 	head, err := inv.r.head(ctx, inv.key)
 	if err != nil {
 		return false, err
@@ -223,7 +221,7 @@ func (inv *invocation) decideResume(ctx context.Context) (engine.Action, error) 
 	inv.session = s
 	open := 0
 	if s != nil && s.Status == session.StatusSuspended {
-		waits, err := inv.r.outcomes(ctx, inv.key, waitsAtOf(s))
+		waits, err := inv.r.waitStates(ctx, inv.key, waitsAtOf(s))
 		if err != nil {
 			return "", err
 		}
@@ -234,13 +232,7 @@ func (inv *invocation) decideResume(ctx context.Context) (engine.Action, error) 
 	case engine.Acknowledge, engine.Keep:
 		return action, nil
 	}
-	if err := inv.claim(ctx, store.ClaimTake, inv.wake.Seq); err != nil {
-		if errors.Is(err, store.ErrNotFound) {
-			return inv.gone(), nil
-		}
-		return "", err
-	}
-	return inv.claimedAction(open), nil
+	return inv.afterClaim(inv.claim(ctx, store.ClaimTake, inv.wake.Seq), open)
 }
 
 // claimedAction decides once a claim was asked for. Refused, there is no work, also
@@ -279,7 +271,7 @@ func (inv *invocation) resume(ctx context.Context) (Disposition, error) {
 		if errors.Is(err, errLost) {
 			// Something changed under us: the message is decided on afresh.
 			inv.release(ctx)
-			return Disposition{Keep: soonest}, nil
+			return Disposition{Keep: minKeep}, nil
 		}
 		return inv.finish(ctx, err)
 	}
@@ -369,7 +361,7 @@ func (inv *invocation) finish(ctx context.Context, err error) (Disposition, erro
 		return Disposition{}, err
 	case errors.Is(err, errLedgerMoved): // what the step would have said was not true: decided on afresh
 		inv.release(context.WithoutCancel(ctx))
-		return Disposition{Keep: soonest}, nil
+		return Disposition{Keep: minKeep}, nil
 	default:
 		inv.release(context.WithoutCancel(ctx))
 		return Disposition{}, err

@@ -25,20 +25,20 @@ const (
 	maxReceive = 64
 )
 
-// intake keeps one Receive waiting beside the work, so that the embedded queue
+// receiver keeps one Receive waiting beside the work, so that the embedded queue
 // can hand a wake over within the very commit that enqueues it.
-type intake struct {
+type receiver struct {
 	deliveries chan queue.Delivery
 	failed     chan error
 	stop       context.CancelFunc
 	done       chan struct{}
 }
 
-// takeIn begins to receive. A worker that stays receives again when a Receive has
+// startReceiver begins to receive. A worker that stays receives again when a Receive has
 // waited in vain for another process that holds the store: that one may go on.
-func (r *Runtime) takeIn(ctx context.Context, q queue.Queue, p queue.ReceiveParams, stays bool) *intake {
+func (r *Runtime) startReceiver(ctx context.Context, q queue.Queue, p queue.ReceiveParams, stays bool) *receiver {
 	receiving, stop := context.WithCancel(ctx)
-	in := &intake{deliveries: make(chan queue.Delivery), failed: make(chan error, 1), stop: stop, done: make(chan struct{})}
+	in := &receiver{deliveries: make(chan queue.Delivery), failed: make(chan error, 1), stop: stop, done: make(chan struct{})}
 	go func() {
 		defer close(in.done)
 		for receiving.Err() == nil {
@@ -67,7 +67,7 @@ func (r *Runtime) takeIn(ctx context.Context, q queue.Queue, p queue.ReceivePara
 }
 
 // close stops receiving and hands back what nobody took.
-func (in *intake) close() {
+func (in *receiver) close() {
 	in.stop()
 	<-in.done
 }
@@ -105,7 +105,7 @@ func (r *Runtime) driveUntilRest(ctx context.Context, key session.Key, q queue.Q
 	if resting, err := r.resting(ctx, key, after); err != nil || resting {
 		return err
 	}
-	in := r.takeIn(ctx, q, queue.ReceiveParams{Max: 1, Visibility: visibility, Wait: idleWait}, false)
+	in := r.startReceiver(ctx, q, queue.ReceiveParams{Max: 1, Visibility: visibility, Wait: idleWait}, false)
 	defer in.close()
 	timer := time.NewTimer(driveWait)
 	defer timer.Stop()
@@ -122,7 +122,7 @@ func (r *Runtime) driveUntilRest(ctx context.Context, key session.Key, q queue.Q
 			return AsError(context.Cause(ctx))
 		case <-timer.C:
 			// Somebody else may be at it, a retry may be due later, a wake may be lost.
-			if err := r.nudge(ctx, key, after); err != nil {
+			if err := r.sweepDriven(ctx, key, after); err != nil {
 				return err
 			}
 			silent = true
@@ -139,48 +139,48 @@ func (r *Runtime) driveUntilRest(ctx context.Context, key session.Key, q queue.Q
 // resting reports whether a session waits for somebody or has ended, and was not
 // told to go on after its newest entry.
 func (r *Runtime) resting(ctx context.Context, key session.Key, after int64) (bool, error) {
-	s, err := r.need(ctx, key)
+	s, err := r.loadExisting(ctx, key)
 	if err != nil {
 		return false, err
 	}
-	defer r.keep(s)
+	defer r.cacheAgain(s)
 	if s.Version == after {
 		return false, nil
 	}
 	if s.Status != session.StatusSuspended {
 		return s.Status.Resting(), nil
 	}
-	ready, err := r.ready(ctx, key, s.Status, waitsAtOf(s))
+	ready, err := r.readyToResume(ctx, key, s.Status, waitsAtOf(s))
 	if err != nil {
 		return false, AsError(err)
 	}
 	return !ready, nil
 }
 
-// nudge is the sweep for one session that is being driven and whose queue is empty.
+// sweepDriven is the sweep for one session that is being driven and whose queue is empty.
 // Who was told to go on says so again: the message may be with a worker that died.
-func (r *Runtime) nudge(ctx context.Context, key session.Key, after int64) error {
+func (r *Runtime) sweepDriven(ctx context.Context, key session.Key, after int64) error {
 	if after > 0 {
-		if err := r.tellAgain(ctx, key, after); err != nil {
+		if err := r.sendResumeAgain(ctx, key, after); err != nil {
 			return AsError(err)
 		}
 	}
-	if err := r.driveOn(ctx, key); err != nil {
+	if err := r.resumeIfReady(ctx, key); err != nil {
 		return AsError(err)
 	}
-	if err := r.sweepHead(ctx, key, new(Swept)); err != nil {
+	if err := r.sweepHead(ctx, key, new(SweepResult)); err != nil {
 		return AsError(err)
 	}
 	return nil
 }
 
-// tellAgain sends for the entry that leaves a suspension, if the session is still in it.
-func (r *Runtime) tellAgain(ctx context.Context, key session.Key, after int64) error {
-	s, err := r.need(ctx, key)
+// sendResumeAgain sends for the entry that leaves a suspension, if the session is still in it.
+func (r *Runtime) sendResumeAgain(ctx context.Context, key session.Key, after int64) error {
+	s, err := r.loadExisting(ctx, key)
 	if err != nil {
 		return err
 	}
-	defer r.keep(s)
+	defer r.cacheAgain(s)
 	if s.Version != after || s.Status != session.StatusSuspended && s.Status != session.StatusInterrupted {
 		return nil
 	}
@@ -224,7 +224,7 @@ func (r *Runtime) Work(ctx context.Context, q queue.Queue, p WorkParams) error {
 		defer stop()
 		wg.Go(func() { r.sweepEvery(sweeping, p.SweepEvery) })
 	}
-	in := r.takeIn(ctx, q, queue.ReceiveParams{Max: min(p.Concurrency, maxReceive), Visibility: visibility, Wait: idleWait}, p.Idle == 0)
+	in := r.startReceiver(ctx, q, queue.ReceiveParams{Max: min(p.Concurrency, maxReceive), Visibility: visibility, Wait: idleWait}, p.Idle == 0)
 	defer in.close()
 	var idle <-chan time.Time
 	if p.Idle > 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// overlooks reports whether an entry would pass over what HEAD holds: a signal to
+// headUnseen reports whether an entry would pass over what HEAD holds: a signal to
 // the task that the entry does not obey, or mail of which its writer has read less
 // than mail counts. It is asked of every revision of HEAD that an entry is
 // conditioned on, however the writer came by it: a revision that was taken over
@@ -18,7 +18,7 @@ import (
 // An entry after which the task runs on passes nothing over, since the next step
 // begins with a look; one that puts the step off, or is not conditioned on HEAD,
 // is told apart by [engine.Move.MovesHead].
-func overlooks(s *session.Session, head *session.Head, m engine.Move, mail int64) bool {
+func headUnseen(s *session.Session, head *session.Head, m engine.Move, mail int64) bool {
 	e := &m.Entry
 	if head == nil || !m.MovesHead || e.Status == session.StatusRunning && e.Kind != session.KindDelayed {
 		return false
@@ -32,9 +32,9 @@ func overlooks(s *session.Session, head *session.Head, m engine.Move, mail int64
 	return e.Signal == nil && e.Kind != session.KindDelayed && head.MailCount > mail
 }
 
-// overlooked is overlooks as a refusal: nothing was written.
-func overlooked(s *session.Session, head *store.Item, m engine.Move, mail int64) error {
-	if !overlooks(s, head.Head, m, mail) {
+// checkHead refuses an entry for which headUnseen is true; nothing was written.
+func checkHead(s *session.Session, head *store.Item, m engine.Move, mail int64) error {
+	if !headUnseen(s, head.Head, m, mail) {
 		return nil
 	}
 	return fmt.Errorf("session %s: entry %d (%s): %w", s.Key, m.Entry.Seq, m.Entry.Kind, errHeadMoved)

@@ -27,12 +27,12 @@ func (inv *invocation) modelCalls(began time.Time, reply agent.Reply, err error)
 		return nil
 	}
 	return []session.ModelCall{{
-		Model: told(reply.Model), ID: told(reply.ResponseID), At: toMillis(began), Millis: inv.millisSince(began), Finish: reply.Finish, Error: string(class),
+		Model: shortText(reply.Model), ID: shortText(reply.ResponseID), At: toMillis(began), Millis: inv.millisSince(began), Finish: reply.Finish, Error: string(class),
 	}}
 }
 
-// note records one run of a tool, also for its ledger.
-func (inv *invocation) note(p engine.CallPlan, began time.Time, book *ledger, out *callOutcome) {
+// recordRun records one run of a tool, also for its ledger.
+func (inv *invocation) recordRun(p engine.CallPlan, began time.Time, book *ledger, out *callOutcome) {
 	run := session.ToolRun{Call: p.Call.ID, At: toMillis(began), Millis: inv.millisSince(began), Digest: session.Digest(p.Arguments)}
 	out.runs = append(out.runs, run)
 	if book != nil {
@@ -49,10 +49,10 @@ func (inv *invocation) millisSince(began time.Time) int64 {
 // toMillis is a time as the history of calls has it: what is finer is not worth its bytes.
 func toMillis(at time.Time) time.Time { return at.UTC().Truncate(time.Millisecond) }
 
-// maxTold bounds what a provider says of itself.
-const maxTold = 200
+// maxShortText bounds what a provider says of itself.
+const maxShortText = 200
 
-// told is a short text of a provider's as it may be kept.
-func told(text string) string {
-	return strings.ToValidUTF8(text[:min(len(text), maxTold)], "")
+// shortText is a short text of a provider's as it may be kept.
+func shortText(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxShortText)], "")
 }

@@ -13,12 +13,12 @@ import (
 // looks at them as an answerer does: the last answer may have come just before, when
 // it was only stored. Otherwise it commits resumed, which takes the answers in.
 // HEAD is due in the same write, in case it does not live to look or to send.
-func (r *Runtime) continueInterrupted(ctx context.Context, s *session.Session, p *resumption) (Resumed, error) {
+func (r *Runtime) continueInterrupted(ctx context.Context, s *session.Session, p *resumeRequest) (Resumed, error) {
 	head, err := r.head(ctx, s.Key)
 	if err != nil {
 		return Resumed{}, err
 	}
-	items, open, err := r.openInTime(ctx, s)
+	items, open, err := r.expireOverdue(ctx, s)
 	if err != nil {
 		return Resumed{}, err
 	}

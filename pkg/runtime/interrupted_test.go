@@ -186,11 +186,11 @@ func TestInterrupted_with_open_waits(t *testing.T) {
 		require.Equal(t, session.StatusSuspended, w.session().Status)
 		require.Empty(t, w.drain())
 		w.clock.advance(time.Minute)
-		require.Equal(t, runtime.Swept{Resumed: 1}, sweepOf(t, w.process()))
+		require.Equal(t, runtime.SweepResult{Resumed: 1}, sweepOf(t, w.process()))
 		require.Zero(t, sweepOf(t, w.process()), "its message has a moment")
 		w.drain() // lost
 		w.clock.advance(time.Minute)
-		require.Equal(t, runtime.Swept{Resumed: 1}, sweepOf(t, w.process()))
+		require.Equal(t, runtime.SweepResult{Resumed: 1}, sweepOf(t, w.process()))
 		ends(t, w)
 		require.Nil(t, w.head().Head.Due)
 	})

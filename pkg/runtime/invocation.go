@@ -36,7 +36,7 @@ type invocation struct {
 	attempt session.Attempt
 	session *session.Session
 	// head is the newest revision of HEAD that is known: writes are conditioned on
-	// it, and [overlooks] says whether they may be. Its lease is ours while claimed.
+	// it, and [headUnseen] says when they must not be. Its lease is ours while claimed.
 	head store.Item
 	// mailSeen is how much mail had been put when the step last looked at it.
 	mailSeen int64
@@ -47,10 +47,10 @@ type invocation struct {
 	// next wake is sent or not needed.
 	wonKeepingLease int64
 	steps           int
-	// room is what the next entry may still take of what its calls bring.
-	room room
-	// unrun are the ledgers of calls that the step says will not run.
-	unrun []*ledger
+	// budget is what the next entry may still take of what its calls bring.
+	budget sizeBudget
+	// notRun are the ledgers of calls that the step says will not run.
+	notRun []*ledger
 	// since is when the invocation began.
 	since time.Time
 	// began is when the step, or its last entry, began.
@@ -58,7 +58,7 @@ type invocation struct {
 	// watching is the watcher of the step under way.
 	watching *watcher
 	// lease is what was asked for of it.
-	lease leaseAsked
+	lease leaseEnd
 }
 
 func (r *Runtime) invoke(wake session.Wake) *invocation {
@@ -117,7 +117,7 @@ func (inv *invocation) signal() *session.Signal {
 func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store.Item) error {
 	var committed store.Committed
 	for {
-		if err := overlooked(inv.session, &inv.head, m, inv.mailSeen); err != nil {
+		if err := checkHead(inv.session, &inv.head, m, inv.mailSeen); err != nil {
 			return err
 		}
 		claim := inv.nextClaim(m)
@@ -132,7 +132,7 @@ func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store
 			continue // and look at what has moved it
 		}
 		switch {
-		case conflict != nil && closes(extra, conflict.Item):
+		case conflict != nil && closesLedger(extra, conflict.Item):
 			return errLedgerMoved
 		case errors.Is(err, store.ErrConflict):
 			return errLost
@@ -149,7 +149,7 @@ func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store
 		return nil
 	}
 	// Another write than the entry's, in a time of its own: the entry stands whatever becomes of it.
-	return inv.r.inTime(ctx, errNotSent, func(ctx context.Context) error { return inv.r.send(ctx, *m.Wake) })
+	return inv.r.boundedBy(ctx, errNotSent, func(ctx context.Context) error { return inv.r.send(ctx, *m.Wake) })
 }
 
 // nextClaim is the move of the lease that follows an entry after which this
@@ -163,10 +163,10 @@ func (inv *invocation) nextClaim(m engine.Move) *store.ClaimParams {
 }
 
 // claimParams are those of a fresh claim: the lease lasts as long as any other,
-// whatever it was asked to outlive before.
+// however long it was renewed for before.
 func (inv *invocation) claimParams(mode store.ClaimMode, seq int64) store.ClaimParams {
 	now := inv.r.cfg.Now()
-	return store.ClaimParams{Key: inv.key, Mode: mode, Owner: inv.owner, Seq: seq, Now: now, Until: inv.lease.anew(now, inv.r.cfg.Lease)}
+	return store.ClaimParams{Key: inv.key, Mode: mode, Owner: inv.owner, Seq: seq, Now: now, Until: inv.lease.claimed(now, inv.r.cfg.Lease)}
 }
 
 // errNoAnswer is the cause with which a write ends that took too long.
@@ -180,11 +180,11 @@ var errNotSent = fmt.Errorf("%w: no answer in time", queue.ErrUnavailable)
 // been stopped for that long, and then learns what has happened meanwhile. Writes
 // carry attempt ids, so repeating one is safe; and a wake may be sent twice.
 func (r *Runtime) bounded(ctx context.Context, write func(context.Context) error) error {
-	return r.inTime(ctx, errNoAnswer, write)
+	return r.boundedBy(ctx, errNoAnswer, write)
 }
 
-// inTime is bounded with the cause that tells who did not answer.
-func (r *Runtime) inTime(ctx context.Context, cause error, write func(context.Context) error) error {
+// boundedBy is bounded with the cause that tells who did not answer.
+func (r *Runtime) boundedBy(ctx context.Context, cause error, write func(context.Context) error) error {
 	ctx = context.WithoutCancel(ctx)
 	for again := true; ; again = false {
 		bounded, cancel := context.WithTimeoutCause(ctx, r.cfg.CommitTimeout, cause)

@@ -113,7 +113,7 @@ func (l *ledger) start(ctx context.Context, again bool) (started bool, err error
 			// Only who took the answer in may start it again: a worker that was frozen
 			// since before the question would leave its mark for nothing, and the
 			// call would count as cut off.
-			if err := l.inv.outlive(ctx, 0); err != nil {
+			if err := l.inv.renewFor(ctx, 0); err != nil {
 				return false, err
 			}
 		case session.ToolMemo, "":
@@ -125,7 +125,7 @@ func (l *ledger) start(ctx context.Context, again bool) (started bool, err error
 			return ok, err
 		}
 		if again && l.record.State == session.ToolStarted {
-			if err := l.inv.outlive(ctx, 0); err != nil {
+			if err := l.inv.renewFor(ctx, 0); err != nil {
 				return false, err
 			}
 		}
@@ -194,9 +194,9 @@ func (l *ledger) closed() (item store.Item, ok bool) {
 	return store.ToolItem(record, l.rev), true
 }
 
-// closeUnrun closes a call that has not run, so that it never will. It returns
+// closeNotRun closes a call that has not run, so that it never will. It returns
 // the record as it is then: closed, or started or finished by somebody before.
-func (l *ledger) closeUnrun(ctx context.Context) (session.ToolRecord, error) {
+func (l *ledger) closeNotRun(ctx context.Context) (session.ToolRecord, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.load(ctx); err != nil {

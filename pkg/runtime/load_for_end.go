@@ -13,29 +13,29 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// loadBare loads a session for an entry that only ends it: which calls are open and
+// loadForEnd loads a session for an entry that only ends it: which calls are open and
 // what was used, without what was said and without the custom state. It takes the
 // memory of its largest entry, however long the journal is; of one that goes back to an
 // earlier entry what its calls asked for is held too. The session is not for the cache.
-func (r *Runtime) loadBare(ctx context.Context, key session.Key) (*session.Session, error) {
-	s, bared := &session.Session{Key: key}, 0
+func (r *Runtime) loadForEnd(ctx context.Context, key session.Key) (*session.Session, error) {
+	s, trimmed := &session.Session{Key: key}, 0
 	for e, err := range r.cfg.Store.Entries(ctx, key, 0) {
 		if err != nil {
 			return nil, fmt.Errorf("load session %s: %w", key, err)
 		}
-		if withhold(&e); e.Base != nil {
-			bared = 0
+		if dropContents(&e); e.Base != nil {
+			trimmed = 0
 		}
 		err = engine.Apply(s, &e)
 		if errors.Is(err, engine.ErrNeedsHistory) {
-			return r.foldBare(ctx, key)
+			return r.foldForEnd(ctx, key)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("load session %s: %w: %w", key, store.ErrCorrupt, err)
 		}
 		// The calls of the newest reply may be open: what they ask for is still needed.
-		for newest := len(s.Messages) - 2; bared < newest; bared++ {
-			s.Messages[bared] = withoutArguments(s.Messages[bared])
+		for newest := len(s.Messages) - 2; trimmed < newest; trimmed++ {
+			s.Messages[trimmed] = withoutArguments(s.Messages[trimmed])
 		}
 	}
 	if s.Version == 0 {
@@ -44,14 +44,14 @@ func (r *Runtime) loadBare(ctx context.Context, key session.Key) (*session.Sessi
 	return s, nil
 }
 
-// foldBare is loadBare for a journal that goes back to an earlier entry.
-func (r *Runtime) foldBare(ctx context.Context, key session.Key) (*session.Session, error) {
+// foldForEnd is loadForEnd for a journal that goes back to an earlier entry.
+func (r *Runtime) foldForEnd(ctx context.Context, key session.Key) (*session.Session, error) {
 	var entries []session.Entry
 	for e, err := range r.cfg.Store.Entries(ctx, key, 0) {
 		if err != nil {
 			return nil, fmt.Errorf("load session %s: %w", key, err)
 		}
-		withhold(&e)
+		dropContents(&e)
 		e.Events = nil
 		entries = append(entries, e)
 	}
@@ -62,8 +62,8 @@ func (r *Runtime) foldBare(ctx context.Context, key session.Key) (*session.Sessi
 	return s, nil
 }
 
-// withhold leaves out of an entry what ends no task: contents and the custom state.
-func withhold(e *session.Entry) {
+// dropContents leaves out of an entry what ends no task: contents and the custom state.
+func dropContents(e *session.Entry) {
 	e.Messages, e.StateOps = withoutContents(e.Messages), nil
 	if e.Base != nil {
 		base := *e.Base

@@ -43,7 +43,7 @@ func loadBoth(t *testing.T, entries [][]byte) (whole, bare *session.Session) {
 	key := session.Key{Tenant: session.DefaultTenant, ID: "s1"}
 	whole, err := r.loadAll(t.Context(), key)
 	require.NoError(t, err)
-	bare, err = r.loadBare(t.Context(), key)
+	bare, err = r.loadForEnd(t.Context(), key)
 	require.NoError(t, err)
 	return whole, bare
 }

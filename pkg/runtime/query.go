@@ -104,7 +104,7 @@ func (r *Runtime) Sessions(ctx context.Context, p SessionsParams) (SessionsPage,
 		return SessionsPage{}, AsError(err)
 	}
 	out := SessionsPage{Cursor: page.Cursor}
-	r.tellUnread(ctx, page)
+	r.logUnreadable(ctx, page)
 	for _, found := range page.Found {
 		out.Heads = append(out.Heads, *found.Item.Head)
 	}
@@ -155,7 +155,7 @@ func (r *Runtime) Inbox(ctx context.Context, p InboxParams) (InboxPage, error) {
 		return InboxPage{}, AsError(err)
 	}
 	out := InboxPage{Cursor: page.Cursor}
-	r.tellUnread(ctx, page)
+	r.logUnreadable(ctx, page)
 	for _, found := range page.Found {
 		item := InboxItem{Key: found.Key, Record: *found.Item.Wait, LeftOut: found.Unread != nil}
 		if item.LeftOut {
@@ -169,8 +169,8 @@ func (r *Runtime) Inbox(ctx context.Context, p InboxParams) (InboxPage, error) {
 	return out, nil
 }
 
-// tellUnread logs what a list has without its record: nobody else would notice.
-func (r *Runtime) tellUnread(ctx context.Context, page store.Page) {
+// logUnreadable logs what a list has without its record: nobody else would notice.
+func (r *Runtime) logUnreadable(ctx context.Context, page store.Page) {
 	for _, found := range page.Found {
 		if found.Unread != nil {
 			r.cfg.Log.WarnContext(ctx, "not read for a list", "session", found.Key.String(), "kind", found.Item.Kind, "id", found.Item.ID, "error", found.Unread)
@@ -198,7 +198,7 @@ func manifest(s *session.Session, records []session.WaitRecord) session.Manifest
 		m.Outcome, m.AgentMessage, m.PauseReason = session.OutcomePaused, text, pauseReason(records)
 		if len(m.PauseReason.PendingToolCalls)+len(m.PauseReason.Pending) == 0 {
 			m.PauseReason = nil
-			if !held(records) {
+			if !staysSuspended(records) {
 				m.Outcome = session.OutcomeRunning // everything is answered; it goes on
 			}
 		}

@@ -34,12 +34,12 @@ func (inv *invocation) settleOne(ctx context.Context, p engine.CallPlan) callOut
 	out := callOutcome{call: p.Call}
 	switch {
 	case p.NeverRan:
-		out = inv.settleUnrun(ctx, p.Call, p.Result)
+		out = inv.settleNotRun(ctx, p.Call, p.Result)
 	case p.Looked:
-		out = inv.settleLooked(ctx, p)
+		out = inv.settleVerdict(ctx, p)
 	case p.Unknown:
-		inv.tellUnknown(p, &out)
-	case (p.Refused || p.Do == engine.DoWait) && inv.foundBefore(ctx, p, inv.ledger(p.Call.ID), &out):
+		inv.settleUnknown(p, &out)
+	case (p.Refused || p.Do == engine.DoWait) && inv.recoverEarlier(ctx, p, inv.ledger(p.Call.ID), &out):
 	case p.Do == engine.DoWait:
 		out.waits = []session.Wait{p.Wait}
 	default:
@@ -48,13 +48,13 @@ func (inv *invocation) settleOne(ctx context.Context, p engine.CallPlan) callOut
 	return out
 }
 
-// foundBefore looks for what an earlier attempt did of a call that this program
+// recoverEarlier looks for what an earlier attempt did of a call that this program
 // does not run as a side effect: it refuses the call, asks somebody about it, or
 // takes its tool for harmless. The program before may have had another tool of that
 // name, and what its ledger says counts before what the tool is today. Without
 // anything found the plan stands, and a call that is not to run here is closed with
 // the entry that says so, so that no worker of that program runs it after all.
-func (inv *invocation) foundBefore(ctx context.Context, p engine.CallPlan, book *ledger, out *callOutcome) (found bool) {
+func (inv *invocation) recoverEarlier(ctx context.Context, p engine.CallPlan, book *ledger, out *callOutcome) (found bool) {
 	if !inv.mayHaveRun(p.Call.ID) {
 		return false
 	}
@@ -69,13 +69,13 @@ func (inv *invocation) foundBefore(ctx context.Context, p engine.CallPlan, book 
 		return true
 	case session.ToolClosed:
 		if runs && !p.Traits.Client { // a client's call is closed here when it is handed over, and may be asked anew
-			return inv.foundClosed(ctx, p.Call, out)
+			return inv.recoverClosed(ctx, p.Call, out)
 		}
 		return false
 	case session.ToolStarted:
 	case session.ToolAsking, session.ToolMemo, "":
 		if !runs {
-			inv.willNotRun(book)
+			inv.addNotRun(book)
 		}
 		return false
 	}
@@ -83,17 +83,17 @@ func (inv *invocation) foundBefore(ctx context.Context, p engine.CallPlan, book 
 	if asksFirst && (policy == session.UnknownProbe || policy == session.UnknownRetry) {
 		return false // it may be started again, but not before it is approved
 	}
-	if out.err = inv.outlive(ctx, 0); out.err != nil {
+	if out.err = inv.renewFor(ctx, 0); out.err != nil {
 		return false
 	}
 	// Nothing can look for it or run it again: its arguments are refused, or it is a client's now.
-	inv.tellUnknown(p, out)
+	inv.settleUnknown(p, out)
 	return true
 }
 
-// settleLooked ends a call with what a person found out about it, or that nobody did,
+// settleVerdict ends a call with what a person found out about it, or that nobody did,
 // unless its worker was only frozen and has put its result into the ledger since.
-func (inv *invocation) settleLooked(ctx context.Context, p engine.CallPlan) callOutcome {
+func (inv *invocation) settleVerdict(ctx context.Context, p engine.CallPlan) callOutcome {
 	out, book := callOutcome{call: p.Call, result: &p.Result}, inv.ledger(p.Call.ID)
 	if out.err = book.load(ctx); out.err != nil {
 		return out
@@ -104,11 +104,11 @@ func (inv *invocation) settleLooked(ctx context.Context, p engine.CallPlan) call
 	return out
 }
 
-// foundClosed ends a call that must never run. Whoever gave it up did not live to say
+// recoverClosed ends a call that must never run. Whoever gave it up did not live to say
 // so, or is about to: then it is for that worker, who has the lease, to say what it
 // ends with.
-func (inv *invocation) foundClosed(ctx context.Context, c session.Call, out *callOutcome) bool {
-	if out.err = inv.outlive(ctx, 0); out.err != nil {
+func (inv *invocation) recoverClosed(ctx context.Context, c session.Call, out *callOutcome) bool {
+	if out.err = inv.renewFor(ctx, 0); out.err != nil {
 		return false
 	}
 	result := engine.Result(c, llm.ResultCancelled, engine.TextCancelled)
@@ -116,9 +116,9 @@ func (inv *invocation) foundClosed(ctx context.Context, c session.Call, out *cal
 	return true
 }
 
-// tellUnknown ends a call of which nothing more can be found out: the policy says
+// settleUnknown ends a call of which nothing more can be found out: the policy says
 // whether a person is asked or the model told.
-func (inv *invocation) tellUnknown(p engine.CallPlan, out *callOutcome) {
+func (inv *invocation) settleUnknown(p engine.CallPlan, out *callOutcome) {
 	if p.Traits.OnUnknown == session.UnknownAsk {
 		out.waits = []session.Wait{inv.unknownWait(p)}
 		return
@@ -127,14 +127,14 @@ func (inv *invocation) tellUnknown(p engine.CallPlan, out *callOutcome) {
 	out.result = &result
 }
 
-// foundStarted decides about a call whose ledger says that it was started or
+// recoverStarted decides about a call whose ledger says that it was started or
 // finished before. Only the owner of the lease may say that an outcome is unknown.
-func (inv *invocation) foundStarted(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome) (bool, error) {
+func (inv *invocation) recoverStarted(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome) (bool, error) {
 	if book.record.State == session.ToolFinished {
 		out.reuse(book.record)
 		return false, nil
 	}
-	if err := inv.outlive(ctx, 0); err != nil {
+	if err := inv.renewFor(ctx, 0); err != nil {
 		return false, err
 	}
 	switch p.Traits.OnUnknown {
@@ -143,7 +143,7 @@ func (inv *invocation) foundStarted(ctx context.Context, t tool.Tool, p engine.C
 	case session.UnknownProbe:
 		return inv.probe(ctx, t, p, state, book, out)
 	case session.UnknownAsk, session.UnknownTell, "":
-		inv.tellUnknown(p, out)
+		inv.settleUnknown(p, out)
 	}
 	return false, nil
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// tooLarge is the store of a worker that dies of reading the whole session, as one
+// tooLargeResult is the store of a worker that dies of reading the whole session, as one
 // does that has too little memory.
-type tooLarge struct {
+type tooLargeResult struct {
 	store.Store
 	dead bool
 }
 
-func (s *tooLarge) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
+func (s *tooLargeResult) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
 	if after > 0 {
 		return s.Store.Entries(ctx, key, after)
 	}
@@ -31,7 +31,7 @@ func (s *tooLarge) Entries(ctx context.Context, key session.Key, after int64) it
 	}
 }
 
-func (s *tooLarge) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
+func (s *tooLargeResult) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
 	if s.dead {
 		return store.Item{}, errDied
 	}
@@ -58,7 +58,7 @@ func TestDeliver_again_counts_who_died_reading(t *testing.T) {
 	w.deliver(p, 3, session.WakeStep)
 	dies := func(wake session.Wake) {
 		t.Helper()
-		_, err := w.process(most, func(cfg *runtime.Config) { cfg.Store = &tooLarge{Store: cfg.Store} }).Deliver(t.Context(), wake)
+		_, err := w.process(most, func(cfg *runtime.Config) { cfg.Store = &tooLargeResult{Store: cfg.Store} }).Deliver(t.Context(), wake)
 		require.ErrorIs(t, err, errDied)
 		w.clock.advance(time.Hour)
 	}
@@ -163,7 +163,7 @@ func TestDeliver_again(t *testing.T) {
 		for seq := range int64(3) {
 			w.deliver(w.process(), seq+2, session.WakeStep)
 		}
-		_, err := w.process(func(cfg *runtime.Config) { cfg.Store = &tooLarge{Store: cfg.Store} }).Deliver(t.Context(), w.again(5))
+		_, err := w.process(func(cfg *runtime.Config) { cfg.Store = &tooLargeResult{Store: cfg.Store} }).Deliver(t.Context(), w.again(5))
 		require.ErrorIs(t, err, errDied)
 		require.EqualValues(t, 4, w.head().Head.Lease.Seq, "a lease would hide a signal that comes meanwhile")
 		require.Positive(t, deliver(w, 5).Keep)

@@ -83,9 +83,9 @@ func (q *request) record(now time.Time, key session.Key, seq int64, did any) ([]
 	}, q.rev)}, nil
 }
 
-// before returns the record of a request that was carried out before, nil if it
+// requestRecord returns the record of a request that was carried out before, nil if it
 // was not. The same key with another request is refused.
-func (r *Runtime) before(ctx context.Context, q *request) (*session.Idempotency, error) {
+func (r *Runtime) requestRecord(ctx context.Context, q *request) (*session.Idempotency, error) {
 	if q.id == "" {
 		return nil, nil
 	}
@@ -119,7 +119,7 @@ const maxTries = 8
 func once[T any](ctx context.Context, r *Runtime, key session.Key, q *request, again func(did json.RawMessage) (T, error), carry func() (T, error)) (T, error) {
 	var none T
 	for try := 1; ; try++ {
-		record, err := r.before(ctx, q)
+		record, err := r.requestRecord(ctx, q)
 		switch {
 		case err != nil:
 			return none, err
@@ -130,12 +130,12 @@ func once[T any](ctx context.Context, r *Runtime, key session.Key, q *request, a
 		if err == nil {
 			return out, nil
 		}
-		if record, lookErr := r.before(ctx, q); lookErr == nil && record != nil {
+		if record, lookErr := r.requestRecord(ctx, q); lookErr == nil && record != nil {
 			return again(record.Answer)
 		}
 		switch {
 		case !errors.Is(err, store.ErrConflict):
-			r.refused(ctx, q.caller, key, err)
+			r.auditRefusal(ctx, q.caller, key, err)
 			return none, err
 		case try == maxTries:
 			return none, changedWhileRead(key)

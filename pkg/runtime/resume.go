@@ -30,7 +30,7 @@ func (r *Runtime) resume(ctx context.Context, p ResumeParams) (Resumed, error) {
 	if err != nil {
 		return Resumed{}, err
 	}
-	state := resumption{ResumeParams: p, q: &q}
+	state := resumeRequest{ResumeParams: p, q: &q}
 	return once(ctx, r, p.Key, &q, func(did json.RawMessage) (Resumed, error) {
 		return r.resumedBefore(ctx, p.Key, did)
 	}, func() (Resumed, error) {
@@ -46,9 +46,9 @@ func (r *Runtime) resume(ctx context.Context, p ResumeParams) (Resumed, error) {
 	})
 }
 
-// resumption is a resume under way. When somebody was first it looks again, at
+// resumeRequest is a resume under way. When somebody was first it looks again, at
 // what it was about and at nothing that has come since.
-type resumption struct {
+type resumeRequest struct {
 	ResumeParams
 	q *request
 	// wait that it answers, once it is known.
@@ -87,18 +87,18 @@ func (r *Runtime) resumedBefore(ctx context.Context, key session.Key, did json.R
 	return out, err
 }
 
-// notEnded folds a session that has not ended and stands at a checkpoint.
-func (r *Runtime) notEnded(ctx context.Context, p ResumeParams) (*session.Session, error) {
-	s, err := r.need(ctx, p.Key)
+// loadNotEnded folds a session that has not ended and stands at a checkpoint.
+func (r *Runtime) loadNotEnded(ctx context.Context, p ResumeParams) (*session.Session, error) {
+	s, err := r.loadExisting(ctx, p.Key)
 	if err != nil {
 		return nil, err
 	}
-	if err := isNewest(s, p.Checkpoint); err != nil {
-		r.keep(s)
+	if err := checkNewest(s, p.Checkpoint); err != nil {
+		r.cacheAgain(s)
 		return nil, err
 	}
 	if s.Status.Ended() {
-		r.keep(s)
+		r.cacheAgain(s)
 		return nil, notResumable(s)
 	}
 	return s, nil
@@ -113,7 +113,7 @@ func stillWaiting(s *session.Session, open []session.Wait) *Error {
 	return e
 }
 
-func workedOn(s *session.Session) *Error {
+func alreadyRunning(s *session.Session) *Error {
 	return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "a worker is at it right now")
 }
 
@@ -126,8 +126,8 @@ func notResumable(s *session.Session) *Error {
 	return e
 }
 
-// isNewest refuses a checkpoint that is not that of the newest entry.
-func isNewest(s *session.Session, id string) error {
+// checkNewest refuses a checkpoint that is not that of the newest entry.
+func checkNewest(s *session.Session, id string) error {
 	if id == "" {
 		return nil
 	}
@@ -139,7 +139,7 @@ func isNewest(s *session.Session, id string) error {
 		return noCheckpoint(s.Key, cp.Seq)
 	}
 	if cp != s.Checkpoint() {
-		return stale(s.Key, s.Status)
+		return staleCheckpoint(s.Key, s.Status)
 	}
 	return nil
 }
@@ -149,37 +149,37 @@ func noCheckpoint(key session.Key, seq int64) *Error {
 	return refuse(CodeInvalidCheckpoint, key, "entry %d holds a reply whose calls had not run: it is no checkpoint. Use that of an entry before or after it", seq)
 }
 
-// overtaken refuses to go on with what somebody else has moved on since it was seen.
+// checkNotMoved refuses to go on with what somebody else has moved on since it was seen.
 // It may rest again by now: interrupted, which somebody means, or waiting for
 // something the message is not about.
-func (p *resumption) overtaken(s *session.Session) error {
+func (p *resumeRequest) checkNotMoved(s *session.Session) error {
 	if p.seen == 0 || s.Version == p.seen {
 		return nil
 	}
 	return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "somebody else went on with it first; it is %s now", s.Status)
 }
 
-func (r *Runtime) resumeContinue(ctx context.Context, p *resumption) (Resumed, error) {
-	s, err := r.notEnded(ctx, p.ResumeParams)
+func (r *Runtime) resumeContinue(ctx context.Context, p *resumeRequest) (Resumed, error) {
+	s, err := r.loadNotEnded(ctx, p.ResumeParams)
 	if err != nil {
 		return Resumed{}, err
 	}
-	defer func() { r.keep(s) }()
-	if err := p.overtaken(s); err != nil {
+	defer func() { r.cacheAgain(s) }()
+	if err := p.checkNotMoved(s); err != nil {
 		return Resumed{}, err
 	}
 	wake := session.NewWake(s.Key, s.Next(), session.WakeResume)
 	var writes []store.Item
 	switch s.Status {
 	case session.StatusSuspended:
-		waits, open, err := r.openInTime(ctx, s)
+		waits, open, err := r.expireOverdue(ctx, s)
 		if err != nil {
 			return Resumed{}, err
 		}
 		if len(open) > 0 {
 			return Resumed{}, stillWaiting(s, open)
 		}
-		writes = r.letGo(waits)
+		writes = r.releaseHeld(waits)
 	case session.StatusInterrupted:
 		p.seen = s.Version
 		return r.continueInterrupted(ctx, s, p)
@@ -189,7 +189,7 @@ func (r *Runtime) resumeContinue(ctx context.Context, p *resumption) (Resumed, e
 			return Resumed{}, err
 		}
 		if head.Head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.KeepsLease) {
-			return Resumed{}, workedOn(s)
+			return Resumed{}, alreadyRunning(s)
 		}
 		wake = r.wakeAfter(s)
 	case session.StatusCompleted, session.StatusFailed, session.StatusCancelled:
@@ -204,9 +204,9 @@ func (r *Runtime) resumeContinue(ctx context.Context, p *resumption) (Resumed, e
 	return Resumed{Continuation: ContinuationResumed, After: s.Version}, r.send(ctx, wake)
 }
 
-// letGo returns the answers that were only stored as ones that drive on: somebody has
+// releaseHeld returns the answers that were only stored as ones that drive on: somebody has
 // said so, and whatever becomes of the message that follows, the sweep knows it.
-func (r *Runtime) letGo(waits []store.Item) []store.Item {
+func (r *Runtime) releaseHeld(waits []store.Item) []store.Item {
 	var items []store.Item
 	for _, item := range waits {
 		if item.Wait.Held {
@@ -218,10 +218,10 @@ func (r *Runtime) letGo(waits []store.Item) []store.Item {
 	return items
 }
 
-// openInTime returns the waits of a suspension, and those of them that are open.
+// expireOverdue returns the waits of a suspension, and those of them that are open.
 // Those whose deadline has passed expire before, as when an answer comes too late: nobody
 // need wait for the sweep. A conflict is an answer that came first, and counts.
-func (r *Runtime) openInTime(ctx context.Context, s *session.Session) (items []store.Item, open []session.Wait, err error) {
+func (r *Runtime) expireOverdue(ctx context.Context, s *session.Session) (items []store.Item, open []session.Wait, err error) {
 	if items, err = r.waitsAt(ctx, s.Key, waitsAtOf(s)); err != nil {
 		return nil, nil, err
 	}
@@ -255,7 +255,7 @@ func (r *Runtime) wakeAfter(s *session.Session) session.Wake {
 
 // resumeWithMessage answers the input the session waits for; else it goes on with the
 // message, after an interruption or where the policy lets it abandon what is open.
-func (r *Runtime) resumeWithMessage(ctx context.Context, p *resumption) (Resumed, error) {
+func (r *Runtime) resumeWithMessage(ctx context.Context, p *resumeRequest) (Resumed, error) {
 	if err := checkInput(p.Key, p.Message); err != nil {
 		return Resumed{}, err
 	}
@@ -269,28 +269,28 @@ func (r *Runtime) resumeWithMessage(ctx context.Context, p *resumption) (Resumed
 	if p.wait != "" {
 		return r.answerWith(ctx, p, session.Answer{Wait: p.wait, Kind: session.AnswerMessage, Message: p.Message})
 	}
-	s, err := r.need(ctx, p.Key)
+	s, err := r.loadExisting(ctx, p.Key)
 	if err != nil {
 		return Resumed{}, err
 	}
-	defer func() { r.keep(s) }()
-	if err := p.overtaken(s); err != nil {
+	defer func() { r.cacheAgain(s) }()
+	if err := p.checkNotMoved(s); err != nil {
 		return Resumed{}, err
 	}
-	if err := isNewest(s, p.Checkpoint); err != nil {
+	if err := checkNewest(s, p.Checkpoint); err != nil {
 		return Resumed{}, err
 	}
 	p.seen = s.Version
-	if err := takesMessage(s); err != nil {
+	if err := checkTakesMessage(s); err != nil {
 		return Resumed{}, err
 	}
-	return r.goOnWith(ctx, s, p)
+	return r.resumeWithNewMessage(ctx, s, p)
 }
 
 // inputFor returns the input wait a message is for: of the checkpoint it is bound
 // to, else of the suspension the session is in; "" when it is for none.
 func (r *Runtime) inputFor(ctx context.Context, p ResumeParams) (string, error) {
-	a, shown, items, err := r.shownItems(ctx, p.Key, p.Checkpoint)
+	a, shown, items, err := r.checkpointWaits(ctx, p.Key, p.Checkpoint)
 	if err != nil {
 		return "", err
 	}
@@ -303,13 +303,13 @@ func (r *Runtime) inputFor(ctx context.Context, p ResumeParams) (string, error) 
 		}
 	}
 	if !shown.newest {
-		return "", stale(a.head.Key, a.head.Status)
+		return "", staleCheckpoint(a.head.Key, a.head.Status)
 	}
 	return "", nil
 }
 
-// takesMessage refuses a message to a session that neither waits nor was interrupted.
-func takesMessage(s *session.Session) error {
+// checkTakesMessage refuses a message to a session that neither waits nor was interrupted.
+func checkTakesMessage(s *session.Session) error {
 	switch s.Status {
 	case session.StatusSuspended, session.StatusInterrupted:
 		return nil
@@ -320,18 +320,18 @@ func takesMessage(s *session.Session) error {
 	return notResumable(s)
 }
 
-// mayGiveUp refuses a message that would give up what its caller may not: waits that
+// checkAbandon refuses a message that would give up what its caller may not: waits that
 // are open, unless the policy abandons them or the session was interrupted, and those
 // that only others may answer; and ever what somebody said yes to, and was told that
 // it is stored. Where nothing is open there is nothing to abandon.
-func mayGiveUp(s *session.Session, waits []session.WaitRecord, c Caller) error {
+func checkAbandon(s *session.Session, waits []session.WaitRecord, c Caller) error {
 	open, gives := openWaits(waits), s.Status == session.StatusInterrupted || s.Rules.Policy.AbandonOnMessage
 	if len(open) > 0 && !gives {
 		return refuseAt(CodeStillWaiting, s.Key, s.Status, "it waits for %s, not for a message. Answer that first", label(open[0]))
 	}
 	for _, w := range open {
 		if !mayAnswer(w, c) {
-			return about(w.ID, refuseAt(CodeNotAllowed, s.Key, s.Status, "a message would give up %s, which may be answered by %s only, not by %q", label(w), strings.Join(w.Who, ", "), c.Who))
+			return aboutWait(w.ID, refuseAt(CodeNotAllowed, s.Key, s.Status, "a message would give up %s, which may be answered by %s only, not by %q", label(w), strings.Join(w.Who, ", "), c.Who))
 		}
 	}
 	if len(open) > 0 && s.Status == session.StatusSuspended {
@@ -344,7 +344,7 @@ func mayGiveUp(s *session.Session, waits []session.WaitRecord, c Caller) error {
 	case len(open) > 0:
 		return refuseAt(CodeStillWaiting, s.Key, s.Status, "a message would give up %s, which %s has answered. Let it go on with that first: %s is still open",
 			label(waits[i].Wait), waits[i].Answer.Who, label(open[0]))
-	case held(waits) || s.Status == session.StatusInterrupted:
+	case staysSuspended(waits) || s.Status == session.StatusInterrupted:
 		return refuseAt(CodeStillWaiting, s.Key, s.Status, "everything it waited for is answered, and the answers are only stored. Resume it without a message first; send the message when it rests again")
 	}
 	return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "everything it waited for is answered, and it goes on with that. Send the message when it rests again")
@@ -387,26 +387,26 @@ func wouldRun(w session.WaitRecord) bool {
 }
 
 // answerWith answers one wait on behalf of a resume, whose record it writes.
-func (r *Runtime) answerWith(ctx context.Context, p *resumption, a session.Answer) (Resumed, error) {
+func (r *Runtime) answerWith(ctx context.Context, p *resumeRequest, a session.Answer) (Resumed, error) {
 	submitted, err := r.submitOnce(ctx, &SubmitParams{Key: p.Key, Caller: p.Caller, Answer: a}, p.q)
 	return Resumed{Continuation: submitted.Continuation, Open: submitted.Open, Repeated: submitted.Repeated}, err
 }
 
-// goOnWith commits one recorded move: answers are taken in, open waits closed,
+// resumeWithNewMessage commits one recorded move: answers are taken in, open waits closed,
 // calls that have not run closed, the message appended. A conflict means that
 // somebody was first.
-func (r *Runtime) goOnWith(ctx context.Context, s *session.Session, p *resumption) (Resumed, error) {
+func (r *Runtime) resumeWithNewMessage(ctx context.Context, s *session.Session, p *resumeRequest) (Resumed, error) {
 	inv := r.invoke(session.NewWake(s.Key, 0, session.WakeResume)) // a verb: written for no message
 	inv.session = s
 	head, err := r.head(ctx, s.Key)
 	if err != nil {
 		return Resumed{}, err
 	}
-	items, _, err := r.openInTime(ctx, s)
+	items, _, err := r.expireOverdue(ctx, s)
 	if err != nil {
 		return Resumed{}, err
 	}
-	if err := mayGiveUp(s, waitRecords(items), p.Caller); err != nil {
+	if err := checkAbandon(s, waitRecords(items), p.Caller); err != nil {
 		return Resumed{}, err
 	}
 	taken, extra := takeWaits(s, items, s.Next(), r.cfg.StepBytes)
@@ -416,11 +416,11 @@ func (r *Runtime) goOnWith(ctx context.Context, s *session.Session, p *resumptio
 	}
 	extra = append(extra, record...)
 	var closed engine.StepOutcome
-	ledgers, err := inv.giveUpAll(ctx, &closed, len(extra))
+	ledgers, err := inv.closeOpenCalls(ctx, &closed, len(extra))
 	if err != nil {
 		return Resumed{}, err
 	}
-	fitResults(&closed, r.cfg.StepBytes/2) // beside the answers and the message
+	cutResults(&closed, r.cfg.StepBytes/2) // beside the answers and the message
 	message := llm.UserParts(p.Message)
 	m := engine.Resumed(s, taken, &message, closed.Results, r.stamp(p.Caller))
 	m.Entry.StateOps, m.Entry.Events, m.Entry.Calls = closed.StateOps, closed.Events, closed.Used.Runs
@@ -431,9 +431,9 @@ func (r *Runtime) goOnWith(ctx context.Context, s *session.Session, p *resumptio
 }
 
 // resumeWithConfirmation answers the one open approval, or the one that is named.
-func (r *Runtime) resumeWithConfirmation(ctx context.Context, p *resumption) (Resumed, error) {
+func (r *Runtime) resumeWithConfirmation(ctx context.Context, p *resumeRequest) (Resumed, error) {
 	if p.wait == "" {
-		wait, err := r.confirms(ctx, p.ResumeParams)
+		wait, err := r.confirmedApproval(ctx, p.ResumeParams)
 		if err != nil {
 			return Resumed{}, err
 		}
@@ -445,13 +445,13 @@ func (r *Runtime) resumeWithConfirmation(ctx context.Context, p *resumption) (Re
 	})
 }
 
-// confirms returns the approval that a confirmation is about.
-func (r *Runtime) confirms(ctx context.Context, p ResumeParams) (string, error) {
+// confirmedApproval returns the approval that a confirmation is about.
+func (r *Runtime) confirmedApproval(ctx context.Context, p ResumeParams) (string, error) {
 	c := p.Confirmation
 	if c.Approved && c.Wait == "" && p.Checkpoint == "" {
 		return "", refuse(CodeInvalidInput, p.Key, "a confirmation that approves needs the checkpoint that was shown, or the wait by its id: without, it would approve what was asked since")
 	}
-	a, shown, items, err := r.shownItems(ctx, p.Key, p.Checkpoint)
+	a, shown, items, err := r.checkpointWaits(ctx, p.Key, p.Checkpoint)
 	if err != nil {
 		return "", err
 	}
@@ -471,7 +471,7 @@ func (r *Runtime) confirms(ctx context.Context, p ResumeParams) (string, error) 
 	case c.Wait != "" && !slices.Contains(all, c.Wait):
 		return "", refuse(CodeStaleCheckpoint, p.Key, "%s is no approval that was asked at that checkpoint", c.Wait)
 	case len(open) > 0 && !shown.newest:
-		return "", stale(a.head.Key, a.head.Status)
+		return "", staleCheckpoint(a.head.Key, a.head.Status)
 	case c.Wait != "":
 		return c.Wait, nil
 	case len(open) == 1:
@@ -479,5 +479,5 @@ func (r *Runtime) confirms(ctx context.Context, p ResumeParams) (string, error) 
 	case len(open) == 0 && len(all) == 1:
 		return all[0], nil // settled: is it the same?
 	}
-	return "", refuseAt(CodeNothingToDecide, p.Key, a.head.Status, "with_confirmation needs exactly one open approval, and there are %d. %s", len(open), a.instead(session.AnswerApproval, ""))
+	return "", refuseAt(CodeNothingToDecide, p.Key, a.head.Status, "with_confirmation needs exactly one open approval, and there are %d. %s", len(open), a.suggestWaits(session.AnswerApproval, ""))
 }

@@ -10,18 +10,18 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// driveOn sends the resume of a suspended session that waits for nothing any
+// resumeIfReady sends the resume of a suspended session that waits for nothing any
 // more, unless an answer was only to be stored.
-func (r *Runtime) driveOn(ctx context.Context, key session.Key) error {
-	on, err := r.onward(ctx, key)
+func (r *Runtime) resumeIfReady(ctx context.Context, key session.Key) error {
+	on, err := r.checkResume(ctx, key)
 	if err != nil || !on.ready {
 		return err
 	}
 	return r.send(ctx, session.NewWake(key, on.next, session.WakeResume))
 }
 
-// onward is how a session that waits goes on.
-type onward struct {
+// resumeCheck is how a session that waits goes on.
+type resumeCheck struct {
 	// next is the entry that leaves the suspension; 0 when the session is in none.
 	next int64
 	// open counts the open waits.
@@ -30,48 +30,50 @@ type onward struct {
 	ready bool
 }
 
-// onward reads HEAD before the waits, and what it tells of goes on with HEAD's entry:
+// checkResume reads HEAD before the waits, and what it tells of goes on with HEAD's entry:
 // whoever is frozen meanwhile and sends later sends for this suspension, and such a
 // message is dropped when there has been another since, whose answers may be held.
-func (r *Runtime) onward(ctx context.Context, key session.Key) (onward, error) {
+func (r *Runtime) checkResume(ctx context.Context, key session.Key) (resumeCheck, error) {
 	item, err := r.item(ctx, key, store.KindHead, "")
 	if err != nil || item.Head == nil {
-		return onward{}, err
+		return resumeCheck{}, err
 	}
-	next := leaves(*item.Head)
-	waits, err := r.outcomes(ctx, key, item.Head.WaitsAt)
+	next := leavingSeq(*item.Head)
+	waits, err := r.waitStates(ctx, key, item.Head.WaitsAt)
 	if err != nil {
-		return onward{}, err
+		return resumeCheck{}, err
 	}
-	return onward{next: next, open: countOpen(waits), ready: next > 0 && nothingKeeps(waits)}, nil
+	return resumeCheck{next: next, open: countOpen(waits), ready: next > 0 && mayResume(waits)}, nil
 }
 
-// leaves returns the seq of the entry that would leave the suspension a HEAD tells
+// leavingSeq returns the seq of the entry that would leave the suspension a HEAD tells
 // of, 0 if it tells of none. A suspension moves HEAD and so does what leaves it, so
 // it is the one after HEAD's; a newer entry belongs to what nobody has looked at.
-func leaves(head session.Head) int64 {
+func leavingSeq(head session.Head) int64 {
 	if head.Deleted || head.Status != session.StatusSuspended {
 		return 0
 	}
 	return head.StatusSeq + 1
 }
 
-// ready reports whether a session of that status is suspended, waits for nothing
+// readyToResume reports whether a session of that status is suspended, waits for nothing
 // any more of what an entry opened and was not told to stay so.
-func (r *Runtime) ready(ctx context.Context, key session.Key, status session.Status, waitsAt int64) (bool, error) {
+func (r *Runtime) readyToResume(ctx context.Context, key session.Key, status session.Status, waitsAt int64) (bool, error) {
 	if status != session.StatusSuspended {
 		return false, nil
 	}
-	waits, err := r.outcomes(ctx, key, waitsAt)
-	return err == nil && nothingKeeps(waits), err
+	waits, err := r.waitStates(ctx, key, waitsAt)
+	return err == nil && mayResume(waits), err
 }
 
-// nothingKeeps reports whether nothing is open any more, and nobody said to stay so.
-func nothingKeeps(waits []session.WaitRecord) bool { return countOpen(waits) == 0 && !held(waits) }
+// mayResume reports whether nothing is open any more, and nobody said to stay so.
+func mayResume(waits []session.WaitRecord) bool {
+	return countOpen(waits) == 0 && !staysSuspended(waits)
+}
 
-// outcomes returns the waits that an entry opened with no more than what became of
+// waitStates returns the waits that an entry opened with no more than what became of
 // them: what they ask and what was answered may be large.
-func (r *Runtime) outcomes(ctx context.Context, key session.Key, waitsAt int64) ([]session.WaitRecord, error) {
+func (r *Runtime) waitStates(ctx context.Context, key session.Key, waitsAt int64) ([]session.WaitRecord, error) {
 	if waitsAt == 0 {
 		return nil, nil
 	}
@@ -101,7 +103,7 @@ func (r *Runtime) Unresumed(ctx context.Context) ([]session.Key, error) {
 			continue
 		}
 		seen[found.Key] = true
-		on, err := r.onward(ctx, found.Key)
+		on, err := r.checkResume(ctx, found.Key)
 		if err != nil {
 			return nil, AsError(err)
 		}

@@ -251,15 +251,15 @@ func (r *Runtime) entries(ctx context.Context, key session.Key) ([]session.Entry
 	return entries, nil
 }
 
-// keep hands a folded session back for the next one who needs it.
-func (r *Runtime) keep(s *session.Session) {
+// cacheAgain hands a folded session back for the next one who needs it.
+func (r *Runtime) cacheAgain(s *session.Session) {
 	if s != nil && s.Version > 0 {
 		r.cache.put(s)
 	}
 }
 
-// need is load for verbs: a session that does not exist is refused.
-func (r *Runtime) need(ctx context.Context, key session.Key) (*session.Session, error) {
+// loadExisting is load for verbs: a session that does not exist is refused.
+func (r *Runtime) loadExisting(ctx context.Context, key session.Key) (*session.Session, error) {
 	s, err := r.loadUndeleted(ctx, key)
 	if err != nil {
 		return nil, AsError(err)

@@ -11,15 +11,15 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// stopped decides what an error, or a cancelled context, means for the step.
-func (inv *invocation) stopped(ctx, stepCtx context.Context, err error, out engine.StepOutcome, asking []store.Item, stop func()) error {
+// handleStop decides what an error, or a cancelled context, means for the step.
+func (inv *invocation) handleStop(ctx, stepCtx context.Context, err error, out engine.StepOutcome, asking []store.Item, stop func()) error {
 	cause := context.Cause(stepCtx)
 	stop()
 	switch {
 	case errors.Is(cause, errSignalled), errors.Is(err, errSignalled):
 		signal, readErr := inv.stopSignal(ctx)
 		if readErr == nil && signal != nil {
-			return inv.obey(ctx, *signal, out, asking)
+			return inv.obeySignal(ctx, *signal, out, asking)
 		}
 		err = errors.Join(readErr, errHeadMoved)
 	case errors.Is(cause, errSuperseded):
@@ -29,23 +29,23 @@ func (inv *invocation) stopped(ctx, stepCtx context.Context, err error, out engi
 	return errors.Join(err, inv.putAsking(ctx, asking))
 }
 
-// obey commits what a signal asks for. Calls that have not run are closed in their
+// obeySignal commits what a signal asks for. Calls that have not run are closed in their
 // ledger with it; those that finished keep their results. asking are the ledgers of
 // calls that asked a person: interrupted, they may be started again. They are
 // written too when the signal's entry cannot be, because such a call has returned
 // and whoever does the step again may ask anew.
-func (inv *invocation) obey(ctx context.Context, signal session.Signal, done engine.StepOutcome, asking []store.Item) error {
+func (inv *invocation) obeySignal(ctx context.Context, signal session.Signal, done engine.StepOutcome, asking []store.Item) error {
 	ctx = context.WithoutCancel(ctx)
-	err := inv.obeyStrongest(ctx, signal, done, asking)
+	err := inv.commitSignal(ctx, signal, done, asking)
 	if err == nil || errors.Is(err, errLost) {
 		return err
 	}
 	return errors.Join(err, inv.putAsking(ctx, asking))
 }
 
-// obeyStrongest obeys the signal that HEAD holds when the entry is written: a
+// commitSignal obeys the signal that HEAD holds when the entry is written: a
 // stronger one may have replaced that which stopped the step.
-func (inv *invocation) obeyStrongest(ctx context.Context, signal session.Signal, done engine.StepOutcome, asking []store.Item) error {
+func (inv *invocation) commitSignal(ctx context.Context, signal session.Signal, done engine.StepOutcome, asking []store.Item) error {
 	for {
 		done.Used.Active += inv.active()
 		out := engine.StepOutcome{Used: done.Used}
@@ -60,10 +60,10 @@ func (inv *invocation) obeyStrongest(ctx context.Context, signal session.Signal,
 		if err != nil {
 			return err
 		}
-		fitResults(&out, inv.r.cfg.StepBytes)
+		cutResults(&out, inv.r.cfg.StepBytes)
 		err = inv.commit(ctx, engine.Stopped(inv.session, signal, out, inv.stamp(false)), extra...)
 		if errors.Is(err, errLedgerMoved) {
-			if err := inv.lookAgain(ctx); err != nil {
+			if err := inv.reloadLedgers(ctx); err != nil {
 				return err
 			}
 		} else if !errors.Is(err, errHeadMoved) {
@@ -82,15 +82,15 @@ func (inv *invocation) closeForSignal(ctx context.Context, signal session.Signal
 	if signal.Kind != session.SignalInterrupt {
 		asking = nil
 	}
-	told, err := inv.closeUnrun(ctx, out, len(asking))
+	told, err := inv.closeNotRun(ctx, out, len(asking))
 	if err != nil {
 		return nil, err
 	}
 	if signal.Kind != session.SignalInterrupt {
-		closed, err := inv.giveUpAll(ctx, out, len(told))
+		closed, err := inv.closeOpenCalls(ctx, out, len(told))
 		return append(told, closed...), err
 	}
-	for _, c := range inv.withoutResult(out) {
+	for _, c := range inv.callsWithoutResult(out) {
 		book := inv.ledger(c.ID)
 		if err := book.load(ctx); err != nil {
 			return nil, err

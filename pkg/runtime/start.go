@@ -68,7 +68,7 @@ func (r *Runtime) start(ctx context.Context, p StartParams, q *request) (Started
 	if err != nil {
 		return Started{}, err
 	}
-	defer func() { r.keep(s) }()
+	defer func() { r.cacheAgain(s) }()
 	head, err := r.item(ctx, p.Key, store.KindHead, "")
 	if err != nil {
 		return Started{}, err
@@ -100,7 +100,7 @@ func (r *Runtime) start(ctx context.Context, p StartParams, q *request) (Started
 	m := engine.Start(s, rules, llm.UserParts(p.Input), r.stamp(p.Caller))
 	m.Entry.Tags = slices.Clone(p.Tags)
 	started := Started{Key: p.Key, Task: m.Entry.Task, Seq: m.Entry.Seq, Checkpoint: m.Entry.Checkpoint(p.Key.ID).String()}
-	record, err := q.record(m.Entry.At, p.Key, m.Entry.Seq, startedAs{Started: started, Agent: name})
+	record, err := q.record(m.Entry.At, p.Key, m.Entry.Seq, startRecord{Started: started, Agent: name})
 	if err != nil {
 		return Started{}, err
 	}
@@ -124,12 +124,12 @@ func (r *Runtime) startable(s *session.Session, p StartParams) error {
 	case session.StatusRunning:
 		return refuseAt(CodeAlreadyRunning, p.Key, s.Status, "it is already running. Wait for it to end (if nobody works on it any more, resume it without a message), or start another session")
 	case session.StatusSuspended, session.StatusInterrupted, session.StatusFailed:
-		return refuseAt(CodeNotResumable, p.Key, s.Status, "it is %s: a next turn needs a session that completed or was cancelled. %s", s.Status, whatInstead(s.Status))
+		return refuseAt(CodeNotResumable, p.Key, s.Status, "it is %s: a next turn needs a session that completed or was cancelled. %s", s.Status, suggestVerb(s.Status))
 	}
 	return nil
 }
 
-func whatInstead(status session.Status) string {
+func suggestVerb(status session.Status) string {
 	switch status {
 	case session.StatusSuspended:
 		return "Answer what it waits for, then resume it"
@@ -142,8 +142,8 @@ func whatInstead(status session.Status) string {
 	return ""
 }
 
-// startedAs is what the record of a start remembers.
-type startedAs struct {
+// startRecord is what the record of a start remembers.
+type startRecord struct {
 	Started
 	Agent string
 }
@@ -151,7 +151,7 @@ type startedAs struct {
 // startedBefore answers a repeated request and sends its wake again: the first
 // one may have died before it could.
 func (r *Runtime) startedBefore(ctx context.Context, p StartParams, q *request, did json.RawMessage) (Started, error) {
-	var before startedAs
+	var before startRecord
 	if err := json.Unmarshal(did, &before); err != nil {
 		return Started{}, fmt.Errorf("idempotency key %q: %w", p.IdempotencyKey, err)
 	}

@@ -20,10 +20,10 @@ import (
 func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 	inv.steps++
 	inv.began, inv.mailSeen = inv.r.cfg.Now(), int64(len(inv.session.Mail))
-	inv.unrun = nil
-	inv.room.empty(inv.r.cfg.StepBytes)
+	inv.notRun = nil
+	inv.budget.reset(inv.r.cfg.StepBytes)
 	if signal := inv.signal(); signal != nil {
-		return false, inv.obey(ctx, *signal, engine.StepOutcome{}, nil)
+		return false, inv.obeySignal(ctx, *signal, engine.StepOutcome{}, nil)
 	}
 	definition, ok := inv.r.cfg.Registry.Agent(inv.session.Rules.Agent)
 	if !ok {
@@ -40,7 +40,7 @@ func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 	if len(inv.session.Calls) == 0 {
 		done, err := inv.plan(stepCtx, definition, &out)
 		if err != nil {
-			return false, inv.stopped(ctx, stepCtx, err, out, nil, stop)
+			return false, inv.handleStop(ctx, stepCtx, err, out, nil, stop)
 		}
 		if done {
 			return false, nil
@@ -51,7 +51,7 @@ func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 		err = context.Cause(stepCtx)
 	}
 	if err != nil {
-		return false, inv.stopped(ctx, stepCtx, err, out, asking, stop)
+		return false, inv.handleStop(ctx, stepCtx, err, out, asking, stop)
 	}
 	stop()
 	return inv.close(ctx, out, asking)
@@ -76,7 +76,7 @@ func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra 
 			return false, err
 		}
 		if errors.Is(err, errLedgerMoved) {
-			if err = inv.lookAgain(ctx); err == nil {
+			if err = inv.reloadLedgers(ctx); err == nil {
 				continue
 			}
 		}
@@ -84,7 +84,7 @@ func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra 
 			return false, errors.Join(err, inv.putAsking(ctx, extra))
 		}
 		if signal := inv.signal(); signal != nil {
-			return false, inv.obey(ctx, *signal, out, extra)
+			return false, inv.obeySignal(ctx, *signal, out, extra)
 		}
 		late := engine.StepOutcome{Mail: out.Mail}
 		if err := inv.takeMail(ctx, &late); err != nil {
@@ -96,17 +96,17 @@ func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra 
 
 // closing is the move that ends the step, with the ledgers of the calls it gives up.
 func (inv *invocation) closing(ctx context.Context, out engine.StepOutcome, keepsLease bool, beside int) (m engine.Move, closed []store.Item, err error) {
-	if closed, err = inv.closeUnrun(ctx, &out, beside); err != nil {
+	if closed, err = inv.closeNotRun(ctx, &out, beside); err != nil {
 		return m, nil, err
 	}
 	if out.Failure != nil {
-		more, err := inv.giveUpAll(ctx, &out, beside+len(closed))
+		more, err := inv.closeOpenCalls(ctx, &out, beside+len(closed))
 		if err != nil {
 			return m, nil, err
 		}
 		closed = append(closed, more...)
 	}
-	fitResults(&out, inv.r.cfg.StepBytes)
+	cutResults(&out, inv.r.cfg.StepBytes)
 	return engine.Close(inv.session, out, inv.stamp(keepsLease)), closed, nil
 }
 
@@ -154,7 +154,7 @@ func (inv *invocation) plan(ctx context.Context, definition agent.Agent, out *en
 		_, err = s.State.With(reply.StateOps)
 	}
 	if err == nil {
-		err = inv.fitsReply(message, reply.StateOps)
+		err = inv.checkReplySize(message, reply.StateOps)
 	}
 	if err != nil {
 		return true, inv.planFailed(ctx, definition, err, *out)
@@ -210,7 +210,7 @@ func (inv *invocation) planFailed(ctx context.Context, definition agent.Agent, c
 	until := st.Now.Add(definition.Retry.Delay(failures, hint))
 	err := inv.commit(ctx, engine.Delayed(inv.session, failure, until, out.Used, st))
 	if signal := inv.signal(); signal != nil && errors.Is(err, errHeadMoved) {
-		return inv.obey(ctx, *signal, out, nil)
+		return inv.obeySignal(ctx, *signal, out, nil)
 	}
 	return err
 }
@@ -281,7 +281,7 @@ func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) (aski
 	if err != nil {
 		return nil, err
 	}
-	plans := engine.Plan(inv.pending(out.Reply), digest, inv.traits)
+	plans := engine.Plan(inv.withReply(out.Reply), digest, inv.traits)
 	if out.Reply != nil && slices.ContainsFunc(plans, needsReply) {
 		if err := inv.commitReply(ctx, out); err != nil {
 			return nil, err
@@ -310,7 +310,7 @@ func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) (aski
 			return asking, err
 		}
 	}
-	return inv.fit(ctx, asking)
+	return inv.splitAsking(ctx, asking)
 }
 
 // commitReply commits the reply before a tool with effects runs, and goes on.
@@ -320,7 +320,7 @@ func (inv *invocation) commitReply(ctx context.Context, out *engine.StepOutcome)
 		return err
 	}
 	*out = engine.StepOutcome{}
-	inv.room.empty(inv.r.cfg.StepBytes) // the reply has an entry of its own
+	inv.budget.reset(inv.r.cfg.StepBytes) // the reply has an entry of its own
 	if err := inv.moveLease(ctx); err != nil {
 		return err
 	}
@@ -357,9 +357,9 @@ func (inv *invocation) runFinish(ctx context.Context, plans []engine.CallPlan, o
 	return asking, nil
 }
 
-// fit keeps a suspension within one transaction: ledgers of calls that asked go
+// splitAsking keeps a suspension within one transaction: ledgers of calls that asked go
 // with it as far as there is room, and are written before it otherwise.
-func (inv *invocation) fit(ctx context.Context, asking []store.Item) ([]store.Item, error) {
+func (inv *invocation) splitAsking(ctx context.Context, asking []store.Item) ([]store.Item, error) {
 	const room = store.MaxItems - session.MaxWaits - besideMove
 	if len(asking) <= room {
 		return asking, nil
@@ -387,8 +387,8 @@ func needsReply(p engine.CallPlan) bool {
 	return p.Do == engine.DoRun && p.Traits.Effect != session.ReadOnly
 }
 
-// pending is the session as it will be once the reply is committed, for planning its calls.
-func (inv *invocation) pending(reply *llm.Message) *session.Session {
+// withReply is the session as it will be once the reply is committed, for planning its calls.
+func (inv *invocation) withReply(reply *llm.Message) *session.Session {
 	if reply == nil {
 		return inv.session
 	}
@@ -448,10 +448,10 @@ func (inv *invocation) gather(plans []engine.CallPlan, outcomes []callOutcome, o
 
 // take adds what a call brought to the step's outcome. Its changes of the state and its
 // events are there whole or not at all: several workers may each have finished calls
-// with as much as fits. Results are cut later, see [fitResults].
+// with as much as fits. Results are cut later, see [cutResults].
 func (inv *invocation) take(out *engine.StepOutcome, o callOutcome) {
 	most := inv.r.cfg.StepBytes
-	if size := brought(nil, o.ops, o.events); size > 0 && o.result != nil && size+brought(nil, out.StateOps, out.Events) > most {
+	if size := outcomeSize(nil, o.ops, o.events); size > 0 && o.result != nil && size+outcomeSize(nil, out.StateOps, out.Events) > most {
 		cut := cutResult(*o.result, size+len(o.result.Output), most)
 		o.result, o.ops, o.events = &cut, nil, nil
 	}

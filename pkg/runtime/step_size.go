@@ -23,16 +23,16 @@ const (
 	minErrorBytes = 256
 )
 
-// room is what the entry of a step may still take of what its calls bring. It is
+// sizeBudget is what the entry of a step may still take of what its calls bring. It is
 // taken as soon as a tool has returned, so that what is over is let go of before it
 // is written anywhere.
-type room struct{ left atomic.Int64 }
+type sizeBudget struct{ left atomic.Int64 }
 
-// empty makes room for so many bytes.
-func (r *room) empty(bytes int) { r.left.Store(int64(bytes)) }
+// reset makes room for so many bytes.
+func (r *sizeBudget) reset(bytes int) { r.left.Store(int64(bytes)) }
 
 // take reports whether there was room for so many bytes.
-func (r *room) take(bytes int) bool {
+func (r *sizeBudget) take(bytes int) bool {
 	if r.left.Add(-int64(bytes)) >= 0 {
 		return true
 	}
@@ -40,31 +40,31 @@ func (r *room) take(bytes int) bool {
 	return false
 }
 
-// fitsReply refuses a reply that would leave too little room for what its calls
+// checkReplySize refuses a reply that would leave too little room for what its calls
 // bring, or ask.
-func (inv *invocation) fitsReply(reply llm.Message, ops []session.StateOp) error {
-	size, most := reply.Size()+brought(nil, ops, nil), inv.r.cfg.StepBytes/4
+func (inv *invocation) checkReplySize(reply llm.Message, ops []session.StateOp) error {
+	size, most := reply.Size()+outcomeSize(nil, ops, nil), inv.r.cfg.StepBytes/4
 	if size > most {
 		return fmt.Errorf("the reply has %d bytes and is too large to keep: %d are the most", size, most)
 	}
-	inv.room.take(size)
+	inv.budget.take(size)
 	return nil
 }
 
-// tooLarge is the result of a call that ran and brought more than there is room for.
-func tooLarge(c session.Call, size, most int) llm.ToolResult {
+// tooLargeResult is the result of a call that ran and brought more than there is room for.
+func tooLargeResult(c session.Call, size, most int) llm.ToolResult {
 	return engine.Result(c, llm.ResultError, fmt.Sprintf(
 		"The tool ran, but what it brought has %d bytes and was too large to keep, its changes of the state included: all calls of one step may bring %d bytes. Do not repeat it for that; ask for less where it only reads.",
 		size, most))
 }
 
-// cutResult is [tooLarge] in place of a result that a call had.
+// cutResult is [tooLargeResult] in place of a result that a call had.
 func cutResult(r llm.ToolResult, size, most int) llm.ToolResult {
-	return tooLarge(session.Call{ID: r.CallID, ProviderID: r.ProviderID, Name: r.Name}, size, most)
+	return tooLargeResult(session.Call{ID: r.CallID, ProviderID: r.ProviderID, Name: r.Name}, size, most)
 }
 
-// brought is how many bytes of an entry a call's outcome takes.
-func brought(output json.RawMessage, ops []session.StateOp, events []session.CustomEvent) int {
+// outcomeSize is how many bytes of an entry a call's outcome takes.
+func outcomeSize(output json.RawMessage, ops []session.StateOp, events []session.CustomEvent) int {
 	size := len(output)
 	for _, op := range ops {
 		size += len(op.Key) + len(op.Value)
@@ -75,8 +75,8 @@ func brought(output json.RawMessage, ops []session.StateOp, events []session.Cus
 	return size
 }
 
-// questions is how many bytes of an entry waits take.
-func questions(waits []session.Wait) int {
+// waitsSize is how many bytes of an entry waits take.
+func waitsSize(waits []session.Wait) int {
 	size := 0
 	for _, w := range waits {
 		size += len(w.Arguments) + len(w.Text)
@@ -91,10 +91,10 @@ func questions(waits []session.Wait) int {
 	return size
 }
 
-// failed is the result of a call whose tool returned an error, which may be long.
-func (inv *invocation) failed(c session.Call, text string) llm.ToolResult {
+// errorResult is the result of a call whose tool returned an error, which may be long.
+func (inv *invocation) errorResult(c session.Call, text string) llm.ToolResult {
 	text = cutText(text, maxErrorBytes)
-	if !inv.room.take(len(text)) {
+	if !inv.budget.take(len(text)) {
 		text = cutText(text, minErrorBytes)
 	}
 	return engine.Result(c, llm.ResultError, text)
@@ -107,11 +107,11 @@ func cutText(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// fitResults keeps the results of an entry within a step's bytes, whatever brought
+// cutResults keeps the results of an entry within a step's bytes, whatever brought
 // them together: several workers may each have finished calls with as much as fits.
 // The largest goes first. Ledgers keep what they have.
-func fitResults(out *engine.StepOutcome, bytes int) {
-	size := brought(nil, out.StateOps, out.Events)
+func cutResults(out *engine.StepOutcome, bytes int) {
+	size := outcomeSize(nil, out.StateOps, out.Events)
 	for _, r := range out.Results {
 		size += len(r.Output)
 	}
@@ -133,10 +133,10 @@ func fitResults(out *engine.StepOutcome, bytes int) {
 	}
 }
 
-// fitsAnswer refuses an answer that has more than its share of the entry that takes it
+// checkAnswerSize refuses an answer that has more than its share of the entry that takes it
 // in; all waits of a suspension have the same. So what was taken fits, whatever else is
 // answered at the same moment. One that is small always fits.
-func (r *Runtime) fitsAnswer(key session.Key, record session.WaitRecord, answer session.Answer, waits int) error {
+func (r *Runtime) checkAnswerSize(key session.Key, record session.WaitRecord, answer session.Answer, waits int) error {
 	size, most := engine.EncodedSize(answer), max(engine.SmallAnswer, r.cfg.StepBytes/max(waits, 1))
 	if size <= most {
 		return nil

@@ -51,7 +51,7 @@ func (r *Runtime) submit(ctx context.Context, p SubmitParams) (Submitted, error)
 // submitOnce looks and writes. It names the wait in the parameters, so that looking
 // again is about this one. A conflict means that somebody was first.
 func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *request) (Submitted, error) {
-	a, err := r.asked(ctx, p.Key)
+	a, err := r.loadSuspension(ctx, p.Key)
 	if err != nil {
 		return Submitted{}, err
 	}
@@ -66,14 +66,14 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *request) (
 	switch {
 	case err != nil:
 	case isOpen:
-		if err = r.timely(ctx, a.head, item); err == nil {
-			err = r.fitsAnswer(p.Key, record, answer, len(a.items))
+		if err = r.checkInTime(ctx, a.head, item); err == nil {
+			err = r.checkAnswerSize(p.Key, record, answer, len(a.items))
 		}
 	default:
-		err = r.settled(p.Key, record, answer)
+		err = r.checkSettled(p.Key, record, answer)
 	}
 	if err != nil {
-		return Submitted{}, about(item.ID, err)
+		return Submitted{}, aboutWait(item.ID, err)
 	}
 	out := Submitted{Answer: answer}
 	writes, err := q.record(r.cfg.Now(), p.Key, a.head.StatusSeq, done{Wait: item.ID, Held: p.HoldResume, Repeated: !isOpen})
@@ -81,7 +81,7 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *request) (
 		return Submitted{}, err
 	}
 	if isOpen {
-		writes = append(writes, answered(item, answer, p.HoldResume, onlyOpen(a.items, item)))
+		writes = append(writes, withAnswer(item, answer, p.HoldResume, onlyOpen(a.items, item)))
 	} else {
 		out.Answer, out.Repeated = *record.Answer, true
 	}
@@ -115,10 +115,10 @@ func (r *Runtime) submittedBefore(ctx context.Context, key session.Key, d done) 
 	return out, err
 }
 
-// timely refuses an answer to an open wait that comes too late: after the wait's
+// checkInTime refuses an answer to an open wait that comes too late: after the wait's
 // deadline, which it keeps, or when the session waits no more. A conflict is an
 // answer that came before the deadline, perhaps this very one.
-func (r *Runtime) timely(ctx context.Context, head session.Head, item store.Item) error {
+func (r *Runtime) checkInTime(ctx context.Context, head session.Head, item store.Item) error {
 	if r.overdue(*item.Wait) {
 		if err := r.expire(ctx, head.Key, item); err != nil {
 			return err
@@ -131,10 +131,10 @@ func (r *Runtime) timely(ctx context.Context, head session.Head, item store.Item
 	return nil
 }
 
-// answered is an open wait with its answer. only says that no other wait was open
+// withAnswer is an open wait with its answer. only says that no other wait was open
 // before: a held answer is then known to be the last. After any other one the sweep
 // goes on with the session when whoever gave it dies before it can.
-func answered(item store.Item, answer session.Answer, hold, only bool) store.Item {
+func withAnswer(item store.Item, answer session.Answer, hold, only bool) store.Item {
 	record := *item.Wait
 	record.State, record.Answer, record.Held, record.HeldLast, record.Due = session.WaitAnswered, &answer, hold, hold && only, nil
 	if !record.HeldLast {
@@ -156,7 +156,7 @@ func onlyOpen(items []store.Item, item store.Item) bool {
 // nothing is, unless this answer or the last one is held. The answers of an
 // interrupted session are stored: only resuming it goes on with them.
 func (r *Runtime) continuation(ctx context.Context, key session.Key, hold bool) (Continuation, []session.Wait, error) {
-	a, err := r.asked(ctx, key)
+	a, err := r.loadSuspension(ctx, key)
 	if err != nil {
 		return ContinuationStored, nil, err
 	}
@@ -167,22 +167,22 @@ func (r *Runtime) continuation(ctx context.Context, key session.Key, hold bool) 
 	switch open := openWaits(waits); {
 	case len(open) > 0:
 		return ContinuationWaiting, open, nil
-	case a.head.Status == session.StatusInterrupted, hold, held(waits):
+	case a.head.Status == session.StatusInterrupted, hold, staysSuspended(waits):
 		return ContinuationStored, nil, nil
 	}
-	return ContinuationResumed, nil, r.send(ctx, session.NewWake(key, leaves(a.head), session.WakeResume))
+	return ContinuationResumed, nil, r.send(ctx, session.NewWake(key, leavingSeq(a.head), session.WakeResume))
 }
 
-// settled refuses an answer to a wait that is not open any more, unless it says
+// checkSettled refuses an answer to a wait that is not open any more, unless it says
 // what was answered before.
-func (r *Runtime) settled(key session.Key, record session.WaitRecord, answer session.Answer) error {
+func (r *Runtime) checkSettled(key session.Key, record session.WaitRecord, answer session.Answer) error {
 	if !settledByPeople(record) {
 		return r.tooLate(key, record)
 	}
 	if sameAnswer(*record.Answer, answer) {
 		return nil
 	}
-	return differently(key, record)
+	return answeredDifferently(key, record)
 }
 
 // settledByPeople reports whether a wait has an answer that somebody gave.
@@ -190,7 +190,7 @@ func settledByPeople(record session.WaitRecord) bool {
 	return record.Answer != nil && record.State != session.WaitExpired && record.Answer.Kind != session.AnswerExpiry
 }
 
-func differently(key session.Key, record session.WaitRecord) *Error {
+func answeredDifferently(key session.Key, record session.WaitRecord) *Error {
 	e := refuse(CodeAlreadyAnswered, key, "%s was answered before, differently, by %s at %s. The first answer counts", label(record.Wait), record.Answer.Who, record.Answer.When.Format("2006-01-02 15:04:05 MST"))
 	e.Answer = record.Answer
 	return e
@@ -207,8 +207,8 @@ func (r *Runtime) tooLate(key session.Key, record session.WaitRecord) error {
 	return refuse(CodeExpired, key, "%s expired%s; what its deadline declared has happened instead", label(record.Wait), at)
 }
 
-// answers says which kind of answer a kind of wait takes.
-func answers(kind session.WaitKind) session.AnswerKind {
+// answerKind says which kind of answer a kind of wait takes.
+func answerKind(kind session.WaitKind) session.AnswerKind {
 	switch kind {
 	case session.WaitClientTool:
 		return session.AnswerClientTool
@@ -229,7 +229,7 @@ func answers(kind session.WaitKind) session.AnswerKind {
 // findWait finds the wait an answer names: by its id, an approval also by its nonce,
 // a client tool's result by its call. A message names nothing: it is for the input
 // the session asked for last.
-func (r *Runtime) findWait(ctx context.Context, a asked, answer session.Answer) (store.Item, error) {
+func (r *Runtime) findWait(ctx context.Context, a suspension, answer session.Answer) (store.Item, error) {
 	key := a.head.Key
 	switch {
 	case answer.Wait != "":
@@ -240,7 +240,7 @@ func (r *Runtime) findWait(ctx context.Context, a asked, answer session.Answer) 
 		case item.Wait == nil:
 			return item, r.noWait(a, answer)
 		}
-		return item, about(item.ID, fits(key, item.Wait.Wait, answer))
+		return item, aboutWait(item.ID, checkNames(key, item.Wait.Wait, answer))
 	case answer.Kind == session.AnswerApproval && answer.ApprovalID != "":
 		id, _, _ := strings.Cut(answer.ApprovalID, "_")
 		item, err := r.wait(ctx, a, id)
@@ -250,9 +250,9 @@ func (r *Runtime) findWait(ctx context.Context, a asked, answer session.Answer) 
 		case item.Wait == nil:
 			return item, noApproval(a)
 		case item.Wait.Wait.Nonce != answer.ApprovalID:
-			return item, about(item.ID, noApproval(a)) // not told apart: whether the wait is there is nobody's business
+			return item, aboutWait(item.ID, noApproval(a)) // not told apart: whether the wait is there is nobody's business
 		}
-		return item, about(item.ID, fits(key, item.Wait.Wait, answer))
+		return item, aboutWait(item.ID, checkNames(key, item.Wait.Wait, answer))
 	case answer.Kind == session.AnswerClientTool && answer.ToolCallID != "":
 		return r.clientCall(ctx, a, answer)
 	case answer.Kind == session.AnswerMessage:
@@ -263,25 +263,25 @@ func (r *Runtime) findWait(ctx context.Context, a asked, answer session.Answer) 
 		}
 		return store.Item{}, refuse(CodeWaitNotFound, key, "it does not wait for a message")
 	case answer.ToolCallID != "":
-		return store.Item{}, refuse(CodeInvalidAnswer, key, "a call names no answer of kind %q, for it may be asked about more than once. %s", answer.Kind, a.instead(answer.Kind, answer.ToolCallID))
+		return store.Item{}, refuse(CodeInvalidAnswer, key, "a call names no answer of kind %q, for it may be asked about more than once. %s", answer.Kind, a.suggestWaits(answer.Kind, answer.ToolCallID))
 	}
-	return store.Item{}, refuse(CodeInvalidAnswer, key, "it is not said what this answers. %s", a.instead(answer.Kind, ""))
+	return store.Item{}, refuse(CodeInvalidAnswer, key, "it is not said what this answers. %s", a.suggestWaits(answer.Kind, ""))
 }
 
-func noApproval(a asked) *Error {
-	return refuse(CodeWaitNotFound, a.head.Key, "no approval has this approvalId. %s", a.instead(session.AnswerApproval, ""))
+func noApproval(a suspension) *Error {
+	return refuse(CodeWaitNotFound, a.head.Key, "no approval has this approvalId. %s", a.suggestWaits(session.AnswerApproval, ""))
 }
 
-func (r *Runtime) noWait(a asked, answer session.Answer) *Error {
+func (r *Runtime) noWait(a suspension, answer session.Answer) *Error {
 	if !isWait(answer.Wait) && strings.HasPrefix(answer.Wait, "c") {
-		return refuse(CodeWaitNotFound, a.head.Key, "%q is the id of a call, not of a wait. %s", answer.Wait, a.instead(answer.Kind, answer.Wait))
+		return refuse(CodeWaitNotFound, a.head.Key, "%q is the id of a call, not of a wait. %s", answer.Wait, a.suggestWaits(answer.Kind, answer.Wait))
 	}
-	return refuse(CodeWaitNotFound, a.head.Key, "there is no wait %q. %s", answer.Wait, a.instead(answer.Kind, ""))
+	return refuse(CodeWaitNotFound, a.head.Key, "there is no wait %q. %s", answer.Wait, a.suggestWaits(answer.Kind, ""))
 }
 
 // clientCall finds the wait for a client tool's result by its call: of the
 // suspension, else, for a result that is sent again later, the newest of that call.
-func (r *Runtime) clientCall(ctx context.Context, a asked, answer session.Answer) (store.Item, error) {
+func (r *Runtime) clientCall(ctx context.Context, a suspension, answer session.Answer) (store.Item, error) {
 	for _, item := range slices.Backward(a.items) {
 		if w := item.Wait.Wait; w.Kind == session.WaitClientTool && w.Call == answer.ToolCallID {
 			return item, nil
@@ -294,7 +294,7 @@ func (r *Runtime) clientCall(ctx context.Context, a asked, answer session.Answer
 	if id != "" {
 		return r.wait(ctx, a, id)
 	}
-	return store.Item{}, refuse(CodeWaitNotFound, a.head.Key, "no call %q waits or waited for a client's result. %s", answer.ToolCallID, a.instead(answer.Kind, ""))
+	return store.Item{}, refuse(CodeWaitNotFound, a.head.Key, "no call %q waits or waited for a client's result. %s", answer.ToolCallID, a.suggestWaits(answer.Kind, ""))
 }
 
 // maxOfCall bounds how many entries are read to find a wait by its call. A call is over
@@ -331,11 +331,11 @@ func resultOf(m llm.Message, call string) bool {
 	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.ToolResult != nil && p.ToolResult.CallID == call })
 }
 
-// fits holds what else an answer names to the wait it names.
-func fits(key session.Key, w session.Wait, a session.Answer) error {
+// checkNames holds what else an answer names to the wait it names.
+func checkNames(key session.Key, w session.Wait, a session.Answer) error {
 	switch {
-	case answers(w.Kind) != a.Kind:
-		return refuse(CodeWrongKind, key, "%s takes an answer of kind %q, not %q", label(w), answers(w.Kind), a.Kind)
+	case answerKind(w.Kind) != a.Kind:
+		return refuse(CodeWrongKind, key, "%s takes an answer of kind %q, not %q", label(w), answerKind(w.Kind), a.Kind)
 	case a.ToolCallID != "" && a.ToolCallID != w.Call:
 		return refuse(CodeWaitNotFound, key, "%s is not of a call %q, but of %s", label(w), a.ToolCallID, w.Call)
 	case a.QuestionID != "" && w.Question != nil && a.QuestionID != w.Question.ID:

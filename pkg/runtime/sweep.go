@@ -12,8 +12,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// Swept counts what a sweep did.
-type Swept struct {
+// SweepResult counts what a sweep did.
+type SweepResult struct {
 	// Resent wakes of running sessions without a sign of life.
 	Resent int
 	// Resumed suspended sessions whose resumption never came.
@@ -34,8 +34,8 @@ const maxBackoff = 5 * time.Minute
 // than its last entries, however long it is, and none takes more than its share of
 // the time: those that want more are looked at again when all others have been.
 // SweepAtOnce of them are looked at side by side.
-func (r *Runtime) Sweep(ctx context.Context) (Swept, error) {
-	s := sweeping{r: r, done: make(chan any)}
+func (r *Runtime) Sweep(ctx context.Context) (SweepResult, error) {
+	s := sweepRun{r: r, done: make(chan any)}
 	defer s.join()
 	for found, err := range r.due(ctx, r.cfg.Now()) {
 		if err != nil {
@@ -61,8 +61,8 @@ func (r *Runtime) Sweep(ctx context.Context) (Swept, error) {
 	return s.swept, errors.Join(append(s.failed, ctx.Err())...)
 }
 
-// sweeping is one sweep under way.
-type sweeping struct {
+// sweepRun is one sweep under way.
+type sweepRun struct {
 	r *Runtime
 	// looking is how many items are being looked at; each ends with nil, or with
 	// what it panicked with, on done. The first panic goes on when all have ended.
@@ -71,16 +71,16 @@ type sweeping struct {
 	panicked any
 
 	mu     sync.Mutex
-	swept  Swept
+	swept  SweepResult
 	failed []error
 	slow   []store.Found
 }
 
 // begin looks at an item beside the others, and returns when one more may begin.
-func (s *sweeping) begin(ctx context.Context, found store.Found) {
+func (s *sweepRun) begin(ctx context.Context, found store.Found) {
 	go func() {
 		defer func() { s.done <- recover() }()
-		s.look(ctx, found)
+		s.sweepItem(ctx, found)
 	}()
 	if s.looking++; s.looking == s.r.cfg.SweepAtOnce {
 		s.end()
@@ -88,7 +88,7 @@ func (s *sweeping) begin(ctx context.Context, found store.Found) {
 }
 
 // end waits for one of the looks under way.
-func (s *sweeping) end() {
+func (s *sweepRun) end() {
 	panicked := <-s.done
 	s.looking--
 	if s.panicked == nil {
@@ -97,7 +97,7 @@ func (s *sweeping) end() {
 }
 
 // join waits for all of them.
-func (s *sweeping) join() {
+func (s *sweepRun) join() {
 	for s.looking > 0 {
 		s.end()
 	}
@@ -107,8 +107,8 @@ func (s *sweeping) join() {
 	}
 }
 
-// look does what an item is due for, in its share of the time.
-func (s *sweeping) look(ctx context.Context, found store.Found) {
+// sweepItem does what an item is due for, in its share of the time.
+func (s *sweepRun) sweepItem(ctx context.Context, found store.Found) {
 	swept, late, err := s.r.sweepWithin(ctx, s.r.share(ctx, s.r.cfg.LookTimeout, 8), found)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *sweeping) look(ctx context.Context, found store.Found) {
 	}
 }
 
-func (s *sweeping) fail(ctx context.Context, found store.Found, err error) {
+func (s *sweepRun) fail(ctx context.Context, found store.Found, err error) {
 	if errors.Is(err, session.ErrNeeds) { // nothing is wrong: a newer program takes care of it
 		s.r.cfg.Log.WarnContext(ctx, "sweep leaves it", "session", found.Key.String(), "error", err)
 		return
@@ -131,7 +131,7 @@ func (s *sweeping) fail(ctx context.Context, found store.Found, err error) {
 	s.failed = append(s.failed, err)
 }
 
-func (s *Swept) add(more Swept) {
+func (s *SweepResult) add(more SweepResult) {
 	s.Resent += more.Resent
 	s.Resumed += more.Resumed
 	s.Expired += more.Expired
@@ -175,17 +175,17 @@ func (r *Runtime) share(ctx context.Context, most time.Duration, part int64) tim
 }
 
 // sweepWithin reports whether it failed because its time was over.
-func (r *Runtime) sweepWithin(ctx context.Context, share time.Duration, found store.Found) (swept Swept, late bool, err error) {
+func (r *Runtime) sweepWithin(ctx context.Context, share time.Duration, found store.Found) (swept SweepResult, late bool, err error) {
 	one, cancel := context.WithTimeoutCause(ctx, share, errNoAnswer)
 	defer cancel()
 	err = r.sweepOne(one, found, &swept)
 	return swept, err != nil && one.Err() != nil, err
 }
 
-func (r *Runtime) sweepOne(ctx context.Context, found store.Found, swept *Swept) error {
+func (r *Runtime) sweepOne(ctx context.Context, found store.Found, swept *SweepResult) error {
 	switch found.Item.Kind {
 	case store.KindHead:
-		if head := found.Item.Head; head != nil && head.Status == session.StatusRunning && signOfLife(head.Lease, r.cfg.Now(), r.cfg.Lease) {
+		if head := found.Item.Head; head != nil && head.Status == session.StatusRunning && leaseRecent(head.Lease, r.cfg.Now(), r.cfg.Lease) {
 			return nil // as of most that are found: each running session is due all the while
 		}
 		return r.sweepHead(ctx, found.Key, swept)
@@ -196,16 +196,16 @@ func (r *Runtime) sweepOne(ctx context.Context, found store.Found, swept *Swept)
 	return nil
 }
 
-// signOfLife reports whether a lease was taken so recently that its journal need
+// leaseRecent reports whether a lease was taken so recently that its journal need
 // not be read: closed or not, somebody was at work, and the next sweep looks
 // again. One that lasts longer than most says nothing of the kind.
-func signOfLife(lease session.Lease, now time.Time, lasts time.Duration) bool {
+func leaseRecent(lease session.Lease, now time.Time, lasts time.Duration) bool {
 	return !lease.Lapsed(now) && lease.Until.Sub(now) <= lasts
 }
 
 // sweepHead does what HEAD is due for: a running session may have lost its message,
 // a suspended one, to which somebody has just gone back, its resumption.
-func (r *Runtime) sweepHead(ctx context.Context, key session.Key, swept *Swept) error {
+func (r *Runtime) sweepHead(ctx context.Context, key session.Key, swept *SweepResult) error {
 	// HEAD first: a session that moves after that refuses the stamp. With a newer
 	// HEAD an ended session would get one, which nobody takes away.
 	head, err := r.item(ctx, key, store.KindHead, "")
@@ -232,26 +232,26 @@ func (r *Runtime) sweepHead(ctx context.Context, key session.Key, swept *Swept) 
 // resumeDue sends the resumption of a suspended session that waits for nothing any
 // more. While something is open, HEAD need not be looked at again: the last answer
 // brings a due of its own.
-func (r *Runtime) resumeDue(ctx context.Context, head store.Item, swept *Swept) error {
-	waits, err := r.outcomes(ctx, head.Head.Key, head.Head.WaitsAt)
+func (r *Runtime) resumeDue(ctx context.Context, head store.Item, swept *SweepResult) error {
+	waits, err := r.waitStates(ctx, head.Head.Key, head.Head.WaitsAt)
 	if err != nil {
 		return err
 	}
-	if !nothingKeeps(waits) {
+	if !mayResume(waits) {
 		later := *head.Head
 		later.Due = nil
 		_, err := r.stampHead(ctx, later, head.Rev)
 		return err
 	}
-	return r.resumeNow(ctx, head, nil, swept)
+	return r.sendResume(ctx, head, nil, swept)
 }
 
 // resumeAnswered does what an answered wait is due for. All answered waits of the
 // suspension are looked after at once, for each of them would find the same: their
 // due is taken away, and where the session waits for nothing any more HEAD is due in
 // its place, so that of one session one message is sent however many answers it had.
-func (r *Runtime) resumeAnswered(ctx context.Context, key session.Key, found store.Item, swept *Swept) error {
-	// HEAD first, and what is sent goes on with HEAD's entry: see onward.
+func (r *Runtime) resumeAnswered(ctx context.Context, key session.Key, found store.Item, swept *SweepResult) error {
+	// HEAD is read first, and the message is for the entry after HEAD's: see checkResume.
 	head, err := r.item(ctx, key, store.KindHead, "")
 	if err != nil || head.Head == nil {
 		return err
@@ -262,22 +262,22 @@ func (r *Runtime) resumeAnswered(ctx context.Context, key session.Key, found sto
 			return err
 		}
 	}
-	undue := r.undue(waits)
+	undue := r.clearDue(waits)
 	if len(undue) == 0 {
 		return nil // whoever looked at another of them has just done it
 	}
-	if leaves(*head.Head) > 0 && nothingKeeps(waitRecords(waits)) {
-		return r.resumeNow(ctx, head, undue, swept)
+	if leavingSeq(*head.Head) > 0 && mayResume(waitRecords(waits)) {
+		return r.sendResume(ctx, head, undue, swept)
 	}
 	// Where nothing is to be sent there is nothing to do for as long as people
 	// think: the last answer brings a due of its own, and so does whoever goes
 	// back to waiting after an interruption.
-	_, err = r.put(ctx, key, undue)
+	_, err = r.writeIfUnchanged(ctx, key, undue)
 	return err
 }
 
-// undue returns the answered waits that are due without their due.
-func (r *Runtime) undue(waits []store.Item) []store.Item {
+// clearDue returns the answered waits that are due without their due.
+func (r *Runtime) clearDue(waits []store.Item) []store.Item {
 	var items []store.Item
 	for _, item := range waits {
 		record := *item.Wait
@@ -289,21 +289,21 @@ func (r *Runtime) undue(waits []store.Item) []store.Item {
 	return items
 }
 
-// resumeNow sends the resumption of a session that waits for nothing any more, and
+// sendResume sends the resumption of a session that waits for nothing any more, and
 // makes HEAD due for the next time, in one write with items of its waits.
-func (r *Runtime) resumeNow(ctx context.Context, head store.Item, items []store.Item, swept *Swept) error {
-	stamped := r.stamped(*head.Head, head.Head.StatusSeq)
-	moved, err := r.put(ctx, stamped.Key, append(items, store.HeadItem(stamped, head.Rev)))
+func (r *Runtime) sendResume(ctx context.Context, head store.Item, items []store.Item, swept *SweepResult) error {
+	stamped := r.stampResend(*head.Head, head.Head.StatusSeq)
+	moved, err := r.writeIfUnchanged(ctx, stamped.Key, append(items, store.HeadItem(stamped, head.Rev)))
 	if err != nil || moved {
 		return err
 	}
 	swept.Resumed++
-	return r.send(ctx, session.NewWake(stamped.Key, leaves(stamped), session.WakeResume))
+	return r.send(ctx, session.NewWake(stamped.Key, leavingSeq(stamped), session.WakeResume))
 }
 
-// stamped returns HEAD of a session whose newest entry is so and that is sent for now:
+// stampResend returns HEAD of a session whose newest entry is so and that is sent for now:
 // it is due again after a time that doubles, unless it has moved since the last time.
-func (r *Runtime) stamped(head session.Head, newest int64) session.Head {
+func (r *Runtime) stampResend(head session.Head, newest int64) session.Head {
 	if newest != head.ResentAfter {
 		head.Resent, head.ResentAfter = 0, newest
 	}
@@ -317,7 +317,7 @@ func (r *Runtime) stamped(head session.Head, newest int64) session.Head {
 // multiplied; a session that has moved since the last time begins anew.
 func (r *Runtime) resend(ctx context.Context, head store.Item) (bool, error) {
 	now := r.cfg.Now()
-	if signOfLife(head.Head.Lease, now, r.cfg.Lease) {
+	if leaseRecent(head.Head.Lease, now, r.cfg.Lease) {
 		return false, nil
 	}
 	newest, err := r.newest(ctx, *head.Head)
@@ -339,7 +339,7 @@ func (r *Runtime) resend(ctx context.Context, head store.Item) (bool, error) {
 			return false, nil
 		}
 	}
-	stamped := r.stamped(*head.Head, newest.Seq)
+	stamped := r.stampResend(*head.Head, newest.Seq)
 	if moved, err := r.stampHead(ctx, stamped, head.Rev); err != nil || moved {
 		return false, err
 	}
@@ -362,11 +362,11 @@ func (r *Runtime) putOff(ctx context.Context, head store.Item, at time.Time, unt
 
 // stampHead writes HEAD unless it has moved: by its session, or another sweep.
 func (r *Runtime) stampHead(ctx context.Context, head session.Head, rev int64) (moved bool, err error) {
-	return r.put(ctx, head.Key, []store.Item{store.HeadItem(head, rev)})
+	return r.writeIfUnchanged(ctx, head.Key, []store.Item{store.HeadItem(head, rev)})
 }
 
-// put writes items at once unless one has moved: by its session, or another sweep.
-func (r *Runtime) put(ctx context.Context, key session.Key, items []store.Item) (moved bool, err error) {
+// writeIfUnchanged writes items at once unless one has moved: by its session, or another sweep.
+func (r *Runtime) writeIfUnchanged(ctx context.Context, key session.Key, items []store.Item) (moved bool, err error) {
 	err = r.update(ctx, key, items)
 	if errors.Is(err, store.ErrConflict) {
 		return true, nil
@@ -384,7 +384,7 @@ func backoff(base time.Duration, tries int) time.Duration {
 
 // sweepWait expires a wait whose deadline has passed, or sends the resumption
 // that an answer should have sent.
-func (r *Runtime) sweepWait(ctx context.Context, found store.Found, swept *Swept) error {
+func (r *Runtime) sweepWait(ctx context.Context, found store.Found, swept *SweepResult) error {
 	item, err := r.item(ctx, found.Key, store.KindWait, found.Item.ID)
 	if err != nil || item.Wait == nil {
 		return err
@@ -442,5 +442,5 @@ func (r *Runtime) expire(ctx context.Context, key session.Key, item store.Item) 
 	if _, err := r.cfg.Store.Update(ctx, key, store.WaitItem(record, item.Rev)); err != nil {
 		return err
 	}
-	return r.driveOn(ctx, key)
+	return r.resumeIfReady(ctx, key)
 }

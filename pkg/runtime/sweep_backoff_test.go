@@ -135,7 +135,7 @@ func TestDelayed_whose_message_is_lost(t *testing.T) {
 			}
 			w.drain()
 			w.clock.advance(30 * time.Second)
-			require.Equal(t, runtime.Swept{Resent: 1}, sweepOf(t, p))
+			require.Equal(t, runtime.SweepResult{Resent: 1}, sweepOf(t, p))
 			require.NoError(t, p.work())
 			require.Equal(t, session.StatusCompleted, w.session().Status)
 		})

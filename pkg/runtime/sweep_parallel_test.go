@@ -72,7 +72,7 @@ func TestSweep_at_once(t *testing.T) {
 				began := time.Now()
 				swept, err := b.Sweep(t.Context())
 				require.NoError(t, err)
-				require.Equal(t, runtime.Swept{Resent: sessions}, swept)
+				require.Equal(t, runtime.SweepResult{Resent: sessions}, swept)
 				require.Equal(t, c.most, s.most)
 				require.Equal(t, time.Duration((sessions+c.most-1)/c.most)*time.Second, time.Since(began))
 			})

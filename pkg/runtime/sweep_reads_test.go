@@ -246,7 +246,7 @@ func (s *silent) Items(ctx context.Context, key session.Key, kind store.ItemKind
 
 // sweepAmong starts sessions of which the last is healthy, and sweeps them once
 // their wakes are lost.
-func sweepAmong(t *testing.T, ctx context.Context, takes ...time.Duration) (runtime.Swept, error) {
+func sweepAmong(t *testing.T, ctx context.Context, takes ...time.Duration) (runtime.SweepResult, error) {
 	t.Helper()
 	s := &silent{takes: map[session.Key]time.Duration{}}
 	b := setup(t, func(cfg *runtime.Config) { s.Store, cfg.Store = cfg.Store, s })

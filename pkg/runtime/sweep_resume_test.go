@@ -49,7 +49,7 @@ func TestSweep_sends_once_for_a_suspension(t *testing.T) {
 	w, p := decided(t, approvals)
 	resume := []session.Wake{w.wake(w.session().Next(), session.WakeResume)}
 	sweeper, s := w.tallied()
-	require.Equal(t, runtime.Swept{Resumed: 1}, sweepOf(t, sweeper))
+	require.Equal(t, runtime.SweepResult{Resumed: 1}, sweepOf(t, sweeper))
 	require.Equal(t, resume, w.drain())
 	require.LessOrEqual(t, s.items.Load(), int64(2*approvals))
 	require.EqualValues(t, 1, s.writes.Load())
@@ -59,7 +59,7 @@ func TestSweep_sends_once_for_a_suspension(t *testing.T) {
 		w.clock.advance(time.Minute)
 		swept := sweepOf(t, sweeper)
 		if swept.Resumed > 0 {
-			require.Equal(t, runtime.Swept{Resumed: 1}, swept)
+			require.Equal(t, runtime.SweepResult{Resumed: 1}, swept)
 			require.Equal(t, resume, w.drain())
 			after = append(after, minute)
 		}

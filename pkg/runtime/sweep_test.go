@@ -18,7 +18,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-func sweepOf(t *testing.T, p *process) runtime.Swept {
+func sweepOf(t *testing.T, p *process) runtime.SweepResult {
 	t.Helper()
 	swept, err := p.Sweep(context.Background())
 	require.NoError(t, err)
@@ -65,7 +65,7 @@ func TestSweep_leaves_alone_what_is_alive(t *testing.T) {
 	w.clock.advance(30 * time.Minute)
 	require.Zero(t, sweepOf(t, p), "a retry whose time has not come")
 	w.clock.advance(time.Hour)
-	require.Equal(t, runtime.Swept{Resent: 1}, sweepOf(t, p), "a retry that is longer than a queue delays")
+	require.Equal(t, runtime.SweepResult{Resent: 1}, sweepOf(t, p), "a retry that is longer than a queue delays")
 }
 
 func TestSweep_sends_the_resumption_that_never_came(t *testing.T) {

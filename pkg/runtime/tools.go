@@ -68,7 +68,7 @@ func (inv *invocation) run(ctx context.Context, p engine.CallPlan, state *sessio
 	}
 	book := inv.ledger(p.Call.ID)
 	if p.Traits.Effect != session.SideEffect {
-		if inv.foundBefore(ctx, p, book, &out) || out.err != nil {
+		if inv.recoverEarlier(ctx, p, book, &out) || out.err != nil {
 			return out
 		}
 		if p.Traits.Effect == session.ReadOnly {
@@ -79,10 +79,10 @@ func (inv *invocation) run(ctx context.Context, p engine.CallPlan, state *sessio
 	}
 	started, err := book.start(ctx, false)
 	if err == nil && !started {
-		started, err = inv.foundStarted(ctx, t, p, state, book, &out)
+		started, err = inv.recoverStarted(ctx, t, p, state, book, &out)
 	}
 	if errors.Is(err, errClosed) {
-		inv.foundClosed(ctx, p.Call, &out)
+		inv.recoverClosed(ctx, p.Call, &out)
 		return out
 	}
 	if err != nil || !started {
@@ -131,19 +131,19 @@ func (inv *invocation) afterTimeout(ctx context.Context, t tool.Tool, p engine.C
 // nor is the renewal: whoever has the lease may overtake the mark.)
 func (inv *invocation) executeOnce(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome) {
 	if p.Traits.OnUnknown == session.UnknownRetry || p.Traits.OnUnknown == session.UnknownProbe {
-		if out.err = inv.outlast(ctx, t.Timeout()); out.err != nil {
+		if out.err = inv.renewForStart(ctx, t.Timeout()); out.err != nil {
 			return
 		}
 	}
 	inv.execute(ctx, t, p, state, book, out)
 }
 
-// outlast is outlive for a tool that starts now: it asks again until the answer
+// renewForStart is renewFor for a tool that starts now: it asks again until the answer
 // has come within the grace.
-func (inv *invocation) outlast(ctx context.Context, timeout time.Duration) error {
+func (inv *invocation) renewForStart(ctx context.Context, timeout time.Duration) error {
 	for range maxTries {
 		asked := inv.r.cfg.Now()
-		if err := inv.outlive(ctx, timeout); err != nil {
+		if err := inv.renewFor(ctx, timeout); err != nil {
 			return err
 		}
 		now := inv.r.cfg.Now()
@@ -156,13 +156,13 @@ func (inv *invocation) outlast(ctx context.Context, timeout time.Duration) error
 	return fmt.Errorf("session %s: renew the lease for a tool: it takes longer than %s each time: %w", inv.key, inv.r.cfg.Grace, store.ErrUnavailable)
 }
 
-// outlive makes the lease last longer than a tool that may be run again elsewhere
+// renewFor makes the lease last longer than a tool that may be run again elsewhere
 // once it lapses, by this worker's own clock.
-func (inv *invocation) outlive(ctx context.Context, timeout time.Duration) error {
+func (inv *invocation) renewFor(ctx context.Context, timeout time.Duration) error {
 	now := inv.r.cfg.Now()
 	_, err := inv.r.cfg.Store.Claim(ctx, store.ClaimParams{
 		Key: inv.key, Mode: store.ClaimRenew, Owner: inv.owner, Seq: inv.session.Next(), Now: now,
-		Until: inv.lease.until(now, inv.r.cfg.Grace+timeout+inv.r.cfg.ToolGrace+inv.r.cfg.Lease),
+		Until: inv.lease.renewed(now, inv.r.cfg.Grace+timeout+inv.r.cfg.ToolGrace+inv.r.cfg.Lease),
 	})
 	if errors.Is(err, store.ErrLeaseHeld) {
 		return errSuperseded
@@ -182,8 +182,8 @@ func (inv *invocation) newCall(p engine.CallPlan, state *session.State, book *le
 	return tool.NewCall(cfg)
 }
 
-// ran is what a tool's function returned.
-type ran struct {
+// toolReturn is what a tool's function returned.
+type toolReturn struct {
 	output json.RawMessage
 	err    error
 }
@@ -195,12 +195,12 @@ func (inv *invocation) execute(ctx context.Context, t tool.Tool, p engine.CallPl
 	runCtx, cancel := context.WithTimeout(ctx, t.Timeout())
 	defer cancel()
 	began := inv.r.cfg.Now()
-	done := make(chan ran, 1)
+	done := make(chan toolReturn, 1)
 	go func() {
 		output, err := t.Run(runCtx, c, p.Arguments)
-		done <- ran{output, err}
+		done <- toolReturn{output, err}
 	}()
-	var got ran
+	var got toolReturn
 	select {
 	case got = <-done:
 	case <-runCtx.Done():
@@ -210,15 +210,15 @@ func (inv *invocation) execute(ctx context.Context, t tool.Tool, p engine.CallPl
 		select {
 		case got = <-done:
 		case <-timer.C:
-			got = ran{err: runCtx.Err()}
+			got = toolReturn{err: runCtx.Err()}
 		}
 	}
-	inv.note(p, began, book, out)
+	inv.recordRun(p, began, book, out)
 	inv.conclude(ctx, runCtx, p, c, got, book, out)
 }
 
 // conclude turns what a tool returned into a result, waits, or an unknown outcome.
-func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, c *tool.Call, got ran, book *ledger, out *callOutcome) {
+func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, c *tool.Call, got toolReturn, book *ledger, out *callOutcome) {
 	taken := c.Taken()
 	if book != nil {
 		if out.err = book.failure(); out.err != nil {
@@ -228,8 +228,8 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 	for _, q := range taken.Questions {
 		out.waits = append(out.waits, questionWait(p, q))
 	}
-	if size := questions(out.waits); !inv.room.take(size) {
-		got, out.waits = ran{err: fmt.Errorf("what it asks has %d bytes and is too large to keep", size)}, nil
+	if size := waitsSize(out.waits); !inv.budget.take(size) {
+		got, out.waits = toolReturn{err: fmt.Errorf("what it asks has %d bytes and is too large to keep", size)}, nil
 	}
 	if len(out.waits) > 0 {
 		if item, ok := inv.askingItem(p, book); ok {
@@ -243,15 +243,15 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 	case got.err == nil:
 		result = llm.ToolResult{CallID: p.Call.ID, ProviderID: p.Call.ProviderID, Name: p.Call.Name, Status: llm.ResultSuccess, Output: got.output}
 		out.ops, out.events = taken.StateOps, taken.Events
-		if size := brought(got.output, out.ops, out.events); !inv.room.take(size) {
-			result, out.ops, out.events = tooLarge(p.Call, size, inv.r.cfg.StepBytes), nil, nil
+		if size := outcomeSize(got.output, out.ops, out.events); !inv.budget.take(size) {
+			result, out.ops, out.events = tooLargeResult(p.Call, size, inv.r.cfg.StepBytes), nil, nil
 		}
 	case errors.Is(got.err, errSuperseded):
 		out.err = errSuperseded
 		return
 	case runCtx.Err() != nil && sideEffect:
 		// It was cut off while it ran: never "failed", because nobody knows.
-		if inv.cutOff(ctx, p, out) {
+		if inv.handleCutOff(ctx, p, out) {
 			return
 		}
 		result = engine.Result(p.Call, llm.ResultUnknown, engine.TextUnknown)
@@ -260,7 +260,7 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 	case runCtx.Err() != nil:
 		result = engine.Result(p.Call, llm.ResultTimedOut, fmt.Sprintf("The tool did not finish within %s.", inv.timeoutOf(p)))
 	default:
-		result = inv.failed(p.Call, got.err.Error())
+		result = inv.errorResult(p.Call, got.err.Error())
 	}
 	out.result = &result
 	if sideEffect && book != nil {
@@ -268,11 +268,11 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 	}
 }
 
-// cutOff leaves a side effect that was cut off to its tool's policy, unless that
+// handleCutOff leaves a side effect that was cut off to its tool's policy, unless that
 // is to tell the model. The ledger goes on saying that it was started: when the
 // step itself is cut off, whoever does it again finds that; after the tool's own
 // timeout a person is asked, or the outcome is open until the next claim.
-func (inv *invocation) cutOff(ctx context.Context, p engine.CallPlan, out *callOutcome) bool {
+func (inv *invocation) handleCutOff(ctx context.Context, p engine.CallPlan, out *callOutcome) bool {
 	switch p.Traits.OnUnknown {
 	case session.UnknownTell, "":
 		return false

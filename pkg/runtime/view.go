@@ -52,11 +52,11 @@ func changedWhileRead(key session.Key) *Error {
 // viewOnce reports that a suspended session moved while it was read: its waits
 // may then be those of a later checkpoint, which nobody must see under this one.
 func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, moved bool, err error) {
-	s, err := r.need(ctx, key)
+	s, err := r.loadExisting(ctx, key)
 	if err != nil {
 		return View{}, false, err
 	}
-	defer r.keep(s)
+	defer r.cacheAgain(s)
 	records, err := r.waitsOf(ctx, s)
 	if err != nil {
 		return View{}, false, AsError(err)
@@ -83,18 +83,18 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 	case len(open) > 0:
 		out.Resume = stillWaiting(s, openWaits(open))
 	case s.Status == session.StatusRunning && head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.KeepsLease):
-		out.Resume = workedOn(s)
+		out.Resume = alreadyRunning(s)
 	}
 	return out, false, nil
 }
 
 // Messages returns the whole conversation of a session, oldest first.
 func (r *Runtime) Messages(ctx context.Context, key session.Key) ([]llm.Message, error) {
-	s, err := r.need(ctx, key)
+	s, err := r.loadExisting(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	defer r.keep(s)
+	defer r.cacheAgain(s)
 	return slices.Clone(s.Messages), nil
 }
 

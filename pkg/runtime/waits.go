@@ -12,29 +12,29 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// asked is what a session asks for: HEAD, with the waits of the suspension the
+// suspension is what a session asks for: HEAD, with the waits of the suspension the
 // session is in, or was in last. What an answer costs does not depend on how many
 // waits there were before.
-type asked struct {
+type suspension struct {
 	head  session.Head
 	items []store.Item
 }
 
-// asked reads HEAD before the waits: they are those of the suspension HEAD tells of,
+// loadSuspension reads HEAD before the waits: they are those of the suspension HEAD tells of,
 // so nothing is among them that was opened while they were read.
-func (r *Runtime) asked(ctx context.Context, key session.Key) (asked, error) {
+func (r *Runtime) loadSuspension(ctx context.Context, key session.Key) (suspension, error) {
 	if err := key.Validate(); err != nil {
-		return asked{}, err
+		return suspension{}, err
 	}
 	item, err := r.item(ctx, key, store.KindHead, "")
 	if err != nil {
-		return asked{}, err
+		return suspension{}, err
 	}
 	if item.Head == nil || item.Head.Deleted {
-		return asked{}, noSession(key)
+		return suspension{}, noSession(key)
 	}
 	items, err := r.waitsAt(ctx, key, item.Head.WaitsAt)
-	return asked{head: *item.Head, items: items}, err
+	return suspension{head: *item.Head, items: items}, err
 }
 
 // waitsAt returns the waits an entry opened, in their order: at most [session.MaxWaits].
@@ -66,7 +66,7 @@ func (r *Runtime) waitsOf(ctx context.Context, s *session.Session) ([]session.Wa
 }
 
 // wait returns a wait by its id, with Rev 0 if there is none.
-func (r *Runtime) wait(ctx context.Context, a asked, id string) (store.Item, error) {
+func (r *Runtime) wait(ctx context.Context, a suspension, id string) (store.Item, error) {
 	if seq, _ := waitNumbers(id); seq == a.head.WaitsAt {
 		i := slices.IndexFunc(a.items, func(item store.Item) bool { return item.ID == id })
 		if i < 0 {
@@ -118,10 +118,10 @@ func openWaits(records []session.WaitRecord) []session.Wait {
 
 func countOpen(records []session.WaitRecord) int { return len(openWaits(records)) }
 
-// held reports whether a session that waits for nothing any more stays where it is:
+// staysSuspended reports whether a session that waits for nothing any more stays where it is:
 // because its last answer was only to be stored, or all of them were. Which one was
 // the last is known from what a held answer found open, never from times: clocks differ.
-func held(records []session.WaitRecord) bool {
+func staysSuspended(records []session.WaitRecord) bool {
 	answers, all := 0, true
 	for _, w := range records {
 		switch {
@@ -137,9 +137,9 @@ func held(records []session.WaitRecord) bool {
 }
 
 // label names a wait for people: its id, which is what they answer, and what it is.
-func label(w session.Wait) string { return w.ID + " (" + what(w) + ")" }
+func label(w session.Wait) string { return w.ID + " (" + describeWait(w) + ")" }
 
-func what(w session.Wait) string {
+func describeWait(w session.Wait) string {
 	switch w.Kind {
 	case session.WaitApproval:
 		return "approval of " + w.Tool
@@ -157,12 +157,12 @@ func what(w session.Wait) string {
 	return string(w.Kind)
 }
 
-// instead says what to name, of what is open now and takes such an answer.
-func (a asked) instead(kind session.AnswerKind, call string) string {
+// suggestWaits says what to name, of what is open now and takes such an answer.
+func (a suspension) suggestWaits(kind session.AnswerKind, call string) string {
 	var names []string
 	if a.head.Status == session.StatusSuspended || a.head.Status == session.StatusInterrupted {
 		for _, w := range openWaits(waitRecords(a.items)) {
-			if answers(w.Kind) == kind && (call == "" || w.Call == call) {
+			if answerKind(w.Kind) == kind && (call == "" || w.Call == call) {
 				names = append(names, label(w))
 			}
 		}

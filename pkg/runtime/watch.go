@@ -112,7 +112,7 @@ func (w *watcher) read(seq int64, renew bool) (store.Item, error) {
 	}
 	now := r.cfg.Now()
 	return r.cfg.Store.Claim(w.ctx, store.ClaimParams{
-		Key: w.inv.key, Mode: store.ClaimRenew, Owner: w.inv.owner, Seq: seq, Now: now, Until: w.inv.lease.until(now, r.cfg.Lease),
+		Key: w.inv.key, Mode: store.ClaimRenew, Owner: w.inv.owner, Seq: seq, Now: now, Until: w.inv.lease.renewed(now, r.cfg.Lease),
 	})
 }
 
