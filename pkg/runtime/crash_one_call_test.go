@@ -160,7 +160,11 @@ func TestCrash_of_one_call(t *testing.T) {
 				return s, w.outcome()
 			}
 			s, want := play(w, 0)
+			runs := sampler(t)
 			for at := 1; at <= s.n; at++ {
+				if !runs() {
+					continue
+				}
 				w = w.another()
 				s, got := play(w, at)
 				unknown := map[string]bool{}

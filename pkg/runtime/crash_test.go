@@ -167,9 +167,12 @@ func crashEverywhere(t *testing.T, sc scenario, detached bool, steps int, dying,
 	}
 	want := w.outcome()
 	w.checkAtRest()
-	writes := p.fuse.n
+	writes, runs := p.fuse.n, sampler(t)
 	for n := 1; n <= writes; n++ {
 		for _, after := range []bool{false, true} {
+			if !runs() {
+				continue
+			}
 			f := &fuse{at: n, after: after}
 			w = w.another()
 			unknown := w.crash(sc, f, detached, steps, dying, heir)

@@ -130,8 +130,12 @@ func TestFrozen_everywhere(t *testing.T) {
 				made := newEffects()
 				w := newWorld(t, made, helper(made, sc.lines, func(a *agent.Agent) { a.Policy = sc.policy }))
 				want, g := w.freeze(t, sc, newGate(0, false), detached)
+				runs := sampler(t)
 				for n := 1; n <= g.n; n++ {
 					for _, after := range []bool{false, true} {
+						if !runs() {
+							continue
+						}
 						w = w.another()
 						got, g := w.freeze(t, sc, newGate(n, after), detached)
 						label := fmt.Sprintf("frozen at %d (after %v) of %v", n, after, g.list())
