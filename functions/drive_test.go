@@ -18,6 +18,7 @@ import (
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -126,7 +127,7 @@ func (d *drive) await(ctx context.Context, not ...session.Status) {
 	}
 }
 
-func (d *drive) head() *session.Head {
+func (d *drive) head() *journal.Head {
 	for item, err := range d.store.Items(background, d.key, store.KindHead, "") {
 		require.NoError(d, err)
 		return item.Head

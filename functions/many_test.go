@@ -13,6 +13,7 @@ import (
 
 	"github.com/adjourn/adjourn/agents/lab/labtest"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // TestMany races 64 sessions through one queue with ten steps at a time. One
@@ -57,7 +58,7 @@ func TestMany(t *testing.T) {
 
 		// The share of a tenant while all of them had work: its steps by the moment
 		// the first session ended, for each of its sessions.
-		first, journals := time.Time{}, map[*drive][]session.Entry{}
+		first, journals := time.Time{}, map[*drive][]journal.Entry{}
 		for _, d := range t.sessions {
 			entries := d.records().Entries
 			journals[d] = entries

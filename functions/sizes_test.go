@@ -26,6 +26,7 @@ import (
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -197,7 +198,7 @@ func TestSize_of_memory_of_the_sweep(t *testing.T) {
 	require.NoError(t, err, w.output())
 	key := session.Key{Tenant: "memory", ID: started.SessionID}
 	lost := func(m types.Message) []time.Duration {
-		if strings.Contains(*m.Body, string(session.WakeResume)) {
+		if strings.Contains(*m.Body, string(journal.WakeResume)) {
 			return nil
 		}
 		return []time.Duration{0}

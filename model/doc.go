@@ -10,7 +10,7 @@
 //
 // The model speaks the program's words and, where the program is pure, calls it:
 // what a message asks for is [engine.Dispatch]'s to say, who gets a lease
-// [store.ClaimParams.Grant]'s, whether one still stands [session.Lease.Live]'s. A
+// [store.ClaimParams.Grant]'s, whether one still stands [journal.Lease.Live]'s. A
 // change there is a change here.
 //
 // Read state.go (what there is), next.go (who may move), receive.go and work.go

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -84,7 +85,7 @@ func (c *chain) remark(t state, i int, emit emitter) {
 	case c.world.policy == session.UnknownProbe && t.effects[w.call] > 0:
 		w.result, w.at = saidDone, commitStepped
 		what = "looks, it happened, call"
-	case toolStates[t.ledger[w.call]] == session.ToolFinished:
+	case toolStates[t.ledger[w.call]] == journal.ToolFinished:
 		w.result, w.at = saidDone, commitStepped
 		what = "finds finished call"
 	case t.ledger[w.call] == ledgerClosed:

@@ -5,6 +5,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -57,7 +58,7 @@ var kinds = [...]struct {
 var kindsLeftOut = []session.Kind{session.KindForked}
 
 // signals by strength.
-var signals = [...]session.SignalKind{"", session.SignalInterrupt, session.SignalCancel, session.SignalAbort}
+var signals = [...]journal.SignalKind{"", journal.SignalInterrupt, journal.SignalCancel, journal.SignalAbort}
 
 // obeying is the entry that obeys a signal.
 var obeying = [...]uint8{none, interrupted, cancelled, aborted}
@@ -94,11 +95,11 @@ const (
 	ledgerClosed   = 5
 )
 
-var toolStates = [...]session.ToolState{"", session.ToolStarted, session.ToolStarted, session.ToolStarted, session.ToolFinished, session.ToolClosed}
+var toolStates = [...]journal.ToolState{"", journal.ToolStarted, journal.ToolStarted, journal.ToolStarted, journal.ToolFinished, journal.ToolClosed}
 
 // unrun reports whether a call has certainly not run.
 func unrun(ledger uint8) bool {
-	return toolStates[ledger] == "" || toolStates[ledger] == session.ToolClosed
+	return toolStates[ledger] == "" || toolStates[ledger] == journal.ToolClosed
 }
 
 // What history tells of a call.
@@ -114,7 +115,7 @@ func told(ledger uint8) uint8 {
 	switch {
 	case unrun(ledger):
 		return saidNotRun
-	case toolStates[ledger] == session.ToolFinished:
+	case toolStates[ledger] == journal.ToolFinished:
 		return saidDone
 	}
 	return saidUnknown
@@ -126,7 +127,7 @@ const (
 	resume
 )
 
-var wakes = [...]session.WakeKind{session.WakeStep, session.WakeResume}
+var wakes = [...]journal.WakeKind{journal.WakeStep, journal.WakeResume}
 
 // Owners of a lease: the two workers, one that is no more, nobody.
 const (
@@ -158,11 +159,11 @@ var untils = [...]time.Time{lapsed: instant.Add(-time.Second), live: instant.Add
 var key = session.Key{Tenant: "default", ID: "s"}
 
 // leaseOf is a lease as the program keeps it.
-func (c *chain) leaseOf(owner, seq, n, inTime uint8) session.Lease {
+func (c *chain) leaseOf(owner, seq, n, inTime uint8) journal.Lease {
 	if owner == nobody {
-		return session.Lease{Seq: int64(seq), N: int64(n)}
+		return journal.Lease{Seq: int64(seq), N: int64(n)}
 	}
-	l := session.Lease{Owner: owners[owner], Seq: int64(seq), N: int64(n), Until: untils[inTime], For: leaseTime}
+	l := journal.Lease{Owner: owners[owner], Seq: int64(seq), N: int64(n), Until: untils[inTime], For: leaseTime}
 	if !c.rules.Bounded {
 		l.For = 1000 * time.Hour
 	}
@@ -182,7 +183,7 @@ func (c *chain) claim(s *state, mode store.ClaimMode, w, seq uint8) bool {
 		case !c.rules.ClosedByEntry && s.owner != nobody && s.lease != lapsed && s.owner != w:
 			granted = false // only time ends a lease
 		case !c.rules.NeverBack && s.lease == lapsed && s.leaseSeq > seq:
-			is, granted = session.Lease{Owner: owners[w], Seq: int64(seq), N: 1}, true
+			is, granted = journal.Lease{Owner: owners[w], Seq: int64(seq), N: 1}, true
 		}
 	}
 	if !granted {
@@ -203,7 +204,7 @@ func (c *chain) working(s *state) bool {
 	return c.stands(c.leaseOf(s.owner, s.leaseSeq, s.claims, s.lease), s.n, s.keepsLease)
 }
 
-func (c *chain) stands(l session.Lease, n uint8, keepsLease bool) bool {
+func (c *chain) stands(l journal.Lease, n uint8, keepsLease bool) bool {
 	if !c.rules.ClosedByEntry {
 		l.Seq = int64(n) + 1
 	}
@@ -218,7 +219,7 @@ type seen struct {
 	early             bool // delayed, and not due yet
 	open              bool // a wait is open
 	claimed           bool
-	lease             session.Lease // that stands in the way
+	lease             journal.Lease // that stands in the way
 	signal            bool
 }
 
@@ -246,7 +247,7 @@ func (c *chain) decide(m message, f seen) engine.Action {
 		}
 		s.Newest.Until = &until
 	}
-	wake := session.NewWake(key, int64(m.k), wakes[m.kind])
+	wake := journal.NewWake(key, int64(m.k), wakes[m.kind])
 	wake.Message = c.name(m.copy)
 	facts := engine.Facts{
 		Now: instant, Wake: wake, Session: s, Claimed: f.claimed, Lease: f.lease, Grace: grace,

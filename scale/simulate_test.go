@@ -12,15 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // TestMain makes the codec's encoder and decoder before any bubble of synctest
 // does: their channels would belong to that bubble.
 func TestMain(m *testing.M) {
-	e := session.Entry{V: session.Format, Seq: 1, Kind: session.KindStarted, Token: strings.Repeat("x", 4096)}
-	raw, err := session.Encode(&e)
+	e := journal.Entry{V: journal.Format, Seq: 1, Kind: session.KindStarted, Token: strings.Repeat("x", 4096)}
+	raw, err := journal.Encode(&e)
 	if err == nil {
-		_, err = session.Decode(raw)
+		_, err = journal.Decode(raw)
 	}
 	if err != nil {
 		panic(err)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/queue"
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // sqsConfig says what a standard queue of SQS is like.
@@ -55,7 +55,7 @@ type group struct {
 }
 
 type message struct {
-	wake     session.Wake
+	wake     journal.Wake
 	group    *group
 	name     string // the same at every receipt
 	sentAt   time.Time
@@ -87,7 +87,7 @@ func (q *sqs) request(ctx context.Context, op string) error {
 	return nil
 }
 
-func (q *sqs) Send(ctx context.Context, wakes ...session.Wake) error {
+func (q *sqs) Send(ctx context.Context, wakes ...journal.Wake) error {
 	for _, w := range wakes {
 		if w.Delay > sqsDelay {
 			continue // the sweep sends when its time has come
@@ -104,7 +104,7 @@ func (q *sqs) Send(ctx context.Context, wakes ...session.Wake) error {
 	return nil
 }
 
-func (q *sqs) put(w session.Wake) {
+func (q *sqs) put(w journal.Wake) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.sends++

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/sqlite"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/store/storetest"
@@ -30,7 +31,7 @@ func TestStoreKit(t *testing.T) {
 			partitionWrites: partitionWrites, listShards: listShards,
 			latency:   func(string, session.Key) time.Duration { return 0 },
 			fault:     func(context.Context, string, session.Key) error { return nil },
-			committed: func(session.Key, *session.Entry) {},
+			committed: func(session.Key, *journal.Entry) {},
 		})}
 	})
 }

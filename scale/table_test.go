@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -26,9 +27,9 @@ type tableConfig struct {
 	latency func(op string, key session.Key) time.Duration
 	fault   func(ctx context.Context, op string, key session.Key) error
 	// committed is told each entry as it is committed.
-	committed func(key session.Key, e *session.Entry)
+	committed func(key session.Key, e *journal.Entry)
 	// stamped is told what the sweep writes on HEAD before it sends, and may spoil it.
-	stamped func(*session.Head)
+	stamped func(*journal.Head)
 }
 
 // table is a store with the limits of DynamoDB: rates of partitions and of indexes,
@@ -189,7 +190,7 @@ const entryUnits = 1
 // charges are the units of a write, by partition: one for each item, twice that in a
 // transaction; and in each index two for an item that moves. The four indexes of the
 // inbox take the same, so one of them stands for all.
-func (t *table) charges(key session.Key, e *session.Entry, items []store.Item) []charge {
+func (t *table) charges(key session.Key, e *journal.Entry, items []store.Item) []charge {
 	own := charge{"session", key.String(), float64(len(items))}
 	if e != nil {
 		own.writes += entryUnits
@@ -250,10 +251,10 @@ func addressOf(key session.Key, item *store.Item) string {
 	return key.String() + "/" + string(item.Kind) + item.ID
 }
 
-func (t *table) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
-	return func(yield func(session.Entry, error) bool) {
+func (t *table) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
+	return func(yield func(journal.Entry, error) bool) {
 		if err := t.request(ctx, "entries", key); err != nil {
-			yield(session.Entry{}, err)
+			yield(journal.Entry{}, err)
 			return
 		}
 		for e, err := range t.Store.Entries(ctx, key, after) {

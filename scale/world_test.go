@@ -19,6 +19,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/sqlite"
 	"github.com/adjourn/adjourn/pkg/store"
 )
@@ -210,7 +211,7 @@ func (w *world) fault(ctx context.Context, unavailable error, words ...string) e
 
 // committed sees each entry when it is written: it must be the next one. Who waits
 // for a person gets an answer.
-func (w *world) committed(key session.Key, e *session.Entry) {
+func (w *world) committed(key session.Key, e *journal.Entry) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	tr := w.tracks[key]
@@ -252,7 +253,7 @@ func (w *world) committed(key session.Key, e *session.Entry) {
 }
 
 // stamped sees what the sweep is about to send for.
-func (w *world) stamped(head *session.Head) {
+func (w *world) stamped(head *journal.Head) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	tr := w.tracks[head.Key]
@@ -352,7 +353,7 @@ func (w *world) faults() []string {
 		if hash(key.ID)%64 != 0 {
 			continue // their journals are as alike as their entries
 		}
-		var entries []session.Entry
+		var entries []journal.Entry
 		for e, err := range w.under.Entries(context.Background(), key, 0) {
 			if err != nil {
 				faults = append(faults, fmt.Sprintf("%s: %v", key, err))

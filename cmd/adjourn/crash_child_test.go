@@ -26,6 +26,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -188,7 +189,7 @@ type trappedQueue struct {
 	name string
 }
 
-func (q *trappedQueue) Send(ctx context.Context, wakes ...session.Wake) (err error) {
+func (q *trappedQueue) Send(ctx context.Context, wakes ...journal.Wake) (err error) {
 	q.t.pass(q.name+"Send", func() { err = q.Queue.Send(ctx, wakes...) })
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -56,7 +57,7 @@ func (e *eraser) change(ctx context.Context, to func([]string) []string) error {
 		if err != nil {
 			return err
 		}
-		_, err = e.store.Update(ctx, session.Key{Tenant: e.tenant}, store.TenantItem(session.TenantRecord{Name: recordName, Value: value}, rev))
+		_, err = e.store.Update(ctx, session.Key{Tenant: e.tenant}, store.TenantItem(journal.TenantRecord{Name: recordName, Value: value}, rev))
 		if !errors.Is(err, store.ErrConflict) {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -48,7 +49,7 @@ func (e *eraser) erase(ctx context.Context) error {
 		return err
 	}
 	left = slices.DeleteFunc(left, func(id string) bool {
-		return slices.ContainsFunc(heads, func(h session.Head) bool { return h.Key.ID == id })
+		return slices.ContainsFunc(heads, func(h journal.Head) bool { return h.Key.ID == id })
 	})
 	e.show(heads, left)
 	if e.named {
@@ -85,8 +86,8 @@ func (e *eraser) erase(ctx context.Context) error {
 }
 
 // find returns the HEADs of what the person started, the last moved first.
-func (e *eraser) find(ctx context.Context) ([]session.Head, error) {
-	var heads []session.Head
+func (e *eraser) find(ctx context.Context) ([]journal.Head, error) {
+	var heads []journal.Head
 	err := e.each(ctx, e.person, func(found store.Found) error {
 		if found.Unread != nil || found.Item.Head == nil {
 			return fmt.Errorf("session %s: %w", found.Key, found.Unread)
@@ -122,7 +123,7 @@ func (e *eraser) each(ctx context.Context, user string, do func(store.Found) err
 	}
 }
 
-func (e *eraser) show(heads []session.Head, left []string) {
+func (e *eraser) show(heads []journal.Head, left []string) {
 	e.say("%s of tenant %s started %s.", e.person, e.tenant, screen.Count(int64(len(heads)), "session"))
 	if len(left) > 0 {
 		e.say("An earlier run was cut short while it deleted %s, which will be finished: %v.", screen.Count(int64(len(left)), "session"), left)
@@ -138,7 +139,7 @@ func (e *eraser) show(heads []session.Head, left []string) {
 	}
 }
 
-func isRunning(h session.Head) bool { return h.Status == session.StatusRunning }
+func isRunning(h journal.Head) bool { return h.Status == session.StatusRunning }
 
 // deleteAll deletes sessions and returns those that run and may not be. Their ids
 // are kept in a record of the tenant meanwhile: a session whose deletion has begun

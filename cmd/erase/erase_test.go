@@ -17,6 +17,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/sqlite"
 	"github.com/adjourn/adjourn/pkg/store"
 )
@@ -68,9 +69,9 @@ func (h *house) drive(key session.Key) {
 }
 
 // entries are those of a session that is there; nil of one that is gone.
-func (h *house) entries(key session.Key) []session.Entry {
+func (h *house) entries(key session.Key) []journal.Entry {
 	h.Helper()
-	var all []session.Entry
+	var all []journal.Entry
 	for entry, err := range h.store.Entries(h.Context(), key, 0) {
 		require.NoError(h, err)
 		all = append(all, entry)
@@ -105,7 +106,7 @@ func TestErase(t *testing.T) {
 		require.NoError(t, err)
 	}
 	h.drive(answered)
-	kept := [][]session.Entry{h.entries(other), h.entries(elsewhere), h.entries(answered)}
+	kept := [][]journal.Entry{h.entries(other), h.entries(elsewhere), h.entries(answered)}
 
 	out, err := h.erase(h.store)
 	require.ErrorIs(t, err, errRefused, "nobody was asked")

@@ -8,14 +8,15 @@ import (
 	"slices"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // showNamed lists sessions of others in which the person's name stands.
-func (e *eraser) showNamed(ctx context.Context, own []session.Head) error {
+func (e *eraser) showNamed(ctx context.Context, own []journal.Head) error {
 	looked := 0
 	err := e.each(ctx, "", func(found store.Found) error {
-		if slices.ContainsFunc(own, func(h session.Head) bool { return h.Key == found.Key }) {
+		if slices.ContainsFunc(own, func(h journal.Head) bool { return h.Key == found.Key }) {
 			return nil
 		}
 		looked++

@@ -9,6 +9,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 func TestFitAnswers(t *testing.T) {
@@ -26,7 +27,7 @@ func TestFitAnswers(t *testing.T) {
 		require.Less(t, engine.EncodedSize(got[0]), engine.SmallAnswer, a.Kind)
 		require.Equal(t, a.Verdict, got[0].Verdict)
 		if a.EditedInput != nil {
-			require.NotEqual(t, session.Digest(got[0].EditedInput), got[0].Digest)
+			require.NotEqual(t, journal.Digest(got[0].EditedInput), got[0].Digest)
 		}
 		require.Equal(t, a, engine.FitAnswers([]session.Answer{a}, 20<<10)[0])
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // rule says which statuses an entry of a kind may leave, and leave behind.
@@ -55,13 +56,13 @@ var rules = map[session.Kind]rule{
 // unended lists the statuses of a task that is under way.
 var unended = []session.Status{session.StatusRunning, session.StatusSuspended, session.StatusInterrupted}
 
-func broken(s *session.Session, e *session.Entry, format string, args ...any) error {
+func broken(s *session.Session, e *journal.Entry, format string, args ...any) error {
 	return fmt.Errorf("session %s: entry %d (%s): %w: %s", s.Key, e.Seq, e.Kind, ErrBrokenJournal, fmt.Sprintf(format, args...))
 }
 
 // Check refuses an entry that cannot follow s, so that nothing is ever written
 // that could not be folded again. Errors wrap [ErrBrokenJournal].
-func Check(s *session.Session, e *session.Entry) error {
+func Check(s *session.Session, e *journal.Entry) error {
 	switch {
 	case e.Seq != s.Version+1:
 		return broken(s, e, "follows entry %d", s.Version)
@@ -70,7 +71,7 @@ func Check(s *session.Session, e *session.Entry) error {
 	case s.Newest.Kind == session.KindDeleted:
 		return broken(s, e, "the session was deleted")
 	}
-	for _, check := range [...]func(*session.Session, *session.Entry) error{
+	for _, check := range [...]func(*session.Session, *journal.Entry) error{
 		checkStatus, checkNumbers, checkUsed, checkContent, checkBase, checkMessages,
 	} {
 		if err := check(s, e); err != nil {
@@ -80,7 +81,7 @@ func Check(s *session.Session, e *session.Entry) error {
 	return nil
 }
 
-func checkStatus(s *session.Session, e *session.Entry) error {
+func checkStatus(s *session.Session, e *journal.Entry) error {
 	r := rules[e.Kind]
 	switch {
 	case !slices.Contains(r.to, e.Status):
@@ -92,11 +93,11 @@ func checkStatus(s *session.Session, e *session.Entry) error {
 }
 
 // beginsTask reports whether an entry is the first of a task.
-func beginsTask(s *session.Session, e *session.Entry) bool {
+func beginsTask(s *session.Session, e *journal.Entry) bool {
 	return e.Kind == session.KindStarted || e.Kind == session.KindForked || e.Kind == session.KindRestored && s.Status.Ended()
 }
 
-func checkNumbers(s *session.Session, e *session.Entry) error {
+func checkNumbers(s *session.Session, e *journal.Entry) error {
 	task, run := s.Task, s.Run
 	if beginsTask(s, e) {
 		task++
@@ -118,7 +119,7 @@ func checkNumbers(s *session.Session, e *session.Entry) error {
 }
 
 // checkUsed holds that what a task used grows by what its entries used, and by nothing else.
-func checkUsed(s *session.Session, e *session.Entry) error {
+func checkUsed(s *session.Session, e *journal.Entry) error {
 	amounts := func(a session.Amounts) [4]int64 {
 		return [...]int64{a.Steps, a.Tokens, a.ActiveMillis, a.CostMicros}
 	}
@@ -137,7 +138,7 @@ func checkUsed(s *session.Session, e *session.Entry) error {
 	return nil
 }
 
-func checkContent(s *session.Session, e *session.Entry) error {
+func checkContent(s *session.Session, e *journal.Entry) error {
 	for _, op := range e.StateOps {
 		var scratch session.State
 		if err := scratch.Apply(op); err != nil {
@@ -162,7 +163,7 @@ func checkContent(s *session.Session, e *session.Entry) error {
 	return nil
 }
 
-func checkBase(s *session.Session, e *session.Entry) error {
+func checkBase(s *session.Session, e *journal.Entry) error {
 	back := e.Kind == session.KindRestored || e.Kind == session.KindForked
 	b := e.Base
 	switch {
@@ -194,7 +195,7 @@ func checkBase(s *session.Session, e *session.Entry) error {
 }
 
 // checkMessages holds that every declared call ends in exactly one result before the next reply.
-func checkMessages(s *session.Session, e *session.Entry) error {
+func checkMessages(s *session.Session, e *journal.Entry) error {
 	open := map[string]bool{}
 	if e.Base == nil {
 		for _, c := range s.Calls {
@@ -220,7 +221,7 @@ func checkMessages(s *session.Session, e *session.Entry) error {
 }
 
 // checkHistory walks through messages and leaves in open the calls without a result.
-func checkHistory(s *session.Session, e *session.Entry, messages []llm.Message, open map[string]bool, prefix string) error {
+func checkHistory(s *session.Session, e *journal.Entry, messages []llm.Message, open map[string]bool, prefix string) error {
 	for _, m := range messages {
 		switch m.Role {
 		case llm.RoleAssistant:

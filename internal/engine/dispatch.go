@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // Action says what to do about a message (design section 4.1).
@@ -31,13 +32,13 @@ const (
 // after the message arrived.
 type Facts struct {
 	Now  time.Time
-	Wake session.Wake
+	Wake journal.Wake
 	// Session is nil when there is none.
 	Session *session.Session
 	// Claimed says that the claim of Wake.Seq was granted to us.
 	Claimed bool
 	// Lease as it stands when it was not.
-	Lease session.Lease
+	Lease journal.Lease
 	// Signalled says that HEAD holds a signal for the session's task.
 	Signalled bool
 	// WaitsOpen counts the waits that are open by a consistent read; it is looked
@@ -58,7 +59,7 @@ func Dispatch(f Facts) Action {
 	if k > n+1 {
 		return Acknowledge
 	}
-	resume := f.Wake.Kind == session.WakeResume
+	resume := f.Wake.Kind == journal.WakeResume
 	switch {
 	case s.Status == session.StatusInterrupted:
 		return Acknowledge // whatever the message: only the verb leaves it
@@ -78,7 +79,7 @@ func Dispatch(f Facts) Action {
 	switch {
 	case resume && s.Status != session.StatusRunning:
 		return Resume
-	case !f.Signalled && session.PutOff(s.Newest.At, s.Newest.Until, f.Now) > 0:
+	case !f.Signalled && journal.PutOff(s.Newest.At, s.Newest.Until, f.Now) > 0:
 		return TooEarly // a signal is obeyed now, whatever the delay
 	}
 	return Work
@@ -92,9 +93,9 @@ func dispatchOld(f Facts, live bool) Action {
 		return Acknowledge
 	case live:
 		return Keep
-	case !s.Newest.Attempt.Answers(f.Wake):
+	case !journal.AnswersWake(s.Newest.Attempt, f.Wake):
 		return Acknowledge
-	case !session.Come(s.Newest.At.Add(f.Grace), f.Now, f.Grace) && !f.Lease.Dead():
+	case !journal.Come(s.Newest.At.Add(f.Grace), f.Now, f.Grace) && !f.Lease.Dead():
 		return ComeBack // its writer may still be sending, unless it is dead
 	}
 	return SendNext

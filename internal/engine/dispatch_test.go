@@ -8,18 +8,19 @@ import (
 
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // The table of design section 4.1, row by row. The session stands at entry 5.
 func TestDispatch(t *testing.T) {
 	t.Parallel()
-	const step, resume = session.WakeStep, session.WakeResume
+	const step, resume = journal.WakeStep, journal.WakeResume
 	running, suspended, interrupted := session.StatusRunning, session.StatusSuspended, session.StatusInterrupted
 	now := t0.Add(time.Minute)
-	lease := func(seq int64, left time.Duration) session.Lease {
-		return session.Lease{Owner: "other", Seq: seq, N: 1, Until: now.Add(left)}
+	lease := func(seq int64, left time.Duration) journal.Lease {
+		return journal.Lease{Owner: "other", Seq: seq, N: 1, Until: now.Add(left)}
 	}
-	none := session.Lease{}
+	none := journal.Lease{}
 	type newest struct {
 		keepsLease bool
 		For        int64
@@ -30,11 +31,11 @@ func TestDispatch(t *testing.T) {
 	}
 	old := newest{For: 5, age: time.Minute}
 	for name, c := range map[string]struct {
-		kind      session.WakeKind
+		kind      journal.WakeKind
 		k         int64
 		status    session.Status
 		claimed   bool
-		lease     session.Lease
+		lease     journal.Lease
 		open      int
 		newest    newest
 		signalled bool
@@ -114,7 +115,7 @@ func TestDispatch(t *testing.T) {
 				until := now.Add(c.newest.until)
 				s.Newest.Until = &until
 			}
-			wake := session.NewWake(key, c.k, c.kind)
+			wake := journal.NewWake(key, c.k, c.kind)
 			wake.Message = c.message
 			require.Equal(t, c.want, engine.Dispatch(engine.Facts{
 				Now: now, Wake: wake, Session: s, Claimed: c.claimed, Lease: c.lease, WaitsOpen: c.open, Signalled: c.signalled, Grace: 2 * time.Second,
@@ -126,8 +127,8 @@ func TestDispatch(t *testing.T) {
 func TestDispatch_no_such_session(t *testing.T) {
 	t.Parallel()
 	for _, s := range []*session.Session{nil, {Key: key}} {
-		for _, kind := range []session.WakeKind{session.WakeStep, session.WakeResume} {
-			require.Equal(t, engine.Acknowledge, engine.Dispatch(engine.Facts{Wake: session.NewWake(key, 1, kind), Session: s, Claimed: true}))
+		for _, kind := range []journal.WakeKind{journal.WakeStep, journal.WakeResume} {
+			require.Equal(t, engine.Acknowledge, engine.Dispatch(engine.Facts{Wake: journal.NewWake(key, 1, kind), Session: s, Claimed: true}))
 		}
 	}
 }

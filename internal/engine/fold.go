@@ -8,6 +8,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // ErrBrokenJournal says that an entry cannot follow the ones before it.
@@ -25,7 +26,7 @@ type history struct {
 }
 
 // Fold folds a whole journal, entry 1 first. Errors wrap [ErrBrokenJournal].
-func Fold(key session.Key, entries []session.Entry) (*session.Session, error) {
+func Fold(key session.Key, entries []journal.Entry) (*session.Session, error) {
 	// What is gone back to is kept on the way, so that a journal that goes back
 	// often is still read once.
 	kept := map[int64]*history{}
@@ -54,13 +55,13 @@ func Fold(key session.Key, entries []session.Entry) (*session.Session, error) {
 	return s, nil
 }
 
-func goesBack(e *session.Entry) bool { return e.Base != nil && e.Base.Messages == nil }
+func goesBack(e *journal.Entry) bool { return e.Base != nil && e.Base.Messages == nil }
 
 // Apply folds the next entry into s. It changes s only if it returns nil; it
 // takes time in proportion to the entry (and to the number of keys of the custom
 // state, if the entry changes that), not to the session. Errors wrap
 // [ErrBrokenJournal], or are [ErrNeedsHistory].
-func Apply(s *session.Session, e *session.Entry) error {
+func Apply(s *session.Session, e *journal.Entry) error {
 	if err := Check(s, e); err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func Apply(s *session.Session, e *session.Entry) error {
 }
 
 // apply folds an entry that was checked: it cannot fail.
-func apply(s *session.Session, e *session.Entry, back *history) {
+func apply(s *session.Session, e *journal.Entry, back *history) {
 	s.InputExpired = nil
 	if e.Task != s.Task {
 		s.TaskUsage, s.Delays, s.Failures = llm.Usage{}, nil, 0
@@ -124,7 +125,7 @@ func apply(s *session.Session, e *session.Entry, back *history) {
 
 // applyRun keeps the record of the run. A run that ended at a suspension stays as
 // it ended, whatever happens to the session before the next one.
-func applyRun(s *session.Session, e *session.Entry) {
+func applyRun(s *session.Session, e *journal.Entry) {
 	if e.Run != s.Run {
 		s.RunRecord = session.Run{
 			ID: e.Run, Task: e.Task, Trigger: e.Trigger, StartedAt: e.At, FirstEntry: e.Seq, PreviousRun: e.Run - 1,
@@ -150,7 +151,7 @@ func mustState(state session.State, err error) session.State {
 }
 
 // rebase puts the history of an entry's base in the place of that of the entry before.
-func rebase(s *session.Session, e *session.Entry, back *history) {
+func rebase(s *session.Session, e *journal.Entry, back *history) {
 	if e.Base == nil {
 		return
 	}
@@ -246,7 +247,7 @@ func takeResults(s *session.Session, m llm.Message) {
 	s.Messages[last] = llm.Message{Role: llm.RoleTool, Parts: merged}
 }
 
-func openWaits(s *session.Session, e *session.Entry) {
+func openWaits(s *session.Session, e *journal.Entry) {
 	for _, w := range e.Waits {
 		s.Waits = append(s.Waits, w)
 		for i := range s.Calls {
@@ -258,7 +259,7 @@ func openWaits(s *session.Session, e *session.Entry) {
 }
 
 // takeAnswers hands answers to their calls. What leaves a suspension closes what is still open.
-func takeAnswers(s *session.Session, e *session.Entry) {
+func takeAnswers(s *session.Session, e *journal.Entry) {
 	for i, a := range e.Answers {
 		// Where a message came with it, the planner has that to go on with.
 		if a.Kind == session.AnswerExpiry && a.ToolCallID == "" && a.Outcome != session.ExpireDefault && e.Trigger != session.TriggerMessage {

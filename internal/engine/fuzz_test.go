@@ -12,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // FuzzMoves lets bytes choose moves of the engine's own and holds that each is
@@ -46,7 +47,7 @@ func move(st *story, what byte, n int) (engine.Move, bool) {
 	case s.Status.Ended():
 		return engine.Start(s, taskRules(), llm.User("more"), st.stamp()), true
 	case what == 0:
-		kind := []session.SignalKind{session.SignalInterrupt, session.SignalCancel, session.SignalAbort}[n%3]
+		kind := []journal.SignalKind{journal.SignalInterrupt, journal.SignalCancel, journal.SignalAbort}[n%3]
 		return engine.Stopped(s, st.signal(kind), engine.StepOutcome{Results: someResults(s, n)}, st.stamp()), s.Status != session.StatusInterrupted || n%3 > 0
 	case s.Status != session.StatusRunning:
 		var answers []session.Answer
@@ -159,16 +160,16 @@ func FuzzFold(f *testing.F) {
 	files, err := filepath.Glob("testdata/v1/*.jsonl")
 	require.NoError(f, err)
 	for _, file := range files {
-		journal, err := os.ReadFile(file)
+		written, err := os.ReadFile(file)
 		require.NoError(f, err)
-		f.Add(journal, uint8(0), uint8(0))
-		f.Add(journal, uint8(2), uint8(len(file)))
+		f.Add(written, uint8(0), uint8(0))
+		f.Add(written, uint8(2), uint8(len(file)))
 	}
-	f.Fuzz(func(t *testing.T, journal []byte, from, to uint8) {
-		var entries []session.Entry
+	f.Fuzz(func(t *testing.T, written []byte, from, to uint8) {
+		var entries []journal.Entry
 		s, hash := &session.Session{Key: key}, ""
-		for i, line := range lines(journal) {
-			e, err := session.Decode(line)
+		for i, line := range lines(written) {
+			e, err := journal.Decode(line)
 			if err != nil {
 				continue
 			}
@@ -203,13 +204,13 @@ func FuzzFold(f *testing.F) {
 	})
 }
 
-func lines(journal []byte) [][]byte {
+func lines(written []byte) [][]byte {
 	var out [][]byte
 	start := 0
-	for i, b := range journal {
+	for i, b := range written {
 		if b == '\n' {
-			out, start = append(out, journal[start:i]), i+1
+			out, start = append(out, written[start:i]), i+1
 		}
 	}
-	return append(out[:min(len(out), 40)], journal[start:])
+	return append(out[:min(len(out), 40)], written[start:])
 }

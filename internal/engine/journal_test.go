@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/internal/goldentest"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 func used(tokens int64) engine.Used {
@@ -68,22 +69,22 @@ func journals() map[string]func(*story) {
 			}
 			st.says("done")
 		},
-		"cancelled_before_the_model": func(st *story) { st.stopped(session.SignalCancel, engine.StepOutcome{}) },
-		"cancelled_while_it_streams": func(st *story) { st.stopped(session.SignalCancel, engine.StepOutcome{Used: used(10)}) },
-		"cancelled_before_any_tool":  func(st *story) { reply(st, "append", "append").stopped(session.SignalCancel, engine.StepOutcome{}) },
+		"cancelled_before_the_model": func(st *story) { st.stopped(journal.SignalCancel, engine.StepOutcome{}) },
+		"cancelled_while_it_streams": func(st *story) { st.stopped(journal.SignalCancel, engine.StepOutcome{Used: used(10)}) },
+		"cancelled_before_any_tool":  func(st *story) { reply(st, "append", "append").stopped(journal.SignalCancel, engine.StepOutcome{}) },
 		"cancelled_between_tools": func(st *story) {
-			reply(st, "append", "append").stopped(session.SignalCancel, engine.StepOutcome{Results: []llm.ToolResult{success("c2-1", "append", `1`)}})
+			reply(st, "append", "append").stopped(journal.SignalCancel, engine.StepOutcome{Results: []llm.ToolResult{success("c2-1", "append", `1`)}})
 		},
 		"aborted": func(st *story) {
-			st.asks(session.WaitApproval, "refund").stopped(session.SignalAbort, engine.StepOutcome{})
+			st.asks(session.WaitApproval, "refund").stopped(journal.SignalAbort, engine.StepOutcome{})
 		},
 		"interrupted_and_resumed": func(st *story) {
-			reply(st, "append", "append").stopped(session.SignalInterrupt, engine.StepOutcome{Results: []llm.ToolResult{success("c2-1", "append", `1`)}})
+			reply(st, "append", "append").stopped(journal.SignalInterrupt, engine.StepOutcome{Results: []llm.ToolResult{success("c2-1", "append", `1`)}})
 			st.resumed()
 			st.step(engine.StepOutcome{Results: []llm.ToolResult{success("c2-2", "append", `2`)}}).says("done")
 		},
 		"interrupted_and_told": func(st *story) {
-			reply(st, "append").stopped(session.SignalInterrupt, engine.StepOutcome{})
+			reply(st, "append").stopped(journal.SignalInterrupt, engine.StepOutcome{})
 			message := llm.User("do something else")
 			closed := []llm.ToolResult{engine.Result(st.s.Calls[0], llm.ResultCancelled, engine.TextCancelled)}
 			st.do(engine.Resumed(st.s, nil, &message, closed, st.stamp())).says("else")
@@ -114,7 +115,7 @@ func journals() map[string]func(*story) {
 		"mail_while_waiting": func(st *story) {
 			out := engine.StepOutcome{Reply: st.reply(toolCall("refund")), LateMail: []string{"m1"}, LateMailMessages: []llm.Message{llm.User("hurry")}}
 			out.Waits = []session.Wait{{Kind: session.WaitApproval, Call: "c2-1"}}
-			st.step(out).stopped(session.SignalCancel, engine.StepOutcome{})
+			st.step(out).stopped(journal.SignalCancel, engine.StepOutcome{})
 		},
 		"went_back_and_compacted": func(st *story) { goBack(st) },
 	}
@@ -127,32 +128,32 @@ func goBack(st *story) {
 	st.says("then not")
 	rules := taskRules()
 	e := st.entry(session.KindRestored, session.StatusRunning)
-	e.Task, e.Run, e.Trigger, e.Rules, e.RulesAt, e.Used = 2, 3, session.TriggerRetry, &rules, e.Seq, session.Used{}
-	e.Base = &session.Base{Seq: 2}
+	e.Task, e.Run, e.Trigger, e.Rules, e.RulesAt, e.Used = 2, 3, session.TriggerRetry, &rules, e.Seq, journal.Used{}
+	e.Base = &journal.Base{Seq: 2}
 	st.raw(e)
 	st.step(engine.StepOutcome{Results: []llm.ToolResult{success("c6-1", "refund", `1`), success("c6-2", "refund", `2`)}, StateOps: []session.StateOp{
 		{Op: session.StateReplace, Key: "k", Value: json.RawMessage(`1`)},
 	}})
 	e = st.entry(session.KindStepped, session.StatusRunning)
-	e.Base = &session.Base{Seq: 7, Messages: []llm.Message{llm.User("two refunds")}}
+	e.Base = &journal.Base{Seq: 7, Messages: []llm.Message{llm.User("two refunds")}}
 	st.raw(e).says("done")
 	st.raw(st.entry(session.KindDeleted, session.StatusCompleted))
 }
 
-func (st *story) entry(kind session.Kind, status session.Status) session.Entry {
+func (st *story) entry(kind session.Kind, status session.Status) journal.Entry {
 	stamp := st.stamp()
-	return session.Entry{
-		V: session.Format, Seq: st.s.Next(), Kind: kind, At: stamp.Now, By: stamp.By, Attempt: stamp.Attempt, Token: stamp.Token, Prev: st.s.Newest.Hash,
-		Task: st.s.Task, Run: st.s.Run, Step: st.s.Step, RulesAt: st.s.RulesAt, Status: status, Used: session.Used{Task: st.s.Used},
+	return journal.Entry{
+		V: journal.Format, Seq: st.s.Next(), Kind: kind, At: stamp.Now, By: stamp.By, Attempt: stamp.Attempt, Token: stamp.Token, Prev: st.s.Newest.Hash,
+		Task: st.s.Task, Run: st.s.Run, Step: st.s.Step, RulesAt: st.s.RulesAt, Status: status, Used: journal.Used{Task: st.s.Used},
 	}
 }
 
 // raw writes an entry as it is, and folds the whole if it goes back.
-func (st *story) raw(e session.Entry) *story {
+func (st *story) raw(e journal.Entry) *story {
 	st.t.Helper()
-	stored, err := session.Encode(&e)
+	stored, err := journal.Encode(&e)
 	require.NoError(st.t, err)
-	e, err = session.Decode(stored)
+	e, err = journal.Decode(stored)
 	require.NoError(st.t, err)
 	st.entries = append(st.entries, e)
 	err = engine.Apply(st.s, &e)
@@ -171,18 +172,18 @@ func TestGoldenJournals(t *testing.T) {
 			st := begin(t)
 			tell(st)
 			requireFolds(t, st)
-			var journal bytes.Buffer
+			var written bytes.Buffer
 			for _, e := range st.entries {
 				text, err := json.Marshal(e)
 				require.NoError(t, err)
-				journal.Write(append(text, '\n'))
+				written.Write(append(text, '\n'))
 			}
 			path := filepath.Join("testdata/v1", name)
-			stored := goldentest.File(t, path+".jsonl", journal.Bytes())
+			stored := goldentest.File(t, path+".jsonl", written.Bytes())
 
-			var entries []session.Entry
+			var entries []journal.Entry
 			for line := range bytes.Lines(stored) {
-				e, err := session.Decode(bytes.TrimSpace(line))
+				e, err := journal.Decode(bytes.TrimSpace(line))
 				require.NoError(t, err)
 				entries = append(entries, e)
 			}

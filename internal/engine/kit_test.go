@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 var (
@@ -29,7 +30,7 @@ func taskRules() session.Rules {
 type story struct {
 	t       testing.TB
 	s       *session.Session
-	entries []session.Entry
+	entries []journal.Entry
 	last    engine.Move
 }
 
@@ -49,9 +50,9 @@ func (st *story) stamp() engine.Stamp {
 func (st *story) do(m engine.Move) *story {
 	st.t.Helper()
 	require.NoError(st.t, engine.Check(st.s, &m.Entry))
-	stored, err := session.Encode(&m.Entry)
+	stored, err := journal.Encode(&m.Entry)
 	require.NoError(st.t, err)
-	e, err := session.Decode(stored)
+	e, err := journal.Decode(stored)
 	require.NoError(st.t, err)
 	require.NoError(st.t, engine.Apply(st.s, &e))
 	st.entries, st.last = append(st.entries, e), m
@@ -122,11 +123,11 @@ func (st *story) expiry(i int, outcome session.DeadlineOutcome, value string) se
 	})
 }
 
-func (st *story) signal(kind session.SignalKind) session.Signal {
-	return session.Signal{ID: "sig-1", Task: st.s.Task, Kind: kind, Who: "ana", At: t0, From: "test"}
+func (st *story) signal(kind journal.SignalKind) journal.Signal {
+	return journal.Signal{ID: "sig-1", Task: st.s.Task, Kind: kind, Who: "ana", At: t0, From: "test"}
 }
 
-func (st *story) stopped(kind session.SignalKind, out engine.StepOutcome) *story {
+func (st *story) stopped(kind journal.SignalKind, out engine.StepOutcome) *story {
 	st.t.Helper()
 	return st.do(engine.Stopped(st.s, st.signal(kind), out, st.stamp()))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // shown gives the waits of the open calls the digests of what was shown, and their
@@ -16,13 +17,13 @@ import (
 func (st *story) shown() *story {
 	for i := range st.s.Calls {
 		for j := range st.s.Calls[i].Waits {
-			st.s.Calls[i].Waits[j].Digest = session.Digest(st.s.Calls[i].Arguments)
+			st.s.Calls[i].Waits[j].Digest = journal.Digest(st.s.Calls[i].Arguments)
 		}
 		for j := range st.s.Calls[i].Answers {
 			a := &st.s.Calls[i].Answers[j]
-			a.Digest = session.Digest(st.s.Calls[i].Arguments)
+			a.Digest = journal.Digest(st.s.Calls[i].Arguments)
 			if a.EditedInput != nil {
-				a.Digest = session.Digest(a.EditedInput)
+				a.Digest = journal.Digest(a.EditedInput)
 			}
 		}
 	}
@@ -40,18 +41,18 @@ func TestPlan_runs_what_was_approved(t *testing.T) {
 	}{
 		"as shown":                     {func(*session.Wait, *session.Answer, *session.Call) {}, engine.DoRun},
 		"other arguments":              {func(_ *session.Wait, _ *session.Answer, call *session.Call) { call.Arguments = other }, engine.DoResult},
-		"another digest":               {func(w *session.Wait, _ *session.Answer, _ *session.Call) { w.Digest = session.Digest(other) }, engine.DoResult},
+		"another digest":               {func(w *session.Wait, _ *session.Answer, _ *session.Call) { w.Digest = journal.Digest(other) }, engine.DoResult},
 		"no digest":                    {func(w *session.Wait, _ *session.Answer, _ *session.Call) { w.Digest = "" }, engine.DoResult},
 		"an answer without its digest": {func(_ *session.Wait, a *session.Answer, _ *session.Call) { a.Digest = "" }, engine.DoResult},
-		"an answer to something else":  {func(_ *session.Wait, a *session.Answer, _ *session.Call) { a.Digest = session.Digest(other) }, engine.DoResult},
+		"an answer to something else":  {func(_ *session.Wait, a *session.Answer, _ *session.Call) { a.Digest = journal.Digest(other) }, engine.DoResult},
 		"other arguments in both": {func(_ *session.Wait, a *session.Answer, call *session.Call) {
-			a.Digest, call.Arguments = session.Digest(other), other
+			a.Digest, call.Arguments = journal.Digest(other), other
 		}, engine.DoResult},
 		"edited, without its digest": {func(_ *session.Wait, a *session.Answer, _ *session.Call) {
 			a.EditedInput, a.Digest = other, ""
 		}, engine.DoResult},
 		"edited": {func(_ *session.Wait, a *session.Answer, _ *session.Call) {
-			a.EditedInput, a.Digest = other, session.Digest(other)
+			a.EditedInput, a.Digest = other, journal.Digest(other)
 		}, engine.DoRun},
 		"edited and changed": {func(w *session.Wait, a *session.Answer, _ *session.Call) { a.EditedInput, a.Digest = other, w.Digest }, engine.DoResult},
 	} {
@@ -84,7 +85,7 @@ func TestPlan_asks_anew_about_what_the_model_wants(t *testing.T) {
 	st := begin(t).asks(session.WaitApproval, "refund")
 	a := st.approval(0, true)
 	a.EditedInput = json.RawMessage(`{"order":"A-2"}`)
-	a.Digest = session.Digest(a.EditedInput)
+	a.Digest = journal.Digest(a.EditedInput)
 	st.resumed(a).shown()
 	var seen json.RawMessage
 	plan := func(digest string) engine.CallPlan {
@@ -101,7 +102,7 @@ func TestPlan_asks_anew_about_what_the_model_wants(t *testing.T) {
 	for _, arguments := range []json.RawMessage{seen, p.Arguments, p.Wait.Arguments} {
 		require.JSONEq(t, string(st.s.Calls[0].Arguments), string(arguments))
 	}
-	require.Equal(t, session.Digest(st.s.Calls[0].Arguments), p.Wait.Digest)
+	require.Equal(t, journal.Digest(st.s.Calls[0].Arguments), p.Wait.Digest)
 }
 
 // TestPlan_answers_that_could_not_be_kept: the call has not run and does not, and the
@@ -111,7 +112,7 @@ func TestPlan_answers_that_could_not_be_kept(t *testing.T) {
 	for kind, answer := range map[session.WaitKind]func(st *story) session.Answer{
 		session.WaitApproval: func(st *story) session.Answer {
 			a := st.approval(0, true)
-			a.EditedInput, a.Digest = json.RawMessage(`null`), session.Digest([]byte(`{"order":"A-2"}`))
+			a.EditedInput, a.Digest = json.RawMessage(`null`), journal.Digest([]byte(`{"order":"A-2"}`))
 			return a
 		},
 		session.WaitQuestion: func(st *story) session.Answer { return st.answer(0, session.AnswerReply, nil) },

@@ -12,6 +12,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // Stamp is what a writer brings to an entry: its clock, its name, its luck.
@@ -29,16 +30,16 @@ type Stamp struct {
 
 // Move is the next entry with the records that go with it.
 type Move struct {
-	Entry session.Entry
+	Entry journal.Entry
 	// MovesHead says that the session's status or task changes, so that HEAD has to be written too.
 	MovesHead bool
 	// Waits opened by the entry, in the same transaction.
-	Waits []session.WaitRecord
+	Waits []journal.WaitRecord
 	// Run to be written: a new one (RunIsNew), or the current one at its end.
 	Run      *session.Run
 	RunIsNew bool
 	// Wake that has to follow the commit; nil when nothing does, or when the writer goes on itself.
-	Wake *session.Wake
+	Wake *journal.Wake
 	// Title for HEAD, of a started session.
 	Title string
 }
@@ -47,16 +48,16 @@ type Move struct {
 // resumption before it sends one itself.
 const AnsweredGrace = 10 * time.Second
 
-func next(s *session.Session, kind session.Kind, status session.Status, st Stamp) session.Entry {
-	return session.Entry{
-		V: session.Format, Seq: s.Next(), Kind: kind, At: st.Now.UTC(), By: st.By, From: st.From, Attempt: st.Attempt, KeepsLease: st.KeepsLease,
+func next(s *session.Session, kind session.Kind, status session.Status, st Stamp) journal.Entry {
+	return journal.Entry{
+		V: journal.Format, Seq: s.Next(), Kind: kind, At: st.Now.UTC(), By: st.By, From: st.From, Attempt: st.Attempt, KeepsLease: st.KeepsLease,
 		Prev: s.Newest.Hash, Token: st.Token, Task: s.Task, Run: s.Run, Step: s.Step, RulesAt: s.RulesAt, Status: status,
-		Used: session.Used{Task: s.Used},
+		Used: journal.Used{Task: s.Used},
 	}
 }
 
 // seal makes a move of a finished entry: what its status says about runs, HEAD and the wake.
-func seal(s *session.Session, e session.Entry, agentName string) Move {
+func seal(s *session.Session, e journal.Entry, agentName string) Move {
 	m := Move{Entry: e, MovesHead: e.Status != s.Status || e.Task != s.Task || e.Signal != nil}
 	switch {
 	case e.Run != s.Run:
@@ -71,12 +72,12 @@ func seal(s *session.Session, e session.Entry, agentName string) Move {
 		m.Run = &run
 	}
 	for _, w := range e.Waits {
-		m.Waits = append(m.Waits, session.WaitRecord{Wait: w, State: session.WaitOpen, Agent: agentName, Due: dueOf(w)})
+		m.Waits = append(m.Waits, journal.WaitRecord{Wait: w, State: session.WaitOpen, Agent: agentName, Due: dueOf(w)})
 	}
 	if e.Status == session.StatusRunning && !e.KeepsLease {
-		wake := session.NewWake(s.Key, e.Seq+1, session.WakeStep)
-		wake.Delay = session.PutOff(e.At, e.Until, e.At)
-		if wake.Delay <= session.MaxAhead { // else no queue takes it, and HEAD is due then
+		wake := journal.NewWake(s.Key, e.Seq+1, journal.WakeStep)
+		wake.Delay = journal.PutOff(e.At, e.Until, e.At)
+		if wake.Delay <= journal.MaxAhead { // else no queue takes it, and HEAD is due then
 			m.Wake = &wake
 		}
 	}
@@ -95,7 +96,7 @@ func dueOf(w session.Wait) *time.Time {
 func Start(s *session.Session, rules session.Rules, message llm.Message, st Stamp) Move {
 	e := next(s, session.KindStarted, session.StatusRunning, st)
 	e.Task, e.Run, e.Step, e.Trigger = s.Task+1, s.Run+1, 0, session.TriggerStart
-	e.Rules, e.RulesAt, e.Used = &rules, e.Seq, session.Used{}
+	e.Rules, e.RulesAt, e.Used = &rules, e.Seq, journal.Used{}
 	e.Messages = []llm.Message{message}
 	m := seal(s, e, rules.Agent)
 	if s.Version == 0 {
@@ -122,11 +123,11 @@ type Used struct {
 	CostMicros int64
 	Active     time.Duration
 	// Models and Runs say the same call by call.
-	Models []session.ModelCall
-	Runs   []session.ToolRun
+	Models []journal.ModelCall
+	Runs   []journal.ToolRun
 }
 
-func spend(e *session.Entry, used Used, replies int64) {
+func spend(e *journal.Entry, used Used, replies int64) {
 	e.Usage, e.Models, e.Calls = used.Usage, used.Models, used.Runs
 	e.Used.Amounts = session.Amounts{
 		Steps: replies, Tokens: used.Usage.Total(), ActiveMillis: used.Active.Milliseconds(), CostMicros: used.CostMicros,
@@ -189,7 +190,7 @@ func Replied(s *session.Session, out StepOutcome, st Stamp) Move {
 	return seal(s, e, s.Rules.Agent)
 }
 
-func addReply(e *session.Entry, out StepOutcome) {
+func addReply(e *journal.Entry, out StepOutcome) {
 	e.Messages = append(e.Messages, out.MailMessages...)
 	e.Mail = out.Mail
 	if out.Reply != nil {
@@ -252,7 +253,7 @@ func (out StepOutcome) needsInput() bool {
 
 // openAll gives the waits of an entry their ids, nonces and times. At most
 // MaxWaits are opened; the calls of the others are planned again afterwards.
-func openAll(e *session.Entry) {
+func openAll(e *journal.Entry) {
 	e.Waits = slices.Clone(e.Waits[:min(len(e.Waits), session.MaxWaits)])
 	for i := range e.Waits {
 		w := &e.Waits[i]
@@ -356,11 +357,11 @@ func Waiting(s *session.Session, st Stamp) Move {
 	return seal(s, next(s, session.KindSuspended, session.StatusSuspended, st), s.Rules.Agent)
 }
 
-// Delayed puts a failed model call off until a later time, [session.MaxDelay] at most.
+// Delayed puts a failed model call off until a later time, [journal.MaxDelay] at most.
 func Delayed(s *session.Session, failure session.Failure, until time.Time, used Used, st Stamp) Move {
 	st.KeepsLease = false
 	e := next(s, session.KindDelayed, session.StatusRunning, st)
-	if last := st.Now.Add(session.MaxDelay); until.After(last) {
+	if last := st.Now.Add(journal.MaxDelay); until.After(last) {
 		until = last
 	}
 	until = until.UTC()
@@ -424,14 +425,14 @@ func said(a session.Answer) ([]llm.Part, bool) {
 // Stopped obeys a signal: the task is interrupted, cancelled or, by abort,
 // failed for good. results hold what became of the open calls; an interrupted task
 // keeps the calls that have none, any other one closes them.
-func Stopped(s *session.Session, signal session.Signal, out StepOutcome, st Stamp) Move {
+func Stopped(s *session.Session, signal journal.Signal, out StepOutcome, st Stamp) Move {
 	st.KeepsLease = false
 	kind, status := session.KindInterrupted, session.StatusInterrupted
 	switch signal.Kind {
-	case session.SignalInterrupt:
-	case session.SignalCancel:
+	case journal.SignalInterrupt:
+	case journal.SignalCancel:
 		kind, status = session.KindCancelled, session.StatusCancelled
-	case session.SignalAbort:
+	case journal.SignalAbort:
 		kind, status = session.KindFailed, session.StatusFailed
 	}
 	e := next(s, kind, status, st)

@@ -12,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 func TestStart(t *testing.T) {
@@ -21,7 +22,7 @@ func TestStart(t *testing.T) {
 	require.True(t, m.MovesHead)
 	require.True(t, m.RunIsNew)
 	require.Equal(t, session.Run{ID: 1, Task: 1, Trigger: session.TriggerStart, Status: session.StatusRunning, StartedAt: m.Entry.At, FirstEntry: 1}, *m.Run)
-	require.Equal(t, session.NewWake(key, 2, session.WakeStep), *m.Wake)
+	require.Equal(t, journal.NewWake(key, 2, journal.WakeStep), *m.Wake)
 	require.Equal(t, "refund A-1", m.Title)
 	require.Equal(t, taskRules(), st.s.Rules)
 	require.Equal(t, taskRules().Limits, st.s.Left())
@@ -136,7 +137,7 @@ func TestClose_waits(t *testing.T) {
 		require.Equal(t, fmt.Sprintf("c2-%d", i+1), w.Call)
 		require.Equal(t, st.s.Newest.At, w.OpenedAt)
 		record := st.last.Waits[i]
-		require.Equal(t, session.WaitRecord{Wait: w, State: session.WaitOpen, Agent: "support", Due: record.Due}, record)
+		require.Equal(t, journal.WaitRecord{Wait: w, State: session.WaitOpen, Agent: "support", Due: record.Due}, record)
 		if i == 1 {
 			require.Empty(t, w.Nonce)
 			require.Nil(t, record.Due)
@@ -168,7 +169,7 @@ func TestSpending(t *testing.T) {
 	require.Equal(t, want, st.s.Left(), "failed model calls are counted")
 	require.Nil(t, st.last.Wake, "no queue takes it: HEAD is due then")
 	require.False(t, st.s.Newest.KeepsLease)
-	st.stopped(session.SignalInterrupt, engine.StepOutcome{Used: engine.Used{Active: 24 * time.Hour}})
+	st.stopped(journal.SignalInterrupt, engine.StepOutcome{Used: engine.Used{Active: 24 * time.Hour}})
 	require.Zero(t, st.s.Left().ActiveMillis)
 	require.Equal(t, "activeMillis", st.s.Left().Exhausted())
 	require.Equal(t, llm.Usage{Input: 100, Output: 20}, st.s.TaskUsage)
@@ -223,7 +224,7 @@ func TestStopping_keeps_accepted_answers(t *testing.T) {
 	require.Equal(t, session.TriggerMessage, st.s.RunRecord.Trigger)
 	require.NotNil(t, st.last.Wake)
 
-	for _, kind := range []session.SignalKind{session.SignalCancel, session.SignalAbort} {
+	for _, kind := range []journal.SignalKind{journal.SignalCancel, journal.SignalAbort} {
 		st, answers, _ = waiting(t)
 		st.stopped(kind, engine.StepOutcome{Answers: answers})
 		require.Equal(t, want, results(st.s), kind)
@@ -233,7 +234,7 @@ func TestStopping_keeps_accepted_answers(t *testing.T) {
 
 func TestStopped(t *testing.T) {
 	t.Parallel()
-	st := begin(t).asks(session.WaitApproval, "refund").stopped(session.SignalInterrupt, engine.StepOutcome{})
+	st := begin(t).asks(session.WaitApproval, "refund").stopped(journal.SignalInterrupt, engine.StepOutcome{})
 	require.Equal(t, session.StatusInterrupted, st.s.Status)
 	require.Len(t, st.s.Waits, 1, "open waits stay answerable")
 	require.Len(t, st.s.Calls, 1)
@@ -241,14 +242,14 @@ func TestStopped(t *testing.T) {
 	require.Equal(t, session.StatusSuspended, st.s.RunRecord.Status)
 	require.Equal(t, "ana", st.last.Entry.Signal.Who)
 
-	st.stopped(session.SignalAbort, engine.StepOutcome{})
+	st.stopped(journal.SignalAbort, engine.StepOutcome{})
 	require.Equal(t, session.Failure{Type: "aborted", Message: "Aborted by ana."}, *st.s.Failure, "for good")
-	signal := st.signal(session.SignalAbort)
+	signal := st.signal(journal.SignalAbort)
 	signal.Reason = "wrong order"
 	m := engine.Stopped(begin(t).s, signal, engine.StepOutcome{}, st.stamp())
 	require.Equal(t, "Aborted by ana: wrong order", m.Entry.Failure.Message)
 
-	st = begin(t).stopped(session.SignalCancel, engine.StepOutcome{})
+	st = begin(t).stopped(journal.SignalCancel, engine.StepOutcome{})
 	require.Equal(t, llm.Assistant(engine.TextClosing), st.s.Messages[1])
 	require.Nil(t, st.last.Wake)
 }
@@ -286,7 +287,7 @@ func TestGoing_back_gives_open_calls_a_new_chance(t *testing.T) {
 func TestDelayed(t *testing.T) {
 	t.Parallel()
 	st := begin(t)
-	for until, want := range map[time.Duration]time.Duration{time.Hour: time.Hour, 10 * session.MaxDelay: session.MaxDelay} {
+	for until, want := range map[time.Duration]time.Duration{time.Hour: time.Hour, 10 * journal.MaxDelay: journal.MaxDelay} {
 		stamp := st.keepsLease()
 		m := engine.Delayed(st.s, session.Failure{Type: "x"}, stamp.Now.Add(until), engine.Used{}, stamp)
 		require.Equal(t, stamp.Now.Add(want).UTC(), *m.Entry.Until)

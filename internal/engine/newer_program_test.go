@@ -10,6 +10,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/internal/goldentest"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // newer adds a field that only a later program knows to an entry, its rules, waits
@@ -34,9 +35,9 @@ func newer(v any) any {
 }
 
 // rewritten is a journal as a newer program writes it, its chain of hashes whole.
-func rewritten(t *testing.T, entries []session.Entry, change func(i int, e map[string]any)) []byte {
+func rewritten(t *testing.T, entries []journal.Entry, change func(i int, e map[string]any)) []byte {
 	t.Helper()
-	var journal bytes.Buffer
+	var written bytes.Buffer
 	prev := ""
 	for i, e := range entries {
 		text, err := json.Marshal(e)
@@ -49,12 +50,12 @@ func rewritten(t *testing.T, entries []session.Entry, change func(i int, e map[s
 		change(i, fields)
 		text, err = json.Marshal(fields)
 		require.NoError(t, err)
-		journal.Write(append(text, '\n'))
-		if read, err := session.Decode(text); err == nil {
+		written.Write(append(text, '\n'))
+		if read, err := journal.Decode(text); err == nil {
 			prev = read.Hash
 		}
 	}
-	return journal.Bytes()
+	return written.Bytes()
 }
 
 // A journal with fields this program does not know folds to the session it is
@@ -65,9 +66,9 @@ func TestGoldenJournals_with_unknown_fields(t *testing.T) {
 	st.asks(session.WaitApproval, "refund", "refund").resumed(st.approval(0, true), st.approval(1, false))
 	stored := goldentest.File(t, "testdata/newer/fields.jsonl", rewritten(t, st.entries, func(_ int, e map[string]any) { newer(e) }))
 	require.Contains(t, string(stored), "a later program")
-	var entries []session.Entry
+	var entries []journal.Entry
 	for line := range bytes.Lines(stored) {
-		e, err := session.Decode(bytes.TrimSpace(line))
+		e, err := journal.Decode(bytes.TrimSpace(line))
 		require.NoError(t, err)
 		entries = append(entries, e)
 	}
@@ -91,9 +92,9 @@ func TestGoldenJournals_with_an_unknown_need(t *testing.T) {
 	}))
 	lines := bytes.Split(bytes.TrimSpace(stored), []byte("\n"))
 	require.Len(t, lines, 2)
-	_, err := session.Decode(lines[0])
+	_, err := journal.Decode(lines[0])
 	require.NoError(t, err)
-	_, err = session.Decode(lines[1])
-	require.ErrorIs(t, err, session.ErrNeeds)
+	_, err = journal.Decode(lines[1])
+	require.ErrorIs(t, err, journal.ErrNeeds)
 	require.ErrorContains(t, err, `wait w2-1 needs "quorum"`)
 }

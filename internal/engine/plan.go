@@ -8,6 +8,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // Texts the model is told, as other agents' clients know them.
@@ -170,7 +171,7 @@ func planCall(s *session.Session, c session.Call, digest string, traits func(ses
 
 func (p *CallPlan) wait(kind session.WaitKind) session.Wait {
 	return session.Wait{
-		Kind: kind, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: session.Digest(p.Arguments),
+		Kind: kind, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: journal.Digest(p.Arguments),
 		Deadline: p.Traits.Expiry.Deadline(time.Time{}), Who: p.Traits.Who, Policy: p.Policy,
 	}
 }
@@ -199,7 +200,7 @@ func takeCall(s *session.Session, c session.Call, digest string) taken {
 		}
 	}
 	if len(t.replies) > 0 {
-		is := session.Digest(t.arguments)
+		is := journal.Digest(t.arguments)
 		t.replies = slices.DeleteFunc(t.replies, func(a session.Answer) bool { return shown[a.Wait] != is })
 	}
 	return t
@@ -245,9 +246,9 @@ func (t *taken) approve(s *session.Session, c session.Call, a session.Answer, w 
 	shown, runs := w.Digest, t.arguments
 	if a.EditedInput != nil {
 		runs = a.EditedInput
-		shown = session.Digest(runs)
+		shown = journal.Digest(runs)
 	}
-	if digest := session.Digest(runs); a.Error == "" && digest == shown && digest == a.Digest {
+	if digest := journal.Digest(runs); a.Error == "" && digest == shown && digest == a.Digest {
 		t.approved, t.arguments = true, runs
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 func yes() bool { return true }
@@ -168,7 +169,7 @@ func TestPlan_answers(t *testing.T) {
 			}
 			if c.opens != "" {
 				require.Equal(t, digest, p.Wait.Policy)
-				require.Equal(t, session.Digest(p.Arguments), p.Wait.Digest)
+				require.Equal(t, journal.Digest(p.Arguments), p.Wait.Digest)
 			}
 		})
 	}

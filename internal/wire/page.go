@@ -5,6 +5,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // Summary is one line of a list of sessions.
@@ -72,7 +73,7 @@ type Waits struct {
 
 // Entries is a page of GET /sessions/{id}/entries: the journal as it is stored.
 type Entries struct {
-	Items []session.Entry `json:"items"`
+	Items []journal.Entry `json:"items"`
 	// After is the number to ask after next: that of the last entry given, or
 	// what was asked for when there was none.
 	After int64 `json:"after"`

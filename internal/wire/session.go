@@ -6,6 +6,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // Session says where a session stands.
@@ -123,7 +124,7 @@ type Wait struct {
 }
 
 // NewWait returns a wait of a session in the words of the API.
-func NewWait(sessionID string, r session.WaitRecord) Wait {
+func NewWait(sessionID string, r journal.WaitRecord) Wait {
 	w := r.Wait
 	return Wait{
 		SessionID: sessionID, WaitID: w.ID, Kind: w.Kind, State: r.State, Agent: r.Agent,
@@ -144,8 +145,8 @@ func (w Wait) Wait() session.Wait {
 
 // Record returns the wait with what became of it in the words of the store. What
 // only the sweep needs is not in it.
-func (w Wait) Record() session.WaitRecord {
-	return session.WaitRecord{Wait: w.Wait(), State: w.State, Answer: w.Answer, Held: w.Held, Agent: w.Agent}
+func (w Wait) Record() journal.WaitRecord {
+	return journal.WaitRecord{Wait: w.Wait(), State: w.State, Answer: w.Answer, Held: w.Held, Agent: w.Agent}
 }
 
 // Manifest says the same in the words commands print: everything but the resume

@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 var at = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -105,11 +106,11 @@ func TestRound(t *testing.T) {
 // manifest needs.
 func TestWait(t *testing.T) {
 	t.Parallel()
-	var record session.WaitRecord
+	var record journal.WaitRecord
 	n := 0
 	fill(reflect.ValueOf(&record).Elem(), &n)
 	// These are the sweep's, the journal's and the server's own.
-	record.TakenBy, record.Due, record.Audit, record.Wait.Needs, record.HeldLast, record.Root = 0, nil, session.AuditTip{}, nil, false, ""
+	record.TakenBy, record.Due, record.Audit, record.Wait.Needs, record.HeldLast, record.Root = 0, nil, journal.AuditTip{}, nil, false, ""
 	w := wire.NewWait("s", record)
 	require.Equal(t, "s", w.SessionID)
 	require.Equal(t, record, w.Record())
@@ -119,8 +120,8 @@ func TestWait(t *testing.T) {
 // TestManifest: a session holds all that a manifest says.
 func TestManifest(t *testing.T) {
 	t.Parallel()
-	approval := session.WaitRecord{State: session.WaitOpen, Wait: session.Wait{ID: "w2-1", Kind: session.WaitApproval, Nonce: "n", Call: "c2-1", Tool: "deploy", Arguments: json.RawMessage(`{}`), Digest: "d"}}
-	question := session.WaitRecord{State: session.WaitOpen, Wait: session.Wait{ID: "w2-2", Kind: session.WaitQuestion, Call: "c2-2", Question: &session.Question{ID: "q", Text: "Which?"}, Deadline: &session.Deadline{At: at, Outcome: session.ExpireDeny}}}
+	approval := journal.WaitRecord{State: session.WaitOpen, Wait: session.Wait{ID: "w2-1", Kind: session.WaitApproval, Nonce: "n", Call: "c2-1", Tool: "deploy", Arguments: json.RawMessage(`{}`), Digest: "d"}}
+	question := journal.WaitRecord{State: session.WaitOpen, Wait: session.Wait{ID: "w2-2", Kind: session.WaitQuestion, Call: "c2-2", Question: &session.Question{ID: "q", Text: "Which?"}, Deadline: &session.Deadline{At: at, Outcome: session.ExpireDeny}}}
 	usage := llm.Usage{Input: 10, CacheRead: 4, CacheWrite: 2, Output: 5, Reasoning: 1}
 	s := wire.Session{
 		ID: "s", Agent: "a", Status: session.StatusSuspended, Outcome: session.OutcomePaused, CheckpointID: "cp", Step: 3, Text: "hm", Output: json.RawMessage(`1`),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // Planner decides the next reply of an agent. Implementations are safe for
@@ -149,7 +150,7 @@ func checkPart(p llm.Part) (llm.Part, error) {
 		case len(call.Arguments) == 0:
 			call.Arguments = json.RawMessage(`{}`)
 		default:
-			if err := session.CheckValue(call.Arguments); err != nil {
+			if err := journal.CheckValue(call.Arguments); err != nil {
 				return p, fmt.Errorf("the arguments of %s: %w", call.Name, err)
 			}
 		}

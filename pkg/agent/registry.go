@@ -13,6 +13,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -244,7 +245,7 @@ func digest(a Agent, rules session.Rules) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("digest of agent %s: %w", a.Name, err)
 	}
-	return session.Digest(raw), nil
+	return journal.Digest(raw), nil
 }
 
 // Planner returns what plans the replies of a task with these rules. A model is

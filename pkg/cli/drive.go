@@ -17,6 +17,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/sqlite"
 )
 
@@ -148,7 +149,7 @@ func (c *cli) taken(ctx context.Context, e place.Engine, k session.Key) error {
 // tell prints where a session stands, and keeps the pause file true. What was answered
 // of a pause is asked for where it is read by a person.
 func (c *cli) tell(ctx context.Context, e place.Engine, m session.Manifest) {
-	var answered []session.WaitRecord
+	var answered []journal.WaitRecord
 	if m.Outcome == session.OutcomePaused && c.Form != screen.FormJSON {
 		if waits, err := e.Waits(context.WithoutCancel(ctx), key(m.SessionID)); err == nil { // the pause is told without them, too
 			answered = report.Stored(waits)

@@ -10,6 +10,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 func (c *cli) showCommand() *cobra.Command {
@@ -82,7 +83,7 @@ func (c *cli) show(ctx context.Context, id string, full bool) error {
 }
 
 // sayOpen prints what a session still waits for, beside what was answered of the same pause.
-func (c *cli) sayOpen(m session.Manifest, answered []session.WaitRecord, asked time.Time) {
+func (c *cli) sayOpen(m session.Manifest, answered []journal.WaitRecord, asked time.Time) {
 	c.Say("\nWaiting for %s, asked %s.", report.Things(report.Pending(m)), c.ago(asked))
 	c.Write(c.Stdout, report.Beside(answered, c.Now()))
 	// Whole: the lines above may have been shortened, and what follows may approve, or answers.

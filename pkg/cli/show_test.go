@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 func TestShow(t *testing.T) {
@@ -28,7 +29,7 @@ func TestShow(t *testing.T) {
 			require.Contains(t, shown, text)
 		}
 
-		var entries []session.Entry
+		var entries []journal.Entry
 		require.NoError(t, json.Unmarshal([]byte(b.run("show", "s", "-o", "json").ends(0).stdout), &entries))
 		for i, e := range entries {
 			require.Equal(t, int64(i+1), e.Seq)

@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -27,7 +28,7 @@ const (
 type storedRow struct {
 	Session string               `json:"session"`
 	Agent   string               `json:"agent,omitempty"`
-	Waits   []session.WaitRecord `json:"waits"`
+	Waits   []journal.WaitRecord `json:"waits"`
 	// Command goes on when pasted; "" where this program has not the agent.
 	Command string `json:"command,omitempty"`
 }
@@ -86,16 +87,16 @@ func onlyStored(m session.Manifest) bool {
 }
 
 // kept is whether the filter of an inbox keeps a wait that is not open any more.
-func kept(p runtime.InboxParams, k session.Key) func(session.WaitRecord) bool {
+func kept(p runtime.InboxParams, k session.Key) func(journal.WaitRecord) bool {
 	of := store.FindParams{Kind: store.FindWaits, WaitKind: p.Kind, Tool: p.Tool, User: p.User}
-	return func(r session.WaitRecord) bool { return of.Keeps(k, &store.Item{Wait: &r}) }
+	return func(r journal.WaitRecord) bool { return of.Keeps(k, &store.Item{Wait: &r}) }
 }
 
 // waitForNobody returns the suspended sessions, of p's agent and root, that are not in
 // the inbox, and whether there may be more. No list holds them. To look at each suspended
 // session costs two requests for each; to take those away that the inbox holds costs one
 // for each 1,000, and leaves few to look at.
-func waitForNobody(ctx context.Context, l lists, p runtime.InboxParams, open []inboxRow, complete bool) (heads []session.Head, more bool, err error) {
+func waitForNobody(ctx context.Context, l lists, p runtime.InboxParams, open []inboxRow, complete bool) (heads []journal.Head, more bool, err error) {
 	sessions := runtime.SessionsParams{Tenant: p.Tenant, Status: session.StatusSuspended, Agent: p.Agent, Root: p.Root, Limit: listPage}
 	for range listPages {
 		page, err := l.Sessions(ctx, sessions)
@@ -109,7 +110,7 @@ func waitForNobody(ctx context.Context, l lists, p runtime.InboxParams, open []i
 	}
 	waits := map[string]bool{}
 	takeAway := func() {
-		heads = slices.DeleteFunc(heads, func(h session.Head) bool { return waits[h.Key.ID] })
+		heads = slices.DeleteFunc(heads, func(h journal.Head) bool { return waits[h.Key.ID] })
 	}
 	for _, row := range open {
 		waits[row.Session] = true

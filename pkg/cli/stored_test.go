@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/runtime"
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // crowd is a tenant with many suspended sessions; all but the first wait for somebody.
@@ -30,7 +30,7 @@ func (c *crowd) page(limit int, cursor string, each func(id string)) (next strin
 }
 
 func (c *crowd) Sessions(_ context.Context, p runtime.SessionsParams) (out runtime.SessionsPage, err error) {
-	out.Cursor = c.page(p.Limit, p.Cursor, func(id string) { out.Heads = append(out.Heads, session.Head{Key: key(id)}) })
+	out.Cursor = c.page(p.Limit, p.Cursor, func(id string) { out.Heads = append(out.Heads, journal.Head{Key: key(id)}) })
 	return out, nil
 }
 
@@ -54,7 +54,7 @@ func TestWaitForNobody(t *testing.T) {
 		c := &crowd{sessions: n}
 		heads, more, err := waitForNobody(t.Context(), c, runtime.InboxParams{}, nil, false)
 		require.NoError(t, err)
-		require.Equal(t, []session.Head{{Key: key("0")}}, heads, n)
+		require.Equal(t, []journal.Head{{Key: key("0")}}, heads, n)
 		require.Equal(t, want.more, more, n)
 		require.Equal(t, want.requests, c.requests, n)
 	}

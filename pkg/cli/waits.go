@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // asked is what a session waits for, as the manifest shows it, for commands that
@@ -23,7 +24,7 @@ type asked struct {
 	key session.Key
 	m   session.Manifest
 	// all are the waits of before as well; read when an id is not that of an open one.
-	all     []session.WaitRecord
+	all     []journal.WaitRecord
 	readAll bool
 }
 
@@ -187,7 +188,7 @@ func (a *asked) bindCall(ctx context.Context, call string, answer *session.Answe
 	if err := a.before(ctx); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(a.all, func(r session.WaitRecord) bool { return ofCall(r.Wait) }) {
+	if !slices.ContainsFunc(a.all, func(r journal.WaitRecord) bool { return ofCall(r.Wait) }) {
 		return a.refuse(runtime.CodeWaitNotFound, "no call %q waits for a result of yours, or did. %s", screen.CleanLine(call), a.instead())
 	}
 	return nil

@@ -10,12 +10,13 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // asking is an engine with waits.
 type asking struct {
 	place.Engine
-	records []session.WaitRecord
+	records []journal.WaitRecord
 }
 
 func (w asking) Manifest(context.Context, session.Key) (session.Manifest, error) {
@@ -28,7 +29,7 @@ func (w asking) Manifest(context.Context, session.Key) (session.Manifest, error)
 	return m, nil
 }
 
-func (w asking) Waits(context.Context, session.Key) ([]session.WaitRecord, error) {
+func (w asking) Waits(context.Context, session.Key) ([]journal.WaitRecord, error) {
 	return w.records, nil
 }
 
@@ -36,10 +37,10 @@ func (w asking) Waits(context.Context, session.Key) ([]session.WaitRecord, error
 // which may have been asked about again, names none.
 func TestBind_an_approval_asked_anew(t *testing.T) {
 	t.Parallel()
-	approval := func(id, nonce string, state session.WaitState) session.WaitRecord {
-		return session.WaitRecord{State: state, Wait: session.Wait{ID: id, Kind: session.WaitApproval, Call: "c2-1", Tool: "deploy", Arguments: []byte(`{}`), Digest: session.Digest([]byte(`{}`)), Nonce: nonce}}
+	approval := func(id, nonce string, state session.WaitState) journal.WaitRecord {
+		return journal.WaitRecord{State: state, Wait: session.Wait{ID: id, Kind: session.WaitApproval, Call: "c2-1", Tool: "deploy", Arguments: []byte(`{}`), Digest: journal.Digest([]byte(`{}`)), Nonce: nonce}}
 	}
-	e := asking{records: []session.WaitRecord{approval("w2-1", "first", session.WaitTaken), approval("w4-1", "second", session.WaitOpen)}}
+	e := asking{records: []journal.WaitRecord{approval("w2-1", "first", session.WaitTaken), approval("w4-1", "second", session.WaitOpen)}}
 	bound := func(id string) (session.Answer, error) {
 		approved := true
 		a := session.Answer{Kind: session.AnswerApproval, Approved: &approved}

@@ -17,6 +17,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 const (
@@ -147,8 +148,8 @@ func (c *cli) recordMoved(ctx context.Context, a *embedded.App, m *moved) error 
 // left reports whether any session has something to do here: it is running, or
 // all its answers are in and it has not been resumed. The others that have are
 // those whose agent this program has not.
-func (c *cli) left(ctx context.Context, a *embedded.App) (left bool, others []session.Head, err error) {
-	see := func(head session.Head) {
+func (c *cli) left(ctx context.Context, a *embedded.App) (left bool, others []journal.Head, err error) {
+	see := func(head journal.Head) {
 		if slices.Contains(a.Registry.Names(), head.Agent) {
 			left = true
 		} else {

@@ -17,6 +17,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -199,7 +200,7 @@ func TestStoreThatFails(t *testing.T) {
 // mute loses what is sent by itself; what goes with a commit is not.
 type mute struct{ queue.Queue }
 
-func (mute) Send(context.Context, ...session.Wake) error { return errors.New("died before it sent") }
+func (mute) Send(context.Context, ...journal.Wake) error { return errors.New("died before it sent") }
 
 // Whoever gives the last answer and dies before sending for what follows leaves
 // a session that is suspended and waits for nothing.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // Page selects one page of a list.
@@ -221,14 +222,14 @@ const (
 
 // Journal yields a session's entries that there are after the given one, oldest first.
 // In place of a value that the server cannot send stands what [LeftOut] says.
-func (c *Client) Journal(ctx context.Context, id string, after int64) iter.Seq2[session.Entry, error] {
+func (c *Client) Journal(ctx context.Context, id string, after int64) iter.Seq2[journal.Entry, error] {
 	return c.entries(ctx, id, after, false)
 }
 
 // Follow yields a session's entries after the given one as they are written, until
 // the session rests: it is suspended, interrupted or ended. An error is yielded
 // last, that of ctx included. Large values are as in Journal.
-func (c *Client) Follow(ctx context.Context, id string, after int64) iter.Seq2[session.Entry, error] {
+func (c *Client) Follow(ctx context.Context, id string, after int64) iter.Seq2[journal.Entry, error] {
 	return c.entries(ctx, id, after, true)
 }
 
@@ -247,8 +248,8 @@ func (c *Client) AwaitEntry(ctx context.Context, id string, after int64) error {
 	}
 }
 
-func (c *Client) entries(ctx context.Context, id string, after int64, stay bool) iter.Seq2[session.Entry, error] {
-	return func(yield func(session.Entry, error) bool) {
+func (c *Client) entries(ctx context.Context, id string, after int64, stay bool) iter.Seq2[journal.Entry, error] {
+	return func(yield func(journal.Entry, error) bool) {
 		p := EntriesParams{After: after}
 		if stay {
 			p.Wait = longestPoll
@@ -260,7 +261,7 @@ func (c *Client) entries(ctx context.Context, id string, after int64, stay bool)
 				err = fmt.Errorf("%w: entries after %d would be asked for again and again", ErrNotAdjourn, p.After)
 			}
 			if err != nil {
-				yield(session.Entry{}, err)
+				yield(journal.Entry{}, err)
 				return
 			}
 			for _, e := range page.Items {
@@ -273,7 +274,7 @@ func (c *Client) entries(ctx context.Context, id string, after int64, stay bool)
 			}
 			if early := shortestPoll - time.Since(asked); len(page.Items) == 0 && early > 0 {
 				if err := pause(ctx, early); err != nil {
-					yield(session.Entry{}, err)
+					yield(journal.Entry{}, err)
 					return
 				}
 			}

@@ -41,14 +41,14 @@ func FuzzHandler(f *testing.F) {
 		codes[code.(string)] = true
 	}
 	w := crowded(f, change{api: func(cfg *httpapi.Config) { cfg.Log = nil }})
-	journal := func() string {
+	written := func() string {
 		r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/sessions/theirs/entries", nil)
 		r.Header.Set("Authorization", "Bearer "+eve)
 		out := httptest.NewRecorder()
 		w.handler.ServeHTTP(out, r)
 		return out.Body.String()
 	}
-	theirs := journal()
+	theirs := written()
 	require.Contains(f, theirs, secret)
 	var mu sync.Mutex
 	f.Fuzz(func(t *testing.T, known bool, method, target, header string, body []byte) {
@@ -95,7 +95,7 @@ func FuzzHandler(f *testing.F) {
 			require.Equal(t, "/openapi.json", r.URL.Path)
 		}
 		if out.Code == http.StatusOK || out.Code == http.StatusAccepted {
-			require.Equal(t, theirs, journal())
+			require.Equal(t, theirs, written())
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/adjourn/adjourn/internal/wire"
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // What is left out of an answer that cannot be sent: every value over mostKept
@@ -104,7 +104,7 @@ func (o *omission) bytes(v reflect.Value, at string) {
 		return
 	}
 	if v.Type() == reflect.TypeFor[json.RawMessage]() {
-		v.SetBytes([]byte(strconv.Quote(o.leave(at, len(raw), session.Digest(raw)))))
+		v.SetBytes([]byte(strconv.Quote(o.leave(at, len(raw), journal.Digest(raw)))))
 		return
 	}
 	v.SetBytes([]byte(o.leave(at, len(raw), hash(raw))))

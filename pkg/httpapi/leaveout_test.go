@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -53,7 +54,7 @@ func (u *unreadable) Find(ctx context.Context, p store.FindParams) (store.Page, 
 	page, err := u.Store.Find(ctx, p)
 	for i, f := range page.Found {
 		if f.Item.Wait != nil {
-			page.Found[i].Item.Wait = &session.WaitRecord{Wait: session.Wait{ID: f.Item.ID, OpenedAt: f.Item.Wait.Wait.OpenedAt}, State: session.WaitOpen}
+			page.Found[i].Item.Wait = &journal.WaitRecord{Wait: session.Wait{ID: f.Item.ID, OpenedAt: f.Item.Wait.Wait.OpenedAt}, State: session.WaitOpen}
 			page.Found[i].Unread = store.ErrCorrupt
 		}
 	}

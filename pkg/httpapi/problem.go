@@ -9,7 +9,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/runtime"
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // statuses of the codes that only this room has, and of those that are finer
@@ -125,7 +125,7 @@ var unavailable = map[runtime.Code]string{
 
 // unavailableDetail names what a newer program needs; all else is told by the code alone.
 func unavailableDetail(e *runtime.Error) string {
-	var needs *session.NeedsError
+	var needs *journal.NeedsError
 	if e.Code == runtime.CodeNewerNeeded && errors.As(e, &needs) {
 		return needs.Error()
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 func ok(body any) (*response, error) {
@@ -170,7 +171,7 @@ func (h *handler) entries(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := wire.Entries{Items: append([]session.Entry{}, page.Entries...), After: p.After, More: page.More, Status: page.Status, Resting: page.Resting}
+	out := wire.Entries{Items: append([]journal.Entry{}, page.Entries...), After: p.After, More: page.More, Status: page.Status, Resting: page.Resting}
 	if n := len(page.Entries); n > 0 {
 		out.After = page.Entries[n-1].Seq
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -200,9 +201,9 @@ func (d *down) Items(ctx context.Context, key session.Key, kind store.ItemKind, 
 	return d.Store.Items(ctx, key, kind, id)
 }
 
-func (d *down) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
+func (d *down) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
 	if err := d.fails(); err != nil {
-		return func(yield func(session.Entry, error) bool) { yield(session.Entry{}, err) }
+		return func(yield func(journal.Entry, error) bool) { yield(journal.Entry{}, err) }
 	}
 	return d.Store.Entries(ctx, key, after)
 }
@@ -300,7 +301,7 @@ func TestUnavailable(t *testing.T) {
 		runtime.CodeStoreLocked:      {store.ErrLocked, "another process holds the server's data file; try again in a moment", "1"},
 		runtime.CodeStoreGone:        {store.ErrGone, "the server's data file was deleted or replaced: its operator has to restart it", ""},
 		runtime.CodeNotOurs:          {store.ErrNotOurs, "the server's store was not written by this program: its operator has to act", ""},
-		runtime.CodeNewerNeeded:      {&session.NeedsError{What: "entry 7", Word: "votes"}, `entry 7 needs "votes", which this program does not know: use a newer adjourn`, "1"},
+		runtime.CodeNewerNeeded:      {&journal.NeedsError{What: "entry 7", Word: "votes"}, `entry 7 needs "votes", which this program does not know: use a newer adjourn`, "1"},
 	} {
 		d := &ill{err: c.err}
 		w := newWorld(t, change{runtime: func(cfg *runtime.Config) { cfg.Store = d }})

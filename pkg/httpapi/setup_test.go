@@ -25,6 +25,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/sqlite"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
@@ -33,10 +34,10 @@ import (
 // TestMain makes the codec's encoder and decoder before any bubble of synctest
 // does: their channels would belong to that bubble.
 func TestMain(m *testing.M) {
-	e := session.Entry{V: session.Format, Seq: 1, Kind: session.KindStarted, Token: strings.Repeat("x", 4096)}
-	raw, err := session.Encode(&e)
+	e := journal.Entry{V: journal.Format, Seq: 1, Kind: session.KindStarted, Token: strings.Repeat("x", 4096)}
+	raw, err := journal.Encode(&e)
 	if err == nil {
-		_, err = session.Decode(raw)
+		_, err = journal.Decode(raw)
 	}
 	if err != nil {
 		panic(err)
@@ -101,7 +102,7 @@ type sends struct {
 	n atomic.Int64
 }
 
-func (s *sends) Send(ctx context.Context, wakes ...session.Wake) error {
+func (s *sends) Send(ctx context.Context, wakes ...journal.Wake) error {
 	s.n.Add(int64(len(wakes)))
 	return s.Queue.Send(ctx, wakes...)
 }
@@ -334,7 +335,7 @@ func (w *world) dump() string {
 				for item, err := range w.store.Items(ctx, found.Key, kind, "") {
 					require.NoError(w, err)
 					if item.Wait != nil { // the lines of its audit are not part of it
-						item.Rev, item.Wait.Audit = 0, session.AuditTip{}
+						item.Rev, item.Wait.Audit = 0, journal.AuditTip{}
 					}
 					write(item)
 				}

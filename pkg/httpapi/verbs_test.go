@@ -18,6 +18,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // bubble is a world on the clock of the bubble it is in.
@@ -147,7 +148,7 @@ func TestPreferWait(t *testing.T) {
 			key := w.begin("a", "slow deploy")
 			began := time.Now()
 			page := get[wire.Entries](w, ann, "/sessions/a/entries?after=1&wait=2")
-			require.Equal(t, wire.Entries{Items: []session.Entry{}, After: 1, Status: session.StatusRunning}, page)
+			require.Equal(t, wire.Entries{Items: []journal.Entry{}, After: 1, Status: session.StatusRunning}, page)
 			require.Equal(t, 2*time.Second, time.Since(began))
 			w.driveAfter(0, key)
 			for page.After = 1; !page.Resting; {
@@ -285,7 +286,7 @@ func TestPages(t *testing.T) {
 		}
 		require.Equal(t, all.Items, one, target)
 	}
-	var entries []session.Entry
+	var entries []journal.Entry
 	for after, more := int64(0), true; more; {
 		p := get[wire.Entries](w, ann, fmt.Sprintf("/sessions/a/entries?limit=1&after=%d", after))
 		entries, after, more = append(entries, p.Items...), p.After, p.More
@@ -389,6 +390,6 @@ func TestOddResults(t *testing.T) {
 			}
 			cursor = page.Cursor
 		}
-		require.Equal(t, session.Digest(json.RawMessage(result)), session.Digest(json.RawMessage(found)))
+		require.Equal(t, journal.Digest(json.RawMessage(result)), journal.Digest(json.RawMessage(found)))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // newSession says where a session stands in the words of the API.
@@ -27,7 +28,7 @@ func newSession(key session.Key, s runtime.View) *wire.Session {
 	return out
 }
 
-func newWaits(id string, records []session.WaitRecord) []wire.Wait {
+func newWaits(id string, records []journal.WaitRecord) []wire.Wait {
 	out := make([]wire.Wait, len(records))
 	for i, record := range records {
 		out[i] = wire.NewWait(id, record)
@@ -39,7 +40,7 @@ func newWaits(id string, records []session.WaitRecord) []wire.Wait {
 func openWaits(id string, waits []session.Wait) []wire.Wait {
 	out := make([]wire.Wait, len(waits))
 	for i, w := range waits {
-		out[i] = wire.NewWait(id, session.WaitRecord{Wait: w, State: session.WaitOpen})
+		out[i] = wire.NewWait(id, journal.WaitRecord{Wait: w, State: session.WaitOpen})
 	}
 	return out
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/lambdafn"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -93,7 +94,7 @@ func TestLarge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, tool.Define(tool.Spec[textIn]{Name: "text", Description: "Make up text.", Effect: session.ReadOnly}, text))
 			w.cfg.AllowUnauthenticated = true
-			wakes := []session.Wake{w.start("- " + c.with + "\n- say: done")}
+			wakes := []journal.Wake{w.start("- " + c.with + "\n- say: done")}
 			key := wakes[0].Key()
 			for h := step(t, w); len(wakes) > 0; wakes = w.queue.takeSent() {
 				require.Empty(t, deliver(t, h, wakeMessage(t, "m", wakes[0])))

@@ -15,7 +15,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // How long a message waits whose delivery failed: 2 s after the first receipt,
@@ -37,7 +37,7 @@ const (
 type records struct {
 	Config
 	queue queue.Queue
-	work  func(context.Context, session.Wake) (runtime.Disposition, error)
+	work  func(context.Context, journal.Wake) (runtime.Disposition, error)
 }
 
 // Invoke answers with the messages that shall come again: an empty list when all
@@ -73,7 +73,7 @@ func (h *records) Invoke(ctx context.Context, raw []byte) ([]byte, error) {
 // one works on a message and reports whether it shall come again.
 func (h *records) one(ctx context.Context, m *events.SQSMessage) (again bool) {
 	log := h.Log.With("message", m.MessageId)
-	wake, err := session.ParseWake([]byte(m.Body))
+	wake, err := journal.ParseWake([]byte(m.Body))
 	if err != nil {
 		// It will never be readable: kept, it would only be a dead letter later.
 		log.ErrorContext(ctx, "unreadable message dropped", "bytes", len(m.Body), "error", shortly(err))
@@ -81,7 +81,7 @@ func (h *records) one(ctx context.Context, m *events.SQSMessage) (again bool) {
 	}
 	d := delivery(m, wake)
 	log = log.With("session", wake.ID, "tenant", wake.Tenant, "seq", wake.Seq, "kind", string(wake.Kind), "receives", d.Receives)
-	if wake.V > session.WakeVersion {
+	if wake.V > journal.WakeVersion {
 		log.WarnContext(ctx, "message of a newer program kept", "version", wake.V)
 		h.putOff(ctx, log, d, newerAfter)
 		return true
@@ -123,7 +123,7 @@ func (h *records) putOff(ctx context.Context, log *slog.Logger, d queue.Delivery
 }
 
 // delivery is the queue's view of a message that the event source received.
-func delivery(m *events.SQSMessage, wake session.Wake) queue.Delivery {
+func delivery(m *events.SQSMessage, wake journal.Wake) queue.Delivery {
 	d := queue.Delivery{Wake: wake, Message: m.MessageId, Receipt: m.ReceiptHandle, Receives: 1}
 	if n, err := strconv.Atoi(m.Attributes["ApproximateReceiveCount"]); err == nil && n > 0 {
 		d.Receives = n

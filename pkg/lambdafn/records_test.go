@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/lambdafn"
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -229,7 +229,7 @@ func TestSweep_the_schedule_sweeps(t *testing.T) {
 		}
 	}
 	sent := w.queue.takeSent()
-	require.Equal(t, []session.Wake{wake}, sent)
+	require.Equal(t, []journal.Wake{wake}, sent)
 	w.logs(`"msg":"swept"`, `"resent":1`)
 }
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/adjourn/adjourn/pkg/runtime"
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // sweep is the function of the schedule and of the dead letters.
@@ -32,7 +32,7 @@ func NewSweep(cfg Config) (Handler, error) {
 	return h, nil
 }
 
-func (h *sweep) deadLetter(ctx context.Context, wake session.Wake) (runtime.Disposition, error) {
+func (h *sweep) deadLetter(ctx context.Context, wake journal.Wake) (runtime.Disposition, error) {
 	h.Log.WarnContext(ctx, "dead letter", "session", wake.ID, "tenant", wake.Tenant, "seq", wake.Seq, "kind", string(wake.Kind))
 	return h.Runtime.DeadLetter(ctx, wake)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/sqlite"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
@@ -50,12 +51,12 @@ type line struct {
 	queue.Queue
 	mu        sync.Mutex
 	put       []postponed
-	sent      []session.Wake
+	sent      []journal.Wake
 	refuse    error
 	panicking bool
 }
 
-func (l *line) Send(ctx context.Context, wakes ...session.Wake) error {
+func (l *line) Send(ctx context.Context, wakes ...journal.Wake) error {
 	l.mu.Lock()
 	l.sent = append(l.sent, wakes...)
 	l.mu.Unlock()
@@ -75,7 +76,7 @@ func (l *line) Postpone(ctx context.Context, d queue.Delivery, delay time.Durati
 	return l.refuse
 }
 
-func (l *line) takeSent() []session.Wake {
+func (l *line) takeSent() []journal.Wake {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	sent := l.sent
@@ -90,7 +91,7 @@ type moody struct {
 	read  func()
 }
 
-func (m *moody) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
+func (m *moody) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
 	if m.read != nil {
 		m.read()
 	}
@@ -170,7 +171,7 @@ func (a apart) Commit(ctx context.Context, p store.CommitParams) (store.Committe
 }
 
 // start begins a session of the lab and returns its wake.
-func (w *world) start(script string) session.Wake {
+func (w *world) start(script string) journal.Wake {
 	w.t.Helper()
 	started, err := w.cfg.Runtime.Start(w.t.Context(), runtime.StartParams{
 		Key: session.Key{Tenant: session.DefaultTenant}, Agent: "lab", Input: llm.TextParts(script),
@@ -197,7 +198,7 @@ func message(id, body string) events.SQSMessage {
 	}
 }
 
-func wakeMessage(t testing.TB, id string, wake session.Wake) events.SQSMessage {
+func wakeMessage(t testing.TB, id string, wake journal.Wake) events.SQSMessage {
 	t.Helper()
 	body, err := json.Marshal(wake)
 	require.NoError(t, err)

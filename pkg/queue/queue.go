@@ -1,6 +1,6 @@
 // Package queue is the port that makes a session be looked at later.
 //
-// A message is a pointer ([session.Wake]); it may arrive twice, late or out of
+// A message is a pointer ([journal.Wake]); it may arrive twice, late or out of
 // order, and nothing depends on it doing otherwise. On Lambda receiving is done by
 // the event source; the embedded engine and the kit use all four methods.
 package queue
@@ -10,7 +10,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // ErrUnavailable says that the queue cannot be reached or written.
@@ -22,7 +22,7 @@ type Queue interface {
 	// Send enqueues wakes, durably before it returns. A wake with a Delay is not
 	// received before it has passed; one with more than 15 minutes an adapter may
 	// leave out, because the sweep sends for its session when the time has come.
-	Send(ctx context.Context, wakes ...session.Wake) error
+	Send(ctx context.Context, wakes ...journal.Wake) error
 
 	// Receive returns up to Max visible messages and hides each for Visibility;
 	// then, unless acknowledged, it is visible again. It waits up to Wait for the
@@ -55,7 +55,7 @@ type ReceiveParams struct {
 // Delivery is one receipt of a message.
 type Delivery struct {
 	// Wake has no name of its message: see Named.
-	Wake session.Wake
+	Wake journal.Wake
 	// Message is what the adapter calls the message, the same at every receipt and of
 	// no other message.
 	Message string
@@ -69,7 +69,7 @@ type Delivery struct {
 
 // Named returns the wake with the name of its message and whether it came before, as a
 // worker takes it.
-func (d Delivery) Named() session.Wake {
+func (d Delivery) Named() journal.Wake {
 	w := d.Wake
 	w.Message, w.Again = d.Message, d.Receives > 1
 	return w

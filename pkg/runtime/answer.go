@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -61,7 +62,7 @@ func checkFields(key session.Key, a session.Answer) error {
 }
 
 // checkAnswer holds an answer to its wait and completes it: who, when, from where.
-func (r *Runtime) checkAnswer(record session.WaitRecord, p SubmitParams) (session.Answer, error) {
+func (r *Runtime) checkAnswer(record journal.WaitRecord, p SubmitParams) (session.Answer, error) {
 	a, w := p.Answer, record.Wait
 	if err := checkWho(p.Key, w, p.Caller); err != nil {
 		return a, err
@@ -92,7 +93,7 @@ func checkWho(key session.Key, w session.Wait, c Caller) error {
 	return refuse(CodeNotAllowed, key, "%s may be answered by %s only, not by %q", label(w), strings.Join(w.Who, ", "), c.Who)
 }
 
-func (r *Runtime) checkContent(record session.WaitRecord, key session.Key, a *session.Answer) error {
+func (r *Runtime) checkContent(record journal.WaitRecord, key session.Key, a *session.Answer) error {
 	w := record.Wait
 	switch w.Kind {
 	case session.WaitApproval:
@@ -124,7 +125,7 @@ func (r *Runtime) checkContent(record session.WaitRecord, key session.Key, a *se
 	return nil
 }
 
-func (r *Runtime) checkApproval(record session.WaitRecord, a *session.Answer) error {
+func (r *Runtime) checkApproval(record journal.WaitRecord, a *session.Answer) error {
 	w := record.Wait
 	switch {
 	case a.Approved == nil:
@@ -160,14 +161,14 @@ func decided(w session.Wait, a session.Answer) string {
 	case w.Kind != session.WaitApproval:
 		return ""
 	case a.EditedInput != nil:
-		return session.Digest(a.EditedInput)
+		return journal.Digest(a.EditedInput)
 	}
 	return w.Digest
 }
 
 // checkValue names what a person gave that cannot go into the journal.
 func checkValue(what string, raw json.RawMessage) error {
-	if err := session.CheckValue(raw); err != nil {
+	if err := journal.CheckValue(raw); err != nil {
 		return fmt.Errorf("%s %w", what, err)
 	}
 	return nil

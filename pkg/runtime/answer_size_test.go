@@ -12,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -57,7 +58,7 @@ func TestFit_edited_input_of_a_larger_program(t *testing.T) {
 	}
 	w.drain()
 	small := w.process(func(cfg *runtime.Config) { cfg.StepBytes = 64 << 10 })
-	w.deliver(small, w.session().Next(), session.WakeResume)
+	w.deliver(small, w.session().Next(), journal.WakeResume)
 	require.NoError(t, small.settle())
 	require.Equal(t, session.StatusCompleted, w.session().Status)
 	require.Len(t, w.effects.all(), 1, "the other one is not run, neither as asked nor as edited")
@@ -65,7 +66,7 @@ func TestFit_edited_input_of_a_larger_program(t *testing.T) {
 	require.Contains(t, string(got["c2-1"].Output)+string(got["c2-2"].Output), "too large to keep")
 	closed := 0
 	for _, item := range w.items(store.KindTool) {
-		if item.Tool.State == session.ToolClosed {
+		if item.Tool.State == journal.ToolClosed {
 			closed++
 		}
 	}

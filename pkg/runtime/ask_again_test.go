@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -311,7 +312,7 @@ func TestReasked_reports_of_what_ends(t *testing.T) {
 		}
 	}
 	cancelled := func(w *world, p *process) {
-		w.signal(session.SignalCancel)
+		w.signal(journal.SignalCancel)
 		require.NoError(w.t, p.settle())
 		require.Equal(w.t, session.StatusCancelled, w.session().Status)
 	}
@@ -407,7 +408,7 @@ func TestReasked_client_becomes_server(t *testing.T) {
 						_, err := w.submit(p, session.WaitApproval, yes())
 						require.NoError(t, err)
 						require.NoError(t, p.work())
-						require.Equal(t, session.ToolClosed, w.items(store.KindTool)[0].Tool.State)
+						require.Equal(t, journal.ToolClosed, w.items(store.KindTool)[0].Tool.State)
 					}
 					record := w.open(session.WaitClientTool)
 					require.Equal(t, session.WaitOpen, record.State)

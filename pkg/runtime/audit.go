@@ -7,12 +7,13 @@ import (
 	"slices"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // maxNotAllowedLines is how many lines a wait may have until one who may not answer it adds no
 // more: the rest is for those who may, so that nobody else fills it.
-const maxNotAllowedLines = session.MaxAudit / 2
+const maxNotAllowedLines = journal.MaxAudit / 2
 
 // aboutWait says of a refusal that it refuses an answer to a wait there is.
 func aboutWait(wait string, err error) error {
@@ -66,7 +67,7 @@ func (r *Runtime) addRefusalLine(ctx context.Context, c Caller, key session.Key,
 		if !mayAnswer(record.Wait, c) && record.Audit.Count >= maxNotAllowedLines {
 			return errAuditFull
 		}
-		line, ok := record.AddAudit(key, session.Audit{Kind: session.AuditRefused, Who: c.Who, From: c.From, At: r.cfg.Now(), Data: data})
+		line, ok := record.AddAudit(key, journal.Audit{Kind: journal.AuditRefused, Who: c.Who, From: c.From, At: r.cfg.Now(), Data: data})
 		if !ok {
 			return nil
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -21,35 +22,35 @@ func TestAudit_of_refused_answers(t *testing.T) {
 	ctx := context.Background()
 	w, p := waiting(t, "guarded")
 	carol := runtime.Caller{Who: "carol", From: "test"}
-	for range session.MaxAudit + 5 {
+	for range journal.MaxAudit + 5 {
 		_, err := w.submit(p, session.WaitApproval, yes())
 		require.Equal(t, runtime.CodeNotAllowed, codeOf(err))
 	}
 	lines := w.items(store.KindAudit)
-	require.Len(t, lines, session.MaxAudit/2, "the rest is for those who may answer")
-	require.Equal(t, session.AuditRefused, lines[0].Audit.Kind)
+	require.Len(t, lines, journal.MaxAudit/2, "the rest is for those who may answer")
+	require.Equal(t, journal.AuditRefused, lines[0].Audit.Kind)
 	require.Equal(t, person.Who, lines[0].Audit.Who)
 	require.JSONEq(t, `{"code":"not_allowed"}`, string(lines[0].Audit.Data))
-	for range session.MaxAudit {
+	for range journal.MaxAudit {
 		_, err := p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: carol, Answer: fill(w.open(session.WaitApproval).Wait, session.Answer{})})
 		require.Equal(t, runtime.CodeInvalidAnswer, codeOf(err))
 	}
 	lines = w.items(store.KindAudit)
-	require.Len(t, lines, session.MaxAudit)
-	require.Equal(t, carol.Who, lines[session.MaxAudit/2].Audit.Who)
-	require.Equal(t, session.AuditFull, lines[session.MaxAudit-1].Audit.Kind)
+	require.Len(t, lines, journal.MaxAudit)
+	require.Equal(t, carol.Who, lines[journal.MaxAudit/2].Audit.Who)
+	require.Equal(t, journal.AuditFull, lines[journal.MaxAudit-1].Audit.Kind)
 	_, err := p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: carol, Answer: fill(w.open(session.WaitApproval).Wait, yes())})
 	require.NoError(t, err)
 	require.NoError(t, p.settle())
 	require.Equal(t, session.StatusCompleted, w.session().Status)
 
 	// The lines are a chain, and the entry that takes the answer in holds its end.
-	chain := make([]session.Audit, 0, len(lines))
+	chain := make([]journal.Audit, 0, len(lines))
 	for _, line := range lines {
 		chain = append(chain, *line.Audit)
 	}
 	record := w.waits()[0]
-	require.NoError(t, session.CheckAudit(w.key, record.Wait.ID, chain, record.Audit))
+	require.NoError(t, journal.CheckAudit(w.key, record.Wait.ID, chain, record.Audit))
 	taken := w.journal()[record.TakenBy-1]
 	require.Equal(t, session.KindResumed, taken.Kind)
 	require.Equal(t, record.Audit.Hash, taken.Answers[0].Audit)
@@ -60,7 +61,7 @@ func TestAudit_of_refused_answers(t *testing.T) {
 func (w *world) refusals(wait string) []runtime.Code {
 	w.t.Helper()
 	codes := []runtime.Code{}
-	var lines []session.Audit
+	var lines []journal.Audit
 	for _, item := range w.items(store.KindAudit) {
 		if item.Audit.Wait != wait {
 			continue
@@ -71,7 +72,7 @@ func (w *world) refusals(wait string) []runtime.Code {
 	}
 	for _, record := range w.waits() {
 		if record.Wait.ID == wait {
-			require.NoError(w.t, session.CheckAudit(w.key, wait, lines, record.Audit))
+			require.NoError(w.t, journal.CheckAudit(w.key, wait, lines, record.Audit))
 		}
 	}
 	return codes
@@ -81,7 +82,7 @@ func (w *world) refusals(wait string) []runtime.Code {
 func withAnswer(items []store.Item) []store.Item {
 	for i := range items {
 		record := *items[i].Wait
-		record.Audit = session.AuditTip{}
+		record.Audit = journal.AuditTip{}
 		items[i].Rev, items[i].Wait = 0, &record
 	}
 	return items

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -53,7 +54,7 @@ type EntriesParams struct {
 
 // EntriesPage is a stretch of a session's journal, oldest first.
 type EntriesPage struct {
-	Entries []session.Entry
+	Entries []journal.Entry
 	// More says that there are later ones already.
 	More bool
 	// Status of the session at the end of the page.
@@ -113,7 +114,7 @@ func (r *Runtime) page(ctx context.Context, p EntriesParams) (page EntriesPage, 
 }
 
 // tail reads one page, and whether there is more.
-func (r *Runtime) tail(ctx context.Context, p EntriesParams) (entries []session.Entry, more bool, err error) {
+func (r *Runtime) tail(ctx context.Context, p EntriesParams) (entries []journal.Entry, more bool, err error) {
 	size := int64(0)
 	for e, err := range r.cfg.Store.Entries(ctx, p.Key, p.After) {
 		if err != nil {
@@ -170,22 +171,22 @@ func (r *Runtime) endOfPage(ctx context.Context, p EntriesParams, page *EntriesP
 }
 
 // Head returns the record of a session that is overwritten in place.
-func (r *Runtime) Head(ctx context.Context, key session.Key) (session.Head, error) {
+func (r *Runtime) Head(ctx context.Context, key session.Key) (journal.Head, error) {
 	if err := key.Validate(); err != nil {
-		return session.Head{}, AsError(err)
+		return journal.Head{}, AsError(err)
 	}
 	item, err := r.item(ctx, key, store.KindHead, "")
 	if err != nil {
-		return session.Head{}, AsError(err)
+		return journal.Head{}, AsError(err)
 	}
 	if item.Head == nil || item.Head.Deleted {
-		return session.Head{}, noSession(key)
+		return journal.Head{}, noSession(key)
 	}
 	return *item.Head, nil
 }
 
 // rests is resting for a session of which only HEAD was read.
-func (r *Runtime) rests(ctx context.Context, head session.Head) (bool, error) {
+func (r *Runtime) rests(ctx context.Context, head journal.Head) (bool, error) {
 	if head.Status != session.StatusSuspended {
 		return head.Status.Resting(), nil
 	}

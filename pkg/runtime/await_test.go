@@ -15,6 +15,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -24,7 +25,7 @@ type looking struct {
 	reads atomic.Int64
 }
 
-func (s *looking) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
+func (s *looking) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
 	s.reads.Add(1)
 	return s.Store.Entries(ctx, key, after)
 }
@@ -202,8 +203,8 @@ type readCounter struct {
 	entries int
 }
 
-func (c *readCounter) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
-	return func(yield func(session.Entry, error) bool) {
+func (c *readCounter) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
+	return func(yield func(journal.Entry, error) bool) {
 		for e, err := range c.Store.Entries(ctx, key, after) {
 			c.entries++
 			if !yield(e, err) {
@@ -232,7 +233,7 @@ func TestEntries_are_bounded_in_bytes(t *testing.T) {
 		require.NoError(t, err)
 		return page
 	}
-	size := func(e session.Entry) int64 { return int64(len(asJSON(t, &e))) }
+	size := func(e journal.Entry) int64 { return int64(len(asJSON(t, &e))) }
 	page := read(0, size(all[0])+size(all[1]))
 	require.Equal(t, all[:2], page.Entries)
 	require.True(t, page.More)

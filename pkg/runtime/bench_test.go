@@ -17,6 +17,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/sqlite"
 	"github.com/adjourn/adjourn/pkg/store"
 )
@@ -229,7 +230,7 @@ func warmSession(b *testing.B, steps int) *session.Session {
 	s := &session.Session{Key: benchKey(0)}
 	rules := session.Rules{Agent: "lab", Limits: session.Limits{Steps: -1, Tokens: -1, ActiveMillis: -1, CostMicros: -1}, Tools: []string{"echo"}}
 	m := engine.Start(s, rules, llm.User("go"), benchStamp)
-	_, err := session.Encode(&m.Entry)
+	_, err := journal.Encode(&m.Entry)
 	require.NoError(b, err)
 	require.NoError(b, engine.Apply(s, &m.Entry))
 	for range steps {
@@ -253,7 +254,7 @@ var benchText = func() []byte {
 
 func engineAndCodec(b *testing.B, s *session.Session) {
 	b.Helper()
-	wake := session.NewWake(s.Key, s.Next(), session.WakeStep)
+	wake := journal.NewWake(s.Key, s.Next(), journal.WakeStep)
 	require.Equal(b, engine.Work, engine.Dispatch(engine.Facts{Now: benchStamp.Now, Wake: wake, Session: s, Claimed: true}))
 	reply := engine.WithCallIDs(llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{
 		{Kind: llm.PartToolCall, ToolCall: &llm.ToolCall{Name: "echo", Arguments: []byte(`{"size":2048}`)}},
@@ -271,11 +272,11 @@ func engineAndCodec(b *testing.B, s *session.Session) {
 	if err := engine.Check(s, &m.Entry); err != nil {
 		b.Fatal(err)
 	}
-	payload, err := session.Encode(&m.Entry)
+	payload, err := journal.Encode(&m.Entry)
 	if err != nil {
 		b.Fatal(err)
 	}
-	entry, err := session.Decode(payload)
+	entry, err := journal.Decode(payload)
 	if err != nil {
 		b.Fatal(err)
 	}

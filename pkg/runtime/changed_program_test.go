@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -39,7 +40,7 @@ func diedOver(t *testing.T, ledger string) *world {
 	require.ErrorIs(t, err, errDied)
 	require.Equal(t, session.KindReplied, w.session().Newest.Kind)
 	if !dies {
-		w.update(store.ToolItem(session.ToolRecord{Call: "c2-1", State: session.ToolState(ledger), Attempt: "gone", At: w.clock.Now()}, 0))
+		w.update(store.ToolItem(journal.ToolRecord{Call: "c2-1", State: journal.ToolState(ledger), Attempt: "gone", At: w.clock.Now()}, 0))
 	}
 	return w
 }
@@ -156,10 +157,10 @@ func TestChanged_program(t *testing.T) {
 				}
 				items := w.items(store.KindTool)
 				if c.closes && before == 0 {
-					require.Equal(t, session.ToolClosed, items[0].Tool.State, "it will not run here")
+					require.Equal(t, journal.ToolClosed, items[0].Tool.State, "it will not run here")
 				}
 				if before > 0 {
-					require.Contains(t, []session.ToolState{session.ToolStarted, session.ToolFinished}, items[0].Tool.State, "what happened stays on record")
+					require.Contains(t, []journal.ToolState{journal.ToolStarted, journal.ToolFinished}, items[0].Tool.State, "what happened stays on record")
 				}
 				w.checkAtRest()
 			})
@@ -273,7 +274,7 @@ func TestChanged_program_and_a_frozen_worker(t *testing.T) {
 			})
 			done := make(chan error, 1)
 			go func() {
-				_, err := frozen.Deliver(context.Background(), w.wake(2, session.WakeStep))
+				_, err := frozen.Deliver(context.Background(), w.wake(2, journal.WakeStep))
 				done <- err
 			}()
 			select {
@@ -320,7 +321,7 @@ func TestChanged_program_and_a_lost_lease(t *testing.T) {
 	registry, err := agent.NewRegistry(agent.Config{Agents: []agent.Agent{helper(w.effects, goLine, lineAs(w.effects, tool.Spec[moreIn]{}))}})
 	require.NoError(t, err)
 	p := w.process(func(cfg *runtime.Config) { cfg.Registry, cfg.Store = registry, s })
-	require.Equal(t, acknowledged, w.deliver(p, 3, session.WakeStep))
+	require.Equal(t, acknowledged, w.deliver(p, 3, journal.WakeStep))
 	require.Nil(t, s.happens)
 	require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied}, w.kinds())
 }

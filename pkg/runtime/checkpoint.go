@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -18,7 +19,7 @@ type checkpointState struct {
 
 // loadCheckpoint reads what a checkpoint of a session stands for; without one that is what
 // the session asked for last. It reads the checkpoint's entry and the newest one.
-func (r *Runtime) loadCheckpoint(ctx context.Context, head session.Head, id string) (checkpointState, error) {
+func (r *Runtime) loadCheckpoint(ctx context.Context, head journal.Head, id string) (checkpointState, error) {
 	if id == "" {
 		return checkpointState{newest: true, waitsAt: head.WaitsAt}, nil
 	}
@@ -54,7 +55,7 @@ const maxBack = 32
 // opened. Of the suspension the session is in, or was in last, one wait tells, however
 // often it was interrupted; of one before, what is further back than maxBack counts as
 // none.
-func (r *Runtime) waitedAt(ctx context.Context, head session.Head, e session.Entry) (int64, error) {
+func (r *Runtime) waitedAt(ctx context.Context, head journal.Head, e journal.Entry) (int64, error) {
 	waiting := func() bool { return e.Status == session.StatusSuspended || e.Status == session.StatusInterrupted }
 	switch {
 	case len(e.Waits) > 0:
@@ -108,11 +109,11 @@ func (r *Runtime) itemsAt(ctx context.Context, a suspension, seq int64) ([]store
 }
 
 // entry returns one entry, with Seq 0 if there is none.
-func (r *Runtime) entry(ctx context.Context, key session.Key, seq int64) (session.Entry, error) {
+func (r *Runtime) entry(ctx context.Context, key session.Key, seq int64) (journal.Entry, error) {
 	for e, err := range r.cfg.Store.Entries(ctx, key, seq-1) {
 		return e, err
 	}
-	return session.Entry{}, nil
+	return journal.Entry{}, nil
 }
 
 // staleCheckpoint refuses a checkpoint that is not that of the newest entry.

@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -36,7 +37,7 @@ func (s *refusedLate) Claim(ctx context.Context, p store.ClaimParams) (store.Ite
 func TestClaim_refused_just_before_the_lease_lapses(t *testing.T) {
 	t.Parallel()
 	for _, warm := range []bool{true, false} {
-		for _, kind := range []session.WakeKind{session.WakeStep, session.WakeResume} {
+		for _, kind := range []journal.WakeKind{journal.WakeStep, journal.WakeResume} {
 			t.Run(fmt.Sprintf("%s/warm=%v", kind, warm), func(t *testing.T) {
 				t.Parallel()
 				made := newEffects()
@@ -51,7 +52,7 @@ func TestClaim_refused_just_before_the_lease_lapses(t *testing.T) {
 				_, err := w.submit(p, session.WaitClientTool, session.Answer{Result: []byte(`1`)})
 				require.NoError(t, err)
 				seq := int64(3)
-				if kind == session.WakeStep {
+				if kind == journal.WakeStep {
 					f := &fuse{at: 3} // resumed is there, its step is not
 					require.ErrorIs(t, w.fusedProcess(f, true, 1).work(), errDied)
 					require.Equal(t, session.KindResumed, w.session().Newest.Kind, f.ops)
@@ -134,10 +135,10 @@ func TestResume_that_fails_gives_its_lease_back(t *testing.T) {
 			down := w.process(func(cfg *runtime.Config) {
 				cfg.Store = &failingAfterClaim{failing: failing{Store: w.store}, next: next}
 			})
-			_, err = down.Deliver(context.Background(), w.wake(3, session.WakeResume))
+			_, err = down.Deliver(context.Background(), w.wake(3, journal.WakeResume))
 			require.ErrorIs(t, err, store.ErrUnavailable)
 			require.Empty(t, w.head().Head.Lease.Owner)
-			w.deliver(w.process(), 3, session.WakeResume)
+			w.deliver(w.process(), 3, journal.WakeResume)
 			require.Equal(t, 1, made.count("deploy a"), "without a second having passed")
 		})
 	}
@@ -156,7 +157,7 @@ func TestWatch_does_not_take_the_move_of_its_own_lease_for_a_loss(t *testing.T) 
 				slow := func() { time.Sleep(7 * time.Second) }
 				p := w.process(func(cfg *runtime.Config) {
 					cfg.Now = time.Now
-					cfg.Store = &movedSlowly{afterCommit{Store: w.store, detached: detached, happens: func(e session.Entry) {
+					cfg.Store = &movedSlowly{afterCommit{Store: w.store, detached: detached, happens: func(e journal.Entry) {
 						if e.Kind == session.KindReplied && !detached {
 							slow()
 						}
@@ -164,7 +165,7 @@ func TestWatch_does_not_take_the_move_of_its_own_lease_for_a_loss(t *testing.T) 
 				})
 				w.clock.advance(time.Since(epoch))
 				w.start(p, "go")
-				w.deliver(p, w.drain()[0].Seq, session.WakeStep)
+				w.deliver(p, w.drain()[0].Seq, journal.WakeStep)
 				require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied, session.KindStepped}, w.kinds())
 				require.Equal(t, 1, made.count("line a"))
 			})
@@ -201,7 +202,7 @@ func TestWatch_sees_that_the_lease_is_lost(t *testing.T) {
 		}))
 		p := w.process(func(cfg *runtime.Config) { cfg.Now = time.Now })
 		w.start(p, "go")
-		require.Equal(t, acknowledged, w.deliver(p, 2, session.WakeStep))
+		require.Equal(t, acknowledged, w.deliver(p, 2, journal.WakeStep))
 		require.Less(t, time.Since(began), 7*time.Second, "at the next renewal")
 		require.Equal(t, []session.Kind{session.KindStarted}, w.kinds())
 	})

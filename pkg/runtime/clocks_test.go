@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -40,7 +41,7 @@ func TestClocks_crash_everywhere(t *testing.T) {
 // time that is read.
 func TestClocks_after_one_was_ahead(t *testing.T) {
 	t.Parallel()
-	const bound = session.MaxAhead + session.Skew
+	const bound = journal.MaxAhead + journal.Skew
 	run := func(name string, lines script, f func(t *testing.T, w *world, ahead, right *process)) {
 		for _, by := range []time.Duration{20 * time.Minute, time.Hour, 400 * 24 * time.Hour} {
 			t.Run(fmt.Sprintf("%s/%v", name, by), func(t *testing.T) {
@@ -82,21 +83,21 @@ func TestClocks_after_one_was_ahead(t *testing.T) {
 		w.start(right, "go")
 		claimed := w.claimFor(ahead, "dead", 2, 20*time.Second)
 		require.Equal(t, 20*time.Second, claimed.For)
-		require.Equal(t, acknowledged, w.deliver(right, 2, session.WakeStep))
+		require.Equal(t, acknowledged, w.deliver(right, 2, journal.WakeStep))
 		require.Equal(t, session.StatusCompleted, w.session().Status)
 	})
 	run("lease of a tool of fifteen minutes", bye, func(t *testing.T, w *world, ahead, right *process) {
 		w.start(right, "go")
 		w.claimFor(ahead, "dead", 2, 15*time.Minute+25*time.Second)
 		w.clock.advance(37 * time.Minute)
-		require.Zero(t, w.deliver(right, 2, session.WakeStep).Keep)
+		require.Zero(t, w.deliver(right, 2, journal.WakeStep).Keep)
 		require.Equal(t, session.StatusCompleted, w.session().Status)
 	})
 	run("lease, by the dead letters' consumer", bye, func(t *testing.T, w *world, ahead, right *process) {
 		w.start(right, "go")
 		w.drain()
 		w.claimFor(ahead, "dead", 2, 20*time.Second)
-		d, err := right.DeadLetter(t.Context(), w.wake(2, session.WakeStep))
+		d, err := right.DeadLetter(t.Context(), w.wake(2, journal.WakeStep))
 		require.NoError(t, err)
 		require.Zero(t, d.Keep)
 		w.clock.advance(time.Minute)
@@ -117,7 +118,7 @@ func TestClocks_after_one_was_ahead(t *testing.T) {
 		run(fmt.Sprintf("retry in %v", after), lines, func(t *testing.T, w *world, ahead, right *process) {
 			w.start(ahead, "go")
 			w.drain()
-			w.deliver(ahead, 2, session.WakeStep)
+			w.deliver(ahead, 2, journal.WakeStep)
 			require.Equal(t, session.KindDelayed, w.session().Newest.Kind)
 			w.drain()
 			ends(t, w, right)
@@ -125,17 +126,17 @@ func TestClocks_after_one_was_ahead(t *testing.T) {
 	}
 	run("message of a retry", script{"go": {fails(busy), says("bye")}}, func(t *testing.T, w *world, ahead, right *process) {
 		w.start(ahead, "go")
-		require.Equal(t, acknowledged, w.deliver(ahead, 2, session.WakeStep))
+		require.Equal(t, acknowledged, w.deliver(ahead, 2, journal.WakeStep))
 		w.clock.advance(time.Second)
 		require.NoError(t, right.work())
 		require.Equal(t, session.StatusCompleted, w.session().Status, "at once")
 	})
 	run("whether an entry is young", script{"go": {calls("echo", `{"text":"1"}`), says("bye")}}, func(t *testing.T, w *world, ahead, right *process) {
 		w.start(right, "go")
-		w.deliver(ahead, 2, session.WakeStep)
+		w.deliver(ahead, 2, journal.WakeStep)
 		w.drain() // it died before it sent
-		require.Zero(t, w.deliver(right, 2, session.WakeStep).Keep)
-		require.Equal(t, []session.Wake{w.wake(3, session.WakeStep)}, w.drain())
+		require.Zero(t, w.deliver(right, 2, journal.WakeStep).Keep)
+		require.Equal(t, []journal.Wake{w.wake(3, journal.WakeStep)}, w.drain())
 	})
 	run("due of an answer", script{"go": {calls("deploy", `{"text":"1"}`), says("bye")}}, func(t *testing.T, w *world, ahead, right *process) {
 		w.run(right, "go")
@@ -189,14 +190,14 @@ func TestClocks_a_little_apart(t *testing.T) {
 	w.start(ahead, "go")
 	w.drain()
 	w.claimFor(ahead, "alive", 2, 20*time.Second)
-	require.Equal(t, 22*time.Second, w.deliver(right, 2, session.WakeStep).Keep)
+	require.Equal(t, 22*time.Second, w.deliver(right, 2, journal.WakeStep).Keep)
 	w.clock.advance(22 * time.Second)
-	w.deliver(ahead, 2, session.WakeStep)
-	require.Equal(t, 3*time.Second, w.deliver(right, 3, session.WakeStep).Keep)
+	w.deliver(ahead, 2, journal.WakeStep)
+	require.Equal(t, 3*time.Second, w.deliver(right, 3, journal.WakeStep).Keep)
 }
 
 // claimFor takes a lease by the clock of a process that then dies.
-func (w *world) claimFor(p *process, owner string, seq int64, lasts time.Duration) session.Lease {
+func (w *world) claimFor(p *process, owner string, seq int64, lasts time.Duration) journal.Lease {
 	w.t.Helper()
 	now := p.now()
 	item, err := w.store.Claim(w.t.Context(), store.ClaimParams{

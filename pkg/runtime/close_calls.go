@@ -7,6 +7,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -14,12 +15,12 @@ import (
 // says closed, so that history never says "not run" of something that then happens.
 
 // closedOutcome is what a call that is given up ends with, by its ledger.
-func closedOutcome(c session.Call, record session.ToolRecord, result llm.ToolResult) callOutcome {
+func closedOutcome(c session.Call, record journal.ToolRecord, result llm.ToolResult) callOutcome {
 	out := callOutcome{call: c, result: &result}
 	switch {
-	case record.State == session.ToolFinished && record.Result != nil:
+	case record.State == journal.ToolFinished && record.Result != nil:
 		out.reuse(record)
-	case record.State == session.ToolStarted:
+	case record.State == journal.ToolStarted:
 		result = engine.Result(c, llm.ResultUnknown, engine.TextUnknown)
 	}
 	return out
@@ -70,7 +71,7 @@ func (inv *invocation) settleNotRun(ctx context.Context, c session.Call, result 
 	if out.err = book.load(ctx); out.err != nil {
 		return out
 	}
-	if book.record.State == session.ToolStarted {
+	if book.record.State == journal.ToolStarted {
 		if out.err = inv.renewFor(ctx, 0); out.err != nil {
 			return out
 		}
@@ -134,6 +135,6 @@ func (inv *invocation) reloadLedgers(ctx context.Context) error {
 // closesLedger reports whether items close the call whose ledger an item is.
 func closesLedger(items []store.Item, ledger *store.Item) bool {
 	return ledger != nil && ledger.Kind == store.KindTool && slices.ContainsFunc(items, func(item store.Item) bool {
-		return item.Kind == store.KindTool && item.ID == ledger.ID && item.Tool.State == session.ToolClosed
+		return item.Kind == store.KindTool && item.ID == ledger.ID && item.Tool.State == journal.ToolClosed
 	})
 }

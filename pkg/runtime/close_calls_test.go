@@ -12,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -38,23 +39,23 @@ type givingUp struct {
 	// program that writes it, where it is not that of the others.
 	policy session.ChangePolicy
 	// signal that has come, if that is why.
-	signal session.SignalKind
+	signal journal.SignalKind
 	do     func(w *world, p *process) error
 }
 
 func givingUps() map[string]givingUp {
 	step := func(w *world, p *process) error {
-		_, err := p.Deliver(context.Background(), w.wake(w.session().Next(), session.WakeStep))
+		_, err := p.Deliver(context.Background(), w.wake(w.session().Next(), journal.WakeStep))
 		return err
 	}
 	return map[string]givingUp{
 		"dead letter": {entry: session.KindFailed, do: func(w *world, p *process) error {
-			_, err := p.DeadLetter(context.Background(), w.wake(w.session().Next(), session.WakeStep))
+			_, err := p.DeadLetter(context.Background(), w.wake(w.session().Next(), journal.WakeStep))
 			return err
 		}},
 		"step that fails": {entry: session.KindFailed, policy: session.ChangeFail, do: step},
-		"cancel":          {entry: session.KindCancelled, signal: session.SignalCancel, do: step},
-		"abort":           {entry: session.KindFailed, signal: session.SignalAbort, do: step},
+		"cancel":          {entry: session.KindCancelled, signal: journal.SignalCancel, do: step},
+		"abort":           {entry: session.KindFailed, signal: journal.SignalAbort, do: step},
 	}
 }
 
@@ -81,7 +82,7 @@ func (c givingUp) approved(t *testing.T, run func(context.Context)) (w *world, p
 	_, err := w.submit(p, session.WaitApproval, yes())
 	require.NoError(t, err)
 	dead := w.fusedProcess(&fuse{at: 2, after: true}, true, 1) // claims the resumption, writes it
-	_, err = dead.Deliver(context.Background(), w.wake(w.session().Next(), session.WakeResume))
+	_, err = dead.Deliver(context.Background(), w.wake(w.session().Next(), journal.WakeResume))
 	require.ErrorIs(t, err, errDied)
 	require.Equal(t, session.KindResumed, w.session().Newest.Kind)
 	w.claimAs("dying", w.session().Next())
@@ -111,7 +112,7 @@ func TestClosing_goes_with_the_entry_that_says_so(t *testing.T) {
 				require.Empty(t, w.items(store.KindTool), "nothing is closed but with the entry")
 				if c.signal == "" {
 					w.clock.advance(time.Hour)
-					w.deliver(p, w.session().Next(), session.WakeStep)
+					w.deliver(p, w.session().Next(), journal.WakeStep)
 				}
 			}
 			if c.signal != "" {
@@ -122,7 +123,7 @@ func TestClosing_goes_with_the_entry_that_says_so(t *testing.T) {
 			require.NoError(t, p.settle())
 			if c.signal != "" {
 				require.Equal(t, llm.ResultCancelled, results(w.session())["c2-1"].Status)
-				require.Equal(t, session.ToolClosed, w.items(store.KindTool)[0].Tool.State)
+				require.Equal(t, journal.ToolClosed, w.items(store.KindTool)[0].Tool.State)
 				require.Zero(t, w.effects.count("guarded"))
 			} else {
 				require.Equal(t, session.StatusCompleted, w.session().Status, "it lives after all")
@@ -149,12 +150,12 @@ func (s *pausing) Update(ctx context.Context, key session.Key, items ...store.It
 	if items[0].Kind != store.KindTool {
 		return s.Store.Update(ctx, key, items...)
 	}
-	if items[0].Tool.State == session.ToolStarted {
+	if items[0].Tool.State == journal.ToolStarted {
 		close(s.atMark)
 		<-s.mark
 	}
 	out, err := s.Store.Update(ctx, key, items...)
-	if items[0].Tool.State == session.ToolFinished {
+	if items[0].Tool.State == journal.ToolFinished {
 		close(s.finished)
 		<-s.goOn
 	}
@@ -169,7 +170,7 @@ func (w *world) pausedAtMark(seq int64) (s *pausing, over <-chan error) {
 	frozen := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.WatchEvery = s, time.Hour })
 	ended := make(chan error, 1)
 	go func() {
-		_, err := frozen.Deliver(context.Background(), w.wake(seq, session.WakeStep))
+		_, err := frozen.Deliver(context.Background(), w.wake(seq, journal.WakeStep))
 		ended <- err
 	}()
 	<-s.atMark
@@ -242,11 +243,11 @@ func TestClosing_of_more_calls_than_fit_beside_the_entry(t *testing.T) {
 	f := w.dies(2)
 	require.Equal(t, session.KindReplied, w.session().Newest.Kind, f.ops)
 	w.clock.advance(time.Hour)
-	w.signal(session.SignalCancel)
+	w.signal(journal.SignalCancel)
 	before := &beforeEntry{kind: session.KindCancelled}
 	closed := 0
 	before.happens = func() { closed = len(w.items(store.KindTool)) }
-	w.deliver(w.process(func(cfg *runtime.Config) { before.Store, cfg.Store = cfg.Store, before }), 3, session.WakeStep)
+	w.deliver(w.process(func(cfg *runtime.Config) { before.Store, cfg.Store = cfg.Store, before }), 3, journal.WakeStep)
 	require.Equal(t, many-(store.MaxItems-3), closed)
 	require.Equal(t, session.StatusCancelled, w.session().Status)
 	require.Len(t, w.items(store.KindTool), many)
@@ -297,14 +298,14 @@ func TestClosing_is_told_by_the_owner_of_the_lease(t *testing.T) {
 	before.happens = func() {
 		met = true
 		require.Empty(t, w.items(store.KindTool), "nothing is closed but with the entry, unless it does not fit")
-		w.update(store.ToolItem(session.ToolRecord{Call: "c2-1", State: session.ToolClosed, At: w.clock.Now()}, 0))
+		w.update(store.ToolItem(journal.ToolRecord{Call: "c2-1", State: journal.ToolClosed, At: w.clock.Now()}, 0))
 		close(s.mark)
 		require.NoError(t, <-over)
 		require.Equal(t, session.KindReplied, w.session().Newest.Kind, "it stands back")
 	}
 	without := helper(made, lines, func(a *agent.Agent) { a.Tools = a.Tools[1:] })
 	owner := w.process(withAgents(t, without), func(cfg *runtime.Config) { before.Store, cfg.Store = cfg.Store, before })
-	w.deliver(owner, 3, session.WakeStep)
+	w.deliver(owner, 3, journal.WakeStep)
 	require.True(t, met)
 	require.Equal(t, llm.ResultError, results(w.session())["c2-1"].Status, "there is no such tool, says who has the lease")
 	require.NoError(t, w.process().settle())
@@ -344,7 +345,7 @@ func TestDeadLetter_leaves_a_worker_alone_that_has_just_begun(t *testing.T) {
 	buries := w.process(func(cfg *runtime.Config) { s.Store, cfg.Store, cfg.MaxClaims = cfg.Store, s, 1 })
 	next := w.session().Next()
 	s.happens = func() { w.claimAs("begins", next) }
-	d, err := buries.DeadLetter(context.Background(), w.wake(next, session.WakeStep))
+	d, err := buries.DeadLetter(context.Background(), w.wake(next, journal.WakeStep))
 	require.NoError(t, err)
 	require.Equal(t, 20*time.Second, d.Keep, "decided on when that lease has ended")
 	require.Equal(t, session.StatusRunning, w.session().Status)
@@ -359,13 +360,13 @@ func TestDeadLetter_leaves_a_worker_alone_that_has_just_begun(t *testing.T) {
 func TestDeadLetter_gives_the_step_back_when_its_entry_cannot_be_written(t *testing.T) {
 	t.Parallel()
 	w, p, _, _ := givingUps()["dead letter"].approved(t, func(context.Context) {})
-	down := &entryless{Store: w.store, refuse: func(session.Entry) bool { return true }}
+	down := &entryless{Store: w.store, refuse: func(journal.Entry) bool { return true }}
 	buries := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.MaxClaims = down, 1 })
 	next := w.session().Next()
-	_, err := buries.DeadLetter(context.Background(), w.wake(next, session.WakeStep))
+	_, err := buries.DeadLetter(context.Background(), w.wake(next, journal.WakeStep))
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.Empty(t, w.head().Head.Lease.Owner)
-	require.Zero(t, w.deliver(p, next, session.WakeStep).Keep, "nobody waits for it")
+	require.Zero(t, w.deliver(p, next, journal.WakeStep).Keep, "nobody waits for it")
 	require.NoError(t, p.settle())
 	require.Equal(t, session.StatusCompleted, w.session().Status)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -81,9 +82,9 @@ func TestUnrun_is_closed_with_the_entry_that_says_so(t *testing.T) {
 				met = true
 				require.Empty(t, w.items(store.KindTool), "nothing is closed but with the entry")
 				w.clock.advance(time.Hour)
-				w.deliver(p, 3, session.WakeStep)
+				w.deliver(p, 3, journal.WakeStep)
 			}
-			w.deliver(other, 3, session.WakeStep)
+			w.deliver(other, 3, journal.WakeStep)
 			require.True(t, met)
 			require.NoError(t, p.settle())
 			require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
@@ -91,10 +92,10 @@ func TestUnrun_is_closed_with_the_entry_that_says_so(t *testing.T) {
 			w.checkAtRest()
 
 			w, _, other, _ = c.about(t, func() {})
-			w.deliver(other, 3, session.WakeStep)
+			w.deliver(other, 3, journal.WakeStep)
 			require.Equal(t, c.entry, w.session().Newest.Kind)
 			require.Equal(t, c.status, results(w.session())["c2-1"].Status)
-			require.Equal(t, session.ToolClosed, w.items(store.KindTool)[0].Tool.State)
+			require.Equal(t, journal.ToolClosed, w.items(store.KindTool)[0].Tool.State)
 			require.Empty(t, w.effects.all())
 		})
 	}
@@ -123,9 +124,9 @@ func TestUnrun_looks_again_when_the_call_is_started_meanwhile(t *testing.T) {
 						<-s.finished
 					}
 				}
-				require.Equal(t, 20*time.Millisecond, w.deliver(other, 3, session.WakeStep).Keep, "it would not have been true")
+				require.Equal(t, 20*time.Millisecond, w.deliver(other, 3, journal.WakeStep).Keep, "it would not have been true")
 				require.Equal(t, session.KindReplied, w.session().Newest.Kind)
-				w.deliver(other, 3, session.WakeStep)
+				w.deliver(other, 3, journal.WakeStep)
 				want := llm.ResultUnknown
 				if finished {
 					want = llm.ResultSuccess
@@ -149,8 +150,8 @@ func TestUnrun_looks_again_when_the_call_is_started_meanwhile(t *testing.T) {
 // with that of a signal which comes first.
 func TestUnrun_denied(t *testing.T) {
 	t.Parallel()
-	for kind, signal := range map[session.Kind]session.SignalKind{
-		session.KindCompleted: "", session.KindInterrupted: session.SignalInterrupt, session.KindCancelled: session.SignalCancel, session.KindFailed: session.SignalAbort,
+	for kind, signal := range map[session.Kind]journal.SignalKind{
+		session.KindCompleted: "", session.KindInterrupted: journal.SignalInterrupt, session.KindCancelled: journal.SignalCancel, session.KindFailed: journal.SignalAbort,
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
@@ -194,13 +195,13 @@ func TestUnrun_denied(t *testing.T) {
 // the signal's entry: that says what became of it, and not that there is no such tool.
 func TestUnrun_looks_again_when_the_call_is_started_before_a_signal_is_obeyed(t *testing.T) {
 	t.Parallel()
-	for kind, c := range map[session.SignalKind]struct {
+	for kind, c := range map[journal.SignalKind]struct {
 		entry session.Kind
 		want  llm.ResultStatus
 	}{
-		session.SignalInterrupt: {session.KindInterrupted, ""}, // it is still open
-		session.SignalCancel:    {session.KindCancelled, llm.ResultUnknown},
-		session.SignalAbort:     {session.KindFailed, llm.ResultUnknown},
+		journal.SignalInterrupt: {session.KindInterrupted, ""}, // it is still open
+		journal.SignalCancel:    {session.KindCancelled, llm.ResultUnknown},
+		journal.SignalAbort:     {session.KindFailed, llm.ResultUnknown},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
@@ -226,11 +227,11 @@ func TestUnrun_looks_again_when_the_call_is_started_before_a_signal_is_obeyed(t 
 			}}
 			without := withAgents(t, helper(made, lines))
 			other := w.process(without, func(cfg *runtime.Config) { waits.Store, stops.Store, cfg.Store = cfg.Store, waits, stops })
-			require.Equal(t, 20*time.Millisecond, w.deliver(other, 3, session.WakeStep).Keep, "it would not have been true")
+			require.Equal(t, 20*time.Millisecond, w.deliver(other, 3, journal.WakeStep).Keep, "it would not have been true")
 			require.Nil(t, waits.happens)
 			require.Nil(t, stops.happens)
 			require.Equal(t, session.KindReplied, w.session().Newest.Kind)
-			w.deliver(other, 3, session.WakeStep)
+			w.deliver(other, 3, journal.WakeStep)
 			require.Equal(t, c.entry, w.session().Newest.Kind)
 			require.Equal(t, c.want, results(w.session())["c2-1"].Status)
 			close(leave)
@@ -261,7 +262,7 @@ func TestUnrun_of_more_calls_than_fit_beside_the_entry(t *testing.T) {
 	before.happens = func() { closed = len(w.items(store.KindTool)) }
 	without := helper(made, script{"go": {calls(list...), says("bye")}}, func(a *agent.Agent) { a.Tools = a.Tools[1:] })
 	p := w.process(withAgents(t, without), func(cfg *runtime.Config) { before.Store, cfg.Store = cfg.Store, before })
-	w.deliver(p, 3, session.WakeStep)
+	w.deliver(p, 3, journal.WakeStep)
 	require.Equal(t, many-(store.MaxItems-3), closed)
 	require.Len(t, w.items(store.KindTool), many)
 	require.Len(t, results(w.session()), many)

@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -39,7 +40,7 @@ func (r *Runtime) write(ctx context.Context, s *session.Session, head *store.Ite
 		return store.Committed{}, err // nothing is written that could not be read again
 	}
 	p := store.CommitParams{Key: s.Key, Entry: m.Entry, Items: slices.Clone(extra), Claim: claim}
-	var newHead *session.Head
+	var newHead *journal.Head
 	if m.MovesHead {
 		newHead = r.headAfter(s, head.Head, m)
 		p.Items = append(p.Items, store.HeadItem(*newHead, head.Rev))
@@ -58,7 +59,7 @@ func (r *Runtime) write(ctx context.Context, s *session.Session, head *store.Ite
 		p.Items = append(p.Items, item)
 	}
 	if m.Wake != nil {
-		p.Wakes = []session.Wake{*m.Wake}
+		p.Wakes = []journal.Wake{*m.Wake}
 	}
 	entry := m.Entry
 	committed, err := r.cfg.Store.Commit(ctx, p)
@@ -83,7 +84,7 @@ func (r *Runtime) write(ctx context.Context, s *session.Session, head *store.Ite
 	return committed, nil
 }
 
-func ours(conflict *store.ConflictError, e *session.Entry) bool {
+func ours(conflict *store.ConflictError, e *journal.Entry) bool {
 	return conflict.Entry != nil && conflict.Entry.Attempt.ID == e.Attempt.ID && conflict.Entry.Token == e.Token
 }
 
@@ -107,13 +108,13 @@ func (r *Runtime) runAfter(ctx context.Context, key session.Key, m engine.Move) 
 const besideMove = 3
 
 // headAfter returns HEAD as it stands after a move.
-func (r *Runtime) headAfter(s *session.Session, before *session.Head, m engine.Move) *session.Head {
+func (r *Runtime) headAfter(s *session.Session, before *journal.Head, m engine.Move) *journal.Head {
 	e := &m.Entry
-	var head session.Head
+	var head journal.Head
 	if before != nil {
 		head = *before
 	} else {
-		head = session.Head{Key: s.Key, Title: m.Title, CreatedAt: e.At, Parent: e.Parent, StartedBy: e.By}
+		head = journal.Head{Key: s.Key, Title: m.Title, CreatedAt: e.At, Parent: e.Parent, StartedBy: e.By}
 	}
 	head.Status, head.Task, head.StatusSeq, head.UpdatedAt = e.Status, e.Task, e.Seq, e.At
 	head.Resent, head.ResentAfter = 0, 0
@@ -143,30 +144,30 @@ func (r *Runtime) headAfter(s *session.Session, before *session.Head, m engine.M
 // dueAfter returns when the sweep should look at a running session whose newest
 // entry was written at a time and puts its retry off, or not: soon after something
 // should have happened, and at once where no message is sent that makes it. It is
-// never further ahead than [session.MaxAhead], so that no due time of a running
+// never further ahead than [journal.MaxAhead], so that no due time of a running
 // session may be: what is to happen later is looked at on the way.
 func (r *Runtime) dueAfter(at time.Time, until *time.Time, now time.Time) time.Time {
-	left := session.PutOff(at, until, now)
+	left := journal.PutOff(at, until, now)
 	if !noMessage(at, until) {
 		left += r.cfg.SweepAfter
 	}
-	return now.Add(min(left, session.MaxAhead)).UTC()
+	return now.Add(min(left, journal.MaxAhead)).UTC()
 }
 
 // noMessage reports whether an entry puts its retry off further than a queue
 // delays: then the sweep sends for it when its time has come.
 func noMessage(at time.Time, until *time.Time) bool {
-	return until != nil && until.Sub(at) > session.MaxAhead
+	return until != nil && until.Sub(at) > journal.MaxAhead
 }
 
-func (r *Runtime) notify(s *session.Session, e *session.Entry) {
+func (r *Runtime) notify(s *session.Session, e *journal.Entry) {
 	if r.cfg.OnEntry != nil {
 		r.cfg.OnEntry(s.Key, NewProgress(e))
 	}
 }
 
 // NewProgress returns what an entry tells people who watch.
-func NewProgress(e *session.Entry) Progress {
+func NewProgress(e *journal.Entry) Progress {
 	p := Progress{Kind: e.Kind, Seq: e.Seq, Step: e.Step, Status: e.Status}
 	if e.Status == session.StatusFailed && e.Failure != nil {
 		p.Failure = e.Failure.Type

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -13,7 +14,7 @@ import (
 // another try of the same attempt wrote something else.
 func TestOurs(t *testing.T) {
 	t.Parallel()
-	e := session.Entry{Attempt: session.Attempt{ID: "a"}, Token: "x"}
+	e := journal.Entry{Attempt: session.Attempt{ID: "a"}, Token: "x"}
 	other := e
 	other.Token = "y"
 	foreign := e

@@ -11,6 +11,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -32,8 +33,8 @@ func (m *metered) item(item *store.Item) {
 	m.seen.bytes.Add(int64(len(record)))
 }
 
-func (m *metered) entry(e session.Entry) {
-	payload, err := session.Encode(&e)
+func (m *metered) entry(e journal.Entry) {
+	payload, err := journal.Encode(&e)
 	require.NoError(m.t, err)
 	m.seen.bytes.Add(int64(len(payload)))
 }
@@ -51,9 +52,9 @@ func (m *metered) Items(ctx context.Context, key session.Key, kind store.ItemKin
 	}
 }
 
-func (m *metered) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
+func (m *metered) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
 	m.seen.requests.Add(1)
-	return func(yield func(session.Entry, error) bool) {
+	return func(yield func(journal.Entry, error) bool) {
 		for e, err := range m.Store.Entries(ctx, key, after) {
 			m.entries.Add(1)
 			m.entry(e)
@@ -92,7 +93,7 @@ func (m *metered) Find(ctx context.Context, p store.FindParams) (store.Page, err
 }
 
 // old writes that many waits that were answered long ago, like one of today.
-func (w *world) old(like session.WaitRecord, count int) {
+func (w *world) old(like journal.WaitRecord, count int) {
 	w.t.Helper()
 	like.State = session.WaitTaken
 	var writers sync.WaitGroup

@@ -9,6 +9,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -115,7 +116,7 @@ type fusedQueue struct {
 	fuse *fuse
 }
 
-func (q *fusedQueue) Send(ctx context.Context, wakes ...session.Wake) error {
+func (q *fusedQueue) Send(ctx context.Context, wakes ...journal.Wake) error {
 	_, err := fused(q.fuse, "send", func() (int, error) { return 0, q.Queue.Send(ctx, wakes...) })
 	return err
 }

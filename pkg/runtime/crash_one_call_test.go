@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -71,9 +72,9 @@ func (s *flaky) Find(ctx context.Context, p store.FindParams) (store.Page, error
 	return s.Store.Find(ctx, p)
 }
 
-func (s *flaky) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
+func (s *flaky) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
 	if err := s.fail("entries"); err != nil {
-		return func(yield func(session.Entry, error) bool) { yield(session.Entry{}, err) }
+		return func(yield func(journal.Entry, error) bool) { yield(journal.Entry{}, err) }
 	}
 	return s.Store.Entries(ctx, key, after)
 }
@@ -85,7 +86,7 @@ func (s *flaky) Items(ctx context.Context, key session.Key, kind store.ItemKind,
 	return s.Store.Items(ctx, key, kind, id)
 }
 
-func (s *flaky) Send(ctx context.Context, wakes ...session.Wake) error {
+func (s *flaky) Send(ctx context.Context, wakes ...journal.Wake) error {
 	if err := s.fail("send"); err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func TestCrash_of_one_call(t *testing.T) {
 				}
 			}
 			if w.head().Head.Signal == nil && w.head().Head.Status == session.StatusRunning {
-				w.signal(session.SignalInterrupt)
+				w.signal(journal.SignalInterrupt)
 			}
 			return nil
 		}, func(w *world, p *process) error {

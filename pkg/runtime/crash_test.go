@@ -15,6 +15,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -205,7 +206,7 @@ func (w *world) fusedProcess(f *fuse, detached bool, steps int, change ...func(*
 func (w *world) dies(after int) *fuse {
 	w.t.Helper()
 	f := &fuse{at: after, after: true}
-	_, err := w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
+	_, err := w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, journal.WakeStep))
 	require.ErrorIs(w.t, err, errDied, "%v", f.ops)
 	return f
 }
@@ -230,7 +231,7 @@ func (w *world) crash(sc scenario, f *fuse, detached bool, steps int, dying, hei
 			continue
 		}
 		for _, item := range w.items(store.KindTool) {
-			if item.Tool.State == session.ToolStarted {
+			if item.Tool.State == journal.ToolStarted {
 				unknown[item.Tool.Call] = true
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -18,7 +19,7 @@ const deadLetterDelay = 30 * time.Second
 // DeadLetter decides about a message that was received too often (design
 // section 4.4). Neither an hour of a bad deployment nor a hiding duplicate may
 // fail a healthy session: what counts is how many claims of the step died.
-func (r *Runtime) DeadLetter(ctx context.Context, wake session.Wake) (Disposition, error) {
+func (r *Runtime) DeadLetter(ctx context.Context, wake journal.Wake) (Disposition, error) {
 	if err := readable(wake); err != nil {
 		return Disposition{}, err
 	}
@@ -52,7 +53,7 @@ func (r *Runtime) DeadLetter(ctx context.Context, wake session.Wake) (Dispositio
 // tooManyClaimsDied reports whether too many claims of the step after an entry died. A claim
 // that was given back did not die: a program without the agent gives every one of
 // them back, however long it is deployed.
-func (r *Runtime) tooManyClaimsDied(lease session.Lease, newest int64) bool {
+func (r *Runtime) tooManyClaimsDied(lease journal.Lease, newest int64) bool {
 	died := lease.Died
 	if lease.Owner != "" {
 		died++
@@ -72,7 +73,7 @@ func (r *Runtime) failTask(ctx context.Context, key session.Key, newest int64) (
 	if s.Version != newest {
 		return Disposition{Keep: minKeep}, nil // decided on afresh
 	}
-	inv := r.invoke(session.NewWake(key, 0, session.WakeStep))
+	inv := r.invoke(journal.NewWake(key, 0, journal.WakeStep))
 	inv.session = s
 	switch err := inv.claim(ctx, store.ClaimTake, s.Next()); {
 	case errors.Is(err, store.ErrNotFound):
@@ -108,7 +109,7 @@ func (r *Runtime) HandleDeadLetters(ctx context.Context) error {
 		for _, d := range deliveries {
 			if err := readable(d.Wake); err != nil {
 				r.cfg.Log.WarnContext(ctx, "dead letter of a newer program kept", "error", err)
-				if err := r.cfg.DeadLetters.Postpone(ctx, d, session.MaxAhead); err != nil {
+				if err := r.cfg.DeadLetters.Postpone(ctx, d, journal.MaxAhead); err != nil {
 					return err
 				}
 				continue

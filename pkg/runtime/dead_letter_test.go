@@ -12,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -29,15 +30,15 @@ func TestDeadLetter_counts_the_claims_of_its_step(t *testing.T) {
 		w.claimAs("dying "+newID(), 2)
 		w.clock.advance(time.Minute)
 	}
-	w.deliver(p, 2, session.WakeStep)
+	w.deliver(p, 2, journal.WakeStep)
 	w.drain()
 	require.EqualValues(t, 2, w.head().Head.Lease.Died)
 	w.clock.advance(time.Hour)
-	_, err := p.DeadLetter(ctx, w.wake(3, session.WakeStep))
+	_, err := p.DeadLetter(ctx, w.wake(3, journal.WakeStep))
 	require.NoError(t, err)
 	require.Equal(t, session.StatusRunning, w.session().Status)
 	w.clock.advance(time.Minute)
-	require.Equal(t, []session.Wake{w.wake(3, session.WakeStep)}, w.drain())
+	require.Equal(t, []journal.Wake{w.wake(3, journal.WakeStep)}, w.drain())
 }
 
 // TestDeadLetter_sends_nothing_for_what_is_over_or_waits, not later either.
@@ -47,9 +48,9 @@ func TestDeadLetter_sends_nothing_for_what_is_over_or_waits(t *testing.T) {
 	for name, c := range map[string]struct {
 		status string
 		seq    int64
-		kind   session.WakeKind
+		kind   journal.WakeKind
 	}{
-		"k <= n": {"running", 1, session.WakeStep}, "something is open": {"approve", 3, session.WakeResume}, "ended": {"completed", 3, session.WakeStep},
+		"k <= n": {"running", 1, journal.WakeStep}, "something is open": {"approve", 3, journal.WakeResume}, "ended": {"completed", 3, journal.WakeStep},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -87,7 +88,7 @@ func TestSweep_beside_a_long_lease(t *testing.T) {
 	other = w.process()
 	p := w.process(func(cfg *runtime.Config) { cfg.WatchEvery = 24 * time.Hour })
 	w.start(p, "go")
-	w.deliver(p, 2, session.WakeStep)
+	w.deliver(p, 2, journal.WakeStep)
 	require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied, session.KindStepped}, w.kinds())
 	require.Equal(t, map[string]int{"long": 1}, made.all(), "nobody sends while somebody is at it")
 	require.Greater(t, w.head().Head.Lease.Until.Sub(w.clock.Now()), 10*time.Minute, "it was to last longer")
@@ -111,7 +112,7 @@ func TestSweep_of_a_retry_with_a_signal(t *testing.T) {
 			w.run(p, "go")
 			require.Equal(t, session.KindDelayed, w.session().Newest.Kind)
 			w.clock.advance(time.Minute)
-			w.signal(session.SignalCancel)
+			w.signal(journal.SignalCancel)
 			head := w.head()
 			head.Head.Due = new(time.Time)
 			*head.Head.Due = w.clock.Now() // as whoever signals has it looked at
@@ -159,10 +160,10 @@ func TestResume_that_loses_a_race_gives_its_lease_back(t *testing.T) {
 		w.update(item)
 	}
 	p := w.process(func(cfg *runtime.Config) { cfg.Store = s })
-	require.Less(t, w.deliver(p, 3, session.WakeResume).Keep, time.Second)
+	require.Less(t, w.deliver(p, 3, journal.WakeResume).Keep, time.Second)
 	require.Empty(t, w.head().Head.Lease.Owner)
 	require.Equal(t, session.StatusSuspended, w.session().Status)
-	require.Equal(t, acknowledged, w.deliver(w.process(), 3, session.WakeResume))
+	require.Equal(t, acknowledged, w.deliver(w.process(), 3, journal.WakeResume))
 	require.NoError(t, p.settle())
 	require.Equal(t, session.StatusCompleted, w.session().Status)
 }

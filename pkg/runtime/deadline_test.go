@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -48,7 +49,7 @@ func expiring(t *testing.T, kind session.WaitKind, outcome session.DeadlineOutco
 	if kind == session.WaitUnknown {
 		w.start(p, "unknown")
 		f := &fuse{at: 5} // started, not finished
-		_, _ = w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
+		_, _ = w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, journal.WakeStep))
 		w.clock.advance(time.Minute)
 		_, err := p.Sweep(context.Background())
 		require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -145,7 +146,7 @@ func (r *Runtime) decidedSuspension(ctx context.Context, a suspension, p DecideP
 func (p DecideParams) first() string { return slices.Concat(p.Approve, p.Reject)[0] }
 
 // decisions says what is decided on each approval of a suspension.
-func (p DecideParams) decisions(head session.Head, items []store.Item) ([]decision, error) {
+func (p DecideParams) decisions(head journal.Head, items []store.Item) ([]decision, error) {
 	var out []decision
 	open := false
 	for _, item := range items {
@@ -172,7 +173,7 @@ func (p DecideParams) decisions(head session.Head, items []store.Item) ([]decisi
 
 // decisionWrites returns the approvals that are still open with their answers, all of
 // which may be given; they are given at one moment. What is settled must be settled so.
-func (r *Runtime) decisionWrites(ctx context.Context, head session.Head, p DecideParams, items []store.Item, decided []decision) ([]store.Item, error) {
+func (r *Runtime) decisionWrites(ctx context.Context, head journal.Head, p DecideParams, items []store.Item, decided []decision) ([]store.Item, error) {
 	for _, d := range decided {
 		if d.item.Wait.State == session.WaitOpen {
 			continue

@@ -8,6 +8,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -34,7 +35,7 @@ func (d Disposition) KeepAfter(receives int) time.Duration {
 	for range min(receives-2, 16) {
 		wait *= 2
 	}
-	return max(d.Keep, min(wait, session.MaxAhead))
+	return max(d.Keep, min(wait, journal.MaxAhead))
 }
 
 // minKeep is the shortest time a message is kept, so that nobody spins.
@@ -51,7 +52,7 @@ var ErrOutOfTime = fmt.Errorf("the worker's time is over: %w", context.DeadlineE
 // means that the message must be delivered again; nothing was half-written. The
 // end of ctx cuts a step off, and the lease is given back, unless its cause is
 // [ErrOutOfTime].
-func (r *Runtime) Deliver(ctx context.Context, wake session.Wake) (Disposition, error) {
+func (r *Runtime) Deliver(ctx context.Context, wake journal.Wake) (Disposition, error) {
 	if err := readable(wake); err != nil {
 		return Disposition{}, err
 	}
@@ -89,8 +90,8 @@ func (r *Runtime) Deliver(ctx context.Context, wake session.Wake) (Disposition, 
 	case engine.TooEarly:
 		inv.release(ctx)
 		n := inv.session.Newest
-		left := session.PutOff(n.At, n.Until, r.cfg.Now())
-		if left > session.MaxAhead {
+		left := journal.PutOff(n.At, n.Until, r.cfg.Now())
+		if left > journal.MaxAhead {
 			return Disposition{}, nil // HEAD is due then, and the sweep sends
 		}
 		return Disposition{Keep: max(left, minKeep)}, nil
@@ -111,9 +112,9 @@ func (inv *invocation) keepForLease() Disposition {
 }
 
 // readable refuses a message of a newer program: what it asks for is not known here.
-func readable(wake session.Wake) error {
-	if wake.V > session.WakeVersion {
-		return fmt.Errorf("wake for session %s: version %d is newer than this program reads (%d)", wake.Key(), wake.V, session.WakeVersion)
+func readable(wake journal.Wake) error {
+	if wake.V > journal.WakeVersion {
+		return fmt.Errorf("wake for session %s: version %d is newer than this program reads (%d)", wake.Key(), wake.V, journal.WakeVersion)
 	}
 	return nil
 }
@@ -123,7 +124,7 @@ func readable(wake session.Wake) error {
 // once it is known that nothing is waited for, because a lease taken for nothing
 // would hold up the last answer's own message.
 func (inv *invocation) decide(ctx context.Context) (engine.Action, error) {
-	if inv.wake.Kind == session.WakeResume {
+	if inv.wake.Kind == journal.WakeResume {
 		return inv.decideResume(ctx)
 	}
 	cached := inv.r.cache.take(inv.key)
@@ -210,7 +211,7 @@ func (inv *invocation) hasStep(ctx context.Context) (bool, error) {
 	}
 	newest, err := inv.r.newest(ctx, *head.Head)
 	return newest.Status == session.StatusRunning && newest.Seq+1 == inv.wake.Seq &&
-		session.PutOff(newest.At, newest.Until, inv.r.cfg.Now()) <= 0, err
+		journal.PutOff(newest.At, newest.Until, inv.r.cfg.Now()) <= 0, err
 }
 
 func (inv *invocation) decideResume(ctx context.Context) (engine.Action, error) {
@@ -356,7 +357,7 @@ func (inv *invocation) finish(ctx context.Context, err error) (Disposition, erro
 		if inv.wonKeepingLease == 0 {
 			return Disposition{}, nil
 		}
-		return Disposition{}, inv.r.send(context.WithoutCancel(ctx), session.NewWake(inv.key, inv.wonKeepingLease+1, session.WakeStep))
+		return Disposition{}, inv.r.send(context.WithoutCancel(ctx), journal.NewWake(inv.key, inv.wonKeepingLease+1, journal.WakeStep))
 	case errors.Is(context.Cause(ctx), ErrOutOfTime):
 		return Disposition{}, err
 	case errors.Is(err, errLedgerMoved): // what the step would have said was not true: decided on afresh

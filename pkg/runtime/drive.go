@@ -8,6 +8,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -184,7 +185,7 @@ func (r *Runtime) sendResumeAgain(ctx context.Context, key session.Key, after in
 	if s.Version != after || s.Status != session.StatusSuspended && s.Status != session.StatusInterrupted {
 		return nil
 	}
-	return r.send(ctx, session.NewWake(key, s.Next(), session.WakeResume))
+	return r.send(ctx, journal.NewWake(key, s.Next(), journal.WakeResume))
 }
 
 // handle delivers one message and then acknowledges or keeps it. An error of the

@@ -16,6 +16,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -166,7 +167,7 @@ func TestWatch_a_lease_that_is_lost_ends_the_step(t *testing.T) {
 		}))
 		p := w.process()
 		w.start(p, "go")
-		d, err := p.Deliver(context.Background(), w.wake(2, session.WakeStep))
+		d, err := p.Deliver(context.Background(), w.wake(2, journal.WakeStep))
 		require.NoError(t, err)
 		require.Equal(t, acknowledged, d)
 		require.True(t, ended)

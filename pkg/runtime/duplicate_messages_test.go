@@ -8,6 +8,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // While messages wait long the sweep sends for their session again. The copies are
@@ -50,14 +51,14 @@ func TestCopies_leave_sending_to_the_message_that_was_worked_for(t *testing.T) {
 	p := w.process()
 	w.start(p, "go")
 	w.drain()
-	named := func(name string) session.Wake {
-		wake := w.wake(2, session.WakeStep)
+	named := func(name string) journal.Wake {
+		wake := w.wake(2, journal.WakeStep)
 		wake.Message = name
 		return wake
 	}
 	_, err := p.Deliver(t.Context(), named("worked-for"))
 	require.NoError(t, err)
-	require.Equal(t, []session.Wake{w.wake(3, session.WakeStep)}, w.drain(), "and dies before the message is acknowledged")
+	require.Equal(t, []journal.Wake{w.wake(3, journal.WakeStep)}, w.drain(), "and dies before the message is acknowledged")
 	require.Equal(t, "worked-for", w.session().Newest.Attempt.Message)
 	w.clock.advance(time.Minute)
 	for name, sends := range map[string]bool{"a copy": false, "worked-for": true, "": true} {

@@ -12,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -50,7 +51,7 @@ func TestSignal_stops_what_has_not_begun(t *testing.T) {
 			made := newEffects()
 			var w *world
 			a := hooked(made, script{"go": {calls("hook", `{"text":"1"}`, next, `{"text":"2"}`), says("bye")}}, func(ctx context.Context, _ string) {
-				w.signal(session.SignalCancel)
+				w.signal(journal.SignalCancel)
 				<-ctx.Done()
 			})
 			a.Tools = append(a.Tools, ending(made, 0))
@@ -97,7 +98,7 @@ func TestMail_late_beside_mail_that_was_taken_in(t *testing.T) {
 	come := true
 	p := w.process(func(cfg *runtime.Config) {
 		cfg.WatchEvery = time.Hour
-		cfg.Store = &commitHook{Store: w.store, before: func(e session.Entry) {
+		cfg.Store = &commitHook{Store: w.store, before: func(e journal.Entry) {
 			if e.Kind == session.KindCompleted && come {
 				come = false
 				w.mail("m2", "late")

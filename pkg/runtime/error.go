@@ -7,6 +7,7 @@ import (
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -116,11 +117,11 @@ func AsError(err error) *Error {
 	}
 	code := CodeInternal
 	switch {
-	case errors.Is(err, session.ErrNeeds):
+	case errors.Is(err, journal.ErrNeeds):
 		code = CodeNewerNeeded
 	case errors.Is(err, store.ErrNotFound):
 		code = CodeSessionNotFound
-	case errors.Is(err, store.ErrNotOurs), errors.Is(err, session.ErrUnknownFormat):
+	case errors.Is(err, store.ErrNotOurs), errors.Is(err, journal.ErrUnknownFormat):
 		code = CodeNotOurs
 	case errors.Is(err, store.ErrCorrupt):
 		code = CodeCorrupt

@@ -16,6 +16,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -29,12 +30,12 @@ type chaosQueue struct {
 }
 
 type chaosMessage struct {
-	wake    session.Wake
+	wake    journal.Wake
 	visible time.Time
 	gone    bool
 }
 
-func (q *chaosQueue) Send(_ context.Context, wakes ...session.Wake) error {
+func (q *chaosQueue) Send(_ context.Context, wakes ...journal.Wake) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, wake := range wakes {
@@ -135,7 +136,7 @@ func TestCrash_with_a_queue_at_its_worst(t *testing.T) {
 						}
 						require.True(t, f.blown(), "seed %d: %v", seed, err)
 						for _, item := range w.items(store.KindTool) {
-							if item.Tool.State == session.ToolStarted {
+							if item.Tool.State == journal.ToolStarted {
 								unknown[item.Tool.Call] = true
 							}
 						}

@@ -12,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -24,7 +25,7 @@ type beforeMark struct {
 }
 
 func (b *beforeMark) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
-	if happens := b.happens; happens != nil && items[0].Kind == store.KindTool && items[0].Tool.State == session.ToolStarted {
+	if happens := b.happens; happens != nil && items[0].Kind == store.KindTool && items[0].Tool.State == journal.ToolStarted {
 		b.happens = nil
 		happens()
 	}
@@ -52,7 +53,7 @@ type forAMoment struct {
 
 func (s *forAMoment) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
 	for _, item := range p.Items {
-		if !s.over && item.Kind == store.KindTool && item.Tool.State == session.ToolClosed {
+		if !s.over && item.Kind == store.KindTool && item.Tool.State == journal.ToolClosed {
 			s.over = true
 			return store.Committed{}, errMoment
 		}
@@ -61,7 +62,7 @@ func (s *forAMoment) Commit(ctx context.Context, p store.CommitParams) (store.Co
 }
 
 func (s *forAMoment) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
-	if !s.over && items[0].Kind == store.KindTool && items[0].Tool.State == session.ToolClosed {
+	if !s.over && items[0].Kind == store.KindTool && items[0].Tool.State == journal.ToolClosed {
 		s.over = true
 		return nil, errMoment
 	}
@@ -98,11 +99,11 @@ func TestFrozen_before_the_mark_of_a_call_that_is_given_up(t *testing.T) {
 		}, status: session.StatusCompleted},
 		"its task fails": {onChange: session.ChangeFail, then: func(_ *world, p *process) error { return p.settle() }, status: session.StatusFailed},
 		"cancelled": {then: func(w *world, p *process) error {
-			w.signal(session.SignalCancel)
+			w.signal(journal.SignalCancel)
 			return p.settle()
 		}, status: session.StatusCancelled},
 		"its step is given up": {then: func(w *world, p *process) error {
-			_, err := p.DeadLetter(context.Background(), w.wake(w.session().Next(), session.WakeStep))
+			_, err := p.DeadLetter(context.Background(), w.wake(w.session().Next(), journal.WakeStep))
 			return err
 		}, status: session.StatusFailed},
 	} {
@@ -133,7 +134,7 @@ func TestFrozen_before_the_mark_of_a_call_that_is_given_up(t *testing.T) {
 					}
 					require.NoError(t, err)
 					require.Equal(t, c.status, w.session().Status)
-					require.Equal(t, session.ToolClosed, w.items(store.KindTool)[0].Tool.State)
+					require.Equal(t, journal.ToolClosed, w.items(store.KindTool)[0].Tool.State)
 				})
 				_, err = frozen.deliverOne(context.Background())
 				require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -108,7 +109,7 @@ type gatedQueue struct {
 	gate *gate
 }
 
-func (q *gatedQueue) Send(ctx context.Context, wakes ...session.Wake) error {
+func (q *gatedQueue) Send(ctx context.Context, wakes ...journal.Wake) error {
 	_, err := gated(q.gate, "send", func() (int, error) { return 0, q.Queue.Send(ctx, wakes...) })
 	return err
 }
@@ -189,7 +190,7 @@ func (w *world) freeze(t *testing.T, sc scenario, g *gate, detached bool) (froze
 			goruntime.Gosched()
 		}
 		for _, item := range w.items(store.KindTool) {
-			if item.Tool.State == session.ToolStarted {
+			if item.Tool.State == journal.ToolStarted {
 				unknown[item.Tool.Call] = true
 			}
 		}

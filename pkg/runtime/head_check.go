@@ -5,6 +5,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -18,7 +19,7 @@ import (
 // An entry after which the task runs on passes nothing over, since the next step
 // begins with a look; one that puts the step off, or is not conditioned on HEAD,
 // is told apart by [engine.Move.MovesHead].
-func headUnseen(s *session.Session, head *session.Head, m engine.Move, mail int64) bool {
+func headUnseen(s *session.Session, head *journal.Head, m engine.Move, mail int64) bool {
 	e := &m.Entry
 	if head == nil || !m.MovesHead || e.Status == session.StatusRunning && e.Kind != session.KindDelayed {
 		return false

@@ -16,6 +16,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -25,7 +26,7 @@ import (
 type afterCommit struct {
 	store.Store
 	detached bool
-	happens  func(session.Entry)
+	happens  func(journal.Entry)
 }
 
 func (s *afterCommit) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
@@ -71,8 +72,8 @@ func TestOverlook_signal_in_the_revision_the_next_claim_hands_over(t *testing.T)
 	t.Parallel()
 	for name, lines := range byTools() {
 		for _, detached := range []bool{true, false} {
-			for kind, want := range map[session.SignalKind]session.Status{
-				session.SignalCancel: session.StatusCancelled, session.SignalInterrupt: session.StatusInterrupted,
+			for kind, want := range map[journal.SignalKind]session.Status{
+				journal.SignalCancel: session.StatusCancelled, journal.SignalInterrupt: session.StatusInterrupted,
 			} {
 				t.Run(fmt.Sprintf("%s/%s/detached=%v", name, kind, detached), func(t *testing.T) {
 					t.Parallel()
@@ -80,7 +81,7 @@ func TestOverlook_signal_in_the_revision_the_next_claim_hands_over(t *testing.T)
 					w := newWorld(t, made, hooked(made, lines, func(context.Context, string) {}))
 					p := w.process(func(cfg *runtime.Config) {
 						cfg.WatchEvery, cfg.StepsPerInvocation = time.Hour, 9
-						cfg.Store = &afterCommit{Store: w.store, detached: detached, happens: func(e session.Entry) {
+						cfg.Store = &afterCommit{Store: w.store, detached: detached, happens: func(e journal.Entry) {
 							if e.Kind == session.KindReplied {
 								w.signal(kind)
 							}
@@ -118,7 +119,7 @@ func TestOverlook_what_comes_during_a_step(t *testing.T) {
 								if what == "mail" {
 									w.mail("m1", "also")
 								} else {
-									w.signal(session.SignalCancel)
+									w.signal(journal.SignalCancel)
 								}
 							})
 							if watched {
@@ -192,16 +193,16 @@ func TestOverlook_signal_that_comes_when_a_retry_is_put_off(t *testing.T) {
 		var w *world
 		w = newWorld(t, made, helper(made, script{"go": {func(context.Context, agent.View) (agent.Reply, error) {
 			if watch {
-				w.signal(session.SignalCancel)
+				w.signal(journal.SignalCancel)
 			}
 			return agent.Reply{}, busy
 		}}}))
 		p := w.process(func(cfg *runtime.Config) {
 			cfg.WatchEvery = time.Hour
-			cfg.Store = &commitHook{Store: w.store, before: func(e session.Entry) {
+			cfg.Store = &commitHook{Store: w.store, before: func(e journal.Entry) {
 				if e.Kind == session.KindDelayed && !watch {
 					watch = true
-					w.signal(session.SignalCancel)
+					w.signal(journal.SignalCancel)
 				}
 			}}
 		})
@@ -221,8 +222,8 @@ func TestOverlook_signal_when_the_dead_letters_give_a_task_up(t *testing.T) {
 	w.drain()
 	w.claimAs("dead", 2)
 	w.clock.advance(time.Hour)
-	w.signal(session.SignalCancel)
-	_, err := p.DeadLetter(context.Background(), w.wake(2, session.WakeStep))
+	w.signal(journal.SignalCancel)
+	_, err := p.DeadLetter(context.Background(), w.wake(2, journal.WakeStep))
 	require.NoError(t, err)
 	require.Equal(t, []session.Kind{session.KindStarted, session.KindCancelled}, w.kinds())
 }
@@ -236,14 +237,14 @@ func TestOverlook_signal_of_the_same_strength(t *testing.T) {
 	var second string
 	p := w.process(func(cfg *runtime.Config) {
 		cfg.WatchEvery = time.Hour
-		cfg.Store = &commitHook{Store: w.store, before: func(e session.Entry) {
+		cfg.Store = &commitHook{Store: w.store, before: func(e journal.Entry) {
 			if e.Kind == session.KindInterrupted && second == "" {
-				second = w.signal(session.SignalInterrupt)
+				second = w.signal(journal.SignalInterrupt)
 			}
 		}}
 	})
 	w.start(p, "go")
-	w.signal(session.SignalInterrupt)
+	w.signal(journal.SignalInterrupt)
 	require.NoError(t, p.work())
 	require.Equal(t, []session.Kind{session.KindStarted, session.KindInterrupted}, w.kinds())
 	require.Equal(t, second, w.journal()[1].Signal.ID)
@@ -258,7 +259,7 @@ func TestOverlook_signal_of_the_same_strength(t *testing.T) {
 // for the next try.
 func TestOverlook_mail_beside_a_signal(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []session.SignalKind{session.SignalInterrupt, session.SignalCancel} {
+	for _, kind := range []journal.SignalKind{journal.SignalInterrupt, journal.SignalCancel} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			made := newEffects()
@@ -270,7 +271,7 @@ func TestOverlook_mail_beside_a_signal(t *testing.T) {
 			require.NoError(t, p.work())
 			require.Len(t, w.kinds(), 2)
 			require.Equal(t, kind, w.journal()[1].Signal.Kind)
-			if kind == session.SignalInterrupt {
+			if kind == journal.SignalInterrupt {
 				_, err := w.goOn(p)
 				require.NoError(t, err)
 			} else {
@@ -287,7 +288,7 @@ func TestOverlook_mail_beside_a_signal(t *testing.T) {
 // returned all the same, and are not told as cut off by whoever obeys it then.
 func TestObey_that_cannot_be_committed_lets_calls_that_asked_start_again(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []session.SignalKind{session.SignalInterrupt, session.SignalCancel} {
+	for _, kind := range []journal.SignalKind{journal.SignalInterrupt, journal.SignalCancel} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			made := newEffects()
@@ -295,20 +296,20 @@ func TestObey_that_cannot_be_committed_lets_calls_that_asked_start_again(t *test
 			w = newWorld(t, made, hooked(made, script{"go": {calls("hook", `{"text":"a"}`, "pick", `{"text":"b"}`)}}, func(context.Context, string) { w.signal(kind) }))
 			down := &entryless{Store: w.store}
 			p := w.process(func(cfg *runtime.Config) { cfg.WatchEvery, cfg.Store = time.Hour, down })
-			down.refuse = func(e session.Entry) bool { return e.Signal != nil }
+			down.refuse = func(e journal.Entry) bool { return e.Signal != nil }
 			w.start(p, "go")
-			_, err := p.Deliver(context.Background(), w.wake(2, session.WakeStep))
+			_, err := p.Deliver(context.Background(), w.wake(2, journal.WakeStep))
 			require.ErrorIs(t, err, store.ErrUnavailable)
 			asked := w.items(store.KindTool)[1]
 			require.Equal(t, "c2-2", asked.ID)
-			if kind == session.SignalInterrupt {
-				require.Equal(t, session.ToolAsking, asked.Tool.State)
+			if kind == journal.SignalInterrupt {
+				require.Equal(t, journal.ToolAsking, asked.Tool.State)
 			}
 			require.NoError(t, w.process().settle())
 			require.NotEqual(t, llm.ResultUnknown, results(w.session())["c2-2"].Status)
 			w.checkAtRest()
-			if kind == session.SignalCancel {
-				require.Equal(t, session.ToolClosed, w.items(store.KindTool)[1].Tool.State, "and it never starts again")
+			if kind == journal.SignalCancel {
+				require.Equal(t, journal.ToolClosed, w.items(store.KindTool)[1].Tool.State, "and it never starts again")
 				return
 			}
 			_, err = w.process().Resume(context.Background(), runtime.ResumeParams{Key: w.key, Caller: person})
@@ -322,7 +323,7 @@ func TestObey_that_cannot_be_committed_lets_calls_that_asked_start_again(t *test
 // entryless is a store that does not answer when some entries are committed.
 type entryless struct {
 	store.Store
-	refuse func(session.Entry) bool
+	refuse func(journal.Entry) bool
 }
 
 func (s *entryless) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
@@ -339,13 +340,13 @@ func TestObey_counts_the_time_worked(t *testing.T) {
 	var w *world
 	w = newWorld(t, made, hooked(made, script{"go": {calls("hookRead", `{"text":"a"}`, "deploy", `{"text":"b"}`)}}, func(context.Context, string) {
 		w.clock.advance(3 * time.Second)
-		w.signal(session.SignalCancel)
+		w.signal(journal.SignalCancel)
 	}))
 	p := w.process(func(cfg *runtime.Config) { cfg.WatchEvery = time.Hour })
 	w.start(p, "go")
 	require.NoError(t, p.work())
-	journal := w.journal()
-	newest := journal[len(journal)-1]
+	written := w.journal()
+	newest := written[len(written)-1]
 	require.Equal(t, session.KindCancelled, newest.Kind)
 	require.EqualValues(t, 3000, newest.Used.ActiveMillis)
 }

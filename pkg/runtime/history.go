@@ -8,14 +8,14 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // What the journal remembers of the calls of a step beside what came of them.
 
 // modelCalls says how the planner's call of its model went. A planner that asked
 // none has nothing to tell.
-func (inv *invocation) modelCalls(began time.Time, reply agent.Reply, err error) []session.ModelCall {
+func (inv *invocation) modelCalls(began time.Time, reply agent.Reply, err error) []journal.ModelCall {
 	var class llm.ErrorClass
 	if err != nil {
 		failed := (*llm.Error)(nil)
@@ -26,14 +26,14 @@ func (inv *invocation) modelCalls(began time.Time, reply agent.Reply, err error)
 	} else if inv.session.Rules.Model == "" && reply.Model == "" && reply.Usage == (llm.Usage{}) && reply.CostMicros == 0 {
 		return nil
 	}
-	return []session.ModelCall{{
+	return []journal.ModelCall{{
 		Model: shortText(reply.Model), ID: shortText(reply.ResponseID), At: toMillis(began), Millis: inv.millisSince(began), Finish: reply.Finish, Error: string(class),
 	}}
 }
 
 // recordRun records one run of a tool, also for its ledger.
 func (inv *invocation) recordRun(p engine.CallPlan, began time.Time, book *ledger, out *callOutcome) {
-	run := session.ToolRun{Call: p.Call.ID, At: toMillis(began), Millis: inv.millisSince(began), Digest: session.Digest(p.Arguments)}
+	run := journal.ToolRun{Call: p.Call.ID, At: toMillis(began), Millis: inv.millisSince(began), Digest: journal.Digest(p.Arguments)}
 	out.runs = append(out.runs, run)
 	if book != nil {
 		ran := run

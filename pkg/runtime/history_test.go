@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -58,14 +59,14 @@ func TestHistory(t *testing.T) {
 	require.NoError(t, err)
 
 	record := w.items(store.KindWait)[0]
-	line, ok := record.Wait.AddAudit(w.key, session.Audit{Kind: session.AuditRefused, Who: "bob", At: w.clock.Now(), From: "test"})
+	line, ok := record.Wait.AddAudit(w.key, journal.Audit{Kind: journal.AuditRefused, Who: "bob", At: w.clock.Now(), From: "test"})
 	require.True(t, ok)
 	_, err = w.store.Update(context.Background(), w.key, record, store.AuditItem(line))
 	require.NoError(t, err)
 	require.NoError(t, p.settle())
 	require.Equal(t, session.StatusCompleted, w.session().Status)
 
-	byKind := map[session.Kind]session.Entry{}
+	byKind := map[session.Kind]journal.Entry{}
 	for _, e := range w.journal() {
 		if _, seen := byKind[e.Kind]; !seen {
 			byKind[e.Kind] = e
@@ -77,32 +78,32 @@ func TestHistory(t *testing.T) {
 
 	delayed := byKind[session.KindDelayed].Models
 	require.Len(t, delayed, 1)
-	require.Equal(t, session.ModelCall{At: delayed[0].At, Millis: 250, Error: "overloaded"}, delayed[0])
+	require.Equal(t, journal.ModelCall{At: delayed[0].At, Millis: 250, Error: "overloaded"}, delayed[0])
 
 	suspended := byKind[session.KindSuspended]
 	require.Len(t, suspended.Models, 1)
 	m := suspended.Models[0]
 	require.Equal(t, suspended.At.Add(-250*time.Millisecond), m.At)
-	require.Equal(t, session.ModelCall{
+	require.Equal(t, journal.ModelCall{
 		Model: ("m-2026" + strings.Repeat("x", 500))[:200], ID: "resp-1", At: m.At, Millis: 250, Finish: llm.StopToolCalls,
 	}, m)
 	require.Equal(t, llm.Usage{Input: 7, Output: 3}, suspended.Usage, "those of the only call are the entry's")
 	require.Equal(t, int64(12), suspended.Used.CostMicros)
 
 	answer := byKind[session.KindResumed].Answers[0]
-	require.Equal(t, session.Digest(json.RawMessage(`{"text":"2"}`)), answer.Digest)
+	require.Equal(t, journal.Digest(json.RawMessage(`{"text":"2"}`)), answer.Digest)
 	require.Equal(t, line.Hash(), answer.Audit)
-	var lines []session.Audit
+	var lines []journal.Audit
 	for _, item := range w.items(store.KindAudit) {
 		lines = append(lines, *item.Audit)
 	}
-	require.NoError(t, session.CheckAudit(w.key, "w3-1", lines, w.items(store.KindWait)[0].Wait.Audit))
-	require.Equal(t, session.Digest(json.RawMessage(`{"text":"1"}`)), suspended.Waits[0].Digest)
+	require.NoError(t, journal.CheckAudit(w.key, "w3-1", lines, w.items(store.KindWait)[0].Wait.Audit))
+	require.Equal(t, journal.Digest(json.RawMessage(`{"text":"1"}`)), suspended.Waits[0].Digest)
 
 	stepped := byKind[session.KindStepped]
 	require.Len(t, stepped.Calls, 1)
 	run := stepped.Calls[0]
-	require.Equal(t, session.ToolRun{Call: "c3-1", At: stepped.At.Add(-40 * time.Millisecond), Millis: 40, Digest: answer.Digest}, run)
+	require.Equal(t, journal.ToolRun{Call: "c3-1", At: stepped.At.Add(-40 * time.Millisecond), Millis: 40, Digest: answer.Digest}, run)
 	require.Empty(t, stepped.Models)
 	require.Equal(t, &run, w.items(store.KindTool)[0].Tool.Ran, "the ledger has it too")
 	require.Empty(t, byKind[session.KindCompleted].Models, "a planner that asks no model has nothing to tell")

@@ -10,6 +10,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -30,7 +31,7 @@ func (s *writes) Commit(ctx context.Context, p store.CommitParams) (store.Commit
 }
 
 // records returns the records of keys among items.
-func records(items []store.Item) (found []session.Idempotency) {
+func records(items []store.Item) (found []journal.Idempotency) {
 	for _, item := range items {
 		if item.Kind == store.KindIdempotency {
 			found = append(found, *item.Idempotency)

@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -19,7 +20,7 @@ import (
 func (w *world) interrupt() {
 	w.t.Helper()
 	s, head := w.session(), w.head()
-	signal := session.Signal{ID: newID(), Task: s.Task, Kind: session.SignalInterrupt, Who: "ann", At: w.clock.Now(), From: "test"}
+	signal := journal.Signal{ID: newID(), Task: s.Task, Kind: journal.SignalInterrupt, Who: "ann", At: w.clock.Now(), From: "test"}
 	m := engine.Stopped(s, signal, engine.StepOutcome{}, engine.Stamp{Now: w.clock.Now(), By: "ann", Attempt: session.Attempt{ID: newID()}, Token: newID()})
 	head.Head.Status, head.Head.StatusSeq, head.Head.Due = m.Entry.Status, m.Entry.Seq, nil
 	_, err := w.store.Commit(context.Background(), store.CommitParams{Key: w.key, Entry: m.Entry, Items: []store.Item{head}})
@@ -65,7 +66,7 @@ func TestInterrupted_with_open_waits(t *testing.T) {
 			w.clock.advance(time.Hour)
 			sweepOf(t, w.process())
 			require.Empty(t, w.drain())
-			w.deliver(w.process(), w.session().Next(), session.WakeResume)
+			w.deliver(w.process(), w.session().Next(), journal.WakeResume)
 		}
 		require.Equal(t, session.StatusInterrupted, w.session().Status)
 		require.Nil(t, w.head().Head.Due)

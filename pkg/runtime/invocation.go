@@ -9,6 +9,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -31,7 +32,7 @@ var (
 type invocation struct {
 	r       *Runtime
 	key     session.Key
-	wake    session.Wake
+	wake    journal.Wake
 	owner   string
 	attempt session.Attempt
 	session *session.Session
@@ -61,11 +62,11 @@ type invocation struct {
 	lease leaseEnd
 }
 
-func (r *Runtime) invoke(wake session.Wake) *invocation {
+func (r *Runtime) invoke(wake journal.Wake) *invocation {
 	id, now := r.cfg.NewID(), r.cfg.Now()
 	return &invocation{
 		r: r, key: wake.Key(), wake: wake, owner: r.cfg.Owner + "/" + id,
-		attempt: session.ForWake(id, wake), began: now, since: now,
+		attempt: journal.ForWake(id, wake), began: now, since: now,
 	}
 }
 
@@ -105,7 +106,7 @@ func (inv *invocation) stamp(keepsLease bool) engine.Stamp {
 }
 
 // signal returns the signal this task has to obey, if any.
-func (inv *invocation) signal() *session.Signal {
+func (inv *invocation) signal() *journal.Signal {
 	if inv.head.Head == nil || inv.head.Head.Signal == nil || inv.head.Head.Signal.Task != inv.session.Task {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -39,7 +39,7 @@ func TestKeepAfter_beside_a_long_step(t *testing.T) {
 					}
 					w.clock.advance(next.Sub(w.clock.Now()))
 					receives++
-					kept := w.deliver(p, 2, session.WakeStep)
+					kept := w.deliver(p, 2, journal.WakeStep)
 					require.Positive(t, kept.Keep)
 					require.LessOrEqual(t, kept.Keep, lasts)
 					next = next.Add(kept.KeepAfter(receives))
@@ -56,8 +56,8 @@ func TestKeepAfter_for_how_long(t *testing.T) {
 	p := w.process()
 	w.start(p, "go")
 	w.claimFor(p, "busy", 2, 5*time.Second)
-	kept := w.deliver(p, 2, session.WakeStep)
-	const most = session.MaxAhead
+	kept := w.deliver(p, 2, journal.WakeStep)
+	const most = journal.MaxAhead
 	for receives, want := range map[int]time.Duration{
 		0: 5 * time.Second, 1: 5 * time.Second, 2: 20 * time.Second, 3: 40 * time.Second, 4: 80 * time.Second, 7: 640 * time.Second, 8: most, 10: most, 1 << 40: most,
 	} {
@@ -65,8 +65,8 @@ func TestKeepAfter_for_how_long(t *testing.T) {
 	}
 
 	w.clock.advance(6 * time.Second)
-	require.Equal(t, acknowledged, w.deliver(p, 2, session.WakeStep), "the retry's own message is on its way")
-	tooEarly := w.deliver(p, 3, session.WakeStep)
+	require.Equal(t, acknowledged, w.deliver(p, 2, journal.WakeStep), "the retry's own message is on its way")
+	tooEarly := w.deliver(p, 3, journal.WakeStep)
 	require.Positive(t, tooEarly.Keep)
 	require.Equal(t, tooEarly.Keep, tooEarly.KeepAfter(9), "a retry comes when it was said to, however often it was looked for")
 	require.Zero(t, acknowledged.KeepAfter(9))

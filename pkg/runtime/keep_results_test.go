@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -45,7 +46,7 @@ func TestTools_idempotent_call_is_fixed_before_it_runs(t *testing.T) {
 			}
 		}
 	})
-	_, err := dying.Deliver(context.Background(), w.wake(2, session.WakeStep))
+	_, err := dying.Deliver(context.Background(), w.wake(2, journal.WakeStep))
 	require.ErrorIs(t, err, errDied, f.ops)
 	require.Equal(t, 1, made.count("put 1 default.s1.c2-1"))
 	require.NoError(t, w.process().settle())
@@ -58,7 +59,7 @@ func TestTools_idempotent_call_is_fixed_before_it_runs(t *testing.T) {
 func TestSignal_keeps_what_calls_without_a_ledger_did(t *testing.T) {
 	t.Parallel()
 	for name, watch := range map[string]time.Duration{"seen at the end of the step": time.Hour, "seen while another call runs": time.Millisecond} {
-		for _, kind := range []session.SignalKind{session.SignalInterrupt, session.SignalCancel} {
+		for _, kind := range []journal.SignalKind{journal.SignalInterrupt, journal.SignalCancel} {
 			t.Run(fmt.Sprintf("%s/%s", name, kind), func(t *testing.T) {
 				t.Parallel()
 				made := newEffects()
@@ -94,8 +95,8 @@ func TestSignal_keeps_what_calls_without_a_ledger_did(t *testing.T) {
 // its run count, also if the task stops without it.
 func TestSignal_finds_what_a_dead_worker_finished(t *testing.T) {
 	t.Parallel()
-	for kind, want := range map[session.SignalKind]session.Status{
-		session.SignalInterrupt: session.StatusInterrupted, session.SignalCancel: session.StatusCancelled, session.SignalAbort: session.StatusFailed,
+	for kind, want := range map[journal.SignalKind]session.Status{
+		journal.SignalInterrupt: session.StatusInterrupted, journal.SignalCancel: session.StatusCancelled, journal.SignalAbort: session.StatusFailed,
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
@@ -104,12 +105,12 @@ func TestSignal_finds_what_a_dead_worker_finished(t *testing.T) {
 			w.start(w.process(), "go")
 			f := w.dies(5)
 			ledger := w.items(store.KindTool)[0].Tool
-			require.Equal(t, session.ToolFinished, ledger.State, f.ops)
+			require.Equal(t, journal.ToolFinished, ledger.State, f.ops)
 			w.signal(kind)
 			require.NoError(t, w.process().settle())
 			require.Equal(t, want, w.session().Status)
 			require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
-			require.Equal(t, []session.ToolRun{*ledger.Ran}, w.journal()[2].Calls)
+			require.Equal(t, []journal.ToolRun{*ledger.Ran}, w.journal()[2].Calls)
 			require.Equal(t, 1, made.count("line 1"))
 			w.checkAtRest()
 		})
@@ -129,7 +130,7 @@ func TestMessage_finds_what_a_dead_worker_finished(t *testing.T) {
 	w.start(w.process(), "go")
 	w.dies(5)
 	ledger := w.items(store.KindTool)[0].Tool
-	require.Equal(t, session.ToolFinished, ledger.State)
+	require.Equal(t, journal.ToolFinished, ledger.State)
 	require.NotEmpty(t, ledger.StateOps)
 	require.NotEmpty(t, ledger.Events)
 	w.clock.advance(time.Hour)
@@ -140,7 +141,7 @@ func TestMessage_finds_what_a_dead_worker_finished(t *testing.T) {
 	require.NoError(t, p.settle())
 	require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
 	entry := w.journal()[3]
-	require.Equal(t, []session.ToolRun{*ledger.Ran}, entry.Calls, "%v", w.kinds())
+	require.Equal(t, []journal.ToolRun{*ledger.Ran}, entry.Calls, "%v", w.kinds())
 	require.Equal(t, ledger.StateOps, entry.StateOps)
 	require.Equal(t, ledger.Events, entry.Events)
 	require.Equal(t, 1, made.count("count 1"))

@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -100,7 +101,7 @@ func TestTools_at_least_once_do_not_start_without_the_lease(t *testing.T) {
 					}}
 				})
 				w.start(p, "go")
-				_, err := p.Deliver(context.Background(), w.wake(2, session.WakeStep))
+				_, err := p.Deliver(context.Background(), w.wake(2, journal.WakeStep))
 				require.NoError(t, err)
 				require.Equal(t, lost, made.count("slow"))
 				require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied}, w.kinds())

@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -34,7 +35,7 @@ func (s *atMark) Update(ctx context.Context, key session.Key, items ...store.Ite
 type lastRenewal struct {
 	store.Store
 	dead  bool
-	lease session.Lease
+	lease journal.Lease
 }
 
 func (s *lastRenewal) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
@@ -79,7 +80,7 @@ func TestRenewal_after_the_clock_was_ahead(t *testing.T) {
 				cfg.Store = &atMark{Store: dies, happens: func() { ahead = 0 }} // the clock is set right
 			})
 			w.start(first, "go")
-			_, err := first.Deliver(context.Background(), w.wake(2, session.WakeStep))
+			_, err := first.Deliver(context.Background(), w.wake(2, journal.WakeStep))
 			require.ErrorIs(t, err, errDied)
 			require.Equal(t, 1, made.count("retry 1"))
 			require.Equal(t, dies.lease.For, dies.lease.Until.Sub(w.clock.Now()), "it lasts as long as was asked for now")
@@ -141,7 +142,7 @@ func TestRenewal_that_arrives_late(t *testing.T) {
 		<-s.answered
 		w.clock.advance(30 * time.Second) // the worker is stopped inside the tool
 		other := w.process(func(cfg *runtime.Config) { cfg.WatchEvery = time.Hour })
-		w.deliver(other, w.session().Next(), session.WakeStep)
+		w.deliver(other, w.session().Next(), journal.WakeStep)
 		return "first", nil
 	})
 	w = newWorld(t, made, helper(made, script{"go": {calls("slow", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) {
@@ -157,7 +158,7 @@ func TestRenewal_that_arrives_late(t *testing.T) {
 		cfg.Store = s
 	})
 	w.start(p, "go")
-	_, err := p.Deliver(context.Background(), w.wake(2, session.WakeStep))
+	_, err := p.Deliver(context.Background(), w.wake(2, journal.WakeStep))
 	require.NoError(t, err)
 	require.EqualValues(t, 1, most.Load(), "two workers were in the tool at once")
 	require.NoError(t, w.process().settle())

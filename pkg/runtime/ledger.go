@@ -10,6 +10,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -24,17 +25,17 @@ type ledger struct {
 
 	mu     sync.Mutex
 	loaded bool
-	record session.ToolRecord
+	record journal.ToolRecord
 	rev    int64
 	// ran is the last run of the call here, to be recorded with its result.
-	ran *session.ToolRun
+	ran *journal.ToolRun
 	// failed is why Once could not remember: its effect has happened and is not on
 	// record, so what the tool makes of it is no result.
 	failed error
 }
 
 func (inv *invocation) ledger(call string) *ledger {
-	return &ledger{inv: inv, call: call, record: session.ToolRecord{Call: call}}
+	return &ledger{inv: inv, call: call, record: journal.ToolRecord{Call: call}}
 }
 
 func (l *ledger) load(ctx context.Context) error {
@@ -53,7 +54,7 @@ func (l *ledger) load(ctx context.Context) error {
 func (l *ledger) reload(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.loaded, l.record = false, session.ToolRecord{Call: l.call}
+	l.loaded, l.record = false, journal.ToolRecord{Call: l.call}
 	return l.load(ctx)
 }
 
@@ -61,7 +62,7 @@ func (l *ledger) reload(ctx context.Context) error {
 func (l *ledger) hasRun() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.record.State == session.ToolStarted || l.record.State == session.ToolFinished
+	return l.record.State == journal.ToolStarted || l.record.State == journal.ToolFinished
 }
 
 func (l *ledger) take(item store.Item) {
@@ -73,10 +74,10 @@ func (l *ledger) take(item store.Item) {
 
 // put writes the record at the revision we know. It reports whether it stands:
 // false means that the record is now what somebody else wrote.
-func (l *ledger) put(ctx context.Context, record session.ToolRecord) (bool, error) {
+func (l *ledger) put(ctx context.Context, record journal.ToolRecord) (bool, error) {
 	items, err := l.inv.r.cfg.Store.Update(ctx, l.inv.key, store.ToolItem(record, l.rev))
 	if conflict := (*store.ConflictError)(nil); errors.As(err, &conflict) && conflict.Item != nil {
-		l.record = session.ToolRecord{Call: l.call}
+		l.record = journal.ToolRecord{Call: l.call}
 		l.take(*conflict.Item)
 		// Our own attempt in the state we wanted: our write succeeded, its answer was lost.
 		return l.record.Attempt == record.Attempt && l.record.State == record.State, nil
@@ -98,33 +99,33 @@ func (l *ledger) start(ctx context.Context, again bool) (started bool, err error
 	attempt := l.inv.attempt.ID
 	for {
 		switch l.record.State {
-		case session.ToolFinished:
+		case journal.ToolFinished:
 			return false, nil
-		case session.ToolClosed:
+		case journal.ToolClosed:
 			return false, errClosed
-		case session.ToolStarted:
+		case journal.ToolStarted:
 			if l.record.Attempt == attempt {
 				return true, nil
 			}
 			if !again {
 				return false, nil
 			}
-		case session.ToolAsking:
+		case journal.ToolAsking:
 			// Only who took the answer in may start it again: a worker that was frozen
 			// since before the question would leave its mark for nothing, and the
 			// call would count as cut off.
 			if err := l.inv.renewFor(ctx, 0); err != nil {
 				return false, err
 			}
-		case session.ToolMemo, "":
+		case journal.ToolMemo, "":
 		}
 		record := l.record
-		record.State, record.Attempt, record.At = session.ToolStarted, attempt, l.inv.r.cfg.Now().UTC()
+		record.State, record.Attempt, record.At = journal.ToolStarted, attempt, l.inv.r.cfg.Now().UTC()
 		ok, err := l.put(ctx, record)
 		if err != nil || ok {
 			return ok, err
 		}
-		if again && l.record.State == session.ToolStarted {
+		if again && l.record.State == journal.ToolStarted {
 			if err := l.inv.renewFor(ctx, 0); err != nil {
 				return false, err
 			}
@@ -137,7 +138,7 @@ func (l *ledger) finish(ctx context.Context, result llm.ToolResult, ops []sessio
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	record := l.record
-	record.State, record.At = session.ToolFinished, l.inv.r.cfg.Now().UTC()
+	record.State, record.At = journal.ToolFinished, l.inv.r.cfg.Now().UTC()
 	record.Result, record.StateOps, record.Events, record.Ran = &result, ops, events, l.ran
 	ok, err := l.put(ctx, record)
 	if err != nil {
@@ -161,24 +162,24 @@ func (l *ledger) failure() error {
 func (l *ledger) asking() (store.Item, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.record.State != session.ToolStarted {
+	if l.record.State != journal.ToolStarted {
 		return store.Item{}, false
 	}
 	record := l.record
-	record.State, record.At = session.ToolAsking, l.inv.r.cfg.Now().UTC()
+	record.State, record.At = journal.ToolAsking, l.inv.r.cfg.Now().UTC()
 	return store.ToolItem(record, l.rev), true
 }
 
 // closing returns the record that closes a call; ok is false when it has run or is
 // closed, so that there is nothing to close. The caller holds the lock.
-func (l *ledger) closing() (record session.ToolRecord, ok bool) {
+func (l *ledger) closing() (record journal.ToolRecord, ok bool) {
 	switch l.record.State {
-	case session.ToolStarted, session.ToolFinished, session.ToolClosed:
+	case journal.ToolStarted, journal.ToolFinished, journal.ToolClosed:
 		return l.record, false
-	case session.ToolAsking, session.ToolMemo, "":
+	case journal.ToolAsking, journal.ToolMemo, "":
 	}
 	record = l.record
-	record.State, record.Attempt, record.At = session.ToolClosed, l.inv.attempt.ID, l.inv.r.cfg.Now().UTC()
+	record.State, record.Attempt, record.At = journal.ToolClosed, l.inv.attempt.ID, l.inv.r.cfg.Now().UTC()
 	return record, true
 }
 
@@ -196,11 +197,11 @@ func (l *ledger) closed() (item store.Item, ok bool) {
 
 // closeNotRun closes a call that has not run, so that it never will. It returns
 // the record as it is then: closed, or started or finished by somebody before.
-func (l *ledger) closeNotRun(ctx context.Context) (session.ToolRecord, error) {
+func (l *ledger) closeNotRun(ctx context.Context) (journal.ToolRecord, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.load(ctx); err != nil {
-		return session.ToolRecord{}, err
+		return journal.ToolRecord{}, err
 	}
 	for {
 		record, ok := l.closing()
@@ -220,7 +221,7 @@ func (l *ledger) remember(ctx context.Context, key string, value json.RawMessage
 	for {
 		record := l.record
 		if record.State == "" {
-			record.State = session.ToolMemo
+			record.State = journal.ToolMemo
 		}
 		record.At = l.inv.r.cfg.Now().UTC()
 		record.Memo = maps.Clone(record.Memo)
@@ -240,10 +241,10 @@ func (l *ledger) remember(ctx context.Context, key string, value json.RawMessage
 			l.failed = fmt.Errorf("remember %q of %s: %w", key, l.call, err)
 			return l.failed
 		}
-		l.record = session.ToolRecord{Call: l.call}
+		l.record = journal.ToolRecord{Call: l.call}
 		l.take(*conflict.Item)
 		first, known := l.record.Memo[key]
-		if known && string(first) != string(value) || l.record.Attempt != before || l.record.State == session.ToolFinished || l.record.State == session.ToolClosed {
+		if known && string(first) != string(value) || l.record.Attempt != before || l.record.State == journal.ToolFinished || l.record.State == journal.ToolClosed {
 			return fmt.Errorf("remember %q of %s: %w", key, l.call, errSuperseded)
 		}
 		if known {

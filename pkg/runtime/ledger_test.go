@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -38,14 +39,14 @@ func TestLedger_only_the_owner_of_the_lease_says_unknown(t *testing.T) {
 				w.clock.advance(time.Hour)
 				second := w.process(func(cfg *runtime.Config) { cfg.WatchEvery = time.Hour })
 				go func() {
-					_, err := second.Deliver(context.Background(), w.wake(3, session.WakeStep))
+					_, err := second.Deliver(context.Background(), w.wake(3, journal.WakeStep))
 					over <- err
 				}()
 				<-inTool
 			}
 			first := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.WatchEvery = s, time.Hour })
 			w.start(first, "go")
-			require.Equal(t, acknowledged, w.deliver(first, 2, session.WakeStep))
+			require.Equal(t, acknowledged, w.deliver(first, 2, journal.WakeStep))
 			require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied}, w.kinds(), "the call is running")
 			close(leave)
 			require.NoError(t, <-over)
@@ -70,7 +71,7 @@ func TestLedger_keeps_state_and_events_of_a_finished_call(t *testing.T) {
 	w := newWorld(t, made, helper(made, script{"go": {calls("change", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, change) }))
 	w.start(w.process(), "go")
 	f := w.dies(5)
-	require.Equal(t, session.ToolFinished, w.items(store.KindTool)[0].Tool.State, f.ops)
+	require.Equal(t, journal.ToolFinished, w.items(store.KindTool)[0].Tool.State, f.ops)
 	require.NoError(t, w.process().settle())
 	s := w.session()
 	notes, _ := s.State.Get("notes")
@@ -104,7 +105,7 @@ func TestLedger_a_renewal_does_not_shorten_a_tool_s_lease(t *testing.T) {
 		w.clock.advance(time.Since(epoch))
 		p := w.process(func(cfg *runtime.Config) { cfg.Now = time.Now })
 		w.start(p, "go")
-		w.deliver(p, 2, session.WakeStep)
+		w.deliver(p, 2, journal.WakeStep)
 		require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
 	})
 }
@@ -112,7 +113,7 @@ func TestLedger_a_renewal_does_not_shorten_a_tool_s_lease(t *testing.T) {
 // A call asked a person when the cancel came: nothing lets it be started again.
 func TestLedger_a_call_that_asked_is_not_startable_after_a_cancel(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []session.SignalKind{session.SignalCancel, session.SignalAbort} {
+	for _, kind := range []journal.SignalKind{journal.SignalCancel, journal.SignalAbort} {
 		made := newEffects()
 		var w *world
 		w = newWorld(t, made, hooked(made, script{"go": {calls("hook", `{"text":"a"}`, "pick", `{"text":"b"}`)}}, func(context.Context, string) { w.signal(kind) }))
@@ -121,7 +122,7 @@ func TestLedger_a_call_that_asked_is_not_startable_after_a_cancel(t *testing.T) 
 		require.NoError(t, p.work())
 		require.True(t, w.session().Status.Ended())
 		for _, item := range w.items(store.KindTool) {
-			require.NotEqual(t, session.ToolAsking, item.Tool.State, item.ID)
+			require.NotEqual(t, journal.ToolAsking, item.Tool.State, item.ID)
 		}
 		w.checkAtRest()
 	}
@@ -145,7 +146,7 @@ func TestLedger_overtaking_supersedes_the_worker_before(t *testing.T) {
 	}
 	first := w.process(func(cfg *runtime.Config) { cfg.WatchEvery = time.Hour })
 	w.start(first, "go")
-	require.Equal(t, acknowledged, w.deliver(first, 2, session.WakeStep))
+	require.Equal(t, acknowledged, w.deliver(first, 2, journal.WakeStep))
 	require.NotEqual(t, firsts, seconds)
 	record := w.items(store.KindTool)[0].Tool
 	require.Equal(t, seconds, record.Attempt)
@@ -162,10 +163,10 @@ func TestLedger_that_is_broken_breaks_no_journal(t *testing.T) {
 	w.dies(4)
 	w.clock.advance(time.Hour)
 	item := w.items(store.KindTool)[0]
-	item.Tool.State = session.ToolFinished
+	item.Tool.State = journal.ToolFinished
 	item.Tool.Result = &llm.ToolResult{CallID: "c9-9", Name: "line", Status: llm.ResultSuccess, Output: []byte(`1`)}
 	w.update(item)
-	_, err := w.process().Deliver(context.Background(), w.wake(3, session.WakeStep))
+	_, err := w.process().Deliver(context.Background(), w.wake(3, journal.WakeStep))
 	require.ErrorIs(t, err, engine.ErrBrokenJournal)
 	require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied}, w.kinds(), "and it can still be read")
 }
@@ -180,14 +181,14 @@ func TestLedger_a_late_mark_does_not_take_back_a_question(t *testing.T) {
 	s.beforeMark = func(n int) {
 		if n == 1 {
 			w.clock.advance(time.Hour)
-			w.deliver(w.process(), 3, session.WakeStep)
+			w.deliver(w.process(), 3, journal.WakeStep)
 		}
 	}
 	first := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.WatchEvery = s, time.Hour })
 	w.start(first, "go")
-	w.deliver(first, 2, session.WakeStep)
+	w.deliver(first, 2, journal.WakeStep)
 	require.Equal(t, session.StatusSuspended, w.session().Status)
-	require.Equal(t, session.ToolAsking, w.items(store.KindTool)[0].Tool.State)
+	require.Equal(t, journal.ToolAsking, w.items(store.KindTool)[0].Tool.State)
 	p := w.process()
 	_, err := w.submit(p, session.WaitQuestion, session.Answer{Selected: []string{"red"}})
 	require.NoError(t, err)
@@ -199,7 +200,7 @@ func TestLedger_a_late_mark_does_not_take_back_a_question(t *testing.T) {
 // A call that was started is not told as not run by whoever gives it up.
 func TestLedger_a_started_call_that_is_given_up_is_unknown(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []session.SignalKind{session.SignalCancel, session.SignalAbort} {
+	for _, kind := range []journal.SignalKind{journal.SignalCancel, journal.SignalAbort} {
 		made := newEffects()
 		w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`)}}))
 		w.start(w.process(), "go")
@@ -211,7 +212,7 @@ func TestLedger_a_started_call_that_is_given_up_is_unknown(t *testing.T) {
 		require.True(t, w.session().Status.Ended())
 		require.Equal(t, started, w.items(store.KindTool), "it was not closed: it may have run")
 		for _, item := range started {
-			require.Equal(t, session.ToolStarted, item.Tool.State)
+			require.Equal(t, journal.ToolStarted, item.Tool.State)
 			require.Equal(t, llm.ResultUnknown, results(w.session())[item.ID].Status, item.ID)
 		}
 		w.checkAtRest()
@@ -243,12 +244,12 @@ func TestLedger_a_call_that_asked_may_ask_again_when_its_suspension_fails(t *tes
 	t.Parallel()
 	made := newEffects()
 	w := newWorld(t, made, helper(made, script{"go": {calls("pick", `{"text":"1"}`), says("bye")}}))
-	down := &entryless{Store: w.store, refuse: func(e session.Entry) bool { return e.Kind == session.KindSuspended }}
+	down := &entryless{Store: w.store, refuse: func(e journal.Entry) bool { return e.Kind == session.KindSuspended }}
 	p := w.process(func(cfg *runtime.Config) { cfg.Store = down })
 	w.start(p, "go")
-	_, err := p.Deliver(context.Background(), w.wake(2, session.WakeStep))
+	_, err := p.Deliver(context.Background(), w.wake(2, journal.WakeStep))
 	require.ErrorIs(t, err, store.ErrUnavailable)
-	require.Equal(t, session.ToolAsking, w.items(store.KindTool)[0].Tool.State)
+	require.Equal(t, journal.ToolAsking, w.items(store.KindTool)[0].Tool.State)
 	require.NoError(t, w.process().settle())
 	require.Equal(t, session.StatusSuspended, w.session().Status)
 	require.Equal(t, session.WaitQuestion, w.waits()[0].Wait.Kind, "it asks, and nobody asks what became of it")

@@ -10,6 +10,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -46,7 +47,7 @@ func (r *Runtime) loadForEnd(ctx context.Context, key session.Key) (*session.Ses
 
 // foldForEnd is loadForEnd for a journal that goes back to an earlier entry.
 func (r *Runtime) foldForEnd(ctx context.Context, key session.Key) (*session.Session, error) {
-	var entries []session.Entry
+	var entries []journal.Entry
 	for e, err := range r.cfg.Store.Entries(ctx, key, 0) {
 		if err != nil {
 			return nil, fmt.Errorf("load session %s: %w", key, err)
@@ -63,7 +64,7 @@ func (r *Runtime) foldForEnd(ctx context.Context, key session.Key) (*session.Ses
 }
 
 // dropContents leaves out of an entry what ends no task: contents and the custom state.
-func dropContents(e *session.Entry) {
+func dropContents(e *journal.Entry) {
 	e.Messages, e.StateOps = withoutContents(e.Messages), nil
 	if e.Base != nil {
 		base := *e.Base

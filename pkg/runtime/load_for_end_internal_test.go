@@ -17,19 +17,20 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// journal is a store of one session that has nothing but its entries.
-type journal struct {
+// journalStore is a store of one session that has nothing but its entries.
+type journalStore struct {
 	store.Store
 	entries [][]byte
 }
 
-func (j *journal) Entries(context.Context, session.Key, int64) iter.Seq2[session.Entry, error] {
-	return func(yield func(session.Entry, error) bool) {
+func (j *journalStore) Entries(context.Context, session.Key, int64) iter.Seq2[journal.Entry, error] {
+	return func(yield func(journal.Entry, error) bool) {
 		for _, stored := range j.entries {
-			if e, err := session.Decode(stored); !yield(e, err) {
+			if e, err := journal.Decode(stored); !yield(e, err) {
 				return
 			}
 		}
@@ -39,7 +40,7 @@ func (j *journal) Entries(context.Context, session.Key, int64) iter.Seq2[session
 // loadBoth returns the session of a journal, whole and bare.
 func loadBoth(t *testing.T, entries [][]byte) (whole, bare *session.Session) {
 	t.Helper()
-	r := &Runtime{cfg: Config{Store: &journal{entries: entries}}}
+	r := &Runtime{cfg: Config{Store: &journalStore{entries: entries}}}
 	key := session.Key{Tenant: session.DefaultTenant, ID: "s1"}
 	whole, err := r.loadAll(t.Context(), key)
 	require.NoError(t, err)
@@ -88,10 +89,10 @@ func TestLoadBare_holds_no_contents(t *testing.T) {
 	stamp := func() engine.Stamp {
 		return engine.Stamp{Now: time.Unix(int64(s.Next()), 0), By: "step", Token: fmt.Sprint("t", s.Next())}
 	}
-	write := func(e session.Entry) {
-		stored, err := session.Encode(&e)
+	write := func(e journal.Entry) {
+		stored, err := journal.Encode(&e)
 		require.NoError(t, err)
-		decoded, err := session.Decode(stored)
+		decoded, err := journal.Decode(stored)
 		require.NoError(t, err)
 		require.NoError(t, engine.Apply(s, &decoded))
 		entries = append(entries, stored)
@@ -116,7 +117,7 @@ func TestLoadBare_holds_no_contents(t *testing.T) {
 		step()
 	}
 	shortened := engine.Close(s, engine.StepOutcome{}, stamp()).Entry
-	shortened.Base = &session.Base{Seq: s.Version, Messages: []llm.Message{asked, asked}, State: s.State.Snapshot()}
+	shortened.Base = &journal.Base{Seq: s.Version, Messages: []llm.Message{asked, asked}, State: s.State.Snapshot()}
 	held := func(s *session.Session) int {
 		messages, err := json.Marshal(s.Messages)
 		require.NoError(t, err)
@@ -137,11 +138,11 @@ func TestLoadBare_holds_no_contents(t *testing.T) {
 
 	back := engine.Close(s, engine.StepOutcome{}, stamp()).Entry
 	back.Kind, back.Run, back.Trigger = session.KindRestored, s.Run+1, session.TriggerRetry
-	back.Base = &session.Base{Seq: s.Version}
-	stopped := engine.Stopped(s, session.Signal{ID: "i", Task: s.Task, Kind: session.SignalInterrupt}, engine.StepOutcome{}, stamp()).Entry
+	back.Base = &journal.Base{Seq: s.Version}
+	stopped := engine.Stopped(s, journal.Signal{ID: "i", Task: s.Task, Kind: journal.SignalInterrupt}, engine.StepOutcome{}, stamp()).Entry
 	write(stopped)
 	back.Seq, back.Prev, back.Token = s.Next(), s.Newest.Hash, "back"
-	stored, err := session.Encode(&back)
+	stored, err := journal.Encode(&back)
 	require.NoError(t, err)
 	entries = append(entries, stored)
 	whole, bare := loadBoth(t, entries)

@@ -12,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -21,7 +22,7 @@ type otherDigest struct{ store.Store }
 
 func (s otherDigest) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
 	for i := range p.Entry.Waits {
-		p.Entry.Waits[i].Digest = session.Digest([]byte(`{"text":"what was shown"}`))
+		p.Entry.Waits[i].Digest = journal.Digest([]byte(`{"text":"what was shown"}`))
 	}
 	return s.Store.Commit(ctx, p)
 }
@@ -43,7 +44,7 @@ func (s otherAnswers) Commit(ctx context.Context, p store.CommitParams) (store.C
 // does not run, and the model is told. Missing is never yes.
 func TestApproval_mismatch(t *testing.T) {
 	t.Parallel()
-	other := session.Digest([]byte(`{"text":"3"}`))
+	other := journal.Digest([]byte(`{"text":"3"}`))
 	edited := yes()
 	edited.EditedInput = json.RawMessage(`{"text":"2"}`)
 	for name, c := range map[string]struct {
@@ -55,7 +56,7 @@ func TestApproval_mismatch(t *testing.T) {
 		"an answer to other arguments":   {func(s store.Store) store.Store { return otherAnswers{s, other} }, yes()},
 		"edited, without a digest":       {func(s store.Store) store.Store { return otherAnswers{s, ""} }, edited},
 		"edited into something else":     {func(s store.Store) store.Store { return otherAnswers{s, other} }, edited},
-		"edited, with that of the shown": {func(s store.Store) store.Store { return otherAnswers{s, session.Digest([]byte(`{"text":"1"}`))} }, edited},
+		"edited, with that of the shown": {func(s store.Store) store.Store { return otherAnswers{s, journal.Digest([]byte(`{"text":"1"}`))} }, edited},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,7 +73,7 @@ func TestApproval_mismatch(t *testing.T) {
 			require.Len(t, results(s), 1)
 			require.Equal(t, llm.ResultError, results(s)["c2-1"].Status)
 			require.Contains(t, string(results(s)["c2-1"].Output), "approval_mismatch")
-			require.Equal(t, session.ToolClosed, w.items(store.KindTool)[0].Tool.State, "nor will it")
+			require.Equal(t, journal.ToolClosed, w.items(store.KindTool)[0].Tool.State, "nor will it")
 			w.checkAtRest()
 		})
 	}
@@ -113,7 +114,7 @@ func TestApproval_of_what_runs(t *testing.T) {
 					ran = append(ran, run.Digest)
 				}
 			}
-			require.Equal(t, []string{session.Digest(json.RawMessage(c.ran))}, answered)
+			require.Equal(t, []string{journal.Digest(json.RawMessage(c.ran))}, answered)
 			require.Equal(t, answered, ran)
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -134,7 +135,7 @@ func TestNeeds_of_a_wait(t *testing.T) {
 		"all":     errOf(old.Decide(ctx, runtime.DecideParams{Key: w.key, RejectAll: true, Caller: person})),
 		"resume":  errOf(old.Resume(ctx, runtime.ResumeParams{Key: w.key, Mode: runtime.ResumeContinue, Caller: person})),
 		"waits":   errOf(old.Waits(ctx, w.key)),
-		"deliver": errOf(old.Deliver(ctx, w.wake(3, session.WakeResume))),
+		"deliver": errOf(old.Deliver(ctx, w.wake(3, journal.WakeResume))),
 	} {
 		require.Equal(t, runtime.CodeNewerNeeded, codeOf(err), name)
 		require.ErrorContains(t, err, `wait w2-1 needs "quorum"`, name)
@@ -252,14 +253,14 @@ func TestNewerWake_is_not_buried(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	w, p := waiting(t, "approve")
-	wake := session.NewWake(w.key, 9, "notice")
-	wake.V = session.WakeVersion + 1
+	wake := journal.NewWake(w.key, 9, "notice")
+	wake.V = journal.WakeVersion + 1
 	_, err := p.Deliver(ctx, wake)
 	require.ErrorContains(t, err, "newer than this program reads")
 	_, err = p.DeadLetter(ctx, wake)
 	require.ErrorContains(t, err, "newer than this program reads")
 	require.NoError(t, w.dead.Send(ctx, wake))
-	require.NoError(t, w.dead.Send(ctx, w.wake(1, session.WakeStep)))
+	require.NoError(t, w.dead.Send(ctx, w.wake(1, journal.WakeStep)))
 	require.NoError(t, p.HandleDeadLetters(ctx))
 	w.flush()
 	left := func() []queue.Delivery {
@@ -268,7 +269,7 @@ func TestNewerWake_is_not_buried(t *testing.T) {
 		return deliveries
 	}
 	require.Empty(t, left())
-	w.clock.advance(session.MaxAhead - time.Second)
+	w.clock.advance(journal.MaxAhead - time.Second)
 	require.Empty(t, left(), "each time it is looked at costs a request: as seldom as a queue allows")
 	w.clock.advance(2 * time.Second)
 	later := left()

@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -71,7 +72,7 @@ func remembering(t *testing.T, spec tool.Spec[textIn], second func(w *world, run
 	w = newWorld(t, made, helper(made, script{"go": {calls("remembers", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, remembers) }))
 	first := w.process(patiently)
 	w.start(first, "go")
-	require.Equal(t, acknowledged, w.deliver(first, 2, session.WakeStep))
+	require.Equal(t, acknowledged, w.deliver(first, 2, journal.WakeStep))
 	return w
 }
 
@@ -87,7 +88,7 @@ func TestOnce_first_value_counts(t *testing.T) {
 		}
 		w.clock.advance(time.Hour)
 		second := w.fusedProcess(&fuse{at: 2, after: true}, true, 1, patiently)
-		_, _ = second.Deliver(context.Background(), w.wake(3, session.WakeStep))
+		_, _ = second.Deliver(context.Background(), w.wake(3, journal.WakeStep))
 	})
 	require.Equal(t, map[string]int{"run": 2}, w.effects.all())
 	require.JSONEq(t, `2`, string(w.items(store.KindTool)[0].Tool.Memo["k"]))
@@ -111,7 +112,7 @@ func TestOnce_of_an_overtaken_worker(t *testing.T) {
 		w.clock.advance(5 * time.Hour)
 		second := w.process(patiently)
 		go func() {
-			_, err := second.Deliver(context.Background(), w.wake(3, session.WakeStep))
+			_, err := second.Deliver(context.Background(), w.wake(3, journal.WakeStep))
 			over <- err
 		}()
 		<-inTool

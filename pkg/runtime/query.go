@@ -10,6 +10,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -27,8 +28,8 @@ func (r *Runtime) Session(ctx context.Context, key session.Key) (*session.Sessio
 }
 
 // Journal returns every entry of a session, oldest first.
-func (r *Runtime) Journal(ctx context.Context, key session.Key) ([]session.Entry, error) {
-	var entries []session.Entry
+func (r *Runtime) Journal(ctx context.Context, key session.Key) ([]journal.Entry, error) {
+	var entries []journal.Entry
 	for e, err := range r.EachEntry(ctx, key) {
 		if err != nil {
 			return nil, err
@@ -40,16 +41,16 @@ func (r *Runtime) Journal(ctx context.Context, key session.Key) ([]session.Entry
 
 // EachEntry yields every entry of a session as it is read, oldest first: who keeps
 // none of them needs memory for one. An error ends it.
-func (r *Runtime) EachEntry(ctx context.Context, key session.Key) iter.Seq2[session.Entry, error] {
-	return func(yield func(session.Entry, error) bool) {
+func (r *Runtime) EachEntry(ctx context.Context, key session.Key) iter.Seq2[journal.Entry, error] {
+	return func(yield func(journal.Entry, error) bool) {
 		if err := key.Validate(); err != nil {
-			yield(session.Entry{}, AsError(err))
+			yield(journal.Entry{}, AsError(err))
 			return
 		}
 		some := false
 		for e, err := range r.cfg.Store.Entries(ctx, key, 0) {
 			if err != nil {
-				yield(session.Entry{}, AsError(fmt.Errorf("load session %s: %w", key, err)))
+				yield(journal.Entry{}, AsError(fmt.Errorf("load session %s: %w", key, err)))
 				return
 			}
 			if some = true; !yield(e, nil) {
@@ -57,13 +58,13 @@ func (r *Runtime) EachEntry(ctx context.Context, key session.Key) iter.Seq2[sess
 			}
 		}
 		if !some {
-			yield(session.Entry{}, noSession(key))
+			yield(journal.Entry{}, noSession(key))
 		}
 	}
 }
 
 // Waits returns every wait a session opened, in order, with what became of it.
-func (r *Runtime) Waits(ctx context.Context, key session.Key) ([]session.WaitRecord, error) {
+func (r *Runtime) Waits(ctx context.Context, key session.Key) ([]journal.WaitRecord, error) {
 	if err := key.Validate(); err != nil {
 		return nil, AsError(err)
 	}
@@ -89,7 +90,7 @@ type SessionsParams struct {
 
 // SessionsPage is one page of sessions, the last moved first.
 type SessionsPage struct {
-	Heads  []session.Head
+	Heads  []journal.Head
 	Cursor string
 }
 
@@ -127,7 +128,7 @@ type InboxParams struct {
 // InboxItem is one open wait with its session.
 type InboxItem struct {
 	Key    session.Key
-	Record session.WaitRecord
+	Record journal.WaitRecord
 	// LeftOut says that the wait could not be read, or is too large for a list: the
 	// record has its id and when it was opened, and words for people as arguments.
 	LeftOut bool
@@ -160,7 +161,7 @@ func (r *Runtime) Inbox(ctx context.Context, p InboxParams) (InboxPage, error) {
 		item := InboxItem{Key: found.Key, Record: *found.Item.Wait, LeftOut: found.Unread != nil}
 		if item.LeftOut {
 			item.Record.Wait.Arguments = notRead
-			if errors.Is(found.Unread, session.ErrNeeds) {
+			if errors.Is(found.Unread, journal.ErrNeeds) {
 				item.Record.Wait.Arguments = newerNeeded
 			}
 		}
@@ -185,7 +186,7 @@ func (r *Runtime) Manifest(ctx context.Context, key session.Key) (session.Manife
 	return view.Manifest, err
 }
 
-func manifest(s *session.Session, records []session.WaitRecord) session.Manifest {
+func manifest(s *session.Session, records []journal.WaitRecord) session.Manifest {
 	m := session.Manifest{
 		SessionID: s.Key.ID, Agent: s.Rules.Agent, CheckpointID: s.Checkpoint().String(), StepsTaken: s.Step,
 		Usage: session.NewManifestUsage(s.TaskUsage), Output: s.Output,
@@ -226,7 +227,7 @@ var pauseTypes = map[session.WaitKind]session.PauseType{
 	session.WaitUnknown:    session.PauseUnknownOutcome,
 }
 
-func pauseReason(records []session.WaitRecord) *session.PauseReason {
+func pauseReason(records []journal.WaitRecord) *session.PauseReason {
 	reason := &session.PauseReason{}
 	for _, record := range records {
 		if record.Wait.Kind == session.WaitApproval && record.State != session.WaitOpen {

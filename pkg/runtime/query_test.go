@@ -17,6 +17,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -124,9 +125,9 @@ func (h halfRead) Find(ctx context.Context, p store.FindParams) (store.Page, err
 		}
 		page.Found[i].Unread = errors.New("its object is gone")
 		if f.Item.Wait != nil {
-			page.Found[i].Item.Wait = &session.WaitRecord{Wait: session.Wait{ID: f.Item.ID, OpenedAt: f.Item.Wait.Wait.OpenedAt}, State: session.WaitOpen}
+			page.Found[i].Item.Wait = &journal.WaitRecord{Wait: session.Wait{ID: f.Item.ID, OpenedAt: f.Item.Wait.Wait.OpenedAt}, State: session.WaitOpen}
 		} else {
-			page.Found[i].Item.Head = &session.Head{Key: f.Key, Status: f.Item.Head.Status, UpdatedAt: f.Item.Head.UpdatedAt}
+			page.Found[i].Item.Head = &journal.Head{Key: f.Key, Status: f.Item.Head.Status, UpdatedAt: f.Item.Head.UpdatedAt}
 		}
 	}
 	return page, err
@@ -168,7 +169,7 @@ func TestEachEntry(t *testing.T) {
 	w, p := in(t, "completed")
 	all, err := p.Journal(t.Context(), w.key)
 	require.NoError(t, err)
-	var each []session.Entry
+	var each []journal.Entry
 	for e, err := range p.EachEntry(t.Context(), w.key) {
 		require.NoError(t, err)
 		each = append(each, e)
@@ -237,7 +238,7 @@ func TestNewProgress_names_what_failed(t *testing.T) {
 	result := func(name string, status llm.ResultStatus) llm.Part {
 		return llm.Part{Kind: llm.PartToolResult, ToolResult: &llm.ToolResult{Name: name, Status: status}}
 	}
-	p := runtime.NewProgress(&session.Entry{Kind: session.KindStepped, Messages: []llm.Message{{Role: llm.RoleTool, Parts: []llm.Part{
+	p := runtime.NewProgress(&journal.Entry{Kind: session.KindStepped, Messages: []llm.Message{{Role: llm.RoleTool, Parts: []llm.Part{
 		result("a", llm.ResultSuccess), result("b", llm.ResultError), result("c", llm.ResultDenied), result("d", llm.ResultTimedOut),
 		result("e", llm.ResultUnknown), result("f", llm.ResultCancelled),
 	}}}})
@@ -248,7 +249,7 @@ func TestError(t *testing.T) {
 	t.Parallel()
 	require.Nil(t, runtime.AsError(nil))
 	for cause, code := range map[error]runtime.Code{
-		store.ErrNotFound: runtime.CodeSessionNotFound, store.ErrNotOurs: runtime.CodeNotOurs, session.ErrUnknownFormat: runtime.CodeNotOurs, session.ErrNeeds: runtime.CodeNewerNeeded,
+		store.ErrNotFound: runtime.CodeSessionNotFound, store.ErrNotOurs: runtime.CodeNotOurs, journal.ErrUnknownFormat: runtime.CodeNotOurs, journal.ErrNeeds: runtime.CodeNewerNeeded,
 		store.ErrCorrupt: runtime.CodeCorrupt, store.ErrUnavailable: runtime.CodeStoreUnavailable, session.ErrInvalidID: runtime.CodeInvalidID,
 		session.ErrInvalidCheckpoint: runtime.CodeInvalidCheckpoint, errors.New("other"): runtime.CodeInternal,
 	} {
@@ -277,7 +278,7 @@ type rereading struct {
 	times map[session.Key]int
 }
 
-func (s *rereading) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
+func (s *rereading) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
 	if after == 0 {
 		s.times[key]++
 	}

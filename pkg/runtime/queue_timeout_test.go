@@ -12,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -22,7 +23,7 @@ type deaf struct {
 	asked int
 }
 
-func (q *deaf) Send(ctx context.Context, wakes ...session.Wake) error {
+func (q *deaf) Send(ctx context.Context, wakes ...journal.Wake) error {
 	q.asked++
 	if q.asked > q.next {
 		return q.Queue.Send(ctx, wakes...)
@@ -61,7 +62,7 @@ func TestDeliver_a_queue_that_does_not_answer(t *testing.T) {
 					s.Store = &fusedStore{Store: w.store, fuse: &fuse{}, detached: true}
 					cfg.Store, cfg.Queue, cfg.CommitTimeout = s, q, 10*time.Second
 				})
-				_, err := p.Deliver(context.Background(), w.wake(2, session.WakeStep))
+				_, err := p.Deliver(context.Background(), w.wake(2, journal.WakeStep))
 				if c.told {
 					require.ErrorIs(t, err, queue.ErrUnavailable)
 					require.NotErrorIs(t, err, store.ErrUnavailable, "the store did answer")

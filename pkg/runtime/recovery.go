@@ -8,6 +8,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -20,7 +21,7 @@ func (inv *invocation) mayHaveRun(call string) bool {
 }
 
 // reuse takes what a finished call brought.
-func (o *callOutcome) reuse(record session.ToolRecord) {
+func (o *callOutcome) reuse(record journal.ToolRecord) {
 	o.result, o.ops, o.events = record.Result, record.StateOps, record.Events
 	if record.Ran != nil {
 		o.runs = append(o.runs, *record.Ran)
@@ -64,16 +65,16 @@ func (inv *invocation) recoverEarlier(ctx context.Context, p engine.CallPlan, bo
 	asksFirst := p.Do == engine.DoWait && p.Wait.Kind == session.WaitApproval
 	runs := p.Do == engine.DoRun || asksFirst
 	switch book.record.State {
-	case session.ToolFinished:
+	case journal.ToolFinished:
 		out.reuse(book.record)
 		return true
-	case session.ToolClosed:
+	case journal.ToolClosed:
 		if runs && !p.Traits.Client { // a client's call is closed here when it is handed over, and may be asked anew
 			return inv.recoverClosed(ctx, p.Call, out)
 		}
 		return false
-	case session.ToolStarted:
-	case session.ToolAsking, session.ToolMemo, "":
+	case journal.ToolStarted:
+	case journal.ToolAsking, journal.ToolMemo, "":
 		if !runs {
 			inv.addNotRun(book)
 		}
@@ -98,7 +99,7 @@ func (inv *invocation) settleVerdict(ctx context.Context, p engine.CallPlan) cal
 	if out.err = book.load(ctx); out.err != nil {
 		return out
 	}
-	if r := book.record; r.State == session.ToolFinished && r.Result != nil && r.Result.Status != llm.ResultUnknown {
+	if r := book.record; r.State == journal.ToolFinished && r.Result != nil && r.Result.Status != llm.ResultUnknown {
 		out.reuse(r)
 	}
 	return out
@@ -130,7 +131,7 @@ func (inv *invocation) settleUnknown(p engine.CallPlan, out *callOutcome) {
 // recoverStarted decides about a call whose ledger says that it was started or
 // finished before. Only the owner of the lease may say that an outcome is unknown.
 func (inv *invocation) recoverStarted(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome) (bool, error) {
-	if book.record.State == session.ToolFinished {
+	if book.record.State == journal.ToolFinished {
 		out.reuse(book.record)
 		return false, nil
 	}
@@ -150,7 +151,7 @@ func (inv *invocation) recoverStarted(ctx context.Context, t tool.Tool, p engine
 
 func (inv *invocation) unknownWait(p engine.CallPlan) session.Wait {
 	w := session.Wait{
-		Kind: session.WaitUnknown, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: session.Digest(p.Arguments),
+		Kind: session.WaitUnknown, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: journal.Digest(p.Arguments),
 		Text: engine.TextUnknown, Who: p.Traits.Who, Policy: p.Policy,
 	}
 	// A default is one for the tool's approval: nobody can declare beforehand what happened.

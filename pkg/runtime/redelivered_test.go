@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -21,13 +22,13 @@ type tooLargeResult struct {
 	dead bool
 }
 
-func (s *tooLargeResult) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
+func (s *tooLargeResult) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
 	if after > 0 {
 		return s.Store.Entries(ctx, key, after)
 	}
-	return func(yield func(session.Entry, error) bool) {
+	return func(yield func(journal.Entry, error) bool) {
 		s.dead = true
-		yield(session.Entry{}, errDied)
+		yield(journal.Entry{}, errDied)
 	}
 }
 
@@ -39,8 +40,8 @@ func (s *tooLargeResult) Claim(ctx context.Context, p store.ClaimParams) (store.
 }
 
 // again is the message for an entry, received once more.
-func (w *world) again(seq int64) session.Wake {
-	wake := w.wake(seq, session.WakeStep)
+func (w *world) again(seq int64) journal.Wake {
+	wake := w.wake(seq, journal.WakeStep)
 	wake.Again = true
 	return wake
 }
@@ -54,23 +55,23 @@ func TestDeliver_again_counts_who_died_reading(t *testing.T) {
 	most := func(cfg *runtime.Config) { cfg.MaxClaims = 3 }
 	p := w.process(most)
 	w.start(p, "go")
-	w.deliver(p, 2, session.WakeStep)
-	w.deliver(p, 3, session.WakeStep)
-	dies := func(wake session.Wake) {
+	w.deliver(p, 2, journal.WakeStep)
+	w.deliver(p, 3, journal.WakeStep)
+	dies := func(wake journal.Wake) {
 		t.Helper()
 		_, err := w.process(most, func(cfg *runtime.Config) { cfg.Store = &tooLargeResult{Store: cfg.Store} }).Deliver(t.Context(), wake)
 		require.ErrorIs(t, err, errDied)
 		w.clock.advance(time.Hour)
 	}
-	dies(w.wake(4, session.WakeStep))
+	dies(w.wake(4, journal.WakeStep))
 	require.EqualValues(t, 3, w.head().Head.Lease.Seq, "a message that comes for the first time costs no request more")
 	for range 3 {
-		_, err := p.DeadLetter(t.Context(), w.wake(4, session.WakeStep))
+		_, err := p.DeadLetter(t.Context(), w.wake(4, journal.WakeStep))
 		require.NoError(t, err)
 		require.Equal(t, session.StatusRunning, w.session().Status)
 		dies(w.again(4))
 	}
-	_, err := p.DeadLetter(t.Context(), w.wake(4, session.WakeStep))
+	_, err := p.DeadLetter(t.Context(), w.wake(4, journal.WakeStep))
 	require.NoError(t, err)
 	require.Equal(t, "step_died", w.session().Failure.Type)
 	require.Empty(t, made.all())
@@ -83,8 +84,8 @@ func TestDeliver_again_that_is_cut_off(t *testing.T) {
 	w := newWorld(t, made, helper(made, script{"go": {calls("echo", `{"text":"1"}`), calls("echo", `{"text":"2"}`), says("bye")}}))
 	p := w.process()
 	w.start(p, "go")
-	w.deliver(p, 2, session.WakeStep)
-	w.deliver(p, 3, session.WakeStep)
+	w.deliver(p, 2, journal.WakeStep)
+	w.deliver(p, 3, journal.WakeStep)
 	for died := range 2 {
 		ctx, cut := context.WithCancelCause(t.Context())
 		_, err := w.process(func(cfg *runtime.Config) { cfg.Store = &readCutOff{cfg.Store, cut} }).Deliver(ctx, w.again(4))
@@ -101,7 +102,7 @@ type readCutOff struct {
 	cut context.CancelCauseFunc
 }
 
-func (s *readCutOff) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
+func (s *readCutOff) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
 	if after == 0 {
 		s.cut(runtime.ErrOutOfTime)
 	}
@@ -130,7 +131,7 @@ func TestDeliver_again(t *testing.T) {
 		w := begun(t)
 		require.Zero(t, deliver(w, 2))
 		require.Equal(t, map[string]int{"line 1": 1}, w.effects.all())
-		require.Equal(t, []session.Wake{w.wake(4, session.WakeStep)}, w.drain())
+		require.Equal(t, []journal.Wake{w.wake(4, journal.WakeStep)}, w.drain())
 	})
 	t.Run("nobody has written what it follows", func(t *testing.T) {
 		t.Parallel()
@@ -148,11 +149,11 @@ func TestDeliver_again(t *testing.T) {
 	t.Run("its step is done and who did it died", func(t *testing.T) {
 		t.Parallel()
 		w := begun(t)
-		w.deliver(w.process(), 2, session.WakeStep)
+		w.deliver(w.process(), 2, journal.WakeStep)
 		w.drain()
 		w.clock.advance(time.Minute)
 		require.Zero(t, deliver(w, 2))
-		require.Equal(t, []session.Wake{w.wake(4, session.WakeStep)}, w.drain())
+		require.Equal(t, []journal.Wake{w.wake(4, journal.WakeStep)}, w.drain())
 	})
 	t.Run("its step is put off", func(t *testing.T) {
 		t.Parallel()
@@ -161,7 +162,7 @@ func TestDeliver_again(t *testing.T) {
 		w := newWorld(t, made, helper(made, script{"go": {calls("echo", `{"text":"1"}`), calls("echo", `{"text":"2"}`), fails(late), says("bye")}}))
 		w.start(w.process(), "go")
 		for seq := range int64(3) {
-			w.deliver(w.process(), seq+2, session.WakeStep)
+			w.deliver(w.process(), seq+2, journal.WakeStep)
 		}
 		_, err := w.process(func(cfg *runtime.Config) { cfg.Store = &tooLargeResult{Store: cfg.Store} }).Deliver(t.Context(), w.again(5))
 		require.ErrorIs(t, err, errDied)
@@ -174,7 +175,7 @@ func TestDeliver_again(t *testing.T) {
 		made := newEffects()
 		w := newWorld(t, made, helper(made, script{"go": {calls("deploy", `{"text":"x"}`), says("bye")}}))
 		w.start(w.process(), "go")
-		w.deliver(w.process(), 2, session.WakeStep)
+		w.deliver(w.process(), 2, journal.WakeStep)
 		w.drain()
 		require.Zero(t, deliver(w, 3))
 		require.Empty(t, w.drain())

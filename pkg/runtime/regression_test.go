@@ -12,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -119,7 +120,7 @@ func TestDeliver_of_an_entry_that_cannot_exist_takes_no_lease(t *testing.T) {
 	p := w.process()
 	w.start(p, "go")
 	for range 2 { // cold, then with the session in the cache
-		_, err := p.Deliver(context.Background(), session.NewWake(w.key, 1000, session.WakeStep))
+		_, err := p.Deliver(context.Background(), journal.NewWake(w.key, 1000, journal.WakeStep))
 		require.NoError(t, err)
 		require.Zero(t, w.head().Head.Lease.Seq)
 	}
@@ -135,7 +136,7 @@ func TestDeadLetters_do_not_fail_a_session_whose_agent_is_not_in_this_program(t 
 	other, err := agent.NewRegistry(agent.Config{Agents: []agent.Agent{{Name: "other", Planner: script{}}}})
 	require.NoError(t, err)
 	bad := w.process(func(c *runtime.Config) { c.Registry = other })
-	_, err = bad.Deliver(context.Background(), session.NewWake(w.key, 2, session.WakeStep))
+	_, err = bad.Deliver(context.Background(), journal.NewWake(w.key, 2, journal.WakeStep))
 	require.Equal(t, runtime.CodeUnknownAgent, codeOf(err))
 	tried := 0
 	for range 60 {

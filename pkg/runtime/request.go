@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -60,7 +61,7 @@ func newRequest(tenant string, c Caller, verb, key string, asked ...any) (reques
 	}
 	sum := sha256.Sum256(scope)
 	return request{
-		caller: c, tenant: tenant, verb: verb, key: key, id: verb + "-" + base64.RawURLEncoding.EncodeToString(sum[:]), digest: session.Digest(raw),
+		caller: c, tenant: tenant, verb: verb, key: key, id: verb + "-" + base64.RawURLEncoding.EncodeToString(sum[:]), digest: journal.Digest(raw),
 	}, nil
 }
 
@@ -78,14 +79,14 @@ func (q *request) record(now time.Time, key session.Key, seq int64, did any) ([]
 	if q.verb == verbEvent {
 		lasts = eventKeyLasts
 	}
-	return []store.Item{store.IdempotencyItem(session.Idempotency{
+	return []store.Item{store.IdempotencyItem(journal.Idempotency{
 		Key: q.id, Digest: q.digest, Session: key.ID, Seq: seq, Answer: answer, ExpiresAt: now.UTC().Add(lasts),
 	}, q.rev)}, nil
 }
 
 // requestRecord returns the record of a request that was carried out before, nil if it
 // was not. The same key with another request is refused.
-func (r *Runtime) requestRecord(ctx context.Context, q *request) (*session.Idempotency, error) {
+func (r *Runtime) requestRecord(ctx context.Context, q *request) (*journal.Idempotency, error) {
 	if q.id == "" {
 		return nil, nil
 	}
@@ -104,7 +105,7 @@ func (r *Runtime) requestRecord(ctx context.Context, q *request) (*session.Idemp
 	return record, nil
 }
 
-func (q *request) mismatch(record *session.Idempotency) *Error {
+func (q *request) mismatch(record *journal.Idempotency) *Error {
 	return refuse(CodeIdempotencyMismatch, session.Key{ID: record.Session}, "idempotency key %q was used for another request. Use a new key for a new request", q.key)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -82,7 +83,7 @@ func (r *Runtime) resumedBefore(ctx context.Context, key session.Key, did json.R
 	case newest.Status == session.StatusRunning:
 		err = r.send(ctx, r.stepAfter(key, newest.Seq, newest.At, newest.Until))
 	case !newest.Status.Ended():
-		err = r.send(ctx, session.NewWake(key, newest.Seq+1, session.WakeResume))
+		err = r.send(ctx, journal.NewWake(key, newest.Seq+1, journal.WakeResume))
 	}
 	return out, err
 }
@@ -168,7 +169,7 @@ func (r *Runtime) resumeContinue(ctx context.Context, p *resumeRequest) (Resumed
 	if err := p.checkNotMoved(s); err != nil {
 		return Resumed{}, err
 	}
-	wake := session.NewWake(s.Key, s.Next(), session.WakeResume)
+	wake := journal.NewWake(s.Key, s.Next(), journal.WakeResume)
 	var writes []store.Item
 	switch s.Status {
 	case session.StatusSuspended:
@@ -244,12 +245,12 @@ func (r *Runtime) expireOverdue(ctx context.Context, s *session.Session) (items 
 }
 
 // overdue reports whether the deadline of an open wait has passed.
-func (r *Runtime) overdue(w session.WaitRecord) bool {
+func (r *Runtime) overdue(w journal.WaitRecord) bool {
 	return w.Wait.Deadline != nil && !r.cfg.Now().Before(w.Wait.Deadline.At)
 }
 
 // wakeAfter is the wake for the entry after the newest one of a running session.
-func (r *Runtime) wakeAfter(s *session.Session) session.Wake {
+func (r *Runtime) wakeAfter(s *session.Session) journal.Wake {
 	return r.stepAfter(s.Key, s.Version, s.Newest.At, s.Newest.Until)
 }
 
@@ -324,7 +325,7 @@ func checkTakesMessage(s *session.Session) error {
 // are open, unless the policy abandons them or the session was interrupted, and those
 // that only others may answer; and ever what somebody said yes to, and was told that
 // it is stored. Where nothing is open there is nothing to abandon.
-func checkAbandon(s *session.Session, waits []session.WaitRecord, c Caller) error {
+func checkAbandon(s *session.Session, waits []journal.WaitRecord, c Caller) error {
 	open, gives := openWaits(waits), s.Status == session.StatusInterrupted || s.Rules.Policy.AbandonOnMessage
 	if len(open) > 0 && !gives {
 		return refuseAt(CodeStillWaiting, s.Key, s.Status, "it waits for %s, not for a message. Answer that first", label(open[0]))
@@ -353,16 +354,16 @@ func checkAbandon(s *session.Session, waits []session.WaitRecord, c Caller) erro
 // takenIn are the answers of calls that wait for nothing themselves and have not run:
 // an entry before took them in, and the calls of their reply wait for others
 // ([session.Policy].HoldBatch).
-func takenIn(s *session.Session, waits []session.WaitRecord) []session.WaitRecord {
-	var out []session.WaitRecord
+func takenIn(s *session.Session, waits []journal.WaitRecord) []journal.WaitRecord {
+	var out []journal.WaitRecord
 	for _, c := range s.Calls {
-		if len(c.Answers) == 0 || slices.ContainsFunc(waits, func(w session.WaitRecord) bool { return w.Wait.Call == c.ID }) {
+		if len(c.Answers) == 0 || slices.ContainsFunc(waits, func(w journal.WaitRecord) bool { return w.Wait.Call == c.ID }) {
 			continue
 		}
 		newest := &c.Answers[len(c.Answers)-1]
 		for _, w := range c.Waits {
 			if w.ID == newest.Wait {
-				out = append(out, session.WaitRecord{Wait: w, State: session.WaitAnswered, Answer: newest})
+				out = append(out, journal.WaitRecord{Wait: w, State: session.WaitAnswered, Answer: newest})
 			}
 		}
 	}
@@ -372,7 +373,7 @@ func takenIn(s *session.Session, waits []session.WaitRecord) []session.WaitRecor
 // wouldRun reports whether somebody has given an answer that is stored and lets its
 // call run: an approval, or a reply to what it asked. What a client did, a verdict and
 // a denial are the call's result, and a message after them takes nothing back.
-func wouldRun(w session.WaitRecord) bool {
+func wouldRun(w journal.WaitRecord) bool {
 	if w.State != session.WaitAnswered || w.Answer == nil {
 		return false
 	}
@@ -396,7 +397,7 @@ func (r *Runtime) answerWith(ctx context.Context, p *resumeRequest, a session.An
 // calls that have not run closed, the message appended. A conflict means that
 // somebody was first.
 func (r *Runtime) resumeWithNewMessage(ctx context.Context, s *session.Session, p *resumeRequest) (Resumed, error) {
-	inv := r.invoke(session.NewWake(s.Key, 0, session.WakeResume)) // a verb: written for no message
+	inv := r.invoke(journal.NewWake(s.Key, 0, journal.WakeResume)) // a verb: written for no message
 	inv.session = s
 	head, err := r.head(ctx, s.Key)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -17,7 +18,7 @@ func (r *Runtime) resumeIfReady(ctx context.Context, key session.Key) error {
 	if err != nil || !on.ready {
 		return err
 	}
-	return r.send(ctx, session.NewWake(key, on.next, session.WakeResume))
+	return r.send(ctx, journal.NewWake(key, on.next, journal.WakeResume))
 }
 
 // resumeCheck is how a session that waits goes on.
@@ -49,7 +50,7 @@ func (r *Runtime) checkResume(ctx context.Context, key session.Key) (resumeCheck
 // leavingSeq returns the seq of the entry that would leave the suspension a HEAD tells
 // of, 0 if it tells of none. A suspension moves HEAD and so does what leaves it, so
 // it is the one after HEAD's; a newer entry belongs to what nobody has looked at.
-func leavingSeq(head session.Head) int64 {
+func leavingSeq(head journal.Head) int64 {
 	if head.Deleted || head.Status != session.StatusSuspended {
 		return 0
 	}
@@ -67,23 +68,23 @@ func (r *Runtime) readyToResume(ctx context.Context, key session.Key, status ses
 }
 
 // mayResume reports whether nothing is open any more, and nobody said to stay so.
-func mayResume(waits []session.WaitRecord) bool {
+func mayResume(waits []journal.WaitRecord) bool {
 	return countOpen(waits) == 0 && !staysSuspended(waits)
 }
 
 // waitStates returns the waits that an entry opened with no more than what became of
 // them: what they ask and what was answered may be large.
-func (r *Runtime) waitStates(ctx context.Context, key session.Key, waitsAt int64) ([]session.WaitRecord, error) {
+func (r *Runtime) waitStates(ctx context.Context, key session.Key, waitsAt int64) ([]journal.WaitRecord, error) {
 	if waitsAt == 0 {
 		return nil, nil
 	}
-	var records []session.WaitRecord
+	var records []journal.WaitRecord
 	for item, err := range r.cfg.Store.Items(ctx, key, store.KindWait, waitsOpenedAt(waitsAt)) {
 		if err != nil {
 			return nil, fmt.Errorf("session %s: read waits: %w", key, err)
 		}
 		w := item.Wait
-		records = append(records, session.WaitRecord{Wait: session.Wait{ID: w.Wait.ID}, State: w.State, Held: w.Held, HeldLast: w.HeldLast})
+		records = append(records, journal.WaitRecord{Wait: session.Wait{ID: w.Wait.ID}, State: w.State, Held: w.Held, HeldLast: w.HeldLast})
 	}
 	return records, nil
 }
@@ -128,7 +129,7 @@ func awaitsResumption(item store.Item) bool {
 
 // newest returns the newest entry of a session of which HEAD was read; its Seq is
 // 0 if there is none. It reads that one and at most a few before it.
-func (r *Runtime) newest(ctx context.Context, head session.Head) (session.Entry, error) {
+func (r *Runtime) newest(ctx context.Context, head journal.Head) (journal.Entry, error) {
 	// HEAD's StatusSeq is an entry, and who has a lease for the next one has seen the last.
 	from := max(head.StatusSeq, head.Lease.Seq-1)
 	newest, err := r.newestFrom(ctx, head.Key, from)
@@ -140,10 +141,10 @@ func (r *Runtime) newest(ctx context.Context, head session.Head) (session.Entry,
 
 // newestFrom returns the newest of the entries from a seq on. It holds one at a
 // time, for each may be large.
-func (r *Runtime) newestFrom(ctx context.Context, key session.Key, seq int64) (newest session.Entry, err error) {
+func (r *Runtime) newestFrom(ctx context.Context, key session.Key, seq int64) (newest journal.Entry, err error) {
 	for e, err := range r.cfg.Store.Entries(ctx, key, seq-1) {
 		if err != nil {
-			return session.Entry{}, fmt.Errorf("session %s: newest entry: %w", key, err)
+			return journal.Entry{}, fmt.Errorf("session %s: newest entry: %w", key, err)
 		}
 		newest = e
 	}
@@ -152,8 +153,8 @@ func (r *Runtime) newestFrom(ctx context.Context, key session.Key, seq int64) (n
 
 // stepAfter is the wake for the entry after one that was written at a time and may
 // put its retry off.
-func (r *Runtime) stepAfter(key session.Key, seq int64, at time.Time, until *time.Time) session.Wake {
-	wake := session.NewWake(key, seq+1, session.WakeStep)
-	wake.Delay = session.PutOff(at, until, r.cfg.Now())
+func (r *Runtime) stepAfter(key session.Key, seq int64, at time.Time, until *time.Time) journal.Wake {
+	wake := journal.NewWake(key, seq+1, journal.WakeStep)
+	wake.Delay = journal.PutOff(at, until, r.cfg.Now())
 	return wake
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -44,12 +45,12 @@ func in(t *testing.T, status string, change ...func(*agent.Agent)) (*world, *pro
 		w.claimAs("elsewhere", 2)
 		return w, p
 	case "cancelled":
-		w.signal(session.SignalCancel)
+		w.signal(journal.SignalCancel)
 	case "interrupted":
 		f := &fuse{at: 4} // replied, nothing started
-		_, _ = w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
+		_, _ = w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, journal.WakeStep))
 		w.drain()
-		w.signal(session.SignalInterrupt)
+		w.signal(journal.SignalInterrupt)
 		require.NoError(t, p.settle())
 		require.Equal(t, session.StatusInterrupted, w.session().Status)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -240,8 +241,8 @@ func (r *Runtime) loadAll(ctx context.Context, key session.Key) (*session.Sessio
 	return s, nil
 }
 
-func (r *Runtime) entries(ctx context.Context, key session.Key) ([]session.Entry, error) {
-	var entries []session.Entry
+func (r *Runtime) entries(ctx context.Context, key session.Key) ([]journal.Entry, error) {
+	var entries []journal.Entry
 	for e, err := range r.cfg.Store.Entries(ctx, key, 0) {
 		if err != nil {
 			return nil, fmt.Errorf("load session %s: %w", key, err)
@@ -322,7 +323,7 @@ func (r *Runtime) head(ctx context.Context, key session.Key) (store.Item, error)
 	return item, err
 }
 
-func (r *Runtime) send(ctx context.Context, wake session.Wake) error {
+func (r *Runtime) send(ctx context.Context, wake journal.Wake) error {
 	if err := r.cfg.Queue.Send(ctx, wake); err != nil {
 		return fmt.Errorf("session %s: send wake for entry %d: %w", wake.Key(), wake.Seq, err)
 	}

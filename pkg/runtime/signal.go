@@ -7,7 +7,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -34,7 +34,7 @@ func (inv *invocation) handleStop(ctx, stepCtx context.Context, err error, out e
 // calls that asked a person: interrupted, they may be started again. They are
 // written too when the signal's entry cannot be, because such a call has returned
 // and whoever does the step again may ask anew.
-func (inv *invocation) obeySignal(ctx context.Context, signal session.Signal, done engine.StepOutcome, asking []store.Item) error {
+func (inv *invocation) obeySignal(ctx context.Context, signal journal.Signal, done engine.StepOutcome, asking []store.Item) error {
 	ctx = context.WithoutCancel(ctx)
 	err := inv.commitSignal(ctx, signal, done, asking)
 	if err == nil || errors.Is(err, errLost) {
@@ -45,14 +45,14 @@ func (inv *invocation) obeySignal(ctx context.Context, signal session.Signal, do
 
 // commitSignal obeys the signal that HEAD holds when the entry is written: a
 // stronger one may have replaced that which stopped the step.
-func (inv *invocation) commitSignal(ctx context.Context, signal session.Signal, done engine.StepOutcome, asking []store.Item) error {
+func (inv *invocation) commitSignal(ctx context.Context, signal journal.Signal, done engine.StepOutcome, asking []store.Item) error {
 	for {
 		done.Used.Active += inv.active()
 		out := engine.StepOutcome{Used: done.Used}
 		if done.Reply == nil { // the reply is committed, and with it what its calls did
 			out.Results, out.StateOps, out.Events = slices.Clone(done.Results), done.StateOps, done.Events
 		}
-		if signal.Kind == session.SignalInterrupt {
+		if signal.Kind == journal.SignalInterrupt {
 			// What was cut off before it took effect runs again when the task goes on.
 			out.Results = slices.DeleteFunc(out.Results, func(r llm.ToolResult) bool { return r.Status == llm.ResultCancelled })
 		}
@@ -78,15 +78,15 @@ func (inv *invocation) commitSignal(ctx context.Context, signal session.Signal, 
 // closeForSignal ends the open calls, and returns the ledgers to be written with the
 // entry that says so. An interrupted task keeps those that have not finished: they
 // run when it goes on, and those that asked may be started again.
-func (inv *invocation) closeForSignal(ctx context.Context, signal session.Signal, out *engine.StepOutcome, asking []store.Item) ([]store.Item, error) {
-	if signal.Kind != session.SignalInterrupt {
+func (inv *invocation) closeForSignal(ctx context.Context, signal journal.Signal, out *engine.StepOutcome, asking []store.Item) ([]store.Item, error) {
+	if signal.Kind != journal.SignalInterrupt {
 		asking = nil
 	}
 	told, err := inv.closeNotRun(ctx, out, len(asking))
 	if err != nil {
 		return nil, err
 	}
-	if signal.Kind != session.SignalInterrupt {
+	if signal.Kind != journal.SignalInterrupt {
 		closed, err := inv.closeOpenCalls(ctx, out, len(told))
 		return append(told, closed...), err
 	}
@@ -95,7 +95,7 @@ func (inv *invocation) closeForSignal(ctx context.Context, signal session.Signal
 		if err := book.load(ctx); err != nil {
 			return nil, err
 		}
-		if book.record.State == session.ToolFinished {
+		if book.record.State == journal.ToolFinished {
 			finished := callOutcome{call: c}
 			finished.reuse(book.record)
 			inv.take(out, finished)

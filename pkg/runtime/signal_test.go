@@ -14,15 +14,16 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
 // signal puts a signal on HEAD, as the verbs of a later issue will.
-func (w *world) signal(kind session.SignalKind) string {
+func (w *world) signal(kind journal.SignalKind) string {
 	w.t.Helper()
 	head := w.head()
-	head.Head.Signal = &session.Signal{ID: newID(), Task: head.Head.Task, Kind: kind, Who: "ann", At: w.clock.Now(), From: "test"}
+	head.Head.Signal = &journal.Signal{ID: newID(), Task: head.Head.Task, Kind: kind, Who: "ann", At: w.clock.Now(), From: "test"}
 	w.update(head)
 	return head.Head.Signal.ID
 }
@@ -30,11 +31,11 @@ func (w *world) signal(kind session.SignalKind) string {
 // mail puts a message for a session that does not wait for one.
 func (w *world) mail(id, message string) {
 	w.t.Helper()
-	head, journal := w.head(), w.journal()
-	newest := journal[len(journal)-1]
+	head, written := w.head(), w.journal()
+	newest := written[len(written)-1]
 	head.Head.MailCount++
 	_ = newest
-	w.update(store.MailItem(session.Mail{ID: id, Message: llm.User(message), Who: "ann", At: w.clock.Now(), From: "test"}, 0))
+	w.update(store.MailItem(journal.Mail{ID: id, Message: llm.User(message), Who: "ann", At: w.clock.Now(), From: "test"}, 0))
 	w.update(head)
 }
 
@@ -71,7 +72,7 @@ func TestSignal_cancel_before_the_model_call(t *testing.T) {
 	w := newWorld(t, made, helper(made, script{"go": {says("bye")}, "more": {says("again")}}))
 	p := w.process()
 	w.start(p, "go")
-	id := w.signal(session.SignalCancel)
+	id := w.signal(journal.SignalCancel)
 	require.NoError(t, p.work())
 	require.Equal(t, []session.Kind{session.KindStarted, session.KindCancelled}, w.kinds())
 	valid(t, w.session())
@@ -92,7 +93,7 @@ func TestSignal_cancel_while_the_model_speaks(t *testing.T) {
 			if v.Watch != nil {
 				v.Watch(llm.Event{Kind: llm.EventTextDelta, Text: "half a"})
 			}
-			w.signal(session.SignalCancel)
+			w.signal(journal.SignalCancel)
 			began := time.Now()
 			<-ctx.Done()
 			after = time.Since(began)
@@ -119,7 +120,7 @@ func TestSignal_cancel_after_a_reply_and_before_its_tools(t *testing.T) {
 	w.start(p, "go")
 	require.ErrorIs(t, p.work(), errDied)
 	require.Equal(t, session.KindReplied, w.session().Newest.Kind, "%v", f.ops)
-	w.signal(session.SignalCancel)
+	w.signal(journal.SignalCancel)
 	require.NoError(t, w.process().settle())
 	s := w.session()
 	require.Equal(t, session.StatusCancelled, s.Status)
@@ -130,15 +131,15 @@ func TestSignal_cancel_after_a_reply_and_before_its_tools(t *testing.T) {
 	}
 	require.Empty(t, made.all())
 	for _, item := range w.items(store.KindTool) {
-		require.Equal(t, session.ToolClosed, item.Tool.State, "closed first, so that it never runs")
+		require.Equal(t, journal.ToolClosed, item.Tool.State, "closed first, so that it never runs")
 	}
 	w.checkAtRest()
 }
 
 func TestSignal_cancel_between_tools(t *testing.T) {
 	t.Parallel()
-	for kind, want := range map[session.SignalKind]session.Status{
-		session.SignalCancel: session.StatusCancelled, session.SignalInterrupt: session.StatusInterrupted, session.SignalAbort: session.StatusFailed,
+	for kind, want := range map[journal.SignalKind]session.Status{
+		journal.SignalCancel: session.StatusCancelled, journal.SignalInterrupt: session.StatusInterrupted, journal.SignalAbort: session.StatusFailed,
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
@@ -151,7 +152,7 @@ func TestSignal_cancel_between_tools(t *testing.T) {
 			require.ErrorIs(t, p.work(), errDied)
 			finished := map[string]bool{}
 			for _, item := range w.items(store.KindTool) {
-				if item.Tool.State == session.ToolFinished {
+				if item.Tool.State == journal.ToolFinished {
 					finished[item.Tool.Call] = true
 				}
 			}
@@ -164,15 +165,15 @@ func TestSignal_cancel_between_tools(t *testing.T) {
 				require.Equal(t, llm.ResultSuccess, results(s)[id].Status, "what is done keeps its result")
 			}
 			w.checkAtRest()
-			if kind == session.SignalCancel {
+			if kind == journal.SignalCancel {
 				valid(t, s)
 			}
-			if kind == session.SignalAbort {
+			if kind == journal.SignalAbort {
 				require.Equal(t, "aborted", s.Failure.Type)
 				require.False(t, s.Failure.Retryable)
 				require.Len(t, results(s), 3)
 			}
-			if kind == session.SignalInterrupt {
+			if kind == journal.SignalInterrupt {
 				_, err := second.Resume(context.Background(), runtime.ResumeParams{Key: w.key, Caller: person})
 				require.NoError(t, err)
 				require.NoError(t, second.settle())
@@ -186,14 +187,14 @@ func TestSignal_cancel_between_tools(t *testing.T) {
 
 func TestSignal_while_a_tool_runs(t *testing.T) {
 	t.Parallel()
-	for kind, want := range map[session.SignalKind]struct {
+	for kind, want := range map[journal.SignalKind]struct {
 		status session.Status
 		effect llm.ResultStatus
 		read   llm.ResultStatus
 	}{
-		session.SignalCancel:    {session.StatusCancelled, llm.ResultUnknown, llm.ResultCancelled},
-		session.SignalInterrupt: {session.StatusInterrupted, llm.ResultUnknown, ""},
-		session.SignalAbort:     {session.StatusFailed, llm.ResultUnknown, llm.ResultCancelled},
+		journal.SignalCancel:    {session.StatusCancelled, llm.ResultUnknown, llm.ResultCancelled},
+		journal.SignalInterrupt: {session.StatusInterrupted, llm.ResultUnknown, ""},
+		journal.SignalAbort:     {session.StatusFailed, llm.ResultUnknown, llm.ResultCancelled},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
@@ -231,8 +232,8 @@ func TestSignal_that_comes_when_the_step_would_end(t *testing.T) {
 		"finishing":  {"go": {calls("hookRead", `{"text":"a"}`, "end", `{"text":"b"}`)}},
 		"asking":     {"go": {calls("hook", `{"text":"a"}`, "pick", `{"text":"b"}`)}},
 	} {
-		for kind, want := range map[session.SignalKind]session.Status{
-			session.SignalCancel: session.StatusCancelled, session.SignalInterrupt: session.StatusInterrupted,
+		for kind, want := range map[journal.SignalKind]session.Status{
+			journal.SignalCancel: session.StatusCancelled, journal.SignalInterrupt: session.StatusInterrupted,
 		} {
 			t.Run(name+"/"+string(kind), func(t *testing.T) {
 				t.Parallel()
@@ -244,7 +245,7 @@ func TestSignal_that_comes_when_the_step_would_end(t *testing.T) {
 				w.run(p, "go")
 				require.Equal(t, want, w.session().Status, "suspending and finishing are conditioned on HEAD's signal")
 				w.checkAtRest()
-				if kind == session.SignalCancel {
+				if kind == journal.SignalCancel {
 					valid(t, w.session())
 					return
 				}
@@ -264,22 +265,22 @@ func TestSignal_that_comes_when_the_step_would_end(t *testing.T) {
 
 func TestSignal_stronger_replaces_weaker(t *testing.T) {
 	t.Parallel()
-	require.Less(t, session.SignalInterrupt.Strength(), session.SignalCancel.Strength())
-	require.Less(t, session.SignalCancel.Strength(), session.SignalAbort.Strength())
+	require.Less(t, journal.SignalInterrupt.Strength(), journal.SignalCancel.Strength())
+	require.Less(t, journal.SignalCancel.Strength(), journal.SignalAbort.Strength())
 	made := newEffects()
 	var w *world
 	replaced := false
 	w = newWorld(t, made, helper(made, script{"go": {says("bye")}}))
 	p := w.process(func(cfg *runtime.Config) {
-		cfg.Store = &commitHook{Store: w.store, before: func(e session.Entry) {
+		cfg.Store = &commitHook{Store: w.store, before: func(e journal.Entry) {
 			if e.Kind == session.KindInterrupted && !replaced {
 				replaced = true
-				w.signal(session.SignalCancel)
+				w.signal(journal.SignalCancel)
 			}
 		}}
 	})
 	w.start(p, "go")
-	w.signal(session.SignalInterrupt)
+	w.signal(journal.SignalInterrupt)
 	require.NoError(t, p.work())
 	require.Equal(t, []session.Kind{session.KindStarted, session.KindCancelled}, w.kinds(), "the entry that obeys is conditioned on the signal it saw")
 	w.checkAtRest()
@@ -288,7 +289,7 @@ func TestSignal_stronger_replaces_weaker(t *testing.T) {
 // commitHook does something just before an entry is committed.
 type commitHook struct {
 	store.Store
-	before func(session.Entry)
+	before func(journal.Entry)
 }
 
 func (s *commitHook) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
@@ -302,7 +303,7 @@ func TestSignal_left_over_from_an_earlier_task(t *testing.T) {
 	w := newWorld(t, made, helper(made, script{"go": {says("one")}, "more": {calls("echo", `{"text":"1"}`), says("two")}}))
 	p := w.process()
 	w.run(p, "go")
-	w.signal(session.SignalCancel) // to an idle session
+	w.signal(journal.SignalCancel) // to an idle session
 	w.run(p, "more")
 	require.Equal(t, session.StatusCompleted, w.session().Status)
 	require.Equal(t, "two", w.session().Messages[len(w.session().Messages)-1].Text())
@@ -317,7 +318,7 @@ func TestSignal_between_two_runs_of_a_task_is_obeyed(t *testing.T) {
 	w.run(p, "go")
 	_, err := w.submit(p, session.WaitApproval, yes())
 	require.NoError(t, err)
-	w.signal(session.SignalCancel)
+	w.signal(journal.SignalCancel)
 	require.NoError(t, p.settle())
 	require.Equal(t, session.StatusCancelled, w.session().Status)
 	valid(t, w.session())
@@ -345,7 +346,7 @@ func TestMail(t *testing.T) {
 			once := false
 			w := newWorld(t, made, helper(made, script{"go": {first}, "also": {says("both")}}))
 			p := w.process(func(cfg *runtime.Config) {
-				cfg.Store = &commitHook{Store: w.store, before: func(e session.Entry) {
+				cfg.Store = &commitHook{Store: w.store, before: func(e journal.Entry) {
 					if !once && e.Seq == 2 {
 						once = true
 						w.mail("m1", "also")
@@ -366,7 +367,7 @@ func TestMail(t *testing.T) {
 		once := false
 		w := newWorld(t, made, helper(made, script{"go": {calls("deploy", `{"text":"1"}`)}, "also": {says("both")}}))
 		p := w.process(func(cfg *runtime.Config) {
-			cfg.Store = &commitHook{Store: w.store, before: func(e session.Entry) {
+			cfg.Store = &commitHook{Store: w.store, before: func(e journal.Entry) {
 				if !once && e.Seq == 2 {
 					once = true
 					w.mail("m1", "also")

@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -59,7 +60,7 @@ type freezingQueue struct {
 	f *freezer
 }
 
-func (q *freezingQueue) Send(ctx context.Context, wakes ...session.Wake) error {
+func (q *freezingQueue) Send(ctx context.Context, wakes ...journal.Wake) error {
 	q.f.pass("send")
 	return q.Queue.Send(ctx, wakes...)
 }

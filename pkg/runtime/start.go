@@ -12,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -157,7 +158,7 @@ func (r *Runtime) startedBefore(ctx context.Context, p StartParams, q *request, 
 	}
 	started := before.Started
 	if p.Agent != "" && p.Agent != before.Agent {
-		return Started{}, q.mismatch(&session.Idempotency{Session: started.Key.ID})
+		return Started{}, q.mismatch(&journal.Idempotency{Session: started.Key.ID})
 	}
 	started.Replayed = true
 	head, err := r.item(ctx, started.Key, store.KindHead, "")
@@ -166,7 +167,7 @@ func (r *Runtime) startedBefore(ctx context.Context, p StartParams, q *request, 
 	}
 	newest, err := r.newest(ctx, *head.Head)
 	if err == nil && newest.Seq == started.Seq {
-		err = r.send(ctx, session.NewWake(started.Key, started.Seq+1, session.WakeStep))
+		err = r.send(ctx, journal.NewWake(started.Key, started.Seq+1, journal.WakeStep))
 	}
 	return started, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -41,7 +42,7 @@ func TestStart(t *testing.T) {
 		e := w.journal()[0]
 		require.Equal(t, "ann", e.By)
 		require.Equal(t, "a", e.Rules.Agent)
-		require.Equal(t, []session.Wake{w.wake(2, session.WakeStep)}, w.drain())
+		require.Equal(t, []journal.Wake{w.wake(2, journal.WakeStep)}, w.drain())
 		require.Equal(t, session.TriggerStart, w.items(store.KindRun)[0].Run.Trigger)
 		require.Equal(t, "go", w.head().Head.Title)
 	})
@@ -93,7 +94,7 @@ func TestStart(t *testing.T) {
 		refused(runtime.CodeAlreadyRunning, func(*runtime.StartParams) {})
 		require.NoError(t, p.work())
 		refused(runtime.CodeNotResumable, func(*runtime.StartParams) {})
-		w.signal(session.SignalInterrupt)
+		w.signal(journal.SignalInterrupt)
 		_, err = w.submit(p, session.WaitApproval, no())
 		require.NoError(t, err)
 		require.NoError(t, p.work())
@@ -132,7 +133,7 @@ func TestStart_idempotency(t *testing.T) {
 	require.True(t, second.Replayed)
 	second.Replayed = false
 	require.Equal(t, first, second, "the first answer again")
-	require.Equal(t, []session.Wake{w.wake(2, session.WakeStep)}, w.drain(), "a repeated request re-sends")
+	require.Equal(t, []journal.Wake{w.wake(2, journal.WakeStep)}, w.drain(), "a repeated request re-sends")
 	require.Len(t, w.journal(), 1)
 
 	_, err = p.Start(ctx, startParams(w, "other", "key"))

@@ -9,12 +9,13 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // maxStepBytes is the most that Config.StepBytes may be: JSON writes a character
 // in at most six, so that an entry, with its reply and what calls ask for, stays
 // below what can be read again.
-const maxStepBytes = session.MaxEntryBytes / 8
+const maxStepBytes = journal.MaxEntryBytes / 8
 
 // Texts of errors are cut to maxErrorBytes, and to minErrorBytes where there is no
 // room for more.
@@ -136,7 +137,7 @@ func cutResults(out *engine.StepOutcome, bytes int) {
 // checkAnswerSize refuses an answer that has more than its share of the entry that takes it
 // in; all waits of a suspension have the same. So what was taken fits, whatever else is
 // answered at the same moment. One that is small always fits.
-func (r *Runtime) checkAnswerSize(key session.Key, record session.WaitRecord, answer session.Answer, waits int) error {
+func (r *Runtime) checkAnswerSize(key session.Key, record journal.WaitRecord, answer session.Answer, waits int) error {
 	size, most := engine.EncodedSize(answer), max(engine.SmallAnswer, r.cfg.StepBytes/max(waits, 1))
 	if size <= most {
 		return nil

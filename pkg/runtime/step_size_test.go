@@ -17,6 +17,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -85,7 +86,7 @@ func TestRoom_bounds_what_the_calls_of_a_step_bring(t *testing.T) {
 				}
 				for _, item := range w.items(store.KindTool) {
 					if item.ID == id {
-						require.Equal(t, session.Digest(r.Output), session.Digest(item.Tool.Result.Output), "the ledger keeps the same")
+						require.Equal(t, journal.Digest(r.Output), journal.Digest(item.Tool.Result.Output), "the ledger keeps the same")
 						require.Empty(t, item.Tool.StateOps)
 					}
 				}
@@ -102,7 +103,7 @@ func TestRoom_bounds_what_the_calls_of_a_step_bring(t *testing.T) {
 // they are too much for one entry, and the step ends all the same.
 func TestRoom_bounds_what_dead_workers_finished(t *testing.T) {
 	t.Parallel()
-	for _, signal := range []session.SignalKind{"", session.SignalCancel, session.SignalInterrupt} {
+	for _, signal := range []journal.SignalKind{"", journal.SignalCancel, journal.SignalInterrupt} {
 		t.Run(string(signal), func(t *testing.T) {
 			t.Parallel()
 			made := newEffects()
@@ -111,10 +112,10 @@ func TestRoom_bounds_what_dead_workers_finished(t *testing.T) {
 				list = append(list, "effect", `{"text":"1"}`)
 			}
 			w := newWorld(t, made, agent.Agent{Name: "a", Planner: script{"go": {calls(list...), says("bye")}}, Tools: bulky(made)})
-			down := &entryless{Store: w.store, refuse: func(e session.Entry) bool { return e.Kind == session.KindStepped }}
+			down := &entryless{Store: w.store, refuse: func(e journal.Entry) bool { return e.Kind == session.KindStepped }}
 			p := w.process(func(cfg *runtime.Config) { cfg.Store = down }) // it has room for all of them
 			w.start(p, "go")
-			_, err := p.Deliver(context.Background(), w.wake(2, session.WakeStep))
+			_, err := p.Deliver(context.Background(), w.wake(2, journal.WakeStep))
 			require.ErrorIs(t, err, store.ErrUnavailable)
 			if signal != "" {
 				w.signal(signal)
@@ -207,7 +208,7 @@ func finishedByMany(t *testing.T, workers int) (w *world, p *process) {
 	seq := int64(2)
 	for range workers {
 		f = new(fuse)
-		_, _ = w.fusedProcess(f, true, 1, small).Deliver(t.Context(), w.wake(seq, session.WakeStep))
+		_, _ = w.fusedProcess(f, true, 1, small).Deliver(t.Context(), w.wake(seq, journal.WakeStep))
 		seq = 3
 		w.clock.advance(time.Hour)
 	}
@@ -228,7 +229,7 @@ func broughtLast(w *world) (size int) {
 func TestRoom_state_of_many_workers(t *testing.T) {
 	t.Parallel()
 	w, p := finishedByMany(t, 5)
-	w.deliver(p, 3, session.WakeStep)
+	w.deliver(p, 3, journal.WakeStep)
 	require.LessOrEqual(t, broughtLast(w), 1<<20)
 	require.Contains(t, string(results(w.session())["c2-2"].Output), "too large to keep")
 }
@@ -236,12 +237,12 @@ func TestRoom_state_of_many_workers(t *testing.T) {
 // TestRoom_state_of_many_workers_when_stopped: so does what obeys a signal in between.
 func TestRoom_state_of_many_workers_when_stopped(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []session.SignalKind{session.SignalInterrupt, session.SignalCancel, session.SignalAbort} {
+	for _, kind := range []journal.SignalKind{journal.SignalInterrupt, journal.SignalCancel, journal.SignalAbort} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			w, p := finishedByMany(t, 3)
 			w.signal(kind)
-			w.deliver(p, 3, session.WakeStep)
+			w.deliver(p, 3, journal.WakeStep)
 			entries := w.journal()
 			require.Equal(t, kind, entries[len(entries)-1].Signal.Kind)
 			require.NotZero(t, broughtLast(w))
@@ -264,11 +265,11 @@ func TestRoom_finish_tool_whose_state_is_too_large(t *testing.T) {
 	small := func(cfg *runtime.Config) { cfg.StepBytes, cfg.ToolsAtOnce = 1<<20, 1 }
 	w.start(w.process(small), "go")
 	f = new(fuse)
-	_, _ = w.fusedProcess(f, true, 1, small).Deliver(t.Context(), w.wake(2, session.WakeStep))
+	_, _ = w.fusedProcess(f, true, 1, small).Deliver(t.Context(), w.wake(2, journal.WakeStep))
 	f = nil
 	w.clock.advance(time.Hour)
 	p := w.process(small)
-	w.deliver(p, 3, session.WakeStep)
+	w.deliver(p, 3, journal.WakeStep)
 	require.Contains(t, string(results(w.session())["c2-2"].Output), "too large to keep")
 	require.Equal(t, session.StatusRunning, w.session().Status)
 	require.NoError(t, p.settle())

@@ -10,6 +10,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -118,7 +119,7 @@ func (r *Runtime) submittedBefore(ctx context.Context, key session.Key, d done) 
 // checkInTime refuses an answer to an open wait that comes too late: after the wait's
 // deadline, which it keeps, or when the session waits no more. A conflict is an
 // answer that came before the deadline, perhaps this very one.
-func (r *Runtime) checkInTime(ctx context.Context, head session.Head, item store.Item) error {
+func (r *Runtime) checkInTime(ctx context.Context, head journal.Head, item store.Item) error {
 	if r.overdue(*item.Wait) {
 		if err := r.expire(ctx, head.Key, item); err != nil {
 			return err
@@ -170,12 +171,12 @@ func (r *Runtime) continuation(ctx context.Context, key session.Key, hold bool) 
 	case a.head.Status == session.StatusInterrupted, hold, staysSuspended(waits):
 		return ContinuationStored, nil, nil
 	}
-	return ContinuationResumed, nil, r.send(ctx, session.NewWake(key, leavingSeq(a.head), session.WakeResume))
+	return ContinuationResumed, nil, r.send(ctx, journal.NewWake(key, leavingSeq(a.head), journal.WakeResume))
 }
 
 // checkSettled refuses an answer to a wait that is not open any more, unless it says
 // what was answered before.
-func (r *Runtime) checkSettled(key session.Key, record session.WaitRecord, answer session.Answer) error {
+func (r *Runtime) checkSettled(key session.Key, record journal.WaitRecord, answer session.Answer) error {
 	if !settledByPeople(record) {
 		return r.tooLate(key, record)
 	}
@@ -186,17 +187,17 @@ func (r *Runtime) checkSettled(key session.Key, record session.WaitRecord, answe
 }
 
 // settledByPeople reports whether a wait has an answer that somebody gave.
-func settledByPeople(record session.WaitRecord) bool {
+func settledByPeople(record journal.WaitRecord) bool {
 	return record.Answer != nil && record.State != session.WaitExpired && record.Answer.Kind != session.AnswerExpiry
 }
 
-func answeredDifferently(key session.Key, record session.WaitRecord) *Error {
+func answeredDifferently(key session.Key, record journal.WaitRecord) *Error {
 	e := refuse(CodeAlreadyAnswered, key, "%s was answered before, differently, by %s at %s. The first answer counts", label(record.Wait), record.Answer.Who, record.Answer.When.Format("2006-01-02 15:04:05 MST"))
 	e.Answer = record.Answer
 	return e
 }
 
-func (r *Runtime) tooLate(key session.Key, record session.WaitRecord) error {
+func (r *Runtime) tooLate(key session.Key, record journal.WaitRecord) error {
 	if record.State == session.WaitClosed {
 		return refuse(CodeSessionEnded, key, "%s was given up before this answer came: the session went on without it", label(record.Wait))
 	}
@@ -304,7 +305,7 @@ const maxOfCall = 64
 // waitOfCall returns the newest wait for a client's result of a call, "" if there is
 // none. It reads the entries from the call's reply to its result, not every wait the
 // session ever had.
-func (r *Runtime) waitOfCall(ctx context.Context, head session.Head, call string) (id string, err error) {
+func (r *Runtime) waitOfCall(ctx context.Context, head journal.Head, call string) (id string, err error) {
 	seq, _ := waitNumbers("w" + strings.TrimPrefix(call, "c"))
 	if seq < 1 || !strings.HasPrefix(call, "c") {
 		return "", nil
@@ -360,5 +361,5 @@ func decisionDigest(a session.Answer) string {
 	if err != nil {
 		return "" // an answer was checked before: its values are JSON
 	}
-	return session.Digest(raw)
+	return journal.Digest(raw)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -316,9 +317,9 @@ func TestSubmit_nested_too_deeply(t *testing.T) {
 	nested := func(n int) session.Answer {
 		return session.Answer{Kind: session.AnswerClientTool, ToolCallID: w.waits()[0].Wait.Call, Result: []byte(strings.Repeat("[", n) + strings.Repeat("]", n))}
 	}
-	_, err := p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: nested(session.MaxNesting + 1)})
+	_, err := p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: nested(journal.MaxNesting + 1)})
 	require.Equal(t, runtime.CodeInvalidAnswer, codeOf(err))
-	_, err = p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: nested(session.MaxNesting)})
+	_, err = p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: nested(journal.MaxNesting)})
 	require.NoError(t, err)
 	require.NoError(t, p.settle())
 	require.Equal(t, session.StatusCompleted, w.session().Status)

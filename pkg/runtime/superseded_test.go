@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -36,7 +37,7 @@ func (s *stopping) Claim(ctx context.Context, p store.ClaimParams) (store.Item, 
 }
 
 func (s *stopping) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
-	if items[0].Kind != store.KindTool || items[0].Tool.State != session.ToolStarted {
+	if items[0].Kind != store.KindTool || items[0].Tool.State != journal.ToolStarted {
 		return s.Store.Update(ctx, key, items...)
 	}
 	s.marks++
@@ -97,7 +98,7 @@ func (w *world) takeOver(c *crowd) int32 {
 	w.clock.advance(time.Hour)
 	before := c.runs.Load()
 	second := w.process(func(cfg *runtime.Config) { cfg.WatchEvery = time.Hour })
-	_, err := second.Deliver(context.Background(), w.wake(w.session().Next(), session.WakeStep))
+	_, err := second.Deliver(context.Background(), w.wake(w.session().Next(), journal.WakeStep))
 	require.NoError(w.t, err)
 	return before
 }
@@ -151,7 +152,7 @@ func TestOvertaken_worker_does_not_start_a_tool_that_may_run_again(t *testing.T)
 						}
 					})
 					w.start(first, "go")
-					_, err := first.Deliver(context.Background(), w.wake(2, session.WakeStep))
+					_, err := first.Deliver(context.Background(), w.wake(2, journal.WakeStep))
 					require.NoError(t, err)
 					require.True(t, stopped)
 					require.Equal(t, runs, before)
@@ -179,7 +180,7 @@ func TestOvertaken_worker_does_not_start_what_it_has_probed_for(t *testing.T) {
 			if !own {
 				w.start(w.process(), "go")
 				f := w.dies(4)
-				require.Equal(t, session.ToolStarted, w.items(store.KindTool)[0].Tool.State, f.ops)
+				require.Equal(t, journal.ToolStarted, w.items(store.KindTool)[0].Tool.State, f.ops)
 				w.clock.advance(time.Hour)
 				seq = 3
 			} else {
@@ -195,7 +196,7 @@ func TestOvertaken_worker_does_not_start_what_it_has_probed_for(t *testing.T) {
 				before = w.takeOver(c)
 			}
 			first := w.process(func(cfg *runtime.Config) { cfg.WatchEvery = time.Hour })
-			_, err := first.Deliver(context.Background(), w.wake(seq, session.WakeStep))
+			_, err := first.Deliver(context.Background(), w.wake(seq, journal.WakeStep))
 			require.NoError(t, err)
 			require.True(t, looked)
 			require.Equal(t, before+1, c.runs.Load())
@@ -226,7 +227,7 @@ func TestOvertaken_worker_takes_the_mark_from_the_owner_of_the_lease(t *testing.
 	}
 	go func() {
 		zombie := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.WatchEvery = late, time.Hour })
-		_, err := zombie.Deliver(context.Background(), w.wake(3, session.WakeStep))
+		_, err := zombie.Deliver(context.Background(), w.wake(3, journal.WakeStep))
 		over <- err
 	}()
 	<-atMark
@@ -240,7 +241,7 @@ func TestOvertaken_worker_takes_the_mark_from_the_owner_of_the_lease(t *testing.
 		}
 	}
 	owner := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.WatchEvery = s, time.Hour })
-	_, err := owner.Deliver(context.Background(), w.wake(3, session.WakeStep))
+	_, err := owner.Deliver(context.Background(), w.wake(3, journal.WakeStep))
 	require.NoError(t, err)
 	require.EqualValues(t, 1, c.runs.Load())
 	require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
@@ -268,13 +269,13 @@ func TestOvertaken_worker_and_the_next_are_never_in_the_tool_at_once(t *testing.
 				w.clock.advance(3 * time.Hour)
 				second := w.process(func(cfg *runtime.Config) { cfg.WatchEvery, cfg.ToolGrace = time.Hour, time.Hour })
 				go func() {
-					_, err := second.Deliver(context.Background(), w.wake(3, session.WakeStep))
+					_, err := second.Deliver(context.Background(), w.wake(3, journal.WakeStep))
 					over <- err
 				}()
 				<-inTool
 			}
 			w.start(first, "go")
-			_, err := first.Deliver(context.Background(), w.wake(2, session.WakeStep))
+			_, err := first.Deliver(context.Background(), w.wake(2, journal.WakeStep))
 			require.NoError(t, err)
 			close(leave)
 			require.NoError(t, <-over)
@@ -302,12 +303,12 @@ func TestOvertaken_worker_that_has_finished_after_all(t *testing.T) {
 					return
 				}
 				item := w.items(store.KindTool)[0]
-				item.Tool.State = session.ToolFinished
+				item.Tool.State = journal.ToolFinished
 				item.Tool.Result = &llm.ToolResult{CallID: "c2-1", Name: "slow", Status: llm.ResultSuccess, Output: []byte(`"before"`)}
 				w.update(item)
 			}
 			second := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.WatchEvery = s, time.Hour })
-			w.deliver(second, 3, session.WakeStep)
+			w.deliver(second, 3, journal.WakeStep)
 			require.Zero(t, c.runs.Load())
 			require.JSONEq(t, `"before"`, string(results(w.session())["c2-1"].Output), "in the same step")
 			require.NoError(t, w.process().settle())
@@ -333,14 +334,14 @@ func TestOvertaken_worker_that_returns_stands_back(t *testing.T) {
 		w.clock.advance(3 * time.Hour)
 		second := w.process(patient)
 		go func() {
-			_, err := second.Deliver(context.Background(), w.wake(3, session.WakeStep))
+			_, err := second.Deliver(context.Background(), w.wake(3, journal.WakeStep))
 			over <- err
 		}()
 		<-inTool
 	}
 	first := w.process(patient)
 	w.start(first, "go")
-	require.Equal(t, acknowledged, w.deliver(first, 2, session.WakeStep))
+	require.Equal(t, acknowledged, w.deliver(first, 2, journal.WakeStep))
 	require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied}, w.kinds(), "the call is not its own any more")
 	close(leave)
 	require.NoError(t, <-over)
@@ -369,13 +370,13 @@ func TestOvertaken_worker_leaves_the_mark_of_the_owner_alone(t *testing.T) {
 		w.clock.advance(3 * time.Hour)
 		owner := w.process(patient)
 		go func() {
-			_, err := owner.Deliver(context.Background(), w.wake(3, session.WakeStep))
+			_, err := owner.Deliver(context.Background(), w.wake(3, journal.WakeStep))
 			over <- err
 		}()
 		<-inTool
 	}
 	zombie := w.process(patient, func(cfg *runtime.Config) { cfg.Store = late })
-	require.Equal(t, acknowledged, w.deliver(zombie, 3, session.WakeStep))
+	require.Equal(t, acknowledged, w.deliver(zombie, 3, journal.WakeStep))
 	close(leave)
 	require.NoError(t, <-over)
 	require.Equal(t, session.KindStepped, w.session().Newest.Kind, "%v", w.kinds())

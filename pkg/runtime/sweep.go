@@ -9,6 +9,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -123,7 +124,7 @@ func (s *sweepRun) sweepItem(ctx context.Context, found store.Found) {
 }
 
 func (s *sweepRun) fail(ctx context.Context, found store.Found, err error) {
-	if errors.Is(err, session.ErrNeeds) { // nothing is wrong: a newer program takes care of it
+	if errors.Is(err, journal.ErrNeeds) { // nothing is wrong: a newer program takes care of it
 		s.r.cfg.Log.WarnContext(ctx, "sweep leaves it", "session", found.Key.String(), "error", err)
 		return
 	}
@@ -138,12 +139,12 @@ func (s *SweepResult) add(more SweepResult) {
 }
 
 // due yields what is due by a time, and then what is due so far ahead of now that it
-// counts as due ([session.Come]).
+// counts as due ([journal.Come]).
 func (r *Runtime) due(ctx context.Context, by time.Time) iter.Seq2[store.Found, error] {
 	return func(yield func(store.Found, error) bool) {
 		for _, p := range []store.FindParams{
 			{Kind: store.FindDue, Before: by, Limit: 200},
-			{Kind: store.FindAhead, After: r.cfg.Now().Add(session.MaxAhead + session.Skew), Limit: 200},
+			{Kind: store.FindAhead, After: r.cfg.Now().Add(journal.MaxAhead + journal.Skew), Limit: 200},
 		} {
 			for more := true; more; more = p.Cursor != "" {
 				page, err := r.cfg.Store.Find(ctx, p)
@@ -199,7 +200,7 @@ func (r *Runtime) sweepOne(ctx context.Context, found store.Found, swept *SweepR
 // leaseRecent reports whether a lease was taken so recently that its journal need
 // not be read: closed or not, somebody was at work, and the next sweep looks
 // again. One that lasts longer than most says nothing of the kind.
-func leaseRecent(lease session.Lease, now time.Time, lasts time.Duration) bool {
+func leaseRecent(lease journal.Lease, now time.Time, lasts time.Duration) bool {
 	return !lease.Lapsed(now) && lease.Until.Sub(now) <= lasts
 }
 
@@ -212,7 +213,7 @@ func (r *Runtime) sweepHead(ctx context.Context, key session.Key, swept *SweepRe
 	if err != nil || head.Head == nil || head.Head.Deleted {
 		return err
 	}
-	if due := head.Head.Due; due == nil || !session.Come(*due, r.cfg.Now(), session.MaxAhead) {
+	if due := head.Head.Due; due == nil || !journal.Come(*due, r.cfg.Now(), journal.MaxAhead) {
 		return nil // somebody else has just sent, or it is put off
 	}
 	switch head.Head.Status {
@@ -298,12 +299,12 @@ func (r *Runtime) sendResume(ctx context.Context, head store.Item, items []store
 		return err
 	}
 	swept.Resumed++
-	return r.send(ctx, session.NewWake(stamped.Key, leavingSeq(stamped), session.WakeResume))
+	return r.send(ctx, journal.NewWake(stamped.Key, leavingSeq(stamped), journal.WakeResume))
 }
 
 // stampResend returns HEAD of a session whose newest entry is so and that is sent for now:
 // it is due again after a time that doubles, unless it has moved since the last time.
-func (r *Runtime) stampResend(head session.Head, newest int64) session.Head {
+func (r *Runtime) stampResend(head journal.Head, newest int64) journal.Head {
 	if newest != head.ResentAfter {
 		head.Resent, head.ResentAfter = 0, newest
 	}
@@ -328,14 +329,14 @@ func (r *Runtime) resend(ctx context.Context, head store.Item) (bool, error) {
 	if signal := head.Head.Signal; signal != nil && signal.Task == newest.Task {
 		until = nil // obeyed now, whatever the delay
 	}
-	if session.PutOff(at, until, now) > 0 {
+	if journal.PutOff(at, until, now) > 0 {
 		return false, r.putOff(ctx, head, at, until)
 	}
 	if quiet := at; !noMessage(at, until) { // what sends for it has a moment
 		if until != nil {
 			quiet = *until
 		}
-		if !session.Come(quiet.Add(r.cfg.SweepAfter), now, r.cfg.SweepAfter) {
+		if !journal.Come(quiet.Add(r.cfg.SweepAfter), now, r.cfg.SweepAfter) {
 			return false, nil
 		}
 	}
@@ -343,7 +344,7 @@ func (r *Runtime) resend(ctx context.Context, head store.Item) (bool, error) {
 	if moved, err := r.stampHead(ctx, stamped, head.Rev); err != nil || moved {
 		return false, err
 	}
-	return true, r.send(ctx, session.NewWake(head.Head.Key, newest.Seq+1, session.WakeStep))
+	return true, r.send(ctx, journal.NewWake(head.Head.Key, newest.Seq+1, journal.WakeStep))
 }
 
 // putOff makes a session whose retry has still to wait due when something should
@@ -361,7 +362,7 @@ func (r *Runtime) putOff(ctx context.Context, head store.Item, at time.Time, unt
 }
 
 // stampHead writes HEAD unless it has moved: by its session, or another sweep.
-func (r *Runtime) stampHead(ctx context.Context, head session.Head, rev int64) (moved bool, err error) {
+func (r *Runtime) stampHead(ctx context.Context, head journal.Head, rev int64) (moved bool, err error) {
 	return r.writeIfUnchanged(ctx, head.Key, []store.Item{store.HeadItem(head, rev)})
 }
 
@@ -409,7 +410,7 @@ func (r *Runtime) sweepWait(ctx context.Context, found store.Found, swept *Sweep
 		swept.Expired++
 		return nil
 	case session.WaitAnswered, session.WaitExpired:
-		if !session.Come(*record.Due, now, session.MaxAhead) {
+		if !journal.Come(*record.Due, now, journal.MaxAhead) {
 			return nil
 		}
 		return r.resumeAnswered(ctx, found.Key, item, swept)

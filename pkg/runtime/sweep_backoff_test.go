@@ -9,6 +9,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // outage lets time pass while every message is lost, with a sweep each minute, and
@@ -62,7 +63,7 @@ func TestSweep_progress_resets_the_backoff(t *testing.T) {
 	w.outage(p, 20*time.Minute)
 	require.Greater(t, w.head().Head.Resent, 4)
 	for range 2 {
-		w.deliver(p, w.session().Next(), session.WakeStep)
+		w.deliver(p, w.session().Next(), journal.WakeStep)
 		require.Equal(t, session.KindStepped, w.session().Newest.Kind)
 		w.drain()
 		sent := w.outage(p, 20*time.Minute)
@@ -90,11 +91,11 @@ func TestDelayed_begins_on_time(t *testing.T) {
 			w.start(p, "go")
 			w.drain()
 			w.outage(p, 30*time.Minute) // its back-off is at its longest
-			w.deliver(p, 2, session.WakeStep)
+			w.deliver(p, 2, journal.WakeStep)
 			require.Equal(t, session.KindDelayed, w.session().Newest.Kind)
 			due := w.head().Head.Due
 			require.NotNil(t, due)
-			require.LessOrEqual(t, due.Sub(w.clock.Now()), session.MaxAhead, "never further ahead than what counts as now")
+			require.LessOrEqual(t, due.Sub(w.clock.Now()), journal.MaxAhead, "never further ahead than what counts as now")
 			until := *w.session().Newest.Until
 			for w.session().Status == session.StatusRunning {
 				every := time.Minute
@@ -117,7 +118,7 @@ func TestDelayed_begins_on_time(t *testing.T) {
 func TestDelayed_whose_message_is_lost(t *testing.T) {
 	t.Parallel()
 	for name, after := range map[string]time.Duration{
-		"a moment": 40 * time.Second, "ten minutes": 10 * time.Minute, "as long as a queue delays": session.MaxAhead, "twenty": 20 * time.Minute,
+		"a moment": 40 * time.Second, "ten minutes": 10 * time.Minute, "as long as a queue delays": journal.MaxAhead, "twenty": 20 * time.Minute,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,7 +127,7 @@ func TestDelayed_whose_message_is_lost(t *testing.T) {
 			}}))
 			p := w.process()
 			w.start(p, "go")
-			w.deliver(p, 2, session.WakeStep)
+			w.deliver(p, 2, journal.WakeStep)
 			at := w.clock.Now()
 			for w.clock.Now().Sub(at) < after-time.Minute {
 				w.clock.advance(time.Minute)
@@ -134,7 +135,7 @@ func TestDelayed_whose_message_is_lost(t *testing.T) {
 				w.drain()
 			}
 			w.clock.advance(at.Add(after).Sub(w.clock.Now()))
-			if after <= session.MaxAhead {
+			if after <= journal.MaxAhead {
 				require.Zero(t, sweepOf(t, p), "the queue brings it now")
 			}
 			w.drain()
@@ -154,7 +155,7 @@ func TestDelayed_has_a_bound(t *testing.T) {
 	}}))
 	p := w.process()
 	w.run(p, "go")
-	require.Equal(t, w.clock.Now().Add(session.MaxDelay), *w.session().Newest.Until)
+	require.Equal(t, w.clock.Now().Add(journal.MaxDelay), *w.session().Newest.Until)
 }
 
 // A running session is due a moment after what should have happened by then, not
@@ -166,7 +167,7 @@ func TestHead_is_due_a_moment_after_what_should_happen(t *testing.T) {
 	p := w.process(func(cfg *runtime.Config) { cfg.SweepAfter = moment })
 	w.start(p, "go")
 	require.Equal(t, w.clock.Now().Add(moment), *w.head().Head.Due)
-	w.deliver(p, 2, session.WakeStep)
+	w.deliver(p, 2, journal.WakeStep)
 	require.Equal(t, session.KindDelayed, w.session().Newest.Kind)
 	require.Equal(t, w.clock.Now().Add(40*time.Second+moment), *w.head().Head.Due)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -23,8 +24,8 @@ type tally struct {
 	entries, items, writes atomic.Int64
 }
 
-func (s *tally) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
-	return func(yield func(session.Entry, error) bool) {
+func (s *tally) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
+	return func(yield func(journal.Entry, error) bool) {
 		for e, err := range s.Store.Entries(ctx, key, after) {
 			s.entries.Add(1)
 			if !yield(e, err) {
@@ -87,7 +88,7 @@ func TestSweep_reads_no_history(t *testing.T) {
 		w.clock.advance(time.Minute)
 		sweeper, s := w.tallied()
 		require.Equal(t, 1, sweepOf(t, sweeper).Resent)
-		require.Equal(t, []session.Wake{w.wake(82, session.WakeStep)}, w.drain())
+		require.Equal(t, []journal.Wake{w.wake(82, journal.WakeStep)}, w.drain())
 		require.LessOrEqual(t, s.entries.Load(), int64(2))
 		require.False(t, kept(w, sweeper, s))
 	})
@@ -111,7 +112,7 @@ func TestSweep_reads_no_history(t *testing.T) {
 		w.clock.advance(time.Minute)
 		sweeper, _ := w.tallied()
 		require.Equal(t, 1, sweepOf(t, sweeper).Resent, "HEAD knows an earlier one")
-		require.Equal(t, []session.Wake{w.wake(82, session.WakeStep)}, w.drain())
+		require.Equal(t, []journal.Wake{w.wake(82, journal.WakeStep)}, w.drain())
 	})
 	t.Run("answered", func(t *testing.T) {
 		t.Parallel()
@@ -120,14 +121,14 @@ func TestSweep_reads_no_history(t *testing.T) {
 		_, err := w.submit(p, session.WaitApproval, yes())
 		require.NoError(t, err)
 		next := w.session().Next()
-		require.Equal(t, []session.Wake{w.wake(next, session.WakeResume)}, w.drain(), "the wake is lost")
+		require.Equal(t, []journal.Wake{w.wake(next, journal.WakeResume)}, w.drain(), "the wake is lost")
 		w.clock.advance(time.Minute)
 		sweeper, s := w.tallied()
 		keys, err := sweeper.Unresumed(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []session.Key{w.key}, keys)
 		require.Equal(t, 1, sweepOf(t, sweeper).Resumed)
-		require.Equal(t, []session.Wake{w.wake(next, session.WakeResume)}, w.drain())
+		require.Equal(t, []journal.Wake{w.wake(next, journal.WakeResume)}, w.drain())
 		require.Zero(t, s.entries.Load())
 		require.False(t, kept(w, sweeper, s))
 	})
@@ -137,7 +138,7 @@ func TestSweep_reads_no_history(t *testing.T) {
 		w.drain()
 		sweeper, s := w.tallied()
 		for _, seq := range []int64{40, 81, 82, 83} {
-			_, err := sweeper.DeadLetter(t.Context(), w.wake(seq, session.WakeStep))
+			_, err := sweeper.DeadLetter(t.Context(), w.wake(seq, journal.WakeStep))
 			require.NoError(t, err)
 		}
 		require.LessOrEqual(t, s.entries.Load(), int64(8))
@@ -145,7 +146,7 @@ func TestSweep_reads_no_history(t *testing.T) {
 			w.claimAs("dying "+newID(), 82)
 			w.clock.advance(20 * time.Second)
 		}
-		_, err := sweeper.DeadLetter(t.Context(), w.wake(82, session.WakeStep))
+		_, err := sweeper.DeadLetter(t.Context(), w.wake(82, journal.WakeStep))
 		require.NoError(t, err)
 		require.Equal(t, session.StatusFailed, w.session().Status)
 		require.False(t, kept(w, sweeper, s), "what it had to read whole is not kept")
@@ -160,7 +161,7 @@ func TestSweep_of_a_deadline_reads_no_history(t *testing.T) {
 	w.clock.advance(2 * time.Hour)
 	sweeper, s := w.tallied()
 	require.Equal(t, 1, sweepOf(t, sweeper).Expired)
-	require.Equal(t, []session.Wake{w.wake(w.session().Next(), session.WakeResume)}, w.drain())
+	require.Equal(t, []journal.Wake{w.wake(w.session().Next(), journal.WakeResume)}, w.drain())
 	require.Zero(t, s.entries.Load())
 }
 
@@ -174,7 +175,7 @@ func TestSweep_looks_seldom_at_what_is_put_off(t *testing.T) {
 	}}))
 	p := w.process()
 	w.start(p, "go")
-	w.deliver(p, 2, session.WakeStep)
+	w.deliver(p, 2, journal.WakeStep)
 	require.Equal(t, session.KindDelayed, w.session().Newest.Kind)
 	w.drain() // what would come back in three hours is lost
 	sweeper, s := w.tallied()
@@ -198,16 +199,16 @@ func TestSweep_leaves_alone_what_is_put_off_for_a_moment(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		after  time.Duration
-		signal *session.Signal
+		signal *journal.Signal
 	}{
-		"a moment": {after: 40 * time.Second}, "a signal": {time.Hour, &session.Signal{ID: "s", Task: 1, Kind: session.SignalCancel}},
+		"a moment": {after: 40 * time.Second}, "a signal": {time.Hour, &journal.Signal{ID: "s", Task: 1, Kind: journal.SignalCancel}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {fails(&llm.Error{Class: llm.ClassRateLimited, RetryAfter: c.after})}}))
 			p := w.process()
 			w.start(p, "go")
-			w.deliver(p, 2, session.WakeStep)
+			w.deliver(p, 2, journal.WakeStep)
 			if c.signal != nil {
 				head := w.head()
 				head.Head.Signal = c.signal

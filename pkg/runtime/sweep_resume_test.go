@@ -9,6 +9,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // decided is a session all of whose approvals were answered in one decision, and
@@ -47,7 +48,7 @@ func TestSweep_sends_once_for_a_suspension(t *testing.T) {
 	t.Parallel()
 	const approvals = 40
 	w, p := decided(t, approvals)
-	resume := []session.Wake{w.wake(w.session().Next(), session.WakeResume)}
+	resume := []journal.Wake{w.wake(w.session().Next(), journal.WakeResume)}
 	sweeper, s := w.tallied()
 	require.Equal(t, runtime.SweepResult{Resumed: 1}, sweepOf(t, sweeper))
 	require.Equal(t, resume, w.drain())
@@ -96,7 +97,7 @@ func TestSweep_of_a_suspension_that_moves(t *testing.T) {
 		t.Parallel()
 		w, p := decided(t, 3)
 		s := &aroundUpdate{Store: w.store, before: func() {
-			w.deliver(p, w.session().Next(), session.WakeResume)
+			w.deliver(p, w.session().Next(), journal.WakeResume)
 			require.NoError(t, p.settle())
 		}}
 		slow := w.process(func(cfg *runtime.Config) { cfg.Store = s })

@@ -15,6 +15,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -37,7 +38,7 @@ func TestSweep_resends_with_a_stamp_and_a_backoff(t *testing.T) {
 		w.clock.advance(15 * time.Second)
 		if sweepOf(t, p).Resent == 1 {
 			sentAt = append(sentAt, w.clock.Now().Sub(began))
-			require.Equal(t, []session.Wake{w.wake(2, session.WakeStep)}, w.drain())
+			require.Equal(t, []journal.Wake{w.wake(2, journal.WakeStep)}, w.drain())
 			require.Equal(t, len(sentAt), w.head().Head.Resent)
 		}
 		require.Zero(t, sweepOf(t, w.process()).Resent, "a second sweep finds the stamp")
@@ -60,7 +61,7 @@ func TestSweep_leaves_alone_what_is_alive(t *testing.T) {
 	w.clock.advance(10 * time.Second)
 	require.Zero(t, sweepOf(t, p), "a live lease")
 	w.clock.advance(10 * time.Second)
-	w.deliver(p, 2, session.WakeStep)
+	w.deliver(p, 2, journal.WakeStep)
 	w.drain()
 	w.clock.advance(30 * time.Minute)
 	require.Zero(t, sweepOf(t, p), "a retry whose time has not come")
@@ -79,7 +80,7 @@ func TestSweep_sends_the_resumption_that_never_came(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []runtime.Continuation{runtime.ContinuationWaiting, runtime.ContinuationResumed}[i], out.Continuation)
 	}
-	require.Equal(t, []session.Wake{w.wake(3, session.WakeResume)}, w.drain()) // lost
+	require.Equal(t, []journal.Wake{w.wake(3, journal.WakeResume)}, w.drain()) // lost
 	w.clock.advance(9 * time.Second)
 	require.Zero(t, sweepOf(t, p), "its sender has a moment")
 	w.clock.advance(2 * time.Second)
@@ -136,7 +137,7 @@ func (m *moving) Items(ctx context.Context, key session.Key, kind store.ItemKind
 	return m.Store.Items(ctx, key, kind, id)
 }
 
-func (m *moving) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
+func (m *moving) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
 	if happens := m.beforeEntries; happens != nil {
 		m.beforeEntries = nil
 		happens()
@@ -179,11 +180,11 @@ type brokenStore struct {
 	find error
 }
 
-func (s *brokenStore) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
+func (s *brokenStore) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
 	if key != s.key {
 		return s.Store.Entries(ctx, key, after)
 	}
-	return func(yield func(session.Entry, error) bool) { yield(session.Entry{}, store.ErrCorrupt) }
+	return func(yield func(journal.Entry, error) bool) { yield(journal.Entry{}, store.ErrCorrupt) }
 }
 
 func (s *brokenStore) Find(ctx context.Context, p store.FindParams) (store.Page, error) {
@@ -217,25 +218,25 @@ func TestDeadLetter(t *testing.T) {
 			f(t, w, w.process())
 		})
 	}
-	dead := func(w *world, p *process, seq int64, kind session.WakeKind) runtime.Disposition {
+	dead := func(w *world, p *process, seq int64, kind journal.WakeKind) runtime.Disposition {
 		d, err := p.DeadLetter(context.Background(), w.wake(seq, kind))
 		require.NoError(w.t, err)
 		return d
 	}
 	run("no such session: dropped", func(t *testing.T, w *world, p *process) {
-		require.Equal(t, acknowledged, dead(w, p, 2, session.WakeStep))
+		require.Equal(t, acknowledged, dead(w, p, 2, journal.WakeStep))
 	})
 	run("ended, interrupted, suspended, k <= n: dropped", func(t *testing.T, w *world, p *process) {
 		w.run(p, "ask")
-		require.Equal(t, acknowledged, dead(w, p, 3, session.WakeStep))
-		require.Equal(t, acknowledged, dead(w, p, 3, session.WakeResume), "something is open")
+		require.Equal(t, acknowledged, dead(w, p, 3, journal.WakeStep))
+		require.Equal(t, acknowledged, dead(w, p, 3, journal.WakeResume), "something is open")
 		require.Empty(t, w.drain())
 		w = w.another()
 		p = w.process()
 		w.start(p, "go")
-		require.Equal(t, acknowledged, dead(w, p, 1, session.WakeStep))
+		require.Equal(t, acknowledged, dead(w, p, 1, journal.WakeStep))
 		require.NoError(t, p.settle())
-		require.Equal(t, acknowledged, dead(w, p, w.session().Next(), session.WakeStep))
+		require.Equal(t, acknowledged, dead(w, p, w.session().Next(), journal.WakeStep))
 		require.Empty(t, w.drain())
 	})
 	run("suspended and all answered: dropped, and the sweep sends", func(t *testing.T, w *world, p *process) {
@@ -243,16 +244,16 @@ func TestDeadLetter(t *testing.T) {
 		_, err := w.submit(p, session.WaitApproval, yes())
 		require.NoError(t, err)
 		w.drain()
-		require.Equal(t, acknowledged, dead(w, p, 3, session.WakeResume))
+		require.Equal(t, acknowledged, dead(w, p, 3, journal.WakeResume))
 		w.clock.advance(time.Minute)
 		require.Empty(t, w.drain())
 		require.Equal(t, 1, sweepOf(t, p).Resumed)
-		require.Equal(t, []session.Wake{w.wake(3, session.WakeResume)}, w.drain())
+		require.Equal(t, []journal.Wake{w.wake(3, journal.WakeResume)}, w.drain())
 	})
 	run("lease live: left for later", func(t *testing.T, w *world, p *process) {
 		w.start(p, "go")
 		w.claimAs("elsewhere", 2)
-		require.Equal(t, runtime.Disposition{Keep: 20 * time.Second}, dead(w, p, 2, session.WakeStep))
+		require.Equal(t, runtime.Disposition{Keep: 20 * time.Second}, dead(w, p, 2, journal.WakeStep))
 		require.Equal(t, session.StatusRunning, w.session().Status)
 	})
 	run("fewer than M claims died: sent afresh with a delay", func(t *testing.T, w *world, p *process) {
@@ -261,24 +262,24 @@ func TestDeadLetter(t *testing.T) {
 		for claims := range 4 {
 			w.claimAs("dying "+newID(), 2)
 			w.clock.advance(20 * time.Second)
-			require.Equal(t, acknowledged, dead(w, p, 2, session.WakeStep))
+			require.Equal(t, acknowledged, dead(w, p, 2, journal.WakeStep))
 			require.Empty(t, w.drain(), "claim %d", claims)
 			w.clock.advance(30 * time.Second)
-			require.Equal(t, []session.Wake{w.wake(2, session.WakeStep)}, w.drain())
+			require.Equal(t, []journal.Wake{w.wake(2, journal.WakeStep)}, w.drain())
 		}
 	})
 	run("no claim at all, however often it was delivered: sent afresh", func(t *testing.T, w *world, p *process) {
 		w.start(p, "go")
 		w.drain()
 		for range 20 {
-			dead(w, p, 2, session.WakeStep)
+			dead(w, p, 2, journal.WakeStep)
 		}
 		require.Equal(t, session.StatusRunning, w.session().Status)
 	})
 	run("M claims died: failed, retryable, with a reason", func(t *testing.T, w *world, p *process) {
 		w.start(p, "go")
 		f := &fuse{at: 5}
-		_, _ = w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep)) // dead after its tool was started
+		_, _ = w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, journal.WakeStep)) // dead after its tool was started
 		require.Equal(t, session.KindReplied, w.session().Newest.Kind, "%v", f.ops)
 		for range 5 {
 			w.clock.advance(20 * time.Second)
@@ -286,7 +287,7 @@ func TestDeadLetter(t *testing.T) {
 		}
 		w.clock.advance(20 * time.Second)
 		w.drain()
-		require.Equal(t, acknowledged, dead(w, p, 3, session.WakeStep))
+		require.Equal(t, acknowledged, dead(w, p, 3, journal.WakeStep))
 		s := w.session()
 		require.Equal(t, session.StatusFailed, s.Status)
 		require.Equal(t, "step_died", s.Failure.Type)
@@ -300,11 +301,11 @@ func TestDeadLetter(t *testing.T) {
 		require.NoError(t, err)
 		bad := w.process(func(cfg *runtime.Config) { cfg.Registry = other })
 		for range 60 {
-			_, err := bad.Deliver(context.Background(), w.wake(2, session.WakeStep))
+			_, err := bad.Deliver(context.Background(), w.wake(2, journal.WakeStep))
 			require.Equal(t, runtime.CodeUnknownAgent, codeOf(err))
 			w.clock.advance(time.Minute)
 		}
-		require.Equal(t, acknowledged, dead(w, bad, 2, session.WakeStep))
+		require.Equal(t, acknowledged, dead(w, bad, 2, journal.WakeStep))
 		require.Equal(t, session.StatusRunning, w.session().Status)
 		require.NoError(t, p.settle())
 		require.Equal(t, session.StatusCompleted, w.session().Status)
@@ -315,14 +316,14 @@ func TestDeadLetter(t *testing.T) {
 		require.NoError(t, err)
 		bad := w.process(func(cfg *runtime.Config) { cfg.Registry = other })
 		for range 10 {
-			_, err := bad.Deliver(context.Background(), w.wake(2, session.WakeStep))
+			_, err := bad.Deliver(context.Background(), w.wake(2, journal.WakeStep))
 			require.Equal(t, runtime.CodeUnknownAgent, codeOf(err))
 		}
 		for died := range 5 {
 			require.Equal(t, session.StatusRunning, w.session().Status, "%d died", died)
 			w.claimAs("dying "+newID(), 2)
 			w.clock.advance(20 * time.Second)
-			require.Equal(t, acknowledged, dead(w, p, 2, session.WakeStep))
+			require.Equal(t, acknowledged, dead(w, p, 2, journal.WakeStep))
 			w.drain()
 		}
 		require.Equal(t, session.StatusFailed, w.session().Status)
@@ -330,10 +331,10 @@ func TestDeadLetter(t *testing.T) {
 	run("the queue of dead letters is worked on to its end", func(t *testing.T, w *world, p *process) {
 		w.start(p, "go")
 		ctx := context.Background()
-		require.NoError(t, w.dead.Send(ctx, w.wake(2, session.WakeStep), w.wake(1, session.WakeStep)))
+		require.NoError(t, w.dead.Send(ctx, w.wake(2, journal.WakeStep), w.wake(1, journal.WakeStep)))
 		require.NoError(t, p.HandleDeadLetters(ctx))
 		broken := w.process(func(cfg *runtime.Config) { cfg.Store = &brokenStore{Store: w.store, key: w.key} })
-		require.NoError(t, w.dead.Send(ctx, w.wake(2, session.WakeStep), session.NewWake(session.Key{Tenant: "default", ID: "none"}, 2, session.WakeStep)))
+		require.NoError(t, w.dead.Send(ctx, w.wake(2, journal.WakeStep), journal.NewWake(session.Key{Tenant: "default", ID: "none"}, 2, journal.WakeStep)))
 		require.ErrorIs(t, broken.HandleDeadLetters(ctx), store.ErrCorrupt)
 		w.flush()
 		w.clock.advance(2 * time.Minute)
@@ -343,7 +344,7 @@ func TestDeadLetter(t *testing.T) {
 	notStarted := func(w *world, p *process) {
 		w.start(p, "go")
 		f := &fuse{at: 4}
-		_, _ = w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, session.WakeStep))
+		_, _ = w.fusedProcess(f, true, 1).Deliver(context.Background(), w.wake(2, journal.WakeStep))
 		for range 6 {
 			w.clock.advance(20 * time.Second)
 			w.claimAs("dying "+newID(), 3)
@@ -354,7 +355,7 @@ func TestDeadLetter(t *testing.T) {
 		run(fmt.Sprintf("M claims died, and the consumer at its entry (after %v): calls are closed with it", after), func(t *testing.T, w *world, p *process) {
 			notStarted(w, p)
 			g := &fuse{at: 2, after: after} // it has claimed the step
-			_, err := w.fusedProcess(g, true, 1).DeadLetter(context.Background(), w.wake(3, session.WakeStep))
+			_, err := w.fusedProcess(g, true, 1).DeadLetter(context.Background(), w.wake(3, journal.WakeStep))
 			require.ErrorIs(t, err, errDied, "%v", g.ops)
 			require.Equal(t, after, len(w.items(store.KindTool)) > 0, "nothing is closed by who could not say so")
 			require.NoError(t, p.settle(), "the session goes on by itself")
@@ -369,7 +370,7 @@ func TestDeadLetter(t *testing.T) {
 	}
 	run("a call was closed and nothing says so: it never runs, and who has the lease says so", func(t *testing.T, w *world, p *process) {
 		notStarted(w, p)
-		w.update(store.ToolItem(session.ToolRecord{Call: "c2-1", State: session.ToolClosed, Attempt: "somebody", At: w.clock.Now()}, 0))
+		w.update(store.ToolItem(journal.ToolRecord{Call: "c2-1", State: journal.ToolClosed, Attempt: "somebody", At: w.clock.Now()}, 0))
 		require.NoError(t, p.settle(), "the session goes on by itself")
 		require.Equal(t, session.StatusCompleted, w.session().Status)
 		require.Equal(t, llm.ResultCancelled, results(w.session())["c2-1"].Status)
@@ -469,11 +470,11 @@ func TestDeliver_does_nothing_for_a_session_that_was_deleted(t *testing.T) {
 	p := w.process()
 	w.start(p, "go")
 	w.claimAs("other", 2)
-	require.Positive(t, w.deliver(p, 2, session.WakeStep).Keep, "somebody else is at it; the session is in the cache now")
+	require.Positive(t, w.deliver(p, 2, journal.WakeStep).Keep, "somebody else is at it; the session is in the cache now")
 	w.clock.advance(time.Minute)
 	require.NoError(t, w.store.Delete(ctx, w.key))
 	for range 2 {
-		d, err := p.Deliver(ctx, w.wake(2, session.WakeStep))
+		d, err := p.Deliver(ctx, w.wake(2, journal.WakeStep))
 		require.NoError(t, err)
 		require.Zero(t, d.Keep)
 	}

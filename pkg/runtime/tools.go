@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -25,7 +26,7 @@ type callOutcome struct {
 	waits  []session.Wait
 	asking *store.Item
 	// runs of the tool's function, for the history.
-	runs []session.ToolRun
+	runs []journal.ToolRun
 	// again says that the tool timed out and its policy is to probe or to retry.
 	again bool
 	// err stops the step: the lease or the store is lost.
@@ -309,7 +310,7 @@ func (inv *invocation) askingItem(p engine.CallPlan, book *ledger) (store.Item, 
 // its questions, unless the question names others.
 func questionWait(p engine.CallPlan, q tool.Question) session.Wait {
 	return session.Wait{
-		Kind: session.WaitQuestion, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: session.Digest(p.Arguments),
+		Kind: session.WaitQuestion, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: journal.Digest(p.Arguments),
 		Question: q.Session(), Deadline: expiry(q.Expiry).Deadline(time.Time{}), Who: q.Who, Policy: p.Policy,
 	}
 }

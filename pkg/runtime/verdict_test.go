@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -30,13 +31,13 @@ func thawing(t *testing.T) (w *world, p *process, thaw func(llm.ResultStatus)) {
 	w.start(w.process(), "go")
 	w.dies(4)
 	mark := w.items(store.KindTool)[0]
-	require.Equal(t, session.ToolStarted, mark.Tool.State)
+	require.Equal(t, journal.ToolStarted, mark.Tool.State)
 	w.clock.advance(time.Hour)
 	p = w.process()
 	require.NoError(t, p.settle())
 	require.Equal(t, session.WaitOpen, w.open(session.WaitUnknown).State)
 	return w, p, func(status llm.ResultStatus) {
-		mark.Tool.State, mark.Tool.Result = session.ToolFinished, &llm.ToolResult{CallID: "c2-1", Name: "check", Status: status, Output: []byte(`"did 1"`)}
+		mark.Tool.State, mark.Tool.Result = journal.ToolFinished, &llm.ToolResult{CallID: "c2-1", Name: "check", Status: status, Output: []byte(`"did 1"`)}
 		mark.Tool.Events = []session.CustomEvent{{Name: "did"}}
 		w.update(mark)
 	}
@@ -52,7 +53,7 @@ func TestVerdict_of_a_call_that_has_finished_since(t *testing.T) {
 			require.NoError(w.t, err)
 		}
 	}
-	signalled := func(kind session.SignalKind) func(*world, *process) {
+	signalled := func(kind journal.SignalKind) func(*world, *process) {
 		return func(w *world, p *process) {
 			verdict(session.VerdictNotHappened)(w, p)
 			_, err := p.deliverOne(context.Background()) // takes the verdict in
@@ -83,8 +84,8 @@ func TestVerdict_of_a_call_that_has_finished_since(t *testing.T) {
 			_, err := w.goOn(p)
 			require.NoError(w.t, err)
 		}, llm.ResultError},
-		"a verdict, and a cancel": {signalled(session.SignalCancel), llm.ResultError},
-		"a verdict, and an abort": {signalled(session.SignalAbort), llm.ResultError},
+		"a verdict, and a cancel": {signalled(journal.SignalCancel), llm.ResultError},
+		"a verdict, and an abort": {signalled(journal.SignalAbort), llm.ResultError},
 	} {
 		for _, ledger := range []llm.ResultStatus{llm.ResultSuccess, llm.ResultUnknown, ""} {
 			t.Run(name+"/"+string(ledger), func(t *testing.T) {

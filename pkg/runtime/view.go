@@ -7,6 +7,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -14,7 +15,7 @@ import (
 type View struct {
 	Manifest session.Manifest
 	// Head as it was when the rest had been read.
-	Head    session.Head
+	Head    journal.Head
 	Status  session.Status
 	Task    int64
 	Run     int64
@@ -26,7 +27,7 @@ type View struct {
 	Failure *session.Failure
 	Parent  *session.Parent
 	// Open waits, in order.
-	Open []session.WaitRecord
+	Open []journal.WaitRecord
 	// Resume is why a resume that brings nothing would be refused now; nil when it would not.
 	Resume *Error
 }
@@ -74,7 +75,7 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 		Text: lastText(s), Usage: s.TaskUsage, Failure: s.Failure, Parent: s.Parent,
 	}
 	if s.Status == session.StatusSuspended {
-		out.Open = slices.DeleteFunc(records, func(w session.WaitRecord) bool { return w.State != session.WaitOpen })
+		out.Open = slices.DeleteFunc(records, func(w journal.WaitRecord) bool { return w.State != session.WaitOpen })
 	}
 	open := slices.DeleteFunc(slices.Clone(out.Open), r.overdue) // a resume lets those expire
 	switch {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -16,7 +17,7 @@ import (
 // session is in, or was in last. What an answer costs does not depend on how many
 // waits there were before.
 type suspension struct {
-	head  session.Head
+	head  journal.Head
 	items []store.Item
 }
 
@@ -60,7 +61,7 @@ func waitsAtOf(s *session.Session) int64 {
 }
 
 // waitsOf returns the waits of the suspension s is in.
-func (r *Runtime) waitsOf(ctx context.Context, s *session.Session) ([]session.WaitRecord, error) {
+func (r *Runtime) waitsOf(ctx context.Context, s *session.Session) ([]journal.WaitRecord, error) {
 	items, err := r.waitsAt(ctx, s.Key, waitsAtOf(s))
 	return waitRecords(items), err
 }
@@ -87,26 +88,26 @@ func isWait(id string) bool {
 }
 
 // allWaits returns every wait a session ever had, in the order they were opened.
-func (r *Runtime) allWaits(ctx context.Context, key session.Key) ([]session.WaitRecord, error) {
+func (r *Runtime) allWaits(ctx context.Context, key session.Key) ([]journal.WaitRecord, error) {
 	items, err := r.items(ctx, key, store.KindWait, "")
 	if err != nil {
 		return nil, err
 	}
 	records := waitRecords(items)
-	slices.SortFunc(records, func(a, b session.WaitRecord) int { return compareWaits(a.Wait, b.Wait) })
+	slices.SortFunc(records, func(a, b journal.WaitRecord) int { return compareWaits(a.Wait, b.Wait) })
 	return records, nil
 }
 
 // waitRecords returns the records of waits, in their order.
-func waitRecords(items []store.Item) []session.WaitRecord {
-	records := make([]session.WaitRecord, len(items))
+func waitRecords(items []store.Item) []journal.WaitRecord {
+	records := make([]journal.WaitRecord, len(items))
 	for i, item := range items {
 		records[i] = *item.Wait
 	}
 	return records
 }
 
-func openWaits(records []session.WaitRecord) []session.Wait {
+func openWaits(records []journal.WaitRecord) []session.Wait {
 	var open []session.Wait
 	for _, record := range records {
 		if record.State == session.WaitOpen {
@@ -116,12 +117,12 @@ func openWaits(records []session.WaitRecord) []session.Wait {
 	return open
 }
 
-func countOpen(records []session.WaitRecord) int { return len(openWaits(records)) }
+func countOpen(records []journal.WaitRecord) int { return len(openWaits(records)) }
 
 // staysSuspended reports whether a session that waits for nothing any more stays where it is:
 // because its last answer was only to be stored, or all of them were. Which one was
 // the last is known from what a held answer found open, never from times: clocks differ.
-func staysSuspended(records []session.WaitRecord) bool {
+func staysSuspended(records []journal.WaitRecord) bool {
 	answers, all := 0, true
 	for _, w := range records {
 		switch {

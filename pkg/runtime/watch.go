@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -117,7 +117,7 @@ func (w *watcher) read(seq int64, renew bool) (store.Item, error) {
 }
 
 // stopSignal returns the signal a cancelled step has to obey.
-func (inv *invocation) stopSignal(ctx context.Context) (*session.Signal, error) {
+func (inv *invocation) stopSignal(ctx context.Context) (*journal.Signal, error) {
 	head, err := inv.r.head(context.WithoutCancel(ctx), inv.key)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -26,14 +27,14 @@ func TestWatch_older_HEAD_does_not_replace_a_newer_one(t *testing.T) {
 		}}}, func(context.Context, string) { time.Sleep(1500 * time.Millisecond) })) // the watcher looks
 		p := w.process(func(cfg *runtime.Config) {
 			cfg.StepsPerInvocation = 9
-			cfg.Store = &commitHook{Store: w.store, before: func(e session.Entry) {
+			cfg.Store = &commitHook{Store: w.store, before: func(e journal.Entry) {
 				if e.Kind == session.KindStepped {
-					w.signal(session.SignalCancel)
+					w.signal(journal.SignalCancel)
 				}
 			}}
 		})
 		w.start(p, "go")
-		require.Equal(t, acknowledged, w.deliver(p, 2, session.WakeStep))
+		require.Equal(t, acknowledged, w.deliver(p, 2, journal.WakeStep))
 		require.Equal(t, []session.Kind{session.KindStarted, session.KindStepped, session.KindCancelled}, w.kinds())
 		require.Zero(t, made.count("planned"))
 	})
@@ -50,14 +51,14 @@ func TestWatch_keeps_the_lease_that_was_moved(t *testing.T) {
 			time.Sleep(1500 * time.Millisecond) // the watcher looks, before the reply moves the lease
 			return line(ctx, v)
 		}, says("bye")}}))
-		down := &entryless{Store: w.store, refuse: func(e session.Entry) bool { return e.Kind == session.KindStepped }}
+		down := &entryless{Store: w.store, refuse: func(e journal.Entry) bool { return e.Kind == session.KindStepped }}
 		p := w.process(func(cfg *runtime.Config) { cfg.Store = down })
 		w.start(p, "go")
-		_, err := p.Deliver(context.Background(), w.wake(2, session.WakeStep))
+		_, err := p.Deliver(context.Background(), w.wake(2, journal.WakeStep))
 		require.ErrorIs(t, err, store.ErrUnavailable)
 		require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied}, w.kinds())
 		require.Empty(t, w.head().Head.Lease.Owner, "nobody waits for it")
-		require.Equal(t, acknowledged, w.deliver(w.process(), 3, session.WakeStep))
+		require.Equal(t, acknowledged, w.deliver(w.process(), 3, journal.WakeStep))
 		require.Equal(t, 1, made.count("line 1"))
 	})
 }
@@ -93,14 +94,14 @@ func TestWatch_signal_of_an_earlier_task(t *testing.T) {
 		var w *world
 		w = realTime(t, made, hooked(made, script{"go": {calls("hookRead", `{"text":"a"}`), says("bye")}}, func(ctx context.Context, _ string) {
 			head := w.head()
-			head.Head.Signal = &session.Signal{ID: newID(), Task: head.Head.Task - 1, Kind: session.SignalCancel, Who: "ann"}
+			head.Head.Signal = &journal.Signal{ID: newID(), Task: head.Head.Task - 1, Kind: journal.SignalCancel, Who: "ann"}
 			w.update(head)
 			time.Sleep(1500 * time.Millisecond)
 			require.NoError(t, ctx.Err())
 		}))
 		p := w.process()
 		w.start(p, "go")
-		require.Equal(t, acknowledged, w.deliver(p, 2, session.WakeStep))
+		require.Equal(t, acknowledged, w.deliver(p, 2, journal.WakeStep))
 		require.Equal(t, []session.Kind{session.KindStarted, session.KindStepped}, w.kinds())
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // cutOff is a world whose planner's context ends with a cause before it answers.
@@ -27,7 +28,7 @@ func cutOff(t *testing.T) (w *world, deliver func(p *process, cause error) error
 		ctx, end = context.WithCancelCause(context.Background())
 		cause = why
 		defer end(nil)
-		_, err := p.Deliver(ctx, w.wake(2, session.WakeStep))
+		_, err := p.Deliver(ctx, w.wake(2, journal.WakeStep))
 		return err
 	}
 }
@@ -42,12 +43,12 @@ func TestDeliver_a_step_that_never_fits_into_its_workers_time_is_given_up(t *tes
 		lease := w.head().Head.Lease
 		require.Equal(t, n, lease.N)
 		require.True(t, lease.Until.After(w.clock.Now()), "it is not given back")
-		d, err := p.DeadLetter(context.Background(), w.wake(2, session.WakeStep))
+		d, err := p.DeadLetter(context.Background(), w.wake(2, journal.WakeStep))
 		require.NoError(t, err)
 		require.Positive(t, d.Keep)
 		w.clock.advance(20 * time.Second)
 	}
-	_, err := p.DeadLetter(context.Background(), w.wake(2, session.WakeStep))
+	_, err := p.DeadLetter(context.Background(), w.wake(2, journal.WakeStep))
 	require.NoError(t, err)
 	require.Equal(t, session.StatusFailed, w.session().Status)
 	require.Equal(t, "step_died", w.session().Failure.Type)
@@ -79,7 +80,7 @@ func TestDeliver_begins_no_step_that_may_not_fit(t *testing.T) {
 			})})
 			p := w.process(func(cfg *runtime.Config) { cfg.StepsPerInvocation = 16; cfg.Lease = time.Hour })
 			w.start(p, "go")
-			_, err := p.Deliver(until{context.Background(), w.clock.Now().Add(time.Minute)}, w.wake(2, session.WakeStep))
+			_, err := p.Deliver(until{context.Background(), w.clock.Now().Add(time.Minute)}, w.wake(2, journal.WakeStep))
 			require.NoError(t, err)
 			require.Equal(t, c.steps, w.session().Step)
 		})

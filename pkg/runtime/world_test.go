@@ -16,6 +16,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/sqlite"
 	"github.com/adjourn/adjourn/pkg/store"
 )
@@ -176,7 +177,7 @@ const flushTenant = "flush"
 // flush makes the queue carry out what it was told: an acknowledgement waits a
 // little for the next transaction, by a clock that is not ours.
 func (w *world) flush() {
-	_, _ = w.store.Update(context.Background(), session.Key{Tenant: flushTenant}, store.IdempotencyItem(session.Idempotency{Key: newID()}, 0))
+	_, _ = w.store.Update(context.Background(), session.Key{Tenant: flushTenant}, store.IdempotencyItem(journal.Idempotency{Key: newID()}, 0))
 }
 
 // work delivers what is there now, without letting time pass.
@@ -233,7 +234,7 @@ func (w *world) session() *session.Session {
 	return s
 }
 
-func (w *world) journal() []session.Entry {
+func (w *world) journal() []journal.Entry {
 	w.t.Helper()
 	entries, err := w.reader.Journal(context.Background(), w.key)
 	require.NoError(w.t, err)
@@ -249,7 +250,7 @@ func (w *world) kinds() []session.Kind {
 	return kinds
 }
 
-func (w *world) waits() []session.WaitRecord {
+func (w *world) waits() []journal.WaitRecord {
 	w.t.Helper()
 	records, err := w.reader.Waits(context.Background(), w.key)
 	require.NoError(w.t, err)
@@ -257,9 +258,9 @@ func (w *world) waits() []session.WaitRecord {
 }
 
 // open returns the open wait of a kind, or the newest one of that kind.
-func (w *world) open(kind session.WaitKind) session.WaitRecord {
+func (w *world) open(kind session.WaitKind) journal.WaitRecord {
 	w.t.Helper()
-	var found session.WaitRecord
+	var found journal.WaitRecord
 	for _, record := range w.waits() {
 		if record.Wait.Kind == kind && (found.State != session.WaitOpen || record.State == session.WaitOpen) {
 			found = record

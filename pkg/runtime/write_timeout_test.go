@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -39,7 +40,7 @@ func (s *slow) Commit(ctx context.Context, p store.CommitParams) (store.Committe
 }
 
 func (s *slow) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
-	if tool := items[0].Tool; tool == nil || tool.State != session.ToolFinished || s.updates.Add(-1) < 0 {
+	if tool := items[0].Tool; tool == nil || tool.State != journal.ToolFinished || s.updates.Add(-1) < 0 {
 		return s.Store.Update(ctx, key, items...)
 	}
 	if s.written {

@@ -45,14 +45,3 @@ func ParseCheckpoint(id string) (Checkpoint, error) {
 	}
 	return c, nil
 }
-
-// IsCheckpoint reports whether one may come back to the entry. Not to a reply
-// whose calls are about to run: its calls would get fresh ledgers and repeat their
-// effects. Nor to the end of a session that was deleted.
-func (e *Entry) IsCheckpoint() bool { return e.Kind != KindReplied && e.Kind != KindDeleted }
-
-// Checkpoint returns the id of an entry of the given session, which is that of a
-// checkpoint if the entry is one.
-func (e *Entry) Checkpoint(sessionID string) Checkpoint {
-	return Checkpoint{Session: sessionID, Seq: e.Seq, Token: e.Token}
-}

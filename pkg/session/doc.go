@@ -1,8 +1,9 @@
-// Package session holds what is remembered about a session: its journal's words, which moves are legal, how it is written down.
+// Package session holds the words in which a session is read and set up: its status, what it waits for, what answers it, its rules, limits and state.
 //
-// A session is one conversation with one agent, kept as a journal of immutable
-// entries ([Entry], format 1). Status moves along this table and no other way;
-// a test holds the drawing to [Status.CanBecome]:
+// A session is one conversation with one agent. It is kept as a journal of entries,
+// which package journal holds; a [Session] is that journal folded up to its newest
+// entry. Status moves along this table and no other way; a test holds the drawing to
+// [Status.CanBecome]:
 //
 //	(none)      -> running suspended interrupted
 //	running     -> running suspended interrupted completed failed cancelled
@@ -16,5 +17,4 @@
 // a retry or going back to a checkpoint, each of which is a new task. Going back
 // to a place that waited leads to suspended, from anywhere but running; a fork
 // begins where its checkpoint stood.
-// The words come from design sections 1, 3, 6 and 8.
 package session

@@ -120,18 +120,9 @@ func (a Amounts) Add(b Amounts) Amounts {
 	}
 }
 
-// Used is what an entry says about its task's limits. What is left is no field:
-// it follows from the rules and this.
-type Used struct {
-	// Amounts this entry used.
-	Amounts
-	// Task is what the task has used up to and with this entry.
-	Task Amounts `json:"task,omitzero"`
-}
-
 // Rules are what a task is held to, written down when it starts.
 type Rules struct {
-	// Needs names what whoever works on the task must understand (see [Entry]).
+	// Needs names what whoever works on the task must understand (see [journal.Entry]).
 	Needs []string `json:"needs,omitempty"`
 	Agent string   `json:"agent"`
 	// Digest of the agent's definition: what was approved is what runs.

@@ -95,10 +95,61 @@ func (s *Session) Size() int {
 func (s *Session) Left() Limits { return s.Rules.Limits.Left(s.Used) }
 
 // Checkpoint returns the newest place to come back to: that of the newest entry
-// that is one (see [Entry.IsCheckpoint]).
+// that is one (see [journal.Entry.IsCheckpoint]).
 func (s *Session) Checkpoint() Checkpoint {
 	return Checkpoint{Session: s.Key.ID, Seq: s.CheckpointSeq, Token: s.CheckpointToken}
 }
 
 // Next returns the seq of the entry to be written next.
 func (s *Session) Next() int64 { return s.Version + 1 }
+
+// Attempt says which try of which worker wrote an entry.
+type Attempt struct {
+	// ID is random for each claim or call of a verb: an entry that is found to
+	// carry our own id is a write of ours whose answer was lost.
+	ID string `json:"id"`
+	// N counts the claims of this seq, from 1; 0 for entries written by verbs.
+	N int64 `json:"n,omitempty"`
+	// For is the seq of the message the writer worked for; 0 for verbs.
+	For int64 `json:"for,omitempty"`
+	// Message tells that message from others for the same seq: the end of what its
+	// queue calls it, the same at every receipt. Empty where nobody knew.
+	Message string `json:"message,omitempty"`
+}
+
+// Parent names the session and wait a child answers to.
+type Parent struct {
+	Session string `json:"session"`
+	Call    string `json:"call,omitempty"`
+	Wait    string `json:"wait,omitempty"`
+	Root    string `json:"root"`
+	Depth   int    `json:"depth"`
+}
+
+// Child is a sub-agent's session as its parent knows it.
+type Child struct {
+	Name    string `json:"name"`
+	Session string `json:"session"`
+	Agent   string `json:"agent"`
+	Call    string `json:"call,omitempty"`
+	Mode    string `json:"mode,omitempty"`
+	Status  Status `json:"status"`
+}
+
+// CustomEvent is an event a tool sent to whoever watches.
+type CustomEvent struct {
+	Call string          `json:"call,omitempty"`
+	Name string          `json:"name"`
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// Failure is a recorded failure. It reads the same on the first run and on
+// every later one: it never carries a Go error.
+type Failure struct {
+	// Type is a stable code: limit_reached, model_rate_limited, planner_failed, …
+	Type    string `json:"type"`
+	Message string `json:"message"`
+	// Retryable says that a retry may go better.
+	Retryable bool            `json:"retryable,omitempty"`
+	Data      json.RawMessage `json:"data,omitempty"`
+}

@@ -30,13 +30,13 @@ func WaitKinds() []WaitKind {
 const MaxWaits = 80
 
 // Wait is one thing a suspended session waits for. It is written once, in the
-// entry that opened it; its answer lives in the [WaitRecord].
+// entry that opened it; its answer lives in the [journal.WaitRecord].
 type Wait struct {
 	// ID is w<seq of the entry that opened it>-<i>; asking again opens a new wait.
 	ID   string   `json:"id"`
 	Kind WaitKind `json:"kind"`
 	// Needs names what whoever answers the wait, or takes its answer in, must
-	// understand (see [Entry]).
+	// understand (see [journal.Entry]).
 	Needs []string `json:"needs,omitempty"`
 	// Nonce has to come back with the answer of an approval (approvalId).
 	Nonce string `json:"nonce,omitempty"`
@@ -188,4 +188,17 @@ type Verdict string
 const (
 	VerdictHappened    Verdict = "happened"
 	VerdictNotHappened Verdict = "not_happened"
+)
+
+// WaitState says what became of a wait.
+type WaitState string
+
+// The states of a wait. Open ones can be answered; answered and expired ones
+// are taken in by the entry that leaves the suspension; closed ones were given up.
+const (
+	WaitOpen     WaitState = "open"
+	WaitAnswered WaitState = "answered"
+	WaitExpired  WaitState = "expired"
+	WaitTaken    WaitState = "taken"
+	WaitClosed   WaitState = "closed"
 )

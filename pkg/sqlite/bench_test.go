@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -51,10 +52,10 @@ func measurePorts(b *testing.B, sessions, steps int) floortest.Result {
 	ctx := context.Background()
 	for i := range sessions {
 		key := benchKey(i)
-		head := session.Head{Key: key, Status: session.StatusRunning, Agent: "lab", Title: "a benchmark", Task: 1, StatusSeq: 1, CreatedAt: time.Now(), UpdatedAt: time.Now()}
+		head := journal.Head{Key: key, Status: session.StatusRunning, Agent: "lab", Title: "a benchmark", Task: 1, StatusSeq: 1, CreatedAt: time.Now(), UpdatedAt: time.Now()}
 		_, err := db.Store().Commit(ctx, store.CommitParams{
 			Key: key, Entry: benchEntry(1, nil), Items: []store.Item{store.HeadItem(head, 0)},
-			Wakes: []session.Wake{session.NewWake(key, 2, session.WakeStep)},
+			Wakes: []journal.Wake{journal.NewWake(key, 2, journal.WakeStep)},
 		})
 		require.NoError(b, err)
 	}
@@ -100,7 +101,7 @@ func benchStep(ctx context.Context, db *DB, d queue.Delivery, last int64) error 
 	}
 	p := store.CommitParams{Key: key, Entry: benchEntry(seq, benchMessages)}
 	if seq < last {
-		p.Wakes = []session.Wake{session.NewWake(key, seq+1, session.WakeStep)}
+		p.Wakes = []journal.Wake{journal.NewWake(key, seq+1, journal.WakeStep)}
 	}
 	if _, err := db.Store().Commit(ctx, p); err != nil {
 		return err
@@ -122,15 +123,15 @@ var benchMessages = func() []llm.Message {
 	return []llm.Message{llm.User(string(text)), llm.User("and a little more")}
 }()
 
-func benchEntry(seq int64, messages []llm.Message) session.Entry {
+func benchEntry(seq int64, messages []llm.Message) journal.Entry {
 	kind := session.KindStepped
 	if seq == 1 {
 		kind = session.KindStarted
 	}
-	return session.Entry{
-		V: session.Format, Seq: seq, Kind: kind, At: time.Now().UTC(), By: "worker", Attempt: session.Attempt{ID: "01234567890123456789012345", N: 1, For: seq},
+	return journal.Entry{
+		V: journal.Format, Seq: seq, Kind: kind, At: time.Now().UTC(), By: "worker", Attempt: session.Attempt{ID: "01234567890123456789012345", N: 1, For: seq},
 		Prev: "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU", Token: "0123456789abcdef", Task: 1, Run: 1, Step: seq, RulesAt: 1,
-		Status: session.StatusRunning, Messages: messages, Used: session.Used{Task: session.Amounts{Steps: 1000, Tokens: 1000}},
+		Status: session.StatusRunning, Messages: messages, Used: journal.Used{Task: session.Amounts{Steps: 1000, Tokens: 1000}},
 	}
 }
 
@@ -139,7 +140,7 @@ func BenchmarkEncode(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		e := benchEntry(2, benchMessages)
-		payload, err := session.Encode(&e)
+		payload, err := journal.Encode(&e)
 		require.NoError(b, err)
 		n = len(payload)
 	}

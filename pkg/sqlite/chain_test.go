@@ -10,6 +10,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -32,8 +33,8 @@ func TestChain(t *testing.T) {
 			for i := range sessions {
 				key := session.Key{Tenant: "t", ID: fmt.Sprintf("s%d", i)}
 				_, err := dbs[0].Store().Commit(t.Context(), store.CommitParams{
-					Key: key, Entry: plain1(1), Items: []store.Item{store.HeadItem(session.Head{Key: key, Status: session.StatusRunning}, 0)},
-					Wakes: []session.Wake{session.NewWake(key, 2, session.WakeStep)},
+					Key: key, Entry: plain1(1), Items: []store.Item{store.HeadItem(journal.Head{Key: key, Status: session.StatusRunning}, 0)},
+					Wakes: []journal.Wake{journal.NewWake(key, 2, journal.WakeStep)},
 				})
 				require.NoError(t, err)
 			}
@@ -101,7 +102,7 @@ func takeStep(ctx context.Context, db *DB, d queue.Delivery, last int64) error {
 	}
 	p := store.CommitParams{Key: key, Entry: plain1(seq)}
 	if seq < last {
-		p.Wakes = []session.Wake{session.NewWake(key, seq+1, session.WakeStep)}
+		p.Wakes = []journal.Wake{journal.NewWake(key, seq+1, journal.WakeStep)}
 	}
 	if _, err := db.Store().Commit(ctx, p); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // setClock is set by hand, back as well.
@@ -39,8 +40,8 @@ func receiveOne(t *testing.T, q *Queue) []queue.Delivery {
 // once to one that is right, and so is what a right clock wrote to one set back.
 func TestQueue_clocks(t *testing.T) {
 	t.Parallel()
-	const bound = session.MaxAhead + session.Skew
-	wake := session.NewWake(session.Key{Tenant: "acme", ID: "s"}, 2, session.WakeStep)
+	const bound = journal.MaxAhead + journal.Skew
+	wake := journal.NewWake(session.Key{Tenant: "acme", ID: "s"}, 2, journal.WakeStep)
 	for name, do := range map[string]func(t *testing.T, q *Queue){
 		"sent":     func(*testing.T, *Queue) {},
 		"received": func(t *testing.T, q *Queue) { require.Len(t, receiveOne(t, q), 1) },
@@ -134,9 +135,9 @@ func TestQueue_clocks(t *testing.T) {
 		delayed := wake
 		delayed.Delay = time.Second
 		require.NoError(t, q.Send(t.Context(), delayed))
-		c.advance(-session.MaxAhead)
+		c.advance(-journal.MaxAhead)
 		require.Empty(t, receiveOne(t, q))
-		c.advance(session.MaxAhead + time.Second)
+		c.advance(journal.MaxAhead + time.Second)
 		require.Len(t, receiveOne(t, q), 1)
 	})
 	t.Run("what is received for longer than may be is hidden for as long as may be", func(t *testing.T) {
@@ -147,7 +148,7 @@ func TestQueue_clocks(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, got, 1)
 		require.Empty(t, receiveOne(t, q), "it does not count as put off by a wrong clock")
-		c.advance(session.MaxAhead - 1)
+		c.advance(journal.MaxAhead - 1)
 		require.Empty(t, receiveOne(t, q))
 		c.advance(1)
 		require.Len(t, receiveOne(t, q), 1)
@@ -156,15 +157,15 @@ func TestQueue_clocks(t *testing.T) {
 		t.Parallel()
 		q, c := clockedQueue(t, memoryPath)
 		delayed := wake
-		delayed.Delay = session.MaxAhead
+		delayed.Delay = journal.MaxAhead
 		require.NoError(t, q.Send(t.Context(), delayed))
 		require.Empty(t, receiveOne(t, q))
-		c.advance(session.MaxAhead)
+		c.advance(journal.MaxAhead)
 		d := receiveOne(t, q)
 		require.Len(t, d, 1)
 		require.NoError(t, q.Postpone(t.Context(), d[0], 24*time.Hour))
 		require.Empty(t, receiveOne(t, q))
-		c.advance(session.MaxAhead)
+		c.advance(journal.MaxAhead)
 		require.Len(t, receiveOne(t, q), 1, "more than 15 minutes are taken for 15")
 	})
 }

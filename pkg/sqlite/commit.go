@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -15,11 +16,11 @@ const seqBits = 32
 type commitOp struct {
 	job
 	key     session.Key
-	entry   session.Entry
+	entry   journal.Entry
 	at      string
 	payload []byte
 	records []record
-	wakes   []session.Wake
+	wakes   []journal.Wake
 	claim   *claimOp
 	dead    func(owner string) bool
 
@@ -91,7 +92,7 @@ func (s *Store) newCommit(p *store.CommitParams) (*commitOp, error) {
 		return nil, err
 	}
 	o := &commitOp{key: p.Key, entry: p.Entry, wakes: p.Wakes, dead: s.db.deadOwners(), job: job{durable: true}}
-	payload, err := session.Encode(&o.entry)
+	payload, err := journal.Encode(&o.entry)
 	if err != nil {
 		return nil, err
 	}

@@ -93,7 +93,7 @@ func create(path string, wait time.Duration, onCreate func(Identity)) (err error
 	if _, err := os.Stat(path); err == nil {
 		return fs.ErrExist
 	}
-	for _, suffix := range append(sidecars[:], journal) {
+	for _, suffix := range append(sidecars[:], rollbackSuffix) {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

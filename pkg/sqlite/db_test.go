@@ -19,6 +19,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/queue/queuetest"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/store/storetest"
 )
@@ -45,7 +46,7 @@ func (s *twoStores) Update(ctx context.Context, key session.Key, items ...store.
 	return s.next().Update(ctx, key, items...)
 }
 
-func (s *twoStores) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
+func (s *twoStores) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
 	return s.next().Entries(ctx, key, after)
 }
 
@@ -68,7 +69,7 @@ type twoQueues struct {
 
 func (q *twoQueues) next() *Queue { return q.qs[q.n.Add(1)%2] }
 
-func (q *twoQueues) Send(ctx context.Context, wakes ...session.Wake) error {
+func (q *twoQueues) Send(ctx context.Context, wakes ...journal.Wake) error {
 	return q.next().Send(ctx, wakes...)
 }
 
@@ -217,7 +218,7 @@ func TestOpen(t *testing.T) {
 				require.NoError(t, os.Symlink("real/one.db", filepath.Join(dir, "one.db")))
 			}
 			db := open(t, filepath.Join(dir, c.link))
-			require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(crash, 1, session.WakeStep)))
+			require.NoError(t, db.Queue().Send(t.Context(), journal.NewWake(crash, 1, journal.WakeStep)))
 			for _, suffix := range []string{"", "-wal", "-shm"} {
 				info, err := os.Lstat(filepath.Join(dir, c.real) + suffix)
 				require.NoError(t, err, name)
@@ -263,7 +264,7 @@ func TestOpen(t *testing.T) {
 		t.Parallel()
 		path := file(t)
 		db := open(t, path)
-		require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(crash, 1, session.WakeStep)))
+		require.NoError(t, db.Queue().Send(t.Context(), journal.NewWake(crash, 1, journal.WakeStep)))
 		require.NoError(t, db.Close())
 		require.NoError(t, db.Close(), "twice is no error")
 		require.Len(t, receiveNow(t, open(t, path).Queue()), 1)
@@ -271,7 +272,7 @@ func TestOpen(t *testing.T) {
 	t.Run("memory is apart for each DB", func(t *testing.T) {
 		t.Parallel()
 		a, b := open(t, memoryPath), open(t, memoryPath)
-		require.NoError(t, a.Queue().Send(t.Context(), session.NewWake(crash, 1, session.WakeStep)))
+		require.NoError(t, a.Queue().Send(t.Context(), journal.NewWake(crash, 1, journal.WakeStep)))
 		require.Empty(t, receiveNow(t, b.Queue()))
 		require.Len(t, receiveNow(t, a.Queue()), 1)
 	})
@@ -289,7 +290,7 @@ func TestOpen(t *testing.T) {
 			require.ErrorIs(t, <-waiting, queue.ErrUnavailable)
 			_, err = db.Store().Find(t.Context(), store.FindParams{Kind: store.FindDue})
 			require.ErrorIs(t, err, store.ErrUnavailable)
-			require.ErrorIs(t, db.Queue().Send(t.Context(), session.NewWake(crash, 1, session.WakeStep)), queue.ErrUnavailable)
+			require.ErrorIs(t, db.Queue().Send(t.Context(), journal.NewWake(crash, 1, journal.WakeStep)), queue.ErrUnavailable)
 		}
 	})
 }
@@ -326,8 +327,8 @@ func TestFailedCommit(t *testing.T) {
 			}
 			key := session.Key{Tenant: "t", ID: fmt.Sprintf("s%d", i)}
 			_, err := db.Store().Commit(context.Background(), store.CommitParams{
-				Key: key, Entry: e, Items: []store.Item{store.ToolItem(session.ToolRecord{Call: "c1-0"}, 0)},
-				Wakes: []session.Wake{session.NewWake(key, 2, session.WakeStep)},
+				Key: key, Entry: e, Items: []store.Item{store.ToolItem(journal.ToolRecord{Call: "c1-0"}, 0)},
+				Wakes: []journal.Wake{journal.NewWake(key, 2, journal.WakeStep)},
 			})
 			if i%2 == 0 && err == nil {
 				err = errors.New("it was too big and was taken")
@@ -352,8 +353,8 @@ func TestFailedCommit(t *testing.T) {
 	}
 }
 
-func plain1(seq int64) session.Entry {
-	return session.Entry{V: session.Format, Seq: seq, Kind: session.KindStarted, Status: session.StatusRunning}
+func plain1(seq int64) journal.Entry {
+	return journal.Entry{V: journal.Format, Seq: seq, Kind: session.KindStarted, Status: session.StatusRunning}
 }
 
 func randomText(n int) string {
@@ -375,9 +376,9 @@ func TestBubble(t *testing.T) {
 			begin := time.Now()
 			delay := 10 * time.Second
 			if path == memoryPath {
-				delay = session.MaxAhead // nobody polls: it passes at once
+				delay = journal.MaxAhead // nobody polls: it passes at once
 			}
-			late := session.NewWake(crash, 1, session.WakeStep)
+			late := journal.NewWake(crash, 1, journal.WakeStep)
 			late.Delay = delay
 			require.NoError(t, q.Send(t.Context(), late))
 			got, err := q.Receive(t.Context(), queue.ReceiveParams{Wait: 2 * delay, Visibility: time.Minute})
@@ -397,22 +398,22 @@ func TestOnly(t *testing.T) {
 	t.Parallel()
 	db := open(t, memoryPath)
 	a, b := session.Key{Tenant: "t", ID: "a"}, session.Key{Tenant: "t", ID: "b"}
-	require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(a, 1, session.WakeStep)))
+	require.NoError(t, db.Queue().Send(t.Context(), journal.NewWake(a, 1, journal.WakeStep)))
 	got := make(chan []queue.Delivery, 1)
 	go func() {
 		d, _ := db.Queue().Only(b).Receive(t.Context(), queue.ReceiveParams{Max: 10, Wait: time.Hour, Visibility: time.Hour})
 		got <- d
 	}()
-	require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(a, 2, session.WakeStep)))
+	require.NoError(t, db.Queue().Send(t.Context(), journal.NewWake(a, 2, journal.WakeStep)))
 	// Sent by a commit, to the one that waits for it.
-	c, err := db.Store().Commit(t.Context(), store.CommitParams{Key: b, Entry: plain1(1), Wakes: []session.Wake{session.NewWake(b, 3, session.WakeStep)}})
+	c, err := db.Store().Commit(t.Context(), store.CommitParams{Key: b, Entry: plain1(1), Wakes: []journal.Wake{journal.NewWake(b, 3, journal.WakeStep)}})
 	require.NoError(t, err)
 	require.True(t, c.Enqueued)
 	d := <-got
 	require.Len(t, d, 1)
 	require.Equal(t, b, d[0].Wake.Key())
 	namesake := session.Key{Tenant: "u", ID: b.ID}
-	require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(namesake, 4, session.WakeStep)))
+	require.NoError(t, db.Queue().Send(t.Context(), journal.NewWake(namesake, 4, journal.WakeStep)))
 	require.Empty(t, receiveNow(t, db.Queue().Only(b)), "another tenant's session of that name")
 	require.Len(t, receiveNow(t, db.Queue().Only(namesake)), 1)
 	require.Len(t, receiveNow(t, db.Queue()), 2)
@@ -424,13 +425,13 @@ func TestDeletedStaysDeleted(t *testing.T) {
 	t.Parallel()
 	db := open(t, memoryPath)
 	s := db.Store()
-	head := session.Head{Key: crash, Status: session.StatusRunning}
+	head := journal.Head{Key: crash, Status: session.StatusRunning}
 	_, err := s.Commit(t.Context(), store.CommitParams{Key: crash, Entry: plain1(1), Items: []store.Item{store.HeadItem(head, 0)}})
 	require.NoError(t, err)
 	require.NoError(t, s.Delete(t.Context(), crash))
 	_, err = s.Commit(t.Context(), store.CommitParams{Key: crash, Entry: plain1(2)})
 	require.ErrorIs(t, err, store.ErrNotFound)
-	_, err = s.Update(t.Context(), crash, store.ToolItem(session.ToolRecord{Call: "c1-0"}, 0))
+	_, err = s.Update(t.Context(), crash, store.ToolItem(journal.ToolRecord{Call: "c1-0"}, 0))
 	require.ErrorIs(t, err, store.ErrNotFound)
 	_, err = s.Update(t.Context(), crash, store.HeadItem(head, 2))
 	require.ErrorIs(t, err, store.ErrConflict, "not even by one who knows the tombstone")

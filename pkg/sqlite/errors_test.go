@@ -11,6 +11,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -19,7 +20,7 @@ import (
 func TestStore_refuses(t *testing.T) {
 	t.Parallel()
 	db := open(t, memoryPath)
-	head := session.Head{Key: crash, Status: session.StatusRunning}
+	head := journal.Head{Key: crash, Status: session.StatusRunning}
 	claim := func(change func(p *store.ClaimParams)) func() error {
 		return func() error {
 			p := store.ClaimParams{Key: crash, Mode: store.ClaimTake, Owner: "o", Seq: 2, Now: time.Now(), Until: time.Now().Add(time.Minute)}
@@ -59,11 +60,11 @@ func TestStore_refuses(t *testing.T) {
 		"commit without a session":    {commit(func(p *store.CommitParams) { p.Key.ID = "" }), "commit"},
 		"commit of another's head":    {commit(func(p *store.CommitParams) { p.Items[0] = store.HeadItem(other, 0) }), "it is that of session default/another"},
 		"commit of an item twice":     {commit(func(p *store.CommitParams) { p.Items = append(p.Items, p.Items[0]) }), "is there twice"},
-		"commit with a wake of none":  {commit(func(p *store.CommitParams) { p.Wakes = []session.Wake{{}} }), "wake: "},
+		"commit with a wake of none":  {commit(func(p *store.CommitParams) { p.Wakes = []journal.Wake{{}} }), "wake: "},
 		"update of an unknown kind":   {update(store.Item{Kind: "smell", ID: "x"}), `unknown kind of item "smell"`},
 		"update of nothing":           {update(store.Item{Kind: store.KindWait, ID: "w1-0"}), "wait w1-0: the item is empty"},
-		"update of a nameless item":   {update(store.Item{Kind: store.KindTool, Tool: new(session.ToolRecord)}), "the item has no id"},
-		"update of a negative rev":    {update(store.Item{Kind: store.KindTool, ID: "c1-0", Rev: -1, Tool: new(session.ToolRecord)}), "revision -1"},
+		"update of a nameless item":   {update(store.Item{Kind: store.KindTool, Tool: new(journal.ToolRecord)}), "the item has no id"},
+		"update of a negative rev":    {update(store.Item{Kind: store.KindTool, ID: "c1-0", Rev: -1, Tool: new(journal.ToolRecord)}), "revision -1"},
 		"update of a head with an id": {update(store.Item{Kind: store.KindHead, ID: "x", Head: &head}), "it has no id"},
 		"find of an unknown kind": {func() error {
 			_, err := db.Store().Find(t.Context(), store.FindParams{Kind: "smell", Tenant: "t"})
@@ -95,7 +96,7 @@ func TestQueue_refuses(t *testing.T) {
 		_, err := q.Receive(t.Context(), p)
 		require.ErrorContains(t, err, "receive: ", name)
 	}
-	require.Error(t, q.Send(t.Context(), session.NewWake(crash, 1, session.WakeStep), session.Wake{}))
+	require.Error(t, q.Send(t.Context(), journal.NewWake(crash, 1, journal.WakeStep), journal.Wake{}))
 	require.Empty(t, receiveNow(t, q), "all or nothing")
 	for _, receipt := range []string{"", "m", "m1", "x1.1", "m1.", "m.1", "m1.1.1", "m!.1", "m1.!"} {
 		d := queue.Delivery{Receipt: receipt}

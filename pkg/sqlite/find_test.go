@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -22,8 +23,8 @@ func TestFind_looks_at_so_many_rows_for_a_page(t *testing.T) {
 		require.NoError(t, err)
 		return string(text)
 	}
-	head := store.HeadItem(session.Head{Key: session.Key{Tenant: tenant, ID: "any"}, Agent: "lab", Status: session.StatusRunning}, 0)
-	wait := store.WaitItem(session.WaitRecord{State: session.WaitOpen, Wait: session.Wait{ID: "w1-1", Kind: session.WaitApproval, Tool: "lab"}}, 0)
+	head := store.HeadItem(journal.Head{Key: session.Key{Tenant: tenant, ID: "any"}, Agent: "lab", Status: session.StatusRunning}, 0)
+	wait := store.WaitItem(journal.WaitRecord{State: session.WaitOpen, Wait: session.Wait{ID: "w1-1", Kind: session.WaitApproval, Tool: "lab"}}, 0)
 	// The last in both lists is the one looked for: of the sessions it is the last that a
 	// page looks at, of the waits one too far.
 	require.NoError(t, db.do(t.Context(), &testOp{f: func(w *writer) error {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -63,7 +64,7 @@ func encodeItem(own session.Key, item *store.Item) (record, error) {
 type headRow struct {
 	rev     int64
 	deleted bool
-	lease   session.Lease
+	lease   journal.Lease
 	text    []byte
 }
 
@@ -71,7 +72,7 @@ type headRow struct {
 func headOf(row []driver.Value) headRow {
 	return headRow{
 		rev: intOf(row[0]), deleted: intOf(row[1]) != 0, text: bytesOf(row[8]),
-		lease: session.Lease{
+		lease: journal.Lease{
 			Owner: textOf(row[2]), Seq: intOf(row[3]), N: intOf(row[4]), Until: timeOf(intOf(row[5])), For: time.Duration(intOf(row[6])), Died: intOf(row[7]),
 		},
 	}

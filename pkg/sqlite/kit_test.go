@@ -14,6 +14,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/queue/queuetest"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/store/storetest"
 )
@@ -90,10 +91,10 @@ func (s saboteur) SpoilItem(ctx context.Context, key session.Key, kind store.Ite
 }
 
 // Queued returns what is in the queue.
-func (s saboteur) Queued(ctx context.Context) (wakes []session.Wake, err error) {
+func (s saboteur) Queued(ctx context.Context) (wakes []journal.Wake, err error) {
 	err = s.db.do(ctx, &testOp{f: func(w *writer) error {
 		return w.c.query(stmtVisible, func(row []driver.Value) bool {
-			wakes = append(wakes, session.Wake{V: int(intOf(row[7])), Tenant: textOf(row[3]), ID: textOf(row[4]), Seq: intOf(row[5]), Kind: session.WakeKind(textOf(row[6]))})
+			wakes = append(wakes, journal.Wake{V: int(intOf(row[7])), Tenant: textOf(row[3]), ID: textOf(row[4]), Seq: intOf(row[5]), Kind: journal.WakeKind(textOf(row[6]))})
 			return true
 		}, int64(0), int64(math.MaxInt64), int64(1000))
 	}})
@@ -121,9 +122,9 @@ func (o *testOp) run(w *writer) error { return o.f(w) }
 
 var crashKey = session.Key{Tenant: session.DefaultTenant, ID: "crash"}
 
-func plainEntry(seq int64) session.Entry {
-	e := session.Entry{
-		V: session.Format, Seq: seq, Kind: session.KindStepped, At: time.Now().UTC(), Status: session.StatusRunning,
+func plainEntry(seq int64) journal.Entry {
+	e := journal.Entry{
+		V: journal.Format, Seq: seq, Kind: session.KindStepped, At: time.Now().UTC(), Status: session.StatusRunning,
 		Attempt: session.Attempt{ID: "a" + strconv.FormatInt(seq, 10)},
 	}
 	if seq == 1 {
@@ -132,7 +133,7 @@ func plainEntry(seq int64) session.Entry {
 	return e
 }
 
-func plainHead(key session.Key) session.Head {
+func plainHead(key session.Key) journal.Head {
 	now := time.Now()
-	return session.Head{Key: key, Status: session.StatusRunning, Agent: "lab", StatusSeq: 1, CreatedAt: now, UpdatedAt: now}
+	return journal.Head{Key: key, Status: session.StatusRunning, Agent: "lab", StatusSeq: 1, CreatedAt: now, UpdatedAt: now}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/sqlite"
 	"github.com/adjourn/adjourn/pkg/store"
 )
@@ -34,7 +35,7 @@ func TestHeldFile(t *testing.T) {
 	require.NoError(t, err, "who opens a file writes nothing")
 	_, err = db.Store().Find(t.Context(), store.FindParams{Kind: store.FindDue})
 	require.NoError(t, err)
-	wake := session.NewWake(session.Key{Tenant: "t", ID: "s"}, 1, session.WakeStep)
+	wake := journal.NewWake(session.Key{Tenant: "t", ID: "s"}, 1, journal.WakeStep)
 	err = db.Queue().Send(t.Context(), wake)
 	require.ErrorIs(t, err, store.ErrLocked)
 	require.ErrorIs(t, err, queue.ErrUnavailable)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -98,7 +98,7 @@ func TestLostLogOfOthersIsKept(t *testing.T) {
 							_, err := attempts(a)
 							require.ErrorIs(t, err, store.ErrGone)
 							if !readOnly {
-								require.ErrorIs(t, a.Queue().Send(t.Context(), session.NewWake(crashKey, 8, session.WakeStep)), store.ErrGone)
+								require.ErrorIs(t, a.Queue().Send(t.Context(), journal.NewWake(crashKey, 8, journal.WakeStep)), store.ErrGone)
 							}
 						}
 						switch other {

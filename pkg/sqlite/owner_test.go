@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 func TestOwnerDead(t *testing.T) {
@@ -94,7 +94,7 @@ func TestReadMachine(t *testing.T) {
 func TestReap(t *testing.T) {
 	t.Parallel()
 	db := open(t, file(t))
-	require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(crash, 1, session.WakeStep)))
+	require.NoError(t, db.Queue().Send(t.Context(), journal.NewWake(crash, 1, journal.WakeStep)))
 	require.Len(t, receiveNow(t, db.Queue()), 1)
 	before := strings.Split(NewOwner(), ":")
 	before[4] = "another-boot"

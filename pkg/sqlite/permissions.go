@@ -18,10 +18,10 @@ import (
 // lies beside it, and the folders in which another could be put in its place. What is
 // only read may be anybody's.
 
-// journal is the log of SQLite's other way to write. There is one beside a data file
+// rollbackSuffix names the log of SQLite's other way to write. There is one beside a data file
 // only where a change to WAL was cut off, and SQLite writes what is in it into the file
 // before it reads anything.
-const journal = "-journal"
+const rollbackSuffix = "-journal"
 
 // checkFolders refuses a file in a folder that is not this user's alone: the folder of
 // the path, and the one that it leads to.
@@ -78,12 +78,12 @@ func checkBeside(path string, mode fs.FileMode) error {
 
 // checkJournal refuses a file with such a log, whoever wants to do what with it.
 func checkJournal(real string) error {
-	info, err := os.Lstat(real + journal)
+	info, err := os.Lstat(real + rollbackSuffix)
 	if err != nil || info.Size() == 0 && info.Mode().IsRegular() {
 		return nil //nolint:nilerr // there is none
 	}
 	return fmt.Errorf("%w: %s lies beside the data file, where no adjourn leaves one and SQLite would write it into the file: "+
-		"if a copy was being changed by SQLite's own tools, let them finish or make the copy anew; else move it away", owned.ErrOthers, real+journal)
+		"if a copy was being changed by SQLite's own tools, let them finish or make the copy anew; else move it away", owned.ErrOthers, real+rollbackSuffix)
 }
 
 // checkAgain refuses a file beside which others have put something between the first

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // pullEvery is how often a busy queue looks for messages that lie too far ahead.
@@ -22,7 +22,7 @@ func (w *writer) pullIn() (pulled bool, err error) {
 		return false, err
 	}
 	now := w.db.now()
-	far, err := w.c.exec(stmtPullIn, now.UnixNano(), now.Add(session.MaxAhead+session.Skew).UnixNano())
+	far, err := w.c.exec(stmtPullIn, now.UnixNano(), now.Add(journal.MaxAhead+journal.Skew).UnixNano())
 	if err != nil {
 		return false, err
 	}
@@ -36,7 +36,7 @@ func (w *writer) pullIn() (pulled bool, err error) {
 // tooFarAhead reports whether there is something to pull in.
 func (w *writer) tooFarAhead() (bool, error) {
 	now := w.db.now()
-	last, err := w.c.one(stmtTooFarAhead, now.Add(session.MaxAhead+session.Skew).UnixNano(), now.UnixNano())
+	last, err := w.c.one(stmtTooFarAhead, now.Add(journal.MaxAhead+journal.Skew).UnixNano(), now.UnixNano())
 	return err == nil && intOf(last[0]) != 0, err
 }
 
@@ -61,7 +61,7 @@ func (w *writer) idleFor() (time.Duration, bool) {
 	wait, known := time.Duration(0), false
 	if !w.wakeAt.IsZero() {
 		known = true
-		if !session.Come(w.wakeAt, now, session.MaxAhead) { // else now, for the clock may have been set back
+		if !journal.Come(w.wakeAt, now, journal.MaxAhead) { // else now, for the clock may have been set back
 			wait = w.wakeAt.Sub(now)
 		}
 	}

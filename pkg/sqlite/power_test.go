@@ -15,6 +15,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -70,8 +71,8 @@ func loseEverything(path string) error {
 				if round%3 == 0 {
 					e.Output = []byte(`"` + randomText(20_000) + `"`)
 				}
-				p := store.CommitParams{Key: crashKey, Entry: e, Wakes: []session.Wake{session.NewWake(crashKey, seq, session.WakeStep)}}
-				p.Items = append(p.Items, store.ToolItem(session.ToolRecord{Call: fmt.Sprintf("c%d-0", seq), State: session.ToolStarted}, 0))
+				p := store.CommitParams{Key: crashKey, Entry: e, Wakes: []journal.Wake{journal.NewWake(crashKey, seq, journal.WakeStep)}}
+				p.Items = append(p.Items, store.ToolItem(journal.ToolRecord{Call: fmt.Sprintf("c%d-0", seq), State: journal.ToolStarted}, 0))
 				if seq == 1 {
 					p.Items = append(p.Items, store.HeadItem(plainHead(crashKey), 0))
 					a.has(store.KindHead, "", 1)
@@ -83,7 +84,7 @@ func loseEverything(path string) error {
 			}},
 			{"update", func() error {
 				call := fmt.Sprintf("c%d-0", seq)
-				_, err := s.Update(ctx, crashKey, store.ToolItem(session.ToolRecord{Call: call, State: session.ToolFinished}, 1))
+				_, err := s.Update(ctx, crashKey, store.ToolItem(journal.ToolRecord{Call: call, State: journal.ToolFinished}, 1))
 				a.has(store.KindTool, call, 2)
 				return err
 			}},
@@ -96,7 +97,7 @@ func loseEverything(path string) error {
 			{"send", func() error {
 				wake++
 				a.messages[wake] = true
-				return q.Send(ctx, session.NewWake(crashKey, wake, session.WakeStep))
+				return q.Send(ctx, journal.NewWake(crashKey, wake, journal.WakeStep))
 			}},
 			{"receive", func() error { // an economy: it may be received again
 				got, err := q.Receive(ctx, queue.ReceiveParams{Visibility: time.Minute})

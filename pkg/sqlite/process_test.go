@@ -20,6 +20,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -105,8 +106,8 @@ func commitForEver(path string) error {
 		call := fmt.Sprintf("c%d-0", seq)
 		_, err := db.Store().Commit(ctx, store.CommitParams{
 			Key: crashKey, Entry: plainEntry(seq),
-			Items: []store.Item{store.ToolItem(session.ToolRecord{Call: call, State: session.ToolStarted}, 0)},
-			Wakes: []session.Wake{session.NewWake(crashKey, seq+1, session.WakeStep)},
+			Items: []store.Item{store.ToolItem(journal.ToolRecord{Call: call, State: journal.ToolStarted}, 0)},
+			Wakes: []journal.Wake{journal.NewWake(crashKey, seq+1, journal.WakeStep)},
 		})
 		if err != nil {
 			return err
@@ -199,7 +200,7 @@ func TestWhatADeadOwnerHeld(t *testing.T) {
 	db := open(t, path)
 	_, err := db.Store().Commit(t.Context(), store.CommitParams{
 		Key: crashKey, Entry: plainEntry(1), Items: []store.Item{store.HeadItem(plainHead(crashKey), 0)},
-		Wakes: []session.Wake{session.NewWake(crashKey, 2, session.WakeStep)},
+		Wakes: []journal.Wake{journal.NewWake(crashKey, 2, journal.WakeStep)},
 	})
 	require.NoError(t, err)
 	c := start(t, "hold", path, nil)
@@ -236,7 +237,7 @@ func TestWhatADeadOwnerHeld(t *testing.T) {
 	_ = c.Wait()
 }
 
-func readHead(t *testing.T, db *DB) *session.Head {
+func readHead(t *testing.T, db *DB) *journal.Head {
 	t.Helper()
 	for item, err := range db.Store().Items(t.Context(), crashKey, store.KindHead, "") {
 		require.NoError(t, err)
@@ -253,7 +254,7 @@ func TestWaitingForADeadOwnersMessage(t *testing.T) {
 	db := open(t, path)
 	_, err := db.Store().Commit(t.Context(), store.CommitParams{
 		Key: crashKey, Entry: plainEntry(1), Items: []store.Item{store.HeadItem(plainHead(crashKey), 0)},
-		Wakes: []session.Wake{session.NewWake(crashKey, 2, session.WakeStep)},
+		Wakes: []journal.Wake{journal.NewWake(crashKey, 2, journal.WakeStep)},
 	})
 	require.NoError(t, err)
 	c := start(t, "hold", path, nil)

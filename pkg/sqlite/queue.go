@@ -10,6 +10,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // Queue is the queue in the file. What a process received is visible to others
@@ -39,11 +40,11 @@ func (q *Queue) fail(op string, err error) error {
 type sendOp struct {
 	job
 	dead  bool
-	wakes []session.Wake
+	wakes []journal.Wake
 }
 
 // Send enqueues wakes; see [queue.Queue].
-func (q *Queue) Send(ctx context.Context, wakes ...session.Wake) error {
+func (q *Queue) Send(ctx context.Context, wakes ...journal.Wake) error {
 	if len(wakes) == 0 {
 		return nil
 	}
@@ -52,7 +53,7 @@ func (q *Queue) Send(ctx context.Context, wakes ...session.Wake) error {
 			return fmt.Errorf("send: %w", err)
 		}
 	}
-	o := &sendOp{dead: q.dead, wakes: append([]session.Wake(nil), wakes...), job: job{durable: true}}
+	o := &sendOp{dead: q.dead, wakes: append([]journal.Wake(nil), wakes...), job: job{durable: true}}
 	return q.fail("send", q.db.do(ctx, o))
 }
 
@@ -197,7 +198,7 @@ func (q *Queue) Postpone(ctx context.Context, delivery queue.Delivery, delay tim
 }
 
 func (o *postponeOp) run(w *writer) error {
-	visible := w.db.now().Add(min(o.delay, session.MaxAhead))
+	visible := w.db.now().Add(min(o.delay, journal.MaxAhead))
 	w.expect(visible)
 	_, err := w.c.exec(stmtPostpone, nanos(visible), o.handle.mid, boolInt(o.handle.dead), o.handle.receives)
 	return err

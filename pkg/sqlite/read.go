@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -21,23 +22,23 @@ const pageBytes = 1 << 20
 const maxID = "\U0010ffff"
 
 // Entries yields a session's entries above a seq; see [store.Store].
-func (s *Store) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
-	return func(yield func(session.Entry, error) bool) {
+func (s *Store) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
+	return func(yield func(journal.Entry, error) bool) {
 		if err := key.Validate(); err != nil {
-			yield(session.Entry{}, fail("read entries of", key, err))
+			yield(journal.Entry{}, fail("read entries of", key, err))
 			return
 		}
 		next := min(max(after, 0), math.MaxInt64-1) + 1
 		for {
 			page, more, err := s.entries(ctx, key, next-1)
 			if err != nil {
-				yield(session.Entry{}, fail("read entries of", key, err))
+				yield(journal.Entry{}, fail("read entries of", key, err))
 				return
 			}
 			for _, row := range page {
 				e, err := row.entry(next)
 				if err != nil {
-					yield(session.Entry{}, fail("read entries of", key, err))
+					yield(journal.Entry{}, fail("read entries of", key, err))
 					return
 				}
 				if !yield(e, nil) {
@@ -57,9 +58,9 @@ type entryRow struct {
 	payload []byte
 }
 
-func (r *entryRow) entry(want int64) (session.Entry, error) {
+func (r *entryRow) entry(want int64) (journal.Entry, error) {
 	if r.seq != want {
-		return session.Entry{}, fmt.Errorf("%w: entry %d is missing, %d follows", store.ErrCorrupt, want, r.seq)
+		return journal.Entry{}, fmt.Errorf("%w: entry %d is missing, %d follows", store.ErrCorrupt, want, r.seq)
 	}
 	return store.DecodeEntry(r.payload, r.seq)
 }
@@ -250,7 +251,7 @@ func (f *finder) query(c *conn, at position, rows int) error {
 // to go on. The page ends at the last row taken, for what follows it is looked at anew.
 func (f *finder) add(r foundRow) bool {
 	item, err := r.item(f.dead)
-	keeps := !f.p.Filtered() || (err == nil || errors.Is(err, session.ErrNeeds)) && f.p.Keeps(r.key, &item)
+	keeps := !f.p.Filtered() || (err == nil || errors.Is(err, journal.ErrNeeds)) && f.p.Keeps(r.key, &item)
 	if keeps && len(f.page.Found) == f.p.Limit {
 		f.page.Cursor = cursor(f.p, f.last)
 		return false
@@ -292,9 +293,9 @@ func (f *foundRow) unread(kind store.FindKind) store.Item {
 	}
 	switch kind {
 	case store.FindSessions:
-		item.Head = &session.Head{Key: f.key, Status: f.status, UpdatedAt: timeOf(f.at[0])}
+		item.Head = &journal.Head{Key: f.key, Status: f.status, UpdatedAt: timeOf(f.at[0])}
 	case store.FindWaits:
-		item.Wait = &session.WaitRecord{Wait: session.Wait{ID: f.id, OpenedAt: timeOf(f.at[1])}, State: session.WaitOpen}
+		item.Wait = &journal.WaitRecord{Wait: session.Wait{ID: f.id, OpenedAt: timeOf(f.at[1])}, State: session.WaitOpen}
 	case store.FindDue, store.FindAhead:
 	}
 	return item

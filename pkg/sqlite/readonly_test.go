@@ -17,6 +17,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -28,7 +29,7 @@ func stopInCommit(path string) error {
 		return err
 	}
 	err = db.do(context.Background(), &testOp{f: func(w *writer) error {
-		if err := w.send(false, []session.Wake{session.NewWake(crashKey, 7, session.WakeStep)}); err != nil {
+		if err := w.send(false, []journal.Wake{journal.NewWake(crashKey, 7, journal.WakeStep)}); err != nil {
 			return err
 		}
 		fmt.Println("inside")
@@ -87,7 +88,7 @@ func TestStoppedInCommit(t *testing.T) {
 
 	sent := make(chan error, 1)
 	go func() {
-		sent <- writing.Queue().Send(context.Background(), session.NewWake(crashKey, 9, session.WakeStep))
+		sent <- writing.Queue().Send(context.Background(), journal.NewWake(crashKey, 9, journal.WakeStep))
 	}()
 	h := <-held
 	require.Equal(t, c.Process.Pid, h.PID)
@@ -166,7 +167,7 @@ func readAsNobody(path string) error {
 			break
 		}
 	}
-	fmt.Println(db.Queue().Send(context.Background(), session.NewWake(crashKey, 1, session.WakeStep)))
+	fmt.Println(db.Queue().Send(context.Background(), journal.NewWake(crashKey, 1, journal.WakeStep)))
 	return db.Close()
 }
 

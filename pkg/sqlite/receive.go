@@ -9,6 +9,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // receiveOp is one call of Receive. When there is nothing for it and it may
@@ -92,7 +93,7 @@ func (r *receiveOp) gone() bool {
 	return r.phase == withdrawn
 }
 
-func (r *receiveOp) wants(dead bool, wake *session.Wake) bool {
+func (r *receiveOp) wants(dead bool, wake *journal.Wake) bool {
 	return r.dead == dead && len(r.deliveries) < r.max &&
 		(r.only == (session.Key{}) || r.only == wake.Key())
 }
@@ -146,7 +147,7 @@ func (w *writer) parkKnown(batch []operation) []operation {
 			return false
 		}
 		now := w.db.now()
-		if !w.wakeAt.IsZero() && session.Come(w.wakeAt, now, session.MaxAhead) || w.db.path != memoryPath && now.Sub(d.at) >= pollEvery {
+		if !w.wakeAt.IsZero() && journal.Come(w.wakeAt, now, journal.MaxAhead) || w.db.path != memoryPath && now.Sub(d.at) >= pollEvery {
 			d.valid = false
 			return false
 		}
@@ -193,7 +194,7 @@ func (w *writer) receive(r *receiveOp) error {
 
 type message struct {
 	mid, sent, receives int64
-	wake                session.Wake
+	wake                journal.Wake
 }
 
 func (w *writer) visible(r *receiveOp) error {
@@ -209,9 +210,9 @@ func (w *writer) visible(r *receiveOp) error {
 		err := w.c.query(s, func(row []driver.Value) bool {
 			found = append(found, message{
 				mid: intOf(row[0]), sent: intOf(row[1]), receives: intOf(row[2]),
-				wake: session.Wake{
+				wake: journal.Wake{
 					V: int(intOf(row[7])), Tenant: textOf(row[3]), ID: textOf(row[4]), Seq: intOf(row[5]),
-					Kind: session.WakeKind(textOf(row[6])),
+					Kind: journal.WakeKind(textOf(row[6])),
 				},
 			})
 			return true
@@ -232,7 +233,7 @@ func (w *writer) visible(r *receiveOp) error {
 			if err != nil {
 				return err
 			}
-			until := now.Add(min(r.visibility, session.MaxAhead))
+			until := now.Add(min(r.visibility, journal.MaxAhead))
 			if _, err := w.c.exec(stmtReceive, nanos(until), m.receives, owner, m.mid); err != nil {
 				return err
 			}
@@ -252,14 +253,14 @@ func (r *receiveOp) give(m message) {
 
 // send enqueues wakes. One that somebody here waits for is enqueued as received
 // by him: that saves a transaction and the wait for it.
-func (w *writer) send(dead bool, wakes []session.Wake) error {
+func (w *writer) send(dead bool, wakes []journal.Wake) error {
 	if len(wakes) == 0 {
 		return nil
 	}
 	now := w.db.now()
 	for i := range wakes {
 		wake := wakes[i]
-		if wake.Delay > session.MaxAhead {
+		if wake.Delay > journal.MaxAhead {
 			continue // the sweep sends for its session when the time has come
 		}
 		visible, receives, owner := now.Add(max(wake.Delay, 0)), int64(0), driver.Value(nil)
@@ -271,7 +272,7 @@ func (w *writer) send(dead bool, wakes []session.Wake) error {
 				if err != nil {
 					return err
 				}
-				visible, receives, owner = now.Add(min(r.visibility, session.MaxAhead)), 1, self
+				visible, receives, owner = now.Add(min(r.visibility, journal.MaxAhead)), 1, self
 			}
 		}
 		mid := max(now.UnixNano(), w.mid+1)
@@ -296,7 +297,7 @@ func (w *writer) send(dead bool, wakes []session.Wake) error {
 }
 
 // receiver returns somebody who waits for a message, the longest waiting first.
-func (w *writer) receiver(dead bool, wake *session.Wake) *receiveOp {
+func (w *writer) receiver(dead bool, wake *journal.Wake) *receiveOp {
 	for _, r := range w.filled {
 		if r.wants(dead, wake) {
 			return r
@@ -313,7 +314,7 @@ func (w *writer) receiver(dead bool, wake *session.Wake) *receiveOp {
 	return nil
 }
 
-func takeFrom(list *[]*receiveOp, dead bool, wake *session.Wake) *receiveOp {
+func takeFrom(list *[]*receiveOp, dead bool, wake *journal.Wake) *receiveOp {
 	for i, r := range *list {
 		if r.wants(dead, wake) && r.take() {
 			*list = slices.Delete(*list, i, i+1)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/queue"
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // soon is how long a test waits for what must come in milliseconds.
@@ -64,9 +64,9 @@ func TestReceive_messages_that_become_visible_one_after_the_other(t *testing.T) 
 			go func() { got <- receiveSoon(t.Context(), db.Queue()) }()
 		}
 		parked(t, db, messages)
-		wakes := make([]session.Wake, messages)
+		wakes := make([]journal.Wake, messages)
 		for i := range wakes {
-			wakes[i] = session.NewWake(crash, int64(i+1), session.WakeStep)
+			wakes[i] = journal.NewWake(crash, int64(i+1), journal.WakeStep)
 			wakes[i].Delay = 2*time.Millisecond + time.Duration(i)*15*time.Microsecond
 		}
 		require.NoError(t, db.Queue().Send(t.Context(), wakes...))
@@ -93,9 +93,9 @@ func TestReceive_a_message_whose_time_comes_during_a_look(t *testing.T) {
 			}
 			return now
 		}})
-		wakes := make([]session.Wake, 2)
+		wakes := make([]journal.Wake, 2)
 		for i := range wakes {
-			wakes[i] = session.NewWake(crash, int64(i+1), session.WakeStep)
+			wakes[i] = journal.NewWake(crash, int64(i+1), journal.WakeStep)
 			wakes[i].Delay = 10*time.Minute + time.Duration(i*looks)*little
 		}
 		require.NoError(t, db.Queue().Send(t.Context(), wakes...))
@@ -125,7 +125,7 @@ func TestReceive_what_is_handed_over(t *testing.T) {
 		got <- d
 	}()
 	parked(t, db, 1)
-	require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(crash, 1, session.WakeStep)))
+	require.NoError(t, db.Queue().Send(t.Context(), journal.NewWake(crash, 1, journal.WakeStep)))
 	d := <-got
 	require.Len(t, d, 1)
 	require.Equal(t, 1, d[0].Receives)
@@ -150,7 +150,7 @@ func TestReceive_of_the_dead_letters(t *testing.T) {
 	got := make(chan error, 1)
 	go func() { got <- receiveSoon(ctx, db.DeadLetters()) }()
 	parked(t, db, 1)
-	require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(crash, 1, session.WakeStep)))
+	require.NoError(t, db.Queue().Send(t.Context(), journal.NewWake(crash, 1, journal.WakeStep)))
 	require.Len(t, receiveNow(t, db.Queue()), 1)
 	stop(enough)
 	require.ErrorIs(t, <-got, enough)
@@ -166,7 +166,7 @@ func TestReceive_from_another_process_while_this_one_is_busy(t *testing.T) {
 	parked(t, here, 1)
 	busy(t, here, pollEvery/10, 1)
 	time.Sleep(pollEvery / 2) // it is busy by now
-	require.NoError(t, there.Queue().Send(t.Context(), session.NewWake(crash, 1, session.WakeStep)))
+	require.NoError(t, there.Queue().Send(t.Context(), journal.NewWake(crash, 1, journal.WakeStep)))
 	require.NoError(t, <-got)
 }
 
@@ -179,7 +179,7 @@ func TestWriter_gets_to_the_disk_while_others_keep_asking(t *testing.T) {
 		busy(t, db, 0, 4)
 		ctx, cancel := context.WithTimeout(t.Context(), soon)
 		for seq := range int64(20) {
-			require.NoError(t, db.Queue().Send(ctx, session.NewWake(crash, seq+1, session.WakeStep)))
+			require.NoError(t, db.Queue().Send(ctx, journal.NewWake(crash, seq+1, journal.WakeStep)))
 		}
 		cancel()
 	}
@@ -189,7 +189,7 @@ func TestWriter_gets_to_the_disk_while_others_keep_asking(t *testing.T) {
 func TestReceive_after_a_transaction_that_failed(t *testing.T) {
 	t.Parallel()
 	db := open(t, memoryPath)
-	require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(crash, 1, session.WakeStep)))
+	require.NoError(t, db.Queue().Send(t.Context(), journal.NewWake(crash, 1, journal.WakeStep)))
 	broken := errors.New("the disk broke")
 	err := db.do(t.Context(), &testOp{f: func(w *writer) error {
 		first := &receiveOp{max: 1, visibility: time.Hour}
@@ -199,7 +199,7 @@ func TestReceive_after_a_transaction_that_failed(t *testing.T) {
 		require.NoError(t, w.receive(second))
 		require.Empty(t, second.deliveries)
 		require.True(t, w.dry[0].valid)
-		w.wakeAt = w.db.now().Add(session.MaxAhead) // further ahead would count as now
+		w.wakeAt = w.db.now().Add(journal.MaxAhead) // further ahead would count as now
 		return broken
 	}})
 	require.ErrorIs(t, err, broken)
@@ -241,7 +241,7 @@ func TestReceive_given_up_at_any_moment(t *testing.T) {
 				})
 			}
 			for seq := range int64(messages) {
-				require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(crash, seq+1, session.WakeStep)))
+				require.NoError(t, db.Queue().Send(t.Context(), journal.NewWake(crash, seq+1, journal.WakeStep)))
 			}
 			require.Eventually(t, func() bool {
 				mu.Lock()

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/queue"
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -67,14 +67,14 @@ func TestLostFile(t *testing.T) {
 					told(<-received) // though nothing was written
 				} else {
 					// The first that follows is told: an effect may stand on it.
-					_, err = db.Store().Update(t.Context(), crashKey, store.ToolItem(session.ToolRecord{Call: "c1-0", State: session.ToolStarted}, 0))
+					_, err = db.Store().Update(t.Context(), crashKey, store.ToolItem(journal.ToolRecord{Call: "c1-0", State: journal.ToolStarted}, 0))
 					told(err)
 				}
 				_, err = db.Store().Claim(t.Context(), store.ClaimParams{
 					Key: crashKey, Mode: store.ClaimTake, Owner: "me", Seq: 2, Now: time.Now(), Until: time.Now().Add(time.Minute),
 				})
 				told(err)
-				told(db.Queue().Send(t.Context(), session.NewWake(crashKey, 2, session.WakeStep)))
+				told(db.Queue().Send(t.Context(), journal.NewWake(crashKey, 2, journal.WakeStep)))
 				for _, err := range db.Store().Entries(t.Context(), crashKey, 0) {
 					told(err)
 				}
@@ -118,11 +118,11 @@ func TestLostFileIsLeftAlone(t *testing.T) {
 	path := file(t)
 	old, err := Open(t.Context(), Config{Path: path})
 	require.NoError(t, err)
-	require.NoError(t, old.Queue().Send(t.Context(), session.NewWake(crashKey, 1, session.WakeStep)))
+	require.NoError(t, old.Queue().Send(t.Context(), journal.NewWake(crashKey, 1, journal.WakeStep)))
 	require.NoError(t, os.Remove(path))
 	db := open(t, path)
 	require.Empty(t, receiveNow(t, db.Queue()), "nothing of the old file's log is in the new one")
-	require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(crashKey, 2, session.WakeStep)))
+	require.NoError(t, db.Queue().Send(t.Context(), journal.NewWake(crashKey, 2, journal.WakeStep)))
 	require.NoError(t, old.Close())
 	require.FileExists(t, path+"-wal")
 	again := open(t, path)
@@ -157,12 +157,12 @@ func TestReplacedFile(t *testing.T) {
 				require.NoError(t, err)
 				silent, err := Open(t.Context(), Config{Path: path}) // another process that works on
 				require.NoError(t, err)
-				require.NoError(t, run.Queue().Send(t.Context(), session.NewWake(crashKey, 7, session.WakeStep)))
+				require.NoError(t, run.Queue().Send(t.Context(), journal.NewWake(crashKey, 7, journal.WakeStep)))
 
 				put(t, other, path)
 				switch notice {
 				case "writing":
-					err := run.Queue().Send(t.Context(), session.NewWake(crashKey, 8, session.WakeStep))
+					err := run.Queue().Send(t.Context(), journal.NewWake(crashKey, 8, journal.WakeStep))
 					require.ErrorIs(t, err, store.ErrGone)
 					require.ErrorContains(t, err, "its log, with what the file itself may lack, was moved to "+path+"-wal.lost-")
 				case "reading":
@@ -186,7 +186,7 @@ func TestReplacedFile(t *testing.T) {
 					}
 					require.Equal(t, 1, n)
 					if i == 0 {
-						require.ErrorIs(t, silent.Queue().Send(t.Context(), session.NewWake(crashKey, 9, session.WakeStep)), store.ErrGone)
+						require.ErrorIs(t, silent.Queue().Send(t.Context(), journal.NewWake(crashKey, 9, journal.WakeStep)), store.ErrGone)
 						require.NoError(t, silent.Close())
 					}
 					require.NoError(t, db.Close())
@@ -203,9 +203,9 @@ func TestLostFileComesBack(t *testing.T) {
 	path := file(t)
 	run, err := Open(t.Context(), Config{Path: path})
 	require.NoError(t, err)
-	require.NoError(t, run.Queue().Send(t.Context(), session.NewWake(crashKey, 7, session.WakeStep)))
+	require.NoError(t, run.Queue().Send(t.Context(), journal.NewWake(crashKey, 7, journal.WakeStep)))
 	require.NoError(t, os.Rename(path, path+".old"))
-	lost := run.Queue().Send(t.Context(), session.NewWake(crashKey, 8, session.WakeStep))
+	lost := run.Queue().Send(t.Context(), journal.NewWake(crashKey, 8, journal.WakeStep))
 	require.ErrorIs(t, lost, store.ErrGone)
 	require.NoError(t, run.Close())
 	require.NoError(t, os.Rename(path+".old", path))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -23,7 +24,7 @@ func TestUndone_numbers(t *testing.T) {
 	t.Run("of a session", func(t *testing.T) {
 		t.Parallel()
 		db := open(t, memoryPath)
-		p := store.CommitParams{Key: crash, Entry: plain1(1), Items: []store.Item{store.HeadItem(session.Head{Key: crash, Status: session.StatusRunning}, 0)}}
+		p := store.CommitParams{Key: crash, Entry: plain1(1), Items: []store.Item{store.HeadItem(journal.Head{Key: crash, Status: session.StatusRunning}, 0)}}
 		lost, err := db.Store().newCommit(&p)
 		require.NoError(t, err)
 		fails(t, db, lost.run)
@@ -47,7 +48,7 @@ func TestUndone_numbers(t *testing.T) {
 			_, err := w.owner()
 			return err
 		})
-		require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(crash, 2, session.WakeStep)))
+		require.NoError(t, db.Queue().Send(t.Context(), journal.NewWake(crash, 2, journal.WakeStep)))
 		require.Len(t, receiveNow(t, db.Queue()), 1)
 		var ours int64
 		require.NoError(t, db.do(t.Context(), &testOp{f: func(w *writer) (err error) {
@@ -62,7 +63,7 @@ func TestUndone_numbers(t *testing.T) {
 func TestStaleSuccess(t *testing.T) {
 	t.Parallel()
 	db := open(t, memoryPath)
-	p := store.CommitParams{Key: crash, Entry: plain1(1), Items: []store.Item{store.HeadItem(session.Head{Key: crash, Status: session.StatusRunning}, 0)}}
+	p := store.CommitParams{Key: crash, Entry: plain1(1), Items: []store.Item{store.HeadItem(journal.Head{Key: crash, Status: session.StatusRunning}, 0)}}
 	made, err := db.Store().newCommit(&p)
 	require.NoError(t, err)
 	tries := 0
@@ -102,7 +103,7 @@ func TestReceipt_of_before(t *testing.T) {
 		t.Run(name+" after it was received again", func(t *testing.T) {
 			t.Parallel()
 			q, c := clockedQueue(t, memoryPath)
-			require.NoError(t, q.Send(t.Context(), session.NewWake(crash, 1, session.WakeStep)))
+			require.NoError(t, q.Send(t.Context(), journal.NewWake(crash, 1, journal.WakeStep)))
 			old := receiveOne(t, q)
 			c.advance(2 * time.Minute)
 			require.Len(t, receiveOne(t, q), 1)
@@ -118,7 +119,7 @@ func TestReceipt_of_before(t *testing.T) {
 			c := &setClock{}
 			c.set(noon)
 			db := openConfig(t, Config{Path: memoryPath, Now: c.now, MaxReceives: 1})
-			require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(crash, 1, session.WakeStep)))
+			require.NoError(t, db.Queue().Send(t.Context(), journal.NewWake(crash, 1, journal.WakeStep)))
 			old := receiveOne(t, db.Queue())
 			c.advance(2 * time.Minute)
 			require.Empty(t, receiveOne(t, db.Queue()))
@@ -131,10 +132,10 @@ func TestReceipt_of_before(t *testing.T) {
 		t.Run(name+" after it was acknowledged and another came in the same nanosecond", func(t *testing.T) {
 			t.Parallel()
 			q, _ := clockedQueue(t, memoryPath)
-			require.NoError(t, q.Send(t.Context(), session.NewWake(crash, 1, session.WakeStep)))
+			require.NoError(t, q.Send(t.Context(), journal.NewWake(crash, 1, journal.WakeStep)))
 			old := receiveOne(t, q)
 			require.NoError(t, q.Acknowledge(t.Context(), old...))
-			require.NoError(t, q.Send(t.Context(), session.NewWake(crash, 2, session.WakeStep)))
+			require.NoError(t, q.Send(t.Context(), journal.NewWake(crash, 2, journal.WakeStep)))
 			next := receiveOne(t, q)
 			require.Len(t, next, 1)
 			late(t, q, old[0])

@@ -11,6 +11,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -48,7 +49,7 @@ func TestUndone(t *testing.T) {
 	begin := func(t *testing.T) *DB {
 		db := open(t, file(t))
 		_, err := db.Store().Commit(t.Context(), store.CommitParams{
-			Key: crash, Entry: plain1(1), Items: []store.Item{store.HeadItem(session.Head{Key: crash, Status: session.StatusRunning}, 0)},
+			Key: crash, Entry: plain1(1), Items: []store.Item{store.HeadItem(journal.Head{Key: crash, Status: session.StatusRunning}, 0)},
 		})
 		require.NoError(t, err)
 		return db
@@ -65,7 +66,7 @@ func TestUndone(t *testing.T) {
 	t.Run("receipt", func(t *testing.T) {
 		t.Parallel()
 		db := begin(t)
-		require.NoError(t, db.Queue().Send(t.Context(), session.NewWake(crash, 2, session.WakeStep)))
+		require.NoError(t, db.Queue().Send(t.Context(), journal.NewWake(crash, 2, journal.WakeStep)))
 		r := &receiveOp{max: 1, visibility: time.Hour}
 		require.ErrorIs(t, db.do(t.Context(), fails(func(w *writer) error { return w.receive(r) })), errDisk)
 		got := receiveNow(t, db.Queue())
@@ -86,7 +87,7 @@ func TestUndone(t *testing.T) {
 			return waiting
 		}, soon, time.Millisecond)
 		require.ErrorIs(t, db.do(t.Context(), fails(func(w *writer) error {
-			return w.send(false, []session.Wake{session.NewWake(crash, 2, session.WakeStep)})
+			return w.send(false, []journal.Wake{journal.NewWake(crash, 2, journal.WakeStep)})
 		})), errDisk)
 		require.Empty(t, <-got)
 		require.Empty(t, receiveNow(t, db.Queue()))
@@ -97,7 +98,7 @@ func TestUndone(t *testing.T) {
 // which was then rolled back, is tried again and its first refusal forgotten.
 func TestStaleRefusal(t *testing.T) {
 	t.Parallel()
-	ledger := store.ToolItem(session.ToolRecord{Call: "c1-0"}, 0)
+	ledger := store.ToolItem(journal.ToolRecord{Call: "c1-0"}, 0)
 	for name, prepare := range map[string]func(t *testing.T, db *DB) (first, second operation){
 		"commit": func(t *testing.T, db *DB) (first, second operation) {
 			ops := [2]operation{}
@@ -148,7 +149,7 @@ func TestStaleRefusal(t *testing.T) {
 			t.Parallel()
 			db := open(t, memoryPath)
 			_, err := db.Store().Commit(t.Context(), store.CommitParams{
-				Key: crash, Entry: plain1(1), Items: []store.Item{store.HeadItem(session.Head{Key: crash, Status: session.StatusRunning}, 0)},
+				Key: crash, Entry: plain1(1), Items: []store.Item{store.HeadItem(journal.Head{Key: crash, Status: session.StatusRunning}, 0)},
 			})
 			require.NoError(t, err)
 			first, second := prepare(t, db)
@@ -195,7 +196,7 @@ func TestSentInOneNanosecond(t *testing.T) {
 	cfg := Config{Path: path, Now: func() time.Time { return at }}
 	dbs := [2]*DB{openConfig(t, cfg), openConfig(t, cfg)}
 	for i := range 6 {
-		require.NoError(t, dbs[i%2].Queue().Send(t.Context(), session.NewWake(crash, int64(i+1), session.WakeStep)))
+		require.NoError(t, dbs[i%2].Queue().Send(t.Context(), journal.NewWake(crash, int64(i+1), journal.WakeStep)))
 	}
 	seen := map[int64]bool{}
 	for _, d := range receiveNow(t, dbs[0].Queue()) {

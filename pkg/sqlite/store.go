@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -125,9 +126,9 @@ func (o *deleteOp) run(w *writer) error {
 	head, err := was.item(func(string) bool { return false })
 	if err != nil {
 		// HEAD that cannot be read can still be buried.
-		head.Head = new(session.Head)
+		head.Head = new(journal.Head)
 	}
-	tomb, err := encodeItem(o.key, &store.Item{Kind: store.KindHead, Head: &session.Head{
+	tomb, err := encodeItem(o.key, &store.Item{Kind: store.KindHead, Head: &journal.Head{
 		Key: o.key, Status: head.Head.Status, Task: head.Head.Task, StatusSeq: head.Head.StatusSeq,
 		CreatedAt: head.Head.CreatedAt, UpdatedAt: head.Head.UpdatedAt, Deleted: true,
 	}})

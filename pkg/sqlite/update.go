@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
 type updateOp struct {
 	job
 	records  []record
-	leases   []session.Lease // of the HEADs among the records, by their places
+	leases   []journal.Lease // of the HEADs among the records, by their places
 	conflict *standing
 	gone     bool
 }
@@ -48,7 +49,7 @@ func newUpdate(key session.Key, items []store.Item) (*updateOp, error) {
 	if err := store.ValidateUpdate(key, items); err != nil {
 		return nil, err
 	}
-	o := &updateOp{job: job{durable: true}, records: make([]record, len(items)), leases: make([]session.Lease, len(items))}
+	o := &updateOp{job: job{durable: true}, records: make([]record, len(items)), leases: make([]journal.Lease, len(items))}
 	for i := range items {
 		var err error
 		if o.records[i], err = encodeItem(key, &items[i]); err != nil {

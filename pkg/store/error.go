@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // Sentinels to branch on.
@@ -40,7 +41,7 @@ type ConflictError struct {
 	// Key of the commit or update.
 	Key session.Key
 	// Entry that has the seq already.
-	Entry *session.Entry
+	Entry *journal.Entry
 	// Item as it is, with Rev 0 if it is absent; its Key says which session's it
 	// is, if not the commit's or update's own.
 	Item *Item

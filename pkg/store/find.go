@@ -24,7 +24,7 @@ const (
 	FindDue FindKind = "due"
 	// FindAhead: HEADs, and waits that are not open, of every tenant whose Due is
 	// after After, the earliest first: what a clock that was ahead has put off too
-	// far ([session.Come]). That of an open wait is its deadline, and may be far away.
+	// far ([journal.Come]). That of an open wait is its deadline, and may be far away.
 	FindAhead FindKind = "ahead"
 )
 

@@ -4,15 +4,16 @@ import (
 	"strconv"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // HeadItem returns HEAD as an item at revision rev.
-func HeadItem(head session.Head, rev int64) Item {
+func HeadItem(head journal.Head, rev int64) Item {
 	return Item{Kind: KindHead, Rev: rev, Head: &head}
 }
 
 // WaitItem returns a wait's record as an item at revision rev.
-func WaitItem(wait session.WaitRecord, rev int64) Item {
+func WaitItem(wait journal.WaitRecord, rev int64) Item {
 	return Item{Kind: KindWait, ID: wait.Wait.ID, Rev: rev, Wait: &wait}
 }
 
@@ -22,27 +23,27 @@ func RunItem(run session.Run, rev int64) Item {
 }
 
 // ToolItem returns the ledger of a call as an item at revision rev.
-func ToolItem(tool session.ToolRecord, rev int64) Item {
+func ToolItem(tool journal.ToolRecord, rev int64) Item {
 	return Item{Kind: KindTool, ID: tool.Call, Rev: rev, Tool: &tool}
 }
 
 // MailItem returns mail as an item at revision rev.
-func MailItem(mail session.Mail, rev int64) Item {
+func MailItem(mail journal.Mail, rev int64) Item {
 	return Item{Kind: KindMail, ID: mail.ID, Rev: rev, Mail: &mail}
 }
 
 // IdempotencyItem returns an idempotency record as an item at revision rev.
-func IdempotencyItem(record session.Idempotency, rev int64) Item {
+func IdempotencyItem(record journal.Idempotency, rev int64) Item {
 	return Item{Kind: KindIdempotency, ID: record.Key, Rev: rev, Idempotency: &record}
 }
 
 // AuditItem returns an audit line as a new item.
-func AuditItem(line session.Audit) Item {
+func AuditItem(line journal.Audit) Item {
 	return Item{Kind: KindAudit, ID: line.ID, Audit: &line}
 }
 
 // TenantItem returns a tenant's record as an item at revision rev.
-func TenantItem(record session.TenantRecord, rev int64) Item {
+func TenantItem(record journal.TenantRecord, rev int64) Item {
 	return Item{Kind: KindTenantRecord, ID: record.Name, Rev: rev, TenantRecord: &record}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // What every adapter does the same way: which items may be stored under which
@@ -91,7 +92,7 @@ func (i *Item) Record() (json.RawMessage, error) {
 	switch i.Kind {
 	case KindHead:
 		head := *i.Head
-		head.Lease = session.Lease{}
+		head.Lease = journal.Lease{}
 		value = &head
 	case KindWait:
 		value = i.Wait
@@ -108,7 +109,7 @@ func (i *Item) Record() (json.RawMessage, error) {
 	case KindTenantRecord:
 		value = i.TenantRecord
 	}
-	raw, err := session.MarshalRecord(value)
+	raw, err := journal.MarshalRecord(value)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", i.Kind, i.ID, err)
 	}
@@ -116,55 +117,55 @@ func (i *Item) Record() (json.RawMessage, error) {
 }
 
 // DecodeEntry returns the entry of a seq from its stored form. What is no such
-// entry is [ErrCorrupt]; one that needs what this program does not know is [session.ErrNeeds].
-func DecodeEntry(payload []byte, seq int64) (session.Entry, error) {
-	e, err := session.Decode(payload)
+// entry is [ErrCorrupt]; one that needs what this program does not know is [journal.ErrNeeds].
+func DecodeEntry(payload []byte, seq int64) (journal.Entry, error) {
+	e, err := journal.Decode(payload)
 	if err == nil && e.Seq != seq {
 		err = fmt.Errorf("it says it is entry %d", e.Seq)
 	}
 	switch {
-	case errors.Is(err, session.ErrNeeds):
-		return session.Entry{}, err
+	case errors.Is(err, journal.ErrNeeds):
+		return journal.Entry{}, err
 	case err != nil:
-		return session.Entry{}, fmt.Errorf("%w: entry %d: %w", ErrCorrupt, seq, err)
+		return journal.Entry{}, fmt.Errorf("%w: entry %d: %w", ErrCorrupt, seq, err)
 	}
 	return e, nil
 }
 
 // NewItem returns the item that [Item.Record] wrote. What is no record of the
-// kind is [ErrCorrupt]. With [session.ErrNeeds] comes the item, which this program
+// kind is [ErrCorrupt]. With [journal.ErrNeeds] comes the item, which this program
 // may list, but must not act on.
 func NewItem(kind ItemKind, id string, rev int64, record []byte) (Item, error) {
 	item := Item{Kind: kind, ID: id, Rev: rev}
 	var value any
 	switch kind {
 	case KindHead:
-		item.Head = new(session.Head)
+		item.Head = new(journal.Head)
 		value = item.Head
 	case KindWait:
-		item.Wait = new(session.WaitRecord)
+		item.Wait = new(journal.WaitRecord)
 		value = item.Wait
 	case KindRun:
 		item.Run = new(session.Run)
 		value = item.Run
 	case KindTool:
-		item.Tool = new(session.ToolRecord)
+		item.Tool = new(journal.ToolRecord)
 		value = item.Tool
 	case KindMail:
-		item.Mail = new(session.Mail)
+		item.Mail = new(journal.Mail)
 		value = item.Mail
 	case KindAudit:
-		item.Audit = new(session.Audit)
+		item.Audit = new(journal.Audit)
 		value = item.Audit
 	case KindIdempotency:
-		item.Idempotency = new(session.Idempotency)
+		item.Idempotency = new(journal.Idempotency)
 		value = item.Idempotency
 	case KindTenantRecord:
-		item.TenantRecord = new(session.TenantRecord)
+		item.TenantRecord = new(journal.TenantRecord)
 		value = item.TenantRecord
 	}
-	err := session.UnmarshalRecord(record, value)
-	if errors.Is(err, session.ErrNeeds) {
+	err := journal.UnmarshalRecord(record, value)
+	if errors.Is(err, journal.ErrNeeds) {
 		return item, fmt.Errorf("%s %s: %w", kind, id, err)
 	}
 	if err != nil { // of an unknown kind too
@@ -198,7 +199,7 @@ func (p *CommitParams) Validate(below int64) error {
 	switch {
 	case len(p.Items)+1 > MaxItems:
 		return fmt.Errorf("%w: %d with the entry, and %d is the most", ErrTooManyItems, len(p.Items)+1, MaxItems)
-	case e.V != session.Format:
+	case e.V != journal.Format:
 		return fmt.Errorf("entry %d has version %d", e.Seq, e.V)
 	case e.Seq < 1 || e.Seq >= below:
 		return fmt.Errorf("entry %d: out of range", e.Seq)
@@ -254,12 +255,12 @@ func holdsHead(own session.Key, items []Item, key session.Key) bool {
 
 // lease is what a granted claim asks for. Its length goes with its end, so that a
 // reader with another clock can tell an end that cannot be.
-func (p *ClaimParams) lease() session.Lease {
-	return session.Lease{Owner: p.Owner, Seq: p.Seq, Until: p.Until, For: max(p.Until.Sub(p.Now), 0)}
+func (p *ClaimParams) lease() journal.Lease {
+	return journal.Lease{Owner: p.Owner, Seq: p.Seq, Until: p.Until, For: max(p.Until.Sub(p.Now), 0)}
 }
 
 // First returns the lease of a claim as the first one of its entry.
-func (p *ClaimParams) First() session.Lease {
+func (p *ClaimParams) First() journal.Lease {
 	is := p.lease()
 	is.N = 1
 	return is
@@ -268,7 +269,7 @@ func (p *ClaimParams) First() session.Lease {
 // Grant returns the lease after a claim, and whether it is granted: the table of
 // [ClaimMode]. The lease's seq never goes back, nor does the end of a lease that its
 // owner asks for again. dead tells whether the owner of the lease is known to be.
-func (p *ClaimParams) Grant(was session.Lease, dead func(owner string) bool) (session.Lease, bool) {
+func (p *ClaimParams) Grant(was journal.Lease, dead func(owner string) bool) (journal.Lease, bool) {
 	mine := was.Owner == p.Owner
 	is := p.lease()
 	is.N, is.Died = was.N, was.Died

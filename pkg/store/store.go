@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // MaxItems is how many items one Commit, its entry included, or one Update may write.
@@ -55,11 +56,11 @@ type Store interface {
 	// Entries yields the entries of a session with a seq above after, in order. A
 	// session without entries yields nothing. A gap in the numbers, or an entry
 	// that cannot be decoded, is [ErrCorrupt]; one that needs what this program does
-	// not know is [session.ErrNeeds].
-	Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error]
+	// not know is [journal.ErrNeeds].
+	Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error]
 
 	// Items yields the items of one kind of a session, ordered by id as text (one
-	// that needs what this program does not know is [session.ErrNeeds]); with
+	// that needs what this program does not know is [journal.ErrNeeds]); with
 	// an id, only that one, or nothing; with one that ends with *, those whose id
 	// begins with what stands before it. Of a kind that belongs to a tenant they are
 	// those of the key's tenant, whatever its ID. They come without a [Item.Key].
@@ -92,7 +93,7 @@ const (
 	// ClaimRenew extends the lease of Seq, if the caller still owns it. It does not
 	// end a lease sooner: a worker asks from several places at once, and what it asked
 	// for first may arrive last. A lease that has lapsed, also because its end lies
-	// further ahead than can be ([session.Come]), begins anew.
+	// further ahead than can be ([journal.Come]), begins anew.
 	ClaimRenew ClaimMode = "renew"
 	// ClaimMove moves the lease on to Seq, if the caller still owns it; N is 1, and
 	// unchanged when it was for Seq already. It never goes back.
@@ -117,11 +118,11 @@ type ClaimParams struct {
 // CommitParams are the parameters of a commit.
 type CommitParams struct {
 	Key   session.Key
-	Entry session.Entry
+	Entry journal.Entry
 	// Items written with the entry: HEAD, waits, runs, ledger, mail, records of the tenant.
 	Items []Item
 	// Wakes that must be sent after the commit, all of the key's tenant.
-	Wakes []session.Wake
+	Wakes []journal.Wake
 	// Claim is a claim the caller makes next, as a rule a move: an adapter that can
 	// makes it in the same transaction. Refused, it does not undo the commit.
 	Claim *ClaimParams
@@ -176,13 +177,13 @@ type Item struct {
 	// Rev is the revision last read; 0 means that the item must not exist.
 	Rev int64
 
-	Head        *session.Head
-	Wait        *session.WaitRecord
+	Head        *journal.Head
+	Wait        *journal.WaitRecord
 	Run         *session.Run
-	Tool        *session.ToolRecord
-	Mail        *session.Mail
-	Audit       *session.Audit
-	Idempotency *session.Idempotency
+	Tool        *journal.ToolRecord
+	Mail        *journal.Mail
+	Audit       *journal.Audit
+	Idempotency *journal.Idempotency
 
-	TenantRecord *session.TenantRecord
+	TenantRecord *journal.TenantRecord
 }

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 const (
@@ -268,7 +269,7 @@ func marshalValue(value any) (raw json.RawMessage, err error) {
 	if len(raw) > MaxValueBytes {
 		return nil, fmt.Errorf("the value has %d bytes as JSON: at most %d are allowed", len(raw), MaxValueBytes)
 	}
-	if err := session.CheckValue(raw); err != nil {
+	if err := journal.CheckValue(raw); err != nil {
 		return nil, fmt.Errorf("the value %w", err)
 	}
 	return raw, nil

@@ -10,7 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // PanicError is a tool that panicked.
@@ -102,7 +102,7 @@ func marshal(name string, out any) (json.RawMessage, error) {
 	if len(raw) > MaxResultBytes {
 		return nil, fmt.Errorf("tool %s ran, but its result has %d bytes: at most %d are kept", name, len(raw), MaxResultBytes)
 	}
-	if err := session.CheckValue(raw); err != nil {
+	if err := journal.CheckValue(raw); err != nil {
 		return nil, fmt.Errorf("tool %s ran, but its result %w", name, err)
 	}
 	return raw, nil

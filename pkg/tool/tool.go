@@ -10,6 +10,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // DefaultTimeout is how long a tool may run whose [Spec] names no timeout.
@@ -227,5 +228,5 @@ func (d *definition) makeDigest() string {
 		// A schema that is no JSON: the definition has told its mistake already.
 		raw = []byte(d.name + "\x00" + string(d.raw))
 	}
-	return session.Digest(raw)
+	return journal.Digest(raw)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // once is the tool whose outcome is never unknown: it is run again.
@@ -120,7 +121,7 @@ func (e Ended) checkCalls(t require.TestingT) map[string]*outcome {
 
 // checkEffects: each effect belongs to one call, and what has none succeeded.
 func (e Ended) checkEffects(t require.TestingT, calls map[string]*outcome) (unknown int) {
-	ledger := map[string]session.ToolState{}
+	ledger := map[string]journal.ToolState{}
 	for _, record := range e.Ledger {
 		ledger[record.Call] = record.State
 	}
@@ -128,7 +129,7 @@ func (e Ended) checkEffects(t require.TestingT, calls map[string]*outcome) (unkn
 	for _, effect := range e.Script.effects {
 		found, digest := 0, effect.digest(t)
 		for id, c := range calls {
-			if c.Name != effect.Tool || session.Digest(c.Arguments) != digest {
+			if c.Name != effect.Tool || journal.Digest(c.Arguments) != digest {
 				continue
 			}
 			found++
@@ -147,12 +148,12 @@ func (e Ended) checkEffects(t require.TestingT, calls map[string]*outcome) (unkn
 
 // checkEffect: at most once, and exactly once unless the journal says that nobody
 // knows; not at all where a person refused.
-func (e Ended) checkEffect(t require.TestingT, effect Effect, c *outcome, ledger session.ToolState) (unknown bool) {
+func (e Ended) checkEffect(t require.TestingT, effect Effect, c *outcome, ledger journal.ToolState) (unknown bool) {
 	result, times := c.results[0], effect.Count(t)
 	if effect.Denied {
 		require.Equal(t, llm.ResultDenied, result.Status, "%s %q was refused", c.ID, effect.Line)
 		require.Zero(t, times, "%s %q was refused", c.ID, effect.Line)
-		require.NotContains(t, []session.ToolState{session.ToolStarted, session.ToolFinished}, ledger, "the ledger of %s, which was refused", c.ID)
+		require.NotContains(t, []journal.ToolState{journal.ToolStarted, journal.ToolFinished}, ledger, "the ledger of %s, which was refused", c.ID)
 		return false
 	}
 	switch {
@@ -167,7 +168,7 @@ func (e Ended) checkEffect(t require.TestingT, effect Effect, c *outcome, ledger
 		t.FailNow()
 	}
 	if effect.Tool != once && !e.Disturbed {
-		require.Equal(t, session.ToolFinished, ledger, "the ledger of %s", c.ID)
+		require.Equal(t, journal.ToolFinished, ledger, "the ledger of %s", c.ID)
 	}
 	return unknown
 }
@@ -211,7 +212,7 @@ func (e Ended) asked() (n int) {
 		kind           session.WaitKind
 	}
 	under := map[asked]string{}
-	for _, record := range slices.SortedFunc(slices.Values(e.Waits), func(a, b session.WaitRecord) int {
+	for _, record := range slices.SortedFunc(slices.Values(e.Waits), func(a, b journal.WaitRecord) int {
 		return a.Wait.OpenedAt.Compare(b.Wait.OpenedAt)
 	}) {
 		w := record.Wait

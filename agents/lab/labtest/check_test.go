@@ -10,6 +10,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // small is a script with one call of each kind.
@@ -48,8 +49,8 @@ func (e *Ended) result(tool string) *llm.ToolResult {
 }
 
 // entry is the first of a kind.
-func (e *Ended) entry(kind session.Kind) *session.Entry {
-	return &e.Entries[slices.IndexFunc(e.Entries, func(entry session.Entry) bool { return entry.Kind == kind })]
+func (e *Ended) entry(kind session.Kind) *journal.Entry {
+	return &e.Entries[slices.IndexFunc(e.Entries, func(entry journal.Entry) bool { return entry.Kind == kind })]
 }
 
 // TestAsked: what is asked again because the agent was changed counts once.
@@ -95,8 +96,8 @@ func TestCheck_reports(t *testing.T) {
 		"a plain call that failed":   {func(e *Ended) { e.result("echo").Status = llm.ResultError }, "(echo) is error"},
 		"a refused call that ran":    {func(e *Ended) { e.Script.effects[denied].write() }, "was refused"},
 		"a refused call that counts": {func(e *Ended) { e.Script.effects[deployed].Denied = true }, "was refused"},
-		"a refused call that began":  {func(e *Ended) { e.Ledger[2].State = session.ToolStarted }, "which was refused"},
-		"a ledger that goes on":      {func(e *Ended) { e.Ledger[0].State = session.ToolStarted }, "the ledger of c3-1"},
+		"a refused call that began":  {func(e *Ended) { e.Ledger[2].State = journal.ToolStarted }, "which was refused"},
+		"a ledger that goes on":      {func(e *Ended) { e.Ledger[0].State = journal.ToolStarted }, "the ledger of c3-1"},
 		"a ledger that is lost":      {func(e *Ended) { e.Ledger = nil }, "the ledger of c3-1"},
 		"other arguments":            {func(e *Ended) { e.Script.effects[line].arguments["text"] = "another" }, `calls that write "line 0"`},
 		"a lost wait":                {func(e *Ended) { e.Waits = e.Waits[1:] }, "waits"},
@@ -136,7 +137,7 @@ func TestCheck_lets_outcomes_be_unknown_where_something_struck(t *testing.T) {
 	t.Parallel()
 	e := played(t, small())
 	e.Disturbed = true
-	e.Ledger[0].State = session.ToolStarted
+	e.Ledger[0].State = journal.ToolStarted
 	e.result("append_line").Status = llm.ResultUnknown
 	require.Empty(t, faults(func(t require.TestingT) { require.Equal(t, 1, e.Check(t)) }))
 	e.Script.effects[0].Line = "not written"
@@ -192,7 +193,7 @@ func TestCheckDied(t *testing.T) {
 	e := died(session.Failure{Type: "step_died", Message: "again and again", Retryable: true})
 	check := func(t require.TestingT) { e.CheckDied(t) }
 	require.Empty(t, faults(check))
-	e.Ledger = []session.ToolRecord{{Call: "c2-1", State: session.ToolStarted}}
+	e.Ledger = []journal.ToolRecord{{Call: "c2-1", State: journal.ToolStarted}}
 	require.Contains(t, faults(check), "what never ran")
 	e.Entries[1].Prev = "another"
 	require.Contains(t, faults(check), "entry 2 does not follow entry 1")

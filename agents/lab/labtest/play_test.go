@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 var t0 = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -61,9 +62,9 @@ func (p *play) stamp() engine.Stamp {
 }
 
 func (p *play) do(m engine.Move) {
-	stored, err := session.Encode(&m.Entry)
+	stored, err := journal.Encode(&m.Entry)
 	require.NoError(p, err)
-	e, err := session.Decode(stored)
+	e, err := journal.Decode(stored)
 	require.NoError(p, err)
 	require.NoError(p, engine.Apply(p.s, &e))
 	p.Entries, p.Waits = append(p.Entries, e), append(p.Waits, m.Waits...)
@@ -133,12 +134,12 @@ func (p *play) run(c session.Call) llm.ToolResult {
 	}
 	effect := p.Script.EffectOf(p, c.Arguments)
 	if effect.Denied {
-		p.Ledger = append(p.Ledger, session.ToolRecord{Call: c.ID, State: session.ToolClosed})
+		p.Ledger = append(p.Ledger, journal.ToolRecord{Call: c.ID, State: journal.ToolClosed})
 		return engine.Result(c, llm.ResultDenied, engine.TextDenied)
 	}
 	effect.write()
 	if effect.Tool != once {
-		p.Ledger = append(p.Ledger, session.ToolRecord{Call: c.ID, State: session.ToolFinished})
+		p.Ledger = append(p.Ledger, journal.ToolRecord{Call: c.ID, State: journal.ToolFinished})
 	}
 	return engine.Result(c, llm.ResultSuccess, "done")
 }

@@ -10,17 +10,18 @@ import (
 
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // Records are what a store holds of one session.
 type Records struct {
 	Key     session.Key
-	Entries []session.Entry
+	Entries []journal.Entry
 	Runs    []session.Run
-	Waits   []session.WaitRecord
+	Waits   []journal.WaitRecord
 	// Ledger has a record for each call that may have an effect and has begun.
-	Ledger []session.ToolRecord
+	Ledger []journal.ToolRecord
 }
 
 // Read reads the records of a session; those of one that does not exist are empty.

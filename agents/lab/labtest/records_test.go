@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -20,15 +21,15 @@ type shelf struct {
 	err   error
 }
 
-func (s *shelf) Entries(context.Context, session.Key, int64) iter.Seq2[session.Entry, error] {
-	return func(yield func(session.Entry, error) bool) {
+func (s *shelf) Entries(context.Context, session.Key, int64) iter.Seq2[journal.Entry, error] {
+	return func(yield func(journal.Entry, error) bool) {
 		for _, e := range s.Records.Entries {
 			if !yield(e, nil) {
 				return
 			}
 		}
 		if s.err != nil {
-			yield(session.Entry{}, s.err)
+			yield(journal.Entry{}, s.err)
 		}
 	}
 }

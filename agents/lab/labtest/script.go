@@ -18,7 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // The files a script writes to, in its folder.
@@ -149,7 +149,7 @@ func (s *Script) Effects() []Effect { return s.effects }
 
 // EffectOf returns the effect of the call that has these arguments.
 func (s *Script) EffectOf(t require.TestingT, arguments json.RawMessage) Effect {
-	digest := session.Digest(arguments)
+	digest := journal.Digest(arguments)
 	at := slices.IndexFunc(s.effects, func(e Effect) bool { return e.digest(t) == digest })
 	require.GreaterOrEqual(t, at, 0, "no call of the script has the arguments %s", arguments)
 	return s.effects[at]
@@ -158,7 +158,7 @@ func (s *Script) EffectOf(t require.TestingT, arguments json.RawMessage) Effect 
 func (e Effect) digest(t require.TestingT) string {
 	arguments, err := json.Marshal(e.arguments)
 	require.NoError(t, err)
-	return session.Digest(arguments)
+	return journal.Digest(arguments)
 }
 
 // Count counts the line in its file.

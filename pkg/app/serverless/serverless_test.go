@@ -27,6 +27,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -183,9 +184,9 @@ func TestOpen(t *testing.T) {
 	require.NotNil(t, a.Registry)
 	require.WithinDuration(t, time.Now(), a.Now(), time.Minute)
 
-	require.NoError(t, a.Queue.Send(t.Context(), session.NewWake(session.Key{Tenant: "acme", ID: "s1"}, 2, session.WakeStep)))
+	require.NoError(t, a.Queue.Send(t.Context(), journal.NewWake(session.Key{Tenant: "acme", ID: "s1"}, 2, journal.WakeStep)))
 	require.Contains(t, c.next(t), queueURL)
-	require.NoError(t, a.DeadLetters.Send(t.Context(), session.NewWake(session.Key{Tenant: "acme", ID: "s1"}, 2, session.WakeStep)))
+	require.NoError(t, a.DeadLetters.Send(t.Context(), journal.NewWake(session.Key{Tenant: "acme", ID: "s1"}, 2, journal.WakeStep)))
 	require.Contains(t, c.next(t), deadURL)
 	_, err = a.Runtime.Session(t.Context(), session.Key{Tenant: "acme", ID: "s1"})
 	require.Error(t, err)
@@ -205,7 +206,7 @@ func TestOpen_large_values_go_to_the_bucket_by_path(t *testing.T) {
 	for i := range big {
 		big[i] = byte('a' + i*7919%26)
 	}
-	record := session.ToolRecord{Call: "c1-0", Result: &llm.ToolResult{CallID: "c1-0", Status: llm.ResultSuccess, Output: json.RawMessage(strconv.Quote(string(big)))}}
+	record := journal.ToolRecord{Call: "c1-0", Result: &llm.ToolResult{CallID: "c1-0", Status: llm.ResultSuccess, Output: json.RawMessage(strconv.Quote(string(big)))}}
 	_, err = parts.Store.Update(t.Context(), session.Key{Tenant: "acme", ID: "s1"}, store.ToolItem(record, 0))
 	require.Error(t, err, "this cloud takes nothing")
 	require.Contains(t, c.next(t), "PUT "+strings.TrimPrefix(c.URL, "http://")+"/blobs/")

@@ -18,6 +18,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // Fixture is a queue of its own.
@@ -51,15 +52,15 @@ type fixture struct {
 
 func key(id string) session.Key { return session.Key{Tenant: "acme", ID: id} }
 
-func wake(seq int64) session.Wake { return session.NewWake(key("s-1"), seq, session.WakeStep) }
+func wake(seq int64) journal.Wake { return journal.NewWake(key("s-1"), seq, journal.WakeStep) }
 
-func delayed(delay time.Duration) session.Wake {
+func delayed(delay time.Duration) journal.Wake {
 	w := wake(1)
 	w.Delay = delay
 	return w
 }
 
-func (f *fixture) send(wakes ...session.Wake) {
+func (f *fixture) send(wakes ...journal.Wake) {
 	f.Helper()
 	require.NoError(f, f.Queue.Send(f.Context(), wakes...))
 }
@@ -113,7 +114,7 @@ var tests = []struct {
 	run  func(f *fixture)
 }{
 	{"a wake comes back as it was sent", func(f *fixture) {
-		sent := session.NewWake(session.Key{Tenant: "globex", ID: "s_9-Z"}, 12345, session.WakeResume)
+		sent := journal.NewWake(session.Key{Tenant: "globex", ID: "s_9-Z"}, 12345, journal.WakeResume)
 		f.send(sent)
 		got := f.receive()
 		require.Equal(f, sent, got.Wake)
@@ -134,7 +135,7 @@ var tests = []struct {
 		first, second := f.receive(), f.receive()
 		require.NotEqual(f, first.Receipt, second.Receipt)
 		require.NotEmpty(f, first.Message)
-		require.NotEqual(f, session.ForWake("", first.Named()), session.ForWake("", second.Named()), "a worker can tell them apart")
+		require.NotEqual(f, journal.ForWake("", first.Named()), journal.ForWake("", second.Named()), "a worker can tell them apart")
 	}},
 	{"a worker is told that a message came before", func(f *fixture) {
 		f.send(wake(1))
@@ -340,7 +341,7 @@ var tests = []struct {
 	{"two receivers never share a message", func(f *fixture) {
 		const messages, receivers = 200, 8
 		for i := range messages / 10 {
-			var wakes []session.Wake
+			var wakes []journal.Wake
 			for j := range 10 {
 				wakes = append(wakes, wake(int64(i*10+j+1)))
 			}
@@ -394,7 +395,7 @@ var tests = []struct {
 			for _, id := range []string{"a", "b"} {
 				k := session.Key{Tenant: tenant, ID: id}
 				want[k] = true
-				f.send(session.NewWake(k, 1, session.WakeStep))
+				f.send(journal.NewWake(k, 1, journal.WakeStep))
 			}
 		}
 		got := map[session.Key]bool{}

@@ -25,6 +25,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue/sqsqueue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store/dynamostore"
 )
 
@@ -44,7 +45,7 @@ type wakeID struct {
 	seq int64
 }
 
-func (l *ledger) Send(ctx context.Context, wakes ...session.Wake) error {
+func (l *ledger) Send(ctx context.Context, wakes ...journal.Wake) error {
 	l.mu.Lock()
 	for _, w := range wakes {
 		l.sentAt[wakeID{w.Key(), w.Seq}] = l.deliveries

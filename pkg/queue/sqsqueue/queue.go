@@ -22,7 +22,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/adjourn/adjourn/pkg/queue"
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // API is what the queue calls of [sqs.Client].
@@ -88,7 +88,7 @@ func New(cfg Config) (*Queue, error) {
 // than 15 minutes is not sent: SQS holds nothing back for longer, and the sweep finds
 // its session when the time has come. A message whose answer was lost is sent again
 // and arrives twice.
-func (q *Queue) Send(ctx context.Context, wakes ...session.Wake) error {
+func (q *Queue) Send(ctx context.Context, wakes ...journal.Wake) error {
 	for _, w := range wakes {
 		if err := q.send(ctx, w); err != nil {
 			return fmt.Errorf("send wake for entry %d of session %s: %w", w.Seq, w.Key(), err)
@@ -97,7 +97,7 @@ func (q *Queue) Send(ctx context.Context, wakes ...session.Wake) error {
 	return nil
 }
 
-func (q *Queue) send(ctx context.Context, w session.Wake) error {
+func (q *Queue) send(ctx context.Context, w journal.Wake) error {
 	if err := w.Key().Validate(); err != nil {
 		return err
 	}

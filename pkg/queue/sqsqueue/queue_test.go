@@ -22,6 +22,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/queue/sqsqueue"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // fake is an SQS that remembers what it was asked and answers what a test says.
@@ -86,11 +87,11 @@ func newQueue(t *testing.T, api sqsqueue.API) *sqsqueue.Queue {
 	return q
 }
 
-func wake(seq int64) session.Wake {
-	return session.NewWake(session.Key{Tenant: "acme", ID: "s-1"}, seq, session.WakeStep)
+func wake(seq int64) journal.Wake {
+	return journal.NewWake(session.Key{Tenant: "acme", ID: "s-1"}, seq, journal.WakeStep)
 }
 
-func message(t *testing.T, receipt string, w session.Wake, attributes map[string]string) types.Message {
+func message(t *testing.T, receipt string, w journal.Wake, attributes map[string]string) types.Message {
 	t.Helper()
 	body, err := json.Marshal(w)
 	require.NoError(t, err)
@@ -153,7 +154,7 @@ func TestSend_stops_at_the_first_that_cannot_be_sent(t *testing.T) {
 func TestSend_refuses_what_points_nowhere(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
-	require.Error(t, newQueue(t, f).Send(t.Context(), session.NewWake(session.Key{Tenant: "a b", ID: "s"}, 1, session.WakeStep)))
+	require.Error(t, newQueue(t, f).Send(t.Context(), journal.NewWake(session.Key{Tenant: "a b", ID: "s"}, 1, journal.WakeStep)))
 	require.Empty(t, f.sent)
 }
 

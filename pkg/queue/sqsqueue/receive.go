@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/adjourn/adjourn/pkg/queue"
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // Receive returns visible messages and hides them; see [queue.Queue]. It gets ten
@@ -104,7 +104,7 @@ func (q *Queue) read(ctx context.Context, messages []types.Message) []queue.Deli
 			d.Receives = n
 		}
 		var err error
-		if d.Wake, err = session.ParseWake([]byte(aws.ToString(m.Body))); err != nil {
+		if d.Wake, err = journal.ParseWake([]byte(aws.ToString(m.Body))); err != nil {
 			q.remove(ctx, m, d, err)
 			continue
 		}

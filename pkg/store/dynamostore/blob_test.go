@@ -19,6 +19,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/store/dynamostore"
 )
@@ -33,14 +34,14 @@ func noise(seed uint64, n int) string {
 	return string(b)
 }
 
-func bigEntry(seq int64, size int) session.Entry {
+func bigEntry(seq int64, size int) journal.Entry {
 	e := entry(seq)
 	e.Messages = []llm.Message{{Role: llm.RoleTool, Parts: []llm.Part{{Kind: llm.PartText, Text: noise(uint64(seq), size)}}}}
 	return e
 }
 
 func memo(call string, size int) store.Item {
-	return store.ToolItem(session.ToolRecord{Call: call, State: session.ToolFinished, Memo: map[string]json.RawMessage{"big": json.RawMessage(`"` + noise(7, size) + `"`)}}, 0)
+	return store.ToolItem(journal.ToolRecord{Call: call, State: journal.ToolFinished, Memo: map[string]json.RawMessage{"big": json.RawMessage(`"` + noise(7, size) + `"`)}}, 0)
 }
 
 // A large value is in the bucket before the item that refers to it is written.

@@ -18,6 +18,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/sqlite"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
@@ -42,7 +43,7 @@ type countedQueue struct {
 	sends atomic.Int64
 }
 
-func (q *countedQueue) Send(ctx context.Context, wakes ...session.Wake) error {
+func (q *countedQueue) Send(ctx context.Context, wakes ...journal.Wake) error {
 	q.sends.Add(int64(len(wakes)))
 	return q.Queue.Send(ctx, wakes...)
 }
@@ -236,7 +237,7 @@ func TestJournals(t *testing.T) {
 	}
 }
 
-func (c *chain) journal() []session.Entry {
+func (c *chain) journal() []journal.Entry {
 	c.t.Helper()
 	entries, err := c.Journal(c.t.Context(), c.key)
 	require.NoError(c.t, err)

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -60,7 +60,7 @@ func (s *Store) claim(ctx context.Context, p *store.ClaimParams) (store.Item, er
 
 // expected returns the lease as the mode makes it when nothing is out of the
 // ordinary, with the condition that nothing is.
-func expected(p *store.ClaimParams, e *expression) (session.Lease, string) {
+func expected(p *store.ClaimParams, e *expression) (journal.Lease, string) {
 	is := p.First()
 	seq := number(p.Seq)
 	condition := e.present(attrPK) + " AND " + e.absent(attrDeleted) + " AND "
@@ -89,7 +89,7 @@ func nobody(string) bool { return false }
 const keepN = -1
 
 // writeLease makes one conditional update of the lease and returns HEAD afterwards.
-func (s *Store) writeLease(ctx context.Context, p *store.ClaimParams, is session.Lease, condition string, e *expression, write string) (attributes, error) {
+func (s *Store) writeLease(ctx context.Context, p *store.ClaimParams, is journal.Lease, condition string, e *expression, write string) (attributes, error) {
 	set := attributes{attrLeaseSeq: number(is.Seq), attrLeaseWrite: text(write)}
 	if is.N != keepN {
 		set[attrLeaseN], set[attrLeaseDied] = number(is.N), number(is.Died)

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -19,7 +20,7 @@ const maxSeq = 9_999_999_999
 // commit is one call of Commit.
 type commit struct {
 	key     session.Key
-	entry   session.Entry
+	entry   journal.Entry
 	payload []byte
 	blob    *blob
 	records []*record
@@ -53,7 +54,7 @@ func (s *Store) newCommit(p *store.CommitParams) (*commit, error) {
 	}
 	c := &commit{key: p.Key, entry: p.Entry, write: s.newWrite()}
 	var err error
-	if c.payload, err = session.Encode(&c.entry); err != nil {
+	if c.payload, err = journal.Encode(&c.entry); err != nil {
 		return nil, err
 	}
 	for i := range p.Items {

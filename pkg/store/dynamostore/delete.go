@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -61,7 +62,7 @@ func (s *Store) bury(ctx context.Context, key session.Key) error {
 		case isDeleted(there):
 			return nil
 		}
-		tomb := session.Head{Key: key, Deleted: true}
+		tomb := journal.Head{Key: key, Deleted: true}
 		if was, err := s.decode(ctx, key, store.KindHead, "", there); err == nil { // what cannot be read can still be buried
 			h := was.Head
 			tomb.Status, tomb.Task, tomb.StatusSeq, tomb.CreatedAt, tomb.UpdatedAt = h.Status, h.Task, h.StatusSeq, h.CreatedAt, h.UpdatedAt

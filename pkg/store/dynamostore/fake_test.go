@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/store/dynamostore"
 )
@@ -31,9 +32,9 @@ import (
 // does: their channels would belong to that bubble.
 func TestMain(m *testing.M) {
 	e := bigEntry(1, 4096)
-	raw, err := session.Encode(&e)
+	raw, err := journal.Encode(&e)
 	if err == nil {
-		_, err = session.Decode(raw)
+		_, err = journal.Decode(raw)
 	}
 	if err != nil {
 		panic(err)
@@ -324,15 +325,15 @@ func scripted(t testing.TB, answers ...answer) (*dynamostore.Store, *fake, *buck
 	return s, f, b
 }
 
-func entry(seq int64) session.Entry {
-	return session.Entry{
-		V: session.Format, Seq: seq, Kind: session.KindStepped, At: epoch, Attempt: session.Attempt{ID: "attempt", N: 1, For: seq},
+func entry(seq int64) journal.Entry {
+	return journal.Entry{
+		V: journal.Format, Seq: seq, Kind: session.KindStepped, At: epoch, Attempt: session.Attempt{ID: "attempt", N: 1, For: seq},
 		Token: "token", Task: 1, Run: 1, Step: seq, RulesAt: 1, Status: session.StatusRunning,
 	}
 }
 
-func head() session.Head {
-	return session.Head{Key: key, Status: session.StatusRunning, Agent: "lab", Task: 1, StatusSeq: 1, CreatedAt: epoch, UpdatedAt: epoch}
+func head() journal.Head {
+	return journal.Head{Key: key, Status: session.StatusRunning, Agent: "lab", Task: 1, StatusSeq: 1, CreatedAt: epoch, UpdatedAt: epoch}
 }
 
 func str(v string) types.AttributeValue { return &types.AttributeValueMemberS{Value: v} }
@@ -341,9 +342,9 @@ func num(v int64) types.AttributeValue {
 }
 
 // storedEntry is an entry as it lies in the table, written by somebody else.
-func storedEntry(t testing.TB, e session.Entry) map[string]types.AttributeValue {
+func storedEntry(t testing.TB, e journal.Entry) map[string]types.AttributeValue {
 	t.Helper()
-	payload, err := session.Encode(&e)
+	payload, err := journal.Encode(&e)
 	require.NoError(t, err)
 	return map[string]types.AttributeValue{
 		"pk": str("S#acme#s-1"), "sk": str(fmt.Sprintf("E#%010d", e.Seq)), "w": str("somebody"),

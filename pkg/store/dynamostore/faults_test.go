@@ -13,7 +13,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/store/dynamostore"
 )
@@ -33,13 +33,13 @@ func plainCommit(ctx context.Context, s *dynamostore.Store) error {
 // richCommit writes an entry with HEAD at revision 1 and a new ledger.
 func richCommit(ctx context.Context, s *dynamostore.Store) error {
 	_, err := s.Commit(ctx, store.CommitParams{Key: key, Entry: entry(2), Items: []store.Item{
-		store.HeadItem(head(), 1), store.ToolItem(session.ToolRecord{Call: "c1-0", State: session.ToolStarted}, 0),
+		store.HeadItem(head(), 1), store.ToolItem(journal.ToolRecord{Call: "c1-0", State: journal.ToolStarted}, 0),
 	}})
 	return err
 }
 
 func updateTool(ctx context.Context, s *dynamostore.Store) error {
-	_, err := s.Update(ctx, key, store.ToolItem(session.ToolRecord{Call: "c1-0", State: session.ToolStarted}, 0))
+	_, err := s.Update(ctx, key, store.ToolItem(journal.ToolRecord{Call: "c1-0", State: journal.ToolStarted}, 0))
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -187,7 +188,7 @@ func (s *Store) look(ctx context.Context, p *store.FindParams, r row, item attri
 		switch {
 		case err == nil:
 			found.Item, indexed = decoded, wanted(p, found.Key, &decoded)
-		case errors.Is(err, session.ErrNeeds):
+		case errors.Is(err, journal.ErrNeeds):
 			indexed = wanted(p, found.Key, &decoded)
 		case p.Filtered() && errors.Is(err, store.ErrCorrupt):
 			return nil, nil //nolint:nilnil // nobody knows whether it is among what is kept
@@ -259,9 +260,9 @@ func unread(kind store.FindKind, r row, item attributes) (*store.Found, error) {
 	found := &store.Found{Key: key, Item: store.Item{Kind: of, ID: id}}
 	switch kind {
 	case store.FindSessions:
-		found.Item.Head = &session.Head{Key: key, Status: session.Status(textOf(item, attrStatus)), UpdatedAt: timeAt(r.position, 0)}
+		found.Item.Head = &journal.Head{Key: key, Status: session.Status(textOf(item, attrStatus)), UpdatedAt: timeAt(r.position, 0)}
 	case store.FindWaits:
-		found.Item.Wait = &session.WaitRecord{Wait: session.Wait{ID: id, OpenedAt: timeAt(r.position, 1)}, State: session.WaitOpen}
+		found.Item.Wait = &journal.WaitRecord{Wait: session.Wait{ID: id, OpenedAt: timeAt(r.position, 1)}, State: session.WaitOpen}
 	case store.FindDue, store.FindAhead:
 	}
 	return found, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/store/dynamostore"
 )
@@ -43,7 +44,7 @@ func inbox(waits ...item) (answers []answer) {
 // put keeps an open wait with arguments of a size in the bucket.
 func (b *bucket) put(t *testing.T, id string, size int) item {
 	t.Helper()
-	raw, err := json.Marshal(session.WaitRecord{State: session.WaitOpen, Wait: session.Wait{ID: id, Arguments: json.RawMessage(`"` + noise(1, size) + `"`)}})
+	raw, err := json.Marshal(journal.WaitRecord{State: session.WaitOpen, Wait: session.Wait{ID: id, Arguments: json.RawMessage(`"` + noise(1, size) + `"`)}})
 	require.NoError(t, err)
 	name := "sessions/acme/s-1/" + hashOf(raw)
 	b.objects[name] = raw
@@ -59,7 +60,7 @@ func ids(t *testing.T, page store.Page) (all []string) {
 			continue
 		}
 		all = append(all, "-"+f.Item.ID)
-		require.Equal(t, session.WaitRecord{Wait: session.Wait{ID: f.Item.ID, OpenedAt: epoch}, State: session.WaitOpen}, *f.Item.Wait)
+		require.Equal(t, journal.WaitRecord{Wait: session.Wait{ID: f.Item.ID, OpenedAt: epoch}, State: session.WaitOpen}, *f.Item.Wait)
 	}
 	return all
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -30,7 +31,7 @@ func TestUpdate_takes_an_item_out_of_the_indexes(t *testing.T) {
 	full.Due, full.Tags, full.StartedBy = &due, []string{"x"}, "ana"
 	bare := head()
 	bare.Agent = ""
-	wait := session.WaitRecord{State: session.WaitOpen, Agent: "lab", Due: &due, Wait: session.Wait{
+	wait := journal.WaitRecord{State: session.WaitOpen, Agent: "lab", Due: &due, Wait: session.Wait{
 		ID: "w1-1", Kind: session.WaitApproval, Tool: "rm", Who: []string{"ana"}, OpenedAt: epoch, Deadline: &session.Deadline{At: due},
 	}}
 	answered := wait
@@ -44,7 +45,7 @@ func TestUpdate_takes_an_item_out_of_the_indexes(t *testing.T) {
 		"HEAD with nothing":      {store.HeadItem(bare, 1), "body list listAt rev root status", "agent due dueAt inbox inboxAgent inboxAt inboxKind inboxTool kind tags tool user who" + always},
 		"a wait that is open":    {store.WaitItem(wait, 1), "agent body due dueAt inbox inboxAgent inboxAt inboxKind inboxTool kind rev root tool who", "list listAt status tags user" + always},
 		"a wait that is settled": {store.WaitItem(answered, 1), "body rev", "agent due dueAt inbox inboxAgent inboxAt inboxKind inboxTool kind list listAt root status tags tool user who" + always},
-		"an item of no index":    {store.ToolItem(session.ToolRecord{Call: "c1-1"}, 1), "body rev", "agent due dueAt inbox inboxAgent inboxAt inboxKind inboxTool kind list listAt root status tags tool user who" + always},
+		"an item of no index":    {store.ToolItem(journal.ToolRecord{Call: "c1-1"}, 1), "body rev", "agent due dueAt inbox inboxAgent inboxAt inboxKind inboxTool kind list listAt root status tags tool user who" + always},
 	} {
 		bubbleOnce(t, name, func(t *testing.T) {
 			s, f, _ := scripted(t, is(&dynamodb.UpdateItemOutput{}))

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -66,7 +67,7 @@ func encodeItem(own session.Key, item *store.Item) (*record, error) {
 
 // indexHead puts HEAD into the list of its tenant's sessions, and into what is
 // due. None of these attributes changes in a plain step.
-func (r *record) indexHead(head *session.Head) {
+func (r *record) indexHead(head *journal.Head) {
 	r.beside[attrStatus] = text(string(head.Status))
 	if head.Deleted {
 		return
@@ -94,7 +95,7 @@ const forever = "~"
 
 // indexWait puts an open wait into the inbox of its tenant, and into those of its
 // agent, its kind and its tool, by deadline, those without one last and by age.
-func (r *record) indexWait(key session.Key, w *session.WaitRecord) {
+func (r *record) indexWait(key session.Key, w *journal.WaitRecord) {
 	if w.State == session.WaitOpen {
 		deadline := forever
 		if w.Wait.Deadline != nil {
@@ -187,8 +188,8 @@ func inline(item attributes, attr string, value []byte) {
 }
 
 // leaseOf reads the lease beside HEAD's body.
-func leaseOf(item attributes) session.Lease {
-	return session.Lease{
+func leaseOf(item attributes) journal.Lease {
+	return journal.Lease{
 		Owner: textOf(item, attrOwner), Seq: numberOf(item, attrLeaseSeq), N: numberOf(item, attrLeaseN), Died: numberOf(item, attrLeaseDied),
 		Until: timeOf(numberOf(item, attrLeaseUntil)), For: time.Duration(numberOf(item, attrLeaseFor)),
 	}

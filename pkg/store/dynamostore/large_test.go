@@ -16,6 +16,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/store/dynamostore"
 )
@@ -24,18 +25,18 @@ import (
 func TestLargeToolResult(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	started := store.ToolItem(session.ToolRecord{Call: "c1-0", State: session.ToolStarted, Attempt: "a", At: epoch}, 0)
+	started := store.ToolItem(journal.ToolRecord{Call: "c1-0", State: journal.ToolStarted, Attempt: "a", At: epoch}, 0)
 	stored, err := f.store.Update(t.Context(), key, started)
 	require.NoError(t, err)
 	item := stored[0]
 	result := llm.ToolResult{CallID: "c1-0", Name: "fetch", Status: llm.ResultSuccess, Output: json.RawMessage(`"` + noise(1, 10<<20) + `"`)}
-	item.Tool.State, item.Tool.Result = session.ToolFinished, &result
+	item.Tool.State, item.Tool.Result = journal.ToolFinished, &result
 	_, err = f.store.Update(t.Context(), key, item)
 	require.NoError(t, err)
 	e := entry(1)
 	e.Messages = []llm.Message{{Role: llm.RoleTool, Parts: []llm.Part{{Kind: llm.PartToolResult, ToolResult: &result}}}}
 	_, err = f.store.Commit(t.Context(), store.CommitParams{Key: key, Entry: e, Items: []store.Item{
-		store.HeadItem(head(), 0), store.WaitItem(session.WaitRecord{Wait: session.Wait{ID: "w1-0", Arguments: result.Output}, State: session.WaitOpen}, 0),
+		store.HeadItem(head(), 0), store.WaitItem(journal.WaitRecord{Wait: session.Wait{ID: "w1-0", Arguments: result.Output}, State: session.WaitOpen}, 0),
 	}})
 	require.NoError(t, err)
 	for got, err := range f.store.Items(t.Context(), key, store.KindTool, "c1-0") {
@@ -66,7 +67,7 @@ func TestLongSessionWithPictures(t *testing.T) {
 	f := newFixture(t)
 	const steps = 1000
 	picture := noise(1, 400<<10)
-	made := func(seq int64) session.Entry {
+	made := func(seq int64) journal.Entry {
 		e := entry(seq)
 		text := fmt.Sprintf("step %d", seq)
 		if seq%4 == 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/store/dynamostore"
 )
@@ -27,7 +28,7 @@ const (
 func fleet(put func(key session.Key, of store.Item)) {
 	wait := func(tenant string, n int) {
 		key := session.Key{Tenant: tenant, ID: fmt.Sprintf("ses_%012d", n)}
-		w := session.WaitRecord{State: session.WaitOpen, Agent: "lab", Wait: session.Wait{
+		w := journal.WaitRecord{State: session.WaitOpen, Agent: "lab", Wait: session.Wait{
 			ID: "w2-0", Kind: session.WaitApproval, Tool: "deploy", OpenedAt: at(n), Who: []string{"bob"},
 			Arguments: []byte(`{"service":"web","region":"eu-west-1"}`),
 		}}
@@ -150,7 +151,7 @@ func TestIndexWritesOfAMove(t *testing.T) {
 		return stored(store.HeadItem(h, 0))
 	}
 	wait := func(state session.WaitState) item {
-		return stored(store.WaitItem(session.WaitRecord{State: state, Agent: "lab", Wait: session.Wait{
+		return stored(store.WaitItem(journal.WaitRecord{State: state, Agent: "lab", Wait: session.Wait{
 			ID: "w1-0", Kind: session.WaitApproval, Tool: "rm", OpenedAt: epoch,
 		}}, 0))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -53,16 +54,16 @@ func (s *Store) collection(ctx context.Context, in *dynamodb.QueryInput, pk, fro
 
 // Entries yields a session's entries above a seq; see [store.Store]. What is
 // warm costs one query that finds nothing.
-func (s *Store) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[session.Entry, error] {
-	return func(yield func(session.Entry, error) bool) {
+func (s *Store) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
+	return func(yield func(journal.Entry, error) bool) {
 		if err := s.entries(ctx, key, min(max(after, 0), maxSeq)+1, yield); err != nil {
-			yield(session.Entry{}, fail("read entries of", key, err))
+			yield(journal.Entry{}, fail("read entries of", key, err))
 		}
 	}
 }
 
 // entries returns an error that was not yielded.
-func (s *Store) entries(ctx context.Context, key session.Key, next int64, yield func(session.Entry, error) bool) error {
+func (s *Store) entries(ctx context.Context, key session.Key, next int64, yield func(journal.Entry, error) bool) error {
 	if err := key.Validate(); err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func (s *Store) entries(ctx context.Context, key session.Key, next int64, yield 
 
 // page yields the entries of one page and returns the seq that follows, 0 when
 // the consumer has stopped. Large values are fetched a few ahead of the consumer.
-func (s *Store) page(ctx context.Context, key session.Key, items []attributes, next int64, yield func(session.Entry, error) bool) (int64, error) {
+func (s *Store) page(ctx context.Context, key session.Key, items []attributes, next int64, yield func(journal.Entry, error) bool) (int64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	ahead := s.fetchAhead(ctx, items, blobPrefix(key))
 	defer ahead.Wait()
@@ -166,10 +167,10 @@ func (a *ahead) value(i int) ([]byte, error) {
 }
 
 // entry decodes the item of an entry, wherever its stored form lies.
-func (s *Store) entry(ctx context.Context, key session.Key, item attributes, seq int64) (session.Entry, error) {
+func (s *Store) entry(ctx context.Context, key session.Key, item attributes, seq int64) (journal.Entry, error) {
 	payload, err := s.value(ctx, item, attrPayload, blobPrefix(key))
 	if err != nil {
-		return session.Entry{}, fmt.Errorf("entry %d: %w", seq, err)
+		return journal.Entry{}, fmt.Errorf("entry %d: %w", seq, err)
 	}
 	return store.DecodeEntry(payload, seq)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/store/dynamostore"
 )
@@ -51,7 +52,7 @@ func TestRefusedAtOnce(t *testing.T) {
 	}
 	foreign := head()
 	foreign.Key.ID = "other"
-	tool := store.ToolItem(session.ToolRecord{Call: "c1-0"}, 0)
+	tool := store.ToolItem(journal.ToolRecord{Call: "c1-0"}, 0)
 	for name, c := range map[string]struct {
 		call func(s *dynamostore.Store) error
 		says string
@@ -59,14 +60,14 @@ func TestRefusedAtOnce(t *testing.T) {
 		"entry of another version": {commit(func(p *store.CommitParams) { p.Entry.V = 99 }), "version 99"},
 		"entry zero":               {commit(func(p *store.CommitParams) { p.Entry.Seq = 0 }), "out of range"},
 		"entry of eleven digits":   {commit(func(p *store.CommitParams) { p.Entry.Seq = 10_000_000_000 }), "out of range"},
-		"wake that points nowhere": {commit(func(p *store.CommitParams) { p.Wakes = []session.Wake{{Tenant: "a/b"}} }), "wake"},
+		"wake that points nowhere": {commit(func(p *store.CommitParams) { p.Wakes = []journal.Wake{{Tenant: "a/b"}} }), "wake"},
 		"item twice":               {with(tool, tool), "twice"},
 		"item of no kind":          {with(store.Item{Kind: "odd", ID: "x"}), "unknown kind"},
 		"empty item":               {with(store.Item{Kind: store.KindTool, ID: "x"}), "empty"},
-		"item without an id":       {with(store.ToolItem(session.ToolRecord{}, 0)), "no id"},
-		"negative revision":        {with(store.ToolItem(session.ToolRecord{Call: "c"}, -1)), "revision -1"},
+		"item without an id":       {with(store.ToolItem(journal.ToolRecord{}, 0)), "no id"},
+		"negative revision":        {with(store.ToolItem(journal.ToolRecord{Call: "c"}, -1)), "revision -1"},
 		"HEAD of another session":  {with(store.HeadItem(foreign, 0)), "other"},
-		"HEAD with an id":          {with(store.Item{Kind: store.KindHead, ID: "x", Head: &session.Head{Key: key}}), "no id"},
+		"HEAD with an id":          {with(store.Item{Kind: store.KindHead, ID: "x", Head: &journal.Head{Key: key}}), "no id"},
 		"claim of no mode":         {claim(store.ClaimParams{Key: key, Mode: "steal", Owner: "w", Seq: 1}), "steal"},
 		"claim by nobody":          {claim(store.ClaimParams{Key: key, Mode: store.ClaimTake, Seq: 1}), "no owner"},
 		"claim of nothing":         {claim(store.ClaimParams{Key: key, Mode: store.ClaimTake, Owner: "w"}), "entry 0"},
@@ -90,7 +91,7 @@ func TestIdempotencyKeys(t *testing.T) {
 		partitions := map[string]bool{}
 		for _, id := range []string{"k", "k#long", long, long + "x"} {
 			s, f, _ := scripted(t, done(), done())
-			_, err := s.Update(t.Context(), session.Key{Tenant: "acme"}, store.IdempotencyItem(session.Idempotency{Key: id, ExpiresAt: epoch}, 0))
+			_, err := s.Update(t.Context(), session.Key{Tenant: "acme"}, store.IdempotencyItem(journal.Idempotency{Key: id, ExpiresAt: epoch}, 0))
 			require.NoError(t, err)
 			for range s.Items(t.Context(), session.Key{Tenant: "acme"}, store.KindIdempotency, id) { //nolint:errcheck // there are none
 				require.Fail(t, "there is none")

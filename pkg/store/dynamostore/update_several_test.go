@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/store/dynamostore"
 )
@@ -16,9 +17,9 @@ import (
 // updateSeveral writes two new ledgers and a wait at revision 1.
 func updateSeveral(ctx context.Context, s *dynamostore.Store) error {
 	_, err := s.Update(ctx, key,
-		store.ToolItem(session.ToolRecord{Call: "c1-0", State: session.ToolStarted}, 0),
-		store.ToolItem(session.ToolRecord{Call: "c1-1", State: session.ToolStarted}, 0),
-		store.WaitItem(session.WaitRecord{Wait: session.Wait{ID: "w1-0"}, State: session.WaitAnswered}, 1))
+		store.ToolItem(journal.ToolRecord{Call: "c1-0", State: journal.ToolStarted}, 0),
+		store.ToolItem(journal.ToolRecord{Call: "c1-1", State: journal.ToolStarted}, 0),
+		store.WaitItem(journal.WaitRecord{Wait: session.Wait{ID: "w1-0"}, State: session.WaitAnswered}, 1))
 	return err
 }
 
@@ -75,7 +76,7 @@ func TestUpdateOfSeveral(t *testing.T) {
 			there := conflictOf(t, err).Item
 			require.Equal(t, "c1-1", there.ID)
 			require.EqualValues(t, 1, there.Rev)
-			require.Equal(t, session.ToolFinished, there.Tool.State)
+			require.Equal(t, journal.ToolFinished, there.Tool.State)
 		}},
 		{"one that is absent", []answer{fails(reasons(none, none, reason(condition, nil)))}, func(t *testing.T, err error) {
 			t.Helper()
@@ -113,7 +114,7 @@ func TestUpdateOfSeveral(t *testing.T) {
 func TestUpdateOfHeadAmongSeveral(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, f, _ := scripted(t, done(), is(&dynamodb.GetItemOutput{Item: leased("w", 2, 1, epoch, "x")}))
-		got, err := s.Update(t.Context(), key, store.HeadItem(head(), 1), store.ToolItem(session.ToolRecord{Call: "c1-0"}, 0))
+		got, err := s.Update(t.Context(), key, store.HeadItem(head(), 1), store.ToolItem(journal.ToolRecord{Call: "c1-0"}, 0))
 		require.NoError(t, err)
 		require.Equal(t, "w", got[0].Head.Lease.Owner)
 		require.EqualValues(t, 2, got[0].Rev)
@@ -124,8 +125,8 @@ func TestUpdateOfHeadAmongSeveral(t *testing.T) {
 // One item is one plain request, two are one transaction, and none is none.
 func TestUpdateRequests(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		one := store.ToolItem(session.ToolRecord{Call: "c1-0"}, 0)
-		two := store.ToolItem(session.ToolRecord{Call: "c1-1"}, 1)
+		one := store.ToolItem(journal.ToolRecord{Call: "c1-0"}, 0)
+		two := store.ToolItem(journal.ToolRecord{Call: "c1-1"}, 1)
 		s, f, _ := scripted(t, done(), is(&dynamodb.UpdateItemOutput{}), done())
 		for _, items := range [][]store.Item{{}, {one}, {two}, {one, two}} {
 			_, err := s.Update(t.Context(), key, items...)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -50,8 +51,8 @@ func (f *fixture) refused(p store.ClaimParams) {
 }
 
 // lease is one that was asked for to last 20 seconds.
-func lease(owner string, seq, n int64, until time.Time) session.Lease {
-	return session.Lease{Owner: owner, Seq: seq, N: n, Until: until, For: 20 * time.Second}
+func lease(owner string, seq, n int64, until time.Time) journal.Lease {
+	return journal.Lease{Owner: owner, Seq: seq, N: n, Until: until, For: 20 * time.Second}
 }
 
 var claimTests = []test{
@@ -72,7 +73,7 @@ var claimTests = []test{
 	{"it returns HEAD as it is afterwards with its rev unchanged", func(f *fixture) {
 		f.start()
 		h := head(f.key)
-		h.Signal = &session.Signal{ID: "sig", Kind: session.SignalInterrupt, At: at(1)}
+		h.Signal = &journal.Signal{ID: "sig", Kind: journal.SignalInterrupt, At: at(1)}
 		h.MailCount = 7
 		f.update(store.HeadItem(h, 1))
 		got := f.claim(take("w", 2, 0, 20))
@@ -221,7 +222,7 @@ var claimTests = []test{
 		f.start()
 		f.claim(take("w1", 2, 0, 20))
 		got := f.claim(release.of("w1", 2, 1, 0))
-		require.Equal(f, session.Lease{Seq: 2, N: 1}, got.Head.Lease, "the seq never goes back")
+		require.Equal(f, journal.Lease{Seq: 2, N: 1}, got.Head.Lease, "the seq never goes back")
 		require.Equal(f, got, f.head())
 		require.False(f, got.Head.Lease.Live(at(1), 1, false))
 		got = f.claim(take("w2", 2, 1, 21))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -25,7 +26,7 @@ var commitTests = []test{
 	}},
 	{"the result holds the hash and size of the entry as stored", func(f *fixture) {
 		e := entry(1)
-		payload, err := session.Encode(&e)
+		payload, err := journal.Encode(&e)
 		require.NoError(f, err)
 		c := f.commit(1)
 		require.Equal(f, e.Hash, c.Hash)
@@ -122,7 +123,7 @@ var commitTests = []test{
 		_, err := f.store.Commit(f.Context(), store.CommitParams{
 			Key: f.key, Entry: entry(2),
 			Items: []store.Item{store.HeadItem(h, 1), store.ToolItem(tool("c1-0"), 0), store.WaitItem(wait("w2-0"), 0)},
-			Wakes: []session.Wake{session.NewWake(f.key, 3, session.WakeStep)},
+			Wakes: []journal.Wake{journal.NewWake(f.key, 3, journal.WakeStep)},
 		})
 		require.Equal(f, store.KindTool, conflict(f, err).Item.Kind)
 		require.Len(f, f.entries(0), 1)
@@ -150,13 +151,13 @@ var commitTests = []test{
 		f.start()
 		claimed := f.claim(take("w", 2, 0, 20))
 		h := head(f.key)
-		h.Lease = session.Lease{Owner: "thief", Seq: 9, N: 9, Until: at(99)}
+		h.Lease = journal.Lease{Owner: "thief", Seq: 9, N: 9, Until: at(99)}
 		f.commit(2, store.HeadItem(h, 1))
 		require.Equal(f, claimed.Head.Lease, f.head().Head.Lease)
 	}},
 	{"a new HEAD has no lease", func(f *fixture) {
 		h := head(f.key)
-		h.Lease = session.Lease{Owner: "w", Seq: 1, N: 1, Until: at(20)}
+		h.Lease = journal.Lease{Owner: "w", Seq: 1, N: 1, Until: at(20)}
 		f.commit(1, store.HeadItem(h, 0))
 		require.Zero(f, f.head().Head.Lease)
 	}},
@@ -171,14 +172,14 @@ var commitTests = []test{
 		}
 	}},
 	{"idempotency records belong to the tenant", func(f *fixture) {
-		f.commit(1, store.IdempotencyItem(session.Idempotency{Key: "k", Digest: "d", Session: f.key.ID, Seq: 1, ExpiresAt: at(9)}, 0))
+		f.commit(1, store.IdempotencyItem(journal.Idempotency{Key: "k", Digest: "d", Session: f.key.ID, Seq: 1, ExpiresAt: at(9)}, 0))
 		f.key.ID = ""
 		got := f.items(store.KindIdempotency, "k")
 		require.Len(f, got, 1)
 		require.Equal(f, "s-1", got[0].Idempotency.Session)
 		f.key.ID = "s-2"
 		_, err := f.store.Commit(f.Context(), store.CommitParams{Key: f.key, Entry: entry(1), Items: []store.Item{
-			store.IdempotencyItem(session.Idempotency{Key: "k", Digest: "other"}, 0),
+			store.IdempotencyItem(journal.Idempotency{Key: "k", Digest: "other"}, 0),
 		}})
 		require.Equal(f, "d", conflict(f, err).Item.Idempotency.Digest)
 		require.Empty(f, f.entries(0))
@@ -228,8 +229,8 @@ var commitTests = []test{
 	{"all wakes of a commit are in the queue if it says so and none if not", func(f *fixture) {
 		f.start()
 		other := session.Key{Tenant: f.key.Tenant, ID: "other"}
-		wakes := []session.Wake{
-			session.NewWake(f.key, 3, session.WakeStep), session.NewWake(other, 7, session.WakeResume), session.NewWake(f.key, 9, session.WakeResume),
+		wakes := []journal.Wake{
+			journal.NewWake(f.key, 3, journal.WakeStep), journal.NewWake(other, 7, journal.WakeResume), journal.NewWake(f.key, 9, journal.WakeResume),
 		}
 		_, err := f.store.Commit(f.Context(), store.CommitParams{Key: f.key, Entry: entry(1), Wakes: wakes})
 		require.NotNil(f, conflict(f, err).Entry)
@@ -239,7 +240,7 @@ var commitTests = []test{
 		f.queued(c.Enqueued, wakes)
 	}},
 	{"a wake for another tenant is refused", func(f *fixture) {
-		wakes := []session.Wake{session.NewWake(f.key, 2, session.WakeStep), session.NewWake(session.Key{Tenant: "globex", ID: f.key.ID}, 2, session.WakeStep)}
+		wakes := []journal.Wake{journal.NewWake(f.key, 2, journal.WakeStep), journal.NewWake(session.Key{Tenant: "globex", ID: f.key.ID}, 2, journal.WakeStep)}
 		_, err := f.store.Commit(f.Context(), store.CommitParams{Key: f.key, Entry: entry(1), Wakes: wakes})
 		require.Error(f, err)
 		require.Empty(f, f.entries(0))
@@ -257,7 +258,7 @@ var commitTests = []test{
 }
 
 // queued requires that these wakes are in the queue, if any were enqueued.
-func (f *fixture) queued(enqueued bool, want []session.Wake) {
+func (f *fixture) queued(enqueued bool, want []journal.Wake) {
 	f.Helper()
 	q, ok := f.store.(Queued)
 	require.Equal(f, enqueued, enqueued && ok, "who enqueues must show the queue")
@@ -291,7 +292,7 @@ func noise(n int) string {
 func everyKind(f *fixture) []store.Item {
 	h := head(f.key)
 	h.Parent = &session.Parent{Session: "p", Wait: "w1-0", Root: "r", Depth: 1}
-	h.Signal = &session.Signal{ID: "sig", Task: 1, Kind: session.SignalCancel, Who: "me", At: at(3), From: "test"}
+	h.Signal = &journal.Signal{ID: "sig", Task: 1, Kind: journal.SignalCancel, Who: "me", At: at(3), From: "test"}
 	h.MailCount, h.Resent, h.ResentAfter, h.Due = 3, 2, 1, ptr(at(60))
 	w := wait("w1-0")
 	w.Wait.Deadline = &session.Deadline{At: at(100), Outcome: session.ExpireDeny}
@@ -299,15 +300,15 @@ func everyKind(f *fixture) []store.Item {
 	w.Answer = &session.Answer{Wait: "w1-0", Kind: session.AnswerApproval, Approved: ptr(false), Who: "me", When: at(4)}
 	t := tool("c1-0")
 	t.Memo = map[string]jsonText{"k": jsonText(`{"a":[1,2]}`)}
-	audit, _ := (&session.WaitRecord{Wait: w.Wait}).AddAudit(h.Key, session.Audit{Kind: session.AuditRefused, Who: "me", At: at(5), From: "test", Data: jsonText(`"x"`)})
+	audit, _ := (&journal.WaitRecord{Wait: w.Wait}).AddAudit(h.Key, journal.Audit{Kind: journal.AuditRefused, Who: "me", At: at(5), From: "test", Data: jsonText(`"x"`)})
 	return []store.Item{
 		store.HeadItem(h, 0),
 		store.WaitItem(w, 0),
 		store.RunItem(session.Run{ID: 1, Task: 1, Trigger: session.TriggerStart, Status: session.StatusRunning, StartedAt: at(0), FirstEntry: 1}, 0),
 		store.ToolItem(t, 0),
-		store.MailItem(session.Mail{ID: "01J" + strings.Repeat("0", 23), Message: textMessage("hello"), Who: "me", At: at(6)}, 0),
+		store.MailItem(journal.Mail{ID: "01J" + strings.Repeat("0", 23), Message: textMessage("hello"), Who: "me", At: at(6)}, 0),
 		store.AuditItem(audit),
-		store.IdempotencyItem(session.Idempotency{Key: "key", Digest: "d", Session: f.key.ID, Seq: 1, Answer: jsonText(`{"ok":true}`), ExpiresAt: at(7)}, 0),
-		store.TenantItem(session.TenantRecord{Name: "spent/2026-02", Value: jsonText(`{"cents":[1,2]}`)}, 0),
+		store.IdempotencyItem(journal.Idempotency{Key: "key", Digest: "d", Session: f.key.ID, Seq: 1, Answer: jsonText(`{"ok":true}`), ExpiresAt: at(7)}, 0),
+		store.TenantItem(journal.TenantRecord{Name: "spent/2026-02", Value: jsonText(`{"cents":[1,2]}`)}, 0),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -16,7 +17,7 @@ func (f *fixture) crowd() {
 	under := func(parent, root string) *session.Parent {
 		return &session.Parent{Session: parent, Wait: "w1-0", Root: root, Depth: 1}
 	}
-	for i, h := range []session.Head{
+	for i, h := range []journal.Head{
 		{Key: session.Key{ID: "e"}, Agent: "clerk", StartedBy: "bob", Parent: under("d", "b"), Status: session.StatusFailed},
 		{Key: session.Key{ID: "d"}, Agent: "clerk", StartedBy: "ana", Tags: []string{"x"}, Parent: under("b", "b"), Status: session.StatusFailed},
 		{Key: session.Key{ID: "c"}, Agent: "lab", StartedBy: "ana", Tags: []string{"x", "team:web"}, Status: session.StatusRunning},
@@ -24,7 +25,7 @@ func (f *fixture) crowd() {
 		{Key: session.Key{ID: "a"}, Agent: "lab", Tags: []string{"xy"}, Status: session.StatusFailed},
 	} {
 		for _, tenant := range []string{"acme", "globex"} {
-			f.put(tenant, h.Key.ID, func(to *session.Head) {
+			f.put(tenant, h.Key.ID, func(to *journal.Head) {
 				to.Agent, to.StartedBy, to.Tags, to.Parent, to.Status, to.UpdatedAt = h.Agent, h.StartedBy, h.Tags, h.Parent, h.Status, at(i)
 			})
 		}
@@ -35,7 +36,7 @@ func (f *fixture) crowd() {
 // sessions of a crowd, in the order of a list: b 1 to 4, d 1 and 2.
 func (f *fixture) queue() {
 	f.Helper()
-	for i, w := range []session.WaitRecord{
+	for i, w := range []journal.WaitRecord{
 		{Agent: "lab", Wait: session.Wait{ID: "b1", Kind: session.WaitApproval, Tool: "rm"}},
 		{Agent: "lab", Wait: session.Wait{ID: "b2", Kind: session.WaitApproval, Tool: "deploy", Who: []string{"ana"}}},
 		{Agent: "lab", Wait: session.Wait{ID: "b3", Kind: session.WaitQuestion, Tool: "rm", Who: []string{"ana", "bob", "ana"}}},
@@ -148,7 +149,7 @@ var keepTests = []test{
 	{"among many few are found in pages that lose none", func(f *fixture) {
 		var want []string
 		for i := range 90 {
-			f.put("acme", fmt.Sprintf("s%02d", i), func(h *session.Head) {
+			f.put("acme", fmt.Sprintf("s%02d", i), func(h *journal.Head) {
 				if i%30 == 7 {
 					h.Tags = []string{"rare"}
 				}

@@ -9,11 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // put writes HEAD of a session of its own.
-func (f *fixture) put(tenant, id string, change func(h *session.Head)) {
+func (f *fixture) put(tenant, id string, change func(h *journal.Head)) {
 	f.Helper()
 	f.key = session.Key{Tenant: tenant, ID: id}
 	h := head(f.key)
@@ -58,7 +59,7 @@ func (f *fixture) findAll(p store.FindParams) []string {
 	return nil
 }
 
-func (f *fixture) putWait(id string, change func(w *session.WaitRecord)) {
+func (f *fixture) putWait(id string, change func(w *journal.WaitRecord)) {
 	f.Helper()
 	w := wait(id)
 	if change != nil {
@@ -67,8 +68,8 @@ func (f *fixture) putWait(id string, change func(w *session.WaitRecord)) {
 	f.update(store.WaitItem(w, 0))
 }
 
-func until(n int) func(w *session.WaitRecord) {
-	return func(w *session.WaitRecord) {
+func until(n int) func(w *journal.WaitRecord) {
+	return func(w *journal.WaitRecord) {
 		w.Wait.Deadline = &session.Deadline{At: at(n), Outcome: session.ExpireDeny}
 	}
 }
@@ -83,7 +84,7 @@ func (f *fixture) currentWait(id string) store.Item {
 var findTests = []test{
 	{"sessions are those of a tenant and the last moved first", func(f *fixture) {
 		for i, id := range []string{"b", "d", "a", "c"} {
-			f.put("acme", id, func(h *session.Head) { h.UpdatedAt = at(10 * i) })
+			f.put("acme", id, func(h *journal.Head) { h.UpdatedAt = at(10 * i) })
 		}
 		f.put("globex", "other", nil)
 		p := store.FindParams{Kind: store.FindSessions, Tenant: "acme"}
@@ -97,7 +98,7 @@ var findTests = []test{
 	}},
 	{"sessions can be kept to a status", func(f *fixture) {
 		for i := range 6 {
-			f.put("acme", fmt.Sprintf("s%d", i), func(h *session.Head) {
+			f.put("acme", fmt.Sprintf("s%d", i), func(h *journal.Head) {
 				h.UpdatedAt = at(i)
 				if i%2 == 0 {
 					h.Status = session.StatusSuspended
@@ -118,11 +119,11 @@ var findTests = []test{
 	{"waits are the open ones of a tenant by deadline then those without one by age", func(f *fixture) {
 		f.put("acme", "a", nil)
 		f.putWait("w2-0", until(50))
-		f.putWait("w2-1", func(w *session.WaitRecord) { w.Wait.OpenedAt = at(9) })
-		f.putWait("w2-2", func(w *session.WaitRecord) { w.State = session.WaitAnswered })
+		f.putWait("w2-1", func(w *journal.WaitRecord) { w.Wait.OpenedAt = at(9) })
+		f.putWait("w2-2", func(w *journal.WaitRecord) { w.State = session.WaitAnswered })
 		f.put("acme", "b", nil)
 		f.putWait("w2-0", until(40))
-		f.putWait("w2-1", func(w *session.WaitRecord) { w.Wait.OpenedAt = at(3) })
+		f.putWait("w2-1", func(w *journal.WaitRecord) { w.Wait.OpenedAt = at(3) })
 		f.put("globex", "c", nil)
 		f.putWait("w2-0", until(1))
 		p := store.FindParams{Kind: store.FindWaits, Tenant: "acme"}
@@ -140,9 +141,9 @@ var findTests = []test{
 		require.Empty(f, f.findAll(store.FindParams{Kind: store.FindWaits, Tenant: "acme"}))
 	}},
 	{"due are heads and waits of every tenant up to a time and the earliest first", func(f *fixture) {
-		due := func(n int) func(h *session.Head) { return func(h *session.Head) { h.Due = ptr(at(n)) } }
-		dueWait := func(n int) func(w *session.WaitRecord) {
-			return func(w *session.WaitRecord) { w.Due, w.State = ptr(at(n)), session.WaitAnswered }
+		due := func(n int) func(h *journal.Head) { return func(h *journal.Head) { h.Due = ptr(at(n)) } }
+		dueWait := func(n int) func(w *journal.WaitRecord) {
+			return func(w *journal.WaitRecord) { w.Due, w.State = ptr(at(n)), session.WaitAnswered }
 		}
 		f.put("acme", "a", due(30))
 		f.putWait("w2-0", dueWait(10))
@@ -161,9 +162,9 @@ var findTests = []test{
 		require.Empty(f, f.findAll(p))
 	}},
 	{"ahead are heads and waits but open ones that are due after a time and the earliest first", func(f *fixture) {
-		due := func(n int) func(h *session.Head) { return func(h *session.Head) { h.Due = ptr(at(n)) } }
-		dueWait := func(n int, state session.WaitState) func(w *session.WaitRecord) {
-			return func(w *session.WaitRecord) { w.Due, w.State = ptr(at(n)), state }
+		due := func(n int) func(h *journal.Head) { return func(h *journal.Head) { h.Due = ptr(at(n)) } }
+		dueWait := func(n int, state session.WaitState) func(w *journal.WaitRecord) {
+			return func(w *journal.WaitRecord) { w.Due, w.State = ptr(at(n)), state }
 		}
 		f.put("acme", "a", due(130))
 		f.putWait("w2-0", dueWait(110, session.WaitAnswered))
@@ -191,8 +192,8 @@ var findTests = []test{
 	}},
 	{"a time centuries away sorts last and does not come early", func(f *fixture) {
 		far := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
-		f.put("acme", "a", func(h *session.Head) { h.Due = &far })
-		f.putWait("w2-0", func(w *session.WaitRecord) {
+		f.put("acme", "a", func(h *journal.Head) { h.Due = &far })
+		f.putWait("w2-0", func(w *journal.WaitRecord) {
 			w.Due, w.Wait.Deadline = &far, &session.Deadline{At: far, Outcome: session.ExpireDeny}
 		})
 		f.putWait("w2-1", nil)
@@ -209,7 +210,7 @@ var findTests = []test{
 		require.True(f, far.Equal(*f.head().Head.Due))
 	}},
 	{"what is no longer due is not found", func(f *fixture) {
-		f.put("acme", "a", func(h *session.Head) { h.Due = ptr(at(5)) })
+		f.put("acme", "a", func(h *journal.Head) { h.Due = ptr(at(5)) })
 		h := f.head()
 		h.Head.Due = nil
 		f.update(h)
@@ -221,8 +222,8 @@ var findTests = []test{
 			id := fmt.Sprintf("s%d", i)
 			want[id] = true
 			want[id+" w1-0"] = true
-			f.put("acme", id, func(h *session.Head) { h.Due = ptr(at(5)) })
-			f.putWait("w1-0", func(w *session.WaitRecord) { w.Due = ptr(at(5)) })
+			f.put("acme", id, func(h *journal.Head) { h.Due = ptr(at(5)) })
+			f.putWait("w1-0", func(w *journal.WaitRecord) { w.Due = ptr(at(5)) })
 		}
 		for limit := 1; limit <= 7; limit += 3 {
 			sessions := f.findAll(store.FindParams{Kind: store.FindSessions, Tenant: "acme", Limit: limit})
@@ -263,7 +264,7 @@ var findTests = []test{
 	}},
 	{"a cursor that is not ours is refused", func(f *fixture) {
 		for i := range 3 {
-			f.put("acme", fmt.Sprintf("s%d", i), func(h *session.Head) { h.Due = ptr(at(1)) })
+			f.put("acme", fmt.Sprintf("s%d", i), func(h *journal.Head) { h.Due = ptr(at(1)) })
 			f.putWait("w1-0", nil)
 		}
 		p := store.FindParams{Kind: store.FindSessions, Tenant: "acme", Limit: 1}
@@ -287,10 +288,10 @@ var findTests = []test{
 			f.Skip("this fixture cannot damage an item")
 		}
 		for i, id := range []string{"a", "b", "c"} {
-			f.put("acme", id, func(h *session.Head) {
+			f.put("acme", id, func(h *journal.Head) {
 				h.Due, h.Status, h.UpdatedAt = ptr(at(i)), session.StatusSuspended, at(i)
 			})
-			f.putWait("w1-0", func(w *session.WaitRecord) { w.Due, w.Wait.OpenedAt = ptr(at(10+i)), at(i) })
+			f.putWait("w1-0", func(w *journal.WaitRecord) { w.Due, w.Wait.OpenedAt = ptr(at(10+i)), at(i) })
 		}
 		bad := session.Key{Tenant: "acme", ID: "b"}
 		require.NoError(f, saboteur.SpoilItem(f.Context(), bad, store.KindHead, ""))
@@ -308,8 +309,8 @@ var findTests = []test{
 			require.Len(f, page.Found, 3*len(items))
 			return items
 		}
-		head := &session.Head{Key: bad, Status: session.StatusSuspended, UpdatedAt: at(1)}
-		wait := &session.WaitRecord{Wait: session.Wait{ID: "w1-0", OpenedAt: at(1)}, State: session.WaitOpen}
+		head := &journal.Head{Key: bad, Status: session.StatusSuspended, UpdatedAt: at(1)}
+		wait := &journal.WaitRecord{Wait: session.Wait{ID: "w1-0", OpenedAt: at(1)}, State: session.WaitOpen}
 		p := store.FindParams{Kind: store.FindSessions, Tenant: "acme"}
 		require.Equal(f, []store.Item{{Kind: store.KindHead, Head: head}}, unread(p))
 		p.Status = session.StatusSuspended
@@ -321,14 +322,14 @@ var findTests = []test{
 	}},
 	{"a write is found as soon as it returned", func(f *fixture) {
 		for i := range 20 {
-			f.put("acme", fmt.Sprintf("s%02d", i), func(h *session.Head) { h.UpdatedAt = at(i) })
+			f.put("acme", fmt.Sprintf("s%02d", i), func(h *journal.Head) { h.UpdatedAt = at(i) })
 			page := f.find(store.FindParams{Kind: store.FindSessions, Tenant: "acme", Limit: 1})
 			require.Equal(f, f.key, page.Found[0].Key)
 		}
 	}},
 	{"deleted sessions and their waits are not found", func(f *fixture) {
-		f.put("acme", "a", func(h *session.Head) { h.Due = ptr(at(1)) })
-		f.putWait("w1-0", func(w *session.WaitRecord) { w.Due = ptr(at(1)) })
+		f.put("acme", "a", func(h *journal.Head) { h.Due = ptr(at(1)) })
+		f.putWait("w1-0", func(w *journal.WaitRecord) { w.Due = ptr(at(1)) })
 		require.NoError(f, f.store.Delete(f.Context(), f.key))
 		for _, kind := range []store.FindKind{store.FindSessions, store.FindWaits, store.FindDue, store.FindAhead} {
 			require.Empty(f, f.findAll(store.FindParams{Kind: kind, Tenant: "acme", Before: at(100)}), kind)

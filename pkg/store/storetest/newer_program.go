@@ -6,13 +6,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // newer adds fields that only a later program knows to a record.
 func newer[T any](f *fixture, record *T) *T {
 	f.Helper()
-	text, err := session.MarshalRecord(record)
+	text, err := journal.MarshalRecord(record)
 	require.NoError(f, err)
 	var fields map[string]any
 	require.NoError(f, json.Unmarshal(text, &fields))
@@ -23,8 +24,8 @@ func newer[T any](f *fixture, record *T) *T {
 	text, err = json.Marshal(fields)
 	require.NoError(f, err)
 	out := new(T)
-	require.NoError(f, session.UnmarshalRecord(text, out))
-	again, err := session.MarshalRecord(out)
+	require.NoError(f, journal.UnmarshalRecord(text, out))
+	again, err := journal.MarshalRecord(out)
 	require.NoError(f, err)
 	require.JSONEq(f, string(text), string(again), "else nothing is tested with it")
 	return out
@@ -105,20 +106,20 @@ var newerTests = []test{
 				require.NoError(f, err)
 				continue
 			}
-			require.ErrorIs(f, err, session.ErrNeeds)
+			require.ErrorIs(f, err, journal.ErrNeeds)
 			require.NotErrorIs(f, err, store.ErrCorrupt)
 			require.ErrorContains(f, err, `entry 2 needs "of the future"`)
 		}
 		require.Equal(f, 2, seen)
 		_, err = f.store.Commit(f.Context(), store.CommitParams{Key: f.key, Entry: entry(2)})
-		require.ErrorIs(f, err, session.ErrNeeds)
+		require.ErrorIs(f, err, journal.ErrNeeds)
 	}},
 	{"a wait that needs what this program does not know is ErrNeeds, and in a list unread beside the others", func(f *fixture) {
 		w := wait("w1-1")
 		w.Wait.Needs = []string{"of the future"}
 		f.commit(1, store.HeadItem(head(f.key), 0), store.WaitItem(w, 0), store.WaitItem(wait("w1-2"), 0))
 		for _, err := range f.store.Items(f.Context(), f.key, store.KindWait, "w1-1") {
-			require.ErrorIs(f, err, session.ErrNeeds)
+			require.ErrorIs(f, err, journal.ErrNeeds)
 			require.NotErrorIs(f, err, store.ErrCorrupt)
 			require.ErrorContains(f, err, "wait w1-1")
 		}
@@ -127,7 +128,7 @@ var newerTests = []test{
 			require.Len(f, page.Found, 2, "tool %q", tool)
 			for _, found := range page.Found {
 				if found.Item.ID == "w1-1" {
-					require.ErrorIs(f, found.Unread, session.ErrNeeds)
+					require.ErrorIs(f, found.Unread, journal.ErrNeeds)
 					continue
 				}
 				require.NoError(f, found.Unread)

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -53,7 +54,7 @@ func (f *fixture) unchanged() {
 	require.Empty(f, f.of(parent, store.KindMail, ""))
 }
 
-func letter() store.Item { return store.MailItem(session.Mail{ID: "m1", Who: "child", At: at(5)}, 0) }
+func letter() store.Item { return store.MailItem(journal.Mail{ID: "m1", Who: "child", At: at(5)}, 0) }
 
 var acrossTests = []test{
 	{"a commit writes its entry and items of other sessions of its tenant", func(f *fixture) {
@@ -152,8 +153,8 @@ var acrossTests = []test{
 		f.family()
 		foreign := []store.Item{
 			store.WaitItem(answered("w1-0", 2), 1).In(stranger), store.HeadItem(head(stranger), 1).In(stranger),
-			store.TenantItem(session.TenantRecord{Name: "n"}, 0).In(session.Key{Tenant: "globex"}),
-			store.IdempotencyItem(session.Idempotency{Key: "k"}, 0).In(session.Key{Tenant: "globex"}),
+			store.TenantItem(journal.TenantRecord{Name: "n"}, 0).In(session.Key{Tenant: "globex"}),
+			store.IdempotencyItem(journal.Idempotency{Key: "k"}, 0).In(session.Key{Tenant: "globex"}),
 		}
 		for name, write := range writes {
 			for _, item := range foreign {
@@ -234,7 +235,7 @@ var acrossTests = []test{
 	}},
 	{"each session's HEAD keeps the lease it has", func(f *fixture) {
 		f.family()
-		thief := session.Lease{Owner: "thief", Seq: 9, N: 9, Until: at(99)}
+		thief := journal.Lease{Owner: "thief", Seq: 9, N: 9, Until: at(99)}
 		mine, p := f.claim(take("mine", 2, 0, 20)), take("theirs", 5, 0, 30)
 		p.Key = parent
 		theirs := f.claim(p)
@@ -315,14 +316,14 @@ var acrossTests = []test{
 }
 
 // waiting is the wait of a family's parent.
-func (f *fixture) waiting() session.WaitRecord {
+func (f *fixture) waiting() journal.WaitRecord {
 	w := wait("w1-0")
 	until(50)(&w)
 	return w
 }
 
-func counter(n int) session.TenantRecord {
-	return session.TenantRecord{Name: "spent", Value: jsonText(fmt.Sprint(n))}
+func counter(n int) journal.TenantRecord {
+	return journal.TenantRecord{Name: "spent", Value: jsonText(fmt.Sprint(n))}
 }
 
 var tenantTests = []test{
@@ -341,10 +342,10 @@ var tenantTests = []test{
 		f.start()
 		tenant := session.Key{Tenant: "acme"}
 		for _, own := range []session.Key{f.key, tenant} {
-			got, err := f.store.Update(f.Context(), own, store.TenantItem(session.TenantRecord{Name: "by " + own.ID, Value: jsonText("1")}, 0).In(tenant))
+			got, err := f.store.Update(f.Context(), own, store.TenantItem(journal.TenantRecord{Name: "by " + own.ID, Value: jsonText("1")}, 0).In(tenant))
 			require.Error(f, err, "a space is in no name")
 			require.Empty(f, got)
-			record := session.TenantRecord{Name: "by/" + own.ID, Value: jsonText("1")}
+			record := journal.TenantRecord{Name: "by/" + own.ID, Value: jsonText("1")}
 			got, err = f.store.Update(f.Context(), own, store.TenantItem(record, 0).In(tenant))
 			require.NoError(f, err)
 			require.Equal(f, []store.Item{store.TenantItem(record, 1)}, got)
@@ -364,7 +365,7 @@ var tenantTests = []test{
 					require.Equal(f, there, *conflict(f, write(f, items...)).Item, name)
 				}
 			}
-			absent := conflict(f, write(f, store.TenantItem(session.TenantRecord{Name: "other"}, 3))).Item
+			absent := conflict(f, write(f, store.TenantItem(journal.TenantRecord{Name: "other"}, 3))).Item
 			require.Equal(f, store.Item{Kind: store.KindTenantRecord, ID: "other"}, *absent, name)
 			f.unchanged()
 		}
@@ -392,9 +393,9 @@ var tenantTests = []test{
 	{"records are ordered by name as text whatever it is made of", func(f *fixture) {
 		want := []string{"!", "#", "#~", "a#b", "kill/agent:lab", "user@example.com", "~", "~~", "~~~"}
 		for i := range want {
-			f.update(store.TenantItem(session.TenantRecord{Name: want[(i*4)%len(want)], Value: jsonText("null")}, 0))
+			f.update(store.TenantItem(journal.TenantRecord{Name: want[(i*4)%len(want)], Value: jsonText("null")}, 0))
 		}
-		f.update(store.IdempotencyItem(session.Idempotency{Key: "k"}, 0))
+		f.update(store.IdempotencyItem(journal.Idempotency{Key: "k"}, 0))
 		var got []string
 		for _, item := range f.items(store.KindTenantRecord, "") {
 			got = append(got, item.TenantRecord.Name)
@@ -406,16 +407,16 @@ var tenantTests = []test{
 	}},
 	{"a name that cannot be is refused", func(f *fixture) {
 		longest := noise(512)
-		f.update(store.TenantItem(session.TenantRecord{Name: longest, Value: jsonText("1")}, 0))
+		f.update(store.TenantItem(journal.TenantRecord{Name: longest, Value: jsonText("1")}, 0))
 		require.Len(f, f.items(store.KindTenantRecord, longest), 1)
 		for _, name := range []string{"", " ", "*", "a*", "a*b", "a b", "a\n", "é", "\x7f", longest + "x"} {
-			_, err := f.store.Update(f.Context(), f.key, store.TenantItem(session.TenantRecord{Name: name}, 0))
+			_, err := f.store.Update(f.Context(), f.key, store.TenantItem(journal.TenantRecord{Name: name}, 0))
 			require.Error(f, err, name)
 		}
 	}},
 	{"records outlive the session that wrote them", func(f *fixture) {
 		f.start()
-		large := session.TenantRecord{Name: "large", Value: jsonText(`"` + noise(1<<20) + `"`)}
+		large := journal.TenantRecord{Name: "large", Value: jsonText(`"` + noise(1<<20) + `"`)}
 		f.commit(2, store.TenantItem(counter(1), 0), store.TenantItem(large, 0))
 		require.NoError(f, f.store.Delete(f.Context(), f.key))
 		require.Equal(f, counter(1), *f.items(store.KindTenantRecord, "spent")[0].TenantRecord)

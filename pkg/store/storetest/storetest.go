@@ -17,6 +17,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -33,7 +34,7 @@ type Saboteur interface {
 // Queued is what the store of a fixture has if it enqueues wakes with a commit.
 type Queued interface {
 	// Queued returns the wakes that are in the queue, in any order.
-	Queued(ctx context.Context) ([]session.Wake, error)
+	Queued(ctx context.Context) ([]journal.Wake, error)
 }
 
 // Run runs the contract against stores made by open: a fresh one per subtest,
@@ -90,9 +91,9 @@ func at(n int) time.Time {
 func ptr[T any](v T) *T { return &v }
 
 // entry returns a small entry.
-func entry(seq int64) session.Entry {
-	e := session.Entry{
-		V: session.Format, Seq: seq, Kind: session.KindStepped, At: at(int(seq)), By: "storetest",
+func entry(seq int64) journal.Entry {
+	e := journal.Entry{
+		V: journal.Format, Seq: seq, Kind: session.KindStepped, At: at(int(seq)), By: "storetest",
 		Attempt: session.Attempt{ID: fmt.Sprintf("attempt-%d", seq), N: 1, For: seq},
 		Token:   "token", Task: 1, Run: 1, Step: seq, RulesAt: 1, Status: session.StatusRunning,
 		Messages: []llm.Message{{Role: llm.RoleAssistant}},
@@ -103,22 +104,22 @@ func entry(seq int64) session.Entry {
 	return e
 }
 
-func head(key session.Key) session.Head {
-	return session.Head{
+func head(key session.Key) journal.Head {
+	return journal.Head{
 		Key: key, Status: session.StatusRunning, Agent: "lab", Title: "a title", Task: 1, StatusSeq: 1,
 		CreatedAt: at(0), UpdatedAt: at(0),
 	}
 }
 
-func wait(id string) session.WaitRecord {
-	return session.WaitRecord{
+func wait(id string) journal.WaitRecord {
+	return journal.WaitRecord{
 		Wait:  session.Wait{ID: id, Kind: session.WaitApproval, Call: "c1-0", Tool: "rm", Nonce: "n", OpenedAt: at(0)},
 		State: session.WaitOpen, Agent: "lab",
 	}
 }
 
-func tool(call string) session.ToolRecord {
-	return session.ToolRecord{Call: call, State: session.ToolStarted, Attempt: "a", At: at(1)}
+func tool(call string) journal.ToolRecord {
+	return journal.ToolRecord{Call: call, State: journal.ToolStarted, Attempt: "a", At: at(1)}
 }
 
 // commit writes entry seq with items and requires success.
@@ -135,7 +136,7 @@ func (f *fixture) start() {
 	f.commit(1, store.HeadItem(head(f.key), 0))
 }
 
-func (f *fixture) entries(after int64) []session.Entry {
+func (f *fixture) entries(after int64) []journal.Entry {
 	f.Helper()
 	return collect(f, f.store.Entries(f.Context(), f.key, after))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -57,7 +58,7 @@ var updateTests = []test{
 		f.start()
 		claimed := f.claim(take("w", 2, 0, 20))
 		h := head(f.key)
-		h.Lease = session.Lease{Owner: "thief", Seq: 9, N: 9, Until: at(99)}
+		h.Lease = journal.Lease{Owner: "thief", Seq: 9, N: 9, Until: at(99)}
 		h.Title = "changed"
 		got := f.update(store.HeadItem(h, 1))
 		require.Equal(f, claimed.Head.Lease, got.Head.Lease)
@@ -75,7 +76,7 @@ var updateTests = []test{
 	}},
 	{"an idempotency record is the tenant's", func(f *fixture) {
 		f.key.ID = ""
-		f.update(store.IdempotencyItem(session.Idempotency{Key: "k", Digest: "d"}, 0))
+		f.update(store.IdempotencyItem(journal.Idempotency{Key: "k", Digest: "d"}, 0))
 		require.Len(f, f.items(store.KindIdempotency, "k"), 1)
 		f.key.Tenant = "globex"
 		require.Empty(f, f.items(store.KindIdempotency, "k"))
@@ -92,7 +93,7 @@ var updateTests = []test{
 		f.update(store.WaitItem(wait("w1-0"), 0))
 		given := []store.Item{
 			store.WaitItem(answered("w1-1", 1), 0), store.ToolItem(tool("c1-0"), 0), store.WaitItem(answered("w1-0", 1), 1),
-			store.IdempotencyItem(session.Idempotency{Key: "k", Digest: "d"}, 0),
+			store.IdempotencyItem(journal.Idempotency{Key: "k", Digest: "d"}, 0),
 		}
 		got, err := f.store.Update(f.Context(), f.key, given...)
 		require.NoError(f, err)
@@ -199,7 +200,7 @@ var updateTests = []test{
 		f.start()
 		claimed := f.claim(take("w", 2, 0, 20))
 		h := head(f.key)
-		h.Lease = session.Lease{Owner: "thief", Seq: 9, N: 9, Until: at(99)}
+		h.Lease = journal.Lease{Owner: "thief", Seq: 9, N: 9, Until: at(99)}
 		h.Title = "changed"
 		got, err := f.store.Update(f.Context(), f.key, store.ToolItem(tool("c1-0"), 0), store.HeadItem(h, 1))
 		require.NoError(f, err)
@@ -275,7 +276,7 @@ var updateTests = []test{
 }
 
 // answered is an open wait after somebody, by number, took it.
-func answered(id string, by int64) session.WaitRecord {
+func answered(id string, by int64) journal.WaitRecord {
 	w := wait(id)
 	w.State, w.TakenBy = session.WaitAnswered, by
 	return w

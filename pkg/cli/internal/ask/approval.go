@@ -12,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -31,7 +32,7 @@ const notShown = "You have not seen all of it: v shows it, page by page. Nobody 
 
 // seen reports whether the arguments of an approval are here as they would run.
 // A server leaves out what it cannot send, and a yes counts for all of it.
-func seen(w session.Wait) bool { return session.Digest(w.Arguments) == w.Digest }
+func seen(w session.Wait) bool { return journal.Digest(w.Arguments) == w.Digest }
 
 // CheckSeen refuses to approve a call, as it is, whose arguments this program
 // could not have shown.
@@ -117,7 +118,7 @@ func (p *Person) askApproval(ctx context.Context, e Engine, m session.Manifest, 
 			}
 			arguments = edited
 			answer.EditedInput = edited
-			if session.Digest(edited) == w.Digest {
+			if journal.Digest(edited) == w.Digest {
 				answer.EditedInput = nil
 			}
 			if err := show(); err != nil {

@@ -20,12 +20,13 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
 // Engine is what asking needs of the engine that has the session.
 type Engine interface {
-	Waits(ctx context.Context, key session.Key) ([]session.WaitRecord, error)
+	Waits(ctx context.Context, key session.Key) ([]journal.WaitRecord, error)
 	Submit(ctx context.Context, p runtime.SubmitParams) (runtime.Submitted, error)
 	// Tool returns the definition of an agent's tool, where this program has it.
 	Tool(agent, name string) (tool.Tool, bool)

@@ -21,17 +21,18 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
 // engine has waits, and takes answers or refuses them.
 type engine struct {
-	waits   []session.WaitRecord
+	waits   []journal.WaitRecord
 	refuse  error
 	answers []session.Answer
 }
 
-func (e *engine) Waits(context.Context, session.Key) ([]session.WaitRecord, error) {
+func (e *engine) Waits(context.Context, session.Key) ([]journal.WaitRecord, error) {
 	return e.waits, nil
 }
 
@@ -50,14 +51,14 @@ var (
 	key    = session.Key{Tenant: session.DefaultTenant, ID: "s"}
 )
 
-func open(w session.Wait) session.WaitRecord {
+func open(w session.Wait) journal.WaitRecord {
 	w.ID = "w2-1"
-	return session.WaitRecord{Wait: w, State: session.WaitOpen}
+	return journal.WaitRecord{Wait: w, State: session.WaitOpen}
 }
 
 func approval(arguments string) session.Wait {
 	raw := json.RawMessage(arguments)
-	return session.Wait{Kind: session.WaitApproval, Call: "c2-1", Tool: "deploy", Nonce: "n", Arguments: raw, Digest: session.Digest(raw)}
+	return session.Wait{Kind: session.WaitApproval, Call: "c2-1", Tool: "deploy", Nonce: "n", Arguments: raw, Digest: journal.Digest(raw)}
 }
 
 func question(kind session.QuestionKind, ids ...string) session.Wait {
@@ -155,7 +156,7 @@ func TestAsk(t *testing.T) {
 			t.Parallel()
 			p, far := sit(t, c.env)
 			require.True(t, p.There())
-			e := &engine{waits: []session.WaitRecord{{Wait: approval(`{}`), State: session.WaitAnswered}, open(c.wait)}}
+			e := &engine{waits: []journal.WaitRecord{{Wait: approval(`{}`), State: session.WaitAnswered}, open(c.wait)}}
 			done := make(chan error, 1)
 			var again bool
 			go func() {
@@ -201,7 +202,7 @@ func TestRefusedAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, far := sit(t, nil)
-			e := &engine{waits: []session.WaitRecord{open(approval(`{}`))}, refuse: c.refuse}
+			e := &engine{waits: []journal.WaitRecord{open(approval(`{}`))}, refuse: c.refuse}
 			done := make(chan error, 1)
 			var again bool
 			go func() {

@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/ask"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // window is the size of a terminal.
@@ -86,7 +87,7 @@ func long(lines int, word string) string {
 
 func person(t *testing.T, p *ask.Person, w session.Wait) (*engine, <-chan error) {
 	t.Helper()
-	e, done := &engine{waits: []session.WaitRecord{open(w)}}, make(chan error, 1)
+	e, done := &engine{waits: []journal.WaitRecord{open(w)}}, make(chan error, 1)
 	go func() {
 		_, err := p.Ask(t.Context(), e, key, session.Manifest{Agent: "toy"})
 		done <- err

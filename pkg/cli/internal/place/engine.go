@@ -17,6 +17,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/sqlite"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -29,8 +30,8 @@ type Engine interface {
 	Resume(ctx context.Context, p runtime.ResumeParams) (runtime.Resumed, error)
 	Decide(ctx context.Context, p runtime.DecideParams) (runtime.Resumed, error)
 	Manifest(ctx context.Context, key session.Key) (session.Manifest, error)
-	Waits(ctx context.Context, key session.Key) ([]session.WaitRecord, error)
-	Journal(ctx context.Context, key session.Key) ([]session.Entry, error)
+	Waits(ctx context.Context, key session.Key) ([]journal.WaitRecord, error)
+	Journal(ctx context.Context, key session.Key) ([]journal.Entry, error)
 	Sessions(ctx context.Context, p runtime.SessionsParams) (runtime.SessionsPage, error)
 	Inbox(ctx context.Context, p runtime.InboxParams) (runtime.InboxPage, error)
 	// Drive stays with a session until it rests, or until ctx ends.

@@ -18,6 +18,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/known"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/sqlite"
 )
 
@@ -175,7 +176,7 @@ func (u *Unknown) look(ctx context.Context, a *embedded.App) error {
 	return nil
 }
 
-func (u *Unknown) see(ctx context.Context, r *runtime.Runtime, head session.Head) error {
+func (u *Unknown) see(ctx context.Context, r *runtime.Runtime, head journal.Head) error {
 	waits, err := r.Waits(ctx, head.Key)
 	if err != nil {
 		return err
@@ -194,7 +195,7 @@ func (u *Unknown) see(ctx context.Context, r *runtime.Runtime, head session.Head
 		}
 		u.Approved = append(u.Approved, given)
 	}
-	held := slices.ContainsFunc(waits, func(w session.WaitRecord) bool { return w.Held && w.TakenBy == 0 })
+	held := slices.ContainsFunc(waits, func(w journal.WaitRecord) bool { return w.Held && w.TakenBy == 0 })
 	if head.Status == session.StatusRunning || head.Status == session.StatusSuspended && !open && !held {
 		u.Running = append(u.Running, head.Key)
 	} else {

@@ -8,6 +8,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // Manifest says where a session stands: everything but the resume hint.
@@ -23,8 +24,8 @@ func (e *Engine) Manifest(ctx context.Context, key session.Key) (session.Manifes
 }
 
 // Waits returns every wait a session opened, in order, with what became of it.
-func (e *Engine) Waits(ctx context.Context, key session.Key) ([]session.WaitRecord, error) {
-	var records []session.WaitRecord
+func (e *Engine) Waits(ctx context.Context, key session.Key) ([]journal.WaitRecord, error) {
+	var records []journal.WaitRecord
 	for wait, err := range e.client.AllWaits(ctx, key.ID) {
 		if err != nil {
 			return nil, e.refusal(key, err)
@@ -41,8 +42,8 @@ func (e *Engine) Waits(ctx context.Context, key session.Key) ([]session.WaitReco
 }
 
 // Journal returns every entry of a session, oldest first.
-func (e *Engine) Journal(ctx context.Context, key session.Key) ([]session.Entry, error) {
-	var entries []session.Entry
+func (e *Engine) Journal(ctx context.Context, key session.Key) ([]journal.Entry, error) {
+	var entries []journal.Entry
 	for entry, err := range e.client.Journal(ctx, key.ID, 0) {
 		if err != nil {
 			return nil, e.refusal(key, err)
@@ -71,7 +72,7 @@ func (e *Engine) Sessions(ctx context.Context, p runtime.SessionsParams) (runtim
 		if err := checkID(session.Key{}, "session", s.ID, false); err != nil {
 			return runtime.SessionsPage{}, err
 		}
-		out.Heads = append(out.Heads, session.Head{
+		out.Heads = append(out.Heads, journal.Head{
 			Key: session.Key{Tenant: p.Tenant, ID: s.ID}, Status: s.Status, Agent: s.Agent, Title: s.Title, Task: s.Task, StatusSeq: s.Version,
 			Parent: s.Parent, StartedBy: s.StartedBy, Tags: s.Tags, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 		})

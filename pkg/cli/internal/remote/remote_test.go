@@ -20,6 +20,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 var (
@@ -78,8 +79,8 @@ func TestNew(t *testing.T) {
 	require.Error(t, err)
 }
 
-func entry(seq int64, kind session.Kind, status session.Status) session.Entry {
-	return session.Entry{Seq: seq, Kind: kind, Status: status, At: at}
+func entry(seq int64, kind session.Kind, status session.Status) journal.Entry {
+	return journal.Entry{Seq: seq, Kind: kind, Status: status, At: at}
 }
 
 // TestDriveAfterAResume: a session that was told to go on looks as if it rested
@@ -92,9 +93,9 @@ func TestDriveAfterAResume(t *testing.T) {
 			"POST /sessions/s/resume": {wire.Resumed{SessionID: "s", Continuation: wire.ContinuationResumed, After: 2, Session: &wire.Session{Version: 2}}},
 			"GET /sessions/s/entries": {
 				rests, rests,
-				wire.Entries{Items: []session.Entry{entry(3, session.KindResumed, session.StatusRunning)}, After: 3, Status: session.StatusRunning},
-				wire.Entries{Items: []session.Entry{entry(3, session.KindResumed, session.StatusRunning)}, After: 3, Status: session.StatusRunning},
-				wire.Entries{Items: []session.Entry{entry(4, session.KindCompleted, session.StatusCompleted)}, After: 4, Status: session.StatusCompleted, Resting: true},
+				wire.Entries{Items: []journal.Entry{entry(3, session.KindResumed, session.StatusRunning)}, After: 3, Status: session.StatusRunning},
+				wire.Entries{Items: []journal.Entry{entry(3, session.KindResumed, session.StatusRunning)}, After: 3, Status: session.StatusRunning},
+				wire.Entries{Items: []journal.Entry{entry(4, session.KindCompleted, session.StatusCompleted)}, After: 4, Status: session.StatusCompleted, Resting: true},
 			},
 		}}
 		var seen []session.Kind
@@ -209,7 +210,7 @@ func TestQueries(t *testing.T) {
 	s := &server{answers: map[string][]any{
 		"GET /sessions/s":         {wire.Session{ID: "s", Agent: "toy", Status: session.StatusCompleted, Outcome: session.OutcomeCompleted, Text: "bye", Step: 3, CheckpointID: "cp"}},
 		"GET /sessions/s/waits":   {wire.Waits{Items: []wire.Wait{wait}, Cursor: "1"}, wire.Waits{Items: []wire.Wait{wait}}},
-		"GET /sessions/s/entries": {wire.Entries{Items: []session.Entry{entry(1, session.KindStarted, session.StatusRunning)}, After: 1, More: true}, wire.Entries{Items: []session.Entry{entry(2, session.KindStepped, session.StatusRunning)}, After: 2}},
+		"GET /sessions/s/entries": {wire.Entries{Items: []journal.Entry{entry(1, session.KindStarted, session.StatusRunning)}, After: 1, More: true}, wire.Entries{Items: []journal.Entry{entry(2, session.KindStepped, session.StatusRunning)}, After: 2}},
 		"GET /sessions":           {wire.Sessions{Items: []wire.Summary{{ID: "s", Agent: "toy", Status: session.StatusRunning, Task: 2, Version: 9, UpdatedAt: at}}, Cursor: "next"}},
 		"GET /waits":              {wire.Waits{Items: []wire.Wait{wait}, Cursor: "next"}},
 	}}
@@ -221,13 +222,13 @@ func TestQueries(t *testing.T) {
 	require.Equal(t, "bye", m.FinalMessage)
 	records, err := e.Waits(ctx, key)
 	require.NoError(t, err)
-	require.Equal(t, []session.WaitRecord{wait.Record(), wait.Record()}, records, "all pages")
+	require.Equal(t, []journal.WaitRecord{wait.Record(), wait.Record()}, records, "all pages")
 	entries, err := e.Journal(ctx, key)
 	require.NoError(t, err)
 	require.Len(t, entries, 2)
 	sessions, err := e.Sessions(ctx, runtime.SessionsParams{Tenant: "default", Status: session.StatusRunning, Limit: 5, Cursor: "c"})
 	require.NoError(t, err)
-	require.Equal(t, runtime.SessionsPage{Cursor: "next", Heads: []session.Head{{Key: key, Agent: "toy", Status: session.StatusRunning, Task: 2, StatusSeq: 9, UpdatedAt: at}}}, sessions)
+	require.Equal(t, runtime.SessionsPage{Cursor: "next", Heads: []journal.Head{{Key: key, Agent: "toy", Status: session.StatusRunning, Task: 2, StatusSeq: 9, UpdatedAt: at}}}, sessions)
 	require.Contains(t, s.asked, "GET /sessions?cursor=c&limit=5&status=running")
 	inbox, err := e.Inbox(ctx, runtime.InboxParams{Tenant: "default", Limit: 5})
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // FuzzForeignSession: whatever a server says of a session, it is told without a panic
@@ -30,10 +30,10 @@ func FuzzForeignSession(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1])
 	}
-	f.Fuzz(func(t *testing.T, about, journal string) {
+	f.Fuzz(func(t *testing.T, about, written string) {
 		var s wire.Session
-		var entries []session.Entry
-		if json.Unmarshal([]byte(about), &s) != nil || json.Unmarshal([]byte(journal), &entries) != nil {
+		var entries []journal.Entry
+		if json.Unmarshal([]byte(about), &s) != nil || json.Unmarshal([]byte(written), &entries) != nil {
 			return
 		}
 		var out strings.Builder
@@ -42,7 +42,7 @@ func FuzzForeignSession(f *testing.F) {
 		where := place.New(place.Config{Program: "adjourn", Env: env, Screen: on})
 		m := s.Manifest()
 		m.ResumeHint = report.ResumeHint(where, m)
-		var records []session.WaitRecord
+		var records []journal.WaitRecord
 		if s.Pause != nil {
 			for i := range s.Pause.Pending {
 				records = append(records, s.Pause.Pending[i].Record())

@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // printer prints on a screen, with commands that lead to a place.
@@ -21,7 +22,7 @@ type printer struct {
 
 // Manifest prints where a session stands, in the form that was asked for. What was
 // answered of its pause is told in words.
-func Manifest(s *screen.Screen, where *place.Place, m session.Manifest, answered []session.WaitRecord) {
+func Manifest(s *screen.Screen, where *place.Place, m session.Manifest, answered []journal.WaitRecord) {
 	p := printer{s, where}
 	if p.Form == screen.FormJSON {
 		p.JSON(m)
@@ -83,7 +84,7 @@ func (p printer) completed(m session.Manifest) {
 	p.Talk("Session %s completed after %s%s. Its journal: %s", m.SessionID, screen.Count(m.StepsTaken, "step"), tokens(m.Usage), p.Command(place.Target("show", m.SessionID)...))
 }
 
-func (p printer) paused(m session.Manifest, answered []session.WaitRecord) {
+func (p printer) paused(m session.Manifest, answered []journal.WaitRecord) {
 	items := Pending(m)
 	if len(items) == 0 {
 		p.Say("%s Everything session %s waited for is answered, but only stored.", p.Bold(p.Stdout, "Paused."), m.SessionID)

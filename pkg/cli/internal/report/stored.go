@@ -6,12 +6,13 @@ import (
 
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // Stored returns the waits of a paused session that were answered, by somebody or by
 // their deadline, and with which it has not gone on.
-func Stored(records []session.WaitRecord) []session.WaitRecord {
-	var stored []session.WaitRecord
+func Stored(records []journal.WaitRecord) []journal.WaitRecord {
+	var stored []journal.WaitRecord
 	for _, r := range records {
 		if (r.State == session.WaitAnswered || r.State == session.WaitExpired) && r.Answer != nil {
 			stored = append(stored, r)
@@ -21,7 +22,7 @@ func Stored(records []session.WaitRecord) []session.WaitRecord {
 }
 
 // StoredLines says what was answered, by whom and how long ago, a line for each.
-func StoredLines(stored []session.WaitRecord, indent string, now time.Time) string {
+func StoredLines(stored []journal.WaitRecord, indent string, now time.Time) string {
 	var b strings.Builder
 	for _, r := range stored {
 		b.WriteString(indent + screen.CleanLine(r.Wait.ID) + "  " + HeadlineOf(r.Wait) + ": " +
@@ -31,7 +32,7 @@ func StoredLines(stored []session.WaitRecord, indent string, now time.Time) stri
 }
 
 // Beside says what was answered of a pause in which something is still open; "" if nothing was.
-func Beside(answered []session.WaitRecord, now time.Time) string {
+func Beside(answered []journal.WaitRecord, now time.Time) string {
 	if len(answered) == 0 {
 		return ""
 	}

@@ -9,11 +9,12 @@ import (
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // Timeline returns a session's journal as people read it: when, what, how long it
 // took. Unless it is to be full, texts, arguments and results are shortened.
-func Timeline(s *screen.Screen, m session.Manifest, entries []session.Entry, full bool) string {
+func Timeline(s *screen.Screen, m session.Manifest, entries []journal.Entry, full bool) string {
 	t := timeline{screen: s, room: 160, asked: map[string]session.Wait{}, calls: map[string]json.RawMessage{}}
 	if full {
 		t.room = 1 << 20
@@ -40,7 +41,7 @@ func (t *timeline) linef(format string, args ...any) {
 }
 
 // head sums the session up.
-func (t *timeline) head(m session.Manifest, entries []session.Entry) {
+func (t *timeline) head(m session.Manifest, entries []journal.Entry) {
 	var waited, worked time.Duration
 	for i := 1; i < len(entries); i++ {
 		d := entries[i].At.Sub(entries[i-1].At)
@@ -56,7 +57,7 @@ func (t *timeline) head(m session.Manifest, entries []session.Entry) {
 }
 
 // entry writes one entry: when, what, and everything it brought.
-func (t *timeline) entry(e *session.Entry) {
+func (t *timeline) entry(e *journal.Entry) {
 	passed := ""
 	if !t.last.IsZero() {
 		passed = "+" + screen.Span(e.At.Sub(t.last))
@@ -83,7 +84,7 @@ func (t *timeline) entry(e *session.Entry) {
 		t.asked[w.ID] = w
 		item := session.NewPendingItem(w)
 		t.detail("waits", "%s for %s%s%s", screen.CleanLine(w.ID), Headline(item), ofCall(w), deadline(w))
-		if given, known := t.calls[w.Call]; known && len(w.Arguments) > 0 && session.Digest(given) != session.Digest(w.Arguments) {
+		if given, known := t.calls[w.Call]; known && len(w.Arguments) > 0 && journal.Digest(given) != journal.Digest(w.Arguments) {
 			// An answer counts for these, not for those of the call above.
 			t.detail("shown", "%s with other arguments than %s: %s", screen.CleanLine(w.ID), screen.CleanLine(w.Call), screen.Compact(w.Arguments, t.room))
 		}
@@ -103,7 +104,7 @@ func (t *timeline) detail(label, format string, args ...any) {
 	t.linef("      %-9s "+format, append([]any{label}, args...)...)
 }
 
-func (t *timeline) title(e *session.Entry) string {
+func (t *timeline) title(e *journal.Entry) string {
 	switch e.Kind {
 	case session.KindStarted:
 		return fmt.Sprintf("started by %s: task %d, run %d", by(e.By), e.Task, e.Run)

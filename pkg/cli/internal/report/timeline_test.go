@@ -10,6 +10,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // TestTimelineOfOtherArguments: what was shown for an approval stands in the timeline
@@ -19,10 +20,10 @@ func TestTimelineOfOtherArguments(t *testing.T) {
 	s, _, _, _ := room(t)
 	yes := true
 	long := strings.Repeat("x", 300)
-	story := func(shown string) []session.Entry {
+	story := func(shown string) []journal.Entry {
 		w := session.Wait{ID: "w2-1", Kind: session.WaitApproval, Call: "c2-1", Tool: "rm", Arguments: json.RawMessage(shown)}
 		call := llm.Part{Kind: llm.PartToolCall, ToolCall: &llm.ToolCall{ID: "c2-1", Name: "rm", Arguments: json.RawMessage(`{"a":1,"b":2}`)}}
-		return []session.Entry{
+		return []journal.Entry{
 			{Seq: 2, Kind: session.KindSuspended, Messages: []llm.Message{{Role: llm.RoleAssistant, Parts: []llm.Part{call}}}, Waits: []session.Wait{w}},
 			{Seq: 3, Kind: session.KindResumed, Answers: []session.Answer{{Wait: "w2-1", Kind: session.AnswerApproval, ToolCallID: "c2-1", Approved: &yes, Who: "ada"}}},
 		}

@@ -1,4 +1,4 @@
-package session
+package journal
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // ErrUnknownFormat says that an entry was written by a newer program, or is not an entry.
@@ -112,7 +114,7 @@ func Decode(payload []byte) (Entry, error) {
 	if stored.Limits != nil {
 		return Entry{}, fmt.Errorf("decode entry %d: %w: it was written before format 1 was fixed, and nothing reads that any more: start with a new data file, or a new table", e.Seq, ErrUnknownFormat)
 	}
-	if !e.Kind.known() {
+	if !known(e.Kind) {
 		return Entry{}, fmt.Errorf("decode entry %d: %w: kind %q", e.Seq, ErrUnknownFormat, e.Kind)
 	}
 	if err := e.checkNeeds(); err != nil {
@@ -139,10 +141,10 @@ func newerFormat(v int) error {
 	return fmt.Errorf("decode entry: %w: version %d is newer than this program reads (%d): use a newer adjourn", ErrUnknownFormat, v, Format)
 }
 
-func (k Kind) known() bool {
+func known(k session.Kind) bool {
 	switch k {
-	case KindStarted, KindReplied, KindStepped, KindSuspended, KindResumed, KindDelayed, KindInterrupted,
-		KindCancelled, KindCompleted, KindFailed, KindRestored, KindForked, KindDeleted:
+	case session.KindStarted, session.KindReplied, session.KindStepped, session.KindSuspended, session.KindResumed, session.KindDelayed, session.KindInterrupted,
+		session.KindCancelled, session.KindCompleted, session.KindFailed, session.KindRestored, session.KindForked, session.KindDeleted:
 		return true
 	}
 	return false

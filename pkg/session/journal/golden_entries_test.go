@@ -1,4 +1,4 @@
-package session_test
+package journal_test
 
 import (
 	"encoding/json"
@@ -6,21 +6,22 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
-func entry(seq int64, kind session.Kind, status session.Status) session.Entry {
-	return session.Entry{
+func entry(seq int64, kind session.Kind, status session.Status) journal.Entry {
+	return journal.Entry{
 		V: 1, Seq: seq, Kind: kind, At: at, By: "worker-1/4711", Attempt: session.Attempt{ID: "a1", N: 1, For: seq}, Prev: prev, Token: token,
 		Task: 1, Run: 1, Step: 1, RulesAt: 1, Status: status,
-		Used: session.Used{
+		Used: journal.Used{
 			Amounts: session.Amounts{Steps: 1, Tokens: 1500, ActiveMillis: 2100, CostMicros: 420},
 			Task:    session.Amounts{Steps: 3, Tokens: 4500, ActiveMillis: 7300, CostMicros: 1260},
 		},
 	}
 }
 
-func signal(kind session.SignalKind) *session.Signal {
-	return &session.Signal{ID: "sig-1", Task: 1, Kind: kind, Reason: "wrong order", Who: "ana", At: at, From: "cli"}
+func signal(kind journal.SignalKind) *journal.Signal {
+	return &journal.Signal{ID: "sig-1", Task: 1, Kind: kind, Reason: "wrong order", Who: "ana", At: at, From: "cli"}
 }
 
 // entries has one of every kind, each with all that kind can hold, now or later.
@@ -47,7 +48,7 @@ func entries() map[string]any {
 	replied.Mail = []string{"01JNM5Z7"}
 	replied.StateOps = []session.StateOp{{Op: session.StateReplace, Key: "flow", Value: raw(`{"node":"refund","visits":[1]}`)}}
 	replied.Usage = llm.Usage{Input: 1200, CacheRead: 1000, CacheWrite: 100, Output: 300, Reasoning: 200}
-	replied.Models = []session.ModelCall{{
+	replied.Models = []journal.ModelCall{{
 		Model: "gpt-5-2026-01-01", ID: "chatcmpl-7", At: at, Millis: 2100, Finish: llm.StopToolCalls, Usage: replied.Usage, CostMicros: 420,
 	}}
 
@@ -59,7 +60,7 @@ func entries() map[string]any {
 		{Op: session.StateAppend, Key: "notes", Value: raw(`"<a>"`)}, {Op: session.StateReplace, Key: "done", Value: raw(`null`)},
 	}
 	stepped.Events = []session.CustomEvent{{Call: "c2-1", Name: "progress", Data: raw(`{"percent":50}`)}, {Name: "bare"}}
-	stepped.Calls = []session.ToolRun{{Call: "c2-1", At: at, Millis: 250, Digest: prev}, {Call: "c2-2", At: at, Millis: 0, Digest: prev}}
+	stepped.Calls = []journal.ToolRun{{Call: "c2-1", At: at, Millis: 250, Digest: prev}, {Call: "c2-2", At: at, Millis: 0, Digest: prev}}
 	stepped.Children = []session.Child{
 		{Name: "clerk", Session: "s1-agent-clerk", Agent: "clerk", Call: "c2-1", Mode: "background", Status: session.StatusRunning},
 	}
@@ -90,14 +91,14 @@ func entries() map[string]any {
 	delayed := entry(6, session.KindDelayed, session.StatusRunning)
 	delayed.Failure = &session.Failure{Type: "model_rate_limited", Message: "429: slow down", Retryable: true, Data: raw(`{"retryAfter":30}`)}
 	delayed.Until = new(later)
-	delayed.Models = []session.ModelCall{{Model: "openai:gpt-5", At: at, Millis: 30, Error: "rate_limited"}}
+	delayed.Models = []journal.ModelCall{{Model: "openai:gpt-5", At: at, Millis: 30, Error: "rate_limited"}}
 
 	interrupted := entry(7, session.KindInterrupted, session.StatusInterrupted)
-	interrupted.Signal = signal(session.SignalInterrupt)
+	interrupted.Signal = signal(journal.SignalInterrupt)
 	interrupted.Messages = []llm.Message{{Role: llm.RoleTool, Parts: []llm.Part{result("c6-1", "append_line", llm.ResultUnknown, `"not known"`)}}}
 
 	cancelled := entry(8, session.KindCancelled, session.StatusCancelled)
-	cancelled.Signal = signal(session.SignalCancel)
+	cancelled.Signal = signal(journal.SignalCancel)
 	cancelled.Messages = []llm.Message{
 		{Role: llm.RoleTool, Parts: []llm.Part{result("c7-1", "refund", llm.ResultCancelled, `"Tool execution cancelled"`)}}, llm.Assistant("Cancelled by user"),
 	}
@@ -107,7 +108,7 @@ func entries() map[string]any {
 	completed.Output = raw(`{"total":620.50}`)
 
 	failed := entry(10, session.KindFailed, session.StatusFailed)
-	failed.Signal = signal(session.SignalAbort)
+	failed.Signal = signal(journal.SignalAbort)
 	failed.Failure = &session.Failure{Type: "aborted", Message: "Aborted by ana: wrong order"}
 
 	all := map[string]any{
@@ -125,24 +126,24 @@ func laterEntries() map[string]any {
 	restored := entry(11, session.KindRestored, session.StatusSuspended)
 	restored.Task, restored.Run, restored.Trigger, restored.RulesAt = 2, 3, session.TriggerRetry, 11
 	restored.Rules = &session.Rules{Agent: "support", Digest: prev, Limits: session.DefaultLimits(), Policy: session.Policy{OnChange: session.ChangeFail}}
-	restored.Base = &session.Base{Seq: 4}
+	restored.Base = &journal.Base{Seq: 4}
 	restored.Messages = []llm.Message{llm.User("once more, with feeling")}
 	restored.Waits = []session.Wait{{ID: "w11-1", Kind: session.WaitApproval, Call: "c11-1", Nonce: "n2", OpenedAt: at}}
 
 	forked := entry(1, session.KindForked, session.StatusInterrupted)
 	forked.Prev, forked.Trigger = "", session.TriggerRetry
 	forked.Rules = &session.Rules{Agent: "support", Digest: prev, Limits: session.DefaultLimits(), Policy: session.Policy{OnChange: session.ChangeGoOn}}
-	forked.Base = &session.Base{
+	forked.Base = &journal.Base{
 		Session: "s1", Seq: 4, Messages: []llm.Message{llm.User("refund A-1"), llm.Assistant("which one?")},
 		State: map[string]json.RawMessage{"notes": raw(`["a"]`), "flow": raw(`{"node":"ask"}`)},
 	}
 
 	compacted := entry(12, session.KindStepped, session.StatusRunning)
-	compacted.Base = &session.Base{Seq: 11, Messages: []llm.Message{llm.User("Summary: two refunds were asked for.")}}
+	compacted.Base = &journal.Base{Seq: 11, Messages: []llm.Message{llm.User("Summary: two refunds were asked for.")}}
 	compacted.Messages = []llm.Message{{Role: llm.RoleAssistant, Parts: []llm.Part{call("c12-1", "echo", `{}`)}}}
 
 	emptied := entry(13, session.KindStepped, session.StatusRunning)
-	emptied.Base = &session.Base{Messages: []llm.Message{}, State: map[string]json.RawMessage{}}
+	emptied.Base = &journal.Base{Messages: []llm.Message{}, State: map[string]json.RawMessage{}}
 
 	childEnded := entry(14, session.KindResumed, session.StatusRunning)
 	childEnded.Run, childEnded.Trigger = 4, session.TriggerChild
@@ -151,7 +152,7 @@ func laterEntries() map[string]any {
 	deleted := entry(15, session.KindDeleted, session.StatusCancelled)
 	deleted.By, deleted.Attempt = "ana", session.Attempt{ID: "req-9"}
 
-	minimal := session.Entry{V: 1, Seq: 1, Kind: session.KindStepped, At: time.Unix(0, 0).UTC(), Status: session.StatusRunning}
+	minimal := journal.Entry{V: 1, Seq: 1, Kind: session.KindStepped, At: time.Unix(0, 0).UTC(), Status: session.StatusRunning}
 	return map[string]any{
 		"entry_restored": restored, "entry_forked": forked, "entry_stepped_compacted": compacted, "entry_stepped_emptied": emptied,
 		"entry_resumed_child": childEnded, "entry_deleted": deleted, "entry_minimal": minimal,

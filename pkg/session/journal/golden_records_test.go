@@ -1,4 +1,4 @@
-package session_test
+package journal_test
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 func deadline(outcome session.DeadlineOutcome, value string) *session.Deadline {
@@ -107,14 +108,14 @@ func answers() map[string]any {
 }
 
 func records() map[string]any {
-	head := session.Head{
+	head := journal.Head{
 		Key: session.Key{Tenant: "default", ID: "s1"}, Status: session.StatusRunning, Agent: "support", Title: "Refund A-1", Task: 1, StatusSeq: 1,
 		Due: new(later), CreatedAt: at, UpdatedAt: at,
 	}
 	leased, signalled, child, tombstone := head, head, head, head
-	leased.Lease = session.Lease{Owner: "pid-4711@boot-1", Seq: 7, N: 2, Until: later}
+	leased.Lease = journal.Lease{Owner: "pid-4711@boot-1", Seq: 7, N: 2, Until: later}
 	leased.MailCount, leased.Resent, leased.ResentAfter = 3, 2, 6
-	signalled.Signal = signal(session.SignalCancel)
+	signalled.Signal = signal(journal.SignalCancel)
 	child.Parent = &session.Parent{Session: "s0", Call: "c2-1", Wait: "w2-1", Root: "s0", Depth: 1}
 	tombstone.Status, tombstone.Deleted, tombstone.Due = session.StatusCancelled, true, nil
 
@@ -126,8 +127,8 @@ func records() map[string]any {
 	wait, _ := waits()["wait_approval"].(session.Wait)
 	approved, _ := answers()["answer_approved"].(session.Answer)
 	expired, _ := answers()["answer_expiry_deny"].(session.Answer)
-	tool := func(state session.ToolState, change func(*session.ToolRecord)) session.ToolRecord {
-		r := session.ToolRecord{Call: "c4-1", State: state, Attempt: "a2", At: at}
+	tool := func(state journal.ToolState, change func(*journal.ToolRecord)) journal.ToolRecord {
+		r := journal.ToolRecord{Call: "c4-1", State: state, Attempt: "a2", At: at}
 		change(&r)
 		return r
 	}
@@ -135,27 +136,27 @@ func records() map[string]any {
 	all := map[string]any{
 		"head": head, "head_leased": leased, "head_signalled": signalled, "head_child": child, "head_tombstone": tombstone,
 		"run": run, "run_ended": ended,
-		"waitrecord_open":     session.WaitRecord{Wait: wait, State: session.WaitOpen, Agent: "support", Due: new(later)},
-		"waitrecord_answered": session.WaitRecord{Wait: wait, State: session.WaitAnswered, Answer: &approved, Held: true, Agent: "support", Due: new(later)},
-		"waitrecord_expired":  session.WaitRecord{Wait: wait, State: session.WaitExpired, Answer: &expired, Agent: "support", Due: new(later)},
-		"waitrecord_taken":    session.WaitRecord{Wait: wait, State: session.WaitTaken, Answer: &approved, Audit: session.AuditTip{Count: 2, Hash: prev}, Agent: "support", TakenBy: 5},
-		"waitrecord_closed":   session.WaitRecord{Wait: wait, State: session.WaitClosed, TakenBy: 5},
-		"tool_started":        tool(session.ToolStarted, func(*session.ToolRecord) {}),
-		"tool_finished": tool(session.ToolFinished, func(r *session.ToolRecord) {
+		"waitrecord_open":     journal.WaitRecord{Wait: wait, State: session.WaitOpen, Agent: "support", Due: new(later)},
+		"waitrecord_answered": journal.WaitRecord{Wait: wait, State: session.WaitAnswered, Answer: &approved, Held: true, Agent: "support", Due: new(later)},
+		"waitrecord_expired":  journal.WaitRecord{Wait: wait, State: session.WaitExpired, Answer: &expired, Agent: "support", Due: new(later)},
+		"waitrecord_taken":    journal.WaitRecord{Wait: wait, State: session.WaitTaken, Answer: &approved, Audit: journal.AuditTip{Count: 2, Hash: prev}, Agent: "support", TakenBy: 5},
+		"waitrecord_closed":   journal.WaitRecord{Wait: wait, State: session.WaitClosed, TakenBy: 5},
+		"tool_started":        tool(journal.ToolStarted, func(*journal.ToolRecord) {}),
+		"tool_finished": tool(journal.ToolFinished, func(r *journal.ToolRecord) {
 			r.Memo, r.Result = memo, result("c4-1", "refund", llm.ResultSuccess, `{"id":"r-1"}`).ToolResult
 			r.StateOps = []session.StateOp{{Op: session.StateAppend, Key: "notes", Value: raw(`1`)}}
 			r.Events = []session.CustomEvent{{Call: "c4-1", Name: "paid"}}
-			r.Ran = &session.ToolRun{Call: "c4-1", At: at, Millis: 250, Digest: prev}
+			r.Ran = &journal.ToolRun{Call: "c4-1", At: at, Millis: 250, Digest: prev}
 		}),
-		"tool_asking": tool(session.ToolAsking, func(r *session.ToolRecord) { r.Memo = memo }),
-		"tool_closed": tool(session.ToolClosed, func(*session.ToolRecord) {}),
-		"tool_memo":   tool(session.ToolMemo, func(r *session.ToolRecord) { r.Memo, r.Attempt = memo, "" }),
-		"mail":        session.Mail{ID: "01JNM5Z7", Message: llm.User("and hurry"), Who: "ana", At: at, From: "cli"},
-		"audit":       session.Audit{ID: "0000000004-01-0002", Wait: "w4-1", N: 2, Kind: session.AuditRefused, Who: "bob", At: at, From: "cli", Data: raw(`{"code":"not_allowed"}`), Prev: prev},
-		"audit_full":  session.Audit{ID: "0000000004-01-0100", Wait: "w4-1", N: 100, Kind: session.AuditFull, Who: "bob", At: at, From: "cli", Prev: prev},
-		"idempotency": session.Idempotency{Key: "k-1", Digest: prev, Session: "s1", Seq: 1, Answer: raw(`{"session":"s1"}`), ExpiresAt: later},
-		"wake_step":   session.NewWake(session.Key{Tenant: "default", ID: "s1"}, 2, session.WakeStep),
-		"wake_resume": session.NewWake(session.Key{Tenant: "acme", ID: "s2"}, 10_000_000_000, session.WakeResume),
+		"tool_asking": tool(journal.ToolAsking, func(r *journal.ToolRecord) { r.Memo = memo }),
+		"tool_closed": tool(journal.ToolClosed, func(*journal.ToolRecord) {}),
+		"tool_memo":   tool(journal.ToolMemo, func(r *journal.ToolRecord) { r.Memo, r.Attempt = memo, "" }),
+		"mail":        journal.Mail{ID: "01JNM5Z7", Message: llm.User("and hurry"), Who: "ana", At: at, From: "cli"},
+		"audit":       journal.Audit{ID: "0000000004-01-0002", Wait: "w4-1", N: 2, Kind: journal.AuditRefused, Who: "bob", At: at, From: "cli", Data: raw(`{"code":"not_allowed"}`), Prev: prev},
+		"audit_full":  journal.Audit{ID: "0000000004-01-0100", Wait: "w4-1", N: 100, Kind: journal.AuditFull, Who: "bob", At: at, From: "cli", Prev: prev},
+		"idempotency": journal.Idempotency{Key: "k-1", Digest: prev, Session: "s1", Seq: 1, Answer: raw(`{"session":"s1"}`), ExpiresAt: later},
+		"wake_step":   journal.NewWake(session.Key{Tenant: "default", ID: "s1"}, 2, journal.WakeStep),
+		"wake_resume": journal.NewWake(session.Key{Tenant: "acme", ID: "s2"}, 10_000_000_000, journal.WakeResume),
 	}
 	for i, trigger := range []session.Trigger{session.TriggerResume, session.TriggerRetry, session.TriggerChild, session.TriggerExpiry, session.TriggerMessage} {
 		r := run

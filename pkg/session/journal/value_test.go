@@ -1,4 +1,4 @@
-package session_test
+package journal_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 func nested(n int) json.RawMessage {
@@ -16,36 +17,36 @@ func nested(n int) json.RawMessage {
 
 func TestCheckValue(t *testing.T) {
 	t.Parallel()
-	for _, good := range []string{`null`, `0`, `""`, `[]`, `{"a":[1,{"b":"]"}]}`, `"\\"`, `["\"", "["]`, string(nested(session.MaxNesting))} {
-		require.NoError(t, session.CheckValue(json.RawMessage(good)), good)
+	for _, good := range []string{`null`, `0`, `""`, `[]`, `{"a":[1,{"b":"]"}]}`, `"\\"`, `["\"", "["]`, string(nested(journal.MaxNesting))} {
+		require.NoError(t, journal.CheckValue(json.RawMessage(good)), good)
 	}
 	for name, bad := range map[string]json.RawMessage{
 		"nothing": nil, "half": json.RawMessage(`{"a":`), "two": json.RawMessage(`1 2`), "not UTF-8": json.RawMessage("\"\xff\""),
-		"too deep": nested(session.MaxNesting + 1), "far too deep": nested(20000),
+		"too deep": nested(journal.MaxNesting + 1), "far too deep": nested(20000),
 	} {
-		require.ErrorIs(t, session.CheckValue(bad), session.ErrUnfitValue, name)
+		require.ErrorIs(t, journal.CheckValue(bad), journal.ErrUnfitValue, name)
 	}
 }
 
 // Brackets in a text nest nothing, wherever the text ends.
 func TestCheckValue_passes_over_texts(t *testing.T) {
 	t.Parallel()
-	deep := strings.Repeat("[", session.MaxNesting+1)
+	deep := strings.Repeat("[", journal.MaxNesting+1)
 	for _, quoted := range []string{deep, `\"` + deep, `\\\"` + deep, deep + `\\`, `\"\"` + deep + `\"`, `\\\\\"` + deep + `\\\"`, `\n` + deep + `\t\\`} {
 		text := `["` + quoted + `"]`
-		require.NoError(t, session.CheckValue(json.RawMessage(text)), "%.20q", text)
-		text = `{"` + quoted + `":"` + quoted + `","after":` + deep + strings.Repeat("]", session.MaxNesting+1) + `}`
-		require.ErrorIs(t, session.CheckValue(json.RawMessage(text)), session.ErrUnfitValue, "%.20q", text)
+		require.NoError(t, journal.CheckValue(json.RawMessage(text)), "%.20q", text)
+		text = `{"` + quoted + `":"` + quoted + `","after":` + deep + strings.Repeat("]", journal.MaxNesting+1) + `}`
+		require.ErrorIs(t, journal.CheckValue(json.RawMessage(text)), journal.ErrUnfitValue, "%.20q", text)
 	}
 }
 
 // TestCheckValue_can_be_read_again: what passes can be kept in an entry.
 func TestCheckValue_can_be_read_again(t *testing.T) {
 	t.Parallel()
-	e := session.Entry{V: session.Format, Seq: 1, Kind: session.KindCompleted, Output: nested(session.MaxNesting)}
-	raw, err := session.Encode(&e)
+	e := journal.Entry{V: journal.Format, Seq: 1, Kind: session.KindCompleted, Output: nested(journal.MaxNesting)}
+	raw, err := journal.Encode(&e)
 	require.NoError(t, err)
-	_, err = session.Decode(raw)
+	_, err = journal.Decode(raw)
 	require.NoError(t, err)
 }
 
@@ -53,7 +54,7 @@ func TestCheckValue_can_be_read_again(t *testing.T) {
 // gets an error, not a session that is lost.
 func TestEncode_refuses_what_could_not_be_read_again(t *testing.T) {
 	t.Parallel()
-	e := session.Entry{V: session.Format, Seq: 1, Kind: session.KindCompleted, Output: nested(10_000)}
-	_, err := session.Encode(&e)
-	require.ErrorIs(t, err, session.ErrUnfitValue)
+	e := journal.Entry{V: journal.Format, Seq: 1, Kind: session.KindCompleted, Output: nested(10_000)}
+	_, err := journal.Encode(&e)
+	require.ErrorIs(t, err, journal.ErrUnfitValue)
 }

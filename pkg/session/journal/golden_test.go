@@ -1,4 +1,4 @@
-package session_test
+package journal_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/internal/goldentest"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 const dir = "testdata/v1"
@@ -94,7 +95,7 @@ func TestGolden_holds_every_word(t *testing.T) {
 	for _, v := range []session.Verdict{session.VerdictHappened, session.VerdictNotHappened} {
 		has("verdict", string(v))
 	}
-	for _, k := range []session.SignalKind{session.SignalInterrupt, session.SignalCancel, session.SignalAbort} {
+	for _, k := range []journal.SignalKind{journal.SignalInterrupt, journal.SignalCancel, journal.SignalAbort} {
 		has("kind", string(k))
 	}
 	for _, tr := range []session.Trigger{
@@ -105,10 +106,10 @@ func TestGolden_holds_every_word(t *testing.T) {
 	for _, s := range []session.WaitState{session.WaitOpen, session.WaitAnswered, session.WaitExpired, session.WaitTaken, session.WaitClosed} {
 		has("state", string(s))
 	}
-	for _, s := range []session.ToolState{session.ToolStarted, session.ToolFinished, session.ToolAsking, session.ToolClosed, session.ToolMemo} {
+	for _, s := range []journal.ToolState{journal.ToolStarted, journal.ToolFinished, journal.ToolAsking, journal.ToolClosed, journal.ToolMemo} {
 		has("state", string(s))
 	}
-	for _, k := range []session.WakeKind{session.WakeStep, session.WakeResume} {
+	for _, k := range []journal.WakeKind{journal.WakeStep, journal.WakeResume} {
 		has("kind", string(k))
 	}
 	for _, o := range []session.StateOpKind{session.StateAppend, session.StateReplace} {
@@ -133,11 +134,11 @@ func TestGolden_holds_every_word(t *testing.T) {
 func TestGolden_entries_go_through_the_codec(t *testing.T) {
 	t.Parallel()
 	for name, value := range entries() {
-		e, ok := value.(session.Entry)
+		e, ok := value.(journal.Entry)
 		require.True(t, ok)
-		stored, err := session.Encode(&e)
+		stored, err := journal.Encode(&e)
 		require.NoError(t, err, name)
-		got, err := session.Decode(stored)
+		got, err := journal.Decode(stored)
 		require.NoError(t, err, name)
 		require.Equal(t, e, got, name)
 	}

@@ -1,6 +1,8 @@
-package session
+package journal
 
-import "time"
+import (
+	"time"
+)
 
 // No promise rests on two clocks agreeing (design section 4.1). Whoever writes a
 // time that is to come writes it by its own clock: the end of a lease, when a retry

@@ -1,10 +1,12 @@
-package session
+package journal
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // AuditKind says what an audit line is about.
@@ -59,7 +61,7 @@ var ErrBrokenAudit = errors.New("broken audit chain")
 // chain of the wait in the session of key and returns it; write it together with
 // the record. ok is false when the wait has [MaxAudit] lines; the last of them is
 // [AuditFull].
-func (r *WaitRecord) AddAudit(key Key, line Audit) (complete Audit, ok bool) {
+func (r *WaitRecord) AddAudit(key session.Key, line Audit) (complete Audit, ok bool) {
 	n := r.Audit.Count + 1
 	if n > MaxAudit {
 		return Audit{}, false
@@ -87,11 +89,11 @@ func (a *Audit) Hash() string {
 }
 
 // auditStart is what the first line of a wait's chain follows.
-func auditStart(key Key, wait string) string { return hash([]byte(key.String() + "/" + wait)) }
+func auditStart(key session.Key, wait string) string { return hash([]byte(key.String() + "/" + wait)) }
 
 // CheckAudit holds that lines, in the order of their ids, are the whole chain of a
 // wait of a session up to its tip. Errors wrap [ErrBrokenAudit].
-func CheckAudit(key Key, wait string, lines []Audit, tip AuditTip) error {
+func CheckAudit(key session.Key, wait string, lines []Audit, tip AuditTip) error {
 	if len(lines) == 0 && tip == (AuditTip{}) {
 		return nil
 	}

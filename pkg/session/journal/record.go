@@ -1,4 +1,4 @@
-package session
+package journal
 
 import (
 	"encoding/json"
@@ -7,19 +7,20 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // Head is the one record of a session that is overwritten in place. Status,
 // agent and title are an index of the newest entry; lease and signal live only here.
 type Head struct {
-	Key    Key    `json:"key"`
-	Status Status `json:"status"`
-	Agent  string `json:"agent"`
-	Title  string `json:"title,omitempty"`
-	Task   int64  `json:"task"`
+	Key    session.Key    `json:"key"`
+	Status session.Status `json:"status"`
+	Agent  string         `json:"agent"`
+	Title  string         `json:"title,omitempty"`
+	Task   int64          `json:"task"`
 	// StatusSeq is the seq of the entry that last changed the status.
-	StatusSeq int64   `json:"version"`
-	Parent    *Parent `json:"parent,omitempty"`
+	StatusSeq int64           `json:"version"`
+	Parent    *session.Parent `json:"parent,omitempty"`
 	// StartedBy is who started the session. Tags are those of the newest start that gave any.
 	StartedBy string   `json:"startedBy,omitempty"`
 	Tags      []string `json:"tags,omitempty"`
@@ -121,56 +122,12 @@ type Signal struct {
 	From   string     `json:"from"`
 }
 
-// Trigger is what began a run.
-type Trigger string
-
-// The triggers.
-const (
-	TriggerStart   Trigger = "start"
-	TriggerSubmit  Trigger = "submit"
-	TriggerResume  Trigger = "resume"
-	TriggerRetry   Trigger = "retry"
-	TriggerChild   Trigger = "child"
-	TriggerExpiry  Trigger = "expiry"
-	TriggerMessage Trigger = "message"
-)
-
-// Run is the record of one stretch of work, from a trigger until it ends or
-// waits. Runs are numbered 1, 2, 3… without gaps per session.
-type Run struct {
-	ID          int64      `json:"id"`
-	Task        int64      `json:"task"`
-	Trigger     Trigger    `json:"trigger"`
-	Status      Status     `json:"status"`
-	StartedAt   time.Time  `json:"startedAt"`
-	EndedAt     *time.Time `json:"endedAt,omitempty"`
-	FirstEntry  int64      `json:"firstEntry"`
-	LastEntry   int64      `json:"lastEntry,omitempty"`
-	PreviousRun int64      `json:"previousRun,omitempty"`
-	Usage       llm.Usage  `json:"usage,omitzero"`
-
-	kept *kept
-}
-
-// WaitState says what became of a wait.
-type WaitState string
-
-// The states of a wait. Open ones can be answered; answered and expired ones
-// are taken in by the entry that leaves the suspension; closed ones were given up.
-const (
-	WaitOpen     WaitState = "open"
-	WaitAnswered WaitState = "answered"
-	WaitExpired  WaitState = "expired"
-	WaitTaken    WaitState = "taken"
-	WaitClosed   WaitState = "closed"
-)
-
 // WaitRecord is a wait with what became of it.
 type WaitRecord struct {
-	Wait  Wait      `json:"wait"`
-	State WaitState `json:"state"`
+	Wait  session.Wait      `json:"wait"`
+	State session.WaitState `json:"state"`
 	// Answer once there is one; it stays when the wait is taken.
-	Answer *Answer `json:"answer,omitempty"`
+	Answer *session.Answer `json:"answer,omitempty"`
 	// Held says that the answer was only stored (autoResume false).
 	Held bool `json:"held,omitempty"`
 	// HeldLast says that a held answer was the last: before it was written no other
@@ -192,7 +149,7 @@ type WaitRecord struct {
 }
 
 // RootIn returns the root of a wait of the session of key.
-func (r *WaitRecord) RootIn(key Key) string {
+func (r *WaitRecord) RootIn(key session.Key) string {
 	if r.Root != "" {
 		return r.Root
 	}
@@ -228,8 +185,8 @@ type ToolRecord struct {
 	Ran *ToolRun `json:"ran,omitempty"`
 	// StateOps and Events of the finished call, so that a result found in the
 	// ledger brings its state changes too.
-	StateOps []StateOp     `json:"stateOps,omitempty"`
-	Events   []CustomEvent `json:"events,omitempty"`
+	StateOps []session.StateOp     `json:"stateOps,omitempty"`
+	Events   []session.CustomEvent `json:"events,omitempty"`
 
 	kept *kept
 }
@@ -287,7 +244,7 @@ type Wake struct {
 	Kind   WakeKind `json:"kind"`
 	// Delay before it may be received. It is not part of the message.
 	Delay time.Duration `json:"-"`
-	// Message is what the queue calls the message it came in ([Attempt.Message]);
+	// Message is what the queue calls the message it came in ([session.Attempt.Message]);
 	// empty where nobody knows. It is not part of the message.
 	Message string `json:"-"`
 	// Again says that the message was received before, by a worker that may have died
@@ -299,10 +256,10 @@ type Wake struct {
 const WakeVersion = 1
 
 // Key returns the session the wake points to.
-func (w Wake) Key() Key { return Key{Tenant: w.Tenant, ID: w.ID} }
+func (w Wake) Key() session.Key { return session.Key{Tenant: w.Tenant, ID: w.ID} }
 
 // NewWake returns a wake for entry seq of a session.
-func NewWake(key Key, seq int64, kind WakeKind) Wake {
+func NewWake(key session.Key, seq int64, kind WakeKind) Wake {
 	return Wake{V: WakeVersion, Tenant: key.Tenant, ID: key.ID, Seq: seq, Kind: kind}
 }
 

@@ -1,4 +1,4 @@
-package session_test
+package journal_test
 
 import (
 	"bytes"
@@ -11,23 +11,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 func TestDigest_is_canonical(t *testing.T) {
 	t.Parallel()
-	want := session.Digest(json.RawMessage(`{"a":1,"b":{"c":[1,2.50],"d":null}}`))
+	want := journal.Digest(json.RawMessage(`{"a":1,"b":{"c":[1,2.50],"d":null}}`))
 	for _, same := range []string{
 		`{"b":{"d":null,"c":[1,2.50]},"a":1}`, " {\n\"a\": 1, \"b\" : {\"c\":[ 1 ,2.50],\"d\":null } }\n", `{"\u0061":1,"b":{"c":[1,2.50],"d":null}}`,
 	} {
-		require.Equal(t, want, session.Digest(json.RawMessage(same)), same)
+		require.Equal(t, want, journal.Digest(json.RawMessage(same)), same)
 	}
 	seen := map[string]string{}
 	for _, text := range []string{
 		`{"a":1,"b":{"c":[1,2.50],"d":null}}`, `{"a":1,"b":{"c":[2.50,1],"d":null}}`, `{"a":"1"}`, `{"a":1}`, `{}`, `[]`, `null`, `""`, ``, `{`, `{} {}`, `{}x`,
 		`{"n":12345678901234567890}`, `{"n":12345678901234567891}`,
 	} {
-		d := session.Digest(json.RawMessage(text))
+		d := journal.Digest(json.RawMessage(text))
 		require.Len(t, d, 43)
 		require.Empty(t, seen[d], "%q and %q are different", text, seen[d])
 		seen[d] = fmt.Sprintf("(%s)", text)
@@ -63,7 +63,7 @@ func TestDigest_is_that_of_what_the_text_means(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", 9_999) + strings.Repeat("]", 9_999)
 	for _, text := range append(digested, deep, "["+deep+"]", "[["+deep+"]]") {
-		require.Equal(t, digestOf(t, []byte(text)), session.Digest(json.RawMessage(text)), "%.60q", text)
+		require.Equal(t, digestOf(t, []byte(text)), journal.Digest(json.RawMessage(text)), "%.60q", text)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestDigest_is_that_of_what_the_text_means(t *testing.T) {
 // same text in another form, for the race detector adds allocations of its own to both.
 func TestDigest_of_canonical_arguments_is_not_decoded(t *testing.T) {
 	allocs := func(arguments string) float64 {
-		return testing.AllocsPerRun(100, func() { session.Digest(json.RawMessage(arguments)) })
+		return testing.AllocsPerRun(100, func() { journal.Digest(json.RawMessage(arguments)) })
 	}
 	require.Less(t, 4*allocs(`{"amount":250,"items":["a\n",{"k":null}],"order":"A-3 é"}`), allocs(`{ "amount":250,"items":["a\n",{"k":null}],"order":"A-3 é"}`))
 }
@@ -81,6 +81,6 @@ func FuzzDigest(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		require.Equal(t, digestOf(t, raw), session.Digest(raw))
+		require.Equal(t, digestOf(t, raw), journal.Digest(raw))
 	})
 }

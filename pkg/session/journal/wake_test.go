@@ -1,4 +1,4 @@
-package session_test
+package journal_test
 
 import (
 	"encoding/json"
@@ -7,19 +7,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 func TestParseWake(t *testing.T) {
 	t.Parallel()
-	want := session.NewWake(session.Key{Tenant: "acme", ID: "s1"}, 3, session.WakeResume)
+	want := journal.NewWake(session.Key{Tenant: "acme", ID: "s1"}, 3, journal.WakeResume)
 	body, err := json.Marshal(want)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"v":1,"tenant":"acme","session":"s1","seq":3,"kind":"resume"}`, string(body))
-	got, err := session.ParseWake(body)
+	got, err := journal.ParseWake(body)
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 
-	newer, err := session.ParseWake([]byte(`{"v":2,"tenant":"acme","session":"s1","kind":"later"}`))
+	newer, err := journal.ParseWake([]byte(`{"v":2,"tenant":"acme","session":"s1","kind":"later"}`))
 	require.NoError(t, err, "a newer program may read it")
 	require.Equal(t, 2, newer.V)
 
@@ -33,8 +34,8 @@ func TestParseWake(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := session.ParseWake([]byte(body))
-			require.ErrorIs(t, err, session.ErrInvalidWake)
+			_, err := journal.ParseWake([]byte(body))
+			require.ErrorIs(t, err, journal.ErrInvalidWake)
 		})
 	}
 }

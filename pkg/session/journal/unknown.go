@@ -1,10 +1,12 @@
-package session
+package journal
 
 import (
 	"bytes"
 	"encoding/json"
 	"strconv"
 	"sync"
+
+	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // A record may have been written by a newer program, with fields this one does
@@ -28,12 +30,43 @@ type keeper interface{ unknown() **kept }
 
 func (h *Head) unknown() **kept         { return &h.kept }
 func (r *WaitRecord) unknown() **kept   { return &r.kept }
-func (r *Run) unknown() **kept          { return &r.kept }
 func (r *ToolRecord) unknown() **kept   { return &r.kept }
 func (m *Mail) unknown() **kept         { return &m.kept }
 func (a *Audit) unknown() **kept        { return &a.kept }
 func (i *Idempotency) unknown() **kept  { return &i.kept }
 func (r *TenantRecord) unknown() **kept { return &r.kept }
+
+func keeps(record any) bool {
+	switch record.(type) {
+	case keeper, *session.Run:
+		return true
+	}
+	return false
+}
+
+// keptOf returns what a record keeps.
+func keptOf(record any) *kept {
+	switch r := record.(type) {
+	case keeper:
+		return *r.unknown()
+	case *session.Run: // its type stands in another package
+		k, _ := r.Unknown.(*kept)
+		return k
+	}
+	return nil
+}
+
+// keep has a record keep fields.
+func keep(record any, k *kept) {
+	switch r := record.(type) {
+	case keeper:
+		*r.unknown() = k
+	case *session.Run:
+		if r.Unknown = nil; k != nil {
+			r.Unknown = k
+		}
+	}
+}
 
 // MarshalRecord returns the JSON of a record, given as a pointer, with the fields
 // that [UnmarshalRecord] found in it and did not know.
@@ -42,8 +75,8 @@ func MarshalRecord(record any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k, ok := record.(keeper); ok && *k.unknown() != nil {
-		return (*k.unknown()).restore(raw)
+	if k := keptOf(record); k != nil {
+		return k.restore(raw)
 	}
 	return raw, nil
 }
@@ -52,23 +85,22 @@ func MarshalRecord(record any) ([]byte, error) {
 // into a record, given as a pointer. Errors that wrap [ErrNeeds] say that this
 // program must not act on it.
 func UnmarshalRecord(raw []byte, record any) error {
-	k, keeps := record.(keeper)
 	if !decodeKnown(raw, record) {
 		// As a rule it holds fields we do not know. All of it is read once more, for a
 		// decoder stops there.
 		if err := json.Unmarshal(raw, record); err != nil {
 			return err
 		}
-		if keeps {
+		if keeps(record) {
 			known, err := json.Marshal(record)
 			if err != nil {
 				return err
 			}
-			*k.unknown() = unknownIn(raw, known)
+			keep(record, unknownIn(raw, known))
 		}
 	}
 	if w, ok := record.(*WaitRecord); ok {
-		return w.Wait.checkNeeds()
+		return checkWait(&w.Wait)
 	}
 	return nil
 }

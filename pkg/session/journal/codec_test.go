@@ -1,4 +1,4 @@
-package session_test
+package journal_test
 
 import (
 	"bytes"
@@ -13,11 +13,12 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 var magic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
-func sized(n int) session.Entry {
+func sized(n int) journal.Entry {
 	e := entry(3, session.KindStepped, session.StatusRunning)
 	e.Messages = []llm.Message{llm.User("")}
 	text, err := json.Marshal(e)
@@ -36,11 +37,11 @@ func TestEncode_compresses_from_1_KB(t *testing.T) {
 		text, err := json.Marshal(e)
 		require.NoError(t, err)
 		require.Len(t, text, size)
-		stored, err := session.Encode(&e)
+		stored, err := journal.Encode(&e)
 		require.NoError(t, err)
 		require.Equal(t, compressed, bytes.HasPrefix(stored, magic), "%d bytes", size)
 		require.LessOrEqual(t, len(stored), size)
-		got, err := session.Decode(stored)
+		got, err := journal.Decode(stored)
 		require.NoError(t, err)
 		require.Equal(t, e, got)
 	}
@@ -52,16 +53,16 @@ func TestEncode_hash_is_that_of_the_text_and_chains(t *testing.T) {
 		first := sized(size)
 		text, err := json.Marshal(first)
 		require.NoError(t, err)
-		_, err = session.Encode(&first)
+		_, err = journal.Encode(&first)
 		require.NoError(t, err)
 		sum := sha256.Sum256(text)
 		require.Equal(t, base64.RawURLEncoding.EncodeToString(sum[:]), first.Hash)
 
 		second := sized(size)
 		second.Seq, second.Prev = 4, first.Hash
-		stored, err := session.Encode(&second)
+		stored, err := journal.Encode(&second)
 		require.NoError(t, err)
-		got, err := session.Decode(stored)
+		got, err := journal.Decode(stored)
 		require.NoError(t, err)
 		require.Equal(t, first.Hash, got.Prev)
 		require.Equal(t, second.Hash, got.Hash)
@@ -73,7 +74,7 @@ func TestEncode_refuses_what_has_no_JSON(t *testing.T) {
 	t.Parallel()
 	e := entry(3, session.KindStepped, session.StatusRunning)
 	e.Output = json.RawMessage(`{`)
-	_, err := session.Encode(&e)
+	_, err := journal.Encode(&e)
 	require.ErrorContains(t, err, "encode entry 3")
 }
 
@@ -100,8 +101,8 @@ func TestDecode_refuses_by_name(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e, err := session.Decode([]byte(c.payload))
-			require.ErrorIs(t, err, session.ErrUnknownFormat)
+			e, err := journal.Decode([]byte(c.payload))
+			require.ErrorIs(t, err, journal.ErrUnknownFormat)
 			require.ErrorContains(t, err, c.says)
 			require.Zero(t, e)
 		})
@@ -111,48 +112,48 @@ func TestDecode_refuses_by_name(t *testing.T) {
 func TestDecode_every_byte_of_a_compressed_entry_may_be_wrong(t *testing.T) {
 	t.Parallel()
 	e := sized(3000)
-	stored, err := session.Encode(&e)
+	stored, err := journal.Encode(&e)
 	require.NoError(t, err)
 	for i := range stored {
 		damaged := bytes.Clone(stored)
 		damaged[i] ^= 0x55
-		if got, err := session.Decode(damaged); err != nil {
-			require.ErrorIs(t, err, session.ErrUnknownFormat)
+		if got, err := journal.Decode(damaged); err != nil {
+			require.ErrorIs(t, err, journal.ErrUnknownFormat)
 			require.Zero(t, got)
 		}
-		_, err := session.Decode(stored[:i])
+		_, err := journal.Decode(stored[:i])
 		require.Error(t, err)
 	}
 }
 
 func FuzzDecode(f *testing.F) {
 	for _, value := range entries() {
-		if e, ok := value.(session.Entry); ok {
-			stored, err := session.Encode(&e)
+		if e, ok := value.(journal.Entry); ok {
+			stored, err := journal.Encode(&e)
 			require.NoError(f, err)
 			f.Add(stored)
 		}
 	}
 	big := sized(64 << 10)
-	stored, err := session.Encode(&big)
+	stored, err := journal.Encode(&big)
 	require.NoError(f, err)
 	f.Add(stored)
 	f.Add([]byte(`{"v":2}`))
 	f.Add(append(bytes.Clone(magic), 0xe0, 0, 0, 0, 0x10, 0, 0, 0, 0))
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		e, err := session.Decode(payload)
+		e, err := journal.Decode(payload)
 		if err != nil {
-			require.ErrorIs(t, err, session.ErrUnknownFormat)
+			require.ErrorIs(t, err, journal.ErrUnknownFormat)
 			return
 		}
-		again, err := session.Encode(&e)
+		again, err := journal.Encode(&e)
 		if err != nil {
 			return // years beyond 9999 can be read and not be written
 		}
-		same, err := session.Decode(again)
+		same, err := journal.Decode(again)
 		require.NoError(t, err)
 		require.Equal(t, e.Hash, same.Hash)
-		stable, err := session.Encode(&same)
+		stable, err := journal.Encode(&same)
 		require.NoError(t, err)
 		require.Equal(t, again, stable)
 	})
@@ -162,7 +163,7 @@ func FuzzDecode(f *testing.F) {
 func TestEncode_window_is_small(t *testing.T) {
 	t.Parallel()
 	e := sized(1 << 20)
-	stored, err := session.Encode(&e)
+	stored, err := journal.Encode(&e)
 	require.NoError(t, err)
 	var header zstd.Header
 	require.NoError(t, header.Decode(stored))
@@ -174,7 +175,7 @@ func BenchmarkEncode(b *testing.B) {
 	e := sized(2048)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := session.Encode(&e); err != nil {
+		if _, err := journal.Encode(&e); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -182,11 +183,11 @@ func BenchmarkEncode(b *testing.B) {
 
 func BenchmarkDecode(b *testing.B) {
 	e := sized(2048)
-	stored, err := session.Encode(&e)
+	stored, err := journal.Encode(&e)
 	require.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := session.Decode(stored); err != nil {
+		if _, err := journal.Decode(stored); err != nil {
 			b.Fatal(err)
 		}
 	}

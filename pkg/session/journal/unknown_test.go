@@ -1,4 +1,4 @@
-package session_test
+package journal_test
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // sprinkle adds a field that only a later program knows to every object, but those
@@ -43,10 +44,10 @@ func withUnknown(t *testing.T, record any) []byte {
 	return text
 }
 
-func approvalRecord() session.WaitRecord {
+func approvalRecord() journal.WaitRecord {
 	w, _ := waits()["wait_question"].(session.Wait)
 	w.Origin = &session.Origin{Session: "s2", Wait: "w2-1"}
-	return session.WaitRecord{Wait: w, State: session.WaitOpen, Agent: "support", Due: new(later), Audit: session.AuditTip{Count: 1, Hash: prev}}
+	return journal.WaitRecord{Wait: w, State: session.WaitOpen, Agent: "support", Due: new(later), Audit: journal.AuditTip{Count: 1, Hash: prev}}
 }
 
 // A record of a newer program is written again with all that was in it, in every
@@ -55,24 +56,24 @@ func TestUnknownFields_are_kept(t *testing.T) {
 	t.Parallel()
 	wait := approvalRecord()
 	for name, record := range map[string]any{
-		"head": &session.Head{
+		"head": &journal.Head{
 			Key: session.Key{Tenant: "default", ID: "s1"}, Status: session.StatusRunning, Agent: "a", Task: 1, StatusSeq: 2, Due: new(later),
-			Parent: &session.Parent{Session: "s0", Root: "s0"}, Signal: signal(session.SignalCancel), CreatedAt: at, UpdatedAt: at,
+			Parent: &session.Parent{Session: "s0", Root: "s0"}, Signal: signal(journal.SignalCancel), CreatedAt: at, UpdatedAt: at,
 		},
 		"wait":        &wait,
 		"run":         &session.Run{ID: 1, Task: 1, Trigger: session.TriggerStart, Status: session.StatusRunning, StartedAt: at, FirstEntry: 1},
-		"tool":        &session.ToolRecord{Call: "c2-1", State: session.ToolMemo, At: at, Memo: map[string]json.RawMessage{"k": raw(`{"a":1}`)}},
-		"mail":        &session.Mail{ID: "m1", Who: "ana", At: at, From: "cli"},
-		"audit":       &session.Audit{ID: "1", Wait: "w2-1", N: 1, Kind: session.AuditRefused, Who: "ana", At: at, From: "cli", Data: raw(`{"a":1}`)},
-		"idempotency": &session.Idempotency{Key: "k", Digest: "d", Session: "s1", Seq: 1, Answer: raw(`{"a":1}`), ExpiresAt: at},
-		"tenant":      &session.TenantRecord{Name: "n", Value: raw(`{"a":1}`)},
+		"tool":        &journal.ToolRecord{Call: "c2-1", State: journal.ToolMemo, At: at, Memo: map[string]json.RawMessage{"k": raw(`{"a":1}`)}},
+		"mail":        &journal.Mail{ID: "m1", Who: "ana", At: at, From: "cli"},
+		"audit":       &journal.Audit{ID: "1", Wait: "w2-1", N: 1, Kind: journal.AuditRefused, Who: "ana", At: at, From: "cli", Data: raw(`{"a":1}`)},
+		"idempotency": &journal.Idempotency{Key: "k", Digest: "d", Session: "s1", Seq: 1, Answer: raw(`{"a":1}`), ExpiresAt: at},
+		"tenant":      &journal.TenantRecord{Name: "n", Value: raw(`{"a":1}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			stored := withUnknown(t, record)
 			require.Contains(t, string(stored), "zzNew")
-			require.NoError(t, session.UnmarshalRecord(stored, record))
-			again, err := session.MarshalRecord(record)
+			require.NoError(t, journal.UnmarshalRecord(stored, record))
+			again, err := journal.MarshalRecord(record)
 			require.NoError(t, err)
 			require.JSONEq(t, string(stored), string(again))
 		})
@@ -83,14 +84,14 @@ func TestUnknownFields_of_what_was_changed(t *testing.T) {
 	t.Parallel()
 	original := approvalRecord()
 	stored := withUnknown(t, &original)
-	var record session.WaitRecord
-	require.NoError(t, session.UnmarshalRecord(stored, &record))
+	var record journal.WaitRecord
+	require.NoError(t, journal.UnmarshalRecord(stored, &record))
 	require.Equal(t, original.Wait, record.Wait)
 
 	changed := record // a copy, as whoever changes a record makes one
 	answer := session.Answer{Wait: "w4-3", Kind: session.AnswerReply, Selected: []string{"r"}, Who: "ana", When: at, From: "cli"}
 	changed.State, changed.Answer, changed.Due = session.WaitAnswered, &answer, nil
-	written, err := session.MarshalRecord(&changed)
+	written, err := journal.MarshalRecord(&changed)
 	require.NoError(t, err)
 	var fields map[string]any
 	require.NoError(t, json.Unmarshal(written, &fields))
@@ -105,9 +106,9 @@ func TestUnknownFields_of_what_was_changed(t *testing.T) {
 	choices, _ := question["choices"].([]any)
 	require.Contains(t, choices[1], "zzNew", "of an item of a list")
 
-	var again session.WaitRecord
-	require.NoError(t, session.UnmarshalRecord(written, &again))
-	third, err := session.MarshalRecord(&again)
+	var again journal.WaitRecord
+	require.NoError(t, journal.UnmarshalRecord(written, &again))
+	third, err := journal.MarshalRecord(&again)
 	require.NoError(t, err)
 	require.JSONEq(t, string(written), string(third))
 }
@@ -115,14 +116,14 @@ func TestUnknownFields_of_what_was_changed(t *testing.T) {
 // What was replaced does not get the fields of what stood there before.
 func TestUnknownFields_of_what_was_replaced(t *testing.T) {
 	t.Parallel()
-	head := session.Head{Key: session.Key{Tenant: "default", ID: "s1"}, Agent: "a", Signal: signal(session.SignalInterrupt), CreatedAt: at, UpdatedAt: at}
-	require.NoError(t, session.UnmarshalRecord(withUnknown(t, &head), &head))
-	stronger := *signal(session.SignalAbort)
+	head := journal.Head{Key: session.Key{Tenant: "default", ID: "s1"}, Agent: "a", Signal: signal(journal.SignalInterrupt), CreatedAt: at, UpdatedAt: at}
+	require.NoError(t, journal.UnmarshalRecord(withUnknown(t, &head), &head))
+	stronger := *signal(journal.SignalAbort)
 	stronger.ID = "sig-2"
-	for name, s := range map[string]*session.Signal{"replaced": &stronger, "cleared": nil} {
+	for name, s := range map[string]*journal.Signal{"replaced": &stronger, "cleared": nil} {
 		changed := head
 		changed.Signal = s
-		written, err := session.MarshalRecord(&changed)
+		written, err := journal.MarshalRecord(&changed)
 		require.NoError(t, err)
 		var fields map[string]any
 		require.NoError(t, json.Unmarshal(written, &fields))
@@ -139,11 +140,11 @@ func TestUnknownFields_of_what_was_replaced(t *testing.T) {
 func TestUnmarshalRecord_refuses(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{``, `{`, `{"state":"open"} {}`, `{"state":"open"}x`, `{"state":1}`, `{"zz":1,"state":1}`, `[]`, `{"zz":1}]`} {
-		var record session.WaitRecord
-		require.Error(t, session.UnmarshalRecord([]byte(text), &record), text)
+		var record journal.WaitRecord
+		require.Error(t, journal.UnmarshalRecord([]byte(text), &record), text)
 	}
-	var record session.WaitRecord
-	require.NoError(t, session.UnmarshalRecord([]byte(" {\"state\":\"open\"}\n"), &record))
+	var record journal.WaitRecord
+	require.NoError(t, journal.UnmarshalRecord([]byte(" {\"state\":\"open\"}\n"), &record))
 	require.Equal(t, session.WaitOpen, record.State)
 }
 
@@ -160,9 +161,9 @@ func TestUnmarshalRecord_one_after_the_other(t *testing.T) {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
 			for text, want := range texts {
-				var ignored, record session.WaitRecord
-				_ = session.UnmarshalRecord([]byte(before), &ignored)
-				err := session.UnmarshalRecord([]byte(text), &record)
+				var ignored, record journal.WaitRecord
+				_ = journal.UnmarshalRecord([]byte(before), &ignored)
+				err := journal.UnmarshalRecord([]byte(text), &record)
 				require.Equal(t, want == "", err != nil, "%.40q after %.40q: %v", text, before, err)
 				if err == nil {
 					require.Equal(t, want, record.State)
@@ -181,14 +182,14 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte(`{"wait":{"zz":[1],"question":{"choices":[{"zz":1}]}},"answer":{"selected":null,"zz":{}},"Due":"x","held":false}`))
 	f.Add([]byte(`{"wait":null,"audit":{"count":0,"zz":1},"zz":{"zz":[{}]}}`))
 	f.Fuzz(func(t *testing.T, stored []byte) {
-		var first, second session.WaitRecord
-		if session.UnmarshalRecord(stored, &first) != nil {
+		var first, second journal.WaitRecord
+		if journal.UnmarshalRecord(stored, &first) != nil {
 			return
 		}
-		written, err := session.MarshalRecord(&first)
+		written, err := journal.MarshalRecord(&first)
 		require.NoError(t, err)
-		require.NoError(t, session.UnmarshalRecord(written, &second))
-		again, err := session.MarshalRecord(&second)
+		require.NoError(t, journal.UnmarshalRecord(written, &second))
+		again, err := journal.MarshalRecord(&second)
 		require.NoError(t, err)
 		require.JSONEq(t, string(written), string(again))
 	})
@@ -197,15 +198,15 @@ func FuzzRecord(f *testing.F) {
 // What it costs to look for fields that are not known, beside a decoder that does not.
 func BenchmarkRecord(b *testing.B) {
 	record := approvalRecord()
-	head := session.Head{Key: session.Key{Tenant: "default", ID: "s1"}, Status: session.StatusRunning, Agent: "a", Task: 1, StatusSeq: 2, Due: new(later), CreatedAt: at, UpdatedAt: at}
+	head := journal.Head{Key: session.Key{Tenant: "default", ID: "s1"}, Status: session.StatusRunning, Agent: "a", Task: 1, StatusSeq: 2, Due: new(later), CreatedAt: at, UpdatedAt: at}
 	for name, value := range map[string]any{"wait": &record, "head": &head} {
-		stored, err := session.MarshalRecord(value)
+		stored, err := journal.MarshalRecord(value)
 		require.NoError(b, err)
 		into := func() any {
 			if name == "wait" {
-				return new(session.WaitRecord)
+				return new(journal.WaitRecord)
 			}
-			return new(session.Head)
+			return new(journal.Head)
 		}
 		b.Run(name+"/plain", func(b *testing.B) {
 			b.ReportAllocs()
@@ -218,7 +219,7 @@ func BenchmarkRecord(b *testing.B) {
 		b.Run(name+"/kept", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := session.UnmarshalRecord(stored, into()); err != nil {
+				if err := journal.UnmarshalRecord(stored, into()); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,9 +1,11 @@
-package session
+package journal
 
 import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // ErrNeeds says that a record names in its needs what this program does not
@@ -53,11 +55,11 @@ func (e *Entry) checkNeeds() error {
 		}
 	}
 	for i := range e.Waits {
-		if err := e.Waits[i].checkNeeds(); err != nil {
+		if err := checkWait(&e.Waits[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *Wait) checkNeeds() error { return unmet(w.Needs, words[:], "wait %s", w.ID) }
+func checkWait(w *session.Wait) error { return unmet(w.Needs, words[:], "wait %s", w.ID) }

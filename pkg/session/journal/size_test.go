@@ -1,4 +1,4 @@
-package session_test
+package journal_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // What Decode would refuse is never written: it would lose the session. The bound
@@ -15,12 +16,12 @@ import (
 func TestEncode_refuses_an_entry_too_large_to_be_read_again(t *testing.T) {
 	t.Parallel()
 	const most = 10_000
-	entry := func(size int) *session.Entry {
+	entry := func(size int) *journal.Entry {
 		output := json.RawMessage(`"` + strings.Repeat("<", size) + `"`)
-		return &session.Entry{V: session.Format, Seq: 1, Kind: session.KindCompleted, Output: output}
+		return &journal.Entry{V: journal.Format, Seq: 1, Kind: session.KindCompleted, Output: output}
 	}
-	_, err := session.EncodeWithin(entry(most/6-100), most)
+	_, err := journal.EncodeWithin(entry(most/6-100), most)
 	require.NoError(t, err)
-	_, err = session.EncodeWithin(entry(most/6), most)
-	require.ErrorIs(t, err, session.ErrUnfitValue)
+	_, err = journal.EncodeWithin(entry(most/6), most)
+	require.ErrorIs(t, err, journal.ErrUnfitValue)
 }
