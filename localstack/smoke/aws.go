@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -44,14 +43,10 @@ func look(ctx context.Context, stack string) (*beneath, error) {
 	return b, b.describe(ctx)
 }
 
-func (b *beneath) caller() awscall.Caller {
-	return awscall.Caller{Config: b.cfg, Now: time.Now, Most: 16 << 20}
-}
-
 // describe reads the stack's outputs and parameters.
 func (b *beneath) describe(ctx context.Context) error {
 	form := url.Values{"Action": {"DescribeStacks"}, "Version": {"2010-05-15"}, "StackName": {b.stack}}
-	raw, err := b.caller().Do(ctx, awscall.Request{Service: "cloudformation", ContentType: "application/x-www-form-urlencoded", Body: []byte(form.Encode())})
+	raw, err := b.do(ctx, awscall.Request{Service: "cloudformation", ContentType: "application/x-www-form-urlencoded", Body: []byte(form.Encode())})
 	var network *net.OpError
 	if errors.As(err, &network) && network.Op == "dial" && b.cfg.BaseEndpoint != nil {
 		return fmt.Errorf("nothing answers at %s: if that is the local AWS, make up deploy-local (%w)", *b.cfg.BaseEndpoint, network)
@@ -66,29 +61,26 @@ func (b *beneath) describe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	type pair struct {
+		Output      string `xml:"OutputKey"`
+		OutputValue string
+		Parameter   string `xml:"ParameterKey"`
+		Value       string `xml:"ParameterValue"`
+	}
 	var found struct {
 		Stack []struct {
-			Outputs []struct {
-				Key   string `xml:"OutputKey"`
-				Value string `xml:"OutputValue"`
-			} `xml:"Outputs>member"`
-			Parameters []struct {
-				Key   string `xml:"ParameterKey"`
-				Value string `xml:"ParameterValue"`
-			} `xml:"Parameters>member"`
+			Outputs    []pair `xml:"Outputs>member"`
+			Parameters []pair `xml:"Parameters>member"`
 		} `xml:"DescribeStacksResult>Stacks>member"`
 	}
-	if err := xml.Unmarshal(raw, &found); err != nil {
-		return fmt.Errorf("stack %s: %w", b.stack, err)
-	}
-	if len(found.Stack) != 1 {
-		return fmt.Errorf("stack %s: %d found", b.stack, len(found.Stack))
+	if err := xml.Unmarshal(raw, &found); err != nil || len(found.Stack) != 1 {
+		return fmt.Errorf("stack %s: %d found: %w", b.stack, len(found.Stack), orNone(err))
 	}
 	for _, o := range found.Stack[0].Outputs {
-		b.outputs[o.Key] = o.Value
+		b.outputs[o.Output] = o.OutputValue
 	}
 	for _, p := range found.Stack[0].Parameters {
-		b.parameters[p.Key] = p.Value
+		b.parameters[p.Parameter] = p.Value
 	}
 	return nil
 }
@@ -128,19 +120,16 @@ func (b *beneath) starts(ctx context.Context, functions ...string) ([]int, error
 }
 
 // complaints are the last warnings and errors in the functions' logs.
-func (b *beneath) complaints(ctx context.Context, most int) ([]string, error) {
-	var found []string
+func (b *beneath) complaints(ctx context.Context, most int) (found []string, failed error) {
 	for _, name := range functions {
 		for line, err := range b.log(ctx, name) {
-			if err != nil {
-				return found, err
-			}
+			failed = errors.Join(failed, err)
 			if strings.Contains(line, `"level":"ERROR"`) || strings.Contains(line, `"level":"WARN"`) {
 				found = append(found, strings.ToLower(name)+": "+line)
 			}
 		}
 	}
-	return found[max(0, len(found)-most):], nil
+	return found[max(0, len(found)-most):], failed
 }
 
 // functions of a stack, as its outputs name them.
@@ -177,35 +166,33 @@ func (b *beneath) log(ctx context.Context, name string) iter.Seq2[string, error]
 // emptyQueue waits up to half a minute for the chain's queue to be empty: not one
 // message visible, taken or put off.
 func (b *beneath) emptyQueue(ctx context.Context) error {
-	names := []string{"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed"}
-	var left int
+	var out struct{ Attributes map[string]string }
 	for range 30 {
-		var out struct{ Attributes map[string]string }
-		in := map[string]any{"QueueUrl": b.outputs["StepsUrl"], "AttributeNames": names}
+		in := map[string]any{"QueueUrl": b.outputs["StepsUrl"], "AttributeNames": []string{
+			"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed",
+		}}
 		if err := b.json(ctx, "sqs", "AmazonSQS.GetQueueAttributes", "1.0", in, &out); err != nil {
 			return err
 		}
-		left = 0
-		for _, name := range names {
-			n, err := strconv.Atoi(out.Attributes[name])
-			if err != nil {
-				return fmt.Errorf("%s of the queue: %w", name, err)
+		empty := 0
+		for _, n := range out.Attributes {
+			if n == "0" {
+				empty++
 			}
-			left += n
 		}
-		if left == 0 {
+		if empty == 3 {
 			return nil
 		}
 		if err := sleep(ctx, time.Second); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("every session rests, and the queue holds %d messages", left)
+	return fmt.Errorf("every session rests, and the queue is not empty: %v", out.Attributes)
 }
 
 // invoke calls a function of the stack and reads its answer.
 func (b *beneath) invoke(ctx context.Context, name string, payload []byte, out any) error {
-	raw, err := b.caller().Do(ctx, awscall.Request{
+	raw, err := b.do(ctx, awscall.Request{
 		Service: "lambda", Path: "/2015-03-31/functions/" + b.outputs[name+"Function"] + "/invocations",
 		ContentType: "application/json", Body: payload,
 	})
@@ -234,13 +221,17 @@ func (b *beneath) putEvent(ctx context.Context, source string, detail any) error
 	return nil
 }
 
+func (b *beneath) do(ctx context.Context, r awscall.Request) ([]byte, error) {
+	return awscall.Caller{Config: b.cfg, Now: time.Now, Most: 16 << 20}.Do(ctx, r)
+}
+
 // json makes a request of a service that speaks JSON.
 func (b *beneath) json(ctx context.Context, service, target, version string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err
 	}
-	raw, err := b.caller().Do(ctx, awscall.Request{Service: service, Target: target, ContentType: "application/x-amz-json-" + version, Body: body})
+	raw, err := b.do(ctx, awscall.Request{Service: service, Target: target, ContentType: "application/x-amz-json-" + version, Body: body})
 	if err != nil {
 		return err
 	}

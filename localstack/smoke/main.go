@@ -76,21 +76,14 @@ func run(ctx context.Context, args []string, env func(string) string, out io.Wri
 	}
 	err = s.tell(ctx)
 	if err != nil && below != nil {
-		s.complain(context.WithoutCancel(ctx))
+		lines, failed := below.complaints(context.WithoutCancel(ctx), 20)
+		s.say("\nWhat the functions complained of last:")
+		for _, line := range lines {
+			s.say("%.400s", strings.TrimSpace(line)) // a stack is in the log itself
+		}
+		if failed != nil {
+			s.say("Their logs cannot be read: %v", failed)
+		}
 	}
 	return err
-}
-
-// complain shows what the functions' logs have to say.
-func (s *story) complain(ctx context.Context) {
-	lines, err := s.below.complaints(ctx, 20)
-	if err != nil {
-		s.say("\nThe functions' logs cannot be read: %v", err)
-	}
-	for i, line := range lines {
-		if i == 0 {
-			s.say("\nWhat the functions complained of last:")
-		}
-		s.say("%.400s", strings.TrimSpace(line)) // a stack is in the log itself
-	}
 }

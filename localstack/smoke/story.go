@@ -118,35 +118,19 @@ func forge(token string) string {
 	if len(parts) != 3 {
 		return "x" + token
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return "x" + token
-	}
-	claims := map[string]any{}
-	if err := json.Unmarshal(raw, &claims); err != nil {
-		return "x" + token
-	}
-	claims["sub"], claims["tenant"] = "mallory", "root"
-	if raw, err = json.Marshal(claims); err != nil {
-		return "x" + token
-	}
-	parts[1] = base64.RawURLEncoding.EncodeToString(raw)
+	parts[1] = base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"mallory","tenant":"root"}`))
 	return strings.Join(parts, ".")
 }
 
 // --- Chapters 2, 3
 
 func (s *story) longSession(ctx context.Context) error {
-	before, err := s.invocations(ctx, "Step")
+	before, err := s.hops(ctx)
 	if err != nil {
 		return err
 	}
 	began := s.now()
-	started, err := s.start(ctx, fmt.Sprintf("[{repeat: %d, call: echo, with: {text: hop}}, {say: done}]", steps-1))
-	if err != nil {
-		return err
-	}
-	ended, err := s.rested(ctx, started.SessionID, session.OutcomeCompleted)
+	ended, err := s.play(ctx, fmt.Sprintf("[{repeat: %d, call: echo, with: {text: hop}}, {say: done}]", steps-1), session.OutcomeCompleted)
 	if err != nil {
 		return err
 	}
@@ -165,121 +149,30 @@ func (s *story) longSession(ctx context.Context) error {
 		last = entry.Seq
 	}
 	s.say("   its journal has %d entries, none missing, none twice", last)
-	return s.hopped(ctx, before)
-}
-
-// --- Chapter 4
-
-func (s *story) approval(ctx context.Context) error {
-	started, err := s.start(ctx, "[{call: deploy, with: {service: web}}, {say: deployed}]")
-	if err != nil {
+	after, err := s.hops(ctx)
+	if err != nil || s.below == nil {
 		return err
 	}
-	paused, err := s.rested(ctx, started.SessionID, session.OutcomePaused)
-	if err != nil {
-		return err
+	if s.below.parameters["StepsPerInvocation"] == "1" && after-before < steps {
+		return fmt.Errorf("its %d steps were done in %d invocations; one each was due", steps, after-before)
 	}
-	if paused.Pause == nil || len(paused.Pause.Pending) != 1 || paused.Pause.Pending[0].Kind != session.WaitApproval {
-		return fmt.Errorf("session %s paused, but not for one approval", paused.ID)
-	}
-	wait := paused.Pause.Pending[0]
-	s.say("   %s paused: may %s run with %s?", paused.ID, wait.Tool, wait.Arguments)
-	if err := s.nothingRuns(ctx, paused); err != nil {
-		return err
-	}
-	yes := true
-	answer := wire.SubmitRequest{
-		WaitID: wait.WaitID, Kind: session.AnswerApproval, ToolCallID: wait.CallID, ApprovalID: "forged", Approved: &yes,
-	}
-	_, err = s.caller.Submit(ctx, client.SubmitParams{SessionID: paused.ID, Answer: answer})
-	if code := statusOf(err); code < 400 || code >= 500 {
-		return fmt.Errorf("a forged approval was not refused: %w", orNone(err))
-	}
-	s.say("   a forged approval is %d", statusOf(err))
-	answer.ApprovalID = wait.ApprovalID
-	submitted, err := s.caller.Submit(ctx, client.SubmitParams{SessionID: paused.ID, Answer: answer})
-	if err != nil {
-		return err
-	}
-	s.say("   approved by %s", submitted.Answer.Who)
-	ended, err := s.rested(ctx, paused.ID, session.OutcomeCompleted)
-	if err != nil {
-		return err
-	}
-	s.say("   %s completed: %s", ended.ID, ended.Text)
+	s.say("   the step function was invoked %d times", after-before)
 	return nil
 }
 
-// --- Chapter 5
-
-func (s *story) message(ctx context.Context) error {
-	started, err := s.start(ctx, `[{need: "which region?"}, {say: there}]`)
-	if err != nil {
-		return err
-	}
-	paused, err := s.rested(ctx, started.SessionID, session.OutcomePaused)
-	if err != nil {
-		return err
-	}
-	s.say("   %s paused and asks: %s", paused.ID, paused.Text)
-	answer := "eu-west-1"
-	_, err = s.caller.Resume(ctx, client.ResumeParams{SessionID: paused.ID, Request: wire.ResumeRequest{
-		Mode: wire.ResumeWithMessage, CheckpointID: paused.CheckpointID, Message: wire.Text(answer),
-	}})
-	if err != nil {
-		return err
-	}
-	ended, err := s.rested(ctx, paused.ID, session.OutcomeCompleted)
-	if err != nil {
-		return err
-	}
-	s.say("   resumed with %q, completed: %s", answer, ended.Text)
-	return nil
-}
-
-// --- Chapter 7
-
-// sweep asks for a sweep out of turn: one that fails leaves deadlines and lost
-// wakes lying, and shows in no session for a while.
-func (s *story) sweep(ctx context.Context) error {
-	if s.below == nil {
-		s.say("   (with -stack and AWS credentials it would be asked for one)")
-		return nil
-	}
-	var swept json.RawMessage
-	if err := s.below.invoke(ctx, "Sweep", []byte(`{"detail-type":"Scheduled Event","source":"aws.events","detail":{}}`), &swept); err != nil {
-		return err
-	}
-	s.say("   it ran and answered %s", swept)
-	return nil
-}
-
-// --- What chapters share
-
-func (s *story) start(ctx context.Context, script string) (wire.Started, error) {
-	return s.caller.Start(ctx, client.StartParams{Request: wire.StartRequest{Agent: "lab", Input: wire.Text(script)}})
-}
-
-// invocations counts those of a function so far, if somebody may look.
-func (s *story) invocations(ctx context.Context, name string) (int, error) {
+// hops counts the invocations of the step function so far, where it may look beneath the API.
+func (s *story) hops(ctx context.Context) (int, error) {
 	if s.below == nil {
 		return 0, nil
 	}
-	counts, err := s.below.settled(ctx, name)
-	if err != nil {
-		return 0, err
-	}
-	return counts[0], nil
+	counts, err := s.below.settled(ctx, "Step")
+	return append(counts, 0)[0], err
 }
 
 // largeResult is of a tool that answers with more than an item can hold.
 func (s *story) largeResult(ctx context.Context) error {
 	const size = 1_000_000
-	started, err := s.start(ctx, fmt.Sprintf("[{call: echo, with: {size: %d}}, {say: done}]", size))
-	if err != nil {
-		return err
-	}
-	ended, err := s.rested(ctx, started.SessionID, session.OutcomeCompleted)
+	ended, err := s.play(ctx, fmt.Sprintf("[{call: echo, with: {size: %d}}, {say: done}]", size), session.OutcomeCompleted)
 	if err != nil {
 		return err
 	}
@@ -297,22 +190,91 @@ func (s *story) largeResult(ctx context.Context) error {
 	return fmt.Errorf("the messages of session %s hold no result of %d bytes", ended.ID, size)
 }
 
-// hopped says how often the step function was invoked since; as often as there
-// were steps, unless the stack lets one invocation do several.
-func (s *story) hopped(ctx context.Context, before int) error {
-	if s.below == nil {
-		return nil
-	}
-	after, err := s.invocations(ctx, "Step")
+// --- Chapter 4
+
+func (s *story) approval(ctx context.Context) error {
+	paused, err := s.play(ctx, "[{call: deploy, with: {service: web}}, {say: deployed}]", session.OutcomePaused)
 	if err != nil {
 		return err
 	}
-	hops := after - before
-	if s.below.parameters["StepsPerInvocation"] == "1" && hops < steps {
-		return fmt.Errorf("its %d steps were done in %d invocations; one each was due", steps, hops)
+	if paused.Pause == nil || len(paused.Pause.Pending) != 1 || paused.Pause.Pending[0].Kind != session.WaitApproval {
+		return fmt.Errorf("session %s paused, but not for one approval", paused.ID)
 	}
-	s.say("   the step function was invoked %d times", hops)
-	return nil
+	wait := paused.Pause.Pending[0]
+	s.say("   %s paused: may %s run with %s?", paused.ID, wait.Tool, wait.Arguments)
+	if err := s.nothingRuns(ctx, paused); err != nil {
+		return err
+	}
+	yes := true
+	answer := wire.SubmitRequest{WaitID: wait.WaitID, Kind: session.AnswerApproval, ToolCallID: wait.CallID, ApprovalID: "forged", Approved: &yes}
+	_, err = s.caller.Submit(ctx, client.SubmitParams{SessionID: paused.ID, Answer: answer})
+	if code := statusOf(err); code < 400 || code >= 500 {
+		return fmt.Errorf("a forged approval was not refused: %w", orNone(err))
+	}
+	s.say("   a forged approval is %d", statusOf(err))
+	answer.ApprovalID = wait.ApprovalID
+	submitted, err := s.caller.Submit(ctx, client.SubmitParams{SessionID: paused.ID, Answer: answer})
+	if err != nil {
+		return err
+	}
+	s.say("   approved by %s", submitted.Answer.Who)
+	return s.completes(ctx, paused.ID)
+}
+
+// --- Chapter 5
+
+func (s *story) message(ctx context.Context) error {
+	paused, err := s.play(ctx, `[{need: "which region?"}, {say: there}]`, session.OutcomePaused)
+	if err != nil {
+		return err
+	}
+	s.say("   %s paused and asks: %s", paused.ID, paused.Text)
+	_, err = s.caller.Resume(ctx, client.ResumeParams{SessionID: paused.ID, Request: wire.ResumeRequest{
+		Mode: wire.ResumeWithMessage, CheckpointID: paused.CheckpointID, Message: wire.Text("eu-west-1"),
+	}})
+	if err != nil {
+		return err
+	}
+	s.say("   resumed with %q", "eu-west-1")
+	return s.completes(ctx, paused.ID)
+}
+
+// --- Chapter 7
+
+// sweep asks for a sweep out of turn: one that fails leaves deadlines and lost
+// wakes lying, and shows in no session for a while.
+func (s *story) sweep(ctx context.Context) error {
+	if s.below == nil {
+		s.say("   (with -stack and AWS credentials it would be asked for one)")
+		return nil
+	}
+	var swept json.RawMessage
+	err := s.below.invoke(ctx, "Sweep", []byte(`{"detail-type":"Scheduled Event","source":"aws.events","detail":{}}`), &swept)
+	s.say("   it answered %s", swept)
+	return err
+}
+
+// --- What chapters share
+
+func (s *story) start(ctx context.Context, script string) (wire.Started, error) {
+	return s.caller.Start(ctx, client.StartParams{Request: wire.StartRequest{Agent: "lab", Input: wire.Text(script)}})
+}
+
+// play starts a session and waits for it to rest.
+func (s *story) play(ctx context.Context, script string, want session.Outcome) (wire.Session, error) {
+	started, err := s.start(ctx, script)
+	if err != nil {
+		return wire.Session{}, err
+	}
+	return s.rested(ctx, started.SessionID, want)
+}
+
+func (s *story) completes(ctx context.Context, id string) error {
+	ended, err := s.rested(ctx, id, session.OutcomeCompleted)
+	if err == nil {
+		s.say("   %s completed: %s", id, ended.Text)
+	}
+	return err
 }
 
 func statusOf(err error) int {
@@ -326,7 +288,7 @@ func statusOf(err error) int {
 // orNone stands for no error at all where one was wanted.
 func orNone(err error) error {
 	if err == nil {
-		return errors.New("it was taken")
+		return errors.New("no error")
 	}
 	return err
 }
