@@ -44,15 +44,15 @@ func (a *admission) check(event *httpEvent) error {
 // gateway has already judged. One kind of authorizer is expected, JWT or, where
 // IAMTenant is set, IAM; what any other one says counts for nothing.
 func (c Config) authenticate(r *http.Request) (httpapi.Caller, error) {
-	carried, ok := r.Context().Value(carriedKey{}).(carried)
+	event, ok := r.Context().Value(proxiedEvent{}).(*httpEvent)
 	if !ok {
 		return httpapi.Caller{}, fmt.Errorf("%w: the request did not come through the gateway", httpapi.ErrUnauthenticated)
 	}
-	from := carried.event.RequestContext.HTTP.SourceIP
+	from := event.RequestContext.HTTP.SourceIP
 	if from == "" {
 		from, _, _ = net.SplitHostPort(r.RemoteAddr)
 	}
-	verified := carried.event.RequestContext.Authorizer
+	verified := event.RequestContext.Authorizer
 	if verified == nil {
 		verified = new(authorizer)
 	}

@@ -12,7 +12,6 @@ import (
 	"net/textproto"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -61,13 +60,8 @@ func (h *proxy) Invoke(ctx context.Context, raw []byte) ([]byte, error) {
 	return h.answer(ctx, event, err)
 }
 
-// carried is what an event holds and a request made by the adapter does not.
-type carried struct {
-	event *httpEvent
-	stage string // prefix taken off the path, "/prod" or ""
-}
-
-type carriedKey struct{}
+// proxiedEvent is the key of the event in the context of a request that the adapter makes.
+type proxiedEvent struct{}
 
 // answer serves an event, one that could not be read with a 400.
 func (h *proxy) answer(ctx context.Context, event httpEvent, unreadable error) ([]byte, error) {
@@ -110,33 +104,26 @@ func (h *proxy) answer(ctx context.Context, event httpEvent, unreadable error) (
 	return raw, err
 }
 
-// proxied hands an event to the adapter in a form in which nothing can be misread.
+// proxied hands the adapter a request in which there is nothing to misread: the rest of the event
+// comes in serve.
 func (h *proxy) proxied(ctx context.Context, event httpEvent) (events.APIGatewayV2HTTPResponse, error) {
-	path, stage := stripStage(event.RawPath, event.RequestContext.Stage)
 	soft, done := h.soften(ctx, requestMargin)
 	defer done()
-	soft = context.WithValue(soft, carriedKey{}, carried{event: &event, stage: stage})
-	request := events.APIGatewayV2HTTPRequest{
-		RawPath: escapePath(path), RawQueryString: escapeQuery(event.RawQueryString), QueryStringParameters: event.QueryStringParameters, Body: event.Body,
-	}
-	request.RequestContext.HTTP.Method = method(event.RequestContext.HTTP.Method)
-	request.RequestContext.DomainName = domain(event.RequestContext.DomainName)
-	return h.adapter.ProxyWithContext(soft, request)
+	request := events.APIGatewayV2HTTPRequest{RawPath: "/", Body: event.Body}
+	request.RequestContext.HTTP.Method = http.MethodPost
+	return h.adapter.ProxyWithContext(context.WithValue(soft, proxiedEvent{}, &event), request)
 }
 
 // serve is what the adapter calls: it mends the request the adapter made and
 // records the answer as net/http would send it.
 func (h *proxy) serve(w http.ResponseWriter, r *http.Request) {
-	c, _ := r.Context().Value(carriedKey{}).(carried)
-	fromEvent(r, c.event)
+	event, _ := r.Context().Value(proxiedEvent{}).(*httpEvent)
+	stage := fromEvent(r, event)
 	rec := newRecorder(r.Method)
 	h.handler.ServeHTTP(rec, r)
 	header := rec.finish()
-	if c.stage != "" {
-		// Who asked knows the API with its stage in front.
-		if to := header.Get("Location"); strings.HasPrefix(to, "/") {
-			header.Set("Location", c.stage+to)
-		}
+	if to := header.Get("Location"); strings.HasPrefix(to, "/") {
+		header.Set("Location", stage+to) // the caller knows the API with its stage in front
 	}
 	body := compress(r, header, rec.body.Bytes())
 	maps.Copy(w.Header(), header)
@@ -146,8 +133,20 @@ func (h *proxy) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fromEvent gives a request the event's headers unsplit, its host and its caller's address.
-func fromEvent(r *http.Request, event *httpEvent) {
+// fromEvent makes a request that of the event: path and query are not parsed as a URL, and headers are not
+// split. It returns the stage that it took off the path.
+func fromEvent(r *http.Request, event *httpEvent) (stage string) {
+	path, stage := stripStage(event.RawPath, event.RequestContext.Stage)
+	r.Method = strings.ToUpper(event.RequestContext.HTTP.Method)
+	r.URL = &url.URL{Scheme: "https", Host: event.RequestContext.DomainName, Path: path, RawQuery: event.RawQueryString}
+	if r.URL.RawQuery == "" {
+		query := url.Values{}
+		for name, value := range event.QueryStringParameters {
+			query.Set(name, value)
+		}
+		r.URL.RawQuery = query.Encode()
+	}
+	r.Host, r.RequestURI = r.URL.Host, r.URL.RequestURI()
 	r.Header = make(http.Header, len(event.Headers)+1)
 	for _, name := range slices.Sorted(maps.Keys(event.Headers)) {
 		switch key := textproto.CanonicalMIMEHeaderKey(name); key {
@@ -164,6 +163,7 @@ func fromEvent(r *http.Request, event *httpEvent) {
 	}
 	r.RemoteAddr = net.JoinHostPort(event.RequestContext.HTTP.SourceIP, "0") // the gateway does not tell the port
 	r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/1.1", 1, 1
+	return stage
 }
 
 // stripStage takes a named stage off the path. On $default there is none in it.
@@ -183,44 +183,6 @@ func stripStage(path, stage string) (stripped, prefix string) {
 		rest = "/"
 	}
 	return rest, prefix
-}
-
-// escapePath writes a path so that it is read as the very same text: the gateway
-// hands it over decoded, so a percent sign is one, and a question mark starts no query.
-func escapePath(path string) string { return (&url.URL{Path: path}).EscapedPath() }
-
-// escapeQuery escapes what would end a query or be refused: the gateway hands it
-// over as the client wrote it.
-func escapeQuery(query string) string {
-	var b strings.Builder
-	for _, c := range []byte(query) {
-		if c <= ' ' || c >= 0x7f || c == '#' {
-			b.WriteString("%" + strings.ToUpper(strconv.FormatInt(int64(c)+0x100, 16)[1:]))
-			continue
-		}
-		b.WriteByte(c)
-	}
-	return b.String()
-}
-
-// method returns a method as net/http takes it; one that is none becomes a word no route knows.
-func method(m string) string {
-	for _, c := range []byte(m) {
-		if (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && c != '-' {
-			return "INVALID"
-		}
-	}
-	return strings.ToUpper(m)
-}
-
-// domain returns a host name that can stand in a URL.
-func domain(name string) string {
-	for _, c := range []byte(name) {
-		if (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '.' {
-			return "invalid"
-		}
-	}
-	return name
 }
 
 func problem(status int, code, detail, requestID string) events.APIGatewayV2HTTPResponse {

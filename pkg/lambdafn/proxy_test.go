@@ -201,7 +201,7 @@ func TestProxy_odd_methods_and_hosts(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "PATCH", seen(t, request("patch", "/")).Method)
 	for _, m := range []string{"GET /x HTTP/1.1\r\nA: b", "G T", "Ä", "7"} {
-		require.Equal(t, "INVALID", seen(t, request(m, "/")).Method)
+		require.Equal(t, strings.ToUpper(m), seen(t, request(m, "/")).Method, "no route knows it")
 	}
 	for _, host := range []string{"", "a b", "a/b", "a%", "[", "user@host", "host:99"} {
 		e := request("GET", "/x")
