@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/toolcall"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -91,11 +92,11 @@ func TestHome_of_a_session(t *testing.T) {
 	lab := filepath.Join(dir, "adjourn-lab")
 	terminal, server := tool.Files{Folder: lab, Home: dir}, tool.Files{Folder: lab, Home: lab}
 	list := func(state *session.State, files tool.Files, told string) error {
-		c := tool.NewCall(tool.CallConfig{ID: "c1-0", Name: ListFiles, State: state, Files: files})
+		c := toolcall.New[tool.Call](toolcall.Config[tool.Files]{ID: "c1-0", Name: ListFiles, State: state, Files: files})
 		args, err := json.Marshal(ListIn{told})
 		require.NoError(t, err)
 		_, err = find(t, ListFiles).Run(t.Context(), c, args)
-		for _, op := range c.Taken().StateOps {
+		for _, op := range toolcall.Take[tool.Question](c).StateOps {
 			require.NoError(t, state.Apply(op))
 		}
 		return err

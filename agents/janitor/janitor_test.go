@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/toolcall"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -95,7 +96,7 @@ func call[Out any](t *testing.T, ctx context.Context, name string, in any) (Out,
 	require.NoError(t, err)
 	tl := find(t, name)
 	require.NoError(t, tl.Validate(args))
-	raw, err := tl.Run(ctx, tool.NewCall(tool.CallConfig{ID: "c1-0", Name: name, IdempotencyKey: "key-" + sum(string(args)), Files: files}), args)
+	raw, err := tl.Run(ctx, toolcall.New[tool.Call](toolcall.Config[tool.Files]{ID: "c1-0", Name: name, IdempotencyKey: "key-" + sum(string(args)), Files: files}), args)
 	if err == nil {
 		require.NoError(t, json.Unmarshal(raw, &out))
 	}
@@ -175,7 +176,7 @@ func (d *drive) result(t *testing.T, c llm.ToolCall) *llm.ToolResult {
 			require.NoError(t, tl.Validate(c.Arguments))
 		}
 	}
-	raw, err := tl.Run(t.Context(), tool.NewCall(tool.CallConfig{ID: c.ID, Name: c.Name, IdempotencyKey: c.ID, Files: files}), c.Arguments)
+	raw, err := tl.Run(t.Context(), toolcall.New[tool.Call](toolcall.Config[tool.Files]{ID: c.ID, Name: c.Name, IdempotencyKey: c.ID, Files: files}), c.Arguments)
 	if err != nil {
 		return say(llm.ResultError, err.Error())
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/toolcall"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -73,16 +74,16 @@ func TestAppendLine(t *testing.T) {
 	path := setup(t, "")
 	args := func(text string) string { return fmt.Sprintf(`{"path": %q, "text": %q}`, path, text) }
 	for _, text := range []string{"a", "", "a"} {
-		got, _, err := run(t, "append_line", args(text), tool.CallConfig{Files: beside(path)})
+		got, _, err := run(t, "append_line", args(text), toolcall.Config[tool.Files]{Files: beside(path)})
 		require.NoError(t, err)
 		require.JSONEq(t, fmt.Sprintf(`{"path": %q}`, path), got)
 	}
 	require.Equal(t, "a\n\na\n", read(t, path))
 	for _, text := range []string{"two\nlines", "a\r"} {
-		_, _, err := run(t, "append_line", args(text), tool.CallConfig{Files: beside(path)})
+		_, _, err := run(t, "append_line", args(text), toolcall.Config[tool.Files]{Files: beside(path)})
 		require.ErrorContains(t, err, "give one line")
 	}
-	_, _, err := run(t, "append_line", `{"path": "none/x", "text": "a"}`, tool.CallConfig{Files: beside(path)})
+	_, _, err := run(t, "append_line", `{"path": "none/x", "text": "a"}`, toolcall.Config[tool.Files]{Files: beside(path)})
 	require.ErrorContains(t, err, "append_line: ")
 	require.ErrorContains(t, err, "no such file or directory")
 }
@@ -99,12 +100,12 @@ func TestAppendOnce(t *testing.T) {
 	path := setup(t, "")
 	args := fmt.Sprintf(`{"path": %q, "text": "a"}`, path)
 	for _, key := range []string{"k1", "k1", "k2", "k1", "k2"} {
-		got, _, err := run(t, "append_once", args, tool.CallConfig{IdempotencyKey: key, Files: beside(path)})
+		got, _, err := run(t, "append_once", args, toolcall.Config[tool.Files]{IdempotencyKey: key, Files: beside(path)})
 		require.NoError(t, err)
 		require.JSONEq(t, fmt.Sprintf(`{"path": %q, "key": %q}`, path, key), got, "each run answers the same")
 	}
 	require.Equal(t, "a\na\n", read(t, path))
-	_, _, err := run(t, "append_once", fmt.Sprintf(`{"path": %q, "text": "a\n"}`, path), tool.CallConfig{IdempotencyKey: "k3", Files: beside(path)})
+	_, _, err := run(t, "append_once", fmt.Sprintf(`{"path": %q, "text": "a\n"}`, path), toolcall.Config[tool.Files]{IdempotencyKey: "k3", Files: beside(path)})
 	require.ErrorContains(t, err, "give one line")
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/toolcall"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -44,7 +45,7 @@ func TestFiles_stay_in_the_folder(t *testing.T) {
 		"hard": "hard link",
 	} {
 		for name, args := range writers {
-			_, _, err := run(t, name, fmt.Sprintf(args, path), tool.CallConfig{IdempotencyKey: "k", Files: files})
+			_, _, err := run(t, name, fmt.Sprintf(args, path), toolcall.Config[tool.Files]{IdempotencyKey: "k", Files: files})
 			if path == "" && strings.Contains(args, "log") {
 				require.NoError(t, err, "no log was asked for")
 				continue
@@ -63,7 +64,7 @@ func TestFiles_have_an_end(t *testing.T) {
 	path := setup(t, strings.Repeat("x", maxFile-2)+"\n")
 	files := beside(path)
 	for _, name := range []string{"append_line", "append_once"} {
-		_, _, err := run(t, name, fmt.Sprintf(`{"path": %q, "text": "too much"}`, path), tool.CallConfig{IdempotencyKey: "k", Files: files})
+		_, _, err := run(t, name, fmt.Sprintf(`{"path": %q, "text": "too much"}`, path), toolcall.Config[tool.Files]{IdempotencyKey: "k", Files: files})
 		require.ErrorContains(t, err, "the most of a file of the lab", name)
 	}
 	require.Len(t, read(t, path), maxFile-1)
@@ -71,7 +72,7 @@ func TestFiles_have_an_end(t *testing.T) {
 	// A place far away in the records is nobody's, so that no hole is written.
 	far := setup(t, "old\n")
 	claims(t, far, record(t, "k", maxFile*2, "far\n"))
-	_, _, err := run(t, "append_once", fmt.Sprintf(`{"path": %q, "text": "near"}`, far), tool.CallConfig{IdempotencyKey: "k", Files: beside(far)})
+	_, _, err := run(t, "append_once", fmt.Sprintf(`{"path": %q, "text": "near"}`, far), toolcall.Config[tool.Files]{IdempotencyKey: "k", Files: beside(far)})
 	require.NoError(t, err)
 	require.Equal(t, "old\nnear\n", read(t, far))
 
@@ -79,9 +80,9 @@ func TestFiles_have_an_end(t *testing.T) {
 	for i := range maxFiles {
 		require.NoError(t, os.WriteFile(filepath.Join(many, fmt.Sprint(i)), nil, 0o600))
 	}
-	_, _, err = run(t, "append_line", `{"path": "one-more", "text": "x"}`, tool.CallConfig{Files: tool.Files{Folder: many}})
+	_, _, err = run(t, "append_line", `{"path": "one-more", "text": "x"}`, toolcall.Config[tool.Files]{Files: tool.Files{Folder: many}})
 	require.ErrorContains(t, err, "holds 256 files")
-	_, _, err = run(t, "append_line", `{"path": "7", "text": "x"}`, tool.CallConfig{Files: tool.Files{Folder: many}})
+	_, _, err = run(t, "append_line", `{"path": "7", "text": "x"}`, toolcall.Config[tool.Files]{Files: tool.Files{Folder: many}})
 	require.NoError(t, err, "one that is there takes lines")
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/toolcall"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -30,19 +31,19 @@ func find(t *testing.T, name string) tool.Tool {
 }
 
 // run runs a tool as the runtime does: validated arguments first.
-func run(t *testing.T, name, args string, cfg tool.CallConfig) (string, tool.Taken, error) {
+func run(t *testing.T, name, args string, cfg toolcall.Config[tool.Files]) (string, toolcall.Taken[tool.Question], error) {
 	t.Helper()
 	return runIn(t.Context(), t, name, args, cfg)
 }
 
-func runIn(ctx context.Context, t *testing.T, name, args string, cfg tool.CallConfig) (string, tool.Taken, error) {
+func runIn(ctx context.Context, t *testing.T, name, args string, cfg toolcall.Config[tool.Files]) (string, toolcall.Taken[tool.Question], error) {
 	t.Helper()
 	tl := find(t, name)
 	require.NoError(t, tl.Validate(json.RawMessage(args)))
 	cfg.Name = name
-	c := tool.NewCall(cfg)
+	c := toolcall.New[tool.Call](cfg)
 	raw, err := tl.Run(ctx, c, json.RawMessage(args))
-	return string(raw), c.Taken(), err
+	return string(raw), toolcall.Take[tool.Question](c), err
 }
 
 func TestTools(t *testing.T) {
@@ -87,7 +88,7 @@ func TestEcho(t *testing.T) {
 		`{}`:                `""`,
 		`{"size": 0}`:       `""`,
 	} {
-		got, _, err := run(t, "echo", args, tool.CallConfig{})
+		got, _, err := run(t, "echo", args, toolcall.Config[tool.Files]{})
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
@@ -98,10 +99,10 @@ func TestEcho(t *testing.T) {
 		require.Equal(t, text, strings.TrimSpace(text))
 		require.Regexp(t, `^[a-z ]+$`, text)
 	}
-	got, _, err := run(t, "echo", `{"size": 2048}`, tool.CallConfig{})
+	got, _, err := run(t, "echo", `{"size": 2048}`, toolcall.Config[tool.Files]{})
 	require.NoError(t, err)
 	require.Len(t, got, 2048+len(`""`))
-	_, _, err = run(t, "echo", `{"text": "a", "size": 1}`, tool.CallConfig{})
+	_, _, err = run(t, "echo", `{"text": "a", "size": 1}`, toolcall.Config[tool.Files]{})
 	require.ErrorContains(t, err, "text or size, not both")
 }
 
@@ -109,7 +110,7 @@ func TestSleep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		got, _, err := run(t, "sleep", `{"seconds": 1.5}`, tool.CallConfig{})
+		got, _, err := run(t, "sleep", `{"seconds": 1.5}`, toolcall.Config[tool.Files]{})
 		require.NoError(t, err)
 		require.Equal(t, `"slept for 1.5s"`, got)
 		require.Equal(t, 1500*time.Millisecond, time.Since(begin))
@@ -118,7 +119,7 @@ func TestSleep(t *testing.T) {
 		reason := errors.New("interrupted by ada")
 		time.AfterFunc(time.Second, func() { cancel(reason) })
 		begin = time.Now()
-		_, _, err = runIn(ctx, t, "sleep", `{"seconds": 900}`, tool.CallConfig{})
+		_, _, err = runIn(ctx, t, "sleep", `{"seconds": 900}`, toolcall.Config[tool.Files]{})
 		require.ErrorIs(t, err, reason)
 		require.Equal(t, time.Second, time.Since(begin))
 	})
@@ -129,17 +130,17 @@ func TestNotes(t *testing.T) {
 	t.Parallel()
 	var state session.State
 	require.NoError(t, state.Apply(session.StateOp{Op: session.StateAppend, Key: "notes", Value: json.RawMessage(`"a"`)}))
-	got, taken, err := run(t, "add_note", `{"text": "b"}`, tool.CallConfig{State: &state})
+	got, taken, err := run(t, "add_note", `{"text": "b"}`, toolcall.Config[tool.Files]{State: &state})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"key": "notes", "count": 2}`, got)
 	require.Equal(t, []session.StateOp{{Op: session.StateAppend, Key: "notes", Value: json.RawMessage(`"b"`)}}, taken.StateOps)
 
-	got, taken, err = run(t, "set_note", `{"text": "c"}`, tool.CallConfig{State: &state})
+	got, taken, err = run(t, "set_note", `{"text": "c"}`, toolcall.Config[tool.Files]{State: &state})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"key": "note"}`, got)
 	require.Equal(t, []session.StateOp{{Op: session.StateReplace, Key: "note", Value: json.RawMessage(`"c"`)}}, taken.StateOps)
 
-	_, taken, err = run(t, "set_note", `{"text": "c", "key": "notes"}`, tool.CallConfig{State: &state})
+	_, taken, err = run(t, "set_note", `{"text": "c", "key": "notes"}`, toolcall.Config[tool.Files]{State: &state})
 	require.NoError(t, err)
 	require.Equal(t, "notes", taken.StateOps[0].Key)
 }
@@ -147,19 +148,19 @@ func TestNotes(t *testing.T) {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	var panicked *tool.PanicError
-	_, _, err := run(t, "boom", `{}`, tool.CallConfig{})
+	_, _, err := run(t, "boom", `{}`, toolcall.Config[tool.Files]{})
 	require.ErrorAs(t, err, &panicked)
 	require.Equal(t, "boom", panicked.Value)
-	_, _, err = run(t, "fault", `{"text": "no such order"}`, tool.CallConfig{})
+	_, _, err = run(t, "fault", `{"text": "no such order"}`, toolcall.Config[tool.Files]{})
 	require.EqualError(t, err, "no such order")
-	_, _, err = run(t, "fault", `{}`, tool.CallConfig{})
+	_, _, err = run(t, "fault", `{}`, toolcall.Config[tool.Files]{})
 	require.Error(t, err)
 }
 
 func TestFinish(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{`{}`, `{"answer": 42, "why": ["a", null]}`} {
-		got, _, err := run(t, "finish", args, tool.CallConfig{})
+		got, _, err := run(t, "finish", args, toolcall.Config[tool.Files]{})
 		require.NoError(t, err)
 		require.JSONEq(t, args, got)
 	}
@@ -171,7 +172,7 @@ func TestFinish_keeps_numbers(t *testing.T) {
 	for _, args := range []string{
 		`{"n":12345678901234567890}`, `{"m":{"x":[0.1000000000000000055511151231257827,1e400]},"n":-9223372036854775809}`, `{"n":1.0}`,
 	} {
-		got, _, err := run(t, "finish", args, tool.CallConfig{})
+		got, _, err := run(t, "finish", args, toolcall.Config[tool.Files]{})
 		require.NoError(t, err)
 		require.Equal(t, args, got)
 	}
@@ -183,7 +184,7 @@ func TestLines_that_cannot_be_written(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"append_line", "append_once"} {
 		for path, says := range map[string]string{dir: "is a directory", filepath.Join(dir, "none", "x"): "no such file or directory"} {
-			_, _, err := run(t, name, fmt.Sprintf(`{"path": %q, "text": "a"}`, path), tool.CallConfig{IdempotencyKey: "k", Files: tool.Files{Folder: dir}})
+			_, _, err := run(t, name, fmt.Sprintf(`{"path": %q, "text": "a"}`, path), toolcall.Config[tool.Files]{IdempotencyKey: "k", Files: tool.Files{Folder: dir}})
 			require.ErrorContains(t, err, name+": ")
 			require.ErrorContains(t, err, says)
 		}
@@ -198,11 +199,11 @@ func TestNotes_beside_other_state(t *testing.T) {
 	t.Parallel()
 	var state session.State
 	require.NoError(t, state.Apply(session.StateOp{Op: session.StateReplace, Key: "notes", Value: json.RawMessage(`"a text"`)}))
-	got, _, err := run(t, "add_note", `{"text": "b"}`, tool.CallConfig{State: &state})
+	got, _, err := run(t, "add_note", `{"text": "b"}`, toolcall.Config[tool.Files]{State: &state})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"key": "notes", "count": 2}`, got)
 
-	got, taken, err := run(t, "add_note", `{"text": "b", "key": "mine"}`, tool.CallConfig{State: &state})
+	got, taken, err := run(t, "add_note", `{"text": "b", "key": "mine"}`, toolcall.Config[tool.Files]{State: &state})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"key": "mine", "count": 1}`, got)
 	require.Len(t, taken.StateOps, 1)
@@ -213,7 +214,7 @@ func TestNotes_beside_other_state(t *testing.T) {
 func TestQuestions_other_replies_count_for_nothing(t *testing.T) {
 	t.Parallel()
 	reply := session.Answer{Kind: session.AnswerReply, QuestionID: "something else", Selected: []string{"red"}}
-	_, taken, err := run(t, "pick_color", `{}`, tool.CallConfig{Replies: []session.Answer{reply}})
+	_, taken, err := run(t, "pick_color", `{}`, toolcall.Config[tool.Files]{Replies: []session.Answer{reply}})
 	require.ErrorIs(t, err, tool.ErrWaiting)
 	require.Len(t, taken.Questions, 1)
 }
@@ -221,7 +222,7 @@ func TestQuestions_other_replies_count_for_nothing(t *testing.T) {
 func TestLocate_runs_at_the_client(t *testing.T) {
 	t.Parallel()
 	require.True(t, find(t, "locate").Client())
-	_, err := find(t, "locate").Run(t.Context(), tool.NewCall(tool.CallConfig{Name: "locate"}), json.RawMessage(`{}`))
+	_, err := find(t, "locate").Run(t.Context(), toolcall.New[tool.Call](toolcall.Config[tool.Files]{Name: "locate"}), json.RawMessage(`{}`))
 	require.Error(t, err)
 }
 
@@ -237,18 +238,18 @@ func TestApproval(t *testing.T) {
 	require.True(t, find(t, "deploy").NeedsApproval(json.RawMessage(`{"service": "web"}`)))
 
 	log := filepath.Join(t.TempDir(), "log")
-	got, _, err := run(t, "deploy", `{"service": "web", "version": "v2", "log": "`+log+`"}`, tool.CallConfig{IdempotencyKey: "k1", Files: beside(log)})
+	got, _, err := run(t, "deploy", `{"service": "web", "version": "v2", "log": "`+log+`"}`, toolcall.Config[tool.Files]{IdempotencyKey: "k1", Files: beside(log)})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"id": "k1", "done": "deployed web v2"}`, got)
-	got, _, err = run(t, "refund", `{"order": "A-1", "amount": 12.5, "log": "`+log+`"}`, tool.CallConfig{IdempotencyKey: "k2", Files: beside(log)})
+	got, _, err = run(t, "refund", `{"order": "A-1", "amount": 12.5, "log": "`+log+`"}`, toolcall.Config[tool.Files]{IdempotencyKey: "k2", Files: beside(log)})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"id": "k2", "done": "refunded 12.5 for order A-1"}`, got)
-	_, _, err = run(t, "refund", `{"order": "A-1", "amount": 1}`, tool.CallConfig{IdempotencyKey: "k3"})
+	_, _, err = run(t, "refund", `{"order": "A-1", "amount": 1}`, toolcall.Config[tool.Files]{IdempotencyKey: "k3"})
 	require.NoError(t, err)
 	text, err := os.ReadFile(log)
 	require.NoError(t, err)
 	require.Equal(t, "deployed web v2\nrefunded 12.5 for order A-1\n", string(text))
-	_, _, err = run(t, "deploy", `{"service": "web", "log": "none/x"}`, tool.CallConfig{Files: beside(log)})
+	_, _, err = run(t, "deploy", `{"service": "web", "log": "none/x"}`, toolcall.Config[tool.Files]{Files: beside(log)})
 	require.ErrorContains(t, err, "deploy: log: ")
 	require.ErrorContains(t, err, "no such file or directory")
 }
@@ -265,21 +266,21 @@ func TestQuestions(t *testing.T) {
 		"pick_toppings": {session.QuestionMultiChoice, session.Answer{QuestionID: "toppings", Selected: []string{"olives", "cheese"}}, `{"toppings": ["olives", "cheese"]}`},
 		"get_name":      {session.QuestionText, session.Answer{QuestionID: "name", Text: &text}, `{"name": "Ada"}`},
 	} {
-		_, taken, err := run(t, name, `{}`, tool.CallConfig{})
+		_, taken, err := run(t, name, `{}`, toolcall.Config[tool.Files]{})
 		require.ErrorIs(t, err, tool.ErrWaiting)
 		require.Len(t, taken.Questions, 1)
 		require.Equal(t, c.kind, taken.Questions[0].Kind())
 
 		c.answer.Kind = session.AnswerReply
 		asked := []session.Wait{{Question: taken.Questions[0].Session()}}
-		got, taken, err := run(t, name, `{}`, tool.CallConfig{Asked: asked, Replies: []session.Answer{c.answer}})
+		got, taken, err := run(t, name, `{}`, toolcall.Config[tool.Files]{Asked: asked, Replies: []session.Answer{c.answer}})
 		require.NoError(t, err)
 		require.Empty(t, taken.Questions)
 		require.JSONEq(t, c.want, got)
 	}
-	_, taken, _ := run(t, "pick_toppings", `{}`, tool.CallConfig{})
+	_, taken, _ := run(t, "pick_toppings", `{}`, toolcall.Config[tool.Files]{})
 	asked := []session.Wait{{Question: taken.Questions[0].Session()}}
-	got, _, err := run(t, "pick_toppings", `{}`, tool.CallConfig{Asked: asked, Replies: []session.Answer{{Kind: session.AnswerReply, QuestionID: "toppings", Selected: []string{}}}})
+	got, _, err := run(t, "pick_toppings", `{}`, toolcall.Config[tool.Files]{Asked: asked, Replies: []session.Answer{{Kind: session.AnswerReply, QuestionID: "toppings", Selected: []string{}}}})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"toppings": []}`, got, "none is an answer")
 }

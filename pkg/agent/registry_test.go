@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/toolcall"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -198,7 +199,7 @@ func TestFinishTool_hands_the_output_through(t *testing.T) {
 	require.ErrorContains(t, finish.Validate(json.RawMessage(`{"town":"Bern"}`)), "/city: missing")
 	args := json.RawMessage(`{"city":"Bern"}`)
 	require.NoError(t, finish.Validate(args))
-	out, err := finish.Run(t.Context(), tool.NewCall(tool.CallConfig{}), args)
+	out, err := finish.Run(t.Context(), toolcall.New[tool.Call](toolcall.Config[tool.Files]{}), args)
 	require.NoError(t, err)
 	require.JSONEq(t, string(args), string(out))
 

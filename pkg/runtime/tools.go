@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/internal/toolcall"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -172,7 +173,7 @@ func (inv *invocation) renewFor(ctx context.Context, timeout time.Duration) erro
 }
 
 func (inv *invocation) newCall(p engine.CallPlan, state *session.State, book *ledger) *tool.Call {
-	cfg := tool.CallConfig{
+	cfg := toolcall.Config[tool.Files]{
 		Session: inv.key, Task: inv.session.Task, ID: p.Call.ID, Name: p.Call.Name,
 		IdempotencyKey: fmt.Sprintf("%s.%s.%s", inv.key.Tenant, inv.key.ID, p.Call.ID),
 		State:          state, Asked: p.Call.Waits, Replies: p.Replies, Who: p.Traits.Who, Files: inv.r.cfg.Files, Log: inv.r.cfg.Log,
@@ -180,7 +181,7 @@ func (inv *invocation) newCall(p engine.CallPlan, state *session.State, book *le
 	if book != nil {
 		cfg.Memo, cfg.Remember = book.record.Memo, book.remember
 	}
-	return tool.NewCall(cfg)
+	return toolcall.New[tool.Call](cfg)
 }
 
 // toolReturn is what a tool's function returned.
@@ -220,7 +221,7 @@ func (inv *invocation) execute(ctx context.Context, t tool.Tool, p engine.CallPl
 
 // conclude turns what a tool returned into a result, waits, or an unknown outcome.
 func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, c *tool.Call, got toolReturn, book *ledger, out *callOutcome) {
-	taken := c.Taken()
+	taken := toolcall.Take[tool.Question](c)
 	if book != nil {
 		if out.err = book.failure(); out.err != nil {
 			return

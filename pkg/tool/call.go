@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/adjourn/adjourn/internal/toolcall"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
@@ -30,9 +30,10 @@ const (
 var ErrCallOver = errors.New("the call is over")
 
 // Call is one call of a tool: who it is and what it may do while it runs. It is
-// safe for concurrent use by the goroutines of the tool.
+// safe for concurrent use by the goroutines of the tool. The runtime makes it; package
+// tooltest does in tests.
 type Call struct {
-	cfg  CallConfig
+	cfg  config
 	base *session.State
 
 	logging sync.Once
@@ -48,37 +49,16 @@ type Call struct {
 	running   map[string]chan struct{} // Once by key; held while its function runs
 }
 
-// CallConfig is what a [Call] is made of.
-type CallConfig struct {
-	Session session.Key
-	Task    int64
-	// ID is ours, c<seq of the reply>-<i>; Name is the tool's.
-	ID   string
-	Name string
-	// IdempotencyKey is the same on every run of the call.
-	IdempotencyKey string
-	// State the step starts from; it must not change while the tool runs. Nil is empty.
-	State *session.State
-	// Asked are the waits this call has opened, oldest first, and Replies the answers
-	// taken in for it. An answer to a question counts for the question that the wait
-	// it names showed; others are ignored.
-	Asked   []session.Wait
-	Replies []session.Answer
-	// Who may answer the questions that name nobody: those of the tool's [Spec].
-	Who []string
-	// Memo holds what Once remembered on earlier runs.
-	Memo map[string]json.RawMessage
-	// Remember makes a result of Once durable; it returns once it is. Nil refuses
-	// Once with [ErrOnceReadOnly].
-	Remember func(ctx context.Context, key string, value json.RawMessage) error
-	// Files says where the tool may have files; zero: nowhere.
-	Files Files
-	// Log is for the tool's own lines, which say whose they are; nil drops them.
-	Log *slog.Logger
-}
+// config is what a [Call] is made of.
+type config = toolcall.Config[Files]
 
-// NewCall returns the call a tool is run with. Tests of tools make their own.
-func NewCall(cfg CallConfig) *Call {
+// taken is what a call leaves behind.
+type taken = toolcall.Taken[Question]
+
+var _ = toolcall.Provide(newCall, (*Call).take)
+
+// newCall returns the call a tool is run with.
+func newCall(cfg config) *Call {
 	c := &Call{cfg: cfg, base: cfg.State, memo: maps.Clone(cfg.Memo), running: map[string]chan struct{}{}}
 	if c.base == nil {
 		c.base = new(session.State)
@@ -218,23 +198,13 @@ func (c *Call) state(key string) (json.RawMessage, bool, error) {
 	return raw, ok, nil
 }
 
-// Taken is what a call leaves behind.
-type Taken struct {
-	// StateOps and Events in the order they were made.
-	StateOps []session.StateOp
-	Events   []session.CustomEvent
-	// Questions that were asked and have no answer. Any of them suspends the call,
-	// whatever the tool returned.
-	Questions []Question
-}
-
-// Taken ends the call and returns what it leaves behind. From then on a
+// take ends the call and returns what it leaves behind. From then on a
 // goroutine the tool left running changes nothing: it gets [ErrCallOver].
-func (c *Call) Taken() Taken {
+func (c *Call) take() taken {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.over = true
-	return Taken{StateOps: slices.Clone(c.ops), Events: slices.Clone(c.events), Questions: slices.Clone(c.questions)}
+	return taken{StateOps: slices.Clone(c.ops), Events: slices.Clone(c.events), Questions: slices.Clone(c.questions)}
 }
 
 func checkKey(key string) error {

@@ -1,0 +1,51 @@
+package tooltest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/adjourn/adjourn/pkg/tool"
+	"github.com/adjourn/adjourn/pkg/tool/tooltest"
+)
+
+type order struct {
+	Number string `json:"number"`
+	Amount int    `json:"amount"`
+}
+
+// refund asks for a reason; above 100 a person must approve it first.
+var refund = tool.Define(tool.Spec[order]{Name: "refund", Approve: func(in order) bool { return in.Amount > 100 }},
+	func(ctx context.Context, c *tool.Call, in order) (string, error) {
+		id, err := tool.Once(ctx, c, "pay", func(context.Context) (string, error) { return "R-1", nil })
+		if err != nil {
+			return "", err
+		}
+		reply, err := c.Ask(ctx, tool.Question{ID: "reason", Text: "Why?"})
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%s of %d for %s: %s", id, in.Amount, in.Number, reply.Text), c.Append("refunds", id)
+	})
+
+func Example() {
+	ctx, in := context.Background(), order{Number: "A-17", Amount: 250}
+
+	got := tooltest.Run(ctx, refund, in, tooltest.Call{})
+	fmt.Println(errors.Is(got.Err, tooltest.ErrNotApproved), got.Runs)
+
+	got = tooltest.Run(ctx, refund, in, tooltest.Call{Approved: true})
+	fmt.Println(errors.Is(got.Err, tool.ErrWaiting), got.Open[0].Text, got.Runs)
+
+	got = tooltest.Run(ctx, refund, in, tooltest.Call{
+		Approved: true, Answers: map[string]tool.Reply{"reason": {Text: "it broke"}},
+	})
+	var text string
+	fmt.Println(got.Decode(&text), text)
+	fmt.Println(got.Runs, string(got.State["refunds"]), string(got.Once["pay"]))
+	// Output:
+	// true 0
+	// true Why? 1
+	// <nil> R-1 of 250 for A-17: it broke
+	// 2 ["R-1"] "R-1"
+}
