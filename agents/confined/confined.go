@@ -41,7 +41,7 @@ func Own(files tool.Files) (*Folder, error) {
 		return nil, noFolder()
 	}
 	if err := os.Mkdir(files.Folder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("%w: make %s: %w", ErrNoFolder, files.Folder, cause(err))
+		return nil, fmt.Errorf("%w: make %s: %w", ErrNoFolder, files.Folder, Cause(err))
 	}
 	f, err := open(files.Folder, files)
 	if err != nil {
@@ -71,7 +71,7 @@ func noFolder() error {
 
 // open opens a folder that is no symlink, and not inside the folder of the data.
 func open(named string, files tool.Files) (*Folder, error) {
-	unusable := func(err error) error { return fmt.Errorf("%w: %s: %w", ErrNoFolder, named, cause(err)) }
+	unusable := func(err error) error { return fmt.Errorf("%w: %s: %w", ErrNoFolder, named, Cause(err)) }
 	before, err := os.Lstat(named)
 	switch {
 	case err != nil:
@@ -153,7 +153,7 @@ func dataFiles(files tool.Files) ([]fs.FileInfo, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("look at the data: %w", cause(err))
+			return nil, fmt.Errorf("look at the data: %w", Cause(err))
 		}
 		alone := dir == files.DataFolder
 		if alone {
@@ -217,13 +217,4 @@ func below(path, dir string) bool {
 			return false
 		}
 	}
-}
-
-// cause takes the operation and the path from a file error.
-func cause(err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		return pathErr.Err
-	}
-	return err
 }

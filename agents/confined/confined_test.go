@@ -1,6 +1,8 @@
 package confined_test
 
 import (
+	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -162,4 +164,14 @@ func TestGuards(t *testing.T) {
 	require.NoError(t, edited.Remove())
 	write(t, filepath.Join(dir, "edit", "notes")) // somebody's own
 	require.False(t, guards(files, filepath.Join(dir, "edit")))
+}
+
+// What does not exist is said in plain words, and still known to a program.
+func TestCause(t *testing.T) {
+	t.Parallel()
+	_, err := os.Open(filepath.Join(t.TempDir(), "none"))
+	require.EqualError(t, confined.Cause(err), "does not exist")
+	require.ErrorIs(t, confined.Cause(err), fs.ErrNotExist)
+	require.EqualError(t, confined.Cause(&fs.PathError{Op: "open", Path: "/secret", Err: fs.ErrPermission}), "permission denied")
+	require.Equal(t, context.Canceled, confined.Cause(context.Canceled))
 }

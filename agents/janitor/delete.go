@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"github.com/adjourn/adjourn/agents/confined"
 )
 
 // remove deletes the copy that in names, if it is still the file that was shown
@@ -22,51 +24,51 @@ import (
 // exchanges files. Who dies in between leaves the file under that name, which
 // tells what it was called and which [scan] reports.
 func (h home) remove(ctx context.Context, in DeleteIn, id string) (err error) {
-	root, err := h.open(in.Folder)
+	root, err := h.Open(in.Folder)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }() // it was only read
-	duplicate, err := h.locate(root, in.Path)
+	duplicate, err := h.Locate(root, in.Path)
 	if err != nil {
 		return err
 	}
-	defer duplicate.close()
-	original, err := h.locate(root, in.SameAs)
+	defer duplicate.Close()
+	original, err := h.Locate(root, in.SameAs)
 	if err != nil {
 		return fmt.Errorf("the original %w", err)
 	}
-	defer original.close()
-	if os.SameFile(duplicate.info, original.info) {
+	defer original.Close()
+	if os.SameFile(duplicate.Info, original.Info) {
 		return fmt.Errorf("%s and %s are one file under two names (a hard link), not copies: deleting one frees nothing", in.Path, in.SameAs)
 	}
-	if err := duplicate.verify(ctx, in); err != nil {
+	if err := verify(ctx, duplicate, in); err != nil {
 		return err
 	}
-	if err := original.verify(ctx, in); err != nil {
+	if err := verify(ctx, original, in); err != nil {
 		return fmt.Errorf("the original %w", err)
 	}
 
-	aside := asideName(id, duplicate.base)
-	if _, err := duplicate.dir.Lstat(aside); !errors.Is(err, fs.ErrNotExist) {
+	aside := asideName(id, duplicate.Base)
+	if _, err := duplicate.Dir.Lstat(aside); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %s is in the way", in.Path, aside)
 	}
-	if err := duplicate.dir.Rename(duplicate.base, aside); err != nil {
-		return fmt.Errorf("%s: %w", in.Path, cause(err))
+	if err := duplicate.Dir.Rename(duplicate.Base, aside); err != nil {
+		return fmt.Errorf("%s: %w", in.Path, confined.Cause(err))
 	}
-	err = duplicate.unchanged(aside)
+	err = duplicate.Unchanged(aside)
 	if err == nil {
-		if err = original.unchanged(original.base); err != nil {
+		if err = original.Unchanged(original.Base); err != nil {
 			err = fmt.Errorf("the original %w", err)
 		}
 	}
 	if err == nil {
-		if err = duplicate.dir.Remove(aside); err == nil {
+		if err = duplicate.Dir.Remove(aside); err == nil {
 			return nil
 		}
-		err = fmt.Errorf("%s: %w", in.Path, cause(err))
+		err = fmt.Errorf("%s: %w", in.Path, confined.Cause(err))
 	}
-	return errors.Join(err, duplicate.moveBack(aside))
+	return errors.Join(err, moveBack(duplicate, aside))
 }
 
 // asidePrefix begins the names of files that are about to be deleted. They are
@@ -104,27 +106,27 @@ func setAside(name string) (was string, ok bool) {
 }
 
 // verify compares the file with what was shown.
-func (p *place) verify(ctx context.Context, in DeleteIn) error {
-	if p.info.Size() != in.Size {
-		return fmt.Errorf("%s: is no longer the file that was shown: it has %d bytes, not %d", p.path, p.info.Size(), in.Size)
+func verify(ctx context.Context, p *confined.Place, in DeleteIn) error {
+	if p.Info.Size() != in.Size {
+		return fmt.Errorf("%s: is no longer the file that was shown: it has %d bytes, not %d", p.Path, p.Info.Size(), in.Size)
 	}
-	sum, _, err := p.hash(ctx)
+	sum, _, err := p.Hash(ctx)
 	if err != nil {
 		return err
 	}
 	if sum != in.SHA256 {
-		return fmt.Errorf("%s: is no longer the file that was shown: its content has changed", p.path)
+		return fmt.Errorf("%s: is no longer the file that was shown: its content has changed", p.Path)
 	}
 	return nil
 }
 
 // moveBack gives the file its name back, unless another file has it by now.
-func (p *place) moveBack(aside string) error {
-	if _, err := p.dir.Lstat(p.base); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s was moved to %s, and a new file has its name now", p.path, aside)
+func moveBack(p *confined.Place, aside string) error {
+	if _, err := p.Dir.Lstat(p.Base); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s was moved to %s, and a new file has its name now", p.Path, aside)
 	}
-	if err := p.dir.Rename(aside, p.base); err != nil {
-		return fmt.Errorf("%s was moved to %s and could not be moved back: %w", p.path, aside, cause(err))
+	if err := p.Dir.Rename(aside, p.Base); err != nil {
+		return fmt.Errorf("%s was moved to %s and could not be moved back: %w", p.Path, aside, confined.Cause(err))
 	}
 	return nil
 }

@@ -169,7 +169,7 @@ func TestDelete_never_the_last_copy(t *testing.T) {
 func TestDelete_never_the_last_copy_when_the_other_one_is_half_done(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"a": "x", "b": "x"})
-	root, err := atHome(t).open(dir)
+	root, err := atHome(t).Open(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, root.Close()) })
 	// A worker was frozen after it had moved a aside.
@@ -222,27 +222,27 @@ func TestDelete_a_very_long_name(t *testing.T) {
 func TestMoveBack(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"a": "x"})
-	root, err := atHome(t).open(dir)
+	root, err := atHome(t).Open(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, root.Close()) })
-	p, err := atHome(t).locate(root, "a")
+	p, err := atHome(t).Locate(root, "a")
 	require.NoError(t, err)
-	t.Cleanup(p.close)
-	require.NoError(t, p.dir.Rename("a", ".aside"))
-	require.ErrorContains(t, p.unchanged("a"), "a: is gone")
-	require.NoError(t, p.unchanged(".aside"))
+	t.Cleanup(p.Close)
+	require.NoError(t, p.Dir.Rename("a", ".aside"))
+	require.ErrorContains(t, p.Unchanged("a"), "a: is gone")
+	require.NoError(t, p.Unchanged(".aside"))
 
 	write(t, dir, "a", "new")
-	require.ErrorContains(t, p.moveBack(".aside"), "a was moved to .aside, and a new file has its name now")
-	require.ErrorContains(t, p.unchanged("a"), "a: changed just now")
+	require.ErrorContains(t, moveBack(p, ".aside"), "a was moved to .aside, and a new file has its name now")
+	require.ErrorContains(t, p.Unchanged("a"), "a: changed just now")
 	require.Equal(t, map[string]string{".aside": "x", "a": "new"}, contents(t, dir))
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "a")))
-	require.NoError(t, p.moveBack(".aside"))
+	require.NoError(t, moveBack(p, ".aside"))
 	require.Equal(t, map[string]string{"a": "x"}, contents(t, dir))
-	require.ErrorContains(t, p.moveBack(".aside"), "new file has its name")
+	require.ErrorContains(t, moveBack(p, ".aside"), "new file has its name")
 	require.NoError(t, os.Remove(filepath.Join(dir, "a")))
-	require.ErrorContains(t, p.moveBack(".aside"), "could not be moved back: does not exist")
+	require.ErrorContains(t, moveBack(p, ".aside"), "could not be moved back: does not exist")
 }
 
 func TestDelete_stops_with_its_context(t *testing.T) {

@@ -245,12 +245,12 @@ func TestPlan_tells_of_files_that_were_moved_aside(t *testing.T) {
 	long := strings.Repeat("n", maxName)
 	dir := folder(t, map[string]string{"a": "x", "sub/b": "x", "sub/c": "x", long: "longer"})
 	for _, name := range []string{"sub/b", long} { // what is done up to the moment it died
-		root, err := atHome(t).open(dir)
+		root, err := atHome(t).Open(dir)
 		require.NoError(t, err)
-		p, err := atHome(t).locate(root, name)
+		p, err := atHome(t).Locate(root, name)
 		require.NoError(t, err)
-		require.NoError(t, p.dir.Rename(p.base, asideName("a call", p.base)))
-		p.close()
+		require.NoError(t, p.Dir.Rename(p.Base, asideName("a call", p.Base)))
+		p.Close()
 		require.NoError(t, root.Close())
 	}
 	nameless := asideName("a call", long)

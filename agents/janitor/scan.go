@@ -10,6 +10,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/adjourn/adjourn/agents/confined"
 )
 
 // maxEntries is how much of a folder is looked at: what is found has to fit
@@ -21,11 +23,11 @@ const maxEntries = 10_000
 // are not followed, empty files hold nothing to free, and a second name of a
 // file (hard link) is not a copy.
 func (h home) scan(ctx context.Context, folder string, limit int) (Listing, error) {
-	found, err := h.resolve(folder)
+	found, err := h.Resolve(folder)
 	if err != nil {
 		return Listing{}, err
 	}
-	root, err := h.open(found)
+	root, err := h.Open(found)
 	if err != nil {
 		return Listing{}, err
 	}
@@ -40,9 +42,9 @@ func (h home) scan(ctx context.Context, folder string, limit int) (Listing, erro
 		}
 		if err != nil {
 			if name == "." {
-				return cause(err)
+				return confined.Cause(err)
 			}
-			out.Skipped = append(out.Skipped, Skipped{Path: name, Reason: cause(err).Error()})
+			out.Skipped = append(out.Skipped, Skipped{Path: name, Reason: confined.Cause(err).Error()})
 			if d != nil && d.IsDir() {
 				return fs.SkipDir
 			}
@@ -80,12 +82,12 @@ func (h home) scan(ctx context.Context, folder string, limit int) (Listing, erro
 			out.Symlinks++
 			return nil
 		case !d.Type().IsRegular():
-			out.Skipped = append(out.Skipped, Skipped{Path: name, Reason: "is " + kind(d.Type())})
+			out.Skipped = append(out.Skipped, Skipped{Path: name, Reason: "is " + confined.Kind(d.Type())})
 			return nil
 		}
 		info, err := d.Info()
 		if err != nil {
-			out.Skipped = append(out.Skipped, Skipped{Path: name, Reason: cause(err).Error()})
+			out.Skipped = append(out.Skipped, Skipped{Path: name, Reason: confined.Cause(err).Error()})
 			return nil
 		}
 		out.Scanned++
@@ -165,17 +167,17 @@ func preferred(a, b string) int {
 
 // hashFile hashes one file of a folder.
 func (h home) hashFile(ctx context.Context, in HashIn) (Hash, error) {
-	root, err := h.open(in.Folder)
+	root, err := h.Open(in.Folder)
 	if err != nil {
 		return Hash{}, err
 	}
 	defer func() { _ = root.Close() }() // it was only read
-	p, err := h.locate(root, in.Path)
+	p, err := h.Locate(root, in.Path)
 	if err != nil {
 		return Hash{}, err
 	}
-	defer p.close()
-	sum, size, err := p.hash(ctx)
+	defer p.Close()
+	sum, size, err := p.Hash(ctx)
 	if err != nil {
 		return Hash{}, err
 	}

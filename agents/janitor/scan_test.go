@@ -1,8 +1,6 @@
 package janitor
 
 import (
-	"context"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -88,7 +86,7 @@ func TestListFiles_goes_on_past_what_it_cannot_read(t *testing.T) {
 
 func TestHashFile(t *testing.T) {
 	t.Parallel()
-	large := strings.Repeat("0123456789abcdef", 3*chunk/16) + "end"
+	large := strings.Repeat("0123456789abcdef", 3<<16) + "end"
 	dir := folder(t, map[string]string{"sub/large": large, "empty": ""})
 	require.NoError(t, os.Symlink("sub/large", filepath.Join(dir, "link")))
 	require.NoError(t, os.Symlink("sub", filepath.Join(dir, "via")))
@@ -115,17 +113,17 @@ func TestHashFile(t *testing.T) {
 func TestHash_notices_changes(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"a": "x", "b": "x"})
-	root, err := atHome(t).open(dir)
+	root, err := atHome(t).Open(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, root.Close()) })
-	p, err := atHome(t).locate(root, "a")
+	p, err := atHome(t).Locate(root, "a")
 	require.NoError(t, err)
-	t.Cleanup(p.close)
+	t.Cleanup(p.Close)
 	write(t, dir, "a", "longer")
-	_, _, err = p.hash(t.Context())
+	_, _, err = p.Hash(t.Context())
 	require.ErrorContains(t, err, "a: changed while it was read")
 	require.NoError(t, os.Rename(filepath.Join(dir, "b"), filepath.Join(dir, "a")))
-	_, _, err = p.hash(t.Context())
+	_, _, err = p.Hash(t.Context())
 	require.ErrorContains(t, err, "a: was exchanged for another file just now")
 }
 
@@ -185,14 +183,4 @@ func TestFolder_is_the_one_that_was_listed(t *testing.T) {
 	write(t, dir, "file", "x")
 	_, err = call[Hash](t, t.Context(), HashFile, HashIn{filepath.Join(dir, "file"), "a"})
 	require.ErrorContains(t, err, "is not a folder")
-}
-
-// What does not exist is said in plain words, and still known to a program.
-func TestCause(t *testing.T) {
-	t.Parallel()
-	_, err := os.Open(filepath.Join(t.TempDir(), "none"))
-	require.EqualError(t, cause(err), "does not exist")
-	require.ErrorIs(t, cause(err), fs.ErrNotExist)
-	require.EqualError(t, cause(&fs.PathError{Op: "open", Path: "/secret", Err: fs.ErrPermission}), "permission denied")
-	require.Equal(t, context.Canceled, cause(context.Canceled))
 }

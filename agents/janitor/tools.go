@@ -3,6 +3,7 @@ package janitor
 import (
 	"context"
 
+	"github.com/adjourn/adjourn/agents/confined"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -99,6 +100,17 @@ type Deleted struct {
 
 // homeKey is the key of the session's state that keeps the home of its first call.
 const homeKey = "janitor_home"
+
+// home is the folder that holds every folder the janitor may look at.
+type home struct{ *confined.Folder }
+
+// enter opens it. What is opened is closed by [home.leave].
+func enter(files tool.Files) (home, error) {
+	f, err := confined.Home(files)
+	return home{f}, err
+}
+
+func (h home) leave() { _ = h.Root.Close() } // it was only read
 
 // enterFor opens the home of a session. One that began at a server, in the lab's
 // folder, stays there when the owner of the data goes on with it in a terminal,

@@ -1,4 +1,4 @@
-package janitor
+package confined
 
 import (
 	"context"
@@ -13,88 +13,74 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-
-	"github.com/adjourn/adjourn/agents/confined"
-	"github.com/adjourn/adjourn/pkg/tool"
 )
 
 // chunk is how much is hashed between two looks at the context.
 const chunk = 1 << 20
 
-// home is the folder that holds every folder the janitor may look at.
-type home struct{ *confined.Folder }
-
-// enter opens it. What is opened is closed by [home.leave].
-func enter(files tool.Files) (home, error) {
-	f, err := confined.Home(files)
-	return home{f}, err
-}
-
-func (h home) leave() { _ = h.Root.Close() } // it was only read
-
-// resolve turns what a person wrote into the absolute path of a real folder,
+// Resolve turns what a person wrote into the absolute path of a real folder,
 // without symlinks in it: from then on the folder has one name, which later
 // calls and approvals show. A folder that does not lie in the home is refused
 // before anything is told of it.
-func (h home) resolve(folder string) (string, error) {
+func (f *Folder) Resolve(folder string) (string, error) {
 	if folder == "" {
 		return "", errors.New("no folder was named")
 	}
-	local, err := h.Local(folder)
+	local, err := f.Local(folder)
 	if err != nil {
 		return "", err
 	}
-	abs := filepath.Join(h.Path, local)
+	abs := filepath.Join(f.Path, local)
 	found, err := filepath.EvalSymlinks(abs)
 	if err == nil {
-		local, err = h.Local(found) // a symlink may lead anywhere
+		local, err = f.Local(found) // a symlink may lead anywhere
 	}
 	var info fs.FileInfo
 	if err == nil {
-		info, err = h.Root.Stat(local)
+		info, err = f.Root.Stat(local)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("there is no folder %s", abs)
-	case errors.Is(err, confined.ErrOutside):
+	case errors.Is(err, ErrOutside):
 		return "", err
 	case err != nil:
-		return "", fmt.Errorf("folder %s: %w", abs, cause(err))
-	case h.Guards(info):
-		return "", h.Guarded(abs)
+		return "", fmt.Errorf("folder %s: %w", abs, Cause(err))
+	case f.Guards(info):
+		return "", f.Guarded(abs)
 	case !info.IsDir():
 		return "", fmt.Errorf("%s is not a folder", abs)
 	}
 	return found, nil
 }
 
-// open opens a folder under the name that resolve gave it. A name that leads
+// Open opens a folder under the name that Resolve gave it. A name that leads
 // elsewhere by now, through a symlink put in its way, is refused. It goes down from
 // the home directory by directory, so that nothing leads out of it in between.
-func (h home) open(folder string) (*os.Root, error) {
+func (f *Folder) Open(folder string) (*os.Root, error) {
 	if !filepath.IsAbs(folder) {
 		return nil, fmt.Errorf("folder %q is not absolute: use the one that list_files returned", folder)
 	}
-	found, err := h.resolve(folder)
+	found, err := f.Resolve(folder)
 	if err != nil {
 		return nil, err
 	}
 	if found != filepath.Clean(folder) {
 		return nil, fmt.Errorf("folder %s leads to %s: use the one that list_files returned", folder, found)
 	}
-	local, err := h.Local(found)
+	local, err := f.Local(found)
 	if err != nil {
 		return nil, err
 	}
-	root, err := h.Root.OpenRoot(".")
+	root, err := f.Root.OpenRoot(".")
 	if err != nil {
-		return nil, fmt.Errorf("folder %s: %w", folder, cause(err))
+		return nil, fmt.Errorf("folder %s: %w", folder, Cause(err))
 	}
 	if local == "." {
 		return root, nil
 	}
 	for part := range strings.SplitSeq(local, string(filepath.Separator)) {
-		next, err := h.descend(root, part)
+		next, err := f.descend(root, part)
 		_ = root.Close() // it was only read
 		if err != nil {
 			return nil, fmt.Errorf("folder %s: %s %w", folder, part, err)
@@ -104,64 +90,65 @@ func (h home) open(folder string) (*os.Root, error) {
 	return root, nil
 }
 
-// place is a regular file, reached through real directories only.
-type place struct {
-	path string
-	dir  *os.Root // the directory it is in
-	base string
-	info fs.FileInfo // of the file itself, symlinks not followed
+// Place is a regular file, reached through real directories only.
+type Place struct {
+	Path string
+	Dir  *os.Root // the directory it is in
+	Base string
+	Info fs.FileInfo // of the file itself, symlinks not followed
 }
 
-func (p *place) close() { _ = p.dir.Close() } // it was only read
+// Close lets go of the directory.
+func (p *Place) Close() { _ = p.Dir.Close() } // it was only read
 
-// locate finds path below root. It goes down directory by directory and holds
+// Locate finds path below root. It goes down directory by directory and holds
 // each one open, so that nothing can be put in the way behind its back: os.Root
 // alone would follow a symlink that stays inside.
-func (h home) locate(root *os.Root, name string) (*place, error) {
+func (f *Folder) Locate(root *os.Root, name string) (*Place, error) {
 	if !fs.ValidPath(name) || name == "." || (runtime.GOOS == "windows" && !filepath.IsLocal(name)) {
 		return nil, fmt.Errorf("path %q is not the path of a file inside the folder", name)
 	}
 	dir, err := root.OpenRoot(".")
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, cause(err))
+		return nil, fmt.Errorf("%s: %w", name, Cause(err))
 	}
 	parts := strings.Split(name, "/")
 	for i, part := range parts[:len(parts)-1] {
-		next, err := h.descend(dir, part)
+		next, err := f.descend(dir, part)
 		_ = dir.Close() // it was only read
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s %w", name, path.Join(parts[:i+1]...), err)
 		}
 		dir = next
 	}
-	p := &place{path: name, dir: dir, base: parts[len(parts)-1]}
-	if p.info, err = dir.Lstat(p.base); err == nil && !p.info.Mode().IsRegular() {
-		err = fmt.Errorf("is %s, not a file", kind(p.info.Mode()))
+	p := &Place{Path: name, Dir: dir, Base: parts[len(parts)-1]}
+	if p.Info, err = dir.Lstat(p.Base); err == nil && !p.Info.Mode().IsRegular() {
+		err = fmt.Errorf("is %s, not a file", Kind(p.Info.Mode()))
 	}
-	if err == nil && h.Guards(p.info) {
-		err = h.Guarded(name)
+	if err == nil && f.Guards(p.Info) {
+		err = f.Guarded(name)
 	}
 	if err != nil {
-		p.close()
-		return nil, fmt.Errorf("%s: %w", name, cause(err))
+		p.Close()
+		return nil, fmt.Errorf("%s: %w", name, Cause(err))
 	}
 	return p, nil
 }
 
-func (h home) descend(dir *os.Root, name string) (*os.Root, error) {
+func (f *Folder) descend(dir *os.Root, name string) (*os.Root, error) {
 	before, err := dir.Lstat(name)
 	if err != nil {
-		return nil, cause(err)
+		return nil, Cause(err)
 	}
 	if !before.IsDir() {
-		return nil, fmt.Errorf("is %s, not a folder", kind(before.Mode()))
+		return nil, fmt.Errorf("is %s, not a folder", Kind(before.Mode()))
 	}
-	if h.Guards(before) {
-		return nil, h.Guarded(name)
+	if f.Guards(before) {
+		return nil, f.Guarded(name)
 	}
 	next, err := dir.OpenRoot(name)
 	if err != nil {
-		return nil, cause(err)
+		return nil, Cause(err)
 	}
 	after, err := next.Stat(".")
 	if err == nil && !os.SameFile(before, after) {
@@ -169,30 +156,30 @@ func (h home) descend(dir *os.Root, name string) (*os.Root, error) {
 	}
 	if err != nil {
 		_ = next.Close() // it was only read
-		return nil, cause(err)
+		return nil, Cause(err)
 	}
 	return next, nil
 }
 
-// hash reads the file and returns the SHA-256 of its content with its size. A
+// Hash reads the file and returns the SHA-256 of its content with its size. A
 // file that changes while it is read is an error.
-func (p *place) hash(ctx context.Context) (sum string, size int64, err error) {
-	file, err := p.dir.Open(p.base)
+func (p *Place) Hash(ctx context.Context) (sum string, size int64, err error) {
+	file, err := p.Dir.Open(p.Base)
 	if err != nil {
-		return "", 0, fmt.Errorf("%s: %w", p.path, cause(err))
+		return "", 0, fmt.Errorf("%s: %w", p.Path, Cause(err))
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	opened, err := file.Stat()
 	if err != nil {
-		return "", 0, fmt.Errorf("%s: %w", p.path, cause(err))
+		return "", 0, fmt.Errorf("%s: %w", p.Path, Cause(err))
 	}
-	if !os.SameFile(p.info, opened) {
-		return "", 0, fmt.Errorf("%s: was exchanged for another file just now", p.path)
+	if !os.SameFile(p.Info, opened) {
+		return "", 0, fmt.Errorf("%s: was exchanged for another file just now", p.Path)
 	}
 	sha := sha256.New()
 	for {
 		if err := ctx.Err(); err != nil {
-			return "", 0, fmt.Errorf("%s: stopped while reading: %w", p.path, context.Cause(ctx))
+			return "", 0, fmt.Errorf("%s: stopped while reading: %w", p.Path, context.Cause(ctx))
 		}
 		n, err := io.CopyN(sha, file, chunk)
 		size += n
@@ -200,32 +187,32 @@ func (p *place) hash(ctx context.Context) (sum string, size int64, err error) {
 			break
 		}
 		if err != nil {
-			return "", 0, fmt.Errorf("%s: %w", p.path, cause(err))
+			return "", 0, fmt.Errorf("%s: %w", p.Path, Cause(err))
 		}
 	}
-	if err := p.unchanged(p.base); err != nil || size != p.info.Size() {
-		return "", 0, fmt.Errorf("%s: changed while it was read", p.path)
+	if err := p.Unchanged(p.Base); err != nil || size != p.Info.Size() {
+		return "", 0, fmt.Errorf("%s: changed while it was read", p.Path)
 	}
 	return hex.EncodeToString(sha.Sum(nil)), size, nil
 }
 
-// unchanged says whether the file is, under this name, the one that was located.
-func (p *place) unchanged(base string) error {
-	now, err := p.dir.Lstat(base)
+// Unchanged says whether the file is, under this name, the one that was located.
+func (p *Place) Unchanged(base string) error {
+	now, err := p.Dir.Lstat(base)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: is gone", p.path)
+		return fmt.Errorf("%s: is gone", p.Path)
 	case err != nil:
-		return fmt.Errorf("%s: %w", p.path, cause(err))
-	case !os.SameFile(now, p.info) || now.Size() != p.info.Size() || !now.ModTime().Equal(p.info.ModTime()):
-		return fmt.Errorf("%s: changed just now", p.path)
+		return fmt.Errorf("%s: %w", p.Path, Cause(err))
+	case !os.SameFile(now, p.Info) || now.Size() != p.Info.Size() || !now.ModTime().Equal(p.Info.ModTime()):
+		return fmt.Errorf("%s: changed just now", p.Path)
 	}
 	return nil
 }
 
-// cause takes the operation and the path from a file error: our messages name
-// the path a person knows.
-func cause(err error) error {
+// Cause takes the operation and the path from a file error: messages name the path
+// that a person knows.
+func Cause(err error) error {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
 		err = pathErr.Err
@@ -242,7 +229,8 @@ type gone struct{ error }
 func (gone) Error() string   { return "does not exist" }
 func (g gone) Unwrap() error { return g.error }
 
-func kind(mode fs.FileMode) string {
+// Kind says what a file is.
+func Kind(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular():
 		return "a file"
