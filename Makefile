@@ -98,7 +98,7 @@ SWEEPS ?=
 .PHONY: test-race
 test-race: ## The rooms with goroutines under the race detector, in random order; needs a C compiler
 	ADJOURN_SWEEPS=$(SWEEPS) $(GO) test -race -shuffle=on -count=1 -timeout 40m $(TESTFLAGS) $(RACED)
-	$(GO) test -race -shuffle=on -count=1 -timeout 30m -run '$(RACES)' $(TESTFLAGS) ./cmd/adjourn
+	ADJOURN_CRASH_TRIALS=12 $(GO) test -race -shuffle=on -count=1 -timeout 30m -run '$(RACES)' $(TESTFLAGS) ./cmd/adjourn
 
 # The second run takes one step a message, as on Lambda: every step hops through the queue.
 .PHONY: test-crash
@@ -208,6 +208,10 @@ nightly: ## What takes longer than .ci/run should: all under race with whole swe
 # MiniStack, which localstack/install brings by npm and pip, pinned.
 AWSROOMS := pkg/store/dynamostore pkg/queue/sqsqueue pkg/app/serverless pkg/lambdafn functions cmd/erase
 
+# The tests in files under the tag: the others of these rooms need no emulator, and run in make test.
+AWSTESTS = $(subst $(space),|,$(strip $(shell grep -rlE '^//go:build aws' --include='*_test.go' $(1) | \
+	xargs grep -ohE '^func (Test|Fuzz|Example)[A-Za-z0-9_]*' | awk '{ print $$2 }' | sort -u)))
+
 # Tests of pkg/runtime that begin hundreds of worlds or walk every place where a
 # process may die: many minutes over an emulator, and the kits hold both engines to
 # the same contract at each of these places.
@@ -220,7 +224,7 @@ TRIALSAWS := ^Test((Kill|Frozen)(Random|Windows|Overdue)|FaultsRandom|ClockJumps
 .PHONY: test-aws
 test-aws: ## The AWS adapters, functions and all, against pinned emulators; needs java, node and python3
 	localstack/install dynamodb ministack
-	localstack/emulators $(GO) test -tags aws -count=1 -timeout 30m -skip '$(TRIALSAWS)' $(TESTFLAGS) $(patsubst %,./%/...,$(wildcard $(AWSROOMS)))
+	localstack/emulators $(GO) test -tags aws -count=1 -timeout 30m -run '^($(call AWSTESTS,$(AWSROOMS)))$$' -skip '$(TRIALSAWS)' $(TESTFLAGS) $(patsubst %,./%/...,$(wildcard $(AWSROOMS)))
 	localstack/emulators $(GO) test -tags aws -count=1 -timeout 15m -skip '$(EMBEDDEDONLY)' $(TESTFLAGS) ./pkg/runtime
 
 .PHONY: bench-aws

@@ -53,14 +53,21 @@ func (w *world) refused(r result, codes ...string) {
 	require.Contains(w, m.Error.Message, sessionID)
 }
 
-// rounds is how often each race is run.
-const rounds = 20
+// rounds is how often each race is run: as often as the longer tests run it, or some
+// times where the many processes would make every run of all tests slow.
+func rounds(t *testing.T) int {
+	t.Helper()
+	if labtest.Number(t, "ADJOURN_CRASH_TRIALS", 0) > 0 {
+		return 20
+	}
+	return 6
+}
 
 func races(t *testing.T, name string, s func() *labtest.Script, trial func(w *world)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()
-		worlds := make([]*world, rounds)
+		worlds := make([]*world, rounds(t))
 		for i := range worlds {
 			worlds[i] = trapWorld(t, fmt.Sprintf("%s, round %d", name, i), "deploy")
 			worlds[i].script = s()
