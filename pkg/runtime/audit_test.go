@@ -169,7 +169,7 @@ func TestRefused_is_audited_once_it_is_told(t *testing.T) {
 	w, p := deciding(t)
 	ctx := context.Background()
 	params := runtime.DecideParams{Key: w.key, Caller: person, Approve: []string{"w2-1"}, IdempotencyKey: "k"}
-	cross := &crossing{happens: func() {
+	cross := &storeHook{when: updateOf(store.KindWait), happens: func() {
 		_, err := p.Decide(ctx, params)
 		require.NoError(t, err)
 		require.NoError(t, p.settle())
@@ -188,7 +188,7 @@ func TestRefused_is_audited_though_its_caller_has_gone(t *testing.T) {
 	w, p := waiting(t, "guarded")
 	ctx, hangUp := context.WithCancel(context.Background())
 	other := func() { _, _ = w.submit(p, session.WaitApproval, yes()) }
-	cross := &crossing{happens: func() {
+	cross := &storeHook{when: updateOf(store.KindWait), happens: func() {
 		hangUp()
 		other()
 	}}

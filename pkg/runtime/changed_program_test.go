@@ -3,7 +3,6 @@ package runtime_test
 import (
 	"context"
 	"encoding/json"
-	"iter"
 	"slices"
 	"testing"
 	"time"
@@ -294,27 +293,13 @@ func TestChanged_program_and_a_frozen_worker(t *testing.T) {
 	}
 }
 
-// overtaken is a store in which somebody takes the lease while a ledger is read.
-type overtaken struct {
-	store.Store
-	happens func()
-}
-
-func (s *overtaken) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
-	if kind == store.KindTool && s.happens != nil {
-		s.happens()
-		s.happens = nil
-	}
-	return s.Store.Items(ctx, key, kind, id)
-}
-
 // TestChanged_program_and_a_lost_lease: only who owns the lease says that an outcome
 // is not known. The owner may be at the call right now.
 func TestChanged_program_and_a_lost_lease(t *testing.T) {
 	t.Parallel()
 	w := diedOver(t, "started")
 	w.clock.advance(time.Minute)
-	s := &overtaken{Store: w.store, happens: func() {
+	s := &storeHook{Store: w.store, when: readOf(store.KindTool), happens: func() {
 		w.clock.advance(time.Minute)
 		w.claimAs("elsewhere", 3)
 	}}

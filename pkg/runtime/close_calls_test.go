@@ -17,22 +17,6 @@ import (
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
-// beforeEntry is a store on which something happens once, just before an entry of a
-// kind is written.
-type beforeEntry struct {
-	store.Store
-	kind    session.Kind
-	happens func()
-}
-
-func (b *beforeEntry) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
-	if happens := b.happens; happens != nil && p.Entry.Kind == b.kind {
-		b.happens = nil
-		happens()
-	}
-	return b.Store.Commit(ctx, p)
-}
-
 // givingUp are the writers of an entry that gives up a call that has not run.
 type givingUp struct {
 	entry session.Kind
@@ -62,7 +46,7 @@ func givingUps() map[string]givingUp {
 // approved is a world whose session waits for a step that runs an approved call,
 // "guarded", after a worker has died at it; giver gives the call up and meets
 // something just before its entry.
-func (c givingUp) approved(t *testing.T, run func(context.Context)) (w *world, p, giver *process, before *beforeEntry) {
+func (c givingUp) approved(t *testing.T, run func(context.Context)) (w *world, p, giver *process, before *storeHook) {
 	t.Helper()
 	made := newEffects()
 	as := func(system string) agent.Agent {
@@ -87,7 +71,7 @@ func (c givingUp) approved(t *testing.T, run func(context.Context)) (w *world, p
 	require.Equal(t, session.KindResumed, w.session().Newest.Kind)
 	w.claimAs("dying", w.session().Next())
 	w.clock.advance(time.Hour)
-	before = &beforeEntry{kind: c.entry}
+	before = &storeHook{when: commits(c.entry)}
 	change := []func(*runtime.Config){func(cfg *runtime.Config) {
 		before.Store, cfg.Store = cfg.Store, before
 		cfg.MaxClaims, cfg.WatchEvery = 1, time.Hour
@@ -244,7 +228,7 @@ func TestClosing_of_more_calls_than_fit_beside_the_entry(t *testing.T) {
 	require.Equal(t, session.KindReplied, w.session().Newest.Kind, f.ops)
 	w.clock.advance(time.Hour)
 	w.signal(journal.SignalCancel)
-	before := &beforeEntry{kind: session.KindCancelled}
+	before := &storeHook{when: commits(session.KindCancelled)}
 	closed := 0
 	before.happens = func() { closed = len(w.items(store.KindTool)) }
 	w.deliver(w.process(func(cfg *runtime.Config) { before.Store, cfg.Store = cfg.Store, before }), 3, journal.WakeStep)
@@ -268,7 +252,7 @@ func TestClosing_of_more_calls_than_fit_beside_the_waits(t *testing.T) {
 	p := w.process()
 	w.run(p, "go")
 	require.Len(t, w.waits(), session.MaxWaits)
-	before := &beforeEntry{kind: session.KindResumed}
+	before := &storeHook{when: commits(session.KindResumed)}
 	closed := 0
 	before.happens = func() { closed = len(w.items(store.KindTool)) }
 	verb := w.process(func(cfg *runtime.Config) { before.Store, cfg.Store = cfg.Store, before })
@@ -293,7 +277,7 @@ func TestClosing_is_told_by_the_owner_of_the_lease(t *testing.T) {
 	w := newWorld(t, made, helper(made, lines))
 	w.start(w.process(), "go")
 	s, over := w.pausedAtMark(2)
-	before := &beforeEntry{kind: session.KindStepped}
+	before := &storeHook{when: commits(session.KindStepped)}
 	met := false
 	before.happens = func() {
 		met = true
@@ -313,35 +297,12 @@ func TestClosing_is_told_by_the_owner_of_the_lease(t *testing.T) {
 	w.checkAtRest()
 }
 
-// firstWrite is a store on which something happens before its process writes anything.
-type firstWrite struct {
-	store.Store
-	happens func()
-}
-
-func (s *firstWrite) pass() {
-	if happens := s.happens; happens != nil {
-		s.happens = nil
-		happens()
-	}
-}
-
-func (s *firstWrite) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
-	s.pass()
-	return s.Store.Claim(ctx, p)
-}
-
-func (s *firstWrite) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
-	s.pass()
-	return s.Store.Commit(ctx, p)
-}
-
 // A worker begins the step while the consumer of the dead letters reads the journal:
 // a claim leaves HEAD's revision alone, and its task is not failed all the same.
 func TestDeadLetter_leaves_a_worker_alone_that_has_just_begun(t *testing.T) {
 	t.Parallel()
 	w, p, _, _ := givingUps()["dead letter"].approved(t, func(context.Context) {})
-	s := &firstWrite{}
+	s := &storeHook{when: claimOrCommit}
 	buries := w.process(func(cfg *runtime.Config) { s.Store, cfg.Store, cfg.MaxClaims = cfg.Store, s, 1 })
 	next := w.session().Next()
 	s.happens = func() { w.claimAs("begins", next) }
@@ -360,7 +321,7 @@ func TestDeadLetter_leaves_a_worker_alone_that_has_just_begun(t *testing.T) {
 func TestDeadLetter_gives_the_step_back_when_its_entry_cannot_be_written(t *testing.T) {
 	t.Parallel()
 	w, p, _, _ := givingUps()["dead letter"].approved(t, func(context.Context) {})
-	down := &entryless{Store: w.store, refuse: func(journal.Entry) bool { return true }}
+	down := &storeHook{Store: w.store, refuse: func(journal.Entry) bool { return true }}
 	buries := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.MaxClaims = down, 1 })
 	next := w.session().Next()
 	_, err := buries.DeadLetter(context.Background(), w.wake(next, journal.WakeStep))

@@ -39,7 +39,7 @@ func notRuns() map[string]notRun {
 // about is a session whose step runs a call that nobody has started; its worker has
 // died. Another program, in which the call is not to run, meets something just
 // before its entry.
-func (c notRun) about(t *testing.T, run func()) (w *world, p, other *process, before *beforeEntry) {
+func (c notRun) about(t *testing.T, run func()) (w *world, p, other *process, before *storeHook) {
 	t.Helper()
 	made := newEffects()
 	lines := script{"go": {calls("guarded", `{"text":"1"}`), says("bye")}}
@@ -62,7 +62,7 @@ func (c notRun) about(t *testing.T, run func()) (w *world, p, other *process, be
 	w.dies(2)
 	require.Equal(t, session.KindReplied, w.session().Newest.Kind)
 	w.clock.advance(time.Hour)
-	before = &beforeEntry{kind: c.entry}
+	before = &storeHook{when: commits(c.entry)}
 	other = w.process(withAgents(t, agentOf(c.change)), func(cfg *runtime.Config) {
 		before.Store, cfg.Store, cfg.WatchEvery = cfg.Store, before, time.Hour
 	})
@@ -161,7 +161,7 @@ func TestUnrun_denied(t *testing.T) {
 			w.run(p, "go")
 			_, err := w.submit(p, session.WaitApproval, no())
 			require.NoError(t, err)
-			ends, stops := &beforeEntry{kind: session.KindCompleted}, &beforeEntry{kind: kind}
+			ends, stops := &storeHook{when: commits(session.KindCompleted)}, &storeHook{when: commits(kind)}
 			unclosed := func() bool {
 				for _, item := range w.items(store.KindTool) {
 					if item.ID == "c2-1" {
@@ -220,8 +220,8 @@ func TestUnrun_looks_again_when_the_call_is_started_before_a_signal_is_obeyed(t 
 			require.Equal(t, session.KindReplied, w.session().Newest.Kind)
 			w.clock.advance(time.Hour)
 			s, over := w.pausedAtMark(3)
-			waits := &beforeEntry{kind: session.KindSuspended, happens: func() { w.signal(kind) }} // guarded is refused, locate waits
-			stops := &beforeEntry{kind: c.entry, happens: func() {
+			waits := &storeHook{when: commits(session.KindSuspended), happens: func() { w.signal(kind) }} // guarded is refused, locate waits
+			stops := &storeHook{when: commits(c.entry), happens: func() {
 				close(s.mark)
 				<-inTool
 			}}
@@ -257,7 +257,7 @@ func TestUnrun_of_more_calls_than_fit_beside_the_entry(t *testing.T) {
 	w.start(w.process(), "go")
 	w.dies(2)
 	w.clock.advance(time.Hour)
-	before := &beforeEntry{kind: session.KindStepped}
+	before := &storeHook{when: commits(session.KindStepped)}
 	closed := 0
 	before.happens = func() { closed = len(w.items(store.KindTool)) }
 	without := helper(made, script{"go": {calls(list...), says("bye")}}, func(a *agent.Agent) { a.Tools = a.Tools[1:] })

@@ -12,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // movingOn returns a process on a store where something happens between two reads.
@@ -128,7 +129,7 @@ func TestSubmit_an_unnamed_answer_is_not_for_the_next_question(t *testing.T) {
 			}
 			bob := w.process(func(cfg *runtime.Config) {
 				if when == "before it is written" {
-					cfg.Store = &crossing{Store: cfg.Store, happens: ann}
+					cfg.Store = &storeHook{Store: cfg.Store, when: updateOf(store.KindWait), happens: ann}
 				} else {
 					cfg.Store = &moving{Store: cfg.Store, beforeWaits: ann}
 				}

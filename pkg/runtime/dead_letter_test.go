@@ -153,8 +153,8 @@ func TestSweep_that_dies_once_a_wait_has_expired(t *testing.T) {
 func TestResume_that_loses_a_race_gives_its_lease_back(t *testing.T) {
 	t.Parallel()
 	w, _ := in(t, "answered")
-	s := &committing{Store: w.store}
-	s.before = func() {
+	s := &storeHook{Store: w.store, when: anyCommit}
+	s.happens = func() {
 		item := w.items(store.KindWait)[0]
 		item.Wait.Due = nil // as a sweep writes it
 		w.update(item)

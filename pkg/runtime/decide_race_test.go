@@ -14,22 +14,6 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// crossing is a store on which something happens before the first update of waits.
-type crossing struct {
-	store.Store
-	updates int
-	happens func()
-}
-
-func (c *crossing) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
-	if items[0].Kind == store.KindWait {
-		if c.updates++; c.updates == 1 {
-			c.happens()
-		}
-	}
-	return c.Store.Update(ctx, key, items...)
-}
-
 // TestDecide_crossing: Ann has looked and is about to write when somebody else
 // decides. The first counts, and Ann changes nothing unless she means the same.
 func TestDecide_crossing(t *testing.T) {
@@ -58,7 +42,7 @@ func TestDecide_crossing(t *testing.T) {
 				if pinned {
 					c.ann.Checkpoint = w.session().Checkpoint().String()
 				}
-				cross := &crossing{}
+				cross := &storeHook{when: updateOf(store.KindWait)}
 				ann := w.process(func(cfg *runtime.Config) { cross.Store = cfg.Store; cfg.Store = cross })
 				var before []store.Item
 				cross.happens = func() {
@@ -104,7 +88,7 @@ func TestDecide_crossing_an_answer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, p := deciding(t)
-			cross := &crossing{}
+			cross := &storeHook{when: updateOf(store.KindWait)}
 			ann := w.process(func(cfg *runtime.Config) { cross.Store = cfg.Store; cfg.Store = cross })
 			var before []store.Item
 			cross.happens = func() {
@@ -219,7 +203,7 @@ func TestAnswer_beside_its_deadline(t *testing.T) {
 				return out.Repeated, err
 			}
 			w.clock.advance(time.Hour)
-			cross := &crossing{happens: func() {
+			cross := &storeHook{when: updateOf(store.KindWait), happens: func() {
 				w.clock.advance(-time.Second)
 				repeated, err := try(p)
 				require.NoError(t, err)

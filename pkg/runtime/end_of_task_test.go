@@ -98,7 +98,7 @@ func TestMail_late_beside_mail_that_was_taken_in(t *testing.T) {
 	come := true
 	p := w.process(func(cfg *runtime.Config) {
 		cfg.WatchEvery = time.Hour
-		cfg.Store = &commitHook{Store: w.store, before: func(e journal.Entry) {
+		cfg.Store = &storeHook{Store: w.store, entry: func(e journal.Entry) {
 			if e.Kind == session.KindCompleted && come {
 				come = false
 				w.mail("m2", "late")

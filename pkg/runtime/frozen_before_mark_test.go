@@ -17,27 +17,12 @@ import (
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
-// beforeMark is a store on which something happens just before a worker marks a
-// call started: the worker was frozen there.
-type beforeMark struct {
-	store.Store
-	happens func()
-}
-
-func (b *beforeMark) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
-	if happens := b.happens; happens != nil && items[0].Kind == store.KindTool && items[0].Tool.State == journal.ToolStarted {
-		b.happens = nil
-		happens()
-	}
-	return b.Store.Update(ctx, key, items...)
-}
-
 // frozenAtMark is a worker that is frozen before its first mark for longer than its
 // lease, while something happens.
 func (w *world) frozenAtMark(happens func()) *process {
 	w.t.Helper()
 	return w.process(func(cfg *runtime.Config) {
-		cfg.Store = &beforeMark{Store: cfg.Store, happens: func() {
+		cfg.Store = &storeHook{Store: cfg.Store, when: markOfCall, happens: func() {
 			w.clock.advance(time.Minute)
 			happens()
 		}}

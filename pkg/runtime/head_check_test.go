@@ -199,7 +199,7 @@ func TestOverlook_signal_that_comes_when_a_retry_is_put_off(t *testing.T) {
 		}}}))
 		p := w.process(func(cfg *runtime.Config) {
 			cfg.WatchEvery = time.Hour
-			cfg.Store = &commitHook{Store: w.store, before: func(e journal.Entry) {
+			cfg.Store = &storeHook{Store: w.store, entry: func(e journal.Entry) {
 				if e.Kind == session.KindDelayed && !watch {
 					watch = true
 					w.signal(journal.SignalCancel)
@@ -237,7 +237,7 @@ func TestOverlook_signal_of_the_same_strength(t *testing.T) {
 	var second string
 	p := w.process(func(cfg *runtime.Config) {
 		cfg.WatchEvery = time.Hour
-		cfg.Store = &commitHook{Store: w.store, before: func(e journal.Entry) {
+		cfg.Store = &storeHook{Store: w.store, entry: func(e journal.Entry) {
 			if e.Kind == session.KindInterrupted && second == "" {
 				second = w.signal(journal.SignalInterrupt)
 			}
@@ -294,7 +294,7 @@ func TestObey_that_cannot_be_committed_lets_calls_that_asked_start_again(t *test
 			made := newEffects()
 			var w *world
 			w = newWorld(t, made, hooked(made, script{"go": {calls("hook", `{"text":"a"}`, "pick", `{"text":"b"}`)}}, func(context.Context, string) { w.signal(kind) }))
-			down := &entryless{Store: w.store}
+			down := &storeHook{Store: w.store}
 			p := w.process(func(cfg *runtime.Config) { cfg.WatchEvery, cfg.Store = time.Hour, down })
 			down.refuse = func(e journal.Entry) bool { return e.Signal != nil }
 			w.start(p, "go")
@@ -318,19 +318,6 @@ func TestObey_that_cannot_be_committed_lets_calls_that_asked_start_again(t *test
 			require.Equal(t, session.StatusSuspended, w.session().Status, "it asks anew")
 		})
 	}
-}
-
-// entryless is a store that does not answer when some entries are committed.
-type entryless struct {
-	store.Store
-	refuse func(journal.Entry) bool
-}
-
-func (s *entryless) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
-	if s.refuse(p.Entry) {
-		return store.Committed{}, store.ErrUnavailable
-	}
-	return s.Store.Commit(ctx, p)
 }
 
 // The time a step worked is counted, also where a signal is found when it would end.

@@ -157,7 +157,7 @@ func TestInterrupted_with_open_waits(t *testing.T) {
 		_, err := w.answer(p, 0)
 		require.NoError(t, err)
 		w.interrupt()
-		m := &committing{before: func() {
+		m := &storeHook{when: anyCommit, happens: func() {
 			out, err := w.answer(w.process(), 1)
 			require.NoError(t, err)
 			require.Equal(t, runtime.ContinuationStored, out.Continuation)
@@ -172,7 +172,7 @@ func TestInterrupted_with_open_waits(t *testing.T) {
 		require.NoError(t, err)
 		w.interrupt()
 		f := &fuse{at: 1, after: true}
-		m := &committing{before: func() {
+		m := &storeHook{when: anyCommit, happens: func() {
 			_, err := w.answer(w.process(), 1)
 			require.NoError(t, err)
 			w.clock.advance(time.Minute)
@@ -208,7 +208,7 @@ func TestInterrupted_with_open_waits(t *testing.T) {
 	})
 	run("two continue at once", func(t *testing.T, w *world, p *process) {
 		w.interrupt()
-		m := &committing{before: func() {
+		m := &storeHook{when: anyCommit, happens: func() {
 			went, err := w.goOn(w.process())
 			require.NoError(t, err)
 			require.Equal(t, runtime.ContinuationWaiting, went.Continuation)
@@ -263,18 +263,4 @@ func TestInterrupted_deadlines(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, p.settle())
 	require.True(t, w.session().Status.Ended())
-}
-
-// committing is a store on which something happens before the next commit of a process.
-type committing struct {
-	store.Store
-	before func()
-}
-
-func (c *committing) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
-	if before := c.before; before != nil {
-		c.before = nil
-		before()
-	}
-	return c.Store.Commit(ctx, p)
 }

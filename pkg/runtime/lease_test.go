@@ -16,20 +16,6 @@ import (
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
-// atMark does something before a call is marked as started for the first time.
-type atMark struct {
-	store.Store
-	happens func()
-}
-
-func (s *atMark) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
-	if happens := s.happens; happens != nil && items[0].Kind == store.KindTool {
-		s.happens = nil
-		happens()
-	}
-	return s.Store.Update(ctx, key, items...)
-}
-
 // lastRenewal ends a process with the first renewal of its lease: nothing that it
 // writes afterwards arrives.
 type lastRenewal struct {
@@ -77,7 +63,7 @@ func TestRenewal_after_the_clock_was_ahead(t *testing.T) {
 			first := w.process(func(cfg *runtime.Config) {
 				cfg.Now = func() time.Time { return w.clock.Now().Add(ahead) }
 				cfg.WatchEvery = time.Hour
-				cfg.Store = &atMark{Store: dies, happens: func() { ahead = 0 }} // the clock is set right
+				cfg.Store = &storeHook{Store: dies, when: updateOf(store.KindTool), happens: func() { ahead = 0 }} // the clock is set right
 			})
 			w.start(first, "go")
 			_, err := first.Deliver(context.Background(), w.wake(2, journal.WakeStep))
@@ -151,7 +137,7 @@ func TestRenewal_that_arrives_late(t *testing.T) {
 	p := w.process(func(cfg *runtime.Config) {
 		cfg.Lease, cfg.RenewEvery, cfg.WatchEvery = 20*time.Second, 5*time.Second, time.Millisecond
 		s.lasts = cfg.Lease
-		s.Store = &atMark{Store: w.store, happens: func() {
+		s.Store = &storeHook{Store: w.store, when: updateOf(store.KindTool), happens: func() {
 			w.clock.advance(6 * time.Second) // it is time to renew
 			<-s.held
 		}}

@@ -244,7 +244,7 @@ func TestLedger_a_call_that_asked_may_ask_again_when_its_suspension_fails(t *tes
 	t.Parallel()
 	made := newEffects()
 	w := newWorld(t, made, helper(made, script{"go": {calls("pick", `{"text":"1"}`), says("bye")}}))
-	down := &entryless{Store: w.store, refuse: func(e journal.Entry) bool { return e.Kind == session.KindSuspended }}
+	down := &storeHook{Store: w.store, refuse: func(e journal.Entry) bool { return e.Kind == session.KindSuspended }}
 	p := w.process(func(cfg *runtime.Config) { cfg.Store = down })
 	w.start(p, "go")
 	_, err := p.Deliver(context.Background(), w.wake(2, journal.WakeStep))

@@ -2,7 +2,6 @@ package runtime_test
 
 import (
 	"context"
-	"iter"
 	"testing"
 	"time"
 
@@ -19,21 +18,6 @@ import (
 
 // Each test here is an attack that once succeeded.
 
-// meanwhile is a store on which something happens between a verb's reading of the
-// session and its reading of the waits.
-type meanwhile struct {
-	store.Store
-	happens func()
-}
-
-func (m *meanwhile) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
-	if happens := m.happens; kind == store.KindWait && happens != nil {
-		m.happens = nil
-		happens()
-	}
-	return m.Store.Items(ctx, key, kind, id)
-}
-
 func TestDecide_that_lost_a_race_rejects_nothing_nobody_saw(t *testing.T) {
 	t.Parallel()
 	made := newEffects()
@@ -42,7 +26,7 @@ func TestDecide_that_lost_a_race_rejects_nothing_nobody_saw(t *testing.T) {
 	w.run(p, "go")
 	same := runtime.DecideParams{Key: w.key, Checkpoint: w.session().Checkpoint().String(), ApproveAll: true, Caller: person}
 	racer := w.process(func(c *runtime.Config) {
-		c.Store = &meanwhile{c.Store, func() {
+		c.Store = &storeHook{Store: c.Store, when: readOf(store.KindWait), happens: func() {
 			_, err := p.Decide(context.Background(), same)
 			require.NoError(t, err)
 			require.NoError(t, p.work())
@@ -66,7 +50,7 @@ func TestResume_with_message_that_lost_a_race_answers_no_other_question(t *testi
 	}
 	eu, us := say("eu"), say("us")
 	racer := w.process(func(c *runtime.Config) {
-		c.Store = &meanwhile{c.Store, func() {
+		c.Store = &storeHook{Store: c.Store, when: readOf(store.KindWait), happens: func() {
 			_, err := p.Resume(context.Background(), eu)
 			require.NoError(t, err)
 			require.NoError(t, p.work())

@@ -3,7 +3,6 @@ package runtime_test
 import (
 	"context"
 	"encoding/json"
-	"iter"
 	"testing"
 	"time"
 
@@ -269,20 +268,6 @@ func TestResume_with_confirmation_pasted_again(t *testing.T) {
 	require.Equal(t, runtime.CodeNothingToDecide, codeOf(err))
 }
 
-// beforeWaits is a store on which something happens before waits are read.
-type beforeWaits struct {
-	store.Store
-	happens func()
-}
-
-func (b *beforeWaits) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
-	if happens := b.happens; kind == store.KindWait && happens != nil {
-		b.happens = nil
-		happens()
-	}
-	return b.Store.Items(ctx, key, kind, id)
-}
-
 // TestResume_with_confirmation_of_what_was_seen: somebody else decides, and the
 // next approval is open, before the confirmation looks: it is not for that one.
 func TestResume_with_confirmation_of_what_was_seen(t *testing.T) {
@@ -290,7 +275,7 @@ func TestResume_with_confirmation_of_what_was_seen(t *testing.T) {
 	w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {calls("deploy", `{"text":"1"}`), calls("deploy", `{"text":"2"}`), says("bye")}}))
 	p := w.process()
 	w.run(p, "go")
-	b := &beforeWaits{}
+	b := &storeHook{when: readOf(store.KindWait)}
 	late := w.process(func(cfg *runtime.Config) { b.Store = cfg.Store; cfg.Store = b })
 	b.happens = func() {
 		_, err := decide(w, p, runtime.DecideParams{ApproveAll: true})

@@ -272,7 +272,7 @@ func TestSignal_stronger_replaces_weaker(t *testing.T) {
 	replaced := false
 	w = newWorld(t, made, helper(made, script{"go": {says("bye")}}))
 	p := w.process(func(cfg *runtime.Config) {
-		cfg.Store = &commitHook{Store: w.store, before: func(e journal.Entry) {
+		cfg.Store = &storeHook{Store: w.store, entry: func(e journal.Entry) {
 			if e.Kind == session.KindInterrupted && !replaced {
 				replaced = true
 				w.signal(journal.SignalCancel)
@@ -284,17 +284,6 @@ func TestSignal_stronger_replaces_weaker(t *testing.T) {
 	require.NoError(t, p.work())
 	require.Equal(t, []session.Kind{session.KindStarted, session.KindCancelled}, w.kinds(), "the entry that obeys is conditioned on the signal it saw")
 	w.checkAtRest()
-}
-
-// commitHook does something just before an entry is committed.
-type commitHook struct {
-	store.Store
-	before func(journal.Entry)
-}
-
-func (s *commitHook) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
-	s.before(p.Entry)
-	return s.Store.Commit(ctx, p)
 }
 
 func TestSignal_left_over_from_an_earlier_task(t *testing.T) {
@@ -346,7 +335,7 @@ func TestMail(t *testing.T) {
 			once := false
 			w := newWorld(t, made, helper(made, script{"go": {first}, "also": {says("both")}}))
 			p := w.process(func(cfg *runtime.Config) {
-				cfg.Store = &commitHook{Store: w.store, before: func(e journal.Entry) {
+				cfg.Store = &storeHook{Store: w.store, entry: func(e journal.Entry) {
 					if !once && e.Seq == 2 {
 						once = true
 						w.mail("m1", "also")
@@ -367,7 +356,7 @@ func TestMail(t *testing.T) {
 		once := false
 		w := newWorld(t, made, helper(made, script{"go": {calls("deploy", `{"text":"1"}`)}, "also": {says("both")}}))
 		p := w.process(func(cfg *runtime.Config) {
-			cfg.Store = &commitHook{Store: w.store, before: func(e journal.Entry) {
+			cfg.Store = &storeHook{Store: w.store, entry: func(e journal.Entry) {
 				if !once && e.Seq == 2 {
 					once = true
 					w.mail("m1", "also")

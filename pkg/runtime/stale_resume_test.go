@@ -131,9 +131,9 @@ func TestStale_continue_leaves_no_later_interruption(t *testing.T) {
 	t.Parallel()
 	w, p := interruptedWaiting(t)
 	w.interrupt()
-	s := &committing{Store: w.store}
+	s := &storeHook{Store: w.store, when: anyCommit}
 	slow := w.process(func(cfg *runtime.Config) { cfg.Store = s })
-	s.before = func() {
+	s.happens = func() {
 		_, err := w.goOn(p)
 		require.NoError(t, err)
 		w.interrupt()

@@ -112,7 +112,7 @@ func TestRoom_bounds_what_dead_workers_finished(t *testing.T) {
 				list = append(list, "effect", `{"text":"1"}`)
 			}
 			w := newWorld(t, made, agent.Agent{Name: "a", Planner: script{"go": {calls(list...), says("bye")}}, Tools: bulky(made)})
-			down := &entryless{Store: w.store, refuse: func(e journal.Entry) bool { return e.Kind == session.KindStepped }}
+			down := &storeHook{Store: w.store, refuse: func(e journal.Entry) bool { return e.Kind == session.KindStepped }}
 			p := w.process(func(cfg *runtime.Config) { cfg.Store = down }) // it has room for all of them
 			w.start(p, "go")
 			_, err := p.Deliver(context.Background(), w.wake(2, journal.WakeStep))

@@ -399,7 +399,7 @@ func TestResume_of_what_was_stored(t *testing.T) {
 			require.ErrorIs(w.t, err, errDied)
 		},
 		"twice at once": func(w *world, p *process) {
-			cross := &crossing{happens: func() {
+			cross := &storeHook{when: updateOf(store.KindWait), happens: func() {
 				_, err := p.Resume(ctx, runtime.ResumeParams{Key: w.key, Caller: people})
 				require.NoError(w.t, err)
 			}}

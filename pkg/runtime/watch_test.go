@@ -27,7 +27,7 @@ func TestWatch_older_HEAD_does_not_replace_a_newer_one(t *testing.T) {
 		}}}, func(context.Context, string) { time.Sleep(1500 * time.Millisecond) })) // the watcher looks
 		p := w.process(func(cfg *runtime.Config) {
 			cfg.StepsPerInvocation = 9
-			cfg.Store = &commitHook{Store: w.store, before: func(e journal.Entry) {
+			cfg.Store = &storeHook{Store: w.store, entry: func(e journal.Entry) {
 				if e.Kind == session.KindStepped {
 					w.signal(journal.SignalCancel)
 				}
@@ -51,7 +51,7 @@ func TestWatch_keeps_the_lease_that_was_moved(t *testing.T) {
 			time.Sleep(1500 * time.Millisecond) // the watcher looks, before the reply moves the lease
 			return line(ctx, v)
 		}, says("bye")}}))
-		down := &entryless{Store: w.store, refuse: func(e journal.Entry) bool { return e.Kind == session.KindStepped }}
+		down := &storeHook{Store: w.store, refuse: func(e journal.Entry) bool { return e.Kind == session.KindStepped }}
 		p := w.process(func(cfg *runtime.Config) { cfg.Store = down })
 		w.start(p, "go")
 		_, err := p.Deliver(context.Background(), w.wake(2, journal.WakeStep))

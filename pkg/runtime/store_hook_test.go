@@ -1,0 +1,92 @@
+package runtime_test
+
+import (
+	"context"
+	"iter"
+
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// storeHook is a store on which something happens before one of a process's calls.
+// A test that needs no more than that uses it; a fault that has a state of its own
+// (a process that dies, is frozen, loses answers) has a store of its own.
+type storeHook struct {
+	store.Store
+	// when is the call that happens comes before, once: happens is nil afterwards.
+	when    func(storeCall) bool
+	happens func()
+	// entry is told each entry before it is committed.
+	entry func(journal.Entry)
+	// refuse says which entries are not committed, because the store does not answer.
+	refuse func(journal.Entry) bool
+}
+
+// storeCall is a call of a store: one of these is set, and kind with the last two.
+type storeCall struct {
+	claim  store.ClaimMode
+	commit session.Kind
+	kind   store.ItemKind // of the items
+	update []store.Item
+	read   bool
+}
+
+// commits matches the commit of an entry of a kind.
+func commits(kind session.Kind) func(storeCall) bool {
+	return func(c storeCall) bool { return c.commit == kind }
+}
+
+// anyCommit matches the commit of an entry.
+func anyCommit(c storeCall) bool { return c.commit != "" }
+
+// claimOrCommit matches what a worker writes first.
+func claimOrCommit(c storeCall) bool { return c.claim != "" || c.commit != "" }
+
+// updateOf matches an update of items of a kind.
+func updateOf(kind store.ItemKind) func(storeCall) bool {
+	return func(c storeCall) bool { return len(c.update) > 0 && c.kind == kind }
+}
+
+// markOfCall matches the mark that a call is started.
+func markOfCall(c storeCall) bool {
+	return updateOf(store.KindTool)(c) && c.update[0].Tool.State == journal.ToolStarted
+}
+
+// readOf matches a read of items of a kind.
+func readOf(kind store.ItemKind) func(storeCall) bool {
+	return func(c storeCall) bool { return c.read && c.kind == kind }
+}
+
+func (h *storeHook) pass(c storeCall) {
+	if happens := h.happens; happens != nil && h.when(c) {
+		h.happens = nil
+		happens()
+	}
+}
+
+func (h *storeHook) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
+	h.pass(storeCall{claim: p.Mode})
+	return h.Store.Claim(ctx, p)
+}
+
+func (h *storeHook) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	if h.refuse != nil && h.refuse(p.Entry) {
+		return store.Committed{}, store.ErrUnavailable
+	}
+	if h.entry != nil {
+		h.entry(p.Entry)
+	}
+	h.pass(storeCall{commit: p.Entry.Kind})
+	return h.Store.Commit(ctx, p)
+}
+
+func (h *storeHook) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
+	h.pass(storeCall{kind: items[0].Kind, update: items})
+	return h.Store.Update(ctx, key, items...)
+}
+
+func (h *storeHook) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
+	h.pass(storeCall{kind: kind, read: true})
+	return h.Store.Items(ctx, key, kind, id)
+}
