@@ -25,6 +25,9 @@ import (
 	"github.com/adjourn/adjourn/pkg/store/dynamostore"
 )
 
+// overEmulator says that each call of a store takes milliseconds.
+const overEmulator = true
+
 // inBubble says that a world is opened inside a bubble of synctest, where no
 // connection to an emulator can be used.
 func inBubble() bool { return time.Now().Year() == 2000 }

@@ -9,6 +9,9 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
+// overEmulator says that each call of a store takes milliseconds.
+const overEmulator = false
+
 // openStore is the store of a world: that of the embedded engine.
 func openStore(_ testing.TB, db *sqlite.DB) store.Store { return db.Store() }
 
