@@ -194,7 +194,7 @@ func (c *checker) limits(a Agent) {
 		{"Children", a.Limits.Children},
 	} {
 		if l.value < 0 && l.value != session.Unlimited {
-			c.wrong("Limits."+l.name, fmt.Sprintf("%d is negative", l.value), "use session.Unlimited for no limit, zero for the default")
+			c.wrong("Limits."+l.name, fmt.Sprintf("%d is negative", l.value), "use agent.Unlimited for no limit, zero for the default")
 		}
 	}
 }
@@ -204,7 +204,7 @@ func (c *checker) people(a Agent) {
 	switch a.Policy.OnChange {
 	case "", session.ChangeGoOn, session.ChangeReask, session.ChangeFail:
 	default:
-		c.wrong("Policy.OnChange", fmt.Sprintf("%q is no policy", a.Policy.OnChange), "use session.ChangeGoOn, ChangeReask or ChangeFail")
+		c.wrong("Policy.OnChange", fmt.Sprintf("%q is no policy", a.Policy.OnChange), "use agent.ChangeGoOn, ChangeReask or ChangeFail")
 	}
 	for _, err := range unjoin(a.InputExpiry.Validate(session.WaitInput)) {
 		c.wrong("InputExpiry", err.Error(), "")

@@ -7,21 +7,19 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/agent"
-	"github.com/adjourn/adjourn/pkg/llm"
-	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
-func ExampleNewRegistry() {
+func Example() {
 	type In struct {
 		City string `json:"city"`
 	}
 	weather := tool.Define(tool.Spec[In]{
-		Name: "weather", Description: "The weather in a city.", Effect: session.ReadOnly,
+		Name: "weather", Description: "The weather in a city.", Effect: tool.ReadOnly,
 	}, func(_ context.Context, _ *tool.Call, in In) (string, error) { return "sun over " + in.City, nil })
 
 	registry, err := agent.NewRegistry(agent.Config{Agents: []agent.Agent{{
-		Name: "guide", Tools: []tool.Tool{weather}, Limits: session.Limits{Steps: 50},
+		Name: "guide", Tools: []tool.Tool{weather}, Limits: agent.Limits{Steps: 50},
 		Planner: agent.PlannerFunc(func(_ context.Context, v agent.View) (agent.Reply, error) {
 			if len(v.Messages) == 1 {
 				return agent.Reply{Calls: []agent.Call{{Name: "weather", Arguments: In{City: v.Messages[0].Text()}}}}, nil
@@ -41,13 +39,13 @@ func ExampleNewRegistry() {
 // Every mistake of every definition is reported at once.
 func ExampleNewRegistry_mistakes() {
 	_, err := agent.NewRegistry(agent.Config{Agents: []agent.Agent{
-		{Name: "guide", Limits: session.Limits{Steps: -5}},
+		{Name: "guide", Limits: agent.Limits{Steps: -5}},
 		{Name: "guide", Model: "openai:gpt-5"},
 	}})
 	fmt.Println(err)
 	// Output:
 	// agent "guide": Model: the agent has nothing that plans: set Model, Planner or Offline
-	// agent "guide": Limits.Steps: -5 is negative: use session.Unlimited for no limit, zero for the default
+	// agent "guide": Limits.Steps: -5 is negative: use agent.Unlimited for no limit, zero for the default
 	// agent "guide": Name: another agent has it: rename one of them
 	// agent "guide": Model: "openai:gpt-5": this program has no model providers: add one to Models
 }
@@ -58,25 +56,25 @@ func ExampleNewRegistry_mistakes() {
 func ExamplePlanner() {
 	steps := agent.PlannerFunc(func(_ context.Context, v agent.View) (agent.Reply, error) {
 		switch last := v.Messages[len(v.Messages)-1]; {
-		case last.Role == llm.RoleUser:
+		case last.Role == agent.RoleUser:
 			return agent.Reply{Calls: []agent.Call{{Name: "measure", Arguments: map[string]string{"what": last.Text()}}}}, nil
-		case last.Parts[0].ToolResult.Status != llm.ResultSuccess:
+		case last.Parts[0].ToolResult.Status != agent.ResultSuccess:
 			return agent.Reply{Text: "I could not measure it. Shall I try again?", NeedsInput: true}, nil
 		default:
 			return agent.Reply{Text: "It is " + string(last.Parts[0].ToolResult.Output) + " high."}, nil
 		}
 	})
 
-	ask := llm.User("the tower")
-	reply, err := steps.Plan(context.Background(), agent.View{Messages: []llm.Message{ask}})
+	ask := agent.Message{Role: agent.RoleUser, Parts: []agent.Part{{Kind: "text", Text: "the tower"}}}
+	reply, err := steps.Plan(context.Background(), agent.View{Messages: []agent.Message{ask}})
 	message, _ := reply.Message()
 	fmt.Println(message.ToolCalls()[0].Name, string(message.ToolCalls()[0].Arguments), err)
 
-	for _, result := range []llm.ToolResult{
-		{Status: llm.ResultSuccess, Output: json.RawMessage(`57`)}, {Status: llm.ResultDenied, Output: json.RawMessage(`"no"`)},
+	for _, result := range []agent.ToolResult{
+		{Status: agent.ResultSuccess, Output: json.RawMessage(`57`)}, {Status: agent.ResultDenied, Output: json.RawMessage(`"no"`)},
 	} {
-		answer := llm.Message{Role: llm.RoleTool, Parts: []llm.Part{{Kind: llm.PartToolResult, ToolResult: &result}}}
-		reply, err = steps.Plan(context.Background(), agent.View{Messages: []llm.Message{ask, message, answer}})
+		answer := agent.Message{Role: agent.RoleTool, Parts: []agent.Part{{Kind: "tool_result", ToolResult: &result}}}
+		reply, err = steps.Plan(context.Background(), agent.View{Messages: []agent.Message{ask, message, answer}})
 		fmt.Println(reply.Text, reply.NeedsInput, err)
 	}
 	// Output:

@@ -4,8 +4,9 @@
 // the input struct. The struct's json tags name the properties, a field without
 // omitempty or omitzero is required, a jsonschema tag is the description. A
 // [Call] is what the function is given: identity, custom state, events, [Once]
-// for what must not happen twice, and Ask for what a person must say.
+// for what must not happen twice, and Ask for what a person must say. Package tooltest
+// runs a tool in a test.
 //
 // Nothing here decides when a tool runs or whether it runs again: that is the
-// engine's affair (design section 5), told by the tool's effect.
+// engine's affair, told by the tool's [Effect].
 package tool

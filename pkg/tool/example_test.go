@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/tool"
+	"github.com/adjourn/adjourn/pkg/tool/tooltest"
 )
 
-func ExampleDefine() {
+func Example() {
 	type In struct {
 		Order  string `json:"order" jsonschema:"the order's number"`
 		Amount int    `json:"amount" jsonschema:"in whole euros"`
@@ -27,8 +27,8 @@ func ExampleDefine() {
 
 	args := json.RawMessage(`{"order": "A1", "amount": 250}`)
 	fmt.Println(refund.NeedsApproval(args))
-	out, err := refund.Run(context.Background(), tool.NewCall(tool.CallConfig{IdempotencyKey: "k7"}), args)
-	fmt.Println(string(out), err)
+	got := tooltest.Run(context.Background(), refund, args, tooltest.Call{Approved: true, IdempotencyKey: "k7"})
+	fmt.Println(string(got.Output), got.Err)
 	fmt.Println(refund.Validate(json.RawMessage(`{"amount": "much"}`)))
 	// Output:
 	// true
@@ -40,24 +40,19 @@ func ExampleDefine() {
 
 func ExampleCall_Ask() {
 	pick := tool.Define(tool.Spec[struct{}]{Name: "pick_color"}, func(ctx context.Context, c *tool.Call, _ struct{}) (string, error) {
-		reply, err := c.Ask(ctx, tool.Question{ID: "color", Text: "Which color?", Choices: []session.Choice{{ID: "red"}, {ID: "blue"}}})
+		reply, err := c.Ask(ctx, tool.Question{ID: "color", Text: "Which color?", Choices: []tool.Choice{{ID: "red"}, {ID: "blue"}}})
 		if err != nil {
 			return "", err
 		}
 		return "painted it " + reply.Selected[0], nil
 	})
 
-	call := tool.NewCall(tool.CallConfig{})
-	_, err := pick.Run(context.Background(), call, nil)
-	fmt.Println(errors.Is(err, tool.ErrWaiting), call.Taken().Questions[0].Text)
+	got := tooltest.Run(context.Background(), pick, nil, tooltest.Call{})
+	fmt.Println(errors.Is(got.Err, tool.ErrWaiting), got.Open[0].Text)
 
 	// Days later, in another process, the tool is run again from its top.
-	asked := session.Wait{ID: "w2-1", Kind: session.WaitQuestion, Question: call.Taken().Questions[0].Session()}
-	call = tool.NewCall(tool.CallConfig{Asked: []session.Wait{asked}, Replies: []session.Answer{
-		{Wait: "w2-1", Kind: session.AnswerReply, QuestionID: "color", Selected: []string{"blue"}},
-	}})
-	out, err := pick.Run(context.Background(), call, nil)
-	fmt.Println(string(out), err)
+	got = tooltest.Run(context.Background(), pick, nil, tooltest.Call{Answers: map[string]tool.Reply{"color": {Selected: []string{"blue"}}}})
+	fmt.Println(string(got.Output), got.Err)
 	// Output:
 	// true Which color?
 	// "painted it blue" <nil>
@@ -81,22 +76,14 @@ func ExampleOnce() {
 		return seat + " for " + reply.Text, nil
 	})
 
-	memo := map[string]json.RawMessage{} // the runtime keeps it in the session's ledger
-	remember := func(_ context.Context, key string, value json.RawMessage) error {
-		memo[key] = value
-		return nil
-	}
-	call := tool.NewCall(tool.CallConfig{Remember: remember})
-	_, err := book.Run(context.Background(), call, nil)
-	fmt.Println(errors.Is(err, tool.ErrWaiting))
+	first := tooltest.Run(context.Background(), book, nil, tooltest.Call{})
+	fmt.Println(errors.Is(first.Err, tool.ErrWaiting))
 
-	name := "Ada"
-	out, err := book.Run(context.Background(), tool.NewCall(tool.CallConfig{
-		Memo: memo, Remember: remember,
-		Asked:   []session.Wait{{ID: "w3-1", Kind: session.WaitQuestion, Question: call.Taken().Questions[0].Session()}},
-		Replies: []session.Answer{{Wait: "w3-1", Kind: session.AnswerReply, QuestionID: "name", Text: &name}},
-	}), nil)
-	fmt.Println(string(out), err)
+	got := tooltest.Run(context.Background(), book, nil, tooltest.Call{
+		Once:    first.Once, // the runtime keeps it in the session's ledger
+		Answers: map[string]tool.Reply{"name": {Text: "Ada"}},
+	})
+	fmt.Println(string(got.Output), got.Err)
 	// Output:
 	// reserving a seat
 	// true
@@ -117,19 +104,13 @@ func ExampleState() {
 		return len(cart), err
 	})
 
-	call := tool.NewCall(tool.CallConfig{})
-	_, err := add.Run(context.Background(), call, json.RawMessage(`{"name": "tea"}`))
-	fmt.Println(err)
-	out, err := add.Run(context.Background(), call, json.RawMessage(`{"name": "cup"}`))
-	fmt.Println(string(out), err)
-	for _, op := range call.Taken().StateOps {
-		fmt.Println(op.Op, op.Key, string(op.Value))
-	}
+	before := map[string]any{"cart": []item{{Name: "tea"}}}
+	got := tooltest.Run(context.Background(), add, item{Name: "cup"}, tooltest.Call{State: before})
+	fmt.Println(string(got.Output), got.Err)
+	fmt.Println(string(got.State["cart"]))
 	// Output:
-	// <nil>
 	// 2 <nil>
-	// append cart {"name":"tea"}
-	// append cart {"name":"cup"}
+	// [{"name":"tea"},{"name":"cup"}]
 }
 
 // A tool that runs where the user is: the session waits for its result.
