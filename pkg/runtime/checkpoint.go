@@ -88,13 +88,9 @@ func (r *Runtime) waitedAt(ctx context.Context, head journal.Head, e journal.Ent
 // checkpointWaits returns what a session asks for, what a checkpoint of it stands for and
 // the waits that were open there.
 func (r *Runtime) checkpointWaits(ctx context.Context, key session.Key, checkpoint string) (suspension, checkpointState, []store.Item, error) {
-	a, err := r.loadSuspension(ctx, key)
+	a, at, err := r.loadSuspensionAt(ctx, key, checkpoint)
 	if err != nil {
-		return a, checkpointState{}, nil, err
-	}
-	at, err := r.loadCheckpoint(ctx, a.head, checkpoint)
-	if err != nil {
-		return a, checkpointState{}, nil, err
+		return a, at, nil, err
 	}
 	items, err := r.itemsAt(ctx, a, at.waitsAt)
 	return a, at, items, err

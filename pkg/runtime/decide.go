@@ -56,11 +56,7 @@ func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *request, at
 	if err := p.check(); err != nil {
 		return Resumed{}, err
 	}
-	a, err := r.loadSuspension(ctx, p.Key)
-	if err != nil {
-		return Resumed{}, err
-	}
-	shown, err := r.loadCheckpoint(ctx, a.head, p.Checkpoint)
+	a, shown, err := r.loadSuspensionAt(ctx, p.Key, p.Checkpoint)
 	if err != nil {
 		return Resumed{}, err
 	}

@@ -69,6 +69,41 @@ func TestDecide_crossing(t *testing.T) {
 	}
 }
 
+// TestDecide_same_decision_between_two_reads: Ann decides at a checkpoint what somebody else
+// decides, and the session goes on, between any two reads of hers. It is no refusal, and
+// nothing runs twice.
+func TestDecide_same_decision_between_two_reads(t *testing.T) {
+	t.Parallel()
+	for nth := range 8 {
+		for name, reads := range map[string]func(storeCall) bool{"of HEAD": readOf(store.KindHead), "of entries": readOfEntries, "of waits": readOf(store.KindWait)} {
+			t.Run(fmt.Sprintf("read %d %s", nth, name), func(t *testing.T) {
+				t.Parallel()
+				w, p := deciding(t)
+				before := 0
+				cross := &storeHook{when: func(c storeCall) bool {
+					if reads(c) {
+						before++
+					}
+					return before > nth
+				}}
+				ann := w.process(func(cfg *runtime.Config) { cross.Store = cfg.Store; cfg.Store = cross })
+				all := runtime.DecideParams{ApproveAll: true, Checkpoint: w.session().Checkpoint().String()}
+				cross.happens = func() {
+					_, err := decide(w, p, all)
+					require.NoError(t, err)
+					require.NoError(t, p.settle())
+				}
+				_, err := decide(w, ann, all)
+				require.NoError(t, err)
+				require.NoError(t, p.settle())
+				for _, ran := range []string{"deploy 1", "deploy 2", "deploy 3"} {
+					require.Equal(t, 1, w.effects.count(ran))
+				}
+			})
+		}
+	}
+}
+
 // TestDecide_crossing_an_answer to one of the approvals she has seen open.
 func TestDecide_crossing_an_answer(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,8 @@ type storeHook struct {
 	refuse func(journal.Entry) bool
 }
 
-// storeCall is a call of a store: one of these is set, and kind with the last two.
+// storeCall is a call of a store: one of these is set, and kind with the last two but
+// for a read of entries.
 type storeCall struct {
 	claim  store.ClaimMode
 	commit session.Kind
@@ -58,6 +59,9 @@ func readOf(kind store.ItemKind) func(storeCall) bool {
 	return func(c storeCall) bool { return c.read && c.kind == kind }
 }
 
+// readOfEntries matches a read of entries.
+func readOfEntries(c storeCall) bool { return c.read && c.kind == "" }
+
 func (h *storeHook) pass(c storeCall) {
 	if happens := h.happens; happens != nil && h.when(c) {
 		h.happens = nil
@@ -89,4 +93,9 @@ func (h *storeHook) Update(ctx context.Context, key session.Key, items ...store.
 func (h *storeHook) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
 	h.pass(storeCall{kind: kind, read: true})
 	return h.Store.Items(ctx, key, kind, id)
+}
+
+func (h *storeHook) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
+	h.pass(storeCall{read: true})
+	return h.Store.Entries(ctx, key, after)
 }

@@ -24,18 +24,30 @@ type suspension struct {
 // loadSuspension reads HEAD before the waits: they are those of the suspension HEAD tells of,
 // so nothing is among them that was opened while they were read.
 func (r *Runtime) loadSuspension(ctx context.Context, key session.Key) (suspension, error) {
+	a, _, err := r.loadSuspensionAt(ctx, key, "")
+	return a, err
+}
+
+// loadSuspensionAt is loadSuspension, and reads what a checkpoint stands for between HEAD
+// and the waits. Whoever moves a session on has settled its waits before: so a session that
+// has left the checkpoint shows its waits as they were settled, and not as still open.
+func (r *Runtime) loadSuspensionAt(ctx context.Context, key session.Key, checkpoint string) (suspension, checkpointState, error) {
 	if err := key.Validate(); err != nil {
-		return suspension{}, err
+		return suspension{}, checkpointState{}, err
 	}
 	item, err := r.item(ctx, key, store.KindHead, "")
 	if err != nil {
-		return suspension{}, err
+		return suspension{}, checkpointState{}, err
 	}
 	if item.Head == nil || item.Head.Deleted {
-		return suspension{}, noSession(key)
+		return suspension{}, checkpointState{}, noSession(key)
+	}
+	at, err := r.loadCheckpoint(ctx, *item.Head, checkpoint)
+	if err != nil {
+		return suspension{}, checkpointState{}, err
 	}
 	items, err := r.waitsAt(ctx, key, item.Head.WaitsAt)
-	return suspension{head: *item.Head, items: items}, err
+	return suspension{head: *item.Head, items: items}, at, err
 }
 
 // waitsAt returns the waits an entry opened, in their order: at most [session.MaxWaits].
