@@ -121,6 +121,16 @@ var plan = house{
 		"github.com/creack/pty":                      {"internal/terminaltest"},
 		"github.com/getkin/kin-openapi":              {}, // holds the HTTP API to its document
 	},
+	// ceilings are the rooms longer than 2500 lines, tests apart, with the lines they
+	// may have: what they had when this list was made, rounded up. It shrinks.
+	ceilings: map[string]int{
+		"model":                 4200,
+		"pkg/cli":               3600,
+		"pkg/runtime":           7400,
+		"pkg/sqlite":            4500,
+		"pkg/store/dynamostore": 3000,
+		"pkg/store/storetest":   2700,
+	},
 	// ports are the seams with two implementations; each at most seven methods.
 	ports: map[string]string{
 		"pkg/llm":   "Model",

@@ -20,6 +20,13 @@ var toy = house{
 	ports:  map[string]string{"pkg/port": "Port"},
 }
 
+// ceiling is the toy with a longer room pkg/words.
+func ceiling(n int) house {
+	h := toy
+	h.ceilings = map[string]int{"pkg/words": n}
+	return h
+}
+
 var toyTree = map[string]string{
 	"go.mod":                          "module " + module + "\n",
 	"tools/go.mod":                    "module tools\n",
@@ -175,7 +182,26 @@ func TestHouseRules(t *testing.T) {
 				"pkg/words/a.go": lines(500), "pkg/words/b.go": lines(500), "pkg/words/c.go": lines(500),
 				"pkg/words/d.go": lines(500), "pkg/words/e.go": lines(500), words: lines(10),
 			},
-			remarks: []string{"pkg/words has 2510 lines: aim for 2500"},
+			faults: []string{"pkg/words has 2510 lines: more than 2500: split it, or give it a ceiling in the plan and say why in the commit"},
+		},
+		{
+			name: "room_below_its_ceiling", check: ceiling(2510).lengthFaults,
+			change: map[string]string{
+				"pkg/words/a.go": lines(500), "pkg/words/b.go": lines(500), "pkg/words/c.go": lines(500),
+				"pkg/words/d.go": lines(500), "pkg/words/e.go": lines(500), words: lines(10),
+			},
+		},
+		{
+			name: "room_above_its_ceiling", check: ceiling(2509).lengthFaults,
+			change: map[string]string{
+				"pkg/words/a.go": lines(500), "pkg/words/b.go": lines(500), "pkg/words/c.go": lines(500),
+				"pkg/words/d.go": lines(500), "pkg/words/e.go": lines(500), words: lines(10),
+			},
+			faults: []string{"pkg/words has 2510 lines, and its ceiling is 2509: make it smaller, or raise the ceiling and say why in the commit"},
+		},
+		{
+			name: "room_that_needs_no_ceiling", check: ceiling(3000).lengthFaults, change: map[string]string{words: lines(10)},
+			faults: []string{"pkg/words has 10 lines: take its ceiling out of the plan"},
 		},
 
 		{name: "ports_hold", check: toy.portFaults},
