@@ -1,0 +1,163 @@
+package pkg_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// exportedLists has one file for each public room.
+const exportedLists = "testdata/exported"
+
+// TestExportedNames: what a public room exports is listed, so that a name more or
+// less is a decision, seen in the diff. A struct's fields and an interface's methods
+// are names too.
+func TestExportedNames(t *testing.T) {
+	t.Parallel()
+	all, err := sources("..")
+	require.NoError(t, err)
+	rooms := map[string][]source{}
+	for _, s := range all {
+		if strings.HasPrefix(s.room, "pkg/") && !slices.Contains(strings.Split(s.room, "/"), "internal") {
+			rooms[s.room] = append(rooms[s.room], s)
+		}
+	}
+	listed := map[string]bool{}
+	total := 0
+	for room, files := range rooms {
+		names := exportedNames(t, room, files)
+		total += len(names)
+		path := filepath.Join(exportedLists, strings.ReplaceAll(strings.TrimPrefix(room, "pkg/"), "/", "_")+".txt")
+		listed[path] = true
+		now := strings.Join(names, "\n") + "\n"
+		if *update {
+			require.NoError(t, os.MkdirAll(exportedLists, 0o755))
+			require.NoError(t, os.WriteFile(path, []byte(now), 0o644))
+			continue
+		}
+		then, err := os.ReadFile(path)
+		if err != nil || string(then) != now {
+			more, less := difference(strings.Fields(now), strings.Fields(string(then))), difference(strings.Fields(string(then)), strings.Fields(now))
+			t.Errorf("%s exports %v, which pkg/%s does not list, and not %v, which it does: if that is meant, go test ./pkg -run TestExportedNames -update, and say why in the commit", room, more, path, less)
+		}
+	}
+	there, err := filepath.Glob(exportedLists + "/*.txt")
+	require.NoError(t, err)
+	for _, path := range there {
+		if listed[path] {
+			continue
+		}
+		if *update {
+			require.NoError(t, os.Remove(path))
+			continue
+		}
+		t.Errorf("pkg/%s is the list of no public room", path)
+	}
+	t.Logf("%d rooms export %d names", len(rooms), total)
+}
+
+func difference(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(name string) bool { return slices.Contains(b, name) })
+}
+
+// exportedNames returns those of a room, sorted, with Type.Name for what a type has.
+func exportedNames(t *testing.T, room string, files []source) []string {
+	t.Helper()
+	fset := token.NewFileSet()
+	var parsed []*ast.File
+	for _, s := range files {
+		file, err := parser.ParseFile(fset, s.path, s.text, parser.ParseComments)
+		require.NoError(t, err)
+		parsed = append(parsed, file)
+	}
+	p, err := doc.NewFromFiles(fset, parsed, module+"/"+room)
+	require.NoError(t, err)
+	var names []string
+	values := func(all []*doc.Value) {
+		for _, v := range all {
+			names = append(names, v.Names...)
+		}
+	}
+	funcs := func(of string, all []*doc.Func) {
+		for _, f := range all {
+			names = append(names, of+f.Name)
+		}
+	}
+	values(p.Consts)
+	values(p.Vars)
+	funcs("", p.Funcs)
+	for _, typ := range p.Types {
+		names = append(names, typ.Name)
+		values(typ.Consts)
+		values(typ.Vars)
+		funcs("", typ.Funcs)
+		funcs(typ.Name+".", typ.Methods)
+		for _, spec := range typ.Decl.Specs {
+			if spec, ok := spec.(*ast.TypeSpec); ok {
+				for _, member := range members(spec.Type) {
+					names = append(names, typ.Name+"."+member)
+				}
+			}
+		}
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return !ast.IsExported(name[strings.LastIndex(name, ".")+1:])
+	})
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// members are the fields of a struct and the methods of an interface.
+func members(of ast.Expr) (names []string) {
+	var fields *ast.FieldList
+	switch of := of.(type) {
+	case *ast.StructType:
+		fields = of.Fields
+	case *ast.InterfaceType:
+		fields = of.Methods
+	default:
+		return nil
+	}
+	for _, f := range fields.List {
+		for _, name := range f.Names {
+			names = append(names, name.Name)
+		}
+	}
+	return names
+}
+
+func TestExportedNames_finds(t *testing.T) {
+	t.Parallel()
+	const file = `// Package words is a toy.
+package words
+
+const A, b = 1, 2
+
+var V = 1
+
+type T struct { F, g int }
+
+type kept struct{ G int }
+
+type I interface { M(); n() }
+
+func New() T { return T{} }
+
+func (T) Do() {}
+
+func (T) hidden() {}
+
+func Free() {}
+`
+	names := exportedNames(t, "pkg/words", []source{{path: "words.go", room: "pkg/words", text: []byte(file)}})
+	require.Equal(t, []string{"A", "Free", "I", "I.M", "New", "T", "T.Do", "T.F", "V"}, names, fmt.Sprint(names))
+}
