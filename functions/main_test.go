@@ -13,7 +13,7 @@ import (
 )
 
 // The tests here run the real bootstrap binaries of this folder in the Lambda
-// harness, over emulators, and hold the promises of design section 4.1:
+// harness, over emulators, and hold the promises of docs/design/chain.md:
 //
 //	main_test.go    the binaries, built once
 //	world_test.go   a deployment: table, queues, functions, mappings, gateway

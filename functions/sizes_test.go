@@ -30,7 +30,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// The budgets of design section 10. How long a start takes is printed and not
+// The budgets. How long a start takes is printed and not
 // held: it is the machine's affair as well.
 const (
 	maxZip = 10_000_000

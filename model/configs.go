@@ -115,7 +115,7 @@ func rowConfigs() []config {
 	}
 }
 
-// E: effects (section 5).
+// E: effects of tools.
 func effectConfigs() []config {
 	effect := func(policy session.UnknownPolicy, of budget) world {
 		of[effectSteps] = 1
@@ -137,7 +137,7 @@ func effectConfigs() []config {
 	}
 }
 
-// D: dead letters (section 4.4).
+// D: dead letters.
 func deadConfigs() []config {
 	letters := func(of budget) world {
 		of[plainSteps] = 1

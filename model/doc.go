@@ -1,6 +1,6 @@
 // Command model searches every state of the chain's protocol for one that must not be.
 //
-// It is an explicit-state model of sections 3 to 7 of the design: one session,
+// It is an explicit-state model of docs/design/chain.md: one session,
 // two workers that crash or freeze between any two atomic actions, a queue that
 // duplicates, reorders and loses visibility, the sweep, the dead letters, people
 // who answer at once, and the verbs. A configuration says how much of that there

@@ -1,7 +1,7 @@
 package main
 
 // rules are the sentences of the design that a configuration can switch off. All
-// are on in [allRules]; the comment says what the rule is, in the order of section 4.1.
+// are on in [allRules]; the comment says what the rule is, in the order of docs/design/chain.md.
 type rules struct {
 	// CommitFirst: commit, send, acknowledge, in this order.
 	CommitFirst bool
@@ -106,7 +106,7 @@ type rules struct {
 	// Stubs: entries and ledgers of a deleted session are replaced by stubs, not removed.
 	Stubs bool
 
-	// KeepReply: (section 5) a committed reply is never rolled back.
+	// KeepReply: a committed reply is never rolled back.
 	KeepReply bool
 	// Mark: a side effect is marked as started, if absent, before it runs.
 	Mark bool
@@ -117,7 +117,7 @@ type rules struct {
 	// OwnClock: start only while the worker's own clock says that the renewal is fresh.
 	OwnClock bool
 
-	// CountClaims: (section 4.4) dead letters fail a task by claims that died, and nothing else.
+	// CountClaims: dead letters fail a task by claims that died, and nothing else.
 	CountClaims bool
 	// GivenBack: a claim that was given back did not die.
 	GivenBack bool

@@ -87,7 +87,7 @@ func (c *chain) reads(s *state, what uint8) verb {
 	return v
 }
 
-// allowed is the table of design section 7.
+// allowed is the table in docs/design/README.md.
 func (c *chain) allowed(s *state, what uint8) bool {
 	switch what {
 	case interrupt:

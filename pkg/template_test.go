@@ -20,7 +20,7 @@ import (
 )
 
 // These tests hold template.yaml to the code it deploys and to the rules of
-// design sections 3.2, 4.1, 4.2 and 4.4. They need neither SAM nor AWS.
+// docs/design. They need neither SAM nor AWS.
 
 // functionIDs are the functions' logical ids.
 var functionIDs = []string{"Event", "Query", "Resume", "Start", "Step", "Submit", "Sweep"}

@@ -13,7 +13,7 @@ import (
 )
 
 // The tests named Kill, Frozen and Race run the program as processes that are
-// killed, stopped and raced: the promises of design section 4.1, held by what a
+// killed, stopped and raced: the promises of docs/design/chain.md, held by what a
 // user would see.
 //
 //	crash_main_test.go    the two programs: the real binary, and the test's own that crashes where it is told

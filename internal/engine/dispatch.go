@@ -7,7 +7,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
-// Action says what to do about a message (design section 4.1).
+// Action says what to do about a message (docs/design/chain.md).
 type Action string
 
 // The actions.
@@ -48,7 +48,7 @@ type Facts struct {
 	Grace time.Duration
 }
 
-// Dispatch reads the table of design section 4.1, row by row. A Work or Resume
+// Dispatch reads the table in docs/design/chain.md, row by row. A Work or Resume
 // without Claimed asks for a claim first.
 func Dispatch(f Facts) Action {
 	s := f.Session

@@ -11,7 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
-// The table of design section 4.1, row by row. The session stands at entry 5.
+// The table of docs/design/chain.md, row by row. The session stands at entry 5.
 func TestDispatch(t *testing.T) {
 	t.Parallel()
 	const step, resume = journal.WakeStep, journal.WakeResume

@@ -15,7 +15,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
-// Stamp is what a writer brings to an entry: its clock, its name, its luck.
+// Stamp is what a writer brings to an entry: the time, the author, the attempt id, a random token.
 type Stamp struct {
 	Now time.Time
 	By  string

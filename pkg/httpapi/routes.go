@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Function says which of the serverless functions serves a route (design
-// section 9). The local server serves all of them.
+// Function says which of the serverless functions serves a route (template.yaml).
+// The local server serves all of them.
 type Function string
 
 // The functions.

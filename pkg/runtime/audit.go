@@ -23,7 +23,7 @@ func aboutWait(wait string, err error) error {
 	return err
 }
 
-// auditRefusal writes down that an answer to a wait was refused (design section 3.2): a
+// auditRefusal writes down that an answer to a wait was refused (docs/design/README.md): a
 // line of the wait's audit, in one write with the wait. So is a decision that one of
 // its approvals refuses. What is refused before it is known which wait it is about,
 // or because of several, leaves none: an answer that is malformed or names no wait, a

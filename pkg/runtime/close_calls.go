@@ -11,7 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// Calls that are given up before they have run (design section 4.1): their ledger
+// Calls that are given up before they have run (docs/design/chain.md): their ledger
 // says closed, so that history never says "not run" of something that then happens.
 
 // closedOutcome is what a call that is given up ends with, by its ledger.

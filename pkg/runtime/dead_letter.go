@@ -16,9 +16,9 @@ import (
 // step is tried afresh.
 const deadLetterDelay = 30 * time.Second
 
-// DeadLetter decides about a message that was received too often (design
-// section 4.4). Neither an hour of a bad deployment nor a hiding duplicate may
-// fail a healthy session: what counts is how many claims of the step died.
+// DeadLetter decides about a message that was received too often
+// (docs/design/chain.md). Neither an hour of a bad deployment nor a repeated message
+// may fail a healthy session: what counts is how many claims of the step died.
 func (r *Runtime) DeadLetter(ctx context.Context, wake journal.Wake) (Disposition, error) {
 	if err := readable(wake); err != nil {
 		return Disposition{}, err

@@ -47,7 +47,7 @@ const minKeep = 20 * time.Millisecond
 // worker's time is given up in the end, and not tried for ever.
 var ErrOutOfTime = fmt.Errorf("the worker's time is over: %w", context.DeadlineExceeded)
 
-// Deliver works on one message: it decides by the table of design section 4.1,
+// Deliver works on one message: it decides by the table in docs/design/chain.md,
 // does the step if there is one to do, commits, sends what follows. An error
 // means that the message must be delivered again; nothing was half-written. The
 // end of ctx cuts a step off, and the lease is given back, unless its cause is

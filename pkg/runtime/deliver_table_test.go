@@ -56,7 +56,7 @@ func (w *world) deliver(p *process, seq int64, kind journal.WakeKind) runtime.Di
 
 var acknowledged = runtime.Disposition{}
 
-// TestDeliver_table is the table of design section 4.1, row by row.
+// TestDeliver_table is the table in docs/design/chain.md, row by row.
 func TestDeliver_table(t *testing.T) {
 	t.Parallel()
 	lines := script{

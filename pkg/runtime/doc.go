@@ -2,5 +2,5 @@
 //
 // Each verb has its file: start, step, submit, resume, sweep. A verb that is
 // refused returns an [*Error] with a stable code. The order is always commit,
-// send, acknowledge (design section 4.1).
+// send, acknowledge (docs/design/chain.md).
 package runtime

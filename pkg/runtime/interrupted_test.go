@@ -45,7 +45,7 @@ func (w *world) goOn(p *process) (runtime.Resumed, error) {
 	return p.Resume(context.Background(), runtime.ResumeParams{Key: w.key, Mode: runtime.ResumeContinue, Caller: person})
 }
 
-// TestInterrupted_with_open_waits is design section 4.1, "Interrupted with open waits".
+// TestInterrupted_with_open_waits is the rules of docs/design/chain.md for interrupted sessions.
 func TestInterrupted_with_open_waits(t *testing.T) {
 	t.Parallel()
 	const (

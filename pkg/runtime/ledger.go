@@ -17,7 +17,7 @@ import (
 // errClosed: the call was given up in the ledger before it ran.
 var errClosed = errors.New("the call was closed before it ran")
 
-// ledger is the record of one call with effects (design section 5): what makes a
+// ledger is the record of one call with effects (docs/design/README.md): what makes a
 // side effect happen at most once, and keeps what Once remembered.
 type ledger struct {
 	inv  *invocation

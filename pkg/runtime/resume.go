@@ -14,7 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// Resume goes on with a session (design section 7): continue when everything is
+// Resume goes on with a session (docs/design/README.md): continue when everything is
 // answered, after an interruption, or when its worker died; with_message as the
 // answer to an input wait, or as the next word after an interruption;
 // with_confirmation as the answer to its one open approval.

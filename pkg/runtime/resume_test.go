@@ -71,7 +71,7 @@ func resume(w *world, p *process, mode runtime.ResumeMode, change ...func(*runti
 	return p.Resume(context.Background(), params)
 }
 
-// TestResume_from_every_status is the rows of resume in the table of design section 7.
+// TestResume_from_every_status is the rows of resume in the table in docs/design/README.md.
 func TestResume_from_every_status(t *testing.T) {
 	t.Parallel()
 	message := func(p *runtime.ResumeParams) { p.Message = llm.TextParts("message") }

@@ -111,7 +111,7 @@ func (r *Runtime) start(ctx context.Context, p StartParams, q *request) (Started
 	return started, nil
 }
 
-// startable is the rows of start in design section 7.
+// startable is the rows of start in docs/design/README.md.
 func (r *Runtime) startable(s *session.Session, p StartParams) error {
 	switch s.Status {
 	case "":

@@ -15,7 +15,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// step does one step (design section 5): signals, limits, plan, tools, commit.
+// step does one step (docs/design/README.md): signals, limits, plan, tools, commit.
 // It reports whether this invocation goes on with the next one.
 func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 	inv.steps++

@@ -29,7 +29,7 @@ type SweepResult struct {
 // twelve messages an hour to the queue, each of which costs a claim when it is read.
 const maxBackoff = 5 * time.Minute
 
-// Sweep repairs what a crash left behind (design section 4.3): each hit of the due
+// Sweep repairs what a crash left behind (docs/design/chain.md): each hit of the due
 // index is looked at again by a consistent read before anything is done. It may
 // run anywhere, at any time, any number of times at once. Of no session more is read
 // than its last entries, however long it is, and none takes more than its share of

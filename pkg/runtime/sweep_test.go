@@ -206,7 +206,7 @@ func TestSweep_of_a_store_that_does_not_answer(t *testing.T) {
 	require.Equal(t, runtime.CodeStoreUnavailable, codeOf(err))
 }
 
-// TestDeadLetter is design section 4.4, branch by branch.
+// TestDeadLetter is the table of dead letters in docs/design/chain.md, row by row.
 func TestDeadLetter(t *testing.T) {
 	t.Parallel()
 	lines := script{"go": {calls("line", `{"text":"1"}`), says("bye")}, "ask": {calls("deploy", `{"text":"1"}`)}}

@@ -47,7 +47,7 @@ func (r *Runtime) View(ctx context.Context, key session.Key) (View, error) {
 // changedWhileRead is for a session whose parts are of different moments, however
 // often they are read.
 func changedWhileRead(key session.Key) *Error {
-	return &Error{Code: CodeStoreUnavailable, Session: key.ID, Message: "it moved each time it was read. Ask again", Cause: store.ErrConflict}
+	return &Error{Code: CodeStoreUnavailable, Session: key.ID, Message: "it changed while it was read, each time. Try again", Cause: store.ErrConflict}
 }
 
 // viewOnce reports that a suspended session moved while it was read: its waits

@@ -17,4 +17,6 @@
 // a retry or going back to a checkpoint, each of which is a new task. Going back
 // to a place that waited leads to suspended, from anywhere but running; a fork
 // begins where its checkpoint stood.
+//
+// The words are those of docs/glossary.md.
 package session

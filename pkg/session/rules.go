@@ -3,7 +3,7 @@ package session
 import "time"
 
 // Effect says what a tool does to the world, and so how it is run and what
-// happens after a crash (design section 5).
+// happens after a crash (docs/design/README.md).
 type Effect string
 
 // The effects. The zero value of a tool's spec means SideEffect.

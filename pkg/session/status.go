@@ -18,7 +18,7 @@ func Statuses() []Status {
 	return []Status{StatusRunning, StatusSuspended, StatusInterrupted, StatusCompleted, StatusFailed, StatusCancelled}
 }
 
-// transitions is the table of design section 7; "" is a session that does not exist yet.
+// transitions is the table in docs/design/README.md; "" is a session that does not exist yet.
 var transitions = map[Status][]Status{
 	"":                {StatusRunning, StatusSuspended, StatusInterrupted},
 	StatusRunning:     {StatusRunning, StatusSuspended, StatusInterrupted, StatusCompleted, StatusFailed, StatusCancelled},

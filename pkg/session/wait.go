@@ -7,7 +7,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 )
 
-// WaitKind says what a suspended session waits for (design section 6).
+// WaitKind says what a suspended session waits for (docs/design/README.md).
 type WaitKind string
 
 // The kinds of wait.

@@ -88,7 +88,7 @@ func loseEverything(path string) error {
 				a.has(store.KindTool, call, 2)
 				return err
 			}},
-			{"claim", func() error { // an economy: a lease may be lost, and with it what is claimed is there
+			{"claim", func() error { // no fsync: a lease may be lost, and what was claimed with it is still there
 				_, err := s.Claim(ctx, store.ClaimParams{
 					Key: crashKey, Mode: store.ClaimTake, Owner: "w", Seq: seq + 1, Now: time.Now(), Until: time.Now().Add(time.Minute),
 				})
@@ -99,7 +99,7 @@ func loseEverything(path string) error {
 				a.messages[wake] = true
 				return q.Send(ctx, journal.NewWake(crashKey, wake, journal.WakeStep))
 			}},
-			{"receive", func() error { // an economy: it may be received again
+			{"receive", func() error { // no fsync: it may be received again
 				got, err := q.Receive(ctx, queue.ReceiveParams{Visibility: time.Minute})
 				if err != nil || len(got) == 0 {
 					return err

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// No promise rests on two clocks agreeing (design section 4.1). Whoever writes a
+// No promise rests on two clocks agreeing (docs/design/chain.md). Whoever writes a
 // time that is to come writes it by its own clock: the end of a lease, when a retry
 // may begin, when the sweep is to look, when a message is visible again. Whoever
 // reads it compares it with another clock, or with the same one after it was set

@@ -11,7 +11,7 @@ import (
 // Format is the version of the entries this program writes, and the newest it reads.
 const Format = 1
 
-// Entry is one line of a session's journal, format 1 (design section 3.1).
+// Entry is one line of a session's journal, format 1 (docs/design/format-1.md).
 // It is written once or not at all and never changed.
 type Entry struct {
 	V    int          `json:"v"`
@@ -28,7 +28,7 @@ type Entry struct {
 	From    string          `json:"from,omitempty"`
 	Attempt session.Attempt `json:"attempt"`
 	// KeepsLease says that the same invocation writes the next entry too, so that
-	// this entry does not close its lease (design section 4.1).
+	// this entry does not close its lease (docs/design/chain.md).
 	KeepsLease bool `json:"goesOn,omitempty"`
 	// Prev is the hash of the entry before: base64url of its SHA-256. Empty on entry 1.
 	Prev string `json:"prev,omitempty"`

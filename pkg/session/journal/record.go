@@ -56,8 +56,8 @@ func (h *Head) Root() string {
 	return h.Key.ID
 }
 
-// Lease is the claim of one worker on one step: an economy, never what makes
-// things correct (design section 4.1).
+// Lease is the claim of one worker on one step. It is an optimisation;
+// correctness comes from conditional writes (docs/design/chain.md).
 type Lease struct {
 	// Owner names the worker and its invocation.
 	Owner string `json:"owner"`

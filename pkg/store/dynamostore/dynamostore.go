@@ -1,7 +1,7 @@
 // Package dynamostore remembers sessions in a DynamoDB table with an S3 bucket for large values.
 //
 // A session is one item collection: its entries, HEAD and what else belongs to it
-// (design section 3.2; schema.go has the attributes). A plain step is one put of
+// (docs/design/README.md; schema.go has the attributes). A plain step is one put of
 // its entry, conditioned on its absence; a transaction is used only where several
 // items move together. Values over 256 KB lie in the bucket, named by their
 // content, and were there before the item that refers to them.

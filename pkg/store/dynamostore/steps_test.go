@@ -17,7 +17,7 @@ import (
 
 const resultBytes = 2048
 
-// TestPlainStep is the budget of design section 10: a plain ReadOnly step is one
+// TestPlainStep holds the budget of a plain step: a plain ReadOnly step is one
 // query, one update, one put and one send, and writes what it adds and little
 // more, at step 10 and at step 1,000 alike.
 func TestPlainStep(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// The exit codes (design section 9).
+// The exit codes (docs/cli.md).
 const (
 	Completed   = 0
 	Failed      = 1

@@ -34,7 +34,7 @@ func TestWords(t *testing.T) {
 		"held":      {fmt.Errorf("update default/f: %w: waited 1s: process 7 holds the data file /x/a.db", store.ErrLocked), "another process holds it: waited 1s: process 7 holds the data file /x/a.db"},
 		"gone":      {fmt.Errorf("commit default/f: %w: it was deleted", store.ErrGone), "/x/a.db: the data is gone: it was deleted"},
 		"refusal":   {&runtime.Error{Code: runtime.CodeStillWaiting, Session: "f", Message: "store unavailable: is what it waits for"}, "session f: store unavailable: is what it waits for"},
-		"no prefix": {&runtime.Error{Code: runtime.CodeStoreUnavailable, Session: "f", Message: "it moved each time it was read. Ask again"}, "session f: it moved each time it was read. Ask again"},
+		"no prefix": {&runtime.Error{Code: runtime.CodeStoreUnavailable, Session: "f", Message: "it changed while it was read, each time. Try again"}, "session f: it changed while it was read, each time. Try again"},
 		"as it is":  {errors.New("boom"), "boom"},
 	} {
 		require.Equal(t, c.want, report.Words(here, c.err), name)
