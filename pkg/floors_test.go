@@ -31,13 +31,14 @@ var plan = house{
 		"pkg/store": 3,
 		"pkg/queue": 3,
 
-		"pkg/sqlite":            4,
-		"pkg/store/dynamostore": 4,
-		"pkg/tool/tooltest":     3,
-		"pkg/store/storetest":   4,
-		"pkg/queue/queuetest":   4,
-		"pkg/queue/sqsqueue":    4,
-		"pkg/runtime":           4,
+		"pkg/sqlite/internal/process": 3.9, // which process holds what
+		"pkg/sqlite":                  4,
+		"pkg/store/dynamostore":       4,
+		"pkg/tool/tooltest":           3,
+		"pkg/store/storetest":         4,
+		"pkg/queue/queuetest":         4,
+		"pkg/queue/sqsqueue":          4,
+		"pkg/runtime":                 4,
 
 		"internal/floortest": 5,
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/process"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -28,14 +29,14 @@ type Holder struct {
 }
 
 // ProcessState says what a process is doing.
-type ProcessState string
+type ProcessState = process.State
 
 // The states of a process. Where the system does not tell, it is unknown.
 const (
-	ProcessRunning ProcessState = "running"
-	ProcessStopped ProcessState = "stopped"
-	ProcessWaiting ProcessState = "waiting for its disk"
-	ProcessUnknown ProcessState = "unknown"
+	ProcessRunning = process.Running
+	ProcessStopped = process.Stopped
+	ProcessWaiting = process.Waiting
+	ProcessUnknown = process.Unknown
 )
 
 // String says who it is, since when, and what to do.
@@ -90,13 +91,13 @@ func findHolder(path string) *Holder {
 	if err != nil {
 		return nil
 	}
-	pid, held := lockHolder(real+"-shm", writerLocks[:])
+	pid, held := process.LockHolder(real+"-shm", writerLocks[:])
 	if !held {
 		return nil
 	}
 	h := &Holder{Path: path, PID: pid, State: ProcessUnknown}
 	if pid > 0 {
-		h.Name, h.State = describeProcess(pid)
+		h.Name, h.State = process.Describe(pid)
 	}
 	if log, err := os.Stat(real + sidecars[theLog]); err == nil {
 		h.LastWrite = log.ModTime()

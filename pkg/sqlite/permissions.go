@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/adjourn/adjourn/internal/owned"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/process"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -118,7 +119,7 @@ func (f *openedFile) enter(real string) (logFound bool) {
 	here := slices.ContainsFunc(working.files, func(info fs.FileInfo) bool { return os.SameFile(info, f.info) })
 	working.files = append(working.files, f.info)
 	log, err := os.Lstat(real + sidecars[theLog])
-	return !here && err == nil && log.Size() > 0 && !lockedNow(real+sidecars[theMemory], []int64{openLock})
+	return !here && err == nil && log.Size() > 0 && !process.LockedNow(real+sidecars[theMemory], []int64{openLock})
 }
 
 // left is called when a file has been closed.

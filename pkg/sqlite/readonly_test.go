@@ -18,6 +18,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/process"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -58,7 +59,7 @@ func TestStoppedInCommit(t *testing.T) {
 	c := start(t, "freeze", path, nil)
 	require.Equal(t, "inside", c.line(t))
 	require.Eventually(t, func() bool {
-		_, state := describeProcess(c.Process.Pid)
+		_, state := process.Describe(c.Process.Pid)
 		return state == ProcessStopped
 	}, soon, time.Millisecond)
 

@@ -1,10 +1,11 @@
 //go:build !unix
 
-package sqlite
+package process
 
 func describeSelf(*process) {}
 
 // processGone knows nothing: leases lapse by time.
 func processGone(process) bool { return false }
 
-func describeProcess(int) (name string, state ProcessState) { return "", ProcessUnknown }
+// Describe knows nothing here.
+func Describe(int) (name string, state State) { return "", Unknown }

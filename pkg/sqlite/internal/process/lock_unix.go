@@ -1,6 +1,6 @@
 //go:build unix
 
-package sqlite
+package process
 
 import (
 	"io"
@@ -16,9 +16,9 @@ var probes struct {
 	files []*os.File
 }
 
-// lockHolder asks the system which process holds one of the locks in a file: its
+// LockHolder asks the system which process holds one of the locks in a file: its
 // pid, or 0 when it cannot be seen from here. This process's own do not count.
-func lockHolder(path string, offsets []int64) (pid int, held bool) {
+func LockHolder(path string, offsets []int64) (pid int, held bool) {
 	f, err := probe(path)
 	if err != nil {
 		return 0, false
@@ -26,9 +26,9 @@ func lockHolder(path string, offsets []int64) (pid int, held bool) {
 	return lockedBy(f, offsets)
 }
 
-// lockedNow is [lockHolder] for a file that this process has not open: then it need not
+// LockedNow is [LockHolder] for a file that this process has not open: then it need not
 // stay open here.
-func lockedNow(path string, offsets []int64) (held bool) {
+func LockedNow(path string, offsets []int64) (held bool) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return false

@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package sqlite
+package process
 
 import (
 	"errors"
@@ -15,4 +15,5 @@ func processGone(p process) bool {
 	return errors.Is(syscall.Kill(p.pid, 0), syscall.ESRCH)
 }
 
-func describeProcess(int) (name string, state ProcessState) { return "", ProcessUnknown }
+// Describe knows nothing here.
+func Describe(int) (name string, state State) { return "", Unknown }

@@ -1,4 +1,4 @@
-package sqlite
+package process
 
 import (
 	"errors"
@@ -63,18 +63,18 @@ func processGone(p process) bool {
 	return s.state == 'Z' || s.state == 'X' || p.start != "" && s.start != "" && s.start != p.start
 }
 
-// describeProcess says which program a process runs and what it is doing.
-func describeProcess(pid int) (name string, state ProcessState) {
+// Describe says which program a process runs and what it is doing.
+func Describe(pid int) (name string, state State) {
 	s, err := readStat(pid)
 	switch {
 	case err != nil:
-		return "", ProcessUnknown
+		return "", Unknown
 	case s.state == 'T' || s.state == 't':
-		return s.name, ProcessStopped
+		return s.name, Stopped
 	case s.state == 'D':
-		return s.name, ProcessWaiting
+		return s.name, Waiting
 	}
-	return s.name, ProcessRunning
+	return s.name, Running
 }
 
 // stat is what /proc says of a process. Its start is in ticks since boot.
