@@ -54,7 +54,7 @@ func TestEvents_start_sessions_that_run_to_their_end(t *testing.T) {
 	_, err := w.functions["event"].Invoke(ctx, []byte(`{"version":"0","id":"e-2","detail-type":"x","source":"test","detail":{}}`))
 	var failed *lambdatest.InvokeError
 	require.ErrorAs(t, err, &failed, "Lambda repeats it, then hands it to the failure destination")
-	require.Contains(t, failed.Message, `the event has no "words"`)
+	require.Contains(t, failed.Message, "index .detail.words 1", "what the event lacks is named")
 	_, err = w.client(t, "other").Session(ctx, id, 0)
 	require.Error(t, err, "it is the events' tenant's")
 }
