@@ -38,7 +38,7 @@ func (d Disposition) KeepAfter(receives int) time.Duration {
 	return max(d.Keep, min(wait, journal.MaxAhead))
 }
 
-// minKeep is the shortest time a message is kept, so that nobody spins.
+// minKeep is the shortest time a message is kept, so that no worker polls without pause.
 const minKeep = 20 * time.Millisecond
 
 // ErrOutOfTime is the cause with which a worker's context ends when the worker is

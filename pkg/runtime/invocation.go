@@ -86,7 +86,7 @@ func (inv *invocation) claim(ctx context.Context, mode store.ClaimMode, seq int6
 	return nil
 }
 
-// release gives up a lease that was taken for nothing, so that nobody waits for it.
+// release gives back a lease that is not needed, so that no other worker waits for it.
 func (inv *invocation) release(ctx context.Context) {
 	if !inv.claimed {
 		return

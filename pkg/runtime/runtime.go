@@ -252,7 +252,7 @@ func (r *Runtime) entries(ctx context.Context, key session.Key) ([]journal.Entry
 	return entries, nil
 }
 
-// cacheAgain hands a folded session back for the next one who needs it.
+// cacheAgain puts a folded session back into the cache.
 func (r *Runtime) cacheAgain(s *session.Session) {
 	if s != nil && s.Version > 0 {
 		r.cache.put(s)

@@ -64,7 +64,7 @@ func (p *Person) unknown(u place.Unknown) string {
 		line("", "You know the file, but not the log beside it (-wal), which no command of yours has left there and which counts as what is in the file. Did another program that works on it end without closing it?")
 	}
 	line("", "In it, as whoever wrote it says:")
-	line("  ", "%s", goesOn(u.Running, u.More))
+	line("  ", "%s", runningNote(u.Running, u.More))
 	line("  ", "%s", atLeast(int64(len(u.Waiting)), u.More)+" that "+isMany(len(u.Waiting), "waits", "wait")+" for somebody")
 	if len(u.Approved) > 0 {
 		line("  ", "%s approved already, and would run if it has not:", atLeastOf(int64(len(u.Approved)), "call", u.More))
@@ -87,7 +87,7 @@ func (p *Person) unknown(u place.Unknown) string {
 // most names of sessions that are shown.
 const mostNames = 5
 
-func goesOn(running []session.Key, more bool) string {
+func runningNote(running []session.Key, more bool) string {
 	n := len(running)
 	text := atLeast(int64(n), more) + " that would go on at once"
 	var names []string
