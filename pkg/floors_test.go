@@ -62,7 +62,6 @@ var plan = house{
 
 		"pkg/cli/internal/known":  6.6, // which data files this user has used
 		"pkg/cli/internal/dev":    6.6, // the commands stand on what they are made of, from the terminal up to the person at it
-		"pkg/cli/internal/remote": 6.6,
 		"internal/screen":         6.6,
 		"pkg/cli/internal/exit":   6.7,
 		"pkg/cli/internal/place":  6.8,

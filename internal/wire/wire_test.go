@@ -11,9 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/internal/wire"
-	"github.com/adjourn/adjourn/pkg/llm"
-	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 var at = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -100,54 +97,4 @@ func TestRound(t *testing.T) {
 			fields(t, reflect.TypeOf(v))
 		})
 	}
-}
-
-// TestWait: a wait loses nothing on its way through the API that an answer or a
-// manifest needs.
-func TestWait(t *testing.T) {
-	t.Parallel()
-	var record journal.WaitRecord
-	n := 0
-	fill(reflect.ValueOf(&record).Elem(), &n)
-	// These are the sweep's, the journal's and the server's own.
-	record.TakenBy, record.Due, record.Audit, record.Wait.Needs, record.HeldLast, record.Root = 0, nil, journal.AuditTip{}, nil, false, ""
-	w := wire.NewWait("s", record)
-	require.Equal(t, "s", w.SessionID)
-	require.Equal(t, record, w.Record())
-	require.Equal(t, record.Wait, w.Wait())
-}
-
-// TestManifest: a session holds all that a manifest says.
-func TestManifest(t *testing.T) {
-	t.Parallel()
-	approval := journal.WaitRecord{State: session.WaitOpen, Wait: session.Wait{ID: "w2-1", Kind: session.WaitApproval, Nonce: "n", Call: "c2-1", Tool: "deploy", Arguments: json.RawMessage(`{}`), Digest: "d"}}
-	question := journal.WaitRecord{State: session.WaitOpen, Wait: session.Wait{ID: "w2-2", Kind: session.WaitQuestion, Call: "c2-2", Question: &session.Question{ID: "q", Text: "Which?"}, Deadline: &session.Deadline{At: at, Outcome: session.ExpireDeny}}}
-	usage := llm.Usage{Input: 10, CacheRead: 4, CacheWrite: 2, Output: 5, Reasoning: 1}
-	s := wire.Session{
-		ID: "s", Agent: "a", Status: session.StatusSuspended, Outcome: session.OutcomePaused, CheckpointID: "cp", Step: 3, Text: "hm", Output: json.RawMessage(`1`),
-		Usage: wire.NewUsage(usage), Pause: &wire.Pause{Type: session.PauseMixed, Pending: []wire.Wait{wire.NewWait("s", approval), wire.NewWait("s", question)}},
-	}
-	want := session.Manifest{
-		Outcome: session.OutcomePaused, SessionID: "s", Agent: "a", CheckpointID: "cp", AgentMessage: "hm", Output: json.RawMessage(`1`), StepsTaken: 3,
-		Usage: session.NewManifestUsage(usage),
-		PauseReason: &session.PauseReason{
-			Type: session.PauseMixed, PendingToolCalls: []session.PendingItem{session.NewPendingItem(approval.Wait)}, Pending: []session.PendingItem{session.NewPendingItem(question.Wait)},
-		},
-	}
-	require.Equal(t, want, s.Manifest())
-
-	s.Pause, want.PauseReason = nil, nil
-	for _, status := range session.Statuses() {
-		s.Status, want.AgentMessage, want.FinalMessage = status, "", ""
-		switch status {
-		case session.StatusRunning:
-		case session.StatusCompleted, session.StatusCancelled:
-			want.FinalMessage = "hm"
-		case session.StatusSuspended, session.StatusInterrupted, session.StatusFailed:
-			want.AgentMessage = "hm"
-		}
-		require.Equal(t, want, s.Manifest(), status)
-	}
-	s.Failure = &wire.Failure{Code: "planner_failed", Message: "no plan", Retryable: true, Data: json.RawMessage(`{}`)}
-	require.Equal(t, &session.ManifestError{Code: "planner_failed", Message: "no plan", Data: json.RawMessage(`{}`)}, s.Manifest().Error)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
-	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -22,8 +22,8 @@ var errNothingDecided = errors.New("nothing was decided")
 // approveAll carries out an --approve-all without a checkpoint: it is bound to what is
 // shown now. Who says it may have seen less: something may have come since, or the
 // command is pasted a second time.
-func (c *cli) approveAll(ctx context.Context, waits *asked, p *runtime.DecideParams) (runtime.Resumed, error) {
-	var all, rejected []session.PendingItem
+func (c *cli) approveAll(ctx context.Context, waits *asked, p *client.Decisions) (client.Resumed, error) {
+	var all, rejected []report.PendingItem
 	for _, item := range waits.approvals() {
 		switch edited := p.EditedInput[item.WaitID]; {
 		case slices.Contains(p.Reject, item.WaitID):
@@ -35,35 +35,33 @@ func (c *cli) approveAll(ctx context.Context, waits *asked, p *runtime.DecidePar
 		all = append(all, item)
 	}
 	if len(all) == 0 {
-		return runtime.Resumed{}, &runtime.Error{Code: runtime.CodeNothingToDecide, Session: p.Key.ID, Message: "no approval waits there"}
+		return client.Resumed{}, exit.Refusef(client.CodeNothingToDecide, waits.id, "no approval waits there")
 	}
-	bound := *p
-	bound.Checkpoint = waits.m.CheckpointID
-	decided := waits.m.PauseReason.Decided > 0 // a decision would be about those, too
+	singly := waits.m.PauseReason.Decided > 0 // a decision would be about those, too
 	if !c.person.There() {
-		paste := c.Command(decisionWords(bound)...)
-		if decided {
-			paste = c.submitsOf(p, all, rejected)
+		paste := c.Command(decisionWords(waits.m.CheckpointID, p)...)
+		if singly {
+			paste = c.submitsOf(waits.id, p, all, rejected)
 		}
-		return runtime.Resumed{}, &exit.UsageError{Paste: paste, Text: fmt.Sprintf(
+		return client.Resumed{}, &exit.UsageError{Paste: paste, Text: fmt.Sprintf(
 			"--approve-all does not say what you were shown: add its checkpoint with -c, or name the waits with --approve. Session %s waits for %s now:\n%s",
-			p.Key.ID, report.Things(all), report.Lines(all))}
+			waits.id, report.Things(all), report.Lines(all))}
 	}
 	yes, err := c.person.AgreesToAll(ctx, waits.m, all, rejected)
 	switch {
 	case err != nil:
-		return runtime.Resumed{}, err
+		return client.Resumed{}, err
 	case !yes:
-		return runtime.Resumed{}, errNothingDecided
-	case decided:
+		return client.Resumed{}, errNothingDecided
+	case singly:
 		return waits.submitAll(ctx, p, all, rejected)
 	}
-	return waits.e.Decide(ctx, bound)
+	return decided(ctx, waits.e, waits.id, waits.m.CheckpointID, p)
 }
 
 // decisionWords are the words of a resume that takes decisions.
-func decisionWords(p runtime.DecideParams) []string {
-	words := []string{"resume", "-c", p.Checkpoint, "--approve-all"}
+func decisionWords(checkpoint string, p *client.Decisions) []string {
+	words := []string{"resume", "-c", checkpoint, "--approve-all"}
 	for _, id := range p.Reject {
 		words = append(words, "--reject", id)
 	}
@@ -78,13 +76,13 @@ func decisionWords(p runtime.DecideParams) []string {
 
 // submitsOf are the commands that answer each approval by itself. All but the last
 // leave the work to it.
-func (c *cli) submitsOf(p *runtime.DecideParams, approved, rejected []session.PendingItem) string {
+func (c *cli) submitsOf(id string, p *client.Decisions, approved, rejected []report.PendingItem) string {
 	var lines []string
-	add := func(item session.PendingItem, words ...string) {
+	add := func(item report.PendingItem, words ...string) {
 		if len(lines) < len(approved)+len(rejected)-1 {
 			words = append(words, "--wait", "0s")
 		}
-		lines = append(lines, c.Command(place.TargetWait("submit", p.Key.ID, item.WaitID, words...)...))
+		lines = append(lines, c.Command(place.TargetWait("submit", id, item.WaitID, words...)...))
 	}
 	for _, item := range rejected {
 		words := []string{"--reject"}
@@ -104,18 +102,18 @@ func (c *cli) submitsOf(p *runtime.DecideParams, approved, rejected []session.Pe
 }
 
 // submitAll answers each approval by itself, bound to what was shown.
-func (a *asked) submitAll(ctx context.Context, p *runtime.DecideParams, approved, rejected []session.PendingItem) (runtime.Resumed, error) {
-	out := runtime.Resumed{Repeated: true}
+func (a *asked) submitAll(ctx context.Context, p *client.Decisions, approved, rejected []report.PendingItem) (client.Resumed, error) {
+	out := client.Resumed{Repeated: true}
 	for i, item := range slices.Concat(rejected, approved) {
 		yes := i >= len(rejected)
-		answer := session.Answer{Wait: item.WaitID, Kind: session.AnswerApproval, ApprovalID: item.ApprovalID, Approved: &yes}
+		answer := client.SubmitRequest{WaitID: item.WaitID, Kind: session.AnswerApproval, ApprovalID: item.ApprovalID, Approved: &yes}
 		if yes {
 			answer.EditedInput = p.EditedInput[item.WaitID]
 		}
 		if !yes || len(rejected) == 0 {
 			answer.Reason = p.Reason
 		}
-		submitted, err := a.e.Submit(ctx, runtime.SubmitParams{Key: p.Key, Caller: p.Caller, Answer: answer})
+		submitted, err := a.e.Submit(ctx, client.SubmitParams{SessionID: a.id, Answer: answer})
 		if err != nil {
 			return out, err
 		}
@@ -125,7 +123,7 @@ func (a *asked) submitAll(ctx context.Context, p *runtime.DecideParams, approved
 }
 
 // sayUnnamed says what a decision rejects without naming it.
-func (c *cli) sayUnnamed(waits *asked, p *runtime.DecideParams) {
+func (c *cli) sayUnnamed(waits *asked, p *client.Decisions) {
 	if p.ApproveAll || p.RejectAll {
 		return
 	}

@@ -30,9 +30,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
-	"github.com/adjourn/adjourn/pkg/runtime"
-	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/sqlite"
+	"github.com/adjourn/adjourn/pkg/client"
 )
 
 // Config is everything a command line depends on.
@@ -114,13 +112,13 @@ func (c *cli) end(ctx context.Context, err error) int {
 		// What broke because it was interrupted, broke because of that.
 		err = fmt.Errorf("%w: %w", context.Canceled, err)
 	}
-	report.Refuse(c.Screen, c.Place, session.Manifest{}, err)
+	report.Refuse(c.Screen, c.Place, report.Manifest{}, err)
 	return c.code(err)
 }
 
 // code is what an error means to a shell.
 func (c *cli) code(err error) int {
-	if c.Patience > 0 && c.Patience < sqlite.WaitFor && runtime.AsError(err).Code == runtime.CodeStoreLocked {
+	if c.Patience > 0 && c.Patience < place.LongestPatience && exit.CodeOf(err) == client.CodeStoreLocked {
 		return exit.Waited // the time given ran out while another process held the file
 	}
 	return exit.Code("", err)
@@ -191,7 +189,7 @@ func newCLI(cfg Config) *cli {
 		Env: cfg.Env, Now: cfg.Now, Screen: s, Decorate: cfg.Decorate,
 	})
 	c := &cli{Config: cfg, Screen: s, Place: where}
-	c.person = ask.New(ask.Config{Stdin: cfg.Stdin, Screen: s, Place: where, Env: cfg.Env, Caller: c.caller()})
+	c.person = ask.New(ask.Config{Stdin: cfg.Stdin, Screen: s, Place: where, Env: cfg.Env})
 	where.Trust = c.person.Trusts
 	if slices.Contains(cfg.Args, "--output=json") || slices.Contains(cfg.Args, "-ojson") || followed(cfg.Args, "--output", "json") || followed(cfg.Args, "-o", "json") {
 		// Said before the flags are parsed, so that a mistake in them has JSON too.
@@ -330,10 +328,6 @@ func (c *cli) at(root *cobra.Command) string {
 	}
 	return root.CommandPath()
 }
-
-func (c *cli) caller() runtime.Caller { return runtime.Caller{Who: c.Who, From: "cli"} }
-
-func key(id string) session.Key { return session.Key{Tenant: session.DefaultTenant, ID: id} }
 
 // close gives the engine back; work that is done stays done.
 func (c *cli) close(e interface{ Close() error }) {

@@ -10,7 +10,7 @@ import (
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
-	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -37,7 +37,7 @@ func (c *cli) completeAgents(_ *cobra.Command, _ []string, prefix string) ([]cob
 
 // openForCompletion opens what a completion reads, for as long as a shell waits for
 // one. The engine is nil where nothing can be opened; otherwise done closes it.
-func (c *cli) openForCompletion(cmd *cobra.Command) (ctx context.Context, e place.Engine, done func()) {
+func (c *cli) openForCompletion(cmd *cobra.Command) (ctx context.Context, e *place.Connection, done func()) {
 	ctx = cmd.Context()
 	if ctx == nil {
 		ctx = context.Background()
@@ -62,14 +62,14 @@ func (c *cli) completeSessions(cmd *cobra.Command, _ []string, prefix string) ([
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	defer done()
-	page, err := e.Sessions(ctx, runtime.SessionsParams{Tenant: session.DefaultTenant, Limit: 100})
+	page, err := e.Sessions(ctx, client.SessionsParams{Page: client.Page{Limit: 100}})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var found []cobra.Completion
-	for _, h := range page.Heads {
-		if strings.HasPrefix(h.Key.ID, prefix) && place.Plain(h.Key.ID) {
-			found = append(found, cobra.CompletionWithDesc(h.Key.ID, screen.CleanLine(string(h.Status)+", "+h.Agent)))
+	for _, h := range page.Items {
+		if strings.HasPrefix(h.ID, prefix) && place.Plain(h.ID) {
+			found = append(found, cobra.CompletionWithDesc(h.ID, screen.CleanLine(string(h.Status)+", "+h.Agent)))
 		}
 	}
 	return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
@@ -91,7 +91,7 @@ func (c *cli) completeSessionAndWait(cmd *cobra.Command, args []string, prefix s
 	case 0:
 		return c.completeSessions(cmd, args, prefix)
 	case 1:
-		return c.completeWaits(cmd, args[0], prefix, func(session.PendingItem) bool { return true })
+		return c.completeWaits(cmd, args[0], prefix, func(report.PendingItem) bool { return true })
 	}
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
@@ -107,16 +107,16 @@ func (c *cli) completeApprovals(cmd *cobra.Command, args []string, prefix string
 	if len(args) > 0 {
 		id = args[0]
 	}
-	return c.completeWaits(cmd, id, prefix, func(item session.PendingItem) bool { return item.Kind == session.WaitApproval })
+	return c.completeWaits(cmd, id, prefix, func(item report.PendingItem) bool { return item.Kind == session.WaitApproval })
 }
 
-func (c *cli) completeWaits(cmd *cobra.Command, id, prefix string, fits func(session.PendingItem) bool) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c *cli) completeWaits(cmd *cobra.Command, id, prefix string, fits func(report.PendingItem) bool) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, e, done := c.openForCompletion(cmd)
 	if e == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	defer done()
-	waits, err := whatWaits(ctx, e, key(id))
+	waits, err := whatWaits(ctx, e, id)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 )
 
 // demoAgent does the demo's work.
@@ -58,7 +58,7 @@ type story struct {
 	dir    string // everything the demo makes
 	folder string // what the agent cleans
 	data   string
-	last   session.Manifest
+	last   report.Manifest
 }
 
 func (c *cli) demo(ctx context.Context, dir string) error {

@@ -142,7 +142,7 @@ func (c *cli) notServed(addr string, err error) error {
 	case errors.Is(err, dev.ErrNotLoopback):
 		return exit.Usagef("--addr %s: %v. Use 127.0.0.1, or add --allow-remote if they may; what they send can then be read on the way", addr, err)
 	case errors.Is(err, dev.ErrInUse):
-		return &runtime.Error{Code: "address_in_use", Cause: err, Message: fmt.Sprintf(
+		return &exit.RefusalError{Code: "address_in_use", Cause: err, Message: fmt.Sprintf(
 			"%v: is another server running there? Stop it, or use --addr 127.0.0.1:0 for a free port", err)}
 	case errors.Is(err, dev.ErrAddress):
 		return exit.Usagef("--addr %s: %v", addr, err)
@@ -280,7 +280,7 @@ func (c *cli) logEntry(key session.Key, p runtime.Progress) {
 		c.Talk("%s  %s  %s", c.Now().Format("15:04:05"), screen.CleanLine(key.ID), text)
 	}
 	if p.Status.Ended() && key.Tenant == session.DefaultTenant {
-		report.Record(c.Screen, c.Place, session.Manifest{SessionID: key.ID, Outcome: session.OutcomeCompleted}) // whichever end: it is not paused
+		report.Record(c.Screen, c.Place, report.Manifest{SessionID: key.ID, Outcome: session.OutcomeCompleted}) // whichever end: it is not paused
 	}
 }
 

@@ -15,10 +15,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
-	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/session/journal"
-	"github.com/adjourn/adjourn/pkg/sqlite"
 )
 
 // waiting is how long a command stays with a session: until it rests, unless --wait says less.
@@ -51,24 +49,24 @@ func (c *cli) bound(w *waiting) error {
 		return err
 	}
 	if w.limited() && w.most > 0 {
-		c.Patience = min(w.most, sqlite.WaitFor)
+		c.Patience = min(w.most, place.LongestPatience)
 	}
 	return nil
 }
 
 // drive works on a session until it rests, asks where there is somebody to ask,
 // and prints where the session stands in the end.
-func (c *cli) drive(ctx context.Context, e place.Engine, k session.Key, w *waiting) error {
+func (c *cli) drive(ctx context.Context, e *place.Connection, id string, w *waiting) error {
 	if w.none() {
-		return c.taken(ctx, e, k)
+		return c.taken(ctx, e, id)
 	}
 	for {
-		m, err := c.untilRest(ctx, e, k, w)
+		m, err := c.untilRest(ctx, e, id, w)
 		if err != nil {
 			return err
 		}
 		if m.Outcome == session.OutcomePaused && ctx.Err() == nil && c.person.There() {
-			again, err := c.person.Ask(ctx, e, k, m)
+			again, err := c.person.Ask(ctx, e, id, m)
 			if err != nil {
 				return err
 			}
@@ -76,7 +74,7 @@ func (c *cli) drive(ctx context.Context, e place.Engine, k session.Key, w *waiti
 				c.did = "your answer is stored"
 				continue
 			}
-			if m, err = c.stand(ctx, e, k); err != nil {
+			if m, err = c.stand(ctx, e, id); err != nil {
 				return err
 			}
 		}
@@ -86,7 +84,7 @@ func (c *cli) drive(ctx context.Context, e place.Engine, k session.Key, w *waiti
 
 // untilRest works on a session until it rests, the time given is over, or ctx ends,
 // and returns where it stands then.
-func (c *cli) untilRest(ctx context.Context, e place.Engine, k session.Key, w *waiting) (session.Manifest, error) {
+func (c *cli) untilRest(ctx context.Context, e *place.Connection, id string, w *waiting) (report.Manifest, error) {
 	work := ctx
 	if w.limited() {
 		var cancel context.CancelFunc
@@ -94,12 +92,12 @@ func (c *cli) untilRest(ctx context.Context, e place.Engine, k session.Key, w *w
 		defer cancel()
 	}
 	for {
-		err := unlessOver(work, e.Drive(work, k))
-		m, standErr := c.stand(ctx, e, k)
+		err := unlessOver(work, e.Drive(work, id))
+		m, standErr := c.stand(ctx, e, id)
 		if standErr != nil {
 			return m, cmp.Or(err, standErr)
 		}
-		if err != nil && c.Remote() && exit.Class(err) == runtime.ClassUnavailable {
+		if err != nil && c.Remote() && exit.Class(err) == client.ClassUnavailable {
 			c.Talk("The server was away for a while, and is back.")
 			if err = nil; m.Outcome == session.OutcomeRunning {
 				continue
@@ -118,18 +116,18 @@ func (c *cli) untilRest(ctx context.Context, e place.Engine, k session.Key, w *w
 
 // unmanned says of a session whose agent this program has not what became of what was
 // brought: it is stored, and nobody here goes on with it.
-func (c *cli) unmanned(m session.Manifest, err error) error {
-	if runtime.AsError(err).Code != runtime.CodeUnknownAgent || c.did == "" {
+func (c *cli) unmanned(m report.Manifest, err error) error {
+	if exit.CodeOf(err) != client.CodeUnknownAgent || c.did == "" {
 		return err
 	}
-	return &runtime.Error{Code: runtime.CodeUnknownAgent, Session: m.SessionID, Cause: err, Message: fmt.Sprintf(
+	return &exit.RefusalError{Code: client.CodeUnknownAgent, Session: m.SessionID, Cause: err, Message: fmt.Sprintf(
 		"%s, but nobody goes on with it here: its agent %q is not in this program. Let the program that has it work or resume it", c.did, m.Agent)}
 }
 
 // unlessOver returns what broke the work. That its time was over, or that it was
 // interrupted, is no error; but that another process held the data file is told.
 func unlessOver(work context.Context, err error) error {
-	if work.Err() != nil && (errors.Is(work.Err(), context.Canceled) || runtime.AsError(err).Code != runtime.CodeStoreLocked) {
+	if work.Err() != nil && (errors.Is(work.Err(), context.Canceled) || exit.CodeOf(err) != client.CodeStoreLocked) {
 		return nil
 	}
 	return err
@@ -137,8 +135,8 @@ func unlessOver(work context.Context, err error) error {
 
 // taken ends a command that only writes down what it was asked for. Where the
 // session stands is in the manifest, and what it does next is no outcome of this.
-func (c *cli) taken(ctx context.Context, e place.Engine, k session.Key) error {
-	m, err := c.stand(ctx, e, k)
+func (c *cli) taken(ctx context.Context, e *place.Connection, id string) error {
+	m, err := c.stand(ctx, e, id)
 	if err != nil {
 		return err
 	}
@@ -148,23 +146,24 @@ func (c *cli) taken(ctx context.Context, e place.Engine, k session.Key) error {
 
 // tell prints where a session stands, and keeps the pause file true. What was answered
 // of a pause is asked for where it is read by a person.
-func (c *cli) tell(ctx context.Context, e place.Engine, m session.Manifest) {
-	var answered []journal.WaitRecord
+func (c *cli) tell(ctx context.Context, e *place.Connection, m report.Manifest) {
+	var answered []client.Wait
 	if m.Outcome == session.OutcomePaused && c.Form != screen.FormJSON {
-		if waits, err := e.Waits(context.WithoutCancel(ctx), key(m.SessionID)); err == nil { // the pause is told without them, too
+		if waits, err := e.Waits(context.WithoutCancel(ctx), m.SessionID); err == nil { // the pause is told without them, too
 			answered = report.Stored(waits)
 		}
 	}
-	report.Manifest(c.Screen, c.Place, m, answered)
+	report.Print(c.Screen, c.Place, m, answered)
 	report.Record(c.Screen, c.Place, m)
 }
 
 // stand returns the session's manifest, hint included, also after an interrupt.
-func (c *cli) stand(ctx context.Context, e place.Engine, k session.Key) (session.Manifest, error) {
-	m, err := e.Manifest(context.WithoutCancel(ctx), k)
+func (c *cli) stand(ctx context.Context, e *place.Connection, id string) (report.Manifest, error) {
+	s, err := e.Session(context.WithoutCancel(ctx), id, 0)
 	if err != nil {
-		return m, err
+		return report.Manifest{}, err
 	}
+	m := report.NewManifest(s)
 	m.ResumeHint = report.ResumeHint(c.Place, m)
 	if agents := e.Agents(); agents != nil && len(report.Pending(m)) == 0 && !slices.Contains(agents, m.Agent) {
 		m.ResumeHint = "" // this program cannot go on with it
@@ -173,7 +172,7 @@ func (c *cli) stand(ctx context.Context, e place.Engine, k session.Key) (session
 }
 
 // rest prints the manifest of a session that is left alone now, and ends the command.
-func (c *cli) rest(ctx context.Context, e place.Engine, m session.Manifest) error {
+func (c *cli) rest(ctx context.Context, e *place.Connection, m report.Manifest) error {
 	code := exit.Code(m.Outcome, nil)
 	if m.Outcome == session.OutcomeRunning && ctx.Err() != nil {
 		c.Talk("Interrupted.")
@@ -187,8 +186,8 @@ func (c *cli) rest(ctx context.Context, e place.Engine, m session.Manifest) erro
 }
 
 // leave prints where a session stands that this command leaves as it is.
-func (c *cli) leave(ctx context.Context, e place.Engine, k session.Key) error {
-	m, err := c.stand(ctx, e, k)
+func (c *cli) leave(ctx context.Context, e *place.Connection, id string) error {
+	m, err := c.stand(ctx, e, id)
 	if err != nil {
 		return err
 	}
@@ -196,19 +195,19 @@ func (c *cli) leave(ctx context.Context, e place.Engine, k session.Key) error {
 }
 
 // refused prints an error about a session together with where that session stands.
-func (c *cli) refused(ctx context.Context, e place.Engine, k session.Key, err error) error {
+func (c *cli) refused(ctx context.Context, e *place.Connection, id string, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
 	var usage *exit.UsageError
 	if !errors.As(err, &usage) || usage.Paste == "" {
 		switch exit.Class(err) {
-		case runtime.ClassConflict, runtime.ClassGone, runtime.ClassInvalid, runtime.ClassNotFound:
-		case runtime.ClassForbidden, runtime.ClassUnavailable, runtime.ClassInternal:
+		case client.ClassConflict, client.ClassGone, client.ClassInvalid, client.ClassNotFound:
+		case client.ClassForbidden, client.ClassUnavailable, client.ClassInternal:
 			return err
 		}
 	}
-	m, standErr := c.stand(ctx, e, k)
+	m, standErr := c.stand(ctx, e, id)
 	if standErr != nil {
 		return err
 	}
@@ -216,8 +215,8 @@ func (c *cli) refused(ctx context.Context, e place.Engine, k session.Key, err er
 	case session.OutcomeRunning:
 		m.ResumeHint = "" // somebody is at it
 	case session.OutcomeCompleted, session.OutcomeCancelled:
-		if runtime.AsError(err).Code == runtime.CodeNotResumable {
-			m.ResumeHint = c.nextTurn(k.ID)
+		if exit.CodeOf(err) == client.CodeNotResumable {
+			m.ResumeHint = c.nextTurn(id)
 		}
 	case session.OutcomePaused, session.OutcomeInterrupted, session.OutcomeFailed, session.OutcomeError:
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
-	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -80,7 +80,7 @@ func oneOf[T ~string](words []T) string {
 
 // fault says of a refused page whose mistake it was.
 func (p *page) fault(err error) error {
-	if err != nil && runtime.AsError(err).Code == runtime.CodeInvalidCursor {
+	if err != nil && exit.CodeOf(err) == client.CodeInvalidCursor {
 		return exit.Usagef("--cursor %q is not one that was printed by this command", p.cursor)
 	}
 	return err
@@ -99,7 +99,7 @@ type sessionRow struct {
 
 func (c *cli) sessionsCommand() *cobra.Command {
 	var p page
-	q := runtime.SessionsParams{Tenant: session.DefaultTenant}
+	q := client.SessionsParams{}
 	var status string
 	only := filters{
 		{"status", "only sessions of this `status`: " + oneOf(session.Statuses()), &status},
@@ -124,7 +124,7 @@ func (c *cli) sessionsCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) sessions(ctx context.Context, p page, q runtime.SessionsParams, only []string) error {
+func (c *cli) sessions(ctx context.Context, p page, q client.SessionsParams, only []string) error {
 	if err := p.check(); err != nil {
 		return err
 	}
@@ -139,11 +139,11 @@ func (c *cli) sessions(ctx context.Context, p page, q runtime.SessionsParams, on
 		Sessions []sessionRow `json:"sessions"`
 		Cursor   string       `json:"cursor,omitempty"`
 	}{Sessions: []sessionRow{}}
-	err := c.look(ctx, func(e place.Engine) error {
+	err := c.look(ctx, func(e *place.Connection) error {
 		found, err := e.Sessions(ctx, q)
-		for _, h := range found.Heads {
+		for _, h := range found.Items {
 			out.Sessions = append(out.Sessions, sessionRow{
-				Session: h.Key.ID, Status: h.Status, Agent: h.Agent, Title: h.Title, Task: h.Task, CreatedAt: h.CreatedAt, UpdatedAt: h.UpdatedAt,
+				Session: h.ID, Status: h.Status, Agent: h.Agent, Title: h.Title, Task: h.Task, CreatedAt: h.CreatedAt, UpdatedAt: h.UpdatedAt,
 			})
 		}
 		out.Cursor = found.Cursor
@@ -186,18 +186,18 @@ func (c *cli) more(verb, cursor string, only []string) {
 
 // inboxRow is one line of the inbox.
 type inboxRow struct {
-	Session  string              `json:"session"`
-	Agent    string              `json:"agent,omitempty"`
-	OpenedAt time.Time           `json:"openedAt"`
-	Item     session.PendingItem `json:"-"`
-	Wait     session.Wait        `json:"wait"`
+	Session  string             `json:"session"`
+	Agent    string             `json:"agent,omitempty"`
+	OpenedAt time.Time          `json:"openedAt"`
+	Item     report.PendingItem `json:"-"`
+	Wait     session.Wait       `json:"wait"`
 	// Command answers this wait when pasted, once a word in capitals in it is replaced.
 	Command string `json:"command"`
 }
 
 func (c *cli) inboxCommand() *cobra.Command {
 	var p page
-	q := runtime.InboxParams{Tenant: session.DefaultTenant}
+	q := client.InboxParams{}
 	var kind string
 	only := filters{
 		{"kind", "only waits of this `kind`: approval, question, input, client_tool, unknown or child", &kind},
@@ -223,7 +223,7 @@ func (c *cli) inboxCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) inbox(ctx context.Context, p page, q runtime.InboxParams, only []string) error {
+func (c *cli) inbox(ctx context.Context, p page, q client.InboxParams, only []string) error {
 	if err := p.check(); err != nil {
 		return err
 	}
@@ -238,13 +238,13 @@ func (c *cli) inbox(ctx context.Context, p page, q runtime.InboxParams, only []s
 		StoredMore bool        `json:"storedMore,omitempty"`
 		Cursor     string      `json:"cursor,omitempty"`
 	}{Items: []inboxRow{}}
-	err := c.look(ctx, func(e place.Engine) error {
+	err := c.look(ctx, func(e *place.Connection) error {
 		found, err := e.Inbox(ctx, q)
 		for _, item := range found.Items {
-			pending := session.NewPendingItem(item.Record.Wait)
+			pending := report.NewPendingItem(item)
 			out.Items = append(out.Items, inboxRow{
-				Session: item.Key.ID, Agent: item.Record.Agent, OpenedAt: item.Record.Wait.OpenedAt, Wait: item.Record.Wait,
-				Item: pending, Command: report.AnswerHint(c.Place, item.Key.ID, pending),
+				Session: item.SessionID, Agent: item.Agent, OpenedAt: item.OpenedAt, Wait: report.Opened(item),
+				Item: pending, Command: report.AnswerHint(c.Place, item.SessionID, pending),
 			})
 		}
 		out.Cursor = found.Cursor
@@ -312,7 +312,7 @@ func (c *cli) ago(at time.Time) string { return report.Ago(c.Now(), at) }
 
 // look opens the engine for a command that only lists: where there is no data
 // file there is nothing to list, and none is made.
-func (c *cli) look(ctx context.Context, list func(place.Engine) error) error {
+func (c *cli) look(ctx context.Context, list func(*place.Connection) error) error {
 	e, err := c.OpenReading(ctx)
 	if errors.Is(err, embedded.ErrNoData) {
 		return nil

@@ -19,6 +19,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/cli"
+	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/tool"
@@ -227,9 +228,9 @@ func (b *bench) runIn(ctx context.Context, stdin string, args ...string) result 
 }
 
 // manifest reads stdout, which must be one manifest and nothing else.
-func (r result) manifest() session.Manifest {
+func (r result) manifest() report.Manifest {
 	r.t.Helper()
-	var m session.Manifest
+	var m report.Manifest
 	decoder := json.NewDecoder(strings.NewReader(r.stdout))
 	decoder.DisallowUnknownFields()
 	require.NoError(r.t, decoder.Decode(&m), "stdout: %s\nstderr: %s", r.stdout, r.stderr)
@@ -245,7 +246,7 @@ func (r result) ends(code int) result {
 }
 
 // start runs a script as JSON and returns its manifest.
-func (b *bench) start(id, script string, code int) session.Manifest {
+func (b *bench) start(id, script string, code int) report.Manifest {
 	b.t.Helper()
 	return b.run("run", "--agent", "toy", "--session", id, "-o", "json", script).ends(code).manifest()
 }

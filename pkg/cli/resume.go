@@ -15,8 +15,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/llm"
-	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -113,25 +113,23 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	}
 	defer c.close(e)
 	c.message = message
-	k := key(id)
-	var resumed runtime.Resumed
+	var resumed client.Resumed
 	switch {
 	case f.decides():
-		decisions.Key, decisions.Checkpoint, decisions.Caller = k, f.checkpoint, c.caller()
-		resumed, err = c.decide(ctx, e, &decisions)
+		resumed, err = c.decide(ctx, e, id, f.checkpoint, &decisions)
 	case hasMessage:
-		resumed, err = e.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeWithMessage, Checkpoint: f.checkpoint, Message: llm.TextParts(message), Caller: c.caller()})
+		resumed, err = e.Resume(ctx, client.ResumeParams{SessionID: id, Request: client.ResumeRequest{CheckpointID: f.checkpoint, Message: client.Text(message)}})
 	default:
-		resumed, err = c.goOn(ctx, e, k, f)
+		resumed, err = c.goOn(ctx, e, id, f)
 	}
 	if errors.Is(err, errNothingDecided) {
-		return c.leave(ctx, e, k)
+		return c.leave(ctx, e, id)
 	}
 	if err != nil && hasMessage {
-		err = c.saidBefore(ctx, e, k, message, err)
+		err = c.saidBefore(ctx, e, id, message, err)
 	}
 	if err != nil {
-		return c.refused(ctx, e, k, err)
+		return c.refused(ctx, e, id, err)
 	}
 	switch {
 	case f.decides():
@@ -142,38 +140,43 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	if resumed.Repeated {
 		c.Talk("Already settled: it was decided before, and nothing was done again.")
 	}
-	return c.drive(ctx, e, k, &f.wait)
+	return c.drive(ctx, e, id, &f.wait)
 }
 
 // decide takes decisions, once they are held to what the session waits for.
-func (c *cli) decide(ctx context.Context, e place.Engine, p *runtime.DecideParams) (runtime.Resumed, error) {
-	waits, err := whatWaits(ctx, e, p.Key)
+func (c *cli) decide(ctx context.Context, e sessions, id, checkpoint string, p *client.Decisions) (client.Resumed, error) {
+	waits, err := whatWaits(ctx, e, id)
 	if err != nil {
-		return runtime.Resumed{}, err
+		return client.Resumed{}, err
 	}
 	if err := waits.decidable(ctx, *p); err != nil {
-		return runtime.Resumed{}, err
+		return client.Resumed{}, err
 	}
-	if p.ApproveAll && p.Checkpoint == "" {
+	if p.ApproveAll && checkpoint == "" {
 		return c.approveAll(ctx, waits, p)
 	}
-	resumed, err := e.Decide(ctx, *p)
+	resumed, err := decided(ctx, e, id, checkpoint, p)
 	if err == nil && !resumed.Repeated {
 		c.sayUnnamed(waits, p)
 	}
 	return resumed, err
 }
 
+// decided sends decisions.
+func decided(ctx context.Context, e sessions, id, checkpoint string, p *client.Decisions) (client.Resumed, error) {
+	return e.Resume(ctx, client.ResumeParams{SessionID: id, Request: client.ResumeRequest{CheckpointID: checkpoint, Decisions: p}})
+}
+
 // goOn continues a session without bringing anything. What still waits for a
 // person is left to the questions on a terminal.
-func (c *cli) goOn(ctx context.Context, e place.Engine, k session.Key, f resumeFlags) (runtime.Resumed, error) {
-	before, err := e.Manifest(ctx, k)
+func (c *cli) goOn(ctx context.Context, e *place.Connection, id string, f resumeFlags) (client.Resumed, error) {
+	before, err := e.Session(ctx, id, 0)
 	if err != nil {
-		return runtime.Resumed{}, err
+		return client.Resumed{}, err
 	}
-	resumed, err := e.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeContinue, Checkpoint: f.checkpoint, Caller: c.caller()})
-	if err == nil || runtime.AsError(err).Code == runtime.CodeStillWaiting {
-		for _, item := range report.Pending(before) {
+	resumed, err := e.Resume(ctx, client.ResumeParams{SessionID: id, Request: client.ResumeRequest{CheckpointID: f.checkpoint}})
+	if err == nil || exit.CodeOf(err) == client.CodeStillWaiting {
+		for _, item := range report.Pending(report.NewManifest(before)) {
 			if report.Late(item, c.Now()) {
 				c.Talk("%s (%s): %s.", item.WaitID, report.Headline(item), report.Passed(item))
 			}
@@ -182,25 +185,25 @@ func (c *cli) goOn(ctx context.Context, e place.Engine, k session.Key, f resumeF
 	if err == nil {
 		return resumed, nil
 	}
-	switch code := runtime.AsError(err).Code; {
-	case code == runtime.CodeStillWaiting && c.person.There():
-		return runtime.Resumed{Continuation: runtime.ContinuationWaiting}, nil
-	case code == runtime.CodeAlreadyRunning:
+	switch code := exit.CodeOf(err); {
+	case code == client.CodeStillWaiting && c.person.There():
+		return client.Resumed{Continuation: client.ContinuationWaiting}, nil
+	case code == client.CodeAlreadyRunning:
 		// Another worker is no rival: this stays with the session, as that one does.
-		c.Talk("Another worker is at session %s: waiting for it.", k.ID)
-		return runtime.Resumed{Continuation: runtime.ContinuationResumed}, nil
+		c.Talk("Another worker is at session %s: waiting for it.", id)
+		return client.Resumed{Continuation: client.ContinuationResumed}, nil
 	}
 	return resumed, err
 }
 
 // saidBefore says what became of a message that is refused because it was taken in
 // before: pasted again it changes nothing, and prints where the session stands.
-func (c *cli) saidBefore(ctx context.Context, e place.Engine, k session.Key, message string, refused error) error {
-	gone := []runtime.Code{runtime.CodeNotResumable, runtime.CodeSessionEnded, runtime.CodeAlreadyRunning}
-	if !slices.Contains(gone, runtime.AsError(refused).Code) {
+func (c *cli) saidBefore(ctx context.Context, e *place.Connection, id string, message string, refused error) error {
+	gone := []client.Code{client.CodeNotResumable, client.CodeSessionEnded, client.CodeAlreadyRunning}
+	if !slices.Contains(gone, exit.CodeOf(refused)) {
 		return refused
 	}
-	entries, err := e.Journal(ctx, k)
+	entries, err := e.Entries(ctx, id)
 	if err != nil {
 		return refused
 	}
@@ -224,7 +227,7 @@ func (c *cli) noSession(err error, id string) error {
 	if !errors.Is(err, embedded.ErrNoData) {
 		return err
 	}
-	return &runtime.Error{Code: runtime.CodeSessionNotFound, Session: id, Cause: err, Message: fmt.Sprintf(
+	return &exit.RefusalError{Code: client.CodeSessionNotFound, Session: id, Cause: err, Message: fmt.Sprintf(
 		"not found: there is no data file %s; if the session lives elsewhere, say where with --data", c.DataPath())}
 }
 
@@ -244,7 +247,7 @@ func (c *cli) whose(f *resumeFlags, args []string) (id, message string, hasMessa
 	}
 	checkpoint, err := session.ParseCheckpoint(f.checkpoint)
 	if err != nil {
-		return "", "", false, &runtime.Error{Code: runtime.CodeInvalidCheckpoint, Cause: err, Message: fmt.Sprintf(
+		return "", "", false, &exit.RefusalError{Code: client.CodeInvalidCheckpoint, Cause: err, Message: fmt.Sprintf(
 			"-c %q is not a checkpoint id; copy it whole from checkpoint_id or resume_hint", f.checkpoint)}
 	}
 	switch {
@@ -261,8 +264,8 @@ func (c *cli) whose(f *resumeFlags, args []string) (id, message string, hasMessa
 }
 
 // decisions reads the decision flags; a mistake in them is found before anything happens.
-func (f *resumeFlags) decisions() (runtime.DecideParams, error) {
-	p := runtime.DecideParams{Approve: slices.Clone(f.approve), Reject: f.reject, ApproveAll: f.approveAll, RejectAll: f.rejectAll, Reason: f.reason}
+func (f *resumeFlags) decisions() (client.Decisions, error) {
+	p := client.Decisions{Approve: slices.Clone(f.approve), Reject: f.reject, ApproveAll: f.approveAll, RejectAll: f.rejectAll, Reason: f.reason}
 	if f.approveAll && f.rejectAll {
 		return p, exit.Usagef("--approve-all and --reject-all contradict each other")
 	}

@@ -16,8 +16,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
-	"github.com/adjourn/adjourn/pkg/llm"
-	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/client"
 )
 
 // runFlags are the flags of run.
@@ -83,14 +82,16 @@ func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
 		return err
 	}
 	defer c.close(e)
-	k := key(f.session)
 	agent, err := c.chooseAgent(ctx, e, f.agent, f.session)
 	if err != nil {
 		return err
 	}
-	started, err := e.Start(ctx, runtime.StartParams{Key: k, Agent: agent, Input: llm.TextParts(input), Caller: c.caller(), IdempotencyKey: f.idempotency, Tags: f.tags})
+	started, err := e.Start(ctx, client.StartParams{
+		Request:        client.StartRequest{SessionID: f.session, Agent: agent, Input: client.Text(input), Tags: f.tags},
+		IdempotencyKey: f.idempotency,
+	})
 	if err != nil && f.session != "" {
-		return c.refused(ctx, e, k, err)
+		return c.refused(ctx, e, f.session, err)
 	}
 	if err != nil {
 		return err
@@ -98,7 +99,7 @@ func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
 	if started.Replayed {
 		c.Talk("This request was carried out before; here is where its session stands.")
 	}
-	return c.drive(ctx, e, started.Key, &f.wait)
+	return c.drive(ctx, e, started.SessionID, &f.wait)
 }
 
 // input returns what the agent is told, from exactly one place.
@@ -123,13 +124,13 @@ func (c *cli) input(f runFlags, args []string) (string, error) {
 		}
 		in, from = c.Stdin, "stdin"
 	}
-	text, err := io.ReadAll(io.LimitReader(in, runtime.MaxInput+1))
+	text, err := io.ReadAll(io.LimitReader(in, client.MaxInput+1))
 	switch {
 	case err != nil:
 		return "", exit.Usagef("read %s: %v", from, err)
-	case len(text) > runtime.MaxInput:
-		return "", &runtime.Error{Code: runtime.CodeInputTooLarge, Message: fmt.Sprintf(
-			"%s is larger than %d MiB, more than any model reads; put it into a file and tell the agent where it is", from, runtime.MaxInput>>20)}
+	case len(text) > client.MaxInput:
+		return "", &exit.RefusalError{Code: client.CodeInputTooLarge, Message: fmt.Sprintf(
+			"%s is larger than %d MiB, more than any model reads; put it into a file and tell the agent where it is", from, client.MaxInput>>20)}
 	case strings.TrimSpace(string(text)) == "":
 		return "", exit.Usagef("%s is empty: give the input as an argument, by --input-file or through stdin", from)
 	case !utf8.Valid(text):
@@ -157,21 +158,21 @@ func (c *cli) checkAgent(name string) error {
 }
 
 func unknownAgent(name string, names []string) error {
-	return &runtime.Error{Code: runtime.CodeUnknownAgent, Message: fmt.Sprintf("there is no agent %q; there are: %s", name, strings.Join(names, ", "))}
+	return &exit.RefusalError{Code: client.CodeUnknownAgent, Message: fmt.Sprintf("there is no agent %q; there are: %s", name, strings.Join(names, ", "))}
 }
 
 // chooseAgent returns the agent of a start: the one named, none for the next
 // turn of a session that has one, else ADJOURN_AGENT or the only one there is.
-func (c *cli) chooseAgent(ctx context.Context, e place.Engine, name, id string) (string, error) {
+func (c *cli) chooseAgent(ctx context.Context, e *place.Connection, name, id string) (string, error) {
 	if name != "" {
 		return name, nil
 	}
 	if id != "" {
-		_, err := e.Manifest(ctx, key(id))
+		_, err := e.Session(ctx, id, 0)
 		if err == nil {
 			return "", nil
 		}
-		if runtime.AsError(err).Code.Class() != runtime.ClassNotFound {
+		if exit.Class(err) != client.ClassNotFound {
 			return "", err
 		}
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adjourn/adjourn/internal/screen"
+	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
-	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 func (c *cli) showCommand() *cobra.Command {
@@ -36,19 +36,18 @@ func (c *cli) show(ctx context.Context, id string, full bool) error {
 		return c.noSession(err, id)
 	}
 	defer c.close(e)
-	k := key(id)
-	entries, err := e.Journal(ctx, k)
+	entries, err := e.Entries(ctx, id)
 	if err != nil {
 		return err
 	}
 	if len(entries) == 0 {
-		return &runtime.Error{Code: runtime.CodeInternal, Session: id, Message: "its journal is empty, which no session's is: its data is damaged, or what answered is no Adjourn server"}
+		return exit.Refusef(client.CodeInternal, id, "its journal is empty, which no session's is: its data is damaged, or what answered is no Adjourn server")
 	}
 	if c.Form == screen.FormJSON {
 		c.JSON(entries)
 		return nil
 	}
-	m, err := c.stand(ctx, e, k)
+	m, err := c.stand(ctx, e, id)
 	if err != nil {
 		return err
 	}
@@ -64,7 +63,7 @@ func (c *cli) show(ctx context.Context, id string, full bool) error {
 	case session.OutcomeCompleted, session.OutcomeFailed, session.OutcomeCancelled, session.OutcomeError:
 		return nil
 	}
-	waits, err := e.Waits(ctx, k)
+	waits, err := e.Waits(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -83,7 +82,7 @@ func (c *cli) show(ctx context.Context, id string, full bool) error {
 }
 
 // sayOpen prints what a session still waits for, beside what was answered of the same pause.
-func (c *cli) sayOpen(m session.Manifest, answered []journal.WaitRecord, asked time.Time) {
+func (c *cli) sayOpen(m report.Manifest, answered []client.Wait, asked time.Time) {
 	c.Say("\nWaiting for %s, asked %s.", report.Things(report.Pending(m)), c.ago(asked))
 	c.Write(c.Stdout, report.Beside(answered, c.Now()))
 	// Whole: the lines above may have been shortened, and what follows may approve, or answers.

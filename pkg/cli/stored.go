@@ -6,13 +6,11 @@ import (
 	"strconv"
 
 	"github.com/adjourn/adjourn/internal/screen"
-	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
-	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
-	"github.com/adjourn/adjourn/pkg/store"
 )
 
 const (
@@ -26,23 +24,25 @@ const (
 // storedRow is a session that waits for nobody but for the command that goes on:
 // its answers were only stored.
 type storedRow struct {
-	Session string               `json:"session"`
-	Agent   string               `json:"agent,omitempty"`
-	Waits   []journal.WaitRecord `json:"waits"`
+	Session string        `json:"session"`
+	Agent   string        `json:"agent,omitempty"`
+	Waits   []client.Wait `json:"-"`
+	// Records are the waits as they are stored.
+	Records []journal.WaitRecord `json:"waits"`
 	// Command goes on when pasted; "" where this program has not the agent.
 	Command string `json:"command,omitempty"`
 }
 
 // lists are what is there across sessions.
 type lists interface {
-	Sessions(ctx context.Context, p runtime.SessionsParams) (runtime.SessionsPage, error)
-	Inbox(ctx context.Context, p runtime.InboxParams) (runtime.InboxPage, error)
+	Sessions(ctx context.Context, p client.SessionsParams) (client.Sessions, error)
+	Inbox(ctx context.Context, p client.InboxParams) (client.Waits, error)
 }
 
 // stored returns the sessions whose answers are only stored, p.Limit at most, and
 // whether there may be more. A filter keeps those of which it keeps an answered wait.
 // Of open is known that they wait for somebody; with complete, nothing else does.
-func (c *cli) stored(ctx context.Context, e place.Engine, p runtime.InboxParams, open []inboxRow, complete bool) (rows []storedRow, more bool, err error) {
+func (c *cli) stored(ctx context.Context, e *place.Connection, p client.InboxParams, open []inboxRow, complete bool) (rows []storedRow, more bool, err error) {
 	heads, more, err := waitForNobody(ctx, e, p, open, complete)
 	if err != nil {
 		return nil, false, err
@@ -51,79 +51,81 @@ func (c *cli) stored(ctx context.Context, e place.Engine, p runtime.InboxParams,
 		if len(rows) == p.Limit || i == max(manyStored, p.Limit) {
 			return rows, true, nil
 		}
-		m, err := c.stand(ctx, e, head.Key)
+		m, err := c.stand(ctx, e, head.ID)
 		if err != nil || !onlyStored(m) {
 			continue // it has moved on, or cannot be read: a list shows what it can
 		}
-		waits, err := e.Waits(ctx, head.Key)
+		waits, err := e.Waits(ctx, head.ID)
 		answered := report.Stored(waits)
-		if err != nil || !slices.ContainsFunc(answered, kept(p, head.Key)) {
+		if err != nil || !slices.ContainsFunc(answered, kept(p)) {
 			continue
 		}
-		rows = append(rows, storedRow{Session: head.Key.ID, Agent: head.Agent, Waits: answered, Command: m.ResumeHint})
+		rows = append(rows, storedRow{Session: head.ID, Agent: head.Agent, Waits: answered, Records: report.Records(answered), Command: m.ResumeHint})
 	}
 	return rows, more, nil
 }
 
 // storedIn returns the sessions of a data file whose answers are only stored and whose
 // agent this program has, [manyStored] at most: work leaves them as they are.
-func storedIn(ctx context.Context, a *embedded.App) (ids []string, err error) {
-	heads, _, err := waitForNobody(ctx, a.Runtime, runtime.InboxParams{Tenant: session.DefaultTenant}, nil, false)
+func storedIn(ctx context.Context, e *place.Connection) (ids []string, err error) {
+	heads, _, err := waitForNobody(ctx, e, client.InboxParams{}, nil, false)
 	if err != nil {
 		return nil, err
 	}
 	for _, head := range heads[:min(len(heads), manyStored)] {
-		m, err := a.Runtime.Manifest(ctx, head.Key)
-		if err == nil && onlyStored(m) && slices.Contains(a.Registry.Names(), head.Agent) {
-			ids = append(ids, head.Key.ID)
+		s, err := e.Session(ctx, head.ID, 0)
+		if err == nil && onlyStored(report.NewManifest(s)) && slices.Contains(e.Agents(), head.Agent) {
+			ids = append(ids, head.ID)
 		}
 	}
 	return ids, nil
 }
 
 // onlyStored reports whether a session rests though everything it waited for is answered.
-func onlyStored(m session.Manifest) bool {
+func onlyStored(m report.Manifest) bool {
 	return m.Outcome == session.OutcomePaused && m.PauseReason == nil
 }
 
 // kept is whether the filter of an inbox keeps a wait that is not open any more.
-func kept(p runtime.InboxParams, k session.Key) func(journal.WaitRecord) bool {
-	of := store.FindParams{Kind: store.FindWaits, WaitKind: p.Kind, Tool: p.Tool, User: p.User}
-	return func(r journal.WaitRecord) bool { return of.Keeps(k, &store.Item{Wait: &r}) }
+func kept(p client.InboxParams) func(client.Wait) bool {
+	is := func(want, has string) bool { return want == "" || want == has }
+	return func(w client.Wait) bool {
+		return is(string(p.Kind), string(w.Kind)) && is(p.Tool, w.Tool) && (p.User == "" || len(w.Who) == 0 || slices.Contains(w.Who, p.User))
+	}
 }
 
 // waitForNobody returns the suspended sessions, of p's agent and root, that are not in
 // the inbox, and whether there may be more. No list holds them. To look at each suspended
 // session costs two requests for each; to take those away that the inbox holds costs one
 // for each 1,000, and leaves few to look at.
-func waitForNobody(ctx context.Context, l lists, p runtime.InboxParams, open []inboxRow, complete bool) (heads []journal.Head, more bool, err error) {
-	sessions := runtime.SessionsParams{Tenant: p.Tenant, Status: session.StatusSuspended, Agent: p.Agent, Root: p.Root, Limit: listPage}
+func waitForNobody(ctx context.Context, l lists, p client.InboxParams, open []inboxRow, complete bool) (heads []client.Summary, more bool, err error) {
+	sessions := client.SessionsParams{Status: session.StatusSuspended, Agent: p.Agent, Root: p.Root, Page: client.Page{Limit: listPage}}
 	for range listPages {
 		page, err := l.Sessions(ctx, sessions)
 		if err != nil {
 			return nil, false, err
 		}
-		heads = append(heads, page.Heads...)
+		heads = append(heads, page.Items...)
 		if sessions.Cursor = page.Cursor; page.Cursor == "" {
 			break
 		}
 	}
 	waits := map[string]bool{}
 	takeAway := func() {
-		heads = slices.DeleteFunc(heads, func(h journal.Head) bool { return waits[h.Key.ID] })
+		heads = slices.DeleteFunc(heads, func(h client.Summary) bool { return waits[h.ID] })
 	}
 	for _, row := range open {
 		waits[row.Session] = true
 	}
 	takeAway()
-	inbox := runtime.InboxParams{Tenant: p.Tenant, Agent: p.Agent, Root: p.Root, Limit: listPage}
+	inbox := client.InboxParams{Agent: p.Agent, Root: p.Root, Page: client.Page{Limit: listPage}}
 	for n := 0; !complete && n < listPages && len(heads) > 0; n++ {
 		page, err := l.Inbox(ctx, inbox)
 		if err != nil {
 			return nil, false, err
 		}
 		for _, item := range page.Items {
-			waits[item.Key.ID] = true
+			waits[item.SessionID] = true
 		}
 		takeAway()
 		inbox.Cursor, complete = page.Cursor, page.Cursor == ""
@@ -148,7 +150,7 @@ func (c *cli) sayStored(rows []storedRow, below bool) {
 }
 
 // lookFurther is the command that looks at more sessions, or at all that are suspended.
-func (c *cli) lookFurther(p page, q runtime.InboxParams, only []string) string {
+func (c *cli) lookFurther(p page, q client.InboxParams, only []string) string {
 	if p.limit < listPage {
 		return c.Command(append([]string{"inbox", "--limit", strconv.Itoa(listPage)}, only...)...)
 	}

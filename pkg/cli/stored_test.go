@@ -7,8 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/pkg/runtime"
-	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/client"
 )
 
 // crowd is a tenant with many suspended sessions; all but the first wait for somebody.
@@ -29,15 +28,15 @@ func (c *crowd) page(limit int, cursor string, each func(id string)) (next strin
 	return next
 }
 
-func (c *crowd) Sessions(_ context.Context, p runtime.SessionsParams) (out runtime.SessionsPage, err error) {
-	out.Cursor = c.page(p.Limit, p.Cursor, func(id string) { out.Heads = append(out.Heads, journal.Head{Key: key(id)}) })
+func (c *crowd) Sessions(_ context.Context, p client.SessionsParams) (out client.Sessions, err error) {
+	out.Cursor = c.page(p.Limit, p.Cursor, func(id string) { out.Items = append(out.Items, client.Summary{ID: id}) })
 	return out, nil
 }
 
-func (c *crowd) Inbox(_ context.Context, p runtime.InboxParams) (out runtime.InboxPage, err error) {
+func (c *crowd) Inbox(_ context.Context, p client.InboxParams) (out client.Waits, err error) {
 	out.Cursor = c.page(p.Limit, p.Cursor, func(id string) {
 		if id != "0" {
-			out.Items = append(out.Items, runtime.InboxItem{Key: key(id)})
+			out.Items = append(out.Items, client.Wait{SessionID: id})
 		}
 	})
 	return out, nil
@@ -52,14 +51,14 @@ func TestWaitForNobody(t *testing.T) {
 		more     bool
 	}{1: {2, false}, 230: {2, false}, 2500: {6, false}, 5000: {10, false}, 5001: {10, true}} {
 		c := &crowd{sessions: n}
-		heads, more, err := waitForNobody(t.Context(), c, runtime.InboxParams{}, nil, false)
+		heads, more, err := waitForNobody(t.Context(), c, client.InboxParams{}, nil, false)
 		require.NoError(t, err)
-		require.Equal(t, []journal.Head{{Key: key("0")}}, heads, n)
+		require.Equal(t, []client.Summary{{ID: "0"}}, heads, n)
 		require.Equal(t, want.more, more, n)
 		require.Equal(t, want.requests, c.requests, n)
 	}
 	c := &crowd{sessions: 3}
-	heads, _, err := waitForNobody(t.Context(), c, runtime.InboxParams{}, []inboxRow{{Session: "1"}, {Session: "2"}}, true)
+	heads, _, err := waitForNobody(t.Context(), c, client.InboxParams{}, []inboxRow{{Session: "1"}, {Session: "2"}}, true)
 	require.NoError(t, err)
 	require.Len(t, heads, 1)
 	require.Equal(t, 1, c.requests, "all that waits is known")

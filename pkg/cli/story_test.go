@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -119,7 +120,7 @@ func TestRaces(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				codes[r.code]++
-				var m session.Manifest
+				var m report.Manifest
 				if err := json.Unmarshal([]byte(r.stdout), &m); err != nil || r.code == 5 && (m.Error == nil || m.Error.Message == "") {
 					t.Errorf("%s: exit %d without a manifest that says why: %s%s", line, r.code, r.stdout, r.stderr)
 				}

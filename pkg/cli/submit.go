@@ -15,7 +15,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
-	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -104,10 +104,9 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 		return c.noSession(err, id)
 	}
 	defer c.close(e)
-	k := key(id)
-	waits, err := whatWaits(ctx, e, k)
+	waits, err := whatWaits(ctx, e, id)
 	if err != nil {
-		return c.refused(ctx, e, k, err)
+		return c.refused(ctx, e, id, err)
 	}
 	if f.named {
 		err = waits.bind(ctx, f.waitID, &answer)
@@ -115,29 +114,32 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 		err = waits.bindCall(ctx, f.call, &answer)
 	}
 	if err != nil {
-		return c.refused(ctx, e, k, err)
+		return c.refused(ctx, e, id, err)
 	}
-	submitted, err := e.Submit(ctx, runtime.SubmitParams{Key: k, Answer: answer, Caller: c.caller(), HoldResume: f.noResume})
+	if f.noResume {
+		answer.AutoResume = new(bool)
+	}
+	submitted, err := e.Submit(ctx, client.SubmitParams{SessionID: id, Answer: answer})
 	if err != nil {
-		return c.refused(ctx, e, k, err)
+		return c.refused(ctx, e, id, err)
 	}
 	c.did = "the answer is stored"
 	if submitted.Repeated {
 		c.Talk("Already settled: the same answer was given before, nothing was done again.")
 	}
-	if f.noResume || submitted.Continuation == runtime.ContinuationStored {
+	if f.noResume || submitted.Continuation == client.ContinuationStored {
 		c.Talk("The answer is stored.")
 	}
 	if f.noResume {
-		return c.taken(ctx, e, k)
+		return c.taken(ctx, e, id)
 	}
-	return c.drive(ctx, e, k, &f.wait)
+	return c.drive(ctx, e, id, &f.wait)
 }
 
 // answer reads the one answer the flags hold.
-func (c *cli) answer(f submitFlags) (session.Answer, error) {
+func (c *cli) answer(f submitFlags) (client.SubmitRequest, error) {
 	if err := c.target(f); err != nil {
-		return session.Answer{}, err
+		return client.SubmitRequest{}, err
 	}
 	var given []string
 	for _, name := range []string{"result", "error", "reply", "select", "verdict", "approve", "reject", "edit"} {
@@ -146,33 +148,33 @@ func (c *cli) answer(f submitFlags) (session.Answer, error) {
 		}
 	}
 	if f.set.Changed("reason") && !slices.ContainsFunc(given, takesReason) {
-		return session.Answer{}, exit.Usagef("--reason goes with --approve, --reject or --verdict")
+		return client.SubmitRequest{}, exit.Usagef("--reason goes with --approve, --reject or --verdict")
 	}
 	switch said := strings.Join(given, " "); said {
 	case "--result":
 		raw, err := c.result(f.result)
-		return session.Answer{Kind: session.AnswerClientTool, Result: raw}, err
+		return client.SubmitRequest{Kind: session.AnswerClientTool, Result: raw}, err
 	case "--error":
 		if f.failure == "" {
-			return session.Answer{}, exit.Usagef("--error needs a text: the agent is told what went wrong")
+			return client.SubmitRequest{}, exit.Usagef("--error needs a text: the agent is told what went wrong")
 		}
-		return session.Answer{Kind: session.AnswerClientTool, Error: f.failure}, nil
+		return client.SubmitRequest{Kind: session.AnswerClientTool, Error: f.failure}, nil
 	case "--reply":
 		if strings.TrimSpace(f.reply) == "" {
 			// As a rule a variable of the shell which was never set, and it would count for good.
-			return session.Answer{}, exit.Usagef("--reply is empty: it needs a text that is more than white space")
+			return client.SubmitRequest{}, exit.Usagef("--reply is empty: it needs a text that is more than white space")
 		}
-		return session.Answer{Kind: session.AnswerReply, Text: &f.reply}, nil
+		return client.SubmitRequest{Kind: session.AnswerReply, Text: &f.reply}, nil
 	case "--select":
-		return session.Answer{Kind: session.AnswerReply, Selected: selection(f.choices)}, nil
+		return client.SubmitRequest{Kind: session.AnswerReply, Selected: selection(f.choices)}, nil
 	case "--verdict", "--result --verdict":
 		return c.verdictAnswer(f)
 	case "--approve", "--approve --edit", "--edit", "--reject":
 		return approvalAnswer(f)
 	case "":
-		return session.Answer{}, exit.Usagef("no answer given: use one of --result, --error, --reply, --select, --verdict, --approve, --reject")
+		return client.SubmitRequest{}, exit.Usagef("no answer given: use one of --result, --error, --reply, --select, --verdict, --approve, --reject")
 	default:
-		return session.Answer{}, exit.Usagef("%s cannot go together: one answer at a time", said)
+		return client.SubmitRequest{}, exit.Usagef("%s cannot go together: one answer at a time", said)
 	}
 }
 
@@ -196,8 +198,8 @@ func (c *cli) target(f submitFlags) error {
 	return nil
 }
 
-func (c *cli) verdictAnswer(f submitFlags) (session.Answer, error) {
-	answer := session.Answer{Kind: session.AnswerVerdict, Verdict: session.Verdict(f.verdict)}
+func (c *cli) verdictAnswer(f submitFlags) (client.SubmitRequest, error) {
+	answer := client.SubmitRequest{Kind: session.AnswerVerdict, Verdict: session.Verdict(f.verdict)}
 	if f.verdict == report.WordVerdict {
 		return answer, exit.Usagef("--verdict %s", report.Replace(f.verdict, fmt.Sprintf("one of these there: %s, %s", session.VerdictHappened, session.VerdictNotHappened)))
 	}
@@ -216,9 +218,9 @@ func (c *cli) verdictAnswer(f submitFlags) (session.Answer, error) {
 	return answer, err
 }
 
-func approvalAnswer(f submitFlags) (session.Answer, error) {
+func approvalAnswer(f submitFlags) (client.SubmitRequest, error) {
 	approved := !f.reject
-	answer := session.Answer{Kind: session.AnswerApproval, Approved: &approved, Reason: f.reason}
+	answer := client.SubmitRequest{Kind: session.AnswerApproval, Approved: &approved, Reason: f.reason}
 	if !f.set.Changed("edit") {
 		return answer, nil
 	}
@@ -235,12 +237,12 @@ func approvalAnswer(f submitFlags) (session.Answer, error) {
 
 func (c *cli) result(text string) (json.RawMessage, error) {
 	if text == "-" {
-		all, err := io.ReadAll(io.LimitReader(c.Stdin, runtime.MaxInput+1))
+		all, err := io.ReadAll(io.LimitReader(c.Stdin, client.MaxInput+1))
 		if err != nil {
 			return nil, exit.Usagef("read the result from stdin: %v", err)
 		}
-		if len(all) > runtime.MaxInput {
-			return nil, &runtime.Error{Code: runtime.CodeInputTooLarge, Message: fmt.Sprintf("the result is larger than %d MiB", runtime.MaxInput>>20)}
+		if len(all) > client.MaxInput {
+			return nil, &exit.RefusalError{Code: client.CodeInputTooLarge, Message: fmt.Sprintf("the result is larger than %d MiB", client.MaxInput>>20)}
 		}
 		text = string(all)
 	}

@@ -6,63 +6,72 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/ask"
-	"github.com/adjourn/adjourn/pkg/cli/internal/place"
+	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
-	"github.com/adjourn/adjourn/pkg/llm"
-	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/session/journal"
 )
+
+// sessions is what a verb needs of a connection to look at what a session waits for, and
+// to answer it.
+type sessions interface {
+	Session(ctx context.Context, id string, wait time.Duration) (client.Session, error)
+	Waits(ctx context.Context, id string) ([]client.Wait, error)
+	Submit(ctx context.Context, p client.SubmitParams) (client.Submitted, error)
+	Resume(ctx context.Context, p client.ResumeParams) (client.Resumed, error)
+}
 
 // asked is what a session waits for, as the manifest shows it, for commands that
 // name some of it.
 type asked struct {
-	e   place.Engine
-	key session.Key
-	m   session.Manifest
+	e  sessions
+	id string
+	s  client.Session
+	m  report.Manifest
 	// all are the waits of before as well; read when an id is not that of an open one.
-	all     []journal.WaitRecord
+	all     []client.Wait
 	readAll bool
 }
 
-func whatWaits(ctx context.Context, e place.Engine, k session.Key) (*asked, error) {
-	m, err := e.Manifest(ctx, k)
-	return &asked{e: e, key: k, m: m}, err
+func whatWaits(ctx context.Context, e sessions, id string) (*asked, error) {
+	s, err := e.Session(ctx, id, 0)
+	return &asked{e: e, id: id, s: s, m: report.NewManifest(s)}, err
 }
 
 // approvals are the open ones.
-func (a *asked) approvals() []session.PendingItem {
-	return slices.DeleteFunc(report.Pending(a.m), func(item session.PendingItem) bool { return item.Kind != session.WaitApproval })
+func (a *asked) approvals() []report.PendingItem {
+	return slices.DeleteFunc(report.Pending(a.m), func(item report.PendingItem) bool { return item.Kind != session.WaitApproval })
 }
 
 // wait returns the wait an id names, open or not. The id of a call is refused: a call
 // can open several waits one after another, and an answer is for the one that was shown.
-func (a *asked) wait(ctx context.Context, id string) (*session.Wait, error) {
-	if w := a.open(func(w session.Wait) bool { return w.ID == id }); w != nil {
+func (a *asked) wait(ctx context.Context, id string) (*client.Wait, error) {
+	if w := a.open(func(w client.Wait) bool { return w.WaitID == id }); w != nil {
 		return w, nil
 	}
-	if w := a.open(func(w session.Wait) bool { return w.Call == id }); w != nil {
+	if w := a.open(func(w client.Wait) bool { return w.CallID == id }); w != nil {
 		return nil, a.isCall(id, *w)
 	}
 	if err := a.before(ctx); err != nil {
 		return nil, err
 	}
-	var ofCall *session.Wait
+	var ofCall *client.Wait
 	for i := range a.all {
-		switch w := &a.all[i].Wait; id {
-		case w.ID:
+		switch w := &a.all[i]; id {
+		case w.WaitID:
 			return w, nil
-		case w.Call:
+		case w.CallID:
 			ofCall = w // the last one is the newest
 		}
 	}
 	if ofCall != nil {
 		return nil, a.isCall(id, *ofCall)
 	}
-	return nil, a.refuse(runtime.CodeWaitNotFound, "there is no wait %q. %s", screen.CleanLine(id), a.instead())
+	return nil, a.refuse(client.CodeWaitNotFound, "there is no wait %q. %s", screen.CleanLine(id), a.instead())
 }
 
 // instead says what waits now.
@@ -83,14 +92,17 @@ func (a *asked) instead() string {
 	return "What waits now: " + strings.Join(names, "; ")
 }
 
-func (a *asked) refuse(code runtime.Code, format string, args ...any) error {
-	return &runtime.Error{Code: code, Session: a.key.ID, Message: fmt.Sprintf(format, args...)}
+func (a *asked) refuse(code client.Code, format string, args ...any) error {
+	return exit.Refusef(code, a.id, format, args...)
 }
 
-func (a *asked) open(is func(session.Wait) bool) *session.Wait {
-	for _, item := range report.Pending(a.m) {
-		if w := report.Wait(item); is(w) {
-			return &w
+func (a *asked) open(is func(client.Wait) bool) *client.Wait {
+	if a.s.Pause == nil {
+		return nil
+	}
+	for i := range a.s.Pause.Pending {
+		if w := &a.s.Pause.Pending[i]; is(*w) {
+			return w
 		}
 	}
 	return nil
@@ -98,25 +110,25 @@ func (a *asked) open(is func(session.Wait) bool) *session.Wait {
 
 func (a *asked) before(ctx context.Context) (err error) {
 	if !a.readAll {
-		a.all, err = a.e.Waits(ctx, a.key)
+		a.all, err = a.e.Waits(ctx, a.id)
 		a.readAll = err == nil
 	}
 	return err
 }
 
-func (a *asked) isCall(id string, w session.Wait) error {
-	return a.refuse(runtime.CodeInvalidInput,
-		"%s is a call, and an answer names its wait: %s, the %s", screen.CleanLine(id), w.ID, report.HeadlineOf(w))
+func (a *asked) isCall(id string, w client.Wait) error {
+	return a.refuse(client.CodeInvalidInput,
+		"%s is a call, and an answer names its wait: %s, the %s", screen.CleanLine(id), w.WaitID, report.HeadlineOf(w))
 }
 
 // wrongKind refuses an answer that a wait does not take, with the flags that are right.
-func (a *asked) wrongKind(w session.Wait, given string) error {
-	return a.refuse(runtime.CodeWrongKind, "%s is the %s: %s, not with %s", w.ID, report.HeadlineOf(w), answeredWith(answerFlags(w)), given)
+func (a *asked) wrongKind(w client.Wait, given string) error {
+	return a.refuse(client.CodeWrongKind, "%s is the %s: %s, not with %s", w.WaitID, report.HeadlineOf(w), answeredWith(answerFlags(w)), given)
 }
 
 // decidable refuses decisions by ids of calls, and the approval of what this
 // program could not have shown.
-func (a *asked) decidable(ctx context.Context, p runtime.DecideParams) error {
+func (a *asked) decidable(ctx context.Context, p client.Decisions) error {
 	approved := slices.Clone(p.Approve)
 	if p.ApproveAll {
 		for _, item := range a.approvals() {
@@ -133,7 +145,7 @@ func (a *asked) decidable(ctx context.Context, p runtime.DecideParams) error {
 		case w.Kind != session.WaitApproval:
 			return a.wrongKind(*w, "a decision on approvals")
 		case slices.Contains(approved, id):
-			if err := ask.CheckSeen(a.key, *w, p.EditedInput[id]); err != nil {
+			if err := ask.CheckSeen(a.id, *w, p.EditedInput[id]); err != nil {
 				return err
 			}
 		}
@@ -143,8 +155,8 @@ func (a *asked) decidable(ctx context.Context, p runtime.DecideParams) error {
 
 // bind makes the answer one to the wait, and refuses one of another kind with the
 // flags that are right. An approval brings the nonce of what was shown.
-func (a *asked) bind(ctx context.Context, id string, answer *session.Answer) error {
-	answer.Wait = id
+func (a *asked) bind(ctx context.Context, id string, answer *client.SubmitRequest) error {
+	answer.WaitID = id
 	w, err := a.wait(ctx, id)
 	if err != nil {
 		return err
@@ -152,50 +164,50 @@ func (a *asked) bind(ctx context.Context, id string, answer *session.Answer) err
 	left := report.LeftAsItStands(*w, *answer)
 	if w.Kind == session.WaitInput && answer.Kind == session.AnswerReply && answer.Text != nil {
 		// Words for an agent that asked in text are a message.
-		answer.Kind, answer.Message, answer.Text = session.AnswerMessage, llm.TextParts(*answer.Text), nil
+		answer.Kind, answer.Message, answer.Text = session.AnswerMessage, client.Text(*answer.Text), nil
 	}
 	if !slices.Contains(answerFlags(*w), given(*answer)) {
 		return a.wrongKind(*w, given(*answer))
 	}
 	if left != "" {
-		return a.refuse(runtime.CodeInvalidAnswer, "%s", left)
+		return a.refuse(client.CodeInvalidAnswer, "%s", left)
 	}
 	if w.Kind != session.WaitApproval {
 		return nil
 	}
-	answer.ApprovalID = w.Nonce
+	answer.ApprovalID = w.ApprovalID
 	if *answer.Approved {
-		return ask.CheckSeen(a.key, *w, answer.EditedInput)
+		return ask.CheckSeen(a.id, *w, answer.EditedInput)
 	}
 	return nil
 }
 
 // bindCall makes the answer one to a client's tool, named by its call.
-func (a *asked) bindCall(ctx context.Context, call string, answer *session.Answer) error {
+func (a *asked) bindCall(ctx context.Context, call string, answer *client.SubmitRequest) error {
 	answer.ToolCallID = call
 	if answer.Kind != session.AnswerClientTool {
 		_, err := a.wait(ctx, call)
-		if runtime.AsError(err).Code == runtime.CodeWaitNotFound {
-			err = a.refuse(runtime.CodeInvalidInput,
+		if exit.CodeOf(err) == client.CodeWaitNotFound {
+			err = a.refuse(client.CodeInvalidInput,
 				"--call goes with --result or --error, of a tool that runs on your side; %s names its wait, behind the session", given(*answer))
 		}
 		return err
 	}
-	ofCall := func(w session.Wait) bool { return w.Kind == session.WaitClientTool && w.Call == call }
+	ofCall := func(w client.Wait) bool { return w.Kind == session.WaitClientTool && w.CallID == call }
 	if a.open(ofCall) != nil {
 		return nil
 	}
 	if err := a.before(ctx); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(a.all, func(r journal.WaitRecord) bool { return ofCall(r.Wait) }) {
-		return a.refuse(runtime.CodeWaitNotFound, "no call %q waits for a result of yours, or did. %s", screen.CleanLine(call), a.instead())
+	if !slices.ContainsFunc(a.all, ofCall) {
+		return a.refuse(client.CodeWaitNotFound, "no call %q waits for a result of yours, or did. %s", screen.CleanLine(call), a.instead())
 	}
 	return nil
 }
 
 // answerFlags are the flags of submit that answer a wait.
-func answerFlags(w session.Wait) []string {
+func answerFlags(w client.Wait) []string {
 	switch w.Kind {
 	case session.WaitApproval:
 		return []string{"--approve", "--reject", "--edit"}
@@ -223,7 +235,7 @@ func answeredWith(flags []string) string {
 }
 
 // given is the flag an answer was given with.
-func given(a session.Answer) string {
+func given(a client.SubmitRequest) string {
 	switch a.Kind {
 	case session.AnswerApproval:
 		switch {

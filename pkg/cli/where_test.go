@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/internal/wire"
-	"github.com/adjourn/adjourn/pkg/cli/internal/remote"
+	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -170,7 +170,7 @@ func TestNobodyAnswers(t *testing.T) {
 	const url = "http://127.0.0.1:1" // a port that was free a moment ago may be somebody's by now
 	r := setup(t).plain("--url", url, "resume", "s", "-o", "json").ends(1)
 	m := r.manifest()
-	require.Equal(t, string(remote.CodeUnreachable), m.Error.Code)
+	require.Equal(t, string(exit.CodeUnreachable), m.Error.Code)
 	require.Equal(t, "s", m.SessionID)
 	require.Contains(t, r.stderr, "connection refused")
 	require.Contains(t, r.stderr, "is there a server at "+url)

@@ -101,10 +101,14 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 	if err != nil {
 		return err
 	}
-	if err := c.recordMoved(context.WithoutCancel(ctx), a, m); err != nil {
+	e, err := c.Over(a)
+	if err != nil {
 		return err
 	}
-	stored, err := storedIn(context.WithoutCancel(ctx), a)
+	if err := c.recordMoved(context.WithoutCancel(ctx), e, m); err != nil {
+		return err
+	}
+	stored, err := storedIn(context.WithoutCancel(ctx), e)
 	if err != nil {
 		return err
 	}
@@ -127,18 +131,19 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 
 // recordMoved keeps the pause file true of the sessions that were worked on: it holds
 // the last one that paused, as it stands now.
-func (c *cli) recordMoved(ctx context.Context, a *embedded.App, m *moved) error {
+func (c *cli) recordMoved(ctx context.Context, e *place.Connection, m *moved) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, id := range m.order {
 		if m.sessions[id].Ended() {
-			report.Record(c.Screen, c.Place, session.Manifest{SessionID: id, Outcome: session.OutcomeCompleted}) // whichever end: it is not paused
+			report.Record(c.Screen, c.Place, report.Manifest{SessionID: id, Outcome: session.OutcomeCompleted}) // whichever end: it is not paused
 			continue
 		}
-		manifest, err := a.Runtime.Manifest(ctx, key(id))
+		s, err := e.Session(ctx, id, 0)
 		if err != nil {
 			return err
 		}
+		manifest := report.NewManifest(s)
 		manifest.ResumeHint = report.ResumeHint(c.Place, manifest)
 		report.Record(c.Screen, c.Place, manifest)
 	}
@@ -194,8 +199,8 @@ func (c *cli) workOff(ctx context.Context, a *embedded.App, concurrency int) err
 		return err
 	}
 	for _, k := range unresumed {
-		_, err := a.Runtime.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeContinue, Caller: c.caller()})
-		if err != nil && runtime.AsError(err).Code.Class() != runtime.ClassConflict {
+		_, err := a.Runtime.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeContinue, Caller: runtime.Caller{Who: c.Who, From: "cli"}})
+		if err != nil && exit.Class(err) != runtime.ClassConflict {
 			return err
 		}
 	}

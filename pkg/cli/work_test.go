@@ -14,6 +14,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -259,7 +260,7 @@ func TestWorkWritesThePauseFile(t *testing.T) {
 	b.start("s", "[{call: deploy, with: {service: one}}, {call: deploy, with: {service: two}}, {say: ok}]", 10)
 	b.run("submit", "s", "w2-1", "--approve", "--wait", "0s").ends(0)
 	b.run("work").ends(0)
-	var m session.Manifest
+	var m report.Manifest
 	require.NoError(t, json.Unmarshal([]byte(read(t, path)), &m))
 	require.Contains(t, string(m.PauseReason.PendingToolCalls[0].Arguments), "two")
 	require.Equal(t, "ok\n", b.shell(m.ResumeHint).ends(0).stdout)

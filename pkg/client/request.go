@@ -71,7 +71,7 @@ func (c *Client) send(ctx context.Context, r request, out any) error {
 			again = false // the answer now says more than a deadline later
 		}
 		if !again {
-			return err
+			return about(r.session, err)
 		}
 		if cause := pause(ctx, delay); cause != nil {
 			return fmt.Errorf("%s %s: %w", r.method, r.path, cause)
@@ -121,6 +121,27 @@ type notSentError struct{ error }
 
 func (e notSentError) Unwrap() error   { return e.error }
 func (notSentError) Is(err error) bool { return err == ErrNotSent }
+
+// sessionError is a failure of a request about a session.
+type sessionError struct {
+	id string
+	error
+}
+
+// SessionID is the session that the request was about.
+func (e *sessionError) SessionID() string { return e.id }
+
+func (e *sessionError) Error() string { return "session " + e.id + ": " + e.error.Error() }
+func (e *sessionError) Unwrap() error { return e.error }
+
+// about adds the session to an error that does not say it by itself.
+func about(id string, err error) error {
+	var refused *Error
+	if id == "" || errors.As(err, &refused) {
+		return err
+	}
+	return &sessionError{id: id, error: err}
+}
 
 // attempt sends a request once.
 func (c *Client) attempt(ctx context.Context, r request, body []byte, out any) error {

@@ -21,6 +21,9 @@ type (
 	Content = wire.Content
 )
 
+// MaxInput is the largest [Content] in bytes, all its parts together.
+const MaxInput = wire.MaxInput
+
 // What comes back.
 type (
 	// Started, Submitted and Resumed are the answers to the verbs.

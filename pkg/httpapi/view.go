@@ -10,17 +10,17 @@ import (
 // newSession says where a session stands in the words of the API.
 func newSession(key session.Key, s runtime.View) *wire.Session {
 	out := &wire.Session{
-		ID: key.ID, Agent: s.Manifest.Agent, Status: s.Status, Outcome: s.Manifest.Outcome, Title: s.Head.Title,
-		Task: s.Task, Run: s.Run, Step: s.Step, Version: s.Version, CheckpointID: s.Manifest.CheckpointID,
-		Text: s.Text, Output: s.Manifest.Output, Usage: wire.NewUsage(s.Usage), Parent: s.Parent,
+		ID: key.ID, Agent: s.Agent, Status: s.Status, Outcome: s.Outcome, Title: s.Head.Title,
+		Task: s.Task, Run: s.Run, Step: s.Step, Version: s.Version, CheckpointID: s.Checkpoint,
+		Text: s.Text, Output: s.Output, Usage: wire.NewUsage(s.Usage), Parent: s.Parent,
 		CreatedAt: s.Head.CreatedAt, UpdatedAt: s.Head.UpdatedAt,
 		CanResume: s.Resume == nil, ResumeReason: "nothing stands in the way: a resume that brings nothing goes on with it",
 	}
 	if s.Resume != nil {
 		out.ResumeCode, out.ResumeReason = string(s.Resume.Code), s.Resume.Message
 	}
-	if s.Manifest.PauseReason != nil {
-		out.Pause = &wire.Pause{Type: s.Manifest.PauseReason.Type, Pending: newWaits(key.ID, s.Open), Decided: s.Manifest.PauseReason.Decided}
+	if s.Pause != nil {
+		out.Pause = &wire.Pause{Type: s.Pause.Type, Pending: newWaits(key.ID, s.Open), Decided: s.Pause.Decided}
 	}
 	if f := s.Failure; f != nil && s.Status == session.StatusFailed {
 		out.Failure = &wire.Failure{Code: f.Type, Message: f.Message, Retryable: f.Retryable, Data: f.Data}

@@ -204,13 +204,13 @@ func TestHTTP_each_function_serves_its_routes(t *testing.T) {
 	}
 	work()
 	key := session.Key{Tenant: session.DefaultTenant, ID: id}
-	m := w.manifest(key)
-	require.NotNil(t, m.PauseReason, "%+v", m)
-	pending := m.PauseReason.PendingToolCalls[0]
+	m := w.stands(key)
+	require.NotNil(t, m.Pause, "%+v", m)
+	pending := m.Open[0].Wait
 
 	e = jwt("POST", "/sessions/"+id+"/submit", claims)
 	e.Headers["content-type"] = "application/json"
-	body, err := json.Marshal(map[string]any{"kind": "approval-response", "toolCallId": pending.ID, "approvalId": pending.ApprovalID, "approved": true})
+	body, err := json.Marshal(map[string]any{"kind": "approval-response", "toolCallId": pending.Call, "approvalId": pending.Nonce, "approved": true})
 	require.NoError(t, err)
 	e.Body = string(body)
 	for _, wrong := range []lambdafn.Handler{resume, start, query(t, w)} {
@@ -223,7 +223,7 @@ func TestHTTP_each_function_serves_its_routes(t *testing.T) {
 	require.Equal(t, "ann", submitted.Answer.Who)
 	require.Equal(t, "192.0.2.7", submitted.Answer.From, "as the gateway saw it")
 	work()
-	require.Equal(t, "done", w.manifest(key).FinalMessage)
+	require.Equal(t, "done", w.stands(key).Text)
 
 	e = jwt("POST", "/sessions/"+id+"/resume", claims)
 	e.Headers["content-type"], e.Body = "application/json", `{"mode":"continue"}`

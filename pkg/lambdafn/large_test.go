@@ -99,7 +99,7 @@ func TestLarge(t *testing.T) {
 			for h := step(t, w); len(wakes) > 0; wakes = w.queue.takeSent() {
 				require.Empty(t, deliver(t, h, wakeMessage(t, "m", wakes[0])))
 			}
-			require.Equal(t, session.OutcomeCompleted, w.manifest(key).Outcome)
+			require.Equal(t, session.OutcomeCompleted, w.stands(key).Outcome)
 			q, err := lambdafn.NewQuery(w.cfg)
 			adjourn, err := client.New(client.Config{
 				URL: gateway(t, need(t, q, err)), Timeout: 5 * time.Minute, // the race detector takes its time over megabytes

@@ -38,7 +38,7 @@ func TestStep_one_message_is_one_step(t *testing.T) {
 			wake = sent[0]
 		}
 	}
-	require.Equal(t, "done", w.manifest(wake.Key()).FinalMessage)
+	require.Equal(t, "done", w.stands(wake.Key()).Text)
 	require.Empty(t, w.queue.put)
 }
 
@@ -89,7 +89,7 @@ func TestStep_a_message_whose_step_is_being_worked_on_is_kept_until_the_lease_en
 	require.Equal(t, []postponed{{"receipt-m", 7 * time.Second}}, w.queue.put)
 	w.clock.advance(8 * time.Second)
 	require.Empty(t, deliver(t, step(t, w), wakeMessage(t, "m", wake)))
-	require.Equal(t, "hi", w.manifest(wake.Key()).FinalMessage)
+	require.Equal(t, "hi", w.stands(wake.Key()).Text)
 }
 
 func TestStep_a_failed_message_comes_again_soon(t *testing.T) {
@@ -111,7 +111,7 @@ func TestStep_a_failed_message_comes_again_soon(t *testing.T) {
 
 	w.store.claim = nil
 	require.Empty(t, deliver(t, h, m))
-	require.Equal(t, "hi", w.manifest(wake.Key()).FinalMessage)
+	require.Equal(t, "hi", w.stands(wake.Key()).Text)
 }
 
 func TestStep_retries_are_spread(t *testing.T) {
@@ -157,8 +157,8 @@ func TestStep_a_panic_fails_its_message_alone(t *testing.T) {
 	require.Equal(t, []string{"1"}, deliver(t, h, wakeMessage(t, "1", bad)))
 	require.Empty(t, deliver(t, h, wakeMessage(t, "2", good)))
 	require.Empty(t, deliver(t, h, wakeMessage(t, "1", bad)))
-	require.Equal(t, "good", w.manifest(good.Key()).FinalMessage)
-	require.Equal(t, "bad", w.manifest(bad.Key()).FinalMessage)
+	require.Equal(t, "good", w.stands(good.Key()).Text)
+	require.Equal(t, "bad", w.stands(bad.Key()).Text)
 	w.logs("panic: xxx", `"stack":`)
 	require.NotContains(t, w.log.String(), strings.Repeat("x", 400))
 }
@@ -171,8 +171,8 @@ func TestStep_a_batch_is_worked_on_side_by_side(t *testing.T) {
 	require.Contains(t, got, "n")
 	require.NotContains(t, got, "a")
 	require.NotContains(t, got, "x")
-	require.Equal(t, "a", w.manifest(a.Key()).FinalMessage)
-	require.Equal(t, "b", w.manifest(b.Key()).FinalMessage)
+	require.Equal(t, "a", w.stands(a.Key()).Text)
+	require.Equal(t, "b", w.stands(b.Key()).Text)
 }
 
 func TestStep_ends_before_Lambda_does(t *testing.T) {

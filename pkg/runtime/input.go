@@ -8,13 +8,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // MaxInput is the largest user message in bytes, all its parts together: 4 MiB,
 // more than any model reads.
-const MaxInput = 4 << 20
+const MaxInput = wire.MaxInput
 
 // MaxInputParts is how many parts a user message may have.
 const MaxInputParts = 1000

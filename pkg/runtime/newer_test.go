@@ -83,7 +83,7 @@ func TestNeeds_of_a_running_session(t *testing.T) {
 			require.NotNil(t, after.Head.Due, "the program that knows it finds it")
 			require.Empty(t, made.log, "nothing was done")
 			for _, err := range []error{
-				errOf(old.Session(ctx, w.key)), errOf(old.Journal(ctx, w.key)), errOf(old.Manifest(ctx, w.key)),
+				errOf(old.Session(ctx, w.key)), errOf(old.Journal(ctx, w.key)), errOf(old.View(ctx, w.key)),
 				errOf(old.Start(ctx, startParams(w, "more", ""))),
 				errOf(old.Resume(ctx, runtime.ResumeParams{Key: w.key, Mode: runtime.ResumeContinue, Caller: person})),
 			} {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -179,43 +178,30 @@ func (r *Runtime) logUnreadable(ctx context.Context, page store.Page) {
 	}
 }
 
-// Manifest says where a session stands, in the words commands print: everything
-// but the resume hint, which depends on the command.
-func (r *Runtime) Manifest(ctx context.Context, key session.Key) (session.Manifest, error) {
-	view, err := r.View(ctx, key)
-	return view.Manifest, err
-}
-
-func manifest(s *session.Session, records []journal.WaitRecord) session.Manifest {
-	m := session.Manifest{
-		SessionID: s.Key.ID, Agent: s.Rules.Agent, CheckpointID: s.Checkpoint().String(), StepsTaken: s.Step,
-		Usage: session.NewManifestUsage(s.TaskUsage), Output: s.Output,
-	}
-	text := lastText(s)
+// outcomeOf is the status for who waits, with what a paused session waits for: a suspended
+// one whose answers are all in is running, unless they were only stored.
+func outcomeOf(s *session.Session, records []journal.WaitRecord) (session.Outcome, *Pause) {
 	switch s.Status {
 	case session.StatusRunning:
-		m.Outcome = session.OutcomeRunning
+		return session.OutcomeRunning, nil
 	case session.StatusSuspended:
-		m.Outcome, m.AgentMessage, m.PauseReason = session.OutcomePaused, text, pauseReason(records)
-		if len(m.PauseReason.PendingToolCalls)+len(m.PauseReason.Pending) == 0 {
-			m.PauseReason = nil
-			if !staysSuspended(records) {
-				m.Outcome = session.OutcomeRunning // everything is answered; it goes on
-			}
+		if pause := pauseOf(records); pause != nil {
+			return session.OutcomePaused, pause
 		}
+		if staysSuspended(records) {
+			return session.OutcomePaused, nil
+		}
+		return session.OutcomeRunning, nil // everything is answered; it goes on
 	case session.StatusInterrupted:
-		m.Outcome, m.AgentMessage = session.OutcomeInterrupted, text
+		return session.OutcomeInterrupted, nil
 	case session.StatusCompleted:
-		m.Outcome, m.FinalMessage = session.OutcomeCompleted, text
+		return session.OutcomeCompleted, nil
 	case session.StatusFailed:
-		m.Outcome, m.AgentMessage = session.OutcomeFailed, text
-		if s.Failure != nil {
-			m.Error = &session.ManifestError{Code: s.Failure.Type, Message: s.Failure.Message, Data: s.Failure.Data}
-		}
+		return session.OutcomeFailed, nil
 	case session.StatusCancelled:
-		m.Outcome, m.FinalMessage = session.OutcomeCancelled, text
+		return session.OutcomeCancelled, nil
 	}
-	return m
+	return "", nil
 }
 
 var pauseTypes = map[session.WaitKind]session.PauseType{
@@ -227,25 +213,24 @@ var pauseTypes = map[session.WaitKind]session.PauseType{
 	session.WaitUnknown:    session.PauseUnknownOutcome,
 }
 
-func pauseReason(records []journal.WaitRecord) *session.PauseReason {
-	reason := &session.PauseReason{}
+// pauseOf sums up what is open; nil where nothing is.
+func pauseOf(records []journal.WaitRecord) *Pause {
+	pause := &Pause{}
 	for _, record := range records {
 		if record.Wait.Kind == session.WaitApproval && record.State != session.WaitOpen {
-			reason.Decided++
+			pause.Decided++
 		}
 	}
-	for _, w := range openWaits(records) {
-		item := session.NewPendingItem(w)
-		if slices.Contains([]session.WaitKind{session.WaitApproval, session.WaitClientTool}, w.Kind) {
-			reason.PendingToolCalls = append(reason.PendingToolCalls, item)
+	open := openWaits(records)
+	for _, w := range open {
+		if kind := pauseTypes[w.Kind]; pause.Type == "" || pause.Type == kind {
+			pause.Type = kind
 		} else {
-			reason.Pending = append(reason.Pending, item)
-		}
-		if kind := pauseTypes[w.Kind]; reason.Type == "" || reason.Type == kind {
-			reason.Type = kind
-		} else {
-			reason.Type = session.PauseMixed
+			pause.Type = session.PauseMixed
 		}
 	}
-	return reason
+	if len(open) == 0 {
+		return nil
+	}
+	return pause
 }

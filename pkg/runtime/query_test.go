@@ -29,7 +29,7 @@ func TestNew_names_all_that_is_missing(t *testing.T) {
 	}
 }
 
-func TestManifest(t *testing.T) {
+func TestView_outcome(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[string]struct {
 		outcome session.Outcome
@@ -50,28 +50,28 @@ func TestManifest(t *testing.T) {
 		t.Run(status, func(t *testing.T) {
 			t.Parallel()
 			w, p := in(t, status)
-			m, err := p.Manifest(context.Background(), w.key)
+			m, err := p.View(context.Background(), w.key)
 			require.NoError(t, err)
 			require.Equal(t, want.outcome, m.Outcome)
-			require.Equal(t, w.session().Checkpoint().String(), m.CheckpointID)
+			require.Equal(t, w.session().Checkpoint().String(), m.Checkpoint)
 			if want.pause == "" {
-				require.Nil(t, m.PauseReason)
+				require.Nil(t, m.Pause)
 			} else {
-				require.Equal(t, want.pause, m.PauseReason.Type)
-				require.NotEmpty(t, asJSON(t, m.PauseReason))
+				require.Equal(t, want.pause, m.Pause.Type)
+				require.NotEmpty(t, m.Open)
 			}
 			switch status {
 			case "failed":
-				require.Equal(t, "planner_failed", m.Error.Code)
+				require.Equal(t, "planner_failed", m.Failure.Type)
 			case "completed", "cancelled":
-				require.NotEmpty(t, m.FinalMessage)
+				require.NotEmpty(t, m.Text)
 			default:
-				require.Equal(t, want.text, m.AgentMessage)
+				require.Equal(t, want.text, m.Text)
 			}
 		})
 	}
 	w, p := in(t, "running")
-	_, err := p.Manifest(context.Background(), session.Key{Tenant: w.key.Tenant, ID: "none"})
+	_, err := p.View(context.Background(), session.Key{Tenant: w.key.Tenant, ID: "none"})
 	require.Equal(t, runtime.CodeSessionNotFound, codeOf(err))
 }
 

@@ -3,6 +3,7 @@ package runtime
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/adjourn/adjourn/pkg/llm"
@@ -13,7 +14,13 @@ import (
 
 // View is the state of a session, with everything a page about it shows.
 type View struct {
-	Manifest session.Manifest
+	// Outcome is the status for who waits for the session; Pause says of a paused one what
+	// it waits for, and is nil where its answers are only stored.
+	Outcome session.Outcome
+	Pause   *Pause
+	Agent   string
+	// Checkpoint is the id of the newest one.
+	Checkpoint string
 	// Head as it was when the rest had been read.
 	Head    journal.Head
 	Status  session.Status
@@ -22,7 +29,9 @@ type View struct {
 	Step    int64
 	Version int64
 	// Text is the agent's last message.
-	Text    string
+	Text string
+	// Output of a task with an output schema or a finish tool.
+	Output  json.RawMessage
 	Usage   llm.Usage
 	Failure *session.Failure
 	Parent  *session.Parent
@@ -30,6 +39,14 @@ type View struct {
 	Open []journal.WaitRecord
 	// Resume is why a resume that brings nothing would be refused now; nil when it would not.
 	Resume *Error
+}
+
+// Pause sums up what a paused session waits for.
+type Pause struct {
+	Type session.PauseType
+	// Decided counts the approvals of this pause that are decided already, by somebody or
+	// by their deadline. A decision on several is about them, too.
+	Decided int
 }
 
 // View returns the state of a session. Of a session this process has cached it reads
@@ -71,9 +88,10 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 		return View{}, true, nil
 	}
 	out = View{
-		Manifest: manifest(s, records), Head: head, Status: s.Status, Task: s.Task, Run: s.Run, Step: s.Step, Version: s.Version,
+		Agent: s.Rules.Agent, Checkpoint: s.Checkpoint().String(), Output: s.Output, Head: head, Status: s.Status, Task: s.Task, Run: s.Run, Step: s.Step, Version: s.Version,
 		Text: lastText(s), Usage: s.TaskUsage, Failure: s.Failure, Parent: s.Parent,
 	}
+	out.Outcome, out.Pause = outcomeOf(s, records)
 	if s.Status == session.StatusSuspended {
 		out.Open = slices.DeleteFunc(records, func(w journal.WaitRecord) bool { return w.State != session.WaitOpen })
 	}

@@ -38,7 +38,7 @@ func raw(text string) json.RawMessage {
 // golden is every value that is stored, by the name of its file.
 func golden() map[string]any {
 	all := map[string]any{}
-	for _, more := range []map[string]any{entries(), waits(), answers(), records(), manifests()} {
+	for _, more := range []map[string]any{entries(), waits(), answers(), records()} {
 		for name, value := range more {
 			all[name] = value
 		}
@@ -117,16 +117,6 @@ func TestGolden_holds_every_word(t *testing.T) {
 	}
 	for _, p := range []session.ChangePolicy{session.ChangeGoOn, session.ChangeReask, session.ChangeFail} {
 		has("onChange", string(p))
-	}
-	for _, o := range []session.Outcome{
-		session.OutcomeCompleted, session.OutcomePaused, session.OutcomeFailed, session.OutcomeCancelled, session.OutcomeInterrupted, session.OutcomeRunning, session.OutcomeError,
-	} {
-		has("outcome", string(o))
-	}
-	for _, p := range []session.PauseType{
-		session.PauseToolApproval, session.PauseInput, session.PauseClientTool, session.PauseQuestion, session.PauseChildren, session.PauseUnknownOutcome, session.PauseMixed,
-	} {
-		has("type", string(p))
 	}
 }
 

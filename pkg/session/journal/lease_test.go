@@ -64,15 +64,3 @@ func TestWake(t *testing.T) {
 	key := session.Key{Tenant: "acme", ID: "s1"}
 	require.Equal(t, key, journal.NewWake(key, 3, journal.WakeStep).Key())
 }
-
-func TestNewPendingItem(t *testing.T) {
-	t.Parallel()
-	approval, ok := waits()["wait_approval"].(session.Wait)
-	require.True(t, ok)
-	require.Equal(t, session.PendingItem{
-		ID: "c4-1", Kind: session.WaitApproval, WaitID: "w4-1", ApprovalID: "bm9uY2U", Name: "refund", Arguments: approval.Arguments, Digest: prev,
-		Deadline: &approval.Deadline.At, OnDeadline: session.ExpireDeny, Who: approval.Who,
-	}, session.NewPendingItem(approval))
-	require.Equal(t, session.PendingItem{ID: "w4-4", Kind: session.WaitInput, WaitID: "w4-4", Text: "Which?"},
-		session.NewPendingItem(session.Wait{ID: "w4-4", Kind: session.WaitInput, Text: "Which?"}))
-}

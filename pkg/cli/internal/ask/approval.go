@@ -9,8 +9,9 @@ import (
 	"strings"
 
 	"github.com/adjourn/adjourn/internal/screen"
+	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
-	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/tool"
@@ -32,26 +33,26 @@ const notShown = "You have not seen all of it: v shows it, page by page. Nobody 
 
 // seen reports whether the arguments of an approval are here as they would run.
 // A server leaves out what it cannot send, and a yes counts for all of it.
-func seen(w session.Wait) bool { return journal.Digest(w.Arguments) == w.Digest }
+func seen(w client.Wait) bool { return journal.Digest(w.Arguments) == w.Digest }
 
 // CheckSeen refuses to approve a call, as it is, whose arguments this program
 // could not have shown.
-func CheckSeen(k session.Key, w session.Wait, edited json.RawMessage) error {
+func CheckSeen(id string, w client.Wait, edited json.RawMessage) error {
 	if edited != nil || seen(w) {
 		return nil
 	}
-	return &runtime.Error{Code: runtime.CodeInvalidAnswer, Session: k.ID, Message: screen.CleanLine(w.Call) + ": not approved. " + notSeen}
+	return exit.Refusef(client.CodeInvalidAnswer, id, "%s: not approved. %s", screen.CleanLine(w.CallID), notSeen)
 }
 
 // askApproval asks whether a call may run. What is answered is bound to what
 // was shown: the wait, its nonce and with it the arguments.
-func (p *Person) askApproval(ctx context.Context, e Engine, m session.Manifest, w session.Wait) (*session.Answer, error) {
-	answer := session.Answer{Wait: w.ID, Kind: session.AnswerApproval, ToolCallID: w.Call, ApprovalID: w.Nonce}
+func (p *Person) askApproval(ctx context.Context, e Sessions, m report.Manifest, w client.Wait) (*client.SubmitRequest, error) {
+	answer := client.SubmitRequest{WaitID: w.WaitID, Kind: session.AnswerApproval, ToolCallID: w.CallID, ApprovalID: w.ApprovalID}
 	arguments := w.Arguments
-	about := report.Who(m.Agent) + " wants to run " + p.bold(screen.CleanLine(w.Tool)) + "  (" + screen.CleanLine(w.ID) + ")"
+	about := report.Who(m.Agent) + " wants to run " + p.bold(screen.CleanLine(w.Tool)) + "  (" + screen.CleanLine(w.WaitID) + ")"
 	whole := false
 	show := func() (err error) {
-		item := session.NewPendingItem(w)
+		item := report.NewPendingItem(w)
 		item.Arguments = arguments
 		details := report.Details(item, p.Place.Now(), "  ", p.width())
 		several := false
@@ -138,7 +139,7 @@ func (p *Person) askApproval(ctx context.Context, e Engine, m session.Manifest, 
 
 // AgreesToAll shows every approval that a decision would give, with the arguments
 // it would run with, and asks whether that is meant. Only a yes is one.
-func (p *Person) AgreesToAll(ctx context.Context, m session.Manifest, approved, rejected []session.PendingItem) (bool, error) {
+func (p *Person) AgreesToAll(ctx context.Context, m report.Manifest, approved, rejected []report.PendingItem) (bool, error) {
 	list := "\nSession " + screen.CleanLine(m.SessionID) + " waits for " + report.Things(approved) + ":\n" + report.Approvals(approved, p.Place.Now(), p.width(), p.bold)
 	for _, item := range rejected {
 		list += "  rejected: " + report.Headline(item) + "  " + screen.CleanLine(item.WaitID) + "\n"
@@ -167,7 +168,7 @@ func (p *Person) AgreesToAll(ctx context.Context, m session.Manifest, approved, 
 }
 
 // approvedInShort names what a decision approves, each tool once.
-func approvedInShort(approved []session.PendingItem) string {
+func approvedInShort(approved []report.PendingItem) string {
 	var names []string
 	for _, item := range approved {
 		names = append(names, item.Name)
@@ -176,7 +177,7 @@ func approvedInShort(approved []session.PendingItem) string {
 }
 
 // aboutTool is what the registry says of a tool, for a person who decides over it.
-func (p *Person) aboutTool(e Engine, agent, name string) string {
+func (p *Person) aboutTool(e Sessions, agent, name string) string {
 	t, ok := e.Tool(agent, name)
 	switch {
 	case !ok && p.Place.Remote():

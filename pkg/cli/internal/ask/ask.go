@@ -17,17 +17,14 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
-	"github.com/adjourn/adjourn/pkg/llm"
-	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
-// Engine is what asking needs of the engine that has the session.
-type Engine interface {
-	Waits(ctx context.Context, key session.Key) ([]journal.WaitRecord, error)
-	Submit(ctx context.Context, p runtime.SubmitParams) (runtime.Submitted, error)
+// Sessions is what asking needs of a connection to the sessions.
+type Sessions interface {
+	Waits(ctx context.Context, id string) ([]client.Wait, error)
+	Submit(ctx context.Context, p client.SubmitParams) (client.Submitted, error)
 	// Tool returns the definition of an agent's tool, where this program has it.
 	Tool(agent, name string) (tool.Tool, bool)
 }
@@ -41,8 +38,6 @@ type Config struct {
 	Place *place.Place
 	// Env reads a variable of the environment: the person's editor.
 	Env func(string) string
-	// Caller is recorded with every answer.
-	Caller runtime.Caller
 }
 
 // Person can be asked, if there is one.
@@ -121,8 +116,8 @@ func (p *Person) prompt(ctx context.Context, text string) (string, error) {
 // Ask goes through the open waits of a paused session and brings what the
 // person answers, one by one, so that an answer given is never lost. It reports
 // whether there is something to work on now.
-func (p *Person) Ask(ctx context.Context, e Engine, k session.Key, m session.Manifest) (again bool, err error) {
-	records, err := e.Waits(ctx, k)
+func (p *Person) Ask(ctx context.Context, e Sessions, id string, m report.Manifest) (again bool, err error) {
+	records, err := e.Waits(ctx, id)
 	if err != nil {
 		return false, err
 	}
@@ -135,17 +130,12 @@ func (p *Person) Ask(ctx context.Context, e Engine, k session.Key, m session.Man
 			return false, err
 		}
 	}
-	var open []session.Wait
+	open := slices.DeleteFunc(slices.Clone(records), func(w client.Wait) bool { return w.State != session.WaitOpen })
 	for _, record := range records {
-		if record.State == session.WaitOpen {
-			open = append(open, record.Wait)
-		}
-	}
-	for _, record := range records {
-		if !slices.ContainsFunc(open, func(w session.Wait) bool { return w.ID == record.Wait.ID }) {
+		if !slices.ContainsFunc(open, func(w client.Wait) bool { return w.WaitID == record.WaitID }) {
 			continue // also where somebody else has answered it since
 		}
-		answer, err := p.askOne(ctx, e, m, record.Wait)
+		answer, err := p.askOne(ctx, e, m, record)
 		if errors.Is(err, errLeft) {
 			return false, nil
 		}
@@ -156,9 +146,9 @@ func (p *Person) Ask(ctx context.Context, e Engine, k session.Key, m session.Man
 			continue
 		}
 		// Bound to the wait that was shown, whatever the session waits for by now.
-		submitted, err := p.submit(ctx, e, k, answer)
+		submitted, err := p.submit(ctx, e, id, answer)
 		switch {
-		case err == nil && submitted.Continuation != runtime.ContinuationWaiting:
+		case err == nil && submitted.Continuation != client.ContinuationWaiting:
 			return true, nil
 		case err == nil:
 			open = submitted.Open
@@ -166,10 +156,10 @@ func (p *Person) Ask(ctx context.Context, e Engine, k session.Key, m session.Man
 			p.Screen.Complain("%v", err)
 			p.Overtaken = true
 			return true, nil // somebody else was first: look again at what is left
-		case runtime.AsError(err).Code == runtime.CodeInvalidAnswer:
+		case exit.CodeOf(err) == client.CodeInvalidAnswer:
 			p.Screen.Complain("%v", err) // nothing was taken: ask once more
 		default:
-			return false, p.unheard(k, err)
+			return false, p.unheard(id, err)
 		}
 		again = true
 	}
@@ -177,8 +167,8 @@ func (p *Person) Ask(ctx context.Context, e Engine, k session.Key, m session.Man
 }
 
 // submit brings an answer, and says what became of it once that is stored.
-func (p *Person) submit(ctx context.Context, e Engine, k session.Key, answer *session.Answer) (runtime.Submitted, error) {
-	submitted, err := e.Submit(ctx, runtime.SubmitParams{Key: k, Answer: *answer, Caller: p.Caller})
+func (p *Person) submit(ctx context.Context, e Sessions, id string, answer *client.SubmitRequest) (client.Submitted, error) {
+	submitted, err := e.Submit(ctx, client.SubmitParams{SessionID: id, Answer: *answer})
 	switch {
 	case err != nil:
 	case submitted.Repeated:
@@ -190,19 +180,19 @@ func (p *Person) submit(ctx context.Context, e Engine, k session.Key, answer *se
 }
 
 // unheard says what became of an answer that no server took in.
-func (p *Person) unheard(k session.Key, err error) error {
+func (p *Person) unheard(id string, err error) error {
 	switch {
 	case errors.Is(err, client.ErrNotSent):
 		return fmt.Errorf("your answer was not sent, the session still waits: %w", err)
-	case p.Place.Remote() && exit.Class(err) == runtime.ClassUnavailable:
-		return fmt.Errorf("nobody knows whether your answer arrived; look at session %s: %w", k.ID, err)
+	case p.Place.Remote() && exit.Class(err) == client.ClassUnavailable:
+		return fmt.Errorf("nobody knows whether your answer arrived; look at session %s: %w", id, err)
 	}
 	return err
 }
 
 // askOne asks for one wait. Nil without an error means that it cannot be
 // answered here, or was skipped.
-func (p *Person) askOne(ctx context.Context, e Engine, m session.Manifest, w session.Wait) (*session.Answer, error) {
+func (p *Person) askOne(ctx context.Context, e Sessions, m report.Manifest, w client.Wait) (*client.SubmitRequest, error) {
 	switch w.Kind {
 	case session.WaitApproval:
 		return p.askApproval(ctx, e, m, w)
@@ -213,7 +203,7 @@ func (p *Person) askOne(ctx context.Context, e Engine, m session.Manifest, w ses
 		if err != nil || text == "" {
 			return nil, leftIf(err)
 		}
-		return &session.Answer{Wait: w.ID, Kind: session.AnswerMessage, Message: llm.TextParts(text)}, nil
+		return &client.SubmitRequest{WaitID: w.WaitID, Kind: session.AnswerMessage, Message: client.Text(text)}, nil
 	case session.WaitUnknown:
 		return p.askVerdict(ctx, w)
 	case session.WaitClientTool, session.WaitChild:
@@ -230,8 +220,8 @@ func leftIf(err error) error {
 	return errLeft
 }
 
-func (p *Person) askVerdict(ctx context.Context, w session.Wait) (*session.Answer, error) {
-	item := session.NewPendingItem(w)
+func (p *Person) askVerdict(ctx context.Context, w client.Wait) (*client.SubmitRequest, error) {
+	item := report.NewPendingItem(w)
 	about := "\nNobody knows whether " + p.bold(screen.CleanLine(w.Tool)) + " happened: its worker was cut off.\n"
 	_, several, err := p.pages(ctx, about+report.Details(item, p.Place.Now(), "  ", p.width()))
 	if err != nil {
@@ -245,7 +235,7 @@ func (p *Person) askVerdict(ctx context.Context, w session.Wait) (*session.Answe
 		if err != nil || text == "" {
 			return nil, leftIf(err)
 		}
-		answer := session.Answer{Wait: w.ID, Kind: session.AnswerVerdict, ToolCallID: w.Call}
+		answer := client.SubmitRequest{WaitID: w.WaitID, Kind: session.AnswerVerdict, ToolCallID: w.CallID}
 		switch strings.ToLower(text) {
 		case "y", "yes":
 			answer.Verdict = session.VerdictHappened
@@ -258,7 +248,7 @@ func (p *Person) askVerdict(ctx context.Context, w session.Wait) (*session.Answe
 }
 
 // askQuestion asks what a tool asks; choices are answered by number or by id.
-func (p *Person) askQuestion(ctx context.Context, w session.Wait) (*session.Answer, error) {
+func (p *Person) askQuestion(ctx context.Context, w client.Wait) (*client.SubmitRequest, error) {
 	q := w.Question
 	if q == nil {
 		return nil, nil
@@ -270,7 +260,7 @@ func (p *Person) askQuestion(ctx context.Context, w session.Wait) (*session.Answ
 	if several { // what it is about has scrolled away
 		p.print("\n" + p.bold(screen.CleanLine(w.Tool)) + " asks: " + screen.Short(q.Text, max(p.width()-screen.Columns(w.Tool)-10, 20)) + "\n")
 	}
-	answer := &session.Answer{Wait: w.ID, Kind: session.AnswerReply, ToolCallID: w.Call, QuestionID: q.ID}
+	answer := &client.SubmitRequest{WaitID: w.WaitID, Kind: session.AnswerReply, ToolCallID: w.CallID, QuestionID: q.ID}
 	none := noneOf(q)
 	ask := map[session.QuestionKind]string{
 		session.QuestionText:        "Your answer: ",

@@ -16,10 +16,10 @@ import (
 
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/ask"
+	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
+	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
-	"github.com/adjourn/adjourn/pkg/llm"
-	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/tool"
@@ -27,46 +27,41 @@ import (
 
 // engine has waits, and takes answers or refuses them.
 type engine struct {
-	waits   []journal.WaitRecord
+	waits   []client.Wait
 	refuse  error
-	answers []session.Answer
+	answers []client.SubmitRequest
 }
 
-func (e *engine) Waits(context.Context, session.Key) ([]journal.WaitRecord, error) {
-	return e.waits, nil
-}
+func (e *engine) Waits(context.Context, string) ([]client.Wait, error) { return e.waits, nil }
 
-func (e *engine) Submit(_ context.Context, p runtime.SubmitParams) (runtime.Submitted, error) {
-	if p.Caller != caller {
-		return runtime.Submitted{}, errors.New("nobody knows whose answer this is")
+func (e *engine) Submit(_ context.Context, p client.SubmitParams) (client.Submitted, error) {
+	if p.SessionID != id {
+		return client.Submitted{}, errors.New("nobody knows what this answers")
 	}
 	e.answers = append(e.answers, p.Answer)
-	return runtime.Submitted{Answer: p.Answer}, e.refuse
+	return client.Submitted{}, e.refuse
 }
 
 func (e *engine) Tool(string, string) (tool.Tool, bool) { return tool.Tool{}, false }
 
-var (
-	caller = runtime.Caller{Who: "ada", From: "cli"}
-	key    = session.Key{Tenant: session.DefaultTenant, ID: "s"}
-)
+const id = "s"
 
-func open(w session.Wait) journal.WaitRecord {
-	w.ID = "w2-1"
-	return journal.WaitRecord{Wait: w, State: session.WaitOpen}
+func open(w client.Wait) client.Wait {
+	w.WaitID, w.State = "w2-1", session.WaitOpen
+	return w
 }
 
-func approval(arguments string) session.Wait {
+func approval(arguments string) client.Wait {
 	raw := json.RawMessage(arguments)
-	return session.Wait{Kind: session.WaitApproval, Call: "c2-1", Tool: "deploy", Nonce: "n", Arguments: raw, Digest: journal.Digest(raw)}
+	return client.Wait{Kind: session.WaitApproval, CallID: "c2-1", Tool: "deploy", ApprovalID: "n", Arguments: raw, Digest: journal.Digest(raw)}
 }
 
-func question(kind session.QuestionKind, ids ...string) session.Wait {
+func question(kind session.QuestionKind, ids ...string) client.Wait {
 	q := &session.Question{ID: "q", Kind: kind, Text: "Which?"}
 	for _, id := range ids {
 		q.Choices = append(q.Choices, session.Choice{ID: id})
 	}
-	return session.Wait{Kind: session.WaitQuestion, Call: "c2-1", Tool: "pick", Question: q}
+	return client.Wait{Kind: session.WaitQuestion, CallID: "c2-1", Tool: "pick", Question: q}
 }
 
 // sit returns a person at a terminal, and the terminal's other end.
@@ -80,7 +75,7 @@ func sit(t *testing.T, env map[string]string) (*ask.Person, *os.File) {
 	s := screen.New(screen.Config{Name: "adjourn", Stdout: near, Stderr: near, Env: getenv})
 	where := place.New(place.Config{Program: "adjourn", Env: getenv, Screen: s})
 	where.UseData(filepath.Join(t.TempDir(), "a.db"))
-	return ask.New(ask.Config{Stdin: near, Screen: s, Place: where, Env: getenv, Caller: caller}), far
+	return ask.New(ask.Config{Stdin: near, Screen: s, Place: where, Env: getenv}), far
 }
 
 func ptr(text string) *string { return &text }
@@ -114,54 +109,54 @@ func TestAsk(t *testing.T) {
 		many   = "(0 for none of them; an empty line leaves it for later): "
 	)
 	for name, c := range map[string]struct {
-		wait  session.Wait
+		wait  client.Wait
 		env   map[string]string
 		typed [][2]string
-		want  *session.Answer // beside the wait's id; nil: nothing is answered
+		want  *client.SubmitRequest // beside the wait's id; nil: nothing is answered
 		says  string
 	}{
-		"yes":         {wait: approval(`{"service":"web"}`), typed: [][2]string{{run, "y\n"}}, want: &session.Answer{Kind: session.AnswerApproval, ToolCallID: "c2-1", ApprovalID: "n", Approved: &yes}, says: `| {`},
-		"no, why":     {wait: approval(`{}`), typed: [][2]string{{run, "n not today\n"}}, want: &session.Answer{Kind: session.AnswerApproval, ToolCallID: "c2-1", ApprovalID: "n", Approved: &no, Reason: "not today"}},
-		"return":      {wait: approval(`{}`), typed: [][2]string{{run, "\n"}}, want: &session.Answer{Kind: session.AnswerApproval, ToolCallID: "c2-1", ApprovalID: "n", Approved: &no}},
-		"help first":  {wait: approval(`{}`), typed: [][2]string{{run, "?\n"}, {run, "what\n"}, {run, "n\n"}}, want: &session.Answer{Kind: session.AnswerApproval, ToolCallID: "c2-1", ApprovalID: "n", Approved: &no}, says: "does not have the tool deploy any more"},
-		"edit inline": {wait: approval(`{"a":1}`), typed: [][2]string{{run, "e {\"a\":\n"}, {run, "e {\"a\":2}\n"}, {run, "y\n"}}, want: &session.Answer{Kind: session.AnswerApproval, ToolCallID: "c2-1", ApprovalID: "n", Approved: &yes, EditedInput: json.RawMessage(`{"a":2}`)}, says: "the arguments stay as they are: not valid JSON"},
-		"edit back":   {wait: approval(`{"a":1}`), typed: [][2]string{{run, "e {\"a\":2}\n"}, {run, "e {\"a\":1}\n"}, {run, "y\n"}}, want: &session.Answer{Kind: session.AnswerApproval, ToolCallID: "c2-1", ApprovalID: "n", Approved: &yes}},
+		"yes":         {wait: approval(`{"service":"web"}`), typed: [][2]string{{run, "y\n"}}, want: &client.SubmitRequest{Kind: session.AnswerApproval, ToolCallID: "c2-1", ApprovalID: "n", Approved: &yes}, says: `| {`},
+		"no, why":     {wait: approval(`{}`), typed: [][2]string{{run, "n not today\n"}}, want: &client.SubmitRequest{Kind: session.AnswerApproval, ToolCallID: "c2-1", ApprovalID: "n", Approved: &no, Reason: "not today"}},
+		"return":      {wait: approval(`{}`), typed: [][2]string{{run, "\n"}}, want: &client.SubmitRequest{Kind: session.AnswerApproval, ToolCallID: "c2-1", ApprovalID: "n", Approved: &no}},
+		"help first":  {wait: approval(`{}`), typed: [][2]string{{run, "?\n"}, {run, "what\n"}, {run, "n\n"}}, want: &client.SubmitRequest{Kind: session.AnswerApproval, ToolCallID: "c2-1", ApprovalID: "n", Approved: &no}, says: "does not have the tool deploy any more"},
+		"edit inline": {wait: approval(`{"a":1}`), typed: [][2]string{{run, "e {\"a\":\n"}, {run, "e {\"a\":2}\n"}, {run, "y\n"}}, want: &client.SubmitRequest{Kind: session.AnswerApproval, ToolCallID: "c2-1", ApprovalID: "n", Approved: &yes, EditedInput: json.RawMessage(`{"a":2}`)}, says: "the arguments stay as they are: not valid JSON"},
+		"edit back":   {wait: approval(`{"a":1}`), typed: [][2]string{{run, "e {\"a\":2}\n"}, {run, "e {\"a\":1}\n"}, {run, "y\n"}}, want: &client.SubmitRequest{Kind: session.AnswerApproval, ToolCallID: "c2-1", ApprovalID: "n", Approved: &yes}},
 		"edit in an editor": {
 			wait: approval(`{"a":1}`), env: map[string]string{"EDITOR": `echo '{"a": 7}' >`}, typed: [][2]string{{run, "e\n"}, {run, "y\n"}},
-			want: &session.Answer{Kind: session.AnswerApproval, ToolCallID: "c2-1", ApprovalID: "n", Approved: &yes, EditedInput: json.RawMessage(`{"a": 7}`)},
+			want: &client.SubmitRequest{Kind: session.AnswerApproval, ToolCallID: "c2-1", ApprovalID: "n", Approved: &yes, EditedInput: json.RawMessage(`{"a": 7}`)},
 		},
 		"left":            {wait: approval(`{}`), typed: [][2]string{{run, "\x04"}}},
-		"not shown":       {wait: session.Wait{Kind: session.WaitApproval, Call: "c2-1", Tool: "deploy", Digest: "of more"}, typed: [][2]string{{run, "y\n"}, {run, "\x04"}}, says: "cannot be shown"},
-		"words":           {wait: question(session.QuestionText), typed: [][2]string{{answer, words + "\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Text: &words}},
-		"by number":       {wait: question(session.QuestionChoice, "red", "blue"), typed: [][2]string{{number, "3\n"}, {number, "1 2\n"}, {number, "2\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"blue"}}, says: "There is no choice 3."},
-		"help, choices":   {wait: question(session.QuestionChoice, "red", "blue"), typed: [][2]string{{number, "?\n"}, {"  | 2  blue\r\n", ""}, {"the number that stands before the choice, or its id", ""}, {number, "2\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"blue"}}},
-		"help, several":   {wait: question(session.QuestionMultiChoice, "red", "blue"), typed: [][2]string{{many, "?\n"}, {"  | 2  blue\r\n", ""}, {"numbers that stand before the choices, or ids, with spaces between", ""}, {many, "1\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"red"}}},
-		"? is a choice":   {wait: question(session.QuestionChoice, "?", "blue"), typed: [][2]string{{number, "?\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"?"}}},
-		"? is a text":     {wait: question(session.QuestionText), typed: [][2]string{{answer, "?\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Text: ptr("?")}},
-		"by id":           {wait: question(session.QuestionChoice, "red", "blue"), typed: [][2]string{{number, "red\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"red"}}},
-		"number, not id":  {wait: question(session.QuestionChoice, "2", "4", "6"), typed: [][2]string{{number, "2\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"4"}}},
-		"id that is none": {wait: question(session.QuestionChoice, "2", "4", "6"), typed: [][2]string{{number, "6\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"6"}}},
+		"not shown":       {wait: client.Wait{Kind: session.WaitApproval, CallID: "c2-1", Tool: "deploy", Digest: "of more"}, typed: [][2]string{{run, "y\n"}, {run, "\x04"}}, says: "cannot be shown"},
+		"words":           {wait: question(session.QuestionText), typed: [][2]string{{answer, words + "\n"}}, want: &client.SubmitRequest{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Text: &words}},
+		"by number":       {wait: question(session.QuestionChoice, "red", "blue"), typed: [][2]string{{number, "3\n"}, {number, "1 2\n"}, {number, "2\n"}}, want: &client.SubmitRequest{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"blue"}}, says: "There is no choice 3."},
+		"help, choices":   {wait: question(session.QuestionChoice, "red", "blue"), typed: [][2]string{{number, "?\n"}, {"  | 2  blue\r\n", ""}, {"the number that stands before the choice, or its id", ""}, {number, "2\n"}}, want: &client.SubmitRequest{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"blue"}}},
+		"help, several":   {wait: question(session.QuestionMultiChoice, "red", "blue"), typed: [][2]string{{many, "?\n"}, {"  | 2  blue\r\n", ""}, {"numbers that stand before the choices, or ids, with spaces between", ""}, {many, "1\n"}}, want: &client.SubmitRequest{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"red"}}},
+		"? is a choice":   {wait: question(session.QuestionChoice, "?", "blue"), typed: [][2]string{{number, "?\n"}}, want: &client.SubmitRequest{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"?"}}},
+		"? is a text":     {wait: question(session.QuestionText), typed: [][2]string{{answer, "?\n"}}, want: &client.SubmitRequest{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Text: ptr("?")}},
+		"by id":           {wait: question(session.QuestionChoice, "red", "blue"), typed: [][2]string{{number, "red\n"}}, want: &client.SubmitRequest{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"red"}}},
+		"number, not id":  {wait: question(session.QuestionChoice, "2", "4", "6"), typed: [][2]string{{number, "2\n"}}, want: &client.SubmitRequest{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"4"}}},
+		"id that is none": {wait: question(session.QuestionChoice, "2", "4", "6"), typed: [][2]string{{number, "6\n"}}, want: &client.SubmitRequest{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"6"}}},
 		"none yet":        {wait: question(session.QuestionChoice, "red", "blue"), typed: [][2]string{{number, "\n"}}},
-		"several":         {wait: question(session.QuestionMultiChoice, "red", "blue", "green"), typed: [][2]string{{many, "3, red\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"green", "red"}}},
-		"none of them":    {wait: question(session.QuestionMultiChoice, "red"), typed: [][2]string{{many, "0\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{}}},
-		"none, and a 0":   {wait: question(session.QuestionMultiChoice, "0"), typed: [][2]string{{"(00 for none of them; ", "00\n"}}, want: &session.Answer{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{}}},
+		"several":         {wait: question(session.QuestionMultiChoice, "red", "blue", "green"), typed: [][2]string{{many, "3, red\n"}}, want: &client.SubmitRequest{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{"green", "red"}}},
+		"none of them":    {wait: question(session.QuestionMultiChoice, "red"), typed: [][2]string{{many, "0\n"}}, want: &client.SubmitRequest{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{}}},
+		"none, and a 0":   {wait: question(session.QuestionMultiChoice, "0"), typed: [][2]string{{"(00 for none of them; ", "00\n"}}, want: &client.SubmitRequest{Kind: session.AnswerReply, ToolCallID: "c2-1", QuestionID: "q", Selected: []string{}}},
 		"several, later":  {wait: question(session.QuestionMultiChoice, "red"), typed: [][2]string{{many, "\n"}}},
 		"no words":        {wait: question(session.QuestionText), typed: [][2]string{{answer, "\n"}, {answer, "\x04"}}, says: "An empty line is no answer"},
-		"verdict":         {wait: session.Wait{Kind: session.WaitUnknown, Call: "c2-1", Tool: "pay"}, typed: [][2]string{{number, "perhaps\n"}, {number, "yes\n"}}, want: &session.Answer{Kind: session.AnswerVerdict, ToolCallID: "c2-1", Verdict: session.VerdictHappened}},
-		"no verdict":      {wait: session.Wait{Kind: session.WaitUnknown, Call: "c2-1", Tool: "pay"}, typed: [][2]string{{number, "\n"}}},
-		"input":           {wait: session.Wait{Kind: session.WaitInput}, typed: [][2]string{{number, "go on\n"}}, want: &session.Answer{Kind: session.AnswerMessage, Message: llm.TextParts("go on")}},
-		"nobody's here":   {wait: session.Wait{Kind: session.WaitClientTool}},
+		"verdict":         {wait: client.Wait{Kind: session.WaitUnknown, CallID: "c2-1", Tool: "pay"}, typed: [][2]string{{number, "perhaps\n"}, {number, "yes\n"}}, want: &client.SubmitRequest{Kind: session.AnswerVerdict, ToolCallID: "c2-1", Verdict: session.VerdictHappened}},
+		"no verdict":      {wait: client.Wait{Kind: session.WaitUnknown, CallID: "c2-1", Tool: "pay"}, typed: [][2]string{{number, "\n"}}},
+		"input":           {wait: client.Wait{Kind: session.WaitInput}, typed: [][2]string{{number, "go on\n"}}, want: &client.SubmitRequest{Kind: session.AnswerMessage, Message: client.Text("go on")}},
+		"nobody's here":   {wait: client.Wait{Kind: session.WaitClientTool}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, far := sit(t, c.env)
 			require.True(t, p.There())
-			e := &engine{waits: []journal.WaitRecord{{Wait: approval(`{}`), State: session.WaitAnswered}, open(c.wait)}}
+			e := &engine{waits: []client.Wait{{Kind: session.WaitApproval, State: session.WaitAnswered}, open(c.wait)}}
 			done := make(chan error, 1)
 			var again bool
 			go func() {
 				var err error
-				again, err = p.Ask(t.Context(), e, key, session.Manifest{Agent: "toy", AgentMessage: "about to go"})
+				again, err = p.Ask(t.Context(), e, id, report.Manifest{Agent: "toy", AgentMessage: "about to go"})
 				done <- err
 			}()
 			all := talk(t, far, c.typed)
@@ -178,8 +173,8 @@ func TestAsk(t *testing.T) {
 				require.Empty(t, e.answers)
 				return
 			}
-			c.want.Wait = "w2-1"
-			require.Equal(t, []session.Answer{*c.want}, e.answers)
+			c.want.WaitID = "w2-1"
+			require.Equal(t, []client.SubmitRequest{*c.want}, e.answers)
 		})
 	}
 }
@@ -194,20 +189,20 @@ func TestRefusedAnswers(t *testing.T) {
 		overtaken bool
 		says      string
 	}{
-		"too late": {refuse: &runtime.Error{Code: runtime.CodeAlreadyAnswered, Message: "bob was first"}, again: true, overtaken: true},
-		"invalid":  {refuse: &runtime.Error{Code: runtime.CodeInvalidAnswer, Message: "not that one"}, again: true},
+		"too late": {refuse: &client.Error{Problem: client.Problem{Code: string(client.CodeAlreadyAnswered), Detail: "bob was first"}}, again: true, overtaken: true},
+		"invalid":  {refuse: &client.Error{Problem: client.Problem{Code: string(client.CodeInvalidAnswer), Detail: "not that one"}}, again: true},
 		"not sent": {refuse: fmt.Errorf("post: %w", client.ErrNotSent), says: "your answer was not sent, the session still waits"},
 		"broken":   {refuse: errors.New("disk full"), says: "disk full"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, far := sit(t, nil)
-			e := &engine{waits: []journal.WaitRecord{open(approval(`{}`))}, refuse: c.refuse}
+			e := &engine{waits: []client.Wait{open(approval(`{}`))}, refuse: c.refuse}
 			done := make(chan error, 1)
 			var again bool
 			go func() {
 				var err error
-				again, err = p.Ask(t.Context(), e, key, session.Manifest{})
+				again, err = p.Ask(t.Context(), e, id, report.Manifest{})
 				done <- err
 			}()
 			talk(t, far, [][2]string{{"[?] help: ", "y\n"}})
@@ -251,10 +246,10 @@ func TestReadJSON(t *testing.T) {
 func TestCheckSeen(t *testing.T) {
 	t.Parallel()
 	w := approval(`{"service":"web"}`)
-	require.NoError(t, ask.CheckSeen(key, w, nil))
+	require.NoError(t, ask.CheckSeen(id, w, nil))
 	w.Arguments = json.RawMessage(`"[left out: 30000 bytes]"`)
-	err := ask.CheckSeen(key, w, nil)
+	err := ask.CheckSeen(id, w, nil)
 	require.ErrorContains(t, err, "c2-1: not approved")
-	require.Equal(t, runtime.CodeInvalidAnswer, runtime.AsError(err).Code)
-	require.NoError(t, ask.CheckSeen(key, w, json.RawMessage(`{}`)), "other arguments are known")
+	require.Equal(t, client.CodeInvalidAnswer, exit.CodeOf(err))
+	require.NoError(t, ask.CheckSeen(id, w, json.RawMessage(`{}`)), "other arguments are known")
 }

@@ -13,8 +13,9 @@ import (
 
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/ask"
+	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // window is the size of a terminal.
@@ -85,11 +86,11 @@ func long(lines int, word string) string {
 	return string(raw)
 }
 
-func person(t *testing.T, p *ask.Person, w session.Wait) (*engine, <-chan error) {
+func person(t *testing.T, p *ask.Person, w client.Wait) (*engine, <-chan error) {
 	t.Helper()
-	e, done := &engine{waits: []journal.WaitRecord{open(w)}}, make(chan error, 1)
+	e, done := &engine{waits: []client.Wait{open(w)}}, make(chan error, 1)
 	go func() {
-		_, err := p.Ask(t.Context(), e, key, session.Manifest{Agent: "toy"})
+		_, err := p.Ask(t.Context(), e, id, report.Manifest{Agent: "toy"})
 		done <- err
 	}()
 	return e, done
@@ -172,10 +173,10 @@ func TestNobodyApprovesWhatTheyDidNotSee(t *testing.T) {
 		t.Parallel()
 		for types, want := range map[string]bool{"q\n": false, "\n": true} {
 			p, far := sitAt(t, w)
-			item := session.NewPendingItem(open(approval(long(20, "a"))).Wait)
+			item := report.NewPendingItem(open(approval(long(20, "a"))))
 			done := make(chan bool, 1)
 			go func() {
-				yes, err := p.AgreesToAll(context.WithoutCancel(t.Context()), session.Manifest{SessionID: "s"}, []session.PendingItem{item, item}, nil)
+				yes, err := p.AgreesToAll(context.WithoutCancel(t.Context()), report.Manifest{SessionID: "s"}, []report.PendingItem{item, item}, nil)
 				done <- yes && err == nil
 			}()
 			atPage(t, far, types)

@@ -7,11 +7,9 @@ import (
 	"fmt"
 
 	"github.com/adjourn/adjourn/internal/owned"
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/cli/internal/known"
-	"github.com/adjourn/adjourn/pkg/cli/internal/remote"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -87,7 +85,7 @@ func Code(outcome session.Outcome, err error) int {
 		return Usage
 	case errors.Is(err, known.ErrUntrusted), errors.Is(err, owned.ErrOthers):
 		return NotAllowed
-	case errors.Is(err, embedded.ErrNoData), runtime.AsError(err).Code == runtime.CodeStoreGone:
+	case errors.Is(err, embedded.ErrNoData), CodeOf(err) == client.CodeStoreGone:
 		return NotFound // of the latter: under the command's hands
 	case errors.Is(err, context.Canceled):
 		return Interrupted
@@ -95,39 +93,98 @@ func Code(outcome session.Outcome, err error) int {
 		return Waited
 	}
 	switch Class(err) {
-	case runtime.ClassInvalid:
+	case client.ClassInvalid:
 		return Usage
-	case runtime.ClassNotFound:
+	case client.ClassNotFound:
 		return NotFound
-	case runtime.ClassForbidden:
+	case client.ClassForbidden:
 		return NotAllowed
-	case runtime.ClassConflict, runtime.ClassGone:
+	case client.ClassConflict, client.ClassGone:
 		return Conflict
-	case runtime.ClassUnavailable, runtime.ClassInternal:
+	case client.ClassUnavailable, client.ClassInternal:
 		return Failed
 	}
 	return Failed
 }
 
-// apiClasses are the classes of codes that the runtime does not have: the HTTP
-// API's own, and those of a server that does not answer as one.
-var apiClasses = map[runtime.Code]runtime.Class{
-	wire.CodeUnauthenticated: runtime.ClassForbidden, wire.CodeForbidden: runtime.ClassForbidden,
-	wire.CodeRouteNotFound: runtime.ClassInvalid, wire.CodeMethodNotAllowed: runtime.ClassInvalid, wire.CodeUnsupportedMediaType: runtime.ClassInvalid,
-	wire.CodeBodyTooLarge: runtime.ClassInvalid, wire.CodeBodyMissing: runtime.ClassInvalid, wire.CodeBodyUnreadable: runtime.ClassInvalid,
-	wire.CodeMalformedJSON: runtime.ClassInvalid, wire.CodeUnknownField: runtime.ClassInvalid, wire.CodeDuplicateField: runtime.ClassInvalid,
-	wire.CodeInvalidField: runtime.ClassInvalid, wire.CodeInvalidParameter: runtime.ClassInvalid, wire.CodeInvalidHeader: runtime.ClassInvalid,
-	wire.CodeRequestTimeout: runtime.ClassUnavailable, wire.CodeKeysUnreadable: runtime.ClassUnavailable, client.CodeThrottled: runtime.ClassUnavailable,
-	client.CodeUnavailable: runtime.ClassUnavailable, remote.CodeUnreachable: runtime.ClassUnavailable,
+// Codes of refusals that no server sent.
+const (
+	// CodeUnreachable: no answer came.
+	CodeUnreachable client.Code = "unreachable"
+	// CodeUnexpected: what answered does not speak the API, or not as it should.
+	CodeUnexpected client.Code = "unexpected_answer"
+)
+
+// RefusalError is what a command refuses by itself, as a server would.
+type RefusalError struct {
+	Code    client.Code
+	Session string
+	Message string
+	Cause   error
+}
+
+func (e *RefusalError) Error() string {
+	if e.Session == "" {
+		return e.Message
+	}
+	return "session " + e.Session + ": " + e.Message
+}
+
+func (e *RefusalError) Unwrap() error { return e.Cause }
+
+// Refusef returns a refusal about a session; "" for none.
+func Refusef(code client.Code, id, format string, args ...any) error {
+	return &RefusalError{Code: code, Session: id, Message: fmt.Sprintf(format, args...)}
+}
+
+// CodeOf is the stable code of an error: of the command's own, of what a server or the
+// handler in this process answered, of a server that did not, or of the work on a data file.
+func CodeOf(err error) client.Code {
+	var own *RefusalError
+	var refused *client.Error
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &own):
+		return own.Code
+	case errors.As(err, &refused):
+		return refused.Code()
+	case errors.Is(err, client.ErrUnreachable):
+		return CodeUnreachable
+	case errors.Is(err, client.ErrRedirect), errors.Is(err, client.ErrScheme), errors.Is(err, client.ErrTooLarge), errors.Is(err, client.ErrNotAdjourn):
+		return CodeUnexpected
+	}
+	return runtime.AsError(err).Code
+}
+
+// About returns the session that an error is about, "" if none, and the answer that came
+// first where that is the reason.
+func About(err error) (id string, answer *session.Answer) {
+	var own *RefusalError
+	var refused *client.Error
+	var worked *runtime.Error
+	var failed interface{ SessionID() string } // of the client: no answer, or none of the API
+	switch {
+	case errors.As(err, &own):
+		return own.Session, nil
+	case errors.As(err, &refused):
+		return refused.Problem.SessionID, refused.Problem.Answer
+	case errors.As(err, &worked):
+		return worked.Session, worked.Answer
+	case errors.As(err, &failed):
+		return failed.SessionID(), nil
+	}
+	return "", nil
 }
 
 // Class of a refusal: what a caller can do about it.
-func Class(err error) runtime.Class {
-	code := runtime.AsError(err).Code
-	if c, ok := apiClasses[code]; ok {
-		return c
+func Class(err error) client.Class {
+	switch code := CodeOf(err); code {
+	case client.CodeThrottled, client.CodeUnavailable, CodeUnreachable:
+		return client.ClassUnavailable
+	default:
+		return code.Class()
 	}
-	return code.Class()
 }
 
 // ErrorCode is the stable name of an error in a manifest.
@@ -139,7 +196,7 @@ func ErrorCode(err error) string {
 	case errors.Is(err, app.ErrInvalidSetting):
 		return "invalid_setting"
 	case errors.Is(err, embedded.ErrNoData):
-		return string(runtime.CodeSessionNotFound)
+		return string(client.CodeSessionNotFound)
 	case errors.Is(err, known.ErrUntrusted):
 		return "data_untrusted"
 	case errors.Is(err, owned.ErrOthers):
@@ -147,5 +204,5 @@ func ErrorCode(err error) string {
 	case errors.Is(err, context.Canceled):
 		return "interrupted"
 	}
-	return string(runtime.AsError(err).Code)
+	return string(CodeOf(err))
 }

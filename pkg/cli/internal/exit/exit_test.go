@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -32,6 +33,16 @@ func TestExitCode(t *testing.T) {
 		{exit.Usagef("x"), 2, "usage"},
 		{&runtime.Error{Code: runtime.CodeInvalidInput}, 2, "invalid_input"},
 		{&runtime.Error{Code: runtime.CodeIdempotencyMismatch}, 5, "idempotency_mismatch"},
+		{exit.Refusef(client.CodeWaitNotFound, "s", "x"), 3, "wait_not_found"},
+		{&exit.RefusalError{Code: client.CodeSessionNotFound, Cause: embedded.ErrNoData}, 3, "session_not_found"},
+		{answered(client.CodeUnauthenticated), 4, "unauthenticated"},
+		{answered(client.CodeUnknownField), 2, "unknown_field"},
+		{answered(client.CodeStoreGone), 3, "store_gone"},
+		{answered(client.CodeThrottled), 1, "throttled"},
+		{client.ErrUnreachable, 1, "unreachable"},
+		{client.ErrNotAdjourn, 1, "unexpected_answer"},
+		{client.ErrTooLarge, 1, "unexpected_answer"},
+		{session.ErrInvalidID, 2, "invalid_id"},
 		{app.ErrInvalidSetting, 2, "invalid_setting"},
 		{&runtime.Error{Code: runtime.CodeUnknownAgent}, 3, "unknown_agent"},
 		{embedded.ErrNoData, 3, "session_not_found"},
@@ -55,4 +66,21 @@ func TestExitCode(t *testing.T) {
 		require.Equal(t, c.name, exit.ErrorCode(wrapped), c.err)
 	}
 	require.NoError(t, exit.Said(0))
+}
+
+func answered(code client.Code) error {
+	return &client.Error{Problem: client.Problem{Code: string(code), SessionID: "s", Answer: &session.Answer{Wait: "w2-1"}}}
+}
+
+// TestAbout: an error says which session it is about, wherever it comes from.
+func TestAbout(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{exit.Refusef(client.CodeWaitNotFound, "s", "x"), answered(client.CodeAlreadyAnswered), &runtime.Error{Session: "s"}} {
+		id, answer := exit.About(fmt.Errorf("somewhere: %w", err))
+		require.Equal(t, "s", id)
+		require.Equal(t, exit.CodeOf(err) == client.CodeAlreadyAnswered, answer != nil)
+	}
+	id, _ := exit.About(errors.New("surprise"))
+	require.Empty(t, id)
+	require.Empty(t, exit.CodeOf(nil))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/sqlite"
 )
 
 // Config is what a place depends on beside the words of the command; all but
@@ -43,6 +44,9 @@ type Config struct {
 	// Decorate may put something around the ports; a test's door.
 	Decorate func(app.Parts) app.Parts
 }
+
+// LongestPatience is how long a write waits for another process at most.
+const LongestPatience = sqlite.WaitFor
 
 // Place says where the sessions live: in a data file, or behind a server. What
 // was said in the command's words counts before what the environment says.

@@ -7,14 +7,11 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
-	"github.com/adjourn/adjourn/pkg/cli/internal/remote"
 	"github.com/adjourn/adjourn/pkg/client"
-	"github.com/adjourn/adjourn/pkg/runtime"
-	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// openServer returns the engine of the server. Nothing is sent yet.
-func (p *Place) openServer() (Engine, error) {
+// openServer connects to the server. Nothing is sent yet.
+func (p *Place) openServer() (*Connection, error) {
 	p.Screen.ShowProgress()
 	if _, err := app.ReadSettings(p.Env); err != nil {
 		return nil, err
@@ -27,7 +24,7 @@ func (p *Place) openServer() (Engine, error) {
 	if err != nil {
 		return nil, p.badServer(err, token != "")
 	}
-	return remote.New(remote.Config{Client: speaker, OnEntry: func(_ session.Key, e runtime.Progress) { p.Screen.Entry(e) }})
+	return newConnection(speaker, p.progress), nil
 }
 
 // badServer says why no client can be made for a URL, or a token.

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/internal/screen"
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
@@ -30,25 +30,23 @@ func FuzzForeignSession(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1])
 	}
-	f.Fuzz(func(t *testing.T, about, written string) {
-		var s wire.Session
+	f.Fuzz(func(t *testing.T, about, entriesJSON string) {
+		var s client.Session
 		var entries []journal.Entry
-		if json.Unmarshal([]byte(about), &s) != nil || json.Unmarshal([]byte(written), &entries) != nil {
+		if json.Unmarshal([]byte(about), &s) != nil || json.Unmarshal([]byte(entriesJSON), &entries) != nil {
 			return
 		}
 		var out strings.Builder
 		env := func(string) string { return "" }
 		on := screen.New(screen.Config{Name: "adjourn", Stdout: &out, Stderr: &out, Env: env})
 		where := place.New(place.Config{Program: "adjourn", Env: env, Screen: on})
-		m := s.Manifest()
+		m := report.NewManifest(s)
 		m.ResumeHint = report.ResumeHint(where, m)
-		var records []journal.WaitRecord
+		var waits []client.Wait
 		if s.Pause != nil {
-			for i := range s.Pause.Pending {
-				records = append(records, s.Pause.Pending[i].Record())
-			}
+			waits = s.Pause.Pending
 		}
-		report.Manifest(on, where, m, report.Stored(records))
+		report.Print(on, where, m, report.Stored(waits))
 		for _, full := range []bool{true, false} {
 			on.Write(&out, report.Timeline(on, m, entries, full))
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // ResumeHint returns the one command that takes a paused session on.
-func ResumeHint(where *place.Place, m session.Manifest) string {
+func ResumeHint(where *place.Place, m Manifest) string {
 	switch m.Outcome {
 	case session.OutcomeRunning, session.OutcomeInterrupted:
 		return where.Command(place.Target("resume", m.SessionID)...)
@@ -39,21 +39,21 @@ func ResumeHint(where *place.Place, m session.Manifest) string {
 }
 
 // Pending returns everything a manifest waits for.
-func Pending(m session.Manifest) []session.PendingItem {
+func Pending(m Manifest) []PendingItem {
 	if m.PauseReason == nil {
 		return nil
 	}
-	return append(append([]session.PendingItem{}, m.PauseReason.PendingToolCalls...), m.PauseReason.Pending...)
+	return append(append([]PendingItem{}, m.PauseReason.PendingToolCalls...), m.PauseReason.Pending...)
 }
 
 // AnswerHint returns a command that answers one wait and no other. It names the
 // wait, whose id is never used again: what is answered is what was shown. Of a wait
 // whose deadline has passed it is the one that goes on.
-func AnswerHint(where *place.Place, id string, item session.PendingItem) string {
+func AnswerHint(where *place.Place, id string, item PendingItem) string {
 	submit := func(words ...string) string {
 		return where.Command(place.TargetWait("submit", id, item.WaitID, words...)...)
 	}
-	if late([]session.PendingItem{item}, where) {
+	if late([]PendingItem{item}, where) {
 		return where.Command(place.Target("resume", id)...)
 	}
 	switch item.Kind {
@@ -87,16 +87,4 @@ func replyHint(q *session.Question) []string {
 		return nil
 	}
 	return []string{"--select", WordChoice}
-}
-
-// Wait returns a pending thing as the wait it is: what the manifest shows of it.
-func Wait(item session.PendingItem) session.Wait {
-	w := session.Wait{
-		ID: item.WaitID, Kind: item.Kind, Nonce: item.ApprovalID, Tool: item.Name, Arguments: item.Arguments, Digest: item.Digest,
-		Question: item.Question, Text: item.Text, Child: item.Session, Who: item.Who,
-	}
-	if item.ID != item.WaitID {
-		w.Call = item.ID
-	}
-	return w
 }

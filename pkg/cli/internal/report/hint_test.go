@@ -15,12 +15,12 @@ import (
 // word for it, unless that is a choice itself, or none of them could stand in its place.
 func TestHintChoosesNothing(t *testing.T) {
 	t.Parallel()
-	question := func(ids ...string) session.PendingItem {
+	question := func(ids ...string) report.PendingItem {
 		q := &session.Question{ID: "q", Kind: session.QuestionChoice}
 		for _, id := range ids {
 			q.Choices = append(q.Choices, session.Choice{ID: id})
 		}
-		return session.PendingItem{WaitID: "w2-1", Kind: session.WaitQuestion, Question: q}
+		return report.PendingItem{WaitID: "w2-1", Kind: session.WaitQuestion, Question: q}
 	}
 	here := place.New(place.Config{Program: "adjourn", Env: func(string) string { return "" }})
 	hostile := []string{"\x1b[2Jred", "a\r\nRun it? y", "x\u202ey"}
@@ -34,8 +34,8 @@ func TestHintChoosesNothing(t *testing.T) {
 func TestHintBesideWhatIsDecided(t *testing.T) {
 	t.Parallel()
 	here := place.New(place.Config{Program: "adjourn", Env: func(string) string { return "" }})
-	m := session.Manifest{Outcome: session.OutcomePaused, SessionID: "s", CheckpointID: "cp", PauseReason: &session.PauseReason{
-		Type: session.PauseToolApproval, PendingToolCalls: []session.PendingItem{{ID: "c2-2", WaitID: "w2-2", Kind: session.WaitApproval, Name: "deploy"}},
+	m := report.Manifest{Outcome: session.OutcomePaused, SessionID: "s", CheckpointID: "cp", PauseReason: &report.PauseReason{
+		Type: session.PauseToolApproval, PendingToolCalls: []report.PendingItem{{ID: "c2-2", WaitID: "w2-2", Kind: session.WaitApproval, Name: "deploy"}},
 	}}
 	require.Contains(t, report.ResumeHint(here, m), "resume -c cp --approve w2-2")
 	m.PauseReason.Decided = 1
@@ -57,9 +57,9 @@ func TestHintForThoseWhoMay(t *testing.T) {
 		"not together": {[][]string{{"bob"}, {"ada"}}, "submit s w2-1 --approve", " (bob only)"},
 		"alone":        {[][]string{{"bob\x1b"}}, "resume -c cp --approve w2-1", ` (bob\x1b only)`},
 	} {
-		m := session.Manifest{Outcome: session.OutcomePaused, SessionID: "s", CheckpointID: "cp", PauseReason: &session.PauseReason{}}
+		m := report.Manifest{Outcome: session.OutcomePaused, SessionID: "s", CheckpointID: "cp", PauseReason: &report.PauseReason{}}
 		for i, who := range c.who {
-			m.PauseReason.PendingToolCalls = append(m.PauseReason.PendingToolCalls, session.PendingItem{ID: "c", WaitID: fmt.Sprintf("w2-%d", i+1), Kind: session.WaitApproval, Who: who})
+			m.PauseReason.PendingToolCalls = append(m.PauseReason.PendingToolCalls, report.PendingItem{ID: "c", WaitID: fmt.Sprintf("w2-%d", i+1), Kind: session.WaitApproval, Who: who})
 		}
 		require.Contains(t, report.ResumeHint(here, m), c.hint, name)
 		require.Equal(t, c.only, report.HintOnly(here, m), name)

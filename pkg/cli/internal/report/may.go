@@ -36,7 +36,7 @@ func named(who []string) string {
 
 // together returns who may answer all of the items, in one decision; nil means
 // everybody. It reports false where nobody may.
-func together(items []session.PendingItem) (who []string, somebody bool) {
+func together(items []PendingItem) (who []string, somebody bool) {
 	for _, item := range items {
 		switch {
 		case len(item.Who) == 0:
@@ -51,18 +51,18 @@ func together(items []session.PendingItem) (who []string, somebody bool) {
 
 // singly reports whether a decision on all approvals would be refused: some are
 // decided already, or nobody may answer all that are open.
-func singly(m session.Manifest) bool {
+func singly(m Manifest) bool {
 	_, somebody := together(openApprovals(Pending(m)))
 	return !somebody || m.PauseReason != nil && m.PauseReason.Decided > 0
 }
 
 // openApprovals are those of the pending items that are approvals.
-func openApprovals(items []session.PendingItem) []session.PendingItem {
-	return slices.DeleteFunc(slices.Clone(items), func(item session.PendingItem) bool { return item.Kind != session.WaitApproval })
+func openApprovals(items []PendingItem) []PendingItem {
+	return slices.DeleteFunc(slices.Clone(items), func(item PendingItem) bool { return item.Kind != session.WaitApproval })
 }
 
 // HintOnly is the [Only] of the [ResumeHint] of a paused session.
-func HintOnly(where *place.Place, m session.Manifest) string {
+func HintOnly(where *place.Place, m Manifest) string {
 	items := Pending(m)
 	approvals := openApprovals(items)
 	switch {

@@ -17,7 +17,7 @@ import (
 // Record keeps the pause file true: it holds the last manifest of a paused
 // session, and goes when that session comes to an end. Not being able to is
 // said, and changes nothing.
-func Record(s *screen.Screen, where *place.Place, m session.Manifest) {
+func Record(s *screen.Screen, where *place.Place, m Manifest) {
 	if where.Remote() {
 		return // there is no data file for it to be beside
 	}
@@ -35,7 +35,7 @@ func Record(s *screen.Screen, where *place.Place, m session.Manifest) {
 	}
 }
 
-func writePause(path string, m session.Manifest) error {
+func writePause(path string, m Manifest) error {
 	text, err := screen.EncodeJSON(m)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func removePause(path, id string) error {
 	if err != nil {
 		return err
 	}
-	var old session.Manifest
+	var old Manifest
 	if json.Unmarshal(text, &old) != nil || old.SessionID != id {
 		return nil // not ours to remove
 	}

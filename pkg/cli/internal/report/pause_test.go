@@ -45,7 +45,7 @@ func TestRecord(t *testing.T) {
 		{"c\u202e", session.OutcomePaused, `c\u202e`},
 		{"c\u202e", session.OutcomeCancelled, ""},
 	} {
-		report.Record(s, where, session.Manifest{SessionID: c.id, Outcome: c.outcome})
+		report.Record(s, where, report.Manifest{SessionID: c.id, Outcome: c.outcome})
 		if c.tells == "" {
 			require.NoFileExists(t, path, "%s %s", c.id, c.outcome)
 			continue
@@ -67,10 +67,10 @@ func TestRecordThatFails(t *testing.T) {
 	t.Parallel()
 	s, where, _, stderr := room(t)
 	where.UseData(filepath.Join(t.TempDir(), "no folder", "a.db"))
-	report.Record(s, where, session.Manifest{SessionID: "a", Outcome: session.OutcomePaused})
+	report.Record(s, where, report.Manifest{SessionID: "a", Outcome: session.OutcomePaused})
 	require.Contains(t, stderr.String(), "pause.json was not updated: ")
 
 	stderr.Reset()
-	report.Record(s, where.At("http://127.0.0.1:1", ""), session.Manifest{SessionID: "a", Outcome: session.OutcomePaused})
+	report.Record(s, where.At("http://127.0.0.1:1", ""), report.Manifest{SessionID: "a", Outcome: session.OutcomePaused})
 	require.Empty(t, stderr.String(), "behind a server there is no data file for it to be beside")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -25,7 +26,7 @@ func Replace(word, put string) string { return word + " is a word to replace: pu
 
 // LeftAsItStands returns what to put in the place of the word that an answer to a
 // question still has; "" when it has none. A choice that is called so is a choice.
-func LeftAsItStands(w session.Wait, a session.Answer) string {
+func LeftAsItStands(w client.Wait, a client.SubmitRequest) string {
 	left := a.Text != nil && *a.Text == WordAnswer
 	q := w.Question
 	switch {

@@ -5,26 +5,24 @@ import (
 	"strings"
 
 	"github.com/adjourn/adjourn/internal/screen"
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
-	"github.com/adjourn/adjourn/pkg/cli/internal/remote"
-	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // Refuse says that a command was refused: on stderr in words, and on stdout as
 // a manifest when JSON was asked for. What is known of the session goes with it.
-func Refuse(s *screen.Screen, where *place.Place, m session.Manifest, err error) {
+func Refuse(s *screen.Screen, where *place.Place, m Manifest, err error) {
 	p := printer{s, where}
 	next := m.Outcome == session.OutcomeCompleted || m.Outcome == session.OutcomeCancelled
 	m.Outcome = session.OutcomeError
 	text := Words(where, err)
-	m.Error = &session.ManifestError{Code: exit.ErrorCode(err), Message: text}
-	var refused *runtime.Error
-	if errors.As(err, &refused) && m.SessionID == "" {
-		m.SessionID = refused.Session
+	m.Error = &ManifestError{Code: exit.ErrorCode(err), Message: text}
+	id, answer := exit.About(err)
+	if m.SessionID == "" {
+		m.SessionID = id
 	}
 	var usage *exit.UsageError
 	switch {
@@ -48,23 +46,23 @@ func Refuse(s *screen.Screen, where *place.Place, m session.Manifest, err error)
 	default:
 		p.Complain("%s", text)
 	}
-	if refused != nil && refused.Answer != nil {
-		p.Suggest("the answer there is: %s", screen.Short(said(*refused.Answer, 120), 120))
+	if answer != nil {
+		p.Suggest("the answer there is: %s", screen.Short(said(*answer, 120), 120))
 	}
 	if usage != nil && usage.Command != "" {
 		words := append(strings.Fields(usage.Command)[1:], "--help") // the first is the name it has in its help
 		p.Suggest("see: %s", p.Called(words...))
 	}
-	switch code := runtime.AsError(err).Code; {
-	case code == remote.CodeUnreachable:
+	switch code := exit.CodeOf(err); {
+	case code == exit.CodeUnreachable:
 		p.Suggest("is there a server at %s? One on this machine is started with: %s", p.Server(), p.ServeHint())
-	case code == wire.CodeUnauthenticated:
+	case code == client.CodeUnauthenticated:
 		p.Suggest("%s", p.TokenHint())
-	case code == wire.CodeRouteNotFound:
+	case code == client.CodeRouteNotFound:
 		p.Suggest("does the API begin at %s? --url names its first part, as the server printed it", p.Server())
-	case code == runtime.CodeSessionNotFound && !errors.Is(err, embedded.ErrNoData):
+	case code == client.CodeSessionNotFound && !errors.Is(err, embedded.ErrNoData):
 		p.Suggest("list the sessions there are: %s", p.Command("sessions"))
-	case m.PauseReason == nil && (code == runtime.CodeWaitNotFound || code == runtime.CodeNothingToDecide):
+	case m.PauseReason == nil && (code == client.CodeWaitNotFound || code == client.CodeNothingToDecide):
 		p.Suggest("see what waits: %s", p.Command("inbox"))
 	case m.PauseReason != nil:
 		p.Suggest("what it waits for: %s", p.Command(place.Target("show", m.SessionID)...))

@@ -5,15 +5,16 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/internal/screen"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // Stored returns the waits of a paused session that were answered, by somebody or by
 // their deadline, and with which it has not gone on.
-func Stored(records []journal.WaitRecord) []journal.WaitRecord {
-	var stored []journal.WaitRecord
-	for _, r := range records {
+func Stored(waits []client.Wait) []client.Wait {
+	var stored []client.Wait
+	for _, r := range waits {
 		if (r.State == session.WaitAnswered || r.State == session.WaitExpired) && r.Answer != nil {
 			stored = append(stored, r)
 		}
@@ -22,17 +23,17 @@ func Stored(records []journal.WaitRecord) []journal.WaitRecord {
 }
 
 // StoredLines says what was answered, by whom and how long ago, a line for each.
-func StoredLines(stored []journal.WaitRecord, indent string, now time.Time) string {
+func StoredLines(stored []client.Wait, indent string, now time.Time) string {
 	var b strings.Builder
 	for _, r := range stored {
-		b.WriteString(indent + screen.CleanLine(r.Wait.ID) + "  " + HeadlineOf(r.Wait) + ": " +
+		b.WriteString(indent + screen.CleanLine(r.WaitID) + "  " + HeadlineOf(r) + ": " +
 			screen.Short(said(*r.Answer, 120), 120) + ", by " + by(r.Answer.Who) + ", " + Ago(now, r.Answer.When) + "\n")
 	}
 	return b.String()
 }
 
 // Beside says what was answered of a pause in which something is still open; "" if nothing was.
-func Beside(answered []journal.WaitRecord, now time.Time) string {
+func Beside(answered []client.Wait, now time.Time) string {
 	if len(answered) == 0 {
 		return ""
 	}
@@ -46,4 +47,23 @@ func Ago(now, at time.Time) string {
 		return "just now"
 	}
 	return screen.Span(d) + " ago"
+}
+
+// Opened is a wait in the form it has in the journal, which is what lists print as JSON.
+func Opened(w client.Wait) session.Wait {
+	return session.Wait{
+		ID: w.WaitID, Kind: w.Kind, Nonce: w.ApprovalID, Call: w.CallID, Tool: w.Tool, Arguments: w.Arguments, Digest: w.Digest,
+		Question: w.Question, Text: w.Text, Child: w.ChildSessionID, OpenedAt: w.OpenedAt, Deadline: w.Deadline,
+		Who: w.Who, Policy: w.Policy, Origin: w.Origin,
+	}
+}
+
+// Records are waits with what became of them, in the form they are stored in; what only
+// the sweep needs is not in it.
+func Records(waits []client.Wait) []journal.WaitRecord {
+	records := make([]journal.WaitRecord, len(waits))
+	for i, w := range waits {
+		records[i] = journal.WaitRecord{Wait: Opened(w), State: w.State, Answer: w.Answer, Held: w.Held, Agent: w.Agent}
+	}
+	return records
 }

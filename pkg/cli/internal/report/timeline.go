@@ -14,7 +14,7 @@ import (
 
 // Timeline returns a session's journal as people read it: when, what, how long it
 // took. Unless it is to be full, texts, arguments and results are shortened.
-func Timeline(s *screen.Screen, m session.Manifest, entries []journal.Entry, full bool) string {
+func Timeline(s *screen.Screen, m Manifest, entries []journal.Entry, full bool) string {
 	t := timeline{screen: s, room: 160, asked: map[string]session.Wait{}, calls: map[string]json.RawMessage{}}
 	if full {
 		t.room = 1 << 20
@@ -41,7 +41,7 @@ func (t *timeline) linef(format string, args ...any) {
 }
 
 // head sums the session up.
-func (t *timeline) head(m session.Manifest, entries []journal.Entry) {
+func (t *timeline) head(m Manifest, entries []journal.Entry) {
 	var waited, worked time.Duration
 	for i := 1; i < len(entries); i++ {
 		d := entries[i].At.Sub(entries[i-1].At)
@@ -82,7 +82,7 @@ func (t *timeline) entry(e *journal.Entry) {
 	}
 	for _, w := range e.Waits {
 		t.asked[w.ID] = w
-		item := session.NewPendingItem(w)
+		item := PendingItem{Kind: w.Kind, Name: w.Tool, Session: w.Child}
 		t.detail("waits", "%s for %s%s%s", screen.CleanLine(w.ID), Headline(item), ofCall(w), deadline(w))
 		if given, known := t.calls[w.Call]; known && len(w.Arguments) > 0 && journal.Digest(given) != journal.Digest(w.Arguments) {
 			// An answer counts for these, not for those of the call above.

@@ -29,9 +29,9 @@ func TestTimelineOfOtherArguments(t *testing.T) {
 		}
 	}
 	other := story(`{"a":1,"b":"` + long + `"}`)
-	require.Contains(t, report.Timeline(s, session.Manifest{}, other, true), `shown     w2-1 with other arguments than c2-1: {"a":1,"b":"`+long+`"}`+"\n")
-	cut := report.Timeline(s, session.Manifest{}, other, false)
+	require.Contains(t, report.Timeline(s, report.Manifest{}, other, true), `shown     w2-1 with other arguments than c2-1: {"a":1,"b":"`+long+`"}`+"\n")
+	cut := report.Timeline(s, report.Manifest{}, other, false)
 	require.Contains(t, cut, `shown     w2-1 with other arguments than c2-1: {"a":1,"b":"xxx`)
 	require.NotContains(t, cut, long)
-	require.NotContains(t, report.Timeline(s, session.Manifest{}, story(`{"b": 2, "a": 1}`), true), "shown", "the same, in another order")
+	require.NotContains(t, report.Timeline(s, report.Manifest{}, story(`{"b": 2, "a": 1}`), true), "shown", "the same, in another order")
 }

@@ -4,9 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/queue"
-	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -14,9 +15,9 @@ import (
 // wrong with it and what to do: through which calls the error came says nothing to them.
 func Words(where *place.Place, err error) string {
 	text := err.Error()
-	unusable := []runtime.Code{runtime.CodeStoreUnavailable, runtime.CodeStoreLocked, runtime.CodeStoreGone}
+	unusable := []client.Code{client.CodeStoreUnavailable, client.CodeStoreLocked, client.CodeStoreGone}
 	line, said := unavailable(text)
-	if !said || !slices.Contains(unusable, runtime.AsError(err).Code) {
+	if !said || !slices.Contains(unusable, exit.CodeOf(err)) {
 		return text
 	}
 	if file := where.DataPath(); !where.Remote() && !strings.Contains(line, file) {

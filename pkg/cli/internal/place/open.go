@@ -4,83 +4,24 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math"
-	"net/http"
 	"path/filepath"
 
 	"github.com/adjourn/adjourn/internal/private"
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
-	"github.com/adjourn/adjourn/pkg/cli/internal/remote"
-	"github.com/adjourn/adjourn/pkg/client"
-	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/sqlite"
-	"github.com/adjourn/adjourn/pkg/tool"
 )
-
-// Engine is what commands do with sessions, wherever those live: in a data file
-// of this machine, or behind a server. Refusals are *runtime.Error on both sides.
-type Engine interface {
-	Start(ctx context.Context, p runtime.StartParams) (runtime.Started, error)
-	Submit(ctx context.Context, p runtime.SubmitParams) (runtime.Submitted, error)
-	Resume(ctx context.Context, p runtime.ResumeParams) (runtime.Resumed, error)
-	Decide(ctx context.Context, p runtime.DecideParams) (runtime.Resumed, error)
-	Manifest(ctx context.Context, key session.Key) (session.Manifest, error)
-	Waits(ctx context.Context, key session.Key) ([]journal.WaitRecord, error)
-	Journal(ctx context.Context, key session.Key) ([]journal.Entry, error)
-	Sessions(ctx context.Context, p runtime.SessionsParams) (runtime.SessionsPage, error)
-	Inbox(ctx context.Context, p runtime.InboxParams) (runtime.InboxPage, error)
-	// Drive stays with a session until it rests, or until ctx ends.
-	Drive(ctx context.Context, key session.Key) error
-	// Agents names the agents there are; nil where this program cannot know.
-	Agents() []string
-	// Tool returns the definition of an agent's tool, where this program has it.
-	Tool(agent, name string) (tool.Tool, bool)
-	Close() error
-}
-
-// local is the engine on a data file; whoever drives a session works on it.
-type local struct {
-	*remote.Engine
-	app *embedded.App
-}
-
-// newLocal speaks to a data file as to a server, in this process.
-func newLocal(a *embedded.App, who string) (Engine, error) {
-	handler, err := httpapi.New(httpapi.Config{
-		Runtime: a.Runtime, InProcess: true, MaxBody: math.MaxInt64,
-		Authenticate: func(*http.Request) (httpapi.Caller, error) {
-			return httpapi.Caller{Tenant: session.DefaultTenant, Who: who, From: "cli"}, nil
-		},
-	})
-	if err != nil {
-		return nil, errors.Join(err, a.Close())
-	}
-	e, err := remote.New(remote.Config{Client: client.Over(handler)})
-	if err != nil {
-		return nil, errors.Join(err, a.Close())
-	}
-	return local{Engine: e, app: a}, nil
-}
-
-func (l local) Drive(ctx context.Context, key session.Key) error {
-	return l.app.Runtime.DriveAfter(ctx, key, l.app.Only(key), l.Told(key))
-}
-func (l local) Agents() []string                          { return l.app.Registry.Names() }
-func (l local) Tool(agent, name string) (tool.Tool, bool) { return l.app.Registry.Tool(agent, name) }
-func (l local) Close() error                              { return l.app.Close() }
 
 // PauseFile is written beside the data file when a session pauses: the manifest
 // once more, for scripts that lost stdout.
 const PauseFile = "pause.json"
 
-// Open opens the engine a command speaks to. With existing, a data file that is
+// Open connects a command to the sessions. With existing, a data file that is
 // not there is [embedded.ErrNoData].
-func (p *Place) Open(ctx context.Context, existing bool) (Engine, error) {
+func (p *Place) Open(ctx context.Context, existing bool) (*Connection, error) {
 	if p.Remote() {
 		return p.openServer()
 	}
@@ -88,12 +29,12 @@ func (p *Place) Open(ctx context.Context, existing bool) (Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newLocal(a, p.Who)
+	return p.over(a)
 }
 
 // OpenReading is Open for a command that changes nothing: it waits for nobody, and
 // needs no right to write.
-func (p *Place) OpenReading(ctx context.Context) (Engine, error) {
+func (p *Place) OpenReading(ctx context.Context) (*Connection, error) {
 	if p.Remote() {
 		return p.openServer()
 	}
@@ -101,7 +42,16 @@ func (p *Place) OpenReading(ctx context.Context) (Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newLocal(a, p.Who)
+	return p.over(a)
+}
+
+// over is [Place.Over]; what was opened is closed where that fails.
+func (p *Place) over(a *embedded.App) (*Connection, error) {
+	c, err := p.Over(a)
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return c, nil
 }
 
 // OpenData opens the embedded engine on the data file, to work on it: one that this

@@ -1,0 +1,202 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/internal/goldentest"
+	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+)
+
+var (
+	at    = time.Date(2026, 3, 4, 5, 6, 7, 890123456, time.UTC)
+	later = at.Add(90 * time.Minute)
+	prev  = "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"
+)
+
+func raw(text string) json.RawMessage { return json.RawMessage(text) }
+
+// TestGolden: what commands print as JSON, and leave in the pause file, keeps its form.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	const dir = "testdata/v1"
+	for name, value := range manifests() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			goldentest.JSON(t, filepath.Join(dir, name+".json"), value)
+		})
+	}
+	goldentest.Complete(t, dir, ".json", manifests())
+	var all bytes.Buffer
+	require.NoError(t, json.NewEncoder(&all).Encode(manifests()))
+	for _, o := range []session.Outcome{
+		session.OutcomeCompleted, session.OutcomePaused, session.OutcomeFailed, session.OutcomeCancelled, session.OutcomeInterrupted, session.OutcomeRunning, session.OutcomeError,
+	} {
+		require.Contains(t, all.String(), `"outcome":"`+string(o)+`"`)
+	}
+	for _, p := range []session.PauseType{
+		session.PauseToolApproval, session.PauseInput, session.PauseClientTool, session.PauseQuestion, session.PauseChildren, session.PauseUnknownOutcome, session.PauseMixed,
+	} {
+		require.Contains(t, all.String(), `"type":"`+string(p)+`"`)
+	}
+}
+
+func manifests() map[string]any {
+	base := func(outcome session.Outcome) report.Manifest {
+		return report.Manifest{Outcome: outcome, SessionID: "s1", Agent: "support", CheckpointID: "czEuNC50b2tlbg", StepsTaken: 3}
+	}
+	item := func(kind session.WaitKind) report.PendingItem {
+		return report.PendingItem{ID: "c4-1", Kind: kind, WaitID: "w4-1", Name: "refund"}
+	}
+	pause := func(typ session.PauseType, calls, others []report.PendingItem) report.Manifest {
+		m := base(session.OutcomePaused)
+		m.AgentMessage, m.ResumeHint = "I need your yes.", "adjourn resume s1 --approve c4-1"
+		m.PauseReason = &report.PauseReason{Type: typ, PendingToolCalls: calls, Pending: others}
+		return m
+	}
+	approval := report.PendingItem{
+		ID: "c4-1", Kind: session.WaitApproval, WaitID: "w4-1", ApprovalID: "bm9uY2U", Name: "refund", Arguments: raw(`{"amount":500}`), Digest: prev,
+		Deadline: new(later), OnDeadline: session.ExpireDeny, Session: "s1-agent-clerk",
+	}
+	question := item(session.WaitQuestion)
+	question.Question = &session.Question{ID: "color", Kind: session.QuestionChoice, Text: "Which?", Choices: []session.Choice{{ID: "r", Label: "red"}}}
+	guarded := approval
+	guarded.Who = []string{"ada", "bob"}
+	input := report.PendingItem{ID: "w4-4", Kind: session.WaitInput, WaitID: "w4-4", Text: "Which region?"}
+
+	completed, failed, refused := base(session.OutcomeCompleted), base(session.OutcomeFailed), report.Manifest{Outcome: session.OutcomeError}
+	completed.FinalMessage, completed.Output = "All refunded.", raw(`{"total":620.50}`)
+	completed.Usage = &report.ManifestUsage{InputTokens: 1200, CacheReadTokens: 1000, CacheWriteTokens: 100, OutputTokens: 300, ReasoningTokens: 200, TotalTokens: 1500}
+	failed.Error = &report.ManifestError{Code: "limit_reached", Message: "The task used up its limit of steps.", Data: raw(`{"limit":"steps"}`)}
+	refused.Error = &report.ManifestError{Code: "unknown_agent", Message: "no agent is called x"}
+	list := func(items ...report.PendingItem) []report.PendingItem { return items }
+	return map[string]any{
+		"manifest_completed": completed, "manifest_failed": failed, "manifest_error": refused,
+		"manifest_cancelled": base(session.OutcomeCancelled), "manifest_interrupted": base(session.OutcomeInterrupted), "manifest_running": base(session.OutcomeRunning),
+		"manifest_paused_tool_approval_required": pause(session.PauseToolApproval, list(approval), nil),
+		"manifest_paused_input_required":         pause(session.PauseInput, nil, list(input)),
+		"manifest_paused_client_tool_required":   pause(session.PauseClientTool, list(item(session.WaitClientTool)), nil),
+		"manifest_paused_question":               pause(session.PauseQuestion, nil, list(question)),
+		"manifest_paused_children":               pause(session.PauseChildren, nil, list(item(session.WaitChild))),
+		"manifest_paused_unknown_outcome":        pause(session.PauseUnknownOutcome, list(item(session.WaitUnknown)), nil),
+		"manifest_paused_who":                    pause(session.PauseToolApproval, list(guarded), nil),
+		"manifest_paused_mixed":                  pause(session.PauseMixed, list(approval), list(question, input)),
+	}
+}
+
+// fill sets every field to something that is not zero.
+func fill(v reflect.Value, n *int) {
+	*n++
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), n)
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			v.Set(reflect.ValueOf(at.Add(time.Duration(*n) * time.Second)))
+			return
+		}
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i), n)
+			}
+		}
+	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			v.SetBytes([]byte(`{"n":1}`))
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0), n)
+	case reflect.Map:
+		element := reflect.New(v.Type().Elem()).Elem()
+		fill(element, n)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("key"), element)
+	case reflect.String:
+		v.SetString("text" + string(rune('a'+*n%26)))
+	case reflect.Uint8:
+		v.SetUint(uint64(*n % 256))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(*n))
+	default:
+		panic(v.Kind())
+	}
+}
+
+// TestWait: a wait loses nothing on its way through the API that an answer or a
+// manifest needs.
+func TestWait(t *testing.T) {
+	t.Parallel()
+	var record journal.WaitRecord
+	n := 0
+	fill(reflect.ValueOf(&record).Elem(), &n)
+	// These are the sweep's, the journal's and the server's own.
+	record.TakenBy, record.Due, record.Audit, record.Wait.Needs, record.HeldLast, record.Root = 0, nil, journal.AuditTip{}, nil, false, ""
+	w := wire.NewWait("s", record)
+	require.Equal(t, "s", w.SessionID)
+	require.Equal(t, record, report.Records([]client.Wait{w})[0])
+	require.Equal(t, record.Wait, report.Opened(w))
+}
+
+// TestManifest: a session holds all that a manifest says.
+func TestManifest(t *testing.T) {
+	t.Parallel()
+	approval := journal.WaitRecord{State: session.WaitOpen, Wait: session.Wait{ID: "w2-1", Kind: session.WaitApproval, Nonce: "n", Call: "c2-1", Tool: "deploy", Arguments: json.RawMessage(`{}`), Digest: "d"}}
+	question := journal.WaitRecord{State: session.WaitOpen, Wait: session.Wait{ID: "w2-2", Kind: session.WaitQuestion, Call: "c2-2", Question: &session.Question{ID: "q", Text: "Which?"}, Deadline: &session.Deadline{At: at, Outcome: session.ExpireDeny}}}
+	usage := llm.Usage{Input: 10, CacheRead: 4, CacheWrite: 2, Output: 5, Reasoning: 1}
+	s := wire.Session{
+		ID: "s", Agent: "a", Status: session.StatusSuspended, Outcome: session.OutcomePaused, CheckpointID: "cp", Step: 3, Text: "hm", Output: json.RawMessage(`1`),
+		Usage: wire.NewUsage(usage), Pause: &wire.Pause{Type: session.PauseMixed, Pending: []wire.Wait{wire.NewWait("s", approval), wire.NewWait("s", question)}},
+	}
+	want := report.Manifest{
+		Outcome: session.OutcomePaused, SessionID: "s", Agent: "a", CheckpointID: "cp", AgentMessage: "hm", Output: json.RawMessage(`1`), StepsTaken: 3,
+		Usage: &report.ManifestUsage{InputTokens: 10, OutputTokens: 5, TotalTokens: 15, CacheReadTokens: 4, CacheWriteTokens: 2, ReasoningTokens: 1},
+		PauseReason: &report.PauseReason{
+			Type: session.PauseMixed, PendingToolCalls: []report.PendingItem{report.NewPendingItem(wire.NewWait("s", approval))}, Pending: []report.PendingItem{report.NewPendingItem(wire.NewWait("s", question))},
+		},
+	}
+	require.Equal(t, want, report.NewManifest(s))
+
+	s.Pause, want.PauseReason = nil, nil
+	for _, status := range session.Statuses() {
+		s.Status, want.AgentMessage, want.FinalMessage = status, "", ""
+		switch status {
+		case session.StatusRunning:
+		case session.StatusCompleted, session.StatusCancelled:
+			want.FinalMessage = "hm"
+		case session.StatusSuspended, session.StatusInterrupted, session.StatusFailed:
+			want.AgentMessage = "hm"
+		}
+		require.Equal(t, want, report.NewManifest(s), status)
+	}
+	s.Failure = &wire.Failure{Code: "planner_failed", Message: "no plan", Retryable: true, Data: json.RawMessage(`{}`)}
+	require.Equal(t, &report.ManifestError{Code: "planner_failed", Message: "no plan", Data: json.RawMessage(`{}`)}, report.NewManifest(s).Error)
+}
+
+func TestNewPendingItem(t *testing.T) {
+	t.Parallel()
+	approval := client.Wait{
+		WaitID: "w4-1", Kind: session.WaitApproval, ApprovalID: "bm9uY2U", CallID: "c4-1", Tool: "refund", Arguments: raw(`{"amount":500}`), Digest: prev,
+		Deadline: &session.Deadline{At: later, Outcome: session.ExpireDeny}, Who: []string{"ana"},
+	}
+	require.Equal(t, report.PendingItem{
+		ID: "c4-1", Kind: session.WaitApproval, WaitID: "w4-1", ApprovalID: "bm9uY2U", Name: "refund", Arguments: approval.Arguments, Digest: prev,
+		Deadline: &later, OnDeadline: session.ExpireDeny, Who: approval.Who,
+	}, report.NewPendingItem(approval))
+	require.Equal(t, report.PendingItem{ID: "w4-4", Kind: session.WaitInput, WaitID: "w4-4", Text: "Which?"},
+		report.NewPendingItem(client.Wait{WaitID: "w4-4", Kind: session.WaitInput, Text: "Which?"}))
+}
