@@ -28,7 +28,7 @@ func fill(v reflect.Value, n *int) {
 			return
 		}
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
+			if v.Type().Field(i).IsExported() && v.Type().Field(i).Tag.Get("json") != "-" {
 				fill(v.Field(i), n)
 			}
 		}
@@ -69,7 +69,7 @@ func fields(t *testing.T, typ reflect.Type) {
 		return
 	}
 	for i := range typ.NumField() {
-		if !typ.Field(i).IsExported() {
+		if !typ.Field(i).IsExported() || typ.Field(i).Tag.Get("json") == "-" {
 			continue
 		}
 		name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
