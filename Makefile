@@ -225,7 +225,7 @@ TRIALSAWS := ^Test((Kill|Frozen)(Random|Windows|Overdue)|FaultsRandom|ClockJumps
 test-aws: ## The AWS adapters, functions and all, against pinned emulators; needs java, node and python3
 	localstack/install dynamodb ministack
 	localstack/emulators $(GO) test -tags aws -count=1 -timeout 30m -run '^($(call AWSTESTS,$(AWSROOMS)))$$' -skip '$(TRIALSAWS)' $(TESTFLAGS) $(patsubst %,./%/...,$(wildcard $(AWSROOMS)))
-	localstack/emulators $(GO) test -tags aws -count=1 -timeout 15m -skip '$(EMBEDDEDONLY)' $(TESTFLAGS) ./pkg/runtime
+	localstack/emulators $(GO) test -tags aws -count=1 -timeout 30m -skip '$(EMBEDDEDONLY)' $(TESTFLAGS) ./pkg/runtime
 
 .PHONY: bench-aws
 bench-aws: ## What moves of a session cost on DynamoDB and SQS: requests, units, bytes, dollars a million
