@@ -79,12 +79,12 @@ func (c Code) Class() Class {
 	case CodeCorrupt, CodeInternal:
 		return ClassInternal
 	}
-	return c.apiClass()
+	return apiClass(string(c))
 }
 
 // apiClass is the class of a code that only the HTTP API has.
-func (c Code) apiClass() Class {
-	switch c {
+func apiClass(code string) Class {
+	switch code {
 	case CodeRouteNotFound, CodeMethodNotAllowed, CodeUnsupportedMediaType, CodeBodyTooLarge, CodeBodyMissing, CodeBodyUnreadable,
 		CodeMalformedJSON, CodeUnknownField, CodeDuplicateField, CodeInvalidField, CodeInvalidParameter, CodeInvalidHeader:
 		return ClassInvalid

@@ -5,18 +5,20 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 )
 
-// What is sent: the bodies of requests, and what is in them.
+// What is sent: the bodies of requests, and the values in them.
 type (
 	// StartRequest begins a session, or its next turn.
 	StartRequest = wire.StartRequest
-	// SubmitRequest answers one thing a session waits for.
+	// SubmitRequest answers one wait of a session.
 	SubmitRequest = wire.SubmitRequest
 	// ResumeRequest goes on with a session, in one of the ways of [ResumeMode].
 	ResumeRequest = wire.ResumeRequest
-	ResumeMode    = wire.ResumeMode
-	// Confirmation answers the one open approval, Decisions several at once.
+	// ResumeMode says how a session goes on.
+	ResumeMode = wire.ResumeMode
+	// Confirmation answers the one approval that is open.
 	Confirmation = wire.Confirmation
-	Decisions    = wire.Decisions
+	// Decisions answer several approvals at once.
+	Decisions = wire.Decisions
 	// Content is a user's message; [Text] makes one of a text.
 	Content = wire.Content
 )
@@ -24,34 +26,48 @@ type (
 // MaxInput is the largest [Content] in bytes, all its parts together.
 const MaxInput = wire.MaxInput
 
-// What comes back.
+// The answers to the verbs.
 type (
-	// Started, Submitted and Resumed are the answers to the verbs.
-	Started    = wire.Started
+	// Started is the answer to a start.
+	Started = wire.Started
+	// StartEntry is the entry of the journal that a start wrote.
 	StartEntry = wire.StartEntry
-	Submitted  = wire.Submitted
-	Resumed    = wire.Resumed
+	// Submitted is the answer to a submit.
+	Submitted = wire.Submitted
+	// Resumed is the answer to a resume.
+	Resumed = wire.Resumed
 	// Continuation says what follows an answer.
 	Continuation = wire.Continuation
+)
 
-	// Session says where a session stands: what it waits for, why it failed, what it used.
+// What is read of sessions.
+type (
+	// Session says in which state a session is: its waits, why it failed, what it used.
 	Session = wire.Session
-	Pause   = wire.Pause
+	// Pause says why a session waits, and for what.
+	Pause = wire.Pause
+	// Failure says why a task failed.
 	Failure = wire.Failure
-	Usage   = wire.Usage
-	// Wait is one thing a session waits or waited for, with what became of it.
+	// Usage counts tokens, calls and cost.
+	Usage = wire.Usage
+	// Wait is one approval, question or input a session waits or waited for, and its outcome.
 	Wait = wire.Wait
-
-	// Sessions is a page of Summaries; the others are pages, too.
-	Sessions    = wire.Sessions
-	Summary     = wire.Summary
-	Messages    = wire.Messages
-	Runs        = wire.Runs
+	// Sessions is a page of [Summary].
+	Sessions = wire.Sessions
+	// Summary is one session in a list.
+	Summary = wire.Summary
+	// Messages is a page of the conversation.
+	Messages = wire.Messages
+	// Runs is a page of GET /sessions/{id}/runs, the oldest first.
+	Runs = wire.Runs
+	// Checkpoints is a page of [Checkpoint].
 	Checkpoints = wire.Checkpoints
-	Checkpoint  = wire.Checkpoint
-	Waits       = wire.Waits
-	Entries     = wire.Entries
-
+	// Checkpoint is an entry that a session can be referred to by.
+	Checkpoint = wire.Checkpoint
+	// Waits is a page of [Wait].
+	Waits = wire.Waits
+	// Entries is a page of the journal.
+	Entries = wire.Entries
 	// LeftOut says that a value is too large to be sent.
 	LeftOut = wire.LeftOut
 	// Problem is what a refusal says (RFC 9457); see [Error].
@@ -73,11 +89,11 @@ const (
 	ResumeWithDecisions    = wire.ResumeWithDecisions
 )
 
-// Code is the stable name of a refusal, Class what a caller can do about it.
-type (
-	Code  = wire.Code
-	Class = wire.Class
-)
+// Code is the stable name of a refusal.
+type Code = wire.Code
+
+// Class says what a caller can do about a refusal.
+type Class = wire.Class
 
 // The classes of codes.
 const (

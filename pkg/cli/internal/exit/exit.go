@@ -179,12 +179,11 @@ func About(err error) (id string, answer *session.Answer) {
 
 // Class of a refusal: what a caller can do about it.
 func Class(err error) client.Class {
-	switch code := CodeOf(err); code {
-	case client.CodeThrottled, client.CodeUnavailable, CodeUnreachable:
+	code := CodeOf(err)
+	if code == client.CodeThrottled || code == client.CodeUnavailable || code == CodeUnreachable {
 		return client.ClassUnavailable
-	default:
-		return code.Class()
 	}
+	return code.Class()
 }
 
 // ErrorCode is the stable name of an error in a manifest.
