@@ -1,5 +1,6 @@
 # Only Go is needed for build, test and demo. golangci-lint is built from
-# tools/go.mod at first use; node is needed for aimock and test-openai alone.
+# tools/go.mod at first use; node is needed for aimock and test-openai, and with java
+# and python3 for what speaks to emulators of AWS (test-aws).
 
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c

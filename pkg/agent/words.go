@@ -9,33 +9,38 @@ import (
 // constant of the same name in package session or llm, so that a program that defines
 // agents imports agent and tool alone.
 type (
-	// Limits bound one task: steps, tokens, time, cost.
+	// Limits bound one task: Steps, Tokens, ActiveMillis, CostMicros. Zero means the
+	// default, [Unlimited] no limit.
 	Limits = session.Limits
-	// Policy says how an agent treats people and changes of its definition.
+	// Policy says how an agent treats people and changes of its definition:
+	// TextNeedsInput, HoldBatch, AbandonOnMessage (true or false), OnChange.
 	Policy = session.Policy
-	// ChangePolicy says what happens when an agent was changed while a task waited.
+	// ChangePolicy says what happens when an agent was changed while a task waited:
+	// [ChangeGoOn], [ChangeReask] or [ChangeFail].
 	ChangePolicy = session.ChangePolicy
 	// Rules are what a task is held to, written down when it starts.
 	Rules = session.Rules
-	// SessionKey names a session: its tenant and its id.
+	// SessionKey names a session: its Tenant and its ID.
 	SessionKey = session.Key
 
 	// State is the custom state of a session: JSON values by key.
 	State = session.State
-	// StateOp is one change of the state.
+	// StateOp is one change of the state: Op ([StateAppend] or [StateReplace]), Key, Value.
 	StateOp = session.StateOp
 
 	// Model answers a conversation with the next reply.
 	Model = llm.Model
-	// Message is one turn of a conversation, in parts.
+	// Message is one turn of a conversation: its Role and its Parts.
 	Message = llm.Message
-	// Part is one piece of a message: text, a tool call, a tool's result, a file.
+	// Part is one piece of a message; by its Kind one of Text, ToolCall, ToolResult, File
+	// is set.
 	Part = llm.Part
-	// ToolResult is what became of one call of a tool.
+	// ToolResult is what became of one call of a tool: CallID, Name, Status and Output, the
+	// tool's JSON (where Status is not [ResultSuccess] a JSON string that says what happened).
 	ToolResult = llm.ToolResult
 	// ResultStatus says how a call of a tool ended.
 	ResultStatus = llm.ResultStatus
-	// Usage counts the tokens of a reply.
+	// Usage counts the tokens of a reply: Input, CacheRead, CacheWrite, Output, Reasoning.
 	Usage = llm.Usage
 )
 

@@ -1,6 +1,7 @@
 // Package runtime carries out moves: it loads, asks the engine, does the effect, commits once.
 //
-// Each verb has its file: start, step, submit, resume, sweep. A verb that is
-// refused returns an [*Error] with a stable code. The order is always commit,
-// send, acknowledge (docs/design/chain.md).
+// A verb is what a caller does to a session: start, submit, resume. One that is refused
+// returns an [*Error] with a stable code. What no caller asks for are the step (step.go),
+// the sweep and the handling of dead letters. The order is always commit, send,
+// acknowledge (docs/design/chain.md). docs/design/README.md says what is in which file.
 package runtime

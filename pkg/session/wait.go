@@ -7,7 +7,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 )
 
-// WaitKind says what a suspended session waits for (docs/design/README.md).
+// WaitKind says what a suspended session waits for (docs/waiting.md).
 type WaitKind string
 
 // The kinds of wait.

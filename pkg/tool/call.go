@@ -81,8 +81,12 @@ func (c *Call) Task() int64 { return c.cfg.Task }
 // Name returns the name of the tool.
 func (c *Call) Name() string { return c.cfg.Name }
 
-// IdempotencyKey returns a key that is the same on every run of this call and
-// differs from that of every other call: hand it to the service the tool calls.
+// IdempotencyKey returns the key of this call, to be handed to the service the tool
+// calls. It is tenant.session.call, the same on every run, and within one data file or
+// table that of no other call (the id of a deleted session is not used again there). A
+// session of the same id in another data file or stack, in one that was begun anew or
+// set back to an earlier time, has the same keys: the service should compare what it is
+// asked for (amount, customer) with what it did under the key, as good payment providers do.
 func (c *Call) IdempotencyKey() string { return c.cfg.IdempotencyKey }
 
 // Log returns the logger of the call, never nil. Its lines name session, call and tool.

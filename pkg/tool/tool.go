@@ -32,13 +32,17 @@ type Spec[In any] struct {
 	Approve func(In) bool
 	// Finish tools run after all others of a reply, one after the other.
 	Finish bool
-	// Timeout bounds one run; zero means [DefaultTimeout].
+	// Timeout ends the context of one run; zero means [DefaultTimeout]. A tool that
+	// ignores its context and still returns a value within the runtime's grace (5 s) has
+	// succeeded. One that returns its context's error, or nothing by then, has timed out;
+	// of a side effect the outcome is then unknown.
 	Timeout time.Duration
 	// OnUnknown says what happens when nobody knows whether the side effect
 	// happened; zero means [UnknownTell]. For side effects only.
 	OnUnknown session.UnknownPolicy
-	// Probe finds out whether an earlier run had its effect, and what its result
-	// was. It is required for [UnknownProbe].
+	// Probe finds out whether an earlier run had its effect; [UnknownProbe] requires it.
+	// If happened is true, result is the result of the call, a success. If it is false,
+	// the tool runs again. With an error the outcome stays unknown, and the model is told.
 	Probe func(ctx context.Context, c *Call, in In) (result any, happened bool, err error)
 	// Expiry of the approval or of the client's result; nil waits for ever.
 	Expiry *Expiry

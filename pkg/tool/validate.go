@@ -26,7 +26,8 @@ type ArgumentError struct {
 
 // Problem is one thing that is wrong with the arguments of a call.
 type Problem struct {
-	// At is the JSON pointer of the value: "" is the arguments as a whole.
+	// At is the JSON pointer of the value: "" is the arguments as a whole. Of a missing
+	// property it is the pointer it would have, of an unknown one that of its value.
 	At string
 	// Message says what is there and what was expected.
 	Message string

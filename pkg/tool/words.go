@@ -5,13 +5,16 @@ import "github.com/adjourn/adjourn/pkg/session"
 // The words of a tool's definition. Each is an alias of the type or constant of the
 // same name in package session, so that a program that defines tools imports tool alone.
 type (
-	// Effect says what a tool does to the world.
+	// Effect says what a tool does to the world: [ReadOnly], [Idempotent] or [SideEffect].
 	Effect = session.Effect
-	// UnknownPolicy says what happens when it is not known whether a side effect happened.
+	// UnknownPolicy says what happens when it is not known whether a side effect happened:
+	// [UnknownTell], [UnknownAsk], [UnknownProbe] or [UnknownRetry].
 	UnknownPolicy = session.UnknownPolicy
-	// DeadlineOutcome says what happens when a deadline passes without an answer.
+	// DeadlineOutcome says what happens when a deadline passes without an answer:
+	// [ExpireDeny], [ExpireDefault], [ExpireFail] or [ExpireReask].
 	DeadlineOutcome = session.DeadlineOutcome
-	// Choice is one answer to choose from.
+	// Choice is one answer to choose from: ID is what [Reply].Selected holds, Label what
+	// is shown to people beside it.
 	Choice = session.Choice
 )
 
