@@ -26,6 +26,7 @@ var plan = house{
 		"pkg/tool":          2,
 		"internal/engine":   2,
 		"internal/toolcall": 1.5, // what pkg/tool keeps from its users
+		"internal/toolrun":  2.5, // what the runtime and tooltest do alike
 
 		"pkg/agent": 3,
 		"pkg/store": 3,

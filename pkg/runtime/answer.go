@@ -8,9 +8,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/adjourn/adjourn/internal/toolrun"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
-	"github.com/adjourn/adjourn/pkg/tool"
 )
 
 // answerFields says which fields belong to each kind of answer that a caller may
@@ -107,7 +107,7 @@ func (r *Runtime) checkContent(record journal.WaitRecord, key session.Key, a *se
 		}
 	case session.WaitQuestion:
 		a.QuestionID = w.Question.ID
-		return checkReply(*w.Question, *a)
+		return toolrun.CheckReply(*w.Question, *a)
 	case session.WaitInput:
 		if err := checkInput(key, a.Message); err != nil {
 			return err
@@ -137,21 +137,11 @@ func (r *Runtime) checkApproval(record journal.WaitRecord, a *session.Answer) er
 	case !*a.Approved:
 		return fmt.Errorf("edited input goes with an approval, not with a denial")
 	}
-	if err := checkValue("the edited input", a.EditedInput); err != nil {
-		return err
-	}
 	t, ok := r.cfg.Registry.Tool(record.Agent, w.Tool)
 	if !ok {
 		return fmt.Errorf("the tool %q is not in this program, so edited input cannot be checked", w.Tool)
 	}
-	err := t.Validate(a.EditedInput)
-	if wrong := (*tool.ArgumentError)(nil); errors.As(err, &wrong) {
-		return fmt.Errorf("the edited input of %s is not valid; it holds all arguments, also those that stay:%s", w.Tool, wrong.List())
-	}
-	if err != nil {
-		return fmt.Errorf("the edited input is refused: %w", err)
-	}
-	return nil
+	return toolrun.CheckEdited(t, a.EditedInput)
 }
 
 // decided returns the digest of the arguments an approval decides on: those that
@@ -172,37 +162,4 @@ func checkValue(what string, raw json.RawMessage) error {
 		return fmt.Errorf("%s %w", what, err)
 	}
 	return nil
-}
-
-// checkReply holds a reply to its question.
-func checkReply(q session.Question, a session.Answer) error {
-	if q.Kind == session.QuestionText {
-		if a.Text == nil {
-			return fmt.Errorf("the question takes text")
-		}
-		return nil
-	}
-	if a.Selected == nil {
-		return fmt.Errorf("choose from %s", choices(q))
-	}
-	if q.Kind == session.QuestionChoice && len(a.Selected) != 1 {
-		return fmt.Errorf("choose exactly one of %s", choices(q))
-	}
-	for i, id := range a.Selected {
-		if !slices.ContainsFunc(q.Choices, func(c session.Choice) bool { return c.ID == id }) {
-			return fmt.Errorf("%q is not a choice: choose from %s", id, choices(q))
-		}
-		if slices.Contains(a.Selected[:i], id) {
-			return fmt.Errorf("%q is chosen twice", id)
-		}
-	}
-	return nil
-}
-
-func choices(q session.Question) string {
-	ids := make([]string, len(q.Choices))
-	for i, c := range q.Choices {
-		ids[i] = c.ID
-	}
-	return strings.Join(ids, ", ")
 }

@@ -3,9 +3,9 @@ package runtime
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/internal/toolrun"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -120,12 +120,10 @@ func (inv *invocation) recoverClosed(ctx context.Context, c session.Call, out *c
 // settleUnknown ends a call of which nothing more can be found out: the policy says
 // whether a person is asked or the model told.
 func (inv *invocation) settleUnknown(p engine.CallPlan, out *callOutcome) {
-	if p.Traits.OnUnknown == session.UnknownAsk {
-		out.waits = []session.Wait{inv.unknownWait(p)}
-		return
+	result, wait := toolrun.Unknown(p)
+	if out.result = result; wait != nil {
+		out.waits = []session.Wait{*wait}
 	}
-	result := engine.Result(p.Call, llm.ResultUnknown, engine.TextUnknown)
-	out.result = &result
 }
 
 // recoverStarted decides about a call whose ledger says that it was started or
@@ -149,31 +147,11 @@ func (inv *invocation) recoverStarted(ctx context.Context, t tool.Tool, p engine
 	return false, nil
 }
 
-func (inv *invocation) unknownWait(p engine.CallPlan) session.Wait {
-	w := session.Wait{
-		Kind: session.WaitUnknown, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: journal.Digest(p.Arguments),
-		Text: engine.TextUnknown, Who: p.Traits.Who, Policy: p.Policy,
-	}
-	// A default is one for the tool's approval: nobody can declare beforehand what happened.
-	if x := p.Traits.Expiry; x != nil && x.Outcome != session.ExpireDefault {
-		w.Deadline = x.Deadline(time.Time{})
-	}
-	return w
-}
-
 // probe asks the tool whether the side effect happened: if so its result counts,
 // if not the call is started again.
 func (inv *invocation) probe(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome) (bool, error) {
-	probeCtx, cancel := context.WithTimeout(ctx, t.Timeout())
-	defer cancel()
-	output, happened, err := t.Probe(probeCtx, inv.newCall(p, state, book), p.Arguments)
-	switch {
-	case err != nil:
-		result := engine.Result(p.Call, llm.ResultUnknown, engine.TextUnknown+" Looking for it failed: "+err.Error())
-		out.result = &result
-		return false, nil
-	case happened:
-		out.result = &llm.ToolResult{CallID: p.Call.ID, ProviderID: p.Call.ProviderID, Name: p.Call.Name, Status: llm.ResultSuccess, Output: output}
+	if result := toolrun.Probe(ctx, t, inv.newCall(p, state, book), p); result != nil {
+		out.result = result
 		return false, nil
 	}
 	return startAgain(ctx, book, out)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/internal/toolrun"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -161,7 +162,7 @@ func (inv *invocation) plan(ctx context.Context, definition agent.Agent, out *en
 	}
 	message = engine.WithCallIDs(message, s.Next())
 	out.Reply, out.NeedsInput = &message, reply.NeedsInput || s.Rules.Policy.TextNeedsInput
-	out.StateOps, out.InputExpiry = reply.StateOps, expiry(definition.InputExpiry)
+	out.StateOps, out.InputExpiry = reply.StateOps, toolrun.Expiry(definition.InputExpiry)
 	out.Used.Usage, out.Used.CostMicros = reply.Usage, reply.CostMicros
 	return false, nil
 }
@@ -218,7 +219,7 @@ func (inv *invocation) planFailed(ctx context.Context, definition agent.Agent, c
 // inputExpired decides on an input wait that nobody answered: its outcome says
 // whether a default message, the same question again, or a failure follows.
 func (inv *invocation) inputExpired(ctx context.Context, definition agent.Agent, expired session.Answer) error {
-	out := engine.StepOutcome{InputExpiry: expiry(definition.InputExpiry)}
+	out := engine.StepOutcome{InputExpiry: toolrun.Expiry(definition.InputExpiry)}
 	switch expired.Outcome {
 	case session.ExpireReask:
 		w := session.Wait{Kind: session.WaitInput, Text: lastText(inv.session), Deadline: out.InputExpiry.Deadline(time.Time{})}
@@ -474,13 +475,5 @@ func (inv *invocation) traits(c session.Call, arguments json.RawMessage) engine.
 	if !ok || !slices.Contains(rules.Tools, c.Name) {
 		return engine.Traits{}
 	}
-	out := engine.Traits{
-		Known: true, Effect: t.Effect(), Client: t.Client(), Finish: t.Finish(), OnUnknown: t.OnUnknown(),
-		Expiry: expiry(t.Expiry()), Who: t.Who(),
-		Approval: func() bool { return t.HasApproval() && t.NeedsApproval(arguments) },
-	}
-	if err := t.Validate(arguments); err != nil {
-		out.Problem = err.Error()
-	}
-	return out
+	return toolrun.Traits(t, arguments)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/internal/toolcall"
+	"github.com/adjourn/adjourn/internal/toolrun"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -98,10 +99,6 @@ func (inv *invocation) run(ctx context.Context, p engine.CallPlan, state *sessio
 	return out
 }
 
-// maxTimeouts is how often a tool that is declared at-least-once may time out in
-// one step before the model is told that its outcome is not known.
-const maxTimeouts = 3
-
 // afterTimeout follows the policy of a tool that timed out: probe whether it took
 // effect, or run it again.
 func (inv *invocation) afterTimeout(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome, try int) {
@@ -112,12 +109,12 @@ func (inv *invocation) afterTimeout(ctx context.Context, t tool.Tool, p engine.C
 			return
 		}
 	}
-	if run && try < maxTimeouts {
+	if run && try < toolrun.MaxTimeouts {
 		inv.executeOnce(ctx, t, p, state, book, out)
 		return
 	}
 	if run {
-		result := engine.Result(p.Call, llm.ResultUnknown, fmt.Sprintf("%s It did not finish within %s, %d times.", engine.TextUnknown, t.Timeout(), try))
+		result := toolrun.TimedOutAgain(p.Call, t.Timeout(), try)
 		out.result = &result
 	}
 	if out.result != nil {
@@ -228,7 +225,7 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 		}
 	}
 	for _, q := range taken.Questions {
-		out.waits = append(out.waits, questionWait(p, q))
+		out.waits = append(out.waits, toolrun.QuestionWait(p, q))
 	}
 	if size := waitsSize(out.waits); !inv.budget.take(size) {
 		got, out.waits = toolReturn{err: fmt.Errorf("what it asks has %d bytes and is too large to keep", size)}, nil
@@ -243,7 +240,7 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 	var result llm.ToolResult
 	switch {
 	case got.err == nil:
-		result = llm.ToolResult{CallID: p.Call.ID, ProviderID: p.Call.ProviderID, Name: p.Call.Name, Status: llm.ResultSuccess, Output: got.output}
+		result = toolrun.Success(p.Call, got.output)
 		out.ops, out.events = taken.StateOps, taken.Events
 		if size := outcomeSize(got.output, out.ops, out.events); !inv.budget.take(size) {
 			result, out.ops, out.events = tooLargeResult(p.Call, size, inv.r.cfg.StepBytes), nil, nil
@@ -260,7 +257,7 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 	case context.Cause(ctx) != nil:
 		result = engine.Result(p.Call, llm.ResultCancelled, engine.TextCancelled)
 	case runCtx.Err() != nil:
-		result = engine.Result(p.Call, llm.ResultTimedOut, fmt.Sprintf("The tool did not finish within %s.", inv.timeoutOf(p)))
+		result = toolrun.TimedOut(p.Call, inv.timeoutOf(p))
 	default:
 		result = inv.errorResult(p.Call, got.err.Error())
 	}
@@ -280,7 +277,7 @@ func (inv *invocation) handleCutOff(ctx context.Context, p engine.CallPlan, out 
 		return false
 	case session.UnknownAsk:
 		if context.Cause(ctx) == nil {
-			out.waits = []session.Wait{inv.unknownWait(p)}
+			out.waits = []session.Wait{toolrun.UnknownWait(p)}
 			return true
 		}
 	case session.UnknownProbe, session.UnknownRetry:
@@ -305,27 +302,4 @@ func (inv *invocation) askingItem(p engine.CallPlan, book *ledger) (store.Item, 
 		return store.Item{}, false
 	}
 	return book.asking()
-}
-
-// questionWait is what a question waits for. Who may answer the tool may answer
-// its questions, unless the question names others.
-func questionWait(p engine.CallPlan, q tool.Question) session.Wait {
-	return session.Wait{
-		Kind: session.WaitQuestion, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: journal.Digest(p.Arguments),
-		Question: q.Session(), Deadline: expiry(q.Expiry).Deadline(time.Time{}), Who: q.Who, Policy: p.Policy,
-	}
-}
-
-// expiry says a tool's deadline in the engine's words.
-func expiry(x *tool.Expiry) *engine.Expiry {
-	if x == nil {
-		return nil
-	}
-	out := &engine.Expiry{After: x.After, Outcome: x.Outcome}
-	if x.Value != nil {
-		if raw, err := json.Marshal(x.Value); err == nil { // the registry checked it
-			out.Value = raw
-		}
-	}
-	return out
 }

@@ -1,0 +1,165 @@
+// Package toolrun holds what the runtime and tooltest share of running a tool: how its
+// definition reads to the engine, what it waits for, and what follows when the outcome of
+// a run is not known.
+package toolrun
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/tool"
+)
+
+// MaxTimeouts is how often a tool that is declared at-least-once may time out in
+// one step before the model is told that its outcome is not known.
+const MaxTimeouts = 3
+
+// Traits tells the engine about a tool and the arguments of a call.
+func Traits(t tool.Tool, arguments json.RawMessage) engine.Traits {
+	out := engine.Traits{
+		Known: true, Effect: t.Effect(), Client: t.Client(), Finish: t.Finish(), OnUnknown: t.OnUnknown(),
+		Expiry: Expiry(t.Expiry()), Who: t.Who(),
+		Approval: func() bool { return t.HasApproval() && t.NeedsApproval(arguments) },
+	}
+	if err := t.Validate(arguments); err != nil {
+		out.Problem = err.Error()
+	}
+	return out
+}
+
+// Expiry says a tool's deadline in the engine's words.
+func Expiry(x *tool.Expiry) *engine.Expiry {
+	if x == nil {
+		return nil
+	}
+	out := &engine.Expiry{After: x.After, Outcome: x.Outcome}
+	if x.Value != nil {
+		if raw, err := json.Marshal(x.Value); err == nil { // the registry checked it
+			out.Value = raw
+		}
+	}
+	return out
+}
+
+// QuestionWait is what a question waits for. Who may answer the tool may answer
+// its questions, unless the question names others.
+func QuestionWait(p engine.CallPlan, q tool.Question) session.Wait {
+	return session.Wait{
+		Kind: session.WaitQuestion, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: journal.Digest(p.Arguments),
+		Question: q.Session(), Deadline: Expiry(q.Expiry).Deadline(time.Time{}), Who: q.Who, Policy: p.Policy,
+	}
+}
+
+// UnknownWait is the wait for a person's verdict on a call whose outcome is not known.
+func UnknownWait(p engine.CallPlan) session.Wait {
+	w := session.Wait{
+		Kind: session.WaitUnknown, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: journal.Digest(p.Arguments),
+		Text: engine.TextUnknown, Who: p.Traits.Who, Policy: p.Policy,
+	}
+	// A default is one for the tool's approval: nobody can declare beforehand what happened.
+	if x := p.Traits.Expiry; x != nil && x.Outcome != session.ExpireDefault {
+		w.Deadline = x.Deadline(time.Time{})
+	}
+	return w
+}
+
+// Unknown ends a call of which nothing more can be found out: by the tool's policy a
+// person is asked (a wait) or the model is told (a result).
+func Unknown(p engine.CallPlan) (*llm.ToolResult, *session.Wait) {
+	if p.Traits.OnUnknown == session.UnknownAsk {
+		w := UnknownWait(p)
+		return nil, &w
+	}
+	result := engine.Result(p.Call, llm.ResultUnknown, engine.TextUnknown)
+	return &result, nil
+}
+
+// Probe asks the tool whether an earlier run took effect. Its result is that of the call;
+// nil says that the run had no effect and the tool is to run again.
+func Probe(ctx context.Context, t tool.Tool, c *tool.Call, p engine.CallPlan) *llm.ToolResult {
+	ctx, cancel := context.WithTimeout(ctx, t.Timeout())
+	defer cancel()
+	output, happened, err := t.Probe(ctx, c, p.Arguments)
+	switch {
+	case err != nil:
+		result := engine.Result(p.Call, llm.ResultUnknown, engine.TextUnknown+" Looking for it failed: "+err.Error())
+		return &result
+	case happened:
+		result := Success(p.Call, output)
+		return &result
+	}
+	return nil
+}
+
+// Success is the result of a call whose tool returned an output.
+func Success(c session.Call, output json.RawMessage) llm.ToolResult {
+	return llm.ToolResult{CallID: c.ID, ProviderID: c.ProviderID, Name: c.Name, Status: llm.ResultSuccess, Output: output}
+}
+
+// TimedOut is the result of a call whose tool did not end in time and had no side effect.
+func TimedOut(c session.Call, timeout time.Duration) llm.ToolResult {
+	return engine.Result(c, llm.ResultTimedOut, fmt.Sprintf("The tool did not finish within %s.", timeout))
+}
+
+// TimedOutAgain is the result of a call that may be run again and timed out each time.
+func TimedOutAgain(c session.Call, timeout time.Duration, times int) llm.ToolResult {
+	return engine.Result(c, llm.ResultUnknown, fmt.Sprintf("%s It did not finish within %s, %d times.", engine.TextUnknown, timeout, times))
+}
+
+// CheckEdited refuses arguments that a person put in the place of those shown, where the
+// tool does not take them.
+func CheckEdited(t tool.Tool, edited json.RawMessage) error {
+	if err := journal.CheckValue(edited); err != nil {
+		return fmt.Errorf("the edited input %w", err)
+	}
+	err := t.Validate(edited)
+	if wrong := (*tool.ArgumentError)(nil); errors.As(err, &wrong) {
+		return fmt.Errorf("the edited input of %s is not valid; it holds all arguments, also those that stay:%s", t.Name(), wrong.List())
+	}
+	if err != nil {
+		return fmt.Errorf("the edited input is refused: %w", err)
+	}
+	return nil
+}
+
+// CheckReply holds a reply to its question.
+func CheckReply(q session.Question, a session.Answer) error {
+	if q.Kind == session.QuestionText {
+		if a.Text == nil {
+			return fmt.Errorf("the question takes text")
+		}
+		return nil
+	}
+	if a.Selected == nil {
+		return fmt.Errorf("choose from %s", choices(q))
+	}
+	if q.Kind == session.QuestionChoice && len(a.Selected) != 1 {
+		return fmt.Errorf("choose exactly one of %s", choices(q))
+	}
+	for i, id := range a.Selected {
+		if !slices.ContainsFunc(q.Choices, func(c session.Choice) bool { return c.ID == id }) {
+			return fmt.Errorf("%q is not a choice: choose from %s", id, choices(q))
+		}
+		if slices.Contains(a.Selected[:i], id) {
+			return fmt.Errorf("%q is chosen twice", id)
+		}
+	}
+	return nil
+}
+
+func choices(q session.Question) string {
+	ids := make([]string, len(q.Choices))
+	for i, c := range q.Choices {
+		ids[i] = c.ID
+	}
+	return strings.Join(ids, ", ")
+}
