@@ -49,3 +49,24 @@ func Example() {
 	// <nil> R-1 of 250 for A-17: it broke
 	// 2 ["R-1"] "R-1"
 }
+
+// What follows a crash while the tool ran: its probe finds out whether the money moved.
+func ExampleRun_crash() {
+	paid := map[string]string{"order-1": "P-1"}
+	pay := tool.Define(tool.Spec[order]{
+		Name: "pay", OnUnknown: tool.UnknownProbe,
+		Probe: func(_ context.Context, _ *tool.Call, in order) (any, bool, error) {
+			id, happened := paid[in.Number]
+			return id, happened, nil
+		},
+	}, func(_ context.Context, _ *tool.Call, in order) (string, error) {
+		return "P-2", nil
+	})
+	for _, number := range []string{"order-1", "order-2"} {
+		got := tooltest.Run(context.Background(), pay, order{Number: number}, tooltest.Call{CutOff: true})
+		fmt.Println(number, got.Status, got.Text, got.Runs)
+	}
+	// Output:
+	// order-1 success "P-1" 0
+	// order-2 success "P-2" 1
+}
