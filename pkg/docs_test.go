@@ -104,17 +104,51 @@ func TestDocs_map(t *testing.T) {
 	}
 }
 
-// Every make target that a document names is there.
+// Every make target that a document names is there, and docs/tests.md names every
+// target that make lists.
 func TestDocs_make_targets(t *testing.T) {
 	t.Parallel()
 	makefile, err := os.ReadFile("../Makefile")
 	require.NoError(t, err)
 	named := regexp.MustCompile("(?m)(?:^|`)make ([a-z-]+)")
-	for name, text := range documents(t) {
+	pages := documents(t)
+	for name, text := range pages {
 		for _, target := range named.FindAllStringSubmatch(text, -1) {
 			require.Contains(t, "\n"+string(makefile), "\n"+target[1]+":", "%s names make %s", name, target[1])
 		}
 	}
+	_, targets, found := strings.Cut(pages["docs/tests.md"], "\n## Targets\n")
+	require.True(t, found)
+	targets, _, _ = strings.Cut(targets, "\n## ")
+	listed := map[string]bool{}
+	for _, code := range regexp.MustCompile("`[^`]+`").FindAllString(targets, -1) {
+		for word := range strings.FieldsSeq(strings.Trim(code, "`")) {
+			listed[word] = true
+		}
+	}
+	for _, target := range regexp.MustCompile(`(?m)^([a-z-]+):.*## `).FindAllStringSubmatch(string(makefile), -1) {
+		if target[1] != "help" {
+			require.True(t, listed[target[1]], "docs/tests.md does not list make %s", target[1])
+		}
+	}
+}
+
+// Every file that a document names by its path from the root is there.
+func TestDocs_files(t *testing.T) {
+	t.Parallel()
+	named := regexp.MustCompile("`((?:pkg|internal|cmd|functions|agents|model|scale|examples|localstack)/[^` *]+\\.(?:go|yaml))`")
+	total := 0
+	for name, text := range documents(t) {
+		if name == "CHANGELOG.md" {
+			continue
+		}
+		for _, file := range named.FindAllStringSubmatch(text, -1) {
+			total++
+			_, err := os.Stat(filepath.Join("..", file[1]))
+			require.NoError(t, err, "%s names %s", name, file[1])
+		}
+	}
+	require.Greater(t, total, 40)
 }
 
 // llms.txt leads to every page.
@@ -122,7 +156,7 @@ func TestDocs_llms(t *testing.T) {
 	t.Parallel()
 	pages := documents(t)
 	for name := range pages {
-		if name != "llms.txt" && name != "docs/design/sharded-lists.md" {
+		if name != "llms.txt" {
 			require.Contains(t, pages["llms.txt"], "]("+name+")", "llms.txt lacks %s", name)
 		}
 	}
