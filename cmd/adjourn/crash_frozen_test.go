@@ -139,7 +139,7 @@ func (w *world) takeOver(p phase, how restart) bool {
 			how = again // the one that is stopped has not done anything yet
 		case r.code == 5:
 			// Refused while the lease is live: a user tries again, or lets work wait for it.
-			require.Contains(w, r.stderr, "a worker is at it right now")
+			require.Contains(w, r.stderr, "a worker is working on it now")
 			how = work
 		}
 	}

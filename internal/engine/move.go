@@ -323,7 +323,7 @@ func closeRest(s *session.Session, out StepOutcome, results []llm.ToolResult) []
 }
 
 // answered puts what people, clients and children answered in the place of
-// results that say no more than that a call was given up: an answer that was
+// results that say no more than that a call was closed: an answer that was
 // accepted is never forgotten.
 func answered(s *session.Session, answers []session.Answer, results []llm.ToolResult) []llm.ToolResult {
 	results = slices.Clone(results)

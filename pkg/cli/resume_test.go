@@ -411,8 +411,8 @@ func TestOnlyStored(t *testing.T) {
 		gate := "{call: gate, with: {service: " + b.file("gate") + "}}, "
 		started := b.run("run", "--agent", "toy", "--session", "r", "--wait", "0s", "-o", "json", "["+gate+"{say: ok}]").ends(0).manifest()
 		require.Equal(t, session.OutcomeRunning, started.Outcome)
-		require.Contains(t, b.run("run", "--agent", "toy", "--session", "r", "--wait", "0s", "again").ends(5).stderr, "nobody works on it any more")
-		require.Contains(t, b.run("show", "r").ends(0).stdout, "It is running. If nobody works on it any more, go on:\n  "+started.ResumeHint)
+		require.Contains(t, b.run("run", "--agent", "toy", "--session", "r", "--wait", "0s", "again").ends(5).stderr, "no worker works on it any more")
+		require.Contains(t, b.run("show", "r").ends(0).stdout, "It is running. If no worker works on it any more, go on:\n  "+started.ResumeHint)
 
 		b.start("s", "[{calls: [{call: deploy, with: {service: a, log: "+log+"}}, {call: deploy, with: {service: b, log: "+log+"}}]}, "+gate+"{say: ok}]", 10)
 		m := b.run("submit", "s", "w2-1", "--approve", "--wait", "0s", "-o", "json").ends(0).manifest()

@@ -55,7 +55,7 @@ func (c *cli) show(ctx context.Context, id string, full bool) error {
 	switch m.Outcome {
 	case session.OutcomePaused:
 	case session.OutcomeRunning:
-		c.Say("\nIt is running. If nobody works on it any more, go on:\n  %s", m.ResumeHint)
+		c.Say("\nIt is running. If no worker works on it any more, go on:\n  %s", m.ResumeHint)
 		return nil
 	case session.OutcomeInterrupted:
 		c.Say("\nTo go on:\n  %s", m.ResumeHint)

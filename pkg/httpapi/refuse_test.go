@@ -385,7 +385,7 @@ func TestApprovalByItsID(t *testing.T) {
 	w.start("trip", "echo deploy")
 	wait := get[wire.Session](w, ann, "/sessions/trip").Pause.Pending[0]
 	for body, says := range map[string]string{
-		`{"kind":"reply","id":"color","selected":["red"]}`:                                                   "it is not said what this answers",
+		`{"kind":"reply","id":"color","selected":["red"]}`:                                                   "the answer does not say which wait it is for",
 		`{"kind":"message","message":"x"}`:                                                                   "does not wait for a message",
 		`{"kind":"approval-response","approvalId":"made-up","approved":true}`:                                "no approval has this approvalId",
 		`{"kind":"approval-response","toolCallId":"` + wait.CallID + `","approved":true}`:                    "Name the wait: " + wait.WaitID,

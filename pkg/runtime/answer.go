@@ -13,8 +13,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
-// answerFields says which fields belong to each kind of answer that a caller may
-// give, by the names they have over HTTP. What names the wait may stand beside all.
+// answerFields holds the fields that belong to each kind of answer from a caller, by their names
+// over HTTP. The fields that name the wait are allowed with every kind.
 var answerFields = map[session.AnswerKind][]string{
 	session.AnswerClientTool: {"result", "error"},
 	session.AnswerApproval:   {"approvalId", "approved", "reason", "editedInput"},
@@ -23,8 +23,8 @@ var answerFields = map[session.AnswerKind][]string{
 	session.AnswerVerdict:    {"verdict", "reason", "result"},
 }
 
-// checkFields refuses an answer that says two things, whatever it answers: a field of
-// another kind would be kept beside the answer, and nobody could tell which was meant.
+// checkFields refuses an answer with fields of two kinds, whatever wait it is for. If such a
+// field were kept, a reader could not tell which of the two the caller meant.
 func checkFields(key session.Key, a session.Answer) error {
 	own, known := answerFields[a.Kind]
 	if !known {
@@ -61,7 +61,7 @@ func checkFields(key session.Key, a session.Answer) error {
 	return nil
 }
 
-// checkAnswer holds an answer to its wait and completes it: who, when, from where.
+// checkAnswer checks an answer against its wait and completes it: author, time, origin.
 func (r *Runtime) checkAnswer(record journal.WaitRecord, p SubmitParams) (session.Answer, error) {
 	a, w := p.Answer, record.Wait
 	if err := checkWho(p.Key, w, p.Caller); err != nil {
@@ -85,7 +85,7 @@ func (r *Runtime) checkAnswer(record journal.WaitRecord, p SubmitParams) (sessio
 	return a, nil
 }
 
-// checkWho refuses who may not answer a wait.
+// checkWho refuses a caller who may not answer a wait.
 func checkWho(key session.Key, w session.Wait, c Caller) error {
 	if mayAnswer(w, c) {
 		return nil
@@ -144,8 +144,8 @@ func (r *Runtime) checkApproval(record journal.WaitRecord, a *session.Answer) er
 	return toolrun.CheckEdited(t, a.EditedInput)
 }
 
-// decided returns the digest of the arguments an approval decides on: those that
-// were shown, or those that stand in their place.
+// decided returns the digest of the arguments an approval decides on: the arguments of the
+// request, or the edited ones that replace them.
 func decided(w session.Wait, a session.Answer) string {
 	switch {
 	case w.Kind != session.WaitApproval:

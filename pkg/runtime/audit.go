@@ -11,8 +11,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// maxNotAllowedLines is how many lines a wait may have until one who may not answer it adds no
-// more: the rest is for those who may, so that nobody else fills it.
+// maxNotAllowedLines is the number of lines of a wait from which refusals of callers who may not
+// answer it are no longer recorded. The rest is kept for the callers who may answer.
 const maxNotAllowedLines = journal.MaxAudit / 2
 
 // aboutWait says of a refusal that it refuses an answer to a wait there is.
@@ -23,15 +23,15 @@ func aboutWait(wait string, err error) error {
 	return err
 }
 
-// auditRefusal writes down that an answer to a wait was refused (docs/design/README.md): a
-// line of the wait's audit, in one write with the wait. So is a decision that one of
-// its approvals refuses. What is refused before it is known which wait it is about,
-// or because of several, leaves none: an answer that is malformed or names no wait, a
-// checkpoint of before, approvals that were not asked together.
+// auditRefusal records that an answer to a wait was refused (docs/design/README.md): it adds a
+// line to the wait's audit, in one write with the wait. A decision that one of its approvals
+// refuses is recorded too. A refusal is not recorded if it comes before the wait is known, or if
+// several waits cause it: a malformed answer, an answer that names no wait, an old checkpoint,
+// approvals that were not requested together.
 //
-// A wait has a bounded number of lines, so that nobody fills the store by trying.
-// What cannot be written is logged: the refusal stands either way. Faults and lost
-// races are no refusals.
+// The number of lines per wait is bounded, so that repeated attempts cannot fill the store. If
+// the line cannot be written, that is logged, and the answer is still refused. Faults and lost
+// races are not refusals.
 func (r *Runtime) auditRefusal(ctx context.Context, c Caller, key session.Key, err error) {
 	var refusal *Error
 	if !errors.As(err, &refusal) || refusal.wait == "" || errors.Is(err, store.ErrConflict) {
@@ -42,14 +42,15 @@ func (r *Runtime) auditRefusal(ctx context.Context, c Caller, key session.Key, e
 		return
 	case ClassInvalid, ClassNotFound, ClassForbidden, ClassConflict, ClassGone:
 	}
-	// Not even the caller's end makes it undone: who hangs up early would leave no trace.
+	// The write also happens when the caller has gone: a caller could avoid the audit by
+	// disconnecting early.
 	err = r.bounded(ctx, func(ctx context.Context) error { return r.addRefusalLine(ctx, c, key, refusal) })
 	if err != nil {
 		r.cfg.Log.WarnContext(ctx, "audit of a refused answer", "session", key.String(), "wait", refusal.wait, "who", c.Who, "code", refusal.Code, "error", err)
 	}
 }
 
-var errAuditFull = errors.New("it has as many lines as those who may not answer it may see written")
+var errAuditFull = errors.New("the wait has as many audit lines as callers who may not answer it may cause")
 
 // addRefusalLine reads the wait anew: refusing may have changed it, as an answer does
 // that comes to one which has just expired, and others may be refused beside.
@@ -78,7 +79,7 @@ func (r *Runtime) addRefusalLine(ctx context.Context, c Caller, key session.Key,
 	return err
 }
 
-// mayAnswer reports whether a wait lets somebody answer it.
+// mayAnswer reports whether a caller may answer a wait.
 func mayAnswer(w session.Wait, c Caller) bool {
 	return len(w.Who) == 0 || slices.Contains(w.Who, c.Who)
 }

@@ -18,10 +18,9 @@ const (
 	lastPoll  = time.Second
 )
 
-// AwaitRest waits until a session rests: until it waits for somebody or has
-// ended, and has moved past an entry (0 for any). It returns whether it does;
-// false means that the wait was over first. A session that rests already is told
-// at once. ctx ends the wait with its cause.
+// AwaitRest waits until a session rests (it waits for an answer or has ended) and has moved past
+// an entry (0 for any). It returns whether it does; false means that the time to wait was over
+// first. If the session rests already, it returns at once. ctx ends the wait with its cause.
 func (r *Runtime) AwaitRest(ctx context.Context, key session.Key, past int64, wait time.Duration) (bool, error) {
 	rests := false
 	err := poll(ctx, wait, func() (bool, error) {
@@ -47,8 +46,8 @@ type EntriesParams struct {
 	MaxBytes int64
 	// Wait for an entry that long, when there is none and the session does not rest.
 	Wait time.Duration
-	// Stay waits also while the session rests: for who has just told it to go on,
-	// or watches what others do.
+	// Stay also waits while the session rests: for a caller who has just resumed it, or who
+	// follows what others do.
 	Stay bool
 }
 
@@ -59,7 +58,7 @@ type EntriesPage struct {
 	More bool
 	// Status of the session at the end of the page.
 	Status session.Status
-	// Resting says that nothing follows until somebody comes.
+	// Resting says that no entry follows until a caller answers or resumes.
 	Resting bool
 }
 
@@ -97,9 +96,9 @@ func (r *Runtime) Entries(ctx context.Context, p EntriesParams) (EntriesPage, er
 	return page, nil
 }
 
-// page reads one page and where the session stood at its end. One without entries
-// is read again if the session moved meanwhile: else it would say of a session
-// that rests by now that nothing follows.
+// page reads one page and the state of the session at its end. A page without entries is read
+// again if the session moved meanwhile: otherwise the page would report that nothing follows
+// because the session rests by now.
 func (r *Runtime) page(ctx context.Context, p EntriesParams) (page EntriesPage, err error) {
 	for range maxTries {
 		if page.Entries, page.More, err = r.tail(ctx, p); err != nil {
@@ -137,8 +136,8 @@ func (r *Runtime) tail(ctx context.Context, p EntriesParams) (entries []journal.
 	return entries, false, nil
 }
 
-// endOfPage says where the session stood when the page ended, or that it has moved
-// since. The page is the older reading: what was written since counts as more.
+// endOfPage sets the state of the session at the end of the page, or reports that the session has
+// moved since. The page was read before HEAD, so entries written in between count as more.
 func (r *Runtime) endOfPage(ctx context.Context, p EntriesParams, page *EntriesPage) (moved bool, err error) {
 	last := p.After
 	page.Resting = false // an earlier look may have found that

@@ -8,9 +8,9 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// cache keeps folded sessions, so that a warm step reads only the tail. Whoever
-// takes a session owns it until it is put back; entries are immutable, so a
-// session that was folded once is never wrong, only behind.
+// cache keeps folded sessions, so that a warm step reads only the newest entries. A caller that
+// takes a session owns it until it is put back. Entries are immutable, so a cached session is
+// never wrong; it can only lack the newest entries.
 type cache struct {
 	mu    sync.Mutex
 	max   int // bytes
@@ -27,10 +27,9 @@ type kept struct {
 	size    int
 }
 
-// cacheWait is how long take waits for a session that somebody else has. A wake is
-// handed over within the commit that sends it, so the next step often begins a
-// moment before the one before has put its session back; reading the whole
-// journal instead would cost far more.
+// cacheWait is how long take waits for a session that another step has taken. The store hands a
+// message over within the commit that sends it, so the next step often begins shortly before the
+// previous one has put its session back. To read the whole journal instead would cost far more.
 const cacheWait = 5 * time.Millisecond
 
 func newCache(maxBytes int) *cache {

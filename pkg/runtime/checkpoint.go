@@ -9,7 +9,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// checkpointState is what a checkpoint stands for: what its page showed.
+// checkpointState is what a checkpoint refers to: the waits its page displayed.
 type checkpointState struct {
 	// newest: nothing has been committed since. Without a checkpoint it is true.
 	newest bool
@@ -17,8 +17,8 @@ type checkpointState struct {
 	waitsAt int64
 }
 
-// loadCheckpoint reads what a checkpoint of a session stands for; without one that is what
-// the session asked for last. It reads the checkpoint's entry and the newest one.
+// loadCheckpoint reads what a checkpoint of a session refers to; without a checkpoint, that is
+// what the session asked for last. It reads the checkpoint's entry and the newest one.
 func (r *Runtime) loadCheckpoint(ctx context.Context, head journal.Head, id string) (checkpointState, error) {
 	if id == "" {
 		return checkpointState{newest: true, waitsAt: head.WaitsAt}, nil
@@ -85,8 +85,8 @@ func (r *Runtime) waitedAt(ctx context.Context, head journal.Head, e journal.Ent
 	return 0, nil
 }
 
-// checkpointWaits returns what a session asks for, what a checkpoint of it stands for and
-// the waits that were open there.
+// checkpointWaits returns what a session asks for, what a checkpoint of it refers to, and the
+// waits that were open there.
 func (r *Runtime) checkpointWaits(ctx context.Context, key session.Key, checkpoint string) (suspension, checkpointState, []store.Item, error) {
 	a, at, err := r.loadSuspensionAt(ctx, key, checkpoint)
 	if err != nil {

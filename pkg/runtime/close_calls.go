@@ -11,10 +11,10 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// Calls that are given up before they have run (docs/design/chain.md): their ledger
-// says closed, so that history never says "not run" of something that then happens.
+// Calls that will not run any more (docs/design/chain.md): their ledger is closed, so that the
+// history never says "not run" of a call that runs later.
 
-// closedOutcome is what a call that is given up ends with, by its ledger.
+// closedOutcome is the result of a call that is closed without having run, by its ledger.
 func closedOutcome(c session.Call, record journal.ToolRecord, result llm.ToolResult) callOutcome {
 	out := callOutcome{call: c, result: &result}
 	switch {
@@ -33,11 +33,11 @@ func (inv *invocation) callsWithoutResult(out *engine.StepOutcome) []session.Cal
 	})
 }
 
-// closeOpenCalls gives up every open call of a committed reply that has no result yet, in
-// the transaction of the entry that says so: it returns the ledgers to be written
-// with it, each at the revision it was read at. When that entry is refused, nothing
-// was given up: for [errLedgerMoved] look again. Beside so many other items, those
-// that do not fit are closed before.
+// closeOpenCalls closes every open call of a committed reply that has no result yet, in the
+// transaction of the entry that says so. It returns the ledgers to write with that entry, each at
+// the revision at which it was read. If the entry is refused, no call was closed; on
+// [errLedgerMoved] the caller reads again. Ledgers that do not fit into the transaction are
+// closed before it.
 func (inv *invocation) closeOpenCalls(ctx context.Context, out *engine.StepOutcome, beside int) ([]store.Item, error) {
 	room := store.MaxItems - beside - besideMove
 	var closed []store.Item
@@ -63,9 +63,9 @@ func (inv *invocation) closeOpenCalls(ctx context.Context, out *engine.StepOutco
 	return closed, nil
 }
 
-// settleNotRun ends a call that the step tells as not run with the given result, or
-// with what really became of it if it was started after all: only the owner of the
-// lease says that nobody knows.
+// settleNotRun ends a call that the step reports as not run: with the given result, or, if the
+// call was started after all, with its real outcome. Only the owner of the lease may report that
+// the outcome is unknown.
 func (inv *invocation) settleNotRun(ctx context.Context, c session.Call, result llm.ToolResult) callOutcome {
 	out, book := callOutcome{call: c}, inv.ledger(c.ID)
 	if out.err = book.load(ctx); out.err != nil {

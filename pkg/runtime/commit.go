@@ -88,8 +88,8 @@ func ours(conflict *store.ConflictError, e *journal.Entry) bool {
 	return conflict.Entry != nil && conflict.Entry.Attempt.ID == e.Attempt.ID && conflict.Entry.Token == e.Token
 }
 
-// runAfter returns the record of a move's run to be written: that of a new run, or
-// the one on record with its end. Whoever wrote that may know fields that we do not.
+// runAfter returns the record to write for a move's run: that of a new run, or the stored one
+// with its end. The stored one may have fields of a newer program, and they are kept.
 func (r *Runtime) runAfter(ctx context.Context, key session.Key, m engine.Move) (store.Item, error) {
 	if m.RunIsNew {
 		return store.RunItem(*m.Run, 0), nil
@@ -107,7 +107,7 @@ func (r *Runtime) runAfter(ctx context.Context, key session.Key, m engine.Move) 
 // besideMove is how many items go with every move: the entry, HEAD, the run.
 const besideMove = 3
 
-// headAfter returns HEAD as it stands after a move.
+// headAfter returns HEAD after a move.
 func (r *Runtime) headAfter(s *session.Session, before *journal.Head, m engine.Move) *journal.Head {
 	e := &m.Entry
 	var head journal.Head
@@ -166,7 +166,7 @@ func (r *Runtime) notify(s *session.Session, e *journal.Entry) {
 	}
 }
 
-// NewProgress returns what an entry tells people who watch.
+// NewProgress returns the progress that is reported for an entry.
 func NewProgress(e *journal.Entry) Progress {
 	p := Progress{Kind: e.Kind, Seq: e.Seq, Step: e.Step, Status: e.Status}
 	if e.Status == session.StatusFailed && e.Failure != nil {

@@ -80,12 +80,12 @@ func (r *Runtime) failTask(ctx context.Context, key session.Key, newest int64) (
 		return Disposition{}, nil
 	case err != nil:
 		return Disposition{}, err
-	case !inv.claimed: // reading took its time: somebody is at it now
+	case !inv.claimed: // another worker has claimed it while it was read
 		return inv.keepForLease(), nil
 	}
 	_, err = inv.close(ctx, engine.StepOutcome{Failure: &session.Failure{
 		Type: "step_died", Retryable: true,
-		Message: "The worker died at this step again and again, so it was given up. Look at the program's logs for what ends it: too little memory (on AWS, StepMemory), a timeout (StepTimeout), a crash in native code.",
+		Message: "The worker died at this step again and again, so the task failed. Look at the program's logs for what ends it: too little memory (on AWS, StepMemory), a timeout (StepTimeout), a crash in native code.",
 	}}, nil)
 	if err != nil {
 		inv.release(context.WithoutCancel(ctx))

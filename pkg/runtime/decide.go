@@ -51,7 +51,7 @@ func (r *Runtime) decide(ctx context.Context, p DecideParams) (Resumed, error) {
 	})
 }
 
-// decideOnce looks and writes. A conflict means that somebody was first.
+// decideOnce reads and writes once. A conflict means that another writer was first.
 func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *request, at *int64) (Resumed, error) {
 	if err := p.check(); err != nil {
 		return Resumed{}, err
@@ -92,8 +92,8 @@ func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *request, at
 	return out, err
 }
 
-// check refuses decisions that contradict themselves, or would approve what nobody
-// was shown.
+// check refuses decisions that contradict themselves, or that would approve a call the caller has
+// not seen.
 func (p DecideParams) check() error {
 	switch {
 	case p.ApproveAll && p.RejectAll:
@@ -202,9 +202,9 @@ func (r *Runtime) decisionWrites(ctx context.Context, head journal.Head, p Decid
 	return writes, nil
 }
 
-// checkDecidedBefore refuses a decision on an approval that is settled, unless it says
-// what became of it. One that expired, or was given up, has not run: who rejects it
-// without naming it is not contradicted.
+// checkDecidedBefore refuses a decision on an approval that is settled, unless the decision
+// agrees with the outcome. The call of an approval that expired or was closed has not run, so a
+// rejection that does not name it does not contradict that.
 func (r *Runtime) checkDecidedBefore(p DecideParams, d decision, all []decision) error {
 	record := *d.item.Wait
 	if d.named || d.approved { // else it is not said that this one was decided on

@@ -16,17 +16,16 @@ import (
 type Disposition struct {
 	// Keep the message and look again after this time; 0 means acknowledge it.
 	Keep time.Duration
-	// lease is how long leases last, where the message is kept because somebody
-	// else works on the session; 0 where it is kept for another reason.
+	// lease is how long leases last, if the message is kept because another worker has the
+	// session; 0 if it is kept for another reason.
 	lease time.Duration
 }
 
-// KeepAfter is how long to keep a message that has been received so many times,
-// this one included; 0 means acknowledge it. While somebody else works on its
-// session a message that comes back waits a lease, then twice as long each time: a
-// queue gives a message few receipts, and beside a long step one that came back
-// whenever the lease was renewed would be a dead letter in minutes. If that worker
-// dies meanwhile, the sweep sends for the session.
+// KeepAfter is how long to keep a message that has been received so many times, this one
+// included; 0 means acknowledge it. While another worker has the session, a returning message
+// waits the length of a lease, then twice as long each time: a queue allows a message few
+// receives, and during a long step a message that came back at each renewal of the lease would be
+// a dead letter in minutes. If that worker dies meanwhile, the sweep sends for the session.
 func (d Disposition) KeepAfter(receives int) time.Duration {
 	if d.lease == 0 || receives < 2 {
 		return d.Keep
@@ -41,10 +40,10 @@ func (d Disposition) KeepAfter(receives int) time.Duration {
 // minKeep is the shortest time a message is kept, so that no worker polls without pause.
 const minKeep = 20 * time.Millisecond
 
-// ErrOutOfTime is the cause with which a worker's context ends when the worker is
-// about to be ended by force. A step that it cuts off keeps its lease until that
-// lapses and so counts among the claims that died: one that never fits into its
-// worker's time is given up in the end, and not tried for ever.
+// ErrOutOfTime is the cause with which a worker's context ends when the worker is about to be
+// ended by force. A step that is cut off by it keeps its lease until the lease lapses and so
+// counts among the claims that died: a step that never fits into its worker's time fails in the
+// end and is not tried for ever.
 var ErrOutOfTime = fmt.Errorf("the worker's time is over: %w", context.DeadlineExceeded)
 
 // Deliver works on one message: it decides by the table in docs/design/chain.md,
@@ -63,8 +62,8 @@ func (r *Runtime) Deliver(ctx context.Context, wake journal.Wake) (Disposition, 
 	defer func() { r.cacheAgain(inv.session) }()
 	decided := false
 	defer func() {
-		// Also by a panic: nothing was begun, so that nobody need wait for the lease. But
-		// what is cut off at each try has to count.
+		// This also holds for a panic: no work was begun, so no worker need wait for the lease.
+		// But a step that is cut off at each try has to count.
 		if !decided && !errors.Is(context.Cause(ctx), ErrOutOfTime) {
 			inv.release(context.WithoutCancel(ctx))
 		}
@@ -101,8 +100,8 @@ func (r *Runtime) Deliver(ctx context.Context, wake journal.Wake) (Disposition, 
 	return Disposition{}, nil
 }
 
-// keepForLease keeps a message until the lease of whoever works on its session ends. One
-// that has ended since the claim was refused is nobody's, and held up by nothing.
+// keepForLease keeps a message until the lease of the session's worker ends. If that lease has
+// ended since the claim was refused, the message is not delayed.
 func (inv *invocation) keepForLease() Disposition {
 	left := inv.head.Head.Lease.Until.Sub(inv.r.cfg.Now())
 	if left <= 0 {
@@ -132,8 +131,8 @@ func (inv *invocation) decide(ctx context.Context) (engine.Action, error) {
 		return inv.decideAgain(ctx)
 	}
 	if cached == nil || inv.wake.Seq > cached.Next() {
-		// Nothing says yet that the entry asked for can exist: a claim for one that
-		// cannot would stand in the way of those that do.
+		// It is not known yet whether the entry asked for can exist, and a claim for one that
+		// cannot exist would block those that can.
 		return inv.decideCold(ctx, cached)
 	}
 	var claimErr error
@@ -180,9 +179,9 @@ func (inv *invocation) decideCold(ctx context.Context, cached *session.Session) 
 	return inv.afterClaim(inv.claim(ctx, store.ClaimTake, inv.wake.Seq), 0)
 }
 
-// decideAgain is decideCold for a message that came before: whoever received it may
-// have died of the session's size, and only claims say how many died. So where there is
-// a step for it, it is claimed before the session is read.
+// decideAgain is decideCold for a message that was received before. An earlier worker may have
+// died of the session's size, and only claims count such deaths. So if there is a step for the
+// message, the step is claimed before the session is read.
 func (inv *invocation) decideAgain(ctx context.Context) (engine.Action, error) {
 	wanted, err := inv.hasStep(ctx)
 	if wanted && err == nil {
@@ -346,9 +345,9 @@ func (inv *invocation) work(ctx context.Context) (Disposition, error) {
 	}
 }
 
-// finish turns the end of an invocation into what becomes of its message. Losing
-// a race is a normal outcome: the message is acknowledged, but whoever won an
-// entry and has lost the lease sends for the next one first.
+// finish decides from the end of an invocation what happens to its message. To lose a race is a
+// normal outcome: the message is acknowledged. But a worker that wrote the entry and has lost the
+// lease sends the next message first.
 func (inv *invocation) finish(ctx context.Context, err error) (Disposition, error) {
 	switch {
 	case err == nil:

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// visibility is how long the embedded worker hides a message it works on; the
-	// lease decides who works, this only keeps others from looking in vain.
+	// visibility is how long the embedded worker hides a message it works on. The lease decides
+	// who works; the visibility only saves others a useless attempt.
 	visibility = time.Minute
 	// retryAfter is how long a message waits after its delivery failed.
 	retryAfter = time.Second
@@ -67,7 +67,7 @@ func (r *Runtime) startReceiver(ctx context.Context, q queue.Queue, p queue.Rece
 	return in
 }
 
-// close stops receiving and hands back what nobody took.
+// close stops receiving and returns the messages that no worker took.
 func (in *receiver) close() {
 	in.stop()
 	<-in.done
@@ -80,15 +80,15 @@ func (r *Runtime) Drive(ctx context.Context, key session.Key, q queue.Queue) err
 	return r.DriveAfter(ctx, key, q, 0)
 }
 
-// DriveAfter is Drive for a session that was told to go on after an entry
-// ([Resumed.After]). Until another entry follows, it looks as if it rested, also
-// where another worker has taken the message that says otherwise.
+// DriveAfter is Drive for a session that was resumed after an entry ([Resumed.After]). Until
+// another entry follows, the session looks as if it rested, also when another worker has taken
+// the message that resumes it.
 func (r *Runtime) DriveAfter(ctx context.Context, key session.Key, q queue.Queue, after int64) error {
 	for {
 		if err := r.driveUntilRest(ctx, key, q, after); err != nil {
 			return err
 		}
-		// It rests, unless a wake says otherwise: somebody told it to go on.
+		// The session rests unless there is a message for it: a caller resumed it.
 		deliveries, err := q.Receive(ctx, queue.ReceiveParams{Max: 1, Visibility: visibility})
 		if err != nil {
 			return AsError(err)
@@ -122,7 +122,8 @@ func (r *Runtime) driveUntilRest(ctx context.Context, key session.Key, q queue.Q
 		case <-ctx.Done():
 			return AsError(context.Cause(ctx))
 		case <-timer.C:
-			// Somebody else may be at it, a retry may be due later, a wake may be lost.
+			// Another worker may have the session, a retry may be due later, a message may be
+			// lost.
 			if err := r.sweepDriven(ctx, key, after); err != nil {
 				return err
 			}
@@ -137,8 +138,8 @@ func (r *Runtime) driveUntilRest(ctx context.Context, key session.Key, q queue.Q
 	}
 }
 
-// resting reports whether a session waits for somebody or has ended, and was not
-// told to go on after its newest entry.
+// resting reports whether a session waits for an answer or has ended, and was not resumed after
+// its newest entry.
 func (r *Runtime) resting(ctx context.Context, key session.Key, after int64) (bool, error) {
 	s, err := r.loadExisting(ctx, key)
 	if err != nil {
@@ -158,8 +159,8 @@ func (r *Runtime) resting(ctx context.Context, key session.Key, after int64) (bo
 	return !ready, nil
 }
 
-// sweepDriven is the sweep for one session that is being driven and whose queue is empty.
-// Who was told to go on says so again: the message may be with a worker that died.
+// sweepDriven is the sweep for one session that is being driven and whose queue is empty. For a
+// session that was resumed it sends again: a worker that died may have had the message.
 func (r *Runtime) sweepDriven(ctx context.Context, key session.Key, after int64) error {
 	if after > 0 {
 		if err := r.sendResumeAgain(ctx, key, after); err != nil {
@@ -210,11 +211,11 @@ func (r *Runtime) handle(ctx context.Context, q queue.Queue, d queue.Delivery) e
 	return nil
 }
 
-// Work works on whatever the queue brings, several sessions at once, until ctx
-// ends or nothing came for p.Idle. Without Idle it also goes on when another process
-// holds the store ([store.ErrLocked]), and says so in the log. A session that fails to be worked on is logged
-// and delivered again; it does not stop the others. One whose agent is not in this
-// program is another's: it is logged once.
+// Work handles the messages of the queue, several sessions at once, until ctx ends or no message
+// came for p.Idle. Without Idle it also continues when another process holds the store
+// ([store.ErrLocked]), and logs that. If the work on a session fails, that is logged and the
+// message is delivered again; other sessions are not affected. A session whose agent is not in
+// this program belongs to another program: it is logged once.
 func (r *Runtime) Work(ctx context.Context, q queue.Queue, p WorkParams) error {
 	defaultTo(&p.Concurrency, 8)
 	var others sync.Map // sessions of agents this program has not

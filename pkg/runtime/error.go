@@ -94,7 +94,7 @@ func refuse(code Code, key session.Key, format string, args ...any) *Error {
 	return &Error{Code: code, Session: key.ID, Message: fmt.Sprintf(format, args...)}
 }
 
-// refuseAt is a refusal whose reason is where the session stands.
+// refuseAt is a refusal because of the session's status.
 func refuseAt(code Code, key session.Key, status session.Status, format string, args ...any) *Error {
 	e := refuse(code, key, format, args...)
 	e.Status = status

@@ -9,16 +9,15 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// headUnseen reports whether an entry would pass over what HEAD holds: a signal to
-// the task that the entry does not obey, or mail of which its writer has read less
-// than mail counts. It is asked of every revision of HEAD that an entry is
-// conditioned on, however the writer came by it: a revision that was taken over
-// from a renewal, from a claim or from a refused write says nothing about what the
-// work behind the entry has seen.
+// headUnseen reports whether an entry would ignore something in HEAD: a signal to the task that
+// the entry does not carry out, or mail of which its writer has read less than HEAD counts. It is
+// checked for every revision of HEAD that an entry is conditioned on, wherever the writer has it
+// from: a revision from a renewal, a claim or a refused write does not show that the work for the
+// entry has taken it into account.
 //
-// An entry after which the task runs on passes nothing over, since the next step
-// begins with a look; one that puts the step off, or is not conditioned on HEAD,
-// is told apart by [engine.Move.MovesHead].
+// An entry after which the task runs on ignores nothing, since the next step begins with a read
+// of HEAD. [engine.Move.MovesHead] distinguishes the entries that put the step off or are not
+// conditioned on HEAD.
 func headUnseen(s *session.Session, head *journal.Head, m engine.Move, mail int64) bool {
 	e := &m.Entry
 	if head == nil || !m.MovesHead || e.Status == session.StatusRunning && e.Kind != session.KindDelayed {

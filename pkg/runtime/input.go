@@ -13,8 +13,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// MaxInput is the largest user message in bytes, all its parts together: 4 MiB,
-// more than any model reads.
+// MaxInput is the largest user message in bytes, all its parts together: 4 MiB, more than any
+// model accepts.
 const MaxInput = wire.MaxInput
 
 // MaxInputParts is how many parts a user message may have.

@@ -15,20 +15,21 @@ import (
 
 // What can end an invocation early. None of them is a failure of the session.
 var (
-	// errLost: another writer won the entry. Its work stands, ours is thrown away.
+	// errLost: another writer wrote the entry first. That entry counts; the work of this worker
+	// is discarded.
 	errLost = errors.New("lost the race for the entry")
-	// errSuperseded: somebody else holds the lease now.
+	// errSuperseded: another worker holds the lease now.
 	errSuperseded = errors.New("lost the lease")
 	// errHeadMoved: a signal or mail came; look again before ending the step.
 	errHeadMoved = errors.New("a signal or mail came")
 	// errLedgerMoved: a call that the entry gives up was started meanwhile; look again.
-	errLedgerMoved = errors.New("a call that is given up was started meanwhile")
+	errLedgerMoved = errors.New("a call that was to be closed was started meanwhile")
 	// errSignalled is the cause with which a step's context is cancelled.
 	errSignalled = errors.New("a signal came")
 )
 
-// invocation is one message being worked on: the claim, the session as it stands,
-// and what this worker has written of it.
+// invocation is the work on one message: the claim, the session in its present state, and what
+// this worker has written of it.
 type invocation struct {
 	r       *Runtime
 	key     session.Key
@@ -105,7 +106,7 @@ func (inv *invocation) stamp(keepsLease bool) engine.Stamp {
 	return engine.Stamp{Now: inv.r.cfg.Now(), By: "step", Attempt: inv.attempt, Token: inv.r.cfg.NewID(), KeepsLease: keepsLease}
 }
 
-// signal returns the signal this task has to obey, if any.
+// signal returns the signal for this task, if there is one.
 func (inv *invocation) signal() *journal.Signal {
 	if inv.head.Head == nil || inv.head.Head.Signal == nil || inv.head.Head.Signal.Task != inv.session.Task {
 		return nil
@@ -149,7 +150,8 @@ func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store
 	if sent(m, committed) {
 		return nil
 	}
-	// Another write than the entry's, in a time of its own: the entry stands whatever becomes of it.
+	// This write is separate from the entry's and has its own time limit: if it fails, the entry
+	// is still committed.
 	return inv.r.boundedBy(ctx, errNotSent, func(ctx context.Context) error { return inv.r.send(ctx, *m.Wake) })
 }
 
@@ -184,7 +186,7 @@ func (r *Runtime) bounded(ctx context.Context, write func(context.Context) error
 	return r.boundedBy(ctx, errNoAnswer, write)
 }
 
-// boundedBy is bounded with the cause that tells who did not answer.
+// boundedBy is bounded with a cause that names what did not respond.
 func (r *Runtime) boundedBy(ctx context.Context, cause error, write func(context.Context) error) error {
 	ctx = context.WithoutCancel(ctx)
 	for again := true; ; again = false {

@@ -14,7 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// errClosed: the call was given up in the ledger before it ran.
+// errClosed: the ledger was closed before the call ran, so the call must not run.
 var errClosed = errors.New("the call was closed before it ran")
 
 // ledger is the record of one call with effects (docs/design/README.md): what makes a
@@ -72,8 +72,8 @@ func (l *ledger) take(item store.Item) {
 	}
 }
 
-// put writes the record at the revision we know. It reports whether it stands:
-// false means that the record is now what somebody else wrote.
+// put writes the record at the revision we know. It reports whether that succeeded: false means
+// that another writer was first and the record is now what that writer wrote.
 func (l *ledger) put(ctx context.Context, record journal.ToolRecord) (bool, error) {
 	items, err := l.inv.r.cfg.Store.Update(ctx, l.inv.key, store.ToolItem(record, l.rev))
 	if conflict := (*store.ConflictError)(nil); errors.As(err, &conflict) && conflict.Item != nil {
@@ -111,9 +111,9 @@ func (l *ledger) start(ctx context.Context, again bool) (started bool, err error
 				return false, nil
 			}
 		case journal.ToolAsking:
-			// Only who took the answer in may start it again: a worker that was frozen
-			// since before the question would leave its mark for nothing, and the
-			// call would count as cut off.
+			// Only the worker that recorded the answer may start the call again. A worker that
+			// was frozen since before the question would set a useless mark, and the call
+			// would count as cut off.
 			if err := l.inv.renewFor(ctx, 0); err != nil {
 				return false, err
 			}
@@ -195,8 +195,8 @@ func (l *ledger) closed() (item store.Item, ok bool) {
 	return store.ToolItem(record, l.rev), true
 }
 
-// closeNotRun closes a call that has not run, so that it never will. It returns
-// the record as it is then: closed, or started or finished by somebody before.
+// closeNotRun closes a call that has not run, so that it never will. It returns the record as it
+// is then: closed, or started or finished earlier by another worker.
 func (l *ledger) closeNotRun(ctx context.Context) (journal.ToolRecord, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// Caller says who uses a verb and from where; both are recorded.
+// Caller is the user of a verb and the place the request came from; both are recorded.
 type Caller struct {
 	Who  string
 	From string
@@ -47,9 +47,9 @@ type Started struct {
 // SubmitParams answer one wait.
 type SubmitParams struct {
 	Key session.Key
-	// Answer names its wait: by Wait, or an approval by ApprovalID, which only who was
-	// shown it knows. A client tool's result may name its call by ToolCallID. A message
-	// to a session that waits for input names nothing.
+	// Answer names its wait: by Wait, or an approval by ApprovalID, which only a caller who has
+	// read it can know. A client tool's result may name its call by ToolCallID. A message to a
+	// session that waits for input names nothing.
 	Answer session.Answer
 	Caller Caller
 	// IdempotencyKey as in [StartParams].
@@ -106,8 +106,8 @@ type ResumeParams struct {
 	IdempotencyKey string
 }
 
-// Confirmation is the answer to the one open approval. One that approves needs the
-// checkpoint or the wait it is about: nobody approves what was asked after they looked.
+// Confirmation is the answer to the one open approval. To approve, it needs the checkpoint or the
+// wait it is about, so that the caller does not approve a call requested later.
 type Confirmation struct {
 	// Wait is the id of the approval it is about.
 	Wait        string
@@ -151,7 +151,7 @@ type DecideParams struct {
 	IdempotencyKey string
 }
 
-// WorkParams say how to work on what the queue brings.
+// WorkParams say how to work on the messages of the queue.
 type WorkParams struct {
 	// Concurrency is how many sessions are worked on at once; 0 means 8.
 	Concurrency int
@@ -161,7 +161,7 @@ type WorkParams struct {
 	SweepEvery time.Duration
 }
 
-// Progress is told while a session is driven, for people who watch.
+// Progress is reported while a session is driven, for display.
 type Progress struct {
 	Kind session.Kind
 	Seq  int64

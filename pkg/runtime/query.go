@@ -38,8 +38,8 @@ func (r *Runtime) Journal(ctx context.Context, key session.Key) ([]journal.Entry
 	return entries, nil
 }
 
-// EachEntry yields every entry of a session as it is read, oldest first: who keeps
-// none of them needs memory for one. An error ends it.
+// EachEntry yields every entry of a session as it is read, oldest first: a caller that keeps none
+// of them needs memory for one only. An error ends it.
 func (r *Runtime) EachEntry(ctx context.Context, key session.Key) iter.Seq2[journal.Entry, error] {
 	return func(yield func(journal.Entry, error) bool) {
 		if err := key.Validate(); err != nil {
@@ -139,10 +139,10 @@ type InboxPage struct {
 	Cursor string
 }
 
-// notRead stands where the arguments of a wait would, which are not known.
+// notRead replaces the arguments of a wait that are not known.
 var notRead = json.RawMessage(`"[left out: too large for a list, or it cannot be read]"`)
 
-// newerNeeded stands where those of a wait would that this program must not answer.
+// newerNeeded replaces the arguments of a wait that this program must not answer.
 var newerNeeded = json.RawMessage(`"[left out: a newer program wrote it: use a newer adjourn to see and answer it]"`)
 
 // Inbox lists every open wait of every session of a tenant.
@@ -169,7 +169,8 @@ func (r *Runtime) Inbox(ctx context.Context, p InboxParams) (InboxPage, error) {
 	return out, nil
 }
 
-// logUnreadable logs what a list has without its record: nobody else would notice.
+// logUnreadable logs the items of a list whose record could not be read; the list does not show
+// it.
 func (r *Runtime) logUnreadable(ctx context.Context, page store.Page) {
 	for _, found := range page.Found {
 		if found.Unread != nil {
@@ -178,8 +179,9 @@ func (r *Runtime) logUnreadable(ctx context.Context, page store.Page) {
 	}
 }
 
-// outcomeOf is the status for who waits, with what a paused session waits for: a suspended
-// one whose answers are all in is running, unless they were only stored.
+// outcomeOf is the status that callers who wait for the session get, with what a paused session
+// waits for. A suspended session with all its answers counts as running, unless the answers were
+// only stored.
 func outcomeOf(s *session.Session, records []journal.WaitRecord) (session.Outcome, *Pause) {
 	switch s.Status {
 	case session.StatusRunning:

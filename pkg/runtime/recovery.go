@@ -49,12 +49,12 @@ func (inv *invocation) settleOne(ctx context.Context, p engine.CallPlan) callOut
 	return out
 }
 
-// recoverEarlier looks for what an earlier attempt did of a call that this program
-// does not run as a side effect: it refuses the call, asks somebody about it, or
-// takes its tool for harmless. The program before may have had another tool of that
-// name, and what its ledger says counts before what the tool is today. Without
-// anything found the plan stands, and a call that is not to run here is closed with
-// the entry that says so, so that no worker of that program runs it after all.
+// recoverEarlier looks for what an earlier attempt did of a call that this program does not run
+// as a side effect: this program refuses the call, asks a person about it, or declares its tool
+// harmless. An earlier version of the program may have had another tool of that name, and the
+// ledger counts before the present declaration. If nothing is recorded, the plan is unchanged,
+// and a call that is not to run here is closed with the entry that says so, so that no worker of
+// the earlier version runs it.
 func (inv *invocation) recoverEarlier(ctx context.Context, p engine.CallPlan, book *ledger, out *callOutcome) (found bool) {
 	if !inv.mayHaveRun(p.Call.ID) {
 		return false
@@ -92,8 +92,8 @@ func (inv *invocation) recoverEarlier(ctx context.Context, p engine.CallPlan, bo
 	return true
 }
 
-// settleVerdict ends a call with what a person found out about it, or that nobody did,
-// unless its worker was only frozen and has put its result into the ledger since.
+// settleVerdict ends a call with a person's verdict about it, or with the fact that none was
+// given, unless its worker was only frozen and has recorded its result in the ledger since.
 func (inv *invocation) settleVerdict(ctx context.Context, p engine.CallPlan) callOutcome {
 	out, book := callOutcome{call: p.Call, result: &p.Result}, inv.ledger(p.Call.ID)
 	if out.err = book.load(ctx); out.err != nil {
@@ -105,9 +105,8 @@ func (inv *invocation) settleVerdict(ctx context.Context, p engine.CallPlan) cal
 	return out
 }
 
-// recoverClosed ends a call that must never run. Whoever gave it up did not live to say
-// so, or is about to: then it is for that worker, who has the lease, to say what it
-// ends with.
+// recoverClosed ends a call that must never run. The worker that closed it died before it wrote
+// the entry, or is about to write it: then that worker, which has the lease, decides the result.
 func (inv *invocation) recoverClosed(ctx context.Context, c session.Call, out *callOutcome) bool {
 	if out.err = inv.renewFor(ctx, 0); out.err != nil {
 		return false
@@ -117,8 +116,8 @@ func (inv *invocation) recoverClosed(ctx context.Context, c session.Call, out *c
 	return true
 }
 
-// settleUnknown ends a call of which nothing more can be found out: the policy says
-// whether a person is asked or the model told.
+// settleUnknown ends a call whose outcome cannot be found out: by the policy, either a person is
+// asked or the model gets an unknown result.
 func (inv *invocation) settleUnknown(p engine.CallPlan, out *callOutcome) {
 	result, wait := toolrun.Unknown(p)
 	if out.result = result; wait != nil {

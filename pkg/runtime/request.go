@@ -45,8 +45,7 @@ type request struct {
 	rev int64
 }
 
-// newRequest returns the request of a caller. A key belongs to its tenant, caller
-// and verb: nobody meets another one's.
+// newRequest returns the request of a caller. A key is separate for each tenant, caller and verb.
 func newRequest(tenant string, c Caller, verb, key string, asked ...any) (request, error) {
 	if key == "" {
 		return request{caller: c}, nil
@@ -112,11 +111,10 @@ func (q *request) mismatch(record *journal.Idempotency) *Error {
 // maxTries bounds how often a verb looks again after losing a race.
 const maxTries = 8
 
-// once carries a request out, or repeats the answer it had the first time: again
-// makes it of the record, and sends again what the first time may not have sent.
-// carry is called anew when somebody else was first; a refusal is told only after the
-// record was looked at once more, for what is in the way may be what a copy of this
-// very request has done meanwhile. Only then is it written down, too.
+// once carries a request out, or repeats the answer of the first time: again makes that answer
+// from the record and sends again, because the first time the send may have failed. carry is
+// called again when another writer was first. A refusal is returned, and recorded, only after the
+// record was read once more: a copy of this same request may have caused the refusal meanwhile.
 func once[T any](ctx context.Context, r *Runtime, key session.Key, q *request, again func(did json.RawMessage) (T, error), carry func() (T, error)) (T, error) {
 	var none T
 	for try := 1; ; try++ {

@@ -47,8 +47,8 @@ func (r *Runtime) resume(ctx context.Context, p ResumeParams) (Resumed, error) {
 	})
 }
 
-// resumeRequest is a resume under way. When somebody was first it looks again, at
-// what it was about and at nothing that has come since.
+// resumeRequest is a resume in progress. When another writer was first it reads again, but only
+// what the request was about, not what has come since.
 type resumeRequest struct {
 	ResumeParams
 	q *request
@@ -88,7 +88,7 @@ func (r *Runtime) resumedBefore(ctx context.Context, key session.Key, did json.R
 	return out, err
 }
 
-// loadNotEnded folds a session that has not ended and stands at a checkpoint.
+// loadNotEnded folds a session that has not ended and whose newest checkpoint is the given one.
 func (r *Runtime) loadNotEnded(ctx context.Context, p ResumeParams) (*session.Session, error) {
 	s, err := r.loadExisting(ctx, p.Key)
 	if err != nil {
@@ -115,7 +115,7 @@ func stillWaiting(s *session.Session, open []session.Wait) *Error {
 }
 
 func alreadyRunning(s *session.Session) *Error {
-	return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "a worker is at it right now")
+	return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "a worker is working on it now")
 }
 
 func notResumable(s *session.Session) *Error {
@@ -150,14 +150,14 @@ func noCheckpoint(key session.Key, seq int64) *Error {
 	return refuse(CodeInvalidCheckpoint, key, "entry %d holds a reply whose calls had not run: it is no checkpoint. Use that of an entry before or after it", seq)
 }
 
-// checkNotMoved refuses to go on with what somebody else has moved on since it was seen.
-// It may rest again by now: interrupted, which somebody means, or waiting for
-// something the message is not about.
+// checkNotMoved refuses to continue a session that another caller has moved on since it was read.
+// The session may rest again by now: interrupted on purpose, or waiting for something the message
+// is not about.
 func (p *resumeRequest) checkNotMoved(s *session.Session) error {
 	if p.seen == 0 || s.Version == p.seen {
 		return nil
 	}
-	return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "somebody else went on with it first; it is %s now", s.Status)
+	return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "another caller resumed it first; it is %s now", s.Status)
 }
 
 func (r *Runtime) resumeContinue(ctx context.Context, p *resumeRequest) (Resumed, error) {
@@ -205,8 +205,9 @@ func (r *Runtime) resumeContinue(ctx context.Context, p *resumeRequest) (Resumed
 	return Resumed{Continuation: ContinuationResumed, After: s.Version}, r.send(ctx, wake)
 }
 
-// releaseHeld returns the answers that were only stored as ones that drive on: somebody has
-// said so, and whatever becomes of the message that follows, the sweep knows it.
+// releaseHeld returns the answers that were only stored, marked so that the session continues on
+// them: a caller has requested that, and the sweep sees it even if the message that follows is
+// lost.
 func (r *Runtime) releaseHeld(waits []store.Item) []store.Item {
 	var items []store.Item
 	for _, item := range waits {
@@ -219,9 +220,9 @@ func (r *Runtime) releaseHeld(waits []store.Item) []store.Item {
 	return items
 }
 
-// expireOverdue returns the waits of a suspension, and those of them that are open.
-// Those whose deadline has passed expire before, as when an answer comes too late: nobody
-// need wait for the sweep. A conflict is an answer that came first, and counts.
+// expireOverdue returns the waits of a suspension, and those of them that are open. Waits whose
+// deadline has passed expire first, as when an answer comes too late, so that the caller need not
+// wait for the sweep. A conflict means that an answer came first, and the answer counts.
 func (r *Runtime) expireOverdue(ctx context.Context, s *session.Session) (items []store.Item, open []session.Wait, err error) {
 	if items, err = r.waitsAt(ctx, s.Key, waitsAtOf(s)); err != nil {
 		return nil, nil, err
@@ -315,16 +316,16 @@ func checkTakesMessage(s *session.Session) error {
 	case session.StatusSuspended, session.StatusInterrupted:
 		return nil
 	case session.StatusRunning:
-		return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "it is running and does not wait for a message. If nobody works on it any more, resume it without one")
+		return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "it is running and does not wait for a message. If no worker works on it any more, resume it without a message")
 	case session.StatusCompleted, session.StatusFailed, session.StatusCancelled:
 	}
 	return notResumable(s)
 }
 
-// checkAbandon refuses a message that would give up what its caller may not: waits that
-// are open, unless the policy abandons them or the session was interrupted, and those
-// that only others may answer; and ever what somebody said yes to, and was told that
-// it is stored. Where nothing is open there is nothing to abandon.
+// checkAbandon refuses a message that would abandon waits its caller may not abandon: open waits,
+// unless the policy abandons them or the session was interrupted; waits that only others may
+// answer; and always what a person approved and was told is stored. If no wait is open, there is
+// nothing to abandon.
 func checkAbandon(s *session.Session, waits []journal.WaitRecord, c Caller) error {
 	open, gives := openWaits(waits), s.Status == session.StatusInterrupted || s.Rules.Policy.AbandonOnMessage
 	if len(open) > 0 && !gives {
@@ -332,7 +333,7 @@ func checkAbandon(s *session.Session, waits []journal.WaitRecord, c Caller) erro
 	}
 	for _, w := range open {
 		if !mayAnswer(w, c) {
-			return aboutWait(w.ID, refuseAt(CodeNotAllowed, s.Key, s.Status, "a message would give up %s, which may be answered by %s only, not by %q", label(w), strings.Join(w.Who, ", "), c.Who))
+			return aboutWait(w.ID, refuseAt(CodeNotAllowed, s.Key, s.Status, "a message would abandon %s, which may be answered by %s only, not by %q", label(w), strings.Join(w.Who, ", "), c.Who))
 		}
 	}
 	if len(open) > 0 && s.Status == session.StatusSuspended {
@@ -343,7 +344,7 @@ func checkAbandon(s *session.Session, waits []journal.WaitRecord, c Caller) erro
 	case i < 0 && (len(open) > 0 || s.Status == session.StatusInterrupted):
 		return nil
 	case len(open) > 0:
-		return refuseAt(CodeStillWaiting, s.Key, s.Status, "a message would give up %s, which %s has answered. Let it go on with that first: %s is still open",
+		return refuseAt(CodeStillWaiting, s.Key, s.Status, "a message would abandon %s, which %s has answered. Let it go on with that first: %s is still open",
 			label(waits[i].Wait), waits[i].Answer.Who, label(open[0]))
 	case staysSuspended(waits) || s.Status == session.StatusInterrupted:
 		return refuseAt(CodeStillWaiting, s.Key, s.Status, "everything it waited for is answered, and the answers are only stored. Resume it without a message first; send the message when it rests again")
@@ -370,9 +371,9 @@ func takenIn(s *session.Session, waits []journal.WaitRecord) []journal.WaitRecor
 	return out
 }
 
-// wouldRun reports whether somebody has given an answer that is stored and lets its
-// call run: an approval, or a reply to what it asked. What a client did, a verdict and
-// a denial are the call's result, and a message after them takes nothing back.
+// wouldRun reports whether a stored answer lets its call run: an approval, or a reply to the
+// tool's question. A client's result, a verdict and a denial are the result of the call, and a
+// later message does not undo them.
 func wouldRun(w journal.WaitRecord) bool {
 	if w.State != session.WaitAnswered || w.Answer == nil {
 		return false
@@ -393,9 +394,9 @@ func (r *Runtime) answerWith(ctx context.Context, p *resumeRequest, a session.An
 	return Resumed{Continuation: submitted.Continuation, Open: submitted.Open, Repeated: submitted.Repeated}, err
 }
 
-// resumeWithNewMessage commits one recorded move: answers are taken in, open waits closed,
-// calls that have not run closed, the message appended. A conflict means that
-// somebody was first.
+// resumeWithNewMessage commits one recorded move: it takes the answers in, closes open waits and
+// calls that have not run, and appends the message. A conflict means that another writer was
+// first.
 func (r *Runtime) resumeWithNewMessage(ctx context.Context, s *session.Session, p *resumeRequest) (Resumed, error) {
 	inv := r.invoke(journal.NewWake(s.Key, 0, journal.WakeResume)) // a verb: written for no message
 	inv.session = s

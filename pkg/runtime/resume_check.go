@@ -27,13 +27,13 @@ type resumeCheck struct {
 	next int64
 	// open counts the open waits.
 	open int
-	// ready: suspended, nothing is open, and nobody said to stay so.
+	// ready: suspended, nothing is open, and no answer was given only to be stored.
 	ready bool
 }
 
-// checkResume reads HEAD before the waits, and what it tells of goes on with HEAD's entry:
-// whoever is frozen meanwhile and sends later sends for this suspension, and such a
-// message is dropped when there has been another since, whose answers may be held.
+// checkResume reads HEAD before the waits, and its result refers to HEAD's entry. A worker that
+// is frozen meanwhile and sends later sends for this suspension; such a message is dropped if
+// there has been another suspension since, whose answers may be only stored.
 func (r *Runtime) checkResume(ctx context.Context, key session.Key) (resumeCheck, error) {
 	item, err := r.item(ctx, key, store.KindHead, "")
 	if err != nil || item.Head == nil {
@@ -47,9 +47,9 @@ func (r *Runtime) checkResume(ctx context.Context, key session.Key) (resumeCheck
 	return resumeCheck{next: next, open: countOpen(waits), ready: next > 0 && mayResume(waits)}, nil
 }
 
-// leavingSeq returns the seq of the entry that would leave the suspension a HEAD tells
-// of, 0 if it tells of none. A suspension moves HEAD and so does what leaves it, so
-// it is the one after HEAD's; a newer entry belongs to what nobody has looked at.
+// leavingSeq returns the seq of the entry that would leave the suspension HEAD refers to, 0 if it
+// refers to none. A suspension changes HEAD and so does the entry that leaves it, so that entry
+// is the one after HEAD's; a newer entry belongs to a state that was not read.
 func leavingSeq(head journal.Head) int64 {
 	if head.Deleted || head.Status != session.StatusSuspended {
 		return 0
@@ -57,8 +57,8 @@ func leavingSeq(head journal.Head) int64 {
 	return head.StatusSeq + 1
 }
 
-// readyToResume reports whether a session of that status is suspended, waits for nothing
-// any more of what an entry opened and was not told to stay so.
+// readyToResume reports whether a session of that status is suspended, waits for nothing any more
+// of what an entry opened, and may continue.
 func (r *Runtime) readyToResume(ctx context.Context, key session.Key, status session.Status, waitsAt int64) (bool, error) {
 	if status != session.StatusSuspended {
 		return false, nil
@@ -67,7 +67,7 @@ func (r *Runtime) readyToResume(ctx context.Context, key session.Key, status ses
 	return err == nil && mayResume(waits), err
 }
 
-// mayResume reports whether nothing is open any more, and nobody said to stay so.
+// mayResume reports whether no wait is open any more, and the answers may be used.
 func mayResume(waits []journal.WaitRecord) bool {
 	return countOpen(waits) == 0 && !staysSuspended(waits)
 }
@@ -89,9 +89,9 @@ func (r *Runtime) waitStates(ctx context.Context, key session.Key, waitsAt int64
 	return records, nil
 }
 
-// Unresumed returns the sessions that are suspended though every answer is in:
-// whoever gave the last one is about to send for what follows, or died before, or
-// the sweep has sent and nobody has come.
+// Unresumed returns the sessions that are suspended though every wait has its answer: the caller
+// of the last answer is about to send the message or died before, or the sweep has sent it and no
+// worker has received it.
 func (r *Runtime) Unresumed(ctx context.Context) ([]session.Key, error) {
 	var keys []session.Key
 	seen := map[session.Key]bool{}
@@ -130,7 +130,8 @@ func awaitsResumption(item store.Item) bool {
 // newest returns the newest entry of a session of which HEAD was read; its Seq is
 // 0 if there is none. It reads that one and at most a few before it.
 func (r *Runtime) newest(ctx context.Context, head journal.Head) (journal.Entry, error) {
-	// HEAD's StatusSeq is an entry, and who has a lease for the next one has seen the last.
+	// HEAD's StatusSeq is an entry, and the worker with a lease for an entry has read the one
+	// before it.
 	from := max(head.StatusSeq, head.Lease.Seq-1)
 	newest, err := r.newestFrom(ctx, head.Key, from)
 	if err == nil && newest.Seq == 0 && from > head.StatusSeq {

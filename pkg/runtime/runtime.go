@@ -45,9 +45,10 @@ type Config struct {
 	WatchEvery time.Duration
 	// Grace is how long an entry counts as young (3 s): its writer may still be sending.
 	Grace time.Duration
-	// SweepAfter is how long a running session may show no sign of life before
-	// the sweep sends for it (one and a half leases, 30 s): sooner its lease may be
-	// live, later a stopped worker would keep others from what its lease gave up.
+	// SweepAfter is how long a running session may have no recent entry and no live lease before
+	// the sweep sends for it (one and a half leases, 30 s). If it were shorter, the lease might
+	// still be live; if it were longer, a stopped worker would delay others although its lease
+	// has ended.
 	SweepAfter time.Duration
 	// LookTimeout bounds how long the sweep is at one item of what is due (5 s), so
 	// that one the store is silent about hides no other.
@@ -79,7 +80,7 @@ type Config struct {
 	ToolsAtOnce int
 
 	Log *slog.Logger
-	// OnEntry is told each entry this process commits; OnDelta what models stream.
+	// OnEntry is called with each entry this process commits, OnDelta with what models stream.
 	// Both are called on the worker's goroutine and must return at once.
 	OnEntry func(session.Key, Progress)
 	OnDelta func(session.Key, llm.Event)
@@ -198,7 +199,7 @@ func (r *Runtime) load(ctx context.Context, key session.Key) (*session.Session, 
 	return r.catchUp(ctx, key, r.cache.take(key))
 }
 
-// catchUp brings a session that was taken from the cache, or nil, up to its newest entry.
+// catchUp folds the newest entries into a session taken from the cache, or loads it if nil.
 func (r *Runtime) catchUp(ctx context.Context, key session.Key, s *session.Session) (*session.Session, error) {
 	var err error
 	if s != nil {
@@ -271,9 +272,9 @@ func (r *Runtime) loadExisting(ctx context.Context, key session.Key) (*session.S
 	return s, nil
 }
 
-// loadUndeleted is load for who makes no claim, which would tell. A session that
-// is kept here and has no new entry was perhaps deleted: then it has no HEAD but a
-// tombstone, which is a smaller read than the newest entry.
+// loadUndeleted is load for callers that make no claim (a claim would fail on a deleted session).
+// A session in the cache without a new entry was perhaps deleted: then it has a tombstone instead
+// of HEAD, and HEAD is a smaller read than the newest entry.
 func (r *Runtime) loadUndeleted(ctx context.Context, key session.Key) (*session.Session, error) {
 	if err := key.Validate(); err != nil {
 		return nil, err

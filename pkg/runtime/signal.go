@@ -25,15 +25,15 @@ func (inv *invocation) handleStop(ctx, stepCtx context.Context, err error, out e
 	case errors.Is(cause, errSuperseded):
 		return errSuperseded
 	}
-	// This worker is told to end, or cannot go on.
+	// This worker is being ended, or cannot continue.
 	return errors.Join(err, inv.putAsking(ctx, asking))
 }
 
-// obeySignal commits what a signal asks for. Calls that have not run are closed in their
-// ledger with it; those that finished keep their results. asking are the ledgers of
-// calls that asked a person: interrupted, they may be started again. They are
-// written too when the signal's entry cannot be, because such a call has returned
-// and whoever does the step again may ask anew.
+// obeySignal commits what a signal asks for. Calls that have not run are closed in their ledger
+// with it; those that finished keep their results. asking are the ledgers of calls that asked a
+// person: after an interruption they may be started again. They are written also when the
+// signal's entry cannot be written, because such a call has returned, and the worker that repeats
+// the step may ask again.
 func (inv *invocation) obeySignal(ctx context.Context, signal journal.Signal, done engine.StepOutcome, asking []store.Item) error {
 	ctx = context.WithoutCancel(ctx)
 	err := inv.commitSignal(ctx, signal, done, asking)
@@ -43,8 +43,8 @@ func (inv *invocation) obeySignal(ctx context.Context, signal journal.Signal, do
 	return errors.Join(err, inv.putAsking(ctx, asking))
 }
 
-// commitSignal obeys the signal that HEAD holds when the entry is written: a
-// stronger one may have replaced that which stopped the step.
+// commitSignal carries out the signal that HEAD holds when the entry is written: it may be a
+// stronger one than that which stopped the step.
 func (inv *invocation) commitSignal(ctx context.Context, signal journal.Signal, done engine.StepOutcome, asking []store.Item) error {
 	for {
 		done.Used.Active += inv.active()

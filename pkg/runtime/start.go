@@ -49,7 +49,7 @@ func (r *Runtime) startWithKey(ctx context.Context, p StartParams) (Started, err
 		return r.start(ctx, p, &q)
 	})
 	if e := AsError(err); e != nil && !chosen && e.Session == p.Key.ID && e.Code.Class() == ClassInvalid {
-		e.Session = "" // there is none, and nobody has heard of this id
+		e.Session = "" // there is none, and no caller has received this id
 		return Started{}, e
 	}
 	return out, err
@@ -123,7 +123,7 @@ func (r *Runtime) startable(s *session.Session, p StartParams) error {
 			return refuse(CodeAgentMismatch, p.Key, "it belongs to agent %q, not %q. Leave the agent out, or start another session", s.Rules.Agent, p.Agent)
 		}
 	case session.StatusRunning:
-		return refuseAt(CodeAlreadyRunning, p.Key, s.Status, "it is already running. Wait for it to end (if nobody works on it any more, resume it without a message), or start another session")
+		return refuseAt(CodeAlreadyRunning, p.Key, s.Status, "it is already running. Wait for it to end (if no worker works on it any more, resume it without a message), or start another session")
 	case session.StatusSuspended, session.StatusInterrupted, session.StatusFailed:
 		return refuseAt(CodeNotResumable, p.Key, s.Status, "it is %s: a next turn needs a session that completed or was cancelled. %s", s.Status, suggestVerb(s.Status))
 	}

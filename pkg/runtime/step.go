@@ -58,9 +58,8 @@ func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 	return inv.close(ctx, out, asking)
 }
 
-// close commits what came of the step. A task that fails gives up the calls that
-// have not run. HEAD may have moved meanwhile: a signal is obeyed; mail keeps the
-// task going.
+// close commits the outcome of the step. If the task fails, the calls that have not run are
+// closed. HEAD may have moved meanwhile: a signal is carried out; mail makes the task continue.
 func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra []store.Item) (bool, error) {
 	keepsLease := inv.steps < inv.r.cfg.StepsPerInvocation && ctx.Err() == nil && inv.timeLeft(ctx)
 	out.Used.Active = inv.active()
@@ -216,8 +215,8 @@ func (inv *invocation) planFailed(ctx context.Context, definition agent.Agent, c
 	return err
 }
 
-// inputExpired decides on an input wait that nobody answered: its outcome says
-// whether a default message, the same question again, or a failure follows.
+// inputExpired handles an input wait without an answer: its outcome says whether a default
+// message, the same question again, or a failure follows.
 func (inv *invocation) inputExpired(ctx context.Context, definition agent.Agent, expired session.Answer) error {
 	out := engine.StepOutcome{InputExpiry: toolrun.Expiry(definition.InputExpiry)}
 	switch expired.Outcome {
@@ -376,7 +375,7 @@ func (inv *invocation) putAsking(ctx context.Context, asking []store.Item) error
 			_, err := inv.r.cfg.Store.Update(ctx, inv.key, item)
 			return err
 		})
-		if err != nil && !errors.Is(err, store.ErrConflict) { // somebody has it already
+		if err != nil && !errors.Is(err, store.ErrConflict) { // another worker has it already
 			return fmt.Errorf("ledger of %s: %w", item.ID, err)
 		}
 	}
@@ -401,9 +400,9 @@ func (inv *invocation) withReply(reply *llm.Message) *session.Session {
 	return &s
 }
 
-// settle does what needs no tool: results that are known, waits, failures. The ledger
-// of a call that is given up before it ran is closed with the step's entry, so that
-// history never says "not run" of something that then happens.
+// settle does what needs no tool: results that are known, waits, failures. The ledger of a call
+// that will not run is closed with the step's entry, so that the history never says "not run" of
+// a call that runs later.
 func (inv *invocation) settle(ctx context.Context, plans []engine.CallPlan, out *engine.StepOutcome) ([]callOutcome, error) {
 	var outcomes []callOutcome
 	for _, p := range plans {

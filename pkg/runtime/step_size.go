@@ -55,7 +55,7 @@ func (inv *invocation) checkReplySize(reply llm.Message, ops []session.StateOp) 
 // tooLargeResult is the result of a call that ran and brought more than there is room for.
 func tooLargeResult(c session.Call, size, most int) llm.ToolResult {
 	return engine.Result(c, llm.ResultError, fmt.Sprintf(
-		"The tool ran, but what it brought has %d bytes and was too large to keep, its changes of the state included: all calls of one step may bring %d bytes. Do not repeat it for that; ask for less where it only reads.",
+		"The tool ran, but its result has %d bytes with its changes of the state and was too large to keep: all calls of one step may return %d bytes. Do not repeat the call for that reason; ask for less if it only reads.",
 		size, most))
 }
 

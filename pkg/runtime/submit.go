@@ -19,9 +19,8 @@ import (
 // different one is refused with already_answered, a wrong kind with wrong_kind,
 // one after the deadline with expired. After the last answer a resume is sent.
 //
-// It reads HEAD and the waits of one suspension, whatever the session has behind it.
-// Of a repeated request the answer is the first one; what is open, and whether the
-// session goes on, is told as it is now.
+// It reads HEAD and the waits of one suspension, however long the session is. A repeated request
+// returns the first answer; the open waits, and whether the session continues, are as of now.
 func (r *Runtime) Submit(ctx context.Context, p SubmitParams) (Submitted, error) {
 	out, err := r.submit(ctx, p)
 	if err != nil {
@@ -49,8 +48,8 @@ func (r *Runtime) submit(ctx context.Context, p SubmitParams) (Submitted, error)
 	})
 }
 
-// submitOnce looks and writes. It names the wait in the parameters, so that looking
-// again is about this one. A conflict means that somebody was first.
+// submitOnce reads and writes once. It stores the wait's name in the parameters, so that the next
+// read is about the same wait. A conflict means that another writer was first.
 func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *request) (Submitted, error) {
 	a, err := r.loadSuspension(ctx, p.Key)
 	if err != nil {
@@ -132,9 +131,9 @@ func (r *Runtime) checkInTime(ctx context.Context, head journal.Head, item store
 	return nil
 }
 
-// withAnswer is an open wait with its answer. only says that no other wait was open
-// before: a held answer is then known to be the last. After any other one the sweep
-// goes on with the session when whoever gave it dies before it can.
+// withAnswer is an open wait with its answer. only says that no other wait was open before: an
+// answer that is only stored is then known to be the last one. After any other answer the sweep
+// continues the session if the caller's process dies before it does so.
 func withAnswer(item store.Item, answer session.Answer, hold, only bool) store.Item {
 	record := *item.Wait
 	record.State, record.Answer, record.Held, record.HeldLast, record.Due = session.WaitAnswered, &answer, hold, hold && only, nil
@@ -186,7 +185,7 @@ func (r *Runtime) checkSettled(key session.Key, record journal.WaitRecord, answe
 	return answeredDifferently(key, record)
 }
 
-// settledByPeople reports whether a wait has an answer that somebody gave.
+// settledByPeople reports whether a person or a program answered a wait (it did not expire).
 func settledByPeople(record journal.WaitRecord) bool {
 	return record.Answer != nil && record.State != session.WaitExpired && record.Answer.Kind != session.AnswerExpiry
 }
@@ -199,7 +198,7 @@ func answeredDifferently(key session.Key, record journal.WaitRecord) *Error {
 
 func (r *Runtime) tooLate(key session.Key, record journal.WaitRecord) error {
 	if record.State == session.WaitClosed {
-		return refuse(CodeSessionEnded, key, "%s was given up before this answer came: the session went on without it", label(record.Wait))
+		return refuse(CodeSessionEnded, key, "%s was closed before this answer came: the session continued without it", label(record.Wait))
 	}
 	at := ""
 	if d := record.Wait.Deadline; d != nil {
@@ -251,7 +250,7 @@ func (r *Runtime) findWait(ctx context.Context, a suspension, answer session.Ans
 		case item.Wait == nil:
 			return item, noApproval(a)
 		case item.Wait.Wait.Nonce != answer.ApprovalID:
-			return item, aboutWait(item.ID, noApproval(a)) // not told apart: whether the wait is there is nobody's business
+			return item, aboutWait(item.ID, noApproval(a)) // the same refusal for both: callers must not learn whether the wait exists
 		}
 		return item, aboutWait(item.ID, checkNames(key, item.Wait.Wait, answer))
 	case answer.Kind == session.AnswerClientTool && answer.ToolCallID != "":
@@ -266,7 +265,7 @@ func (r *Runtime) findWait(ctx context.Context, a suspension, answer session.Ans
 	case answer.ToolCallID != "":
 		return store.Item{}, refuse(CodeInvalidAnswer, key, "a call names no answer of kind %q, for it may be asked about more than once. %s", answer.Kind, a.suggestWaits(answer.Kind, answer.ToolCallID))
 	}
-	return store.Item{}, refuse(CodeInvalidAnswer, key, "it is not said what this answers. %s", a.suggestWaits(answer.Kind, ""))
+	return store.Item{}, refuse(CodeInvalidAnswer, key, "the answer does not say which wait it is for. %s", a.suggestWaits(answer.Kind, ""))
 }
 
 func noApproval(a suspension) *Error {
@@ -298,8 +297,8 @@ func (r *Runtime) clientCall(ctx context.Context, a suspension, answer session.A
 	return store.Item{}, refuse(CodeWaitNotFound, a.head.Key, "no call %q waits or waited for a client's result. %s", answer.ToolCallID, a.suggestWaits(answer.Kind, ""))
 }
 
-// maxOfCall bounds how many entries are read to find a wait by its call. A call is over
-// after a few: only one that nobody answers, and that is asked anew each time, goes on.
+// maxOfCall bounds how many entries are read to find a wait by its call. A call ends after a few
+// entries, unless it is not answered and asks again each time.
 const maxOfCall = 64
 
 // waitOfCall returns the newest wait for a client's result of a call, "" if there is
@@ -316,7 +315,7 @@ func (r *Runtime) waitOfCall(ctx context.Context, head journal.Head, call string
 			return "", fmt.Errorf("session %s: waits of call %s: %w", head.Key, call, err)
 		}
 		for _, w := range e.Waits {
-			if w.Call == call && w.Kind == session.WaitClientTool && e.Seq <= head.WaitsAt { // else nobody has seen it
+			if w.Call == call && w.Kind == session.WaitClientTool && e.Seq <= head.WaitsAt { // else no client has received it
 				id = w.ID
 			}
 		}
@@ -345,9 +344,9 @@ func checkNames(key session.Key, w session.Wait, a session.Answer) error {
 	return nil
 }
 
-// sameAnswer reports whether two answers decide the same: whoever gave them, when, and
-// however they named the wait. Another reason is another answer; the order of a
-// selection does not count.
+// sameAnswer reports whether two answers decide the same, whatever their authors, their times and
+// the way they named the wait. Another reason is another answer; the order of a selection does
+// not count.
 func sameAnswer(a, b session.Answer) bool { return decisionDigest(a) == decisionDigest(b) }
 
 // decisionDigest identifies what an answer decides.

@@ -15,7 +15,7 @@ import (
 
 // SweepResult counts what a sweep did.
 type SweepResult struct {
-	// Resent wakes of running sessions without a sign of life.
+	// Resent messages of running sessions without a live lease and without a recent entry.
 	Resent int
 	// Resumed suspended sessions whose resumption never came.
 	Resumed int
@@ -23,18 +23,17 @@ type SweepResult struct {
 	Expired int
 }
 
-// maxBackoff bounds the time between two re-sends for one session that does not
-// move. Five minutes, which is five sweeps: so long after an outage ended the last of
-// its sessions is sent for, and while it lasts a session that nobody works on adds
-// twelve messages an hour to the queue, each of which costs a claim when it is read.
+// maxBackoff bounds the time between two messages that are sent again for a session that does not
+// move. It is five minutes, which is five sweeps: at most that long after an outage the last
+// session is sent for, and during the outage each session adds twelve messages an hour to the
+// queue, each of which costs a claim when it is received.
 const maxBackoff = 5 * time.Minute
 
-// Sweep repairs what a crash left behind (docs/design/chain.md): each hit of the due
-// index is looked at again by a consistent read before anything is done. It may
-// run anywhere, at any time, any number of times at once. Of no session more is read
-// than its last entries, however long it is, and none takes more than its share of
-// the time: those that want more are looked at again when all others have been.
-// SweepAtOnce of them are looked at side by side.
+// Sweep repairs the effects of a crash (docs/design/chain.md). It reads each hit of the due index
+// again consistently before it acts. It may run anywhere, at any time, any number of times at
+// once. Of a session it reads only the last entries, however long the session is, and it spends
+// at most a share of the time on one: a session that needs more is looked at again after all
+// others. SweepAtOnce of them are looked at in parallel.
 func (r *Runtime) Sweep(ctx context.Context) (SweepResult, error) {
 	s := sweepRun{r: r, done: make(chan any)}
 	defer s.join()
@@ -197,24 +196,24 @@ func (r *Runtime) sweepOne(ctx context.Context, found store.Found, swept *SweepR
 	return nil
 }
 
-// leaseRecent reports whether a lease was taken so recently that its journal need
-// not be read: closed or not, somebody was at work, and the next sweep looks
-// again. One that lasts longer than most says nothing of the kind.
+// leaseRecent reports whether a lease was taken so recently that the journal need not be read:
+// whether or not the lease is closed, a worker was active, and the next sweep looks again. This
+// does not apply to a lease that lasts longer than usual.
 func leaseRecent(lease journal.Lease, now time.Time, lasts time.Duration) bool {
 	return !lease.Lapsed(now) && lease.Until.Sub(now) <= lasts
 }
 
-// sweepHead does what HEAD is due for: a running session may have lost its message,
-// a suspended one, to which somebody has just gone back, its resumption.
+// sweepHead does what HEAD is due for: a running session may have lost its message, a suspended
+// one that a caller has just resumed may have lost its resumption.
 func (r *Runtime) sweepHead(ctx context.Context, key session.Key, swept *SweepResult) error {
-	// HEAD first: a session that moves after that refuses the stamp. With a newer
-	// HEAD an ended session would get one, which nobody takes away.
+	// Read HEAD first: if the session moves after that, the stamp is refused. If HEAD were read
+	// later, an ended session would get a due time that is never removed.
 	head, err := r.item(ctx, key, store.KindHead, "")
 	if err != nil || head.Head == nil || head.Head.Deleted {
 		return err
 	}
 	if due := head.Head.Due; due == nil || !journal.Come(*due, r.cfg.Now(), journal.MaxAhead) {
-		return nil // somebody else has just sent, or it is put off
+		return nil // another process has just sent, or it is put off
 	}
 	switch head.Head.Status {
 	case session.StatusRunning:
@@ -230,9 +229,8 @@ func (r *Runtime) sweepHead(ctx context.Context, key session.Key, swept *SweepRe
 	return nil
 }
 
-// resumeDue sends the resumption of a suspended session that waits for nothing any
-// more. While something is open, HEAD need not be looked at again: the last answer
-// brings a due of its own.
+// resumeDue sends the resumption of a suspended session that waits for nothing any more. While a
+// wait is open, HEAD need not be looked at again: the last answer sets a due time of its own.
 func (r *Runtime) resumeDue(ctx context.Context, head store.Item, swept *SweepResult) error {
 	waits, err := r.waitStates(ctx, head.Head.Key, head.Head.WaitsAt)
 	if err != nil {
@@ -265,14 +263,13 @@ func (r *Runtime) resumeAnswered(ctx context.Context, key session.Key, found sto
 	}
 	undue := r.clearDue(waits)
 	if len(undue) == 0 {
-		return nil // whoever looked at another of them has just done it
+		return nil // the look at another of these waits has just done it
 	}
 	if leavingSeq(*head.Head) > 0 && mayResume(waitRecords(waits)) {
 		return r.sendResume(ctx, head, undue, swept)
 	}
-	// Where nothing is to be sent there is nothing to do for as long as people
-	// think: the last answer brings a due of its own, and so does whoever goes
-	// back to waiting after an interruption.
+	// If nothing is to be sent, nothing is done until the next answer: the last answer sets a
+	// due time of its own, and so does a caller who resumes the waits after an interruption.
 	_, err = r.writeIfUnchanged(ctx, key, undue)
 	return err
 }
@@ -327,7 +324,7 @@ func (r *Runtime) resend(ctx context.Context, head store.Item) (bool, error) {
 	}
 	at, until := newest.At, newest.Until
 	if signal := head.Head.Signal; signal != nil && signal.Task == newest.Task {
-		until = nil // obeyed now, whatever the delay
+		until = nil // carried out now, whatever the delay
 	}
 	if journal.PutOff(at, until, now) > 0 {
 		return false, r.putOff(ctx, head, at, until)
@@ -396,8 +393,8 @@ func (r *Runtime) sweepWait(ctx context.Context, found store.Found, swept *Sweep
 	}
 	switch record.State {
 	case session.WaitOpen:
-		// It is its deadline that ends it: a newer program may have it due before, to
-		// remind somebody. A person's time may be however far away.
+		// Only its deadline expires a wait: a newer program may set an earlier due time, for
+		// example for a reminder. The deadline itself may be any time ahead.
 		if d := record.Wait.Deadline; d == nil || now.Before(d.At) {
 			return nil
 		}

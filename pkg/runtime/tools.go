@@ -122,12 +122,12 @@ func (inv *invocation) afterTimeout(ctx context.Context, t tool.Tool, p engine.C
 	}
 }
 
-// executeOnce runs a call that is marked as ours. One that may be run again
-// elsewhere once the lease lapses starts under a lease that outlives it: it was
-// renewed for that, and by this worker's own clock no more than the grace has
-// passed since the renewal was asked for. A worker that was stopped in between asks
-// anew, and is refused if somebody has overtaken it. (The mark alone is not enough,
-// nor is the renewal: whoever has the lease may overtake the mark.)
+// executeOnce runs a call that this attempt has marked as started. A call that another worker may
+// run again after the lease lapses is started only under a lease that outlives it: the lease was
+// renewed for that, and by this worker's clock at most the grace has passed since the renewal was
+// requested. A worker that was stopped in between renews again, and is refused if another worker
+// has the lease. (Neither the mark nor the renewal is enough alone: the worker that has the lease
+// may replace the mark.)
 func (inv *invocation) executeOnce(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome) {
 	if p.Traits.OnUnknown == session.UnknownRetry || p.Traits.OnUnknown == session.UnknownProbe {
 		if out.err = inv.renewForStart(ctx, t.Timeout()); out.err != nil {
@@ -228,7 +228,7 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 		out.waits = append(out.waits, toolrun.QuestionWait(p, q))
 	}
 	if size := waitsSize(out.waits); !inv.budget.take(size) {
-		got, out.waits = toolReturn{err: fmt.Errorf("what it asks has %d bytes and is too large to keep", size)}, nil
+		got, out.waits = toolReturn{err: fmt.Errorf("its questions have %d bytes and are too large to keep", size)}, nil
 	}
 	if len(out.waits) > 0 {
 		if item, ok := inv.askingItem(p, book); ok {
@@ -249,7 +249,7 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 		out.err = errSuperseded
 		return
 	case runCtx.Err() != nil && sideEffect:
-		// It was cut off while it ran: never "failed", because nobody knows.
+		// It was cut off while it ran: the outcome is unknown, so never "failed".
 		if inv.handleCutOff(ctx, p, out) {
 			return
 		}
@@ -267,10 +267,10 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 	}
 }
 
-// handleCutOff leaves a side effect that was cut off to its tool's policy, unless that
-// is to tell the model. The ledger goes on saying that it was started: when the
-// step itself is cut off, whoever does it again finds that; after the tool's own
-// timeout a person is asked, or the outcome is open until the next claim.
+// handleCutOff leaves a side effect that was cut off to its tool's policy, unless the policy is
+// to tell the model. The ledger continues to say that the call was started: if the step itself is
+// cut off, the worker that repeats it finds that; after the tool's own timeout a person is asked,
+// or the outcome stays open until the next claim.
 func (inv *invocation) handleCutOff(ctx context.Context, p engine.CallPlan, out *callOutcome) bool {
 	switch p.Traits.OnUnknown {
 	case session.UnknownTell, "":

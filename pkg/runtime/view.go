@@ -14,8 +14,8 @@ import (
 
 // View is the state of a session, with everything a page about it shows.
 type View struct {
-	// Outcome is the status for who waits for the session; Pause says of a paused one what
-	// it waits for, and is nil where its answers are only stored.
+	// Outcome is the status for callers who wait for the session; Pause says what a paused
+	// session waits for, and is nil if its answers are only stored.
 	Outcome session.Outcome
 	Pause   *Pause
 	Agent   string
@@ -37,15 +37,16 @@ type View struct {
 	Parent  *session.Parent
 	// Open waits, in order.
 	Open []journal.WaitRecord
-	// Resume is why a resume that brings nothing would be refused now; nil when it would not.
+	// Resume is the refusal that a resume without a message would get now; nil if it would
+	// succeed.
 	Resume *Error
 }
 
 // Pause sums up what a paused session waits for.
 type Pause struct {
 	Type session.PauseType
-	// Decided counts the approvals of this pause that are decided already, by somebody or
-	// by their deadline. A decision on several is about them, too.
+	// Decided counts the approvals of this pause that are decided already, by a person or by
+	// their deadline. A decision on several includes them.
 	Decided int
 }
 
@@ -67,8 +68,8 @@ func changedWhileRead(key session.Key) *Error {
 	return &Error{Code: CodeStoreUnavailable, Session: key.ID, Message: "it changed while it was read, each time. Try again", Cause: store.ErrConflict}
 }
 
-// viewOnce reports that a suspended session moved while it was read: its waits
-// may then be those of a later checkpoint, which nobody must see under this one.
+// viewOnce reports that a suspended session moved while it was read: its waits may then be those
+// of a later checkpoint and must not be displayed under this one.
 func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, moved bool, err error) {
 	s, err := r.loadExisting(ctx, key)
 	if err != nil {

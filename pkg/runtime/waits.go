@@ -28,9 +28,9 @@ func (r *Runtime) loadSuspension(ctx context.Context, key session.Key) (suspensi
 	return a, err
 }
 
-// loadSuspensionAt is loadSuspension, and reads what a checkpoint stands for between HEAD
-// and the waits. Whoever moves a session on has settled its waits before: so a session that
-// has left the checkpoint shows its waits as they were settled, and not as still open.
+// loadSuspensionAt is loadSuspension, and reads what a checkpoint refers to between HEAD and the
+// waits. A writer that moves a session on has settled its waits before; so the waits of a session
+// that has left the checkpoint are read as settled, and not as still open.
 func (r *Runtime) loadSuspensionAt(ctx context.Context, key session.Key, checkpoint string) (suspension, checkpointState, error) {
 	if err := key.Validate(); err != nil {
 		return suspension{}, checkpointState{}, err

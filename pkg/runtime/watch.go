@@ -116,7 +116,7 @@ func (w *watcher) read(seq int64, renew bool) (store.Item, error) {
 	})
 }
 
-// stopSignal returns the signal a cancelled step has to obey.
+// stopSignal returns the signal for a step that was cancelled.
 func (inv *invocation) stopSignal(ctx context.Context) (*journal.Signal, error) {
 	head, err := inv.r.head(context.WithoutCancel(ctx), inv.key)
 	if err != nil {

@@ -194,7 +194,7 @@ const (
 type WaitState string
 
 // The states of a wait. Open ones can be answered; answered and expired ones
-// are taken in by the entry that leaves the suspension; closed ones were given up.
+// are taken in by the entry that leaves the suspension; closed ones were abandoned.
 const (
 	WaitOpen     WaitState = "open"
 	WaitAnswered WaitState = "answered"

@@ -165,7 +165,7 @@ const (
 	ToolFinished ToolState = "finished"
 	// ToolAsking: the call asked a person and may be started again.
 	ToolAsking ToolState = "asking"
-	// ToolClosed: the call was given up before it ran and must never run.
+	// ToolClosed: the call was closed before it ran and must never run.
 	ToolClosed ToolState = "closed"
 	// ToolMemo: nothing but memo yet; the call may be started.
 	ToolMemo ToolState = "memo"
