@@ -16,8 +16,8 @@ import (
 // ErrUnavailable says that the queue cannot be reached or written.
 var ErrUnavailable = errors.New("queue unavailable")
 
-// Queue holds wakes until somebody acknowledges them. Every method is safe for
-// concurrent use, by any number of processes.
+// Queue holds messages until a worker acknowledges them. Every method is safe for concurrent use,
+// by any number of processes.
 type Queue interface {
 	// Send enqueues wakes, durably before it returns. A wake with a Delay is not
 	// received before it has passed; one with more than 15 minutes an adapter may
@@ -63,7 +63,7 @@ type Delivery struct {
 	Receipt string
 	// Receives counts receipts of this message, from 1.
 	Receives int
-	// SentAt is when the message was sent, as far as the adapter knows.
+	// SentAt is when the message was sent, if the adapter can tell.
 	SentAt time.Time
 }
 

@@ -14,7 +14,7 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrConflict: another writer was first. See [ConflictError].
 	ErrConflict = errors.New("conflict")
-	// ErrLeaseHeld: somebody else holds the lease. See [LeaseError].
+	// ErrLeaseHeld: another worker holds the lease. See [LeaseError].
 	ErrLeaseHeld = errors.New("lease held")
 	// ErrCorrupt: what is stored is not a journal.
 	ErrCorrupt = errors.New("corrupt")
@@ -35,7 +35,7 @@ var (
 	ErrNotOurs = errors.New("not an adjourn store")
 )
 
-// ConflictError says what stood in the way of a commit or an update. It wraps
+// ConflictError names the entry or item that made a commit or an update fail. It wraps
 // [ErrConflict]. Exactly one of Entry and Item is set.
 type ConflictError struct {
 	// Key of the commit or update.

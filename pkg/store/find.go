@@ -65,12 +65,12 @@ type Page struct {
 	Cursor string
 }
 
-// Found is one item with the session it belongs to. One whose record cannot be
-// read, or is too large for a list, does not hide the others: it is handed out
-// with what the index knows of it. Of what is due that is its kind and its id; a
-// HEAD of FindSessions has its key, its status and when it moved, a wait of
-// FindWaits its id, its state and when it was opened. A search by anything but
-// Status leaves out records that are damaged: nobody can tell whether they match.
+// Found is one item with the session it belongs to. An item whose record cannot be read, or is
+// too large for a list, does not hide the others: it is returned with the fields that the index
+// has. For an item that is due these are its kind and its id; for a HEAD of FindSessions its key,
+// its status and when it moved; for a wait of FindWaits its id, its state and when it was opened.
+// A search by anything but Status leaves damaged records out, because it is not known whether
+// they match.
 type Found struct {
 	Key  session.Key
 	Item Item

@@ -11,8 +11,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
-// What every adapter does the same way: which items may be stored under which
-// key, how their records are written down, who gets a lease.
+// What every adapter does the same way: which items may be stored under which key, how their
+// records are encoded, which owner gets a lease.
 
 // Validate returns an error unless the item may be part of a write of own: it
 // belongs to a session or a tenant that can be, as its kind has it, and to own's
@@ -116,8 +116,8 @@ func (i *Item) Record() (json.RawMessage, error) {
 	return raw, nil
 }
 
-// DecodeEntry returns the entry of a seq from its stored form. What is no such
-// entry is [ErrCorrupt]; one that needs what this program does not know is [journal.ErrNeeds].
+// DecodeEntry returns the entry of a seq from its stored form. If it is no such entry, the error
+// is [ErrCorrupt]; if it needs a feature this program does not have, [journal.ErrNeeds].
 func DecodeEntry(payload []byte, seq int64) (journal.Entry, error) {
 	e, err := journal.Decode(payload)
 	if err == nil && e.Seq != seq {
@@ -191,9 +191,9 @@ func (p *ClaimParams) Validate() error {
 	return p.Key.Validate()
 }
 
-// Validate returns an error unless the commit's entry, whose seq is below a
-// bound of the adapter's, and the sessions it names can be, and no item is there
-// twice. Each item is validated when it is encoded, the claim by who makes it.
+// Validate returns an error unless the commit's entry is valid (its seq is below a bound of the
+// adapter's), the sessions it names are valid, and no item is there twice. Each item is validated
+// when it is encoded, the claim by the adapter that makes it.
 func (p *CommitParams) Validate(below int64) error {
 	e := &p.Entry
 	switch {

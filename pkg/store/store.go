@@ -53,25 +53,24 @@ type Store interface {
 	// [Item.Key]); where none is the session's own, key needs no more than a tenant.
 	Update(ctx context.Context, key session.Key, items ...Item) ([]Item, error)
 
-	// Entries yields the entries of a session with a seq above after, in order. A
-	// session without entries yields nothing. A gap in the numbers, or an entry
-	// that cannot be decoded, is [ErrCorrupt]; one that needs what this program does
-	// not know is [journal.ErrNeeds].
+	// Entries yields the entries of a session with a seq above after, in order. A session
+	// without entries yields nothing. A gap in the numbers, or an entry that cannot be decoded,
+	// is [ErrCorrupt]; an entry that needs a feature this program does not have is
+	// [journal.ErrNeeds].
 	Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error]
 
-	// Items yields the items of one kind of a session, ordered by id as text (one
-	// that needs what this program does not know is [journal.ErrNeeds]); with
-	// an id, only that one, or nothing; with one that ends with *, those whose id
-	// begins with what stands before it. Of a kind that belongs to a tenant they are
-	// those of the key's tenant, whatever its ID. They come without a [Item.Key].
+	// Items yields the items of one kind of a session, ordered by id as text (an item that needs
+	// a feature this program does not have is [journal.ErrNeeds]). With an id it yields only
+	// that item, or nothing; with an id that ends with *, the items whose id begins with the
+	// text before it. For a kind that belongs to a tenant they are those of the key's tenant,
+	// whatever its ID. They come without a [Item.Key].
 	Items(ctx context.Context, key session.Key, kind ItemKind, id string) iter.Seq2[Item, error]
 
-	// Find looks across sessions (see [FindParams]). Deleted sessions are not found.
-	// An adapter's indexes may lag a moment behind its writes, as DynamoDB's do: what
-	// was just written may be missing, and whoever acts on what is found reads it
-	// again. What is found is as it was when it was read. A page may be short, even
-	// empty, though it has a cursor: an adapter may bound what one holds in bytes,
-	// and how much it looks at where the parameters keep only some.
+	// Find searches across sessions (see [FindParams]). Deleted sessions are not returned. An
+	// adapter's indexes may lag shortly behind its writes, as DynamoDB's do: the newest writes
+	// may be missing, so a caller that acts on a result reads the item again. A result is as it
+	// was when it was read. A page may be short, even empty, though it has a cursor: an adapter
+	// may bound the bytes of a page, and how much it reads when the parameters select only some.
 	Find(ctx context.Context, p FindParams) (Page, error)
 
 	// Delete removes everything a session has but a tombstone of HEAD, so that the
@@ -80,15 +79,15 @@ type Store interface {
 	Delete(ctx context.Context, key session.Key) error
 }
 
-// ClaimMode says what a claim wants.
+// ClaimMode says what a claim asks for.
 type ClaimMode string
 
 // The claim modes.
 const (
-	// ClaimTake takes the lease for Seq. It is granted when the lease's seq is
-	// below Seq, or is Seq and either its time has passed, the caller is its owner
-	// or the adapter knows that its owner is dead. N is 1 for a new seq, one more
-	// than before for the same seq, and unchanged when the caller had it already.
+	// ClaimTake takes the lease for Seq. It is granted when the lease's seq is below Seq, or is
+	// Seq and either its time has passed, the caller is its owner or the adapter has found that
+	// its owner is dead. N is 1 for a new seq, one more than before for the same seq, and
+	// unchanged when the caller had it already.
 	ClaimTake ClaimMode = "take"
 	// ClaimRenew extends the lease of Seq, if the caller still owns it. It does not
 	// end a lease sooner: a worker asks from several places at once, and what it asked
@@ -98,8 +97,8 @@ const (
 	// ClaimMove moves the lease on to Seq, if the caller still owns it; N is 1, and
 	// unchanged when it was for Seq already. It never goes back.
 	ClaimMove ClaimMode = "move"
-	// ClaimRelease ends the lease of Seq, if the caller still owns it: nobody does
-	// then. Its seq and N stay.
+	// ClaimRelease ends the lease of Seq, if the caller still owns it: then the lease has no
+	// owner. Its seq and N stay.
 	ClaimRelease ClaimMode = "release"
 )
 

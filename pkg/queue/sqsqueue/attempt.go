@@ -9,15 +9,15 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// attemptError is an attempt that was given up. It calls itself a timeout, which
-// the SDK's retryer repeats; the context's own error it would not.
+// attemptError is an attempt that was stopped. It reports itself as a timeout, because the SDK's
+// retryer repeats a timeout but not the context's own error.
 type attemptError struct{ after time.Duration }
 
 func (e *attemptError) Error() string { return fmt.Sprintf("no answer within %v", e.after) }
 func (*attemptError) Timeout() bool   { return true }
 
-// within bounds each attempt of a call by the queue's timeout and what the call
-// itself waits. It stands below the retryer, so that the next attempt has as long.
+// within bounds each attempt of a call by the queue's timeout and the time the call itself waits.
+// It is applied below the retryer, so that the next attempt has as long.
 func (q *Queue) within(wait time.Duration) func(*sqs.Options) {
 	limit := q.cfg.AttemptTimeout + wait
 	bound := middleware.FinalizeMiddlewareFunc("AttemptTimeout", func(

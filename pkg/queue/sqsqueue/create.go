@@ -23,9 +23,9 @@ type QueuesAPI interface {
 
 // What the queues of a bundle are like, in template.yaml as well.
 const (
-	// MaxReceives is how often a message is received before it goes to the dead
-	// letters. Deliveries that were kept count too, so it is more than the claims
-	// after which a step is given up.
+	// MaxReceives is how often a message is received before it goes to the dead letters.
+	// Deliveries that were kept count too, so it is larger than the number of claims after which
+	// a task fails.
 	MaxReceives = 10
 	// Retention of messages: the sweep sends anew what is lost after that.
 	Retention = 7 * 24 * time.Hour
@@ -47,9 +47,9 @@ type Queues struct {
 // Created are the addresses of the queues.
 type Created struct{ URL, DeadLettersURL string }
 
-// CreateQueues creates a standard queue with its dead letters, both encrypted by
-// SQS, or brings those of that name into this shape. On AWS the template does it; this
-// is for tests and for a local AWS.
+// CreateQueues creates a standard queue with its dead letters, both encrypted by SQS, or changes
+// existing queues of that name accordingly. On AWS the template does it; this is for tests and
+// for a local AWS.
 func CreateQueues(ctx context.Context, api QueuesAPI, q Queues) (Created, error) {
 	if q.Name == "" || q.DeadLetters == "" || q.Name == q.DeadLetters {
 		return Created{}, fmt.Errorf("create queues %q and %q: two names are required", q.Name, q.DeadLetters)

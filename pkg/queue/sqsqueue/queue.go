@@ -42,7 +42,7 @@ type Config struct {
 	// AttemptTimeout is how long one attempt of a request may take (3 s), beside
 	// what a Receive waits: the SDK itself waits for ever on a dead connection.
 	AttemptTimeout time.Duration
-	// Log is told of messages that are no wakes.
+	// Log receives a line for each message that is not a wake.
 	Log *slog.Logger
 }
 
@@ -60,12 +60,12 @@ const (
 	maxDelay = 15 * time.Minute
 	maxWait  = 20 * time.Second
 	maxBatch = 10
-	// maxVisibility counts from the receipt, of which Postpone knows nothing; no
-	// function works longer than 15 minutes on one.
+	// maxVisibility counts from the receive, whose time Postpone does not have; no function
+	// works longer than 15 minutes on a message.
 	maxVisibility = 12*time.Hour - 20*time.Minute
 )
 
-// New checks the configuration and fills in the defaults. It calls nobody.
+// New checks the configuration and fills in the defaults. It sends no request.
 func New(cfg Config) (*Queue, error) {
 	switch {
 	case cfg.SQS == nil:
@@ -145,8 +145,8 @@ func seconds(d time.Duration) int32 {
 	return int32(min((max(d, 0)+time.Second-1)/time.Second, 1<<30))
 }
 
-// explain turns what the SDK returned into an error of the port. An ended context
-// is told as its cause.
+// explain turns what the SDK returned into an error of the port. If the context has ended, the
+// error is its cause.
 func (q *Queue) explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

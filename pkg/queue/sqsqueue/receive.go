@@ -84,7 +84,7 @@ func (q *Queue) poll(ctx context.Context, most int, wait, visibility time.Durati
 	}
 }
 
-// handBack makes messages that nobody waits for any more visible to the next one.
+// handBack makes messages visible again whose receiver no longer waits.
 func (q *Queue) handBack(ctx context.Context, messages []types.Message) {
 	for _, d := range q.read(ctx, messages) {
 		if err := q.Postpone(ctx, d, 0); err != nil {

@@ -164,8 +164,8 @@ func (s *Store) explainBlob(err error) error {
 		return fmt.Errorf("%w: the object is missing in bucket %q (%s)", store.ErrCorrupt, s.cfg.Bucket, err.Error())
 	case errors.As(err, &noBucket), code == "NoSuchBucket":
 		return fmt.Errorf("%w: bucket %q does not exist: deploy the template, or correct the bucket's name, region or endpoint (%s)", store.ErrUnavailable, s.cfg.Bucket, err.Error())
-	// Of an object that is missing S3 says denied to those who may not list the
-	// bucket, so this may be either; whoever may list it is told which.
+	// For a missing object S3 returns "denied" to callers who may not list the bucket, so this
+	// may mean either; a caller who may list it gets "not found".
 	case code == "AccessDenied":
 		return fmt.Errorf("%w: access to bucket %q is denied: give the role s3:ListBucket, s3:GetObject and s3:PutObject, and kms:Decrypt for the key that the object was written under (PreviousKmsKeyArns) (%s)", store.ErrUnavailable, s.cfg.Bucket, err.Error())
 	case errors.As(err, &apiErr), errors.As(err, &opErr):

@@ -49,7 +49,7 @@ func (s *Store) claim(ctx context.Context, p *store.ClaimParams) (store.Item, er
 			return head, nil // an earlier try of this very call, whose answer was lost
 		}
 		var granted bool
-		if is, granted = p.Grant(head.Head.Lease, nobody); !granted {
+		if is, granted = p.Grant(head.Head.Lease, neverDead); !granted {
 			return store.Item{}, &store.LeaseError{Head: head}
 		}
 		// Granted for the lease as it was seen, and for no other.
@@ -82,8 +82,8 @@ func expected(p *store.ClaimParams, e *expression) (journal.Lease, string) {
 	return is, condition
 }
 
-// nobody is known to be dead: a lease lapses by time.
-func nobody(string) bool { return false }
+// neverDead says that no owner is dead: here a lease lapses by time only.
+func neverDead(string) bool { return false }
 
 // keepN says that the count of claims stays what it is.
 const keepN = -1

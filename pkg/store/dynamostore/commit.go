@@ -136,8 +136,8 @@ func (s *Store) transact(ctx context.Context, c *commit) error {
 	return s.cancelled(ctx, c, reasons)
 }
 
-// cancelled finds out what stood in a transaction's way. A seq that is taken is
-// told before anything else.
+// cancelled finds out why a transaction was refused. A seq that is taken is reported before any
+// other cause.
 func (s *Store) cancelled(ctx context.Context, c *commit, reasons []types.CancellationReason) error {
 	there := reasons[0].Item
 	if len(there) == 0 {
@@ -156,8 +156,8 @@ func (s *Store) cancelled(ctx context.Context, c *commit, reasons []types.Cancel
 	return s.refused(ctx, c, reasons, len(there) > 0)
 }
 
-// refused tells which item stood in the way. Of a deleted session nothing can be
-// said but that, unless the caller meant to make it.
+// refused reports which item caused the refusal. For a deleted session it reports only that,
+// unless the caller meant to create the session.
 func (s *Store) refused(ctx context.Context, c *commit, reasons []types.CancellationReason, fenced bool) error {
 	makes, first := false, -1
 	for i, r := range c.records {
@@ -175,5 +175,5 @@ func (s *Store) refused(ctx context.Context, c *commit, reasons []types.Cancella
 	if first < 0 || fenced && !makes {
 		return errDeleted
 	}
-	return s.standing(ctx, c.key, c.records[first], reasons[first+1].Item)
+	return s.itemConflict(ctx, c.key, c.records[first], reasons[first+1].Item)
 }

@@ -14,7 +14,7 @@ import (
 
 const (
 	sumLength = 8
-	// maxPosition is more than any position is long: DynamoDB takes 1,024 bytes of sort key.
+	// maxPosition is longer than any position: DynamoDB takes 1,024 bytes of sort key.
 	maxPosition = 1024
 )
 
@@ -38,7 +38,7 @@ func parseCursor(p *store.FindParams) (string, error) {
 		return "", fmt.Errorf("%w: %q", store.ErrInvalidCursor, p.Cursor)
 	}
 	position := string(raw[sumLength:])
-	// The sum is no secret: whoever knows it can name a position that is none.
+	// The checksum is no secret: a caller can compute one for a position that does not exist.
 	none := len(position) >= maxPosition || !utf8.ValidString(position)
 	if none || cursor(p, position) != p.Cursor {
 		return "", fmt.Errorf("%w: %q", store.ErrInvalidCursor, p.Cursor)

@@ -18,8 +18,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// fenceFor is how long a fence stands where an entry was: longer than any worker
-// can be stopped and then go on.
+// fenceFor is how long a fence is kept in place of an entry: longer than a worker can be stopped
+// and then continue.
 const fenceFor = 30 * 24 * time.Hour
 
 // batchWrite is how many items DynamoDB writes in one batch.
@@ -38,7 +38,7 @@ func (s *Store) delete(ctx context.Context, key session.Key) error {
 	if err := key.Validate(); err != nil {
 		return err
 	}
-	if err := s.bury(ctx, key); err != nil {
+	if err := s.writeTombstone(ctx, key); err != nil {
 		return err
 	}
 	if err := s.fence(ctx, key); err != nil {
@@ -50,8 +50,8 @@ func (s *Store) delete(ctx context.Context, key session.Key) error {
 	return s.deleteBlobs(ctx, key)
 }
 
-// bury turns HEAD into a tombstone, which no index lists.
-func (s *Store) bury(ctx context.Context, key session.Key) error {
+// writeTombstone turns HEAD into a tombstone, which is in no index.
+func (s *Store) writeTombstone(ctx context.Context, key session.Key) error {
 	for {
 		there, err := s.get(ctx, itemAddress(key, store.KindHead, ""))
 		switch {
@@ -63,7 +63,7 @@ func (s *Store) bury(ctx context.Context, key session.Key) error {
 			return nil
 		}
 		tomb := journal.Head{Key: key, Deleted: true}
-		if was, err := s.decode(ctx, key, store.KindHead, "", there); err == nil { // what cannot be read can still be buried
+		if was, err := s.decode(ctx, key, store.KindHead, "", there); err == nil { // a record that cannot be read still gets a tombstone
 			h := was.Head
 			tomb.Status, tomb.Task, tomb.StatusSeq, tomb.CreatedAt, tomb.UpdatedAt = h.Status, h.Task, h.StatusSeq, h.CreatedAt, h.UpdatedAt
 		}

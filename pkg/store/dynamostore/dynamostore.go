@@ -77,13 +77,13 @@ type Config struct {
 // Store is the store in DynamoDB and S3.
 type Store struct {
 	cfg      Config
-	standard *retry.Standard // knows which errors of the SDK may go away
+	standard *retry.Standard // decides which errors of the SDK are worth a retry
 }
 
 var _ store.Store = (*Store)(nil)
 
-// New checks the configuration and fills in the defaults. It asks nothing of the
-// services: a table that is missing is told by the first request.
+// New checks the configuration and fills in the defaults. It sends no request: a missing table is
+// reported by the first request.
 func New(cfg Config) (*Store, error) {
 	var missing []error
 	need := func(ok bool, name string) {

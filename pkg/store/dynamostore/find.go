@@ -32,7 +32,7 @@ const (
 
 var (
 	errBucketSilent = errors.New("the bucket did not answer in time")
-	errElsewhere    = errors.New("its value lies in the bucket, where nobody looked")
+	errElsewhere    = errors.New("its value is in the bucket, which was not read")
 )
 
 // Find looks across sessions; see [store.Store]. An index says where to look, in
@@ -99,7 +99,7 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 // kept that is not looked for: it may be far away.
 func (s *Store) another(ctx context.Context, m *merge, p *store.FindParams, page store.Page, position string) (store.Page, error) {
 	for !m.q.filters() && !m.some() {
-		if len(m.hungry()) == 0 {
+		if len(m.toRead()) == 0 {
 			return page, nil
 		}
 		ok, err := s.fill(ctx, m)
@@ -177,7 +177,8 @@ func (s *Store) look(ctx context.Context, p *store.FindParams, r row, item attri
 	indexed := item[indexedBy[p.Kind]] != nil && (p.Status == "" || p.Status == session.Status(textOf(item, attrStatus)))
 	switch large := textOf(item, attrBlob) != ""; {
 	case large && isDue(p.Kind):
-		// Not worth a look into the bucket, which may be slow: who acts on it reads it.
+		// A read from the bucket may be slow and is not worth it here: a caller that acts on
+		// the item reads it.
 		found.Unread = errElsewhere
 	case large && numberOf(item, attrBlobBytes) > maxPage:
 		found.Unread = fmt.Errorf("%d bytes are too many for a list", numberOf(item, attrBlobBytes))
@@ -191,7 +192,7 @@ func (s *Store) look(ctx context.Context, p *store.FindParams, r row, item attri
 		case errors.Is(err, journal.ErrNeeds):
 			indexed = wanted(p, found.Key, &decoded)
 		case p.Filtered() && errors.Is(err, store.ErrCorrupt):
-			return nil, nil //nolint:nilnil // nobody knows whether it is among what is kept
+			return nil, nil //nolint:nilnil // it is not known whether it matches the search
 		}
 		found.Unread = err
 	}

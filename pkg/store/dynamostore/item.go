@@ -34,8 +34,8 @@ var movable = []string{
 	attrAgent, attrRoot, attrUser, attrTags, attrKind, attrTool, attrWho, attrBody, attrBlob, attrBlobBytes,
 }
 
-// buried are those a tombstone loses besides.
-var buried = []string{attrOwner, attrLeaseSeq, attrLeaseN, attrLeaseDied, attrLeaseUntil, attrLeaseFor, attrLeaseWrite}
+// tombstoneRemoves are the attributes that a tombstone does not have, besides the movable ones.
+var tombstoneRemoves = []string{attrOwner, attrLeaseSeq, attrLeaseN, attrLeaseDied, attrLeaseUntil, attrLeaseFor, attrLeaseWrite}
 
 // encodeItem checks an item of a write of own and encodes it.
 func encodeItem(own session.Key, item *store.Item) (*record, error) {
@@ -130,8 +130,8 @@ func (r *record) indexDue(group string, due *time.Time) {
 	r.beside[attrDueAt] = text(sortable(*due) + "#" + r.at.pk + "#" + r.at.sk)
 }
 
-// content are the attributes that hold the body, or say where it lies, with all
-// that stands beside it, the revision after the write and the write's id.
+// content are the attributes that hold the body, or the place where it is stored, with the other
+// parts of the value, the revision after the write and the write's id.
 func (r *record) content(write string) attributes {
 	item := maps.Clone(r.beside)
 	item[attrRev], item[writeAttr(r.rev+1)] = number(r.rev+1), text(write)
@@ -150,7 +150,7 @@ func (r *record) item(write string) attributes {
 func (r *record) change(e *expression, write string) string {
 	remove := movable
 	if isDeleted(r.beside) {
-		remove = slices.Concat(movable, buried)
+		remove = slices.Concat(movable, tombstoneRemoves)
 	}
 	return e.change(r.content(write), remove)
 }

@@ -16,7 +16,7 @@ const (
 	asksPerShard = 10
 )
 
-// row is one item as an index knows it.
+// row is one item with the attributes that an index has.
 type row struct {
 	at       address
 	position string
@@ -35,7 +35,7 @@ type shard struct {
 	name string
 	rows []row  // read, and not handed out
 	upTo string // the position it was read up to
-	more bool   // there may be rows behind that
+	more bool   // there may be rows after that
 	// looked is how many rows were asked for, in so many requests.
 	looked, asked int
 }
@@ -57,8 +57,8 @@ func share(want, shards int) int {
 	return min(int(math.Ceil(expected+2*math.Sqrt(expected)))+1, want+1)
 }
 
-// hungry are the shards that must be asked before any more rows can be handed out.
-func (m *merge) hungry() (all []*shard) {
+// toRead returns the shards that must be read before any more rows can be returned.
+func (m *merge) toRead() (all []*shard) {
 	for i := range m.shards {
 		if s := &m.shards[i]; s.more && len(s.rows) == 0 {
 			all = append(all, s)
@@ -72,23 +72,23 @@ func (m *merge) some() bool {
 	return slices.ContainsFunc(m.shards, func(s shard) bool { return len(s.rows) > 0 })
 }
 
-// fill asks the hungry shards at once, each time for twice as much. It reports false
-// when nothing more can be handed out, for one of them was asked for as much as a page
-// may and the others were read up to the same place.
+// fill reads these shards at once, each time for twice as much. It reports false when nothing
+// more can be returned: one of the shards was read for as much as a page may, and the others were
+// read up to the same place.
 func (s *Store) fill(ctx context.Context, m *merge) (bool, error) {
-	hungry := m.hungry()
-	if len(hungry) == 0 {
+	pending := m.toRead()
+	if len(pending) == 0 {
 		return true, nil
 	}
 	stop, spent := "", false // where the first one is that may not be asked again
-	for _, h := range hungry {
+	for _, h := range pending {
 		if m.limit(h) <= 0 && (!spent || m.q.compare(h.upTo, stop) < 0) {
 			stop, spent = h.upTo, true
 		}
 	}
-	hungry = slices.DeleteFunc(hungry, func(h *shard) bool { return m.limit(h) <= 0 || spent && m.q.compare(h.upTo, stop) >= 0 })
-	return len(hungry) > 0, each(len(hungry), shardsAtOnce, func(i int) error {
-		h, limit := hungry[i], m.limit(hungry[i])
+	pending = slices.DeleteFunc(pending, func(h *shard) bool { return m.limit(h) <= 0 || spent && m.q.compare(h.upTo, stop) >= 0 })
+	return len(pending) > 0, each(len(pending), shardsAtOnce, func(i int) error {
+		h, limit := pending[i], m.limit(pending[i])
 		rows, next, err := s.ask(ctx, m.q, h.name, h.upTo, int32(limit)) //nolint:gosec // at most rowsPerShard
 		if err != nil {
 			return err
@@ -128,9 +128,8 @@ func (s *Store) gather(ctx context.Context, m *merge, after string, want int) (r
 	return rows, position, false, nil
 }
 
-// take hands out at most so many rows, and the position to go on after; empty when
-// there are no more. Nothing is taken from behind the place up to which a shard was
-// read that has more.
+// take returns at most so many rows, and the position to continue after; empty when there are no
+// more. If a shard has more rows, no row is returned that comes after the last one read from it.
 func (m *merge) take(want int) (rows []row, position string) {
 	end, bounded := "", false
 	for _, s := range m.shards {

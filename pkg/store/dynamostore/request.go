@@ -42,8 +42,8 @@ func request[I, O any](ctx context.Context, s *Store, do func(context.Context, I
 	return out, s.explain(err)
 }
 
-// once keeps the SDK from retrying by itself: it would hide that an attempt was
-// the second, does not retry what must be, and knows nothing of our deadlines.
+// once keeps the SDK from retrying by itself: the SDK would hide that an attempt was the second,
+// does not retry everything that must be, and does not have our deadlines.
 func once(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 
 func onceS3(o *s3.Options) { o.Retryer = aws.NopRetryer{} }
@@ -79,8 +79,8 @@ func (s *Store) retry(ctx context.Context, size int64, do func(context.Context) 
 	}
 }
 
-// pause waits before the next attempt: longer each time, and between half and
-// all of it by chance, so that those who collided do not collide again.
+// pause waits before the next attempt: longer each time, and a random part between half and all
+// of it, so that callers whose requests collided do not collide again.
 func (s *Store) pause(ctx context.Context, attempt int) error {
 	most := min(lastPause, firstPause<<min(attempt-1, 10))
 	timer := time.NewTimer(time.Duration(float64(most) * (0.5 + 0.5*s.chance())))

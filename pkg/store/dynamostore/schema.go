@@ -37,7 +37,7 @@ func StateSchema() Schema {
 	}
 }
 
-// LiveSchema returns the layout of the live table, which holds what nobody needs to keep.
+// LiveSchema returns the layout of the live table, which holds only data that may be lost.
 func LiveSchema() Schema {
 	return Schema{Partition: attrPK, Sort: attrSK, TTL: attrExpires}
 }
@@ -47,8 +47,8 @@ const (
 	attrPK = "pk" // S#<tenant>#<session>, I#<tenant>#<key>, or T#<tenant>
 	attrSK = "sk" // E#<seq>, HEAD, WAIT#<wait>, RUN#<run>, TOOL#<call>, MAIL#<id>, AUDIT#<entry>-<wait>-<n>; IDEM; REC#<name>
 
-	// An entry: its stored form, the id of the call that wrote it, and what a
-	// person wants to see.
+	// An entry: its stored form, the id of the call that wrote it, and attributes for a person
+	// who looks at the table.
 	attrWrite   = "w"
 	attrPayload = "payload"
 	attrKind    = "kind"
@@ -97,7 +97,7 @@ const (
 	attrUser  = "user" // who started it
 	attrTags  = "tags"
 	attrTool  = "tool"
-	attrWho   = "who" // who may answer; none means everybody
+	attrWho   = "who" // the users who may answer; none means every user
 
 	attrExpires = "expiresAt" // of idempotency records and fences
 	// attrDeleted marks a tombstone of HEAD, or a fence where an entry was or would be.
@@ -114,7 +114,7 @@ const (
 	indexByTool   = "inboxByTool"
 )
 
-// writesKept is how many revisions know who wrote them.
+// writesKept is how many revisions keep the id of their write.
 const writesKept = 16
 
 // writeAttr names the attribute with the id of the call that wrote a revision.

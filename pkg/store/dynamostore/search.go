@@ -140,7 +140,7 @@ func keeping(p *store.FindParams, e *expression) string {
 	case p.User == "":
 	case p.Kind == store.FindSessions:
 		all = append(all, e.compare(attrUser, "=", text(p.User)))
-	default: // a wait that names nobody may be answered by everybody
+	default: // a wait that names no user may be answered by every user
 		all = append(all, "("+e.absent(attrWho)+" OR "+e.contains(attrWho, p.User)+")")
 	}
 	return strings.Join(all, " AND ")

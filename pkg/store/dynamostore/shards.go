@@ -8,12 +8,11 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// An index is spread over shards: DynamoDB takes 1,000 writes a second of one
-// partition key, however large the table is. Writers choose a shard by a digest,
-// readers ask all of them at once and merge the answers. The numbers are constants
-// on purpose: docs/design/sharded-lists.md says why they are what they are, and how
-// tenantShards is raised. It must never be lowered: what lies in a shard that nobody
-// asks is in no list.
+// An index is spread over shards: DynamoDB takes 1,000 writes a second of one partition key,
+// however large the table is. Writers choose a shard by a digest; readers read all shards at once
+// and merge the results. The numbers are constants on purpose: docs/design/sharded-lists.md gives
+// the reasons for them, and says how to raise tenantShards. It must never be lowered: items in a
+// shard that is not read are in no list.
 const (
 	// tenantShards is over how many partitions the sessions, and the open waits, of
 	// one tenant are spread.

@@ -121,7 +121,7 @@ func waitActive(ctx context.Context, api TablesAPI, name string, schema Schema) 
 	}
 }
 
-// sameLayout refuses a table that was made by somebody else, or for another version.
+// sameLayout refuses a table that another program made, or that was made for another version.
 func sameLayout(table *types.TableDescription, schema Schema) error {
 	if !sameKeys(table.KeySchema, schema.Partition, schema.Sort) {
 		return fmt.Errorf("%w: it exists with another key: choose another name", store.ErrNotOurs)

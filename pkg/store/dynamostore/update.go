@@ -11,10 +11,9 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// Update writes items that are not entries: one in one request, several in one
-// transaction; see [store.Store]. Of a deleted session it refuses what existed; an
-// item that never did may be left behind by a worker that was stopped meanwhile,
-// until Delete is called again.
+// Update writes items that are not entries: one in one request, several in one transaction; see
+// [store.Store]. For a deleted session it refuses items that existed. A worker that was stopped
+// meanwhile may leave an item that never existed, until Delete is called again.
 func (s *Store) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
 	stored, err := s.update(ctx, key, items)
 	if conflict := (*store.ConflictError)(nil); errors.As(err, &conflict) {
@@ -127,11 +126,11 @@ func (s *Store) inTheWay(ctx context.Context, key session.Key, r *record, there 
 	if isFence(r.kind, there) && r.key == key {
 		return errDeleted
 	}
-	return s.standing(ctx, key, r, there)
+	return s.itemConflict(ctx, key, r, there)
 }
 
-// standing is the conflict with an item that is not as its writer saw it.
-func (s *Store) standing(ctx context.Context, key session.Key, r *record, there attributes) error {
+// itemConflict is the conflict with an item that its writer saw in another state.
+func (s *Store) itemConflict(ctx context.Context, key session.Key, r *record, there attributes) error {
 	if isFence(r.kind, there) {
 		there = nil
 	}
