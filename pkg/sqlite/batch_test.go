@@ -16,7 +16,7 @@ func byHand(t *testing.T, db *DB) *writer {
 	c, err := openConn(db.path, existing)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.close()) })
-	require.NoError(t, c.wait(db.moment()))
+	require.NoError(t, c.wait(db.lockWait()))
 	w := newWriter(db, c)
 	_, first := counted()
 	w.commit(first) // it is at work: the log is open

@@ -24,14 +24,14 @@ type commitOp struct {
 	claim   *claimOp
 	dead    func(owner string) bool
 
-	// What stood in the way.
+	// The cause of a refusal.
 	taken    []byte // the entry that is there
-	conflict *standing
+	conflict *conflictItem
 	gone     bool
 }
 
-// standing is an item as it was when a condition on it failed.
-type standing struct {
+// conflictItem is an item as it was when a condition on it failed.
+type conflictItem struct {
 	record *record
 	rev    int64
 	text   []byte
@@ -39,7 +39,7 @@ type standing struct {
 }
 
 // refusal returns the [*store.ConflictError] that shows the item.
-func (s *standing) refusal(op string, key session.Key, dead func(owner string) bool) error {
+func (s *conflictItem) refusal(op string, key session.Key, dead func(owner string) bool) error {
 	item := store.Item{Kind: s.record.kind, ID: s.record.id, Rev: s.rev}
 	var err error
 	switch {
@@ -155,7 +155,7 @@ func (o *commitOp) run(w *writer) error {
 	return o.claim.run(w)
 }
 
-// check finds out what stands in the way, if anything does.
+// check finds out whether an entry or an item conflicts with the commit.
 func (o *commitOp) check(w *writer, sid int64) (stop bool, err error) {
 	if sid != 0 {
 		row, err := w.c.one(stmtEntry, sid<<seqBits|o.entry.Seq)
@@ -182,8 +182,8 @@ func (o *commitOp) check(w *writer, sid int64) (stop bool, err error) {
 	return o.gone, nil
 }
 
-// makesHead reports whether the commit means to make the session: then it is the
-// tombstone that stands in its way.
+// makesHead reports whether the commit is to create the session: then the conflict is with its
+// tombstone.
 func (o *commitOp) makesHead() bool {
 	return slices.ContainsFunc(o.records, func(r record) bool { return r.kind == store.KindHead && r.rev == 0 })
 }
@@ -198,14 +198,14 @@ func (w *writer) deleted(sid int64) (bool, error) {
 	return h.deleted, err
 }
 
-// check returns what stands in the way of a record, or nil.
-func (w *writer) check(r *record) (*standing, error) {
-	s := &standing{record: r}
+// check returns the item that conflicts with a record, or nil.
+func (w *writer) check(r *record) (*conflictItem, error) {
+	s := &conflictItem{record: r}
 	sid, err := w.sid(r.key)
 	if err != nil {
 		return nil, err
 	}
-	var buried bool
+	var deleted bool
 	switch {
 	case sid == 0:
 	case r.kind == store.KindHead:
@@ -213,7 +213,7 @@ func (w *writer) check(r *record) (*standing, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.head, s.rev, buried = &head, head.rev, head.deleted
+		s.head, s.rev, deleted = &head, head.rev, head.deleted
 	default:
 		row, err := w.c.one(stmtItem, sid, string(r.kind), r.id)
 		if err != nil {
@@ -223,7 +223,7 @@ func (w *writer) check(r *record) (*standing, error) {
 			s.rev, s.text = intOf(row[0]), bytesOf(row[1])
 		}
 	}
-	if s.rev != r.rev || buried {
+	if s.rev != r.rev || deleted {
 		return s, nil
 	}
 	return nil, nil

@@ -23,11 +23,11 @@ type stmt int
 // statement, on a path where a whole transaction takes 20 µs. It is not safe for
 // concurrent use.
 type conn struct {
-	raw   driver.Conn
-	stmts [stmtCount]prepared
-	args  []driver.NamedValue
-	row   [15]driver.Value
-	still *still // of a connection that sees no change of the file
+	raw    driver.Conn
+	stmts  [stmtCount]prepared
+	args   []driver.NamedValue
+	row    [15]driver.Value
+	unused *unusedFile // of a connection that sees no change of the file
 }
 
 type prepared interface {
@@ -39,8 +39,8 @@ type prepared interface {
 // memoryPath is the path of a database that lives as long as its [DB].
 const memoryPath = ":memory:"
 
-// WaitFor is how long is waited for another process; of who writes [Config.Wait] may
-// say otherwise.
+// WaitFor is how long a connection waits for another process; writers may set another time with
+// [Config.Wait].
 const WaitFor = 10 * time.Second
 
 // existing is the parameter that keeps SQLite from making a file that is not there.

@@ -74,11 +74,11 @@ func makeFolder(dir string) error {
 	return syncFolder(up)
 }
 
-// create makes a whole data file, which only its user may read (SQLite gives its
-// log and its shared memory the same mode): either all of it is there, or
-// nothing. The folder is locked meanwhile, for what a data file of before has left
-// there (a log, shared memory) is removed: SQLite would take it for the new file's,
-// though whoever still works on the old file uses it.
+// create makes a whole data file, which only its user may read (SQLite gives its log and its
+// shared memory the same mode): either all of it is there, or nothing. The folder is locked
+// meanwhile, because create removes what an earlier data file has left there (a log, shared
+// memory). Otherwise SQLite would use them for the new file, although a process that still has
+// the old file open uses them.
 func create(path string, wait time.Duration, onCreate func(Identity)) (err error) {
 	image, id, err := newImage()
 	if err != nil {
@@ -109,7 +109,8 @@ func create(path string, wait time.Duration, onCreate func(Identity)) (err error
 		}
 	}
 	if onCreate != nil {
-		// Before it has its name: whoever finds the file finds it known.
+		// Call it before the file has its name, so that a process that finds the file finds its
+		// identity recorded.
 		onCreate(identityOf(id, draft))
 	}
 	if err := os.Link(draft, path); err == nil || errors.Is(err, fs.ErrExist) {
@@ -168,7 +169,7 @@ func target(path string) (string, error) {
 	for range maxLinks {
 		info, err := os.Lstat(path)
 		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
-			return path, nil //nolint:nilerr // what is wrong with it, who makes the file will say
+			return path, nil //nolint:nilerr // the call that makes the file reports the error
 		}
 		next, err := os.Readlink(path)
 		if err != nil {

@@ -18,14 +18,14 @@ import (
 // readers is how many connections read a file at once.
 const readers = 4
 
-// Config says what to open and who opens it.
+// Config says which file to open, and for which owner.
 type Config struct {
 	// Path of the file. Its folder is made if there is none. ":memory:" is a
 	// database of its own that ends with Close.
 	Path string
-	// Owner names this process to others; empty means [NewOwner]. Leases are taken
-	// by owners of the caller's choosing: whoever wants them void the moment this
-	// process dies, makes them from [DB.Owner], a slash and what it likes.
+	// Owner names this process to others; empty means [NewOwner]. Leases are taken by owners
+	// that the caller chooses. If the leases are to end when this process dies, their owners are
+	// made from [DB.Owner], a slash and any text.
 	Owner string
 	// MaxReceives is how often a message is received before it goes to the dead
 	// letters; 0 means 20.
@@ -34,15 +34,17 @@ type Config struct {
 	Now func() time.Time
 	// Wait is how long is waited for another process that is writing; 0 means 10 s.
 	Wait time.Duration
-	// OnLocked is told once by each transaction that has waited a moment for another
-	// process, and goes on waiting. It must return soon.
+	// OnLocked is called once by each transaction that has waited a short time for another
+	// process and continues to wait. It must return soon.
 	OnLocked func(Holder)
-	// OnCreate is told what the file will be known by ([Identity.File]) when this call
-	// makes it: before it has its name, so that whoever finds the file finds it known.
-	// After a crash, or where another process was first, no file of that identity comes.
+	// OnCreate is called with the identity of the file ([Identity.File]) when this call creates
+	// it: before the file has its name, so that a process that finds the file finds its identity
+	// recorded. After a crash, or if another process was first, no file of that identity
+	// appears.
 	OnCreate func(Identity)
 	// HoldLog leaves a log that was found (see [Identity]) as it is, also on Close, until
-	// [DB.AcceptLog]: SQLite would take it into the file. Who only reads leaves it anyway.
+	// [DB.AcceptLog]: SQLite would take it into the file. A connection that only reads leaves it
+	// in any case.
 	HoldLog bool
 	// ReadOnly opens a file that is there for reading. It works on files and in
 	// folders that cannot be written, also on others', and whatever would write is refused.
@@ -150,7 +152,7 @@ func (db *DB) open(ctx context.Context) (err error) {
 		}()
 		// The first connection finds out what is wrong with the file.
 		return db.read(ctx, func(c *conn) error {
-			if c.still != nil {
+			if c.unused != nil {
 				return nil // it has no log
 			}
 			return errors.Join(db.file.rememberSidecars(), db.file.hasLog(c))
@@ -210,7 +212,7 @@ func (db *DB) openWriter() (_ *conn, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return c, errors.Join(c.wait(db.moment()), c.script("PRAGMA synchronous=FULL; PRAGMA cache_size=-16000"))
+	return c, errors.Join(c.wait(db.lockWait()), c.script("PRAGMA synchronous=FULL; PRAGMA cache_size=-16000"))
 }
 
 // checkOwner is asked before a file is opened for writing.
@@ -380,7 +382,7 @@ func (db *DB) read(ctx context.Context, f func(c *conn) error) error {
 		if lost := db.file.lost(); lost != nil {
 			return lost
 		}
-		if c.still.holds() {
+		if c.unused.holds() {
 			return err
 		}
 		// The file changed under a connection that cannot see it: once more.

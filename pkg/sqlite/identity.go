@@ -11,21 +11,20 @@ import (
 	"github.com/adjourn/adjourn/internal/owned"
 )
 
-// Identity tells a data file from every other, copies of it included. Of two equal
-// ones nobody but this file's user has made the second: it comes of a random text in
-// the file, and of the file's number and the moment it was made, which nobody can
-// choose and a copy does not have (see [owned.Birth]). A file that is moved within its
-// file system keeps it.
+// Identity distinguishes a data file from every other, its copies included. Only this file's user
+// can make a second file with the same identity: it is made from a random text in the file, the
+// file's number and the time it was made, which no user can choose and a copy does not have (see
+// [owned.Birth]). A file that is moved within its file system keeps it.
 type Identity struct {
 	// File is 64 hexadecimal digits; "" for a file without such a text, as earlier
 	// programs made them, until [DB.GiveIdentity].
 	File string
-	// Log stands for the log the file has now: SQLite knows a log by its name, and takes
-	// what is in it for the file's own. "" if there is none.
+	// Log identifies the log the file has now: SQLite finds a log by its name, and takes its
+	// content for the file's own. "" if there is none.
 	Log string
-	// LogFound says that this log was there already when the file was opened, with
-	// something in it, and no process was working on the file: one was killed, or
-	// somebody has put it there (see [Config.HoldLog]).
+	// LogFound says that this log was there already when the file was opened, with content, and
+	// no process was working on the file: a process was killed, or a person has put the log
+	// there (see [Config.HoldLog]).
 	LogFound bool
 }
 
@@ -82,12 +81,12 @@ func (o *identityOp) run(w *writer) (err error) {
 	return err
 }
 
-// giveIdentity makes the text, unless somebody was first, and returns it.
+// giveIdentity makes the text, unless another process was first, and returns it.
 func giveIdentity(c *conn) (string, error) {
 	if err := c.script(identitySchema); err != nil {
 		return "", err
 	}
-	//nolint:forbidigo // nobody may guess it, nor hand it in
+	//nolint:forbidigo // it must not be guessed or chosen
 	if err := c.script(fmt.Sprintf("INSERT INTO identity SELECT '%s' WHERE NOT EXISTS (SELECT 1 FROM identity)", rand.Text())); err != nil {
 		return "", err
 	}

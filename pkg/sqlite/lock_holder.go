@@ -9,10 +9,10 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// moment is how long a write waits for another process's transaction before its
-// holder is looked for. Ours take milliseconds: whoever holds the lock for longer
-// has been stopped, or its disk is slow.
-const moment = time.Second
+// lockWait is how long a write waits for another process's transaction before it looks for the
+// holder. Our transactions take milliseconds: a process that holds the lock for longer has been
+// stopped, or its disk is slow.
+const lockWait = time.Second
 
 // Holder is a process that holds a data file for writing while others wait.
 type Holder struct {
@@ -39,7 +39,7 @@ const (
 	ProcessUnknown = process.Unknown
 )
 
-// String says who it is, since when, and what to do.
+// String names the holder, since when it holds the lock, and what to do.
 func (h *Holder) String() string {
 	who, what := fmt.Sprintf("process %d", h.PID), fmt.Sprintf("if it does not finish, end it: kill %d", h.PID)
 	if h.Name != "" {
@@ -64,13 +64,13 @@ func (h *Holder) String() string {
 
 // LockedError says that a write waited for another process in vain.
 type LockedError struct {
-	// Holder is nil when nobody could be found.
+	// Holder is nil when no process was identified.
 	Holder *Holder
 	// Waited is how long.
 	Waited time.Duration
 }
 
-// Error says who holds the file and what to do.
+// Error names the holder of the file and what to do.
 func (e *LockedError) Error() string {
 	if e.Holder == nil {
 		return fmt.Sprintf("%v: waited %v: it may be stopped; continue or end it", store.ErrLocked, e.Waited)
@@ -105,8 +105,8 @@ func findHolder(path string) *Holder {
 	return h
 }
 
-// begin starts a transaction. SQLite waits a moment for whoever holds the lock;
-// after that it is looked for and told, and waited for on.
+// begin starts a transaction. SQLite waits a short time for the holder of the lock; after that,
+// begin identifies the holder, reports it and continues to wait.
 func (w *writer) begin() error {
 	told := w.db.onLocked == nil
 	for waited := time.Duration(0); ; {
@@ -114,14 +114,14 @@ func (w *writer) begin() error {
 		if !isBusy(err) {
 			return err
 		}
-		waited += w.db.moment()
+		waited += w.db.lockWait()
 		holder := findHolder(w.db.path)
 		if holder != nil && !told {
 			told = true
 			w.db.onLocked(*holder)
 		}
 		select {
-		case <-w.db.closing: // nobody waits any more
+		case <-w.db.closing: // no caller waits any more
 			return &LockedError{Holder: holder, Waited: waited}
 		default:
 		}
@@ -131,4 +131,4 @@ func (w *writer) begin() error {
 	}
 }
 
-func (db *DB) moment() time.Duration { return min(moment, db.wait) }
+func (db *DB) lockWait() time.Duration { return min(lockWait, db.wait) }

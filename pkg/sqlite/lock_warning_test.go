@@ -36,7 +36,7 @@ func TestHeldFile_is_told_once(t *testing.T) {
 	w := byHand(t, db)
 	release := hold(t, db.path)
 	defer release()
-	require.NoError(t, w.c.script("PRAGMA busy_timeout=1")) // in place of a moment, which counts all the same
+	require.NoError(t, w.c.script("PRAGMA busy_timeout=1")) // instead of lockWait, which counts all the same
 	for n := range 2 {
 		_, batch := counted()
 		w.commit(batch)

@@ -13,9 +13,9 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// A log belongs to the file it was written for, and SQLite knows it by its name
-// alone: beside another file it would write into that what was never its own. So
-// who has lost its file moves the log away before anybody opens what took its place.
+// A log belongs to the file it was written for, but SQLite finds it by its name only: SQLite
+// would write the content of this log into another file of that name. So a process whose file is
+// lost moves the log away before the new file of that name is opened.
 
 // sidecars are the log and the shared memory of a data file.
 var sidecars = [...]string{theLog: "-wal", theMemory: "-shm"}
@@ -25,7 +25,7 @@ const (
 	theMemory
 )
 
-// asideWait is how long is waited for whoever makes a data file in the same folder.
+// asideWait is how long to wait for a process that makes a data file in the same folder.
 const asideWait = time.Second
 
 // asideName is where a sidecar goes: its name says which file it belongs to.
@@ -47,8 +47,8 @@ func (f *openedFile) rememberSidecars() error {
 	return nil
 }
 
-// hasLog refuses a file whose log was removed while others work on it: their shared
-// memory tells of what it held, and behind that nothing written now would be found.
+// hasLog refuses a file whose log was removed while others work on it: their shared memory still
+// describes that log, and readers would not find what is written to a new one.
 func (f *openedFile) hasLog(c *conn) error {
 	if f == nil || f.sidecars[theLog] == nil || f.sidecars[theLog].Size() > 0 {
 		return nil
@@ -57,7 +57,7 @@ func (f *openedFile) hasLog(c *conn) error {
 	if err != nil || frames <= 0 {
 		return err
 	}
-	if info, err := os.Stat(f.names[theLog]); err != nil || info.Size() == 0 { // else somebody has just begun it
+	if info, err := os.Stat(f.names[theLog]); err != nil || info.Size() == 0 { // else another process has just begun it
 		return fmt.Errorf("%w: %s %s", store.ErrUnavailable, f.real, logRemoved)
 	}
 	return nil
@@ -106,7 +106,7 @@ func (f *openedFile) setAside(cutOff bool) string {
 		"beside a copy or another file it must stay away; then start again", names[theLog], log, names[theMemory], f.real+sidecars[theMemory])
 }
 
-// free returns a name nobody has.
+// free returns a file name that is not in use.
 func free(name string) (string, error) {
 	for n := 1; ; n++ {
 		next := name

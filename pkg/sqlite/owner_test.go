@@ -15,7 +15,7 @@ import (
 
 // What a dead process had received is made visible once, and who knew that there
 // was nothing, or waits for another session's, is told.
-func TestReap(t *testing.T) {
+func TestReleaseDead(t *testing.T) {
 	t.Parallel()
 	db := open(t, file(t))
 	require.NoError(t, db.Queue().Send(t.Context(), journal.NewWake(crash, 1, journal.WakeStep)))
@@ -31,11 +31,11 @@ func TestReap(t *testing.T) {
 		w.self = 0
 		w.dry = [2]dry{{valid: true, at: w.db.now()}, {valid: true, at: w.db.now()}}
 		w.wakeAt = w.db.now().Add(time.Hour)
-		if freed[0], err = w.reap(); err != nil {
+		if freed[0], err = w.releaseDead(); err != nil {
 			return err
 		}
 		known, wakeAt = [2]bool{w.dry[0].valid, w.dry[1].valid}, w.wakeAt
-		freed[1], err = w.reap()
+		freed[1], err = w.releaseDead()
 		return err
 	}}))
 	require.Equal(t, [2]bool{true, false}, freed, "once")

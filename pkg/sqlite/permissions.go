@@ -14,10 +14,10 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// Whoever writes to a data file decides what its user's tools do, and with which
-// approvals. So what is opened for writing must be this user's alone: the file, what
-// lies beside it, and the folders in which another could be put in its place. What is
-// only read may be anybody's.
+// A user who can write to a data file decides what its owner's tools do, and with which
+// approvals. So what is opened for writing must belong to this user alone: the file, its
+// sidecars, and the folders in which another file could be put in its place. A file that is only
+// read may belong to any user.
 
 // rollbackSuffix names the log of SQLite's other way to write. There is one beside a data file
 // only where a change to WAL was cut off, and SQLite writes what is in it into the file
@@ -77,7 +77,7 @@ func checkBeside(path string, mode fs.FileMode) error {
 	return nil
 }
 
-// checkJournal refuses a file with such a log, whoever wants to do what with it.
+// checkJournal refuses a file with such a log, for reading and for writing.
 func checkJournal(real string) error {
 	info, err := os.Lstat(real + rollbackSuffix)
 	if err != nil || info.Size() == 0 && info.Mode().IsRegular() {
@@ -104,8 +104,8 @@ func refused(err error) error {
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }
 
-// working are the files that this process has open. Its own locks it is not told of,
-// and to close another descriptor of the same file would drop them.
+// working are the files that this process has open. The system does not report the process's own
+// locks, and to close another descriptor of the same file would drop them.
 var working struct {
 	sync.Mutex
 	files []fs.FileInfo
@@ -134,5 +134,5 @@ func (f *openedFile) left() {
 	}
 }
 
-// openLock is the lock in the shared memory that everybody holds who has the file open.
+// openLock is the lock in the shared memory that every process holds that has the file open.
 const openLock = 128

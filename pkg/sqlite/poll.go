@@ -1,7 +1,7 @@
 package sqlite
 
-// The writer looks for what becomes visible while somebody waits: when its time has
-// come, by other processes, and by clocks that were set.
+// While a receiver waits, the writer looks for messages that become visible: when their time has
+// come, by other processes, and because a clock was set.
 
 import (
 	"errors"
@@ -28,7 +28,7 @@ func (w *writer) pullIn() (pulled bool, err error) {
 	}
 	fresh, err := w.c.exec(stmtPullInFresh, now.UnixNano())
 	if far+fresh > 0 {
-		w.expect(now) // this one may not want all of them
+		w.expect(now) // this receiver may not take all of them
 	}
 	return far+fresh > 0, err
 }
@@ -50,9 +50,9 @@ func (w *writer) expect(at time.Time) {
 	}
 }
 
-// idleFor returns how long the writer may sleep while somebody waits for messages.
-// It is the time until a moment, not a span: whoever keeps the writer busy all
-// the while does not put that moment off.
+// idleFor returns how long the writer may sleep while a receiver waits for messages. It is
+// computed from a point in time, not from now: operations that keep the writer busy do not put
+// that point off.
 func (w *writer) idleFor() (time.Duration, bool) {
 	if len(w.parked) == 0 {
 		return 0, false
@@ -82,8 +82,8 @@ func (w *writer) tick() {
 	}
 	now := w.db.now()
 	w.pollAt = now.Add(pollEvery)
-	stirring, err := w.stirring()
-	if err == nil && !stirring && w.db.file.lost() == nil {
+	some, err := w.mayHaveMessages()
+	if err == nil && !some && w.db.file.lost() == nil {
 		for i := range w.dry {
 			w.dry[i].at = now
 		}
@@ -96,16 +96,16 @@ func (w *writer) tick() {
 	}
 	w.parked = nil
 	w.commit(batch)
-	// What was visible when they looked is for nobody here: only what comes later
-	// matters. It is not the time by now that counts, for what became visible since
-	// then nobody has looked at.
+	// The messages that were visible at the last look are for none of the receivers here; only
+	// later ones matter. The present time is not the bound, because messages that became visible
+	// since that look were not looked at.
 	if err := w.look(now); err != nil {
 		w.wakeAt = w.db.now().Add(pollEvery)
 	}
 }
 
-// stirring reports whether a look at the messages is worth a transaction.
-func (w *writer) stirring() (bool, error) {
+// mayHaveMessages reports whether a look at the messages is worth a transaction.
+func (w *writer) mayHaveMessages() (bool, error) {
 	dead, err := w.deadOwners()
 	if err != nil || len(dead) > 0 {
 		return true, err

@@ -14,8 +14,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// pageBytes is how much one look at the file brings in: an iterator holds no
-// connection while its consumer works, so that it may call the store itself.
+// pageBytes is how much one read of the file returns: an iterator holds no connection while its
+// consumer works, so that the consumer may call the store itself.
 const pageBytes = 1 << 20
 
 // maxID is above every id of an item: they are validated to be ASCII, or ULIDs.
@@ -244,7 +244,7 @@ func (f *finder) query(c *conn, at position, rows int) error {
 			})
 		}, bound(border), at[0], at[1], at[2], int64(rows))
 	}
-	return nil // Prepare knows no other kind
+	return nil // Prepare accepts no other kind
 }
 
 // add takes a row into the page, if it is among what is kept, and reports whether

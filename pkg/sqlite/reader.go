@@ -8,9 +8,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// openReader opens a connection that reads. Where SQLite can make neither log nor
-// shared memory (a read-only folder or disk), a file that nobody works on is read
-// as it is.
+// openReader opens a connection that reads. If SQLite can make neither log nor shared memory (a
+// read-only folder or disk), a file that no process works on is read as it is.
 func openReader(path string) (*conn, error) {
 	c, err := openChecked(path, existing)
 	if err == nil {
@@ -21,7 +20,7 @@ func openReader(path string) (*conn, error) {
 	default:
 		return nil, err
 	}
-	seen, ok := seeStill(path)
+	seen, ok := statUnused(path)
 	if !ok {
 		return nil, err
 	}
@@ -29,7 +28,7 @@ func openReader(path string) (*conn, error) {
 	if stillErr != nil {
 		return nil, err
 	}
-	c.still = seen
+	c.unused = seen
 	return c, nil
 }
 
@@ -47,16 +46,16 @@ func openChecked(path, params string) (*conn, error) {
 	return c, nil
 }
 
-// still is a data file that nobody works on. SQLite reads such a file as one that
-// never changes; whether that was true is looked at after each reading, for others
-// may be allowed to write it: they make a log first.
-type still struct {
+// unusedFile is a data file that no process works on. SQLite reads such a file as one that never
+// changes. Whether that was true is checked after each reading, because other users may be
+// allowed to write it: they create a log first.
+type unusedFile struct {
 	path string
 	info fs.FileInfo
 }
 
-// seeStill looks at a file, unless somebody works on it.
-func seeStill(path string) (*still, bool) {
+// statUnused records the state of a file, unless a process works on it.
+func statUnused(path string) (*unusedFile, bool) {
 	path, err := target(path)
 	if err != nil {
 		return nil, false
@@ -65,12 +64,12 @@ func seeStill(path string) (*still, bool) {
 	if err != nil {
 		return nil, false
 	}
-	s := &still{path: path, info: info}
+	s := &unusedFile{path: path, info: info}
 	return s, s.holds()
 }
 
-// holds reports whether the file is as it was seen. What is not still always is.
-func (s *still) holds() bool {
+// holds reports whether the file is as it was seen; for nil, whose changes SQLite sees, it is true.
+func (s *unusedFile) holds() bool {
 	if s == nil {
 		return true
 	}

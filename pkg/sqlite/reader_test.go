@@ -38,12 +38,12 @@ func TestStill(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "a.db")
 		require.NoError(t, write(path, "some content"))
-		s, ok := seeStill(path)
+		s, ok := statUnused(path)
 		require.True(t, ok, name)
 		require.NoError(t, c.change(path), name)
 		require.Equal(t, c.holds, s.holds(), name)
-		_, ok = seeStill(path)
+		_, ok = statUnused(path)
 		require.Equal(t, name != "a log with text" && name != "gone", ok, name)
 	}
-	require.True(t, (*still)(nil).holds(), "what is not still sees every change by itself")
+	require.True(t, (*unusedFile)(nil).holds(), "a connection without it sees every change by itself")
 }

@@ -32,7 +32,7 @@ type receiveOp struct {
 	impatient bool // its time is over, but the writer has hold of it
 }
 
-// phase says who may decide about a receiveOp.
+// phase says which goroutine may decide about a receiveOp.
 type phase int
 
 const (
@@ -163,8 +163,8 @@ func (w *writer) parkKnown(batch []operation) []operation {
 	})
 }
 
-// receive looks for messages. Finding none, it looks for owners who died with
-// some in their hands.
+// receive looks for messages. If there are none, it looks for owners that died after they had
+// received some.
 func (w *writer) receive(r *receiveOp) error {
 	if now := w.db.now(); now.Sub(w.pulledAt).Abs() >= pullEvery { // also while the queue is never empty
 		if _, err := w.pullIn(); err != nil {
@@ -175,7 +175,7 @@ func (w *writer) receive(r *receiveOp) error {
 	if err := w.visible(r); err != nil || len(r.deliveries) > 0 {
 		return err
 	}
-	freed, err := w.reap()
+	freed, err := w.releaseDead()
 	if err != nil {
 		return err
 	}
@@ -251,8 +251,8 @@ func (r *receiveOp) give(m message) {
 	})
 }
 
-// send enqueues wakes. One that somebody here waits for is enqueued as received
-// by him: that saves a transaction and the wait for it.
+// send enqueues wakes. A wake that a receiver of this process waits for is enqueued as already
+// received: that saves a transaction and the wait for it.
 func (w *writer) send(dead bool, wakes []journal.Wake) error {
 	if len(wakes) == 0 {
 		return nil
@@ -296,7 +296,7 @@ func (w *writer) send(dead bool, wakes []journal.Wake) error {
 	return nil
 }
 
-// receiver returns somebody who waits for a message, the longest waiting first.
+// receiver returns a receiver that waits for a message, the one that waits longest first.
 func (w *writer) receiver(dead bool, wake *journal.Wake) *receiveOp {
 	for _, r := range w.filled {
 		if r.wants(dead, wake) {
@@ -341,8 +341,8 @@ func (w *writer) owner() (driver.Value, error) {
 	return w.self, err
 }
 
-// reap makes visible what dead owners had received.
-func (w *writer) reap() (freed bool, err error) {
+// releaseDead makes visible the messages that dead owners had received.
+func (w *writer) releaseDead() (freed bool, err error) {
 	if w.db.path == memoryPath {
 		return false, nil
 	}
@@ -361,7 +361,7 @@ func (w *writer) reap() (freed bool, err error) {
 		freed = freed || n > 0
 	}
 	if freed {
-		w.expect(w.db.now()) // this one may not want all of them
+		w.expect(w.db.now()) // this receiver may not take all of them
 	}
 	return freed, nil
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// openedFile is the file that was opened, and what became of it. SQLite works on in
-// a file that has lost its name, and nobody would ever read what it writes there.
+// openedFile is the file that was opened, and its state now. SQLite continues to work in a file
+// that has lost its name, and what it writes there could never be read again.
 type openedFile struct {
 	path     string // absolute
 	readOnly bool
 	info     fs.FileInfo
 	gone     atomic.Pointer[loss]
 
-	losing   sync.Mutex // held by who finds out that it is gone
+	losing   sync.Mutex // held while the state of a missing file is found out
 	real     string     // where the path leads, once its sidecars are known
 	sidecars [len(sidecars)]fs.FileInfo
 	names    [len(sidecars)]string // their paths
@@ -85,14 +85,14 @@ func (f *openedFile) lostMemory() error {
 	return f.lost()
 }
 
-// leaves reports whether who closes the file must leave it and its log as they are.
-// SQLite knows a log by its name: with a lost one it would write what is old into the
-// data file, and delete the log in which others have confirmed more since. Where
-// nobody has written such a log, the lost one holds the last that was confirmed:
-// SQLite takes it into the file as ever, unless it finds others there.
+// leaves reports whether the file and its log must be left as they are when the file is closed.
+// SQLite finds a log by its name: with a lost file it would write old content into the data file,
+// and delete the log in which others have confirmed more since. If no process has written such a
+// log, the lost one holds the last confirmed writes: SQLite takes it into the file as usual,
+// unless other processes have the file open.
 //
-// What is left: a log that is lost between this look and SQLite's own deletion, with
-// another program that opens the file, writes and closes it in that moment.
+// One case is not covered: a log that is lost between this check and SQLite's own deletion, while
+// another program opens the file, writes and closes it.
 func (f *openedFile) leaves() bool {
 	if f.lost() == nil {
 		return false
@@ -106,9 +106,9 @@ func (f *openedFile) leaves() bool {
 
 const cutOff = "was cut off to 0 bytes"
 
-// became says which of the files is gone, the data file or one of its sidecars, and
-// what became of it; nothing if all are there. Without its log a file lacks what was
-// confirmed, and who opens it begins another log beside ours.
+// became says which of the files is gone, the data file or one of its sidecars, and what happened
+// to it; nothing if all are there. Without its log a file lacks confirmed writes, and a process
+// that opens it begins another log beside ours.
 func (f *openedFile) became() (path, what string) {
 	if what = becameOf(f.path, f.info, false); what != "" {
 		return f.path, what

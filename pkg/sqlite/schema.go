@@ -134,9 +134,9 @@ func initialize(c *conn) error {
 // process may be making the same change.
 const walPause = 10 * time.Millisecond
 
-// enterWAL changes a file of ours to WAL that somebody took out of it: a copy, or
-// one that was vacuumed by hand. SQLite waits for some of the locks it needs and
-// not for others, so all the waiting is done here.
+// enterWAL changes a file of ours back to WAL mode that a person took out of it: a copy, or a
+// file that was vacuumed by hand. SQLite waits for some of the locks it needs and not for others,
+// so all the waiting is done here.
 func enterWAL(c *conn, wait time.Duration) error {
 	mode, err := c.text("PRAGMA journal_mode")
 	if err != nil || mode == "wal" {

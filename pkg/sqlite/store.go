@@ -9,8 +9,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// Store is the store in the file. It knows when an owner made by [NewOwner] is
-// dead: its lease has no time left.
+// Store is the store in the file. It can tell when an owner made by [NewOwner] is dead: then the
+// owner's lease has no time left.
 type Store struct {
 	db *DB
 }
@@ -39,8 +39,8 @@ func (s *Store) Claim(ctx context.Context, p store.ClaimParams) (store.Item, err
 	if err := p.Validate(); err != nil {
 		return store.Item{}, fail("claim", p.Key, err)
 	}
-	// Not durable: a claim that power loss undoes took with it everything its
-	// owner did under it, for that lies behind it in the log.
+	// Not durable: if power loss undoes a claim, it also undoes all that the owner wrote under
+	// it, because those writes are later in the log.
 	o := &claimOp{p: p, dead: s.db.deadOwners()}
 	if err := s.db.do(ctx, o); err != nil {
 		return store.Item{}, fail("claim", p.Key, err)
@@ -125,7 +125,7 @@ func (o *deleteOp) run(w *writer) error {
 	}
 	head, err := was.item(func(string) bool { return false })
 	if err != nil {
-		// HEAD that cannot be read can still be buried.
+		// a HEAD that cannot be read still gets a tombstone.
 		head.Head = new(journal.Head)
 	}
 	tomb, err := encodeItem(o.key, &store.Item{Kind: store.KindHead, Head: &journal.Head{

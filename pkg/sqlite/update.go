@@ -13,7 +13,7 @@ type updateOp struct {
 	job
 	records  []record
 	leases   []journal.Lease // of the HEADs among the records, by their places
-	conflict *standing
+	conflict *conflictItem
 	gone     bool
 }
 
@@ -91,7 +91,7 @@ func (o *updateOp) run(w *writer) error {
 	return nil
 }
 
-// check finds out what stands in the way of a record, if anything does.
+// check finds out whether an item conflicts with a record.
 func (o *updateOp) check(w *writer, i int) (err error) {
 	r := &o.records[i]
 	if o.conflict, err = w.check(r); err != nil || o.conflict != nil {

@@ -19,11 +19,11 @@ const (
 	patience = 32
 	// enough to share an fsync: while it goes on, the others get ready for the next.
 	enough = 32
-	// rounds is how often at most the others come first: who asks for one quick
-	// thing after the other must not keep from the disk what waits for it.
+	// rounds is how often at most the quick operations come first: a caller with one quick
+	// operation after the other must not keep durable ones from the disk.
 	rounds = 128
-	// lazyFor is how long an operation nobody waits for is kept, so that it can
-	// share the next one's transaction.
+	// lazyFor is how long an operation without a waiting caller is kept, so that it can share
+	// the next one's transaction.
 	lazyFor = 2 * time.Millisecond
 	// pollEvery is how often a file is looked at for what other processes sent.
 	pollEvery = 50 * time.Millisecond
@@ -43,8 +43,8 @@ type operation interface {
 // job is what every operation has.
 type job struct {
 	durable bool          // committed with an fsync
-	lazy    bool          // nobody waits for it
-	done    chan struct{} // told once the transaction is over; nil if lazy
+	lazy    bool          // no caller waits for it
+	done    chan struct{} // closed or sent to once the transaction is over; nil if lazy
 	err     error
 }
 
@@ -70,8 +70,8 @@ type writer struct {
 
 	full bool // the connection's synchronous level
 	sids map[session.Key]int64
-	// heads are as they are in the file, as long as nobody else wrote to it: every
-	// claim needs one, and nearly always it is our own claim that changed it last.
+	// heads are as they are in the file, as long as no other process wrote to it: every claim
+	// needs one, and nearly always it was our own claim that changed it last.
 	heads   map[int64]headRow
 	version int64 // of the file, when heads was valid
 	current bool  // the transaction under way has looked at version
@@ -81,7 +81,7 @@ type writer struct {
 	parked []*receiveOp // waiting for a message
 	fresh  []*receiveOp // parked by the transaction under way
 	filled []*receiveOp // given something by the transaction under way
-	wakeAt time.Time    // when something becomes visible, as far as we know
+	wakeAt time.Time    // the earliest known time at which a message becomes visible
 	// pulledAt is when messages too far ahead were last pulled in.
 	pulledAt time.Time
 	pollAt   time.Time // when to look for what other processes sent
@@ -158,9 +158,9 @@ func (w *writer) drain() int {
 	}
 }
 
-// serve carries out what has gathered. What needs no fsync goes first and is
-// answered at once: those who asked are about to ask for something that does,
-// and then share its fsync. So one is begun only when nobody else is coming.
+// serve carries out the waiting operations. Those that need no fsync go first and are answered at
+// once: their callers are likely to ask next for an operation that needs one, and then share it.
+// So a durable transaction begins only when no other operation is expected.
 func (w *writer) serve() {
 	for quiet, round := 0, 0; quiet < patience && round < rounds && len(w.durable) < batchMax; round++ {
 		w.drain()
@@ -185,8 +185,8 @@ func (w *writer) serve() {
 	}
 }
 
-// late reports whether what nobody waits for has waited long enough. As a rule
-// it shares the next fsync: that often writes the same pages.
+// late reports whether operations without a waiting caller have waited long enough. Usually they
+// share the next fsync, which often writes the same pages.
 func (w *writer) late() bool {
 	select {
 	case <-w.overdue.C:
@@ -273,7 +273,7 @@ func (w *writer) transact(batch []operation) (err error) {
 	if _, err = w.c.exec(stmtCommit); err != nil {
 		return err
 	}
-	return w.db.file.lost() // before anybody is told that it is in the file
+	return w.db.file.lost() // before any caller learns that it is in the file
 }
 
 // undo forgets what a transaction did that did not happen: what it received is
