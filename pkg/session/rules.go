@@ -16,8 +16,8 @@ const (
 	SideEffect Effect = "side_effect"
 )
 
-// UnknownPolicy says what happens when nobody knows whether a side effect
-// happened, because its worker died or it was cut off.
+// UnknownPolicy says what happens when it is not known whether a side effect happened, because
+// its worker died or it was cut off.
 type UnknownPolicy string
 
 // The policies. Tell and Ask run a tool at most once; Probe and Retry are declared at-least-once.
@@ -122,7 +122,8 @@ func (a Amounts) Add(b Amounts) Amounts {
 
 // Rules are what a task is held to, written down when it starts.
 type Rules struct {
-	// Needs names what whoever works on the task must understand (see [journal.Entry]).
+	// Needs names the features that a program must support to work on the task (see
+	// [journal.Entry]).
 	Needs []string `json:"needs,omitempty"`
 	Agent string   `json:"agent"`
 	// Digest of the agent's definition: what was approved is what runs.
@@ -153,11 +154,10 @@ type Policy struct {
 // ChangePolicy says what happens when an agent was changed while a task waited.
 type ChangePolicy string
 
-// The change policies. The zero value means ChangeReask: approvals and replies that
-// were given under another definition are asked for anew. A denial stays one, also
-// that of a deadline. What was reported as done (a client's result, a verdict) is asked
-// for anew only if whoever reported it may not do so any more, for a client would do it
-// a second time.
+// The change policies. The zero value means ChangeReask: approvals and replies that were given
+// under another definition are requested again. A denial stays one, also that of a deadline. A
+// report of something done (a client's result, a verdict) is requested again only if its author
+// may not give it any more, because a client would do it a second time.
 const (
 	ChangeGoOn  ChangePolicy = "go_on"
 	ChangeReask ChangePolicy = "reask"

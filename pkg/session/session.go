@@ -31,7 +31,7 @@ type Session struct {
 	Used Amounts
 	// TaskUsage of the current task.
 	TaskUsage llm.Usage
-	// RunRecord of the current run, as it stands at the newest entry.
+	// RunRecord of the current run, as of the newest entry.
 	RunRecord Run
 
 	Messages []llm.Message
@@ -55,7 +55,7 @@ type Session struct {
 	Delays   []int
 	Failures int
 
-	// InputExpired is the expiry of an input wait nobody answered; the next step decides on it.
+	// InputExpired is the expiry of an input wait without an answer; the next step handles it.
 	InputExpired *Answer
 
 	Output  json.RawMessage
@@ -112,8 +112,8 @@ type Attempt struct {
 	N int64 `json:"n,omitempty"`
 	// For is the seq of the message the writer worked for; 0 for verbs.
 	For int64 `json:"for,omitempty"`
-	// Message tells that message from others for the same seq: the end of what its
-	// queue calls it, the same at every receipt. Empty where nobody knew.
+	// Message distinguishes that message from others for the same seq: the end of the queue's id
+	// for it, the same at every receipt. Empty where it was not known.
 	Message string `json:"message,omitempty"`
 }
 
@@ -126,7 +126,7 @@ type Parent struct {
 	Depth   int    `json:"depth"`
 }
 
-// Child is a sub-agent's session as its parent knows it.
+// Child is a sub-agent's session, as recorded in its parent.
 type Child struct {
 	Name    string `json:"name"`
 	Session string `json:"session"`
@@ -136,7 +136,7 @@ type Child struct {
 	Status  Status `json:"status"`
 }
 
-// CustomEvent is an event a tool sent to whoever watches.
+// CustomEvent is an event that a tool sent to the clients that follow the session.
 type CustomEvent struct {
 	Call string          `json:"call,omitempty"`
 	Name string          `json:"name"`

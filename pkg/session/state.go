@@ -141,9 +141,9 @@ func (s *State) Snapshot() map[string]json.RawMessage {
 	return out
 }
 
-// With returns the state after the operations and leaves s as it was, so that
-// whoever reads s goes on seeing it unchanged. Long lists are shared with s, and
-// the first state made of s goes on in the same array; any other one copies.
+// With returns the state after the operations and leaves s unchanged for its readers. Long lists
+// are shared with s, and the first state made from s appends to the same array; any other one
+// copies.
 func (s *State) With(ops []StateOp) (State, error) {
 	out := State{values: make(map[string]stateValue, len(s.values)+len(ops))}
 	maps.Copy(out.values, s.values)

@@ -1,6 +1,6 @@
 package session
 
-// Status says where a session stands.
+// Status says what state a session is in.
 type Status string
 
 // The statuses.
@@ -44,5 +44,6 @@ func (s Status) Ended() bool {
 	return s == StatusCompleted || s == StatusFailed || s == StatusCancelled
 }
 
-// Resting reports whether nothing runs until somebody comes: suspended, interrupted or ended.
+// Resting reports whether the session continues only after a caller's request: suspended,
+// interrupted or ended.
 func (s Status) Resting() bool { return s != StatusRunning }

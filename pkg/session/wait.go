@@ -35,8 +35,8 @@ type Wait struct {
 	// ID is w<seq of the entry that opened it>-<i>; asking again opens a new wait.
 	ID   string   `json:"id"`
 	Kind WaitKind `json:"kind"`
-	// Needs names what whoever answers the wait, or takes its answer in, must
-	// understand (see [journal.Entry]).
+	// Needs names the features that a program must support to answer the wait, or to take its
+	// answer in (see [journal.Entry]).
 	Needs []string `json:"needs,omitempty"`
 	// Nonce has to come back with the answer of an approval (approvalId).
 	Nonce string `json:"nonce,omitempty"`
@@ -49,21 +49,21 @@ type Wait struct {
 	Digest    string          `json:"digest,omitempty"`
 
 	Question *Question `json:"question,omitempty"`
-	// Text for people: what the agent said, or what is not known.
+	// Text for people: the agent's message, or what is not known.
 	Text string `json:"text,omitempty"`
 	// Child is the session waited for.
 	Child string `json:"child,omitempty"`
 
 	OpenedAt time.Time `json:"openedAt"`
 	Deadline *Deadline `json:"deadline,omitempty"`
-	// Who may answer; empty means every caller who may see the session.
+	// Who lists the callers who may answer; empty means every caller who may see the session.
 	Who    []string `json:"who,omitempty"`
 	Policy string   `json:"policy,omitempty"`
 	// Origin is the wait this one mirrors, in a descendant's session.
 	Origin *Origin `json:"origin,omitempty"`
 }
 
-// Origin names the wait a mirrored one stands for.
+// Origin names the wait that a mirrored wait is a copy of.
 type Origin struct {
 	Session string `json:"session"`
 	Wait    string `json:"wait"`
@@ -75,7 +75,8 @@ type Deadline struct {
 	Outcome DeadlineOutcome `json:"outcome"`
 	// Value is the answer of the outcome default.
 	Value json.RawMessage `json:"value,omitempty"`
-	// After is the time from opening to At in nanoseconds, so that asking again knows how long.
+	// After is the time from opening to At in nanoseconds, so that a repeated question gets the
+	// same time.
 	After time.Duration `json:"after,omitempty"`
 }
 
@@ -115,7 +116,7 @@ type Choice struct {
 	Label string `json:"label,omitempty"`
 }
 
-// AnswerKind says what an answer brings.
+// AnswerKind says what an answer contains.
 type AnswerKind string
 
 // The kinds of answer.
@@ -134,7 +135,7 @@ func AnswerKinds() []AnswerKind {
 	return []AnswerKind{AnswerClientTool, AnswerApproval, AnswerReply, AnswerMessage, AnswerChild, AnswerVerdict, AnswerExpiry}
 }
 
-// Answer is what arrived for a wait, with who gave it, when and from where.
+// Answer is what arrived for a wait, with its author, time and origin.
 type Answer struct {
 	// Wait is the id of the wait it answers.
 	Wait string     `json:"wait"`
@@ -181,7 +182,7 @@ type Answer struct {
 	Audit string `json:"audit,omitempty"`
 }
 
-// Verdict is what a person found out about a side effect nobody knew the outcome of.
+// Verdict is what a person found out about a side effect whose outcome was unknown.
 type Verdict string
 
 // The verdicts.

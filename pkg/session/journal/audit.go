@@ -20,8 +20,8 @@ const (
 	AuditFull AuditKind = "audit_full"
 )
 
-// MaxAudit is how many audit lines a wait may have: whoever may not answer cannot
-// fill a store by trying.
+// MaxAudit is how many audit lines a wait may have, so that callers who may not answer cannot
+// fill a store with refused attempts.
 const MaxAudit = 100
 
 // Audit is one line about a wait that is not part of the history, such as a

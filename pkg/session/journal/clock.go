@@ -4,12 +4,12 @@ import (
 	"time"
 )
 
-// No promise rests on two clocks agreeing (docs/design/chain.md). Whoever writes a
-// time that is to come writes it by its own clock: the end of a lease, when a retry
-// may begin, when the sweep is to look, when a message is visible again. Whoever
-// reads it compares it with another clock, or with the same one after it was set
-// back. So each such time is written with a bound, a longest time ahead of its
-// writer's clock, and counts as now where it lies further ahead than that ([Come]).
+// Nothing is correct only because two clocks agree (docs/design/chain.md). A process that writes
+// a future time uses its own clock: the end of a lease, when a retry may begin, when the sweep is
+// to look, when a message is visible again. A process that reads the time compares it with
+// another clock, or with the same one after it was set back. So each such time is written with a
+// bound, a longest time ahead of its writer's clock, and counts as now if it is further ahead
+// than that ([Come]).
 //
 //	a lease                                    as long as it was asked for ([Lease.For])
 //	a retry                                    as long as its entry puts it off, MaxDelay at most
@@ -17,9 +17,9 @@ import (
 //	a message's delay and visibility           MaxAhead
 //	whether an entry is young                  the grace it is given
 //
-// The deadline of an open wait has no bound: it is a person's time. Neither has the
-// end of an idempotency record: remembered too long it refuses what nobody sends,
-// forgotten too soon it would let a request act twice.
+// The deadline of an open wait has no bound: a person chooses it. Neither has the end of an
+// idempotency record: if it is kept too long it refuses requests that are not sent any more, if
+// it is removed too soon a request may act twice.
 const (
 	// MaxAhead is how far ahead of its writer's clock a message may be delayed and
 	// what the sweep is to look at may be due: what is to happen later is looked at

@@ -89,7 +89,7 @@ func Decode(payload []byte) (Entry, error) {
 	}
 	var stored struct {
 		Entry
-		// Limits stood in entries of before format 1 was fixed, which said what was left.
+		// Limits was in entries before format 1 was fixed; it said what was left.
 		Limits json.RawMessage `json:"limits"`
 	}
 	err := json.Unmarshal(text, &stored)

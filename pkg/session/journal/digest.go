@@ -29,14 +29,12 @@ func Digest(raw json.RawMessage) string {
 	return hash(text)
 }
 
-// isCanonical reports whether valid JSON is in the canonical form as it stands, as
-// the arguments of most calls are: every call that runs has a digest. It is not
-// always sure, and then says no.
+// isCanonical reports whether valid JSON is in the canonical form already, as the arguments of
+// most calls are: every call that runs has a digest. If it is not sure, it returns false.
 func isCanonical(raw []byte) bool { return len(raw) > 0 && canonicalValue(raw, 0) == len(raw) }
 
-// canonicalValue returns where the value ends that begins at i, or -1 when it is
-// not known to be canonical. Whoever calls it looks at what follows, which is
-// never white space.
+// canonicalValue returns where the value ends that begins at i, or -1 when it is not known to be
+// canonical. The caller checks what follows, which is never white space.
 func canonicalValue(raw []byte, i int) int {
 	switch raw[i] {
 	case '{':

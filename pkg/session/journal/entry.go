@@ -17,9 +17,8 @@ type Entry struct {
 	V    int          `json:"v"`
 	Seq  int64        `json:"seq"`
 	Kind session.Kind `json:"kind"`
-	// Needs names what a reader must understand to act on the entry. A program
-	// that does not know a word of it refuses the session; fields it does not know
-	// it ignores.
+	// Needs names the features that a reader must support to act on the entry. A program that
+	// does not support one of them refuses the session; other unknown fields are ignored.
 	Needs []string  `json:"needs,omitempty"`
 	At    time.Time `json:"at"`
 	// By is the caller of the verb that wrote it, or "step" for a worker.
@@ -56,8 +55,8 @@ type Entry struct {
 	Waits   []session.Wait   `json:"waits,omitempty"`
 	Answers []session.Answer `json:"answers,omitempty"`
 	Mail    []string         `json:"mail,omitempty"`
-	// Signal is the signal this entry obeys: HEAD forgets it, and who sent it
-	// when and from where has to be remembered.
+	// Signal is the signal this entry carries out: HEAD drops it, and its author, time and
+	// origin have to be kept.
 	Signal   *Signal         `json:"signal,omitempty"`
 	Children []session.Child `json:"children,omitempty"`
 
@@ -99,8 +98,8 @@ func AnswersWake(a session.Attempt, w Wake) bool {
 // (Messages: a compaction). No messages and an empty history are different
 // things, and so are no state, which keeps what was, and an empty one.
 //
-// Calls that the base leaves open get ids of this entry, c<seq>-<i>: going back is
-// a new chance to run, so nothing their old ids stand for may count again.
+// Calls that the base leaves open get ids of this entry, c<seq>-<i>: after going back they may
+// run again, so nothing that is recorded under their old ids may count.
 type Base struct {
 	Session  string                     `json:"session,omitempty"`
 	Seq      int64                      `json:"seq"`

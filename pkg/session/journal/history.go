@@ -6,9 +6,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 )
 
-// ModelCall is one call of a model, as it went. What is not written down when it
-// happens can be told by nobody later: which model answered, when, for how long,
-// why it stopped, what it cost.
+// ModelCall is one call of a model. It is recorded when it happens, because it cannot be found
+// out later: which model answered, when, for how long, why it stopped, what it cost.
 type ModelCall struct {
 	// Model that answered, as the provider names it; empty: as the rules do.
 	Model string `json:"model,omitempty"`

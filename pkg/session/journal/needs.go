@@ -8,16 +8,16 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// ErrNeeds says that a record names in its needs what this program does not
-// know, so that acting on it without would be wrong. See [NeedsError].
+// ErrNeeds says that a record needs a feature that this program does not have, so that to act on
+// the record would be wrong. See [NeedsError].
 var ErrNeeds = errors.New("written by a newer program")
 
 // words are what this program understands of all that needs may name. A feature
 // that an older program must not ignore has its word here and writes it.
 var words = [...]string{}
 
-// NeedsError says which word of which record this program does not know. It
-// wraps [ErrNeeds].
+// NeedsError names the record and the feature that this program does not have. It wraps
+// [ErrNeeds].
 type NeedsError struct {
 	// What names the record: entry 7, wait w7-1, the rules at entry 1.
 	What string
@@ -43,8 +43,8 @@ func unmet(needs, known []string, what string, of any) error {
 	return nil
 }
 
-// checkNeeds refuses an entry that needs what this program does not know: for
-// itself, the waits it opens or the rules it holds.
+// checkNeeds refuses an entry that needs a feature this program does not have: for itself, the
+// waits it opens or the rules it holds.
 func (e *Entry) checkNeeds() error {
 	if err := unmet(e.Needs, words[:], "entry %d", e.Seq); err != nil {
 		return err

@@ -21,7 +21,8 @@ type Head struct {
 	// StatusSeq is the seq of the entry that last changed the status.
 	StatusSeq int64           `json:"version"`
 	Parent    *session.Parent `json:"parent,omitempty"`
-	// StartedBy is who started the session. Tags are those of the newest start that gave any.
+	// StartedBy is the caller that started the session. Tags are those of the newest start that
+	// gave any.
 	StartedBy string   `json:"startedBy,omitempty"`
 	Tags      []string `json:"tags,omitempty"`
 	// WaitsAt is the seq of the entry that opened the waits of the suspension the
@@ -48,7 +49,7 @@ type Head struct {
 	kept *kept
 }
 
-// Root returns the session this one stems from: itself, if it is nobody's child.
+// Root returns the topmost parent of the session: itself, if it has no parent.
 func (h *Head) Root() string {
 	if h.Parent != nil && h.Parent.Root != "" {
 		return h.Parent.Root
@@ -65,7 +66,7 @@ type Lease struct {
 	Seq int64 `json:"seq"`
 	// N counts the claims of Seq, from 1.
 	N int64 `json:"n"`
-	// Until is when the lease lapses; zero when the adapter knows the owner is dead.
+	// Until is when the lease lapses; zero when the adapter has found that the owner is dead.
 	Until time.Time `json:"until"`
 	// Died counts the claims of Seq before this one whose owners did not give them back.
 	Died int64 `json:"died,omitempty"`
@@ -73,8 +74,8 @@ type Lease struct {
 	For time.Duration `json:"for,omitempty"`
 }
 
-// Live reports whether the lease still stands for a session whose newest entry
-// is newest and keeps the lease or not: its time has not come and no entry has closed it.
+// Live reports whether the lease is valid for a session whose newest entry is newest and keeps
+// the lease or not: its time has not come and no entry has closed it.
 func (l Lease) Live(now time.Time, newest int64, keepsLease bool) bool {
 	if l.Lapsed(now) {
 		return false
@@ -82,10 +83,10 @@ func (l Lease) Live(now time.Time, newest int64, keepsLease bool) bool {
 	return l.Seq > newest || keepsLease
 }
 
-// Lapsed reports whether the lease is nobody's, or its time has come ([Come]).
+// Lapsed reports whether the lease has no owner, or its time has come ([Come]).
 func (l Lease) Lapsed(now time.Time) bool { return l.Owner == "" || Come(l.Until, now, l.For) }
 
-// Dead reports whether the adapter that handed the lease out knows that its owner is dead.
+// Dead reports whether the adapter that returned the lease has found that its owner is dead.
 func (l Lease) Dead() bool { return l.Owner != "" && l.Until.IsZero() }
 
 // SignalKind is how hard a signal stops a task.
@@ -130,14 +131,14 @@ type WaitRecord struct {
 	Answer *session.Answer `json:"answer,omitempty"`
 	// Held says that the answer was only stored (autoResume false).
 	Held bool `json:"held,omitempty"`
-	// HeldLast says that a held answer was the last: before it was written no other
-	// wait was open. Then nobody drives on until somebody resumes.
+	// HeldLast says that a held answer was the last: before it was written no other wait was
+	// open. Then the session continues only when a caller resumes it.
 	HeldLast bool `json:"heldLast,omitempty"`
 	// Audit is the end of the chain of the wait's audit lines.
 	Audit AuditTip `json:"audit,omitzero"`
 	// Agent is shown in the inbox.
 	Agent string `json:"agent,omitempty"`
-	// Root is the session that the wait's own stems from; empty when that is nobody's child.
+	// Root is the topmost parent of the wait's session; empty when that session has no parent.
 	Root string `json:"root,omitempty"`
 	// TakenBy is the seq of the entry that took the wait in or closed it.
 	TakenBy int64 `json:"takenBy,omitempty"`
@@ -183,8 +184,8 @@ type ToolRecord struct {
 	Result *llm.ToolResult            `json:"result,omitempty"`
 	// Ran is the run that brought Result.
 	Ran *ToolRun `json:"ran,omitempty"`
-	// StateOps and Events of the finished call, so that a result found in the
-	// ledger brings its state changes too.
+	// StateOps and Events of the finished call, so that a result found in the ledger includes
+	// its changes of the state.
 	StateOps []session.StateOp     `json:"stateOps,omitempty"`
 	Events   []session.CustomEvent `json:"events,omitempty"`
 
@@ -206,7 +207,7 @@ type Mail struct {
 type Idempotency struct {
 	Key    string `json:"key"`
 	Digest string `json:"digest"`
-	// Session and Seq the first request made; Answer is what it was told.
+	// Session and Seq the first request made; Answer is the answer to it.
 	Session   string          `json:"session"`
 	Seq       int64           `json:"seq"`
 	Answer    json.RawMessage `json:"answer,omitempty"`
@@ -215,9 +216,9 @@ type Idempotency struct {
 	kept *kept
 }
 
-// TenantRecord is a named value of a tenant that no session owns: a counter, a
-// standing permission, a switch that stops everything. What the value holds is
-// its writer's affair; its revision orders the writers.
+// TenantRecord is a named value of a tenant that belongs to no session: a counter, a permanent
+// permission, a switch that stops everything. Its writer decides what the value holds; its
+// revision orders the writes.
 type TenantRecord struct {
 	Name  string          `json:"name"`
 	Value json.RawMessage `json:"value"`
@@ -244,8 +245,8 @@ type Wake struct {
 	Kind   WakeKind `json:"kind"`
 	// Delay before it may be received. It is not part of the message.
 	Delay time.Duration `json:"-"`
-	// Message is what the queue calls the message it came in ([session.Attempt.Message]);
-	// empty where nobody knows. It is not part of the message.
+	// Message is the queue's id of the message it came in ([session.Attempt.Message]); empty
+	// where it is not known. It is not part of the message.
 	Message string `json:"-"`
 	// Again says that the message was received before, by a worker that may have died
 	// of it. It is not part of the message.

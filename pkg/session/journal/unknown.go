@@ -9,13 +9,12 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// A record may have been written by a newer program, with fields this one does
-// not know. They are ignored (what must not be ignored is named in needs) and kept
-// when the record is written again, or else an older program would undo what a
-// newer one did.
+// A record may have been written by a newer program, with fields this one does not have. They are
+// ignored (needs names what must not be ignored) and kept when the record is written again.
+// Otherwise an older program would undo what a newer one did.
 
-// kept holds the fields of a stored object that this program does not know, and
-// those of the objects in it. Nil, for a record in which there are none.
+// kept holds the fields of a stored object that this program does not have, and those of the
+// objects in it. Nil for a record without such fields.
 type kept struct {
 	fields map[string]json.RawMessage
 	// inner has the objects and lists in it that hold any, by name or index.
@@ -25,7 +24,7 @@ type kept struct {
 	was []byte
 }
 
-// keeper is a record that keeps what it does not know.
+// keeper is a record that keeps unknown fields.
 type keeper interface{ unknown() **kept }
 
 func (h *Head) unknown() **kept         { return &h.kept }
@@ -49,7 +48,7 @@ func keptOf(record any) *kept {
 	switch r := record.(type) {
 	case keeper:
 		return *r.unknown()
-	case *session.Run: // its type stands in another package
+	case *session.Run: // its type is in another package
 		k, _ := r.Unknown.(*kept)
 		return k
 	}
@@ -68,8 +67,8 @@ func keep(record any, k *kept) {
 	}
 }
 
-// MarshalRecord returns the JSON of a record, given as a pointer, with the fields
-// that [UnmarshalRecord] found in it and did not know.
+// MarshalRecord returns the JSON of a record, given as a pointer, with the unknown fields that
+// [UnmarshalRecord] found in it.
 func MarshalRecord(record any) ([]byte, error) {
 	raw, err := json.Marshal(record)
 	if err != nil {
@@ -86,8 +85,8 @@ func MarshalRecord(record any) ([]byte, error) {
 // program must not act on it.
 func UnmarshalRecord(raw []byte, record any) error {
 	if !decodeKnown(raw, record) {
-		// As a rule it holds fields we do not know. All of it is read once more, for a
-		// decoder stops there.
+		// Usually the record has unknown fields. All of it is read once more, because the decoder
+		// stopped at the first of them.
 		if err := json.Unmarshal(raw, record); err != nil {
 			return err
 		}
@@ -130,7 +129,7 @@ func decodeKnown(raw []byte, record any) bool {
 	d.from.Reset(raw)
 	begin := d.json.InputOffset()
 	if err := d.json.Decode(record); err != nil {
-		return false // and the decoder stands somewhere in the text
+		return false // and the decoder has stopped somewhere in the text
 	}
 	rest := raw[d.json.InputOffset()-begin:]
 	if len(rest) == 0 && len(raw) <= decoderKeeps {
@@ -187,8 +186,8 @@ func members(raw []byte) map[string]json.RawMessage {
 	return nil
 }
 
-// restore returns the JSON of the object with the fields that were kept. What
-// this program wrote stands before what was there.
+// restore returns the JSON of the object with the fields that were kept. The fields of this
+// program come before them.
 func (k *kept) restore(raw []byte) ([]byte, error) {
 	of := members(raw)
 	if bytes.HasPrefix(raw, []byte("[")) {

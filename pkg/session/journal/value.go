@@ -8,9 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxNesting is how deeply a value that goes into an entry may be nested. A
-// decoder reads 10,000 levels, and the entry has to be read again with all that
-// the value stands in.
+// MaxNesting is how deeply a value that goes into an entry may be nested. A decoder reads 10,000
+// levels, and it has to read the whole entry, in which the value is nested again.
 const MaxNesting = 1000
 
 // ErrUnfitValue says that a value cannot go into an entry.
