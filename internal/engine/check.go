@@ -10,7 +10,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
-// rule says which statuses an entry of a kind may leave, and leave behind.
+// rule says from which statuses an entry of a kind may lead, and to which.
 type rule struct {
 	from, to []session.Status
 	// newRun says that the entry begins a run; all others belong to the one before.

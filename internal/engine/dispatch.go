@@ -37,7 +37,7 @@ type Facts struct {
 	Session *session.Session
 	// Claimed says that the claim of Wake.Seq was granted to us.
 	Claimed bool
-	// Lease as it stands when it was not.
+	// Lease is the present lease if it was not.
 	Lease journal.Lease
 	// Signalled says that HEAD holds a signal for the session's task.
 	Signalled bool
@@ -80,7 +80,7 @@ func Dispatch(f Facts) Action {
 	case resume && s.Status != session.StatusRunning:
 		return Resume
 	case !f.Signalled && journal.PutOff(s.Newest.At, s.Newest.Until, f.Now) > 0:
-		return TooEarly // a signal is obeyed now, whatever the delay
+		return TooEarly // a signal is carried out now, whatever the delay
 	}
 	return Work
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
-// Stamp is what a writer brings to an entry: the time, the author, the attempt id, a random token.
+// Stamp is what a writer adds to an entry: the time, the author, the attempt id, a random token.
 type Stamp struct {
 	Now time.Time
 	By  string
@@ -342,7 +342,7 @@ func answered(s *session.Session, answers []session.Answer, results []llm.ToolRe
 				}
 			}
 			t := takeCall(s, c, s.Rules.Digest)
-			if known := cmp.Or(t.result, t.told); known != nil { // nobody is asked anew any more
+			if known := cmp.Or(t.result, t.told); known != nil { // no question is asked again
 				results[i] = *known
 			}
 		}
@@ -412,7 +412,7 @@ func trigger(answers []session.Answer, message *llm.Message) session.Trigger {
 	return session.TriggerSubmit
 }
 
-// said returns the user message an answer to an input wait brings.
+// said returns the user message in an answer to an input wait.
 func said(a session.Answer) ([]llm.Part, bool) {
 	if a.Kind == session.AnswerMessage {
 		return a.Message, true
@@ -422,9 +422,9 @@ func said(a session.Answer) ([]llm.Part, bool) {
 	return llm.TextParts(text), ok
 }
 
-// Stopped obeys a signal: the task is interrupted, cancelled or, by abort,
-// failed for good. results hold what became of the open calls; an interrupted task
-// keeps the calls that have none, any other one closes them.
+// Stopped carries out a signal: the task is interrupted, cancelled or, by abort, failed for good.
+// results hold the outcomes of the open calls. An interrupted task keeps the calls that have
+// none; otherwise they are closed.
 func Stopped(s *session.Session, signal journal.Signal, out StepOutcome, st Stamp) Move {
 	st.KeepsLease = false
 	kind, status := session.KindInterrupted, session.StatusInterrupted

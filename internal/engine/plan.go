@@ -11,7 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
-// Texts the model is told, as other agents' clients know them.
+// Texts for the model, in the usual form of other agents' clients.
 const (
 	TextDenied    = "Tool call was not approved by the user"
 	TextCancelled = "Tool execution cancelled"
@@ -21,7 +21,7 @@ const (
 	TextExpired   = "Nobody decided on this call before its deadline"
 )
 
-// Traits are what planning needs to know of a call's tool.
+// Traits are what planning needs of the declaration of a call's tool.
 type Traits struct {
 	// Known says that the task's rules and the registry have the tool.
 	Known bool
@@ -31,7 +31,8 @@ type Traits struct {
 	Client    bool
 	Finish    bool
 	OnUnknown session.UnknownPolicy
-	// Approval tells whether a person has to approve the call; asked at most once, and only when nobody did.
+	// Approval returns whether a person has to approve the call. It is called at most once, and
+	// only if no approval was requested before.
 	Approval func() bool
 	Expiry   *Expiry
 	Who      []string
@@ -86,17 +87,17 @@ type CallPlan struct {
 	// NeverRan says that Result gives up a call that has not run, so that its
 	// ledger has to be closed first.
 	NeverRan bool
-	// Refused says that Result refuses the call because this program has no such
-	// tool or its tool does not take the arguments. A program before it may have run
-	// the call all the same: only its ledger knows.
+	// Refused says that Result refuses the call because this program has no such tool or its
+	// tool does not take the arguments. An earlier version of the program may have run the call
+	// all the same: the ledger decides.
 	Refused bool
-	// Looked says that Result is what somebody found out about a call whose outcome was
-	// unknown, or that nobody did. Its worker may have been frozen and have finished since:
-	// only its ledger knows.
+	// Looked says that Result is the verdict about a call whose outcome was unknown, or that
+	// none was given. Its worker may have been frozen and have finished since: the ledger
+	// decides.
 	Looked bool
-	// Unknown says that the call was handed to a client, that nobody has told what came
-	// of it and that this program's tool of that name is no client's: Result says that the
-	// outcome is not known, unless the tool's policy is to ask a person.
+	// Unknown says that the call was given to a client, that no outcome was reported and that
+	// this program's tool of that name is not a client's: Result says that the outcome is not
+	// known, unless the tool's policy is to ask a person.
 	Unknown bool
 	// Failure of DoFail.
 	Failure *session.Failure
@@ -130,8 +131,8 @@ type taken struct {
 	failure   *session.Failure
 	// looked says that result, or told, is about an outcome that was unknown.
 	looked bool
-	// told is what somebody reported under another definition, and by whom: it counts
-	// if they may still answer for the tool, or nobody can be asked anew.
+	// told is an outcome that was reported under another definition, and its author: it counts
+	// if the author may still answer for the tool, or if it cannot be requested again.
 	told *llm.ToolResult
 	who  string
 }
@@ -148,7 +149,7 @@ func planCall(s *session.Session, c session.Call, digest string, traits func(ses
 		return p
 	}
 	p.Traits = traits(c, t.arguments)
-	// What a client may have done is not done again here, and nobody can ask it any more.
+	// What a client may have done is not repeated here, and the client cannot be asked any more.
 	gone := !p.Traits.Client && slices.ContainsFunc(c.Waits, func(w session.Wait) bool { return w.Kind == session.WaitClientTool })
 	switch {
 	case t.told != nil && (gone || len(p.Traits.Who) == 0 || slices.Contains(p.Traits.Who, t.who)):
@@ -206,9 +207,9 @@ func takeCall(s *session.Session, c session.Call, digest string) taken {
 	return t
 }
 
-// stands reports whether what was answered under the definition w was opened with
-// counts under the one of now: always if they are one; else the task's policy is to go
-// on, to fail, or to ask anew.
+// stands reports whether an answer counts that was given under the definition with which w was
+// opened: always if the definition is the same now; otherwise by the task's policy, which is to
+// continue, to fail, or to ask again.
 func (t *taken) stands(s *session.Session, c session.Call, w session.Wait, digest string) bool {
 	if w.Policy == digest {
 		return true
@@ -273,9 +274,9 @@ func (t *taken) takeReply(s *session.Session, c session.Call, a session.Answer, 
 	}
 }
 
-// takeReport takes what somebody says has happened: a client's result, a verdict. What
-// is done cannot be asked for anew without doing it twice, so under another definition
-// it still counts unless whoever said it may not do so any more.
+// takeReport takes in a report of what has happened: a client's result, a verdict. To request
+// again what is done would do it twice, so it still counts under another definition, unless its
+// author may not report it any more.
 func (t *taken) takeReport(s *session.Session, c session.Call, a session.Answer, w session.Wait, digest string) {
 	result := clientResult(c, a)
 	if t.looked = a.Kind == session.AnswerVerdict; t.looked {
