@@ -137,7 +137,7 @@ var tests = []struct {
 		require.NotEmpty(f, first.Message)
 		require.NotEqual(f, journal.ForWake("", first.Named()), journal.ForWake("", second.Named()), "a worker can tell them apart")
 	}},
-	{"a worker is told that a message came before", func(f *fixture) {
+	{"a worker learns that a message was received before", func(f *fixture) {
 		f.send(wake(1))
 		first := f.receive()
 		require.False(f, first.Named().Again)

@@ -84,14 +84,14 @@ var claimTests = []test{
 		// So an update that was read before the claim still succeeds.
 		f.update(store.HeadItem(h, 2))
 	}},
-	{"take is granted for a higher seq whoever holds the lease and n is 1", func(f *fixture) {
+	{"take is granted for a higher seq under any holder of the lease and n is 1", func(f *fixture) {
 		f.start()
 		f.claim(take("w1", 2, 0, 20))
 		f.claim(take("w1", 2, 30, 50))
 		got := f.claim(take("w2", 3, 1, 21))
 		require.Equal(f, lease("w2", 3, 1, at(21)), got.Head.Lease)
 	}},
-	{"take is refused for a lower seq whoever asks", func(f *fixture) {
+	{"take is refused for a lower seq to every owner", func(f *fixture) {
 		f.start()
 		f.claim(take("w", 5, 0, 20))
 		f.refused(take("w", 4, 1, 21))
@@ -122,8 +122,8 @@ var claimTests = []test{
 		require.Equal(f, want, got.Head.Lease)
 		f.claim(renew.of("w2", 2, 0, 925)) // a tool of 15 minutes
 		f.refused(take("w3", 2, 0, 20))
-		f.refused(take("w3", 2, -59, -39)) // its clock is a minute behind
-		require.EqualValues(f, 3, f.claim(take("w4", 2, -3600, -3580)).Head.Lease.N, "an hour behind")
+		f.refused(take("w3", 2, -59, -39)) // its clock is a minute slow
+		require.EqualValues(f, 3, f.claim(take("w4", 2, -3600, -3580)).Head.Lease.N, "an hour slow")
 	}},
 	{"take of the same seq by its owner is granted and n unchanged", func(f *fixture) {
 		f.start()
@@ -133,7 +133,7 @@ var claimTests = []test{
 		got = f.claim(take("w1", 2, 90, 110))
 		require.EqualValues(f, 1, got.Head.Lease.N, "had it already, though it had lapsed")
 	}},
-	{"owners are told apart to the last letter", func(f *fixture) {
+	{"owners that differ in the last letter are different owners", func(f *fixture) {
 		f.start()
 		f.claim(take("p/1", 2, 0, 20))
 		f.refused(take("p/2", 2, 1, 21))
@@ -145,7 +145,7 @@ var claimTests = []test{
 		got := f.claim(renew.of("w", 2, 5, 25))
 		require.Equal(f, lease("w", 2, 1, at(25)), got.Head.Lease)
 	}},
-	{"renew is granted after the time has passed if nobody took it", func(f *fixture) {
+	{"renew is granted after the time has passed if no other owner took it", func(f *fixture) {
 		f.start()
 		f.claim(take("w", 2, 0, 20))
 		require.Equal(f, lease("w", 2, 1, at(60)), f.claim(renew.of("w", 2, 40, 60)).Head.Lease)
@@ -189,7 +189,7 @@ var claimTests = []test{
 		f.refused(renew.of("w", 3, 5, 25))
 		f.refused(renew.of("w", 1, 5, 25))
 	}},
-	{"renew is refused to one who was overtaken", func(f *fixture) {
+	{"renew is refused when another owner has taken the lease", func(f *fixture) {
 		f.start()
 		f.claim(take("w1", 2, 0, 20))
 		f.claim(take("w2", 2, 20, 40))
@@ -218,7 +218,7 @@ var claimTests = []test{
 		f.refused(move.of("other", 4, 100, 121))
 		f.refused(move.of("w", 2, 1, 21))
 	}},
-	{"release ends the lease and whoever comes next has n one more", func(f *fixture) {
+	{"release ends the lease and the next owner has n one more", func(f *fixture) {
 		f.start()
 		f.claim(take("w1", 2, 0, 20))
 		got := f.claim(release.of("w1", 2, 1, 0))

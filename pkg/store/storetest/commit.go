@@ -102,7 +102,7 @@ var commitTests = []test{
 		require.Equal(f, f.head(), *conflict(f, err).Item)
 		require.Len(f, f.entries(0), 1)
 	}},
-	{"an item with a rev must still be at it", func(f *fixture) {
+	{"an item with a rev must still have that rev", func(f *fixture) {
 		f.start()
 		f.update(store.ToolItem(tool("c1-0"), 0))
 		f.update(store.ToolItem(tool("c1-0"), 1))
@@ -136,7 +136,7 @@ var commitTests = []test{
 		require.NotNil(f, conflict(f, err).Entry)
 		require.Empty(f, f.items(store.KindTool, ""))
 	}},
-	{"a taken seq is told before a failed condition", func(f *fixture) {
+	{"a taken seq is reported before a failed condition", func(f *fixture) {
 		f.start()
 		_, err := f.store.Commit(f.Context(), store.CommitParams{Key: f.key, Entry: entry(1), Items: []store.Item{store.HeadItem(head(f.key), 0)}})
 		require.NotNil(f, conflict(f, err).Entry)
@@ -218,7 +218,7 @@ var commitTests = []test{
 		require.Len(f, got, 1)
 		require.Equal(f, e.Messages, got[0].Messages)
 	}},
-	{"a conflict with a large entry brings all of it", func(f *fixture) {
+	{"a conflict with a large entry returns all of it", func(f *fixture) {
 		e := entry(1)
 		e.Messages = []llm.Message{textMessage(noise(1 << 20))}
 		_, err := f.store.Commit(f.Context(), store.CommitParams{Key: f.key, Entry: e})
@@ -261,7 +261,7 @@ var commitTests = []test{
 func (f *fixture) queued(enqueued bool, want []journal.Wake) {
 	f.Helper()
 	q, ok := f.store.(Queued)
-	require.Equal(f, enqueued, enqueued && ok, "who enqueues must show the queue")
+	require.Equal(f, enqueued, enqueued && ok, "an adapter that enqueues must provide its queue")
 	if !ok {
 		return
 	}

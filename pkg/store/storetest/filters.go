@@ -90,7 +90,7 @@ var keepTests = []test{
 			f.keeps(p, c.want...)
 		}
 	}},
-	{"waits are kept to an agent a root a kind a tool or who may answer", func(f *fixture) {
+	{"waits are selected by agent root kind tool or user who may answer", func(f *fixture) {
 		f.crowd()
 		f.queue()
 		for _, c := range []struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// newer adds fields that only a later program knows to a record.
+// newer adds fields of a later program to a record.
 func newer[T any](f *fixture, record *T) *T {
 	f.Helper()
 	text, err := journal.MarshalRecord(record)
@@ -31,7 +31,7 @@ func newer[T any](f *fixture, record *T) *T {
 	return out
 }
 
-// ofNewer is an item whose record has a field that only a later program knows.
+// ofNewer is an item whose record has a field of a later program.
 func ofNewer(f *fixture, item store.Item) store.Item {
 	f.Helper()
 	record := recordOf(f, item)
@@ -49,7 +49,7 @@ func recordOf(f *fixture, item store.Item) string {
 
 // newerTests are about what a newer program wrote.
 var newerTests = []test{
-	{"fields of a record that this program does not know are kept when it is written again", func(f *fixture) {
+	{"unknown fields of a record are kept when it is written again", func(f *fixture) {
 		h, w, t := head(f.key), wait("w1-1"), tool("c1-1")
 		f.commit(1, store.HeadItem(*newer(f, &h), 0), store.WaitItem(*newer(f, &w), 0), store.ToolItem(*newer(f, &t), 0))
 
@@ -70,7 +70,7 @@ var newerTests = []test{
 
 		ledger.Rev = 99
 		_, err := f.store.Update(f.Context(), f.key, ledger)
-		require.JSONEq(f, recordOf(f, store.ToolItem(*newer(f, &t), 0)), recordOf(f, *conflict(f, err).Item), "as it stands in a conflict")
+		require.JSONEq(f, recordOf(f, store.ToolItem(*newer(f, &t), 0)), recordOf(f, *conflict(f, err).Item), "as returned by a conflict")
 	}},
 	{"they are kept on a record of every kind, of the session, of others and of the tenant", func(f *fixture) {
 		var all []store.Item
@@ -94,7 +94,7 @@ var newerTests = []test{
 		require.NoError(f, err)
 		require.JSONEq(f, recordOf(f, all[1]), recordOf(f, f.of(own, store.KindWait, "w1-0")[0]))
 	}},
-	{"an entry that needs what this program does not know is ErrNeeds", func(f *fixture) {
+	{"an entry that needs an unknown feature is ErrNeeds", func(f *fixture) {
 		f.start()
 		e := entry(2)
 		e.Needs = []string{"of the future"}
@@ -114,7 +114,7 @@ var newerTests = []test{
 		_, err = f.store.Commit(f.Context(), store.CommitParams{Key: f.key, Entry: entry(2)})
 		require.ErrorIs(f, err, journal.ErrNeeds)
 	}},
-	{"a wait that needs what this program does not know is ErrNeeds, and in a list unread beside the others", func(f *fixture) {
+	{"a wait that needs an unknown feature is ErrNeeds, and in a list it is unread beside the others", func(f *fixture) {
 		w := wait("w1-1")
 		w.Wait.Needs = []string{"of the future"}
 		f.commit(1, store.HeadItem(head(f.key), 0), store.WaitItem(w, 0), store.WaitItem(wait("w1-2"), 0))

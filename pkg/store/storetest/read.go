@@ -35,7 +35,7 @@ var entryTests = []test{
 			require.Equal(f, want, got, "after %d", after)
 		}
 	}},
-	{"many entries come in pages nobody sees", func(f *fixture) {
+	{"many entries come in pages that the caller does not see", func(f *fixture) {
 		f.start()
 		for i := int64(2); i <= 40; i++ {
 			e := entry(i)
@@ -127,7 +127,7 @@ var itemTests = []test{
 		require.Equal(f, "c1-1", got[0].ID)
 		require.Empty(f, f.items(store.KindTool, "c1"))
 	}},
-	{"many items come in pages nobody sees", func(f *fixture) {
+	{"many items come in pages that the caller does not see", func(f *fixture) {
 		f.start()
 		for i := range 30 {
 			t := tool(fmt.Sprintf("c1-%02d", i))

@@ -28,7 +28,7 @@ var updateTests = []test{
 		_, err := f.store.Update(f.Context(), f.key, store.WaitItem(wait("w1-0"), 0))
 		require.Equal(f, store.WaitItem(w, 1), *conflict(f, err).Item)
 	}},
-	{"an item with a rev must still be at it", func(f *fixture) {
+	{"an item with a rev must still have that rev", func(f *fixture) {
 		f.start()
 		f.update(store.WaitItem(wait("w1-0"), 0))
 		f.update(store.WaitItem(wait("w1-0"), 1))
@@ -275,7 +275,7 @@ var updateTests = []test{
 	}},
 }
 
-// answered is an open wait after somebody, by number, took it.
+// answered is an open wait with the answer of a caller, given by number.
 func answered(id string, by int64) journal.WaitRecord {
 	w := wait(id)
 	w.State, w.TakenBy = session.WaitAnswered, by
