@@ -71,7 +71,7 @@ func (c notRun) about(t *testing.T, run func()) (w *world, p, other *process, be
 
 // The program that refuses a call, or hands it to the client, loses its entry to one
 // that runs it: then nothing was closed, and the call runs.
-func TestUnrun_is_closed_with_the_entry_that_says_so(t *testing.T) {
+func TestCloseNotRun_is_closed_with_the_entry_that_says_so(t *testing.T) {
 	t.Parallel()
 	for name, c := range notRuns() {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestUnrun_is_closed_with_the_entry_that_says_so(t *testing.T) {
 // A worker is frozen before its mark until the entry that says "not run" is about to
 // be written: the mark comes first, and the step is done again, which says what became
 // of the call.
-func TestUnrun_looks_again_when_the_call_is_started_meanwhile(t *testing.T) {
+func TestCloseNotRun_looks_again_when_the_call_is_started_meanwhile(t *testing.T) {
 	t.Parallel()
 	for name, c := range notRuns() {
 		for _, finished := range []bool{false, true} {
@@ -148,7 +148,7 @@ func TestUnrun_looks_again_when_the_call_is_started_meanwhile(t *testing.T) {
 
 // A denial stands whoever writes it, but it too is closed with its entry; so is it
 // with that of a signal which comes first.
-func TestUnrun_denied(t *testing.T) {
+func TestCloseNotRun_denied(t *testing.T) {
 	t.Parallel()
 	for kind, signal := range map[session.Kind]journal.SignalKind{
 		session.KindCompleted: "", session.KindInterrupted: journal.SignalInterrupt, session.KindCancelled: journal.SignalCancel, session.KindFailed: journal.SignalAbort,
@@ -193,7 +193,7 @@ func TestUnrun_denied(t *testing.T) {
 
 // A step that refuses a call is stopped by a signal, and the call is started just before
 // the signal's entry: that says what became of it, and not that there is no such tool.
-func TestUnrun_looks_again_when_the_call_is_started_before_a_signal_is_obeyed(t *testing.T) {
+func TestCloseNotRun_looks_again_when_the_call_is_started_before_a_signal_is_obeyed(t *testing.T) {
 	t.Parallel()
 	for kind, c := range map[journal.SignalKind]struct {
 		entry session.Kind
@@ -245,7 +245,7 @@ func TestUnrun_looks_again_when_the_call_is_started_before_a_signal_is_obeyed(t 
 
 // Where more calls are refused than fit into one write the rest is closed before the
 // entry, and all of them with it.
-func TestUnrun_of_more_calls_than_fit_beside_the_entry(t *testing.T) {
+func TestCloseNotRun_of_more_calls_than_fit_beside_the_entry(t *testing.T) {
 	t.Parallel()
 	const many = 120
 	var list []string

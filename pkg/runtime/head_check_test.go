@@ -68,7 +68,7 @@ func byPlanner(hook func(context.Context, string)) map[string]script {
 
 // What comes between the reply's entry and the claim of the next is in the revision
 // of HEAD that this claim hands over: it is looked at before anything is conditioned on it.
-func TestOverlook_signal_in_the_revision_the_next_claim_hands_over(t *testing.T) {
+func TestHeadCheck_signal_in_the_revision_the_next_claim_hands_over(t *testing.T) {
 	t.Parallel()
 	for name, lines := range byTools() {
 		for _, detached := range []bool{true, false} {
@@ -103,7 +103,7 @@ func TestOverlook_signal_in_the_revision_the_next_claim_hands_over(t *testing.T)
 
 // A signal or mail that comes while a step works is not passed over by the entry
 // that ends it, whether the watcher has taken HEAD's new revision over or not.
-func TestOverlook_what_comes_during_a_step(t *testing.T) {
+func TestHeadCheck_what_comes_during_a_step(t *testing.T) {
 	t.Parallel()
 	for _, name := range slices.Concat(slices.Sorted(maps.Keys(byTools())), slices.Sorted(maps.Keys(byPlanner(nil)))) {
 		for _, watched := range []bool{true, false} {
@@ -161,7 +161,7 @@ func TestOverlook_what_comes_during_a_step(t *testing.T) {
 
 // A step that plans nothing, because calls are open, takes in the mail that was
 // there before it, too.
-func TestOverlook_mail_that_came_before_a_step_that_does_not_plan(t *testing.T) {
+func TestHeadCheck_mail_that_came_before_a_step_that_does_not_plan(t *testing.T) {
 	t.Parallel()
 	for _, last := range []string{"end", "deploy"} {
 		t.Run(last, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestOverlook_mail_that_came_before_a_step_that_does_not_plan(t *testing.T) 
 
 // A retry is put off only onto a HEAD without a signal: what stops the task does
 // not wait for it.
-func TestOverlook_signal_that_comes_when_a_retry_is_put_off(t *testing.T) {
+func TestHeadCheck_signal_that_comes_when_a_retry_is_put_off(t *testing.T) {
 	t.Parallel()
 	for _, watch := range []bool{true, false} {
 		made := newEffects()
@@ -213,7 +213,7 @@ func TestOverlook_signal_that_comes_when_a_retry_is_put_off(t *testing.T) {
 }
 
 // A task whose worker dies again and again is not failed over a signal.
-func TestOverlook_signal_when_the_dead_letters_give_a_task_up(t *testing.T) {
+func TestHeadCheck_signal_when_the_dead_letters_give_a_task_up(t *testing.T) {
 	t.Parallel()
 	made := newEffects()
 	w := newWorld(t, made, helper(made, script{"go": {says("bye")}}))
@@ -230,7 +230,7 @@ func TestOverlook_signal_when_the_dead_letters_give_a_task_up(t *testing.T) {
 
 // Somebody interrupts again just before the entry that obeys the first signal: the
 // entry records the one that HEAD holds, so that none is left for who goes on.
-func TestOverlook_signal_of_the_same_strength(t *testing.T) {
+func TestHeadCheck_signal_of_the_same_strength(t *testing.T) {
 	t.Parallel()
 	made := newEffects()
 	w := newWorld(t, made, helper(made, script{"go": {says("bye")}}))
@@ -257,7 +257,7 @@ func TestOverlook_signal_of_the_same_strength(t *testing.T) {
 
 // Mail does not hold up the entry that obeys a signal: it waits for the next task, or
 // for the next try.
-func TestOverlook_mail_beside_a_signal(t *testing.T) {
+func TestHeadCheck_mail_beside_a_signal(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []journal.SignalKind{journal.SignalInterrupt, journal.SignalCancel} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -286,7 +286,7 @@ func TestOverlook_mail_beside_a_signal(t *testing.T) {
 
 // The entry that obeys a signal cannot be written: calls that asked a person have
 // returned all the same, and are not told as cut off by whoever obeys it then.
-func TestObey_that_cannot_be_committed_lets_calls_that_asked_start_again(t *testing.T) {
+func TestSignal_that_cannot_be_committed_lets_calls_that_asked_start_again(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []journal.SignalKind{journal.SignalInterrupt, journal.SignalCancel} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -321,7 +321,7 @@ func TestObey_that_cannot_be_committed_lets_calls_that_asked_start_again(t *test
 }
 
 // The time a step worked is counted, also where a signal is found when it would end.
-func TestObey_counts_the_time_worked(t *testing.T) {
+func TestSignal_counts_the_time_worked(t *testing.T) {
 	t.Parallel()
 	made := newEffects()
 	var w *world

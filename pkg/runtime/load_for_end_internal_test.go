@@ -51,7 +51,7 @@ func loadBoth(t *testing.T, entries [][]byte) (whole, bare *session.Session) {
 
 // Wherever a journal stands, the entry that ends its task is the same whether the
 // session was loaded whole or bare: of no call, answer, number or run less is said.
-func TestLoadBare_ends_a_task_like_the_whole(t *testing.T) {
+func TestLoadForEnd_ends_a_task_like_the_whole(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../internal/engine/testdata/v1/*.jsonl")
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestLoadBare_ends_a_task_like_the_whole(t *testing.T) {
 
 // What a bare session holds does not grow with what was said, asked for, returned,
 // attached or put into the custom state, also where its history was shortened.
-func TestLoadBare_holds_no_contents(t *testing.T) {
+func TestLoadForEnd_holds_no_contents(t *testing.T) {
 	t.Parallel()
 	const steps, size = 60, 10_000
 	large := strings.Repeat("x", size)

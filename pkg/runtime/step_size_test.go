@@ -56,7 +56,7 @@ func bulky(made *effects) []tool.Tool {
 // Whatever the calls of a step bring, and however, its entry keeps no more than a
 // step's bytes. What is over is told as an error that says that the tool ran, and
 // its ledger keeps the same.
-func TestRoom_bounds_what_the_calls_of_a_step_bring(t *testing.T) {
+func TestStepSize_bounds_what_the_calls_of_a_step_bring(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"effect", "read", "state", "event", "fails", "asks"} {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestRoom_bounds_what_the_calls_of_a_step_bring(t *testing.T) {
 
 // Each of several workers that died finished calls with as much as fits: together
 // they are too much for one entry, and the step ends all the same.
-func TestRoom_bounds_what_dead_workers_finished(t *testing.T) {
+func TestStepSize_bounds_what_dead_workers_finished(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []journal.SignalKind{"", journal.SignalCancel, journal.SignalInterrupt} {
 		t.Run(string(signal), func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestRoom_bounds_what_dead_workers_finished(t *testing.T) {
 
 // A reply that is too large fails the task with words that say so, and with it
 // what its calls would ask for.
-func TestRoom_bounds_a_reply(t *testing.T) {
+func TestStepSize_bounds_a_reply(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", stepBytes/4)
 	for name, reply := range map[string]agent.Reply{
@@ -155,7 +155,7 @@ func TestRoom_bounds_a_reply(t *testing.T) {
 }
 
 // No more tools of a step run side by side than the configuration says.
-func TestRoom_bounds_how_many_tools_run_at_once(t *testing.T) {
+func TestStepSize_bounds_how_many_tools_run_at_once(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		made := newEffects()
@@ -225,8 +225,8 @@ func broughtLast(w *world) (size int) {
 	return size
 }
 
-// TestRoom_state_of_many_workers: a sixth worker takes in what five have finished.
-func TestRoom_state_of_many_workers(t *testing.T) {
+// TestStepSize_state_of_many_workers: a sixth worker takes in what five have finished.
+func TestStepSize_state_of_many_workers(t *testing.T) {
 	t.Parallel()
 	w, p := finishedByMany(t, 5)
 	w.deliver(p, 3, journal.WakeStep)
@@ -234,8 +234,8 @@ func TestRoom_state_of_many_workers(t *testing.T) {
 	require.Contains(t, string(results(w.session())["c2-2"].Output), "too large to keep")
 }
 
-// TestRoom_state_of_many_workers_when_stopped: so does what obeys a signal in between.
-func TestRoom_state_of_many_workers_when_stopped(t *testing.T) {
+// TestStepSize_state_of_many_workers_when_stopped: so does what obeys a signal in between.
+func TestStepSize_state_of_many_workers_when_stopped(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []journal.SignalKind{journal.SignalInterrupt, journal.SignalCancel, journal.SignalAbort} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -253,9 +253,9 @@ func TestRoom_state_of_many_workers_when_stopped(t *testing.T) {
 	}
 }
 
-// TestRoom_finish_tool_whose_state_is_too_large: its result says so, and the task does
+// TestStepSize_finish_tool_whose_state_is_too_large: its result says so, and the task does
 // not end with what the result lacks.
-func TestRoom_finish_tool_whose_state_is_too_large(t *testing.T) {
+func TestStepSize_finish_tool_whose_state_is_too_large(t *testing.T) {
 	t.Parallel()
 	made := newEffects()
 	var f *fuse

@@ -43,9 +43,9 @@ func edited(wait string) runtime.DecideParams {
 	return runtime.DecideParams{Approve: []string{wait}, EditedInput: map[string]json.RawMessage{wait: json.RawMessage(`{"text":"2"}`)}}
 }
 
-// TestNamed_what_was_decided_first_is_not_what_is_asked_anew: a decision sent again
+// TestWaitNaming_what_was_decided_first_is_not_what_is_asked_anew: a decision sent again
 // after its answer was lost decides nothing that was asked since.
-func TestNamed_what_was_decided_first_is_not_what_is_asked_anew(t *testing.T) {
+func TestWaitNaming_what_was_decided_first_is_not_what_is_asked_anew(t *testing.T) {
 	t.Parallel()
 	only := runtime.DecideParams{Approve: []string{"w2-1"}}
 	for name, c := range map[string]struct {
@@ -98,10 +98,10 @@ func TestNamed_what_was_decided_first_is_not_what_is_asked_anew(t *testing.T) {
 	}
 }
 
-// TestNamed_all_is_all_of_what_was_shown: somebody saw "deploy web" and approves all;
+// TestWaitNaming_all_is_all_of_what_was_shown: somebody saw "deploy web" and approves all;
 // what was asked after that is not meant, whatever way the approval is written, and
 // however often it is sent.
-func TestNamed_all_is_all_of_what_was_shown(t *testing.T) {
+func TestWaitNaming_all_is_all_of_what_was_shown(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	for name, approve := range map[string]func(w *world, p *process, shown string, wait session.Wait) error{
@@ -163,9 +163,9 @@ func TestNamed_all_is_all_of_what_was_shown(t *testing.T) {
 	}
 }
 
-// TestNamed_what_approves_needs_to_say_what: all, and a confirmation, are refused
+// TestWaitNaming_what_approves_needs_to_say_what: all, and a confirmation, are refused
 // where nothing says what was shown; to reject needs nothing.
-func TestNamed_what_approves_needs_to_say_what(t *testing.T) {
+func TestWaitNaming_what_approves_needs_to_say_what(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	w, p := in(t, "approve")
@@ -184,9 +184,9 @@ func TestNamed_what_approves_needs_to_say_what(t *testing.T) {
 	require.Empty(t, w.effects.all())
 }
 
-// TestNamed_no_field_takes_two_kinds_of_id: a call's id where a wait's belongs is
+// TestWaitNaming_no_field_takes_two_kinds_of_id: a call's id where a wait's belongs is
 // refused with the wait to give instead.
-func TestNamed_no_field_takes_two_kinds_of_id(t *testing.T) {
+func TestWaitNaming_no_field_takes_two_kinds_of_id(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	w, p := in(t, "approve")
@@ -227,8 +227,8 @@ func TestNamed_no_field_takes_two_kinds_of_id(t *testing.T) {
 	}
 }
 
-// TestNamed_after_a_deadline: what comes for the first may be late.
-func TestNamed_after_a_deadline(t *testing.T) {
+// TestWaitNaming_after_a_deadline: what comes for the first may be late.
+func TestWaitNaming_after_a_deadline(t *testing.T) {
 	t.Parallel()
 	w, p := expiring(t, session.WaitApproval, session.ExpireReask, nil)
 	w.clock.advance(2 * time.Hour)
@@ -242,7 +242,7 @@ func TestNamed_after_a_deadline(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestNamed_confirmation(t *testing.T) {
+func TestWaitNaming_confirmation(t *testing.T) {
 	t.Parallel()
 	w, p := anew(t, runtime.DecideParams{Approve: []string{"w2-1"}})
 	confirm := func(checkpoint string) (runtime.Resumed, error) {
@@ -259,8 +259,8 @@ func TestNamed_confirmation(t *testing.T) {
 	require.Equal(t, 1, w.effects.count("deploy 1"))
 }
 
-// TestNamed_by_the_nonce: it names the approval that was shown.
-func TestNamed_by_the_nonce(t *testing.T) {
+// TestWaitNaming_by_the_nonce: it names the approval that was shown.
+func TestWaitNaming_by_the_nonce(t *testing.T) {
 	t.Parallel()
 	w, p := anew(t, runtime.DecideParams{Approve: []string{"w2-1"}})
 	submit := func(change func(*session.Answer)) (runtime.Submitted, error) {
@@ -287,8 +287,8 @@ func TestNamed_by_the_nonce(t *testing.T) {
 	require.False(t, out.Repeated)
 }
 
-// TestNamed_a_reply: a call may ask more than once, so a reply names its wait.
-func TestNamed_a_reply(t *testing.T) {
+// TestWaitNaming_a_reply: a call may ask more than once, so a reply names its wait.
+func TestWaitNaming_a_reply(t *testing.T) {
 	t.Parallel()
 	for name, atOnce := range map[string]bool{"one after the other": false, "at once": true} {
 		t.Run(name, func(t *testing.T) {
