@@ -59,14 +59,14 @@ func (f *Folder) Resolve(folder string) (string, error) {
 // the home directory by directory, so that nothing leads out of it in between.
 func (f *Folder) Open(folder string) (*os.Root, error) {
 	if !filepath.IsAbs(folder) {
-		return nil, fmt.Errorf("folder %q is not absolute: use the one that list_files returned", folder)
+		return nil, fmt.Errorf("folder %q is not absolute: use the one that find_copies returned", folder)
 	}
 	found, err := f.Resolve(folder)
 	if err != nil {
 		return nil, err
 	}
 	if found != filepath.Clean(folder) {
-		return nil, fmt.Errorf("folder %s leads to %s: use the one that list_files returned", folder, found)
+		return nil, fmt.Errorf("folder %s leads to %s: use the one that find_copies returned", folder, found)
 	}
 	local, err := f.Local(found)
 	if err != nil {
@@ -96,6 +96,10 @@ type Place struct {
 	Dir  *os.Root // the directory it is in
 	Base string
 	Info fs.FileInfo // of the file itself, symlinks not followed
+	// SHA256 of the content, and whether the file has another name (a hard link), which
+	// may be anywhere: known after Hash.
+	SHA256 string
+	Linked bool
 }
 
 // Close lets go of the directory.
@@ -161,25 +165,42 @@ func (f *Folder) descend(dir *os.Root, name string) (*os.Root, error) {
 	return next, nil
 }
 
-// Hash reads the file and returns the SHA-256 of its content with its size. A
-// file that changes while it is read is an error.
-func (p *Place) Hash(ctx context.Context) (sum string, size int64, err error) {
+// Read is Locate, and Hash of what it finds.
+func (f *Folder) Read(ctx context.Context, root *os.Root, name string) (*Place, error) {
+	p, err := f.Locate(root, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Hash(ctx); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Hash reads the file. One that changes while it is read is an error.
+func (p *Place) Hash(ctx context.Context) error {
 	file, err := p.Dir.Open(p.Base)
 	if err != nil {
-		return "", 0, fmt.Errorf("%s: %w", p.Path, Cause(err))
+		return fmt.Errorf("%s: %w", p.Path, Cause(err))
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	opened, err := file.Stat()
 	if err != nil {
-		return "", 0, fmt.Errorf("%s: %w", p.Path, Cause(err))
+		return fmt.Errorf("%s: %w", p.Path, Cause(err))
 	}
 	if !os.SameFile(p.Info, opened) {
-		return "", 0, fmt.Errorf("%s: was exchanged for another file just now", p.Path)
+		return fmt.Errorf("%s: was exchanged for another file just now", p.Path)
 	}
-	sha := sha256.New()
+	links, err := Names(file, opened)
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.Path, err)
+	}
+	p.Linked = links > 1
+	sha, size := sha256.New(), int64(0)
 	for {
 		if err := ctx.Err(); err != nil {
-			return "", 0, fmt.Errorf("%s: stopped while reading: %w", p.Path, context.Cause(ctx))
+			return fmt.Errorf("%s: stopped while reading: %w", p.Path, context.Cause(ctx))
 		}
 		n, err := io.CopyN(sha, file, chunk)
 		size += n
@@ -187,13 +208,14 @@ func (p *Place) Hash(ctx context.Context) (sum string, size int64, err error) {
 			break
 		}
 		if err != nil {
-			return "", 0, fmt.Errorf("%s: %w", p.Path, Cause(err))
+			return fmt.Errorf("%s: %w", p.Path, Cause(err))
 		}
 	}
 	if err := p.Unchanged(p.Base); err != nil || size != p.Info.Size() {
-		return "", 0, fmt.Errorf("%s: changed while it was read", p.Path)
+		return fmt.Errorf("%s: changed while it was read", p.Path)
 	}
-	return hex.EncodeToString(sha.Sum(nil)), size, nil
+	p.SHA256 = hex.EncodeToString(sha.Sum(nil))
+	return nil
 }
 
 // Unchanged says whether the file is, under this name, the one that was located.

@@ -10,14 +10,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/agents/confined"
 )
 
 func TestDelete(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"keep": "x", "sub/dir/copy": "x"})
-	out, err := call[Deleted](t, t.Context(), DeleteFile, DeleteIn{dir, "sub/dir/copy", 1, sum("x"), "keep"})
+	out, err := call[DeleteIn](t, t.Context(), DeleteFile, DeleteIn{dir, "sub/dir/copy", 1, sum("x"), "keep"})
 	require.NoError(t, err)
-	require.Equal(t, Deleted{Deleted: "sub/dir/copy", Kept: "keep", Freed: 1}, out)
+	require.Equal(t, DeleteIn{dir, "sub/dir/copy", 1, sum("x"), "keep"}, out)
 	require.Equal(t, map[string]string{"keep": "x"}, contents(t, dir))
 }
 
@@ -50,7 +52,7 @@ func TestDelete_refuses(t *testing.T) {
 			edit: func(in *DeleteIn) { in.SameAs = "../outside/copy" }, says: "the original path \"../outside/copy\" is not the path",
 		},
 		"a_relative_folder": {
-			edit: func(in *DeleteIn) { in.Folder = "." }, says: "is not absolute: use the one that list_files returned",
+			edit: func(in *DeleteIn) { in.Folder = "." }, says: "is not absolute: use the one that find_copies returned",
 		},
 		"a_folder_that_is_gone": {
 			edit: func(in *DeleteIn) { in.Folder += "-gone" }, says: "there is no folder",
@@ -85,7 +87,7 @@ func TestDelete_refuses(t *testing.T) {
 				require.NoError(t, os.Rename(dir, dir+"-moved"))
 				require.NoError(t, os.Symlink(dir+"-moved", dir))
 			},
-			says: "-moved: use the one that list_files returned",
+			says: "-moved: use the one that find_copies returned",
 		},
 		"the_content_changed": {
 			change: func(t *testing.T, dir string) { t.Helper(); write(t, dir, "sub/copy", "y") },
@@ -119,7 +121,15 @@ func TestDelete_refuses(t *testing.T) {
 			says: "the original keep: is a symlink, not a file",
 		},
 		"the_original_is_the_copy": {
-			edit: func(in *DeleteIn) { in.SameAs = in.Path }, says: "one file under two names",
+			edit: func(in *DeleteIn) { in.SameAs = in.Path }, says: "is the file to keep, or has another name too",
+		},
+		"the_copy_is_a_hard_link_to_a_file_outside": {
+			change: func(t *testing.T, dir string) {
+				t.Helper()
+				require.NoError(t, os.Remove(filepath.Join(dir, "sub/copy")))
+				require.NoError(t, os.Link(filepath.Join(filepath.Dir(dir), "outside/copy"), filepath.Join(dir, "sub/copy")))
+			},
+			says: "has another name too (a hard link)",
 		},
 		"the_original_is_a_hard_link_to_the_copy": {
 			change: func(t *testing.T, dir string) {
@@ -127,7 +137,7 @@ func TestDelete_refuses(t *testing.T) {
 				require.NoError(t, os.Remove(filepath.Join(dir, "keep")))
 				require.NoError(t, os.Link(filepath.Join(dir, "sub/copy"), filepath.Join(dir, "keep")))
 			},
-			says: "one file under two names (a hard link), not copies",
+			says: "is the file to keep, or has another name too (a hard link)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +151,7 @@ func TestDelete_refuses(t *testing.T) {
 				c.edit(&in)
 			}
 			before := contents(t, base)
-			_, err := call[Deleted](t, t.Context(), DeleteFile, in)
+			_, err := call[DeleteIn](t, t.Context(), DeleteFile, in)
 			require.ErrorContains(t, err, c.says)
 			require.Equal(t, before, contents(t, base))
 		})
@@ -157,7 +167,7 @@ func TestDelete_never_the_last_copy(t *testing.T) {
 		dir := folder(t, map[string]string{"a": "x", "b": "x"})
 		var wg sync.WaitGroup
 		for _, in := range []DeleteIn{{dir, "a", 1, sum("x"), "b"}, {dir, "b", 1, sum("x"), "a"}} {
-			wg.Go(func() { _ = h.remove(t.Context(), in, in.Path) })
+			wg.Go(func() { _ = remove(t.Context(), h, in, in.Path) })
 		}
 		wg.Wait()
 		left := keys(contents(t, dir))
@@ -174,75 +184,28 @@ func TestDelete_never_the_last_copy_when_the_other_one_is_half_done(t *testing.T
 	t.Cleanup(func() { require.NoError(t, root.Close()) })
 	// A worker was frozen after it had moved a aside.
 	require.NoError(t, root.Rename("a", ".adjourn-frozen"))
-	err = atHome(t).remove(t.Context(), DeleteIn{dir, "b", 1, sum("x"), "a"}, "other")
+	err = remove(t.Context(), atHome(t), DeleteIn{dir, "b", 1, sum("x"), "a"}, "other")
 	require.ErrorContains(t, err, "the original a: does not exist")
 	require.Equal(t, []string{".adjourn-frozen", "b"}, keys(contents(t, dir)))
 }
 
 func TestDelete_overwrites_nothing(t *testing.T) {
 	t.Parallel()
-	aside := asideName("id", "b")
+	aside := confined.AsideName("id", "b")
 	dir := folder(t, map[string]string{"a": "x", "b": "x", aside: "somebody's"})
-	err := atHome(t).remove(t.Context(), DeleteIn{dir, "b", 1, sum("x"), "a"}, "id")
+	err := remove(t.Context(), atHome(t), DeleteIn{dir, "b", 1, sum("x"), "a"}, "id")
 	require.ErrorContains(t, err, aside+" is in the way")
 	require.Equal(t, []string{aside, "a", "b"}, keys(contents(t, dir)))
-}
-
-func TestAsideName(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("n", 230)
-	for base, was := range map[string]string{"b.txt": "b.txt", "a-b": "a-b", ".hidden": ".hidden", long[:229]: long[:229], long: ""} {
-		name := asideName("call 1", base)
-		require.LessOrEqual(t, len(name), maxName)
-		require.True(t, strings.HasPrefix(name, asidePrefix), "it is hidden")
-		require.NotEqual(t, name, asideName("call 2", base))
-		got, ok := setAside(name)
-		require.True(t, ok, name)
-		require.Equal(t, was, got)
-	}
-	for _, name := range []string{
-		"b.txt", ".adjourn", ".adjourn-", ".adjourn-0123456789abcde", ".adjourn-0123456789abcdex", ".adjourn-0123456789abcdeg",
-		".adjourn-0123456789abcdef-", ".adjourn-0123456789abcdefb", "adjourn-0123456789abcdef-b",
-	} {
-		_, ok := setAside(name)
-		require.False(t, ok, name)
-	}
 }
 
 // A name as long as a file system takes can be deleted too.
 func TestDelete_a_very_long_name(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("n", maxName)
+	long := strings.Repeat("n", 255)
 	dir := folder(t, map[string]string{"a": "x", long: "x"})
-	_, err := call[Deleted](t, t.Context(), DeleteFile, DeleteIn{dir, long, 1, sum("x"), "a"})
+	_, err := call[DeleteIn](t, t.Context(), DeleteFile, DeleteIn{dir, long, 1, sum("x"), "a"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a"}, keys(contents(t, dir)))
-}
-
-func TestMoveBack(t *testing.T) {
-	t.Parallel()
-	dir := folder(t, map[string]string{"a": "x"})
-	root, err := atHome(t).Open(dir)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, root.Close()) })
-	p, err := atHome(t).Locate(root, "a")
-	require.NoError(t, err)
-	t.Cleanup(p.Close)
-	require.NoError(t, p.Dir.Rename("a", ".aside"))
-	require.ErrorContains(t, p.Unchanged("a"), "a: is gone")
-	require.NoError(t, p.Unchanged(".aside"))
-
-	write(t, dir, "a", "new")
-	require.ErrorContains(t, moveBack(p, ".aside"), "a was moved to .aside, and a new file has its name now")
-	require.ErrorContains(t, p.Unchanged("a"), "a: changed just now")
-	require.Equal(t, map[string]string{".aside": "x", "a": "new"}, contents(t, dir))
-
-	require.NoError(t, os.Remove(filepath.Join(dir, "a")))
-	require.NoError(t, moveBack(p, ".aside"))
-	require.Equal(t, map[string]string{"a": "x"}, contents(t, dir))
-	require.ErrorContains(t, moveBack(p, ".aside"), "new file has its name")
-	require.NoError(t, os.Remove(filepath.Join(dir, "a")))
-	require.ErrorContains(t, moveBack(p, ".aside"), "could not be moved back: does not exist")
 }
 
 func TestDelete_stops_with_its_context(t *testing.T) {
@@ -251,11 +214,9 @@ func TestDelete_stops_with_its_context(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	reason := errors.New("interrupted by ada")
 	cancel(reason)
-	_, err := call[Deleted](t, ctx, DeleteFile, DeleteIn{dir, "b", 1, sum("x"), "a"})
+	_, err := call[DeleteIn](t, ctx, DeleteFile, DeleteIn{dir, "b", 1, sum("x"), "a"})
 	require.ErrorIs(t, err, reason)
-	_, err = call[Hash](t, ctx, HashFile, HashIn{dir, "b"})
-	require.ErrorIs(t, err, reason)
-	_, err = call[Listing](t, ctx, ListFiles, ListIn{dir})
+	_, err = call[Found](t, ctx, FindCopies, FindIn{dir})
 	require.ErrorIs(t, err, reason)
 	require.Equal(t, []string{"a", "b"}, keys(contents(t, dir)))
 }

@@ -8,13 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/agents/confined"
 	"github.com/adjourn/adjourn/internal/toolcall"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
 // confinedTo returns the janitor of a program whose data is in dir.
-func confinedTo(t *testing.T, dir string, served bool) home {
+func confinedTo(t *testing.T, dir string, served bool) *confined.Folder {
 	t.Helper()
 	files := tool.Files{
 		Folder: filepath.Join(dir, "adjourn-lab"), Home: dir,
@@ -23,9 +24,9 @@ func confinedTo(t *testing.T, dir string, served bool) home {
 	if served {
 		files.Home = files.Folder
 	}
-	h, err := enter(files)
+	h, err := confined.Home(files)
 	require.NoError(t, err)
-	t.Cleanup(h.leave)
+	t.Cleanup(func() { require.NoError(t, h.Root.Close()) })
 	return h
 }
 
@@ -48,26 +49,29 @@ func TestHome(t *testing.T) {
 		"photos/../../other": "outside of the folder", base: "outside of the folder",
 		".adjourn": "the program's data", "data": "the program's data", filepath.Join(project, ".adjourn"): "the program's data",
 	} {
-		_, err := h.scan(t.Context(), told, maxEntries)
+		_, err := find(t.Context(), h, told, maxEntries)
 		require.ErrorContains(t, err, says, told)
 	}
 	for _, in := range []string{other, filepath.Join(project, ".adjourn"), filepath.Join(project, "away"), filepath.Join(project, "data")} {
-		_, err := h.hashFile(t.Context(), HashIn{in, "a"})
+		_, err := h.Open(in)
 		require.Error(t, err, in)
-		require.Error(t, h.remove(t.Context(), DeleteIn{in, "b", 3, sum("key"), "a"}, "id"), in)
+		require.Error(t, remove(t.Context(), h, DeleteIn{in, "b", 3, sum("key"), "a"}, "id"), in)
 	}
+	root, err := h.Open(project)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, root.Close()) })
 	for _, path := range []string{".adjourn/api-keys", ".adjourn/edit/x", "data/api-keys", "photos/c"} {
-		_, err := h.hashFile(t.Context(), HashIn{project, path})
+		_, err := h.Read(t.Context(), root, path)
 		require.Error(t, err, path)
-		require.Error(t, h.remove(t.Context(), DeleteIn{project, path, 3, sum("key"), "photos/a"}, "id"), path)
-		require.Error(t, h.remove(t.Context(), DeleteIn{project, "photos/b", 3, sum("key"), path}, "id"), path)
+		require.Error(t, remove(t.Context(), h, DeleteIn{project, path, 3, sum("key"), "photos/a"}, "id"), path)
+		require.Error(t, remove(t.Context(), h, DeleteIn{project, "photos/b", 3, sum("key"), path}, "id"), path)
 	}
 	require.Equal(t, before, contents(t, base), "nothing was deleted")
 
-	listing, err := h.scan(t.Context(), "photos", maxEntries)
+	listing, err := find(t.Context(), h, "photos", maxEntries)
 	require.NoError(t, err)
-	require.Equal(t, []File{{Path: "a", Size: 3}, {Path: "b", Size: 3}}, listing.Files, "another name of the data is not listed")
-	require.NoError(t, h.remove(t.Context(), DeleteIn{listing.Folder, "b", 3, sum("key"), "a"}, "id"), "its own work goes on")
+	require.Equal(t, []Set{{3, sum("key"), []string{"a"}, []string{"b"}}}, listing.Sets, "another name of the data is not listed")
+	require.NoError(t, remove(t.Context(), h, DeleteIn{listing.Folder, "b", 3, sum("key"), "a"}, "id"), "its own work goes on")
 }
 
 // Where others may call, it looks at the lab's folder alone.
@@ -76,12 +80,12 @@ func TestHome_of_a_server(t *testing.T) {
 	dir := folder(t, map[string]string{"photos/a": "x", "photos/b": "x", "adjourn-lab/a": "x", "adjourn-lab/b": "x"})
 	h := confinedTo(t, dir, true)
 	for _, told := range []string{dir, filepath.Join(dir, "photos"), "../photos"} {
-		_, err := h.scan(t.Context(), told, maxEntries)
+		_, err := find(t.Context(), h, told, maxEntries)
 		require.ErrorContains(t, err, "outside of the folder", told)
 	}
-	listing, err := h.scan(t.Context(), ".", maxEntries)
+	listing, err := find(t.Context(), h, ".", maxEntries)
 	require.NoError(t, err)
-	require.Len(t, listing.Files, 2)
+	require.Len(t, listing.Sets, 1)
 }
 
 // TestHome_of_a_session: what a server began stays in the server's folder when the
@@ -92,10 +96,10 @@ func TestHome_of_a_session(t *testing.T) {
 	lab := filepath.Join(dir, "adjourn-lab")
 	terminal, server := tool.Files{Folder: lab, Home: dir}, tool.Files{Folder: lab, Home: lab}
 	list := func(state *session.State, files tool.Files, told string) error {
-		c := toolcall.New[tool.Call](toolcall.Config[tool.Files]{ID: "c1-0", Name: ListFiles, State: state, Files: files})
-		args, err := json.Marshal(ListIn{told})
+		c := toolcall.New[tool.Call](toolcall.Config[tool.Files]{ID: "c1-0", Name: FindCopies, State: state, Files: files})
+		args, err := json.Marshal(FindIn{told})
 		require.NoError(t, err)
-		_, err = find(t, ListFiles).Run(t.Context(), c, args)
+		_, err = toolCalled(t, FindCopies).Run(t.Context(), c, args)
 		for _, op := range toolcall.Take[tool.Question](c).StateOps {
 			require.NoError(t, state.Apply(op))
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/agents/confined"
 	"github.com/adjourn/adjourn/internal/toolcall"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
@@ -72,15 +73,15 @@ func sum(content string) string {
 var files = tool.Files{Home: os.TempDir()}
 
 // atHome opens it.
-func atHome(t *testing.T) home {
+func atHome(t *testing.T) *confined.Folder {
 	t.Helper()
-	h, err := enter(files)
+	h, err := confined.Home(files)
 	require.NoError(t, err)
-	t.Cleanup(h.leave)
+	t.Cleanup(func() { require.NoError(t, h.Root.Close()) })
 	return h
 }
 
-func find(t *testing.T, name string) tool.Tool {
+func toolCalled(t *testing.T, name string) tool.Tool {
 	t.Helper()
 	tools := Tools()
 	i := slices.IndexFunc(tools, func(tl tool.Tool) bool { return tl.Name() == name })
@@ -94,7 +95,7 @@ func call[Out any](t *testing.T, ctx context.Context, name string, in any) (Out,
 	var out Out
 	args, err := json.Marshal(in)
 	require.NoError(t, err)
-	tl := find(t, name)
+	tl := toolCalled(t, name)
 	require.NoError(t, tl.Validate(args))
 	raw, err := tl.Run(ctx, toolcall.New[tool.Call](toolcall.Config[tool.Files]{ID: "c1-0", Name: name, IdempotencyKey: "key-" + sum(string(args)), Files: files}), args)
 	if err == nil {
@@ -156,7 +157,7 @@ func (d *drive) result(t *testing.T, c llm.ToolCall) *llm.ToolResult {
 		out.Output, _ = json.Marshal(text)
 		return out
 	}
-	tl := find(t, c.Name)
+	tl := toolCalled(t, c.Name)
 	require.NoError(t, tl.Validate(c.Arguments))
 	if tl.NeedsApproval(c.Arguments) {
 		var in DeleteIn
@@ -199,12 +200,10 @@ func TestTools(t *testing.T) {
 		require.NoError(t, tl.Err())
 	}
 	args := json.RawMessage(`{}`)
-	require.False(t, find(t, ListFiles).NeedsApproval(args))
-	require.False(t, find(t, HashFile).NeedsApproval(args))
-	require.True(t, find(t, DeleteFile).NeedsApproval(args))
-	require.Equal(t, session.ReadOnly, find(t, ListFiles).Effect())
-	require.Equal(t, session.ReadOnly, find(t, HashFile).Effect())
-	require.Equal(t, session.SideEffect, find(t, DeleteFile).Effect())
+	require.False(t, toolCalled(t, FindCopies).NeedsApproval(args))
+	require.True(t, toolCalled(t, DeleteFile).NeedsApproval(args))
+	require.Equal(t, session.ReadOnly, toolCalled(t, FindCopies).Effect())
+	require.Equal(t, session.SideEffect, toolCalled(t, DeleteFile).Effect())
 }
 
 func TestAgent(t *testing.T) {
@@ -214,12 +213,12 @@ func TestAgent(t *testing.T) {
 	rules, err := r.Rules("janitor", nil)
 	require.NoError(t, err)
 	require.Empty(t, rules.Model, "it works without a model")
-	require.Equal(t, []string{DeleteFile, HashFile, ListFiles}, rules.Tools)
+	require.Equal(t, []string{DeleteFile, FindCopies}, rules.Tools)
 	p, err := r.Planner(t.Context(), rules, nil)
 	require.NoError(t, err)
 	reply, err := p.Plan(t.Context(), agent.View{Messages: []llm.Message{llm.User("/some/folder")}})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{ListFiles: 1}, names(reply))
+	require.Equal(t, map[string]int{FindCopies: 1}, names(reply))
 }
 
 func keys(files map[string]string) []string { return slices.Sorted(maps.Keys(files)) }

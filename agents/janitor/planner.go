@@ -1,99 +1,87 @@
 package janitor
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
+	"github.com/adjourn/adjourn/agents/confined"
 	"github.com/adjourn/adjourn/pkg/agent"
 )
 
 const (
-	// hashesPerReply bounds one step, so that a crash costs little.
-	hashesPerReply = 50
 	// deletesPerReply keeps a suspension readable; it may open 80 waits at most.
 	deletesPerReply = 40
+	// maxLines is how many files a list in a text names.
+	maxLines = 20
+
+	help = "Nothing was deleted. Send me the path of one folder, alone or in double quotes: " +
+		"I find copies of files in it and delete them, each only after you said yes."
 )
 
-// Plan decides the next reply without a model: list the folder, hash what has
-// the same size as something else, ask for every copy but the one to keep to be
-// deleted, sum up. It reads nothing but the messages since the newest user
-// message, so planning again after a crash says the same again.
+// Plan decides the next reply without a model: find the copies, ask for each to be
+// deleted, sum up. It reads nothing but the messages since the newest user message,
+// so planning again after a crash gives the same reply.
 func Plan(_ context.Context, view agent.View) (agent.Reply, error) {
 	j, err := read(view.Messages)
-	if err != nil {
-		return agent.Reply{}, err
-	}
 	switch {
-	case len(j.folders) == 0:
-		return agent.Reply{Text: help, NeedsInput: true}, nil
-	case j.listing == nil && len(j.notListed) < len(j.folders):
-		return calls("", ListFiles, []ListIn{{Folder: j.folders[len(j.notListed)]}}), nil
-	case j.listing == nil:
-		return agent.Reply{Text: fmt.Sprintf("I could not list the folder: %s. Nothing was deleted. "+
-			"Send me the path of a folder I can read, in quotes if it has spaces.", j.notListed[len(j.notListed)-1]), NeedsInput: true}, nil
+	case err != nil:
+		return agent.Reply{}, err
+	case j.folder == "" || j.refused != "":
+		return agent.Reply{Text: j.refused + help, NeedsInput: true}, nil
+	case j.found == nil:
+		return agent.Reply{Calls: []agent.Call{{Name: FindCopies, Arguments: FindIn{j.folder}}}}, nil
 	}
-	if left := j.unhashed(); len(left) > 0 {
-		return calls("", HashFile, first(left, hashesPerReply)), nil
-	}
-	left := slices.DeleteFunc(j.copies(j.gone), func(d DeleteIn) bool { return j.settled[d.Path] })
+	left := slices.DeleteFunc(j.copies(), func(d DeleteIn) bool {
+		return slices.ContainsFunc(j.outcomes, func(o outcome) bool { return o.asked == d.Path })
+	})
 	if len(left) == 0 {
-		return agent.Reply{Text: j.summary(len(j.copies(nil)))}, nil
+		return agent.Reply{Text: j.summary()}, nil
 	}
-	now := first(left, deletesPerReply)
-	return calls(offer(now, len(left)-len(now)), DeleteFile, now), nil
+	var reply agent.Reply
+	var bytes int64
+	for _, d := range left[:min(len(left), deletesPerReply)] {
+		reply.Calls = append(reply.Calls, agent.Call{Name: DeleteFile, Arguments: d})
+		bytes += d.Size
+	}
+	reply.Text = fmt.Sprintf("Copies found in %s: %d, %d bytes in all. May I delete them? Of each content one file stays.", j.found.Folder, len(reply.Calls), bytes)
+	return reply, nil
 }
 
-func first[T any](list []T, n int) []T { return list[:min(len(list), n)] }
-
-func calls[In any](text, name string, list []In) agent.Reply {
-	reply := agent.Reply{Text: text}
-	for _, in := range list {
-		reply.Calls = append(reply.Calls, agent.Call{Name: name, Arguments: in})
-	}
-	return reply
-}
+// path matches a message. Its path is what stands in quotes; without quotes it is the
+// whole message, if that is one word or holds a slash.
+var path = regexp.MustCompile(`(?s)^(?:[^"]*"([^"]*)"[^"]*|(\s*[^"\s]*\s*|[^"]*[/\\][^"]*)|.*)$`)
 
 // job is what the messages say about the work so far.
 type job struct {
-	// folders to try, and why those that were tried could not be listed.
-	folders   []string
-	notListed []string
-	listing   *Listing
-	// hashes by path, and why there is none.
-	hashes     map[string]Hash
-	unreadable map[string]string
-	// outcomes of the deletions asked for, in their order, and the paths they named.
+	folder  string
+	found   *Found
+	refused string // why the folder could not be listed
+	// gone are the files that were deleted: not always those that the calls named,
+	// because a person may change what is deleted.
+	gone     []string
 	outcomes []outcome
-	settled  map[string]bool
-	// gone are the files that were deleted: not always those that were asked for.
-	gone map[string]bool
+	freed    int64
 }
 
-// outcome is how one deletion ended. A person may have changed what was asked
-// for, so what was done is read from the result alone.
+// outcome is how one deletion ended.
 type outcome struct {
 	asked  string // the path the call named
 	status agent.ResultStatus
-	done   Deleted // of success
-	text   string  // of any other status
+	line   string
 }
 
 // read goes through the messages since the newest user message.
 func read(messages []agent.Message) (*job, error) {
-	j := &job{hashes: map[string]Hash{}, unreadable: map[string]string{}, settled: map[string]bool{}, gone: map[string]bool{}}
-	begin := len(messages) - 1
-	for begin >= 0 && messages[begin].Role != agent.RoleUser {
-		begin--
-	}
-	if begin < 0 {
-		return j, nil
-	}
-	j.folders = foldersIn(messages[begin].Text())
+	j := new(job)
 	arguments := map[string]json.RawMessage{}
-	for _, m := range messages[begin+1:] {
+	for _, m := range messages {
+		if m.Role == agent.RoleUser {
+			j = &job{folder: strings.TrimSpace(path.ReplaceAllString(m.Text(), "$1$2"))}
+		}
 		for _, p := range m.Parts {
 			switch {
 			case p.ToolCall != nil:
@@ -109,114 +97,91 @@ func read(messages []agent.Message) (*job, error) {
 }
 
 func (j *job) take(arguments json.RawMessage, result *agent.ToolResult) error {
+	success := result.Status == agent.ResultSuccess
+	text := string(result.Status)
+	if !success {
+		_ = json.Unmarshal(result.Output, &text) // else the status says it
+	}
 	switch result.Name {
-	case ListFiles:
-		if result.Status != agent.ResultSuccess {
-			j.notListed = append(j.notListed, said(result))
+	case FindCopies:
+		if !success {
+			j.refused = "I could not list the folder: " + text + ". "
 			return nil
 		}
-		j.listing = new(Listing)
-		return json.Unmarshal(result.Output, j.listing)
-	case HashFile:
-		var in HashIn
-		if err := json.Unmarshal(arguments, &in); err != nil {
-			return err
-		}
-		if result.Status != agent.ResultSuccess {
-			j.unreadable[in.Path] = said(result)
-			return nil
-		}
-		var h Hash
-		if err := json.Unmarshal(result.Output, &h); err != nil {
-			return err
-		}
-		j.hashes[h.Path] = h
-		if h.Path != in.Path {
-			j.unreadable[in.Path] = h.Path + " was read instead"
-		}
+		return json.Unmarshal(result.Output, &j.found)
 	case DeleteFile:
 		var in DeleteIn
 		if err := json.Unmarshal(arguments, &in); err != nil {
 			return err
 		}
-		o := outcome{asked: in.Path, status: result.Status}
-		if result.Status == agent.ResultSuccess {
-			if err := json.Unmarshal(result.Output, &o.done); err != nil {
+		o := outcome{in.Path, result.Status, in.Path + ": " + strings.TrimPrefix(text, in.Path+": ")}
+		if success {
+			var done DeleteIn
+			if err := json.Unmarshal(result.Output, &done); err != nil {
 				return err
 			}
-			j.gone[o.done.Deleted] = true
-		} else {
-			o.text = said(result)
+			o.line = fmt.Sprintf("%s (same as %s)", done.Path, done.SameAs)
+			if done.Path != in.Path {
+				o.line += ", which you named instead of " + in.Path
+			}
+			j.gone = append(j.gone, done.Path)
+			j.freed += done.Size
 		}
 		j.outcomes = append(j.outcomes, o)
-		j.settled[in.Path] = true
 	}
 	return nil
 }
 
-// said is what a result that is no success tells the model.
-func said(result *agent.ToolResult) string {
-	var text string
-	if json.Unmarshal(result.Output, &text) != nil || text == "" {
-		return cmp.Or(string(result.Output), string(result.Status))
-	}
-	return text
-}
-
-// unhashed are the listed files whose content nobody has looked at.
-func (j *job) unhashed() []HashIn {
-	var left []HashIn
-	for _, f := range j.listing.Files {
-		_, done := j.hashes[f.Path]
-		if _, failed := j.unreadable[f.Path]; !done && !failed {
-			left = append(left, HashIn{Folder: j.listing.Folder, Path: f.Path})
-		}
-	}
-	return left
-}
-
-// copies are the files to delete: of all with the same content every one but
-// the one to keep. A file with a second name is kept too, for deleting one of
-// its names frees nothing; such a file is the first choice to keep. What is gone
-// is neither.
-func (j *job) copies(gone map[string]bool) []DeleteIn {
-	type content struct {
-		size int64
-		sum  string
-	}
-	groups := map[content][]File{}
-	var order []content
-	for _, f := range j.listing.Files {
-		h, ok := j.hashes[f.Path]
-		if !ok || gone[f.Path] {
-			continue
-		}
-		key := content{h.Size, h.SHA256}
-		if groups[key] == nil {
-			order = append(order, key)
-		}
-		groups[key] = append(groups[key], f)
-	}
+// copies are the files to delete, without what is gone: if no file to keep is
+// left, the first of the copies is kept.
+func (j *job) copies() []DeleteIn {
+	isGone := func(path string) bool { return slices.Contains(j.gone, path) }
 	var out []DeleteIn
-	for _, key := range order {
-		group := groups[key]
-		slices.SortFunc(group, func(a, b File) int {
-			if a.Linked != b.Linked {
-				if a.Linked {
-					return -1
-				}
-				return 1
-			}
-			return preferred(a.Path, b.Path)
-		})
-		for _, f := range group[1:] {
-			if !f.Linked {
-				out = append(out, DeleteIn{
-					Folder: j.listing.Folder, Path: f.Path, Size: key.size, SHA256: key.sum, SameAs: group[0].Path,
-				})
-			}
+	for _, set := range j.found.Sets {
+		keep := slices.DeleteFunc(slices.Clone(set.Keep), isGone)
+		copies := slices.DeleteFunc(slices.Clone(set.Copies), isGone)
+		if len(keep) == 0 && len(copies) > 0 {
+			keep, copies = copies[:1], copies[1:]
+		}
+		for _, path := range copies {
+			out = append(out, DeleteIn{Folder: j.found.Folder, Path: path, Size: set.Size, SHA256: set.SHA256, SameAs: keep[0]})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b DeleteIn) int { return cmp.Or(cmp.Compare(a.SameAs, b.SameAs), preferred(a.Path, b.Path)) })
 	return out
+}
+
+// summary says what became of everything.
+func (j *job) summary() string {
+	lines := map[agent.ResultStatus][]string{}
+	for _, o := range j.outcomes {
+		if o.status == agent.ResultSuccess || !slices.Contains(j.gone, o.asked) { // else another call deleted it
+			lines[o.status] = append(lines[o.status], o.line)
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Files looked at in %s: %d. Copies deleted: %d, bytes freed: %d.\n",
+		j.found.Folder, j.found.Scanned, len(lines[agent.ResultSuccess]), j.freed)
+	section(&b, "Deleted", lines[agent.ResultSuccess])
+	section(&b, "Kept, because you did not approve", lines[agent.ResultDenied])
+	section(&b, "Not deleted, because it was cancelled before", lines[agent.ResultCancelled])
+	section(&b, "Not deleted", lines[agent.ResultError])
+	section(&b, "Unknown; please look whether the file, or the one you named instead, is still there, under its name or beside it as "+
+		confined.AsidePrefix+"…", append(lines[agent.ResultTimedOut], lines[agent.ResultUnknown]...))
+	section(&b, "Moved aside by a deletion that was stopped half-way; rename a file to get it back, or delete it", j.found.Leftovers)
+	section(&b, "Could not be read", j.found.Skipped)
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func section(b *strings.Builder, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "%s:\n", title)
+	for _, line := range lines[:min(len(lines), maxLines)] {
+		// A file's name may hold a line break, and must not begin a line of the summary.
+		fmt.Fprintf(b, "  %s\n", strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(line))
+	}
+	if more := len(lines) - maxLines; more > 0 {
+		fmt.Fprintf(b, "  and %d more\n", more)
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/agents/confined"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
 )
@@ -26,11 +27,11 @@ func TestPlan(t *testing.T) {
 		"copies_go_and_the_shortest_path_stays": {
 			files: map[string]string{"b/photo copy.jpg": "same!", "photo.jpg": "same!", "b/photo.jpg": "same!", "other.jpg": "other"},
 			left:  []string{"other.jpg", "photo.jpg"}, asked: 2,
-			says: []string{"found 2 copies. Deleted 2, freed 10 bytes", "b/photo.jpg (same as photo.jpg)"},
+			says: []string{"Copies deleted: 2, bytes freed: 10.", "b/photo.jpg (same as photo.jpg)"},
 		},
 		"of_equal_lengths_the_first_stays": {
 			files: map[string]string{"c": "x", "a": "x", "b": "x"},
-			left:  []string{"a"}, asked: 2, says: []string{"freed 2 bytes"},
+			left:  []string{"a"}, asked: 2, says: []string{"bytes freed: 2."},
 		},
 		"denied_ones_stay_and_are_said_to": {
 			files: map[string]string{"a": "x", "b": "x", "c": "x"},
@@ -38,21 +39,21 @@ func TestPlan(t *testing.T) {
 				return map[string]string{"b": "Tool call was not approved by the user: mine"}[in.Path]
 			},
 			left: []string{"a", "b"}, asked: 2,
-			says: []string{"Deleted 1, freed 1 byte.", "Kept, because you did not approve:\n  b: Tool call was not approved by the user: mine"},
+			says: []string{"Copies deleted: 1, bytes freed: 1.", "Kept, because you did not approve:\n  b: Tool call was not approved by the user: mine"},
 		},
 		"no_copies": {
 			files: map[string]string{"a": "x", "b": "y", "c": "zz"},
-			left:  []string{"a", "b", "c"}, says: []string{"looked at 3 files, found no copies"},
+			left:  []string{"a", "b", "c"}, says: []string{": 3. Copies deleted: 0"},
 		},
-		"an_empty_folder": {says: []string{"looked at 0 files"}},
+		"an_empty_folder": {says: []string{": 0. Copies deleted: 0"}},
 		"empty_and_hidden_files_are_left_alone": {
 			files: map[string]string{"a": "", "b": "", ".c": "x", "d": "x", ".git/e": "x"},
 			left:  []string{".c", ".git/e", "a", "b", "d"},
-			says:  []string{"found no copies", "Left out: 2 empty files, 2 hidden entries."},
+			says:  []string{": 3. Copies deleted: 0"},
 		},
 		"more_than_one_reply_of_each": {
 			files: many(120), left: many120Left(), asked: 60,
-			says: []string{"found 60 copies. Deleted 60", "and 40 more"},
+			says: []string{"Copies deleted: 60", "and 40 more"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +69,6 @@ func TestPlan(t *testing.T) {
 			asked := 0
 			for _, r := range d.replies {
 				n := names(r)
-				require.LessOrEqual(t, n[HashFile], hashesPerReply)
 				require.LessOrEqual(t, n[DeleteFile], deletesPerReply)
 				asked += n[DeleteFile]
 			}
@@ -96,7 +96,7 @@ func many120Left() []string {
 
 func TestPlan_says_what_to_do_without_a_folder(t *testing.T) {
 	t.Parallel()
-	for _, message := range []string{"", "clean up please", "compare /a with /b", `"a" "b"`} {
+	for _, message := range []string{"", " ", "clean up please", `"a" "b"`, `"/a" "/b"`, `""`} {
 		reply, err := Plan(t.Context(), agent.View{Messages: []llm.Message{llm.User(message)}})
 		require.NoError(t, err)
 		require.Equal(t, agent.Reply{Text: help, NeedsInput: true}, reply, message)
@@ -112,18 +112,27 @@ func TestPlan_says_what_to_do_without_a_folder(t *testing.T) {
 	} {
 		messages := (&drive{}).run(t, []llm.Message{llm.User(message)})
 		require.Contains(t, messages[len(messages)-1].Text(), want)
-		require.Contains(t, messages[len(messages)-1].Text(), "Nothing was deleted. Send me the path")
+		require.Contains(t, messages[len(messages)-1].Text(), "Nothing was deleted. Send me the path of one folder")
 	}
 }
 
-func TestPlan_tries_both_readings_of_a_message(t *testing.T) {
+func TestPlan_takes_the_folder_of_a_message(t *testing.T) {
 	t.Parallel()
+	for message, want := range map[string]string{
+		"photos": "photos", " /tmp/x \n": "/tmp/x", ".": ".", "./my photos": "./my photos", `clean "my photos" today`: "my photos", `C:\Photos`: `C:\Photos`,
+		"don't touch it, but clean \"My Files\"": "My Files", `"unfinished`: "", `"unfinished /a`: "", "clean up my photos": "",
+	} {
+		reply, err := Plan(t.Context(), agent.View{Messages: []llm.Message{llm.User(message)}})
+		require.NoError(t, err)
+		if want == "" {
+			require.Equal(t, help, reply.Text, message)
+			continue
+		}
+		require.Equal(t, []agent.Call{{Name: FindCopies, Arguments: FindIn{want}}}, reply.Calls, message)
+	}
 	dir := folder(t, map[string]string{"my photos/a": "x", "my photos/b": "x"})
 	messages := (&drive{}).run(t, []llm.Message{llm.User(dir + "/my photos")})
-	require.Contains(t, messages[len(messages)-1].Text(), "Deleted 1")
-
-	messages = (&drive{}).run(t, []llm.Message{llm.User(dir + " please, but carefully")})
-	require.Contains(t, messages[len(messages)-1].Text(), dir+": looked at 1 file")
+	require.Contains(t, messages[len(messages)-1].Text(), "Copies deleted: 1")
 }
 
 func TestPlan_begins_anew_with_the_newest_user_message(t *testing.T) {
@@ -160,7 +169,7 @@ func TestPlan_tells_what_an_edit_made_of_it(t *testing.T) {
 				}
 			},
 			left: []string{"a.txt", "b.txt", "d.txt"},
-			says: []string{"found 2 copies. Deleted 1, freed 4 bytes.", "  e.txt (same as d.txt), which you named instead of b.txt"},
+			says: []string{"Copies deleted: 1, bytes freed: 4.", "  e.txt (same as d.txt), which you named instead of b.txt"},
 			not:  []string{"b.txt (same as a.txt)", "Not deleted", "does not exist"},
 		},
 		"to_a_copy_whose_own_deletion_was_denied": {
@@ -184,7 +193,7 @@ func TestPlan_tells_what_an_edit_made_of_it(t *testing.T) {
 			files: map[string]string{"a": "x", "b": "x"},
 			edit:  func(in *DeleteIn) { in.Path, in.SameAs = in.SameAs, in.Path },
 			left:  []string{"b"},
-			says:  []string{"found 1 copy. Deleted 1, freed 1 byte.", "  a (same as b), which you named instead of b"},
+			says:  []string{"Copies deleted: 1, bytes freed: 1.", "  a (same as b), which you named instead of b"},
 		},
 		"of_the_original_only": {
 			files: three,
@@ -194,14 +203,14 @@ func TestPlan_tells_what_an_edit_made_of_it(t *testing.T) {
 				}
 			},
 			left: []string{"a"},
-			says: []string{"Deleted 2", "  b (same as c)", "  c (same as a)"},
+			says: []string{"Copies deleted: 2", "  b (same as c)", "  c (same as a)"},
 			not:  []string{"instead"},
 		},
 		"to_a_file_that_does_not_exist": {
 			files: map[string]string{"a": "x", "b": "x"},
 			edit:  func(in *DeleteIn) { in.Path = "z" },
 			left:  []string{"a", "b"},
-			says:  []string{"Deleted 0, freed 0 bytes.", "Not deleted:\n  b: z: does not exist"},
+			says:  []string{"Copies deleted: 0, bytes freed: 0.", "Not deleted:\n  b: z: does not exist"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,7 +241,7 @@ func TestPlan_does_not_ask_for_what_is_gone(t *testing.T) {
 	}}
 	messages := d.run(t, []llm.Message{llm.User(dir)})
 	text := messages[len(messages)-1].Text()
-	require.Contains(t, text, "found 41 copies. Deleted 40")
+	require.Contains(t, text, "Copies deleted: 40")
 	require.NotContains(t, text, "does not exist")
 	require.Contains(t, keys(contents(t, dir)), "001")
 	require.NotContains(t, keys(contents(t, dir)), "081")
@@ -242,30 +251,28 @@ func TestPlan_does_not_ask_for_what_is_gone(t *testing.T) {
 // name: whoever looks at the folder next is told, and can get it back.
 func TestPlan_tells_of_files_that_were_moved_aside(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("n", maxName)
+	long := strings.Repeat("n", 255)
 	dir := folder(t, map[string]string{"a": "x", "sub/b": "x", "sub/c": "x", long: "longer"})
 	for _, name := range []string{"sub/b", long} { // what is done up to the moment it died
 		root, err := atHome(t).Open(dir)
 		require.NoError(t, err)
 		p, err := atHome(t).Locate(root, name)
 		require.NoError(t, err)
-		require.NoError(t, p.Dir.Rename(p.Base, asideName("a call", p.Base)))
+		require.NoError(t, p.Dir.Rename(p.Base, confined.AsideName("a call", p.Base)))
 		p.Close()
 		require.NoError(t, root.Close())
 	}
-	nameless := asideName("a call", long)
-	aside := "sub/" + asideName("a call", "b")
+	nameless := confined.AsideName("a call", long)
+	aside := "sub/" + confined.AsideName("a call", "b")
 
-	listing, err := call[Listing](t, t.Context(), ListFiles, ListIn{dir})
+	found, err := call[Found](t, t.Context(), FindCopies, FindIn{dir})
 	require.NoError(t, err)
-	require.Equal(t, []Leftover{{Path: nameless, Size: 6}, {Path: aside, Size: 1, Was: "sub/b"}}, listing.Leftovers)
-	require.Zero(t, listing.Hidden)
+	require.Equal(t, []string{nameless, aside}, found.Leftovers)
 
 	messages := (&drive{}).run(t, []llm.Message{llm.User(dir)})
 	text := messages[len(messages)-1].Text()
-	require.Contains(t, text, "Deleted 1")
-	require.Contains(t, text, "to get a file back, rename it; if you do not want it, delete it:\n  "+
-		nameless+" (6 bytes)\n  "+aside+" (1 byte, it was sub/b)")
+	require.Contains(t, text, "Copies deleted: 1")
+	require.Contains(t, text, "rename a file to get it back, or delete it:\n  "+nameless+"\n  "+aside)
 	require.Equal(t, []string{nameless, "a", aside}, keys(contents(t, dir)), "it is left to the person")
 }
 
@@ -275,7 +282,7 @@ func TestPlan_reports_what_changed_meanwhile(t *testing.T) {
 	d := &drive{meanwhile: func() { write(t, dir, "b", "y") }}
 	messages := d.run(t, []llm.Message{llm.User(dir)})
 	text := messages[len(messages)-1].Text()
-	require.Contains(t, text, "Deleted 1, freed 1 byte.")
+	require.Contains(t, text, "Copies deleted: 1, bytes freed: 1.")
 	require.Contains(t, text, "Not deleted:\n  b: is no longer the file that was shown: its content has changed")
 	require.Equal(t, map[string]string{"a": "x", "b": "y"}, contents(t, dir))
 }
@@ -284,8 +291,8 @@ func TestPlan_reports_what_cannot_be_read(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() == 0 {
 		// root reads everything: let the planner see a result instead
-		j := &job{listing: &Listing{Folder: "/f", Files: []File{{Path: "a", Size: 1}}}, unreadable: map[string]string{"a": "a: permission denied"}}
-		require.Contains(t, j.summary(0), "Could not be read:\n  a: permission denied")
+		j := &job{found: &Found{Folder: "/f", Skipped: []string{"a: permission denied"}}}
+		require.Contains(t, j.summary(), "Could not be read:\n  a: permission denied")
 		return
 	}
 	dir := folder(t, map[string]string{"a": "x", "b": "x", "c": "x"})
@@ -300,10 +307,8 @@ func TestPlan_leaves_hard_links_alone(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"long name": "x", "a": "x", "b": "x"})
 	require.NoError(t, os.Link(filepath.Join(dir, "long name"), filepath.Join(dir, "longer name")))
-	messages := (&drive{}).run(t, []llm.Message{llm.User(dir)})
-	text := messages[len(messages)-1].Text()
+	(&drive{}).run(t, []llm.Message{llm.User(dir)})
 	require.Equal(t, []string{"long name", "longer name"}, keys(contents(t, dir)), "the file with two names is the one to keep")
-	require.Contains(t, text, "Not copies but second names of one file (hard links), left alone:\n  longer name (same file as long name)")
 }
 
 // Every status a deletion can end with has its place in the summary.
@@ -324,36 +329,33 @@ func TestPlan_every_outcome_is_told(t *testing.T) {
 	statuses := []llm.ResultStatus{
 		llm.ResultSuccess, llm.ResultError, llm.ResultDenied, llm.ResultCancelled, llm.ResultTimedOut, llm.ResultUnknown,
 	}
-	list := Listing{Folder: "/f", Scanned: 7, Files: []File{{Path: "a", Size: 5}}}
-	hashes, hashed := []llm.Part{ask("c4-0", HashFile, HashIn{"/f", "a"})}, []llm.Part{got("c4-0", HashFile, llm.ResultSuccess, Hash{"a", 5, "s"})}
+	set := Set{5, "s", []string{"a"}, nil}
 	var deletes, deleted []llm.Part
 	for i, status := range statuses {
 		path, id := "copy "+string(status), fmt.Sprintf("c4-%d", i+1)
-		list.Files = append(list.Files, File{Path: path, Size: 5})
-		hashes = append(hashes, ask(id, HashFile, HashIn{"/f", path}))
-		hashed = append(hashed, got(id, HashFile, llm.ResultSuccess, Hash{path, 5, "s"}))
-		deletes = append(deletes, ask("c6"+id, DeleteFile, DeleteIn{"/f", path, 5, "s", "a"}))
+		in := DeleteIn{"/f", path, 5, "s", "a"}
+		set.Copies = append(set.Copies, path)
+		deletes = append(deletes, ask(id, DeleteFile, in))
 		out := any("said of " + path)
 		if status == llm.ResultSuccess {
-			out = Deleted{Deleted: path, Kept: "a", Freed: 5}
+			out = in
 		}
-		deleted = append(deleted, got("c6"+id, DeleteFile, status, out))
+		deleted = append(deleted, got(id, DeleteFile, status, out))
 	}
 	messages := []llm.Message{
 		llm.User("/f"),
-		message(llm.RoleAssistant, ask("c2-0", ListFiles, ListIn{"/f"})),
-		message(llm.RoleTool, got("c2-0", ListFiles, llm.ResultSuccess, list)),
-		message(llm.RoleAssistant, hashes...), message(llm.RoleTool, hashed...),
+		message(llm.RoleAssistant, ask("c2-0", FindCopies, FindIn{"/f"})),
+		message(llm.RoleTool, got("c2-0", FindCopies, llm.ResultSuccess, Found{Folder: "/f", Scanned: 7, Sets: []Set{set}})),
 	}
 	reply, err := Plan(t.Context(), agent.View{Messages: messages})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{DeleteFile: 6}, names(reply))
-	require.Equal(t, "I found 6 copies in /f, 30 bytes in all. May I delete them? Of each content one file stays.", reply.Text)
+	require.Equal(t, "Copies found in /f: 6, 30 bytes in all. May I delete them? Of each content one file stays.", reply.Text)
 
 	reply, err = Plan(t.Context(), agent.View{Messages: append(messages, message(llm.RoleAssistant, deletes...), message(llm.RoleTool, deleted...))})
 	require.NoError(t, err)
 	require.Equal(t, strings.TrimSpace(`
-/f: looked at 7 files, found 6 copies. Deleted 1, freed 5 bytes.
+Files looked at in /f: 7. Copies deleted: 1, bytes freed: 5.
 Deleted:
   copy success (same as a)
 Kept, because you did not approve:
@@ -370,19 +372,24 @@ Unknown; please look whether the file, or the one you named instead, is still th
 func TestPlan_refuses_results_it_cannot_read(t *testing.T) {
 	t.Parallel()
 	bad := llm.Message{Role: llm.RoleTool, Parts: []llm.Part{{Kind: llm.PartToolResult, ToolResult: &llm.ToolResult{
-		CallID: "c2-0", Name: ListFiles, Status: llm.ResultSuccess, Output: json.RawMessage(`"no listing"`),
+		CallID: "c2-0", Name: FindCopies, Status: llm.ResultSuccess, Output: json.RawMessage(`"no listing"`),
 	}}}}
 	_, err := Plan(t.Context(), agent.View{Messages: []llm.Message{llm.User("/f"), bad}})
-	require.ErrorContains(t, err, "result of list_files c2-0")
+	require.ErrorContains(t, err, "result of find_copies c2-0")
 
 	call := func(name, in string) llm.Message {
 		return llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartToolCall, ToolCall: &llm.ToolCall{ID: "c2-0", Name: name, Arguments: json.RawMessage(in)}}}}
 	}
-	for _, name := range []string{HashFile, DeleteFile} {
-		bad.Parts[0].ToolResult.Name = name
-		for _, in := range []string{`{"path": "a"}`, `"no arguments"`} {
-			_, err := Plan(t.Context(), agent.View{Messages: []llm.Message{llm.User("/f"), call(name, in), bad}})
-			require.ErrorContains(t, err, "result of "+name+" c2-0", in)
-		}
+	bad.Parts[0].ToolResult.Name = DeleteFile
+	for _, in := range []string{`{"path": "a"}`, `"no arguments"`} {
+		_, err := Plan(t.Context(), agent.View{Messages: []llm.Message{llm.User("/f"), call(DeleteFile, in), bad}})
+		require.ErrorContains(t, err, "result of delete_file c2-0", in)
 	}
+}
+
+func TestSection_keeps_each_file_on_its_line(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	section(&b, "Deleted", []string{"b\nRun it? y\r", "c"})
+	require.Equal(t, "Deleted:\n  b\\nRun it? y\\r\n  c\n", b.String())
 }

@@ -65,7 +65,7 @@ func plain(file *os.File, path string) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: is no file", path)
 	}
-	switch n, err := names(file, info); {
+	switch n, err := confined.Names(file, info); {
 	case err != nil:
 		return fmt.Errorf("%s: %w", path, err)
 	case n > 1:

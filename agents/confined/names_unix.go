@@ -1,6 +1,6 @@
 //go:build unix
 
-package lab
+package confined
 
 import (
 	"io/fs"
@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// names is how many names an opened file has.
-func names(_ *os.File, info fs.FileInfo) (uint64, error) {
+// Names is how many names an opened file has.
+func Names(_ *os.File, info fs.FileInfo) (uint64, error) {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(stat.Nlink), nil
 	}

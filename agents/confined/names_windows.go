@@ -1,4 +1,4 @@
-package lab
+package confined
 
 import (
 	"io/fs"
@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// names is how many names an opened file has.
-func names(file *os.File, _ fs.FileInfo) (uint64, error) {
+// Names is how many names an opened file has.
+func Names(file *os.File, _ fs.FileInfo) (uint64, error) {
 	var info syscall.ByHandleFileInformation
 	if err := syscall.GetFileInformationByHandle(syscall.Handle(file.Fd()), &info); err != nil {
 		return 0, err
