@@ -76,7 +76,7 @@ func (t *trial) worker(c *clock) (*runtime.Runtime, *sqsqueue.Queue) {
 	require.NoError(t, err)
 	r, err := runtime.New(runtime.Config{
 		Registry: registry, Store: s, Queue: q, Owner: app.NewID(), Now: c.now, NewID: app.NewID, Lease: lease,
-		Files: app.FilesBeside("", os.TempDir(), true),
+		Files: app.FilesBeside("", os.TempDir(), "", true),
 	})
 	require.NoError(t, err)
 	return r, q

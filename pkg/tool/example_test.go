@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/adjourn/adjourn/pkg/tool"
 	"github.com/adjourn/adjourn/pkg/tool/tooltest"
@@ -125,4 +127,31 @@ func ExampleDefineClient() {
 	// true <nil>
 	// The arguments of locate are not valid. Correct them and call it again:
 	// - /accuracy: expected integer, got string
+}
+
+// A tool that keeps a file of its own: the program names the folder, and no path leads
+// out of it.
+func ExampleFiles_OpenFolder() {
+	type in struct {
+		Text string `json:"text"`
+	}
+	save := tool.Define(tool.Spec[in]{Name: "save"}, func(_ context.Context, c *tool.Call, in in) (string, error) {
+		root, err := c.Files().OpenFolder()
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = root.Close() }()
+		return "notes.txt", root.WriteFile("notes.txt", []byte(in.Text), 0o600)
+	})
+	dir, err := os.MkdirTemp("", "notes")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	files := tool.Files{Folder: filepath.Join(dir, "adjourn-files")}
+	got := tooltest.Run(context.Background(), save, in{Text: "tea"}, tooltest.Call{Files: files})
+	text, err := os.ReadFile(filepath.Join(files.Folder, "notes.txt"))
+	fmt.Println(got.Text, string(text), err)
+	// Output: "notes.txt" tea <nil>
 }
