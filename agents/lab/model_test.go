@@ -283,7 +283,8 @@ func TestModel_long_sessions_cost_nothing_more(t *testing.T) {
 			}
 		})
 	}
-	require.InDelta(t, allocs(1), allocs(2000), 0.5)
+	// A pool that the garbage collector or the race detector empties is filled again.
+	require.InEpsilon(t, allocs(1), allocs(2000), 0.1)
 }
 
 func BenchmarkModel(b *testing.B) {
