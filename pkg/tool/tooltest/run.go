@@ -301,8 +301,10 @@ func (r *run) unused() error {
 		name        string
 		given, used bool
 	}{
-		{"Rejected", r.c.Rejected, approval}, {"Edited", r.c.Edited != nil, approval},
-		{"Verdict", r.c.Verdict != nil, verdict}, {"DecisionExpired", r.c.DecisionExpired, approval || verdict},
+		{"Rejected", r.c.Rejected, approval},
+		{"Edited", r.c.Edited != nil, approval},
+		{"Verdict", r.c.Verdict != nil, verdict},
+		{"DecisionExpired", r.c.DecisionExpired, approval || verdict},
 	} {
 		if invalid := (*tool.ArgumentError)(nil); field.given && !field.used && !errors.As(r.result.Err, &invalid) {
 			errs = append(errs, fmt.Errorf("the call has %s, and nothing waited for it", field.name))
