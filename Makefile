@@ -98,8 +98,8 @@ SWEEPS ?=
 
 .PHONY: test-race
 test-race: ## The rooms with goroutines under the race detector, in random order; needs a C compiler
-	ADJOURN_SWEEPS=$(SWEEPS) $(GO) test -race -shuffle=on -count=1 -timeout 40m $(TESTFLAGS) $(RACED)
-	ADJOURN_CRASH_TRIALS=12 $(GO) test -race -shuffle=on -count=1 -timeout 30m -run '$(RACES)' $(TESTFLAGS) ./cmd/adjourn
+	CGO_ENABLED=1 ADJOURN_SWEEPS=$(SWEEPS) $(GO) test -race -shuffle=on -count=1 -timeout 40m $(TESTFLAGS) $(RACED)
+	CGO_ENABLED=1 ADJOURN_CRASH_TRIALS=12 $(GO) test -race -shuffle=on -count=1 -timeout 30m -run '$(RACES)' $(TESTFLAGS) ./cmd/adjourn
 
 # The second run takes one step a message, as on Lambda: every step hops through the queue.
 .PHONY: test-crash
