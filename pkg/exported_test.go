@@ -65,6 +65,23 @@ func TestExportedNames(t *testing.T) {
 	t.Logf("%d rooms export %d names", len(rooms), total)
 }
 
+// TestExamples: the documentation of a public room shows how it is used.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	lists, err := filepath.Glob(exportedLists + "/*.txt")
+	require.NoError(t, err)
+	for _, list := range lists {
+		room := strings.ReplaceAll(strings.TrimSuffix(filepath.Base(list), ".txt"), "_", "/")
+		tests, err := filepath.Glob(room + "/*_test.go")
+		require.NoError(t, err)
+		require.True(t, slices.ContainsFunc(tests, func(path string) bool {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			return strings.Contains(string(text), "\nfunc Example")
+		}), "pkg/%s has no Example: what it does for its user, in a file example_test.go", room)
+	}
+}
+
 func difference(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(name string) bool { return slices.Contains(b, name) })
 }
