@@ -41,6 +41,10 @@ var plan = house{
 		"pkg/queue/sqsqueue":          4,
 		"pkg/runtime":                 4,
 
+		"pkg/store/dynamostore/internal/request": 3.8,
+		"pkg/store/dynamostore/internal/bucket":  3.9,
+		"pkg/store/dynamostore/internal/shards":  3.9,
+
 		"internal/floortest": 5,
 
 		"internal/wire": 2,
@@ -114,8 +118,8 @@ var plan = house{
 		"go.yaml.in/yaml/v4":                         {"agents/lab", "pkg/httpapi", "cmd/deploy"},
 		"github.com/stretchr/testify":                {"internal/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "internal/floortest", "agents/lab/labtest", "internal/terminaltest"},
 		"github.com/aws/aws-lambda-go":               {"pkg/lambdafn", "internal/lambdatest"},
-		"github.com/aws/smithy-go":                   {"pkg/store/dynamostore", "pkg/queue/sqsqueue"}, // the types of its errors
-		"github.com/aws/aws-sdk-go-v2":               {"pkg/app/serverless", "pkg/store/dynamostore", "pkg/queue/sqsqueue", "internal/lambdatest", "internal/awscall", "localstack/smoke", "cmd/deploy", "cmd/erase"},
+		"github.com/aws/smithy-go":                   {"pkg/store/dynamostore/internal/request", "pkg/store/dynamostore/internal/bucket", "pkg/queue/sqsqueue"}, // the types of its errors
+		"github.com/aws/aws-sdk-go-v2":               {"pkg/app/serverless", "pkg/store/dynamostore", "pkg/store/dynamostore/internal/request", "pkg/store/dynamostore/internal/bucket", "pkg/queue/sqsqueue", "internal/lambdatest", "internal/awscall", "localstack/smoke", "cmd/deploy", "cmd/erase"},
 		"github.com/BurntSushi/toml":                 {"cmd/deploy"}, // samconfig.toml
 		"github.com/awslabs/aws-lambda-go-api-proxy": {"pkg/lambdafn"},
 		"github.com/go-jose/go-jose/v4":              {"localstack/issuer"},
@@ -125,12 +129,11 @@ var plan = house{
 	// ceilings are the rooms longer than 2500 lines, tests apart, with the lines they
 	// may have: what they had when this list was made, rounded up. It shrinks.
 	ceilings: map[string]int{
-		"model":                 4200,
-		"pkg/cli":               3600,
-		"pkg/runtime":           7400,
-		"pkg/sqlite":            4500,
-		"pkg/store/dynamostore": 3000,
-		"pkg/store/storetest":   2700,
+		"model":               4200,
+		"pkg/cli":             3600,
+		"pkg/runtime":         7400,
+		"pkg/sqlite":          4500,
+		"pkg/store/storetest": 2700,
 	},
 	// ports are the seams with two implementations; each at most seven methods.
 	ports: map[string]string{

@@ -313,7 +313,7 @@ func methods(interfaces map[string]*ast.InterfaceType, name string) (int, error)
 	return count, nil
 }
 
-// shapeFaults: rooms stay few, and near the door. A folder named internal is no depth.
+// shapeFaults: rooms stay few, and near the door. What is internal to a room is no depth.
 func (h house) shapeFaults(root string) (faults, remarks []string, err error) {
 	all, err := sources(root)
 	if err != nil {
@@ -326,7 +326,8 @@ func (h house) shapeFaults(root string) (faults, remarks []string, err error) {
 		if !ok {
 			continue
 		}
-		parts := slices.DeleteFunc(strings.Split(below, "/"), func(folder string) bool { return folder == "internal" })
+		below, _, _ = strings.Cut(strings.TrimPrefix(below, "internal/"), "/internal/")
+		parts := strings.Split(below, "/")
 		top[parts[0]] = true
 		if len(parts) > depth {
 			deep[s.room] = true

@@ -228,6 +228,10 @@ func TestHouseRules(t *testing.T) {
 
 		{name: "shape_holds", check: toy.shapeFaults},
 		{
+			name: "internal_is_no_depth", check: toy.shapeFaults,
+			change: map[string]string{"pkg/a/b/internal/c/c.go": file("c")},
+		},
+		{
 			name: "too_deep", check: toy.shapeFaults,
 			change: map[string]string{"pkg/a/b/c/c.go": file("c")},
 			faults: []string{"pkg/a/b/c is more than 2 folders below pkg/"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/bucket"
 )
 
 // attributes is an item, or a part of one, as DynamoDB has it.
@@ -104,7 +105,7 @@ func itemAddress(key session.Key, kind store.ItemKind, id string) address {
 	case kind == store.KindHead:
 		return address{partition(key), headSK}
 	case kind == store.KindIdempotency && len(id) >= longKey:
-		return address{"I#" + key.Tenant + "#" + contentHash([]byte(id)) + "#long", idemSK}
+		return address{"I#" + key.Tenant + "#" + bucket.Hash([]byte(id)) + "#long", idemSK}
 	case kind == store.KindIdempotency:
 		return address{"I#" + key.Tenant + "#" + id, idemSK}
 	case kind == store.KindTenantRecord:

@@ -12,6 +12,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/bucket"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/request"
 )
 
 // maxSeq is the largest number ten digits can say.
@@ -22,7 +24,7 @@ type commit struct {
 	key     session.Key
 	entry   journal.Entry
 	payload []byte
-	blob    *blob
+	blob    *bucket.Ref
 	records []*record
 	write   string
 }
@@ -32,7 +34,7 @@ type commit struct {
 func (s *Store) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
 	c, err := s.newCommit(&p)
 	if err == nil {
-		err = s.spill(ctx, c.large())
+		err = s.blobs.Spill(ctx, c.large())
 	}
 	if err == nil && len(c.records) == 0 {
 		err = s.putEntry(ctx, c)
@@ -67,16 +69,16 @@ func (s *Store) newCommit(p *store.CommitParams) (*commit, error) {
 	return c, nil
 }
 
-func (c *commit) large() []large {
-	values := []large{{prefix: blobPrefix(c.key), value: c.payload, blob: &c.blob}}
+func (c *commit) large() []bucket.Value {
+	values := []bucket.Value{{Prefix: bucket.Prefix(c.key), Bytes: c.payload, Ref: &c.blob}}
 	for _, r := range c.records {
 		values = append(values, r.large())
 	}
 	return values
 }
 
-func (r *record) large() large {
-	return large{prefix: blobPrefix(r.key), value: r.body, item: r.beside, blob: &r.blob}
+func (r *record) large() bucket.Value {
+	return bucket.Value{Prefix: bucket.Prefix(r.key), Bytes: r.body, Beside: itemSize(r.beside), Ref: &r.blob}
 }
 
 // item is the entry as it lies in the table.
@@ -87,13 +89,13 @@ func (c *commit) item() attributes {
 		attrAt: text(e.At.UTC().Format("2006-01-02T15:04:05.000Z")), attrWrite: text(c.write),
 	}
 	maps.Copy(item, entryAddress(c.key, e.Seq).key())
-	c.blob.put(item, attrPayload, c.payload)
+	putValue(item, attrPayload, c.payload, c.blob)
 	return item
 }
 
 // putEntry is a plain step: one put of an entry that must not be there.
 func (s *Store) putEntry(ctx context.Context, c *commit) error {
-	_, err := request(ctx, s, s.cfg.DynamoDB.PutItem, &dynamodb.PutItemInput{
+	_, err := request.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.PutItem, &dynamodb.PutItemInput{
 		TableName: &s.cfg.Table, Item: c.item(), ConditionExpression: aws.String("attribute_not_exists(" + attrPK + ")"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
@@ -161,7 +163,7 @@ func (s *Store) cancelled(ctx context.Context, c *commit, reasons []types.Cancel
 func (s *Store) refused(ctx context.Context, c *commit, reasons []types.CancellationReason, fenced bool) error {
 	makes, first := false, -1
 	for i, r := range c.records {
-		if first < 0 && conditionFailed(reasons[i+1]) {
+		if first < 0 && request.ConditionFailed(reasons[i+1]) {
 			first = i
 		}
 		if r.key != c.key {

@@ -16,6 +16,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/request"
 )
 
 // fenceFor is how long a fence is kept in place of an entry: longer than a worker can be stopped
@@ -47,7 +48,7 @@ func (s *Store) delete(ctx context.Context, key session.Key) error {
 	if err := s.clear(ctx, key); err != nil {
 		return err
 	}
-	return s.deleteBlobs(ctx, key)
+	return s.blobs.Clear(ctx, key)
 }
 
 // writeTombstone turns HEAD into a tombstone, which is in no index.
@@ -102,7 +103,7 @@ func (s *Store) fence(ctx context.Context, key session.Key) error {
 		if err != nil {
 			return err
 		}
-		_, err = request(ctx, s, s.cfg.DynamoDB.PutItem, &dynamodb.PutItemInput{
+		_, err = request.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.PutItem, &dynamodb.PutItemInput{
 			TableName: &s.cfg.Table, Item: s.fenceAt(entryAddress(key, next)),
 			ConditionExpression: aws.String("attribute_not_exists(" + attrPK + ")"),
 		})
@@ -166,14 +167,14 @@ func (s *Store) clear(ctx context.Context, key session.Key) error {
 func (s *Store) writeAll(ctx context.Context, writes []types.WriteRequest) error {
 	asked := map[string][]types.WriteRequest{s.cfg.Table: writes}
 	for attempt := 1; ; attempt++ {
-		out, err := request(ctx, s, s.cfg.DynamoDB.BatchWriteItem, &dynamodb.BatchWriteItemInput{RequestItems: asked})
+		out, err := request.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.BatchWriteItem, &dynamodb.BatchWriteItemInput{RequestItems: asked})
 		if err != nil {
 			return err
 		}
 		if asked = out.UnprocessedItems; len(asked) == 0 {
 			return nil
 		}
-		if err := s.again(ctx, attempt); err != nil {
+		if err := s.sender.Again(ctx, attempt); err != nil {
 			return err
 		}
 	}

@@ -19,12 +19,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/bucket"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/request"
 )
 
 // API is what the store needs of DynamoDB; [dynamodb.Client] has it. The role
@@ -76,8 +77,9 @@ type Config struct {
 
 // Store is the store in DynamoDB and S3.
 type Store struct {
-	cfg      Config
-	standard *retry.Standard // decides which errors of the SDK are worth a retry
+	cfg    Config
+	sender *request.Sender
+	blobs  *bucket.Bucket
 }
 
 var _ store.Store = (*Store)(nil)
@@ -106,7 +108,8 @@ func New(cfg Config) (*Store, error) {
 	if cfg.Attempts == 0 {
 		cfg.Attempts = 8
 	}
-	return &Store{cfg: cfg, standard: retry.NewStandard()}, nil
+	sender := request.New(request.Config{Table: cfg.Table, Timeout: cfg.Timeout, Attempts: cfg.Attempts, NewID: cfg.NewID})
+	return &Store{cfg: cfg, sender: sender, blobs: &bucket.Bucket{API: cfg.Blobs, Name: cfg.Bucket, Sender: sender}}, nil
 }
 
 // fail puts operation and key before an error on its way out of the adapter.

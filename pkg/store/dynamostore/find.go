@@ -15,6 +15,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/bucket"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/request"
 )
 
 const (
@@ -60,16 +62,17 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 	var page store.Page
 	room := int64(maxPage)
 	seen := map[address]bool{}
-	m := newMerge(newSearch(p), position, p.Limit)
+	q := newSearch(p)
+	m := s.merge(q, position, p.Limit)
 	for len(page.Found) < p.Limit {
-		rows, next, enough, err := s.gather(ctx, m, position, p.Limit-len(page.Found))
+		rows, next, enough, err := m.Gather(ctx, position, p.Limit-len(page.Found))
 		if err != nil {
 			return store.Page{}, err
 		}
 		// An index is no snapshot: what moves while it is read can be in it twice.
 		rows = slices.DeleteFunc(rows, func(r row) bool {
-			twice := seen[r.at]
-			seen[r.at] = true
+			twice := seen[r.At]
+			seen[r.At] = true
 			return twice
 		})
 		found, taken, err := s.hydrate(ctx, fetching, p, rows, &room)
@@ -79,7 +82,7 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 		page.Found = append(page.Found, found...)
 		if taken < len(rows) { // the page has no room for more
 			if taken > 0 {
-				position = rows[taken-1].position
+				position = rows[taken-1].Position
 			}
 			page.Cursor = cursor(p, position)
 			return page, nil
@@ -92,25 +95,17 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 			return page, nil
 		}
 	}
-	return s.another(ctx, m, p, page, position)
-}
-
-// another gives a full page its cursor, if anything follows. Where not everything is
-// kept that is not looked for: it may be far away.
-func (s *Store) another(ctx context.Context, m *merge, p *store.FindParams, page store.Page, position string) (store.Page, error) {
-	for !m.q.filters() && !m.some() {
-		if len(m.toRead()) == 0 {
-			return page, nil
-		}
-		ok, err := s.fill(ctx, m)
-		if err != nil {
+	// A full page has a cursor if anything follows. Where not everything is kept that
+	// is not looked for: it may be far away.
+	another := true
+	if !q.filters() {
+		if another, err = m.Another(ctx); err != nil {
 			return store.Page{}, err
 		}
-		if !ok {
-			break
-		}
 	}
-	page.Cursor = cursor(p, position)
+	if another {
+		page.Cursor = cursor(p, position)
+	}
 	return page, nil
 }
 
@@ -129,8 +124,8 @@ func (s *Store) hydrate(ctx, fetching context.Context, p *store.FindParams, rows
 		}
 		n := fitting(p.Kind, batch, items, room)
 		found := make([]*store.Found, n)
-		err := each(n, blobsAtOnce, func(i int) (err error) {
-			found[i], err = s.look(fetching, p, batch[i], items[batch[i].at])
+		err := request.Each(n, bucket.AtOnce, func(i int) (err error) {
+			found[i], err = s.look(fetching, p, batch[i], items[batch[i].At])
 			return err
 		})
 		if ctx.Err() != nil {
@@ -155,9 +150,9 @@ func (s *Store) hydrate(ctx, fetching context.Context, p *store.FindParams, rows
 // more than an empty page has.
 func fitting(kind store.FindKind, rows []row, items map[address]attributes, room *int64) int {
 	for i, r := range rows {
-		body, _ := bytesOf(items[r.at], attrBody)
+		body, _ := bytesOf(items[r.At], attrBody)
 		size := int64(len(body))
-		if there := numberOf(items[r.at], attrBlobBytes); !isDue(kind) && there <= maxPage {
+		if there := numberOf(items[r.At], attrBlobBytes); !isDue(kind) && there <= maxPage {
 			size += there
 		}
 		if size > *room {
@@ -211,11 +206,11 @@ var indexedBy = map[store.FindKind]string{
 func (s *Store) getAll(ctx context.Context, rows []row, items map[address]attributes) error {
 	keys := &types.KeysAndAttributes{ConsistentRead: aws.Bool(true)}
 	for _, row := range rows {
-		keys.Keys = append(keys.Keys, row.at.key())
+		keys.Keys = append(keys.Keys, row.At.key())
 	}
 	asked := map[string]types.KeysAndAttributes{s.cfg.Table: *keys}
 	for attempt := 1; len(asked) > 0; attempt++ {
-		out, err := request(ctx, s, s.cfg.DynamoDB.BatchGetItem, &dynamodb.BatchGetItemInput{RequestItems: asked})
+		out, err := request.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.BatchGetItem, &dynamodb.BatchGetItemInput{RequestItems: asked})
 		if err != nil {
 			return err
 		}
@@ -236,34 +231,26 @@ func (s *Store) getAll(ctx context.Context, rows []row, items map[address]attrib
 			attempt = 0
 			continue
 		}
-		if err := s.again(ctx, attempt); err != nil {
+		if err := s.sender.Again(ctx, attempt); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// again pauses before what a batch left undone is asked for once more.
-func (s *Store) again(ctx context.Context, attempt int) error {
-	if attempt >= s.cfg.Attempts {
-		return fmt.Errorf("%w: throttled %d times", store.ErrUnavailable, attempt)
-	}
-	return s.pause(ctx, attempt)
-}
-
 // unread is what a row points to, without its record.
 func unread(kind store.FindKind, r row, item attributes) (*store.Found, error) {
-	key, ok := keyOf(r.at)
-	of, id, known := kindOf(r.at.sk)
+	key, ok := keyOf(r.At)
+	of, id, known := kindOf(r.At.sk)
 	if !ok || !known {
-		return nil, fmt.Errorf("session %s: %w: item %q %q in an index", key, store.ErrCorrupt, r.at.pk, r.at.sk)
+		return nil, fmt.Errorf("session %s: %w: item %q %q in an index", key, store.ErrCorrupt, r.At.pk, r.At.sk)
 	}
 	found := &store.Found{Key: key, Item: store.Item{Kind: of, ID: id}}
 	switch kind {
 	case store.FindSessions:
-		found.Item.Head = &journal.Head{Key: key, Status: session.Status(textOf(item, attrStatus)), UpdatedAt: timeAt(r.position, 0)}
+		found.Item.Head = &journal.Head{Key: key, Status: session.Status(textOf(item, attrStatus)), UpdatedAt: timeAt(r.Position, 0)}
 	case store.FindWaits:
-		found.Item.Wait = &journal.WaitRecord{Wait: session.Wait{ID: id, OpenedAt: timeAt(r.position, 1)}, State: session.WaitOpen}
+		found.Item.Wait = &journal.WaitRecord{Wait: session.Wait{ID: id, OpenedAt: timeAt(r.Position, 1)}, State: session.WaitOpen}
 	case store.FindDue, store.FindAhead:
 	}
 	return found, nil

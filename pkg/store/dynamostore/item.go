@@ -5,11 +5,12 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/bucket"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/shards"
 )
 
 // record is an item ready to be written: encoded, so that nothing is shared with
@@ -25,7 +26,7 @@ type record struct {
 	// beside are its attributes but for keys, body, revision and write id.
 	beside attributes
 	// blob is set when the body lies in the bucket.
-	blob *blob
+	blob *bucket.Ref
 }
 
 // movable are the attributes an update sets or removes.
@@ -72,13 +73,13 @@ func (r *record) indexHead(head *journal.Head) {
 	if head.Deleted {
 		return
 	}
-	r.beside[attrList] = text(shardOfSession(head.Key))
+	r.beside[attrList] = text(shards.OfSession(head.Key))
 	r.beside[attrListAt] = text(sortable(head.UpdatedAt) + "#" + head.Key.ID)
 	r.keptBy(map[string]string{attrAgent: head.Agent, attrRoot: head.Root(), attrUser: head.StartedBy})
 	if len(head.Tags) > 0 {
 		r.beside[attrTags] = texts(head.Tags)
 	}
-	r.indexDue(dueSoon, head.Due)
+	r.indexDue(shards.Soon, head.Due)
 }
 
 // keptBy sets attributes that are not empty.
@@ -101,12 +102,12 @@ func (r *record) indexWait(key session.Key, w *journal.WaitRecord) {
 		if w.Wait.Deadline != nil {
 			deadline = sortable(w.Wait.Deadline.At)
 		}
-		r.beside[attrInbox] = text(shardOfSession(key))
+		r.beside[attrInbox] = text(shards.OfSession(key))
 		r.beside[attrInboxAt] = text(strings.Join([]string{deadline, sortable(w.Wait.OpenedAt), key.ID, r.id}, "#"))
 		r.keptBy(map[string]string{attrAgent: w.Agent, attrRoot: w.RootIn(key), attrKind: string(w.Wait.Kind), attrTool: w.Wait.Tool})
 		for attr, value := range map[string]string{attrByAgent: w.Agent, attrByKind: string(w.Wait.Kind), attrByTool: w.Wait.Tool} {
 			if value != "" {
-				r.beside[attr] = text(valueShard(key.Tenant, shardOf(key.ID, tenantShards), value))
+				r.beside[attr] = text(shards.OfValue(key, value))
 			}
 		}
 		if len(w.Wait.Who) > 0 {
@@ -114,19 +115,19 @@ func (r *record) indexWait(key session.Key, w *journal.WaitRecord) {
 		}
 	}
 	if w.State == session.WaitOpen {
-		r.indexDue(dueDeadline, w.Due)
+		r.indexDue(shards.Deadline, w.Due)
 	} else {
-		r.indexDue(dueSoon, w.Due)
+		r.indexDue(shards.Soon, w.Due)
 	}
 }
 
 // indexDue puts an item into what is due. The time is exact, for the earliest
 // comes first; what follows it makes the position the item's own.
-func (r *record) indexDue(group string, due *time.Time) {
+func (r *record) indexDue(group shards.Group, due *time.Time) {
 	if due == nil {
 		return
 	}
-	r.beside[attrDue] = text(dueShard(group, shardOf(r.at.pk+"#"+r.at.sk, dueShards)))
+	r.beside[attrDue] = text(shards.Due(group, r.at.pk+"#"+r.at.sk))
 	r.beside[attrDueAt] = text(sortable(*due) + "#" + r.at.pk + "#" + r.at.sk)
 }
 
@@ -135,7 +136,7 @@ func (r *record) indexDue(group string, due *time.Time) {
 func (r *record) content(write string) attributes {
 	item := maps.Clone(r.beside)
 	item[attrRev], item[writeAttr(r.rev+1)] = number(r.rev+1), text(write)
-	r.blob.put(item, attrBody, r.body)
+	putValue(item, attrBody, r.body, r.blob)
 	return item
 }
 
@@ -176,15 +177,6 @@ func (r *record) updates() bool { return r.rev > 0 }
 func (r *record) wrote(there attributes, write string) bool {
 	since := numberOf(there, attrRev) - (r.rev + 1)
 	return since >= 0 && since < writesKept && textOf(there, writeAttr(r.rev+1)) == write
-}
-
-// inline puts a value where it fits: text that is text can be read by a person.
-func inline(item attributes, attr string, value []byte) {
-	if attr == attrBody && utf8.Valid(value) {
-		item[attr] = text(string(value))
-		return
-	}
-	item[attr] = binary(value)
 }
 
 // leaseOf reads the lease beside HEAD's body.

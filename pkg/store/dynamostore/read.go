@@ -13,11 +13,13 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/bucket"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/request"
 )
 
 // get reads one item consistently; nil when it is absent.
 func (s *Store) get(ctx context.Context, at address) (attributes, error) {
-	out, err := request(ctx, s, s.cfg.DynamoDB.GetItem, &dynamodb.GetItemInput{
+	out, err := request.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.GetItem, &dynamodb.GetItemInput{
 		TableName: &s.cfg.Table, Key: at.key(), ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
@@ -39,7 +41,7 @@ func (s *Store) collection(ctx context.Context, in *dynamodb.QueryInput, pk, fro
 		}
 		in.ExpressionAttributeNames, in.ExpressionAttributeValues = e.names, e.values
 		for {
-			out, err := request(ctx, s, s.cfg.DynamoDB.Query, in)
+			out, err := request.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.Query, in)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -95,7 +97,7 @@ func (s *Store) entries(ctx context.Context, key session.Key, next int64, yield 
 // the consumer has stopped. Large values are fetched a few ahead of the consumer.
 func (s *Store) page(ctx context.Context, key session.Key, items []attributes, next int64, yield func(journal.Entry, error) bool) (int64, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	ahead := s.fetchAhead(ctx, items, blobPrefix(key))
+	ahead := s.fetchAhead(ctx, items, bucket.Prefix(key))
 	defer ahead.Wait()
 	defer cancel()
 	for i, item := range items {
@@ -153,7 +155,7 @@ func (s *Store) fetchAhead(ctx context.Context, items []attributes, prefix strin
 			a.values[i] <- fetched{value, err}
 		})
 	}
-	for range blobsAtOnce {
+	for range bucket.AtOnce {
 		a.start()
 	}
 	return a
@@ -168,7 +170,7 @@ func (a *ahead) value(i int) ([]byte, error) {
 
 // entry decodes the item of an entry, wherever its stored form lies.
 func (s *Store) entry(ctx context.Context, key session.Key, item attributes, seq int64) (journal.Entry, error) {
-	payload, err := s.value(ctx, item, attrPayload, blobPrefix(key))
+	payload, err := s.value(ctx, item, attrPayload, bucket.Prefix(key))
 	if err != nil {
 		return journal.Entry{}, fmt.Errorf("entry %d: %w", seq, err)
 	}
@@ -180,7 +182,7 @@ func (s *Store) decode(ctx context.Context, key session.Key, kind store.ItemKind
 	if len(item) == 0 {
 		return store.Item{Kind: kind, ID: id}, nil
 	}
-	body, err := s.value(ctx, item, attrBody, blobPrefix(kind.Scope(key)))
+	body, err := s.value(ctx, item, attrBody, bucket.Prefix(kind.Scope(key)))
 	if err != nil {
 		return store.Item{}, fmt.Errorf("%s %s: %w", kind, id, err)
 	}

@@ -9,14 +9,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/request"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/shards"
 )
 
 // search is what the parameters of a search ask of an index.
 type search struct {
 	index, partition, sort string
-	// shards are the partitions to ask, spread over how many of them rows are
-	// expected to lie evenly.
-	shards []string
+	// names are the shards to ask, spread over how many of them rows are expected to
+	// lie evenly.
+	names  []string
 	spread int
 	// descending says that the last position comes first.
 	descending bool
@@ -29,10 +31,10 @@ type search struct {
 // kind, which holds few where the whole inbox holds many; of several that would do,
 // the one that is likely to hold the fewest. All else is filtered row by row.
 func newSearch(p *store.FindParams) *search {
-	q := &search{spread: tenantShards, shards: tenantShardNames(p.Tenant)}
+	q := &search{spread: shards.PerTenant, names: shards.Tenant(p.Tenant)}
 	without := *p // what the index itself does not keep
 	inboxOf := func(index, partition, value string) {
-		q.index, q.partition, q.sort, q.shards = index, partition, attrInboxAt, valueShardNames(p.Tenant, value)
+		q.index, q.partition, q.sort, q.names = index, partition, attrInboxAt, shards.Value(p.Tenant, value)
 	}
 	switch {
 	case isDue(p.Kind):
@@ -56,24 +58,16 @@ func newSearch(p *store.FindParams) *search {
 }
 
 func (q *search) due(p *store.FindParams) {
-	q.index, q.partition, q.sort, q.spread = indexDue, attrDue, attrDueAt, dueShards
+	q.index, q.partition, q.sort, q.spread = indexDue, attrDue, attrDueAt, shards.ForDue
 	// "!" is the first character a position may have, "$" follows "#", which follows a time.
-	q.from, q.to, q.shards = "!", sortable(p.Before)+"$", slices.Concat(dueShardNames(dueSoon), dueShardNames(dueDeadline))
+	q.from, q.to, q.names = "!", sortable(p.Before)+"$", slices.Concat(shards.AllDue(shards.Soon), shards.AllDue(shards.Deadline))
 	if p.Kind == store.FindAhead {
-		q.from, q.to, q.shards = sortable(p.After)+"$", forever, dueShardNames(dueSoon)
+		q.from, q.to, q.names = sortable(p.After)+"$", forever, shards.AllDue(shards.Soon)
 	}
 }
 
 // filters reports whether rows are read that are not among what is kept.
 func (q *search) filters() bool { return q.filter(&expression{}) != "" }
-
-// compare orders positions as the search does.
-func (q *search) compare(a, b string) int {
-	if q.descending {
-		a, b = b, a
-	}
-	return strings.Compare(a, b)
-}
 
 // condition is what a row of a shard after a position meets; empty when none can.
 func (q *search) condition(e *expression, name, after string) string {
@@ -96,6 +90,19 @@ func (q *search) condition(e *expression, name, after string) string {
 	return condition
 }
 
+// row is one item with the attributes that an index has.
+type row = shards.Row[address]
+
+// merge reads the shards of a search from a position on; want is how many rows a page holds.
+func (s *Store) merge(q *search, after string, want int) *shards.Merge[address] {
+	return shards.NewMerge(shards.List[address]{
+		Names: q.names, Spread: q.spread, Descending: q.descending,
+		Ask: func(ctx context.Context, name, after string, limit int32) ([]row, string, error) {
+			return s.ask(ctx, q, name, after, limit)
+		},
+	}, after, want)
+}
+
 // ask reads a shard after a position, once, and returns the position it was read up
 // to; empty when it has no more.
 func (s *Store) ask(ctx context.Context, q *search, name, after string, limit int32) (rows []row, next string, err error) {
@@ -112,12 +119,12 @@ func (s *Store) ask(ctx context.Context, q *search, name, after string, limit in
 		in.FilterExpression = &filter
 	}
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = e.names, e.values
-	out, err := request(ctx, s, s.cfg.DynamoDB.Query, in)
+	out, err := request.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.Query, in)
 	if err != nil {
 		return nil, "", err
 	}
 	for _, item := range out.Items {
-		rows = append(rows, row{addressOf(item), textOf(item, q.sort)})
+		rows = append(rows, row{At: addressOf(item), Position: textOf(item, q.sort)})
 	}
 	return rows, textOf(out.LastEvaluatedKey, q.sort), nil
 }

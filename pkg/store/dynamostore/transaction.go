@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/bucket"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/request"
 )
 
 // transaction makes writes, all or nothing. When the condition of one failed it
@@ -26,7 +28,7 @@ func (s *Store) transaction(ctx context.Context, token string, writes []types.Tr
 		}
 		return out, err
 	}
-	_, err := request(ctx, s, again, in)
+	_, err := request.DynamoDB(ctx, s.sender, again, in)
 	var cancelled *types.TransactionCanceledException
 	if !errors.As(err, &cancelled) {
 		return nil, err
@@ -35,13 +37,17 @@ func (s *Store) transaction(ctx context.Context, token string, writes []types.Tr
 	switch {
 	case len(reasons) != len(writes):
 		return nil, fmt.Errorf("%w: %d reasons for %d items: %s", store.ErrUnavailable, len(reasons), len(writes), err.Error())
-	case !slices.ContainsFunc(reasons, conditionFailed):
+	case !slices.ContainsFunc(reasons, request.ConditionFailed):
 		return nil, fmt.Errorf("DynamoDB cancelled the transaction: %s", err.Error())
 	}
 	return reasons, nil
 }
 
-func conditionFailed(r types.CancellationReason) bool { return aws.ToString(r.Code) == reasonCondition }
+// writeIDLength is 60 bits of a digest.
+const writeIDLength = 10
+
+// newWrite names one call that writes, however often its request is made.
+func (s *Store) newWrite() string { return bucket.Hash([]byte(s.cfg.NewID()))[:writeIDLength] }
 
 func (s *Store) put(item attributes, condition string, e expression) *types.Put {
 	return &types.Put{

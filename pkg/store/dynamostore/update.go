@@ -9,6 +9,8 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/bucket"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/request"
 )
 
 // Update writes items that are not entries: one in one request, several in one transaction; see
@@ -27,11 +29,11 @@ func (s *Store) update(ctx context.Context, key session.Key, items []store.Item)
 	if err != nil || len(records) == 0 {
 		return nil, err
 	}
-	values := make([]large, len(records))
+	values := make([]bucket.Value, len(records))
 	for i, r := range records {
 		values[i] = r.large()
 	}
-	if err := s.spill(ctx, values); err != nil {
+	if err := s.blobs.Spill(ctx, values); err != nil {
 		return nil, err
 	}
 	var heads map[address]attributes // afterwards, with their leases, if any are among them
@@ -95,7 +97,7 @@ func (s *Store) updateSeveral(ctx context.Context, key session.Key, records []*r
 	}
 	first := -1 // the first that was refused
 	for i, r := range records {
-		if len(reasons) == 0 || !conditionFailed(reasons[i]) {
+		if len(reasons) == 0 || !request.ConditionFailed(reasons[i]) {
 			continue
 		}
 		if r.wrote(reasons[i].Item, write) {
@@ -148,7 +150,7 @@ func (s *Store) writeItem(ctx context.Context, r *record, write string) (attribu
 	var e expression
 	condition := r.condition(&e)
 	if !r.updates() {
-		_, err := request(ctx, s, s.cfg.DynamoDB.PutItem, &dynamodb.PutItemInput{
+		_, err := request.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.PutItem, &dynamodb.PutItemInput{
 			TableName: &s.cfg.Table, Item: r.item(write), ConditionExpression: &condition,
 			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -159,7 +161,7 @@ func (s *Store) writeItem(ctx context.Context, r *record, write string) (attribu
 	if r.kind == store.KindHead {
 		returns = types.ReturnValueAllNew // with its lease
 	}
-	out, err := request(ctx, s, s.cfg.DynamoDB.UpdateItem, &dynamodb.UpdateItemInput{
+	out, err := request.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.UpdateItem, &dynamodb.UpdateItemInput{
 		TableName: &s.cfg.Table, Key: r.at.key(), ConditionExpression: &condition, UpdateExpression: &change,
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values, ReturnValues: returns,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,

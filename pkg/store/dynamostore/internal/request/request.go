@@ -1,4 +1,5 @@
-package dynamostore
+// Package request repeats a request of DynamoDB or S3 until it is answered.
+package request
 
 import (
 	"context"
@@ -6,12 +7,13 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 
 	"github.com/adjourn/adjourn/pkg/store"
@@ -29,13 +31,38 @@ const bytesPerSecond = 1 << 20
 // errSlow is the cause with which one attempt ends.
 var errSlow = errors.New("no answer in time")
 
-// request makes a request of DynamoDB until it is answered. What comes back is
+// ErrBroken is the error of an attempt whose answer began and broke off.
+var ErrBroken = errors.New("the answer broke off")
+
+// Config says how often a request is made, and how long each attempt may take.
+type Config struct {
+	// Table is named in errors.
+	Table string
+	// Timeout bounds one attempt; one that moves a large value has a second more for
+	// each megabyte.
+	Timeout time.Duration
+	// Attempts is how often a request is made before the service counts as unavailable.
+	Attempts int
+	// NewID is where the random part of a pause comes from.
+	NewID func() string
+}
+
+// Sender makes requests.
+type Sender struct {
+	cfg      Config
+	standard *retry.Standard // decides which errors of the SDK are worth a retry
+}
+
+// New returns a sender; all fields of the configuration are required.
+func New(cfg Config) *Sender { return &Sender{cfg: cfg, standard: retry.NewStandard()} }
+
+// DynamoDB makes a request of DynamoDB until it is answered. What comes back is
 // an answer, a refusal ([types.ConditionalCheckFailedException],
 // [types.TransactionCanceledException]), the end of ctx with its cause, or an
-// error of this adapter.
-func request[I, O any](ctx context.Context, s *Store, do func(context.Context, I, ...func(*dynamodb.Options)) (O, error), in I) (O, error) {
+// error of the store.
+func DynamoDB[I, O any](ctx context.Context, s *Sender, do func(context.Context, I, ...func(*dynamodb.Options)) (O, error), in I) (O, error) {
 	var out O
-	err := s.retry(ctx, 0, func(ctx context.Context) (err error) {
+	err := s.Send(ctx, 0, func(ctx context.Context) (err error) {
 		out, err = do(ctx, in, once)
 		return err
 	})
@@ -46,11 +73,9 @@ func request[I, O any](ctx context.Context, s *Store, do func(context.Context, I
 // does not retry everything that must be, and does not have our deadlines.
 func once(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 
-func onceS3(o *s3.Options) { o.Retryer = aws.NopRetryer{} }
-
-// retry calls do until it succeeds, is refused for good, or the attempts or ctx
+// Send calls do until it succeeds, is refused for good, or the attempts or ctx
 // are used up. size is how many bytes of a large value travel.
-func (s *Store) retry(ctx context.Context, size int64, do func(context.Context) error) error {
+func (s *Sender) Send(ctx context.Context, size int64, do func(context.Context) error) error {
 	timeout := s.cfg.Timeout + time.Duration(size)*time.Second/bytesPerSecond
 	for attempt := 1; ; attempt++ {
 		if ctx.Err() != nil {
@@ -81,7 +106,7 @@ func (s *Store) retry(ctx context.Context, size int64, do func(context.Context) 
 
 // pause waits before the next attempt: longer each time, and a random part between half and all
 // of it, so that callers whose requests collided do not collide again.
-func (s *Store) pause(ctx context.Context, attempt int) error {
+func (s *Sender) pause(ctx context.Context, attempt int) error {
 	most := min(lastPause, firstPause<<min(attempt-1, 10))
 	timer := time.NewTimer(time.Duration(float64(most) * (0.5 + 0.5*s.chance())))
 	defer timer.Stop()
@@ -93,14 +118,16 @@ func (s *Store) pause(ctx context.Context, attempt int) error {
 	}
 }
 
-// writeIDLength is 60 bits of a digest.
-const writeIDLength = 10
-
-// newWrite names one call that writes, however often its request is made.
-func (s *Store) newWrite() string { return contentHash([]byte(s.cfg.NewID()))[:writeIDLength] }
+// Again pauses before what a batch left undone is asked for once more.
+func (s *Sender) Again(ctx context.Context, attempt int) error {
+	if attempt >= s.cfg.Attempts {
+		return fmt.Errorf("%w: throttled %d times", store.ErrUnavailable, attempt)
+	}
+	return s.pause(ctx, attempt)
+}
 
 // chance returns a number from 0 up to 1.
-func (s *Store) chance() float64 {
+func (s *Sender) chance() float64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(s.cfg.NewID()))
 	return float64(h.Sum64()) / math.MaxUint64
@@ -115,8 +142,12 @@ const (
 	reasonThroughput = "ProvisionedThroughputExceeded"
 )
 
+// ConditionFailed reports whether a transaction was cancelled because the condition
+// of this item failed.
+func ConditionFailed(r types.CancellationReason) bool { return aws.ToString(r.Code) == reasonCondition }
+
 // passing reports whether the same request may well succeed a moment later.
-func (s *Store) passing(err error) bool {
+func (s *Sender) passing(err error) bool {
 	var cancelled *types.TransactionCanceledException
 	if errors.As(err, &cancelled) {
 		return passingReasons(cancelled.CancellationReasons)
@@ -130,7 +161,7 @@ func (s *Store) passing(err error) bool {
 	switch {
 	case errors.As(err, &conflict), errors.As(err, &inProgress):
 		return true
-	case errors.As(err, &garbled), errors.Is(err, errBroken): // the answer broke off
+	case errors.As(err, &garbled), errors.Is(err, ErrBroken): // the answer broke off
 		return true
 	case errors.As(err, &apiErr) && apiErr.ErrorFault() == smithy.FaultServer:
 		return true
@@ -157,7 +188,7 @@ func passingReasons(reasons []types.CancellationReason) bool {
 // explain turns an error of DynamoDB into one of the port. Refusals pass as they
 // are, for their reader decides; so does what is not DynamoDB's. The SDK's errors
 // stop here: their text goes on, their types do not.
-func (s *Store) explain(err error) error {
+func (s *Sender) explain(err error) error {
 	var (
 		refused   *types.ConditionalCheckFailedException
 		cancelled *types.TransactionCanceledException
@@ -182,4 +213,28 @@ func (s *Store) explain(err error) error {
 var mistakes = map[string]bool{
 	"ValidationException": true, "SerializationException": true,
 	"IdempotentParameterMismatchException": true, "ItemCollectionSizeLimitExceededException": true,
+}
+
+// Each calls do for 0 to n-1, so many at a time, and returns the first error by number.
+func Each(n, atOnce int, do func(i int) error) error {
+	if n == 1 {
+		return do(0)
+	}
+	errs := make([]error, n)
+	turns := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i := range n {
+		turns <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turns }()
+			errs[i] = do(i)
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
