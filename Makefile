@@ -16,7 +16,7 @@ CRASH_TRIALS ?= 200
 
 LINT    := .tools/golangci-lint
 AIMOCK  := pkg/llm/openai/testdata/aimock
-COVERED := internal/engine pkg/session pkg/session/journal pkg/runtime
+COVERED := internal/engine pkg/session pkg/session/journal pkg/runtime pkg/runtime/internal/stored
 
 comma := ,
 space := $(subst ,, )

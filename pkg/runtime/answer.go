@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/internal/toolrun"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
@@ -70,7 +71,7 @@ func (r *Runtime) checkAnswer(record journal.WaitRecord, p SubmitParams) (sessio
 	a.Wait, a.ToolCallID = w.ID, w.Call
 	a.Who, a.From, a.When = p.Caller.Who, p.Caller.From, r.cfg.Now().UTC()
 	a.Reason = strings.TrimSpace(a.Reason)
-	a.Audit, a.Digest = "", decided(w, a)
+	a.Audit, a.Digest = "", stored.Decided(w, a)
 	for _, text := range []*string{&a.Reason, &a.Error, a.Text} {
 		if text != nil && !utf8.ValidString(*text) {
 			return a, refuse(CodeInvalidAnswer, p.Key, "%s: the answer is not valid UTF-8 text", label(w))
@@ -142,18 +143,6 @@ func (r *Runtime) checkApproval(record journal.WaitRecord, a *session.Answer) er
 		return fmt.Errorf("the tool %q is not in this program, so edited input cannot be checked", w.Tool)
 	}
 	return toolrun.CheckEdited(t, a.EditedInput)
-}
-
-// decided returns the digest of the arguments an approval decides on: the arguments of the
-// request, or the edited ones that replace them.
-func decided(w session.Wait, a session.Answer) string {
-	switch {
-	case w.Kind != session.WaitApproval:
-		return ""
-	case a.EditedInput != nil:
-		return journal.Digest(a.EditedInput)
-	}
-	return w.Digest
 }
 
 // checkValue names what a person gave that cannot go into the journal.

@@ -44,7 +44,7 @@ func (r *Runtime) auditRefusal(ctx context.Context, c Caller, key session.Key, e
 	}
 	// The write also happens when the caller has gone: a caller could avoid the audit by
 	// disconnecting early.
-	err = r.bounded(ctx, func(ctx context.Context) error { return r.addRefusalLine(ctx, c, key, refusal) })
+	err = r.sessions.Bounded(ctx, func(ctx context.Context) error { return r.addRefusalLine(ctx, c, key, refusal) })
 	if err != nil {
 		r.cfg.Log.WarnContext(ctx, "audit of a refused answer", "session", key.String(), "wait", refusal.wait, "who", c.Who, "code", refusal.Code, "error", err)
 	}
@@ -61,7 +61,7 @@ func (r *Runtime) addRefusalLine(ctx context.Context, c Caller, key session.Key,
 	}
 	for range maxTries {
 		var item store.Item
-		if item, err = r.item(ctx, key, store.KindWait, refusal.wait); err != nil || item.Wait == nil {
+		if item, err = r.sessions.Item(ctx, key, store.KindWait, refusal.wait); err != nil || item.Wait == nil {
 			return err
 		}
 		record := *item.Wait
@@ -72,7 +72,7 @@ func (r *Runtime) addRefusalLine(ctx context.Context, c Caller, key session.Key,
 		if !ok {
 			return nil
 		}
-		if err = r.update(ctx, key, []store.Item{store.WaitItem(record, item.Rev), store.AuditItem(line)}); !errors.Is(err, store.ErrConflict) {
+		if err = r.sessions.Update(ctx, key, []store.Item{store.WaitItem(record, item.Rev), store.AuditItem(line)}); !errors.Is(err, store.ErrConflict) {
 			return err
 		}
 	}

@@ -174,7 +174,7 @@ func (r *Runtime) Head(ctx context.Context, key session.Key) (journal.Head, erro
 	if err := key.Validate(); err != nil {
 		return journal.Head{}, AsError(err)
 	}
-	item, err := r.item(ctx, key, store.KindHead, "")
+	item, err := r.sessions.Item(ctx, key, store.KindHead, "")
 	if err != nil {
 		return journal.Head{}, AsError(err)
 	}
@@ -189,7 +189,7 @@ func (r *Runtime) rests(ctx context.Context, head journal.Head) (bool, error) {
 	if head.Status != session.StatusSuspended {
 		return head.Status.Resting(), nil
 	}
-	ready, err := r.readyToResume(ctx, head.Key, head.Status, head.WaitsAt)
+	ready, err := r.sessions.ReadyToResume(ctx, head.Key, head.Status, head.WaitsAt)
 	if err != nil {
 		return false, AsError(err)
 	}

@@ -27,7 +27,7 @@ func (r *Runtime) loadCheckpoint(ctx context.Context, head journal.Head, id stri
 	if err != nil {
 		return checkpointState{}, err
 	}
-	e, err := r.entry(ctx, head.Key, cp.Seq)
+	e, err := r.sessions.Entry(ctx, head.Key, cp.Seq)
 	if err != nil {
 		return checkpointState{}, err
 	}
@@ -37,7 +37,7 @@ func (r *Runtime) loadCheckpoint(ctx context.Context, head journal.Head, id stri
 	case !e.IsCheckpoint():
 		return checkpointState{}, noCheckpoint(head.Key, e.Seq)
 	}
-	newest, err := r.newest(ctx, head)
+	newest, err := r.sessions.Newest(ctx, head)
 	if err != nil {
 		return checkpointState{}, err
 	}
@@ -64,7 +64,7 @@ func (r *Runtime) waitedAt(ctx context.Context, head journal.Head, e journal.Ent
 		return 0, nil
 	case head.WaitsAt > 0 && head.WaitsAt < e.Seq:
 		// Whatever leaves a suspension takes or closes all of its waits.
-		item, err := r.item(ctx, head.Key, store.KindWait, fmt.Sprintf("w%d-1", head.WaitsAt))
+		item, err := r.sessions.Item(ctx, head.Key, store.KindWait, fmt.Sprintf("w%d-1", head.WaitsAt))
 		if err != nil || item.Wait == nil || item.Wait.TakenBy != 0 && item.Wait.TakenBy <= e.Seq {
 			return 0, err
 		}
@@ -75,7 +75,7 @@ func (r *Runtime) waitedAt(ctx context.Context, head journal.Head, e journal.Ent
 			return 0, nil
 		}
 		var err error
-		if e, err = r.entry(ctx, head.Key, e.Seq-1); err != nil {
+		if e, err = r.sessions.Entry(ctx, head.Key, e.Seq-1); err != nil {
 			return 0, err
 		}
 		if len(e.Waits) > 0 {
@@ -101,15 +101,7 @@ func (r *Runtime) itemsAt(ctx context.Context, a suspension, seq int64) ([]store
 	if seq == a.head.WaitsAt {
 		return a.items, nil
 	}
-	return r.waitsAt(ctx, a.head.Key, seq)
-}
-
-// entry returns one entry, with Seq 0 if there is none.
-func (r *Runtime) entry(ctx context.Context, key session.Key, seq int64) (journal.Entry, error) {
-	for e, err := range r.cfg.Store.Entries(ctx, key, seq-1) {
-		return e, err
-	}
-	return journal.Entry{}, nil
+	return r.sessions.WaitsAt(ctx, a.head.Key, seq)
 }
 
 // staleCheckpoint refuses a checkpoint that is not that of the newest entry.

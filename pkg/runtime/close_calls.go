@@ -6,6 +6,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -39,7 +40,7 @@ func (inv *invocation) callsWithoutResult(out *engine.StepOutcome) []session.Cal
 // [errLedgerMoved] the caller reads again. Ledgers that do not fit into the transaction are
 // closed before it.
 func (inv *invocation) closeOpenCalls(ctx context.Context, out *engine.StepOutcome, beside int) ([]store.Item, error) {
-	room := store.MaxItems - beside - besideMove
+	room := store.MaxItems - beside - stored.BesideMove
 	var closed []store.Item
 	for _, c := range inv.callsWithoutResult(out) {
 		cancelled := engine.Result(c, llm.ResultCancelled, engine.TextCancelled)
@@ -95,7 +96,7 @@ func (inv *invocation) addNotRun(book *ledger) {
 // meanwhile is [errLedgerMoved].
 func (inv *invocation) closeNotRun(ctx context.Context, out *engine.StepOutcome, beside int) ([]store.Item, error) {
 	opens := out.Waits[:min(len(out.Waits), session.MaxWaits)]
-	room := store.MaxItems - beside - len(opens) - besideMove
+	room := store.MaxItems - beside - len(opens) - stored.BesideMove
 	var closed []store.Item
 	for _, book := range inv.notRun {
 		told := slices.ContainsFunc(out.Results, func(r llm.ToolResult) bool { return r.CallID == book.call }) ||

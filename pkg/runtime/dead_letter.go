@@ -27,11 +27,11 @@ func (r *Runtime) DeadLetter(ctx context.Context, wake journal.Wake) (Dispositio
 	if err := key.Validate(); err != nil {
 		return Disposition{}, err
 	}
-	head, err := r.item(ctx, key, store.KindHead, "")
+	head, err := r.sessions.Item(ctx, key, store.KindHead, "")
 	if err != nil || head.Head == nil || head.Head.Deleted {
 		return Disposition{}, err
 	}
-	newest, err := r.newest(ctx, *head.Head)
+	newest, err := r.sessions.Newest(ctx, *head.Head)
 	if err != nil || wake.Seq <= newest.Seq {
 		return Disposition{}, err
 	}
@@ -43,9 +43,9 @@ func (r *Runtime) DeadLetter(ctx context.Context, wake journal.Wake) (Dispositio
 		return Disposition{Keep: max(lease.Until.Sub(r.cfg.Now()), minKeep)}, nil
 	}
 	if !r.tooManyClaimsDied(lease, newest.Seq) {
-		again := r.stepAfter(key, newest.Seq, newest.At, newest.Until)
+		again := r.sessions.StepAfter(key, newest.Seq, newest.At, newest.Until)
 		again.Delay = max(again.Delay, deadLetterDelay)
-		return Disposition{}, r.send(ctx, again)
+		return Disposition{}, r.sessions.Send(ctx, again)
 	}
 	return r.failTask(ctx, key, newest.Seq)
 }
@@ -64,9 +64,9 @@ func (r *Runtime) tooManyClaimsDied(lease journal.Lease, newest int64) bool {
 // failTask fails a task whose step after an entry died again and again, with a
 // reason a user can read. It claims the step for that: claims leave HEAD's revision
 // alone, so a worker that has just begun would not be noticed by the entry. What
-// outgrew the worker's memory must not outgrow ours, so the session is loaded with loadForEnd.
+// outgrew the worker's memory must not outgrow ours, so the session is loaded bare ([stored.Sessions.LoadForEnd]).
 func (r *Runtime) failTask(ctx context.Context, key session.Key, newest int64) (Disposition, error) {
-	s, err := r.loadForEnd(ctx, key)
+	s, err := r.sessions.LoadForEnd(ctx, key)
 	if err != nil || s == nil {
 		return Disposition{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -85,7 +86,7 @@ func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *request, at
 	if err != nil {
 		return Resumed{}, err
 	}
-	if err := r.update(ctx, p.Key, append(writes, record...)); err != nil {
+	if err := r.sessions.Update(ctx, p.Key, append(writes, record...)); err != nil {
 		return Resumed{}, err
 	}
 	out.Continuation, out.Open, err = r.continuation(ctx, p.Key, false)
@@ -114,7 +115,7 @@ func (p DecideParams) check() error {
 func (r *Runtime) decidedSuspension(ctx context.Context, a suspension, p DecideParams, shown checkpointState) (int64, error) {
 	var at int64
 	for _, id := range slices.Concat(p.Approve, p.Reject) {
-		seq, _ := waitNumbers(id)
+		seq, _ := stored.WaitNumbers(id)
 		item, err := r.wait(ctx, a, id)
 		switch {
 		case err != nil:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -59,7 +60,7 @@ func (r *Runtime) Deliver(ctx context.Context, wake journal.Wake) (Disposition, 
 		return Disposition{}, nil //nolint:nilerr // a message that points nowhere: there is nothing to work on, now or later
 	}
 	inv := r.invoke(wake)
-	defer func() { r.cacheAgain(inv.session) }()
+	defer func() { r.sessions.PutBack(inv.session) }()
 	decided := false
 	defer func() {
 		// This also holds for a panic: no work was begun, so no worker need wait for the lease.
@@ -80,7 +81,7 @@ func (r *Runtime) Deliver(ctx context.Context, wake journal.Wake) (Disposition, 
 		return inv.resume(ctx)
 	case engine.SendNext:
 		inv.release(ctx)
-		return Disposition{}, r.send(ctx, r.wakeAfter(inv.session))
+		return Disposition{}, r.sessions.Send(ctx, r.sessions.WakeAfter(inv.session))
 	case engine.ComeBack:
 		inv.release(ctx)
 		return Disposition{Keep: max(inv.session.Newest.At.Add(r.cfg.Grace).Sub(r.cfg.Now()), minKeep)}, nil
@@ -126,7 +127,7 @@ func (inv *invocation) decide(ctx context.Context) (engine.Action, error) {
 	if inv.wake.Kind == journal.WakeResume {
 		return inv.decideResume(ctx)
 	}
-	cached := inv.r.cache.take(inv.key)
+	cached := inv.r.sessions.Take(inv.key)
 	if cached == nil && inv.wake.Again {
 		return inv.decideAgain(ctx)
 	}
@@ -142,7 +143,7 @@ func (inv *invocation) decide(ctx context.Context) (engine.Action, error) {
 		claimErr = inv.claim(ctx, store.ClaimTake, inv.wake.Seq)
 	}()
 	defer func() { <-claimed }() // where reading panics
-	s, err := inv.r.catchUp(ctx, inv.key, cached)
+	s, err := inv.r.sessions.CatchUp(ctx, inv.key, cached)
 	inv.session = s
 	<-claimed
 	if err != nil && !errors.Is(claimErr, store.ErrNotFound) {
@@ -158,7 +159,7 @@ func (inv *invocation) afterClaim(err error, open int) (engine.Action, error) {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		inv.session = nil
-		inv.r.cache.release(inv.key)
+		inv.r.sessions.Release(inv.key)
 		return engine.Acknowledge, nil
 	case err != nil:
 		return "", err
@@ -168,7 +169,7 @@ func (inv *invocation) afterClaim(err error, open int) (engine.Action, error) {
 
 // decideCold reads the session before it claims.
 func (inv *invocation) decideCold(ctx context.Context, cached *session.Session) (engine.Action, error) {
-	s, err := inv.r.catchUp(ctx, inv.key, cached)
+	s, err := inv.r.sessions.CatchUp(ctx, inv.key, cached)
 	if err != nil {
 		return "", err
 	}
@@ -191,10 +192,10 @@ func (inv *invocation) decideAgain(ctx context.Context) (engine.Action, error) {
 	case errors.Is(err, store.ErrNotFound), err == nil && !wanted:
 		return inv.decideCold(ctx, nil)
 	case err != nil || !inv.claimed:
-		inv.r.cache.release(inv.key)
+		inv.r.sessions.Release(inv.key)
 		return engine.Keep, err
 	}
-	inv.session, err = inv.r.catchUp(ctx, inv.key, nil)
+	inv.session, err = inv.r.sessions.CatchUp(ctx, inv.key, nil)
 	if err != nil {
 		return "", err
 	}
@@ -204,28 +205,28 @@ func (inv *invocation) decideAgain(ctx context.Context) (engine.Action, error) {
 // hasStep says by the newest entry, which takes little room, whether there is a step for
 // the message. A step that is put off is none: nothing may hide a signal from it.
 func (inv *invocation) hasStep(ctx context.Context) (bool, error) {
-	head, err := inv.r.head(ctx, inv.key)
+	head, err := inv.r.sessions.Head(ctx, inv.key)
 	if err != nil {
 		return false, err
 	}
-	newest, err := inv.r.newest(ctx, *head.Head)
+	newest, err := inv.r.sessions.Newest(ctx, *head.Head)
 	return newest.Status == session.StatusRunning && newest.Seq+1 == inv.wake.Seq &&
 		journal.PutOff(newest.At, newest.Until, inv.r.cfg.Now()) <= 0, err
 }
 
 func (inv *invocation) decideResume(ctx context.Context) (engine.Action, error) {
-	s, err := inv.r.load(ctx, inv.key)
+	s, err := inv.r.sessions.Load(ctx, inv.key)
 	if err != nil {
 		return "", err
 	}
 	inv.session = s
 	open := 0
 	if s != nil && s.Status == session.StatusSuspended {
-		waits, err := inv.r.waitStates(ctx, inv.key, waitsAtOf(s))
+		waits, err := inv.r.sessions.WaitStates(ctx, inv.key, stored.WaitsAtOf(s))
 		if err != nil {
 			return "", err
 		}
-		open = countOpen(waits)
+		open = stored.CountOpen(waits)
 	}
 	switch action := engine.Dispatch(inv.facts(open)); action {
 	case engine.Resume, engine.Work, engine.SendNext, engine.ComeBack, engine.TooEarly: // by what the claim shows
@@ -261,11 +262,11 @@ func (inv *invocation) facts(open int) engine.Facts {
 // transaction, each as this worker saw it.
 func (inv *invocation) resume(ctx context.Context) (Disposition, error) {
 	r := inv.r
-	waits, err := r.waitsAt(ctx, inv.key, waitsAtOf(inv.session))
+	waits, err := r.sessions.WaitsAt(ctx, inv.key, stored.WaitsAtOf(inv.session))
 	if err != nil {
 		return inv.finish(ctx, err)
 	}
-	answers, taken := takeWaits(inv.session, waits, inv.session.Next(), r.cfg.StepBytes)
+	answers, taken := stored.TakeWaits(inv.session, waits, inv.session.Next(), r.cfg.StepBytes)
 	m := engine.Resumed(inv.session, answers, nil, nil, inv.stamp(true))
 	if err := inv.commit(ctx, m, taken...); err != nil {
 		if errors.Is(err, errLost) {
@@ -279,39 +280,6 @@ func (inv *invocation) resume(ctx context.Context) (Disposition, error) {
 		return inv.finish(ctx, err)
 	}
 	return inv.work(ctx)
-}
-
-// takeWaits returns the answers of a suspension in the order of its waits, and
-// the records of its waits as they are after entry seq took them in or closed them.
-// The answers fit into so many bytes; the records keep them as they were given.
-func takeWaits(s *session.Session, items []store.Item, seq int64, most int) ([]session.Answer, []store.Item) {
-	byID := map[string]store.Item{}
-	for _, item := range items {
-		byID[item.ID] = item
-	}
-	var answers []session.Answer
-	var taken []store.Item
-	for _, w := range s.Waits {
-		item, ok := byID[w.ID]
-		if !ok {
-			continue
-		}
-		record := *item.Wait
-		switch record.State {
-		case session.WaitAnswered, session.WaitExpired:
-			answer := *record.Answer
-			answer.Audit = record.Audit.Hash
-			answers = append(answers, answer)
-			record.State = session.WaitTaken
-		case session.WaitOpen:
-			record.State = session.WaitClosed
-		case session.WaitTaken, session.WaitClosed:
-			continue
-		}
-		record.Due, record.TakenBy = nil, seq
-		taken = append(taken, store.WaitItem(record, item.Rev))
-	}
-	return engine.FitAnswers(answers, most), taken
 }
 
 // moveLease moves our lease on to the next entry, because this invocation goes on.
@@ -356,7 +324,7 @@ func (inv *invocation) finish(ctx context.Context, err error) (Disposition, erro
 		if inv.wonKeepingLease == 0 {
 			return Disposition{}, nil
 		}
-		return Disposition{}, inv.r.send(context.WithoutCancel(ctx), journal.NewWake(inv.key, inv.wonKeepingLease+1, journal.WakeStep))
+		return Disposition{}, inv.r.sessions.Send(context.WithoutCancel(ctx), journal.NewWake(inv.key, inv.wonKeepingLease+1, journal.WakeStep))
 	case errors.Is(context.Cause(ctx), ErrOutOfTime):
 		return Disposition{}, err
 	case errors.Is(err, errLedgerMoved): // what the step would have said was not true: decided on afresh

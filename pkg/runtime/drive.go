@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -129,7 +130,7 @@ func (r *Runtime) driveUntilRest(ctx context.Context, key session.Key, q queue.Q
 			}
 			silent = true
 		}
-		if silent || !r.cache.running(key) { // else its wake is on its way
+		if silent || !r.sessions.Running(key) { // else its wake is on its way
 			if resting, err := r.resting(ctx, key, after); err != nil || resting {
 				return err
 			}
@@ -145,14 +146,14 @@ func (r *Runtime) resting(ctx context.Context, key session.Key, after int64) (bo
 	if err != nil {
 		return false, err
 	}
-	defer r.cacheAgain(s)
+	defer r.sessions.PutBack(s)
 	if s.Version == after {
 		return false, nil
 	}
 	if s.Status != session.StatusSuspended {
 		return s.Status.Resting(), nil
 	}
-	ready, err := r.readyToResume(ctx, key, s.Status, waitsAtOf(s))
+	ready, err := r.sessions.ReadyToResume(ctx, key, s.Status, stored.WaitsAtOf(s))
 	if err != nil {
 		return false, AsError(err)
 	}
@@ -167,7 +168,7 @@ func (r *Runtime) sweepDriven(ctx context.Context, key session.Key, after int64)
 			return AsError(err)
 		}
 	}
-	if err := r.resumeIfReady(ctx, key); err != nil {
+	if err := r.sessions.ResumeIfReady(ctx, key); err != nil {
 		return AsError(err)
 	}
 	if err := r.sweepHead(ctx, key, new(SweepResult)); err != nil {
@@ -182,11 +183,11 @@ func (r *Runtime) sendResumeAgain(ctx context.Context, key session.Key, after in
 	if err != nil {
 		return err
 	}
-	defer r.cacheAgain(s)
+	defer r.sessions.PutBack(s)
 	if s.Version != after || s.Status != session.StatusSuspended && s.Status != session.StatusInterrupted {
 		return nil
 	}
-	return r.send(ctx, journal.NewWake(key, s.Next(), journal.WakeResume))
+	return r.sessions.Send(ctx, journal.NewWake(key, s.Next(), journal.WakeResume))
 }
 
 // handle delivers one message and then acknowledges or keeps it. An error of the

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
 )
@@ -14,7 +15,7 @@ import (
 // it was only stored. Otherwise it commits resumed, which takes the answers in.
 // HEAD is due in the same write, in case it does not live to look or to send.
 func (r *Runtime) continueInterrupted(ctx context.Context, s *session.Session, p *resumeRequest) (Resumed, error) {
-	head, err := r.head(ctx, s.Key)
+	head, err := r.sessions.Head(ctx, s.Key)
 	if err != nil {
 		return Resumed{}, err
 	}
@@ -27,14 +28,14 @@ func (r *Runtime) continueInterrupted(ctx context.Context, s *session.Session, p
 	var records []store.Item
 	if !waiting { // else they stay as they are
 		var answers []session.Answer
-		answers, records = takeWaits(s, items, s.Next(), r.cfg.StepBytes)
+		answers, records = stored.TakeWaits(s, items, s.Next(), r.cfg.StepBytes)
 		m, did = engine.Resumed(s, answers, nil, nil, r.stamp(p.Caller)), done{Entry: s.Next()}
 	}
 	record, err := p.q.record(r.cfg.Now(), s.Key, s.Next(), did)
 	if err != nil {
 		return Resumed{}, err
 	}
-	if err := r.commit(ctx, s, &head, m, append(records, record...)); err != nil {
+	if err := r.sessions.Commit(ctx, s, &head, m, append(records, record...)); err != nil {
 		return Resumed{}, err
 	}
 	out := Resumed{Continuation: ContinuationResumed}

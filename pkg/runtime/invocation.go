@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/internal/engine"
-	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -20,8 +20,6 @@ var (
 	errLost = errors.New("lost the race for the entry")
 	// errSuperseded: another worker holds the lease now.
 	errSuperseded = errors.New("lost the lease")
-	// errHeadMoved: a signal or mail came; look again before ending the step.
-	errHeadMoved = errors.New("a signal or mail came")
 	// errLedgerMoved: a call that the entry gives up was started meanwhile; look again.
 	errLedgerMoved = errors.New("a call that was to be closed was started meanwhile")
 	// errSignalled is the cause with which a step's context is cancelled.
@@ -38,7 +36,7 @@ type invocation struct {
 	attempt session.Attempt
 	session *session.Session
 	// head is the newest revision of HEAD that is known: writes are conditioned on
-	// it, and [headUnseen] says when they must not be. Its lease is ours while claimed.
+	// it, and [stored.CheckHead] says when they must not be. Its lease is ours while claimed.
 	head store.Item
 	// mailSeen is how much mail had been put when the step last looked at it.
 	mailSeen int64
@@ -119,12 +117,12 @@ func (inv *invocation) signal() *journal.Signal {
 func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store.Item) error {
 	var committed store.Committed
 	for {
-		if err := checkHead(inv.session, &inv.head, m, inv.mailSeen); err != nil {
+		if err := stored.CheckHead(inv.session, &inv.head, m, inv.mailSeen); err != nil {
 			return err
 		}
 		claim := inv.nextClaim(m)
-		err := inv.r.bounded(ctx, func(ctx context.Context) (err error) {
-			committed, err = inv.r.write(ctx, inv.session, &inv.head, m, extra, claim)
+		err := inv.r.sessions.Bounded(ctx, func(ctx context.Context) (err error) {
+			committed, err = inv.r.sessions.Write(ctx, inv.session, &inv.head, m, extra, claim)
 			return err
 		})
 		inv.moved = committed.Head != nil
@@ -147,12 +145,12 @@ func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store
 	if m.Entry.KeepsLease {
 		inv.wonKeepingLease = m.Entry.Seq
 	}
-	if sent(m, committed) {
+	if stored.Sent(m, committed) {
 		return nil
 	}
 	// This write is separate from the entry's and has its own time limit: if it fails, the entry
 	// is still committed.
-	return inv.r.boundedBy(ctx, errNotSent, func(ctx context.Context) error { return inv.r.send(ctx, *m.Wake) })
+	return inv.r.sessions.BoundedBy(ctx, stored.ErrNotSent, func(ctx context.Context) error { return inv.r.sessions.Send(ctx, *m.Wake) })
 }
 
 // nextClaim is the move of the lease that follows an entry after which this
@@ -170,31 +168,4 @@ func (inv *invocation) nextClaim(m engine.Move) *store.ClaimParams {
 func (inv *invocation) claimParams(mode store.ClaimMode, seq int64) store.ClaimParams {
 	now := inv.r.cfg.Now()
 	return store.ClaimParams{Key: inv.key, Mode: mode, Owner: inv.owner, Seq: seq, Now: now, Until: inv.lease.claimed(now, inv.r.cfg.Lease)}
-}
-
-// errNoAnswer is the cause with which a write ends that took too long.
-var errNoAnswer = fmt.Errorf("%w: no answer in time", store.ErrUnavailable)
-
-// errNotSent is the same of the queue.
-var errNotSent = fmt.Errorf("%w: no answer in time", queue.ErrUnavailable)
-
-// bounded does a write that has to outlive the cancellation of ctx, within
-// CommitTimeout. One whose time ran out is done once more: this process may have
-// been stopped for that long, and then learns what has happened meanwhile. Writes
-// carry attempt ids, so repeating one is safe; and a wake may be sent twice.
-func (r *Runtime) bounded(ctx context.Context, write func(context.Context) error) error {
-	return r.boundedBy(ctx, errNoAnswer, write)
-}
-
-// boundedBy is bounded with a cause that names what did not respond.
-func (r *Runtime) boundedBy(ctx context.Context, cause error, write func(context.Context) error) error {
-	ctx = context.WithoutCancel(ctx)
-	for again := true; ; again = false {
-		bounded, cancel := context.WithTimeoutCause(ctx, r.cfg.CommitTimeout, cause)
-		err := write(bounded)
-		cancel()
-		if !again || !errors.Is(err, cause) {
-			return err
-		}
-	}
 }

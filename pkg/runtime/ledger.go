@@ -42,7 +42,7 @@ func (l *ledger) load(ctx context.Context) error {
 	if l.loaded {
 		return nil
 	}
-	item, err := l.inv.r.item(ctx, l.inv.key, store.KindTool, l.call)
+	item, err := l.inv.r.sessions.Item(ctx, l.inv.key, store.KindTool, l.call)
 	if err != nil {
 		return err
 	}

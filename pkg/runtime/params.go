@@ -160,19 +160,3 @@ type WorkParams struct {
 	// SweepEvery runs the sweep so often beside the work; 0 means never.
 	SweepEvery time.Duration
 }
-
-// Progress is reported while a session is driven, for display.
-type Progress struct {
-	Kind session.Kind
-	Seq  int64
-	Step int64
-	// Text of the agent, Calls it asked for, by name.
-	Text  string
-	Calls []string
-	// Failed are the calls, by name, of whose results the entry says that they
-	// failed, timed out or are unknown.
-	Failed []string
-	// Status after the entry; where the task has failed, Failure is the code of why.
-	Status  session.Status
-	Failure string
-}

@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -190,7 +191,7 @@ func outcomeOf(s *session.Session, records []journal.WaitRecord) (session.Outcom
 		if pause := pauseOf(records); pause != nil {
 			return session.OutcomePaused, pause
 		}
-		if staysSuspended(records) {
+		if stored.StaysSuspended(records) {
 			return session.OutcomePaused, nil
 		}
 		return session.OutcomeRunning, nil // everything is answered; it goes on
@@ -223,7 +224,7 @@ func pauseOf(records []journal.WaitRecord) *Pause {
 			pause.Decided++
 		}
 	}
-	open := openWaits(records)
+	open := stored.OpenWaits(records)
 	for _, w := range open {
 		if kind := pauseTypes[w.Kind]; pause.Type == "" || pause.Type == kind {
 			pause.Type = kind

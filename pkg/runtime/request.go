@@ -89,7 +89,7 @@ func (r *Runtime) requestRecord(ctx context.Context, q *request) (*journal.Idemp
 	if q.id == "" {
 		return nil, nil
 	}
-	item, err := r.item(ctx, session.Key{Tenant: q.tenant}, store.KindIdempotency, q.id)
+	item, err := r.sessions.Item(ctx, session.Key{Tenant: q.tenant}, store.KindIdempotency, q.id)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -70,20 +71,20 @@ func (r *Runtime) resumedBefore(ctx context.Context, key session.Key, did json.R
 		out.Continuation, out.Open, err = r.continuation(ctx, key, d.Held)
 		return out, err
 	}
-	head, err := r.head(ctx, key)
+	head, err := r.sessions.Head(ctx, key)
 	if err != nil {
 		return Resumed{}, err
 	}
-	newest, err := r.newest(ctx, *head.Head)
+	newest, err := r.sessions.Newest(ctx, *head.Head)
 	if err != nil || newest.Seq != max(d.Entry, d.After) {
 		return out, err // it has gone on
 	}
 	out.After = d.After
 	switch {
 	case newest.Status == session.StatusRunning:
-		err = r.send(ctx, r.stepAfter(key, newest.Seq, newest.At, newest.Until))
+		err = r.sessions.Send(ctx, r.sessions.StepAfter(key, newest.Seq, newest.At, newest.Until))
 	case !newest.Status.Ended():
-		err = r.send(ctx, journal.NewWake(key, newest.Seq+1, journal.WakeResume))
+		err = r.sessions.Send(ctx, journal.NewWake(key, newest.Seq+1, journal.WakeResume))
 	}
 	return out, err
 }
@@ -95,11 +96,11 @@ func (r *Runtime) loadNotEnded(ctx context.Context, p ResumeParams) (*session.Se
 		return nil, err
 	}
 	if err := checkNewest(s, p.Checkpoint); err != nil {
-		r.cacheAgain(s)
+		r.sessions.PutBack(s)
 		return nil, err
 	}
 	if s.Status.Ended() {
-		r.cacheAgain(s)
+		r.sessions.PutBack(s)
 		return nil, notResumable(s)
 	}
 	return s, nil
@@ -165,7 +166,7 @@ func (r *Runtime) resumeContinue(ctx context.Context, p *resumeRequest) (Resumed
 	if err != nil {
 		return Resumed{}, err
 	}
-	defer func() { r.cacheAgain(s) }()
+	defer func() { r.sessions.PutBack(s) }()
 	if err := p.checkNotMoved(s); err != nil {
 		return Resumed{}, err
 	}
@@ -185,24 +186,24 @@ func (r *Runtime) resumeContinue(ctx context.Context, p *resumeRequest) (Resumed
 		p.seen = s.Version
 		return r.continueInterrupted(ctx, s, p)
 	case session.StatusRunning:
-		head, err := r.head(ctx, s.Key)
+		head, err := r.sessions.Head(ctx, s.Key)
 		if err != nil {
 			return Resumed{}, err
 		}
 		if head.Head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.KeepsLease) {
 			return Resumed{}, alreadyRunning(s)
 		}
-		wake = r.wakeAfter(s)
+		wake = r.sessions.WakeAfter(s)
 	case session.StatusCompleted, session.StatusFailed, session.StatusCancelled:
 	}
 	record, err := p.q.record(r.cfg.Now(), p.Key, s.Version, done{After: s.Version})
 	if err == nil {
-		err = r.update(ctx, p.Key, append(writes, record...))
+		err = r.sessions.Update(ctx, p.Key, append(writes, record...))
 	}
 	if err != nil {
 		return Resumed{}, err
 	}
-	return Resumed{Continuation: ContinuationResumed, After: s.Version}, r.send(ctx, wake)
+	return Resumed{Continuation: ContinuationResumed, After: s.Version}, r.sessions.Send(ctx, wake)
 }
 
 // releaseHeld returns the answers that were only stored, marked so that the session continues on
@@ -213,7 +214,7 @@ func (r *Runtime) releaseHeld(waits []store.Item) []store.Item {
 	for _, item := range waits {
 		if item.Wait.Held {
 			record := *item.Wait
-			record.Held, record.HeldLast, record.Due = false, false, ptr(r.cfg.Now().UTC().Add(engine.AnsweredGrace))
+			record.Held, record.HeldLast, record.Due = false, false, new(r.cfg.Now().UTC().Add(engine.AnsweredGrace))
 			items = append(items, store.WaitItem(record, item.Rev))
 		}
 	}
@@ -224,35 +225,25 @@ func (r *Runtime) releaseHeld(waits []store.Item) []store.Item {
 // deadline has passed expire first, as when an answer comes too late, so that the caller need not
 // wait for the sweep. A conflict means that an answer came first, and the answer counts.
 func (r *Runtime) expireOverdue(ctx context.Context, s *session.Session) (items []store.Item, open []session.Wait, err error) {
-	if items, err = r.waitsAt(ctx, s.Key, waitsAtOf(s)); err != nil {
+	if items, err = r.sessions.WaitsAt(ctx, s.Key, stored.WaitsAtOf(s)); err != nil {
 		return nil, nil, err
 	}
 	expired := false
 	for _, item := range items {
-		if item.Wait.State != session.WaitOpen || !r.overdue(*item.Wait) {
+		if item.Wait.State != session.WaitOpen || !r.sessions.Overdue(*item.Wait) {
 			continue
 		}
-		if err := r.expire(ctx, s.Key, item); err != nil {
+		if err := r.sessions.Expire(ctx, s.Key, item); err != nil {
 			return nil, nil, err
 		}
 		expired = true
 	}
 	if expired {
-		if items, err = r.waitsAt(ctx, s.Key, waitsAtOf(s)); err != nil {
+		if items, err = r.sessions.WaitsAt(ctx, s.Key, stored.WaitsAtOf(s)); err != nil {
 			return nil, nil, err
 		}
 	}
-	return items, openWaits(waitRecords(items)), nil
-}
-
-// overdue reports whether the deadline of an open wait has passed.
-func (r *Runtime) overdue(w journal.WaitRecord) bool {
-	return w.Wait.Deadline != nil && !r.cfg.Now().Before(w.Wait.Deadline.At)
-}
-
-// wakeAfter is the wake for the entry after the newest one of a running session.
-func (r *Runtime) wakeAfter(s *session.Session) journal.Wake {
-	return r.stepAfter(s.Key, s.Version, s.Newest.At, s.Newest.Until)
+	return items, stored.OpenWaits(stored.WaitRecords(items)), nil
 }
 
 // resumeWithMessage answers the input the session waits for; else it goes on with the
@@ -275,7 +266,7 @@ func (r *Runtime) resumeWithMessage(ctx context.Context, p *resumeRequest) (Resu
 	if err != nil {
 		return Resumed{}, err
 	}
-	defer func() { r.cacheAgain(s) }()
+	defer func() { r.sessions.PutBack(s) }()
 	if err := p.checkNotMoved(s); err != nil {
 		return Resumed{}, err
 	}
@@ -327,7 +318,7 @@ func checkTakesMessage(s *session.Session) error {
 // answer; and always what a person approved and was told is stored. If no wait is open, there is
 // nothing to abandon.
 func checkAbandon(s *session.Session, waits []journal.WaitRecord, c Caller) error {
-	open, gives := openWaits(waits), s.Status == session.StatusInterrupted || s.Rules.Policy.AbandonOnMessage
+	open, gives := stored.OpenWaits(waits), s.Status == session.StatusInterrupted || s.Rules.Policy.AbandonOnMessage
 	if len(open) > 0 && !gives {
 		return refuseAt(CodeStillWaiting, s.Key, s.Status, "it waits for %s, not for a message. Answer that first", label(open[0]))
 	}
@@ -346,7 +337,7 @@ func checkAbandon(s *session.Session, waits []journal.WaitRecord, c Caller) erro
 	case len(open) > 0:
 		return refuseAt(CodeStillWaiting, s.Key, s.Status, "a message would abandon %s, which %s has answered. Let it go on with that first: %s is still open",
 			label(waits[i].Wait), waits[i].Answer.Who, label(open[0]))
-	case staysSuspended(waits) || s.Status == session.StatusInterrupted:
+	case stored.StaysSuspended(waits) || s.Status == session.StatusInterrupted:
 		return refuseAt(CodeStillWaiting, s.Key, s.Status, "everything it waited for is answered, and the answers are only stored. Resume it without a message first; send the message when it rests again")
 	}
 	return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "everything it waited for is answered, and it goes on with that. Send the message when it rests again")
@@ -400,7 +391,7 @@ func (r *Runtime) answerWith(ctx context.Context, p *resumeRequest, a session.An
 func (r *Runtime) resumeWithNewMessage(ctx context.Context, s *session.Session, p *resumeRequest) (Resumed, error) {
 	inv := r.invoke(journal.NewWake(s.Key, 0, journal.WakeResume)) // a verb: written for no message
 	inv.session = s
-	head, err := r.head(ctx, s.Key)
+	head, err := r.sessions.Head(ctx, s.Key)
 	if err != nil {
 		return Resumed{}, err
 	}
@@ -408,10 +399,10 @@ func (r *Runtime) resumeWithNewMessage(ctx context.Context, s *session.Session, 
 	if err != nil {
 		return Resumed{}, err
 	}
-	if err := checkAbandon(s, waitRecords(items), p.Caller); err != nil {
+	if err := checkAbandon(s, stored.WaitRecords(items), p.Caller); err != nil {
 		return Resumed{}, err
 	}
-	taken, extra := takeWaits(s, items, s.Next(), r.cfg.StepBytes)
+	taken, extra := stored.TakeWaits(s, items, s.Next(), r.cfg.StepBytes)
 	record, err := p.q.record(r.cfg.Now(), p.Key, s.Next(), done{Entry: s.Next()})
 	if err != nil {
 		return Resumed{}, err
@@ -426,7 +417,7 @@ func (r *Runtime) resumeWithNewMessage(ctx context.Context, s *session.Session, 
 	message := llm.UserParts(p.Message)
 	m := engine.Resumed(s, taken, &message, closed.Results, r.stamp(p.Caller))
 	m.Entry.StateOps, m.Entry.Events, m.Entry.Calls = closed.StateOps, closed.Events, closed.Used.Runs
-	if err := r.commit(ctx, s, &head, m, append(extra, ledgers...)); err != nil {
+	if err := r.sessions.Commit(ctx, s, &head, m, append(extra, ledgers...)); err != nil {
 		return Resumed{}, err
 	}
 	return Resumed{Continuation: ContinuationResumed}, nil

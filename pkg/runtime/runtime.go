@@ -12,8 +12,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -88,8 +88,9 @@ type Config struct {
 
 // Runtime carries out the verbs. Its methods are safe for concurrent use.
 type Runtime struct {
-	cfg   Config
-	cache *cache
+	cfg Config
+	// sessions as they are stored.
+	sessions *stored.Sessions
 	// digests of agents as they are in this program, by agent and model.
 	mu      sync.Mutex
 	digests map[[2]string]string
@@ -160,7 +161,11 @@ func New(cfg Config) (*Runtime, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Runtime{cfg: cfg, cache: newCache(cfg.CacheBytes), digests: map[[2]string]string{}, planners: map[[3]string]agent.Planner{}}, nil
+	sessions := stored.New(stored.Config{
+		Store: cfg.Store, Queue: cfg.Queue, Now: cfg.Now, CacheBytes: cfg.CacheBytes,
+		CommitTimeout: cfg.CommitTimeout, SweepAfter: cfg.SweepAfter, OnEntry: cfg.onEntry(),
+	})
+	return &Runtime{cfg: cfg, sessions: sessions, digests: map[[2]string]string{}, planners: map[[3]string]agent.Planner{}}, nil
 }
 
 // planner returns what plans the replies of a task, made once for all tasks that
@@ -190,79 +195,9 @@ func defaultTo[T comparable](value *T, otherwise T) {
 	}
 }
 
-// load returns the folded session, nil if there is none. The caller owns it until
-// it hands it back with keep.
-func (r *Runtime) load(ctx context.Context, key session.Key) (*session.Session, error) {
-	if err := key.Validate(); err != nil {
-		return nil, err
-	}
-	return r.catchUp(ctx, key, r.cache.take(key))
-}
-
-// catchUp folds the newest entries into a session taken from the cache, or loads it if nil.
-func (r *Runtime) catchUp(ctx context.Context, key session.Key, s *session.Session) (*session.Session, error) {
-	var err error
-	if s != nil {
-		s, err = r.refresh(ctx, s)
-	} else {
-		s, err = r.loadAll(ctx, key)
-	}
-	if s == nil || err != nil {
-		r.cache.release(key)
-	}
-	return s, err
-}
-
-// refresh folds what was written since into a session the caller owns.
-func (r *Runtime) refresh(ctx context.Context, s *session.Session) (*session.Session, error) {
-	key := s.Key
-	for e, err := range r.cfg.Store.Entries(ctx, key, s.Version) {
-		if err == nil {
-			err = engine.Apply(s, &e)
-		}
-		switch {
-		case errors.Is(err, engine.ErrNeedsHistory):
-			return r.loadAll(ctx, key)
-		case err != nil:
-			return nil, fmt.Errorf("load session %s: %w", key, err)
-		}
-	}
-	return s, nil
-}
-
-func (r *Runtime) loadAll(ctx context.Context, key session.Key) (*session.Session, error) {
-	entries, err := r.entries(ctx, key)
-	if err != nil || len(entries) == 0 {
-		return nil, err
-	}
-	s, err := engine.Fold(key, entries)
-	if err != nil {
-		return nil, fmt.Errorf("load session %s: %w: %w", key, store.ErrCorrupt, err)
-	}
-	return s, nil
-}
-
-func (r *Runtime) entries(ctx context.Context, key session.Key) ([]journal.Entry, error) {
-	var entries []journal.Entry
-	for e, err := range r.cfg.Store.Entries(ctx, key, 0) {
-		if err != nil {
-			return nil, fmt.Errorf("load session %s: %w", key, err)
-		}
-		entries = append(entries, e)
-	}
-	return entries, nil
-}
-
-// cacheAgain puts a folded session back into the cache.
-func (r *Runtime) cacheAgain(s *session.Session) {
-	if s != nil && s.Version > 0 {
-		r.cache.put(s)
-	}
-}
-
 // loadExisting is load for verbs: a session that does not exist is refused.
 func (r *Runtime) loadExisting(ctx context.Context, key session.Key) (*session.Session, error) {
-	s, err := r.loadUndeleted(ctx, key)
+	s, err := r.sessions.LoadUndeleted(ctx, key)
 	if err != nil {
 		return nil, AsError(err)
 	}
@@ -270,65 +205,6 @@ func (r *Runtime) loadExisting(ctx context.Context, key session.Key) (*session.S
 		return nil, noSession(key)
 	}
 	return s, nil
-}
-
-// loadUndeleted is load for callers that make no claim (a claim would fail on a deleted session).
-// A session in the cache without a new entry was perhaps deleted: then it has a tombstone instead
-// of HEAD, and HEAD is a smaller read than the newest entry.
-func (r *Runtime) loadUndeleted(ctx context.Context, key session.Key) (*session.Session, error) {
-	if err := key.Validate(); err != nil {
-		return nil, err
-	}
-	kept := r.cache.take(key)
-	var version int64
-	if kept != nil {
-		version = kept.Version
-	}
-	s, err := r.catchUp(ctx, key, kept)
-	if s == nil || err != nil || kept == nil || s.Version > version {
-		return s, err
-	}
-	head, err := r.item(ctx, key, store.KindHead, "")
-	if err == nil && head.Head != nil && !head.Head.Deleted {
-		return s, nil
-	}
-	r.cache.release(key)
-	return nil, err
-}
-
-func (r *Runtime) items(ctx context.Context, key session.Key, kind store.ItemKind, id string) ([]store.Item, error) {
-	var items []store.Item
-	for item, err := range r.cfg.Store.Items(ctx, key, kind, id) {
-		if err != nil {
-			return nil, fmt.Errorf("session %s: read %s: %w", key, kind, err)
-		}
-		items = append(items, item)
-	}
-	return items, nil
-}
-
-// item returns one item, with Rev 0 if it is absent.
-func (r *Runtime) item(ctx context.Context, key session.Key, kind store.ItemKind, id string) (store.Item, error) {
-	items, err := r.items(ctx, key, kind, id)
-	if err != nil || len(items) == 0 {
-		return store.Item{Kind: kind, ID: id}, err
-	}
-	return items[0], nil
-}
-
-func (r *Runtime) head(ctx context.Context, key session.Key) (store.Item, error) {
-	item, err := r.item(ctx, key, store.KindHead, "")
-	if err == nil && item.Head == nil {
-		err = fmt.Errorf("session %s: HEAD: %w", key, store.ErrNotFound)
-	}
-	return item, err
-}
-
-func (r *Runtime) send(ctx context.Context, wake journal.Wake) error {
-	if err := r.cfg.Queue.Send(ctx, wake); err != nil {
-		return fmt.Errorf("session %s: send wake for entry %d: %w", wake.Key(), wake.Seq, err)
-	}
-	return nil
 }
 
 // stamp returns the stamp of a verb.

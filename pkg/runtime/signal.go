@@ -7,6 +7,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
@@ -21,7 +22,7 @@ func (inv *invocation) handleStop(ctx, stepCtx context.Context, err error, out e
 		if readErr == nil && signal != nil {
 			return inv.obeySignal(ctx, *signal, out, asking)
 		}
-		err = errors.Join(readErr, errHeadMoved)
+		err = errors.Join(readErr, stored.ErrHeadMoved)
 	case errors.Is(cause, errSuperseded):
 		return errSuperseded
 	}
@@ -66,7 +67,7 @@ func (inv *invocation) commitSignal(ctx context.Context, signal journal.Signal, 
 			if err := inv.reloadLedgers(ctx); err != nil {
 				return err
 			}
-		} else if !errors.Is(err, errHeadMoved) {
+		} else if !errors.Is(err, stored.ErrHeadMoved) {
 			return err
 		}
 		if stronger := inv.signal(); stronger != nil {

@@ -65,12 +65,12 @@ func (r *Runtime) start(ctx context.Context, p StartParams, q *request) (Started
 	if err := session.ValidateTags(p.Tags); err != nil {
 		return Started{}, refuse(CodeInvalidInput, p.Key, "%s", err)
 	}
-	s, err := r.load(ctx, p.Key)
+	s, err := r.sessions.Load(ctx, p.Key)
 	if err != nil {
 		return Started{}, err
 	}
-	defer func() { r.cacheAgain(s) }()
-	head, err := r.item(ctx, p.Key, store.KindHead, "")
+	defer func() { r.sessions.PutBack(s) }()
+	head, err := r.sessions.Item(ctx, p.Key, store.KindHead, "")
 	if err != nil {
 		return Started{}, err
 	}
@@ -105,7 +105,7 @@ func (r *Runtime) start(ctx context.Context, p StartParams, q *request) (Started
 	if err != nil {
 		return Started{}, err
 	}
-	if err := r.commit(ctx, s, &head, m, record); err != nil {
+	if err := r.sessions.Commit(ctx, s, &head, m, record); err != nil {
 		return Started{}, err
 	}
 	return started, nil
@@ -161,13 +161,13 @@ func (r *Runtime) startedBefore(ctx context.Context, p StartParams, q *request, 
 		return Started{}, q.mismatch(&journal.Idempotency{Session: started.Key.ID})
 	}
 	started.Replayed = true
-	head, err := r.item(ctx, started.Key, store.KindHead, "")
+	head, err := r.sessions.Item(ctx, started.Key, store.KindHead, "")
 	if err != nil || head.Head == nil || head.Head.Deleted || head.Head.StatusSeq != started.Seq {
 		return started, err
 	}
-	newest, err := r.newest(ctx, *head.Head)
+	newest, err := r.sessions.Newest(ctx, *head.Head)
 	if err == nil && newest.Seq == started.Seq {
-		err = r.send(ctx, journal.NewWake(started.Key, started.Seq+1, journal.WakeStep))
+		err = r.sessions.Send(ctx, journal.NewWake(started.Key, started.Seq+1, journal.WakeStep))
 	}
 	return started, err
 }

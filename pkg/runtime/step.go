@@ -12,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/internal/toolrun"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
 )
@@ -80,7 +81,7 @@ func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra 
 				continue
 			}
 		}
-		if !errors.Is(err, errHeadMoved) {
+		if !errors.Is(err, stored.ErrHeadMoved) {
 			return false, errors.Join(err, inv.putAsking(ctx, extra))
 		}
 		if signal := inv.signal(); signal != nil {
@@ -209,7 +210,7 @@ func (inv *invocation) planFailed(ctx context.Context, definition agent.Agent, c
 	st := inv.stamp(false)
 	until := st.Now.Add(definition.Retry.Delay(failures, hint))
 	err := inv.commit(ctx, engine.Delayed(inv.session, failure, until, out.Used, st))
-	if signal := inv.signal(); signal != nil && errors.Is(err, errHeadMoved) {
+	if signal := inv.signal(); signal != nil && errors.Is(err, stored.ErrHeadMoved) {
 		return inv.obeySignal(ctx, *signal, out, nil)
 	}
 	return err
@@ -251,7 +252,7 @@ func (inv *invocation) takeMail(ctx context.Context, out *engine.StepOutcome) er
 		inv.mailSeen = count
 		return nil
 	}
-	items, err := inv.r.items(ctx, inv.key, store.KindMail, "")
+	items, err := inv.r.sessions.Items(ctx, inv.key, store.KindMail, "")
 	if err != nil {
 		return err
 	}
@@ -360,7 +361,7 @@ func (inv *invocation) runFinish(ctx context.Context, plans []engine.CallPlan, o
 // splitAsking keeps a suspension within one transaction: ledgers of calls that asked go
 // with it as far as there is room, and are written before it otherwise.
 func (inv *invocation) splitAsking(ctx context.Context, asking []store.Item) ([]store.Item, error) {
-	const room = store.MaxItems - session.MaxWaits - besideMove
+	const room = store.MaxItems - session.MaxWaits - stored.BesideMove
 	if len(asking) <= room {
 		return asking, nil
 	}
@@ -371,7 +372,7 @@ func (inv *invocation) splitAsking(ctx context.Context, asking []store.Item) ([]
 // returned, so that it may be started again whatever becomes of the step.
 func (inv *invocation) putAsking(ctx context.Context, asking []store.Item) error {
 	for _, item := range asking {
-		err := inv.r.bounded(ctx, func(ctx context.Context) error {
+		err := inv.r.sessions.Bounded(ctx, func(ctx context.Context) error {
 			_, err := inv.r.cfg.Store.Update(ctx, inv.key, item)
 			return err
 		})

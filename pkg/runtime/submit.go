@@ -9,6 +9,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -85,25 +86,16 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *request) (
 	} else {
 		out.Answer, out.Repeated = *record.Answer, true
 	}
-	if err := r.update(ctx, p.Key, writes); err != nil {
+	if err := r.sessions.Update(ctx, p.Key, writes); err != nil {
 		return Submitted{}, err
 	}
 	out.Continuation, out.Open, err = r.continuation(ctx, p.Key, p.HoldResume)
 	return out, err
 }
 
-// update writes items, if there are any.
-func (r *Runtime) update(ctx context.Context, key session.Key, items []store.Item) error {
-	if len(items) == 0 {
-		return nil
-	}
-	_, err := r.cfg.Store.Update(ctx, key, items...)
-	return err
-}
-
 // submittedBefore is the answer to a request that was carried out before.
 func (r *Runtime) submittedBefore(ctx context.Context, key session.Key, d done) (Submitted, error) {
-	item, err := r.item(ctx, key, store.KindWait, d.Wait)
+	item, err := r.sessions.Item(ctx, key, store.KindWait, d.Wait)
 	if err != nil {
 		return Submitted{}, err
 	}
@@ -119,8 +111,8 @@ func (r *Runtime) submittedBefore(ctx context.Context, key session.Key, d done) 
 // deadline, which it keeps, or when the session waits no more. A conflict is an
 // answer that came before the deadline, perhaps this very one.
 func (r *Runtime) checkInTime(ctx context.Context, head journal.Head, item store.Item) error {
-	if r.overdue(*item.Wait) {
-		if err := r.expire(ctx, head.Key, item); err != nil {
+	if r.sessions.Overdue(*item.Wait) {
+		if err := r.sessions.Expire(ctx, head.Key, item); err != nil {
 			return err
 		}
 		return r.tooLate(head.Key, *item.Wait)
@@ -138,7 +130,7 @@ func withAnswer(item store.Item, answer session.Answer, hold, only bool) store.I
 	record := *item.Wait
 	record.State, record.Answer, record.Held, record.HeldLast, record.Due = session.WaitAnswered, &answer, hold, hold && only, nil
 	if !record.HeldLast {
-		record.Due = ptr(answer.When.Add(engine.AnsweredGrace))
+		record.Due = new(answer.When.Add(engine.AnsweredGrace))
 	}
 	return store.WaitItem(record, item.Rev)
 }
@@ -163,14 +155,14 @@ func (r *Runtime) continuation(ctx context.Context, key session.Key, hold bool) 
 	if a.head.Status != session.StatusSuspended && a.head.Status != session.StatusInterrupted {
 		return ContinuationResumed, nil, nil // it has gone on
 	}
-	waits := waitRecords(a.items)
-	switch open := openWaits(waits); {
+	waits := stored.WaitRecords(a.items)
+	switch open := stored.OpenWaits(waits); {
 	case len(open) > 0:
 		return ContinuationWaiting, open, nil
-	case a.head.Status == session.StatusInterrupted, hold, staysSuspended(waits):
+	case a.head.Status == session.StatusInterrupted, hold, stored.StaysSuspended(waits):
 		return ContinuationStored, nil, nil
 	}
-	return ContinuationResumed, nil, r.send(ctx, journal.NewWake(key, leavingSeq(a.head), journal.WakeResume))
+	return ContinuationResumed, nil, r.sessions.Send(ctx, journal.NewWake(key, stored.LeavingSeq(a.head), journal.WakeResume))
 }
 
 // checkSettled refuses an answer to a wait that is not open any more, unless it says
@@ -273,7 +265,7 @@ func noApproval(a suspension) *Error {
 }
 
 func (r *Runtime) noWait(a suspension, answer session.Answer) *Error {
-	if !isWait(answer.Wait) && strings.HasPrefix(answer.Wait, "c") {
+	if !stored.IsWait(answer.Wait) && strings.HasPrefix(answer.Wait, "c") {
 		return refuse(CodeWaitNotFound, a.head.Key, "%q is the id of a call, not of a wait. %s", answer.Wait, a.suggestWaits(answer.Kind, answer.Wait))
 	}
 	return refuse(CodeWaitNotFound, a.head.Key, "there is no wait %q. %s", answer.Wait, a.suggestWaits(answer.Kind, ""))
@@ -305,7 +297,7 @@ const maxOfCall = 64
 // none. It reads the entries from the call's reply to its result, not every wait the
 // session ever had.
 func (r *Runtime) waitOfCall(ctx context.Context, head journal.Head, call string) (id string, err error) {
-	seq, _ := waitNumbers("w" + strings.TrimPrefix(call, "c"))
+	seq, _ := stored.WaitNumbers("w" + strings.TrimPrefix(call, "c"))
 	if seq < 1 || !strings.HasPrefix(call, "c") {
 		return "", nil
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -176,7 +176,7 @@ func (r *Runtime) share(ctx context.Context, most time.Duration, part int64) tim
 
 // sweepWithin reports whether it failed because its time was over.
 func (r *Runtime) sweepWithin(ctx context.Context, share time.Duration, found store.Found) (swept SweepResult, late bool, err error) {
-	one, cancel := context.WithTimeoutCause(ctx, share, errNoAnswer)
+	one, cancel := context.WithTimeoutCause(ctx, share, stored.ErrNoAnswer)
 	defer cancel()
 	err = r.sweepOne(one, found, &swept)
 	return swept, err != nil && one.Err() != nil, err
@@ -208,7 +208,7 @@ func leaseRecent(lease journal.Lease, now time.Time, lasts time.Duration) bool {
 func (r *Runtime) sweepHead(ctx context.Context, key session.Key, swept *SweepResult) error {
 	// Read HEAD first: if the session moves after that, the stamp is refused. If HEAD were read
 	// later, an ended session would get a due time that is never removed.
-	head, err := r.item(ctx, key, store.KindHead, "")
+	head, err := r.sessions.Item(ctx, key, store.KindHead, "")
 	if err != nil || head.Head == nil || head.Head.Deleted {
 		return err
 	}
@@ -232,11 +232,11 @@ func (r *Runtime) sweepHead(ctx context.Context, key session.Key, swept *SweepRe
 // resumeDue sends the resumption of a suspended session that waits for nothing any more. While a
 // wait is open, HEAD need not be looked at again: the last answer sets a due time of its own.
 func (r *Runtime) resumeDue(ctx context.Context, head store.Item, swept *SweepResult) error {
-	waits, err := r.waitStates(ctx, head.Head.Key, head.Head.WaitsAt)
+	waits, err := r.sessions.WaitStates(ctx, head.Head.Key, head.Head.WaitsAt)
 	if err != nil {
 		return err
 	}
-	if !mayResume(waits) {
+	if !stored.MayResume(waits) {
 		later := *head.Head
 		later.Due = nil
 		_, err := r.stampHead(ctx, later, head.Rev)
@@ -250,14 +250,14 @@ func (r *Runtime) resumeDue(ctx context.Context, head store.Item, swept *SweepRe
 // due is taken away, and where the session waits for nothing any more HEAD is due in
 // its place, so that of one session one message is sent however many answers it had.
 func (r *Runtime) resumeAnswered(ctx context.Context, key session.Key, found store.Item, swept *SweepResult) error {
-	// HEAD is read first, and the message is for the entry after HEAD's: see checkResume.
-	head, err := r.item(ctx, key, store.KindHead, "")
+	// HEAD is read first, and the message is for the entry after HEAD's: see [stored.Sessions.CheckResume].
+	head, err := r.sessions.Item(ctx, key, store.KindHead, "")
 	if err != nil || head.Head == nil {
 		return err
 	}
 	waits := []store.Item{found}
-	if seq, _ := waitNumbers(found.ID); seq == head.Head.WaitsAt {
-		if waits, err = r.waitsAt(ctx, key, seq); err != nil {
+	if seq, _ := stored.WaitNumbers(found.ID); seq == head.Head.WaitsAt {
+		if waits, err = r.sessions.WaitsAt(ctx, key, seq); err != nil {
 			return err
 		}
 	}
@@ -265,7 +265,7 @@ func (r *Runtime) resumeAnswered(ctx context.Context, key session.Key, found sto
 	if len(undue) == 0 {
 		return nil // the look at another of these waits has just done it
 	}
-	if leavingSeq(*head.Head) > 0 && mayResume(waitRecords(waits)) {
+	if stored.LeavingSeq(*head.Head) > 0 && stored.MayResume(stored.WaitRecords(waits)) {
 		return r.sendResume(ctx, head, undue, swept)
 	}
 	// If nothing is to be sent, nothing is done until the next answer: the last answer sets a
@@ -296,7 +296,7 @@ func (r *Runtime) sendResume(ctx context.Context, head store.Item, items []store
 		return err
 	}
 	swept.Resumed++
-	return r.send(ctx, journal.NewWake(stamped.Key, leavingSeq(stamped), journal.WakeResume))
+	return r.sessions.Send(ctx, journal.NewWake(stamped.Key, stored.LeavingSeq(stamped), journal.WakeResume))
 }
 
 // stampResend returns HEAD of a session whose newest entry is so and that is sent for now:
@@ -306,7 +306,7 @@ func (r *Runtime) stampResend(head journal.Head, newest int64) journal.Head {
 		head.Resent, head.ResentAfter = 0, newest
 	}
 	head.Resent++
-	head.Due = ptr(r.cfg.Now().Add(backoff(r.cfg.SweepAfter, head.Resent)).UTC())
+	head.Due = new(r.cfg.Now().Add(backoff(r.cfg.SweepAfter, head.Resent)).UTC())
 	return head
 }
 
@@ -318,7 +318,7 @@ func (r *Runtime) resend(ctx context.Context, head store.Item) (bool, error) {
 	if leaseRecent(head.Head.Lease, now, r.cfg.Lease) {
 		return false, nil
 	}
-	newest, err := r.newest(ctx, *head.Head)
+	newest, err := r.sessions.Newest(ctx, *head.Head)
 	if err != nil || newest.Status != session.StatusRunning || head.Head.Lease.Live(now, newest.Seq, newest.KeepsLease) {
 		return false, err
 	}
@@ -329,7 +329,7 @@ func (r *Runtime) resend(ctx context.Context, head store.Item) (bool, error) {
 	if journal.PutOff(at, until, now) > 0 {
 		return false, r.putOff(ctx, head, at, until)
 	}
-	if quiet := at; !noMessage(at, until) { // what sends for it has a moment
+	if quiet := at; !stored.NoMessage(at, until) { // what sends for it has a moment
 		if until != nil {
 			quiet = *until
 		}
@@ -341,15 +341,15 @@ func (r *Runtime) resend(ctx context.Context, head store.Item) (bool, error) {
 	if moved, err := r.stampHead(ctx, stamped, head.Rev); err != nil || moved {
 		return false, err
 	}
-	return true, r.send(ctx, journal.NewWake(head.Head.Key, newest.Seq+1, journal.WakeStep))
+	return true, r.sessions.Send(ctx, journal.NewWake(head.Head.Key, newest.Seq+1, journal.WakeStep))
 }
 
 // putOff makes a session whose retry has still to wait due when something should
 // have happened, instead of in every sweep till then.
 func (r *Runtime) putOff(ctx context.Context, head store.Item, at time.Time, until *time.Time) error {
 	now := r.cfg.Now()
-	due := r.dueAfter(at, until, now)
-	if due.Sub(now) <= r.cfg.SweepAfter && !noMessage(at, until) {
+	due := r.sessions.DueAfter(at, until, now)
+	if due.Sub(now) <= r.cfg.SweepAfter && !stored.NoMessage(at, until) {
 		return nil // soon over
 	}
 	later := *head.Head
@@ -365,7 +365,7 @@ func (r *Runtime) stampHead(ctx context.Context, head journal.Head, rev int64) (
 
 // writeIfUnchanged writes items at once unless one has moved: by its session, or another sweep.
 func (r *Runtime) writeIfUnchanged(ctx context.Context, key session.Key, items []store.Item) (moved bool, err error) {
-	err = r.update(ctx, key, items)
+	err = r.sessions.Update(ctx, key, items)
 	if errors.Is(err, store.ErrConflict) {
 		return true, nil
 	}
@@ -383,7 +383,7 @@ func backoff(base time.Duration, tries int) time.Duration {
 // sweepWait expires a wait whose deadline has passed, or sends the resumption
 // that an answer should have sent.
 func (r *Runtime) sweepWait(ctx context.Context, found store.Found, swept *SweepResult) error {
-	item, err := r.item(ctx, found.Key, store.KindWait, found.Item.ID)
+	item, err := r.sessions.Item(ctx, found.Key, store.KindWait, found.Item.ID)
 	if err != nil || item.Wait == nil {
 		return err
 	}
@@ -398,7 +398,7 @@ func (r *Runtime) sweepWait(ctx context.Context, found store.Found, swept *Sweep
 		if d := record.Wait.Deadline; d == nil || now.Before(d.At) {
 			return nil
 		}
-		if err := r.expire(ctx, found.Key, item); err != nil {
+		if err := r.sessions.Expire(ctx, found.Key, item); err != nil {
 			if errors.Is(err, store.ErrConflict) {
 				return nil // an answer came first, and counts
 			}
@@ -414,31 +414,4 @@ func (r *Runtime) sweepWait(ctx context.Context, found store.Found, swept *Sweep
 	case session.WaitTaken, session.WaitClosed:
 	}
 	return nil
-}
-
-// expire ends a wait at its deadline. It is recorded as an expiry, never as a
-// person's answer; what it means was declared when the wait was opened. A
-// conflict is an answer that came first, and counts.
-func (r *Runtime) expire(ctx context.Context, key session.Key, item store.Item) error {
-	record := *item.Wait
-	if record.State != session.WaitOpen || record.Wait.Deadline == nil {
-		return nil
-	}
-	w, now := record.Wait, r.cfg.Now().UTC()
-	answer := session.Answer{
-		Wait: w.ID, Kind: session.AnswerExpiry, ToolCallID: w.Call, Outcome: w.Deadline.Outcome,
-		Who: "deadline", From: "sweep", When: now,
-	}
-	if w.Deadline.Outcome == session.ExpireDefault {
-		answer.Result, answer.Digest = w.Deadline.Value, decided(w, answer)
-	}
-	if w.Question != nil {
-		answer.QuestionID = w.Question.ID
-	}
-	record.State, record.Answer = session.WaitExpired, &answer
-	record.Due = ptr(now.Add(engine.AnsweredGrace))
-	if _, err := r.cfg.Store.Update(ctx, key, store.WaitItem(record, item.Rev)); err != nil {
-		return err
-	}
-	return r.resumeIfReady(ctx, key)
 }

@@ -118,7 +118,7 @@ func (inv *invocation) afterTimeout(ctx context.Context, t tool.Tool, p engine.C
 		out.result = &result
 	}
 	if out.result != nil {
-		out.err = inv.r.bounded(ctx, func(ctx context.Context) error { return book.finish(ctx, *out.result, nil, nil) })
+		out.err = inv.r.sessions.Bounded(ctx, func(ctx context.Context) error { return book.finish(ctx, *out.result, nil, nil) })
 	}
 }
 
@@ -263,7 +263,7 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 	}
 	out.result = &result
 	if sideEffect && book != nil {
-		out.err = inv.r.bounded(ctx, func(ctx context.Context) error { return book.finish(ctx, result, out.ops, out.events) })
+		out.err = inv.r.sessions.Bounded(ctx, func(ctx context.Context) error { return book.finish(ctx, result, out.ops, out.events) })
 	}
 }
 

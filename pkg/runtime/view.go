@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -75,7 +76,7 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 	if err != nil {
 		return View{}, false, err
 	}
-	defer r.cacheAgain(s)
+	defer r.sessions.PutBack(s)
 	records, err := r.waitsOf(ctx, s)
 	if err != nil {
 		return View{}, false, AsError(err)
@@ -96,12 +97,12 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 	if s.Status == session.StatusSuspended {
 		out.Open = slices.DeleteFunc(records, func(w journal.WaitRecord) bool { return w.State != session.WaitOpen })
 	}
-	open := slices.DeleteFunc(slices.Clone(out.Open), r.overdue) // a resume lets those expire
+	open := slices.DeleteFunc(slices.Clone(out.Open), r.sessions.Overdue) // a resume lets those expire
 	switch {
 	case s.Status.Ended():
 		out.Resume = notResumable(s)
 	case len(open) > 0:
-		out.Resume = stillWaiting(s, openWaits(open))
+		out.Resume = stillWaiting(s, stored.OpenWaits(open))
 	case s.Status == session.StatusRunning && head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.KeepsLease):
 		out.Resume = alreadyRunning(s)
 	}
@@ -114,7 +115,7 @@ func (r *Runtime) Messages(ctx context.Context, key session.Key) ([]llm.Message,
 	if err != nil {
 		return nil, err
 	}
-	defer r.cacheAgain(s)
+	defer r.sessions.PutBack(s)
 	return slices.Clone(s.Messages), nil
 }
 
@@ -123,7 +124,7 @@ func (r *Runtime) Runs(ctx context.Context, key session.Key) ([]session.Run, err
 	if _, err := r.Head(ctx, key); err != nil {
 		return nil, err
 	}
-	items, err := r.items(ctx, key, store.KindRun, "")
+	items, err := r.sessions.Items(ctx, key, store.KindRun, "")
 	if err != nil {
 		return nil, AsError(err)
 	}

@@ -108,7 +108,7 @@ func (w *watcher) look() {
 func (w *watcher) read(seq int64, renew bool) (store.Item, error) {
 	r := w.inv.r
 	if !renew {
-		return r.head(w.ctx, w.inv.key)
+		return r.sessions.Head(w.ctx, w.inv.key)
 	}
 	now := r.cfg.Now()
 	return r.cfg.Store.Claim(w.ctx, store.ClaimParams{
@@ -118,7 +118,7 @@ func (w *watcher) read(seq int64, renew bool) (store.Item, error) {
 
 // stopSignal returns the signal for a step that was cancelled.
 func (inv *invocation) stopSignal(ctx context.Context) (*journal.Signal, error) {
-	head, err := inv.r.head(context.WithoutCancel(ctx), inv.key)
+	head, err := inv.r.sessions.Head(context.WithoutCancel(ctx), inv.key)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
-package runtime
+package stored
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/adjourn/adjourn/internal/engine"
@@ -8,6 +9,10 @@ import (
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
+
+// ErrHeadMoved says that a signal or mail came which an entry would ignore: look again before
+// ending the step.
+var ErrHeadMoved = errors.New("a signal or mail came")
 
 // headUnseen reports whether an entry would ignore something in HEAD: a signal to the task that
 // the entry does not carry out, or mail of which its writer has read less than HEAD counts. It is
@@ -32,10 +37,11 @@ func headUnseen(s *session.Session, head *journal.Head, m engine.Move, mail int6
 	return e.Signal == nil && e.Kind != session.KindDelayed && head.MailCount > mail
 }
 
-// checkHead refuses an entry for which headUnseen is true; nothing was written.
-func checkHead(s *session.Session, head *store.Item, m engine.Move, mail int64) error {
+// CheckHead refuses an entry that would ignore a signal in HEAD, or mail of which its writer has
+// read less than HEAD counts, with [ErrHeadMoved]; nothing was written.
+func CheckHead(s *session.Session, head *store.Item, m engine.Move, mail int64) error {
 	if !headUnseen(s, head.Head, m, mail) {
 		return nil
 	}
-	return fmt.Errorf("session %s: entry %d (%s): %w", s.Key, m.Entry.Seq, m.Entry.Kind, errHeadMoved)
+	return fmt.Errorf("session %s: entry %d (%s): %w", s.Key, m.Entry.Seq, m.Entry.Kind, ErrHeadMoved)
 }

@@ -1,4 +1,4 @@
-package runtime
+package stored
 
 import (
 	"bytes"
@@ -40,11 +40,11 @@ func (j *journalStore) Entries(context.Context, session.Key, int64) iter.Seq2[jo
 // loadBoth returns the session of a journal, whole and bare.
 func loadBoth(t *testing.T, entries [][]byte) (whole, bare *session.Session) {
 	t.Helper()
-	r := &Runtime{cfg: Config{Store: &journalStore{entries: entries}}}
+	st := New(Config{Store: &journalStore{entries: entries}})
 	key := session.Key{Tenant: session.DefaultTenant, ID: "s1"}
-	whole, err := r.loadAll(t.Context(), key)
+	whole, err := st.loadAll(t.Context(), key)
 	require.NoError(t, err)
-	bare, err = r.loadForEnd(t.Context(), key)
+	bare, err = st.LoadForEnd(t.Context(), key)
 	require.NoError(t, err)
 	return whole, bare
 }
@@ -53,7 +53,7 @@ func loadBoth(t *testing.T, entries [][]byte) (whole, bare *session.Session) {
 // session was loaded whole or bare: of no call, answer, number or run less is said.
 func TestLoadForEnd_ends_a_task_like_the_whole(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../internal/engine/testdata/v1/*.jsonl")
+	files, err := filepath.Glob("../../../../internal/engine/testdata/v1/*.jsonl")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {

@@ -1,4 +1,4 @@
-package runtime
+package stored
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// loadForEnd loads a session for an entry that only ends it: which calls are open and
+// LoadForEnd loads a session for an entry that only ends it: which calls are open and
 // what was used, without what was said and without the custom state. It takes the
 // memory of its largest entry, however long the journal is; of one that goes back to an
 // earlier entry what its calls asked for is held too. The session is not for the cache.
-func (r *Runtime) loadForEnd(ctx context.Context, key session.Key) (*session.Session, error) {
+func (st *Sessions) LoadForEnd(ctx context.Context, key session.Key) (*session.Session, error) {
 	s, trimmed := &session.Session{Key: key}, 0
-	for e, err := range r.cfg.Store.Entries(ctx, key, 0) {
+	for e, err := range st.cfg.Store.Entries(ctx, key, 0) {
 		if err != nil {
 			return nil, fmt.Errorf("load session %s: %w", key, err)
 		}
@@ -29,7 +29,7 @@ func (r *Runtime) loadForEnd(ctx context.Context, key session.Key) (*session.Ses
 		}
 		err = engine.Apply(s, &e)
 		if errors.Is(err, engine.ErrNeedsHistory) {
-			return r.foldForEnd(ctx, key)
+			return st.foldForEnd(ctx, key)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("load session %s: %w: %w", key, store.ErrCorrupt, err)
@@ -46,9 +46,9 @@ func (r *Runtime) loadForEnd(ctx context.Context, key session.Key) (*session.Ses
 }
 
 // foldForEnd is loadForEnd for a journal that goes back to an earlier entry.
-func (r *Runtime) foldForEnd(ctx context.Context, key session.Key) (*session.Session, error) {
+func (st *Sessions) foldForEnd(ctx context.Context, key session.Key) (*session.Session, error) {
 	var entries []journal.Entry
-	for e, err := range r.cfg.Store.Entries(ctx, key, 0) {
+	for e, err := range st.cfg.Store.Entries(ctx, key, 0) {
 		if err != nil {
 			return nil, fmt.Errorf("load session %s: %w", key, err)
 		}

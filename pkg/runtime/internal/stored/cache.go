@@ -1,4 +1,4 @@
-package runtime
+package stored
 
 import (
 	"container/list"

@@ -1,0 +1,54 @@
+package stored
+
+import (
+	"context"
+
+	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// Overdue reports whether the deadline of an open wait has passed.
+func (st *Sessions) Overdue(w journal.WaitRecord) bool {
+	return w.Wait.Deadline != nil && !st.cfg.Now().Before(w.Wait.Deadline.At)
+}
+
+// Expire ends a wait at its deadline. It is recorded as an expiry, never as a
+// person's answer; what it means was declared when the wait was opened. A
+// conflict is an answer that came first, and counts.
+func (st *Sessions) Expire(ctx context.Context, key session.Key, item store.Item) error {
+	record := *item.Wait
+	if record.State != session.WaitOpen || record.Wait.Deadline == nil {
+		return nil
+	}
+	w, now := record.Wait, st.cfg.Now().UTC()
+	answer := session.Answer{
+		Wait: w.ID, Kind: session.AnswerExpiry, ToolCallID: w.Call, Outcome: w.Deadline.Outcome,
+		Who: "deadline", From: "sweep", When: now,
+	}
+	if w.Deadline.Outcome == session.ExpireDefault {
+		answer.Result, answer.Digest = w.Deadline.Value, Decided(w, answer)
+	}
+	if w.Question != nil {
+		answer.QuestionID = w.Question.ID
+	}
+	record.State, record.Answer = session.WaitExpired, &answer
+	record.Due = new(now.Add(engine.AnsweredGrace))
+	if _, err := st.cfg.Store.Update(ctx, key, store.WaitItem(record, item.Rev)); err != nil {
+		return err
+	}
+	return st.ResumeIfReady(ctx, key)
+}
+
+// Decided returns the digest of the arguments an approval decides on: the arguments of the
+// request, or the edited ones that replace them.
+func Decided(w session.Wait, a session.Answer) string {
+	switch {
+	case w.Kind != session.WaitApproval:
+		return ""
+	case a.EditedInput != nil:
+		return journal.Digest(a.EditedInput)
+	}
+	return w.Digest
+}

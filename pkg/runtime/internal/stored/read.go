@@ -1,0 +1,73 @@
+package stored
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// Items returns the items of a kind, of one id or of all that it matches; all of them where it is "".
+func (st *Sessions) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) ([]store.Item, error) {
+	var items []store.Item
+	for item, err := range st.cfg.Store.Items(ctx, key, kind, id) {
+		if err != nil {
+			return nil, fmt.Errorf("session %s: read %s: %w", key, kind, err)
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+// Item returns one item, with Rev 0 if it is absent.
+func (st *Sessions) Item(ctx context.Context, key session.Key, kind store.ItemKind, id string) (store.Item, error) {
+	items, err := st.Items(ctx, key, kind, id)
+	if err != nil || len(items) == 0 {
+		return store.Item{Kind: kind, ID: id}, err
+	}
+	return items[0], nil
+}
+
+// Head returns HEAD; a session without one is [store.ErrNotFound].
+func (st *Sessions) Head(ctx context.Context, key session.Key) (store.Item, error) {
+	item, err := st.Item(ctx, key, store.KindHead, "")
+	if err == nil && item.Head == nil {
+		err = fmt.Errorf("session %s: HEAD: %w", key, store.ErrNotFound)
+	}
+	return item, err
+}
+
+// Entry returns one entry, with Seq 0 if there is none.
+func (st *Sessions) Entry(ctx context.Context, key session.Key, seq int64) (journal.Entry, error) {
+	for e, err := range st.cfg.Store.Entries(ctx, key, seq-1) {
+		return e, err
+	}
+	return journal.Entry{}, nil
+}
+
+// Newest returns the newest entry of a session of which HEAD was read; its Seq is
+// 0 if there is none. It reads that one and at most a few before it.
+func (st *Sessions) Newest(ctx context.Context, head journal.Head) (journal.Entry, error) {
+	// HEAD's StatusSeq is an entry, and the worker with a lease for an entry has read the one
+	// before it.
+	from := max(head.StatusSeq, head.Lease.Seq-1)
+	newest, err := st.newestFrom(ctx, head.Key, from)
+	if err == nil && newest.Seq == 0 && from > head.StatusSeq {
+		newest, err = st.newestFrom(ctx, head.Key, head.StatusSeq)
+	}
+	return newest, err
+}
+
+// newestFrom returns the newest of the entries from a seq on. It holds one at a
+// time, for each may be large.
+func (st *Sessions) newestFrom(ctx context.Context, key session.Key, seq int64) (newest journal.Entry, err error) {
+	for e, err := range st.cfg.Store.Entries(ctx, key, seq-1) {
+		if err != nil {
+			return journal.Entry{}, fmt.Errorf("session %s: newest entry: %w", key, err)
+		}
+		newest = e
+	}
+	return newest, nil
+}
