@@ -1,5 +1,10 @@
 package main
 
+import (
+	"github.com/adjourn/adjourn/model/internal/search"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
 // A parent starts two children and waits for both: the order of dispatch and commit,
 // the children's last transactions, who sends for the parent, a cancel of the parent.
 
@@ -15,7 +20,7 @@ type dispatchState struct {
 	parent   uint8
 	at       uint8 // its worker
 	message  bool
-	calls    [2]uint8 // waits
+	calls    [2]session.WaitState
 	children [2]uint8 // unborn, atWork, over
 	kid      [2]uint8 // their workers
 	kidSent  [2]bool
@@ -37,15 +42,15 @@ type dispatch struct {
 	cancel    bool
 }
 
-func dispatchModels() []model {
+func dispatchModels() []search.Model {
 	all := dispatch{after: true, sweepChildren: true, sweepAnswers: true, closedToo: true, crash: 2, cancel: true}
 	without := func(off func(*dispatch)) dispatch { c := all; off(&c); return c }
-	return []model{
+	return []search.Model{
 		all.space("P1 all rules: two children, cancel of their parent, 2 crashes", nil),
 		without(func(c *dispatch) { c.after = false }).space("P10 children are dispatched before the commit", breaks("orphan")),
-		without(func(c *dispatch) { c.sweepChildren = false }).space("P11 the sweep does not dispatch", breaks(stuck)),
-		without(func(c *dispatch) { c.sweepAnswers = false }).space("P12 the sweep does not look for parents whose children have ended", breaks(stuck)),
-		without(func(c *dispatch) { c.closedToo = false }).space("P13 a child cannot end when its parent's wait is closed", breaks(stuck)),
+		without(func(c *dispatch) { c.sweepChildren = false }).space("P11 the sweep does not dispatch", breaks(search.Stuck)),
+		without(func(c *dispatch) { c.sweepAnswers = false }).space("P12 the sweep does not look for parents whose children have ended", breaks(search.Stuck)),
+		without(func(c *dispatch) { c.closedToo = false }).space("P13 a child cannot end when its parent's wait is closed", breaks(search.Stuck)),
 	}
 }
 
@@ -58,22 +63,22 @@ const (
 	parentDone
 )
 
-func (c dispatch) space(name string, breaks []string) *space[dispatchState] {
-	return &space[dispatchState]{
-		name: name, breaks: breaks, properties: []string{"orphan", "unheard"},
-		first: dispatchState{message: true, crash: c.crash, cancel: c.cancel},
-		broken: func(s *dispatchState) (b uint32) {
+func (c dispatch) space(name string, breaks []string) *search.Space[dispatchState] {
+	return &search.Space[dispatchState]{
+		Name: name, Breaks: breaks, Properties: []string{"orphan", "unheard"},
+		First: dispatchState{message: true, crash: c.crash, cancel: c.cancel},
+		Broken: func(s *dispatchState) (b uint32) {
 			for i, child := range s.children {
 				if s.parent == planning && s.at == parentIdle && child != unborn {
 					b |= 1
 				}
-				if child == over && s.calls[i] == waitOpen {
+				if child == over && s.calls[i] == session.WaitOpen {
 					b |= 2
 				}
 			}
 			return b
 		},
-		rest: func(s *dispatchState) bool {
+		Rest: func(s *dispatchState) bool {
 			for i, child := range s.children {
 				if child == atWork || s.kidSent[i] {
 					return false
@@ -81,22 +86,22 @@ func (c dispatch) space(name string, breaks []string) *space[dispatchState] {
 			}
 			return s.parent == parentResumed || s.parent == stoppedShort
 		},
-		next: c.next,
+		Next: c.next,
 	}
 }
 
 func (s *dispatchState) answered() bool {
-	return s.parent == waitsFor && s.calls == [2]uint8{waitAnswered, waitAnswered}
+	return s.parent == waitsFor && s.calls == [2]session.WaitState{session.WaitAnswered, session.WaitAnswered}
 }
 
-func (c dispatch) next(s *dispatchState, emit func(dispatchState, move)) {
+func (c dispatch) next(s *dispatchState, emit func(dispatchState, search.Move)) {
 	c.work(*s, emit)
 	for i := range s.children {
 		c.child(*s, i, emit)
-		if c.sweepChildren && s.parent == waitsFor && s.calls[i] == waitOpen && s.children[i] == unborn {
+		if c.sweepChildren && s.parent == waitsFor && s.calls[i] == session.WaitOpen && s.children[i] == unborn {
 			t := *s
 			t.start(i)
-			emit(t, move{who: "sweep", what: "dispatches child", x: uint8(i)})
+			emit(t, search.Move{Who: "sweep", What: "dispatches child", X: uint8(i)})
 		}
 	}
 	if s.resume {
@@ -105,22 +110,22 @@ func (c dispatch) next(s *dispatchState, emit func(dispatchState, move)) {
 		if s.answered() {
 			t.parent = parentResumed
 		}
-		emit(t, move{who: "parent", what: "receives resume"})
+		emit(t, search.Move{Who: "parent", What: "receives resume"})
 	}
 	if c.sweepAnswers && !s.resume && s.answered() {
 		t := *s
 		t.resume = true
-		emit(t, move{who: "sweep", what: "sends resume"})
+		emit(t, search.Move{Who: "sweep", What: "sends resume"})
 	}
 	if s.cancel && s.parent == waitsFor {
 		t := *s
 		t.cancel, t.parent = false, stoppedShort
 		for i := range t.calls {
-			if t.calls[i] == waitOpen {
-				t.calls[i] = waitClosed
+			if t.calls[i] == session.WaitOpen {
+				t.calls[i] = session.WaitClosed
 			}
 		}
-		emit(t, move{who: "cancel", what: "closes what waits", fault: true})
+		emit(t, search.Move{Who: "cancel", What: "closes what waits", Fault: true})
 	}
 }
 
@@ -131,9 +136,9 @@ func (s *dispatchState) start(i int) {
 	}
 }
 
-func (c dispatch) work(t dispatchState, emit func(dispatchState, move)) {
+func (c dispatch) work(t dispatchState, emit func(dispatchState, search.Move)) {
 	s := t
-	say := func(what string) { emit(t, move{who: "parent", what: what}) }
+	say := func(what string) { emit(t, search.Move{Who: "parent", What: what}) }
 	switch s.at {
 	case parentIdle:
 		switch {
@@ -158,7 +163,7 @@ func (c dispatch) work(t dispatchState, emit func(dispatchState, move)) {
 		}
 		say("dispatches a child")
 	case parentCommits:
-		t.parent, t.calls, t.at = waitsFor, [2]uint8{waitOpen, waitOpen}, parentDone
+		t.parent, t.calls, t.at = waitsFor, [2]session.WaitState{session.WaitOpen, session.WaitOpen}, parentDone
 		if c.after {
 			t.at = parentFirst
 		}
@@ -170,11 +175,11 @@ func (c dispatch) work(t dispatchState, emit func(dispatchState, move)) {
 	if s.crash > 0 {
 		s.crash--
 		s.at = parentIdle
-		emit(s, move{who: "parent", what: "crashes", fault: true})
+		emit(s, search.Move{Who: "parent", What: "crashes", Fault: true})
 	}
 }
 
-func (c dispatch) child(t dispatchState, i int, emit func(dispatchState, move)) {
+func (c dispatch) child(t dispatchState, i int, emit func(dispatchState, search.Move)) {
 	const (
 		idles = iota
 		ends
@@ -182,7 +187,7 @@ func (c dispatch) child(t dispatchState, i int, emit func(dispatchState, move)) 
 		done
 	)
 	s, who := t, [...]string{"child 0", "child 1"}[i]
-	say := func(what string) { emit(t, move{who: who, what: what}) }
+	say := func(what string) { emit(t, search.Move{Who: who, What: what}) }
 	switch s.kid[i] {
 	case idles:
 		switch {
@@ -197,8 +202,8 @@ func (c dispatch) child(t dispatchState, i int, emit func(dispatchState, move)) 
 		return
 	case ends:
 		switch {
-		case s.calls[i] == waitOpen:
-			t.kid[i], t.children[i], t.calls[i] = looks, over, waitAnswered
+		case s.calls[i] == session.WaitOpen:
+			t.kid[i], t.children[i], t.calls[i] = looks, over, session.WaitAnswered
 			say("ends and answers")
 		case c.closedToo:
 			t.kid[i], t.children[i] = looks, over
@@ -218,6 +223,6 @@ func (c dispatch) child(t dispatchState, i int, emit func(dispatchState, move)) 
 	if s.crash > 0 {
 		s.crash--
 		s.kid[i] = idles
-		emit(s, move{who: who, what: "crashes", fault: true})
+		emit(s, search.Move{Who: who, What: "crashes", Fault: true})
 	}
 }

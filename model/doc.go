@@ -13,8 +13,8 @@
 // [store.ClaimParams.Grant]'s, whether one still stands [journal.Lease.Live]'s. A
 // change there is a change here.
 //
-// Read state.go (what there is), next.go (who may move), receive.go and work.go
-// (a worker), verbs.go (everybody else), rules.go (what can be switched off) and
-// properties.go (what must not be). The smaller models stand beside it: held.go,
-// votes.go, keys.go, family.go and dispatch.go.
+// Here stand the configurations (configs.go, configs_verbs.go) and the smaller models:
+// stored_answers.go, votes.go, idempotency.go, child.go and dispatch.go. The chain is in
+// internal/chain, what can be switched off in internal/rules, the search in
+// internal/search.
 package main

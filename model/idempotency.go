@@ -1,5 +1,9 @@
 package main
 
+import (
+	"github.com/adjourn/adjourn/model/internal/search"
+)
+
 // One request, "interrupt", under one Idempotency-Key: sent up to three times, two
 // at once, while three tasks of the session follow each other.
 
@@ -23,18 +27,18 @@ type keys struct {
 	idleToo bool
 }
 
-func keyModels() []model {
-	return []model{
+func keyModels() []search.Model {
+	return []search.Model{
 		keys{inTransaction: true, idleToo: true}.space("K1 all rules: one request three times, two at once, three tasks, 2 crashes", nil),
 		keys{idleToo: true}.space("K10 the record is written afterwards", breaks("again")),
 		keys{inTransaction: true}.space("K11 what had nothing to do is not recorded", breaks("later")),
 	}
 }
 
-func (c keys) space(name string, breaks []string) *space[keyState] {
-	return &space[keyState]{
-		name: name, breaks: breaks, properties: []string{"again", "later"}, first: keyState{task: 1, tries: 3, crash: 2},
-		broken: func(s *keyState) (b uint32) {
+func (c keys) space(name string, breaks []string) *search.Space[keyState] {
+	return &search.Space[keyState]{
+		Name: name, Breaks: breaks, Properties: []string{"again", "later"}, First: keyState{task: 1, tries: 3, crash: 2},
+		Broken: func(s *keyState) (b uint32) {
 			n := uint8(0)
 			for _, times := range s.acted {
 				n += times
@@ -47,20 +51,20 @@ func (c keys) space(name string, breaks []string) *space[keyState] {
 			}
 			return b
 		},
-		rest: func(s *keyState) bool { return s.at == [2]uint8{} },
-		next: c.next,
+		Rest: func(s *keyState) bool { return s.at == [2]uint8{} },
+		Next: c.next,
 	}
 }
 
-func (c keys) next(s *keyState, emit func(keyState, move)) {
+func (c keys) next(s *keyState, emit func(keyState, search.Move)) {
 	if s.task < 3 {
 		t := *s
 		if s.ended {
 			t.ended, t.task = false, s.task+1
-			emit(t, move{who: "session", what: "begins the next task", x: t.task, fault: true})
+			emit(t, search.Move{Who: "session", What: "begins the next task", X: t.task, Fault: true})
 		} else {
 			t.ended = true
-			emit(t, move{who: "session", what: "ends its task", x: t.task, fault: true})
+			emit(t, search.Move{Who: "session", What: "ends its task", X: t.task, Fault: true})
 		}
 	}
 	for i := range s.at {
@@ -68,7 +72,7 @@ func (c keys) next(s *keyState, emit func(keyState, move)) {
 	}
 }
 
-func (c keys) request(t keyState, i int, emit func(keyState, move)) {
+func (c keys) request(t keyState, i int, emit func(keyState, search.Move)) {
 	const (
 		notYet = iota
 		reads
@@ -76,14 +80,14 @@ func (c keys) request(t keyState, i int, emit func(keyState, move)) {
 		records
 	)
 	s, who := t, [...]string{"request", "the same request"}[i]
-	say := func(what string) { emit(t, move{who: who, what: what, x: t.task}) }
+	say := func(what string) { emit(t, search.Move{Who: who, What: what, X: t.task}) }
 	over := func(t *keyState) { t.at[i], t.saw[i], t.target[i] = notYet, false, 0 }
 	switch s.at[i] {
 	case notYet:
 		if s.tries > 0 {
 			t.tries--
 			t.at[i] = reads
-			emit(t, move{who: who, what: "is sent", fault: true})
+			emit(t, search.Move{Who: who, What: "is sent", Fault: true})
 		}
 		return
 	case reads:
@@ -119,6 +123,6 @@ func (c keys) request(t keyState, i int, emit func(keyState, move)) {
 	if s.crash > 0 {
 		s.crash--
 		over(&s)
-		emit(s, move{who: who, what: "dies", fault: true})
+		emit(s, search.Move{Who: who, What: "dies", Fault: true})
 	}
 }

@@ -1,5 +1,9 @@
 package main
 
+import (
+	"github.com/adjourn/adjourn/model/internal/search"
+)
+
 // The smaller models: what the chain's has no room for, each for itself.
 
 // smallTexts say what their broken properties mean.
@@ -14,8 +18,8 @@ var smallTexts = map[string]string{
 	"unheard":  "a child ended and its parent's wait is open",
 }
 
-func smallModels() []model {
-	var all []model
+func smallModels() []search.Model {
+	var all []search.Model
 	all = append(all, heldModels()...)
 	all = append(all, voteModels()...)
 	all = append(all, keyModels()...)

@@ -1,5 +1,9 @@
 package main
 
+import (
+	"github.com/adjourn/adjourn/model/internal/search"
+)
+
 // Two waits. The first answer is only stored (autoResume: false); the second
 // drives on. Clocks differ: whoever asks which came last must not ask them.
 
@@ -24,10 +28,10 @@ const (
 
 type held struct{ by, crash uint8 }
 
-func heldModels() []model {
-	return []model{
+func heldModels() []search.Model {
+	return []search.Model{
 		held{bySeen, 2}.space("H1 all rules: one answer held, one that drives on, clocks ahead, 2 crashes", nil),
-		held{byClocks, 1}.space("H10 the last answer is that with the latest time", breaks("held", stuck)),
+		held{byClocks, 1}.space("H10 the last answer is that with the latest time", breaks("held", search.Stuck)),
 		held{byAny, 1}.space("H11 any answer that is not held drives on", breaks("held")),
 	}
 }
@@ -42,38 +46,38 @@ func (c held) drives(s *heldState) bool {
 	return !s.alone[0]
 }
 
-func (c held) space(name string, breaks []string) *space[heldState] {
-	return &space[heldState]{
-		name: name, breaks: breaks, properties: []string{"held"},
-		first: heldState{open: [2]bool{true, true}, crash: c.crash, ahead: 1},
-		broken: func(s *heldState) uint32 {
+func (c held) space(name string, breaks []string) *search.Space[heldState] {
+	return &search.Space[heldState]{
+		Name: name, Breaks: breaks, Properties: []string{"held"},
+		First: heldState{open: [2]bool{true, true}, crash: c.crash, ahead: 1},
+		Broken: func(s *heldState) uint32 {
 			if (s.sent || s.gone) && s.first == 2 {
 				return 1
 			}
 			return 0
 		},
 		// Only if the held answer came first does anybody owe the session anything.
-		rest: func(s *heldState) bool { return s.gone || s.open[0] || s.open[1] || s.first != 1 },
-		next: c.next,
+		Rest: func(s *heldState) bool { return s.gone || s.open[0] || s.open[1] || s.first != 1 },
+		Next: c.next,
 	}
 }
 
-func (c held) next(s *heldState, emit func(heldState, move)) {
+func (c held) next(s *heldState, emit func(heldState, search.Move)) {
 	for i := range s.at {
 		c.answer(*s, i, emit)
 	}
 	t := *s
 	if !s.open[0] && !s.open[1] && !s.sent && !s.gone && c.drives(s) {
 		t.sent = true
-		emit(t, move{who: "sweep", what: "sends resume"})
+		emit(t, search.Move{Who: "sweep", What: "sends resume"})
 	}
 	if s.sent {
 		t.sent, t.gone = false, true
-		emit(t, move{who: "worker", what: "commits resumed"})
+		emit(t, search.Move{Who: "worker", What: "commits resumed"})
 	}
 }
 
-func (c held) answer(t heldState, i int, emit func(heldState, move)) {
+func (c held) answer(t heldState, i int, emit func(heldState, search.Move)) {
 	const (
 		notYet = iota
 		hasRead
@@ -90,7 +94,7 @@ func (c held) answer(t heldState, i int, emit func(heldState, move)) {
 			t.alone[i] = true
 			t.first = uint8(2 - i) // the other had answered when this one began
 		}
-		emit(t, move{who: who, what: "reads the open waits", fault: true})
+		emit(t, search.Move{Who: who, What: "reads the open waits", Fault: true})
 	case hasRead:
 		t.open[i], t.at[i], t.when[i] = false, looks, 1
 		if !s.open[1-i] {
@@ -100,22 +104,22 @@ func (c held) answer(t heldState, i int, emit func(heldState, move)) {
 			u := t
 			u.ahead--
 			u.when[i] += 5
-			emit(u, move{who: who, what: "answers, its clock ahead", fault: true})
+			emit(u, search.Move{Who: who, What: "answers, its clock ahead", Fault: true})
 		}
-		emit(t, move{who: who, what: "answers"})
+		emit(t, search.Move{Who: who, What: "answers"})
 	case looks:
 		t.at[i] = done
 		if i == 1 && !s.open[0] && (c.by != bySeen || !s.alone[0]) {
 			t.at[i] = sends
 		}
-		emit(t, move{who: who, what: "looks"})
+		emit(t, search.Move{Who: who, What: "looks"})
 	case sends:
 		t.at[i], t.sent = done, true
-		emit(t, move{who: who, what: "sends resume"})
+		emit(t, search.Move{Who: who, What: "sends resume"})
 	}
 	if (at == looks || at == sends) && s.crash > 0 {
 		s.crash--
 		s.at[i] = done
-		emit(s, move{who: who, what: "dies", fault: true})
+		emit(s, search.Move{Who: who, What: "dies", Fault: true})
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"math/bits"
 
+	"github.com/adjourn/adjourn/model/internal/search"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -12,7 +13,7 @@ import (
 type voteState struct {
 	yes, no uint8 // who voted, as bits, in the wait's record
 	twice   uint8 // votes that count although their person had voted
-	state   uint8 // of the wait
+	state   session.WaitState
 	at      [4]uint8
 	rev     uint8
 	seen    [4]uint8 // the revision each read
@@ -30,8 +31,8 @@ type votes struct {
 	crash     uint8
 }
 
-func voteModels() []model {
-	return []model{
+func voteModels() []search.Model {
+	return []search.Model{
 		votes{person: true, oneUpdate: true, crash: 2}.space("V1 all rules: two of three, one person twice, one denies, expiry, 2 crashes", nil),
 		votes{person: true, crash: 1}.space("V10 the decision is a write after the vote", breaks("overrule")),
 		votes{oneUpdate: true}.space("V11 persons are not compared", breaks("alone")),
@@ -42,57 +43,51 @@ func voteModels() []model {
 var persons = [4]uint8{0, 1, 2, 0}
 
 func (s *voteState) decide() {
-	switch {
-	case s.no != 0:
-		s.state = waitDenied
-	case bits.OnesCount8(s.yes)+int(s.twice) >= 2:
-		s.state = waitAnswered
-	default:
-		return
+	if s.no != 0 || bits.OnesCount8(s.yes)+int(s.twice) >= 2 {
+		s.state, s.due = session.WaitAnswered, true
 	}
-	s.due = true
 }
 
 func (s *voteState) decided() bool { return s.no != 0 || bits.OnesCount8(s.yes) >= 2 }
 
-func (c votes) space(name string, breaks []string) *space[voteState] {
-	return &space[voteState]{
-		name: name, breaks: breaks, properties: []string{"alone", "overrule"}, first: voteState{state: waitOpen, crash: c.crash},
-		broken: func(s *voteState) (b uint32) {
-			if s.state == waitAnswered && bits.OnesCount8(s.yes) < 2 {
+func (c votes) space(name string, breaks []string) *search.Space[voteState] {
+	return &search.Space[voteState]{
+		Name: name, Breaks: breaks, Properties: []string{"alone", "overrule"}, First: voteState{state: session.WaitOpen, crash: c.crash},
+		Broken: func(s *voteState) (b uint32) {
+			if s.state == session.WaitAnswered && !s.decided() {
 				b |= 1
 			}
-			if waitStates[s.state] == session.WaitExpired && s.decided() {
+			if s.state == session.WaitExpired && s.decided() {
 				b |= 2
 			}
 			return b
 		},
-		rest: func(s *voteState) bool { return s.resumed || s.state == waitOpen && !s.decided() },
-		next: c.next,
+		Rest: func(s *voteState) bool { return s.resumed || s.state == session.WaitOpen && !s.decided() },
+		Next: c.next,
 	}
 }
 
-func (c votes) next(s *voteState, emit func(voteState, move)) {
+func (c votes) next(s *voteState, emit func(voteState, search.Move)) {
 	for i := range s.at {
 		c.vote(*s, i, emit)
 	}
 	t := *s
 	switch {
-	case s.state == waitOpen:
-		t.state, t.due = waitExpired, true
-		emit(t, move{who: "sweep", what: "expires the wait", fault: true})
+	case s.state == session.WaitOpen:
+		t.state, t.due = session.WaitExpired, true
+		emit(t, search.Move{Who: "sweep", What: "expires the wait", Fault: true})
 	case s.due && !s.sent && !s.resumed:
 		t.sent = true
-		emit(t, move{who: "sweep", what: "sends resume"})
+		emit(t, search.Move{Who: "sweep", What: "sends resume"})
 	}
 	if s.sent {
 		t = *s
 		t.sent, t.due, t.resumed = false, false, true
-		emit(t, move{who: "worker", what: "commits resumed"})
+		emit(t, search.Move{Who: "worker", What: "commits resumed"})
 	}
 }
 
-func (c votes) vote(t voteState, i int, emit func(voteState, move)) {
+func (c votes) vote(t voteState, i int, emit func(voteState, search.Move)) {
 	const (
 		notYet = iota
 		hasRead
@@ -101,16 +96,16 @@ func (c votes) vote(t voteState, i int, emit func(voteState, move)) {
 		done
 	)
 	s, who, bit := t, [...]string{"Ann", "Ben", "Cem", "Ann elsewhere"}[i], uint8(1)<<persons[i]
-	say := func(what string) { emit(t, move{who: who, what: what}) }
+	say := func(what string) { emit(t, search.Move{Who: who, What: what}) }
 	at := s.at[i]
 	switch at {
 	case notYet:
 		t.at[i], t.seen[i] = hasRead, s.rev
-		emit(t, move{who: who, what: "reads the wait", fault: true})
+		emit(t, search.Move{Who: who, What: "reads the wait", Fault: true})
 	case hasRead:
 		t.at[i] = done
 		switch {
-		case s.state != waitOpen:
+		case s.state != session.WaitOpen:
 			say("is refused")
 		case c.oneUpdate && s.rev != s.seen[i]:
 			t.at[i] = notYet
@@ -123,11 +118,11 @@ func (c votes) vote(t voteState, i int, emit func(voteState, move)) {
 			say("votes")
 		}
 	case looks:
-		if s.state == waitOpen && !c.oneUpdate {
+		if s.state == session.WaitOpen && !c.oneUpdate {
 			t.decide()
 		}
 		t.at[i] = done
-		if t.state != waitOpen {
+		if t.state != session.WaitOpen {
 			t.at[i] = sends
 		}
 		say("looks")
@@ -138,7 +133,7 @@ func (c votes) vote(t voteState, i int, emit func(voteState, move)) {
 	if (at == looks || at == sends) && s.crash > 0 {
 		s.crash--
 		s.at[i] = done
-		emit(s, move{who: who, what: "dies", fault: true})
+		emit(s, search.Move{Who: who, What: "dies", Fault: true})
 	}
 }
 

@@ -46,6 +46,10 @@ var plan = house{
 		"pkg/store/dynamostore/internal/bucket":  3.9,
 		"pkg/store/dynamostore/internal/shards":  3.9,
 
+		"model/internal/rules":  7.6,
+		"model/internal/search": 7.6,
+		"model/internal/chain":  7.7,
+
 		"internal/floortest": 5,
 
 		"internal/wire": 2,
@@ -130,7 +134,6 @@ var plan = house{
 	// ceilings are the rooms longer than 2500 lines, tests apart, with the lines they
 	// may have: what they had when this list was made, rounded up. It shrinks.
 	ceilings: map[string]int{
-		"model":               4200,
 		"pkg/cli":             3600,
 		"pkg/runtime":         6450,
 		"pkg/sqlite":          4500,

@@ -1,8 +1,8 @@
-package main
+// Package rules lists the sentences of the design that a configuration can switch off.
+package rules
 
-// rules are the sentences of the design that a configuration can switch off. All
-// are on in [allRules]; the comment says what the rule is, in the order of docs/design/chain.md.
-type rules struct {
+// Rules are all of them, and on in [All]; the comment says what the rule is, in the order of docs/design/chain.md.
+type Rules struct {
 	// CommitFirst: commit, send, acknowledge, in this order.
 	CommitFirst bool
 	// ClosedByEntry: an entry with seq ≥ lease.seq closes the lease unless it carries keepsLease; otherwise only time does.
@@ -123,8 +123,9 @@ type rules struct {
 	GivenBack bool
 }
 
-func allRules() rules {
-	return rules{
+// All returns them switched on.
+func All() Rules {
+	return Rules{
 		CommitFirst: true, ClosedByEntry: true, NeverBack: true, MoveLease: true, Bounded: true, ClaimToWork: true, OwnRefusal: true,
 		EndedRow: true, StaleStep: true, OpenWait: true, StayInterrupted: true, KeepOld: true, OtherMessage: true, ByName: true, SendAgain: true, Grace: true, KeepNext: true,
 		WinnerSends: true, Sweep: true, LookAfter: true,

@@ -1,6 +1,7 @@
-package main
+package chain
 
 import (
+	"github.com/adjourn/adjourn/model/internal/search"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
 )
@@ -61,7 +62,7 @@ func (c *chain) leave(t state, i int, emit emitter) {
 			t.queue[j].at, t.queue[j].by = visible, nobody
 		}
 		t.retire(i)
-		emit(t, move{who: workerNames[i], what: "cannot leave the suspension it saw"})
+		emit(t, search.Move{Who: workerNames[i], What: "cannot leave the suspension it saw"})
 		return
 	}
 	switch {
@@ -75,7 +76,7 @@ func (c *chain) leave(t state, i int, emit emitter) {
 	t.headDue = false
 	w.call, w.phase = t.call, t.phase
 	c.continueWith(&t, i, true)
-	emit(t, move{who: workerNames[i], what: "commits resumed", x: t.n})
+	emit(t, search.Move{Who: workerNames[i], What: "commits resumed", X: t.n})
 }
 
 // work obeys a signal it knows of, runs the open call, or asks the planner.
@@ -86,7 +87,7 @@ func (c *chain) work(t state, i int, emit emitter) {
 		if ends(w.signal) && toRun(w.phase) && c.rules.CloseCall && !c.rules.CloseInCommit {
 			w.at = closeCall
 		}
-		emit(t, move{who: workerNames[i], what: "hears " + string(signals[w.signal])})
+		emit(t, search.Move{Who: workerNames[i], What: "hears " + string(signals[w.signal])})
 		return
 	}
 	if toRun(w.phase) {
@@ -94,16 +95,16 @@ func (c *chain) work(t state, i int, emit emitter) {
 		if c.atLeastOnce() && !c.rules.MarkFirst {
 			w.at = renewLease
 		}
-		emit(t, move{who: workerNames[i], what: "goes to call", x: w.call + 1})
+		emit(t, search.Move{Who: workerNames[i], What: "goes to call", X: w.call + 1})
 		return
 	}
 	if t.suspended() || t.interrupted() {
 		t.bad |= unanswered // nobody asked it to plan
 	}
-	if t.budget[misfits] > 0 {
+	if t.budget.Misfits > 0 {
 		c.giveBack(t, i, emit)
 	}
-	if c.world.economy && t.n == w.n && t.asked < 3 {
+	if c.world.Economy && t.n == w.n && t.asked < 3 {
 		if t.asked++; t.asked > 1 && !t.faulty {
 			t.bad |= wasteful
 		}
@@ -113,39 +114,40 @@ func (c *chain) work(t state, i int, emit emitter) {
 
 // giveBack: a worker that cannot do the step gives the lease back, and its message is delivered again.
 func (c *chain) giveBack(t state, i int, emit emitter) {
-	t.spend(misfits)
+	t.spend(&t.budget.Misfits)
 	c.claim(&t, store.ClaimRelease, uint8(i), t.workers[i].n+1)
 	if j := t.held(i); j >= 0 {
 		t.queue[j].at, t.queue[j].by = visible, nobody
 	}
 	t.retire(i)
-	emit(t, move{who: workerNames[i], what: "lacks the agent, gives the lease back", fault: true})
+	emit(t, search.Move{Who: workerNames[i], What: "lacks the agent, gives the lease back", Fault: true})
 }
 
 // plan makes every choice the planner has.
 func (c *chain) plan(t *state, i int, emit emitter) {
-	choose := func(at uint8, budget int, what string) {
+	choose := func(at uint8, from func(*Budget) *uint8, what string) {
 		u := *t
-		if budget >= 0 {
-			if u.budget[budget] == 0 {
+		if from != nil {
+			left := from(&u.budget)
+			if *left == 0 {
 				return
 			}
-			u.spend(budget)
+			*left--
 		}
 		u.workers[i].at = at
-		emit(u, move{who: "planner", what: what})
+		emit(u, search.Move{Who: "planner", What: what})
 	}
 	phase := t.workers[i].phase
-	if phase == noCall && t.gen < c.world.suspensions && t.made < calls {
-		choose(commitSuspended, -1, "asks")
+	if phase == noCall && t.gen < c.world.Suspensions && t.made < calls {
+		choose(commitSuspended, nil, "asks")
 	}
 	if phase == noCall && t.made < calls {
-		choose(commitReplied, effectSteps, "calls a tool")
+		choose(commitReplied, func(b *Budget) *uint8 { return &b.EffectSteps }, "calls a tool")
 	}
-	choose(commitStepped, plainSteps, "goes on")
-	choose(commitDelayed, delays, "comes later")
-	choose(commitFailed, failures, "fails")
-	choose(commitCompleted, -1, "is done")
+	choose(commitStepped, func(b *Budget) *uint8 { return &b.PlainSteps }, "goes on")
+	choose(commitDelayed, func(b *Budget) *uint8 { return &b.Delays }, "comes later")
+	choose(commitFailed, func(b *Budget) *uint8 { return &b.Failures }, "fails")
+	choose(commitCompleted, nil, "is done")
 }
 
 // closeFirst closes a call before the commit that says so, where the two are apart.
@@ -155,7 +157,7 @@ func (c *chain) closeFirst(t state, i int, emit emitter) {
 		t.ledger[w.call] = ledgerClosed
 	}
 	w.at = commitObeyed
-	emit(t, move{who: workerNames[i], what: "closes call", x: w.call + 1})
+	emit(t, search.Move{Who: workerNames[i], What: "closes call", X: w.call + 1})
 }
 
 // obey commits what a signal asks for.
@@ -168,7 +170,7 @@ func (c *chain) obey(t state, i int, emit emitter) {
 	if c.rules.ObeySame && t.heard() != w.signal {
 		c.readHead(&t, w)
 		w.at = work
-		emit(t, move{who: workerNames[i], what: "finds another signal", x: t.n})
+		emit(t, search.Move{Who: workerNames[i], What: "finds another signal", X: t.n})
 		return
 	}
 	signal := w.signal
@@ -178,7 +180,7 @@ func (c *chain) obey(t state, i int, emit emitter) {
 	}
 	c.written(&t, i, obeying[signal], signal, false)
 	w.at = acknowledge
-	emit(t, move{who: workerNames[i], what: "obeys " + string(signals[signal]), x: t.n})
+	emit(t, search.Move{Who: workerNames[i], What: "obeys " + string(signals[signal]), X: t.n})
 }
 
 // reply commits a reply whose call has effects, before the call runs.
@@ -193,7 +195,7 @@ func (c *chain) reply(t state, i int, emit emitter) {
 	t.made++
 	w.call, w.phase = t.call, t.phase
 	c.continueWith(&t, i, false)
-	emit(t, move{who: workerNames[i], what: "commits replied", x: t.n})
+	emit(t, search.Move{Who: workerNames[i], What: "commits replied", X: t.n})
 }
 
 // stepDone commits what came of a step. Nothing of HEAD is in it.
@@ -210,12 +212,12 @@ func (c *chain) stepDone(s state, i int, emit emitter) {
 	after := t
 	c.written(&t, i, stepped, 0, false)
 	w.at, w.copy = sendNext, 0
-	emit(t, move{who: workerNames[i], what: "commits stepped", x: t.n})
-	if c.world.severalSteps {
+	emit(t, search.Move{Who: workerNames[i], What: "commits stepped", X: t.n})
+	if c.world.SeveralSteps {
 		t = after
 		c.written(&t, i, stepped, 0, true)
 		c.continueWith(&t, i, true)
-		emit(t, move{who: workerNames[i], what: "commits stepped and goes on", x: t.n})
+		emit(t, search.Move{Who: workerNames[i], What: "commits stepped and goes on", X: t.n})
 	}
 }
 
@@ -224,16 +226,16 @@ func (c *chain) stepDone(s state, i int, emit emitter) {
 func (c *chain) end(s state, i int, emit emitter) {
 	at := s.workers[i].at
 	isDelay := at == commitDelayed
-	if s.budget[renewals] > 0 && s.owner == uint8(i) && (s.signal != s.workers[i].headSignal || s.mail != s.workers[i].headMail) {
+	if s.budget.Renewals > 0 && s.owner == uint8(i) && (s.signal != s.workers[i].headSignal || s.mail != s.workers[i].headMail) {
 		t := s
 		w := &t.workers[i]
-		t.spend(renewals)
+		t.budget.Renewals--
 		w.headSignal, w.headMail = t.signal, t.mail
 		if c.rules.LookAtHead {
 			c.readHead(&t, w)
 			w.at = work
 		}
-		emit(t, move{who: workerNames[i], what: "renews, HEAD's revision taken over"})
+		emit(t, search.Move{Who: workerNames[i], What: "renews, HEAD's revision taken over"})
 	}
 	t := s
 	w := &t.workers[i]
@@ -246,7 +248,7 @@ func (c *chain) end(s state, i int, emit emitter) {
 	if (signalMoved || mailMoved) && (!isDelay || c.rules.DelaySeesHead) {
 		c.readHead(&t, w)
 		w.at = work
-		emit(t, move{who: workerNames[i], what: "finds HEAD moved", x: t.n})
+		emit(t, search.Move{Who: workerNames[i], What: "finds HEAD moved", X: t.n})
 		return
 	}
 	if toRun(w.phase) {
@@ -266,7 +268,7 @@ func (c *chain) end(s state, i int, emit emitter) {
 		c.written(&t, i, failed, 0, false)
 	}
 	w.at = acknowledge
-	emit(t, move{who: workerNames[i], what: "commits " + string(kinds[t.kind].word), x: t.n})
+	emit(t, search.Move{Who: workerNames[i], What: "commits " + string(kinds[t.kind].word), X: t.n})
 }
 
 func (c *chain) sendOn(t state, i int, emit emitter) {
@@ -278,7 +280,7 @@ func (c *chain) sendOn(t state, i int, emit emitter) {
 	}
 	x := w.n + 1
 	*w = worker{at: acknowledge}
-	emit(t, move{who: workerNames[i], what: "sends for", x: x})
+	emit(t, search.Move{Who: workerNames[i], What: "sends for", X: x})
 }
 
 func (c *chain) away(t state, i int, emit emitter) {
@@ -286,10 +288,10 @@ func (c *chain) away(t state, i int, emit emitter) {
 		t.queue[j] = message{}
 	}
 	t.retire(i)
-	emit(t, move{who: workerNames[i], what: "acknowledges"})
+	emit(t, search.Move{Who: workerNames[i], What: "acknowledges"})
 }
 
 // atLeastOnce reports whether tools are declared so: the policy may run them again.
 func (c *chain) atLeastOnce() bool {
-	return c.world.policy == session.UnknownProbe || c.world.policy == session.UnknownRetry
+	return c.world.Policy == session.UnknownProbe || c.world.Policy == session.UnknownRetry
 }

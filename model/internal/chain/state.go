@@ -1,4 +1,4 @@
-package main
+package chain
 
 import (
 	"fmt"
@@ -105,7 +105,7 @@ type state struct {
 	answers [suspensions][answerers]uint8
 	verbs   [verbsAtOnce]verb
 
-	budget   [budgets]uint8
+	budget   Budget
 	faulty   bool
 	deaths   uint8
 	asked    uint8 // how often the planner was asked for entry n+1

@@ -1,6 +1,9 @@
-package main
+package chain
 
-import "github.com/adjourn/adjourn/pkg/store"
+import (
+	"github.com/adjourn/adjourn/model/internal/search"
+	"github.com/adjourn/adjourn/pkg/store"
+)
 
 // commit puts the next entry. Who may, has looked before; what no entry may do is noted here.
 func (c *chain) commit(s *state, kind, obeyed uint8) {
@@ -27,7 +30,7 @@ func (c *chain) commit(s *state, kind, obeyed uint8) {
 	}
 	s.n++
 	s.byCopy = 0
-	s.kind, s.by, s.keepsLease, s.early, s.young, s.asked = kind, 0, false, false, c.world.grace, 0
+	s.kind, s.by, s.keepsLease, s.early, s.young, s.asked = kind, 0, false, false, c.world.Grace, 0
 }
 
 // written is commit for a worker. on: the same invocation goes on with the next entry.
@@ -64,7 +67,7 @@ func (c *chain) lose(t *state, i int) {
 
 func (c *chain) lost(t state, i int, emit emitter) {
 	c.lose(&t, i)
-	emit(t, move{who: workerNames[i], what: "loses the race", x: t.n})
+	emit(t, search.Move{Who: workerNames[i], What: "loses the race", X: t.n})
 }
 
 // readHead takes HEAD's newest revision over and looks at it.
@@ -115,7 +118,7 @@ func (c *chain) continueWith(s *state, i int, newStep bool) {
 		}
 		return
 	}
-	if c.world.oneWrite {
+	if c.world.OneWrite {
 		c.moved(s, i)
 	}
 }
@@ -138,7 +141,7 @@ func (c *chain) moved(s *state, i int) {
 // moveOn is the lease's move as a write of its own.
 func (c *chain) moveOn(t state, i int, emit emitter) {
 	c.moved(&t, i)
-	emit(t, move{who: workerNames[i], what: "moves the lease on", x: t.workers[i].n + 1})
+	emit(t, search.Move{Who: workerNames[i], What: "moves the lease on", X: t.workers[i].n + 1})
 }
 
 // giveUp ends the open call with what its ledger lets history say.

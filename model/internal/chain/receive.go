@@ -1,7 +1,8 @@
-package main
+package chain
 
 import (
 	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/model/internal/search"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
 )
@@ -23,16 +24,16 @@ func (c *chain) receive(t state, i, j int, emit emitter) {
 	if c.world.MaxReceives > 0 {
 		m.received++
 	}
-	if c.world.count > 0 && t.received <= c.world.count {
+	if c.world.Count > 0 && t.received <= c.world.Count {
 		t.received++
-		if t.received > c.world.count {
+		if t.received > c.world.Count {
 			t.bad |= storm
 		}
 	}
 	w := &t.workers[i]
 	*w = worker{at: arrived, k: m.k, kind: m.kind, copy: m.copy}
-	if c.world.apart {
-		emit(t, move{who: workerNames[i], what: "receives " + string(wakes[m.kind]), x: m.k})
+	if c.world.Apart {
+		emit(t, search.Move{Who: workerNames[i], What: "receives " + string(wakes[m.kind]), X: m.k})
 		return
 	}
 	c.readSession(&t, w)
@@ -48,7 +49,7 @@ func (c *chain) arrive(s state, i int, emit emitter) {
 	if s.workers[i].kind == step {
 		c.claimFor(&t, i)
 		t.workers[i].at = hasClaimed
-		emit(t, move{who: workerNames[i], what: "claims", x: t.workers[i].k})
+		emit(t, search.Move{Who: workerNames[i], What: "claims", X: t.workers[i].k})
 		t = s
 	}
 	w := &t.workers[i]
@@ -58,7 +59,7 @@ func (c *chain) arrive(s state, i int, emit emitter) {
 		return
 	}
 	w.at = hasRead
-	emit(t, move{who: workerNames[i], what: "reads", x: w.n})
+	emit(t, search.Move{Who: workerNames[i], What: "reads", X: w.n})
 }
 
 func (c *chain) readAfterClaim(t state, i int, emit emitter) {
@@ -114,8 +115,8 @@ func (c *chain) claimFor(s *state, i int) {
 		w.refused, w.refusedTime = s.leaseSeq, s.lease
 		return
 	}
-	if s.budget[clocksAhead] > 0 {
-		s.spend(clocksAhead)
+	if s.budget.ClocksAhead > 0 {
+		s.spend(&s.budget.ClocksAhead)
 		s.lease = ahead
 	}
 	if !c.rules.KeepSignal {
@@ -182,7 +183,7 @@ func (c *chain) decided(t state, i int, emit emitter, how string) {
 		action = engine.Keep // the lease in the way has lapsed since: the message claims anew
 	}
 	j := t.held(i)
-	label := move{who: workerNames[i], what: how + string(action), x: w.k}
+	label := search.Move{Who: workerNames[i], What: how + string(action), X: w.k}
 	away := func(place uint8) { // the message goes, and with it the invocation
 		if w.claimed && action != engine.Keep {
 			c.claim(&t, store.ClaimRelease, uint8(i), w.k)

@@ -1,15 +1,17 @@
-package main
+package chain
+
+import "github.com/adjourn/adjourn/model/internal/search"
 
 // The verbs. Each is sent once, reads, acts on what it read, and reads again when it was refused.
 const (
-	interrupt = iota
-	cancel
-	abort
-	proceed // continue
-	goBack  // to the suspension: its waits are asked anew
-	restart // from the start: from_checkpoint, or retry
-	remove  // delete
-	mail
+	Interrupt = iota
+	Cancel
+	Abort
+	Proceed // continue
+	GoBack  // to the suspension: its waits are asked anew
+	Restart // from the start: from_checkpoint, or retry
+	Remove  // delete
+	Mail
 )
 
 var verbNames = [...]string{"interrupt", "cancel", "abort", "continue", "going back", "starting over", "delete", "mail"}
@@ -29,13 +31,13 @@ const (
 // request is a verb's next action.
 func (c *chain) request(t state, i int, what uint8, emit emitter) {
 	s, v, who := t, &t.verbs[i], verbNames[what]
-	say := func(words string) { emit(t, move{who: who, what: words, x: t.n}) }
+	say := func(words string) { emit(t, search.Move{Who: who, What: words, X: t.n}) }
 	done := func(words string) { *v = verb{at: verbDone}; say(words) }
-	if v.at != verbNotYet && v.at != verbDone && s.budget[crashes] > 0 {
+	if v.at != verbNotYet && v.at != verbDone && s.budget.Crashes > 0 {
 		u := s
-		u.spend(crashes)
+		u.spend(&u.budget.Crashes)
 		u.verbs[i] = verb{at: verbDone}
-		emit(u, move{who: who, what: "dies", fault: true})
+		emit(u, search.Move{Who: who, What: "dies", Fault: true})
 	}
 	switch v.at {
 	case verbDone:
@@ -47,7 +49,7 @@ func (c *chain) request(t state, i int, what uint8, emit emitter) {
 			return
 		}
 		*v = c.reads(&s, what)
-		emit(t, move{who: who, what: "reads", x: s.n, fault: s.verbs[i].at == verbNotYet})
+		emit(t, search.Move{Who: who, What: "reads", X: s.n, Fault: s.verbs[i].at == verbNotYet})
 	case verbSends:
 		t.send(step, s.n+1, visible)
 		done("sends")
@@ -75,13 +77,13 @@ func (c *chain) request(t state, i int, what uint8, emit emitter) {
 func (c *chain) reads(s *state, what uint8) verb {
 	v := verb{at: verbActs, n: s.n}
 	switch what {
-	case interrupt, cancel, abort:
+	case Interrupt, Cancel, Abort:
 		v.waits, v.signal, v.head, v.working = s.asRead(), s.heard(), s.head, s.running() && s.kind != delayed && c.working(s)
-	case proceed:
+	case Proceed:
 		v.waits = s.asRead()
-	case goBack, restart:
+	case GoBack, Restart:
 		v.waits, v.ledger = s.asRead(), s.ledger[s.call]
-	case mail:
+	case Mail:
 		v.n = 0
 	}
 	return v
@@ -90,17 +92,17 @@ func (c *chain) reads(s *state, what uint8) verb {
 // allowed is the table in docs/design/README.md.
 func (c *chain) allowed(s *state, what uint8) bool {
 	switch what {
-	case interrupt:
+	case Interrupt:
 		return s.running() || s.suspended()
-	case cancel, abort:
+	case Cancel, Abort:
 		return !s.status().Ended() && !s.gone()
-	case proceed:
+	case Proceed:
 		return s.interrupted()
-	case goBack:
+	case GoBack:
 		return !s.gone() && !s.running() && s.gen > 0 && s.gen < suspensions && s.made < calls
-	case restart:
+	case Restart:
 		return !s.gone() && !s.running() && s.gen < suspensions && s.kind != completed
-	case mail:
+	case Mail:
 		return s.running()
 	}
 	return !s.gone()
@@ -111,13 +113,13 @@ const readsAgain = "is refused and reads again"
 // carryOut does what a verb does with what it read, and returns that in words.
 func (c *chain) carryOut(t *state, v *verb, what uint8) string {
 	switch what {
-	case interrupt, cancel, abort:
+	case Interrupt, Cancel, Abort:
 		return c.stop(t, v, what+1)
-	case proceed:
+	case Proceed:
 		return c.proceed(t, v)
-	case goBack, restart:
-		return c.restore(t, v, what == restart)
-	case remove:
+	case GoBack, Restart:
+		return c.restore(t, v, what == Restart)
+	case Remove:
 		if t.n != v.n {
 			v.at = verbReads
 			return readsAgain

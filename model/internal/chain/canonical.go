@@ -1,4 +1,4 @@
-package main
+package chain
 
 import (
 	"cmp"
@@ -59,7 +59,7 @@ func (c *chain) forgetMessages(s *state) {
 			continue
 		}
 		m.k, m.copy = 1, 0
-		if c.rules.StaleStep && c.rules.OpenWait && c.rules.StayInterrupted && !c.world.economy {
+		if c.rules.StaleStep && c.rules.OpenWait && c.rules.StayInterrupted && !c.world.Economy {
 			m.kind = step
 		}
 	}
@@ -83,7 +83,7 @@ func (c *chain) forget(s *state, w *worker) {
 		return
 	case markStarted, askLease, markAgain, renewLease, runTool, markFinished:
 		w.waits, w.signal = 0, 0
-		if !c.world.finishes { // stepped follows, which is not conditioned on HEAD
+		if !c.world.Finishes { // stepped follows, which is not conditioned on HEAD
 			w.headSignal, w.headMail = 0, 0
 		}
 		return

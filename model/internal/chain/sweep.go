@@ -1,19 +1,21 @@
-package main
+package chain
+
+import "github.com/adjourn/adjourn/model/internal/search"
 
 // sweep does what the sweep finds to do: each a move of its own.
 func (c *chain) sweep(s *state, emit emitter) {
 	if !c.rules.Sweep {
 		return
 	}
-	did := func(t state, what string, x uint8) { emit(t, move{who: "sweep", what: what, x: x}) }
+	did := func(t state, what string, x uint8) { emit(t, search.Move{Who: "sweep", What: what, X: x}) }
 	switch {
-	case s.running() && !c.working(s) && !s.young && !s.early && (!s.sent(step) || s.budget[copies] > 0):
+	case s.running() && !c.working(s) && !s.young && !s.early && (!s.sent(step) || s.budget.Copies > 0):
 		t := *s
 		if s.sent(step) {
-			t.spend(copies)
+			t.spend(&t.budget.Copies)
 		}
 		t.sendAgain(step, s.n+1)
-		t.young = c.world.grace // the stamp on HEAD
+		t.young = c.world.Grace // the stamp on HEAD
 		did(t, "sends step", s.n+1)
 	case s.suspended() && s.headDue && s.open():
 		t := *s
@@ -49,7 +51,7 @@ func (c *chain) sweep(s *state, emit emitter) {
 // deadLetter decides about a message that was received too often.
 func (c *chain) deadLetter(t state, j int, emit emitter) {
 	m := t.queue[j]
-	did := func(what string) { emit(t, move{who: "dead letters", what: what, x: m.k}) }
+	did := func(what string) { emit(t, search.Move{Who: "dead letters", What: what, X: m.k}) }
 	t.queue[j] = message{}
 	if !c.rules.CountClaims {
 		if !t.status().Ended() && !t.gone() {

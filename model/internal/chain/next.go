@@ -1,57 +1,60 @@
-package main
+package chain
 
 import (
 	"fmt"
 
+	"github.com/adjourn/adjourn/model/internal/rules"
+	"github.com/adjourn/adjourn/model/internal/search"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// Budgets: how often each fault may strike, and how often the planner may choose what it may.
-const (
-	plainSteps     = iota // a step without calls with effects
-	effectSteps           // a step with one
-	delays                // the model call is put off
-	failures              // the task fails
-	renewals              // the watcher renews the lease in a step
-	crashes               // a worker, an answerer or a verb dies
-	freezes               // a worker is stopped for longer than its lease
-	duplicates            // the queue delivers twice
-	lostVisibility        // a message becomes visible while it is worked on
-	haste                 // time passes while somebody is about to act
-	lostAnswers           // a mark is written, its answer lost, the retry refused
-	clocksAhead           // a worker takes the lease by a clock far ahead
-	throttles             // a delivery is counted that no worker saw
-	misfits               // a worker whose program lacks the agent gives the lease back
-	copies                // the sweep sends for a session whose message waits in a long queue
-	budgets
-)
+// Budget says how often each fault may strike, and how often the planner may choose what it may.
+type Budget struct {
+	PlainSteps  uint8 // a step without calls with effects
+	EffectSteps uint8 // a step with one
+	Delays      uint8 // the model call is put off
+	Failures    uint8 // the task fails
+	Renewals    uint8 // the watcher renews the lease in a step
 
-// world is how much of everything there is in a configuration.
-type world struct {
-	budget      [budgets]uint8
-	suspensions uint8
-	answers     [answerers]bool
-	verbs       []uint8
-	// denyAgain: what was approved the first time is denied the second.
-	denyAgain bool
-	// apart: claim and read of the session are two actions, in either order.
-	apart bool
-	// grace: whether the newest entry is young is looked at.
-	grace bool
-	// severalSteps: an invocation may do the next step too.
-	severalSteps bool
-	// oneWrite: the store moves the lease in the transaction of the entry.
-	oneWrite bool
-	// finishes: a call may be one of a finish tool.
-	finishes bool
-	// policy of tools with effects.
-	policy session.UnknownPolicy
+	// Faults.
+	Crashes        uint8 // a worker, an answerer or a verb dies
+	Freezes        uint8 // a worker is stopped for longer than its lease
+	Duplicates     uint8 // the queue delivers twice
+	LostVisibility uint8 // a message becomes visible while it is worked on
+	Haste          uint8 // time passes while somebody is about to act
+	LostAnswers    uint8 // a mark is written, its answer lost, the retry refused
+	ClocksAhead    uint8 // a worker takes the lease by a clock far ahead
+	Throttles      uint8 // a delivery is counted that no worker saw
+	Misfits        uint8 // a worker whose program lacks the agent gives the lease back
+	Copies         uint8 // the sweep sends for a session whose message waits in a long queue
+}
+
+// World is how much of everything there is in a configuration.
+type World struct {
+	Budget      Budget
+	Suspensions uint8
+	Answers     Answers
+	Verbs       []uint8
+	// DenyAgain: what was approved the first time is denied the second.
+	DenyAgain bool
+	// Apart: claim and read of the session are two actions, in either order.
+	Apart bool
+	// Grace: whether the newest entry is young is looked at.
+	Grace bool
+	// SeveralSteps: an invocation may do the next step too.
+	SeveralSteps bool
+	// OneWrite: the store moves the lease in the transaction of the entry.
+	OneWrite bool
+	// Finishes: a call may be one of a finish tool.
+	Finishes bool
+	// Policy of tools with effects.
+	Policy session.UnknownPolicy
 	// MaxReceives of the queue and Claims that may die; 0 without dead letters.
 	MaxReceives, Claims uint8
-	// economy: how often the planner is asked for one entry is counted.
-	economy bool
-	// count: deliveries are counted, and more than this are too many.
-	count uint8
+	// Economy: how often the planner is asked for one entry is counted.
+	Economy bool
+	// Count: deliveries are counted, and more than this are too many.
+	Count uint8
 }
 
 // Who answers: one for each wait of a suspension, the deadline of the second
@@ -63,17 +66,20 @@ const (
 	repeats
 )
 
+// Answers says who answers: the approver, the client, the deadline, the approver again.
+type Answers [answerers]bool
+
 type chain struct {
-	world   world
-	rules   rules
+	world   World
+	rules   rules.Rules
 	scratch session.Session
 }
 
-type emitter func(state, move)
+type emitter func(state, search.Move)
 
 // first is a session that was just started, its message on the way.
 func (c *chain) first() state {
-	s := state{n: 1, kind: started, head: 1, task: 1, owner: nobody, budget: c.world.budget, young: c.world.grace}
+	s := state{n: 1, kind: started, head: 1, task: 1, owner: nobody, budget: c.world.Budget, young: c.world.Grace}
 	for i := range s.queue {
 		s.queue[i] = message{}
 	}
@@ -82,19 +88,17 @@ func (c *chain) first() state {
 	return s
 }
 
-// spend takes one of a budget that holds faults.
-func (s *state) spend(b int) {
-	s.budget[b]--
-	if b >= crashes {
-		s.faulty = true
-	}
+// spend lets a fault strike.
+func (s *state) spend(fault *uint8) {
+	*fault--
+	s.faulty = true
 }
 
 var workerNames = [...]string{"worker 0", "worker 1"}
 
 // next makes every move that can be made now.
-func (c *chain) next(s *state, out func(state, move)) {
-	emit := func(t state, l move) { c.canon(&t); out(t, l) }
+func (c *chain) next(s *state, out func(state, search.Move)) {
+	emit := func(t state, l search.Move) { c.canon(&t); out(t, l) }
 	for i := range s.workers {
 		if s.workers[i].at != idle {
 			c.act(*s, i, emit)
@@ -114,23 +118,23 @@ func (c *chain) next(s *state, out func(state, move)) {
 	c.moveQueue(s, emit)
 	c.sweep(s, emit)
 	c.answer(s, emit)
-	for i, v := range c.world.verbs {
+	for i, v := range c.world.Verbs {
 		c.request(*s, i, v, emit)
 	}
 }
 
 // crash ends a worker: its message becomes visible again.
 func (c *chain) crash(t state, i int, emit emitter) {
-	if t.budget[crashes] == 0 {
+	if t.budget.Crashes == 0 {
 		return
 	}
-	t.spend(crashes)
+	t.spend(&t.budget.Crashes)
 	t.deaths++
 	if j := t.held(i); j >= 0 {
 		t.queue[j].at, t.queue[j].by = visible, nobody
 	}
 	t.retire(i)
-	emit(t, move{who: workerNames[i], what: "crashes", fault: true})
+	emit(t, search.Move{Who: workerNames[i], What: "crashes", Fault: true})
 }
 
 // time: leases run out, entries grow old, delays end.
@@ -138,42 +142,42 @@ func (c *chain) time(s *state, emit emitter) {
 	if s.lease == live {
 		w := s.owner
 		busy := w < workers && s.workers[w].at != idle && s.workers[w].at != sendNext && s.workers[w].at != acknowledge
-		if !busy || s.budget[freezes] > 0 {
+		if !busy || s.budget.Freezes > 0 {
 			t := *s
 			t.lease = lapsed
 			if busy {
-				t.spend(freezes)
+				t.spend(&t.budget.Freezes)
 				t.deaths++
 				t.workers[w].lapsed = c.atLeastOnce()
 				if j := t.held(int(w)); j >= 0 { // nobody renews its message either
 					t.queue[j].at, t.queue[j].by = visible, nobody
 				}
 			}
-			emit(t, move{who: "time", what: "a lease runs out", x: s.leaseSeq, fault: busy})
+			emit(t, search.Move{Who: "time", What: "a lease runs out", X: s.leaseSeq, Fault: busy})
 		}
 	}
 	if s.young {
 		busy := c.aboutToAct(s)
-		if !busy || s.budget[haste] > 0 {
+		if !busy || s.budget.Haste > 0 {
 			t := *s
 			t.young = false
 			if busy {
-				t.spend(haste)
+				t.spend(&t.budget.Haste)
 			}
-			emit(t, move{who: "time", what: "the newest entry grows old", x: s.n, fault: busy})
+			emit(t, search.Move{Who: "time", What: "the newest entry grows old", X: s.n, Fault: busy})
 		}
 	}
 	if s.early {
 		t := *s
 		t.early = false
-		emit(t, move{who: "time", what: "the delay is over", x: s.n})
+		emit(t, search.Move{Who: "time", What: "the delay is over", X: s.n})
 	}
 }
 
 // aboutToAct reports whether somebody will do something within the grace.
 func (c *chain) aboutToAct(s *state) bool {
 	for _, m := range s.queue {
-		if m.at == visible && m.k == s.n+1 && s.budget[copies] == 0 { // else the queue is long
+		if m.at == visible && m.k == s.n+1 && s.budget.Copies == 0 { // else the queue is long
 			return true
 		}
 	}
@@ -207,7 +211,7 @@ func (c *chain) moveQueue(s *state, emit emitter) {
 			t := *s
 			t.queue[j].at, t.queue[j].by = visible, nobody
 			if !fault {
-				emit(t, move{who: "queue", what: what, x: m.k})
+				emit(t, search.Move{Who: "queue", What: what, X: m.k})
 			}
 			return t
 		}
@@ -225,23 +229,23 @@ func (c *chain) moveQueue(s *state, emit emitter) {
 				show("shows what was put off", false)
 			}
 		case flying:
-			if s.budget[lostVisibility] > 0 {
+			if s.budget.LostVisibility > 0 {
 				t := show("", true)
-				t.spend(lostVisibility)
-				emit(t, move{who: "queue", what: "shows what is worked on", x: m.k, fault: true})
+				t.spend(&t.budget.LostVisibility)
+				emit(t, search.Move{Who: "queue", What: "shows what is worked on", X: m.k, Fault: true})
 			}
 		case visible:
 			c.deliverBadly(s, j, emit)
 		case dead:
 			c.deadLetter(*s, j, emit)
 		}
-		if (m.at == visible || m.at == flying) && s.budget[duplicates] > 0 {
+		if (m.at == visible || m.at == flying) && s.budget.Duplicates > 0 {
 			for i := range s.queue {
 				if s.queue[i].at == nowhere {
 					t := *s
-					t.spend(duplicates)
+					t.spend(&t.budget.Duplicates)
 					t.queue[i] = message{kind: m.kind, k: m.k, copy: m.copy, received: m.received, at: visible, by: nobody}
-					emit(t, move{who: "queue", what: "duplicates", x: m.k, fault: true})
+					emit(t, search.Move{Who: "queue", What: "duplicates", X: m.k, Fault: true})
 					break
 				}
 			}
@@ -257,12 +261,12 @@ func (c *chain) deliverBadly(s *state, j int, emit emitter) {
 	case m.received >= c.world.MaxReceives:
 		t := *s
 		t.queue[j].at = dead
-		emit(t, move{who: "queue", what: "gives up on", x: m.k})
-	case s.budget[throttles] > 0:
+		emit(t, search.Move{Who: "queue", What: "gives up on", X: m.k})
+	case s.budget.Throttles > 0:
 		t := *s
-		t.spend(throttles)
+		t.spend(&t.budget.Throttles)
 		t.queue[j].received++
-		emit(t, move{who: "queue", what: "throttles", x: m.k, fault: true})
+		emit(t, search.Move{Who: "queue", What: "throttles", X: m.k, Fault: true})
 	}
 }
 

@@ -1,4 +1,6 @@
-package main
+package chain
+
+import "github.com/adjourn/adjourn/model/internal/search"
 
 // Where an answerer is.
 const (
@@ -16,7 +18,7 @@ var answererNames = [answerers]string{"approver", "client", "deadline", "approve
 func (c *chain) answer(s *state, emit emitter) {
 	for g := range s.answers {
 		for i, at := range s.answers[g] {
-			if c.world.answers[i] {
+			if c.world.Answers[i] {
 				c.answerOne(*s, g, i, at, emit)
 			}
 		}
@@ -36,7 +38,7 @@ func (c *chain) answerOne(t state, g, i int, at uint8, emit emitter) {
 		if i == repeats {
 			if settled(*wait) && s.answers[g][answersApproval] != answerNotYet {
 				*self = answerLooks // the first reply again, and what follows
-				emit(t, move{who: who, what: "gets the first reply", x: uint8(g + 1), fault: true})
+				emit(t, search.Move{Who: who, What: "gets the first reply", X: uint8(g + 1), Fault: true})
 			}
 			return
 		}
@@ -48,12 +50,12 @@ func (c *chain) answerOne(t state, g, i int, at uint8, emit emitter) {
 			if s.waits[g][1-x] == waitOpen {
 				*self = answerSawOpen
 			}
-			emit(t, move{who: who, what: "looks before it answers", x: uint8(g + 1), fault: true})
+			emit(t, search.Move{Who: who, What: "looks before it answers", X: uint8(g + 1), Fault: true})
 			return
 		}
 		c.store(&t, g, i, x)
 		*self = answerLooks
-		emit(t, move{who: who, what: "answers wait of suspension", x: uint8(g + 1), fault: true})
+		emit(t, search.Move{Who: who, What: "answers wait of suspension", X: uint8(g + 1), Fault: true})
 	case answerSawOpen, answerSawLast:
 		*self = answerDone
 		if *wait == waitOpen && !s.gone() {
@@ -62,25 +64,25 @@ func (c *chain) answerOne(t state, g, i int, at uint8, emit emitter) {
 				*self = answerSends
 			}
 		}
-		emit(t, move{who: who, what: "answers wait of suspension", x: uint8(g + 1)})
+		emit(t, search.Move{Who: who, What: "answers wait of suspension", X: uint8(g + 1)})
 	case answerLooks:
 		*self = answerDone
 		if int(s.gen) == g+1 && !s.open() && s.suspended() {
 			*self = answerSends
 		}
-		emit(t, move{who: who, what: "looks at the waits"})
+		emit(t, search.Move{Who: who, What: "looks at the waits"})
 	case answerSends:
 		*self = answerDone
 		if s.suspended() { // it reads which entry would leave the suspension, and sends
 			t.send(resume, t.n+1, visible)
 		}
-		emit(t, move{who: who, what: "sends resume", x: t.n + 1})
+		emit(t, search.Move{Who: who, What: "sends resume", X: t.n + 1})
 	}
-	if at != answerNotYet && at != answerDone && s.budget[crashes] > 0 {
+	if at != answerNotYet && at != answerDone && s.budget.Crashes > 0 {
 		t = s
-		t.spend(crashes)
+		t.spend(&t.budget.Crashes)
 		t.answers[g][i] = answerDone
-		emit(t, move{who: who, what: "dies", fault: true})
+		emit(t, search.Move{Who: who, What: "dies", Fault: true})
 	}
 }
 
@@ -90,7 +92,7 @@ func (c *chain) store(t *state, g, i, x int) {
 	switch {
 	case i == expires:
 		t.waits[g][x] = waitExpired
-	case x == 0 && g > 0 && c.world.denyAgain:
+	case x == 0 && g > 0 && c.world.DenyAgain:
 		t.waits[g][x] = waitDenied
 	}
 	t.due |= 1 << x

@@ -1,6 +1,10 @@
-package main
+package chain
 
-import "github.com/adjourn/adjourn/pkg/session"
+import (
+	"github.com/adjourn/adjourn/model/internal/rules"
+	"github.com/adjourn/adjourn/model/internal/search"
+	"github.com/adjourn/adjourn/pkg/session"
+)
 
 // What must never be. Some can be seen of a state, most only of the move that
 // makes it so: that one notes it in state.bad.
@@ -36,8 +40,8 @@ var propertyNames = []string{
 	"sleeps", "mail", "forgotten", "unclaimed", "wasteful", "waited", "storm", "healthy", "unending", "after delete", "run deleted", "dangling",
 }
 
-// propertyTexts say what a broken property means.
-var propertyTexts = map[string]string{
+// Texts say what a broken property means.
+var Texts = map[string]string{
 	"forbidden":    "an entry after one that its status does not allow",
 	"unanswered":   "a suspended session went on with a wait open",
 	"undone":       "an interrupted session went on and nobody had said continue",
@@ -68,7 +72,7 @@ var propertyTexts = map[string]string{
 func (c *chain) broken(s *state) uint32 {
 	b := s.bad
 	for i, n := range s.effects {
-		if n > 1 && c.world.policy != session.UnknownRetry {
+		if n > 1 && c.world.Policy != session.UnknownRetry {
 			b |= twice
 		}
 		if n > 0 && s.said[i] == saidNotRun {
@@ -93,7 +97,7 @@ func (c *chain) broken(s *state) uint32 {
 	if !s.gone() {
 		b |= c.forgot(s)
 	}
-	if c.world.economy && !s.faulty {
+	if c.world.Economy && !s.faulty {
 		for _, m := range s.queue {
 			if m.at == keptFor && m.kind == step {
 				b |= waited
@@ -137,10 +141,12 @@ func (c *chain) rest(s *state) bool {
 	return s.gone() || s.status().Ended() || s.interrupted() || s.suspended() && s.open()
 }
 
-// space makes a model of a configuration.
-func (c *chain) space(name string, breaks []string) *space[state] {
-	return &space[state]{
-		name: name, breaks: breaks, first: c.first(), next: c.next, broken: c.broken, properties: propertyNames,
-		rest: c.rest, cut: func(s *state) bool { return s.over }, show: c.show,
+// Model is a configuration of the chain: what there is in it, and the rules that are on.
+// breaks names the properties that must break in it; none: everything must hold.
+func Model(name string, breaks []string, w World, on rules.Rules) search.Model {
+	c := &chain{world: w, rules: on}
+	return &search.Space[state]{
+		Name: name, Breaks: breaks, First: c.first(), Next: c.next, Broken: c.broken, Properties: propertyNames,
+		Rest: c.rest, Cut: func(s *state) bool { return s.over }, Show: c.show,
 	}
 }

@@ -1,6 +1,7 @@
-package main
+package chain
 
 import (
+	"github.com/adjourn/adjourn/model/internal/search"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -11,21 +12,21 @@ func (c *chain) mark(s state, i int, emit emitter) {
 	t := s
 	w := &t.workers[i]
 	mine, l := ledgerStarted+uint8(i), s.ledger[w.call]
-	label := move{who: workerNames[i], what: "marks call", x: w.call + 1}
+	label := search.Move{Who: workerNames[i], What: "marks call", X: w.call + 1}
 	switch {
 	case l == ledgerNone, l == mine, !c.rules.Mark && l != ledgerFinished:
 		t.ledger[w.call] = mine
 		c.begin(&t, w)
 		w.at = c.afterMark()
 		emit(t, label)
-		if l == ledgerNone && s.budget[lostAnswers] > 0 {
-			t.spend(lostAnswers)
+		if l == ledgerNone && s.budget.LostAnswers > 0 {
+			t.spend(&t.budget.LostAnswers)
 			if !c.rules.OwnRefusal { // it reads its own mark as somebody else's
 				t.workers[i].result, t.workers[i].at = saidUnknown, commitStepped
 				t.faulty = s.faulty // no fault of that kind may cost an outcome
 			}
-			label.what = "marks, the answer lost, call"
-			label.fault = true
+			label.What = "marks, the answer lost, call"
+			label.Fault = true
 			emit(t, label)
 		}
 		return
@@ -44,7 +45,7 @@ func (c *chain) mark(s state, i int, emit emitter) {
 	default:
 		c.lose(&t, i)
 	}
-	label.what = "finds " + string(toolStates[l]) + " call"
+	label.What = "finds " + string(toolStates[l]) + " call"
 	emit(t, label)
 }
 
@@ -68,7 +69,7 @@ func (c *chain) afterMark() uint8 {
 // ask: the mark is lost; only who still has the lease may try again.
 func (c *chain) ask(t state, i int, emit emitter) {
 	w := &t.workers[i]
-	label := move{who: workerNames[i], what: "asks for the lease", x: w.n + 1}
+	label := search.Move{Who: workerNames[i], What: "asks for the lease", X: w.n + 1}
 	if !c.claim(&t, store.ClaimRenew, uint8(i), w.n+1) {
 		c.lose(&t, i)
 	} else {
@@ -82,7 +83,7 @@ func (c *chain) remark(t state, i int, emit emitter) {
 	w := &t.workers[i]
 	what := "marks again call"
 	switch {
-	case c.world.policy == session.UnknownProbe && t.effects[w.call] > 0:
+	case c.world.Policy == session.UnknownProbe && t.effects[w.call] > 0:
 		w.result, w.at = saidDone, commitStepped
 		what = "looks, it happened, call"
 	case toolStates[t.ledger[w.call]] == journal.ToolFinished:
@@ -93,7 +94,7 @@ func (c *chain) remark(t state, i int, emit emitter) {
 		what = "finds closed call"
 	case t.ledger[w.call] != w.saw: // lost to one more
 		w.at, w.saw = askLease, t.ledger[w.call]
-		emit(t, move{who: workerNames[i], what: "loses its mark again, call", x: w.call + 1})
+		emit(t, search.Move{Who: workerNames[i], What: "loses its mark again, call", X: w.call + 1})
 		return
 	default:
 		t.ledger[w.call] = ledgerStarted + uint8(i)
@@ -101,13 +102,13 @@ func (c *chain) remark(t state, i int, emit emitter) {
 		w.at = c.afterMark()
 	}
 	t.workers[i].saw = 0
-	emit(t, move{who: workerNames[i], what: what, x: t.workers[i].call + 1})
+	emit(t, search.Move{Who: workerNames[i], What: what, X: t.workers[i].call + 1})
 }
 
 // renew makes the lease last for as long as the tool may run.
 func (c *chain) renew(t state, i int, emit emitter) {
 	w := &t.workers[i]
-	label := move{who: workerNames[i], what: "renews for the tool", x: w.n + 1}
+	label := search.Move{Who: workerNames[i], What: "renews for the tool", X: w.n + 1}
 	if !c.claim(&t, store.ClaimRenew, uint8(i), w.n+1) {
 		c.lose(&t, i)
 		emit(t, label)
@@ -127,7 +128,7 @@ func (c *chain) run(t state, i int, emit emitter) {
 	if w.lapsed {
 		if c.rules.OwnClock {
 			w.at = renewLease
-			emit(t, move{who: workerNames[i], what: "sees by its clock that the renewal is old"})
+			emit(t, search.Move{Who: workerNames[i], What: "sees by its clock that the renewal is old"})
 			return
 		}
 		t.bad |= overlap
@@ -136,7 +137,7 @@ func (c *chain) run(t state, i int, emit emitter) {
 		t.effects[w.call]++
 	}
 	w.at = markFinished
-	emit(t, move{who: workerNames[i], what: "RUNS CALL", x: w.call + 1})
+	emit(t, search.Move{Who: workerNames[i], What: "RUNS CALL", X: w.call + 1})
 }
 
 func (c *chain) finish(t state, i int, emit emitter) {
@@ -147,9 +148,9 @@ func (c *chain) finish(t state, i int, emit emitter) {
 	} else {
 		c.lose(&t, i)
 	}
-	emit(t, move{who: workerNames[i], what: "marks finished call", x: t.workers[i].call + 1})
-	if w.at == commitStepped && c.world.finishes { // a finish tool: its result ends the task
+	emit(t, search.Move{Who: workerNames[i], What: "marks finished call", X: t.workers[i].call + 1})
+	if w.at == commitStepped && c.world.Finishes { // a finish tool: its result ends the task
 		w.at = commitCompleted
-		emit(t, move{who: workerNames[i], what: "marks finished the finish call", x: w.call + 1})
+		emit(t, search.Move{Who: workerNames[i], What: "marks finished the finish call", X: w.call + 1})
 	}
 }
