@@ -77,6 +77,9 @@ var plan = house{
 		"pkg/cli/internal/place":  6.8,
 		"pkg/cli/internal/report": 6.9,
 		"pkg/cli/internal/ask":    6.95,
+		"pkg/cli/internal/demo":   6.95,
+		"pkg/cli/internal/list":   6.95,
+		"pkg/cli/internal/asked":  6.96,
 		"pkg/cli":                 7,
 
 		"internal/terminaltest": 6.6,
@@ -115,7 +118,7 @@ var plan = house{
 		"github.com/santhosh-tekuri/jsonschema":      {"pkg/tool", "pkg/agent"},
 		"modernc.org/sqlite":                         {"pkg/sqlite", "internal/floortest"},
 		"modernc.org/libc":                           {"pkg/sqlite"}, // what SQLite's own functions take
-		"github.com/spf13/cobra":                     {"pkg/cli"},
+		"github.com/spf13/cobra":                     {"pkg/cli", "pkg/cli/internal/list"},
 		"github.com/spf13/pflag":                     {"pkg/cli", "pkg/cli/internal/place"}, // the flags in the types of cobra
 		"golang.org/x/term":                          {"internal/screen"},
 		"golang.org/x/sys":                           {"pkg/cli/internal/ask", "internal/owned"}, // throws away what was typed too early; when a file was made
@@ -134,7 +137,6 @@ var plan = house{
 	// ceilings are the rooms longer than 2500 lines, tests apart, with the lines they
 	// may have: what they had when this list was made, rounded up. It shrinks.
 	ceilings: map[string]int{
-		"pkg/cli":             3600,
 		"pkg/runtime":         6450,
 		"pkg/sqlite":          4500,
 		"pkg/store/storetest": 2700,

@@ -27,7 +27,9 @@ import (
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/cli/internal/ask"
+	"github.com/adjourn/adjourn/pkg/cli/internal/demo"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
+	"github.com/adjourn/adjourn/pkg/cli/internal/list"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
@@ -148,6 +150,7 @@ type cli struct {
 	*screen.Screen
 	*place.Place
 	person *ask.Person
+	lists  *list.Lists
 
 	// did says what the command has written down, for when nobody goes on with it.
 	did string
@@ -190,6 +193,7 @@ func newCLI(cfg Config) *cli {
 	})
 	c := &cli{Config: cfg, Screen: s, Place: where}
 	c.person = ask.New(ask.Config{Stdin: cfg.Stdin, Screen: s, Place: where, Env: cfg.Env})
+	c.lists = list.New(list.Config{Screen: s, Place: where, Now: cfg.Now, Do: c.do, CompleteAgents: c.completeAgents})
 	where.Trust = c.person.Trusts
 	if slices.Contains(cfg.Args, "--output=json") || slices.Contains(cfg.Args, "-ojson") || followed(cfg.Args, "--output", "json") || followed(cfg.Args, "-o", "json") {
 		// Said before the flags are parsed, so that a mistake in them has JSON too.
@@ -252,7 +256,7 @@ Environment
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{screen.FormText, screen.FormJSON}, cobra.ShellCompDirectiveNoFileComp))
 	root.AddCommand(
 		c.runCommand(), c.resumeCommand(), c.submitCommand(),
-		c.inboxCommand(), c.sessionsCommand(), c.showCommand(), c.agentsCommand(),
+		c.lists.InboxCommand(), c.lists.SessionsCommand(), c.showCommand(), c.agentsCommand(),
 		c.workCommand(), c.devCommand(), c.demoCommand(), c.versionCommand(),
 	)
 	if name := c.Name; name != "adjourn" {
@@ -273,7 +277,7 @@ func (c *cli) adopt(root *cobra.Command, name string) {
 	if err != nil {
 		return // the command itself will say so
 	}
-	if _, ok := registry.Agent(demoAgent); ok {
+	if _, ok := registry.Agent(demo.Agent); ok {
 		return
 	}
 	for _, cmd := range root.Commands() {
@@ -283,7 +287,7 @@ func (c *cli) adopt(root *cobra.Command, name string) {
 	}
 	var lines []string
 	for line := range strings.Lines(root.Long) {
-		if !strings.Contains(line, demoAgent) && !strings.HasPrefix(line, "  "+name+" demo") {
+		if !strings.Contains(line, demo.Agent) && !strings.HasPrefix(line, "  "+name+" demo") {
 			lines = append(lines, line)
 		}
 	}
@@ -331,7 +335,5 @@ func (c *cli) at(root *cobra.Command) string {
 
 // close gives the engine back; work that is done stays done.
 func (c *cli) close(e interface{ Close() error }) {
-	if err := e.Close(); err != nil {
-		c.Complain("%s", report.Words(c.Place, err))
-	}
+	report.Close(c.Screen, c.Place, e)
 }

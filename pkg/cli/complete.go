@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adjourn/adjourn/internal/screen"
+	"github.com/adjourn/adjourn/pkg/cli/internal/asked"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
@@ -27,7 +28,7 @@ func (c *cli) completeAgents(_ *cobra.Command, _ []string, prefix string) ([]cob
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var found []cobra.Completion
-	for _, name := range agentNames(registry) {
+	for _, name := range registry.Names() {
 		if a, ok := registry.Agent(name); ok && strings.HasPrefix(name, prefix) {
 			found = append(found, cobra.CompletionWithDesc(name, screen.CleanLine(a.Description)))
 		}
@@ -116,12 +117,12 @@ func (c *cli) completeWaits(cmd *cobra.Command, id, prefix string, fits func(rep
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	defer done()
-	waits, err := whatWaits(ctx, e, id)
+	waits, err := asked.Of(ctx, e, id)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var found []cobra.Completion
-	for _, item := range report.Pending(waits.m) {
+	for _, item := range report.Pending(waits.Manifest) {
 		if strings.HasPrefix(item.WaitID, prefix) && place.Plain(item.WaitID) && fits(item) {
 			found = append(found, cobra.CompletionWithDesc(item.WaitID, report.Headline(item)))
 		}

@@ -181,7 +181,7 @@ func (c *cli) served(server *dev.Server, registry *agent.Registry, keys dev.Keys
 	c.Say("It is in %s, which only you can read.", screen.CleanLine(token))
 	c.Say("The server keeps its hash, in %s.\n", screen.CleanLine(hashes))
 	c.saidOfTrials(registry)
-	if len(agentNames(registry)) == 0 {
+	if len(registry.Names()) == 0 {
 		return // there is nothing to paste
 	}
 	c.Say("Paste into a second terminal:")
@@ -199,7 +199,7 @@ func (c *cli) served(server *dev.Server, registry *agent.Registry, keys dev.Keys
 // gives to everybody who has a key.
 func (c *cli) saidOfTrials(registry *agent.Registry) {
 	offered, withheld := []string{}, registry.AllWithheld()
-	for _, name := range agentNames(registry) {
+	for _, name := range registry.Names() {
 		if a, _ := registry.Agent(name); a.Trial {
 			offered = append(offered, name)
 		}
@@ -207,7 +207,7 @@ func (c *cli) saidOfTrials(registry *agent.Registry) {
 	switch {
 	case len(offered) > 0:
 		c.Say("Offered to everybody who has a key, to try things out: %s.\n", strings.Join(offered, ", "))
-	case len(withheld) > 0 && len(agentNames(registry)) == 0:
+	case len(withheld) > 0 && len(registry.Names()) == 0:
 		c.Say("No agent is offered: %s are there to try things out. To offer them: %s\n", strings.Join(withheld, ", "), c.Command("dev", "--lab"))
 	case len(withheld) > 0:
 		c.Say("Not offered, for they are there to try things out (--lab offers them): %s.\n", strings.Join(withheld, ", "))
@@ -229,7 +229,7 @@ func firstInput(registry *agent.Registry) (name, input string, pauses bool) {
 	if _, ok := registry.Agent(labAgent); ok {
 		return labAgent, "[{call: deploy, with: {service: web}}, {say: deployed}]", true
 	}
-	names := agentNames(registry)
+	names := registry.Names()
 	if len(names) == 0 {
 		return "AGENT", "hello", false
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -74,7 +73,7 @@ func (c *cli) drive(ctx context.Context, e *place.Connection, id string, w *wait
 				c.did = "your answer is stored"
 				continue
 			}
-			if m, err = c.stand(ctx, e, id); err != nil {
+			if m, err = report.Stand(ctx, c.Place, e, id); err != nil {
 				return err
 			}
 		}
@@ -93,7 +92,7 @@ func (c *cli) untilRest(ctx context.Context, e *place.Connection, id string, w *
 	}
 	for {
 		err := unlessOver(work, e.Drive(work, id))
-		m, standErr := c.stand(ctx, e, id)
+		m, standErr := report.Stand(ctx, c.Place, e, id)
 		if standErr != nil {
 			return m, cmp.Or(err, standErr)
 		}
@@ -136,7 +135,7 @@ func unlessOver(work context.Context, err error) error {
 // taken ends a command that only writes down what it was asked for. Where the
 // session stands is in the manifest, and what it does next is no outcome of this.
 func (c *cli) taken(ctx context.Context, e *place.Connection, id string) error {
-	m, err := c.stand(ctx, e, id)
+	m, err := report.Stand(ctx, c.Place, e, id)
 	if err != nil {
 		return err
 	}
@@ -157,20 +156,6 @@ func (c *cli) tell(ctx context.Context, e *place.Connection, m report.Manifest) 
 	report.Record(c.Screen, c.Place, m)
 }
 
-// stand returns the session's manifest, hint included, also after an interrupt.
-func (c *cli) stand(ctx context.Context, e *place.Connection, id string) (report.Manifest, error) {
-	s, err := e.Session(context.WithoutCancel(ctx), id, 0)
-	if err != nil {
-		return report.Manifest{}, err
-	}
-	m := report.NewManifest(s)
-	m.ResumeHint = report.ResumeHint(c.Place, m)
-	if agents := e.Agents(); agents != nil && len(report.Pending(m)) == 0 && !slices.Contains(agents, m.Agent) {
-		m.ResumeHint = "" // this program cannot go on with it
-	}
-	return m, nil
-}
-
 // rest prints the manifest of a session that is left alone now, and ends the command.
 func (c *cli) rest(ctx context.Context, e *place.Connection, m report.Manifest) error {
 	code := exit.Code(m.Outcome, nil)
@@ -187,7 +172,7 @@ func (c *cli) rest(ctx context.Context, e *place.Connection, m report.Manifest) 
 
 // leave prints where a session stands that this command leaves as it is.
 func (c *cli) leave(ctx context.Context, e *place.Connection, id string) error {
-	m, err := c.stand(ctx, e, id)
+	m, err := report.Stand(ctx, c.Place, e, id)
 	if err != nil {
 		return err
 	}
@@ -207,7 +192,7 @@ func (c *cli) refused(ctx context.Context, e *place.Connection, id string, err e
 			return err
 		}
 	}
-	m, standErr := c.stand(ctx, e, id)
+	m, standErr := report.Stand(ctx, c.Place, e, id)
 	if standErr != nil {
 		return err
 	}

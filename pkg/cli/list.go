@@ -2,324 +2,45 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/adjourn/adjourn/internal/screen"
-	"github.com/adjourn/adjourn/pkg/app/embedded"
-	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
-	"github.com/adjourn/adjourn/pkg/cli/internal/place"
-	"github.com/adjourn/adjourn/pkg/cli/internal/report"
-	"github.com/adjourn/adjourn/pkg/client"
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/app"
 )
 
-// page are the flags of commands that list.
-type page struct {
-	limit  int
-	cursor string
-}
-
-func (p *page) register(cmd *cobra.Command) {
-	cmd.Flags().IntVar(&p.limit, "limit", 50, "print at most this `number`, 1 to 1000")
-	cmd.Flags().StringVar(&p.cursor, "cursor", "", "go on after a page that ended with this `cursor`")
-}
-
-func (p *page) check() error {
-	if p.limit < 1 || p.limit > 1000 {
-		return exit.Usagef("--limit %d: use 1 to 1000", p.limit)
-	}
-	return nil
-}
-
-// filter is one flag that keeps a list to some of it.
-type filter struct {
-	flag, about string
-	value       *string
-}
-
-// filters are the flags that keep a list to some of it.
-type filters []filter
-
-func (all filters) register(cmd *cobra.Command) {
-	for _, f := range all {
-		cmd.Flags().StringVar(f.value, f.flag, "", f.about)
-	}
-}
-
-// words are the flags that were given, for the command that prints the next page.
-func (all filters) words() (words []string) {
-	for _, f := range all {
-		if *f.value != "" {
-			words = append(words, "--"+f.flag, *f.value)
-		}
-	}
-	return words
-}
-
-func texts[T ~string](words []T) []string {
-	out := make([]string, len(words))
-	for i, word := range words {
-		out[i] = string(word)
-	}
-	return out
-}
-
-// oneOf lists the words a flag takes: a, b or c.
-func oneOf[T ~string](words []T) string {
-	all := texts(words)
-	last := len(all) - 1
-	return strings.Join(all[:last], ", ") + " or " + all[last]
-}
-
-// fault says of a refused page whose mistake it was.
-func (p *page) fault(err error) error {
-	if err != nil && exit.CodeOf(err) == client.CodeInvalidCursor {
-		return exit.Usagef("--cursor %q is not one that was printed by this command", p.cursor)
-	}
-	return err
-}
-
-// sessionRow is one line of sessions.
-type sessionRow struct {
-	Session   string         `json:"session"`
-	Status    session.Status `json:"status"`
-	Agent     string         `json:"agent"`
-	Title     string         `json:"title,omitempty"`
-	Task      int64          `json:"task"`
-	CreatedAt time.Time      `json:"createdAt"`
-	UpdatedAt time.Time      `json:"updatedAt"`
-}
-
-func (c *cli) sessionsCommand() *cobra.Command {
-	var p page
-	q := client.SessionsParams{}
-	var status string
-	only := filters{
-		{"status", "only sessions of this `status`: " + oneOf(session.Statuses()), &status},
-		{"agent", "only sessions of this `agent`", &q.Agent},
-		{"user", "only sessions that this `user` started", &q.User},
-		{"tag", "only sessions with this `tag`", &q.Tag},
-		{"root", "only this `session` and those that stem from it", &q.Root},
-	}
+func (c *cli) showCommand() *cobra.Command {
+	var full bool
 	cmd := &cobra.Command{
-		Use:   "sessions",
-		Short: "List sessions, the last moved first",
-		Args:  cobra.NoArgs,
-		RunE: c.do(func(ctx context.Context, _ []string) error {
-			q.Status = session.Status(status)
-			return c.sessions(ctx, p, q, only.words())
+		Use:   "show session",
+		Short: "Show a session's journal as a timeline",
+		Long: `Show what happened in a session, entry by entry: steps, tools, waits, how long
+each took and what it used. With --output json the entries are printed as they are stored.`,
+		Args:              exactly(1, "session"),
+		ValidArgsFunction: c.completeFirst(c.completeSessions),
+		RunE: c.do(func(ctx context.Context, args []string) error {
+			return c.noSession(c.lists.Show(ctx, args[0], full), args[0])
 		}),
 	}
-	p.register(cmd)
-	only.register(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("agent", c.completeAgents)
-	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(texts(session.Statuses()), cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().BoolVar(&full, "full", false, "do not shorten texts, arguments and results")
 	return cmd
 }
 
-func (c *cli) sessions(ctx context.Context, p page, q client.SessionsParams, only []string) error {
-	if err := p.check(); err != nil {
-		return err
-	}
-	q.Limit, q.Cursor = p.limit, p.cursor
-	if status := q.Status; status != "" && !slices.Contains(session.Statuses(), status) {
-		if status == "paused" {
-			return exit.Usagef("--status paused: a session that is paused is listed as suspended: use --status %s", session.StatusSuspended)
-		}
-		return exit.Usagef("--status %q: use %s", status, oneOf(session.Statuses()))
-	}
-	out := struct {
-		Sessions []sessionRow `json:"sessions"`
-		Cursor   string       `json:"cursor,omitempty"`
-	}{Sessions: []sessionRow{}}
-	err := c.look(ctx, func(e *place.Connection) error {
-		found, err := e.Sessions(ctx, q)
-		for _, h := range found.Items {
-			out.Sessions = append(out.Sessions, sessionRow{
-				Session: h.ID, Status: h.Status, Agent: h.Agent, Title: h.Title, Task: h.Task, CreatedAt: h.CreatedAt, UpdatedAt: h.UpdatedAt,
-			})
-		}
-		out.Cursor = found.Cursor
-		return err
-	})
-	if err != nil {
-		return p.fault(err)
-	}
-	if c.Form == screen.FormJSON {
-		c.JSON(out)
-		return nil
-	}
-	if len(out.Sessions) == 0 {
-		if only != nil {
-			c.Talk("No such sessions in %s.", c.Where())
-		} else {
-			c.nothing("sessions")
-		}
-		return nil
-	}
-	rows := [][]string{{"SESSION", "STATUS", "AGENT", "MOVED", "ABOUT"}}
-	for _, r := range out.Sessions {
-		rows = append(rows, []string{screen.CleanLine(r.Session), string(r.Status), screen.CleanLine(r.Agent), c.ago(r.UpdatedAt), screen.Short(r.Title, 60)})
-	}
-	c.Table(rows)
-	c.more("sessions", out.Cursor, only)
-	return nil
-}
-
-// nothing says that a list is empty, and where it looked.
-func (c *cli) nothing(what string) {
-	c.Talk("No %s in %s. Start one: %s", what, c.Where(), c.Command("run", "--agent", "AGENT", "INPUT"))
-}
-
-func (c *cli) more(verb, cursor string, only []string) {
-	if cursor != "" {
-		c.Talk("There are more: %s", c.Command(append([]string{verb, "--cursor", cursor}, only...)...))
-	}
-}
-
-// inboxRow is one line of the inbox.
-type inboxRow struct {
-	Session  string             `json:"session"`
-	Agent    string             `json:"agent,omitempty"`
-	OpenedAt time.Time          `json:"openedAt"`
-	Item     report.PendingItem `json:"-"`
-	Wait     session.Wait       `json:"wait"`
-	// Command answers this wait when pasted, once a word in capitals in it is replaced.
-	Command string `json:"command"`
-}
-
-func (c *cli) inboxCommand() *cobra.Command {
-	var p page
-	q := client.InboxParams{}
-	var kind string
-	only := filters{
-		{"kind", "only waits of this `kind`: approval, question, input, client_tool, unknown or child", &kind},
-		{"agent", "only waits of this `agent`", &q.Agent},
-		{"tool", "only waits of this `tool`", &q.Tool},
-		{"user", "only waits that this `user` may answer", &q.User},
-		{"root", "only waits of this `session` and those that stem from it", &q.Root},
-	}
-	cmd := &cobra.Command{
-		Use:   "inbox",
-		Short: "List what waits for a person, in all sessions, with the command that answers each",
-		Long:  `List every open wait of every session, the soonest deadline first, each with a command that answers it.`,
+func (c *cli) agentsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "agents",
+		Short: "List the agents there are, with their tools",
 		Args:  cobra.NoArgs,
-		RunE: c.do(func(ctx context.Context, _ []string) error {
-			q.Kind = session.WaitKind(kind)
-			return c.inbox(ctx, p, q, only.words())
+		RunE: c.here("agents", func(context.Context, []string) error {
+			registry, err := c.Registry()
+			if err != nil {
+				return err
+			}
+			settings, err := app.ReadSettings(c.Env)
+			if err != nil {
+				return err
+			}
+			c.lists.Agents(registry, settings.Model)
+			return nil
 		}),
 	}
-	p.register(cmd)
-	only.register(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("agent", c.completeAgents)
-	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(texts(session.WaitKinds()), cobra.ShellCompDirectiveNoFileComp))
-	return cmd
-}
-
-func (c *cli) inbox(ctx context.Context, p page, q client.InboxParams, only []string) error {
-	if err := p.check(); err != nil {
-		return err
-	}
-	if q.Kind != "" && !slices.Contains(session.WaitKinds(), q.Kind) {
-		return exit.Usagef("--kind %q: use %s", q.Kind, oneOf(session.WaitKinds()))
-	}
-	q.Limit, q.Cursor = p.limit, p.cursor
-	out := struct {
-		Items []inboxRow `json:"items"`
-		// Stored stands on the first page; StoredMore says that not every session was looked at.
-		Stored     []storedRow `json:"stored,omitempty"`
-		StoredMore bool        `json:"storedMore,omitempty"`
-		Cursor     string      `json:"cursor,omitempty"`
-	}{Items: []inboxRow{}}
-	err := c.look(ctx, func(e *place.Connection) error {
-		found, err := e.Inbox(ctx, q)
-		for _, item := range found.Items {
-			pending := report.NewPendingItem(item)
-			out.Items = append(out.Items, inboxRow{
-				Session: item.SessionID, Agent: item.Agent, OpenedAt: item.OpenedAt, Wait: report.Opened(item),
-				Item: pending, Command: report.AnswerHint(c.Place, item.SessionID, pending),
-			})
-		}
-		out.Cursor = found.Cursor
-		if err == nil && q.Cursor == "" {
-			narrow := q.Kind != "" || q.Tool != "" || q.User != ""
-			out.Stored, out.StoredMore, err = c.stored(ctx, e, q, out.Items, out.Cursor == "" && !narrow)
-		}
-		return err
-	})
-	if err != nil {
-		return p.fault(err)
-	}
-	if c.Form == screen.FormJSON {
-		c.JSON(out)
-		return nil
-	}
-	if len(out.Items) == 0 && len(out.Stored) == 0 {
-		c.nothingWaits(only != nil)
-	}
-	c.sayItems(out.Items)
-	c.sayStored(out.Stored, len(out.Items) > 0)
-	if out.StoredMore {
-		c.Talk("There are more suspended sessions than were looked at for answers that are only stored: %s", c.lookFurther(p, q, only))
-	}
-	c.more("inbox", out.Cursor, only)
-	return nil
-}
-
-// nothingWaits says that the inbox is empty, or has nothing that a filter keeps.
-func (c *cli) nothingWaits(filtered bool) {
-	switch _, err := os.Stat(c.DataPath()); {
-	case filtered:
-		c.Talk("Nothing of that kind waits in %s.", c.Where())
-	case !c.Remote() && errors.Is(err, fs.ErrNotExist):
-		c.Talk("Nothing waits: there is no data file %s.", c.DataPath())
-	default:
-		c.Talk("Nothing waits for a person in %s.", c.Where())
-	}
-}
-
-func (c *cli) sayItems(items []inboxRow) {
-	for i, row := range items {
-		if i > 0 {
-			c.Say("")
-		}
-		c.Say("%s  session %s, %s, %s", c.Bold(c.Stdout, report.Headline(row.Item)), screen.CleanLine(row.Session), report.Who(row.Agent), c.ago(row.OpenedAt))
-		c.Write(c.Stdout, report.Brief(row.Item, c.Now(), "  ", screen.Width(c.Stdout), len(items)))
-		if row.Item.Kind == session.WaitInput && row.Item.Text != "" {
-			c.Write(c.Stdout, screen.QuoteBlock(row.Item.Text, "  ", screen.Width(c.Stdout)))
-		}
-		switch {
-		case report.Late(row.Item, c.Now()):
-			c.Say("  go on: %s", row.Command)
-		case row.Item.Kind == session.WaitApproval:
-			c.Say("  approve%s: %s", report.Only(row.Item.Who), row.Command)
-			c.Say("  reject%s:  %s", report.Only(row.Item.Who), c.Command(place.TargetWait("submit", row.Session, row.Item.WaitID, "--reject")...))
-		default:
-			c.Say("  answer%s: %s", report.Only(row.Item.Who), row.Command)
-		}
-	}
-}
-
-// ago says how long ago something was.
-func (c *cli) ago(at time.Time) string { return report.Ago(c.Now(), at) }
-
-// look opens the engine for a command that only lists: where there is no data
-// file there is nothing to list, and none is made.
-func (c *cli) look(ctx context.Context, list func(*place.Connection) error) error {
-	e, err := c.OpenReading(ctx)
-	if errors.Is(err, embedded.ErrNoData) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer c.close(e)
-	return list(e)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/cli/internal/ask"
+	"github.com/adjourn/adjourn/pkg/cli/internal/asked"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
@@ -144,16 +145,16 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 }
 
 // decide takes decisions, once they are held to what the session waits for.
-func (c *cli) decide(ctx context.Context, e sessions, id, checkpoint string, p *client.Decisions) (client.Resumed, error) {
-	waits, err := whatWaits(ctx, e, id)
+func (c *cli) decide(ctx context.Context, e asked.Sessions, id, checkpoint string, p *client.Decisions) (client.Resumed, error) {
+	waits, err := asked.Of(ctx, e, id)
 	if err != nil {
 		return client.Resumed{}, err
 	}
-	if err := waits.decidable(ctx, *p); err != nil {
+	if err := waits.Decidable(ctx, *p); err != nil {
 		return client.Resumed{}, err
 	}
 	if p.ApproveAll && checkpoint == "" {
-		return c.approveAll(ctx, waits, p)
+		return c.approveAll(ctx, e, waits, p)
 	}
 	resumed, err := decided(ctx, e, id, checkpoint, p)
 	if err == nil && !resumed.Repeated {
@@ -163,7 +164,7 @@ func (c *cli) decide(ctx context.Context, e sessions, id, checkpoint string, p *
 }
 
 // decided sends decisions.
-func decided(ctx context.Context, e sessions, id, checkpoint string, p *client.Decisions) (client.Resumed, error) {
+func decided(ctx context.Context, e asked.Sessions, id, checkpoint string, p *client.Decisions) (client.Resumed, error) {
 	return e.Resume(ctx, client.ResumeParams{SessionID: id, Request: client.ResumeRequest{CheckpointID: checkpoint, Decisions: p}})
 }
 

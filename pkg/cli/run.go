@@ -151,7 +151,7 @@ func (c *cli) checkAgent(name string) error {
 	if err != nil {
 		return err
 	}
-	if names := agentNames(registry); !slices.Contains(names, name) {
+	if names := registry.Names(); !slices.Contains(names, name) {
 		return unknownAgent(name, names)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/adjourn/adjourn/pkg/cli/internal/ask"
+	"github.com/adjourn/adjourn/pkg/cli/internal/asked"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
@@ -104,14 +105,14 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 		return c.noSession(err, id)
 	}
 	defer c.close(e)
-	waits, err := whatWaits(ctx, e, id)
+	waits, err := asked.Of(ctx, e, id)
 	if err != nil {
 		return c.refused(ctx, e, id, err)
 	}
 	if f.named {
-		err = waits.bind(ctx, f.waitID, &answer)
+		err = waits.Bind(ctx, f.waitID, &answer)
 	} else {
-		err = waits.bindCall(ctx, f.call, &answer)
+		err = waits.BindCall(ctx, f.call, &answer)
 	}
 	if err != nil {
 		return c.refused(ctx, e, id, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
+	"github.com/adjourn/adjourn/pkg/cli/internal/list"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/runtime"
@@ -108,7 +109,7 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 	if err := c.recordMoved(context.WithoutCancel(ctx), e, m); err != nil {
 		return err
 	}
-	stored, err := storedIn(context.WithoutCancel(ctx), e)
+	stored, err := list.StoredIn(context.WithoutCancel(ctx), e)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package cli
+package list
 
 import (
 	"context"
@@ -42,7 +42,7 @@ type lists interface {
 // stored returns the sessions whose answers are only stored, p.Limit at most, and
 // whether there may be more. A filter keeps those of which it keeps an answered wait.
 // Of open is known that they wait for somebody; with complete, nothing else does.
-func (c *cli) stored(ctx context.Context, e *place.Connection, p client.InboxParams, open []inboxRow, complete bool) (rows []storedRow, more bool, err error) {
+func (l *Lists) stored(ctx context.Context, e *place.Connection, p client.InboxParams, open []inboxRow, complete bool) (rows []storedRow, more bool, err error) {
 	heads, more, err := waitForNobody(ctx, e, p, open, complete)
 	if err != nil {
 		return nil, false, err
@@ -51,7 +51,7 @@ func (c *cli) stored(ctx context.Context, e *place.Connection, p client.InboxPar
 		if len(rows) == p.Limit || i == max(manyStored, p.Limit) {
 			return rows, true, nil
 		}
-		m, err := c.stand(ctx, e, head.ID)
+		m, err := report.Stand(ctx, l.Place, e, head.ID)
 		if err != nil || !onlyStored(m) {
 			continue // it has moved on, or cannot be read: a list shows what it can
 		}
@@ -65,9 +65,9 @@ func (c *cli) stored(ctx context.Context, e *place.Connection, p client.InboxPar
 	return rows, more, nil
 }
 
-// storedIn returns the sessions of a data file whose answers are only stored and whose
+// StoredIn returns the sessions of a data file whose answers are only stored and whose
 // agent this program has, [manyStored] at most: work leaves them as they are.
-func storedIn(ctx context.Context, e *place.Connection) (ids []string, err error) {
+func StoredIn(ctx context.Context, e *place.Connection) (ids []string, err error) {
 	heads, _, err := waitForNobody(ctx, e, client.InboxParams{}, nil, false)
 	if err != nil {
 		return nil, err
@@ -98,10 +98,10 @@ func kept(p client.InboxParams) func(client.Wait) bool {
 // the inbox, and whether there may be more. No list holds them. To look at each suspended
 // session costs two requests for each; to take those away that the inbox holds costs one
 // for each 1,000, and leaves few to look at.
-func waitForNobody(ctx context.Context, l lists, p client.InboxParams, open []inboxRow, complete bool) (heads []client.Summary, more bool, err error) {
+func waitForNobody(ctx context.Context, across lists, p client.InboxParams, open []inboxRow, complete bool) (heads []client.Summary, more bool, err error) {
 	sessions := client.SessionsParams{Status: session.StatusSuspended, Agent: p.Agent, Root: p.Root, Page: client.Page{Limit: listPage}}
 	for range listPages {
-		page, err := l.Sessions(ctx, sessions)
+		page, err := across.Sessions(ctx, sessions)
 		if err != nil {
 			return nil, false, err
 		}
@@ -120,7 +120,7 @@ func waitForNobody(ctx context.Context, l lists, p client.InboxParams, open []in
 	takeAway()
 	inbox := client.InboxParams{Agent: p.Agent, Root: p.Root, Page: client.Page{Limit: listPage}}
 	for n := 0; !complete && n < listPages && len(heads) > 0; n++ {
-		page, err := l.Inbox(ctx, inbox)
+		page, err := across.Inbox(ctx, inbox)
 		if err != nil {
 			return nil, false, err
 		}
@@ -134,26 +134,26 @@ func waitForNobody(ctx context.Context, l lists, p client.InboxParams, open []in
 }
 
 // sayStored prints sessions whose answers are only stored, with the command that goes on.
-func (c *cli) sayStored(rows []storedRow, below bool) {
+func (l *Lists) sayStored(rows []storedRow, below bool) {
 	for i, row := range rows {
 		if i > 0 || below {
-			c.Say("")
+			l.Say("")
 		}
-		c.Say("%s  session %s, %s", c.Bold(c.Stdout, "answered, and only stored"), screen.CleanLine(row.Session), report.Who(row.Agent))
-		c.Write(c.Stdout, report.StoredLines(row.Waits, "  ", c.Now()))
+		l.Say("%s  session %s, %s", l.Bold(l.Stdout, "answered, and only stored"), screen.CleanLine(row.Session), report.Who(row.Agent))
+		l.Write(l.Stdout, report.StoredLines(row.Waits, "  ", l.now()))
 		if row.Command == "" {
-			c.Say("  %s", report.Elsewhere(row.Agent))
+			l.Say("  %s", report.Elsewhere(row.Agent))
 			continue
 		}
-		c.Say("  go on: %s", row.Command)
+		l.Say("  go on: %s", row.Command)
 	}
 }
 
 // lookFurther is the command that looks at more sessions, or at all that are suspended.
-func (c *cli) lookFurther(p page, q client.InboxParams, only []string) string {
+func (l *Lists) lookFurther(p page, q client.InboxParams, only []string) string {
 	if p.limit < listPage {
-		return c.Command(append([]string{"inbox", "--limit", strconv.Itoa(listPage)}, only...)...)
+		return l.Command(append([]string{"inbox", "--limit", strconv.Itoa(listPage)}, only...)...)
 	}
 	of := filters{{flag: "agent", value: &q.Agent}, {flag: "root", value: &q.Root}}
-	return c.Command(append([]string{"sessions", "--status", string(session.StatusSuspended)}, of.words()...)...)
+	return l.Command(append([]string{"sessions", "--status", string(session.StatusSuspended)}, of.words()...)...)
 }

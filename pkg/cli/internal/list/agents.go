@@ -1,13 +1,8 @@
-package cli
+package list
 
 import (
-	"context"
-
-	"github.com/spf13/cobra"
-
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/agent"
-	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -32,55 +27,36 @@ type toolRow struct {
 	Client bool `json:"client,omitempty"`
 }
 
-func (c *cli) agentsCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "agents",
-		Short: "List the agents there are, with their tools",
-		Args:  cobra.NoArgs,
-		RunE: c.here("agents", func(context.Context, []string) error {
-			return c.agents()
-		}),
-	}
-}
-
-func (c *cli) agents() error {
-	registry, err := c.Registry()
-	if err != nil {
-		return err
-	}
-	settings, err := app.ReadSettings(c.Env)
-	if err != nil {
-		return err
-	}
+// Agents prints the agents of a registry, with the model that stands in for theirs, if any.
+func (l *Lists) Agents(registry *agent.Registry, model string) {
 	rows := []agentRow{}
-	for _, name := range agentNames(registry) {
+	for _, name := range registry.Names() {
 		a, _ := registry.Agent(name)
-		rows = append(rows, newAgentRow(a, settings.Model))
+		rows = append(rows, newAgentRow(a, model))
 	}
-	if c.Form == screen.FormJSON {
-		c.JSON(struct {
+	if l.Form == screen.FormJSON {
+		l.JSON(struct {
 			Agents []agentRow `json:"agents"`
 		}{rows})
-		return nil
+		return
 	}
 	for i, row := range rows {
 		if i > 0 {
-			c.Say("")
+			l.Say("")
 		}
-		c.Say("%s  %s", c.Bold(c.Stdout, row.Name), screen.CleanLine(row.Description))
+		l.Say("%s  %s", l.Bold(l.Stdout, row.Name), screen.CleanLine(row.Description))
 		if row.Model != "" {
-			c.Say("  model: %s", screen.CleanLine(row.Model))
+			l.Say("  model: %s", screen.CleanLine(row.Model))
 		}
 		if row.Trial {
-			c.Say("  to try things out: a server offers it only with --lab, or %s=true", agent.TrialVariable)
+			l.Say("  to try things out: a server offers it only with --lab, or %s=true", agent.TrialVariable)
 		}
 		table := [][]string{}
 		for _, t := range row.Tools {
 			table = append(table, []string{"  " + t.Name, report.ToolNotes(t.Effect, t.Approval, t.Client), screen.Short(t.Description, 90)})
 		}
-		c.Table(table)
+		l.Table(table)
 	}
-	return nil
 }
 
 func newAgentRow(a agent.Agent, override string) agentRow {
@@ -93,5 +69,3 @@ func newAgentRow(a agent.Agent, override string) agentRow {
 	}
 	return row
 }
-
-func agentNames(registry *agent.Registry) []string { return registry.Names() }

@@ -1,4 +1,5 @@
-package cli
+// Package asked checks answers against what a session waits for.
+package asked
 
 import (
 	"context"
@@ -16,40 +17,42 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// sessions is what a verb needs of a connection to look at what a session waits for, and
+// Sessions is what a verb needs of a connection to look at what a session waits for, and
 // to answer it.
-type sessions interface {
+type Sessions interface {
 	Session(ctx context.Context, id string, wait time.Duration) (client.Session, error)
 	Waits(ctx context.Context, id string) ([]client.Wait, error)
 	Submit(ctx context.Context, p client.SubmitParams) (client.Submitted, error)
 	Resume(ctx context.Context, p client.ResumeParams) (client.Resumed, error)
 }
 
-// asked is what a session waits for, as the manifest shows it, for commands that
+// Waits is what a session waits for, as the manifest shows it, for commands that
 // name some of it.
-type asked struct {
-	e  sessions
-	id string
-	s  client.Session
-	m  report.Manifest
+type Waits struct {
+	ID       string
+	Manifest report.Manifest
+
+	e Sessions
+	s client.Session
 	// all are the waits of before as well; read when an id is not that of an open one.
 	all     []client.Wait
 	readAll bool
 }
 
-func whatWaits(ctx context.Context, e sessions, id string) (*asked, error) {
+// Of reads what a session waits for.
+func Of(ctx context.Context, e Sessions, id string) (*Waits, error) {
 	s, err := e.Session(ctx, id, 0)
-	return &asked{e: e, id: id, s: s, m: report.NewManifest(s)}, err
+	return &Waits{ID: id, e: e, s: s, Manifest: report.NewManifest(s)}, err
 }
 
-// approvals are the open ones.
-func (a *asked) approvals() []report.PendingItem {
-	return slices.DeleteFunc(report.Pending(a.m), func(item report.PendingItem) bool { return item.Kind != session.WaitApproval })
+// Approvals are the open ones.
+func (a *Waits) Approvals() []report.PendingItem {
+	return slices.DeleteFunc(report.Pending(a.Manifest), func(item report.PendingItem) bool { return item.Kind != session.WaitApproval })
 }
 
 // wait returns the wait an id names, open or not. The id of a call is refused: a call
 // can open several waits one after another, and an answer is for the one that was shown.
-func (a *asked) wait(ctx context.Context, id string) (*client.Wait, error) {
+func (a *Waits) wait(ctx context.Context, id string) (*client.Wait, error) {
 	if w := a.open(func(w client.Wait) bool { return w.WaitID == id }); w != nil {
 		return w, nil
 	}
@@ -75,8 +78,8 @@ func (a *asked) wait(ctx context.Context, id string) (*client.Wait, error) {
 }
 
 // instead says what waits now.
-func (a *asked) instead() string {
-	items := report.Pending(a.m)
+func (a *Waits) instead() string {
+	items := report.Pending(a.Manifest)
 	if len(items) == 0 {
 		return "Nothing waits there now"
 	}
@@ -92,11 +95,11 @@ func (a *asked) instead() string {
 	return "What waits now: " + strings.Join(names, "; ")
 }
 
-func (a *asked) refuse(code client.Code, format string, args ...any) error {
-	return exit.Refusef(code, a.id, format, args...)
+func (a *Waits) refuse(code client.Code, format string, args ...any) error {
+	return exit.Refusef(code, a.ID, format, args...)
 }
 
-func (a *asked) open(is func(client.Wait) bool) *client.Wait {
+func (a *Waits) open(is func(client.Wait) bool) *client.Wait {
 	if a.s.Pause == nil {
 		return nil
 	}
@@ -108,30 +111,30 @@ func (a *asked) open(is func(client.Wait) bool) *client.Wait {
 	return nil
 }
 
-func (a *asked) before(ctx context.Context) (err error) {
+func (a *Waits) before(ctx context.Context) (err error) {
 	if !a.readAll {
-		a.all, err = a.e.Waits(ctx, a.id)
+		a.all, err = a.e.Waits(ctx, a.ID)
 		a.readAll = err == nil
 	}
 	return err
 }
 
-func (a *asked) isCall(id string, w client.Wait) error {
+func (a *Waits) isCall(id string, w client.Wait) error {
 	return a.refuse(client.CodeInvalidInput,
 		"%s is a call, and an answer names its wait: %s, the %s", screen.CleanLine(id), w.WaitID, report.HeadlineOf(w))
 }
 
 // wrongKind refuses an answer that a wait does not take, with the flags that are right.
-func (a *asked) wrongKind(w client.Wait, given string) error {
+func (a *Waits) wrongKind(w client.Wait, given string) error {
 	return a.refuse(client.CodeWrongKind, "%s is the %s: %s, not with %s", w.WaitID, report.HeadlineOf(w), answeredWith(answerFlags(w)), given)
 }
 
-// decidable refuses decisions by ids of calls, and the approval of what this
+// Decidable refuses decisions by ids of calls, and the approval of what this
 // program could not have shown.
-func (a *asked) decidable(ctx context.Context, p client.Decisions) error {
+func (a *Waits) Decidable(ctx context.Context, p client.Decisions) error {
 	approved := slices.Clone(p.Approve)
 	if p.ApproveAll {
-		for _, item := range a.approvals() {
+		for _, item := range a.Approvals() {
 			if !slices.Contains(p.Reject, item.WaitID) {
 				approved = append(approved, item.WaitID)
 			}
@@ -145,7 +148,7 @@ func (a *asked) decidable(ctx context.Context, p client.Decisions) error {
 		case w.Kind != session.WaitApproval:
 			return a.wrongKind(*w, "a decision on approvals")
 		case slices.Contains(approved, id):
-			if err := ask.CheckSeen(a.id, *w, p.EditedInput[id]); err != nil {
+			if err := ask.CheckSeen(a.ID, *w, p.EditedInput[id]); err != nil {
 				return err
 			}
 		}
@@ -153,9 +156,9 @@ func (a *asked) decidable(ctx context.Context, p client.Decisions) error {
 	return nil
 }
 
-// bind makes the answer one to the wait, and refuses one of another kind with the
+// Bind makes the answer one to the wait, and refuses one of another kind with the
 // flags that are right. An approval brings the nonce of what was shown.
-func (a *asked) bind(ctx context.Context, id string, answer *client.SubmitRequest) error {
+func (a *Waits) Bind(ctx context.Context, id string, answer *client.SubmitRequest) error {
 	answer.WaitID = id
 	w, err := a.wait(ctx, id)
 	if err != nil {
@@ -177,13 +180,13 @@ func (a *asked) bind(ctx context.Context, id string, answer *client.SubmitReques
 	}
 	answer.ApprovalID = w.ApprovalID
 	if *answer.Approved {
-		return ask.CheckSeen(a.id, *w, answer.EditedInput)
+		return ask.CheckSeen(a.ID, *w, answer.EditedInput)
 	}
 	return nil
 }
 
-// bindCall makes the answer one to a client's tool, named by its call.
-func (a *asked) bindCall(ctx context.Context, call string, answer *client.SubmitRequest) error {
+// BindCall makes the answer one to a client's tool, named by its call.
+func (a *Waits) BindCall(ctx context.Context, call string, answer *client.SubmitRequest) error {
 	answer.ToolCallID = call
 	if answer.Kind != session.AnswerClientTool {
 		_, err := a.wait(ctx, call)

@@ -1,4 +1,4 @@
-package cli
+package asked
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 // asking has waits.
 type asking struct {
-	sessions
+	Sessions
 	waits []client.Wait
 }
 
@@ -39,9 +39,9 @@ func TestBind_an_approval_asked_anew(t *testing.T) {
 	bound := func(id string) (client.SubmitRequest, error) {
 		approved := true
 		a := client.SubmitRequest{Kind: session.AnswerApproval, Approved: &approved}
-		waits, err := whatWaits(t.Context(), e, "s1")
+		waits, err := Of(t.Context(), e, "s1")
 		require.NoError(t, err)
-		err = waits.bind(t.Context(), id, &a)
+		err = waits.Bind(t.Context(), id, &a)
 		return a, err
 	}
 	for id, nonce := range map[string]string{"w2-1": "first", "w4-1": "second"} {

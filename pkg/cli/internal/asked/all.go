@@ -1,0 +1,76 @@
+package asked
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/adjourn/adjourn/pkg/cli/internal/place"
+	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// ResumeWords are the words of a resume that takes decisions.
+func ResumeWords(checkpoint string, p *client.Decisions) []string {
+	words := []string{"resume", "-c", checkpoint, "--approve-all"}
+	for _, id := range p.Reject {
+		words = append(words, "--reject", id)
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.EditedInput)) {
+		words = append(words, "--edit", id+"="+string(p.EditedInput[id]))
+	}
+	if p.Reason != "" {
+		words = append(words, "--reason", p.Reason)
+	}
+	return words
+}
+
+// SubmitCommands are the commands that answer each approval by itself. All but the last
+// leave the work to it.
+func SubmitCommands(where *place.Place, id string, p *client.Decisions, approved, rejected []report.PendingItem) string {
+	var lines []string
+	add := func(item report.PendingItem, words ...string) {
+		if len(lines) < len(approved)+len(rejected)-1 {
+			words = append(words, "--wait", "0s")
+		}
+		lines = append(lines, where.Command(place.TargetWait("submit", id, item.WaitID, words...)...))
+	}
+	for _, item := range rejected {
+		words := []string{"--reject"}
+		if p.Reason != "" {
+			words = append(words, "--reason", p.Reason)
+		}
+		add(item, words...)
+	}
+	for _, item := range approved {
+		if edited := p.EditedInput[item.WaitID]; edited != nil {
+			add(item, "--edit", string(edited))
+		} else {
+			add(item, "--approve")
+		}
+	}
+	return strings.Join(lines, " && ")
+}
+
+// SubmitAll answers each approval by itself, bound to what was shown.
+func (a *Waits) SubmitAll(ctx context.Context, p *client.Decisions, approved, rejected []report.PendingItem) (client.Resumed, error) {
+	out := client.Resumed{Repeated: true}
+	for i, item := range slices.Concat(rejected, approved) {
+		yes := i >= len(rejected)
+		answer := client.SubmitRequest{WaitID: item.WaitID, Kind: session.AnswerApproval, ApprovalID: item.ApprovalID, Approved: &yes}
+		if yes {
+			answer.EditedInput = p.EditedInput[item.WaitID]
+		}
+		if !yes || len(rejected) == 0 {
+			answer.Reason = p.Reason
+		}
+		submitted, err := a.e.Submit(ctx, client.SubmitParams{SessionID: a.ID, Answer: answer})
+		if err != nil {
+			return out, err
+		}
+		out.Continuation, out.Open, out.Repeated = submitted.Continuation, submitted.Open, out.Repeated && submitted.Repeated
+	}
+	return out, nil
+}
