@@ -74,8 +74,10 @@ func checkMedia(header http.Header) error {
 	return nil
 }
 
-// decode reads one JSON object into a struct. encoding/json alone would take the
-// last of two fields of one name, names in any case, and bytes that are not text.
+// decode reads one JSON object into a struct, and goes through it once more for what
+// encoding/json takes as it is: the last of two fields of one name, names in any case,
+// names that are none. Bytes that are not text it would replace. On an error the struct
+// holds anything.
 func decode(raw []byte, into any) error {
 	for i := 0; i < len(raw); {
 		r, size := utf8.DecodeRune(raw[i:])
@@ -84,16 +86,14 @@ func decode(raw []byte, into any) error {
 		}
 		i += size
 	}
-	var whole json.RawMessage
-	var syntax *json.SyntaxError
-	if err := json.Unmarshal(raw, &whole); errors.As(err, &syntax) {
+	// Nothing is decoded of what is not JSON as a whole, so that this is found first.
+	misfit := json.Unmarshal(raw, into)
+	if syntax := (*json.SyntaxError)(nil); errors.As(misfit, &syntax) {
 		at := int(syntax.Offset) // bytes read, so that the last of them is the mistake
 		if !strings.HasPrefix(syntax.Error(), "unexpected end") {
 			at--
 		}
 		return malformed(raw, at, syntax.Error())
-	} else if err != nil {
-		return malformed(raw, 0, err.Error())
 	}
 	if raw[len(raw)-len(bytes.TrimLeft(raw, " \t\r\n"))] != '{' {
 		return refuse(wire.CodeMalformedJSON, "the body must be a JSON object")
@@ -104,11 +104,10 @@ func decode(raw []byte, into any) error {
 	if err := strict.value(reflect.TypeOf(into).Elem()); err != nil {
 		return err
 	}
-	var mistake *json.UnmarshalTypeError
-	if err := json.Unmarshal(raw, into); errors.As(err, &mistake) {
+	if mistake := (*json.UnmarshalTypeError)(nil); errors.As(misfit, &mistake) {
 		return refuse(wire.CodeInvalidField, "%s is a JSON %s, which does not belong there", mistake.Field, mistake.Value)
-	} else if err != nil {
-		return refuse(wire.CodeInvalidField, "%v", err)
+	} else if misfit != nil {
+		return refuse(wire.CodeInvalidField, "%v", misfit)
 	}
 	return nil
 }

@@ -12,26 +12,13 @@ import (
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
-// statuses of the codes that only this room has, and of those that are finer
-// than their class; all others have the status of their class.
+// statuses of the codes that HTTP tells apart from the rest of their class.
 var statuses = map[string]int{
-	wire.CodeUnauthenticated:      http.StatusUnauthorized,
-	wire.CodeForbidden:            http.StatusForbidden,
-	wire.CodeRouteNotFound:        http.StatusNotFound,
-	wire.CodeMethodNotAllowed:     http.StatusMethodNotAllowed,
-	wire.CodeUnsupportedMediaType: http.StatusUnsupportedMediaType,
-	wire.CodeBodyTooLarge:         http.StatusRequestEntityTooLarge,
-	wire.CodeBodyMissing:          http.StatusBadRequest,
-	wire.CodeBodyUnreadable:       http.StatusBadRequest,
-	wire.CodeMalformedJSON:        http.StatusBadRequest,
-	wire.CodeUnknownField:         http.StatusBadRequest,
-	wire.CodeDuplicateField:       http.StatusBadRequest,
-	wire.CodeInvalidField:         http.StatusBadRequest,
-	wire.CodeInvalidParameter:     http.StatusBadRequest,
-	wire.CodeInvalidHeader:        http.StatusBadRequest,
-	wire.CodeRequestTimeout:       http.StatusServiceUnavailable,
-	wire.CodeKeysUnreadable:       http.StatusServiceUnavailable,
-
+	wire.CodeUnauthenticated:          http.StatusUnauthorized,
+	wire.CodeRouteNotFound:            http.StatusNotFound,
+	wire.CodeMethodNotAllowed:         http.StatusMethodNotAllowed,
+	wire.CodeUnsupportedMediaType:     http.StatusUnsupportedMediaType,
+	wire.CodeBodyTooLarge:             http.StatusRequestEntityTooLarge,
 	string(runtime.CodeInputTooLarge): http.StatusRequestEntityTooLarge,
 }
 
@@ -71,46 +58,49 @@ func refuse(code, format string, args ...any) *refusedError {
 	return &refusedError{code: code, detail: fmt.Sprintf(format, args...)}
 }
 
-// problem is an answer that is an error.
-type problem struct {
-	wire.Problem
-	header map[string]string
+// refused answers with an error; one of ours goes to the log.
+func (h *handler) refused(r *request, err error) *response {
+	p := h.problem(r, err)
+	p.Status = statusOf(p.Code)
+	p.Type, p.Title = wire.ProblemType+p.Code, http.StatusText(p.Status)
+	out := &response{status: p.Status, body: p}
+	if own := (*refusedError)(nil); errors.As(err, &own) {
+		out.header = own.header
+	}
+	if p.Status == http.StatusServiceUnavailable && !retryIsVain(p.Code) {
+		out.header = map[string]string{"Retry-After": "1"}
+	}
+	if p.Status >= http.StatusInternalServerError && r.Context().Err() == nil {
+		h.cfg.Log.ErrorContext(r.Context(), "request", "request", r.id, "method", r.Method, "path", r.URL.Path, "status", p.Status, "error", err)
+	}
+	return out
 }
 
 // problem returns what a caller is told of an error. Of a fault on our side that
 // is how to find it in the log, and nothing else.
-func (h *handler) problem(r *request, err error) *problem {
-	var own *refusedError
-	if errors.As(err, &own) {
-		return newProblem(wire.Problem{Code: own.code, Detail: own.detail}, own.header)
+func (h *handler) problem(r *request, err error) wire.Problem {
+	if own := (*refusedError)(nil); errors.As(err, &own) {
+		return wire.Problem{Code: own.code, Detail: clipped(own.detail)}
 	}
 	e := runtime.AsError(err)
+	p := wire.Problem{Code: string(e.Code), Detail: e.Message, SessionID: e.Session, SessionStatus: e.Status, Answer: e.Answer}
 	if h.cfg.InProcess {
-		p := newProblem(problemOf(e), nil)
-		p.Detail = e.Message // whole, however long
-		return p
+		return p // whole, however long
 	}
 	over := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || r.Context().Err() != nil
-	if over && e.Code.Class() == runtime.ClassInternal {
-		return newProblem(wire.Problem{
+	switch class := e.Code.Class(); {
+	case class == runtime.ClassInternal && over:
+		return wire.Problem{
 			Code: wire.CodeRequestTimeout, RequestID: r.id,
 			Detail: "the request took too long and was given up; what it asked for may have been done. Ask where the session stands, or send the same request again",
-		}, nil)
-	}
-	p := problemOf(e)
-	switch e.Code.Class() {
-	case runtime.ClassUnavailable:
-		p.Detail, p.RequestID = unavailableDetail(e), r.id
-	case runtime.ClassInternal:
+		}
+	case class == runtime.ClassInternal:
 		p.Detail, p.RequestID = "something went wrong on the server's side; its log has more under this request id", r.id
-	case runtime.ClassInvalid, runtime.ClassNotFound, runtime.ClassForbidden, runtime.ClassConflict, runtime.ClassGone:
+	case class == runtime.ClassUnavailable:
+		p.Detail, p.RequestID = unavailableDetail(e), r.id
 	}
-	return newProblem(p, nil)
-}
-
-// problemOf is a refusal in the words of the API, with nothing held back.
-func problemOf(e *runtime.Error) wire.Problem {
-	return wire.Problem{Code: string(e.Code), Detail: e.Message, SessionID: e.Session, SessionStatus: e.Status, Answer: e.Answer}
+	p.Detail = clipped(p.Detail)
+	return p
 }
 
 // unavailable says of each code what is wrong with the store without telling what
@@ -141,18 +131,9 @@ func retryIsVain(code string) bool {
 // maxDetail bounds a detail in bytes: some repeat what the caller sent.
 const maxDetail = 1000
 
-func newProblem(p wire.Problem, header map[string]string) *problem {
-	if len(p.Detail) > maxDetail {
-		p.Detail = strings.ToValidUTF8(p.Detail[:maxDetail], "") + "…"
+func clipped(detail string) string {
+	if len(detail) > maxDetail {
+		return strings.ToValidUTF8(detail[:maxDetail], "") + "…"
 	}
-	p.Status = statusOf(p.Code)
-	p.Type, p.Title = wire.ProblemType+p.Code, http.StatusText(p.Status)
-	if p.Status == http.StatusServiceUnavailable && !retryIsVain(p.Code) {
-		header = map[string]string{"Retry-After": "1"}
-	}
-	return &problem{Problem: p, header: header}
-}
-
-func (p *problem) response() *response {
-	return &response{status: p.Status, header: p.header, body: p.Problem}
+	return detail
 }

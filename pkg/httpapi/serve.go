@@ -159,15 +159,6 @@ func public(r *http.Request) bool {
 	return r.URL.Path == openAPIPath && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 }
 
-// refused answers with an error; one of ours goes to the log.
-func (h *handler) refused(r *request, err error) *response {
-	p := h.problem(r, err)
-	if p.Status >= http.StatusInternalServerError && r.Context().Err() == nil {
-		h.cfg.Log.ErrorContext(r.Context(), "request", "request", r.id, "method", r.Method, "path", r.URL.Path, "status", p.Status, "error", err)
-	}
-	return p.response()
-}
-
 func (h *handler) authenticate(r *request) error {
 	caller, err := h.cfg.Authenticate(r.Request)
 	switch {

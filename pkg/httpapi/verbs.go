@@ -8,18 +8,24 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
+// asked reads what a request to change something brings: no parameters, perhaps a
+// key, and a body, which may be missing if it is optional.
+func (h *handler) asked(r *request, body any, optional bool) (idempotencyKey string, err error) {
+	if _, err := r.parameters(); err != nil {
+		return "", err
+	}
+	if idempotencyKey, err = r.idempotencyKey(); err != nil {
+		return "", err
+	}
+	return idempotencyKey, h.read(r, body, optional)
+}
+
 // start is POST /sessions: 202, or 200 when the caller preferred to wait and the
 // session rests in time.
 func (h *handler) start(r *request) (*response, error) {
-	if _, err := r.parameters(); err != nil {
-		return nil, err
-	}
-	idempotencyKey, err := r.idempotencyKey()
-	if err != nil {
-		return nil, err
-	}
 	var body wire.StartRequest
-	if err := h.read(r, &body, false); err != nil {
+	idempotencyKey, err := h.asked(r, &body, false)
+	if err != nil {
 		return nil, err
 	}
 	started, err := h.cfg.Runtime.Start(r.Context(), runtime.StartParams{
@@ -53,15 +59,9 @@ func location(key session.Key) string { return "/sessions/" + key.ID }
 
 // submit is POST /sessions/{id}/submit.
 func (h *handler) submit(r *request) (*response, error) {
-	if _, err := r.parameters(); err != nil {
-		return nil, err
-	}
-	idempotencyKey, err := r.idempotencyKey()
-	if err != nil {
-		return nil, err
-	}
 	var body wire.SubmitRequest
-	if err := h.read(r, &body, false); err != nil {
+	idempotencyKey, err := h.asked(r, &body, false)
+	if err != nil {
 		return nil, err
 	}
 	if err := checkKind(body.Kind); err != nil {
@@ -102,15 +102,9 @@ func checkKind(kind session.AnswerKind) error {
 // resume is POST /sessions/{id}/resume: 202 when the session goes on, 200 when it
 // does not or came to rest while the caller waited.
 func (h *handler) resume(r *request) (*response, error) {
-	if _, err := r.parameters(); err != nil {
-		return nil, err
-	}
-	idempotencyKey, err := r.idempotencyKey()
-	if err != nil {
-		return nil, err
-	}
 	var body wire.ResumeRequest
-	if err := h.read(r, &body, true); err != nil {
+	idempotencyKey, err := h.asked(r, &body, true)
+	if err != nil {
 		return nil, err
 	}
 	mode, err := modeOf(body)
