@@ -152,6 +152,25 @@ func members(of ast.Expr) (names []string) {
 	return names
 }
 
+// TestExamples_import_what_a_user_can: an example is there to be copied.
+func TestExamples_import_what_a_user_can(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, pattern := range []string{"*/example_test.go", "*/*/example_test.go", "../examples/*/example_test.go"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		found += len(files)
+		for _, path := range files {
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+			require.NoError(t, err)
+			for _, spec := range file.Imports {
+				require.NotContains(t, spec.Path.Value, "/internal/", "%s: a user's program cannot import it", path)
+			}
+		}
+	}
+	require.Greater(t, found, 10)
+}
+
 func TestExportedNames_finds(t *testing.T) {
 	t.Parallel()
 	const file = `// Package words is a toy.

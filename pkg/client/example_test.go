@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -25,7 +24,7 @@ func Example() {
 	defer c.Close()
 
 	started, err := c.Start(ctx, client.StartParams{
-		Request: wire.StartRequest{Agent: "toy", Input: wire.Text("[{call: deploy, with: {service: web}}, {say: web is live}]")},
+		Request: client.StartRequest{Agent: "toy", Input: client.Text("[{call: deploy, with: {service: web}}, {say: web is live}]")},
 		Wait:    20 * time.Second, // until it rests
 	})
 	if err != nil {
@@ -40,7 +39,7 @@ func Example() {
 		_, err = c.Submit(ctx, client.SubmitParams{
 			SessionID: started.SessionID,
 			// What is approved is what was shown: the wait, and its nonce.
-			Answer: wire.SubmitRequest{WaitID: wait.WaitID, Kind: session.AnswerApproval, ApprovalID: wait.ApprovalID, Approved: &yes},
+			Answer: client.SubmitRequest{WaitID: wait.WaitID, Kind: session.AnswerApproval, ApprovalID: wait.ApprovalID, Approved: &yes},
 		})
 		if err != nil {
 			log.Fatal(err)

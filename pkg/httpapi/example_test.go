@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"strings"
 
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/httpapi"
@@ -46,7 +45,7 @@ func ExampleNew() {
 
 	for _, token := range []string{"guess", "secret"} {
 		r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/sessions", strings.NewReader(`{"agent": "greeter", "sessionId": "first", "input": "Hi"}`))
-		r.Header.Set("Content-Type", wire.MediaJSON)
+		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Authorization", "Bearer "+token)
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
@@ -66,19 +65,10 @@ func ExampleNew() {
 
 func ExampleRoutes() {
 	for _, route := range httpapi.Routes() {
-		fmt.Printf("%-6s %-4s %s\n", route.Function, route.Method, route.Path)
+		if route.Function == httpapi.FunctionSubmit {
+			fmt.Println(route.Method, route.Path)
+		}
 	}
 	// Output:
-	// start  POST /sessions
-	// resume POST /sessions/{id}/resume
-	// submit POST /sessions/{id}/submit
-	// query  GET  /sessions
-	// query  GET  /sessions/{id}
-	// query  GET  /sessions/{id}/messages
-	// query  GET  /sessions/{id}/runs
-	// query  GET  /sessions/{id}/checkpoints
-	// query  GET  /sessions/{id}/waits
-	// query  GET  /sessions/{id}/entries
-	// query  GET  /waits
-	// query  GET  /openapi.json
+	// POST /sessions/{id}/submit
 }
