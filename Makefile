@@ -162,6 +162,10 @@ COUNT ?= 6
 bench-compare: ## The benchmarks of BASE=<commit> and of the tree as it is, by turns, COUNT=6 times; BENCH= and PKGS= select
 	BENCH='$(BENCH)' BENCHTIME='$(BENCHTIME)' COUNT='$(COUNT)' PKGS='$(PKGS)' GO='$(GO)' tools/bench-compare '$(BASE)'
 
+.PHONY: hops
+hops: ## Functions and rooms that one start and one answer go through, and scans of their JSON; AT=<commit> for another tree
+	@GO='$(GO)' tools/hops '$(AT)'
+
 # Tests of every room count, so a block is covered if any test binary ran it. Those
 # of the mains start programs, which no test binary counts.
 COVERFLAGS = -coverprofile=coverage.out -coverpkg=$(subst $(space),$(comma),$(COVERED:%=./%))

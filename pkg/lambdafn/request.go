@@ -14,6 +14,7 @@ import (
 // other ways (lambda:InvokeFunction) can write all of it, and be anybody: that
 // permission is worth as much as all tenants together (docs/security.md).
 type httpEvent struct {
+	Version               string            `json:"version"`
 	RawPath               string            `json:"rawPath"`
 	RawQueryString        string            `json:"rawQueryString"`
 	QueryStringParameters map[string]string `json:"queryStringParameters"`
@@ -113,21 +114,30 @@ var errBadHTTP = errors.New("the HTTP request cannot be read")
 
 // parseHTTP reads an HTTP request, or returns errNotHTTP or errBadHTTP.
 func parseHTTP(raw []byte) (httpEvent, error) {
-	var probe struct {
-		Version        string `json:"version"`
-		RequestContext struct {
-			HTTP struct {
-				Method string `json:"method"`
-			} `json:"http"`
-		} `json:"requestContext"`
-	}
-	// Keys that differ in case alone are one to the decoder: a probe that fails
-	// says nothing about the rest, so only a method makes it a request.
-	if err := json.Unmarshal(raw, &probe); err != nil || probe.RequestContext.HTTP.Method == "" || probe.Version != "2.0" {
-		return httpEvent{}, errNotHTTP
-	}
 	var event httpEvent
-	if err := json.Unmarshal(raw, &event); err != nil {
+	misread := json.Unmarshal(raw, &event)
+	version, method := event.Version, event.RequestContext.HTTP.Method
+	if misread != nil {
+		// What makes it a request may stand behind what cannot be read. Keys that differ
+		// in case alone are one to the decoder: a probe that fails says nothing about the
+		// rest, so only a method makes it a request.
+		var probe struct {
+			Version        string `json:"version"`
+			RequestContext struct {
+				HTTP struct {
+					Method string `json:"method"`
+				} `json:"http"`
+			} `json:"requestContext"`
+		}
+		if err := json.Unmarshal(raw, &probe); err != nil {
+			return httpEvent{}, errNotHTTP
+		}
+		version, method = probe.Version, probe.RequestContext.HTTP.Method
+	}
+	switch {
+	case method == "" || version != "2.0":
+		return httpEvent{}, errNotHTTP
+	case misread != nil:
 		return event, errBadHTTP
 	}
 	return event, nil
