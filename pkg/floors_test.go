@@ -41,6 +41,8 @@ var plan = house{
 		"pkg/queue/sqsqueue":          4,
 		"pkg/runtime":                 4,
 		"pkg/runtime/internal/stored": 3.5, // what verbs, steps and the sweep stand on
+		"pkg/runtime/internal/ledger": 3.6,
+		"pkg/runtime/internal/worker": 3.7, // what a delivered message does
 
 		"pkg/store/dynamostore/internal/request": 3.8,
 		"pkg/store/dynamostore/internal/bucket":  3.9,
@@ -137,7 +139,7 @@ var plan = house{
 	// ceilings are the rooms longer than 2500 lines, tests apart, with the lines they
 	// may have: what they had when this list was made, rounded up. It shrinks.
 	ceilings: map[string]int{
-		"pkg/runtime":         6450,
+		"pkg/runtime":         4050,
 		"pkg/sqlite":          4500,
 		"pkg/store/storetest": 2700,
 	},

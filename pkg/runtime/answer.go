@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/internal/toolrun"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -151,4 +152,15 @@ func checkValue(what string, raw json.RawMessage) error {
 		return fmt.Errorf("%s %w", what, err)
 	}
 	return nil
+}
+
+// checkAnswerSize refuses an answer that has more than its share of the entry that takes it
+// in; all waits of a suspension have the same. So what was taken fits, whatever else is
+// answered at the same moment. One that is small always fits.
+func (r *Runtime) checkAnswerSize(key session.Key, record journal.WaitRecord, answer session.Answer, waits int) error {
+	size, most := engine.EncodedSize(answer), max(engine.SmallAnswer, r.cfg.StepBytes/max(waits, 1))
+	if size <= most {
+		return nil
+	}
+	return refuse(CodeInputTooLarge, key, "%s: the answer has %d bytes in JSON, and %d are the most beside what else the session waits for. Put large data where a tool can read it", label(record.Wait), size, most)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/worker"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -114,6 +115,9 @@ func AsError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
 		return e
+	}
+	if missing := (*worker.AgentError)(nil); errors.As(err, &missing) {
+		return &Error{Code: CodeUnknownAgent, Session: missing.Session.ID, Message: missing.Message}
 	}
 	code := CodeInternal
 	switch {

@@ -389,8 +389,6 @@ func (r *Runtime) answerWith(ctx context.Context, p *resumeRequest, a session.An
 // calls that have not run, and appends the message. A conflict means that another writer was
 // first.
 func (r *Runtime) resumeWithNewMessage(ctx context.Context, s *session.Session, p *resumeRequest) (Resumed, error) {
-	inv := r.invoke(journal.NewWake(s.Key, 0, journal.WakeResume)) // a verb: written for no message
-	inv.session = s
 	head, err := r.sessions.Head(ctx, s.Key)
 	if err != nil {
 		return Resumed{}, err
@@ -408,12 +406,10 @@ func (r *Runtime) resumeWithNewMessage(ctx context.Context, s *session.Session, 
 		return Resumed{}, err
 	}
 	extra = append(extra, record...)
-	var closed engine.StepOutcome
-	ledgers, err := inv.closeOpenCalls(ctx, &closed, len(extra))
+	closed, ledgers, err := r.worker.CloseOpenCalls(ctx, s, len(extra))
 	if err != nil {
 		return Resumed{}, err
 	}
-	cutResults(&closed, r.cfg.StepBytes/2) // beside the answers and the message
 	message := llm.UserParts(p.Message)
 	m := engine.Resumed(s, taken, &message, closed.Results, r.stamp(p.Caller))
 	m.Entry.StateOps, m.Entry.Events, m.Entry.Calls = closed.StateOps, closed.Events, closed.Used.Runs

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/adjourn/adjourn/internal/engine"
@@ -13,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/worker"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
@@ -91,36 +91,8 @@ type Runtime struct {
 	cfg Config
 	// sessions as they are stored.
 	sessions *stored.Sessions
-	// digests of agents as they are in this program, by agent and model.
-	mu      sync.Mutex
-	digests map[[2]string]string
-	// planners by agent, model and digest of the rules.
-	planners map[[3]string]agent.Planner
-}
-
-// digest identifies the agent of a task as it is in this program, with the
-// task's own model, so that only a change of the definition counts as one.
-func (r *Runtime) digest(rules session.Rules) (string, error) {
-	key := [2]string{rules.Agent, rules.Model}
-	r.mu.Lock()
-	digest, ok := r.digests[key]
-	r.mu.Unlock()
-	if ok {
-		return digest, nil
-	}
-	now, err := r.cfg.Registry.Rules(rules.Agent, func(name string) string {
-		if name == agent.ModelVariable {
-			return rules.Model
-		}
-		return r.cfg.Env(name)
-	})
-	if err != nil {
-		return "", err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.digests[key] = now.Digest
-	return now.Digest, nil
+	// worker does what delivered messages ask for.
+	worker *worker.Worker
 }
 
 // New checks the configuration and fills in the defaults.
@@ -152,8 +124,8 @@ func New(cfg Config) (*Runtime, error) {
 	defaultTo(&cfg.StepsPerInvocation, 1)
 	defaultTo(&cfg.MaxClaims, 5)
 	defaultTo(&cfg.CacheBytes, 256<<20)
-	defaultTo(&cfg.StepBytes, maxStepBytes)
-	cfg.StepBytes = min(cfg.StepBytes, maxStepBytes)
+	defaultTo(&cfg.StepBytes, worker.MaxStepBytes)
+	cfg.StepBytes = min(cfg.StepBytes, worker.MaxStepBytes)
 	defaultTo(&cfg.ToolsAtOnce, DefaultToolsAtOnce)
 	if cfg.Env == nil {
 		cfg.Env = func(string) string { return "" }
@@ -165,27 +137,14 @@ func New(cfg Config) (*Runtime, error) {
 		Store: cfg.Store, Queue: cfg.Queue, Now: cfg.Now, CacheBytes: cfg.CacheBytes,
 		CommitTimeout: cfg.CommitTimeout, SweepAfter: cfg.SweepAfter, OnEntry: cfg.onEntry(),
 	})
-	return &Runtime{cfg: cfg, sessions: sessions, digests: map[[2]string]string{}, planners: map[[3]string]agent.Planner{}}, nil
-}
-
-// planner returns what plans the replies of a task, made once for all tasks that
-// are held to the same. One that cannot be made is tried anew the next time.
-func (r *Runtime) planner(ctx context.Context, rules session.Rules) (agent.Planner, error) {
-	key := [3]string{rules.Agent, rules.Model, rules.Digest}
-	r.mu.Lock()
-	planner, ok := r.planners[key]
-	r.mu.Unlock()
-	if ok {
-		return planner, nil
-	}
-	planner, err := r.cfg.Registry.Planner(ctx, rules, r.cfg.Env)
-	if err != nil {
-		return nil, err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.planners[key] = planner
-	return planner, nil
+	work := worker.New(worker.Config{
+		Sessions: sessions, Store: cfg.Store, Registry: cfg.Registry, Env: cfg.Env, Files: cfg.Files,
+		Owner: cfg.Owner, Now: cfg.Now, NewID: cfg.NewID,
+		Lease: cfg.Lease, RenewEvery: cfg.RenewEvery, WatchEvery: cfg.WatchEvery, Grace: cfg.Grace, ToolGrace: cfg.ToolGrace,
+		StepsPerInvocation: cfg.StepsPerInvocation, MaxClaims: cfg.MaxClaims, StepBytes: cfg.StepBytes, ToolsAtOnce: cfg.ToolsAtOnce,
+		Log: cfg.Log, OnDelta: cfg.OnDelta,
+	})
+	return &Runtime{cfg: cfg, sessions: sessions, worker: work}, nil
 }
 
 func defaultTo[T comparable](value *T, otherwise T) {

@@ -91,7 +91,7 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 	}
 	out = View{
 		Agent: s.Rules.Agent, Checkpoint: s.Checkpoint().String(), Output: s.Output, Head: head, Status: s.Status, Task: s.Task, Run: s.Run, Step: s.Step, Version: s.Version,
-		Text: lastText(s), Usage: s.TaskUsage, Failure: s.Failure, Parent: s.Parent,
+		Text: stored.LastText(s), Usage: s.TaskUsage, Failure: s.Failure, Parent: s.Parent,
 	}
 	out.Outcome, out.Pause = outcomeOf(s, records)
 	if s.Status == session.StatusSuspended {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -142,4 +144,14 @@ func (st *Sessions) LoadUndeleted(ctx context.Context, key session.Key) (*sessio
 	}
 	st.cache.release(key)
 	return nil, err
+}
+
+// LastText is what the agent of a session said last.
+func LastText(s *session.Session) string {
+	for _, m := range slices.Backward(s.Messages) {
+		if m.Role == llm.RoleAssistant {
+			return m.Text()
+		}
+	}
+	return ""
 }

@@ -1,4 +1,4 @@
-package runtime
+package worker
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/internal/toolrun"
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/ledger"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/tool"
@@ -55,18 +56,18 @@ func (inv *invocation) settleOne(ctx context.Context, p engine.CallPlan) callOut
 // ledger counts before the present declaration. If nothing is recorded, the plan is unchanged,
 // and a call that is not to run here is closed with the entry that says so, so that no worker of
 // the earlier version runs it.
-func (inv *invocation) recoverEarlier(ctx context.Context, p engine.CallPlan, book *ledger, out *callOutcome) (found bool) {
+func (inv *invocation) recoverEarlier(ctx context.Context, p engine.CallPlan, book *ledger.Book, out *callOutcome) (found bool) {
 	if !inv.mayHaveRun(p.Call.ID) {
 		return false
 	}
-	if out.err = book.load(ctx); out.err != nil {
+	if out.err = book.Load(ctx); out.err != nil {
 		return false
 	}
 	asksFirst := p.Do == engine.DoWait && p.Wait.Kind == session.WaitApproval
 	runs := p.Do == engine.DoRun || asksFirst
-	switch book.record.State {
+	switch book.Record.State {
 	case journal.ToolFinished:
-		out.reuse(book.record)
+		out.reuse(book.Record)
 		return true
 	case journal.ToolClosed:
 		if runs && !p.Traits.Client { // a client's call is closed here when it is handed over, and may be asked anew
@@ -96,10 +97,10 @@ func (inv *invocation) recoverEarlier(ctx context.Context, p engine.CallPlan, bo
 // given, unless its worker was only frozen and has recorded its result in the ledger since.
 func (inv *invocation) settleVerdict(ctx context.Context, p engine.CallPlan) callOutcome {
 	out, book := callOutcome{call: p.Call, result: &p.Result}, inv.ledger(p.Call.ID)
-	if out.err = book.load(ctx); out.err != nil {
+	if out.err = book.Load(ctx); out.err != nil {
 		return out
 	}
-	if r := book.record; r.State == journal.ToolFinished && r.Result != nil && r.Result.Status != llm.ResultUnknown {
+	if r := book.Record; r.State == journal.ToolFinished && r.Result != nil && r.Result.Status != llm.ResultUnknown {
 		out.reuse(r)
 	}
 	return out
@@ -127,9 +128,9 @@ func (inv *invocation) settleUnknown(p engine.CallPlan, out *callOutcome) {
 
 // recoverStarted decides about a call whose ledger says that it was started or
 // finished before. Only the owner of the lease may say that an outcome is unknown.
-func (inv *invocation) recoverStarted(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome) (bool, error) {
-	if book.record.State == journal.ToolFinished {
-		out.reuse(book.record)
+func (inv *invocation) recoverStarted(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger.Book, out *callOutcome) (bool, error) {
+	if book.Record.State == journal.ToolFinished {
+		out.reuse(book.Record)
 		return false, nil
 	}
 	if err := inv.renewFor(ctx, 0); err != nil {
@@ -148,7 +149,7 @@ func (inv *invocation) recoverStarted(ctx context.Context, t tool.Tool, p engine
 
 // probe asks the tool whether the side effect happened: if so its result counts,
 // if not the call is started again.
-func (inv *invocation) probe(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome) (bool, error) {
+func (inv *invocation) probe(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger.Book, out *callOutcome) (bool, error) {
 	if result := toolrun.Probe(ctx, t, inv.newCall(p, state, book), p); result != nil {
 		out.result = result
 		return false, nil
@@ -158,10 +159,10 @@ func (inv *invocation) probe(ctx context.Context, t tool.Tool, p engine.CallPlan
 
 // startAgain overtakes the mark of another attempt, unless the call has finished
 // meanwhile: then that counts.
-func startAgain(ctx context.Context, book *ledger, out *callOutcome) (started bool, err error) {
-	started, err = book.start(ctx, true)
+func startAgain(ctx context.Context, book *ledger.Book, out *callOutcome) (started bool, err error) {
+	started, err = book.Start(ctx, true)
 	if err == nil && !started {
-		out.reuse(book.record)
+		out.reuse(book.Record)
 	}
 	return started, err
 }

@@ -1,4 +1,4 @@
-package runtime
+package worker
 
 import (
 	"encoding/json"
@@ -12,10 +12,10 @@ import (
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
-// maxStepBytes is the most that Config.StepBytes may be: JSON writes a character
+// MaxStepBytes is the most that [Config].StepBytes may be: JSON writes a character
 // in at most six, so that an entry, with its reply and what calls ask for, stays
 // below what can be read again.
-const maxStepBytes = journal.MaxEntryBytes / 8
+const MaxStepBytes = journal.MaxEntryBytes / 8
 
 // Texts of errors are cut to maxErrorBytes, and to minErrorBytes where there is no
 // room for more.
@@ -44,7 +44,7 @@ func (r *sizeBudget) take(bytes int) bool {
 // checkReplySize refuses a reply that would leave too little room for what its calls
 // bring, or ask.
 func (inv *invocation) checkReplySize(reply llm.Message, ops []session.StateOp) error {
-	size, most := reply.Size()+outcomeSize(nil, ops, nil), inv.r.cfg.StepBytes/4
+	size, most := reply.Size()+outcomeSize(nil, ops, nil), inv.cfg.StepBytes/4
 	if size > most {
 		return fmt.Errorf("the reply has %d bytes and is too large to keep: %d are the most", size, most)
 	}
@@ -132,15 +132,4 @@ func cutResults(out *engine.StepOutcome, bytes int) {
 		out.Results[largest] = is
 		size -= len(was.Output) - len(is.Output)
 	}
-}
-
-// checkAnswerSize refuses an answer that has more than its share of the entry that takes it
-// in; all waits of a suspension have the same. So what was taken fits, whatever else is
-// answered at the same moment. One that is small always fits.
-func (r *Runtime) checkAnswerSize(key session.Key, record journal.WaitRecord, answer session.Answer, waits int) error {
-	size, most := engine.EncodedSize(answer), max(engine.SmallAnswer, r.cfg.StepBytes/max(waits, 1))
-	if size <= most {
-		return nil
-	}
-	return refuse(CodeInputTooLarge, key, "%s: the answer has %d bytes in JSON, and %d are the most beside what else the session waits for. Put large data where a tool can read it", label(record.Wait), size, most)
 }

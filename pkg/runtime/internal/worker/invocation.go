@@ -1,4 +1,4 @@
-package runtime
+package worker
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/ledger"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -19,7 +20,7 @@ var (
 	// is discarded.
 	errLost = errors.New("lost the race for the entry")
 	// errSuperseded: another worker holds the lease now.
-	errSuperseded = errors.New("lost the lease")
+	errSuperseded = ledger.ErrSuperseded
 	// errLedgerMoved: a call that the entry gives up was started meanwhile; look again.
 	errLedgerMoved = errors.New("a call that was to be closed was started meanwhile")
 	// errSignalled is the cause with which a step's context is cancelled.
@@ -29,7 +30,8 @@ var (
 // invocation is the work on one message: the claim, the session in its present state, and what
 // this worker has written of it.
 type invocation struct {
-	r       *Runtime
+	*Worker
+
 	key     session.Key
 	wake    journal.Wake
 	owner   string
@@ -50,7 +52,7 @@ type invocation struct {
 	// budget is what the next entry may still take of what its calls bring.
 	budget sizeBudget
 	// notRun are the ledgers of calls that the step says will not run.
-	notRun []*ledger
+	notRun []*ledger.Book
 	// since is when the invocation began.
 	since time.Time
 	// began is when the step, or its last entry, began.
@@ -61,17 +63,17 @@ type invocation struct {
 	lease leaseEnd
 }
 
-func (r *Runtime) invoke(wake journal.Wake) *invocation {
-	id, now := r.cfg.NewID(), r.cfg.Now()
+func (w *Worker) invoke(wake journal.Wake) *invocation {
+	id, now := w.cfg.NewID(), w.cfg.Now()
 	return &invocation{
-		r: r, key: wake.Key(), wake: wake, owner: r.cfg.Owner + "/" + id,
+		Worker: w, key: wake.Key(), wake: wake, owner: w.cfg.Owner + "/" + id,
 		attempt: journal.ForWake(id, wake), began: now, since: now,
 	}
 }
 
 // claim takes or moves the lease. A refusal is no error: claimed stays false and head shows the lease.
 func (inv *invocation) claim(ctx context.Context, mode store.ClaimMode, seq int64) error {
-	head, err := inv.r.cfg.Store.Claim(ctx, inv.claimParams(mode, seq))
+	head, err := inv.cfg.Store.Claim(ctx, inv.claimParams(mode, seq))
 	if refused := (*store.LeaseError)(nil); errors.As(err, &refused) {
 		inv.head, inv.claimed = refused.Head, false
 		return nil
@@ -91,17 +93,17 @@ func (inv *invocation) release(ctx context.Context) {
 		return
 	}
 	inv.claimed = false
-	now := inv.r.cfg.Now()
-	_, err := inv.r.cfg.Store.Claim(ctx, store.ClaimParams{
+	now := inv.cfg.Now()
+	_, err := inv.cfg.Store.Claim(ctx, store.ClaimParams{
 		Key: inv.key, Mode: store.ClaimRelease, Owner: inv.owner, Seq: inv.head.Head.Lease.Seq, Now: now, Until: now,
 	})
 	if err != nil {
-		inv.r.cfg.Log.DebugContext(ctx, "release lease", "session", inv.key.String(), "error", err)
+		inv.cfg.Log.DebugContext(ctx, "release lease", "session", inv.key.String(), "error", err)
 	}
 }
 
 func (inv *invocation) stamp(keepsLease bool) engine.Stamp {
-	return engine.Stamp{Now: inv.r.cfg.Now(), By: "step", Attempt: inv.attempt, Token: inv.r.cfg.NewID(), KeepsLease: keepsLease}
+	return engine.Stamp{Now: inv.cfg.Now(), By: "step", Attempt: inv.attempt, Token: inv.cfg.NewID(), KeepsLease: keepsLease}
 }
 
 // signal returns the signal for this task, if there is one.
@@ -121,8 +123,8 @@ func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store
 			return err
 		}
 		claim := inv.nextClaim(m)
-		err := inv.r.sessions.Bounded(ctx, func(ctx context.Context) (err error) {
-			committed, err = inv.r.sessions.Write(ctx, inv.session, &inv.head, m, extra, claim)
+		err := inv.sessions.Bounded(ctx, func(ctx context.Context) (err error) {
+			committed, err = inv.sessions.Write(ctx, inv.session, &inv.head, m, extra, claim)
 			return err
 		})
 		inv.moved = committed.Head != nil
@@ -150,7 +152,7 @@ func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store
 	}
 	// This write is separate from the entry's and has its own time limit: if it fails, the entry
 	// is still committed.
-	return inv.r.sessions.BoundedBy(ctx, stored.ErrNotSent, func(ctx context.Context) error { return inv.r.sessions.Send(ctx, *m.Wake) })
+	return inv.sessions.BoundedBy(ctx, stored.ErrNotSent, func(ctx context.Context) error { return inv.sessions.Send(ctx, *m.Wake) })
 }
 
 // nextClaim is the move of the lease that follows an entry after which this
@@ -166,6 +168,15 @@ func (inv *invocation) nextClaim(m engine.Move) *store.ClaimParams {
 // claimParams are those of a fresh claim: the lease lasts as long as any other,
 // however long it was renewed for before.
 func (inv *invocation) claimParams(mode store.ClaimMode, seq int64) store.ClaimParams {
-	now := inv.r.cfg.Now()
-	return store.ClaimParams{Key: inv.key, Mode: mode, Owner: inv.owner, Seq: seq, Now: now, Until: inv.lease.claimed(now, inv.r.cfg.Lease)}
+	now := inv.cfg.Now()
+	return store.ClaimParams{Key: inv.key, Mode: mode, Owner: inv.owner, Seq: seq, Now: now, Until: inv.lease.claimed(now, inv.cfg.Lease)}
 }
+
+// ledger returns the book of one call.
+func (inv *invocation) ledger(call string) *ledger.Book { return inv.ledgers.Book(inv.key, call, inv) }
+
+// AttemptID names this work in the ledgers it writes.
+func (inv *invocation) AttemptID() string { return inv.attempt.ID }
+
+// RenewLease renews the lease for the time of a write.
+func (inv *invocation) RenewLease(ctx context.Context) error { return inv.renewFor(ctx, 0) }

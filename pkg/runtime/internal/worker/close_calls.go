@@ -1,4 +1,4 @@
-package runtime
+package worker
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/ledger"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -34,6 +35,21 @@ func (inv *invocation) callsWithoutResult(out *engine.StepOutcome) []session.Cal
 	})
 }
 
+// CloseOpenCalls gives up every open call of a session for a verb, whose entry says so. It returns
+// what became of the calls, within half of a step's bytes, for the answers and the message of the
+// entry go beside it; and the ledgers to write with the entry, which has so many other items.
+func (w *Worker) CloseOpenCalls(ctx context.Context, s *session.Session, beside int) (engine.StepOutcome, []store.Item, error) {
+	inv := w.invoke(journal.NewWake(s.Key, 0, journal.WakeResume)) // written for no message
+	inv.session = s
+	var out engine.StepOutcome
+	ledgers, err := inv.closeOpenCalls(ctx, &out, beside)
+	if err != nil {
+		return engine.StepOutcome{}, nil, err
+	}
+	cutResults(&out, w.cfg.StepBytes/2)
+	return out, ledgers, nil
+}
+
 // closeOpenCalls closes every open call of a committed reply that has no result yet, in the
 // transaction of the entry that says so. It returns the ledgers to write with that entry, each at
 // the revision at which it was read. If the entry is refused, no call was closed; on
@@ -46,18 +62,18 @@ func (inv *invocation) closeOpenCalls(ctx context.Context, out *engine.StepOutco
 		cancelled := engine.Result(c, llm.ResultCancelled, engine.TextCancelled)
 		book := inv.ledger(c.ID)
 		if len(closed) >= room {
-			record, err := book.closeNotRun(ctx)
+			record, err := book.CloseNotRun(ctx)
 			if err != nil {
 				return nil, err
 			}
 			inv.take(out, closedOutcome(c, record, cancelled))
 			continue
 		}
-		if err := book.load(ctx); err != nil {
+		if err := book.Load(ctx); err != nil {
 			return nil, err
 		}
-		inv.take(out, closedOutcome(c, book.record, cancelled))
-		if item, ok := book.closed(); ok {
+		inv.take(out, closedOutcome(c, book.Record, cancelled))
+		if item, ok := book.Closed(); ok {
 			closed = append(closed, item)
 		}
 	}
@@ -69,23 +85,23 @@ func (inv *invocation) closeOpenCalls(ctx context.Context, out *engine.StepOutco
 // the outcome is unknown.
 func (inv *invocation) settleNotRun(ctx context.Context, c session.Call, result llm.ToolResult) callOutcome {
 	out, book := callOutcome{call: c}, inv.ledger(c.ID)
-	if out.err = book.load(ctx); out.err != nil {
+	if out.err = book.Load(ctx); out.err != nil {
 		return out
 	}
-	if book.record.State == journal.ToolStarted {
+	if book.Record.State == journal.ToolStarted {
 		if out.err = inv.renewFor(ctx, 0); out.err != nil {
 			return out
 		}
 	}
-	out = closedOutcome(c, book.record, result)
+	out = closedOutcome(c, book.Record, result)
 	inv.addNotRun(book)
 	return out
 }
 
 // addNotRun remembers a call that the step's entry says will not run here: it is
 // closed with that entry.
-func (inv *invocation) addNotRun(book *ledger) {
-	if _, open := book.closed(); open {
+func (inv *invocation) addNotRun(book *ledger.Book) {
+	if _, open := book.Closed(); open {
 		inv.notRun = append(inv.notRun, book)
 	}
 }
@@ -99,18 +115,18 @@ func (inv *invocation) closeNotRun(ctx context.Context, out *engine.StepOutcome,
 	room := store.MaxItems - beside - len(opens) - stored.BesideMove
 	var closed []store.Item
 	for _, book := range inv.notRun {
-		told := slices.ContainsFunc(out.Results, func(r llm.ToolResult) bool { return r.CallID == book.call }) ||
-			out.Failure == nil && slices.ContainsFunc(opens, func(w session.Wait) bool { return w.Call == book.call })
-		item, open := book.closed()
+		told := slices.ContainsFunc(out.Results, func(r llm.ToolResult) bool { return r.CallID == book.Call }) ||
+			out.Failure == nil && slices.ContainsFunc(opens, func(w session.Wait) bool { return w.Call == book.Call })
+		item, open := book.Closed()
 		switch {
 		case !told || !open:
 		case len(closed) < room:
 			closed = append(closed, item)
 		default:
-			if _, err := book.closeNotRun(ctx); err != nil {
+			if _, err := book.CloseNotRun(ctx); err != nil {
 				return nil, err
 			}
-			if book.hasRun() {
+			if book.HasRun() {
 				return nil, errLedgerMoved
 			}
 		}
@@ -123,10 +139,10 @@ func (inv *invocation) closeNotRun(ctx context.Context, out *engine.StepOutcome,
 // and the step is done again: [errLedgerMoved].
 func (inv *invocation) reloadLedgers(ctx context.Context) error {
 	for _, book := range inv.notRun {
-		if err := book.reload(ctx); err != nil {
+		if err := book.Reload(ctx); err != nil {
 			return err
 		}
-		if book.hasRun() {
+		if book.HasRun() {
 			return errLedgerMoved
 		}
 	}

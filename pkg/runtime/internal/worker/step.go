@@ -1,4 +1,4 @@
-package runtime
+package worker
 
 import (
 	"context"
@@ -21,20 +21,20 @@ import (
 // It reports whether this invocation goes on with the next one.
 func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 	inv.steps++
-	inv.began, inv.mailSeen = inv.r.cfg.Now(), int64(len(inv.session.Mail))
+	inv.began, inv.mailSeen = inv.cfg.Now(), int64(len(inv.session.Mail))
 	inv.notRun = nil
-	inv.budget.reset(inv.r.cfg.StepBytes)
+	inv.budget.reset(inv.cfg.StepBytes)
 	if signal := inv.signal(); signal != nil {
 		return false, inv.obeySignal(ctx, *signal, engine.StepOutcome{}, nil)
 	}
-	definition, ok := inv.r.cfg.Registry.Agent(inv.session.Rules.Agent)
+	definition, ok := inv.cfg.Registry.Agent(inv.session.Rules.Agent)
 	if !ok {
 		// An hour of a bad deployment must not fail a healthy session: the message comes
 		// back. So it does where the agent is there and not offered.
-		if inv.r.cfg.Registry.Withheld(inv.session.Rules.Agent) {
-			return false, refuse(CodeUnknownAgent, inv.key, "%s. Nothing is lost: it goes on where it is offered", &agent.NotOfferedError{Name: inv.session.Rules.Agent})
+		if inv.cfg.Registry.Withheld(inv.session.Rules.Agent) {
+			return false, &AgentError{Session: inv.key, Message: (&agent.NotOfferedError{Name: inv.session.Rules.Agent}).Error() + ". Nothing is lost: it goes on where it is offered"}
 		}
-		return false, refuse(CodeUnknownAgent, inv.key, "its agent %q is not in this program. Nothing is lost: it goes on where the program runs that has it", inv.session.Rules.Agent)
+		return false, &AgentError{Session: inv.key, Message: fmt.Sprintf("its agent %q is not in this program. Nothing is lost: it goes on where the program runs that has it", inv.session.Rules.Agent)}
 	}
 	stepCtx, stop := inv.watch(ctx)
 	defer stop()
@@ -62,7 +62,7 @@ func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 // close commits the outcome of the step. If the task fails, the calls that have not run are
 // closed. HEAD may have moved meanwhile: a signal is carried out; mail makes the task continue.
 func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra []store.Item) (bool, error) {
-	keepsLease := inv.steps < inv.r.cfg.StepsPerInvocation && ctx.Err() == nil && inv.timeLeft(ctx)
+	keepsLease := inv.steps < inv.cfg.StepsPerInvocation && ctx.Err() == nil && inv.timeLeft(ctx)
 	out.Used.Active = inv.active()
 	for {
 		m, closed, err := inv.closing(ctx, out, keepsLease, len(extra))
@@ -107,7 +107,7 @@ func (inv *invocation) closing(ctx context.Context, out engine.StepOutcome, keep
 		}
 		closed = append(closed, more...)
 	}
-	cutResults(&out, inv.r.cfg.StepBytes)
+	cutResults(&out, inv.cfg.StepBytes)
 	return engine.Close(inv.session, out, inv.stamp(keepsLease)), closed, nil
 }
 
@@ -118,14 +118,14 @@ func (inv *invocation) timeLeft(ctx context.Context) bool {
 	if !ok {
 		return true
 	}
-	now := inv.r.cfg.Now()
+	now := inv.cfg.Now()
 	return deadline.Sub(now) >= now.Sub(inv.since)
 }
 
 // active returns the time worked since the step, or its last entry, began: none where
 // the clock was set back meanwhile, for what was used of a limit never shrinks.
 func (inv *invocation) active() time.Duration {
-	now := inv.r.cfg.Now()
+	now := inv.cfg.Now()
 	defer func() { inv.began = now }()
 	return max(0, now.Sub(inv.began))
 }
@@ -144,7 +144,7 @@ func (inv *invocation) plan(ctx context.Context, definition agent.Agent, out *en
 	if err := inv.takeMail(ctx, out); err != nil {
 		return false, err
 	}
-	began := inv.r.cfg.Now()
+	began := inv.cfg.Now()
 	reply, err := inv.ask(ctx, out.MailMessages)
 	out.Used.Models = inv.modelCalls(began, reply, err)
 	var message llm.Message
@@ -169,8 +169,8 @@ func (inv *invocation) plan(ctx context.Context, definition agent.Agent, out *en
 
 // ask calls the planner.
 func (inv *invocation) ask(ctx context.Context, mail []llm.Message) (agent.Reply, error) {
-	s, r := inv.session, inv.r
-	planner, err := r.planner(ctx, s.Rules)
+	s, w := inv.session, inv.Worker
+	planner, err := w.planners.planner(ctx, s.Rules)
 	if err != nil {
 		return agent.Reply{}, err
 	}
@@ -182,8 +182,8 @@ func (inv *invocation) ask(ctx context.Context, mail []llm.Message) (agent.Reply
 	if len(mail) > 0 {
 		view.Messages = slices.Concat(s.Messages, mail)
 	}
-	if r.cfg.OnDelta != nil {
-		view.Watch = func(e llm.Event) { r.cfg.OnDelta(s.Key, e) }
+	if w.cfg.OnDelta != nil {
+		view.Watch = func(e llm.Event) { w.cfg.OnDelta(s.Key, e) }
 	}
 	return planner.Plan(ctx, view)
 }
@@ -222,22 +222,13 @@ func (inv *invocation) inputExpired(ctx context.Context, definition agent.Agent,
 	out := engine.StepOutcome{InputExpiry: toolrun.Expiry(definition.InputExpiry)}
 	switch expired.Outcome {
 	case session.ExpireReask:
-		w := session.Wait{Kind: session.WaitInput, Text: lastText(inv.session), Deadline: out.InputExpiry.Deadline(time.Time{})}
+		w := session.Wait{Kind: session.WaitInput, Text: stored.LastText(inv.session), Deadline: out.InputExpiry.Deadline(time.Time{})}
 		out.Waits = []session.Wait{w}
 	case session.ExpireDefault, session.ExpireDeny, session.ExpireFail:
 		out.Failure = &session.Failure{Type: "wait_expired", Retryable: true, Message: "Nobody answered the agent's question before its deadline."}
 	}
 	_, err := inv.close(ctx, out, nil)
 	return err
-}
-
-func lastText(s *session.Session) string {
-	for _, m := range slices.Backward(s.Messages) {
-		if m.Role == llm.RoleAssistant {
-			return m.Text()
-		}
-	}
-	return ""
 }
 
 // takeMail takes in messages that came while nothing waited for them: as many as an
@@ -252,12 +243,12 @@ func (inv *invocation) takeMail(ctx context.Context, out *engine.StepOutcome) er
 		inv.mailSeen = count
 		return nil
 	}
-	items, err := inv.r.sessions.Items(ctx, inv.key, store.KindMail, "")
+	items, err := inv.sessions.Items(ctx, inv.key, store.KindMail, "")
 	if err != nil {
 		return err
 	}
 	inv.mailSeen = count
-	left := inv.r.cfg.StepBytes / 4
+	left := inv.cfg.StepBytes / 4
 	for _, item := range items {
 		if inv.session.Mail[item.ID] || slices.Contains(out.Mail, item.ID) {
 			continue
@@ -278,7 +269,7 @@ func (inv *invocation) takeMail(ctx context.Context, out *engine.StepOutcome) er
 // phase 2 the finish tools one after the other on the state phase 1 left. It
 // returns the ledgers of calls that asked a person, also with an error.
 func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) (asking []store.Item, err error) {
-	digest, err := inv.r.digest(inv.session.Rules)
+	digest, err := inv.planners.digest(inv.session.Rules)
 	if err != nil {
 		return nil, err
 	}
@@ -321,7 +312,7 @@ func (inv *invocation) commitReply(ctx context.Context, out *engine.StepOutcome)
 		return err
 	}
 	*out = engine.StepOutcome{}
-	inv.budget.reset(inv.r.cfg.StepBytes) // the reply has an entry of its own
+	inv.budget.reset(inv.cfg.StepBytes) // the reply has an entry of its own
 	if err := inv.moveLease(ctx); err != nil {
 		return err
 	}
@@ -372,8 +363,8 @@ func (inv *invocation) splitAsking(ctx context.Context, asking []store.Item) ([]
 // returned, so that it may be started again whatever becomes of the step.
 func (inv *invocation) putAsking(ctx context.Context, asking []store.Item) error {
 	for _, item := range asking {
-		err := inv.r.sessions.Bounded(ctx, func(ctx context.Context) error {
-			_, err := inv.r.cfg.Store.Update(ctx, inv.key, item)
+		err := inv.sessions.Bounded(ctx, func(ctx context.Context) error {
+			_, err := inv.cfg.Store.Update(ctx, inv.key, item)
 			return err
 		})
 		if err != nil && !errors.Is(err, store.ErrConflict) { // another worker has it already
@@ -451,7 +442,7 @@ func (inv *invocation) gather(plans []engine.CallPlan, outcomes []callOutcome, o
 // events are there whole or not at all: several workers may each have finished calls
 // with as much as fits. Results are cut later, see [cutResults].
 func (inv *invocation) take(out *engine.StepOutcome, o callOutcome) {
-	most := inv.r.cfg.StepBytes
+	most := inv.cfg.StepBytes
 	if size := outcomeSize(nil, o.ops, o.events); size > 0 && o.result != nil && size+outcomeSize(nil, out.StateOps, out.Events) > most {
 		cut := cutResult(*o.result, size+len(o.result.Output), most)
 		o.result, o.ops, o.events = &cut, nil, nil
@@ -471,7 +462,7 @@ func (inv *invocation) take(out *engine.StepOutcome, o callOutcome) {
 // traits tells the engine about the tool of a call.
 func (inv *invocation) traits(c session.Call, arguments json.RawMessage) engine.Traits {
 	rules := inv.session.Rules
-	t, ok := inv.r.cfg.Registry.Tool(rules.Agent, c.Name)
+	t, ok := inv.cfg.Registry.Tool(rules.Agent, c.Name)
 	if !ok || !slices.Contains(rules.Tools, c.Name) {
 		return engine.Traits{}
 	}

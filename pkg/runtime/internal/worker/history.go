@@ -1,4 +1,4 @@
-package runtime
+package worker
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/ledger"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
@@ -32,18 +33,18 @@ func (inv *invocation) modelCalls(began time.Time, reply agent.Reply, err error)
 }
 
 // recordRun records one run of a tool, also for its ledger.
-func (inv *invocation) recordRun(p engine.CallPlan, began time.Time, book *ledger, out *callOutcome) {
+func (inv *invocation) recordRun(p engine.CallPlan, began time.Time, book *ledger.Book, out *callOutcome) {
 	run := journal.ToolRun{Call: p.Call.ID, At: toMillis(began), Millis: inv.millisSince(began), Digest: journal.Digest(p.Arguments)}
 	out.runs = append(out.runs, run)
 	if book != nil {
 		ran := run
-		book.ran = &ran
+		book.Ran = &ran
 	}
 }
 
 // millisSince returns the milliseconds since a time, none if the clock was set back.
 func (inv *invocation) millisSince(began time.Time) int64 {
-	return max(inv.r.cfg.Now().Sub(began).Milliseconds(), 0)
+	return max(inv.cfg.Now().Sub(began).Milliseconds(), 0)
 }
 
 // toMillis is a time as the history of calls has it: what is finer is not worth its bytes.

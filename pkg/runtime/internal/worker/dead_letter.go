@@ -1,4 +1,4 @@
-package runtime
+package worker
 
 import (
 	"context"
@@ -19,7 +19,7 @@ const deadLetterDelay = 30 * time.Second
 // DeadLetter decides about a message that was received too often
 // (docs/design/chain.md). Neither an hour of a bad deployment nor a repeated message
 // may fail a healthy session: what counts is how many claims of the step died.
-func (r *Runtime) DeadLetter(ctx context.Context, wake journal.Wake) (Disposition, error) {
+func (w *Worker) DeadLetter(ctx context.Context, wake journal.Wake) (Disposition, error) {
 	if err := readable(wake); err != nil {
 		return Disposition{}, err
 	}
@@ -27,11 +27,11 @@ func (r *Runtime) DeadLetter(ctx context.Context, wake journal.Wake) (Dispositio
 	if err := key.Validate(); err != nil {
 		return Disposition{}, err
 	}
-	head, err := r.sessions.Item(ctx, key, store.KindHead, "")
+	head, err := w.sessions.Item(ctx, key, store.KindHead, "")
 	if err != nil || head.Head == nil || head.Head.Deleted {
 		return Disposition{}, err
 	}
-	newest, err := r.sessions.Newest(ctx, *head.Head)
+	newest, err := w.sessions.Newest(ctx, *head.Head)
 	if err != nil || wake.Seq <= newest.Seq {
 		return Disposition{}, err
 	}
@@ -39,41 +39,42 @@ func (r *Runtime) DeadLetter(ctx context.Context, wake journal.Wake) (Dispositio
 		return Disposition{}, nil // a resumption that did not get through is due on its waits or on HEAD, and the sweep sends it
 	}
 	lease := head.Head.Lease
-	if lease.Live(r.cfg.Now(), newest.Seq, newest.KeepsLease) {
-		return Disposition{Keep: max(lease.Until.Sub(r.cfg.Now()), minKeep)}, nil
+	if lease.Live(w.cfg.Now(), newest.Seq, newest.KeepsLease) {
+		return Disposition{Keep: max(lease.Until.Sub(w.cfg.Now()), minKeep)}, nil
 	}
-	if !r.tooManyClaimsDied(lease, newest.Seq) {
-		again := r.sessions.StepAfter(key, newest.Seq, newest.At, newest.Until)
+	if !w.tooManyClaimsDied(lease, newest.Seq) {
+		again := w.sessions.StepAfter(key, newest.Seq, newest.At, newest.Until)
 		again.Delay = max(again.Delay, deadLetterDelay)
-		return Disposition{}, r.sessions.Send(ctx, again)
+		return Disposition{}, w.sessions.Send(ctx, again)
 	}
-	return r.failTask(ctx, key, newest.Seq)
+	return w.failTask(ctx, key, newest.Seq)
 }
 
 // tooManyClaimsDied reports whether too many claims of the step after an entry died. A claim
 // that was given back did not die: a program without the agent gives every one of
 // them back, however long it is deployed.
-func (r *Runtime) tooManyClaimsDied(lease journal.Lease, newest int64) bool {
+func (w *Worker) tooManyClaimsDied(lease journal.Lease, newest int64) bool {
 	died := lease.Died
 	if lease.Owner != "" {
 		died++
 	}
-	return lease.Seq == newest+1 && died >= r.cfg.MaxClaims
+	return lease.Seq == newest+1 && died >= w.cfg.MaxClaims
 }
 
 // failTask fails a task whose step after an entry died again and again, with a
 // reason a user can read. It claims the step for that: claims leave HEAD's revision
 // alone, so a worker that has just begun would not be noticed by the entry. What
-// outgrew the worker's memory must not outgrow ours, so the session is loaded bare ([stored.Sessions.LoadForEnd]).
-func (r *Runtime) failTask(ctx context.Context, key session.Key, newest int64) (Disposition, error) {
-	s, err := r.sessions.LoadForEnd(ctx, key)
+// outgrew the worker's memory must not outgrow ours, so the session is loaded bare
+// ([stored.Sessions.LoadForEnd]).
+func (w *Worker) failTask(ctx context.Context, key session.Key, newest int64) (Disposition, error) {
+	s, err := w.sessions.LoadForEnd(ctx, key)
 	if err != nil || s == nil {
 		return Disposition{}, err
 	}
 	if s.Version != newest {
 		return Disposition{Keep: minKeep}, nil // decided on afresh
 	}
-	inv := r.invoke(journal.NewWake(key, 0, journal.WakeStep))
+	inv := w.invoke(journal.NewWake(key, 0, journal.WakeStep))
 	inv.session = s
 	switch err := inv.claim(ctx, store.ClaimTake, s.Next()); {
 	case errors.Is(err, store.ErrNotFound):
@@ -96,33 +97,33 @@ func (r *Runtime) failTask(ctx context.Context, key session.Key, newest int64) (
 	return Disposition{}, err
 }
 
-// HandleDeadLetters works on what is in the dead letters' queue until it is empty.
+// HandleDeadLetters works on what is in q, the dead letters' queue, until it is empty.
 // One that cannot be worked on is left for later and does not hide the others; one
 // that a newer program sent is left for a program that reads it, and is no failure.
-func (r *Runtime) HandleDeadLetters(ctx context.Context) error {
+func (w *Worker) HandleDeadLetters(ctx context.Context, q queue.Queue) error {
 	var failed []error
 	for {
-		deliveries, err := r.cfg.DeadLetters.Receive(ctx, queue.ReceiveParams{Max: 10, Visibility: time.Minute})
+		deliveries, err := q.Receive(ctx, queue.ReceiveParams{Max: 10, Visibility: time.Minute})
 		if err != nil || len(deliveries) == 0 {
 			return errors.Join(append(failed, err)...)
 		}
 		for _, d := range deliveries {
 			if err := readable(d.Wake); err != nil {
-				r.cfg.Log.WarnContext(ctx, "dead letter of a newer program kept", "error", err)
-				if err := r.cfg.DeadLetters.Postpone(ctx, d, journal.MaxAhead); err != nil {
+				w.cfg.Log.WarnContext(ctx, "dead letter of a newer program kept", "error", err)
+				if err := q.Postpone(ctx, d, journal.MaxAhead); err != nil {
 					return err
 				}
 				continue
 			}
-			disposition, err := r.DeadLetter(ctx, d.Wake)
+			disposition, err := w.DeadLetter(ctx, d.Wake)
 			switch {
 			case err != nil:
 				failed = append(failed, err)
 				continue
 			case disposition.Keep > 0:
-				err = r.cfg.DeadLetters.Postpone(ctx, d, disposition.Keep)
+				err = q.Postpone(ctx, d, disposition.Keep)
 			default:
-				err = r.cfg.DeadLetters.Acknowledge(ctx, d)
+				err = q.Acknowledge(ctx, d)
 			}
 			if err != nil {
 				return err

@@ -1,4 +1,4 @@
-package runtime
+package worker
 
 import (
 	"context"
@@ -61,7 +61,7 @@ func (inv *invocation) commitSignal(ctx context.Context, signal journal.Signal, 
 		if err != nil {
 			return err
 		}
-		cutResults(&out, inv.r.cfg.StepBytes)
+		cutResults(&out, inv.cfg.StepBytes)
 		err = inv.commit(ctx, engine.Stopped(inv.session, signal, out, inv.stamp(false)), extra...)
 		if errors.Is(err, errLedgerMoved) {
 			if err := inv.reloadLedgers(ctx); err != nil {
@@ -93,12 +93,12 @@ func (inv *invocation) closeForSignal(ctx context.Context, signal journal.Signal
 	}
 	for _, c := range inv.callsWithoutResult(out) {
 		book := inv.ledger(c.ID)
-		if err := book.load(ctx); err != nil {
+		if err := book.Load(ctx); err != nil {
 			return nil, err
 		}
-		if book.record.State == journal.ToolFinished {
+		if book.Record.State == journal.ToolFinished {
 			finished := callOutcome{call: c}
-			finished.reuse(book.record)
+			finished.reuse(book.Record)
 			inv.take(out, finished)
 		}
 	}

@@ -1,4 +1,4 @@
-package runtime
+package worker
 
 import (
 	"sync"

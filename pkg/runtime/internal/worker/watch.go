@@ -1,4 +1,4 @@
-package runtime
+package worker
 
 import (
 	"context"
@@ -16,11 +16,11 @@ import (
 // watcher and leaves the newest HEAD in inv.head.
 func (inv *invocation) watch(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	w := &watcher{inv: inv, cancel: cancel, seq: inv.session.Next(), task: inv.session.Task, renewed: inv.r.cfg.Now()}
+	w := &watcher{inv: inv, cancel: cancel, seq: inv.session.Next(), task: inv.session.Task, renewed: inv.cfg.Now()}
 	// A read that never returns must not hold up the end of the step.
 	w.ctx, w.stopReads = context.WithCancel(context.WithoutCancel(ctx))
 	w.mu.Lock()
-	w.timer = time.AfterFunc(inv.r.cfg.WatchEvery, w.look)
+	w.timer = time.AfterFunc(inv.cfg.WatchEvery, w.look)
 	w.mu.Unlock()
 	inv.watching = w
 	return ctx, func() {
@@ -50,7 +50,7 @@ type watcher struct {
 func (w *watcher) moved(seq int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.seq, w.renewed = seq, w.inv.r.cfg.Now()
+	w.seq, w.renewed = seq, w.inv.cfg.Now()
 }
 
 func (w *watcher) stop() {
@@ -74,7 +74,7 @@ func (w *watcher) look() {
 		return
 	}
 	w.looking.Add(1)
-	seq, renew := w.seq, w.inv.r.cfg.Now().Sub(w.renewed) >= w.inv.r.cfg.RenewEvery
+	seq, renew := w.seq, w.inv.cfg.Now().Sub(w.renewed) >= w.inv.cfg.RenewEvery
 	w.mu.Unlock()
 	defer w.looking.Done()
 	head, err := w.read(seq, renew)
@@ -95,30 +95,30 @@ func (w *watcher) look() {
 	default:
 		w.seen = &head
 		if renew {
-			w.renewed = w.inv.r.cfg.Now()
+			w.renewed = w.inv.cfg.Now()
 		}
 		if s := head.Head.Signal; s != nil && s.Task == w.task {
 			w.cancel(errSignalled)
 			return
 		}
 	}
-	w.timer.Reset(w.inv.r.cfg.WatchEvery)
+	w.timer.Reset(w.inv.cfg.WatchEvery)
 }
 
 func (w *watcher) read(seq int64, renew bool) (store.Item, error) {
-	r := w.inv.r
+	worker := w.inv.Worker
 	if !renew {
-		return r.sessions.Head(w.ctx, w.inv.key)
+		return worker.sessions.Head(w.ctx, w.inv.key)
 	}
-	now := r.cfg.Now()
-	return r.cfg.Store.Claim(w.ctx, store.ClaimParams{
-		Key: w.inv.key, Mode: store.ClaimRenew, Owner: w.inv.owner, Seq: seq, Now: now, Until: w.inv.lease.renewed(now, r.cfg.Lease),
+	now := worker.cfg.Now()
+	return worker.cfg.Store.Claim(w.ctx, store.ClaimParams{
+		Key: w.inv.key, Mode: store.ClaimRenew, Owner: w.inv.owner, Seq: seq, Now: now, Until: w.inv.lease.renewed(now, worker.cfg.Lease),
 	})
 }
 
 // stopSignal returns the signal for a step that was cancelled.
 func (inv *invocation) stopSignal(ctx context.Context) (*journal.Signal, error) {
-	head, err := inv.r.sessions.Head(context.WithoutCancel(ctx), inv.key)
+	head, err := inv.sessions.Head(context.WithoutCancel(ctx), inv.key)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package runtime
+package worker
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/internal/toolcall"
 	"github.com/adjourn/adjourn/internal/toolrun"
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/ledger"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -43,7 +44,7 @@ func (inv *invocation) runAll(ctx context.Context, plans []engine.CallPlan, stat
 		return outcomes
 	}
 	var wg sync.WaitGroup
-	running := make(chan struct{}, inv.r.cfg.ToolsAtOnce) // each may hold a large result
+	running := make(chan struct{}, inv.cfg.ToolsAtOnce) // each may hold a large result
 	for i, p := range plans {
 		running <- struct{}{}
 		wg.Go(func() {
@@ -58,7 +59,7 @@ func (inv *invocation) runAll(ctx context.Context, plans []engine.CallPlan, stat
 // run runs one call by its effect: a side effect under its ledger, at most once.
 func (inv *invocation) run(ctx context.Context, p engine.CallPlan, state *session.State) callOutcome {
 	out := callOutcome{call: p.Call}
-	t, ok := inv.r.cfg.Registry.Tool(inv.session.Rules.Agent, p.Call.Name)
+	t, ok := inv.cfg.Registry.Tool(inv.session.Rules.Agent, p.Call.Name)
 	if !ok { // planned as known a moment ago
 		result := engine.Result(p.Call, llm.ResultError, "There is no such tool.")
 		out.result = &result
@@ -80,11 +81,11 @@ func (inv *invocation) run(ctx context.Context, p engine.CallPlan, state *sessio
 		inv.execute(ctx, t, p, state, book, &out) // its ledger only holds what Once remembered
 		return out
 	}
-	started, err := book.start(ctx, false)
+	started, err := book.Start(ctx, false)
 	if err == nil && !started {
 		started, err = inv.recoverStarted(ctx, t, p, state, book, &out)
 	}
-	if errors.Is(err, errClosed) {
+	if errors.Is(err, ledger.ErrClosed) {
 		inv.recoverClosed(ctx, p.Call, &out)
 		return out
 	}
@@ -101,7 +102,7 @@ func (inv *invocation) run(ctx context.Context, p engine.CallPlan, state *sessio
 
 // afterTimeout follows the policy of a tool that timed out: probe whether it took
 // effect, or run it again.
-func (inv *invocation) afterTimeout(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome, try int) {
+func (inv *invocation) afterTimeout(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger.Book, out *callOutcome, try int) {
 	out.again = false
 	run := p.Traits.OnUnknown == session.UnknownRetry
 	if !run {
@@ -118,7 +119,7 @@ func (inv *invocation) afterTimeout(ctx context.Context, t tool.Tool, p engine.C
 		out.result = &result
 	}
 	if out.result != nil {
-		out.err = inv.r.sessions.Bounded(ctx, func(ctx context.Context) error { return book.finish(ctx, *out.result, nil, nil) })
+		out.err = inv.sessions.Bounded(ctx, func(ctx context.Context) error { return book.Finish(ctx, *out.result, nil, nil) })
 	}
 }
 
@@ -128,7 +129,7 @@ func (inv *invocation) afterTimeout(ctx context.Context, t tool.Tool, p engine.C
 // requested. A worker that was stopped in between renews again, and is refused if another worker
 // has the lease. (Neither the mark nor the renewal is enough alone: the worker that has the lease
 // may replace the mark.)
-func (inv *invocation) executeOnce(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome) {
+func (inv *invocation) executeOnce(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger.Book, out *callOutcome) {
 	if p.Traits.OnUnknown == session.UnknownRetry || p.Traits.OnUnknown == session.UnknownProbe {
 		if out.err = inv.renewForStart(ctx, t.Timeout()); out.err != nil {
 			return
@@ -137,31 +138,34 @@ func (inv *invocation) executeOnce(ctx context.Context, t tool.Tool, p engine.Ca
 	inv.execute(ctx, t, p, state, book, out)
 }
 
+// maxRenewals bounds how often a lease is renewed for one tool.
+const maxRenewals = 8
+
 // renewForStart is renewFor for a tool that starts now: it asks again until the answer
 // has come within the grace.
 func (inv *invocation) renewForStart(ctx context.Context, timeout time.Duration) error {
-	for range maxTries {
-		asked := inv.r.cfg.Now()
+	for range maxRenewals {
+		asked := inv.cfg.Now()
 		if err := inv.renewFor(ctx, timeout); err != nil {
 			return err
 		}
-		now := inv.r.cfg.Now()
+		now := inv.cfg.Now()
 		// A machine that was suspended shows it on one of its two clocks only.
 		passed := max(now.Sub(asked), now.Round(0).Sub(asked.Round(0)))
-		if passed <= inv.r.cfg.Grace && !now.Round(0).Before(asked.Round(0)) {
+		if passed <= inv.cfg.Grace && !now.Round(0).Before(asked.Round(0)) {
 			return nil
 		}
 	}
-	return fmt.Errorf("session %s: renew the lease for a tool: it takes longer than %s each time: %w", inv.key, inv.r.cfg.Grace, store.ErrUnavailable)
+	return fmt.Errorf("session %s: renew the lease for a tool: it takes longer than %s each time: %w", inv.key, inv.cfg.Grace, store.ErrUnavailable)
 }
 
 // renewFor makes the lease last longer than a tool that may be run again elsewhere
 // once it lapses, by this worker's own clock.
 func (inv *invocation) renewFor(ctx context.Context, timeout time.Duration) error {
-	now := inv.r.cfg.Now()
-	_, err := inv.r.cfg.Store.Claim(ctx, store.ClaimParams{
+	now := inv.cfg.Now()
+	_, err := inv.cfg.Store.Claim(ctx, store.ClaimParams{
 		Key: inv.key, Mode: store.ClaimRenew, Owner: inv.owner, Seq: inv.session.Next(), Now: now,
-		Until: inv.lease.renewed(now, inv.r.cfg.Grace+timeout+inv.r.cfg.ToolGrace+inv.r.cfg.Lease),
+		Until: inv.lease.renewed(now, inv.cfg.Grace+timeout+inv.cfg.ToolGrace+inv.cfg.Lease),
 	})
 	if errors.Is(err, store.ErrLeaseHeld) {
 		return errSuperseded
@@ -169,14 +173,14 @@ func (inv *invocation) renewFor(ctx context.Context, timeout time.Duration) erro
 	return err
 }
 
-func (inv *invocation) newCall(p engine.CallPlan, state *session.State, book *ledger) *tool.Call {
+func (inv *invocation) newCall(p engine.CallPlan, state *session.State, book *ledger.Book) *tool.Call {
 	cfg := toolcall.Config[tool.Files]{
 		Session: inv.key, Task: inv.session.Task, ID: p.Call.ID, Name: p.Call.Name,
 		IdempotencyKey: fmt.Sprintf("%s.%s.%s", inv.key.Tenant, inv.key.ID, p.Call.ID),
-		State:          state, Asked: p.Call.Waits, Replies: p.Replies, Who: p.Traits.Who, Files: inv.r.cfg.Files, Log: inv.r.cfg.Log,
+		State:          state, Asked: p.Call.Waits, Replies: p.Replies, Who: p.Traits.Who, Files: inv.cfg.Files, Log: inv.cfg.Log,
 	}
 	if book != nil {
-		cfg.Memo, cfg.Remember = book.record.Memo, book.remember
+		cfg.Memo, cfg.Remember = book.Record.Memo, book.Remember
 	}
 	return toolcall.New[tool.Call](cfg)
 }
@@ -189,11 +193,11 @@ type toolReturn struct {
 
 // execute calls the tool's function and makes an outcome of whatever it does:
 // panics and timeouts are results, not crashes.
-func (inv *invocation) execute(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger, out *callOutcome) {
+func (inv *invocation) execute(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger.Book, out *callOutcome) {
 	c := inv.newCall(p, state, book)
 	runCtx, cancel := context.WithTimeout(ctx, t.Timeout())
 	defer cancel()
-	began := inv.r.cfg.Now()
+	began := inv.cfg.Now()
 	done := make(chan toolReturn, 1)
 	go func() {
 		output, err := t.Run(runCtx, c, p.Arguments)
@@ -204,7 +208,7 @@ func (inv *invocation) execute(ctx context.Context, t tool.Tool, p engine.CallPl
 	case got = <-done:
 	case <-runCtx.Done():
 		// Nothing is killed by force: the tool sees its context end and has a moment to return.
-		timer := time.NewTimer(inv.r.cfg.ToolGrace)
+		timer := time.NewTimer(inv.cfg.ToolGrace)
 		defer timer.Stop()
 		select {
 		case got = <-done:
@@ -217,10 +221,10 @@ func (inv *invocation) execute(ctx context.Context, t tool.Tool, p engine.CallPl
 }
 
 // conclude turns what a tool returned into a result, waits, or an unknown outcome.
-func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, c *tool.Call, got toolReturn, book *ledger, out *callOutcome) {
+func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, c *tool.Call, got toolReturn, book *ledger.Book, out *callOutcome) {
 	taken := toolcall.Take[tool.Question](c)
 	if book != nil {
-		if out.err = book.failure(); out.err != nil {
+		if out.err = book.Failure(); out.err != nil {
 			return
 		}
 	}
@@ -243,7 +247,7 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 		result = toolrun.Success(p.Call, got.output)
 		out.ops, out.events = taken.StateOps, taken.Events
 		if size := outcomeSize(got.output, out.ops, out.events); !inv.budget.take(size) {
-			result, out.ops, out.events = tooLargeResult(p.Call, size, inv.r.cfg.StepBytes), nil, nil
+			result, out.ops, out.events = tooLargeResult(p.Call, size, inv.cfg.StepBytes), nil, nil
 		}
 	case errors.Is(got.err, errSuperseded):
 		out.err = errSuperseded
@@ -263,7 +267,7 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 	}
 	out.result = &result
 	if sideEffect && book != nil {
-		out.err = inv.r.sessions.Bounded(ctx, func(ctx context.Context) error { return book.finish(ctx, result, out.ops, out.events) })
+		out.err = inv.sessions.Bounded(ctx, func(ctx context.Context) error { return book.Finish(ctx, result, out.ops, out.events) })
 	}
 }
 
@@ -291,15 +295,15 @@ func (inv *invocation) handleCutOff(ctx context.Context, p engine.CallPlan, out 
 }
 
 func (inv *invocation) timeoutOf(p engine.CallPlan) time.Duration {
-	if t, ok := inv.r.cfg.Registry.Tool(inv.session.Rules.Agent, p.Call.Name); ok {
+	if t, ok := inv.cfg.Registry.Tool(inv.session.Rules.Agent, p.Call.Name); ok {
 		return t.Timeout()
 	}
 	return 0
 }
 
-func (inv *invocation) askingItem(p engine.CallPlan, book *ledger) (store.Item, bool) {
+func (inv *invocation) askingItem(p engine.CallPlan, book *ledger.Book) (store.Item, bool) {
 	if book == nil || p.Traits.Effect != session.SideEffect {
 		return store.Item{}, false
 	}
-	return book.asking()
+	return book.Asking()
 }

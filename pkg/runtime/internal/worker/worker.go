@@ -1,0 +1,66 @@
+// Package worker does what a delivered message asks for.
+//
+// Deliver (deliver.go) decides by the table in docs/design/chain.md, and does the step (step.go).
+// An [*invocation] is the work on one message. DeadLetter decides about messages that were received
+// too often. The order is always commit, send, acknowledge.
+package worker
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/ledger"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/tool"
+)
+
+// Config wires a worker. All of it is required but Files and OnDelta: package runtime has the
+// defaults and says what each field means.
+type Config struct {
+	Sessions *stored.Sessions
+	// Store grants leases, and keeps the ledgers of calls.
+	Store    store.Store
+	Registry *agent.Registry
+	Env      agent.Env
+	Files    tool.Files
+	Owner    string
+	Now      func() time.Time
+	NewID    func() string
+
+	Lease, RenewEvery, WatchEvery, Grace, ToolGrace time.Duration
+
+	StepsPerInvocation int
+	MaxClaims          int64
+	StepBytes          int
+	ToolsAtOnce        int
+
+	Log     *slog.Logger
+	OnDelta func(session.Key, llm.Event)
+}
+
+// Worker works on delivered messages. Its methods are safe for concurrent use.
+type Worker struct {
+	cfg      Config
+	sessions *stored.Sessions
+	ledgers  *ledger.Ledgers
+	planners *planners
+}
+
+// New returns a worker.
+func New(cfg Config) *Worker {
+	return &Worker{cfg: cfg, sessions: cfg.Sessions, ledgers: ledger.New(cfg.Sessions, cfg.Store, cfg.Now), planners: newPlanners(cfg.Registry, cfg.Env)}
+}
+
+// AgentError says that the agent of a session is not in this program, or not offered by it.
+type AgentError struct {
+	Session session.Key
+	// Message says it for people, and what follows.
+	Message string
+}
+
+// Error returns the message, with the session in front.
+func (e *AgentError) Error() string { return "session " + e.Session.ID + ": " + e.Message }
