@@ -7,17 +7,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/datafile"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // byHand returns a writer of a file that does nothing by itself.
 func byHand(t *testing.T, db *DB) *writer {
 	t.Helper()
-	c, err := openConn(db.path, existing)
+	f, err := datafile.Open(t.Context(), datafile.Config{Path: db.path, Wait: db.wait, Statements: statements[:]})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.close()) })
-	require.NoError(t, c.wait(db.lockWait()))
-	w := newWriter(db, c)
+	t.Cleanup(func() { require.NoError(t, f.Close()) })
+	w := newWriter(db, f)
 	_, first := counted()
 	w.commit(first) // it is at work: the log is open
 	require.NoError(t, first[0].base().err)
@@ -54,7 +54,7 @@ func TestBatch_of_a_file_that_is_held(t *testing.T) {
 	db := openConfig(t, Config{Path: file(t), Wait: time.Millisecond})
 	holder := byHand(t, db)
 	w := byHand(t, db)
-	require.NoError(t, holder.c.script("BEGIN IMMEDIATE"))
+	require.NoError(t, holder.c.Script("BEGIN IMMEDIATE"))
 	runs, batch := counted()
 	w.commit(batch)
 	require.Zero(t, *runs)
@@ -68,7 +68,7 @@ func TestBatch_is_durable_if_one_of_it_is(t *testing.T) {
 	db := open(t, file(t))
 	w := byHand(t, db)
 	level := func() int64 {
-		n, err := w.c.number("PRAGMA synchronous")
+		n, err := w.c.Number("PRAGMA synchronous")
 		require.NoError(t, err)
 		return n
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/datafile"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -19,7 +20,7 @@ import (
 func TestChain(t *testing.T) {
 	t.Parallel()
 	const sessions, steps = 12, 60
-	for name, paths := range map[string][]string{"memory": {memoryPath}, "one": {"file"}, "two on one file": {"file", "file"}} {
+	for name, paths := range map[string][]string{"memory": {datafile.Memory}, "one": {"file"}, "two on one file": {"file", "file"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := paths[0]

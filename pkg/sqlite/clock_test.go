@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/datafile"
 )
 
 // setClock is set by hand, back as well.
@@ -62,7 +63,7 @@ func TestQueue_clocks(t *testing.T) {
 			})
 			t.Run(fmt.Sprintf("%s/set back by %v", name, by), func(t *testing.T) {
 				t.Parallel()
-				q, c := clockedQueue(t, memoryPath)
+				q, c := clockedQueue(t, datafile.Memory)
 				require.NoError(t, q.Send(t.Context(), wake))
 				do(t, q)
 				c.advance(-by)
@@ -131,7 +132,7 @@ func TestQueue_clocks(t *testing.T) {
 	})
 	t.Run("a clock that is set back a little is waited for", func(t *testing.T) {
 		t.Parallel()
-		q, c := clockedQueue(t, memoryPath)
+		q, c := clockedQueue(t, datafile.Memory)
 		delayed := wake
 		delayed.Delay = time.Second
 		require.NoError(t, q.Send(t.Context(), delayed))
@@ -142,7 +143,7 @@ func TestQueue_clocks(t *testing.T) {
 	})
 	t.Run("what is received for longer than may be is hidden for as long as may be", func(t *testing.T) {
 		t.Parallel()
-		q, c := clockedQueue(t, memoryPath)
+		q, c := clockedQueue(t, datafile.Memory)
 		require.NoError(t, q.Send(t.Context(), wake))
 		got, err := q.Receive(t.Context(), queue.ReceiveParams{Visibility: 24 * time.Hour})
 		require.NoError(t, err)
@@ -155,7 +156,7 @@ func TestQueue_clocks(t *testing.T) {
 	})
 	t.Run("what is hidden for as long as may be stays hidden", func(t *testing.T) {
 		t.Parallel()
-		q, c := clockedQueue(t, memoryPath)
+		q, c := clockedQueue(t, datafile.Memory)
 		delayed := wake
 		delayed.Delay = journal.MaxAhead
 		require.NoError(t, q.Send(t.Context(), delayed))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/row"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -19,7 +20,7 @@ type commitOp struct {
 	entry   journal.Entry
 	at      string
 	payload []byte
-	records []record
+	records []row.Record
 	wakes   []journal.Wake
 	claim   *claimOp
 	dead    func(owner string) bool
@@ -32,26 +33,26 @@ type commitOp struct {
 
 // conflictItem is an item as it was when a condition on it failed.
 type conflictItem struct {
-	record *record
+	record *row.Record
 	rev    int64
 	text   []byte
-	head   *headRow
+	head   *row.Head
 }
 
 // refusal returns the [*store.ConflictError] that shows the item.
 func (s *conflictItem) refusal(op string, key session.Key, dead func(owner string) bool) error {
-	item := store.Item{Kind: s.record.kind, ID: s.record.id, Rev: s.rev}
+	item := store.Item{Kind: s.record.Kind, ID: s.record.ID, Rev: s.rev}
 	var err error
 	switch {
 	case s.head != nil:
-		item, err = s.head.item(dead)
+		item, err = s.head.Item(dead)
 	case s.rev > 0:
-		item, err = store.NewItem(s.record.kind, s.record.id, s.rev, s.text)
+		item, err = store.NewItem(s.record.Kind, s.record.ID, s.rev, s.text)
 	}
 	if err != nil {
-		return fail(op, s.record.key, err)
+		return fail(op, s.record.Key, err)
 	}
-	item.Key = s.record.named
+	item.Key = s.record.Named
 	return &store.ConflictError{Key: key, Item: &item}
 }
 
@@ -80,7 +81,7 @@ func (s *Store) Commit(ctx context.Context, p store.CommitParams) (store.Committ
 	out := store.Committed{Hash: o.entry.Hash, Bytes: len(o.payload), Enqueued: true}
 	if c := o.claim; c != nil && c.found && !c.held {
 		// HEAD that cannot be read is found out by the claim the caller then makes.
-		if head, err := c.head.item(o.dead); err == nil {
+		if head, err := c.head.Item(o.dead); err == nil {
 			out.Head = &head
 		}
 	}
@@ -109,9 +110,9 @@ func (s *Store) newCommit(p *store.CommitParams) (*commitOp, error) {
 	if len(p.Items) == 0 {
 		return o, nil
 	}
-	o.records = make([]record, len(p.Items))
+	o.records = make([]row.Record, len(p.Items))
 	for i := range p.Items {
-		if o.records[i], err = encodeItem(p.Key, &p.Items[i]); err != nil {
+		if o.records[i], err = row.Encode(p.Key, &p.Items[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -135,7 +136,7 @@ func (o *commitOp) run(w *writer) error {
 			return err
 		}
 	}
-	n, err := w.c.exec(stmtAddEntry, sid<<seqBits|o.entry.Seq, string(o.entry.Kind), o.entry.Run, o.entry.Step,
+	n, err := w.c.Exec(stmtAddEntry, sid<<seqBits|o.entry.Seq, string(o.entry.Kind), o.entry.Run, o.entry.Step,
 		string(o.entry.Status), o.at, o.payload, sid)
 	if err != nil {
 		return err
@@ -158,12 +159,12 @@ func (o *commitOp) run(w *writer) error {
 // check finds out whether an entry or an item conflicts with the commit.
 func (o *commitOp) check(w *writer, sid int64) (stop bool, err error) {
 	if sid != 0 {
-		row, err := w.c.one(stmtEntry, sid<<seqBits|o.entry.Seq)
+		values, err := w.c.One(stmtEntry, sid<<seqBits|o.entry.Seq)
 		if err != nil {
 			return false, err
 		}
-		if row != nil {
-			o.taken = bytesOf(row[0])
+		if values != nil {
+			o.taken = values.Bytes(0)
 			return true, nil
 		}
 	}
@@ -185,7 +186,7 @@ func (o *commitOp) check(w *writer, sid int64) (stop bool, err error) {
 // makesHead reports whether the commit is to create the session: then the conflict is with its
 // tombstone.
 func (o *commitOp) makesHead() bool {
-	return slices.ContainsFunc(o.records, func(r record) bool { return r.kind == store.KindHead && r.rev == 0 })
+	return slices.ContainsFunc(o.records, func(r row.Record) bool { return r.Kind == store.KindHead && r.Rev == 0 })
 }
 
 // deleted reports whether the session was deleted: a worker that was frozen
@@ -195,58 +196,58 @@ func (w *writer) deleted(sid int64) (bool, error) {
 		return false, nil
 	}
 	h, err := w.head(sid)
-	return h.deleted, err
+	return h.Deleted, err
 }
 
 // check returns the item that conflicts with a record, or nil.
-func (w *writer) check(r *record) (*conflictItem, error) {
+func (w *writer) check(r *row.Record) (*conflictItem, error) {
 	s := &conflictItem{record: r}
-	sid, err := w.sid(r.key)
+	sid, err := w.sid(r.Key)
 	if err != nil {
 		return nil, err
 	}
 	var deleted bool
 	switch {
 	case sid == 0:
-	case r.kind == store.KindHead:
+	case r.Kind == store.KindHead:
 		head, err := w.head(sid)
 		if err != nil {
 			return nil, err
 		}
-		s.head, s.rev, deleted = &head, head.rev, head.deleted
+		s.head, s.rev, deleted = &head, head.Rev, head.Deleted
 	default:
-		row, err := w.c.one(stmtItem, sid, string(r.kind), r.id)
+		values, err := w.c.One(stmtItem, sid, string(r.Kind), r.ID)
 		if err != nil {
 			return nil, err
 		}
-		if row != nil {
-			s.rev, s.text = intOf(row[0]), bytesOf(row[1])
+		if values != nil {
+			s.rev, s.text = values.Int(0), values.Bytes(1)
 		}
 	}
-	if s.rev != r.rev || deleted {
+	if s.rev != r.Rev || deleted {
 		return s, nil
 	}
 	return nil, nil
 }
 
 // put writes a record whose condition has been checked in this transaction.
-func (w *writer) put(r *record) error {
-	sid, err := w.sid(r.key)
+func (w *writer) put(r *row.Record) error {
+	sid, err := w.sid(r.Key)
 	if err == nil && sid == 0 {
-		sid, err = w.newSID(r.key)
+		sid, err = w.newSID(r.Key)
 	}
 	if err != nil {
 		return err
 	}
-	if r.kind == store.KindHead {
+	if r.Kind == store.KindHead {
 		delete(w.heads, sid)
-		_, err = w.c.exec(stmtPutHead, r.rev+1, string(r.status), r.moved, r.due, r.text, sid)
+		_, err = w.c.Exec(stmtPutHead, r.Rev+1, string(r.Status), r.Moved, r.Due, r.Text, sid)
 		return err
 	}
 	s := stmtPutItem
-	if r.rev == 0 {
+	if r.Rev == 0 {
 		s = stmtAddItem
 	}
-	_, err = w.c.exec(s, r.rev+1, r.due, r.tenant, r.deadline, r.opened, r.text, sid, string(r.kind), r.id)
+	_, err = w.c.Exec(s, r.Rev+1, r.Due, r.Tenant, r.Deadline, r.Opened, r.Text, sid, string(r.Kind), r.ID)
 	return err
 }

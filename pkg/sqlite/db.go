@@ -1,22 +1,19 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	driversqlite "modernc.org/sqlite"
-
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/datafile"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// readers is how many connections read a file at once.
-const readers = 4
+// WaitFor is how long a connection waits for another process; writers may set another time with
+// [Config.Wait].
+const WaitFor = datafile.WaitFor
 
 // Config says which file to open, and for which owner.
 type Config struct {
@@ -61,14 +58,9 @@ type DB struct {
 	now         func() time.Time
 	wait        time.Duration
 	onLocked    func(Holder)
-	onCreate    func(Identity)
-	file        *openedFile // nil in memory
-	identity    string      // the text in the file
-	logFound    bool
-	holdLog     atomic.Bool // it is not taken into the file
+	file        *datafile.File
 
 	ops     chan operation
-	pool    chan *conn         // nil in memory, where the writer also reads
 	signals chan chan struct{} // spare ones
 
 	closing   chan struct{}
@@ -100,143 +92,31 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now //nolint:forbidigo // an adapter at the edge; the queue's clock unless one is injected
 	}
-	// Without this, any code in this process that opens and closes the file (an
-	// agent hashing what it finds, say) would strip SQLite's locks from it. It
-	// fails where there is no such thing, or after the first database: so be it.
-	_, _ = driversqlite.OFDLocking(true)
 	db := &DB{
-		path: cfg.Path, readOnly: cfg.ReadOnly && cfg.Path != memoryPath, owner: cfg.Owner, maxReceives: cfg.MaxReceives, now: cfg.Now, wait: cfg.Wait, onLocked: cfg.OnLocked, onCreate: cfg.OnCreate,
+		path: cfg.Path, readOnly: cfg.ReadOnly && cfg.Path != datafile.Memory, owner: cfg.Owner, maxReceives: cfg.MaxReceives, now: cfg.Now, wait: cfg.Wait, onLocked: cfg.OnLocked,
 		ops: make(chan operation, 128), signals: make(chan chan struct{}, 64), closing: make(chan struct{}), closed: make(chan struct{}),
 	}
-	if cfg.Path != memoryPath {
-		db.pool = make(chan *conn, readers)
-		for range readers {
-			db.pool <- nil
-		}
+	file := datafile.Config{
+		Path: cfg.Path, ReadOnly: db.readOnly, Wait: cfg.Wait, HoldLog: cfg.HoldLog, Statements: statements[:], Closing: db.closing,
 	}
-	db.holdLog.Store(cfg.HoldLog)
-	if err := db.open(ctx); err != nil {
-		return nil, fmt.Errorf("open %s: %w", cfg.Path, explain(err, store.ErrUnavailable))
+	if cfg.OnCreate != nil {
+		file.OnCreate = func(id string) { cfg.OnCreate(Identity{File: id}) }
+	}
+	var err error
+	if db.file, err = datafile.Open(ctx, file); err != nil {
+		return nil, fmt.Errorf("open %s: %w", cfg.Path, datafile.Explain(err, store.ErrUnavailable))
+	}
+	if db.readOnly {
+		close(db.closed) // there is no writer
+	} else {
+		go newWriter(db, db.file).run()
 	}
 	return db, nil
 }
 
-func (db *DB) open(ctx context.Context) (err error) {
-	if db.readOnly {
-		close(db.closed) // there is no writer
-		switch there, err := present(db.path); {
-		case err != nil:
-			return err
-		case !there:
-			return fmt.Errorf("%w: there is no such file", store.ErrUnavailable)
-		}
-		if db.file, err = seeFile(db.path, true); err != nil {
-			return err
-		}
-		if err := db.file.whole(); err != nil {
-			return err
-		}
-		real, err := filepath.EvalSymlinks(db.path)
-		if err != nil {
-			return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
-		}
-		if err := checkJournal(real); err != nil {
-			return err
-		}
-		db.logFound = db.file.enter(real)
-		db.holdLog.Store(true)
-		defer func() {
-			if err != nil {
-				err = errors.Join(err, db.dropReaders())
-			}
-		}()
-		// The first connection finds out what is wrong with the file.
-		return db.read(ctx, func(c *conn) error {
-			if c.unused != nil {
-				return nil // it has no log
-			}
-			return errors.Join(db.file.rememberSidecars(), db.file.hasLog(c))
-		})
-	}
-	c, err := db.openWriter()
-	if err != nil {
-		return err
-	}
-	go newWriter(db, c).run()
-	return nil
-}
-
-// openWriter opens the connection that writes, without writing.
-func (db *DB) openWriter() (_ *conn, err error) {
-	if db.path != memoryPath {
-		if err := prepareFile(db.path, db.wait, db.onCreate); err != nil {
-			return nil, err
-		}
-	}
-	if db.file, err = seeFile(db.path, false); err != nil {
-		return nil, err
-	}
-	if err := db.file.whole(); err != nil {
-		return nil, err
-	}
-	if err := db.checkOwner(); err != nil {
-		return nil, err
-	}
-	c, err := openConn(db.path, existing)
-	if err != nil {
-		db.file.left()
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			if db.logFound && db.holdLog.Load() {
-				err = errors.Join(err, c.leaveLog())
-			}
-			err = errors.Join(err, c.close())
-			db.file.left()
-		}
-	}()
-	if db.path == memoryPath {
-		err = initialize(c)
-	} else if err = identify(c); err == nil {
-		if err = enterWAL(c, db.wait); err == nil {
-			err = errors.Join(db.file.rememberSidecars(), db.file.hasLog(c))
-		}
-		if err == nil {
-			db.identity, err = readIdentity(c)
-		}
-		if err == nil {
-			err = db.file.checkAgain(c)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return c, errors.Join(c.wait(db.lockWait()), c.script("PRAGMA synchronous=FULL; PRAGMA cache_size=-16000"))
-}
-
-// checkOwner is asked before a file is opened for writing.
-func (db *DB) checkOwner() error {
-	if db.file == nil {
-		return nil
-	}
-	real, err := filepath.EvalSymlinks(db.path)
-	if err != nil {
-		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
-	}
-	if err := checkFile(real); err != nil {
-		return err
-	}
-	if err := checkJournal(real); err != nil {
-		return err
-	}
-	db.logFound = db.file.enter(real)
-	return nil
-}
-
 // AcceptLog says that a log that was found counts: it is taken into the file, as any
 // other.
-func (db *DB) AcceptLog() { db.holdLog.Store(false) }
+func (db *DB) AcceptLog() { db.file.AcceptLog() }
 
 // Owner returns the name of this process.
 func (db *DB) Owner() string { return db.owner }
@@ -257,35 +137,11 @@ func (db *DB) Close() error {
 	db.closeOnce.Do(func() {
 		close(db.closing)
 		<-db.closed
-		db.closeErr = errors.Join(db.closeErr, db.dropReaders())
-		if db.closeErr != nil {
-			db.closeErr = fmt.Errorf("close %s: %w", db.path, db.closeErr)
+		if err := db.file.Close(); err != nil {
+			db.closeErr = fmt.Errorf("close %s: %w", db.path, err)
 		}
 	})
 	return db.closeErr
-}
-
-// dropReaders closes the connections that read. Then nothing of the file is open here.
-func (db *DB) dropReaders() (err error) {
-	for range cap(db.pool) {
-		if c := <-db.pool; c != nil {
-			err = errors.Join(err, db.closeConn(c))
-		}
-	}
-	if err == nil && db.closeErr == nil {
-		db.file.left()
-	}
-	return err
-}
-
-// closeConn closes a connection, and touches nothing of others' in the place of a lost log.
-func (db *DB) closeConn(c *conn) error {
-	if db.logFound && db.holdLog.Load() || db.file.leaves() {
-		if err := c.leaveLog(); err != nil {
-			return err // it stays open: only so its locks keep SQLite from the log
-		}
-	}
-	return c.close()
 }
 
 // submit hands an operation to the writer. Once it is handed over it runs,
@@ -296,11 +152,11 @@ func (db *DB) submit(ctx context.Context, o operation) error {
 	}
 	select {
 	case <-db.closing:
-		return errClosed
+		return datafile.ErrClosed
 	default:
 	}
 	if db.readOnly {
-		return errReadOnly
+		return datafile.ErrReadOnly
 	}
 	select {
 	case db.ops <- o:
@@ -308,7 +164,7 @@ func (db *DB) submit(ctx context.Context, o operation) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-db.closed:
-		return errClosed
+		return datafile.ErrClosed
 	}
 }
 
@@ -333,7 +189,7 @@ func (db *DB) do(ctx context.Context, o operation) error {
 		select {
 		case <-signal:
 		default:
-			return errClosed
+			return datafile.ErrClosed
 		}
 	}
 	select {
@@ -345,58 +201,16 @@ func (db *DB) do(ctx context.Context, o operation) error {
 
 // read lends a connection that sees everything committed. In memory there is
 // one connection only, the writer's.
-func (db *DB) read(ctx context.Context, f func(c *conn) error) error {
-	if db.pool == nil {
+func (db *DB) read(ctx context.Context, f func(c *datafile.Conn) error) error {
+	if db.path == datafile.Memory {
 		return db.do(ctx, &readOp{f: f})
 	}
-	var c *conn
-	select {
-	case <-db.closing:
-		return errClosed
-	default:
-	}
-	select {
-	case c = <-db.pool:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-db.closing:
-		return errClosed
-	}
-	defer func() { db.pool <- c }()
-	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
-	}
-	for {
-		if c == nil {
-			// Closing a connection to another file would write the lost one's log into it.
-			if lost := db.file.lost(); lost != nil {
-				return lost
-			}
-			opened, err := openReader(db.path)
-			if err != nil {
-				return cmp.Or(db.file.lost(), err)
-			}
-			c = opened
-		}
-		err := f(c)
-		if lost := db.file.lost(); lost != nil {
-			return lost
-		}
-		if c.unused.holds() {
-			return err
-		}
-		// The file changed under a connection that cannot see it: once more.
-		old := c
-		c = nil
-		if err := old.close(); err != nil {
-			return err
-		}
-	}
+	return db.file.Read(ctx, f)
 }
 
 type readOp struct {
 	job
-	f func(c *conn) error
+	f func(c *datafile.Conn) error
 }
 
 func (o *readOp) run(w *writer) error { return o.f(w.c) }

@@ -20,6 +20,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue/queuetest"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/datafile"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/store/storetest"
 )
@@ -133,10 +134,7 @@ func TestNotOurs(t *testing.T) {
 	t.Parallel()
 	database := func(sql string) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) {
-			c, err := openConn(path, "")
-			require.NoError(t, err)
-			require.NoError(t, c.script(sql))
-			require.NoError(t, c.close())
+			runSQL(t, path, sql)
 		}
 	}
 	for _, tt := range []struct {
@@ -153,7 +151,7 @@ func TestNotOurs(t *testing.T) {
 		{"another program's application id", "another program", database("PRAGMA application_id=42; CREATE TABLE shopping (what TEXT)")},
 		{"a newer version", "use a newer adjourn", func(t *testing.T, path string) {
 			require.NoError(t, open(t, path).Close())
-			database(fmt.Sprintf("PRAGMA user_version=%d", schemaVersion+1))(t, path)
+			database("PRAGMA user_version=3")(t, path)
 		}},
 		{"a version that never was", "it has format 0, which there never was", func(t *testing.T, path string) {
 			require.NoError(t, open(t, path).Close())
@@ -271,14 +269,14 @@ func TestOpen(t *testing.T) {
 	})
 	t.Run("memory is apart for each DB", func(t *testing.T) {
 		t.Parallel()
-		a, b := open(t, memoryPath), open(t, memoryPath)
+		a, b := open(t, datafile.Memory), open(t, datafile.Memory)
 		require.NoError(t, a.Queue().Send(t.Context(), journal.NewWake(crash, 1, journal.WakeStep)))
 		require.Empty(t, receiveNow(t, b.Queue()))
 		require.Len(t, receiveNow(t, a.Queue()), 1)
 	})
 	t.Run("everything fails after Close and what waits ends", func(t *testing.T) {
 		t.Parallel()
-		for _, path := range []string{memoryPath, file(t)} {
+		for _, path := range []string{datafile.Memory, file(t)} {
 			db, err := Open(t.Context(), Config{Path: path})
 			require.NoError(t, err)
 			waiting := make(chan error, 1)
@@ -308,13 +306,13 @@ func receiveNow(t *testing.T, q *Queue) []queue.Delivery {
 // is told, those that can still be done are done, and nothing is half-written.
 func TestFailedCommit(t *testing.T) {
 	t.Parallel()
-	db := open(t, memoryPath)
+	db := open(t, datafile.Memory)
 	require.NoError(t, db.do(t.Context(), &testOp{f: func(w *writer) error {
-		pages, err := w.c.number("PRAGMA page_count")
+		pages, err := w.c.Number("PRAGMA page_count")
 		if err != nil {
 			return err
 		}
-		return w.c.script(fmt.Sprintf("PRAGMA max_page_count=%d", pages+8))
+		return w.c.Script(fmt.Sprintf("PRAGMA max_page_count=%d", pages+8))
 	}}))
 	errs := make(chan error, 16)
 	hold := make(chan struct{})
@@ -369,13 +367,13 @@ func randomText(n int) string {
 // TestBubble: timers, delays and waits cost no wall time, and nothing is left running.
 func TestBubble(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{memoryPath, file(t)} {
+	for _, path := range []string{datafile.Memory, file(t)} {
 		synctest.Test(t, func(t *testing.T) {
 			db := open(t, path)
 			q := db.Queue()
 			begin := time.Now()
 			delay := 10 * time.Second
-			if path == memoryPath {
+			if path == datafile.Memory {
 				delay = journal.MaxAhead // nobody polls: it passes at once
 			}
 			late := journal.NewWake(crash, 1, journal.WakeStep)
@@ -396,7 +394,7 @@ func TestBubble(t *testing.T) {
 
 func TestOnly(t *testing.T) {
 	t.Parallel()
-	db := open(t, memoryPath)
+	db := open(t, datafile.Memory)
 	a, b := session.Key{Tenant: "t", ID: "a"}, session.Key{Tenant: "t", ID: "b"}
 	require.NoError(t, db.Queue().Send(t.Context(), journal.NewWake(a, 1, journal.WakeStep)))
 	got := make(chan []queue.Delivery, 1)
@@ -423,7 +421,7 @@ func TestOnly(t *testing.T) {
 // TestDeletedStaysDeleted: a worker that was frozen while its session was deleted.
 func TestDeletedStaysDeleted(t *testing.T) {
 	t.Parallel()
-	db := open(t, memoryPath)
+	db := open(t, datafile.Memory)
 	s := db.Store()
 	head := journal.Head{Key: crash, Status: session.StatusRunning}
 	_, err := s.Commit(t.Context(), store.CommitParams{Key: crash, Entry: plain1(1), Items: []store.Item{store.HeadItem(head, 0)}})

@@ -9,5 +9,8 @@
 // committed with synchronous=FULL. Claims and receipts are not: power loss may undo the newest of
 // them, and then all later writes are lost with them, because the log is synced in order. They
 // record which worker has what, never what was done.
-// never what was done.
+//
+// This package is what lives in the file: the store, the queue, their statements and the goroutine
+// that writes. The file itself (made, opened, locked, lost) is internal/datafile, what a row holds
+// is internal/row.
 package sqlite

@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"database/sql"
-	"errors"
-	"io"
 	"testing"
 	"time"
 
@@ -12,6 +10,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/datafile"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/row"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -19,7 +19,7 @@ import (
 // that say what.
 func TestStore_refuses(t *testing.T) {
 	t.Parallel()
-	db := open(t, memoryPath)
+	db := open(t, datafile.Memory)
 	head := journal.Head{Key: crash, Status: session.StatusRunning}
 	claim := func(change func(p *store.ClaimParams)) func() error {
 		return func() error {
@@ -78,7 +78,7 @@ func TestStore_refuses(t *testing.T) {
 	}
 	require.NoError(t, db.do(t.Context(), &testOp{f: func(w *writer) error {
 		for _, table := range []string{"sessions", "entries", "items", "messages"} {
-			n, err := w.c.number("SELECT count(*) FROM " + table)
+			n, err := w.c.Number("SELECT count(*) FROM " + table)
 			require.NoError(t, err)
 			require.Zero(t, n, table)
 		}
@@ -88,7 +88,7 @@ func TestStore_refuses(t *testing.T) {
 
 func TestQueue_refuses(t *testing.T) {
 	t.Parallel()
-	q := open(t, memoryPath).Queue()
+	q := open(t, datafile.Memory).Queue()
 	for name, p := range map[string]queue.ReceiveParams{
 		"too many": {Max: 65, Visibility: time.Second}, "less than none": {Max: -1, Visibility: time.Second},
 		"no visibility": {}, "visibility in the past": {Visibility: -time.Second},
@@ -100,21 +100,11 @@ func TestQueue_refuses(t *testing.T) {
 	require.Empty(t, receiveNow(t, q), "all or nothing")
 	for _, receipt := range []string{"", "m", "m1", "x1.1", "m1.", "m.1", "m1.1.1", "m!.1", "m1.!"} {
 		d := queue.Delivery{Receipt: receipt}
-		require.ErrorIs(t, q.Acknowledge(t.Context(), d), errReceipt, receipt)
-		require.ErrorIs(t, q.Postpone(t.Context(), d, 0), errReceipt, receipt)
+		require.ErrorIs(t, q.Acknowledge(t.Context(), d), row.ErrReceipt, receipt)
+		require.ErrorIs(t, q.Postpone(t.Context(), d, 0), row.ErrReceipt, receipt)
 	}
 	require.NoError(t, q.Acknowledge(t.Context()), "none is none")
 	require.NoError(t, q.Send(t.Context()), "none is none")
-}
-
-// What is no failure of the file is not said to be one.
-func TestExplain(t *testing.T) {
-	t.Parallel()
-	require.NoError(t, explain(nil, store.ErrUnavailable))
-	require.Equal(t, io.EOF, explain(io.EOF, store.ErrUnavailable))
-	require.ErrorIs(t, explain(errClosed, queue.ErrUnavailable), queue.ErrUnavailable)
-	ours := errors.Join(store.ErrNotOurs)
-	require.Equal(t, ours, explain(ours, store.ErrUnavailable))
 }
 
 // A person may look at the journal with any SQLite program, also beside a

@@ -8,6 +8,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/datafile"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestFind_looks_at_so_many_rows_for_a_page(t *testing.T) {
 	t.Parallel()
 	const tenant = "acme"
-	db := open(t, memoryPath)
+	db := open(t, datafile.Memory)
 	record := func(item store.Item) string {
 		text, err := item.Record()
 		require.NoError(t, err)
@@ -28,13 +29,13 @@ func TestFind_looks_at_so_many_rows_for_a_page(t *testing.T) {
 	// The last in both lists is the one looked for: of the sessions it is the last that a
 	// page looks at, of the waits one too far.
 	require.NoError(t, db.do(t.Context(), &testOp{f: func(w *writer) error {
-		return w.c.script(fmt.Sprintf(`
+		return w.c.Script(fmt.Sprintf(`
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<=%[1]d)
 INSERT INTO sessions (sid, tenant, id, rev, moved, head)
 SELECT i, '%[2]s', 's'||i, 1, nullif(i, %[1]d+1), CASE i WHEN 1 THEN replace('%[3]s', '"lab"', '"rare"') ELSE '%[3]s' END FROM n`, filteredRows, tenant, record(head)))
 	}}))
 	require.NoError(t, db.do(t.Context(), &testOp{f: func(w *writer) error {
-		return w.c.script(fmt.Sprintf(`
+		return w.c.Script(fmt.Sprintf(`
 INSERT INTO items (sid, kind, id, rev, tenant, deadline, opened, payload)
 SELECT sid, 'wait', 'w1-1', 1, tenant, 1000000-sid, sid, CASE sid WHEN 1 THEN replace('%[1]s', '"lab"', '"rare"') ELSE '%[1]s' END FROM sessions`, record(wait)))
 	}}))

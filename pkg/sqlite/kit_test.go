@@ -2,7 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"database/sql/driver"
+	"database/sql"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -15,6 +15,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue/queuetest"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/datafile"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/row"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/store/storetest"
 )
@@ -23,7 +25,7 @@ func TestStore(t *testing.T) {
 	t.Parallel()
 	t.Run("memory", func(t *testing.T) {
 		t.Parallel()
-		storetest.Run(t, func(t *testing.T) store.Store { return saboteur{open(t, memoryPath).Store()} })
+		storetest.Run(t, func(t *testing.T) store.Store { return saboteur{open(t, datafile.Memory).Store()} })
 	})
 	t.Run("file", func(t *testing.T) {
 		t.Parallel()
@@ -37,7 +39,7 @@ func TestQueue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			queuetest.Run(t, func(t *testing.T) queuetest.Fixture {
-				path := memoryPath
+				path := datafile.Memory
 				if name == "file" {
 					path = file(t)
 				}
@@ -67,6 +69,16 @@ func openConfig(t testing.TB, cfg Config) *DB {
 	return db
 }
 
+// runSQL changes a file as another program would, and makes it if there is none.
+func runSQL(t *testing.T, path, text string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	_, err = db.ExecContext(t.Context(), text)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+}
+
 // saboteur does to a journal what the port cannot.
 type saboteur struct{ *Store }
 
@@ -93,8 +105,8 @@ func (s saboteur) SpoilItem(ctx context.Context, key session.Key, kind store.Ite
 // Queued returns what is in the queue.
 func (s saboteur) Queued(ctx context.Context) (wakes []journal.Wake, err error) {
 	err = s.db.do(ctx, &testOp{f: func(w *writer) error {
-		return w.c.query(stmtVisible, func(row []driver.Value) bool {
-			wakes = append(wakes, journal.Wake{V: int(intOf(row[7])), Tenant: textOf(row[3]), ID: textOf(row[4]), Seq: intOf(row[5]), Kind: journal.WakeKind(textOf(row[6]))})
+		return w.c.Query(stmtVisible, func(values row.Values) bool {
+			wakes = append(wakes, journal.Wake{V: int(values.Int(7)), Tenant: values.Text(3), ID: values.Text(4), Seq: values.Int(5), Kind: journal.WakeKind(values.Text(6))})
 			return true
 		}, int64(0), int64(math.MaxInt64), int64(1000))
 	}})
@@ -108,7 +120,7 @@ func (s saboteur) damage(ctx context.Context, key session.Key, sql string, seq i
 		if err != nil {
 			return err
 		}
-		return w.c.script(fmt.Sprintf(sql, sid<<seqBits|seq))
+		return w.c.Script(fmt.Sprintf(sql, sid<<seqBits|seq))
 	}})
 }
 

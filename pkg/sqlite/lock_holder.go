@@ -2,17 +2,12 @@ package sqlite
 
 import (
 	"fmt"
-	"os"
 	"time"
 
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/datafile"
 	"github.com/adjourn/adjourn/pkg/sqlite/internal/process"
 	"github.com/adjourn/adjourn/pkg/store"
 )
-
-// lockWait is how long a write waits for another process's transaction before it looks for the
-// holder. Our transactions take milliseconds: a process that holds the lock for longer has been
-// stopped, or its disk is slow.
-const lockWait = time.Second
 
 // Holder is a process that holds a data file for writing while others wait.
 type Holder struct {
@@ -81,41 +76,17 @@ func (e *LockedError) Error() string {
 // Unwrap returns [store.ErrLocked].
 func (e *LockedError) Unwrap() error { return store.ErrLocked }
 
-// The locks that a writer of a WAL file holds, in its shared memory: to write, and
-// to rebuild what is in there after a crash.
-var writerLocks = [...]int64{120, 122}
-
-// findHolder returns the process that holds a file for writing, or nil.
-func findHolder(path string) *Holder {
-	real, err := target(path)
-	if err != nil {
-		return nil
-	}
-	pid, held := process.LockHolder(real+"-shm", writerLocks[:])
-	if !held {
-		return nil
-	}
-	h := &Holder{Path: path, PID: pid, State: ProcessUnknown}
-	if pid > 0 {
-		h.Name, h.State = process.Describe(pid)
-	}
-	if log, err := os.Stat(real + sidecars[theLog]); err == nil {
-		h.LastWrite = log.ModTime()
-	}
-	return h
-}
-
 // begin starts a transaction. SQLite waits a short time for the holder of the lock; after that,
 // begin identifies the holder, reports it and continues to wait.
 func (w *writer) begin() error {
 	told := w.db.onLocked == nil
 	for waited := time.Duration(0); ; {
-		_, err := w.c.exec(stmtBegin)
-		if !isBusy(err) {
+		err := w.file.Begin()
+		if !datafile.IsBusy(err) {
 			return err
 		}
-		waited += w.db.lockWait()
-		holder := findHolder(w.db.path)
+		waited += w.file.LockWait()
+		holder := w.holder()
 		if holder != nil && !told {
 			told = true
 			w.db.onLocked(*holder)
@@ -131,4 +102,15 @@ func (w *writer) begin() error {
 	}
 }
 
-func (db *DB) lockWait() time.Duration { return min(lockWait, db.wait) }
+// holder returns the process that holds the file for writing, or nil.
+func (w *writer) holder() *Holder {
+	pid, lastWrite, held := w.file.Holder()
+	if !held {
+		return nil
+	}
+	h := &Holder{Path: w.db.path, PID: pid, State: ProcessUnknown, LastWrite: lastWrite}
+	if pid > 0 {
+		h.Name, h.State = process.Describe(pid)
+	}
+	return h
+}

@@ -17,12 +17,12 @@ import (
 // belongs to an open file and is therefore in the way of this process too.
 func hold(t *testing.T, path string) (release func()) {
 	t.Helper()
-	const setLock = 37 // F_OFD_SETLK
+	const setLock, toWrite = 37, 120 // F_OFD_SETLK; SQLite's lock of who writes
 	f, err := os.OpenFile(path+"-shm", os.O_RDWR, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.Close()) }) // not before: it would drop SQLite's own locks
 	lock := func(kind int16) {
-		require.NoError(t, syscall.FcntlFlock(f.Fd(), setLock, &syscall.Flock_t{Type: kind, Whence: io.SeekStart, Start: writerLocks[0], Len: 1}))
+		require.NoError(t, syscall.FcntlFlock(f.Fd(), setLock, &syscall.Flock_t{Type: kind, Whence: io.SeekStart, Start: toWrite, Len: 1}))
 	}
 	lock(syscall.F_WRLCK)
 	return func() { lock(syscall.F_UNLCK) }
@@ -36,7 +36,7 @@ func TestHeldFile_is_told_once(t *testing.T) {
 	w := byHand(t, db)
 	release := hold(t, db.path)
 	defer release()
-	require.NoError(t, w.c.script("PRAGMA busy_timeout=1")) // instead of lockWait, which counts all the same
+	require.NoError(t, w.c.Script("PRAGMA busy_timeout=1")) // instead of LockWait, which counts all the same
 	for n := range 2 {
 		_, batch := counted()
 		w.commit(batch)

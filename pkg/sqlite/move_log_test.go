@@ -198,7 +198,7 @@ func TestRemovedLogIsNamed(t *testing.T) {
 	a, err := Open(t.Context(), Config{Path: path})
 	require.NoError(t, err)
 	require.NoError(t, a.do(t.Context(), &testOp{f: func(w *writer) error { // the first page is in the log
-		return errors.Join(w.c.script("CREATE TABLE another (n)"), w.c.script("DROP TABLE another"))
+		return errors.Join(w.c.Script("CREATE TABLE another (n)"), w.c.Script("DROP TABLE another"))
 	}}))
 	require.NoError(t, os.Remove(path+"-wal"))
 	said := start(t, "append", path, nil).line(t)

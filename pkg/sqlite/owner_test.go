@@ -25,7 +25,7 @@ func TestReleaseDead(t *testing.T) {
 	var freed, known [2]bool
 	var wakeAt time.Time
 	require.NoError(t, db.do(t.Context(), &testOp{f: func(w *writer) (err error) {
-		if err = w.c.script(fmt.Sprintf("UPDATE owners SET name='%s'", strings.Join(before, ":"))); err != nil {
+		if err = w.c.Script(fmt.Sprintf("UPDATE owners SET name='%s'", strings.Join(before, ":"))); err != nil {
 			return err
 		}
 		w.self = 0

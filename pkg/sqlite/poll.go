@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/datafile"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/row"
 )
 
 // pullEvery is how often a busy queue looks for messages that lie too far ahead.
@@ -22,11 +24,11 @@ func (w *writer) pullIn() (pulled bool, err error) {
 		return false, err
 	}
 	now := w.db.now()
-	far, err := w.c.exec(stmtPullIn, now.UnixNano(), now.Add(journal.MaxAhead+journal.Skew).UnixNano())
+	far, err := w.c.Exec(stmtPullIn, now.UnixNano(), now.Add(journal.MaxAhead+journal.Skew).UnixNano())
 	if err != nil {
 		return false, err
 	}
-	fresh, err := w.c.exec(stmtPullInFresh, now.UnixNano())
+	fresh, err := w.c.Exec(stmtPullInFresh, now.UnixNano())
 	if far+fresh > 0 {
 		w.expect(now) // this receiver may not take all of them
 	}
@@ -36,8 +38,8 @@ func (w *writer) pullIn() (pulled bool, err error) {
 // tooFarAhead reports whether there is something to pull in.
 func (w *writer) tooFarAhead() (bool, error) {
 	now := w.db.now()
-	last, err := w.c.one(stmtTooFarAhead, now.Add(journal.MaxAhead+journal.Skew).UnixNano(), now.UnixNano())
-	return err == nil && intOf(last[0]) != 0, err
+	last, err := w.c.One(stmtTooFarAhead, now.Add(journal.MaxAhead+journal.Skew).UnixNano(), now.UnixNano())
+	return err == nil && last.Int(0) != 0, err
 }
 
 // expect notes that something becomes visible then.
@@ -65,7 +67,7 @@ func (w *writer) idleFor() (time.Duration, bool) {
 			wait = w.wakeAt.Sub(now)
 		}
 	}
-	if w.db.path != memoryPath {
+	if w.db.path != datafile.Memory {
 		poll := min(max(w.pollAt.Sub(now), 0), pollEvery) // the clock may have been set back
 		if !known || wait > poll {
 			wait, known = poll, true
@@ -83,7 +85,7 @@ func (w *writer) tick() {
 	now := w.db.now()
 	w.pollAt = now.Add(pollEvery)
 	some, err := w.mayHaveMessages()
-	if err == nil && !some && w.db.file.lost() == nil {
+	if err == nil && !some && w.file.Lost() == nil {
 		for i := range w.dry {
 			w.dry[i].at = now
 		}
@@ -126,9 +128,9 @@ func (w *writer) look(after time.Time) error {
 	defer func() { w.dry = dry }() // it only looked
 	var errs []error
 	for _, dead := range []int64{0, 1} {
-		row, err := w.c.one(stmtNextVisible, dead, nanos(after))
-		if err == nil && row[0] != nil {
-			w.expect(timeOf(intOf(row[0])))
+		values, err := w.c.One(stmtNextVisible, dead, row.Nanos(after))
+		if err == nil && values[0] != nil {
+			w.expect(row.Time(values.Int(0)))
 		}
 		errs = append(errs, err)
 	}

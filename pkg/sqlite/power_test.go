@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,6 +17,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/datafile"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/row"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -40,7 +43,11 @@ type acknowledged struct {
 // loseEverything makes the promises and breaks the power after each.
 func loseEverything(path string) error {
 	ctx := context.Background()
-	if err := prepareFile(path, time.Second, nil); err != nil { // it is synced, name and all
+	made, err := Open(ctx, Config{Path: path})
+	if err != nil {
+		return err
+	}
+	if err := made.Close(); err != nil { // it is synced, name and all
 		return err
 	}
 	d, err := installDisk(filepath.Dir(path))
@@ -57,7 +64,7 @@ func loseEverything(path string) error {
 	for round := range 6 {
 		if round == 1 { // not before: the first write of all must be durable as it comes
 			// The log is taken into the file every few transactions.
-			if err := db.do(ctx, &testOp{f: func(w *writer) error { return w.c.script("PRAGMA wal_autocheckpoint=40") }}); err != nil {
+			if err := db.do(ctx, &testOp{f: func(w *writer) error { return w.c.Script("PRAGMA wal_autocheckpoint=40") }}); err != nil {
 				return err
 			}
 		}
@@ -191,22 +198,11 @@ func (a *acknowledged) after(ctx context.Context, d *disk, keep func() bool) (er
 
 func (a *acknowledged) messagesIn(ctx context.Context, db *DB) error {
 	there := map[int64]bool{}
-	err := db.read(ctx, func(c *conn) error {
-		p, err := c.compile("SELECT seq FROM messages")
-		if err != nil {
-			return err
-		}
-		defer func() { _ = p.Close() }()
-		rows, err := p.QueryContext(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = rows.Close() }()
-		dest := c.row[:1]
-		for rows.Next(dest) == nil {
-			there[intOf(dest[0])] = true
-		}
-		return nil
+	err := db.read(ctx, func(c *datafile.Conn) error {
+		return c.Query(stmtVisible, func(values row.Values) bool {
+			there[values.Int(5)] = true
+			return true
+		}, boolInt(false), int64(math.MaxInt64), int64(math.MaxInt64))
 	})
 	for seq, must := range a.messages {
 		if must && !there[seq] {

@@ -2,15 +2,14 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/datafile"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/row"
 )
 
 // Queue is the queue in the file. What a process received is visible to others
@@ -34,7 +33,7 @@ func (q *Queue) fail(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", op, explain(err, queue.ErrUnavailable))
+	return fmt.Errorf("%s: %w", op, datafile.Explain(err, queue.ErrUnavailable))
 }
 
 type sendOp struct {
@@ -108,7 +107,7 @@ func (db *DB) receive(ctx context.Context, r *receiveOp, wait time.Duration) ([]
 			select {
 			case <-r.done:
 			default:
-				return nil, errClosed
+				return nil, datafile.ErrClosed
 			}
 		}
 		if r.err == nil && len(r.deliveries) == 0 && ctx.Err() != nil {
@@ -118,41 +117,9 @@ func (db *DB) receive(ctx context.Context, r *receiveOp, wait time.Duration) ([]
 	}
 }
 
-// handle is what a receipt says: the message and the count of the receipt.
-type handle struct {
-	dead     bool
-	mid      int64
-	receives int64
-}
-
-func (h handle) String() string {
-	line := "m"
-	if h.dead {
-		line = "d"
-	}
-	return line + strconv.FormatInt(h.mid, 36) + "." + strconv.FormatInt(h.receives, 36)
-}
-
-var errReceipt = errors.New("the receipt is not one of ours")
-
-func parseHandle(receipt string) (handle, error) {
-	mid, receives, ok := strings.Cut(receipt, ".")
-	if !ok || len(mid) < 2 || mid[0] != 'm' && mid[0] != 'd' {
-		return handle{}, fmt.Errorf("%w: %q", errReceipt, receipt)
-	}
-	h := handle{dead: mid[0] == 'd'}
-	var err1, err2 error
-	h.mid, err1 = strconv.ParseInt(mid[1:], 36, 64)
-	h.receives, err2 = strconv.ParseInt(receives, 36, 64)
-	if err1 != nil || err2 != nil {
-		return handle{}, fmt.Errorf("%w: %q", errReceipt, receipt)
-	}
-	return h, nil
-}
-
 type acknowledgeOp struct {
 	job
-	handles []handle
+	receipts []row.Receipt
 }
 
 // Acknowledge removes messages; see [queue.Queue]. It does not wait for the
@@ -163,10 +130,10 @@ func (q *Queue) Acknowledge(ctx context.Context, deliveries ...queue.Delivery) e
 	if len(deliveries) == 0 {
 		return nil
 	}
-	o := &acknowledgeOp{handles: make([]handle, len(deliveries)), job: job{lazy: true}}
+	o := &acknowledgeOp{receipts: make([]row.Receipt, len(deliveries)), job: job{lazy: true}}
 	for i := range deliveries {
 		var err error
-		if o.handles[i], err = parseHandle(deliveries[i].Receipt); err != nil {
+		if o.receipts[i], err = row.ParseReceipt(deliveries[i].Receipt); err != nil {
 			return q.fail("acknowledge", err)
 		}
 	}
@@ -174,8 +141,8 @@ func (q *Queue) Acknowledge(ctx context.Context, deliveries ...queue.Delivery) e
 }
 
 func (o *acknowledgeOp) run(w *writer) error {
-	for _, h := range o.handles {
-		if _, err := w.c.exec(stmtAcknowledge, h.mid, boolInt(h.dead), h.receives); err != nil {
+	for _, r := range o.receipts {
+		if _, err := w.c.Exec(stmtAcknowledge, r.Message, boolInt(r.Dead), r.Receives); err != nil {
 			return err
 		}
 	}
@@ -184,23 +151,23 @@ func (o *acknowledgeOp) run(w *writer) error {
 
 type postponeOp struct {
 	job
-	handle handle
-	delay  time.Duration
+	receipt row.Receipt
+	delay   time.Duration
 }
 
 // Postpone makes a message visible after a delay; see [queue.Queue].
 func (q *Queue) Postpone(ctx context.Context, delivery queue.Delivery, delay time.Duration) error {
-	h, err := parseHandle(delivery.Receipt)
+	r, err := row.ParseReceipt(delivery.Receipt)
 	if err != nil {
 		return q.fail("postpone", err)
 	}
-	return q.fail("postpone", q.db.do(ctx, &postponeOp{handle: h, delay: max(delay, 0)}))
+	return q.fail("postpone", q.db.do(ctx, &postponeOp{receipt: r, delay: max(delay, 0)}))
 }
 
 func (o *postponeOp) run(w *writer) error {
 	visible := w.db.now().Add(min(o.delay, journal.MaxAhead))
 	w.expect(visible)
-	_, err := w.c.exec(stmtPostpone, nanos(visible), o.handle.mid, boolInt(o.handle.dead), o.handle.receives)
+	_, err := w.c.Exec(stmtPostpone, row.Nanos(visible), o.receipt.Message, boolInt(o.receipt.Dead), o.receipt.Receives)
 	return err
 }
 

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"iter"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/datafile"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/row"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -66,12 +67,12 @@ func (r *entryRow) entry(want int64) (journal.Entry, error) {
 }
 
 func (s *Store) entries(ctx context.Context, key session.Key, after int64) (page []entryRow, more bool, err error) {
-	err = s.db.read(ctx, func(c *conn) error {
+	err = s.db.read(ctx, func(c *datafile.Conn) error {
 		page, more = page[:0], false
 		size := 0
-		return c.query(stmtEntries, func(row []driver.Value) bool {
-			payload := bytesOf(row[1])
-			page = append(page, entryRow{seq: intOf(row[0]), payload: payload})
+		return c.Query(stmtEntries, func(values row.Values) bool {
+			payload := values.Bytes(1)
+			page = append(page, entryRow{seq: values.Int(0), payload: payload})
 			size += len(payload)
 			more = size > pageBytes
 			return !more
@@ -98,19 +99,19 @@ func (s *Store) Items(ctx context.Context, key session.Key, kind store.ItemKind,
 }
 
 func (s *Store) head(ctx context.Context, key session.Key, yield func(store.Item, error) bool) error {
-	var head headRow
-	err := s.db.read(ctx, func(c *conn) error {
-		head = headRow{}
-		row, err := c.one(stmtHeadOf, key.Tenant, key.ID)
-		if err == nil && row != nil {
-			head = headOf(row)
+	var head row.Head
+	err := s.db.read(ctx, func(c *datafile.Conn) error {
+		head = row.Head{}
+		values, err := c.One(stmtHeadOf, key.Tenant, key.ID)
+		if err == nil && values != nil {
+			head = row.HeadOf(values)
 		}
 		return err
 	})
-	if err != nil || head.rev == 0 {
+	if err != nil || head.Rev == 0 {
 		return err
 	}
-	item, err := head.item(s.db.deadOwners())
+	item, err := head.Item(s.db.deadOwners())
 	if err != nil {
 		return err
 	}
@@ -135,12 +136,12 @@ func (s *Store) items(ctx context.Context, key session.Key, kind store.ItemKind,
 	for {
 		var page []itemRow
 		more := false
-		err := s.db.read(ctx, func(c *conn) error {
+		err := s.db.read(ctx, func(c *datafile.Conn) error {
 			page, more = page[:0], false
 			size := 0
-			return c.query(stmtItems, func(row []driver.Value) bool {
-				text := bytesOf(row[2])
-				page = append(page, itemRow{rev: intOf(row[0]), id: textOf(row[1]), text: text})
+			return c.Query(stmtItems, func(values row.Values) bool {
+				text := values.Bytes(2)
+				page = append(page, itemRow{rev: values.Int(0), id: values.Text(1), text: text})
 				size += len(text)
 				more = size > pageBytes
 				return !more
@@ -173,7 +174,7 @@ const filteredRows = 10_000
 func (s *Store) Find(ctx context.Context, p store.FindParams) (store.Page, error) {
 	page, err := s.find(ctx, &p)
 	if err != nil {
-		return store.Page{}, fmt.Errorf("find %s: %w", p.Kind, explain(err, store.ErrUnavailable))
+		return store.Page{}, fmt.Errorf("find %s: %w", p.Kind, datafile.Explain(err, store.ErrUnavailable))
 	}
 	return page, nil
 }
@@ -182,7 +183,7 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 	if err := p.Prepare(); err != nil {
 		return store.Page{}, err
 	}
-	at, err := parseCursor(p)
+	at, err := row.ParseCursor(p)
 	if err != nil {
 		return store.Page{}, err
 	}
@@ -191,7 +192,7 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 		rows = filteredRows
 	}
 	var f finder
-	err = s.db.read(ctx, func(c *conn) error {
+	err = s.db.read(ctx, func(c *datafile.Conn) error {
 		f = finder{p: p, dead: s.db.deadOwners()}
 		return f.query(c, at, rows)
 	})
@@ -199,7 +200,7 @@ func (s *Store) find(ctx context.Context, p *store.FindParams) (store.Page, erro
 		return store.Page{}, err
 	}
 	if f.page.Cursor == "" && p.Filtered() && f.looked == rows {
-		f.page.Cursor = cursor(p, f.last)
+		f.page.Cursor = row.Cursor(p, f.last)
 	}
 	return f.page, nil
 }
@@ -210,25 +211,25 @@ type finder struct {
 	dead   func(owner string) bool
 	page   store.Page
 	looked int
-	last   position // of the last row looked at
+	last   row.Position // of the last row looked at
 }
 
-func (f *finder) query(c *conn, at position, rows int) error {
+func (f *finder) query(c *datafile.Conn, at row.Position, rows int) error {
 	p := f.p
 	switch p.Kind {
 	case store.FindSessions:
-		return c.query(stmtSessions, func(row []driver.Value) bool {
-			return f.add(foundRow{
-				at: position{intOf(row[0]), intOf(row[1]), 0}, head: headOf(row[4:]),
-				key: session.Key{Tenant: p.Tenant, ID: textOf(row[2])}, status: session.Status(textOf(row[3])),
+		return c.Query(stmtSessions, func(values row.Values) bool {
+			return f.add(row.Found{
+				At: row.Position{values.Int(0), values.Int(1), 0}, Head: row.HeadOf(values[4:]),
+				Key: session.Key{Tenant: p.Tenant, ID: values.Text(2)}, Status: session.Status(values.Text(3)),
 			})
 		}, p.Tenant, at[0], at[1], string(p.Status), int64(rows))
 	case store.FindWaits:
-		return c.query(stmtWaits, func(row []driver.Value) bool {
-			return f.add(foundRow{
-				at:   position{intOf(row[0]), intOf(row[1]), intOf(row[2])},
-				wait: true, head: headRow{rev: intOf(row[3]), text: bytesOf(row[4])},
-				key: session.Key{Tenant: p.Tenant, ID: textOf(row[5])}, id: textOf(row[6]),
+		return c.Query(stmtWaits, func(values row.Values) bool {
+			return f.add(row.Found{
+				At:   row.Position{values.Int(0), values.Int(1), values.Int(2)},
+				Wait: true, Head: row.Head{Rev: values.Int(3), Text: values.Bytes(4)},
+				Key: session.Key{Tenant: p.Tenant, ID: values.Text(5)}, ID: values.Text(6),
 			})
 		}, p.Tenant, at[0], at[1], at[2], int64(rows))
 	case store.FindDue, store.FindAhead:
@@ -236,67 +237,34 @@ func (f *finder) query(c *conn, at position, rows int) error {
 		if p.Kind == store.FindAhead {
 			due, border = stmtAhead, p.After
 		}
-		return c.query(due, func(row []driver.Value) bool {
-			return f.add(foundRow{
-				at:   position{intOf(row[0]), intOf(row[1]), intOf(row[2])},
-				wait: intOf(row[1]) == 1, head: headOf(row[6:]),
-				key: session.Key{Tenant: textOf(row[3]), ID: textOf(row[4])}, id: textOf(row[5]),
+		return c.Query(due, func(values row.Values) bool {
+			return f.add(row.Found{
+				At:   row.Position{values.Int(0), values.Int(1), values.Int(2)},
+				Wait: values.Int(1) == 1, Head: row.HeadOf(values[6:]),
+				Key: session.Key{Tenant: values.Text(3), ID: values.Text(4)}, ID: values.Text(5),
 			})
-		}, bound(border), at[0], at[1], at[2], int64(rows))
+		}, row.Bound(border), at[0], at[1], at[2], int64(rows))
 	}
 	return nil // Prepare accepts no other kind
 }
 
 // add takes a row into the page, if it is among what is kept, and reports whether
 // to go on. The page ends at the last row taken, for what follows it is looked at anew.
-func (f *finder) add(r foundRow) bool {
-	item, err := r.item(f.dead)
-	keeps := !f.p.Filtered() || (err == nil || errors.Is(err, journal.ErrNeeds)) && f.p.Keeps(r.key, &item)
+func (f *finder) add(r row.Found) bool {
+	item, err := r.Item(f.dead)
+	keeps := !f.p.Filtered() || (err == nil || errors.Is(err, journal.ErrNeeds)) && f.p.Keeps(r.Key, &item)
 	if keeps && len(f.page.Found) == f.p.Limit {
-		f.page.Cursor = cursor(f.p, f.last)
+		f.page.Cursor = row.Cursor(f.p, f.last)
 		return false
 	}
 	f.looked++
-	f.last = r.at
+	f.last = r.At
 	if !keeps {
 		return true
 	}
 	if err != nil {
-		item = r.unread(f.p.Kind)
+		item = r.Unread(f.p.Kind)
 	}
-	f.page.Found = append(f.page.Found, store.Found{Key: r.key, Item: item, Unread: err})
+	f.page.Found = append(f.page.Found, store.Found{Key: r.Key, Item: item, Unread: err})
 	return true
-}
-
-// foundRow is a HEAD, or a wait that uses HEAD's fields.
-type foundRow struct {
-	at     position
-	key    session.Key
-	wait   bool
-	id     string         // of a wait
-	status session.Status // of a HEAD of FindSessions
-	head   headRow
-}
-
-func (f *foundRow) item(dead func(owner string) bool) (store.Item, error) {
-	if !f.wait {
-		return f.head.item(dead)
-	}
-	return store.NewItem(store.KindWait, f.id, f.head.rev, f.head.text)
-}
-
-// unread is the item without its record.
-func (f *foundRow) unread(kind store.FindKind) store.Item {
-	item := store.Item{Kind: store.KindHead, ID: f.id}
-	if f.wait {
-		item.Kind = store.KindWait
-	}
-	switch kind {
-	case store.FindSessions:
-		item.Head = &journal.Head{Key: f.key, Status: f.status, UpdatedAt: timeOf(f.at[0])}
-	case store.FindWaits:
-		item.Wait = &journal.WaitRecord{Wait: session.Wait{ID: f.id, OpenedAt: timeOf(f.at[1])}, State: session.WaitOpen}
-	case store.FindDue, store.FindAhead:
-	}
-	return item
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/datafile"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/row"
 )
 
 // receiveOp is one call of Receive. When there is nothing for it and it may
@@ -147,7 +149,7 @@ func (w *writer) parkKnown(batch []operation) []operation {
 			return false
 		}
 		now := w.db.now()
-		if !w.wakeAt.IsZero() && journal.Come(w.wakeAt, now, journal.MaxAhead) || w.db.path != memoryPath && now.Sub(d.at) >= pollEvery {
+		if !w.wakeAt.IsZero() && journal.Come(w.wakeAt, now, journal.MaxAhead) || w.db.path != datafile.Memory && now.Sub(d.at) >= pollEvery {
 			d.valid = false
 			return false
 		}
@@ -207,12 +209,12 @@ func (w *writer) visible(r *receiveOp) error {
 			args = []driver.Value{args[0], args[1], r.only.ID, r.only.Tenant, args[2]}
 		}
 		var found []message
-		err := w.c.query(s, func(row []driver.Value) bool {
+		err := w.c.Query(s, func(values row.Values) bool {
 			found = append(found, message{
-				mid: intOf(row[0]), sent: intOf(row[1]), receives: intOf(row[2]),
+				mid: values.Int(0), sent: values.Int(1), receives: values.Int(2),
 				wake: journal.Wake{
-					V: int(intOf(row[7])), Tenant: textOf(row[3]), ID: textOf(row[4]), Seq: intOf(row[5]),
-					Kind: journal.WakeKind(textOf(row[6])),
+					V: int(values.Int(7)), Tenant: values.Text(3), ID: values.Text(4), Seq: values.Int(5),
+					Kind: journal.WakeKind(values.Text(6)),
 				},
 			})
 			return true
@@ -222,7 +224,7 @@ func (w *writer) visible(r *receiveOp) error {
 		}
 		for _, m := range found {
 			if !r.dead && m.receives >= int64(w.db.maxReceives) {
-				if _, err := w.c.exec(stmtBuryMessage, now.UnixNano(), m.mid); err != nil {
+				if _, err := w.c.Exec(stmtBuryMessage, now.UnixNano(), m.mid); err != nil {
 					return err
 				}
 				w.expect(now)
@@ -234,7 +236,7 @@ func (w *writer) visible(r *receiveOp) error {
 				return err
 			}
 			until := now.Add(min(r.visibility, journal.MaxAhead))
-			if _, err := w.c.exec(stmtReceive, nanos(until), m.receives, owner, m.mid); err != nil {
+			if _, err := w.c.Exec(stmtReceive, row.Nanos(until), m.receives, owner, m.mid); err != nil {
 				return err
 			}
 			w.expect(until)
@@ -246,8 +248,8 @@ func (w *writer) visible(r *receiveOp) error {
 
 func (r *receiveOp) give(m message) {
 	r.deliveries = append(r.deliveries, queue.Delivery{
-		Wake: m.wake, Message: strconv.FormatInt(m.mid, 36), Receipt: handle{dead: r.dead, mid: m.mid, receives: m.receives}.String(),
-		Receives: int(m.receives), SentAt: timeOf(m.sent),
+		Wake: m.wake, Message: strconv.FormatInt(m.mid, 36), Receipt: row.Receipt{Dead: r.dead, Message: m.mid, Receives: m.receives}.String(),
+		Receives: int(m.receives), SentAt: row.Time(m.sent),
 	})
 }
 
@@ -277,7 +279,7 @@ func (w *writer) send(dead bool, wakes []journal.Wake) error {
 		}
 		mid := max(now.UnixNano(), w.mid+1)
 		for {
-			n, err := w.c.exec(stmtSend, mid, boolInt(dead), nanos(visible), now.UnixNano(), receives, owner,
+			n, err := w.c.Exec(stmtSend, mid, boolInt(dead), row.Nanos(visible), now.UnixNano(), receives, owner,
 				wake.Tenant, wake.ID, wake.Seq, string(wake.Kind), int64(wake.V))
 			if err != nil {
 				return err
@@ -329,21 +331,21 @@ func (w *writer) owner() (driver.Value, error) {
 	if w.self != 0 {
 		return w.self, nil
 	}
-	err := w.c.query(stmtOwners, func(row []driver.Value) bool {
-		if textOf(row[1]) == w.db.owner {
-			w.self = intOf(row[0])
+	err := w.c.Query(stmtOwners, func(values row.Values) bool {
+		if values.Text(1) == w.db.owner {
+			w.self = values.Int(0)
 		}
 		return w.self == 0
 	})
 	if err == nil && w.self == 0 {
-		w.self, err = w.c.insert(stmtNewOwner, w.db.owner)
+		w.self, err = w.c.Insert(stmtNewOwner, w.db.owner)
 	}
 	return w.self, err
 }
 
 // releaseDead makes visible the messages that dead owners had received.
 func (w *writer) releaseDead() (freed bool, err error) {
-	if w.db.path == memoryPath {
+	if w.db.path == datafile.Memory {
 		return false, nil
 	}
 	dead, err := w.deadOwners()
@@ -351,11 +353,11 @@ func (w *writer) releaseDead() (freed bool, err error) {
 		return false, err
 	}
 	for _, oid := range dead {
-		n, err := w.c.exec(stmtFreeMessages, w.db.now().UnixNano(), oid)
+		n, err := w.c.Exec(stmtFreeMessages, w.db.now().UnixNano(), oid)
 		if err != nil {
 			return false, err
 		}
-		if _, err := w.c.exec(stmtDropOwner, oid); err != nil {
+		if _, err := w.c.Exec(stmtDropOwner, oid); err != nil {
 			return false, err
 		}
 		freed = freed || n > 0
@@ -369,9 +371,9 @@ func (w *writer) releaseDead() (freed bool, err error) {
 func (w *writer) deadOwners() ([]int64, error) {
 	var dead []int64
 	isDead := w.db.deadOwners()
-	err := w.c.query(stmtOwners, func(row []driver.Value) bool {
-		if isDead(textOf(row[1])) {
-			dead = append(dead, intOf(row[0]))
+	err := w.c.Query(stmtOwners, func(values row.Values) bool {
+		if isDead(values.Text(1)) {
+			dead = append(dead, values.Int(0))
 		}
 		return true
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/datafile"
 )
 
 // soon is how long a test waits for what must come in milliseconds.
@@ -58,7 +59,7 @@ func TestReceive_messages_that_become_visible_one_after_the_other(t *testing.T) 
 	t.Parallel()
 	const messages = 12
 	for range 30 {
-		db := open(t, memoryPath)
+		db := open(t, datafile.Memory)
 		got := make(chan error, messages)
 		for range messages {
 			go func() { got <- receiveSoon(t.Context(), db.Queue()) }()
@@ -85,7 +86,7 @@ func TestReceive_a_message_whose_time_comes_during_a_look(t *testing.T) {
 	for looks := range 20 {
 		var mu sync.Mutex
 		now, going := time.Now(), false
-		db := openConfig(t, Config{Path: memoryPath, Now: func() time.Time {
+		db := openConfig(t, Config{Path: datafile.Memory, Now: func() time.Time {
 			mu.Lock()
 			defer mu.Unlock()
 			if going {
@@ -118,7 +119,7 @@ func TestReceive_a_message_whose_time_comes_during_a_look(t *testing.T) {
 // hidden, and gone when it is acknowledged.
 func TestReceive_what_is_handed_over(t *testing.T) {
 	t.Parallel()
-	db := open(t, memoryPath)
+	db := open(t, datafile.Memory)
 	got := make(chan []queue.Delivery, 1)
 	go func() {
 		d, _ := db.Queue().Receive(t.Context(), queue.ReceiveParams{Wait: soon, Visibility: time.Minute})
@@ -131,7 +132,7 @@ func TestReceive_what_is_handed_over(t *testing.T) {
 	require.Equal(t, 1, d[0].Receives)
 	count := func(which string) (n int64) {
 		require.NoError(t, db.do(t.Context(), &testOp{job: job{durable: true}, f: func(w *writer) (err error) {
-			n, err = w.c.number("SELECT count(*) FROM messages " + which)
+			n, err = w.c.Number("SELECT count(*) FROM messages " + which)
 			return err
 		}}))
 		return n
@@ -144,7 +145,7 @@ func TestReceive_what_is_handed_over(t *testing.T) {
 // Who waits for dead letters is not given what goes to the queue.
 func TestReceive_of_the_dead_letters(t *testing.T) {
 	t.Parallel()
-	db := open(t, memoryPath)
+	db := open(t, datafile.Memory)
 	ctx, stop := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	got := make(chan error, 1)
@@ -174,7 +175,7 @@ func TestReceive_from_another_process_while_this_one_is_busy(t *testing.T) {
 // what waits for the disk.
 func TestWriter_gets_to_the_disk_while_others_keep_asking(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{memoryPath, file(t)} {
+	for _, path := range []string{datafile.Memory, file(t)} {
 		db := open(t, path)
 		busy(t, db, 0, 4)
 		ctx, cancel := context.WithTimeout(t.Context(), soon)
@@ -188,7 +189,7 @@ func TestWriter_gets_to_the_disk_while_others_keep_asking(t *testing.T) {
 // What a transaction received that then failed is there for the next.
 func TestReceive_after_a_transaction_that_failed(t *testing.T) {
 	t.Parallel()
-	db := open(t, memoryPath)
+	db := open(t, datafile.Memory)
 	require.NoError(t, db.Queue().Send(t.Context(), journal.NewWake(crash, 1, journal.WakeStep)))
 	broken := errors.New("the disk broke")
 	err := db.do(t.Context(), &testOp{f: func(w *writer) error {
@@ -209,7 +210,7 @@ func TestReceive_after_a_transaction_that_failed(t *testing.T) {
 // A receipt that is given up gives up no message: it has it, or another one gets it.
 func TestReceive_given_up_at_any_moment(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{memoryPath, file(t)} {
+	for _, path := range []string{datafile.Memory, file(t)} {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
 			const messages = 200

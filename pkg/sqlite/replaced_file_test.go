@@ -87,6 +87,7 @@ func TestLostFile(t *testing.T) {
 // writes nothing.
 func TestLostFileIsNotRead(t *testing.T) {
 	t.Parallel()
+	const readers = 4 // as many as the data file has connections that read
 	for _, readOnly := range []bool{false, true} {
 		path := file(t)
 		made := open(t, path)
@@ -220,23 +221,4 @@ func TestLostFileComesBack(t *testing.T) {
 	require.NoError(t, exec.CommandContext(t.Context(), "sh", "-c", says).Run())
 	again := open(t, path)
 	require.NotEmpty(t, receiveNow(t, again.Queue()))
-}
-
-// Somebody who comes while the file is made, or died at it, is no harm.
-func TestDraftOfAnother(t *testing.T) {
-	t.Parallel()
-	path := file(t)
-	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	require.NoError(t, os.WriteFile(path+"-new", []byte("half"), 0o600))
-	unlock, err := lockFolder(filepath.Dir(path), 0)
-	require.NoError(t, err)
-	_, err = Open(t.Context(), Config{Path: path, Wait: time.Millisecond})
-	require.ErrorIs(t, err, store.ErrLocked)
-	require.NoFileExists(t, path)
-	unlock()
-	open(t, path)
-	require.NoFileExists(t, path+"-new")
-	require.FileExists(t, path+"-wal")
-	require.ErrorIs(t, create(path, 0, nil), os.ErrExist)
-	require.FileExists(t, path+"-wal", "who comes too late takes nothing from the file that is there")
 }

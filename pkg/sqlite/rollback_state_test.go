@@ -10,6 +10,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/datafile"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -23,7 +24,7 @@ func TestUndone_numbers(t *testing.T) {
 	}
 	t.Run("of a session", func(t *testing.T) {
 		t.Parallel()
-		db := open(t, memoryPath)
+		db := open(t, datafile.Memory)
 		p := store.CommitParams{Key: crash, Entry: plain1(1), Items: []store.Item{store.HeadItem(journal.Head{Key: crash, Status: session.StatusRunning}, 0)}}
 		lost, err := db.Store().newCommit(&p)
 		require.NoError(t, err)
@@ -43,7 +44,7 @@ func TestUndone_numbers(t *testing.T) {
 	})
 	t.Run("of an owner", func(t *testing.T) {
 		t.Parallel()
-		db := open(t, memoryPath)
+		db := open(t, datafile.Memory)
 		fails(t, db, func(w *writer) error {
 			_, err := w.owner()
 			return err
@@ -52,7 +53,7 @@ func TestUndone_numbers(t *testing.T) {
 		require.Len(t, receiveNow(t, db.Queue()), 1)
 		var ours int64
 		require.NoError(t, db.do(t.Context(), &testOp{f: func(w *writer) (err error) {
-			ours, err = w.c.number("SELECT count(*) FROM messages JOIN owners ON oid=owner WHERE name='" + db.owner + "'")
+			ours, err = w.c.Number("SELECT count(*) FROM messages JOIN owners ON oid=owner WHERE name='" + db.owner + "'")
 			return err
 		}}))
 		require.EqualValues(t, 1, ours, "whoever finds this process dead finds what it had received")
@@ -62,7 +63,7 @@ func TestUndone_numbers(t *testing.T) {
 // A deletion that found a session which was then rolled back has deleted nothing, and says so.
 func TestStaleSuccess(t *testing.T) {
 	t.Parallel()
-	db := open(t, memoryPath)
+	db := open(t, datafile.Memory)
 	p := store.CommitParams{Key: crash, Entry: plain1(1), Items: []store.Item{store.HeadItem(journal.Head{Key: crash, Status: session.StatusRunning}, 0)}}
 	made, err := db.Store().newCommit(&p)
 	require.NoError(t, err)
@@ -102,7 +103,7 @@ func TestReceipt_of_before(t *testing.T) {
 	} {
 		t.Run(name+" after it was received again", func(t *testing.T) {
 			t.Parallel()
-			q, c := clockedQueue(t, memoryPath)
+			q, c := clockedQueue(t, datafile.Memory)
 			require.NoError(t, q.Send(t.Context(), journal.NewWake(crash, 1, journal.WakeStep)))
 			old := receiveOne(t, q)
 			c.advance(2 * time.Minute)
@@ -118,7 +119,7 @@ func TestReceipt_of_before(t *testing.T) {
 			t.Parallel()
 			c := &setClock{}
 			c.set(noon)
-			db := openConfig(t, Config{Path: memoryPath, Now: c.now, MaxReceives: 1})
+			db := openConfig(t, Config{Path: datafile.Memory, Now: c.now, MaxReceives: 1})
 			require.NoError(t, db.Queue().Send(t.Context(), journal.NewWake(crash, 1, journal.WakeStep)))
 			old := receiveOne(t, db.Queue())
 			c.advance(2 * time.Minute)
@@ -131,7 +132,7 @@ func TestReceipt_of_before(t *testing.T) {
 		})
 		t.Run(name+" after it was acknowledged and another came in the same nanosecond", func(t *testing.T) {
 			t.Parallel()
-			q, _ := clockedQueue(t, memoryPath)
+			q, _ := clockedQueue(t, datafile.Memory)
 			require.NoError(t, q.Send(t.Context(), journal.NewWake(crash, 1, journal.WakeStep)))
 			old := receiveOne(t, q)
 			require.NoError(t, q.Acknowledge(t.Context(), old...))

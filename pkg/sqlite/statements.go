@@ -1,12 +1,13 @@
 package sqlite
 
+import (
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/datafile"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/row"
+)
+
 // The statements.
 const (
-	stmtBegin stmt = iota
-	stmtCommit
-	stmtRollback
-
-	stmtFindSession
+	stmtFindSession datafile.Stmt = iota
 	stmtNewSession
 	stmtHead
 	stmtHeadOf
@@ -30,6 +31,7 @@ const (
 	stmtWaits
 	stmtDue
 	stmtAhead
+	stmtTenants
 
 	stmtSend
 	stmtVisible
@@ -50,17 +52,11 @@ const (
 	stmtCount
 )
 
-const headColumns = "rev, deleted, lease_owner, lease_seq, lease_n, lease_until, lease_for, lease_died, head"
-
 var statements = [stmtCount]string{
-	stmtBegin:    "BEGIN IMMEDIATE",
-	stmtCommit:   "COMMIT",
-	stmtRollback: "ROLLBACK",
-
 	stmtFindSession: "SELECT sid FROM sessions WHERE tenant=? AND id=?",
 	stmtNewSession:  "INSERT INTO sessions (tenant, id) VALUES (?, ?)",
-	stmtHead:        "SELECT " + headColumns + " FROM sessions WHERE sid=?",
-	stmtHeadOf:      "SELECT " + headColumns + " FROM sessions WHERE tenant=? AND id=?",
+	stmtHead:        "SELECT " + row.HeadColumns + " FROM sessions WHERE sid=?",
+	stmtHeadOf:      "SELECT " + row.HeadColumns + " FROM sessions WHERE tenant=? AND id=?",
 	stmtDataVersion: "PRAGMA data_version",
 	stmtClaim:       "UPDATE sessions SET lease_owner=?, lease_seq=?, lease_n=?, lease_until=?, lease_for=?, lease_died=? WHERE sid=?",
 	stmtPutHead:     "UPDATE sessions SET rev=?, status=?, moved=?, due=?, head=? WHERE sid=?",
@@ -81,12 +77,13 @@ var statements = [stmtCount]string{
 	stmtPutItem:   "UPDATE items SET rev=?, due=?, tenant=?, deadline=?, opened=?, payload=? WHERE sid=? AND kind=? AND id=?",
 	stmtDropItems: "DELETE FROM items WHERE sid=?",
 
-	stmtSessions: "SELECT moved, sid, id, status, " + headColumns + " FROM sessions WHERE tenant=?1 AND moved IS NOT NULL" +
+	stmtSessions: "SELECT moved, sid, id, status, " + row.HeadColumns + " FROM sessions WHERE tenant=?1 AND moved IS NOT NULL" +
 		" AND (moved, sid) < (?2, ?3) AND (?4='' OR status=?4) ORDER BY moved DESC, sid DESC LIMIT ?5",
 	stmtWaits: "SELECT deadline, opened, iid, items.rev, items.payload, sessions.id, items.id FROM items JOIN sessions USING (sid)" +
 		" WHERE items.tenant=?1 AND (deadline, opened, iid) > (?2, ?3, ?4) ORDER BY deadline, opened, iid LIMIT ?5",
-	stmtDue:   dueBy("<=", ""),
-	stmtAhead: dueBy(">", " AND i.tenant IS NULL"), // tenant: of an open wait
+	stmtDue:     dueBy("<=", ""),
+	stmtAhead:   dueBy(">", " AND i.tenant IS NULL"), // tenant: of an open wait
+	stmtTenants: "SELECT DISTINCT tenant FROM sessions WHERE deleted=0 UNION SELECT DISTINCT tenant FROM messages LIMIT ?",
 
 	stmtSend: "INSERT OR IGNORE INTO messages (mid, dead, visible, sent, receives, owner, tenant, session, seq, kind, v)" +
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -112,7 +109,7 @@ var statements = [stmtCount]string{
 // dueBy selects the HEADs and, of items, those that meet one more condition, whose
 // due compares so with the first parameter.
 func dueBy(compare, more string) string {
-	return "SELECT due, 0 AS place, sid, tenant, id, '', " + headColumns + " FROM sessions" +
+	return "SELECT due, 0 AS place, sid, tenant, id, '', " + row.HeadColumns + " FROM sessions" +
 		" WHERE due IS NOT NULL AND due" + compare + "?1 AND (due, 0, sid) > (?2, ?3, ?4)" +
 		" UNION ALL SELECT i.due, 1, iid, s.tenant, s.id, i.id, i.rev, 0, '', 0, 0, 0, 0, 0, payload FROM items i JOIN sessions s USING (sid)" +
 		" WHERE i.due IS NOT NULL AND i.due" + compare + "?1" + more + " AND (i.due, 1, iid) > (?2, ?3, ?4)" +

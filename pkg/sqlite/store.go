@@ -6,6 +6,8 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/datafile"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/row"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -22,7 +24,7 @@ func fail(op string, key session.Key, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s %s: %w", op, key, explain(err, store.ErrUnavailable))
+	return fmt.Errorf("%s %s: %w", op, key, datafile.Explain(err, store.ErrUnavailable))
 }
 
 type claimOp struct {
@@ -31,7 +33,7 @@ type claimOp struct {
 	dead  func(owner string) bool
 	found bool
 	held  bool
-	head  headRow
+	head  row.Head
 }
 
 // Claim takes, renews, moves or releases a lease; see [store.Store].
@@ -48,7 +50,7 @@ func (s *Store) Claim(ctx context.Context, p store.ClaimParams) (store.Item, err
 	if !o.found {
 		return store.Item{}, fail("claim", p.Key, store.ErrNotFound)
 	}
-	item, err := o.head.item(o.dead)
+	item, err := o.head.Item(o.dead)
 	switch {
 	case err != nil:
 		return store.Item{}, fail("claim", p.Key, err)
@@ -67,20 +69,20 @@ func (o *claimOp) run(w *writer) error {
 	if o.head, err = w.head(sid); err != nil {
 		return err
 	}
-	if o.head.rev == 0 || o.head.deleted {
+	if o.head.Rev == 0 || o.head.Deleted {
 		return nil
 	}
 	o.found = true
-	lease, granted := o.p.Grant(o.head.lease, o.dead)
+	lease, granted := o.p.Grant(o.head.Lease, o.dead)
 	if !granted {
 		o.held = true
 		return nil
 	}
-	if _, err := w.c.exec(stmtClaim, lease.Owner, lease.Seq, lease.N, nanos(lease.Until), int64(lease.For), lease.Died, sid); err != nil {
+	if _, err := w.c.Exec(stmtClaim, lease.Owner, lease.Seq, lease.N, row.Nanos(lease.Until), int64(lease.For), lease.Died, sid); err != nil {
 		return err
 	}
-	lease.Until = timeOf(nanos(lease.Until))
-	o.head.lease = lease
+	lease.Until = row.Time(row.Nanos(lease.Until))
+	o.head.Lease = lease
 	w.heads[sid] = o.head
 	return nil
 }
@@ -116,32 +118,32 @@ func (o *deleteOp) run(w *writer) error {
 	if err != nil {
 		return err
 	}
-	if was.rev == 0 {
+	if was.Rev == 0 {
 		return nil
 	}
 	o.found = true
-	if was.deleted {
+	if was.Deleted {
 		return nil
 	}
-	head, err := was.item(func(string) bool { return false })
+	head, err := was.Item(func(string) bool { return false })
 	if err != nil {
 		// a HEAD that cannot be read still gets a tombstone.
 		head.Head = new(journal.Head)
 	}
-	tomb, err := encodeItem(o.key, &store.Item{Kind: store.KindHead, Head: &journal.Head{
+	tomb, err := row.Encode(o.key, &store.Item{Kind: store.KindHead, Head: &journal.Head{
 		Key: o.key, Status: head.Head.Status, Task: head.Head.Task, StatusSeq: head.Head.StatusSeq,
 		CreatedAt: head.Head.CreatedAt, UpdatedAt: head.Head.UpdatedAt, Deleted: true,
 	}})
 	if err != nil {
 		return err
 	}
-	if _, err := w.c.exec(stmtDropEntries, sid); err != nil {
+	if _, err := w.c.Exec(stmtDropEntries, sid); err != nil {
 		return err
 	}
-	if _, err := w.c.exec(stmtDropItems, sid); err != nil {
+	if _, err := w.c.Exec(stmtDropItems, sid); err != nil {
 		return err
 	}
 	delete(w.heads, sid)
-	_, err = w.c.exec(stmtBury, tomb.text, sid)
+	_, err = w.c.Exec(stmtBury, tomb.Text, sid)
 	return err
 }

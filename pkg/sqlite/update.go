@@ -6,12 +6,13 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/row"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
 type updateOp struct {
 	job
-	records  []record
+	records  []row.Record
 	leases   []journal.Lease // of the HEADs among the records, by their places
 	conflict *conflictItem
 	gone     bool
@@ -49,10 +50,10 @@ func newUpdate(key session.Key, items []store.Item) (*updateOp, error) {
 	if err := store.ValidateUpdate(key, items); err != nil {
 		return nil, err
 	}
-	o := &updateOp{job: job{durable: true}, records: make([]record, len(items)), leases: make([]journal.Lease, len(items))}
+	o := &updateOp{job: job{durable: true}, records: make([]row.Record, len(items)), leases: make([]journal.Lease, len(items))}
 	for i := range items {
 		var err error
-		if o.records[i], err = encodeItem(key, &items[i]); err != nil {
+		if o.records[i], err = row.Encode(key, &items[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -62,12 +63,12 @@ func newUpdate(key session.Key, items []store.Item) (*updateOp, error) {
 // stored returns an item as it now is.
 func (o *updateOp) stored(i int, dead func(owner string) bool) (item store.Item, err error) {
 	r := &o.records[i]
-	if r.kind == store.KindHead {
-		item, err = (&headRow{rev: r.rev + 1, text: []byte(r.text), lease: o.leases[i]}).item(dead)
+	if r.Kind == store.KindHead {
+		item, err = (&row.Head{Rev: r.Rev + 1, Text: []byte(r.Text), Lease: o.leases[i]}).Item(dead)
 	} else {
-		item, err = store.NewItem(r.kind, r.id, r.rev+1, []byte(r.text))
+		item, err = store.NewItem(r.Kind, r.ID, r.Rev+1, []byte(r.Text))
 	}
-	item.Key = r.named
+	item.Key = r.Named
 	return item, err
 }
 
@@ -97,7 +98,7 @@ func (o *updateOp) check(w *writer, i int) (err error) {
 	if o.conflict, err = w.check(r); err != nil || o.conflict != nil {
 		return err
 	}
-	sid, err := w.sid(r.key)
+	sid, err := w.sid(r.Key)
 	if err != nil {
 		return err
 	}
@@ -106,12 +107,12 @@ func (o *updateOp) check(w *writer, i int) (err error) {
 		return err
 	}
 	o.gone = o.gone || gone
-	if r.kind == store.KindHead && sid != 0 {
+	if r.Kind == store.KindHead && sid != 0 {
 		head, err := w.head(sid)
 		if err != nil {
 			return err
 		}
-		o.leases[i] = head.lease
+		o.leases[i] = head.Lease
 	}
 	return nil
 }

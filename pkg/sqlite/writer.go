@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/datafile"
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/row"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -58,8 +60,9 @@ func (j *job) answer() {
 
 // writer owns the one connection that writes.
 type writer struct {
-	db *DB
-	c  *conn
+	db   *DB
+	file *datafile.File
+	c    *datafile.Conn // the one that writes
 
 	// What has come and waits for its transaction: without an fsync, with one, and
 	// with whichever comes first.
@@ -72,7 +75,7 @@ type writer struct {
 	sids map[session.Key]int64
 	// heads are as they are in the file, as long as no other process wrote to it: every claim
 	// needs one, and nearly always it was our own claim that changed it last.
-	heads   map[int64]headRow
+	heads   map[int64]row.Head
 	version int64 // of the file, when heads was valid
 	current bool  // the transaction under way has looked at version
 	self    int64 // our number among the owners; 0 until it is needed
@@ -93,8 +96,8 @@ const (
 	headsMax = 1 << 12
 )
 
-func newWriter(db *DB, c *conn) *writer {
-	return &writer{db: db, c: c, full: true, sids: map[session.Key]int64{}, heads: map[int64]headRow{}, overdue: stopped()}
+func newWriter(db *DB, file *datafile.File) *writer {
+	return &writer{db: db, file: file, c: file.Writer(), full: true, sids: map[session.Key]int64{}, heads: map[int64]row.Head{}, overdue: stopped()}
 }
 
 func stopped() *time.Timer {
@@ -215,9 +218,9 @@ func (w *writer) commit(batch []operation) {
 	}
 	err := w.transact(batch)
 	if err != nil {
-		err = cmp.Or(w.db.file.lost(), err)
+		err = cmp.Or(w.file.Lost(), err)
 	}
-	if err != nil && len(batch) > 1 && !isBusy(err) && !errors.Is(err, store.ErrLocked) && !errors.Is(err, store.ErrGone) {
+	if err != nil && len(batch) > 1 && !datafile.IsBusy(err) && !errors.Is(err, store.ErrLocked) && !errors.Is(err, store.ErrGone) {
 		for i := range batch {
 			w.commit(batch[i : i+1])
 		}
@@ -253,8 +256,7 @@ func (w *writer) transact(batch []operation) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			_, undo := w.c.exec(stmtRollback)
-			if undo != nil && code(undo) != 1 { // 1: SQLite has undone it by itself
+			if undo := w.file.Rollback(); undo != nil {
 				err = errors.Join(err, undo)
 			}
 			w.undo()
@@ -267,13 +269,7 @@ func (w *writer) transact(batch []operation) (err error) {
 			return err
 		}
 	}
-	if err = w.db.file.lostMemory(); err != nil {
-		return err
-	}
-	if _, err = w.c.exec(stmtCommit); err != nil {
-		return err
-	}
-	return w.db.file.lost() // before any caller learns that it is in the file
+	return w.file.Commit()
 }
 
 // undo forgets what a transaction did that did not happen: what it received is
@@ -303,7 +299,7 @@ func (w *writer) synchronous(full bool) error {
 	if full {
 		text = "PRAGMA synchronous=FULL"
 	}
-	if err := w.c.script(text); err != nil {
+	if err := w.c.Script(text); err != nil {
 		return err
 	}
 	w.full = full
@@ -315,25 +311,25 @@ func (w *writer) sid(key session.Key) (int64, error) {
 	if sid, ok := w.sids[key]; ok {
 		return sid, nil
 	}
-	row, err := w.c.one(stmtFindSession, key.Tenant, key.ID)
-	if err != nil || row == nil {
+	values, err := w.c.One(stmtFindSession, key.Tenant, key.ID)
+	if err != nil || values == nil {
 		return 0, err
 	}
 	if len(w.sids) >= sidsMax {
 		clear(w.sids)
 	}
-	w.sids[key] = intOf(row[0])
-	return intOf(row[0]), nil
+	w.sids[key] = values.Int(0)
+	return values.Int(0), nil
 }
 
 // head returns HEAD of a session that has a number.
-func (w *writer) head(sid int64) (headRow, error) {
+func (w *writer) head(sid int64) (row.Head, error) {
 	if !w.current {
-		row, err := w.c.one(stmtDataVersion)
+		values, err := w.c.One(stmtDataVersion)
 		if err != nil {
-			return headRow{}, err
+			return row.Head{}, err
 		}
-		if v := intOf(row[0]); v != w.version || len(w.heads) >= headsMax {
+		if v := values.Int(0); v != w.version || len(w.heads) >= headsMax {
 			clear(w.heads)
 			w.version = v
 		}
@@ -342,17 +338,17 @@ func (w *writer) head(sid int64) (headRow, error) {
 	if h, ok := w.heads[sid]; ok {
 		return h, nil
 	}
-	row, err := w.c.one(stmtHead, sid)
+	values, err := w.c.One(stmtHead, sid)
 	if err != nil {
-		return headRow{}, err
+		return row.Head{}, err
 	}
-	h := headOf(row)
+	h := row.HeadOf(values)
 	w.heads[sid] = h
 	return h, nil
 }
 
 func (w *writer) newSID(key session.Key) (int64, error) {
-	sid, err := w.c.insert(stmtNewSession, key.Tenant, key.ID)
+	sid, err := w.c.Insert(stmtNewSession, key.Tenant, key.ID)
 	if err == nil {
 		w.sids[key] = sid
 	}
@@ -365,10 +361,9 @@ func (w *writer) shutdown() {
 	}
 	for _, r := range w.parked {
 		if r.take() {
-			r.err = errClosed
+			r.err = datafile.ErrClosed
 			r.answer()
 		}
 	}
-	w.db.closeErr = w.db.closeConn(w.c)
 	close(w.db.closed)
 }

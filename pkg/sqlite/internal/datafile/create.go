@@ -1,4 +1,4 @@
-package sqlite
+package datafile
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 
 // prepareFile makes a data file where there is none. What is there is not opened
 // here: closing it would drop SQLite's locks on it.
-func prepareFile(path string, wait time.Duration, onCreate func(Identity)) error {
+func prepareFile(path string, wait time.Duration, onCreate func(id string)) error {
 	named := path
 	path, err := target(path)
 	if err == nil {
@@ -79,7 +79,7 @@ func makeFolder(dir string) error {
 // meanwhile, because create removes what an earlier data file has left there (a log, shared
 // memory). Otherwise SQLite would use them for the new file, although a process that still has
 // the old file open uses them.
-func create(path string, wait time.Duration, onCreate func(Identity)) (err error) {
+func create(path string, wait time.Duration, onCreate func(id string)) (err error) {
 	image, id, err := newImage()
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func writeSynced(path string, data []byte) error {
 
 // newImage is the content of a data file without sessions, and the identity in it.
 func newImage() (_ []byte, id string, err error) {
-	c, err := openConn(memoryPath, "")
+	c, err := openConn(Memory, "", nil)
 	if err != nil {
 		return nil, "", err
 	}

@@ -1,4 +1,4 @@
-package sqlite
+package datafile
 
 import (
 	"cmp"
@@ -49,7 +49,7 @@ func (f *openedFile) rememberSidecars() error {
 
 // hasLog refuses a file whose log was removed while others work on it: their shared memory still
 // describes that log, and readers would not find what is written to a new one.
-func (f *openedFile) hasLog(c *conn) error {
+func (f *openedFile) hasLog(c *Conn) error {
 	if f == nil || f.sidecars[theLog] == nil || f.sidecars[theLog].Size() > 0 {
 		return nil
 	}

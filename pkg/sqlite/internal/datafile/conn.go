@@ -1,4 +1,4 @@
-package sqlite
+package datafile
 
 import (
 	"context"
@@ -13,21 +13,40 @@ import (
 	"modernc.org/libc"
 	driversqlite "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/adjourn/adjourn/pkg/sqlite/internal/row"
 )
 
-// stmt names a statement; each connection prepares it at first use.
-type stmt int
+// Memory is the path of a database that lives as long as its [File].
+const Memory = ":memory:"
 
-// conn is one SQLite connection. It speaks to the driver directly: database/sql
+// WaitFor is how long a connection that reads waits for another process.
+const WaitFor = 10 * time.Second
+
+// Stmt is the place of a statement in [Config.Statements].
+type Stmt int
+
+// Conn is one SQLite connection. It speaks to the driver directly: database/sql
 // would add a lock, a goroutine per context and a dozen allocations to each
 // statement, on a path where a whole transaction takes 20 µs. It is not safe for
 // concurrent use.
-type conn struct {
+type Conn struct {
 	raw    driver.Conn
-	stmts  [stmtCount]prepared
+	stmts  []statement
 	args   []driver.NamedValue
-	row    [15]driver.Value
+	row    [maxColumns]driver.Value
 	unused *unusedFile // of a connection that sees no change of the file
+
+	begin, commit, rollback statement
+}
+
+// maxColumns is how many columns the widest statement has.
+const maxColumns = 15
+
+// statement is prepared at its first use.
+type statement struct {
+	text     string
+	prepared prepared
 }
 
 type prepared interface {
@@ -36,27 +55,26 @@ type prepared interface {
 	driver.StmtQueryContext
 }
 
-// memoryPath is the path of a database that lives as long as its [DB].
-const memoryPath = ":memory:"
-
-// WaitFor is how long a connection waits for another process; writers may set another time with
-// [Config.Wait].
-const WaitFor = 10 * time.Second
-
 // existing is the parameter that keeps SQLite from making a file that is not there.
 const existing = "?mode=rw"
 
 // openConn opens a path with SQLite's URI parameters.
-func openConn(path, params string) (*conn, error) {
+func openConn(path, params string, statements []string) (*Conn, error) {
 	name := path
-	if path != memoryPath {
+	if path != Memory {
 		name = "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path) + params
 	}
 	raw, err := new(driversqlite.Driver).Open(name)
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{raw: raw}
+	c := &Conn{
+		raw: raw, stmts: make([]statement, len(statements)),
+		begin: statement{text: "BEGIN IMMEDIATE"}, commit: statement{text: "COMMIT"}, rollback: statement{text: "ROLLBACK"},
+	}
+	for i, text := range statements {
+		c.stmts[i].text = text
+	}
 	if err := c.wait(WaitFor); err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
@@ -64,17 +82,23 @@ func openConn(path, params string) (*conn, error) {
 }
 
 // wait sets how long a statement waits for another process.
-func (c *conn) wait(d time.Duration) error {
-	return c.script(fmt.Sprintf("PRAGMA busy_timeout=%d", d.Milliseconds()))
+func (c *Conn) wait(d time.Duration) error {
+	return c.Script(fmt.Sprintf("PRAGMA busy_timeout=%d", d.Milliseconds()))
 }
 
-func (c *conn) close() error {
+func (c *Conn) close() error {
 	var errs []error
-	for i, s := range c.stmts {
-		if s != nil {
-			errs = append(errs, s.Close())
-			c.stmts[i] = nil
+	drop := func(s *statement) {
+		if s.prepared != nil {
+			errs = append(errs, s.prepared.Close())
+			s.prepared = nil
 		}
+	}
+	drop(&c.begin)
+	drop(&c.commit)
+	drop(&c.rollback)
+	for i := range c.stmts {
+		drop(&c.stmts[i])
 	}
 	return errors.Join(append(errs, c.raw.Close())...)
 }
@@ -83,7 +107,7 @@ func (c *conn) close() error {
 // driver has no word for that, and SQLite no statement, so its connection is looked for
 // inside the driver's. Refused: not to close at all. Whatever this process opened
 // later would share the memory of the lost log, for SQLite has one for each file.
-func (c *conn) leaveLog() error {
+func (c *Conn) leaveLog() error {
 	db := reflect.Indirect(reflect.ValueOf(c.raw)).FieldByName("db")
 	if db.Kind() != reflect.Uintptr {
 		return fmt.Errorf("the SQLite driver's %T shows no connection", c.raw)
@@ -103,7 +127,7 @@ func (c *conn) leaveLog() error {
 }
 
 // compile prepares SQL that is needed once, or has to be compiled each time.
-func (c *conn) compile(text string) (prepared, error) {
+func (c *Conn) compile(text string) (prepared, error) {
 	raw, err := c.raw.Prepare(text)
 	if err != nil {
 		return nil, fmt.Errorf("%w in %q", err, text)
@@ -115,8 +139,8 @@ func (c *conn) compile(text string) (prepared, error) {
 	return p, nil
 }
 
-// script runs SQL and drops what it returns.
-func (c *conn) script(text string) error {
+// Script runs SQL that is needed once, and drops what it returns.
+func (c *Conn) Script(text string) error {
 	p, err := c.compile(text)
 	if err != nil {
 		return err
@@ -125,8 +149,8 @@ func (c *conn) script(text string) error {
 	return errors.Join(err, p.Close())
 }
 
-// value reads one value.
-func (c *conn) value(text string) (driver.Value, error) {
+// first reads the first row.
+func (c *Conn) first(text string) (row.Values, error) {
 	p, err := c.compile(text)
 	if err != nil {
 		return nil, err
@@ -135,69 +159,50 @@ func (c *conn) value(text string) (driver.Value, error) {
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	dest := make([]driver.Value, len(rows.Columns()))
+	dest := make(row.Values, len(rows.Columns()))
 	err = rows.Next(dest)
-	return dest[0], errors.Join(err, rows.Close(), p.Close())
+	return dest, errors.Join(err, rows.Close(), p.Close())
 }
 
-func (c *conn) number(text string) (int64, error) {
-	v, err := c.value(text)
-	return intOf(v), err
-}
-
-// logged returns how many pages the log holds, as its shared memory says; less than 0 if it is not known.
-func (c *conn) logged() (int64, error) {
-	p, err := c.compile("PRAGMA wal_checkpoint=NOOP")
+// Number reads one integer with SQL that is needed once.
+func (c *Conn) Number(text string) (int64, error) {
+	found, err := c.first(text)
 	if err != nil {
 		return 0, err
 	}
-	rows, err := p.QueryContext(context.Background(), nil)
-	if err != nil {
-		return 0, errors.Join(err, p.Close())
-	}
-	dest := make([]driver.Value, len(rows.Columns())) // busy, pages, pages that are in the file
-	err = rows.Next(dest)
-	return intOf(dest[1]), errors.Join(err, rows.Close(), p.Close())
+	return found.Int(0), nil
 }
 
-func (c *conn) text(text string) (string, error) {
-	v, err := c.value(text)
-	return textOf(v), err
+func (c *Conn) text(text string) (string, error) {
+	found, err := c.first(text)
+	if err != nil {
+		return "", err
+	}
+	return found.Text(0), nil
 }
 
-// texts reads one column of texts.
-func (c *conn) texts(text string, to *[]string) error {
-	p, err := c.compile(text)
+// logged returns how many pages the log holds, as its shared memory says; less than 0 if it is not known.
+func (c *Conn) logged() (int64, error) {
+	found, err := c.first("PRAGMA wal_checkpoint=NOOP") // busy, pages, pages that are in the file
 	if err != nil {
-		return err
+		return 0, err
 	}
-	rows, err := p.QueryContext(context.Background(), nil)
-	if err != nil {
-		return errors.Join(err, p.Close())
-	}
-	dest := make([]driver.Value, len(rows.Columns()))
-	for err = rows.Next(dest); err == nil; err = rows.Next(dest) {
-		*to = append(*to, textOf(dest[0]))
-	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return errors.Join(err, rows.Close(), p.Close())
+	return found.Int(1), nil
 }
 
-func (c *conn) prepare(s stmt) (prepared, error) {
-	if p := c.stmts[s]; p != nil {
-		return p, nil
+func (c *Conn) prepare(s *statement) (prepared, error) {
+	if s.prepared != nil {
+		return s.prepared, nil
 	}
-	p, err := c.compile(statements[s])
+	p, err := c.compile(s.text)
 	if err != nil {
 		return nil, err
 	}
-	c.stmts[s] = p
+	s.prepared = p
 	return p, nil
 }
 
-func (c *conn) bind(args []driver.Value) []driver.NamedValue {
+func (c *Conn) bind(args []driver.Value) []driver.NamedValue {
 	c.args = c.args[:0]
 	for i, a := range args {
 		c.args = append(c.args, driver.NamedValue{Ordinal: i + 1, Value: a})
@@ -205,8 +210,12 @@ func (c *conn) bind(args []driver.Value) []driver.NamedValue {
 	return c.args
 }
 
-// exec runs a statement and returns how many rows it changed.
-func (c *conn) exec(s stmt, args ...driver.Value) (int64, error) {
+// Exec runs a statement and returns how many rows it changed.
+func (c *Conn) Exec(s Stmt, args ...driver.Value) (int64, error) {
+	return c.exec(&c.stmts[s], args)
+}
+
+func (c *Conn) exec(s *statement, args []driver.Value) (int64, error) {
 	p, err := c.prepare(s)
 	if err != nil {
 		return 0, err
@@ -218,9 +227,9 @@ func (c *conn) exec(s stmt, args ...driver.Value) (int64, error) {
 	return r.RowsAffected()
 }
 
-// insert runs a statement and returns the rowid it made.
-func (c *conn) insert(s stmt, args ...driver.Value) (int64, error) {
-	p, err := c.prepare(s)
+// Insert runs a statement and returns the rowid it made.
+func (c *Conn) Insert(s Stmt, args ...driver.Value) (int64, error) {
+	p, err := c.prepare(&c.stmts[s])
 	if err != nil {
 		return 0, err
 	}
@@ -231,10 +240,10 @@ func (c *conn) insert(s stmt, args ...driver.Value) (int64, error) {
 	return r.LastInsertId()
 }
 
-// query calls each for every row until it returns false. The row is reused; what
+// Query calls each for every row until it returns false. The row is reused; what
 // is in it is the caller's.
-func (c *conn) query(s stmt, each func(row []driver.Value) bool, args ...driver.Value) (err error) {
-	p, err := c.prepare(s)
+func (c *Conn) Query(s Stmt, each func(row row.Values) bool, args ...driver.Value) (err error) {
+	p, err := c.prepare(&c.stmts[s])
 	if err != nil {
 		return err
 	}
@@ -257,37 +266,12 @@ func (c *conn) query(s stmt, each func(row []driver.Value) bool, args ...driver.
 	}
 }
 
-// one reads one row, or nil when there is none. It is valid until the next call.
-func (c *conn) one(s stmt, args ...driver.Value) ([]driver.Value, error) {
-	var found []driver.Value
-	err := c.query(s, func(row []driver.Value) bool {
+// One reads one row, or nil when there is none. It is valid until the next call.
+func (c *Conn) One(s Stmt, args ...driver.Value) (row.Values, error) {
+	var found row.Values
+	err := c.Query(s, func(row row.Values) bool {
 		found = row
 		return false
 	}, args...)
 	return found, err
-}
-
-func intOf(v driver.Value) int64 {
-	n, _ := v.(int64)
-	return n
-}
-
-func textOf(v driver.Value) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case []byte:
-		return string(v)
-	}
-	return ""
-}
-
-func bytesOf(v driver.Value) []byte {
-	switch v := v.(type) {
-	case []byte:
-		return v
-	case string:
-		return []byte(v)
-	}
-	return nil
 }

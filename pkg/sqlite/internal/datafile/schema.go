@@ -1,4 +1,4 @@
-package sqlite
+package datafile
 
 import (
 	"errors"
@@ -96,16 +96,16 @@ const identitySchema = "CREATE TABLE IF NOT EXISTS identity (id TEXT NOT NULL);\
 
 // identify says whether the file is ours. It reads one state of the file and
 // takes no lock that keeps anybody from writing.
-func identify(c *conn) (err error) {
-	if err := c.script("BEGIN"); err != nil {
+func identify(c *Conn) (err error) {
+	if err := c.Script("BEGIN"); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.script("ROLLBACK")) }()
-	id, err := c.number("PRAGMA application_id")
+	defer func() { err = errors.Join(err, c.Script("ROLLBACK")) }()
+	id, err := c.Number("PRAGMA application_id")
 	if err != nil {
 		return err
 	}
-	version, err := c.number("PRAGMA user_version")
+	version, err := c.Number("PRAGMA user_version")
 	switch {
 	case err != nil:
 		return err
@@ -122,8 +122,8 @@ func identify(c *conn) (err error) {
 }
 
 // initialize makes the tables.
-func initialize(c *conn) error {
-	if err := c.script(fmt.Sprintf("%s; PRAGMA application_id=%d; PRAGMA user_version=%d", schema, applicationID, schemaVersion)); err != nil {
+func initialize(c *Conn) error {
+	if err := c.Script(fmt.Sprintf("%s; PRAGMA application_id=%d; PRAGMA user_version=%d", schema, applicationID, schemaVersion)); err != nil {
 		return err
 	}
 	_, err := giveIdentity(c)
@@ -137,7 +137,7 @@ const walPause = 10 * time.Millisecond
 // enterWAL changes a file of ours back to WAL mode that a person took out of it: a copy, or a
 // file that was vacuumed by hand. SQLite waits for some of the locks it needs and not for others,
 // so all the waiting is done here.
-func enterWAL(c *conn, wait time.Duration) error {
+func enterWAL(c *Conn, wait time.Duration) error {
 	mode, err := c.text("PRAGMA journal_mode")
 	if err != nil || mode == "wal" {
 		return err
@@ -146,8 +146,8 @@ func enterWAL(c *conn, wait time.Duration) error {
 		return err
 	}
 	for waited := time.Duration(0); ; waited += walPause {
-		err := c.script("PRAGMA journal_mode=WAL")
-		if !isBusy(err) || waited >= wait {
+		err := c.Script("PRAGMA journal_mode=WAL")
+		if !IsBusy(err) || waited >= wait {
 			return err
 		}
 		time.Sleep(walPause)

@@ -1,4 +1,4 @@
-package sqlite
+package datafile
 
 import (
 	"errors"
@@ -10,11 +10,11 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// errClosed is what every method says after Close.
-var errClosed = errors.New("the database is closed")
+// ErrClosed is what every method says after Close.
+var ErrClosed = errors.New("the database is closed")
 
-// errReadOnly is what every method that writes says when the file was opened for reading.
-var errReadOnly = errors.New("the data file was opened for reading only")
+// ErrReadOnly is what every method that writes says when the file was opened for reading.
+var ErrReadOnly = errors.New("the data file was opened for reading only")
 
 func code(err error) int {
 	return fullCode(err) & 0xff
@@ -31,19 +31,20 @@ func fullCode(err error) int {
 	return 0
 }
 
-func isBusy(err error) bool {
+// IsBusy reports whether a process waited in vain for another to let go of the file.
+func IsBusy(err error) bool {
 	c := code(err)
 	return c == sqlite3.SQLITE_BUSY || c == sqlite3.SQLITE_LOCKED
 }
 
-// explain turns a driver's error into one of a port, whose word for "cannot be
+// Explain turns a driver's error into one of a port, whose word for "cannot be
 // reached or written" is unavailable. The driver's own stays readable in the
 // text and goes no further.
-func explain(err error, unavailable error) error {
+func Explain(err error, unavailable error) error {
 	if err == nil || errors.Is(err, store.ErrNotOurs) || errors.Is(err, unavailable) {
 		return err
 	}
-	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, errClosed) || errors.Is(err, errReadOnly) {
+	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, ErrClosed) || errors.Is(err, ErrReadOnly) {
 		return fmt.Errorf("%w: %w", unavailable, err)
 	}
 	// The driver's error stops here: its text goes on, its type does not.

@@ -1,4 +1,4 @@
-package sqlite
+package datafile
 
 import (
 	"errors"
@@ -89,7 +89,7 @@ func checkJournal(real string) error {
 
 // checkAgain refuses a file beside which others have put something between the first
 // look and SQLite's, as all may in a folder like /tmp. Nothing of it goes into the file.
-func (f *openedFile) checkAgain(c *conn) error {
+func (f *openedFile) checkAgain(c *Conn) error {
 	if err := checkFile(f.real); err != nil {
 		return errors.Join(err, c.leaveLog())
 	}

@@ -1,4 +1,4 @@
-package sqlite
+package datafile
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 
 // openReader opens a connection that reads. If SQLite can make neither log nor shared memory (a
 // read-only folder or disk), a file that no process works on is read as it is.
-func openReader(path string) (*conn, error) {
-	c, err := openChecked(path, existing)
+func openReader(path string, statements []string) (*Conn, error) {
+	c, err := openChecked(path, existing, statements)
 	if err == nil {
 		return c, nil
 	}
@@ -24,7 +24,7 @@ func openReader(path string) (*conn, error) {
 	if !ok {
 		return nil, err
 	}
-	c, stillErr := openChecked(path, "?mode=ro&immutable=1")
+	c, stillErr := openChecked(path, "?mode=ro&immutable=1", statements)
 	if stillErr != nil {
 		return nil, err
 	}
@@ -32,12 +32,12 @@ func openReader(path string) (*conn, error) {
 	return c, nil
 }
 
-func openChecked(path, params string) (*conn, error) {
-	c, err := openConn(path, params)
+func openChecked(path, params string, statements []string) (*Conn, error) {
+	c, err := openConn(path, params, statements)
 	if err != nil {
 		return nil, err
 	}
-	if err = c.script("PRAGMA query_only=1; PRAGMA cache_size=-4000"); err == nil {
+	if err = c.Script("PRAGMA query_only=1; PRAGMA cache_size=-4000"); err == nil {
 		err = identify(c)
 	}
 	if err != nil {

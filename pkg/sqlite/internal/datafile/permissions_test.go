@@ -1,6 +1,6 @@
 //go:build unix
 
-package sqlite
+package datafile
 
 import (
 	"os"
@@ -58,7 +58,7 @@ func TestForeign(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			path := filepath.Join(dir, "a.db")
-			require.NoError(t, open(t, path).Close())
+			closed(t, path)
 			if tt.prepare != nil {
 				tt.prepare(t, dir)
 			} else {
@@ -89,14 +89,16 @@ func TestForeign(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
 		require.NoError(t, os.Chmod(dir, 0o777|os.ModeSticky))
-		require.NoError(t, open(t, filepath.Join(dir, "a.db")).Close())
+		closed(t, filepath.Join(dir, "a.db"))
 	})
 	t.Run("what is only read", func(t *testing.T) {
 		t.Parallel()
 		path := filepath.Join(t.TempDir(), "a.db")
-		require.NoError(t, open(t, path).Close())
+		closed(t, path)
 		require.NoError(t, os.Chmod(path, 0o666)) //nolint:gosec // that is the point
-		require.NoError(t, openConfig(t, Config{Path: path, ReadOnly: true}).Close())
+		f, err := Open(t.Context(), Config{Path: path, ReadOnly: true})
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
 	})
 }
 
@@ -104,7 +106,7 @@ func TestForeign(t *testing.T) {
 func TestLogIsAsPrivateAsTheFile(t *testing.T) {
 	t.Parallel()
 	path := file(t)
-	require.NoError(t, open(t, path).Close())
+	closed(t, path)
 	for _, suffix := range sidecars {
 		require.NoError(t, os.WriteFile(path+suffix, nil, 0o600))
 		require.NoError(t, os.Chmod(path+suffix, 0o644)) //nolint:gosec // that is the point
@@ -117,77 +119,29 @@ func TestLogIsAsPrivateAsTheFile(t *testing.T) {
 	}
 }
 
-func TestIdentity(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	path, other := filepath.Join(dir, "a.db"), filepath.Join(dir, "b.db")
-	var made []Identity
-	cfg := Config{Path: path, OnCreate: func(id Identity) {
-		require.NoFileExists(t, path, "before anybody can find it")
-		made = append(made, id)
-	}}
-	db := openConfig(t, cfg)
-	id := db.Identity()
-	require.Len(t, made, 1)
-	require.Equal(t, made[0].File, id.File)
-	require.Len(t, id.File, 64)
-	require.NotEmpty(t, id.Log)
-	require.False(t, id.LogFound)
-	require.NoError(t, db.Close())
-
-	same := openConfig(t, cfg)
-	require.Len(t, made, 1, "it was there")
-	require.Equal(t, id.File, same.Identity().File)
-	require.NoError(t, same.Close())
-
-	text, err := os.ReadFile(path) //nolint:gosec // our own file
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(other, text, 0o600))
-	db = open(t, other)
-	require.NotEqual(t, id.File, db.Identity().File, "a copy is another")
-	require.NoError(t, db.Close())
-	require.NoError(t, os.Rename(path, other))
-	db = open(t, other)
-	require.Equal(t, id.File, db.Identity().File, "a file that was moved is not")
-	require.NoError(t, db.Close())
-
-	// As an earlier program made them.
-	c, err := openConn(other, existing)
-	require.NoError(t, err)
-	require.NoError(t, c.script("DROP TABLE identity"))
-	require.NoError(t, c.close())
-	db = open(t, other)
-	require.Empty(t, db.Identity().File)
-	given, err := db.GiveIdentity(t.Context())
-	require.NoError(t, err)
-	require.Len(t, given.File, 64)
-	require.NotEqual(t, id.File, given.File)
-	require.NoError(t, db.Close())
-	db = open(t, other)
-	again, err := db.GiveIdentity(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, given.File, again.File, "once")
-}
-
 // A log that lies beside a file that nobody works on is told; the one of somebody who
 // works is not.
 func TestLogFound(t *testing.T) {
 	t.Parallel()
 	path := file(t)
-	db := open(t, path)
-
-	c, err := openConn(path, existing)
+	f, err := Open(t.Context(), Config{Path: path})
 	require.NoError(t, err)
-	require.NoError(t, c.script("CREATE TABLE more (x)"), "so that there is something in the log")
+
+	c, err := openConn(path, existing, nil)
+	require.NoError(t, err)
+	require.NoError(t, c.Script("CREATE TABLE more (x)"), "so that there is something in the log")
 	log, err := os.ReadFile(path + "-wal")
 	require.NoError(t, err)
 	require.NotEmpty(t, log)
-	beside := open(t, path)
-	require.False(t, beside.Identity().LogFound, "somebody works with it")
+	beside, err := Open(t.Context(), Config{Path: path})
+	require.NoError(t, err)
+	_, found := beside.Log()
+	require.False(t, found, "somebody works with it")
 	require.NoError(t, beside.Close())
 	require.NoError(t, c.close())
-	require.NoError(t, db.Close())
+	require.NoError(t, f.Close())
 	require.NoFileExists(t, path+"-wal")
 	require.NoError(t, os.WriteFile(path+"-wal", log, 0o600))
-	require.True(t, open(t, path).Identity().LogFound)
+	_, found = open(t, path).Log()
+	require.True(t, found)
 }

@@ -1,4 +1,4 @@
-package sqlite
+package datafile
 
 import (
 	"errors"
@@ -33,7 +33,7 @@ type loss struct {
 
 // seeFile is called before a file is opened.
 func seeFile(path string, readOnly bool) (*openedFile, error) {
-	if path == memoryPath {
+	if path == Memory {
 		return nil, nil //nolint:nilnil // what is in memory cannot be lost
 	}
 	path, err := filepath.Abs(path)
