@@ -220,7 +220,7 @@ AWSTESTS = $(subst $(space),|,$(strip $(shell grep -rlE '^//go:build aws' --incl
 # Tests of pkg/runtime that begin hundreds of worlds or walk every place where a
 # process may die: many minutes over an emulator, and the kits hold both engines to
 # the same contract at each of these places.
-EMBEDDEDONLY := Crash|everywhere
+EMBEDDEDONLY := Crash|everywhere|after_every_write
 
 # The trials of functions/, whose number CRASH_TRIALS says: test-crash-aws runs them,
 # and test-aws all others.
