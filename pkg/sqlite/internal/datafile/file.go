@@ -77,12 +77,16 @@ func Open(ctx context.Context, cfg Config) (*File, error) {
 		}
 	}
 	f.holdLog.Store(cfg.HoldLog)
+	var err error
 	if cfg.ReadOnly {
-		return f, f.openForReading(ctx)
+		err = f.openForReading(ctx)
+	} else {
+		f.writer, err = f.openWriter(cfg.OnCreate)
 	}
-	c, err := f.openWriter(cfg.OnCreate)
-	f.writer = c
-	return f, err
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 func (f *File) openForReading(ctx context.Context) (err error) {
