@@ -43,11 +43,12 @@ func TestRoutes(t *testing.T) {
 	methods := calls(c)
 	for _, r := range httpapi.Routes() {
 		call, ok := methods[r.OperationID]
-		require.True(t, ok, "the client has no method for %s", r.OperationID)
+		require.True(t, ok, "the client has no method for %s %s: write it in pkg/client/verbs.go or pages.go, and a call of it under %q in calls (pkg/client/transport_test.go); docs/design/add-a-verb.md has the rest",
+			r.Method, r.Path, r.OperationID)
 		require.NoError(t, call(t.Context()), r.OperationID)
 		require.Equal(t, r.OperationID, reached[len(reached)-1])
 	}
-	require.Len(t, methods, len(httpapi.Routes()))
+	require.Len(t, methods, len(httpapi.Routes()), "calls (pkg/client/transport_test.go) has what is no route (pkg/httpapi/routes.go)")
 }
 
 func TestWhatIsSent(t *testing.T) {

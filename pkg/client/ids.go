@@ -1,6 +1,8 @@
 package client
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -30,8 +32,12 @@ func checkID(what, id string, optional bool) error {
 	return fmt.Errorf("%w: it calls a %s %.80q", ErrNotAdjourn, what, id)
 }
 
+// errUnchecked says that checkAnswer does not know what there is to check in an answer.
+var errUnchecked = errors.New("client: checkAnswer does not list the type of this answer")
+
 // checkAnswer refuses an answer that names things as no server does, or is about another
-// session than the one that was asked for, if one was.
+// session than the one that was asked for, if one was. Every answer is listed, one
+// without ids as well, so that none is forgotten.
 func checkAnswer(out any, id string) error {
 	switch o := out.(type) {
 	case *Session:
@@ -54,8 +60,21 @@ func checkAnswer(out any, id string) error {
 			}
 		}
 		return checkCursor(o.Cursor)
+	case *Messages:
+		return checkCursor(o.Cursor)
+	case *Runs:
+		return checkCursor(o.Cursor)
+	case *Checkpoints:
+		for i := range o.Items {
+			if err := checkID("checkpoint", o.Items[i].ID, true); err != nil {
+				return err
+			}
+		}
+		return checkCursor(o.Cursor)
+	case *Entries, *json.RawMessage:
+		return nil // the journal as it is stored; a document
 	}
-	return nil
+	return fmt.Errorf("%w: %T", errUnchecked, out)
 }
 
 func checkSession(s *Session, id string) error {

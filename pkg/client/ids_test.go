@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,15 +43,30 @@ func TestAnswers_ids(t *testing.T) {
 			_, err := c.Sessions(ctx, client.SessionsParams{})
 			return err
 		},
+		"checkpoints": func(ctx context.Context, c *client.Client) error {
+			_, err := c.Checkpoints(ctx, "s", client.Page{})
+			return err
+		},
+		"messages": func(ctx context.Context, c *client.Client) error {
+			_, err := c.Messages(ctx, "s", client.Page{})
+			return err
+		},
+		"runs": func(ctx context.Context, c *client.Client) error {
+			_, err := c.Runs(ctx, "s", client.Page{})
+			return err
+		},
 	}
 	for verb, answers := range map[string][]any{
-		"session":  {wire.Session{}, wire.Session{ID: "t"}, wire.Session{ID: "s", CheckpointID: odd}, wire.Session{ID: "s", Pause: &wire.Pause{Pending: odds}}},
-		"start":    {wire.Started{}, wire.Started{SessionID: odd}},
-		"submit":   {wire.Submitted{Open: odds}},
-		"resume":   {wire.Resumed{Open: []wire.Wait{{WaitID: odd}}}},
-		"waits":    {wire.Waits{Items: odds}, wire.Waits{Cursor: odd}, wire.Waits{Items: []wire.Wait{{}}}},
-		"inbox":    {wire.Waits{Items: []wire.Wait{{WaitID: "w2-1"}}}},
-		"sessions": {wire.Sessions{Items: []wire.Summary{{ID: odd}}}, wire.Sessions{Cursor: odd}},
+		"session":     {wire.Session{}, wire.Session{ID: "t"}, wire.Session{ID: "s", CheckpointID: odd}, wire.Session{ID: "s", Pause: &wire.Pause{Pending: odds}}},
+		"start":       {wire.Started{}, wire.Started{SessionID: odd}},
+		"submit":      {wire.Submitted{Open: odds}},
+		"resume":      {wire.Resumed{Open: []wire.Wait{{WaitID: odd}}}},
+		"waits":       {wire.Waits{Items: odds}, wire.Waits{Cursor: odd}, wire.Waits{Items: []wire.Wait{{}}}},
+		"inbox":       {wire.Waits{Items: []wire.Wait{{WaitID: "w2-1"}}}},
+		"sessions":    {wire.Sessions{Items: []wire.Summary{{ID: odd}}}, wire.Sessions{Cursor: odd}},
+		"checkpoints": {wire.Checkpoints{Items: []wire.Checkpoint{{ID: odd}}}, wire.Checkpoints{Cursor: odd}},
+		"messages":    {wire.Messages{Cursor: odd}},
+		"runs":        {wire.Runs{Cursor: odd}},
 	} {
 		for _, out := range answers {
 			raw, err := json.Marshal(out)
@@ -58,4 +74,22 @@ func TestAnswers_ids(t *testing.T) {
 			require.ErrorIs(t, use[verb](t.Context(), over(t, &script{answers: []answer{says(200, string(raw))}})), client.ErrNotAdjourn, "%s: %s", verb, raw)
 		}
 	}
+}
+
+// TestAnswers_are_checked: there is no answer of a method whose ids nobody looks at.
+func TestAnswers_are_checked(t *testing.T) {
+	t.Parallel()
+	of := reflect.TypeFor[*client.Client]()
+	answers := 0
+	for i := range of.NumMethod() {
+		method := of.Method(i)
+		if method.Type.NumOut() != 2 || method.Type.Out(1) != reflect.TypeFor[error]() {
+			continue // it makes no request of its own
+		}
+		answers++
+		out := reflect.New(method.Type.Out(0)).Interface()
+		require.NotErrorIs(t, client.CheckAnswer(out, ""), client.ErrUnchecked, "the answer to %s needs its line in checkAnswer (pkg/client/ids.go)", method.Name)
+	}
+	require.Greater(t, answers, 10)
+	require.ErrorIs(t, client.CheckAnswer(new(string), ""), client.ErrUnchecked)
 }
