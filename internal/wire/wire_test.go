@@ -2,6 +2,10 @@ package wire_test
 
 import (
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
@@ -73,18 +77,69 @@ func fields(t *testing.T, typ reflect.Type) {
 			continue
 		}
 		name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+		if name == "" && typ.Field(i).Anonymous { // its fields are those of what it is in
+			fields(t, typ.Field(i).Type)
+			continue
+		}
 		require.Regexp(t, camelCase, name, "%s.%s", typ, typ.Field(i).Name)
 		fields(t, typ.Field(i).Type)
+	}
+}
+
+// bodies are those of requests and answers, with what else is read back by itself.
+var bodies = []any{
+	&wire.StartRequest{}, &wire.Started{}, &wire.SubmitRequest{}, &wire.Submitted{}, &wire.ResumeRequest{}, &wire.Resumed{},
+	&wire.Session{}, &wire.Wait{}, &wire.Sessions{}, &wire.Runs{}, &wire.Checkpoints{}, &wire.Waits{}, &wire.Messages{}, &wire.Entries{}, &wire.Problem{},
+}
+
+// reach adds the names of the structs of this package that a type has in it.
+func reach(typ reflect.Type, names map[string]bool) {
+	switch typ.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		reach(typ.Elem(), names)
+	case reflect.Struct:
+		if !strings.HasSuffix(typ.PkgPath(), "/wire") || names[typ.Name()] {
+			return
+		}
+		names[typ.Name()] = true
+		for i := range typ.NumField() {
+			reach(typ.Field(i).Type, names)
+		}
+	default:
+	}
+}
+
+// TestBodies: every struct of this package is one of the bodies, or in one.
+func TestBodies(t *testing.T) {
+	t.Parallel()
+	reached := map[string]bool{}
+	for _, v := range bodies {
+		reach(reflect.TypeOf(v), reached)
+	}
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			_, ok = spec.Type.(*ast.StructType)
+			require.True(t, !ok || reached[spec.Name.Name], "%s: no body has %s in it: list it in bodies", name, spec.Name.Name)
+			return true
+		})
 	}
 }
 
 // TestRound: everything the API says is read back as it was, and its names are camelCase.
 func TestRound(t *testing.T) {
 	t.Parallel()
-	for _, v := range []any{
-		&wire.StartRequest{}, &wire.Started{}, &wire.SubmitRequest{}, &wire.Submitted{}, &wire.ResumeRequest{}, &wire.Resumed{},
-		&wire.Session{}, &wire.Wait{}, &wire.Sessions{}, &wire.Runs{}, &wire.Checkpoints{}, &wire.Waits{}, &wire.Messages{}, &wire.Problem{},
-	} {
+	for _, v := range bodies {
 		t.Run(reflect.TypeOf(v).Elem().Name(), func(t *testing.T) {
 			t.Parallel()
 			n := 0
