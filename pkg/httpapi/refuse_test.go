@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -276,21 +278,21 @@ func TestRefusals(t *testing.T) {
 func TestNotOurs(t *testing.T) {
 	t.Parallel()
 	w := crowded(t)
-	for _, target := range []string{"", "/messages", "/runs", "/checkpoints", "/waits", "/entries", "/entries?after=1"} {
-		theirs, none := w.send(ann, http.MethodGet, "/sessions/theirs"+target, ""), w.send(ann, http.MethodGet, "/sessions/nobodys"+target, "")
+	targets := append(slices.Collect(maps.Values(routesOf(http.MethodGet, "theirs"))), "/sessions/theirs/entries?after=1")
+	for _, target := range targets {
+		theirs, none := w.send(ann, http.MethodGet, target, ""), w.send(ann, http.MethodGet, strings.Replace(target, "theirs", "nobodys", 1), "")
+		require.Equal(t, http.StatusNotFound, theirs.Code, target)
 		require.Equal(t, none.Code, theirs.Code, target)
 		require.Equal(t, strings.ReplaceAll(none.Body.String(), "nobodys", "theirs"), theirs.Body.String(), target)
 	}
-	for _, verb := range []string{"/submit", "/resume"} {
-		body := `{"kind":"message","message":"x"}`
-		if verb == "/resume" {
-			body = `{"message":"x"}`
-		}
-		theirs, none := w.send(ann, http.MethodPost, "/sessions/theirs"+verb, body), w.send(ann, http.MethodPost, "/sessions/nobodys"+verb, body)
-		require.Equal(t, http.StatusNotFound, theirs.Code)
+	for verb, target := range routesOf(http.MethodPost, "theirs") {
+		body := map[string]string{"submitAnswer": `{"kind":"message","message":"x"}`, "resumeSession": `{"message":"x"}`}[verb]
+		require.NotEmpty(t, body, "what would %s take, if the session were there?", verb)
+		theirs, none := w.send(ann, http.MethodPost, target, body), w.send(ann, http.MethodPost, strings.Replace(target, "theirs", "nobodys", 1), body)
+		require.Equal(t, http.StatusNotFound, theirs.Code, verb)
 		require.Equal(t, strings.ReplaceAll(none.Body.String(), "nobodys", "theirs"), theirs.Body.String(), verb)
 	}
-	for _, target := range []string{"/sessions", "/waits"} {
+	for _, target := range routesOf(http.MethodGet, "") {
 		out := w.send(ann, http.MethodGet, target, "")
 		require.Equal(t, http.StatusOK, out.Code)
 		require.NotContains(t, out.Body.String(), "theirs")

@@ -216,22 +216,20 @@ func TestDown(t *testing.T) {
 	approve := func(w wire.Wait) string {
 		return fmt.Sprintf(`{"kind":"approval-response","waitId":%q,"approvalId":%q,"approved":true}`, w.WaitID, w.ApprovalID)
 	}
-	for _, c := range []struct {
-		method, target, body string
-	}{
-		{http.MethodPost, "/sessions", `{"agent":"desk","input":"echo"}`},
-		{http.MethodPost, "/sessions/trip/submit", ""},
-		{http.MethodPost, "/sessions/trip/resume", `{"decisions":{"approve":["WAIT"]}}`},
-		{http.MethodGet, "/sessions", ""},
-		{http.MethodGet, "/sessions/trip", ""},
-		{http.MethodGet, "/sessions/trip/messages", ""},
-		{http.MethodGet, "/sessions/trip/runs", ""},
-		{http.MethodGet, "/sessions/trip/checkpoints", ""},
-		{http.MethodGet, "/sessions/trip/waits", ""},
-		{http.MethodGet, "/sessions/trip/entries", ""},
-		{http.MethodGet, "/sessions/trip/entries?after=99", ""},
-		{http.MethodGet, "/waits", ""},
-	} {
+	type request struct{ method, target, body string }
+	requests := []request{{http.MethodGet, "/sessions/trip/entries?after=99", ""}}
+	for _, id := range []string{"", "trip"} {
+		for verb, target := range routesOf(http.MethodPost, id) {
+			// What is empty here approves the wait.
+			body, ok := map[string]string{"startSession": `{"agent":"desk","input":"echo"}`, "submitAnswer": "", "resumeSession": `{"decisions":{"approve":["WAIT"]}}`}[verb]
+			require.True(t, ok, "with which body does %s change something?", verb)
+			requests = append(requests, request{http.MethodPost, target, body})
+		}
+		for _, target := range routesOf(http.MethodGet, id) {
+			requests = append(requests, request{http.MethodGet, target, ""})
+		}
+	}
+	for _, c := range requests {
 		t.Run(c.method+" "+c.target, func(t *testing.T) {
 			t.Parallel()
 			leftOut := false

@@ -345,3 +345,16 @@ func (w *world) dump() string {
 	fmt.Fprintf(&b, "sent: %d\n", w.sends.n.Load())
 	return b.String()
 }
+
+// routesOf are the paths of the routes of a method that are about one session, or about
+// none, by operation; the session's id is filled in.
+func routesOf(method, id string) map[string]string {
+	paths := map[string]string{}
+	for _, route := range httpapi.Routes() {
+		path := strings.Replace(route.Path, "{id}", id, 1)
+		if route.Method == method && route.Path != "/openapi.json" && (path != route.Path) == (id != "") {
+			paths[route.OperationID] = path
+		}
+	}
+	return paths
+}
