@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -101,14 +102,19 @@ func (f filler) fill(v reflect.Value, of reflect.Type, name string, depth int) {
 	}
 }
 
+// answers are what routes answer with; those that no command asks have nil.
+func answers() map[string]any {
+	return map[string]any{
+		"GET /sessions": &wire.Sessions{}, "POST /sessions": &wire.Started{}, "GET /waits": &wire.Waits{}, "GET /sessions/{id}": &wire.Session{},
+		"GET /sessions/{id}/waits": &wire.Waits{}, "GET /sessions/{id}/entries": &wire.Entries{},
+		"POST /sessions/{id}/submit": &wire.Submitted{}, "POST /sessions/{id}/resume": &wire.Resumed{},
+		"GET /sessions/{id}/messages": nil, "GET /sessions/{id}/runs": nil, "GET /sessions/{id}/checkpoints": nil, "GET /openapi.json": nil,
+	}
+}
+
 func (f filler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
-	answers := map[string]any{
-		"GET /sessions": &wire.Sessions{}, "POST /sessions": &wire.Started{}, "GET /waits": &wire.Waits{}, "GET /sessions/s": &wire.Session{},
-		"GET /sessions/s/waits": &wire.Waits{}, "GET /sessions/s/entries": &wire.Entries{},
-		"POST /sessions/s/submit": &wire.Submitted{}, "POST /sessions/s/resume": &wire.Resumed{},
-	}
-	answer, status, media := answers[r.Method+" "+r.URL.Path], http.StatusOK, wire.MediaJSON
+	answer, status, media := answers()[r.Method+" "+strings.Replace(r.URL.Path, "/sessions/s", "/sessions/{id}", 1)], http.StatusOK, wire.MediaJSON
 	if answer == nil || f.entry == "" {
 		answer, status, media = &wire.Problem{}, http.StatusConflict, wire.MediaProblem
 	}
@@ -142,6 +148,27 @@ var hostileCommands = [][]string{
 	{"run", "--wait", "0s", "hi"},
 	{"__complete", "show", ""},
 	{"__complete", "submit", "s", ""},
+}
+
+// ownCommands ask no server; each says why.
+var ownCommands = map[string]string{
+	"agents": "of this program", "work": "on a data file", "dev": "is the server", "demo": "has a data file of its own", "version": "of this program",
+	"completion": "of cobra", "help": "of cobra",
+}
+
+// TestHostileServers_walk_everything: a new command, or a new route, is not left out.
+func TestHostileServers_walk_everything(t *testing.T) {
+	t.Parallel()
+	walked := map[string]bool{}
+	for _, words := range hostileCommands {
+		walked[words[0]] = true
+	}
+	for _, name := range setup(t).commandNames() {
+		require.True(t, walked[name] != (ownCommands[name] != ""), "%s needs lines in hostileCommands, or its reason in ownCommands", name)
+	}
+	for _, route := range httpapi.Routes() {
+		require.Contains(t, answers(), route.Method+" "+route.Path, "what does a server answer with? See answers")
+	}
 }
 
 // harmless asserts that what was printed moves and hides nothing, and begins no line.
