@@ -11,40 +11,63 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/adjourn/adjourn/pkg/httpapi"
 )
 
-// verbTable is the section of CONTRIBUTING.md that says what a new verb touches.
-func verbTable(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile("../CONTRIBUTING.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, found := strings.Cut(string(text), "\n## To add a verb\n")
-	section, _, ends := strings.Cut(after, "\n## ")
-	if !found || !ends {
-		t.Fatal(`CONTRIBUTING.md has no section "To add a verb"`)
-	}
-	return section
+const verbPage = "docs/design/add-a-verb.md"
+
+var namedPath = regexp.MustCompile("`([A-Za-z][A-Za-z0-9_./-]*(?:/|\\.(?:go|yaml|md|txt)))`")
+
+// verbParts are what a verb is made of and held by: the page leaves none out.
+var verbParts = []string{
+	"pkg/runtime", "internal/wire", "pkg/httpapi", "pkg/client", "pkg/cli", "pkg/testdata/exported/",
+	"internal/wire/session.go", "pkg/client/ids.go", "pkg/client/verbs.go", "pkg/client/transport_test.go", "pkg/floors_test.go",
+	"template.yaml", "pkg/httpapi/openapi.yaml", "docs/http.md", "docs/cli.md", "CHANGELOG.md",
 }
 
-var namedPath = regexp.MustCompile("`((?:pkg|internal|template)[^` ]*\\.(?:go|yaml))`")
-
-// TestVerbTable: what the table names is there, and it leaves no part of a verb out.
+// TestVerbTable: what the page names is there, and it leaves no part of a verb out.
 func TestVerbTable(t *testing.T) {
 	t.Parallel()
-	section := verbTable(t)
-	var rooms []string
-	for _, m := range namedPath.FindAllStringSubmatch(section, -1) {
-		if _, err := os.Stat(filepath.Join("..", m[1])); err != nil {
-			t.Errorf("CONTRIBUTING.md, to add a verb: %v", err)
-		}
-		rooms = append(rooms, filepath.Dir(m[1]))
+	pages := documents(t)
+	if !strings.Contains(pages["CONTRIBUTING.md"], "]("+verbPage+")") {
+		t.Errorf("CONTRIBUTING.md does not lead to %s", verbPage)
 	}
-	for _, room := range []string{"pkg/runtime", "internal/wire", "pkg/httpapi", "pkg/client", "pkg/cli"} {
-		if !slices.Contains(rooms, room) {
-			t.Errorf("CONTRIBUTING.md, to add a verb: it names nothing of %s", room)
+	var named []string
+	for _, m := range namedPath.FindAllStringSubmatch(pages[verbPage], -1) {
+		if _, err := os.Stat(filepath.Join("..", m[1])); err != nil {
+			t.Errorf("%s: %v", verbPage, err)
 		}
+		named = append(named, m[1], filepath.Dir(m[1]))
+	}
+	for _, part := range verbParts {
+		if !slices.Contains(named, part) {
+			t.Errorf("%s names nothing of %s", verbPage, part)
+		}
+	}
+}
+
+// TestRoutes_are_documented: each route has its line in the table of docs/http.md, or is
+// told of beside it, and no line is of a route that there is not.
+func TestRoutes_are_documented(t *testing.T) {
+	t.Parallel()
+	_, section, found := strings.Cut(documents(t)["docs/http.md"], "\n## Routes\n")
+	if !found {
+		t.Fatal("docs/http.md has no section Routes")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	written := map[string]bool{}
+	for _, m := range regexp.MustCompile("`((?:GET|POST) /[^`?]*)").FindAllStringSubmatch(section, -1) {
+		written[m[1]] = true
+	}
+	for _, r := range httpapi.Routes() {
+		if !written[r.Method+" "+r.Path] {
+			t.Errorf("docs/http.md, Routes, has no line of %s %s", r.Method, r.Path)
+		}
+		delete(written, r.Method+" "+r.Path)
+	}
+	for route := range written {
+		t.Errorf("docs/http.md, Routes, has %s, which is not in pkg/httpapi/routes.go", route)
 	}
 }
 
