@@ -46,6 +46,8 @@ var plan = house{
 		"pkg/runtime/internal/stored": 3.5, // what verbs, steps and the sweep stand on
 		"pkg/runtime/internal/ledger": 3.6,
 		"pkg/runtime/internal/worker": 3.7, // what a delivered message does
+		"pkg/runtime/internal/sweep":  3.7,
+		"pkg/runtime/internal/drive":  3.8, // a queue, a worker and the sweep
 
 		"pkg/store/dynamostore/internal/request": 3.8,
 		"pkg/store/dynamostore/internal/bucket":  3.9,
@@ -142,7 +144,7 @@ var plan = house{
 	// ceilings are the rooms longer than 2500 lines, tests apart, with the lines they
 	// may have: what they had when this list was made, rounded up. It shrinks.
 	ceilings: map[string]int{
-		"pkg/runtime":         4050,
+		"pkg/runtime":         3350,
 		"pkg/store/storetest": 2700,
 	},
 	// ports are the seams with two implementations; each at most seven methods.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/worker"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -116,8 +117,12 @@ func AsError(err error) *Error {
 	if errors.As(err, &e) {
 		return e
 	}
-	if missing := (*worker.AgentError)(nil); errors.As(err, &missing) {
-		return &Error{Code: CodeUnknownAgent, Session: missing.Session.ID, Message: missing.Message}
+	missing, noAgent := (*stored.MissingError)(nil), (*worker.AgentError)(nil)
+	switch {
+	case errors.As(err, &missing):
+		return noSession(missing.Session)
+	case errors.As(err, &noAgent):
+		return &Error{Code: CodeUnknownAgent, Session: noAgent.Session.ID, Message: noAgent.Message}
 	}
 	code := CodeInternal
 	switch {

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -149,14 +148,4 @@ type DecideParams struct {
 	Caller      Caller
 	// IdempotencyKey as in [StartParams].
 	IdempotencyKey string
-}
-
-// WorkParams say how to work on the messages of the queue.
-type WorkParams struct {
-	// Concurrency is how many sessions are worked on at once; 0 means 8.
-	Concurrency int
-	// Idle stops the work when nothing came for so long; 0 means never.
-	Idle time.Duration
-	// SweepEvery runs the sweep so often beside the work; 0 means never.
-	SweepEvery time.Duration
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/drive"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/sweep"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/worker"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -93,6 +95,10 @@ type Runtime struct {
 	sessions *stored.Sessions
 	// worker does what delivered messages ask for.
 	worker *worker.Worker
+	// sweeper repairs what crashes have left.
+	sweeper *sweep.Sweeper
+	// driver takes messages from queues for the worker.
+	driver *drive.Driver
 }
 
 // New checks the configuration and fills in the defaults.
@@ -144,7 +150,12 @@ func New(cfg Config) (*Runtime, error) {
 		StepsPerInvocation: cfg.StepsPerInvocation, MaxClaims: cfg.MaxClaims, StepBytes: cfg.StepBytes, ToolsAtOnce: cfg.ToolsAtOnce,
 		Log: cfg.Log, OnDelta: cfg.OnDelta,
 	})
-	return &Runtime{cfg: cfg, sessions: sessions, worker: work}, nil
+	sweeper := sweep.New(sweep.Config{
+		Sessions: sessions, Store: cfg.Store, Now: cfg.Now, Lease: cfg.Lease, After: cfg.SweepAfter,
+		LookTimeout: cfg.LookTimeout, AtOnce: cfg.SweepAtOnce, Log: cfg.Log,
+	})
+	driver := drive.New(drive.Config{Sessions: sessions, Worker: work, Sweeper: sweeper, DeadLetters: cfg.DeadLetters, Log: cfg.Log})
+	return &Runtime{cfg: cfg, sessions: sessions, worker: work, sweeper: sweeper, driver: driver}, nil
 }
 
 func defaultTo[T comparable](value *T, otherwise T) {
@@ -154,14 +165,11 @@ func defaultTo[T comparable](value *T, otherwise T) {
 	}
 }
 
-// loadExisting is load for verbs: a session that does not exist is refused.
+// loadExisting is for verbs: a session that does not exist is refused.
 func (r *Runtime) loadExisting(ctx context.Context, key session.Key) (*session.Session, error) {
-	s, err := r.sessions.LoadUndeleted(ctx, key)
+	s, err := r.sessions.LoadExisting(ctx, key)
 	if err != nil {
 		return nil, AsError(err)
-	}
-	if s == nil {
-		return nil, noSession(key)
 	}
 	return s, nil
 }

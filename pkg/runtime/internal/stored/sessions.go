@@ -146,6 +146,24 @@ func (st *Sessions) LoadUndeleted(ctx context.Context, key session.Key) (*sessio
 	return nil, err
 }
 
+// MissingError says that there is no such session.
+type MissingError struct{ Session session.Key }
+
+// Error says so.
+func (e *MissingError) Error() string {
+	return "session " + e.Session.ID + ": there is no such session"
+}
+
+// LoadExisting is [Sessions.LoadUndeleted] for callers that need a session: none is a
+// [*MissingError].
+func (st *Sessions) LoadExisting(ctx context.Context, key session.Key) (*session.Session, error) {
+	s, err := st.LoadUndeleted(ctx, key)
+	if err == nil && s == nil {
+		return nil, &MissingError{Session: key}
+	}
+	return s, err
+}
+
 // LastText is what the agent of a session said last.
 func LastText(s *session.Session) string {
 	for _, m := range slices.Backward(s.Messages) {

@@ -1,4 +1,4 @@
-package runtime
+package sweep
 
 import (
 	"context"
@@ -11,21 +11,21 @@ import (
 // Unresumed returns the sessions that are suspended though every wait has its answer: the caller
 // of the last answer is about to send the message or died before, or the sweep has sent it and no
 // worker has received it.
-func (r *Runtime) Unresumed(ctx context.Context) ([]session.Key, error) {
+func (w *Sweeper) Unresumed(ctx context.Context) ([]session.Key, error) {
 	var keys []session.Key
 	seen := map[session.Key]bool{}
-	before := r.cfg.Now().Add(max(engine.AnsweredGrace, maxBackoff))
-	for found, err := range r.due(ctx, before) {
+	before := w.cfg.Now().Add(max(engine.AnsweredGrace, maxBackoff))
+	for found, err := range w.due(ctx, before) {
 		if err != nil {
-			return nil, AsError(err)
+			return nil, err
 		}
 		if !awaitsResumption(found.Item) || seen[found.Key] {
 			continue
 		}
 		seen[found.Key] = true
-		_, ready, err := r.sessions.CheckResume(ctx, found.Key)
+		_, ready, err := w.cfg.Sessions.CheckResume(ctx, found.Key)
 		if err != nil {
-			return nil, AsError(err)
+			return nil, err
 		}
 		if ready {
 			keys = append(keys, found.Key)

@@ -1,17 +1,50 @@
-package runtime
+// Package drive takes messages from a queue for a worker.
+//
+// Drive works on one session until it rests, Work on all sessions, several at once.
+package drive
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/sweep"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/worker"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
+
+// Config is what a driver needs; all of it is required but DeadLetters.
+type Config struct {
+	Sessions *stored.Sessions
+	Worker   *worker.Worker
+	Sweeper  *sweep.Sweeper
+	// DeadLetters holds the messages that were received too often.
+	DeadLetters queue.Queue
+	Log         *slog.Logger
+}
+
+// Driver drives sessions. Its methods are safe for concurrent use.
+type Driver struct{ cfg Config }
+
+// New returns a driver.
+func New(cfg Config) *Driver { return &Driver{cfg: cfg} }
+
+// WorkParams say how to work on the messages of the queue.
+type WorkParams struct {
+	// Concurrency is how many sessions are worked on at once; 0 means 8.
+	Concurrency int
+	// Idle stops the work when nothing came for so long; 0 means never.
+	Idle time.Duration
+	// SweepEvery runs the sweep so often beside the work; 0 means never.
+	SweepEvery time.Duration
+}
 
 const (
 	// visibility is how long the embedded worker hides a message it works on. The lease decides
@@ -38,7 +71,7 @@ type receiver struct {
 
 // startReceiver begins to receive. A worker that stays receives again when a Receive has
 // waited in vain for another process that holds the store: that one may go on.
-func (r *Runtime) startReceiver(ctx context.Context, q queue.Queue, p queue.ReceiveParams, stays bool) *receiver {
+func (dr *Driver) startReceiver(ctx context.Context, q queue.Queue, p queue.ReceiveParams, stays bool) *receiver {
 	receiving, stop := context.WithCancel(ctx)
 	in := &receiver{deliveries: make(chan queue.Delivery), failed: make(chan error, 1), stop: stop, done: make(chan struct{})}
 	go func() {
@@ -48,7 +81,7 @@ func (r *Runtime) startReceiver(ctx context.Context, q queue.Queue, p queue.Rece
 			switch {
 			case err == nil || receiving.Err() != nil:
 			case stays && errors.Is(err, store.ErrLocked):
-				r.cfg.Log.WarnContext(ctx, "receive", "error", err)
+				dr.cfg.Log.WarnContext(ctx, "receive", "error", err)
 			default:
 				in.failed <- err
 				return
@@ -59,7 +92,7 @@ func (r *Runtime) startReceiver(ctx context.Context, q queue.Queue, p queue.Rece
 				case <-receiving.Done():
 					// Nobody takes it here: it is anybody's again at once.
 					if err := q.Postpone(context.WithoutCancel(ctx), d, 0); err != nil {
-						r.cfg.Log.WarnContext(ctx, "hand a message back", "session", d.Wake.Key().String(), "error", err)
+						dr.cfg.Log.WarnContext(ctx, "hand a message back", "session", d.Wake.Key().String(), "error", err)
 					}
 				}
 			}
@@ -76,38 +109,33 @@ func (in *receiver) close() {
 
 // Drive works on one session until it rests: q delivers the wakes of that session
 // only. It returns when the session is suspended, interrupted or ended, or with
-// the cause of ctx.
-func (r *Runtime) Drive(ctx context.Context, key session.Key, q queue.Queue) error {
-	return r.DriveAfter(ctx, key, q, 0)
-}
-
-// DriveAfter is Drive for a session that was resumed after an entry ([Resumed.After]). Until
-// another entry follows, the session looks as if it rested, also when another worker has taken
-// the message that resumes it.
-func (r *Runtime) DriveAfter(ctx context.Context, key session.Key, q queue.Queue, after int64) error {
+// the cause of ctx. Of a session that was resumed after an entry, that entry is after, else 0:
+// until another entry follows, the session looks as if it rested, also when another worker has
+// taken the message that resumes it.
+func (dr *Driver) Drive(ctx context.Context, key session.Key, q queue.Queue, after int64) error {
 	for {
-		if err := r.driveUntilRest(ctx, key, q, after); err != nil {
+		if err := dr.driveUntilRest(ctx, key, q, after); err != nil {
 			return err
 		}
 		// The session rests unless there is a message for it: a caller resumed it.
 		deliveries, err := q.Receive(ctx, queue.ReceiveParams{Max: 1, Visibility: visibility})
 		if err != nil {
-			return AsError(err)
+			return err
 		}
 		if len(deliveries) == 0 {
 			return nil
 		}
-		if err := r.handle(ctx, q, deliveries[0]); err != nil {
+		if err := dr.handle(ctx, q, deliveries[0]); err != nil {
 			return err
 		}
 	}
 }
 
-func (r *Runtime) driveUntilRest(ctx context.Context, key session.Key, q queue.Queue, after int64) error {
-	if resting, err := r.resting(ctx, key, after); err != nil || resting {
+func (dr *Driver) driveUntilRest(ctx context.Context, key session.Key, q queue.Queue, after int64) error {
+	if resting, err := dr.resting(ctx, key, after); err != nil || resting {
 		return err
 	}
-	in := r.startReceiver(ctx, q, queue.ReceiveParams{Max: 1, Visibility: visibility, Wait: idleWait}, false)
+	in := dr.startReceiver(ctx, q, queue.ReceiveParams{Max: 1, Visibility: visibility, Wait: idleWait}, false)
 	defer in.close()
 	timer := time.NewTimer(driveWait)
 	defer timer.Stop()
@@ -115,23 +143,23 @@ func (r *Runtime) driveUntilRest(ctx context.Context, key session.Key, q queue.Q
 		silent := false
 		select {
 		case d := <-in.deliveries:
-			if err := r.handle(ctx, q, d); err != nil {
+			if err := dr.handle(ctx, q, d); err != nil {
 				return err
 			}
 		case err := <-in.failed:
-			return AsError(err)
+			return err
 		case <-ctx.Done():
-			return AsError(context.Cause(ctx))
+			return context.Cause(ctx)
 		case <-timer.C:
 			// Another worker may have the session, a retry may be due later, a message may be
 			// lost.
-			if err := r.sweepDriven(ctx, key, after); err != nil {
+			if err := dr.sweepDriven(ctx, key, after); err != nil {
 				return err
 			}
 			silent = true
 		}
-		if silent || !r.sessions.Running(key) { // else its wake is on its way
-			if resting, err := r.resting(ctx, key, after); err != nil || resting {
+		if silent || !dr.cfg.Sessions.Running(key) { // else its wake is on its way
+			if resting, err := dr.resting(ctx, key, after); err != nil || resting {
 				return err
 			}
 		}
@@ -141,75 +169,66 @@ func (r *Runtime) driveUntilRest(ctx context.Context, key session.Key, q queue.Q
 
 // resting reports whether a session waits for an answer or has ended, and was not resumed after
 // its newest entry.
-func (r *Runtime) resting(ctx context.Context, key session.Key, after int64) (bool, error) {
-	s, err := r.loadExisting(ctx, key)
+func (dr *Driver) resting(ctx context.Context, key session.Key, after int64) (bool, error) {
+	s, err := dr.cfg.Sessions.LoadExisting(ctx, key)
 	if err != nil {
 		return false, err
 	}
-	defer r.sessions.PutBack(s)
+	defer dr.cfg.Sessions.PutBack(s)
 	if s.Version == after {
 		return false, nil
 	}
 	if s.Status != session.StatusSuspended {
 		return s.Status.Resting(), nil
 	}
-	ready, err := r.sessions.ReadyToResume(ctx, key, s.Status, stored.WaitsAtOf(s))
-	if err != nil {
-		return false, AsError(err)
-	}
-	return !ready, nil
+	ready, err := dr.cfg.Sessions.ReadyToResume(ctx, key, s.Status, stored.WaitsAtOf(s))
+	return err == nil && !ready, err
 }
 
 // sweepDriven is the sweep for one session that is being driven and whose queue is empty. For a
 // session that was resumed it sends again: a worker that died may have had the message.
-func (r *Runtime) sweepDriven(ctx context.Context, key session.Key, after int64) error {
+func (dr *Driver) sweepDriven(ctx context.Context, key session.Key, after int64) error {
 	if after > 0 {
-		if err := r.sendResumeAgain(ctx, key, after); err != nil {
-			return AsError(err)
+		if err := dr.sendResumeAgain(ctx, key, after); err != nil {
+			return err
 		}
 	}
-	if err := r.sessions.ResumeIfReady(ctx, key); err != nil {
-		return AsError(err)
+	if err := dr.cfg.Sessions.ResumeIfReady(ctx, key); err != nil {
+		return err
 	}
-	if err := r.sweepHead(ctx, key, new(SweepResult)); err != nil {
-		return AsError(err)
-	}
-	return nil
+	return dr.cfg.Sweeper.Head(ctx, key)
 }
 
 // sendResumeAgain sends for the entry that leaves a suspension, if the session is still in it.
-func (r *Runtime) sendResumeAgain(ctx context.Context, key session.Key, after int64) error {
-	s, err := r.loadExisting(ctx, key)
+func (dr *Driver) sendResumeAgain(ctx context.Context, key session.Key, after int64) error {
+	s, err := dr.cfg.Sessions.LoadExisting(ctx, key)
 	if err != nil {
 		return err
 	}
-	defer r.sessions.PutBack(s)
+	defer dr.cfg.Sessions.PutBack(s)
 	if s.Version != after || s.Status != session.StatusSuspended && s.Status != session.StatusInterrupted {
 		return nil
 	}
-	return r.sessions.Send(ctx, journal.NewWake(key, s.Next(), journal.WakeResume))
+	return dr.cfg.Sessions.Send(ctx, journal.NewWake(key, s.Next(), journal.WakeResume))
 }
 
 // handle delivers one message and then acknowledges or keeps it. An error of the
 // delivery is returned only if it will not pass by itself.
-func (r *Runtime) handle(ctx context.Context, q queue.Queue, d queue.Delivery) error {
-	disposition, err := r.Deliver(ctx, d.Named())
+func (dr *Driver) handle(ctx context.Context, q queue.Queue, d queue.Delivery) error {
+	disposition, err := dr.cfg.Worker.Deliver(ctx, d.Named())
 	after := context.WithoutCancel(ctx)
 	switch {
 	case err != nil:
 		if postponeErr := q.Postpone(after, d, retryAfter); postponeErr != nil {
 			err = errors.Join(err, postponeErr)
 		}
-		return AsError(err)
+		return err
 	case disposition.Keep > 0:
 		err = q.Postpone(after, d, disposition.KeepAfter(d.Receives))
 	default:
 		err = q.Acknowledge(after, d)
 	}
-	if err != nil {
-		return AsError(err)
-	}
-	return nil
+	return err
 }
 
 // Work handles the messages of the queue, several sessions at once, until ctx ends or no message
@@ -217,17 +236,17 @@ func (r *Runtime) handle(ctx context.Context, q queue.Queue, d queue.Delivery) e
 // ([store.ErrLocked]), and logs that. If the work on a session fails, that is logged and the
 // message is delivered again; other sessions are not affected. A session whose agent is not in
 // this program belongs to another program: it is logged once.
-func (r *Runtime) Work(ctx context.Context, q queue.Queue, p WorkParams) error {
-	defaultTo(&p.Concurrency, 8)
+func (dr *Driver) Work(ctx context.Context, q queue.Queue, p WorkParams) error {
+	p.Concurrency = cmp.Or(p.Concurrency, 8)
 	var others sync.Map // sessions of agents this program has not
 	var wg sync.WaitGroup
 	defer wg.Wait() // what is under way is brought to its end
 	if p.SweepEvery > 0 {
 		sweeping, stop := context.WithCancel(ctx)
 		defer stop()
-		wg.Go(func() { r.sweepEvery(sweeping, p.SweepEvery) })
+		wg.Go(func() { dr.sweepEvery(sweeping, p.SweepEvery) })
 	}
-	in := r.startReceiver(ctx, q, queue.ReceiveParams{Max: min(p.Concurrency, maxReceive), Visibility: visibility, Wait: idleWait}, p.Idle == 0)
+	in := dr.startReceiver(ctx, q, queue.ReceiveParams{Max: min(p.Concurrency, maxReceive), Visibility: visibility, Wait: idleWait}, p.Idle == 0)
 	defer in.close()
 	var idle <-chan time.Time
 	if p.Idle > 0 {
@@ -248,21 +267,21 @@ func (r *Runtime) Work(ctx context.Context, q queue.Queue, p WorkParams) error {
 			worked = true
 			wg.Go(func() {
 				defer func() { <-busy }()
-				err := r.handle(ctx, q, d)
+				err := dr.handle(ctx, q, d)
 				if err == nil || ctx.Err() != nil {
 					return
 				}
 				told := false
-				if AsError(err).Code == CodeUnknownAgent {
+				if errors.As(err, new(*worker.AgentError)) {
 					_, told = others.LoadOrStore(d.Wake.Key(), true)
 				}
 				if !told {
-					r.cfg.Log.ErrorContext(ctx, "step", "session", d.Wake.Key().String(), "seq", d.Wake.Seq, "error", err)
+					dr.cfg.Log.ErrorContext(ctx, "step", "session", d.Wake.Key().String(), "seq", d.Wake.Seq, "error", err)
 				}
 			})
 			continue
 		case err := <-in.failed:
-			return AsError(err)
+			return err
 		case <-ctx.Done():
 			return ended(ctx)
 		case <-idle:
@@ -282,16 +301,16 @@ func ended(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func (r *Runtime) sweepEvery(ctx context.Context, every time.Duration) {
+func (dr *Driver) sweepEvery(ctx context.Context, every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
-		if _, err := r.Sweep(ctx); err != nil && ctx.Err() == nil {
-			r.cfg.Log.ErrorContext(ctx, "sweep", "error", err)
+		if _, err := dr.cfg.Sweeper.Sweep(ctx); err != nil && ctx.Err() == nil {
+			dr.cfg.Log.ErrorContext(ctx, "sweep", "error", err)
 		}
-		if r.cfg.DeadLetters != nil {
-			if err := r.HandleDeadLetters(ctx); err != nil && ctx.Err() == nil {
-				r.cfg.Log.ErrorContext(ctx, "dead letters", "error", err)
+		if dr.cfg.DeadLetters != nil {
+			if err := dr.cfg.Worker.HandleDeadLetters(ctx, dr.cfg.DeadLetters); err != nil && ctx.Err() == nil {
+				dr.cfg.Log.ErrorContext(ctx, "dead letters", "error", err)
 			}
 		}
 		select {
