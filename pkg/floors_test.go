@@ -36,18 +36,21 @@ var plan = house{
 		"pkg/sqlite/internal/row":      3.8, // what store and queue write into a row, and read from it
 		"pkg/sqlite/internal/datafile": 3.9, // what store and queue do their transactions with
 
-		"pkg/sqlite":                  4,
-		"pkg/store/dynamostore":       4,
-		"pkg/tool/tooltest":           3,
-		"pkg/store/storetest":         4,
-		"pkg/queue/queuetest":         4,
-		"pkg/queue/sqsqueue":          4,
-		"pkg/runtime":                 4,
-		"pkg/runtime/internal/stored": 3.5, // what verbs, steps and the sweep stand on
-		"pkg/runtime/internal/ledger": 3.6,
-		"pkg/runtime/internal/worker": 3.7, // what a delivered message does
-		"pkg/runtime/internal/sweep":  3.7,
-		"pkg/runtime/internal/drive":  3.8, // a queue, a worker and the sweep
+		"pkg/sqlite":                   4,
+		"pkg/store/dynamostore":        4,
+		"pkg/tool/tooltest":            3,
+		"pkg/store/storetest":          4,
+		"pkg/queue/queuetest":          4,
+		"pkg/queue/sqsqueue":           4,
+		"pkg/runtime":                  4,
+		"pkg/runtime/internal/refusal": 3.4, // why a verb is refused
+		"pkg/runtime/internal/stored":  3.5, // what verbs, steps and the sweep stand on
+		"pkg/runtime/internal/ledger":  3.6,
+		"pkg/runtime/internal/answers": 3.6, // what callers say, checked
+		"pkg/runtime/internal/request": 3.6, // idempotency keys
+		"pkg/runtime/internal/worker":  3.7, // what a delivered message does
+		"pkg/runtime/internal/sweep":   3.7,
+		"pkg/runtime/internal/drive":   3.8, // a queue, a worker and the sweep
 
 		"pkg/store/dynamostore/internal/request": 3.8,
 		"pkg/store/dynamostore/internal/bucket":  3.9,
@@ -144,7 +147,6 @@ var plan = house{
 	// ceilings are the rooms longer than 2500 lines, tests apart, with the lines they
 	// may have: what they had when this list was made, rounded up. It shrinks.
 	ceilings: map[string]int{
-		"pkg/runtime":         3350,
 		"pkg/store/storetest": 2700,
 	},
 	// ports are the seams with two implementations; each at most seven methods.

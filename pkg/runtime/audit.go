@@ -4,8 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 
+	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -14,14 +15,6 @@ import (
 // maxNotAllowedLines is the number of lines of a wait from which refusals of callers who may not
 // answer it are no longer recorded. The rest is kept for the callers who may answer.
 const maxNotAllowedLines = journal.MaxAudit / 2
-
-// aboutWait says of a refusal that it refuses an answer to a wait there is.
-func aboutWait(wait string, err error) error {
-	if e := (*Error)(nil); errors.As(err, &e) && e.wait == "" {
-		e.wait = wait
-	}
-	return err
-}
 
 // auditRefusal records that an answer to a wait was refused (docs/design/README.md): it adds a
 // line to the wait's audit, in one write with the wait. A decision that one of its approvals
@@ -33,20 +26,20 @@ func aboutWait(wait string, err error) error {
 // the line cannot be written, that is logged, and the answer is still refused. Faults and lost
 // races are not refusals.
 func (r *Runtime) auditRefusal(ctx context.Context, c Caller, key session.Key, err error) {
-	var refusal *Error
-	if !errors.As(err, &refusal) || refusal.wait == "" || errors.Is(err, store.ErrConflict) {
+	var refused *refusal.Error
+	if !errors.As(err, &refused) || refused.Wait == "" || errors.Is(err, store.ErrConflict) {
 		return
 	}
-	switch refusal.Code.Class() {
+	switch refused.Code.Class() {
 	case ClassUnavailable, ClassInternal:
 		return
 	case ClassInvalid, ClassNotFound, ClassForbidden, ClassConflict, ClassGone:
 	}
 	// The write also happens when the caller has gone: a caller could avoid the audit by
 	// disconnecting early.
-	err = r.sessions.Bounded(ctx, func(ctx context.Context) error { return r.addRefusalLine(ctx, c, key, refusal) })
+	err = r.sessions.Bounded(ctx, func(ctx context.Context) error { return r.addRefusalLine(ctx, c, key, refused) })
 	if err != nil {
-		r.cfg.Log.WarnContext(ctx, "audit of a refused answer", "session", key.String(), "wait", refusal.wait, "who", c.Who, "code", refusal.Code, "error", err)
+		r.cfg.Log.WarnContext(ctx, "audit of a refused answer", "session", key.String(), "wait", refused.Wait, "who", c.Who, "code", refused.Code, "error", err)
 	}
 }
 
@@ -54,18 +47,18 @@ var errAuditFull = errors.New("the wait has as many audit lines as callers who m
 
 // addRefusalLine reads the wait anew: refusing may have changed it, as an answer does
 // that comes to one which has just expired, and others may be refused beside.
-func (r *Runtime) addRefusalLine(ctx context.Context, c Caller, key session.Key, refusal *Error) error {
-	data, err := json.Marshal(map[string]string{"code": string(refusal.Code)})
+func (r *Runtime) addRefusalLine(ctx context.Context, c Caller, key session.Key, refused *refusal.Error) error {
+	data, err := json.Marshal(map[string]string{"code": string(refused.Code)})
 	if err != nil {
 		return err
 	}
 	for range maxTries {
 		var item store.Item
-		if item, err = r.sessions.Item(ctx, key, store.KindWait, refusal.wait); err != nil || item.Wait == nil {
+		if item, err = r.sessions.Item(ctx, key, store.KindWait, refused.Wait); err != nil || item.Wait == nil {
 			return err
 		}
 		record := *item.Wait
-		if !mayAnswer(record.Wait, c) && record.Audit.Count >= maxNotAllowedLines {
+		if !answers.MayAnswer(record.Wait, c.Who) && record.Audit.Count >= maxNotAllowedLines {
 			return errAuditFull
 		}
 		line, ok := record.AddAudit(key, journal.Audit{Kind: journal.AuditRefused, Who: c.Who, From: c.From, At: r.cfg.Now(), Data: data})
@@ -77,9 +70,4 @@ func (r *Runtime) addRefusalLine(ctx context.Context, c Caller, key session.Key,
 		}
 	}
 	return err
-}
-
-// mayAnswer reports whether a caller may answer a wait.
-func mayAnswer(w session.Wait, c Caller) bool {
-	return len(w.Who) == 0 || slices.Contains(w.Who, c.Who)
 }

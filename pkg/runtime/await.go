@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -69,7 +70,7 @@ func (r *Runtime) Entries(ctx context.Context, p EntriesParams) (EntriesPage, er
 		return EntriesPage{}, AsError(err)
 	}
 	if p.After < 0 || p.Limit < 0 {
-		return EntriesPage{}, refuse(CodeInvalidInput, p.Key, "entries are numbered from 1 on, and so is a limit")
+		return EntriesPage{}, AsError(refusal.New(CodeInvalidInput, p.Key, "entries are numbered from 1 on, and so is a limit"))
 	}
 	defaultTo(&p.Limit, 100)
 	var page EntriesPage
@@ -179,7 +180,7 @@ func (r *Runtime) Head(ctx context.Context, key session.Key) (journal.Head, erro
 		return journal.Head{}, AsError(err)
 	}
 	if item.Head == nil || item.Head.Deleted {
-		return journal.Head{}, noSession(key)
+		return journal.Head{}, AsError(refusal.NoSession(key))
 	}
 	return *item.Head, nil
 }

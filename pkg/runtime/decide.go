@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/request"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -39,13 +42,13 @@ type decision struct {
 }
 
 func (r *Runtime) decide(ctx context.Context, p DecideParams) (Resumed, error) {
-	q, err := newRequest(p.Key.Tenant, p.Caller, verbResume, p.IdempotencyKey, "decide",
+	q, err := request.New(p.Key.Tenant, p.Caller.Who, request.Resume, p.IdempotencyKey, "decide",
 		p.Key.ID, p.Checkpoint, p.Approve, p.Reject, p.ApproveAll, p.RejectAll, p.Reason, p.EditedInput)
 	if err != nil {
 		return Resumed{}, err
 	}
 	var at int64 // the suspension it is about, so that looking again is about nothing that has come since
-	return once(ctx, r, p.Key, &q, func(did json.RawMessage) (Resumed, error) {
+	return once(ctx, r, p.Caller, p.Key, &q, func(did json.RawMessage) (Resumed, error) {
 		return r.resumedBefore(ctx, p.Key, did)
 	}, func() (Resumed, error) {
 		return r.decideOnce(ctx, p, &q, &at)
@@ -53,11 +56,11 @@ func (r *Runtime) decide(ctx context.Context, p DecideParams) (Resumed, error) {
 }
 
 // decideOnce reads and writes once. A conflict means that another writer was first.
-func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *request, at *int64) (Resumed, error) {
+func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *request.Request, at *int64) (Resumed, error) {
 	if err := p.check(); err != nil {
 		return Resumed{}, err
 	}
-	a, shown, err := r.loadSuspensionAt(ctx, p.Key, p.Checkpoint)
+	a, shown, err := r.sessions.LoadSuspensionAt(ctx, p.Key, p.Checkpoint)
 	if err != nil {
 		return Resumed{}, err
 	}
@@ -66,23 +69,23 @@ func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *request, at
 			return Resumed{}, err
 		}
 	}
-	items, err := r.itemsAt(ctx, a, *at)
+	items, err := r.sessions.ItemsAt(ctx, a, *at)
 	if err != nil {
 		return Resumed{}, err
 	}
-	decided, err := p.decisions(a.head, items)
+	decided, err := p.decisions(a.Head, items)
 	if err != nil {
 		return Resumed{}, err
 	}
-	writes, err := r.decisionWrites(ctx, a.head, p, items, decided)
+	writes, err := r.decisionWrites(ctx, a.Head, p, items, decided)
 	if err != nil {
 		return Resumed{}, err
 	}
-	if len(writes) > 0 && !shown.newest {
-		return Resumed{}, staleCheckpoint(a.head.Key, a.head.Status)
+	if len(writes) > 0 && !shown.Newest {
+		return Resumed{}, staleCheckpoint(a.Head.Key, a.Head.Status)
 	}
 	out := Resumed{Repeated: len(writes) == 0}
-	record, err := q.record(r.cfg.Now(), p.Key, a.head.StatusSeq, done{Repeated: out.Repeated})
+	record, err := q.Record(r.cfg.Now(), p.Key, a.Head.StatusSeq, request.Done{Repeated: out.Repeated})
 	if err != nil {
 		return Resumed{}, err
 	}
@@ -98,13 +101,13 @@ func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *request, at
 func (p DecideParams) check() error {
 	switch {
 	case p.ApproveAll && p.RejectAll:
-		return refuse(CodeInvalidInput, p.Key, "approve all and reject all contradict each other")
+		return refusal.New(CodeInvalidInput, p.Key, "approve all and reject all contradict each other")
 	case p.ApproveAll && p.Checkpoint == "" && len(p.Approve)+len(p.Reject) == 0:
-		return refuse(CodeInvalidInput, p.Key, "approve all needs the checkpoint that was shown, or the waits by their ids: without, it would approve what was asked since")
+		return refusal.New(CodeInvalidInput, p.Key, "approve all needs the checkpoint that was shown, or the waits by their ids: without, it would approve what was asked since")
 	}
 	for _, id := range p.Approve {
 		if slices.Contains(p.Reject, id) {
-			return refuse(CodeInvalidInput, p.Key, "%s is both approved and rejected", id)
+			return refusal.New(CodeInvalidInput, p.Key, "%s is both approved and rejected", id)
 		}
 	}
 	return nil
@@ -112,22 +115,22 @@ func (p DecideParams) check() error {
 
 // decidedSuspension returns the entry whose approvals a decision is about: that of the waits
 // it names, of the checkpoint it is bound to, or the one the session asked with last.
-func (r *Runtime) decidedSuspension(ctx context.Context, a suspension, p DecideParams, shown checkpointState) (int64, error) {
+func (r *Runtime) decidedSuspension(ctx context.Context, a stored.Suspension, p DecideParams, shown stored.CheckpointState) (int64, error) {
 	var at int64
 	for _, id := range slices.Concat(p.Approve, p.Reject) {
 		seq, _ := stored.WaitNumbers(id)
-		item, err := r.wait(ctx, a, id)
+		item, err := r.sessions.Wait(ctx, a, id)
 		switch {
 		case err != nil:
 			return 0, err
 		case item.Wait == nil:
-			return 0, r.noWait(a, session.Answer{Kind: session.AnswerApproval, Wait: id})
+			return 0, answers.NoWait(a, session.Answer{Kind: session.AnswerApproval, Wait: id})
 		case item.Wait.Wait.Kind != session.WaitApproval:
-			return 0, aboutWait(id, refuse(CodeWrongKind, p.Key, "%s is no approval: answer it by itself", label(item.Wait.Wait)))
-		case p.Checkpoint != "" && seq != shown.waitsAt:
-			return 0, aboutWait(id, refuse(CodeStaleCheckpoint, p.Key, "%s was not asked at that checkpoint. Decide what was asked together", id))
+			return 0, refusal.About(id, refusal.New(CodeWrongKind, p.Key, "%s is no approval: answer it by itself", answers.Label(item.Wait.Wait)))
+		case p.Checkpoint != "" && seq != shown.WaitsAt:
+			return 0, refusal.About(id, refusal.New(CodeStaleCheckpoint, p.Key, "%s was not asked at that checkpoint. Decide what was asked together", id))
 		case at != 0 && seq != at:
-			return 0, refuse(CodeInvalidInput, p.Key, "%s and %s were not asked together: decide them one after the other", p.first(), id)
+			return 0, refusal.New(CodeInvalidInput, p.Key, "%s and %s were not asked together: decide them one after the other", p.first(), id)
 		}
 		at = seq
 	}
@@ -135,9 +138,9 @@ func (r *Runtime) decidedSuspension(ctx context.Context, a suspension, p DecideP
 	case at != 0:
 		return at, nil
 	case p.Checkpoint != "":
-		return shown.waitsAt, nil
+		return shown.WaitsAt, nil
 	}
-	return a.head.WaitsAt, nil
+	return a.Head.WaitsAt, nil
 }
 
 func (p DecideParams) first() string { return slices.Concat(p.Approve, p.Reject)[0] }
@@ -155,14 +158,14 @@ func (p DecideParams) decisions(head journal.Head, items []store.Item) ([]decisi
 		open = open || item.Wait.State == session.WaitOpen
 	}
 	if len(p.Approve)+len(p.Reject) == 0 && !p.ApproveAll && !p.RejectAll {
-		return nil, refuseAt(CodeNothingToDecide, p.Key, head.Status, "no approval is named: name those to approve and to reject, or say all")
+		return nil, refusal.At(CodeNothingToDecide, p.Key, head.Status, "no approval is named: name those to approve and to reject, or say all")
 	}
 	if len(out) == 0 {
-		return nil, refuseAt(CodeNothingToDecide, p.Key, head.Status, "no approval waits there")
+		return nil, refusal.At(CodeNothingToDecide, p.Key, head.Status, "no approval waits there")
 	}
 	for id := range p.EditedInput {
 		if !slices.ContainsFunc(out, func(d decision) bool { return d.approved && d.item.ID == id }) {
-			return nil, refuse(CodeInvalidInput, p.Key, "edited input for %s, which is not the id of a wait that is approved", id)
+			return nil, refusal.New(CodeInvalidInput, p.Key, "edited input for %s, which is not the id of a wait that is approved", id)
 		}
 	}
 	return out, nil
@@ -176,7 +179,7 @@ func (r *Runtime) decisionWrites(ctx context.Context, head journal.Head, p Decid
 			continue
 		}
 		if err := r.checkDecidedBefore(p, d, decided); err != nil {
-			return nil, aboutWait(d.item.ID, err)
+			return nil, refusal.About(d.item.ID, err)
 		}
 	}
 	var open, writes []store.Item
@@ -185,19 +188,19 @@ func (r *Runtime) decisionWrites(ctx context.Context, head journal.Head, p Decid
 		if d.item.Wait.State != session.WaitOpen {
 			continue
 		}
-		answer, err := r.checkAnswer(*d.item.Wait, p.answer(d, decided))
+		answer, err := r.answers.Check(p.Key, *d.item.Wait, p.answer(d, decided), answers.Caller(p.Caller))
 		if err == nil {
-			err = r.checkAnswerSize(p.Key, *d.item.Wait, answer, len(items))
+			err = r.answers.CheckSize(p.Key, *d.item.Wait, answer, len(items))
 		}
 		if err != nil {
-			return nil, aboutWait(d.item.ID, err)
+			return nil, refusal.About(d.item.ID, err)
 		}
 		answer.When = now
-		open, writes = append(open, d.item), append(writes, withAnswer(d.item, answer, false, false))
+		open, writes = append(open, d.item), append(writes, answers.WithAnswer(d.item, answer, false, false))
 	}
 	for _, item := range open {
 		if err := r.checkInTime(ctx, head, item); err != nil {
-			return nil, aboutWait(item.ID, err)
+			return nil, refusal.About(item.ID, err)
 		}
 	}
 	return writes, nil
@@ -209,11 +212,11 @@ func (r *Runtime) decisionWrites(ctx context.Context, head journal.Head, p Decid
 func (r *Runtime) checkDecidedBefore(p DecideParams, d decision, all []decision) error {
 	record := *d.item.Wait
 	if d.named || d.approved { // else it is not said that this one was decided on
-		if err := checkWho(p.Key, record.Wait, p.Caller); err != nil {
+		if err := answers.CheckWho(p.Key, record.Wait, p.Caller.Who); err != nil {
 			return err
 		}
 	}
-	if !settledByPeople(record) {
+	if !answers.SettledByPeople(record) {
 		var ran bool // by an expiry that counted as a yes
 		if a := record.Answer; a != nil && a.Outcome == session.ExpireDefault {
 			ran = json.Unmarshal(a.Result, &ran) == nil && ran
@@ -221,21 +224,21 @@ func (r *Runtime) checkDecidedBefore(p DecideParams, d decision, all []decision)
 		if !d.named && !d.approved && !ran {
 			return nil
 		}
-		return r.tooLate(p.Key, record)
+		return answers.TooLate(p.Key, record)
 	}
-	answer := p.answer(d, all).Answer
+	answer := p.answer(d, all)
 	if !d.named && answer.Reason == "" {
 		answer.Reason = record.Answer.Reason // nothing is said about why
 	}
-	if !sameAnswer(*record.Answer, answer) {
-		return answeredDifferently(p.Key, record)
+	if !answers.Same(*record.Answer, answer) {
+		return answers.AnsweredDifferently(p.Key, record)
 	}
 	return nil
 }
 
 // answer is the answer that a decision gives to one approval. The reason is for what
 // is rejected, if anything is.
-func (p DecideParams) answer(d decision, all []decision) SubmitParams {
+func (p DecideParams) answer(d decision, all []decision) session.Answer {
 	w, approved := d.item.Wait.Wait, d.approved
 	a := session.Answer{Wait: w.ID, Kind: session.AnswerApproval, ToolCallID: w.Call, ApprovalID: w.Nonce, Approved: &approved}
 	if approved {
@@ -244,5 +247,5 @@ func (p DecideParams) answer(d decision, all []decision) SubmitParams {
 	if !approved || !slices.ContainsFunc(all, func(d decision) bool { return !d.approved }) {
 		a.Reason = strings.TrimSpace(p.Reason)
 	}
-	return SubmitParams{Key: p.Key, Caller: p.Caller, Answer: a}
+	return a
 }

@@ -6,8 +6,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/queue"
-	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
-	"github.com/adjourn/adjourn/pkg/runtime/internal/worker"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -77,8 +76,6 @@ type Error struct {
 	Answer *session.Answer
 	// Cause is the error underneath, if any.
 	Cause error
-	// wait is the one to which it refuses an answer, if it is about one.
-	wait string
 }
 
 // Error returns the message, with the session in front if there is one.
@@ -92,21 +89,6 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-func refuse(code Code, key session.Key, format string, args ...any) *Error {
-	return &Error{Code: code, Session: key.ID, Message: fmt.Sprintf(format, args...)}
-}
-
-// refuseAt is a refusal because of the session's status.
-func refuseAt(code Code, key session.Key, status session.Status, format string, args ...any) *Error {
-	e := refuse(code, key, format, args...)
-	e.Status = status
-	return e
-}
-
-func noSession(key session.Key) *Error {
-	return refuse(CodeSessionNotFound, key, "there is no such session")
-}
-
 // AsError returns the refusal an error holds, or makes one of what is
 // underneath. It returns nil for nil.
 func AsError(err error) *Error {
@@ -117,12 +99,9 @@ func AsError(err error) *Error {
 	if errors.As(err, &e) {
 		return e
 	}
-	missing, noAgent := (*stored.MissingError)(nil), (*worker.AgentError)(nil)
-	switch {
-	case errors.As(err, &missing):
-		return noSession(missing.Session)
-	case errors.As(err, &noAgent):
-		return &Error{Code: CodeUnknownAgent, Session: noAgent.Session.ID, Message: noAgent.Message}
+	var r *refusal.Error
+	if errors.As(err, &r) {
+		return &Error{Code: r.Code, Session: r.Session, Message: r.Message, Status: r.Status, Answer: r.Answer, Cause: r.Cause}
 	}
 	code := CodeInternal
 	switch {

@@ -3,7 +3,9 @@ package runtime
 import (
 	"encoding/json"
 
+	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -12,6 +14,13 @@ type Caller struct {
 	Who  string
 	From string
 }
+
+// MaxInput is the largest user message in bytes, all its parts together: 4 MiB, more than any
+// model accepts.
+const MaxInput = wire.MaxInput
+
+// MaxInputParts is how many parts a user message may have.
+const MaxInputParts = answers.MaxInputParts
 
 // StartParams begin a new session, or the next turn of one that has ended well.
 type StartParams struct {

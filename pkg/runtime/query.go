@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -58,7 +60,7 @@ func (r *Runtime) EachEntry(ctx context.Context, key session.Key) iter.Seq2[jour
 			}
 		}
 		if !some {
-			yield(journal.Entry{}, noSession(key))
+			yield(journal.Entry{}, AsError(refusal.NoSession(key)))
 		}
 	}
 }
@@ -72,6 +74,17 @@ func (r *Runtime) Waits(ctx context.Context, key session.Key) ([]journal.WaitRec
 	if err != nil {
 		return nil, AsError(err)
 	}
+	return records, nil
+}
+
+// allWaits returns every wait a session ever had, in the order they were opened.
+func (r *Runtime) allWaits(ctx context.Context, key session.Key) ([]journal.WaitRecord, error) {
+	items, err := r.sessions.Items(ctx, key, store.KindWait, "")
+	if err != nil {
+		return nil, err
+	}
+	records := stored.WaitRecords(items)
+	slices.SortFunc(records, func(a, b journal.WaitRecord) int { return stored.CompareWaits(a.Wait, b.Wait) })
 	return records, nil
 }
 

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/request"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -28,12 +30,12 @@ func (r *Runtime) Resume(ctx context.Context, p ResumeParams) (Resumed, error) {
 }
 
 func (r *Runtime) resume(ctx context.Context, p ResumeParams) (Resumed, error) {
-	q, err := newRequest(p.Key.Tenant, p.Caller, verbResume, p.IdempotencyKey, p.Mode, p.Key.ID, p.Checkpoint, p.Message, p.Confirmation)
+	q, err := request.New(p.Key.Tenant, p.Caller.Who, request.Resume, p.IdempotencyKey, p.Mode, p.Key.ID, p.Checkpoint, p.Message, p.Confirmation)
 	if err != nil {
 		return Resumed{}, err
 	}
 	state := resumeRequest{ResumeParams: p, q: &q}
-	return once(ctx, r, p.Key, &q, func(did json.RawMessage) (Resumed, error) {
+	return once(ctx, r, p.Caller, p.Key, &q, func(did json.RawMessage) (Resumed, error) {
 		return r.resumedBefore(ctx, p.Key, did)
 	}, func() (Resumed, error) {
 		switch p.Mode {
@@ -44,7 +46,7 @@ func (r *Runtime) resume(ctx context.Context, p ResumeParams) (Resumed, error) {
 		case ResumeWithConfirmation:
 			return r.resumeWithConfirmation(ctx, &state)
 		}
-		return Resumed{}, refuse(CodeInvalidInput, p.Key, "there is no way to resume called %q", p.Mode)
+		return Resumed{}, refusal.New(CodeInvalidInput, p.Key, "there is no way to resume called %q", p.Mode)
 	})
 }
 
@@ -52,7 +54,7 @@ func (r *Runtime) resume(ctx context.Context, p ResumeParams) (Resumed, error) {
 // what the request was about, not what has come since.
 type resumeRequest struct {
 	ResumeParams
-	q *request
+	q *request.Request
 	// wait that it answers, once it is known.
 	wait string
 	// seen is the version it goes on from, once it is known.
@@ -62,7 +64,7 @@ type resumeRequest struct {
 // resumedBefore is the answer to a resume, or decisions, carried out before. What the
 // first time may not have sent is sent again.
 func (r *Runtime) resumedBefore(ctx context.Context, key session.Key, did json.RawMessage) (Resumed, error) {
-	d, err := readDone(did)
+	d, err := request.ReadDone(did)
 	if err != nil {
 		return Resumed{}, err
 	}
@@ -91,7 +93,7 @@ func (r *Runtime) resumedBefore(ctx context.Context, key session.Key, did json.R
 
 // loadNotEnded folds a session that has not ended and whose newest checkpoint is the given one.
 func (r *Runtime) loadNotEnded(ctx context.Context, p ResumeParams) (*session.Session, error) {
-	s, err := r.loadExisting(ctx, p.Key)
+	s, err := r.sessions.LoadExisting(ctx, p.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -106,21 +108,21 @@ func (r *Runtime) loadNotEnded(ctx context.Context, p ResumeParams) (*session.Se
 	return s, nil
 }
 
-func stillWaiting(s *session.Session, open []session.Wait) *Error {
-	e := refuse(CodeStillWaiting, s.Key, "it still waits for %s. Answer that first", label(open[0]))
+func stillWaiting(s *session.Session, open []session.Wait) *refusal.Error {
+	e := refusal.New(CodeStillWaiting, s.Key, "it still waits for %s. Answer that first", answers.Label(open[0]))
 	if len(open) > 1 {
-		e.Message = fmt.Sprintf("it still waits for %d answers, the first is %s. Answer them first", len(open), label(open[0]))
+		e.Message = fmt.Sprintf("it still waits for %d answers, the first is %s. Answer them first", len(open), answers.Label(open[0]))
 	}
 	e.Status = s.Status
 	return e
 }
 
-func alreadyRunning(s *session.Session) *Error {
-	return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "a worker is working on it now")
+func alreadyRunning(s *session.Session) *refusal.Error {
+	return refusal.At(CodeAlreadyRunning, s.Key, s.Status, "a worker is working on it now")
 }
 
-func notResumable(s *session.Session) *Error {
-	e := refuse(CodeNotResumable, s.Key, "it is %s, so there is nothing to go on with", s.Status)
+func notResumable(s *session.Session) *refusal.Error {
+	e := refusal.New(CodeNotResumable, s.Key, "it is %s, so there is nothing to go on with", s.Status)
 	if s.Status == session.StatusFailed && s.Failure != nil {
 		e.Message += ". It failed with " + s.Failure.Type + ": " + s.Failure.Message
 	}
@@ -138,7 +140,7 @@ func checkNewest(s *session.Session, id string) error {
 		return err
 	}
 	if cp.Session == s.Key.ID && cp.Seq == s.Version && cp.Token == s.Newest.Token && cp != s.Checkpoint() {
-		return noCheckpoint(s.Key, cp.Seq)
+		return stored.NoCheckpoint(s.Key, cp.Seq)
 	}
 	if cp != s.Checkpoint() {
 		return staleCheckpoint(s.Key, s.Status)
@@ -146,9 +148,9 @@ func checkNewest(s *session.Session, id string) error {
 	return nil
 }
 
-// noCheckpoint refuses the id of an entry that one cannot come back to.
-func noCheckpoint(key session.Key, seq int64) *Error {
-	return refuse(CodeInvalidCheckpoint, key, "entry %d holds a reply whose calls had not run: it is no checkpoint. Use that of an entry before or after it", seq)
+// staleCheckpoint refuses a checkpoint that is not that of the newest entry.
+func staleCheckpoint(key session.Key, status session.Status) *refusal.Error {
+	return refusal.At(CodeStaleCheckpoint, key, status, "the checkpoint is not its newest one: it has moved on since")
 }
 
 // checkNotMoved refuses to continue a session that another caller has moved on since it was read.
@@ -158,7 +160,7 @@ func (p *resumeRequest) checkNotMoved(s *session.Session) error {
 	if p.seen == 0 || s.Version == p.seen {
 		return nil
 	}
-	return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "another caller resumed it first; it is %s now", s.Status)
+	return refusal.At(CodeAlreadyRunning, s.Key, s.Status, "another caller resumed it first; it is %s now", s.Status)
 }
 
 func (r *Runtime) resumeContinue(ctx context.Context, p *resumeRequest) (Resumed, error) {
@@ -196,7 +198,7 @@ func (r *Runtime) resumeContinue(ctx context.Context, p *resumeRequest) (Resumed
 		wake = r.sessions.WakeAfter(s)
 	case session.StatusCompleted, session.StatusFailed, session.StatusCancelled:
 	}
-	record, err := p.q.record(r.cfg.Now(), p.Key, s.Version, done{After: s.Version})
+	record, err := p.q.Record(r.cfg.Now(), p.Key, s.Version, request.Done{After: s.Version})
 	if err == nil {
 		err = r.sessions.Update(ctx, p.Key, append(writes, record...))
 	}
@@ -221,7 +223,7 @@ func (r *Runtime) releaseHeld(waits []store.Item) []store.Item {
 	return items
 }
 
-// expireOverdue returns the waits of a suspension, and those of them that are open. Waits whose
+// expireOverdue returns the waits of a stored.Suspension, and those of them that are open. Waits whose
 // deadline has passed expire first, as when an answer comes too late, so that the caller need not
 // wait for the sweep. A conflict means that an answer came first, and the answer counts.
 func (r *Runtime) expireOverdue(ctx context.Context, s *session.Session) (items []store.Item, open []session.Wait, err error) {
@@ -249,7 +251,7 @@ func (r *Runtime) expireOverdue(ctx context.Context, s *session.Session) (items 
 // resumeWithMessage answers the input the session waits for; else it goes on with the
 // message, after an interruption or where the policy lets it abandon what is open.
 func (r *Runtime) resumeWithMessage(ctx context.Context, p *resumeRequest) (Resumed, error) {
-	if err := checkInput(p.Key, p.Message); err != nil {
+	if err := answers.CheckInput(p.Key, p.Message); err != nil {
 		return Resumed{}, err
 	}
 	if p.wait == "" && p.seen == 0 {
@@ -262,7 +264,7 @@ func (r *Runtime) resumeWithMessage(ctx context.Context, p *resumeRequest) (Resu
 	if p.wait != "" {
 		return r.answerWith(ctx, p, session.Answer{Wait: p.wait, Kind: session.AnswerMessage, Message: p.Message})
 	}
-	s, err := r.loadExisting(ctx, p.Key)
+	s, err := r.sessions.LoadExisting(ctx, p.Key)
 	if err != nil {
 		return Resumed{}, err
 	}
@@ -283,20 +285,20 @@ func (r *Runtime) resumeWithMessage(ctx context.Context, p *resumeRequest) (Resu
 // inputFor returns the input wait a message is for: of the checkpoint it is bound
 // to, else of the suspension the session is in; "" when it is for none.
 func (r *Runtime) inputFor(ctx context.Context, p ResumeParams) (string, error) {
-	a, shown, items, err := r.checkpointWaits(ctx, p.Key, p.Checkpoint)
+	a, shown, items, err := r.sessions.CheckpointWaits(ctx, p.Key, p.Checkpoint)
 	if err != nil {
 		return "", err
 	}
-	if shown.newest && a.head.Status != session.StatusSuspended {
+	if shown.Newest && a.Head.Status != session.StatusSuspended {
 		return "", nil
 	}
 	for _, item := range items {
-		if item.Wait.Wait.Kind == session.WaitInput && (shown.newest || item.Wait.State != session.WaitOpen) {
+		if item.Wait.Wait.Kind == session.WaitInput && (shown.Newest || item.Wait.State != session.WaitOpen) {
 			return item.ID, nil
 		}
 	}
-	if !shown.newest {
-		return "", staleCheckpoint(a.head.Key, a.head.Status)
+	if !shown.Newest {
+		return "", staleCheckpoint(a.Head.Key, a.Head.Status)
 	}
 	return "", nil
 }
@@ -307,76 +309,10 @@ func checkTakesMessage(s *session.Session) error {
 	case session.StatusSuspended, session.StatusInterrupted:
 		return nil
 	case session.StatusRunning:
-		return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "it is running and does not wait for a message. If no worker works on it any more, resume it without a message")
+		return refusal.At(CodeAlreadyRunning, s.Key, s.Status, "it is running and does not wait for a message. If no worker works on it any more, resume it without a message")
 	case session.StatusCompleted, session.StatusFailed, session.StatusCancelled:
 	}
 	return notResumable(s)
-}
-
-// checkAbandon refuses a message that would abandon waits its caller may not abandon: open waits,
-// unless the policy abandons them or the session was interrupted; waits that only others may
-// answer; and always what a person approved and was told is stored. If no wait is open, there is
-// nothing to abandon.
-func checkAbandon(s *session.Session, waits []journal.WaitRecord, c Caller) error {
-	open, gives := stored.OpenWaits(waits), s.Status == session.StatusInterrupted || s.Rules.Policy.AbandonOnMessage
-	if len(open) > 0 && !gives {
-		return refuseAt(CodeStillWaiting, s.Key, s.Status, "it waits for %s, not for a message. Answer that first", label(open[0]))
-	}
-	for _, w := range open {
-		if !mayAnswer(w, c) {
-			return aboutWait(w.ID, refuseAt(CodeNotAllowed, s.Key, s.Status, "a message would abandon %s, which may be answered by %s only, not by %q", label(w), strings.Join(w.Who, ", "), c.Who))
-		}
-	}
-	if len(open) > 0 && s.Status == session.StatusSuspended {
-		waits = append(takenIn(s, waits), waits...)
-	}
-	i := slices.IndexFunc(waits, wouldRun)
-	switch {
-	case i < 0 && (len(open) > 0 || s.Status == session.StatusInterrupted):
-		return nil
-	case len(open) > 0:
-		return refuseAt(CodeStillWaiting, s.Key, s.Status, "a message would abandon %s, which %s has answered. Let it go on with that first: %s is still open",
-			label(waits[i].Wait), waits[i].Answer.Who, label(open[0]))
-	case stored.StaysSuspended(waits) || s.Status == session.StatusInterrupted:
-		return refuseAt(CodeStillWaiting, s.Key, s.Status, "everything it waited for is answered, and the answers are only stored. Resume it without a message first; send the message when it rests again")
-	}
-	return refuseAt(CodeAlreadyRunning, s.Key, s.Status, "everything it waited for is answered, and it goes on with that. Send the message when it rests again")
-}
-
-// takenIn are the answers of calls that wait for nothing themselves and have not run:
-// an entry before took them in, and the calls of their reply wait for others
-// ([session.Policy].HoldBatch).
-func takenIn(s *session.Session, waits []journal.WaitRecord) []journal.WaitRecord {
-	var out []journal.WaitRecord
-	for _, c := range s.Calls {
-		if len(c.Answers) == 0 || slices.ContainsFunc(waits, func(w journal.WaitRecord) bool { return w.Wait.Call == c.ID }) {
-			continue
-		}
-		newest := &c.Answers[len(c.Answers)-1]
-		for _, w := range c.Waits {
-			if w.ID == newest.Wait {
-				out = append(out, journal.WaitRecord{Wait: w, State: session.WaitAnswered, Answer: newest})
-			}
-		}
-	}
-	return out
-}
-
-// wouldRun reports whether a stored answer lets its call run: an approval, or a reply to the
-// tool's question. A client's result, a verdict and a denial are the result of the call, and a
-// later message does not undo them.
-func wouldRun(w journal.WaitRecord) bool {
-	if w.State != session.WaitAnswered || w.Answer == nil {
-		return false
-	}
-	switch w.Wait.Kind {
-	case session.WaitApproval:
-		return w.Answer.Approved != nil && *w.Answer.Approved
-	case session.WaitQuestion:
-		return true
-	case session.WaitClientTool, session.WaitUnknown, session.WaitChild, session.WaitInput:
-	}
-	return false
 }
 
 // answerWith answers one wait on behalf of a resume, whose record it writes.
@@ -397,11 +333,11 @@ func (r *Runtime) resumeWithNewMessage(ctx context.Context, s *session.Session, 
 	if err != nil {
 		return Resumed{}, err
 	}
-	if err := checkAbandon(s, stored.WaitRecords(items), p.Caller); err != nil {
+	if err := answers.CheckAbandon(s, stored.WaitRecords(items), p.Caller.Who); err != nil {
 		return Resumed{}, err
 	}
 	taken, extra := stored.TakeWaits(s, items, s.Next(), r.cfg.StepBytes)
-	record, err := p.q.record(r.cfg.Now(), p.Key, s.Next(), done{Entry: s.Next()})
+	record, err := p.q.Record(r.cfg.Now(), p.Key, s.Next(), request.Done{Entry: s.Next()})
 	if err != nil {
 		return Resumed{}, err
 	}
@@ -438,9 +374,9 @@ func (r *Runtime) resumeWithConfirmation(ctx context.Context, p *resumeRequest) 
 func (r *Runtime) confirmedApproval(ctx context.Context, p ResumeParams) (string, error) {
 	c := p.Confirmation
 	if c.Approved && c.Wait == "" && p.Checkpoint == "" {
-		return "", refuse(CodeInvalidInput, p.Key, "a confirmation that approves needs the checkpoint that was shown, or the wait by its id: without, it would approve what was asked since")
+		return "", refusal.New(CodeInvalidInput, p.Key, "a confirmation that approves needs the checkpoint that was shown, or the wait by its id: without, it would approve what was asked since")
 	}
-	a, shown, items, err := r.checkpointWaits(ctx, p.Key, p.Checkpoint)
+	a, shown, items, err := r.sessions.CheckpointWaits(ctx, p.Key, p.Checkpoint)
 	if err != nil {
 		return "", err
 	}
@@ -458,9 +394,9 @@ func (r *Runtime) confirmedApproval(ctx context.Context, p ResumeParams) (string
 	case c.Wait != "" && p.Checkpoint == "":
 		return c.Wait, nil
 	case c.Wait != "" && !slices.Contains(all, c.Wait):
-		return "", refuse(CodeStaleCheckpoint, p.Key, "%s is no approval that was asked at that checkpoint", c.Wait)
-	case len(open) > 0 && !shown.newest:
-		return "", staleCheckpoint(a.head.Key, a.head.Status)
+		return "", refusal.New(CodeStaleCheckpoint, p.Key, "%s is no approval that was asked at that checkpoint", c.Wait)
+	case len(open) > 0 && !shown.Newest:
+		return "", staleCheckpoint(a.Head.Key, a.Head.Status)
 	case c.Wait != "":
 		return c.Wait, nil
 	case len(open) == 1:
@@ -468,5 +404,5 @@ func (r *Runtime) confirmedApproval(ctx context.Context, p ResumeParams) (string
 	case len(open) == 0 && len(all) == 1:
 		return all[0], nil // settled: is it the same?
 	}
-	return "", refuseAt(CodeNothingToDecide, p.Key, a.head.Status, "with_confirmation needs exactly one open approval, and there are %d. %s", len(open), a.suggestWaits(session.AnswerApproval, ""))
+	return "", refusal.At(CodeNothingToDecide, p.Key, a.Head.Status, "with_confirmation needs exactly one open approval, and there are %d. %s", len(open), answers.SuggestWaits(a, session.AnswerApproval, ""))
 }

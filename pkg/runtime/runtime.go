@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +10,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/drive"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/sweep"
@@ -74,7 +74,7 @@ type Config struct {
 	// StepBytes bounds what one entry keeps of a step in sum: the results of its
 	// calls, their changes of the state, events and questions, and beside them a
 	// reply of at most a quarter of it (32 MiB, which is also the most). What is over
-	// becomes an error result that says so. Of the answers of one suspension, which go
+	// becomes an error result that says so. Of the answers of one stored.Suspension, which go
 	// into one entry too, each may have the same share.
 	StepBytes int
 	// ToolsAtOnce is how many tools of a step run side by side ([DefaultToolsAtOnce]): each may bring
@@ -93,6 +93,8 @@ type Runtime struct {
 	cfg Config
 	// sessions as they are stored.
 	sessions *stored.Sessions
+	// answers checks what callers say.
+	answers *answers.Checker
 	// worker does what delivered messages ask for.
 	worker *worker.Worker
 	// sweeper repairs what crashes have left.
@@ -143,6 +145,7 @@ func New(cfg Config) (*Runtime, error) {
 		Store: cfg.Store, Queue: cfg.Queue, Now: cfg.Now, CacheBytes: cfg.CacheBytes,
 		CommitTimeout: cfg.CommitTimeout, SweepAfter: cfg.SweepAfter, OnEntry: cfg.onEntry(),
 	})
+	checker := answers.New(answers.Config{Sessions: sessions, Store: cfg.Store, Registry: cfg.Registry, Now: cfg.Now, StepBytes: cfg.StepBytes})
 	work := worker.New(worker.Config{
 		Sessions: sessions, Store: cfg.Store, Registry: cfg.Registry, Env: cfg.Env, Files: cfg.Files,
 		Owner: cfg.Owner, Now: cfg.Now, NewID: cfg.NewID,
@@ -155,7 +158,7 @@ func New(cfg Config) (*Runtime, error) {
 		LookTimeout: cfg.LookTimeout, AtOnce: cfg.SweepAtOnce, Log: cfg.Log,
 	})
 	driver := drive.New(drive.Config{Sessions: sessions, Worker: work, Sweeper: sweeper, DeadLetters: cfg.DeadLetters, Log: cfg.Log})
-	return &Runtime{cfg: cfg, sessions: sessions, worker: work, sweeper: sweeper, driver: driver}, nil
+	return &Runtime{cfg: cfg, sessions: sessions, answers: checker, worker: work, sweeper: sweeper, driver: driver}, nil
 }
 
 func defaultTo[T comparable](value *T, otherwise T) {
@@ -163,15 +166,6 @@ func defaultTo[T comparable](value *T, otherwise T) {
 	if *value == zero {
 		*value = otherwise
 	}
-}
-
-// loadExisting is for verbs: a session that does not exist is refused.
-func (r *Runtime) loadExisting(ctx context.Context, key session.Key) (*session.Session, error) {
-	s, err := r.sessions.LoadExisting(ctx, key)
-	if err != nil {
-		return nil, AsError(err)
-	}
-	return s, nil
 }
 
 // stamp returns the stamp of a verb.

@@ -11,6 +11,9 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/request"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -29,13 +32,13 @@ func (r *Runtime) Start(ctx context.Context, p StartParams) (Started, error) {
 }
 
 func (r *Runtime) startWithKey(ctx context.Context, p StartParams) (Started, error) {
-	verb := verbStart
+	verb := request.Start
 	if p.Event {
-		verb = verbEvent
+		verb = request.Event
 	}
 	// The agent is not part of what is asked, because a repeated request may leave it
 	// out: the session has it. The id counts only when the caller chose it.
-	q, err := newRequest(p.Key.Tenant, p.Caller, verb, p.IdempotencyKey, p.Key.ID, p.Input, p.Tags)
+	q, err := request.New(p.Key.Tenant, p.Caller.Who, verb, p.IdempotencyKey, p.Key.ID, p.Input, p.Tags)
 	if err != nil {
 		return Started{}, err
 	}
@@ -43,7 +46,7 @@ func (r *Runtime) startWithKey(ctx context.Context, p StartParams) (Started, err
 	if !chosen {
 		p.Key.ID = "ses_" + r.cfg.NewID()
 	}
-	out, err := once(ctx, r, p.Key, &q, func(did json.RawMessage) (Started, error) {
+	out, err := once(ctx, r, p.Caller, p.Key, &q, func(did json.RawMessage) (Started, error) {
 		return r.startedBefore(ctx, p, &q, did)
 	}, func() (Started, error) {
 		return r.start(ctx, p, &q)
@@ -55,15 +58,15 @@ func (r *Runtime) startWithKey(ctx context.Context, p StartParams) (Started, err
 	return out, err
 }
 
-func (r *Runtime) start(ctx context.Context, p StartParams, q *request) (Started, error) {
+func (r *Runtime) start(ctx context.Context, p StartParams, q *request.Request) (Started, error) {
 	if err := p.Key.Validate(); err != nil {
 		return Started{}, err
 	}
-	if err := checkInput(p.Key, p.Input); err != nil {
+	if err := answers.CheckInput(p.Key, p.Input); err != nil {
 		return Started{}, err
 	}
 	if err := session.ValidateTags(p.Tags); err != nil {
-		return Started{}, refuse(CodeInvalidInput, p.Key, "%s", err)
+		return Started{}, refusal.New(CodeInvalidInput, p.Key, "%s", err)
 	}
 	s, err := r.sessions.Load(ctx, p.Key)
 	if err != nil {
@@ -76,7 +79,7 @@ func (r *Runtime) start(ctx context.Context, p StartParams, q *request) (Started
 	}
 	if s == nil {
 		if head.Head != nil && head.Head.Deleted {
-			return Started{}, refuse(CodeNotResumable, p.Key, "it was deleted and its id is never used again. Start under another id")
+			return Started{}, refusal.New(CodeNotResumable, p.Key, "it was deleted and its id is never used again. Start under another id")
 		}
 		s = &session.Session{Key: p.Key}
 	}
@@ -101,7 +104,7 @@ func (r *Runtime) start(ctx context.Context, p StartParams, q *request) (Started
 	m := engine.Start(s, rules, llm.UserParts(p.Input), r.stamp(p.Caller))
 	m.Entry.Tags = slices.Clone(p.Tags)
 	started := Started{Key: p.Key, Task: m.Entry.Task, Seq: m.Entry.Seq, Checkpoint: m.Entry.Checkpoint(p.Key.ID).String()}
-	record, err := q.record(m.Entry.At, p.Key, m.Entry.Seq, startRecord{Started: started, Agent: name})
+	record, err := q.Record(m.Entry.At, p.Key, m.Entry.Seq, startRecord{Started: started, Agent: name})
 	if err != nil {
 		return Started{}, err
 	}
@@ -116,16 +119,16 @@ func (r *Runtime) startable(s *session.Session, p StartParams) error {
 	switch s.Status {
 	case "":
 		if p.Agent == "" {
-			return refuse(CodeInvalidInput, p.Key, "a new session needs an agent: say which one; there are %s", strings.Join(r.cfg.Registry.Names(), ", "))
+			return refusal.New(CodeInvalidInput, p.Key, "a new session needs an agent: say which one; there are %s", strings.Join(r.cfg.Registry.Names(), ", "))
 		}
 	case session.StatusCompleted, session.StatusCancelled:
 		if p.Agent != "" && p.Agent != s.Rules.Agent {
-			return refuse(CodeAgentMismatch, p.Key, "it belongs to agent %q, not %q. Leave the agent out, or start another session", s.Rules.Agent, p.Agent)
+			return refusal.New(CodeAgentMismatch, p.Key, "it belongs to agent %q, not %q. Leave the agent out, or start another session", s.Rules.Agent, p.Agent)
 		}
 	case session.StatusRunning:
-		return refuseAt(CodeAlreadyRunning, p.Key, s.Status, "it is already running. Wait for it to end (if no worker works on it any more, resume it without a message), or start another session")
+		return refusal.At(CodeAlreadyRunning, p.Key, s.Status, "it is already running. Wait for it to end (if no worker works on it any more, resume it without a message), or start another session")
 	case session.StatusSuspended, session.StatusInterrupted, session.StatusFailed:
-		return refuseAt(CodeNotResumable, p.Key, s.Status, "it is %s: a next turn needs a session that completed or was cancelled. %s", s.Status, suggestVerb(s.Status))
+		return refusal.At(CodeNotResumable, p.Key, s.Status, "it is %s: a next turn needs a session that completed or was cancelled. %s", s.Status, suggestVerb(s.Status))
 	}
 	return nil
 }
@@ -151,14 +154,14 @@ type startRecord struct {
 
 // startedBefore answers a repeated request and sends its wake again: the first
 // one may have died before it could.
-func (r *Runtime) startedBefore(ctx context.Context, p StartParams, q *request, did json.RawMessage) (Started, error) {
+func (r *Runtime) startedBefore(ctx context.Context, p StartParams, q *request.Request, did json.RawMessage) (Started, error) {
 	var before startRecord
 	if err := json.Unmarshal(did, &before); err != nil {
 		return Started{}, fmt.Errorf("idempotency key %q: %w", p.IdempotencyKey, err)
 	}
 	started := before.Started
 	if p.Agent != "" && p.Agent != before.Agent {
-		return Started{}, q.mismatch(&journal.Idempotency{Session: started.Key.ID})
+		return Started{}, q.Mismatch(started.Key.ID)
 	}
 	started.Replayed = true
 	head, err := r.sessions.Item(ctx, started.Key, store.KindHead, "")

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -60,21 +61,21 @@ func (r *Runtime) View(ctx context.Context, key session.Key) (View, error) {
 			return out, err
 		}
 	}
-	return View{}, changedWhileRead(key)
+	return View{}, AsError(changedWhileRead(key))
 }
 
 // changedWhileRead is for a session whose parts are of different moments, however
 // often they are read.
-func changedWhileRead(key session.Key) *Error {
-	return &Error{Code: CodeStoreUnavailable, Session: key.ID, Message: "it changed while it was read, each time. Try again", Cause: store.ErrConflict}
+func changedWhileRead(key session.Key) *refusal.Error {
+	return &refusal.Error{Code: CodeStoreUnavailable, Session: key.ID, Message: "it changed while it was read, each time. Try again", Cause: store.ErrConflict}
 }
 
 // viewOnce reports that a suspended session moved while it was read: its waits may then be those
 // of a later checkpoint and must not be displayed under this one.
 func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, moved bool, err error) {
-	s, err := r.loadExisting(ctx, key)
+	s, err := r.sessions.LoadExisting(ctx, key)
 	if err != nil {
-		return View{}, false, err
+		return View{}, false, AsError(err)
 	}
 	defer r.sessions.PutBack(s)
 	records, err := r.waitsOf(ctx, s)
@@ -100,20 +101,26 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 	open := slices.DeleteFunc(slices.Clone(out.Open), r.sessions.Overdue) // a resume lets those expire
 	switch {
 	case s.Status.Ended():
-		out.Resume = notResumable(s)
+		out.Resume = AsError(notResumable(s))
 	case len(open) > 0:
-		out.Resume = stillWaiting(s, stored.OpenWaits(open))
+		out.Resume = AsError(stillWaiting(s, stored.OpenWaits(open)))
 	case s.Status == session.StatusRunning && head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.KeepsLease):
-		out.Resume = alreadyRunning(s)
+		out.Resume = AsError(alreadyRunning(s))
 	}
 	return out, false, nil
 }
 
+// waitsOf returns the waits of the suspension s is in.
+func (r *Runtime) waitsOf(ctx context.Context, s *session.Session) ([]journal.WaitRecord, error) {
+	items, err := r.sessions.WaitsAt(ctx, s.Key, stored.WaitsAtOf(s))
+	return stored.WaitRecords(items), err
+}
+
 // Messages returns the whole conversation of a session, oldest first.
 func (r *Runtime) Messages(ctx context.Context, key session.Key) ([]llm.Message, error) {
-	s, err := r.loadExisting(ctx, key)
+	s, err := r.sessions.LoadExisting(ctx, key)
 	if err != nil {
-		return nil, err
+		return nil, AsError(err)
 	}
 	defer r.sessions.PutBack(s)
 	return slices.Clone(s.Messages), nil

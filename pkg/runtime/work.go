@@ -7,6 +7,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/drive"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/sweep"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/worker"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -43,7 +44,7 @@ var ErrOutOfTime = worker.ErrOutOfTime
 // [ErrOutOfTime].
 func (r *Runtime) Deliver(ctx context.Context, wake journal.Wake) (Disposition, error) {
 	d, err := r.worker.Deliver(ctx, wake)
-	if missing := (*worker.AgentError)(nil); errors.As(err, &missing) {
+	if errors.As(err, new(*refusal.Error)) {
 		err = AsError(err)
 	}
 	return Disposition{Keep: d.Keep, lease: d.Lease}, err

@@ -11,7 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/sweep"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/worker"
@@ -272,7 +274,7 @@ func (dr *Driver) Work(ctx context.Context, q queue.Queue, p WorkParams) error {
 					return
 				}
 				told := false
-				if errors.As(err, new(*worker.AgentError)) {
+				if refused := (*refusal.Error)(nil); errors.As(err, &refused) && refused.Code == wire.CodeUnknownAgent {
 					_, told = others.LoadOrStore(d.Wake.Key(), true)
 				}
 				if !told {

@@ -45,7 +45,7 @@ func (st *Sessions) LoadForEnd(ctx context.Context, key session.Key) (*session.S
 	return s, nil
 }
 
-// foldForEnd is loadForEnd for a journal that goes back to an earlier entry.
+// foldForEnd is [Sessions.LoadForEnd] for a journal that goes back to an earlier entry.
 func (st *Sessions) foldForEnd(ctx context.Context, key session.Key) (*session.Session, error) {
 	var entries []journal.Entry
 	for e, err := range st.cfg.Store.Entries(ctx, key, 0) {

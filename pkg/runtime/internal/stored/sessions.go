@@ -10,6 +10,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -146,20 +147,12 @@ func (st *Sessions) LoadUndeleted(ctx context.Context, key session.Key) (*sessio
 	return nil, err
 }
 
-// MissingError says that there is no such session.
-type MissingError struct{ Session session.Key }
-
-// Error says so.
-func (e *MissingError) Error() string {
-	return "session " + e.Session.ID + ": there is no such session"
-}
-
 // LoadExisting is [Sessions.LoadUndeleted] for callers that need a session: none is a
-// [*MissingError].
+// refusal.
 func (st *Sessions) LoadExisting(ctx context.Context, key session.Key) (*session.Session, error) {
 	s, err := st.LoadUndeleted(ctx, key)
 	if err == nil && s == nil {
-		return nil, &MissingError{Session: key}
+		return nil, refusal.NoSession(key)
 	}
 	return s, err
 }

@@ -54,13 +54,3 @@ type Worker struct {
 func New(cfg Config) *Worker {
 	return &Worker{cfg: cfg, sessions: cfg.Sessions, ledgers: ledger.New(cfg.Sessions, cfg.Store, cfg.Now), planners: newPlanners(cfg.Registry, cfg.Env)}
 }
-
-// AgentError says that the agent of a session is not in this program, or not offered by it.
-type AgentError struct {
-	Session session.Key
-	// Message says it for people, and what follows.
-	Message string
-}
-
-// Error returns the message, with the session in front.
-func (e *AgentError) Error() string { return "session " + e.Session.ID + ": " + e.Message }

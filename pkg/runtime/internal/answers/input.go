@@ -1,4 +1,4 @@
-package runtime
+package answers
 
 import (
 	"fmt"
@@ -10,19 +10,16 @@ import (
 
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/session"
 )
-
-// MaxInput is the largest user message in bytes, all its parts together: 4 MiB, more than any
-// model accepts.
-const MaxInput = wire.MaxInput
 
 // MaxInputParts is how many parts a user message may have.
 const MaxInputParts = 1000
 
-// checkInput refuses a user message that no model could be shown, or that could
+// CheckInput refuses a user message that no model could be shown, or that could
 // not be kept: it says something, in text, images and files only.
-func checkInput(key session.Key, parts []llm.Part) error {
+func CheckInput(key session.Key, parts []llm.Part) error {
 	size, empty := 0, true
 	for _, p := range parts {
 		size += len(p.Text)
@@ -32,12 +29,12 @@ func checkInput(key session.Key, parts []llm.Part) error {
 		}
 	}
 	switch {
-	case size > MaxInput:
-		return refuse(CodeInputTooLarge, key, "the input has %.1f MB; at most %d MB are taken. Put large data into a file and let a tool read it", float64(size)/(1<<20), MaxInput>>20)
+	case size > wire.MaxInput:
+		return refusal.New(wire.CodeInputTooLarge, key, "the input has %.1f MB; at most %d MB are taken. Put large data into a file and let a tool read it", float64(size)/(1<<20), wire.MaxInput>>20)
 	case len(parts) > MaxInputParts:
-		return refuse(CodeInputTooLarge, key, "the input has %d parts; at most %d are taken", len(parts), MaxInputParts)
+		return refusal.New(wire.CodeInputTooLarge, key, "the input has %d parts; at most %d are taken", len(parts), MaxInputParts)
 	case empty:
-		return refuse(CodeInvalidInput, key, "the input is empty: say what the agent is to do")
+		return refusal.New(wire.CodeInvalidInput, key, "the input is empty: say what the agent is to do")
 	}
 	for i, p := range parts {
 		if err := checkInputPart(p); err != nil {
@@ -45,7 +42,7 @@ func checkInput(key session.Key, parts []llm.Part) error {
 			if len(parts) > 1 {
 				where = fmt.Sprintf("part %d of the input", i+1)
 			}
-			return refuse(CodeInvalidInput, key, "%s %v", where, err)
+			return refusal.New(wire.CodeInvalidInput, key, "%s %v", where, err)
 		}
 	}
 	return nil

@@ -1,4 +1,8 @@
-package runtime
+// Package answers says whether what a caller says to a session is taken.
+//
+// It finds the wait an answer is for (find.go), checks the answer (check.go) or message (input.go),
+// and compares it with the answer that came before (given.go). It writes nothing.
+package answers
 
 import (
 	"encoding/json"
@@ -6,14 +10,41 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/internal/toolrun"
+	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/store"
 )
+
+// Config is what checking answers needs; all of it is required.
+type Config struct {
+	Sessions *stored.Sessions
+	Store    store.Store
+	Registry *agent.Registry
+	Now      func() time.Time
+	// StepBytes bounds what one entry keeps of the answers it takes in.
+	StepBytes int
+}
+
+// Checker checks answers. Its methods are safe for concurrent use.
+type Checker struct{ cfg Config }
+
+// New returns a checker.
+func New(cfg Config) *Checker { return &Checker{cfg: cfg} }
+
+// Caller is who answers, and where the answer came from.
+type Caller struct {
+	Who  string
+	From string
+}
 
 // answerFields holds the fields that belong to each kind of answer from a caller, by their names
 // over HTTP. The fields that name the wait are allowed with every kind.
@@ -25,9 +56,9 @@ var answerFields = map[session.AnswerKind][]string{
 	session.AnswerVerdict:    {"verdict", "reason", "result"},
 }
 
-// checkFields refuses an answer with fields of two kinds, whatever wait it is for. If such a
+// CheckFields refuses an answer with fields of two kinds, whatever wait it is for. If such a
 // field were kept, a reader could not tell which of the two the caller meant.
-func checkFields(key session.Key, a session.Answer) error {
+func CheckFields(key session.Key, a session.Answer) error {
 	own, known := answerFields[a.Kind]
 	if !known {
 		return nil // no wait takes it from a caller
@@ -51,55 +82,60 @@ func checkFields(key session.Key, a session.Answer) error {
 		{"outcome", a.Outcome != ""},
 	} {
 		if field.given && !slices.Contains(own, field.name) {
-			return refuse(CodeInvalidInput, key, "%s does not belong to an answer of kind %s, which has %s", field.name, a.Kind, strings.Join(own, ", "))
+			return refusal.New(wire.CodeInvalidInput, key, "%s does not belong to an answer of kind %s, which has %s", field.name, a.Kind, strings.Join(own, ", "))
 		}
 	}
 	switch {
 	case a.Selected != nil && a.Text != nil:
-		return refuse(CodeInvalidInput, key, "selected and text do not go together: selected answers a question that has choices, text one that has none")
+		return refusal.New(wire.CodeInvalidInput, key, "selected and text do not go together: selected answers a question that has choices, text one that has none")
 	case a.Verdict == session.VerdictNotHappened && a.Result != nil:
-		return refuse(CodeInvalidInput, key, "result does not go with the verdict %s: what did not happen has none; a reason says more", a.Verdict)
+		return refusal.New(wire.CodeInvalidInput, key, "result does not go with the verdict %s: what did not happen has none; a reason says more", a.Verdict)
 	}
 	return nil
 }
 
-// checkAnswer checks an answer against its wait and completes it: author, time, origin.
-func (r *Runtime) checkAnswer(record journal.WaitRecord, p SubmitParams) (session.Answer, error) {
-	a, w := p.Answer, record.Wait
-	if err := checkWho(p.Key, w, p.Caller); err != nil {
+// Check checks an answer against its wait and completes it: author, time, origin.
+func (c *Checker) Check(key session.Key, record journal.WaitRecord, a session.Answer, by Caller) (session.Answer, error) {
+	w := record.Wait
+	if err := CheckWho(key, w, by.Who); err != nil {
 		return a, err
 	}
 	a.Wait, a.ToolCallID = w.ID, w.Call
-	a.Who, a.From, a.When = p.Caller.Who, p.Caller.From, r.cfg.Now().UTC()
+	a.Who, a.From, a.When = by.Who, by.From, c.cfg.Now().UTC()
 	a.Reason = strings.TrimSpace(a.Reason)
 	a.Audit, a.Digest = "", stored.Decided(w, a)
 	for _, text := range []*string{&a.Reason, &a.Error, a.Text} {
 		if text != nil && !utf8.ValidString(*text) {
-			return a, refuse(CodeInvalidAnswer, p.Key, "%s: the answer is not valid UTF-8 text", label(w))
+			return a, refusal.New(wire.CodeInvalidAnswer, key, "%s: the answer is not valid UTF-8 text", Label(w))
 		}
 	}
-	if err := r.checkContent(record, p.Key, &a); err != nil {
-		if refused := (*Error)(nil); errors.As(err, &refused) {
+	if err := c.checkContent(record, key, &a); err != nil {
+		if refused := (*refusal.Error)(nil); errors.As(err, &refused) {
 			return a, refused // it has its own code: a message that is empty or too long
 		}
-		return a, refuse(CodeInvalidAnswer, p.Key, "%s: %v", label(w), err)
+		return a, refusal.New(wire.CodeInvalidAnswer, key, "%s: %v", Label(w), err)
 	}
 	return a, nil
 }
 
-// checkWho refuses a caller who may not answer a wait.
-func checkWho(key session.Key, w session.Wait, c Caller) error {
-	if mayAnswer(w, c) {
+// CheckWho refuses a caller who may not answer a wait.
+func CheckWho(key session.Key, w session.Wait, who string) error {
+	if MayAnswer(w, who) {
 		return nil
 	}
-	return refuse(CodeNotAllowed, key, "%s may be answered by %s only, not by %q", label(w), strings.Join(w.Who, ", "), c.Who)
+	return refusal.New(wire.CodeNotAllowed, key, "%s may be answered by %s only, not by %q", Label(w), strings.Join(w.Who, ", "), who)
 }
 
-func (r *Runtime) checkContent(record journal.WaitRecord, key session.Key, a *session.Answer) error {
+// MayAnswer reports whether a caller may answer a wait.
+func MayAnswer(w session.Wait, who string) bool {
+	return len(w.Who) == 0 || slices.Contains(w.Who, who)
+}
+
+func (c *Checker) checkContent(record journal.WaitRecord, key session.Key, a *session.Answer) error {
 	w := record.Wait
 	switch w.Kind {
 	case session.WaitApproval:
-		return r.checkApproval(record, a)
+		return c.checkApproval(record, a)
 	case session.WaitClientTool:
 		switch {
 		case (a.Result == nil) == (a.Error == ""):
@@ -111,7 +147,7 @@ func (r *Runtime) checkContent(record journal.WaitRecord, key session.Key, a *se
 		a.QuestionID = w.Question.ID
 		return toolrun.CheckReply(*w.Question, *a)
 	case session.WaitInput:
-		if err := checkInput(key, a.Message); err != nil {
+		if err := CheckInput(key, a.Message); err != nil {
 			return err
 		}
 	case session.WaitUnknown:
@@ -127,7 +163,7 @@ func (r *Runtime) checkContent(record journal.WaitRecord, key session.Key, a *se
 	return nil
 }
 
-func (r *Runtime) checkApproval(record journal.WaitRecord, a *session.Answer) error {
+func (c *Checker) checkApproval(record journal.WaitRecord, a *session.Answer) error {
 	w := record.Wait
 	switch {
 	case a.Approved == nil:
@@ -139,7 +175,7 @@ func (r *Runtime) checkApproval(record journal.WaitRecord, a *session.Answer) er
 	case !*a.Approved:
 		return fmt.Errorf("edited input goes with an approval, not with a denial")
 	}
-	t, ok := r.cfg.Registry.Tool(record.Agent, w.Tool)
+	t, ok := c.cfg.Registry.Tool(record.Agent, w.Tool)
 	if !ok {
 		return fmt.Errorf("the tool %q is not in this program, so edited input cannot be checked", w.Tool)
 	}
@@ -154,13 +190,13 @@ func checkValue(what string, raw json.RawMessage) error {
 	return nil
 }
 
-// checkAnswerSize refuses an answer that has more than its share of the entry that takes it
+// CheckSize refuses an answer that has more than its share of the entry that takes it
 // in; all waits of a suspension have the same. So what was taken fits, whatever else is
 // answered at the same moment. One that is small always fits.
-func (r *Runtime) checkAnswerSize(key session.Key, record journal.WaitRecord, answer session.Answer, waits int) error {
-	size, most := engine.EncodedSize(answer), max(engine.SmallAnswer, r.cfg.StepBytes/max(waits, 1))
+func (c *Checker) CheckSize(key session.Key, record journal.WaitRecord, answer session.Answer, waits int) error {
+	size, most := engine.EncodedSize(answer), max(engine.SmallAnswer, c.cfg.StepBytes/max(waits, 1))
 	if size <= most {
 		return nil
 	}
-	return refuse(CodeInputTooLarge, key, "%s: the answer has %d bytes in JSON, and %d are the most beside what else the session waits for. Put large data where a tool can read it", label(record.Wait), size, most)
+	return refusal.New(wire.CodeInputTooLarge, key, "%s: the answer has %d bytes in JSON, and %d are the most beside what else the session waits for. Put large data where a tool can read it", Label(record.Wait), size, most)
 }

@@ -1,0 +1,89 @@
+package answers
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// WithAnswer is an open wait with its answer. only says that no other wait was open before: an
+// answer that is only stored is then known to be the last one. After any other answer the sweep
+// continues the session if the caller's process dies before it does so.
+func WithAnswer(item store.Item, answer session.Answer, hold, only bool) store.Item {
+	record := *item.Wait
+	record.State, record.Answer, record.Held, record.HeldLast, record.Due = session.WaitAnswered, &answer, hold, hold && only, nil
+	if !record.HeldLast {
+		record.Due = new(answer.When.Add(engine.AnsweredGrace))
+	}
+	return store.WaitItem(record, item.Rev)
+}
+
+// OnlyOpen reports whether of these waits a wait is the only open one. Waits are
+// opened with their suspension and only close after that, so what is the only open
+// one before it is answered is answered last.
+func OnlyOpen(items []store.Item, item store.Item) bool {
+	return !slices.ContainsFunc(items, func(other store.Item) bool {
+		return other.ID != item.ID && other.Wait.State == session.WaitOpen
+	})
+}
+
+// CheckSettled refuses an answer to a wait that is not open any more, unless it says
+// what was answered before.
+func CheckSettled(key session.Key, record journal.WaitRecord, answer session.Answer) error {
+	if !SettledByPeople(record) {
+		return TooLate(key, record)
+	}
+	if Same(*record.Answer, answer) {
+		return nil
+	}
+	return AnsweredDifferently(key, record)
+}
+
+// SettledByPeople reports whether a person or a program answered a wait (it did not expire).
+func SettledByPeople(record journal.WaitRecord) bool {
+	return record.Answer != nil && record.State != session.WaitExpired && record.Answer.Kind != session.AnswerExpiry
+}
+
+// AnsweredDifferently refuses an answer because another one came first, which it names.
+func AnsweredDifferently(key session.Key, record journal.WaitRecord) *refusal.Error {
+	e := refusal.New(wire.CodeAlreadyAnswered, key, "%s was answered before, differently, by %s at %s. The first answer counts", Label(record.Wait), record.Answer.Who, record.Answer.When.Format("2006-01-02 15:04:05 MST"))
+	e.Answer = record.Answer
+	return e
+}
+
+// TooLate refuses an answer to a wait that has expired or was closed.
+func TooLate(key session.Key, record journal.WaitRecord) error {
+	if record.State == session.WaitClosed {
+		return refusal.New(wire.CodeSessionEnded, key, "%s was closed before this answer came: the session continued without it", Label(record.Wait))
+	}
+	at := ""
+	if d := record.Wait.Deadline; d != nil {
+		at = " at " + d.At.Format("2006-01-02 15:04:05 MST")
+	}
+	return refusal.New(wire.CodeExpired, key, "%s expired%s; what its deadline declared has happened instead", Label(record.Wait), at)
+}
+
+// Same reports whether two answers decide the same, whatever their authors, their times and
+// the way they named the wait. Another reason is another answer; the order of a selection does
+// not count.
+func Same(a, b session.Answer) bool { return decisionDigest(a) == decisionDigest(b) }
+
+// decisionDigest identifies what an answer decides.
+func decisionDigest(a session.Answer) string {
+	selected := slices.Clone(a.Selected)
+	slices.Sort(selected)
+	raw, err := json.Marshal(session.Answer{
+		Kind: a.Kind, Approved: a.Approved, Reason: a.Reason, EditedInput: a.EditedInput, Result: a.Result, Error: a.Error,
+		Selected: selected, Text: a.Text, Message: a.Message, Status: a.Status, Verdict: a.Verdict, Outcome: a.Outcome,
+	})
+	if err != nil {
+		return "" // an answer was checked before: its values are JSON
+	}
+	return journal.Digest(raw)
+}

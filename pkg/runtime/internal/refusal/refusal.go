@@ -1,0 +1,62 @@
+// Package refusal says why a verb is refused.
+package refusal
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// Error says why a verb is refused. Callers see it as the error of package runtime.
+type Error struct {
+	Code    wire.Code
+	Session string
+	// Message is for people: what, where, what to do.
+	Message string
+	// Status of the session when its state was the reason.
+	Status session.Status
+	// Answer that came first, of already_answered.
+	Answer *session.Answer
+	// Wait is the one to which it refuses an answer, if it is about one.
+	Wait string
+	// Cause is the error underneath, if any.
+	Cause error
+}
+
+// Error returns the message, with the session in front if there is one.
+func (r *Error) Error() string {
+	if r.Session == "" {
+		return r.Message
+	}
+	return fmt.Sprintf("session %s: %s", r.Session, r.Message)
+}
+
+// Unwrap returns the cause.
+func (r *Error) Unwrap() error { return r.Cause }
+
+// New returns a refusal.
+func New(code wire.Code, key session.Key, format string, args ...any) *Error {
+	return &Error{Code: code, Session: key.ID, Message: fmt.Sprintf(format, args...)}
+}
+
+// At is a refusal because of the session's status.
+func At(code wire.Code, key session.Key, status session.Status, format string, args ...any) *Error {
+	r := New(code, key, format, args...)
+	r.Status = status
+	return r
+}
+
+// NoSession refuses what is asked of a session that does not exist.
+func NoSession(key session.Key) *Error {
+	return New(wire.CodeSessionNotFound, key, "there is no such session")
+}
+
+// About says of a refusal that it refuses an answer to a wait there is.
+func About(wait string, err error) error {
+	if r := (*Error)(nil); errors.As(err, &r) && r.Wait == "" {
+		r.Wait = wait
+	}
+	return err
+}
