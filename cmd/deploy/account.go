@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -64,71 +62,29 @@ func (a *account) identity(ctx context.Context) (number, arn string, err error) 
 		Account string `xml:"GetCallerIdentityResult>Account"`
 		Arn     string `xml:"GetCallerIdentityResult>Arn"`
 	}
-	err = a.query(ctx, "sts", url.Values{"Action": {"GetCallerIdentity"}, "Version": {"2011-06-15"}}, &found)
+	err = a.Form(ctx, "sts", url.Values{"Action": {"GetCallerIdentity"}, "Version": {"2011-06-15"}}, &found)
 	return found.Account, found.Arn, err
 }
 
-// stack is what CloudFormation says of one.
-type stack struct {
-	status              string
-	parameters, outputs map[string]string
-}
-
 // findStack returns a stack, nil if there is none or nothing was ever deployed as it.
-func (a *account) findStack(ctx context.Context, name string) (*stack, error) {
-	type pair struct {
-		ParameterKey, ParameterValue, OutputKey, OutputValue string
+func (a *account) findStack(ctx context.Context, name string) (*awscall.Stack, error) {
+	found, err := a.Stack(ctx, name)
+	if found != nil && found.Status == "REVIEW_IN_PROGRESS" {
+		found = nil
 	}
-	var found struct {
-		Stacks []struct {
-			StackStatus string
-			Parameters  []pair `xml:"Parameters>member"`
-			Outputs     []pair `xml:"Outputs>member"`
-		} `xml:"DescribeStacksResult>Stacks>member"`
-	}
-	form := url.Values{"Action": {"DescribeStacks"}, "Version": {"2010-05-15"}, "StackName": {name}}
-	err := a.query(ctx, "cloudformation", form, &found)
-	var r *awscall.RefusedError
-	if errors.As(err, &r) && strings.Contains(r.Message, "does not exist") {
-		return nil, nil //nolint:nilnil // a stack that is not there is no error
-	}
-	if err != nil {
-		return nil, err
-	}
-	if len(found.Stacks) != 1 || found.Stacks[0].StackStatus == "REVIEW_IN_PROGRESS" {
-		return nil, nil //nolint:nilnil // as above
-	}
-	s := &stack{status: found.Stacks[0].StackStatus, parameters: map[string]string{}, outputs: map[string]string{}}
-	for _, p := range found.Stacks[0].Parameters {
-		s.parameters[p.ParameterKey] = p.ParameterValue
-	}
-	for _, o := range found.Stacks[0].Outputs {
-		s.outputs[o.OutputKey] = o.OutputValue
-	}
-	return s, nil
+	return found, err
 }
 
 // secret returns what a secret holds.
 func (a *account) secret(ctx context.Context, id string) (string, error) {
-	body, err := json.Marshal(map[string]string{"SecretId": id})
-	if err != nil {
-		return "", err
-	}
-	raw, err := a.Do(ctx, awscall.Request{
-		Service: "secretsmanager", Method: http.MethodPost, Target: "secretsmanager.GetSecretValue",
-		ContentType: "application/x-amz-json-1.1", Body: body,
-	})
-	if err != nil {
-		return "", err
-	}
 	var found struct{ SecretString string }
-	err = json.Unmarshal(raw, &found)
+	err := a.JSON(ctx, "secretsmanager", "secretsmanager.GetSecretValue", "1.1", map[string]string{"SecretId": id}, &found)
 	return found.SecretString, err
 }
 
 // topic says whether a topic can be asked for its attributes.
 func (a *account) topic(ctx context.Context, arn string) error {
-	return a.query(ctx, "sns", url.Values{"Action": {"GetTopicAttributes"}, "Version": {"2010-03-31"}, "TopicArn": {arn}}, nil)
+	return a.Form(ctx, "sns", url.Values{"Action": {"GetTopicAttributes"}, "Version": {"2010-03-31"}, "TopicArn": {arn}}, nil)
 }
 
 // concurrency returns how many invocations may run at once in the account's
@@ -143,15 +99,4 @@ func (a *account) concurrency(ctx context.Context) (all, unreserved int, err err
 	}
 	err = json.Unmarshal(raw, &found)
 	return found.AccountLimit.ConcurrentExecutions, found.AccountLimit.UnreservedConcurrentExecutions, err
-}
-
-// query makes a request of a service that takes forms and answers in XML.
-func (a *account) query(ctx context.Context, service string, form url.Values, out any) error {
-	raw, err := a.Do(ctx, awscall.Request{
-		Service: service, Method: http.MethodPost, ContentType: "application/x-www-form-urlencoded", Body: []byte(form.Encode()),
-	})
-	if err != nil || out == nil {
-		return err
-	}
-	return xml.Unmarshal(raw, out)
 }

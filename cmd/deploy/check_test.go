@@ -209,7 +209,7 @@ func TestWriteDown(t *testing.T) {
 				d.given["DeletionProtection"] = c.given
 			}
 			if c.there {
-				d.there = &stack{}
+				d.there = &awscall.Stack{}
 			}
 			d.answers["JwtIssuer"] = "https://a"
 			after, err := d.writeDown()

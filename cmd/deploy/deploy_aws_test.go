@@ -135,7 +135,7 @@ func (w *world) stacks() map[string]string {
 	var found struct {
 		Stacks []struct{ StackName, StackStatus string } `xml:"DescribeStacksResult>Stacks>member"`
 	}
-	require.NoError(w.t, w.account.query(w.t.Context(), "cloudformation", url.Values{"Action": {"DescribeStacks"}, "Version": {"2010-05-15"}}, &found))
+	require.NoError(w.t, w.account.Form(w.t.Context(), "cloudformation", url.Values{"Action": {"DescribeStacks"}, "Version": {"2010-05-15"}}, &found))
 	all := map[string]string{}
 	for _, s := range found.Stacks {
 		all[s.StackName] = s.StackStatus
@@ -159,7 +159,7 @@ func (w *world) answers(stack string) {
 	there, err := w.account.findStack(w.t.Context(), stack)
 	require.NoError(w.t, err)
 	require.NotNil(w.t, there)
-	at := os.Getenv("ADJOURN_TEST_AWS") + "/_aws/execute-api/" + there.outputs["ApiId"]
+	at := os.Getenv("ADJOURN_TEST_AWS") + "/_aws/execute-api/" + there.Outputs["ApiId"]
 	ask := func(method, path, body, token string) int {
 		req, err := http.NewRequestWithContext(w.t.Context(), method, at+path, strings.NewReader(body))
 		require.NoError(w.t, err)
@@ -187,7 +187,7 @@ func TestDeploy_at_a_terminal(t *testing.T) {
 	var made struct {
 		Arn string `xml:"CreateTopicResult>TopicArn"`
 	}
-	require.NoError(t, w.account.query(t.Context(), "sns", url.Values{"Action": {"CreateTopic"}, "Version": {"2010-03-31"}, "Name": {"alarms"}}, &made))
+	require.NoError(t, w.account.Form(t.Context(), "sns", url.Values{"Action": {"CreateTopic"}, "Version": {"2010-03-31"}, "Name": {"alarms"}}, &made))
 
 	person := w.sits(w.makeDeploy()...)
 	person.Sees("Stack adjourn in us-east-1, account 000000000000: a new stack.")

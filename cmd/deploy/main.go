@@ -32,6 +32,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/adjourn/adjourn/internal/awscall"
 	"github.com/adjourn/adjourn/internal/screen"
 )
 
@@ -46,7 +47,7 @@ type deployment struct {
 	config                      *samconfig
 	account                     *account
 	stack                       string
-	there                       *stack // nil before the first deployment
+	there                       *awscall.Stack // nil before the first deployment
 
 	given   map[string]string // parameters by make or by the environment
 	kept    map[string]string // what samconfig.toml says
@@ -200,10 +201,10 @@ func (d *deployment) look(ctx context.Context) error {
 	d.say("Stack %s in %s, account %s: %s.\nYou are %s. STACK=…, REGION=… and AWS_PROFILE=… name others.\n\n", d.stack, d.account.Config.Region, number, state, who)
 	switch {
 	case d.there == nil:
-	case strings.HasSuffix(d.there.status, "_IN_PROGRESS"):
-		return fmt.Errorf("the stack is being changed (%s): wait until that has ended", d.there.status)
-	case d.there.status == "ROLLBACK_COMPLETE", d.there.status == "ROLLBACK_FAILED", d.there.status == "CREATE_FAILED", d.there.status == "DELETE_FAILED":
-		return fmt.Errorf("the stack is left of a deployment that failed (%s), and AWS takes no update of it. Why it failed stands among its events; remove it, then deploy again: sam delete --stack-name %s --region %s", d.there.status, d.stack, d.account.Config.Region)
+	case strings.HasSuffix(d.there.Status, "_IN_PROGRESS"):
+		return fmt.Errorf("the stack is being changed (%s): wait until that has ended", d.there.Status)
+	case d.there.Status == "ROLLBACK_COMPLETE", d.there.Status == "ROLLBACK_FAILED", d.there.Status == "CREATE_FAILED", d.there.Status == "DELETE_FAILED":
+		return fmt.Errorf("the stack is left of a deployment that failed (%s), and AWS takes no update of it. Why it failed stands among its events; remove it, then deploy again: sam delete --stack-name %s --region %s", d.there.Status, d.stack, d.account.Config.Region)
 	}
 	return nil
 }
@@ -216,7 +217,7 @@ func (d *deployment) effective(name string) string {
 		}
 	}
 	if d.there != nil {
-		if value, ok := d.there.parameters[name]; ok {
+		if value, ok := d.there.Parameters[name]; ok {
 			return value
 		}
 	}
@@ -342,7 +343,7 @@ func (d *deployment) tell(ctx context.Context) error {
 	if there == nil {
 		return fmt.Errorf("the stack %s is not there", d.stack)
 	}
-	address := there.outputs["ApiUrl"]
+	address := there.Outputs["ApiUrl"]
 	d.say(`
 Deployed: %s
 

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -95,6 +96,68 @@ func (c Caller) Do(ctx context.Context, r Request) ([]byte, error) {
 		return nil, &RefusedError{Service: r.Service, Status: resp.StatusCode, Code: failure, Message: string(raw)}
 	}
 	return raw, nil
+}
+
+// Form makes a request of a service that takes forms and answers in XML, which is
+// read into out; out may be nil.
+func (c Caller) Form(ctx context.Context, service string, form url.Values, out any) error {
+	raw, err := c.Do(ctx, Request{Service: service, ContentType: "application/x-www-form-urlencoded", Body: []byte(form.Encode())})
+	if err != nil || out == nil {
+		return err
+	}
+	return xml.Unmarshal(raw, out)
+}
+
+// JSON makes a request of a service that speaks JSON, of this version of its protocol,
+// such as 1.1.
+func (c Caller) JSON(ctx context.Context, service, target, version string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	raw, err := c.Do(ctx, Request{Service: service, Target: target, ContentType: "application/x-amz-json-" + version, Body: body})
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, out)
+}
+
+// Stack is what CloudFormation says of a stack.
+type Stack struct {
+	Status              string
+	Parameters, Outputs map[string]string
+}
+
+// Stack returns a stack by its name, nil if there is none.
+func (c Caller) Stack(ctx context.Context, name string) (*Stack, error) {
+	type pair struct {
+		ParameterKey, ParameterValue, OutputKey, OutputValue string
+	}
+	var found struct {
+		Stacks []struct {
+			StackStatus string
+			Parameters  []pair `xml:"Parameters>member"`
+			Outputs     []pair `xml:"Outputs>member"`
+		} `xml:"DescribeStacksResult>Stacks>member"`
+	}
+	err := c.Form(ctx, "cloudformation", url.Values{"Action": {"DescribeStacks"}, "Version": {"2010-05-15"}, "StackName": {name}}, &found)
+	var refused *RefusedError
+	switch {
+	case errors.As(err, &refused) && strings.Contains(refused.Message, "does not exist"):
+		return nil, nil //nolint:nilnil // a stack that is not there is no error
+	case err != nil:
+		return nil, err
+	case len(found.Stacks) != 1:
+		return nil, fmt.Errorf("stack %s: %d found", name, len(found.Stacks))
+	}
+	s := &Stack{Status: found.Stacks[0].StackStatus, Parameters: map[string]string{}, Outputs: map[string]string{}}
+	for _, p := range found.Stacks[0].Parameters {
+		s.Parameters[p.ParameterKey] = p.ParameterValue
+	}
+	for _, o := range found.Stacks[0].Outputs {
+		s.Outputs[o.OutputKey] = o.OutputValue
+	}
+	return s, nil
 }
 
 // explain reads a refusal, which is JSON or XML by service.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -37,15 +36,11 @@ func (s *story) event(ctx context.Context) error {
 	if s.below.parameters["EventTemplate"] != "" {
 		event = map[string]any{
 			"version": "0", "id": id, "detail-type": "smoke", "source": source, "account": "000000000000", "time": s.now().UTC(),
-			"region": s.below.cfg.Region, "resources": []string{}, "detail": map[string]string{"script": script},
+			"region": s.below.Config.Region, "resources": []string{}, "detail": map[string]string{"script": script},
 		}
 	}
-	payload, err := json.Marshal(event)
-	if err != nil {
-		return err
-	}
 	var first, again startedEvent
-	if err := errors.Join(s.below.invoke(ctx, "Event", payload, &first), s.below.invoke(ctx, "Event", payload, &again)); err != nil {
+	if err := errors.Join(s.below.invoke(ctx, "Event", event, &first), s.below.invoke(ctx, "Event", event, &again)); err != nil {
 		return err
 	}
 	if len(first.Sessions) != 1 || first.Sessions[0].Replayed {

@@ -68,7 +68,7 @@ func run(ctx context.Context, args []string, env func(string) string, out io.Wri
 	if err != nil {
 		return err
 	}
-	s := &story{out: out, url: caller.URL(), token: token, caller: caller, below: below, rest: *rest, quiet: quiet, still: still, now: time.Now}
+	s := &story{out: out, token: token, caller: caller, below: below, rest: *rest, quiet: quiet, still: still, now: time.Now}
 	if other := env("ADJOURN_OTHER_TOKEN"); other != "" {
 		if s.other, err = client.New(client.Config{URL: *url, Token: other}); err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/agents"
+	"github.com/adjourn/adjourn/internal/awscall"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi"
@@ -164,7 +165,9 @@ func fakeAWS(t *testing.T, answers map[string]string) *beneath {
 	}))
 	t.Cleanup(server.Close)
 	return &beneath{
-		cfg:   aws.Config{Region: "eu-west-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")},
+		Caller: awscall.Caller{Now: time.Now, Most: 16 << 20, Config: aws.Config{
+			Region: "eu-west-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
+		}},
 		stack: "s", outputs: map[string]string{"StepsUrl": "q", "StartFunction": "f"}, parameters: map[string]string{}, since: time.Unix(1, 0),
 	}
 }
@@ -185,7 +188,7 @@ func TestBeneath(t *testing.T) {
 	t.Run("no AWS", func(t *testing.T) {
 		t.Parallel()
 		b, nowhere := fakeAWS(t, nil), "http://127.0.0.1:1"
-		b.cfg.BaseEndpoint = &nowhere
+		b.Config.BaseEndpoint = &nowhere
 		require.ErrorContains(t, b.describe(ctx), "nothing answers at http://127.0.0.1:1: if that is the local AWS, make up deploy-local")
 	})
 	t.Run("no such stack", func(t *testing.T) {
@@ -225,7 +228,7 @@ func TestBeneath(t *testing.T) {
 	t.Run("a function that fails", func(t *testing.T) {
 		t.Parallel()
 		b := fakeAWS(t, map[string]string{"/2015-03-31/functions/f/invocations": `failed {"errorMessage": "no"}`})
-		require.ErrorContains(t, b.invoke(ctx, "Start", []byte("{}"), &startedEvent{}), "Unhandled")
+		require.ErrorContains(t, b.invoke(ctx, "Start", struct{}{}, &startedEvent{}), "Unhandled")
 	})
 	t.Run("a bus that refuses", func(t *testing.T) {
 		t.Parallel()

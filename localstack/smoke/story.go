@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -23,7 +22,6 @@ const steps = 25
 // not as it should be.
 type story struct {
 	out    io.Writer
-	url    string
 	token  string
 	caller *client.Client
 	// other is a caller of another tenant, nil if there is none.
@@ -38,7 +36,7 @@ type story struct {
 }
 
 func (s *story) tell(ctx context.Context) error {
-	s.say("Adjourn at %s", s.url)
+	s.say("Adjourn at %s", s.caller.URL())
 	for i, chapter := range []struct {
 		title string
 		tell  func(context.Context) error
@@ -69,12 +67,12 @@ func (s *story) say(format string, args ...any) { _, _ = fmt.Fprintf(s.out, form
 
 func (s *story) stranger(ctx context.Context) error {
 	for what, token := range map[string]string{"without a token": "", "with a forged token": forge(s.token)} {
-		status, err := s.knock(ctx, token)
+		caller, err := client.New(client.Config{URL: s.caller.URL(), Token: token})
 		if err != nil {
 			return err
 		}
-		if status != http.StatusUnauthorized {
-			return fmt.Errorf("GET /sessions %s was answered with %d instead of 401: is the API open?", what, status)
+		if _, err := caller.Sessions(ctx, client.SessionsParams{}); statusOf(err) != http.StatusUnauthorized {
+			return fmt.Errorf("GET /sessions %s was not refused with 401: is the API open? (%w)", what, orNone(err))
 		}
 		s.say("   %-21s GET /sessions is 401", what)
 	}
@@ -94,22 +92,6 @@ func (s *story) stranger(ctx context.Context) error {
 	}
 	s.say("   %-21s GET /sessions/{id} is 404: for it there is no such session", "from another tenant")
 	return nil
-}
-
-// knock asks for the sessions as somebody who has this token.
-func (s *story) knock(ctx context.Context, token string) (int, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/sessions", http.NoBody)
-	if err != nil {
-		return 0, err
-	}
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, err
-	}
-	return resp.StatusCode, resp.Body.Close()
 }
 
 // forge returns a token that claims more than was signed.
@@ -206,7 +188,7 @@ func (s *story) approval(ctx context.Context) error {
 		return err
 	}
 	yes := true
-	answer := wire.SubmitRequest{WaitID: wait.WaitID, Kind: session.AnswerApproval, ToolCallID: wait.CallID, ApprovalID: "forged", Approved: &yes}
+	answer := client.SubmitRequest{WaitID: wait.WaitID, Kind: session.AnswerApproval, ToolCallID: wait.CallID, ApprovalID: "forged", Approved: &yes}
 	_, err = s.caller.Submit(ctx, client.SubmitParams{SessionID: paused.ID, Answer: answer})
 	if code := statusOf(err); code < 400 || code >= 500 {
 		return fmt.Errorf("a forged approval was not refused: %w", orNone(err))
@@ -229,8 +211,8 @@ func (s *story) message(ctx context.Context) error {
 		return err
 	}
 	s.say("   %s paused and asks: %s", paused.ID, paused.Text)
-	_, err = s.caller.Resume(ctx, client.ResumeParams{SessionID: paused.ID, Request: wire.ResumeRequest{
-		Mode: wire.ResumeWithMessage, CheckpointID: paused.CheckpointID, Message: wire.Text("eu-west-1"),
+	_, err = s.caller.Resume(ctx, client.ResumeParams{SessionID: paused.ID, Request: client.ResumeRequest{
+		Mode: client.ResumeWithMessage, CheckpointID: paused.CheckpointID, Message: client.Text("eu-west-1"),
 	}})
 	if err != nil {
 		return err
@@ -249,22 +231,22 @@ func (s *story) sweep(ctx context.Context) error {
 		return nil
 	}
 	var swept json.RawMessage
-	err := s.below.invoke(ctx, "Sweep", []byte(`{"detail-type":"Scheduled Event","source":"aws.events","detail":{}}`), &swept)
+	err := s.below.invoke(ctx, "Sweep", map[string]any{"detail-type": "Scheduled Event", "source": "aws.events", "detail": map[string]any{}}, &swept)
 	s.say("   it answered %s", swept)
 	return err
 }
 
 // --- What chapters share
 
-func (s *story) start(ctx context.Context, script string) (wire.Started, error) {
-	return s.caller.Start(ctx, client.StartParams{Request: wire.StartRequest{Agent: "lab", Input: wire.Text(script)}})
+func (s *story) start(ctx context.Context, script string) (client.Started, error) {
+	return s.caller.Start(ctx, client.StartParams{Request: client.StartRequest{Agent: "lab", Input: client.Text(script)}})
 }
 
 // play starts a session and waits for it to rest.
-func (s *story) play(ctx context.Context, script string, want session.Outcome) (wire.Session, error) {
+func (s *story) play(ctx context.Context, script string, want session.Outcome) (client.Session, error) {
 	started, err := s.start(ctx, script)
 	if err != nil {
-		return wire.Session{}, err
+		return client.Session{}, err
 	}
 	return s.rested(ctx, started.SessionID, want)
 }
@@ -277,6 +259,7 @@ func (s *story) completes(ctx context.Context, id string) error {
 	return err
 }
 
+// statusOf returns the status of a refusal, 0 if err is none.
 func statusOf(err error) int {
 	var refused *client.Error
 	if errors.As(err, &refused) {

@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -23,26 +22,17 @@ const (
 // rested waits until a session rests, and wants it to have ended up so. One whose
 // journal does not grow all the while is given up: where the chain is off it would
 // be watched for ever.
-func (s *story) rested(ctx context.Context, id string, want session.Outcome) (wire.Session, error) {
+func (s *story) rested(ctx context.Context, id string, want session.Outcome) (client.Session, error) {
 	var version int64
-	var since time.Time // when the journal was first seen to be so long
-	told := false
+	since, told := s.now(), false // when the journal was first seen to be so long
 	for {
-		wait := time.Duration(0) // the first look says where it stands
-		if !since.IsZero() {
-			wait = min(patience, s.next(since))
-		}
-		now, err := s.caller.Session(ctx, id, wait)
-		if err != nil {
+		now, err := s.caller.Session(ctx, id, min(patience, s.next(since)))
+		switch {
+		case err != nil || now.Outcome == want:
 			return now, err
-		}
-		if now.Outcome == want {
-			return now, nil
-		}
-		if now.Outcome != session.OutcomeRunning {
+		case now.Outcome != session.OutcomeRunning:
 			return now, fmt.Errorf("session %s is %s, not %s (%+v)", id, now.Outcome, want, now.Failure)
-		}
-		if since.IsZero() || now.Version != version {
+		case now.Version != version:
 			version, since, told = now.Version, s.now(), false
 		}
 		switch stood := s.now().Sub(since); {
@@ -78,30 +68,21 @@ func (s *story) stands() string {
 }
 
 // nothingRuns watches a paused session for a while. The sweep alone may run, once a minute.
-func (s *story) nothingRuns(ctx context.Context, paused wire.Session) error {
-	asked := functions[:len(functions)-1]
-	var before []int
-	if s.below != nil {
-		if err := s.below.emptyQueue(ctx); err != nil {
-			return err
-		}
-		var err error
-		if before, err = s.below.settled(ctx, asked...); err != nil {
-			return err
-		}
+func (s *story) nothingRuns(ctx context.Context, paused client.Session) error {
+	before, err := s.ran(ctx)
+	if err != nil {
+		return err
 	}
 	s.say("   watching it for %s …", s.rest)
 	if err := sleep(ctx, s.rest); err != nil {
 		return err
 	}
-	if s.below != nil {
-		after, err := s.below.starts(ctx, asked...)
-		if err = errors.Join(err, s.below.emptyQueue(ctx)); err != nil {
-			return err
-		}
-		if !slices.Equal(before, after) {
-			return fmt.Errorf("while session %s rested, functions were invoked: %v of %v before, %v after", paused.ID, before, asked, after)
-		}
+	switch after, err := s.ran(ctx); {
+	case err != nil:
+		return err
+	case !slices.Equal(before, after):
+		return fmt.Errorf("while session %s rested, functions were invoked: %v of %v before, %v after", paused.ID, before, asked, after)
+	case s.below != nil:
 		s.say("   meanwhile no function ran (but the sweep, once a minute), and the queue is empty")
 	}
 	now, err := s.caller.Session(ctx, paused.ID, 0)
@@ -109,6 +90,20 @@ func (s *story) nothingRuns(ctx context.Context, paused wire.Session) error {
 		err = fmt.Errorf("while it rested, session %s went from entry %d to %d", paused.ID, paused.Version, now.Version)
 	}
 	return err
+}
+
+// asked are the functions that run because somebody asked for it: all but the sweep.
+var asked = functions[:len(functions)-1]
+
+// ran counts how often they ran, once the queue is empty, where it may look beneath the API.
+func (s *story) ran(ctx context.Context) ([]int, error) {
+	if s.below == nil {
+		return nil, nil
+	}
+	if err := s.below.emptyQueue(ctx); err != nil {
+		return nil, err
+	}
+	return s.below.settled(ctx, asked...)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
