@@ -106,7 +106,7 @@ func open(named string, files tool.Files) (*Folder, error) {
 }
 
 // Local returns the path below the folder that a path means: a relative one begins
-// at the folder, an absolute one must lead into it. Symlinks are Root's affair.
+// at the folder, an absolute one must lead into it. Symlinks are checked by Root.
 func (f *Folder) Local(path string) (string, error) {
 	local := filepath.Clean(filepath.FromSlash(path))
 	if filepath.IsAbs(local) {
@@ -127,8 +127,8 @@ func (f *Folder) Outside(path string) error {
 	return fmt.Errorf("%q is %w %s, where the files of this agent stay", path, ErrOutside, f.Path)
 }
 
-// Guards reports whether a file or folder is one of the program's data. It asks by
-// identity: no other name of it, on whatever file system, helps.
+// Guards reports whether a file or folder is one of the program's data. It compares
+// identities, so another name of the same file makes no difference on any file system.
 func (f *Folder) Guards(info fs.FileInfo) bool {
 	for _, d := range f.data {
 		if os.SameFile(info, d) {
@@ -174,9 +174,9 @@ func dataFiles(files tool.Files) ([]fs.FileInfo, error) {
 	return found, nil
 }
 
-// beside reports whether a name is one of what commands have beside the data file:
-// named after it, or the manifest of what paused last, or what is being written or
-// edited just now, which internal/private names.
+// beside reports whether a name is that of a file which commands keep beside the data
+// file: one named after it, the manifest of the last pause, or a file that is being
+// written or edited just now (internal/private chooses those names).
 func beside(name, base string) bool {
 	return strings.HasPrefix(name, base) || name == "pause.json" || strings.HasSuffix(name, ".adjourn-tmp")
 }

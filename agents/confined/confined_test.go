@@ -53,8 +53,8 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// A folder from which the data can be reached, or that lies with it, is none,
-// whatever it is called.
+// A folder is refused, whatever its name, if the data can be reached from it or if it
+// lies in the folder of the data.
 func TestOwn_refuses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -106,8 +106,8 @@ type Place struct {
 func (p *Place) Close() { _ = p.Dir.Close() } // it was only read
 
 // Locate finds path below root. It goes down directory by directory and holds
-// each one open, so that nothing can be put in the way behind its back: os.Root
-// alone would follow a symlink that stays inside.
+// each one open, so that nobody can exchange one of them meanwhile: os.Root alone
+// would follow a symlink that stays inside.
 func (f *Folder) Locate(root *os.Root, name string) (*Place, error) {
 	if !fs.ValidPath(name) || name == "." || (runtime.GOOS == "windows" && !filepath.IsLocal(name)) {
 		return nil, fmt.Errorf("path %q is not the path of a file inside the folder", name)

@@ -30,7 +30,7 @@ func confinedTo(t *testing.T, dir string, served bool) *confined.Folder {
 	return h
 }
 
-// Whatever folder it is told, it looks at none that is not in its own.
+// It refuses every folder that is not in its own.
 func TestHome(t *testing.T) {
 	t.Parallel()
 	base := folder(t, map[string]string{
@@ -74,7 +74,7 @@ func TestHome(t *testing.T) {
 	require.NoError(t, remove(t.Context(), h, DeleteIn{listing.Folder, "b", 3, sum("key"), "a"}, "id"), "its own work goes on")
 }
 
-// Where others may call, it looks at the lab's folder alone.
+// At a server, where others may call it, it looks only into the lab's folder.
 func TestHome_of_a_server(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"photos/a": "x", "photos/b": "x", "adjourn-lab/a": "x", "adjourn-lab/b": "x"})

@@ -1,9 +1,9 @@
 // Package janitor is an agent that deletes copies of files after a person approved each.
 //
 // Without a model it plans in Go ([Plan]); with one the model plans with the same
-// tools. Either way no file is deleted that is not the one the person was shown,
-// and never the last one with its content. It looks at one folder of the program's
-// choice, whoever asks, and what lies in it; never at the program's own data.
+// tools. Either way it deletes only the file that the person was shown, and never the
+// last one with its content. It looks only into one folder that the program chose,
+// whoever calls it, and never at the program's own data.
 package janitor
 
 import "github.com/adjourn/adjourn/pkg/agent"

@@ -60,8 +60,8 @@ type job struct {
 	folder  string
 	found   *Found
 	refused string // why the folder could not be listed
-	// gone are the files that were deleted: not always those that the calls named,
-	// because a person may change what is deleted.
+	// gone are the files that were deleted. They may differ from those that the calls
+	// named, because a person may change what is deleted.
 	gone     []string
 	outcomes []outcome
 	freed    int64

@@ -146,8 +146,8 @@ func TestPlan_begins_anew_with_the_newest_user_message(t *testing.T) {
 	require.Equal(t, []string{"c"}, keys(contents(t, two)))
 }
 
-// A person may change a deletion before it runs. What is told is what was done,
-// not what was asked for.
+// A person may change a deletion before it runs. The summary tells what was done, not
+// what was asked for.
 func TestPlan_tells_what_an_edit_made_of_it(t *testing.T) {
 	t.Parallel()
 	two := map[string]string{"a.txt": "x", "b.txt": "x", "d.txt": "long", "e.txt": "long"}

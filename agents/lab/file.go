@@ -71,11 +71,11 @@ func claimsOf(path string) string { return path + ".keys" }
 
 // appendOnce adds one line to a file unless one was added for this key.
 //
-// To look and then append would write twice when a process dies or is frozen in
-// between. So a key first claims a place: a record is added to the file beside,
-// and of several records of one key the first counts. Everybody reads the same
-// records, so everybody writes the same bytes to the same place, as often as
-// they like. The lock is for those who append to path by other means.
+// A process that first looks for the line and then appends it would write it twice if
+// it died or was frozen in between. So a key first claims a place: a record is added to
+// the file beside, and of several records of one key the first counts. All processes
+// read the same records, so each writes the same bytes to the same place, however
+// often. The lock is for those who append to path by other means.
 func appendOnce(ctx context.Context, root *os.Root, path, key, text string) (err error) {
 	if err := oneLine(text); err != nil {
 		return err

@@ -109,7 +109,7 @@ func TestAppendOnce(t *testing.T) {
 	require.ErrorContains(t, err, "give one line")
 }
 
-// What a run may leave behind that died, and what the next run with its key makes of it.
+// What a run that died may leave behind, and what the next run with its key does then.
 func TestAppendOnce_after_a_crash(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -273,11 +273,11 @@ func TestAppendOnce_needs_no_lock(t *testing.T) {
 		require.NoError(t, err)
 	}
 	lines := strings.Split(strings.TrimSuffix(read(t, path), "\n"), "\n")
-	lines = slices.DeleteFunc(lines, func(l string) bool { return l == "" }) // two may both end what looks torn
+	lines = slices.DeleteFunc(lines, func(l string) bool { return l == "" }) // two writers may both end a torn line
 	require.ElementsMatch(t, want, lines)
 }
 
-// Somebody who holds the file for ever, as a frozen process does, stops nobody.
+// A process that holds the file for ever, because it is frozen, stops no other.
 func TestAppend_beside_a_holder(t *testing.T) {
 	t.Parallel()
 	path := setup(t, "old\n")
@@ -313,7 +313,7 @@ func TestAppendOnce_without_a_place_for_its_keys(t *testing.T) {
 	require.Equal(t, "old\n", read(t, path))
 }
 
-// The file beside may hold what nobody of ours wrote: that owns nothing.
+// The file beside may hold records that no lab wrote: they own no line.
 func TestAppendOnce_beside_other_records(t *testing.T) {
 	t.Parallel()
 	path := setup(t, "old\n")
@@ -323,7 +323,7 @@ func TestAppendOnce_beside_other_records(t *testing.T) {
 	require.Equal(t, "old\nfirst\n", read(t, path), "the first claim of a key counts")
 }
 
-// Who only reads a file has not the right to add to it.
+// The right to read a file is not the right to add to it.
 func TestAppend_to_a_read_only_file(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() == 0 {

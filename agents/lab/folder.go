@@ -13,8 +13,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
-// What a caller of the lab can fill: so many files of so many bytes, the records of
-// append_once counted as files.
+// Limits of what a caller of the lab can write: the number of files, those with the
+// records of append_once included, and the bytes of each.
 const (
 	maxFile  = 1 << 20
 	maxFiles = 256
@@ -56,7 +56,8 @@ func openFile(root *os.Root, path string, flags int) (*os.File, error) {
 	return file, nil
 }
 
-// plain refuses what is no file, and one with another name, which may be anywhere.
+// plain refuses what is no regular file, and a file with a second name (a hard link),
+// which may lie in any folder.
 func plain(file *os.File, path string) error {
 	info, err := file.Stat()
 	if err != nil {

@@ -21,7 +21,7 @@ var writers = map[string]string{
 	"refund":      `{"order": "x", "amount": 1, "log": %q}`,
 }
 
-// Nobody gets a line into a file that is not the lab's, by whatever way.
+// There is no way to write a line into a file that is not the lab's.
 func TestFiles_stay_in_the_folder(t *testing.T) {
 	t.Parallel()
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -69,7 +69,7 @@ func TestFiles_have_an_end(t *testing.T) {
 	}
 	require.Len(t, read(t, path), maxFile-1)
 
-	// A place far away in the records is nobody's, so that no hole is written.
+	// A record with a place far behind the end counts for nobody: it would make a hole.
 	far := setup(t, "old\n")
 	claims(t, far, record(t, "k", maxFile*2, "far\n"))
 	_, _, err := run(t, "append_once", fmt.Sprintf(`{"path": %q, "text": "near"}`, far), toolcall.Config[tool.Files]{IdempotencyKey: "k", Files: beside(far)})

@@ -30,8 +30,8 @@ func Agent() agent.Agent {
 		Tools:       Tools(),
 		// Whoever may start it can do what its tools do.
 		Trial: true,
-		// repeat: 1000 and far more has to fit. Scripted tokens cost nothing and count
-		// messages, each step all of them, and what is large in them.
+		// A script with repeat: 1000 or far more has to fit. Scripted tokens cost nothing:
+		// each step counts one for every message so far, and more for large ones.
 		Limits: agent.Limits{Steps: 10_000, Tokens: 120_000_000},
 	}
 }

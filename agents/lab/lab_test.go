@@ -166,7 +166,7 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// What comes in is what the task returns: a number that no float64 holds, too.
+// The task returns exactly what came in, also a number that no float64 can hold.
 func TestFinish_keeps_numbers(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{
@@ -209,8 +209,7 @@ func TestNotes_beside_other_state(t *testing.T) {
 	require.Len(t, taken.StateOps, 1)
 }
 
-// A question that was answered with something else than what was asked for is
-// asked again; nobody guesses.
+// A question whose answer does not fit it is asked again; the tool does not guess.
 func TestQuestions_other_replies_count_for_nothing(t *testing.T) {
 	t.Parallel()
 	reply := session.Answer{Kind: session.AnswerReply, QuestionID: "something else", Selected: []string{"red"}}

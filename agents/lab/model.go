@@ -42,7 +42,7 @@ type model struct{}
 
 var _ llm.Model = model{}
 
-// Stream says the next item of the script.
+// Stream yields the next item of the script.
 func (model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		item, number, err := next(req)
@@ -57,7 +57,7 @@ func (model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, e
 	}
 }
 
-// next finds the script and what it says now. It reads messages from the newest on and stops at the script.
+// next finds the script and its next item. It reads messages from the newest on and stops at the script.
 func next(req llm.Request) (item Item, number int, err error) {
 	replies := 0
 	for i := len(req.Messages) - 1; i >= 0; i-- {
@@ -179,13 +179,13 @@ func deltas(text string) iter.Seq[string] {
 	}
 }
 
-// largeKiB is how many tokens a whole KiB counts that came in: what a session holds
-// is bounded by its tokens.
+// largeKiB is how many tokens each whole KiB of input counts for: so the limit of
+// tokens also bounds how much a session can hold.
 const largeKiB = 1000
 
-// usage counts what a reader can count by hand: a token for each message that came
-// in, and [largeKiB] for each KiB of what came since the last reply, that one
-// included; a token for each word that went out, and for each call.
+// usage counts in a way that a reader can check by hand. Input: one token for each
+// message, and [largeKiB] for each KiB of the last reply and what came after it.
+// Output: one token for each word and each call.
 func usage(item Item, messages []llm.Message) llm.Usage {
 	words := func(text string) int64 { return int64(len(strings.Fields(text))) }
 	u := llm.Usage{Input: int64(len(messages)) + newBytes(messages)/1024*largeKiB, Reasoning: words(item.Think)}

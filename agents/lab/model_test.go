@@ -269,7 +269,7 @@ func history(n int) []llm.Message {
 	return messages
 }
 
-// A step late in a session must cost what an early one does. Not parallel:
+// A late step of a session must cost no more than an early one. Not parallel:
 // allocations are counted for the whole process.
 func TestModel_long_sessions_cost_nothing_more(t *testing.T) {
 	m := lab.Model()
@@ -324,8 +324,8 @@ func ExampleModel() {
 	// done
 }
 
-// Whoever stops reading ends the stream, at any of its events; a call that is
-// over before it begins says nothing.
+// A reader who stops reading ends the stream, at any event; a call whose context is
+// done before it begins yields nothing but that error.
 func TestModel_stops_when_its_reader_does(t *testing.T) {
 	t.Parallel()
 	script := llm.Request{Messages: []llm.Message{llm.User("- think: hm\n  text: hi\n  calls: [{call: a}, {call: b}]")}}

@@ -72,8 +72,8 @@ func peopleTools() []tool.Tool {
 	}
 }
 
-// pretend does something visible that harms nobody: a receipt, and a line in a
-// file for those who count.
+// pretend does something visible and harmless: it returns a receipt, and adds a line to
+// a file in which tests can count the effects.
 func pretend(ctx context.Context, c *tool.Call, done, log string) (Receipt, error) {
 	if log != "" {
 		if err := write(ctx, c, log, done); err != nil {

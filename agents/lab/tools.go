@@ -113,7 +113,7 @@ func plainTools() []tool.Tool {
 		}, func(_ context.Context, _ *tool.Call, in FaultIn) (struct{}, error) {
 			return struct{}{}, errors.New(or(in.Text, "this tool always fails"))
 		}),
-		// What comes in is what the task returns, numbers digit for digit.
+		// The task returns exactly what came in, numbers digit for digit.
 		tool.Define(tool.Spec[map[string]json.RawMessage]{
 			Name: "finish", Description: "End the task with a structured result: the arguments, whatever they are.",
 			Effect: tool.ReadOnly, Finish: true,
@@ -133,8 +133,8 @@ func echo(_ context.Context, _ *tool.Call, in EchoIn) (string, error) {
 	return in.Text, nil
 }
 
-// madeUp returns text of so many bytes, the same every time. Its words do not
-// repeat, so that a journal cannot be small just because of what was tried.
+// madeUp returns text of so many bytes, the same every time. Its words do not repeat,
+// so that the journal's compression cannot make it small.
 func madeUp(size int) string {
 	const letters = "etaoinsrhldcumfp" // a power of two of them
 	text := make([]byte, size)

@@ -37,7 +37,7 @@ type Config[Files any] struct {
 	Remember func(ctx context.Context, key string, value json.RawMessage) error
 	// Files says where the tool may have files; zero: nowhere.
 	Files Files
-	// Log is for the tool's own lines, which say whose they are; nil drops them.
+	// Log takes the tool's own lines, with session, call and tool added; nil drops them.
 	Log *slog.Logger
 }
 

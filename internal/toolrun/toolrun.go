@@ -1,5 +1,5 @@
-// Package toolrun holds what the runtime and tooltest share of running a tool: how its
-// definition reads to the engine, what it waits for, and what follows when the outcome of
+// Package toolrun holds what the runtime and tooltest share of running a tool: what its
+// definition means to the engine, what it waits for, and what follows when the outcome of
 // a run is not known.
 package toolrun
 
@@ -36,7 +36,7 @@ func Traits(t tool.Tool, arguments json.RawMessage) engine.Traits {
 	return out
 }
 
-// Expiry says a tool's deadline in the engine's words.
+// Expiry turns a tool's deadline into the engine's type.
 func Expiry(x *tool.Expiry) *engine.Expiry {
 	if x == nil {
 		return nil
@@ -50,8 +50,8 @@ func Expiry(x *tool.Expiry) *engine.Expiry {
 	return out
 }
 
-// QuestionWait is what a question waits for. Who may answer the tool may answer
-// its questions, unless the question names others.
+// QuestionWait is the wait that a question opens. Whoever may decide about the tool may
+// answer its questions, unless the question names others.
 func QuestionWait(p engine.CallPlan, q tool.Question) session.Wait {
 	return session.Wait{
 		Kind: session.WaitQuestion, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: journal.Digest(p.Arguments),
@@ -65,7 +65,8 @@ func UnknownWait(p engine.CallPlan) session.Wait {
 		Kind: session.WaitUnknown, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: journal.Digest(p.Arguments),
 		Text: engine.TextUnknown, Who: p.Traits.Who, Policy: p.Policy,
 	}
-	// A default is one for the tool's approval: nobody can declare beforehand what happened.
+	// The default of a deadline is for the tool's approval. It cannot say in advance
+	// what happened, so a verdict has no deadline then.
 	if x := p.Traits.Expiry; x != nil && x.Outcome != session.ExpireDefault {
 		w.Deadline = x.Deadline(time.Time{})
 	}
@@ -115,8 +116,7 @@ func TimedOutAgain(c session.Call, timeout time.Duration, times int) llm.ToolRes
 	return engine.Result(c, llm.ResultUnknown, fmt.Sprintf("%s It did not finish within %s, %d times.", engine.TextUnknown, timeout, times))
 }
 
-// CheckEdited refuses arguments that a person put in the place of those shown, where the
-// tool does not take them.
+// CheckEdited refuses arguments that a person has edited and the tool does not accept.
 func CheckEdited(t tool.Tool, edited json.RawMessage) error {
 	if err := journal.CheckValue(edited); err != nil {
 		return fmt.Errorf("the edited input %w", err)
@@ -131,7 +131,7 @@ func CheckEdited(t tool.Tool, edited json.RawMessage) error {
 	return nil
 }
 
-// CheckReply holds a reply to its question.
+// CheckReply refuses a reply that does not fit its question.
 func CheckReply(q session.Question, a session.Answer) error {
 	if q.Kind == session.QuestionText {
 		if a.Text == nil {

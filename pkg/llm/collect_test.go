@@ -316,8 +316,7 @@ func TestContextError(t *testing.T) {
 	require.True(t, failure.Retryable())
 }
 
-// TestCollectEnds: whatever a model sends without end, little of it is held, and the
-// stream is left.
+// TestCollectEnds: of a stream without end little is kept in memory, and reading stops.
 func TestCollectEnds(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 64<<10)

@@ -9,7 +9,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 )
 
-// TestMessage_Size: whatever a part is large in counts.
+// TestMessage_Size: a part counts by its size, whichever field is large.
 func TestMessage_Size(t *testing.T) {
 	t.Parallel()
 	const large = 100_000

@@ -15,8 +15,9 @@ type Model interface {
 	// Stream sends the request and yields what comes back, piece by piece. The
 	// last event of a complete reply is EventStop. An error ends the stream; a
 	// provider's error is an [*Error], so that the caller can tell what to do
-	// about it. Adapters do not retry, nor hold more of a reply than [MaxReply]. The stream stops when ctx is done, with
-	// what [ContextError] says. The request is only read.
+	// about it. Adapters do not retry, and hold no more of a reply than [MaxReply].
+	// The stream stops when ctx is done, with the error of [ContextError]. The
+	// request is only read.
 	Stream(ctx context.Context, req Request) iter.Seq2[Event, error]
 }
 
@@ -30,8 +31,9 @@ type Request struct {
 	Choice ToolChoice
 	// MaxOutputTokens is 0 for the provider's default.
 	MaxOutputTokens int64
-	// Delays holds one number for each call of this task that failed and was put
-	// off: how many messages there were then. Providers ignore it; scripts count.
+	// Delays holds one number for each model call of this task that failed and is
+	// repeated later: how many messages there were then. Providers ignore it; scripts
+	// find their place by it.
 	Delays []int
 }
 
@@ -99,7 +101,7 @@ const (
 	StopLength    StopReason = "length"
 	StopRefused   StopReason = "refused"
 	// StopNeedsInput: the text is a question to a person, without whom the model
-	// cannot go on. Scripts say it; an agent's policy can say it of every text.
+	// cannot go on. Scripts return it; an agent's policy can treat every text as one.
 	StopNeedsInput StopReason = "needs_input"
 )
 
@@ -138,8 +140,8 @@ type Reply struct {
 // ErrBrokenStream is the cause of the error of a reply that ended before its stop event.
 var ErrBrokenStream = errors.New("llm: stream ended before the reply was complete")
 
-// The largest reply that is taken in. It is many times what models say at most, so
-// that what is larger comes from something that is no model, or is broken.
+// The largest reply that is accepted: many times the longest that models write. A
+// larger one comes from a server that is broken, or that is no model.
 const (
 	// MaxReply is how many bytes a reply may have in sum: text, reasoning, calls with
 	// their arguments.
@@ -155,15 +157,15 @@ var ErrTooLarge = errors.New("llm: the reply is too large")
 func TooLarge() *Error {
 	return &Error{
 		Class: ClassInvalid, Cause: ErrTooLarge,
-		Message: fmt.Sprintf("the reply was given up: it has more than %d MiB or %d parts, more than any model says. Set MaxOutputTokens, or look at the model's server", MaxReply>>20, MaxParts),
+		Message: fmt.Sprintf("the reply is too large and was dropped: it has more than %d MiB or %d parts, and no model writes that much. Set MaxOutputTokens, or check the model's server", MaxReply>>20, MaxParts),
 	}
 }
 
 // Collect reads a stream to its end and returns the whole reply. Each event is
 // also handed to watch, if there is one. A stream that ends without EventStop is
 // an [*Error] of class overloaded (it may be tried again) with ErrBrokenStream
-// as its cause. One that is larger than [MaxReply] or [MaxParts] is given up, with the
-// error [TooLarge].
+// as its cause. Of a reply larger than [MaxReply] or [MaxParts] no more is read; the
+// error is [TooLarge].
 func Collect(events iter.Seq2[Event, error], watch func(Event)) (Reply, error) {
 	var c collector
 	for event, err := range events {
@@ -187,9 +189,9 @@ func Collect(events iter.Seq2[Event, error], watch func(Event)) (Reply, error) {
 	return Reply{}, &Error{Class: ClassOverloaded, Message: "the stream broke off", Cause: ErrBrokenStream}
 }
 
-// Events returns the stream that [Collect] folds into reply: what an adapter
-// yields that got its answer in one piece. An empty Stop is told by the calls;
-// parts that no event can bring (images, files, results) are left out.
+// Events returns the stream that [Collect] folds into reply. An adapter that got its
+// answer in one piece yields it. An empty Stop follows from the calls; parts that no
+// event can carry (images, files, results) are left out.
 func Events(reply Reply) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		counts := map[PartKind]int{}

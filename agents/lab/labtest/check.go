@@ -30,8 +30,9 @@ type outcome struct {
 	results []llm.ToolResult
 }
 
-// Check holds the promises: nothing lost, nothing done twice, the journal whole,
-// and what a client was told true. It returns how many outcomes are unknown.
+// Check checks what is promised of a session: nothing is lost, nothing is done twice,
+// the journal is whole, and what a client was told is true. It returns how many outcomes
+// are unknown.
 func (e Ended) Check(t require.TestingT) (unknown int) {
 	e.CheckChain(t)
 	e.checkEnd(t)
@@ -41,7 +42,7 @@ func (e Ended) Check(t require.TestingT) (unknown int) {
 	return unknown
 }
 
-// CheckChain holds that every entry is there, once, each bound to the one before.
+// CheckChain checks that every entry is there once, with the hash of the one before.
 func (r Records) CheckChain(t require.TestingT) {
 	tokens := map[string]bool{}
 	for i, e := range r.Entries {
@@ -54,8 +55,8 @@ func (r Records) CheckChain(t require.TestingT) {
 	}
 }
 
-// CheckDied holds that the session was given up because workers died at its step,
-// again and again, and that nothing is taken for begun which never ran.
+// CheckDied checks that the session failed because workers died again and again at its
+// step, and that no call which never ran is recorded as started.
 func (r Records) CheckDied(t require.TestingT) {
 	r.CheckChain(t)
 	require.NotEmpty(t, r.Entries, "%s does not exist", r.Key)

@@ -144,8 +144,8 @@ func TestCheck_lets_outcomes_be_unknown_where_something_struck(t *testing.T) {
 	require.Empty(t, faults(func(t require.TestingT) { require.Equal(t, 1, e.Check(t)) }))
 }
 
-// The fold refuses such journals, so that Check reports them as broken; the rule
-// is held by itself too, for a fold that would let them through.
+// Folding refuses such journals, so Check reports them as broken. The rule is tested on
+// its own too, in case folding lets them through one day.
 func TestCheckCalls_reports(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -37,7 +37,7 @@ func played(t *testing.T, script *Script) *Ended {
 		item := parsed[parsed.Reply(k)-1]
 		switch {
 		case item.Fail != "":
-			continue // it takes its time and leaves nothing that is checked
+			continue // its step is put off, which leaves nothing to check
 		case item.Say != "":
 			p.do(engine.Close(p.s, engine.StepOutcome{Reply: p.reply(llm.Text(item.Say))}, p.stamp()))
 		default:

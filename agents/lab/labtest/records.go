@@ -59,8 +59,8 @@ func (r Records) Fold(t require.TestingT) *session.Session {
 	return s
 }
 
-// NothingDue holds that a store looks for none of some sessions any more. Without
-// keys it holds that of all there are.
+// NothingDue checks that nothing of these sessions is due in a store any more; without
+// keys, that nothing is due at all.
 func NothingDue(t require.TestingT, s store.Store, before time.Time, keys ...session.Key) {
 	for p := (store.FindParams{Kind: store.FindDue, Before: before}); ; {
 		page, err := s.Find(context.Background(), p)

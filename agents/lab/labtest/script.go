@@ -1,9 +1,9 @@
-// Package labtest holds sessions of the lab to what is promised of them, whatever befalls them.
+// Package labtest checks that sessions of the lab are whole after any fault.
 //
 // A trial gives the lab a [Script] and disturbs it: processes are killed, frozen,
 // raced. When the session has ended, [Ended] compares what is in the store and in
-// the script's files with what the script asked for. The trials themselves, and
-// how they disturb, are the importers': cmd/adjourn and functions.
+// the script's files with what the script asked for. The importers, cmd/adjourn and
+// functions, contain the trials themselves and make the faults.
 package labtest
 
 import (

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Trial is one of many that run side by side: it remembers what was done and what
-// is wrong, to tell only if it fails. As a [require.TestingT] it stops the
+// Trial is one of many that run side by side: it records what was done and what is
+// wrong, and prints it only if it fails. As a [require.TestingT] it stops the
 // goroutine it is called on.
 type Trial struct {
 	Name string
@@ -114,7 +114,8 @@ func Number(t testing.TB, name string, otherwise int) int {
 	return n
 }
 
-// Seed is of ADJOURN_CRASH_SEED, else of the clock; it is printed, to try the same again.
+// Seed is read from ADJOURN_CRASH_SEED, else from the clock; it is printed, so that the
+// same trial can be run again.
 func Seed(t testing.TB) uint64 {
 	t.Helper()
 	n := uint64(Number(t, "ADJOURN_CRASH_SEED", 0))

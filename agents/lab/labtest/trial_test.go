@@ -55,7 +55,7 @@ func TestTry(t *testing.T) {
 	require.Regexp(t, `^[0-9:.]+ and at that$`, trial.Notes("that"))
 }
 
-// Not parallel: the environment is everybody's.
+// Not parallel: it changes the environment of the process.
 func TestNumber(t *testing.T) {
 	const name = "ADJOURN_CRASH_SEED"
 	t.Setenv(name, "")

@@ -48,7 +48,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("an_error_ends_the_stream", func(t *testing.T) { t.Parallel(); testErrors(t, h) })
 	t.Run("adapters_do_not_retry", func(t *testing.T) { t.Parallel(); testNoRetry(t, h) })
 	t.Run("a_broken_stream_is_overloaded", func(t *testing.T) { t.Parallel(); testBroken(t, h) })
-	t.Run("an_endless_reply_is_given_up", func(t *testing.T) { t.Parallel(); testFlood(t, h) })
+	t.Run("an_endless_reply_is_refused", func(t *testing.T) { t.Parallel(); testFlood(t, h) })
 	t.Run("cancellation_stops_the_stream", func(t *testing.T) { t.Parallel(); testCancel(t, h) })
 	t.Run("a_deadline_is_a_timeout", func(t *testing.T) { t.Parallel(); testDeadline(t, h) })
 	t.Run("a_done_context_asks_nothing", func(t *testing.T) { t.Parallel(); testDoneBefore(t, h) })
@@ -134,7 +134,7 @@ func testStopIsLast(t *testing.T, h Harness) {
 	require.Equal(t, llm.EventStop, all[len(all)-1].Kind)
 }
 
-// plain is a reply without what its provider calls it: no two call it the same.
+// plain is a reply without its response id and model, which differ between providers.
 func plain(reply llm.Reply) llm.Reply {
 	reply.ResponseID, reply.Model = "", ""
 	return reply

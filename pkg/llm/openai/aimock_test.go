@@ -22,8 +22,8 @@ import (
 const aimockFolder = "testdata/aimock"
 
 // startAimock starts the third-party model server on a free port and returns
-// its address. Somebody else's idea of the protocol is the point: our own
-// fixtures share our mistakes.
+// its address. Others wrote it, and that is why it is used: our own fixtures share
+// our mistakes.
 func startAimock(t *testing.T) string {
 	t.Helper()
 	cli := filepath.Join(aimockFolder, "node_modules", "@copilotkit", "aimock", "dist", "cli.js")

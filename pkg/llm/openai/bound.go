@@ -9,24 +9,24 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 )
 
-// What is read of a server's answer, in bytes after decompression. A server that is
-// broken, hostile, or not the one that was meant may send without end, and decoding
-// takes some ten times the memory of what is decoded.
+// Limits of what is read of a server's answer, in bytes after decompression. A server
+// that is broken, hostile or not the intended one may send without end, and decoding
+// takes about ten times the memory of the bytes that are decoded.
 const (
 	// maxPiece bounds what is decoded at once, an event of a stream or an answer in one
 	// piece: [llm.MaxReply] with its escapes.
 	maxPiece = 2 * llm.MaxReply
-	// maxStream bounds a stream. Around each token stands an event of some 300 bytes:
-	// it is several times what the longest reply of a model takes.
+	// maxStream bounds a whole stream. Each token comes in an event of about 300 bytes;
+	// the bound is several times the longest stream of a model.
 	maxStream = 128 << 20
 	// maxHeader bounds the header of an answer.
 	maxHeader = 256 << 10
-	// headerTime is how long a server may take to begin its answer. One that cannot
-	// stream begins when it has all of it, and one at home may load its model first.
+	// headerTime is how long a server may take to begin its answer. A server that cannot
+	// stream begins when the answer is complete, and a local one may load its model first.
 	headerTime = 10 * time.Minute
 )
 
-// bounded is a transport whose answers end.
+// bounded is a transport that limits the size of answers.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -45,7 +45,8 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// boundedBody ends with an error where too much comes or, cut, as if that were all.
+// boundedBody fails when an answer is too large. With cut it ends there instead, as if
+// the answer were complete.
 type boundedBody struct {
 	io.ReadCloser
 	left, most int64
@@ -54,7 +55,7 @@ type boundedBody struct {
 	events bool  // the body is a stream of events
 	event  int64 // bytes since the last one ended
 	line   int64 // bytes since the last line ended
-	bare   bool  // it is \r alone
+	bare   bool  // the line so far is \r alone
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
@@ -75,8 +76,8 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// grows returns how large the event is that p belongs to, the largest of them if
-// they are several. An empty line ends one, as the SDK's decoder reads lines.
+// grows returns the size so far of the event that p belongs to, or of the largest if p
+// holds several. An empty line ends an event, as it does for the SDK's decoder.
 func (b *boundedBody) grows(p []byte) (largest int64) {
 	for _, c := range p {
 		b.event++
@@ -97,12 +98,12 @@ func (b *boundedBody) grows(p []byte) (largest int64) {
 func tooLarge(most int64) *llm.Error {
 	return &llm.Error{
 		Class: llm.ClassInvalid, Cause: llm.ErrTooLarge,
-		Message: fmt.Sprintf("the server's answer was given up after %d MiB, more than any model says; is OPENAI_BASE_URL right, and the server in order?", most>>20),
+		Message: fmt.Sprintf("the server's answer was cut off after %d MiB, because no model writes that much; is OPENAI_BASE_URL right, and does the server work?", most>>20),
 	}
 }
 
-// noRedirect follows no redirect: the conversation is for the server that was named,
-// and the key even more.
+// noRedirect follows no redirect: no other server than the configured one may get the
+// conversation or the key.
 func noRedirect(r *http.Request, _ []*http.Request) error {
 	return refuse(llm.ClassInvalid, "the server sends elsewhere, to %s, and redirects are not followed; set OPENAI_BASE_URL to that if you trust it", r.URL.Host)
 }

@@ -20,7 +20,8 @@ import (
 // filler is a part of a text that goes on for ever.
 var filler = strings.Repeat("x", 64<<10)
 
-// endless sends begin, then more again and again until nobody listens, and counts.
+// endless sends begin, then more again and again until the client leaves, and counts
+// the bytes.
 func endless(sent *atomic.Int64, media, begin string, more string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", media)
@@ -68,7 +69,7 @@ func TestAnswersWithoutEnd(t *testing.T) {
 			m, err := openai.Open(t.Context(), "gpt-test", environment("OPENAI_BASE_URL", server.URL+"/v1", "OPENAI_API_KEY", secret, "OPENAI_STREAM", fmt.Sprint(!c.whole)))
 			require.NoError(t, err)
 			failure := failureOf(t, m)
-			server.Close() // it has seen that nobody listens
+			server.Close() // it has seen that the client left
 			require.Equal(t, llm.ClassInvalid, failure.Class, failure)
 			require.False(t, failure.Retryable())
 			require.LessOrEqual(t, sent.Load(), c.most+slack)
@@ -76,7 +77,7 @@ func TestAnswersWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestErrorsWithoutEnd: of an error's words as much is read as is told.
+// TestErrorsWithoutEnd: of an error message no more is read than the error repeats.
 func TestErrorsWithoutEnd(t *testing.T) {
 	t.Parallel()
 	for _, media := range []string{"application/json", "text/event-stream", ""} {
@@ -97,7 +98,7 @@ func TestErrorsWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestBombs: it is what comes out of the packing that is bounded.
+// TestBombs: the bound counts the bytes after decompression.
 func TestBombs(t *testing.T) {
 	t.Parallel()
 	var packed bytes.Buffer
@@ -119,7 +120,8 @@ func TestBombs(t *testing.T) {
 	require.Contains(t, failure.Message, "OPENAI_BASE_URL")
 }
 
-// TestLargeAnswers: what a model may say is read, in one event or in one piece.
+// TestLargeAnswers: an answer as large as a model may give is read, in one event or in
+// one piece.
 func TestLargeAnswers(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat(`\"`, llm.MaxReply/2)
@@ -131,7 +133,7 @@ func TestLargeAnswers(t *testing.T) {
 	}
 }
 
-// TestBoundedStream: events that end are read up to the bound of all of them.
+// TestBoundedStream: small events are read up to the bound of the whole stream.
 func TestBoundedStream(t *testing.T) {
 	t.Parallel()
 	event := []byte("data: " + filler + "\r\n\r\n")
@@ -143,7 +145,7 @@ func TestBoundedStream(t *testing.T) {
 	require.ErrorIs(t, err, llm.ErrTooLarge)
 }
 
-// TestRedirects: neither the key nor the conversation goes where nobody sent it.
+// TestRedirects: neither the key nor the conversation goes to the target of a redirect.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

@@ -42,7 +42,7 @@ func (m *model) failure(err error, response *http.Response) error {
 	var network net.Error
 	var ours *llm.Error
 	switch {
-	case errors.As(err, &ours): // what we read no further
+	case errors.As(err, &ours): // our own error: reading was stopped
 		told := *ours
 		told.Message = m.clean(told.Message)
 		return &told
@@ -197,7 +197,8 @@ func (m *model) classify(status int, said answer) *llm.Error {
 	return failure
 }
 
-// tooLong knows the words of servers that have no code for it.
+// tooLong recognises a prompt that is too long by the message, for servers that have no
+// code for it.
 func tooLong(message string) bool {
 	message = strings.ToLower(message)
 	for _, words := range []string{
@@ -231,7 +232,7 @@ func byStatus(status int) llm.ErrorClass {
 }
 
 // retryAfter reads how long the server asks to wait: milliseconds, seconds or a
-// date, which is held against the server's own clock.
+// date, which is compared with the server's own clock.
 func retryAfter(header http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil {
 		return span(ms, time.Millisecond)

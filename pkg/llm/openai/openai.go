@@ -30,7 +30,8 @@ import (
 
 const defaultBaseURL = "https://api.openai.com/v1"
 
-// idleConnections to one server; the standard two make many sessions dial anew.
+// idleConnections is how many stay open to one server. With the standard library's two,
+// many sessions at once would have to connect again and again.
 const idleConnections = 64
 
 // Open returns the model called name on the server that env describes. It does
@@ -109,7 +110,7 @@ func baseURL(text string) (*url.URL, error) {
 }
 
 // masks takes secrets out of messages: the key, and what stands before the host
-// and before /v1 in the address, which some gateways have for a key.
+// and before /v1 in the address, because some gateways expect a key there.
 func masks(key string, base *url.URL) *strings.Replacer {
 	var pairs []string
 	hide := func(secret, instead string) {
@@ -134,8 +135,8 @@ func masks(key string, base *url.URL) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// shortestToken is from how many bytes on a word of a path may be a token, which
-// a server may quote alone.
+// shortestToken is the length in bytes from which a segment of a path may be a secret
+// token, which a server may quote by itself.
 const shortestToken = 16
 
 // isOpenAI tells the servers that want max_completion_tokens from those that
@@ -176,7 +177,7 @@ func (m *model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Event
 			return
 		}
 		if stopped := llm.ContextError(ctx); stopped != nil {
-			err = stopped // what a caller who left hears is what they said
+			err = stopped // the end of ctx explains whatever broke because of it
 		}
 		yield(llm.Event{}, err)
 	}

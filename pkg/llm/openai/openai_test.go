@@ -223,7 +223,7 @@ func chunks(t *testing.T, reply llm.Reply) []string {
 	return append(out, "[DONE]")
 }
 
-// refusal answers as a server does that fails in this way.
+// refusal answers like a server that fails in this way.
 func refusal(t *testing.T, failure llm.Error) http.HandlerFunc {
 	kinds := map[llm.ErrorClass]struct {
 		status int
@@ -331,7 +331,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// The environment of the process is not ours to read: env is.
+// The adapter reads env, and never the environment of the process.
 func TestOpen_reads_env_only(t *testing.T) {
 	for _, name := range []string{"OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"} {
 		t.Setenv(name, secret)
@@ -351,8 +351,8 @@ func TestOpen_reads_env_only(t *testing.T) {
 	require.Empty(t, header.Values("Authorization"), "a server that needs no key gets none")
 }
 
-// What goes wrong is kept in journals: no part of the address that may be a
-// secret goes there with it.
+// Errors are kept in journals, so they must not hold any part of the address that may
+// be a secret.
 func TestErrors_hide_secrets_of_the_address(t *testing.T) {
 	t.Parallel()
 	quoting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

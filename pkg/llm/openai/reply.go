@@ -80,7 +80,7 @@ func stop(reason string, calls, refused bool) llm.StopReason {
 // read yields the events of a stream. It returns nil when the reply was
 // complete or the reader left.
 func (m *model) read(stream *ssestream.Stream[sdk.ChatCompletionChunk], response *http.Response, yield func(llm.Event, error) bool) (err error) {
-	defer func() { _ = stream.Close() }() // all that counts was read or given up
+	defer func() { _ = stream.Close() }() // what is needed was read, or nobody wants it any more
 	a := assembler{yield: yield, calls: map[int64]*openCall{}}
 	for stream.Next() {
 		if !a.chunk(stream.Current()) {

@@ -12,7 +12,7 @@ import (
 // Reply is what a scripted model answers.
 type Reply = llm.Reply
 
-// theEnd is what a model says that has nothing left to say.
+// theEnd is the text of every reply after the last one of the list.
 const theEnd = "done"
 
 // Say returns a reply of text that ends the turn.
@@ -126,8 +126,8 @@ func play(ctx context.Context, events iter.Seq[llm.Event], yield func(llm.Event,
 	}
 }
 
-// check refuses what no stream can bring, so that a test does not wonder where
-// a part of its reply has gone.
+// check refuses parts that no stream can carry: they would be missing from the reply
+// without an error.
 func check(reply Reply) error {
 	for i, p := range reply.Message.Parts {
 		switch p.Kind {
