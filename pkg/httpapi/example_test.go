@@ -65,10 +65,10 @@ func ExampleNew() {
 
 func ExampleRoutes() {
 	for _, route := range httpapi.Routes() {
-		if route.Function == httpapi.FunctionSubmit {
-			fmt.Println(route.Method, route.Path)
+		if route.OperationID == "submitAnswer" {
+			fmt.Println(route.Function, route.Method, route.Path)
 		}
 	}
 	// Output:
-	// POST /sessions/{id}/submit
+	// submit POST /sessions/{id}/submit
 }
