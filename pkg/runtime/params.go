@@ -19,7 +19,7 @@ type Caller struct {
 // model accepts.
 const MaxInput = wire.MaxInput
 
-// MaxInputParts is how many parts a user message may have.
+// MaxInputParts is how many parts a user message may have: 1,000.
 const MaxInputParts = answers.MaxInputParts
 
 // StartParams begin a new session, or the next turn of one that has ended well.
