@@ -63,11 +63,13 @@ vet: ## Run go vet, also as on a Mac
 	$(GO) vet ./...
 	$(GO) vet -tags aws ./...
 	GOOS=darwin $(GO) vet ./...
+	cd bench && $(GO) vet ./...
 
 .PHONY: tidy
 tidy: ## Fail where go mod tidy would change something
 	$(GO) mod tidy -diff
 	cd tools && $(GO) mod tidy -diff
+	cd bench && $(GO) mod tidy -diff
 
 .PHONY: floors
 floors: ## The rules of the house: floors, guests, package comments, ports, file lengths
@@ -155,6 +157,12 @@ bench: ## Run the benchmarks for BENCHTIME=1s each, BENCH=. of them
 .PHONY: bench-once
 bench-once: ## Run each benchmark once: it compiles, and does what it should
 	$(MAKE) -s bench BENCHTIME=1x
+
+ROUNDS ?= 5
+
+.PHONY: bench-peers
+bench-peers: ## Adjourn beside SQLite alone, DBOS and River, by turns: medians of ROUNDS=5 runs and their ratios
+	cd bench && $(GO) run ./peers -rounds $(ROUNDS)
 
 COUNT ?= 6
 
