@@ -27,8 +27,8 @@ var refund = tool.Define(tool.Spec[refundIn]{
 })
 
 // replies stand in for a model: one call, then a text. For a real one import
-// pkg/llm/openai and set Models: agent.Models{"openai": openai.Open} in the Config,
-// Model: "openai:gpt-5-mini" in the Agent; replies then plan where no model is named.
+// pkg/llm/openai, set Models: agent.Models{"openai": openai.Open} in the Config,
+// and run with ADJOURN_MODEL=openai:gpt-5-mini: Offline plans where no model is named.
 var replies = agent.Replies(
 	agent.Reply{Calls: []agent.Call{{Name: "refund", Arguments: refundIn{Order: "A-17", Amount: 250}}}},
 	agent.Reply{Text: "A-17 is refunded."},
