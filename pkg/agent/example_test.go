@@ -47,7 +47,7 @@ func ExampleNewRegistry_mistakes() {
 	// agent "guide": Model: the agent has nothing that plans: set Model, Planner or Offline
 	// agent "guide": Limits.Steps: -5 is negative: use agent.Unlimited for no limit, zero for the default
 	// agent "guide": Name: another agent has it: rename one of them
-	// agent "guide": Model: "openai:gpt-5": this program has no model providers: add one to Models
+	// agent "guide": Model: "openai:gpt-5": this program has no model providers: import github.com/adjourn/adjourn/pkg/llm/openai and set Models: agent.Models{"openai": openai.Open} in the Config
 }
 
 // A planner in Go takes the place of a model: here a fixed plan that goes by the

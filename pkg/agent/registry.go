@@ -302,7 +302,8 @@ func (m Models) problem(model string) string {
 	prefix, name, ok := strings.Cut(model, ":")
 	switch {
 	case len(m) == 0:
-		return "this program has no model providers: add one to Models"
+		return "this program has no model providers: import github.com/adjourn/adjourn/pkg/llm/openai " +
+			`and set Models: agent.Models{"openai": openai.Open} in the Config`
 	case !ok:
 		return "it names no provider: write " + m.forms()
 	case m[prefix] == nil:

@@ -99,8 +99,10 @@ func TestNewRegistry_tells_every_mistake(t *testing.T) {
 		"name_twice": {agent.Config{Models: models, Agents: []agent.Agent{{Name: "a", Model: "fake:m"}, {Name: "a", Model: "fake:m"}}}, []string{
 			`agent "a": Name: another agent has it: rename one of them`,
 		}},
-		"nothing_plans":    {one(func(a *agent.Agent) { a.Model = "" }), []string{"Model: the agent has nothing that plans: set Model (fake:<name>, other:<name>), Planner or Offline"}},
-		"no_providers":     {agent.Config{Agents: []agent.Agent{{Name: "a", Model: "fake:m"}}}, []string{"has no model providers: add one to Models"}},
+		"nothing_plans": {one(func(a *agent.Agent) { a.Model = "" }), []string{"Model: the agent has nothing that plans: set Model (fake:<name>, other:<name>), Planner or Offline"}},
+		"no_providers": {agent.Config{Agents: []agent.Agent{{Name: "a", Model: "fake:m"}}}, []string{
+			`has no model providers: import github.com/adjourn/adjourn/pkg/llm/openai and set Models: agent.Models{"openai": openai.Open} in the Config`,
+		}},
 		"unknown_provider": {one(func(a *agent.Agent) { a.Model = "openia:gpt" }), []string{`Model: "openia:gpt": no provider "openia": write fake:<name>, other:<name>`}},
 		"model_no_prefix":  {one(func(a *agent.Agent) { a.Model = "gpt" }), []string{"it names no provider"}},
 		"model_no_name":    {one(func(a *agent.Agent) { a.Model = "fake:" }), []string{"it names no model of fake"}},
