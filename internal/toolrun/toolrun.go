@@ -131,16 +131,19 @@ func CheckEdited(t tool.Tool, edited json.RawMessage) error {
 	return nil
 }
 
+// ReplyFields says what the two fields of a reply are called where it is written.
+type ReplyFields struct{ Text, Selected string }
+
 // CheckReply refuses a reply that does not fit its question.
-func CheckReply(q session.Question, a session.Answer) error {
+func CheckReply(q session.Question, a session.Answer, fields ReplyFields) error {
 	if q.Kind == session.QuestionText {
 		if a.Text == nil {
-			return fmt.Errorf("the question takes text")
+			return fmt.Errorf("the question takes %s", fields.Text)
 		}
 		return nil
 	}
 	if a.Selected == nil {
-		return fmt.Errorf("choose from %s", choices(q))
+		return fmt.Errorf("the question takes %s: %s", fields.Selected, choices(q))
 	}
 	if q.Kind == session.QuestionChoice && len(a.Selected) != 1 {
 		return fmt.Errorf("choose exactly one of %s", choices(q))

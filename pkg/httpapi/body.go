@@ -209,7 +209,7 @@ func (s *strictness) object(t reflect.Type) error {
 		seen[name] = true
 		inner, known := fields[name]
 		if fields != nil && !known {
-			return refuse(wire.CodeUnknownField, "there is no field %s here", shown(s.at(name)))
+			return refuse(wire.CodeUnknownField, "there is no field %s here; the fields are %s", shown(s.at(name)), strings.Join(fieldNames(t), ", "))
 		}
 		if fields == nil {
 			inner = element(t)
@@ -259,11 +259,27 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 		return nil
 	}
 	fields := map[string]reflect.Type{}
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		fields[name] = t.Field(i).Type
+	for field := range t.Fields() {
+		fields[nameOf(field)] = field.Type
 	}
 	return fields
+}
+
+// fieldNames returns the names in JSON of the fields of a struct, as they are declared.
+func fieldNames(t reflect.Type) []string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	var names []string
+	for field := range t.Fields() {
+		names = append(names, nameOf(field))
+	}
+	return names
+}
+
+func nameOf(field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	return name
 }
 
 // element returns what a list or a map holds; nil where anything may stand.

@@ -40,7 +40,12 @@ func TestDecode(t *testing.T) {
 	long := strings.Repeat("x", 10_000)
 	err := decode([]byte(`{"`+long+`":1}`), &submit)
 	require.ErrorContains(t, err, "there is no field")
-	require.Less(t, len(err.Error()), 300, "what is told back is not as long as one likes")
+	require.Less(t, len(err.Error()), 500, "what is told back is not as long as one likes")
+	err = decode([]byte(`{"kind":"reply","select":["red"]}`), &submit)
+	require.ErrorContains(t, err, `there is no field "select" here; the fields are waitId, kind, toolCallId, approvalId, id, approved, `+
+		`reason, editedInput, result, error, selected, text, message, verdict, autoResume`)
+	err = decode([]byte(`{"confirmation":{"approve":true}}`), &resume)
+	require.ErrorContains(t, err, `there is no field "confirmation.approve" here; the fields are waitId, approved, reason, editedInput`)
 }
 
 // TestDecode_long: what a body costs grows with its bytes, not with the length of

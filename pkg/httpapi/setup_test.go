@@ -137,7 +137,7 @@ func newWorld(t testing.TB, changes ...change) *world {
 	if late, ok := cfg.Store.(interface{ on(store.Store) }); ok {
 		late.on(w.store)
 	}
-	cfg.Registry, err = agent.NewRegistry(agent.Config{Agents: []agent.Agent{{Name: "desk", Planner: script{}, Tools: tools()}, {Name: "other", Planner: script{}, Tools: []tool.Tool{pay}}}})
+	cfg.Registry, err = agent.NewRegistry(agent.Config{Agents: []agent.Agent{{Name: "desk", Planner: script{}, Tools: tools()}, {Name: "other", Planner: script{}, Tools: []tool.Tool{pay, name}}}})
 	require.NoError(t, err)
 	w.Runtime, err = runtime.New(cfg)
 	require.NoError(t, err)
@@ -177,7 +177,7 @@ func (script) Plan(_ context.Context, v agent.View) (agent.Reply, error) {
 		return reply
 	}
 	switch words[k] {
-	case "deploy", "board", "hurry", "locate", "pick", "echo", "pay":
+	case "deploy", "board", "hurry", "locate", "pick", "echo", "pay", "name":
 		return call(words[k], "<v1> & more"), nil
 	case "two":
 		return call("deploy", "1", "2"), nil
@@ -206,6 +206,12 @@ type textIn struct {
 var pay = tool.Define(tool.Spec[textIn]{Name: "pay", OnUnknown: session.UnknownAsk, Timeout: time.Millisecond}, func(ctx context.Context, _ *tool.Call, _ textIn) (string, error) {
 	<-ctx.Done()
 	return "", ctx.Err()
+})
+
+// name asks a question without choices.
+var name = tool.Define(tool.Spec[textIn]{Name: "name"}, func(ctx context.Context, c *tool.Call, _ textIn) (string, error) {
+	reply, err := c.Ask(ctx, tool.Question{ID: "name", Text: "What is your name?"})
+	return reply.Text, err
 })
 
 func tools() []tool.Tool {

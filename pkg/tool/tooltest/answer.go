@@ -64,7 +64,7 @@ func (r *run) reply(w session.Wait, a *session.Answer) (bool, error) {
 		if len(q.Choices) == 0 && reply.Selected == nil {
 			a.Text = &reply.Text
 		}
-		if err := toolrun.CheckReply(q, *a); err != nil {
+		if err := toolrun.CheckReply(q, *a, toolrun.ReplyFields{Text: "Text", Selected: "Selected, ids of its choices"}); err != nil {
 			return false, fmt.Errorf("the answer to question %q does not fit it: %w", q.ID, err)
 		}
 		return true, nil

@@ -51,6 +51,11 @@ func TestRun_answers_and_deadlines(t *testing.T) {
 	require.ErrorContains(t, tooltest.Run(t.Context(), asking(choose), none{}, expired).Err, "has no deadline")
 	got := tooltest.Run(t.Context(), asking(choose), none{}, tooltest.Call{Answers: map[string]tool.Reply{"q": {Selected: []string{"c"}}}})
 	require.ErrorContains(t, got.Err, "does not fit")
+	got = tooltest.Run(t.Context(), asking(choose), none{}, tooltest.Call{Answers: map[string]tool.Reply{"q": {Text: "a"}}})
+	require.ErrorContains(t, got.Err, "does not fit it: the question takes Selected, ids of its choices: a, b")
+	choose.Choices = nil
+	got = tooltest.Run(t.Context(), asking(choose), none{}, tooltest.Call{Answers: map[string]tool.Reply{"q": {Selected: []string{"a"}}}})
+	require.ErrorContains(t, got.Err, "does not fit it: the question takes Text")
 }
 
 // State, events and what Once remembered are there for the next run; a call that waits changes nothing.

@@ -145,7 +145,7 @@ func (c *Checker) checkContent(record journal.WaitRecord, key session.Key, a *se
 		}
 	case session.WaitQuestion:
 		a.QuestionID = w.Question.ID
-		return toolrun.CheckReply(*w.Question, *a)
+		return toolrun.CheckReply(*w.Question, *a, toolrun.ReplyFields{Text: "text, a string", Selected: "selected, an array of ids"})
 	case session.WaitInput:
 		if err := CheckInput(key, a.Message); err != nil {
 			return err
