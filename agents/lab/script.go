@@ -83,8 +83,9 @@ func (s Script) Reply(k int) (number int) {
 }
 
 const (
-	bodies = "call, calls, stream, fail, need, say"
-	keys   = "with, text, every, after, think, repeat, " + bodies
+	bodies   = "call, calls, stream, fail, need, say"
+	keys     = "with, text, every, after, think, repeat, " + bodies
+	callKeys = "call, with"
 )
 
 // texts are the keys whose value is text: "say: 5" and "say: 2026-01-01" want quotes.
@@ -126,6 +127,9 @@ func parseItem(node *yaml.Node) (Item, error) {
 	if aliased(node) {
 		return Item{}, errors.New("aliases are not read; write the value out, or use repeat")
 	}
+	if err := checkKeys(node); err != nil {
+		return Item{}, err
+	}
 	item := Item{Repeat: 1}
 	if err := node.Load(&item, yaml.WithKnownFields()); err != nil {
 		return Item{}, err
@@ -137,6 +141,45 @@ func parseItem(node *yaml.Node) (Item, error) {
 		}
 	}
 	return item, item.check()
+}
+
+// checkKeys refuses keys that there are not, before the decoder does in words of Go.
+func checkKeys(item *yaml.Node) error {
+	if item.Kind != yaml.MappingNode && item.ShortTag() != "!!null" {
+		return mistake(item, "an item is a mapping such as {say: hello}")
+	}
+	for i := 0; i+1 < len(item.Content); i += 2 {
+		key, value := item.Content[i], item.Content[i+1]
+		if !known(key, keys) {
+			return mistake(key, "unknown key "+key.Value)
+		}
+		if key.Value != "calls" || value.ShortTag() == "!!null" {
+			continue
+		}
+		if value.Kind != yaml.SequenceNode {
+			return mistake(value, "calls must be a list of calls such as [{call: echo}]")
+		}
+		for _, call := range value.Content {
+			if call.Kind != yaml.MappingNode && call.ShortTag() != "!!null" {
+				return mistake(call, "each of calls is a mapping such as {call: echo}")
+			}
+			for k := 0; k < len(call.Content); k += 2 {
+				if key := call.Content[k]; !known(key, callKeys) {
+					return mistake(key, "unknown key "+key.Value+" in calls, where there are "+callKeys)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// known leaves to the decoder what is no plain key.
+func known(key *yaml.Node, among string) bool {
+	return key.Kind != yaml.ScalarNode || key.ShortTag() == "!!merge" || slices.Contains(strings.Split(among, ", "), key.Value)
+}
+
+func mistake(at *yaml.Node, what string) error {
+	return &yaml.LoadError{Message: what, Mark: yaml.Mark{Line: at.Line, Column: at.Column}}
 }
 
 // aliased reports whether a node holds an alias: a few of them can stand for very many values.
@@ -175,7 +218,7 @@ func (i Item) check() error {
 	case pauses > 0 && i.Every > maxStream/time.Duration(pauses):
 		return fmt.Errorf("every %s the text takes more than %s; say it faster, or less", i.Every, maxStream)
 	case i.Fail != "" && !slices.Contains(classes, i.Fail):
-		return fmt.Errorf("fail must be one of %v, not %q", classes, i.Fail)
+		return fmt.Errorf("fail must be one of %s, not %q", listed(classes), i.Fail)
 	case slices.ContainsFunc(i.Calls, func(c Call) bool { return c.Tool == "" }):
 		return errors.New("each of calls needs a call: the name of the tool")
 	}
@@ -185,6 +228,14 @@ func (i Item) check() error {
 var classes = []llm.ErrorClass{
 	llm.ClassRateLimited, llm.ClassOverloaded, llm.ClassTimeout, llm.ClassContextOverflow,
 	llm.ClassRefused, llm.ClassInvalid, llm.ClassAuth,
+}
+
+func listed(all []llm.ErrorClass) string {
+	texts := make([]string, len(all))
+	for i, class := range all {
+		texts[i] = string(class)
+	}
+	return strings.Join(texts, ", ")
 }
 
 // UnmarshalYAML turns the arguments into JSON. Decoding into a map would lose the order of keys and the
