@@ -74,9 +74,18 @@ func limit(values url.Values) (int, error) {
 func status(values url.Values) (session.Status, error) {
 	s := session.Status(values.Get("status"))
 	if values.Has("status") && !slices.Contains(session.Statuses(), s) {
-		return "", refuse(wire.CodeInvalidParameter, "status must be one of %v", session.Statuses())
+		return "", refuse(wire.CodeInvalidParameter, "status must be one of %s", listed(session.Statuses()))
 	}
 	return s, nil
+}
+
+// listed joins what may be given.
+func listed[T ~string](all []T) string {
+	texts := make([]string, len(all))
+	for i, one := range all {
+		texts[i] = string(one)
+	}
+	return strings.Join(texts, ", ")
 }
 
 // words reads parameters that are not empty, if they are there.

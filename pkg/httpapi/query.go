@@ -189,7 +189,7 @@ func (h *handler) inbox(r *request) (*response, error) {
 		return nil, err
 	}
 	if values.Has("kind") && !slices.Contains(session.WaitKinds(), p.Kind) {
-		return nil, refuse(wire.CodeInvalidParameter, "kind must be one of %v", session.WaitKinds())
+		return nil, refuse(wire.CodeInvalidParameter, "kind must be one of %s", listed(session.WaitKinds()))
 	}
 	err = words(values, map[string]*string{"agent": &p.Agent, "root": &p.Root, "tool": &p.Tool, "user": &p.User})
 	if err != nil {
