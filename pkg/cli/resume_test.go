@@ -381,12 +381,52 @@ func TestAnswersToTheWrongThing(t *testing.T) {
 			{[]string{"submit", "s", "--call", "c9-9", "--result", "1"}, 3, `no call "c9-9" waits for a result of yours, or did. ` + waiting},
 			{[]string{"submit", "s", "--call", "c2-3", "--result", "1"}, 3, `no call "c2-3" waits for a result of yours`},
 			{[]string{"submit", "s", "--call", "c9-9", "--approve"}, 2, "--call goes with --result or --error"},
+			{[]string{"submit", "s", "--call", "c2-2", "--reply", "x"}, 2, "c2-2 is the result of locate, which runs on your side: answer it with --result or --error, not with --reply"},
+			{[]string{"submit", "s", "--call", "c2-3", "--approve"}, 2, "c2-3 is a call, and an answer names its wait: w2-3, the approval of deploy"},
 		} {
 			r := b.run(c.args...).ends(c.code)
 			require.Contains(t, r.stderr, c.says, c.args)
 			require.NotContains(t, r.stderr, "answer of kind", c.args)
 		}
 	})
+}
+
+// TestAnAnsweredWaitIsNotAskedForAgain: a wrong answer to what was answered before is told
+// what was answered, not how: that would be refused as well.
+func TestAnAnsweredWaitIsNotAskedForAgain(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		b.start("s", "[{call: pick}, {call: locate}, {need: which region}, {say: ok}]", 10)
+		b.run("submit", "s", "w2-1", "--select", "red").ends(10)
+		const answered = "w2-1, the question of pick, was answered before (replied red). What waits now: w5-1 (result of locate, which runs on your side)"
+		for _, words := range [][]string{
+			{"resume", "s", "--approve", "w2-1"}, {"submit", "s", "w2-1", "--approve"}, {"submit", "s", "w2-1", "--select", "CHOICE"},
+		} {
+			r := b.run(words...).ends(5)
+			require.Contains(t, r.plain(), answered, words)
+			require.NotContains(t, r.stderr, "answer it with", words)
+		}
+		b.run("submit", "s", "--call", "c5-1", "--result", "1").ends(10)
+		require.Contains(t, b.run("submit", "s", "--call", "c5-1", "--reply", "x").ends(5).plain(), "c5-1, the result of locate, which runs on your side, was answered before (result 1). What waits now: w8-1 (your answer)")
+		require.Contains(t, b.run("resume", "s", "--approve", "w8-1").ends(2).plain(), "w8-1 is the wait for your answer: answer it with --reply, not with a decision on approvals")
+	})
+}
+
+// plain is what was said on stderr, without the wrapping of lines.
+func (r result) plain() string { return strings.Join(strings.Fields(r.stderr), " ") }
+
+// TestHowSeveralChoicesAreGiven: a question of which several choices count says so beside
+// the command that has one word for them.
+func TestHowSeveralChoicesAreGiven(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const says = "several: repeat --select; none: --select ''"
+	paused := b.run("run", "--agent", "toy", "--session", "s", "[{call: many}, {say: ok}]").ends(10)
+	for _, shown := range []string{paused.stdout, b.run("inbox").ends(0).stdout, b.run("show", "s").ends(0).stdout, b.run("submit", "s", "w2-1", "--select", "CHOICE").ends(2).stderr} {
+		require.Contains(t, shown, says)
+	}
+	b.run("run", "--agent", "toy", "--session", "one", "[{call: pick}, {say: ok}]").ends(10)
+	require.NotContains(t, b.run("show", "one").ends(0).stdout, says)
 }
 
 func TestSubmitOneOfSeveral(t *testing.T) {

@@ -121,12 +121,30 @@ func (a *Waits) before(ctx context.Context) (err error) {
 
 func (a *Waits) isCall(id string, w client.Wait) error {
 	return a.refuse(client.CodeInvalidInput,
-		"%s is a call, and an answer names its wait: %s, the %s", screen.CleanLine(id), w.WaitID, report.HeadlineOf(w))
+		"%s is a call, and an answer names its wait: %s, %s", screen.CleanLine(id), w.WaitID, report.The(w))
 }
 
-// wrongKind refuses an answer that a wait does not take, with the flags that are right.
-func (a *Waits) wrongKind(w client.Wait, given string) error {
-	return a.refuse(client.CodeWrongKind, "%s is the %s: %s, not with %s", w.WaitID, report.HeadlineOf(w), answeredWith(answerFlags(w)), given)
+// wrongKind refuses an answer that a wait, or the call named in its place, does not take:
+// with the flags that are right, or with what became of the wait if it is not open any more.
+func (a *Waits) wrongKind(named string, w client.Wait, given string) error {
+	if err := a.settled(named, w); err != nil {
+		return err
+	}
+	return a.refuse(client.CodeWrongKind, "%s is %s: %s, not with %s", screen.CleanLine(named), report.The(w), answeredWith(answerFlags(w)), given)
+}
+
+// settled says what became of a wait that nobody can answer any more; nil of an open one.
+func (a *Waits) settled(named string, w client.Wait) error {
+	named = screen.CleanLine(named)
+	switch {
+	case w.State == session.WaitOpen:
+		return nil
+	case w.State == session.WaitClosed:
+		return a.refuse(client.CodeSessionEnded, "%s, %s, was closed: the session continued without an answer. %s", named, report.The(w), a.instead())
+	case w.State == session.WaitExpired || w.Answer == nil || w.Answer.Kind == session.AnswerExpiry:
+		return a.refuse(client.CodeExpired, "%s, %s, has expired. %s", named, report.The(w), a.instead())
+	}
+	return a.refuse(client.CodeAlreadyAnswered, "%s, %s, was answered before (%s). %s", named, report.The(w), report.Said(*w.Answer), a.instead())
 }
 
 // Decidable refuses decisions by ids of calls, and the approval of what this
@@ -146,7 +164,7 @@ func (a *Waits) Decidable(ctx context.Context, p client.Decisions) error {
 		case err != nil:
 			return err
 		case w.Kind != session.WaitApproval:
-			return a.wrongKind(*w, "a decision on approvals")
+			return a.wrongKind(id, *w, "a decision on approvals")
 		case slices.Contains(approved, id):
 			if err := ask.CheckSeen(a.ID, *w, p.EditedInput[id]); err != nil {
 				return err
@@ -170,9 +188,12 @@ func (a *Waits) Bind(ctx context.Context, id string, answer *client.SubmitReques
 		answer.Kind, answer.Message, answer.Text = session.AnswerMessage, client.Text(*answer.Text), nil
 	}
 	if !slices.Contains(answerFlags(*w), given(*answer)) {
-		return a.wrongKind(*w, given(*answer))
+		return a.wrongKind(id, *w, given(*answer))
 	}
 	if left != "" {
+		if err := a.settled(id, *w); err != nil {
+			return err
+		}
 		return a.refuse(client.CodeInvalidAnswer, "%s", left)
 	}
 	if w.Kind != session.WaitApproval {
@@ -188,15 +209,21 @@ func (a *Waits) Bind(ctx context.Context, id string, answer *client.SubmitReques
 // BindCall makes the answer one to a client's tool, named by its call.
 func (a *Waits) BindCall(ctx context.Context, call string, answer *client.SubmitRequest) error {
 	answer.ToolCallID = call
+	ofCall := func(w client.Wait) bool { return w.Kind == session.WaitClientTool && w.CallID == call }
 	if answer.Kind != session.AnswerClientTool {
 		_, err := a.wait(ctx, call)
+		if w := a.open(ofCall); w != nil {
+			return a.wrongKind(call, *w, given(*answer)) // the call is right, the flag is not
+		}
+		if i := slices.IndexFunc(a.all, ofCall); i >= 0 {
+			return a.wrongKind(call, a.all[i], given(*answer))
+		}
 		if exit.CodeOf(err) == client.CodeWaitNotFound {
 			err = a.refuse(client.CodeInvalidInput,
 				"--call goes with --result or --error, of a tool that runs on your side; %s names its wait, behind the session", given(*answer))
 		}
 		return err
 	}
-	ofCall := func(w client.Wait) bool { return w.Kind == session.WaitClientTool && w.CallID == call }
 	if a.open(ofCall) != nil {
 		return nil
 	}

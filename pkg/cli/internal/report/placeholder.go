@@ -35,10 +35,17 @@ func LeftAsItStands(w client.Wait, a client.SubmitRequest) string {
 	case left:
 		return Replace(WordAnswer, "the answer there")
 	case slices.Contains(a.Selected, WordChoice) && q != nil && !isChoice(q, WordChoice):
-		return Replace(WordChoice, "one of these there: "+choices(q))
+		put := "one of these there: " + choices(q)
+		if q.Kind == session.QuestionMultiChoice {
+			put += " (" + ofSeveral + ")"
+		}
+		return Replace(WordChoice, put)
 	}
 	return ""
 }
+
+// ofSeveral says how a question of which several choices count is answered by a command.
+const ofSeveral = "several: repeat --select; none: --select ''"
 
 func isChoice(q *session.Question, id string) bool {
 	return slices.ContainsFunc(q.Choices, func(choice session.Choice) bool { return choice.ID == id })

@@ -199,6 +199,18 @@ func Lines(items []PendingItem) string {
 // HeadlineOf is the [Headline] of a wait.
 func HeadlineOf(w client.Wait) string { return Headline(NewPendingItem(w)) }
 
+// The is [HeadlineOf] a wait, inside a sentence.
+func The(w client.Wait) string {
+	switch w.Kind {
+	case session.WaitInput:
+		return "the wait for your answer"
+	case "":
+		return HeadlineOf(w)
+	case session.WaitApproval, session.WaitClientTool, session.WaitQuestion, session.WaitChild, session.WaitUnknown:
+	}
+	return "the " + HeadlineOf(w)
+}
+
 // Headline says what one pending thing is, in a few words.
 func Headline(item PendingItem) string {
 	name := screen.Short(item.Name, nameRoom)
@@ -246,6 +258,9 @@ func details(item PendingItem, now time.Time, arguments, indent string, width in
 				line += "  " + screen.CleanLine(choice.Label)
 			}
 			b.WriteString(screen.QuoteBlock(line, indent, width))
+		}
+		if q.Kind == session.QuestionMultiChoice {
+			b.WriteString(indent + ofSeveral + "\n")
 		}
 	} else if item.Text != "" && item.Kind != session.WaitInput {
 		b.WriteString(screen.QuoteBlock(item.Text, indent, width))

@@ -47,7 +47,7 @@ func Refuse(s *screen.Screen, where *place.Place, m Manifest, err error) {
 		p.Complain("%s", text)
 	}
 	if answer != nil {
-		p.Suggest("the answer there is: %s", screen.Short(said(*answer, 120), 120))
+		p.Suggest("the answer there is: %s", Said(*answer))
 	}
 	if usage != nil && usage.Command != "" {
 		words := append(strings.Fields(usage.Command)[1:], "--help") // the first is the name it has in its help

@@ -27,7 +27,7 @@ func StoredLines(stored []client.Wait, indent string, now time.Time) string {
 	var b strings.Builder
 	for _, r := range stored {
 		b.WriteString(indent + screen.CleanLine(r.WaitID) + "  " + HeadlineOf(r) + ": " +
-			screen.Short(said(*r.Answer, 120), 120) + ", by " + by(r.Answer.Who) + ", " + Ago(now, r.Answer.When) + "\n")
+			Said(*r.Answer) + ", by " + by(r.Answer.Who) + ", " + Ago(now, r.Answer.When) + "\n")
 	}
 	return b.String()
 }

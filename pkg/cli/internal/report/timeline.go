@@ -173,6 +173,12 @@ func (t *timeline) answer(a session.Answer) {
 	t.detail("answer", "%s %s by %s%s", screen.CleanLine(name), screen.Short(what, t.room), by(a.Who), after)
 }
 
+// Said is what an answer says, in a few words, for a sentence about it.
+func Said(a session.Answer) string {
+	const room = 120
+	return screen.Short(said(a, room), room)
+}
+
 // said is what an answer says, in a few words.
 func said(a session.Answer, room int) string {
 	what := ""
