@@ -378,6 +378,18 @@ func TestCtrlCWhileWorking(t *testing.T) {
 	})
 }
 
+// TestCtrlCIsAnsweredAtOnce: the tool takes its time, and the person hears why.
+func TestCtrlCIsAnsweredAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	begun := b.file("begun")
+	p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: stubborn, with: {service: "+begun+"}}, {say: ok}]")
+	require.Eventually(t, func() bool { return exists(begun) }, time.Minute, time.Millisecond)
+	p.Types("\x03").Sees("Stopping; tools may finish for 5 s. Ctrl-C again stops at once.").Types("\x03")
+	p.Leaves()
+	require.NotContains(t, p.All(), "Interrupted.")
+}
+
 func TestTerminated(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

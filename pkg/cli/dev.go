@@ -91,15 +91,9 @@ func (c *cli) dev(ctx context.Context, f devFlags) error {
 		return c.notServed(f.addr, err)
 	}
 	c.served(server, a.Registry, keys, f.showKey)
-	said := make(chan struct{})
-	unsaid := context.AfterFunc(ctx, func() {
-		defer close(said)
-		c.Talk("Stopping. What is under way comes to a safe point first; Ctrl-C again stops at once.")
-	})
+	end := c.whenStopped(ctx, "Stopping. What is under way comes to a safe point first; Ctrl-C again stops at once.")
 	err = server.Serve(ctx)
-	if !unsaid() {
-		<-said // or a server that stops at once would say it among what it says in the end
-	}
+	end() // or a server that stops at once would say it among what it says in the end
 	if err != nil {
 		return err
 	}

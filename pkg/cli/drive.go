@@ -90,6 +90,7 @@ func (c *cli) untilRest(ctx context.Context, e *place.Connection, id string, w *
 		work, cancel = context.WithTimeout(ctx, w.most)
 		defer cancel()
 	}
+	defer c.sayStopping(ctx)()
 	for {
 		err := unlessOver(work, e.Drive(work, id))
 		m, standErr := report.Stand(ctx, c.Place, e, id)
@@ -110,6 +111,29 @@ func (c *cli) untilRest(ctx context.Context, e *place.Connection, id string, w *
 			return m, nil
 		}
 		// It rested, and somebody else has made it go on.
+	}
+}
+
+// sayStopping is whenStopped for work in this process, before which people may wait.
+func (c *cli) sayStopping(ctx context.Context) (end func()) {
+	if c.Remote() || c.Form == screen.FormJSON {
+		return func() {}
+	}
+	return c.whenStopped(ctx, "Stopping; tools may finish for 5 s. Ctrl-C again stops at once.")
+}
+
+// whenStopped says a text as soon as ctx ends. What it returns ends that, and comes back
+// when the text is said, or never will be.
+func (c *cli) whenStopped(ctx context.Context, text string) (end func()) {
+	said := make(chan struct{})
+	unsaid := context.AfterFunc(ctx, func() {
+		defer close(said)
+		c.Talk("%s", text)
+	})
+	return func() {
+		if !unsaid() {
+			<-said
+		}
 	}
 }
 

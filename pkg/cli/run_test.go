@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,8 +88,11 @@ func TestExitCodes(t *testing.T) {
 		{"a reason for a reply", []string{"submit", "s", "w1-0", "--reply", "x", "--reason", "y"}, 2, "--reason goes with"},
 		{"status nobody knows", []string{"sessions", "--status", "asleep"}, 2, "suspended"},
 		{"limit too high", []string{"inbox", "--limit", "5000"}, 2, "1000"},
-		{"no sessions", []string{"sessions"}, 0, "No sessions"},
-		{"nothing waits", []string{"inbox"}, 0, "Nothing waits"},
+		{"no sessions", []string{"sessions"}, 0, "No sessions: there is no data file "},
+		{"nothing waits", []string{"inbox"}, 0, "Nothing waits: there is no data file "},
+		{"no such sessions", []string{"sessions", "--agent", "toy"}, 0, "No sessions: there is no data file "},
+		{"nothing of a kind waits", []string{"inbox", "--kind", "question"}, 0, "Nothing waits: there is no data file "},
+		{"nothing to do", []string{"work"}, 0, "There was nothing to do: there is no data file "},
 		{"nothing to do", []string{"work"}, 0, "nothing to do"},
 		{"help", []string{"--help"}, 0, ""},
 		{"version", []string{"version"}, 0, ""},
@@ -230,6 +234,13 @@ func TestInterrupt(t *testing.T) {
 	r := b.runIn(ctx, "", "--data", b.data, "run", "--agent", "toy", "--session", "s", "-o", "json", "[{call: hang}, {say: done}]").ends(130)
 	require.Equal(t, session.OutcomeRunning, r.manifest().Outcome)
 	require.Contains(t, r.manifest().ResumeHint, "resume s")
+	require.NotContains(t, r.stderr, "Stopping")
+
+	for _, quiet := range []bool{false, true} {
+		ctx, cancel = context.WithCancel(t.Context())
+		r = b.runIn(ctx, "", "--data", b.data, "work", fmt.Sprintf("--quiet=%t", quiet)).ends(130)
+		require.NotEqual(t, quiet, strings.Contains(r.stderr, "Stopping; tools may finish for 5 s"))
+	}
 }
 
 // cancelling interrupts when the first lease is taken.

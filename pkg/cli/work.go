@@ -89,12 +89,14 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 		work, cancel = context.WithTimeout(ctx, w.most)
 		defer cancel()
 	}
+	end := c.sayStopping(ctx)
 	if watch {
 		c.Talk("Working on %s until interrupted.", a.Data)
 		err = a.Runtime.Work(work, a.Queue(), runtime.WorkParams{Concurrency: concurrency, SweepEvery: sweepEvery})
 	} else {
 		err = c.workOff(work, a, concurrency)
 	}
+	end()
 	if err := unlessOver(work, err); err != nil {
 		return err
 	}
@@ -252,6 +254,8 @@ func (c *cli) worked(m *moved, left bool, stored []string) error {
 	switch {
 	case left:
 		c.Talk("There is work left. Go on: %s", c.Command("work"))
+	case len(ids) == 0 && c.NoData():
+		c.Talk("There was nothing to do: there is no data file %s.", c.DataPath())
 	case len(ids) == 0:
 		c.Talk("There was nothing to do in %s.", c.DataPath())
 	default:

@@ -4,8 +4,6 @@ package list
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -184,11 +182,7 @@ func (l *Lists) sessions(ctx context.Context, p page, q client.SessionsParams, o
 		return nil
 	}
 	if len(out.Sessions) == 0 {
-		if only != nil {
-			l.Talk("No such sessions in %s.", l.Where())
-		} else {
-			l.nothing("sessions")
-		}
+		l.noSessions(only != nil)
 		return nil
 	}
 	rows := [][]string{{"SESSION", "STATUS", "AGENT", "MOVED", "ABOUT"}}
@@ -200,9 +194,17 @@ func (l *Lists) sessions(ctx context.Context, p page, q client.SessionsParams, o
 	return nil
 }
 
-// nothing says that a list is empty, and where it looked.
-func (l *Lists) nothing(what string) {
-	l.Talk("No %s in %s. Start one: %s", what, l.Where(), l.Command("run", "--agent", "AGENT", "INPUT"))
+// noSessions says that there are no sessions, or none that a filter keeps.
+func (l *Lists) noSessions(filtered bool) {
+	start := l.Command("run", "--agent", "AGENT", "INPUT")
+	switch {
+	case l.NoData():
+		l.Talk("No sessions: there is no data file %s. Start one: %s", l.DataPath(), start)
+	case filtered:
+		l.Talk("No such sessions in %s.", l.Where())
+	default:
+		l.Talk("No sessions in %s. Start one: %s", l.Where(), start)
+	}
 }
 
 func (l *Lists) more(verb, cursor string, only []string) {
@@ -303,11 +305,11 @@ func (l *Lists) inbox(ctx context.Context, p page, q client.InboxParams, only []
 
 // nothingWaits says that the inbox is empty, or has nothing that a filter keeps.
 func (l *Lists) nothingWaits(filtered bool) {
-	switch _, err := os.Stat(l.DataPath()); {
+	switch {
+	case l.NoData():
+		l.Talk("Nothing waits: there is no data file %s.", l.DataPath())
 	case filtered:
 		l.Talk("Nothing of that kind waits in %s.", l.Where())
-	case !l.Remote() && errors.Is(err, fs.ErrNotExist):
-		l.Talk("Nothing waits: there is no data file %s.", l.DataPath())
 	default:
 		l.Talk("Nothing waits for a person in %s.", l.Where())
 	}

@@ -7,6 +7,8 @@ package place
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -130,6 +132,16 @@ func (p *Place) Where() string {
 		return p.Server()
 	}
 	return p.DataPath()
+}
+
+// NoData reports whether there is no data file where this place is one: then nothing is
+// known to be empty, and what was meant may be elsewhere.
+func (p *Place) NoData() bool {
+	if p.Remote() {
+		return false
+	}
+	_, err := os.Stat(p.DataPath())
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // Check refuses what cannot be meant.
