@@ -281,8 +281,11 @@ func (c *cli) adopt(root *cobra.Command, name string) {
 		return
 	}
 	for _, cmd := range root.Commands() {
-		if cmd.Name() == "demo" {
+		switch cmd.Name() {
+		case "demo":
 			root.RemoveCommand(cmd)
+		case "run":
+			cmd.Example = c.runExamples(registry)
 		}
 	}
 	var lines []string
@@ -292,6 +295,14 @@ func (c *cli) adopt(root *cobra.Command, name string) {
 		}
 	}
 	root.Long = strings.Join(lines, "")
+}
+
+// runExamples are the examples of run with an agent that a user's own program has.
+func (c *cli) runExamples(registry *agent.Registry) string {
+	agent, input, _ := firstInput(registry)
+	start := "  " + c.Name + " run --agent " + place.Quote(agent) + " "
+	return start + place.Quote(input) + "\n" + start + "--output json < input.txt\n" +
+		"  " + c.Name + ` run --session SESSION "and now the next thing"`
 }
 
 // do wraps a command's work: what fails before it is a mistake in the words.

@@ -40,6 +40,17 @@ func TestProgramOfAUserSpeaksOfItself(t *testing.T) {
 	for _, foreign := range []string{"janitor", "demo", "  adjourn "} {
 		require.NotContains(t, help.String(), foreign)
 	}
+	for _, command := range []string{"run", "resume", "submit", "inbox", "sessions", "show", "agents", "work", "dev", "version"} {
+		var help strings.Builder
+		code, _ := shop(t, &help, command, "--help")
+		require.Zero(t, code)
+		for _, foreign := range []string{"janitor", "agent lab", "  adjourn "} {
+			require.NotContains(t, help.String(), foreign, command)
+		}
+		if command == "run" {
+			require.Contains(t, help.String(), "  shop run --agent till hello\n  shop run --agent till --output json < input.txt\n")
+		}
+	}
 	var completion strings.Builder
 	code, _ = shop(t, &completion, "completion", "bash")
 	require.Zero(t, code)
