@@ -44,3 +44,33 @@ func TestComments_say_what_is(t *testing.T) {
 	})
 	require.NoError(t, err)
 }
+
+// ours is what only those who work on this repository know.
+var ours = regexp.MustCompile(`(?i)\b(rooms?|floors?)\b`)
+
+// TestComments_of_public_packages: the package comment, which go doc shows, speaks of
+// packages, not of the parts of this house.
+func TestComments_of_public_packages(t *testing.T) {
+	t.Parallel()
+	total := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := d.Name(); d.IsDir() && (name == "testdata" || name == "internal") {
+			return fs.SkipDir
+		}
+		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.PackageClauseOnly)
+		require.NoError(t, err)
+		if file.Doc != nil {
+			total++
+			require.NotRegexp(t, ours, file.Doc.Text(), path)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, total, 20)
+}

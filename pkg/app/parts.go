@@ -1,8 +1,9 @@
-// Package app is what every wiring of the engine shares: the settings of the environment, new ids, the parts of a runtime.
+// Package app holds what programs on a data file share with those on AWS: the settings of the environment, new ids, the parts of a runtime.
 //
-// It is the one room that reads settings and makes ids, so that everything below
-// it can be tested with values. Its rooms open an engine each: embedded the one in
-// a file, serverless the one on AWS.
+// Settings are read here and ids are made here, so that the packages it imports can be
+// tested with values. A runtime is opened by one of two packages that import it:
+// github.com/adjourn/adjourn/pkg/app/embedded on a data file,
+// github.com/adjourn/adjourn/pkg/app/serverless on AWS.
 package app
 
 import (

@@ -1,8 +1,8 @@
 // Package client speaks the HTTP API of an Adjourn server, or of a handler in this process.
 //
-// Each method is one route. A request whose failure may pass is repeated: one that
-// changes something carries an idempotency key, so that it counts once, whatever
-// became of its answers. See [Over] for a handler in this process.
+// Each method is one route. A request that failed in a way that may pass is repeated: one
+// that changes something carries an idempotency key, so that it counts once, even if its
+// answer was lost. See [Over] for a handler in this process.
 package client
 
 import (

@@ -2,9 +2,9 @@
 //
 // Each function has a handler that is a plain value over a runtime, for tests, and
 // an entry point for its main: Start, Step, Resume, Submit, Query, Event, Sweep.
-// Handlers take and give bytes, so that no event, however odd, is an error of a decoder
-// that nobody sees. They are safe for concurrent use and keep nothing of one event
-// for the next.
+// Handlers take and return bytes: an event that cannot be decoded reaches the handler,
+// which decides what becomes of it, and does not fail inside the Lambda library. They are safe
+// for concurrent use and keep nothing of one event for the next.
 package lambdafn
 
 import (

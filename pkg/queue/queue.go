@@ -1,8 +1,10 @@
-// Package queue is the port that makes a session be looked at later.
+// Package queue is the interface through which messages are delivered later.
 //
-// A message is a pointer ([journal.Wake]); it may arrive twice, late or out of
-// order, and nothing depends on it doing otherwise. On Lambda receiving is done by
-// the event source; the embedded engine and the kit use all four methods.
+// A message ([journal.Wake]) only names a session that is to be looked at. It may arrive
+// twice, late or out of order, and nothing depends on it doing otherwise. Its adapters
+// are github.com/adjourn/adjourn/pkg/sqlite and github.com/adjourn/adjourn/pkg/queue/sqsqueue.
+// On Lambda the event source receives; the embedded engine and package queuetest use all
+// four methods.
 package queue
 
 import (

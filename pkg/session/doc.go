@@ -1,4 +1,4 @@
-// Package session holds the words in which a session is read and set up: its status, what it waits for, what answers it, its rules, limits and state.
+// Package session holds the types with which a session is read and set up: its status, what it waits for, what answers it, its rules, limits and state.
 //
 // A session is one conversation with one agent. It is kept as a journal of entries,
 // which package journal holds; a [Session] is that journal folded up to its newest
@@ -18,5 +18,5 @@
 // to a place that waited leads to suspended, from anywhere but running; a fork
 // begins where its checkpoint stood.
 //
-// The words are those of docs/glossary.md.
+// docs/glossary.md says what each term means.
 package session

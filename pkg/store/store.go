@@ -1,7 +1,8 @@
-// Package store is the port through which a session is remembered, atomically.
+// Package store is the interface to where sessions are stored, each write atomic.
 //
-// Adapters live one floor up (pkg/sqlite, dynamostore); storetest holds each
-// sentence of this contract as a test and runs against every adapter.
+// Its adapters are github.com/adjourn/adjourn/pkg/sqlite and
+// github.com/adjourn/adjourn/pkg/store/dynamostore. What the comments here say, an
+// adapter must do: package storetest has a test for each sentence.
 package store
 
 import (

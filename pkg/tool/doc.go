@@ -7,6 +7,6 @@
 // for what must not happen twice, and Ask for what a person must say. Package tooltest
 // runs a tool in a test.
 //
-// Nothing here decides when a tool runs or whether it runs again: that is the
-// engine's affair, told by the tool's [Effect].
+// Nothing here decides when a tool runs or whether it runs again: the engine does, by
+// the tool's [Effect].
 package tool

@@ -1,6 +1,6 @@
 // Package openai asks models behind the OpenAI Chat Completions API.
 //
-// It is spoken by OpenAI and by most servers one can run at home: Ollama, vLLM,
+// It is spoken by OpenAI and by most servers that you can run yourself: Ollama, vLLM,
 // llama.cpp. [Open] reads where to ask from the environment:
 //
 //	OPENAI_API_KEY   the key; needed unless OPENAI_BASE_URL is set
@@ -9,7 +9,7 @@
 //
 // Reasoning that a server shows is kept for the reader and not sent back, as
 // Chat Completions has no place for it. Retries are the caller's. Redirects are not
-// followed, and no more is read of an answer than a model can have said.
+// followed, and the length of an answer is bounded.
 package openai
 
 import (

@@ -1,4 +1,4 @@
-// Package dynamostore remembers sessions in a DynamoDB table with an S3 bucket for large values.
+// Package dynamostore stores sessions in a DynamoDB table with an S3 bucket for large values.
 //
 // A session is one item collection: its entries, HEAD and what else belongs to it
 // (docs/design/README.md; schema.go has the attributes). A plain step is one put of
