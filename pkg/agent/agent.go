@@ -4,7 +4,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -29,9 +28,9 @@ type Agent struct {
 	Planner Planner
 	// Offline plans when no model is named: Model is empty and ADJOURN_MODEL is not set.
 	Offline Planner
-	// Limits of one task; zero fields mean [session.DefaultLimits].
-	Limits session.Limits
-	Policy session.Policy
+	// Limits of one task; zero fields mean those of session.DefaultLimits.
+	Limits Limits
+	Policy Policy
 	// Output is set by agents whose tasks end with structured output.
 	Output *Output
 	// InputExpiry is the deadline when the agent waits for a user message; nil

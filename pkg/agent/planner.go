@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 
 	"github.com/adjourn/adjourn/pkg/llm"
-	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
@@ -29,9 +28,9 @@ func (f PlannerFunc) Plan(ctx context.Context, v View) (Reply, error) { return f
 
 // View is what a planner sees. It reads and changes nothing in it.
 type View struct {
-	Session  session.Key
-	Messages []llm.Message
-	State    *session.State
+	Session  SessionKey
+	Messages []Message
+	State    *State
 	Task     Task
 	// Attempt counts the failed tries of this reply so far.
 	Attempt int
@@ -50,7 +49,7 @@ type Task struct {
 	Agent string
 	Model string
 	// Left of the task's limits.
-	Left session.Limits
+	Left Limits
 }
 
 // Reply is what a planner decided: text, calls, changes of state. A reply
@@ -59,13 +58,13 @@ type Reply struct {
 	Text  string
 	Calls []Call
 	// StateOps change the session's state with this reply.
-	StateOps []session.StateOp
+	StateOps []StateOp
 	// Parts are used instead of Text and Calls where their order or what a
 	// provider must see again matters.
-	Parts []llm.Part
+	Parts []Part
 	// NeedsInput: the text is for a person, without whom the agent cannot go on.
 	NeedsInput bool
-	Usage      llm.Usage
+	Usage      Usage
 	// CostMicros is what the reply cost, in millionths of the agent's currency.
 	CostMicros int64
 	// Model, ResponseID and Finish are kept in the journal beside the reply: the
@@ -85,7 +84,7 @@ type Call struct {
 
 // Message returns the reply as the assistant's message of the history. It is an
 // error if the reply contradicts itself or its arguments cannot be made JSON.
-func (r Reply) Message() (llm.Message, error) {
+func (r Reply) Message() (Message, error) {
 	m := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{}}
 	if r.Parts != nil {
 		if r.Text != "" || r.Calls != nil {

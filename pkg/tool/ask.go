@@ -28,7 +28,7 @@ type Question struct {
 	Text string
 	// Choices to choose from; none means that the answer is text. Their ids, as ID, are
 	// UTF-8, which the name of a file need not be.
-	Choices []session.Choice
+	Choices []Choice
 	// Multi allows any number of the choices, none included.
 	Multi bool
 	// Expiry is the deadline of the question; nil waits for ever.

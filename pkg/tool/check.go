@@ -38,7 +38,7 @@ func check[In any](spec Spec[In], client bool) error {
 	switch spec.Effect {
 	case "", session.ReadOnly, session.Idempotent, session.SideEffect:
 	default:
-		wrong("Effect", "%q is no effect: use session.ReadOnly, session.Idempotent or tool.SideEffect", spec.Effect)
+		wrong("Effect", "%q is no effect: use tool.ReadOnly, tool.Idempotent or tool.SideEffect", spec.Effect)
 	}
 	switch spec.OnUnknown {
 	case "", session.UnknownTell, session.UnknownAsk, session.UnknownRetry:
@@ -50,7 +50,7 @@ func check[In any](spec Spec[In], client bool) error {
 			wrong("Probe", "tool.UnknownProbe needs a function that finds out what happened")
 		}
 	default:
-		wrong("OnUnknown", "%q is no policy: use session.UnknownTell, UnknownAsk, UnknownProbe or UnknownRetry", spec.OnUnknown)
+		wrong("OnUnknown", "%q is no policy: use tool.UnknownTell, UnknownAsk, UnknownProbe or UnknownRetry", spec.OnUnknown)
 	}
 	if spec.OnUnknown != "" && (spec.Effect == session.ReadOnly || spec.Effect == session.Idempotent) {
 		wrong("OnUnknown", "a tool that is %s is simply run again: leave it empty, or make the effect tool.SideEffect", spec.Effect)
@@ -103,7 +103,7 @@ type Expiry struct {
 	// After is the time from asking to the deadline.
 	After time.Duration
 	// Outcome says what the expiry means.
-	Outcome session.DeadlineOutcome
+	Outcome DeadlineOutcome
 	// Value is the answer of [ExpireDefault]: true or false for an
 	// approval, any JSON for a client's result, text for input and text questions,
 	// an id or a []string of ids for questions with choices.

@@ -26,7 +26,7 @@ type Spec[In any] struct {
 	// Description tells the model when to call the tool, and what comes back.
 	Description string
 	// Effect says what the tool does to the world; zero means [SideEffect].
-	Effect session.Effect
+	Effect Effect
 	// Approve says whether a person must agree before a call with this input
 	// runs. A rule that panics means yes. Nil means nobody is asked.
 	Approve func(In) bool
@@ -39,7 +39,7 @@ type Spec[In any] struct {
 	Timeout time.Duration
 	// OnUnknown says what happens when nobody knows whether the side effect
 	// happened; zero means [UnknownTell]. For side effects only.
-	OnUnknown session.UnknownPolicy
+	OnUnknown UnknownPolicy
 	// Probe finds out whether an earlier run had its effect; [UnknownProbe] requires it.
 	// If happened is true, result is the result of the call, a success. If it is false,
 	// the tool runs again. With an error the outcome stays unknown, and the model is told.
@@ -171,7 +171,7 @@ func (t Tool) Name() string { return t.def().name }
 func (t Tool) Description() string { return t.def().description }
 
 // Effect returns what the tool does to the world, never empty.
-func (t Tool) Effect() session.Effect {
+func (t Tool) Effect() Effect {
 	if e := t.def().effect; e != "" {
 		return e
 	}
@@ -188,7 +188,7 @@ func (t Tool) Finish() bool { return t.def().finish }
 func (t Tool) Timeout() time.Duration { return t.def().timeout }
 
 // OnUnknown returns what happens when the outcome of a side effect is not known.
-func (t Tool) OnUnknown() session.UnknownPolicy { return t.def().onUnknown }
+func (t Tool) OnUnknown() UnknownPolicy { return t.def().onUnknown }
 
 // Schema returns the JSON Schema of the arguments, an object at its top.
 func (t Tool) Schema() json.RawMessage { return slices.Clone(t.def().raw) }
