@@ -271,14 +271,14 @@ func TestQuestions(t *testing.T) {
 		require.Equal(t, c.kind, taken.Questions[0].Kind())
 
 		c.answer.Kind = session.AnswerReply
-		asked := []session.Wait{{Question: taken.Questions[0].Session()}}
+		asked := []session.Wait{{Question: toolcall.Shown(taken.Questions[0])}}
 		got, taken, err := run(t, name, `{}`, toolcall.Config[tool.Files]{Asked: asked, Replies: []session.Answer{c.answer}})
 		require.NoError(t, err)
 		require.Empty(t, taken.Questions)
 		require.JSONEq(t, c.want, got)
 	}
 	_, taken, _ := run(t, "pick_toppings", `{}`, toolcall.Config[tool.Files]{})
-	asked := []session.Wait{{Question: taken.Questions[0].Session()}}
+	asked := []session.Wait{{Question: toolcall.Shown(taken.Questions[0])}}
 	got, _, err := run(t, "pick_toppings", `{}`, toolcall.Config[tool.Files]{Asked: asked, Replies: []session.Answer{{Kind: session.AnswerReply, QuestionID: "toppings", Selected: []string{}}}})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"toppings": []}`, got, "none is an answer")

@@ -1,8 +1,9 @@
-// Package toolcall makes the calls that tools are run with: what package tool keeps from its users.
+// Package toolcall holds what package tool does for the engine and keeps from its users.
 //
-// Package tool hands over its constructor with [Provide]; the runtime and tooltest make
-// calls with [New] and end them with [Take]. The type parameters stand for tool.Call,
-// tool.Files and tool.Question, because package tool imports this one.
+// Package tool hands over its functions with [Provide]. The runtime and tooltest make
+// calls with [New] and end them with [Take]; [Shown] is what people see of a question.
+// The type parameters stand for tool.Call, tool.Files, tool.Question and tool.Expiry,
+// because package tool imports this one.
 package toolcall
 
 import (
@@ -51,12 +52,20 @@ type Taken[Question any] struct {
 	Questions []Question
 }
 
-// provided are the two functions of package tool.
-var provided struct{ make, take any }
+// Functions are those of package tool.
+type Functions[Call, Files, Question, Expiry any] struct {
+	New         func(Config[Files]) *Call
+	Take        func(*Call) Taken[Question]
+	Shown       func(Question) *session.Question
+	CheckExpiry func(*Expiry, session.WaitKind) error
+}
+
+// provided are the functions of package tool.
+var provided struct{ make, take, shown, checkExpiry any }
 
 // Provide is called by package tool, once.
-func Provide[Call, Files, Question any](makes func(Config[Files]) *Call, takes func(*Call) Taken[Question]) struct{} {
-	provided.make, provided.take = makes, takes
+func Provide[Call, Files, Question, Expiry any](f Functions[Call, Files, Question, Expiry]) struct{} {
+	provided.make, provided.take, provided.shown, provided.checkExpiry = f.New, f.Take, f.Shown, f.CheckExpiry
 	return struct{}{}
 }
 
@@ -71,4 +80,17 @@ func New[Call, Files any](cfg Config[Files]) *Call {
 func Take[Question, Call any](c *Call) Taken[Question] {
 	takes, _ := provided.take.(func(*Call) Taken[Question])
 	return takes(c)
+}
+
+// Shown returns a question as the journal has it and people are shown it.
+func Shown[Question any](q Question) *session.Question {
+	shown, _ := provided.shown.(func(Question) *session.Question)
+	return shown(q)
+}
+
+// CheckExpiry says everything that is wrong with the expiry of a wait of a kind. A nil
+// expiry waits for ever and is never wrong.
+func CheckExpiry[Expiry any](e *Expiry, kind session.WaitKind) error {
+	check, _ := provided.checkExpiry.(func(*Expiry, session.WaitKind) error)
+	return check(e, kind)
 }

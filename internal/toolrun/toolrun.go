@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/internal/toolcall"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -55,7 +56,7 @@ func Expiry(x *tool.Expiry) *engine.Expiry {
 func QuestionWait(p engine.CallPlan, q tool.Question) session.Wait {
 	return session.Wait{
 		Kind: session.WaitQuestion, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: journal.Digest(p.Arguments),
-		Question: q.Session(), Deadline: Expiry(q.Expiry).Deadline(time.Time{}), Who: q.Who, Policy: p.Policy,
+		Question: toolcall.Shown(q), Deadline: Expiry(q.Expiry).Deadline(time.Time{}), Who: q.Who, Policy: p.Policy,
 	}
 }
 

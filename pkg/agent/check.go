@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adjourn/adjourn/internal/toolcall"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -206,7 +207,7 @@ func (c *checker) people(a Agent) {
 	default:
 		c.wrong("Policy.OnChange", fmt.Sprintf("%q is no policy", a.Policy.OnChange), "use agent.ChangeGoOn, ChangeReask or ChangeFail")
 	}
-	for _, err := range unjoin(a.InputExpiry.Validate(session.WaitInput)) {
+	for _, err := range unjoin(toolcall.CheckExpiry(a.InputExpiry, session.WaitInput)) {
 		c.wrong("InputExpiry", err.Error(), "")
 	}
 }

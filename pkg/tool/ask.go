@@ -57,8 +57,8 @@ func (q Question) Kind() session.QuestionKind {
 	return session.QuestionChoice
 }
 
-// Session returns the question in the words of the journal.
-func (q Question) Session() *session.Question {
+// shown returns the question as the journal has it and people are shown it.
+func (q Question) shown() *session.Question {
 	return &session.Question{ID: q.ID, Kind: q.Kind(), Text: q.Text, Choices: slices.Clone(q.Choices)}
 }
 
@@ -88,7 +88,7 @@ func (q Question) Validate() error {
 		}
 		seen[choice.ID] = true
 	}
-	if err := q.Expiry.Validate(session.WaitQuestion); err != nil {
+	if err := q.Expiry.check(session.WaitQuestion); err != nil {
 		errs = append(errs, err)
 	} else if q.Expiry != nil && q.Expiry.Outcome == session.ExpireDefault {
 		if raw, err := marshalValue(q.Expiry.Value); err == nil {
@@ -100,13 +100,8 @@ func (q Question) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Fits reports whether an answer of kind reply, or an expiry with a default, is an
-// answer to the question: choices that exist, one unless Multi; text where there are none.
-func (q Question) Fits(a session.Answer) bool {
-	_, ok := q.reply(a)
-	return ok
-}
-
+// reply reads an answer of kind reply, or an expiry with a default, and reports whether it
+// is an answer to the question: choices that exist, one unless Multi; text where there are none.
 func (q Question) reply(a session.Answer) (Reply, bool) {
 	if a.Kind == session.AnswerExpiry {
 		a = fromDefault(a, q.Kind())
@@ -197,7 +192,7 @@ func (q Question) shownBy(w session.Wait) bool {
 	if w.Question == nil {
 		return false
 	}
-	was, is := *w.Question, *q.Session()
+	was, is := *w.Question, *q.shown()
 	return was.ID == is.ID && was.Kind == is.Kind && stored(was.Text) == stored(is.Text) &&
 		slices.EqualFunc(was.Choices, is.Choices, func(a, b session.Choice) bool {
 			return stored(a.ID) == stored(b.ID) && stored(a.Label) == stored(b.Label)
@@ -219,7 +214,7 @@ func (c *Call) record(q Question) error {
 		if asked.ID != q.ID {
 			continue
 		}
-		if !reflect.DeepEqual(asked.Session(), q.Session()) {
+		if !reflect.DeepEqual(asked.shown(), q.shown()) {
 			return errors.New("another question of this call has that id: give each its own")
 		}
 		return nil

@@ -55,7 +55,9 @@ type config = toolcall.Config[Files]
 // taken is what a call leaves behind.
 type taken = toolcall.Taken[Question]
 
-var _ = toolcall.Provide(newCall, (*Call).take)
+var _ = toolcall.Provide(toolcall.Functions[Call, Files, Question, Expiry]{
+	New: newCall, Take: (*Call).take, Shown: Question.shown, CheckExpiry: (*Expiry).check,
+})
 
 // newCall returns the call a tool is run with.
 func newCall(cfg config) *Call {

@@ -93,7 +93,7 @@ func checkExpiry[In any](spec Spec[In], client bool, wrong func(field, format st
 		wrong("Expiry", "the tool waits for nobody: it has no approval rule and runs here")
 		return
 	}
-	if err := spec.Expiry.Validate(kind); err != nil {
+	if err := spec.Expiry.check(kind); err != nil {
 		wrong("Expiry", "%s", err)
 	}
 }
@@ -118,9 +118,9 @@ func (e *Expiry) clone() *Expiry {
 	return &c
 }
 
-// Validate says everything that is wrong with the expiry of a wait of this kind.
+// check says everything that is wrong with the expiry of a wait of this kind.
 // A nil expiry waits for ever and is never wrong.
-func (e *Expiry) Validate(kind session.WaitKind) error {
+func (e *Expiry) check(kind session.WaitKind) error {
 	if e == nil {
 		return nil
 	}
