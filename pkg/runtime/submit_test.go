@@ -229,6 +229,23 @@ func TestSubmit_by_call_and_kind(t *testing.T) {
 	require.Empty(t, w.drain())
 }
 
+// TestSubmit_by_a_call_nobody_was_told_of: a wait that opens after HEAD was read was not shown
+// to any client, so a result that names its call is refused.
+func TestSubmit_by_a_call_nobody_was_told_of(t *testing.T) {
+	t.Parallel()
+	w := asker(t)
+	p := w.process()
+	w.start(p, "client")
+	opens := &storeHook{when: readOfEntries, happens: func() { require.NoError(t, p.settle()) }}
+	early := w.process(func(cfg *runtime.Config) { opens.Store = cfg.Store; cfg.Store = opens })
+	answer := session.Answer{Kind: session.AnswerClientTool, ToolCallID: "c2-1", Result: json.RawMessage(`1`)}
+	_, err := early.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: people, Answer: answer})
+	require.ErrorContains(t, err, `no call "c2-1" waits or waited for a client's result`)
+	require.Equal(t, runtime.CodeWaitNotFound, codeOf(err))
+	require.Nil(t, opens.happens, "the wait was opened before the entries were read")
+	require.Equal(t, session.WaitOpen, w.open(session.WaitClientTool).State)
+}
+
 func TestSubmit_hold_resume_only_stores(t *testing.T) {
 	t.Parallel()
 	w, p := waiting(t, "approve")

@@ -103,3 +103,22 @@ func TestSweep_at_once(t *testing.T) {
 		require.Len(t, w.drain(), 1)
 	})
 }
+
+// TestSweep_with_a_clock_that_is_wrong: a clock ahead of the deadline of the context leaves the
+// sweep no time by its reckoning. It still has some for each item.
+func TestSweep_with_a_clock_that_is_wrong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		_, err := b.Start(t.Context(), runtime.StartParams{Key: b.key, Agent: "lab", Input: llm.TextParts("[{say: done}]"), Caller: person})
+		require.NoError(t, err)
+		b.cfg.Now = func() time.Time { return time.Now().Add(time.Hour) }
+		b.Runtime, err = runtime.New(b.cfg)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		swept, err := b.Sweep(ctx)
+		require.NoError(t, err)
+		require.Equal(t, runtime.SweepResult{Resent: 1}, swept)
+	})
+}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 func TestIdentity(t *testing.T) {
@@ -57,4 +59,43 @@ func TestIdentity(t *testing.T) {
 	again, err := db.GiveIdentity(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, given.File, again.File, "once")
+}
+
+// TestHoldLog: a log that was found beside the file is in it after Close only if it was accepted.
+func TestHoldLog(t *testing.T) {
+	t.Parallel()
+	for name, accept := range map[string]bool{"held": false, "accepted": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "a.db")
+			db := open(t, filepath.Join(t.TempDir(), "b.db"))
+			_, err := db.Store().Commit(t.Context(), store.CommitParams{Key: crashKey, Entry: plainEntry(1)})
+			require.NoError(t, err)
+			content := map[string][]byte{}
+			for _, suffix := range []string{"", "-wal"} { // as a process leaves them that is killed
+				content[suffix], err = os.ReadFile(db.path + suffix)
+				require.NoError(t, err)
+				require.NotEmpty(t, content[suffix])
+				require.NoError(t, os.WriteFile(path+suffix, content[suffix], 0o600))
+			}
+			found, err := Open(t.Context(), Config{Path: path, HoldLog: true})
+			require.NoError(t, err)
+			require.True(t, found.Identity().LogFound)
+			if accept {
+				found.AcceptLog()
+			}
+			require.NoError(t, found.Close())
+			text, err := os.ReadFile(path) //nolint:gosec // our own file
+			require.NoError(t, err)
+			if accept {
+				require.NotEqual(t, content[""], text)
+				require.NoFileExists(t, path+"-wal")
+				return
+			}
+			require.Equal(t, content[""], text, "nothing of the log is in the file")
+			log, err := os.ReadFile(path + "-wal")
+			require.NoError(t, err)
+			require.Equal(t, content["-wal"], log)
+		})
+	}
 }
