@@ -92,9 +92,10 @@ func (e Env) get(key string) string {
 	return e(key)
 }
 
-// Open opens a model of a provider by its name, without the prefix. It is called
-// when the first reply is planned, once for each model; settings such as keys
-// come from env, and an error names those that are missing.
+// Open opens a model of a provider by its name, without the prefix. It is called once
+// for each model: when a task starts in a program that also works on it, otherwise when
+// the first reply is planned. Settings such as keys come from env, and an error names
+// those that are missing.
 type Open func(ctx context.Context, name string, env func(string) string) (llm.Model, error)
 
 // Models says by prefix how models are opened: "openai" opens "openai:gpt-5".

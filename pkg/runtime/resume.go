@@ -123,6 +123,9 @@ func alreadyRunning(s *session.Session) *refusal.Error {
 
 func notResumable(s *session.Session) *refusal.Error {
 	e := refusal.New(CodeNotResumable, s.Key, "it is %s, so there is nothing to go on with", s.Status)
+	if s.Status == session.StatusFailed {
+		e.Message += ": start another session, under another id"
+	}
 	if s.Status == session.StatusFailed && s.Failure != nil {
 		e.Message += ". It failed with " + s.Failure.Type + ": " + s.Failure.Message
 	}

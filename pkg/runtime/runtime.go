@@ -32,6 +32,10 @@ type Config struct {
 	DeadLetters queue.Queue
 	// Env is the environment models are opened with.
 	Env agent.Env
+	// OpenAtStart opens the agent's model before a start is stored, and refuses the start
+	// if that fails: otherwise the task fails at its first reply, and its session id is
+	// used up. Not for a program that only starts: it may lack the keys of those that work.
+	OpenAtStart bool
 	// Files says where tools may have files; zero: nowhere.
 	Files tool.Files
 	// Owner names this worker in leases.

@@ -91,6 +91,11 @@ func (r *Runtime) start(ctx context.Context, p StartParams, q *request.Request) 
 		name = s.Rules.Agent
 	}
 	rules, err := r.cfg.Registry.Rules(name, r.cfg.Env)
+	if err == nil && r.cfg.OpenAtStart {
+		if _, err = r.cfg.Registry.Planner(ctx, rules, r.cfg.Env); ctx.Err() != nil {
+			return Started{}, context.Cause(ctx)
+		}
+	}
 	if err != nil {
 		code := CodeInvalidModel
 		switch {

@@ -134,7 +134,7 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 	}
 	a.Runtime, err = runtime.New(runtime.Config{
 		Registry: registry, Store: a.parts.Store, Queue: a.parts.Queue, DeadLetters: a.parts.DeadLetters,
-		Env: agent.Env(env), Owner: owner, Now: now, NewID: app.NewID,
+		Env: agent.Env(env), OpenAtStart: true, Owner: owner, Now: now, NewID: app.NewID,
 		Files: app.FilesBeside(data, settings.LabFolder, app.FilesFolder(registry), cfg.Server),
 		Lease: settings.Lease, StepsPerInvocation: settings.StepsPerInvocation,
 		Log: cfg.Log, OnEntry: cfg.OnEntry, OnDelta: cfg.OnDelta,

@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/llm/openai"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -116,4 +117,34 @@ func TestDefaultFolderIsNotCommitted(t *testing.T) {
 	}
 	require.FileExists(t, filepath.Join(dir, ".adjourn", ".gitignore"))
 	require.NoFileExists(t, filepath.Join(dir, "mine", ".gitignore"))
+}
+
+// TestStart_model_does_not_open: nothing is stored, so the same id starts once the key is there.
+func TestStart_model_does_not_open(t *testing.T) {
+	t.Parallel()
+	key := ""
+	a, err := embedded.Open(t.Context(), embedded.Config{
+		Data: filepath.Join(t.TempDir(), "adjourn.db"),
+		Env: func(name string) string {
+			return map[string]string{agent.ModelVariable: "openai:gpt-5-mini", "OPENAI_API_KEY": key}[name]
+		},
+		Registry: func() (*agent.Registry, error) {
+			return agent.NewRegistry(agent.Config{
+				Models: agent.Models{"openai": openai.Open},
+				Agents: []agent.Agent{{Name: "hello", Offline: agent.Replies(agent.Reply{Text: "hello"})}},
+			})
+		},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = a.Close() })
+	params := runtime.StartParams{Key: session.Key{Tenant: session.DefaultTenant, ID: "burnt"}, Agent: "hello", Input: llm.TextParts("hi")}
+	_, err = a.Runtime.Start(t.Context(), params)
+	require.ErrorContains(t, err, "OPENAI_API_KEY is not set")
+	require.Equal(t, runtime.CodeInvalidModel, runtime.AsError(err).Code)
+	_, err = a.Runtime.Session(t.Context(), params.Key)
+	require.Equal(t, runtime.CodeSessionNotFound, runtime.AsError(err).Code)
+
+	key = "sk-test"
+	_, err = a.Runtime.Start(t.Context(), params)
+	require.NoError(t, err)
 }

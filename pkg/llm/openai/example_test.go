@@ -9,7 +9,7 @@ import (
 )
 
 // A program that asks OpenAI hands Open to its registry. Nothing is asked, and no key
-// is read, before the first reply is planned.
+// is read, before the first task starts.
 func Example() {
 	registry, err := agent.NewRegistry(agent.Config{
 		Models: agent.Models{"openai": openai.Open},
