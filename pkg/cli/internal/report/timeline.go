@@ -42,17 +42,28 @@ func (t *timeline) linef(format string, args ...any) {
 
 // head sums the session up.
 func (t *timeline) head(m Manifest, entries []journal.Entry) {
-	var waited, worked time.Duration
-	for i := 1; i < len(entries); i++ {
-		d := entries[i].At.Sub(entries[i-1].At)
-		if entries[i-1].Status.Resting() {
-			waited += d
+	var all, waited, worked time.Duration
+	tasks := map[int64]time.Duration{} // what each has used, up to its last entry
+	for i, e := range entries {
+		tasks[e.Task] = time.Duration(e.Used.Task.ActiveMillis) * time.Millisecond
+		if i == 0 {
 			continue
 		}
-		worked += d
+		d := e.At.Sub(entries[i-1].At)
+		all += d
+		if entries[i-1].Status.Resting() {
+			waited += d
+		}
+	}
+	for _, used := range tasks {
+		worked += used
+	}
+	idle := "" // with work to do: a worker was still to come, or to come again
+	if rest := all - waited - worked; rest >= time.Second {
+		idle = ", " + screen.Span(rest) + " with nobody at it"
 	}
 	t.linef("session %s  %s  %s  %s%s", t.screen.Bold(t.screen.Stdout, m.SessionID), Who(m.Agent), m.Outcome, screen.Count(m.StepsTaken, "step"), tokens(m.Usage))
-	t.linef("%s at work, %s waiting", screen.Span(worked), screen.Span(waited))
+	t.linef("%s at work, %s waiting%s", screen.Span(worked), screen.Span(waited), idle)
 	t.linef("")
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -34,4 +35,22 @@ func TestTimelineOfOtherArguments(t *testing.T) {
 	require.Contains(t, cut, `shown     w2-1 with other arguments than c2-1: {"a":1,"b":"xxx`)
 	require.NotContains(t, cut, long)
 	require.NotContains(t, report.Timeline(s, report.Manifest{}, story(`{"b": 2, "a": 1}`), true), "shown", "the same, in another order")
+}
+
+// TestTimelineOfTime: work is what the journal says was used of the tasks' limits. Time in
+// which nobody was there to work is neither that nor a wait.
+func TestTimelineOfTime(t *testing.T) {
+	t.Parallel()
+	s, _, _, _ := room(t)
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	at := func(seconds int, task, active int64, status session.Status) journal.Entry {
+		return journal.Entry{At: begin.Add(time.Duration(seconds) * time.Second), Task: task, Status: status, Used: journal.Used{Task: session.Amounts{ActiveMillis: active}}}
+	}
+	entries := []journal.Entry{
+		at(0, 1, 0, session.StatusRunning), at(21, 1, 1000, session.StatusSuspended), at(51, 1, 1000, session.StatusRunning), at(53, 1, 3000, session.StatusCompleted),
+	}
+	require.Contains(t, report.Timeline(s, report.Manifest{}, entries, false), "\n3s at work, 30s waiting, 20s with nobody at it\n")
+	entries = append(entries, at(63, 2, 0, session.StatusRunning), at(68, 2, 5000, session.StatusCompleted))
+	require.Contains(t, report.Timeline(s, report.Manifest{}, entries, false), "\n8s at work, 40s waiting, 20s with nobody at it\n")
+	require.Contains(t, report.Timeline(s, report.Manifest{}, entries[:1], false), "\n0s at work, 0s waiting\n")
 }
