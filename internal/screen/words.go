@@ -58,6 +58,21 @@ func Short(s string, n int) string {
 	return string(runes[:n-1]) + "…"
 }
 
+// Fit returns one clean line that takes at most so many columns of a terminal.
+func Fit(s string, columns int) string {
+	s = CleanLine(strings.TrimSpace(s))
+	if Columns(s) <= columns {
+		return s
+	}
+	columns -= columnsOf('…')
+	for i, r := range s {
+		if columns -= columnsOf(r); columns < 0 {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
 // PrettyJSON returns JSON as people read it, safe to print.
 func PrettyJSON(raw json.RawMessage) string {
 	var b bytes.Buffer

@@ -30,3 +30,11 @@ func TestPrettyJSON(t *testing.T) {
 	require.Contains(t, PrettyJSON(json.RawMessage(`{"a":"\u003cb\u003E \u0026 \\u003c \u001b"}`)), "{\n  \"a\": \"<b> & \\\\u003c \\u001b\"\n}")
 	require.Equal(t, `not json\x1b`, PrettyJSON(json.RawMessage("not json\x1b")))
 }
+
+func TestFit(t *testing.T) {
+	t.Parallel()
+	for text, fits := range map[string]string{"short": "short", "exactly10!": "exactly10!", "longer than ten": "longer t…", "世界世界世": "世界世界世", "世界世界世界": "世界世界…"} {
+		require.Equal(t, fits, Fit(text, 10))
+		require.LessOrEqual(t, Columns(Fit(text, 10)), 10)
+	}
+}

@@ -63,6 +63,8 @@ func atMost(n int, advice string) cobra.PositionalArgs {
 	}
 }
 
+func noArgs(advice string) cobra.PositionalArgs { return atMost(0, advice) }
+
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < n {
@@ -84,5 +86,21 @@ func oneOrTwo(first string) cobra.PositionalArgs {
 			return fmt.Errorf("the %s is empty", first)
 		}
 		return atMost(2, "this command takes 2 arguments")(cmd, args)
+	}
+}
+
+// strictHelp makes help about a command that there is not a mistake, as that command is.
+func strictHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		if show := cmd.Run; cmd.Name() == "help" {
+			cmd.Run, cmd.RunE = nil, func(cmd *cobra.Command, args []string) error {
+				if _, _, err := root.Find(args); err != nil {
+					return err
+				}
+				show(cmd, args)
+				return nil
+			}
+		}
 	}
 }

@@ -193,7 +193,7 @@ func newCLI(cfg Config) *cli {
 	})
 	c := &cli{Config: cfg, Screen: s, Place: where}
 	c.person = ask.New(ask.Config{Stdin: cfg.Stdin, Screen: s, Place: where, Env: cfg.Env})
-	c.lists = list.New(list.Config{Screen: s, Place: where, Now: cfg.Now, Do: c.do, CompleteAgents: c.completeAgents})
+	c.lists = list.New(list.Config{Screen: s, Place: where, Now: cfg.Now, Do: c.do, NoArgs: noArgs, CompleteAgents: c.completeAgents})
 	where.Trust = c.person.Trusts
 	if slices.Contains(cfg.Args, "--output=json") || slices.Contains(cfg.Args, "-ojson") || followed(cfg.Args, "--output", "json") || followed(cfg.Args, "-o", "json") {
 		// Said before the flags are parsed, so that a mistake in them has JSON too.
@@ -233,13 +233,15 @@ Environment
   ADJOURN_DATA    data file, when there is no --data   (` + app.DefaultData + `)
   ADJOURN_TRUST_DATA   true is --trust-data for every command
   ADJOURN_URL     server, when there is neither --url nor --data
-  ADJOURN_TOKEN   what the server knows you by, when there is no --token-file
+  ADJOURN_TOKEN   token for the server, when there is no --token-file
   ADJOURN_AGENT   agent of new sessions, when there is no --agent
+  ADJOURN_MODEL   model of every agent, as provider:model
+  OPENAI_API_KEY   key of the model provider openai
+  OPENAI_BASE_URL   another server that speaks its API
   ADJOURN_LAB     true: dev offers agents that are there to try things out
   ADJOURN_LAB_FOLDER   the one folder for files of such agents   (adjourn-lab)
-  ADJOURN_MODEL   model of every agent, as provider:model
-  ADJOURN_LEASE   how long a worker that died keeps its step   (20s)
-  ADJOURN_STEPS_PER_INVOCATION   steps between two looks at the queue   (16)
+  ADJOURN_LEASE   how long a dead worker keeps its step   (20s)
+  ADJOURN_STEPS_PER_INVOCATION   steps that one queue message drives   (16)
   ADJOURN_LOG     debug, info, warn, error or off   (warn)`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -262,6 +264,7 @@ Environment
 	if name := c.Name; name != "adjourn" {
 		c.adopt(root, name)
 	}
+	strictHelp(root)
 	return root
 }
 
@@ -338,7 +341,7 @@ func (c *cli) here(command string, work func(ctx context.Context, args []string)
 
 // at returns the command the arguments name, for the line that points to its help.
 func (c *cli) at(root *cobra.Command) string {
-	if cmd, _, err := root.Find(c.Args); err == nil && cmd != nil {
+	if cmd, _, err := root.Find(c.Args); err == nil && cmd != nil && cmd.Name() != "help" {
 		return cmd.CommandPath()
 	}
 	return root.CommandPath()

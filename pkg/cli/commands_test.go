@@ -39,3 +39,27 @@ func TestCommands_are_documented(t *testing.T) {
 	names := setup(t).commandNames()
 	require.ElementsMatch(t, append(written, "help"), names, "docs/cli.md, Commands, and the commands of the program (pkg/cli/cli.go) differ")
 }
+
+// TestEnvironment_is_documented: the variables of docs/cli.md stand in the program's help,
+// in the same words.
+func TestEnvironment_is_documented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/cli.md")
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(page), "\n## Environment\n")
+	require.True(t, found)
+	var written, told []string
+	for line := range strings.Lines(strings.NewReplacer("`", "", "|", "").Replace(table)) {
+		if words := strings.Fields(line); len(words) > 0 && strings.ToUpper(words[0]) == words[0] && words[0] != "---" {
+			written = append(written, strings.Join(words, " "))
+		}
+	}
+	require.Greater(t, len(written), 10)
+	_, help, found := strings.Cut(setup(t).run("--help").ends(0).stdout, "\nEnvironment\n")
+	require.True(t, found)
+	help, _, _ = strings.Cut(help, "\n\n")
+	for line := range strings.Lines(help) {
+		told = append(told, strings.Join(strings.Fields(line), " "))
+	}
+	require.Equal(t, written, told, "docs/cli.md, Environment, and adjourn --help (pkg/cli/cli.go) differ")
+}

@@ -16,7 +16,7 @@ func (c *cli) demoCommand() *cobra.Command {
 		Long: `Make a sample folder with duplicate files and let the agent janitor clean it up.
 Every command runs as a process of its own and nothing needs to be typed. The
 folder stays, so that you can go on trying.`,
-		Args: cobra.NoArgs,
+		Args: noArgs("this command takes none"),
 		RunE: c.here("demo", func(ctx context.Context, _ []string) error {
 			if err := c.checkAgent(demo.Agent); err != nil {
 				return err

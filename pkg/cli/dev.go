@@ -54,7 +54,7 @@ Any number of commands may use the same data file beside it.`,
 		Example: `  adjourn dev
   adjourn dev --lab
   adjourn dev --addr 127.0.0.1:0 --data ./try.db`,
-		Args: cobra.NoArgs,
+		Args: noArgs("this command takes none"),
 		RunE: c.here("dev", func(ctx context.Context, _ []string) error {
 			return c.dev(ctx, f)
 		}),

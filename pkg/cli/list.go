@@ -29,7 +29,7 @@ func (c *cli) agentsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "agents",
 		Short: "List the agents there are, with their tools",
-		Args:  cobra.NoArgs,
+		Args:  noArgs("this command takes none"),
 		RunE: c.here("agents", func(context.Context, []string) error {
 			registry, err := c.Registry()
 			if err != nil {

@@ -90,6 +90,12 @@ func TestExitCodes(t *testing.T) {
 		{"limit too high", []string{"inbox", "--limit", "5000"}, 2, "1000"},
 		{"no sessions", []string{"sessions"}, 0, "No sessions: there is no data file "},
 		{"nothing waits", []string{"inbox"}, 0, "Nothing waits: there is no data file "},
+		{"sessions of one status", []string{"sessions", "suspended"}, 2, `too many arguments, from "suspended" on: to list those of a status: --status suspended`},
+		{"inbox of somebody", []string{"inbox", "extra"}, 2, `too many arguments, from "extra" on: `},
+		{"work on something", []string{"work", "photos"}, 2, `too many arguments, from "photos" on: it works on every session`},
+		{"agents of something", []string{"agents", "photos"}, 2, `too many arguments, from "photos" on: `},
+		{"help about nothing", []string{"help", "nosuch"}, 2, `unknown command "nosuch" for "adjourn"`},
+		{"help about a command", []string{"help", "run"}, 0, ""},
 		{"no such sessions", []string{"sessions", "--agent", "toy"}, 0, "No sessions: there is no data file "},
 		{"nothing of a kind waits", []string{"inbox", "--kind", "question"}, 0, "Nothing waits: there is no data file "},
 		{"nothing to do", []string{"work"}, 0, "There was nothing to do: there is no data file "},
@@ -237,8 +243,10 @@ func TestInterrupt(t *testing.T) {
 	require.NotContains(t, r.stderr, "Stopping")
 
 	for _, quiet := range []bool{false, true} {
-		ctx, cancel = context.WithCancel(t.Context())
+		ctx, stop := context.WithCancel(t.Context())
+		cancel = stop
 		r = b.runIn(ctx, "", "--data", b.data, "work", fmt.Sprintf("--quiet=%t", quiet)).ends(130)
+		stop()
 		require.NotEqual(t, quiet, strings.Contains(r.stderr, "Stopping; tools may finish for 5 s"))
 	}
 }

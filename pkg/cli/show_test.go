@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
@@ -48,6 +49,24 @@ func TestShowFailures(t *testing.T) {
 	})
 }
 
+// TestSessionsFitTheTerminal: a line for each, where a title is longer than there is room.
+func TestSessionsFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.start("a-session-with-a-name", "[{say: "+strings.Repeat("long ", 30)+"}]", 0)
+	b.start("s", "[{say: "+strings.Repeat("世界 ", 30)+"}]", 0)
+	p := b.sit(nil, "sessions")
+	require.Equal(t, 0, p.Leaves(), p.All())
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(p.All(), "\r", "")), "\n")
+	require.Len(t, lines, 3)
+	for _, line := range lines[1:] {
+		require.LessOrEqual(t, screen.Columns(line), 80, line)
+		require.Greater(t, screen.Columns(line), 70, line)
+		require.Contains(t, line, "…")
+	}
+	require.Contains(t, b.run("sessions").stdout, strings.Repeat("long ", 9), "elsewhere there are 60 characters of it")
+}
+
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, b *bench) {
@@ -58,6 +77,7 @@ func TestSessions(t *testing.T) {
 		require.Regexp(t, `two +suspended +toy`, table)
 		require.Regexp(t, `one +completed +toy`, table)
 		require.NotContains(t, b.run("sessions", "--status", "completed").ends(0).stdout, "two")
+		require.Equal(t, b.run("sessions", "--status", "suspended").ends(0).stdout, b.run("sessions", "--status", "paused").ends(0).stdout, "the word that run prints")
 
 		var page struct {
 			Sessions []struct{ Session, Status, Agent string }

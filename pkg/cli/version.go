@@ -13,7 +13,7 @@ func (c *cli) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program",
-		Args:  cobra.NoArgs,
+		Args:  noArgs("this command takes none"),
 		RunE: c.do(func(context.Context, []string) error {
 			if c.Form == screen.FormJSON {
 				c.JSON(map[string]string{"version": version()})

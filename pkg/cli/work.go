@@ -38,7 +38,7 @@ func (c *cli) workCommand() *cobra.Command {
 		Long: `Work on every session that has something to do, until all of them rest: after a
 crash, for deadlines that have passed, or for sessions others started with
 --wait 0s. With --watch it keeps going, as a worker; any number may run at once.`,
-		Args: cobra.NoArgs,
+		Args: noArgs("it works on every session; to go on with one: resume SESSION"),
 		RunE: c.here("work", func(ctx context.Context, _ []string) error {
 			return c.workAll(ctx, watch, concurrency, &w)
 		}),

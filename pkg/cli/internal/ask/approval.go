@@ -71,7 +71,7 @@ func (p *Person) askApproval(ctx context.Context, e Sessions, m report.Manifest,
 		return nil, err
 	}
 	for {
-		question := "Run it? [y]es, [N]o, [e]dit, [?] help: "
+		question := "Run it? [y]es, [N]o, [e]dit, [v]iew, [?] help: "
 		if !whole {
 			question = "Not all of it was shown. [v]iew it, [N]o, [e]dit, [?] help: "
 		}

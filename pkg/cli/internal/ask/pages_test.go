@@ -97,7 +97,7 @@ func person(t *testing.T, p *ask.Person, w client.Wait) (*engine, <-chan error) 
 }
 
 const (
-	runIt   = "Run it? [y]es, [N]o, [e]dit, [?] help: "
+	runIt   = "Run it? [y]es, [N]o, [e]dit, [v]iew, [?] help: "
 	notAll  = "Not all of it was shown. [v]iew it, [N]o, [e]dit, [?] help: "
 	lastRow = "LAST"
 )

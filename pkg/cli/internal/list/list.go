@@ -26,6 +26,8 @@ type Config struct {
 	Now    func() time.Time
 	// Do wraps a command's work.
 	Do func(work func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error
+	// NoArgs refuses arguments, with advice.
+	NoArgs func(advice string) cobra.PositionalArgs
 	// CompleteAgents completes the names of agents.
 	CompleteAgents cobra.CompletionFunc
 }
@@ -36,12 +38,13 @@ type Lists struct {
 	*place.Place
 	now            func() time.Time
 	do             func(work func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error
+	noArgs         func(advice string) cobra.PositionalArgs
 	completeAgents cobra.CompletionFunc
 }
 
 // New returns the lists of a command line.
 func New(cfg Config) *Lists {
-	return &Lists{Screen: cfg.Screen, Place: cfg.Place, now: cfg.Now, do: cfg.Do, completeAgents: cfg.CompleteAgents}
+	return &Lists{Screen: cfg.Screen, Place: cfg.Place, now: cfg.Now, do: cfg.Do, noArgs: cfg.NoArgs, completeAgents: cfg.CompleteAgents}
 }
 
 // page are the flags of commands that list.
@@ -136,7 +139,7 @@ func (l *Lists) SessionsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sessions",
 		Short: "List sessions, the last moved first",
-		Args:  cobra.NoArgs,
+		Args:  l.noArgs("to list those of a status: --status suspended"),
 		RunE: l.do(func(ctx context.Context, _ []string) error {
 			q.Status = session.Status(status)
 			return l.sessions(ctx, p, q, only.words())
@@ -154,10 +157,10 @@ func (l *Lists) sessions(ctx context.Context, p page, q client.SessionsParams, o
 		return err
 	}
 	q.Limit, q.Cursor = p.limit, p.cursor
+	if q.Status == session.Status(session.OutcomePaused) { // the word that commands print of it
+		q.Status = session.StatusSuspended
+	}
 	if status := q.Status; status != "" && !slices.Contains(session.Statuses(), status) {
-		if status == "paused" {
-			return exit.Usagef("--status paused: a session that is paused is listed as suspended: use --status %s", session.StatusSuspended)
-		}
 		return exit.Usagef("--status %q: use %s", status, oneOf(session.Statuses()))
 	}
 	out := struct {
@@ -185,13 +188,33 @@ func (l *Lists) sessions(ctx context.Context, p page, q client.SessionsParams, o
 		l.noSessions(only != nil)
 		return nil
 	}
-	rows := [][]string{{"SESSION", "STATUS", "AGENT", "MOVED", "ABOUT"}}
-	for _, r := range out.Sessions {
-		rows = append(rows, []string{screen.CleanLine(r.Session), string(r.Status), screen.CleanLine(r.Agent), l.ago(r.UpdatedAt), screen.Short(r.Title, 60)})
-	}
-	l.Table(rows)
+	l.Table(l.sessionRows(out.Sessions))
 	l.more("sessions", out.Cursor, only)
 	return nil
+}
+
+// sessionRows are the lines of sessions: as wide as the terminal, where there is one.
+func (l *Lists) sessionRows(sessions []sessionRow) [][]string {
+	rows := [][]string{{"SESSION", "STATUS", "AGENT", "MOVED"}}
+	for _, r := range sessions {
+		rows = append(rows, []string{screen.CleanLine(r.Session), string(r.Status), screen.CleanLine(r.Agent), l.ago(r.UpdatedAt)})
+	}
+	about := func(title string) string { return screen.Short(title, 60) }
+	if room := screen.Width(l.Stdout); room > 0 {
+		for column := range rows[0] {
+			widest := 0
+			for _, row := range rows {
+				widest = max(widest, screen.Columns(row[column]))
+			}
+			room -= widest + 2 // and the gap behind it
+		}
+		about = func(title string) string { return screen.Fit(title, max(room, 10)) }
+	}
+	rows[0] = append(rows[0], "ABOUT")
+	for i, r := range sessions {
+		rows[i+1] = append(rows[i+1], about(r.Title))
+	}
+	return rows
 }
 
 // noSessions says that there are no sessions, or none that a filter keeps.
@@ -240,7 +263,7 @@ func (l *Lists) InboxCommand() *cobra.Command {
 		Use:   "inbox",
 		Short: "List what waits for a person, in all sessions, with the command that answers each",
 		Long:  `List every open wait of every session, the soonest deadline first, each with a command that answers it.`,
-		Args:  cobra.NoArgs,
+		Args:  l.noArgs("to list only some: --kind, --agent, --tool, --user or --root"),
 		RunE: l.do(func(ctx context.Context, _ []string) error {
 			q.Kind = session.WaitKind(kind)
 			return l.inbox(ctx, p, q, only.words())
