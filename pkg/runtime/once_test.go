@@ -126,3 +126,31 @@ func TestOnce_of_an_overtaken_worker(t *testing.T) {
 	require.NoError(t, w.process().settle())
 	w.checkAtRest()
 }
+
+// A tool that was left behind when its time was over may still remember something while
+// the worker goes on with the call. The race detector judges: what lies between the two is
+// time alone, for a channel would put them in order.
+func TestOnce_of_a_tool_that_was_left_behind(t *testing.T) {
+	t.Parallel()
+	ended := make(chan struct{})
+	made := newEffects()
+	late := tool.Define(tool.Spec[textIn]{
+		Name: "late", OnUnknown: tool.UnknownProbe, Timeout: 50 * time.Millisecond,
+		Probe: func(context.Context, *tool.Call, textIn) (any, bool, error) {
+			<-ended
+			return "found", true, nil
+		},
+	}, func(ctx context.Context, c *tool.Call, _ textIn) (int, error) {
+		defer close(ended)
+		return tool.Once(ctx, c, "k", func(context.Context) (int, error) {
+			time.Sleep(300 * time.Millisecond)
+			return 1, nil
+		})
+	})
+	w := newWorld(t, made, helper(made, script{"go": {calls("late", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, late) }))
+	p := w.process(func(cfg *runtime.Config) { cfg.ToolGrace = time.Millisecond })
+	w.start(p, "go")
+	require.NoError(t, p.settle())
+	require.Equal(t, session.StatusCompleted, w.session().Status)
+	require.JSONEq(t, `"found"`, string(results(w.session())["c2-1"].Output))
+}

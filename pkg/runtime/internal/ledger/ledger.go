@@ -45,11 +45,13 @@ func New(sessions *stored.Sessions, st store.Store, now func() time.Time) *Ledge
 
 // Book returns the record of one call, for the work that runs the call.
 func (l *Ledgers) Book(key session.Key, call string, by Holder) *Book {
-	return &Book{of: l, by: by, key: key, Call: call, Record: journal.ToolRecord{Call: call}}
+	return &Book{of: l, by: by, key: key, Call: call, record: journal.ToolRecord{Call: call}}
 }
 
 // Book is the record of one call with effects (docs/design/README.md): what makes a
-// side effect happen at most once, and keeps what Once remembered.
+// side effect happen at most once, and keeps what Once remembered. Its methods may be
+// called at the same time: a tool that was left behind when its time was over may still
+// be remembering something while the worker goes on with the call.
 type Book struct {
 	of  *Ledgers
 	by  Holder
@@ -59,11 +61,11 @@ type Book struct {
 
 	mu     sync.Mutex
 	loaded bool
-	// Record as it was when it was last read or written; empty before [Book.Load].
-	Record journal.ToolRecord
+	// record as it was when it was last read or written; empty before [Book.Load].
+	record journal.ToolRecord
 	rev    int64
-	// Ran is the last run of the call here, to be recorded with its result.
-	Ran *journal.ToolRun
+	// ran is the last run of the call here, to be recorded with its result.
+	ran *journal.ToolRun
 	// failed is why Once could not remember: its effect has happened and is not on
 	// record, so what the tool makes of it is no result.
 	failed error
@@ -71,6 +73,13 @@ type Book struct {
 
 // Load reads the record, once.
 func (b *Book) Load(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.load(ctx)
+}
+
+// load is Load for a caller that holds the lock.
+func (b *Book) load(ctx context.Context) error {
 	if b.loaded {
 		return nil
 	}
@@ -86,21 +95,36 @@ func (b *Book) Load(ctx context.Context) error {
 func (b *Book) Reload(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.loaded, b.Record = false, journal.ToolRecord{Call: b.Call}
-	return b.Load(ctx)
+	b.loaded, b.record = false, journal.ToolRecord{Call: b.Call}
+	return b.load(ctx)
+}
+
+// Record returns the record as it was when it was last read or written; empty before
+// [Book.Load].
+func (b *Book) Record() journal.ToolRecord {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.record
+}
+
+// Ran says what the last run of the call here was, to be recorded with its result.
+func (b *Book) Ran(run journal.ToolRun) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ran = &run
 }
 
 // HasRun reports whether the call was started, by anybody.
 func (b *Book) HasRun() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.Record.State == journal.ToolStarted || b.Record.State == journal.ToolFinished
+	return b.record.State == journal.ToolStarted || b.record.State == journal.ToolFinished
 }
 
 func (b *Book) take(item store.Item) {
 	b.loaded, b.rev = true, item.Rev
 	if item.Tool != nil {
-		b.Record = *item.Tool
+		b.record = *item.Tool
 	}
 }
 
@@ -109,10 +133,10 @@ func (b *Book) take(item store.Item) {
 func (b *Book) put(ctx context.Context, record journal.ToolRecord) (bool, error) {
 	items, err := b.of.store.Update(ctx, b.key, store.ToolItem(record, b.rev))
 	if conflict := (*store.ConflictError)(nil); errors.As(err, &conflict) && conflict.Item != nil {
-		b.Record = journal.ToolRecord{Call: b.Call}
+		b.record = journal.ToolRecord{Call: b.Call}
 		b.take(*conflict.Item)
 		// Our own attempt in the state we wanted: our write succeeded, its answer was lost.
-		return b.Record.Attempt == record.Attempt && b.Record.State == record.State, nil
+		return b.record.Attempt == record.Attempt && b.record.State == record.State, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("ledger of %s: %w", b.Call, err)
@@ -122,21 +146,21 @@ func (b *Book) put(ctx context.Context, record journal.ToolRecord) (bool, error)
 }
 
 // Start marks the call started by this attempt. started is false when it was
-// finished before, or started by another attempt: record says by whom. again
-// overtakes that attempt's mark; when the mark is lost to one more, the lease says
-// whose the call is.
+// finished before, or started by another attempt: the record says by whom. With again,
+// this attempt's mark replaces the other's; if a third attempt writes its mark at the same
+// time, the call belongs to the one that has the lease.
 func (b *Book) Start(ctx context.Context, again bool) (started bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	attempt := b.by.AttemptID()
 	for {
-		switch b.Record.State {
+		switch b.record.State {
 		case journal.ToolFinished:
 			return false, nil
 		case journal.ToolClosed:
 			return false, ErrClosed
 		case journal.ToolStarted:
-			if b.Record.Attempt == attempt {
+			if b.record.Attempt == attempt {
 				return true, nil
 			}
 			if !again {
@@ -151,13 +175,13 @@ func (b *Book) Start(ctx context.Context, again bool) (started bool, err error) 
 			}
 		case journal.ToolMemo, "":
 		}
-		record := b.Record
+		record := b.record
 		record.State, record.Attempt, record.At = journal.ToolStarted, attempt, b.of.now().UTC()
 		ok, err := b.put(ctx, record)
 		if err != nil || ok {
 			return ok, err
 		}
-		if again && b.Record.State == journal.ToolStarted {
+		if again && b.record.State == journal.ToolStarted {
 			if err := b.by.RenewLease(ctx); err != nil {
 				return false, err
 			}
@@ -169,9 +193,9 @@ func (b *Book) Start(ctx context.Context, again bool) (started bool, err error) 
 func (b *Book) Finish(ctx context.Context, result llm.ToolResult, ops []session.StateOp, events []session.CustomEvent) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	record := b.Record
+	record := b.record
 	record.State, record.At = journal.ToolFinished, b.of.now().UTC()
-	record.Result, record.StateOps, record.Events, record.Ran = &result, ops, events, b.Ran
+	record.Result, record.StateOps, record.Events, record.Ran = &result, ops, events, b.ran
 	ok, err := b.put(ctx, record)
 	if err != nil {
 		return err
@@ -194,23 +218,23 @@ func (b *Book) Failure() error {
 func (b *Book) Asking() (store.Item, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.Record.State != journal.ToolStarted {
+	if b.record.State != journal.ToolStarted {
 		return store.Item{}, false
 	}
-	record := b.Record
+	record := b.record
 	record.State, record.At = journal.ToolAsking, b.of.now().UTC()
 	return store.ToolItem(record, b.rev), true
 }
 
 // closing returns the record that closes a call; ok is false when it has run or is
-// Closed, so that there is nothing to close. The caller holds the lock.
+// closed, so that there is nothing to close. The caller holds the lock.
 func (b *Book) closing() (record journal.ToolRecord, ok bool) {
-	switch b.Record.State {
+	switch b.record.State {
 	case journal.ToolStarted, journal.ToolFinished, journal.ToolClosed:
-		return b.Record, false
+		return b.record, false
 	case journal.ToolAsking, journal.ToolMemo, "":
 	}
-	record = b.Record
+	record = b.record
 	record.State, record.Attempt, record.At = journal.ToolClosed, b.by.AttemptID(), b.of.now().UTC()
 	return record, true
 }
@@ -232,7 +256,7 @@ func (b *Book) Closed() (item store.Item, ok bool) {
 func (b *Book) CloseNotRun(ctx context.Context) (journal.ToolRecord, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.Load(ctx); err != nil {
+	if err := b.load(ctx); err != nil {
 		return journal.ToolRecord{}, err
 	}
 	for {
@@ -241,7 +265,7 @@ func (b *Book) CloseNotRun(ctx context.Context) (journal.ToolRecord, error) {
 			return record, nil
 		}
 		if ok, err := b.put(ctx, record); err != nil || ok {
-			return b.Record, err
+			return b.record, err
 		}
 	}
 }
@@ -251,7 +275,7 @@ func (b *Book) Remember(ctx context.Context, key string, value json.RawMessage) 
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for {
-		record := b.Record
+		record := b.record
 		if record.State == "" {
 			record.State = journal.ToolMemo
 		}
@@ -261,7 +285,7 @@ func (b *Book) Remember(ctx context.Context, key string, value json.RawMessage) 
 			record.Memo = map[string]json.RawMessage{}
 		}
 		record.Memo[key] = value
-		before := b.Record.Attempt
+		before := b.record.Attempt
 		items, err := b.of.store.Update(ctx, b.key, store.ToolItem(record, b.rev))
 		b.failed = nil
 		if err == nil {
@@ -273,10 +297,10 @@ func (b *Book) Remember(ctx context.Context, key string, value json.RawMessage) 
 			b.failed = fmt.Errorf("remember %q of %s: %w", key, b.Call, err)
 			return b.failed
 		}
-		b.Record = journal.ToolRecord{Call: b.Call}
+		b.record = journal.ToolRecord{Call: b.Call}
 		b.take(*conflict.Item)
-		first, known := b.Record.Memo[key]
-		if known && string(first) != string(value) || b.Record.Attempt != before || b.Record.State == journal.ToolFinished || b.Record.State == journal.ToolClosed {
+		first, known := b.record.Memo[key]
+		if known && string(first) != string(value) || b.record.Attempt != before || b.record.State == journal.ToolFinished || b.record.State == journal.ToolClosed {
 			return fmt.Errorf("remember %q of %s: %w", key, b.Call, ErrSuperseded)
 		}
 		if known {

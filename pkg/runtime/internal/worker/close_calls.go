@@ -72,7 +72,7 @@ func (inv *invocation) closeOpenCalls(ctx context.Context, out *engine.StepOutco
 		if err := book.Load(ctx); err != nil {
 			return nil, err
 		}
-		inv.take(out, closedOutcome(c, book.Record, cancelled))
+		inv.take(out, closedOutcome(c, book.Record(), cancelled))
 		if item, ok := book.Closed(); ok {
 			closed = append(closed, item)
 		}
@@ -88,12 +88,12 @@ func (inv *invocation) settleNotRun(ctx context.Context, c session.Call, result 
 	if out.err = book.Load(ctx); out.err != nil {
 		return out
 	}
-	if book.Record.State == journal.ToolStarted {
+	if book.Record().State == journal.ToolStarted {
 		if out.err = inv.renewFor(ctx, 0); out.err != nil {
 			return out
 		}
 	}
-	out = closedOutcome(c, book.Record, result)
+	out = closedOutcome(c, book.Record(), result)
 	inv.addNotRun(book)
 	return out
 }

@@ -38,7 +38,7 @@ func (inv *invocation) recordRun(p engine.CallPlan, began time.Time, book *ledge
 	out.runs = append(out.runs, run)
 	if book != nil {
 		ran := run
-		book.Ran = &ran
+		book.Ran(ran)
 	}
 }
 

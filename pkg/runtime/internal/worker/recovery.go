@@ -65,9 +65,9 @@ func (inv *invocation) recoverEarlier(ctx context.Context, p engine.CallPlan, bo
 	}
 	asksFirst := p.Do == engine.DoWait && p.Wait.Kind == session.WaitApproval
 	runs := p.Do == engine.DoRun || asksFirst
-	switch book.Record.State {
+	switch book.Record().State {
 	case journal.ToolFinished:
-		out.reuse(book.Record)
+		out.reuse(book.Record())
 		return true
 	case journal.ToolClosed:
 		if runs && !p.Traits.Client { // a client's call is closed here when it is handed over, and may be asked anew
@@ -100,7 +100,7 @@ func (inv *invocation) settleVerdict(ctx context.Context, p engine.CallPlan) cal
 	if out.err = book.Load(ctx); out.err != nil {
 		return out
 	}
-	if r := book.Record; r.State == journal.ToolFinished && r.Result != nil && r.Result.Status != llm.ResultUnknown {
+	if r := book.Record(); r.State == journal.ToolFinished && r.Result != nil && r.Result.Status != llm.ResultUnknown {
 		out.reuse(r)
 	}
 	return out
@@ -129,8 +129,8 @@ func (inv *invocation) settleUnknown(p engine.CallPlan, out *callOutcome) {
 // recoverStarted decides about a call whose ledger says that it was started or
 // finished before. Only the owner of the lease may say that an outcome is unknown.
 func (inv *invocation) recoverStarted(ctx context.Context, t tool.Tool, p engine.CallPlan, state *session.State, book *ledger.Book, out *callOutcome) (bool, error) {
-	if book.Record.State == journal.ToolFinished {
-		out.reuse(book.Record)
+	if book.Record().State == journal.ToolFinished {
+		out.reuse(book.Record())
 		return false, nil
 	}
 	if err := inv.renewFor(ctx, 0); err != nil {
@@ -162,7 +162,7 @@ func (inv *invocation) probe(ctx context.Context, t tool.Tool, p engine.CallPlan
 func startAgain(ctx context.Context, book *ledger.Book, out *callOutcome) (started bool, err error) {
 	started, err = book.Start(ctx, true)
 	if err == nil && !started {
-		out.reuse(book.Record)
+		out.reuse(book.Record())
 	}
 	return started, err
 }

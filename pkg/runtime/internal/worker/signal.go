@@ -96,9 +96,9 @@ func (inv *invocation) closeForSignal(ctx context.Context, signal journal.Signal
 		if err := book.Load(ctx); err != nil {
 			return nil, err
 		}
-		if book.Record.State == journal.ToolFinished {
+		if book.Record().State == journal.ToolFinished {
 			finished := callOutcome{call: c}
-			finished.reuse(book.Record)
+			finished.reuse(book.Record())
 			inv.take(out, finished)
 		}
 	}

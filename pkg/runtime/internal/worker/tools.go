@@ -180,7 +180,7 @@ func (inv *invocation) newCall(p engine.CallPlan, state *session.State, book *le
 		State:          state, Asked: p.Call.Waits, Replies: p.Replies, Who: p.Traits.Who, Files: inv.cfg.Files, Log: inv.cfg.Log,
 	}
 	if book != nil {
-		cfg.Memo, cfg.Remember = book.Record.Memo, book.Remember
+		cfg.Memo, cfg.Remember = book.Record().Memo, book.Remember
 	}
 	return toolcall.New[tool.Call](cfg)
 }
