@@ -167,3 +167,22 @@ func TestResume_that_loses_a_race_gives_its_lease_back(t *testing.T) {
 	require.NoError(t, p.settle())
 	require.Equal(t, session.StatusCompleted, w.session().Status)
 }
+
+// A dead letter whose step another worker has just claimed is kept until that lease ends, however
+// often it was received: what spares a queue's receives would hold up what ends the session.
+func TestDeadLetter_is_kept_for_the_lease_alone(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {says("bye")}}))
+	hook := &storeHook{}
+	p := w.process(func(cfg *runtime.Config) { cfg.MaxClaims = 1; hook.Store = cfg.Store; cfg.Store = hook })
+	w.start(p, "go")
+	w.claimAs("dying", 2)
+	w.clock.advance(time.Minute)
+	hook.when = func(c storeCall) bool { return c.claim != "" }
+	hook.happens = func() { w.claimAs("quick", 2) }
+	d, err := p.DeadLetter(t.Context(), w.wake(2, journal.WakeStep))
+	require.NoError(t, err)
+	require.Equal(t, 20*time.Second, d.Keep)
+	require.Equal(t, 20*time.Second, d.KeepAfter(10))
+}

@@ -82,7 +82,8 @@ func (w *Worker) failTask(ctx context.Context, key session.Key, newest int64) (D
 	case err != nil:
 		return Disposition{}, err
 	case !inv.claimed: // another worker has claimed it while it was read
-		return inv.keepForLease(), nil
+		// Not longer with each receipt: a dead letter may be received any number of times.
+		return Disposition{Keep: inv.keepForLease().Keep}, nil
 	}
 	_, err = inv.close(ctx, engine.StepOutcome{Failure: &session.Failure{
 		Type: "step_died", Retryable: true,
