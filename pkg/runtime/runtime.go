@@ -101,8 +101,8 @@ type Runtime struct {
 	answers *answers.Checker
 	// worker does what delivered messages ask for.
 	worker *worker.Worker
-	// sweeper repairs what crashes have left.
-	sweeper *sweep.Sweeper
+	// sweep repairs what crashes have left.
+	sweep *sweep.Sweep
 	// driver takes messages from queues for the worker.
 	driver *drive.Driver
 }
@@ -157,12 +157,12 @@ func New(cfg Config) (*Runtime, error) {
 		StepsPerInvocation: cfg.StepsPerInvocation, MaxClaims: cfg.MaxClaims, StepBytes: cfg.StepBytes, ToolsAtOnce: cfg.ToolsAtOnce,
 		Log: cfg.Log, OnDelta: cfg.OnDelta,
 	})
-	sweeper := sweep.New(sweep.Config{
+	repairs := sweep.New(sweep.Config{
 		Sessions: sessions, Store: cfg.Store, Now: cfg.Now, Lease: cfg.Lease, After: cfg.SweepAfter,
 		LookTimeout: cfg.LookTimeout, AtOnce: cfg.SweepAtOnce, Log: cfg.Log,
 	})
-	driver := drive.New(drive.Config{Sessions: sessions, Worker: work, Sweeper: sweeper, DeadLetters: cfg.DeadLetters, Log: cfg.Log})
-	return &Runtime{cfg: cfg, sessions: sessions, answers: checker, worker: work, sweeper: sweeper, driver: driver}, nil
+	driver := drive.New(drive.Config{Sessions: sessions, Worker: work, Sweep: repairs, DeadLetters: cfg.DeadLetters, Log: cfg.Log})
+	return &Runtime{cfg: cfg, sessions: sessions, answers: checker, worker: work, sweep: repairs, driver: driver}, nil
 }
 
 func defaultTo[T comparable](value *T, otherwise T) {

@@ -121,7 +121,7 @@ type SweepResult struct {
 // at most a share of the time on one: a session that needs more is looked at again after all
 // others. SweepAtOnce of them are looked at in parallel.
 func (r *Runtime) Sweep(ctx context.Context) (SweepResult, error) {
-	swept, err := r.sweeper.Sweep(ctx)
+	swept, err := r.sweep.Sweep(ctx)
 	if errors.As(err, new(*sweep.FindError)) {
 		err = AsError(err)
 	}
@@ -132,7 +132,7 @@ func (r *Runtime) Sweep(ctx context.Context) (SweepResult, error) {
 // of the last answer is about to send the message or died before, or the sweep has sent it and no
 // worker has received it.
 func (r *Runtime) Unresumed(ctx context.Context) ([]session.Key, error) {
-	keys, err := r.sweeper.Unresumed(ctx)
+	keys, err := r.sweep.Unresumed(ctx)
 	if err != nil {
 		return nil, AsError(err)
 	}

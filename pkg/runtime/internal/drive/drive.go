@@ -26,7 +26,7 @@ import (
 type Config struct {
 	Sessions *stored.Sessions
 	Worker   *worker.Worker
-	Sweeper  *sweep.Sweeper
+	Sweep    *sweep.Sweep
 	// DeadLetters holds the messages that were received too often.
 	DeadLetters queue.Queue
 	Log         *slog.Logger
@@ -198,7 +198,7 @@ func (dr *Driver) sweepDriven(ctx context.Context, key session.Key, after int64)
 	if err := dr.cfg.Sessions.ResumeIfReady(ctx, key); err != nil {
 		return err
 	}
-	return dr.cfg.Sweeper.Head(ctx, key)
+	return dr.cfg.Sweep.Head(ctx, key)
 }
 
 // sendResumeAgain sends for the entry that leaves a suspension, if the session is still in it.
@@ -307,7 +307,7 @@ func (dr *Driver) sweepEvery(ctx context.Context, every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
-		if _, err := dr.cfg.Sweeper.Sweep(ctx); err != nil && ctx.Err() == nil {
+		if _, err := dr.cfg.Sweep.Sweep(ctx); err != nil && ctx.Err() == nil {
 			dr.cfg.Log.ErrorContext(ctx, "sweep", "error", err)
 		}
 		if dr.cfg.DeadLetters != nil {

@@ -17,7 +17,7 @@ import (
 // queue, each of which costs a claim when it is received.
 const maxBackoff = 5 * time.Minute
 
-func (w *Sweeper) one(ctx context.Context, found store.Found, swept *Result) error {
+func (w *Sweep) one(ctx context.Context, found store.Found, swept *Result) error {
 	switch found.Item.Kind {
 	case store.KindHead:
 		if head := found.Item.Head; head != nil && head.Status == session.StatusRunning && leaseRecent(head.Lease, w.cfg.Now(), w.cfg.Lease) {
@@ -40,7 +40,7 @@ func leaseRecent(lease journal.Lease, now time.Time, lasts time.Duration) bool {
 
 // head does what HEAD is due for: a running session may have lost its message, a suspended
 // one that a caller has just resumed may have lost its resumption.
-func (w *Sweeper) head(ctx context.Context, key session.Key, swept *Result) error {
+func (w *Sweep) head(ctx context.Context, key session.Key, swept *Result) error {
 	// Read HEAD first: if the session moves after that, the stamp is refused. If HEAD were read
 	// later, an ended session would get a due time that is never removed.
 	head, err := w.cfg.Sessions.Item(ctx, key, store.KindHead, "")
@@ -66,7 +66,7 @@ func (w *Sweeper) head(ctx context.Context, key session.Key, swept *Result) erro
 
 // resumeDue sends the resumption of a suspended session that waits for nothing any more. While a
 // wait is open, HEAD need not be looked at again: the last answer sets a due time of its own.
-func (w *Sweeper) resumeDue(ctx context.Context, head store.Item, swept *Result) error {
+func (w *Sweep) resumeDue(ctx context.Context, head store.Item, swept *Result) error {
 	waits, err := w.cfg.Sessions.WaitStates(ctx, head.Head.Key, head.Head.WaitsAt)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (w *Sweeper) resumeDue(ctx context.Context, head store.Item, swept *Result)
 // suspension are looked after at once, for each of them would find the same: their
 // due is taken away, and where the session waits for nothing any more HEAD is due in
 // its place, so that of one session one message is sent however many answers it had.
-func (w *Sweeper) resumeAnswered(ctx context.Context, key session.Key, found store.Item, swept *Result) error {
+func (w *Sweep) resumeAnswered(ctx context.Context, key session.Key, found store.Item, swept *Result) error {
 	// HEAD is read first, and the message is for the entry after HEAD's: see
 	// [stored.Sessions.CheckResume].
 	head, err := w.cfg.Sessions.Item(ctx, key, store.KindHead, "")
@@ -111,7 +111,7 @@ func (w *Sweeper) resumeAnswered(ctx context.Context, key session.Key, found sto
 }
 
 // clearDue returns the answered waits that are due without their due.
-func (w *Sweeper) clearDue(waits []store.Item) []store.Item {
+func (w *Sweep) clearDue(waits []store.Item) []store.Item {
 	var items []store.Item
 	for _, item := range waits {
 		record := *item.Wait
@@ -125,7 +125,7 @@ func (w *Sweeper) clearDue(waits []store.Item) []store.Item {
 
 // sendResume sends the resumption of a session that waits for nothing any more, and
 // makes HEAD due for the next time, in one write with items of its waits.
-func (w *Sweeper) sendResume(ctx context.Context, head store.Item, items []store.Item, swept *Result) error {
+func (w *Sweep) sendResume(ctx context.Context, head store.Item, items []store.Item, swept *Result) error {
 	stamped := w.stampResend(*head.Head, head.Head.StatusSeq)
 	moved, err := w.writeIfUnchanged(ctx, stamped.Key, append(items, store.HeadItem(stamped, head.Rev)))
 	if err != nil || moved {
@@ -137,7 +137,7 @@ func (w *Sweeper) sendResume(ctx context.Context, head store.Item, items []store
 
 // stampResend returns HEAD of a session whose newest entry is so and that is sent for now:
 // it is due again after a time that doubles, unless it has moved since the last time.
-func (w *Sweeper) stampResend(head journal.Head, newest int64) journal.Head {
+func (w *Sweep) stampResend(head journal.Head, newest int64) journal.Head {
 	if newest != head.ResentAfter {
 		head.Resent, head.ResentAfter = 0, newest
 	}
@@ -149,7 +149,7 @@ func (w *Sweeper) stampResend(head journal.Head, newest int64) journal.Head {
 // resend sends for a running session that has no live lease and no recent entry.
 // A conditional stamp on HEAD with exponential back-off keeps a backlog from being
 // multiplied; a session that has moved since the last time begins anew.
-func (w *Sweeper) resend(ctx context.Context, head store.Item) (bool, error) {
+func (w *Sweep) resend(ctx context.Context, head store.Item) (bool, error) {
 	now := w.cfg.Now()
 	if leaseRecent(head.Head.Lease, now, w.cfg.Lease) {
 		return false, nil
@@ -182,7 +182,7 @@ func (w *Sweeper) resend(ctx context.Context, head store.Item) (bool, error) {
 
 // putOff makes a session whose retry has still to wait due when something should
 // have happened, instead of in every sweep till then.
-func (w *Sweeper) putOff(ctx context.Context, head store.Item, at time.Time, until *time.Time) error {
+func (w *Sweep) putOff(ctx context.Context, head store.Item, at time.Time, until *time.Time) error {
 	now := w.cfg.Now()
 	due := w.cfg.Sessions.DueAfter(at, until, now)
 	if due.Sub(now) <= w.cfg.After && !stored.NoMessage(at, until) {
@@ -195,12 +195,12 @@ func (w *Sweeper) putOff(ctx context.Context, head store.Item, at time.Time, unt
 }
 
 // stampHead writes HEAD unless it has moved: by its session, or another sweep.
-func (w *Sweeper) stampHead(ctx context.Context, head journal.Head, rev int64) (moved bool, err error) {
+func (w *Sweep) stampHead(ctx context.Context, head journal.Head, rev int64) (moved bool, err error) {
 	return w.writeIfUnchanged(ctx, head.Key, []store.Item{store.HeadItem(head, rev)})
 }
 
 // writeIfUnchanged writes items at once unless one has moved: by its session, or another sweep.
-func (w *Sweeper) writeIfUnchanged(ctx context.Context, key session.Key, items []store.Item) (moved bool, err error) {
+func (w *Sweep) writeIfUnchanged(ctx context.Context, key session.Key, items []store.Item) (moved bool, err error) {
 	err = w.cfg.Sessions.Update(ctx, key, items)
 	if errors.Is(err, store.ErrConflict) {
 		return true, nil
@@ -218,7 +218,7 @@ func backoff(base time.Duration, tries int) time.Duration {
 
 // wait expires a wait whose deadline has passed, or sends the resumption
 // that an answer should have sent.
-func (w *Sweeper) wait(ctx context.Context, found store.Found, swept *Result) error {
+func (w *Sweep) wait(ctx context.Context, found store.Found, swept *Result) error {
 	item, err := w.cfg.Sessions.Item(ctx, found.Key, store.KindWait, found.Item.ID)
 	if err != nil || item.Wait == nil {
 		return err
@@ -253,6 +253,6 @@ func (w *Sweeper) wait(ctx context.Context, found store.Found, swept *Result) er
 }
 
 // Head does what HEAD of a session is due for.
-func (w *Sweeper) Head(ctx context.Context, key session.Key) error {
+func (w *Sweep) Head(ctx context.Context, key session.Key) error {
 	return w.head(ctx, key, new(Result))
 }

@@ -33,11 +33,11 @@ type Config struct {
 	Log    *slog.Logger
 }
 
-// Sweeper sweeps. Its methods are safe for concurrent use.
-type Sweeper struct{ cfg Config }
+// Sweep finds and repairs what a crash has left. Its methods are safe for concurrent use.
+type Sweep struct{ cfg Config }
 
-// New returns a sweeper.
-func New(cfg Config) *Sweeper { return &Sweeper{cfg: cfg} }
+// New returns a sweep of these sessions.
+func New(cfg Config) *Sweep { return &Sweep{cfg: cfg} }
 
 // FindError says that what is due could not be read: what comes after was not looked at.
 type FindError struct{ Cause error }
@@ -63,7 +63,7 @@ type Result struct {
 // once. Of a session it reads only the last entries, however long the session is, and it spends
 // at most a share of the time on one: a session that needs more is looked at again after all
 // others. SweepAtOnce of them are looked at in parallel.
-func (w *Sweeper) Sweep(ctx context.Context) (Result, error) {
+func (w *Sweep) Sweep(ctx context.Context) (Result, error) {
 	s := run{of: w, done: make(chan any)}
 	defer s.join()
 	for found, err := range w.due(ctx, w.cfg.Now()) {
@@ -92,7 +92,7 @@ func (w *Sweeper) Sweep(ctx context.Context) (Result, error) {
 
 // run is one sweep under way.
 type run struct {
-	of *Sweeper
+	of *Sweep
 	// looking is how many items are being looked at; each ends with nil, or with
 	// what it panicked with, on done. The first panic goes on when all have ended.
 	looking  int
@@ -168,7 +168,7 @@ func (s *Result) add(more Result) {
 
 // due yields what is due by a time, and then what is due so far ahead of now that it
 // counts as due ([journal.Come]).
-func (w *Sweeper) due(ctx context.Context, by time.Time) iter.Seq2[store.Found, error] {
+func (w *Sweep) due(ctx context.Context, by time.Time) iter.Seq2[store.Found, error] {
 	return func(yield func(store.Found, error) bool) {
 		for _, p := range []store.FindParams{
 			{Kind: store.FindDue, Before: by, Limit: 200},
@@ -194,7 +194,7 @@ func (w *Sweeper) due(ctx context.Context, by time.Time) iter.Seq2[store.Found, 
 // share is how long the sweep may be at one item: at most a part of the time it
 // has left itself, so that there is time for the rest, however many items the
 // store is silent about. A clock that is wrong must not leave it none.
-func (w *Sweeper) share(ctx context.Context, most time.Duration, part int64) time.Duration {
+func (w *Sweep) share(ctx context.Context, most time.Duration, part int64) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return most
@@ -204,7 +204,7 @@ func (w *Sweeper) share(ctx context.Context, most time.Duration, part int64) tim
 }
 
 // within reports whether it failed because its time was over.
-func (w *Sweeper) within(ctx context.Context, share time.Duration, found store.Found) (swept Result, late bool, err error) {
+func (w *Sweep) within(ctx context.Context, share time.Duration, found store.Found) (swept Result, late bool, err error) {
 	one, cancel := context.WithTimeoutCause(ctx, share, stored.ErrNoAnswer)
 	defer cancel()
 	err = w.one(one, found, &swept)

@@ -11,7 +11,7 @@ import (
 // Unresumed returns the sessions that are suspended though every wait has its answer: the caller
 // of the last answer is about to send the message or died before, or the sweep has sent it and no
 // worker has received it.
-func (w *Sweeper) Unresumed(ctx context.Context) ([]session.Key, error) {
+func (w *Sweep) Unresumed(ctx context.Context) ([]session.Key, error) {
 	var keys []session.Key
 	seen := map[session.Key]bool{}
 	before := w.cfg.Now().Add(max(engine.AnsweredGrace, maxBackoff))
