@@ -226,7 +226,7 @@ func (r *Runtime) releaseHeld(waits []store.Item) []store.Item {
 	return items
 }
 
-// expireOverdue returns the waits of a stored.Suspension, and those of them that are open. Waits whose
+// expireOverdue returns the waits of a suspension, and those of them that are open. Waits whose
 // deadline has passed expire first, as when an answer comes too late, so that the caller need not
 // wait for the sweep. A conflict means that an answer came first, and the answer counts.
 func (r *Runtime) expireOverdue(ctx context.Context, s *session.Session) (items []store.Item, open []session.Wait, err error) {

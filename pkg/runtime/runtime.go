@@ -78,8 +78,8 @@ type Config struct {
 	// StepBytes bounds what one entry keeps of a step in sum: the results of its
 	// calls, their changes of the state, events and questions, and beside them a
 	// reply of at most a quarter of it (32 MiB, which is also the most). What is over
-	// becomes an error result that says so. Of the answers of one stored.Suspension, which go
-	// into one entry too, each may have the same share.
+	// becomes an error result that says so. The answers of one suspension go into one
+	// entry too: each may have the same share of it.
 	StepBytes int
 	// ToolsAtOnce is how many tools of a step run side by side ([DefaultToolsAtOnce]): each may bring
 	// up to [tool.MaxResultBytes].

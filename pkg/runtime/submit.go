@@ -18,7 +18,7 @@ import (
 // different one is refused with already_answered, a wrong kind with wrong_kind,
 // one after the deadline with expired. After the last answer a resume is sent.
 //
-// It reads HEAD and the waits of one stored.Suspension, however long the session is. A repeated request
+// It reads HEAD and the waits of one suspension, however long the session is. A repeated request
 // returns the first answer; the open waits, and whether the session continues, are as of now.
 func (r *Runtime) Submit(ctx context.Context, p SubmitParams) (Submitted, error) {
 	out, err := r.submit(ctx, p)

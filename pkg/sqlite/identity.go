@@ -12,7 +12,7 @@ import (
 // Identity distinguishes a data file from every other, its copies included. Only this file's user
 // can make a second file with the same identity: it is made from a random text in the file, the
 // file's number and the time it was made, which no user can choose and a copy does not have (see
-// owned.Birth). A file that is moved within its file system keeps it.
+// [owned.Birth]). A file that is moved within its file system keeps it.
 type Identity struct {
 	// File is 64 hexadecimal digits; "" for a file without such a text, as earlier
 	// programs made them, until [DB.GiveIdentity].

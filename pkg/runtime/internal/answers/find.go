@@ -88,8 +88,8 @@ func NoWait(a stored.Suspension, answer session.Answer) *refusal.Error {
 	return refusal.New(wire.CodeWaitNotFound, a.Head.Key, "there is no wait %q. %s", answer.Wait, SuggestWaits(a, answer.Kind, ""))
 }
 
-// clientCall finds the wait for a client tool's result by its call: of the
-// stored.Suspension, else, for a result that is sent again later, the newest of that call.
+// clientCall finds the wait for a client tool's result by its call: that of the
+// suspension; else, for a result that is sent again later, the newest of that call.
 func (c *Checker) clientCall(ctx context.Context, a stored.Suspension, answer session.Answer) (store.Item, error) {
 	for _, item := range slices.Backward(a.Items) {
 		if w := item.Wait.Wait; w.Kind == session.WaitClientTool && w.Call == answer.ToolCallID {
