@@ -78,7 +78,8 @@ func (r *receiveOp) begin() bool {
 	return true
 }
 
-// park gives the operation back, unless its caller is in no mood to wait.
+// park lets the operation wait for a message, unless its caller did not ask for that or its time
+// is over. It reports whether the operation waits.
 func (r *receiveOp) park() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -66,7 +66,7 @@ func TooLate(key session.Key, record journal.WaitRecord) error {
 	if d := record.Wait.Deadline; d != nil {
 		at = " at " + d.At.Format("2006-01-02 15:04:05 MST")
 	}
-	return refusal.New(wire.CodeExpired, key, "%s expired%s; what its deadline declared has happened instead", Label(record.Wait), at)
+	return refusal.New(wire.CodeExpired, key, "%s expired%s; the action that was declared for its deadline was carried out instead", Label(record.Wait), at)
 }
 
 // Same reports whether two answers decide the same, whatever their authors, their times and

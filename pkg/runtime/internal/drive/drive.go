@@ -92,7 +92,7 @@ func (dr *Driver) startReceiver(ctx context.Context, q queue.Queue, p queue.Rece
 				select {
 				case in.deliveries <- d:
 				case <-receiving.Done():
-					// Nobody takes it here: it is anybody's again at once.
+					// This process stops and does not work on it: another one may receive the message at once.
 					if err := q.Postpone(context.WithoutCancel(ctx), d, 0); err != nil {
 						dr.cfg.Log.WarnContext(ctx, "hand a message back", "session", d.Wake.Key().String(), "error", err)
 					}

@@ -48,15 +48,16 @@ func (st *Sessions) loadCheckpoint(ctx context.Context, head journal.Head, id st
 	return out, err
 }
 
-// maxBack bounds how many entries are read to find what an entry of before waited
-// for: each interruption that is continued puts two between.
+// maxBack bounds how many entries waitedAt reads before the entry it is asked about. Each
+// interruption that is continued puts two entries between that entry and the one that opened its
+// waits.
 const maxBack = 32
 
-// waitedAt returns the entry that opened the waits that were open at an entry; 0 for
-// none. A session that was interrupted and waits again waits for what an earlier entry
-// opened. Of the suspension the session is in, or was in last, one wait tells, however
-// often it was interrupted; of one before, what is further back than maxBack counts as
-// none.
+// waitedAt returns the number of the entry that opened the waits which were open at entry e, or 0
+// if no wait was open. That entry is e itself, or an earlier one if the session was interrupted in
+// its suspension. For the newest suspension, the first of its waits says whether the suspension
+// lasted until e: one read, however often the session was interrupted. For an older suspension,
+// waitedAt reads back entry by entry. If it finds nothing in maxBack entries, it returns 0.
 func (st *Sessions) waitedAt(ctx context.Context, head journal.Head, e journal.Entry) (int64, error) {
 	waiting := func() bool { return e.Status == session.StatusSuspended || e.Status == session.StatusInterrupted }
 	switch {

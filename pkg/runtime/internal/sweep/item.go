@@ -17,7 +17,8 @@ import (
 // queue, each of which costs a claim when it is received.
 const maxBackoff = 5 * time.Minute
 
-func (w *Sweep) one(ctx context.Context, found store.Found, swept *Result) error {
+// lookAt does what one item is due for, and counts it.
+func (w *Sweep) lookAt(ctx context.Context, found store.Found, swept *Result) error {
 	switch found.Item.Kind {
 	case store.KindHead:
 		if head := found.Item.Head; head != nil && head.Status == session.StatusRunning && leaseRecent(head.Lease, w.cfg.Now(), w.cfg.Lease) {

@@ -203,10 +203,11 @@ func (w *Sweep) share(ctx context.Context, most time.Duration, part int64) time.
 	return max(min(most, left), w.cfg.LookTimeout/10)
 }
 
-// within reports whether it failed because its time was over.
+// within does what an item is due for in a limited time. late says that it failed because the time
+// was over.
 func (w *Sweep) within(ctx context.Context, share time.Duration, found store.Found) (swept Result, late bool, err error) {
-	one, cancel := context.WithTimeoutCause(ctx, share, stored.ErrNoAnswer)
+	limited, cancel := context.WithTimeoutCause(ctx, share, stored.ErrNoAnswer)
 	defer cancel()
-	err = w.one(one, found, &swept)
-	return swept, err != nil && one.Err() != nil, err
+	err = w.lookAt(limited, found, &swept)
+	return swept, err != nil && limited.Err() != nil, err
 }
