@@ -76,19 +76,23 @@ func (c *cli) dev(ctx context.Context, f devFlags) error {
 	if err := c.TrustKeys(dev.KeysBeside(c.DataPath()).File); err != nil {
 		return err
 	}
+	listener, err := dev.Bind(ctx, f.addr, f.allowRemote)
+	if err != nil {
+		return c.notServed(f.addr, err)
+	}
 	a, err := c.Serve(ctx, f.lab)
 	if err != nil {
-		return err
+		return errors.Join(err, listener.Close())
 	}
 	defer c.close(a)
 	c.NoProgress() // many sessions at once: a line for each thing that happens instead
 	keys := dev.KeysBeside(a.Data)
 	server, err := dev.Listen(ctx, dev.Config{
-		App: a, Addr: f.addr, AllowRemote: f.allowRemote, Keys: keys, Who: c.Who, Concurrency: f.concurrency,
+		App: a, Listener: listener, Keys: keys, Who: c.Who, Concurrency: f.concurrency,
 		Log: c.Log(), OnRequest: c.logRequest, Now: c.Now,
 	})
 	if err != nil {
-		return c.notServed(f.addr, err)
+		return err
 	}
 	c.served(server, a.Registry, keys, f.showKey)
 	end := c.whenStopped(ctx, "Stopping. What is under way comes to a safe point first; Ctrl-C again stops at once.")

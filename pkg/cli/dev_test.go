@@ -285,7 +285,10 @@ func TestDevRefuses(t *testing.T) {
 	r := b.run("dev", "--addr", strings.TrimPrefix(other.url, "http://")).ends(1)
 	require.Contains(t, r.stderr, "in use")
 	require.Contains(t, r.stderr, "127.0.0.1:0")
+	require.NoFileExists(t, b.data, "what is refused makes nothing")
+	require.NoDirExists(t, filepath.Dir(b.data))
 
+	b.start("s", "[{say: ok}]", 0)
 	require.NoError(t, os.WriteFile(b.data+".api-keys", []byte("x\n"), 0o600))
 	r = b.run("dev", "--addr", "127.0.0.1:0").ends(1)
 	require.Contains(t, r.stderr, "api-keys")

@@ -91,7 +91,10 @@ func TestPlantedKeys(t *testing.T) {
 		require.NoFileExists(t, b.data, "or the next start would take it for its own")
 	}
 	b.run("dev", "--addr", "192.0.2.1:1", "--trust-data").ends(2)
+	require.NoFileExists(t, b.data, "an address that is refused makes nothing")
+	s := startDev(t, b.install(), []string{asProgram + "=1", "ADJOURN_DATA=" + b.data}, "--trust-data")
 	require.FileExists(t, b.data)
+	require.Zero(t, s.interrupt())
 }
 
 func TestTrustByEnvironment(t *testing.T) {

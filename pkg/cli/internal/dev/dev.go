@@ -36,6 +36,8 @@ const sweepEvery = 15 * time.Second
 type Config struct {
 	// App is the engine; required. It is not closed.
 	App *embedded.App
+	// Listener is listened on, if [Bind] was called before; it is closed with the server.
+	Listener net.Listener
 	// Addr is host:port; port 0 means any free one.
 	Addr string
 	// AllowRemote also takes an address that other machines can reach.
@@ -83,9 +85,11 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.OnRequest == nil {
 		cfg.OnRequest = func(Request) {}
 	}
-	listener, err := listen(ctx, cfg)
-	if err != nil {
-		return nil, err
+	listener, err := cfg.Listener, error(nil)
+	if listener == nil {
+		if listener, err = Bind(ctx, cfg.Addr, cfg.AllowRemote); err != nil {
+			return nil, err
+		}
 	}
 	s := &Server{cfg: cfg, listener: listener}
 	authenticate, key, err := cfg.Keys.open(cfg.Who)
@@ -99,25 +103,27 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-func listen(ctx context.Context, cfg Config) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(cfg.Addr)
+// Bind takes an address, so that nothing is made where it cannot be had. Its errors are
+// those of [Listen].
+func Bind(ctx context.Context, addr string, allowRemote bool) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %q: write it as host:port, such as 127.0.0.1:8420", ErrAddress, cfg.Addr)
+		return nil, fmt.Errorf("%w: %q: write it as host:port, such as 127.0.0.1:8420", ErrAddress, addr)
 	}
-	if !cfg.AllowRemote && !loopback(host) {
-		return nil, fmt.Errorf("%w: %q", ErrNotLoopback, cfg.Addr)
+	if !allowRemote && !loopback(host) {
+		return nil, fmt.Errorf("%w: %q", ErrNotLoopback, addr)
 	}
 	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp", cfg.Addr)
+	listener, err := lc.Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%w: %s", ErrInUse, cfg.Addr)
+		return nil, fmt.Errorf("%w: %s", ErrInUse, addr)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrAddress, err)
 	}
 	// What a name stands for is known only now.
-	if at, ok := listener.Addr().(*net.TCPAddr); !cfg.AllowRemote && (!ok || !at.IP.IsLoopback()) {
-		return nil, errors.Join(fmt.Errorf("%w: %s is %s", ErrNotLoopback, cfg.Addr, listener.Addr()), listener.Close())
+	if is, ok := listener.Addr().(*net.TCPAddr); !allowRemote && (!ok || !is.IP.IsLoopback()) {
+		return nil, errors.Join(fmt.Errorf("%w: %s is %s", ErrNotLoopback, addr, listener.Addr()), listener.Close())
 	}
 	return listener, nil
 }
