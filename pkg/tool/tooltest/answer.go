@@ -13,7 +13,7 @@ import (
 
 // answer adds the answers that the test has for the waits; false if any has none, for
 // then the call goes on waiting.
-func (r *run) answer(waits []session.Wait) (bool, error) {
+func (r *run) answer(waits []session.Wait) bool {
 	var open []tool.Question
 	all := true
 	for i, w := range waits {
@@ -39,7 +39,7 @@ func (r *run) answer(waits []session.Wait) (bool, error) {
 		}
 	}
 	r.result.Open = open
-	return all, nil
+	return all
 }
 
 // reply answers a question.

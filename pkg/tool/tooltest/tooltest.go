@@ -134,10 +134,8 @@ func Run(ctx context.Context, t tool.Tool, args any, c Call) Result {
 		return Result{Err: err}
 	}
 	r.cutOff = c.CutOff && t.Effect() == tool.SideEffect && !t.Client()
-	if err = r.drive(ctx); err == nil {
-		err = r.unused()
-	}
-	if err != nil {
+	r.drive(ctx)
+	if err := r.unused(); err != nil {
 		r.result.Err = errors.Join(r.result.Err, err)
 	}
 	return r.result

@@ -102,16 +102,16 @@ func create(path string, wait time.Duration, onCreate func(id string)) (err erro
 	if err := writeSynced(draft, image); err != nil {
 		return errors.Join(err, os.Remove(draft))
 	}
+	if onCreate != nil {
+		// Call it before the file has its name, so that a process that finds the file finds its
+		// identity recorded.
+		onCreate(identityOf(id, draft))
+	}
 	if info, err := os.Stat(draft); err == nil && fileNumber(info) != "" {
 		// A file that had this number is no more: nothing needs its log.
 		for _, suffix := range sidecars {
 			_ = os.Remove(asideName(path, suffix, fileNumber(info)))
 		}
-	}
-	if onCreate != nil {
-		// Call it before the file has its name, so that a process that finds the file finds its
-		// identity recorded.
-		onCreate(identityOf(id, draft))
 	}
 	if err := os.Link(draft, path); err == nil || errors.Is(err, fs.ErrExist) {
 		err = errors.Join(err, os.Remove(draft))

@@ -5,7 +5,6 @@ package datafile
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -61,59 +60,23 @@ func TestDraftOfAnother(t *testing.T) {
 func TestLogOfAReusedNumber(t *testing.T) {
 	t.Parallel()
 	path := file(t)
-	dir := filepath.Dir(path)
-	require.NoError(t, os.MkdirAll(dir, 0o700))
-	log := filepath.Join(dir, "log")
-	require.NoError(t, os.WriteFile(log, []byte("frames"), 0o600))
-	for range 20 {
-		number, aside := asideAround(t, path, log)
-		made := uint64(0)
-		require.NoError(t, create(path, time.Minute, func(string) {
-			info, err := os.Stat(path + "-new")
-			require.NoError(t, err)
-			made, err = strconv.ParseUint(fileNumber(info), 10, 64)
-			require.NoError(t, err)
-		}))
-		if _, guessed := aside[made]; !guessed {
-			t.Logf("the file is number %d, not near %d: once more", made, number)
-			require.NoError(t, os.Remove(path))
-			continue
-		}
-		for n, names := range aside {
-			for _, name := range names {
-				if n == made {
-					require.NoFileExists(t, name)
-				} else {
-					require.FileExists(t, name, "it belongs to another file")
-				}
-			}
-		}
-		open(t, path)
-		return
-	}
-	t.Skip("this file system gives numbers that cannot be guessed")
-}
-
-// asideAround makes what a lost file leaves aside, for each of the numbers that the next file may
-// have. They are links to one file, because a new file each would use up these numbers.
-func asideAround(t *testing.T, path, log string) (number uint64, aside map[uint64][]string) {
-	t.Helper()
-	probe := filepath.Join(filepath.Dir(path), "probe")
-	require.NoError(t, os.WriteFile(probe, nil, 0o600))
-	info, err := os.Stat(probe)
-	require.NoError(t, err)
-	require.NoError(t, os.Remove(probe))
-	number, err = strconv.ParseUint(fileNumber(info), 10, 64)
-	require.NoError(t, err)
-	aside = map[uint64][]string{}
-	for n := max(number, 32) - 32; n < number+224; n++ {
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	var own, others []string
+	require.NoError(t, create(path, time.Minute, func(string) {
+		// The new file is there, without its name yet, so its number is known.
+		info, err := os.Stat(path + "-new")
+		require.NoError(t, err)
 		for _, suffix := range sidecars {
-			name := asideName(path, suffix, strconv.FormatUint(n, 10))
-			if err := os.Link(log, name); !os.IsExist(err) {
-				require.NoError(t, err)
-			}
-			aside[n] = append(aside[n], name)
+			own = append(own, asideName(path, suffix, fileNumber(info)))
+			others = append(others, asideName(path, suffix, fileNumber(info)+"0"))
 		}
+		for _, name := range append(others, own...) {
+			require.NoError(t, os.WriteFile(name, []byte("frames"), 0o600))
+		}
+	}))
+	for i := range own {
+		require.NoFileExists(t, own[i])
+		require.FileExists(t, others[i], "it belongs to another file")
 	}
-	return number, aside
+	open(t, path)
 }
