@@ -1,4 +1,4 @@
-// Package answers says whether what a caller says to a session is taken.
+// Package answers checks the answers that callers give.
 //
 // It finds the wait an answer is for (find.go), checks the answer (check.go) or message (input.go),
 // and compares it with the answer that came before (given.go). It writes nothing.

@@ -1,9 +1,11 @@
-// Package datafile is the file of the embedded engine, with the connections to it.
+// Package datafile opens the data file of the embedded engine.
 //
 // A file is opened once for the connection that writes and those that read. It belongs to its user
 // alone (see [owned.ErrOthers]), comes into being whole, and is noticed to be lost before the next
 // transaction is confirmed: SQLite continues to work in a file that has lost its name or its log.
-// What lies in the tables is not this package's affair. SQLite's driver is nobody else's.
+// The tables are made here (schema.go). The statements that read and write rows come from package
+// sqlite, and package row encodes what is in them. No other package of the program imports SQLite's
+// driver.
 package datafile
 
 import (

@@ -1,4 +1,7 @@
-// Package row encodes what lies in the rows of a data file.
+// Package row encodes what package sqlite writes or gives out.
+//
+// It writes the rows of a data file, the cursors of its searches (find.go) and the receipts of
+// received messages (receipt.go).
 package row
 
 import (
