@@ -43,6 +43,10 @@ type Config struct {
 	// [DB.AcceptLog]: SQLite would take it into the file. A connection that only reads leaves it
 	// in any case.
 	HoldLog bool
+	// Listen has the system tell when a process writes to the file, if the system can (Linux).
+	// Otherwise the file is looked at every 15 ms while somebody waits for what others write.
+	// Not for a bubble of testing/synctest, whose time stands still while the system is waited for.
+	Listen bool
 	// ReadOnly opens a file that is there for reading. It works on files and in
 	// folders that cannot be written, also on others', and whatever would write is refused.
 	ReadOnly bool
@@ -59,6 +63,8 @@ type DB struct {
 	wait        time.Duration
 	onLocked    func(Holder)
 	file        *datafile.File
+	listen      bool
+	others      *datafile.Others
 
 	ops     chan operation
 	signals chan chan struct{} // spare ones
@@ -94,7 +100,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	}
 	db := &DB{
 		path: cfg.Path, readOnly: cfg.ReadOnly && cfg.Path != datafile.Memory, owner: cfg.Owner, maxReceives: cfg.MaxReceives, now: cfg.Now, wait: cfg.Wait, onLocked: cfg.OnLocked,
-		ops: make(chan operation, 128), signals: make(chan chan struct{}, 64), closing: make(chan struct{}), closed: make(chan struct{}),
+		listen: cfg.Listen,
+		ops:    make(chan operation, 128), signals: make(chan chan struct{}, 64), closing: make(chan struct{}), closed: make(chan struct{}),
 	}
 	file := datafile.Config{
 		Path: cfg.Path, ReadOnly: db.readOnly, Wait: cfg.Wait, HoldLog: cfg.HoldLog, Statements: statements[:], Closing: db.closing,
@@ -106,6 +113,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if db.file, err = datafile.Open(ctx, file); err != nil {
 		return nil, fmt.Errorf("open %s: %w", cfg.Path, datafile.Explain(err, store.ErrUnavailable))
 	}
+	db.others = db.file.Others()
 	if db.readOnly {
 		close(db.closed) // there is no writer
 	} else {

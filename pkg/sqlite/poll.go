@@ -52,39 +52,63 @@ func (w *writer) expect(at time.Time) {
 	}
 }
 
-// idleFor returns how long the writer may sleep while a receiver waits for messages. It is
-// computed from a point in time, not from now: operations that keep the writer busy do not put
-// that point off.
+// idleFor returns how long the writer may sleep while somebody waits for messages or for what
+// others write. It is computed from points in time, not from now: operations that keep the writer
+// busy do not put these off.
 func (w *writer) idleFor() (time.Duration, bool) {
-	if len(w.parked) == 0 {
+	if !w.awaited() {
 		return 0, false
 	}
 	now := w.db.now()
 	wait, known := time.Duration(0), false
-	if !w.wakeAt.IsZero() {
+	if len(w.parked) > 0 && !w.wakeAt.IsZero() {
 		known = true
 		if !journal.Come(w.wakeAt, now, journal.MaxAhead) { // else now, for the clock may have been set back
 			wait = w.wakeAt.Sub(now)
 		}
 	}
-	if w.db.path != datafile.Memory {
-		poll := min(max(w.pollAt.Sub(now), 0), pollEvery) // the clock may have been set back
-		if !known || wait > poll {
-			wait, known = poll, true
-		}
+	if w.db.path == datafile.Memory {
+		return wait, known
 	}
-	return wait, known
+	if w.db.listen {
+		w.db.others.Listen()
+	}
+	every, at := w.pollEvery(), w.pollAt
+	if !w.listens() {
+		every, at = checkEvery, w.checkAt
+	}
+	if poll := min(max(at.Sub(now), 0), every); !known || wait > poll { // the clock may have been set back
+		wait = poll
+	}
+	return wait, true
 }
 
-// tick looks for messages that others sent, or whose time has come.
+// awaited reports whether anybody waits for what the writer may find by itself.
+func (w *writer) awaited() bool { return len(w.parked) > 0 || w.db.others.Watched() }
+
+// come reports whether the time of a message has come.
+func (w *writer) come(now time.Time) bool {
+	return !w.wakeAt.IsZero() && journal.Come(w.wakeAt, now, journal.MaxAhead)
+}
+
+// tick looks for what others have written, for messages whose time has come, and for owners that
+// have died.
 func (w *writer) tick() {
-	w.parked = slices.DeleteFunc(w.parked, (*receiveOp).gone)
-	if len(w.parked) == 0 {
+	now := w.db.now()
+	w.checkAt = now.Add(checkEvery)
+	changed := w.db.others.Changed()
+	if changed {
+		w.dry = [2]dry{}
+	}
+	if w.parked = slices.DeleteFunc(w.parked, (*receiveOp).gone); len(w.parked) == 0 {
+		w.pollAt = now.Add(w.pollEvery())
 		return
 	}
-	now := w.db.now()
-	w.pollAt = now.Add(pollEvery)
-	some, err := w.mayHaveMessages()
+	if poll := w.pollAt.Sub(now); !changed && !w.come(now) && poll > 0 && poll <= w.pollEvery() {
+		return
+	}
+	w.pollAt = now.Add(w.pollEvery())
+	some, err := w.mayHaveMessages(changed)
 	if err == nil && !some && w.file.Lost() == nil {
 		for i := range w.dry {
 			w.dry[i].at = now
@@ -106,8 +130,14 @@ func (w *writer) tick() {
 	}
 }
 
-// mayHaveMessages reports whether a look at the messages is worth a transaction.
-func (w *writer) mayHaveMessages() (bool, error) {
+// mayHaveMessages reports whether a look at the messages is worth a transaction. As long as nobody
+// else writes and no time comes, it reads the messages only once a second: a clock may be set.
+func (w *writer) mayHaveMessages(changed bool) (bool, error) {
+	if now := w.db.now(); changed || w.come(now) || now.Sub(w.lookedAt).Abs() >= lookEvery {
+		w.lookedAt = now
+	} else {
+		return w.ownerDied(), nil
+	}
 	dead, err := w.deadOwners()
 	if err != nil || len(dead) > 0 {
 		return true, err

@@ -250,8 +250,19 @@ func readHead(t *testing.T, db *DB) *journal.Head {
 // A receive that waits is given what a process held that dies meanwhile.
 func TestWaitingForADeadOwnersMessage(t *testing.T) {
 	t.Parallel()
+	waitForADeadOwnersMessage(t, false)
+}
+
+// The same where the system tells what others write: a process that dies writes nothing.
+func TestWaitingForADeadOwnersMessage_while_the_system_tells(t *testing.T) {
+	t.Parallel()
+	waitForADeadOwnersMessage(t, true)
+}
+
+func waitForADeadOwnersMessage(t *testing.T, listen bool) {
+	t.Helper()
 	path := file(t)
-	db := open(t, path)
+	db := openConfig(t, Config{Path: path, Listen: listen})
 	_, err := db.Store().Commit(t.Context(), store.CommitParams{
 		Key: crashKey, Entry: plainEntry(1), Items: []store.Item{store.HeadItem(plainHead(crashKey), 0)},
 		Wakes: []journal.Wake{journal.NewWake(crashKey, 2, journal.WakeStep)},

@@ -59,7 +59,7 @@ func (q *Queue) Send(ctx context.Context, wakes ...journal.Wake) error {
 func (o *sendOp) run(w *writer) error { return w.send(o.dead, o.wakes) }
 
 // Receive returns visible messages and hides them; see [queue.Queue]. Messages
-// sent by this process wake it at once, those of others within 50 ms.
+// sent by this process wake it at once, those of others within 20 ms.
 func (q *Queue) Receive(ctx context.Context, p queue.ReceiveParams) ([]queue.Delivery, error) {
 	if p.Max == 0 {
 		p.Max = 1

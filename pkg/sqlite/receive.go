@@ -3,7 +3,6 @@ package sqlite
 import (
 	"database/sql/driver"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -117,7 +116,7 @@ func (r *receiveOp) run(w *writer) error {
 // wait keeps operations until there is something for them.
 func (w *writer) wait(rs ...*receiveOp) {
 	if len(w.parked) == 0 {
-		w.pollAt = w.db.now().Add(pollEvery)
+		w.pollAt = w.db.now().Add(w.pollEvery())
 	}
 	w.parked = append(slices.DeleteFunc(w.parked, (*receiveOp).gone), rs...)
 	for _, r := range rs {
@@ -195,11 +194,6 @@ func (w *writer) receive(r *receiveOp) error {
 	return nil
 }
 
-type message struct {
-	mid, sent, receives int64
-	wake                journal.Wake
-}
-
 func (w *writer) visible(r *receiveOp) error {
 	for len(r.deliveries) < r.max {
 		now := w.db.now()
@@ -209,49 +203,36 @@ func (w *writer) visible(r *receiveOp) error {
 			s = stmtVisibleOf
 			args = []driver.Value{args[0], args[1], r.only.ID, r.only.Tenant, args[2]}
 		}
-		var found []message
+		var found []row.Message
 		err := w.c.Query(s, func(values row.Values) bool {
-			found = append(found, message{
-				mid: values.Int(0), sent: values.Int(1), receives: values.Int(2),
-				wake: journal.Wake{
-					V: int(values.Int(7)), Tenant: values.Text(3), ID: values.Text(4), Seq: values.Int(5),
-					Kind: journal.WakeKind(values.Text(6)),
-				},
-			})
+			found = append(found, row.MessageOf(values))
 			return true
 		}, args...)
 		if err != nil || len(found) == 0 {
 			return err
 		}
 		for _, m := range found {
-			if !r.dead && m.receives >= int64(w.db.maxReceives) {
-				if _, err := w.c.Exec(stmtBuryMessage, now.UnixNano(), m.mid); err != nil {
+			if !r.dead && m.Receives >= int64(w.db.maxReceives) {
+				if _, err := w.c.Exec(stmtBuryMessage, now.UnixNano(), m.Number); err != nil {
 					return err
 				}
 				w.expect(now)
 				continue
 			}
-			m.receives++
+			m.Receives++
 			owner, err := w.owner()
 			if err != nil {
 				return err
 			}
 			until := now.Add(min(r.visibility, journal.MaxAhead))
-			if _, err := w.c.Exec(stmtReceive, row.Nanos(until), m.receives, owner, m.mid); err != nil {
+			if _, err := w.c.Exec(stmtReceive, row.Nanos(until), m.Receives, owner, m.Number); err != nil {
 				return err
 			}
 			w.expect(until)
-			r.give(m)
+			r.deliveries = append(r.deliveries, m.Delivery(r.dead))
 		}
 	}
 	return nil
-}
-
-func (r *receiveOp) give(m message) {
-	r.deliveries = append(r.deliveries, queue.Delivery{
-		Wake: m.wake, Message: strconv.FormatInt(m.mid, 36), Receipt: row.Receipt{Dead: r.dead, Message: m.mid, Receives: m.receives}.String(),
-		Receives: int(m.receives), SentAt: row.Time(m.sent),
-	})
 }
 
 // send enqueues wakes. A wake that a receiver of this process waits for is enqueued as already
@@ -293,7 +274,8 @@ func (w *writer) send(dead bool, wakes []journal.Wake) error {
 		w.mid = mid
 		w.expect(visible)
 		if r != nil {
-			r.give(message{mid: mid, sent: now.UnixNano(), receives: 1, wake: wake})
+			m := row.Message{Number: mid, Sent: now.UnixNano(), Receives: 1, Wake: wake}
+			r.deliveries = append(r.deliveries, m.Delivery(dead))
 		}
 	}
 	return nil
@@ -372,9 +354,13 @@ func (w *writer) releaseDead() (freed bool, err error) {
 func (w *writer) deadOwners() ([]int64, error) {
 	var dead []int64
 	isDead := w.db.deadOwners()
+	w.owners = w.owners[:0]
 	err := w.c.Query(stmtOwners, func(values row.Values) bool {
-		if isDead(values.Text(1)) {
+		switch name := values.Text(1); {
+		case isDead(name):
 			dead = append(dead, values.Int(0))
+		case name != w.db.owner:
+			w.owners = append(w.owners, name)
 		}
 		return true
 	})

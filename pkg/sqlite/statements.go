@@ -11,7 +11,6 @@ const (
 	stmtNewSession
 	stmtHead
 	stmtHeadOf
-	stmtDataVersion
 	stmtClaim
 	stmtPutHead
 	stmtBury
@@ -57,7 +56,6 @@ var statements = [stmtCount]string{
 	stmtNewSession:  "INSERT INTO sessions (tenant, id) VALUES (?, ?)",
 	stmtHead:        "SELECT " + row.HeadColumns + " FROM sessions WHERE sid=?",
 	stmtHeadOf:      "SELECT " + row.HeadColumns + " FROM sessions WHERE tenant=? AND id=?",
-	stmtDataVersion: "PRAGMA data_version",
 	stmtClaim:       "UPDATE sessions SET lease_owner=?, lease_seq=?, lease_n=?, lease_until=?, lease_for=?, lease_died=? WHERE sid=?",
 	stmtPutHead:     "UPDATE sessions SET rev=?, status=?, moved=?, due=?, head=? WHERE sid=?",
 	stmtBury: "UPDATE sessions SET rev=rev+1, deleted=1, status=NULL, moved=NULL, due=NULL, head=?," +
@@ -81,15 +79,15 @@ var statements = [stmtCount]string{
 		" AND (moved, sid) < (?2, ?3) AND (?4='' OR status=?4) ORDER BY moved DESC, sid DESC LIMIT ?5",
 	stmtWaits: "SELECT deadline, opened, iid, items.rev, items.payload, sessions.id, items.id FROM items JOIN sessions USING (sid)" +
 		" WHERE items.tenant=?1 AND (deadline, opened, iid) > (?2, ?3, ?4) ORDER BY deadline, opened, iid LIMIT ?5",
-	stmtDue:     dueBy("<=", ""),
-	stmtAhead:   dueBy(">", " AND i.tenant IS NULL"), // tenant: of an open wait
+	stmtDue:     row.DueBy("<=", ""),
+	stmtAhead:   row.DueBy(">", " AND i.tenant IS NULL"), // tenant: of an open wait
 	stmtTenants: "SELECT DISTINCT tenant FROM sessions WHERE deleted=0 UNION SELECT DISTINCT tenant FROM messages LIMIT ?",
 
 	stmtSend: "INSERT OR IGNORE INTO messages (mid, dead, visible, sent, receives, owner, tenant, session, seq, kind, v)" +
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-	stmtVisible: "SELECT mid, sent, receives, tenant, session, seq, kind, v FROM messages" +
+	stmtVisible: "SELECT " + row.MessageColumns + " FROM messages" +
 		" WHERE dead=? AND visible<=? ORDER BY visible LIMIT ?",
-	stmtVisibleOf: "SELECT mid, sent, receives, tenant, session, seq, kind, v FROM messages" +
+	stmtVisibleOf: "SELECT " + row.MessageColumns + " FROM messages" +
 		" WHERE dead=? AND visible<=? AND session=? AND tenant=? ORDER BY visible LIMIT ?",
 	stmtReceive:     "UPDATE messages SET visible=?, receives=?, owner=? WHERE mid=?",
 	stmtBuryMessage: "UPDATE messages SET dead=1, visible=?, receives=0, owner=NULL WHERE mid=?",
@@ -104,14 +102,4 @@ var statements = [stmtCount]string{
 	stmtNewOwner:     "INSERT INTO owners (name) VALUES (?)",
 	stmtDropOwner:    "DELETE FROM owners WHERE oid=?",
 	stmtFreeMessages: "UPDATE messages SET visible=?, owner=NULL WHERE owner=?",
-}
-
-// dueBy selects the HEADs and, of items, those that meet one more condition, whose
-// due compares so with the first parameter.
-func dueBy(compare, more string) string {
-	return "SELECT due, 0 AS place, sid, tenant, id, '', " + row.HeadColumns + " FROM sessions" +
-		" WHERE due IS NOT NULL AND due" + compare + "?1 AND (due, 0, sid) > (?2, ?3, ?4)" +
-		" UNION ALL SELECT i.due, 1, iid, s.tenant, s.id, i.id, i.rev, 0, '', 0, 0, 0, 0, 0, payload FROM items i JOIN sessions s USING (sid)" +
-		" WHERE i.due IS NOT NULL AND i.due" + compare + "?1" + more + " AND (i.due, 1, iid) > (?2, ?3, ?4)" +
-		" ORDER BY 1, 2, 3 LIMIT ?5"
 }

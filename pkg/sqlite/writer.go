@@ -27,7 +27,7 @@ const (
 	// lazyFor is how long an operation without a waiting caller is kept, so that it can share
 	// the next one's transaction.
 	lazyFor = 2 * time.Millisecond
-	// pollEvery is how often a file is looked at for what other processes sent.
+	// pollEvery is how often the owners of what was received are looked at: one may have died.
 	pollEvery = 50 * time.Millisecond
 )
 
@@ -87,8 +87,13 @@ type writer struct {
 	wakeAt time.Time    // the earliest known time at which a message becomes visible
 	// pulledAt is when messages too far ahead were last pulled in.
 	pulledAt time.Time
-	pollAt   time.Time // when to look for what other processes sent
+	pollAt   time.Time // when to look at the owners
 	dry      [2]dry    // what was looked for in vain, among the living and the dead
+
+	checkAt   time.Time // when to ask whether others wrote
+	lookedAt  time.Time // when the messages were looked at last
+	stirredAt time.Time // when the system last told that something was written
+	owners    []string  // others that were alive and may have died
 }
 
 const (
@@ -123,6 +128,10 @@ func (w *writer) run() {
 		case <-w.overdue.C:
 			w.flush()
 		case <-ticks:
+			w.tick()
+		case <-w.db.others.Told():
+			w.stir()
+		case <-w.db.others.Begun():
 			w.tick()
 		case <-w.db.closing:
 			w.shutdown()
@@ -325,11 +334,11 @@ func (w *writer) sid(key session.Key) (int64, error) {
 // head returns HEAD of a session that has a number.
 func (w *writer) head(sid int64) (row.Head, error) {
 	if !w.current {
-		values, err := w.c.One(stmtDataVersion)
+		v, err := w.c.DataVersion()
 		if err != nil {
 			return row.Head{}, err
 		}
-		if v := values.Int(0); v != w.version || len(w.heads) >= headsMax {
+		if v != w.version || len(w.heads) >= headsMax {
 			clear(w.heads)
 			w.version = v
 		}
@@ -356,6 +365,7 @@ func (w *writer) newSID(key session.Key) (int64, error) {
 }
 
 func (w *writer) shutdown() {
+	w.db.others.Close()
 	for w.drain() > 0 || len(w.lazy) > 0 {
 		w.flush()
 	}

@@ -113,7 +113,7 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 			cfg.Log.Warn("waiting: "+h.String(), "code", runtime.CodeStoreLocked, "pid", h.PID, "state", h.State)
 		}
 	}
-	db, err := sqlite.Open(ctx, sqlite.Config{Path: data, Owner: owner, Now: now, ReadOnly: cfg.ReadOnly, Wait: cfg.Wait, OnLocked: onLocked, OnCreate: cfg.OnCreate, HoldLog: cfg.HoldLog})
+	db, err := sqlite.Open(ctx, sqlite.Config{Path: data, Owner: owner, Now: now, ReadOnly: cfg.ReadOnly, Wait: cfg.Wait, OnLocked: onLocked, OnCreate: cfg.OnCreate, HoldLog: cfg.HoldLog, Listen: true})
 	if err != nil {
 		return nil, err // it names the file
 	}

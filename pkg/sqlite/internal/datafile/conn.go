@@ -37,7 +37,7 @@ type Conn struct {
 	row    [maxColumns]driver.Value
 	unused *unusedFile // of a connection that sees no change of the file
 
-	begin, commit, rollback statement
+	begin, commit, rollback, version statement
 }
 
 // maxColumns is how many columns the widest statement has.
@@ -71,6 +71,7 @@ func openConn(path, params string, statements []string) (*Conn, error) {
 	c := &Conn{
 		raw: raw, stmts: make([]statement, len(statements)),
 		begin: statement{text: "BEGIN IMMEDIATE"}, commit: statement{text: "COMMIT"}, rollback: statement{text: "ROLLBACK"},
+		version: statement{text: "PRAGMA data_version"},
 	}
 	for i, text := range statements {
 		c.stmts[i].text = text
@@ -97,6 +98,7 @@ func (c *Conn) close() error {
 	drop(&c.begin)
 	drop(&c.commit)
 	drop(&c.rollback)
+	drop(&c.version)
 	for i := range c.stmts {
 		drop(&c.stmts[i])
 	}
@@ -173,6 +175,16 @@ func (c *Conn) Number(text string) (int64, error) {
 	return found.Int(0), nil
 }
 
+// DataVersion returns a number that is another one after another connection wrote to the file.
+func (c *Conn) DataVersion() (int64, error) {
+	version := int64(0)
+	err := c.query(&c.version, func(values row.Values) bool {
+		version = values.Int(0)
+		return false
+	}, nil)
+	return version, err
+}
+
 func (c *Conn) text(text string) (string, error) {
 	found, err := c.first(text)
 	if err != nil {
@@ -242,8 +254,12 @@ func (c *Conn) Insert(s Stmt, args ...driver.Value) (int64, error) {
 
 // Query calls each for every row until it returns false. The row is reused; what
 // is in it is the caller's.
-func (c *Conn) Query(s Stmt, each func(row row.Values) bool, args ...driver.Value) (err error) {
-	p, err := c.prepare(&c.stmts[s])
+func (c *Conn) Query(s Stmt, each func(row row.Values) bool, args ...driver.Value) error {
+	return c.query(&c.stmts[s], each, args)
+}
+
+func (c *Conn) query(s *statement, each func(row row.Values) bool, args []driver.Value) (err error) {
+	p, err := c.prepare(s)
 	if err != nil {
 		return err
 	}

@@ -58,6 +58,27 @@ func OwnerDead(owner string) bool {
 	return processGone(p)
 }
 
+// DeadOwners returns [OwnerDead] for the owners that the process of an owner meets. Its own are
+// running, which needs no system call; others are checked once per call of DeadOwners.
+func DeadOwners(own string) func(owner string) bool {
+	var known map[string]bool
+	return func(owner string) bool {
+		name, _, _ := strings.Cut(owner, "/")
+		if name == "" || name == own {
+			return false
+		}
+		dead, ok := known[name]
+		if !ok {
+			dead = OwnerDead(name)
+			if known == nil {
+				known = map[string]bool{}
+			}
+			known[name] = dead
+		}
+		return dead
+	}
+}
+
 func parseOwner(owner string) (process, bool) {
 	name, _, _ := strings.Cut(owner, "/")
 	parts := strings.Split(name, ":")
