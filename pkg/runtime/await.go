@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// How often a session that is waited for is looked at: soon at first, for most
-// steps are short, then ever less often, for each look is a request to the store.
+// Who waits for a session is told of each entry that this process commits. How often the session
+// is looked at beside that: where the store does not tell of what other processes write, soon at
+// first, for most steps are short, then ever less often, for each look is a request to the store.
 const (
 	firstPoll = 50 * time.Millisecond
 	lastPoll  = time.Second
@@ -24,7 +26,7 @@ const (
 // first. If the session rests already, it returns at once. ctx ends the wait with its cause.
 func (r *Runtime) AwaitRest(ctx context.Context, key session.Key, past int64, wait time.Duration) (bool, error) {
 	rests := false
-	err := poll(ctx, wait, func() (bool, error) {
+	err := r.await(ctx, key, stored.EntriesThatStop, wait, func() (bool, error) {
 		head, err := r.Head(ctx, key)
 		if err != nil || head.StatusSeq <= past {
 			return false, err // to rest again its status has to move
@@ -75,7 +77,7 @@ func (r *Runtime) Entries(ctx context.Context, p EntriesParams) (EntriesPage, er
 	defaultTo(&p.Limit, 100)
 	var page EntriesPage
 	looks := 0
-	err := poll(ctx, p.Wait, func() (bool, error) {
+	err := r.await(ctx, p.Key, stored.EveryEntry, p.Wait, func() (bool, error) {
 		var err error
 		if looks++; looks == 1 {
 			page, err = r.page(ctx, p)
@@ -197,18 +199,29 @@ func (r *Runtime) rests(ctx context.Context, head journal.Head) (bool, error) {
 	return !ready, nil
 }
 
-// poll calls done until it says so, errs, or the wait is over; the last look is
-// at the end of the wait.
-func poll(ctx context.Context, wait time.Duration, done func() (bool, error)) error {
+// await calls done until it says so, errs, or the wait is over: after each entry of the session
+// that is of the kind, now and then, and at the end of the wait.
+func (r *Runtime) await(ctx context.Context, key session.Key, kind stored.Watched, wait time.Duration, done func() (bool, error)) error {
+	if wait <= 0 {
+		_, err := done()
+		return err
+	}
+	watch := r.sessions.Watch(key, kind)
+	defer watch.Stop()
+	pause := firstPoll
+	if watch.Others() {
+		pause = lastPoll
+	}
 	over := time.NewTimer(wait)
 	defer over.Stop()
-	next := time.NewTimer(firstPoll)
+	next := time.NewTimer(pause)
 	defer next.Stop()
-	for pause, last := firstPoll, wait <= 0; ; {
+	for last := false; ; {
 		if ok, err := done(); ok || err != nil || last {
 			return err
 		}
 		select {
+		case <-watch.Told():
 		case <-next.C:
 			pause = min(pause*3/2, lastPoll)
 			next.Reset(pause)

@@ -73,6 +73,10 @@ type WorkParams struct {
 	Idle time.Duration
 	// SweepEvery runs the sweep so often beside the work; 0 means never.
 	SweepEvery time.Duration
+	// Done is asked each time the queue is found empty and nothing is under way here; when it says
+	// so, the work ends, and a message that has just come goes back to the queue. nil: it is not
+	// asked.
+	Done func(context.Context) (bool, error)
 }
 
 // Drive works on one session until it rests: q delivers the wakes of that session
@@ -92,10 +96,10 @@ func (r *Runtime) DriveAfter(ctx context.Context, key session.Key, q queue.Queue
 	return nil
 }
 
-// Work handles the messages of the queue, several sessions at once, until ctx ends or no message
-// came for p.Idle. Without Idle it also continues when another process holds the store
-// ([store.ErrLocked]), and logs that. If the work on a session fails, that is logged and the
-// message is delivered again; other sessions are not affected. A session whose agent is not in
+// Work handles the messages of the queue, several sessions at once, until ctx ends, no message
+// came for p.Idle, or p.Done says so. Without Idle it also continues when another process holds
+// the store ([store.ErrLocked]), and logs that. If the work on a session fails, that is logged and
+// the message is delivered again; other sessions are not affected. A session whose agent is not in
 // this program belongs to another program: it is logged once.
 func (r *Runtime) Work(ctx context.Context, q queue.Queue, p WorkParams) error {
 	err := r.driver.Work(ctx, q, drive.WorkParams(p))

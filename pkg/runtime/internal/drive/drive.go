@@ -4,16 +4,12 @@
 package drive
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/queue"
-	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/sweep"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/worker"
@@ -37,16 +33,6 @@ type Driver struct{ cfg Config }
 
 // New returns a driver.
 func New(cfg Config) *Driver { return &Driver{cfg: cfg} }
-
-// WorkParams say how to work on the messages of the queue.
-type WorkParams struct {
-	// Concurrency is how many sessions are worked on at once; 0 means 8.
-	Concurrency int
-	// Idle stops the work when nothing came for so long; 0 means never.
-	Idle time.Duration
-	// SweepEvery runs the sweep so often beside the work; 0 means never.
-	SweepEvery time.Duration
-}
 
 const (
 	// visibility is how long the embedded worker hides a message it works on. The lease decides
@@ -134,6 +120,8 @@ func (dr *Driver) Drive(ctx context.Context, key session.Key, q queue.Queue, aft
 }
 
 func (dr *Driver) driveUntilRest(ctx context.Context, key session.Key, q queue.Queue, after int64) error {
+	watch := dr.cfg.Sessions.Watch(key, stored.EntriesThatStop)
+	defer watch.Stop()
 	if resting, err := dr.resting(ctx, key, after); err != nil || resting {
 		return err
 	}
@@ -148,6 +136,15 @@ func (dr *Driver) driveUntilRest(ctx context.Context, key session.Key, q queue.Q
 			if err := dr.handle(ctx, q, d); err != nil {
 				return err
 			}
+			select {
+			case <-watch.Told(): // of what was written here
+			default:
+			}
+		case <-watch.Told():
+			if resting, err := dr.resting(ctx, key, after); err != nil || resting {
+				return err
+			}
+			continue // others may write all the time: the session is as silent as before
 		case err := <-in.failed:
 			return err
 		case <-ctx.Done():
@@ -231,94 +228,4 @@ func (dr *Driver) handle(ctx context.Context, q queue.Queue, d queue.Delivery) e
 		err = q.Acknowledge(after, d)
 	}
 	return err
-}
-
-// Work handles the messages of the queue, several sessions at once, until ctx ends or no message
-// came for p.Idle. Without Idle it also continues when another process holds the store
-// ([store.ErrLocked]), and logs that. If the work on a session fails, that is logged and the
-// message is delivered again; other sessions are not affected. A session whose agent is not in
-// this program belongs to another program: it is logged once.
-func (dr *Driver) Work(ctx context.Context, q queue.Queue, p WorkParams) error {
-	p.Concurrency = cmp.Or(p.Concurrency, 8)
-	var others sync.Map // sessions of agents this program has not
-	var wg sync.WaitGroup
-	defer wg.Wait() // what is under way is brought to its end
-	if p.SweepEvery > 0 {
-		sweeping, stop := context.WithCancel(ctx)
-		defer stop()
-		wg.Go(func() { dr.sweepEvery(sweeping, p.SweepEvery) })
-	}
-	in := dr.startReceiver(ctx, q, queue.ReceiveParams{Max: min(p.Concurrency, maxReceive), Visibility: visibility, Wait: idleWait}, p.Idle == 0)
-	defer in.close()
-	var idle <-chan time.Time
-	if p.Idle > 0 {
-		timer := time.NewTicker(p.Idle)
-		defer timer.Stop()
-		idle = timer.C
-	}
-	busy := make(chan struct{}, p.Concurrency)
-	worked := false
-	for {
-		select {
-		case busy <- struct{}{}:
-		case <-ctx.Done():
-			return ended(ctx)
-		}
-		select {
-		case d := <-in.deliveries:
-			worked = true
-			wg.Go(func() {
-				defer func() { <-busy }()
-				err := dr.handle(ctx, q, d)
-				if err == nil || ctx.Err() != nil {
-					return
-				}
-				told := false
-				if refused := (*refusal.Error)(nil); errors.As(err, &refused) && refused.Code == wire.CodeUnknownAgent {
-					_, told = others.LoadOrStore(d.Wake.Key(), true)
-				}
-				if !told {
-					dr.cfg.Log.ErrorContext(ctx, "step", "session", d.Wake.Key().String(), "seq", d.Wake.Seq, "error", err)
-				}
-			})
-			continue
-		case err := <-in.failed:
-			return err
-		case <-ctx.Done():
-			return ended(ctx)
-		case <-idle:
-		}
-		<-busy
-		if !worked && len(busy) == 0 {
-			return nil
-		}
-		worked = len(busy) > 0
-	}
-}
-
-func ended(ctx context.Context) error {
-	if errors.Is(context.Cause(ctx), context.Canceled) {
-		return nil
-	}
-	return context.Cause(ctx)
-}
-
-func (dr *Driver) sweepEvery(ctx context.Context, every time.Duration) {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		if _, err := dr.cfg.Sweep.Sweep(ctx); err != nil && ctx.Err() == nil {
-			dr.cfg.Log.ErrorContext(ctx, "sweep", "error", err)
-		}
-		if dr.cfg.DeadLetters != nil {
-			if err := dr.cfg.Worker.HandleDeadLetters(ctx, dr.cfg.DeadLetters); err != nil && ctx.Err() == nil {
-				dr.cfg.Log.ErrorContext(ctx, "dead letters", "error", err)
-			}
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-	}
 }

@@ -62,6 +62,7 @@ func (st *Sessions) Write(ctx context.Context, s *session.Session, head *store.I
 	}
 	entry := m.Entry
 	committed, err := st.cfg.Store.Commit(ctx, p)
+	st.hub.wrote(s.Key, entry.Status) // an error does not say that nothing was written
 	if conflict := (*store.ConflictError)(nil); errors.As(err, &conflict) && ours(conflict, &entry) {
 		// An earlier try of this very write succeeded and its answer was lost.
 		committed, err = store.Committed{Hash: conflict.Entry.Hash}, nil

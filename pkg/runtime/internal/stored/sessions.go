@@ -36,11 +36,12 @@ type Config struct {
 type Sessions struct {
 	cfg   Config
 	cache *cache
+	hub   hub
 }
 
 // New returns the sessions of a store.
 func New(cfg Config) *Sessions {
-	return &Sessions{cfg: cfg, cache: newCache(cfg.CacheBytes)}
+	return &Sessions{cfg: cfg, cache: newCache(cfg.CacheBytes), hub: hub{store: cfg.Store}}
 }
 
 // Take returns a session that is kept folded, or nil if it is not. Either way the caller has it

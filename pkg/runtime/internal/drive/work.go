@@ -1,0 +1,176 @@
+package drive
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
+)
+
+// WorkParams say how to work on the messages of the queue.
+type WorkParams struct {
+	// Concurrency is how many sessions are worked on at once; 0 means 8.
+	Concurrency int
+	// Idle stops the work when nothing came for so long; 0 means never.
+	Idle time.Duration
+	// SweepEvery runs the sweep so often beside the work; 0 means never.
+	SweepEvery time.Duration
+	// Done is asked each time the queue is found empty and nothing is under way here; when it says
+	// so, the work ends, and a message that has just come goes back to the queue. nil: it is not
+	// asked.
+	Done func(context.Context) (bool, error)
+}
+
+// work is one call of Work.
+type work struct {
+	*Driver
+	queue   queue.Queue
+	p       WorkParams
+	receive queue.ReceiveParams
+	// busy has one for each message that is worked on. free has one after one was dealt with.
+	busy, free chan struct{}
+	// others are the sessions of agents this program has not.
+	others sync.Map
+	wg     sync.WaitGroup
+	worked bool // since it was looked at last
+}
+
+// Work handles the messages of the queue, several sessions at once, until ctx ends, no message
+// came for p.Idle, or p.Done says so. Without Idle it also continues when another process holds
+// the store ([store.ErrLocked]), and logs that. If the work on a session fails, that is logged and
+// the message is delivered again; other sessions are not affected. A session whose agent is not in
+// this program belongs to another program: it is logged once.
+func (dr *Driver) Work(ctx context.Context, q queue.Queue, p WorkParams) error {
+	p.Concurrency = cmp.Or(p.Concurrency, 8)
+	w := &work{
+		Driver: dr, queue: q, p: p, busy: make(chan struct{}, p.Concurrency), free: make(chan struct{}, 1),
+		receive: queue.ReceiveParams{Max: min(p.Concurrency, maxReceive), Visibility: visibility, Wait: idleWait},
+	}
+	defer w.wg.Wait() // what is under way is brought to its end
+	if p.SweepEvery > 0 {
+		sweeping, stop := context.WithCancel(ctx)
+		defer stop()
+		w.wg.Go(func() { dr.sweepEvery(sweeping, p.SweepEvery) })
+	}
+	in := dr.startReceiver(ctx, q, w.receive, p.Idle == 0)
+	defer in.close()
+	var idle <-chan time.Time
+	if p.Idle > 0 {
+		timer := time.NewTicker(p.Idle)
+		defer timer.Stop()
+		idle = timer.C
+	}
+	var free <-chan struct{} // nil if nobody asks
+	if p.Done != nil {
+		free = w.free
+		w.free <- struct{}{} // perhaps there is nothing to do
+	}
+	for {
+		select {
+		case w.busy <- struct{}{}:
+		case <-ctx.Done():
+			return ended(ctx)
+		}
+		select {
+		case d := <-in.deliveries:
+			w.begin(ctx, d)
+			continue
+		case err := <-in.failed:
+			return err
+		case <-ctx.Done():
+			return ended(ctx)
+		case <-free:
+			<-w.busy
+			if done, err := w.done(ctx); err != nil || done {
+				return err
+			}
+			continue
+		case <-idle:
+		}
+		<-w.busy
+		if !w.worked && len(w.busy) == 0 {
+			return nil
+		}
+		w.worked = len(w.busy) > 0
+	}
+}
+
+// begin works on a message for which busy has one.
+func (w *work) begin(ctx context.Context, d queue.Delivery) {
+	w.worked = true
+	w.wg.Go(func() {
+		defer func() {
+			<-w.busy
+			select {
+			case w.free <- struct{}{}:
+			default:
+			}
+		}()
+		err := w.handle(ctx, w.queue, d)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		told := false
+		if refused := (*refusal.Error)(nil); errors.As(err, &refused) && refused.Code == wire.CodeUnknownAgent {
+			_, told = w.others.LoadOrStore(d.Wake.Key(), true)
+		}
+		if !told {
+			w.cfg.Log.ErrorContext(ctx, "step", "session", d.Wake.Key().String(), "seq", d.Wake.Seq, "error", err)
+		}
+	})
+}
+
+// done asks whether the work has come to its end, unless there is more of it. The receiver beside
+// the work waits for messages, so this one looks whether any is there.
+func (w *work) done(ctx context.Context) (bool, error) {
+	if len(w.busy) > 0 {
+		return false, nil
+	}
+	look := w.receive
+	look.Wait = 0
+	deliveries, err := w.queue.Receive(ctx, look)
+	for _, d := range deliveries {
+		w.busy <- struct{}{}
+		w.begin(ctx, d)
+	}
+	done := false
+	if err == nil && len(deliveries) == 0 {
+		done, err = w.p.Done(ctx)
+	}
+	if err != nil && ctx.Err() != nil {
+		return true, ended(ctx)
+	}
+	return done, err
+}
+
+func ended(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), context.Canceled) {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+func (dr *Driver) sweepEvery(ctx context.Context, every time.Duration) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		if _, err := dr.cfg.Sweep.Sweep(ctx); err != nil && ctx.Err() == nil {
+			dr.cfg.Log.ErrorContext(ctx, "sweep", "error", err)
+		}
+		if dr.cfg.DeadLetters != nil {
+			if err := dr.cfg.Worker.HandleDeadLetters(ctx, dr.cfg.DeadLetters); err != nil && ctx.Err() == nil {
+				dr.cfg.Log.ErrorContext(ctx, "dead letters", "error", err)
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
