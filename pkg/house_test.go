@@ -175,7 +175,7 @@ func (h house) admitted(room, imp string) bool {
 }
 
 // twoVerbs matches the two verbs of one object that a package's sentence may begin with: "Package
-// stored loads and commits sessions."
+// stored loads and commits sessions".
 var twoVerbs = regexp.MustCompile(`^Package \w+ \w+s and \w+s \b`)
 
 // commentFaults: every room says in one place what it is for.
