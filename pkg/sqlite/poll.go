@@ -71,7 +71,7 @@ func (w *writer) idleFor() (time.Duration, bool) {
 		return wait, known
 	}
 	if w.db.listen {
-		w.db.others.Listen()
+		w.db.others.Listen(now)
 	}
 	every, at := w.pollEvery(), w.pollAt
 	if !w.listens() {

@@ -263,6 +263,7 @@ func waitForADeadOwnersMessage(t *testing.T, listen bool) {
 	t.Helper()
 	path := file(t)
 	db := openConfig(t, Config{Path: path, Listen: listen})
+	stay(t, db)
 	_, err := db.Store().Commit(t.Context(), store.CommitParams{
 		Key: crashKey, Entry: plainEntry(1), Items: []store.Item{store.HeadItem(plainHead(crashKey), 0)},
 		Wakes: []journal.Wake{journal.NewWake(crashKey, 2, journal.WakeStep)},

@@ -92,6 +92,7 @@ func TestOthers_while_the_system_tells(t *testing.T) {
 	t.Parallel()
 	path := file(t)
 	here, there := openConfig(t, Config{Path: path, Listen: true}), open(t, path)
+	stay(t, here)
 	heard := make(chan struct{}, 1)
 	stop, ok := here.Store().Watch(func() {
 		select {
@@ -112,6 +113,15 @@ func TestOthers_while_the_system_tells(t *testing.T) {
 		<-heard
 	}
 	stop()
+}
+
+// stay has a file listen at once.
+func stay(t *testing.T, db *DB) {
+	t.Helper()
+	require.NoError(t, db.do(t.Context(), &testOp{f: func(w *writer) error {
+		w.db.others.Listen(w.db.now().Add(-datafile.ListenAfter))
+		return nil
+	}}))
 }
 
 // Nobody waits, nobody looks; and a file that was opened for reading does not tell.

@@ -3,7 +3,12 @@ package datafile
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 )
+
+// ListenAfter is how long somebody waits before the system is to tell: to end that takes a process
+// 10 to 40 ms (Linux waits for all cores), too much for a short command.
+const ListenAfter = 2 * time.Second
 
 // Others notices what other processes write to a file, and tells those who watch. Watch and
 // Watched are safe for concurrent use; the rest is for the user of the connection that writes.
@@ -11,6 +16,7 @@ type Others struct {
 	file     *File
 	version  int64 // of the file, when it was asked last
 	listener Listener
+	since    time.Time     // when Listen was called first
 	tried    bool          // to listen
 	told     chan struct{} // by the system; nil if it does not tell
 
@@ -51,9 +57,12 @@ func (o *Others) Watched() bool { return o.count.Load() > 0 }
 // Begun has a value after somebody began to watch.
 func (o *Others) Begun() <-chan struct{} { return o.begun }
 
-// Listen has the system tell from now on, if it can.
-func (o *Others) Listen() {
-	if o.tried {
+// Listen is called while somebody waits. After [ListenAfter] it has the system tell, if it can.
+func (o *Others) Listen(now time.Time) {
+	if o.since.IsZero() {
+		o.since = now
+	}
+	if o.tried || now.Sub(o.since) < ListenAfter {
 		return
 	}
 	o.tried = true
