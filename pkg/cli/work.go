@@ -22,8 +22,7 @@ import (
 )
 
 const (
-	// idle is how long work waits for a message of a session that is running, before it looks
-	// after what crashes and deadlines have left.
+	// idle is how long work waits for a message before it looks whether anything is left.
 	idle = 300 * time.Millisecond
 	// sweepEvery is how often deadlines and lost messages are looked after.
 	sweepEvery = 15 * time.Second
@@ -208,10 +207,6 @@ func (c *cli) workOff(ctx context.Context, a *embedded.App, concurrency int) err
 			return err
 		}
 	}
-	done := func(ctx context.Context) (bool, error) {
-		left, _, err := c.left(ctx, a)
-		return !left, err
-	}
 	for {
 		if _, err := a.Runtime.Sweep(ctx); err != nil {
 			return err
@@ -219,7 +214,7 @@ func (c *cli) workOff(ctx context.Context, a *embedded.App, concurrency int) err
 		if err := a.Runtime.HandleDeadLetters(ctx); err != nil {
 			return err
 		}
-		if err := a.Runtime.Work(ctx, a.Queue(), runtime.WorkParams{Concurrency: concurrency, Idle: idle, Done: done}); err != nil {
+		if err := a.Runtime.Work(ctx, a.Queue(), runtime.WorkParams{Concurrency: concurrency, Idle: idle}); err != nil {
 			return err
 		}
 		left, _, err := c.left(ctx, a)
