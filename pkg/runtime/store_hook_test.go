@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"iter"
+	"sync"
 
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -15,6 +16,8 @@ import (
 type storeHook struct {
 	store.Store
 	// when is the call that happens comes before, once: happens is nil afterwards.
+	// Under mu, for a worker watches its session beside its step.
+	mu      sync.Mutex
 	when    func(storeCall) bool
 	happens func()
 	// entry is told each entry before it is committed.
@@ -63,10 +66,21 @@ func readOf(kind store.ItemKind) func(storeCall) bool {
 func readOfEntries(c storeCall) bool { return c.read && c.kind == "" }
 
 func (h *storeHook) pass(c storeCall) {
-	if happens := h.happens; happens != nil && h.when(c) {
-		h.happens = nil
+	if happens := h.take(c); happens != nil {
 		happens()
 	}
+}
+
+// take returns what happens before a call, once.
+func (h *storeHook) take(c storeCall) func() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.happens == nil || !h.when(c) {
+		return nil
+	}
+	happens := h.happens
+	h.happens = nil
+	return happens
 }
 
 func (h *storeHook) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
