@@ -39,7 +39,8 @@ func TestLongStep(t *testing.T) {
 // not hold the session either; and with more memory the step that died is done after all.
 func TestOutgrown(t *testing.T) {
 	t.Parallel()
-	const small, large = "72", "512"
+	// The sweep needs some 70 MB while it reads, and the session over 110.
+	const small, sweeps, large = "72", "96", "512"
 	memory := func(t *trial, size string, names ...string) {
 		for _, name := range names {
 			env := t.environment(name)
@@ -52,7 +53,7 @@ func TestOutgrown(t *testing.T) {
 		s.visibility, s.concurrency, s.limitMemory = 3*time.Second, 1, true
 		return deploy(t, s)
 	}
-	// outgrow leaves a session of 54 MB to functions of 72 MB, within a step.
+	// outgrow leaves a session of 54 MB to functions that cannot hold it, within a step.
 	outgrow := func(t *trial) *drive {
 		s := &labtest.Script{}
 		s.Repeat(30, labtest.Call{"call": "echo", "with": map[string]any{"size": 1_800_000}})
@@ -61,7 +62,8 @@ func TestOutgrown(t *testing.T) {
 		d := t.add(s)
 		d.start(moment(t))
 		require.Eventually(outer(t), func() bool { return d.head().Lease.Seq == 32 }, patience, 20*time.Millisecond)
-		memory(t, small, "step", "sweep")
+		memory(t, small, "step")
+		memory(t, sweeps, "sweep")
 		for _, w := range t.functions["step"].Workers() {
 			w.Kill()
 		}
