@@ -1,8 +1,17 @@
 // Package runtime carries out moves: it loads, asks the engine, does the effect, commits once.
 //
 // A verb is what a caller does to a session: start, submit, resume. One that is refused
-// returns an [*Error] with a stable code. What no caller asks for is in packages of
-// its own: the step and the dead letters (internal/worker), the sweep (internal/sweep). The
-// order is always commit, send, acknowledge (docs/design/chain.md). docs/design/README.md
-// says what is in which file.
+// returns an [*Error] with a stable code. The order is always commit, send, acknowledge
+// (docs/design/chain.md). docs/design/README.md says what is in which file.
+//
+// The packages under internal have the other parts:
+//
+//   - worker: the step that a message asks for, and dead letters
+//   - drive: takes messages from a queue for a worker
+//   - sweep: finds what is due, repairs the effects of a crash
+//   - answers: checks what callers answer
+//   - ledger: the record of each call with effects
+//   - request: what a request with an idempotency key did
+//   - stored: loads and commits sessions
+//   - refusal: why a verb is refused
 package runtime
