@@ -21,23 +21,23 @@ var errNothingDecided = errors.New("nothing was decided")
 // shown now. Who says it may have seen less: something may have come since, or the
 // command is pasted a second time.
 func (c *cli) approveAll(ctx context.Context, e asked.Sessions, waits *asked.Waits, p *client.Decisions) (client.Resumed, error) {
-	var all, rejected []report.PendingItem
-	for _, item := range waits.Approvals() {
-		switch edited := p.EditedInput[item.WaitID]; {
-		case slices.Contains(p.Reject, item.WaitID):
-			rejected = append(rejected, item)
+	var all, rejected []client.Wait
+	for _, w := range waits.Approvals() {
+		switch edited := p.EditedInput[w.WaitID]; {
+		case slices.Contains(p.Reject, w.WaitID):
+			rejected = append(rejected, w)
 			continue
 		case edited != nil:
-			item.Arguments = edited
+			w.Arguments = edited
 		}
-		all = append(all, item)
+		all = append(all, w)
 	}
 	if len(all) == 0 {
 		return client.Resumed{}, exit.Refusef(client.CodeNothingToDecide, waits.ID, "no approval waits there")
 	}
-	singly := waits.Manifest.PauseReason.Decided > 0 // a decision would be about those, too
+	singly := waits.Session.Pause.Decided > 0 // a decision would be about those, too
 	if !c.person.There() {
-		paste := c.Command(asked.ResumeWords(waits.Manifest.CheckpointID, p)...)
+		paste := c.Command(asked.ResumeWords(waits.Session.CheckpointID, p)...)
 		if singly {
 			paste = asked.SubmitCommands(c.Place, waits.ID, p, all, rejected)
 		}
@@ -45,7 +45,7 @@ func (c *cli) approveAll(ctx context.Context, e asked.Sessions, waits *asked.Wai
 			"--approve-all does not say what you were shown: add its checkpoint with -c, or name the waits with --approve. Session %s waits for %s now:\n%s",
 			waits.ID, report.Things(all), report.Lines(all))}
 	}
-	yes, err := c.person.AgreesToAll(ctx, waits.Manifest, all, rejected)
+	yes, err := c.person.AgreesToAll(ctx, waits.ID, all, rejected)
 	switch {
 	case err != nil:
 		return client.Resumed{}, err
@@ -54,7 +54,7 @@ func (c *cli) approveAll(ctx context.Context, e asked.Sessions, waits *asked.Wai
 	case singly:
 		return waits.SubmitAll(ctx, p, all, rejected)
 	}
-	return decided(ctx, e, waits.ID, waits.Manifest.CheckpointID, p)
+	return decided(ctx, e, waits.ID, waits.Session.CheckpointID, p)
 }
 
 // sayUnnamed says what a decision rejects without naming it.
@@ -63,9 +63,9 @@ func (c *cli) sayUnnamed(waits *asked.Waits, p *client.Decisions) {
 		return
 	}
 	var unnamed []string
-	for _, item := range waits.Approvals() {
-		if !slices.Contains(p.Approve, item.WaitID) && !slices.Contains(p.Reject, item.WaitID) {
-			unnamed = append(unnamed, screen.CleanLine(item.WaitID))
+	for _, w := range waits.Approvals() {
+		if !slices.Contains(p.Approve, w.WaitID) && !slices.Contains(p.Reject, w.WaitID) {
+			unnamed = append(unnamed, screen.CleanLine(w.WaitID))
 		}
 	}
 	if len(unnamed) > 0 {

@@ -114,7 +114,7 @@ func (c *cli) end(ctx context.Context, err error) int {
 		// What broke because it was interrupted, broke because of that.
 		err = fmt.Errorf("%w: %w", context.Canceled, err)
 	}
-	report.Refuse(c.Screen, c.Place, report.Manifest{}, err)
+	report.Refuse(c.Screen, c.Place, report.View{}, err)
 	return c.code(err)
 }
 

@@ -92,7 +92,7 @@ func (c *cli) completeSessionAndWait(cmd *cobra.Command, args []string, prefix s
 	case 0:
 		return c.completeSessions(cmd, args, prefix)
 	case 1:
-		return c.completeWaits(cmd, args[0], prefix, func(report.PendingItem) bool { return true })
+		return c.completeWaits(cmd, args[0], prefix, func(client.Wait) bool { return true })
 	}
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
@@ -108,10 +108,10 @@ func (c *cli) completeApprovals(cmd *cobra.Command, args []string, prefix string
 	if len(args) > 0 {
 		id = args[0]
 	}
-	return c.completeWaits(cmd, id, prefix, func(item report.PendingItem) bool { return item.Kind == session.WaitApproval })
+	return c.completeWaits(cmd, id, prefix, func(w client.Wait) bool { return w.Kind == session.WaitApproval })
 }
 
-func (c *cli) completeWaits(cmd *cobra.Command, id, prefix string, fits func(report.PendingItem) bool) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c *cli) completeWaits(cmd *cobra.Command, id, prefix string, fits func(client.Wait) bool) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, e, done := c.openForCompletion(cmd)
 	if e == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -122,9 +122,9 @@ func (c *cli) completeWaits(cmd *cobra.Command, id, prefix string, fits func(rep
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var found []cobra.Completion
-	for _, item := range report.Pending(waits.Manifest) {
-		if strings.HasPrefix(item.WaitID, prefix) && place.Plain(item.WaitID) && fits(item) {
-			found = append(found, cobra.CompletionWithDesc(item.WaitID, report.Headline(item)))
+	for _, w := range report.Pending(waits.Session) {
+		if strings.HasPrefix(w.WaitID, prefix) && place.Plain(w.WaitID) && fits(w) {
+			found = append(found, cobra.CompletionWithDesc(w.WaitID, report.Headline(w)))
 		}
 	}
 	return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder

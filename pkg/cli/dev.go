@@ -278,7 +278,7 @@ func (c *cli) logEntry(key session.Key, p runtime.Progress) {
 		c.Talk("%s  %s  %s", c.Now().Format("15:04:05"), screen.CleanLine(key.ID), text)
 	}
 	if p.Status.Ended() && key.Tenant == session.DefaultTenant {
-		report.Record(c.Screen, c.Place, report.Manifest{SessionID: key.ID, Outcome: session.OutcomeCompleted}) // whichever end: it is not paused
+		report.Ended(c.Screen, c.Place, key.ID)
 	}
 }
 

@@ -60,12 +60,12 @@ func (c *cli) drive(ctx context.Context, e *place.Connection, id string, w *wait
 		return c.taken(ctx, e, id)
 	}
 	for {
-		m, err := c.untilRest(ctx, e, id, w)
+		v, err := c.untilRest(ctx, e, id, w)
 		if err != nil {
 			return err
 		}
-		if m.Outcome == session.OutcomePaused && ctx.Err() == nil && c.person.There() {
-			again, err := c.person.Ask(ctx, e, id, m)
+		if v.Outcome == session.OutcomePaused && ctx.Err() == nil && c.person.There() {
+			again, err := c.person.Ask(ctx, e, v.Session)
 			if err != nil {
 				return err
 			}
@@ -73,17 +73,17 @@ func (c *cli) drive(ctx context.Context, e *place.Connection, id string, w *wait
 				c.did = "your answer is stored"
 				continue
 			}
-			if m, err = report.Stand(ctx, c.Place, e, id); err != nil {
+			if v, err = report.Load(ctx, c.Place, e, id); err != nil {
 				return err
 			}
 		}
-		return c.rest(ctx, e, m)
+		return c.rest(ctx, e, v)
 	}
 }
 
 // untilRest works on a session until it rests, the time given is over, or ctx ends,
 // and returns where it stands then.
-func (c *cli) untilRest(ctx context.Context, e *place.Connection, id string, w *waiting) (report.Manifest, error) {
+func (c *cli) untilRest(ctx context.Context, e *place.Connection, id string, w *waiting) (report.View, error) {
 	work := ctx
 	if w.limited() {
 		var cancel context.CancelFunc
@@ -93,22 +93,22 @@ func (c *cli) untilRest(ctx context.Context, e *place.Connection, id string, w *
 	defer c.sayStopping(ctx)()
 	for {
 		err := unlessOver(work, e.Drive(work, id))
-		m, standErr := report.Stand(ctx, c.Place, e, id)
+		v, standErr := report.Load(ctx, c.Place, e, id)
 		if standErr != nil {
-			return m, cmp.Or(err, standErr)
+			return v, cmp.Or(err, standErr)
 		}
 		if err != nil && c.Remote() && exit.Class(err) == client.ClassUnavailable {
 			c.Talk("The server was away for a while, and is back.")
-			if err = nil; m.Outcome == session.OutcomeRunning {
+			if err = nil; v.Outcome == session.OutcomeRunning {
 				continue
 			}
 		}
 		if err != nil {
-			report.Refuse(c.Screen, c.Place, m, c.unmanned(m, err))
-			return m, exit.Said(c.code(err))
+			report.Refuse(c.Screen, c.Place, v, c.unmanned(v, err))
+			return v, exit.Said(c.code(err))
 		}
-		if m.Outcome != session.OutcomeRunning || work.Err() != nil {
-			return m, nil
+		if v.Outcome != session.OutcomeRunning || work.Err() != nil {
+			return v, nil
 		}
 		// It rested, and somebody else has made it go on.
 	}
@@ -139,12 +139,12 @@ func (c *cli) whenStopped(ctx context.Context, text string) (end func()) {
 
 // unmanned says of a session whose agent this program has not what became of what was
 // brought: it is stored, and nobody here goes on with it.
-func (c *cli) unmanned(m report.Manifest, err error) error {
+func (c *cli) unmanned(v report.View, err error) error {
 	if exit.CodeOf(err) != client.CodeUnknownAgent || c.did == "" {
 		return err
 	}
-	return &exit.RefusalError{Code: client.CodeUnknownAgent, Session: m.SessionID, Cause: err, Message: fmt.Sprintf(
-		"%s, but nobody goes on with it here: its agent %q is not in this program. Let the program that has it work or resume it", c.did, m.Agent)}
+	return &exit.RefusalError{Code: client.CodeUnknownAgent, Session: v.ID, Cause: err, Message: fmt.Sprintf(
+		"%s, but nobody goes on with it here: its agent %q is not in this program. Let the program that has it work or resume it", c.did, v.Agent)}
 }
 
 // unlessOver returns what broke the work. That its time was over, or that it was
@@ -159,48 +159,48 @@ func unlessOver(work context.Context, err error) error {
 // taken ends a command that only writes down what it was asked for. Where the
 // session stands is in the manifest, and what it does next is no outcome of this.
 func (c *cli) taken(ctx context.Context, e *place.Connection, id string) error {
-	m, err := report.Stand(ctx, c.Place, e, id)
+	v, err := report.Load(ctx, c.Place, e, id)
 	if err != nil {
 		return err
 	}
-	c.tell(ctx, e, m)
+	c.tell(ctx, e, v)
 	return nil
 }
 
 // tell prints where a session stands, and keeps the pause file true. What was answered
 // of a pause is asked for where it is read by a person.
-func (c *cli) tell(ctx context.Context, e *place.Connection, m report.Manifest) {
+func (c *cli) tell(ctx context.Context, e *place.Connection, v report.View) {
 	var answered []client.Wait
-	if m.Outcome == session.OutcomePaused && c.Form != screen.FormJSON {
-		if waits, err := e.Waits(context.WithoutCancel(ctx), m.SessionID); err == nil { // the pause is told without them, too
+	if v.Outcome == session.OutcomePaused && c.Form != screen.FormJSON {
+		if waits, err := e.Waits(context.WithoutCancel(ctx), v.ID); err == nil { // the pause is told without them, too
 			answered = report.Stored(waits)
 		}
 	}
-	report.Print(c.Screen, c.Place, m, answered)
-	report.Record(c.Screen, c.Place, m)
+	report.Print(c.Screen, c.Place, v, answered)
+	report.Record(c.Screen, c.Place, v)
 }
 
 // rest prints the manifest of a session that is left alone now, and ends the command.
-func (c *cli) rest(ctx context.Context, e *place.Connection, m report.Manifest) error {
-	code := exit.Code(m.Outcome, nil)
-	if m.Outcome == session.OutcomeRunning && ctx.Err() != nil {
+func (c *cli) rest(ctx context.Context, e *place.Connection, v report.View) error {
+	code := exit.Code(v.Outcome, nil)
+	if v.Outcome == session.OutcomeRunning && ctx.Err() != nil {
 		c.Talk("Interrupted.")
 		code = exit.Interrupted
 	}
 	if c.person.Overtaken {
 		code = exit.Conflict
 	}
-	c.tell(ctx, e, m)
+	c.tell(ctx, e, v)
 	return exit.Said(code)
 }
 
 // leave prints where a session stands that this command leaves as it is.
 func (c *cli) leave(ctx context.Context, e *place.Connection, id string) error {
-	m, err := report.Stand(ctx, c.Place, e, id)
+	v, err := report.Load(ctx, c.Place, e, id)
 	if err != nil {
 		return err
 	}
-	return c.rest(ctx, e, m)
+	return c.rest(ctx, e, v)
 }
 
 // refused prints an error about a session together with where that session stands.
@@ -216,20 +216,20 @@ func (c *cli) refused(ctx context.Context, e *place.Connection, id string, err e
 			return err
 		}
 	}
-	m, standErr := report.Stand(ctx, c.Place, e, id)
+	v, standErr := report.Load(ctx, c.Place, e, id)
 	if standErr != nil {
 		return err
 	}
-	switch m.Outcome {
+	switch v.Outcome {
 	case session.OutcomeRunning:
-		m.ResumeHint = "" // somebody is at it
+		v.ResumeHint = "" // somebody is at it
 	case session.OutcomeCompleted, session.OutcomeCancelled:
 		if exit.CodeOf(err) == client.CodeNotResumable {
-			m.ResumeHint = c.nextTurn(id)
+			v.ResumeHint = c.nextTurn(id)
 		}
 	case session.OutcomePaused, session.OutcomeInterrupted, session.OutcomeFailed, session.OutcomeError:
 	}
-	report.Refuse(c.Screen, c.Place, m, err)
+	report.Refuse(c.Screen, c.Place, v, err)
 	return exit.Said(exit.Code("", err))
 }
 

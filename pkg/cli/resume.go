@@ -177,9 +177,9 @@ func (c *cli) goOn(ctx context.Context, e *place.Connection, id string, f resume
 	}
 	resumed, err := e.Resume(ctx, client.ResumeParams{SessionID: id, Request: client.ResumeRequest{CheckpointID: f.checkpoint}})
 	if err == nil || exit.CodeOf(err) == client.CodeStillWaiting {
-		for _, item := range report.Pending(report.NewManifest(before)) {
-			if report.Late(item, c.Now()) {
-				c.Talk("%s (%s): %s.", item.WaitID, report.Headline(item), report.Passed(item))
+		for _, w := range report.Pending(before) {
+			if report.Late(w, c.Now()) {
+				c.Talk("%s (%s): %s.", w.WaitID, report.Headline(w), report.Passed(w))
 			}
 		}
 	}

@@ -139,16 +139,14 @@ func (c *cli) recordMoved(ctx context.Context, e *place.Connection, m *moved) er
 	defer m.mu.Unlock()
 	for _, id := range m.order {
 		if m.sessions[id].Ended() {
-			report.Record(c.Screen, c.Place, report.Manifest{SessionID: id, Outcome: session.OutcomeCompleted}) // whichever end: it is not paused
+			report.Ended(c.Screen, c.Place, id)
 			continue
 		}
 		s, err := e.Session(ctx, id, 0)
 		if err != nil {
 			return err
 		}
-		manifest := report.NewManifest(s)
-		manifest.ResumeHint = report.ResumeHint(c.Place, manifest)
-		report.Record(c.Screen, c.Place, manifest)
+		report.Record(c.Screen, c.Place, report.NewView(c.Place, s))
 	}
 	return nil
 }

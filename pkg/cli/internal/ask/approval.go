@@ -46,15 +46,15 @@ func CheckSeen(id string, w client.Wait, edited json.RawMessage) error {
 
 // askApproval asks whether a call may run. What is answered is bound to what
 // was shown: the wait, its nonce and with it the arguments.
-func (p *Person) askApproval(ctx context.Context, e Sessions, m report.Manifest, w client.Wait) (*client.SubmitRequest, error) {
+func (p *Person) askApproval(ctx context.Context, e Sessions, s client.Session, w client.Wait) (*client.SubmitRequest, error) {
 	answer := client.SubmitRequest{WaitID: w.WaitID, Kind: session.AnswerApproval, ToolCallID: w.CallID, ApprovalID: w.ApprovalID}
 	arguments := w.Arguments
-	about := report.Who(m.Agent) + " wants to run " + p.bold(screen.CleanLine(w.Tool)) + "  (" + screen.CleanLine(w.WaitID) + ")"
+	about := report.Who(s.Agent) + " wants to run " + p.bold(screen.CleanLine(w.Tool)) + "  (" + screen.CleanLine(w.WaitID) + ")"
 	whole := false
 	show := func() (err error) {
-		item := report.NewPendingItem(w)
-		item.Arguments = arguments
-		details := report.Details(item, p.Place.Now(), "  ", p.width())
+		shown := w
+		shown.Arguments = arguments
+		details := report.Details(shown, p.Place.Now(), "  ", p.width())
 		several := false
 		if whole, several, err = p.pages(ctx, "\n"+about+"\n"+details); err != nil {
 			return err
@@ -107,7 +107,7 @@ func (p *Person) askApproval(ctx context.Context, e Sessions, m report.Manifest,
 			if errors.Is(err, errLeft) {
 				return nil, err
 			}
-			if t, ok := e.Tool(m.Agent, w.Tool); err == nil && ok {
+			if t, ok := e.Tool(s.Agent, w.Tool); err == nil && ok {
 				err = t.Validate(edited)
 			}
 			if wrong := (*tool.ArgumentError)(nil); errors.As(err, &wrong) {
@@ -130,7 +130,7 @@ func (p *Person) askApproval(ctx context.Context, e Sessions, m report.Manifest,
 				return nil, err
 			}
 		case "?", "h", "help":
-			p.print(approvalHelp + p.aboutTool(e, m.Agent, w.Tool))
+			p.print(approvalHelp + p.aboutTool(e, s.Agent, w.Tool))
 		default:
 			p.print("Please answer y, n, e, v or ?.\n")
 		}
@@ -139,10 +139,10 @@ func (p *Person) askApproval(ctx context.Context, e Sessions, m report.Manifest,
 
 // AgreesToAll shows every approval that a decision would give, with the arguments
 // it would run with, and asks whether that is meant. Only a yes is one.
-func (p *Person) AgreesToAll(ctx context.Context, m report.Manifest, approved, rejected []report.PendingItem) (bool, error) {
-	list := "\nSession " + screen.CleanLine(m.SessionID) + " waits for " + report.Things(approved) + ":\n" + report.Approvals(approved, p.Place.Now(), p.width(), p.bold)
-	for _, item := range rejected {
-		list += "  rejected: " + report.Headline(item) + "  " + screen.CleanLine(item.WaitID) + "\n"
+func (p *Person) AgreesToAll(ctx context.Context, id string, approved, rejected []client.Wait) (bool, error) {
+	list := "\nSession " + screen.CleanLine(id) + " waits for " + report.Things(approved) + ":\n" + report.ApprovalBlocks(approved, p.Place.Now(), p.width(), p.bold)
+	for _, w := range rejected {
+		list += "  rejected: " + report.Headline(w) + "  " + screen.CleanLine(w.WaitID) + "\n"
 	}
 	whole, several, err := p.pages(ctx, list)
 	switch {
@@ -168,10 +168,10 @@ func (p *Person) AgreesToAll(ctx context.Context, m report.Manifest, approved, r
 }
 
 // approvedInShort names what a decision approves, each tool once.
-func approvedInShort(approved []report.PendingItem) string {
+func approvedInShort(approved []client.Wait) string {
 	var names []string
-	for _, item := range approved {
-		names = append(names, item.Name)
+	for _, w := range approved {
+		names = append(names, w.Tool)
 	}
 	return "To be approved, as shown above: " + screen.Calls(names)
 }

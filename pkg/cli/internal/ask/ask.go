@@ -116,13 +116,13 @@ func (p *Person) prompt(ctx context.Context, text string) (string, error) {
 // Ask goes through the open waits of a paused session and brings what the
 // person answers, one by one, so that an answer given is never lost. It reports
 // whether there is something to work on now.
-func (p *Person) Ask(ctx context.Context, e Sessions, id string, m report.Manifest) (again bool, err error) {
-	records, err := e.Waits(ctx, id)
+func (p *Person) Ask(ctx context.Context, e Sessions, s client.Session) (again bool, err error) {
+	records, err := e.Waits(ctx, s.ID)
 	if err != nil {
 		return false, err
 	}
-	if m.AgentMessage != "" {
-		_, _, err := p.pages(ctx, "\n"+report.Who(m.Agent)+" says:\n"+screen.QuoteBlock(m.AgentMessage, "  ", p.width()))
+	if s.Text != "" {
+		_, _, err := p.pages(ctx, "\n"+report.Who(s.Agent)+" says:\n"+screen.QuoteBlock(s.Text, "  ", p.width()))
 		if errors.Is(err, errLeft) {
 			return false, nil
 		}
@@ -135,7 +135,7 @@ func (p *Person) Ask(ctx context.Context, e Sessions, id string, m report.Manife
 		if !slices.ContainsFunc(open, func(w client.Wait) bool { return w.WaitID == record.WaitID }) {
 			continue // also where somebody else has answered it since
 		}
-		answer, err := p.askOne(ctx, e, m, record)
+		answer, err := p.askOne(ctx, e, s, record)
 		if errors.Is(err, errLeft) {
 			return false, nil
 		}
@@ -146,7 +146,7 @@ func (p *Person) Ask(ctx context.Context, e Sessions, id string, m report.Manife
 			continue
 		}
 		// Bound to the wait that was shown, whatever the session waits for by now.
-		submitted, err := p.submit(ctx, e, id, answer)
+		submitted, err := p.submit(ctx, e, s.ID, answer)
 		switch {
 		case err == nil && submitted.Continuation != client.ContinuationWaiting:
 			return true, nil
@@ -159,7 +159,7 @@ func (p *Person) Ask(ctx context.Context, e Sessions, id string, m report.Manife
 		case exit.CodeOf(err) == client.CodeInvalidAnswer:
 			p.Screen.Complain("%v", err) // nothing was taken: ask once more
 		default:
-			return false, p.unheard(id, err)
+			return false, p.unheard(s.ID, err)
 		}
 		again = true
 	}
@@ -192,10 +192,10 @@ func (p *Person) unheard(id string, err error) error {
 
 // askOne asks for one wait. Nil without an error means that it cannot be
 // answered here, or was skipped.
-func (p *Person) askOne(ctx context.Context, e Sessions, m report.Manifest, w client.Wait) (*client.SubmitRequest, error) {
+func (p *Person) askOne(ctx context.Context, e Sessions, s client.Session, w client.Wait) (*client.SubmitRequest, error) {
 	switch w.Kind {
 	case session.WaitApproval:
-		return p.askApproval(ctx, e, m, w)
+		return p.askApproval(ctx, e, s, w)
 	case session.WaitQuestion:
 		return p.askQuestion(ctx, w)
 	case session.WaitInput:
@@ -221,9 +221,8 @@ func leftIf(err error) error {
 }
 
 func (p *Person) askVerdict(ctx context.Context, w client.Wait) (*client.SubmitRequest, error) {
-	item := report.NewPendingItem(w)
 	about := "\nNobody knows whether " + p.bold(screen.CleanLine(w.Tool)) + " happened: its worker was cut off.\n"
-	_, several, err := p.pages(ctx, about+report.Details(item, p.Place.Now(), "  ", p.width()))
+	_, several, err := p.pages(ctx, about+report.Details(w, p.Place.Now(), "  ", p.width()))
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/ask"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
-	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -156,7 +155,7 @@ func TestAsk(t *testing.T) {
 			var again bool
 			go func() {
 				var err error
-				again, err = p.Ask(t.Context(), e, id, report.Manifest{Agent: "toy", AgentMessage: "about to go"})
+				again, err = p.Ask(t.Context(), e, client.Session{ID: id, Agent: "toy", Text: "about to go"})
 				done <- err
 			}()
 			all := talk(t, far, c.typed)
@@ -202,7 +201,7 @@ func TestRefusedAnswers(t *testing.T) {
 			var again bool
 			go func() {
 				var err error
-				again, err = p.Ask(t.Context(), e, id, report.Manifest{})
+				again, err = p.Ask(t.Context(), e, client.Session{ID: id})
 				done <- err
 			}()
 			talk(t, far, [][2]string{{"[?] help: ", "y\n"}})

@@ -13,7 +13,6 @@ import (
 
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/ask"
-	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -90,7 +89,7 @@ func person(t *testing.T, p *ask.Person, w client.Wait) (*engine, <-chan error) 
 	t.Helper()
 	e, done := &engine{waits: []client.Wait{open(w)}}, make(chan error, 1)
 	go func() {
-		_, err := p.Ask(t.Context(), e, id, report.Manifest{Agent: "toy"})
+		_, err := p.Ask(t.Context(), e, client.Session{ID: id, Agent: "toy"})
 		done <- err
 	}()
 	return e, done
@@ -173,10 +172,10 @@ func TestNobodyApprovesWhatTheyDidNotSee(t *testing.T) {
 		t.Parallel()
 		for types, want := range map[string]bool{"q\n": false, "\n": true} {
 			p, far := sitAt(t, w)
-			item := report.NewPendingItem(open(approval(long(20, "a"))))
+			wait := open(approval(long(20, "a")))
 			done := make(chan bool, 1)
 			go func() {
-				yes, err := p.AgreesToAll(context.WithoutCancel(t.Context()), report.Manifest{SessionID: "s"}, []report.PendingItem{item, item}, nil)
+				yes, err := p.AgreesToAll(context.WithoutCancel(t.Context()), "s", []client.Wait{wait, wait}, nil)
 				done <- yes && err == nil
 			}()
 			atPage(t, far, types)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
-	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -29,39 +28,39 @@ func ResumeWords(checkpoint string, p *client.Decisions) []string {
 
 // SubmitCommands are the commands that answer each approval by itself. All but the last
 // leave the work to it.
-func SubmitCommands(where *place.Place, id string, p *client.Decisions, approved, rejected []report.PendingItem) string {
+func SubmitCommands(where *place.Place, id string, p *client.Decisions, approved, rejected []client.Wait) string {
 	var lines []string
-	add := func(item report.PendingItem, words ...string) {
+	add := func(w client.Wait, words ...string) {
 		if len(lines) < len(approved)+len(rejected)-1 {
 			words = append(words, "--wait", "0s")
 		}
-		lines = append(lines, where.Command(place.TargetWait("submit", id, item.WaitID, words...)...))
+		lines = append(lines, where.Command(place.TargetWait("submit", id, w.WaitID, words...)...))
 	}
-	for _, item := range rejected {
+	for _, w := range rejected {
 		words := []string{"--reject"}
 		if p.Reason != "" {
 			words = append(words, "--reason", p.Reason)
 		}
-		add(item, words...)
+		add(w, words...)
 	}
-	for _, item := range approved {
-		if edited := p.EditedInput[item.WaitID]; edited != nil {
-			add(item, "--edit", string(edited))
+	for _, w := range approved {
+		if edited := p.EditedInput[w.WaitID]; edited != nil {
+			add(w, "--edit", string(edited))
 		} else {
-			add(item, "--approve")
+			add(w, "--approve")
 		}
 	}
 	return strings.Join(lines, " && ")
 }
 
 // SubmitAll answers each approval by itself, bound to what was shown.
-func (a *Waits) SubmitAll(ctx context.Context, p *client.Decisions, approved, rejected []report.PendingItem) (client.Resumed, error) {
+func (a *Waits) SubmitAll(ctx context.Context, p *client.Decisions, approved, rejected []client.Wait) (client.Resumed, error) {
 	out := client.Resumed{Repeated: true}
-	for i, item := range slices.Concat(rejected, approved) {
+	for i, w := range slices.Concat(rejected, approved) {
 		yes := i >= len(rejected)
-		answer := client.SubmitRequest{WaitID: item.WaitID, Kind: session.AnswerApproval, ApprovalID: item.ApprovalID, Approved: &yes}
+		answer := client.SubmitRequest{WaitID: w.WaitID, Kind: session.AnswerApproval, ApprovalID: w.ApprovalID, Approved: &yes}
 		if yes {
-			answer.EditedInput = p.EditedInput[item.WaitID]
+			answer.EditedInput = p.EditedInput[w.WaitID]
 		}
 		if !yes || len(rejected) == 0 {
 			answer.Reason = p.Reason

@@ -26,14 +26,12 @@ type Sessions interface {
 	Resume(ctx context.Context, p client.ResumeParams) (client.Resumed, error)
 }
 
-// Waits is what a session waits for, as the manifest shows it, for commands that
-// name some of it.
+// Waits is what a session waits for, for commands that name some of it.
 type Waits struct {
-	ID       string
-	Manifest report.Manifest
+	ID      string
+	Session client.Session
 
 	e Sessions
-	s client.Session
 	// all are the waits of before as well; read when an id is not that of an open one.
 	all     []client.Wait
 	readAll bool
@@ -42,13 +40,11 @@ type Waits struct {
 // Of reads what a session waits for.
 func Of(ctx context.Context, e Sessions, id string) (*Waits, error) {
 	s, err := e.Session(ctx, id, 0)
-	return &Waits{ID: id, e: e, s: s, Manifest: report.NewManifest(s)}, err
+	return &Waits{ID: id, e: e, Session: s}, err
 }
 
 // Approvals are the open ones.
-func (a *Waits) Approvals() []report.PendingItem {
-	return slices.DeleteFunc(report.Pending(a.Manifest), func(item report.PendingItem) bool { return item.Kind != session.WaitApproval })
-}
+func (a *Waits) Approvals() []client.Wait { return report.Approvals(a.Session) }
 
 // wait returns the wait an id names, open or not. The id of a call is refused: a call
 // can open several waits one after another, and an answer is for the one that was shown.
@@ -79,18 +75,18 @@ func (a *Waits) wait(ctx context.Context, id string) (*client.Wait, error) {
 
 // instead says what waits now.
 func (a *Waits) instead() string {
-	items := report.Pending(a.Manifest)
-	if len(items) == 0 {
+	waits := report.Pending(a.Session)
+	if len(waits) == 0 {
 		return "Nothing waits there now"
 	}
 	const most = 5
 	var names []string
-	for i, item := range items {
+	for i, w := range waits {
 		if i == most {
-			names = append(names, fmt.Sprintf("%d more", len(items)-most))
+			names = append(names, fmt.Sprintf("%d more", len(waits)-most))
 			break
 		}
-		names = append(names, item.WaitID+" ("+report.Headline(item)+")")
+		names = append(names, w.WaitID+" ("+report.Headline(w)+")")
 	}
 	return "What waits now: " + strings.Join(names, "; ")
 }
@@ -100,11 +96,11 @@ func (a *Waits) refuse(code client.Code, format string, args ...any) error {
 }
 
 func (a *Waits) open(is func(client.Wait) bool) *client.Wait {
-	if a.s.Pause == nil {
+	if a.Session.Pause == nil {
 		return nil
 	}
-	for i := range a.s.Pause.Pending {
-		if w := &a.s.Pause.Pending[i]; is(*w) {
+	for i := range a.Session.Pause.Pending {
+		if w := &a.Session.Pause.Pending[i]; is(*w) {
 			return w
 		}
 	}
@@ -152,9 +148,9 @@ func (a *Waits) settled(named string, w client.Wait) error {
 func (a *Waits) Decidable(ctx context.Context, p client.Decisions) error {
 	approved := slices.Clone(p.Approve)
 	if p.ApproveAll {
-		for _, item := range a.Approvals() {
-			if !slices.Contains(p.Reject, item.WaitID) {
-				approved = append(approved, item.WaitID)
+		for _, w := range a.Approvals() {
+			if !slices.Contains(p.Reject, w.WaitID) {
+				approved = append(approved, w.WaitID)
 			}
 		}
 	}

@@ -238,11 +238,11 @@ func (l *Lists) more(verb, cursor string, only []string) {
 
 // inboxRow is one line of the inbox.
 type inboxRow struct {
-	Session  string             `json:"session"`
-	Agent    string             `json:"agent,omitempty"`
-	OpenedAt time.Time          `json:"openedAt"`
-	Item     report.PendingItem `json:"-"`
-	Wait     session.Wait       `json:"wait"`
+	Session  string       `json:"session"`
+	Agent    string       `json:"agent,omitempty"`
+	OpenedAt time.Time    `json:"openedAt"`
+	Wait     client.Wait  `json:"-"`
+	Stored   session.Wait `json:"wait"`
 	// Command answers this wait when pasted, once a word in capitals in it is replaced.
 	Command string `json:"command"`
 }
@@ -293,11 +293,10 @@ func (l *Lists) inbox(ctx context.Context, p page, q client.InboxParams, only []
 	}{Items: []inboxRow{}}
 	err := l.read(ctx, func(e *place.Connection) error {
 		found, err := e.Inbox(ctx, q)
-		for _, item := range found.Items {
-			pending := report.NewPendingItem(item)
+		for _, w := range found.Items {
 			out.Items = append(out.Items, inboxRow{
-				Session: item.SessionID, Agent: item.Agent, OpenedAt: item.OpenedAt, Wait: report.Opened(item),
-				Item: pending, Command: report.AnswerHint(l.Place, item.SessionID, pending),
+				Session: w.SessionID, Agent: w.Agent, OpenedAt: w.OpenedAt, Wait: w, Stored: opened(w),
+				Command: report.AnswerHint(l.Place, w.SessionID, w),
 			})
 		}
 		out.Cursor = found.Cursor
@@ -343,19 +342,19 @@ func (l *Lists) sayItems(items []inboxRow) {
 		if i > 0 {
 			l.Say("")
 		}
-		l.Say("%s  session %s, %s, %s", l.Bold(l.Stdout, report.Headline(row.Item)), screen.CleanLine(row.Session), report.Who(row.Agent), l.ago(row.OpenedAt))
-		l.Write(l.Stdout, report.Brief(row.Item, l.now(), "  ", screen.Width(l.Stdout), len(items)))
-		if row.Item.Kind == session.WaitInput && row.Item.Text != "" {
-			l.Write(l.Stdout, screen.QuoteBlock(row.Item.Text, "  ", screen.Width(l.Stdout)))
+		l.Say("%s  session %s, %s, %s", l.Bold(l.Stdout, report.Headline(row.Wait)), screen.CleanLine(row.Session), report.Who(row.Agent), l.ago(row.OpenedAt))
+		l.Write(l.Stdout, report.Brief(row.Wait, l.now(), "  ", screen.Width(l.Stdout), len(items)))
+		if row.Wait.Kind == session.WaitInput && row.Wait.Text != "" {
+			l.Write(l.Stdout, screen.QuoteBlock(row.Wait.Text, "  ", screen.Width(l.Stdout)))
 		}
 		switch {
-		case report.Late(row.Item, l.now()):
+		case report.Late(row.Wait, l.now()):
 			l.Say("  go on: %s", row.Command)
-		case row.Item.Kind == session.WaitApproval:
-			l.Say("  approve%s: %s", report.Only(row.Item.Who), row.Command)
-			l.Say("  reject%s:  %s", report.Only(row.Item.Who), l.Command(place.TargetWait("submit", row.Session, row.Item.WaitID, "--reject")...))
+		case row.Wait.Kind == session.WaitApproval:
+			l.Say("  approve%s: %s", report.Only(row.Wait.Who), row.Command)
+			l.Say("  reject%s:  %s", report.Only(row.Wait.Who), l.Command(place.TargetWait("submit", row.Session, row.Wait.WaitID, "--reject")...))
 		default:
-			l.Say("  answer%s: %s", report.Only(row.Item.Who), row.Command)
+			l.Say("  answer%s: %s", report.Only(row.Wait.Who), row.Command)
 		}
 	}
 }

@@ -29,18 +29,18 @@ func (l *Lists) Show(ctx context.Context, id string, full bool) error {
 		l.JSON(entries)
 		return nil
 	}
-	m, err := report.Stand(ctx, l.Place, e, id)
+	v, err := report.Load(ctx, l.Place, e, id)
 	if err != nil {
 		return err
 	}
-	l.Write(l.Stdout, report.Timeline(l.Screen, m, entries, full))
-	switch m.Outcome {
+	l.Write(l.Stdout, report.Timeline(l.Screen, v.Session, entries, full))
+	switch v.Outcome {
 	case session.OutcomePaused:
 	case session.OutcomeRunning:
-		l.Say("\nIt is running. If no worker works on it any more, go on:\n  %s", m.ResumeHint)
+		l.Say("\nIt is running. If no worker works on it any more, go on:\n  %s", v.ResumeHint)
 		return nil
 	case session.OutcomeInterrupted:
-		l.Say("\nTo go on:\n  %s", m.ResumeHint)
+		l.Say("\nTo go on:\n  %s", v.ResumeHint)
 		return nil
 	case session.OutcomeCompleted, session.OutcomeFailed, session.OutcomeCancelled, session.OutcomeError:
 		return nil
@@ -49,36 +49,36 @@ func (l *Lists) Show(ctx context.Context, id string, full bool) error {
 	if err != nil {
 		return err
 	}
-	if m.PauseReason == nil {
+	if v.Pause == nil {
 		l.Say("\nEverything it waited for is answered, and the last answer was only stored:")
 		l.Write(l.Stdout, report.StoredLines(report.Stored(waits), "  ", l.now()))
-		if m.ResumeHint == "" {
-			l.Say("\n%s", report.Elsewhere(m.Agent))
+		if v.ResumeHint == "" {
+			l.Say("\n%s", report.Elsewhere(v.Agent))
 			return nil
 		}
-		l.Say("\nTo go on:\n  %s", m.ResumeHint)
+		l.Say("\nTo go on:\n  %s", v.ResumeHint)
 		return nil
 	}
-	l.sayOpen(m, report.Stored(waits), entries[len(entries)-1].At)
+	l.sayOpen(v, report.Stored(waits), entries[len(entries)-1].At)
 	return nil
 }
 
 // sayOpen prints what a session still waits for, beside what was answered of the same pause.
-func (l *Lists) sayOpen(m report.Manifest, answered []client.Wait, asked time.Time) {
-	l.Say("\nWaiting for %s, asked %s.", report.Things(report.Pending(m)), l.ago(asked))
+func (l *Lists) sayOpen(v report.View, answered []client.Wait, asked time.Time) {
+	l.Say("\nWaiting for %s, asked %s.", report.Things(report.Pending(v.Session)), l.ago(asked))
 	l.Write(l.Stdout, report.Beside(answered, l.now()))
 	// Whole: the lines above may have been shortened, and what follows may approve, or answers.
-	items, width := report.Pending(m), screen.Width(l.Stdout)
+	waits, width := report.Pending(v.Session), screen.Width(l.Stdout)
 	bold := func(text string) string { return l.Bold(l.Stdout, text) }
-	l.Write(l.Stdout, report.Approvals(items, l.now(), width, bold))
-	for _, item := range items {
-		if item.Kind == session.WaitApproval {
+	l.Write(l.Stdout, report.ApprovalBlocks(report.Approvals(v.Session), l.now(), width, bold))
+	for _, w := range waits {
+		if w.Kind == session.WaitApproval {
 			continue
 		}
-		l.Write(l.Stdout, "\n"+report.Item(item, l.now(), width, bold))
-		if item.Kind == session.WaitInput && item.Text != "" {
-			l.Write(l.Stdout, screen.QuoteBlock(item.Text, "    ", width))
+		l.Write(l.Stdout, "\n"+report.Block(w, l.now(), width, bold))
+		if w.Kind == session.WaitInput && w.Text != "" {
+			l.Write(l.Stdout, screen.QuoteBlock(w.Text, "    ", width))
 		}
 	}
-	l.Say("\nTo go on%s:\n  %s", report.HintOnly(l.Place, m), m.ResumeHint)
+	l.Say("\nTo go on%s:\n  %s", report.HintOnly(l.Place, v.Session), v.ResumeHint)
 }

@@ -27,8 +27,8 @@ type storedRow struct {
 	Session string        `json:"session"`
 	Agent   string        `json:"agent,omitempty"`
 	Waits   []client.Wait `json:"-"`
-	// Records are the waits as they are stored.
-	Records []journal.WaitRecord `json:"waits"`
+	// Stored are the waits in the form they are stored in.
+	Stored []journal.WaitRecord `json:"waits"`
 	// Command goes on when pasted; "" where this program has not the agent.
 	Command string `json:"command,omitempty"`
 }
@@ -51,8 +51,8 @@ func (l *Lists) stored(ctx context.Context, e *place.Connection, p client.InboxP
 		if len(rows) == p.Limit || i == max(manyStored, p.Limit) {
 			return rows, true, nil
 		}
-		m, err := report.Stand(ctx, l.Place, e, head.ID)
-		if err != nil || !onlyStored(m) {
+		v, err := report.Load(ctx, l.Place, e, head.ID)
+		if err != nil || !onlyStored(v.Session) {
 			continue // it has moved on, or cannot be read: a list shows what it can
 		}
 		waits, err := e.Waits(ctx, head.ID)
@@ -60,7 +60,7 @@ func (l *Lists) stored(ctx context.Context, e *place.Connection, p client.InboxP
 		if err != nil || !slices.ContainsFunc(answered, kept(p)) {
 			continue
 		}
-		rows = append(rows, storedRow{Session: head.ID, Agent: head.Agent, Waits: answered, Records: report.Records(answered), Command: m.ResumeHint})
+		rows = append(rows, storedRow{Session: head.ID, Agent: head.Agent, Waits: answered, Stored: records(answered), Command: v.ResumeHint})
 	}
 	return rows, more, nil
 }
@@ -74,7 +74,7 @@ func StoredIn(ctx context.Context, e *place.Connection) (ids []string, err error
 	}
 	for _, head := range heads[:min(len(heads), manyStored)] {
 		s, err := e.Session(ctx, head.ID, 0)
-		if err == nil && onlyStored(report.NewManifest(s)) && slices.Contains(e.Agents(), head.Agent) {
+		if err == nil && onlyStored(s) && slices.Contains(e.Agents(), head.Agent) {
 			ids = append(ids, head.ID)
 		}
 	}
@@ -82,8 +82,8 @@ func StoredIn(ctx context.Context, e *place.Connection) (ids []string, err error
 }
 
 // onlyStored reports whether a session rests though everything it waited for is answered.
-func onlyStored(m report.Manifest) bool {
-	return m.Outcome == session.OutcomePaused && m.PauseReason == nil
+func onlyStored(s client.Session) bool {
+	return s.Outcome == session.OutcomePaused && s.Pause == nil
 }
 
 // kept is whether the filter of an inbox keeps a wait that is not open any more.

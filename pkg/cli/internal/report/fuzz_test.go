@@ -40,15 +40,14 @@ func FuzzForeignSession(f *testing.F) {
 		env := func(string) string { return "" }
 		on := screen.New(screen.Config{Name: "adjourn", Stdout: &out, Stderr: &out, Env: env})
 		where := place.New(place.Config{Program: "adjourn", Env: env, Screen: on})
-		m := report.NewManifest(s)
-		m.ResumeHint = report.ResumeHint(where, m)
+		v := report.NewView(where, s)
 		var waits []client.Wait
 		if s.Pause != nil {
 			waits = s.Pause.Pending
 		}
-		report.Print(on, where, m, report.Stored(waits))
+		report.Print(on, where, v, report.Stored(waits))
 		for _, full := range []bool{true, false} {
-			on.Write(&out, report.Timeline(on, m, entries, full))
+			on.Write(&out, report.Timeline(on, s, entries, full))
 		}
 		bad := func(c rune) bool {
 			return c != '\n' && c != '\t' && unicode.In(c, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)

@@ -4,65 +4,58 @@ import (
 	"slices"
 
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // ResumeHint returns the one command that takes a paused session on.
-func ResumeHint(where *place.Place, m Manifest) string {
-	switch m.Outcome {
+func ResumeHint(where *place.Place, s client.Session) string {
+	switch s.Outcome {
 	case session.OutcomeRunning, session.OutcomeInterrupted:
-		return where.Command(place.Target("resume", m.SessionID)...)
+		return where.Command(place.Target("resume", s.ID)...)
 	case session.OutcomePaused:
 	case session.OutcomeCompleted, session.OutcomeFailed, session.OutcomeCancelled, session.OutcomeError:
 		return ""
 	}
-	items := Pending(m)
-	if late(items, where) {
+	waits := Pending(s)
+	if anyLate(waits, where) {
 		// It lets them expire, and says what is still open.
-		return where.Command(place.Target("resume", m.SessionID)...)
+		return where.Command(place.Target("resume", s.ID)...)
 	}
-	approvals := openApprovals(items)
+	approvals := Approvals(s)
 	switch {
-	case len(approvals) > 0 && singly(m):
-		return AnswerHint(where, m.SessionID, approvals[0])
+	case len(approvals) > 0 && singly(s):
+		return AnswerHint(where, s.ID, approvals[0])
 	case len(approvals) == 1:
-		return where.Command("resume", "-c", m.CheckpointID, "--approve", approvals[0].WaitID)
+		return where.Command("resume", "-c", s.CheckpointID, "--approve", approvals[0].WaitID)
 	case len(approvals) > 1:
-		return where.Command("resume", "-c", m.CheckpointID, "--approve-all")
-	case len(items) > 0 && items[0].Kind == session.WaitInput:
+		return where.Command("resume", "-c", s.CheckpointID, "--approve-all")
+	case len(waits) > 0 && waits[0].Kind == session.WaitInput:
 		// Bound to what was asked: pasted again it is a repeat, not the next answer.
-		return where.Command("resume", "-c", m.CheckpointID, WordMessage)
-	case len(items) > 0:
-		return AnswerHint(where, m.SessionID, items[0])
+		return where.Command("resume", "-c", s.CheckpointID, WordMessage)
+	case len(waits) > 0:
+		return AnswerHint(where, s.ID, waits[0])
 	}
-	return where.Command(place.Target("resume", m.SessionID)...)
-}
-
-// Pending returns everything a manifest waits for.
-func Pending(m Manifest) []PendingItem {
-	if m.PauseReason == nil {
-		return nil
-	}
-	return append(append([]PendingItem{}, m.PauseReason.PendingToolCalls...), m.PauseReason.Pending...)
+	return where.Command(place.Target("resume", s.ID)...)
 }
 
 // AnswerHint returns a command that answers one wait and no other. It names the
 // wait, whose id is never used again: what is answered is what was shown. Of a wait
 // whose deadline has passed it is the one that goes on.
-func AnswerHint(where *place.Place, id string, item PendingItem) string {
+func AnswerHint(where *place.Place, id string, w client.Wait) string {
 	submit := func(words ...string) string {
-		return where.Command(place.TargetWait("submit", id, item.WaitID, words...)...)
+		return where.Command(place.TargetWait("submit", id, w.WaitID, words...)...)
 	}
-	if late([]PendingItem{item}, where) {
+	if Late(w, where.Now()) {
 		return where.Command(place.Target("resume", id)...)
 	}
-	switch item.Kind {
+	switch w.Kind {
 	case session.WaitApproval:
 		return submit("--approve")
 	case session.WaitClientTool:
 		return submit("--result", WordResult)
 	case session.WaitQuestion:
-		if words := replyHint(item.Question); words != nil {
+		if words := replyHint(w.Question); words != nil {
 			return submit(words...)
 		}
 	case session.WaitUnknown:
@@ -70,7 +63,7 @@ func AnswerHint(where *place.Place, id string, item PendingItem) string {
 	case session.WaitInput:
 		return submit("--reply", WordAnswer)
 	case session.WaitChild:
-		return where.Command(place.Target("show", item.Session)...)
+		return where.Command(place.Target("show", w.ChildSessionID)...)
 	}
 	return where.Command(place.Target("show", id)...)
 }

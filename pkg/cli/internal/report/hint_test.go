@@ -8,6 +8,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -15,12 +16,12 @@ import (
 // word for it, unless that is a choice itself, or none of them could stand in its place.
 func TestHintChoosesNothing(t *testing.T) {
 	t.Parallel()
-	question := func(ids ...string) report.PendingItem {
+	question := func(ids ...string) client.Wait {
 		q := &session.Question{ID: "q", Kind: session.QuestionChoice}
 		for _, id := range ids {
 			q.Choices = append(q.Choices, session.Choice{ID: id})
 		}
-		return report.PendingItem{WaitID: "w2-1", Kind: session.WaitQuestion, Question: q}
+		return client.Wait{WaitID: "w2-1", Kind: session.WaitQuestion, Question: q}
 	}
 	here := place.New(place.Config{Program: "adjourn", Env: func(string) string { return "" }})
 	hostile := []string{"\x1b[2Jred", "a\r\nRun it? y", "x\u202ey"}
@@ -34,12 +35,12 @@ func TestHintChoosesNothing(t *testing.T) {
 func TestHintBesideWhatIsDecided(t *testing.T) {
 	t.Parallel()
 	here := place.New(place.Config{Program: "adjourn", Env: func(string) string { return "" }})
-	m := report.Manifest{Outcome: session.OutcomePaused, SessionID: "s", CheckpointID: "cp", PauseReason: &report.PauseReason{
-		Type: session.PauseToolApproval, PendingToolCalls: []report.PendingItem{{ID: "c2-2", WaitID: "w2-2", Kind: session.WaitApproval, Name: "deploy"}},
+	s := client.Session{Outcome: session.OutcomePaused, ID: "s", CheckpointID: "cp", Pause: &client.Pause{
+		Type: session.PauseToolApproval, Pending: []client.Wait{{CallID: "c2-2", WaitID: "w2-2", Kind: session.WaitApproval, Tool: "deploy"}},
 	}}
-	require.Contains(t, report.ResumeHint(here, m), "resume -c cp --approve w2-2")
-	m.PauseReason.Decided = 1
-	require.Contains(t, report.ResumeHint(here, m), "submit s w2-2 --approve")
+	require.Contains(t, report.ResumeHint(here, s), "resume -c cp --approve w2-2")
+	s.Pause.Decided = 1
+	require.Contains(t, report.ResumeHint(here, s), "submit s w2-2 --approve")
 }
 
 // TestHintForThoseWhoMay: the hint says whose it is, and where nobody may decide on all
@@ -57,11 +58,11 @@ func TestHintForThoseWhoMay(t *testing.T) {
 		"not together": {[][]string{{"bob"}, {"ada"}}, "submit s w2-1 --approve", " (bob only)"},
 		"alone":        {[][]string{{"bob\x1b"}}, "resume -c cp --approve w2-1", ` (bob\x1b only)`},
 	} {
-		m := report.Manifest{Outcome: session.OutcomePaused, SessionID: "s", CheckpointID: "cp", PauseReason: &report.PauseReason{}}
+		s := client.Session{Outcome: session.OutcomePaused, ID: "s", CheckpointID: "cp", Pause: &client.Pause{}}
 		for i, who := range c.who {
-			m.PauseReason.PendingToolCalls = append(m.PauseReason.PendingToolCalls, report.PendingItem{ID: "c", WaitID: fmt.Sprintf("w2-%d", i+1), Kind: session.WaitApproval, Who: who})
+			s.Pause.Pending = append(s.Pause.Pending, client.Wait{CallID: "c", WaitID: fmt.Sprintf("w2-%d", i+1), Kind: session.WaitApproval, Who: who})
 		}
-		require.Contains(t, report.ResumeHint(here, m), c.hint, name)
-		require.Equal(t, c.only, report.HintOnly(here, m), name)
+		require.Contains(t, report.ResumeHint(here, s), c.hint, name)
+		require.Equal(t, c.only, report.HintOnly(here, s), name)
 	}
 }

@@ -59,8 +59,8 @@ type PendingItem struct {
 	Who []string `json:"who,omitempty"`
 }
 
-// NewPendingItem returns an open wait in the words of the manifest.
-func NewPendingItem(w client.Wait) PendingItem {
+// newPendingItem returns an open wait in the words of the manifest.
+func newPendingItem(w client.Wait) PendingItem {
 	item := PendingItem{
 		ID: w.CallID, Kind: w.Kind, WaitID: w.WaitID, ApprovalID: w.ApprovalID, Name: w.Tool, Arguments: w.Arguments,
 		Digest: w.Digest, Question: w.Question, Text: w.Text, Session: w.ChildSessionID, Who: w.Who,
@@ -91,11 +91,12 @@ type ManifestError struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// NewManifest says where a session stands in the words commands print: everything but the resume
-// hint, which depends on the command.
-func NewManifest(s client.Session) Manifest {
+// NewManifest returns the manifest of a session.
+func NewManifest(v View) Manifest {
+	s := v.Session
 	m := Manifest{
 		Outcome: s.Outcome, SessionID: s.ID, Agent: s.Agent, CheckpointID: s.CheckpointID, StepsTaken: s.Step, Output: s.Output,
+		ResumeHint: v.ResumeHint,
 		Usage: &ManifestUsage{
 			InputTokens: s.Usage.InputTokens, OutputTokens: s.Usage.OutputTokens, TotalTokens: s.Usage.TotalTokens,
 			CacheReadTokens: s.Usage.CacheReadTokens, CacheWriteTokens: s.Usage.CacheWriteTokens, ReasoningTokens: s.Usage.ReasoningTokens,
@@ -115,13 +116,12 @@ func NewManifest(s client.Session) Manifest {
 		return m
 	}
 	m.PauseReason = &PauseReason{Type: s.Pause.Type, Decided: s.Pause.Decided}
-	for _, w := range s.Pause.Pending {
-		item := NewPendingItem(w)
-		if w.Kind == session.WaitApproval || w.Kind == session.WaitClientTool {
-			m.PauseReason.PendingToolCalls = append(m.PauseReason.PendingToolCalls, item)
-		} else {
-			m.PauseReason.Pending = append(m.PauseReason.Pending, item)
-		}
+	calls, others := split(s)
+	for _, w := range calls {
+		m.PauseReason.PendingToolCalls = append(m.PauseReason.PendingToolCalls, newPendingItem(w))
+	}
+	for _, w := range others {
+		m.PauseReason.Pending = append(m.PauseReason.Pending, newPendingItem(w))
 	}
 	return m
 }

@@ -10,16 +10,17 @@ import (
 
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
 func TestNobodyFakesAPrompt(t *testing.T) {
 	t.Parallel()
 	evil := "harmless\r\x1b[2K\x1b[1A\nRun it? [y]es, [N]o: y" + strings.Repeat(" ", 200) + "Run it? y"
-	item := report.PendingItem{Kind: session.WaitApproval, Name: "rm\x1b[8m", Arguments: json.RawMessage(`{"path":"\u001b[2K ` + "\u202e" + `"}`)}
+	w := client.Wait{Kind: session.WaitApproval, Tool: "rm\x1b[8m", Arguments: json.RawMessage(`{"path":"\u001b[2K ` + "\u202e" + `"}`)}
 	for _, text := range []string{
-		screen.QuoteBlock(evil, "  ", 40), screen.QuoteBlock(evil, "", 0), report.Details(item, time.Time{}, "  ", 40),
-		report.Details(report.PendingItem{Kind: session.WaitQuestion, Question: &session.Question{Text: evil, Choices: []session.Choice{{ID: "a\nb", Label: "c\r\x1b"}}}}, time.Time{}, "  ", 40),
+		screen.QuoteBlock(evil, "  ", 40), screen.QuoteBlock(evil, "", 0), report.Details(w, time.Time{}, "  ", 40),
+		report.Details(client.Wait{Kind: session.WaitQuestion, Question: &session.Question{Text: evil, Choices: []session.Choice{{ID: "a\nb", Label: "c\r\x1b"}}}}, time.Time{}, "  ", 40),
 	} {
 		require.NotContains(t, text, "\x1b")
 		require.NotContains(t, text, "\r")
@@ -31,7 +32,7 @@ func TestNobodyFakesAPrompt(t *testing.T) {
 	for line := range strings.Lines(screen.QuoteBlock(evil, "  ", 40)) {
 		require.Less(t, len(line), 41, "no line wraps by itself")
 	}
-	require.NotContains(t, report.Headline(item), "\x1b")
+	require.NotContains(t, report.Headline(w), "\x1b")
 }
 
 func TestDetailsOfADeadline(t *testing.T) {
@@ -41,8 +42,8 @@ func TestDetailsOfADeadline(t *testing.T) {
 		session.ExpireDeny: "it counts as a no", session.ExpireDefault: "its default counts",
 		session.ExpireFail: "the task fails", session.ExpireReask: "it is asked again", "later": "later",
 	} {
-		item := report.PendingItem{Kind: session.WaitApproval, Deadline: &at, OnDeadline: outcome}
-		require.Contains(t, report.Details(item, at.Add(-1), "  ", 80), "  until 2026-01-02T03:04:05Z, then: "+want+"\n")
-		require.Contains(t, report.Details(item, at, "  ", 80), "  its deadline passed at 2026-01-02T03:04:05Z: "+want+" as soon as the session goes on\n")
+		w := client.Wait{Kind: session.WaitApproval, Deadline: &session.Deadline{At: at, Outcome: outcome}}
+		require.Contains(t, report.Details(w, at.Add(-1), "  ", 80), "  until 2026-01-02T03:04:05Z, then: "+want+"\n")
+		require.Contains(t, report.Details(w, at, "  ", 80), "  its deadline passed at 2026-01-02T03:04:05Z: "+want+" as soon as the session goes on\n")
 	}
 }

@@ -6,11 +6,11 @@ import (
 
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/client"
 )
 
-// MayAnswer says who may answer a pending thing; "" where everybody may who sees it.
-func MayAnswer(who []string) string {
+// mayAnswer says who may answer a wait; "" where everybody may who sees it.
+func mayAnswer(who []string) string {
 	if len(who) == 0 {
 		return ""
 	}
@@ -34,16 +34,16 @@ func named(who []string) string {
 	return strings.Join(names, ", ")
 }
 
-// together returns who may answer all of the items, in one decision; nil means
+// together returns who may answer all of the waits, in one decision; nil means
 // everybody. It reports false where nobody may.
-func together(items []PendingItem) (who []string, somebody bool) {
-	for _, item := range items {
+func together(waits []client.Wait) (who []string, somebody bool) {
+	for _, w := range waits {
 		switch {
-		case len(item.Who) == 0:
+		case len(w.Who) == 0:
 		case who == nil:
-			who = slices.Clone(item.Who)
+			who = slices.Clone(w.Who)
 		default:
-			who = slices.DeleteFunc(who, func(name string) bool { return !slices.Contains(item.Who, name) })
+			who = slices.DeleteFunc(who, func(name string) bool { return !slices.Contains(w.Who, name) })
 		}
 	}
 	return who, who == nil || len(who) > 0
@@ -51,26 +51,21 @@ func together(items []PendingItem) (who []string, somebody bool) {
 
 // singly reports whether a decision on all approvals would be refused: some are
 // decided already, or nobody may answer all that are open.
-func singly(m Manifest) bool {
-	_, somebody := together(openApprovals(Pending(m)))
-	return !somebody || m.PauseReason != nil && m.PauseReason.Decided > 0
-}
-
-// openApprovals are those of the pending items that are approvals.
-func openApprovals(items []PendingItem) []PendingItem {
-	return slices.DeleteFunc(slices.Clone(items), func(item PendingItem) bool { return item.Kind != session.WaitApproval })
+func singly(s client.Session) bool {
+	_, somebody := together(Approvals(s))
+	return !somebody || s.Pause != nil && s.Pause.Decided > 0
 }
 
 // HintOnly is the [Only] of the [ResumeHint] of a paused session.
-func HintOnly(where *place.Place, m Manifest) string {
-	items := Pending(m)
-	approvals := openApprovals(items)
+func HintOnly(where *place.Place, s client.Session) string {
+	waits := Pending(s)
+	approvals := Approvals(s)
 	switch {
-	case len(items) == 0 || late(items, where):
+	case len(waits) == 0 || anyLate(waits, where):
 		return ""
 	case len(approvals) == 0:
-		return Only(items[0].Who)
-	case singly(m):
+		return Only(waits[0].Who)
+	case singly(s):
 		return Only(approvals[0].Who)
 	}
 	who, _ := together(approvals)

@@ -11,28 +11,34 @@ import (
 	"github.com/adjourn/adjourn/internal/private"
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // Record keeps the pause file true: it holds the last manifest of a paused
 // session, and goes when that session comes to an end. Not being able to is
 // said, and changes nothing.
-func Record(s *screen.Screen, where *place.Place, m Manifest) {
+func Record(s *screen.Screen, where *place.Place, v View) {
 	if where.Remote() {
 		return // there is no data file for it to be beside
 	}
 	path := filepath.Join(filepath.Dir(where.DataPath()), place.PauseFile)
 	var err error
-	switch m.Outcome {
+	switch v.Outcome {
 	case session.OutcomePaused:
-		err = writePause(path, m)
+		err = writePause(path, NewManifest(v))
 	case session.OutcomeCompleted, session.OutcomeFailed, session.OutcomeCancelled:
-		err = removePause(path, m.SessionID)
+		err = removePause(path, v.ID)
 	case session.OutcomeInterrupted, session.OutcomeRunning, session.OutcomeError:
 	}
 	if err != nil {
 		s.Complain("%s was not updated: %v", path, err)
 	}
+}
+
+// Ended is [Record] of a session that has come to an end, whichever it is.
+func Ended(s *screen.Screen, where *place.Place, id string) {
+	Record(s, where, View{Session: client.Session{ID: id, Outcome: session.OutcomeCompleted}})
 }
 
 func writePause(path string, m Manifest) error {

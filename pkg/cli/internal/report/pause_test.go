@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -45,7 +46,7 @@ func TestRecord(t *testing.T) {
 		{"c\u202e", session.OutcomePaused, `c\u202e`},
 		{"c\u202e", session.OutcomeCancelled, ""},
 	} {
-		report.Record(s, where, report.Manifest{SessionID: c.id, Outcome: c.outcome})
+		report.Record(s, where, report.View{Session: client.Session{ID: c.id, Outcome: c.outcome}})
 		if c.tells == "" {
 			require.NoFileExists(t, path, "%s %s", c.id, c.outcome)
 			continue
@@ -67,10 +68,10 @@ func TestRecordThatFails(t *testing.T) {
 	t.Parallel()
 	s, where, _, stderr := room(t)
 	where.UseData(filepath.Join(t.TempDir(), "no folder", "a.db"))
-	report.Record(s, where, report.Manifest{SessionID: "a", Outcome: session.OutcomePaused})
+	report.Record(s, where, report.View{Session: client.Session{ID: "a", Outcome: session.OutcomePaused}})
 	require.Contains(t, stderr.String(), "pause.json was not updated: ")
 
 	stderr.Reset()
-	report.Record(s, where.At("http://127.0.0.1:1", ""), report.Manifest{SessionID: "a", Outcome: session.OutcomePaused})
+	report.Record(s, where.At("http://127.0.0.1:1", ""), report.View{Session: client.Session{ID: "a", Outcome: session.OutcomePaused}})
 	require.Empty(t, stderr.String(), "behind a server there is no data file for it to be beside")
 }

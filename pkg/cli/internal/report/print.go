@@ -4,7 +4,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,51 +21,51 @@ type printer struct {
 
 // Print says where a session stands, in the form that was asked for. What was
 // answered of its pause is told in words.
-func Print(s *screen.Screen, where *place.Place, m Manifest, answered []client.Wait) {
+func Print(s *screen.Screen, where *place.Place, v View, answered []client.Wait) {
 	p := printer{s, where}
 	if p.Form == screen.FormJSON {
-		p.JSON(m)
+		p.JSON(NewManifest(v))
 		return
 	}
-	switch m.Outcome {
+	switch v.Outcome {
 	case session.OutcomeCompleted:
-		p.completed(m)
+		p.completed(v.Session)
 	case session.OutcomePaused:
-		p.paused(m, answered)
+		p.paused(v, answered)
 	case session.OutcomeFailed, session.OutcomeError:
 		text := "no reason was recorded"
-		if m.Error != nil {
-			text = m.Error.Message + " (" + m.Error.Code + ")"
+		if v.Failure != nil {
+			text = v.Failure.Message + " (" + v.Failure.Code + ")"
 		}
-		p.Complain("session %s failed: %s", m.SessionID, text)
-		p.Talk("what happened: %s", p.Command(place.Target("show", m.SessionID)...))
+		p.Complain("session %s failed: %s", v.ID, text)
+		p.Talk("what happened: %s", p.Command(place.Target("show", v.ID)...))
 	case session.OutcomeCancelled:
-		p.Complain("session %s was cancelled", m.SessionID)
+		p.Complain("session %s was cancelled", v.ID)
 	case session.OutcomeInterrupted:
-		p.Say("Session %s was interrupted; nothing is lost.", m.SessionID)
-		p.goOn(m)
+		p.Say("Session %s was interrupted; nothing is lost.", v.ID)
+		p.goOn(v)
 	case session.OutcomeRunning:
 		if p.Remote() {
-			if m.StepsTaken == 0 { // it may be in its first step, or its server's chain is off
-				p.Say("Session %s has not begun yet, or is in its first step: nothing was written since its start.", m.SessionID)
+			if v.Step == 0 { // it may be in its first step, or its server's chain is off
+				p.Say("Session %s has not begun yet, or is in its first step: nothing was written since its start.", v.ID)
 			} else {
-				p.Say("The server is working on session %s.", m.SessionID)
+				p.Say("The server is working on session %s.", v.ID)
 			}
-			p.Say("Wait for it: %s", m.ResumeHint)
+			p.Say("Wait for it: %s", v.ResumeHint)
 			return
 		}
-		p.Say("Session %s has work left; nothing is lost.", m.SessionID)
-		p.goOn(m)
+		p.Say("Session %s has work left; nothing is lost.", v.ID)
+		p.goOn(v)
 	}
 }
 
 // goOn prints the command that goes on, or who does where this program cannot.
-func (p printer) goOn(m Manifest) {
-	if m.ResumeHint == "" {
-		p.Say("%s", Elsewhere(m.Agent))
+func (p printer) goOn(v View) {
+	if v.ResumeHint == "" {
+		p.Say("%s", Elsewhere(v.Agent))
 		return
 	}
-	p.Say("Go on: %s", m.ResumeHint)
+	p.Say("Go on: %s", v.ResumeHint)
 }
 
 // Elsewhere says who goes on with a session whose agent this program has not.
@@ -74,87 +73,86 @@ func Elsewhere(agent string) string {
 	return "Its agent " + screen.CleanLine(agent) + " is not in this program: it goes on where the program works that has it."
 }
 
-func (p printer) completed(m Manifest) {
+func (p printer) completed(s client.Session) {
 	switch {
-	case m.FinalMessage != "":
-		p.Write(p.Stdout, strings.TrimRight(m.FinalMessage, "\n")+"\n")
-	case len(m.Output) > 0:
-		p.Write(p.Stdout, screen.PrettyJSON(m.Output)+"\n")
+	case s.Text != "":
+		p.Write(p.Stdout, strings.TrimRight(s.Text, "\n")+"\n")
+	case len(s.Output) > 0:
+		p.Write(p.Stdout, screen.PrettyJSON(s.Output)+"\n")
 	}
-	p.Talk("Session %s completed after %s%s. Its journal: %s", m.SessionID, screen.Count(m.StepsTaken, "step"), tokens(m.Usage), p.Command(place.Target("show", m.SessionID)...))
+	p.Talk("Session %s completed after %s%s. Its journal: %s", s.ID, screen.Count(s.Step, "step"), tokens(s.Usage), p.Command(place.Target("show", s.ID)...))
 }
 
-func (p printer) paused(m Manifest, answered []client.Wait) {
-	items := Pending(m)
-	if len(items) == 0 {
-		p.Say("%s Everything session %s waited for is answered, but only stored.", p.Bold(p.Stdout, "Paused."), m.SessionID)
+func (p printer) paused(v View, answered []client.Wait) {
+	waits := Pending(v.Session)
+	if len(waits) == 0 {
+		p.Say("%s Everything session %s waited for is answered, but only stored.", p.Bold(p.Stdout, "Paused."), v.ID)
 		p.Write(p.Stdout, StoredLines(answered, "  ", p.Now()))
-		p.goOn(m)
+		p.goOn(v)
 		return
 	}
-	p.Say("%s Session %s waits for %s. Nothing is running.", p.Bold(p.Stdout, "Paused."), m.SessionID, Things(items))
+	p.Say("%s Session %s waits for %s. Nothing is running.", p.Bold(p.Stdout, "Paused."), v.ID, Things(waits))
 	p.Write(p.Stdout, Beside(answered, p.Now()))
-	if m.AgentMessage != "" {
-		p.Say("\n%s says:", Who(m.Agent))
-		p.Write(p.Stdout, screen.QuoteBlock(m.AgentMessage, "  ", screen.Width(p.Stdout)))
+	if v.Text != "" {
+		p.Say("\n%s says:", Who(v.Agent))
+		p.Write(p.Stdout, screen.QuoteBlock(v.Text, "  ", screen.Width(p.Stdout)))
 	}
-	approvals := openApprovals(items)
-	p.Write(p.Stdout, Approvals(items, p.Now(), screen.Width(p.Stdout), p.bold))
-	late := late(items, p.Place)
-	for _, item := range items {
-		if item.Kind == session.WaitApproval {
+	approvals := Approvals(v.Session)
+	p.Write(p.Stdout, ApprovalBlocks(approvals, p.Now(), screen.Width(p.Stdout), p.bold))
+	late := anyLate(waits, p.Place)
+	for _, w := range waits {
+		if w.Kind == session.WaitApproval {
 			continue
 		}
-		p.Write(p.Stdout, "\n"+Item(item, p.Now(), screen.Width(p.Stdout), p.bold))
+		p.Write(p.Stdout, "\n"+Block(w, p.Now(), screen.Width(p.Stdout), p.bold))
 		if !late {
-			p.Say("    answer%s:  %s", Only(item.Who), AnswerHint(p.Place, m.SessionID, item))
+			p.Say("    answer%s:  %s", Only(w.Who), AnswerHint(p.Place, v.ID, w))
 		}
 	}
-	only := HintOnly(p.Place, m)
-	decide := func(flag string) string { return p.Command("resume", "-c", m.CheckpointID, flag, approvals[0].WaitID) }
+	only := HintOnly(p.Place, v.Session)
+	decide := func(flag string) string { return p.Command("resume", "-c", v.CheckpointID, flag, approvals[0].WaitID) }
 	switch {
 	case late:
-		p.Say("\nGo on: %s", m.ResumeHint)
-	case len(approvals) > 0 && singly(m):
-		p.oneByOne(m)
+		p.Say("\nGo on: %s", v.ResumeHint)
+	case len(approvals) > 0 && singly(v.Session):
+		p.oneByOne(v.Session)
 	case len(approvals) == 1:
 		p.Say("\nApprove%s: %s", only, decide("--approve"))
 		p.Say("Reject%s:  %s", only, decide("--reject"))
 	case len(approvals) > 1:
-		p.Say("\nApprove all%s:  %s", only, p.Command("resume", "-c", m.CheckpointID, "--approve-all"))
+		p.Say("\nApprove all%s:  %s", only, p.Command("resume", "-c", v.CheckpointID, "--approve-all"))
 		p.Say("Approve some, and reject those you do not name%s:\n              %s", only, decide("--approve"))
-		p.Say("Reject all%s:   %s", only, p.Command("resume", "-c", m.CheckpointID, "--reject-all"))
+		p.Say("Reject all%s:   %s", only, p.Command("resume", "-c", v.CheckpointID, "--reject-all"))
 	}
 }
 
 // oneByOne prints the commands that answer each approval by itself: beside some others
 // are decided already, and a decision would be about those, too; or nobody may answer all.
-func (p printer) oneByOne(m Manifest) {
-	for _, item := range openApprovals(Pending(m)) {
-		p.Say("\nApprove%s: %s", Only(item.Who), AnswerHint(p.Place, m.SessionID, item))
-		p.Say("Reject%s:  %s", Only(item.Who), p.Command(place.TargetWait("submit", m.SessionID, item.WaitID, "--reject")...))
+func (p printer) oneByOne(s client.Session) {
+	for _, w := range Approvals(s) {
+		p.Say("\nApprove%s: %s", Only(w.Who), AnswerHint(p.Place, s.ID, w))
+		p.Say("Reject%s:  %s", Only(w.Who), p.Command(place.TargetWait("submit", s.ID, w.WaitID, "--reject")...))
 	}
 }
 
 func (p printer) bold(text string) string { return p.Bold(p.Stdout, text) }
 
-// Item shows one pending thing as a block, whole.
-func Item(item PendingItem, now time.Time, width int, bold func(string) string) string {
-	return "  " + bold(Headline(item)) + "  " + screen.CleanLine(item.WaitID) + "\n" + Details(item, now, "    ", width)
+// Block shows one wait as a block, whole.
+func Block(w client.Wait, now time.Time, width int, bold func(string) string) string {
+	return "  " + bold(Headline(w)) + "  " + screen.CleanLine(w.WaitID) + "\n" + Details(w, now, "    ", width)
 }
 
 // few is up to how many approvals each is shown as a block of its own.
 const few = 3
 
-// Approvals shows those of the items that are approvals, whole: each as a block or,
-// where there are many, each on a line if it fits there.
-func Approvals(items []PendingItem, now time.Time, width int, bold func(string) string) string {
-	approvals := openApprovals(items)
+// ApprovalBlocks shows approvals, whole: each as a block or, where there are many, each
+// on a line if it fits there.
+func ApprovalBlocks(approvals []client.Wait, now time.Time, width int, bold func(string) string) string {
 	var b strings.Builder
 	block := true // as the one before
-	for i, item := range approvals {
-		line := "  " + Line(item)
-		short := len(approvals) > few && item.Deadline == nil && screen.Columns(line) <= lineRoom(width)
+	for i, w := range approvals {
+		line := "  " + line(w)
+		short := len(approvals) > few && w.Deadline == nil && screen.Columns(line) <= lineRoom(width)
 		if i == 0 || block || !short {
 			b.WriteByte('\n')
 		}
@@ -162,7 +160,7 @@ func Approvals(items []PendingItem, now time.Time, width int, bold func(string) 
 			b.WriteString(line + "\n")
 			continue
 		}
-		b.WriteString(Item(item, now, width, bold))
+		b.WriteString(Block(w, now, width, bold))
 	}
 	return b.String()
 }
@@ -175,46 +173,43 @@ func lineRoom(width int) int {
 	return width - 1
 }
 
-// Line is one pending thing on one line, whole.
-func Line(item PendingItem) string {
-	line := screen.CleanLine(item.WaitID) + "  " + Headline(item)
-	if len(item.Arguments) > 0 {
-		line += "  " + screen.Compact(item.Arguments, math.MaxInt)
+// line is one wait on one line, whole.
+func line(w client.Wait) string {
+	text := screen.CleanLine(w.WaitID) + "  " + Headline(w)
+	if len(w.Arguments) > 0 {
+		text += "  " + screen.Compact(w.Arguments, math.MaxInt)
 	}
-	if len(item.Who) > 0 {
-		line += "  " + MayAnswer(item.Who)
+	if len(w.Who) > 0 {
+		text += "  " + mayAnswer(w.Who)
 	}
-	return line
+	return text
 }
 
-// Lines is one line for each of several.
-func Lines(items []PendingItem) string {
-	lines := make([]string, len(items))
-	for i, item := range items {
-		lines[i] = Line(item)
+// Lines is one line for each of several waits.
+func Lines(waits []client.Wait) string {
+	lines := make([]string, len(waits))
+	for i, w := range waits {
+		lines[i] = line(w)
 	}
 	return strings.Join(lines, "\n")
 }
 
-// HeadlineOf is the [Headline] of a wait.
-func HeadlineOf(w client.Wait) string { return Headline(NewPendingItem(w)) }
-
-// The is [HeadlineOf] a wait, inside a sentence.
+// The is the [Headline] of a wait, inside a sentence.
 func The(w client.Wait) string {
 	switch w.Kind {
 	case session.WaitInput:
 		return "the wait for your answer"
 	case "":
-		return HeadlineOf(w)
+		return Headline(w)
 	case session.WaitApproval, session.WaitClientTool, session.WaitQuestion, session.WaitChild, session.WaitUnknown:
 	}
-	return "the " + HeadlineOf(w)
+	return "the " + Headline(w)
 }
 
-// Headline says what one pending thing is, in a few words.
-func Headline(item PendingItem) string {
-	name := screen.Short(item.Name, nameRoom)
-	switch item.Kind {
+// Headline says what one wait is, in a few words.
+func Headline(w client.Wait) string {
+	name := screen.Short(w.Tool, nameRoom)
+	switch w.Kind {
 	case session.WaitApproval:
 		return "approval of " + name
 	case session.WaitClientTool:
@@ -224,33 +219,33 @@ func Headline(item PendingItem) string {
 	case session.WaitInput:
 		return "your answer"
 	case session.WaitChild:
-		return "sub-agent " + screen.CleanLine(item.Session)
+		return "sub-agent " + screen.CleanLine(w.ChildSessionID)
 	case session.WaitUnknown:
 		return "verdict: nobody knows whether " + name + " happened"
 	case "":
 		return "something that was left out of the list"
 	}
-	return screen.Short(string(item.Kind), nameRoom)
+	return screen.Short(string(w.Kind), nameRoom)
 }
 
-// Brief is [Details] for one of n things: among many, arguments that fit on a line
+// Brief is [Details] for one of n waits: among many, arguments that fit on a line
 // stand on one. Nothing is left out.
-func Brief(item PendingItem, now time.Time, indent string, width, n int) string {
-	line := screen.Compact(item.Arguments, math.MaxInt)
+func Brief(w client.Wait, now time.Time, indent string, width, n int) string {
+	line := screen.Compact(w.Arguments, math.MaxInt)
 	if n > few && screen.Columns(indent+"| "+line) <= lineRoom(width) {
-		return details(item, now, line, indent, width)
+		return details(w, now, line, indent, width)
 	}
-	return Details(item, now, indent, width)
+	return Details(w, now, indent, width)
 }
 
-// Details are what a person needs to see of a pending thing, as a block nobody can fake.
-func Details(item PendingItem, now time.Time, indent string, width int) string {
-	return details(item, now, screen.PrettyJSON(item.Arguments), indent, width)
+// Details are what a person needs to see of a wait, as a block nobody can fake.
+func Details(w client.Wait, now time.Time, indent string, width int) string {
+	return details(w, now, screen.PrettyJSON(w.Arguments), indent, width)
 }
 
-func details(item PendingItem, now time.Time, arguments, indent string, width int) string {
+func details(w client.Wait, now time.Time, arguments, indent string, width int) string {
 	var b strings.Builder
-	if q := item.Question; q != nil {
+	if q := w.Question; q != nil {
 		b.WriteString(screen.QuoteBlock(q.Text, indent, width))
 		for _, choice := range q.Choices {
 			line := "- " + screen.CleanLine(choice.ID)
@@ -262,39 +257,28 @@ func details(item PendingItem, now time.Time, arguments, indent string, width in
 		if q.Kind == session.QuestionMultiChoice {
 			b.WriteString(indent + ofSeveral + "\n")
 		}
-	} else if item.Text != "" && item.Kind != session.WaitInput {
-		b.WriteString(screen.QuoteBlock(item.Text, indent, width))
+	} else if w.Text != "" && w.Kind != session.WaitInput {
+		b.WriteString(screen.QuoteBlock(w.Text, indent, width))
 	}
-	bare := string(item.Arguments) == "{}" && item.Kind != session.WaitApproval
-	if len(item.Arguments) > 0 && item.Question == nil && !bare {
+	bare := string(w.Arguments) == "{}" && w.Kind != session.WaitApproval
+	if len(w.Arguments) > 0 && w.Question == nil && !bare {
 		b.WriteString(screen.QuoteBlock(arguments, indent, width))
 	}
-	if len(item.Who) > 0 {
-		b.WriteString(indent + MayAnswer(item.Who) + "\n")
+	if len(w.Who) > 0 {
+		b.WriteString(indent + mayAnswer(w.Who) + "\n")
 	}
-	switch at := item.Deadline; {
-	case Late(item, now):
-		b.WriteString(indent + Passed(item) + "\n")
-	case at != nil:
-		fmt.Fprintf(&b, "%suntil %s, then: %s\n", indent, at.Format(time.RFC3339), onDeadline(item.OnDeadline))
+	switch {
+	case Late(w, now):
+		b.WriteString(indent + Passed(w) + "\n")
+	case w.Deadline != nil:
+		fmt.Fprintf(&b, "%suntil %s, then: %s\n", indent, w.Deadline.At.Format(time.RFC3339), onDeadline(w.Deadline.Outcome))
 	}
 	return b.String()
 }
 
-// Late reports whether the deadline of a pending thing has passed: nobody can answer it
-// any more, and it ends as soon as anybody goes on with its session.
-func Late(item PendingItem, now time.Time) bool {
-	return item.Deadline != nil && !now.Before(*item.Deadline)
-}
-
-// late reports whether a deadline of some has passed.
-func late(items []PendingItem, where *place.Place) bool {
-	return slices.ContainsFunc(items, func(item PendingItem) bool { return Late(item, where.Now()) })
-}
-
-// Passed says of a pending thing whose deadline has passed what that means.
-func Passed(item PendingItem) string {
-	return fmt.Sprintf("its deadline passed at %s: %s as soon as the session goes on", item.Deadline.Format(time.RFC3339), onDeadline(item.OnDeadline))
+// Passed says of a wait whose deadline has passed what that means.
+func Passed(w client.Wait) string {
+	return fmt.Sprintf("its deadline passed at %s: %s as soon as the session goes on", w.Deadline.At.Format(time.RFC3339), onDeadline(w.Deadline.Outcome))
 }
 
 // onDeadline says what happens to a wait that nobody answers in time.
@@ -313,9 +297,9 @@ func onDeadline(outcome session.DeadlineOutcome) string {
 }
 
 // Things says what a session waits for, in a few words.
-func Things(items []PendingItem) string {
-	if len(items) == 1 {
-		switch items[0].Kind {
+func Things(waits []client.Wait) string {
+	if len(waits) == 1 {
+		switch waits[0].Kind {
 		case session.WaitApproval:
 			return "an approval"
 		case session.WaitClientTool:
@@ -330,12 +314,12 @@ func Things(items []PendingItem) string {
 			return "your verdict on a tool whose outcome is not known"
 		}
 	}
-	for _, item := range items {
-		if item.Kind != session.WaitApproval {
-			return screen.Count(int64(len(items)), "thing")
+	for _, w := range waits {
+		if w.Kind != session.WaitApproval {
+			return screen.Count(int64(len(waits)), "thing")
 		}
 	}
-	return screen.Count(int64(len(items)), "approval")
+	return screen.Count(int64(len(waits)), "approval")
 }
 
 // Who names an agent at the beginning of a sentence.
@@ -349,8 +333,8 @@ func Who(agent string) string {
 // nameRoom is how long a name is printed at most: an agent's, a tool's.
 const nameRoom = 200
 
-func tokens(u *ManifestUsage) string {
-	if u == nil || u.TotalTokens == 0 {
+func tokens(u client.Usage) string {
+	if u.TotalTokens == 0 {
 		return ""
 	}
 	return fmt.Sprintf(" (%d tokens)", u.TotalTokens)

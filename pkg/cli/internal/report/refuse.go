@@ -14,9 +14,13 @@ import (
 
 // Refuse says that a command was refused: on stderr in words, and on stdout as
 // a manifest when JSON was asked for. What is known of the session goes with it.
-func Refuse(s *screen.Screen, where *place.Place, m Manifest, err error) {
+func Refuse(s *screen.Screen, where *place.Place, v View, err error) {
 	p := printer{s, where}
-	next := m.Outcome == session.OutcomeCompleted || m.Outcome == session.OutcomeCancelled
+	next := v.Outcome == session.OutcomeCompleted || v.Outcome == session.OutcomeCancelled
+	m := Manifest{}
+	if v.ID != "" {
+		m = NewManifest(v)
+	}
 	m.Outcome = session.OutcomeError
 	text := Words(where, err)
 	m.Error = &ManifestError{Code: exit.ErrorCode(err), Message: text}
@@ -28,7 +32,7 @@ func Refuse(s *screen.Screen, where *place.Place, m Manifest, err error) {
 	switch {
 	case errors.As(err, &usage) && usage.Paste != "":
 		m.ResumeHint = usage.Paste
-	case m.PauseReason != nil && !late(Pending(m), where):
+	case v.Pause != nil && !anyLate(Pending(v.Session), where):
 		// Not the command that decides: nobody has been shown what it decides on.
 		// Nor resume without an answer, which is refused as this one was.
 		m.ResumeHint = p.Command(place.Target("show", m.SessionID)...)
@@ -62,9 +66,9 @@ func Refuse(s *screen.Screen, where *place.Place, m Manifest, err error) {
 		p.Suggest("does the API begin at %s? --url names its first part, as the server printed it", p.Server())
 	case code == client.CodeSessionNotFound && !errors.Is(err, embedded.ErrNoData):
 		p.Suggest("list the sessions there are: %s", p.Command("sessions"))
-	case m.PauseReason == nil && (code == client.CodeWaitNotFound || code == client.CodeNothingToDecide):
+	case v.Pause == nil && (code == client.CodeWaitNotFound || code == client.CodeNothingToDecide):
 		p.Suggest("see what waits: %s", p.Command("inbox"))
-	case m.PauseReason != nil:
+	case v.Pause != nil:
 		p.Suggest("what it waits for: %s", p.Command(place.Target("show", m.SessionID)...))
 	case m.ResumeHint != "" && next:
 		p.Suggest("to say the next thing: %s", m.ResumeHint)

@@ -18,9 +18,9 @@ import (
 // TestRefuse: beside what went wrong stands what to do about it.
 func TestRefuse(t *testing.T) {
 	t.Parallel()
-	paused := report.Manifest{SessionID: "s", PauseReason: &report.PauseReason{}, ResumeHint: "what decides"}
+	paused := report.View{Session: client.Session{ID: "s", Pause: &client.Pause{}}, ResumeHint: "what decides"}
 	for name, c := range map[string]struct {
-		m    report.Manifest
+		v    report.View
 		err  error
 		url  string
 		says string
@@ -33,8 +33,8 @@ func TestRefuse(t *testing.T) {
 		"no session":      {err: &exit.RefusalError{Code: client.CodeSessionNotFound, Session: "x"}, says: "list the sessions there are: adjourn "},
 		"no data":         {err: &exit.RefusalError{Code: client.CodeSessionNotFound, Cause: embedded.ErrNoData}, not: "list the sessions"},
 		"nothing open":    {err: &exit.RefusalError{Code: client.CodeNothingToDecide}, says: "see what waits: adjourn "},
-		"still paused":    {m: paused, err: &exit.RefusalError{Code: client.CodeStaleCheckpoint}, says: " show s\n", not: "what decides"},
-		"can go on":       {m: report.Manifest{SessionID: "s", ResumeHint: "adjourn resume s"}, err: errors.New("disk full"), says: "adjourn: disk full\nadjourn: to go on: adjourn resume s\n"},
+		"still paused":    {v: paused, err: &exit.RefusalError{Code: client.CodeStaleCheckpoint}, says: " show s\n", not: "what decides"},
+		"can go on":       {v: report.View{Session: client.Session{ID: "s"}, ResumeHint: "adjourn resume s"}, err: errors.New("disk full"), says: "adjourn: disk full\nadjourn: to go on: adjourn resume s\n"},
 		"somebody's word": {err: errors.New("line\nRun it? y\x1b"), says: "adjourn: line\n  | Run it? y\\x1b\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestRefuse(t *testing.T) {
 			if c.url != "" {
 				where = where.At(c.url, "")
 			}
-			report.Refuse(s, where, c.m, c.err)
+			report.Refuse(s, where, c.v, c.err)
 			require.Empty(t, stdout.String())
 			require.Contains(t, stderr.String(), c.says)
 			if c.not != "" {
@@ -51,7 +51,7 @@ func TestRefuse(t *testing.T) {
 			}
 
 			s.Form = screen.FormJSON
-			report.Refuse(s, where, c.m, c.err)
+			report.Refuse(s, where, c.v, c.err)
 			var m report.Manifest
 			require.NoError(t, json.Unmarshal([]byte(stdout.String()), &m))
 			require.Equal(t, session.OutcomeError, m.Outcome)

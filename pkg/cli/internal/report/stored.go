@@ -7,7 +7,6 @@ import (
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // Stored returns the waits of a paused session that were answered, by somebody or by
@@ -26,7 +25,7 @@ func Stored(waits []client.Wait) []client.Wait {
 func StoredLines(stored []client.Wait, indent string, now time.Time) string {
 	var b strings.Builder
 	for _, r := range stored {
-		b.WriteString(indent + screen.CleanLine(r.WaitID) + "  " + HeadlineOf(r) + ": " +
+		b.WriteString(indent + screen.CleanLine(r.WaitID) + "  " + Headline(r) + ": " +
 			Said(*r.Answer) + ", by " + by(r.Answer.Who) + ", " + Ago(now, r.Answer.When) + "\n")
 	}
 	return b.String()
@@ -47,23 +46,4 @@ func Ago(now, at time.Time) string {
 		return "just now"
 	}
 	return screen.Span(d) + " ago"
-}
-
-// Opened is a wait in the form it has in the journal, which is what lists print as JSON.
-func Opened(w client.Wait) session.Wait {
-	return session.Wait{
-		ID: w.WaitID, Kind: w.Kind, Nonce: w.ApprovalID, Call: w.CallID, Tool: w.Tool, Arguments: w.Arguments, Digest: w.Digest,
-		Question: w.Question, Text: w.Text, Child: w.ChildSessionID, OpenedAt: w.OpenedAt, Deadline: w.Deadline,
-		Who: w.Who, Policy: w.Policy, Origin: w.Origin,
-	}
-}
-
-// Records are waits with what became of them, in the form they are stored in; what only
-// the sweep needs is not in it.
-func Records(waits []client.Wait) []journal.WaitRecord {
-	records := make([]journal.WaitRecord, len(waits))
-	for i, w := range waits {
-		records[i] = journal.WaitRecord{Wait: Opened(w), State: w.State, Answer: w.Answer, Held: w.Held, Agent: w.Agent}
-	}
-	return records
 }

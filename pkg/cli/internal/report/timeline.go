@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/internal/screen"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -14,12 +15,12 @@ import (
 
 // Timeline returns a session's journal as people read it: when, what, how long it
 // took. Unless it is to be full, texts, arguments and results are shortened.
-func Timeline(s *screen.Screen, m Manifest, entries []journal.Entry, full bool) string {
+func Timeline(s *screen.Screen, about client.Session, entries []journal.Entry, full bool) string {
 	t := timeline{screen: s, room: 160, asked: map[string]session.Wait{}, calls: map[string]json.RawMessage{}}
 	if full {
 		t.room = 1 << 20
 	}
-	t.head(m, entries)
+	t.head(about, entries)
 	for i := range entries {
 		t.entry(&entries[i])
 	}
@@ -41,7 +42,7 @@ func (t *timeline) linef(format string, args ...any) {
 }
 
 // head sums the session up.
-func (t *timeline) head(m Manifest, entries []journal.Entry) {
+func (t *timeline) head(s client.Session, entries []journal.Entry) {
 	var all, waited, worked time.Duration
 	tasks := map[int64]time.Duration{} // what each has used, up to its last entry
 	for i, e := range entries {
@@ -62,7 +63,7 @@ func (t *timeline) head(m Manifest, entries []journal.Entry) {
 	if rest := all - waited - worked; rest >= time.Second {
 		idle = ", " + screen.Span(rest) + " with nobody at it"
 	}
-	t.linef("session %s  %s  %s  %s%s", t.screen.Bold(t.screen.Stdout, m.SessionID), Who(m.Agent), m.Outcome, screen.Count(m.StepsTaken, "step"), tokens(m.Usage))
+	t.linef("session %s  %s  %s  %s%s", t.screen.Bold(t.screen.Stdout, s.ID), Who(s.Agent), s.Outcome, screen.Count(s.Step, "step"), tokens(s.Usage))
 	t.linef("%s at work, %s waiting%s", screen.Span(worked), screen.Span(waited), idle)
 	t.linef("")
 }
@@ -93,8 +94,8 @@ func (t *timeline) entry(e *journal.Entry) {
 	}
 	for _, w := range e.Waits {
 		t.asked[w.ID] = w
-		item := PendingItem{Kind: w.Kind, Name: w.Tool, Session: w.Child}
-		t.detail("waits", "%s for %s%s%s", screen.CleanLine(w.ID), Headline(item), ofCall(w), deadline(w))
+		headline := Headline(client.Wait{Kind: w.Kind, Tool: w.Tool, ChildSessionID: w.Child})
+		t.detail("waits", "%s for %s%s%s", screen.CleanLine(w.ID), headline, ofCall(w), deadline(w))
 		if given, known := t.calls[w.Call]; known && len(w.Arguments) > 0 && journal.Digest(given) != journal.Digest(w.Arguments) {
 			// An answer counts for these, not for those of the call above.
 			t.detail("shown", "%s with other arguments than %s: %s", screen.CleanLine(w.ID), screen.CleanLine(w.Call), screen.Compact(w.Arguments, t.room))

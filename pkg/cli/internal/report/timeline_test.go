@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -30,11 +31,11 @@ func TestTimelineOfOtherArguments(t *testing.T) {
 		}
 	}
 	other := story(`{"a":1,"b":"` + long + `"}`)
-	require.Contains(t, report.Timeline(s, report.Manifest{}, other, true), `shown     w2-1 with other arguments than c2-1: {"a":1,"b":"`+long+`"}`+"\n")
-	cut := report.Timeline(s, report.Manifest{}, other, false)
+	require.Contains(t, report.Timeline(s, client.Session{}, other, true), `shown     w2-1 with other arguments than c2-1: {"a":1,"b":"`+long+`"}`+"\n")
+	cut := report.Timeline(s, client.Session{}, other, false)
 	require.Contains(t, cut, `shown     w2-1 with other arguments than c2-1: {"a":1,"b":"xxx`)
 	require.NotContains(t, cut, long)
-	require.NotContains(t, report.Timeline(s, report.Manifest{}, story(`{"b": 2, "a": 1}`), true), "shown", "the same, in another order")
+	require.NotContains(t, report.Timeline(s, client.Session{}, story(`{"b": 2, "a": 1}`), true), "shown", "the same, in another order")
 }
 
 // TestTimelineOfTime: work is what the journal says was used of the tasks' limits. Time in
@@ -49,8 +50,8 @@ func TestTimelineOfTime(t *testing.T) {
 	entries := []journal.Entry{
 		at(0, 1, 0, session.StatusRunning), at(21, 1, 1000, session.StatusSuspended), at(51, 1, 1000, session.StatusRunning), at(53, 1, 3000, session.StatusCompleted),
 	}
-	require.Contains(t, report.Timeline(s, report.Manifest{}, entries, false), "\n3s at work, 30s waiting, 20s with nobody at it\n")
+	require.Contains(t, report.Timeline(s, client.Session{}, entries, false), "\n3s at work, 30s waiting, 20s with nobody at it\n")
 	entries = append(entries, at(63, 2, 0, session.StatusRunning), at(68, 2, 5000, session.StatusCompleted))
-	require.Contains(t, report.Timeline(s, report.Manifest{}, entries, false), "\n8s at work, 40s waiting, 20s with nobody at it\n")
-	require.Contains(t, report.Timeline(s, report.Manifest{}, entries[:1], false), "\n0s at work, 0s waiting\n")
+	require.Contains(t, report.Timeline(s, client.Session{}, entries, false), "\n8s at work, 40s waiting, 20s with nobody at it\n")
+	require.Contains(t, report.Timeline(s, client.Session{}, entries[:1], false), "\n0s at work, 0s waiting\n")
 }

@@ -1,0 +1,82 @@
+package report
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/adjourn/adjourn/internal/screen"
+	"github.com/adjourn/adjourn/pkg/cli/internal/place"
+	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// View is a session as commands show it.
+type View struct {
+	client.Session
+	// ResumeHint is the command that takes the session on; "" where there is none.
+	ResumeHint string
+}
+
+// NewView returns the view of a session, with its hint.
+func NewView(where *place.Place, s client.Session) View {
+	return View{Session: s, ResumeHint: ResumeHint(where, s)}
+}
+
+// Load reads a session, also after an interrupt. There is no hint where this program
+// cannot go on with it.
+func Load(ctx context.Context, where *place.Place, e *place.Connection, id string) (View, error) {
+	s, err := e.Session(context.WithoutCancel(ctx), id, 0)
+	if err != nil {
+		return View{}, err
+	}
+	v := NewView(where, s)
+	if agents := e.Agents(); agents != nil && len(Pending(s)) == 0 && !slices.Contains(agents, s.Agent) {
+		v.ResumeHint = ""
+	}
+	return v, nil
+}
+
+// Close gives back what a command has opened; work that is done stays done.
+func Close(show *screen.Screen, where *place.Place, e interface{ Close() error }) {
+	if err := e.Close(); err != nil {
+		show.Complain("%s", Words(where, err))
+	}
+}
+
+// Pending returns everything a session waits for: approvals and the calls of client tools first.
+func Pending(s client.Session) []client.Wait {
+	calls, others := split(s)
+	return append(calls, others...)
+}
+
+// split separates the waits that are for a tool call, as the manifest has it, from the others.
+func split(s client.Session) (calls, others []client.Wait) {
+	if s.Pause == nil {
+		return nil, nil
+	}
+	for _, w := range s.Pause.Pending {
+		if w.Kind == session.WaitApproval || w.Kind == session.WaitClientTool {
+			calls = append(calls, w)
+		} else {
+			others = append(others, w)
+		}
+	}
+	return calls, others
+}
+
+// Approvals returns those of the pending waits that are approvals.
+func Approvals(s client.Session) []client.Wait {
+	return slices.DeleteFunc(Pending(s), func(w client.Wait) bool { return w.Kind != session.WaitApproval })
+}
+
+// Late reports whether the deadline of a wait has passed: nobody can answer it any more,
+// and it ends as soon as anybody goes on with its session.
+func Late(w client.Wait, now time.Time) bool {
+	return w.Deadline != nil && !now.Before(w.Deadline.At)
+}
+
+// anyLate reports whether a deadline of some has passed.
+func anyLate(waits []client.Wait, where *place.Place) bool {
+	return slices.ContainsFunc(waits, func(w client.Wait) bool { return Late(w, where.Now()) })
+}
