@@ -80,17 +80,17 @@ var plan = house{
 
 		"internal/private": 6.55, // what the commands leave on the disk beside the data file
 
-		"pkg/cli/internal/known":  6.6, // which data files this user has used
-		"pkg/cli/internal/dev":    6.6, // the commands stand on what they are made of, from the terminal up to the person at it
-		"internal/screen":         6.6,
-		"pkg/cli/internal/exit":   6.7,
-		"pkg/cli/internal/place":  6.8,
-		"pkg/cli/internal/report": 6.9,
-		"pkg/cli/internal/ask":    6.95,
-		"pkg/cli/internal/demo":   6.95,
-		"pkg/cli/internal/list":   6.95,
-		"pkg/cli/internal/asked":  6.96,
-		"pkg/cli":                 7,
+		"pkg/cli/internal/known":   6.6, // which data files this user has used
+		"pkg/cli/internal/dev":     6.6, // the commands stand on what they are made of, from the terminal up to the person at it
+		"internal/screen":          6.6,
+		"pkg/cli/internal/exit":    6.7,
+		"pkg/cli/internal/place":   6.8,
+		"pkg/cli/internal/report":  6.9,
+		"pkg/cli/internal/demo":    6.95,
+		"pkg/cli/internal/list":    6.95,
+		"pkg/cli/internal/prompt":  6.95,
+		"pkg/cli/internal/answers": 6.96,
+		"pkg/cli":                  7,
 
 		"internal/terminaltest": 6.6,
 
@@ -131,7 +131,7 @@ var plan = house{
 		"github.com/spf13/cobra":                     {"pkg/cli", "pkg/cli/internal/list"},
 		"github.com/spf13/pflag":                     {"pkg/cli", "pkg/cli/internal/place"}, // the flags in the types of cobra
 		"golang.org/x/term":                          {"internal/screen"},
-		"golang.org/x/sys":                           {"pkg/cli/internal/ask", "internal/owned"}, // throws away what was typed too early; when a file was made
+		"golang.org/x/sys":                           {"pkg/cli/internal/prompt", "internal/owned"}, // throws away what was typed too early; when a file was made
 		"github.com/openai/openai-go/v3":             {"pkg/llm/openai"},
 		"go.yaml.in/yaml/v4":                         {"agents/lab", "pkg/httpapi", "cmd/deploy"},
 		"github.com/stretchr/testify":                {"internal/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "internal/floortest", "agents/lab/labtest", "internal/terminaltest"},

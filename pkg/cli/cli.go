@@ -26,11 +26,11 @@ import (
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app"
-	"github.com/adjourn/adjourn/pkg/cli/internal/ask"
 	"github.com/adjourn/adjourn/pkg/cli/internal/demo"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/list"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
+	"github.com/adjourn/adjourn/pkg/cli/internal/prompt"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
 )
@@ -149,7 +149,7 @@ type cli struct {
 	Config
 	*screen.Screen
 	*place.Place
-	person *ask.Person
+	person *prompt.Person
 	lists  *list.Lists
 
 	// did says what the command has written down, for when nobody goes on with it.
@@ -192,7 +192,7 @@ func newCLI(cfg Config) *cli {
 		Env: cfg.Env, Now: cfg.Now, Screen: s, Decorate: cfg.Decorate,
 	})
 	c := &cli{Config: cfg, Screen: s, Place: where}
-	c.person = ask.New(ask.Config{Stdin: cfg.Stdin, Screen: s, Place: where, Env: cfg.Env})
+	c.person = prompt.New(prompt.Config{Stdin: cfg.Stdin, Screen: s, Place: where, Env: cfg.Env})
 	c.lists = list.New(list.Config{Screen: s, Place: where, Now: cfg.Now, Do: c.do, NoArgs: noArgs, CompleteAgents: c.completeAgents})
 	where.Trust = c.person.Trusts
 	if slices.Contains(cfg.Args, "--output=json") || slices.Contains(cfg.Args, "-ojson") || followed(cfg.Args, "--output", "json") || followed(cfg.Args, "-o", "json") {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adjourn/adjourn/internal/screen"
-	"github.com/adjourn/adjourn/pkg/cli/internal/asked"
+	"github.com/adjourn/adjourn/pkg/cli/internal/answers"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
@@ -117,7 +117,7 @@ func (c *cli) completeWaits(cmd *cobra.Command, id, prefix string, fits func(cli
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	defer done()
-	waits, err := asked.Of(ctx, e, id)
+	waits, err := answers.WaitsOf(ctx, e, id)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

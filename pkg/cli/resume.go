@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adjourn/adjourn/pkg/app/embedded"
-	"github.com/adjourn/adjourn/pkg/cli/internal/ask"
-	"github.com/adjourn/adjourn/pkg/cli/internal/asked"
+	"github.com/adjourn/adjourn/pkg/cli/internal/answers"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
+	"github.com/adjourn/adjourn/pkg/cli/internal/prompt"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/llm"
@@ -145,8 +145,8 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 }
 
 // decide takes decisions, once they are held to what the session waits for.
-func (c *cli) decide(ctx context.Context, e asked.Sessions, id, checkpoint string, p *client.Decisions) (client.Resumed, error) {
-	waits, err := asked.Of(ctx, e, id)
+func (c *cli) decide(ctx context.Context, e answers.Sessions, id, checkpoint string, p *client.Decisions) (client.Resumed, error) {
+	waits, err := answers.WaitsOf(ctx, e, id)
 	if err != nil {
 		return client.Resumed{}, err
 	}
@@ -164,7 +164,7 @@ func (c *cli) decide(ctx context.Context, e asked.Sessions, id, checkpoint strin
 }
 
 // decided sends decisions.
-func decided(ctx context.Context, e asked.Sessions, id, checkpoint string, p *client.Decisions) (client.Resumed, error) {
+func decided(ctx context.Context, e answers.Sessions, id, checkpoint string, p *client.Decisions) (client.Resumed, error) {
 	return e.Resume(ctx, client.ResumeParams{SessionID: id, Request: client.ResumeRequest{CheckpointID: checkpoint, Decisions: p}})
 }
 
@@ -281,7 +281,7 @@ func (f *resumeFlags) decisions() (client.Decisions, error) {
 		if !found || wait == "" {
 			return p, exit.Usagef("--edit %q: write it as WAIT=JSON, for example --edit 'w2-1={\"amount\": 50}'", edit)
 		}
-		raw, err := ask.ReadJSON(text)
+		raw, err := prompt.ReadJSON(text)
 		if err != nil {
 			return p, exit.Usagef("--edit %s: %v", wait, err)
 		}

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/adjourn/adjourn/pkg/cli/internal/ask"
-	"github.com/adjourn/adjourn/pkg/cli/internal/asked"
+	"github.com/adjourn/adjourn/pkg/cli/internal/answers"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
+	"github.com/adjourn/adjourn/pkg/cli/internal/prompt"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -105,7 +105,7 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 		return c.noSession(err, id)
 	}
 	defer c.close(e)
-	waits, err := asked.Of(ctx, e, id)
+	waits, err := answers.WaitsOf(ctx, e, id)
 	if err != nil {
 		return c.refused(ctx, e, id, err)
 	}
@@ -225,7 +225,7 @@ func approvalAnswer(f submitFlags) (client.SubmitRequest, error) {
 	if !f.set.Changed("edit") {
 		return answer, nil
 	}
-	raw, err := ask.ReadJSON(f.edit)
+	raw, err := prompt.ReadJSON(f.edit)
 	if wait, text, found := strings.Cut(f.edit, "="); err != nil && found && strings.HasPrefix(wait, "w") {
 		return answer, exit.Usagef("--edit takes the JSON alone here, for the wait stands behind the session: --edit %s", place.Quote(text))
 	}
@@ -250,7 +250,7 @@ func (c *cli) result(text string) (json.RawMessage, error) {
 	if text == report.WordResult {
 		return nil, exit.Usagef("--result %s", report.Replace(text, `the result there, as JSON; a text goes in double quotes: '"done"'`))
 	}
-	raw, err := ask.ReadJSON(text)
+	raw, err := prompt.ReadJSON(text)
 	if err != nil {
 		return nil, exit.Usagef("--result: %v; a text goes in double quotes: --result '\"done\"'", err)
 	}

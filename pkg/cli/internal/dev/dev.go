@@ -194,7 +194,7 @@ func patient(h http.Handler) *http.Server {
 func (s *Server) answer(ctx context.Context) error {
 	late, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
-	server := patient(s.told(endReads(ctx, s.handler)))
+	server := patient(s.reporting(endReads(ctx, s.handler)))
 	server.BaseContext = func(net.Listener) context.Context { return late }
 	server.ErrorLog = slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn)
 	served := make(chan error, 1)

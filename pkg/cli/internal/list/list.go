@@ -342,7 +342,7 @@ func (l *Lists) sayItems(items []inboxRow) {
 		if i > 0 {
 			l.Say("")
 		}
-		l.Say("%s  session %s, %s, %s", l.Bold(l.Stdout, report.Headline(row.Wait)), screen.CleanLine(row.Session), report.Who(row.Agent), l.ago(row.OpenedAt))
+		l.Say("%s  session %s, %s, %s", l.Bold(l.Stdout, report.Headline(row.Wait)), screen.CleanLine(row.Session), report.AgentName(row.Agent), l.ago(row.OpenedAt))
 		l.Write(l.Stdout, report.Brief(row.Wait, l.now(), "  ", screen.Width(l.Stdout), len(items)))
 		if row.Wait.Kind == session.WaitInput && row.Wait.Text != "" {
 			l.Write(l.Stdout, screen.QuoteBlock(row.Wait.Text, "  ", screen.Width(l.Stdout)))

@@ -8,8 +8,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// ResumeHint returns the one command that takes a paused session on.
-func ResumeHint(where *place.Place, s client.Session) string {
+// resumeHint returns the one command that takes a paused session on.
+func resumeHint(where *place.Place, s client.Session) string {
 	switch s.Outcome {
 	case session.OutcomeRunning, session.OutcomeInterrupted:
 		return where.Command(place.Target("resume", s.ID)...)

@@ -38,9 +38,9 @@ func TestHintBesideWhatIsDecided(t *testing.T) {
 	s := client.Session{Outcome: session.OutcomePaused, ID: "s", CheckpointID: "cp", Pause: &client.Pause{
 		Type: session.PauseToolApproval, Pending: []client.Wait{{CallID: "c2-2", WaitID: "w2-2", Kind: session.WaitApproval, Tool: "deploy"}},
 	}}
-	require.Contains(t, report.ResumeHint(here, s), "resume -c cp --approve w2-2")
+	require.Contains(t, report.NewView(here, s).ResumeHint, "resume -c cp --approve w2-2")
 	s.Pause.Decided = 1
-	require.Contains(t, report.ResumeHint(here, s), "submit s w2-2 --approve")
+	require.Contains(t, report.NewView(here, s).ResumeHint, "submit s w2-2 --approve")
 }
 
 // TestHintForThoseWhoMay: the hint says whose it is, and where nobody may decide on all
@@ -62,7 +62,7 @@ func TestHintForThoseWhoMay(t *testing.T) {
 		for i, who := range c.who {
 			s.Pause.Pending = append(s.Pause.Pending, client.Wait{CallID: "c", WaitID: fmt.Sprintf("w2-%d", i+1), Kind: session.WaitApproval, Who: who})
 		}
-		require.Contains(t, report.ResumeHint(here, s), c.hint, name)
+		require.Contains(t, report.NewView(here, s).ResumeHint, c.hint, name)
 		require.Equal(t, c.only, report.HintOnly(here, s), name)
 	}
 }

@@ -94,7 +94,7 @@ func (p printer) paused(v View, answered []client.Wait) {
 	p.Say("%s Session %s waits for %s. Nothing is running.", p.Bold(p.Stdout, "Paused."), v.ID, Things(waits))
 	p.Write(p.Stdout, Beside(answered, p.Now()))
 	if v.Text != "" {
-		p.Say("\n%s says:", Who(v.Agent))
+		p.Say("\n%s says:", AgentName(v.Agent))
 		p.Write(p.Stdout, screen.QuoteBlock(v.Text, "  ", screen.Width(p.Stdout)))
 	}
 	approvals := Approvals(v.Session)
@@ -192,18 +192,6 @@ func Lines(waits []client.Wait) string {
 		lines[i] = line(w)
 	}
 	return strings.Join(lines, "\n")
-}
-
-// The is the [Headline] of a wait, inside a sentence.
-func The(w client.Wait) string {
-	switch w.Kind {
-	case session.WaitInput:
-		return "the wait for your answer"
-	case "":
-		return Headline(w)
-	case session.WaitApproval, session.WaitClientTool, session.WaitQuestion, session.WaitChild, session.WaitUnknown:
-	}
-	return "the " + Headline(w)
 }
 
 // Headline says what one wait is, in a few words.
@@ -322,8 +310,8 @@ func Things(waits []client.Wait) string {
 	return screen.Count(int64(len(waits)), "approval")
 }
 
-// Who names an agent at the beginning of a sentence.
-func Who(agent string) string {
+// AgentName names an agent at the beginning of a sentence.
+func AgentName(agent string) string {
 	if agent == "" {
 		return "The agent"
 	}

@@ -22,7 +22,7 @@ func Refuse(s *screen.Screen, where *place.Place, v View, err error) {
 		m = NewManifest(v)
 	}
 	m.Outcome = session.OutcomeError
-	text := Words(where, err)
+	text := errorText(where, err)
 	m.Error = &ManifestError{Code: exit.ErrorCode(err), Message: text}
 	id, answer := exit.About(err)
 	if m.SessionID == "" {

@@ -63,7 +63,7 @@ func (t *timeline) head(s client.Session, entries []journal.Entry) {
 	if rest := all - waited - worked; rest >= time.Second {
 		idle = ", " + screen.Span(rest) + " with nobody at it"
 	}
-	t.linef("session %s  %s  %s  %s%s", t.screen.Bold(t.screen.Stdout, s.ID), Who(s.Agent), s.Outcome, screen.Count(s.Step, "step"), tokens(s.Usage))
+	t.linef("session %s  %s  %s  %s%s", t.screen.Bold(t.screen.Stdout, s.ID), AgentName(s.Agent), s.Outcome, screen.Count(s.Step, "step"), tokens(s.Usage))
 	t.linef("%s at work, %s waiting%s", screen.Span(worked), screen.Span(waited), idle)
 	t.linef("")
 }

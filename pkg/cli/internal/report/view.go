@@ -20,7 +20,7 @@ type View struct {
 
 // NewView returns the view of a session, with its hint.
 func NewView(where *place.Place, s client.Session) View {
-	return View{Session: s, ResumeHint: ResumeHint(where, s)}
+	return View{Session: s, ResumeHint: resumeHint(where, s)}
 }
 
 // Load reads a session, also after an interrupt. There is no hint where this program
@@ -40,7 +40,7 @@ func Load(ctx context.Context, where *place.Place, e *place.Connection, id strin
 // Close gives back what a command has opened; work that is done stays done.
 func Close(show *screen.Screen, where *place.Place, e interface{ Close() error }) {
 	if err := e.Close(); err != nil {
-		show.Complain("%s", Words(where, err))
+		show.Complain("%s", errorText(where, err))
 	}
 }
 

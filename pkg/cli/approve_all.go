@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/adjourn/adjourn/internal/screen"
-	"github.com/adjourn/adjourn/pkg/cli/internal/asked"
+	"github.com/adjourn/adjourn/pkg/cli/internal/answers"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
@@ -20,7 +20,7 @@ var errNothingDecided = errors.New("nothing was decided")
 // approveAll carries out an --approve-all without a checkpoint: it is bound to what is
 // shown now. Who says it may have seen less: something may have come since, or the
 // command is pasted a second time.
-func (c *cli) approveAll(ctx context.Context, e asked.Sessions, waits *asked.Waits, p *client.Decisions) (client.Resumed, error) {
+func (c *cli) approveAll(ctx context.Context, e answers.Sessions, waits *answers.Waits, p *client.Decisions) (client.Resumed, error) {
 	var all, rejected []client.Wait
 	for _, w := range waits.Approvals() {
 		switch edited := p.EditedInput[w.WaitID]; {
@@ -37,9 +37,9 @@ func (c *cli) approveAll(ctx context.Context, e asked.Sessions, waits *asked.Wai
 	}
 	singly := waits.Session.Pause.Decided > 0 // a decision would be about those, too
 	if !c.person.There() {
-		paste := c.Command(asked.ResumeWords(waits.Session.CheckpointID, p)...)
+		paste := c.Command(answers.ResumeWords(waits.Session.CheckpointID, p)...)
 		if singly {
-			paste = asked.SubmitCommands(c.Place, waits.ID, p, all, rejected)
+			paste = answers.SubmitCommands(c.Place, waits.ID, p, all, rejected)
 		}
 		return client.Resumed{}, &exit.UsageError{Paste: paste, Text: fmt.Sprintf(
 			"--approve-all does not say what you were shown: add its checkpoint with -c, or name the waits with --approve. Session %s waits for %s now:\n%s",
@@ -58,7 +58,7 @@ func (c *cli) approveAll(ctx context.Context, e asked.Sessions, waits *asked.Wai
 }
 
 // sayUnnamed says what a decision rejects without naming it.
-func (c *cli) sayUnnamed(waits *asked.Waits, p *client.Decisions) {
+func (c *cli) sayUnnamed(waits *answers.Waits, p *client.Decisions) {
 	if p.ApproveAll || p.RejectAll {
 		return
 	}

@@ -139,7 +139,7 @@ func (l *Lists) sayStored(rows []storedRow, below bool) {
 		if i > 0 || below {
 			l.Say("")
 		}
-		l.Say("%s  session %s, %s", l.Bold(l.Stdout, "answered, and only stored"), screen.CleanLine(row.Session), report.Who(row.Agent))
+		l.Say("%s  session %s, %s", l.Bold(l.Stdout, "answered, and only stored"), screen.CleanLine(row.Session), report.AgentName(row.Agent))
 		l.Write(l.Stdout, report.StoredLines(row.Waits, "  ", l.now()))
 		if row.Command == "" {
 			l.Say("  %s", report.Elsewhere(row.Agent))

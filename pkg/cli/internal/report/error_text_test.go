@@ -1,4 +1,4 @@
-package report_test
+package report
 
 import (
 	"errors"
@@ -8,15 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
-	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// TestWords: what is wrong with a data file is said once, with the file, and without
+// TestErrorText: what is wrong with a data file is said once, with the file, and without
 // the calls through which the error came.
-func TestWords(t *testing.T) {
+func TestErrorText(t *testing.T) {
 	t.Parallel()
 	here := place.New(place.Config{Program: "adjourn", Env: func(string) string { return "" }})
 	here.UseData("/x/a.db")
@@ -37,9 +36,9 @@ func TestWords(t *testing.T) {
 		"no prefix": {&runtime.Error{Code: runtime.CodeStoreUnavailable, Session: "f", Message: "it changed while it was read, each time. Try again"}, "session f: it changed while it was read, each time. Try again"},
 		"as it is":  {errors.New("boom"), "boom"},
 	} {
-		require.Equal(t, c.want, report.Words(here, c.err), name)
-		require.Equal(t, c.want, report.Words(here, fmt.Errorf("%w", runtime.AsError(c.err))), name)
+		require.Equal(t, c.want, errorText(here, c.err), name)
+		require.Equal(t, c.want, errorText(here, fmt.Errorf("%w", runtime.AsError(c.err))), name)
 	}
 	there := here.At("http://127.0.0.1:1", "")
-	require.Equal(t, "the disk is full: free some space (database or disk is full (13))", report.Words(there, full))
+	require.Equal(t, "the disk is full: free some space (database or disk is full (13))", errorText(there, full))
 }

@@ -56,7 +56,7 @@ func singly(s client.Session) bool {
 	return !somebody || s.Pause != nil && s.Pause.Decided > 0
 }
 
-// HintOnly is the [Only] of the [ResumeHint] of a paused session.
+// HintOnly is the [Only] of the resume hint of a paused session.
 func HintOnly(where *place.Place, s client.Session) string {
 	waits := Pending(s)
 	approvals := Approvals(s)

@@ -1,4 +1,4 @@
-package ask
+package prompt
 
 import (
 	"context"
@@ -49,7 +49,7 @@ func CheckSeen(id string, w client.Wait, edited json.RawMessage) error {
 func (p *Person) askApproval(ctx context.Context, e Sessions, s client.Session, w client.Wait) (*client.SubmitRequest, error) {
 	answer := client.SubmitRequest{WaitID: w.WaitID, Kind: session.AnswerApproval, ToolCallID: w.CallID, ApprovalID: w.ApprovalID}
 	arguments := w.Arguments
-	about := report.Who(s.Agent) + " wants to run " + p.bold(screen.CleanLine(w.Tool)) + "  (" + screen.CleanLine(w.WaitID) + ")"
+	about := report.AgentName(s.Agent) + " wants to run " + p.bold(screen.CleanLine(w.Tool)) + "  (" + screen.CleanLine(w.WaitID) + ")"
 	whole := false
 	show := func() (err error) {
 		shown := w

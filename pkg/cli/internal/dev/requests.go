@@ -16,8 +16,8 @@ type Request struct {
 	Took time.Duration
 }
 
-// told tells every request once it is answered.
-func (s *Server) told(next http.Handler) http.Handler {
+// reporting reports every request once it is answered.
+func (s *Server) reporting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := s.cfg.Now()
 		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}

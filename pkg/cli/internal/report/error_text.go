@@ -11,9 +11,9 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// Words is what an error says to a person. Of a store that cannot be used it is what is
+// errorText is what an error says to a person. Of a store that cannot be used it is what is
 // wrong with it and what to do: through which calls the error came says nothing to them.
-func Words(where *place.Place, err error) string {
+func errorText(where *place.Place, err error) string {
 	text := err.Error()
 	unusable := []client.Code{client.CodeStoreUnavailable, client.CodeStoreLocked, client.CodeStoreGone}
 	line, said := unavailable(text)

@@ -1,5 +1,5 @@
-// Package ask puts what a session waits for to the person at the terminal.
-package ask
+// Package prompt puts what a session waits for to the person at the terminal.
+package prompt
 
 import (
 	"bufio"
@@ -101,7 +101,7 @@ func (p *Person) prompt(ctx context.Context, text string) (string, error) {
 		private.Tidy(p.Place.Scratch())
 	}
 	fd, _ := screen.Terminal(p.Stdin)
-	if err := forget(fd); err != nil {
+	if err := flush(fd); err != nil {
 		return "", fmt.Errorf("cannot ask on this terminal: %w", err)
 	}
 	_, _ = p.in.Discard(p.in.Buffered())
@@ -122,7 +122,7 @@ func (p *Person) Ask(ctx context.Context, e Sessions, s client.Session) (again b
 		return false, err
 	}
 	if s.Text != "" {
-		_, _, err := p.pages(ctx, "\n"+report.Who(s.Agent)+" says:\n"+screen.QuoteBlock(s.Text, "  ", p.width()))
+		_, _, err := p.pages(ctx, "\n"+report.AgentName(s.Agent)+" says:\n"+screen.QuoteBlock(s.Text, "  ", p.width()))
 		if errors.Is(err, errLeft) {
 			return false, nil
 		}

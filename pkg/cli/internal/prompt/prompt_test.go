@@ -1,4 +1,4 @@
-package ask_test
+package prompt_test
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/internal/screen"
-	"github.com/adjourn/adjourn/pkg/cli/internal/ask"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
+	"github.com/adjourn/adjourn/pkg/cli/internal/prompt"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -64,7 +64,7 @@ func question(kind session.QuestionKind, ids ...string) client.Wait {
 }
 
 // sit returns a person at a terminal, and the terminal's other end.
-func sit(t *testing.T, env map[string]string) (*ask.Person, *os.File) {
+func sit(t *testing.T, env map[string]string) (*prompt.Person, *os.File) {
 	t.Helper()
 	far, near, err := pty.Open()
 	require.NoError(t, err)
@@ -74,7 +74,7 @@ func sit(t *testing.T, env map[string]string) (*ask.Person, *os.File) {
 	s := screen.New(screen.Config{Name: "adjourn", Stdout: near, Stderr: near, Env: getenv})
 	where := place.New(place.Config{Program: "adjourn", Env: getenv, Screen: s})
 	where.UseData(filepath.Join(t.TempDir(), "a.db"))
-	return ask.New(ask.Config{Stdin: near, Screen: s, Place: where, Env: getenv}), far
+	return prompt.New(prompt.Config{Stdin: near, Screen: s, Place: where, Env: getenv}), far
 }
 
 func ptr(text string) *string { return &text }
@@ -233,11 +233,11 @@ func TestThere(t *testing.T) {
 
 func TestReadJSON(t *testing.T) {
 	t.Parallel()
-	raw, err := ask.ReadJSON(" {\"a\": 1}\n")
+	raw, err := prompt.ReadJSON(" {\"a\": 1}\n")
 	require.NoError(t, err)
 	require.Equal(t, `{"a": 1}`, string(raw))
 	for text, says := range map[string]string{"": "empty", " \n": "empty", "{": "not valid JSON", "{} {}": "not valid JSON"} {
-		_, err := ask.ReadJSON(text)
+		_, err := prompt.ReadJSON(text)
 		require.ErrorContains(t, err, says, text)
 	}
 }
@@ -245,10 +245,10 @@ func TestReadJSON(t *testing.T) {
 func TestCheckSeen(t *testing.T) {
 	t.Parallel()
 	w := approval(`{"service":"web"}`)
-	require.NoError(t, ask.CheckSeen(id, w, nil))
+	require.NoError(t, prompt.CheckSeen(id, w, nil))
 	w.Arguments = json.RawMessage(`"[left out: 30000 bytes]"`)
-	err := ask.CheckSeen(id, w, nil)
+	err := prompt.CheckSeen(id, w, nil)
 	require.ErrorContains(t, err, "c2-1: not approved")
 	require.Equal(t, client.CodeInvalidAnswer, exit.CodeOf(err))
-	require.NoError(t, ask.CheckSeen(id, w, json.RawMessage(`{}`)), "other arguments are known")
+	require.NoError(t, prompt.CheckSeen(id, w, json.RawMessage(`{}`)), "other arguments are known")
 }

@@ -1,4 +1,4 @@
-package ask_test
+package prompt_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/internal/screen"
-	"github.com/adjourn/adjourn/pkg/cli/internal/ask"
+	"github.com/adjourn/adjourn/pkg/cli/internal/prompt"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -21,7 +21,7 @@ import (
 type window struct{ rows, columns int }
 
 // sitAt is sit, at a terminal of a size.
-func sitAt(t *testing.T, w window) (*ask.Person, *os.File) {
+func sitAt(t *testing.T, w window) (*prompt.Person, *os.File) {
 	t.Helper()
 	p, far := sit(t, map[string]string{"NO_COLOR": "1"})
 	require.NoError(t, pty.Setsize(far, &pty.Winsize{Rows: uint16(w.rows), Cols: uint16(w.columns)}))
@@ -85,7 +85,7 @@ func long(lines int, word string) string {
 	return string(raw)
 }
 
-func person(t *testing.T, p *ask.Person, w client.Wait) (*engine, <-chan error) {
+func person(t *testing.T, p *prompt.Person, w client.Wait) (*engine, <-chan error) {
 	t.Helper()
 	e, done := &engine{waits: []client.Wait{open(w)}}, make(chan error, 1)
 	go func() {

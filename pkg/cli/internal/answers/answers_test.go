@@ -1,4 +1,4 @@
-package asked
+package answers
 
 import (
 	"context"
@@ -39,7 +39,7 @@ func TestBind_an_approval_asked_anew(t *testing.T) {
 	bound := func(id string) (client.SubmitRequest, error) {
 		approved := true
 		a := client.SubmitRequest{Kind: session.AnswerApproval, Approved: &approved}
-		waits, err := Of(t.Context(), e, "s1")
+		waits, err := WaitsOf(t.Context(), e, "s1")
 		require.NoError(t, err)
 		err = waits.Bind(t.Context(), id, &a)
 		return a, err

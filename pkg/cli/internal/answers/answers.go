@@ -1,5 +1,5 @@
-// Package asked checks answers against what a session waits for.
-package asked
+// Package answers checks answers against what a session waits for.
+package answers
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/internal/screen"
-	"github.com/adjourn/adjourn/pkg/cli/internal/ask"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
+	"github.com/adjourn/adjourn/pkg/cli/internal/prompt"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -37,8 +37,8 @@ type Waits struct {
 	readAll bool
 }
 
-// Of reads what a session waits for.
-func Of(ctx context.Context, e Sessions, id string) (*Waits, error) {
+// WaitsOf reads what a session waits for.
+func WaitsOf(ctx context.Context, e Sessions, id string) (*Waits, error) {
 	s, err := e.Session(ctx, id, 0)
 	return &Waits{ID: id, e: e, Session: s}, err
 }
@@ -117,7 +117,7 @@ func (a *Waits) before(ctx context.Context) (err error) {
 
 func (a *Waits) isCall(id string, w client.Wait) error {
 	return a.refuse(client.CodeInvalidInput,
-		"%s is a call, and an answer names its wait: %s, %s", screen.CleanLine(id), w.WaitID, report.The(w))
+		"%s is a call, and an answer names its wait: %s, %s", screen.CleanLine(id), w.WaitID, the(w))
 }
 
 // wrongKind refuses an answer that a wait, or the call named in its place, does not take:
@@ -126,7 +126,7 @@ func (a *Waits) wrongKind(named string, w client.Wait, given string) error {
 	if err := a.settled(named, w); err != nil {
 		return err
 	}
-	return a.refuse(client.CodeWrongKind, "%s is %s: %s, not with %s", screen.CleanLine(named), report.The(w), answeredWith(answerFlags(w)), given)
+	return a.refuse(client.CodeWrongKind, "%s is %s: %s, not with %s", screen.CleanLine(named), the(w), answeredWith(answerFlags(w)), given)
 }
 
 // settled says what became of a wait that nobody can answer any more; nil of an open one.
@@ -136,11 +136,11 @@ func (a *Waits) settled(named string, w client.Wait) error {
 	case w.State == session.WaitOpen:
 		return nil
 	case w.State == session.WaitClosed:
-		return a.refuse(client.CodeSessionEnded, "%s, %s, was closed: the session continued without an answer. %s", named, report.The(w), a.instead())
+		return a.refuse(client.CodeSessionEnded, "%s, %s, was closed: the session continued without an answer. %s", named, the(w), a.instead())
 	case w.State == session.WaitExpired || w.Answer == nil || w.Answer.Kind == session.AnswerExpiry:
-		return a.refuse(client.CodeExpired, "%s, %s, has expired. %s", named, report.The(w), a.instead())
+		return a.refuse(client.CodeExpired, "%s, %s, has expired. %s", named, the(w), a.instead())
 	}
-	return a.refuse(client.CodeAlreadyAnswered, "%s, %s, was answered before (%s). %s", named, report.The(w), report.Said(*w.Answer), a.instead())
+	return a.refuse(client.CodeAlreadyAnswered, "%s, %s, was answered before (%s). %s", named, the(w), report.Said(*w.Answer), a.instead())
 }
 
 // Decidable refuses decisions by ids of calls, and the approval of what this
@@ -162,7 +162,7 @@ func (a *Waits) Decidable(ctx context.Context, p client.Decisions) error {
 		case w.Kind != session.WaitApproval:
 			return a.wrongKind(id, *w, "a decision on approvals")
 		case slices.Contains(approved, id):
-			if err := ask.CheckSeen(a.ID, *w, p.EditedInput[id]); err != nil {
+			if err := prompt.CheckSeen(a.ID, *w, p.EditedInput[id]); err != nil {
 				return err
 			}
 		}
@@ -197,7 +197,7 @@ func (a *Waits) Bind(ctx context.Context, id string, answer *client.SubmitReques
 	}
 	answer.ApprovalID = w.ApprovalID
 	if *answer.Approved {
-		return ask.CheckSeen(a.ID, *w, answer.EditedInput)
+		return prompt.CheckSeen(a.ID, *w, answer.EditedInput)
 	}
 	return nil
 }
@@ -230,6 +230,18 @@ func (a *Waits) BindCall(ctx context.Context, call string, answer *client.Submit
 		return a.refuse(client.CodeWaitNotFound, "no call %q waits for a result of yours, or did. %s", screen.CleanLine(call), a.instead())
 	}
 	return nil
+}
+
+// the names a wait inside a sentence.
+func the(w client.Wait) string {
+	switch w.Kind {
+	case session.WaitInput:
+		return "the wait for your answer"
+	case "":
+		return report.Headline(w)
+	case session.WaitApproval, session.WaitClientTool, session.WaitQuestion, session.WaitChild, session.WaitUnknown:
+	}
+	return "the " + report.Headline(w)
 }
 
 // answerFlags are the flags of submit that answer a wait.
