@@ -34,7 +34,7 @@ func (r *Runtime) AwaitRest(ctx context.Context, key session.Key, past int64, wa
 		rests, err = r.rests(ctx, head)
 		return rests, err
 	})
-	return rests, err
+	return asResult(rests, err)
 }
 
 // EntriesParams select entries of a session.
@@ -93,10 +93,7 @@ func (r *Runtime) Entries(ctx context.Context, p EntriesParams) (EntriesPage, er
 	case err == nil && looks > 1:
 		_, err = r.endOfPage(ctx, p, &page)
 	}
-	if err != nil {
-		return EntriesPage{}, AsError(err)
-	}
-	return page, nil
+	return asResult(page, err)
 }
 
 // page reads one page and the state of the session at its end. A page without entries is read
@@ -193,10 +190,7 @@ func (r *Runtime) rests(ctx context.Context, head journal.Head) (bool, error) {
 		return head.Status.Resting(), nil
 	}
 	ready, err := r.sessions.ReadyToResume(ctx, head.Key, head.Status, head.WaitsAt)
-	if err != nil {
-		return false, AsError(err)
-	}
-	return !ready, nil
+	return err == nil && !ready, err
 }
 
 // await calls done until it says so, errs, or the wait is over: after each entry of the session
@@ -228,7 +222,7 @@ func (r *Runtime) await(ctx context.Context, key session.Key, kind stored.Watche
 		case <-over.C:
 			last = true
 		case <-ctx.Done():
-			return AsError(context.Cause(ctx))
+			return context.Cause(ctx)
 		}
 	}
 }

@@ -24,11 +24,7 @@ import (
 // [session.MaxWaits], and one write takes more. So of two decisions that cross, or
 // a decision and an answer, the first counts and the other changes nothing.
 func (r *Runtime) Decide(ctx context.Context, p DecideParams) (Resumed, error) {
-	out, err := r.decide(ctx, p)
-	if err != nil {
-		return Resumed{}, AsError(err)
-	}
-	return out, nil
+	return asResult(r.decide(ctx, p))
 }
 
 const _ = uint(store.MaxItems - session.MaxWaits - 1) // does not compile where one write is too small

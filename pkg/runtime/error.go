@@ -89,6 +89,15 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
+// asResult is what a verb returns to its caller: the result, or nothing but an [*Error].
+func asResult[T any](out T, err error) (T, error) {
+	if err != nil {
+		var none T
+		return none, AsError(err)
+	}
+	return out, nil
+}
+
 // AsError returns the refusal an error holds, or makes one of what is
 // underneath. It returns nil for nil.
 func AsError(err error) *Error {

@@ -67,18 +67,13 @@ func (r *Runtime) EachEntry(ctx context.Context, key session.Key) iter.Seq2[jour
 
 // Waits returns every wait a session opened, in order, with what became of it.
 func (r *Runtime) Waits(ctx context.Context, key session.Key) ([]journal.WaitRecord, error) {
-	if err := key.Validate(); err != nil {
-		return nil, AsError(err)
-	}
-	records, err := r.allWaits(ctx, key)
-	if err != nil {
-		return nil, AsError(err)
-	}
-	return records, nil
+	return asResult(r.waits(ctx, key))
 }
 
-// allWaits returns every wait a session ever had, in the order they were opened.
-func (r *Runtime) allWaits(ctx context.Context, key session.Key) ([]journal.WaitRecord, error) {
+func (r *Runtime) waits(ctx context.Context, key session.Key) ([]journal.WaitRecord, error) {
+	if err := key.Validate(); err != nil {
+		return nil, err
+	}
 	items, err := r.sessions.Items(ctx, key, store.KindWait, "")
 	if err != nil {
 		return nil, err

@@ -22,11 +22,7 @@ import (
 // answer to an input wait, or as the next word after an interruption;
 // with_confirmation as the answer to its one open approval.
 func (r *Runtime) Resume(ctx context.Context, p ResumeParams) (Resumed, error) {
-	out, err := r.resume(ctx, p)
-	if err != nil {
-		return Resumed{}, AsError(err)
-	}
-	return out, nil
+	return asResult(r.resume(ctx, p))
 }
 
 func (r *Runtime) resume(ctx context.Context, p ResumeParams) (Resumed, error) {

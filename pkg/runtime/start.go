@@ -24,11 +24,7 @@ import (
 // same IdempotencyKey with the same request gets the first answer again, and the
 // wake is sent once more; with another request it is refused.
 func (r *Runtime) Start(ctx context.Context, p StartParams) (Started, error) {
-	out, err := r.startWithKey(ctx, p)
-	if err != nil {
-		return Started{}, AsError(err)
-	}
-	return out, nil
+	return asResult(r.startWithKey(ctx, p))
 }
 
 func (r *Runtime) startWithKey(ctx context.Context, p StartParams) (Started, error) {

@@ -21,11 +21,7 @@ import (
 // It reads HEAD and the waits of one suspension, however long the session is. A repeated request
 // returns the first answer; the open waits, and whether the session continues, are as of now.
 func (r *Runtime) Submit(ctx context.Context, p SubmitParams) (Submitted, error) {
-	out, err := r.submit(ctx, p)
-	if err != nil {
-		return Submitted{}, AsError(err)
-	}
-	return out, nil
+	return asResult(r.submit(ctx, p))
 }
 
 func (r *Runtime) submit(ctx context.Context, p SubmitParams) (Submitted, error) {

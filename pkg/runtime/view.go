@@ -58,7 +58,7 @@ func (r *Runtime) View(ctx context.Context, key session.Key) (View, error) {
 	for range maxTries {
 		out, moved, err := r.viewOnce(ctx, key)
 		if err != nil || !moved {
-			return out, err
+			return asResult(out, err)
 		}
 	}
 	return View{}, AsError(changedWhileRead(key))
@@ -75,12 +75,12 @@ func changedWhileRead(key session.Key) *refusal.Error {
 func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, moved bool, err error) {
 	s, err := r.sessions.LoadExisting(ctx, key)
 	if err != nil {
-		return View{}, false, AsError(err)
+		return View{}, false, err
 	}
 	defer r.sessions.PutBack(s)
 	records, err := r.waitsOf(ctx, s)
 	if err != nil {
-		return View{}, false, AsError(err)
+		return View{}, false, err
 	}
 	head, err := r.Head(ctx, key)
 	if err != nil {

@@ -136,9 +136,5 @@ func (r *Runtime) Sweep(ctx context.Context) (SweepResult, error) {
 // of the last answer is about to send the message or died before, or the sweep has sent it and no
 // worker has received it.
 func (r *Runtime) Unresumed(ctx context.Context) ([]session.Key, error) {
-	keys, err := r.sweep.Unresumed(ctx)
-	if err != nil {
-		return nil, AsError(err)
-	}
-	return keys, nil
+	return asResult(r.sweep.Unresumed(ctx))
 }
