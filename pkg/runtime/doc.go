@@ -14,4 +14,8 @@
 //   - request: what a request with an idempotency key did
 //   - stored: loads and commits sessions
 //   - refusal: why a verb is refused
+//
+// What a caller reads of theirs ([Disposition], [SweepResult], [Error]) or gives them ([WorkParams],
+// [Caller]) is a type of this package: go doc hides the fields and methods of an internal type that
+// has an alias here.
 package runtime

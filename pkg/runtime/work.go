@@ -23,6 +23,11 @@ type Disposition struct {
 	lease time.Duration
 }
 
+// disposition is what the caller of the worker reads of its disposition.
+func disposition(d worker.Disposition) Disposition {
+	return Disposition{Keep: d.Keep, lease: d.Lease}
+}
+
 // KeepAfter is how long to keep a message that has been received so many times, this one
 // included; 0 means acknowledge it. While another worker has the session, a returning message
 // waits the length of a lease, then twice as long each time: a queue allows a message few
@@ -47,7 +52,7 @@ func (r *Runtime) Deliver(ctx context.Context, wake journal.Wake) (Disposition, 
 	if errors.As(err, new(*refusal.Error)) {
 		err = AsError(err)
 	}
-	return Disposition{Keep: d.Keep, lease: d.Lease}, err
+	return disposition(d), err
 }
 
 // DeadLetter decides about a message that was received too often
@@ -55,7 +60,7 @@ func (r *Runtime) Deliver(ctx context.Context, wake journal.Wake) (Disposition, 
 // may fail a healthy session: what counts is how many claims of the step died.
 func (r *Runtime) DeadLetter(ctx context.Context, wake journal.Wake) (Disposition, error) {
 	d, err := r.worker.DeadLetter(ctx, wake)
-	return Disposition{Keep: d.Keep, lease: d.Lease}, err
+	return disposition(d), err
 }
 
 // HandleDeadLetters works on what is in the dead letters' queue until it is empty.
