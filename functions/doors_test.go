@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/lambdatest"
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
@@ -57,18 +58,18 @@ func TestDoors_are_shut_past_the_API(t *testing.T) {
 		} {
 			status, code := answered(ctx, t, f, payload)
 			require.Equal(t, http.StatusForbidden, status, "%s: %s", name, what)
-			require.Equal(t, wire.CodeForbidden, code)
+			require.Equal(t, codes.Forbidden, code)
 		}
 		for _, authorizer := range []string{
 			`null`, `{}`, `{"lambda":{"tenant":"acme","sub":"ann"}}`, `{"claims":{"tenant":"acme","sub":"ann"}}`, `{"jwt":{"claims":{"tenant":"acme","sub":"ann"}},"lambda":{}}`,
 		} {
 			status, code := answered(ctx, t, f, forged(lambdatest.APIID, route, authorizer))
 			require.Equal(t, http.StatusUnauthorized, status, "%s: %s", name, authorizer)
-			require.Equal(t, wire.CodeUnauthenticated, code)
+			require.Equal(t, codes.Unauthenticated, code)
 		}
 		status, code := answered(ctx, t, f, forged(lambdatest.APIID, route, `{"iam":{"userArn":"arn:aws:iam::1:user/ann"}}`))
 		require.Equal(t, http.StatusForbidden, status, name)
-		require.Equal(t, wire.CodeForbidden, code)
+		require.Equal(t, codes.Forbidden, code)
 		for _, event := range []string{
 			`{"agent":"lab","input":"- say: hi"}`, `{"version":"0","id":"e-1","detail-type":"x","source":"shop","detail":{}}`,
 			`{"Records":[{"EventSource":"aws:sns","Sns":{"MessageId":"m-1","Message":"x"}}]}`, `{"version":"1.0","httpMethod":"POST","path":"/sessions","requestContext":{}}`,

@@ -62,9 +62,10 @@ var plan = house{
 
 		"internal/floortest": 5,
 
-		"internal/wire": 2,
-		"pkg/httpapi":   5,
-		"pkg/client":    5,
+		"internal/codes": 0,
+		"internal/wire":  2,
+		"pkg/httpapi":    5,
+		"pkg/client":     5,
 
 		"agents/confined": 5.4, // what agents that have files stand on
 

@@ -26,25 +26,3 @@ type Problem struct {
 
 // ProblemType is what Type begins with.
 const ProblemType = "urn:adjourn:problem:"
-
-// Codes that only the HTTP API has; all others are those of the verbs.
-const (
-	CodeUnauthenticated      = "unauthenticated"
-	CodeForbidden            = "forbidden"
-	CodeRouteNotFound        = "route_not_found"
-	CodeMethodNotAllowed     = "method_not_allowed"
-	CodeUnsupportedMediaType = "unsupported_media_type"
-	CodeBodyTooLarge         = "body_too_large"
-	CodeBodyMissing          = "body_missing"
-	CodeBodyUnreadable       = "body_unreadable"
-	CodeMalformedJSON        = "malformed_json"
-	CodeUnknownField         = "unknown_field"
-	CodeDuplicateField       = "duplicate_field"
-	CodeInvalidField         = "invalid_field"
-	CodeInvalidParameter     = "invalid_parameter"
-	CodeInvalidHeader        = "invalid_header"
-	CodeRequestTimeout       = "timeout"
-	// CodeKeysUnreadable: the server cannot read its own file of keys, so that it
-	// lets nobody in.
-	CodeKeysUnreadable = "keys_unreadable"
-)

@@ -25,9 +25,6 @@ const (
 	MediaProblem = "application/problem+json"
 )
 
-// MaxInput is the largest user message in bytes, all its parts together.
-const MaxInput = 4 << 20
-
 // StartRequest begins a new session, or the next turn of one that completed or
 // was cancelled.
 type StartRequest struct {

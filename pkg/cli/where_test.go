@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/runtime"
@@ -114,7 +115,7 @@ func TestTokenFile(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(path, []byte("adj_wrong"), 0o600))
 	r := b.plain(append(flags, "sessions", "-o", "json")...).ends(4)
-	require.Equal(t, wire.CodeUnauthenticated, r.manifest().Error.Code)
+	require.Equal(t, codes.Unauthenticated, r.manifest().Error.Code)
 	require.Contains(t, r.stderr, "the token is that of "+path)
 	require.NotContains(t, r.stderr+r.stdout, "adj_wrong")
 	r = b.plain("--url", b.url, "sessions").ends(4)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/agents/lab"
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
@@ -115,7 +116,7 @@ func TestRealHandler(t *testing.T) {
 		_, err = stranger.Session(t.Context(), "s", 0)
 		var refused *client.Error
 		require.ErrorAs(t, err, &refused)
-		require.Equal(t, wire.CodeUnauthenticated, refused.Problem.Code)
+		require.Equal(t, codes.Unauthenticated, refused.Problem.Code)
 	})
 	t.Run("in process", func(t *testing.T) {
 		t.Parallel()

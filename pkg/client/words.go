@@ -1,6 +1,7 @@
 package client
 
 import (
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/llm"
 )
@@ -24,7 +25,7 @@ type (
 )
 
 // MaxInput is the largest [Content] in bytes, all its parts together.
-const MaxInput = wire.MaxInput
+const MaxInput = codes.MaxInput
 
 // The answers to the verbs.
 type (
@@ -90,74 +91,74 @@ const (
 )
 
 // Code is the stable name of a refusal.
-type Code = wire.Code
+type Code = codes.Code
 
 // Class says what a caller can do about a refusal.
-type Class = wire.Class
+type Class = codes.Class
 
 // The classes of codes.
 const (
-	ClassInvalid     = wire.ClassInvalid
-	ClassNotFound    = wire.ClassNotFound
-	ClassForbidden   = wire.ClassForbidden
-	ClassConflict    = wire.ClassConflict
-	ClassGone        = wire.ClassGone
-	ClassUnavailable = wire.ClassUnavailable
-	ClassInternal    = wire.ClassInternal
+	ClassInvalid     = codes.ClassInvalid
+	ClassNotFound    = codes.ClassNotFound
+	ClassForbidden   = codes.ClassForbidden
+	ClassConflict    = codes.ClassConflict
+	ClassGone        = codes.ClassGone
+	ClassUnavailable = codes.ClassUnavailable
+	ClassInternal    = codes.ClassInternal
 )
 
 // The codes of the verbs.
 const (
-	CodeInvalidID           = wire.CodeInvalidID
-	CodeInvalidInput        = wire.CodeInvalidInput
-	CodeInputTooLarge       = wire.CodeInputTooLarge
-	CodeInvalidAnswer       = wire.CodeInvalidAnswer
-	CodeWrongKind           = wire.CodeWrongKind
-	CodeUnknownAgent        = wire.CodeUnknownAgent
-	CodeAgentNotOffered     = wire.CodeAgentNotOffered
-	CodeInvalidModel        = wire.CodeInvalidModel
-	CodeSessionNotFound     = wire.CodeSessionNotFound
-	CodeWaitNotFound        = wire.CodeWaitNotFound
-	CodeInvalidCheckpoint   = wire.CodeInvalidCheckpoint
-	CodeInvalidCursor       = wire.CodeInvalidCursor
-	CodeNotAllowed          = wire.CodeNotAllowed
-	CodeAlreadyRunning      = wire.CodeAlreadyRunning
-	CodeNotResumable        = wire.CodeNotResumable
-	CodeStillWaiting        = wire.CodeStillWaiting
-	CodeAlreadyAnswered     = wire.CodeAlreadyAnswered
-	CodeSessionEnded        = wire.CodeSessionEnded
-	CodeStaleCheckpoint     = wire.CodeStaleCheckpoint
-	CodeAgentMismatch       = wire.CodeAgentMismatch
-	CodeIdempotencyMismatch = wire.CodeIdempotencyMismatch
-	CodeNothingToDecide     = wire.CodeNothingToDecide
-	CodeExpired             = wire.CodeExpired
-	CodeStoreUnavailable    = wire.CodeStoreUnavailable
-	CodeStoreLocked         = wire.CodeStoreLocked
-	CodeStoreGone           = wire.CodeStoreGone
-	CodeNotOurs             = wire.CodeNotOurs
-	CodeNewerNeeded         = wire.CodeNewerNeeded
-	CodeCorrupt             = wire.CodeCorrupt
-	CodeInternal            = wire.CodeInternal
+	CodeInvalidID           = codes.InvalidID
+	CodeInvalidInput        = codes.InvalidInput
+	CodeInputTooLarge       = codes.InputTooLarge
+	CodeInvalidAnswer       = codes.InvalidAnswer
+	CodeWrongKind           = codes.WrongKind
+	CodeUnknownAgent        = codes.UnknownAgent
+	CodeAgentNotOffered     = codes.AgentNotOffered
+	CodeInvalidModel        = codes.InvalidModel
+	CodeSessionNotFound     = codes.SessionNotFound
+	CodeWaitNotFound        = codes.WaitNotFound
+	CodeInvalidCheckpoint   = codes.InvalidCheckpoint
+	CodeInvalidCursor       = codes.InvalidCursor
+	CodeNotAllowed          = codes.NotAllowed
+	CodeAlreadyRunning      = codes.AlreadyRunning
+	CodeNotResumable        = codes.NotResumable
+	CodeStillWaiting        = codes.StillWaiting
+	CodeAlreadyAnswered     = codes.AlreadyAnswered
+	CodeSessionEnded        = codes.SessionEnded
+	CodeStaleCheckpoint     = codes.StaleCheckpoint
+	CodeAgentMismatch       = codes.AgentMismatch
+	CodeIdempotencyMismatch = codes.IdempotencyMismatch
+	CodeNothingToDecide     = codes.NothingToDecide
+	CodeExpired             = codes.Expired
+	CodeStoreUnavailable    = codes.StoreUnavailable
+	CodeStoreLocked         = codes.StoreLocked
+	CodeStoreGone           = codes.StoreGone
+	CodeNotOurs             = codes.NotOurs
+	CodeNewerNeeded         = codes.NewerNeeded
+	CodeCorrupt             = codes.Corrupt
+	CodeInternal            = codes.Internal
 )
 
 // The codes that only the HTTP API has.
 const (
-	CodeUnauthenticated      = wire.CodeUnauthenticated
-	CodeForbidden            = wire.CodeForbidden
-	CodeRouteNotFound        = wire.CodeRouteNotFound
-	CodeMethodNotAllowed     = wire.CodeMethodNotAllowed
-	CodeUnsupportedMediaType = wire.CodeUnsupportedMediaType
-	CodeBodyTooLarge         = wire.CodeBodyTooLarge
-	CodeBodyMissing          = wire.CodeBodyMissing
-	CodeBodyUnreadable       = wire.CodeBodyUnreadable
-	CodeMalformedJSON        = wire.CodeMalformedJSON
-	CodeUnknownField         = wire.CodeUnknownField
-	CodeDuplicateField       = wire.CodeDuplicateField
-	CodeInvalidField         = wire.CodeInvalidField
-	CodeInvalidParameter     = wire.CodeInvalidParameter
-	CodeInvalidHeader        = wire.CodeInvalidHeader
-	CodeRequestTimeout       = wire.CodeRequestTimeout
-	CodeKeysUnreadable       = wire.CodeKeysUnreadable
+	CodeUnauthenticated      = codes.Unauthenticated
+	CodeForbidden            = codes.Forbidden
+	CodeRouteNotFound        = codes.RouteNotFound
+	CodeMethodNotAllowed     = codes.MethodNotAllowed
+	CodeUnsupportedMediaType = codes.UnsupportedMediaType
+	CodeBodyTooLarge         = codes.BodyTooLarge
+	CodeBodyMissing          = codes.BodyMissing
+	CodeBodyUnreadable       = codes.BodyUnreadable
+	CodeMalformedJSON        = codes.MalformedJSON
+	CodeUnknownField         = codes.UnknownField
+	CodeDuplicateField       = codes.DuplicateField
+	CodeInvalidField         = codes.InvalidField
+	CodeInvalidParameter     = codes.InvalidParameter
+	CodeInvalidHeader        = codes.InvalidHeader
+	CodeRequestTimeout       = codes.RequestTimeout
+	CodeKeysUnreadable       = codes.KeysUnreadable
 )
 
 // Text returns a text as a message.

@@ -5,13 +5,14 @@ import (
 	"go/parser"
 	gotoken "go/token"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// rooms whose users must not need internal/wire.
+// rooms whose users must not need internal/wire and internal/codes.
 var public = []string{".", "../httpapi"}
 
 func parse(t *testing.T, dir string) []*ast.File {
@@ -42,18 +43,18 @@ func typesOf(file *ast.File, yield func(*ast.TypeSpec)) {
 }
 
 // TestWords: what is sent has a name in this package, and what is public names nothing of
-// the internal one.
+// the internal ones.
 func TestWords(t *testing.T) {
 	t.Parallel()
 	var sent, named []string
-	for _, file := range parse(t, "../../internal/wire") {
+	for _, file := range slices.Concat(parse(t, "../../internal/wire"), parse(t, "../../internal/codes")) {
 		typesOf(file, func(s *ast.TypeSpec) { sent = append(sent, s.Name.Name) })
 	}
 	internal := func(what string, n ast.Node) {
 		ast.Inspect(n, func(n ast.Node) bool {
 			if s, ok := n.(*ast.SelectorExpr); ok {
-				if x, ok := s.X.(*ast.Ident); ok && x.Name == "wire" {
-					t.Errorf("%s names wire.%s: use its alias in pkg/client", what, s.Sel.Name)
+				if x, ok := s.X.(*ast.Ident); ok && (x.Name == "wire" || x.Name == "codes") {
+					t.Errorf("%s names %s.%s: use its alias in pkg/client", what, x.Name, s.Sel.Name)
 				}
 			}
 			return true

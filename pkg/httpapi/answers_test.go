@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -72,7 +73,7 @@ func TestSubmit_reply_in_the_wrong_field(t *testing.T) {
 	w.start("colour", "pick")
 	refused := problem(t, w.send(ann, http.MethodPost, "/sessions/colour/submit", `{"kind":"reply","waitId":"w3-1","text":"red"}`))
 	require.Contains(t, refused.Detail, "the question takes selected, an array of ids: red, blue")
-	require.EqualValues(t, wire.CodeInvalidAnswer, refused.Code)
+	require.EqualValues(t, codes.InvalidAnswer, refused.Code)
 	require.Equal(t, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions", `{"sessionId":"who","agent":"other","input":"name"}`).Code)
 	w.drive(session.Key{Tenant: "acme", ID: "who"})
 	refused = problem(t, w.send(ann, http.MethodPost, "/sessions/who/submit", `{"kind":"reply","waitId":"w3-1","selected":["Ann"]}`))

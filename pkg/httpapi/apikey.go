@@ -16,8 +16,8 @@ import (
 	goruntime "runtime"
 	"strings"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/owned"
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -83,7 +83,7 @@ func APIKeys(path string) (Authenticator, error) {
 		if err != nil && !errors.Is(err, ErrNoKeys) {
 			// Nobody is let in, and it is not the caller's fault. Which line it is stands
 			// in the log alone: who asks is nobody that is known.
-			return Caller{}, fmt.Errorf("%w: %w", refuse(wire.CodeKeysUnreadable, "the server's file of keys cannot be read, so that nobody is let in; its log says why"), err)
+			return Caller{}, fmt.Errorf("%w: %w", refuse(codes.KeysUnreadable, "the server's file of keys cannot be read, so that nobody is let in; its log says why"), err)
 		}
 		given := sha256.Sum256([]byte(token))
 		found := -1

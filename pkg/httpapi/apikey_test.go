@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -100,7 +100,7 @@ func TestAPIKeys_whole(t *testing.T) {
 		out = w.send(token, http.MethodGet, "/sessions", "")
 		require.Equal(t, http.StatusServiceUnavailable, out.Code)
 		p := problem(t, out)
-		require.Equal(t, wire.CodeKeysUnreadable, p.Code)
+		require.Equal(t, codes.KeysUnreadable, p.Code)
 		require.Equal(t, "the server's file of keys cannot be read, so that nobody is let in; its log says why", p.Detail)
 	}
 	require.Contains(t, w.log.String(), path+": not a file of API keys: line "+strconv.Itoa(bytes.Count(text, []byte("\n"))+1)+": this is a key")

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/wire"
 )
 
@@ -39,7 +40,7 @@ func (h *handler) read(r *request, into any, optional bool) error {
 	case err != nil && r.Context().Err() != nil:
 		return r.Context().Err()
 	case err != nil:
-		return refuse(wire.CodeBodyUnreadable, "the body ended before it was whole")
+		return refuse(codes.BodyUnreadable, "the body ended before it was whole")
 	case len(bytes.TrimSpace(raw)) == 0:
 		return missing(optional)
 	}
@@ -50,26 +51,26 @@ func missing(optional bool) error {
 	if optional {
 		return nil
 	}
-	return refuse(wire.CodeBodyMissing, "the body is missing: send a JSON object")
+	return refuse(codes.BodyMissing, "the body is missing: send a JSON object")
 }
 
 func tooLarge(limit int64) error {
-	return refuse(wire.CodeBodyTooLarge, "the body is larger than %d bytes. Put large data where a tool can read it", limit)
+	return refuse(codes.BodyTooLarge, "the body is larger than %d bytes. Put large data where a tool can read it", limit)
 }
 
 func checkMedia(header http.Header) error {
 	given := header.Values("Content-Type")
 	media, params, err := mime.ParseMediaType(strings.Join(given, ", "))
 	if err != nil || len(given) != 1 || media != wire.MediaJSON {
-		return refuse(wire.CodeUnsupportedMediaType, "the body must be JSON: send the header Content-Type: %s", wire.MediaJSON)
+		return refuse(codes.UnsupportedMediaType, "the body must be JSON: send the header Content-Type: %s", wire.MediaJSON)
 	}
 	for name, value := range params {
 		if name != "charset" || !strings.EqualFold(value, "utf-8") {
-			return refuse(wire.CodeUnsupportedMediaType, "the body must be JSON in UTF-8: send the header Content-Type: %s", wire.MediaJSON)
+			return refuse(codes.UnsupportedMediaType, "the body must be JSON in UTF-8: send the header Content-Type: %s", wire.MediaJSON)
 		}
 	}
 	if coding := header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		return refuse(wire.CodeUnsupportedMediaType, "the body must not be compressed")
+		return refuse(codes.UnsupportedMediaType, "the body must not be compressed")
 	}
 	return nil
 }
@@ -96,7 +97,7 @@ func decode(raw []byte, into any) error {
 		return malformed(raw, at, syntax.Error())
 	}
 	if raw[len(raw)-len(bytes.TrimLeft(raw, " \t\r\n"))] != '{' {
-		return refuse(wire.CodeMalformedJSON, "the body must be a JSON object")
+		return refuse(codes.MalformedJSON, "the body must be a JSON object")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
@@ -105,9 +106,9 @@ func decode(raw []byte, into any) error {
 		return err
 	}
 	if mistake := (*json.UnmarshalTypeError)(nil); errors.As(misfit, &mistake) {
-		return refuse(wire.CodeInvalidField, "%s is a JSON %s, which does not belong there", mistake.Field, mistake.Value)
+		return refuse(codes.InvalidField, "%s is a JSON %s, which does not belong there", mistake.Field, mistake.Value)
 	} else if misfit != nil {
-		return refuse(wire.CodeInvalidField, "%v", misfit)
+		return refuse(codes.InvalidField, "%v", misfit)
 	}
 	return nil
 }
@@ -117,7 +118,7 @@ func malformed(raw []byte, offset int, what string) error {
 	offset = min(max(offset, 0), len(raw))
 	line := 1 + bytes.Count(raw[:offset], []byte("\n"))
 	column := 1 + utf8.RuneCount(raw[bytes.LastIndexByte(raw[:offset], '\n')+1:offset])
-	return refuse(wire.CodeMalformedJSON, "the body is not JSON: line %d, character %d: %s", line, column, what)
+	return refuse(codes.MalformedJSON, "the body is not JSON: line %d, character %d: %s", line, column, what)
 }
 
 // strictness walks through valid JSON and refuses what a struct has no field
@@ -138,18 +139,18 @@ type segment struct {
 
 func (s *strictness) value(t reflect.Type) error {
 	if len(s.path) >= maxDepth {
-		return refuse(wire.CodeMalformedJSON, "the body is nested more than %d deep", maxDepth)
+		return refuse(codes.MalformedJSON, "the body is nested more than %d deep", maxDepth)
 	}
 	token, err := s.decoder.Token()
 	if err != nil {
-		return refuse(wire.CodeMalformedJSON, "the body is not JSON: %v", err)
+		return refuse(codes.MalformedJSON, "the body is not JSON: %v", err)
 	}
 	switch token {
 	case nil:
 		return s.null(t)
 	case "":
 		if s.atID(t) {
-			return refuse(wire.CodeInvalidField, "%s is empty: leave it out, or say which is meant", shown(where(s.path)))
+			return refuse(codes.InvalidField, "%s is empty: leave it out, or say which is meant", shown(where(s.path)))
 		}
 	case json.Delim('{'):
 		return s.object(t)
@@ -173,7 +174,7 @@ func (s *strictness) null(t reflect.Type) error {
 	if !object && t != reflect.TypeFor[wire.Content]() && !s.atID(t) {
 		return nil
 	}
-	return refuse(wire.CodeInvalidField, "%s is null: leave it out, or say what is meant", shown(where(s.path)))
+	return refuse(codes.InvalidField, "%s is null: leave it out, or say what is meant", shown(where(s.path)))
 }
 
 // atID reports whether the walk is at a field that names something, such as waitId.
@@ -204,12 +205,12 @@ func (s *strictness) object(t reflect.Type) error {
 		}
 		name, _ := token.(string) // the key of an object is a string
 		if seen[name] {
-			return refuse(wire.CodeDuplicateField, "the field %s is there twice", shown(s.at(name)))
+			return refuse(codes.DuplicateField, "the field %s is there twice", shown(s.at(name)))
 		}
 		seen[name] = true
 		inner, known := fields[name]
 		if fields != nil && !known {
-			return refuse(wire.CodeUnknownField, "there is no field %s here; the fields are %s", shown(s.at(name)), strings.Join(fieldNames(t), ", "))
+			return refuse(codes.UnknownField, "there is no field %s here; the fields are %s", shown(s.at(name)), strings.Join(fieldNames(t), ", "))
 		}
 		if fields == nil {
 			inner = element(t)

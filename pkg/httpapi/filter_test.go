@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -42,7 +43,7 @@ func TestLists_keep_only_some(t *testing.T) {
 		require.Empty(t, get[wire.Waits](w, eve, "/waits?"+query).Items)
 	}
 	for _, target := range []string{"/sessions?agent=", "/sessions?tool=x", "/sessions?tag=a&tag=b", "/waits?tag=x", "/waits?kind=odd", "/waits?kind=", "/waits?user="} {
-		require.Equal(t, wire.CodeInvalidParameter, problem(t, w.send(ann, http.MethodGet, target, "")).Code, target)
+		require.Equal(t, codes.InvalidParameter, problem(t, w.send(ann, http.MethodGet, target, "")).Code, target)
 	}
 	for _, tags := range []string{`["a","a"]`, `[""]`, `["a b"]`, `"a"`} {
 		out := w.send(ann, http.MethodPost, "/sessions", `{"agent":"desk","input":"deploy","tags":`+tags+`}`)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 )
 
@@ -25,7 +25,7 @@ func TestNames(t *testing.T) {
 	w.log.Reset()
 	for _, who = range []string{"", "  ", strings.Repeat("é", 641), strings.Repeat("x", 100_000), "evil\x1b[2J", "a\nb", "a\r", "\u202egnp.exe", "a\u2028b", "\xff"} {
 		p := problem(t, w.send(ann, http.MethodGet, "/sessions", ""))
-		require.Equal(t, wire.CodeForbidden, p.Code, "%.20q", who)
+		require.Equal(t, codes.Forbidden, p.Code, "%.20q", who)
 	}
 	require.Less(t, w.log.Len(), 10_000, "nor does it fill the log")
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -27,14 +28,14 @@ const (
 func (r *request) parameters(names ...string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, refuse(wire.CodeInvalidParameter, "the query cannot be read: write it as name=value, joined with &")
+		return nil, refuse(codes.InvalidParameter, "the query cannot be read: write it as name=value, joined with &")
 	}
 	for name, given := range values {
 		if !slices.Contains(names, name) {
-			return nil, refuse(wire.CodeInvalidParameter, "there is no parameter %s here", shown(name))
+			return nil, refuse(codes.InvalidParameter, "there is no parameter %s here", shown(name))
 		}
 		if len(given) > 1 {
-			return nil, refuse(wire.CodeInvalidParameter, "the parameter %s is there twice", name)
+			return nil, refuse(codes.InvalidParameter, "the parameter %s is there twice", name)
 		}
 	}
 	return values, nil
@@ -47,7 +48,7 @@ func number(values url.Values, name string, lowest, highest, otherwise int64) (i
 	}
 	n, err := strconv.ParseInt(values.Get(name), 10, 64)
 	if err != nil || n < lowest || n > highest {
-		return 0, refuse(wire.CodeInvalidParameter, "%s must be a whole number from %d to %d", name, lowest, highest)
+		return 0, refuse(codes.InvalidParameter, "%s must be a whole number from %d to %d", name, lowest, highest)
 	}
 	return n, nil
 }
@@ -61,7 +62,7 @@ func flag(values url.Values, name string) (bool, error) {
 		return false, nil
 	}
 	if values.Has(name) {
-		return false, refuse(wire.CodeInvalidParameter, "%s must be true or false", name)
+		return false, refuse(codes.InvalidParameter, "%s must be true or false", name)
 	}
 	return false, nil
 }
@@ -74,7 +75,7 @@ func limit(values url.Values) (int, error) {
 func status(values url.Values) (session.Status, error) {
 	s := session.Status(values.Get("status"))
 	if values.Has("status") && !slices.Contains(session.Statuses(), s) {
-		return "", refuse(wire.CodeInvalidParameter, "status must be one of %s", listed(session.Statuses()))
+		return "", refuse(codes.InvalidParameter, "status must be one of %s", listed(session.Statuses()))
 	}
 	return s, nil
 }
@@ -92,7 +93,7 @@ func listed[T ~string](all []T) string {
 func words(values url.Values, into map[string]*string) error {
 	for name, to := range into {
 		if *to = values.Get(name); values.Has(name) && *to == "" {
-			return refuse(wire.CodeInvalidParameter, "the parameter %s is empty: leave it out, or say which", name)
+			return refuse(codes.InvalidParameter, "the parameter %s is empty: leave it out, or say which", name)
 		}
 	}
 	return nil
@@ -106,7 +107,7 @@ func (r *request) idempotencyKey() (string, error) {
 	}
 	invisible := func(c rune) bool { return c < '!' || c > '~' }
 	if len(given) > 1 || given[0] == "" || len(given[0]) > 255 || strings.ContainsFunc(given[0], invisible) {
-		return "", refuse(wire.CodeInvalidHeader, "%s must be there once, with 1 to 255 visible ASCII characters", wire.HeaderIdempotencyKey)
+		return "", refuse(codes.InvalidHeader, "%s must be there once, with 1 to 255 visible ASCII characters", wire.HeaderIdempotencyKey)
 	}
 	return given[0], nil
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -14,11 +15,11 @@ import (
 
 // statuses of the codes that HTTP tells apart from the rest of their class.
 var statuses = map[string]int{
-	wire.CodeUnauthenticated:          http.StatusUnauthorized,
-	wire.CodeRouteNotFound:            http.StatusNotFound,
-	wire.CodeMethodNotAllowed:         http.StatusMethodNotAllowed,
-	wire.CodeUnsupportedMediaType:     http.StatusUnsupportedMediaType,
-	wire.CodeBodyTooLarge:             http.StatusRequestEntityTooLarge,
+	codes.Unauthenticated:             http.StatusUnauthorized,
+	codes.RouteNotFound:               http.StatusNotFound,
+	codes.MethodNotAllowed:            http.StatusMethodNotAllowed,
+	codes.UnsupportedMediaType:        http.StatusUnsupportedMediaType,
+	codes.BodyTooLarge:                http.StatusRequestEntityTooLarge,
 	string(runtime.CodeInputTooLarge): http.StatusRequestEntityTooLarge,
 }
 
@@ -91,7 +92,7 @@ func (h *handler) problem(r *request, err error) wire.Problem {
 	switch class := e.Code.Class(); {
 	case class == runtime.ClassInternal && over:
 		return wire.Problem{
-			Code: wire.CodeRequestTimeout, RequestID: r.id,
+			Code: codes.RequestTimeout, RequestID: r.id,
 			Detail: "the request took too long and was given up; what it asked for may have been done. Ask where the session stands, or send the same request again",
 		}
 	case class == runtime.ClassInternal:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -189,7 +190,7 @@ func (h *handler) inbox(r *request) (*response, error) {
 		return nil, err
 	}
 	if values.Has("kind") && !slices.Contains(session.WaitKinds(), p.Kind) {
-		return nil, refuse(wire.CodeInvalidParameter, "kind must be one of %s", listed(session.WaitKinds()))
+		return nil, refuse(codes.InvalidParameter, "kind must be one of %s", listed(session.WaitKinds()))
 	}
 	err = words(values, map[string]*string{"agent": &p.Agent, "root": &p.Root, "tool": &p.Tool, "user": &p.User})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -91,9 +92,9 @@ func (h *handler) noRoute(r *request) (*response, error) {
 		}
 	}
 	if len(allowed) == 0 {
-		return nil, refuse(wire.CodeRouteNotFound, "there is nothing at this address; GET %s lists what there is", openAPIPath)
+		return nil, refuse(codes.RouteNotFound, "there is nothing at this address; GET %s lists what there is", openAPIPath)
 	}
-	e := refuse(wire.CodeMethodNotAllowed, "this address takes %s and no other method", strings.Join(allowed, ", "))
+	e := refuse(codes.MethodNotAllowed, "this address takes %s and no other method", strings.Join(allowed, ", "))
 	e.header = map[string]string{"Allow": strings.Join(allowed, ", ")}
 	return nil, e
 }
@@ -163,18 +164,18 @@ func (h *handler) authenticate(r *request) error {
 	caller, err := h.cfg.Authenticate(r.Request)
 	switch {
 	case errors.Is(err, ErrUnauthenticated):
-		e := refuse(wire.CodeUnauthenticated, "%s", why(err, ErrUnauthenticated))
+		e := refuse(codes.Unauthenticated, "%s", why(err, ErrUnauthenticated))
 		e.header = map[string]string{"WWW-Authenticate": challenge(r.Request)}
 		return e
 	case errors.Is(err, ErrForbidden):
-		return refuse(wire.CodeForbidden, "%s", why(err, ErrForbidden))
+		return refuse(codes.Forbidden, "%s", why(err, ErrForbidden))
 	case err != nil:
 		return fmt.Errorf("authenticate: %w", err)
 	}
 	if checkTenant(caller.Tenant) != nil || !nameable(caller.Who) {
 		// Verified, but not a name we can keep sessions under: no guess is made.
 		h.cfg.Log.WarnContext(r.Context(), "caller without a usable tenant or name", "request", r.id, "tenant", shown(caller.Tenant), "who", shown(caller.Who))
-		return refuse(wire.CodeForbidden, "who you are was verified, but it says no tenant or no name that can be used here")
+		return refuse(codes.Forbidden, "who you are was verified, but it says no tenant or no name that can be used here")
 	}
 	if caller.From == "" {
 		caller.From = "http " + host(r.RemoteAddr)

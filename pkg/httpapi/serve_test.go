@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/runtime"
@@ -69,7 +70,7 @@ func TestFunctions(t *testing.T) {
 					continue
 				}
 				code := problem(t, out).Code
-				served := code != wire.CodeRouteNotFound && code != wire.CodeMethodNotAllowed
+				served := code != codes.RouteNotFound && code != codes.MethodNotAllowed
 				require.Equal(t, function == route.Function, served, "%s %s: %s", route.Method, route.Path, code)
 			}
 			if function != httpapi.FunctionQuery {

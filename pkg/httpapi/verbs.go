@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -95,7 +96,7 @@ func checkKind(kind session.AnswerKind) error {
 		return nil
 	case session.AnswerChild, session.AnswerExpiry:
 	}
-	return refuse(wire.CodeInvalidField, "kind must be %s, %s, %s, %s or %s", session.AnswerClientTool, session.AnswerApproval,
+	return refuse(codes.InvalidField, "kind must be %s, %s, %s, %s or %s", session.AnswerClientTool, session.AnswerApproval,
 		session.AnswerReply, session.AnswerMessage, session.AnswerVerdict)
 }
 
@@ -166,12 +167,12 @@ func modeOf(b wire.ResumeRequest) (wire.ResumeMode, error) {
 	}
 	switch {
 	case given > 1:
-		return "", refuse(wire.CodeInvalidField, "message, confirmation and decisions cannot go together: bring one of them")
+		return "", refuse(codes.InvalidField, "message, confirmation and decisions cannot go together: bring one of them")
 	case b.Mode != "" && b.Mode != mode:
-		return "", refuse(wire.CodeInvalidField, "mode %s does not fit what is brought: message belongs to %s, confirmation to %s, decisions to %s, nothing to %s", shown(string(b.Mode)),
+		return "", refuse(codes.InvalidField, "mode %s does not fit what is brought: message belongs to %s, confirmation to %s, decisions to %s, nothing to %s", shown(string(b.Mode)),
 			wire.ResumeWithMessage, wire.ResumeWithConfirmation, wire.ResumeWithDecisions, wire.ResumeContinue)
 	case b.Confirmation != nil && b.Confirmation.Approved == nil:
-		return "", refuse(wire.CodeInvalidField, "confirmation.approved is missing: say true or false")
+		return "", refuse(codes.InvalidField, "confirmation.approved is missing: say true or false")
 	}
 	return mode, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/runtime"
@@ -182,7 +183,7 @@ func TestGone(t *testing.T) {
 		r.Header.Set(wire.HeaderPrefer, "wait=20")
 		out := w.serve(r)
 		require.Equal(t, http.StatusServiceUnavailable, out.Code)
-		require.Equal(t, wire.CodeRequestTimeout, problem(t, out).Code)
+		require.Equal(t, codes.RequestTimeout, problem(t, out).Code)
 		require.Equal(t, "1", out.Header().Get("Retry-After"))
 		require.NotContains(t, w.log.String(), "level=ERROR", "it is nobody's fault")
 

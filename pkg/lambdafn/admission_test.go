@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/lambdafn"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -71,7 +71,7 @@ func TestAdmission_only_its_own_API(t *testing.T) {
 				"no caller":       {"apiId": "api-2"},
 			} {
 				got := askRaw(t, h, forge(t, name, context))
-				require.Equal(t, wire.CodeForbidden, problemOf(t, got).Code, "%s: %s", name, what)
+				require.Equal(t, codes.Forbidden, problemOf(t, got).Code, "%s: %s", name, what)
 				require.NotContains(t, got.Body, "api-1", "the id is not told")
 			}
 		}
@@ -116,7 +116,7 @@ func TestAdmission_authorizers_of_other_shapes(t *testing.T) {
 		for name, h := range served(t, w) {
 			for shape, authorizer := range shapes {
 				got := askRaw(t, h, forge(t, name, anything{"authorizer": authorizer}))
-				require.Equal(t, wire.CodeUnauthenticated, problemOf(t, got).Code, "%s, %s: %s", kind, name, shape)
+				require.Equal(t, codes.Unauthenticated, problemOf(t, got).Code, "%s, %s: %s", kind, name, shape)
 			}
 			for _, authorizer := range []any{7, "jwt", []any{anything{"jwt": claims("acme")}}, anything{"jwt": 7}, anything{"iam": []any{}}} {
 				require.Equal(t, http.StatusBadRequest, askRaw(t, h, forge(t, name, anything{"authorizer": authorizer})).StatusCode, "%s, %s", kind, name)

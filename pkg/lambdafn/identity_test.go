@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/lambdafn"
 	"github.com/adjourn/adjourn/pkg/llm"
@@ -83,7 +84,7 @@ func TestIdentity_who_has_no_tenant_is_forbidden(t *testing.T) {
 	} {
 		p := problemOf(t, ask(t, h, jwt("GET", "/sessions", claims)))
 		require.Equal(t, http.StatusForbidden, p.Status, name)
-		require.Equal(t, wire.CodeForbidden, p.Code, name)
+		require.Equal(t, codes.Forbidden, p.Code, name)
 	}
 	// An emulator that hands lists through opens nothing either.
 	raw := []byte(`{"version":"2.0","rawPath":"/sessions","requestContext":{"apiId":"api-1","routeKey":"GET /sessions","http":{"method":"GET"},"authorizer":{"jwt":{"claims":{"tenant":["acme"],"sub":"u1"}}}}}`)
@@ -105,7 +106,7 @@ func TestIdentity_what_the_client_says_is_no_claim(t *testing.T) {
 	e.PathParameters = map[string]string{"tenant": "acme"}
 	p := problemOf(t, ask(t, h, e))
 	require.Equal(t, http.StatusUnauthorized, p.Status)
-	require.Equal(t, wire.CodeUnauthenticated, p.Code)
+	require.Equal(t, codes.Unauthenticated, p.Code)
 
 	e.RequestContext.Authorizer = &events.APIGatewayV2HTTPRequestContextAuthorizerDescription{Lambda: map[string]any{"tenant": "acme"}}
 	require.Equal(t, http.StatusUnauthorized, ask(t, h, e).StatusCode, "an authorizer this program does not know")
@@ -152,7 +153,7 @@ func TestIdentity_who_by_IAM(t *testing.T) {
 		e.Headers["content-type"], e.Body = "application/json", `{"agent":"lab","input":"- say: hi"}`
 		got := ask(t, h, e)
 		if who == "" {
-			require.Equal(t, wire.CodeForbidden, problemOf(t, got).Code, arn)
+			require.Equal(t, codes.Forbidden, problemOf(t, got).Code, arn)
 			continue
 		}
 		require.Equal(t, http.StatusAccepted, got.StatusCode, "%s: %s", arn, got.Body)

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/wire"
 )
 
@@ -79,10 +80,10 @@ func (h *proxy) answer(ctx context.Context, event httpEvent, unreadable error) (
 	}
 	switch {
 	case err != nil:
-		response = problem(http.StatusBadRequest, wire.CodeBodyUnreadable, "The request cannot be read.", "")
+		response = problem(http.StatusBadRequest, codes.BodyUnreadable, "The request cannot be read.", "")
 	case stranger != nil:
 		h.Log.WarnContext(ctx, "request refused", "error", stranger.Error(), "gatewayRequestId", event.RequestContext.RequestID)
-		response = problem(http.StatusForbidden, wire.CodeForbidden, "The request did not come by the API and the route that this function answers.", event.RequestContext.RequestID)
+		response = problem(http.StatusForbidden, codes.Forbidden, "The request did not come by the API and the route that this function answers.", event.RequestContext.RequestID)
 	default:
 		err = guard(func() (err error) {
 			response, err = h.proxied(ctx, event)

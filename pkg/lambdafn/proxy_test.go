@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/lambdafn"
@@ -276,7 +277,7 @@ func TestProxy_bodies(t *testing.T) {
 	}
 	e := request("POST", "/")
 	e.Body, e.IsBase64Encoded = "not base64!", true
-	require.Equal(t, wire.CodeBodyUnreadable, problemOf(t, ask(t, h, e)).Code)
+	require.Equal(t, codes.BodyUnreadable, problemOf(t, ask(t, h, e)).Code)
 }
 
 func TestProxy_no_body_where_there_must_be_none(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -56,7 +56,7 @@ func TestIdentity_nothing_stands_in_for_the_subject(t *testing.T) {
 		}
 		p := problemOf(t, ask(t, h, jwt("GET", "/sessions", claims)))
 		require.Equal(t, http.StatusForbidden, p.Status)
-		require.Equal(t, wire.CodeForbidden, p.Code)
+		require.Equal(t, codes.Forbidden, p.Code)
 		require.Contains(t, p.Detail, c.says)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -14,54 +14,54 @@ import (
 
 // Class groups codes by what a caller can do about them. Exit codes and HTTP
 // statuses are made of it, each in one place.
-type Class = wire.Class
+type Class = codes.Class
 
 // The classes of refusal.
 const (
-	ClassInvalid     = wire.ClassInvalid
-	ClassNotFound    = wire.ClassNotFound
-	ClassForbidden   = wire.ClassForbidden
-	ClassConflict    = wire.ClassConflict
-	ClassGone        = wire.ClassGone
-	ClassUnavailable = wire.ClassUnavailable
-	ClassInternal    = wire.ClassInternal
+	ClassInvalid     = codes.ClassInvalid
+	ClassNotFound    = codes.ClassNotFound
+	ClassForbidden   = codes.ClassForbidden
+	ClassConflict    = codes.ClassConflict
+	ClassGone        = codes.ClassGone
+	ClassUnavailable = codes.ClassUnavailable
+	ClassInternal    = codes.ClassInternal
 )
 
 // Code is a stable name of a refusal, the same in every interface.
-type Code = wire.Code
+type Code = codes.Code
 
 // The codes.
 const (
-	CodeInvalidID           = wire.CodeInvalidID
-	CodeInvalidInput        = wire.CodeInvalidInput
-	CodeInputTooLarge       = wire.CodeInputTooLarge
-	CodeInvalidAnswer       = wire.CodeInvalidAnswer
-	CodeWrongKind           = wire.CodeWrongKind
-	CodeUnknownAgent        = wire.CodeUnknownAgent
-	CodeAgentNotOffered     = wire.CodeAgentNotOffered
-	CodeInvalidModel        = wire.CodeInvalidModel
-	CodeSessionNotFound     = wire.CodeSessionNotFound
-	CodeWaitNotFound        = wire.CodeWaitNotFound
-	CodeInvalidCheckpoint   = wire.CodeInvalidCheckpoint
-	CodeInvalidCursor       = wire.CodeInvalidCursor
-	CodeNotAllowed          = wire.CodeNotAllowed
-	CodeAlreadyRunning      = wire.CodeAlreadyRunning
-	CodeNotResumable        = wire.CodeNotResumable
-	CodeStillWaiting        = wire.CodeStillWaiting
-	CodeAlreadyAnswered     = wire.CodeAlreadyAnswered
-	CodeSessionEnded        = wire.CodeSessionEnded
-	CodeStaleCheckpoint     = wire.CodeStaleCheckpoint
-	CodeAgentMismatch       = wire.CodeAgentMismatch
-	CodeIdempotencyMismatch = wire.CodeIdempotencyMismatch
-	CodeNothingToDecide     = wire.CodeNothingToDecide
-	CodeExpired             = wire.CodeExpired
-	CodeStoreUnavailable    = wire.CodeStoreUnavailable
-	CodeStoreLocked         = wire.CodeStoreLocked
-	CodeStoreGone           = wire.CodeStoreGone
-	CodeNotOurs             = wire.CodeNotOurs
-	CodeNewerNeeded         = wire.CodeNewerNeeded
-	CodeCorrupt             = wire.CodeCorrupt
-	CodeInternal            = wire.CodeInternal
+	CodeInvalidID           = codes.InvalidID
+	CodeInvalidInput        = codes.InvalidInput
+	CodeInputTooLarge       = codes.InputTooLarge
+	CodeInvalidAnswer       = codes.InvalidAnswer
+	CodeWrongKind           = codes.WrongKind
+	CodeUnknownAgent        = codes.UnknownAgent
+	CodeAgentNotOffered     = codes.AgentNotOffered
+	CodeInvalidModel        = codes.InvalidModel
+	CodeSessionNotFound     = codes.SessionNotFound
+	CodeWaitNotFound        = codes.WaitNotFound
+	CodeInvalidCheckpoint   = codes.InvalidCheckpoint
+	CodeInvalidCursor       = codes.InvalidCursor
+	CodeNotAllowed          = codes.NotAllowed
+	CodeAlreadyRunning      = codes.AlreadyRunning
+	CodeNotResumable        = codes.NotResumable
+	CodeStillWaiting        = codes.StillWaiting
+	CodeAlreadyAnswered     = codes.AlreadyAnswered
+	CodeSessionEnded        = codes.SessionEnded
+	CodeStaleCheckpoint     = codes.StaleCheckpoint
+	CodeAgentMismatch       = codes.AgentMismatch
+	CodeIdempotencyMismatch = codes.IdempotencyMismatch
+	CodeNothingToDecide     = codes.NothingToDecide
+	CodeExpired             = codes.Expired
+	CodeStoreUnavailable    = codes.StoreUnavailable
+	CodeStoreLocked         = codes.StoreLocked
+	CodeStoreGone           = codes.StoreGone
+	CodeNotOurs             = codes.NotOurs
+	CodeNewerNeeded         = codes.NewerNeeded
+	CodeCorrupt             = codes.Corrupt
+	CodeInternal            = codes.Internal
 )
 
 // Error is a refused verb: what was wrong, with which session, and what to do.

@@ -3,7 +3,7 @@ package runtime
 import (
 	"encoding/json"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -17,7 +17,7 @@ type Caller struct {
 
 // MaxInput is the largest user message in bytes, all its parts together: 4 MiB, more than any
 // model accepts.
-const MaxInput = wire.MaxInput
+const MaxInput = codes.MaxInput
 
 // MaxInputParts is how many parts a user message may have: 1,000.
 const MaxInputParts = answers.MaxInputParts

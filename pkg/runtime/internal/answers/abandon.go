@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -18,11 +18,11 @@ import (
 func CheckAbandon(s *session.Session, waits []journal.WaitRecord, who string) error {
 	open, gives := stored.OpenWaits(waits), s.Status == session.StatusInterrupted || s.Rules.Policy.AbandonOnMessage
 	if len(open) > 0 && !gives {
-		return refusal.At(wire.CodeStillWaiting, s.Key, s.Status, "it waits for %s, not for a message. Answer that first", Label(open[0]))
+		return refusal.At(codes.StillWaiting, s.Key, s.Status, "it waits for %s, not for a message. Answer that first", Label(open[0]))
 	}
 	for _, w := range open {
 		if !MayAnswer(w, who) {
-			return refusal.About(w.ID, refusal.At(wire.CodeNotAllowed, s.Key, s.Status, "a message would abandon %s, which may be answered by %s only, not by %q", Label(w), strings.Join(w.Who, ", "), who))
+			return refusal.About(w.ID, refusal.At(codes.NotAllowed, s.Key, s.Status, "a message would abandon %s, which may be answered by %s only, not by %q", Label(w), strings.Join(w.Who, ", "), who))
 		}
 	}
 	if len(open) > 0 && s.Status == session.StatusSuspended {
@@ -33,12 +33,12 @@ func CheckAbandon(s *session.Session, waits []journal.WaitRecord, who string) er
 	case i < 0 && (len(open) > 0 || s.Status == session.StatusInterrupted):
 		return nil
 	case len(open) > 0:
-		return refusal.At(wire.CodeStillWaiting, s.Key, s.Status, "a message would abandon %s, which %s has answered. Let it go on with that first: %s is still open",
+		return refusal.At(codes.StillWaiting, s.Key, s.Status, "a message would abandon %s, which %s has answered. Let it go on with that first: %s is still open",
 			Label(waits[i].Wait), waits[i].Answer.Who, Label(open[0]))
 	case stored.StaysSuspended(waits) || s.Status == session.StatusInterrupted:
-		return refusal.At(wire.CodeStillWaiting, s.Key, s.Status, "everything it waited for is answered, and the answers are only stored. Resume it without a message first; send the message when it rests again")
+		return refusal.At(codes.StillWaiting, s.Key, s.Status, "everything it waited for is answered, and the answers are only stored. Resume it without a message first; send the message when it rests again")
 	}
-	return refusal.At(wire.CodeAlreadyRunning, s.Key, s.Status, "everything it waited for is answered, and it goes on with that. Send the message when it rests again")
+	return refusal.At(codes.AlreadyRunning, s.Key, s.Status, "everything it waited for is answered, and it goes on with that. Send the message when it rests again")
 }
 
 // takenIn are the answers of calls that wait for nothing themselves and have not run:

@@ -13,9 +13,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/internal/toolrun"
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
@@ -82,14 +82,14 @@ func CheckFields(key session.Key, a session.Answer) error {
 		{"outcome", a.Outcome != ""},
 	} {
 		if field.given && !slices.Contains(own, field.name) {
-			return refusal.New(wire.CodeInvalidInput, key, "%s does not belong to an answer of kind %s, which has %s", field.name, a.Kind, strings.Join(own, ", "))
+			return refusal.New(codes.InvalidInput, key, "%s does not belong to an answer of kind %s, which has %s", field.name, a.Kind, strings.Join(own, ", "))
 		}
 	}
 	switch {
 	case a.Selected != nil && a.Text != nil:
-		return refusal.New(wire.CodeInvalidInput, key, "selected and text do not go together: selected answers a question that has choices, text one that has none")
+		return refusal.New(codes.InvalidInput, key, "selected and text do not go together: selected answers a question that has choices, text one that has none")
 	case a.Verdict == session.VerdictNotHappened && a.Result != nil:
-		return refusal.New(wire.CodeInvalidInput, key, "result does not go with the verdict %s: what did not happen has none; a reason says more", a.Verdict)
+		return refusal.New(codes.InvalidInput, key, "result does not go with the verdict %s: what did not happen has none; a reason says more", a.Verdict)
 	}
 	return nil
 }
@@ -106,14 +106,14 @@ func (c *Checker) Check(key session.Key, record journal.WaitRecord, a session.An
 	a.Audit, a.Digest = "", stored.Decided(w, a)
 	for _, text := range []*string{&a.Reason, &a.Error, a.Text} {
 		if text != nil && !utf8.ValidString(*text) {
-			return a, refusal.New(wire.CodeInvalidAnswer, key, "%s: the answer is not valid UTF-8 text", Label(w))
+			return a, refusal.New(codes.InvalidAnswer, key, "%s: the answer is not valid UTF-8 text", Label(w))
 		}
 	}
 	if err := c.checkContent(record, key, &a); err != nil {
 		if refused := (*refusal.Error)(nil); errors.As(err, &refused) {
 			return a, refused // it has its own code: a message that is empty or too long
 		}
-		return a, refusal.New(wire.CodeInvalidAnswer, key, "%s: %v", Label(w), err)
+		return a, refusal.New(codes.InvalidAnswer, key, "%s: %v", Label(w), err)
 	}
 	return a, nil
 }
@@ -123,7 +123,7 @@ func CheckWho(key session.Key, w session.Wait, who string) error {
 	if MayAnswer(w, who) {
 		return nil
 	}
-	return refusal.New(wire.CodeNotAllowed, key, "%s may be answered by %s only, not by %q", Label(w), strings.Join(w.Who, ", "), who)
+	return refusal.New(codes.NotAllowed, key, "%s may be answered by %s only, not by %q", Label(w), strings.Join(w.Who, ", "), who)
 }
 
 // MayAnswer reports whether a caller may answer a wait.
@@ -198,5 +198,5 @@ func (c *Checker) CheckSize(key session.Key, record journal.WaitRecord, answer s
 	if size <= most {
 		return nil
 	}
-	return refusal.New(wire.CodeInputTooLarge, key, "%s: the answer has %d bytes in JSON, and %d are the most beside what else the session waits for. Put large data where a tool can read it", Label(record.Wait), size, most)
+	return refusal.New(codes.InputTooLarge, key, "%s: the answer has %d bytes in JSON, and %d are the most beside what else the session waits for. Put large data where a tool can read it", Label(record.Wait), size, most)
 }

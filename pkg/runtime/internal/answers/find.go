@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
@@ -69,23 +69,23 @@ func (c *Checker) Find(ctx context.Context, a stored.Suspension, answer session.
 				return item, nil
 			}
 		}
-		return store.Item{}, refusal.New(wire.CodeWaitNotFound, key, "it does not wait for a message")
+		return store.Item{}, refusal.New(codes.WaitNotFound, key, "it does not wait for a message")
 	case answer.ToolCallID != "":
-		return store.Item{}, refusal.New(wire.CodeInvalidAnswer, key, "a call names no answer of kind %q, for it may be asked about more than once. %s", answer.Kind, SuggestWaits(a, answer.Kind, answer.ToolCallID))
+		return store.Item{}, refusal.New(codes.InvalidAnswer, key, "a call names no answer of kind %q, for it may be asked about more than once. %s", answer.Kind, SuggestWaits(a, answer.Kind, answer.ToolCallID))
 	}
-	return store.Item{}, refusal.New(wire.CodeInvalidAnswer, key, "the answer does not say which wait it is for. %s", SuggestWaits(a, answer.Kind, ""))
+	return store.Item{}, refusal.New(codes.InvalidAnswer, key, "the answer does not say which wait it is for. %s", SuggestWaits(a, answer.Kind, ""))
 }
 
 func noApproval(a stored.Suspension) *refusal.Error {
-	return refusal.New(wire.CodeWaitNotFound, a.Head.Key, "no approval has this approvalId. %s", SuggestWaits(a, session.AnswerApproval, ""))
+	return refusal.New(codes.WaitNotFound, a.Head.Key, "no approval has this approvalId. %s", SuggestWaits(a, session.AnswerApproval, ""))
 }
 
 // NoWait refuses an answer that names a wait there is not.
 func NoWait(a stored.Suspension, answer session.Answer) *refusal.Error {
 	if !stored.IsWait(answer.Wait) && strings.HasPrefix(answer.Wait, "c") {
-		return refusal.New(wire.CodeWaitNotFound, a.Head.Key, "%q is the id of a call, not of a wait. %s", answer.Wait, SuggestWaits(a, answer.Kind, answer.Wait))
+		return refusal.New(codes.WaitNotFound, a.Head.Key, "%q is the id of a call, not of a wait. %s", answer.Wait, SuggestWaits(a, answer.Kind, answer.Wait))
 	}
-	return refusal.New(wire.CodeWaitNotFound, a.Head.Key, "there is no wait %q. %s", answer.Wait, SuggestWaits(a, answer.Kind, ""))
+	return refusal.New(codes.WaitNotFound, a.Head.Key, "there is no wait %q. %s", answer.Wait, SuggestWaits(a, answer.Kind, ""))
 }
 
 // clientCall finds the wait for a client tool's result by its call: that of the
@@ -103,7 +103,7 @@ func (c *Checker) clientCall(ctx context.Context, a stored.Suspension, answer se
 	if id != "" {
 		return c.cfg.Sessions.Wait(ctx, a, id)
 	}
-	return store.Item{}, refusal.New(wire.CodeWaitNotFound, a.Head.Key, "no call %q waits or waited for a client's result. %s", answer.ToolCallID, SuggestWaits(a, answer.Kind, ""))
+	return store.Item{}, refusal.New(codes.WaitNotFound, a.Head.Key, "no call %q waits or waited for a client's result. %s", answer.ToolCallID, SuggestWaits(a, answer.Kind, ""))
 }
 
 // maxOfCall bounds how many entries are read to find a wait by its call. A call ends after a few
@@ -144,11 +144,11 @@ func resultOf(m llm.Message, call string) bool {
 func checkNames(key session.Key, w session.Wait, a session.Answer) error {
 	switch {
 	case answerKind(w.Kind) != a.Kind:
-		return refusal.New(wire.CodeWrongKind, key, "%s takes an answer of kind %q, not %q", Label(w), answerKind(w.Kind), a.Kind)
+		return refusal.New(codes.WrongKind, key, "%s takes an answer of kind %q, not %q", Label(w), answerKind(w.Kind), a.Kind)
 	case a.ToolCallID != "" && a.ToolCallID != w.Call:
-		return refusal.New(wire.CodeWaitNotFound, key, "%s is not of a call %q, but of %s", Label(w), a.ToolCallID, w.Call)
+		return refusal.New(codes.WaitNotFound, key, "%s is not of a call %q, but of %s", Label(w), a.ToolCallID, w.Call)
 	case a.QuestionID != "" && w.Question != nil && a.QuestionID != w.Question.ID:
-		return refusal.New(wire.CodeWrongKind, key, "%s is another question, %q", Label(w), w.Question.ID)
+		return refusal.New(codes.WrongKind, key, "%s is another question, %q", Label(w), w.Question.ID)
 	}
 	return nil
 }

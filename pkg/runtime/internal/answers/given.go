@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/engine"
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -52,7 +52,7 @@ func SettledByPeople(record journal.WaitRecord) bool {
 
 // AnsweredDifferently refuses an answer because another one came first, which it names.
 func AnsweredDifferently(key session.Key, record journal.WaitRecord) *refusal.Error {
-	e := refusal.New(wire.CodeAlreadyAnswered, key, "%s was answered before, differently, by %s at %s. The first answer counts", Label(record.Wait), record.Answer.Who, record.Answer.When.Format("2006-01-02 15:04:05 MST"))
+	e := refusal.New(codes.AlreadyAnswered, key, "%s was answered before, differently, by %s at %s. The first answer counts", Label(record.Wait), record.Answer.Who, record.Answer.When.Format("2006-01-02 15:04:05 MST"))
 	e.Answer = record.Answer
 	return e
 }
@@ -60,13 +60,13 @@ func AnsweredDifferently(key session.Key, record journal.WaitRecord) *refusal.Er
 // TooLate refuses an answer to a wait that has expired or was closed.
 func TooLate(key session.Key, record journal.WaitRecord) error {
 	if record.State == session.WaitClosed {
-		return refusal.New(wire.CodeSessionEnded, key, "%s was closed before this answer came: the session continued without it", Label(record.Wait))
+		return refusal.New(codes.SessionEnded, key, "%s was closed before this answer came: the session continued without it", Label(record.Wait))
 	}
 	at := ""
 	if d := record.Wait.Deadline; d != nil {
 		at = " at " + d.At.Format("2006-01-02 15:04:05 MST")
 	}
-	return refusal.New(wire.CodeExpired, key, "%s expired%s; the action that was declared for its deadline was carried out instead", Label(record.Wait), at)
+	return refusal.New(codes.Expired, key, "%s expired%s; the action that was declared for its deadline was carried out instead", Label(record.Wait), at)
 }
 
 // Same reports whether two answers decide the same, whatever their authors, their times and

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -29,12 +29,12 @@ func CheckInput(key session.Key, parts []llm.Part) error {
 		}
 	}
 	switch {
-	case size > wire.MaxInput:
-		return refusal.New(wire.CodeInputTooLarge, key, "the input has %.1f MB; at most %d MB are taken. Put large data into a file and let a tool read it", float64(size)/(1<<20), wire.MaxInput>>20)
+	case size > codes.MaxInput:
+		return refusal.New(codes.InputTooLarge, key, "the input has %.1f MB; at most %d MB are taken. Put large data into a file and let a tool read it", float64(size)/(1<<20), codes.MaxInput>>20)
 	case len(parts) > MaxInputParts:
-		return refusal.New(wire.CodeInputTooLarge, key, "the input has %d parts; at most %d are taken", len(parts), MaxInputParts)
+		return refusal.New(codes.InputTooLarge, key, "the input has %d parts; at most %d are taken", len(parts), MaxInputParts)
 	case empty:
-		return refusal.New(wire.CodeInvalidInput, key, "the input is empty: say what the agent is to do")
+		return refusal.New(codes.InvalidInput, key, "the input is empty: say what the agent is to do")
 	}
 	for i, p := range parts {
 		if err := checkInputPart(p); err != nil {
@@ -42,7 +42,7 @@ func CheckInput(key session.Key, parts []llm.Part) error {
 			if len(parts) > 1 {
 				where = fmt.Sprintf("part %d of the input", i+1)
 			}
-			return refusal.New(wire.CodeInvalidInput, key, "%s %v", where, err)
+			return refusal.New(codes.InvalidInput, key, "%s %v", where, err)
 		}
 	}
 	return nil

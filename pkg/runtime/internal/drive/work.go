@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 )
@@ -116,7 +116,7 @@ func (w *work) begin(ctx context.Context, d queue.Delivery) {
 			return
 		}
 		told := false
-		if refused := (*refusal.Error)(nil); errors.As(err, &refused) && refused.Code == wire.CodeUnknownAgent {
+		if refused := (*refusal.Error)(nil); errors.As(err, &refused) && refused.Code == codes.UnknownAgent {
 			_, told = w.others.LoadOrStore(d.Wake.Key(), true)
 		}
 		if !told {

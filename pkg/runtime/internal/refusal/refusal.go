@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // Error says why a verb is refused. Callers see it as the error of package runtime.
 type Error struct {
-	Code    wire.Code
+	Code    codes.Code
 	Session string
 	// Message is for people: what, where, what to do.
 	Message string
@@ -37,12 +37,12 @@ func (r *Error) Error() string {
 func (r *Error) Unwrap() error { return r.Cause }
 
 // New returns a refusal.
-func New(code wire.Code, key session.Key, format string, args ...any) *Error {
+func New(code codes.Code, key session.Key, format string, args ...any) *Error {
 	return &Error{Code: code, Session: key.ID, Message: fmt.Sprintf(format, args...)}
 }
 
 // At is a refusal because of the session's status.
-func At(code wire.Code, key session.Key, status session.Status, format string, args ...any) *Error {
+func At(code codes.Code, key session.Key, status session.Status, format string, args ...any) *Error {
 	r := New(code, key, format, args...)
 	r.Status = status
 	return r
@@ -50,7 +50,7 @@ func At(code wire.Code, key session.Key, status session.Status, format string, a
 
 // NoSession refuses what is asked of a session that does not exist.
 func NoSession(key session.Key) *Error {
-	return New(wire.CodeSessionNotFound, key, "there is no such session")
+	return New(codes.SessionNotFound, key, "there is no such session")
 }
 
 // About says of a refusal that it refuses an answer to a wait there is.

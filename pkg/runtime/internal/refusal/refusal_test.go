@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -16,8 +16,8 @@ func TestError(t *testing.T) {
 	t.Parallel()
 	key := session.Key{Tenant: "t", ID: "s1"}
 	require.EqualError(t, refusal.NoSession(key), "session s1: there is no such session")
-	require.EqualError(t, refusal.New(wire.CodeInvalidInput, session.Key{}, "it has %d parts", 3), "it has 3 parts")
-	require.Equal(t, session.StatusFailed, refusal.At(wire.CodeNotResumable, key, session.StatusFailed, "no").Status)
+	require.EqualError(t, refusal.New(codes.InvalidInput, session.Key{}, "it has %d parts", 3), "it has 3 parts")
+	require.Equal(t, session.StatusFailed, refusal.At(codes.NotResumable, key, session.StatusFailed, "no").Status)
 	cause := errors.New("because")
 	require.ErrorIs(t, &refusal.Error{Message: "no", Cause: cause}, cause)
 }
@@ -25,7 +25,7 @@ func TestError(t *testing.T) {
 // A refusal is about the wait that was said first, and only a refusal is about one.
 func TestAbout(t *testing.T) {
 	t.Parallel()
-	refused := refusal.New(wire.CodeWrongKind, session.Key{ID: "s1"}, "no")
+	refused := refusal.New(codes.WrongKind, session.Key{ID: "s1"}, "no")
 	require.NoError(t, refusal.About("w1-1", nil))
 	require.ErrorIs(t, refusal.About("w1-1", fmt.Errorf("read: %w", refused)), refused)
 	require.ErrorIs(t, refusal.About("w1-2", refused), refused)

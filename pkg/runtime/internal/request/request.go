@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -57,7 +57,7 @@ func New(tenant, who string, verb Verb, key string, asked ...any) (Request, erro
 	}
 	raw, err := json.Marshal(asked)
 	if err != nil { // all of it is data, but what was given as JSON may be none
-		return Request{}, refusal.New(wire.CodeInvalidAnswer, session.Key{Tenant: tenant}, "the request holds JSON that is not valid: %v", err)
+		return Request{}, refusal.New(codes.InvalidAnswer, session.Key{Tenant: tenant}, "the request holds JSON that is not valid: %v", err)
 	}
 	scope, err := json.Marshal([]string{who, key})
 	if err != nil {
@@ -111,7 +111,7 @@ func (q *Request) Before(ctx context.Context, sessions *stored.Sessions, now fun
 
 // Mismatch refuses a key that was used for another request, which was about a session.
 func (q *Request) Mismatch(id string) *refusal.Error {
-	return refusal.New(wire.CodeIdempotencyMismatch, session.Key{ID: id}, "idempotency key %q was used for another request. Use a new key for a new request", q.key)
+	return refusal.New(codes.IdempotencyMismatch, session.Key{ID: id}, "idempotency key %q was used for another request. Use a new key for a new request", q.key)
 }
 
 // Done is what the record of a request remembers of what it did to a session that waits.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -35,7 +35,7 @@ func (st *Sessions) loadCheckpoint(ctx context.Context, head journal.Head, id st
 	}
 	switch {
 	case cp.Session != head.Key.ID, e.Seq == 0, e.Token != cp.Token:
-		return CheckpointState{}, refusal.New(wire.CodeInvalidCheckpoint, head.Key, "it has no such checkpoint")
+		return CheckpointState{}, refusal.New(codes.InvalidCheckpoint, head.Key, "it has no such checkpoint")
 	case !e.IsCheckpoint():
 		return CheckpointState{}, NoCheckpoint(head.Key, e.Seq)
 	}
@@ -109,5 +109,5 @@ func (st *Sessions) ItemsAt(ctx context.Context, a Suspension, seq int64) ([]sto
 
 // NoCheckpoint refuses the id of an entry that one cannot come back to.
 func NoCheckpoint(key session.Key, seq int64) *refusal.Error {
-	return refusal.New(wire.CodeInvalidCheckpoint, key, "entry %d holds a reply whose calls had not run: it is no checkpoint. Use that of an entry before or after it", seq)
+	return refusal.New(codes.InvalidCheckpoint, key, "entry %d holds a reply whose calls had not run: it is no checkpoint. Use that of an entry before or after it", seq)
 }

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/internal/toolrun"
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
@@ -34,9 +34,9 @@ func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 		// An hour of a bad deployment must not fail a healthy session: the message comes
 		// back. So it does where the agent is there and not offered.
 		if inv.cfg.Registry.Withheld(inv.session.Rules.Agent) {
-			return false, refusal.New(wire.CodeUnknownAgent, inv.key, "%s. Nothing is lost: it goes on where it is offered", &agent.NotOfferedError{Name: inv.session.Rules.Agent})
+			return false, refusal.New(codes.UnknownAgent, inv.key, "%s. Nothing is lost: it goes on where it is offered", &agent.NotOfferedError{Name: inv.session.Rules.Agent})
 		}
-		return false, refusal.New(wire.CodeUnknownAgent, inv.key, "its agent %q is not in this program. Nothing is lost: it goes on where the program runs that has it", inv.session.Rules.Agent)
+		return false, refusal.New(codes.UnknownAgent, inv.key, "its agent %q is not in this program. Nothing is lost: it goes on where the program runs that has it", inv.session.Rules.Agent)
 	}
 	stepCtx, stop := inv.watch(ctx)
 	defer stop()
