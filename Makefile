@@ -59,11 +59,11 @@ fmt-check: $(LINT) ## Fail where fmt would change something
 	$(LINT) fmt --diff
 
 .PHONY: vet
-vet: ## Run go vet, also as on a Mac
+vet: ## Run go vet, and type-check what builds on a Mac and the module of the benchmarks
 	$(GO) vet ./...
 	$(GO) vet -tags aws ./...
-	GOOS=darwin $(GO) vet ./...
-	cd bench && $(GO) vet ./...
+	cd tools && $(GO) run ./typecheck -C .. darwin
+	cd tools && $(GO) run ./typecheck -C ../bench $(shell $(GO) env GOOS)
 
 .PHONY: tidy
 tidy: ## Fail where go mod tidy would change something
@@ -208,6 +208,8 @@ cover-check: ## Judge the coverage.out that is there
 # What a change does not wait for in .ci/run.
 .PHONY: nightly
 nightly: ## What takes longer than .ci/run should: all under race with whole sweeps, fuzzing, benchmarks, every trial of a crash
+	GOOS=darwin $(GO) vet ./...
+	cd bench && $(GO) vet ./...
 	$(MAKE) test-race NORACE= SWEEPS=all RACES=.
 	$(MAKE) cover
 	$(MAKE) fuzz FUZZTIME=$(or $(filter-out 20s,$(FUZZTIME)),1m)

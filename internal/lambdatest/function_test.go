@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 	}
 	toy = filepath.Join(dir, "bootstrap")
 	build := exec.CommandContext(context.Background(), "go", "build", "-tags", "lambda.norpc", "-o", toy, "./testdata/toy")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as functions are built
 	if out, err := build.CombinedOutput(); err != nil {
 		panic(string(out))
 	}

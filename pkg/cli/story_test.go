@@ -25,6 +25,7 @@ func build(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "adjourn")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", path, "./cmd/adjourn")
 	cmd.Dir = filepath.Join("..", "..")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is released; what other tests built can be used
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
 	return path
