@@ -88,7 +88,7 @@ func TestNeverFits(t *testing.T) {
 // die, and nothing is lost once it has been mended.
 func TestBadDeployment(t *testing.T) {
 	t.Parallel()
-	w := deploy(t, quick)
+	w := deploy(t, settings{visibility: time.Second, maxReceives: 3})
 	try(t, w, "bad", nil, func(t *trial) {
 		step := t.functions["step"]
 		bad := t.environment("step")
