@@ -98,9 +98,17 @@ RACES ?= ^TestRace
 # and whole in make test; SWEEPS=all has them whole here too.
 SWEEPS ?=
 
+# Tests of sizes and costs, of long simulated days, and of other programs: what runs at
+# the same time in them, smaller tests run too, and the detector makes them minutes longer.
+RACELATER := TestBounds TestStepSize_state_of_many_workers TestStepSize_state_of_many_workers_when_stopped \
+	TestAnswer_costs_the_same_with_many_old_waits TestHistory_of_a_run_found_in_the_ledger \
+	TestSuspension_opens_at_most_so_many_waits TestDay TestSameSeed TestSurge TestOutage TestBackPressure \
+	TestLarge TestBombs TestLargeAnswers TestDemo TestJanitor
+
 .PHONY: test-race
 test-race: ## The rooms with goroutines under the race detector, in random order; needs a C compiler
-	CGO_ENABLED=1 ADJOURN_SWEEPS=$(SWEEPS) $(GO) test -race -shuffle=on -count=1 -timeout 40m $(TESTFLAGS) $(RACED)
+	CGO_ENABLED=1 ADJOURN_SWEEPS=$(SWEEPS) $(GO) test -race -shuffle=on -count=1 -timeout 40m \
+		-skip '^($(subst $(space),|,$(strip $(RACELATER))))$$' $(TESTFLAGS) $(RACED)
 	CGO_ENABLED=1 ADJOURN_CRASH_TRIALS=12 $(GO) test -race -shuffle=on -count=1 -timeout 30m -run '$(RACES)' $(TESTFLAGS) ./cmd/adjourn
 
 # The second run takes one step a message, as on Lambda: every step hops through the queue.
@@ -210,7 +218,7 @@ cover-check: ## Judge the coverage.out that is there
 nightly: ## What takes longer than .ci/run should: all under race with whole sweeps, fuzzing, benchmarks, every trial of a crash
 	GOOS=darwin $(GO) vet ./...
 	cd bench && $(GO) vet ./...
-	$(MAKE) test-race NORACE= SWEEPS=all RACES=.
+	$(MAKE) test-race NORACE= RACELATER= SWEEPS=all RACES=.
 	$(MAKE) cover
 	$(MAKE) fuzz FUZZTIME=$(or $(filter-out 20s,$(FUZZTIME)),1m)
 	$(MAKE) bench

@@ -13,23 +13,37 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// withoutRace returns the rooms that make test-race leaves out.
-func withoutRace(t *testing.T) []string {
+// inMakefile returns the words of a list of the Makefile.
+func inMakefile(t *testing.T, name string) []string {
 	t.Helper()
 	makefile, err := os.ReadFile("../Makefile")
 	require.NoError(t, err)
-	list := regexp.MustCompile(`(?m)^NORACE := ((?:.*\\\n)*.*)$`).FindSubmatch(makefile)
-	require.NotNil(t, list)
-	rooms := strings.Fields(strings.ReplaceAll(string(list[1]), "\\\n", " "))
-	require.NotEmpty(t, rooms)
-	return rooms
+	list := regexp.MustCompile(`(?m)^` + name + ` := ((?:.*\\\n)*.*)$`).FindSubmatch(makefile)
+	require.NotNil(t, list, "the Makefile has no list %s", name)
+	words := strings.Fields(strings.ReplaceAll(string(list[1]), "\\\n", " "))
+	require.NotEmpty(t, words)
+	return words
+}
+
+// TestLeftToNightlyRace: a test that make test-race leaves to make nightly is in the tree.
+func TestLeftToNightlyRace(t *testing.T) {
+	t.Parallel()
+	tests := map[string]bool{}
+	eachSource(t, func(_, source string) {
+		for _, found := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(source, -1) {
+			tests[found[1]] = true
+		}
+	})
+	for _, name := range inMakefile(t, "RACELATER") {
+		require.True(t, tests[name], "RACELATER in the Makefile names %s, which is not in the tree", name)
+	}
 }
 
 // TestRoomsWithoutRace: a room that make test-race leaves out starts no goroutine,
 // itself or in its tests, and needs no lock.
 func TestRoomsWithoutRace(t *testing.T) {
 	t.Parallel()
-	for _, room := range withoutRace(t) {
+	for _, room := range inMakefile(t, "NORACE") {
 		paths, err := filepath.Glob(filepath.Join("..", room, "*.go"))
 		require.NoError(t, err)
 		require.NotEmpty(t, paths, "%s is in NORACE of the Makefile, but not in the tree", room)
