@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -27,7 +28,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		_, _ = os.Stdout.WriteString("written\n")
-		select {}
+		_, _ = os.Stdin.Read(make([]byte, 1)) // not select {}, which may be reported as a deadlock
+		runtime.KeepAlive(f)                  // a file nobody uses any more may be closed, and its lock goes
+		runtime.KeepAlive(d)
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
@@ -54,6 +58,8 @@ func TestKilled(t *testing.T) {
 	writer := exec.CommandContext(t.Context(), self)
 	writer.Env = append(os.Environ(), asWriter+"="+path)
 	out, err := writer.StdoutPipe()
+	require.NoError(t, err)
+	_, err = writer.StdinPipe() // the writer ends with the test at the latest
 	require.NoError(t, err)
 	require.NoError(t, writer.Start())
 	_, err = out.Read(make([]byte, 8))
