@@ -99,6 +99,9 @@ func Parse(text string) (Script, error) {
 	var nodes []yaml.Node
 	if err := yaml.Load([]byte(text), &nodes); err != nil {
 		line, err := place(err, 1)
+		if errors.Is(err, errType) {
+			return nil, fmt.Errorf("script: line %d: this is no list of items in YAML, such as \"- say: hello\"", line)
+		}
 		return nil, fmt.Errorf("script: line %d: this is no list of items in YAML, such as \"- say: hello\": %w; check indentation and quotes", line, err)
 	}
 	if len(nodes) == 0 {
@@ -115,12 +118,19 @@ func Parse(text string) (Script, error) {
 	return script, nil
 }
 
+// errType stands for what the decoder says of types of Go.
+var errType = errors.New("a value has the wrong type: repeat is a whole number, every and after are durations such as 250ms")
+
 // place returns the line of a mistake, or another where it has none, and what is wrong there.
 func place(err error, otherwise int) (line int, what error) {
-	if at := new(yaml.LoadError); errors.As(err, &at) {
-		return max(at.Mark.Line, otherwise), errors.New(at.Message)
+	at := new(yaml.LoadError)
+	switch {
+	case !errors.As(err, &at):
+		return otherwise, err
+	case strings.HasPrefix(at.Message, "cannot construct "):
+		return max(at.Mark.Line, otherwise), errType
 	}
-	return otherwise, err
+	return max(at.Mark.Line, otherwise), errors.New(at.Message)
 }
 
 func parseItem(node *yaml.Node) (Item, error) {
@@ -130,15 +140,15 @@ func parseItem(node *yaml.Node) (Item, error) {
 	if err := checkKeys(node); err != nil {
 		return Item{}, err
 	}
-	item := Item{Repeat: 1}
-	if err := node.Load(&item, yaml.WithKnownFields()); err != nil {
-		return Item{}, err
-	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i].Value, node.Content[i+1]
 		if slices.Contains(texts, key) && (value.ShortTag() != "!!str" || value.Value == "") {
 			return Item{}, fmt.Errorf("%s must be text; put it in quotes", key)
 		}
+	}
+	item := Item{Repeat: 1}
+	if err := node.Load(&item, yaml.WithKnownFields()); err != nil {
+		return Item{}, err
 	}
 	return item, item.check()
 }
