@@ -247,9 +247,9 @@ AWSTESTS = $(subst $(space),|,$(strip $(shell grep -rlE '^//go:build aws' --incl
 # the same contract at each of these places.
 EMBEDDEDONLY := Crash|everywhere|after_every_write
 
-# The trials of functions/, whose number CRASH_TRIALS says: test-crash-aws runs them,
-# and test-aws all others.
-TRIALSAWS := ^Test((Kill|Frozen)(Random|Windows|Overdue)|FaultsRandom|ClockJumps)$$
+# The tests of functions/ that kill, freeze and disturb them, some in CRASH_TRIALS trials,
+# and so mostly wait: test-crash-aws runs them, many at a time, and test-aws all others.
+TRIALSAWS := ^Test((Kill|Frozen)(Random|Windows|Overdue)|FaultsRandom|ClockJumps|DeadLetters|NeverFits|BadDeployment|Outgrown)$$
 
 # What test-aws leaves to make nightly: of the kit on bad days the searches, and the day when
 # every answer is lost (on the other one some are); what functions weigh and take; and of

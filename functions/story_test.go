@@ -117,7 +117,7 @@ func TestStandstill(t *testing.T) {
 				return lambdatest.Fate{}
 			}
 			stood = true // by nobody's doing: it does not count as struck
-			return lambdatest.Fate{Deed: lambdatest.Freeze, For: 4 * lease}
+			return lambdatest.Fate{Deed: lambdatest.Freeze, For: 10 * lease} // the message is back after two
 		})
 		t.run()
 		require.Zero(t, t.Struck())
