@@ -116,7 +116,7 @@ func TestStandstill(t *testing.T) {
 			if stood || p.Half != lambdatest.After || !ledger(p) {
 				return lambdatest.Fate{}
 			}
-			stood = true // by nobody's doing: it does not count as struck
+			stood = true                                                     // by nobody's doing: it does not count as struck
 			return lambdatest.Fate{Deed: lambdatest.Freeze, For: 10 * lease} // the message is back after two
 		})
 		t.run()
