@@ -26,7 +26,7 @@ var (
 	first  = func(p *lambdatest.Passage) bool { return p.N == 1 }
 )
 
-// window is a place of docs/design/chain.md where a crash comes between.
+// window is a place of docs/design/README.md where a crash comes between.
 type window struct {
 	name string
 	place
@@ -85,7 +85,7 @@ func overdue() []window {
 	}
 }
 
-// TestKillWindows kills the real functions in each window of docs/design/chain.md.
+// TestKillWindows kills the real functions in each window of docs/design/README.md.
 func TestKillWindows(t *testing.T) {
 	t.Parallel()
 	strike(t, "kill", windows(), settings{}, "deploy", lambdatest.Fate{Deed: lambdatest.Kill})

@@ -16,7 +16,7 @@ import (
 	"github.com/adjourn/adjourn/agents/lab/labtest"
 )
 
-// A window of docs/design/chain.md lies between two calls that change something,
+// A window of docs/design/README.md lies between two calls that change something,
 // so that killing before and after every such call goes through all of them:
 //
 //	(1) committed, not sent             Commit after, of start; Update after and Send before, of the answer
