@@ -204,12 +204,12 @@ var indexedBy = map[store.FindKind]string{
 
 // getAll adds the items of at most batchGet rows to a map.
 func (s *Store) getAll(ctx context.Context, rows []row, items map[address]attributes) error {
-	keys := &types.KeysAndAttributes{ConsistentRead: aws.Bool(true)}
+	var keys []map[string]types.AttributeValue
 	for _, row := range rows {
-		keys.Keys = append(keys.Keys, row.At.key())
+		keys = append(keys, row.At.key())
 	}
-	asked := map[string]types.KeysAndAttributes{s.cfg.Table: *keys}
-	for attempt := 1; len(asked) > 0; attempt++ {
+	for attempt := 1; len(keys) > 0; attempt++ {
+		asked := map[string]types.KeysAndAttributes{s.cfg.Table: {Keys: keys, ConsistentRead: aws.Bool(true)}}
 		out, err := request.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.BatchGetItem, &dynamodb.BatchGetItemInput{RequestItems: asked})
 		if err != nil {
 			return err
@@ -218,12 +218,7 @@ func (s *Store) getAll(ctx context.Context, rows []row, items map[address]attrib
 		for _, item := range got {
 			items[addressOf(item)] = item
 		}
-		asked = out.UnprocessedKeys
-		for table, rest := range asked {
-			rest.ConsistentRead = aws.Bool(true) // whatever the answer says
-			asked[table] = rest
-		}
-		if len(asked) == 0 {
+		if keys = out.UnprocessedKeys[s.cfg.Table].Keys; len(keys) == 0 {
 			break
 		}
 		// An answer may hold 16 MB: what did not fit is no sign of being throttled.
