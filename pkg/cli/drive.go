@@ -222,7 +222,9 @@ func (c *cli) refused(ctx context.Context, e *place.Connection, id string, err e
 	}
 	switch v.Outcome {
 	case session.OutcomeRunning:
-		v.ResumeHint = "" // somebody is at it
+		if c.Remote() || !report.GoesOn(v.Session) {
+			v.ResumeHint = "" // somebody is at it
+		}
 	case session.OutcomeCompleted, session.OutcomeCancelled:
 		if exit.CodeOf(err) == client.CodeNotResumable {
 			v.ResumeHint = c.nextTurn(id)

@@ -136,6 +136,10 @@ func toys() ([]tool.Tool, error) {
 			Name: "urgent", Description: "Must be approved within an hour.", Approve: tool.Always[deployIn],
 			Expiry: &tool.Expiry{After: time.Hour, Outcome: session.ExpireDeny},
 		}, func(context.Context, *tool.Call, deployIn) (string, error) { return "done", nil }),
+		tool.Define(tool.Spec[deployIn]{
+			Name: "silence", Description: "Is approved if nobody objects within an hour.", Approve: tool.Always[deployIn],
+			Expiry: &tool.Expiry{After: time.Hour, Outcome: session.ExpireDefault, Value: true},
+		}, func(context.Context, *tool.Call, deployIn) (string, error) { return "done", nil }),
 		tool.Define(tool.Spec[noIn]{Name: "soon", Description: "Asks for a color within an hour.", Effect: session.ReadOnly},
 			func(ctx context.Context, c *tool.Call, _ noIn) ([]string, error) {
 				reply, err := c.Ask(ctx, tool.Question{ID: "color", Text: "Which color?", Choices: []session.Choice{{ID: "red"}, {ID: "blue"}}, Expiry: &tool.Expiry{After: time.Hour, Outcome: session.ExpireDefault, Value: "red"}})

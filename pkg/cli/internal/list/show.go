@@ -6,6 +6,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
+	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -37,6 +38,9 @@ func (l *Lists) Show(ctx context.Context, id string, full bool) error {
 	switch v.Outcome {
 	case session.OutcomePaused:
 	case session.OutcomeRunning:
+		if report.GoesOn(v.Session) {
+			return l.sayGoesOn(ctx, e, v)
+		}
 		l.Say("\nIt is running. If no worker works on it any more, go on:\n  %s", v.ResumeHint)
 		return nil
 	case session.OutcomeInterrupted:
@@ -60,6 +64,22 @@ func (l *Lists) Show(ctx context.Context, id string, full bool) error {
 		return nil
 	}
 	l.sayOpen(v, report.Stored(waits), entries[len(entries)-1].At)
+	return nil
+}
+
+// sayGoesOn prints what was answered, or expired, of a session that has not gone on since.
+func (l *Lists) sayGoesOn(ctx context.Context, e *place.Connection, v report.View) error {
+	waits, err := e.Waits(ctx, v.ID)
+	if err != nil {
+		return err
+	}
+	l.Say("\nNothing it waited for is open any more, and no process has gone on with it yet:")
+	l.Write(l.Stdout, report.StoredLines(report.Stored(waits), "  ", l.now()))
+	if v.ResumeHint == "" {
+		l.Say("\n%s", report.Elsewhere(v.Agent))
+		return nil
+	}
+	l.Say("\nTo go on:\n  %s", v.ResumeHint)
 	return nil
 }
 

@@ -22,7 +22,7 @@ const (
 )
 
 // storedRow is a session that waits for nobody but for the command that goes on:
-// its answers were only stored.
+// its answers were only stored, or a deadline has passed.
 type storedRow struct {
 	Session string        `json:"session"`
 	Agent   string        `json:"agent,omitempty"`
@@ -52,13 +52,16 @@ func (l *Lists) stored(ctx context.Context, e *place.Connection, p client.InboxP
 			return rows, true, nil
 		}
 		v, err := report.Load(ctx, l.Place, e, head.ID)
-		if err != nil || !onlyStored(v.Session) {
+		if err != nil || !onlyStored(v.Session) && !report.GoesOn(v.Session) {
 			continue // it has moved on, or cannot be read: a list shows what it can
 		}
 		waits, err := e.Waits(ctx, head.ID)
 		answered := report.Stored(waits)
 		if err != nil || !slices.ContainsFunc(answered, kept(p)) {
 			continue
+		}
+		if !onlyStored(v.Session) && (l.Remote() || !slices.ContainsFunc(answered, expired)) {
+			continue // somebody is about to go on with it: a server, or who answered last
 		}
 		rows = append(rows, storedRow{Session: head.ID, Agent: head.Agent, Waits: answered, Stored: records(answered), Command: v.ResumeHint})
 	}
@@ -85,6 +88,9 @@ func StoredIn(ctx context.Context, e *place.Connection) (ids []string, err error
 func onlyStored(s client.Session) bool {
 	return s.Outcome == session.OutcomePaused && s.Pause == nil
 }
+
+// expired reports whether a deadline ended a wait.
+func expired(w client.Wait) bool { return w.State == session.WaitExpired }
 
 // kept is whether the filter of an inbox keeps a wait that is not open any more.
 func kept(p client.InboxParams) func(client.Wait) bool {
@@ -139,7 +145,11 @@ func (l *Lists) sayStored(rows []storedRow, below bool) {
 		if i > 0 || below {
 			l.Say("")
 		}
-		l.Say("%s  session %s, %s", l.Bold(l.Stdout, "answered, and only stored"), screen.CleanLine(row.Session), report.AgentName(row.Agent))
+		what := "answered, and only stored"
+		if slices.ContainsFunc(row.Waits, expired) {
+			what = "a deadline has passed"
+		}
+		l.Say("%s  session %s, %s", l.Bold(l.Stdout, what), screen.CleanLine(row.Session), report.AgentName(row.Agent))
 		l.Write(l.Stdout, report.StoredLines(row.Waits, "  ", l.now()))
 		if row.Command == "" {
 			l.Say("  %s", report.Elsewhere(row.Agent))

@@ -54,7 +54,9 @@ type PendingItem struct {
 	Text       string                  `json:"text,omitempty"`
 	Deadline   *time.Time              `json:"deadline,omitempty"`
 	OnDeadline session.DeadlineOutcome `json:"on_deadline,omitempty"`
-	Session    string                  `json:"session_id,omitempty"`
+	// DeadlineValue is the answer of the outcome default: of an approval true or false.
+	DeadlineValue json.RawMessage `json:"deadline_value,omitempty"`
+	Session       string          `json:"session_id,omitempty"`
 	// Who may answer; left out means everyone who may see the session.
 	Who []string `json:"who,omitempty"`
 }
@@ -69,7 +71,7 @@ func newPendingItem(w client.Wait) PendingItem {
 		item.ID = w.WaitID
 	}
 	if w.Deadline != nil {
-		item.Deadline, item.OnDeadline = &w.Deadline.At, w.Deadline.Outcome
+		item.Deadline, item.OnDeadline, item.DeadlineValue = &w.Deadline.At, w.Deadline.Outcome, w.Deadline.Value
 	}
 	return item
 }

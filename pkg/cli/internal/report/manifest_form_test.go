@@ -73,6 +73,8 @@ func manifests() map[string]any {
 	question.Question = &session.Question{ID: "color", Kind: session.QuestionChoice, Text: "Which?", Choices: []session.Choice{{ID: "r", Label: "red"}}}
 	guarded := approval
 	guarded.Who = []string{"ada", "bob"}
+	byItself := approval
+	byItself.OnDeadline, byItself.DeadlineValue = session.ExpireDefault, raw(`true`)
 	input := report.PendingItem{ID: "w4-4", Kind: session.WaitInput, WaitID: "w4-4", Text: "Which region?"}
 
 	completed, failed, refused := base(session.OutcomeCompleted), base(session.OutcomeFailed), report.Manifest{Outcome: session.OutcomeError}
@@ -91,6 +93,7 @@ func manifests() map[string]any {
 		"manifest_paused_children":               pause(session.PauseChildren, nil, list(item(session.WaitChild))),
 		"manifest_paused_unknown_outcome":        pause(session.PauseUnknownOutcome, list(item(session.WaitUnknown)), nil),
 		"manifest_paused_who":                    pause(session.PauseToolApproval, list(guarded), nil),
+		"manifest_paused_default":                pause(session.PauseToolApproval, list(byItself), nil),
 		"manifest_paused_mixed":                  pause(session.PauseMixed, list(approval), list(question, input)),
 	}
 }
@@ -140,11 +143,11 @@ func TestPendingItem(t *testing.T) {
 	}
 	approval := client.Wait{
 		WaitID: "w4-1", Kind: session.WaitApproval, ApprovalID: "bm9uY2U", CallID: "c4-1", Tool: "refund", Arguments: raw(`{"amount":500}`), Digest: prev,
-		Deadline: &session.Deadline{At: later, Outcome: session.ExpireDeny}, Who: []string{"ana"},
+		Deadline: &session.Deadline{At: later, Outcome: session.ExpireDefault, Value: raw(`false`)}, Who: []string{"ana"},
 	}
 	require.Equal(t, report.PendingItem{
 		ID: "c4-1", Kind: session.WaitApproval, WaitID: "w4-1", ApprovalID: "bm9uY2U", Name: "refund", Arguments: approval.Arguments, Digest: prev,
-		Deadline: &later, OnDeadline: session.ExpireDeny, Who: approval.Who,
+		Deadline: &later, OnDeadline: session.ExpireDefault, DeadlineValue: raw(`false`), Who: approval.Who,
 	}, item(approval))
 	require.Equal(t, report.PendingItem{ID: "w4-4", Kind: session.WaitInput, WaitID: "w4-4", Text: "Which?"},
 		item(client.Wait{WaitID: "w4-4", Kind: session.WaitInput, Text: "Which?"}))

@@ -38,11 +38,26 @@ func TestNobodyFakesAPrompt(t *testing.T) {
 func TestDetailsOfADeadline(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for outcome, want := range map[session.DeadlineOutcome]string{
-		session.ExpireDeny: "it counts as a no", session.ExpireDefault: "its default counts",
-		session.ExpireFail: "the task fails", session.ExpireReask: "it is asked again", "later": "later",
+	for _, c := range []struct {
+		kind    session.WaitKind
+		outcome session.DeadlineOutcome
+		value   string
+		want    string
+	}{
+		{session.WaitApproval, session.ExpireDeny, "", "it counts as a no"},
+		{session.WaitApproval, session.ExpireFail, "", "the task fails"},
+		{session.WaitApproval, session.ExpireReask, "", "it is asked again"},
+		{session.WaitApproval, "later", "", "later"},
+		{session.WaitApproval, session.ExpireDefault, "true", "it is approved"},
+		{session.WaitApproval, session.ExpireDefault, "false", "it is denied"},
+		{session.WaitApproval, session.ExpireDefault, "", "its default counts"},
+		{session.WaitQuestion, session.ExpireDefault, `"no"`, `the answer is "no"`},
+		{session.WaitQuestion, session.ExpireDefault, `["a", "b"]`, `the answer is ["a","b"]`},
+		{session.WaitInput, session.ExpireDefault, `"go on"`, `the answer is "go on"`},
+		{session.WaitClientTool, session.ExpireDefault, "null", "the result is null"},
 	} {
-		w := client.Wait{Kind: session.WaitApproval, Deadline: &session.Deadline{At: at, Outcome: outcome}}
+		want := c.want
+		w := client.Wait{Kind: c.kind, Deadline: &session.Deadline{At: at, Outcome: c.outcome, Value: json.RawMessage(c.value)}}
 		require.Contains(t, report.Details(w, at.Add(-1), "  ", 80), "  until 2026-01-02T03:04:05Z, then: "+want+"\n")
 		require.Contains(t, report.Details(w, at, "  ", 80), "  its deadline passed at 2026-01-02T03:04:05Z: "+want+" as soon as the session goes on\n")
 	}

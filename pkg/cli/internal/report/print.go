@@ -259,29 +259,9 @@ func details(w client.Wait, now time.Time, arguments, indent string, width int) 
 	case Late(w, now):
 		b.WriteString(indent + Passed(w) + "\n")
 	case w.Deadline != nil:
-		fmt.Fprintf(&b, "%suntil %s, then: %s\n", indent, w.Deadline.At.Format(time.RFC3339), onDeadline(w.Deadline.Outcome))
+		fmt.Fprintf(&b, "%suntil %s, then: %s\n", indent, w.Deadline.At.Format(time.RFC3339), onDeadline(w.Kind, *w.Deadline))
 	}
 	return b.String()
-}
-
-// Passed says of a wait whose deadline has passed what that means.
-func Passed(w client.Wait) string {
-	return fmt.Sprintf("its deadline passed at %s: %s as soon as the session goes on", w.Deadline.At.Format(time.RFC3339), onDeadline(w.Deadline.Outcome))
-}
-
-// onDeadline says what happens to a wait that nobody answers in time.
-func onDeadline(outcome session.DeadlineOutcome) string {
-	switch outcome {
-	case session.ExpireDeny:
-		return "it counts as a no"
-	case session.ExpireDefault:
-		return "its default counts"
-	case session.ExpireFail:
-		return "the task fails"
-	case session.ExpireReask:
-		return "it is asked again"
-	}
-	return screen.CleanLine(string(outcome))
 }
 
 // Things says what a session waits for, in a few words.

@@ -72,6 +72,8 @@ func Refuse(s *screen.Screen, where *place.Place, v View, err error) {
 		p.Suggest("what it waits for: %s", p.Command(place.Target("show", m.SessionID)...))
 	case m.ResumeHint != "" && next:
 		p.Suggest("to say the next thing: %s", m.ResumeHint)
+	case m.ResumeHint != "" && code == client.CodeExpired:
+		p.Suggest("its deadline has passed; go on with: %s", m.ResumeHint)
 	case m.ResumeHint != "":
 		p.Suggest("to go on: %s", m.ResumeHint)
 	}

@@ -26,7 +26,7 @@ func StoredLines(stored []client.Wait, indent string, now time.Time) string {
 	var b strings.Builder
 	for _, r := range stored {
 		b.WriteString(indent + screen.CleanLine(r.WaitID) + "  " + Headline(r) + ": " +
-			Said(*r.Answer) + ", by " + by(r.Answer.Who) + ", " + Ago(now, r.Answer.When) + "\n")
+			Said(*r.Answer) + ", by " + author(*r.Answer) + ", " + Ago(now, r.Answer.When) + "\n")
 	}
 	return b.String()
 }

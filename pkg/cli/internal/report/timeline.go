@@ -63,7 +63,11 @@ func (t *timeline) head(s client.Session, entries []journal.Entry) {
 	if rest := all - waited - worked; rest >= time.Second {
 		idle = ", " + screen.Span(rest) + " with nobody at it"
 	}
-	t.linef("session %s  %s  %s  %s%s", t.screen.Bold(t.screen.Stdout, s.ID), AgentName(s.Agent), s.Outcome, screen.Count(s.Step, "step"), tokens(s.Usage))
+	stands := string(s.Outcome)
+	if GoesOn(s) {
+		stands = string(s.Status)
+	}
+	t.linef("session %s  %s  %s  %s%s", t.screen.Bold(t.screen.Stdout, s.ID), AgentName(s.Agent), stands, screen.Count(s.Step, "step"), tokens(s.Usage))
 	t.linef("%s at work, %s waiting%s", screen.Span(worked), screen.Span(waited), idle)
 	t.linef("")
 }
@@ -155,6 +159,14 @@ func by(who string) string {
 	return screen.CleanLine(who)
 }
 
+// author says who gave an answer: somebody, or the deadline that its wait had.
+func author(a session.Answer) string {
+	if a.Kind == session.AnswerExpiry {
+		return "its deadline"
+	}
+	return by(a.Who)
+}
+
 // ofCall names the call a wait belongs to, as the lines above it do.
 func ofCall(w session.Wait) string {
 	if w.Call == "" {
@@ -167,7 +179,7 @@ func deadline(w session.Wait) string {
 	if w.Deadline == nil {
 		return ""
 	}
-	return fmt.Sprintf(", until %s, then: %s", w.Deadline.At.Local().Format("2006-01-02 15:04:05"), onDeadline(w.Deadline.Outcome))
+	return fmt.Sprintf(", until %s, then: %s", w.Deadline.At.Local().Format("2006-01-02 15:04:05"), onDeadline(w.Kind, *w.Deadline))
 }
 
 // answer writes what a person, or a deadline, brought, and how long it took to come.
@@ -182,7 +194,7 @@ func (t *timeline) answer(a session.Answer) {
 	if known && w.Tool != "" {
 		name = w.Tool + " " + a.ToolCallID
 	}
-	t.detail("answer", "%s %s by %s%s", screen.CleanLine(name), screen.Short(what, t.room), by(a.Who), after)
+	t.detail("answer", "%s %s by %s%s", screen.CleanLine(name), screen.Short(what, t.room), author(a), after)
 }
 
 // Said is what an answer says, in a few words, for a sentence about it.
@@ -221,7 +233,7 @@ func said(a session.Answer, room int) string {
 	case session.AnswerVerdict:
 		what = "verdict " + string(a.Verdict)
 	case session.AnswerExpiry:
-		what = "expired: " + string(a.Outcome)
+		what = expired(a, room)
 	}
 	return what
 }

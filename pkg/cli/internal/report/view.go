@@ -37,6 +37,12 @@ func Load(ctx context.Context, where *place.Place, e *place.Connection, id strin
 	return v, nil
 }
 
+// GoesOn reports whether a session rests, though nothing it waited for is open: the next
+// process goes on with it.
+func GoesOn(s client.Session) bool {
+	return s.Status == session.StatusSuspended && s.Outcome == session.OutcomeRunning
+}
+
 // Close gives back what a command has opened; work that is done stays done.
 func Close(show *screen.Screen, where *place.Place, e interface{ Close() error }) {
 	if err := e.Close(); err != nil {

@@ -66,7 +66,11 @@ func TooLate(key session.Key, record journal.WaitRecord) error {
 	if d := record.Wait.Deadline; d != nil {
 		at = " at " + d.At.Format("2006-01-02 15:04:05 MST")
 	}
-	return refusal.New(codes.Expired, key, "%s expired%s; the action that was declared for its deadline was carried out instead", Label(record.Wait), at)
+	what := "what was declared for its deadline counted instead"
+	if record.State != session.WaitTaken {
+		what = "its declared outcome counts as soon as the session goes on; nothing has run yet"
+	}
+	return refusal.New(codes.Expired, key, "%s expired%s: %s", Label(record.Wait), at, what)
 }
 
 // Same reports whether two answers decide the same, whatever their authors, their times and
