@@ -174,6 +174,9 @@ func (c *cli) tell(ctx context.Context, e *place.Connection, v report.View) {
 	if v.Outcome == session.OutcomePaused && c.Form != screen.FormJSON {
 		if waits, err := e.Waits(context.WithoutCancel(ctx), v.ID); err == nil { // the pause is told without them, too
 			answered = report.Stored(waits)
+			for _, line := range report.AskedAgain(waits) {
+				c.Talk("%s", line)
+			}
 		}
 	}
 	report.Print(c.Screen, c.Place, v, answered)

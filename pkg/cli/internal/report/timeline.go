@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,7 @@ type timeline struct {
 	room   int
 	last   time.Time
 	asked  map[string]session.Wait    // waits by id, to say what was answered
+	given  []session.Answer           // in order
 	calls  map[string]json.RawMessage // arguments of calls by id, as the agent gave them
 }
 
@@ -97,9 +99,10 @@ func (t *timeline) entry(e *journal.Entry) {
 		t.detail("event", "%s %s", screen.CleanLine(event.Name), screen.Compact(event.Data, t.room))
 	}
 	for _, w := range e.Waits {
-		t.asked[w.ID] = w
 		headline := Headline(client.Wait{Kind: w.Kind, Tool: w.Tool, ChildSessionID: w.Child})
 		t.detail("waits", "%s for %s%s%s", screen.CleanLine(w.ID), headline, ofCall(w), deadline(w))
+		t.again(w)
+		t.asked[w.ID] = w
 		if given, known := t.calls[w.Call]; known && len(w.Arguments) > 0 && journal.Digest(given) != journal.Digest(w.Arguments) {
 			// An answer counts for these, not for those of the call above.
 			t.detail("shown", "%s with other arguments than %s: %s", screen.CleanLine(w.ID), screen.CleanLine(w.Call), screen.Compact(w.Arguments, t.room))
@@ -113,6 +116,16 @@ func (t *timeline) entry(e *journal.Entry) {
 	}
 	if len(e.Output) > 0 {
 		t.detail("output", "%s", screen.Compact(e.Output, t.room))
+	}
+}
+
+// again says why something is asked that was answered before.
+func (t *timeline) again(w session.Wait) {
+	for _, a := range slices.Backward(t.given) {
+		if was := t.asked[a.Wait]; changed(was, a, w) {
+			t.detail("again", "%s", again(was, w))
+			return
+		}
 	}
 }
 
@@ -184,6 +197,7 @@ func deadline(w session.Wait) string {
 
 // answer writes what a person, or a deadline, brought, and how long it took to come.
 func (t *timeline) answer(a session.Answer) {
+	t.given = append(t.given, a)
 	w, known := t.asked[a.Wait]
 	after := ""
 	if known && !a.When.IsZero() && !w.OpenedAt.IsZero() {
