@@ -26,6 +26,9 @@ const (
 	MaxKeyBytes = 256
 )
 
+// errProbing refuses changes in a probe: they would be dropped.
+var errProbing = errors.New("a Probe cannot change state or send events: it only looks, and returns what it found")
+
 // ErrCallOver says that the call has ended: its changes are taken and nothing can be added.
 var ErrCallOver = errors.New("the call is over")
 
@@ -41,6 +44,7 @@ type Call struct {
 
 	mu        sync.Mutex
 	over      bool
+	probing   bool
 	size      int
 	ops       []session.StateOp
 	events    []session.CustomEvent
@@ -156,6 +160,9 @@ func (c *Call) grow(n int) error {
 	if c.over {
 		return ErrCallOver
 	}
+	if c.probing {
+		return errProbing
+	}
 	if c.size+n > MaxChangesBytes {
 		return fmt.Errorf("this call would add more than %d bytes to state and events", MaxChangesBytes)
 	}
@@ -211,6 +218,20 @@ func (c *Call) take() taken {
 	defer c.mu.Unlock()
 	c.over = true
 	return taken{StateOps: slices.Clone(c.ops), Events: slices.Clone(c.events), Questions: slices.Clone(c.questions)}
+}
+
+// probe marks the call as one that is looked for, until the function it returns is called.
+func (c *Call) probe() (end func()) {
+	if c == nil {
+		return func() {}
+	}
+	set := func(probing bool) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.probing = probing
+	}
+	set(true)
+	return func() { set(false) }
 }
 
 func checkKey(key string) error {

@@ -20,11 +20,17 @@ type PanicError struct {
 	Value any
 	// Stack of the goroutine, for logs; it is not part of the message.
 	Stack []byte
+	// probe says that it was not the tool's function but its Probe.
+	probe bool
 }
 
 // Error says which tool panicked with what, in one short line without the stack.
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("tool %s panicked: %s", e.Tool, short(fmt.Sprint(e.Value), 500))
+	what := "tool " + e.Tool
+	if e.probe {
+		what = "the probe of " + what
+	}
+	return fmt.Sprintf("%s panicked: %s", what, short(fmt.Sprint(e.Value), 500))
 }
 
 // Unwrap returns the value the tool panicked with, if that is an error.
@@ -66,9 +72,10 @@ func (t Tool) Probe(ctx context.Context, c *Call, args json.RawMessage) (result 
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			result, happened, err = nil, false, &PanicError{Tool: d.name, Value: v, Stack: debug.Stack()}
+			result, happened, err = nil, false, &PanicError{Tool: d.name, Value: v, Stack: debug.Stack(), probe: true}
 		}
 	}()
+	defer c.probe()()
 	out, happened, err := d.probe(ctx, c, args)
 	if err != nil || !happened {
 		return nil, false, err

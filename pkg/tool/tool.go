@@ -43,6 +43,8 @@ type Spec[In any] struct {
 	// Probe finds out whether an earlier run had its effect; [UnknownProbe] requires it.
 	// If happened is true, result is the result of the call, a success. If it is false,
 	// the tool runs again. With an error the outcome stays unknown, and the model is told.
+	// State and events of the run that was cut off are gone, and a probe cannot set them:
+	// Append, Replace and Emit are errors there.
 	Probe func(ctx context.Context, c *Call, in In) (result any, happened bool, err error)
 	// Expiry of the approval or of the client's result; nil waits for ever.
 	Expiry *Expiry

@@ -306,6 +306,26 @@ func TestTool_NeedsApproval(t *testing.T) {
 	}
 }
 
+// TestTool_ProbeChangesNothing: what a probe sets would be dropped, so it is told; the
+// call itself goes on being able to.
+func TestTool_ProbeChangesNothing(t *testing.T) {
+	t.Parallel()
+	var errs []error
+	probed := tool.Define(tool.Spec[refundIn]{Name: "x", OnUnknown: session.UnknownProbe, Probe: func(_ context.Context, c *tool.Call, _ refundIn) (any, bool, error) {
+		errs = []error{c.Append("a", 1), c.Replace("b", 2), c.Emit("e", 3)}
+		return "found", true, nil
+	}}, func(context.Context, *tool.Call, refundIn) (string, error) { return "", nil })
+	call := tool.NewCall(tool.CallConfig{})
+	_, happened, err := probed.Probe(t.Context(), call, json.RawMessage(`{"order":"A1","amount":3}`))
+	require.NoError(t, err)
+	require.True(t, happened)
+	for _, err := range errs {
+		require.ErrorContains(t, err, "a Probe cannot change state or send events")
+	}
+	require.NoError(t, call.Append("a", 1))
+	require.Len(t, call.Taken().StateOps, 1)
+}
+
 func TestTool_Probe(t *testing.T) {
 	t.Parallel()
 	with := func(probe func(context.Context, *tool.Call, refundIn) (any, bool, error)) tool.Tool {
@@ -332,6 +352,7 @@ func TestTool_Probe(t *testing.T) {
 	require.Nil(t, result)
 
 	_, happened, err = with(func(context.Context, *tool.Call, refundIn) (any, bool, error) { panic("no") }).Probe(t.Context(), call, args)
+	require.ErrorContains(t, err, "the probe of tool refund panicked: no")
 	var panicked *tool.PanicError
 	require.ErrorAs(t, err, &panicked)
 	require.False(t, happened)
