@@ -116,6 +116,8 @@ func (c *checker) planning(a Agent) {
 	if a.Planner != nil && a.Offline != nil {
 		c.wrong("Offline", "it never plans, for Planner plans always", "remove one of them")
 	}
+	c.planner("Planner", a.Planner)
+	c.planner("Offline", a.Offline)
 	if a.MaxOutputTokens < 0 {
 		c.wrong("MaxOutputTokens", fmt.Sprintf("%d is negative", a.MaxOutputTokens), "leave it zero for the provider's default")
 	}
@@ -123,6 +125,22 @@ func (c *checker) planning(a Agent) {
 		c.wrong("Retry", "a field is negative", "leave fields zero for the defaults")
 	} else if r.Max > 0 && r.withDefaults().Base > r.Max {
 		c.wrong("Retry", fmt.Sprintf("Base %s is more than Max %s", r.withDefaults().Base, r.Max), "raise Max or lower Base")
+	}
+}
+
+// planner: a function that is there, replies that can be given.
+func (c *checker) planner(field string, p Planner) {
+	switch p := p.(type) {
+	case PlannerFunc:
+		if p == nil {
+			c.wrong(field, "the function is nil", "give it one, or leave "+field+" empty")
+		}
+	case replies:
+		for i, reply := range p {
+			if _, err := reply.Message(); err != nil {
+				c.wrong(field, fmt.Sprintf("number %d of agent.Replies can never be given: %v", i+1, err), "")
+			}
+		}
 	}
 }
 
