@@ -126,6 +126,24 @@ func (c *cli) code(err error) int {
 	return exit.Code("", err)
 }
 
+// errNoRegistry says that a program has no agents to offer.
+var errNoRegistry = errors.New("this program has no registry: give cli.Main a function that returns what agent.NewRegistry returns")
+
+// given returns the function that makes a program's registry, with an error in the place
+// of nothing.
+func given(registry func() (*agent.Registry, error)) func() (*agent.Registry, error) {
+	return func() (*agent.Registry, error) {
+		if registry == nil {
+			return nil, errNoRegistry
+		}
+		r, err := registry()
+		if err == nil && r == nil {
+			err = errNoRegistry
+		}
+		return r, err
+	}
+}
+
 // called returns the words this program was called by. What go run built is gone
 // when it ends, so that is named by its package.
 func called(argv0 string) (program string, args []string) {
@@ -185,6 +203,7 @@ func newCLI(cfg Config) *cli {
 	if cfg.Who == "" {
 		cfg.Who = "unknown"
 	}
+	cfg.Registry = given(cfg.Registry)
 	name := name(cfg)
 	s := screen.New(screen.Config{Name: name, Stdout: cfg.Stdout, Stderr: cfg.Stderr, Env: cfg.Env})
 	where := place.New(place.Config{

@@ -81,3 +81,15 @@ func TestDataThatCannotLastIsRefused(t *testing.T) {
 		require.Contains(t, stderr, words)
 	}
 }
+
+// TestProgramWithoutARegistry: a program that has forgotten it is told so.
+func TestProgramWithoutARegistry(t *testing.T) {
+	t.Parallel()
+	for _, registry := range []func() (*agent.Registry, error){nil, func() (*agent.Registry, error) { return nil, nil }} { //nolint:nilnil // the mistake of this test
+		b := setup(t)
+		b.registry = registry
+		for _, args := range [][]string{{"run", "x"}, {"agents"}, {"work"}} {
+			require.Contains(t, b.run(args...).ends(1).stderr, "this program has no registry: give cli.Main a function")
+		}
+	}
+}
