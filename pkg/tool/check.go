@@ -52,11 +52,14 @@ func check[In any](spec Spec[In], client bool) error {
 	default:
 		wrong("OnUnknown", "%q is no policy: use tool.UnknownTell, UnknownAsk, UnknownProbe or UnknownRetry", spec.OnUnknown)
 	}
-	if spec.OnUnknown != "" && (spec.Effect == session.ReadOnly || spec.Effect == session.Idempotent) {
+	if spec.OnUnknown != "" && !client && (spec.Effect == session.ReadOnly || spec.Effect == session.Idempotent) {
 		wrong("OnUnknown", "a tool that is %s is simply run again: leave it empty, or make the effect tool.SideEffect", spec.Effect)
 	}
 	if spec.Timeout < 0 {
 		wrong("Timeout", "%s is negative: leave it zero for %s", spec.Timeout, DefaultTimeout)
+	}
+	if spec.Timeout > 0 && spec.Timeout < time.Millisecond && !client {
+		wrong("Timeout", "%s is too short for any tool: a number without a unit is nanoseconds, write 5 * time.Second", spec.Timeout)
 	}
 	if client {
 		if spec.Timeout > 0 {
@@ -138,7 +141,7 @@ func (e *Expiry) check(kind session.WaitKind) error {
 			errs = append(errs, fmt.Errorf("expiry with outcome %s takes no value: only default does", e.Outcome))
 		}
 	default:
-		errs = append(errs, fmt.Errorf("expiry outcome %q: use deny, default, fail or reask", e.Outcome))
+		errs = append(errs, fmt.Errorf("expiry outcome %q: use tool.ExpireDeny, ExpireDefault, ExpireFail or ExpireReask", e.Outcome))
 	}
 	return errors.Join(errs...)
 }
@@ -159,7 +162,7 @@ func (e *Expiry) checkValue(kind session.WaitKind) error {
 	switch kind {
 	case session.WaitApproval:
 		if !is(new(bool)) {
-			return errors.New("expiry with outcome default needs a value: true approves, false does not")
+			return fmt.Errorf("expiry with outcome default needs a value: true approves, false does not; it has %s", value(e.Value))
 		}
 	case session.WaitQuestion:
 		if !is(new(string), new([]string)) {

@@ -14,6 +14,8 @@ import (
 
 	infer "github.com/google/jsonschema-go/jsonschema"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/adjourn/adjourn/pkg/tool/internal/jsontype"
 )
 
 // schema is a JSON Schema, compiled once.
@@ -45,6 +47,14 @@ func specSchema[In any](name string, given json.RawMessage, properties map[strin
 	}
 	if given == nil {
 		field = "In"
+		if problems := jsontype.Input(reflect.TypeFor[In]()); len(problems) > 0 {
+			errs := make([]error, 0, len(problems))
+			for _, problem := range problems {
+				errs = append(errs, &SpecError{Tool: name, Field: field, Problem: problem.Error()})
+			}
+			_, raw, _ := wrong("")
+			return nil, raw, errors.Join(errs...)
+		}
 		inferred, err := inferSchema(reflect.TypeFor[In]())
 		if err != nil {
 			return wrong("no schema can be inferred: %v: change the type, or set Schema", err)
@@ -70,6 +80,13 @@ func specSchema[In any](name string, given json.RawMessage, properties map[strin
 	}
 	if object, ok := doc.(map[string]any); !ok || object["type"] != "object" {
 		return wrong("the arguments of a tool are an object: %q must be \"object\" at the top (a struct or a map in Go)", "type")
+	}
+	if given != nil {
+		if inferred, err := inferSchema(reflect.TypeFor[In]()); err == nil && len(jsontype.Input(reflect.TypeFor[In]())) == 0 {
+			if conflicts := typeConflicts(doc, inferred, ""); len(conflicts) > 0 {
+				return wrong("%v", errors.Join(conflicts...))
+			}
+		}
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
@@ -102,6 +119,9 @@ func inferSchema(t reflect.Type) (s *infer.Schema, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			s, err = nil, fmt.Errorf("%v", v)
+		}
+		for err != nil && strings.HasPrefix(err.Error(), "ForType(") && errors.Unwrap(err) != nil {
+			err = errors.Unwrap(err) // which prints the whole type
 		}
 	}()
 	for t.Kind() == reflect.Pointer {
@@ -208,12 +228,18 @@ func merge(s *infer.Schema, keywords json.RawMessage) (*infer.Schema, error) {
 	if err := json.Unmarshal(keywords, &more); err != nil {
 		return nil, fmt.Errorf("its keywords are no JSON object: %w", err)
 	}
+	if err := narrows(more["type"], typesOf(s)); err != nil {
+		return nil, err
+	}
 	maps.Copy(all, more)
 	if raw, err = json.Marshal(all); err != nil {
 		return nil, err
 	}
 	merged := new(infer.Schema)
 	if err := json.Unmarshal(raw, merged); err != nil {
+		return nil, wrongValue(err)
+	}
+	if err := keywordProblems(more, typesOf(merged)); err != nil {
 		return nil, err
 	}
 	return merged, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/tool/internal/jsontype"
 )
 
 // DefaultTimeout is how long a tool may run whose [Spec] names no timeout.
@@ -104,6 +105,9 @@ func Define[In, Out any](spec Spec[In], fn func(ctx context.Context, c *Call, in
 	d := define(spec, false)
 	if fn == nil {
 		d.err = errors.Join(d.err, &SpecError{Tool: spec.Name, Field: "fn", Problem: "the function is nil"})
+	}
+	for _, problem := range jsontype.Output(reflect.TypeFor[Out]()) {
+		d.err = errors.Join(d.err, &SpecError{Tool: spec.Name, Field: "Out", Problem: problem.Error()})
 	}
 	d.run = func(ctx context.Context, c *Call, args json.RawMessage) (any, error) {
 		in, err := decode[In](args)

@@ -103,6 +103,24 @@ func TestDefine_tells_every_mistake(t *testing.T) {
 		"policy_of_read_only": {change: func(s *tool.Spec[refundIn]) {
 			s.Effect, s.OnUnknown = session.ReadOnly, session.UnknownRetry
 		}, want: []string{"OnUnknown: a tool that is read_only is simply run again"}},
+		"timeout_without_unit": {change: func(s *tool.Spec[refundIn]) { s.Timeout = 5 }, want: []string{"Timeout: 5ns is too short for any tool: a number without a unit is nanoseconds"}},
+		"client_read_only_policy": {client: true, change: func(s *tool.Spec[refundIn]) {
+			s.Effect, s.OnUnknown = session.ReadOnly, session.UnknownAsk
+		}, want: []string{"OnUnknown: it is for tools that run here"}},
+		"properties_of_no_use": {change: func(s *tool.Spec[refundIn]) {
+			s.Properties = map[string]json.RawMessage{
+				"amount": json.RawMessage(`{"minimun": 1, "minLength": 2, "x-mine": 1}`), "order": json.RawMessage(`{"minimum": "1"}`), "note": json.RawMessage(`{"zzz": 1}`),
+			}
+		}, want: []string{
+			`property "amount": "minLength" is for type string, and its type is integer`, `"minimun" is no keyword of JSON Schema: did you mean "minimum"?`,
+			`property "note": "zzz" is no keyword of JSON Schema`, `property "order": "minimum" must be a number, not a string`,
+		}},
+		"properties_of_another_type": {change: func(s *tool.Spec[refundIn]) {
+			s.Properties = map[string]json.RawMessage{"amount": json.RawMessage(`{"type": "string"}`), "order": json.RawMessage(`{"type": ["string", "null"]}`)}
+		}, want: []string{`property "amount": its type is integer in Go, and "string" cannot be read into that`, `property "order": its type is string in Go, and "null"`}},
+		"schema_of_another_type": {change: func(s *tool.Spec[refundIn]) {
+			s.Schema = json.RawMessage(`{"type":"object","properties":{"amount":{"type":"string"},"order":{"type":["string","null"]},"more":{"type":"string"}}}`)
+		}, want: []string{`Schema: property "amount" has the type string, and In has integer there`}},
 		"timeout":        {change: func(s *tool.Spec[refundIn]) { s.Timeout = -1 }, want: []string{"Timeout: -1ns is negative"}},
 		"client_timeout": {client: true, change: func(s *tool.Spec[refundIn]) { s.Timeout = 1 }, want: []string{"Timeout: it is for tools that run here"}},
 		"client_policy":  {client: true, change: func(s *tool.Spec[refundIn]) { s.OnUnknown = session.UnknownTell }, want: []string{"OnUnknown: it is for tools that run here"}},
@@ -111,7 +129,7 @@ func TestDefine_tells_every_mistake(t *testing.T) {
 			change: func(s *tool.Spec[refundIn]) { s.Expiry = hour(session.ExpireDeny, nil) },
 			want:   []string{"Expiry: the tool waits for nobody"},
 		},
-		"expiry_unsaid": {client: true, change: func(s *tool.Spec[refundIn]) { s.Expiry = &tool.Expiry{} }, want: []string{"more than zero", `outcome ""`}},
+		"expiry_unsaid": {client: true, change: func(s *tool.Spec[refundIn]) { s.Expiry = &tool.Expiry{} }, want: []string{"more than zero", `outcome "": use tool.ExpireDeny, ExpireDefault, ExpireFail or ExpireReask`}},
 		"expiry_without_value": {
 			client: true, change: func(s *tool.Spec[refundIn]) { s.Expiry = hour(session.ExpireDefault, nil) },
 			want: []string{"needs a value: the result"},
@@ -126,7 +144,7 @@ func TestDefine_tells_every_mistake(t *testing.T) {
 		},
 		"approval_default_no_bool": {change: func(s *tool.Spec[refundIn]) {
 			s.Approve, s.Expiry = tool.Always[refundIn], hour(session.ExpireDefault, "yes")
-		}, want: []string{"true approves"}},
+		}, want: []string{`true approves, false does not; it has "yes"`}},
 		"approval_and_client_default": {client: true, change: func(s *tool.Spec[refundIn]) {
 			s.Approve, s.Expiry = tool.Always[refundIn], hour(session.ExpireDefault, true)
 		}, want: []string{"both the approval and the client's result"}},
