@@ -176,7 +176,7 @@ func (c *Call) Ask(ctx context.Context, q Question) (Reply, error) {
 			return Reply{}, fmt.Errorf("ask %q: %w", q.ID, ErrExpired)
 		}
 		if reply, ok := q.reply(a); ok {
-			return reply, nil
+			return reply, c.answered(q)
 		}
 		break
 	}
@@ -204,6 +204,29 @@ func stored(text string) string { return string([]rune(text)) }
 
 func everybody(who []string) []string { return slices.Compact(slices.Sorted(slices.Values(who))) }
 
+// errTwins refuses the second of two questions: an answer could not say which it is for.
+var errTwins = errors.New("two questions of one call have the id: give each its own")
+
+// isTwin reports whether another question of that id was answered in this run. The lock is held.
+func (c *Call) isTwin(q Question) bool {
+	known, ok := c.replied[q.ID]
+	return ok && !reflect.DeepEqual(known, q.shown())
+}
+
+// answered remembers a question whose answer the tool got in this run.
+func (c *Call) answered(q Question) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.isTwin(q) {
+		return fmt.Errorf("ask %q: %w", q.ID, errTwins)
+	}
+	if c.replied == nil {
+		c.replied = map[string]*session.Question{}
+	}
+	c.replied[q.ID] = q.shown()
+	return nil
+}
+
 func (c *Call) record(q Question) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,9 +238,12 @@ func (c *Call) record(q Question) error {
 			continue
 		}
 		if !reflect.DeepEqual(asked.shown(), q.shown()) {
-			return errors.New("another question of this call has that id: give each its own")
+			return errTwins
 		}
 		return nil
+	}
+	if c.isTwin(q) {
+		return errTwins
 	}
 	reworded := 0
 	for _, w := range c.cfg.Asked {

@@ -46,7 +46,7 @@ func TestCall_Ask_without_an_answer(t *testing.T) {
 	other := color
 	other.Text = "Which other?"
 	_, err = c.Ask(t.Context(), other)
-	require.ErrorContains(t, err, "another question of this call has that id")
+	require.ErrorContains(t, err, "two questions of one call have the id")
 	require.NotErrorIs(t, err, tool.ErrWaiting)
 
 	require.Equal(t, []tool.Question{q, name}, c.Taken().Questions, "each once, in order")

@@ -49,6 +49,7 @@ type Call struct {
 	ops       []session.StateOp
 	events    []session.CustomEvent
 	questions []Question
+	replied   map[string]*session.Question // those whose answers this run got, by id
 	memo      map[string]json.RawMessage
 	running   map[string]chan struct{} // Once by key; held while its function runs
 }

@@ -16,6 +16,7 @@ import (
 func (r *run) answer(waits []session.Wait) bool {
 	var open []tool.Question
 	all := true
+	var wrong []error
 	for i, w := range waits {
 		w.ID = fmt.Sprintf("w%d-1", len(r.call.Waits)+3)
 		a := session.Answer{Wait: w.ID, ToolCallID: r.call.ID}
@@ -27,8 +28,7 @@ func (r *run) answer(waits []session.Wait) bool {
 			given, err = r.decide(w, &a)
 		}
 		if err != nil {
-			r.result.Err = errors.Join(r.result.Err, err)
-			given = false
+			wrong, given = append(wrong, err), false
 		}
 		if r.call.Waits = append(r.call.Waits, w); given {
 			r.call.Answers = append(r.call.Answers, a)
@@ -39,8 +39,18 @@ func (r *run) answer(waits []session.Wait) bool {
 		}
 	}
 	r.result.Open = open
+	if len(wrong) > 0 {
+		r.result.Err = &answerError{wrong: errors.Join(wrong...), waits: r.result.Err}
+	}
 	return all
 }
+
+// answerError is an answer of the test that is wrong, so that the call still waits. It does
+// not say what to set, for that is set.
+type answerError struct{ wrong, waits error }
+
+func (e *answerError) Error() string   { return e.wrong.Error() }
+func (e *answerError) Unwrap() []error { return []error{e.wrong, e.waits} }
 
 // reply answers a question.
 func (r *run) reply(w session.Wait, a *session.Answer) (bool, error) {
@@ -115,10 +125,12 @@ func (r *run) decide(w session.Wait, a *session.Answer) (bool, error) {
 		}
 	case !approval && c.Verdict != nil:
 		if err := r.verdict(a); err != nil {
+			r.decided[w.Kind] = true
 			return false, err
 		}
 	case c.DecisionExpired:
 		if err := expire(w, a, "the decision has no deadline that could pass: set Expiry in the tool's Spec"); err != nil {
+			r.decided[w.Kind] = true
 			return false, err
 		}
 	default:

@@ -93,6 +93,7 @@ func TestRun_decisions(t *testing.T) {
 	got = tooltest.Run(t.Context(), refund, large, tooltest.Call{Approved: true, Edited: json.RawMessage(`{"amount": 90}`)})
 	require.ErrorIs(t, got.Err, tooltest.ErrNotApproved, "it waits on")
 	require.ErrorContains(t, got.Err, "/number: missing")
+	require.NotContains(t, got.Err.Error(), "set Approved", "it is set")
 	require.Empty(t, got.Status)
 
 	expired := tooltest.Call{DecisionExpired: true}
@@ -103,10 +104,18 @@ func TestRun_decisions(t *testing.T) {
 	require.ErrorIs(t, tooltest.Run(t.Context(), late(tool.ExpireDefault, false), none{}, expired).Err, tool.ErrExpired)
 	require.ErrorContains(t, tooltest.Run(t.Context(), late(tool.ExpireFail, nil), none{}, expired).Err, "the task fails")
 	require.ErrorIs(t, tooltest.Run(t.Context(), late(tool.ExpireReask, nil), none{}, expired).Err, tooltest.ErrNotApproved)
-	require.ErrorContains(t, tooltest.Run(t.Context(), refund, large, expired).Err, "has no deadline")
+	got = tooltest.Run(t.Context(), refund, large, expired)
+	require.ErrorIs(t, got.Err, tooltest.ErrNotApproved)
+	require.EqualError(t, got.Err, "the decision has no deadline that could pass: set Expiry in the tool's Spec")
 
 	require.ErrorContains(t, tooltest.Run(t.Context(), refund, large, tooltest.Call{Approved: true, Rejected: true}).Err, "both")
 	require.ErrorContains(t, tooltest.Run(t.Context(), refund, order{Amount: 1}, tooltest.Call{Rejected: true, Answers: answers}).Err, "Rejected, and nothing waited")
+	got = tooltest.Run(t.Context(), refund, order{Amount: 1}, tooltest.Call{Approved: true, Answers: answers})
+	require.EqualError(t, got.Err, "the call has Approved, and nothing waited for it")
+	require.Equal(t, llm.ResultSuccess, got.Status, "it ran")
+	got = tooltest.Run(t.Context(), paying(tool.Spec[none]{OnUnknown: tool.UnknownAsk}), none{}, tooltest.Call{CutOff: true, Verdict: &tooltest.Verdict{Result: 1}})
+	require.ErrorIs(t, got.Err, tool.ErrWaiting)
+	require.EqualError(t, got.Err, "the verdict is that the run had no effect, and has a result")
 	require.ErrorContains(t, tooltest.Run(t.Context(), paying(tool.Spec[none]{}), none{}, tooltest.Call{Verdict: &tooltest.Verdict{}}).Err, "Verdict, and nothing waited")
 }
 
@@ -165,4 +174,27 @@ func TestRun_says_what_became_of_answers(t *testing.T) {
 	})
 	require.ErrorIs(t, got.Err, tool.ErrWaiting)
 	require.ErrorContains(t, got.Err, `questions that the tool did not ask: "Q", "r", "s"`)
+}
+
+// What is wrong with a test is said once, and of what it is.
+func TestRun_mistakes_of_the_test(t *testing.T) {
+	t.Parallel()
+	wrong := func(args any, c tooltest.Call) error { return tooltest.Run(t.Context(), refund, args, c).Err }
+	require.ErrorContains(t, wrong(make(chan int), tooltest.Call{}), "the arguments of refund: json: unsupported type")
+	require.ErrorContains(t, wrong(order{}, tooltest.Call{Session: "a/b c"}), `the Session of the call: session id "a/b c"`)
+	require.ErrorContains(t, wrong(order{}, tooltest.Call{Files: tool.Files{Folder: "rel"}}), `the folder "rel" of Files is not absolute`)
+
+	useless := asking(tool.Question{ID: "q", Text: "?", Choices: []tool.Choice{{ID: "a"}}, Expiry: &tool.Expiry{After: time.Hour, Outcome: tool.ExpireDefault, Value: "b"}})
+	got := tooltest.Run(t.Context(), useless, none{}, tooltest.Call{Expired: []string{"q"}})
+	require.EqualError(t, got.Err, `ask "q": the default "b" is no answer to it`)
+
+	twins := tool.Define(tool.Spec[none]{Name: "ask"}, func(ctx context.Context, c *tool.Call, _ none) (string, error) {
+		if _, err := c.Ask(ctx, tool.Question{ID: "q", Text: "One?"}); err != nil {
+			return "", err
+		}
+		reply, err := c.Ask(ctx, tool.Question{ID: "q", Text: "Two?"})
+		return reply.Text, err
+	})
+	got = tooltest.Run(t.Context(), twins, none{}, tooltest.Call{Answers: map[string]tool.Reply{"q": {Text: "yes"}}})
+	require.EqualError(t, got.Err, `ask "q": two questions of one call have the id: give each its own`)
 }

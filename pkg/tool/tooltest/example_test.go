@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/adjourn/adjourn/pkg/tool"
 	"github.com/adjourn/adjourn/pkg/tool/tooltest"
@@ -69,4 +71,58 @@ func ExampleRun_crash() {
 	// Output:
 	// order-1 success "P-1" 0
 	// order-2 success "P-2" 1
+}
+
+// pay asks from which account, and keeps its payments in a file. Its probe looks there.
+var pay = tool.Define(tool.Spec[order]{
+	Name: "pay", Approve: func(in order) bool { return in.Amount > 100 },
+	OnUnknown: tool.UnknownProbe,
+	Probe: func(_ context.Context, c *tool.Call, _ order) (any, bool, error) {
+		folder, err := c.Files().OpenFolder()
+		if err != nil {
+			return nil, false, err
+		}
+		account, err := folder.ReadFile(c.IdempotencyKey())
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, false, folder.Close() // it did not happen: the tool runs
+		}
+		return string(account), true, errors.Join(err, folder.Close())
+	},
+}, func(ctx context.Context, c *tool.Call, in order) (string, error) {
+	reply, err := c.Ask(ctx, tool.Question{
+		ID: "account", Text: fmt.Sprintf("Pay %d from which account?", in.Amount), Choices: []tool.Choice{{ID: "main"}, {ID: "reserve"}},
+	})
+	if err != nil {
+		return "", err
+	}
+	folder, err := c.Files().OpenFolder()
+	if err != nil {
+		return "", err
+	}
+	account := reply.Selected[0]
+	return account, errors.Join(folder.WriteFile(c.IdempotencyKey(), []byte(account), 0o600), folder.Close())
+})
+
+func ExampleRun_answersAndFiles() {
+	ctx, in := context.Background(), order{Number: "A-17", Amount: 250}
+	dir, err := os.MkdirTemp("", "pay") // in a test: t.TempDir()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	call := tooltest.Call{
+		Approved: true,
+		Answers:  map[string]tool.Reply{"account": {Selected: []string{"main"}}},
+		Files:    tool.Files{Folder: dir},
+		CutOff:   true, // a worker died while the tool ran, before it paid
+	}
+	got := tooltest.Run(ctx, pay, in, call)
+	fmt.Println(got.Status, got.Text, got.Runs, got.Err) // twice: the question suspends the first run
+
+	got = tooltest.Run(ctx, pay, in, tooltest.Call{Approved: true, Files: call.Files, CutOff: true}) // it died after it paid
+	fmt.Println(got.Status, got.Text, got.Runs, got.Err)
+	// Output:
+	// success "main" 2 <nil>
+	// success "main" 0 <nil>
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,6 +18,9 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
+
+// firstSession is the id of the session where the test names none.
+const firstSession = "s1"
 
 // run is one call on its way to a result. What it needs next is the engine's plan.
 type run struct {
@@ -39,7 +43,14 @@ func prepare(t tool.Tool, args any, c Call) (*run, error) {
 	}
 	raw, err := encode(args)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the arguments of %s: %w", t.Name(), err)
+	}
+	in := session.Key{Tenant: session.DefaultTenant, ID: cmp.Or(c.Session, firstSession)}
+	if err := in.Validate(); err != nil {
+		return nil, fmt.Errorf("the Session of the call: %w", err)
+	}
+	if folder := c.Files.Folder; folder != "" && !filepath.IsAbs(folder) {
+		return nil, fmt.Errorf("the folder %q of Files is not absolute: use t.TempDir()", folder)
 	}
 	r := &run{t: t, c: c, state: new(session.State), memo: maps.Clone(c.Once), decided: map[session.WaitKind]bool{}}
 	if r.memo == nil {
@@ -204,7 +215,7 @@ func (r *run) execute(ctx context.Context, p engine.CallPlan) []session.Wait {
 }
 
 func (r *run) newCall(replies []session.Answer) *tool.Call {
-	in := cmp.Or(r.c.Session, "s1")
+	in := cmp.Or(r.c.Session, firstSession)
 	cfg := toolcall.Config[tool.Files]{
 		Session: session.Key{Tenant: session.DefaultTenant, ID: in}, Task: 1, ID: r.call.ID, Name: r.t.Name(),
 		IdempotencyKey: cmp.Or(r.c.IdempotencyKey, session.DefaultTenant+"."+in+"."+r.call.ID),
@@ -276,13 +287,18 @@ func (r *run) asked(p engine.CallPlan, questions []tool.Question, err error) []s
 	return waits
 }
 
+// refused reports whether the tool asked a question that is wrong in itself.
+func (r *run) refused(id string) bool {
+	return r.result.Err != nil && strings.Contains(r.result.Err.Error(), fmt.Sprintf("ask %q: ", id))
+}
+
 // unused names what the call holds and nothing asked for.
 func (r *run) unused() error {
 	var errs []error
 	if r.result.Runs > 0 {
 		var ids []string
 		for _, id := range append(slices.Sorted(maps.Keys(r.c.Answers)), r.c.Expired...) {
-			if !slices.ContainsFunc(r.result.Asked, func(q tool.Question) bool { return q.ID == id }) {
+			if !slices.ContainsFunc(r.result.Asked, func(q tool.Question) bool { return q.ID == id }) && !r.refused(id) {
 				ids = append(ids, fmt.Sprintf("%q", id))
 			}
 		}
@@ -295,6 +311,7 @@ func (r *run) unused() error {
 		name        string
 		given, used bool
 	}{
+		{"Approved", r.c.Approved, approval || r.result.NeedsApproval},
 		{"Rejected", r.c.Rejected, approval},
 		{"Edited", r.c.Edited != nil, approval},
 		{"Verdict", r.c.Verdict != nil, verdict},

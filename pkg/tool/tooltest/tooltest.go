@@ -30,9 +30,10 @@ type Call struct {
 	ID string
 	// Session is the id of the session; s1 if empty.
 	Session string
-	// IdempotencyKey is made of session and call if empty.
+	// IdempotencyKey is default.SESSION.ID if empty, as on a data file: default.s1.c2-1.
 	IdempotencyKey string
-	// Approved says that a person has agreed, for a tool with an approval rule.
+	// Approved says that a person has agreed, for a call that needs it: of another it is
+	// an error, as Rejected is.
 	Approved bool
 	// Edited are the arguments that the person who approved put in the place of those
 	// shown: all of them, made JSON as those of [Run] are. The schema must allow them.
@@ -77,16 +78,19 @@ type Verdict struct {
 
 // Result is what became of a call.
 type Result struct {
-	// Status is that of the result which the model is told: llm.ResultSuccess
+	// Status is that of the result which the model is told: agent.ResultSuccess
 	// ("success"), "error", "denied", "timed_out", "unknown" or "cancelled". It is empty
-	// while the call has no result: it waits, its task fails, or the test is wrong.
+	// while the call has no result: it waits, its task fails, or the test is wrong and
+	// nothing ran.
 	Status llm.ResultStatus
 	// Text is what the model is told: the output as JSON, or what is said in its place.
 	Text string
 	// Output is what the tool returned, as JSON, or what a probe or a person said that it
 	// returned.
 	Output json.RawMessage
-	// Err is nil for a success, else the tool's error or why there is no success.
+	// Err is nil for a success, else the tool's error or why there is no success. It also
+	// says what is wrong with the test, beside a success too: what the Call holds and
+	// nothing asked for.
 	// [*tool.ArgumentError], [ErrNotApproved] and [ErrClient] say that the tool has not
 	// run. It wraps [tool.ErrWaiting] where a question is open or a verdict missing, and
 	// [tool.ErrExpired] where a deadline decided.
