@@ -74,6 +74,18 @@ func UnknownWait(p engine.CallPlan) session.Wait {
 	return w
 }
 
+// AfterTimeout ends a call that timed out as [Unknown] does, and says why it is not known.
+func AfterTimeout(p engine.CallPlan, timeout time.Duration) (*llm.ToolResult, *session.Wait) {
+	text := TextTimedOut(timeout)
+	if p.Traits.OnUnknown == session.UnknownAsk {
+		w := UnknownWait(p)
+		w.Text = text
+		return nil, &w
+	}
+	result := engine.Result(p.Call, llm.ResultUnknown, text)
+	return &result, nil
+}
+
 // Unknown ends a call of which nothing more can be found out: by the tool's policy a
 // person is asked (a wait) or the model is told (a result).
 func Unknown(p engine.CallPlan) (*llm.ToolResult, *session.Wait) {
@@ -110,6 +122,11 @@ func Success(c session.Call, output json.RawMessage) llm.ToolResult {
 // TimedOut is the result of a call whose tool did not end in time and had no side effect.
 func TimedOut(c session.Call, timeout time.Duration) llm.ToolResult {
 	return engine.Result(c, llm.ResultTimedOut, fmt.Sprintf("The tool did not finish within %s.", timeout))
+}
+
+// TextTimedOut is what is told of a side effect that did not end in time.
+func TextTimedOut(timeout time.Duration) string {
+	return fmt.Sprintf("The tool did not finish within %s. %s", timeout, engine.TextUnknown)
 }
 
 // TimedOutAgain is the result of a call that may be run again and timed out each time.

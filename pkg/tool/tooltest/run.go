@@ -150,7 +150,8 @@ func (r *run) recover(ctx context.Context, p engine.CallPlan) []session.Wait {
 		r.end(engine.Result(p.Call, llm.ResultUnknown, engine.TextUnknown), nil)
 		return nil
 	case p.Do != engine.DoRun || !repeats(p):
-		return r.unknown(p, nil)
+		result, wait := toolrun.Unknown(p)
+		return r.unknown(result, wait, nil)
 	case p.Traits.OnUnknown == session.UnknownProbe:
 		if result := toolrun.Probe(ctx, r.t, r.newCall(p.Replies), p); result != nil {
 			r.end(*result, nil)
@@ -161,13 +162,12 @@ func (r *run) recover(ctx context.Context, p engine.CallPlan) []session.Wait {
 }
 
 // unknown tells the model that the outcome is not known, or waits for a verdict.
-func (r *run) unknown(p engine.CallPlan, cause error) []session.Wait {
-	result, wait := toolrun.Unknown(p)
+func (r *run) unknown(result *llm.ToolResult, wait *session.Wait, cause error) []session.Wait {
 	if wait == nil {
 		r.end(*result, cause)
 		return nil
 	}
-	r.result.Err = errors.Join(cause, fmt.Errorf("%s A person is asked: set Verdict: %w", engine.TextUnknown, tool.ErrWaiting))
+	r.result.Err = errors.Join(cause, fmt.Errorf("%s A person is asked: set Verdict: %w", wait.Text, tool.ErrWaiting))
 	return []session.Wait{*wait}
 }
 
@@ -191,7 +191,8 @@ func (r *run) execute(ctx context.Context, p engine.CallPlan) []session.Wait {
 		case late && sideEffect && ctx.Err() != nil && p.Traits.OnUnknown != session.UnknownTell:
 			r.result.Err = err // what follows is for the next worker
 		case late && sideEffect && !repeats(p):
-			return r.unknown(p, err)
+			result, wait := toolrun.AfterTimeout(p, r.t.Timeout())
+			return r.unknown(result, wait, err)
 		case late && sideEffect:
 			if p.Traits.OnUnknown == session.UnknownProbe {
 				if result := toolrun.Probe(ctx, r.t, r.newCall(p.Replies), p); result != nil {

@@ -257,7 +257,11 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 		if inv.handleCutOff(ctx, p, out) {
 			return
 		}
-		result = engine.Result(p.Call, llm.ResultUnknown, engine.TextUnknown)
+		text := engine.TextUnknown
+		if context.Cause(ctx) == nil {
+			text = toolrun.TextTimedOut(inv.timeoutOf(p))
+		}
+		result = engine.Result(p.Call, llm.ResultUnknown, text)
 	case context.Cause(ctx) != nil:
 		result = engine.Result(p.Call, llm.ResultCancelled, engine.TextCancelled)
 	case runCtx.Err() != nil:
@@ -281,7 +285,8 @@ func (inv *invocation) handleCutOff(ctx context.Context, p engine.CallPlan, out 
 		return false
 	case session.UnknownAsk:
 		if context.Cause(ctx) == nil {
-			out.waits = []session.Wait{toolrun.UnknownWait(p)}
+			_, wait := toolrun.AfterTimeout(p, inv.timeoutOf(p))
+			out.waits = []session.Wait{*wait}
 			return true
 		}
 	case session.UnknownProbe, session.UnknownRetry:
