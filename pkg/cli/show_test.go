@@ -288,7 +288,7 @@ func TestAgents(t *testing.T) {
 	b := setup(t)
 	text := b.run("agents").ends(0).stdout
 	require.Contains(t, text, "toy  Follows scripts.")
-	require.Regexp(t, `deploy +side effect, asks first +Deploys a service`, text)
+	require.Regexp(t, `deploy +side effect, may ask first +Deploys a service`, text)
 	require.Regexp(t, `locate +runs on your side`, text)
 	b.env["ADJOURN_MODEL"] = "scripted:other"
 	require.Contains(t, b.run("agents", "-o", "json").ends(0).stdout, "scripted:other")

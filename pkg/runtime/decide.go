@@ -227,7 +227,7 @@ func (r *Runtime) checkDecidedBefore(p DecideParams, d decision, all []decision)
 		answer.Reason = record.Answer.Reason // nothing is said about why
 	}
 	if !answers.Same(*record.Answer, answer) {
-		return answers.AnsweredDifferently(p.Key, record)
+		return answers.AnsweredDifferently(p.Key, record, answer)
 	}
 	return nil
 }

@@ -315,7 +315,7 @@ func ToolNotes(effect session.Effect, approval, client bool) string {
 	}
 	notes := strings.ReplaceAll(string(effect), "_", " ")
 	if approval {
-		notes += ", asks first"
+		notes += ", may ask first" // its rule decides, by the arguments
 	}
 	return notes
 }

@@ -145,3 +145,18 @@ func TestCheckSettled(t *testing.T) {
 		})
 	}
 }
+
+// TestAnsweredWithAnotherReason: who says the same for another reason is told that only
+// the reason differs.
+func TestAnsweredWithAnotherReason(t *testing.T) {
+	t.Parallel()
+	yes, no := true, false
+	was := session.Answer{Kind: session.AnswerApproval, Approved: &yes, Reason: "checked", Who: "ada"}
+	record := answered("w2-1", session.WaitApproval, was)
+	again := was
+	require.NoError(t, answers.CheckSettled(key, record, again))
+	again.Reason = "looks good"
+	require.ErrorContains(t, answers.CheckSettled(key, record, again), "was answered before, with another reason, by ada")
+	again.Approved = &no
+	require.ErrorContains(t, answers.CheckSettled(key, record, again), "was answered before, differently, by ada")
+}

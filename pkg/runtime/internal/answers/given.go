@@ -42,7 +42,7 @@ func CheckSettled(key session.Key, record journal.WaitRecord, answer session.Ans
 	if Same(*record.Answer, answer) {
 		return nil
 	}
-	return AnsweredDifferently(key, record)
+	return AnsweredDifferently(key, record, answer)
 }
 
 // SettledByPeople reports whether a person or a program answered a wait (it did not expire).
@@ -51,8 +51,12 @@ func SettledByPeople(record journal.WaitRecord) bool {
 }
 
 // AnsweredDifferently refuses an answer because another one came first, which it names.
-func AnsweredDifferently(key session.Key, record journal.WaitRecord) *refusal.Error {
-	e := refusal.New(codes.AlreadyAnswered, key, "%s was answered before, differently, by %s at %s. The first answer counts", Label(record.Wait), record.Answer.Who, record.Answer.When.Format("2006-01-02 15:04:05 MST"))
+func AnsweredDifferently(key session.Key, record journal.WaitRecord, answer session.Answer) *refusal.Error {
+	how := "differently"
+	if onlyReason(*record.Answer, answer) {
+		how = "with another reason"
+	}
+	e := refusal.New(codes.AlreadyAnswered, key, "%s was answered before, %s, by %s at %s. The first answer counts", Label(record.Wait), how, record.Answer.Who, record.Answer.When.Format("2006-01-02 15:04:05 MST"))
 	e.Answer = record.Answer
 	return e
 }
@@ -77,6 +81,12 @@ func TooLate(key session.Key, record journal.WaitRecord) error {
 // the way they named the wait. Another reason is another answer; the order of a selection does
 // not count.
 func Same(a, b session.Answer) bool { return decisionDigest(a) == decisionDigest(b) }
+
+// onlyReason reports whether two answers decide the same for different reasons.
+func onlyReason(a, b session.Answer) bool {
+	a.Reason = b.Reason
+	return Same(a, b)
+}
 
 // decisionDigest identifies what an answer decides.
 func decisionDigest(a session.Answer) string {
