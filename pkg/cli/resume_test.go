@@ -542,7 +542,10 @@ func TestNoResume(t *testing.T) {
 			require.Contains(t, out, b.words()+" resume s\n")
 			require.NotContains(t, out, "0 approvals")
 		}
-		require.Contains(t, b.run("inbox", "-o", "json").ends(0).stdout, `"stored": [`)
+		listed := b.run("inbox", "-o", "json").ends(0).stdout
+		require.Contains(t, listed, `"stored": [`)
+		require.Contains(t, listed, `"waitId": "w2-1"`)
+		require.Contains(t, listed, `"held": true`)
 		again := b.run("submit", "s", "w2-1", "--approve").ends(10)
 		require.Contains(t, again.stderr, "Already settled")
 		require.Contains(t, again.stderr, "The answer is stored.")

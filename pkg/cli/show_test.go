@@ -152,7 +152,7 @@ func TestInbox(t *testing.T) {
 			Items []struct {
 				Session string
 				Command string
-				Wait    session.Wait
+				Wait    map[string]any
 			}
 		}
 		require.NoError(t, json.Unmarshal([]byte(b.run("inbox", "-o", "json").ends(0).stdout), &page))
@@ -162,6 +162,9 @@ func TestInbox(t *testing.T) {
 			if i == 0 && item.Session == "s" {
 				want = 10 // its sibling is still open
 			}
+			require.Equal(t, item.Session, item.Wait["sessionId"], "a wait has the form that the API gives it")
+			require.Contains(t, item.Command, item.Wait["waitId"])
+			require.Equal(t, "open", item.Wait["state"])
 			b.shell(strings.Replace(item.Command, "CHOICE", "red", 1)).ends(want)
 		}
 		require.ElementsMatch(t, []string{"a", "b"}, splitLines(read(t, log)), "each command answers its own wait")

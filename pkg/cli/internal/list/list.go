@@ -238,11 +238,10 @@ func (l *Lists) more(verb, cursor string, only []string) {
 
 // inboxRow is one line of the inbox.
 type inboxRow struct {
-	Session  string       `json:"session"`
-	Agent    string       `json:"agent,omitempty"`
-	OpenedAt time.Time    `json:"openedAt"`
-	Wait     client.Wait  `json:"-"`
-	Stored   session.Wait `json:"wait"`
+	Session  string      `json:"session"`
+	Agent    string      `json:"agent,omitempty"`
+	OpenedAt time.Time   `json:"openedAt"`
+	Wait     client.Wait `json:"wait"`
 	// Command answers this wait when pasted, once a word in capitals in it is replaced.
 	Command string `json:"command"`
 }
@@ -295,7 +294,7 @@ func (l *Lists) inbox(ctx context.Context, p page, q client.InboxParams, only []
 		found, err := e.Inbox(ctx, q)
 		for _, w := range found.Items {
 			out.Items = append(out.Items, inboxRow{
-				Session: w.SessionID, Agent: w.Agent, OpenedAt: w.OpenedAt, Wait: w, Stored: opened(w),
+				Session: w.SessionID, Agent: w.Agent, OpenedAt: w.OpenedAt, Wait: w,
 				Command: report.AnswerHint(l.Place, w.SessionID, w),
 			})
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 const (
@@ -26,9 +25,7 @@ const (
 type storedRow struct {
 	Session string        `json:"session"`
 	Agent   string        `json:"agent,omitempty"`
-	Waits   []client.Wait `json:"-"`
-	// Stored are the waits in the form they are stored in.
-	Stored []journal.WaitRecord `json:"waits"`
+	Waits   []client.Wait `json:"waits"`
 	// Command goes on when pasted; "" where this program has not the agent.
 	Command string `json:"command,omitempty"`
 }
@@ -63,7 +60,7 @@ func (l *Lists) stored(ctx context.Context, e *place.Connection, p client.InboxP
 		if !onlyStored(v.Session) && (l.Remote() || !slices.ContainsFunc(answered, expired)) {
 			continue // somebody is about to go on with it: a server, or who answered last
 		}
-		rows = append(rows, storedRow{Session: head.ID, Agent: head.Agent, Waits: answered, Stored: records(answered), Command: v.ResumeHint})
+		rows = append(rows, storedRow{Session: head.ID, Agent: head.Agent, Waits: answered, Command: v.ResumeHint})
 	}
 	return rows, more, nil
 }
