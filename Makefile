@@ -85,7 +85,7 @@ each-commit: ## Build and vet each commit since BASE=main, and hold it to the ru
 # down: a test in pkg/ looks for go statements and servers in each.
 NORACE := agents agents/confined examples/support examples/tour functions/event functions/query functions/resume \
 	functions/start functions/step functions/submit functions/sweep internal/engine internal/owned \
-	internal/wire localstack/issuer model pkg pkg/session pkg/session/journal
+	localstack/issuer model pkg pkg/session pkg/session/journal
 
 # In cmd/adjourn only the races: there the test's own binary, built with the
 # detector, is the program. What kills and freezes it runs in make test-crash.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/lambdatest"
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
 )
 
@@ -36,7 +35,7 @@ func answered(ctx context.Context, t *testing.T, f *lambdatest.Function, payload
 		Body       string
 	}
 	require.NoError(t, json.Unmarshal(raw, &answer))
-	var problem wire.Problem
+	var problem client.Problem
 	_ = json.Unmarshal([]byte(answer.Body), &problem) // none where it is no problem
 	return answer.StatusCode, problem.Code
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/agents/lab/labtest"
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -36,7 +35,7 @@ type drive struct {
 	// rng decides how the client answers; nil is always by submit.
 	rng *rand.Rand
 
-	started wire.Started
+	started client.Started
 	// ambiguous are the waits with an answer on whose way something broke, so that
 	// nobody knows whether it counted.
 	ambiguous map[string]bool
@@ -91,7 +90,7 @@ func (d *drive) broke(ctx context.Context, what string, err error) bool {
 func (d *drive) start(ctx context.Context) {
 	for {
 		started, err := d.client.Start(ctx, client.StartParams{
-			Request:        wire.StartRequest{SessionID: d.key.ID, Agent: "lab", Input: wire.Text(d.script.Text())},
+			Request:        client.StartRequest{SessionID: d.key.ID, Agent: "lab", Input: client.Text(d.script.Text())},
 			IdempotencyKey: "start-" + d.key.ID,
 		})
 		if d.broke(ctx, "start", err) {
@@ -136,11 +135,11 @@ func (d *drive) head() *journal.Head {
 }
 
 // answer gives one answer to what a paused session asks, in one of the ways there are.
-func (d *drive) answer(ctx context.Context, s wire.Session) {
+func (d *drive) answer(ctx context.Context, s client.Session) {
 	pending := s.Pause.Pending
 	w := pending[d.chance(len(pending))]
 	if w.Kind == session.WaitQuestion {
-		d.submit(ctx, w, wire.SubmitRequest{WaitID: w.WaitID, Kind: session.AnswerReply, Selected: []string{"red"}})
+		d.submit(ctx, w, client.SubmitRequest{WaitID: w.WaitID, Kind: session.AnswerReply, Selected: []string{"red"}})
 		return
 	}
 	require.Equal(d, session.WaitApproval, w.Kind)
@@ -148,14 +147,14 @@ func (d *drive) answer(ctx context.Context, s wire.Session) {
 	// A decision is about all approvals of the pause: where some are decided it would
 	// contradict them.
 	if d.chance(2) == 0 || s.Pause.Decided > 0 {
-		d.submit(ctx, w, wire.SubmitRequest{
+		d.submit(ctx, w, client.SubmitRequest{
 			WaitID: w.WaitID, Kind: session.AnswerApproval, ToolCallID: w.CallID, ApprovalID: w.ApprovalID, Approved: &approved,
 		})
 		return
 	}
 	// All at once.
-	decisions := &wire.Decisions{}
-	var decided []wire.Wait
+	decisions := &client.Decisions{}
+	var decided []client.Wait
 	for _, w := range pending {
 		if w.Kind != session.WaitApproval {
 			continue
@@ -167,10 +166,10 @@ func (d *drive) answer(ctx context.Context, s wire.Session) {
 			decisions.Approve = append(decisions.Approve, w.WaitID)
 		}
 	}
-	_, err := d.client.Resume(ctx, client.ResumeParams{SessionID: d.key.ID, Request: wire.ResumeRequest{
-		Mode: wire.ResumeWithDecisions, CheckpointID: s.CheckpointID, Decisions: decisions,
+	_, err := d.client.Resume(ctx, client.ResumeParams{SessionID: d.key.ID, Request: client.ResumeRequest{
+		Mode: client.ResumeWithDecisions, CheckpointID: s.CheckpointID, Decisions: decisions,
 	}})
-	d.answered(ctx, "resume", decided, err, func(w wire.Wait) session.Answer {
+	d.answered(ctx, "resume", decided, err, func(w client.Wait) session.Answer {
 		yes := !d.denies(w)
 		return session.Answer{Wait: w.WaitID, Kind: session.AnswerApproval, Approved: &yes}
 	})
@@ -184,16 +183,16 @@ func (d *drive) chance(n int) int {
 }
 
 // denies reports whether the script wants an approval refused.
-func (d *drive) denies(w wire.Wait) bool { return d.script.EffectOf(d, w.Arguments).Denied }
+func (d *drive) denies(w client.Wait) bool { return d.script.EffectOf(d, w.Arguments).Denied }
 
-func (d *drive) submit(ctx context.Context, w wire.Wait, answer wire.SubmitRequest) {
+func (d *drive) submit(ctx context.Context, w client.Wait, answer client.SubmitRequest) {
 	got, err := d.client.Submit(ctx, client.SubmitParams{SessionID: d.key.ID, Answer: answer})
-	d.answered(ctx, "submit", []wire.Wait{w}, err, func(wire.Wait) session.Answer { return got.Answer })
+	d.answered(ctx, "submit", []client.Wait{w}, err, func(client.Wait) session.Answer { return got.Answer })
 }
 
 // answered remembers what the client was told of its answers. A refusal is true
 // only where an earlier answer, of which nothing was heard, had counted.
-func (d *drive) answered(ctx context.Context, what string, waits []wire.Wait, err error, told func(wire.Wait) session.Answer) {
+func (d *drive) answered(ctx context.Context, what string, waits []client.Wait, err error, told func(client.Wait) session.Answer) {
 	if err == nil {
 		for _, w := range waits {
 			d.told[w.WaitID] = told(w)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
 )
 
@@ -23,7 +22,7 @@ func TestLab_is_not_offered(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			for _, agent := range []string{"lab", "janitor"} {
-				_, err := w.client(t, "default").Start(ctx, client.StartParams{Request: wire.StartRequest{Agent: agent, Input: wire.Text("[{say: hello}]")}})
+				_, err := w.client(t, "default").Start(ctx, client.StartParams{Request: client.StartRequest{Agent: agent, Input: client.Text("[{say: hello}]")}})
 				var refused *client.Error
 				require.ErrorAs(t, err, &refused)
 				require.Equal(t, http.StatusForbidden, refused.Status)

@@ -23,7 +23,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -127,8 +126,8 @@ func TestSize_of_memory(t *testing.T) {
 	c := w.client(t, "memory")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	started, err := c.Start(ctx, client.StartParams{Request: wire.StartRequest{
-		Agent: "lab", Input: wire.Text("- {repeat: 64, call: echo, with: {size: 16384}}\n- call: deploy\n  with: {service: shop}\n- say: done"),
+	started, err := c.Start(ctx, client.StartParams{Request: client.StartRequest{
+		Agent: "lab", Input: client.Text("- {repeat: 64, call: echo, with: {size: 16384}}\n- call: deploy\n  with: {service: shop}\n- say: done"),
 	}})
 	require.NoError(t, err, w.output())
 	s := rested(ctx, t, c, started.SessionID)
@@ -140,7 +139,7 @@ func TestSize_of_memory(t *testing.T) {
 	}
 	pending := s.Pause.Pending[0]
 	yes := true
-	_, err = c.Submit(ctx, client.SubmitParams{SessionID: s.ID, Answer: wire.SubmitRequest{
+	_, err = c.Submit(ctx, client.SubmitParams{SessionID: s.ID, Answer: client.SubmitRequest{
 		Kind: session.AnswerApproval, WaitID: pending.WaitID, ApprovalID: pending.ApprovalID, ToolCallID: pending.CallID, Approved: &yes,
 	}})
 	require.NoError(t, err)
@@ -173,7 +172,7 @@ func TestSize_of_memory_of_many(t *testing.T) {
 	defer cancel()
 	const sessions = 60
 	for range sessions {
-		started, err := c.Start(ctx, client.StartParams{Request: wire.StartRequest{Agent: "lab", Input: wire.Text("- {call: echo, with: {size: 1048576}}\n- say: done")}})
+		started, err := c.Start(ctx, client.StartParams{Request: client.StartRequest{Agent: "lab", Input: client.Text("- {call: echo, with: {size: 1048576}}\n- say: done")}})
 		require.NoError(t, err, w.output())
 		require.Equal(t, session.StatusCompleted, rested(ctx, t, c, started.SessionID).Status, w.output())
 	}
@@ -192,8 +191,8 @@ func TestSize_of_memory_of_the_sweep(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
-	started, err := w.client(t, "memory").Start(ctx, client.StartParams{Request: wire.StartRequest{
-		Agent: "lab", Input: wire.Text("- {repeat: 30, call: echo, with: {size: 3000000}}\n- {fail: rate_limited, after: 5s}\n- {call: release, with: {service: shop}}\n- say: done"),
+	started, err := w.client(t, "memory").Start(ctx, client.StartParams{Request: client.StartRequest{
+		Agent: "lab", Input: client.Text("- {repeat: 30, call: echo, with: {size: 3000000}}\n- {fail: rate_limited, after: 5s}\n- {call: release, with: {service: shop}}\n- say: done"),
 	}})
 	require.NoError(t, err, w.output())
 	key := session.Key{Tenant: "memory", ID: started.SessionID}
@@ -224,7 +223,7 @@ func TestSize_of_memory_of_the_sweep(t *testing.T) {
 	require.Less(t, peak, int64(maxMemory))
 }
 
-func rested(ctx context.Context, t *testing.T, c *client.Client, id string) wire.Session {
+func rested(ctx context.Context, t *testing.T, c *client.Client, id string) client.Session {
 	t.Helper()
 	for {
 		s, err := c.Session(ctx, id, 5*time.Second)

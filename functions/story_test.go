@@ -12,7 +12,6 @@ import (
 
 	"github.com/adjourn/adjourn/agents/lab/labtest"
 	"github.com/adjourn/adjourn/internal/lambdatest"
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -56,11 +55,11 @@ func TestStory(t *testing.T) {
 		require.Equal(t, session.StatusSuspended, stands.Status)
 		require.Len(t, stands.Pause.Pending, 1)
 		yes := true
-		got, err := d.client.Submit(moment(t), client.SubmitParams{SessionID: d.key.ID, Answer: wire.SubmitRequest{
+		got, err := d.client.Submit(moment(t), client.SubmitParams{SessionID: d.key.ID, Answer: client.SubmitRequest{
 			Kind: session.AnswerApproval, ToolCallID: stands.Pause.Pending[0].CallID, ApprovalID: stands.Pause.Pending[0].ApprovalID, Approved: &yes,
 		}})
 		require.NoError(t, err)
-		require.Equal(t, wire.ContinuationResumed, got.Continuation)
+		require.Equal(t, client.ContinuationResumed, got.Continuation)
 		d.ends(t.patient())
 		d.told[stands.Pause.Pending[0].WaitID] = got.Answer
 		t.settle()

@@ -20,21 +20,22 @@ const exportedLists = "testdata/exported"
 
 // TestExportedNames: what a public room exports is listed, so that a name more or
 // less is a decision, seen in the diff. A struct's fields and an interface's methods
-// are names too.
+// are names too, and so is what an alias of an internal type has.
 func TestExportedNames(t *testing.T) {
 	t.Parallel()
 	all, err := sources("..")
 	require.NoError(t, err)
 	rooms := map[string][]source{}
 	for _, s := range all {
-		if strings.HasPrefix(s.room, "pkg/") && !slices.Contains(strings.Split(s.room, "/"), "internal") {
-			rooms[s.room] = append(rooms[s.room], s)
-		}
+		rooms[s.room] = append(rooms[s.room], s)
 	}
 	listed := map[string]bool{}
 	total := 0
-	for room, files := range rooms {
-		names := exportedNames(t, room, files)
+	for room := range rooms {
+		if !strings.HasPrefix(room, "pkg/") || isInternal(room) {
+			continue
+		}
+		names := exportedNames(t, room, rooms)
 		total += len(names)
 		path := filepath.Join(exportedLists, strings.ReplaceAll(strings.TrimPrefix(room, "pkg/"), "/", "_")+".txt")
 		listed[path] = true
@@ -62,7 +63,7 @@ func TestExportedNames(t *testing.T) {
 		}
 		t.Errorf("pkg/%s is the list of no public room", path)
 	}
-	t.Logf("%d rooms export %d names", len(rooms), total)
+	t.Logf("%d rooms export %d names", len(listed), total)
 }
 
 // TestExamples: the documentation of a public room shows how it is used.
@@ -86,15 +87,30 @@ func difference(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(name string) bool { return slices.Contains(b, name) })
 }
 
+// isInternal reports whether a room cannot be imported from outside, so that nobody
+// reads its documentation.
+func isInternal(room string) bool { return slices.Contains(strings.Split(room, "/"), "internal") }
+
 // exportedNames returns those of a room, sorted, with Type.Name for what a type has.
-func exportedNames(t *testing.T, room string, files []source) []string {
+func exportedNames(t *testing.T, room string, rooms map[string][]source) []string {
 	t.Helper()
 	fset := token.NewFileSet()
 	var parsed []*ast.File
-	for _, s := range files {
+	imported := map[string]string{} // the name of a room of ours in this one
+	for _, s := range rooms[room] {
 		file, err := parser.ParseFile(fset, s.path, s.text, parser.ParseComments)
 		require.NoError(t, err)
 		parsed = append(parsed, file)
+		for _, spec := range file.Imports {
+			from, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module+"/")
+			name := filepath.Base(from)
+			if spec.Name != nil {
+				name = spec.Name.Name
+			}
+			if ours {
+				imported[name] = from
+			}
+		}
 	}
 	p, err := doc.NewFromFiles(fset, parsed, module+"/"+room)
 	require.NoError(t, err)
@@ -119,9 +135,22 @@ func exportedNames(t *testing.T, room string, files []source) []string {
 		funcs("", typ.Funcs)
 		funcs(typ.Name+".", typ.Methods)
 		for _, spec := range typ.Decl.Specs {
-			if spec, ok := spec.(*ast.TypeSpec); ok {
-				for _, member := range members(spec.Type) {
-					names = append(names, typ.Name+"."+member)
+			spec, ok := spec.(*ast.TypeSpec)
+			if !ok {
+				continue
+			}
+			for _, member := range members(spec.Type) {
+				names = append(names, typ.Name+"."+member)
+			}
+			of, ok := spec.Type.(*ast.SelectorExpr)
+			if !ok || !spec.Assign.IsValid() {
+				continue
+			}
+			if from := imported[of.X.(*ast.Ident).Name]; isInternal(from) {
+				for _, name := range exportedNames(t, from, rooms) {
+					if member, ok := strings.CutPrefix(name, of.Sel.Name+"."); ok {
+						names = append(names, typ.Name+"."+member)
+					}
 				}
 			}
 		}
@@ -193,7 +222,17 @@ func (T) Do() {}
 func (T) hidden() {}
 
 func Free() {}
+
+type Alias = secret.S
+
+type Public = open.S
 `
-	names := exportedNames(t, "pkg/words", []source{{path: "words.go", room: "pkg/words", text: []byte(file)}})
-	require.Equal(t, []string{"A", "Free", "I", "I.M", "New", "T", "T.Do", "T.F", "V"}, names, fmt.Sprint(names))
+	const imports = "\nimport (\n\t\"" + module + "/internal/secret\"\n\t\"" + module + "/pkg/open\"\n)\n"
+	const secret = "type S struct { F, g int }\n\nfunc (S) Do() {}\n\ntype Other struct { G int }\n"
+	names := exportedNames(t, "pkg/words", map[string][]source{
+		"pkg/words":       {{path: "words.go", text: []byte(strings.Replace(file, "package words\n", "package words\n"+imports, 1))}},
+		"internal/secret": {{path: "secret.go", text: []byte("package secret\n\n" + secret)}},
+		"pkg/open":        {{path: "open.go", text: []byte("package open\n\n" + secret)}},
+	})
+	require.Equal(t, []string{"A", "Alias", "Alias.Do", "Alias.F", "Free", "I", "I.M", "New", "Public", "T", "T.Do", "T.F", "V"}, names, fmt.Sprint(names))
 }

@@ -21,8 +21,8 @@ var namedPath = regexp.MustCompile("`([A-Za-z][A-Za-z0-9_./-]*(?:/|\\.(?:go|yaml
 
 // verbParts are what a verb is made of and held by: the page leaves none out.
 var verbParts = []string{
-	"pkg/runtime", "internal/wire", "pkg/httpapi", "pkg/client", "pkg/cli", "pkg/testdata/exported/",
-	"internal/wire/session.go", "pkg/client/ids.go", "pkg/client/verbs.go", "pkg/client/transport_test.go", "pkg/floors_test.go",
+	"pkg/runtime", "pkg/httpapi", "pkg/client", "pkg/cli", "pkg/testdata/exported/",
+	"pkg/client/session.go", "pkg/client/ids.go", "pkg/client/verbs.go", "pkg/client/transport_test.go", "pkg/floors_test.go",
 	"template.yaml", "pkg/httpapi/openapi.yaml", "docs/http.md", "docs/cli.md", "CHANGELOG.md",
 }
 

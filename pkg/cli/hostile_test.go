@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -105,24 +105,24 @@ func (f filler) fill(v reflect.Value, of reflect.Type, name string, depth int) {
 // answers are what routes answer with; those that no command asks have nil.
 func answers() map[string]any {
 	return map[string]any{
-		"GET /sessions": &wire.Sessions{}, "POST /sessions": &wire.Started{}, "GET /waits": &wire.Waits{}, "GET /sessions/{id}": &wire.Session{},
-		"GET /sessions/{id}/waits": &wire.Waits{}, "GET /sessions/{id}/entries": &wire.Entries{},
-		"POST /sessions/{id}/submit": &wire.Submitted{}, "POST /sessions/{id}/resume": &wire.Resumed{},
+		"GET /sessions": &client.Sessions{}, "POST /sessions": &client.Started{}, "GET /waits": &client.Waits{}, "GET /sessions/{id}": &client.Session{},
+		"GET /sessions/{id}/waits": &client.Waits{}, "GET /sessions/{id}/entries": &client.Entries{},
+		"POST /sessions/{id}/submit": &client.Submitted{}, "POST /sessions/{id}/resume": &client.Resumed{},
 		"GET /sessions/{id}/messages": nil, "GET /sessions/{id}/runs": nil, "GET /sessions/{id}/checkpoints": nil, "GET /openapi.json": nil,
 	}
 }
 
 func (f filler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
-	answer, status, media := answers()[r.Method+" "+strings.Replace(r.URL.Path, "/sessions/s", "/sessions/{id}", 1)], http.StatusOK, wire.MediaJSON
+	answer, status, media := answers()[r.Method+" "+strings.Replace(r.URL.Path, "/sessions/s", "/sessions/{id}", 1)], http.StatusOK, client.MediaJSON
 	if answer == nil || f.entry == "" {
-		answer, status, media = &wire.Problem{}, http.StatusConflict, wire.MediaProblem
+		answer, status, media = &client.Problem{}, http.StatusConflict, client.MediaProblem
 	}
 	f.fill(reflect.ValueOf(answer).Elem(), reflect.TypeOf(answer).Elem(), "", 0)
 	switch a := answer.(type) {
-	case *wire.Problem:
+	case *client.Problem:
 		a.Status = status
-	case *wire.Entries:
+	case *client.Entries:
 		a.Items[0].Seq = 6
 	}
 	w.Header().Set("Content-Type", media)
@@ -267,7 +267,7 @@ func TestRestingAndRunning(t *testing.T) {
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
-		w.Header().Set("Content-Type", wire.MediaJSON)
+		w.Header().Set("Content-Type", client.MediaJSON)
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/entries"):
 			_, _ = io.WriteString(w, `{"items":[],"after":0,"status":"running","resting":true}`)
@@ -288,7 +288,7 @@ func TestRestingAndRunning(t *testing.T) {
 func TestShowOfAnEmptyJournal(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", wire.MediaJSON)
+		w.Header().Set("Content-Type", client.MediaJSON)
 		if strings.HasSuffix(r.URL.Path, "/entries") {
 			_, _ = io.Copy(w, bytes.NewBufferString(`{"items":[],"after":0,"status":"suspended","resting":true}`))
 			return

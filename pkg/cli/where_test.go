@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/internal/codes"
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -160,7 +160,7 @@ func status(code int) http.HandlerFunc {
 
 func problem(status int, code string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", wire.MediaProblem)
+		w.Header().Set("Content-Type", client.MediaProblem)
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(`{"code": "` + code + `", "status": 1, "detail": "no \u001b[2J"}`))
 	}

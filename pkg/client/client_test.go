@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -30,7 +29,7 @@ func TestRoutes(t *testing.T) {
 				w.WriteHeader(http.StatusUnauthorized)
 				return
 			}
-			w.Header().Set("Content-Type", wire.MediaJSON)
+			w.Header().Set("Content-Type", client.MediaJSON)
 			_, _ = w.Write([]byte(anything))
 		})
 	}
@@ -57,9 +56,9 @@ func TestWhatIsSent(t *testing.T) {
 	c := over(t, s)
 	ctx := t.Context()
 	approved := true
-	_, err := c.Start(ctx, client.StartParams{Request: wire.StartRequest{SessionID: "s", Agent: "a", Input: wire.Text("<hi>")}, IdempotencyKey: "mine", Wait: 3 * time.Second})
+	_, err := c.Start(ctx, client.StartParams{Request: client.StartRequest{SessionID: "s", Agent: "a", Input: client.Text("<hi>")}, IdempotencyKey: "mine", Wait: 3 * time.Second})
 	require.NoError(t, err)
-	_, err = c.Submit(ctx, client.SubmitParams{SessionID: "s", Answer: wire.SubmitRequest{WaitID: "w2-1", Kind: session.AnswerApproval, Approved: &approved}})
+	_, err = c.Submit(ctx, client.SubmitParams{SessionID: "s", Answer: client.SubmitRequest{WaitID: "w2-1", Kind: session.AnswerApproval, Approved: &approved}})
 	require.NoError(t, err)
 	_, err = c.Sessions(ctx, client.SessionsParams{Page: client.Page{Limit: 7, Cursor: "a&b"}, Status: session.StatusRunning})
 	require.NoError(t, err)
@@ -67,9 +66,9 @@ func TestWhatIsSent(t *testing.T) {
 	require.NoError(t, err)
 
 	start := s.requests[0]
-	require.Equal(t, "mine", start.Header.Get(wire.HeaderIdempotencyKey))
-	require.Equal(t, "wait=3", start.Header.Get(wire.HeaderPrefer))
-	require.Equal(t, wire.MediaJSON, start.Header.Get("Content-Type"))
+	require.Equal(t, "mine", start.Header.Get(client.HeaderIdempotencyKey))
+	require.Equal(t, "wait=3", start.Header.Get(client.HeaderPrefer))
+	require.Equal(t, client.MediaJSON, start.Header.Get("Content-Type"))
 	require.JSONEq(t, `{"sessionId": "s", "agent": "a", "input": "<hi>"}`, s.bodies[0])
 	require.JSONEq(t, `{"waitId": "w2-1", "kind": "approval-response", "approved": true}`, s.bodies[1])
 	require.Equal(t, "cursor=a%26b&limit=7&status=running", s.requests[2].URL.RawQuery)
@@ -131,7 +130,7 @@ func TestTokenIsNotShown(t *testing.T) {
 	for name, a := range map[string]answer{
 		"no connection": refusesConnection,
 		"echo":          says(401, echo),
-		"gateway":       says(403, `{"message": "no such key `+token+`"}`, "Content-Type", wire.MediaJSON),
+		"gateway":       says(403, `{"message": "no such key `+token+`"}`, "Content-Type", client.MediaJSON),
 		"not json":      says(200, "Bearer "+token, "Content-Type", "text/plain"),
 		"redirect":      says(307, "", "Location", "https://elsewhere.example.com/?token="+token),
 	} {
@@ -253,7 +252,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 
 func TestNoToken(t *testing.T) {
 	t.Parallel()
-	s := &script{answers: []answer{says(200, `{}`), says(401, `{"message":"Unauthorized"}`, "Content-Type", wire.MediaJSON)}}
+	s := &script{answers: []answer{says(200, `{}`), says(401, `{"message":"Unauthorized"}`, "Content-Type", client.MediaJSON)}}
 	c, err := client.New(client.Config{URL: "http://example.com", HTTP: &http.Client{Transport: s}})
 	require.NoError(t, err)
 	_, err = c.Inbox(context.Background(), client.InboxParams{})

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"github.com/adjourn/adjourn/internal/wire"
 )
 
 // Error is an answer that refuses: what the server said, and its status.
@@ -56,7 +54,7 @@ const (
 func newError(status int, header http.Header, body []byte, c *Client) *Error {
 	e := &Error{Status: status, RetryAfter: retryAfter(header)}
 	media, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
-	if media == wire.MediaProblem && json.Unmarshal(body, &e.Problem) == nil && e.Problem.Code != "" {
+	if media == MediaProblem && json.Unmarshal(body, &e.Problem) == nil && e.Problem.Code != "" {
 		if !isID(e.Problem.SessionID) {
 			e.Problem.SessionID = ""
 		}
@@ -76,7 +74,7 @@ func newError(status int, header http.Header, body []byte, c *Client) *Error {
 	var gateway struct {
 		Message string `json:"message"`
 	}
-	if media == wire.MediaJSON && json.Unmarshal(body, &gateway) == nil && gateway.Message != "" && len(gateway.Message) < 500 {
+	if media == MediaJSON && json.Unmarshal(body, &gateway) == nil && gateway.Message != "" && len(gateway.Message) < 500 {
 		e.Problem.Detail += ": " + c.scrub(gateway.Message)
 	}
 	return e

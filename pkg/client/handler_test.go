@@ -13,7 +13,6 @@ import (
 
 	"github.com/adjourn/adjourn/agents/lab"
 	"github.com/adjourn/adjourn/internal/codes"
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/client"
@@ -133,7 +132,7 @@ func useAll(t *testing.T, c *client.Client) {
 	ctx := t.Context()
 
 	script := "[{calls: [{call: deploy, with: {service: a}}, {call: deploy, with: {service: b}}]}, {need: anything else?}, {say: done}]"
-	start := client.StartParams{Request: wire.StartRequest{SessionID: "s", Agent: "toy", Input: wire.Text(script)}, IdempotencyKey: "k", Wait: 20 * time.Second}
+	start := client.StartParams{Request: client.StartRequest{SessionID: "s", Agent: "toy", Input: client.Text(script)}, IdempotencyKey: "k", Wait: 20 * time.Second}
 	started, err := c.Start(ctx, start)
 	require.NoError(t, err)
 	require.Equal(t, session.OutcomePaused, started.Session.Outcome)
@@ -146,10 +145,10 @@ func useAll(t *testing.T, c *client.Client) {
 	pending := started.Session.Pause.Pending
 	require.Len(t, pending, 2)
 	yes, no := true, false
-	answer := wire.SubmitRequest{WaitID: pending[0].WaitID, Kind: session.AnswerApproval, ToolCallID: pending[0].CallID, ApprovalID: pending[0].ApprovalID, Approved: &yes}
+	answer := client.SubmitRequest{WaitID: pending[0].WaitID, Kind: session.AnswerApproval, ToolCallID: pending[0].CallID, ApprovalID: pending[0].ApprovalID, Approved: &yes}
 	submitted, err := c.Submit(ctx, client.SubmitParams{SessionID: "s", Answer: answer})
 	require.NoError(t, err)
-	require.Equal(t, wire.ContinuationWaiting, submitted.Continuation)
+	require.Equal(t, client.ContinuationWaiting, submitted.Continuation)
 	require.Equal(t, "ada", submitted.Answer.Who)
 	repeated, err := c.Submit(ctx, client.SubmitParams{SessionID: "s", Answer: answer})
 	require.NoError(t, err)
@@ -164,13 +163,13 @@ func useAll(t *testing.T, c *client.Client) {
 
 	resumed, err := c.Resume(ctx, client.ResumeParams{
 		SessionID: "s", Wait: 20 * time.Second,
-		Request: wire.ResumeRequest{Decisions: &wire.Decisions{Approve: []string{pending[0].WaitID, pending[1].WaitID}}},
+		Request: client.ResumeRequest{Decisions: &client.Decisions{Approve: []string{pending[0].WaitID, pending[1].WaitID}}},
 	})
 	require.NoError(t, err)
 	require.Equal(t, "anything else?", resumed.Session.Text)
 	word := "no"
 	resumed, err = c.Resume(ctx, client.ResumeParams{
-		SessionID: "s", Wait: 20 * time.Second, Request: wire.ResumeRequest{CheckpointID: resumed.Session.CheckpointID, Message: wire.Text(word)},
+		SessionID: "s", Wait: 20 * time.Second, Request: client.ResumeRequest{CheckpointID: resumed.Session.CheckpointID, Message: client.Text(word)},
 	})
 	require.NoError(t, err)
 	require.Equal(t, session.OutcomeCompleted, resumed.Session.Outcome)
@@ -220,7 +219,7 @@ func TestFollowWhileItRuns(t *testing.T) {
 	c, err := client.New(client.Config{URL: url, Token: key})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	started, err := c.Start(t.Context(), client.StartParams{Request: wire.StartRequest{Agent: "toy", Input: wire.Text("[{fail: overloaded, after: 1s}, {call: deploy, with: {service: 1}}, {say: done}]")}})
+	started, err := c.Start(t.Context(), client.StartParams{Request: client.StartRequest{Agent: "toy", Input: client.Text("[{fail: overloaded, after: 1s}, {call: deploy, with: {service: 1}}, {say: done}]")}})
 	require.NoError(t, err)
 	var kinds []session.Kind
 	for e, err := range c.Follow(t.Context(), started.SessionID, started.Entry.Seq) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
 )
 
@@ -16,7 +15,7 @@ import (
 func TestAnswers_ids(t *testing.T) {
 	t.Parallel()
 	const odd = "a b\x1b[2J"
-	odds := []wire.Wait{{WaitID: "w2-1", SessionID: "s", ChildSessionID: odd}}
+	odds := []client.Wait{{WaitID: "w2-1", SessionID: "s", ChildSessionID: odd}}
 	use := map[string]func(context.Context, *client.Client) error{
 		"session": func(ctx context.Context, c *client.Client) error { _, err := c.Session(ctx, "s", 0); return err },
 		"start": func(ctx context.Context, c *client.Client) error {
@@ -57,16 +56,16 @@ func TestAnswers_ids(t *testing.T) {
 		},
 	}
 	for verb, answers := range map[string][]any{
-		"session":     {wire.Session{}, wire.Session{ID: "t"}, wire.Session{ID: "s", CheckpointID: odd}, wire.Session{ID: "s", Pause: &wire.Pause{Pending: odds}}},
-		"start":       {wire.Started{}, wire.Started{SessionID: odd}},
-		"submit":      {wire.Submitted{Open: odds}},
-		"resume":      {wire.Resumed{Open: []wire.Wait{{WaitID: odd}}}},
-		"waits":       {wire.Waits{Items: odds}, wire.Waits{Cursor: odd}, wire.Waits{Items: []wire.Wait{{}}}},
-		"inbox":       {wire.Waits{Items: []wire.Wait{{WaitID: "w2-1"}}}},
-		"sessions":    {wire.Sessions{Items: []wire.Summary{{ID: odd}}}, wire.Sessions{Cursor: odd}},
-		"checkpoints": {wire.Checkpoints{Items: []wire.Checkpoint{{ID: odd}}}, wire.Checkpoints{Cursor: odd}},
-		"messages":    {wire.Messages{Cursor: odd}},
-		"runs":        {wire.Runs{Cursor: odd}},
+		"session":     {client.Session{}, client.Session{ID: "t"}, client.Session{ID: "s", CheckpointID: odd}, client.Session{ID: "s", Pause: &client.Pause{Pending: odds}}},
+		"start":       {client.Started{}, client.Started{SessionID: odd}},
+		"submit":      {client.Submitted{Open: odds}},
+		"resume":      {client.Resumed{Open: []client.Wait{{WaitID: odd}}}},
+		"waits":       {client.Waits{Items: odds}, client.Waits{Cursor: odd}, client.Waits{Items: []client.Wait{{}}}},
+		"inbox":       {client.Waits{Items: []client.Wait{{WaitID: "w2-1"}}}},
+		"sessions":    {client.Sessions{Items: []client.Summary{{ID: odd}}}, client.Sessions{Cursor: odd}},
+		"checkpoints": {client.Checkpoints{Items: []client.Checkpoint{{ID: odd}}}, client.Checkpoints{Cursor: odd}},
+		"messages":    {client.Messages{Cursor: odd}},
+		"runs":        {client.Runs{Cursor: odd}},
 	} {
 		for _, out := range answers {
 			raw, err := json.Marshal(out)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -23,7 +22,7 @@ type losing struct {
 
 func (l *losing) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := http.DefaultTransport.RoundTrip(r)
-	key := r.Header.Get(wire.HeaderIdempotencyKey)
+	key := r.Header.Get(client.HeaderIdempotencyKey)
 	if err != nil || key == "" {
 		return resp, err
 	}
@@ -50,31 +49,31 @@ func TestLosesEveryAnswer(t *testing.T) {
 	t.Cleanup(c.Close)
 	ctx, yes := t.Context(), true
 	script := "[{calls: [{call: deploy, with: {service: a}}, {call: deploy, with: {service: b}}]}, {call: deploy, with: {service: c}}, {call: deploy, with: {service: d}}, {need: first?}, {need: second?}, {say: done}]"
-	started, err := c.Start(ctx, client.StartParams{Request: wire.StartRequest{Agent: "toy", Input: wire.Text(script)}, Wait: 20 * time.Second})
+	started, err := c.Start(ctx, client.StartParams{Request: client.StartRequest{Agent: "toy", Input: client.Text(script)}, Wait: 20 * time.Second})
 	require.NoError(t, err)
 	id, s := started.SessionID, started.Session
-	resume := func(r wire.ResumeRequest) {
+	resume := func(r client.ResumeRequest) {
 		t.Helper()
 		resumed, err := c.Resume(ctx, client.ResumeParams{SessionID: id, Request: r, Wait: 20 * time.Second})
 		require.NoError(t, err)
 		require.False(t, resumed.Repeated, "it is the first answer")
 		s = resumed.Session
 	}
-	submit := func(a wire.SubmitRequest) {
+	submit := func(a client.SubmitRequest) {
 		t.Helper()
 		submitted, err := c.Submit(ctx, client.SubmitParams{SessionID: id, Answer: a, Wait: 20 * time.Second})
 		require.NoError(t, err)
 		require.False(t, submitted.Repeated, "it is the first answer")
 		s = submitted.Session
 	}
-	resume(wire.ResumeRequest{CheckpointID: s.CheckpointID, Decisions: &wire.Decisions{ApproveAll: true}})
-	resume(wire.ResumeRequest{Confirmation: &wire.Confirmation{WaitID: s.Pause.Pending[0].WaitID, Approved: &yes}})
-	submit(wire.SubmitRequest{Kind: session.AnswerApproval, ApprovalID: s.Pause.Pending[0].ApprovalID, Approved: &yes})
-	resume(wire.ResumeRequest{Message: wire.Text("one")}) // names nothing: sent again it would answer the second question
+	resume(client.ResumeRequest{CheckpointID: s.CheckpointID, Decisions: &client.Decisions{ApproveAll: true}})
+	resume(client.ResumeRequest{Confirmation: &client.Confirmation{WaitID: s.Pause.Pending[0].WaitID, Approved: &yes}})
+	submit(client.SubmitRequest{Kind: session.AnswerApproval, ApprovalID: s.Pause.Pending[0].ApprovalID, Approved: &yes})
+	resume(client.ResumeRequest{Message: client.Text("one")}) // names nothing: sent again it would answer the second question
 	require.Equal(t, "second?", s.Text)
-	submit(wire.SubmitRequest{Kind: session.AnswerMessage, Message: wire.Text("two")})
+	submit(client.SubmitRequest{Kind: session.AnswerMessage, Message: client.Text("two")})
 	require.Equal(t, session.OutcomeCompleted, s.Outcome)
-	next, err := c.Start(ctx, client.StartParams{Request: wire.StartRequest{SessionID: id, Input: wire.Text("[{say: again}]")}, Wait: 20 * time.Second})
+	next, err := c.Start(ctx, client.StartParams{Request: client.StartRequest{SessionID: id, Input: client.Text("[{say: again}]")}, Wait: 20 * time.Second})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, next.Task)
 

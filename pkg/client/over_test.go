@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
 )
 
@@ -25,15 +24,15 @@ func TestOver_request(t *testing.T) {
 	var body string
 	c := client.Over(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
-		seen, body, keys = r, string(raw), append(keys, r.Header.Get(wire.HeaderIdempotencyKey))
-		w.Header().Set("Content-Type", wire.MediaProblem)
+		seen, body, keys = r, string(raw), append(keys, r.Header.Get(client.HeaderIdempotencyKey))
+		w.Header().Set("Content-Type", client.MediaProblem)
 		w.WriteHeader(http.StatusServiceUnavailable)
 		w.Header().Set("Content-Type", "too late")
 		w.WriteHeader(http.StatusTeapot) // the first one counts
 		_, _ = io.WriteString(w, `{"code": "store_unavailable", "detail": "busy"}`)
 	}))
 	for _, key := range []string{"", "mine"} {
-		_, err := c.Start(t.Context(), client.StartParams{IdempotencyKey: key, Wait: 3 * time.Second, Request: wire.StartRequest{Agent: "toy", Input: wire.Text("hi")}})
+		_, err := c.Start(t.Context(), client.StartParams{IdempotencyKey: key, Wait: 3 * time.Second, Request: client.StartRequest{Agent: "toy", Input: client.Text("hi")}})
 		var refused *client.Error
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, http.StatusServiceUnavailable, refused.Status)
@@ -41,7 +40,7 @@ func TestOver_request(t *testing.T) {
 	}
 	require.Equal(t, []string{"", "mine"}, keys, "sent once each")
 	require.JSONEq(t, `{"agent": "toy", "input": "hi"}`, body)
-	require.Equal(t, "wait=3", seen.Header.Get(wire.HeaderPrefer))
+	require.Equal(t, "wait=3", seen.Header.Get(client.HeaderPrefer))
 	require.Equal(t, "/sessions", seen.RequestURI)
 	require.Equal(t, int64(len(body)), seen.ContentLength)
 	_, err := c.Waits(t.Context(), "s", client.Page{Limit: 2})
@@ -104,8 +103,8 @@ func TestOver_large(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 65<<20)
 	c := client.Over(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", wire.MediaJSON)
-		_ = json.NewEncoder(w).Encode(wire.Session{ID: "s", Text: large})
+		w.Header().Set("Content-Type", client.MediaJSON)
+		_ = json.NewEncoder(w).Encode(client.Session{ID: "s", Text: large})
 	}))
 	s, err := c.Session(t.Context(), "s", 0)
 	require.NoError(t, err)

@@ -16,8 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/adjourn/adjourn/internal/wire"
 )
 
 const (
@@ -159,10 +157,10 @@ func (c *Client) attempt(ctx context.Context, r request, body []byte, out any) e
 	for name, values := range r.header {
 		req.Header[name] = values
 	}
-	req.Header.Set("Accept", wire.MediaJSON+", "+wire.MediaProblem)
+	req.Header.Set("Accept", MediaJSON+", "+MediaProblem)
 	req.Header.Set("User-Agent", c.cfg.UserAgent)
 	if body != nil {
-		req.Header.Set("Content-Type", wire.MediaJSON)
+		req.Header.Set("Content-Type", MediaJSON)
 	}
 	c.authorize(req.Header)
 	resp, err := c.http.Do(req)
@@ -215,7 +213,7 @@ func (c *Client) read(resp *http.Response, out any) error {
 	case resp.StatusCode >= 300:
 		return fmt.Errorf("%w: %d to %s; use that URL if you trust it", ErrRedirect, resp.StatusCode, elsewhere(resp))
 	}
-	if media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || media != wire.MediaJSON {
+	if media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || media != MediaJSON {
 		return fmt.Errorf("%w: the answer is %q, not JSON", ErrNotAdjourn, resp.Header.Get("Content-Type"))
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, c.cfg.MaxResponse+1))

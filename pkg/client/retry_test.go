@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -24,36 +23,36 @@ func problem(status int) answer {
 // became of it, for what changes something has a key.
 func repeatable(c *client.Client) map[string]func(context.Context) error {
 	again := calls(c)
-	for name, p := range map[string]wire.SubmitRequest{
+	for name, p := range map[string]client.SubmitRequest{
 		"approval":      {Kind: session.AnswerApproval, ApprovalID: "n"},
 		"question":      {Kind: session.AnswerReply, WaitID: "w2-1", QuestionID: "q"},
 		"client result": {Kind: session.AnswerClientTool, ToolCallID: "c2-1"},
-		"message":       {Kind: session.AnswerMessage, Message: wire.Text("x")},
+		"message":       {Kind: session.AnswerMessage, Message: client.Text("x")},
 		"verdict":       {Kind: session.AnswerVerdict, WaitID: "w2-1"},
 	} {
 		again["submit "+name] = submit(c, p)
 	}
-	for name, p := range map[string]wire.ResumeRequest{
+	for name, p := range map[string]client.ResumeRequest{
 		"nothing":   {},
-		"message":   {Message: wire.Text("x")},
-		"confirmed": {Confirmation: &wire.Confirmation{}},
-		"all":       {CheckpointID: "c", Decisions: &wire.Decisions{ApproveAll: true}},
-		"none":      {Decisions: &wire.Decisions{RejectAll: true}},
-		"waits":     {Decisions: &wire.Decisions{Approve: []string{"w2-1"}, Reject: []string{"w2-2"}}},
+		"message":   {Message: client.Text("x")},
+		"confirmed": {Confirmation: &client.Confirmation{}},
+		"all":       {CheckpointID: "c", Decisions: &client.Decisions{ApproveAll: true}},
+		"none":      {Decisions: &client.Decisions{RejectAll: true}},
+		"waits":     {Decisions: &client.Decisions{Approve: []string{"w2-1"}, Reject: []string{"w2-2"}}},
 	} {
 		again["resume "+name] = resume(c, p)
 	}
 	return again
 }
 
-func submit(c *client.Client, answer wire.SubmitRequest) func(context.Context) error {
+func submit(c *client.Client, answer client.SubmitRequest) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := c.Submit(ctx, client.SubmitParams{SessionID: "s", Answer: answer})
 		return err
 	}
 }
 
-func resume(c *client.Client, r wire.ResumeRequest) func(context.Context) error {
+func resume(c *client.Client, r client.ResumeRequest) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := c.Resume(ctx, client.ResumeParams{SessionID: "s", Request: r})
 		return err
@@ -84,8 +83,8 @@ func TestRetries(t *testing.T) {
 				require.NoError(t, do(t.Context()), "%s: %s", name, call)
 				require.Len(t, s.requests, 3, "%s: %s", name, call)
 				require.Equal(t, s.bodies[0], s.bodies[2], "the same is sent again")
-				key := s.requests[0].Header.Get(wire.HeaderIdempotencyKey)
-				require.Equal(t, key, s.requests[2].Header.Get(wire.HeaderIdempotencyKey))
+				key := s.requests[0].Header.Get(client.HeaderIdempotencyKey)
+				require.Equal(t, key, s.requests[2].Header.Get(client.HeaderIdempotencyKey))
 				require.Equal(t, s.requests[0].Method == http.MethodPost, key != "", call)
 				require.False(t, key != "" && keys[key], "each request has its own")
 				keys[key] = true
@@ -199,9 +198,9 @@ func TestTimeoutOfAnAttempt(t *testing.T) {
 func TestPages(t *testing.T) {
 	t.Parallel()
 	page := func(cursor string, ids ...string) answer {
-		p := wire.Sessions{Cursor: cursor}
+		p := client.Sessions{Cursor: cursor}
 		for _, id := range ids {
-			p.Items = append(p.Items, wire.Summary{ID: id})
+			p.Items = append(p.Items, client.Summary{ID: id})
 		}
 		body, err := json.Marshal(p)
 		require.NoError(t, err)

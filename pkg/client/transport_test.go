@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
 )
 
@@ -56,9 +55,9 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 // says answers with a status and a body; headers come in pairs.
 func says(status int, body string, headers ...string) answer {
 	return func(r *http.Request) (*http.Response, error) {
-		h := http.Header{"Content-Type": {wire.MediaJSON}}
+		h := http.Header{"Content-Type": {client.MediaJSON}}
 		if status >= 400 {
-			h.Set("Content-Type", wire.MediaProblem)
+			h.Set("Content-Type", client.MediaProblem)
 		}
 		for i := 0; i < len(headers); i += 2 {
 			h.Set(headers[i], headers[i+1])
@@ -109,7 +108,7 @@ func calls(c *client.Client) map[string]func(context.Context) error {
 	id := "s-1"
 	return map[string]func(context.Context) error{
 		"startSession": func(ctx context.Context) error {
-			_, err := c.Start(ctx, client.StartParams{Request: wire.StartRequest{Input: wire.Text("hi")}})
+			_, err := c.Start(ctx, client.StartParams{Request: client.StartRequest{Input: client.Text("hi")}})
 			return err
 		},
 		"resumeSession": func(ctx context.Context) error {
@@ -117,7 +116,7 @@ func calls(c *client.Client) map[string]func(context.Context) error {
 			return err
 		},
 		"submitAnswer": func(ctx context.Context) error {
-			_, err := c.Submit(ctx, client.SubmitParams{SessionID: id, Answer: wire.SubmitRequest{WaitID: "w2-1"}})
+			_, err := c.Submit(ctx, client.SubmitParams{SessionID: id, Answer: client.SubmitRequest{WaitID: "w2-1"}})
 			return err
 		},
 		"listSessions": func(ctx context.Context) error {

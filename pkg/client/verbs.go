@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -80,7 +79,7 @@ func (c *Client) change(ctx context.Context, r request, key string, body any, wa
 	}
 	header := prefer(wait)
 	if key != "" {
-		header.Set(wire.HeaderIdempotencyKey, key)
+		header.Set(HeaderIdempotencyKey, key)
 	}
 	r.method, r.header, r.body, r.wait = http.MethodPost, header, body, wait
 	return c.send(ctx, r, out)
@@ -116,7 +115,7 @@ func of(id, what string) (string, error) {
 func prefer(wait time.Duration) http.Header {
 	header := http.Header{}
 	if seconds := int(wait / time.Second); seconds > 0 {
-		header.Set(wire.HeaderPrefer, "wait="+strconv.Itoa(seconds))
+		header.Set(HeaderPrefer, "wait="+strconv.Itoa(seconds))
 	}
 	return header
 }

@@ -1,93 +1,23 @@
 package client
 
-import (
-	"github.com/adjourn/adjourn/internal/codes"
-	"github.com/adjourn/adjourn/internal/wire"
-	"github.com/adjourn/adjourn/pkg/llm"
-)
+import "github.com/adjourn/adjourn/internal/codes"
 
-// What is sent: the bodies of requests, and the values in them.
-type (
-	// StartRequest begins a session, or its next turn.
-	StartRequest = wire.StartRequest
-	// SubmitRequest answers one wait of a session.
-	SubmitRequest = wire.SubmitRequest
-	// ResumeRequest goes on with a session, in one of the ways of [ResumeMode].
-	ResumeRequest = wire.ResumeRequest
-	// ResumeMode says how a session goes on.
-	ResumeMode = wire.ResumeMode
-	// Confirmation answers the one approval that is open.
-	Confirmation = wire.Confirmation
-	// Decisions answer several approvals at once.
-	Decisions = wire.Decisions
-	// Content is a user's message; [Text] makes one of a text.
-	Content = wire.Content
-)
-
-// MaxInput is the largest [Content] in bytes, all its parts together.
-const MaxInput = codes.MaxInput
-
-// The answers to the verbs.
-type (
-	// Started is the answer to a start.
-	Started = wire.Started
-	// StartEntry is the entry of the journal that a start wrote.
-	StartEntry = wire.StartEntry
-	// Submitted is the answer to a submit.
-	Submitted = wire.Submitted
-	// Resumed is the answer to a resume.
-	Resumed = wire.Resumed
-	// Continuation says what follows an answer.
-	Continuation = wire.Continuation
-)
-
-// What is read of sessions.
-type (
-	// Session says in which state a session is: its waits, why it failed, what it used.
-	Session = wire.Session
-	// Pause says why a session waits, and for what.
-	Pause = wire.Pause
-	// Failure says why a task failed.
-	Failure = wire.Failure
-	// Usage counts tokens, calls and cost.
-	Usage = wire.Usage
-	// Wait is one approval, question or input a session waits or waited for, and its outcome.
-	Wait = wire.Wait
-	// Sessions is a page of [Summary].
-	Sessions = wire.Sessions
-	// Summary is one session in a list.
-	Summary = wire.Summary
-	// Messages is a page of the conversation.
-	Messages = wire.Messages
-	// Runs is a page of GET /sessions/{id}/runs, the oldest first.
-	Runs = wire.Runs
-	// Checkpoints is a page of [Checkpoint].
-	Checkpoints = wire.Checkpoints
-	// Checkpoint is an entry that a session can be referred to by.
-	Checkpoint = wire.Checkpoint
-	// Waits is a page of [Wait].
-	Waits = wire.Waits
-	// Entries is a page of the journal.
-	Entries = wire.Entries
-	// LeftOut says that a value is too large to be sent.
-	LeftOut = wire.LeftOut
-	// Problem is what a refusal says (RFC 9457); see [Error].
-	Problem = wire.Problem
-)
-
-// The continuations of an answer.
+// Names of headers and media types that the API gives a meaning.
 const (
-	ContinuationResumed = wire.ContinuationResumed
-	ContinuationWaiting = wire.ContinuationWaiting
-	ContinuationStored  = wire.ContinuationStored
-)
+	// HeaderIdempotencyKey makes it harmless to repeat a request that changes something:
+	// 1 to 255 visible ASCII characters.
+	HeaderIdempotencyKey = "Idempotency-Key"
+	// HeaderIdempotencyReplayed is "true" on the answer to a request that was carried out before under its key.
+	HeaderIdempotencyReplayed = "Idempotency-Replayed"
+	// HeaderPrefer with wait=N asks the server to answer only when the session
+	// rests, or after N seconds; HeaderPreferenceApplied says how long it was ready to wait.
+	HeaderPrefer            = "Prefer"
+	HeaderPreferenceApplied = "Preference-Applied"
+	// HeaderRequestID names one request in the answer and in the server's log.
+	HeaderRequestID = "X-Request-Id"
 
-// The modes of a resume. What is brought tells the mode, so it may be left out.
-const (
-	ResumeContinue         = wire.ResumeContinue
-	ResumeWithMessage      = wire.ResumeWithMessage
-	ResumeWithConfirmation = wire.ResumeWithConfirmation
-	ResumeWithDecisions    = wire.ResumeWithDecisions
+	MediaJSON    = "application/json"
+	MediaProblem = "application/problem+json"
 )
 
 // Code is the stable name of a refusal.
@@ -160,6 +90,3 @@ const (
 	CodeRequestTimeout       = codes.RequestTimeout
 	CodeKeysUnreadable       = codes.KeysUnreadable
 )
-
-// Text returns a text as a message.
-func Text(text string) Content { return llm.TextParts(text) }

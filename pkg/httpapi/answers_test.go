@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/internal/codes"
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -50,15 +50,15 @@ func TestDocs_answers(t *testing.T) {
 		started := fmt.Sprintf(`{"sessionId":%q,"agent":%s}`, key.ID, starts[row])
 		require.Equal(t, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions", started).Code)
 		w.drive(key)
-		pending := get[wire.Session](w, ann, "/sessions/"+key.ID).Pause.Pending
+		pending := get[client.Session](w, ann, "/sessions/"+key.ID).Pause.Pending
 		require.Len(t, pending, 1, body)
 		kind, _, _ := strings.Cut(strings.TrimPrefix(row, "`"), "`")
 		require.Equal(t, kind, string(pending[0].Kind))
-		taken := answer[wire.Submitted](w, http.StatusOK, w.send(ann, http.MethodPost, "/sessions/"+key.ID+"/submit", body))
-		var asked wire.SubmitRequest
+		taken := answer[client.Submitted](w, http.StatusOK, w.send(ann, http.MethodPost, "/sessions/"+key.ID+"/submit", body))
+		var asked client.SubmitRequest
 		require.NoError(t, json.Unmarshal([]byte(body), &asked))
 		require.Equal(t, pending[0].WaitID, asked.WaitID)
-		require.Equal(t, wire.ContinuationResumed, taken.Continuation)
+		require.Equal(t, client.ContinuationResumed, taken.Continuation)
 		given[asked.Kind]++
 	}
 	require.Equal(t, map[session.AnswerKind]int{

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/internal/codes"
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 )
 
 // maxDepth bounds how deeply a body may nest. What a caller sends is kept in a
@@ -61,12 +61,12 @@ func tooLarge(limit int64) error {
 func checkMedia(header http.Header) error {
 	given := header.Values("Content-Type")
 	media, params, err := mime.ParseMediaType(strings.Join(given, ", "))
-	if err != nil || len(given) != 1 || media != wire.MediaJSON {
-		return refuse(codes.UnsupportedMediaType, "the body must be JSON: send the header Content-Type: %s", wire.MediaJSON)
+	if err != nil || len(given) != 1 || media != client.MediaJSON {
+		return refuse(codes.UnsupportedMediaType, "the body must be JSON: send the header Content-Type: %s", client.MediaJSON)
 	}
 	for name, value := range params {
 		if name != "charset" || !strings.EqualFold(value, "utf-8") {
-			return refuse(codes.UnsupportedMediaType, "the body must be JSON in UTF-8: send the header Content-Type: %s", wire.MediaJSON)
+			return refuse(codes.UnsupportedMediaType, "the body must be JSON in UTF-8: send the header Content-Type: %s", client.MediaJSON)
 		}
 	}
 	if coding := header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
@@ -171,7 +171,7 @@ func (s *strictness) value(t reflect.Type) error {
 // on is left. For other fields it is as if they were not there.
 func (s *strictness) null(t reflect.Type) error {
 	object := t != nil && t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
-	if !object && t != reflect.TypeFor[wire.Content]() && !s.atID(t) {
+	if !object && t != reflect.TypeFor[client.Content]() && !s.atID(t) {
 		return nil
 	}
 	return refuse(codes.InvalidField, "%s is null: leave it out, or say what is meant", shown(where(s.path)))

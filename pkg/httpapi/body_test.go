@@ -12,24 +12,24 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 )
 
 // TestDecode: what is taken, is taken as it stands.
 func TestDecode(t *testing.T) {
 	t.Parallel()
-	var submit wire.SubmitRequest
+	var submit client.SubmitRequest
 	require.NoError(t, decode([]byte("\n {\"kind\":\"client-tool-result\",\"result\":null,\"autoResume\":false,\"text\":\"\",\"selected\":[]} \r\n"), &submit))
 	require.Equal(t, "null", string(submit.Result), "null is a result")
 	require.NotNil(t, submit.Text, "so is an empty text")
 	require.NotNil(t, submit.Selected, "and an empty selection")
 	require.False(t, *submit.AutoResume)
 
-	submit = wire.SubmitRequest{}
+	submit = client.SubmitRequest{}
 	require.NoError(t, decode([]byte(`{"kind":"x","text":null,"selected":null,"approved":null}`), &submit))
-	require.Equal(t, wire.SubmitRequest{Kind: "x"}, submit)
+	require.Equal(t, client.SubmitRequest{Kind: "x"}, submit)
 
-	var resume wire.ResumeRequest
+	var resume client.ResumeRequest
 	require.NoError(t, decode([]byte(`{"decisions":{"editedInput":{"c1-1":{"Any":{"any":1}},"c1-2":1e999}}}`), &resume))
 	require.Equal(t, `1e999`, string(resume.Decisions.EditedInput["c1-2"]), "a number nobody can hold is still JSON")
 
@@ -55,7 +55,7 @@ func TestDecode_long(t *testing.T) { //nolint:paralleltest // it counts what the
 	body := []byte(`{"kind":"x","result":{"` + strings.Repeat("k", n) + `":[` + strings.Repeat("0,", n) + `0]}}`)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	require.NoError(t, decode(body, &wire.SubmitRequest{}))
+	require.NoError(t, decode(body, &client.SubmitRequest{}))
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(n*n/4))
 }
@@ -70,7 +70,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, into := range []any{&wire.StartRequest{}, &wire.SubmitRequest{}, &wire.ResumeRequest{}} {
+		for _, into := range []any{&client.StartRequest{}, &client.SubmitRequest{}, &client.ResumeRequest{}} {
 			err := decode(raw, into)
 			var refused *refusedError
 			if err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -24,15 +24,15 @@ func TestDecisionsSayWho(t *testing.T) {
 	w := newWorld(t)
 	w.start("a", "deploy")
 	decide := `{"decisions":{"approve":["w2-1"]}}`
-	answer[wire.Resumed](w, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions/a/resume", decide))
-	given := get[wire.Waits](w, ann, "/sessions/a/waits").Items[0].Answer
+	answer[client.Resumed](w, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions/a/resume", decide))
+	given := get[client.Waits](w, ann, "/sessions/a/waits").Items[0].Answer
 	require.Equal(t, "ann", given.Who)
 	require.Equal(t, "test", given.From)
 
 	w.start("board", "board")
 	require.Equal(t, "not_allowed", problem(t, w.send(ann, http.MethodPost, "/sessions/board/resume", decide)).Code)
-	answer[wire.Resumed](w, http.StatusAccepted, w.send(carol, http.MethodPost, "/sessions/board/resume", decide))
-	require.Equal(t, "carol", get[wire.Waits](w, ann, "/sessions/board/waits").Items[0].Answer.Who)
+	answer[client.Resumed](w, http.StatusAccepted, w.send(carol, http.MethodPost, "/sessions/board/resume", decide))
+	require.Equal(t, "carol", get[client.Waits](w, ann, "/sessions/board/waits").Items[0].Answer.Who)
 }
 
 // TestEditsRun: what an approver has edited is what the tool is called with,
@@ -45,7 +45,7 @@ func TestEditsRun(t *testing.T) {
 		"decided":   `{"decisions":{"approve":["w2-1"],"editedInput":{"w2-1":{"text":"v2"}}}}`,
 	} {
 		key := w.start(id, "deploy")
-		answer[wire.Resumed](w, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions/"+id+"/resume", body))
+		answer[client.Resumed](w, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions/"+id+"/resume", body))
 		w.drive(key)
 		said := w.send(ann, http.MethodGet, "/sessions/"+id+"/messages", "").Body.String()
 		require.Contains(t, said, `"did v2"`, id)
@@ -57,13 +57,13 @@ func TestEditsRun(t *testing.T) {
 func TestAutoResume(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for auto, want := range map[string]wire.Continuation{
-		"": wire.ContinuationResumed, `,"autoResume":true`: wire.ContinuationResumed, `,"autoResume":false`: wire.ContinuationStored,
+	for auto, want := range map[string]client.Continuation{
+		"": client.ContinuationResumed, `,"autoResume":true`: client.ContinuationResumed, `,"autoResume":false`: client.ContinuationStored,
 	} {
 		id := "s" + fmt.Sprint(len(auto))
 		w.start(id, "locate")
 		body := `{"kind":"client-tool-result","toolCallId":"c2-1","result":1` + auto + `}`
-		got := answer[wire.Submitted](w, http.StatusOK, w.send(ann, http.MethodPost, "/sessions/"+id+"/submit", body))
+		got := answer[client.Submitted](w, http.StatusOK, w.send(ann, http.MethodPost, "/sessions/"+id+"/submit", body))
 		require.Equal(t, want, got.Continuation, "%q", auto)
 	}
 }
@@ -116,11 +116,11 @@ func TestOneAnswer(t *testing.T) {
 func TestVerdict(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	started := answer[wire.Started](w, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions", `{"agent":"other","sessionId":"v","input":"pay"}`))
+	started := answer[client.Started](w, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions", `{"agent":"other","sessionId":"v","input":"pay"}`))
 	key := session.Key{Tenant: callers[ann].Tenant, ID: started.SessionID}
 	w.drive(key)
 	body := `{"kind":"verdict","waitId":"w3-1","verdict":"happened","result":"paid once"}`
-	given := answer[wire.Submitted](w, http.StatusOK, w.send(ann, http.MethodPost, "/sessions/v/submit", body))
+	given := answer[client.Submitted](w, http.StatusOK, w.send(ann, http.MethodPost, "/sessions/v/submit", body))
 	require.EqualValues(t, "happened", given.Answer.Verdict)
 	require.Equal(t, "ann", given.Answer.Who)
 	w.drive(key)
@@ -133,11 +133,11 @@ func TestStatusOfResume(t *testing.T) {
 	w := newWorld(t)
 	w.start("r", "both")
 	const decide = `{"decisions":{"approve":["w2-1"]}}`
-	waiting := answer[wire.Resumed](w, http.StatusOK, w.send(ann, http.MethodPost, "/sessions/r/resume", decide))
-	require.Equal(t, wire.ContinuationWaiting, waiting.Continuation)
+	waiting := answer[client.Resumed](w, http.StatusOK, w.send(ann, http.MethodPost, "/sessions/r/resume", decide))
+	require.Equal(t, client.ContinuationWaiting, waiting.Continuation)
 	require.Equal(t, "c2-2", waiting.Open[0].CallID)
 	w.start("s", "deploy")
-	answer[wire.Resumed](w, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions/s/resume", decide))
+	answer[client.Resumed](w, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions/s/resume", decide))
 }
 
 // TestResumeSaysWho: whichever way a resume brings an answer, it is its caller's.
@@ -148,8 +148,8 @@ func TestResumeSaysWho(t *testing.T) {
 		"where": `{"message":"here"}`, "deploy": `{"confirmation":{"approved":true,"waitId":"w2-1"}}`, "two": `{"decisions":{"approve":["w2-1","w2-2"]}}`,
 	} {
 		w.start(input, input)
-		answer[wire.Resumed](w, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions/"+input+"/resume", body))
-		for _, wait := range get[wire.Waits](w, ann, "/sessions/"+input+"/waits").Items {
+		answer[client.Resumed](w, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions/"+input+"/resume", body))
+		for _, wait := range get[client.Waits](w, ann, "/sessions/"+input+"/waits").Items {
 			require.Equal(t, "ann", wait.Answer.Who, input)
 			require.Equal(t, "test", wait.Answer.From, input)
 		}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -15,11 +15,11 @@ func TestCheckpointsLeaveRepliesOut(t *testing.T) {
 	w := newWorld(t)
 	w.start("colour", "pick") // asks inside a tool with effects, so its reply is committed before
 	kinds := map[session.Kind]bool{}
-	for _, e := range get[wire.Entries](w, ann, "/sessions/colour/entries").Items {
+	for _, e := range get[client.Entries](w, ann, "/sessions/colour/entries").Items {
 		kinds[e.Kind] = true
 	}
 	require.True(t, kinds[session.KindReplied])
-	for _, c := range get[wire.Checkpoints](w, ann, "/sessions/colour/checkpoints").Items {
+	for _, c := range get[client.Checkpoints](w, ann, "/sessions/colour/checkpoints").Items {
 		require.NotEqual(t, session.KindReplied, c.Kind)
 	}
 }

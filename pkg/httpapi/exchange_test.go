@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -43,7 +43,7 @@ type exchange struct {
 // told is the part of the answer's header that is kept.
 var told = []string{
 	"Allow", "Content-Type", "Location", "Retry-After", "Www-Authenticate",
-	wire.HeaderIdempotencyReplayed, wire.HeaderPreferenceApplied, wire.HeaderRequestID,
+	client.HeaderIdempotencyReplayed, client.HeaderPreferenceApplied, client.HeaderRequestID,
 }
 
 // teller tells one story after the other to a world and keeps every exchange.
@@ -52,7 +52,7 @@ type teller struct {
 	told map[string]exchange
 }
 
-func (s *teller) tell(name, token, method, target, body string, header ...string) wire.Session {
+func (s *teller) tell(name, token, method, target, body string, header ...string) client.Session {
 	s.Helper()
 	var e exchange
 	e.Request.Method, e.Request.Target = method, target
@@ -64,7 +64,7 @@ func (s *teller) tell(name, token, method, target, body string, header ...string
 		e.Request.Header[pair[0]] = pair[1]
 	}
 	if body != "" {
-		e.Request.Header["Content-Type"] = wire.MediaJSON
+		e.Request.Header["Content-Type"] = client.MediaJSON
 		if json.Valid([]byte(body)) {
 			e.Request.Body = json.RawMessage(body)
 		} else {
@@ -87,8 +87,8 @@ func (s *teller) tell(name, token, method, target, body string, header ...string
 	require.NotContains(s, s.told, name)
 	s.told[name] = e
 	var session struct {
-		wire.Session
-		Inner *wire.Session `json:"session"`
+		client.Session
+		Inner *client.Session `json:"session"`
 	}
 	_ = json.Unmarshal(out.Body.Bytes(), &session) // where it is one
 	if session.Inner != nil {
@@ -107,16 +107,16 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("openapi", "", get, "/openapi.json", "")
 
 	// an approval, from the start to the end
-	s.tell("start", ann, post, "/sessions", `{"agent":"desk","sessionId":"trip","input":"echo deploy"}`, wire.HeaderIdempotencyKey, "one,two")
-	s.tell("start_again", ann, post, "/sessions", `{"agent":"desk","sessionId":"trip","input":"echo deploy"}`, wire.HeaderIdempotencyKey, "one,two")
-	s.tell("start_other_body", ann, post, "/sessions", `{"agent":"desk","sessionId":"trip","input":"something else"}`, wire.HeaderIdempotencyKey, "one,two")
+	s.tell("start", ann, post, "/sessions", `{"agent":"desk","sessionId":"trip","input":"echo deploy"}`, client.HeaderIdempotencyKey, "one,two")
+	s.tell("start_again", ann, post, "/sessions", `{"agent":"desk","sessionId":"trip","input":"echo deploy"}`, client.HeaderIdempotencyKey, "one,two")
+	s.tell("start_other_body", ann, post, "/sessions", `{"agent":"desk","sessionId":"trip","input":"something else"}`, client.HeaderIdempotencyKey, "one,two")
 	s.tell("start_running", ann, post, "/sessions", `{"sessionId":"trip","input":"and"}`)
 	s.tell("session_running", ann, get, "/sessions/trip", "")
 	s.drive(key("trip"))
-	trip := s.tell("session_paused", ann, get, "/sessions/trip", "", wire.HeaderPrefer, "wait=5")
+	trip := s.tell("session_paused", ann, get, "/sessions/trip", "", client.HeaderPrefer, "wait=5")
 	require.NotNil(t, trip.Pause)
 	approval := trip.Pause.Pending[0]
-	s.tell("start_rests", ann, post, "/sessions", `{"agent":"desk","sessionId":"trip","input":"echo deploy"}`, wire.HeaderIdempotencyKey, "one,two", wire.HeaderPrefer, "wait=5")
+	s.tell("start_rests", ann, post, "/sessions", `{"agent":"desk","sessionId":"trip","input":"echo deploy"}`, client.HeaderIdempotencyKey, "one,two", client.HeaderPrefer, "wait=5")
 	s.tell("inbox", ann, get, "/waits?limit=10", "")
 	s.tell("resume_waiting", ann, post, "/sessions/trip/resume", "")
 	s.tell("submit_forged", ann, post, "/sessions/trip/submit", fmt.Sprintf(`{"kind":"approval-response","toolCallId":%q,"approvalId":"forged","approved":true}`, approval.CallID))
@@ -151,7 +151,7 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("resume_decisions", ann, post, "/sessions/trip/resume", decide)
 	s.tell("resume_decisions_again", ann, post, "/sessions/trip/resume", decide)
 	s.drive(key("trip"))
-	s.tell("resume_decisions_rested", ann, post, "/sessions/trip/resume", decide, wire.HeaderPrefer, "wait=1")
+	s.tell("resume_decisions_rested", ann, post, "/sessions/trip/resume", decide, client.HeaderPrefer, "wait=1")
 
 	// every kind of wait
 	s.start("place", "locate")
@@ -208,7 +208,7 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("bad_id", ann, post, "/sessions", `{"sessionId":"a/b","agent":"desk","input":"x"}`)
 	s.tell("bad_cursor", ann, get, "/sessions?cursor=%21", "")
 	s.tell("bad_parameter", ann, get, "/sessions?limit=0", "")
-	s.tell("bad_header", ann, post, "/sessions", `{"agent":"desk","input":"x"}`, wire.HeaderIdempotencyKey, "a b")
+	s.tell("bad_header", ann, post, "/sessions", `{"agent":"desk","input":"x"}`, client.HeaderIdempotencyKey, "a b")
 	s.tell("no_body", ann, post, "/sessions", "")
 	s.tell("not_json", ann, post, "/sessions", `{"agent":"desk",`)
 	s.tell("unknown_field", ann, post, "/sessions", `{"agent":"desk","input":"x","tenant":"rival"}`)
@@ -226,7 +226,9 @@ func exchanges(t *testing.T) map[string]exchange {
 	return s.told
 }
 
-func get2(s *teller, id string) wire.Session { return get[wire.Session](s.world, ann, "/sessions/"+id) }
+func get2(s *teller, id string) client.Session {
+	return get[client.Session](s.world, ann, "/sessions/"+id)
+}
 
 func TestExchanges(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/internal/codes"
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -27,20 +27,20 @@ func TestLists_keep_only_some(t *testing.T) {
 		"root=two": {"two"}, "user=ann&tag=web&status=suspended": {"one"}, "user=ann&status=completed": nil,
 	} {
 		var ids []string
-		for _, s := range get[wire.Sessions](w, ann, "/sessions?"+query).Items {
+		for _, s := range get[client.Sessions](w, ann, "/sessions?"+query).Items {
 			ids = append(ids, s.ID)
 		}
 		require.ElementsMatch(t, want, ids, query)
-		require.Empty(t, get[wire.Sessions](w, eve, "/sessions?"+query).Items)
+		require.Empty(t, get[client.Sessions](w, eve, "/sessions?"+query).Items)
 	}
-	one := get[wire.Sessions](w, ann, "/sessions?tag=web").Items[0]
+	one := get[client.Sessions](w, ann, "/sessions?tag=web").Items[0]
 	require.Equal(t, []string{"web", "cost=7"}, one.Tags)
 	require.Equal(t, "ann", one.StartedBy)
 	for query, want := range map[string]int{
 		"kind=approval": 2, "kind=question": 0, "tool=deploy": 2, "tool=other": 0, "user=ann": 2, "root=two": 1, "agent=desk&root=one&kind=approval": 1, "agent=x": 0,
 	} {
-		require.Len(t, get[wire.Waits](w, ann, "/waits?"+query).Items, want, query)
-		require.Empty(t, get[wire.Waits](w, eve, "/waits?"+query).Items)
+		require.Len(t, get[client.Waits](w, ann, "/waits?"+query).Items, want, query)
+		require.Empty(t, get[client.Waits](w, eve, "/waits?"+query).Items)
 	}
 	for _, target := range []string{"/sessions?agent=", "/sessions?tool=x", "/sessions?tag=a&tag=b", "/waits?tag=x", "/waits?kind=odd", "/waits?kind=", "/waits?user="} {
 		require.Equal(t, codes.InvalidParameter, problem(t, w.send(ann, http.MethodGet, target, "")).Code, target)

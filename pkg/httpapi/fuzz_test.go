@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 )
 
@@ -64,8 +64,8 @@ func FuzzHandler(f *testing.F) {
 		if known {
 			r.Header.Set("Authorization", "Bearer "+ann)
 		}
-		if r.Header.Get(wire.HeaderPrefer) != "" {
-			r.Header.Set(wire.HeaderPrefer, "wait=0") // a fuzzer has no patience
+		if r.Header.Get(client.HeaderPrefer) != "" {
+			r.Header.Set(client.HeaderPrefer, "wait=0") // a fuzzer has no patience
 		}
 		if query := r.URL.Query(); query.Has("wait") {
 			query.Set("wait", "0")

@@ -75,7 +75,7 @@ type Config struct {
 	MaxPage int64
 	// Fits reports whether a body can be sent as the answer to a request; nil means
 	// that every one can. Of one that cannot, the largest values are left out, as
-	// [wire.LeftOut] says.
+	// [client.LeftOut] says.
 	Fits func(*http.Request, []byte) bool
 	// Log gets a line at debug for each request and one at error for each 5xx; no
 	// secret is in them. Nil means none.

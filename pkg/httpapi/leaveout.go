@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
@@ -45,10 +45,10 @@ func (h *handler) fitted(r *http.Request, body any) ([]byte, error) {
 // omission leaves values over most bytes out and says so in the nearest LeftOut around them.
 type omission struct {
 	most int
-	list *[]wire.LeftOut
+	list *[]client.LeftOut
 }
 
-// walk goes through a value of the wire. At is its place, a JSON pointer from
+// walk goes through the value of an answer. At is its place, a JSON pointer from
 // the object that has the list.
 func (o *omission) walk(v reflect.Value, at string) {
 	switch v.Kind() {
@@ -86,7 +86,7 @@ var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 func (o *omission) fields(v reflect.Value, at string) {
 	if list := v.FieldByName("LeftOut"); list.IsValid() {
-		if own, is := list.Addr().Interface().(*[]wire.LeftOut); is {
+		if own, is := list.Addr().Interface().(*[]client.LeftOut); is {
 			o, at = &omission{most: o.most, list: own}, ""
 		}
 	}
@@ -113,7 +113,7 @@ func (o *omission) bytes(v reflect.Value, at string) {
 // leave records that a value is left out and returns what stands in its place.
 func (o *omission) leave(at string, size int, digest string) string {
 	if o.list != nil {
-		*o.list = append(*o.list, wire.LeftOut{At: at, Bytes: int64(size), Digest: digest})
+		*o.list = append(*o.list, client.LeftOut{At: at, Bytes: int64(size), Digest: digest})
 	}
 	return fmt.Sprintf("[left out: %d bytes, digest %s]", size, digest)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -26,10 +26,10 @@ func TestLeftOut(t *testing.T) {
 		cfg.Fits = func(_ *http.Request, body []byte) bool { return len(body) <= most }
 	}})
 	w.start("a", "big")
-	shown := []wire.Wait{
-		get[wire.Session](w, ann, "/sessions/a").Pause.Pending[0],
-		get[wire.Waits](w, ann, "/sessions/a/waits").Items[0],
-		get[wire.Waits](w, ann, "/waits").Items[0],
+	shown := []client.Wait{
+		get[client.Session](w, ann, "/sessions/a").Pause.Pending[0],
+		get[client.Waits](w, ann, "/sessions/a/waits").Items[0],
+		get[client.Waits](w, ann, "/waits").Items[0],
 	}
 	for _, wait := range shown {
 		require.Len(t, wait.LeftOut, 1)
@@ -40,7 +40,7 @@ func TestLeftOut(t *testing.T) {
 			require.Equal(t, wait.Digest, wait.LeftOut[0].Digest)
 		}
 	}
-	page := get[wire.Entries](w, ann, "/sessions/a/entries")
+	page := get[client.Entries](w, ann, "/sessions/a/entries")
 	require.NotEmpty(t, page.LeftOut)
 	require.True(t, page.Resting)
 }
@@ -68,14 +68,14 @@ func TestInbox_of_what_cannot_be_read(t *testing.T) {
 	w.start("a", "deploy")
 	out := w.send(ann, http.MethodGet, "/waits", "")
 	raw := bytes.Clone(out.Body.Bytes())
-	wait := answer[wire.Waits](w, http.StatusOK, out).Items[0]
-	require.Equal(t, wire.Wait{
-		SessionID: "a", WaitID: wait.WaitID, State: session.WaitOpen, Arguments: wait.Arguments, OpenedAt: wait.OpenedAt, LeftOut: []wire.LeftOut{{}},
+	wait := answer[client.Waits](w, http.StatusOK, out).Items[0]
+	require.Equal(t, client.Wait{
+		SessionID: "a", WaitID: wait.WaitID, State: session.WaitOpen, Arguments: wait.Arguments, OpenedAt: wait.OpenedAt, LeftOut: []client.LeftOut{{}},
 	}, wait)
 	require.True(t, strings.HasPrefix(string(wait.Arguments), `"[left out: `))
 	require.NotZero(t, wait.OpenedAt)
 	var body any
 	require.NoError(t, json.Unmarshal(raw, &body))
 	require.NoError(t, document(t).Components.Schemas["Waits"].Value.VisitJSON(body))
-	require.NotEmpty(t, get[wire.Waits](w, ann, "/sessions/a/waits").Items[0].ApprovalID)
+	require.NotEmpty(t, get[client.Waits](w, ann, "/sessions/a/waits").Items[0].ApprovalID)
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/internal/codes"
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -101,13 +101,13 @@ func words(values url.Values, into map[string]*string) error {
 
 // idempotencyKey reads the header as it is: a comma in it is part of the key.
 func (r *request) idempotencyKey() (string, error) {
-	given := r.Header.Values(wire.HeaderIdempotencyKey)
+	given := r.Header.Values(client.HeaderIdempotencyKey)
 	if len(given) == 0 {
 		return "", nil
 	}
 	invisible := func(c rune) bool { return c < '!' || c > '~' }
 	if len(given) > 1 || given[0] == "" || len(given[0]) > 255 || strings.ContainsFunc(given[0], invisible) {
-		return "", refuse(codes.InvalidHeader, "%s must be there once, with 1 to 255 visible ASCII characters", wire.HeaderIdempotencyKey)
+		return "", refuse(codes.InvalidHeader, "%s must be there once, with 1 to 255 visible ASCII characters", client.HeaderIdempotencyKey)
 	}
 	return given[0], nil
 }
@@ -115,7 +115,7 @@ func (r *request) idempotencyKey() (string, error) {
 // preferredWait reads wait=N of the Prefer headers (RFC 7240), bounded by what the
 // server grants. A preference that cannot be read is none.
 func (h *handler) preferredWait(r *request) (wait time.Duration, given bool) {
-	for _, preference := range strings.Split(strings.Join(r.Header.Values(wire.HeaderPrefer), ","), ",") {
+	for _, preference := range strings.Split(strings.Join(r.Header.Values(client.HeaderPrefer), ","), ",") {
 		preference, _, _ = strings.Cut(preference, ";")
 		name, value, _ := strings.Cut(preference, "=")
 		if !strings.EqualFold(strings.TrimSpace(name), "wait") {
@@ -136,9 +136,9 @@ func applied(wait time.Duration) string { return fmt.Sprintf("wait=%d", wait/tim
 // settle waits for a session to rest, past an entry, as long as the caller
 // prefers, and says where it stands then. What was asked for has been done by now: whatever fails
 // here is left out of the answer, and does not turn it into an error.
-func (h *handler) settle(r *request, key session.Key, past int64, out *response) (s *wire.Session, rests bool) {
+func (h *handler) settle(r *request, key session.Key, past int64, out *response) (s *client.Session, rests bool) {
 	if wait, given := h.preferredWait(r); given {
-		out.header[wire.HeaderPreferenceApplied] = applied(wait)
+		out.header[client.HeaderPreferenceApplied] = applied(wait)
 		var err error
 		if rests, err = h.cfg.Runtime.AwaitRest(r.Context(), key, past, wait); err != nil {
 			h.leftOut(r, key, err)
@@ -156,7 +156,7 @@ func (h *handler) leftOut(r *request, key session.Key, err error) {
 	h.cfg.Log.WarnContext(r.Context(), "where a session stands is left out of an answer", "request", r.id, "session", key.String(), "error", err)
 }
 
-func (h *handler) stand(ctx context.Context, key session.Key) (*wire.Session, error) {
+func (h *handler) stand(ctx context.Context, key session.Key) (*client.Session, error) {
 	view, err := h.cfg.Runtime.View(ctx, key)
 	if err != nil {
 		return nil, err

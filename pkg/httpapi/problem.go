@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/adjourn/adjourn/internal/codes"
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
@@ -63,7 +63,7 @@ func refuse(code, format string, args ...any) *refusedError {
 func (h *handler) refused(r *request, err error) *response {
 	p := h.problem(r, err)
 	p.Status = statusOf(p.Code)
-	p.Type, p.Title = wire.ProblemType+p.Code, http.StatusText(p.Status)
+	p.Type, p.Title = client.ProblemType+p.Code, http.StatusText(p.Status)
 	out := &response{status: p.Status, body: p}
 	if own := (*refusedError)(nil); errors.As(err, &own) {
 		out.header = own.header
@@ -79,19 +79,19 @@ func (h *handler) refused(r *request, err error) *response {
 
 // problem returns what a caller is told of an error. Of a fault on our side that
 // is how to find it in the log, and nothing else.
-func (h *handler) problem(r *request, err error) wire.Problem {
+func (h *handler) problem(r *request, err error) client.Problem {
 	if own := (*refusedError)(nil); errors.As(err, &own) {
-		return wire.Problem{Code: own.code, Detail: clipped(own.detail)}
+		return client.Problem{Code: own.code, Detail: clipped(own.detail)}
 	}
 	e := runtime.AsError(err)
-	p := wire.Problem{Code: string(e.Code), Detail: e.Message, SessionID: e.Session, SessionStatus: e.Status, Answer: e.Answer}
+	p := client.Problem{Code: string(e.Code), Detail: e.Message, SessionID: e.Session, SessionStatus: e.Status, Answer: e.Answer}
 	if h.cfg.InProcess {
 		return p // whole, however long
 	}
 	over := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || r.Context().Err() != nil
 	switch class := e.Code.Class(); {
 	case class == runtime.ClassInternal && over:
-		return wire.Problem{
+		return client.Problem{
 			Code: codes.RequestTimeout, RequestID: r.id,
 			Detail: "the request took too long and was given up; what it asked for may have been done. Ask where the session stands, or send the same request again",
 		}

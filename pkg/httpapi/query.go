@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/internal/codes"
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -38,9 +38,9 @@ func (h *handler) sessions(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := wire.Sessions{Items: make([]wire.Summary, len(page.Heads)), Cursor: page.Cursor}
+	out := client.Sessions{Items: make([]client.Summary, len(page.Heads)), Cursor: page.Cursor}
 	for i, head := range page.Heads {
-		out.Items[i] = wire.Summary{
+		out.Items[i] = client.Summary{
 			ID: head.Key.ID, Agent: head.Agent, Status: head.Status, Title: head.Title, Task: head.Task, Version: head.StatusSeq,
 			Parent: head.Parent, StartedBy: head.StartedBy, Tags: head.Tags, CreatedAt: head.CreatedAt, UpdatedAt: head.UpdatedAt,
 		}
@@ -55,7 +55,7 @@ func (h *handler) session(r *request) (*response, error) {
 	}
 	out := &response{status: http.StatusOK, header: map[string]string{}}
 	if wait, given := h.preferredWait(r); given {
-		out.header[wire.HeaderPreferenceApplied] = applied(wait)
+		out.header[client.HeaderPreferenceApplied] = applied(wait)
 		if _, err := h.cfg.Runtime.AwaitRest(r.Context(), r.key(), 0, wait); err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func (h *handler) messages(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out wire.Messages
+	var out client.Messages
 	if out.Items, out.Cursor, err = cut("messages", all, values, h.cfg.MaxPage); err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (h *handler) runs(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out wire.Runs
+	var out client.Runs
 	if out.Items, out.Cursor, err = cut("runs", all, values, h.cfg.MaxPage); err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (h *handler) checkpoints(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []wire.Checkpoint
+	var all []client.Checkpoint
 	for e, err := range h.cfg.Runtime.EachEntry(r.Context(), r.key()) {
 		if err != nil {
 			return nil, err
@@ -116,11 +116,11 @@ func (h *handler) checkpoints(r *request) (*response, error) {
 		if !e.IsCheckpoint() {
 			continue
 		}
-		all = append(all, wire.Checkpoint{
+		all = append(all, client.Checkpoint{
 			ID: e.Checkpoint(r.key().ID).String(), Seq: e.Seq, Kind: e.Kind, Status: e.Status, Task: e.Task, Run: e.Run, Step: e.Step, At: e.At,
 		})
 	}
-	var out wire.Checkpoints
+	var out client.Checkpoints
 	if out.Items, out.Cursor, err = cut("checkpoints", all, values, h.cfg.MaxPage); err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (h *handler) waits(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out wire.Waits
+	var out client.Waits
 	if out.Items, out.Cursor, err = cut("waits", newWaits(r.key().ID, records), values, h.cfg.MaxPage); err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (h *handler) entries(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := wire.Entries{Items: append([]journal.Entry{}, page.Entries...), After: p.After, More: page.More, Status: page.Status, Resting: page.Resting}
+	out := client.Entries{Items: append([]journal.Entry{}, page.Entries...), After: p.After, More: page.More, Status: page.Status, Resting: page.Resting}
 	if n := len(page.Entries); n > 0 {
 		out.After = page.Entries[n-1].Seq
 	}
@@ -201,11 +201,11 @@ func (h *handler) inbox(r *request) (*response, error) {
 		if err != nil {
 			return nil, err
 		}
-		out := wire.Waits{Items: make([]wire.Wait, len(page.Items)), Cursor: page.Cursor}
+		out := client.Waits{Items: make([]client.Wait, len(page.Items)), Cursor: page.Cursor}
 		for i, item := range page.Items {
-			out.Items[i] = wire.NewWait(item.Key.ID, item.Record)
+			out.Items[i] = newWait(item.Key.ID, item.Record)
 			if item.LeftOut {
-				out.Items[i].LeftOut = []wire.LeftOut{{}} // all of it, whatever that is
+				out.Items[i].LeftOut = []client.LeftOut{{}} // all of it, whatever that is
 			}
 		}
 		n, err := fitting(out.Items, h.cfg.MaxPage)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/runtime"
 )
@@ -48,12 +48,14 @@ func crowded(t testing.TB, changes ...change) *world {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	w := crowded(t)
-	out := w.send(ann, http.MethodPost, "/sessions", `{"agent":"desk","sessionId":"keyed","input":"echo"}`, wire.HeaderIdempotencyKey, "key")
+	out := w.send(ann, http.MethodPost, "/sessions", `{"agent":"desk","sessionId":"keyed","input":"echo"}`, client.HeaderIdempotencyKey, "key")
 	require.Equal(t, http.StatusAccepted, out.Code)
-	pending := func(token, id string) wire.Wait { return get[wire.Session](w, token, "/sessions/"+id).Pause.Pending[0] }
+	pending := func(token, id string) client.Wait {
+		return get[client.Session](w, token, "/sessions/"+id).Pause.Pending[0]
+	}
 	trip, theirs, pair := pending(ann, "trip"), pending(eve, "theirs"), pending(ann, "pair")
-	checkpoint := get[wire.Session](w, ann, "/sessions/pair").CheckpointID
-	their := get[wire.Session](w, eve, "/sessions/theirs").CheckpointID
+	checkpoint := get[client.Session](w, ann, "/sessions/pair").CheckpointID
+	their := get[client.Session](w, eve, "/sessions/theirs").CheckpointID
 	approve := func(call, nonce string) string {
 		return fmt.Sprintf(`{"kind":"approval-response","toolCallId":%q,"approvalId":%q,"approved":true}`, call, nonce)
 	}
@@ -150,13 +152,13 @@ func TestRefusals(t *testing.T) {
 		{"no input", ann, post, start, `{"agent":"desk"}`, nil, 400, "invalid_input", ""},
 		{"an id that is none", ann, post, start, `{"agent":"desk","sessionId":"../x","input":"x"}`, nil, 400, "invalid_id", ""},
 		{"an id that is too long", ann, post, start, `{"agent":"desk","sessionId":"` + strings.Repeat("a", 129) + `","input":"x"}`, nil, 400, "invalid_id", ""},
-		{"the key of another request", ann, post, start, `{"agent":"desk","sessionId":"keyed","input":"other"}`, []string{wire.HeaderIdempotencyKey, "key"}, 409, "idempotency_mismatch", ""},
-		{"the key of another session", ann, post, start, `{"agent":"desk","input":"echo"}`, []string{wire.HeaderIdempotencyKey, "key"}, 409, "idempotency_mismatch", ""},
-		{"the key with another agent", ann, post, start, `{"agent":"other","sessionId":"keyed","input":"echo"}`, []string{wire.HeaderIdempotencyKey, "key"}, 409, "idempotency_mismatch", ""},
-		{"a key with a space", ann, post, start, body, []string{wire.HeaderIdempotencyKey, "a b"}, 400, "invalid_header", ""},
-		{"an empty key", ann, post, start, body, []string{wire.HeaderIdempotencyKey, ""}, 400, "invalid_header", ""},
-		{"a key that is too long", ann, post, start, body, []string{wire.HeaderIdempotencyKey, strings.Repeat("k", 256)}, 400, "invalid_header", ""},
-		{"a key that is not ASCII", ann, post, start, body, []string{wire.HeaderIdempotencyKey, "schlüssel"}, 400, "invalid_header", ""},
+		{"the key of another request", ann, post, start, `{"agent":"desk","sessionId":"keyed","input":"other"}`, []string{client.HeaderIdempotencyKey, "key"}, 409, "idempotency_mismatch", ""},
+		{"the key of another session", ann, post, start, `{"agent":"desk","input":"echo"}`, []string{client.HeaderIdempotencyKey, "key"}, 409, "idempotency_mismatch", ""},
+		{"the key with another agent", ann, post, start, `{"agent":"other","sessionId":"keyed","input":"echo"}`, []string{client.HeaderIdempotencyKey, "key"}, 409, "idempotency_mismatch", ""},
+		{"a key with a space", ann, post, start, body, []string{client.HeaderIdempotencyKey, "a b"}, 400, "invalid_header", ""},
+		{"an empty key", ann, post, start, body, []string{client.HeaderIdempotencyKey, ""}, 400, "invalid_header", ""},
+		{"a key that is too long", ann, post, start, body, []string{client.HeaderIdempotencyKey, strings.Repeat("k", 256)}, 400, "invalid_header", ""},
+		{"a key that is not ASCII", ann, post, start, body, []string{client.HeaderIdempotencyKey, "schlüssel"}, 400, "invalid_header", ""},
 		{"too much input", ann, post, start, `{"agent":"desk","input":"` + strings.Repeat("x", runtime.MaxInput+1) + `"}`, nil, 413, "input_too_large", ""},
 
 		// bodies
@@ -312,9 +314,9 @@ func TestNotOurs(t *testing.T) {
 	}
 	// The same id and the same key are theirs to use.
 	for _, token := range []string{ann, eve} {
-		out := w.send(token, http.MethodPost, "/sessions", fmt.Sprintf(`{"agent":"desk","sessionId":"same","input":"echo %s"}`, token), wire.HeaderIdempotencyKey, "same")
+		out := w.send(token, http.MethodPost, "/sessions", fmt.Sprintf(`{"agent":"desk","sessionId":"same","input":"echo %s"}`, token), client.HeaderIdempotencyKey, "same")
 		require.Equal(t, http.StatusAccepted, out.Code, out.Body.String())
-		require.Empty(t, out.Header().Get(wire.HeaderIdempotencyReplayed))
+		require.Empty(t, out.Header().Get(client.HeaderIdempotencyReplayed))
 	}
 }
 
@@ -322,11 +324,11 @@ func TestNotOurs(t *testing.T) {
 func TestTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for header, code := range map[string]string{wire.HeaderIdempotencyKey: "invalid_header", "Content-Type": "unsupported_media_type"} {
+	for header, code := range map[string]string{client.HeaderIdempotencyKey: "invalid_header", "Content-Type": "unsupported_media_type"} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/sessions", strings.NewReader(`{"agent":"desk","input":"x"}`))
 		r.Header.Set("Authorization", "Bearer "+ann)
-		r.Header.Set("Content-Type", wire.MediaJSON)
-		r.Header[header] = []string{wire.MediaJSON, wire.MediaJSON}
+		r.Header.Set("Content-Type", client.MediaJSON)
+		r.Header[header] = []string{client.MediaJSON, client.MediaJSON}
 		require.Equal(t, code, problem(t, w.serve(r)).Code)
 	}
 }
@@ -350,24 +352,24 @@ func TestKeys(t *testing.T) {
 			w.start("trip", c.input)
 			path := "/sessions/trip/" + c.verb
 			send := func(who, body string) *httptest.ResponseRecorder {
-				return w.send(who, http.MethodPost, path, body, wire.HeaderIdempotencyKey, "k")
+				return w.send(who, http.MethodPost, path, body, client.HeaderIdempotencyKey, "k")
 			}
 			first := send(ann, c.body)
 			require.Less(t, first.Code, 300, first.Body.String())
-			require.Empty(t, first.Header().Get(wire.HeaderIdempotencyReplayed))
-			waits := get[wire.Waits](w, ann, "/sessions/trip/waits")
+			require.Empty(t, first.Header().Get(client.HeaderIdempotencyReplayed))
+			waits := get[client.Waits](w, ann, "/sessions/trip/waits")
 			for range 2 {
 				again := send(ann, c.body)
 				require.Equal(t, first.Code, again.Code, again.Body.String())
-				require.Equal(t, "true", again.Header().Get(wire.HeaderIdempotencyReplayed))
+				require.Equal(t, "true", again.Header().Get(client.HeaderIdempotencyReplayed))
 				require.NotContains(t, again.Body.String(), `"repeated":true`, "it is the first answer")
-				require.Equal(t, waits, get[wire.Waits](w, ann, "/sessions/trip/waits"))
+				require.Equal(t, waits, get[client.Waits](w, ann, "/sessions/trip/waits"))
 			}
 			p := problem(t, send(ann, c.other))
 			require.Equal(t, http.StatusConflict, p.Status)
 			require.Equal(t, "idempotency_mismatch", p.Code)
 			require.NotEqual(t, "idempotency_mismatch", problemOrNone(send(carol, c.other)), "another caller's key")
-			start := w.send(ann, http.MethodPost, "/sessions", `{"agent":"desk","input":"echo"}`, wire.HeaderIdempotencyKey, "k")
+			start := w.send(ann, http.MethodPost, "/sessions", `{"agent":"desk","input":"echo"}`, client.HeaderIdempotencyKey, "k")
 			require.Equal(t, http.StatusAccepted, start.Code, "another route's key: %s", start.Body.String())
 		})
 	}
@@ -375,7 +377,7 @@ func TestKeys(t *testing.T) {
 
 // problemOrNone returns the code of a refusal, "" for none.
 func problemOrNone(out *httptest.ResponseRecorder) string {
-	var p wire.Problem
+	var p client.Problem
 	_ = json.Unmarshal(out.Body.Bytes(), &p)
 	return p.Code
 }
@@ -386,7 +388,7 @@ func TestApprovalByItsID(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start("trip", "echo deploy")
-	wait := get[wire.Session](w, ann, "/sessions/trip").Pause.Pending[0]
+	wait := get[client.Session](w, ann, "/sessions/trip").Pause.Pending[0]
 	for body, says := range map[string]string{
 		`{"kind":"reply","id":"color","selected":["red"]}`:                                                   "the answer does not say which wait it is for",
 		`{"kind":"message","message":"x"}`:                                                                   "does not wait for a message",
@@ -463,7 +465,7 @@ func TestServer(t *testing.T) {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			out := ask(method + " " + target + " HTTP/1.1\r\n" + who + "Content-Length: 0\r\n\r\n")
 			require.Equal(t, http.StatusNotFound, out.StatusCode, "%s %s", method, target)
-			require.Equal(t, wire.MediaProblem, out.Header.Get("Content-Type"), "%s %s", method, target)
+			require.Equal(t, client.MediaProblem, out.Header.Get("Content-Type"), "%s %s", method, target)
 		}
 	}
 	out := ask("GET http://elsewhere/sessions/trip HTTP/1.1\r\n" + who + "\r\n")

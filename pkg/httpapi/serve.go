@@ -17,7 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/internal/codes"
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -109,12 +109,12 @@ func (h *handler) respond(w http.ResponseWriter, httpRequest *http.Request, op o
 		out = h.refused(r, fmt.Errorf("encode the answer: %w", err))
 		raw, _ = encode(out.body) // a problem is text and numbers
 	}
-	media := wire.MediaJSON
-	if _, is := out.body.(wire.Problem); is {
-		media = wire.MediaProblem
+	media := client.MediaJSON
+	if _, is := out.body.(client.Problem); is {
+		media = client.MediaProblem
 	}
 	for _, set := range []map[string]string{headers, out.header, {
-		wire.HeaderRequestID: r.id, "Content-Type": media, "Content-Length": strconv.Itoa(len(raw)),
+		client.HeaderRequestID: r.id, "Content-Type": media, "Content-Length": strconv.Itoa(len(raw)),
 	}} {
 		for name, value := range set {
 			w.Header().Set(name, value)

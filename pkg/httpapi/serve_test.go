@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/internal/codes"
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -39,10 +39,10 @@ func TestNew_fails_closed(t *testing.T) {
 	require.NoError(t, err)
 	out := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/sessions", strings.NewReader(`{"agent":"desk","sessionId":"a","input":"deploy"}`))
-	r.Header.Set("Content-Type", wire.MediaJSON)
+	r.Header.Set("Content-Type", client.MediaJSON)
 	open.ServeHTTP(out, r)
 	require.Equal(t, http.StatusAccepted, out.Code)
-	require.Len(t, out.Header().Get(wire.HeaderRequestID), 26)
+	require.Len(t, out.Header().Get(client.HeaderRequestID), 26)
 	entries, err := rt.Journal(t.Context(), session.Key{Tenant: session.DefaultTenant, ID: "a"})
 	require.NoError(t, err)
 	require.Equal(t, httpapi.Anonymous, entries[0].By)
@@ -95,13 +95,13 @@ func TestHeaders(t *testing.T) {
 		require.Equal(t, "nosniff", out.Header().Get("X-Content-Type-Options"))
 		require.Contains(t, out.Header().Get("Content-Security-Policy"), "default-src 'none'")
 		require.Equal(t, "no-referrer", out.Header().Get("Referrer-Policy"))
-		require.NotEmpty(t, out.Header().Get(wire.HeaderRequestID))
+		require.NotEmpty(t, out.Header().Get(client.HeaderRequestID))
 		require.Equal(t, fmt.Sprint(out.Body.Len()), out.Header().Get("Content-Length"))
 		require.Empty(t, out.Header().Get("Access-Control-Allow-Origin"))
 	}
 	require.Equal(t, `Bearer realm="adjourn"`, w.send("", http.MethodGet, "/waits", "").Header().Get("WWW-Authenticate"))
 	require.Equal(t, `Bearer realm="adjourn", error="invalid_token"`, w.send("who", http.MethodGet, "/waits", "").Header().Get("WWW-Authenticate"))
-	require.JSONEq(t, `{"text":"<v1> & more"}`, string(get[wire.Session](w, ann, "/sessions/a").Pause.Pending[0].Arguments), "what is approved is shown as it is")
+	require.JSONEq(t, `{"text":"<v1> & more"}`, string(get[client.Session](w, ann, "/sessions/a").Pause.Pending[0].Arguments), "what is approved is shown as it is")
 	head := w.send(ann, http.MethodHead, "/sessions/a", "")
 	require.Equal(t, http.StatusOK, head.Code)
 	require.Zero(t, head.Body.Len())
@@ -112,7 +112,7 @@ func TestHeaders(t *testing.T) {
 func TestLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.send(ann, http.MethodPost, "/sessions", `{"agent":"desk","input":"the words of a user"}`, wire.HeaderIdempotencyKey, "the-key")
+	w.send(ann, http.MethodPost, "/sessions", `{"agent":"desk","input":"the words of a user"}`, client.HeaderIdempotencyKey, "the-key")
 	w.send("who-is-this-token", http.MethodGet, "/sessions?cursor=the-cursor", "")
 	require.NotContains(t, w.log.String(), "level=ERROR")
 	require.Contains(t, w.log.String(), "status=202")
@@ -125,7 +125,7 @@ func TestLog(t *testing.T) {
 	p := problem(t, out)
 	require.Equal(t, http.StatusInternalServerError, out.Code)
 	require.NotContains(t, out.Body.String(), "secret of the program")
-	require.Equal(t, out.Header().Get(wire.HeaderRequestID), p.RequestID)
+	require.Equal(t, out.Header().Get(client.HeaderRequestID), p.RequestID)
 	require.Contains(t, w.log.String(), "level=ERROR")
 	require.Contains(t, w.log.String(), "secret of the program")
 	require.Contains(t, w.log.String(), p.RequestID)
@@ -144,10 +144,10 @@ func TestFrom(t *testing.T) {
 		id := fmt.Sprintf("s%d", len(addr))
 		w.start(id, "where")
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/sessions/"+id+"/submit", strings.NewReader(`{"kind":"message","message":"x"}`))
-		r.Header.Set("Content-Type", wire.MediaJSON)
+		r.Header.Set("Content-Type", client.MediaJSON)
 		r.Header.Set("Authorization", "Bearer "+carol)
 		r.RemoteAddr = addr
-		require.Equal(t, from, answer[wire.Submitted](w, http.StatusOK, w.serve(r)).Answer.From)
+		require.Equal(t, from, answer[client.Submitted](w, http.StatusOK, w.serve(r)).Answer.From)
 	}
 }
 
@@ -214,7 +214,7 @@ func (d *down) Entries(ctx context.Context, key session.Key, after int64) iter.S
 // and nothing is told of what is inside.
 func TestDown(t *testing.T) {
 	t.Parallel()
-	approve := func(w wire.Wait) string {
+	approve := func(w client.Wait) string {
 		return fmt.Sprintf(`{"kind":"approval-response","waitId":%q,"approvalId":%q,"approved":true}`, w.WaitID, w.ApprovalID)
 	}
 	type request struct{ method, target, body string }
@@ -240,13 +240,13 @@ func TestDown(t *testing.T) {
 				w.start("trip", "echo deploy")
 				body := c.body
 				if strings.HasPrefix(c.target, "/sessions/trip/") && c.method == http.MethodPost {
-					wait := get[wire.Session](w, ann, "/sessions/trip").Pause.Pending[0]
+					wait := get[client.Session](w, ann, "/sessions/trip").Pause.Pending[0]
 					body = cmp.Or(strings.Replace(body, "WAIT", wait.WaitID, 1), approve(wait))
 				}
 				d.mu.Lock()
 				d.n, d.at = 0, at
 				d.mu.Unlock()
-				out := w.send(ann, c.method, c.target, body, wire.HeaderIdempotencyKey, "k", wire.HeaderPrefer, "wait=0")
+				out := w.send(ann, c.method, c.target, body, client.HeaderIdempotencyKey, "k", client.HeaderPrefer, "wait=0")
 				require.NotContains(t, out.Body.String(), "10.1.2.3")
 				require.NotContains(t, out.Body.String(), "secret")
 				if d.n < at {
@@ -255,7 +255,7 @@ func TestDown(t *testing.T) {
 					require.Equal(t, c.method == http.MethodPost, leftOut)
 					return
 				}
-				if out.Code < 300 && strings.Contains(out.Body.String(), `"session":`) && out.Header().Get(wire.HeaderIdempotencyReplayed) != "" {
+				if out.Code < 300 && strings.Contains(out.Body.String(), `"session":`) && out.Header().Get(client.HeaderIdempotencyReplayed) != "" {
 					continue // it was done, and looking again found that out
 				}
 				require.Contains(t, w.log.String(), inside)
@@ -269,7 +269,7 @@ func TestDown(t *testing.T) {
 				require.Equal(t, http.StatusServiceUnavailable, out.Code)
 				require.Equal(t, "1", out.Header().Get("Retry-After"))
 				// Tried again, as it says, it is done, once.
-				out = w.send(ann, c.method, c.target, body, wire.HeaderIdempotencyKey, "k")
+				out = w.send(ann, c.method, c.target, body, client.HeaderIdempotencyKey, "k")
 				require.Less(t, out.Code, 300, out.Body.String())
 			}
 		})

@@ -18,8 +18,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
@@ -241,7 +241,7 @@ func (w *world) send(token, method, target, body string, header ...string) *http
 	}
 	r := httptest.NewRequestWithContext(w.Context(), method, target, reader)
 	if body != "" {
-		r.Header.Set("Content-Type", wire.MediaJSON)
+		r.Header.Set("Content-Type", client.MediaJSON)
 	}
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
@@ -268,7 +268,7 @@ func get[T any](w *world, token, target string, header ...string) T {
 func answer[T any](w *world, status int, out *httptest.ResponseRecorder) T {
 	w.Helper()
 	require.Equal(w, status, out.Code, out.Body.String())
-	require.Equal(w, wire.MediaJSON, out.Header().Get("Content-Type"))
+	require.Equal(w, client.MediaJSON, out.Header().Get("Content-Type"))
 	var v T
 	decoder := json.NewDecoder(out.Body)
 	decoder.DisallowUnknownFields()
@@ -277,15 +277,15 @@ func answer[T any](w *world, status int, out *httptest.ResponseRecorder) T {
 }
 
 // problem reads an answer that is an error.
-func problem(t testing.TB, out *httptest.ResponseRecorder) wire.Problem {
+func problem(t testing.TB, out *httptest.ResponseRecorder) client.Problem {
 	t.Helper()
-	require.Equal(t, wire.MediaProblem, out.Header().Get("Content-Type"), out.Body.String())
-	var p wire.Problem
+	require.Equal(t, client.MediaProblem, out.Header().Get("Content-Type"), out.Body.String())
+	var p client.Problem
 	decoder := json.NewDecoder(bytes.NewReader(out.Body.Bytes()))
 	decoder.DisallowUnknownFields()
 	require.NoError(t, decoder.Decode(&p))
 	require.Equal(t, out.Code, p.Status)
-	require.Equal(t, wire.ProblemType+p.Code, p.Type)
+	require.Equal(t, client.ProblemType+p.Code, p.Type)
 	require.NotEmpty(t, p.Title)
 	require.NotEmpty(t, p.Detail)
 	return p
@@ -300,7 +300,7 @@ func (w *world) start(id, input string) session.Key {
 func (w *world) startAs(token, id, input string) session.Key {
 	w.Helper()
 	key := session.Key{Tenant: callers[token].Tenant, ID: id}
-	body, err := json.Marshal(wire.StartRequest{SessionID: id, Agent: "desk", Input: wire.Text(input)})
+	body, err := json.Marshal(client.StartRequest{SessionID: id, Agent: "desk", Input: client.Text(input)})
 	require.NoError(w, err)
 	out := w.send(token, http.MethodPost, "/sessions", string(body))
 	require.Equal(w, http.StatusAccepted, out.Code, out.Body.String())

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/adjourn/adjourn/internal/codes"
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -24,7 +24,7 @@ func (h *handler) asked(r *request, body any, optional bool) (idempotencyKey str
 // start is POST /sessions: 202, or 200 when the caller preferred to wait and the
 // session rests in time.
 func (h *handler) start(r *request) (*response, error) {
-	var body wire.StartRequest
+	var body client.StartRequest
 	idempotencyKey, err := h.asked(r, &body, false)
 	if err != nil {
 		return nil, err
@@ -42,8 +42,8 @@ func (h *handler) start(r *request) (*response, error) {
 	if rests {
 		out.status = http.StatusOK
 	}
-	out.body = wire.Started{
-		SessionID: started.Key.ID, Task: started.Task, Entry: wire.StartEntry{Seq: started.Seq, CheckpointID: started.Checkpoint},
+	out.body = client.Started{
+		SessionID: started.Key.ID, Task: started.Task, Entry: client.StartEntry{Seq: started.Seq, CheckpointID: started.Checkpoint},
 		Replayed: started.Replayed, Session: stands,
 	}
 	return out, nil
@@ -52,7 +52,7 @@ func (h *handler) start(r *request) (*response, error) {
 // replayed says of a request that it was carried out before, under its key.
 func (out *response) replayed(before bool) {
 	if before {
-		out.header[wire.HeaderIdempotencyReplayed] = "true"
+		out.header[client.HeaderIdempotencyReplayed] = "true"
 	}
 }
 
@@ -60,7 +60,7 @@ func location(key session.Key) string { return "/sessions/" + key.ID }
 
 // submit is POST /sessions/{id}/submit.
 func (h *handler) submit(r *request) (*response, error) {
-	var body wire.SubmitRequest
+	var body client.SubmitRequest
 	idempotencyKey, err := h.asked(r, &body, false)
 	if err != nil {
 		return nil, err
@@ -82,8 +82,8 @@ func (h *handler) submit(r *request) (*response, error) {
 	out := &response{status: http.StatusOK, header: map[string]string{}}
 	out.replayed(submitted.Replayed)
 	stands, _ := h.settle(r, r.key(), 0, out)
-	out.body = wire.Submitted{
-		Answer: submitted.Answer, Continuation: wire.Continuation(submitted.Continuation), Open: openWaits(r.key().ID, submitted.Open),
+	out.body = client.Submitted{
+		Answer: submitted.Answer, Continuation: client.Continuation(submitted.Continuation), Open: openWaits(r.key().ID, submitted.Open),
 		Repeated: submitted.Repeated, Session: stands,
 	}
 	return out, nil
@@ -103,7 +103,7 @@ func checkKind(kind session.AnswerKind) error {
 // resume is POST /sessions/{id}/resume: 202 when the session goes on, 200 when it
 // does not or came to rest while the caller waited.
 func (h *handler) resume(r *request) (*response, error) {
-	var body wire.ResumeRequest
+	var body client.ResumeRequest
 	idempotencyKey, err := h.asked(r, &body, true)
 	if err != nil {
 		return nil, err
@@ -122,43 +122,43 @@ func (h *handler) resume(r *request) (*response, error) {
 	if rests || resumed.Repeated || resumed.Continuation != runtime.ContinuationResumed {
 		out.status = http.StatusOK
 	}
-	out.body = wire.Resumed{
-		SessionID: r.key().ID, Continuation: wire.Continuation(resumed.Continuation), Open: openWaits(r.key().ID, resumed.Open),
+	out.body = client.Resumed{
+		SessionID: r.key().ID, Continuation: client.Continuation(resumed.Continuation), Open: openWaits(r.key().ID, resumed.Open),
 		Repeated: resumed.Repeated, After: resumed.After, Session: stands,
 	}
 	return out, nil
 }
 
-func (h *handler) goOn(r *request, mode wire.ResumeMode, body wire.ResumeRequest, idempotencyKey string) (runtime.Resumed, error) {
+func (h *handler) goOn(r *request, mode client.ResumeMode, body client.ResumeRequest, idempotencyKey string) (runtime.Resumed, error) {
 	p := runtime.ResumeParams{Key: r.key(), Checkpoint: body.CheckpointID, Caller: r.by(), IdempotencyKey: idempotencyKey}
 	switch mode {
-	case wire.ResumeWithDecisions:
+	case client.ResumeWithDecisions:
 		d := body.Decisions
 		return h.cfg.Runtime.Decide(r.Context(), runtime.DecideParams{
 			Key: r.key(), Checkpoint: body.CheckpointID, Approve: d.Approve, Reject: d.Reject, ApproveAll: d.ApproveAll, RejectAll: d.RejectAll,
 			Reason: d.Reason, EditedInput: d.EditedInput, Caller: r.by(), IdempotencyKey: idempotencyKey,
 		})
-	case wire.ResumeWithMessage:
+	case client.ResumeWithMessage:
 		p.Mode, p.Message = runtime.ResumeWithMessage, body.Message
-	case wire.ResumeWithConfirmation:
+	case client.ResumeWithConfirmation:
 		c := body.Confirmation
 		p.Mode, p.Confirmation = runtime.ResumeWithConfirmation, runtime.Confirmation{Wait: c.WaitID, Approved: *c.Approved, Reason: c.Reason, EditedInput: c.EditedInput}
-	case wire.ResumeContinue:
+	case client.ResumeContinue:
 		p.Mode = runtime.ResumeContinue
 	}
 	return h.cfg.Runtime.Resume(r.Context(), p)
 }
 
 // modeOf tells the mode by what is given; said as well, it must be the same.
-func modeOf(b wire.ResumeRequest) (wire.ResumeMode, error) {
-	mode, given := wire.ResumeContinue, 0
+func modeOf(b client.ResumeRequest) (client.ResumeMode, error) {
+	mode, given := client.ResumeContinue, 0
 	for _, brought := range []struct {
-		mode  wire.ResumeMode
+		mode  client.ResumeMode
 		given bool
 	}{
-		{wire.ResumeWithMessage, b.Message != nil},
-		{wire.ResumeWithConfirmation, b.Confirmation != nil},
-		{wire.ResumeWithDecisions, b.Decisions != nil},
+		{client.ResumeWithMessage, b.Message != nil},
+		{client.ResumeWithConfirmation, b.Confirmation != nil},
+		{client.ResumeWithDecisions, b.Decisions != nil},
 	} {
 		if brought.given {
 			mode = brought.mode
@@ -170,7 +170,7 @@ func modeOf(b wire.ResumeRequest) (wire.ResumeMode, error) {
 		return "", refuse(codes.InvalidField, "message, confirmation and decisions cannot go together: bring one of them")
 	case b.Mode != "" && b.Mode != mode:
 		return "", refuse(codes.InvalidField, "mode %s does not fit what is brought: message belongs to %s, confirmation to %s, decisions to %s, nothing to %s", shown(string(b.Mode)),
-			wire.ResumeWithMessage, wire.ResumeWithConfirmation, wire.ResumeWithDecisions, wire.ResumeContinue)
+			client.ResumeWithMessage, client.ResumeWithConfirmation, client.ResumeWithDecisions, client.ResumeContinue)
 	case b.Confirmation != nil && b.Confirmation.Approved == nil:
 		return "", refuse(codes.InvalidField, "confirmation.approved is missing: say true or false")
 	}

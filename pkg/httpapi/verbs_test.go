@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/internal/codes"
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -52,17 +52,17 @@ func TestPreferWait(t *testing.T) {
 			w := bubble(t)
 			body := `{"agent":"desk","sessionId":"a","input":"slow deploy"}`
 			began := time.Now()
-			out := w.send(ann, post, "/sessions", body, wire.HeaderPrefer, "respond-async, wait=5", wire.HeaderIdempotencyKey, "k")
-			started := answer[wire.Started](w, http.StatusAccepted, out)
-			require.Equal(t, "wait=5", out.Header().Get(wire.HeaderPreferenceApplied))
+			out := w.send(ann, post, "/sessions", body, client.HeaderPrefer, "respond-async, wait=5", client.HeaderIdempotencyKey, "k")
+			started := answer[client.Started](w, http.StatusAccepted, out)
+			require.Equal(t, "wait=5", out.Header().Get(client.HeaderPreferenceApplied))
 			require.Equal(t, "/sessions/a", out.Header().Get("Location"))
 			require.Equal(t, 5*time.Second, time.Since(began))
 			require.Equal(t, session.StatusRunning, started.Session.Status)
 
 			w.driveAfter(time.Second, session.Key{Tenant: "acme", ID: "a"})
-			out = w.send(ann, post, "/sessions", body, wire.HeaderPrefer, "wait=15", wire.HeaderIdempotencyKey, "k")
-			started = answer[wire.Started](w, http.StatusOK, out)
-			require.Equal(t, "true", out.Header().Get(wire.HeaderIdempotencyReplayed))
+			out = w.send(ann, post, "/sessions", body, client.HeaderPrefer, "wait=15", client.HeaderIdempotencyKey, "k")
+			started = answer[client.Started](w, http.StatusOK, out)
+			require.Equal(t, "true", out.Header().Get(client.HeaderIdempotencyReplayed))
 			require.True(t, started.Replayed)
 			require.Equal(t, session.OutcomePaused, started.Session.Outcome)
 			require.Less(t, time.Since(began), 18*time.Second)
@@ -75,10 +75,10 @@ func TestPreferWait(t *testing.T) {
 			key := w.start("a", "locate")
 			began := time.Now()
 			w.driveAfter(2*time.Second, key)
-			out := w.send(ann, post, "/sessions/a/submit", `{"kind":"client-tool-result","toolCallId":"c2-1","result":{"city":"Bern"}}`, wire.HeaderPrefer, `wait="19"`)
-			submitted := answer[wire.Submitted](w, http.StatusOK, out)
-			require.Equal(t, wire.ContinuationResumed, submitted.Continuation)
-			require.Equal(t, "wait=19", out.Header().Get(wire.HeaderPreferenceApplied))
+			out := w.send(ann, post, "/sessions/a/submit", `{"kind":"client-tool-result","toolCallId":"c2-1","result":{"city":"Bern"}}`, client.HeaderPrefer, `wait="19"`)
+			submitted := answer[client.Submitted](w, http.StatusOK, out)
+			require.Equal(t, client.ContinuationResumed, submitted.Continuation)
+			require.Equal(t, "wait=19", out.Header().Get(client.HeaderPreferenceApplied))
 			require.Equal(t, session.OutcomeCompleted, submitted.Session.Outcome)
 			require.Less(t, time.Since(began), 4*time.Second)
 			require.Equal(t, session.Answer{
@@ -88,21 +88,21 @@ func TestPreferWait(t *testing.T) {
 
 			// held, then told to go on: the session looks as it did until its worker comes
 			key = w.start("b", "locate")
-			held := answer[wire.Submitted](w, http.StatusOK, w.send(ann, post, "/sessions/b/submit", `{"kind":"client-tool-result","toolCallId":"c2-1","result":null,"autoResume":false}`))
-			require.Equal(t, wire.ContinuationStored, held.Continuation)
+			held := answer[client.Submitted](w, http.StatusOK, w.send(ann, post, "/sessions/b/submit", `{"kind":"client-tool-result","toolCallId":"c2-1","result":null,"autoResume":false}`))
+			require.Equal(t, client.ContinuationStored, held.Continuation)
 			require.True(t, held.Session.CanResume)
 			w.driveAfter(2*time.Second, key)
-			resumed := answer[wire.Resumed](w, http.StatusOK, w.send(ann, post, "/sessions/b/resume", "", wire.HeaderPrefer, "wait=10"))
+			resumed := answer[client.Resumed](w, http.StatusOK, w.send(ann, post, "/sessions/b/resume", "", client.HeaderPrefer, "wait=10"))
 			require.EqualValues(t, 2, resumed.After)
 			require.Equal(t, session.OutcomeCompleted, resumed.Session.Outcome)
 
 			key = w.start("c", "two slow")
 			decide := `{"decisions":{"approve":["w2-1","w2-2"]}}`
 			w.driveAfter(time.Second, key)
-			resumed = answer[wire.Resumed](w, http.StatusAccepted, w.send(ann, post, "/sessions/c/resume", decide, wire.HeaderPrefer, "wait=3"))
+			resumed = answer[client.Resumed](w, http.StatusAccepted, w.send(ann, post, "/sessions/c/resume", decide, client.HeaderPrefer, "wait=3"))
 			require.Equal(t, session.OutcomeRunning, resumed.Session.Outcome)
 			time.Sleep(20 * time.Second)
-			resumed = answer[wire.Resumed](w, http.StatusOK, w.send(carol, post, "/sessions/c/resume", decide))
+			resumed = answer[client.Resumed](w, http.StatusOK, w.send(carol, post, "/sessions/c/resume", decide))
 			require.True(t, resumed.Repeated)
 		})
 	})
@@ -128,16 +128,16 @@ func TestPreferWait(t *testing.T) {
 				{"handling=strict", "", 0},
 			} {
 				began := time.Now()
-				out := w.send(ann, http.MethodGet, "/sessions/a", "", wire.HeaderPrefer, c.prefer)
+				out := w.send(ann, http.MethodGet, "/sessions/a", "", client.HeaderPrefer, c.prefer)
 				require.Equal(t, http.StatusOK, out.Code)
-				require.Equal(t, c.applied, out.Header().Get(wire.HeaderPreferenceApplied), c.prefer)
+				require.Equal(t, c.applied, out.Header().Get(client.HeaderPreferenceApplied), c.prefer)
 				require.Equal(t, c.wait, time.Since(began), c.prefer)
 			}
 			never := bubble(t, change{api: func(cfg *httpapi.Config) { cfg.MaxWait = -1 }})
 			never.begin("a", "deploy")
 			began := time.Now()
-			out := never.send(ann, http.MethodGet, "/sessions/a", "", wire.HeaderPrefer, "wait=9")
-			require.Empty(t, out.Header().Get(wire.HeaderPreferenceApplied))
+			out := never.send(ann, http.MethodGet, "/sessions/a", "", client.HeaderPrefer, "wait=9")
+			require.Empty(t, out.Header().Get(client.HeaderPreferenceApplied))
 			require.Equal(t, http.StatusOK, never.send(ann, http.MethodGet, "/sessions/a/entries?after=1&wait=9", "").Code)
 			require.Zero(t, time.Since(began))
 		})
@@ -148,23 +148,23 @@ func TestPreferWait(t *testing.T) {
 			w := bubble(t)
 			key := w.begin("a", "slow deploy")
 			began := time.Now()
-			page := get[wire.Entries](w, ann, "/sessions/a/entries?after=1&wait=2")
-			require.Equal(t, wire.Entries{Items: []journal.Entry{}, After: 1, Status: session.StatusRunning}, page)
+			page := get[client.Entries](w, ann, "/sessions/a/entries?after=1&wait=2")
+			require.Equal(t, client.Entries{Items: []journal.Entry{}, After: 1, Status: session.StatusRunning}, page)
 			require.Equal(t, 2*time.Second, time.Since(began))
 			w.driveAfter(0, key)
 			for page.After = 1; !page.Resting; {
 				after := page.After
-				page = get[wire.Entries](w, ann, fmt.Sprintf("/sessions/a/entries?after=%d&wait=20", after))
+				page = get[client.Entries](w, ann, fmt.Sprintf("/sessions/a/entries?after=%d&wait=20", after))
 				require.NotEmpty(t, page.Items)
 				require.Equal(t, after+1, page.Items[0].Seq)
 			}
 			require.Less(t, time.Since(began), 14*time.Second)
 			began = time.Now()
-			page = get[wire.Entries](w, ann, fmt.Sprintf("/sessions/a/entries?after=%d&wait=20", page.After))
+			page = get[client.Entries](w, ann, fmt.Sprintf("/sessions/a/entries?after=%d&wait=20", page.After))
 			require.Empty(t, page.Items)
 			require.True(t, page.Resting)
 			require.Zero(t, time.Since(began))
-			get[wire.Entries](w, ann, fmt.Sprintf("/sessions/a/entries?after=%d&wait=3&stay=true", page.After))
+			get[client.Entries](w, ann, fmt.Sprintf("/sessions/a/entries?after=%d&wait=3&stay=true", page.After))
 			require.Equal(t, 3*time.Second, time.Since(began))
 		})
 	})
@@ -180,7 +180,7 @@ func TestGone(t *testing.T) {
 		defer cancel()
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/sessions/a", nil)
 		r.Header.Set("Authorization", "Bearer "+ann)
-		r.Header.Set(wire.HeaderPrefer, "wait=20")
+		r.Header.Set(client.HeaderPrefer, "wait=20")
 		out := w.serve(r)
 		require.Equal(t, http.StatusServiceUnavailable, out.Code)
 		require.Equal(t, codes.RequestTimeout, problem(t, out).Code)
@@ -192,9 +192,9 @@ func TestGone(t *testing.T) {
 		defer cancel()
 		r = httptest.NewRequestWithContext(ctx, http.MethodPost, "/sessions", strings.NewReader(`{"agent":"desk","input":"deploy"}`))
 		r.Header.Set("Authorization", "Bearer "+ann)
-		r.Header.Set("Content-Type", wire.MediaJSON)
-		r.Header.Set(wire.HeaderPrefer, "wait=20")
-		started := answer[wire.Started](w, http.StatusAccepted, w.serve(r))
+		r.Header.Set("Content-Type", client.MediaJSON)
+		r.Header.Set(client.HeaderPrefer, "wait=20")
+		started := answer[client.Started](w, http.StatusAccepted, w.serve(r))
 		require.NotEmpty(t, started.SessionID)
 		require.Nil(t, started.Session)
 	})
@@ -210,13 +210,13 @@ func TestReplay(t *testing.T) {
 	ids, replayed := map[string]bool{}, 0
 	for range 16 {
 		wg.Go(func() {
-			out := w.send(ann, http.MethodPost, "/sessions", body, wire.HeaderIdempotencyKey, "the,same,key")
-			var started wire.Started
+			out := w.send(ann, http.MethodPost, "/sessions", body, client.HeaderIdempotencyKey, "the,same,key")
+			var started client.Started
 			err := json.Unmarshal(out.Body.Bytes(), &started)
 			mu.Lock()
 			defer mu.Unlock()
 			ids[started.SessionID] = err == nil && out.Code == http.StatusAccepted
-			if out.Header().Get(wire.HeaderIdempotencyReplayed) == "true" {
+			if out.Header().Get(client.HeaderIdempotencyReplayed) == "true" {
 				replayed++
 			}
 		})
@@ -225,19 +225,19 @@ func TestReplay(t *testing.T) {
 	require.Len(t, ids, 1)
 	require.NotContains(t, ids, "")
 	require.Equal(t, 15, replayed)
-	require.Len(t, get[wire.Sessions](w, ann, "/sessions").Items, 1)
+	require.Len(t, get[client.Sessions](w, ann, "/sessions").Items, 1)
 
 	// The whole header is the key.
 	for _, key := range []string{"the", "the,", "the,same", `"the,same,key"`, strings.Repeat("~", 255)} {
-		out := w.send(ann, http.MethodPost, "/sessions", body, wire.HeaderIdempotencyKey, key)
+		out := w.send(ann, http.MethodPost, "/sessions", body, client.HeaderIdempotencyKey, key)
 		require.Equal(t, http.StatusAccepted, out.Code, key)
-		require.Empty(t, out.Header().Get(wire.HeaderIdempotencyReplayed), key)
+		require.Empty(t, out.Header().Get(client.HeaderIdempotencyReplayed), key)
 	}
 	// After a day it is forgotten.
 	w.passed.Add(int64(25 * time.Hour))
-	out := w.send(ann, http.MethodPost, "/sessions", body, wire.HeaderIdempotencyKey, "the,same")
+	out := w.send(ann, http.MethodPost, "/sessions", body, client.HeaderIdempotencyKey, "the,same")
 	require.Equal(t, http.StatusAccepted, out.Code)
-	require.Empty(t, out.Header().Get(wire.HeaderIdempotencyReplayed))
+	require.Empty(t, out.Header().Get(client.HeaderIdempotencyReplayed))
 }
 
 // TestRecorded: every answer and every start says who and from where, as the
@@ -246,17 +246,17 @@ func TestRecorded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start("a", "two")
-	pending := get[wire.Session](w, ann, "/sessions/a").Pause.Pending
+	pending := get[client.Session](w, ann, "/sessions/a").Pause.Pending
 	for i, token := range []string{ann, carol} {
 		body := fmt.Sprintf(`{"kind":"approval-response","waitId":%q,"approvalId":%q,"approved":true}`, pending[i].WaitID, pending[i].ApprovalID)
-		answer[wire.Submitted](w, http.StatusOK, w.send(token, http.MethodPost, "/sessions/a/submit", body))
+		answer[client.Submitted](w, http.StatusOK, w.send(token, http.MethodPost, "/sessions/a/submit", body))
 	}
-	waits := get[wire.Waits](w, ann, "/sessions/a/waits")
+	waits := get[client.Waits](w, ann, "/sessions/a/waits")
 	require.Equal(t, "ann", waits.Items[0].Answer.Who)
 	require.Equal(t, "test", waits.Items[0].Answer.From)
 	require.Equal(t, "carol", waits.Items[1].Answer.Who)
 	require.Equal(t, "http 192.0.2.1", waits.Items[1].Answer.From, "the address, where the authenticator says nothing")
-	require.Equal(t, "ann", get[wire.Entries](w, ann, "/sessions/a/entries").Items[0].By)
+	require.Equal(t, "ann", get[client.Entries](w, ann, "/sessions/a/entries").Items[0].By)
 }
 
 // TestPages goes through every list with pages of one, and comes by everything once.
@@ -289,14 +289,14 @@ func TestPages(t *testing.T) {
 	}
 	var entries []journal.Entry
 	for after, more := int64(0), true; more; {
-		p := get[wire.Entries](w, ann, fmt.Sprintf("/sessions/a/entries?limit=1&after=%d", after))
+		p := get[client.Entries](w, ann, fmt.Sprintf("/sessions/a/entries?limit=1&after=%d", after))
 		entries, after, more = append(entries, p.Items...), p.After, p.More
 		require.Equal(t, !more, p.Resting)
 	}
-	require.Equal(t, get[wire.Entries](w, ann, "/sessions/a/entries").Items, entries)
+	require.Equal(t, get[client.Entries](w, ann, "/sessions/a/entries").Items, entries)
 
 	// A cursor behind the end, as after going back, is an empty page.
-	require.Equal(t, wire.Messages{Items: nil}.Cursor, get[wire.Messages](w, ann, "/sessions/a/messages?cursor=bWVzc2FnZXM6OTk5").Cursor)
+	require.Equal(t, client.Messages{Items: nil}.Cursor, get[client.Messages](w, ann, "/sessions/a/messages?cursor=bWVzc2FnZXM6OTk5").Cursor)
 	require.JSONEq(t, `{"items":[]}`, w.send(ann, http.MethodGet, "/sessions/a/messages?cursor=bWVzc2FnZXM6OTk5", "").Body.String(), "[] and not null")
 	w.begin("new", "echo")
 	require.JSONEq(t, `{"items":[]}`, w.send(ann, http.MethodGet, "/sessions/new/waits", "").Body.String())
@@ -313,7 +313,7 @@ func TestLarge(t *testing.T) {
 	w := newWorld(t, smallPages)
 	large := strings.Repeat("x", 10_000) // and the reply says it again
 	for turn := range 4 {
-		body, err := json.Marshal(wire.StartRequest{SessionID: "a", Agent: "desk", Input: wire.Text(large)})
+		body, err := json.Marshal(client.StartRequest{SessionID: "a", Agent: "desk", Input: client.Text(large)})
 		require.NoError(t, err)
 		out := w.send(ann, http.MethodPost, "/sessions", string(body))
 		require.Equal(t, http.StatusAccepted, out.Code, turn)
@@ -335,7 +335,7 @@ func TestLarge(t *testing.T) {
 		}
 	}
 	require.Len(t, messages, 8)
-	page := get[wire.Entries](w, ann, "/sessions/a/entries")
+	page := get[client.Entries](w, ann, "/sessions/a/entries")
 	require.True(t, page.More)
 	require.False(t, page.Resting)
 	require.Equal(t, page.Items[len(page.Items)-1].Seq, page.After)
@@ -351,7 +351,7 @@ func TestLargeInbox(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for cursor, pages := "", 1; ; pages++ {
-		page := get[wire.Waits](w, ann, "/waits?cursor="+cursor)
+		page := get[client.Waits](w, ann, "/waits?cursor="+cursor)
 		for _, item := range page.Items {
 			seen[item.SessionID] = true
 		}
@@ -375,13 +375,13 @@ func TestOddResults(t *testing.T) {
 		id := fmt.Sprintf("s%d", i)
 		key := w.start(id, "locate")
 		out := w.send(ann, http.MethodPost, "/sessions/"+id+"/submit", `{"kind":"client-tool-result","toolCallId":"c2-1","result":`+result+`}`)
-		submitted := answer[wire.Submitted](w, http.StatusOK, out)
+		submitted := answer[client.Submitted](w, http.StatusOK, out)
 		require.Equal(t, result, string(submitted.Answer.Result))
 		w.drive(key)
-		require.Equal(t, session.OutcomeCompleted, get[wire.Session](w, ann, "/sessions/"+id).Outcome, result)
+		require.Equal(t, session.OutcomeCompleted, get[client.Session](w, ann, "/sessions/"+id).Outcome, result)
 		var found string
 		for cursor := "&"; cursor != ""; {
-			page := get[wire.Messages](w, ann, "/sessions/"+id+"/messages?limit=1&cursor="+strings.Trim(cursor, "&"))
+			page := get[client.Messages](w, ann, "/sessions/"+id+"/messages?limit=1&cursor="+strings.Trim(cursor, "&"))
 			for _, m := range page.Items {
 				for _, p := range m.Parts {
 					if p.ToolResult != nil {

@@ -1,18 +1,19 @@
 package httpapi
 
 import (
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // newSession says where a session stands in the words of the API.
-func newSession(key session.Key, s runtime.View) *wire.Session {
-	out := &wire.Session{
+func newSession(key session.Key, s runtime.View) *client.Session {
+	out := &client.Session{
 		ID: key.ID, Agent: s.Agent, Status: s.Status, Outcome: s.Outcome, Title: s.Head.Title,
 		Task: s.Task, Run: s.Run, Step: s.Step, Version: s.Version, CheckpointID: s.Checkpoint,
-		Text: s.Text, Output: s.Output, Usage: wire.NewUsage(s.Usage), Parent: s.Parent,
+		Text: s.Text, Output: s.Output, Usage: newUsage(s.Usage), Parent: s.Parent,
 		CreatedAt: s.Head.CreatedAt, UpdatedAt: s.Head.UpdatedAt,
 		CanResume: s.Resume == nil, ResumeReason: "nothing stands in the way: a resume that brings nothing goes on with it",
 	}
@@ -20,27 +21,46 @@ func newSession(key session.Key, s runtime.View) *wire.Session {
 		out.ResumeCode, out.ResumeReason = string(s.Resume.Code), s.Resume.Message
 	}
 	if s.Pause != nil {
-		out.Pause = &wire.Pause{Type: s.Pause.Type, Pending: newWaits(key.ID, s.Open), Decided: s.Pause.Decided}
+		out.Pause = &client.Pause{Type: s.Pause.Type, Pending: newWaits(key.ID, s.Open), Decided: s.Pause.Decided}
 	}
 	if f := s.Failure; f != nil && s.Status == session.StatusFailed {
-		out.Failure = &wire.Failure{Code: f.Type, Message: f.Message, Retryable: f.Retryable, Data: f.Data}
+		out.Failure = &client.Failure{Code: f.Type, Message: f.Message, Retryable: f.Retryable, Data: f.Data}
 	}
 	return out
 }
 
-func newWaits(id string, records []journal.WaitRecord) []wire.Wait {
-	out := make([]wire.Wait, len(records))
+// newUsage returns usage in the words of the API.
+func newUsage(u llm.Usage) client.Usage {
+	return client.Usage{
+		InputTokens: u.Input, OutputTokens: u.Output, TotalTokens: u.Total(),
+		CacheReadTokens: u.CacheRead, CacheWriteTokens: u.CacheWrite, ReasoningTokens: u.Reasoning,
+	}
+}
+
+// newWait returns a wait of a session in the words of the API.
+func newWait(sessionID string, r journal.WaitRecord) client.Wait {
+	w := r.Wait
+	return client.Wait{
+		SessionID: sessionID, WaitID: w.ID, Kind: w.Kind, State: r.State, Agent: r.Agent,
+		CallID: w.Call, ApprovalID: w.Nonce, Tool: w.Tool, Arguments: w.Arguments, Digest: w.Digest,
+		Question: w.Question, Text: w.Text, ChildSessionID: w.Child, OpenedAt: w.OpenedAt, Deadline: w.Deadline,
+		Who: w.Who, Policy: w.Policy, Origin: w.Origin, Answer: r.Answer, Held: r.Held,
+	}
+}
+
+func newWaits(id string, records []journal.WaitRecord) []client.Wait {
+	out := make([]client.Wait, len(records))
 	for i, record := range records {
-		out[i] = wire.NewWait(id, record)
+		out[i] = newWait(id, record)
 	}
 	return out
 }
 
 // openWaits are waits of which is only known that they are open.
-func openWaits(id string, waits []session.Wait) []wire.Wait {
-	out := make([]wire.Wait, len(waits))
+func openWaits(id string, waits []session.Wait) []client.Wait {
+	out := make([]client.Wait, len(waits))
 	for i, w := range waits {
-		out[i] = wire.NewWait(id, journal.WaitRecord{Wait: w, State: session.WaitOpen})
+		out[i] = newWait(id, journal.WaitRecord{Wait: w, State: session.WaitOpen})
 	}
 	return out
 }

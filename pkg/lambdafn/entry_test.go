@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/agents/lab"
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app/serverless"
+	"github.com/adjourn/adjourn/pkg/client"
 )
 
 func TestHeapLimit(t *testing.T) {
@@ -79,8 +79,8 @@ func TestOpen_wrong_settings(t *testing.T) {
 			var response events.APIGatewayV2HTTPResponse
 			require.NoError(t, json.Unmarshal(raw, &response))
 			require.Equal(t, 500, response.StatusCode)
-			require.Equal(t, wire.MediaProblem, response.Headers["Content-Type"])
-			var problem wire.Problem
+			require.Equal(t, client.MediaProblem, response.Headers["Content-Type"])
+			var problem client.Problem
 			require.NoError(t, json.Unmarshal([]byte(response.Body), &problem))
 			require.Equal(t, "misconfigured", problem.Code)
 			require.Equal(t, "gw-1", problem.RequestID)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/internal/codes"
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/lambdafn"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
@@ -48,7 +48,7 @@ func starter(t testing.TB, w *world) lambdafn.Handler {
 func listed(t testing.TB, r events.APIGatewayV2HTTPResponse) []string {
 	t.Helper()
 	require.Equal(t, http.StatusOK, r.StatusCode, r.Body)
-	var page wire.Sessions
+	var page client.Sessions
 	require.NoError(t, json.Unmarshal([]byte(r.Body), &page))
 	ids := []string{}
 	for _, s := range page.Items {
@@ -219,7 +219,7 @@ func TestHTTP_each_function_serves_its_routes(t *testing.T) {
 	}
 	got = ask(t, submit, e)
 	require.Less(t, got.StatusCode, 300, got.Body)
-	var submitted wire.Submitted
+	var submitted client.Submitted
 	require.NoError(t, json.Unmarshal([]byte(got.Body), &submitted))
 	require.Equal(t, "ann", submitted.Answer.Who)
 	require.Equal(t, "192.0.2.7", submitted.Answer.From, "as the gateway saw it")

@@ -16,7 +16,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/lambdafn"
 	"github.com/adjourn/adjourn/pkg/llm"
@@ -134,7 +133,7 @@ func read(t *testing.T, c *client.Client, id string, whole bool) {
 	require.Equal(t, llm.ResultSuccess, results[0].Status)
 	require.Equal(t, whole, len(results[0].Output) > 1<<20)
 
-	left := map[string]wire.LeftOut{}
+	left := map[string]client.LeftOut{}
 	for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
 		page, err := c.Messages(t.Context(), id, client.Page{Cursor: cursor})
 		require.NoError(t, err)

@@ -18,7 +18,7 @@ import (
 	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
 
 	"github.com/adjourn/adjourn/internal/codes"
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 )
 
 // proxy serves HTTP events by an [http.Handler]. It stands around
@@ -187,15 +187,15 @@ func stripStage(path, stage string) (stripped, prefix string) {
 }
 
 func problem(status int, code, detail, requestID string) events.APIGatewayV2HTTPResponse {
-	body, err := json.Marshal(wire.Problem{
-		Type: wire.ProblemType + code, Title: http.StatusText(status), Status: status, Detail: detail, Code: code, RequestID: requestID,
+	body, err := json.Marshal(client.Problem{
+		Type: client.ProblemType + code, Title: http.StatusText(status), Status: status, Detail: detail, Code: code, RequestID: requestID,
 	})
 	if err != nil {
 		body = nil
 	}
 	return events.APIGatewayV2HTTPResponse{
 		StatusCode: status, Body: string(body), Cookies: []string{},
-		Headers: map[string]string{"Content-Type": wire.MediaProblem, "Cache-Control": "no-store"},
+		Headers: map[string]string{"Content-Type": client.MediaProblem, "Cache-Control": "no-store"},
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/internal/codes"
-	"github.com/adjourn/adjourn/internal/wire"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/lambdafn"
 )
@@ -81,10 +81,10 @@ func seen(t testing.TB, e events.APIGatewayV2HTTPRequest) *http.Request {
 	return got
 }
 
-func problemOf(t testing.TB, r events.APIGatewayV2HTTPResponse) wire.Problem {
+func problemOf(t testing.TB, r events.APIGatewayV2HTTPResponse) client.Problem {
 	t.Helper()
-	require.Equal(t, wire.MediaProblem, r.Headers["Content-Type"], r.Body)
-	var p wire.Problem
+	require.Equal(t, client.MediaProblem, r.Headers["Content-Type"], r.Body)
+	var p client.Problem
 	require.NoError(t, json.Unmarshal([]byte(r.Body), &p))
 	require.Equal(t, r.StatusCode, p.Status)
 	return p

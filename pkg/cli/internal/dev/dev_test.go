@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/cli/internal/dev"
@@ -97,7 +96,7 @@ func TestServe(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c, stop := b.serve()
-	started, err := c.Start(t.Context(), client.StartParams{Request: wire.StartRequest{Agent: "hello", Input: wire.Text("hi")}, Wait: 10 * time.Second})
+	started, err := c.Start(t.Context(), client.StartParams{Request: client.StartRequest{Agent: "hello", Input: client.Text("hi")}, Wait: 10 * time.Second})
 	require.NoError(t, err)
 	require.Equal(t, "hello", started.Session.Text, "the worker of the same process did it")
 	stranger, err := client.New(client.Config{URL: c.URL()})
@@ -120,7 +119,7 @@ func TestStop(t *testing.T) {
 	b := setup(t)
 	b.cfg.Grace = time.Hour // what ends, ends without it
 	c, stop := b.serve()
-	started, err := c.Start(t.Context(), client.StartParams{Request: wire.StartRequest{Agent: "hang", Input: wire.Text("hi")}})
+	started, err := c.Start(t.Context(), client.StartParams{Request: client.StartRequest{Agent: "hang", Input: client.Text("hi")}})
 	require.NoError(t, err)
 	followed := make(chan error, 1)
 	seen := make(chan struct{})

@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -46,10 +45,10 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch a := answers[0].(type) {
 	case error:
 		return nil, a
-	case wire.Problem:
-		return respond(r, a.Status, wire.MediaProblem, a)
+	case client.Problem:
+		return respond(r, a.Status, client.MediaProblem, a)
 	default:
-		return respond(r, http.StatusOK, wire.MediaJSON, a)
+		return respond(r, http.StatusOK, client.MediaJSON, a)
 	}
 }
 
@@ -77,14 +76,14 @@ func entry(seq int64, kind session.Kind, status session.Status) journal.Entry {
 func TestDriveAfterAResume(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		rests := wire.Entries{After: 2, Status: session.StatusInterrupted, Resting: true}
+		rests := client.Entries{After: 2, Status: session.StatusInterrupted, Resting: true}
 		s := &server{answers: map[string][]any{
-			"POST /sessions/s/resume": {wire.Resumed{SessionID: "s", Continuation: wire.ContinuationResumed, After: 2, Session: &wire.Session{Version: 2}}},
+			"POST /sessions/s/resume": {client.Resumed{SessionID: "s", Continuation: client.ContinuationResumed, After: 2, Session: &client.Session{Version: 2}}},
 			"GET /sessions/s/entries": {
 				rests, rests,
-				wire.Entries{Items: []journal.Entry{entry(3, session.KindResumed, session.StatusRunning)}, After: 3, Status: session.StatusRunning},
-				wire.Entries{Items: []journal.Entry{entry(3, session.KindResumed, session.StatusRunning)}, After: 3, Status: session.StatusRunning},
-				wire.Entries{Items: []journal.Entry{entry(4, session.KindCompleted, session.StatusCompleted)}, After: 4, Status: session.StatusCompleted, Resting: true},
+				client.Entries{Items: []journal.Entry{entry(3, session.KindResumed, session.StatusRunning)}, After: 3, Status: session.StatusRunning},
+				client.Entries{Items: []journal.Entry{entry(3, session.KindResumed, session.StatusRunning)}, After: 3, Status: session.StatusRunning},
+				client.Entries{Items: []journal.Entry{entry(4, session.KindCompleted, session.StatusCompleted)}, After: 4, Status: session.StatusCompleted, Resting: true},
 			},
 		}}
 		var seen []session.Kind
@@ -116,9 +115,9 @@ func TestDriveAfterAResume(t *testing.T) {
 func TestDriveFromWhereItStands(t *testing.T) {
 	t.Parallel()
 	s := &server{answers: map[string][]any{
-		"GET /sessions/s":         {wire.Session{ID: "s", Version: 7}},
-		"GET /sessions/s/entries": {wire.Entries{After: 7, Resting: true}},
-		"POST /sessions":          {wire.Started{SessionID: "s", Entry: wire.StartEntry{Seq: 8}, Replayed: true}},
+		"GET /sessions/s":         {client.Session{ID: "s", Version: 7}},
+		"GET /sessions/s/entries": {client.Entries{After: 7, Resting: true}},
+		"POST /sessions":          {client.Started{SessionID: "s", Entry: client.StartEntry{Seq: 8}, Replayed: true}},
 	}}
 	e := over(t, s, nil)
 	require.NoError(t, e.Drive(t.Context(), "s"))
@@ -138,10 +137,10 @@ func TestDriveFromWhereItStands(t *testing.T) {
 func TestDriveAfterAnAnswer(t *testing.T) {
 	t.Parallel()
 	s := &server{answers: map[string][]any{
-		"GET /sessions/s":         {wire.Session{ID: "s", Version: 2}},
-		"GET /sessions/s/entries": {wire.Entries{After: 2, Resting: true}},
-		"POST /sessions/s/submit": {wire.Submitted{Session: &wire.Session{Version: 5}}},
-		"POST /sessions/s/resume": {wire.Resumed{Session: &wire.Session{Version: 6}}},
+		"GET /sessions/s":         {client.Session{ID: "s", Version: 2}},
+		"GET /sessions/s/entries": {client.Entries{After: 2, Resting: true}},
+		"POST /sessions/s/submit": {client.Submitted{Session: &client.Session{Version: 5}}},
+		"POST /sessions/s/resume": {client.Resumed{Session: &client.Session{Version: 6}}},
 	}}
 	e := over(t, s, nil)
 	require.NoError(t, e.Drive(t.Context(), "s"))
@@ -156,10 +155,10 @@ func TestDriveAfterAnAnswer(t *testing.T) {
 // TestWhole: lists of one session are read to their end, and not for ever.
 func TestWhole(t *testing.T) {
 	t.Parallel()
-	wait := wire.Wait{SessionID: "s", WaitID: "w2-1", Kind: session.WaitQuestion, State: session.WaitOpen, Agent: "toy", OpenedAt: at}
+	wait := client.Wait{SessionID: "s", WaitID: "w2-1", Kind: session.WaitQuestion, State: session.WaitOpen, Agent: "toy", OpenedAt: at}
 	s := &server{answers: map[string][]any{
-		"GET /sessions/s/waits":   {wire.Waits{Items: []wire.Wait{wait}, Cursor: "1"}, wire.Waits{Items: []wire.Wait{wait}}},
-		"GET /sessions/s/entries": {wire.Entries{Items: []journal.Entry{entry(1, session.KindStarted, session.StatusRunning)}, After: 1, More: true}, wire.Entries{Items: []journal.Entry{entry(2, session.KindStepped, session.StatusRunning)}, After: 2}},
+		"GET /sessions/s/waits":   {client.Waits{Items: []client.Wait{wait}, Cursor: "1"}, client.Waits{Items: []client.Wait{wait}}},
+		"GET /sessions/s/entries": {client.Entries{Items: []journal.Entry{entry(1, session.KindStarted, session.StatusRunning)}, After: 1, More: true}, client.Entries{Items: []journal.Entry{entry(2, session.KindStepped, session.StatusRunning)}, After: 2}},
 	}}
 	e := over(t, s, nil)
 	waits, err := e.Waits(t.Context(), "s")
@@ -171,7 +170,7 @@ func TestWhole(t *testing.T) {
 	require.Nil(t, e.Agents())
 	_, known := e.Tool("toy", "deploy")
 	require.False(t, known)
-	s.answers["GET /sessions/s/waits"] = []any{wire.Problem{Status: 404, Code: "session_not_found", Detail: "no"}}
+	s.answers["GET /sessions/s/waits"] = []any{client.Problem{Status: 404, Code: "session_not_found", Detail: "no"}}
 	_, err = e.Waits(t.Context(), "s")
 	require.Equal(t, client.CodeSessionNotFound, exit.CodeOf(err))
 }

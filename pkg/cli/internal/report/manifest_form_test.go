@@ -11,12 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/internal/goldentest"
-	"github.com/adjourn/adjourn/internal/wire"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
-	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 var (
@@ -101,12 +98,12 @@ func manifests() map[string]any {
 // TestManifest: a session holds all that a manifest says.
 func TestManifest(t *testing.T) {
 	t.Parallel()
-	approval := journal.WaitRecord{State: session.WaitOpen, Wait: session.Wait{ID: "w2-1", Kind: session.WaitApproval, Nonce: "n", Call: "c2-1", Tool: "deploy", Arguments: json.RawMessage(`{}`), Digest: "d"}}
-	question := journal.WaitRecord{State: session.WaitOpen, Wait: session.Wait{ID: "w2-2", Kind: session.WaitQuestion, Call: "c2-2", Question: &session.Question{ID: "q", Text: "Which?"}, Deadline: &session.Deadline{At: at, Outcome: session.ExpireDeny}}}
-	usage := llm.Usage{Input: 10, CacheRead: 4, CacheWrite: 2, Output: 5, Reasoning: 1}
-	s := wire.Session{
+	approval := client.Wait{WaitID: "w2-1", Kind: session.WaitApproval, ApprovalID: "n", CallID: "c2-1", Tool: "deploy", Arguments: json.RawMessage(`{}`), Digest: "d"}
+	question := client.Wait{WaitID: "w2-2", Kind: session.WaitQuestion, CallID: "c2-2", Question: &session.Question{ID: "q", Text: "Which?"}, Deadline: &session.Deadline{At: at, Outcome: session.ExpireDeny}}
+	usage := client.Usage{InputTokens: 10, OutputTokens: 5, TotalTokens: 15, CacheReadTokens: 4, CacheWriteTokens: 2, ReasoningTokens: 1}
+	s := client.Session{
 		ID: "s", Agent: "a", Status: session.StatusSuspended, Outcome: session.OutcomePaused, CheckpointID: "cp", Step: 3, Text: "hm", Output: json.RawMessage(`1`),
-		Usage: wire.NewUsage(usage), Pause: &wire.Pause{Type: session.PauseMixed, Pending: []wire.Wait{wire.NewWait("s", approval), wire.NewWait("s", question)}},
+		Usage: usage, Pause: &client.Pause{Type: session.PauseMixed, Pending: []client.Wait{approval, question}},
 	}
 	want := report.Manifest{
 		Outcome: session.OutcomePaused, SessionID: "s", Agent: "a", CheckpointID: "cp", AgentMessage: "hm", Output: json.RawMessage(`1`), StepsTaken: 3,
@@ -114,7 +111,7 @@ func TestManifest(t *testing.T) {
 		PauseReason: &report.PauseReason{
 			Type:             session.PauseMixed,
 			PendingToolCalls: []report.PendingItem{{ID: "c2-1", Kind: session.WaitApproval, WaitID: "w2-1", ApprovalID: "n", Name: "deploy", Arguments: json.RawMessage(`{}`), Digest: "d"}},
-			Pending:          []report.PendingItem{{ID: "c2-2", Kind: session.WaitQuestion, WaitID: "w2-2", Question: question.Wait.Question, Deadline: new(at), OnDeadline: session.ExpireDeny}},
+			Pending:          []report.PendingItem{{ID: "c2-2", Kind: session.WaitQuestion, WaitID: "w2-2", Question: question.Question, Deadline: new(at), OnDeadline: session.ExpireDeny}},
 		},
 	}
 	require.Equal(t, want, report.NewManifest(report.View{Session: s}))
@@ -131,7 +128,7 @@ func TestManifest(t *testing.T) {
 		}
 		require.Equal(t, want, report.NewManifest(report.View{Session: s}), status)
 	}
-	s.Failure = &wire.Failure{Code: "planner_failed", Message: "no plan", Retryable: true, Data: json.RawMessage(`{}`)}
+	s.Failure = &client.Failure{Code: "planner_failed", Message: "no plan", Retryable: true, Data: json.RawMessage(`{}`)}
 	require.Equal(t, &report.ManifestError{Code: "planner_failed", Message: "no plan", Data: json.RawMessage(`{}`)}, report.NewManifest(report.View{Session: s}).Error)
 }
 

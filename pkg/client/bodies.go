@@ -1,28 +1,9 @@
-// Package wire is the JSON of the HTTP API, shared by the handler that serves it, by clients that speak it.
-package wire
+package client
 
 import (
 	"encoding/json"
 
 	"github.com/adjourn/adjourn/pkg/session"
-)
-
-// Names of headers and media types that the API gives a meaning.
-const (
-	// HeaderIdempotencyKey makes it harmless to repeat a request that changes something:
-	// 1 to 255 visible ASCII characters.
-	HeaderIdempotencyKey = "Idempotency-Key"
-	// HeaderIdempotencyReplayed is "true" on the answer to a request that was carried out before under its key.
-	HeaderIdempotencyReplayed = "Idempotency-Replayed"
-	// HeaderPrefer with wait=N asks the server to answer only when the session
-	// rests, or after N seconds; HeaderPreferenceApplied says how long it was ready to wait.
-	HeaderPrefer            = "Prefer"
-	HeaderPreferenceApplied = "Preference-Applied"
-	// HeaderRequestID names one request in the answer and in the server's log.
-	HeaderRequestID = "X-Request-Id"
-
-	MediaJSON    = "application/json"
-	MediaProblem = "application/problem+json"
 )
 
 // StartRequest begins a new session, or the next turn of one that completed or

@@ -1,9 +1,10 @@
-package wire
+package client
 
 import "github.com/adjourn/adjourn/pkg/session"
 
 // Problem is the body of every answer that is an error (RFC 9457,
-// application/problem+json). Clients branch on Code, which is stable.
+// application/problem+json). Clients branch on Code, which is stable;
+// [Error] has it.
 type Problem struct {
 	// Type is urn:adjourn:problem: with the code.
 	Type   string `json:"type"`

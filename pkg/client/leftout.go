@@ -1,4 +1,4 @@
-package wire
+package client
 
 // LeftOut says that a value is not in an answer, because the answer is larger
 // than the server can send with it: Lambda's are 6 MB at most. In its place

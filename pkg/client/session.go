@@ -1,12 +1,10 @@
-package wire
+package client
 
 import (
 	"encoding/json"
 	"time"
 
-	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // Session says where a session stands.
@@ -77,14 +75,6 @@ type Usage struct {
 	ReasoningTokens  int64 `json:"reasoningTokens,omitempty"`
 }
 
-// NewUsage returns usage in the words of the API.
-func NewUsage(u llm.Usage) Usage {
-	return Usage{
-		InputTokens: u.Input, OutputTokens: u.Output, TotalTokens: u.Total(),
-		CacheReadTokens: u.CacheRead, CacheWriteTokens: u.CacheWrite, ReasoningTokens: u.Reasoning,
-	}
-}
-
 // Wait is one thing a session waits or waited for, with what became of it. What
 // is shown is what an answer counts for: of an approval the tool, the arguments
 // and their digest, with the approvalId that has to come back.
@@ -121,15 +111,4 @@ type Wait struct {
 	// LeftOut lists what is not in it, being too large to be sent. An approval whose
 	// arguments are in this list was not shown: it is not to be approved by what is.
 	LeftOut []LeftOut `json:"leftOut,omitempty"`
-}
-
-// NewWait returns a wait of a session in the words of the API.
-func NewWait(sessionID string, r journal.WaitRecord) Wait {
-	w := r.Wait
-	return Wait{
-		SessionID: sessionID, WaitID: w.ID, Kind: w.Kind, State: r.State, Agent: r.Agent,
-		CallID: w.Call, ApprovalID: w.Nonce, Tool: w.Tool, Arguments: w.Arguments, Digest: w.Digest,
-		Question: w.Question, Text: w.Text, ChildSessionID: w.Child, OpenedAt: w.OpenedAt, Deadline: w.Deadline,
-		Who: w.Who, Policy: w.Policy, Origin: w.Origin, Answer: r.Answer, Held: r.Held,
-	}
 }

@@ -1,4 +1,4 @@
-package wire
+package client
 
 import (
 	"bytes"
@@ -6,14 +6,18 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/llm"
 )
 
-// Content is a user's message: text, images, files. In JSON it is a string, or a
-// list of parts.
+// MaxInput is the largest [Content] in bytes, all its parts together.
+const MaxInput = codes.MaxInput
+
+// Content is a user's message: text, images, files. [Text] makes one of a text. In
+// JSON it is a string, or a list of parts.
 type Content []llm.Part
 
-// Text returns a text as content.
+// Text returns a text as a message.
 func Text(text string) Content { return llm.TextParts(text) }
 
 // UnmarshalJSON takes a string or a list of parts.
