@@ -15,8 +15,9 @@ type Summary struct {
 	Status session.Status `json:"status"`
 	Title  string         `json:"title,omitempty"`
 	Task   int64          `json:"task"`
-	// Version is the number of the entry that last moved the status.
-	Version   int64           `json:"version"`
+	// StatusSeq is the number of the entry that last moved the status. The version of a
+	// [Session] is another one: that of its newest entry.
+	StatusSeq int64           `json:"version"`
 	Parent    *session.Parent `json:"parent,omitempty"`
 	StartedBy string          `json:"startedBy,omitempty"`
 	Tags      []string        `json:"tags,omitempty"`

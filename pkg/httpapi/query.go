@@ -41,7 +41,7 @@ func (h *handler) sessions(r *request) (*response, error) {
 	out := client.Sessions{Items: make([]client.Summary, len(page.Heads)), Cursor: page.Cursor}
 	for i, head := range page.Heads {
 		out.Items[i] = client.Summary{
-			ID: head.Key.ID, Agent: head.Agent, Status: head.Status, Title: head.Title, Task: head.Task, Version: head.StatusSeq,
+			ID: head.Key.ID, Agent: head.Agent, Status: head.Status, Title: head.Title, Task: head.Task, StatusSeq: head.StatusSeq,
 			Parent: head.Parent, StartedBy: head.StartedBy, Tags: head.Tags, CreatedAt: head.CreatedAt, UpdatedAt: head.UpdatedAt,
 		}
 	}
