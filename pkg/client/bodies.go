@@ -71,16 +71,16 @@ type SubmitRequest struct {
 }
 
 // Continuation says what follows an answer.
-type Continuation string
+type Continuation = session.Continuation
 
 // The continuations.
 const (
 	// ContinuationResumed: the session goes on.
-	ContinuationResumed Continuation = "resumed"
+	ContinuationResumed = session.ContinuationResumed
 	// ContinuationWaiting: other things are still open.
-	ContinuationWaiting Continuation = "waiting"
+	ContinuationWaiting = session.ContinuationWaiting
 	// ContinuationStored: the answer is stored, a resume drives on.
-	ContinuationStored Continuation = "stored"
+	ContinuationStored = session.ContinuationStored
 )
 
 // Submitted is the answer to a submit.
@@ -98,15 +98,15 @@ type Submitted struct {
 	LeftOut []LeftOut `json:"leftOut,omitempty"`
 }
 
-// ResumeMode says how to resume.
-type ResumeMode string
+// ResumeMode says how a session goes on.
+type ResumeMode = session.ResumeMode
 
-// The modes of resume.
+// The modes of a resume. What is brought tells the mode, so it may be left out.
 const (
-	ResumeContinue         ResumeMode = "continue"
-	ResumeWithMessage      ResumeMode = "with_message"
-	ResumeWithConfirmation ResumeMode = "with_confirmation"
-	ResumeWithDecisions    ResumeMode = "with_decisions"
+	ResumeContinue         = session.ResumeContinue
+	ResumeWithMessage      = session.ResumeWithMessage
+	ResumeWithConfirmation = session.ResumeWithConfirmation
+	ResumeWithDecisions    = session.ResumeWithDecisions
 )
 
 // ResumeRequest goes on with a session. At most one of Message, Confirmation and

@@ -83,7 +83,7 @@ func (h *handler) submit(r *request) (*response, error) {
 	out.replayed(submitted.Replayed)
 	stands, _ := h.settle(r, r.key(), 0, out)
 	out.body = client.Submitted{
-		Answer: submitted.Answer, Continuation: client.Continuation(submitted.Continuation), Open: openWaits(r.key().ID, submitted.Open),
+		Answer: submitted.Answer, Continuation: submitted.Continuation, Open: openWaits(r.key().ID, submitted.Open),
 		Repeated: submitted.Repeated, Session: stands,
 	}
 	return out, nil
@@ -123,14 +123,14 @@ func (h *handler) resume(r *request) (*response, error) {
 		out.status = http.StatusOK
 	}
 	out.body = client.Resumed{
-		SessionID: r.key().ID, Continuation: client.Continuation(resumed.Continuation), Open: openWaits(r.key().ID, resumed.Open),
+		SessionID: r.key().ID, Continuation: resumed.Continuation, Open: openWaits(r.key().ID, resumed.Open),
 		Repeated: resumed.Repeated, After: resumed.After, Session: stands,
 	}
 	return out, nil
 }
 
 func (h *handler) goOn(r *request, mode client.ResumeMode, body client.ResumeRequest, idempotencyKey string) (runtime.Resumed, error) {
-	p := runtime.ResumeParams{Key: r.key(), Checkpoint: body.CheckpointID, Caller: r.by(), IdempotencyKey: idempotencyKey}
+	p := runtime.ResumeParams{Key: r.key(), Mode: mode, Checkpoint: body.CheckpointID, Caller: r.by(), IdempotencyKey: idempotencyKey}
 	switch mode {
 	case client.ResumeWithDecisions:
 		d := body.Decisions
@@ -139,12 +139,11 @@ func (h *handler) goOn(r *request, mode client.ResumeMode, body client.ResumeReq
 			Reason: d.Reason, EditedInput: d.EditedInput, Caller: r.by(), IdempotencyKey: idempotencyKey,
 		})
 	case client.ResumeWithMessage:
-		p.Mode, p.Message = runtime.ResumeWithMessage, body.Message
+		p.Message = body.Message
 	case client.ResumeWithConfirmation:
 		c := body.Confirmation
-		p.Mode, p.Confirmation = runtime.ResumeWithConfirmation, runtime.Confirmation{Wait: c.WaitID, Approved: *c.Approved, Reason: c.Reason, EditedInput: c.EditedInput}
-	case client.ResumeContinue:
-		p.Mode = runtime.ResumeContinue
+		p.Confirmation = runtime.Confirmation{Wait: c.WaitID, Approved: *c.Approved, Reason: c.Reason, EditedInput: c.EditedInput}
+	case client.ResumeContinue: // brings nothing
 	}
 	return h.cfg.Runtime.Resume(r.Context(), p)
 }

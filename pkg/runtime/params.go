@@ -67,13 +67,13 @@ type SubmitParams struct {
 }
 
 // Continuation says what follows an answer.
-type Continuation string
+type Continuation = session.Continuation
 
 // The continuations.
 const (
-	ContinuationResumed Continuation = "resumed"
-	ContinuationWaiting Continuation = "waiting"
-	ContinuationStored  Continuation = "stored"
+	ContinuationResumed = session.ContinuationResumed
+	ContinuationWaiting = session.ContinuationWaiting
+	ContinuationStored  = session.ContinuationStored
 )
 
 // Submitted is the result of a submit.
@@ -90,13 +90,13 @@ type Submitted struct {
 }
 
 // ResumeMode says how to resume.
-type ResumeMode string
+type ResumeMode = session.ResumeMode
 
-// The modes of resume.
+// The modes of [Runtime.Resume]; decisions go to [Runtime.Decide].
 const (
-	ResumeContinue         ResumeMode = "continue"
-	ResumeWithMessage      ResumeMode = "with_message"
-	ResumeWithConfirmation ResumeMode = "with_confirmation"
+	ResumeContinue         = session.ResumeContinue
+	ResumeWithMessage      = session.ResumeWithMessage
+	ResumeWithConfirmation = session.ResumeWithConfirmation
 )
 
 // ResumeParams go on with a session.
