@@ -124,31 +124,13 @@ func New(cfg Config) (http.Handler, error) {
 		cfg.NewID = rand.Text //nolint:forbidigo // names a request in a log; it is not stored, and nothing depends on it
 	}
 	h := &handler{cfg: cfg, mux: http.NewServeMux()}
-	operations := h.operations()
-	for _, route := range routes {
+	for _, route := range table {
 		if len(cfg.Functions) > 0 && !slices.Contains(cfg.Functions, route.Function) {
 			continue
 		}
-		op := operations[route.OperationID]
-		h.mux.HandleFunc(route.Method+" "+route.Path, func(w http.ResponseWriter, r *http.Request) { h.respond(w, r, op) })
+		h.mux.HandleFunc(route.Method+" "+route.Path, func(w http.ResponseWriter, r *http.Request) {
+			h.respond(w, r, func(r *request) (*response, error) { return route.carryOut(h, r) })
+		})
 	}
 	return h, nil
-}
-
-// operations names what carries out each route of the table.
-func (h *handler) operations() map[string]operation {
-	return map[string]operation{
-		"startSession":    h.start,
-		"resumeSession":   h.resume,
-		"submitAnswer":    h.submit,
-		"listSessions":    h.sessions,
-		"getSession":      h.session,
-		"listMessages":    h.messages,
-		"listRuns":        h.runs,
-		"listCheckpoints": h.checkpoints,
-		"listWaits":       h.waits,
-		"listEntries":     h.entries,
-		"listOpenWaits":   h.inbox,
-		"getOpenAPI":      openAPI,
-	}
 }

@@ -27,7 +27,7 @@ var openAPIDocument = sync.OnceValues(func() (json.RawMessage, error) {
 })
 
 // openAPI is GET /openapi.json.
-func openAPI(r *request) (*response, error) {
+func (*handler) openAPI(r *request) (*response, error) {
 	if _, err := r.parameters(); err != nil {
 		return nil, err
 	}

@@ -1,10 +1,7 @@
 // Package httpapi serves the verbs of a runtime as an HTTP API.
 package httpapi
 
-import (
-	"net/http"
-	"slices"
-)
+import "net/http"
 
 // Function says which of the serverless functions serves a route (template.yaml).
 // The local server serves all of them.
@@ -35,21 +32,34 @@ type Route struct {
 // openAPIPath is the one route that needs no caller: what it tells is public.
 const openAPIPath = "/openapi.json"
 
-var routes = []Route{
-	{http.MethodPost, "/sessions", FunctionStart, "startSession"},
-	{http.MethodPost, "/sessions/{id}/resume", FunctionResume, "resumeSession"},
-	{http.MethodPost, "/sessions/{id}/submit", FunctionSubmit, "submitAnswer"},
-	{http.MethodGet, "/sessions", FunctionQuery, "listSessions"},
-	{http.MethodGet, "/sessions/{id}", FunctionQuery, "getSession"},
-	{http.MethodGet, "/sessions/{id}/messages", FunctionQuery, "listMessages"},
-	{http.MethodGet, "/sessions/{id}/runs", FunctionQuery, "listRuns"},
-	{http.MethodGet, "/sessions/{id}/checkpoints", FunctionQuery, "listCheckpoints"},
-	{http.MethodGet, "/sessions/{id}/waits", FunctionQuery, "listWaits"},
-	{http.MethodGet, "/sessions/{id}/entries", FunctionQuery, "listEntries"},
-	{http.MethodGet, "/waits", FunctionQuery, "listOpenWaits"},
-	{http.MethodGet, openAPIPath, FunctionQuery, "getOpenAPI"},
+// served is a route with what carries it out.
+type served struct {
+	Route
+	carryOut func(*handler, *request) (*response, error)
 }
 
-// Routes returns every route there is: the one table, to which the handler, the
-// OpenAPI document and the template of the serverless bundle are held by tests.
-func Routes() []Route { return slices.Clone(routes) }
+// table has every route there is.
+var table = []served{
+	{Route{http.MethodPost, "/sessions", FunctionStart, "startSession"}, (*handler).start},
+	{Route{http.MethodPost, "/sessions/{id}/resume", FunctionResume, "resumeSession"}, (*handler).resume},
+	{Route{http.MethodPost, "/sessions/{id}/submit", FunctionSubmit, "submitAnswer"}, (*handler).submit},
+	{Route{http.MethodGet, "/sessions", FunctionQuery, "listSessions"}, (*handler).sessions},
+	{Route{http.MethodGet, "/sessions/{id}", FunctionQuery, "getSession"}, (*handler).session},
+	{Route{http.MethodGet, "/sessions/{id}/messages", FunctionQuery, "listMessages"}, (*handler).messages},
+	{Route{http.MethodGet, "/sessions/{id}/runs", FunctionQuery, "listRuns"}, (*handler).runs},
+	{Route{http.MethodGet, "/sessions/{id}/checkpoints", FunctionQuery, "listCheckpoints"}, (*handler).checkpoints},
+	{Route{http.MethodGet, "/sessions/{id}/waits", FunctionQuery, "listWaits"}, (*handler).waits},
+	{Route{http.MethodGet, "/sessions/{id}/entries", FunctionQuery, "listEntries"}, (*handler).entries},
+	{Route{http.MethodGet, "/waits", FunctionQuery, "listOpenWaits"}, (*handler).inbox},
+	{Route{http.MethodGet, openAPIPath, FunctionQuery, "getOpenAPI"}, (*handler).openAPI},
+}
+
+// Routes returns every route there is. The OpenAPI document and the template of the
+// serverless bundle are held to them by tests.
+func Routes() []Route {
+	routes := make([]Route, len(table))
+	for i, s := range table {
+		routes[i] = s.Route
+	}
+	return routes
+}
