@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	goruntime "runtime"
 	"strings"
 
 	"github.com/adjourn/adjourn/internal/codes"
@@ -27,10 +26,6 @@ var (
 	ErrKeyFile = errors.New("not a file of API keys")
 	// ErrNoKeys: the file is as it should be, with no key in it.
 	ErrNoKeys = errors.New("there is no key in it")
-	// ErrKeyFileOpen: others than its owner may read or write the file.
-	ErrKeyFileOpen = errors.New("the file of API keys is open to others")
-	// ErrKeyFileForeign: the file is neither this user's nor root's.
-	ErrKeyFileForeign = errors.New("the file of API keys belongs to somebody else")
 )
 
 const (
@@ -38,8 +33,6 @@ const (
 	hashPrefix = "sha256:"
 	// keyBytes of chance: so much that a hash without salt cannot be searched.
 	keyBytes = 32
-	// openToOthers are the bits that a file of keys must not have.
-	openToOthers = 0o077
 )
 
 const keyFileHeader = `# Keys of the HTTP API of Adjourn, one a line: sha256:<hash of the key> <who> [<tenant>]
@@ -67,9 +60,9 @@ type apiKey struct {
 //
 // with the tenant [session.DefaultTenant] if there is none. Empty lines, and
 // those that begin with #, are left out. A file that others may read or write is
-// refused with [ErrKeyFileOpen], one of somebody else's with [ErrKeyFileForeign]
-// (neither on Windows, where a mode does not tell), one with a line that is
-// anything else with [ErrKeyFile], and one without any key with [ErrNoKeys] as well.
+// refused, and one that is neither this user's nor root's (neither on Windows, where
+// a mode does not tell). One with a line that is anything else is refused with
+// [ErrKeyFile], and one without any key with [ErrNoKeys] as well.
 func APIKeys(path string) (Authenticator, error) {
 	if _, err := readKeys(path); err != nil {
 		return nil, err
@@ -105,8 +98,8 @@ func readKeys(path string) ([]apiKey, error) {
 		return nil, fmt.Errorf("API keys: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // it was only read
-	if err := CheckPrivate(f); err != nil {
-		return nil, err
+	if err := owned.Secret(f); err != nil {
+		return nil, fmt.Errorf("API keys: %w", err)
 	}
 	keys, err := parseKeys(f)
 	if err != nil {
@@ -185,23 +178,6 @@ func checkTenant(tenant string) error {
 	return (session.Key{Tenant: tenant, ID: "any"}).Validate()
 }
 
-// CheckPrivate refuses an opened file of keys that others may read or write with
-// [ErrKeyFileOpen], and one that is neither this user's nor root's with
-// [ErrKeyFileForeign]. On Windows, where a mode does not tell, it takes all.
-func CheckPrivate(f *os.File) error {
-	info, err := f.Stat()
-	if err != nil {
-		return fmt.Errorf("API keys: %w", err)
-	}
-	if goruntime.GOOS != "windows" && info.Mode().Perm()&openToOthers != 0 {
-		return fmt.Errorf("%w: chmod 600 %s", ErrKeyFileOpen, f.Name())
-	}
-	if owner, known := owned.User(info); known && owner != 0 && owner != os.Geteuid() {
-		return fmt.Errorf("%w: user %d; if its keys are to count: chown %d %s", ErrKeyFileForeign, owner, os.Geteuid(), f.Name())
-	}
-	return nil
-}
-
 // NewAPIKey makes a key of chance for somebody and adds its hash to a file of
 // keys, which is made, readable by its owner alone, if it is not there. It returns
 // the key, which is nowhere else: show it or keep it, now. An empty tenant means
@@ -221,8 +197,8 @@ func NewAPIKey(path, who, tenant string) (key string, err error) {
 		return "", fmt.Errorf("new API key: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := CheckPrivate(f); err != nil {
-		return "", err
+	if err := owned.Secret(f); err != nil {
+		return "", fmt.Errorf("new API key: %w", err)
 	}
 	info, err := f.Stat()
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/internal/codes"
+	"github.com/adjourn/adjourn/internal/owned"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -165,9 +166,9 @@ func TestAPIKeys_foreign(t *testing.T) {
 		return // only root can give a file away, or read one that is private
 	}
 	_, err = httpapi.APIKeys(path)
-	require.ErrorIs(t, err, httpapi.ErrKeyFileForeign)
+	require.ErrorIs(t, err, owned.ErrForeign)
 	_, err = httpapi.NewAPIKey(path, "ann", "")
-	require.ErrorIs(t, err, httpapi.ErrKeyFileForeign)
+	require.ErrorIs(t, err, owned.ErrForeign)
 }
 
 func TestAPIKeys_files(t *testing.T) {
@@ -230,10 +231,10 @@ func TestAPIKeys_open_to_others(t *testing.T) {
 	for _, mode := range []os.FileMode{0o640, 0o604, 0o620, 0o602, 0o666} {
 		require.NoError(t, os.Chmod(path, mode))
 		_, err = httpapi.APIKeys(path)
-		require.ErrorIs(t, err, httpapi.ErrKeyFileOpen, mode)
+		require.ErrorIs(t, err, owned.ErrOpen, mode)
 		require.ErrorContains(t, err, "chmod 600")
 		_, err = httpapi.NewAPIKey(path, "bob", "")
-		require.ErrorIs(t, err, httpapi.ErrKeyFileOpen, mode)
+		require.ErrorIs(t, err, owned.ErrOpen, mode)
 	}
 	require.NoError(t, os.Chmod(path, 0o400))
 	_, err = httpapi.APIKeys(path)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/owned"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/cli/internal/dev"
@@ -228,11 +229,11 @@ func TestKeys(t *testing.T) {
 
 	require.NoError(t, os.Chmod(b.cfg.Keys.Token, 0o644))
 	_, err = dev.Listen(t.Context(), b.cfg)
-	require.ErrorIs(t, err, httpapi.ErrKeyFileOpen)
+	require.ErrorIs(t, err, owned.ErrOpen)
 	require.NoError(t, os.Chmod(b.cfg.Keys.Token, 0o600))
 	require.NoError(t, os.Chmod(b.cfg.Keys.File, 0o640))
 	_, err = dev.Listen(t.Context(), b.cfg)
-	require.ErrorIs(t, err, httpapi.ErrKeyFileOpen)
+	require.ErrorIs(t, err, owned.ErrOpen)
 	require.NoError(t, os.Chmod(b.cfg.Keys.File, 0o600))
 	require.NoError(t, os.WriteFile(b.cfg.Keys.File, []byte("nonsense\n"), 0o600))
 	_, err = dev.Listen(t.Context(), b.cfg)
@@ -297,5 +298,5 @@ func TestKeysOfSomebodyElse(t *testing.T) {
 		return // only root can give a file away, or read one that is private
 	}
 	_, err = dev.Listen(t.Context(), b.cfg)
-	require.ErrorIs(t, err, httpapi.ErrKeyFileForeign)
+	require.ErrorIs(t, err, owned.ErrForeign)
 }

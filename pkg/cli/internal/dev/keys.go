@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/adjourn/adjourn/internal/owned"
 	"github.com/adjourn/adjourn/internal/private"
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/httpapi"
@@ -124,11 +125,11 @@ func readToken(path string) (string, error) {
 	if text != "" && !strings.HasPrefix(text, tokenPrefix) || len(raw) == maxToken {
 		return "", notOurs(path)
 	}
-	switch err := httpapi.CheckPrivate(f); {
-	case errors.Is(err, httpapi.ErrKeyFileOpen):
-		return "", fmt.Errorf("%w, or remove it: then a new key is made", err)
+	switch err := owned.Secret(f); {
+	case errors.Is(err, owned.ErrOpen):
+		return "", fmt.Errorf("API key: %w, or remove it: then a new key is made", err)
 	case err != nil:
-		return "", err
+		return "", fmt.Errorf("API key: %w", err)
 	}
 	return text, nil
 }
