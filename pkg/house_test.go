@@ -12,7 +12,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -174,10 +173,6 @@ func (h house) admitted(room, imp string) bool {
 	return false
 }
 
-// twoVerbs matches the two verbs of one object that a package's sentence may begin with: "Package
-// stored loads and commits sessions".
-var twoVerbs = regexp.MustCompile(`^Package \w+ \w+s and \w+s \b`)
-
 // commentFaults: every room says in one place what it is for.
 func (h house) commentFaults(root string) (faults, remarks []string, err error) {
 	all, err := sources(root)
@@ -204,9 +199,6 @@ func (h house) commentFaults(root string) (faults, remarks []string, err error) 
 		first := new(doc.Package).Synopsis(comments[room][0])
 		if !strings.HasSuffix(first, ".") {
 			faults = append(faults, fmt.Sprintf("%s: the package comment's first sentence must end with a period: %q", room, first))
-		}
-		if strings.Contains(twoVerbs.ReplaceAllString(first, ""), " and ") {
-			remarks = append(remarks, fmt.Sprintf("%s: one sentence without \"and\"? %q", room, first))
 		}
 	}
 	return faults, remarks, nil

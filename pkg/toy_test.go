@@ -161,11 +161,6 @@ func TestHouseRules(t *testing.T) {
 			change: map[string]string{words: "// Package words is a toy\npackage words\n"},
 			faults: []string{`pkg/words: the package comment's first sentence must end with a period: "Package words is a toy"`},
 		},
-		{
-			name: "comment_with_and", check: toy.commentFaults,
-			change:  map[string]string{words: "// Package words reads and writes.\npackage words\n"},
-			remarks: []string{`pkg/words: one sentence without "and"? "Package words reads and writes."`},
-		},
 
 		{name: "lengths_hold", check: toy.lengthFaults, change: map[string]string{words: lines(500)}},
 		{

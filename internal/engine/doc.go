@@ -1,4 +1,4 @@
-// Package engine folds a journal into a session, decides the next move.
+// Package engine folds a journal into a session and decides the next move.
 //
 // It is pure: values in, values out; no I/O, no clock, no goroutine, no
 // randomness. [Apply] folds one entry, [Dispatch] reads the table of

@@ -1,4 +1,4 @@
-// Package agent holds what a program defines its agents with: an agent's definition, its planner, the registry, which finds every mistake.
+// Package agent holds what a program defines its agents with: definitions, planners, and the registry that checks them.
 //
 // An [Agent] names a model or brings a [Planner] of its own. [NewRegistry] checks
 // all definitions at once; [Registry.Rules] writes down what a task is held to;

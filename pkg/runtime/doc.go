@@ -1,4 +1,4 @@
-// Package runtime carries out moves: it loads, asks the engine, does the effect, commits once.
+// Package runtime carries out the moves of sessions: it loads a session, asks the engine, does the effect and commits once.
 //
 // A verb is what a caller does to a session: start, submit, resume. One that is refused
 // returns an [*Error] with a stable code. The order is always commit, send, acknowledge
@@ -8,7 +8,7 @@
 //
 //   - worker: the step that a message asks for, and dead letters
 //   - drive: takes messages from a queue for a worker
-//   - sweep: finds what is due, repairs the effects of a crash
+//   - sweep: finds what is due and repairs the effects of a crash
 //   - answers: checks what callers answer
 //   - ledger: the record of each call with effects
 //   - request: what a request with an idempotency key did

@@ -1,4 +1,4 @@
-// Package list lists sessions, what waits in them, what happened there, the agents.
+// Package list lists sessions, what waits in them, what happened there, and the agents.
 package list
 
 import (

@@ -1,4 +1,4 @@
-// Package datafile opens the data file of the embedded engine.
+// Package datafile holds the data file of the embedded engine: its connections, its locks, its log, and what other processes write.
 //
 // A file is opened once for the connection that writes and those that read. It belongs to its user
 // alone (see [owned.ErrOthers]), comes into being whole, and is noticed to be lost before the next
