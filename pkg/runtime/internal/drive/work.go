@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/adjourn/adjourn/internal/codes"
@@ -34,6 +35,9 @@ type work struct {
 	receive queue.ReceiveParams
 	// busy has one for each message that is worked on. free has one after one was dealt with.
 	busy, free chan struct{}
+	// messages are for the workers that wait for one, of which idle has the number.
+	messages chan queue.Delivery
+	idle     atomic.Int64
 	// others are the sessions of agents this program has not.
 	others sync.Map
 	wg     sync.WaitGroup
@@ -49,9 +53,10 @@ func (dr *Driver) Work(ctx context.Context, q queue.Queue, p WorkParams) error {
 	p.Concurrency = cmp.Or(p.Concurrency, 8)
 	w := &work{
 		Driver: dr, queue: q, p: p, busy: make(chan struct{}, p.Concurrency), free: make(chan struct{}, 1),
-		receive: queue.ReceiveParams{Max: min(p.Concurrency, maxReceive), Visibility: visibility, Wait: idleWait},
+		messages: make(chan queue.Delivery), receive: queue.ReceiveParams{Max: min(p.Concurrency, maxReceive), Visibility: visibility, Wait: idleWait},
 	}
 	defer w.wg.Wait() // what is under way is brought to its end
+	defer close(w.messages)
 	if p.SweepEvery > 0 {
 		sweeping, stop := context.WithCancel(ctx)
 		defer stop()
@@ -100,29 +105,48 @@ func (dr *Driver) Work(ctx context.Context, q queue.Queue, p WorkParams) error {
 	}
 }
 
-// begin works on a message for which busy has one.
+// begin works on a message for which busy has one. A worker that has nothing to do is cheaper
+// than a new one, whose stack would have to grow for each message.
 func (w *work) begin(ctx context.Context, d queue.Delivery) {
 	w.worked = true
+	select {
+	case w.messages <- d:
+		return
+	default:
+	}
 	w.wg.Go(func() {
-		defer func() {
-			<-w.busy
-			select {
-			case w.free <- struct{}{}:
-			default:
+		for more := true; more; {
+			w.workOn(ctx, d)
+			if w.idle.Add(1) <= int64(w.p.Concurrency) {
+				d, more = <-w.messages
+			} else {
+				more = false
 			}
-		}()
-		err := w.handle(ctx, w.queue, d)
-		if err == nil || ctx.Err() != nil {
-			return
-		}
-		told := false
-		if refused := (*refusal.Error)(nil); errors.As(err, &refused) && refused.Code == codes.UnknownAgent {
-			_, told = w.others.LoadOrStore(d.Wake.Key(), true)
-		}
-		if !told {
-			w.cfg.Log.ErrorContext(ctx, "step", "session", d.Wake.Key().String(), "seq", d.Wake.Seq, "error", err)
+			w.idle.Add(-1)
 		}
 	})
+}
+
+// workOn deals with a message and makes room for another.
+func (w *work) workOn(ctx context.Context, d queue.Delivery) {
+	defer func() {
+		<-w.busy
+		select {
+		case w.free <- struct{}{}:
+		default:
+		}
+	}()
+	err := w.handle(ctx, w.queue, d)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	told := false
+	if refused := (*refusal.Error)(nil); errors.As(err, &refused) && refused.Code == codes.UnknownAgent {
+		_, told = w.others.LoadOrStore(d.Wake.Key(), true)
+	}
+	if !told {
+		w.cfg.Log.ErrorContext(ctx, "step", "session", d.Wake.Key().String(), "seq", d.Wake.Seq, "error", err)
+	}
 }
 
 // done asks whether the work has come to its end, unless there is more of it. The receiver beside
