@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/adjourn/adjourn/pkg/llm"
@@ -211,7 +212,7 @@ func checkMessages(s *session.Session, e *journal.Entry) error {
 		}
 		return nil
 	}
-	if err := checkHistory(s, e, e.Messages, open, fmt.Sprintf("c%d-", e.Seq)); err != nil {
+	if err := checkHistory(s, e, e.Messages, open, callPrefix(e.Seq)); err != nil {
 		return err
 	}
 	if len(open) > 0 && e.Status.Ended() {
@@ -253,4 +254,7 @@ func checkHistory(s *session.Session, e *journal.Entry, messages []llm.Message, 
 }
 
 // callID is our id of the i-th call, from 1, of the reply in an entry.
-func callID(seq int64, i int) string { return fmt.Sprintf("c%d-%d", seq, i) }
+func callID(seq int64, i int) string { return callPrefix(seq) + strconv.Itoa(i) }
+
+// callPrefix is what the ids of all calls of an entry begin with.
+func callPrefix(seq int64) string { return "c" + strconv.FormatInt(seq, 10) + "-" }

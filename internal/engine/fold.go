@@ -65,6 +65,11 @@ func Apply(s *session.Session, e *journal.Entry) error {
 	if err := Check(s, e); err != nil {
 		return err
 	}
+	return ApplyChecked(s, e)
+}
+
+// ApplyChecked is [Apply] for an entry that [Check] has accepted for s as it is now.
+func ApplyChecked(s *session.Session, e *journal.Entry) error {
 	if goesBack(e) {
 		return ErrNeedsHistory
 	}

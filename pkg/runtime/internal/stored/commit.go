@@ -60,10 +60,10 @@ func (st *Sessions) Write(ctx context.Context, s *session.Session, head *store.I
 	if m.Wake != nil {
 		p.Wakes = []journal.Wake{*m.Wake}
 	}
-	entry := m.Entry
+	entry := &p.Entry
 	committed, err := st.cfg.Store.Commit(ctx, p)
 	st.hub.wrote(s.Key, entry.Status) // an error does not say that nothing was written
-	if conflict := (*store.ConflictError)(nil); errors.As(err, &conflict) && ours(conflict, &entry) {
+	if conflict := (*store.ConflictError)(nil); errors.As(err, &conflict) && ours(conflict, entry) {
 		// An earlier try of this very write succeeded and its answer was lost.
 		committed, err = store.Committed{Hash: conflict.Entry.Hash}, nil
 	}
@@ -71,7 +71,7 @@ func (st *Sessions) Write(ctx context.Context, s *session.Session, head *store.I
 		return store.Committed{}, fmt.Errorf("session %s: commit entry %d (%s): %w", s.Key, entry.Seq, entry.Kind, err)
 	}
 	entry.Hash = committed.Hash
-	if err := engine.Apply(s, &entry); err != nil {
+	if err := engine.ApplyChecked(s, entry); err != nil {
 		return store.Committed{}, fmt.Errorf("session %s: fold own entry: %w", s.Key, err)
 	}
 	if newHead != nil {
@@ -81,7 +81,7 @@ func (st *Sessions) Write(ctx context.Context, s *session.Session, head *store.I
 		*head = *committed.Head
 	}
 	if st.cfg.OnEntry != nil {
-		st.cfg.OnEntry(s.Key, &entry)
+		st.cfg.OnEntry(s.Key, entry)
 	}
 	return committed, nil
 }
