@@ -49,7 +49,9 @@ var newDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 func Encode(e *Entry) ([]byte, error) { return encode(e, MaxEntryBytes) }
 
 func encode(e *Entry, most int) ([]byte, error) {
-	text, err := json.Marshal(e)
+	w, _ := textWriters.Get().(*textWriter)
+	defer w.done()
+	text, err := w.write(e)
 	if err != nil {
 		return nil, fmt.Errorf("encode entry %d: %w", e.Seq, err)
 	}
@@ -61,13 +63,41 @@ func encode(e *Entry, most int) ([]byte, error) {
 	}
 	e.Hash = hash(text)
 	if len(text) < compressFrom {
-		return text, nil
+		return bytes.Clone(text), nil
 	}
 	encoder, err := newEncoder()
 	if err != nil {
 		return nil, fmt.Errorf("encode entry %d: %w", e.Seq, err)
 	}
 	return encoder.EncodeAll(text, make([]byte, 0, len(text)/2)), nil
+}
+
+// textWriter writes the text of one entry after the other into the same room: most texts are
+// compressed, and then nobody needs them any more.
+type textWriter struct {
+	text bytes.Buffer
+	json *json.Encoder
+}
+
+var textWriters = sync.Pool{New: func() any {
+	w := new(textWriter)
+	w.json = json.NewEncoder(&w.text)
+	return w
+}}
+
+// write returns the JSON of an entry as [json.Marshal] does. It is there until done.
+func (w *textWriter) write(e *Entry) ([]byte, error) {
+	if err := w.json.Encode(e); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(w.text.Bytes(), []byte("\n")), nil
+}
+
+func (w *textWriter) done() {
+	if w.text.Cap() <= roomKept {
+		w.text.Reset()
+		textWriters.Put(w)
+	}
 }
 
 // Decode reads what [Encode] wrote and sets the entry's Hash. An entry of an

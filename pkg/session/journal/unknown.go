@@ -118,9 +118,9 @@ var strictDecoders = sync.Pool{New: func() any {
 	return d
 }}
 
-// decoderKeeps is how large a record a decoder may have read that is used again: it
-// keeps the room it needed.
-const decoderKeeps = 64 << 10
+// roomKept is how large a record a decoder may have read that is used again, which keeps the
+// room it needed. It is the same for what writes entries.
+const roomKept = 64 << 10
 
 // decodeKnown reads a record that has no field that is not known, and reports
 // whether it was one.
@@ -132,7 +132,7 @@ func decodeKnown(raw []byte, record any) bool {
 		return false // and the decoder has stopped somewhere in the text
 	}
 	rest := raw[d.json.InputOffset()-begin:]
-	if len(rest) == 0 && len(raw) <= decoderKeeps {
+	if len(rest) == 0 && len(raw) <= roomKept {
 		d.from.Reset(nil)
 		strictDecoders.Put(d)
 	}
