@@ -36,8 +36,14 @@ func Clean(s string) string {
 
 // CleanLine is Clean for one line: newlines and tabs become escapes too.
 func CleanLine(s string) string {
-	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Clean(s))
+	s = Clean(s)
+	if strings.ContainsAny(s, "\n\t") {
+		s = lineEscapes.Replace(s)
+	}
+	return s
 }
+
+var lineEscapes = strings.NewReplacer("\n", `\n`, "\t", `\t`)
 
 // Sprintf is [fmt.Sprintf] of which no argument leaves its line: what others wrote
 // cannot begin one of ours. Of the escapes those of [Screen.Bold] stay.
@@ -68,6 +74,9 @@ var boldEscape = regexp.MustCompile(`\x1b\[[01]m`)
 
 // keepBold cleans what stands around the escapes of bold text.
 func keepBold(text string, clean func(string) string) string {
+	if !strings.Contains(text, "\x1b") {
+		return clean(text)
+	}
 	var b strings.Builder
 	for {
 		at := boldEscape.FindStringIndex(text)
@@ -124,7 +133,12 @@ func joins(s string, i int, r rune) bool {
 	return before >= utf8.RuneSelf && before != utf8.RuneError && after >= utf8.RuneSelf && after != utf8.RuneError
 }
 
-func doubtful(r rune) bool { return unsafeRune(r) || joiner(r) }
+func doubtful(r rune) bool {
+	if ' ' <= r && r <= '~' {
+		return false // most of what is printed, and quicker than a look into the tables
+	}
+	return unsafeRune(r) || joiner(r)
+}
 
 func escapeRune(r rune) string {
 	switch {
