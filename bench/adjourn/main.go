@@ -3,17 +3,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"path/filepath"
 	"time"
 
 	"github.com/adjourn/adjourn/bench/work"
-	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/bench/worker"
 	"github.com/adjourn/adjourn/pkg/app/embedded"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/tool"
 )
 
 func main() { work.Main(open) }
@@ -25,7 +23,7 @@ type engine struct {
 }
 
 func open(ctx context.Context, folder string, m *work.Meter) (work.Engine, error) {
-	app, err := embedded.Open(ctx, embedded.Config{Registry: registry(m), Data: filepath.Join(folder, "adjourn.db")})
+	app, err := embedded.Open(ctx, embedded.Config{Registry: worker.Registry(m), Data: filepath.Join(folder, "adjourn.db")})
 	if err != nil {
 		return nil, err
 	}
@@ -37,60 +35,10 @@ func open(ctx context.Context, folder string, m *work.Meter) (work.Engine, error
 	return e, nil
 }
 
-type in struct {
-	Session string `json:"session"`
-	Step    int    `json:"step"`
-}
-
-func registry(m *work.Meter) func() (*agent.Registry, error) {
-	define := func(name string, effect session.Effect) tool.Tool {
-		return tool.Define(tool.Spec[in]{Name: name, Effect: effect}, func(_ context.Context, _ *tool.Call, in in) (string, error) {
-			return m.Step(in.Session, in.Step, effect == tool.SideEffect), nil
-		})
-	}
-	planner := agent.PlannerFunc(func(_ context.Context, v agent.View) (agent.Reply, error) {
-		var p struct {
-			work.Plan
-			Session string
-		}
-		if err := json.Unmarshal([]byte(v.Messages[0].Text()), &p); err != nil {
-			return agent.Reply{}, err
-		}
-		done := (len(v.Messages) - 1) / 2
-		if p.Wait {
-			if done == 0 {
-				return agent.Reply{Text: "Shall I?", NeedsInput: true}, nil
-			}
-			done--
-		}
-		if done >= p.Steps {
-			return agent.Reply{Text: "Done."}, nil
-		}
-		name := "look"
-		if p.Effect {
-			name = "act"
-		}
-		return agent.Reply{Text: work.Reply, Calls: []agent.Call{{Name: name, Arguments: in{Session: p.Session, Step: done}}}}, nil
-	})
-	return func() (*agent.Registry, error) {
-		return agent.NewRegistry(agent.Config{Agents: []agent.Agent{{
-			Name: "worker", Planner: planner, Limits: agent.Limits{Steps: agent.Unlimited},
-			Tools: []tool.Tool{define("look", tool.ReadOnly), define("act", tool.SideEffect)},
-		}}})
-	}
-}
-
 func key(id string) session.Key { return session.Key{Tenant: session.DefaultTenant, ID: id} }
 
 func (e *engine) Start(ctx context.Context, id string, p work.Plan) error {
-	input, err := json.Marshal(struct {
-		work.Plan
-		Session string
-	}{p, id})
-	if err != nil {
-		return err
-	}
-	_, err = e.app.Runtime.Start(ctx, runtime.StartParams{Key: key(id), Agent: "worker", Input: llm.TextParts(string(input))})
+	_, err := e.app.Runtime.Start(ctx, runtime.StartParams{Key: key(id), Agent: worker.Agent, Input: llm.TextParts(worker.Input(id, p))})
 	return err
 }
 

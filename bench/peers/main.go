@@ -24,7 +24,8 @@ import (
 	"github.com/adjourn/adjourn/bench/work"
 )
 
-var programs = []string{"floor", "adjourn", "dbos", "river"}
+// programs are compared. Package door is Adjourn once more, through its server.
+var programs = []string{"floor", "adjourn", "door", "dbos", "river"}
 
 type column struct {
 	title string
@@ -32,6 +33,16 @@ type column struct {
 	// cases are run one after the other on one folder; the last one's result counts.
 	cases [][]string
 	pick  func(work.Result) float64
+	// door says that it is measured through a door, too; only, nowhere else.
+	door, only bool
+}
+
+// measures reports whether a column is one of a program's.
+func (c column) measures(program string) bool {
+	if program == "door" {
+		return c.door
+	}
+	return !c.only
 }
 
 func main() {
@@ -50,13 +61,15 @@ func main() {
 }
 
 var columns = []column{
-	{"one session, a step", "µs", [][]string{{"one", "1", "2000"}}, func(r work.Result) float64 { return r.P50 }},
-	{"one session", "steps/s", [][]string{{"one", "1", "2000"}}, func(r work.Result) float64 { return r.PerSecond }},
-	{"side effect, a step", "µs", [][]string{{"effect", "1", "1000"}}, func(r work.Result) float64 { return r.P50 }},
-	{"64 sessions of 20", "steps/s", [][]string{{"many", "64", "20"}}, func(r work.Result) float64 { return r.PerSecond }},
-	{"answer, alive", "ms", [][]string{{"answer", "1", "1"}}, func(r work.Result) float64 { return r.Answer }},
-	{"answer, from spawn", "ms", [][]string{{"wait", "1", "1"}, {"spawned", "1", "1"}}, func(r work.Result) float64 { return r.Answer }},
-	{"peak of 64 of 200", "MB", [][]string{{"memory", "64", "200"}}, func(r work.Result) float64 { return r.PeakMB }},
+	{"one session, a step", "µs", [][]string{{"one", "1", "2000"}}, func(r work.Result) float64 { return r.P50 }, false, false},
+	{"one session", "steps/s", [][]string{{"one", "1", "2000"}}, func(r work.Result) float64 { return r.PerSecond }, false, false},
+	{"side effect, a step", "µs", [][]string{{"effect", "1", "1000"}}, func(r work.Result) float64 { return r.P50 }, false, false},
+	{"64 sessions of 20", "steps/s", [][]string{{"many", "64", "20"}}, func(r work.Result) float64 { return r.PerSecond }, true, false},
+	{"64 sessions of 20, last answer after last commit", "ms", [][]string{{"many", "64", "20"}}, func(r work.Result) float64 { return r.Lag }, true, true},
+	{"answer, alive", "ms", [][]string{{"answer", "1", "1"}}, func(r work.Result) float64 { return r.Answer }, false, false},
+	{"answer, from spawn", "ms", [][]string{{"wait", "1", "1"}, {"spawned", "1", "1"}}, func(r work.Result) float64 { return r.Answer }, false, false},
+	{"peak of 64 of 200", "MB", [][]string{{"memory", "64", "200"}}, func(r work.Result) float64 { return r.PeakMB }, true, false},
+	{"peak of 1000 of 5", "MB", [][]string{{"memory", "1000", "5"}}, func(r work.Result) float64 { return r.PeakMB }, true, true},
 }
 
 func compare(bin string, rounds, kills int) error {
@@ -79,6 +92,9 @@ func compare(bin string, rounds, kills int) error {
 		for round := range rounds {
 			for turn := range programs { // another one begins each round
 				name := programs[(turn+round)%len(programs)]
+				if !c.measures(name) {
+					continue
+				}
 				v, err := measure(bin, name, c)
 				if err != nil {
 					return err
@@ -89,9 +105,9 @@ func compare(bin string, rounds, kills int) error {
 		}
 		fmt.Fprintln(os.Stderr)
 	}
-	print(all)
+	print(rounds, all)
 	for _, name := range programs {
-		if name == "floor" {
+		if name == "floor" || name == "door" {
 			continue
 		}
 		repeated, done, err := killed(bin, name, kills)
@@ -189,15 +205,19 @@ func twice(folder string) bool {
 	return len(slices.Compact(slices.Clone(all))) < len(all)
 }
 
-func print(all []map[string][]float64) {
-	fmt.Printf("%s/%s, %d cores, %s; every commit with fsync; median of %d runs\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), len(all[0][programs[0]]))
+func print(rounds int, all []map[string][]float64) {
+	fmt.Printf("%s/%s, %d cores, %s; every commit with fsync; median of %d runs\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), rounds)
 	fmt.Println("| | " + strings.Join(programs, " | ") + " |")
 	fmt.Println("|---" + strings.Repeat("|---", len(programs)) + "|")
 	for i, c := range columns {
 		row := []string{c.title + ", " + c.unit}
 		for _, name := range programs {
+			if !c.measures(name) {
+				row = append(row, "–")
+				continue
+			}
 			v, base := median(all[i][name]), "adjourn"
-			if name == "adjourn" {
+			if name == "adjourn" || name == "door" {
 				base = "floor"
 			}
 			cell := strconv.FormatFloat(v, 'f', digits(v), 64)

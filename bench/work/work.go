@@ -46,6 +46,12 @@ type Engine interface {
 	Close() error
 }
 
+// Lagging is an [Engine] with a door: after Finish it tells how long the last answer took from
+// the last commit.
+type Lagging interface {
+	Lag() time.Duration
+}
+
 // Open opens the engine on a folder. In each step it calls m.Step.
 type Open func(ctx context.Context, folder string, m *Meter) (Engine, error)
 
@@ -83,6 +89,8 @@ type Result struct {
 	PerSecond float64 `json:"perSecond,omitempty"`
 	// Answer is the time from the answer to the next step, in milliseconds.
 	Answer float64 `json:"answer,omitempty"`
+	// Lag is the time from the last commit to the last answer, in milliseconds.
+	Lag float64 `json:"lag,omitempty"`
 	// PeakMB is the largest resident memory of the process.
 	PeakMB float64 `json:"peakMB,omitempty"`
 }
@@ -171,6 +179,9 @@ func run(open Open, folder, name string, sessions, steps int, spawned int64) (r 
 			return r, err
 		}
 		r.P50, r.PerSecond = m.judge()
+		if l, lags := e.(Lagging); lags {
+			r.Lag = float64(l.Lag().Microseconds()) / 1e3
+		}
 	}
 	if err != nil {
 		return r, err
