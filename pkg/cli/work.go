@@ -22,7 +22,8 @@ import (
 )
 
 const (
-	// idle is how long work waits for a message before it looks whether anything is left.
+	// idle is how long work waits for a message of a session that has something to do, before it
+	// looks after what crashes and deadlines have left.
 	idle = 300 * time.Millisecond
 	// sweepEvery is how often deadlines and lost messages are looked after.
 	sweepEvery = 15 * time.Second
@@ -205,6 +206,12 @@ func (c *cli) workOff(ctx context.Context, a *embedded.App, concurrency int) err
 			return err
 		}
 	}
+	left := true
+	done := func(ctx context.Context) (bool, error) {
+		var err error
+		left, _, err = c.left(ctx, a)
+		return err == nil && !left, err
+	}
 	for {
 		if _, err := a.Runtime.Sweep(ctx); err != nil {
 			return err
@@ -212,11 +219,7 @@ func (c *cli) workOff(ctx context.Context, a *embedded.App, concurrency int) err
 		if err := a.Runtime.HandleDeadLetters(ctx); err != nil {
 			return err
 		}
-		if err := a.Runtime.Work(ctx, a.Queue(), runtime.WorkParams{Concurrency: concurrency, Idle: idle}); err != nil {
-			return err
-		}
-		left, _, err := c.left(ctx, a)
-		if err != nil || !left {
+		if err := a.Runtime.Work(ctx, a.Queue(), runtime.WorkParams{Concurrency: concurrency, Idle: idle, Done: done}); err != nil || !left {
 			return err
 		}
 		if err := ctx.Err(); err != nil {

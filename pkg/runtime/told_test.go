@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/sqlite"
 	"github.com/adjourn/adjourn/pkg/store"
 )
@@ -143,7 +144,7 @@ func TestWork_ends_when_it_is_done(t *testing.T) {
 			require.Equal(t, 10123*time.Millisecond, time.Since(began))
 			began = time.Now()
 			require.NoError(t, b.Work(t.Context(), b.queue, runtime.WorkParams{Idle: time.Hour, Done: ends(b)}))
-			require.Zero(t, time.Since(began), "there was nothing to do")
+			require.Equal(t, 20*time.Millisecond, time.Since(began), "there was nothing to do, and nothing came that a dead worker put off")
 		})
 	})
 	t.Run("not before a retry that is put off", func(t *testing.T) {
@@ -153,6 +154,27 @@ func TestWork_ends_when_it_is_done(t *testing.T) {
 			b.begin(t, "go")
 			require.NoError(t, b.Work(t.Context(), b.queue, runtime.WorkParams{Idle: time.Hour, Done: ends(b)}))
 			require.Equal(t, session.StatusCompleted, b.session(t).Status)
+		})
+	})
+	t.Run("not before a copy that is put off for a moment", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			slow := func(context.Context, agent.View) (agent.Reply, error) {
+				time.Sleep(50 * time.Millisecond)
+				return agent.Reply{Text: "bye"}, nil
+			}
+			b := setup(t, withAgents(t, helper(newEffects(), script{"go": {slow}})), func(cfg *runtime.Config) { cfg.Lease = 200 * time.Millisecond })
+			b.begin(t, "go")
+			require.NoError(t, b.queue.Send(t.Context(), journal.NewWake(b.key, 2, journal.WakeStep)))
+			began := time.Now()
+			require.NoError(t, b.Work(t.Context(), b.queue, runtime.WorkParams{Idle: time.Hour, Done: ends(b)}))
+			require.Equal(t, session.StatusCompleted, b.session(t).Status)
+			require.Greater(t, time.Since(began), 100*time.Millisecond, "the copy waited for the lease of the other")
+			require.Less(t, time.Since(began), 400*time.Millisecond)
+			time.Sleep(time.Hour)
+			left, err := b.queue.Receive(t.Context(), queue.ReceiveParams{Max: 10, Visibility: time.Minute})
+			require.NoError(t, err)
+			require.Empty(t, left)
 		})
 	})
 	t.Run("idle all the same", func(t *testing.T) {

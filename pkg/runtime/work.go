@@ -78,9 +78,9 @@ type WorkParams struct {
 	Idle time.Duration
 	// SweepEvery runs the sweep so often beside the work; 0 means never.
 	SweepEvery time.Duration
-	// Done is asked each time the queue is found empty and nothing is under way here; when it says
-	// so, the work ends, and a message that has just come goes back to the queue. nil: it is not
-	// asked.
+	// Done is asked each time the queue is found empty, nothing is under way here and no message is
+	// about to come back that was put off for a moment; when it says so, the work ends, and a
+	// message that has just come goes back to the queue. nil: it is not asked.
 	Done func(context.Context) (bool, error)
 }
 

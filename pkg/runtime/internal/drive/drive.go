@@ -113,7 +113,7 @@ func (dr *Driver) Drive(ctx context.Context, key session.Key, q queue.Queue, aft
 		if len(deliveries) == 0 {
 			return nil
 		}
-		if err := dr.handle(ctx, q, deliveries[0]); err != nil {
+		if _, err := dr.handle(ctx, q, deliveries[0]); err != nil {
 			return err
 		}
 	}
@@ -133,7 +133,7 @@ func (dr *Driver) driveUntilRest(ctx context.Context, key session.Key, q queue.Q
 		silent := false
 		select {
 		case d := <-in.deliveries:
-			if err := dr.handle(ctx, q, d); err != nil {
+			if _, err := dr.handle(ctx, q, d); err != nil {
 				return err
 			}
 			select {
@@ -211,9 +211,9 @@ func (dr *Driver) sendResumeAgain(ctx context.Context, key session.Key, after in
 	return dr.cfg.Sessions.Send(ctx, journal.NewWake(key, s.Next(), journal.WakeResume))
 }
 
-// handle delivers one message and then acknowledges or keeps it. An error of the
+// handle delivers one message and then acknowledges it or puts it off for a time. An error of the
 // delivery is returned only if it will not pass by itself.
-func (dr *Driver) handle(ctx context.Context, q queue.Queue, d queue.Delivery) error {
+func (dr *Driver) handle(ctx context.Context, q queue.Queue, d queue.Delivery) (putOff time.Duration, err error) {
 	disposition, err := dr.cfg.Worker.Deliver(ctx, d.Named())
 	after := context.WithoutCancel(ctx)
 	switch {
@@ -221,11 +221,12 @@ func (dr *Driver) handle(ctx context.Context, q queue.Queue, d queue.Delivery) e
 		if postponeErr := q.Postpone(after, d, retryAfter); postponeErr != nil {
 			err = errors.Join(err, postponeErr)
 		}
-		return err
+		return retryAfter, err
 	case disposition.Keep > 0:
-		err = q.Postpone(after, d, disposition.KeepAfter(d.Receives))
+		putOff = disposition.KeepAfter(d.Receives)
+		err = q.Postpone(after, d, putOff)
 	default:
 		err = q.Acknowledge(after, d)
 	}
-	return err
+	return putOff, err
 }

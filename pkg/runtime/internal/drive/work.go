@@ -21,11 +21,23 @@ type WorkParams struct {
 	Idle time.Duration
 	// SweepEvery runs the sweep so often beside the work; 0 means never.
 	SweepEvery time.Duration
-	// Done is asked each time the queue is found empty and nothing is under way here; when it says
-	// so, the work ends, and a message that has just come goes back to the queue. nil: it is not
-	// asked.
+	// Done is asked each time the queue is found empty, nothing is under way here and no message is
+	// about to come back that was put off for a moment; when it says so, the work ends, and a
+	// message that has just come goes back to the queue. nil: it is not asked.
 	Done func(context.Context) (bool, error)
 }
+
+const (
+	// moment is for how long a message is put off at most that is waited for before the work ends.
+	// It is a copy of one that was dealt with, as a rule, and whoever looks at the queue afterwards
+	// should find it empty.
+	moment = 300 * time.Millisecond
+	// stay is how long the work lasts at least: a worker that died just before it may have put a
+	// message off, for this time at least.
+	stay = 20 * time.Millisecond
+	// rounded is by how much a message may come late whose time is rounded up.
+	rounded = time.Millisecond
+)
 
 // work is one call of Work.
 type work struct {
@@ -38,6 +50,8 @@ type work struct {
 	// messages are for the workers that wait for one, of which idle has the number.
 	messages chan queue.Delivery
 	idle     atomic.Int64
+	// putOff counts the messages that come back in a moment.
+	putOff atomic.Int64
 	// others are the sessions of agents this program has not.
 	others sync.Map
 	wg     sync.WaitGroup
@@ -73,7 +87,7 @@ func (dr *Driver) Work(ctx context.Context, q queue.Queue, p WorkParams) error {
 	var free <-chan struct{} // nil if nobody asks
 	if p.Done != nil {
 		free = w.free
-		w.free <- struct{}{} // perhaps there is nothing to do
+		w.comesBack(stay - rounded) // perhaps there is nothing to do
 	}
 	for {
 		select {
@@ -131,12 +145,12 @@ func (w *work) begin(ctx context.Context, d queue.Delivery) {
 func (w *work) workOn(ctx context.Context, d queue.Delivery) {
 	defer func() {
 		<-w.busy
-		select {
-		case w.free <- struct{}{}:
-		default:
-		}
+		w.look()
 	}()
-	err := w.handle(ctx, w.queue, d)
+	putOff, err := w.handle(ctx, w.queue, d)
+	if 0 < putOff && putOff <= moment {
+		w.comesBack(putOff)
+	}
 	if err == nil || ctx.Err() != nil {
 		return
 	}
@@ -149,10 +163,27 @@ func (w *work) workOn(ctx context.Context, d queue.Delivery) {
 	}
 }
 
+// look has it looked whether the work is done.
+func (w *work) look() {
+	select {
+	case w.free <- struct{}{}:
+	default: // it will be
+	}
+}
+
+// comesBack keeps the work from its end until a message comes that was put off.
+func (w *work) comesBack(after time.Duration) {
+	w.putOff.Add(1)
+	time.AfterFunc(after+rounded, func() {
+		w.putOff.Add(-1)
+		w.look()
+	})
+}
+
 // done asks whether the work has come to its end, unless there is more of it. The receiver beside
 // the work waits for messages, so this one looks whether any is there.
 func (w *work) done(ctx context.Context) (bool, error) {
-	if len(w.busy) > 0 {
+	if len(w.busy) > 0 || w.putOff.Load() > 0 {
 		return false, nil
 	}
 	look := w.receive
