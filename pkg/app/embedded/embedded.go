@@ -2,6 +2,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/agent"
@@ -93,14 +95,12 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 	if data == "" {
 		data = settings.Data
 	}
-	registry, err := cfg.Registry()
-	if err != nil {
-		return nil, fmt.Errorf("registry of agents: %w", err)
-	}
-	registry = registry.Offered(!cfg.Server || cfg.Lab || settings.Lab)
-	fresh, err := prepare(data, cfg.Existing || cfg.ReadOnly)
-	if err != nil {
-		return nil, err
+	build := building(cfg.Registry)
+	fresh, there, err := prepare(data, cfg.Existing || cfg.ReadOnly)
+	if !there || err != nil { // no file is made for a registry with mistakes
+		if _, mistakes := build(); mistakes != nil || err != nil {
+			return nil, cmp.Or(mistakes, err)
+		}
 	}
 	now := cfg.Now
 	if now == nil {
@@ -114,9 +114,14 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 		}
 	}
 	db, err := sqlite.Open(ctx, sqlite.Config{Path: data, Owner: owner, Now: now, ReadOnly: cfg.ReadOnly, Wait: cfg.Wait, OnLocked: onLocked, OnCreate: cfg.OnCreate, HoldLog: cfg.HoldLog, Listen: true})
-	if err != nil {
-		return nil, err // it names the file
+	registry, mistakes := build()
+	switch {
+	case mistakes != nil && err == nil:
+		return nil, errors.Join(mistakes, db.Close())
+	case mistakes != nil || err != nil:
+		return nil, cmp.Or(mistakes, err) // err names the file
 	}
+	registry = registry.Offered(!cfg.Server || cfg.Lab || settings.Lab)
 	if fresh {
 		if err := ignore(filepath.Dir(data)); err != nil {
 			return nil, errors.Join(err, db.Close())
@@ -175,23 +180,37 @@ func (a *App) Close() error {
 	return nil
 }
 
-// prepare refuses a data file that is not there and has to be, and reports whether
-// its folder is one of ours that will be made.
-func prepare(data string, existing bool) (fresh bool, err error) {
-	if data == app.Memory {
-		return false, nil
-	}
-	if existing {
-		if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
-			return false, fmt.Errorf("%w: %s", ErrNoData, data)
-		} else if err != nil {
-			return false, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+// building builds a registry beside what else an opening has to do, and returns what waits for it.
+func building(registry func() (*agent.Registry, error)) func() (*agent.Registry, error) {
+	build := sync.OnceValues(func() (*agent.Registry, error) {
+		r, err := registry()
+		if err != nil {
+			return nil, fmt.Errorf("registry of agents: %w", err)
 		}
-		return false, nil
+		return r, nil
+	})
+	go build() //nolint:errcheck // whoever waits for it gets the error
+	return build
+}
+
+// prepare refuses a data file that is not there and has to be, and reports whether its folder is
+// one of ours that will be made, and whether the file is there.
+func prepare(data string, existing bool) (fresh, there bool, err error) {
+	if data == app.Memory {
+		return false, false, nil
+	}
+	_, err = os.Stat(data)
+	switch {
+	case err == nil:
+		return false, true, nil
+	case existing && errors.Is(err, fs.ErrNotExist):
+		return false, false, fmt.Errorf("%w: %s", ErrNoData, data)
+	case existing:
+		return false, false, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	dir := filepath.Dir(data)
 	_, err = os.Stat(dir)
-	return errors.Is(err, fs.ErrNotExist) && filepath.Base(dir) == filepath.Dir(app.DefaultData), nil
+	return errors.Is(err, fs.ErrNotExist) && filepath.Base(dir) == filepath.Dir(app.DefaultData), false, nil
 }
 
 // ignore keeps a folder out of git: sessions hold whole conversations; nobody
