@@ -19,6 +19,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -195,6 +196,9 @@ type cli struct {
 func newCLI(cfg Config) *cli {
 	if cfg.Program == "" {
 		cfg.Program = "adjourn"
+	}
+	if cfg.Registry != nil {
+		cfg.Registry = sync.OnceValues(cfg.Registry) // it compiles a schema for each tool, and is asked for more than once
 	}
 	if cfg.Args == nil {
 		cfg.Args = []string{}
