@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,6 +67,7 @@ type DB struct {
 	listen      bool
 	others      *datafile.Others
 
+	writer  *writer // nil if the file was opened for reading
 	ops     chan operation
 	signals chan chan struct{} // spare ones
 
@@ -117,7 +119,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if db.readOnly {
 		close(db.closed) // there is no writer
 	} else {
-		go newWriter(db, db.file).run()
+		db.writer = newWriter(db, db.file)
+		go db.writer.run()
 	}
 	return db, nil
 }
@@ -152,43 +155,54 @@ func (db *DB) Close() error {
 	return db.closeErr
 }
 
-// submit hands an operation to the writer. Once it is handed over it runs,
-// whether or not its caller still waits.
-func (db *DB) submit(ctx context.Context, o operation) error {
+// submit carries out an operation, or hands it to the writer's goroutine. Once it
+// is handed over it runs, whether or not its caller still waits.
+func (db *DB) submit(ctx context.Context, o operation) (progress, error) {
 	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
+		return untouched, context.Cause(ctx)
 	}
 	select {
 	case <-db.closing:
-		return datafile.ErrClosed
+		return untouched, datafile.ErrClosed
 	default:
 	}
 	if db.readOnly {
-		return datafile.ErrReadOnly
+		return untouched, datafile.ErrReadOnly
 	}
+	if p := db.writer.inline(o); p != untouched {
+		return p, nil
+	}
+	db.promise(o)
 	select {
 	case db.ops <- o:
-		return nil
+		return handedOver, nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return untouched, context.Cause(ctx)
 	case <-db.closed:
-		return datafile.ErrClosed
+		return untouched, datafile.ErrClosed
 	}
 }
 
-// do has the writer carry out an operation and waits for it.
-func (db *DB) do(ctx context.Context, o operation) error {
-	var signal chan struct{}
-	select {
-	case signal = <-db.signals:
-	default:
-		signal = make(chan struct{}, 1)
-	}
+// promise gives an operation whose caller will wait its signal.
+func (db *DB) promise(o operation) {
 	j := o.base()
-	j.done = signal
-	if err := db.submit(ctx, o); err != nil {
-		return err
+	if j.lazy || j.done != nil {
+		return
 	}
+	select {
+	case j.done = <-db.signals:
+	default:
+		j.done = make(chan struct{}, 1)
+	}
+}
+
+// do has an operation carried out and waits for it.
+func (db *DB) do(ctx context.Context, o operation) error {
+	j := o.base()
+	if p, err := db.submit(ctx, o); err != nil || p == carriedOut {
+		return cmp.Or(err, j.err)
+	}
+	signal := j.done
 	select {
 	case <-signal:
 	case <-ctx.Done():

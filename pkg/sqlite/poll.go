@@ -55,11 +55,10 @@ func (w *writer) expect(at time.Time) {
 // idleFor returns how long the writer may sleep while somebody waits for messages or for what
 // others write. It is computed from points in time, not from now: operations that keep the writer
 // busy do not put these off.
-func (w *writer) idleFor() (time.Duration, bool) {
+func (w *writer) idleFor(now time.Time) (time.Duration, bool) {
 	if !w.awaited() {
 		return 0, false
 	}
-	now := w.db.now()
 	wait, known := time.Duration(0), false
 	if len(w.parked) > 0 && !w.wakeAt.IsZero() {
 		known = true
@@ -70,9 +69,6 @@ func (w *writer) idleFor() (time.Duration, bool) {
 	if w.db.path == datafile.Memory {
 		return wait, known
 	}
-	if w.db.listen {
-		w.db.others.Listen(now)
-	}
 	every, at := w.pollEvery(), w.pollAt
 	if !w.listens() {
 		every, at = checkEvery, w.checkAt
@@ -81,6 +77,13 @@ func (w *writer) idleFor() (time.Duration, bool) {
 		wait = poll
 	}
 	return wait, true
+}
+
+// listen has the system tell what is written, once somebody has waited for that for a while.
+func (w *writer) listen() {
+	if w.db.listen && w.db.path != datafile.Memory && w.awaited() {
+		w.db.others.Listen(w.db.now())
+	}
 }
 
 // awaited reports whether anybody waits for what the writer may find by itself.

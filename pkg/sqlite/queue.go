@@ -79,7 +79,7 @@ func (q *Queue) Receive(ctx context.Context, p queue.ReceiveParams) ([]queue.Del
 
 func (db *DB) receive(ctx context.Context, r *receiveOp, wait time.Duration) ([]queue.Delivery, error) {
 	r.done = make(chan struct{}, 1)
-	if err := db.submit(ctx, r); err != nil {
+	if _, err := db.submit(ctx, r); err != nil {
 		return nil, err
 	}
 	var over <-chan time.Time
@@ -137,7 +137,8 @@ func (q *Queue) Acknowledge(ctx context.Context, deliveries ...queue.Delivery) e
 			return q.fail("acknowledge", err)
 		}
 	}
-	return q.fail("acknowledge", q.db.submit(ctx, o))
+	_, err := q.db.submit(ctx, o)
+	return q.fail("acknowledge", err)
 }
 
 func (o *acknowledgeOp) run(w *writer) error {

@@ -23,12 +23,14 @@ func together(t *testing.T, db *DB, ops ...operation) {
 	t.Helper()
 	hold, held := make(chan struct{}), make(chan struct{})
 	blocker := &testOp{f: func(*writer) error { close(held); <-hold; return nil }}
-	for _, o := range append([]operation{blocker}, ops...) {
+	blocker.durable = true
+	db.ops <- blocker
+	<-held
+	for _, o := range ops {
 		o.base().done, o.base().durable = make(chan struct{}, 1), true
-		require.NoError(t, db.submit(t.Context(), o))
-		if o == operation(blocker) {
-			<-held
-		}
+		p, err := db.submit(t.Context(), o)
+		require.NoError(t, err)
+		require.Equal(t, handedOver, p)
 	}
 	close(hold)
 	for _, o := range ops {

@@ -131,7 +131,7 @@ func TestWatch_where_there_is_nothing_to_do(t *testing.T) {
 	db := open(t, path)
 	idle := func() (idle bool) {
 		require.NoError(t, db.do(t.Context(), &testOp{f: func(w *writer) error {
-			_, waits := w.idleFor()
+			_, waits := w.idleFor(w.db.now())
 			idle = !waits
 			return nil
 		}}))
@@ -152,7 +152,7 @@ func TestWatch_where_there_is_nothing_to_do(t *testing.T) {
 	require.True(t, ok, "there are no others")
 	defer stop()
 	require.NoError(t, memory.do(t.Context(), &testOp{f: func(w *writer) error {
-		_, waits := w.idleFor()
+		_, waits := w.idleFor(w.db.now())
 		require.False(t, waits)
 		return nil
 	}}))

@@ -59,10 +59,19 @@ func (j *job) answer() {
 }
 
 // writer owns the one connection that writes.
+//
+// Who works with it holds its turn: its own goroutine (run), or a caller that carries out its
+// operation itself (inline).
 type writer struct {
 	db   *DB
 	file *datafile.File
 	c    *datafile.Conn // the one that writes
+	// turn is full while somebody works here. It is a channel, not a mutex, because a goroutine
+	// that waits for a channel lets the time of a testing/synctest bubble pass.
+	turn chan struct{}
+	// nudged has run look again: at what was left to it, or at how long it may sleep.
+	nudged chan struct{}
+	wakes  time.Time // when run wakes by itself; zero: it does not
 
 	// What has come and waits for its transaction: without an fsync, with one, and
 	// with whichever comes first.
@@ -102,7 +111,10 @@ const (
 )
 
 func newWriter(db *DB, file *datafile.File) *writer {
-	return &writer{db: db, file: file, c: file.Writer(), full: true, sids: map[session.Key]int64{}, heads: map[int64]row.Head{}, overdue: stopped()}
+	return &writer{
+		db: db, file: file, c: file.Writer(), turn: make(chan struct{}, 1), nudged: make(chan struct{}, 1),
+		full: true, sids: map[session.Key]int64{}, heads: map[int64]row.Head{}, overdue: stopped(),
+	}
 }
 
 func stopped() *time.Timer {
@@ -115,25 +127,42 @@ func (w *writer) run() {
 	timer := stopped()
 	defer timer.Stop()
 	defer w.overdue.Stop()
+	w.enter()
 	for {
 		var ticks <-chan time.Time
-		if wait, ok := w.idleFor(); ok {
+		w.listen()
+		w.wakes = time.Time{}
+		now := w.db.now()
+		if wait, ok := w.idleFor(now); ok {
 			timer.Reset(wait)
-			ticks = timer.C
+			ticks, w.wakes = timer.C, now.Add(wait)
 		}
+		told := w.db.others.Told()
+		w.leave()
 		select {
 		case o := <-w.db.ops:
+			w.enter()
 			w.sort(o)
 			w.serve()
+		case <-w.nudged:
+			w.enter()
+			if len(w.quick)+len(w.durable) > 0 {
+				w.serve()
+			}
 		case <-w.overdue.C:
+			w.enter()
 			w.flush()
 		case <-ticks:
+			w.enter()
 			w.tick()
-		case <-w.db.others.Told():
+		case <-told:
+			w.enter()
 			w.stir()
 		case <-w.db.others.Begun():
+			w.enter()
 			w.tick()
 		case <-w.db.closing:
+			w.enter() // and never leaves: nobody works here any more
 			w.shutdown()
 			return
 		}
@@ -225,16 +254,23 @@ func (w *writer) commit(batch []operation) {
 	if len(batch) == 0 {
 		return
 	}
-	err := w.transact(batch)
-	if err != nil {
-		err = cmp.Or(w.file.Lost(), err)
-	}
-	if err != nil && len(batch) > 1 && !datafile.IsBusy(err) && !errors.Is(err, store.ErrLocked) && !errors.Is(err, store.ErrGone) {
+	err := w.transact(batch, w.begin)
+	if each(batch, err) {
 		for i := range batch {
 			w.commit(batch[i : i+1])
 		}
 		return
 	}
+	w.settle(batch, err)
+}
+
+// each reports whether each of a batch is to be tried alone, after SQLite's failure.
+func each(batch []operation, err error) bool {
+	return err != nil && len(batch) > 1 && !datafile.IsBusy(err) && !errors.Is(err, store.ErrLocked) && !errors.Is(err, store.ErrGone)
+}
+
+// settle answers a batch, and keeps those of it that wait for a message.
+func (w *writer) settle(batch []operation, err error) {
 	for _, r := range w.filled {
 		r.answer()
 	}
@@ -252,7 +288,16 @@ func (w *writer) commit(batch []operation) {
 	w.fresh, w.filled = w.fresh[:0], w.filled[:0]
 }
 
-func (w *writer) transact(batch []operation) (err error) {
+// transact runs a batch in one transaction.
+func (w *writer) transact(batch []operation, begin func() error) error {
+	err := w.attempt(batch, begin)
+	if err != nil {
+		err = cmp.Or(w.file.Lost(), err)
+	}
+	return err
+}
+
+func (w *writer) attempt(batch []operation, begin func() error) (err error) {
 	durable := false
 	for _, o := range batch {
 		durable = durable || o.base().durable
@@ -260,11 +305,12 @@ func (w *writer) transact(batch []operation) (err error) {
 	if err := w.synchronous(durable); err != nil {
 		return err
 	}
-	if err := w.begin(); err != nil {
+	if err := begin(); err != nil {
 		return err
 	}
+	done := false
 	defer func() {
-		if err != nil {
+		if err != nil || !done { // a panic may be caught by the caller whose goroutine this is
 			if undo := w.file.Rollback(); undo != nil {
 				err = errors.Join(err, undo)
 			}
@@ -278,7 +324,9 @@ func (w *writer) transact(batch []operation) (err error) {
 			return err
 		}
 	}
-	return w.file.Commit()
+	err = w.file.Commit()
+	done = true
+	return err
 }
 
 // undo forgets what a transaction did that did not happen: what it received is
@@ -366,7 +414,7 @@ func (w *writer) newSID(key session.Key) (int64, error) {
 
 func (w *writer) shutdown() {
 	w.db.others.Close()
-	for w.drain() > 0 || len(w.lazy) > 0 {
+	for w.drain() > 0 || len(w.lazy)+len(w.quick)+len(w.durable) > 0 {
 		w.flush()
 	}
 	for _, r := range w.parked {

@@ -59,6 +59,7 @@ type File struct {
 	holdLog    atomic.Bool // it is not taken into the file
 
 	writer  *Conn      // nil if the file was opened for reading
+	hasty   bool       // the connection that writes waits for nobody
 	pool    chan *Conn // those that read; nil in memory
 	closing <-chan struct{}
 }

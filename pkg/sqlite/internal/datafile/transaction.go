@@ -21,6 +21,27 @@ func (f *File) LockWait() time.Duration { return min(lockWait, f.wait) }
 // for longer than [File.LockWait], the error is one of [IsBusy].
 func (f *File) Begin() error {
 	_, err := f.writer.exec(&f.writer.begin, nil)
+	if !f.hasty || !IsBusy(err) {
+		return err
+	}
+	if err := f.writer.wait(f.LockWait()); err != nil {
+		return err
+	}
+	f.hasty = false
+	_, err = f.writer.exec(&f.writer.begin, nil)
+	return err
+}
+
+// TryBegin is Begin that does not wait. The connection stays without patience until Begin needs
+// it: to change that takes as long as a small statement.
+func (f *File) TryBegin() error {
+	if !f.hasty {
+		if err := f.writer.wait(0); err != nil {
+			return err
+		}
+		f.hasty = true
+	}
+	_, err := f.writer.exec(&f.writer.begin, nil)
 	return err
 }
 
