@@ -400,6 +400,7 @@ func (w *writer) head(sid int64) (row.Head, error) {
 		return row.Head{}, err
 	}
 	h := row.HeadOf(values)
+	h.Keep()
 	w.heads[sid] = h
 	return h, nil
 }

@@ -3,6 +3,8 @@ package row
 import (
 	"database/sql/driver"
 	"math"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/session"
@@ -63,13 +65,19 @@ func Encode(own session.Key, item *store.Item) (Record, error) {
 // HeadColumns are the columns of the table sessions that [HeadOf] reads.
 const HeadColumns = "rev, deleted, lease_owner, lease_seq, lease_n, lease_until, lease_for, lease_died, head"
 
-// Head is HEAD as it lies in its row.
+// Head is HEAD as it lies in its row. Its lease is in columns: copies with other leases may share
+// the text.
 type Head struct {
 	Rev     int64
 	Deleted bool
 	Lease   journal.Lease
 	Text    []byte
+
+	decoded *atomic.Pointer[journal.Head] // shared by the copies; nobody changes what it leads to
 }
+
+// Keep has the head, and its copies from then on, decode its text once.
+func (h *Head) Keep() { h.decoded = new(atomic.Pointer[journal.Head]) }
 
 // HeadOf reads [HeadColumns].
 func HeadOf(row Values) Head {
@@ -86,13 +94,42 @@ func (h *Head) Item(dead func(owner string) bool) (store.Item, error) {
 	if h.Rev == 0 {
 		return store.Item{Kind: store.KindHead}, nil
 	}
-	item, err := store.NewItem(store.KindHead, "", h.Rev, h.Text)
-	if err != nil {
-		return store.Item{}, err
+	item := store.Item{Kind: store.KindHead, Rev: h.Rev}
+	if h.decoded != nil {
+		item.Head = independent(h.decoded.Load())
+	}
+	if item.Head == nil {
+		var err error
+		if item, err = store.NewItem(store.KindHead, "", h.Rev, h.Text); err != nil {
+			return store.Item{}, err
+		}
+		if h.decoded != nil {
+			h.decoded.Store(independent(item.Head))
+		}
 	}
 	item.Head.Lease = h.Lease
 	if !h.Lease.Until.IsZero() && dead(h.Lease.Owner) {
 		item.Head.Lease.Until = time.Time{}
 	}
 	return item, nil
+}
+
+// independent returns a copy that shares nothing that may be changed; nil of nil. What a record
+// keeps of a newer program is read only.
+func independent(h *journal.Head) *journal.Head {
+	if h == nil {
+		return nil
+	}
+	own := *h
+	own.Parent, own.Signal, own.Due = copied(h.Parent), copied(h.Signal), copied(h.Due)
+	own.Tags = slices.Clone(h.Tags)
+	return &own
+}
+
+func copied[T any](v *T) *T {
+	if v == nil {
+		return nil
+	}
+	own := *v
+	return &own
 }

@@ -2,11 +2,14 @@ package row
 
 import (
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -44,4 +47,59 @@ func TestCursor(t *testing.T) {
 	p.Tenant = "another"
 	_, err = ParseCursor(&p)
 	require.ErrorIs(t, err, store.ErrInvalidCursor)
+}
+
+// HEAD is decoded once, and what is handed out shares nothing with what is kept, or with what was
+// handed out before. A field of a kind that the copy does not know fails here.
+func TestHead_is_handed_out_as_a_copy(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	full := journal.Head{
+		Key: session.Key{Tenant: "t", ID: "s"}, Status: session.StatusRunning, Agent: "a", Tags: []string{"one"},
+		Parent: &session.Parent{Session: "p"}, Signal: &journal.Signal{ID: "i", At: at}, Due: &at, CreatedAt: at, UpdatedAt: at,
+	}
+	item := store.HeadItem(full, 0)
+	text, err := item.Record()
+	require.NoError(t, err)
+	h := Head{Rev: 3, Text: text, Lease: journal.Lease{Owner: "o", Seq: 4}}
+	h.Keep()
+	other := h // as after a claim
+	other.Lease.Seq = 5
+	alive := func(string) bool { return false }
+	first, err := h.Item(alive)
+	require.NoError(t, err)
+	require.NotNil(t, h.decoded.Load())
+	first.Head.Tags[0] = "x"
+	for range 2 {
+		before := reflect.ValueOf(first.Head).Elem()
+		next, err := other.Item(alive)
+		require.NoError(t, err)
+		require.EqualValues(t, 5, next.Head.Lease.Seq)
+		require.EqualValues(t, 3, next.Rev)
+		require.Equal(t, full.Tags, next.Head.Tags)
+		require.Equal(t, full.Parent, next.Head.Parent)
+		require.Equal(t, full.Signal, next.Head.Signal)
+		require.True(t, next.Head.Due.Equal(at))
+		now := reflect.ValueOf(next.Head).Elem()
+		for i := range now.NumField() {
+			name := now.Type().Field(i).Name
+			switch now.Field(i).Kind() {
+			case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface, reflect.Chan, reflect.Func:
+				if name == "kept" { // of a newer program: it is only read
+					continue
+				}
+				require.False(t, now.Field(i).IsNil(), "%s is set above", name)
+				require.NotEqual(t, before.Field(i).Pointer(), now.Field(i).Pointer(), name)
+			}
+		}
+		first = next
+		next.Head.Tags[0], next.Head.Parent.Session, next.Head.Signal.ID, *next.Head.Due = "x", "x", "x", at.Add(1)
+	}
+
+	spoilt := Head{Rev: 1, Text: []byte("{")}
+	spoilt.Keep()
+	for range 2 {
+		_, err := spoilt.Item(alive)
+		require.ErrorIs(t, err, store.ErrCorrupt)
+	}
 }
