@@ -140,7 +140,15 @@ func (c *cli) whenStopped(ctx context.Context, text string) (end func()) {
 // unmanned says of a session whose agent this program has not what became of what was
 // brought: it is stored, and nobody here goes on with it.
 func (c *cli) unmanned(v report.View, err error) error {
-	if exit.CodeOf(err) != client.CodeUnknownAgent || c.did == "" {
+	code := exit.CodeOf(err)
+	if c.Remote() && place.AgentMissing(v.Session) && (code == client.CodeUnknownAgent || code == client.CodeAgentNotOffered) {
+		text := report.NotServed(c.Place, v.Session)
+		if c.did != "" {
+			text = c.did + ", and nobody goes on with it here: " + text
+		}
+		return &exit.RefusalError{Code: code, Session: v.ID, Cause: err, Message: text}
+	}
+	if code != client.CodeUnknownAgent || c.did == "" {
 		return err
 	}
 	return &exit.RefusalError{Code: client.CodeUnknownAgent, Session: v.ID, Cause: err, Message: fmt.Sprintf(

@@ -39,8 +39,9 @@ type Session struct {
 	Parent    *session.Parent `json:"parent,omitempty"`
 	CreatedAt time.Time       `json:"createdAt"`
 	UpdatedAt time.Time       `json:"updatedAt"`
-	// CanResume says whether a resume that brings nothing would be taken now;
-	// ResumeCode is the code it would be refused with, ResumeReason says why in words.
+	// CanResume says whether a resume that brings nothing would be taken now, and the
+	// session go on; ResumeCode is the code it would be refused with, or says that this
+	// program has not the agent; ResumeReason says why in words.
 	CanResume    bool   `json:"canResume"`
 	ResumeCode   string `json:"resumeCode,omitempty"`
 	ResumeReason string `json:"resumeReason"`

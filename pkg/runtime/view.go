@@ -39,8 +39,9 @@ type View struct {
 	Parent  *session.Parent
 	// Open waits, in order.
 	Open []journal.WaitRecord
-	// Resume is the refusal that a resume without a message would get now; nil if it would
-	// succeed.
+	// Resume is the refusal that a resume without a message would get now, or says that
+	// no worker of this program has the agent, so that a resume would have no effect here;
+	// nil if the session would go on.
 	Resume *Error
 }
 
@@ -105,9 +106,26 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 	case len(open) > 0:
 		out.Resume = AsError(stillWaiting(s, stored.OpenWaits(open)))
 	case s.Status == session.StatusRunning && head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.KeepsLease):
-		out.Resume = AsError(alreadyRunning(s))
+		out.Resume = AsError(alreadyRunning(s)) // also by a worker of a program that has other agents
+	default:
+		if missing := r.agentMissing(s); missing != nil {
+			out.Resume = AsError(missing)
+		}
 	}
 	return out, false, nil
+}
+
+// agentMissing says that no worker of this program goes on with a session, because its
+// agent is not offered here or not in the program; nil where it is.
+func (r *Runtime) agentMissing(s *session.Session) *refusal.Error {
+	name := s.Rules.Agent
+	switch _, ok := r.cfg.Registry.Agent(name); {
+	case ok:
+		return nil
+	case r.cfg.Registry.Withheld(name):
+		return refusal.At(CodeAgentNotOffered, s.Key, s.Status, "its agent %q is not offered here. Nothing is lost: it goes on where it is offered", name)
+	}
+	return refusal.At(CodeUnknownAgent, s.Key, s.Status, "its agent %q is not in this program. Nothing is lost: it goes on where the program works that has it", name)
 }
 
 // waitsOf returns the waits of the suspension s is in.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/app/embedded"
+	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/runtime"
@@ -33,12 +34,17 @@ type Connection struct {
 	told map[string]int64
 	// asked is when a session was driven last.
 	asked map[string]time.Time
+	// stood is what a verb answered of a session, until it is driven.
+	stood map[string]client.Session
 }
 
 const (
 	// between is how long it takes at least from one drive of a session to the next. A
 	// server may say in one breath that it rests and that it goes on.
 	between = 500 * time.Millisecond
+	// lookSoon and lookEvery are how long a session is waited for until it is looked, at
+	// first and then again, whether the server has its agent.
+	lookSoon, lookEvery = 2 * time.Second, 20 * time.Second
 	// startWithin is how long a session may take to go on that was told to.
 	startWithin = time.Minute
 	// maxWaits and maxEntries are how many of a session are taken in: a server could
@@ -48,7 +54,7 @@ const (
 
 // newConnection speaks to a server; onEntry is told of the sessions it works on.
 func newConnection(c *client.Client, onEntry func(*journal.Entry)) *Connection {
-	return &Connection{Client: c, onEntry: onEntry, seen: map[string]int64{}, told: map[string]int64{}, asked: map[string]time.Time{}}
+	return &Connection{Client: c, onEntry: onEntry, seen: map[string]int64{}, told: map[string]int64{}, asked: map[string]time.Time{}, stood: map[string]client.Session{}}
 }
 
 // Over connects to a data file that is open: in this process, as the user of the command.
@@ -75,6 +81,7 @@ func (c *Connection) Start(ctx context.Context, p client.StartParams) (client.St
 		return out, err
 	}
 	c.seen[out.SessionID] = out.Entry.Seq - 1
+	c.stood[out.SessionID] = client.Session{} // a start checks the agent
 	out.Replayed = out.Replayed && p.IdempotencyKey != ""
 	return out, nil
 }
@@ -104,7 +111,11 @@ func (c *Connection) Resume(ctx context.Context, p client.ResumeParams) (client.
 // stoodAt remembers where a session stood when this command met it. What was written
 // since it was last told of is told next.
 func (c *Connection) stoodAt(id string, s *client.Session) {
-	if _, known := c.seen[id]; s != nil && !known {
+	if s == nil {
+		return
+	}
+	c.stood[id] = *s
+	if _, known := c.seen[id]; !known {
 		c.seen[id] = s.Version
 	}
 }
@@ -156,19 +167,28 @@ func (c *Connection) Drive(ctx context.Context, id string) error {
 		}
 	}
 	c.asked[id] = time.Now()
-	if _, known := c.seen[id]; !known {
-		s, err := c.Session(ctx, id, 0)
-		if err != nil {
-			return err
-		}
-		c.stoodAt(id, &s)
+	if err := c.served(ctx, id); err != nil {
+		return err
 	}
 	if told {
 		if err := c.awaitStart(ctx, id, after); err != nil {
 			return err
 		}
 	}
-	for entry, err := range c.Follow(ctx, id, c.seen[id]) {
+	following, stop := context.WithCancelCause(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		c.watchServed(following, id, stop)
+	}()
+	defer func() {
+		stop(nil)
+		<-watched
+	}()
+	for entry, err := range c.Follow(following, id, c.seen[id]) {
+		if err != nil && ctx.Err() == nil && following.Err() != nil {
+			return context.Cause(following)
+		}
 		if err != nil {
 			return err
 		}
@@ -176,6 +196,51 @@ func (c *Connection) Drive(ctx context.Context, id string) error {
 		c.onEntry(&entry)
 	}
 	return nil
+}
+
+// watchServed stops waiting for a session that turns out not to be served: while a worker
+// finds out that it lacks the agent, it looks as if the worker was at work.
+func (c *Connection) watchServed(ctx context.Context, id string, stop context.CancelCauseFunc) {
+	for pause := lookSoon; ; pause = lookEvery {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		if s, err := c.Session(ctx, id, 0); err == nil && AgentMissing(s) {
+			stop(notServed(s))
+			return
+		}
+	}
+}
+
+// served refuses to wait for a session whose agent the server does not have: it stores
+// what the session is told, and none of its workers goes on.
+func (c *Connection) served(ctx context.Context, id string) error {
+	s, known := c.stood[id]
+	if !known {
+		var err error
+		if s, err = c.Session(ctx, id, 0); err != nil {
+			return err
+		}
+		c.stoodAt(id, &s)
+	}
+	delete(c.stood, id)
+	if AgentMissing(s) {
+		return notServed(s)
+	}
+	return nil
+}
+
+func notServed(s client.Session) error {
+	return exit.Refusef(client.Code(s.ResumeCode), s.ID, "%s", s.ResumeReason)
+}
+
+// AgentMissing reports whether what answered says that it does not have the agent of a
+// session, or does not offer it.
+func AgentMissing(s client.Session) bool {
+	code := client.Code(s.ResumeCode)
+	return code == client.CodeUnknownAgent || code == client.CodeAgentNotOffered
 }
 
 // awaitStart waits until a session that was told to go on has done so. One that

@@ -66,3 +66,13 @@ func TestHintForThoseWhoMay(t *testing.T) {
 		require.Equal(t, c.only, report.HintOnly(here, s), name)
 	}
 }
+
+// TestNotServed: who goes on is said, and how a server of this machine offers the agent.
+func TestNotServed(t *testing.T) {
+	t.Parallel()
+	where := place.New(place.Config{Program: "adj", Env: func(string) string { return "" }})
+	s := client.Session{ID: "s", Agent: "lab", ResumeCode: string(client.CodeAgentNotOffered)}
+	require.Contains(t, report.NotServed(where, s), "does not offer agent lab. On this machine: adj dev --lab;")
+	s.ResumeCode = string(client.CodeUnknownAgent)
+	require.Contains(t, report.NotServed(where, s), "does not have agent lab. It goes on where the program works that has it")
+}

@@ -46,6 +46,10 @@ func Print(s *screen.Screen, where *place.Place, v View, answered []client.Wait)
 		p.goOn(v)
 	case session.OutcomeRunning:
 		if p.Remote() {
+			if place.AgentMissing(v.Session) {
+				p.Say("Session %s has work left, and nobody goes on with it here: %s", v.ID, NotServed(p.Place, v.Session))
+				return
+			}
 			if v.Step == 0 { // it may be in its first step, or its server's chain is off
 				p.Say("Session %s has not begun yet, or is in its first step: nothing was written since its start.", v.ID)
 			} else {
@@ -71,6 +75,15 @@ func (p printer) goOn(v View) {
 // Elsewhere says who goes on with a session whose agent this program has not.
 func Elsewhere(agent string) string {
 	return "Its agent " + screen.CleanLine(agent) + " is not in this program: it goes on where the program works that has it."
+}
+
+// NotServed says of a session whose agent a server does not have who goes on with it.
+func NotServed(where *place.Place, s client.Session) string {
+	agent := screen.CleanLine(s.Agent)
+	if client.Code(s.ResumeCode) != client.CodeAgentNotOffered {
+		return "this server does not have agent " + agent + ". It goes on where the program works that has it"
+	}
+	return "this server does not offer agent " + agent + ". On this machine: " + where.Called("dev", "--lab") + "; on AWS: the stack parameter Lab=true"
 }
 
 func (p printer) completed(s client.Session) {

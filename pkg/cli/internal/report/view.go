@@ -31,6 +31,9 @@ func Load(ctx context.Context, where *place.Place, e *place.Connection, id strin
 		return View{}, err
 	}
 	v := NewView(where, s)
+	if place.AgentMissing(s) {
+		v.ResumeHint = "" // with nothing open: it would be stored, and have no effect
+	}
 	if agents := e.Agents(); agents != nil && len(Pending(s)) == 0 && !slices.Contains(agents, s.Agent) {
 		v.ResumeHint = ""
 	}
