@@ -23,6 +23,9 @@ import (
 // devAddr is where the server listens when nobody says otherwise.
 const devAddr = "127.0.0.1:8420"
 
+// devConcurrency is how many sessions it works on at once then.
+const devConcurrency = 8
+
 // devFlags are the flags of dev.
 type devFlags struct {
 	addr        string
@@ -64,8 +67,26 @@ Any number of commands may use the same data file beside it.`,
 	flags.BoolVar(&f.allowRemote, "allow-remote", false, "also take an address that other machines can reach")
 	flags.BoolVar(&f.showKey, "show-key", false, "print the API key also when it is not new")
 	flags.BoolVar(&f.lab, "lab", false, "also offer the agents that are there to try things out")
-	flags.IntVar(&f.concurrency, "concurrency", 8, "work on at most this `number` of sessions at once, 1 to 64")
+	flags.IntVar(&f.concurrency, "concurrency", devConcurrency, "work on at most this `number` of sessions at once, 1 to 64")
 	return cmd
+}
+
+// words are those that start this server again.
+func (f devFlags) words() []string {
+	words := []string{"dev"}
+	if f.lab {
+		words = append(words, "--lab")
+	}
+	if f.addr != devAddr {
+		words = append(words, "--addr", f.addr)
+	}
+	if f.allowRemote {
+		words = append(words, "--allow-remote")
+	}
+	if f.concurrency != devConcurrency {
+		words = append(words, "--concurrency", strconv.Itoa(f.concurrency))
+	}
+	return words
 }
 
 func (c *cli) dev(ctx context.Context, f devFlags) error {
@@ -101,7 +122,7 @@ func (c *cli) dev(ctx context.Context, f devFlags) error {
 	if err != nil {
 		return err
 	}
-	c.leftBehind(context.WithoutCancel(ctx), a.Runtime)
+	c.leftBehind(context.WithoutCancel(ctx), a.Runtime, f.words())
 	return nil
 }
 
@@ -109,7 +130,7 @@ func (c *cli) dev(ctx context.Context, f devFlags) error {
 const countUpTo = 1000
 
 // leftBehind says what a server that stopped leaves undone, and how that goes on.
-func (c *cli) leftBehind(ctx context.Context, r *runtime.Runtime) {
+func (c *cli) leftBehind(ctx context.Context, r *runtime.Runtime, again []string) {
 	c.Talk("Stopped.")
 	for _, left := range []struct {
 		status session.Status
@@ -117,7 +138,7 @@ func (c *cli) leftBehind(ctx context.Context, r *runtime.Runtime) {
 		many   string
 		next   []string
 	}{
-		{session.StatusRunning, "has work left; what goes on with it", "have work left; what goes on with them", []string{"dev"}},
+		{session.StatusRunning, "has work left; what goes on with it", "have work left; what goes on with them", again},
 		{session.StatusSuspended, "waits; what for", "wait; what for", []string{"inbox"}},
 	} {
 		page, err := r.Sessions(ctx, runtime.SessionsParams{Tenant: session.DefaultTenant, Status: left.status, Limit: countUpTo})

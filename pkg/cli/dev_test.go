@@ -228,7 +228,7 @@ func TestDevStopsInTheMiddle(t *testing.T) {
 	b := setup(t)
 	program, gate := b.install(), b.file("gate")
 	env := []string{asProgram + "=1", "ADJOURN_DATA=" + b.data}
-	s := startDev(t, program, env)
+	s := startDev(t, program, env, "--concurrency", "3")
 	require.Empty(t, s.Key, "a key is not printed unless asked for")
 	b.url, b.env["ADJOURN_TOKEN"] = s.URL, strings.TrimSpace(read(t, s.TokenFile))
 	b.run("run", "--agent", "toy", "--session", "s", "--wait", "50ms", "[{call: gate, with: {service: "+gate+"}}, {say: through}]").ends(124)
@@ -242,6 +242,7 @@ func TestDevStopsInTheMiddle(t *testing.T) {
 	require.Equal(t, 0, s.interrupt(), s.stderr())
 	require.Contains(t, s.stderr(), `GET /\x1b[2J\u202e  401`)
 	require.Contains(t, s.stderr(), "Stopped.\n1 session has work left; what goes on with it: ")
+	require.Contains(t, s.stderr(), " dev --addr 127.0.0.1:0 --concurrency 3\n", "with the flags of this server")
 	require.NotContains(t, s.stderr(), "what for")
 	require.Contains(t, b.run("show", "s").ends(1).stderr, "is there a server at")
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
