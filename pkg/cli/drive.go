@@ -26,7 +26,7 @@ type waiting struct {
 
 func (w *waiting) register(flags *pflag.FlagSet) {
 	w.flags = flags
-	flags.DurationVar(&w.most, "wait", 0, "stay for at most this `duration`, then exit 124; 0s leaves all work to others\nand exits 0 (default: until it rests)")
+	flags.DurationVar(&w.most, "wait", 0, "stay for at most this `duration`, then exit 124; what runs then is interrupted,\nas by Ctrl-C, unless a server works on it; 0s leaves all work to others and exits 0\n(default: until it rests)")
 }
 
 func (w *waiting) limited() bool { return w.flags.Changed("wait") }
@@ -201,6 +201,7 @@ func (c *cli) rest(ctx context.Context, e *place.Connection, v report.View) erro
 	if c.person.Overtaken {
 		code = exit.Conflict
 	}
+	v.CutOff = report.CutOff(ctx, e, v)
 	c.tell(ctx, e, v)
 	return exit.Said(code)
 }

@@ -170,6 +170,11 @@ func toys() ([]tool.Tool, error) {
 				}
 				select {}
 			}),
+		tool.Define(tool.Spec[noIn]{Name: "send", Description: "Has an effect and never ends by itself."},
+			func(ctx context.Context, _ *tool.Call, _ noIn) (string, error) {
+				<-ctx.Done()
+				return "", ctx.Err()
+			}),
 		tool.Define(tool.Spec[noIn]{Name: "hang", Description: "Never ends by itself.", Effect: session.ReadOnly},
 			func(ctx context.Context, _ *tool.Call, _ noIn) (string, error) {
 				<-ctx.Done()

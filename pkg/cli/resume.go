@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -80,6 +81,9 @@ its -c is printed, to be pasted.`,
 	return cmd
 }
 
+// waitID is the form of the id of a wait, or of several in a list.
+var waitID = regexp.MustCompile(`^w[0-9]+-[0-9]+(,w[0-9]+-[0-9]+)*,?$`)
+
 func (f *resumeFlags) decides() bool {
 	return len(f.approve) > 0 || len(f.reject) > 0 || f.approveAll || f.rejectAll || len(f.edit) > 0
 }
@@ -97,6 +101,8 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 		return err
 	}
 	switch {
+	case hasMessage && f.decides() && waitID.MatchString(message):
+		return exit.Usagef("%q looks like a wait: each wait has its own flag, as in --approve w3-1 --approve w3-2", message)
 	case hasMessage && f.decides() && len(args) == 1: // beside -c, which names the session
 		return exit.Usagef("the checkpoint belongs to session %s, so that %q would be a message, and decisions and a message cannot go together", id, message)
 	case hasMessage && f.decides():
@@ -299,6 +305,9 @@ func (f *resumeFlags) decisions() (client.Decisions, error) {
 	for _, wait := range slices.Concat(p.Approve, p.Reject) {
 		if wait == "" {
 			return p, exit.Usagef("--approve and --reject need the id of a wait")
+		}
+		if strings.ContainsAny(wait, ", ") {
+			return p, exit.Usagef("%q names several waits: each wait has its own flag, as in --approve w3-1 --approve w3-2", wait)
 		}
 	}
 	for _, wait := range p.Reject {

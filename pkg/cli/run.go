@@ -74,6 +74,9 @@ func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
 	if f.session != "" && len(args) == 1 && input == report.WordMessage {
 		return exit.Usagef("%s", report.Replace(input, "what you want to say there"))
 	}
+	if f.session == report.WordSession {
+		return exit.Usagef("--session %s", report.Replace(f.session, "an id for the new session there, or leave the flag out"))
+	}
 	if err := c.checkAgent(f.agent); err != nil {
 		return err
 	}

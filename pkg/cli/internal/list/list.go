@@ -138,7 +138,7 @@ func (l *Lists) SessionsCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "sessions",
-		Short: "List sessions, the last moved first",
+		Short: "List sessions, the last changed first",
 		Args:  l.noArgs("to list those of a status: --status suspended"),
 		RunE: l.do(func(ctx context.Context, _ []string) error {
 			q.Status = session.Status(status)
@@ -195,7 +195,7 @@ func (l *Lists) sessions(ctx context.Context, p page, q client.SessionsParams, o
 
 // sessionRows are the lines of sessions: as wide as the terminal, where there is one.
 func (l *Lists) sessionRows(sessions []sessionRow) [][]string {
-	rows := [][]string{{"SESSION", "STATUS", "AGENT", "MOVED"}}
+	rows := [][]string{{"SESSION", "STATUS", "AGENT", "CHANGED"}}
 	for _, r := range sessions {
 		rows = append(rows, []string{screen.CleanLine(r.Session), string(r.Status), screen.CleanLine(r.Agent), l.ago(r.UpdatedAt)})
 	}
@@ -244,6 +244,8 @@ type inboxRow struct {
 	Wait     client.Wait `json:"wait"`
 	// Command answers this wait when pasted, once a word in capitals in it is replaced.
 	Command string `json:"command"`
+	// elsewhere says that this program does not have the agent.
+	elsewhere bool
 }
 
 // InboxCommand is the command inbox.
@@ -292,10 +294,11 @@ func (l *Lists) inbox(ctx context.Context, p page, q client.InboxParams, only []
 	}{Items: []inboxRow{}}
 	err := l.read(ctx, func(e *place.Connection) error {
 		found, err := e.Inbox(ctx, q)
+		agents := e.Agents()
 		for _, w := range found.Items {
 			out.Items = append(out.Items, inboxRow{
 				Session: w.SessionID, Agent: w.Agent, OpenedAt: w.OpenedAt, Wait: w,
-				Command: report.AnswerHint(l.Place, w.SessionID, w),
+				Command: report.AnswerHint(l.Place, w.SessionID, w), elsewhere: agents != nil && !slices.Contains(agents, w.Agent),
 			})
 		}
 		out.Cursor = found.Cursor
@@ -354,6 +357,9 @@ func (l *Lists) sayItems(items []inboxRow) {
 			l.Say("  reject%s:  %s", report.Only(row.Wait.Who), l.Command(place.TargetWait("submit", row.Session, row.Wait.WaitID, "--reject")...))
 		default:
 			l.Say("  answer%s: %s", report.Only(row.Wait.Who), row.Command)
+		}
+		if row.elsewhere {
+			l.Say("  %s", report.Elsewhere(row.Agent))
 		}
 	}
 }

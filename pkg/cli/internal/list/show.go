@@ -37,14 +37,23 @@ func (l *Lists) Show(ctx context.Context, id string, full bool) error {
 	l.Write(l.Stdout, report.Timeline(l.Screen, v.Session, entries, full))
 	switch v.Outcome {
 	case session.OutcomePaused:
-	case session.OutcomeRunning:
+	case session.OutcomeRunning, session.OutcomeInterrupted:
+		if v.ResumeHint == "" && !l.Remote() {
+			l.Say("\n%s", report.Elsewhere(v.Agent))
+			return nil
+		}
+		if v.ResumeHint == "" {
+			l.Say("\nNobody goes on with it here: %s.", report.NotServed(l.Place, v.Session))
+			return nil
+		}
 		if report.GoesOn(v.Session) {
 			return l.sayGoesOn(ctx, e, v)
 		}
+		if v.Outcome == session.OutcomeInterrupted {
+			l.Say("\nTo go on:\n  %s", v.ResumeHint)
+			return nil
+		}
 		l.Say("\nIt is running. If no worker works on it any more, go on:\n  %s", v.ResumeHint)
-		return nil
-	case session.OutcomeInterrupted:
-		l.Say("\nTo go on:\n  %s", v.ResumeHint)
 		return nil
 	case session.OutcomeCompleted, session.OutcomeFailed, session.OutcomeCancelled, session.OutcomeError:
 		return nil
@@ -101,4 +110,7 @@ func (l *Lists) sayOpen(v report.View, answered []client.Wait, asked time.Time) 
 		}
 	}
 	l.Say("\nTo go on%s:\n  %s", report.HintOnly(l.Place, v.Session), v.ResumeHint)
+	if v.AgentElsewhere {
+		l.Say("\n%s", report.Elsewhere(v.Agent))
+	}
 }

@@ -19,6 +19,7 @@ const (
 	WordChoice  = "CHOICE"  // submit --select
 	WordVerdict = "VERDICT" // submit --verdict
 	WordMessage = "MESSAGE" // resume, and run of a next turn
+	WordSession = "NEW-ID"  // run of another session
 )
 
 // Replace says of a word that was left as it stands what belongs in its place.

@@ -39,6 +39,7 @@ func Print(s *screen.Screen, where *place.Place, v View, answered []client.Wait)
 		}
 		p.Complain("session %s failed: %s", v.ID, text)
 		p.Talk("what happened: %s", p.Command(place.Target("show", v.ID)...))
+		p.Talk("it stays failed; start another session: %s", AnotherSession(p.Place, v.Agent))
 	case session.OutcomeCancelled:
 		p.Complain("session %s was cancelled", v.ID)
 	case session.OutcomeInterrupted:
@@ -58,9 +59,18 @@ func Print(s *screen.Screen, where *place.Place, v View, answered []client.Wait)
 			p.Say("Wait for it: %s", v.ResumeHint)
 			return
 		}
-		p.Say("Session %s has work left; nothing is lost.", v.ID)
+		if v.CutOff {
+			p.Say("Session %s has work left. A tool with an effect may have been interrupted; its outcome may be unknown.", v.ID)
+		} else {
+			p.Say("Session %s has work left; nothing is lost.", v.ID)
+		}
 		p.goOn(v)
 	}
+}
+
+// AnotherSession is the command that starts another session with an agent.
+func AnotherSession(where *place.Place, agent string) string {
+	return where.Command("run", "--session", WordSession, "--agent", agent, WordMessage)
 }
 
 // goOn prints the command that goes on, or who does where this program cannot.
@@ -122,6 +132,9 @@ func (p printer) paused(v View, answered []client.Wait) {
 			p.Say("    answer%s:  %s", Only(w.Who), AnswerHint(p.Place, v.ID, w))
 		}
 	}
+	if v.AgentElsewhere {
+		defer p.Say("\n%s", Elsewhere(v.Agent))
+	}
 	only := HintOnly(p.Place, v.Session)
 	decide := func(flag string) string { return p.Command("resume", "-c", v.CheckpointID, flag, approvals[0].WaitID) }
 	switch {
@@ -134,7 +147,11 @@ func (p printer) paused(v View, answered []client.Wait) {
 		p.Say("Reject%s:  %s", only, decide("--reject"))
 	case len(approvals) > 1:
 		p.Say("\nApprove all%s:  %s", only, p.Command("resume", "-c", v.CheckpointID, "--approve-all"))
-		p.Say("Approve some, and reject those you do not name%s:\n              %s", only, decide("--approve"))
+		some := []string{"resume", "-c", v.CheckpointID, "--approve", approvals[0].WaitID}
+		if len(approvals) > 2 { // two flags show that each wait has its own
+			some = append(some, "--approve", approvals[1].WaitID)
+		}
+		p.Say("Approve some, and reject those you do not name%s:\n              %s", only, p.Command(some...))
 		p.Say("Reject all%s:   %s", only, p.Command("resume", "-c", v.CheckpointID, "--reject-all"))
 	}
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"errors"
+	"net/url"
 	"strings"
 
 	"github.com/adjourn/adjourn/internal/screen"
@@ -11,6 +12,17 @@ import (
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
+
+// firstPart says what --url names.
+const firstPart = "does the API begin at %s? --url names its first part, as the server printed it"
+
+// suggestFirstPart asks whether the path of the server's URL is one too many: refusals that
+// the API itself did not make may come of that.
+func (p printer) suggestFirstPart() {
+	if u, err := url.Parse(p.Server()); err == nil && strings.Trim(u.Path, "/") != "" {
+		p.Suggest(firstPart, p.Server())
+	}
+}
 
 // Refuse says that a command was refused: on stderr in words, and on stdout as
 // a manifest when JSON was asked for. What is known of the session goes with it.
@@ -62,14 +74,19 @@ func Refuse(s *screen.Screen, where *place.Place, v View, err error) {
 		p.Suggest("is there a server at %s? One on this machine is started with: %s", p.Server(), p.ServeHint())
 	case code == client.CodeUnauthenticated:
 		p.Suggest("%s", p.TokenHint())
+		p.suggestFirstPart()
 	case code == client.CodeRouteNotFound:
-		p.Suggest("does the API begin at %s? --url names its first part, as the server printed it", p.Server())
+		p.Suggest(firstPart, p.Server())
+	case code == exit.CodeUnexpected:
+		p.suggestFirstPart()
 	case code == client.CodeSessionNotFound && !errors.Is(err, embedded.ErrNoData):
 		p.Suggest("list the sessions there are: %s", p.Command("sessions"))
 	case v.Pause == nil && (code == client.CodeWaitNotFound || code == client.CodeNothingToDecide):
 		p.Suggest("see what waits: %s", p.Command("inbox"))
 	case v.Pause != nil:
 		p.Suggest("what it waits for: %s", p.Command(place.Target("show", m.SessionID)...))
+	case v.Outcome == session.OutcomeFailed && code == client.CodeNotResumable:
+		p.Suggest("start another session: %s", AnotherSession(where, v.Agent))
 	case m.ResumeHint != "" && next:
 		p.Suggest("to say the next thing: %s", m.ResumeHint)
 	case m.ResumeHint != "" && code == client.CodeExpired:

@@ -16,6 +16,11 @@ type View struct {
 	client.Session
 	// ResumeHint is the command that takes the session on; "" where there is none.
 	ResumeHint string
+	// AgentElsewhere says that this program does not have the agent.
+	AgentElsewhere bool
+	// CutOff says that a tool with an effect may have been cut off: its call is committed,
+	// and its result is not.
+	CutOff bool
 }
 
 // NewView returns the view of a session, with its hint.
@@ -34,8 +39,11 @@ func Load(ctx context.Context, where *place.Place, e *place.Connection, id strin
 	if place.AgentMissing(s) {
 		v.ResumeHint = "" // with nothing open: it would be stored, and have no effect
 	}
-	if agents := e.Agents(); agents != nil && len(Pending(s)) == 0 && !slices.Contains(agents, s.Agent) {
-		v.ResumeHint = ""
+	if agents := e.Agents(); agents != nil && !slices.Contains(agents, s.Agent) {
+		v.AgentElsewhere = true
+		if len(Pending(s)) == 0 {
+			v.ResumeHint = ""
+		}
 	}
 	return v, nil
 }
@@ -44,6 +52,16 @@ func Load(ctx context.Context, where *place.Place, e *place.Connection, id strin
 // process goes on with it.
 func GoesOn(s client.Session) bool {
 	return s.Status == session.StatusSuspended && s.Outcome == session.OutcomeRunning
+}
+
+// CutOff reports whether a session is left in the middle of a step whose calls with effects
+// are committed and have no results yet. Where that cannot be read it may be so.
+func CutOff(ctx context.Context, e *place.Connection, v View) bool {
+	if v.Outcome != session.OutcomeRunning || v.Version == 0 {
+		return false
+	}
+	page, err := e.Client.Entries(context.WithoutCancel(ctx), v.ID, client.EntriesParams{After: v.Version - 1, Limit: 1})
+	return err != nil || len(page.Items) == 1 && page.Items[0].Kind == session.KindReplied
 }
 
 // Close gives back what a command has opened; work that is done stays done.
