@@ -37,6 +37,25 @@ func listsLast(root *cobra.Command, args []string) []string {
 	return append(front, args[min(end+1, len(args)):]...)
 }
 
+// unknownFlag returns the first word, before any command, that is a long flag which no
+// command has; "" for none.
+func unknownFlag(root *cobra.Command, args []string) string {
+	known := append([]*cobra.Command{root}, root.Commands()...)
+	for i, word := range args {
+		name, long := strings.CutPrefix(word, "--")
+		name, _, _ = strings.Cut(name, "=")
+		switch {
+		case word == "--":
+			return ""
+		case !long && !strings.HasPrefix(word, "-") && (i == 0 || !takesValue(root, args[i-1])):
+			return ""
+		case long && name != "help" && name != "version" && !slices.ContainsFunc(known, func(c *cobra.Command) bool { return c.Flag(name) != nil }):
+			return word
+		}
+	}
+	return ""
+}
+
 // takesValue says whether a word is a flag whose value is the next word.
 func takesValue(cmd *cobra.Command, word string) bool {
 	name, long := strings.CutPrefix(word, "--")

@@ -105,6 +105,9 @@ func Run(ctx context.Context, cfg Config) int {
 		if strings.Contains(err.Error(), "missing unit in duration") {
 			err = fmt.Errorf("%w: name the unit, as in 5s or 5m", err)
 		}
+		if flag := unknownFlag(root, c.Args); flag != "" && strings.HasPrefix(err.Error(), "unknown command") {
+			err = fmt.Errorf("unknown flag: %s", flag) // its neighbour was taken for the command
+		}
 		err = &exit.UsageError{Text: err.Error(), Cause: err, Command: c.at(root)}
 	}
 	code := c.end(ctx, err)

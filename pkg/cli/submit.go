@@ -43,7 +43,7 @@ type submitFlags struct {
 func (c *cli) submitCommand() *cobra.Command {
 	var f submitFlags
 	cmd := &cobra.Command{
-		Use:   "submit session {wait | --call call} {--result JSON | --error text | --reply text | --select id | --verdict word | --approve | --reject}",
+		Use:   "submit session {wait | --call call} {--result JSON | --error text | --reply text | --select id | --verdict word | --approve | --reject | --edit JSON}",
 		Short: "Answer one thing a session waits for",
 		Long: `Answer one wait and leave the others open. When nothing is open any more the
 session goes on at once, unless --no-resume says that the answer is only stored.
@@ -54,7 +54,7 @@ The wait is named by its id (w2-1), which stands beside it wherever it is shown
   --result, --error   of a tool that runs on your side
   --reply, --select   to a question: words, or the id of a choice
   --verdict           happened or not_happened, of a side effect nobody knows the outcome of
-  --approve, --reject of one approval (several at once: resume)
+  --approve, --reject, --edit   of one approval (several at once: resume)
 
 In a printed command ANSWER, CHOICE, VERDICT and JSON are words to replace: as they
 stand they are refused.
@@ -173,7 +173,7 @@ func (c *cli) answer(f submitFlags) (client.SubmitRequest, error) {
 	case "--approve", "--approve --edit", "--edit", "--reject":
 		return approvalAnswer(f)
 	case "":
-		return client.SubmitRequest{}, exit.Usagef("no answer given: use one of --result, --error, --reply, --select, --verdict, --approve, --reject")
+		return client.SubmitRequest{}, exit.Usagef("no answer given: use one of --result, --error, --reply, --select, --verdict, --approve, --reject, --edit")
 	default:
 		return client.SubmitRequest{}, exit.Usagef("%s cannot go together: one answer at a time", said)
 	}
