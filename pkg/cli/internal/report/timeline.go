@@ -63,7 +63,7 @@ func (t *timeline) head(s client.Session, entries []journal.Entry) {
 	}
 	idle := "" // with work to do: a worker was still to come, or to come again
 	if rest := all - waited - worked; rest >= time.Second {
-		idle = ", " + screen.Span(rest) + " with nobody at it"
+		idle = ", " + screen.Span(rest) + " with no worker"
 	}
 	stands := string(s.Outcome)
 	if GoesOn(s) {
@@ -146,7 +146,7 @@ func (t *timeline) title(e *journal.Entry) string {
 	case session.KindResumed:
 		return fmt.Sprintf("resumed: run %d", e.Run)
 	case session.KindDelayed:
-		return fmt.Sprintf("step %d: put off", e.Step)
+		return fmt.Sprintf("step %d: put off", e.Step+1) // e.Step are those that are done
 	case session.KindInterrupted:
 		return "interrupted"
 	case session.KindCancelled:

@@ -50,8 +50,8 @@ func TestTimelineOfTime(t *testing.T) {
 	entries := []journal.Entry{
 		at(0, 1, 0, session.StatusRunning), at(21, 1, 1000, session.StatusSuspended), at(51, 1, 1000, session.StatusRunning), at(53, 1, 3000, session.StatusCompleted),
 	}
-	require.Contains(t, report.Timeline(s, client.Session{}, entries, false), "\n3s at work, 30s waiting, 20s with nobody at it\n")
+	require.Contains(t, report.Timeline(s, client.Session{}, entries, false), "\n3s at work, 30s waiting, 20s with no worker\n")
 	entries = append(entries, at(63, 2, 0, session.StatusRunning), at(68, 2, 5000, session.StatusCompleted))
-	require.Contains(t, report.Timeline(s, client.Session{}, entries, false), "\n8s at work, 40s waiting, 20s with nobody at it\n")
+	require.Contains(t, report.Timeline(s, client.Session{}, entries, false), "\n8s at work, 40s waiting, 20s with no worker\n")
 	require.Contains(t, report.Timeline(s, client.Session{}, entries[:1], false), "\n0s at work, 0s waiting\n")
 }

@@ -64,7 +64,7 @@ func Explain(err error, unavailable error) error {
 		}
 		fallthrough
 	case sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_NOLFS:
-		return fmt.Errorf("%w: the disk does not take or give the data: check it and its free space (%s)", unavailable, text)
+		return fmt.Errorf("%w: the disk is full or not readable: check it and its free space (%s)", unavailable, text)
 	case sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("%w: it is not a database: choose another data file (%s)", store.ErrNotOurs, text)
 	case sqlite3.SQLITE_CORRUPT:
