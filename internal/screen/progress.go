@@ -89,7 +89,8 @@ func (p *progress) entry(e runtime.Progress) {
 			p.show(fmt.Sprintf("step %d …", e.Step+1))
 		}
 	case session.KindDelayed:
-		_, _ = fmt.Fprintf(p.out, "step %d: the model did not answer; trying again later. %s\n", e.Step, Short(e.Text, 120))
+		// The step that is put off is none of those that are done.
+		_, _ = fmt.Fprintf(p.out, "step %d: put off, next try at %s: %s\n", e.Step+1, e.Until.Local().Format("15:04:05"), Short(e.Reason, 200))
 	case session.KindStarted, session.KindResumed, session.KindRestored, session.KindForked:
 		p.show("working …")
 	case session.KindInterrupted, session.KindCancelled, session.KindCompleted, session.KindFailed, session.KindDeleted:
@@ -108,7 +109,7 @@ func (p *progress) delta(e llm.Event) {
 		p.show("… " + lastRunes(CleanLine(p.tail), max(p.width/2-2, 10)))
 	case llm.EventStop:
 		p.tail = ""
-		p.hide()
+		p.show("working …") // a tool that is read only runs before the next entry comes
 	case llm.EventToolStart, llm.EventToolArgDelta, llm.EventOpaque, llm.EventUsage:
 	}
 }

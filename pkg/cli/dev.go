@@ -317,7 +317,7 @@ func entryWords(p runtime.Progress) string {
 	case session.KindResumed:
 		return "goes on"
 	case session.KindDelayed:
-		return fmt.Sprintf("step %d: put off, the model did not answer", p.Step)
+		return fmt.Sprintf("step %d: put off, next try at %s: %s", p.Step+1, p.Until.Local().Format("15:04:05"), screen.Short(p.Reason, 200))
 	case session.KindCompleted:
 		return "completed after " + screen.Count(p.Step, "step")
 	case session.KindStarted, session.KindFailed, session.KindInterrupted, session.KindCancelled, session.KindRestored, session.KindForked, session.KindDeleted:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 )
 
@@ -36,6 +37,10 @@ type Error struct {
 
 // Error says class, status and message.
 func (e *Error) Error() string {
+	var network net.Error
+	if e.Status == 0 && e.Class == ClassOverloaded && e.Message != "" && errors.As(e.Cause, &network) {
+		return "model call: " + e.Message // nobody answered, so nobody is known to be overloaded
+	}
 	text := fmt.Sprintf("model call: %s", e.Class)
 	if e.Status != 0 {
 		text += fmt.Sprintf(" (HTTP %d)", e.Status)

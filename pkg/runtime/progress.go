@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"time"
+
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -20,6 +22,9 @@ type Progress struct {
 	// Status after the entry; where the task has failed, Failure is the code of why.
 	Status  session.Status
 	Failure string
+	// Reason says why a step is put off, Until when it is tried again.
+	Reason string
+	Until  time.Time
 }
 
 // NewProgress returns the progress that is reported for an entry.
@@ -27,6 +32,9 @@ func NewProgress(e *journal.Entry) Progress {
 	p := Progress{Kind: e.Kind, Seq: e.Seq, Step: e.Step, Status: e.Status}
 	if e.Status == session.StatusFailed && e.Failure != nil {
 		p.Failure = e.Failure.Type
+	}
+	if e.Kind == session.KindDelayed && e.Failure != nil && e.Until != nil {
+		p.Reason, p.Until = e.Failure.Message, *e.Until
 	}
 	for _, m := range e.Messages {
 		for _, part := range m.Parts {

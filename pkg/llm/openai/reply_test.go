@@ -281,6 +281,7 @@ func TestFailure_server_is_not_there(t *testing.T) {
 	failure := failureOf(t, m)
 	require.Equal(t, llm.ClassOverloaded, failure.Class)
 	require.Contains(t, failure.Message, "the server cannot be reached")
+	require.NotContains(t, failure.Error(), "overloaded", "nobody answered")
 	require.Error(t, failure.Cause)
 }
 
