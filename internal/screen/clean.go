@@ -191,6 +191,25 @@ func QuoteBlock(s, indent string, width int) string {
 	return b.String()
 }
 
+// Hang wraps a line at width (0: not at all), and indents all of it but its first line.
+func Hang(line string, indent, width int) string {
+	if width == 0 || Columns(line) < width {
+		return line
+	}
+	indent = min(indent, len(line))
+	parts := wrap(line[indent:], max(width-indent-1, 20))
+	return line[:indent] + strings.Join(parts, "\n"+strings.Repeat(" ", indent))
+}
+
+// HangLines is [Hang] for each line of a text, indented as the line is.
+func HangLines(text string, width int) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = Hang(line, len(line)-len(strings.TrimLeft(line, " ")), width)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Columns says how wide a line is at most: too wide a guess only wraps early.
 func Columns(line string) (n int) {
 	for _, r := range line {

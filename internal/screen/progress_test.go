@@ -34,3 +34,10 @@ func TestProgressAfterTheModel(t *testing.T) {
 	p.entry(runtime.Progress{Kind: session.KindCompleted})
 	require.Empty(t, p.status)
 }
+
+// TestHang: a line that is too long goes on under its own text.
+func TestHang(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "  call  one two three four \n        five six seven", Hang("  call  one two three four five six seven", 8, 29))
+	require.Equal(t, "  call  one", Hang("  call  one", 8, 0))
+}

@@ -305,6 +305,11 @@ Environment
 		c.adopt(root, name)
 	}
 	strictHelp(root)
+	for _, cmd := range append(root.Commands(), root) {
+		cmd.Long = screen.HangLines(cmd.Long, 81)
+	}
+	// So wide that no terminal breaks inside a word.
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", "Flags.FlagUsagesWrapped 80"))
 	return root
 }
 
@@ -329,10 +334,15 @@ func (c *cli) adopt(root *cobra.Command, name string) {
 			root.RemoveCommand(cmd)
 		case "run":
 			cmd.Example = c.runExamples(registry)
+		case "dev":
+			hideTrials(cmd, registry)
 		}
 	}
 	var lines []string
 	for line := range strings.Lines(root.Long) {
+		if strings.Contains(line, demo.Agent) {
+			line = fmt.Sprintf("  %-40s start\n", name+` run "INPUT"`)
+		}
 		if !strings.Contains(line, demo.Agent) && !strings.HasPrefix(line, "  "+name+" demo") {
 			lines = append(lines, line)
 		}

@@ -63,3 +63,18 @@ func TestEnvironment_is_documented(t *testing.T) {
 	}
 	require.Equal(t, written, told, "docs/cli.md, Environment, and adjourn --help (pkg/cli/cli.go) differ")
 }
+
+// TestHelpFitsATerminal: no line of a help is broken inside a word at 80 columns.
+func TestHelpFitsATerminal(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, command := range []string{"", "run", "resume", "submit", "inbox", "sessions", "show", "agents", "work", "dev", "demo", "version"} {
+		words := []string{"--help"}
+		if command != "" {
+			words = []string{command, "--help"}
+		}
+		for _, line := range splitLines(b.runIn(t.Context(), "", words...).ends(0).stdout) {
+			require.LessOrEqual(t, len([]rune(line)), 80, "%s: %s", command, line)
+		}
+	}
+}

@@ -12,7 +12,7 @@ func (c *cli) demoCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Tell the whole story in two minutes: run, pause, approve from another process, finish",
+		Short: "Tell the story in two minutes: run, pause, approve, finish",
 		Long: `Make a sample folder with duplicate files and let the agent janitor clean it up.
 Every command runs as a process of its own and nothing needs to be typed. The
 folder stays, so that you can go on trying.`,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -69,6 +70,17 @@ Any number of commands may use the same data file beside it.`,
 	flags.BoolVar(&f.lab, "lab", false, "also offer the agents that are there to try things out")
 	flags.IntVar(&f.concurrency, "concurrency", devConcurrency, "work on at most this `number` of sessions at once, 1 to 64")
 	return cmd
+}
+
+// hideTrials takes out of the help of dev what is about agents that the program lacks.
+func hideTrials(cmd *cobra.Command, registry *agent.Registry) {
+	if len(registry.AllWithheld()) > 0 || slices.ContainsFunc(registry.Names(), func(name string) bool { a, _ := registry.Agent(name); return a.Trial }) {
+		return
+	}
+	_ = cmd.Flags().MarkHidden("lab")
+	before, after, _ := strings.Cut(cmd.Long, "Agents that are there")
+	_, after, _ = strings.Cut(after, "\n\n")
+	cmd.Long, cmd.Example = before+after, strings.Replace(cmd.Example, "  "+cmd.Root().Use+" dev --lab\n", "", 1)
 }
 
 // words are those that start this server again.
@@ -295,32 +307,10 @@ func (c *cli) logRequest(r dev.Request) {
 
 // logEntry prints a line for an entry of a session's journal.
 func (c *cli) logEntry(key session.Key, p runtime.Progress) {
-	if text := entryWords(p); text != "" {
+	if text := screen.EntryWords(p); text != "" {
 		c.Talk("%s  %s  %s", c.Now().Format("15:04:05"), screen.CleanLine(key.ID), text)
 	}
 	if p.Status.Ended() && key.Tenant == session.DefaultTenant {
 		report.Ended(c.Screen, c.Place, key.ID)
 	}
-}
-
-func entryWords(p runtime.Progress) string {
-	switch p.Kind {
-	case session.KindReplied:
-		return "" // the step says what it asked for
-	case session.KindStepped:
-		if len(p.Calls) == 0 {
-			return fmt.Sprintf("step %d: done", p.Step)
-		}
-		return fmt.Sprintf("step %d: %s", p.Step, screen.Calls(p.Calls))
-	case session.KindSuspended:
-		return fmt.Sprintf("step %d: paused, nothing runs", p.Step)
-	case session.KindResumed:
-		return "goes on"
-	case session.KindDelayed:
-		return fmt.Sprintf("step %d: put off, next try at %s: %s", p.Step+1, p.Until.Local().Format("15:04:05"), screen.Short(p.Reason, 200))
-	case session.KindCompleted:
-		return "completed after " + screen.Count(p.Step, "step")
-	case session.KindStarted, session.KindFailed, session.KindInterrupted, session.KindCancelled, session.KindRestored, session.KindForked, session.KindDeleted:
-	}
-	return string(p.Kind)
 }

@@ -36,6 +36,7 @@ func TestProgramOfAUserSpeaksOfItself(t *testing.T) {
 	code, _ := shop(t, &help, "--help")
 	require.Zero(t, code)
 	require.Contains(t, help.String(), "shop inbox")
+	require.Contains(t, help.String(), "  shop run \"INPUT\"                         start\n")
 	require.Contains(t, help.String(), "Exit codes")
 	for _, foreign := range []string{"janitor", "demo", "  adjourn "} {
 		require.NotContains(t, help.String(), foreign)
@@ -46,6 +47,11 @@ func TestProgramOfAUserSpeaksOfItself(t *testing.T) {
 		require.Zero(t, code)
 		for _, foreign := range []string{"janitor", "agent lab", "  adjourn "} {
 			require.NotContains(t, help.String(), foreign, command)
+		}
+		if command == "dev" {
+			require.NotContains(t, help.String(), "--lab")
+			require.NotContains(t, help.String(), "try things out")
+			require.Contains(t, help.String(), "Any number of commands")
 		}
 		if command == "run" {
 			require.Contains(t, help.String(), "  shop run --agent till hello\n  shop run --agent till --output json < input.txt\n")

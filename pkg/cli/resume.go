@@ -57,7 +57,7 @@ given again changes nothing: it prints where the session stands now.
 you are shown what waits now and asked on a terminal; elsewhere the command with
 its -c is printed, to be pasted.`,
 		Example: `  adjourn resume SESSION --approve w2-1
-  adjourn resume -c CHECKPOINT --approve w2-1 --reject w2-2 --reason "that one is the original"
+  adjourn resume -c CHECKPOINT --reject w2-2 --reason "the original"
   adjourn resume SESSION --edit 'w2-1={"order": "A-17", "amount": 50}'
   adjourn resume SESSION "use the eu-west-1 region"`,
 		Args:              atMost(2, "quote the message if it has several words"),

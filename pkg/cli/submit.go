@@ -43,7 +43,7 @@ type submitFlags struct {
 func (c *cli) submitCommand() *cobra.Command {
 	var f submitFlags
 	cmd := &cobra.Command{
-		Use:   "submit session {wait | --call call} {--result JSON | --error text | --reply text | --select id | --verdict word | --approve | --reject | --edit JSON}",
+		Use:   "submit session {wait | --call call} answer",
 		Short: "Answer one thing a session waits for",
 		Long: `Answer one wait and leave the others open. When nothing is open any more the
 session goes on at once, unless --no-resume says that the answer is only stored.

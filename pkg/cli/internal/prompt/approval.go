@@ -18,9 +18,9 @@ import (
 )
 
 const approvalHelp = `  y            run it with exactly these arguments, once you have seen all of them
-  n [reason]   do not run it; the agent is told, with your reason (an empty line is a no, too)
+  n [reason]   do not run it, and tell the agent why (so does an empty line)
   v            show it again, page by page
-  e [JSON]     change the arguments (give all of them), then decide; both are recorded
+  e [JSON]     change the arguments (give all), then decide; both are recorded
   ?            this help and what the tool does
   Ctrl-C       decide later: the session stays paused, nothing runs
 `

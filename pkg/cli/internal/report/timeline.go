@@ -130,7 +130,8 @@ func (t *timeline) again(w session.Wait) {
 }
 
 func (t *timeline) detail(label, format string, args ...any) {
-	t.linef("      %-9s "+format, append([]any{label}, args...)...)
+	line := screen.Sprintf("      %-9s "+format, append([]any{label}, args...)...)
+	t.b.WriteString(screen.Hang(line, 16, screen.Width(t.screen.Stdout)) + "\n")
 }
 
 func (t *timeline) title(e *journal.Entry) string {
