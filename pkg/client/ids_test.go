@@ -1,7 +1,6 @@
 package client_test
 
 import (
-	"context"
 	"encoding/json"
 	"reflect"
 	"testing"
@@ -9,68 +8,43 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/httpapi"
 )
+
+// withoutIDs are the routes whose answers have nothing that checkAnswer could refuse.
+var withoutIDs = map[string]string{
+	"listEntries": "the journal as it is stored",
+	"getOpenAPI":  "a document",
+}
 
 // TestAnswers_ids: an answer that names something as no server does is refused.
 func TestAnswers_ids(t *testing.T) {
 	t.Parallel()
 	const odd = "a b\x1b[2J"
 	odds := []client.Wait{{WaitID: "w2-1", SessionID: "s", ChildSessionID: odd}}
-	use := map[string]func(context.Context, *client.Client) error{
-		"session": func(ctx context.Context, c *client.Client) error { _, err := c.Session(ctx, "s", 0); return err },
-		"start": func(ctx context.Context, c *client.Client) error {
-			_, err := c.Start(ctx, client.StartParams{})
-			return err
-		},
-		"submit": func(ctx context.Context, c *client.Client) error {
-			_, err := c.Submit(ctx, client.SubmitParams{SessionID: "s"})
-			return err
-		},
-		"resume": func(ctx context.Context, c *client.Client) error {
-			_, err := c.Resume(ctx, client.ResumeParams{SessionID: "s"})
-			return err
-		},
-		"waits": func(ctx context.Context, c *client.Client) error {
-			_, err := c.Waits(ctx, "s", client.Page{})
-			return err
-		},
-		"inbox": func(ctx context.Context, c *client.Client) error {
-			_, err := c.Inbox(ctx, client.InboxParams{})
-			return err
-		},
-		"sessions": func(ctx context.Context, c *client.Client) error {
-			_, err := c.Sessions(ctx, client.SessionsParams{})
-			return err
-		},
-		"checkpoints": func(ctx context.Context, c *client.Client) error {
-			_, err := c.Checkpoints(ctx, "s", client.Page{})
-			return err
-		},
-		"messages": func(ctx context.Context, c *client.Client) error {
-			_, err := c.Messages(ctx, "s", client.Page{})
-			return err
-		},
-		"runs": func(ctx context.Context, c *client.Client) error {
-			_, err := c.Runs(ctx, "s", client.Page{})
-			return err
-		},
+	answers := map[string][]any{
+		"getSession":      {client.Session{}, client.Session{ID: "t"}, client.Session{ID: "s", CheckpointID: odd}, client.Session{ID: "s", Pause: &client.Pause{Pending: odds}}},
+		"startSession":    {client.Started{}, client.Started{SessionID: odd}},
+		"submitAnswer":    {client.Submitted{Open: odds}},
+		"resumeSession":   {client.Resumed{Open: []client.Wait{{WaitID: odd}}}},
+		"listWaits":       {client.Waits{Items: odds}, client.Waits{Cursor: odd}, client.Waits{Items: []client.Wait{{}}}},
+		"listOpenWaits":   {client.Waits{Items: []client.Wait{{WaitID: "w2-1"}}}},
+		"listSessions":    {client.Sessions{Items: []client.Summary{{ID: odd}}}, client.Sessions{Cursor: odd}},
+		"listCheckpoints": {client.Checkpoints{Items: []client.Checkpoint{{ID: odd}}}, client.Checkpoints{Cursor: odd}},
+		"listMessages":    {client.Messages{Cursor: odd}},
+		"listRuns":        {client.Runs{Cursor: odd}},
 	}
-	for verb, answers := range map[string][]any{
-		"session":     {client.Session{}, client.Session{ID: "t"}, client.Session{ID: "s", CheckpointID: odd}, client.Session{ID: "s", Pause: &client.Pause{Pending: odds}}},
-		"start":       {client.Started{}, client.Started{SessionID: odd}},
-		"submit":      {client.Submitted{Open: odds}},
-		"resume":      {client.Resumed{Open: []client.Wait{{WaitID: odd}}}},
-		"waits":       {client.Waits{Items: odds}, client.Waits{Cursor: odd}, client.Waits{Items: []client.Wait{{}}}},
-		"inbox":       {client.Waits{Items: []client.Wait{{WaitID: "w2-1"}}}},
-		"sessions":    {client.Sessions{Items: []client.Summary{{ID: odd}}}, client.Sessions{Cursor: odd}},
-		"checkpoints": {client.Checkpoints{Items: []client.Checkpoint{{ID: odd}}}, client.Checkpoints{Cursor: odd}},
-		"messages":    {client.Messages{Cursor: odd}},
-		"runs":        {client.Runs{Cursor: odd}},
-	} {
-		for _, out := range answers {
+	for _, r := range httpapi.Routes() {
+		require.NotEqual(t, len(answers[r.OperationID]) > 0, withoutIDs[r.OperationID] != "",
+			"%s needs answers in TestAnswers_ids with ids, of itself or of what it contains, that are none (checkAnswer in pkg/client/ids.go refuses them), or the reason why it has none in withoutIDs", r.OperationID)
+	}
+	for operation, odds := range answers {
+		for _, out := range odds {
 			raw, err := json.Marshal(out)
 			require.NoError(t, err)
-			require.ErrorIs(t, use[verb](t.Context(), over(t, &script{answers: []answer{says(200, string(raw))}})), client.ErrNotAdjourn, "%s: %s", verb, raw)
+			call, ok := calls(over(t, &script{answers: []answer{says(200, string(raw))}}), "s")[operation]
+			require.True(t, ok, "calls (pkg/client/transport_test.go) has no %q", operation)
+			require.ErrorIs(t, call(t.Context()), client.ErrNotAdjourn, "%s: %s", operation, raw)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func problem(status int) answer {
 // repeatable are requests of every kind: each may be sent again when nobody knows what
 // became of it, for what changes something has a key.
 func repeatable(c *client.Client) map[string]func(context.Context) error {
-	again := calls(c)
+	again := calls(c, "s-1")
 	for name, p := range map[string]client.SubmitRequest{
 		"approval":      {Kind: session.AnswerApproval, ApprovalID: "n"},
 		"question":      {Kind: session.AnswerReply, WaitID: "w2-1", QuestionID: "q"},
@@ -98,7 +98,7 @@ func TestNoRetry(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 500, 501} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &script{answers: []answer{problem(status)}}
-			for name, do := range calls(over(t, s)) {
+			for name, do := range calls(over(t, s), "s-1") {
 				s.requests = nil
 				require.Error(t, do(t.Context()), name)
 				require.Len(t, s.requests, 1, "%d: %s", status, name)

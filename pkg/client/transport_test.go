@@ -103,9 +103,9 @@ func over(t *testing.T, s *script) *client.Client {
 	return c
 }
 
-// calls are all the methods, by the name their route has in the OpenAPI document.
-func calls(c *client.Client) map[string]func(context.Context) error {
-	id := "s-1"
+// calls are all the methods, by the name their route has in the OpenAPI document. Those
+// of one session ask for this one.
+func calls(c *client.Client, id string) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"startSession": func(ctx context.Context) error {
 			_, err := c.Start(ctx, client.StartParams{Request: client.StartRequest{Input: client.Text("hi")}})

@@ -85,5 +85,5 @@ func TestWords(t *testing.T) {
 			}
 		}
 	}
-	require.ElementsMatch(t, internals, named)
+	require.ElementsMatch(t, internals, named, "A: types of internal/codes, B: aliases in pkg/client/words.go")
 }
