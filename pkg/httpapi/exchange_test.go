@@ -223,6 +223,7 @@ func exchanges(t *testing.T) map[string]exchange {
 	// a message in parts
 	s.tell("start_parts", ann, post, "/sessions", `{"agent":"desk","sessionId":"parts","input":[{"kind":"text","text":"echo"},{"kind":"image","file":{"mediaType":"image/png","url":"https://example.org/a.png"}},{"kind":"file","file":{"mediaType":"text/csv","name":"a.csv","data":"YSxi"}}]}`)
 	s.tell("messages_parts", ann, get, "/sessions/parts/messages", "")
+	// New exchanges go here: ids are counted, and one further up renumbers every file after it.
 	return s.told
 }
 
@@ -246,7 +247,7 @@ func TestExchanges(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, raw, 0o644))
 		}
 		want, err := os.ReadFile(path)
-		require.NoError(t, err, "run go test ./pkg/httpapi -run TestExchanges -update")
+		require.NoError(t, err, "run go test ./pkg/httpapi -run 'TestExchanges$' -update (without the $ other tests read the files before they are written)")
 		require.Equal(t, string(want), string(raw), name)
 	}
 	files, err := os.ReadDir(exchangeDir)
