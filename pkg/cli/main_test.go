@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,7 +47,12 @@ func TestMain(m *testing.M) {
 		}
 		cli.Main(registry)
 	}
-	os.Exit(isolated(m.Run))
+	code := isolated(m.Run)
+	if commands := untold(); code == 0 && len(commands) > 0 {
+		fmt.Fprintf(os.Stderr, "no story told with both (pkg/cli/server_test.go) has the command %s: tell one, on a data file and on a server\n", strings.Join(commands, ", "))
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // configHome is the variable that leads to a user's configuration. What the tests'
@@ -195,6 +201,8 @@ type bench struct {
 	program  string
 	// ahead is how far the clock of commands, and of the bench's server, is ahead.
 	ahead atomic.Int64
+	// told says that the bench is that of a story told with both.
+	told bool
 	// url and token of the server commands speak to; empty for the data file.
 	url, token string
 }
@@ -228,6 +236,11 @@ func (b *bench) pipe(stdin string, args ...string) result {
 
 func (b *bench) runIn(ctx context.Context, stdin string, args ...string) result {
 	b.t.Helper()
+	for _, word := range args {
+		if b.told {
+			toldWords.Store(word, true)
+		}
+	}
 	var stdout, stderr bytes.Buffer
 	code := cli.Run(ctx, cli.Config{
 		Registry: b.registry, Program: b.program, Args: args, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr,

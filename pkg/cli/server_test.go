@@ -2,9 +2,12 @@ package cli_test
 
 import (
 	"context"
+	"flag"
 	"maps"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,14 +27,36 @@ func bothOver(t *testing.T, serve func(*bench), story func(t *testing.T, b *benc
 	t.Helper()
 	t.Run("data", func(t *testing.T) {
 		t.Parallel()
-		story(t, setup(t))
+		b := setup(t)
+		b.told = true
+		story(t, b)
 	})
 	t.Run("url", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
+		b.told = true
 		serve(b)
 		story(t, b)
 	})
+}
+
+// toldWords are the words of all commands in stories that are told with both.
+var toldWords sync.Map
+
+// untold returns the commands that speak to servers and are in no story told with both.
+// Only a run of all tests can say that: of some of them it returns none.
+func untold() (commands []string) {
+	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz"} {
+		if flag.Lookup(name).Value.String() != "" {
+			return nil
+		}
+	}
+	for _, words := range hostileCommands {
+		if _, ok := toldWords.Load(words[0]); !ok && !strings.HasPrefix(words[0], "__") && !slices.Contains(commands, words[0]) {
+			commands = append(commands, words[0])
+		}
+	}
+	return commands
 }
 
 // serve puts a server in front of the bench's data file and has commands speak to it.
