@@ -93,6 +93,7 @@ var plan = house{
 		"pkg/cli/internal/list":    6.95,
 		"pkg/cli/internal/prompt":  6.95,
 		"pkg/cli/internal/answers": 6.96,
+		"pkg/cli/internal/work":    6.96,
 		"pkg/cli":                  7,
 
 		"internal/terminaltest": 6.6,
@@ -131,8 +132,8 @@ var plan = house{
 		"github.com/santhosh-tekuri/jsonschema":      {"pkg/tool", "pkg/agent"},
 		"modernc.org/sqlite":                         {"pkg/sqlite/internal/datafile", "internal/floortest"},
 		"modernc.org/libc":                           {"pkg/sqlite/internal/datafile"}, // what SQLite's own functions take
-		"github.com/spf13/cobra":                     {"pkg/cli", "pkg/cli/internal/list"},
-		"github.com/spf13/pflag":                     {"pkg/cli", "pkg/cli/internal/place"}, // the flags in the types of cobra
+		"github.com/spf13/cobra":                     {"pkg/cli", "pkg/cli/internal/list", "pkg/cli/internal/work"},
+		"github.com/spf13/pflag":                     {"pkg/cli", "pkg/cli/internal/place", "pkg/cli/internal/work"}, // the flags in the types of cobra
 		"golang.org/x/term":                          {"internal/screen"},
 		"golang.org/x/sys":                           {"pkg/cli/internal/prompt", "internal/owned"}, // throws away what was typed too early; when a file was made
 		"github.com/openai/openai-go/v3":             {"pkg/llm/openai"},

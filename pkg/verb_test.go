@@ -75,8 +75,6 @@ func TestRoutes_are_documented(t *testing.T) {
 // that open a data file, work on it or serve it, and that name its errors. All others
 // reach sessions through pkg/client alone.
 var engineFiles = map[string]string{
-	"pkg/cli/work.go":                       "works on a data file",
-	"pkg/cli/dev.go":                        "serves a data file, and works on it",
 	"pkg/cli/internal/dev/dev.go":           "serves a data file, and works on it",
 	"pkg/cli/internal/exit/exit.go":         "errors of opening a data file and of the work on it",
 	"pkg/cli/internal/known/known.go":       "remembers data files",
@@ -85,6 +83,8 @@ var engineFiles = map[string]string{
 	"pkg/cli/internal/place/place.go":       "what a data file is opened with",
 	"pkg/cli/internal/place/trust.go":       "looks into a data file that is not known yet",
 	"pkg/cli/internal/report/error_text.go": "errors of a data file in words",
+	"pkg/cli/internal/work/dev.go":          "serves a data file, and works on it",
+	"pkg/cli/internal/work/work.go":         "works on a data file",
 }
 
 // TestOneWayToSessions: commands reach sessions through the client.

@@ -34,6 +34,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/prompt"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/cli/internal/work"
 	"github.com/adjourn/adjourn/pkg/client"
 )
 
@@ -185,8 +186,9 @@ type cli struct {
 	Config
 	*screen.Screen
 	*place.Place
-	person *prompt.Person
-	lists  *list.Lists
+	person  *prompt.Person
+	lists   *list.Lists
+	workers *work.Commands
 
 	// did says what the command has written down, for when nobody goes on with it.
 	did string
@@ -234,6 +236,7 @@ func newCLI(cfg Config) *cli {
 	c := &cli{Config: cfg, Screen: s, Place: where}
 	c.person = prompt.New(prompt.Config{Stdin: cfg.Stdin, Screen: s, Place: where, Env: cfg.Env})
 	c.lists = list.New(list.Config{Screen: s, Place: where, Now: cfg.Now, Do: c.do, NoArgs: noArgs, CompleteAgents: c.completeAgents})
+	c.workers = work.New(work.Config{Screen: s, Place: where, Who: cfg.Who, Now: cfg.Now, Here: c.here, NoArgs: noArgs})
 	where.Trust = c.person.Trusts
 	if slices.Contains(cfg.Args, "--output=json") || slices.Contains(cfg.Args, "-ojson") || followed(cfg.Args, "--output", "json") || followed(cfg.Args, "-o", "json") {
 		// Said before the flags are parsed, so that a mistake in them has JSON too.
@@ -299,7 +302,7 @@ Environment
 	root.AddCommand(
 		c.runCommand(), c.resumeCommand(), c.submitCommand(),
 		c.lists.InboxCommand(), c.lists.SessionsCommand(), c.showCommand(), c.agentsCommand(),
-		c.workCommand(), c.devCommand(), c.demoCommand(), c.versionCommand(),
+		c.workers.Work(), c.workers.Dev(), c.demoCommand(), c.versionCommand(),
 	)
 	if name := c.Name; name != "adjourn" {
 		c.adopt(root, name)
@@ -335,7 +338,7 @@ func (c *cli) adopt(root *cobra.Command, name string) {
 		case "run":
 			cmd.Example = c.runExamples(registry)
 		case "dev":
-			hideTrials(cmd, registry)
+			work.HideTrials(cmd, registry)
 		}
 	}
 	var lines []string
@@ -352,14 +355,14 @@ func (c *cli) adopt(root *cobra.Command, name string) {
 
 // runExamples are the examples of run with an agent that a user's own program has.
 func (c *cli) runExamples(registry *agent.Registry) string {
-	agent, input, _ := firstInput(registry)
+	agent, input, _ := work.FirstInput(registry)
 	start := "  " + c.Name + " run --agent " + place.Quote(agent) + " "
 	return start + place.Quote(input) + "\n" + start + "--output json < input.txt\n" +
 		"  " + c.Name + ` run --session SESSION "and now the next thing"`
 }
 
 // do wraps a command's work: what fails before it is a mistake in the words.
-func (c *cli) do(work func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+func (c *cli) do(todo func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if c.Form != screen.FormText && c.Form != screen.FormJSON {
 			return exit.Usagef("--output %q: use text or json", c.Form)
@@ -371,7 +374,7 @@ func (c *cli) do(work func(ctx context.Context, args []string) error) func(*cobr
 			return err
 		}
 		c.began = true
-		err := work(cmd.Context(), args)
+		err := todo(cmd.Context(), args)
 		if u := (*exit.UsageError)(nil); errors.As(err, &u) && u.Command == "" {
 			u.Command = cmd.CommandPath()
 		}
@@ -380,12 +383,12 @@ func (c *cli) do(work func(ctx context.Context, args []string) error) func(*cobr
 }
 
 // here is do for a command that works on this machine's data only.
-func (c *cli) here(command string, work func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+func (c *cli) here(command string, todo func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return c.do(func(ctx context.Context, args []string) error {
 		if err := c.CheckHere(command); err != nil {
 			return err
 		}
-		return work(ctx, args)
+		return todo(ctx, args)
 	})
 }
 

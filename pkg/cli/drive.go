@@ -6,61 +6,24 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
-
-	"github.com/spf13/pflag"
 
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/cli/internal/work"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// waiting is how long a command stays with a session: until it rests, unless --wait says less.
-type waiting struct {
-	flags *pflag.FlagSet
-	most  time.Duration
-}
-
-func (w *waiting) register(flags *pflag.FlagSet) {
-	w.flags = flags
-	flags.DurationVar(&w.most, "wait", 0, "stay for at most this `duration`, then exit 124; what runs then is interrupted,\nas by Ctrl-C, unless a server works on it; 0s leaves all work to others and exits 0\n(default: until it rests)")
-}
-
-func (w *waiting) limited() bool { return w.flags.Changed("wait") }
-
-// none says that the command leaves all work to others: it is done once what it
-// was asked for is written down.
-func (w *waiting) none() bool { return w.limited() && w.most == 0 }
-
-func (w *waiting) check() error {
-	if w.most < 0 {
-		return exit.Usagef("--wait %s: use a duration from 0s on, such as 30s or 5m", w.most)
-	}
-	return nil
-}
-
-// bound holds the store's wait for another process to the time given.
-func (c *cli) bound(w *waiting) error {
-	if err := w.check(); err != nil {
-		return err
-	}
-	if w.limited() && w.most > 0 {
-		c.Patience = min(w.most, place.LongestPatience)
-	}
-	return nil
-}
-
 // drive works on a session until it rests, asks where there is somebody to ask,
 // and prints where the session stands in the end.
-func (c *cli) drive(ctx context.Context, e *place.Connection, id string, w *waiting) error {
-	if w.none() {
+func (c *cli) drive(ctx context.Context, e *place.Connection, id string, stay *work.Stay) error {
+	if stay.None() {
 		return c.taken(ctx, e, id)
 	}
 	for {
-		v, err := c.untilRest(ctx, e, id, w)
+		v, err := c.untilRest(ctx, e, id, stay)
 		if err != nil {
 			return err
 		}
@@ -83,16 +46,12 @@ func (c *cli) drive(ctx context.Context, e *place.Connection, id string, w *wait
 
 // untilRest works on a session until it rests, the time given is over, or ctx ends,
 // and returns where it stands then.
-func (c *cli) untilRest(ctx context.Context, e *place.Connection, id string, w *waiting) (report.View, error) {
-	work := ctx
-	if w.limited() {
-		var cancel context.CancelFunc
-		work, cancel = context.WithTimeout(ctx, w.most)
-		defer cancel()
-	}
-	defer c.sayStopping(ctx)()
+func (c *cli) untilRest(ctx context.Context, e *place.Connection, id string, stay *work.Stay) (report.View, error) {
+	within, cancel := stay.Within(ctx)
+	defer cancel()
+	defer work.SayStopping(ctx, c.Screen, c.Place)()
 	for {
-		err := unlessOver(work, e.Drive(work, id))
+		err := work.UnlessOver(within, e.Drive(within, id))
 		v, standErr := report.Load(ctx, c.Place, e, id)
 		if standErr != nil {
 			return v, cmp.Or(err, standErr)
@@ -107,33 +66,10 @@ func (c *cli) untilRest(ctx context.Context, e *place.Connection, id string, w *
 			report.Refuse(c.Screen, c.Place, v, c.unmanned(v, err))
 			return v, exit.Said(c.code(err))
 		}
-		if v.Outcome != session.OutcomeRunning || work.Err() != nil {
+		if v.Outcome != session.OutcomeRunning || within.Err() != nil {
 			return v, nil
 		}
 		// It rested, and somebody else has made it go on.
-	}
-}
-
-// sayStopping is whenStopped for work in this process, before which people may wait.
-func (c *cli) sayStopping(ctx context.Context) (end func()) {
-	if c.Remote() || c.Form == screen.FormJSON {
-		return func() {}
-	}
-	return c.whenStopped(ctx, "Stopping; tools may finish for 5 s. Ctrl-C again stops at once.")
-}
-
-// whenStopped says a text as soon as ctx ends. What it returns ends that, and comes back
-// when the text is said, or never will be.
-func (c *cli) whenStopped(ctx context.Context, text string) (end func()) {
-	said := make(chan struct{})
-	unsaid := context.AfterFunc(ctx, func() {
-		defer close(said)
-		c.Talk("%s", text)
-	})
-	return func() {
-		if !unsaid() {
-			<-said
-		}
 	}
 }
 
@@ -153,15 +89,6 @@ func (c *cli) unmanned(v report.View, err error) error {
 	}
 	return &exit.RefusalError{Code: client.CodeUnknownAgent, Session: v.ID, Cause: err, Message: fmt.Sprintf(
 		"%s, but nobody goes on with it here: its agent %q is not in this program. Let the program that has it work or resume it", c.did, v.Agent)}
-}
-
-// unlessOver returns what broke the work. That its time was over, or that it was
-// interrupted, is no error; but that another process held the data file is told.
-func unlessOver(work context.Context, err error) error {
-	if work.Err() != nil && (errors.Is(work.Err(), context.Canceled) || exit.CodeOf(err) != client.CodeStoreLocked) {
-		return nil
-	}
-	return err
 }
 
 // taken ends a command that only writes down what it was asked for. Where the

@@ -17,6 +17,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/prompt"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/cli/internal/work"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -31,7 +32,7 @@ type resumeFlags struct {
 	rejectAll  bool
 	edit       []string
 	reason     string
-	wait       waiting
+	wait       work.Stay
 }
 
 func (c *cli) resumeCommand() *cobra.Command {
@@ -74,7 +75,7 @@ its -c is printed, to be pasted.`,
 	decisionVar(flags, &f.rejectAll, "reject-all", "reject every open approval")
 	flags.StringArrayVar(&f.edit, "edit", nil, "approve with other arguments, as `wait=JSON`")
 	flags.StringVar(&f.reason, "reason", "", "`text` the agent is told with a rejection")
-	f.wait.register(flags)
+	f.wait.Register(flags)
 	for _, flag := range []string{"approve", "reject", "edit"} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, c.completeApprovals)
 	}
@@ -89,7 +90,7 @@ func (f *resumeFlags) decides() bool {
 }
 
 func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
-	if err := c.bound(&f.wait); err != nil {
+	if err := f.wait.Bound(c.Place); err != nil {
 		return err
 	}
 	id, message, hasMessage, err := c.whose(&f, args)

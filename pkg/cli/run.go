@@ -16,6 +16,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/cli/internal/work"
 	"github.com/adjourn/adjourn/pkg/client"
 )
 
@@ -26,7 +27,7 @@ type runFlags struct {
 	idempotency string
 	inputFile   string
 	tags        []string
-	wait        waiting
+	wait        work.Stay
 }
 
 func (c *cli) runCommand() *cobra.Command {
@@ -57,14 +58,14 @@ waiting, writes it to pause.json beside the data file and exits with 10. With
 	flags.StringVar(&f.idempotency, "idempotency-key", "", "`key` that makes repeating this command harmless")
 	flags.StringVar(&f.inputFile, "input-file", "", "read the input from a `file`; - is stdin")
 	flags.StringArrayVar(&f.tags, "tag", nil, "`tag` of a new session, by which sessions finds it; may be given several times")
-	f.wait.register(flags)
+	f.wait.Register(flags)
 	_ = cmd.RegisterFlagCompletionFunc("agent", c.completeAgents)
 	_ = cmd.RegisterFlagCompletionFunc("session", c.completeSessions)
 	return cmd
 }
 
 func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
-	if err := c.bound(&f.wait); err != nil {
+	if err := f.wait.Bound(c.Place); err != nil {
 		return err
 	}
 	input, err := c.input(f, args)

@@ -16,6 +16,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/prompt"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/cli/internal/work"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -37,7 +38,7 @@ type submitFlags struct {
 	edit     string
 	reason   string
 	noResume bool
-	wait     waiting
+	wait     work.Stay
 }
 
 func (c *cli) submitCommand() *cobra.Command {
@@ -87,13 +88,13 @@ exits with 5.`,
 	flags.StringVar(&f.edit, "edit", "", "approve with other arguments, as `JSON`")
 	flags.StringVar(&f.reason, "reason", "", "`text` that goes with --approve, --reject or --verdict")
 	flags.BoolVar(&f.noResume, "no-resume", false, "only store the answer: resume goes on later")
-	f.wait.register(flags)
+	f.wait.Register(flags)
 	_ = cmd.RegisterFlagCompletionFunc("verdict", cobra.FixedCompletions([]string{string(session.VerdictHappened), string(session.VerdictNotHappened)}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
-	if err := c.bound(&f.wait); err != nil {
+	if err := f.wait.Bound(c.Place); err != nil {
 		return err
 	}
 	answer, err := c.answer(f)

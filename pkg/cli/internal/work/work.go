@@ -1,4 +1,4 @@
-package cli
+package work
 
 import (
 	"context"
@@ -29,24 +29,25 @@ const (
 	sweepEvery = 15 * time.Second
 )
 
-func (c *cli) workCommand() *cobra.Command {
+// Work returns the command work.
+func (c *Commands) Work() *cobra.Command {
 	var watch bool
 	var concurrency int
-	var w waiting
+	var stay Stay
 	cmd := &cobra.Command{
 		Use:   "work",
 		Short: "Work on every session that has something to do",
 		Long: `Work on every session that has something to do, until all of them rest: after a
 crash, for deadlines that have passed, or for sessions others started with
 --wait 0s. With --watch it keeps going, as a worker; any number may run at once.`,
-		Args: noArgs("it works on every session; to go on with one: resume SESSION"),
-		RunE: c.here("work", func(ctx context.Context, _ []string) error {
-			return c.workAll(ctx, watch, concurrency, &w)
+		Args: c.cfg.NoArgs("it works on every session; to go on with one: resume SESSION"),
+		RunE: c.cfg.Here("work", func(ctx context.Context, _ []string) error {
+			return c.workAll(ctx, watch, concurrency, &stay)
 		}),
 	}
 	cmd.Flags().BoolVar(&watch, "watch", false, "keep going until interrupted")
 	cmd.Flags().IntVar(&concurrency, "concurrency", 8, "work on at most this `number` of sessions at once, 1 to 64")
-	w.register(cmd.Flags())
+	stay.Register(cmd.Flags())
 	cmd.Flags().Lookup("wait").Usage = "stay for at most this `duration`, then exit 124 if there is work left\n(default: until all of them rest)"
 	return cmd
 }
@@ -67,8 +68,8 @@ func (m *moved) see(k session.Key, p runtime.Progress) {
 	m.sessions[k.ID], m.order = p.Status, append(m.order, k.ID)
 }
 
-func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiting) error {
-	if err := c.bound(w); err != nil {
+func (c *Commands) workAll(ctx context.Context, watch bool, concurrency int, stay *Stay) error {
+	if err := stay.Bound(c.Place); err != nil {
 		return err
 	}
 	if concurrency < 1 || concurrency > 64 {
@@ -83,14 +84,10 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 	if err != nil {
 		return err
 	}
-	defer c.close(a)
-	work := ctx
-	if w.limited() {
-		var cancel context.CancelFunc
-		work, cancel = context.WithTimeout(ctx, w.most)
-		defer cancel()
-	}
-	end := c.sayStopping(ctx)
+	defer report.Close(c.Screen, c.Place, a)
+	work, cancel := stay.Within(ctx)
+	defer cancel()
+	end := SayStopping(ctx, c.Screen, c.Place)
 	if watch {
 		c.Talk("Working on %s until interrupted.", a.Data)
 		err = a.Runtime.Work(work, a.Queue(), runtime.WorkParams{Concurrency: concurrency, SweepEvery: sweepEvery})
@@ -98,7 +95,7 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 		err = c.workOff(work, a, concurrency)
 	}
 	end()
-	if err := unlessOver(work, err); err != nil {
+	if err := UnlessOver(work, err); err != nil {
 		return err
 	}
 	left, others, err := c.left(context.WithoutCancel(ctx), a)
@@ -135,7 +132,7 @@ func (c *cli) workAll(ctx context.Context, watch bool, concurrency int, w *waiti
 
 // recordMoved keeps the pause file true of the sessions that were worked on: it holds
 // the last one that paused, as it stands now.
-func (c *cli) recordMoved(ctx context.Context, e *place.Connection, m *moved) error {
+func (c *Commands) recordMoved(ctx context.Context, e *place.Connection, m *moved) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, id := range m.order {
@@ -155,7 +152,7 @@ func (c *cli) recordMoved(ctx context.Context, e *place.Connection, m *moved) er
 // left reports whether any session has something to do here: it is running, or
 // all its answers are in and it has not been resumed. The others that have are
 // those whose agent this program has not.
-func (c *cli) left(ctx context.Context, a *embedded.App) (left bool, others []journal.Head, err error) {
+func (c *Commands) left(ctx context.Context, a *embedded.App) (left bool, others []journal.Head, err error) {
 	see := func(head journal.Head) {
 		if slices.Contains(a.Registry.Names(), head.Agent) {
 			left = true
@@ -192,7 +189,7 @@ func (c *cli) left(ctx context.Context, a *embedded.App) (left bool, others []jo
 // workOff works until no session has anything to do. A session that has, but
 // nothing in the queue, is put off until later, or its worker has died; the
 // sweep looks after the latter.
-func (c *cli) workOff(ctx context.Context, a *embedded.App, concurrency int) error {
+func (c *Commands) workOff(ctx context.Context, a *embedded.App, concurrency int) error {
 	// The sweep gives whoever gave the last answer a moment to send for what
 	// follows. This command is what one types after a crash, so it sends at once;
 	// should both do it, one of them comes to nothing.
@@ -201,7 +198,7 @@ func (c *cli) workOff(ctx context.Context, a *embedded.App, concurrency int) err
 		return err
 	}
 	for _, k := range unresumed {
-		_, err := a.Runtime.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeContinue, Caller: runtime.Caller{Who: c.Who, From: "cli"}})
+		_, err := a.Runtime.Resume(ctx, runtime.ResumeParams{Key: k, Mode: runtime.ResumeContinue, Caller: runtime.Caller{Who: c.cfg.Who, From: "cli"}})
 		if err != nil && exit.Class(err) != runtime.ClassConflict {
 			return err
 		}
@@ -229,7 +226,7 @@ func (c *cli) workOff(ctx context.Context, a *embedded.App, concurrency int) err
 }
 
 // worked prints what was done, and which sessions' answers are only stored.
-func (c *cli) worked(m *moved, left bool, stored []string) error {
+func (c *Commands) worked(m *moved, left bool, stored []string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ids := slices.Sorted(maps.Keys(m.sessions))

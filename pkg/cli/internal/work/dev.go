@@ -1,4 +1,4 @@
-package cli
+package work
 
 import (
 	"context"
@@ -36,7 +36,8 @@ type devFlags struct {
 	concurrency int
 }
 
-func (c *cli) devCommand() *cobra.Command {
+// Dev returns the command dev.
+func (c *Commands) Dev() *cobra.Command {
 	var f devFlags
 	cmd := &cobra.Command{
 		Use:   "dev",
@@ -58,8 +59,8 @@ Any number of commands may use the same data file beside it.`,
 		Example: `  adjourn dev
   adjourn dev --lab
   adjourn dev --addr 127.0.0.1:0 --data ./try.db`,
-		Args: noArgs("this command takes none"),
-		RunE: c.here("dev", func(ctx context.Context, _ []string) error {
+		Args: c.cfg.NoArgs("this command takes none"),
+		RunE: c.cfg.Here("dev", func(ctx context.Context, _ []string) error {
 			return c.dev(ctx, f)
 		}),
 	}
@@ -72,8 +73,8 @@ Any number of commands may use the same data file beside it.`,
 	return cmd
 }
 
-// hideTrials takes out of the help of dev what is about agents that the program lacks.
-func hideTrials(cmd *cobra.Command, registry *agent.Registry) {
+// HideTrials takes out of the help of dev what is about agents that the program lacks.
+func HideTrials(cmd *cobra.Command, registry *agent.Registry) {
 	if len(registry.AllWithheld()) > 0 || slices.ContainsFunc(registry.Names(), func(name string) bool { a, _ := registry.Agent(name); return a.Trial }) {
 		return
 	}
@@ -101,7 +102,7 @@ func (f devFlags) words() []string {
 	return words
 }
 
-func (c *cli) dev(ctx context.Context, f devFlags) error {
+func (c *Commands) dev(ctx context.Context, f devFlags) error {
 	if f.concurrency < 1 || f.concurrency > 64 {
 		return exit.Usagef("--concurrency %d: use 1 to 64", f.concurrency)
 	}
@@ -117,18 +118,18 @@ func (c *cli) dev(ctx context.Context, f devFlags) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	defer c.close(a)
+	defer report.Close(c.Screen, c.Place, a)
 	c.NoProgress() // many sessions at once: a line for each thing that happens instead
 	keys := dev.KeysBeside(a.Data)
 	server, err := dev.Listen(ctx, dev.Config{
-		App: a, Listener: listener, Keys: keys, Who: c.Who, Concurrency: f.concurrency,
-		Log: c.Log(), OnRequest: c.logRequest, Now: c.Now,
+		App: a, Listener: listener, Keys: keys, Who: c.cfg.Who, Concurrency: f.concurrency,
+		Log: c.Log(), OnRequest: c.logRequest, Now: c.cfg.Now,
 	})
 	if err != nil {
 		return err
 	}
 	c.served(server, a.Registry, keys, f.showKey)
-	end := c.whenStopped(ctx, "Stopping. What is under way comes to a safe point first; Ctrl-C again stops at once.")
+	end := whenStopped(ctx, c.Screen, "Stopping. What is under way comes to a safe point first; Ctrl-C again stops at once.")
 	err = server.Serve(ctx)
 	end() // or a server that stops at once would say it among what it says in the end
 	if err != nil {
@@ -142,7 +143,7 @@ func (c *cli) dev(ctx context.Context, f devFlags) error {
 const countUpTo = 1000
 
 // leftBehind says what a server that stopped leaves undone, and how that goes on.
-func (c *cli) leftBehind(ctx context.Context, r *runtime.Runtime, again []string) {
+func (c *Commands) leftBehind(ctx context.Context, r *runtime.Runtime, again []string) {
 	c.Talk("Stopped.")
 	for _, left := range []struct {
 		status session.Status
@@ -168,7 +169,7 @@ func (c *cli) leftBehind(ctx context.Context, r *runtime.Runtime, again []string
 }
 
 // notServed says why there is no server, and what to do.
-func (c *cli) notServed(addr string, err error) error {
+func (c *Commands) notServed(addr string, err error) error {
 	switch {
 	case errors.Is(err, dev.ErrNotLoopback):
 		return exit.Usagef("--addr %s: %v. Use 127.0.0.1, or add --allow-remote if they may; what they send can then be read on the way", addr, err)
@@ -182,7 +183,7 @@ func (c *cli) notServed(addr string, err error) error {
 }
 
 // served prints where the server is, and what to paste next.
-func (c *cli) served(server *dev.Server, registry *agent.Registry, keys dev.Keys, showKey bool) {
+func (c *Commands) served(server *dev.Server, registry *agent.Registry, keys dev.Keys, showKey bool) {
 	data, key := place.Absolute(c.DataPath()), server.Key()
 	token, hashes := place.Absolute(keys.Token), place.Absolute(keys.File)
 	if c.Form == screen.FormJSON {
@@ -228,7 +229,7 @@ func (c *cli) served(server *dev.Server, registry *agent.Registry, keys dev.Keys
 
 // saidOfTrials says what a server does not offer, and how it is asked for; or what it
 // gives to everybody who has a key.
-func (c *cli) saidOfTrials(registry *agent.Registry) {
+func (c *Commands) saidOfTrials(registry *agent.Registry) {
 	offered, withheld := []string{}, registry.AllWithheld()
 	for _, name := range registry.Names() {
 		if a, _ := registry.Agent(name); a.Trial {
@@ -254,9 +255,9 @@ const firstWait = "w2-1"
 // labAgent is the agent that needs no model; a user's own program may lack it.
 const labAgent = "lab"
 
-// firstInput returns the agent and the input of the lines to paste: one that
+// FirstInput returns the agent and the input of the lines to paste: one that
 // pauses where there is the lab, else whatever the program has.
-func firstInput(registry *agent.Registry) (name, input string, pauses bool) {
+func FirstInput(registry *agent.Registry) (name, input string, pauses bool) {
 	if _, ok := registry.Agent(labAgent); ok {
 		return labAgent, "[{call: deploy, with: {service: web}}, {say: deployed}]", true
 	}
@@ -268,7 +269,7 @@ func firstInput(registry *agent.Registry) (name, input string, pauses bool) {
 }
 
 func curlLines(url, token string, registry *agent.Registry) []string {
-	name, input, pauses := firstInput(registry)
+	name, input, pauses := FirstInput(registry)
 	lines := []string{
 		"URL=" + place.Quote(url),
 		`KEY="Authorization: Bearer $(cat ` + place.Quote(token) + `)"`,
@@ -283,17 +284,17 @@ func curlLines(url, token string, registry *agent.Registry) []string {
 }
 
 func devWords(registry *agent.Registry) [][]string {
-	name, input, _ := firstInput(registry)
+	name, input, _ := FirstInput(registry)
 	return [][]string{{"run", "--agent", name, input}, {"inbox"}, {"show", devSession}}
 }
 
 // devCommandLine is a command of this program that speaks to the server.
-func (c *cli) devCommandLine(url, token string, words ...string) string {
+func (c *Commands) devCommandLine(url, token string, words ...string) string {
 	return c.At(url, token).Command(words...)
 }
 
 // logRequest prints a line for a request.
-func (c *cli) logRequest(r dev.Request) {
+func (c *Commands) logRequest(r dev.Request) {
 	outcome := strconv.Itoa(r.Status)
 	if r.Left {
 		outcome = "the caller left"
@@ -302,13 +303,13 @@ func (c *cli) logRequest(r dev.Request) {
 	if r.Took < time.Millisecond {
 		took = "under 1ms"
 	}
-	c.Talk("%s  %s %s  %s, %s", c.Now().Format("15:04:05"), screen.CleanLine(r.Method), screen.Short(r.Path, 100), outcome, took)
+	c.Talk("%s  %s %s  %s, %s", c.cfg.Now().Format("15:04:05"), screen.CleanLine(r.Method), screen.Short(r.Path, 100), outcome, took)
 }
 
 // logEntry prints a line for an entry of a session's journal.
-func (c *cli) logEntry(key session.Key, p runtime.Progress) {
+func (c *Commands) logEntry(key session.Key, p runtime.Progress) {
 	if text := screen.EntryWords(p); text != "" {
-		c.Talk("%s  %s  %s", c.Now().Format("15:04:05"), screen.CleanLine(key.ID), text)
+		c.Talk("%s  %s  %s", c.cfg.Now().Format("15:04:05"), screen.CleanLine(key.ID), text)
 	}
 	if p.Status.Ended() && key.Tenant == session.DefaultTenant {
 		report.Ended(c.Screen, c.Place, key.ID)
