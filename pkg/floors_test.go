@@ -69,7 +69,8 @@ var plan = house{
 		"pkg/client":     5,
 		"pkg/httpapi":    5.5, // it sends what the client reads
 
-		"agents/confined": 5.4, // what agents that have files stand on
+		"agents/confined":                  5.4,  // what agents that have files stand on
+		"agents/janitor/internal/deletion": 5.45, // under the janitor, which alone deletes
 
 		"agents/lab":     5.5, // an agent stands just under the registry that lists it
 		"agents/janitor": 5.5,

@@ -218,3 +218,22 @@ func below(path, dir string) bool {
 		}
 	}
 }
+
+// Cause takes the operation and the path from a file error: messages name the path
+// that a person knows.
+func Cause(err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return gone{err}
+	}
+	return err
+}
+
+// gone says in plain words that a file does not exist.
+type gone struct{ error }
+
+func (gone) Error() string   { return "does not exist" }
+func (g gone) Unwrap() error { return g.error }

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/adjourn/adjourn/agents/confined"
+	"github.com/adjourn/adjourn/agents/janitor/internal/deletion"
 )
 
 // remove deletes the copy that in names, if it is still the file that was shown
 // and the original still exists with the same content. Whatever else happens at
 // the same time, the last file with this content is never deleted.
-func remove(ctx context.Context, home *confined.Folder, in DeleteIn, id string) error {
+func remove(ctx context.Context, home deletion.Folder, in DeleteIn, id string) error {
 	root, err := home.Open(in.Folder)
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func remove(ctx context.Context, home *confined.Folder, in DeleteIn, id string) 
 }
 
 // shown opens a file, if it is what was shown.
-func shown(ctx context.Context, home *confined.Folder, root *os.Root, path string, in DeleteIn) (*confined.Place, error) {
+func shown(ctx context.Context, home deletion.Folder, root *os.Root, path string, in DeleteIn) (*deletion.Place, error) {
 	p, err := home.Read(ctx, root, path)
 	switch {
 	case err != nil:

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/agents/confined"
+	"github.com/adjourn/adjourn/agents/janitor/internal/deletion"
 )
 
 func TestDelete(t *testing.T) {
@@ -191,7 +191,7 @@ func TestDelete_never_the_last_copy_when_the_other_one_is_half_done(t *testing.T
 
 func TestDelete_overwrites_nothing(t *testing.T) {
 	t.Parallel()
-	aside := confined.AsideName("id", "b")
+	aside := deletion.AsideName("id", "b")
 	dir := folder(t, map[string]string{"a": "x", "b": "x", aside: "somebody's"})
 	err := remove(t.Context(), atHome(t), DeleteIn{dir, "b", 1, sum("x"), "a"}, "id")
 	require.ErrorContains(t, err, aside+" is in the way")

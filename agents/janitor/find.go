@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/adjourn/adjourn/agents/confined"
+	"github.com/adjourn/adjourn/agents/janitor/internal/deletion"
 )
 
 // maxEntries is how much of a folder is looked at: the result has to stay readable.
@@ -19,7 +20,7 @@ const maxEntries = 10_000
 // find walks a folder and compares the files whose size occurs more than once.
 // Hidden files and folders are left alone, because what programs keep for themselves
 // (.git, .adjourn) is made of equal files on purpose; symlinks are not followed.
-func find(ctx context.Context, home *confined.Folder, folder string, limit int) (Found, error) {
+func find(ctx context.Context, home deletion.Folder, folder string, limit int) (Found, error) {
 	path, err := home.Resolve(folder)
 	if err != nil {
 		return Found{}, err
@@ -58,7 +59,7 @@ func find(ctx context.Context, home *confined.Folder, folder string, limit int) 
 		switch {
 		case home.Guards(info):
 			return leave
-		case info.Mode().IsRegular() && confined.IsAside(d.Name()):
+		case info.Mode().IsRegular() && deletion.IsAside(d.Name()):
 			out.Leftovers = append(out.Leftovers, name)
 		case strings.HasPrefix(d.Name(), "."):
 			return leave
@@ -68,7 +69,7 @@ func find(ctx context.Context, home *confined.Folder, folder string, limit int) 
 				bySize[info.Size()] = append(bySize[info.Size()], name)
 			}
 		case !d.IsDir() && d.Type()&fs.ModeSymlink == 0:
-			skip(name, errors.New("is "+confined.Kind(d.Type())))
+			skip(name, errors.New("is "+deletion.Kind(d.Type())))
 		}
 		return nil
 	})

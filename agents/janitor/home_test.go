@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/agents/confined"
+	"github.com/adjourn/adjourn/agents/janitor/internal/deletion"
 	"github.com/adjourn/adjourn/internal/toolcall"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
 // confinedTo returns the janitor of a program whose data is in dir.
-func confinedTo(t *testing.T, dir string, served bool) *confined.Folder {
+func confinedTo(t *testing.T, dir string, served bool) deletion.Folder {
 	t.Helper()
 	files := tool.Files{
 		Folder: filepath.Join(dir, "adjourn-lab"), Home: dir,
@@ -27,7 +28,7 @@ func confinedTo(t *testing.T, dir string, served bool) *confined.Folder {
 	h, err := confined.Home(files)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, h.Root.Close()) })
-	return h
+	return deletion.Folder{Folder: h}
 }
 
 // It refuses every folder that is not in its own.

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/agents/confined"
+	"github.com/adjourn/adjourn/agents/janitor/internal/deletion"
 	"github.com/adjourn/adjourn/internal/toolcall"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
@@ -73,12 +74,12 @@ func sum(content string) string {
 var files = tool.Files{Home: os.TempDir()}
 
 // atHome opens it.
-func atHome(t *testing.T) *confined.Folder {
+func atHome(t *testing.T) deletion.Folder {
 	t.Helper()
 	h, err := confined.Home(files)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, h.Root.Close()) })
-	return h
+	return deletion.Folder{Folder: h}
 }
 
 func toolCalled(t *testing.T, name string) tool.Tool {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adjourn/adjourn/agents/confined"
+	"github.com/adjourn/adjourn/agents/janitor/internal/deletion"
 	"github.com/adjourn/adjourn/pkg/agent"
 )
 
@@ -166,7 +166,7 @@ func (j *job) summary() string {
 	section(&b, "Not deleted, because it was cancelled before", lines[agent.ResultCancelled])
 	section(&b, "Not deleted", lines[agent.ResultError])
 	section(&b, "Unknown; please look whether the file, or the one you named instead, is still there, under its name or beside it as "+
-		confined.AsidePrefix+"…", append(lines[agent.ResultTimedOut], lines[agent.ResultUnknown]...))
+		deletion.AsidePrefix+"…", append(lines[agent.ResultTimedOut], lines[agent.ResultUnknown]...))
 	section(&b, "Moved aside by a deletion that was stopped half-way; rename a file to get it back, or delete it", j.found.Leftovers)
 	section(&b, "Could not be read", j.found.Skipped)
 	return strings.TrimSuffix(b.String(), "\n")

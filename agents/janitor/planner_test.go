@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/adjourn/adjourn/agents/confined"
+	"github.com/adjourn/adjourn/agents/janitor/internal/deletion"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
 )
@@ -258,12 +258,12 @@ func TestPlan_tells_of_files_that_were_moved_aside(t *testing.T) {
 		require.NoError(t, err)
 		p, err := atHome(t).Locate(root, name)
 		require.NoError(t, err)
-		require.NoError(t, p.Dir.Rename(p.Base, confined.AsideName("a call", p.Base)))
+		require.NoError(t, p.Dir.Rename(p.Base, deletion.AsideName("a call", p.Base)))
 		p.Close()
 		require.NoError(t, root.Close())
 	}
-	nameless := confined.AsideName("a call", long)
-	aside := "sub/" + confined.AsideName("a call", "b")
+	nameless := deletion.AsideName("a call", long)
+	aside := "sub/" + deletion.AsideName("a call", "b")
 
 	found, err := call[Found](t, t.Context(), FindCopies, FindIn{dir})
 	require.NoError(t, err)

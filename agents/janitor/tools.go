@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/agents/confined"
+	"github.com/adjourn/adjourn/agents/janitor/internal/deletion"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -60,7 +61,7 @@ const homeKey = "janitor_home"
 // when the owner of the data goes on with it in a terminal, where the program's home
 // is wider. If the server stopped before that call, the home is that of the process
 // which makes it: see docs/decisions.md.
-func inHome[In, Out any](work func(context.Context, *confined.Folder, *tool.Call, In) (Out, error)) func(context.Context, *tool.Call, In) (Out, error) {
+func inHome[In, Out any](work func(context.Context, deletion.Folder, *tool.Call, In) (Out, error)) func(context.Context, *tool.Call, In) (Out, error) {
 	return func(ctx context.Context, c *tool.Call, in In) (out Out, err error) {
 		files := c.Files()
 		kept, known, err := tool.State[string](c, homeKey)
@@ -78,7 +79,7 @@ func inHome[In, Out any](work func(context.Context, *confined.Folder, *tool.Call
 			return out, err
 		}
 		defer func() { _ = home.Root.Close() }() // it was only read
-		return work(ctx, home, c, in)
+		return work(ctx, deletion.Folder{Folder: home}, c, in)
 	}
 }
 
@@ -91,7 +92,7 @@ func Tools() []tool.Tool {
 				"Hidden files, symlinks and empty files are left out; leftovers are files that a deletion which was stopped moved aside.",
 			Effect:  tool.ReadOnly,
 			Timeout: time.Hour, // it reads every file that may be a copy
-		}, inHome(func(ctx context.Context, home *confined.Folder, _ *tool.Call, in FindIn) (Found, error) {
+		}, inHome(func(ctx context.Context, home deletion.Folder, _ *tool.Call, in FindIn) (Found, error) {
 			return find(ctx, home, in.Folder, maxEntries)
 		})),
 		tool.Define(tool.Spec[DeleteIn]{
@@ -100,7 +101,7 @@ func Tools() []tool.Tool {
 				"was shown, or if the one to keep does not have the same content any more. It returns what was deleted.",
 			Effect:  tool.SideEffect,
 			Approve: tool.Always[DeleteIn],
-		}, inHome(func(ctx context.Context, home *confined.Folder, c *tool.Call, in DeleteIn) (DeleteIn, error) {
+		}, inHome(func(ctx context.Context, home deletion.Folder, c *tool.Call, in DeleteIn) (DeleteIn, error) {
 			return in, remove(ctx, home, in, c.IdempotencyKey())
 		})),
 	}

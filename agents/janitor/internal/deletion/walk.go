@@ -1,4 +1,4 @@
-package confined
+package deletion
 
 import (
 	"context"
@@ -13,7 +13,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/adjourn/adjourn/agents/confined"
 )
+
+// Folder is a folder whose files may be deleted.
+type Folder struct{ *confined.Folder }
 
 // chunk is how much is hashed between two looks at the context.
 const chunk = 1 << 20
@@ -22,7 +27,7 @@ const chunk = 1 << 20
 // without symlinks in it: from then on the folder has one name, which later
 // calls and approvals show. A folder that does not lie in the home is refused
 // before anything is told of it.
-func (f *Folder) Resolve(folder string) (string, error) {
+func (f Folder) Resolve(folder string) (string, error) {
 	if folder == "" {
 		return "", errors.New("no folder was named")
 	}
@@ -42,10 +47,10 @@ func (f *Folder) Resolve(folder string) (string, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("there is no folder %s", abs)
-	case errors.Is(err, ErrOutside):
+	case errors.Is(err, confined.ErrOutside):
 		return "", err
 	case err != nil:
-		return "", fmt.Errorf("folder %s: %w", abs, Cause(err))
+		return "", fmt.Errorf("folder %s: %w", abs, confined.Cause(err))
 	case f.Guards(info):
 		return "", f.Guarded(abs)
 	case !info.IsDir():
@@ -57,7 +62,7 @@ func (f *Folder) Resolve(folder string) (string, error) {
 // Open opens a folder under the name that Resolve gave it. A name that leads
 // elsewhere by now, through a symlink put in its way, is refused. It goes down from
 // the home directory by directory, so that nothing leads out of it in between.
-func (f *Folder) Open(folder string) (*os.Root, error) {
+func (f Folder) Open(folder string) (*os.Root, error) {
 	if !filepath.IsAbs(folder) {
 		return nil, fmt.Errorf("folder %q is not absolute: use the one that find_copies returned", folder)
 	}
@@ -74,7 +79,7 @@ func (f *Folder) Open(folder string) (*os.Root, error) {
 	}
 	root, err := f.Root.OpenRoot(".")
 	if err != nil {
-		return nil, fmt.Errorf("folder %s: %w", folder, Cause(err))
+		return nil, fmt.Errorf("folder %s: %w", folder, confined.Cause(err))
 	}
 	if local == "." {
 		return root, nil
@@ -108,13 +113,13 @@ func (p *Place) Close() { _ = p.Dir.Close() } // it was only read
 // Locate finds path below root. It goes down directory by directory and holds
 // each one open, so that nobody can exchange one of them meanwhile: os.Root alone
 // would follow a symlink that stays inside.
-func (f *Folder) Locate(root *os.Root, name string) (*Place, error) {
+func (f Folder) Locate(root *os.Root, name string) (*Place, error) {
 	if !fs.ValidPath(name) || name == "." || (runtime.GOOS == "windows" && !filepath.IsLocal(name)) {
 		return nil, fmt.Errorf("path %q is not the path of a file inside the folder", name)
 	}
 	dir, err := root.OpenRoot(".")
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, Cause(err))
+		return nil, fmt.Errorf("%s: %w", name, confined.Cause(err))
 	}
 	parts := strings.Split(name, "/")
 	for i, part := range parts[:len(parts)-1] {
@@ -134,15 +139,15 @@ func (f *Folder) Locate(root *os.Root, name string) (*Place, error) {
 	}
 	if err != nil {
 		p.Close()
-		return nil, fmt.Errorf("%s: %w", name, Cause(err))
+		return nil, fmt.Errorf("%s: %w", name, confined.Cause(err))
 	}
 	return p, nil
 }
 
-func (f *Folder) descend(dir *os.Root, name string) (*os.Root, error) {
+func (f Folder) descend(dir *os.Root, name string) (*os.Root, error) {
 	before, err := dir.Lstat(name)
 	if err != nil {
-		return nil, Cause(err)
+		return nil, confined.Cause(err)
 	}
 	if !before.IsDir() {
 		return nil, fmt.Errorf("is %s, not a folder", Kind(before.Mode()))
@@ -152,7 +157,7 @@ func (f *Folder) descend(dir *os.Root, name string) (*os.Root, error) {
 	}
 	next, err := dir.OpenRoot(name)
 	if err != nil {
-		return nil, Cause(err)
+		return nil, confined.Cause(err)
 	}
 	after, err := next.Stat(".")
 	if err == nil && !os.SameFile(before, after) {
@@ -160,13 +165,13 @@ func (f *Folder) descend(dir *os.Root, name string) (*os.Root, error) {
 	}
 	if err != nil {
 		_ = next.Close() // it was only read
-		return nil, Cause(err)
+		return nil, confined.Cause(err)
 	}
 	return next, nil
 }
 
 // Read is Locate, and Hash of what it finds.
-func (f *Folder) Read(ctx context.Context, root *os.Root, name string) (*Place, error) {
+func (f Folder) Read(ctx context.Context, root *os.Root, name string) (*Place, error) {
 	p, err := f.Locate(root, name)
 	if err != nil {
 		return nil, err
@@ -182,17 +187,17 @@ func (f *Folder) Read(ctx context.Context, root *os.Root, name string) (*Place, 
 func (p *Place) Hash(ctx context.Context) error {
 	file, err := p.Dir.Open(p.Base)
 	if err != nil {
-		return fmt.Errorf("%s: %w", p.Path, Cause(err))
+		return fmt.Errorf("%s: %w", p.Path, confined.Cause(err))
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	opened, err := file.Stat()
 	if err != nil {
-		return fmt.Errorf("%s: %w", p.Path, Cause(err))
+		return fmt.Errorf("%s: %w", p.Path, confined.Cause(err))
 	}
 	if !os.SameFile(p.Info, opened) {
 		return fmt.Errorf("%s: was exchanged for another file just now", p.Path)
 	}
-	links, err := Names(file, opened)
+	links, err := confined.Names(file, opened)
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.Path, err)
 	}
@@ -208,7 +213,7 @@ func (p *Place) Hash(ctx context.Context) error {
 			break
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", p.Path, Cause(err))
+			return fmt.Errorf("%s: %w", p.Path, confined.Cause(err))
 		}
 	}
 	if err := p.Unchanged(p.Base); err != nil || size != p.Info.Size() {
@@ -225,31 +230,12 @@ func (p *Place) Unchanged(base string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s: is gone", p.Path)
 	case err != nil:
-		return fmt.Errorf("%s: %w", p.Path, Cause(err))
+		return fmt.Errorf("%s: %w", p.Path, confined.Cause(err))
 	case !os.SameFile(now, p.Info) || now.Size() != p.Info.Size() || !now.ModTime().Equal(p.Info.ModTime()):
 		return fmt.Errorf("%s: changed just now", p.Path)
 	}
 	return nil
 }
-
-// Cause takes the operation and the path from a file error: messages name the path
-// that a person knows.
-func Cause(err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		err = pathErr.Err
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return gone{err}
-	}
-	return err
-}
-
-// gone says in plain words that a file does not exist.
-type gone struct{ error }
-
-func (gone) Error() string   { return "does not exist" }
-func (g gone) Unwrap() error { return g.error }
 
 // Kind says what a file is.
 func Kind(mode fs.FileMode) string {

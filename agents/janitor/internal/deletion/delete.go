@@ -1,4 +1,5 @@
-package confined
+// Package deletion deletes a copy of a file only while the file to keep is there with the same content.
+package deletion
 
 import (
 	"crypto/sha256"
@@ -6,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+
+	"github.com/adjourn/adjourn/agents/confined"
 )
 
 // Delete deletes the file, if it and keep are still the files that were located.
@@ -21,7 +24,7 @@ func (p *Place) Delete(id string, keep *Place) error {
 		return fmt.Errorf("%s: %s is in the way", p.Path, aside)
 	}
 	if err := p.Dir.Rename(p.Base, aside); err != nil {
-		return fmt.Errorf("%s: %w", p.Path, Cause(err))
+		return fmt.Errorf("%s: %w", p.Path, confined.Cause(err))
 	}
 	err := p.Unchanged(aside)
 	if err == nil {
@@ -33,7 +36,7 @@ func (p *Place) Delete(id string, keep *Place) error {
 		if err = p.Dir.Remove(aside); err == nil {
 			return nil
 		}
-		err = fmt.Errorf("%s: %w", p.Path, Cause(err))
+		err = fmt.Errorf("%s: %w", p.Path, confined.Cause(err))
 	}
 	return errors.Join(err, p.moveBack(aside))
 }
@@ -44,7 +47,7 @@ func (p *Place) moveBack(aside string) error {
 		return fmt.Errorf("%s was moved to %s, and a new file has its name now", p.Path, aside)
 	}
 	if err := p.Dir.Rename(aside, p.Base); err != nil {
-		return fmt.Errorf("%s was moved to %s and could not be moved back: %w", p.Path, aside, Cause(err))
+		return fmt.Errorf("%s was moved to %s and could not be moved back: %w", p.Path, aside, confined.Cause(err))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package confined
+package deletion
 
 import (
 	"crypto/sha256"
@@ -11,19 +11,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/agents/confined"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
 // holding makes a folder of files, and opens it.
-func holding(t *testing.T, files map[string]string) (*Folder, *os.Root) {
+func holding(t *testing.T, files map[string]string) (Folder, *os.Root) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	for name, content := range files {
 		put(t, filepath.Join(dir, name), content)
 	}
-	f, err := Home(tool.Files{Home: dir})
+	home, err := confined.Home(tool.Files{Home: dir})
 	require.NoError(t, err)
+	f := Folder{Folder: home}
 	t.Cleanup(func() { require.NoError(t, f.Root.Close()) })
 	root, err := f.Open(dir)
 	require.NoError(t, err)
