@@ -2,8 +2,6 @@ package runtime
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
@@ -13,25 +11,17 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// Who waits for a session is told of each entry that this process commits. How often the session
-// is looked at beside that: where the store does not tell of what other processes write, soon at
-// first, for most steps are short, then ever less often, for each look is a request to the store.
-const (
-	firstPoll = 50 * time.Millisecond
-	lastPoll  = time.Second
-)
-
 // AwaitRest waits until a session rests (it waits for an answer or has ended) and has moved past
 // an entry (0 for any). It returns whether it does; false means that the time to wait was over
 // first. If the session rests already, it returns at once. ctx ends the wait with its cause.
 func (r *Runtime) AwaitRest(ctx context.Context, key session.Key, past int64, wait time.Duration) (bool, error) {
 	rests := false
-	err := r.await(ctx, key, stored.EntriesThatStop, wait, func() (bool, error) {
+	err := r.sessions.Await(ctx, key, stored.EntriesThatStop, wait, func() (bool, error) {
 		head, err := r.Head(ctx, key)
 		if err != nil || head.StatusSeq <= past {
 			return false, err // to rest again its status has to move
 		}
-		rests, err = r.rests(ctx, head)
+		rests, err = r.sessions.Rests(ctx, head)
 		return rests, err
 	})
 	return asResult(rests, err)
@@ -77,14 +67,14 @@ func (r *Runtime) Entries(ctx context.Context, p EntriesParams) (EntriesPage, er
 	defaultTo(&p.Limit, 100)
 	var page EntriesPage
 	looks := 0
-	err := r.await(ctx, p.Key, stored.EveryEntry, p.Wait, func() (bool, error) {
+	err := r.sessions.Await(ctx, p.Key, stored.EveryEntry, p.Wait, func() (bool, error) {
 		var err error
 		if looks++; looks == 1 {
 			page, err = r.page(ctx, p)
 			return len(page.Entries) > 0 || page.Resting && !p.Stay, err
 		}
 		// No entry, no other status: HEAD need not be asked again.
-		page.Entries, page.More, err = r.tail(ctx, p)
+		page.Entries, page.More, err = r.sessions.Tail(ctx, p.Key, p.After, p.Limit, p.MaxBytes)
 		return len(page.Entries) > 0, err
 	})
 	switch {
@@ -101,7 +91,7 @@ func (r *Runtime) Entries(ctx context.Context, p EntriesParams) (EntriesPage, er
 // because the session rests by now.
 func (r *Runtime) page(ctx context.Context, p EntriesParams) (page EntriesPage, err error) {
 	for range maxTries {
-		if page.Entries, page.More, err = r.tail(ctx, p); err != nil {
+		if page.Entries, page.More, err = r.sessions.Tail(ctx, p.Key, p.After, p.Limit, p.MaxBytes); err != nil {
 			return EntriesPage{}, err
 		}
 		moved, err := r.endOfPage(ctx, p, &page)
@@ -110,30 +100,6 @@ func (r *Runtime) page(ctx context.Context, p EntriesParams) (page EntriesPage, 
 		}
 	}
 	return EntriesPage{}, changedWhileRead(p.Key)
-}
-
-// tail reads one page, and whether there is more.
-func (r *Runtime) tail(ctx context.Context, p EntriesParams) (entries []journal.Entry, more bool, err error) {
-	size := int64(0)
-	for e, err := range r.cfg.Store.Entries(ctx, p.Key, p.After) {
-		if err != nil {
-			return nil, false, fmt.Errorf("session %s: entries after %d: %w", p.Key, p.After, err)
-		}
-		if len(entries) == p.Limit {
-			return entries, true, nil
-		}
-		if p.MaxBytes > 0 { // measured as they come: all of a page may not fit into memory
-			raw, err := json.Marshal(&e)
-			if err != nil {
-				return nil, false, fmt.Errorf("session %s: entry %d: %w", p.Key, e.Seq, err)
-			}
-			if size += int64(len(raw)); size > p.MaxBytes && len(entries) > 0 {
-				return entries, true, nil
-			}
-		}
-		entries = append(entries, e)
-	}
-	return entries, false, nil
 }
 
 // endOfPage sets the state of the session at the end of the page, or reports that the session has
@@ -151,7 +117,7 @@ func (r *Runtime) endOfPage(ctx context.Context, p EntriesParams, page *EntriesP
 	if err != nil {
 		return false, err
 	}
-	rests, err := r.rests(ctx, head)
+	rests, err := r.sessions.Rests(ctx, head)
 	if err != nil {
 		return false, err
 	}
@@ -182,47 +148,4 @@ func (r *Runtime) Head(ctx context.Context, key session.Key) (journal.Head, erro
 		return journal.Head{}, AsError(refusal.NoSession(key))
 	}
 	return *item.Head, nil
-}
-
-// rests is resting for a session of which only HEAD was read.
-func (r *Runtime) rests(ctx context.Context, head journal.Head) (bool, error) {
-	if head.Status != session.StatusSuspended {
-		return head.Status.Resting(), nil
-	}
-	ready, err := r.sessions.ReadyToResume(ctx, head.Key, head.Status, head.WaitsAt)
-	return err == nil && !ready, err
-}
-
-// await calls done until it says so, errs, or the wait is over: after each entry of the session
-// that is of the kind, now and then, and at the end of the wait.
-func (r *Runtime) await(ctx context.Context, key session.Key, kind stored.Watched, wait time.Duration, done func() (bool, error)) error {
-	if wait <= 0 {
-		_, err := done()
-		return err
-	}
-	watch := r.sessions.Watch(key, kind)
-	defer watch.Stop()
-	pause := firstPoll
-	if watch.Others() {
-		pause = lastPoll
-	}
-	over := time.NewTimer(wait)
-	defer over.Stop()
-	next := time.NewTimer(pause)
-	defer next.Stop()
-	for last := false; ; {
-		if ok, err := done(); ok || err != nil || last {
-			return err
-		}
-		select {
-		case <-watch.Told():
-		case <-next.C:
-			pause = min(pause*3/2, lastPoll)
-			next.Reset(pause)
-		case <-over.C:
-			last = true
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 }

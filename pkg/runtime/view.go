@@ -95,7 +95,10 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 		Agent: s.Rules.Agent, Checkpoint: s.Checkpoint().String(), Output: s.Output, Head: head, Status: s.Status, Task: s.Task, Run: s.Run, Step: s.Step, Version: s.Version,
 		Text: stored.LastText(s), Usage: s.TaskUsage, Failure: s.Failure, Parent: s.Parent,
 	}
-	out.Outcome, out.Pause = outcomeOf(s, records)
+	outcome, pause, decided := stored.OutcomeOf(s, records)
+	if out.Outcome = outcome; pause != "" {
+		out.Pause = &Pause{Type: pause, Decided: decided}
+	}
 	if s.Status == session.StatusSuspended {
 		out.Open = slices.DeleteFunc(records, func(w journal.WaitRecord) bool { return w.State != session.WaitOpen })
 	}
