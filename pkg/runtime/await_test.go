@@ -20,36 +20,34 @@ import (
 )
 
 // looking counts the reads that reach the store.
-type looking struct {
-	store.Store
-	reads atomic.Int64
-}
-
-func (s *looking) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
-	s.reads.Add(1)
-	return s.Store.Entries(ctx, key, after)
-}
-
-func (s *looking) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
-	s.reads.Add(1)
-	return s.Store.Items(ctx, key, kind, id)
+func looking(s store.Store, reads *atomic.Int64) store.Store {
+	return &hook{
+		Store: s,
+		entries: func(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
+			reads.Add(1)
+			return s.Entries(ctx, key, after)
+		},
+		items: func(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
+			reads.Add(1)
+			return s.Items(ctx, key, kind, id)
+		},
+	}
 }
 
 // tenSeconds is an agent whose first reply takes ten seconds and whose second step waits for an approval.
-func tenSeconds(t *testing.T) (*bundle, *looking) {
+func tenSeconds(t *testing.T) (b *bundle, reads *atomic.Int64) {
 	t.Helper()
-	watched := &looking{}
-	b := setup(t, withAgents(t, helper(newEffects(), script{"go": {
+	reads = &atomic.Int64{}
+	b = setup(t, withAgents(t, helper(newEffects(), script{"go": {
 		func(context.Context, agent.View) (agent.Reply, error) {
 			time.Sleep(10 * time.Second)
 			return calls("echo", `{"text":"1"}`)(context.Background(), agent.View{})
 		},
 		calls("deploy", `{"text":"2"}`), says("bye"),
 	}})))
-	watched.Store = b.store
 	return setupOn(t, b, func(cfg *runtime.Config) {
-		cfg.Registry, cfg.Store = b.cfg.Registry, watched
-	}), watched
+		cfg.Registry, cfg.Store = b.cfg.Registry, looking(b.store, reads)
+	}), reads
 }
 
 func (b *bundle) begin(t *testing.T, input string) {
@@ -61,7 +59,7 @@ func (b *bundle) begin(t *testing.T, input string) {
 func TestAwaitRest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b, watched := tenSeconds(t)
+		b, reads := tenSeconds(t)
 		ctx := context.Background()
 		b.begin(t, "go")
 
@@ -71,12 +69,12 @@ func TestAwaitRest(t *testing.T) {
 		require.False(t, rests)
 		require.Zero(t, time.Since(began), "no wait, no time")
 
-		watched.reads.Store(0)
+		reads.Store(0)
 		rests, err = b.AwaitRest(ctx, b.key, 0, 20*time.Second)
 		require.NoError(t, err)
 		require.False(t, rests, "nobody works on it")
 		require.Equal(t, 20*time.Second, time.Since(began))
-		require.Less(t, watched.reads.Load(), int64(40), "it looks ever less often")
+		require.Less(t, reads.Load(), int64(40), "it looks ever less often")
 
 		go func() { _ = b.Drive(ctx, b.key, b.queue.Only(b.key)) }()
 		began = time.Now()
@@ -137,7 +135,7 @@ func TestAwaitRest_past(t *testing.T) {
 func TestEntries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b, watched := tenSeconds(t)
+		b, reads := tenSeconds(t)
 		ctx := context.Background()
 		b.begin(t, "go")
 
@@ -148,13 +146,13 @@ func TestEntries(t *testing.T) {
 		require.False(t, page.Resting)
 
 		began := time.Now()
-		watched.reads.Store(0)
+		reads.Store(0)
 		page, err = b.Entries(ctx, runtime.EntriesParams{Key: b.key, After: 1, Wait: 20 * time.Second})
 		require.NoError(t, err)
 		require.Empty(t, page.Entries)
 		require.Equal(t, session.StatusRunning, page.Status)
 		require.Equal(t, 20*time.Second, time.Since(began))
-		require.Less(t, watched.reads.Load(), int64(40))
+		require.Less(t, reads.Load(), int64(40))
 
 		go func() { _ = b.Drive(ctx, b.key, b.queue.Only(b.key)) }()
 		began = time.Now()
@@ -198,20 +196,17 @@ func TestEntries(t *testing.T) {
 }
 
 // readCounter counts the entries that are read.
-type readCounter struct {
-	store.Store
-	entries int
-}
-
-func (c *readCounter) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
-	return func(yield func(journal.Entry, error) bool) {
-		for e, err := range c.Store.Entries(ctx, key, after) {
-			c.entries++
-			if !yield(e, err) {
-				return
+func readCounter(s store.Store, read *int) store.Store {
+	return &hook{Store: s, entries: func(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
+		return func(yield func(journal.Entry, error) bool) {
+			for e, err := range s.Entries(ctx, key, after) {
+				*read++
+				if !yield(e, err) {
+					return
+				}
 			}
 		}
-	}
+	}}
 }
 
 // TestEntries_are_bounded_in_bytes: a page reads no more of a journal than it holds,
@@ -225,10 +220,10 @@ func TestEntries_are_bounded_in_bytes(t *testing.T) {
 	all, err := first.Journal(t.Context(), w.key)
 	require.NoError(t, err)
 	require.Len(t, all, 4)
-	s := &readCounter{Store: w.store}
-	p := w.process(func(cfg *runtime.Config) { cfg.Store = s })
+	entries := 0
+	p := w.process(func(cfg *runtime.Config) { cfg.Store = readCounter(w.store, &entries) })
 	read := func(after, most int64) runtime.EntriesPage {
-		s.entries = 0
+		entries = 0
 		page, err := p.Entries(t.Context(), runtime.EntriesParams{Key: w.key, After: after, MaxBytes: most})
 		require.NoError(t, err)
 		return page
@@ -239,10 +234,10 @@ func TestEntries_are_bounded_in_bytes(t *testing.T) {
 	require.True(t, page.More)
 	require.False(t, page.Resting)
 	require.Equal(t, all[1].Status, page.Status)
-	require.Equal(t, 3, s.entries)
+	require.Equal(t, 3, entries)
 	page = read(2, 1)
 	require.Equal(t, all[2:3], page.Entries)
-	require.Equal(t, 2, s.entries)
+	require.Equal(t, 2, entries)
 	page = read(int64(len(all)-1), 1)
 	require.False(t, page.More)
 	require.True(t, page.Resting)

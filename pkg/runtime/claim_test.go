@@ -18,17 +18,14 @@ import (
 )
 
 // refusedLate is a store on which time passes after a claim was refused.
-type refusedLate struct {
-	store.Store
-	passes func()
-}
-
-func (s *refusedLate) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
-	head, err := s.Store.Claim(ctx, p)
-	if err != nil && p.Mode == store.ClaimTake {
-		s.passes()
-	}
-	return head, err
+func refusedLate(s store.Store, passes func()) store.Store {
+	return &hook{Store: s, claim: func(ctx context.Context, p store.ClaimParams) (store.Item, error) {
+		head, err := s.Claim(ctx, p)
+		if err != nil && p.Mode == store.ClaimTake {
+			passes()
+		}
+		return head, err
+	}}
 }
 
 // A claim is refused, and when its refusal is looked at the lease in the way has
@@ -63,7 +60,7 @@ func TestClaim_refused_just_before_the_lease_lapses(t *testing.T) {
 				before := w.kinds()
 				w.claimAs("somebody", seq)
 				late := w.process(func(cfg *runtime.Config) {
-					cfg.Store = &refusedLate{w.store, func() { w.clock.advance(time.Minute) }}
+					cfg.Store = refusedLate(w.store, func() { w.clock.advance(time.Minute) })
 				})
 				if warm {
 					_, err := late.View(context.Background(), w.key)
@@ -83,47 +80,41 @@ func TestClaim_refused_just_before_the_lease_lapses(t *testing.T) {
 	}
 }
 
-// failing is a store that fails once when it is told to.
-type failing struct {
-	store.Store
-	commit, items bool
-}
-
-func (s *failing) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
-	if s.commit {
-		s.commit = false
-		return store.Committed{}, store.ErrUnavailable
+// failingAfterClaim is a store that fails once after the first claim that is granted: at a
+// commit, or at a read of waits.
+func failingAfterClaim(s store.Store, atCommit bool) store.Store {
+	commit, items := false, false
+	return &hook{
+		Store: s,
+		claim: func(ctx context.Context, p store.ClaimParams) (store.Item, error) {
+			head, err := s.Claim(ctx, p)
+			if err == nil && p.Mode == store.ClaimTake {
+				commit, items = atCommit, !atCommit
+			}
+			return head, err
+		},
+		commit: func(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+			if commit {
+				commit = false
+				return store.Committed{}, store.ErrUnavailable
+			}
+			return s.Commit(ctx, p)
+		},
+		items: func(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
+			if items && kind == store.KindWait {
+				items = false
+				return unreadItems(store.ErrUnavailable)
+			}
+			return s.Items(ctx, key, kind, id)
+		},
 	}
-	return s.Store.Commit(ctx, p)
-}
-
-// failingAfterClaim is failing from the first claim that is granted on.
-type failingAfterClaim struct {
-	failing
-	next failing
-}
-
-func (s *failingAfterClaim) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
-	head, err := s.Store.Claim(ctx, p)
-	if err == nil && p.Mode == store.ClaimTake {
-		s.commit, s.items = s.next.commit, s.next.items
-	}
-	return head, err
-}
-
-func (s *failing) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
-	if s.items && kind == store.KindWait {
-		s.items = false
-		return func(yield func(store.Item, error) bool) { yield(store.Item{}, store.ErrUnavailable) }
-	}
-	return s.Store.Items(ctx, key, kind, id)
 }
 
 // A resumption that cannot be committed gives its lease back: nobody waits for it to lapse.
 func TestResume_that_fails_gives_its_lease_back(t *testing.T) {
 	t.Parallel()
-	for _, next := range []failing{{commit: true}, {items: true}} {
-		t.Run(fmt.Sprintf("commit=%v", next.commit), func(t *testing.T) {
+	for _, atCommit := range []bool{true, false} {
+		t.Run(fmt.Sprintf("commit=%v", atCommit), func(t *testing.T) {
 			t.Parallel()
 			made := newEffects()
 			w := newWorld(t, made, helper(made, script{"go": {calls("deploy", `{"text":"a"}`), says("bye")}}))
@@ -133,7 +124,7 @@ func TestResume_that_fails_gives_its_lease_back(t *testing.T) {
 			require.NoError(t, err)
 			w.drain()
 			down := w.process(func(cfg *runtime.Config) {
-				cfg.Store = &failingAfterClaim{failing: failing{Store: w.store}, next: next}
+				cfg.Store = failingAfterClaim(w.store, atCommit)
 			})
 			_, err = down.Deliver(context.Background(), w.wake(3, journal.WakeResume))
 			require.ErrorIs(t, err, store.ErrUnavailable)
@@ -157,11 +148,11 @@ func TestWatch_does_not_take_the_move_of_its_own_lease_for_a_loss(t *testing.T) 
 				slow := func() { time.Sleep(7 * time.Second) }
 				p := w.process(func(cfg *runtime.Config) {
 					cfg.Now = time.Now
-					cfg.Store = &movedSlowly{afterCommit{Store: w.store, detached: detached, happens: func(e journal.Entry) {
+					cfg.Store = movedSlowly(afterCommit(w.store, detached, func(e journal.Entry) {
 						if e.Kind == session.KindReplied && !detached {
 							slow()
 						}
-					}}, slow}
+					}), slow)
 				})
 				w.clock.advance(time.Since(epoch))
 				w.start(p, "go")
@@ -174,17 +165,14 @@ func TestWatch_does_not_take_the_move_of_its_own_lease_for_a_loss(t *testing.T) 
 }
 
 // movedSlowly is a store that moves a lease and lets time pass before it says so.
-type movedSlowly struct {
-	afterCommit
-	pass func()
-}
-
-func (s *movedSlowly) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
-	head, err := s.Store.Claim(ctx, p)
-	if p.Mode == store.ClaimMove {
-		s.pass()
-	}
-	return head, err
+func movedSlowly(s store.Store, pass func()) store.Store {
+	return &hook{Store: s, claim: func(ctx context.Context, p store.ClaimParams) (store.Item, error) {
+		head, err := s.Claim(ctx, p)
+		if p.Mode == store.ClaimMove {
+			pass()
+		}
+		return head, err
+	}}
 }
 
 // A lease that somebody else holds is a loss: the step ends at once.

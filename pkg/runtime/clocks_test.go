@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -171,11 +172,11 @@ func TestClocks_after_one_was_ahead(t *testing.T) {
 func TestClocks_a_deadline_may_be_far_away(t *testing.T) {
 	t.Parallel()
 	w, p := expiring(t, session.WaitApproval, session.ExpireDeny, nil)
-	u := &updates{}
-	sweeper := w.process(func(cfg *runtime.Config) { u.Store, cfg.Store = cfg.Store, u })
+	var n atomic.Int64
+	sweeper := w.process(func(cfg *runtime.Config) { cfg.Store = updates(cfg.Store, &n) })
 	require.Zero(t, sweepOf(t, sweeper))
 	require.Zero(t, sweepOf(t, w.process(off(w, -400*24*time.Hour))), "nor by a clock that is far behind")
-	require.Zero(t, u.n.Load())
+	require.Zero(t, n.Load())
 	require.Equal(t, session.WaitOpen, w.waits()[0].State)
 	_, err := w.submit(p, session.WaitApproval, yes())
 	require.NoError(t, err)

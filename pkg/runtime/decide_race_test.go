@@ -155,24 +155,21 @@ func TestDecide_crossing_an_answer(t *testing.T) {
 }
 
 // unlucky is a store on which somebody is always first.
-type unlucky struct {
-	store.Store
-	tries int
-}
-
-func (u *unlucky) Update(_ context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
-	u.tries++
-	return nil, &store.ConflictError{Key: key, Item: &items[0]}
+func unlucky(s store.Store, tries *int) store.Store {
+	return &hook{Store: s, update: func(_ context.Context, key session.Key, items []store.Item) ([]store.Item, error) {
+		*tries++
+		return nil, &store.ConflictError{Key: key, Item: &items[0]}
+	}}
 }
 
 func TestDecide_gives_up_when_somebody_is_always_first(t *testing.T) {
 	t.Parallel()
 	w, _ := deciding(t)
-	u := &unlucky{}
-	p := w.process(func(cfg *runtime.Config) { u.Store = cfg.Store; cfg.Store = u })
+	tries := 0
+	p := w.process(func(cfg *runtime.Config) { cfg.Store = unlucky(cfg.Store, &tries) })
 	_, err := decide(w, p, runtime.DecideParams{ApproveAll: true})
 	require.ErrorIs(t, err, store.ErrConflict)
-	require.Equal(t, 8, u.tries)
+	require.Equal(t, 8, tries)
 }
 
 // TestDecide_is_about_what_was_shown: between the reading of the session and that

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -321,15 +322,15 @@ func TestDecide_on_as_many_as_one_suspension_opens(t *testing.T) {
 	}
 	made := newEffects()
 	w := newWorld(t, made, helper(made, script{"go": {calls(many...)}}))
-	counted := &updates{}
-	p := w.process(func(cfg *runtime.Config) { counted.Store = cfg.Store; cfg.Store = counted })
+	var n atomic.Int64
+	p := w.process(func(cfg *runtime.Config) { cfg.Store = updates(cfg.Store, &n) })
 	w.run(p, "go")
 	require.Len(t, w.waits(), session.MaxWaits)
-	counted.n.Store(0)
+	n.Store(0)
 	out, err := decide(w, p, runtime.DecideParams{ApproveAll: true, Reject: []string{"w2-7"}})
 	require.NoError(t, err)
 	require.Equal(t, runtime.ContinuationResumed, out.Continuation)
-	require.EqualValues(t, 1, counted.n.Load())
+	require.EqualValues(t, 1, n.Load())
 	require.NoError(t, p.settle())
 	require.Equal(t, session.StatusSuspended, w.session().Status, "for the others")
 	_, err = decide(w, p, runtime.DecideParams{RejectAll: true})

@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -31,27 +32,28 @@ func (w *world) frozenAtMark(happens func()) *process {
 
 // forAMoment is a store that does not take the first closing of a call, by itself or
 // with an entry.
-type forAMoment struct {
-	store.Store
-	over bool
-}
-
-func (s *forAMoment) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
-	for _, item := range p.Items {
-		if !s.over && item.Kind == store.KindTool && item.Tool.State == journal.ToolClosed {
-			s.over = true
-			return store.Committed{}, errMoment
-		}
+func forAMoment(s store.Store) store.Store {
+	over := false
+	closes := func(item store.Item) bool {
+		first := !over && item.Kind == store.KindTool && item.Tool.State == journal.ToolClosed
+		over = over || first
+		return first
 	}
-	return s.Store.Commit(ctx, p)
-}
-
-func (s *forAMoment) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
-	if !s.over && items[0].Kind == store.KindTool && items[0].Tool.State == journal.ToolClosed {
-		s.over = true
-		return nil, errMoment
+	return &hook{
+		Store: s,
+		commit: func(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+			if slices.ContainsFunc(p.Items, closes) {
+				return store.Committed{}, errMoment
+			}
+			return s.Commit(ctx, p)
+		},
+		update: func(ctx context.Context, key session.Key, items []store.Item) ([]store.Item, error) {
+			if closes(items[0]) {
+				return nil, errMoment
+			}
+			return s.Update(ctx, key, items...)
+		},
 	}
-	return s.Store.Update(ctx, key, items...)
 }
 
 // What history says did not run never runs: not even by a worker that had the
@@ -109,7 +111,9 @@ func TestFrozen_before_the_mark_of_a_call_that_is_given_up(t *testing.T) {
 				_, err := w.submit(p, session.WaitApproval, yes())
 				require.NoError(t, err)
 				other := w.process(withAgents(t, as("Another.")), func(cfg *runtime.Config) {
-					cfg.Store, cfg.MaxClaims = &forAMoment{cfg.Store, !moment}, 1
+					if cfg.MaxClaims = 1; moment {
+						cfg.Store = forAMoment(cfg.Store)
+					}
 				})
 				frozen := w.frozenAtMark(func() {
 					err := c.then(w, other)

@@ -21,23 +21,19 @@ import (
 )
 
 // afterCommit is a store on which something happens right after an entry was
-// committed, before the worker's next claim; as a store does that shares no
+// committed, before the worker's next claim; detached as a store does that shares no
 // transaction with its claims.
-type afterCommit struct {
-	store.Store
-	detached bool
-	happens  func(journal.Entry)
-}
-
-func (s *afterCommit) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
-	if s.detached {
-		p.Claim = nil
-	}
-	out, err := s.Store.Commit(ctx, p)
-	if err == nil {
-		s.happens(p.Entry)
-	}
-	return out, err
+func afterCommit(s store.Store, detached bool, happens func(journal.Entry)) store.Store {
+	return &hook{Store: s, commit: func(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+		if detached {
+			p.Claim = nil
+		}
+		out, err := s.Commit(ctx, p)
+		if err == nil {
+			happens(p.Entry)
+		}
+		return out, err
+	}}
 }
 
 // byTools are steps that end or rest a task and run the tool hook before.
@@ -81,11 +77,11 @@ func TestHeadCheck_signal_in_the_revision_the_next_claim_hands_over(t *testing.T
 					w := newWorld(t, made, hooked(made, lines, func(context.Context, string) {}))
 					p := w.process(func(cfg *runtime.Config) {
 						cfg.WatchEvery, cfg.StepsPerInvocation = time.Hour, 9
-						cfg.Store = &afterCommit{Store: w.store, detached: detached, happens: func(e journal.Entry) {
+						cfg.Store = afterCommit(w.store, detached, func(e journal.Entry) {
 							if e.Kind == session.KindReplied {
 								w.signal(kind)
 							}
-						}}
+						})
 					})
 					w.start(p, "go")
 					require.NoError(t, p.work())

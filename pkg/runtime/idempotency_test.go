@@ -15,19 +15,18 @@ import (
 )
 
 // writes is a store that remembers what is written in one transaction each.
-type writes struct {
-	store.Store
-	made [][]store.Item
-}
-
-func (s *writes) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
-	s.made = append(s.made, items)
-	return s.Store.Update(ctx, key, items...)
-}
-
-func (s *writes) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
-	s.made = append(s.made, p.Items)
-	return s.Store.Commit(ctx, p)
+func writes(s store.Store, made *[][]store.Item) store.Store {
+	return &hook{
+		Store: s,
+		update: func(ctx context.Context, key session.Key, items []store.Item) ([]store.Item, error) {
+			*made = append(*made, items)
+			return s.Update(ctx, key, items...)
+		},
+		commit: func(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+			*made = append(*made, p.Items)
+			return s.Commit(ctx, p)
+		},
+	}
 }
 
 // records returns the records of keys among items.
@@ -49,10 +48,10 @@ func TestRequest_record_is_written_with_what_it_did(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, _ := in(t, request.status)
-			s := &writes{Store: w.store}
-			require.NoError(t, request.send(w, w.process(func(cfg *runtime.Config) { cfg.Store = s })))
-			require.Len(t, s.made, 1)
-			require.Len(t, records(s.made[0]), 1)
+			var made [][]store.Item
+			require.NoError(t, request.send(w, w.process(func(cfg *runtime.Config) { cfg.Store = writes(w.store, &made) })))
+			require.Len(t, made, 1)
+			require.Len(t, records(made[0]), 1)
 		})
 	}
 	yesTo := func(w *world, i int) runtime.SubmitParams {
@@ -102,13 +101,13 @@ func TestRequest_record_is_written_with_what_it_did(t *testing.T) {
 				w, p = interruptedWaiting(t)
 				w.interrupt()
 			}
-			s := &writes{Store: w.store}
-			keyed := w.process(func(cfg *runtime.Config) { cfg.Store = s })
+			var made [][]store.Item
+			keyed := w.process(func(cfg *runtime.Config) { cfg.Store = writes(w.store, &made) })
 			replayed, err := c.send(w, keyed, "k")
 			require.NoError(t, err)
 			require.False(t, replayed)
-			require.Len(t, s.made, 1)
-			require.Len(t, records(s.made[0]), 1)
+			require.Len(t, made, 1)
+			require.Len(t, records(made[0]), 1)
 			replayed, err = c.send(w, p, "k")
 			require.NoError(t, err)
 			require.True(t, replayed)

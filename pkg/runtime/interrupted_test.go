@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -73,9 +74,9 @@ func TestInterrupted_with_open_waits(t *testing.T) {
 		for _, record := range w.waits() {
 			require.Nil(t, record.Due, "the sweep takes the due of an answered wait away")
 		}
-		u := &updates{}
-		sweepOf(t, w.process(func(cfg *runtime.Config) { u.Store, cfg.Store = cfg.Store, u }))
-		require.Zero(t, u.n.Load(), "and is not hit for ever")
+		var n atomic.Int64
+		sweepOf(t, w.process(func(cfg *runtime.Config) { cfg.Store = updates(cfg.Store, &n) }))
+		require.Zero(t, n.Load(), "and is not hit for ever")
 	}
 	ends := func(t *testing.T, w *world) {
 		t.Helper()

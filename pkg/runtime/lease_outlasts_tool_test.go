@@ -56,16 +56,13 @@ func TestTools_at_least_once_start_under_a_lease_that_outlives_them(t *testing.T
 }
 
 // beforeRenewal is a store on which something happens before a lease is renewed.
-type beforeRenewal struct {
-	store.Store
-	happens func()
-}
-
-func (b *beforeRenewal) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
-	if p.Mode == store.ClaimRenew {
-		b.happens()
-	}
-	return b.Store.Claim(ctx, p)
+func beforeRenewal(s store.Store, happens func()) store.Store {
+	return &hook{Store: s, claim: func(ctx context.Context, p store.ClaimParams) (store.Item, error) {
+		if p.Mode == store.ClaimRenew {
+			happens()
+		}
+		return s.Claim(ctx, p)
+	}}
 }
 
 // A worker that has lost its lease starts nothing that the new holder may run, too.
@@ -88,7 +85,7 @@ func TestTools_at_least_once_do_not_start_without_the_lease(t *testing.T) {
 				w := newWorld(t, made, helper(made, script{"go": {calls("slow", `{"text":"1"}`)}}, func(a *agent.Agent) { a.Tools = append(a.Tools, slow) }))
 				p := w.process(func(cfg *runtime.Config) {
 					cfg.WatchEvery = time.Hour
-					cfg.Store = &beforeRenewal{cfg.Store, func() {
+					cfg.Store = beforeRenewal(cfg.Store, func() {
 						if made.count("slow") < lost {
 							return
 						}
@@ -98,7 +95,7 @@ func TestTools_at_least_once_do_not_start_without_the_lease(t *testing.T) {
 							Key: w.key, Mode: store.ClaimTake, Owner: "somebody", Seq: 3, Now: now, Until: now.Add(time.Minute),
 						})
 						require.NoError(t, err)
-					}}
+					})
 				})
 				w.start(p, "go")
 				_, err := p.Deliver(context.Background(), w.wake(2, journal.WakeStep))

@@ -18,26 +18,25 @@ import (
 )
 
 // otherDigest writes journals in which a wait shows other arguments than its call has.
-type otherDigest struct{ store.Store }
-
-func (s otherDigest) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
-	for i := range p.Entry.Waits {
-		p.Entry.Waits[i].Digest = journal.Digest([]byte(`{"text":"what was shown"}`))
-	}
-	return s.Store.Commit(ctx, p)
+func otherDigest(s store.Store) store.Store {
+	return &hook{Store: s, commit: func(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+		for i := range p.Entry.Waits {
+			p.Entry.Waits[i].Digest = journal.Digest([]byte(`{"text":"what was shown"}`))
+		}
+		return s.Commit(ctx, p)
+	}}
 }
 
 // otherAnswers writes journals in which answers are for other arguments than was said.
-type otherAnswers struct {
-	store.Store
-	digest string
-}
-
-func (s otherAnswers) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
-	for i := range p.Entry.Answers {
-		p.Entry.Answers[i].Digest = s.digest
+func otherAnswers(digest string) func(store.Store) store.Store {
+	return func(s store.Store) store.Store {
+		return &hook{Store: s, commit: func(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+			for i := range p.Entry.Answers {
+				p.Entry.Answers[i].Digest = digest
+			}
+			return s.Commit(ctx, p)
+		}}
 	}
-	return s.Store.Commit(ctx, p)
 }
 
 // TestApproval_mismatch: a call whose arguments are not those that were approved
@@ -51,12 +50,12 @@ func TestApproval_mismatch(t *testing.T) {
 		store  func(store.Store) store.Store
 		answer session.Answer
 	}{
-		"other arguments were shown":     {func(s store.Store) store.Store { return otherDigest{s} }, yes()},
-		"an answer without a digest":     {func(s store.Store) store.Store { return otherAnswers{s, ""} }, yes()},
-		"an answer to other arguments":   {func(s store.Store) store.Store { return otherAnswers{s, other} }, yes()},
-		"edited, without a digest":       {func(s store.Store) store.Store { return otherAnswers{s, ""} }, edited},
-		"edited into something else":     {func(s store.Store) store.Store { return otherAnswers{s, other} }, edited},
-		"edited, with that of the shown": {func(s store.Store) store.Store { return otherAnswers{s, journal.Digest([]byte(`{"text":"1"}`))} }, edited},
+		"other arguments were shown":     {otherDigest, yes()},
+		"an answer without a digest":     {otherAnswers(""), yes()},
+		"an answer to other arguments":   {otherAnswers(other), yes()},
+		"edited, without a digest":       {otherAnswers(""), edited},
+		"edited into something else":     {otherAnswers(other), edited},
+		"edited, with that of the shown": {otherAnswers(journal.Digest([]byte(`{"text":"1"}`))), edited},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

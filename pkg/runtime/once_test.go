@@ -18,15 +18,15 @@ import (
 
 // twice is a store whose client repeats each write of a ledger by itself, because the
 // answer to the first was lost: then the repeated one is refused and shows the first.
-type twice struct{ store.Store }
-
-func (s twice) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
-	if items[0].Kind == store.KindTool {
-		if out, err := s.Store.Update(ctx, key, items...); err != nil {
-			return out, err
+func twice(s store.Store) store.Store {
+	return &hook{Store: s, update: func(ctx context.Context, key session.Key, items []store.Item) ([]store.Item, error) {
+		if items[0].Kind == store.KindTool {
+			if out, err := s.Update(ctx, key, items...); err != nil {
+				return out, err
+			}
 		}
-	}
-	return s.Store.Update(ctx, key, items...)
+		return s.Update(ctx, key, items...)
+	}}
 }
 
 // A ledger that shows what this worker wanted to write was written by it.
@@ -37,7 +37,7 @@ func TestLedger_knows_its_own_writes(t *testing.T) {
 			t.Parallel()
 			made := newEffects()
 			w := newWorld(t, made, helper(made, script{"go": {calls(name, `{"text":"1"}`), says("bye")}}))
-			p := w.process(func(cfg *runtime.Config) { cfg.Store = twice{cfg.Store} })
+			p := w.process(func(cfg *runtime.Config) { cfg.Store = twice(cfg.Store) })
 			w.run(p, "go")
 			if name == "pick" {
 				_, err := w.submit(p, session.WaitQuestion, session.Answer{Selected: []string{"red"}})

@@ -106,7 +106,7 @@ func TestQueries(t *testing.T) {
 	_, err = p.Submit(ctx, runtime.SubmitParams{Key: bad})
 	require.Equal(t, runtime.CodeInvalidID, codeOf(err))
 
-	broken := w.process(func(cfg *runtime.Config) { cfg.Store = &brokenStore{Store: w.store, key: w.key} })
+	broken := w.process(func(cfg *runtime.Config) { cfg.Store = brokenStore(w.store, w.key) })
 	_, err = broken.Session(ctx, w.key)
 	require.Equal(t, runtime.CodeCorrupt, codeOf(err))
 	_, err = broken.Start(ctx, startParams(w, "go", ""))
@@ -179,7 +179,7 @@ func TestEachEntry(t *testing.T) {
 		require.NoError(t, err)
 		break
 	}
-	broken := w.process(func(cfg *runtime.Config) { cfg.Store = &brokenStore{Store: w.store, key: w.key} })
+	broken := w.process(func(cfg *runtime.Config) { cfg.Store = brokenStore(w.store, w.key) })
 	for _, c := range []struct {
 		p    *process
 		key  session.Key
@@ -273,16 +273,13 @@ func TestError(t *testing.T) {
 }
 
 // rereading counts how often a journal is read from its beginning.
-type rereading struct {
-	store.Store
-	times map[session.Key]int
-}
-
-func (s *rereading) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
-	if after == 0 {
-		s.times[key]++
-	}
-	return s.Store.Entries(ctx, key, after)
+func rereading(s store.Store, times map[session.Key]int) store.Store {
+	return &hook{Store: s, entries: func(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
+		if after == 0 {
+			times[key]++
+		}
+		return s.Entries(ctx, key, after)
+	}}
 }
 
 // TestCache_is_bounded_by_what_it_holds: what large sessions take is given back for
@@ -291,15 +288,15 @@ func TestCache_is_bounded_by_what_it_holds(t *testing.T) {
 	t.Parallel()
 	made := newEffects()
 	w := newWorld(t, made, helper(made, script{}))
-	counting := &rereading{Store: w.store, times: map[session.Key]int{}}
-	p := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.CacheBytes = counting, 100<<10 })
+	times := map[session.Key]int{}
+	p := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.CacheBytes = rereading(w.store, times), 100<<10 })
 	sizes := map[string]int{"small": 1 << 10, "half": 50 << 10, "other": 50 << 10, "large": 200 << 10}
 	reread := func(id string) int {
 		k := session.Key{Tenant: session.DefaultTenant, ID: id}
-		before := counting.times[k]
+		before := times[k]
 		_, err := p.Messages(t.Context(), k)
 		require.NoError(t, err)
-		return counting.times[k] - before
+		return times[k] - before
 	}
 	for id, size := range sizes {
 		_, err := p.Start(t.Context(), runtime.StartParams{Key: session.Key{Tenant: session.DefaultTenant, ID: id}, Agent: "a", Input: llm.TextParts(strings.Repeat("x", size))})

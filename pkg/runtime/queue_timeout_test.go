@@ -33,14 +33,11 @@ func (q *deaf) Send(ctx context.Context, wakes ...journal.Wake) error {
 }
 
 // counted counts what is committed.
-type counted struct {
-	store.Store
-	commits int
-}
-
-func (s *counted) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
-	s.commits++
-	return s.Store.Commit(ctx, p)
+func counted(s store.Store, commits *int) store.Store {
+	return &hook{Store: s, commit: func(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+		*commits++
+		return s.Commit(ctx, p)
+	}}
 }
 
 // The entry stands when the queue does not answer: it is not committed again, and
@@ -57,10 +54,10 @@ func TestDeliver_a_queue_that_does_not_answer(t *testing.T) {
 				made := newEffects()
 				w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`), says("bye")}}))
 				w.start(w.process(), "go")
-				q, s := &deaf{Queue: w.queue, next: c.deaf}, &counted{}
+				q, commits := &deaf{Queue: w.queue, next: c.deaf}, 0
 				p := w.process(func(cfg *runtime.Config) {
-					s.Store = &fusedStore{Store: w.store, fuse: &fuse{}, detached: true}
-					cfg.Store, cfg.Queue, cfg.CommitTimeout = s, q, 10*time.Second
+					cfg.Store = counted(&fusedStore{Store: w.store, fuse: &fuse{}, detached: true}, &commits)
+					cfg.Queue, cfg.CommitTimeout = q, 10*time.Second
 				})
 				_, err := p.Deliver(context.Background(), w.wake(2, journal.WakeStep))
 				if c.told {
@@ -72,7 +69,7 @@ func TestDeliver_a_queue_that_does_not_answer(t *testing.T) {
 				}
 				require.Equal(t, 2, q.asked)
 				require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied, session.KindStepped}, w.kinds())
-				require.Equal(t, 2, s.commits, "each entry once")
+				require.Equal(t, 2, commits, "each entry once")
 
 				q.next = 0
 				require.NoError(t, p.settle())

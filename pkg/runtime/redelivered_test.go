@@ -17,26 +17,26 @@ import (
 
 // tooLargeResult is the store of a worker that dies of reading the whole session, as one
 // does that has too little memory.
-type tooLargeResult struct {
-	store.Store
-	dead bool
-}
-
-func (s *tooLargeResult) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
-	if after > 0 {
-		return s.Store.Entries(ctx, key, after)
+func tooLargeResult(s store.Store) store.Store {
+	dead := false
+	return &hook{
+		Store: s,
+		entries: func(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
+			if after > 0 {
+				return s.Entries(ctx, key, after)
+			}
+			return func(yield func(journal.Entry, error) bool) {
+				dead = true
+				yield(journal.Entry{}, errDied)
+			}
+		},
+		claim: func(ctx context.Context, p store.ClaimParams) (store.Item, error) {
+			if dead {
+				return store.Item{}, errDied
+			}
+			return s.Claim(ctx, p)
+		},
 	}
-	return func(yield func(journal.Entry, error) bool) {
-		s.dead = true
-		yield(journal.Entry{}, errDied)
-	}
-}
-
-func (s *tooLargeResult) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
-	if s.dead {
-		return store.Item{}, errDied
-	}
-	return s.Store.Claim(ctx, p)
 }
 
 // again is the message for an entry, received once more.
@@ -59,7 +59,7 @@ func TestDeliver_again_counts_who_died_reading(t *testing.T) {
 	w.deliver(p, 3, journal.WakeStep)
 	dies := func(wake journal.Wake) {
 		t.Helper()
-		_, err := w.process(most, func(cfg *runtime.Config) { cfg.Store = &tooLargeResult{Store: cfg.Store} }).Deliver(t.Context(), wake)
+		_, err := w.process(most, func(cfg *runtime.Config) { cfg.Store = tooLargeResult(cfg.Store) }).Deliver(t.Context(), wake)
 		require.ErrorIs(t, err, errDied)
 		w.clock.advance(time.Hour)
 	}
@@ -88,7 +88,7 @@ func TestDeliver_again_that_is_cut_off(t *testing.T) {
 	w.deliver(p, 3, journal.WakeStep)
 	for died := range 2 {
 		ctx, cut := context.WithCancelCause(t.Context())
-		_, err := w.process(func(cfg *runtime.Config) { cfg.Store = &readCutOff{cfg.Store, cut} }).Deliver(ctx, w.again(4))
+		_, err := w.process(func(cfg *runtime.Config) { cfg.Store = readCutOff(cfg.Store, cut) }).Deliver(ctx, w.again(4))
 		require.Error(t, err)
 		require.EqualValues(t, died, w.head().Head.Lease.Died)
 		require.NotEmpty(t, w.head().Head.Lease.Owner, "it was not given back")
@@ -97,16 +97,13 @@ func TestDeliver_again_that_is_cut_off(t *testing.T) {
 }
 
 // readCutOff ends its worker's time while the whole session is read.
-type readCutOff struct {
-	store.Store
-	cut context.CancelCauseFunc
-}
-
-func (s *readCutOff) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
-	if after == 0 {
-		s.cut(runtime.ErrOutOfTime)
-	}
-	return s.Store.Entries(ctx, key, after)
+func readCutOff(s store.Store, cut context.CancelCauseFunc) store.Store {
+	return &hook{Store: s, entries: func(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
+		if after == 0 {
+			cut(runtime.ErrOutOfTime)
+		}
+		return s.Entries(ctx, key, after)
+	}}
 }
 
 // TestDeliver_again does with a message that came before what it would have done with
@@ -164,7 +161,7 @@ func TestDeliver_again(t *testing.T) {
 		for seq := range int64(3) {
 			w.deliver(w.process(), seq+2, journal.WakeStep)
 		}
-		_, err := w.process(func(cfg *runtime.Config) { cfg.Store = &tooLargeResult{Store: cfg.Store} }).Deliver(t.Context(), w.again(5))
+		_, err := w.process(func(cfg *runtime.Config) { cfg.Store = tooLargeResult(cfg.Store) }).Deliver(t.Context(), w.again(5))
 		require.ErrorIs(t, err, errDied)
 		require.EqualValues(t, 4, w.head().Head.Lease.Seq, "a lease would hide a signal that comes meanwhile")
 		require.Positive(t, deliver(w, 5).Keep)

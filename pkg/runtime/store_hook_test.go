@@ -10,9 +10,73 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
+// hook is a store whose calls go through functions; a call whose function is nil goes to
+// the store as it is.
+type hook struct {
+	store.Store
+	claim   func(context.Context, store.ClaimParams) (store.Item, error)
+	commit  func(context.Context, store.CommitParams) (store.Committed, error)
+	update  func(context.Context, session.Key, []store.Item) ([]store.Item, error)
+	items   func(context.Context, session.Key, store.ItemKind, string) iter.Seq2[store.Item, error]
+	entries func(context.Context, session.Key, int64) iter.Seq2[journal.Entry, error]
+	find    func(context.Context, store.FindParams) (store.Page, error)
+}
+
+func (h *hook) Claim(ctx context.Context, p store.ClaimParams) (store.Item, error) {
+	if h.claim == nil {
+		return h.Store.Claim(ctx, p)
+	}
+	return h.claim(ctx, p)
+}
+
+func (h *hook) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	if h.commit == nil {
+		return h.Store.Commit(ctx, p)
+	}
+	return h.commit(ctx, p)
+}
+
+func (h *hook) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
+	if h.update == nil {
+		return h.Store.Update(ctx, key, items...)
+	}
+	return h.update(ctx, key, items)
+}
+
+func (h *hook) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
+	if h.items == nil {
+		return h.Store.Items(ctx, key, kind, id)
+	}
+	return h.items(ctx, key, kind, id)
+}
+
+func (h *hook) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
+	if h.entries == nil {
+		return h.Store.Entries(ctx, key, after)
+	}
+	return h.entries(ctx, key, after)
+}
+
+func (h *hook) Find(ctx context.Context, p store.FindParams) (store.Page, error) {
+	if h.find == nil {
+		return h.Store.Find(ctx, p)
+	}
+	return h.find(ctx, p)
+}
+
+// unreadEntries and unreadItems are reads that fail.
+func unreadEntries(err error) iter.Seq2[journal.Entry, error] {
+	return func(yield func(journal.Entry, error) bool) { yield(journal.Entry{}, err) }
+}
+
+func unreadItems(err error) iter.Seq2[store.Item, error] {
+	return func(yield func(store.Item, error) bool) { yield(store.Item{}, err) }
+}
+
 // storeHook is a store on which something happens before one of a process's calls.
-// A test that needs no more than that uses it; a fault that has a state of its own
-// (a process that dies, is frozen, loses answers) has a store of its own.
+// A test that needs no more than that uses it. A fault that is a function of one call is a
+// [hook]; one with a state of its own (a process that dies, is frozen, loses answers) has a
+// store of its own.
 type storeHook struct {
 	store.Store
 	// when is the call that happens comes before, once: happens is nil afterwards.

@@ -113,7 +113,7 @@ func TestSweep_one_broken_session_does_not_hide_the_others(t *testing.T) {
 	w.drain()
 	healthy.drain()
 	w.clock.advance(time.Minute)
-	broken := w.process(func(cfg *runtime.Config) { cfg.Store = &brokenStore{Store: w.store, key: w.key} })
+	broken := w.process(func(cfg *runtime.Config) { cfg.Store = brokenStore(w.store, w.key) })
 	swept, err := broken.Sweep(context.Background())
 	require.ErrorIs(t, err, store.ErrCorrupt)
 	require.Equal(t, 1, swept.Resent)
@@ -173,31 +173,27 @@ func TestSweep_of_a_session_that_ends_meanwhile(t *testing.T) {
 	}
 }
 
-// brokenStore cannot read the journal of one session, and fails to find anything if told so.
-type brokenStore struct {
-	store.Store
-	key  session.Key
-	find error
+// brokenStore cannot read the journal of one session.
+func brokenStore(s store.Store, of session.Key) store.Store {
+	return &hook{Store: s, entries: func(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
+		if key != of {
+			return s.Entries(ctx, key, after)
+		}
+		return unreadEntries(store.ErrCorrupt)
+	}}
 }
 
-func (s *brokenStore) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
-	if key != s.key {
-		return s.Store.Entries(ctx, key, after)
-	}
-	return func(yield func(journal.Entry, error) bool) { yield(journal.Entry{}, store.ErrCorrupt) }
-}
-
-func (s *brokenStore) Find(ctx context.Context, p store.FindParams) (store.Page, error) {
-	if s.find != nil {
-		return store.Page{}, s.find
-	}
-	return s.Store.Find(ctx, p)
+// findsNothing cannot search.
+func findsNothing(s store.Store) store.Store {
+	return &hook{Store: s, find: func(context.Context, store.FindParams) (store.Page, error) {
+		return store.Page{}, store.ErrUnavailable
+	}}
 }
 
 func TestSweep_of_a_store_that_does_not_answer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, newEffects(), helper(newEffects(), script{}))
-	p := w.process(func(cfg *runtime.Config) { cfg.Store = &brokenStore{Store: w.store, find: store.ErrUnavailable} })
+	p := w.process(func(cfg *runtime.Config) { cfg.Store = findsNothing(w.store) })
 	_, err := p.Sweep(context.Background())
 	require.Equal(t, runtime.CodeStoreUnavailable, codeOf(err))
 	_, err = p.Sessions(context.Background(), runtime.SessionsParams{Tenant: "default"})
@@ -333,7 +329,7 @@ func TestDeadLetter(t *testing.T) {
 		ctx := context.Background()
 		require.NoError(t, w.dead.Send(ctx, w.wake(2, journal.WakeStep), w.wake(1, journal.WakeStep)))
 		require.NoError(t, p.HandleDeadLetters(ctx))
-		broken := w.process(func(cfg *runtime.Config) { cfg.Store = &brokenStore{Store: w.store, key: w.key} })
+		broken := w.process(func(cfg *runtime.Config) { cfg.Store = brokenStore(w.store, w.key) })
 		require.NoError(t, w.dead.Send(ctx, w.wake(2, journal.WakeStep), journal.NewWake(session.Key{Tenant: "default", ID: "none"}, 2, journal.WakeStep)))
 		require.ErrorIs(t, broken.HandleDeadLetters(ctx), store.ErrCorrupt)
 		w.flush()
@@ -499,14 +495,11 @@ func TestSweep_costs_nothing_for_sessions_that_are_worked_on(t *testing.T) {
 }
 
 // updates counts updates.
-type updates struct {
-	store.Store
-	n atomic.Int64
-}
-
-func (u *updates) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
-	u.n.Add(1)
-	return u.Store.Update(ctx, key, items...)
+func updates(s store.Store, n *atomic.Int64) store.Store {
+	return &hook{Store: s, update: func(ctx context.Context, key session.Key, items []store.Item) ([]store.Item, error) {
+		n.Add(1)
+		return s.Update(ctx, key, items...)
+	}}
 }
 
 func TestSweep_writes_nothing_while_a_person_thinks(t *testing.T) {
@@ -517,13 +510,13 @@ func TestSweep_writes_nothing_while_a_person_thinks(t *testing.T) {
 	w.run(p, "go")
 	_, err := p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(w.waits()[0].Wait, yes())})
 	require.NoError(t, err)
-	u := &updates{}
-	sweeper := w.process(func(cfg *runtime.Config) { u.Store = cfg.Store; cfg.Store = u })
+	var n atomic.Int64
+	sweeper := w.process(func(cfg *runtime.Config) { cfg.Store = updates(cfg.Store, &n) })
 	for range 100 {
 		w.clock.advance(time.Minute)
 		sweepOf(t, sweeper)
 	}
-	require.EqualValues(t, 1, u.n.Load(), "the first of two answers is looked at once")
+	require.EqualValues(t, 1, n.Load(), "the first of two answers is looked at once")
 	_, err = p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(w.waits()[1].Wait, yes())})
 	require.NoError(t, err)
 	require.Len(t, w.drain(), 1, "its message is lost")
