@@ -121,6 +121,14 @@ func effectConfigs() []config {
 		return world{Budget: of, Policy: policy}
 	}
 	rough := func() budget { return budget{Crashes: 1, Freezes: 2, Duplicates: 1} }
+	marks := func(w world, verbs ...uint8) world {
+		w.OneWrite, w.Marks, w.Verbs = true, true, verbs
+		return w
+	}
+	ends := func(w world) world {
+		w.Finishes = true
+		return w
+	}
 	off := func(first, clock bool) func(*rules.Rules) {
 		return func(r *rules.Rules) { r.MarkFirst, r.OwnClock = first, clock }
 	}
@@ -128,6 +136,14 @@ func effectConfigs() []config {
 		{name: "E1 all rules, tell: crash, 2 freezes, duplicate, lost answer", world: effect(session.UnknownTell, budget{Crashes: 1, Freezes: 2, Duplicates: 1, LostAnswers: 1})},
 		{name: "E2 all rules, probe: crash, 2 freezes, duplicate", world: effect(session.UnknownProbe, rough())},
 		{name: "E3 all rules, retry: crash, 2 freezes, duplicate", world: effect(session.UnknownRetry, rough())},
+		{name: "E4 all rules, marks with the entries, tell: crash, 2 freezes, duplicate", world: marks(effect(session.UnknownTell, rough()))},
+		{name: "E5 all rules, marks with the entries, probe: crash, 2 freezes, duplicate", world: marks(effect(session.UnknownProbe, rough()))},
+		{name: "E6 all rules, marks with the entries, retry: crash, 2 freezes, duplicate", world: marks(effect(session.UnknownRetry, rough()))},
+		{name: "E7 all rules, marks with the entries: interrupt, cancel, continue, crash, freeze", world: marks(effect(session.UnknownTell, budget{Crashes: 1, Freezes: 1}), chain.Interrupt, chain.Cancel, chain.Proceed)},
+		{name: "E8 all rules, marks with the entries, probe: interrupt, cancel, freeze", world: marks(effect(session.UnknownProbe, budget{Freezes: 1}), chain.Interrupt, chain.Cancel)},
+		{name: "E9 all rules, marks with the entries: an effect that may end the task, mail, cancel, crash, renewal", world: ends(marks(effect(session.UnknownTell, budget{Crashes: 1, Renewals: 1}), chain.Cancel, chain.Mail))},
+		{name: "E9b all rules, marks with the entries: cancel, abort, delete, freeze", world: marks(effect(session.UnknownTell, budget{Freezes: 1}), chain.Cancel, chain.Abort, chain.Remove)},
+		{name: "E15 marks with the entries: a mark of a call that has not begun is left", breaks: breaks("needless"), world: marks(effect(session.UnknownTell, budget{}), chain.Interrupt, chain.Proceed), off: func(r *rules.Rules) { r.TakeBack = false }},
 		{name: "E10 no mark", breaks: breaks("twice"), world: effect(session.UnknownTell, budget{Freezes: 1}), off: func(r *rules.Rules) { r.Mark = false }},
 		{name: "E11 whoever finds a mark tells the outcome as unknown", breaks: breaks("hasty"), world: effect(session.UnknownTell, rough()), off: func(r *rules.Rules) { r.OwnerTells = false }},
 		{name: "E12 probe: renew, mark, run", breaks: breaks("overlap", "twice"), world: effect(session.UnknownProbe, rough()), off: off(false, false)},

@@ -66,7 +66,11 @@ func (c *chain) lose(t *state, i int) {
 }
 
 func (c *chain) lost(t state, i int, emit emitter) {
-	c.lose(&t, i)
+	if t.workers[i].result == owed && !t.lostMark(i) {
+		t.workers[i].at = markFinished // alone
+	} else {
+		c.lose(&t, i)
+	}
 	emit(t, search.Move{Who: workerNames[i], What: "loses the race", X: t.n})
 }
 
@@ -158,8 +162,31 @@ func (c *chain) giveUp(s *state, closes bool) {
 	}
 }
 
+// lostMark reports whether a worker owes a finish mark that it may not write any more: another has
+// taken the call over.
+func (s *state) lostMark(i int) bool {
+	w := &s.workers[i]
+	return w.result == owed && s.ledger[w.call] != ledgerStarted+uint8(i)
+}
+
+// takeBack does, with the entry that obeys a signal, what a worker knows of its own mark: the call
+// ran, or it has not begun.
+func (c *chain) takeBack(s *state, i int) {
+	w := &s.workers[i]
+	switch {
+	case !c.world.Marks || !toRun(w.phase) || s.ledger[w.call] != ledgerStarted+uint8(i):
+	case w.result == owed:
+		s.ledger[w.call] = ledgerFinished
+	case c.rules.TakeBack:
+		s.ledger[w.call] = ledgerNone
+	}
+}
+
 // result gives the call its result.
 func (c *chain) result(t *state, w *worker, i int) {
+	if w.result == owed {
+		t.ledger[w.call], w.result = ledgerFinished, saidDone
+	}
 	t.said[w.call] = w.result
 	switch {
 	case w.result == saidNotRun && !c.rules.CloseInCommit:

@@ -45,6 +45,9 @@ type World struct {
 	SeveralSteps bool
 	// OneWrite: the store moves the lease in the transaction of the entry.
 	OneWrite bool
+	// Marks: with OneWrite, the store writes the start mark of a call in the transaction of its
+	// reply, and the finish mark in that of the entry with its result.
+	Marks bool
 	// Finishes: a call may be one of a finish tool.
 	Finishes bool
 	// Policy of tools with effects.

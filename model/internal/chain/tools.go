@@ -15,8 +15,16 @@ func (c *chain) mark(s state, i int, emit emitter) {
 	label := search.Move{Who: workerNames[i], What: "marks call", X: w.call + 1}
 	switch {
 	case l == ledgerNone, l == mine, !c.rules.Mark && l != ledgerFinished:
+		if c.world.Marks && s.heard() != 0 { // its watcher, before the call begins
+			u := s
+			c.readHead(&u, &u.workers[i])
+			u.workers[i].at = work
+			emit(u, search.Move{Who: workerNames[i], What: "is told of a signal"})
+		}
 		t.ledger[w.call] = mine
-		c.begin(&t, w)
+		if l != mine { // else it was looked at when the mark was written
+			c.begin(&t, w)
+		}
 		w.at = c.afterMark()
 		emit(t, label)
 		if l == ledgerNone && s.budget.LostAnswers > 0 {
@@ -137,7 +145,14 @@ func (c *chain) run(t state, i int, emit emitter) {
 		t.effects[w.call]++
 	}
 	w.at = markFinished
+	if c.world.Marks {
+		w.result, w.at = owed, commitStepped
+	}
 	emit(t, search.Move{Who: workerNames[i], What: "RUNS CALL", X: w.call + 1})
+	if c.world.Marks && c.world.Finishes {
+		w.at = commitCompleted
+		emit(t, search.Move{Who: workerNames[i], What: "RUNS THE FINISH CALL", X: w.call + 1})
+	}
 }
 
 func (c *chain) finish(t state, i int, emit emitter) {
@@ -146,6 +161,10 @@ func (c *chain) finish(t state, i int, emit emitter) {
 		t.ledger[w.call] = ledgerFinished
 		w.result, w.at = saidDone, commitStepped
 	} else {
+		c.lose(&t, i)
+	}
+	if c.world.Marks {
+		t.workers[i].result = 0 // the entry was refused
 		c.lose(&t, i)
 	}
 	emit(t, search.Move{Who: workerNames[i], What: "marks finished call", X: t.workers[i].call + 1})

@@ -108,6 +108,8 @@ const (
 	saidNotRun
 	saidDone
 	saidUnknown
+	// owed is what a worker has of a call that ran, while its ledger does not say so yet.
+	owed
 )
 
 // told is what a ledger lets history say of a call that is given up.

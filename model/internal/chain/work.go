@@ -90,6 +90,11 @@ func (c *chain) work(t state, i int, emit emitter) {
 		emit(t, search.Move{Who: workerNames[i], What: "hears " + string(signals[w.signal])})
 		return
 	}
+	if w.result == owed { // only mail came
+		w.at = commitStepped
+		emit(t, search.Move{Who: workerNames[i], What: "has what call", X: w.call + 1})
+		return
+	}
 	if toRun(w.phase) {
 		w.at = markStarted
 		if c.atLeastOnce() && !c.rules.MarkFirst {
@@ -174,6 +179,7 @@ func (c *chain) obey(t state, i int, emit emitter) {
 		return
 	}
 	signal := w.signal
+	c.takeBack(&t, i)
 	if ends(signal) {
 		c.giveUp(&t, c.rules.CloseCall)
 		c.takeIn(&t, t.asRead())
@@ -195,12 +201,15 @@ func (c *chain) reply(t state, i int, emit emitter) {
 	t.made++
 	w.call, w.phase = t.call, t.phase
 	c.continueWith(&t, i, false)
+	if c.world.Marks && w.at == work {
+		t.ledger[t.call] = ledgerStarted + uint8(i)
+	}
 	emit(t, search.Move{Who: workerNames[i], What: "commits replied", X: t.n})
 }
 
 // stepDone commits what came of a step. Nothing of HEAD is in it.
 func (c *chain) stepDone(s state, i int, emit emitter) {
-	if s.n != s.workers[i].n {
+	if s.n != s.workers[i].n || s.lostMark(i) {
 		c.lost(s, i, emit)
 		return
 	}
@@ -239,7 +248,7 @@ func (c *chain) end(s state, i int, emit emitter) {
 	}
 	t := s
 	w := &t.workers[i]
-	if t.n != w.n {
+	if t.n != w.n || s.lostMark(i) {
 		c.lost(t, i, emit)
 		return
 	}

@@ -110,6 +110,8 @@ type Rules struct {
 	KeepReply bool
 	// Mark: a side effect is marked as started, if absent, before it runs.
 	Mark bool
+	// TakeBack: an own mark of a call that has not begun is taken back with the entry that obeys a signal.
+	TakeBack bool
 	// OwnerTells: unknown is said only by the owner of the lease.
 	OwnerTells bool
 	// MarkFirst: at-least-once tools: mark, then renew; otherwise renew, then mark.
@@ -133,6 +135,6 @@ func All() Rules {
 		SameRevision: true, NobodyWorks: true, ObeySame: true, Strongest: true,
 		ClearDue: true, ClearSeen: true, DueAgain: true, LookAgain: true, CloseWaits: true, WaitsAsSeen: true,
 		CloseCall: true, CloseInCommit: true, AsFound: true, ClosedResult: true, CloseLeft: true, AsListed: true, NewCall: true, TakeOutcome: true,
-		DeleteCloses: true, Stubs: true, KeepReply: true, Mark: true, OwnerTells: true, MarkFirst: true, OwnClock: true, CountClaims: true, GivenBack: true,
+		DeleteCloses: true, Stubs: true, KeepReply: true, Mark: true, TakeBack: true, OwnerTells: true, MarkFirst: true, OwnClock: true, CountClaims: true, GivenBack: true,
 	}
 }
