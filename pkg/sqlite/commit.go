@@ -21,6 +21,8 @@ type commitOp struct {
 	at      string
 	payload []byte
 	records []row.Record
+	marks   []row.Record
+	marked  bool
 	wakes   []journal.Wake
 	claim   *claimOp
 	dead    func(owner string) bool
@@ -78,7 +80,7 @@ func (s *Store) Commit(ctx context.Context, p store.CommitParams) (store.Committ
 	case o.gone:
 		return store.Committed{}, fail("commit", p.Key, errDeleted)
 	}
-	out := store.Committed{Hash: o.entry.Hash, Bytes: len(o.payload), Enqueued: true}
+	out := store.Committed{Hash: o.entry.Hash, Bytes: len(o.payload), Enqueued: true, Marked: o.marked}
 	if c := o.claim; c != nil && c.found && !c.held {
 		// HEAD that cannot be read is found out by the claim the caller then makes.
 		if head, err := c.head.Item(o.dead); err == nil {
@@ -107,20 +109,29 @@ func (s *Store) newCommit(p *store.CommitParams) (*commitOp, error) {
 		}
 		o.claim = &claimOp{p: *p.Claim, dead: o.dead}
 	}
-	if len(p.Items) == 0 {
-		return o, nil
+	if o.records, err = encodeItems(p.Key, p.Items); err != nil {
+		return nil, err
 	}
-	o.records = make([]row.Record, len(p.Items))
-	for i := range p.Items {
-		if o.records[i], err = row.Encode(p.Key, &p.Items[i]); err != nil {
+	o.marks, err = encodeItems(p.Key, p.Marks)
+	return o, err
+}
+
+func encodeItems(own session.Key, items []store.Item) ([]row.Record, error) {
+	if len(items) == 0 {
+		return nil, nil
+	}
+	records := make([]row.Record, len(items))
+	for i := range items {
+		var err error
+		if records[i], err = row.Encode(own, &items[i]); err != nil {
 			return nil, err
 		}
 	}
-	return o, nil
+	return records, nil
 }
 
 func (o *commitOp) run(w *writer) error {
-	o.taken, o.conflict, o.gone = nil, nil, false
+	o.taken, o.conflict, o.gone, o.marked = nil, nil, false, false
 	sid, err := w.sid(o.key)
 	if err != nil {
 		return err
@@ -153,7 +164,26 @@ func (o *commitOp) run(w *writer) error {
 	if err := w.send(false, o.wakes); err != nil || o.claim == nil {
 		return err
 	}
-	return o.claim.run(w)
+	if err := o.claim.run(w); err != nil || !o.claim.found || o.claim.held {
+		return err
+	}
+	return o.putMarks(w)
+}
+
+// putMarks puts the marks of a caller that has its claim, unless one of them is there already.
+func (o *commitOp) putMarks(w *writer) error {
+	for i := range o.marks {
+		if conflict, err := w.check(&o.marks[i]); err != nil || conflict != nil {
+			return err
+		}
+	}
+	for i := range o.marks {
+		if err := w.put(&o.marks[i]); err != nil {
+			return err
+		}
+	}
+	o.marked = len(o.marks) > 0
+	return nil
 }
 
 // check finds out whether an entry or an item conflicts with the commit.

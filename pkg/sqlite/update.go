@@ -50,14 +50,11 @@ func newUpdate(key session.Key, items []store.Item) (*updateOp, error) {
 	if err := store.ValidateUpdate(key, items); err != nil {
 		return nil, err
 	}
-	o := &updateOp{job: job{durable: true}, records: make([]row.Record, len(items)), leases: make([]journal.Lease, len(items))}
-	for i := range items {
-		var err error
-		if o.records[i], err = row.Encode(key, &items[i]); err != nil {
-			return nil, err
-		}
+	records, err := encodeItems(key, items)
+	if err != nil {
+		return nil, err
 	}
-	return o, nil
+	return &updateOp{job: job{durable: true}, records: records, leases: make([]journal.Lease, len(items))}, nil
 }
 
 // stored returns an item as it now is.

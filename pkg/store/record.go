@@ -192,13 +192,13 @@ func (p *ClaimParams) Validate() error {
 }
 
 // Validate returns an error unless the commit's entry is valid (its seq is below a bound of the
-// adapter's), the sessions it names are valid, and no item is there twice. Each item is validated
-// when it is encoded, the claim by the adapter that makes it.
+// adapter's), the sessions it names are valid, no item is there twice, and its marks are new
+// ledgers. Each item is validated when it is encoded, the claim by the adapter that makes it.
 func (p *CommitParams) Validate(below int64) error {
 	e := &p.Entry
 	switch {
-	case len(p.Items)+1 > MaxItems:
-		return fmt.Errorf("%w: %d with the entry, and %d is the most", ErrTooManyItems, len(p.Items)+1, MaxItems)
+	case len(p.Items)+len(p.Marks)+1 > MaxItems:
+		return fmt.Errorf("%w: %d with the entry, and %d is the most", ErrTooManyItems, len(p.Items)+len(p.Marks)+1, MaxItems)
 	case e.V != journal.Format:
 		return fmt.Errorf("entry %d has version %d", e.Seq, e.V)
 	case e.Seq < 1 || e.Seq >= below:
@@ -215,6 +215,15 @@ func (p *CommitParams) Validate(below int64) error {
 		if key.Tenant != p.Key.Tenant {
 			return fmt.Errorf("wake of session %s: the commit belongs to tenant %q", key, p.Key.Tenant)
 		}
+	}
+	for i := range p.Marks {
+		m := &p.Marks[i]
+		if m.Kind != KindTool || m.Rev != 0 || m.KeyIn(p.Key) != p.Key {
+			return fmt.Errorf("mark %d: %s %s is no new ledger of the session", i, m.Kind, m.ID)
+		}
+	}
+	if len(p.Marks) > 0 {
+		return validateItems(p.Key, slices.Concat(p.Items, p.Marks))
 	}
 	return validateItems(p.Key, p.Items)
 }

@@ -126,6 +126,11 @@ type CommitParams struct {
 	// Claim is a claim the caller makes next, as a rule a move: an adapter that can
 	// makes it in the same transaction. Refused, it does not undo the commit.
 	Claim *ClaimParams
+	// Marks are ledgers of the session that the caller puts next (Rev 0), before it runs
+	// the calls of the entry: an adapter for which an item costs less with an entry than
+	// alone puts them in the same transaction, all or none, if it granted the Claim there.
+	// When one of them exists already, that does not undo the commit.
+	Marks []Item
 }
 
 // Committed is the result of a commit.
@@ -140,6 +145,9 @@ type Committed struct {
 	// Head as it is after the Claim of the parameters was granted with the commit;
 	// nil when it was not, and the caller has to claim.
 	Head *Item
+	// Marked says that the Marks were put with the commit; otherwise none was, and the
+	// caller has to put them. It also says that other items cost less with an entry, too.
+	Marked bool
 }
 
 // ItemKind names a kind of item that is not an entry.
