@@ -274,7 +274,7 @@ func TestClosing_is_told_by_the_owner_of_the_lease(t *testing.T) {
 	t.Parallel()
 	made := newEffects()
 	lines := script{"go": {calls("line", `{"text":"1"}`), says("bye")}}
-	w := newWorld(t, made, helper(made, lines))
+	w := newWorld(t, made, helper(made, lines)).withMarksApart()
 	w.start(w.process(), "go")
 	s, over := w.pausedAtMark(2)
 	before := &storeHook{when: commits(session.KindStepped)}

@@ -58,7 +58,7 @@ func TestRenewal_after_the_clock_was_ahead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			made := newEffects()
-			w := newWorld(t, made, helper(made, script{"go": {calls("retry", `{"text":"1"}`), says("bye")}}))
+			w := newWorld(t, made, helper(made, script{"go": {calls("retry", `{"text":"1"}`), says("bye")}})).withMarksApart()
 			dies := &lastRenewal{Store: w.store}
 			first := w.process(func(cfg *runtime.Config) {
 				cfg.Now = func() time.Time { return w.clock.Now().Add(ahead) }
@@ -133,7 +133,7 @@ func TestRenewal_that_arrives_late(t *testing.T) {
 	})
 	w = newWorld(t, made, helper(made, script{"go": {calls("slow", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) {
 		a.Tools = append(a.Tools, slow)
-	}))
+	})).withMarksApart()
 	p := w.process(func(cfg *runtime.Config) {
 		cfg.Lease, cfg.RenewEvery, cfg.WatchEvery = 20*time.Second, 5*time.Second, time.Millisecond
 		s.lasts = cfg.Lease

@@ -33,7 +33,7 @@ func TestLedger_only_the_owner_of_the_lease_says_unknown(t *testing.T) {
 				<-leave
 				return "did", nil
 			})
-			w := newWorld(t, made, helper(made, script{"go": {calls("slow", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, slow) }))
+			w := newWorld(t, made, helper(made, script{"go": {calls("slow", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, slow) })).withMarksApart()
 			s := &stopping{Store: w.store}
 			s.beforeMark = func(n int) {
 				w.clock.advance(time.Hour)
@@ -176,7 +176,7 @@ func TestLedger_that_is_broken_breaks_no_journal(t *testing.T) {
 func TestLedger_a_late_mark_does_not_take_back_a_question(t *testing.T) {
 	t.Parallel()
 	made := newEffects()
-	w := newWorld(t, made, helper(made, script{"go": {calls("pick", `{"text":"1"}`), says("bye")}}))
+	w := newWorld(t, made, helper(made, script{"go": {calls("pick", `{"text":"1"}`), says("bye")}})).withMarksApart()
 	s := &stopping{Store: w.store}
 	s.beforeMark = func(n int) {
 		if n == 1 {

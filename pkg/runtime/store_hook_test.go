@@ -90,6 +90,21 @@ type storeHook struct {
 	refuse func(journal.Entry) bool
 }
 
+// marksApart is a store that leaves the marks of a commit to its caller, as DynamoDB does.
+type marksApart struct{ store.Store }
+
+func (m marksApart) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	p.Marks = nil
+	return m.Store.Commit(ctx, p)
+}
+
+// withMarksApart returns the world with such a store.
+func (w *world) withMarksApart() *world {
+	w.store = marksApart{w.store}
+	w.cfg.Store = w.store
+	return w
+}
+
 // storeCall is a call of a store: one of these is set, and kind with the last two but
 // for a read of entries.
 type storeCall struct {

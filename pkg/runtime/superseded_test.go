@@ -132,7 +132,7 @@ func TestOvertaken_worker_does_not_start_a_tool_that_may_run_again(t *testing.T)
 				t.Run(fmt.Sprintf("%s/after %d runs/%s", policy, runs, name), func(t *testing.T) {
 					t.Parallel()
 					c := &crowd{timesOut: func(n int32) bool { return n <= runs }}
-					w := c.world(t, policy)
+					w := c.world(t, policy).withMarksApart()
 					s := &stopping{Store: w.store}
 					first := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.WatchEvery = s, time.Hour })
 					slow := map[string]time.Duration{

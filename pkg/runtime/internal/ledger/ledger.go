@@ -64,6 +64,9 @@ type Book struct {
 	// record as it was when it was last read or written; empty before [Book.Load].
 	record journal.ToolRecord
 	rev    int64
+	// mark is the stored record while the call is marked as started by this attempt and has not
+	// begun: until it does, record says so.
+	mark *journal.ToolRecord
 	// ran is the last run of the call here, to be recorded with its result.
 	ran *journal.ToolRun
 	// failed is why Once could not remember: its effect has happened and is not on
@@ -95,7 +98,7 @@ func (b *Book) load(ctx context.Context) error {
 func (b *Book) Reload(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.loaded, b.record = false, journal.ToolRecord{Call: b.Call}
+	b.loaded, b.record, b.mark = false, journal.ToolRecord{Call: b.Call}, nil
 	return b.load(ctx)
 }
 
@@ -145,6 +148,31 @@ func (b *Book) put(ctx context.Context, record journal.ToolRecord) (bool, error)
 	return true, nil
 }
 
+// Mark returns the record that marks a new call as started by this attempt, to be written with
+// the reply that asks for the call.
+func (b *Book) Mark() store.Item {
+	return store.ToolItem(journal.ToolRecord{Call: b.Call, State: journal.ToolStarted, Attempt: b.by.AttemptID(), At: b.of.now().UTC()}, 0)
+}
+
+// Marked says that a mark was written. The call still counts as one that has not run, until
+// [Book.Start].
+func (b *Book) Marked(mark store.Item) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mark, b.loaded, b.rev = mark.Tool, true, 1
+}
+
+// TakeBack returns the record that lets a call be started by others that is marked and has not
+// begun; ok is false when there is no such mark.
+func (b *Book) TakeBack() (item store.Item, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.mark == nil {
+		return store.Item{}, false
+	}
+	return store.ToolItem(journal.ToolRecord{Call: b.Call, State: journal.ToolMemo, At: b.of.now().UTC()}, b.rev), true
+}
+
 // Start marks the call started by this attempt. started is false when it was
 // finished before, or started by another attempt: the record says by whom. With again,
 // this attempt's mark replaces the other's; if a third attempt writes its mark at the same
@@ -152,6 +180,10 @@ func (b *Book) put(ctx context.Context, record journal.ToolRecord) (bool, error)
 func (b *Book) Start(ctx context.Context, again bool) (started bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.mark != nil {
+		b.record, b.mark = *b.mark, nil
+		return true, nil
+	}
 	attempt := b.by.AttemptID()
 	for {
 		switch b.record.State {
@@ -193,10 +225,7 @@ func (b *Book) Start(ctx context.Context, again bool) (started bool, err error) 
 func (b *Book) Finish(ctx context.Context, result llm.ToolResult, ops []session.StateOp, events []session.CustomEvent) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	record := b.record
-	record.State, record.At = journal.ToolFinished, b.of.now().UTC()
-	record.Result, record.StateOps, record.Events, record.Ran = &result, ops, events, b.ran
-	ok, err := b.put(ctx, record)
+	ok, err := b.put(ctx, b.finished(result, ops, events))
 	if err != nil {
 		return err
 	}
@@ -204,6 +233,21 @@ func (b *Book) Finish(ctx context.Context, result llm.ToolResult, ops []session.
 		return ErrSuperseded
 	}
 	return nil
+}
+
+// Finished is the record that [Book.Finish] writes, to be written with the entry that has the
+// result.
+func (b *Book) Finished(result llm.ToolResult, ops []session.StateOp, events []session.CustomEvent) store.Item {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return store.ToolItem(b.finished(result, ops, events), b.rev)
+}
+
+func (b *Book) finished(result llm.ToolResult, ops []session.StateOp, events []session.CustomEvent) journal.ToolRecord {
+	record := b.record
+	record.State, record.At = journal.ToolFinished, b.of.now().UTC()
+	record.Result, record.StateOps, record.Events, record.Ran = &result, ops, events, b.ran
+	return record
 }
 
 // Failure returns why Once could not remember, nil if it could.

@@ -21,7 +21,7 @@ func (st *Sessions) Commit(ctx context.Context, s *session.Session, head *store.
 	if err := CheckHead(s, head, m, math.MaxInt64); err != nil { // mail waits for the next step
 		return fmt.Errorf("%w: %w", store.ErrConflict, err)
 	}
-	committed, err := st.Write(ctx, s, head, m, extra, nil)
+	committed, err := st.Write(ctx, s, head, m, extra, Next{})
 	if err != nil || Sent(m, committed) {
 		return err
 	}
@@ -31,14 +31,20 @@ func (st *Sessions) Commit(ctx context.Context, s *session.Session, head *store.
 // Sent reports whether a move that was committed needs no wake any more.
 func Sent(m engine.Move, committed store.Committed) bool { return m.Wake == nil || committed.Enqueued }
 
+// Next is what a writer does after a commit, if the store does not do it along with the commit.
+type Next struct {
+	Claim *store.ClaimParams
+	Marks []store.Item
+}
+
 // Write is [Sessions.Commit] without the wake, if the store did not send it along with the
 // entry: what follows a write must not be taken for a part of it when it fails.
 // The store may also grant a claim along with it: then head is HEAD after it.
-func (st *Sessions) Write(ctx context.Context, s *session.Session, head *store.Item, m engine.Move, extra []store.Item, claim *store.ClaimParams) (store.Committed, error) {
+func (st *Sessions) Write(ctx context.Context, s *session.Session, head *store.Item, m engine.Move, extra []store.Item, next Next) (store.Committed, error) {
 	if err := engine.Check(s, &m.Entry); err != nil {
 		return store.Committed{}, err // nothing is written that could not be read again
 	}
-	p := store.CommitParams{Key: s.Key, Entry: m.Entry, Items: slices.Clone(extra), Claim: claim}
+	p := store.CommitParams{Key: s.Key, Entry: m.Entry, Items: slices.Clone(extra), Claim: next.Claim, Marks: next.Marks}
 	var newHead *journal.Head
 	if m.MovesHead {
 		newHead = st.headAfter(s, head.Head, m)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/adjourn/adjourn/internal/engine"
@@ -53,6 +54,14 @@ type invocation struct {
 	budget sizeBudget
 	// notRun are the ledgers of calls that the step says will not run.
 	notRun []*ledger.Book
+	// marked are the ledgers whose start marks were written with the step's reply, by call.
+	marked map[string]*ledger.Book
+	// running counts the calls that run side by side.
+	running atomic.Int32
+	// joins says that a finish mark may be written with the step's entry, and owed is the one
+	// that will be.
+	joins bool
+	owed  *finishMark
 	// since is when the invocation began.
 	since time.Time
 	// began is when the step, or its last entry, began.
@@ -117,14 +126,20 @@ func (inv *invocation) signal() *journal.Signal {
 // commit writes a move: the entry and what goes with it, once; then sends what
 // has to follow. It outlives the cancellation of ctx, because the effect is done.
 func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store.Item) error {
+	_, err := inv.write(ctx, m, nil, extra)
+	return err
+}
+
+// write is commit with marks that follow it.
+func (inv *invocation) write(ctx context.Context, m engine.Move, marks, extra []store.Item) (marked bool, err error) {
 	var committed store.Committed
 	for {
 		if err := stored.CheckHead(inv.session, &inv.head, m, inv.mailSeen); err != nil {
-			return err
+			return false, err
 		}
-		claim := inv.nextClaim(m)
+		next := stored.Next{Claim: inv.nextClaim(m), Marks: marks}
 		err := inv.sessions.Bounded(ctx, func(ctx context.Context) (err error) {
-			committed, err = inv.sessions.Write(ctx, inv.session, &inv.head, m, extra, claim)
+			committed, err = inv.sessions.Write(ctx, inv.session, &inv.head, m, extra, next)
 			return err
 		})
 		inv.moved = committed.Head != nil
@@ -135,11 +150,11 @@ func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store
 		}
 		switch {
 		case conflict != nil && closesLedger(extra, conflict.Item):
-			return errLedgerMoved
+			return false, errLedgerMoved
 		case errors.Is(err, store.ErrConflict):
-			return errLost
+			return false, errLost
 		case err != nil:
-			return err
+			return false, err
 		}
 		break
 	}
@@ -148,11 +163,11 @@ func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store
 		inv.wonKeepingLease = m.Entry.Seq
 	}
 	if stored.Sent(m, committed) {
-		return nil
+		return committed.Marked, nil
 	}
 	// This write is separate from the entry's and has its own time limit: if it fails, the entry
 	// is still committed.
-	return inv.sessions.BoundedBy(ctx, stored.ErrNotSent, func(ctx context.Context) error { return inv.sessions.Send(ctx, *m.Wake) })
+	return committed.Marked, inv.sessions.BoundedBy(ctx, stored.ErrNotSent, func(ctx context.Context) error { return inv.sessions.Send(ctx, *m.Wake) })
 }
 
 // nextClaim is the move of the lease that follows an entry after which this
@@ -173,7 +188,12 @@ func (inv *invocation) claimParams(mode store.ClaimMode, seq int64) store.ClaimP
 }
 
 // ledger returns the book of one call.
-func (inv *invocation) ledger(call string) *ledger.Book { return inv.ledgers.Book(inv.key, call, inv) }
+func (inv *invocation) ledger(call string) *ledger.Book {
+	if book := inv.marked[call]; book != nil {
+		return book
+	}
+	return inv.ledgers.Book(inv.key, call, inv)
+}
 
 // AttemptID names this work in the ledgers it writes.
 func (inv *invocation) AttemptID() string { return inv.attempt.ID }

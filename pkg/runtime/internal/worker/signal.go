@@ -16,6 +16,8 @@ import (
 func (inv *invocation) handleStop(ctx, stepCtx context.Context, err error, out engine.StepOutcome, asking []store.Item, stop func()) error {
 	cause := context.Cause(stepCtx)
 	stop()
+	err = inv.finishOwed(ctx, err)
+	asking = append(asking, inv.takeBack()...)
 	switch {
 	case errors.Is(cause, errSignalled), errors.Is(err, errSignalled):
 		signal, readErr := inv.stopSignal(ctx)
@@ -37,6 +39,9 @@ func (inv *invocation) handleStop(ctx, stepCtx context.Context, err error, out e
 // the step may ask again.
 func (inv *invocation) obeySignal(ctx context.Context, signal journal.Signal, done engine.StepOutcome, asking []store.Item) error {
 	ctx = context.WithoutCancel(ctx)
+	if err := inv.finishOwed(ctx, nil); err != nil {
+		return err
+	}
 	err := inv.commitSignal(ctx, signal, done, asking)
 	if err == nil || errors.Is(err, errLost) {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/internal/toolrun"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/ledger"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -24,7 +25,7 @@ import (
 func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 	inv.steps++
 	inv.began, inv.mailSeen = inv.cfg.Now(), int64(len(inv.session.Mail))
-	inv.notRun = nil
+	inv.notRun, inv.marked, inv.joins = nil, nil, false
 	inv.budget.reset(inv.cfg.StepBytes)
 	if signal := inv.signal(); signal != nil {
 		return false, inv.obeySignal(ctx, *signal, engine.StepOutcome{}, nil)
@@ -63,16 +64,19 @@ func (inv *invocation) step(ctx context.Context) (more bool, err error) {
 
 // close commits the outcome of the step. If the task fails, the calls that have not run are
 // closed. HEAD may have moved meanwhile: a signal is carried out; mail makes the task continue.
-func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra []store.Item) (bool, error) {
+func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra []store.Item) (more bool, err error) {
+	defer func() { err = inv.finishOwed(ctx, err) }()
 	keepsLease := inv.steps < inv.cfg.StepsPerInvocation && ctx.Err() == nil && inv.timeLeft(ctx)
 	out.Used.Active = inv.active()
 	for {
-		m, closed, err := inv.closing(ctx, out, keepsLease, len(extra))
+		owed := inv.owedItems()
+		m, closed, err := inv.closing(ctx, out, keepsLease, len(extra)+len(owed))
 		if err != nil {
 			return false, errors.Join(err, inv.putAsking(ctx, extra))
 		}
-		err = inv.commit(ctx, m, slices.Concat(extra, closed)...)
+		err = inv.commit(ctx, m, slices.Concat(extra, closed, owed)...)
 		if err == nil {
+			inv.owed = nil
 			return m.Entry.KeepsLease, nil
 		}
 		if errors.Is(err, errLost) {
@@ -277,7 +281,7 @@ func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) (aski
 	}
 	plans := engine.Plan(inv.withReply(out.Reply), digest, inv.traits)
 	if out.Reply != nil && slices.ContainsFunc(plans, needsReply) {
-		if err := inv.commitReply(ctx, out); err != nil {
+		if err := inv.commitReply(ctx, out, plans); err != nil {
 			return nil, err
 		}
 	}
@@ -294,7 +298,7 @@ func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) (aski
 		_, err := inv.gather(plans, outcomes, out)
 		return nil, err
 	}
-	ordinary := slices.DeleteFunc(slices.Clone(plans), func(p engine.CallPlan) bool { return p.Do != engine.DoRun || p.Traits.Finish })
+	ordinary := slices.DeleteFunc(slices.Clone(plans), func(p engine.CallPlan) bool { return !runsFirst(p) })
 	outcomes = append(outcomes, inv.runAll(ctx, ordinary, &base)...)
 	if asking, err = inv.gather(plans, outcomes, out); err != nil {
 		return asking, err
@@ -307,12 +311,23 @@ func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) (aski
 	return inv.splitAsking(ctx, asking)
 }
 
-// commitReply commits the reply before a tool with effects runs, and goes on.
-func (inv *invocation) commitReply(ctx context.Context, out *engine.StepOutcome) error {
+// commitReply commits the reply before a tool with effects runs, and goes on. The store may write
+// the start marks of the calls that run next along with it.
+func (inv *invocation) commitReply(ctx context.Context, out *engine.StepOutcome, plans []engine.CallPlan) error {
 	out.Used.Active = inv.active()
-	if err := inv.commit(ctx, engine.Replied(inv.session, *out, inv.stamp(true))); err != nil {
+	books, marks := inv.startMarks(plans)
+	marked, err := inv.write(ctx, engine.Replied(inv.session, *out, inv.stamp(true)), marks, nil)
+	if marked || err != nil && !errors.Is(err, errLost) { // with an error they may have been written
+		inv.marked = make(map[string]*ledger.Book, len(books))
+		for i, book := range books {
+			book.Marked(marks[i])
+			inv.marked[book.Call] = book
+		}
+	}
+	if err != nil {
 		return err
 	}
+	inv.joins = marked && !slices.ContainsFunc(plans, func(p engine.CallPlan) bool { return p.Do == engine.DoRun && p.Traits.Finish })
 	*out = engine.StepOutcome{}
 	inv.budget.reset(inv.cfg.StepBytes) // the reply has an entry of its own
 	if err := inv.moveLease(ctx); err != nil {
@@ -354,7 +369,7 @@ func (inv *invocation) runFinish(ctx context.Context, plans []engine.CallPlan, o
 // splitAsking keeps a suspension within one transaction: ledgers of calls that asked go
 // with it as far as there is room, and are written before it otherwise.
 func (inv *invocation) splitAsking(ctx context.Context, asking []store.Item) ([]store.Item, error) {
-	const room = store.MaxItems - session.MaxWaits - stored.BesideMove
+	const room = store.MaxItems - session.MaxWaits - stored.BesideMove - 1 // the finish mark of another call
 	if len(asking) <= room {
 		return asking, nil
 	}
@@ -375,6 +390,9 @@ func (inv *invocation) putAsking(ctx context.Context, asking []store.Item) error
 	}
 	return nil
 }
+
+// runsFirst reports whether a call runs in phase 1.
+func runsFirst(p engine.CallPlan) bool { return p.Do == engine.DoRun && !p.Traits.Finish }
 
 // needsReply reports whether a call may not run before its reply is committed.
 func needsReply(p engine.CallPlan) bool {
@@ -432,6 +450,9 @@ func (inv *invocation) gather(plans []engine.CallPlan, outcomes []callOutcome, o
 			continue
 		}
 		inv.take(out, o)
+		if o.owed != nil {
+			inv.owed = o.owed
+		}
 		out.Waits = append(out.Waits, o.waits...)
 		if o.asking != nil {
 			asking = append(asking, *o.asking)

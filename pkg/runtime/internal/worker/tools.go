@@ -30,6 +30,8 @@ type callOutcome struct {
 	asking *store.Item
 	// runs of the tool's function, for the history.
 	runs []journal.ToolRun
+	// owed is its finish mark, to be written with the step's entry.
+	owed *finishMark
 	// again says that the tool timed out and its policy is to probe or to retry.
 	again bool
 	// err stops the step: the lease or the store is lost.
@@ -39,6 +41,7 @@ type callOutcome struct {
 // runAll runs ordinary calls in parallel, all from the same base state, and joins them.
 func (inv *invocation) runAll(ctx context.Context, plans []engine.CallPlan, state *session.State) []callOutcome {
 	outcomes := make([]callOutcome, len(plans))
+	inv.running.Store(int32(len(plans))) //nolint:gosec // the calls of one reply
 	if len(plans) == 1 {
 		outcomes[0] = inv.run(ctx, plans[0], state)
 		return outcomes
@@ -49,6 +52,7 @@ func (inv *invocation) runAll(ctx context.Context, plans []engine.CallPlan, stat
 		running <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-running }()
+			defer inv.running.Add(-1)
 			outcomes[i] = inv.run(ctx, p, state)
 		})
 	}
@@ -65,10 +69,8 @@ func (inv *invocation) run(ctx context.Context, p engine.CallPlan, state *sessio
 		out.result = &result
 		return out
 	}
-	if err := context.Cause(ctx); err != nil {
-		result := engine.Result(p.Call, llm.ResultCancelled, engine.TextCancelled)
-		out.result = &result
-		return out
+	if context.Cause(ctx) != nil {
+		return out // the step stops: what stops it says what becomes of the call
 	}
 	book := inv.ledger(p.Call.ID)
 	if p.Traits.Effect != session.SideEffect {
@@ -271,7 +273,7 @@ func (inv *invocation) conclude(ctx, runCtx context.Context, p engine.CallPlan, 
 	}
 	out.result = &result
 	if sideEffect && book != nil {
-		out.err = inv.sessions.Bounded(ctx, func(ctx context.Context) error { return book.Finish(ctx, result, out.ops, out.events) })
+		inv.finished(ctx, &finishMark{book: book, result: result, ops: out.ops, events: out.events}, out)
 	}
 }
 
