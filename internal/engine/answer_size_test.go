@@ -32,3 +32,12 @@ func TestFitAnswers(t *testing.T) {
 		require.Equal(t, a, engine.FitAnswers([]session.Answer{a}, 20<<10)[0])
 	}
 }
+
+// The largest answer is cut first.
+func TestFitAnswers_cuts_the_largest(t *testing.T) {
+	t.Parallel()
+	a, b := strings.Repeat("x", 6<<10), strings.Repeat("x", 20<<10)
+	got := engine.FitAnswers([]session.Answer{{Kind: session.AnswerReply, Text: &a}, {Kind: session.AnswerReply, Text: &b}}, 10<<10)
+	require.NotNil(t, got[0].Text)
+	require.Nil(t, got[1].Text)
+}

@@ -132,3 +132,12 @@ func TestDispatch_no_such_session(t *testing.T) {
 		}
 	}
 }
+
+// A young entry whose writer is dead needs no grace: nobody is still sending for it.
+func TestDispatch_a_dead_writer_s_message_goes_on_at_once(t *testing.T) {
+	t.Parallel()
+	now := t0.Add(time.Minute)
+	s := &session.Session{Key: key, Version: 5, Status: session.StatusRunning}
+	s.Newest = session.Newest{At: now.Add(-time.Second), Attempt: session.Attempt{For: 5}}
+	require.Equal(t, engine.SendNext, engine.Dispatch(engine.Facts{Now: now, Wake: journal.NewWake(key, 5, journal.WakeStep), Session: s, Lease: journal.Lease{Owner: "other", Seq: 5, N: 1}, Grace: 2 * time.Second}))
+}

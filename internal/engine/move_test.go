@@ -296,3 +296,34 @@ func TestDelayed(t *testing.T) {
 		require.NoError(t, engine.Check(st.s, &m.Entry))
 	}
 }
+
+// The default of a call's deadline is an answer to the call, and never a message of a user.
+func TestResumed_default_of_a_call_is_no_message(t *testing.T) {
+	t.Parallel()
+	st := begin(t).asks(session.WaitQuestion, "a")
+	before := len(st.s.Messages)
+	st.resumed(st.answer(0, session.AnswerExpiry, func(a *session.Answer) { a.Outcome, a.Result = session.ExpireDefault, json.RawMessage(`"red"`) }))
+	require.Len(t, st.s.Messages, before)
+	require.Empty(t, st.s.Held)
+}
+
+// The usage of a task begins anew with it.
+func TestStart_of_the_next_turn_has_used_nothing(t *testing.T) {
+	t.Parallel()
+	st := begin(t)
+	st.do(engine.Close(st.s, engine.StepOutcome{Reply: st.reply(llm.Part{Kind: llm.PartText, Text: "done"}), Used: engine.Used{Usage: llm.Usage{Input: 7}}}, st.stamp()))
+	require.Equal(t, session.StatusCompleted, st.s.Status)
+	st.do(engine.Start(st.s, taskRules(), llm.User("more"), st.stamp()))
+	require.Zero(t, st.s.TaskUsage)
+}
+
+// Results that several entries brought stand in the order of the calls.
+func TestClose_results_of_several_entries_are_in_the_order_of_the_calls(t *testing.T) {
+	t.Parallel()
+	st := begin(t)
+	st.do(engine.Replied(st.s, engine.StepOutcome{Reply: st.reply(toolCall("a"), toolCall("b"))}, st.stamp()))
+	st.do(engine.Close(st.s, engine.StepOutcome{Results: []llm.ToolResult{success("c2-2", "b", `2`)}}, st.stamp()))
+	st.do(engine.Close(st.s, engine.StepOutcome{Results: []llm.ToolResult{success("c2-1", "a", `1`)}}, st.stamp()))
+	last := st.s.Messages[len(st.s.Messages)-1]
+	require.Equal(t, "c2-1", last.Parts[0].ToolResult.CallID)
+}

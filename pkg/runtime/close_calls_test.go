@@ -331,3 +331,26 @@ func TestDeadLetter_gives_the_step_back_when_its_entry_cannot_be_written(t *test
 	require.NoError(t, p.settle())
 	require.Equal(t, session.StatusCompleted, w.session().Status)
 }
+
+// A step that is done between the two reads of whoever gives the task up: the task is healthy.
+func TestDeadLetter_of_a_session_that_moves_meanwhile(t *testing.T) {
+	t.Parallel()
+	w, p, _, _ := givingUps()["dead letter"].approved(t, func(context.Context) {})
+	reads := 0
+	s := &storeHook{when: func(c storeCall) bool {
+		if readOfEntries(c) {
+			reads++
+		}
+		return reads == 2
+	}}
+	buries := w.process(func(cfg *runtime.Config) { s.Store, cfg.Store, cfg.MaxClaims = cfg.Store, s, 1 })
+	next := w.session().Next()
+	met := false
+	s.happens = func() { met = true; _, _ = p.Deliver(context.Background(), w.wake(next, journal.WakeStep)) }
+	_, err := buries.DeadLetter(context.Background(), w.wake(next, journal.WakeStep))
+	require.True(t, met)
+	require.NoError(t, err)
+	require.NotEqual(t, session.StatusFailed, w.session().Status)
+	require.NoError(t, p.settle())
+	require.Equal(t, session.StatusCompleted, w.session().Status)
+}

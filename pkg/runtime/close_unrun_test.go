@@ -270,3 +270,38 @@ func TestCloseNotRun_of_more_calls_than_fit_beside_the_entry(t *testing.T) {
 	require.Empty(t, made.all())
 	w.checkAtRest()
 }
+
+// A call that a frozen worker starts while it is closed before the entry, because the entry has no room for it, is not told as refused.
+func TestCloseNotRun_of_a_call_that_is_started_meanwhile(t *testing.T) {
+	t.Parallel()
+	const many = 120
+	var list []string
+	for n := range many {
+		list = append(list, "line", fmt.Sprintf(`{"text":"%d"}`, n))
+	}
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls(list...), says("bye")}})).withMarksApart()
+	w.start(w.process(), "go")
+	w.dies(2)
+	w.clock.advance(time.Hour)
+	id := ""
+	s := &storeHook{}
+	s.when = func(c storeCall) bool {
+		if c.kind == store.KindTool && c.update != nil {
+			id = c.update[0].ID
+			return true
+		}
+		return false
+	}
+	s.happens = func() {
+		_, err := w.store.Update(context.Background(), w.key, store.ToolItem(journal.ToolRecord{Call: id, State: journal.ToolStarted, Attempt: "frozen", At: w.clock.Now()}, 0))
+		require.NoError(t, err)
+	}
+	without := helper(made, script{"go": {calls(list...), says("bye")}}, func(a *agent.Agent) { a.Tools = a.Tools[1:] })
+	p := w.process(withAgents(t, without), func(cfg *runtime.Config) { s.Store, cfg.Store = cfg.Store, s })
+	w.deliver(p, 3, journal.WakeStep)
+	w.clock.advance(time.Minute)
+	require.NoError(t, p.settle())
+	require.NotEmpty(t, id)
+	require.Equal(t, llm.ResultUnknown, results(w.session())[id].Status, "it was started")
+}

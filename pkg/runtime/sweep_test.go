@@ -525,3 +525,16 @@ func TestSweep_writes_nothing_while_a_person_thinks(t *testing.T) {
 	require.NoError(t, p.settle())
 	require.Equal(t, session.StatusCompleted, w.session().Status)
 }
+
+// Two sweeps that find a session at once send for it once.
+func TestSweep_beside_another_sends_once(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newEffects(), helper(newEffects(), script{"go": {calls("line", `{"text":"1"}`), says("bye")}}))
+	p := w.process()
+	w.start(p, "go")
+	w.clock.advance(time.Minute)
+	s := &storeHook{when: func(c storeCall) bool { return c.kind == store.KindHead && c.update != nil }}
+	sweeper := w.process(func(cfg *runtime.Config) { s.Store, cfg.Store = cfg.Store, s })
+	s.happens = func() { sweepOf(t, w.process()) }
+	require.Zero(t, sweepOf(t, sweeper).Resent)
+}
