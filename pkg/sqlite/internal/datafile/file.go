@@ -174,7 +174,7 @@ func (f *File) openWriter(onCreate func(id string)) (_ *Conn, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return c, errors.Join(c.wait(f.LockWait()), c.Script("PRAGMA synchronous=FULL; PRAGMA cache_size=-16000"))
+	return c, errors.Join(c.wait(f.LockWait()), c.Script("PRAGMA synchronous=FULL; PRAGMA cache_size=-2000"))
 }
 
 // checkOwner is asked before a file is opened for writing.

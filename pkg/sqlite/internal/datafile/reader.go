@@ -37,7 +37,7 @@ func openChecked(path, params string, statements []string) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = c.Script("PRAGMA query_only=1; PRAGMA cache_size=-4000"); err == nil {
+	if err = c.Script("PRAGMA query_only=1; PRAGMA cache_size=-1000"); err == nil {
 		err = identify(c)
 	}
 	if err != nil {
