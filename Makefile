@@ -16,7 +16,7 @@ CRASH_TRIALS ?= 200
 
 LINT    := .tools/golangci-lint
 AIMOCK  := pkg/llm/openai/testdata/aimock
-COVERED := internal/engine pkg/session pkg/session/journal pkg/runtime $(addprefix pkg/runtime/internal/,stored answers request refusal ledger worker sweep drive)
+COVERED := internal/engine pkg/session pkg/session/journal pkg/runtime $(addprefix pkg/runtime/internal/,stored answers idempotency refusal ledger worker sweep drive)
 
 comma := ,
 space := $(subst ,, )
@@ -244,8 +244,9 @@ AWSTESTS = $(subst $(space),|,$(strip $(shell grep -rlE '^//go:build aws' --incl
 
 # Tests of pkg/runtime that begin hundreds of worlds or walk every place where a
 # process may die: many minutes over an emulator, and the kits hold both engines to
-# the same contract at each of these places.
-EMBEDDEDONLY := Crash|everywhere|after_every_write
+# the same contract at each of these places. And those of marks that go with entries, which
+# only the embedded store writes so: marks that are written apart have tests of the ledger.
+EMBEDDEDONLY := Crash|everywhere|after_every_write|^TestMarks_
 
 # The tests of functions/ that kill, freeze and disturb them, some in CRASH_TRIALS trials,
 # and so mostly wait: test-crash-aws runs them, many at a time, and test-aws all others.

@@ -282,7 +282,7 @@ Environment
   OPENAI_API_KEY   key of the model provider openai
   OPENAI_BASE_URL   another server that speaks its API
   ADJOURN_LAB     true: dev offers agents that are there to try things out
-  ADJOURN_LAB_FOLDER   the one folder for files of tools   (adjourn-files; with such agents adjourn-lab)
+  ADJOURN_LAB_FOLDER   the one folder for files of tools   (adjourn-files)
   ADJOURN_LEASE   how long a dead worker keeps its step   (20s)
   ADJOURN_STEPS_PER_INVOCATION   steps that one queue message drives   (16)
   ADJOURN_LOG     debug, info, warn, error or off   (warn)`,
