@@ -39,25 +39,25 @@ var plan = house{
 		"pkg/sqlite/internal/row":      3.8, // what store and queue write into a row, and read from it
 		"pkg/sqlite/internal/datafile": 3.9, // what store and queue do their transactions with
 
-		"pkg/sqlite":                   4,
-		"pkg/store/dynamostore":        4,
-		"pkg/tool/tooltest":            3,
-		"pkg/store/storetest":          4,
-		"pkg/queue/queuetest":          4,
-		"pkg/queue/sqsqueue":           4,
-		"pkg/runtime":                  4,
-		"pkg/runtime/internal/refusal": 3.4, // why a verb is refused
-		"pkg/runtime/internal/stored":  3.5, // what verbs, steps and the sweep stand on
-		"pkg/runtime/internal/ledger":  3.6,
-		"pkg/runtime/internal/answers": 3.6, // what callers say, checked
-		"pkg/runtime/internal/request": 3.6, // idempotency keys
-		"pkg/runtime/internal/worker":  3.7, // what a delivered message does
-		"pkg/runtime/internal/sweep":   3.7,
-		"pkg/runtime/internal/drive":   3.8, // a queue, a worker and the sweep
+		"pkg/sqlite":                       4,
+		"pkg/store/dynamostore":            4,
+		"pkg/tool/tooltest":                3,
+		"pkg/store/storetest":              4,
+		"pkg/queue/queuetest":              4,
+		"pkg/queue/sqsqueue":               4,
+		"pkg/runtime":                      4,
+		"pkg/runtime/internal/refusal":     3.4, // why a verb is refused
+		"pkg/runtime/internal/stored":      3.5, // what verbs, steps and the sweep stand on
+		"pkg/runtime/internal/ledger":      3.6,
+		"pkg/runtime/internal/answers":     3.6, // what callers say, checked
+		"pkg/runtime/internal/idempotency": 3.6, // idempotency keys
+		"pkg/runtime/internal/worker":      3.7, // what a delivered message does
+		"pkg/runtime/internal/sweep":       3.7,
+		"pkg/runtime/internal/drive":       3.8, // a queue, a worker and the sweep
 
-		"pkg/store/dynamostore/internal/request": 3.8,
-		"pkg/store/dynamostore/internal/bucket":  3.9,
-		"pkg/store/dynamostore/internal/shards":  3.9,
+		"pkg/store/dynamostore/internal/retry":  3.8,
+		"pkg/store/dynamostore/internal/bucket": 3.9,
+		"pkg/store/dynamostore/internal/shards": 3.9,
 
 		"model/internal/rules":  7.6,
 		"model/internal/search": 7.6,
@@ -141,8 +141,8 @@ var plan = house{
 		"go.yaml.in/yaml/v4":                         {"agents/lab", "pkg/httpapi", "cmd/deploy"},
 		"github.com/stretchr/testify":                {"internal/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "internal/floortest", "agents/lab/labtest", "internal/terminaltest"},
 		"github.com/aws/aws-lambda-go":               {"pkg/lambdafn", "internal/lambdatest"},
-		"github.com/aws/smithy-go":                   {"pkg/store/dynamostore/internal/request", "pkg/store/dynamostore/internal/bucket", "pkg/queue/sqsqueue"}, // the types of its errors
-		"github.com/aws/aws-sdk-go-v2":               {"pkg/app/serverless", "pkg/store/dynamostore", "pkg/store/dynamostore/internal/request", "pkg/store/dynamostore/internal/bucket", "pkg/queue/sqsqueue", "internal/lambdatest", "internal/awscall", "localstack/smoke", "cmd/deploy", "cmd/erase"},
+		"github.com/aws/smithy-go":                   {"pkg/store/dynamostore/internal/retry", "pkg/store/dynamostore/internal/bucket", "pkg/queue/sqsqueue"}, // the types of its errors
+		"github.com/aws/aws-sdk-go-v2":               {"pkg/app/serverless", "pkg/store/dynamostore", "pkg/store/dynamostore/internal/retry", "pkg/store/dynamostore/internal/bucket", "pkg/queue/sqsqueue", "internal/lambdatest", "internal/awscall", "localstack/smoke", "cmd/deploy", "cmd/erase"},
 		"github.com/BurntSushi/toml":                 {"cmd/deploy"}, // samconfig.toml
 		"github.com/awslabs/aws-lambda-go-api-proxy": {"pkg/lambdafn"},
 		"github.com/go-jose/go-jose/v4":              {"localstack/issuer"},

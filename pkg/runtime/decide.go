@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/idempotency"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
-	"github.com/adjourn/adjourn/pkg/runtime/internal/request"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -38,7 +38,7 @@ type decision struct {
 }
 
 func (r *Runtime) decide(ctx context.Context, p DecideParams) (Resumed, error) {
-	q, err := request.New(p.Key.Tenant, p.Caller.Who, request.Resume, p.IdempotencyKey, "decide",
+	q, err := idempotency.New(p.Key.Tenant, p.Caller.Who, idempotency.Resume, p.IdempotencyKey, "decide",
 		p.Key.ID, p.Checkpoint, p.Approve, p.Reject, p.ApproveAll, p.RejectAll, p.Reason, p.EditedInput)
 	if err != nil {
 		return Resumed{}, err
@@ -52,7 +52,7 @@ func (r *Runtime) decide(ctx context.Context, p DecideParams) (Resumed, error) {
 }
 
 // decideOnce reads and writes once. A conflict means that another writer was first.
-func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *request.Request, at *int64) (Resumed, error) {
+func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *idempotency.Request, at *int64) (Resumed, error) {
 	if err := p.check(); err != nil {
 		return Resumed{}, err
 	}
@@ -81,7 +81,7 @@ func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *request.Req
 		return Resumed{}, staleCheckpoint(a.Head.Key, a.Head.Status)
 	}
 	out := Resumed{Repeated: len(writes) == 0}
-	record, err := q.Record(r.cfg.Now(), p.Key, a.Head.StatusSeq, request.Done{Repeated: out.Repeated})
+	record, err := q.Record(r.cfg.Now(), p.Key, a.Head.StatusSeq, idempotency.Done{Repeated: out.Repeated})
 	if err != nil {
 		return Resumed{}, err
 	}

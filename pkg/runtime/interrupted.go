@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/adjourn/adjourn/internal/engine"
-	"github.com/adjourn/adjourn/pkg/runtime/internal/request"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/idempotency"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -25,12 +25,12 @@ func (r *Runtime) continueInterrupted(ctx context.Context, s *session.Session, p
 		return Resumed{}, err
 	}
 	waiting := len(open) > 0
-	m, did := engine.Waiting(s, r.stamp(p.Caller)), request.Done{}
+	m, did := engine.Waiting(s, r.stamp(p.Caller)), idempotency.Done{}
 	var records []store.Item
 	if !waiting { // else they stay as they are
 		var answers []session.Answer
 		answers, records = stored.TakeWaits(s, items, s.Next(), r.cfg.StepBytes)
-		m, did = engine.Resumed(s, answers, nil, nil, r.stamp(p.Caller)), request.Done{Entry: s.Next()}
+		m, did = engine.Resumed(s, answers, nil, nil, r.stamp(p.Caller)), idempotency.Done{Entry: s.Next()}
 	}
 	record, err := p.q.Record(r.cfg.Now(), s.Key, s.Next(), did)
 	if err != nil {

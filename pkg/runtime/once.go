@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/adjourn/adjourn/pkg/runtime/internal/request"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/idempotency"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
 )
@@ -17,7 +17,7 @@ const maxTries = 8
 // from the record and sends again, because the first time the send may have failed. carry is
 // called again when another writer was first. A refusal is returned, and recorded, only after the
 // record was read once more: a copy of this same request may have caused the refusal meanwhile.
-func once[T any](ctx context.Context, r *Runtime, c Caller, key session.Key, q *request.Request, again func(did json.RawMessage) (T, error), carry func() (T, error)) (T, error) {
+func once[T any](ctx context.Context, r *Runtime, c Caller, key session.Key, q *idempotency.Request, again func(did json.RawMessage) (T, error), carry func() (T, error)) (T, error) {
 	var none T
 	for try := 1; ; try++ {
 		record, err := q.Before(ctx, r.sessions, r.cfg.Now)

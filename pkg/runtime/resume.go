@@ -9,8 +9,8 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/idempotency"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
-	"github.com/adjourn/adjourn/pkg/runtime/internal/request"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -26,7 +26,7 @@ func (r *Runtime) Resume(ctx context.Context, p ResumeParams) (Resumed, error) {
 }
 
 func (r *Runtime) resume(ctx context.Context, p ResumeParams) (Resumed, error) {
-	q, err := request.New(p.Key.Tenant, p.Caller.Who, request.Resume, p.IdempotencyKey, p.Mode, p.Key.ID, p.Checkpoint, p.Message, p.Confirmation)
+	q, err := idempotency.New(p.Key.Tenant, p.Caller.Who, idempotency.Resume, p.IdempotencyKey, p.Mode, p.Key.ID, p.Checkpoint, p.Message, p.Confirmation)
 	if err != nil {
 		return Resumed{}, err
 	}
@@ -51,7 +51,7 @@ func (r *Runtime) resume(ctx context.Context, p ResumeParams) (Resumed, error) {
 // what the request was about, not what has come since.
 type resumeRequest struct {
 	ResumeParams
-	q *request.Request
+	q *idempotency.Request
 	// wait that it answers, once it is known.
 	wait string
 	// seen is the version it goes on from, once it is known.
@@ -61,7 +61,7 @@ type resumeRequest struct {
 // resumedBefore is the answer to a resume, or decisions, carried out before. What the
 // first time may not have sent is sent again.
 func (r *Runtime) resumedBefore(ctx context.Context, key session.Key, did json.RawMessage) (Resumed, error) {
-	d, err := request.ReadDone(did)
+	d, err := idempotency.ReadDone(did)
 	if err != nil {
 		return Resumed{}, err
 	}
@@ -198,7 +198,7 @@ func (r *Runtime) resumeContinue(ctx context.Context, p *resumeRequest) (Resumed
 		wake = r.sessions.WakeAfter(s)
 	case session.StatusCompleted, session.StatusFailed, session.StatusCancelled:
 	}
-	record, err := p.q.Record(r.cfg.Now(), p.Key, s.Version, request.Done{After: s.Version})
+	record, err := p.q.Record(r.cfg.Now(), p.Key, s.Version, idempotency.Done{After: s.Version})
 	if err == nil {
 		err = r.sessions.Update(ctx, p.Key, append(writes, record...))
 	}
@@ -337,7 +337,7 @@ func (r *Runtime) resumeWithNewMessage(ctx context.Context, s *session.Session, 
 		return Resumed{}, err
 	}
 	taken, extra := stored.TakeWaits(s, items, s.Next(), r.cfg.StepBytes)
-	record, err := p.q.Record(r.cfg.Now(), p.Key, s.Next(), request.Done{Entry: s.Next()})
+	record, err := p.q.Record(r.cfg.Now(), p.Key, s.Next(), idempotency.Done{Entry: s.Next()})
 	if err != nil {
 		return Resumed{}, err
 	}

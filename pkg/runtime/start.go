@@ -12,8 +12,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/idempotency"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
-	"github.com/adjourn/adjourn/pkg/runtime/internal/request"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -28,13 +28,13 @@ func (r *Runtime) Start(ctx context.Context, p StartParams) (Started, error) {
 }
 
 func (r *Runtime) startWithKey(ctx context.Context, p StartParams) (Started, error) {
-	verb := request.Start
+	verb := idempotency.Start
 	if p.Event {
-		verb = request.Event
+		verb = idempotency.Event
 	}
 	// The agent is not part of what is asked, because a repeated request may leave it
 	// out: the session has it. The id counts only when the caller chose it.
-	q, err := request.New(p.Key.Tenant, p.Caller.Who, verb, p.IdempotencyKey, p.Key.ID, p.Input, p.Tags)
+	q, err := idempotency.New(p.Key.Tenant, p.Caller.Who, verb, p.IdempotencyKey, p.Key.ID, p.Input, p.Tags)
 	if err != nil {
 		return Started{}, err
 	}
@@ -54,7 +54,7 @@ func (r *Runtime) startWithKey(ctx context.Context, p StartParams) (Started, err
 	return out, err
 }
 
-func (r *Runtime) start(ctx context.Context, p StartParams, q *request.Request) (Started, error) {
+func (r *Runtime) start(ctx context.Context, p StartParams, q *idempotency.Request) (Started, error) {
 	if err := p.Key.Validate(); err != nil {
 		return Started{}, err
 	}
@@ -155,7 +155,7 @@ type startRecord struct {
 
 // startedBefore answers a repeated request and sends its wake again: the first
 // one may have died before it could.
-func (r *Runtime) startedBefore(ctx context.Context, p StartParams, q *request.Request, did json.RawMessage) (Started, error) {
+func (r *Runtime) startedBefore(ctx context.Context, p StartParams, q *idempotency.Request, did json.RawMessage) (Started, error) {
 	var before startRecord
 	if err := json.Unmarshal(did, &before); err != nil {
 		return Started{}, fmt.Errorf("idempotency key %q: %w", p.IdempotencyKey, err)

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 
 	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/idempotency"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
-	"github.com/adjourn/adjourn/pkg/runtime/internal/request"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -28,12 +28,12 @@ func (r *Runtime) submit(ctx context.Context, p SubmitParams) (Submitted, error)
 	if err := answers.CheckFields(p.Key, p.Answer); err != nil {
 		return Submitted{}, err
 	}
-	q, err := request.New(p.Key.Tenant, p.Caller.Who, request.Submit, p.IdempotencyKey, p.Key.ID, p.Answer, p.HoldResume)
+	q, err := idempotency.New(p.Key.Tenant, p.Caller.Who, idempotency.Submit, p.IdempotencyKey, p.Key.ID, p.Answer, p.HoldResume)
 	if err != nil {
 		return Submitted{}, err
 	}
 	return once(ctx, r, p.Caller, p.Key, &q, func(did json.RawMessage) (Submitted, error) {
-		d, err := request.ReadDone(did)
+		d, err := idempotency.ReadDone(did)
 		if err != nil {
 			return Submitted{}, err
 		}
@@ -45,7 +45,7 @@ func (r *Runtime) submit(ctx context.Context, p SubmitParams) (Submitted, error)
 
 // submitOnce reads and writes once. It stores the wait's name in the parameters, so that the next
 // read is about the same wait. A conflict means that another writer was first.
-func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *request.Request) (Submitted, error) {
+func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *idempotency.Request) (Submitted, error) {
 	a, err := r.sessions.LoadSuspension(ctx, p.Key)
 	if err != nil {
 		return Submitted{}, err
@@ -71,7 +71,7 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *request.Re
 		return Submitted{}, refusal.About(item.ID, err)
 	}
 	out := Submitted{Answer: answer}
-	writes, err := q.Record(r.cfg.Now(), p.Key, a.Head.StatusSeq, request.Done{Wait: item.ID, Held: p.HoldResume, Repeated: !isOpen})
+	writes, err := q.Record(r.cfg.Now(), p.Key, a.Head.StatusSeq, idempotency.Done{Wait: item.ID, Held: p.HoldResume, Repeated: !isOpen})
 	if err != nil {
 		return Submitted{}, err
 	}
@@ -88,7 +88,7 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *request.Re
 }
 
 // submittedBefore is the answer to a request that was carried out before.
-func (r *Runtime) submittedBefore(ctx context.Context, key session.Key, d request.Done) (Submitted, error) {
+func (r *Runtime) submittedBefore(ctx context.Context, key session.Key, d idempotency.Done) (Submitted, error) {
 	item, err := r.sessions.Item(ctx, key, store.KindWait, d.Wait)
 	if err != nil {
 		return Submitted{}, err

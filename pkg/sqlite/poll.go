@@ -69,7 +69,7 @@ func (w *writer) idleFor(now time.Time) (time.Duration, bool) {
 	if w.db.path == datafile.Memory {
 		return wait, known
 	}
-	every, at := w.pollEvery(), w.pollAt
+	every, at := w.ownerPoll(), w.pollAt
 	if !w.listens() {
 		every, at = checkEvery, w.checkAt
 	}
@@ -104,13 +104,13 @@ func (w *writer) tick() {
 		w.dry = [2]dry{}
 	}
 	if w.parked = slices.DeleteFunc(w.parked, (*receiveOp).gone); len(w.parked) == 0 {
-		w.pollAt = now.Add(w.pollEvery())
+		w.pollAt = now.Add(w.ownerPoll())
 		return
 	}
-	if poll := w.pollAt.Sub(now); !changed && !w.come(now) && poll > 0 && poll <= w.pollEvery() {
+	if poll := w.pollAt.Sub(now); !changed && !w.come(now) && poll > 0 && poll <= w.ownerPoll() {
 		return
 	}
-	w.pollAt = now.Add(w.pollEvery())
+	w.pollAt = now.Add(w.ownerPoll())
 	some, err := w.mayHaveMessages(changed)
 	if err == nil && !some && w.file.Lost() == nil {
 		for i := range w.dry {

@@ -116,7 +116,7 @@ func (r *receiveOp) run(w *writer) error {
 // wait keeps operations until there is something for them.
 func (w *writer) wait(rs ...*receiveOp) {
 	if len(w.parked) == 0 {
-		w.pollAt = w.db.now().Add(w.pollEvery())
+		w.pollAt = w.db.now().Add(w.ownerPoll())
 	}
 	w.parked = append(slices.DeleteFunc(w.parked, (*receiveOp).gone), rs...)
 	for _, r := range rs {

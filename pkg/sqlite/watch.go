@@ -32,8 +32,8 @@ func (w *writer) stir() {
 	w.tick()
 }
 
-// pollEvery is how often to look at the owners now.
-func (w *writer) pollEvery() time.Duration {
+// ownerPoll is how often to look at the owners now.
+func (w *writer) ownerPoll() time.Duration {
 	if w.listens() && w.db.now().Sub(w.stirredAt).Abs() >= stirring {
 		return lookEvery
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
-	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/request"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/retry"
 )
 
 // Claim takes, renews, moves or releases a lease; see [store.Store]. It is one
@@ -99,7 +99,7 @@ func (s *Store) writeLease(ctx context.Context, p *store.ClaimParams, is journal
 		set[attrOwner], set[attrLeaseUntil], set[attrLeaseFor] = text(is.Owner), number(nanos(is.Until)), number(int64(is.For))
 	}
 	change := e.change(set, []string{attrOwner, attrLeaseUntil, attrLeaseFor}) // only what is not set
-	out, err := request.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.UpdateItem, &dynamodb.UpdateItemInput{
+	out, err := retry.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.UpdateItem, &dynamodb.UpdateItemInput{
 		TableName: &s.cfg.Table, Key: itemAddress(p.Key, store.KindHead, "").key(), ConditionExpression: &condition, UpdateExpression: &change,
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values, ReturnValues: types.ReturnValueAllNew,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,

@@ -13,7 +13,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/bucket"
-	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/request"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/retry"
 )
 
 // maxSeq is the largest number ten digits can say.
@@ -95,7 +95,7 @@ func (c *commit) item() attributes {
 
 // putEntry is a plain step: one put of an entry that must not be there.
 func (s *Store) putEntry(ctx context.Context, c *commit) error {
-	_, err := request.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.PutItem, &dynamodb.PutItemInput{
+	_, err := retry.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.PutItem, &dynamodb.PutItemInput{
 		TableName: &s.cfg.Table, Item: c.item(), ConditionExpression: aws.String("attribute_not_exists(" + attrPK + ")"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
@@ -163,7 +163,7 @@ func (s *Store) cancelled(ctx context.Context, c *commit, reasons []types.Cancel
 func (s *Store) refused(ctx context.Context, c *commit, reasons []types.CancellationReason, fenced bool) error {
 	makes, first := false, -1
 	for i, r := range c.records {
-		if first < 0 && request.ConditionFailed(reasons[i+1]) {
+		if first < 0 && retry.ConditionFailed(reasons[i+1]) {
 			first = i
 		}
 		if r.key != c.key {

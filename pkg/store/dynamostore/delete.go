@@ -16,7 +16,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
-	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/request"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/retry"
 )
 
 // fenceFor is how long a fence is kept in place of an entry: longer than a worker can be stopped
@@ -103,7 +103,7 @@ func (s *Store) fence(ctx context.Context, key session.Key) error {
 		if err != nil {
 			return err
 		}
-		_, err = request.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.PutItem, &dynamodb.PutItemInput{
+		_, err = retry.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.PutItem, &dynamodb.PutItemInput{
 			TableName: &s.cfg.Table, Item: s.fenceAt(entryAddress(key, next)),
 			ConditionExpression: aws.String("attribute_not_exists(" + attrPK + ")"),
 		})
@@ -167,7 +167,7 @@ func (s *Store) clear(ctx context.Context, key session.Key) error {
 func (s *Store) writeAll(ctx context.Context, writes []types.WriteRequest) error {
 	asked := map[string][]types.WriteRequest{s.cfg.Table: writes}
 	for attempt := 1; ; attempt++ {
-		out, err := request.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.BatchWriteItem, &dynamodb.BatchWriteItemInput{RequestItems: asked})
+		out, err := retry.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.BatchWriteItem, &dynamodb.BatchWriteItemInput{RequestItems: asked})
 		if err != nil {
 			return err
 		}

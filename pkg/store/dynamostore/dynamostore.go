@@ -25,7 +25,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/bucket"
-	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/request"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/retry"
 )
 
 // API is what the store needs of DynamoDB; [dynamodb.Client] has it. The role
@@ -78,7 +78,7 @@ type Config struct {
 // Store is the store in DynamoDB and S3.
 type Store struct {
 	cfg    Config
-	sender *request.Sender
+	sender *retry.Sender
 	blobs  *bucket.Bucket
 }
 
@@ -108,7 +108,7 @@ func New(cfg Config) (*Store, error) {
 	if cfg.Attempts == 0 {
 		cfg.Attempts = 8
 	}
-	sender := request.New(request.Config{Table: cfg.Table, Timeout: cfg.Timeout, Attempts: cfg.Attempts, NewID: cfg.NewID})
+	sender := retry.New(retry.Config{Table: cfg.Table, Timeout: cfg.Timeout, Attempts: cfg.Attempts, NewID: cfg.NewID})
 	return &Store{cfg: cfg, sender: sender, blobs: &bucket.Bucket{API: cfg.Blobs, Name: cfg.Bucket, Sender: sender}}, nil
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/bucket"
-	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/request"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/retry"
 )
 
 const (
@@ -124,7 +124,7 @@ func (s *Store) hydrate(ctx, fetching context.Context, p *store.FindParams, rows
 		}
 		n := fitting(p.Kind, batch, items, room)
 		found := make([]*store.Found, n)
-		err := request.Each(n, bucket.AtOnce, func(i int) (err error) {
+		err := retry.Each(n, bucket.AtOnce, func(i int) (err error) {
 			found[i], err = s.look(fetching, p, batch[i], items[batch[i].At])
 			return err
 		})
@@ -210,7 +210,7 @@ func (s *Store) getAll(ctx context.Context, rows []row, items map[address]attrib
 	}
 	for attempt := 1; len(keys) > 0; attempt++ {
 		asked := map[string]types.KeysAndAttributes{s.cfg.Table: {Keys: keys, ConsistentRead: aws.Bool(true)}}
-		out, err := request.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.BatchGetItem, &dynamodb.BatchGetItemInput{RequestItems: asked})
+		out, err := retry.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.BatchGetItem, &dynamodb.BatchGetItemInput{RequestItems: asked})
 		if err != nil {
 			return err
 		}

@@ -14,12 +14,12 @@ import (
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/bucket"
-	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/request"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/retry"
 )
 
 // get reads one item consistently; nil when it is absent.
 func (s *Store) get(ctx context.Context, at address) (attributes, error) {
-	out, err := request.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.GetItem, &dynamodb.GetItemInput{
+	out, err := retry.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.GetItem, &dynamodb.GetItemInput{
 		TableName: &s.cfg.Table, Key: at.key(), ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Store) collection(ctx context.Context, in *dynamodb.QueryInput, pk, fro
 		}
 		in.ExpressionAttributeNames, in.ExpressionAttributeValues = e.names, e.values
 		for {
-			out, err := request.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.Query, in)
+			out, err := retry.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.Query, in)
 			if err != nil {
 				yield(nil, err)
 				return

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/adjourn/adjourn/pkg/store"
-	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/request"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/retry"
 	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/shards"
 )
 
@@ -119,7 +119,7 @@ func (s *Store) ask(ctx context.Context, q *search, name, after string, limit in
 		in.FilterExpression = &filter
 	}
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = e.names, e.values
-	out, err := request.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.Query, in)
+	out, err := retry.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.Query, in)
 	if err != nil {
 		return nil, "", err
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/bucket"
-	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/request"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/retry"
 )
 
 // transaction makes writes, all or nothing. When the condition of one failed it
@@ -28,7 +28,7 @@ func (s *Store) transaction(ctx context.Context, token string, writes []types.Tr
 		}
 		return out, err
 	}
-	_, err := request.DynamoDB(ctx, s.sender, again, in)
+	_, err := retry.DynamoDB(ctx, s.sender, again, in)
 	var cancelled *types.TransactionCanceledException
 	if !errors.As(err, &cancelled) {
 		return nil, err
@@ -37,7 +37,7 @@ func (s *Store) transaction(ctx context.Context, token string, writes []types.Tr
 	switch {
 	case len(reasons) != len(writes):
 		return nil, fmt.Errorf("%w: %d reasons for %d items: %s", store.ErrUnavailable, len(reasons), len(writes), err.Error())
-	case !slices.ContainsFunc(reasons, request.ConditionFailed):
+	case !slices.ContainsFunc(reasons, retry.ConditionFailed):
 		return nil, fmt.Errorf("DynamoDB cancelled the transaction: %s", err.Error())
 	}
 	return reasons, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/bucket"
-	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/request"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/retry"
 )
 
 // Update writes items that are not entries: one in one request, several in one transaction; see
@@ -97,7 +97,7 @@ func (s *Store) updateSeveral(ctx context.Context, key session.Key, records []*r
 	}
 	first := -1 // the first that was refused
 	for i, r := range records {
-		if len(reasons) == 0 || !request.ConditionFailed(reasons[i]) {
+		if len(reasons) == 0 || !retry.ConditionFailed(reasons[i]) {
 			continue
 		}
 		if r.wrote(reasons[i].Item, write) {
@@ -150,7 +150,7 @@ func (s *Store) writeItem(ctx context.Context, r *record, write string) (attribu
 	var e expression
 	condition := r.condition(&e)
 	if !r.updates() {
-		_, err := request.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.PutItem, &dynamodb.PutItemInput{
+		_, err := retry.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.PutItem, &dynamodb.PutItemInput{
 			TableName: &s.cfg.Table, Item: r.item(write), ConditionExpression: &condition,
 			ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -161,7 +161,7 @@ func (s *Store) writeItem(ctx context.Context, r *record, write string) (attribu
 	if r.kind == store.KindHead {
 		returns = types.ReturnValueAllNew // with its lease
 	}
-	out, err := request.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.UpdateItem, &dynamodb.UpdateItemInput{
+	out, err := retry.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.UpdateItem, &dynamodb.UpdateItemInput{
 		TableName: &s.cfg.Table, Key: r.at.key(), ConditionExpression: &condition, UpdateExpression: &change,
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values, ReturnValues: returns,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,

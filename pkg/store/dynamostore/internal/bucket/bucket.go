@@ -19,7 +19,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
-	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/request"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/retry"
 )
 
 const (
@@ -43,7 +43,7 @@ type API interface {
 type Bucket struct {
 	API    API
 	Name   string
-	Sender *request.Sender
+	Sender *retry.Sender
 }
 
 // once keeps the SDK from retrying by itself, as for DynamoDB.
@@ -93,7 +93,7 @@ func (b *Bucket) Spill(ctx context.Context, values []Value) error {
 		}
 		total += size
 	}
-	return request.Each(len(out), AtOnce, func(i int) error { return b.put(ctx, out[i]) })
+	return retry.Each(len(out), AtOnce, func(i int) error { return b.put(ctx, out[i]) })
 }
 
 const (
@@ -129,7 +129,7 @@ func (b *Bucket) Get(ctx context.Context, ref Ref, prefix string) ([]byte, error
 		}
 		defer out.Body.Close() //nolint:errcheck // read to its end, or of no use
 		if value, err = io.ReadAll(io.LimitReader(out.Body, ref.Bytes+1)); err != nil {
-			return fmt.Errorf("%w: %w", request.ErrBroken, err)
+			return fmt.Errorf("%w: %w", retry.ErrBroken, err)
 		}
 		return nil
 	})

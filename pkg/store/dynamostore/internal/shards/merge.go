@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/request"
+	"github.com/adjourn/adjourn/pkg/store/dynamostore/internal/retry"
 )
 
 const (
@@ -102,7 +102,7 @@ func (m *Merge[A]) fill(ctx context.Context) (bool, error) {
 		}
 	}
 	pending = slices.DeleteFunc(pending, func(h *shard[A]) bool { return m.limit(h) <= 0 || spent && m.compare(h.upTo, stop) >= 0 })
-	return len(pending) > 0, request.Each(len(pending), atOnce, func(i int) error {
+	return len(pending) > 0, retry.Each(len(pending), atOnce, func(i int) error {
 		h, limit := pending[i], m.limit(pending[i])
 		rows, next, err := m.list.Ask(ctx, h.name, h.upTo, int32(limit)) //nolint:gosec // at most rowsPerShard
 		if err != nil {

@@ -1,5 +1,5 @@
-// Package request remembers what a request with an idempotency key did.
-package request
+// Package idempotency remembers what a request with an idempotency key did.
+package idempotency
 
 import (
 	"context"

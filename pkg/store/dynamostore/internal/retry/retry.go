@@ -1,5 +1,5 @@
-// Package request repeats a request of DynamoDB or S3 until it is answered.
-package request
+// Package retry repeats a request of DynamoDB or S3 until it is answered.
+package retry
 
 import (
 	"context"
