@@ -85,10 +85,9 @@ type writer struct {
 	// heads are as they are in the file, as long as no other process wrote to it: every claim
 	// needs one, and nearly always it was our own claim that changed it last.
 	heads   map[int64]row.Head
-	version int64 // of the file, when heads was valid
-	current bool  // the transaction under way has looked at version
-	self    int64 // our number among the owners; 0 until it is needed
-	mid     int64 // the newest message's number
+	version uint32 // of the file, when heads was valid
+	self    int64  // our number among the owners; 0 until it is needed
+	mid     int64  // the newest message's number
 
 	parked []*receiveOp // waiting for a message
 	fresh  []*receiveOp // parked by the transaction under way
@@ -317,7 +316,9 @@ func (w *writer) attempt(batch []operation, begin func() error) (err error) {
 			w.undo()
 		}
 	}()
-	w.current = false
+	if err := w.refresh(); err != nil {
+		return err
+	}
 	for _, o := range batch {
 		o.base().err = nil
 		if err := o.run(w); err != nil {
@@ -326,6 +327,21 @@ func (w *writer) attempt(batch []operation, begin func() error) (err error) {
 	}
 	err = w.file.Commit()
 	done = true
+	if err != nil {
+		return err
+	}
+	if w.version, err = w.c.ContentVersion(); err != nil {
+		clear(w.heads)
+	}
+	return nil
+}
+
+// refresh forgets the HEADs it knows, when another process has written since the last transaction.
+func (w *writer) refresh() error {
+	v, err := w.c.ContentVersion()
+	if v != w.version || len(w.heads) >= headsMax {
+		clear(w.heads)
+	}
 	return err
 }
 
@@ -381,17 +397,6 @@ func (w *writer) sid(key session.Key) (int64, error) {
 
 // head returns HEAD of a session that has a number.
 func (w *writer) head(sid int64) (row.Head, error) {
-	if !w.current {
-		v, err := w.c.DataVersion()
-		if err != nil {
-			return row.Head{}, err
-		}
-		if v != w.version || len(w.heads) >= headsMax {
-			clear(w.heads)
-			w.version = v
-		}
-		w.current = true
-	}
 	if h, ok := w.heads[sid]; ok {
 		return h, nil
 	}
