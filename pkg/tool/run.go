@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"runtime/debug"
 	"strings"
 
@@ -121,12 +119,8 @@ func decode[In any](args json.RawMessage) (In, error) {
 	if len(bytes.TrimSpace(args)) == 0 {
 		args = json.RawMessage(`{}`)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(args))
-	if err := decoder.Decode(&in); err != nil {
+	if err := json.Unmarshal(args, &in); err != nil {
 		return in, fmt.Errorf("decode arguments: %w", err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return in, errors.New("decode arguments: more than one JSON value")
 	}
 	return in, nil
 }
