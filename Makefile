@@ -178,6 +178,10 @@ ROUNDS ?= 5
 bench-peers: ## Adjourn beside SQLite alone, DBOS and River, by turns: medians of ROUNDS=5 runs and their ratios
 	cd bench && $(GO) run ./peers -rounds $(ROUNDS)
 
+.PHONY: bench-large
+bench-large: ## A step of an empty data file beside one of 100,000 sessions, 10,000 waits and 10 GB; minutes, and the room
+	cd bench && $(GO) run ./large $(LARGE)
+
 COUNT ?= 6
 
 .PHONY: bench-compare

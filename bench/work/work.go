@@ -60,12 +60,18 @@ type Meter struct {
 	mu    sync.Mutex
 	times map[string][]time.Time
 	first chan struct{}
+	// OnStep, if set, is called in each step; nothing else is counted then.
+	OnStep func(session string, step int)
 	// effects takes a line for each side effect; nil: nobody counts them.
 	effects *os.File
 }
 
 // Step is called by the tool of a step. It returns the tool's result.
 func (m *Meter) Step(session string, step int, effect bool) string {
+	if m.OnStep != nil {
+		m.OnStep(session, step)
+		return result(step)
+	}
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,8 +82,10 @@ func (m *Meter) Step(session string, step int, effect bool) string {
 	if effect && m.effects != nil {
 		fmt.Fprintln(m.effects, session, step) //nolint:errcheck // a line that is missing is noticed
 	}
-	return "57 m, measured at step " + strconv.Itoa(step)
+	return result(step)
 }
+
+func result(step int) string { return "57 m, measured at step " + strconv.Itoa(step) }
 
 func newMeter() *Meter { return &Meter{times: map[string][]time.Time{}, first: make(chan struct{})} }
 
