@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -31,21 +32,28 @@ and can have think: TEXT and repeat: TIMES.`
 // Model returns the model of the lab. Its script is the newest user message
 // that is a YAML list of items; the k-th reply after that message is the k-th
 // reply of the script, where k counts the assistant messages after it and the
-// calls put off since. Past its end the script says "done". It keeps no state:
-// a request that is delivered twice is answered the same twice.
+// calls put off since. Past its end the script says "done". It keeps no state but
+// the script that it read last: a request that is delivered twice is answered the
+// same twice.
 //
 // A wrong script is an [*llm.Error] of class invalid. Without any script the
 // model explains how to write one.
-func Model() llm.Model { return model{} }
+func Model() llm.Model { return new(model) }
 
-type model struct{}
+// model keeps the script it read last, so that a long one is not read at each of its steps.
+type model struct{ last atomic.Pointer[reading] }
 
-var _ llm.Model = model{}
+type reading struct {
+	text   string
+	script Script
+}
+
+var _ llm.Model = (*model)(nil)
 
 // Stream yields the next item of the script.
-func (model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
+func (m *model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		item, number, err := next(req)
+		item, number, err := m.next(req)
 		if stopped := llm.ContextError(ctx); stopped != nil {
 			err = stopped
 		}
@@ -58,7 +66,7 @@ func (model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, e
 }
 
 // next finds the script and its next item. It reads messages from the newest on and stops at the script.
-func next(req llm.Request) (item Item, number int, err error) {
+func (m *model) next(req llm.Request) (item Item, number int, err error) {
 	replies := 0
 	for i := len(req.Messages) - 1; i >= 0; i-- {
 		message := req.Messages[i]
@@ -71,7 +79,7 @@ func next(req llm.Request) (item Item, number int, err error) {
 			if !isScript(text) {
 				continue
 			}
-			script, err := Parse(text)
+			script, err := m.parse(text)
 			if err != nil {
 				return Item{}, 0, &llm.Error{Class: llm.ClassInvalid, Message: err.Error(), Cause: err}
 			}
@@ -87,6 +95,17 @@ func next(req llm.Request) (item Item, number int, err error) {
 		}
 	}
 	return Item{Say: help}, 0, nil
+}
+
+func (m *model) parse(text string) (Script, error) {
+	if last := m.last.Load(); last != nil && last.text == text {
+		return last.script, nil
+	}
+	script, err := Parse(text)
+	if err == nil {
+		m.last.Store(&reading{text, script})
+	}
+	return script, err
 }
 
 func perform(ctx context.Context, item Item, number int, req llm.Request, yield func(llm.Event, error) bool) {
