@@ -67,6 +67,8 @@ type Book struct {
 	// mark is the stored record while the call is marked as started by this attempt and has not
 	// begun: until it does, record says so.
 	mark *journal.ToolRecord
+	// perhaps says that such a mark may be stored: the answer of its write was lost.
+	perhaps bool
 	// ran is the last run of the call here, to be recorded with its result.
 	ran *journal.ToolRun
 	// failed is why Once could not remember: its effect has happened and is not on
@@ -162,6 +164,29 @@ func (b *Book) Marked(mark store.Item) {
 	b.mark, b.loaded, b.rev = mark.Tool, true, 1
 }
 
+// PerhapsMarked says that a mark may have been written, by this attempt or by another one.
+func (b *Book) PerhapsMarked() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.perhaps = true
+}
+
+// GiveFree lets a call be started by others that may be marked by this attempt and has not begun.
+// Where nothing is stored, a mark that is still on its way finds this record and is not put. What
+// another attempt has stored stays.
+func (b *Book) GiveFree(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.perhaps {
+		ok, err := b.put(ctx, journal.ToolRecord{Call: b.Call, State: journal.ToolMemo, At: b.of.now().UTC()})
+		if err != nil {
+			return err
+		}
+		b.perhaps = !ok && b.record.State == journal.ToolStarted && b.record.Attempt == b.by.AttemptID()
+	}
+	return nil
+}
+
 // TakeBack returns the record that lets a call be started by others that is marked and has not
 // begun; ok is false when there is no such mark.
 func (b *Book) TakeBack() (item store.Item, ok bool) {
@@ -184,6 +209,7 @@ func (b *Book) Start(ctx context.Context, again bool) (started bool, err error) 
 		b.record, b.mark = *b.mark, nil
 		return true, nil
 	}
+	b.perhaps = false
 	attempt := b.by.AttemptID()
 	for {
 		switch b.record.State {

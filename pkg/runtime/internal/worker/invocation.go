@@ -54,7 +54,8 @@ type invocation struct {
 	budget sizeBudget
 	// notRun are the ledgers of calls that the step says will not run.
 	notRun []*ledger.Book
-	// marked are the ledgers whose start marks were written with the step's reply, by call.
+	// marked are the ledgers whose start marks were, or may have been, written with the step's
+	// reply, by call.
 	marked map[string]*ledger.Book
 	// running counts the calls that run side by side.
 	running atomic.Int32
@@ -131,17 +132,22 @@ func (inv *invocation) commit(ctx context.Context, m engine.Move, extra ...store
 }
 
 // write is commit with marks that follow it.
-func (inv *invocation) write(ctx context.Context, m engine.Move, marks, extra []store.Item) (marked bool, err error) {
+func (inv *invocation) write(ctx context.Context, m engine.Move, marks, extra []store.Item) (of marking, err error) {
 	var committed store.Committed
 	for {
 		if err := stored.CheckHead(inv.session, &inv.head, m, inv.mailSeen); err != nil {
-			return false, err
+			return of, err
 		}
 		next := stored.Next{Claim: inv.nextClaim(m), Marks: marks}
+		tries := 0
 		err := inv.sessions.Bounded(ctx, func(ctx context.Context) (err error) {
+			tries++
 			committed, err = inv.sessions.Write(ctx, inv.session, &inv.head, m, extra, next)
 			return err
 		})
+		if err != nil || tries > 1 {
+			of = perhapsMarked
+		}
 		inv.moved = committed.Head != nil
 		var conflict *store.ConflictError
 		if errors.As(err, &conflict) && conflict.Item != nil && conflict.Item.Head != nil && conflict.Item.Head.Key == inv.key {
@@ -150,24 +156,27 @@ func (inv *invocation) write(ctx context.Context, m engine.Move, marks, extra []
 		}
 		switch {
 		case conflict != nil && closesLedger(extra, conflict.Item):
-			return false, errLedgerMoved
+			return of, errLedgerMoved
 		case errors.Is(err, store.ErrConflict):
-			return false, errLost
+			return unmarked, errLost
 		case err != nil:
-			return false, err
+			return of, err
 		}
 		break
+	}
+	if committed.Marked {
+		of = marked
 	}
 	inv.wonKeepingLease = 0
 	if m.Entry.KeepsLease {
 		inv.wonKeepingLease = m.Entry.Seq
 	}
 	if stored.Sent(m, committed) {
-		return committed.Marked, nil
+		return of, nil
 	}
 	// This write is separate from the entry's and has its own time limit: if it fails, the entry
 	// is still committed.
-	return committed.Marked, inv.sessions.BoundedBy(ctx, stored.ErrNotSent, func(ctx context.Context) error { return inv.sessions.Send(ctx, *m.Wake) })
+	return of, inv.sessions.BoundedBy(ctx, stored.ErrNotSent, func(ctx context.Context) error { return inv.sessions.Send(ctx, *m.Wake) })
 }
 
 // nextClaim is the move of the lease that follows an entry after which this

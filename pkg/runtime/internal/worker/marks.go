@@ -38,6 +38,41 @@ func (inv *invocation) startMarks(plans []engine.CallPlan) (books []*ledger.Book
 	return books, marks
 }
 
+// marking says what is known of the marks that were to go with an entry.
+type marking int
+
+const (
+	unmarked      marking = iota // none was put
+	perhapsMarked                // an answer was lost: all or none
+	marked
+)
+
+// keepMarks remembers the ledgers that have their marks, or may have them.
+func (inv *invocation) keepMarks(of marking, books []*ledger.Book, marks []store.Item) {
+	if of == unmarked || len(books) == 0 {
+		return
+	}
+	inv.marked = make(map[string]*ledger.Book, len(books))
+	for i, book := range books {
+		inv.marked[book.Call] = book
+		if of == marked {
+			book.Marked(marks[i])
+		} else {
+			book.PerhapsMarked()
+		}
+	}
+}
+
+// giveFree takes back the marks that may have been written. An entry cannot do that: what is stored
+// is not known, and another worker may have written a mark of its own.
+func (inv *invocation) giveFree(ctx context.Context) error {
+	var errs []error
+	for _, book := range inv.marked {
+		errs = append(errs, inv.sessions.Bounded(ctx, book.GiveFree))
+	}
+	return errors.Join(errs...)
+}
+
 // takeBack returns the ledgers of calls that are marked and have not begun, as they are to be
 // written when the step stops: the calls may be started by another worker.
 func (inv *invocation) takeBack() (items []store.Item) {

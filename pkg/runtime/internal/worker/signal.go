@@ -16,8 +16,13 @@ import (
 func (inv *invocation) handleStop(ctx, stepCtx context.Context, err error, out engine.StepOutcome, asking []store.Item, stop func()) error {
 	cause := context.Cause(stepCtx)
 	stop()
-	err = inv.finishOwed(ctx, err)
-	asking = append(asking, inv.takeBack()...)
+	free := inv.takeBack()
+	asking = append(asking, free...)
+	unfinished, unfree := inv.finishOwed(ctx, nil), inv.giveFree(ctx)
+	if err = errors.Join(err, unfinished, unfree); errors.Is(unfinished, errSuperseded) || unfree != nil {
+		// What a signal's entry would say of these calls is another worker's to say, or not known.
+		return errors.Join(err, inv.putAsking(ctx, asking))
+	}
 	switch {
 	case errors.Is(cause, errSignalled), errors.Is(err, errSignalled):
 		signal, readErr := inv.stopSignal(ctx)
@@ -26,7 +31,7 @@ func (inv *invocation) handleStop(ctx, stepCtx context.Context, err error, out e
 		}
 		err = errors.Join(readErr, stored.ErrHeadMoved)
 	case errors.Is(cause, errSuperseded):
-		return errSuperseded
+		return errors.Join(errSuperseded, inv.putAsking(ctx, free))
 	}
 	// This worker is being ended, or cannot continue.
 	return errors.Join(err, inv.putAsking(ctx, asking))
@@ -39,12 +44,12 @@ func (inv *invocation) handleStop(ctx, stepCtx context.Context, err error, out e
 // the step may ask again.
 func (inv *invocation) obeySignal(ctx context.Context, signal journal.Signal, done engine.StepOutcome, asking []store.Item) error {
 	ctx = context.WithoutCancel(ctx)
-	if err := inv.finishOwed(ctx, nil); err != nil {
-		return err
+	err := inv.finishOwed(ctx, nil)
+	if err == nil {
+		err = inv.commitSignal(ctx, signal, done, asking)
 	}
-	err := inv.commitSignal(ctx, signal, done, asking)
-	if err == nil || errors.Is(err, errLost) {
-		return err
+	if err == nil {
+		return nil
 	}
 	return errors.Join(err, inv.putAsking(ctx, asking))
 }

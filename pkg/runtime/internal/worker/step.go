@@ -13,7 +13,6 @@ import (
 	"github.com/adjourn/adjourn/internal/toolrun"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
-	"github.com/adjourn/adjourn/pkg/runtime/internal/ledger"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -316,18 +315,12 @@ func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) (aski
 func (inv *invocation) commitReply(ctx context.Context, out *engine.StepOutcome, plans []engine.CallPlan) error {
 	out.Used.Active = inv.active()
 	books, marks := inv.startMarks(plans)
-	marked, err := inv.write(ctx, engine.Replied(inv.session, *out, inv.stamp(true)), marks, nil)
-	if marked || err != nil && !errors.Is(err, errLost) { // with an error they may have been written
-		inv.marked = make(map[string]*ledger.Book, len(books))
-		for i, book := range books {
-			book.Marked(marks[i])
-			inv.marked[book.Call] = book
-		}
-	}
+	of, err := inv.write(ctx, engine.Replied(inv.session, *out, inv.stamp(true)), marks, nil)
+	inv.keepMarks(of, books, marks)
 	if err != nil {
 		return err
 	}
-	inv.joins = marked && !slices.ContainsFunc(plans, func(p engine.CallPlan) bool { return p.Do == engine.DoRun && p.Traits.Finish })
+	inv.joins = of == marked && !slices.ContainsFunc(plans, func(p engine.CallPlan) bool { return p.Do == engine.DoRun && p.Traits.Finish })
 	*out = engine.StepOutcome{}
 	inv.budget.reset(inv.cfg.StepBytes) // the reply has an entry of its own
 	if err := inv.moveLease(ctx); err != nil {

@@ -1,0 +1,239 @@
+package runtime_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/store"
+	"github.com/adjourn/adjourn/pkg/tool"
+)
+
+// A worker whose reply was not written is frozen before it takes back its marks. Another one has
+// written a reply of its own meanwhile, and runs a call of the same id: that mark is not taken back.
+func TestMarks_of_another_worker(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	begun, end := make(chan struct{}), make(chan struct{})
+	slow := tool.Define(tool.Spec[textIn]{Name: "slow"}, func(context.Context, *tool.Call, textIn) (string, error) {
+		made.add("slow")
+		if made.count("slow") == 1 {
+			close(begun)
+			<-end
+		}
+		return "did", nil
+	})
+	w := newWorld(t, made, helper(made, script{"go": {calls("slow", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, slow) }))
+	other := make(chan error, 1)
+	p := w.process(func(cfg *runtime.Config) {
+		cfg.WatchEvery = time.Hour
+		cfg.Store = &storeHook{
+			Store: w.store, refuse: func(e journal.Entry) bool { return e.Kind == session.KindReplied },
+			when: updateOf(store.KindTool), happens: func() {
+				w.clock.advance(time.Hour)
+				go func() {
+					_, err := w.process(func(cfg *runtime.Config) { cfg.WatchEvery = time.Hour }).Deliver(context.Background(), w.wake(2, journal.WakeStep))
+					other <- err
+				}()
+				<-begun
+			},
+		}
+	})
+	w.start(p, "go")
+	_, err := p.Deliver(context.Background(), w.wake(2, journal.WakeStep))
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	select {
+	case <-begun:
+	default: // it has not even looked for a mark
+		w.clock.advance(time.Hour)
+		go func() {
+			_, err := w.process().Deliver(context.Background(), w.wake(2, journal.WakeStep))
+			other <- err
+		}()
+		<-begun
+	}
+	require.Equal(t, journal.ToolStarted, w.items(store.KindTool)[0].Tool.State)
+	close(end)
+	require.NoError(t, <-other)
+	require.NoError(t, w.process().settle())
+	require.Equal(t, 1, made.count("slow"))
+	w.checkAtRest()
+}
+
+// unanswered is a store that writes the first reply and does not answer in time. happens is called
+// between.
+func unanswered(s store.Store, happens func()) store.Store {
+	first := true
+	return &hook{Store: s, commit: func(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+		out, err := s.Commit(ctx, p)
+		if p.Entry.Kind != session.KindReplied || !first {
+			return out, err
+		}
+		first = false
+		happens()
+		<-ctx.Done()
+		return store.Committed{}, context.Cause(ctx)
+	}}
+}
+
+// The answer of the reply's commit is lost, and the second try finds it written, with its marks.
+// They are those of calls that have not begun.
+func TestMarks_whose_answer_was_lost(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []journal.SignalKind{"", journal.SignalInterrupt, journal.SignalCancel, "end"} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`), says("bye")}}))
+			ctx, end := context.WithCancel(context.Background())
+			p := w.process(func(cfg *runtime.Config) {
+				cfg.WatchEvery, cfg.CommitTimeout = time.Hour, 10*time.Millisecond
+				cfg.Store = unanswered(w.store, func() {
+					switch kind {
+					case "":
+					case "end":
+						end()
+					default:
+						w.signal(kind)
+					}
+				})
+			})
+			w.start(p, "go")
+			_, err := p.Deliver(ctx, w.wake(2, journal.WakeStep))
+			if kind == "end" {
+				require.ErrorIs(t, err, context.Canceled)
+			} else {
+				require.NoError(t, err)
+			}
+			if kind == journal.SignalInterrupt {
+				_, err := w.goOn(w.process())
+				require.NoError(t, err)
+			}
+			require.NoError(t, w.process().settle())
+			status := results(w.session())["c2-1"].Status
+			if kind == journal.SignalCancel {
+				require.Empty(t, made.all())
+				require.Equal(t, llm.ResultCancelled, status)
+			} else {
+				require.Equal(t, map[string]int{"line 1": 1}, made.all())
+				require.Equal(t, llm.ResultSuccess, status)
+			}
+			w.checkAtRest()
+		})
+	}
+}
+
+// A reply that was not written has no marks to take back, and the signal is obeyed at once.
+func TestMarks_of_a_reply_that_was_not_written(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`), says("bye")}}))
+	p := w.process(func(cfg *runtime.Config) {
+		cfg.WatchEvery = time.Millisecond
+		cfg.Store = &hook{
+			Store: w.store, commit: func(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+				if p.Entry.Kind == session.KindReplied {
+					w.signal(journal.SignalInterrupt)
+					time.Sleep(50 * time.Millisecond) // its watcher sees that
+					return store.Committed{}, store.ErrUnavailable
+				}
+				return w.store.Commit(ctx, p)
+			},
+		}
+	})
+	w.start(p, "go")
+	w.deliver(p, 2, journal.WakeStep)
+	require.Equal(t, session.StatusInterrupted, w.session().Status)
+	_, err := w.goOn(w.process())
+	require.NoError(t, err)
+	require.NoError(t, w.process().settle())
+	require.Equal(t, map[string]int{"line 1": 1}, made.all())
+	w.checkAtRest()
+}
+
+// Another worker has the lease, or has written the entry, before a marked call begins here: the call
+// is given free for it.
+func TestMarks_of_a_worker_that_lost(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		every                    time.Duration
+		before, after, interrupt func(w *world)
+	}{
+		"the lease": {every: time.Millisecond, after: func(w *world) {
+			w.clock.advance(time.Minute)
+			w.claimAs("another", 3)
+			time.Sleep(50 * time.Millisecond) // its watcher is refused
+		}},
+		"the entry": {every: time.Hour, before: func(w *world) { w.signal(journal.SignalInterrupt) }, interrupt: func(w *world) {
+			w.interrupt()
+			head := w.head()
+			head.Head.Signal = nil
+			w.update(head)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`), says("bye")}}))
+			do := func(f func(w *world)) {
+				if f != nil {
+					f(w)
+				}
+			}
+			p := w.process(func(cfg *runtime.Config) {
+				cfg.WatchEvery = tt.every
+				cfg.Store = &hook{Store: w.store, commit: func(ctx context.Context, c store.CommitParams) (store.Committed, error) {
+					if c.Entry.Kind == session.KindInterrupted {
+						do(tt.interrupt)
+						return w.store.Commit(ctx, c)
+					}
+					do(tt.before)
+					out, err := w.store.Commit(ctx, c)
+					do(tt.after)
+					return out, err
+				}}
+			})
+			w.start(w.process(), "go")
+			w.deliver(p, 2, journal.WakeStep)
+			require.Equal(t, journal.ToolMemo, w.items(store.KindTool)[0].Tool.State)
+			if w.session().Status == session.StatusInterrupted {
+				_, err := w.goOn(w.process())
+				require.NoError(t, err)
+			}
+			require.NoError(t, w.process().settle())
+			require.Equal(t, map[string]int{"line 1": 1}, made.all())
+			require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
+		})
+	}
+}
+
+// Another worker has taken the call over, and a signal comes, when the tool returns: what the first
+// run brought is not told.
+func TestMarks_of_a_call_that_was_taken_over_and_stopped(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	var w *world
+	slow := tool.Define(tool.Spec[textIn]{Name: "slow", OnUnknown: session.UnknownRetry}, func(ctx context.Context, _ *tool.Call, _ textIn) (string, error) {
+		there := w.items(store.KindTool)[0]
+		there.Tool.Attempt = "another"
+		w.update(there)
+		w.signal(journal.SignalCancel)
+		<-ctx.Done()
+		return "did", nil
+	})
+	w = newWorld(t, made, helper(made, script{"go": {calls("slow", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, slow) }))
+	p := w.process(func(cfg *runtime.Config) { cfg.WatchEvery = time.Millisecond })
+	w.start(p, "go")
+	w.deliver(p, 2, journal.WakeStep)
+	require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied}, w.kinds())
+	require.NoError(t, w.process().settle())
+	require.Equal(t, llm.ResultUnknown, results(w.session())["c2-1"].Status)
+	w.checkAtRest()
+}
