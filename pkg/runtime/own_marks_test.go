@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -130,6 +131,42 @@ func TestMarks_whose_answer_was_lost(t *testing.T) {
 	}
 }
 
+// Another worker has overtaken the mark of a call that has not begun here, when the entry that
+// closes the call is written.
+func TestMarks_that_were_overtaken(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls("retry", `{"text":"1"}`, "line", `{"text":"2"}`), says("bye")}}))
+	tries := 0
+	p := w.process(func(cfg *runtime.Config) {
+		cfg.WatchEvery = time.Hour
+		cfg.Store = &hook{Store: w.store, commit: func(ctx context.Context, c store.CommitParams) (store.Committed, error) {
+			switch c.Entry.Kind {
+			case session.KindReplied:
+				w.signal(journal.SignalCancel)
+			case session.KindCancelled:
+				if tries++; tries == 1 {
+					there := w.items(store.KindTool)[0]
+					there.Tool.Attempt = "another"
+					w.update(there)
+				}
+				if tries > 5 {
+					return store.Committed{}, errors.New("it does not look again")
+				}
+			}
+			return w.store.Commit(ctx, c)
+		}}
+	})
+	w.start(p, "go")
+	w.deliver(p, 2, journal.WakeStep)
+	require.Equal(t, 2, tries)
+	got := results(w.session())
+	require.Equal(t, llm.ResultUnknown, got["c2-1"].Status)
+	require.Equal(t, llm.ResultCancelled, got["c2-2"].Status)
+	require.Empty(t, made.all())
+	w.checkAtRest()
+}
+
 // A reply that was not written has no marks to take back, and the signal is obeyed at once.
 func TestMarks_of_a_reply_that_was_not_written(t *testing.T) {
 	t.Parallel()
@@ -235,5 +272,34 @@ func TestMarks_of_a_call_that_was_taken_over_and_stopped(t *testing.T) {
 	require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied}, w.kinds())
 	require.NoError(t, w.process().settle())
 	require.Equal(t, llm.ResultUnknown, results(w.session())["c2-1"].Status)
+	w.checkAtRest()
+}
+
+// A tool that was left behind when its time was over remembers something while the entry with its
+// finish mark is written: nobody else has the call, and the entry is written all the same.
+func TestMarks_of_a_tool_that_was_left_behind(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	over, remembered := make(chan struct{}), make(chan error, 1)
+	slow := tool.Define(tool.Spec[textIn]{Name: "slow", Timeout: time.Millisecond}, func(ctx context.Context, c *tool.Call, _ textIn) (string, error) {
+		_, err := tool.Once(ctx, c, "k", func(context.Context) (int, error) { <-over; return 1, nil })
+		remembered <- err
+		return "did", err
+	})
+	w := newWorld(t, made, helper(made, script{"go": {calls("slow", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, slow) }))
+	p := w.process(func(cfg *runtime.Config) {
+		cfg.WatchEvery, cfg.ToolGrace = time.Hour, time.Millisecond
+		cfg.Store = &storeHook{Store: w.store, when: commits(session.KindStepped), happens: func() {
+			close(over)
+			require.NoError(t, <-remembered)
+		}}
+	})
+	w.start(p, "go")
+	w.deliver(p, 2, journal.WakeStep)
+	require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied, session.KindStepped}, w.kinds())
+	record := w.items(store.KindTool)[0].Tool
+	require.Equal(t, journal.ToolFinished, record.State)
+	require.Contains(t, record.Memo, "k")
+	require.NoError(t, w.process().settle())
 	w.checkAtRest()
 }

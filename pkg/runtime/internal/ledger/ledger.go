@@ -100,8 +100,13 @@ func (b *Book) load(ctx context.Context) error {
 func (b *Book) Reload(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	mark, rev := b.mark, b.rev
 	b.loaded, b.record, b.mark = false, journal.ToolRecord{Call: b.Call}, nil
-	return b.load(ctx)
+	err := b.load(ctx)
+	if err == nil && mark != nil && b.rev == rev { // still ours, and the call has not begun
+		b.record, b.mark = journal.ToolRecord{Call: b.Call}, mark
+	}
+	return err
 }
 
 // Record returns the record as it was when it was last read or written; empty before

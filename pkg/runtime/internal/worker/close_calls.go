@@ -134,8 +134,8 @@ func (inv *invocation) closeNotRun(ctx context.Context, out *engine.StepOutcome,
 	return closed, nil
 }
 
-// reloadLedgers reads the ledgers anew that an entry would have closed, one of which has
-// moved. Where a call has been started after all, what the step says of it is wrong,
+// reloadLedgers reads the ledgers anew that an entry would have closed, or finished, one of which
+// has moved. Where a call has been started after all, what the step says of it is wrong,
 // and the step is done again: [errLedgerMoved].
 func (inv *invocation) reloadLedgers(ctx context.Context) error {
 	for _, book := range inv.notRun {
@@ -145,6 +145,14 @@ func (inv *invocation) reloadLedgers(ctx context.Context) error {
 		if book.HasRun() {
 			return errLedgerMoved
 		}
+	}
+	for _, book := range inv.marked {
+		if err := book.Reload(ctx); err != nil {
+			return err
+		}
+	}
+	if inv.owed != nil {
+		return inv.owed.book.Reload(ctx)
 	}
 	return nil
 }

@@ -22,8 +22,9 @@ var (
 	errLost = errors.New("lost the race for the entry")
 	// errSuperseded: another worker holds the lease now.
 	errSuperseded = ledger.ErrSuperseded
-	// errLedgerMoved: a call that the entry gives up was started meanwhile; look again.
-	errLedgerMoved = errors.New("a call that was to be closed was started meanwhile")
+	// errLedgerMoved: the ledger of a call that the entry gives up, or has the result of, was written
+	// meanwhile; look again.
+	errLedgerMoved = errors.New("the ledger of a call was written meanwhile")
 	// errSignalled is the cause with which a step's context is cancelled.
 	errSignalled = errors.New("a signal came")
 )
@@ -155,7 +156,7 @@ func (inv *invocation) write(ctx context.Context, m engine.Move, marks, extra []
 			continue // and look at what has moved it
 		}
 		switch {
-		case conflict != nil && closesLedger(extra, conflict.Item):
+		case conflict != nil && (closesLedger(extra, conflict.Item) || inv.owes(conflict.Item)):
 			return of, errLedgerMoved
 		case errors.Is(err, store.ErrConflict):
 			return unmarked, errLost

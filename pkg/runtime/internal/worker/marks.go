@@ -10,6 +10,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/runtime/internal/ledger"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -112,6 +113,13 @@ func (inv *invocation) owedItems() []store.Item {
 		return nil
 	}
 	return []store.Item{inv.owed.book.Finished(inv.owed.result, inv.owed.ops, inv.owed.events)}
+}
+
+// owes reports whether an item is the ledger of the call whose finish mark is owed, still ours: a
+// tool that was left behind has remembered something.
+func (inv *invocation) owes(ledger *store.Item) bool {
+	return inv.owed != nil && ledger != nil && ledger.Kind == store.KindTool && ledger.ID == inv.owed.book.Call &&
+		ledger.Tool != nil && ledger.Tool.State == journal.ToolStarted && ledger.Tool.Attempt == inv.attempt.ID
 }
 
 // finishOwed writes the finish mark alone that no entry has taken along. err is why; when the mark
