@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"testing"
 	"time"
 
@@ -273,6 +274,48 @@ func TestMarks_of_a_call_that_was_taken_over_and_stopped(t *testing.T) {
 	require.NoError(t, w.process().settle())
 	require.Equal(t, llm.ResultUnknown, results(w.session())["c2-1"].Status)
 	w.checkAtRest()
+}
+
+// A call has asked a person when the step cannot be written: it may be started again.
+func TestAsking_of_a_step_that_is_not_written(t *testing.T) {
+	t.Parallel()
+	for name, comes := range map[string]func(w *world){
+		"mail that cannot be read":          func(w *world) { w.mail("m1", "and this") },
+		"a finish mark that is not written": func(w *world) { w.signal(journal.SignalInterrupt) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			w := newWorld(t, made, helper(made, script{"go": {calls("pick", `{"text":"1"}`, "line", `{"text":"2"}`), says("bye")}, "and this": {says("bye")}}))
+			suspends := &storeHook{Store: w.store, when: commits(session.KindSuspended), happens: func() { comes(w) }}
+			p := w.process(func(cfg *runtime.Config) {
+				cfg.WatchEvery, cfg.ToolsAtOnce = time.Hour, 1
+				cfg.Store = &hook{
+					Store: suspends,
+					items: func(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
+						if kind == store.KindMail {
+							return unreadItems(store.ErrUnavailable)
+						}
+						return w.store.Items(ctx, key, kind, id)
+					},
+					update: func(ctx context.Context, key session.Key, items []store.Item) ([]store.Item, error) {
+						if items[0].Kind == store.KindTool && items[0].Tool.State == journal.ToolFinished {
+							return nil, store.ErrUnavailable
+						}
+						return w.store.Update(ctx, key, items...)
+					},
+				}
+			})
+			w.start(p, "go")
+			_, err := p.Deliver(context.Background(), w.wake(2, journal.WakeStep))
+			require.ErrorIs(t, err, store.ErrUnavailable)
+			states := map[string]journal.ToolState{}
+			for _, item := range w.items(store.KindTool) {
+				states[item.ID] = item.Tool.State
+			}
+			require.Equal(t, journal.ToolAsking, states["c2-1"])
+		})
+	}
 }
 
 // A tool that was left behind when its time was over remembers something while the entry with its

@@ -94,7 +94,7 @@ func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra 
 		}
 		late := engine.StepOutcome{Mail: out.Mail}
 		if err := inv.takeMail(ctx, &late); err != nil {
-			return false, err
+			return false, errors.Join(err, inv.putAsking(ctx, extra))
 		}
 		out.LateMail, out.LateMailMessages = late.Mail[len(out.Mail):], late.MailMessages
 	}
