@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -171,29 +172,31 @@ func TestMarks_that_were_overtaken(t *testing.T) {
 // A reply that was not written has no marks to take back, and the signal is obeyed at once.
 func TestMarks_of_a_reply_that_was_not_written(t *testing.T) {
 	t.Parallel()
-	made := newEffects()
-	w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`), says("bye")}}))
-	p := w.process(func(cfg *runtime.Config) {
-		cfg.WatchEvery = time.Millisecond
-		cfg.Store = &hook{
-			Store: w.store, commit: func(ctx context.Context, p store.CommitParams) (store.Committed, error) {
-				if p.Entry.Kind == session.KindReplied {
-					w.signal(journal.SignalInterrupt)
-					time.Sleep(50 * time.Millisecond) // its watcher sees that
-					return store.Committed{}, store.ErrUnavailable
-				}
-				return w.store.Commit(ctx, p)
-			},
-		}
+	synctest.Test(t, func(t *testing.T) {
+		made := newEffects()
+		w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`), says("bye")}}))
+		p := w.process(func(cfg *runtime.Config) {
+			cfg.WatchEvery = time.Millisecond
+			cfg.Store = &hook{
+				Store: w.store, commit: func(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+					if p.Entry.Kind == session.KindReplied {
+						w.signal(journal.SignalInterrupt)
+						time.Sleep(50 * time.Millisecond) // its watcher sees that
+						return store.Committed{}, store.ErrUnavailable
+					}
+					return w.store.Commit(ctx, p)
+				},
+			}
+		})
+		w.start(p, "go")
+		w.deliver(p, 2, journal.WakeStep)
+		require.Equal(t, session.StatusInterrupted, w.session().Status)
+		_, err := w.goOn(w.process())
+		require.NoError(t, err)
+		require.NoError(t, w.process().settle())
+		require.Equal(t, map[string]int{"line 1": 1}, made.all())
+		w.checkAtRest()
 	})
-	w.start(p, "go")
-	w.deliver(p, 2, journal.WakeStep)
-	require.Equal(t, session.StatusInterrupted, w.session().Status)
-	_, err := w.goOn(w.process())
-	require.NoError(t, err)
-	require.NoError(t, w.process().settle())
-	require.Equal(t, map[string]int{"line 1": 1}, made.all())
-	w.checkAtRest()
 }
 
 // Another worker has the lease, or has written the entry, before a marked call begins here: the call
@@ -218,36 +221,38 @@ func TestMarks_of_a_worker_that_lost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			made := newEffects()
-			w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`), says("bye")}}))
-			do := func(f func(w *world)) {
-				if f != nil {
-					f(w)
-				}
-			}
-			p := w.process(func(cfg *runtime.Config) {
-				cfg.WatchEvery = tt.every
-				cfg.Store = &hook{Store: w.store, commit: func(ctx context.Context, c store.CommitParams) (store.Committed, error) {
-					if c.Entry.Kind == session.KindInterrupted {
-						do(tt.interrupt)
-						return w.store.Commit(ctx, c)
+			synctest.Test(t, func(t *testing.T) {
+				made := newEffects()
+				w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`), says("bye")}}))
+				do := func(f func(w *world)) {
+					if f != nil {
+						f(w)
 					}
-					do(tt.before)
-					out, err := w.store.Commit(ctx, c)
-					do(tt.after)
-					return out, err
-				}}
+				}
+				p := w.process(func(cfg *runtime.Config) {
+					cfg.WatchEvery = tt.every
+					cfg.Store = &hook{Store: w.store, commit: func(ctx context.Context, c store.CommitParams) (store.Committed, error) {
+						if c.Entry.Kind == session.KindInterrupted {
+							do(tt.interrupt)
+							return w.store.Commit(ctx, c)
+						}
+						do(tt.before)
+						out, err := w.store.Commit(ctx, c)
+						do(tt.after)
+						return out, err
+					}}
+				})
+				w.start(w.process(), "go")
+				w.deliver(p, 2, journal.WakeStep)
+				require.Equal(t, journal.ToolMemo, w.items(store.KindTool)[0].Tool.State)
+				if w.session().Status == session.StatusInterrupted {
+					_, err := w.goOn(w.process())
+					require.NoError(t, err)
+				}
+				require.NoError(t, w.process().settle())
+				require.Equal(t, map[string]int{"line 1": 1}, made.all())
+				require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
 			})
-			w.start(w.process(), "go")
-			w.deliver(p, 2, journal.WakeStep)
-			require.Equal(t, journal.ToolMemo, w.items(store.KindTool)[0].Tool.State)
-			if w.session().Status == session.StatusInterrupted {
-				_, err := w.goOn(w.process())
-				require.NoError(t, err)
-			}
-			require.NoError(t, w.process().settle())
-			require.Equal(t, map[string]int{"line 1": 1}, made.all())
-			require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
 		})
 	}
 }
