@@ -327,27 +327,29 @@ func TestAsking_of_a_step_that_is_not_written(t *testing.T) {
 // finish mark is written: nobody else has the call, and the entry is written all the same.
 func TestMarks_of_a_tool_that_was_left_behind(t *testing.T) {
 	t.Parallel()
-	made := newEffects()
-	over, remembered := make(chan struct{}), make(chan error, 1)
-	slow := tool.Define(tool.Spec[textIn]{Name: "slow", Timeout: time.Millisecond}, func(ctx context.Context, c *tool.Call, _ textIn) (string, error) {
-		_, err := tool.Once(ctx, c, "k", func(context.Context) (int, error) { <-over; return 1, nil })
-		remembered <- err
-		return "did", err
+	synctest.Test(t, func(t *testing.T) {
+		made := newEffects()
+		over, remembered := make(chan struct{}), make(chan error, 1)
+		slow := tool.Define(tool.Spec[textIn]{Name: "slow", Timeout: time.Millisecond}, func(ctx context.Context, c *tool.Call, _ textIn) (string, error) {
+			_, err := tool.Once(ctx, c, "k", func(context.Context) (int, error) { <-over; return 1, nil })
+			remembered <- err
+			return "did", err
+		})
+		w := newWorld(t, made, helper(made, script{"go": {calls("slow", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, slow) }))
+		p := w.process(func(cfg *runtime.Config) {
+			cfg.WatchEvery, cfg.ToolGrace = time.Hour, time.Millisecond
+			cfg.Store = &storeHook{Store: w.store, when: commits(session.KindStepped), happens: func() {
+				close(over)
+				require.NoError(t, <-remembered)
+			}}
+		})
+		w.start(p, "go")
+		w.deliver(p, 2, journal.WakeStep)
+		require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied, session.KindStepped}, w.kinds())
+		record := w.items(store.KindTool)[0].Tool
+		require.Equal(t, journal.ToolFinished, record.State)
+		require.Contains(t, record.Memo, "k")
+		require.NoError(t, w.process().settle())
+		w.checkAtRest()
 	})
-	w := newWorld(t, made, helper(made, script{"go": {calls("slow", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, slow) }))
-	p := w.process(func(cfg *runtime.Config) {
-		cfg.WatchEvery, cfg.ToolGrace = time.Hour, time.Millisecond
-		cfg.Store = &storeHook{Store: w.store, when: commits(session.KindStepped), happens: func() {
-			close(over)
-			require.NoError(t, <-remembered)
-		}}
-	})
-	w.start(p, "go")
-	w.deliver(p, 2, journal.WakeStep)
-	require.Equal(t, []session.Kind{session.KindStarted, session.KindReplied, session.KindStepped}, w.kinds())
-	record := w.items(store.KindTool)[0].Tool
-	require.Equal(t, journal.ToolFinished, record.State)
-	require.Contains(t, record.Memo, "k")
-	require.NoError(t, w.process().settle())
-	w.checkAtRest()
 }
