@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -9,23 +10,33 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func movesOf(t *testing.T) []move {
+	t.Helper()
+	moves, err := readMoves()
+	require.NoError(t, err)
+	return moves
+}
+
 // The tables of docs/scale.md are what make scale prints.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	n, err := needs()
-	require.NoError(t, err)
-	var printed bytes.Buffer
-	require.NoError(t, write(&printed, n))
+	moves := movesOf(t)
 	page, err := os.ReadFile("../docs/scale.md")
 	require.NoError(t, err)
-	require.Contains(t, string(page), printed.String(), "put what make scale prints into docs/scale.md")
+	for _, write := range []func(w io.Writer) error{
+		func(w io.Writer) error { return write(w, needs(moves)) },
+		func(w io.Writer) error { return writeMoves(w, moves) },
+	} {
+		var printed bytes.Buffer
+		require.NoError(t, write(&printed))
+		require.Contains(t, string(page), printed.String(), "put what make scale prints into docs/scale.md")
+	}
 }
 
 // Every move of moves.json is one that sessions make, and the other way round.
 func TestNeeds(t *testing.T) {
 	t.Parallel()
-	n, err := needs()
-	require.NoError(t, err)
+	n := needs(movesOf(t))
 	require.InDelta(t, stepsEach+waitsEach, n.Sends, 0, "each invocation of the step function has one message")
 	require.Positive(t, n.dueIndex())
 }
@@ -34,8 +45,7 @@ func TestNeeds(t *testing.T) {
 // has a limit of reads wherever it has one of writes.
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	n, err := needs()
-	require.NoError(t, err)
+	n := needs(movesOf(t))
 	met := map[string]bool{}
 	for _, l := range limits(n) {
 		require.NotContains(t, l.turn+l.source, "the same", l.what)

@@ -36,7 +36,12 @@ type move struct {
 	Sends       float64 `json:"sends"`
 }
 
-// made is how often a session makes each move.
+// dollars is what DynamoDB and SQS take for it.
+func (m move) dollars() float64 {
+	return (m.Writes+m.IndexWrites)*perWrite + m.Reads*perRead + m.Sends*perMessage
+}
+
+// made is how often a session makes each move; those reckoned with have plain steps only.
 var made = map[string]float64{
 	"start": 1, "ReadOnly step": stepsEach - waitsEach - 1, "suspend": waitsEach, "answer": waitsEach, "resume": waitsEach, "finish": 1,
 }
@@ -50,16 +55,19 @@ type need struct {
 	indexReads  float64 // of Reads, those of an index
 }
 
-// needs adds up what a session needs.
-func needs() (need, error) {
+func readMoves() (moves []move, err error) {
 	raw, err := moved.ReadFile("moves.json")
 	if err != nil {
-		return need{}, err
+		return nil, err
 	}
-	var moves []move
 	if err := json.Unmarshal(raw, &moves); err != nil {
-		return need{}, fmt.Errorf("moves.json: %w", err)
+		return nil, fmt.Errorf("moves.json: %w", err)
 	}
+	return moves, nil
+}
+
+// needs adds up what a session needs.
+func needs(moves []move) need {
 	var n need
 	for _, m := range moves {
 		times := made[m.Name]
@@ -82,7 +90,7 @@ func needs() (need, error) {
 	n.indexReads = pages * listShards / 2
 	n.Writes += renews
 	n.apiCalls = 1 + waitsEach + pages
-	return n, nil
+	return n
 }
 
 // perSecond is how often something happens at the peak that happens so often for each

@@ -8,9 +8,12 @@ import (
 )
 
 func main() {
-	n, err := needs()
+	moves, err := readMoves()
 	if err == nil {
-		err = write(os.Stdout, n)
+		err = write(os.Stdout, needs(moves))
+	}
+	if err == nil {
+		err = writeMoves(os.Stdout, moves)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)

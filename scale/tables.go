@@ -118,14 +118,31 @@ func bills(n need) []bill {
 	}
 }
 
-// write prints the tables of docs/scale.md.
-func write(w io.Writer, n need) error {
-	var b strings.Builder
-	row := func(cells ...string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
-	head := func(cells ...string) {
-		row(cells...)
-		b.WriteString("|" + strings.Repeat(" --- |", len(cells)) + "\n")
+// page is what is printed, in Markdown.
+type page struct{ strings.Builder }
+
+func (p *page) row(cells ...string) { p.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+
+func (p *page) head(cells ...string) {
+	p.row(cells...)
+	p.WriteString("|" + strings.Repeat(" --- |", len(cells)) + "\n")
+}
+
+// writeMoves prints what each move costs, without Lambda.
+func writeMoves(w io.Writer, moves []move) error {
+	var b page
+	b.head("move", "requests to the table", "write units", "of them indexes", "read units", "messages", "bytes stored", "dollars for a million")
+	for _, m := range moves {
+		b.row(m.Name, number(m.Requests), number(m.Writes+m.IndexWrites), number(m.IndexWrites), number(m.Reads), number(m.Sends), number(m.Bytes), number(m.dollars()*1e6))
 	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// write prints what the parts of the stack do, which limits they meet, and the bill.
+func write(w io.Writer, n need) error {
+	var b page
+	row, head := b.row, b.head
 	sizes := func(of func(float64) string) []string {
 		var cells []string
 		for _, s := range scales {

@@ -21,7 +21,7 @@ func TestMovesOfThePage(t *testing.T) {
 		Requests, Writes, IndexWrites, Reads, Bytes, Sends float64
 	}
 	require.NoError(t, json.Unmarshal(raw, &page))
-	require.Len(t, page, 6)
+	require.Len(t, page, 7)
 	all := map[string]move{}
 	for _, mv := range moves(t.TempDir()) {
 		all[mv.name] = mv
