@@ -17,8 +17,7 @@ const (
 	deletesPerReply = 40
 	// maxLines is how many files a list in a text names.
 	maxLines = 20
-
-	help = "Nothing was deleted. Send me the path of one folder, alone or in double quotes: " +
+	help     = "Nothing was deleted. Send me the path of one folder, alone or in double quotes: " +
 		"I find copies of files in it and delete them, each only after you said yes."
 )
 
@@ -41,8 +40,7 @@ func Plan(_ context.Context, view agent.View) (agent.Reply, error) {
 	if len(left) == 0 {
 		return agent.Reply{Text: j.summary()}, nil
 	}
-	var reply agent.Reply
-	var bytes int64
+	reply, bytes := agent.Reply{}, int64(0)
 	for _, d := range left[:min(len(left), deletesPerReply)] {
 		reply.Calls = append(reply.Calls, agent.Call{Name: DeleteFile, Arguments: d})
 		bytes += d.Size
