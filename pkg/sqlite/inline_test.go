@@ -389,3 +389,22 @@ func TestInline_wakes_the_writer(t *testing.T) {
 		require.NoError(t, db.Close())
 	})
 }
+
+// What is left to the writer's goroutine comes before what a caller begins later.
+func TestInline_not_before_what_waits(t *testing.T) {
+	t.Parallel()
+	db := open(t, file(t))
+	rest(db)
+	var order []string
+	as := func(name string) *testOp {
+		return durable(func(*writer) error { order = append(order, name); return nil })
+	}
+	left := as("left")
+	left.done = make(chan struct{}, 1)
+	db.writer.enter()
+	db.writer.sort(left) // as for a caller that found the file held
+	db.writer.leave()
+	require.NoError(t, db.do(t.Context(), as("later")))
+	require.Equal(t, []string{"left", "later"}, order)
+	<-left.done
+}
