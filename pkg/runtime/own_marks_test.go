@@ -70,9 +70,9 @@ func TestMarks_of_another_worker(t *testing.T) {
 	w.checkAtRest()
 }
 
-// unanswered is a store that writes the first reply and does not answer in time. happens is called
-// between.
-func unanswered(s store.Store, happens func()) store.Store {
+// unanswered is a store that writes the first reply and does not answer in time, or with an error.
+// happens is called between.
+func unanswered(s store.Store, answer error, happens func()) store.Store {
 	first := true
 	return &hook{Store: s, commit: func(ctx context.Context, p store.CommitParams) (store.Committed, error) {
 		out, err := s.Commit(ctx, p)
@@ -81,6 +81,9 @@ func unanswered(s store.Store, happens func()) store.Store {
 		}
 		first = false
 		happens()
+		if answer != nil {
+			return store.Committed{}, answer
+		}
 		<-ctx.Done()
 		return store.Committed{}, context.Cause(ctx)
 	}}
@@ -90,7 +93,7 @@ func unanswered(s store.Store, happens func()) store.Store {
 // They are those of calls that have not begun.
 func TestMarks_whose_answer_was_lost(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []journal.SignalKind{"", journal.SignalInterrupt, journal.SignalCancel, "end"} {
+	for _, kind := range []journal.SignalKind{"", journal.SignalInterrupt, journal.SignalCancel, "end", "end with an error"} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			made := newEffects()
@@ -98,10 +101,14 @@ func TestMarks_whose_answer_was_lost(t *testing.T) {
 			ctx, end := context.WithCancel(context.Background())
 			p := w.process(func(cfg *runtime.Config) {
 				cfg.WatchEvery, cfg.CommitTimeout = time.Hour, 10*time.Millisecond
-				cfg.Store = unanswered(w.store, func() {
+				var answer error
+				if kind == "end with an error" {
+					answer = store.ErrUnavailable
+				}
+				cfg.Store = unanswered(w.store, answer, func() {
 					switch kind {
 					case "":
-					case "end":
+					case "end", "end with an error":
 						end()
 					default:
 						w.signal(kind)
@@ -110,9 +117,13 @@ func TestMarks_whose_answer_was_lost(t *testing.T) {
 			})
 			w.start(p, "go")
 			_, err := p.Deliver(ctx, w.wake(2, journal.WakeStep))
-			if kind == "end" {
+			switch kind {
+			case "end":
 				require.ErrorIs(t, err, context.Canceled)
-			} else {
+			case "end with an error":
+				require.ErrorIs(t, err, store.ErrUnavailable)
+				require.Equal(t, journal.ToolMemo, w.items(store.KindTool)[0].Tool.State)
+			default:
 				require.NoError(t, err)
 			}
 			if kind == journal.SignalInterrupt {
@@ -352,4 +363,66 @@ func TestMarks_of_a_tool_that_was_left_behind(t *testing.T) {
 		require.NoError(t, w.process().settle())
 		w.checkAtRest()
 	})
+}
+
+// Only calls that begin at once are marked with their reply: one that waits for its turn is not
+// started, whatever happens before.
+func TestMarks_of_calls_that_take_turns(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	var w *world
+	var seen []int
+	slow := tool.Define(tool.Spec[textIn]{Name: "slow"}, func(context.Context, *tool.Call, textIn) (string, error) {
+		seen = append(seen, len(w.items(store.KindTool)))
+		return "did", nil
+	})
+	w = newWorld(t, made, helper(made, script{"go": {calls("slow", `{"text":"1"}`, "slow", `{"text":"2"}`), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, slow) }))
+	w.run(w.process(func(cfg *runtime.Config) { cfg.ToolsAtOnce = 1 }), "go")
+	require.Equal(t, []int{1, 2}, seen)
+	w.checkAtRest()
+}
+
+// What an ordinary tool did is on record before a finish tool runs.
+func TestMarks_before_a_finish_tool(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	var w *world
+	var state journal.ToolState
+	done := tool.Define(tool.Spec[textIn]{Name: "done", Finish: true}, func(context.Context, *tool.Call, textIn) (string, error) {
+		state = w.items(store.KindTool)[0].Tool.State
+		return "did", nil
+	})
+	w = newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`, "done", `{"text":"2"}`)}}, func(a *agent.Agent) { a.Tools = append(a.Tools, done) }))
+	w.run(w.process(), "go")
+	require.Equal(t, journal.ToolFinished, state)
+	require.Equal(t, session.StatusCompleted, w.session().Status)
+	for _, item := range w.items(store.KindTool) {
+		require.Equal(t, journal.ToolFinished, item.Tool.State, item.ID)
+	}
+	w.checkAtRest()
+}
+
+// A call that has begun is not given free, though it is not known here who wrote its mark.
+func TestMarks_whose_answer_was_lost_of_a_call_that_began(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	ctx, end := context.WithCancel(context.Background())
+	slow := tool.Define(tool.Spec[textIn]{Name: "slow"}, func(ctx context.Context, _ *tool.Call, _ textIn) (string, error) {
+		made.add("slow")
+		end()
+		<-ctx.Done()
+		return "did", nil
+	})
+	w := newWorld(t, made, helper(made, script{"go": {calls("slow", `{"text":"1"}`), says("bye")}}, func(a *agent.Agent) { a.Tools = append(a.Tools, slow) }))
+	p := w.process(func(cfg *runtime.Config) {
+		cfg.WatchEvery, cfg.CommitTimeout = time.Hour, 10*time.Millisecond
+		cfg.Store = unanswered(w.store, nil, func() {})
+	})
+	w.start(p, "go")
+	_, err := p.Deliver(ctx, w.wake(2, journal.WakeStep))
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, journal.ToolFinished, w.items(store.KindTool)[0].Tool.State)
+	require.NoError(t, w.process().settle())
+	require.Equal(t, 1, made.count("slow"))
+	w.checkAtRest()
 }
