@@ -1,5 +1,6 @@
 // Command door does the work with Adjourn through the command dev: its server on a loopback address,
-// its worker and its log, in this process, with a caller for each session who waits for its end.
+// its worker and its log, in this process. A second process has a caller for each session, who waits
+// for its end.
 package main
 
 import (
@@ -10,7 +11,9 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -24,23 +27,47 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-func main() { work.Main(open) }
+func main() {
+	if url := os.Getenv(urlVariable); url != "" {
+		if err := callers(url, os.Getenv(tokenVariable)); err != nil {
+			fmt.Fprintln(os.Stderr, "callers:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	debug.SetGCPercent(80) // as cli.Main has it for a command that goes on
+	work.Main(open)
+}
 
 const (
 	// longest is how long the server is asked to wait; it waits less by itself.
 	longest = 20 * time.Second
-	// callers may be connected at once and stay so.
-	callers = 1000
+	// callersMost may be connected at once and stay so.
+	callersMost = 1000
+	// The callers' process is told by these variables where dev is.
+	urlVariable, tokenVariable = "BENCH_URL", "BENCH_TOKEN"
 )
 
 type engine struct {
-	client *client.Client
-	last   *commits
-	runs   sync.WaitGroup
-	mu     sync.Mutex
-	err    error
-	stop   context.CancelFunc
-	served chan error
+	client  *client.Client
+	last    *commits
+	callers *json.Encoder
+	runs    sync.WaitGroup
+	mu      sync.Mutex
+	err     error
+	stop    context.CancelFunc
+	served  chan error
+}
+
+// order tells the callers' process to start a session; answer is what it says of that.
+type order struct {
+	ID   string
+	Plan work.Plan
+}
+
+type answer struct {
+	At  time.Time
+	Err string
 }
 
 func open(ctx context.Context, folder string, m *work.Meter) (work.Engine, error) {
@@ -71,33 +98,91 @@ func open(ctx context.Context, folder string, m *work.Meter) (work.Engine, error
 	if err != nil {
 		return nil, err
 	}
-	e.client, err = client.New(client.Config{
-		URL: at.URL, Token: strings.TrimSpace(string(token)),
-		HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers, ReadBufferSize: 2 << 10, WriteBufferSize: 2 << 10}},
-	})
-	return e, err
+	if e.client, err = newClient(at.URL, strings.TrimSpace(string(token))); err != nil {
+		return nil, err
+	}
+	return e, e.call(ctx, at.URL, strings.TrimSpace(string(token)))
 }
 
-func (e *engine) Start(ctx context.Context, id string, p work.Plan) error {
-	e.runs.Go(func() {
-		if err := e.startAndWait(ctx, id, p); err != nil {
-			e.mu.Lock()
-			e.err = errors.Join(e.err, err)
-			e.mu.Unlock()
+func newClient(url, token string) (*client.Client, error) {
+	return client.New(client.Config{
+		URL: url, Token: token,
+		HTTP: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callersMost, ReadBufferSize: 2 << 10, WriteBufferSize: 2 << 10}},
+	})
+}
+
+// call starts the callers' process.
+func (e *engine) call(ctx context.Context, url, token string) error {
+	child := exec.CommandContext(ctx, os.Args[0])
+	child.Env, child.Stderr = append(os.Environ(), urlVariable+"="+url, tokenVariable+"="+token), os.Stderr
+	orders, err := child.StdinPipe()
+	if err != nil {
+		return err
+	}
+	answers, err := child.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	e.callers = json.NewEncoder(orders)
+	go func() {
+		for answered := json.NewDecoder(answers); ; e.runs.Done() {
+			var a answer
+			if answered.Decode(&a) != nil {
+				return
+			}
+			e.last.answered(a.At)
+			if a.Err != "" {
+				e.mu.Lock()
+				e.err = errors.Join(e.err, errors.New(a.Err))
+				e.mu.Unlock()
+			}
 		}
-	})
-	return nil
+	}()
+	return child.Start()
 }
 
-func (e *engine) startAndWait(ctx context.Context, id string, p work.Plan) error {
-	started, err := e.client.Start(ctx, client.StartParams{
+// callers is the second process: it carries out the orders that it reads, all at once.
+func callers(url, token string) error {
+	c, err := newClient(url, token)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	answers := json.NewEncoder(os.Stdout)
+	for orders := json.NewDecoder(os.Stdin); ; {
+		var o order
+		if err := orders.Decode(&o); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		go func() {
+			a := answer{}
+			if err := startAndWait(context.Background(), c, o.ID, o.Plan); err != nil {
+				a.Err = err.Error()
+			}
+			a.At = time.Now()
+			mu.Lock()
+			defer mu.Unlock()
+			answers.Encode(a) //nolint:errcheck // who reads it is gone
+		}()
+	}
+}
+
+func (e *engine) Start(_ context.Context, id string, p work.Plan) error {
+	e.runs.Add(1)
+	return e.callers.Encode(order{id, p})
+}
+
+func startAndWait(ctx context.Context, c *client.Client, id string, p work.Plan) error {
+	started, err := c.Start(ctx, client.StartParams{
 		Request: client.StartRequest{SessionID: id, Agent: worker.Agent, Input: client.Text(worker.Input(id, p))}, Wait: longest,
 	})
 	if err != nil || started.Session != nil && rests(started.Session.Status) {
 		return err
 	}
 	for {
-		s, err := e.client.Session(ctx, id, longest)
+		s, err := c.Session(ctx, id, longest)
 		if err != nil || rests(s.Status) {
 			return err
 		}
@@ -108,7 +193,6 @@ func rests(s session.Status) bool { return s.Ended() || s == session.StatusSuspe
 
 func (e *engine) Finish(context.Context, []string) error {
 	e.runs.Wait()
-	e.last.answered(time.Now())
 	return e.err
 }
 
@@ -130,9 +214,8 @@ func (e *engine) Close() error {
 
 // commits remembers when the last one was on disk, and when all callers had their answers.
 type commits struct {
-	mu     sync.Mutex
-	at     time.Time
-	behind time.Duration
+	mu       sync.Mutex
+	at, last time.Time
 }
 
 func (c *commits) committed(now time.Time) {
@@ -141,16 +224,16 @@ func (c *commits) committed(now time.Time) {
 	c.at = now
 }
 
-func (c *commits) answered(now time.Time) {
+func (c *commits) answered(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.behind = now.Sub(c.at)
+	c.last = at
 }
 
 func (c *commits) lag() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.behind
+	return c.last.Sub(c.at)
 }
 
 // metered tells when its commits are on disk, and is otherwise the store that it is made of.

@@ -45,7 +45,6 @@ func main() {
 	}
 }
 
-
 func run(folder string, sessions, waits int, gigabytes float64, steps int) error {
 	if folder == "" {
 		dir, err := os.MkdirTemp("", "adjourn-large")
