@@ -58,9 +58,9 @@ type File struct {
 	logFound   bool
 	holdLog    atomic.Bool // it is not taken into the file
 
-	writer  *Conn      // nil if the file was opened for reading
-	hasty   bool       // the connection that writes waits for nobody
-	pool    chan *Conn // those that read; nil in memory
+	writer  *Conn // nil if the file was opened for reading
+	hasty   bool  // the connection that writes waits for nobody
+	readers *pool // those that read; nil in memory
 	closing <-chan struct{}
 }
 
@@ -74,10 +74,7 @@ func Open(ctx context.Context, cfg Config) (*File, error) {
 	_, _ = driversqlite.OFDLocking(true)
 	f := &File{path: cfg.Path, statements: cfg.Statements, wait: cfg.Wait, closing: cfg.Closing}
 	if cfg.Path != Memory {
-		f.pool = make(chan *Conn, readers)
-		for range readers {
-			f.pool <- nil
-		}
+		f.readers = newPool(readers)
 	}
 	f.holdLog.Store(cfg.HoldLog)
 	var err error
@@ -205,20 +202,11 @@ func (f *File) Writer() *Conn { return f.writer }
 
 // Read lends a connection that sees everything committed. In memory there is none.
 func (f *File) Read(ctx context.Context, use func(c *Conn) error) error {
-	var c *Conn
-	select {
-	case <-f.closing:
-		return ErrClosed
-	default:
+	c, err := f.readers.take(ctx, f.closing)
+	if err != nil {
+		return err
 	}
-	select {
-	case c = <-f.pool:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-f.closing:
-		return ErrClosed
-	}
-	defer func() { f.pool <- c }()
+	defer func() { f.readers.give(c) }()
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
@@ -256,10 +244,8 @@ func (f *File) Close() (err error) {
 	if f.writer != nil {
 		err = f.closeConn(f.writer)
 	}
-	for range cap(f.pool) {
-		if c := <-f.pool; c != nil {
-			err = errors.Join(err, f.closeConn(c))
-		}
+	if f.readers != nil {
+		f.readers.each(func(c *Conn) { err = errors.Join(err, f.closeConn(c)) })
 	}
 	if err == nil {
 		f.opened.left()
