@@ -210,9 +210,18 @@ func ended(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+// firstSweep is how long the first sweep waits: what is on the queue goes before it, such as the
+// answer for which a process was started.
+const firstSweep = 20 * time.Millisecond
+
 func (dr *Driver) sweepEvery(ctx context.Context, every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
+	select {
+	case <-time.After(firstSweep):
+	case <-ctx.Done():
+		return
+	}
 	for {
 		if _, err := dr.cfg.Sweep.Sweep(ctx); err != nil && ctx.Err() == nil {
 			dr.cfg.Log.ErrorContext(ctx, "sweep", "error", err)
