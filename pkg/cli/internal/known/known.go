@@ -8,6 +8,7 @@
 package known
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -92,6 +93,34 @@ func (f *Files) Has(id sqlite.Identity) bool {
 	return ok && (!id.LogFound || id.Log != "" && n.log == id.Log)
 }
 
+// How long a log that is found is looked for in what is remembered, and how often.
+const (
+	patience = 250 * time.Millisecond
+	lookOver = 10 * time.Millisecond
+)
+
+// HasSoon is Has, and waits a moment where the data file is known and its log is not: another
+// command of this user may have begun the log just now, and is about to remember it.
+func (f *Files) HasSoon(ctx context.Context, id sqlite.Identity) bool {
+	file := id
+	if file.LogFound = false; !f.Has(file) {
+		return false
+	}
+	for left := patience; ; left -= lookOver {
+		if f.Has(id) {
+			return true
+		}
+		if left <= 0 {
+			return false
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(lookOver):
+		}
+	}
+}
+
 // Keep remembers a data file, and the log it has now. What is remembered already is
 // not written again.
 func (f *Files) Keep(path string, id sqlite.Identity) error {
@@ -143,7 +172,7 @@ func firstLine(log string) string { return fmt.Sprintf("%-*s\n", logWidth, log) 
 
 // writeOver writes another log over the one in a note: a command begins a new log as a
 // rule, and to put another file in place has some file systems wait for the disk. A look
-// in the middle of it finds a log that is not the one there is, and asks.
+// in the middle of it finds a log that is not the one there is ([Files.HasSoon]).
 func writeOver(file, log string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {

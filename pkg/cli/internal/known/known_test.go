@@ -1,12 +1,14 @@
 package known
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -49,6 +51,31 @@ func TestFiles(t *testing.T) {
 		require.NoError(t, os.Chmod(filepath.Join(kept, entries[0].Name()), 0o606)) //nolint:gosec // that is the point
 		require.False(t, f.Has(id(1, "y", false)), "others may have written it")
 	}
+}
+
+// Two commands begin at once: the second finds the log that the first has begun, and has not
+// remembered yet.
+func TestFiles_log_that_is_remembered_soon(t *testing.T) {
+	t.Parallel()
+	f := New(env(map[string]string{"XDG_CONFIG_HOME": t.TempDir()}))
+	require.NoError(t, f.Keep("a.db", id(1, "x", false)))
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		require.False(t, f.HasSoon(t.Context(), id(2, "y", true)), "another file")
+		require.Zero(t, time.Since(begun))
+		require.False(t, f.HasSoon(t.Context(), id(1, "y", true)), "nobody remembers it")
+		require.Equal(t, patience, time.Since(begun))
+		ended, end := context.WithCancel(t.Context())
+		end()
+		require.False(t, f.HasSoon(ended, id(1, "y", true)))
+		require.Equal(t, patience, time.Since(begun))
+		go func() {
+			time.Sleep(patience / 2)
+			_ = f.Keep("a.db", id(1, "y", false))
+		}()
+		require.True(t, f.HasSoon(t.Context(), id(1, "y", true)))
+		require.Less(t, time.Since(begun), 2*patience)
+	})
 }
 
 // Without a configuration that can be written, a folder of the user's own lasts for a while.

@@ -67,7 +67,7 @@ func (p *Place) known() *known.Files { return known.New(p.Env) }
 // trust now, and remembers the one that is worked on.
 func (p *Place) checkKnown(ctx context.Context, a *embedded.App) error {
 	files, id := p.known(), a.Identity()
-	unknown := id.File == "" || id.File != p.made && !files.Has(id)
+	unknown := id.File == "" || id.File != p.made && !files.HasSoon(ctx, id)
 	if unknown {
 		if err := p.askTrust(ctx, a, id, files); err != nil {
 			return err
