@@ -106,7 +106,7 @@ func TestMarks_whose_answer_was_lost(t *testing.T) {
 					answer = store.ErrUnavailable
 				}
 				cfg.Store = unanswered(w.store, answer, func() {
-					switch kind {
+					switch string(kind) {
 					case "":
 					case "end", "end with an error":
 						end()
@@ -117,7 +117,7 @@ func TestMarks_whose_answer_was_lost(t *testing.T) {
 			})
 			w.start(p, "go")
 			_, err := p.Deliver(ctx, w.wake(2, journal.WakeStep))
-			switch kind {
+			switch string(kind) {
 			case "end":
 				require.ErrorIs(t, err, context.Canceled)
 			case "end with an error":
@@ -154,10 +154,10 @@ func TestMarks_that_were_overtaken(t *testing.T) {
 	p := w.process(func(cfg *runtime.Config) {
 		cfg.WatchEvery = time.Hour
 		cfg.Store = &hook{Store: w.store, commit: func(ctx context.Context, c store.CommitParams) (store.Committed, error) {
-			switch c.Entry.Kind {
-			case session.KindReplied:
+			if c.Entry.Kind == session.KindReplied {
 				w.signal(journal.SignalCancel)
-			case session.KindCancelled:
+			}
+			if c.Entry.Kind == session.KindCancelled {
 				if tries++; tries == 1 {
 					there := w.items(store.KindTool)[0]
 					there.Tool.Attempt = "another"
