@@ -426,3 +426,40 @@ func TestMarks_whose_answer_was_lost_of_a_call_that_began(t *testing.T) {
 	require.Equal(t, 1, made.count("slow"))
 	w.checkAtRest()
 }
+
+// A mark that may have been written could not be given free: what a signal's entry would say of its
+// call is not known, so the entry is not written, and the next worker obeys.
+func TestMarks_that_cannot_be_given_free(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		made := newEffects()
+		w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`), says("bye")}}))
+		p := w.process(func(cfg *runtime.Config) {
+			cfg.WatchEvery = time.Millisecond
+			cfg.Store = &hook{
+				Store: w.store, commit: func(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+					if p.Entry.Kind == session.KindReplied {
+						w.signal(journal.SignalInterrupt)
+						time.Sleep(50 * time.Millisecond) // its watcher sees that
+						return store.Committed{}, store.ErrUnavailable
+					}
+					return w.store.Commit(ctx, p)
+				},
+				update: func(ctx context.Context, key session.Key, items []store.Item) ([]store.Item, error) {
+					if items[0].Kind == store.KindTool {
+						return nil, store.ErrUnavailable
+					}
+					return w.store.Update(ctx, key, items...)
+				},
+			}
+		})
+		w.start(p, "go")
+		_, err := p.Deliver(context.Background(), w.wake(2, journal.WakeStep))
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.Equal(t, []session.Kind{session.KindStarted}, w.kinds())
+		w.clock.advance(time.Hour)
+		w.deliver(w.process(), 2, journal.WakeStep)
+		require.Equal(t, session.StatusInterrupted, w.session().Status)
+		require.Empty(t, made.all())
+	})
+}
