@@ -129,6 +129,12 @@ func effectConfigs() []config {
 		w.Finishes = true
 		return w
 	}
+	// Two replies: of the worker that gets no answer, and of another.
+	lost := func(policy session.UnknownPolicy, of budget, verbs ...uint8) world {
+		w := marks(effect(policy, of), verbs...)
+		w.Budget.EffectSteps, w.Budget.LostReplies = 2, 1
+		return w
+	}
 	off := func(first, clock bool) func(*rules.Rules) {
 		return func(r *rules.Rules) { r.MarkFirst, r.OwnClock = first, clock }
 	}
@@ -149,6 +155,13 @@ func effectConfigs() []config {
 		{name: "E12 probe: renew, mark, run", breaks: breaks("overlap", "twice"), world: effect(session.UnknownProbe, rough()), off: off(false, false)},
 		{name: "E13 probe: mark, renew, run", breaks: breaks("overlap", "twice"), world: effect(session.UnknownProbe, rough()), off: off(true, false)},
 		{name: "E14 retry: mark, renew, run", breaks: breaks("overlap"), world: effect(session.UnknownRetry, rough()), off: off(true, false)},
+		{name: "E16 all rules, no answer to a reply with marks, tell: crash, freeze, duplicate", world: lost(session.UnknownTell, budget{Crashes: 1, Freezes: 1, Duplicates: 1})},
+		{name: "E17 all rules, no answer to a reply with marks, retry: crash, freeze, duplicate", world: lost(session.UnknownRetry, budget{Crashes: 1, Freezes: 1, Duplicates: 1})},
+		{name: "E18 all rules, no answer to a reply with marks: interrupt, continue, freeze", world: lost(session.UnknownTell, budget{Freezes: 1}, chain.Interrupt, chain.Proceed)},
+		{name: "E18b all rules, no answer to a reply with marks: cancel, crash, freeze", world: lost(session.UnknownTell, budget{Crashes: 1, Freezes: 1}, chain.Cancel)},
+		{name: "E19 all rules, no answer to a reply with marks costs no outcome, duplicate", world: lost(session.UnknownTell, budget{Duplicates: 1})},
+		{name: "E20 what may be an own mark is taken back, whosever it is", breaks: breaks("twice"), world: lost(session.UnknownTell, budget{Freezes: 1}), off: func(r *rules.Rules) { r.OwnMark = false }},
+		{name: "E21 what may be an own mark is left", breaks: breaks("needless"), world: lost(session.UnknownTell, budget{}), off: func(r *rules.Rules) { r.TakeBack = false }},
 	}
 }
 

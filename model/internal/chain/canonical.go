@@ -87,6 +87,9 @@ func (c *chain) forget(s *state, w *worker) {
 			w.headSignal, w.headMail = 0, 0
 		}
 		return
+	case commitAgain, giveFree:
+		w.waits, w.headSignal, w.headMail = 0, 0, 0 // read anew before they are used
+		return
 	case commitResumed:
 	case commitStepped: // not conditioned on HEAD
 		w.waits, w.signal, w.headSignal, w.headMail = 0, 0, 0, 0
@@ -116,7 +119,8 @@ func (w *worker) value() uint64 {
 	for _, x := range [...]uint8{w.k, w.n, w.signal, w.mail, w.headSignal, w.headMail, w.call, w.phase, w.result} {
 		v = v<<5 | uint64(x&31)
 	}
-	return v<<5 | uint64(w.copy)<<4 | uint64(w.kind)<<2 | b2u(w.won)<<1 | b2u(w.lapsed)
+	v = v<<5 | uint64(w.copy)<<4 | uint64(w.kind)<<2 | b2u(w.won)<<1 | b2u(w.lapsed)
+	return v<<2 | b2u(w.perhaps)<<1 | b2u(w.wrote)
 }
 
 func (m message) value() uint64 {

@@ -145,6 +145,9 @@ func (c *chain) moved(s *state, i int) {
 // moveOn is the lease's move as a write of its own.
 func (c *chain) moveOn(t state, i int, emit emitter) {
 	c.moved(&t, i)
+	if w := &t.workers[i]; w.perhaps && w.at != work { // it gives free first what may be its own
+		w.at = giveFree
+	}
 	emit(t, search.Move{Who: workerNames[i], What: "moves the lease on", X: t.workers[i].n + 1})
 }
 
@@ -153,7 +156,7 @@ func (c *chain) giveUp(s *state, closes bool) {
 	if s.phase != waiting && !toRun(s.phase) || s.said[s.call] != saidNothing {
 		return
 	}
-	if closes && s.ledger[s.call] == ledgerNone {
+	if closes && startable(s.ledger[s.call]) {
 		s.ledger[s.call] = ledgerClosed
 	}
 	s.said[s.call] = told(s.ledger[s.call])

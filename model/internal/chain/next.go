@@ -23,6 +23,7 @@ type Budget struct {
 	LostVisibility uint8 // a message becomes visible while it is worked on
 	Haste          uint8 // time passes while somebody is about to act
 	LostAnswers    uint8 // a mark is written, its answer lost, the retry refused
+	LostReplies    uint8 // with Marks, a reply is written or not, and the worker gets no answer
 	ClocksAhead    uint8 // a worker takes the lease by a clock far ahead
 	Throttles      uint8 // a delivery is counted that no worker saw
 	Misfits        uint8 // a worker whose program lacks the agent gives the lease back

@@ -51,6 +51,8 @@ type worker struct {
 	call, phase, result  uint8
 	won                  bool // it wrote entry n with keepsLease, and nobody was sent for
 	lapsed               bool // its own clock says that its lease has run out
+	perhaps              bool // its call may be marked as started by it
+	wrote                bool // its reply was written, which it has not been told
 	saw                  uint8
 	// Between claim and read, where these are two actions.
 	claimed          bool

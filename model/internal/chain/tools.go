@@ -12,9 +12,10 @@ func (c *chain) mark(s state, i int, emit emitter) {
 	t := s
 	w := &t.workers[i]
 	mine, l := ledgerStarted+uint8(i), s.ledger[w.call]
+	w.perhaps = false // it reads whose the mark is
 	label := search.Move{Who: workerNames[i], What: "marks call", X: w.call + 1}
 	switch {
-	case l == ledgerNone, l == mine, !c.rules.Mark && l != ledgerFinished:
+	case startable(l), l == mine, !c.rules.Mark && l != ledgerFinished:
 		if c.world.Marks && s.heard() != 0 { // its watcher, before the call begins
 			u := s
 			c.readHead(&u, &u.workers[i])
@@ -27,7 +28,7 @@ func (c *chain) mark(s state, i int, emit emitter) {
 		}
 		w.at = c.afterMark()
 		emit(t, label)
-		if l == ledgerNone && s.budget.LostAnswers > 0 {
+		if startable(l) && s.budget.LostAnswers > 0 {
 			t.spend(&t.budget.LostAnswers)
 			if !c.rules.OwnRefusal { // it reads its own mark as somebody else's
 				t.workers[i].result, t.workers[i].at = saidUnknown, commitStepped

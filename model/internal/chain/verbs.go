@@ -124,7 +124,7 @@ func (c *chain) carryOut(t *state, v *verb, what uint8) string {
 			v.at = verbReads
 			return readsAgain
 		}
-		if c.rules.DeleteCloses && t.made > 0 && t.ledger[t.call] == ledgerNone {
+		if c.rules.DeleteCloses && t.made > 0 && startable(t.ledger[t.call]) {
 			t.ledger[t.call] = ledgerClosed
 		}
 		c.commit(t, deleted, 0)
@@ -179,7 +179,7 @@ func (c *chain) stop(t *state, v *verb, signal uint8) string {
 		if c.rules.WaitsAsSeen && t.asRead() != v.waits {
 			return again()
 		}
-		if c.rules.CloseCall && !c.rules.CloseInCommit && v.at == verbActs && toRun(t.phase) && t.ledger[t.call] == ledgerNone {
+		if c.rules.CloseCall && !c.rules.CloseInCommit && v.at == verbActs && toRun(t.phase) && startable(t.ledger[t.call]) {
 			t.ledger[t.call] = ledgerClosed
 			v.at = verbCloses
 			return "closes the call"

@@ -86,21 +86,26 @@ func settled(w uint8) bool {
 	return waitStates[w] == session.WaitAnswered || waitStates[w] == session.WaitExpired
 }
 
-// Ledger of a call: nothing, started by worker 0 or 1 or by one that is no more, finished, closed.
+// Ledger of a call: nothing, started by worker 0 or 1 or by one that is no more, finished, closed,
+// given free before it began: a mark that wants nothing to be there is not put then.
 const (
 	ledgerNone     = 0
 	ledgerStarted  = 1 // and 2
 	ledgerLeft     = 3
 	ledgerFinished = 4
 	ledgerClosed   = 5
+	ledgerFree     = 6
 )
 
-var toolStates = [...]journal.ToolState{"", journal.ToolStarted, journal.ToolStarted, journal.ToolStarted, journal.ToolFinished, journal.ToolClosed}
+var toolStates = [...]journal.ToolState{"", journal.ToolStarted, journal.ToolStarted, journal.ToolStarted, journal.ToolFinished, journal.ToolClosed, journal.ToolMemo}
 
 // unrun reports whether a call has certainly not run.
 func unrun(ledger uint8) bool {
-	return toolStates[ledger] == "" || toolStates[ledger] == journal.ToolClosed
+	return startable(ledger) || toolStates[ledger] == journal.ToolClosed
 }
+
+// startable reports whether nobody has started, finished or closed a call.
+func startable(ledger uint8) bool { return ledger == ledgerNone || ledger == ledgerFree }
 
 // What history tells of a call.
 const (

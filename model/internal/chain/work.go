@@ -17,6 +17,8 @@ const (
 	closeCall     // closes a call in the ledger before the commit that says so
 	commitObeyed
 	commitReplied
+	commitAgain // the commit of its reply was: it is written or not
+	giveFree    // what may be its mark
 	moveLease
 	markStarted
 	askLease // its mark is lost: is the lease still its own?
@@ -35,7 +37,7 @@ const (
 
 var actionNames = [...]string{
 	idle: "nothing", arrived: "claim and read", hasClaimed: "read", hasRead: "claim", commitResumed: "commit resumed", work: "work",
-	closeCall: "close the call", commitObeyed: "obey", commitReplied: "commit replied", moveLease: "move the lease", markStarted: "mark started",
+	closeCall: "close the call", commitObeyed: "obey", commitReplied: "commit replied", commitAgain: "commit replied once more", giveFree: "give the call free", moveLease: "move the lease", markStarted: "mark started",
 	askLease: "ask for the lease", markAgain: "mark again", renewLease: "renew", runTool: "run the tool", markFinished: "mark finished",
 	commitStepped: "commit stepped", commitSuspended: "commit suspended", commitDelayed: "commit delayed", commitCompleted: "commit completed",
 	commitFailed: "commit failed", sendNext: "send", acknowledge: "acknowledge",
@@ -45,7 +47,7 @@ var actionNames = [...]string{
 func (c *chain) act(s state, i int, emit emitter) {
 	do := [...]func(s state, i int, emit emitter){
 		arrived: c.arrive, hasClaimed: c.readAfterClaim, hasRead: c.claimAfterRead, commitResumed: c.leave, work: c.work,
-		closeCall: c.closeFirst, commitObeyed: c.obey, commitReplied: c.reply, moveLease: c.moveOn, markStarted: c.mark,
+		closeCall: c.closeFirst, commitObeyed: c.obey, commitReplied: c.reply, commitAgain: c.replyAgain, giveFree: c.giveFree, moveLease: c.moveOn, markStarted: c.mark,
 		askLease: c.ask, markAgain: c.remark, renewLease: c.renew, runTool: c.run, markFinished: c.finish,
 		commitStepped: c.stepDone, commitSuspended: c.end, commitDelayed: c.end, commitCompleted: c.end, commitFailed: c.end,
 		sendNext: c.sendOn, acknowledge: c.away,
@@ -82,6 +84,11 @@ func (c *chain) leave(t state, i int, emit emitter) {
 // work obeys a signal it knows of, runs the open call, or asks the planner.
 func (c *chain) work(t state, i int, emit emitter) {
 	w := &t.workers[i]
+	if w.signal != 0 && w.perhaps {
+		w.at = giveFree
+		emit(t, search.Move{Who: workerNames[i], What: "hears " + string(signals[w.signal])})
+		return
+	}
 	if w.signal != 0 {
 		w.at = commitObeyed
 		if ends(w.signal) && toRun(w.phase) && c.rules.CloseCall && !c.rules.CloseInCommit {
@@ -158,7 +165,7 @@ func (c *chain) plan(t *state, i int, emit emitter) {
 // closeFirst closes a call before the commit that says so, where the two are apart.
 func (c *chain) closeFirst(t state, i int, emit emitter) {
 	w := &t.workers[i]
-	if t.ledger[w.call] == ledgerNone {
+	if startable(t.ledger[w.call]) {
 		t.ledger[w.call] = ledgerClosed
 	}
 	w.at = commitObeyed
@@ -196,15 +203,25 @@ func (c *chain) reply(t state, i int, emit emitter) {
 		c.lost(t, i, emit)
 		return
 	}
-	c.written(&t, i, replied, 0, true)
+	if t.budget.LostReplies > 0 {
+		c.loseAnswer(t, i, emit)
+	}
+	c.putReply(&t, i)
+	emit(t, search.Move{Who: workerNames[i], What: "commits replied", X: t.n})
+}
+
+// putReply writes the reply, and with it the mark of its call, where the store does that, grants
+// the lease for the next entry and finds nothing in the mark's place.
+func (c *chain) putReply(t *state, i int) {
+	w := &t.workers[i]
+	c.written(t, i, replied, 0, true)
 	t.call, t.phase = t.made, mayRun
 	t.made++
 	w.call, w.phase = t.call, t.phase
-	c.continueWith(&t, i, false)
-	if c.world.Marks && w.at == work {
+	c.continueWith(t, i, false)
+	if c.world.Marks && w.at == work && t.ledger[t.call] == ledgerNone {
 		t.ledger[t.call] = ledgerStarted + uint8(i)
 	}
-	emit(t, search.Move{Who: workerNames[i], What: "commits replied", X: t.n})
 }
 
 // stepDone commits what came of a step. Nothing of HEAD is in it.

@@ -112,6 +112,8 @@ type Rules struct {
 	Mark bool
 	// TakeBack: an own mark of a call that has not begun is taken back with the entry that obeys a signal.
 	TakeBack bool
+	// OwnMark: a mark that may have been written is taken back only where it is the worker's own.
+	OwnMark bool
 	// OwnerTells: unknown is said only by the owner of the lease.
 	OwnerTells bool
 	// MarkFirst: at-least-once tools: mark, then renew; otherwise renew, then mark.
@@ -135,6 +137,6 @@ func All() Rules {
 		SameRevision: true, NobodyWorks: true, ObeySame: true, Strongest: true,
 		ClearDue: true, ClearSeen: true, DueAgain: true, LookAgain: true, CloseWaits: true, WaitsAsSeen: true,
 		CloseCall: true, CloseInCommit: true, AsFound: true, ClosedResult: true, CloseLeft: true, AsListed: true, NewCall: true, TakeOutcome: true,
-		DeleteCloses: true, Stubs: true, KeepReply: true, Mark: true, TakeBack: true, OwnerTells: true, MarkFirst: true, OwnClock: true, CountClaims: true, GivenBack: true,
+		DeleteCloses: true, Stubs: true, KeepReply: true, Mark: true, TakeBack: true, OwnMark: true, OwnerTells: true, MarkFirst: true, OwnClock: true, CountClaims: true, GivenBack: true,
 	}
 }
