@@ -408,3 +408,49 @@ func TestInline_not_before_what_waits(t *testing.T) {
 	require.Equal(t, []string{"left", "later"}, order)
 	<-left.done
 }
+
+// What a caller has left to the writer's goroutine is carried out though nothing else comes.
+func TestInline_what_is_left_alone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := open(t, datafile.Memory)
+		for _, lasts := range []bool{true, false} {
+			synctest.Wait() // the writer's goroutine sleeps
+			ran := false
+			left := &testOp{job: job{durable: lasts, done: make(chan struct{}, 1)}, f: func(*writer) error { ran = true; return nil }}
+			w := db.writer
+			w.enter()
+			w.sort(left) // as for a caller that found the file held
+			w.nudge()
+			w.leave()
+			synctest.Wait()
+			require.Len(t, left.done, 1)
+			require.True(t, ran)
+		}
+		require.NoError(t, db.Close())
+	})
+}
+
+// In a file too the writer's goroutine wakes for a message that comes before it had meant to look.
+func TestInline_wakes_the_writer_of_a_file(t *testing.T) {
+	t.Parallel()
+	path := file(t)
+	synctest.Test(t, func(t *testing.T) {
+		db := open(t, path)
+		came := make(chan time.Time, 1)
+		go func() {
+			all, err := db.Queue().Receive(t.Context(), queue.ReceiveParams{Wait: time.Minute, Visibility: time.Minute})
+			if err != nil || len(all) != 1 {
+				t.Error(len(all), err)
+			}
+			came <- time.Now()
+		}()
+		synctest.Wait()
+		wake := journal.NewWake(crash, 1, journal.WakeStep)
+		wake.Delay = checkEvery / 5
+		visible := time.Now().Add(wake.Delay)
+		require.NoError(t, db.Queue().Send(t.Context(), wake))
+		require.Equal(t, visible, <-came)
+		require.NoError(t, db.Close())
+	})
+}

@@ -146,3 +146,27 @@ func TestReceipt_of_before(t *testing.T) {
 		})
 	}
 }
+
+// A claim that was rolled back has not changed HEAD: nobody has the lease.
+func TestUndone_claim(t *testing.T) {
+	t.Parallel()
+	for name, path := range map[string]string{"memory": datafile.Memory, "file": file(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t, path)
+			_, err := db.Store().Commit(t.Context(), store.CommitParams{
+				Key: crash, Entry: plain1(1), Items: []store.Item{store.HeadItem(journal.Head{Key: crash, Status: session.StatusRunning}, 0)},
+			})
+			require.NoError(t, err)
+			p := store.ClaimParams{Key: crash, Mode: store.ClaimTake, Owner: "lost", Seq: 2, Now: noon, Until: noon.Add(time.Minute)}
+			lost := &claimOp{p: p, dead: db.deadOwners()}
+			require.ErrorIs(t, db.do(t.Context(), &testOp{f: func(w *writer) error { return errors.Join(lost.run(w), errDisk) }}), errDisk)
+			require.True(t, lost.found && !lost.held, "it would have been granted")
+			p.Owner = "next"
+			item, err := db.Store().Claim(t.Context(), p)
+			require.NoError(t, err)
+			require.Equal(t, "next", item.Head.Lease.Owner)
+			require.Zero(t, item.Head.Lease.Died)
+		})
+	}
+}
