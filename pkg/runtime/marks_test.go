@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -238,5 +239,43 @@ func TestMarks_when_head_moves(t *testing.T) {
 			require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status)
 			require.Equal(t, map[string]int{"line 1": 1}, made.all())
 		})
+	}
+}
+
+// A suspension of as many items as one write takes has room for the finish mark too: the ledgers
+// of calls that asked, which do not fit beside it, are written before.
+func TestMarks_of_a_suspension_that_is_full(t *testing.T) {
+	t.Parallel()
+	const many = session.MaxWaits + 30
+	var list []string
+	for range many {
+		list = append(list, "pick", `{"text":"1"}`)
+	}
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls(append(list, "line", `{"text":"2"}`)...), says("bye")}}))
+	items, finished := 0, false
+	p := w.process(func(cfg *runtime.Config) {
+		cfg.WatchEvery, cfg.ToolsAtOnce = time.Hour, 1
+		cfg.Store = &hook{Store: w.store, commit: func(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+			if p.Entry.Kind == session.KindSuspended {
+				items = 1 + len(p.Items)
+				for _, item := range p.Items {
+					finished = finished || item.Kind == store.KindTool && item.Tool.State == journal.ToolFinished
+				}
+			}
+			return w.store.Commit(ctx, p)
+		}}
+	})
+	w.start(p, "go")
+	w.deliver(p, 2, journal.WakeStep)
+	require.Equal(t, session.StatusSuspended, w.session().Status)
+	require.True(t, finished, "it goes with the entry")
+	require.Equal(t, store.MaxItems, items)
+	require.Len(t, w.waits(), session.MaxWaits)
+	require.Equal(t, llm.ResultSuccess, results(w.session())[fmt.Sprintf("c2-%d", many+1)].Status)
+	for _, item := range w.items(store.KindTool) {
+		if item.ID != fmt.Sprintf("c2-%d", many+1) {
+			require.Equal(t, journal.ToolAsking, item.Tool.State, item.ID)
+		}
 	}
 }
