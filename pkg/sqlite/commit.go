@@ -25,7 +25,9 @@ type commitOp struct {
 	marked  bool
 	wakes   []journal.Wake
 	claim   *claimOp
-	dead    func(owner string) bool
+	// owner, if set, is who must have the session's lease.
+	owner string
+	dead  func(owner string) bool
 
 	// The cause of a refusal.
 	taken    []byte // the entry that is there
@@ -94,7 +96,7 @@ func (s *Store) newCommit(p *store.CommitParams) (*commitOp, error) {
 	if err := p.Validate(1 << seqBits); err != nil {
 		return nil, err
 	}
-	o := &commitOp{key: p.Key, entry: p.Entry, wakes: p.Wakes, dead: s.db.deadOwners(), job: job{durable: true}}
+	o := &commitOp{key: p.Key, entry: p.Entry, wakes: p.Wakes, owner: p.LeaseOwner, dead: s.db.deadOwners(), job: job{durable: true}}
 	payload, err := journal.Encode(&o.entry)
 	if err != nil {
 		return nil, err
@@ -205,12 +207,31 @@ func (o *commitOp) check(w *writer, sid int64) (stop bool, err error) {
 		return true, nil
 	}
 	for i := range o.records {
-		if o.conflict, err = w.check(&o.records[i]); err != nil || o.conflict != nil {
+		if o.conflict, err = w.check(&o.records[i]); err == nil && o.conflict == nil {
+			o.conflict, err = o.checkOwner(w, &o.records[i])
+		}
+		if err != nil || o.conflict != nil {
 			o.gone = false
 			return true, err
 		}
 	}
 	return o.gone, nil
+}
+
+// checkOwner returns HEAD as it is if the lease must be an owner's and is not.
+func (o *commitOp) checkOwner(w *writer, r *row.Record) (*conflictItem, error) {
+	if o.owner == "" || r.Kind != store.KindHead || r.Key != o.key {
+		return nil, nil //nolint:nilnil // no conflict, as check says it
+	}
+	sid, err := w.sid(r.Key)
+	if err != nil {
+		return nil, err
+	}
+	head, err := w.head(sid)
+	if err != nil || head.Lease.Owner == o.owner {
+		return nil, err
+	}
+	return &conflictItem{record: r, head: &head, rev: head.Rev}, nil
 }
 
 // makesHead reports whether the commit is to create the session: then the conflict is with its

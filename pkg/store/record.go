@@ -193,7 +193,7 @@ func (p *ClaimParams) Validate() error {
 
 // Validate returns an error unless the commit's entry is valid (its seq is below a bound of the
 // adapter's), the sessions it names are valid, no item is there twice, and its marks are new
-// ledgers. Each item is validated when it is encoded, the claim by the adapter that makes it.
+// ledgers, and a lease owner goes with HEAD. Each item is validated when it is encoded, the claim by the adapter that makes it.
 func (p *CommitParams) Validate(below int64) error {
 	e := &p.Entry
 	switch {
@@ -215,6 +215,9 @@ func (p *CommitParams) Validate(below int64) error {
 		if key.Tenant != p.Key.Tenant {
 			return fmt.Errorf("wake of session %s: the commit belongs to tenant %q", key, p.Key.Tenant)
 		}
+	}
+	if p.LeaseOwner != "" && !slices.ContainsFunc(p.Items, func(item Item) bool { return item.Kind == KindHead && item.Rev > 0 && item.KeyIn(p.Key) == p.Key }) {
+		return fmt.Errorf("lease owner %q: HEAD is not among the items", p.LeaseOwner)
 	}
 	for i := range p.Marks {
 		m := &p.Marks[i]

@@ -123,6 +123,9 @@ type CommitParams struct {
 	Items []Item
 	// Wakes that must be sent after the commit, all of the key's tenant.
 	Wakes []journal.Wake
+	// LeaseOwner, if set, is one more condition on HEAD, which must be among the items: that
+	// its lease is this owner's. Refused, the error is a [*ConflictError] with HEAD as it is.
+	LeaseOwner string
 	// Claim is a claim the caller makes next, as a rule a move: an adapter that can
 	// makes it in the same transaction. Refused, it does not undo the commit.
 	Claim *ClaimParams

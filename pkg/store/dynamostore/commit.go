@@ -64,6 +64,9 @@ func (s *Store) newCommit(p *store.CommitParams) (*commit, error) {
 		if err != nil {
 			return nil, err
 		}
+		if r.kind == store.KindHead && r.key == p.Key {
+			r.owner = p.LeaseOwner
+		}
 		c.records = append(c.records, r)
 	}
 	return c, nil

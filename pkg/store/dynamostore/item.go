@@ -21,6 +21,8 @@ type record struct {
 	kind  store.ItemKind
 	id    string
 	rev   int64 // the condition
+	// owner, if set, is one more: of HEAD, that its lease is this owner's.
+	owner string
 	at    address
 	body  []byte
 	// beside are its attributes but for keys, body, revision and write id.
@@ -164,6 +166,9 @@ func (r *record) condition(e *expression) string {
 	condition := e.compare(attrRev, "=", number(r.rev))
 	if r.kind == store.KindHead {
 		condition += " AND " + e.absent(attrDeleted)
+	}
+	if r.owner != "" {
+		condition += " AND " + e.compare(attrOwner, "=", text(r.owner))
 	}
 	return condition
 }

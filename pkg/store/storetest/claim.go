@@ -309,6 +309,34 @@ var claimTests = []test{
 	}},
 }
 
+var leaseOwnerTests = []test{
+	{"a commit for the owner of the lease is refused to any other", func(f *fixture) {
+		f.start()
+		forW := func(seq int64) error {
+			h := f.head()
+			_, err := f.store.Commit(f.Context(), store.CommitParams{Key: f.key, Entry: entry(seq), Items: []store.Item{store.HeadItem(*h.Head, h.Rev)}, LeaseOwner: "w"})
+			return err
+		}
+		require.Equal(f, f.head(), *conflict(f, forW(2)).Item, "nobody has it")
+		f.claim(take("other", 2, 0, 20))
+		require.Equal(f, f.head(), *conflict(f, forW(2)).Item)
+		f.claim(take("w", 2, 30, 50))
+		require.NoError(f, forW(2))
+		require.Equal(f, "w", f.head().Head.Lease.Owner)
+		f.claim(release.of("w", 2, 40, 40))
+		require.Equal(f, f.head(), *conflict(f, forW(3)).Item, "it was given back")
+		require.Len(f, f.entries(1), 1)
+	}},
+	{"and needs HEAD among its items", func(f *fixture) {
+		f.start()
+		f.claim(take("w", 2, 0, 20))
+		_, err := f.store.Commit(f.Context(), store.CommitParams{Key: f.key, Entry: entry(2), LeaseOwner: "w"})
+		require.Error(f, err)
+		require.NotErrorIs(f, err, store.ErrConflict)
+		require.Empty(f, f.entries(1))
+	}},
+}
+
 // commitWith commits an entry with a claim along, and returns HEAD if it was granted.
 func (f *fixture) commitWith(seq int64, claim store.ClaimParams) *store.Item {
 	f.Helper()

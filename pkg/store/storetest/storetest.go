@@ -49,6 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"entries", entryTests},
 		{"claim", claimTests},
 		{"commit with a claim", commitClaimTests},
+		{"commit for the owner of the lease", leaseOwnerTests},
 		{"commit with marks", commitMarkTests},
 		{"update", updateTests},
 		{"items of other sessions", acrossTests},
