@@ -12,6 +12,8 @@ func signalConfigs() []config {
 		return world{Budget: of, Suspensions: 1, Answers: bothAnswer, Verbs: verbs}
 	}
 	alone := func(of budget, verbs ...uint8) world { return world{Budget: of, Verbs: verbs} }
+	probed := alone(budget{EffectSteps: 1, Freezes: 2}, chain.Interrupt, chain.Cancel, chain.Proceed)
+	probed.Policy, probed.OneWrite = "probe", true
 	return []config{
 		{name: "S1 all rules: interrupt, cancel, 2 answers, crash", world: waits(budget{Crashes: 1}, chain.Interrupt, chain.Cancel)},
 		{name: "S2 all rules: cancel, abort, 2 answers, freeze", world: waits(budget{Freezes: 1}, chain.Cancel, chain.Abort)},
@@ -35,6 +37,9 @@ func signalConfigs() []config {
 		{name: "S19 a signal is left where nobody works", breaks: breaks("sleeps"), world: waits(budget{}, chain.Cancel), off: func(r *rules.Rules) { r.NobodyWorks = false }},
 		{name: "S20 obeying is not conditioned on the signal", breaks: breaks("sleeps"), world: alone(budget{}, chain.Interrupt, chain.Cancel), off: func(r *rules.Rules) { r.ObeySame = false }},
 		{name: "S22 an interrupt rolls a committed reply back", breaks: breaks("dangling"), world: alone(budget{EffectSteps: 1}, chain.Interrupt, chain.Proceed), off: func(r *rules.Rules) { r.KeepReply = false }},
+		{name: "S23 all rules: an effect that is probed, interrupt, cancel, continue, 2 freezes", world: probed},
+		{name: "S24 all rules: delayed, interrupt, cancel, continue, freeze, duplicate", world: alone(budget{Delays: 1, Freezes: 1, Duplicates: 1}, chain.Interrupt, chain.Cancel, chain.Proceed)},
+		{name: "S25 a verb stops a step without claiming it", breaks: breaks("twice"), world: probed, off: func(r *rules.Rules) { r.StopClaims = false }},
 		{name: "S21 a verb does not look at HEAD's signal", breaks: breaks("sleeps"), world: waits(budget{Crashes: 1}, chain.Interrupt, chain.Cancel), off: func(r *rules.Rules) { r.Strongest = false }},
 	}
 }

@@ -145,13 +145,15 @@ func (c *chain) crash(t state, i int, emit emitter) {
 func (c *chain) time(s *state, emit emitter) {
 	if s.lease == live {
 		w := s.owner
-		busy := w < workers && s.workers[w].at != idle && s.workers[w].at != sendNext && s.workers[w].at != acknowledge
+		busy := w >= aVerb || w < workers && s.workers[w].at != idle && s.workers[w].at != sendNext && s.workers[w].at != acknowledge
 		if !busy || s.budget.Freezes > 0 {
 			t := *s
 			t.lease = lapsed
 			if busy {
 				t.spend(&t.budget.Freezes)
 				t.deaths++
+			}
+			if busy && w < workers {
 				t.workers[w].lapsed = c.atLeastOnce()
 				if j := t.held(int(w)); j >= 0 { // nobody renews its message either
 					t.queue[j].at, t.queue[j].by = visible, nobody

@@ -69,6 +69,8 @@ type verb struct {
 	at, n, waits, signal uint8
 	head, ledger         uint8
 	working              bool
+	claimed              bool // the lease of a step that nobody works on
+	putOff               bool // it read delayed
 }
 
 // state is everything there is. What history holds is reduced to what later moves

@@ -9,7 +9,7 @@ func (c *chain) sweep(s *state, emit emitter) {
 	}
 	did := func(t state, what string, x uint8) { emit(t, search.Move{Who: "sweep", What: what, X: x}) }
 	switch {
-	case s.running() && !c.working(s) && !s.young && !s.early && (!s.sent(step) || s.budget.Copies > 0):
+	case s.running() && !c.working(s) && !s.young && (!s.early || s.heard() != 0) && (!s.sent(step) || s.budget.Copies > 0):
 		t := *s
 		if s.sent(step) {
 			t.spend(&t.budget.Copies)

@@ -1,6 +1,9 @@
 package chain
 
-import "github.com/adjourn/adjourn/model/internal/search"
+import (
+	"github.com/adjourn/adjourn/model/internal/search"
+	"github.com/adjourn/adjourn/pkg/store"
+)
 
 // The verbs. Each is sent once, reads, acts on what it read, and reads again when it was refused.
 const (
@@ -32,11 +35,14 @@ const (
 func (c *chain) request(t state, i int, what uint8, emit emitter) {
 	s, v, who := t, &t.verbs[i], verbNames[what]
 	say := func(words string) { emit(t, search.Move{Who: who, What: words, X: t.n}) }
-	done := func(words string) { *v = verb{at: verbDone}; say(words) }
+	done := func(words string) { t.giveBack(i); *v = verb{at: verbDone}; say(words) }
 	if v.at != verbNotYet && v.at != verbDone && s.budget.Crashes > 0 {
 		u := s
 		u.spend(&u.budget.Crashes)
-		u.verbs[i] = verb{at: verbDone}
+		if u.verbs[i] = (verb{at: verbDone}); u.owner == aVerb+uint8(i) {
+			u.owner = gone
+			u.deaths++ // in a worker's place
+		}
 		emit(u, search.Move{Who: who, What: "dies", Fault: true})
 	}
 	switch v.at {
@@ -48,7 +54,8 @@ func (c *chain) request(t state, i int, what uint8, emit emitter) {
 			}
 			return
 		}
-		*v = c.reads(&s, what)
+		t.giveBack(i)
+		*v = c.reads(&t, i, what)
 		emit(t, search.Move{Who: who, What: "reads", X: s.n, Fault: s.verbs[i].at == verbNotYet})
 	case verbSends:
 		t.send(step, s.n+1, visible)
@@ -65,20 +72,32 @@ func (c *chain) request(t state, i int, what uint8, emit emitter) {
 		}
 		done("removes what it can")
 	default:
-		words := c.carryOut(&t, v, what)
+		words := c.carryOut(&t, i, what)
 		if v.at == verbDone {
+			t.giveBack(i)
 			*v = verb{at: verbDone}
 		}
 		say(words)
 	}
 }
 
-// reads notes what a verb will act on.
-func (c *chain) reads(s *state, what uint8) verb {
+// giveBack ends the lease that a verb has.
+func (s *state) giveBack(i int) {
+	if s.owner == aVerb+uint8(i) {
+		s.owner, s.lease = nobody, lapsed
+	}
+}
+
+// reads notes what a verb will act on. One that is to stop a step that nobody works on claims it.
+func (c *chain) reads(s *state, i int, what uint8) verb {
 	v := verb{at: verbActs, n: s.n}
 	switch what {
 	case Interrupt, Cancel, Abort:
-		v.waits, v.signal, v.head, v.working = s.asRead(), s.heard(), s.head, s.running() && s.kind != delayed && c.working(s)
+		v.waits, v.signal, v.head, v.working = s.asRead(), s.heard(), s.head, s.running() && c.working(s)
+		v.putOff = s.kind == delayed
+		if c.rules.StopClaims && s.running() && !v.working {
+			v.claimed = c.claim(s, store.ClaimTake, aVerb+uint8(i), s.n+1)
+		}
 	case Proceed:
 		v.waits = s.asRead()
 	case GoBack, Restart:
@@ -111,10 +130,11 @@ func (c *chain) allowed(s *state, what uint8) bool {
 const readsAgain = "is refused and reads again"
 
 // carryOut does what a verb does with what it read, and returns that in words.
-func (c *chain) carryOut(t *state, v *verb, what uint8) string {
+func (c *chain) carryOut(t *state, i int, what uint8) string {
+	v := &t.verbs[i]
 	switch what {
 	case Interrupt, Cancel, Abort:
-		return c.stop(t, v, what+1)
+		return c.stop(t, i, what+1)
 	case Proceed:
 		return c.proceed(t, v)
 	case GoBack, Restart:
@@ -143,7 +163,8 @@ func (c *chain) carryOut(t *state, v *verb, what uint8) string {
 
 // stop interrupts, cancels or aborts: somebody works and is told by HEAD's signal,
 // or nobody does and the verb commits the consequence itself.
-func (c *chain) stop(t *state, v *verb, signal uint8) string {
+func (c *chain) stop(t *state, i int, signal uint8) string {
+	v := &t.verbs[i]
 	again := func() string { v.at = verbReads; return readsAgain }
 	if v.working || !c.rules.NobodyWorks {
 		if c.rules.SameRevision && (t.head != v.head || t.heard() != v.signal) {
@@ -159,13 +180,16 @@ func (c *chain) stop(t *state, v *verb, signal uint8) string {
 		if stronger(signal, t.accepted) {
 			t.accepted = signal
 		}
-		if t.kind == delayed {
+		if t.kind == delayed && !v.putOff {
 			t.bad |= sleeps
 		}
 		v.at = verbDone
+		if v.putOff { // whoever holds the lease may give it back and come again later
+			v.at = verbSends
+		}
 		return "leaves the signal on HEAD"
 	}
-	if t.n != v.n || c.rules.Strongest && t.heard() != v.signal {
+	if t.n != v.n || c.rules.Strongest && t.heard() != v.signal || v.claimed && t.owner != aVerb+uint8(i) {
 		return again()
 	}
 	if c.rules.Strongest && stronger(v.signal, signal) {

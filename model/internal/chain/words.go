@@ -136,13 +136,14 @@ const (
 
 var wakes = [...]journal.WakeKind{journal.WakeStep, journal.WakeResume}
 
-// Owners of a lease: the two workers, one that is no more, nobody.
+// Owners of a lease: the two workers, one that is no more, nobody, a verb.
 const (
 	gone   = 2
 	nobody = 3
+	aVerb  = 4 // and the next ones
 )
 
-var owners = [...]string{"worker 0", "worker 1", "a worker that is no more", ""}
+var owners = [aVerb + verbsAtOnce]string{"worker 0", "worker 1", "a worker that is no more", "", "verb 0", "verb 1", "verb 2"}
 
 // How a lease stands in time.
 const (

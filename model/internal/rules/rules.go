@@ -68,6 +68,8 @@ type Rules struct {
 	ObeySame bool
 	// Strongest: a verb obeys the stronger of its own signal and HEAD's.
 	Strongest bool
+	// StopClaims: a verb that stops a step that nobody works on claims it, and its entry is conditioned on that claim.
+	StopClaims bool
 
 	// ClearDue: the sweep takes the due of an answered wait away while interrupted.
 	ClearDue bool
@@ -134,7 +136,7 @@ func All() Rules {
 		EndedRow: true, StaleStep: true, OpenWait: true, StayInterrupted: true, KeepOld: true, OtherMessage: true, ByName: true, SendAgain: true, Grace: true, KeepNext: true,
 		WinnerSends: true, Sweep: true, LookAfter: true,
 		KeepSignal: true, LookAtHead: true, MailWithHead: true, EndSeesSignal: true, DelaySeesHead: true, Stronger: true, SameTask: true,
-		SameRevision: true, NobodyWorks: true, ObeySame: true, Strongest: true,
+		SameRevision: true, NobodyWorks: true, ObeySame: true, Strongest: true, StopClaims: true,
 		ClearDue: true, ClearSeen: true, DueAgain: true, LookAgain: true, CloseWaits: true, WaitsAsSeen: true,
 		CloseCall: true, CloseInCommit: true, AsFound: true, ClosedResult: true, CloseLeft: true, AsListed: true, NewCall: true, TakeOutcome: true,
 		DeleteCloses: true, Stubs: true, KeepReply: true, Mark: true, TakeBack: true, OwnMark: true, OwnerTells: true, MarkFirst: true, OwnClock: true, CountClaims: true, GivenBack: true,
