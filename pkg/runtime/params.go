@@ -7,6 +7,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // Caller is the user of a verb and the place the request came from; both are recorded.
@@ -136,6 +137,55 @@ type Resumed struct {
 	// After is the seq after which the session goes on, when nothing but this
 	// resume says that it does: until then it looks as it did before. 0 otherwise.
 	After int64
+}
+
+// SignalKind is how hard a signal stops a task.
+type SignalKind = journal.SignalKind
+
+// The signals, the weakest first.
+const (
+	SignalInterrupt = journal.SignalInterrupt
+	SignalCancel    = journal.SignalCancel
+	SignalAbort     = journal.SignalAbort
+)
+
+// MaxReason is how long a reason to stop may be, in bytes.
+const MaxReason = 1 << 10
+
+// StopParams stop a task.
+type StopParams struct {
+	Key  session.Key
+	Kind SignalKind
+	// Reason is stored with the signal; optional.
+	Reason string
+	// Task that is to stop; 0 means the present one. Where that task has ended, the next one
+	// is not stopped.
+	Task   int64
+	Caller Caller
+	// IdempotencyKey as in [StartParams].
+	IdempotencyKey string
+}
+
+// StopOutcome says what became of a request to stop.
+type StopOutcome = session.StopOutcome
+
+// The outcomes.
+const (
+	StopDone    = session.StopDone
+	StopSent    = session.StopSent
+	StopNothing = session.StopNothing
+)
+
+// Stopped is the result of a stop.
+type Stopped struct {
+	Outcome StopOutcome
+	// Task that stops, or has stopped.
+	Task int64
+	// Status of the session then. It may show more than was asked for: a stronger signal
+	// that came before is carried out in place of a weaker one.
+	Status session.Status
+	// Replayed as in [Submitted].
+	Replayed bool
 }
 
 // DecideParams decide approvals of a suspended session, several at once, and go on.

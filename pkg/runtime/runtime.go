@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/control"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/drive"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/sweep"
@@ -101,6 +102,8 @@ type Runtime struct {
 	answers *answers.Checker
 	// worker does what delivered messages ask for.
 	worker *worker.Worker
+	// control stops tasks.
+	control *control.Control
 	// sweep repairs what crashes have left.
 	sweep *sweep.Sweep
 	// driver takes messages from queues for the worker.
@@ -157,12 +160,13 @@ func New(cfg Config) (*Runtime, error) {
 		StepsPerInvocation: cfg.StepsPerInvocation, MaxClaims: cfg.MaxClaims, StepBytes: cfg.StepBytes, ToolsAtOnce: cfg.ToolsAtOnce,
 		Log: cfg.Log, OnDelta: cfg.OnDelta,
 	})
+	stops := control.New(control.Config{Sessions: sessions, Worker: work, Now: cfg.Now, NewID: cfg.NewID, StepBytes: cfg.StepBytes})
 	repairs := sweep.New(sweep.Config{
 		Sessions: sessions, Store: cfg.Store, Now: cfg.Now, Lease: cfg.Lease, After: cfg.SweepAfter,
 		LookTimeout: cfg.LookTimeout, AtOnce: cfg.SweepAtOnce, Log: cfg.Log,
 	})
 	driver := drive.New(drive.Config{Sessions: sessions, Worker: work, Sweep: repairs, DeadLetters: cfg.DeadLetters, Log: cfg.Log})
-	return &Runtime{cfg: cfg, sessions: sessions, answers: checker, worker: work, sweep: repairs, driver: driver}, nil
+	return &Runtime{cfg: cfg, sessions: sessions, answers: checker, worker: work, control: stops, sweep: repairs, driver: driver}, nil
 }
 
 func defaultTo[T comparable](value *T, otherwise T) {

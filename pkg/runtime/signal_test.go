@@ -19,7 +19,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
-// signal puts a signal on HEAD, as the verbs of a later issue will.
+// signal puts a signal on HEAD, whether or not a worker works.
 func (w *world) signal(kind journal.SignalKind) string {
 	w.t.Helper()
 	head := w.head()

@@ -34,6 +34,10 @@ const (
 	Event  Verb = "event"
 	Submit Verb = "submit"
 	Resume Verb = "resume"
+	// Each way to stop a session is a verb.
+	Interrupt Verb = "interrupt"
+	Cancel    Verb = "cancel"
+	Abort     Verb = "abort"
 )
 
 // Request is a request with its idempotency key. Its record is written in the

@@ -35,6 +35,8 @@ func Sent(m engine.Move, committed store.Committed) bool { return m.Wake == nil 
 type Next struct {
 	Claim *store.ClaimParams
 	Marks []store.Item
+	// LeaseOwner is no part of that: it is who must have the lease, if set.
+	LeaseOwner string
 }
 
 // Write is [Sessions.Commit] without the wake, if the store did not send it along with the
@@ -44,7 +46,7 @@ func (st *Sessions) Write(ctx context.Context, s *session.Session, head *store.I
 	if err := engine.Check(s, &m.Entry); err != nil {
 		return store.Committed{}, err // nothing is written that could not be read again
 	}
-	p := store.CommitParams{Key: s.Key, Entry: m.Entry, Items: slices.Clone(extra), Claim: next.Claim, Marks: next.Marks}
+	p := store.CommitParams{Key: s.Key, Entry: m.Entry, Items: slices.Clone(extra), Claim: next.Claim, Marks: next.Marks, LeaseOwner: next.LeaseOwner}
 	var newHead *journal.Head
 	if m.MovesHead {
 		newHead = st.headAfter(s, head.Head, m)

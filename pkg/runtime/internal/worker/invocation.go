@@ -68,6 +68,10 @@ type invocation struct {
 	since time.Time
 	// began is when the step, or its last entry, began.
 	began time.Time
+	// stops says that a verb stops the step, in place of a worker: its entry needs our lease. beside
+	// are the items that go with it.
+	stops  bool
+	beside []store.Item
 	// watching is the watcher of the step under way.
 	watching *watcher
 	// lease is what was asked for of it.
@@ -140,6 +144,9 @@ func (inv *invocation) write(ctx context.Context, m engine.Move, marks, extra []
 			return of, err
 		}
 		next := stored.Next{Claim: inv.nextClaim(m), Marks: marks}
+		if inv.stops {
+			next.LeaseOwner = inv.owner
+		}
 		tries := 0
 		err := inv.sessions.Bounded(ctx, func(ctx context.Context) (err error) {
 			tries++
@@ -153,6 +160,9 @@ func (inv *invocation) write(ctx context.Context, m engine.Move, marks, extra []
 		var conflict *store.ConflictError
 		if errors.As(err, &conflict) && conflict.Item != nil && conflict.Item.Head != nil && conflict.Item.Head.Key == inv.key {
 			inv.head = *conflict.Item
+			if inv.stops && inv.head.Head.Lease.Owner != inv.owner {
+				return of, errSuperseded
+			}
 			continue // and look at what has moved it
 		}
 		switch {

@@ -93,10 +93,11 @@ func (inv *invocation) closeForSignal(ctx context.Context, signal journal.Signal
 	if signal.Kind != journal.SignalInterrupt {
 		asking = nil
 	}
-	told, err := inv.closeNotRun(ctx, out, len(asking))
+	told, err := inv.closeNotRun(ctx, out, len(asking)+len(inv.beside))
 	if err != nil {
 		return nil, err
 	}
+	told = append(told, inv.beside...)
 	if signal.Kind != journal.SignalInterrupt {
 		closed, err := inv.closeOpenCalls(ctx, out, len(told))
 		return append(told, closed...), err
