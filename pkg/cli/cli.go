@@ -305,6 +305,7 @@ Environment
 		c.lists.InboxCommand(), c.lists.SessionsCommand(), c.showCommand(), c.agentsCommand(),
 		c.workers.Work(), c.workers.Dev(), c.demoCommand(), c.versionCommand(),
 	)
+	root.AddCommand(c.stopCommands()...)
 	if name := c.Name; name != "adjourn" {
 		c.adopt(root, name)
 	}

@@ -110,6 +110,7 @@ func answers() map[string]any {
 		"GET /sessions": &client.Sessions{}, "POST /sessions": &client.Started{}, "GET /waits": &client.Waits{}, "GET /sessions/{id}": &client.Session{},
 		"GET /sessions/{id}/waits": &client.Waits{}, "GET /sessions/{id}/entries": &client.Entries{},
 		"POST /sessions/{id}/submit": &client.Submitted{}, "POST /sessions/{id}/resume": &client.Resumed{},
+		"POST /sessions/{id}/interrupt": &client.Stopped{}, "POST /sessions/{id}/cancel": &client.Stopped{}, "POST /sessions/{id}/abort": &client.Stopped{},
 		"GET /sessions/{id}/messages": nil, "GET /sessions/{id}/runs": nil, "GET /sessions/{id}/checkpoints": nil, "GET /openapi.json": nil,
 	}
 }
@@ -148,6 +149,9 @@ var hostileCommands = [][]string{
 	{"submit", "s", "w2-1", "--reply", "x"},
 	{"submit", "s", "w9-9", "--approve"},
 	{"submit", "s", "--call", "c2-1", "--result", "1"},
+	{"interrupt", "s"},
+	{"cancel", "s", "--task", "1"},
+	{"abort", "s", "--reason", "x"},
 	{"run", "--agent", "a", "--session", "s", "hi"},
 	{"run", "--wait", "0s", "hi"},
 	{"__complete", "show", ""},

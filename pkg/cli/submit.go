@@ -129,10 +129,11 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 	if submitted.Repeated {
 		c.Talk("Already settled: the same answer was given before, nothing was done again.")
 	}
-	if f.noResume || submitted.Continuation == client.ContinuationStored {
+	interrupted := submitted.Session != nil && submitted.Session.Status == session.StatusInterrupted
+	if f.noResume || interrupted || submitted.Continuation == client.ContinuationStored {
 		c.Talk("The answer is stored.")
 	}
-	if f.noResume {
+	if f.noResume || interrupted { // only a resume goes on
 		return c.taken(ctx, e, id)
 	}
 	return c.drive(ctx, e, id, &f.wait)

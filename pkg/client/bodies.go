@@ -98,6 +98,40 @@ type Submitted struct {
 	LeftOut []LeftOut `json:"leftOut,omitempty"`
 }
 
+// StopRequest interrupts, cancels or aborts a task.
+type StopRequest struct {
+	// Reason is kept with it: 1 KiB at most.
+	Reason string `json:"reason,omitempty"`
+	// Task that is to stop; 0 means the present one. Where it has ended, the next one is not stopped.
+	Task int64 `json:"task,omitempty"`
+}
+
+// StopOutcome says what became of a request to stop.
+type StopOutcome = session.StopOutcome
+
+// The outcomes of a stop.
+const (
+	// StopDone: the task is stopped.
+	StopDone = session.StopDone
+	// StopSent: a worker works on the task, and obeys within a second.
+	StopSent = session.StopSent
+	// StopNothing: the task had ended, or was interrupted already; nothing was done.
+	StopNothing = session.StopNothing
+)
+
+// Stopped is the answer to an interrupt, a cancel or an abort.
+type Stopped struct {
+	SessionID string      `json:"sessionId"`
+	Outcome   StopOutcome `json:"outcome"`
+	// Task that stops, or has stopped.
+	Task int64 `json:"task"`
+	// Status of the session when the request was carried out: a stronger signal that came before
+	// is carried out in place of a weaker one.
+	Status session.Status `json:"status"`
+	// Session as it stood when the answer was made; left out when it could not be read.
+	Session *Session `json:"session,omitempty"`
+}
+
 // ResumeMode says how a session goes on.
 type ResumeMode = session.ResumeMode
 

@@ -23,16 +23,19 @@ func TestAnswers_ids(t *testing.T) {
 	const odd = "a b\x1b[2J"
 	odds := []client.Wait{{WaitID: "w2-1", SessionID: "s", ChildSessionID: odd}}
 	answers := map[string][]any{
-		"getSession":      {client.Session{}, client.Session{ID: "t"}, client.Session{ID: "s", CheckpointID: odd}, client.Session{ID: "s", Pause: &client.Pause{Pending: odds}}},
-		"startSession":    {client.Started{}, client.Started{SessionID: odd}},
-		"submitAnswer":    {client.Submitted{Open: odds}},
-		"resumeSession":   {client.Resumed{Open: []client.Wait{{WaitID: odd}}}},
-		"listWaits":       {client.Waits{Items: odds}, client.Waits{Cursor: odd}, client.Waits{Items: []client.Wait{{}}}},
-		"listOpenWaits":   {client.Waits{Items: []client.Wait{{WaitID: "w2-1"}}}},
-		"listSessions":    {client.Sessions{Items: []client.Summary{{ID: odd}}}, client.Sessions{Cursor: odd}},
-		"listCheckpoints": {client.Checkpoints{Items: []client.Checkpoint{{ID: odd}}}, client.Checkpoints{Cursor: odd}},
-		"listMessages":    {client.Messages{Cursor: odd}},
-		"listRuns":        {client.Runs{Cursor: odd}},
+		"getSession":       {client.Session{}, client.Session{ID: "t"}, client.Session{ID: "s", CheckpointID: odd}, client.Session{ID: "s", Pause: &client.Pause{Pending: odds}}},
+		"startSession":     {client.Started{}, client.Started{SessionID: odd}},
+		"submitAnswer":     {client.Submitted{Open: odds}},
+		"resumeSession":    {client.Resumed{Open: []client.Wait{{WaitID: odd}}}},
+		"interruptSession": {client.Stopped{}, client.Stopped{SessionID: odd}},
+		"cancelSession":    {client.Stopped{SessionID: odd}},
+		"abortSession":     {client.Stopped{SessionID: odd}},
+		"listWaits":        {client.Waits{Items: odds}, client.Waits{Cursor: odd}, client.Waits{Items: []client.Wait{{}}}},
+		"listOpenWaits":    {client.Waits{Items: []client.Wait{{WaitID: "w2-1"}}}},
+		"listSessions":     {client.Sessions{Items: []client.Summary{{ID: odd}}}, client.Sessions{Cursor: odd}},
+		"listCheckpoints":  {client.Checkpoints{Items: []client.Checkpoint{{ID: odd}}}, client.Checkpoints{Cursor: odd}},
+		"listMessages":     {client.Messages{Cursor: odd}},
+		"listRuns":         {client.Runs{Cursor: odd}},
 	}
 	for _, r := range httpapi.Routes() {
 		require.NotEqual(t, len(answers[r.OperationID]) > 0, withoutIDs[r.OperationID] != "",

@@ -119,6 +119,18 @@ func calls(c *client.Client, id string) map[string]func(context.Context) error {
 			_, err := c.Submit(ctx, client.SubmitParams{SessionID: id, Answer: client.SubmitRequest{WaitID: "w2-1"}})
 			return err
 		},
+		"interruptSession": func(ctx context.Context) error {
+			_, err := c.Interrupt(ctx, client.StopParams{SessionID: id, Request: client.StopRequest{Task: 2}})
+			return err
+		},
+		"cancelSession": func(ctx context.Context) error {
+			_, err := c.Cancel(ctx, client.StopParams{SessionID: id, Request: client.StopRequest{Reason: "enough"}})
+			return err
+		},
+		"abortSession": func(ctx context.Context) error {
+			_, err := c.Abort(ctx, client.StopParams{SessionID: id})
+			return err
+		},
 		"listSessions": func(ctx context.Context) error {
 			_, err := c.Sessions(ctx, client.SessionsParams{Page: client.Page{Limit: 7, Cursor: "c"}, Status: "running"})
 			return err

@@ -71,6 +71,42 @@ func (c *Client) Resume(ctx context.Context, p ResumeParams) (Resumed, error) {
 	return out, err
 }
 
+// StopParams stop a task.
+type StopParams struct {
+	SessionID string
+	Request   StopRequest
+	// IdempotencyKey as in [StartParams].
+	IdempotencyKey string
+	// Wait as in [StartParams].
+	Wait time.Duration
+}
+
+// Interrupt stops a task softly: what is not committed is given up, what waits stays open, and
+// [Client.Resume] goes on. A task that has ended is refused.
+func (c *Client) Interrupt(ctx context.Context, p StopParams) (Stopped, error) {
+	return c.stop(ctx, "interrupt", p)
+}
+
+// Cancel ends a task with a valid history. The session can take a next turn.
+func (c *Client) Cancel(ctx context.Context, p StopParams) (Stopped, error) {
+	return c.stop(ctx, "cancel", p)
+}
+
+// Abort ends the session as failed.
+func (c *Client) Abort(ctx context.Context, p StopParams) (Stopped, error) {
+	return c.stop(ctx, "abort", p)
+}
+
+func (c *Client) stop(ctx context.Context, how string, p StopParams) (Stopped, error) {
+	var out Stopped
+	path, err := of(p.SessionID, how)
+	if err != nil {
+		return out, err
+	}
+	err = c.change(ctx, request{path: path, session: p.SessionID}, p.IdempotencyKey, p.Request, p.Wait, &out)
+	return out, err
+}
+
 // change sends a request that changes something. Its key makes it safe to send again:
 // whatever became of the answer, the request counts once.
 func (c *Client) change(ctx context.Context, r request, key string, body any, wait time.Duration, out any) error {

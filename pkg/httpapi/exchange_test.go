@@ -223,6 +223,19 @@ func exchanges(t *testing.T) map[string]exchange {
 	// a message in parts
 	s.tell("start_parts", ann, post, "/sessions", `{"agent":"desk","sessionId":"parts","input":[{"kind":"text","text":"echo"},{"kind":"image","file":{"mediaType":"image/png","url":"https://example.org/a.png"}},{"kind":"file","file":{"mediaType":"text/csv","name":"a.csv","data":"YSxi"}}]}`)
 	s.tell("messages_parts", ann, get, "/sessions/parts/messages", "")
+	// a task that is stopped
+	s.tell("interrupt", ann, post, "/sessions/parts/interrupt", `{"reason":"wrong picture"}`)
+	s.tell("interrupt_twice", ann, post, "/sessions/parts/interrupt", "")
+	s.tell("interrupted_resume", ann, post, "/sessions/parts/resume", "")
+	s.tell("cancel", ann, post, "/sessions/parts/cancel", `{"task":1}`, client.HeaderIdempotencyKey, "stop-1")
+	s.tell("cancel_again", ann, post, "/sessions/parts/cancel", `{"task":1}`, client.HeaderIdempotencyKey, "stop-1")
+	s.tell("cancel_ended", ann, post, "/sessions/parts/cancel", "")
+	s.tell("interrupt_ended", ann, post, "/sessions/parts/interrupt", "")
+	s.tell("stop_later_task", ann, post, "/sessions/parts/cancel", `{"task":7}`)
+	s.tell("stop_long_reason", ann, post, "/sessions/parts/cancel", `{"reason":"`+strings.Repeat("x", 1<<10+1)+`"}`)
+	s.tell("start_abort", ann, post, "/sessions", `{"agent":"desk","sessionId":"abort","input":"echo deploy"}`)
+	s.tell("abort", ann, post, "/sessions/abort/abort", `{"reason":"wrong cluster"}`)
+	s.tell("abort_ended", ann, post, "/sessions/abort/abort", "")
 	// New exchanges go here: ids are counted, and one further up renumbers every file after it.
 	return s.told
 }

@@ -1,7 +1,11 @@
 // Package httpapi serves the verbs of a runtime as an HTTP API.
 package httpapi
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/adjourn/adjourn/pkg/runtime"
+)
 
 // Function says which of the serverless functions serves a route (template.yaml).
 // The local server serves all of them.
@@ -43,6 +47,9 @@ var table = []served{
 	{Route{http.MethodPost, "/sessions", FunctionStart, "startSession"}, (*handler).start},
 	{Route{http.MethodPost, "/sessions/{id}/resume", FunctionResume, "resumeSession"}, (*handler).resume},
 	{Route{http.MethodPost, "/sessions/{id}/submit", FunctionSubmit, "submitAnswer"}, (*handler).submit},
+	{Route{http.MethodPost, "/sessions/{id}/interrupt", FunctionResume, "interruptSession"}, stops(runtime.SignalInterrupt)},
+	{Route{http.MethodPost, "/sessions/{id}/cancel", FunctionResume, "cancelSession"}, stops(runtime.SignalCancel)},
+	{Route{http.MethodPost, "/sessions/{id}/abort", FunctionResume, "abortSession"}, stops(runtime.SignalAbort)},
 	{Route{http.MethodGet, "/sessions", FunctionQuery, "listSessions"}, (*handler).sessions},
 	{Route{http.MethodGet, "/sessions/{id}", FunctionQuery, "getSession"}, (*handler).session},
 	{Route{http.MethodGet, "/sessions/{id}/messages", FunctionQuery, "listMessages"}, (*handler).messages},

@@ -129,6 +129,32 @@ func (h *handler) resume(r *request) (*response, error) {
 	return out, nil
 }
 
+// stops is POST /sessions/{id}/interrupt, cancel and abort: 202 when a worker was told, 200 when the
+// task stopped at once, while the caller waited, or had ended before.
+func stops(kind runtime.SignalKind) func(*handler, *request) (*response, error) {
+	return func(h *handler, r *request) (*response, error) {
+		var body client.StopRequest
+		idempotencyKey, err := h.asked(r, &body, true)
+		if err != nil {
+			return nil, err
+		}
+		stopped, err := h.cfg.Runtime.Stop(r.Context(), runtime.StopParams{
+			Key: r.key(), Kind: kind, Reason: body.Reason, Task: body.Task, Caller: r.by(), IdempotencyKey: idempotencyKey,
+		})
+		if err != nil {
+			return nil, err
+		}
+		out := &response{status: http.StatusAccepted, header: map[string]string{"Location": location(r.key())}}
+		out.replayed(stopped.Replayed)
+		stands, rests := h.settle(r, r.key(), 0, out)
+		if rests || stopped.Outcome != runtime.StopSent {
+			out.status = http.StatusOK
+		}
+		out.body = client.Stopped{SessionID: r.key().ID, Outcome: stopped.Outcome, Task: stopped.Task, Status: stopped.Status, Session: stands}
+		return out, nil
+	}
+}
+
 func (h *handler) goOn(r *request, mode client.ResumeMode, body client.ResumeRequest, idempotencyKey string) (runtime.Resumed, error) {
 	p := runtime.ResumeParams{Key: r.key(), Mode: mode, Checkpoint: body.CheckpointID, Caller: r.by(), IdempotencyKey: idempotencyKey}
 	switch mode {

@@ -108,6 +108,9 @@ func (t *timeline) entry(e *journal.Entry) {
 			t.detail("shown", "%s with other arguments than %s: %s", screen.CleanLine(w.ID), screen.CleanLine(w.Call), screen.Compact(w.Arguments, t.room))
 		}
 	}
+	if s := e.Signal; s != nil {
+		t.detail(screen.CleanLine(string(s.Kind)), "by %s%s", by(s.Who), reasonOf(s.Reason, t.room))
+	}
 	if e.Failure != nil {
 		t.detail("reason", "%s: %s", screen.CleanLine(e.Failure.Type), screen.Short(e.Failure.Message, t.room))
 	}
@@ -164,6 +167,14 @@ func (t *timeline) title(e *journal.Entry) string {
 		return "deleted"
 	}
 	return screen.CleanLine(string(e.Kind))
+}
+
+// reasonOf is what a caller gave as the reason of a signal.
+func reasonOf(text string, room int) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + screen.Short(text, room)
 }
 
 func by(who string) string {

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adjourn/adjourn/internal/screen"
+	"github.com/adjourn/adjourn/pkg/cli/internal/place"
+	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// stopWait is how long a command waits for the worker that was told to stop.
+const stopWait = 5 * time.Second
+
+// stopWord is a command that stops a task.
+type stopWord struct {
+	name, short, long string
+	stop              func(*place.Connection, context.Context, client.StopParams) (client.Stopped, error)
+}
+
+var stopWords = []stopWord{
+	{
+		"interrupt", "Stop an agent softly; it can go on later",
+		`Stop what an agent does now, and keep everything it has committed. What waits stays
+open under the same ids: an answer is stored, and resume goes on.
+
+A session that has ended is refused (exit 5).`,
+		func(e *place.Connection, ctx context.Context, p client.StopParams) (client.Stopped, error) {
+			return e.Interrupt(ctx, p)
+		},
+	},
+	{
+		"cancel", "End what an agent does; the session takes a next turn",
+		`End the task an agent works on. Calls that have not run never will, what is open is
+closed, and run --session SESSION begins the next turn. A side effect that was cut off
+is shown as unknown.
+
+To cancel what has ended does nothing.`,
+		func(e *place.Connection, ctx context.Context, p client.StopParams) (client.Stopped, error) {
+			return e.Cancel(ctx, p)
+		},
+	},
+	{
+		"abort", "End a session as failed",
+		`End the session, for good, as failed. Calls that have not run never will, and what is
+open is closed. A side effect that was cut off is shown as unknown.
+
+To abort what has ended does nothing.`,
+		func(e *place.Connection, ctx context.Context, p client.StopParams) (client.Stopped, error) {
+			return e.Abort(ctx, p)
+		},
+	},
+}
+
+// stopCommands are interrupt, cancel and abort.
+func (c *cli) stopCommands() (all []*cobra.Command) {
+	for _, word := range stopWords {
+		var asked client.StopRequest
+		cmd := &cobra.Command{
+			Use:               word.name + " session",
+			Short:             word.short,
+			Long:              word.long,
+			Args:              exactly(1, "session"),
+			ValidArgsFunction: c.completeFirst(c.completeSessions),
+			RunE: c.do(func(ctx context.Context, args []string) error {
+				return c.stop(ctx, word, args[0], asked)
+			}),
+		}
+		cmd.Flags().StringVar(&asked.Reason, "reason", "", "`text` that is kept with it")
+		cmd.Flags().Int64Var(&asked.Task, "task", 0, "`number` of the task that is to stop; a later one goes on")
+		all = append(all, cmd)
+	}
+	return all
+}
+
+func (c *cli) stop(ctx context.Context, word stopWord, id string, asked client.StopRequest) error {
+	e, err := c.Open(ctx, true)
+	if err != nil {
+		return c.noSession(err, id)
+	}
+	defer c.close(e)
+	stopped, err := word.stop(e, ctx, client.StopParams{SessionID: id, Request: asked, Wait: stopWait})
+	if err != nil {
+		return c.refused(ctx, e, id, err)
+	}
+	status := stopped.Status
+	if stopped.Session != nil {
+		status = stopped.Session.Status
+	}
+	switch {
+	case stopped.Outcome == client.StopNothing && asked.Task != 0 && status == session.StatusRunning:
+		c.Talk("Nothing was done: task %d has ended.", stopped.Task)
+	case stopped.Outcome == client.StopNothing:
+		c.Talk("Nothing was done: it is %s.", status)
+	case stopped.Outcome == client.StopSent && status == session.StatusRunning:
+		c.Talk("Its worker was told, and has not stopped yet: a tool may take some seconds to end.")
+	}
+	return c.stands(ctx, e, id)
+}
+
+// stands prints where a session stands that was to stop. That it has ended is what was asked for.
+func (c *cli) stands(ctx context.Context, e *place.Connection, id string) error {
+	v, err := report.Load(ctx, c.Place, e, id)
+	switch {
+	case err != nil:
+		return err
+	case c.Form == screen.FormJSON:
+	case v.Outcome == session.OutcomeCancelled:
+		c.Say("Session %s is cancelled.", id)
+		c.Say("Its next turn: %s", c.nextTurn(id))
+		report.Record(c.Screen, c.Place, v)
+		return nil
+	case v.Outcome == session.OutcomeFailed:
+		c.Say("Session %s is failed, and stays so.", id)
+		report.Record(c.Screen, c.Place, v)
+		return nil
+	}
+	c.tell(ctx, e, v)
+	return nil
+}

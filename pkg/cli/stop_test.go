@@ -1,0 +1,44 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// TestStop: a task is stopped from another terminal, goes on, is ended; the next turn begins.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		log := b.file("log")
+		b.start("s", deploys(log, "a", "b"), 10)
+		require.Contains(t, b.run("interrupt", "s", "--reason", "wrong cluster").ends(0).stdout, "interrupted")
+		require.Contains(t, b.run("interrupt", "s").ends(0).stderr, "Nothing was done: it is interrupted.")
+		require.Contains(t, b.run("show", "s").ends(0).stdout, "wrong cluster")
+
+		require.Contains(t, b.run("submit", "s", "w2-1", "--approve").ends(0).stderr, "The answer is stored")
+		b.run("resume", "s").ends(10)
+		require.Contains(t, b.run("inbox").ends(0).stdout, "w2-2", "the same wait, under the same id")
+
+		require.Contains(t, b.run("cancel", "s", "--task", "1").ends(0).stdout, "cancelled")
+		require.NoFileExists(t, log, "what was approved and had not run never will")
+		require.Contains(t, b.run("cancel", "s").ends(0).stderr, "Nothing was done: it is cancelled.")
+		b.run("submit", "s", "w2-2", "--approve").ends(5)
+		b.run("run", "--session", "s", "--agent", "toy", "[{say: more}]").ends(0)
+		require.Contains(t, b.run("abort", "s").ends(0).stderr, "Nothing was done: it is completed.")
+		b.run("interrupt", "s").ends(5)
+		b.run("cancel", "s", "--task", "9").ends(2)
+
+		b.start("t", deploys(log, "a"), 10)
+		var manifest struct {
+			Outcome session.Outcome `json:"outcome"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(b.run("abort", "t", "-o", "json").ends(0).stdout), &manifest))
+		require.Equal(t, session.OutcomeFailed, manifest.Outcome)
+		require.Contains(t, b.run("show", "t").ends(0).stdout, "Aborted by")
+		b.run("cancel", "nobody").ends(3)
+	})
+}
