@@ -15,15 +15,15 @@ import (
 )
 
 // onFile is a bundle over a data file, as the CLI has it.
-func onFile(b *testing.B) (*bundle, *sqlite.DB) {
+func onFile(b *testing.B, change ...func(*runtime.Config)) (*bundle, *sqlite.DB) {
 	b.Helper()
 	db, err := sqlite.Open(context.Background(), sqlite.Config{Path: filepath.Join(b.TempDir(), "bench.db")})
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, db.Close()) })
-	return setup(b, func(cfg *runtime.Config) {
+	return setup(b, append(change, func(cfg *runtime.Config) {
 		cfg.Store, cfg.Queue, cfg.DeadLetters, cfg.Owner = db.Store(), db.Queue(), db.DeadLetters(), db.Owner()
 		cfg.StepsPerInvocation = embeddedSteps
-	}), db
+	})...), db
 }
 
 // BenchmarkStart begins sessions, with a key and without; nothing works on them.
