@@ -66,11 +66,28 @@ func (c *cli) untilRest(ctx context.Context, e *place.Connection, id string, sta
 			report.Refuse(c.Screen, c.Place, v, c.unmanned(v, err))
 			return v, exit.Said(c.code(err))
 		}
+		if v.Outcome == session.OutcomeRunning && ctx.Err() != nil && !c.Remote() {
+			return c.interrupted(ctx, e, v)
+		}
 		if v.Outcome != session.OutcomeRunning || within.Err() != nil {
 			return v, nil
 		}
 		// It rested, and somebody else has made it go on.
 	}
+}
+
+// interrupted interrupts the session that this command has worked on until Ctrl-C, so that nothing
+// but a resume goes on with it: not the next work, not a server on the same data file.
+func (c *cli) interrupted(ctx context.Context, e *place.Connection, v report.View) (report.View, error) {
+	ctx = context.WithoutCancel(ctx)
+	if _, err := e.Interrupt(ctx, client.StopParams{SessionID: v.ID, Request: client.StopRequest{Task: v.Task}, Wait: stopWait}); err != nil {
+		if exit.Class(err) == client.ClassConflict { // it has ended
+			return report.Load(ctx, c.Place, e, v.ID)
+		}
+		c.Complain("it could not be interrupted, and goes on when somebody works on it: %v", err)
+		return v, nil
+	}
+	return report.Load(ctx, c.Place, e, v.ID)
 }
 
 // unmanned says of a session whose agent this program has not what became of what was

@@ -238,9 +238,11 @@ func TestInterrupt(t *testing.T) {
 		return p
 	}
 	r := b.runIn(ctx, "", "--data", b.data, "run", "--agent", "toy", "--session", "s", "-o", "json", "[{call: hang}, {say: done}]").ends(130)
-	require.Equal(t, session.OutcomeRunning, r.manifest().Outcome)
+	require.Equal(t, session.OutcomeInterrupted, r.manifest().Outcome)
 	require.Contains(t, r.manifest().ResumeHint, "resume s")
 	require.NotContains(t, r.stderr, "Stopping")
+	require.JSONEq(t, `{"worked": [], "running": false}`, b.run("work", "-o", "json").ends(0).stdout, "nothing but a resume goes on with it")
+	b.run("run", "--agent", "toy", "--session", "t", "--wait", "50ms", "[{call: hang}, {say: done}]").ends(124)
 
 	for _, quiet := range []bool{false, true} {
 		ctx, stop := context.WithCancel(t.Context())

@@ -43,7 +43,11 @@ func Print(s *screen.Screen, where *place.Place, v View, answered []client.Wait)
 	case session.OutcomeCancelled:
 		p.Complain("session %s was cancelled", v.ID)
 	case session.OutcomeInterrupted:
-		p.Say("Session %s was interrupted; nothing is lost.", v.ID)
+		if v.CutOff {
+			p.Say("Session %s was interrupted. A tool with an effect may have been cut off; its outcome may be unknown.", v.ID)
+		} else {
+			p.Say("Session %s was interrupted; nothing is lost.", v.ID)
+		}
 		p.goOn(v)
 	case session.OutcomeRunning:
 		if p.Remote() {

@@ -57,10 +57,14 @@ func GoesOn(s client.Session) bool {
 // CutOff reports whether a session is left in the middle of a step whose calls with effects
 // are committed and have no results yet. Where that cannot be read it may be so.
 func CutOff(ctx context.Context, e *place.Connection, v View) bool {
-	if v.Outcome != session.OutcomeRunning || v.Version == 0 {
+	at := v.Version
+	if v.Outcome == session.OutcomeInterrupted {
+		at-- // the entry before says so
+	}
+	if v.Outcome != session.OutcomeRunning && v.Outcome != session.OutcomeInterrupted || at < 1 {
 		return false
 	}
-	page, err := e.Client.Entries(context.WithoutCancel(ctx), v.ID, client.EntriesParams{After: v.Version - 1, Limit: 1})
+	page, err := e.Client.Entries(context.WithoutCancel(ctx), v.ID, client.EntriesParams{After: at - 1, Limit: 1})
 	return err != nil || len(page.Items) == 1 && page.Items[0].Kind == session.KindReplied
 }
 

@@ -22,7 +22,7 @@ type Stay struct {
 // Register adds the flag --wait.
 func (s *Stay) Register(flags *pflag.FlagSet) {
 	s.flags = flags
-	flags.DurationVar(&s.most, "wait", 0, "stay for at most this `duration`, then exit 124; what runs then is interrupted,\nas by Ctrl-C, unless a server works on it; 0s leaves all work to others and exits 0\n(default: until it rests)")
+	flags.DurationVar(&s.most, "wait", 0, "stay for at most this `duration`, then exit 124; what runs then is cut off between\ntwo writes, unless a server works on it; 0s leaves all work to others and exits 0\n(default: until it rests)")
 }
 
 func (s *Stay) limited() bool { return s.flags.Changed("wait") }
