@@ -139,7 +139,9 @@ func (c *cli) tell(ctx context.Context, e *place.Connection, v report.View) {
 func (c *cli) rest(ctx context.Context, e *place.Connection, v report.View) error {
 	code := exit.Code(v.Outcome, nil)
 	if v.Outcome == session.OutcomeRunning && ctx.Err() != nil {
-		c.Talk("Interrupted.")
+		if c.Talk("Interrupted."); c.Remote() {
+			c.Talk("To stop the session itself: %s", c.Command(place.Target("interrupt", v.ID)...))
+		}
 		code = exit.Interrupted
 	}
 	if c.person.Overtaken {

@@ -253,6 +253,18 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// With a server Ctrl-C stops watching, and says how to stop the session.
+func TestInterrupt_watching(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.serve()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	r := b.runIn(ctx, "", append(b.where(), "run", "--agent", "toy", "--session", "s", "[{call: hang}, {say: done}]")...).ends(130)
+	require.Contains(t, r.stderr, "To stop the session itself: adjourn "+b.words()+" interrupt s")
+	require.Contains(t, b.run("interrupt", "s").ends(0).stdout, "Session s was interrupted")
+}
+
 // cancelling interrupts when the first lease is taken.
 type cancelling struct {
 	store.Store
