@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -48,7 +49,16 @@ func move(st *story, what byte, n int) (engine.Move, bool) {
 		return engine.Start(s, taskRules(), llm.User("more"), st.stamp()), true
 	case what == 0:
 		kind := []journal.SignalKind{journal.SignalInterrupt, journal.SignalCancel, journal.SignalAbort}[n%3]
-		return engine.Stopped(s, st.signal(kind), engine.StepOutcome{Results: someResults(s, n)}, st.stamp()), s.Status != session.StatusInterrupted || n%3 > 0
+		out := engine.StepOutcome{Results: someResults(s, n)}
+		if s.Status == session.StatusRunning && len(s.Calls) == 0 && n%2 > 0 {
+			out.Reply = st.reply(slices.Repeat([]llm.Part{toolCall("echo")}, n%4)...)
+			for _, c := range out.Reply.ToolCalls()[:n%4/2] {
+				if kind != journal.SignalInterrupt {
+					out.Results = append(out.Results, success(c.ID, c.Name, `1`))
+				}
+			}
+		}
+		return engine.Stopped(s, st.signal(kind), out, st.stamp()), s.Status != session.StatusInterrupted || n%3 > 0
 	case s.Status != session.StatusRunning:
 		var answers []session.Answer
 		for i := range s.Waits {

@@ -424,7 +424,8 @@ func said(a session.Answer) ([]llm.Part, bool) {
 
 // Stopped carries out a signal: the task is interrupted, cancelled or, by abort, failed for good.
 // results hold the outcomes of the open calls. An interrupted task keeps the calls that have
-// none; otherwise they are closed.
+// none; otherwise they are closed. A reply with calls that is not committed is kept with their
+// results where the task ends; an interrupted one is given up, and planned again.
 func Stopped(s *session.Session, signal journal.Signal, out StepOutcome, st Stamp) Move {
 	st.KeepsLease = false
 	kind, status := session.KindInterrupted, session.StatusInterrupted
@@ -436,13 +437,20 @@ func Stopped(s *session.Session, signal journal.Signal, out StepOutcome, st Stam
 		kind, status = session.KindFailed, session.StatusFailed
 	}
 	e := next(s, kind, status, st)
+	if !status.Ended() || out.Reply == nil || len(out.Reply.ToolCalls()) == 0 {
+		out.Reply, out.Mail, out.MailMessages = nil, nil, nil
+	}
 	e.Signal, e.Answers = &signal, out.Answers
-	results := out.Results
+	addReply(&e, out)
+	results, replies := out.Results, int64(0)
+	if out.Reply != nil {
+		replies = 1
+	}
 	if status.Ended() {
 		results = answered(s, out.Answers, closeRest(s, out, results))
 	}
 	if len(results) > 0 {
-		e.Messages = append(e.Messages, toolMessage(callOrder(s, nil), results))
+		e.Messages = append(e.Messages, toolMessage(callOrder(s, out.Reply), results))
 	}
 	if status == session.StatusCancelled {
 		e.Messages = append(e.Messages, llm.Assistant(TextClosing))
@@ -451,7 +459,7 @@ func Stopped(s *session.Session, signal journal.Signal, out StepOutcome, st Stam
 		e.Failure = &session.Failure{Type: "aborted", Message: "Aborted by " + signal.Who + reason(signal.Reason)}
 	}
 	e.StateOps, e.Events = out.StateOps, out.Events
-	spend(&e, out.Used, 0)
+	spend(&e, out.Used, replies)
 	return seal(s, e, s.Rules.Agent)
 }
 

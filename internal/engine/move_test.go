@@ -249,6 +249,27 @@ func TestStopped(t *testing.T) {
 	m := engine.Stopped(begin(t).s, signal, engine.StepOutcome{}, st.stamp())
 	require.Equal(t, "Aborted by ana: wrong order", m.Entry.Failure.Message)
 
+	for _, kind := range []journal.SignalKind{journal.SignalCancel, journal.SignalAbort} {
+		st = begin(t)
+		reply := st.reply(toolCall("look"), toolCall("look"))
+		calls := reply.ToolCalls()
+		st.stopped(kind, engine.StepOutcome{Reply: reply, Results: []llm.ToolResult{success(calls[1].ID, "look", `"seen"`)}, Mail: []string{"m1"}, MailMessages: []llm.Message{llm.User("and")}})
+		require.Equal(t, llm.User("and"), st.s.Messages[1])
+		require.Equal(t, *reply, st.s.Messages[2], "a reply whose tools only read is kept")
+		require.Equal(t, llm.ResultCancelled, st.s.Messages[3].Parts[0].ToolResult.Status)
+		require.Equal(t, success(calls[1].ID, "look", `"seen"`), *st.s.Messages[3].Parts[1].ToolResult)
+		require.Empty(t, st.s.Calls)
+		require.True(t, st.s.Mail["m1"])
+		require.EqualValues(t, 1, st.last.Entry.Used.Steps)
+	}
+	for kind, reply := range map[journal.SignalKind]llm.Part{journal.SignalInterrupt: toolCall("look"), journal.SignalCancel: llm.Text("half a word")} {
+		st = begin(t)
+		st.stopped(kind, engine.StepOutcome{Reply: st.reply(reply), Mail: []string{"m1"}, MailMessages: []llm.Message{llm.User("and")}})
+		require.NotContains(t, st.s.Messages, llm.User("and"), "what is given up has taken no mail in")
+		require.Empty(t, st.s.Mail)
+		require.Zero(t, st.last.Entry.Used.Steps)
+	}
+
 	st = begin(t).stopped(journal.SignalCancel, engine.StepOutcome{})
 	require.Equal(t, llm.Assistant(engine.TextClosing), st.s.Messages[1])
 	require.Nil(t, st.last.Wake)

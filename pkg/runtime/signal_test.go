@@ -225,6 +225,47 @@ func TestSignal_while_a_tool_runs(t *testing.T) {
 	}
 }
 
+// A reply whose tools only read is not committed before they have run. Where the task ends it is
+// kept, with what they brought; an interrupted task gives it up, and asks for another.
+func TestSignal_while_tools_read(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[journal.SignalKind]session.Status{
+		journal.SignalCancel: session.StatusCancelled, journal.SignalInterrupt: session.StatusInterrupted, journal.SignalAbort: session.StatusFailed,
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				made := newEffects()
+				var w *world
+				w = newWorld(t, made, hooked(made, script{"go": {calls("hookRead", `{"text":"a"}`, "hookRead", `{"text":"b"}`)}}, func(ctx context.Context, where string) {
+					if where == "b" {
+						w.mail("m1", "and this")
+						w.signal(kind)
+						<-ctx.Done()
+					}
+				}))
+				p := w.process(func(cfg *runtime.Config) { cfg.Now = time.Now })
+				w.clock.advance(time.Since(epoch))
+				w.start(p, "go")
+				require.NoError(t, p.work())
+				s := w.session()
+				require.Equal(t, want, s.Status)
+				require.Equal(t, []session.Kind{session.KindStarted, w.journal()[1].Kind}, w.kinds())
+				require.Empty(t, s.Calls)
+				w.checkAtRest()
+				if kind == journal.SignalInterrupt {
+					require.Len(t, s.Messages, 1)
+					return
+				}
+				require.Equal(t, llm.ResultSuccess, results(s)["c2-1"].Status)
+				require.Contains(t, []llm.ResultStatus{llm.ResultCancelled, llm.ResultError}, results(s)["c2-2"].Status)
+				require.Len(t, s.Messages[1].ToolCalls(), 2)
+				require.EqualValues(t, 1, s.Step)
+			})
+		})
+	}
+}
+
 func TestSignal_that_comes_when_the_step_would_end(t *testing.T) {
 	t.Parallel()
 	for name, lines := range map[string]script{
@@ -247,6 +288,8 @@ func TestSignal_that_comes_when_the_step_would_end(t *testing.T) {
 				w.checkAtRest()
 				if kind == journal.SignalCancel {
 					valid(t, w.session())
+					require.Len(t, results(w.session()), 2, "the reply is kept, whatever its tools do")
+					require.Equal(t, llm.ResultSuccess, results(w.session())["c2-1"].Status, "and what they brought")
 					return
 				}
 				_, err := p.Resume(context.Background(), runtime.ResumeParams{Key: w.key, Caller: person})
