@@ -456,7 +456,7 @@ func Stopped(s *session.Session, signal journal.Signal, out StepOutcome, st Stam
 		e.Messages = append(e.Messages, llm.Assistant(TextClosing))
 	}
 	if status == session.StatusFailed {
-		e.Failure = &session.Failure{Type: "aborted", Message: "Aborted by " + signal.Who + reason(signal.Reason)}
+		e.Failure = &session.Failure{Type: "aborted", Message: "Aborted by " + cmp.Or(signal.Who, "an unknown caller") + reason(signal.Reason)}
 	}
 	e.StateOps, e.Events = out.StateOps, out.Events
 	spend(&e, out.Used, replies)

@@ -7,14 +7,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adjourn/adjourn/internal/screen"
+	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// stopWait is how long a command waits for the worker that was told to stop.
-const stopWait = 5 * time.Second
+// stopWait is how long a command waits for the worker that was told to stop: longer than the worker
+// waits for a tool that does not heed its context.
+const stopWait = 8 * time.Second
 
 // stopWord is a command that stops a task.
 type stopWord struct {
@@ -25,8 +27,8 @@ type stopWord struct {
 var stopWords = []stopWord{
 	{
 		"interrupt", "Stop an agent softly; it can go on later",
-		`Stop what an agent does now, and keep everything it has committed. What waits stays
-open under the same ids: an answer is stored, and resume goes on.
+		`Stop what an agent does now, and keep everything it has committed. What waits
+stays open under the same ids: an answer is stored, and resume goes on.
 
 A session that has ended is refused (exit 5).`,
 		func(e *place.Connection, ctx context.Context, p client.StopParams) (client.Stopped, error) {
@@ -35,9 +37,9 @@ A session that has ended is refused (exit 5).`,
 	},
 	{
 		"cancel", "End what an agent does; the session takes a next turn",
-		`End the task an agent works on. Calls that have not run never will, what is open is
-closed, and run --session SESSION begins the next turn. A side effect that was cut off
-is shown as unknown.
+		`End the task an agent works on. Calls that have not run never will, what is
+open is closed, and run --session SESSION begins the next turn. A side effect
+that was cut off is shown as unknown.
 
 To cancel what has ended does nothing.`,
 		func(e *place.Connection, ctx context.Context, p client.StopParams) (client.Stopped, error) {
@@ -46,8 +48,8 @@ To cancel what has ended does nothing.`,
 	},
 	{
 		"abort", "End a session as failed",
-		`End the session, for good, as failed. Calls that have not run never will, and what is
-open is closed. A side effect that was cut off is shown as unknown.
+		`End the session, for good, as failed. Calls that have not run never will, and
+what is open is closed. A side effect that was cut off is shown as unknown.
 
 To abort what has ended does nothing.`,
 		func(e *place.Connection, ctx context.Context, p client.StopParams) (client.Stopped, error) {
@@ -87,38 +89,55 @@ func (c *cli) stop(ctx context.Context, word stopWord, id string, asked client.S
 	if err != nil {
 		return c.refused(ctx, e, id, err)
 	}
-	status := stopped.Status
-	if stopped.Session != nil {
-		status = stopped.Session.Status
+	v, err := report.Load(ctx, c.Place, e, id)
+	if err != nil {
+		return err
 	}
-	switch {
-	case stopped.Outcome == client.StopNothing && asked.Task != 0 && status == session.StatusRunning:
-		c.Talk("Nothing was done: task %d has ended.", stopped.Task)
-	case stopped.Outcome == client.StopNothing:
-		c.Talk("Nothing was done: it is %s.", status)
-	case stopped.Outcome == client.StopSent && status == session.StatusRunning:
-		c.Talk("Its worker was told, and has not stopped yet: a tool may take some seconds to end.")
-	}
-	return c.stands(ctx, e, id)
+	return c.stands(ctx, e, v, stopped, asked.Task)
 }
 
 // stands prints where a session stands that was to stop. That it has ended is what was asked for.
-func (c *cli) stands(ctx context.Context, e *place.Connection, id string) error {
-	v, err := report.Load(ctx, c.Place, e, id)
+func (c *cli) stands(ctx context.Context, e *place.Connection, v report.View, stopped client.Stopped, task int64) error {
+	v.CutOff = report.CutOff(ctx, e, v)
+	text := c.Form != screen.FormJSON
 	switch {
-	case err != nil:
-		return err
-	case c.Form == screen.FormJSON:
-	case v.Outcome == session.OutcomeCancelled:
-		c.Say("Session %s is cancelled.", id)
-		c.Say("Its next turn: %s", c.nextTurn(id))
+	case stopped.Outcome == client.StopSent && v.Outcome == session.OutcomeRunning && v.Task == stopped.Task:
+		v.ResumeHint = ""
+		c.Talk("Session %s has not stopped yet. Its worker was told; a tool may take some seconds to end.", v.ID)
+		c.Talk("If the worker is dead, the same command stops it, 20 seconds from now.")
+		if !text {
+			c.tell(ctx, e, v)
+		}
+		if ctx.Err() != nil {
+			return exit.Said(exit.Interrupted)
+		}
+		return exit.Said(exit.Waited)
+	case stopped.Outcome == client.StopNothing && v.Task != stopped.Task:
+		c.Talk("Nothing was done: task %d has ended, and the session is at task %d.", task, v.Task)
+	case stopped.Outcome == client.StopNothing:
+		c.Talk("Nothing was done: it is %s.", v.Status)
+		if text {
+			return nil
+		}
+	case text && v.Outcome == session.OutcomeCancelled:
+		c.Say("Session %s is cancelled.", v.ID)
+		c.cutOff(v)
+		c.Say("Its next turn: %s", c.nextTurn(v.ID))
 		report.Record(c.Screen, c.Place, v)
 		return nil
-	case v.Outcome == session.OutcomeFailed:
-		c.Say("Session %s is failed, and stays so.", id)
+	case text && v.Outcome == session.OutcomeFailed:
+		c.Say("Session %s has failed for good. What happened: %s", v.ID, c.Command(place.Target("show", v.ID)...))
+		c.cutOff(v)
 		report.Record(c.Screen, c.Place, v)
 		return nil
 	}
 	c.tell(ctx, e, v)
 	return nil
+}
+
+// cutOff says that a side effect may have been cut off.
+func (c *cli) cutOff(v report.View) {
+	if v.CutOff {
+		c.Say("A tool with an effect was cut off; its outcome is unknown: %s", c.Command(place.Target("show", v.ID)...))
+	}
 }

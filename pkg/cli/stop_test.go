@@ -23,7 +23,7 @@ func TestStop(t *testing.T) {
 		b.run("resume", "s").ends(10)
 		require.Contains(t, b.run("inbox").ends(0).stdout, "w2-2", "the same wait, under the same id")
 
-		require.Contains(t, b.run("cancel", "s", "--task", "1").ends(0).stdout, "cancelled")
+		require.Contains(t, b.run("cancel", "s", "--task", "1").ends(0).stdout, "Session s is cancelled.")
 		require.NoFileExists(t, log, "what was approved and had not run never will")
 		require.Contains(t, b.run("cancel", "s").ends(0).stderr, "Nothing was done: it is cancelled.")
 		b.run("submit", "s", "w2-2", "--approve").ends(5)
@@ -41,4 +41,25 @@ func TestStop(t *testing.T) {
 		require.Contains(t, b.run("show", "t").ends(0).stdout, "Aborted by")
 		b.run("cancel", "nobody").ends(3)
 	})
+}
+
+// A worker is told, and the command waits for it; over HTTP, and beside another process on the file.
+func TestStop_what_works(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	file := b.where()
+	b.run("run", "--agent", "toy", "--session", "first", "[{say: hi}]").ends(0) // the file is known
+	b.serve()
+	for verb, outcome := range map[string]session.Outcome{"cancel": session.OutcomeCancelled, "interrupt": session.OutcomeInterrupted} {
+		for name, where := range map[string][]string{"url": b.where(), "data": file} {
+			id := verb + "-" + name
+			b.run("run", "--agent", "toy", "--session", id, "--wait", "0s", "[{call: hang}, {say: done}]").ends(0)
+			var manifest struct {
+				Outcome session.Outcome `json:"outcome"`
+			}
+			r := b.runIn(t.Context(), "", append(where, verb, id, "-o", "json")...).ends(0)
+			require.NoError(t, json.Unmarshal([]byte(r.stdout), &manifest))
+			require.Equal(t, outcome, manifest.Outcome)
+		}
+	}
 }

@@ -294,6 +294,7 @@ func TestNotOurs(t *testing.T) {
 		theirs, none := w.send(ann, http.MethodPost, target, body), w.send(ann, http.MethodPost, strings.Replace(target, "theirs", "nobodys", 1), body)
 		require.Equal(t, http.StatusNotFound, theirs.Code, verb)
 		require.Equal(t, strings.ReplaceAll(none.Body.String(), "nobodys", "theirs"), theirs.Body.String(), verb)
+		require.Contains(t, theirs.Body.String(), "there is no such session", verb)
 	}
 	for _, target := range routesOf(http.MethodGet, "") {
 		out := w.send(ann, http.MethodGet, target, "")

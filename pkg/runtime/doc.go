@@ -1,12 +1,13 @@
 // Package runtime carries out the moves of sessions: it loads a session, asks the engine, does the effect and commits once.
 //
-// A verb is what a caller does to a session: start, submit, resume. One that is refused
-// returns an [*Error] with a stable code. The order is always commit, send, acknowledge
+// A verb is what a caller does to a session: start, submit, resume, stop. One that is
+// refused returns an [*Error] with a stable code. The order is always commit, send, acknowledge
 // (docs/design/chain.md). docs/design/README.md says what is in which file.
 //
 // The packages under internal have the other parts:
 //
 //   - worker: the step that a message asks for, and dead letters
+//   - control: verbs that stop a task
 //   - drive: takes messages from a queue for a worker
 //   - sweep: finds what is due and repairs the effects of a crash
 //   - answers: checks what callers answer

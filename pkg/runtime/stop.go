@@ -36,13 +36,14 @@ func (r *Runtime) stop(ctx context.Context, p StopParams) (Stopped, error) {
 	if err != nil {
 		return Stopped{}, err
 	}
+	request := control.StopRequest{
+		Key: p.Key, Kind: p.Kind, Reason: p.Reason, Task: p.Task, Who: p.Caller.Who, From: p.Caller.From,
+		Record: func(seq int64, did any) ([]store.Item, error) { return q.Record(r.cfg.Now(), p.Key, seq, did) },
+	}
 	return once(ctx, r, p.Caller, p.Key, &q, func(did json.RawMessage) (Stopped, error) {
 		return r.stoppedBefore(ctx, p, did)
 	}, func() (Stopped, error) {
-		out, err := r.control.Stop(ctx, control.StopRequest{
-			Key: p.Key, Kind: p.Kind, Reason: p.Reason, Task: p.Task, Who: p.Caller.Who, From: p.Caller.From,
-			Record: func(seq int64, did any) ([]store.Item, error) { return q.Record(r.cfg.Now(), p.Key, seq, did) },
-		})
+		out, err := r.control.Stop(ctx, &request)
 		return Stopped{Outcome: out.Outcome, Task: out.Task, Status: out.Status}, err
 	})
 }

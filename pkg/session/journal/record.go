@@ -112,6 +112,18 @@ func (k SignalKind) Strength() int {
 	return 0
 }
 
+// LeadsTo is the status of a session that has obeyed the signal.
+func (k SignalKind) LeadsTo() session.Status {
+	switch k {
+	case SignalInterrupt:
+		return session.StatusInterrupted
+	case SignalCancel:
+		return session.StatusCancelled
+	case SignalAbort:
+	}
+	return session.StatusFailed
+}
+
 // Signal asks a task to stop. It is scoped to that task: left over, it does nothing to the next.
 type Signal struct {
 	ID     string     `json:"id"`

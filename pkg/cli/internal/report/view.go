@@ -8,6 +8,7 @@ import (
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -54,18 +55,38 @@ func GoesOn(s client.Session) bool {
 	return s.Status == session.StatusSuspended && s.Outcome == session.OutcomeRunning
 }
 
-// CutOff reports whether a session is left in the middle of a step whose calls with effects
-// are committed and have no results yet. Where that cannot be read it may be so.
+// CutOff reports whether a tool with an effect may have been cut off when a session came to stand
+// where it does: in the middle of a step, or stopped. Where that cannot be read it may be so.
 func CutOff(ctx context.Context, e *place.Connection, v View) bool {
-	at := v.Version
-	if v.Outcome == session.OutcomeInterrupted {
-		at-- // the entry before says so
-	}
-	if v.Outcome != session.OutcomeRunning && v.Outcome != session.OutcomeInterrupted || at < 1 {
+	after := v.Version - 1
+	switch v.Outcome {
+	case session.OutcomeRunning:
+	case session.OutcomeInterrupted, session.OutcomeCancelled, session.OutcomeFailed:
+		after-- // the entry before, too
+	case session.OutcomeCompleted, session.OutcomePaused, session.OutcomeError:
 		return false
 	}
-	page, err := e.Client.Entries(context.WithoutCancel(ctx), v.ID, client.EntriesParams{After: at - 1, Limit: 1})
-	return err != nil || len(page.Items) == 1 && page.Items[0].Kind == session.KindReplied
+	if after < 0 {
+		return false
+	}
+	page, err := e.Client.Entries(context.WithoutCancel(ctx), v.ID, client.EntriesParams{After: after, Limit: 2})
+	if err != nil || len(page.Items) == 0 {
+		return err != nil
+	}
+	newest := page.Items[len(page.Items)-1]
+	results := 0
+	for _, m := range newest.Messages {
+		for _, p := range m.Parts {
+			if p.ToolResult == nil {
+				continue
+			}
+			if results++; p.ToolResult.Status == llm.ResultUnknown {
+				return true
+			}
+		}
+	}
+	// Its calls have no results: they are still open.
+	return results == 0 && v.Outcome != session.OutcomeCancelled && v.Outcome != session.OutcomeFailed && page.Items[0].Kind == session.KindReplied
 }
 
 // Close gives back what a command has opened; work that is done stays done.

@@ -43,7 +43,11 @@ func (w *Worker) DeadLetter(ctx context.Context, wake journal.Wake) (Disposition
 		return Disposition{Keep: max(lease.Until.Sub(w.cfg.Now()), minKeep)}, nil
 	}
 	if !w.tooManyClaimsDied(lease, newest.Seq) {
-		again := w.sessions.StepAfter(key, newest.Seq, newest.At, newest.Until)
+		until := newest.Until
+		if signal := head.Head.Signal; signal != nil && signal.Task == newest.Task {
+			until = nil // obeyed now, whatever the delay
+		}
+		again := w.sessions.StepAfter(key, newest.Seq, newest.At, until)
 		again.Delay = max(again.Delay, deadLetterDelay)
 		return Disposition{}, w.sessions.Send(ctx, again)
 	}
@@ -75,7 +79,7 @@ func (w *Worker) failTask(ctx context.Context, key session.Key, newest int64) (D
 		return Disposition{Keep: minKeep}, nil // decided on afresh
 	}
 	inv := w.invoke(journal.NewWake(key, 0, journal.WakeStep))
-	inv.session = s
+	inv.session, inv.stops = s, true
 	switch err := inv.claim(ctx, store.ClaimTake, s.Next()); {
 	case errors.Is(err, store.ErrNotFound):
 		return Disposition{}, nil
@@ -92,7 +96,7 @@ func (w *Worker) failTask(ctx context.Context, key session.Key, newest int64) (D
 	if err != nil {
 		inv.release(context.WithoutCancel(ctx))
 	}
-	if errors.Is(err, errLost) {
+	if errors.Is(err, errLost) || errors.Is(err, errSuperseded) {
 		return Disposition{}, nil // it lives after all
 	}
 	return Disposition{}, err

@@ -68,10 +68,10 @@ type invocation struct {
 	since time.Time
 	// began is when the step, or its last entry, began.
 	began time.Time
-	// stops says that a verb stops the step, in place of a worker: its entry needs our lease. beside
-	// are the items that go with it.
+	// stops says that the step is ended in place of its worker: the entry needs our lease. beside
+	// returns the items that go with the entry of a verb, by the status it leads to.
 	stops  bool
-	beside []store.Item
+	beside func(session.Status) ([]store.Item, error)
 	// watching is the watcher of the step under way.
 	watching *watcher
 	// lease is what was asked for of it.
@@ -159,9 +159,13 @@ func (inv *invocation) write(ctx context.Context, m engine.Move, marks, extra []
 		inv.moved = committed.Head != nil
 		var conflict *store.ConflictError
 		if errors.As(err, &conflict) && conflict.Item != nil && conflict.Item.Head != nil && conflict.Item.Head.Key == inv.key {
+			moved := conflict.Item.Rev != inv.head.Rev
 			inv.head = *conflict.Item
-			if inv.stops && inv.head.Head.Lease.Owner != inv.owner {
+			switch {
+			case inv.stops && inv.head.Head.Lease.Owner != inv.owner:
 				return of, errSuperseded
+			case !moved:
+				return of, fmt.Errorf("session %s: the store refuses HEAD as it is: %w", inv.key, store.ErrUnavailable)
 			}
 			continue // and look at what has moved it
 		}

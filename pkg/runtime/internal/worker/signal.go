@@ -83,10 +83,17 @@ func (inv *invocation) commitSignal(ctx context.Context, signal journal.Signal, 
 		} else if !errors.Is(err, stored.ErrHeadMoved) {
 			return err
 		}
-		if stronger := inv.signal(); stronger != nil {
-			signal = *stronger
-		}
+		signal = inv.orStronger(signal)
 	}
+}
+
+// orStronger returns the signal of HEAD, if it is as strong as this one: a verb's own is not on HEAD,
+// and may be the stronger.
+func (inv *invocation) orStronger(signal journal.Signal) journal.Signal {
+	if there := inv.signal(); there != nil && there.Kind.Strength() >= signal.Kind.Strength() {
+		return *there
+	}
+	return signal
 }
 
 // keepsReply reports whether a reply that is not committed goes with the entry that obeys a signal:
@@ -102,11 +109,18 @@ func (inv *invocation) closeForSignal(ctx context.Context, signal journal.Signal
 	if signal.Kind != journal.SignalInterrupt {
 		asking = nil
 	}
-	told, err := inv.closeNotRun(ctx, out, len(asking)+len(inv.beside))
+	var beside []store.Item
+	if inv.beside != nil {
+		var err error
+		if beside, err = inv.beside(signal.Kind.LeadsTo()); err != nil {
+			return nil, err
+		}
+	}
+	told, err := inv.closeNotRun(ctx, out, len(asking)+len(beside))
 	if err != nil {
 		return nil, err
 	}
-	told = append(told, inv.beside...)
+	told = append(told, beside...)
 	if signal.Kind != journal.SignalInterrupt {
 		closed, err := inv.closeOpenCalls(ctx, out, len(told))
 		return append(told, closed...), err
