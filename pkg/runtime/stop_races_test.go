@@ -72,7 +72,7 @@ func TestStop_overtaken_by_a_stronger_one(t *testing.T) {
 
 // A request without a task is about the one that is present when it comes: the next turn, which
 // begins between any two of its calls, goes on.
-func TestStop_and_the_next_turn(t *testing.T) {
+func TestStop_before_the_next_turn_everywhere(t *testing.T) {
 	t.Parallel()
 	for _, kind := range stops {
 		t.Run(string(kind), func(t *testing.T) {

@@ -355,7 +355,7 @@ func TestStop_repeated(t *testing.T) {
 }
 
 // Whatever happens between any two calls of the verb, one of the two wins, and the session is whole.
-func TestStop_crossing(t *testing.T) {
+func TestStop_crossed_everywhere(t *testing.T) {
 	t.Parallel()
 	crossings := map[string]func(w *world, p *process) error{
 		"the last answers": func(w *world, p *process) error {
@@ -464,7 +464,7 @@ func (w *world) checkNothingForgotten() {
 }
 
 // A process that stops a task dies at any of its writes; who asked asks again.
-func TestStop_dies(t *testing.T) {
+func TestStop_dies_after_every_write(t *testing.T) {
 	t.Parallel()
 	for name, place := range stopPlaces {
 		for _, kind := range stops {
