@@ -16,7 +16,7 @@ CRASH_TRIALS ?= 200
 
 LINT    := .tools/golangci-lint
 AIMOCK  := pkg/llm/openai/testdata/aimock
-COVERED := internal/engine pkg/session pkg/session/journal pkg/runtime $(addprefix pkg/runtime/internal/,stored answers idempotency refusal ledger worker sweep drive)
+COVERED := internal/engine pkg/session pkg/session/journal pkg/runtime $(addprefix pkg/runtime/internal/,stored answers idempotency refusal ledger worker sweep drive control)
 
 comma := ,
 space := $(subst ,, )
