@@ -102,23 +102,24 @@ const (
 // HasSoon is Has, and waits a moment where the data file is known and its log is not: another
 // command of this user may have begun the log just now, and is about to remember it.
 func (f *Files) HasSoon(ctx context.Context, id sqlite.Identity) bool {
+	if f.Has(id) {
+		return true
+	}
 	file := id
 	if file.LogFound = false; !f.Has(file) {
 		return false
 	}
-	for left := patience; ; left -= lookOver {
-		if f.Has(id) {
-			return true
-		}
-		if left <= 0 {
-			return false
-		}
+	for range patience / lookOver {
 		select {
 		case <-ctx.Done():
 			return false
 		case <-time.After(lookOver):
 		}
+		if f.Has(id) {
+			return true
+		}
 	}
+	return false
 }
 
 // Keep remembers a data file, and the log it has now. What is remembered already is
