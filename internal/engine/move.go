@@ -428,16 +428,16 @@ func said(a session.Answer) ([]llm.Part, bool) {
 // results where the task ends; an interrupted one is given up, and planned again.
 func Stopped(s *session.Session, signal journal.Signal, out StepOutcome, st Stamp) Move {
 	st.KeepsLease = false
-	kind, status := session.KindInterrupted, session.StatusInterrupted
+	kind, status := session.KindInterrupted, signal.Kind.LeadsTo()
 	switch signal.Kind {
 	case journal.SignalInterrupt:
 	case journal.SignalCancel:
-		kind, status = session.KindCancelled, session.StatusCancelled
+		kind = session.KindCancelled
 	case journal.SignalAbort:
-		kind, status = session.KindFailed, session.StatusFailed
+		kind = session.KindFailed
 	}
 	e := next(s, kind, status, st)
-	if !status.Ended() || out.Reply == nil || len(out.Reply.ToolCalls()) == 0 {
+	if !out.KeepsReply(signal) {
 		out.Reply, out.Mail, out.MailMessages = nil, nil, nil
 	}
 	e.Signal, e.Answers = &signal, out.Answers
@@ -461,6 +461,12 @@ func Stopped(s *session.Session, signal journal.Signal, out StepOutcome, st Stam
 	e.StateOps, e.Events = out.StateOps, out.Events
 	spend(&e, out.Used, replies)
 	return seal(s, e, s.Rules.Agent)
+}
+
+// KeepsReply reports whether a reply that is not committed goes with the entry that obeys a signal:
+// one with calls, where the task ends. Its tools only read, and what they brought counts.
+func (out StepOutcome) KeepsReply(signal journal.Signal) bool {
+	return out.Reply != nil && len(out.Reply.ToolCalls()) > 0 && signal.Kind.LeadsTo().Ended()
 }
 
 func reason(text string) string {

@@ -60,10 +60,11 @@ func (inv *invocation) commitSignal(ctx context.Context, signal journal.Signal, 
 	for {
 		done.Used.Active += inv.active()
 		out := engine.StepOutcome{Used: done.Used}
-		if done.Reply == nil || keepsReply(done, signal) { // else what its calls did is given up with it
+		keeps := done.KeepsReply(signal)
+		if done.Reply == nil || keeps { // else what its calls did is given up with it
 			out.Results, out.StateOps, out.Events = slices.Clone(done.Results), done.StateOps, done.Events
 		}
-		if keepsReply(done, signal) {
+		if keeps {
 			out.Reply, out.Mail, out.MailMessages = done.Reply, done.Mail, done.MailMessages
 		}
 		if signal.Kind == journal.SignalInterrupt {
@@ -94,12 +95,6 @@ func (inv *invocation) orStronger(signal journal.Signal) journal.Signal {
 		return *there
 	}
 	return signal
-}
-
-// keepsReply reports whether a reply that is not committed goes with the entry that obeys a signal:
-// its tools only read, and what they brought counts where the task ends.
-func keepsReply(done engine.StepOutcome, signal journal.Signal) bool {
-	return done.Reply != nil && len(done.Reply.ToolCalls()) > 0 && signal.Kind != journal.SignalInterrupt
 }
 
 // closeForSignal ends the open calls, and returns the ledgers to be written with the
