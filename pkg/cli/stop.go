@@ -21,7 +21,7 @@ const stopWait = 8 * time.Second
 // stopWord is a command that stops a task.
 type stopWord struct {
 	name, short, long string
-	stop              func(*place.Connection, context.Context, client.StopParams) (client.Stopped, error)
+	stop              func(*client.Client, context.Context, client.StopParams) (client.Stopped, error)
 }
 
 var stopWords = []stopWord{
@@ -31,9 +31,7 @@ var stopWords = []stopWord{
 stays open under the same ids: an answer is stored, and resume goes on.
 
 A session that has ended is refused (exit 5).`,
-		func(e *place.Connection, ctx context.Context, p client.StopParams) (client.Stopped, error) {
-			return e.Interrupt(ctx, p)
-		},
+		(*client.Client).Interrupt,
 	},
 	{
 		"cancel", "End what an agent does; the session takes a next turn",
@@ -42,9 +40,7 @@ open is closed, and run --session SESSION begins the next turn. A side effect
 that was cut off is shown as unknown.
 
 To cancel what has ended does nothing.`,
-		func(e *place.Connection, ctx context.Context, p client.StopParams) (client.Stopped, error) {
-			return e.Cancel(ctx, p)
-		},
+		(*client.Client).Cancel,
 	},
 	{
 		"abort", "End a session as failed",
@@ -52,9 +48,7 @@ To cancel what has ended does nothing.`,
 what is open is closed. A side effect that was cut off is shown as unknown.
 
 To abort what has ended does nothing.`,
-		func(e *place.Connection, ctx context.Context, p client.StopParams) (client.Stopped, error) {
-			return e.Abort(ctx, p)
-		},
+		(*client.Client).Abort,
 	},
 }
 
@@ -85,7 +79,7 @@ func (c *cli) stop(ctx context.Context, word stopWord, id string, asked client.S
 		return c.noSession(err, id)
 	}
 	defer c.close(e)
-	stopped, err := word.stop(e, ctx, client.StopParams{SessionID: id, Request: asked, Wait: stopWait})
+	stopped, err := word.stop(e.Client, ctx, client.StopParams{SessionID: id, Request: asked, Wait: stopWait})
 	if err != nil {
 		return c.refused(ctx, e, id, err)
 	}
@@ -93,11 +87,11 @@ func (c *cli) stop(ctx context.Context, word stopWord, id string, asked client.S
 	if err != nil {
 		return err
 	}
-	return c.stands(ctx, e, v, stopped, asked.Task)
+	return c.stands(ctx, e, v, stopped)
 }
 
 // stands prints where a session stands that was to stop. That it has ended is what was asked for.
-func (c *cli) stands(ctx context.Context, e *place.Connection, v report.View, stopped client.Stopped, task int64) error {
+func (c *cli) stands(ctx context.Context, e *place.Connection, v report.View, stopped client.Stopped) error {
 	v.CutOff = report.CutOff(ctx, e, v)
 	text := c.Form != screen.FormJSON
 	switch {
@@ -113,7 +107,7 @@ func (c *cli) stands(ctx context.Context, e *place.Connection, v report.View, st
 		}
 		return exit.Said(exit.Waited)
 	case stopped.Outcome == client.StopNothing && v.Task != stopped.Task:
-		c.Talk("Nothing was done: task %d has ended, and the session is at task %d.", task, v.Task)
+		c.Talk("Nothing was done: task %d has ended, and the session is at task %d.", stopped.Task, v.Task)
 	case stopped.Outcome == client.StopNothing:
 		c.Talk("Nothing was done: it is %s.", v.Status)
 		if text {

@@ -192,8 +192,9 @@ func (p *ClaimParams) Validate() error {
 }
 
 // Validate returns an error unless the commit's entry is valid (its seq is below a bound of the
-// adapter's), the sessions it names are valid, no item is there twice, and its marks are new
-// ledgers, and a lease owner goes with HEAD. Each item is validated when it is encoded, the claim by the adapter that makes it.
+// adapter's), the sessions it names are valid, no item is there twice, its marks are new ledgers,
+// and a lease owner goes with HEAD. Each item is validated when it is encoded, the claim by the
+// adapter that makes it.
 func (p *CommitParams) Validate(below int64) error {
 	e := &p.Entry
 	switch {
