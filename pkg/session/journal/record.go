@@ -135,6 +135,15 @@ type Signal struct {
 	From   string     `json:"from"`
 }
 
+// SignalFor returns the signal that a task has still to obey, nil if there is none: one of an earlier
+// task does nothing.
+func (h *Head) SignalFor(task int64) *Signal {
+	if h.Signal == nil || h.Signal.Task != task {
+		return nil
+	}
+	return h.Signal
+}
+
 // WaitRecord is a wait with what became of it.
 type WaitRecord struct {
 	Wait  session.Wait      `json:"wait"`

@@ -42,7 +42,7 @@ func (c *Control) signal(p *StopRequest) journal.Signal {
 // have died before it could.
 func (c *Control) SendAgain(ctx context.Context, key session.Key, task int64) error {
 	head, err := c.cfg.Sessions.Head(ctx, key)
-	if err != nil || head.Head.Signal == nil || head.Head.Signal.Task != task {
+	if err != nil || head.Head.SignalFor(task) == nil {
 		return err
 	}
 	newest, err := c.cfg.Sessions.Newest(ctx, *head.Head)
@@ -55,14 +55,11 @@ func (c *Control) SendAgain(ctx context.Context, key session.Key, task int64) er
 // Stop reads and writes once. An error that is [store.ErrConflict] means that another writer was
 // first: the request is carried out again, for the task that it was about when it was first read.
 func (c *Control) Stop(ctx context.Context, p *StopRequest) (Stopped, error) {
-	head, err := c.cfg.Sessions.Item(ctx, p.Key, store.KindHead, "")
+	head, err := c.cfg.Sessions.ExistingHead(ctx, p.Key)
 	if err != nil {
 		return Stopped{}, err
 	}
 	h := head.Head
-	if h == nil || h.Deleted {
-		return Stopped{}, refusal.NoSession(p.Key)
-	}
 	if p.Task > h.Task {
 		return Stopped{}, refusal.At(codes.InvalidInput, p.Key, h.Status, "it has no task %d: its present one is %d", p.Task, h.Task)
 	}
@@ -124,8 +121,7 @@ func (c *Control) leaveSignal(ctx context.Context, p *StopRequest, head store.It
 	if err != nil {
 		return Stopped{}, err
 	}
-	there := next.Signal
-	if there == nil || there.Task != next.Task || there.Kind.Strength() < p.Kind.Strength() {
+	if there := next.SignalFor(p.Task); there == nil || there.Kind.Strength() < p.Kind.Strength() {
 		signal := c.signal(p)
 		next.Signal = &signal
 		if newest.Until != nil { // who has the lease may give it back, to come again when the delay is over

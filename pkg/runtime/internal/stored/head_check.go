@@ -28,7 +28,7 @@ func headUnseen(s *session.Session, head *journal.Head, m engine.Move, mail int6
 	if head == nil || !m.MovesHead || e.Status == session.StatusRunning && e.Kind != session.KindDelayed {
 		return false
 	}
-	if there := head.Signal; there != nil && there.Task == s.Task {
+	if there := head.SignalFor(s.Task); there != nil {
 		if e.Signal == nil || there.ID != e.Signal.ID && there.Kind.Strength() >= e.Signal.Kind.Strength() {
 			return true
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -35,6 +36,16 @@ func (st *Sessions) Head(ctx context.Context, key session.Key) (store.Item, erro
 	item, err := st.Item(ctx, key, store.KindHead, "")
 	if err == nil && item.Head == nil {
 		err = fmt.Errorf("session %s: HEAD: %w", key, store.ErrNotFound)
+	}
+	return item, err
+}
+
+// ExistingHead is [Sessions.Head] for a verb: a session that does not exist, or was deleted, is
+// refused in a caller's words.
+func (st *Sessions) ExistingHead(ctx context.Context, key session.Key) (store.Item, error) {
+	item, err := st.Item(ctx, key, store.KindHead, "")
+	if err == nil && (item.Head == nil || item.Head.Deleted) {
+		err = refusal.NoSession(key)
 	}
 	return item, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -33,12 +32,9 @@ func (st *Sessions) LoadSuspensionAt(ctx context.Context, key session.Key, check
 	if err := key.Validate(); err != nil {
 		return Suspension{}, CheckpointState{}, err
 	}
-	item, err := st.Item(ctx, key, store.KindHead, "")
+	item, err := st.ExistingHead(ctx, key)
 	if err != nil {
 		return Suspension{}, CheckpointState{}, err
-	}
-	if item.Head == nil || item.Head.Deleted {
-		return Suspension{}, CheckpointState{}, refusal.NoSession(key)
 	}
 	at, err := st.loadCheckpoint(ctx, *item.Head, checkpoint)
 	if err != nil {

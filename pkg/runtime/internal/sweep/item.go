@@ -160,7 +160,7 @@ func (w *Sweep) resend(ctx context.Context, head store.Item) (bool, error) {
 		return false, err
 	}
 	at, until := newest.At, newest.Until
-	if signal := head.Head.Signal; signal != nil && signal.Task == newest.Task {
+	if head.Head.SignalFor(newest.Task) != nil {
 		until = nil // carried out now, whatever the delay
 	}
 	if journal.PutOff(at, until, now) > 0 {

@@ -44,7 +44,7 @@ func (w *Worker) DeadLetter(ctx context.Context, wake journal.Wake) (Disposition
 	}
 	if !w.tooManyClaimsDied(lease, newest.Seq) {
 		until := newest.Until
-		if signal := head.Head.Signal; signal != nil && signal.Task == newest.Task {
+		if head.Head.SignalFor(newest.Task) != nil {
 			until = nil // obeyed now, whatever the delay
 		}
 		again := w.sessions.StepAfter(key, newest.Seq, newest.At, until)

@@ -123,10 +123,10 @@ func (inv *invocation) stamp(keepsLease bool) engine.Stamp {
 
 // signal returns the signal for this task, if there is one.
 func (inv *invocation) signal() *journal.Signal {
-	if inv.head.Head == nil || inv.head.Head.Signal == nil || inv.head.Head.Signal.Task != inv.session.Task {
+	if inv.head.Head == nil {
 		return nil
 	}
-	return inv.head.Head.Signal
+	return inv.head.Head.SignalFor(inv.session.Task)
 }
 
 // commit writes a move: the entry and what goes with it, once; then sends what
