@@ -95,6 +95,17 @@ func (p *Person) Signal(s syscall.Signal) {
 	require.NoError(p.t, syscall.Kill(-p.leader.Process.Pid, s))
 }
 
+// Kill kills the program, with all that it runs at the terminal, and waits until they are gone.
+func (p *Person) Kill() {
+	p.t.Helper()
+	p.Signal(syscall.SIGKILL)
+	buffer := make([]byte, 4096)
+	for err := error(nil); err == nil; { // the terminal can be read until nobody has it open any more
+		_, err = p.tty.Read(buffer)
+		require.NotErrorIs(p.t, err, os.ErrDeadlineExceeded)
+	}
+}
+
 // Leaves waits until the program has ended, and returns its exit code.
 func (p *Person) Leaves() int {
 	p.t.Helper()

@@ -99,7 +99,7 @@ func TestEditorThatIsKilled(t *testing.T) {
 		killed := b.sit(env, "run", "--agent", "toy", "--session", "s", deploys(log, "web"))
 		killed.Sees(prompt).Types("e\n").Sees("editing")
 		require.Len(t, left(), 1)
-		killed.Signal(syscall.SIGKILL)
+		killed.Kill()
 
 		b.start("t", deploys(log, "web"), 10)
 		edits := b.sit(env, "resume", "t")
