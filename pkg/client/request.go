@@ -41,6 +41,8 @@ type request struct {
 	body any
 	// wait is how long the server was asked to hold the answer back.
 	wait time.Duration
+	// cancels says that the task is to be cancelled if this side goes away meanwhile.
+	cancels bool
 }
 
 // send sends a request, repeats it while its failure may pass, and reads the answer into out.

@@ -20,12 +20,16 @@ type StartParams struct {
 	// Wait asks the server to answer only when the session rests, or after so
 	// long, in whole seconds. The server may wait less.
 	Wait time.Duration
+	// CancelOnDisconnect has the server cancel the task if this call ends before its answer has
+	// come, because its ctx has ended or the connection is lost; only together with Wait. A server
+	// on AWS Lambda does not see that, and goes on.
+	CancelOnDisconnect bool
 }
 
 // Start begins a session, or the next turn of one that completed or was cancelled.
 func (c *Client) Start(ctx context.Context, p StartParams) (Started, error) {
 	var out Started
-	err := c.change(ctx, request{path: "sessions"}, p.IdempotencyKey, p.Request, p.Wait, &out)
+	err := c.change(ctx, request{path: "sessions", cancels: p.CancelOnDisconnect}, p.IdempotencyKey, p.Request, p.Wait, &out)
 	return out, err
 }
 
@@ -37,6 +41,8 @@ type SubmitParams struct {
 	IdempotencyKey string
 	// Wait as in [StartParams].
 	Wait time.Duration
+	// CancelOnDisconnect as in [StartParams].
+	CancelOnDisconnect bool
 }
 
 // Submit answers one wait.
@@ -46,7 +52,7 @@ func (c *Client) Submit(ctx context.Context, p SubmitParams) (Submitted, error) 
 	if err != nil {
 		return out, err
 	}
-	err = c.change(ctx, request{path: path, session: p.SessionID}, p.IdempotencyKey, p.Answer, p.Wait, &out)
+	err = c.change(ctx, request{path: path, session: p.SessionID, cancels: p.CancelOnDisconnect}, p.IdempotencyKey, p.Answer, p.Wait, &out)
 	return out, err
 }
 
@@ -58,6 +64,8 @@ type ResumeParams struct {
 	IdempotencyKey string
 	// Wait as in [StartParams].
 	Wait time.Duration
+	// CancelOnDisconnect as in [StartParams].
+	CancelOnDisconnect bool
 }
 
 // Resume goes on with a session.
@@ -67,7 +75,7 @@ func (c *Client) Resume(ctx context.Context, p ResumeParams) (Resumed, error) {
 	if err != nil {
 		return out, err
 	}
-	err = c.change(ctx, request{path: path, session: p.SessionID}, p.IdempotencyKey, p.Request, p.Wait, &out)
+	err = c.change(ctx, request{path: path, session: p.SessionID, cancels: p.CancelOnDisconnect}, p.IdempotencyKey, p.Request, p.Wait, &out)
 	return out, err
 }
 
@@ -114,6 +122,9 @@ func (c *Client) change(ctx context.Context, r request, key string, body any, wa
 		key = newKey()
 	}
 	header := prefer(wait)
+	if preference := header.Get(HeaderPrefer); r.cancels && preference != "" {
+		header.Set(HeaderPrefer, preference+", "+PreferCancelOnDisconnect)
+	}
 	if key != "" {
 		header.Set(HeaderIdempotencyKey, key)
 	}

@@ -10,9 +10,12 @@ const (
 	// HeaderIdempotencyReplayed is "true" on the answer to a request that was carried out before under its key.
 	HeaderIdempotencyReplayed = "Idempotency-Replayed"
 	// HeaderPrefer with wait=N asks the server to answer only when the session
-	// rests, or after N seconds; HeaderPreferenceApplied says how long it was ready to wait.
+	// rests, or after N seconds; with cancel-on-disconnect beside it the task is cancelled if the
+	// client goes away meanwhile. HeaderPreferenceApplied says what the server was ready to do.
 	HeaderPrefer            = "Prefer"
 	HeaderPreferenceApplied = "Preference-Applied"
+	// PreferCancelOnDisconnect is that preference.
+	PreferCancelOnDisconnect = "cancel-on-disconnect"
 	// HeaderRequestID names one request in the answer and in the server's log.
 	HeaderRequestID = "X-Request-Id"
 

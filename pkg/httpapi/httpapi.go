@@ -68,6 +68,11 @@ type Config struct {
 	// MaxWait is how long a request may wait for a session at most; 0 means
 	// [DefaultMaxWait], less than 0 that none may wait.
 	MaxWait time.Duration
+	// HidesDisconnects says that a request's context does not end when its client goes away, as on
+	// AWS Lambda: the preference [client.PreferCancelOnDisconnect] is not granted then. Elsewhere
+	// the context must end with [context.Canceled] as its cause when the client goes, and with
+	// another cause when the server ends the request.
+	HidesDisconnects bool
 	// MaxBody is the largest body in bytes that is read; 0 means [DefaultMaxBody].
 	MaxBody int64
 	// MaxPage is how many bytes the items of a page may have, unless there is only

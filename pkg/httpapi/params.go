@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -112,36 +113,60 @@ func (r *request) idempotencyKey() (string, error) {
 	return given[0], nil
 }
 
-// preferredWait reads wait=N of the Prefer headers (RFC 7240), bounded by what the
-// server grants. A preference that cannot be read is none.
-func (h *handler) preferredWait(r *request) (wait time.Duration, given bool) {
+// waitPreference is what a caller prefers of the time until the answer.
+type waitPreference struct {
+	// wait is bounded by what the server grants; given says that there is one.
+	wait  time.Duration
+	given bool
+	// cancels says that the task is to be cancelled if the client goes away while it waits.
+	cancels bool
+}
+
+// preferredWait reads wait=N and cancel-on-disconnect of the Prefer headers (RFC 7240). A
+// preference that cannot be read is none.
+func (h *handler) preferredWait(r *request) (p waitPreference) {
+	decided := false
 	for _, preference := range strings.Split(strings.Join(r.Header.Values(client.HeaderPrefer), ","), ",") {
 		preference, _, _ = strings.Cut(preference, ";")
-		name, value, _ := strings.Cut(preference, "=")
-		if !strings.EqualFold(strings.TrimSpace(name), "wait") {
-			continue
+		name, value, valued := strings.Cut(preference, "=")
+		switch name = strings.TrimSpace(name); {
+		case strings.EqualFold(name, client.PreferCancelOnDisconnect):
+			p.cancels = !valued && !h.cfg.HidesDisconnects
+		case strings.EqualFold(name, "wait") && !decided: // the first one counts
+			decided = true
+			seconds, err := strconv.ParseUint(strings.Trim(strings.TrimSpace(value), `"`), 10, 31)
+			if err == nil && h.cfg.MaxWait >= 0 {
+				p.wait, p.given = min(time.Duration(seconds)*time.Second, h.cfg.MaxWait), true
+			}
 		}
-		seconds, err := strconv.ParseUint(strings.Trim(strings.TrimSpace(value), `"`), 10, 31)
-		if err != nil || h.cfg.MaxWait < 0 {
-			return 0, false
-		}
-		return min(time.Duration(seconds)*time.Second, h.cfg.MaxWait), true // the first one counts
 	}
-	return 0, false
+	p.cancels = p.cancels && p.wait > 0
+	return p
 }
 
 // applied is the Preference-Applied of a wait.
-func applied(wait time.Duration) string { return fmt.Sprintf("wait=%d", wait/time.Second) }
+func (p waitPreference) applied() string {
+	text := fmt.Sprintf("wait=%d", p.wait/time.Second)
+	if p.cancels {
+		text += ", " + client.PreferCancelOnDisconnect
+	}
+	return text
+}
 
 // settle waits for a session to rest, past an entry, as long as the caller
-// prefers, and says where it stands then. What was asked for has been done by now: whatever fails
-// here is left out of the answer, and does not turn it into an error.
-func (h *handler) settle(r *request, key session.Key, past int64, out *response) (s *client.Session, rests bool) {
-	if wait, given := h.preferredWait(r); given {
-		out.header[client.HeaderPreferenceApplied] = applied(wait)
+// prefers, and says where it stands then. task is the one that the request started or drove on, and
+// that is cancelled if the client prefers that and goes away; 0 for none. What was asked for has
+// been done by now: whatever fails here is left out of the answer, and does not turn it into an error.
+func (h *handler) settle(r *request, key session.Key, past, task int64, out *response) (s *client.Session, rests bool) {
+	if prefers := h.preferredWait(r); prefers.given {
+		prefers.cancels = prefers.cancels && task > 0
+		out.header[client.HeaderPreferenceApplied] = prefers.applied()
 		var err error
-		if rests, err = h.cfg.Runtime.AwaitRest(r.Context(), key, past, wait); err != nil {
+		if rests, err = h.cfg.Runtime.AwaitRest(r.Context(), key, past, prefers.wait); err != nil {
 			h.leftOut(r, key, err)
+			if prefers.cancels {
+				h.cancelAbandoned(r, key, past, task)
+			}
 		}
 	}
 	stands, err := h.stand(r.Context(), key)
@@ -150,6 +175,40 @@ func (h *handler) settle(r *request, key session.Key, past int64, out *response)
 		return nil, rests
 	}
 	return stands, rests
+}
+
+const (
+	// cancelWithin is how long the cancelling of a task may take whose client went away.
+	cancelWithin = 5 * time.Second
+	// reasonDisconnected is kept with it.
+	reasonDisconnected = "the client went away"
+)
+
+// cancelAbandoned cancels a task if the client that waited for it went away. One that rests by now
+// was not abandoned: its answer was made. That the server ends the request is another cause.
+func (h *handler) cancelAbandoned(r *request, key session.Key, past, task int64) {
+	if !errors.Is(context.Cause(r.Context()), context.Canceled) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), cancelWithin)
+	defer cancel()
+	rests, err := h.cfg.Runtime.AwaitRest(ctx, key, past, 0)
+	if err == nil && !rests {
+		_, err = h.cfg.Runtime.Stop(ctx, runtime.StopParams{Key: key, Kind: runtime.SignalCancel, Reason: reasonDisconnected, Task: task, Caller: r.by()})
+	}
+	if err != nil {
+		h.cfg.Log.WarnContext(ctx, "the task of a client that went away is not cancelled", "request", r.id, "session", key.String(), "task", task, "error", err)
+	}
+}
+
+// drives returns the present task of a session, if the caller prefers that the task which the
+// request drives on is cancelled when the client goes away; else 0.
+func (h *handler) drives(r *request) (task int64, err error) {
+	if !h.preferredWait(r).cancels {
+		return 0, nil
+	}
+	head, err := h.cfg.Runtime.Head(r.Context(), r.key())
+	return head.Task, err
 }
 
 func (h *handler) leftOut(r *request, key session.Key, err error) {

@@ -54,9 +54,10 @@ func (h *handler) session(r *request) (*response, error) {
 		return nil, err
 	}
 	out := &response{status: http.StatusOK, header: map[string]string{}}
-	if wait, given := h.preferredWait(r); given {
-		out.header[client.HeaderPreferenceApplied] = applied(wait)
-		if _, err := h.cfg.Runtime.AwaitRest(r.Context(), r.key(), 0, wait); err != nil {
+	if prefers := h.preferredWait(r); prefers.given {
+		prefers.cancels = false // it has started nothing
+		out.header[client.HeaderPreferenceApplied] = prefers.applied()
+		if _, err := h.cfg.Runtime.AwaitRest(r.Context(), r.key(), 0, prefers.wait); err != nil {
 			return nil, err
 		}
 	}

@@ -38,7 +38,7 @@ func (h *handler) start(r *request) (*response, error) {
 	}
 	out := &response{status: http.StatusAccepted, header: map[string]string{"Location": location(started.Key)}}
 	out.replayed(started.Replayed)
-	stands, rests := h.settle(r, started.Key, 0, out)
+	stands, rests := h.settle(r, started.Key, 0, started.Task, out)
 	if rests {
 		out.status = http.StatusOK
 	}
@@ -68,6 +68,10 @@ func (h *handler) submit(r *request) (*response, error) {
 	if err := checkKind(body.Kind); err != nil {
 		return nil, err
 	}
+	task, err := h.drives(r)
+	if err != nil {
+		return nil, err
+	}
 	submitted, err := h.cfg.Runtime.Submit(r.Context(), runtime.SubmitParams{
 		Key: r.key(), Caller: r.by(), HoldResume: body.AutoResume != nil && !*body.AutoResume, IdempotencyKey: idempotencyKey,
 		Answer: session.Answer{
@@ -81,7 +85,10 @@ func (h *handler) submit(r *request) (*response, error) {
 	}
 	out := &response{status: http.StatusOK, header: map[string]string{}}
 	out.replayed(submitted.Replayed)
-	stands, _ := h.settle(r, r.key(), 0, out)
+	if submitted.Replayed || submitted.Repeated {
+		task = 0 // it may have driven on an earlier one
+	}
+	stands, _ := h.settle(r, r.key(), 0, task, out)
 	out.body = client.Submitted{
 		Answer: submitted.Answer, Continuation: submitted.Continuation, Open: openWaits(r.key().ID, submitted.Open),
 		Repeated: submitted.Repeated, Session: stands,
@@ -112,13 +119,20 @@ func (h *handler) resume(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	task, err := h.drives(r)
+	if err != nil {
+		return nil, err
+	}
 	resumed, err := h.goOn(r, mode, body, idempotencyKey)
 	if err != nil {
 		return nil, err
 	}
 	out := &response{status: http.StatusAccepted, header: map[string]string{"Location": location(r.key())}}
 	out.replayed(resumed.Replayed)
-	stands, rests := h.settle(r, r.key(), resumed.After, out)
+	if resumed.Replayed || resumed.Repeated {
+		task = 0 // it may have driven on an earlier one
+	}
+	stands, rests := h.settle(r, r.key(), resumed.After, task, out)
 	if rests || resumed.Repeated || resumed.Continuation != runtime.ContinuationResumed {
 		out.status = http.StatusOK
 	}
@@ -146,7 +160,7 @@ func stops(kind runtime.SignalKind) func(*handler, *request) (*response, error) 
 		}
 		out := &response{status: http.StatusAccepted, header: map[string]string{"Location": location(r.key())}}
 		out.replayed(stopped.Replayed)
-		stands, rests := h.settle(r, r.key(), 0, out)
+		stands, rests := h.settle(r, r.key(), 0, 0, out)
 		if rests || stopped.Outcome != runtime.StopSent {
 			out.status = http.StatusOK
 		}

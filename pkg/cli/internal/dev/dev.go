@@ -192,8 +192,8 @@ func patient(h http.Handler) *http.Server {
 
 // answer serves HTTP until ctx ends.
 func (s *Server) answer(ctx context.Context) error {
-	late, giveUp := context.WithCancel(context.WithoutCancel(ctx))
-	defer giveUp()
+	late, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer giveUp(runtime.ErrOutOfTime)
 	server := patient(s.reporting(endReads(ctx, s.handler)))
 	server.BaseContext = func(net.Listener) context.Context { return late }
 	server.ErrorLog = slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn)
@@ -205,7 +205,7 @@ func (s *Server) answer(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	// First what is under way may end, then it is cancelled, then cut off.
-	timer := time.AfterFunc(s.cfg.Grace, giveUp)
+	timer := time.AfterFunc(s.cfg.Grace, func() { giveUp(runtime.ErrOutOfTime) }) // with a cause: no client has gone away
 	defer timer.Stop()
 	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.cfg.Grace)
 	defer cancel()
