@@ -62,6 +62,7 @@ fmt-check: $(LINT) ## Fail where fmt would change something
 vet: ## Run go vet, and type-check what builds on a Mac and the module of the benchmarks
 	$(GO) vet ./...
 	$(GO) vet -tags aws ./...
+	$(GO) vet -tags pythontypes ./pkg/runtime
 	cd tools && $(GO) run ./typecheck -C .. darwin
 	cd tools && $(GO) run ./typecheck -C ../bench $(shell $(GO) env GOOS)
 
@@ -134,6 +135,13 @@ $(AIMOCK)/node_modules/.package-lock.json: $(AIMOCK)/package.json $(AIMOCK)/pack
 .PHONY: test-openai
 test-openai: aimock ## The OpenAI adapter against the mock server; skips are failures
 	ADJOURN_REQUIRE_AIMOCK=1 $(GO) test ./pkg/llm/openai/... -run . -count=1 $(TESTFLAGS)
+
+.PHONY: test-python-types
+test-python-types: ## Histories of cancelled tasks against the types of the official Python SDKs; needs python3
+	@localstack/install python-types
+	.tools/python-types/bin/python -m unittest discover -q -s tools/python-types
+	ADJOURN_PYTHON_TYPES=$(CURDIR)/.tools/python-types/bin/python \
+		$(GO) test -tags pythontypes -count=1 -timeout 5m -run '^TestPythonTypes$$' $(TESTFLAGS) ./pkg/runtime
 
 # make test searches the same up to a small bound. MODEL chooses, as in MODEL=S.
 .PHONY: model
