@@ -371,6 +371,9 @@ func TestCtrlCWhileWorking(t *testing.T) {
 	both(t, func(t *testing.T, b *bench) {
 		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: hang}, {say: ok}]")
 		p.Sees("…").Types("\x03")
+		if b.url != "" {
+			p.Sees("[S]top watching: ").Types("\n")
+		}
 		require.Equal(t, 130, p.Leaves(), p.All())
 		require.Contains(t, p.All(), "resume s")
 		m := b.run("resume", "s", "--wait", "100ms", "-o", "json").ends(124).manifest()

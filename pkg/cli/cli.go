@@ -66,12 +66,17 @@ type Config struct {
 // SIGTERM stops cleanly; a second one at once.
 func Main(registry func() (*agent.Registry, error)) {
 	collectLate()
-	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	ctx, end := context.WithCancelCause(context.Background())
-	context.AfterFunc(signalled, func() {
-		stop() // before anybody hears of the first, who may say that a second one stops at once
-		end(context.Cause(signalled))
-	})
+	go func() {
+		first := <-signals
+		signal.Stop(signals) // before anybody hears of the first, who may say that a second one stops at once
+		if first == syscall.SIGTERM {
+			end(errTerminated)
+		}
+		end(nil)
+	}()
 	who := ""
 	if u, err := user.Current(); err == nil {
 		who = u.Username
@@ -82,6 +87,9 @@ func Main(registry func() (*agent.Registry, error)) {
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Who: who,
 	}))
 }
+
+// errTerminated is why the context of a command ended that nobody at its terminal has stopped.
+var errTerminated = fmt.Errorf("%w: terminated", context.Canceled)
 
 // collectLate has the first garbage collection come at four times the usual heap, 16 MB: most
 // commands have ended by then, and a collection costs them a tenth of their time. From there on
@@ -195,6 +203,8 @@ type cli struct {
 	did string
 	// message that a session was to go on with; "" for none.
 	message string
+	// told says that the session was told to stop, and may need a moment.
+	told bool
 	// began says that the words were understood and the command has started.
 	began bool
 }

@@ -66,7 +66,7 @@ func (c *cli) untilRest(ctx context.Context, e *place.Connection, id string, sta
 			report.Refuse(c.Screen, c.Place, v, c.unmanned(v, err))
 			return v, exit.Said(c.code(err))
 		}
-		if v.Outcome == session.OutcomeRunning && ctx.Err() != nil && !c.Remote() {
+		if v.Outcome == session.OutcomeRunning && ctx.Err() != nil && (!c.Remote() || c.wantsInterrupt(ctx, v.ID)) {
 			return c.interrupted(ctx, e, v)
 		}
 		if v.Outcome != session.OutcomeRunning || within.Err() != nil {
@@ -76,10 +76,20 @@ func (c *cli) untilRest(ctx context.Context, e *place.Connection, id string, sta
 	}
 }
 
-// interrupted interrupts the session that this command has worked on until Ctrl-C, so that nothing
-// but a resume goes on with it: not the next work, not a server on the same data file.
+// wantsInterrupt asks what Ctrl-C means for a session that a server works on: it goes on there
+// when nobody watches. A command that was terminated, or has no terminal, asks nobody.
+func (c *cli) wantsInterrupt(ctx context.Context, id string) bool {
+	if errors.Is(context.Cause(ctx), errTerminated) || !c.person.There() {
+		return false
+	}
+	return c.person.WantsInterrupt(context.WithoutCancel(ctx), id)
+}
+
+// interrupted interrupts the session that this command has worked on, or watched, until Ctrl-C, so
+// that nothing but a resume goes on with it: not the next work, not a server on the same data file.
 func (c *cli) interrupted(ctx context.Context, e *place.Connection, v report.View) (report.View, error) {
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*stopWait)
+	defer cancel()
 	if _, err := e.Interrupt(ctx, client.StopParams{SessionID: v.ID, Request: client.StopRequest{Task: v.Task}, Wait: stopWait}); err != nil {
 		if exit.Class(err) == client.ClassConflict { // it has ended
 			return report.Load(ctx, c.Place, e, v.ID)
@@ -87,6 +97,7 @@ func (c *cli) interrupted(ctx context.Context, e *place.Connection, v report.Vie
 		c.Complain("it could not be interrupted, and goes on when somebody works on it: %v", err)
 		return v, nil
 	}
+	c.told = true
 	return report.Load(ctx, c.Place, e, v.ID)
 }
 
@@ -139,8 +150,13 @@ func (c *cli) tell(ctx context.Context, e *place.Connection, v report.View) {
 func (c *cli) rest(ctx context.Context, e *place.Connection, v report.View) error {
 	code := exit.Code(v.Outcome, nil)
 	if v.Outcome == session.OutcomeRunning && ctx.Err() != nil {
-		if c.Talk("Interrupted."); c.Remote() {
-			c.Talk("To stop the session itself: %s", c.Command(place.Target("interrupt", v.ID)...))
+		switch {
+		case !c.Remote():
+			c.Talk("Interrupted.")
+		case c.told:
+			c.Talk("Session %s has not stopped yet. Its worker was told; a tool may take some seconds to end.", v.ID)
+		default:
+			c.Talk("Stopped watching. To stop the session itself: %s", c.Command(place.Target("interrupt", v.ID)...))
 		}
 		code = exit.Interrupted
 	}
