@@ -65,6 +65,29 @@ func TestWhatIsSent(t *testing.T) {
 	_, err = c.Entries(ctx, "s", client.EntriesParams{After: 4, Wait: 2 * time.Second})
 	require.NoError(t, err)
 
+	for i, send := range []func() error{
+		func() error {
+			_, err := c.Start(ctx, client.StartParams{Request: client.StartRequest{Agent: "a"}, Wait: time.Second, CancelOnDisconnect: true})
+			return err
+		},
+		func() error {
+			_, err := c.Submit(ctx, client.SubmitParams{SessionID: "s", Wait: time.Second, CancelOnDisconnect: true})
+			return err
+		},
+		func() error {
+			_, err := c.Resume(ctx, client.ResumeParams{SessionID: "s", Wait: time.Second, CancelOnDisconnect: true})
+			return err
+		},
+		func() error {
+			_, err := c.Resume(ctx, client.ResumeParams{SessionID: "s", CancelOnDisconnect: true})
+			return err
+		},
+	} {
+		require.NoError(t, send())
+		require.Equal(t, []string{"wait=1, cancel-on-disconnect", "wait=1, cancel-on-disconnect", "wait=1, cancel-on-disconnect", ""}[i],
+			s.requests[len(s.requests)-1].Header.Get(client.HeaderPrefer))
+	}
+
 	start := s.requests[0]
 	require.Equal(t, "mine", start.Header.Get(client.HeaderIdempotencyKey))
 	require.Equal(t, "wait=3", start.Header.Get(client.HeaderPrefer))

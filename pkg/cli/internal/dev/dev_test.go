@@ -2,6 +2,7 @@ package dev_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -112,6 +113,47 @@ func TestServe(t *testing.T) {
 	var dialer net.Dialer
 	_, err = dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(c.URL(), "http://"))
 	require.Error(t, err)
+}
+
+// TestDisconnect has a client that waits go away, and a server stop beside one: only the first
+// cancels the task.
+func TestDisconnect(t *testing.T) {
+	t.Parallel()
+	for _, stops := range []bool{false, true} {
+		t.Run(fmt.Sprintf("the server stops=%t", stops), func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.cfg.Grace = time.Millisecond
+			c, stop := b.serve()
+			once, err := client.New(client.Config{URL: c.URL(), Tries: 1, Token: b.token()})
+			require.NoError(t, err)
+			defer once.Close()
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			left := make(chan struct{})
+			go func() {
+				defer close(left)
+				_, _ = once.Start(ctx, client.StartParams{
+					Request: client.StartRequest{SessionID: "s", Agent: "hang", Input: client.Text("hi")}, Wait: 20 * time.Second, CancelOnDisconnect: true,
+				})
+			}()
+			key := session.Key{Tenant: session.DefaultTenant, ID: "s"}
+			status := func() session.Status {
+				head, _ := b.cfg.App.Runtime.Head(context.Background(), key)
+				return head.Status
+			}
+			require.Eventually(t, func() bool { return status() == session.StatusRunning }, time.Minute, time.Millisecond)
+			if stops {
+				_ = stop()
+				<-left
+				require.Equal(t, session.StatusRunning, status())
+				return
+			}
+			leave()
+			require.Eventually(t, func() bool { return status() == session.StatusCancelled }, time.Minute, time.Millisecond)
+			require.NoError(t, stop())
+		})
+	}
 }
 
 // TestStop has somebody wait for a session while the server is told to stop.
