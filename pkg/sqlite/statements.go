@@ -3,6 +3,7 @@ package sqlite
 import (
 	"github.com/adjourn/adjourn/pkg/sqlite/internal/datafile"
 	"github.com/adjourn/adjourn/pkg/sqlite/internal/row"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // The statements.
@@ -81,7 +82,7 @@ var statements = [stmtCount]string{
 		" WHERE items.tenant=?1 AND (deadline, opened, iid) > (?2, ?3, ?4) ORDER BY deadline, opened, iid LIMIT ?5",
 	stmtDue:     row.DueBy("<=", ""),
 	stmtAhead:   row.DueBy(">", " AND i.tenant IS NULL"), // tenant: of an open wait
-	stmtTenants: "SELECT DISTINCT tenant FROM sessions WHERE deleted=0 UNION SELECT DISTINCT tenant FROM messages LIMIT ?",
+	stmtTenants: "SELECT DISTINCT tenant FROM sessions WHERE deleted=0 AND tenant<>'" + store.Everywhere + "' UNION SELECT DISTINCT tenant FROM messages LIMIT ?",
 
 	stmtSend: "INSERT OR IGNORE INTO messages (mid, dead, visible, sent, receives, owner, tenant, session, seq, kind, v)" +
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -83,10 +83,17 @@ func (k ItemKind) Scope(key session.Key) session.Key {
 // OfTenant reports whether items of the kind belong to a tenant instead of a session.
 func (k ItemKind) OfTenant() bool { return k == KindIdempotency || k == KindTenantRecord }
 
+// Everywhere stands in the place of a tenant in the key of records that belong to none, because they
+// are about all of the store. No tenant has that name, so no session and no caller's record can.
+const Everywhere = "*"
+
 // ValidateKey returns an error unless items of the kind can belong to key: a
-// tenant's need no more of it than the tenant.
+// tenant's need no more of it than the tenant, and a record may belong to [Everywhere].
 func (k ItemKind) ValidateKey(key session.Key) error {
-	if k.OfTenant() {
+	switch {
+	case k == KindTenantRecord && key.Tenant == Everywhere:
+		return nil
+	case k.OfTenant():
 		return ValidateTenant(key.Tenant)
 	}
 	return key.Validate()

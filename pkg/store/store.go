@@ -165,7 +165,8 @@ const (
 	KindMail  ItemKind = "mail"
 	KindAudit ItemKind = "audit"
 	// These belong to a tenant instead of a session. A record of a tenant has a
-	// name of 1 to 512 characters from ! to ~ but *.
+	// name of 1 to 512 characters from ! to ~ but *. It may belong to [Everywhere] instead:
+	// no commit of a session writes it there.
 	KindIdempotency  ItemKind = "idempotency"
 	KindTenantRecord ItemKind = "tenant_record"
 )

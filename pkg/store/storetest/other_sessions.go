@@ -414,6 +414,27 @@ var tenantTests = []test{
 			require.Error(f, err, name)
 		}
 	}},
+	{"a record that belongs to no tenant is read with that key alone and is in no session's write", func(f *fixture) {
+		f.start()
+		everywhere := session.Key{Tenant: store.Everywhere}
+		got, err := f.store.Update(f.Context(), everywhere, store.TenantItem(counter(1), 0))
+		require.NoError(f, err)
+		require.Equal(f, []store.Item{store.TenantItem(counter(1), 1)}, got)
+		require.Equal(f, got, f.of(everywhere, store.KindTenantRecord, "spent"))
+		require.Empty(f, f.items(store.KindTenantRecord, "spent"))
+		_, err = f.store.Update(f.Context(), everywhere, store.TenantItem(counter(2), 2))
+		var refused *store.ConflictError
+		require.ErrorAs(f, err, &refused)
+		require.Equal(f, got[0], *refused.Item)
+		for _, item := range []store.Item{store.HeadItem(head(session.Key{Tenant: store.Everywhere, ID: "s"}), 0), store.IdempotencyItem(journal.Idempotency{Key: "k"}, 0), store.ToolItem(tool("c1-0"), 0)} {
+			_, err = f.store.Update(f.Context(), everywhere, item)
+			require.ErrorIs(f, err, session.ErrInvalidID, item.Kind)
+		}
+		for name, write := range writes {
+			require.Error(f, write(f, store.TenantItem(counter(2), 1).In(everywhere)), name)
+		}
+		require.Equal(f, got, f.of(everywhere, store.KindTenantRecord, ""))
+	}},
 	{"records outlive the session that wrote them", func(f *fixture) {
 		f.start()
 		large := journal.TenantRecord{Name: "large", Value: jsonText(`"` + noise(1<<20) + `"`)}
