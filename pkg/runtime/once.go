@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/idempotency"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -36,7 +37,7 @@ func once[T any](ctx context.Context, r *Runtime, c Caller, key session.Key, q *
 		}
 		switch {
 		case !errors.Is(err, store.ErrConflict):
-			r.auditRefusal(ctx, c, key, err)
+			r.answers.Audit(ctx, answers.Caller(c), key, err)
 			return none, err
 		case try == maxTries:
 			return none, changedWhileRead(key)

@@ -152,7 +152,7 @@ func New(cfg Config) (*Runtime, error) {
 		Store: cfg.Store, Queue: cfg.Queue, Now: cfg.Now, CacheBytes: cfg.CacheBytes,
 		CommitTimeout: cfg.CommitTimeout, SweepAfter: cfg.SweepAfter, OnEntry: cfg.onEntry(),
 	})
-	checker := answers.New(answers.Config{Sessions: sessions, Store: cfg.Store, Registry: cfg.Registry, Now: cfg.Now, StepBytes: cfg.StepBytes})
+	checker := answers.New(answers.Config{Sessions: sessions, Store: cfg.Store, Registry: cfg.Registry, Now: cfg.Now, StepBytes: cfg.StepBytes, Log: cfg.Log})
 	work := worker.New(worker.Config{
 		Sessions: sessions, Store: cfg.Store, Registry: cfg.Registry, Env: cfg.Env, Files: cfg.Files,
 		Owner: cfg.Owner, Now: cfg.Now, NewID: cfg.NewID,

@@ -1,13 +1,15 @@
 // Package answers checks the answers that callers give.
 //
 // It finds the wait an answer is for (find.go), checks the answer (check.go) or message (input.go),
-// and compares it with the answer that came before (given.go). It writes nothing.
+// and compares it with the answer that came before (given.go). It writes nothing but the audit of what
+// was refused (audit.go).
 package answers
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +34,7 @@ type Config struct {
 	Now      func() time.Time
 	// StepBytes bounds what one entry keeps of the answers it takes in.
 	StepBytes int
+	Log       *slog.Logger
 }
 
 // Checker checks answers. Its methods are safe for concurrent use.
