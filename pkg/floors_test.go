@@ -47,6 +47,7 @@ var plan = house{
 		"pkg/queue/sqsqueue":               4,
 		"pkg/runtime":                      4,
 		"pkg/runtime/internal/refusal":     3.4, // why a verb is refused
+		"pkg/runtime/internal/halts":       3.5, // the kill switch
 		"pkg/runtime/internal/stored":      3.5, // what verbs, steps and the sweep stand on
 		"pkg/runtime/internal/ledger":      3.6,
 		"pkg/runtime/internal/answers":     3.6, // what callers say, checked

@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/control"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/drive"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/halts"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/sweep"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/worker"
@@ -63,6 +64,8 @@ type Config struct {
 	// SweepAtOnce is how many items the sweep looks at side by side (1): of each it may
 	// hold an entry.
 	SweepAtOnce int
+	// SendOnGo has [Runtime.Go] look at all that is due, as a sweep does, and send at once.
+	SendOnGo bool
 	// CommitTimeout bounds a commit once its effect is done (10 s).
 	CommitTimeout time.Duration
 	// ToolGrace is how long a tool may take to return after its context is done (5 s);
@@ -91,6 +94,8 @@ type Config struct {
 	// Both are called on the worker's goroutine and must return at once.
 	OnEntry func(session.Key, Progress)
 	OnDelta func(session.Key, llm.Event)
+	// OnHalt is told each time a session is found that does no step because of a halt.
+	OnHalt func(session.Key, session.Halt)
 }
 
 // Runtime carries out the verbs. Its methods are safe for concurrent use.
@@ -102,8 +107,9 @@ type Runtime struct {
 	answers *answers.Checker
 	// worker does what delivered messages ask for.
 	worker *worker.Worker
-	// control stops tasks.
+	// control stops tasks, halts all steps.
 	control *control.Control
+	halts   *halts.Halts
 	// sweep repairs what crashes have left.
 	sweep *sweep.Sweep
 	// driver takes messages from queues for the worker.
@@ -152,9 +158,10 @@ func New(cfg Config) (*Runtime, error) {
 		Store: cfg.Store, Queue: cfg.Queue, Now: cfg.Now, CacheBytes: cfg.CacheBytes,
 		CommitTimeout: cfg.CommitTimeout, SweepAfter: cfg.SweepAfter, OnEntry: cfg.onEntry(),
 	})
+	halt := halts.New(halts.Config{Store: cfg.Store, Registry: cfg.Registry, Now: cfg.Now, OnHalt: cfg.OnHalt})
 	checker := answers.New(answers.Config{Sessions: sessions, Store: cfg.Store, Registry: cfg.Registry, Now: cfg.Now, StepBytes: cfg.StepBytes, Log: cfg.Log})
 	work := worker.New(worker.Config{
-		Sessions: sessions, Store: cfg.Store, Registry: cfg.Registry, Env: cfg.Env, Files: cfg.Files,
+		Sessions: sessions, Halts: halt, Store: cfg.Store, Registry: cfg.Registry, Env: cfg.Env, Files: cfg.Files,
 		Owner: cfg.Owner, Now: cfg.Now, NewID: cfg.NewID,
 		Lease: cfg.Lease, RenewEvery: cfg.RenewEvery, WatchEvery: cfg.WatchEvery, Grace: cfg.Grace, ToolGrace: cfg.ToolGrace,
 		StepsPerInvocation: cfg.StepsPerInvocation, MaxClaims: cfg.MaxClaims, StepBytes: cfg.StepBytes, ToolsAtOnce: cfg.ToolsAtOnce,
@@ -162,11 +169,11 @@ func New(cfg Config) (*Runtime, error) {
 	})
 	stops := control.New(control.Config{Sessions: sessions, Worker: work, Now: cfg.Now, NewID: cfg.NewID, StepBytes: cfg.StepBytes})
 	repairs := sweep.New(sweep.Config{
-		Sessions: sessions, Store: cfg.Store, Now: cfg.Now, Lease: cfg.Lease, After: cfg.SweepAfter,
+		Sessions: sessions, Halts: halt, Store: cfg.Store, Now: cfg.Now, Lease: cfg.Lease, After: cfg.SweepAfter,
 		LookTimeout: cfg.LookTimeout, AtOnce: cfg.SweepAtOnce, Log: cfg.Log,
 	})
-	driver := drive.New(drive.Config{Sessions: sessions, Worker: work, Sweep: repairs, DeadLetters: cfg.DeadLetters, Log: cfg.Log})
-	return &Runtime{cfg: cfg, sessions: sessions, answers: checker, worker: work, control: stops, sweep: repairs, driver: driver}, nil
+	driver := drive.New(drive.Config{Sessions: sessions, Worker: work, Sweep: repairs, Halts: halt, DeadLetters: cfg.DeadLetters, Log: cfg.Log})
+	return &Runtime{cfg: cfg, sessions: sessions, answers: checker, worker: work, control: stops, halts: halt, sweep: repairs, driver: driver}, nil
 }
 
 func defaultTo[T comparable](value *T, otherwise T) {

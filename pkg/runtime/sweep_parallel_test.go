@@ -26,6 +26,9 @@ type slowReads struct {
 }
 
 func (s *slowReads) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
+	if key.Tenant == store.Everywhere {
+		return s.Store.Items(ctx, key, kind, id)
+	}
 	s.mu.Lock()
 	s.now++
 	s.most = max(s.most, s.now)

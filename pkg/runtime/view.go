@@ -43,6 +43,8 @@ type View struct {
 	// no worker of this program has the agent, so that a resume would have no effect here;
 	// nil if the session would go on.
 	Resume *Error
+	// Halted is the halt for which the session does no step now.
+	Halted *session.Halt
 }
 
 // Pause sums up what a paused session waits for.
@@ -98,6 +100,11 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 	outcome, pause, decided := stored.OutcomeOf(s, records)
 	if out.Outcome = outcome; pause != "" {
 		out.Pause = &Pause{Type: pause, Decided: decided}
+	}
+	if out.Outcome == session.OutcomeRunning {
+		if out.Halted, err = r.halts.Of(ctx, key.Tenant, s.Rules.Agent); err != nil {
+			return View{}, false, err
+		}
 	}
 	if s.Status == session.StatusSuspended {
 		out.Open = slices.DeleteFunc(records, func(w journal.WaitRecord) bool { return w.State != session.WaitOpen })

@@ -63,6 +63,8 @@ type Config struct {
 	// OnEntry and OnDelta are told what happens while a session is worked on.
 	OnEntry func(session.Key, runtime.Progress)
 	OnDelta func(session.Key, llm.Event)
+	// OnHalt is told each time a session is found that does no step because of a halt.
+	OnHalt func(session.Key, session.Halt)
 }
 
 // App is an opened engine.
@@ -144,7 +146,8 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 		// A signal is seen sooner than on AWS: a look costs no request.
 		WatchEvery: 100 * time.Millisecond,
 		Lease:      settings.Lease, StepsPerInvocation: settings.StepsPerInvocation,
-		Log: cfg.Log, OnEntry: cfg.OnEntry, OnDelta: cfg.OnDelta,
+		Log: cfg.Log, OnEntry: cfg.OnEntry, OnDelta: cfg.OnDelta, OnHalt: cfg.OnHalt,
+		SendOnGo: true,
 	})
 	if err != nil {
 		return nil, errors.Join(err, db.Close())

@@ -110,7 +110,8 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 		Env: agent.Env(cfg.Env), Files: app.FilesBeside("", settings.LabFolder, app.FilesFolder(registry), true), Owner: app.NewID(), Now: cfg.Now, NewID: app.NewID,
 		Lease: settings.Lease, StepsPerInvocation: settings.StepsPerInvocation, CacheBytes: cfg.CacheBytes,
 		StepBytes: cfg.StepBytes, ToolsAtOnce: cfg.ToolsAtOnce, SweepAtOnce: cfg.SweepAtOnce, Log: log,
-		OnEntry: func(key session.Key, e runtime.Progress) { logFailedTask(log, key, e) },
+		SendOnGo: cfg.NeedDeadLetters, // the sweep's function alone may look at all that is due
+		OnEntry:  func(key session.Key, e runtime.Progress) { logFailedTask(log, key, e) },
 	})
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/halts"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/sweep"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/worker"
@@ -23,6 +24,7 @@ type Config struct {
 	Sessions *stored.Sessions
 	Worker   *worker.Worker
 	Sweep    *sweep.Sweep
+	Halts    *halts.Halts
 	// DeadLetters holds the messages that were received too often.
 	DeadLetters queue.Queue
 	Log         *slog.Logger
@@ -185,8 +187,16 @@ func (dr *Driver) resting(ctx context.Context, key session.Key, after int64) (bo
 }
 
 // sweepDriven is the sweep for one session that is being driven and whose queue is empty. For a
-// session that was resumed it sends again: a worker that died may have had the message.
+// session that was resumed it sends again: a worker that died may have had the message. For one that
+// a halt holds it does not: whoever lifts the halt sends.
 func (dr *Driver) sweepDriven(ctx context.Context, key session.Key, after int64) error {
+	head, err := dr.cfg.Sessions.Head(ctx, key)
+	if err != nil {
+		return err
+	}
+	if halted, err := dr.cfg.Halts.Hold(ctx, key, head.Head.Agent); err != nil || halted {
+		return err
+	}
 	if after > 0 {
 		if err := dr.sendResumeAgain(ctx, key, after); err != nil {
 			return err

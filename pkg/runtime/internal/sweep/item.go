@@ -127,6 +127,9 @@ func (w *Sweep) clearDue(waits []store.Item) []store.Item {
 // sendResume sends the resumption of a session that waits for nothing any more, and
 // makes HEAD due for the next time, in one write with items of its waits.
 func (w *Sweep) sendResume(ctx context.Context, head store.Item, items []store.Item, swept *Result) error {
+	if halted, err := w.halted(ctx, *head.Head); err != nil || halted {
+		return err
+	}
 	stamped := w.stampResend(*head.Head, head.Head.StatusSeq)
 	moved, err := w.writeIfUnchanged(ctx, stamped.Key, append(items, store.HeadItem(stamped, head.Rev)))
 	if err != nil || moved {
@@ -173,6 +176,9 @@ func (w *Sweep) resend(ctx context.Context, head store.Item) (bool, error) {
 		if !journal.Come(quiet.Add(w.cfg.After), now, w.cfg.After) {
 			return false, nil
 		}
+	}
+	if halted, err := w.halted(ctx, *head.Head); err != nil || halted {
+		return false, err
 	}
 	stamped := w.stampResend(*head.Head, newest.Seq)
 	if moved, err := w.stampHead(ctx, stamped, head.Rev); err != nil || moved {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adjourn/adjourn/pkg/runtime/internal/halts"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -20,8 +21,10 @@ import (
 // Config is what a sweep needs; all of it is required.
 type Config struct {
 	Sessions *stored.Sessions
-	Store    store.Store
-	Now      func() time.Time
+	// Halts say for which sessions nothing is sent.
+	Halts *halts.Halts
+	Store store.Store
+	Now   func() time.Time
 	// Lease is how long a claim lasts.
 	Lease time.Duration
 	// After is how long a running session may have no recent entry and no live lease.

@@ -262,6 +262,9 @@ func (inv *invocation) facts(open int) engine.Facts {
 // transaction, each as this worker saw it.
 func (inv *invocation) resume(ctx context.Context) (Disposition, error) {
 	w := inv.Worker
+	if halted, err := inv.halted(ctx); err != nil || halted {
+		return inv.finish(ctx, err)
+	}
 	waits, err := w.sessions.WaitsAt(ctx, inv.key, stored.WaitsAtOf(inv.session))
 	if err != nil {
 		return inv.finish(ctx, err)
@@ -300,9 +303,12 @@ func (inv *invocation) moveLease(ctx context.Context) error {
 	return nil
 }
 
-// work does steps until the invocation is over.
+// work does steps until the invocation is over, or a halt comes between two of them.
 func (inv *invocation) work(ctx context.Context) (Disposition, error) {
 	for {
+		if halted, err := inv.halted(ctx); err != nil || halted {
+			return inv.finish(ctx, err)
+		}
 		more, err := inv.step(ctx)
 		if err != nil || !more {
 			return inv.finish(ctx, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/halts"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/ledger"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -22,6 +23,8 @@ import (
 // defaults and says what each field means.
 type Config struct {
 	Sessions *stored.Sessions
+	// Halts say which sessions do no step.
+	Halts *halts.Halts
 	// Store grants leases, and keeps the ledgers of calls.
 	Store    store.Store
 	Registry *agent.Registry
