@@ -15,6 +15,9 @@ import (
 var withoutIDs = map[string]string{
 	"listEntries": "the journal as it is stored",
 	"getOpenAPI":  "a document",
+	"haltSteps":   "names no session",
+	"letStepsGo":  "names no session",
+	"listHalts":   "names no session",
 }
 
 // TestAnswers_ids: an answer that names something as no server does is refused.

@@ -45,6 +45,8 @@ type Session struct {
 	CanResume    bool   `json:"canResume"`
 	ResumeCode   string `json:"resumeCode,omitempty"`
 	ResumeReason string `json:"resumeReason"`
+	// Halted is the halt for which a session that is running does no step now.
+	Halted *Halt `json:"halted,omitempty"`
 	// LeftOut lists what is not in it, being too large to be sent.
 	LeftOut []LeftOut `json:"leftOut,omitempty"`
 }

@@ -131,6 +131,18 @@ func calls(c *client.Client, id string) map[string]func(context.Context) error {
 			_, err := c.Abort(ctx, client.StopParams{SessionID: id})
 			return err
 		},
+		"haltSteps": func(ctx context.Context) error {
+			_, err := c.Halt(ctx, client.HaltRequest{Agent: "a"})
+			return err
+		},
+		"letStepsGo": func(ctx context.Context) error {
+			_, err := c.Go(ctx, client.GoRequest{Agent: "a"})
+			return err
+		},
+		"listHalts": func(ctx context.Context) error {
+			_, err := c.Halts(ctx)
+			return err
+		},
 		"listSessions": func(ctx context.Context) error {
 			_, err := c.Sessions(ctx, client.SessionsParams{Page: client.Page{Limit: 7, Cursor: "c"}, Status: "running"})
 			return err

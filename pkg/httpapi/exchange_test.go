@@ -236,6 +236,15 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("start_abort", ann, post, "/sessions", `{"agent":"desk","sessionId":"abort","input":"echo deploy"}`)
 	s.tell("abort", ann, post, "/sessions/abort/abort", `{"reason":"wrong cluster"}`)
 	s.tell("abort_ended", ann, post, "/sessions/abort/abort", "")
+	// steps that are halted
+	s.tell("halt", ann, post, "/halt", `{"agent":"desk","reason":"wrong prices"}`)
+	s.tell("halt_again", ann, post, "/halt", `{"agent":"desk"}`)
+	s.tell("halt_not_ours", ann, post, "/halt", `{"tenant":"someone"}`)
+	s.tell("halt_no_such_agent", ann, post, "/halt", `{"agent":"desks"}`)
+	s.tell("start_halted", ann, post, "/sessions", `{"agent":"desk","sessionId":"held","input":"echo"}`)
+	s.tell("halts", ann, get, "/halts", "")
+	s.tell("go", ann, post, "/go", `{"agent":"desk"}`)
+	s.tell("go_nothing", ann, post, "/go", "")
 	// New exchanges go here: ids are counted, and one further up renumbers every file after it.
 	return s.told
 }

@@ -21,6 +21,9 @@ type Caller struct {
 	Who string
 	// From says from where, for the record; empty means the address the request came from.
 	From string
+	// Operator says that this is whoever runs the program, who may halt every tenant. No
+	// authenticator of callers sets it.
+	Operator bool
 }
 
 // Authenticator says who sent a request, by its headers or by what a gateway

@@ -58,6 +58,9 @@ var table = []served{
 	{Route{http.MethodGet, "/sessions/{id}/waits", FunctionQuery, "listWaits"}, (*handler).waits},
 	{Route{http.MethodGet, "/sessions/{id}/entries", FunctionQuery, "listEntries"}, (*handler).entries},
 	{Route{http.MethodGet, "/waits", FunctionQuery, "listOpenWaits"}, (*handler).inbox},
+	{Route{http.MethodPost, "/halt", FunctionResume, "haltSteps"}, (*handler).halt},
+	{Route{http.MethodPost, "/go", FunctionResume, "letStepsGo"}, (*handler).letGo},
+	{Route{http.MethodGet, "/halts", FunctionQuery, "listHalts"}, (*handler).halts},
 	{Route{http.MethodGet, openAPIPath, FunctionQuery, "getOpenAPI"}, (*handler).openAPI},
 }
 

@@ -20,6 +20,10 @@ func newSession(key session.Key, s runtime.View) *client.Session {
 	if s.Resume != nil {
 		out.ResumeCode, out.ResumeReason = string(s.Resume.Code), s.Resume.Message
 	}
+	if s.Halted != nil {
+		halt := shownHalt(*s.Halted, false)
+		out.Halted = &halt
+	}
 	if s.Pause != nil {
 		out.Pause = &client.Pause{Type: s.Pause.Type, Pending: newWaits(key.ID, s.Open), Decided: s.Pause.Decided}
 	}

@@ -17,8 +17,8 @@ type sweep struct {
 }
 
 // NewSweep returns the handler of the sweep function: an SQS event brings dead
-// letters ([runtime.Runtime.DeadLetter]), everything else is the schedule's
-// ([runtime.Runtime.Sweep]).
+// letters ([runtime.Runtime.DeadLetter]), an operator's own invocation sets and lifts
+// halts, everything else is the schedule's ([runtime.Runtime.Sweep]).
 func NewSweep(cfg Config) (Handler, error) {
 	cfg, err := cfg.check()
 	if err == nil && cfg.DeadLetters == nil {
@@ -50,6 +50,7 @@ func (h *sweep) Invoke(ctx context.Context, raw []byte) ([]byte, error) {
 		Records []struct {
 			EventSource string `json:"eventSource"`
 		} `json:"Records"`
+		operation
 	}
 	if err := json.Unmarshal(raw, &probe); err == nil && probe.Records != nil {
 		for i, r := range probe.Records {
@@ -58,6 +59,8 @@ func (h *sweep) Invoke(ctx context.Context, raw []byte) ([]byte, error) {
 			}
 		}
 		return h.dead.Invoke(ctx, raw)
+	} else if probe.Halt != nil || probe.Go != nil {
+		return h.operate(ctx, probe.operation)
 	}
 	began := h.Now()
 	soft, done := h.soften(ctx, workMargin)

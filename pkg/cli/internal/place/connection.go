@@ -28,7 +28,10 @@ type Connection struct {
 	app *embedded.App
 	// onEntry is told each entry of a session that a server works on.
 	onEntry func(*journal.Entry)
-	seen    map[string]int64
+	// onHalt is told of a halt that holds a session which is waited for; nil where it is told
+	// otherwise.
+	onHalt func(client.Halt)
+	seen   map[string]int64
 	// told holds the entry after which a session was told to go on, though until
 	// its worker comes it looks as if it rested.
 	told map[string]int64
@@ -62,7 +65,7 @@ func (p *Place) Over(a *embedded.App) (*Connection, error) {
 	handler, err := httpapi.New(httpapi.Config{
 		Runtime: a.Runtime, InProcess: true, MaxBody: math.MaxInt64,
 		Authenticate: func(*http.Request) (httpapi.Caller, error) {
-			return httpapi.Caller{Tenant: session.DefaultTenant, Who: p.Who, From: "cli"}, nil
+			return httpapi.Caller{Tenant: session.DefaultTenant, Who: p.Who, From: "cli", Operator: true}, nil
 		},
 	})
 	if err != nil {
@@ -207,9 +210,13 @@ func (c *Connection) watchServed(ctx context.Context, id string, stop context.Ca
 			return
 		case <-time.After(pause):
 		}
-		if s, err := c.Session(ctx, id, 0); err == nil && AgentMissing(s) {
+		s, err := c.Session(ctx, id, 0)
+		if err == nil && AgentMissing(s) {
 			stop(notServed(s))
 			return
+		}
+		if err == nil && s.Halted != nil && c.onHalt != nil {
+			c.onHalt(*s.Halted)
 		}
 	}
 }

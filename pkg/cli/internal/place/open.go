@@ -78,6 +78,7 @@ func (p *Place) openData(ctx context.Context, cfg embedded.Config) (*embedded.Ap
 			p.Watch(key, e)
 		}
 	}
+	cfg.OnHalt = func(_ session.Key, halt session.Halt) { p.tellHalt(halt) }
 	cfg.OnDelta = func(_ session.Key, e llm.Event) { p.Screen.Delta(e) }
 	a, err := embedded.Open(ctx, cfg)
 	if err != nil || cfg.ReadOnly {

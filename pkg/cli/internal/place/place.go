@@ -72,6 +72,7 @@ type Place struct {
 	tokenFile string
 	plainHTTP bool
 	trustData bool
+	halts     haltTeller
 	made      string // what the data file is known by, if this command made it
 }
 

@@ -24,7 +24,9 @@ func (p *Place) openServer() (*Connection, error) {
 	if err != nil {
 		return nil, p.badServer(err, token != "")
 	}
-	return newConnection(speaker, p.progress), nil
+	connection := newConnection(speaker, p.progress)
+	connection.onHalt = p.tellHalt
+	return connection, nil
 }
 
 // badServer says why no client can be made for a URL, or a token.
