@@ -10,11 +10,11 @@ import (
 // HaltParams say whose steps are to stop, or to go on.
 type HaltParams = halts.Params
 
-// Halted is the result of a halt, Lifted that of lifting one.
-type (
-	Halted = halts.Halted
-	Lifted = halts.Lifted
-)
+// Halted is the result of a halt.
+type Halted = halts.Halted
+
+// Lifted is the result of lifting one.
+type Lifted = halts.Lifted
 
 // Halt is the kill switch: it stops the steps of an agent, of a tenant or of everything. Two seconds
 // later none begins in any process; one that has begun is brought to its end. What is started or

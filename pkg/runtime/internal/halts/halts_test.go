@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/agent"
@@ -202,7 +203,7 @@ func TestOf_reads_once_a_second(t *testing.T) {
 			go func() {
 				for range 1000 {
 					_, err := h.Of(context.Background(), "acme", "a")
-					require.NoError(t, err)
+					assert.NoError(t, err)
 					time.Sleep(10 * time.Millisecond)
 				}
 			}()
@@ -234,7 +235,7 @@ func TestOf_within_two_seconds(t *testing.T) {
 						for {
 							halt, err := h.Of(context.Background(), "acme", "a")
 							if at := setAt.Load(); err == nil && halt == nil && at != 0 {
-								require.Less(t, time.Since(time.Unix(0, at)), 2*time.Second)
+								assert.Less(t, time.Since(time.Unix(0, at)), 2*time.Second)
 							}
 							select {
 							case <-stop:
