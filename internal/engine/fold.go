@@ -83,6 +83,7 @@ func apply(s *session.Session, e *journal.Entry, back *history) {
 	if e.Task != s.Task {
 		s.TaskUsage, s.Delays, s.Failures = llm.Usage{}, nil, 0
 		s.Output, s.Failure = nil, nil
+		s.Counts.ToolCalls, s.Counts.Warnings = 0, nil
 	}
 	rebase(s, e, back)
 	if e.Rules != nil {
@@ -94,6 +95,7 @@ func apply(s *session.Session, e *journal.Entry, back *history) {
 	applyRun(s, e)
 	s.TaskUsage = s.TaskUsage.Add(e.Usage)
 	s.Status, s.Task, s.Run, s.Step, s.Used = e.Status, e.Task, e.Run, e.Step, e.Used.Task
+	count(s, e)
 	takeAnswers(s, e)
 	takeMessages(s, e.Seq, e.Messages)
 	openWaits(s, e)

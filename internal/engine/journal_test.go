@@ -95,7 +95,22 @@ func journals() map[string]func(*story) {
 		},
 		"limit": func(st *story) {
 			st.step(engine.StepOutcome{Reply: st.reply(toolCall("echo")), Results: []llm.ToolResult{success("c2-1", "echo", `1`)}, Used: used(5000)})
-			st.step(engine.StepOutcome{Failure: engine.LimitFailure(st.s.Left().Exhausted(), st.s.Rules)})
+			st.step(engine.StepOutcome{Failure: engine.LimitFailure(*st.s.Exhausted(), st.s.Rules)})
+		},
+		"limits_of_calls_and_session": func(st *story) {
+			st.says("done")
+			rules := taskRules()
+			rules.Limits.ToolCalls, rules.Limits.RepeatedCalls, rules.Limits.StateBytes, rules.SessionLimits.Steps = 5, 9, 900, 9
+			rules.Needs = append(rules.Limits.Needs(), session.NeedsSessionLimits)
+			st.do(engine.Start(st.s, rules, llm.User("and A-2"), st.stamp()))
+			st.step(engine.StepOutcome{
+				Reply:   st.reply(toolCall("echo"), toolCall("echo"), toolCall("echo"), toolCall("echo")),
+				Results: []llm.ToolResult{success("c4-1", "echo", `1`), success("c4-2", "echo", `1`), success("c4-3", "echo", `1`), success("c4-4", "echo", `1`)},
+			})
+			limit := st.s.ExhaustedBy(2)
+			st.step(engine.StepOutcome{Reply: st.reply(toolCall("echo"), toolCall("echo")), Failure: engine.LimitFailure(*limit, st.s.Rules)})
+			require.EqualValues(st.t, 3, st.s.Counts.All.Steps)
+			require.Equal(st.t, []session.LimitUse{{Limit: "toolCalls", Used: 4, Of: 5}}, st.s.Counts.Warnings)
 		},
 		"finish": func(st *story) {
 			st.step(engine.StepOutcome{Reply: st.reply(toolCall("__finish__")), Results: []llm.ToolResult{success("c2-1", "__finish__", `{"total":1}`)}, Output: json.RawMessage(`{"total":1}`)})

@@ -244,6 +244,9 @@ func Close(s *session.Session, out StepOutcome, st Stamp) Move {
 		replies = 1
 	}
 	spend(&e, out.Used, replies)
+	if out.Failure == nil {
+		warn(s, &e)
+	}
 	return seal(s, e, s.Rules.Agent)
 }
 
@@ -474,16 +477,4 @@ func reason(text string) string {
 		return "."
 	}
 	return ": " + text
-}
-
-// LimitFailure is the failure of a task that used a limit up.
-func LimitFailure(limit string, rules session.Rules) *session.Failure {
-	data, err := json.Marshal(map[string]string{"limit": limit, "agent": rules.Agent})
-	if err != nil {
-		data = nil // a map of strings always has a JSON form
-	}
-	return &session.Failure{
-		Type: "limit_reached", Retryable: true, Data: data,
-		Message: fmt.Sprintf("The task used up its limit of %s. Raise Limits in the agent's definition if it needs more, or start another session.", limit),
-	}
 }

@@ -30,7 +30,9 @@ type Agent struct {
 	Offline Planner
 	// Limits of one task; zero fields mean those of session.DefaultLimits.
 	Limits Limits
-	Policy Policy
+	// SessionLimits bound all tasks of a session together; zero fields mean no limit.
+	SessionLimits Limits
+	Policy        Policy
 	// Output is set by agents whose tasks end with structured output.
 	Output *Output
 	// InputExpiry is the deadline when the agent waits for a user message; nil

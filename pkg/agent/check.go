@@ -201,19 +201,27 @@ func unjoin(err error) []error {
 }
 
 func (c *checker) limits(a Agent) {
+	c.limitsOf("Limits.", a.Limits)
+	c.limitsOf("SessionLimits.", a.SessionLimits)
+}
+
+func (c *checker) limitsOf(field string, limits session.Limits) {
 	for _, l := range []struct {
 		name  string
 		value int64
 	}{
-		{"Steps", a.Limits.Steps},
-		{"Tokens", a.Limits.Tokens},
-		{"ActiveMillis", a.Limits.ActiveMillis},
-		{"CostMicros", a.Limits.CostMicros},
-		{"Depth", a.Limits.Depth},
-		{"Children", a.Limits.Children},
+		{"Steps", limits.Steps},
+		{"Tokens", limits.Tokens},
+		{"ActiveMillis", limits.ActiveMillis},
+		{"CostMicros", limits.CostMicros},
+		{"ToolCalls", limits.ToolCalls},
+		{"RepeatedCalls", limits.RepeatedCalls},
+		{"StateBytes", limits.StateBytes},
+		{"Depth", limits.Depth},
+		{"Children", limits.Children},
 	} {
 		if l.value < 0 && l.value != session.Unlimited {
-			c.wrong("Limits."+l.name, fmt.Sprintf("%d is negative", l.value), "use agent.Unlimited for no limit, zero for the default")
+			c.wrong(field+l.name, fmt.Sprintf("%d is negative", l.value), "use agent.Unlimited for no limit, zero for the default")
 		}
 	}
 }

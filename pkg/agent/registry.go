@@ -198,7 +198,13 @@ func (r *Registry) Rules(name string, env Env) (session.Rules, error) {
 		}
 	}
 	rules := session.Rules{
-		Agent: name, Model: model, Limits: a.Limits.Or(session.DefaultLimits()), Policy: a.Policy,
+		Agent: name, Model: model, Limits: a.Limits.Or(session.DefaultLimits()), SessionLimits: a.SessionLimits, Policy: a.Policy,
+	}
+	// Depth and Children bound new sub-agents of one task.
+	rules.SessionLimits.Depth, rules.SessionLimits.Children = 0, 0
+	rules.Needs = slices.Compact(slices.Sorted(slices.Values(append(rules.Limits.Needs(), rules.SessionLimits.Needs()...))))
+	if rules.SessionLimits != (session.Limits{}) {
+		rules.Needs = append(rules.Needs, session.NeedsSessionLimits)
 	}
 	for _, t := range a.Tools {
 		rules.Tools = append(rules.Tools, t.Name())
@@ -242,7 +248,8 @@ func digest(a Agent, rules session.Rules) (string, error) {
 		Output                       json.RawMessage
 		Policy                       session.Policy
 		Limits                       session.Limits
-	}{a.Name, a.System, rules.Model, planner, tools, a.Output.Schema(), rules.Policy, rules.Limits})
+		SessionLimits                session.Limits `json:",omitzero"`
+	}{a.Name, a.System, rules.Model, planner, tools, a.Output.Schema(), rules.Policy, rules.Limits, rules.SessionLimits})
 	if err != nil {
 		return "", fmt.Errorf("digest of agent %s: %w", a.Name, err)
 	}

@@ -45,6 +45,8 @@ type View struct {
 	Resume *Error
 	// Halted is the halt for which the session does no step now.
 	Halted *session.Halt
+	// Warnings are the limits of which the task has used four fifths.
+	Warnings []session.LimitUse
 }
 
 // Pause sums up what a paused session waits for.
@@ -95,7 +97,7 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 	}
 	out = View{
 		Agent: s.Rules.Agent, Checkpoint: s.Checkpoint().String(), Output: s.Output, Head: head, Status: s.Status, Task: s.Task, Run: s.Run, Step: s.Step, Version: s.Version,
-		Text: stored.LastText(s), Usage: s.TaskUsage, Failure: s.Failure, Parent: s.Parent,
+		Text: stored.LastText(s), Usage: s.TaskUsage, Failure: s.Failure, Parent: s.Parent, Warnings: s.Counts.Warnings,
 	}
 	outcome, pause, decided := stored.OutcomeOf(s, records)
 	if out.Outcome = outcome; pause != "" {

@@ -43,6 +43,15 @@ type Limits struct {
 	ActiveMillis int64 `json:"activeMillis"`
 	// CostMicros is money in millionths of the agent's currency, for models with a price.
 	CostMicros int64 `json:"costMicros"`
+	// ToolCalls counts the calls that replies ask for; one that asks for more than is left fails
+	// the task before any of them runs. No limit unless it is set.
+	ToolCalls int64 `json:"toolCalls,omitempty"`
+	// RepeatedCalls is how often in a row the same tool may be called with the same arguments and
+	// have the same result: then the agent is stuck. No limit unless it is set, because a tool that
+	// is asked whether something is ready yet is called like that, too.
+	RepeatedCalls int64 `json:"repeatedCalls,omitempty"`
+	// StateBytes is how large the custom state may be. No limit unless it is set.
+	StateBytes int64 `json:"stateBytes,omitempty"`
 	// Depth of sub-agents below this session and Children started by this task.
 	Depth    int64 `json:"depth"`
 	Children int64 `json:"children"`
@@ -66,14 +75,15 @@ func (l Limits) Or(d Limits) Limits {
 	}
 	return Limits{
 		Steps: or(l.Steps, d.Steps), Tokens: or(l.Tokens, d.Tokens), ActiveMillis: or(l.ActiveMillis, d.ActiveMillis),
-		CostMicros: or(l.CostMicros, d.CostMicros), Depth: or(l.Depth, d.Depth), Children: or(l.Children, d.Children),
+		CostMicros: or(l.CostMicros, d.CostMicros), ToolCalls: or(l.ToolCalls, d.ToolCalls),
+		RepeatedCalls: or(l.RepeatedCalls, d.RepeatedCalls), StateBytes: or(l.StateBytes, d.StateBytes), Depth: or(l.Depth, d.Depth), Children: or(l.Children, d.Children),
 	}
 }
 
 // Left returns what is left of the limits after so much was used. Nothing goes
 // below zero; a limit that does not bind is [Unlimited]. It is worked out from
 // what was used each time, so that a limit that is added or raised later counts
-// from there.
+// from there. Those of calls and of the state are not in it ([Session.LimitUses]).
 func (l Limits) Left(used Amounts) Limits {
 	left := func(limit, used int64) int64 {
 		if limit <= 0 {
@@ -131,7 +141,9 @@ type Rules struct {
 	Model  string `json:"model,omitempty"`
 	// Limits the task started with.
 	Limits Limits `json:"limits"`
-	Policy Policy `json:"policy,omitzero"`
+	// SessionLimits bound all tasks of the session together.
+	SessionLimits Limits `json:"sessionLimits,omitzero"`
+	Policy        Policy `json:"policy,omitzero"`
 	// Tools the task may call, sorted.
 	Tools []string `json:"tools,omitempty"`
 }

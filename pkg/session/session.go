@@ -29,6 +29,8 @@ type Session struct {
 
 	// Used is what the current task has used of its limits.
 	Used Amounts
+	// Counts are what else its limits count.
+	Counts Counts `json:"-"`
 	// TaskUsage of the current task.
 	TaskUsage llm.Usage
 	// RunRecord of the current run, as of the newest entry.

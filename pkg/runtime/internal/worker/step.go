@@ -142,8 +142,8 @@ func (inv *invocation) plan(ctx context.Context, definition agent.Agent, out *en
 	if expired := s.InputExpired; expired != nil {
 		return true, inv.inputExpired(ctx, definition, *expired)
 	}
-	if limit := s.Left().Exhausted(); limit != "" {
-		_, err := inv.close(ctx, engine.StepOutcome{Failure: engine.LimitFailure(limit, s.Rules)}, nil)
+	if limit := s.Exhausted(); limit != nil {
+		_, err := inv.close(ctx, engine.StepOutcome{Failure: engine.LimitFailure(*limit, s.Rules)}, nil)
 		return true, err
 	}
 	if err := inv.takeMail(ctx, out); err != nil {
@@ -166,6 +166,12 @@ func (inv *invocation) plan(ctx context.Context, definition agent.Agent, out *en
 		return true, inv.planFailed(ctx, definition, err, *out)
 	}
 	message = engine.WithCallIDs(message, s.Next())
+	if limit := s.ExhaustedBy(len(message.ToolCalls())); limit != nil { // before any of them runs
+		out.Reply, out.Failure = &message, engine.LimitFailure(*limit, s.Rules)
+		out.Used.Usage, out.Used.CostMicros = reply.Usage, reply.CostMicros
+		_, err := inv.close(ctx, *out, nil)
+		return true, err
+	}
 	out.Reply, out.NeedsInput = &message, reply.NeedsInput || s.Rules.Policy.TextNeedsInput
 	out.StateOps, out.InputExpiry = reply.StateOps, toolrun.Expiry(definition.InputExpiry)
 	out.Used.Usage, out.Used.CostMicros = reply.Usage, reply.CostMicros
