@@ -96,6 +96,15 @@ func (t *timeline) entry(e *journal.Entry) {
 		t.detail("state", "%s %s: %s", op.Op, screen.CleanLine(op.Key), screen.Compact(op.Value, t.room))
 	}
 	for _, event := range e.Events {
+		var use session.LimitUse
+		if event.Name == session.EventLimitWarning && event.Call == "" && json.Unmarshal(event.Data, &use) == nil {
+			whose := "the task's"
+			if use.OfSession {
+				whose = "the session's"
+			}
+			t.detail("warning", "%d of %s %d %s are used", use.Used, whose, use.Of, screen.CleanLine(use.Limit))
+			continue
+		}
 		t.detail("event", "%s %s", screen.CleanLine(event.Name), screen.Compact(event.Data, t.room))
 	}
 	for _, w := range e.Waits {
