@@ -160,7 +160,7 @@ func TestOutage(t *testing.T) {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	s := scenario{
-		seed: 1, sessions: 60, tenants: 20, over: time.Hour, impatient: true,
+		seed: 8, sessions: 60, tenants: 20, over: time.Hour, impatient: true,
 		step: 4 * time.Second, thinks: 10 * time.Minute, concurrency: 40, sweepAtOnce: 4,
 		crash: 0.01, fail: 0.02, twice: 0.05, limit: 12 * time.Hour,
 	}
