@@ -38,6 +38,7 @@ const (
 	InvalidModel        Code = "invalid_model"
 	SessionNotFound     Code = "session_not_found"
 	WaitNotFound        Code = "wait_not_found"
+	CheckpointNotFound  Code = "checkpoint_not_found"
 	InvalidCheckpoint   Code = "invalid_checkpoint"
 	InvalidCursor       Code = "invalid_cursor"
 	NotAllowed          Code = "not_allowed"
@@ -46,18 +47,22 @@ const (
 	StillWaiting        Code = "still_waiting"
 	AlreadyAnswered     Code = "already_answered"
 	SessionEnded        Code = "session_ended"
+	SessionExists       Code = "session_exists"
 	StaleCheckpoint     Code = "stale_checkpoint"
 	AgentMismatch       Code = "agent_mismatch"
 	IdempotencyMismatch Code = "idempotency_mismatch"
 	NothingToDecide     Code = "nothing_to_decide"
-	Expired             Code = "expired"
-	StoreUnavailable    Code = "store_unavailable"
-	StoreLocked         Code = "store_locked"
-	StoreGone           Code = "store_gone"
-	NotOurs             Code = "not_an_adjourn_store"
-	NewerNeeded         Code = "newer_program_needed"
-	Corrupt             Code = "corrupt_journal"
-	Internal            Code = "internal"
+	// EffectsNotAcknowledged: a session did things after a checkpoint, and the caller has not said to
+	// have seen them.
+	EffectsNotAcknowledged Code = "effects_not_acknowledged"
+	Expired                Code = "expired"
+	StoreUnavailable       Code = "store_unavailable"
+	StoreLocked            Code = "store_locked"
+	StoreGone              Code = "store_gone"
+	NotOurs                Code = "not_an_adjourn_store"
+	NewerNeeded            Code = "newer_program_needed"
+	Corrupt                Code = "corrupt_journal"
+	Internal               Code = "internal"
 )
 
 // Codes that only the HTTP API has; all others are those of the verbs.
@@ -88,12 +93,12 @@ func (c Code) Class() Class {
 	case InvalidID, InvalidInput, InputTooLarge, InvalidAnswer, WrongKind, InvalidCheckpoint,
 		InvalidModel, InvalidCursor:
 		return ClassInvalid
-	case UnknownAgent, SessionNotFound, WaitNotFound:
+	case UnknownAgent, SessionNotFound, WaitNotFound, CheckpointNotFound:
 		return ClassNotFound
 	case NotAllowed, AgentNotOffered:
 		return ClassForbidden
 	case AlreadyRunning, NotResumable, StillWaiting, AlreadyAnswered, SessionEnded, StaleCheckpoint,
-		AgentMismatch, NothingToDecide, IdempotencyMismatch:
+		AgentMismatch, NothingToDecide, IdempotencyMismatch, SessionExists, EffectsNotAcknowledged:
 		return ClassConflict
 	case Expired:
 		return ClassGone

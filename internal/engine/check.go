@@ -94,13 +94,13 @@ func checkStatus(s *session.Session, e *journal.Entry) error {
 }
 
 // beginsTask reports whether an entry is the first of a task.
-func beginsTask(s *session.Session, e *journal.Entry) bool {
-	return e.Kind == session.KindStarted || e.Kind == session.KindForked || e.Kind == session.KindRestored && s.Status.Ended()
+func beginsTask(e *journal.Entry) bool {
+	return e.Kind == session.KindStarted || e.Kind == session.KindForked || e.Kind == session.KindRestored
 }
 
 func checkNumbers(s *session.Session, e *journal.Entry) error {
 	task, run := s.Task, s.Run
-	if beginsTask(s, e) {
+	if beginsTask(e) {
 		task++
 	}
 	if rules[e.Kind].newRun {
@@ -125,7 +125,7 @@ func checkUsed(s *session.Session, e *journal.Entry) error {
 		return [...]int64{a.Steps, a.Tokens, a.ActiveMillis, a.CostMicros}
 	}
 	before, used, after := amounts(s.Used), amounts(e.Used.Amounts), amounts(e.Used.Task)
-	if beginsTask(s, e) {
+	if beginsTask(e) {
 		before = [4]int64{}
 	}
 	for i := range after {
@@ -204,13 +204,7 @@ func checkMessages(s *session.Session, e *journal.Entry) error {
 		}
 	}
 	if e.Kind == session.KindRestored || e.Kind == session.KindForked {
-		// What is open after going back has other ids now: only people speak here.
-		for _, m := range e.Messages {
-			if m.Role != llm.RoleUser {
-				return broken(s, e, "a message of role %q right after going back", m.Role)
-			}
-		}
-		return nil
+		return checkFirstWords(s, e)
 	}
 	if err := checkHistory(s, e, e.Messages, open, callPrefix(e.Seq)); err != nil {
 		return err
@@ -219,6 +213,30 @@ func checkMessages(s *session.Session, e *journal.Entry) error {
 		return broken(s, e, "the task ends while calls have no result")
 	}
 	return nil
+}
+
+// checkFirstWords holds what is said right after going back: first the outcomes of calls that were
+// open there, under the ids that they have now, then what people say. [checkTakenIn] holds the rest.
+func checkFirstWords(s *session.Session, e *journal.Entry) error {
+	for i, m := range e.Messages {
+		outcomes := m.Role == llm.RoleTool && i == 0 && e.Kind == session.KindRestored
+		if m.Role != llm.RoleUser && !outcomes {
+			return broken(s, e, "a message of role %q right after going back", m.Role)
+		}
+	}
+	return nil
+}
+
+// checkTakenIn holds that an entry that goes back has outcomes only of calls that are open there.
+func checkTakenIn(s *session.Session, e *journal.Entry, back *history) error {
+	if back == nil || len(e.Messages) == 0 || e.Messages[0].Role != llm.RoleTool {
+		return nil
+	}
+	open := map[string]bool{}
+	for i := range back.open {
+		open[callID(e.Seq, i+1)] = true
+	}
+	return checkHistory(s, e, e.Messages[:1], open, "")
 }
 
 // checkHistory walks through messages and leaves in open the calls without a result.

@@ -148,7 +148,7 @@ func allowed(st *story, kind session.Kind, to session.Status) bool {
 		e.Run, e.Trigger = e.Run+1, session.TriggerStart
 		e.Rules, e.RulesAt = &session.Rules{}, e.Seq
 	}
-	if begins && (kind != session.KindRestored || st.s.Status.Ended()) {
+	if begins {
 		e.Task++
 	}
 	if kind == session.KindDelayed {
@@ -199,13 +199,9 @@ func TestFold_forks_children_and_many_returns(t *testing.T) {
 	require.Equal(t, []session.Child{{Session: "x", Status: session.StatusFailed}, {Session: "y"}}, st.s.Children)
 	require.Equal(t, "s0", st.s.Parent.Root)
 	st.resumed().step(engine.StepOutcome{Results: []llm.ToolResult{success("c1-1", "a", `1`)}}).says("done")
-	for i := range 60 { // each return to the one before would double the work
+	for range 60 { // each return to the one before would double the work
 		e := st.entry(session.KindRestored, session.StatusSuspended)
-		e.Run, e.Trigger, e.Base = st.s.Run+1, session.TriggerResume, &journal.Base{Seq: st.s.Version}
-		if i == 0 {
-			e.Task++
-			e.Used = journal.Used{}
-		}
+		e.Task, e.Run, e.Trigger, e.Base, e.Used = st.s.Task+1, st.s.Run+1, session.TriggerResume, &journal.Base{Seq: st.s.Version - 1}, journal.Used{}
 		st.raw(e)
 	}
 	require.Len(t, st.s.Messages, 5)

@@ -23,10 +23,17 @@ type history struct {
 	messages []llm.Message
 	state    session.State
 	delays   []int
+	// open counts the calls that have no result there.
+	open int
 }
 
 // Fold folds a whole journal, entry 1 first. Errors wrap [ErrBrokenJournal].
 func Fold(key session.Key, entries []journal.Entry) (*session.Session, error) {
+	return foldEach(key, entries, func(*session.Session, *journal.Entry) {})
+}
+
+// foldEach is [Fold], and shows the session after each entry.
+func foldEach(key session.Key, entries []journal.Entry, show func(*session.Session, *journal.Entry)) (*session.Session, error) {
 	// What is gone back to is kept on the way, so that a journal that goes back
 	// often is still read once.
 	kept := map[int64]*history{}
@@ -45,14 +52,20 @@ func Fold(key session.Key, entries []journal.Entry) (*session.Session, error) {
 		if goesBack(e) {
 			back = kept[e.Base.Seq]
 		}
+		if err := checkTakenIn(s, e, back); err != nil {
+			return nil, err
+		}
 		apply(s, e, back)
+		show(s, e)
 		if _, wanted := kept[s.Version]; wanted {
-			kept[s.Version] = &history{
-				messages: slices.Concat(s.Messages, s.Held), state: s.State, delays: slices.Clone(s.Delays),
-			}
+			kept[s.Version] = historyOf(s)
 		}
 	}
 	return s, nil
+}
+
+func historyOf(s *session.Session) *history {
+	return &history{messages: slices.Concat(s.Messages, s.Held), state: s.State, delays: slices.Clone(s.Delays), open: len(s.Calls)}
 }
 
 func goesBack(e *journal.Entry) bool { return e.Base != nil && e.Base.Messages == nil }
@@ -70,10 +83,17 @@ func Apply(s *session.Session, e *journal.Entry) error {
 
 // ApplyChecked is [Apply] for an entry that [Check] has accepted for s as it is now.
 func ApplyChecked(s *session.Session, e *journal.Entry) error {
+	var back *history
 	if goesBack(e) {
-		return ErrNeedsHistory
+		if e.Base.Seq != s.Version {
+			return ErrNeedsHistory
+		}
+		back = historyOf(s) // it goes on from where it stood
+		if err := checkTakenIn(s, e, back); err != nil {
+			return err
+		}
 	}
-	apply(s, e, nil)
+	apply(s, e, back)
 	return nil
 }
 
@@ -266,7 +286,11 @@ func openWaits(s *session.Session, e *journal.Entry) {
 }
 
 // takeAnswers hands answers to their calls. What leaves a suspension closes what is still open.
+// Going back keeps the answers of what it leaves behind on record; they count for nothing.
 func takeAnswers(s *session.Session, e *journal.Entry) {
+	if e.Base != nil {
+		return
+	}
 	for i, a := range e.Answers {
 		// Where a message came with it, the planner has that to go on with.
 		if a.Kind == session.AnswerExpiry && a.ToolCallID == "" && a.Outcome != session.ExpireDefault && e.Trigger != session.TriggerMessage {

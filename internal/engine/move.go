@@ -40,8 +40,9 @@ type Move struct {
 	RunIsNew bool
 	// Wake that has to follow the commit; nil when nothing does, or when the writer goes on itself.
 	Wake *journal.Wake
-	// Title for HEAD, of a started session.
-	Title string
+	// Title for HEAD, of a new session; ForkedFrom of one that is a fork.
+	Title      string
+	ForkedFrom *session.Fork
 }
 
 // AnsweredGrace is how long after the last answer the sweep waits for the
@@ -65,6 +66,9 @@ func seal(s *session.Session, e journal.Entry, agentName string) Move {
 		m.Run = &session.Run{
 			ID: e.Run, Task: e.Task, Trigger: e.Trigger, Status: e.Status, StartedAt: e.At, FirstEntry: e.Seq,
 			PreviousRun: e.Run - 1, Usage: e.Usage,
+		}
+		if e.Status.Resting() { // it only asks
+			m.Run.EndedAt, m.Run.LastEntry = &e.At, e.Seq
 		}
 	case e.Status.Resting() && s.Status == session.StatusRunning:
 		run, at := s.RunRecord, e.At
@@ -459,7 +463,7 @@ func Stopped(s *session.Session, signal journal.Signal, out StepOutcome, st Stam
 		e.Messages = append(e.Messages, llm.Assistant(TextClosing))
 	}
 	if status == session.StatusFailed {
-		e.Failure = &session.Failure{Type: "aborted", Message: "Aborted by " + cmp.Or(signal.Who, "an unknown caller") + reason(signal.Reason)}
+		e.Failure = &session.Failure{Type: FailureAborted, Message: "Aborted by " + cmp.Or(signal.Who, "an unknown caller") + reason(signal.Reason)}
 	}
 	e.StateOps, e.Events = out.StateOps, out.Events
 	spend(&e, out.Used, replies)
@@ -478,3 +482,6 @@ func reason(text string) string {
 	}
 	return ": " + text
 }
+
+// FailureAborted is the type of the failure of an aborted task, which is for good.
+const FailureAborted = "aborted"

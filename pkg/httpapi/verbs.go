@@ -183,7 +183,7 @@ func (h *handler) goOn(r *request, mode client.ResumeMode, body client.ResumeReq
 	case client.ResumeWithConfirmation:
 		c := body.Confirmation
 		p.Confirmation = runtime.Confirmation{Wait: c.WaitID, Approved: *c.Approved, Reason: c.Reason, EditedInput: c.EditedInput}
-	case client.ResumeContinue: // brings nothing
+	case client.ResumeContinue, session.ResumeFromCheckpoint: // brings nothing; has no route yet
 	}
 	return h.cfg.Runtime.Resume(r.Context(), p)
 }

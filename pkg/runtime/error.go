@@ -32,36 +32,39 @@ type Code = codes.Code
 
 // The codes.
 const (
-	CodeInvalidID           = codes.InvalidID
-	CodeInvalidInput        = codes.InvalidInput
-	CodeInputTooLarge       = codes.InputTooLarge
-	CodeInvalidAnswer       = codes.InvalidAnswer
-	CodeWrongKind           = codes.WrongKind
-	CodeUnknownAgent        = codes.UnknownAgent
-	CodeAgentNotOffered     = codes.AgentNotOffered
-	CodeInvalidModel        = codes.InvalidModel
-	CodeSessionNotFound     = codes.SessionNotFound
-	CodeWaitNotFound        = codes.WaitNotFound
-	CodeInvalidCheckpoint   = codes.InvalidCheckpoint
-	CodeInvalidCursor       = codes.InvalidCursor
-	CodeNotAllowed          = codes.NotAllowed
-	CodeAlreadyRunning      = codes.AlreadyRunning
-	CodeNotResumable        = codes.NotResumable
-	CodeStillWaiting        = codes.StillWaiting
-	CodeAlreadyAnswered     = codes.AlreadyAnswered
-	CodeSessionEnded        = codes.SessionEnded
-	CodeStaleCheckpoint     = codes.StaleCheckpoint
-	CodeAgentMismatch       = codes.AgentMismatch
-	CodeIdempotencyMismatch = codes.IdempotencyMismatch
-	CodeNothingToDecide     = codes.NothingToDecide
-	CodeExpired             = codes.Expired
-	CodeStoreUnavailable    = codes.StoreUnavailable
-	CodeStoreLocked         = codes.StoreLocked
-	CodeStoreGone           = codes.StoreGone
-	CodeNotOurs             = codes.NotOurs
-	CodeNewerNeeded         = codes.NewerNeeded
-	CodeCorrupt             = codes.Corrupt
-	CodeInternal            = codes.Internal
+	CodeInvalidID              = codes.InvalidID
+	CodeInvalidInput           = codes.InvalidInput
+	CodeInputTooLarge          = codes.InputTooLarge
+	CodeInvalidAnswer          = codes.InvalidAnswer
+	CodeWrongKind              = codes.WrongKind
+	CodeUnknownAgent           = codes.UnknownAgent
+	CodeAgentNotOffered        = codes.AgentNotOffered
+	CodeInvalidModel           = codes.InvalidModel
+	CodeSessionNotFound        = codes.SessionNotFound
+	CodeWaitNotFound           = codes.WaitNotFound
+	CodeCheckpointNotFound     = codes.CheckpointNotFound
+	CodeInvalidCheckpoint      = codes.InvalidCheckpoint
+	CodeInvalidCursor          = codes.InvalidCursor
+	CodeNotAllowed             = codes.NotAllowed
+	CodeAlreadyRunning         = codes.AlreadyRunning
+	CodeNotResumable           = codes.NotResumable
+	CodeStillWaiting           = codes.StillWaiting
+	CodeAlreadyAnswered        = codes.AlreadyAnswered
+	CodeSessionEnded           = codes.SessionEnded
+	CodeSessionExists          = codes.SessionExists
+	CodeStaleCheckpoint        = codes.StaleCheckpoint
+	CodeAgentMismatch          = codes.AgentMismatch
+	CodeIdempotencyMismatch    = codes.IdempotencyMismatch
+	CodeNothingToDecide        = codes.NothingToDecide
+	CodeEffectsNotAcknowledged = codes.EffectsNotAcknowledged
+	CodeExpired                = codes.Expired
+	CodeStoreUnavailable       = codes.StoreUnavailable
+	CodeStoreLocked            = codes.StoreLocked
+	CodeStoreGone              = codes.StoreGone
+	CodeNotOurs                = codes.NotOurs
+	CodeNewerNeeded            = codes.NewerNeeded
+	CodeCorrupt                = codes.Corrupt
+	CodeInternal               = codes.Internal
 )
 
 // Error is a refused verb: what was wrong, with which session, and what to do.
@@ -74,6 +77,8 @@ type Error struct {
 	Status session.Status
 	// Answer that came first, of already_answered.
 	Answer *session.Answer
+	// Effects that were done, of effects_not_acknowledged.
+	Effects *session.EffectsDone
 	// Cause is the error underneath, if any.
 	Cause error
 }
@@ -110,7 +115,7 @@ func AsError(err error) *Error {
 	}
 	var r *refusal.Error
 	if errors.As(err, &r) {
-		return &Error{Code: r.Code, Session: r.Session, Message: r.Message, Status: r.Status, Answer: r.Answer, Cause: r.Cause}
+		return &Error{Code: r.Code, Session: r.Session, Message: r.Message, Status: r.Status, Answer: r.Answer, Effects: r.Effects, Cause: r.Cause}
 	}
 	code := CodeInternal
 	switch {

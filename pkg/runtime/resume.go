@@ -41,7 +41,7 @@ func (r *Runtime) resume(ctx context.Context, p ResumeParams) (Resumed, error) {
 			return r.resumeWithMessage(ctx, &state)
 		case ResumeWithConfirmation:
 			return r.resumeWithConfirmation(ctx, &state)
-		case session.ResumeWithDecisions: // go to Decide
+		case session.ResumeWithDecisions, session.ResumeFromCheckpoint: // go to Decide, to GoBack
 		}
 		return Resumed{}, refusal.New(CodeInvalidInput, p.Key, "there is no way to resume called %q", p.Mode)
 	})

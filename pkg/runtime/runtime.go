@@ -167,13 +167,16 @@ func New(cfg Config) (*Runtime, error) {
 		StepsPerInvocation: cfg.StepsPerInvocation, MaxClaims: cfg.MaxClaims, StepBytes: cfg.StepBytes, ToolsAtOnce: cfg.ToolsAtOnce,
 		Log: cfg.Log, OnDelta: cfg.OnDelta,
 	})
-	stops := control.New(control.Config{Sessions: sessions, Worker: work, Now: cfg.Now, NewID: cfg.NewID, StepBytes: cfg.StepBytes})
 	repairs := sweep.New(sweep.Config{
 		Sessions: sessions, Halts: halt, Store: cfg.Store, Now: cfg.Now, Lease: cfg.Lease, After: cfg.SweepAfter,
 		LookTimeout: cfg.LookTimeout, AtOnce: cfg.SweepAtOnce, Log: cfg.Log,
 	})
 	driver := drive.New(drive.Config{Sessions: sessions, Worker: work, Sweep: repairs, Halts: halt, DeadLetters: cfg.DeadLetters, Log: cfg.Log})
-	return &Runtime{cfg: cfg, sessions: sessions, answers: checker, worker: work, control: stops, halts: halt, sweep: repairs, driver: driver}, nil
+	r := &Runtime{cfg: cfg, sessions: sessions, answers: checker, worker: work, halts: halt, sweep: repairs, driver: driver}
+	r.control = control.New(control.Config{
+		Sessions: sessions, Worker: work, Now: cfg.Now, NewID: cfg.NewID, StepBytes: cfg.StepBytes, Rules: r.rules, HasEffects: r.hasEffects,
+	})
+	return r, nil
 }
 
 func defaultTo[T comparable](value *T, otherwise T) {

@@ -86,21 +86,9 @@ func (r *Runtime) start(ctx context.Context, p StartParams, q *idempotency.Reque
 	if name == "" {
 		name = s.Rules.Agent
 	}
-	rules, err := r.cfg.Registry.Rules(name, r.cfg.Env)
-	if err == nil && r.cfg.OpenAtStart {
-		if _, err = r.cfg.Registry.Planner(ctx, rules, r.cfg.Env); ctx.Err() != nil {
-			return Started{}, context.Cause(ctx)
-		}
-	}
+	rules, err := r.rules(ctx, name)
 	if err != nil {
-		code := CodeInvalidModel
-		switch {
-		case errors.Is(err, agent.ErrUnknownAgent):
-			code = CodeUnknownAgent
-		case errors.Is(err, agent.ErrNotOffered):
-			code = CodeAgentNotOffered
-		}
-		return Started{}, &Error{Code: code, Message: err.Error(), Cause: err}
+		return Started{}, err
 	}
 	m := engine.Start(s, rules, llm.UserParts(p.Input), r.stamp(p.Caller))
 	m.Entry.Tags = slices.Clone(p.Tags)
@@ -113,6 +101,33 @@ func (r *Runtime) start(ctx context.Context, p StartParams, q *idempotency.Reque
 		return Started{}, err
 	}
 	return started, nil
+}
+
+// rules returns what a task of an agent is held to that begins now.
+func (r *Runtime) rules(ctx context.Context, name string) (session.Rules, error) {
+	rules, err := r.cfg.Registry.Rules(name, r.cfg.Env)
+	if err == nil && r.cfg.OpenAtStart {
+		if _, err = r.cfg.Registry.Planner(ctx, rules, r.cfg.Env); ctx.Err() != nil {
+			return session.Rules{}, context.Cause(ctx)
+		}
+	}
+	if err != nil {
+		code := CodeInvalidModel
+		switch {
+		case errors.Is(err, agent.ErrUnknownAgent):
+			code = CodeUnknownAgent
+		case errors.Is(err, agent.ErrNotOffered):
+			code = CodeAgentNotOffered
+		}
+		return session.Rules{}, &Error{Code: code, Message: err.Error(), Cause: err}
+	}
+	return rules, nil
+}
+
+// hasEffects reports whether a tool may change something: one that this program does not have may.
+func (r *Runtime) hasEffects(agentName, toolName string) bool {
+	t, ok := r.cfg.Registry.Tool(agentName, toolName)
+	return !ok || t.Effect() != session.ReadOnly
 }
 
 // startable is the rows of start in docs/design/README.md.

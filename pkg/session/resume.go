@@ -22,4 +22,5 @@ const (
 	ResumeWithMessage      ResumeMode = "with_message"
 	ResumeWithConfirmation ResumeMode = "with_confirmation"
 	ResumeWithDecisions    ResumeMode = "with_decisions"
+	ResumeFromCheckpoint   ResumeMode = "from_checkpoint"
 )

@@ -15,6 +15,7 @@ const (
 	TriggerSubmit  Trigger = "submit"
 	TriggerResume  Trigger = "resume"
 	TriggerRetry   Trigger = "retry"
+	TriggerFork    Trigger = "fork"
 	TriggerChild   Trigger = "child"
 	TriggerExpiry  Trigger = "expiry"
 	TriggerMessage Trigger = "message"

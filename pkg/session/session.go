@@ -128,6 +128,12 @@ type Parent struct {
 	Depth   int    `json:"depth"`
 }
 
+// Fork says from which checkpoint of which session a fork began.
+type Fork struct {
+	Session    string `json:"session"`
+	Checkpoint string `json:"checkpointId"`
+}
+
 // Child is a sub-agent's session, as recorded in its parent.
 type Child struct {
 	Name    string `json:"name"`

@@ -25,6 +25,8 @@ type Head struct {
 	// gave any.
 	StartedBy string   `json:"startedBy,omitempty"`
 	Tags      []string `json:"tags,omitempty"`
+	// ForkedFrom is where a fork began.
+	ForkedFrom *session.Fork `json:"forkedFrom,omitempty"`
 	// WaitsAt is the seq of the entry that opened the waits of the suspension the
 	// session is in, or was in last; 0 when it has never waited.
 	WaitsAt int64 `json:"waitsAt,omitempty"`

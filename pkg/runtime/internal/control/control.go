@@ -1,11 +1,13 @@
-// Package control carries out the verbs that stop a task.
+// Package control carries out the verbs that stop a task, or begin one from a checkpoint.
 package control
 
 import (
+	"context"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/worker"
+	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // Config is what the verbs stand on; all of it is required.
@@ -17,6 +19,10 @@ type Config struct {
 	NewID func() string
 	// StepBytes bounds what one entry keeps.
 	StepBytes int
+	// Rules returns what a task of an agent is held to that begins now, or refuses to.
+	Rules func(ctx context.Context, agent string) (session.Rules, error)
+	// HasEffects reports whether a tool of an agent may change something when it runs.
+	HasEffects func(agent, tool string) bool
 }
 
 // Control carries out verbs. Its methods are safe for concurrent use.

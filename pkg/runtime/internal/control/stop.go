@@ -176,7 +176,5 @@ func (c *Control) stopResting(ctx context.Context, p *StopRequest, head store.It
 		}
 		gaveUp.Answers, items = answers, append(items, ledgers...)
 	}
-	return out, c.cfg.Sessions.Commit(ctx, s, &head, engine.Stopped(s, c.signal(p), gaveUp, engine.Stamp{
-		Now: c.cfg.Now(), By: p.Who, From: p.From, Attempt: session.Attempt{ID: c.cfg.NewID()}, Token: c.cfg.NewID(),
-	}), items)
+	return out, c.cfg.Sessions.Commit(ctx, s, &head, engine.Stopped(s, c.signal(p), gaveUp, c.stamp(p.Who, p.From)), items)
 }

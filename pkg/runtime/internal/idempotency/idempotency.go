@@ -38,6 +38,8 @@ const (
 	Interrupt Verb = "interrupt"
 	Cancel    Verb = "cancel"
 	Abort     Verb = "abort"
+	Retry     Verb = "retry"
+	Fork      Verb = "fork"
 )
 
 // Request is a request with its idempotency key. Its record is written in the

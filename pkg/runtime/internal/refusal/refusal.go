@@ -19,6 +19,8 @@ type Error struct {
 	Status session.Status
 	// Answer that came first, of already_answered.
 	Answer *session.Answer
+	// Effects that were done, of effects_not_acknowledged.
+	Effects *session.EffectsDone
 	// Wait is the one to which it refuses an answer, if it is about one.
 	Wait string
 	// Cause is the error underneath, if any.

@@ -79,7 +79,8 @@ func (st *Sessions) Write(ctx context.Context, s *session.Session, head *store.I
 		return store.Committed{}, fmt.Errorf("session %s: commit entry %d (%s): %w", s.Key, entry.Seq, entry.Kind, err)
 	}
 	entry.Hash = committed.Hash
-	if err := engine.ApplyChecked(s, entry); err != nil {
+	// What goes back to an earlier entry is folded with the whole journal, by who needs the session next.
+	if err := engine.ApplyChecked(s, entry); err != nil && !errors.Is(err, engine.ErrNeedsHistory) {
 		return store.Committed{}, fmt.Errorf("session %s: fold own entry: %w", s.Key, err)
 	}
 	if newHead != nil {
@@ -124,7 +125,7 @@ func (st *Sessions) headAfter(s *session.Session, before *journal.Head, m engine
 	if before != nil {
 		head = *before
 	} else {
-		head = journal.Head{Key: s.Key, Title: m.Title, CreatedAt: e.At, Parent: e.Parent, StartedBy: e.By}
+		head = journal.Head{Key: s.Key, Title: m.Title, CreatedAt: e.At, Parent: e.Parent, StartedBy: e.By, ForkedFrom: m.ForkedFrom}
 	}
 	head.Status, head.Task, head.StatusSeq, head.UpdatedAt = e.Status, e.Task, e.Seq, e.At
 	head.Resent, head.ResentAfter = 0, 0

@@ -137,8 +137,8 @@ func TestLoadForEnd_holds_no_contents(t *testing.T) {
 	check()
 
 	back := engine.Close(s, engine.StepOutcome{}, stamp()).Entry
-	back.Kind, back.Run, back.Trigger = session.KindRestored, s.Run+1, session.TriggerRetry
-	back.Base = &journal.Base{Seq: s.Version}
+	back.Kind, back.Task, back.Run, back.Trigger, back.Used = session.KindRestored, s.Task+1, s.Run+1, session.TriggerRetry, journal.Used{}
+	back.Base = &journal.Base{Seq: s.Version} // the one before the newest by then
 	stopped := engine.Stopped(s, journal.Signal{ID: "i", Task: s.Task, Kind: journal.SignalInterrupt}, engine.StepOutcome{}, stamp()).Entry
 	write(stopped)
 	back.Seq, back.Prev, back.Token = s.Next(), s.Newest.Hash, "back"

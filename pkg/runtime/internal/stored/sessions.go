@@ -95,7 +95,7 @@ func (st *Sessions) refresh(ctx context.Context, s *session.Session) (*session.S
 }
 
 func (st *Sessions) loadAll(ctx context.Context, key session.Key) (*session.Session, error) {
-	entries, err := st.entries(ctx, key)
+	entries, err := st.Entries(ctx, key)
 	if err != nil || len(entries) == 0 {
 		return nil, err
 	}
@@ -106,7 +106,8 @@ func (st *Sessions) loadAll(ctx context.Context, key session.Key) (*session.Sess
 	return s, nil
 }
 
-func (st *Sessions) entries(ctx context.Context, key session.Key) ([]journal.Entry, error) {
+// Entries returns the whole journal of a session.
+func (st *Sessions) Entries(ctx context.Context, key session.Key) ([]journal.Entry, error) {
 	var entries []journal.Entry
 	for e, err := range st.cfg.Store.Entries(ctx, key, 0) {
 		if err != nil {

@@ -1,0 +1,224 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+)
+
+// GoingBack is how a task begins from a checkpoint: with its history, and nothing that came after.
+type GoingBack struct {
+	// To is the session folded up to the checkpoint.
+	To      *session.Session
+	Rules   session.Rules
+	Trigger session.Trigger
+	// Results of calls that are open at the checkpoint and have run since, with their changes of
+	// the state and their events. They have the ids that the calls have there.
+	Results  []llm.ToolResult
+	StateOps []session.StateOp
+	Events   []session.CustomEvent
+	// Message to go on with; nil for none. With one, what is asked at the checkpoint is not asked
+	// again: its calls are closed.
+	Message *llm.Message
+	// Answers to what the session waits for now; they are kept on record and count for nothing.
+	Answers []session.Answer
+}
+
+// Restored begins a task of s with the history of a checkpoint of s (docs/design/chain.md). What is
+// asked there is asked anew: the calls have new ids, the waits new ids and nonces. A call with a
+// result is not asked again.
+func Restored(s *session.Session, p GoingBack, st Stamp) Move {
+	e := next(s, session.KindRestored, session.StatusRunning, st)
+	p.begin(&e, s)
+	e.Base, e.Answers = &journal.Base{Seq: p.To.Version}, p.Answers
+	if results := p.settled(); len(results) > 0 {
+		ids := renamed(p.To, e.Seq)
+		for i := range results {
+			results[i].CallID = ids[results[i].CallID]
+		}
+		order := map[string]int{}
+		for i := range p.To.Calls {
+			order[callID(e.Seq, i+1)] = i
+		}
+		e.Messages = append(e.Messages, toolMessage(order, results))
+	}
+	if p.Message != nil {
+		e.Messages = append(e.Messages, *p.Message)
+	}
+	e.StateOps, e.Events = p.StateOps, p.Events
+	return p.sealed(s, e)
+}
+
+// Forked begins a session of its own with a copy of what a checkpoint of another one holds. Where
+// that had ended, or was interrupted, and nothing new is said, the fork rests until it is resumed.
+func Forked(key session.Key, p GoingBack, st Stamp) Move {
+	s := &session.Session{Key: key}
+	e := next(s, session.KindForked, session.StatusRunning, st)
+	p.begin(&e, s)
+	copied := &session.Session{Messages: slices.Clone(p.To.Messages), Calls: slices.Clone(p.To.Calls), Held: slices.Clone(p.To.Held)}
+	if results := p.settled(); len(results) > 0 {
+		takeMessages(copied, e.Seq, []llm.Message{toolMessage(callOrder(p.To, nil), results)})
+	}
+	state := p.To.State
+	if len(p.StateOps) > 0 {
+		state = mustState(state.With(p.StateOps))
+	}
+	e.Base = &journal.Base{
+		Session: p.To.Key.ID, Seq: p.To.Version, State: state.Snapshot(),
+		Messages: append(make([]llm.Message, 0, len(copied.Messages)+len(copied.Held)), slices.Concat(copied.Messages, copied.Held)...),
+	}
+	if p.Message != nil {
+		e.Messages = []llm.Message{*p.Message}
+	}
+	m := p.sealed(s, e)
+	if e := &m.Entry; e.Status == session.StatusRunning && p.Message == nil && (p.To.Status.Ended() || p.To.Status == session.StatusInterrupted) {
+		e.Status = session.StatusInterrupted
+		return seal(s, *e, p.Rules.Agent)
+	}
+	return m
+}
+
+// begin makes an entry the first of a task and of a run.
+func (p *GoingBack) begin(e *journal.Entry, s *session.Session) {
+	e.Task, e.Run, e.Step, e.Trigger = s.Task+1, s.Run+1, 0, p.Trigger
+	e.Rules, e.RulesAt, e.Used = &p.Rules, e.Seq, journal.Used{}
+}
+
+// settled returns the results of the calls that are open at the checkpoint: those that have run
+// since, and, where a message goes on, those that are closed for it.
+func (p *GoingBack) settled() []llm.ToolResult {
+	if p.Message == nil {
+		return slices.Clone(p.Results)
+	}
+	return closeRest(p.To, StepOutcome{}, slices.Clone(p.Results))
+}
+
+// sealed opens anew the waits of the checkpoint whose calls have no result, and makes a move of the
+// entry.
+func (p *GoingBack) sealed(s *session.Session, e journal.Entry) Move {
+	done := map[string]bool{}
+	for _, r := range p.settled() {
+		done[r.CallID] = true
+	}
+	ids := renamed(p.To, e.Seq)
+	for _, w := range p.To.Waits {
+		if done[w.Call] || w.Call == "" && p.Message != nil {
+			continue
+		}
+		if w.Call != "" {
+			w.Call = ids[w.Call]
+		}
+		w.Nonce = ""
+		e.Waits = append(e.Waits, w)
+	}
+	if len(e.Waits) > 0 {
+		e.Status, e.KeepsLease = session.StatusSuspended, false
+		openAll(&e)
+	}
+	return seal(s, e, p.Rules.Agent)
+}
+
+// renamed returns the ids that the calls open in s have after entry seq went back to it.
+func renamed(s *session.Session, seq int64) map[string]string {
+	ids := map[string]string{}
+	for i, c := range s.Calls {
+		ids[c.ID] = callID(seq, i+1)
+	}
+	return ids
+}
+
+// Made is a call that a session has made, with what its journal says of it.
+type Made struct {
+	Call session.Call
+	// Entry is the seq of the entry after which it was open, or that settled it at once.
+	Entry int64
+	// Run is the last run of its tool, nil for none. ByClient says that a client brought the result.
+	Run      *journal.ToolRun
+	ByClient bool
+	// Result, nil for none.
+	Result *llm.ToolResult
+}
+
+// LeftBehind returns the calls that a journal has made or run after a checkpoint, in their order:
+// what the history of the checkpoint does not hold. Errors wrap [ErrBrokenJournal].
+func LeftBehind(key session.Key, entries []journal.Entry, checkpoint int64) ([]Made, error) {
+	in := historyTo(entries, checkpoint)
+	made := map[string]*Made{}
+	var order []string
+	note := func(c session.Call, seq int64) {
+		if made[c.ID] == nil {
+			made[c.ID] = &Made{Call: c, Entry: seq}
+			order = append(order, c.ID)
+		}
+	}
+	after := map[string]bool{}
+	_, err := foldEach(key, entries, func(s *session.Session, e *journal.Entry) {
+		for _, m := range e.Messages {
+			for _, c := range m.ToolCalls() {
+				note(session.Call{ID: c.ID, ProviderID: c.ProviderID, Name: c.Name, Arguments: c.Arguments}, e.Seq)
+			}
+		}
+		for _, c := range s.Calls {
+			note(c, e.Seq)
+		}
+		noteOutcomes(made, e, func(call string) { after[call] = after[call] || !in[e.Seq] })
+	})
+	if err != nil {
+		return nil, err
+	}
+	var left []Made
+	for _, id := range order {
+		if m := made[id]; !in[m.Entry] || after[id] {
+			left = append(left, *m)
+		}
+	}
+	return left, nil
+}
+
+// noteOutcomes adds what an entry says of calls, and says of which.
+func noteOutcomes(made map[string]*Made, e *journal.Entry, says func(call string)) {
+	for _, a := range e.Answers {
+		m := made[a.ToolCallID]
+		if m == nil || e.Base != nil {
+			continue
+		}
+		if a.EditedInput != nil {
+			m.Call.Arguments = a.EditedInput
+		}
+		m.ByClient = m.ByClient || a.Kind == session.AnswerClientTool
+		says(a.ToolCallID)
+	}
+	for i := range e.Calls {
+		if m := made[e.Calls[i].Call]; m != nil {
+			m.Run = &e.Calls[i]
+			says(m.Call.ID)
+		}
+	}
+	for _, message := range e.Messages {
+		for _, p := range message.Parts {
+			if p.ToolResult == nil {
+				continue
+			}
+			if m := made[p.ToolResult.CallID]; m != nil {
+				m.Result = p.ToolResult
+				says(m.Call.ID)
+			}
+		}
+	}
+}
+
+// historyTo returns the numbers of the entries that the history of a checkpoint is made of.
+func historyTo(entries []journal.Entry, checkpoint int64) map[int64]bool {
+	in := map[int64]bool{}
+	for seq := checkpoint; seq >= 1 && seq <= int64(len(entries)); {
+		in[seq] = true
+		if e := &entries[seq-1]; goesBack(e) {
+			seq = e.Base.Seq
+		} else {
+			seq--
+		}
+	}
+	return in
+}

@@ -1,0 +1,112 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// How much of a list of effects is shown; its digest is that of the whole.
+const (
+	maxEffects     = 200
+	maxEffectValue = 4 << 10 // bytes of arguments, or of a result
+)
+
+// ledgers returns the records of all calls of a session, by call.
+func (c *Control) ledgers(ctx context.Context, key session.Key) (map[string]journal.ToolRecord, error) {
+	items, err := c.cfg.Sessions.Items(ctx, key, store.KindTool, "")
+	if err != nil {
+		return nil, err
+	}
+	records := make(map[string]journal.ToolRecord, len(items))
+	for _, item := range items {
+		records[item.ID] = *item.Tool
+	}
+	return records, nil
+}
+
+// ran reports whether a ledger says that its call was started.
+func ran(record journal.ToolRecord) bool {
+	return record.State == journal.ToolStarted || record.State == journal.ToolFinished
+}
+
+// effects lists what a session did after the checkpoint: calls with effects that its history does not hold.
+func (c *Control) effects(key session.Key, entries []journal.Entry, to *session.Session, records map[string]journal.ToolRecord) (session.EffectsDone, error) {
+	made, err := engine.LeftBehind(key, entries, to.Version)
+	if err != nil {
+		return session.EffectsDone{}, fmt.Errorf("session %s: %w: %w", key, store.ErrCorrupt, err)
+	}
+	open := map[string]bool{}
+	for _, call := range to.Calls {
+		open[call.ID] = true
+	}
+	seen := map[string]bool{}
+	all := []session.EffectDone{}
+	add := func(m engine.Made) {
+		seen[m.Call.ID] = true
+		if done, ok := c.effect(to.Rules.Agent, m, records[m.Call.ID]); ok {
+			done.Kept = open[done.Call] && ran(records[done.Call])
+			all = append(all, done)
+		}
+	}
+	for _, m := range made {
+		add(m)
+	}
+	for _, call := range to.Calls { // whose worker died before an entry told of them
+		if !seen[call.ID] {
+			add(engine.Made{Call: call})
+		}
+	}
+	return listed(all)
+}
+
+// effect tells what a call did; ok is false for one that did nothing.
+func (c *Control) effect(agent string, m engine.Made, record journal.ToolRecord) (done session.EffectDone, ok bool) {
+	done = session.EffectDone{Call: m.Call.ID, Tool: m.Call.Name, Arguments: m.Call.Arguments, Outcome: llm.ResultUnknown, At: record.At}
+	if m.Run != nil {
+		done.At = m.Run.At
+	}
+	result := m.Result
+	switch {
+	case record.State == journal.ToolFinished:
+		result = record.Result
+	case record.State == journal.ToolStarted:
+	case m.ByClient && m.Result != nil:
+	case m.Run == nil || !c.cfg.HasEffects(agent, m.Call.Name):
+		return done, false
+	}
+	if result != nil {
+		done.Outcome, done.Result = result.Status, result.Output
+	}
+	return done, true
+}
+
+// listed makes a list, with its digest, of effects.
+func listed(all []session.EffectDone) (session.EffectsDone, error) {
+	list := session.EffectsDone{Count: len(all), Items: all}
+	if len(all) == 0 {
+		return list, nil
+	}
+	raw, err := json.Marshal(all)
+	if err != nil {
+		return session.EffectsDone{}, fmt.Errorf("list the effects: %w", err)
+	}
+	list.Digest = journal.Digest(raw)
+	list.Items = all[:min(len(all), maxEffects)]
+	for i := range list.Items {
+		e := &list.Items[i]
+		if len(e.Arguments) > maxEffectValue {
+			e.Arguments = nil
+		}
+		if len(e.Result) > maxEffectValue {
+			e.Result = nil
+		}
+	}
+	return list, nil
+}

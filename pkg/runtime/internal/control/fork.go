@@ -1,0 +1,103 @@
+package control
+
+import (
+	"context"
+	"slices"
+
+	"github.com/adjourn/adjourn/internal/codes"
+	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// ForkRequest begins a session of its own from a checkpoint of another one.
+type ForkRequest struct {
+	// Origin is the session that is copied; it is only read.
+	Origin session.Key
+	// Checkpoint of the origin; empty for its newest one.
+	Checkpoint string
+	// Key of the new session.
+	Key session.Key
+	// Message to go on with, if any.
+	Message []llm.Part
+	// Who asks, and from where.
+	Who, From string
+	// Record returns what remembers the request, together with what it did to an entry.
+	Record func(seq int64, did any) ([]store.Item, error)
+}
+
+// Fork reads and writes once, as [Control.Stop] does.
+func (c *Control) Fork(ctx context.Context, p *ForkRequest) (Began, error) {
+	head, err := c.cfg.Sessions.ExistingHead(ctx, p.Origin)
+	if err != nil {
+		return Began{}, err
+	}
+	there, err := c.cfg.Sessions.Item(ctx, p.Key, store.KindHead, "")
+	if err != nil {
+		return Began{}, err
+	}
+	if there.Head != nil {
+		return Began{}, refusal.New(codes.SessionExists, p.Key, "there is such a session, or was: fork to another id")
+	}
+	was, err := c.past(ctx, p.Origin, func(now *session.Session, entries []journal.Entry) (int64, error) {
+		if p.Checkpoint == "" {
+			return now.CheckpointSeq, nil
+		}
+		return find(p.Origin, entries, p.Checkpoint)
+	})
+	if err != nil {
+		return Began{}, err
+	}
+	fork := engine.GoingBack{To: was.to, Trigger: session.TriggerFork, Message: message(p.Message)}
+	if fork.Rules, err = c.cfg.Rules(ctx, was.now.Rules.Agent); err != nil {
+		return Began{}, err
+	}
+	records, err := c.ledgers(ctx, p.Origin)
+	if err != nil {
+		return Began{}, err
+	}
+	// What people are asked for at the checkpoint they are asked in the fork too, whatever they
+	// answered the origin since.
+	takeOutcomes(&fork, slices.DeleteFunc(slices.Clone(was.to.Calls), func(call session.Call) bool {
+		return slices.ContainsFunc(was.to.Waits, func(w session.Wait) bool { return w.Call == call.ID && w.Kind != session.WaitUnknown })
+	}), records)
+	m := engine.Forked(p.Key, fork, c.stamp(p.Who, p.From))
+	m.Title, m.ForkedFrom = head.Head.Title, &session.Fork{Session: p.Origin.ID, Checkpoint: was.entries[was.to.Version-1].Checkpoint(p.Origin.ID).String()}
+	began := begun(p.Key, m, session.EffectsDone{})
+	items, err := p.Record(m.Entry.Seq, began)
+	if err != nil {
+		return Began{}, err
+	}
+	name := forkName(p.Origin.ID) + p.Key.ID
+	items = append(items, store.TenantItem(journal.TenantRecord{Name: name, Value: []byte("{}")}, 0))
+	return began, c.cfg.Sessions.Commit(ctx, &session.Session{Key: p.Key}, &there, m, items)
+}
+
+// forkName begins the names of the records of a tenant that tell of the forks of a session.
+func forkName(origin string) string { return "fork/" + origin + "/" }
+
+// Forks returns HEAD of each fork of a session that is still there, by their ids.
+func (c *Control) Forks(ctx context.Context, key session.Key) ([]journal.Head, error) {
+	if _, err := c.cfg.Sessions.ExistingHead(ctx, key); err != nil {
+		return nil, err
+	}
+	items, err := c.cfg.Sessions.Items(ctx, session.Key{Tenant: key.Tenant}, store.KindTenantRecord, forkName(key.ID)+"*")
+	if err != nil {
+		return nil, err
+	}
+	heads := []journal.Head{}
+	for _, item := range items {
+		fork := session.Key{Tenant: key.Tenant, ID: item.ID[len(forkName(key.ID)):]}
+		head, err := c.cfg.Sessions.Item(ctx, fork, store.KindHead, "")
+		if err != nil {
+			return nil, err
+		}
+		if head.Head != nil && !head.Head.Deleted {
+			heads = append(heads, *head.Head)
+		}
+	}
+	return heads, nil
+}
