@@ -2,6 +2,8 @@ package runtime_test
 
 import (
 	"context"
+	"iter"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +12,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 func checkpointAt(w *world, seq int) string {
@@ -377,4 +381,190 @@ func TestBack_refusals(t *testing.T) {
 	_, err = w.process().Retry(context.Background(), runtime.BackParams{Key: w.key, Caller: people})
 	require.Equal(t, runtime.CodeNotResumable, codeOf(err), "aborted is for good")
 	require.NoError(t, back(runtime.BackParams{Checkpoint: checkpointAt(w, w.suspendedAt())}), "but one may go back")
+}
+
+// A message goes on where the checkpoint asked: what it asked is closed.
+func TestBack_with_a_message(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, stopScript()))
+	w.run(w.process(), "go")
+	params := runtime.BackParams{Key: w.key, Checkpoint: checkpointAt(w, w.suspendedAt()), Message: llm.TextParts("more"), Caller: people}
+	began, err := w.process().GoBack(context.Background(), params)
+	require.NoError(t, err)
+	require.Empty(t, began.Open)
+	require.NoError(t, w.process().settle())
+	s := w.session()
+	require.Equal(t, session.StatusCompleted, s.Status)
+	w.checkPaired(s)
+	require.Zero(t, made.count("deploy 2"))
+
+	params.Checkpoint, params.Message = checkpointAt(w, len(w.journal())), nil
+	_, err = w.process().GoBack(context.Background(), params)
+	require.Equal(t, runtime.CodeInvalidInput, codeOf(err), "it has ended there")
+	params.Acknowledge = "nothing"
+	params.Message = llm.TextParts("more")
+	_, err = w.process().GoBack(context.Background(), params)
+	require.Equal(t, runtime.CodeEffectsNotAcknowledged, codeOf(err))
+	require.ErrorContains(t, err, "there is nothing to acknowledge")
+	params.Message = llm.TextParts("")
+	_, err = w.process().GoBack(context.Background(), params)
+	require.Equal(t, runtime.CodeInvalidInput, codeOf(err))
+}
+
+// A call that was started and of which nobody knows what became of it is listed as unknown, and is
+// not asked again.
+func TestBack_unknown_outcome(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, stopScript()))
+	stopPlaces["after a reply whose tool was started"](t, w)
+	_, err := w.stop(w.process(), runtime.SignalInterrupt)
+	require.NoError(t, err)
+	last := len(w.journal())
+	_, err = w.back(w.process(), last, "")
+	listed := runtime.AsError(err)
+	if listed != nil {
+		require.Equal(t, runtime.CodeEffectsNotAcknowledged, listed.Code, "%v", err)
+		_, err = w.back(w.process(), last, listed.Effects.Digest)
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.process().settle())
+	require.LessOrEqual(t, made.count("line 1"), 1)
+	_, err = w.back(w.process(), 1, "")
+	refused := runtime.AsError(err)
+	require.Equal(t, runtime.CodeEffectsNotAcknowledged, refused.Code, "%v", err)
+	require.Equal(t, "line", refused.Effects.Items[0].Tool)
+}
+
+// From the start a task is done anew, and what it did is listed.
+func TestRetry_from_the_start(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	plan := script{"go": {calls("line", `{"text":"1"}`), fails(&llm.Error{Class: llm.ClassInvalid}), says("bye")}}
+	w := newWorld(t, made, helper(made, plan))
+	w.run(w.process(), "go")
+	params := runtime.BackParams{Key: w.key, FromStart: true, Caller: people}
+	_, err := w.process().Retry(context.Background(), params)
+	refused := runtime.AsError(err)
+	require.Equal(t, runtime.CodeEffectsNotAcknowledged, refused.Code, "%v", err)
+	require.Equal(t, 1, refused.Effects.Count)
+	params.Acknowledge = refused.Effects.Digest
+	_, err = w.process().Retry(context.Background(), params)
+	require.NoError(t, err)
+	require.NoError(t, w.process().settle())
+	require.Equal(t, 2, made.count("line 1"))
+	params.Checkpoint = "both"
+	_, err = w.process().Retry(context.Background(), params)
+	require.Equal(t, runtime.CodeInvalidInput, codeOf(err))
+}
+
+// A fork of what had ended rests until something is said; with a message it goes on.
+func TestFork_of_what_had_ended(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, stopScript()))
+	backPlaces["completed"](t, w)
+	rests, err := w.process().Fork(context.Background(), runtime.ForkParams{Origin: w.key, ID: "rests", Caller: people})
+	require.NoError(t, err)
+	goesOn, err := w.process().Fork(context.Background(), runtime.ForkParams{
+		Origin: w.key, Checkpoint: checkpointAt(w, w.suspendedAt()), Message: llm.TextParts("more"), Caller: people,
+	})
+	require.NoError(t, err)
+	require.NoError(t, w.process().settle())
+	view, err := w.process().View(context.Background(), rests.Key)
+	require.NoError(t, err)
+	require.Equal(t, session.StatusInterrupted, view.Status)
+	view, err = w.process().View(context.Background(), goesOn.Key)
+	require.NoError(t, err)
+	require.Equal(t, session.StatusCompleted, view.Status)
+	require.Equal(t, 1, made.count("deploy 2"))
+
+	unknown := w.key
+	unknown.ID = "nobody"
+	_, err = w.process().Forks(context.Background(), unknown)
+	require.Equal(t, runtime.CodeSessionNotFound, codeOf(err))
+	_, err = w.process().Fork(context.Background(), runtime.ForkParams{Origin: unknown, Caller: people})
+	require.Equal(t, runtime.CodeSessionNotFound, codeOf(err))
+	_, err = w.process().Fork(context.Background(), runtime.ForkParams{Origin: w.key, Checkpoint: "x", Caller: people})
+	require.Equal(t, runtime.CodeInvalidCheckpoint, codeOf(err))
+	_, err = w.process().Fork(context.Background(), runtime.ForkParams{Origin: w.key, Message: llm.TextParts(""), Caller: people})
+	require.Equal(t, runtime.CodeInvalidInput, codeOf(err))
+}
+
+// failingRead is a store of which one read fails.
+type failingRead struct {
+	store.Store
+	at int
+}
+
+func (f *failingRead) fails() bool { f.at--; return f.at == -1 }
+
+func (f *failingRead) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
+	if f.fails() {
+		return func(yield func(store.Item, error) bool) { yield(store.Item{}, store.ErrUnavailable) }
+	}
+	return f.Store.Items(ctx, key, kind, id)
+}
+
+func (f *failingRead) Entries(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
+	if f.fails() {
+		return func(yield func(journal.Entry, error) bool) { yield(journal.Entry{}, store.ErrUnavailable) }
+	}
+	return f.Store.Entries(ctx, key, after)
+}
+
+// Where a read fails nothing is done, and the caller is told so.
+func TestBack_and_fork_where_the_store_cannot_be_read(t *testing.T) {
+	t.Parallel()
+	for name, do := range map[string]func(w *world, p *process) error{
+		"back": func(w *world, p *process) error {
+			_, err := w.back(p, w.suspendedAt(), "")
+			return err
+		},
+		"fork": func(w *world, p *process) error {
+			_, err := p.Fork(context.Background(), runtime.ForkParams{Origin: w.key, Caller: people})
+			return err
+		},
+		"forks": func(w *world, p *process) error {
+			_, err := p.Forks(context.Background(), w.key)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			w := newWorld(t, made, helper(made, stopScript()))
+			w.run(w.process(), "go")
+			_, err := w.process().Fork(context.Background(), runtime.ForkParams{Origin: w.key, Caller: people})
+			require.NoError(t, err)
+			before := len(w.journal())
+			for at := 0; ; at++ {
+				failing := &failingRead{at: at}
+				p := w.process(func(cfg *runtime.Config) { failing.Store = cfg.Store; cfg.Store = failing })
+				err := do(w, p)
+				if failing.at >= 0 {
+					require.NoError(t, err)
+					require.Greater(t, at, 1)
+					return
+				}
+				require.Equal(t, runtime.CodeStoreUnavailable, codeOf(err), "read %d: %v", at, err)
+				require.Len(t, w.journal(), before, "read %d", at)
+			}
+		})
+	}
+}
+
+// What is large is left out of the list of effects, and is part of its digest.
+func TestBack_large_effects(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	large := strings.Repeat("x", 5<<10)
+	w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"`+large+`"}`), says("bye")}}))
+	w.run(w.process(), "go")
+	_, err := w.back(w.process(), 1, "")
+	refused := runtime.AsError(err)
+	require.Equal(t, runtime.CodeEffectsNotAcknowledged, refused.Code, "%v", err)
+	require.Empty(t, refused.Effects.Items[0].Arguments)
+	require.NotEmpty(t, refused.Effects.Digest)
 }
