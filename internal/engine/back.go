@@ -33,22 +33,21 @@ func Restored(s *session.Session, p GoingBack, st Stamp) Move {
 	e := next(s, session.KindRestored, session.StatusRunning, st)
 	p.begin(&e, s)
 	e.Base, e.Answers = &journal.Base{Seq: p.To.Version}, p.Answers
-	if results := p.settled(); len(results) > 0 {
-		ids := renamed(p.To, e.Seq)
-		for i := range results {
-			results[i].CallID = ids[results[i].CallID]
+	results := p.settled()
+	if len(results) > 0 {
+		outcomes := toolMessage(callOrder(p.To, nil), results)
+		ids := newIDs(p.To.Calls, e.Seq)
+		for _, part := range outcomes.Parts {
+			part.ToolResult.CallID = ids[part.ToolResult.CallID]
 		}
-		order := map[string]int{}
-		for i := range p.To.Calls {
-			order[callID(e.Seq, i+1)] = i
-		}
-		e.Messages = append(e.Messages, toolMessage(order, results))
+		e.Messages = append(e.Messages, outcomes)
 	}
 	if p.Message != nil {
 		e.Messages = append(e.Messages, *p.Message)
 	}
 	e.StateOps, e.Events = p.StateOps, p.Events
-	return p.sealed(s, e)
+	p.askAnew(&e, results)
+	return seal(s, e, p.Rules.Agent)
 }
 
 // Forked begins a session of its own with a copy of what a checkpoint of another one holds. Where
@@ -58,7 +57,8 @@ func Forked(key session.Key, p GoingBack, st Stamp) Move {
 	e := next(s, session.KindForked, session.StatusRunning, st)
 	p.begin(&e, s)
 	copied := &session.Session{Messages: slices.Clone(p.To.Messages), Calls: slices.Clone(p.To.Calls), Held: slices.Clone(p.To.Held)}
-	if results := p.settled(); len(results) > 0 {
+	results := p.settled()
+	if len(results) > 0 {
 		takeMessages(copied, e.Seq, []llm.Message{toolMessage(callOrder(p.To, nil), results)})
 	}
 	state := p.To.State
@@ -72,12 +72,11 @@ func Forked(key session.Key, p GoingBack, st Stamp) Move {
 	if p.Message != nil {
 		e.Messages = []llm.Message{*p.Message}
 	}
-	m := p.sealed(s, e)
-	if e := &m.Entry; e.Status == session.StatusRunning && p.Message == nil && (p.To.Status.Ended() || p.To.Status == session.StatusInterrupted) {
+	if p.Message == nil && (p.To.Status.Ended() || p.To.Status == session.StatusInterrupted) {
 		e.Status = session.StatusInterrupted
-		return seal(s, *e, p.Rules.Agent)
 	}
-	return m
+	p.askAnew(&e, results)
+	return seal(s, e, p.Rules.Agent)
 }
 
 // begin makes an entry the first of a task and of a run.
@@ -95,14 +94,14 @@ func (p *GoingBack) settled() []llm.ToolResult {
 	return closeRest(p.To, StepOutcome{}, slices.Clone(p.Results))
 }
 
-// sealed opens anew the waits of the checkpoint whose calls have no result, and makes a move of the
-// entry.
-func (p *GoingBack) sealed(s *session.Session, e journal.Entry) Move {
+// askAnew opens the waits of the checkpoint whose calls have no result; where there are any, the entry
+// suspends.
+func (p *GoingBack) askAnew(e *journal.Entry, results []llm.ToolResult) {
 	done := map[string]bool{}
-	for _, r := range p.settled() {
+	for _, r := range results {
 		done[r.CallID] = true
 	}
-	ids := renamed(p.To, e.Seq)
+	ids := newIDs(p.To.Calls, e.Seq)
 	for _, w := range p.To.Waits {
 		if done[w.Call] || w.Call == "" && p.Message != nil {
 			continue
@@ -115,18 +114,8 @@ func (p *GoingBack) sealed(s *session.Session, e journal.Entry) Move {
 	}
 	if len(e.Waits) > 0 {
 		e.Status, e.KeepsLease = session.StatusSuspended, false
-		openAll(&e)
+		openAll(e)
 	}
-	return seal(s, e, p.Rules.Agent)
-}
-
-// renamed returns the ids that the calls open in s have after entry seq went back to it.
-func renamed(s *session.Session, seq int64) map[string]string {
-	ids := map[string]string{}
-	for i, c := range s.Calls {
-		ids[c.ID] = callID(seq, i+1)
-	}
-	return ids
 }
 
 // Made is a call that a session has made, with what its journal says of it.

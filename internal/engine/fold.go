@@ -204,10 +204,9 @@ func renameCalls(s *session.Session, seq int64) {
 	if len(s.Calls) == 0 {
 		return
 	}
-	ids := map[string]string{}
+	ids := newIDs(s.Calls, seq)
 	for i := range s.Calls {
-		id := callID(seq, i+1)
-		ids[s.Calls[i].ID], s.Calls[i].ID = id, id
+		s.Calls[i].ID = ids[s.Calls[i].ID]
 	}
 	at := len(s.Messages) - 1
 	if s.Messages[at].Role == llm.RoleTool {
@@ -223,6 +222,15 @@ func renameCalls(s *session.Session, seq int64) {
 		parts[i].ToolCall = &call
 	}
 	s.Messages[at] = llm.Message{Role: llm.RoleAssistant, Parts: parts}
+}
+
+// newIDs returns, by their old ids, those that open calls have after entry seq went back to them.
+func newIDs(calls []session.Call, seq int64) map[string]string {
+	ids := map[string]string{}
+	for i, c := range calls {
+		ids[c.ID] = callID(seq, i+1)
+	}
+	return ids
 }
 
 func takeMessages(s *session.Session, seq int64, messages []llm.Message) {

@@ -102,15 +102,7 @@ func (r *Runtime) beganBefore(ctx context.Context, key session.Key, did json.Raw
 	}
 	out := began(before)
 	out.Replayed = true
-	head, err := r.sessions.Item(ctx, key, store.KindHead, "")
-	if err != nil || head.Head == nil || head.Head.Deleted || head.Head.StatusSeq != out.Seq {
-		return out, err
-	}
-	newest, err := r.sessions.Newest(ctx, *head.Head)
-	if err == nil && newest.Seq == out.Seq && newest.Status == session.StatusRunning {
-		err = r.sessions.Send(ctx, journal.NewWake(key, out.Seq+1, journal.WakeStep))
-	}
-	return out, err
+	return out, r.sendAgain(ctx, key, out.Seq)
 }
 
 // ForkParams begin a session of its own from a checkpoint of another one.
@@ -152,7 +144,7 @@ func (r *Runtime) fork(ctx context.Context, p ForkParams) (Forked, error) {
 	}
 	key := session.Key{Tenant: p.Origin.Tenant, ID: p.ID}
 	if key.ID == "" {
-		key.ID = "ses_" + r.cfg.NewID()
+		key.ID = r.newSessionID()
 	}
 	if err := key.Validate(); err != nil {
 		return Forked{}, err

@@ -6,6 +6,7 @@ import (
 	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
@@ -150,7 +151,7 @@ const (
 )
 
 // MaxReason is how long a reason to stop may be, in bytes.
-const MaxReason = 1 << 10
+const MaxReason = refusal.MaxReason
 
 // StopParams stop a task.
 type StopParams struct {

@@ -40,7 +40,7 @@ func (r *Runtime) startWithKey(ctx context.Context, p StartParams) (Started, err
 	}
 	chosen := p.Key.ID != ""
 	if !chosen {
-		p.Key.ID = "ses_" + r.cfg.NewID()
+		p.Key.ID = r.newSessionID()
 	}
 	out, err := once(ctx, r, p.Caller, p.Key, &q, func(did json.RawMessage) (Started, error) {
 		return r.startedBefore(ctx, p, &q, did)
@@ -180,13 +180,21 @@ func (r *Runtime) startedBefore(ctx context.Context, p StartParams, q *idempoten
 		return Started{}, q.Mismatch(started.Key.ID)
 	}
 	started.Replayed = true
-	head, err := r.sessions.Item(ctx, started.Key, store.KindHead, "")
-	if err != nil || head.Head == nil || head.Head.Deleted || head.Head.StatusSeq != started.Seq {
-		return started, err
+	return started, r.sendAgain(ctx, started.Key, started.Seq)
+}
+
+// sendAgain sends for the step after an entry that began a task, if nothing has come since.
+func (r *Runtime) sendAgain(ctx context.Context, key session.Key, began int64) error {
+	head, err := r.sessions.Item(ctx, key, store.KindHead, "")
+	if err != nil || head.Head == nil || head.Head.Deleted || head.Head.StatusSeq != began {
+		return err
 	}
 	newest, err := r.sessions.Newest(ctx, *head.Head)
-	if err == nil && newest.Seq == started.Seq {
-		err = r.sessions.Send(ctx, journal.NewWake(started.Key, started.Seq+1, journal.WakeStep))
+	if err != nil || newest.Seq != began || newest.Status != session.StatusRunning {
+		return err
 	}
-	return started, err
+	return r.sessions.Send(ctx, journal.NewWake(key, began+1, journal.WakeStep))
 }
+
+// newSessionID returns an id of our making.
+func (r *Runtime) newSessionID() string { return "ses_" + r.cfg.NewID() }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/pkg/runtime/internal/control"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/idempotency"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
-	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // Stop interrupts, cancels or aborts a task (docs/design/README.md). Where a worker works on it,
@@ -25,12 +23,11 @@ func (r *Runtime) stop(ctx context.Context, p StopParams) (Stopped, error) {
 	switch {
 	case p.Kind.Strength() == 0:
 		return Stopped{}, refusal.New(CodeInvalidInput, p.Key, "there is no way to stop called %q", p.Kind)
-	case len(p.Reason) > MaxReason:
-		return Stopped{}, refusal.New(CodeInputTooLarge, p.Key, "a reason may have %d bytes, and this one has %d", MaxReason, len(p.Reason))
-	case !utf8.ValidString(p.Reason):
-		return Stopped{}, refusal.New(CodeInvalidInput, p.Key, "the reason is not valid UTF-8")
 	case p.Task < 0:
 		return Stopped{}, refusal.New(CodeInvalidInput, p.Key, "task %d: tasks are counted from 1", p.Task)
+	}
+	if err := refusal.CheckReason(p.Key, p.Reason); err != nil {
+		return Stopped{}, err
 	}
 	q, err := idempotency.New(p.Key.Tenant, p.Caller.Who, idempotency.Verb(p.Kind), p.IdempotencyKey, p.Key.ID, p.Reason, p.Task)
 	if err != nil {
@@ -38,7 +35,7 @@ func (r *Runtime) stop(ctx context.Context, p StopParams) (Stopped, error) {
 	}
 	request := control.StopRequest{
 		Key: p.Key, Kind: p.Kind, Reason: p.Reason, Task: p.Task, Who: p.Caller.Who, From: p.Caller.From,
-		Record: func(seq int64, did any) ([]store.Item, error) { return q.Record(r.cfg.Now(), p.Key, seq, did) },
+		Record: r.recorder(&q, p.Key),
 	}
 	return once(ctx, r, p.Caller, p.Key, &q, func(did json.RawMessage) (Stopped, error) {
 		return r.stoppedBefore(ctx, p, did)

@@ -47,6 +47,8 @@ type Began struct {
 type past struct {
 	entries []journal.Entry
 	now, to *session.Session
+	// left are the calls that the history of to does not hold.
+	left []engine.Made
 }
 
 // Back reads and writes once, as [Control.Stop] does. It writes one entry: nothing is deleted.
@@ -60,6 +62,9 @@ func (c *Control) Back(ctx context.Context, p *BackRequest) (Began, error) {
 	})
 	if err != nil {
 		return Began{}, err
+	}
+	if was.left, err = engine.LeftBehind(p.Key, was.entries, was.to.Version); err != nil {
+		return Began{}, corrupt(p.Key, err)
 	}
 	back := engine.GoingBack{To: was.to, Trigger: session.TriggerResume, Message: message(p.Message)}
 	if p.Retry {
@@ -123,7 +128,7 @@ func (c *Control) past(ctx context.Context, key session.Key, goesTo func(*sessio
 	fold := func(seq int64) (*session.Session, error) {
 		s, err := engine.Fold(key, entries[:seq])
 		if err != nil {
-			return nil, fmt.Errorf("load session %s: %w: %w", key, store.ErrCorrupt, err)
+			return nil, corrupt(key, err)
 		}
 		return s, nil
 	}
@@ -140,6 +145,10 @@ func (c *Control) past(ctx context.Context, key session.Key, goesTo func(*sessio
 	}
 	to, err := fold(seq)
 	return past{entries: entries, now: now, to: to}, err
+}
+
+func corrupt(key session.Key, err error) error {
+	return fmt.Errorf("load session %s: %w: %w", key, store.ErrCorrupt, err)
 }
 
 // goesTo returns the entry that a request goes back to, or refuses the request.
@@ -193,7 +202,7 @@ func (c *Control) acknowledged(ctx context.Context, was past, p *BackRequest, ba
 	if err != nil {
 		return session.EffectsDone{}, err
 	}
-	list, err := c.effects(p.Key, was.entries, was.to, records)
+	list, err := c.effects(was, records)
 	if err != nil {
 		return list, err
 	}

@@ -37,28 +37,24 @@ func ran(record journal.ToolRecord) bool {
 }
 
 // effects lists what a session did after the checkpoint: calls with effects that its history does not hold.
-func (c *Control) effects(key session.Key, entries []journal.Entry, to *session.Session, records map[string]journal.ToolRecord) (session.EffectsDone, error) {
-	made, err := engine.LeftBehind(key, entries, to.Version)
-	if err != nil {
-		return session.EffectsDone{}, fmt.Errorf("session %s: %w: %w", key, store.ErrCorrupt, err)
-	}
+func (c *Control) effects(was past, records map[string]journal.ToolRecord) (session.EffectsDone, error) {
 	open := map[string]bool{}
-	for _, call := range to.Calls {
+	for _, call := range was.to.Calls {
 		open[call.ID] = true
 	}
 	seen := map[string]bool{}
 	all := []session.EffectDone{}
 	add := func(m engine.Made) {
 		seen[m.Call.ID] = true
-		if done, ok := c.effect(to.Rules.Agent, m, records[m.Call.ID]); ok {
+		if done, ok := c.effect(was.to.Rules.Agent, m, records[m.Call.ID]); ok {
 			done.Kept = open[done.Call] && ran(records[done.Call])
 			all = append(all, done)
 		}
 	}
-	for _, m := range made {
+	for _, m := range was.left {
 		add(m)
 	}
-	for _, call := range to.Calls { // whose worker died before an entry told of them
+	for _, call := range was.to.Calls { // whose worker died before an entry told of them
 		if !seen[call.ID] {
 			add(engine.Made{Call: call})
 		}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
@@ -21,8 +20,6 @@ const (
 	// maxHalts is how many callers may set together: every process reads all of them. Whoever
 	// runs the program is not held to it.
 	maxHalts = 1000
-	// maxReason is how long a reason may be, in bytes.
-	maxReason = 1 << 10
 	// maxTries is how often a change is tried while others change the record too.
 	maxTries = 20
 )
@@ -120,13 +117,11 @@ func (h *Halts) List(ctx context.Context, tenant string) ([]session.Halt, error)
 
 // check refuses what nobody may ask, or what would stop nothing.
 func (h *Halts) check(p Params, sets bool) error {
-	switch {
-	case p.Tenant == "" && !p.Operator:
+	if p.Tenant == "" && !p.Operator {
 		return refusal.New(codes.NotAllowed, session.Key{}, "only whoever runs the program stops every tenant, or lets every tenant go on")
-	case len(p.Reason) > maxReason:
-		return refusal.New(codes.InputTooLarge, session.Key{}, "a reason may have %d bytes, and this one has %d", maxReason, len(p.Reason))
-	case !utf8.ValidString(p.Reason):
-		return refusal.New(codes.InvalidInput, session.Key{}, "the reason is not valid UTF-8")
+	}
+	if err := refusal.CheckReason(session.Key{}, p.Reason); err != nil {
+		return err
 	}
 	if p.Tenant != "" {
 		if err := store.ValidateTenant(p.Tenant); err != nil {

@@ -4,6 +4,7 @@ package refusal
 import (
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -61,4 +62,18 @@ func About(wait string, err error) error {
 		r.Wait = wait
 	}
 	return err
+}
+
+// MaxReason is how long a reason that a caller gives may be, in bytes.
+const MaxReason = 1 << 10
+
+// CheckReason refuses a reason that is too long or is no text.
+func CheckReason(key session.Key, reason string) error {
+	switch {
+	case len(reason) > MaxReason:
+		return New(codes.InputTooLarge, key, "a reason may have %d bytes, and this one has %d", MaxReason, len(reason))
+	case !utf8.ValidString(reason):
+		return New(codes.InvalidInput, key, "the reason is not valid UTF-8")
+	}
+	return nil
 }
