@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -76,45 +77,32 @@ func TestMarks_go_with_the_entries(t *testing.T) {
 // did must not wait for it.
 func TestMarks_of_calls_side_by_side(t *testing.T) {
 	t.Parallel()
-	made := newEffects()
-	var w *world
-	first := make(chan struct{})
-	slow := tool.Define(tool.Spec[textIn]{Name: "slow"}, func(context.Context, *tool.Call, textIn) (string, error) {
-		<-first
-		states := map[string]journal.ToolState{}
+	synctest.Test(t, func(t *testing.T) {
+		made := newEffects()
+		var w *world
+		slow := tool.Define(tool.Spec[textIn]{Name: "slow"}, func(context.Context, *tool.Call, textIn) (string, error) {
+			time.Sleep(time.Second) // of the bubble's time: until the other call is over
+			states := map[string]journal.ToolState{}
+			for _, item := range w.items(store.KindTool) {
+				states[item.ID] = item.Tool.State
+			}
+			require.Equal(t, map[string]journal.ToolState{"c2-1": journal.ToolStarted, "c2-2": journal.ToolFinished}, states)
+			return "did", nil
+		})
+		w = newWorld(t, made, helper(made, script{"go": {calls("slow", `{"text":"1"}`, "line", `{"text":"2"}`), says("bye")}}, func(a *agent.Agent) {
+			a.Tools = append(a.Tools, slow)
+		}))
+		w.clock.advance(time.Since(epoch))
+		d := &durableWrites{Store: w.store}
+		p := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.Now = d, time.Now })
+		w.start(w.process(), "go")
+		require.NoError(t, p.work())
+		require.Equal(t, []string{"replied", "update tool", "stepped", "completed"}, d.ops)
 		for _, item := range w.items(store.KindTool) {
-			states[item.ID] = item.Tool.State
+			require.Equal(t, journal.ToolFinished, item.Tool.State, item.ID)
 		}
-		require.Equal(t, map[string]journal.ToolState{"c2-1": journal.ToolStarted, "c2-2": journal.ToolFinished}, states)
-		return "did", nil
+		w.checkAtRest()
 	})
-	w = newWorld(t, made, helper(made, script{"go": {calls("slow", `{"text":"1"}`, "line", `{"text":"2"}`), says("bye")}}, func(a *agent.Agent) {
-		a.Tools = append(a.Tools, slow)
-	}))
-	d := &durableWrites{Store: w.store}
-	once := sync.OnceFunc(func() { close(first) })
-	p := w.process(func(cfg *runtime.Config) {
-		cfg.Store = afterUpdate{d, once}
-	})
-	w.start(w.process(), "go")
-	require.NoError(t, p.work())
-	require.Equal(t, []string{"replied", "update tool", "stepped", "completed"}, d.ops)
-	for _, item := range w.items(store.KindTool) {
-		require.Equal(t, journal.ToolFinished, item.Tool.State, item.ID)
-	}
-	w.checkAtRest()
-}
-
-// afterUpdate calls then after each update.
-type afterUpdate struct {
-	store.Store
-	then func()
-}
-
-func (a afterUpdate) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
-	out, err := a.Store.Update(ctx, key, items...)
-	a.then()
-	return out, err
 }
 
 // A signal that is there when the reply is committed finds a call that is marked and has not
