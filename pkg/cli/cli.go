@@ -205,6 +205,8 @@ type cli struct {
 	message string
 	// told says that the session was told to stop, and may need a moment.
 	told bool
+	// verb is the command's name.
+	verb string
 	// began says that the words were understood and the command has started.
 	began bool
 }
@@ -315,6 +317,7 @@ Environment
 		c.lists.InboxCommand(), c.lists.SessionsCommand(), c.showCommand(), c.agentsCommand(),
 		c.workers.Work(), c.workers.Dev(), c.demoCommand(), c.versionCommand(),
 	)
+	root.AddCommand(c.retryCommand(), c.forkCommand(), c.checkpointsCommand())
 	root.AddCommand(c.stopCommands()...)
 	root.AddCommand(c.haltCommand(), c.goCommand())
 	if name := c.Name; name != "adjourn" {
@@ -386,7 +389,7 @@ func (c *cli) do(todo func(ctx context.Context, args []string) error) func(*cobr
 		if err := checkNotEmpty(cmd.Flags()); err != nil {
 			return err
 		}
-		c.began = true
+		c.began, c.verb = true, cmd.Name()
 		err := todo(cmd.Context(), args)
 		if u := (*exit.UsageError)(nil); errors.As(err, &u) && u.Command == "" {
 			u.Command = cmd.CommandPath()

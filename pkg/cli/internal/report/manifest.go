@@ -91,6 +91,8 @@ type ManifestError struct {
 	Code    string          `json:"code"`
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data,omitempty"`
+	// Effects that were done, of effects_not_acknowledged, as the API lists them.
+	Effects *session.EffectsDone `json:"effects,omitempty"`
 }
 
 // NewManifest returns the manifest of a session.

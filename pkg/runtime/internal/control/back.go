@@ -166,7 +166,7 @@ func (c *Control) goesTo(now *session.Session, entries []journal.Entry, p *BackR
 	case p.Retry && now.Failure != nil && now.Failure.Type == engine.FailureAborted:
 		return 0, refusal.At(codes.NotResumable, p.Key, now.Status, "it was aborted, which is for good. Go back to a checkpoint with resume, or fork it")
 	case p.Start:
-		return firstOf(now.Task, entries), nil
+		return startOf(now.Task, entries), nil
 	case p.Retry && p.Checkpoint == "":
 		return now.Version, nil
 	}
@@ -180,9 +180,17 @@ func (c *Control) goesTo(now *session.Session, entries []journal.Entry, p *BackR
 	return seq, nil
 }
 
-// firstOf returns the first entry of a task.
-func firstOf(task int64, entries []journal.Entry) int64 {
-	return 1 + int64(slices.IndexFunc(entries, func(e journal.Entry) bool { return e.Task == task }))
+// startOf returns the entry at which a task began. A retry without a message goes on with the task
+// that failed, so it began where that did.
+func startOf(task int64, entries []journal.Entry) int64 {
+	for {
+		first := &entries[slices.IndexFunc(entries, func(e journal.Entry) bool { return e.Task == task })]
+		said := slices.ContainsFunc(first.Messages, func(m llm.Message) bool { return m.Role == llm.RoleUser })
+		if first.Trigger != session.TriggerRetry || first.Base == nil || said {
+			return first.Seq
+		}
+		task = entries[first.Base.Seq-1].Task
+	}
 }
 
 // find returns the entry of a checkpoint.
