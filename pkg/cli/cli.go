@@ -317,7 +317,7 @@ Environment
 		c.lists.InboxCommand(), c.lists.SessionsCommand(), c.showCommand(), c.agentsCommand(),
 		c.workers.Work(), c.workers.Dev(), c.demoCommand(), c.versionCommand(),
 	)
-	root.AddCommand(c.retryCommand(), c.forkCommand(), c.checkpointsCommand())
+	root.AddCommand(c.retryCommand(), c.forkCommand(), c.checkpointsCommand(), c.runsCommand())
 	root.AddCommand(c.stopCommands()...)
 	root.AddCommand(c.haltCommand(), c.goCommand())
 	if name := c.Name; name != "adjourn" {

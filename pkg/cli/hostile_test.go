@@ -113,7 +113,7 @@ func answers() map[string]any {
 		"POST /sessions/{id}/submit": &client.Submitted{}, "POST /sessions/{id}/resume": &client.Resumed{},
 		"POST /sessions/{id}/interrupt": &client.Stopped{}, "POST /sessions/{id}/cancel": &client.Stopped{}, "POST /sessions/{id}/abort": &client.Stopped{},
 		"POST /halt": &client.Halted{}, "POST /go": &client.Lifted{}, "GET /halts": nil,
-		"GET /sessions/{id}/messages": nil, "GET /sessions/{id}/runs": nil, "GET /sessions/{id}/checkpoints": &client.Checkpoints{}, "GET /sessions/{id}/checkpoints/{checkpoint}": &client.CheckpointView{},
+		"GET /sessions/{id}/messages": nil, "GET /sessions/{id}/runs": &client.Runs{}, "GET /sessions/{id}/checkpoints": &client.Checkpoints{}, "GET /sessions/{id}/checkpoints/{checkpoint}": &client.CheckpointView{},
 		"POST /sessions/{id}/retry": &client.Resumed{}, "POST /sessions/{id}/fork": &client.Forked{}, "GET /openapi.json": nil,
 	}
 }
@@ -160,6 +160,7 @@ var hostileCommands = [][]string{
 	{"resume", "s", "--from-checkpoint", someCheckpoint, "go on"},
 	{"retry", "s"},
 	{"fork", "s", "--session", "copy"},
+	{"runs", "s"},
 	{"checkpoints", "s"},
 	{"checkpoints", "s", someCheckpoint, "--compare", someCheckpoint},
 	{"interrupt", "s"},
@@ -250,7 +251,7 @@ func TestHostileServers(t *testing.T) {
 				r = b.run(append(words, "-o", "json")...)
 				harmless(t, r, false)
 				require.True(t, json.Valid([]byte(r.stdout)), "%v: %s\n%s", words, r.stdout, r.stderr)
-				if f.ids && f.entry != "" && !slices.Contains([]string{"show", "stop", "go"}, words[0]) { // as JSON it prints the entries as they are; the answers name no session
+				if f.ids && f.entry != "" && !slices.Contains([]string{"show", "runs", "stop", "go"}, words[0]) { // as JSON it prints the entries as they are; the answers name no session
 					require.Equal(t, 1, r.code, "%v: ids that are none: %s", words, r.stderr)
 				}
 			}

@@ -26,6 +26,21 @@ each took and what it used. With --output json the entries are printed as they a
 	return cmd
 }
 
+func (c *cli) runsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "runs session",
+		Short: "List a session's stretches of work",
+		Long: `List the stretches of work of a session: what began each, how it ended, the
+entries it wrote, its steps, how long it was at work and how long the session
+had waited before it, tokens, and what it cost where the model has a price.`,
+		Args:              exactly(1, "session"),
+		ValidArgsFunction: c.completeFirst(c.completeSessions),
+		RunE: c.do(func(ctx context.Context, args []string) error {
+			return c.noSession(c.lists.Runs(ctx, args[0]), args[0])
+		}),
+	}
+}
+
 func (c *cli) checkpointsCommand() *cobra.Command {
 	var compare string
 	var full bool

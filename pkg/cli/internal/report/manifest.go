@@ -21,7 +21,9 @@ type Manifest struct {
 	Output       json.RawMessage `json:"output,omitempty"`
 	// ResumeHint is a command that works when pasted into a shell; a word in capitals
 	// stands for what only a person or a client knows, and is refused until it is replaced.
-	ResumeHint string         `json:"resume_hint,omitempty"`
+	ResumeHint string `json:"resume_hint,omitempty"`
+	// Allowed are the verbs that the session takes as it stands.
+	Allowed    []session.Verb `json:"allowed,omitempty"`
 	StepsTaken int64          `json:"steps_taken"`
 	Usage      *ManifestUsage `json:"usage,omitempty"`
 	Error      *ManifestError `json:"error,omitempty"`
@@ -100,7 +102,7 @@ func NewManifest(v View) Manifest {
 	s := v.Session
 	m := Manifest{
 		Outcome: s.Outcome, SessionID: s.ID, Agent: s.Agent, CheckpointID: s.CheckpointID, StepsTaken: s.Step, Output: s.Output,
-		ResumeHint: v.ResumeHint,
+		ResumeHint: v.ResumeHint, Allowed: s.Allowed,
 		Usage: &ManifestUsage{
 			InputTokens: s.Usage.InputTokens, OutputTokens: s.Usage.OutputTokens, TotalTokens: s.Usage.TotalTokens,
 			CacheReadTokens: s.Usage.CacheReadTokens, CacheWriteTokens: s.Usage.CacheWriteTokens, ReasoningTokens: s.Usage.ReasoningTokens,
