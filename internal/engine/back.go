@@ -72,6 +72,7 @@ func Forked(key session.Key, p GoingBack, st Stamp) Move {
 	if p.Message != nil {
 		e.Messages = []llm.Message{*p.Message}
 	}
+	e.Metadata = p.To.Metadata
 	if p.Message == nil && (p.To.Status.Ended() || p.To.Status == session.StatusInterrupted) {
 		e.Status = session.StatusInterrupted
 	}

@@ -112,6 +112,9 @@ func apply(s *session.Session, e *journal.Entry, back *history) {
 	if e.Parent != nil {
 		s.Parent = e.Parent
 	}
+	if e.Metadata != nil {
+		s.Metadata = e.Metadata
+	}
 	applyRun(s, e)
 	s.TaskUsage = s.TaskUsage.Add(e.Usage)
 	s.Status, s.Task, s.Run, s.Step, s.Used = e.Status, e.Task, e.Run, e.Step, e.Used.Task

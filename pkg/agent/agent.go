@@ -33,6 +33,8 @@ type Agent struct {
 	// SessionLimits bound all tasks of a session together; zero fields mean no limit.
 	SessionLimits Limits
 	Policy        Policy
+	// Callers says what callers may ask of a task beyond lower limits and fewer tools.
+	Callers Callers
 	// Output is set by agents whose tasks end with structured output.
 	Output *Output
 	// InputExpiry is the deadline when the agent waits for a user message; nil
@@ -41,6 +43,15 @@ type Agent struct {
 	Retry       Retry
 	// MaxOutputTokens of one reply; zero means the provider's default.
 	MaxOutputTokens int64
+}
+
+// Callers is what callers may ask of a task. The zero value lets them lower limits and leave out
+// tools, and nothing else.
+type Callers struct {
+	// RaiseLimits is how high callers may raise the limits of a task; zero fields may not be raised.
+	RaiseLimits Limits
+	// Models that callers may choose, as prefix:name, beside the agent's own.
+	Models []string
 }
 
 // Defaults of [Retry].

@@ -202,10 +202,7 @@ func (r *Registry) Rules(name string, env Env) (session.Rules, error) {
 	}
 	// Depth and Children bound new sub-agents of one task.
 	rules.SessionLimits.Depth, rules.SessionLimits.Children = 0, 0
-	rules.Needs = slices.Compact(slices.Sorted(slices.Values(append(rules.Limits.Needs(), rules.SessionLimits.Needs()...))))
-	if rules.SessionLimits != (session.Limits{}) {
-		rules.Needs = append(rules.Needs, session.NeedsSessionLimits)
-	}
+	rules.Needs = needs(rules)
 	for _, t := range a.Tools {
 		rules.Tools = append(rules.Tools, t.Name())
 	}

@@ -21,6 +21,7 @@ const aboutAcknowledge = "`digest` of the list of effects that you have seen, as
 // retryCommand is retry.
 func (c *cli) retryCommand() *cobra.Command {
 	var from, acknowledge string
+	var rules work.Rules
 	var stay work.Stay
 	cmd := &cobra.Command{
 		Use:   "retry session [message]",
@@ -41,20 +42,25 @@ you have seen it (--acknowledge).`,
 		Args:              sessionAndOne,
 		ValidArgsFunction: c.completeFirst(c.completeSessions),
 		RunE: c.do(func(ctx context.Context, args []string) error {
-			return c.retry(ctx, from, acknowledge, args, &stay)
+			return c.retry(ctx, from, acknowledge, rules, args, &stay)
 		}),
 	}
 	cmd.Flags().StringVar(&from, "from", client.RetryFromLast, "`where` to begin: last, start, the number of an entry, or a checkpoint")
 	cmd.Flags().StringVar(&acknowledge, flagAcknowledge, "", aboutAcknowledge)
+	rules.Register(cmd.Flags())
 	stay.Register(cmd.Flags())
 	return cmd
 }
 
-func (c *cli) retry(ctx context.Context, from, acknowledge string, args []string, stay *work.Stay) error {
+func (c *cli) retry(ctx context.Context, from, acknowledge string, asked work.Rules, args []string, stay *work.Stay) error {
 	if err := stay.Bound(c.Place); err != nil {
 		return err
 	}
 	id, message, err := c.toGoOn(args)
+	if err != nil {
+		return err
+	}
+	rules, err := asked.Asked()
 	if err != nil {
 		return err
 	}
@@ -69,8 +75,8 @@ func (c *cli) retry(ctx context.Context, from, acknowledge string, args []string
 			return c.refused(ctx, e, id, err)
 		}
 	}
-	return c.goBack(ctx, e, id, args, []string{"--from", from}, acknowledge, stay, func(acknowledge string) (client.Resumed, error) {
-		return e.Retry(ctx, client.RetryParams{SessionID: id, Request: client.RetryRequest{From: where, Message: message, Acknowledge: acknowledge}})
+	return c.goBack(ctx, e, id, args, append([]string{"--from", from}, asked.Words()...), acknowledge, stay, func(acknowledge string) (client.Resumed, error) {
+		return e.Retry(ctx, client.RetryParams{SessionID: id, Request: client.RetryRequest{From: where, Message: message, Acknowledge: acknowledge, Rules: rules}})
 	})
 }
 
@@ -133,6 +139,7 @@ func (c *cli) unacknowledged(ctx context.Context, e *place.Connection, id string
 // forkCommand is fork.
 func (c *cli) forkCommand() *cobra.Command {
 	var checkpoint, as string
+	var rules work.Rules
 	var stay work.Stay
 	cmd := &cobra.Command{
 		Use:   "fork session [message]",
@@ -149,20 +156,25 @@ or the checkpoint's id; without it the newest checkpoint is copied.`,
 		Args:              sessionAndOne,
 		ValidArgsFunction: c.completeFirst(c.completeSessions),
 		RunE: c.do(func(ctx context.Context, args []string) error {
-			return c.fork(ctx, checkpoint, as, args, &stay)
+			return c.fork(ctx, checkpoint, as, rules, args, &stay)
 		}),
 	}
 	cmd.Flags().StringVarP(&checkpoint, "checkpoint", "c", "", "`entry`, or the id of a checkpoint, that is copied")
 	cmd.Flags().StringVarP(&as, "session", "s", "", "`id` of the new session: letters, digits, _ and -")
+	rules.Register(cmd.Flags())
 	stay.Register(cmd.Flags())
 	return cmd
 }
 
-func (c *cli) fork(ctx context.Context, checkpoint, as string, args []string, stay *work.Stay) error {
+func (c *cli) fork(ctx context.Context, checkpoint, as string, asked work.Rules, args []string, stay *work.Stay) error {
 	if err := stay.Bound(c.Place); err != nil {
 		return err
 	}
 	id, message, err := c.toGoOn(args)
+	if err != nil {
+		return err
+	}
+	rules, err := asked.Asked()
 	if err != nil {
 		return err
 	}
@@ -176,7 +188,7 @@ func (c *cli) fork(ctx context.Context, checkpoint, as string, args []string, st
 			return c.refused(ctx, e, id, err)
 		}
 	}
-	forked, err := e.Fork(ctx, client.ForkParams{SessionID: id, Request: client.ForkRequest{CheckpointID: checkpoint, SessionID: as, Input: message}})
+	forked, err := e.Fork(ctx, client.ForkParams{SessionID: id, Request: client.ForkRequest{CheckpointID: checkpoint, SessionID: as, Input: message, Rules: rules}})
 	if err != nil {
 		if about, _ := exit.About(err); about != id {
 			return err // the new session's id is another one's

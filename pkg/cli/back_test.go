@@ -90,6 +90,28 @@ func TestRetry(t *testing.T) {
 	})
 }
 
+// TestTaskRules: a task is held to what was asked, also while it is tried again.
+func TestTaskRules(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		words := []string{"run", "--agent", "toy", "--session", "s"}
+		const script = "[{call: deploy, with: {service: web}}, {say: ok}]"
+		require.Contains(t, b.run(append(words, "--limit", "steps=1", "--allow-tool", "gate", script)...).ends(1).stderr, "limit_reached")
+		b.run("retry", "s", "--limit", "steps=1000000").ends(4)
+		require.Equal(t, "ok\n", b.run("retry", "s", "--limit", "steps=5").ends(0).stdout)
+		b.run("resume", "s", "--from-checkpoint", "1").ends(0) // deploy is not there: nobody is asked
+		b.run("resume", "s", "--from-checkpoint", "1", "--allow-tool", "deploy").ends(10)
+		for _, words := range [][]string{
+			{"run", "--agent", "toy", "--limit", "steps", script},
+			{"run", "--agent", "toy", "--limit", "stairs=3", script},
+			{"run", "--agent", "toy", "--allow-tool", "rm", script},
+			{"resume", "s", "--limit", "steps=3"},
+		} {
+			b.run(words...).ends(2)
+		}
+	})
+}
+
 // At a terminal the list is shown, and only a yes goes back.
 func TestBack_asks(t *testing.T) {
 	t.Parallel()

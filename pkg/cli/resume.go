@@ -34,6 +34,7 @@ type resumeFlags struct {
 	reason     string
 	from       string
 	seen       string
+	rules      work.Rules
 	wait       work.Stay
 }
 
@@ -85,6 +86,7 @@ its -c is printed, to be pasted.`,
 	flags.StringVar(&f.reason, "reason", "", "`text` the agent is told with a rejection")
 	flags.StringVar(&f.from, "from-checkpoint", "", "go back to this `entry`, or checkpoint")
 	flags.StringVar(&f.seen, flagAcknowledge, "", aboutAcknowledge)
+	f.rules.Register(flags)
 	f.wait.Register(flags)
 	for _, flag := range []string{"approve", "reject", "edit"} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, c.completeApprovals)
@@ -129,6 +131,13 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	case f.from != "" && (f.decides() || f.checkpoint != ""):
 		return exit.Usagef("--from-checkpoint goes back: it takes a message, and neither decisions nor -c")
 	}
+	rules, err := f.rules.Asked()
+	if err != nil {
+		return err
+	}
+	if f.from == "" && !rules.IsZero() {
+		return exit.Usagef("--limit, --model, --allow-tool and --hold-batch belong to --from-checkpoint: a task keeps the rules it began with")
+	}
 	e, err := c.Open(ctx, true)
 	if err != nil {
 		return c.noSession(err, id)
@@ -136,7 +145,7 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	defer c.close(e)
 	c.message = message
 	if f.from != "" {
-		return c.resumeFrom(ctx, e, id, message, f, args)
+		return c.resumeFrom(ctx, e, id, message, f, rules, args)
 	}
 	var resumed client.Resumed
 	switch {
@@ -169,16 +178,16 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 }
 
 // resumeFrom goes back to a checkpoint.
-func (c *cli) resumeFrom(ctx context.Context, e *place.Connection, id, message string, f resumeFlags, args []string) error {
+func (c *cli) resumeFrom(ctx context.Context, e *place.Connection, id, message string, f resumeFlags, rules session.TaskRules, args []string) error {
 	checkpoint, err := c.lists.CheckpointOf(ctx, e, id, f.from)
 	if err != nil {
 		return c.refused(ctx, e, id, err)
 	}
-	request := client.ResumeRequest{FromCheckpoint: &client.FromCheckpoint{CheckpointID: checkpoint}}
+	request := client.ResumeRequest{FromCheckpoint: &client.FromCheckpoint{CheckpointID: checkpoint}, Rules: rules}
 	if message != "" {
 		request.Message = client.Text(message)
 	}
-	return c.goBack(ctx, e, id, args, []string{"--from-checkpoint", f.from}, f.seen, &f.wait, func(acknowledge string) (client.Resumed, error) {
+	return c.goBack(ctx, e, id, args, append([]string{"--from-checkpoint", f.from}, f.rules.Words()...), f.seen, &f.wait, func(acknowledge string) (client.Resumed, error) {
 		request.FromCheckpoint.Acknowledge = acknowledge
 		return e.Client.Resume(ctx, client.ResumeParams{SessionID: id, Request: request})
 	})

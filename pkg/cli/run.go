@@ -27,6 +27,7 @@ type runFlags struct {
 	idempotency string
 	inputFile   string
 	tags        []string
+	rules       work.Rules
 	wait        work.Stay
 }
 
@@ -58,6 +59,7 @@ waiting, writes it to pause.json beside the data file and exits with 10. With
 	flags.StringVar(&f.idempotency, "idempotency-key", "", "`key` that makes repeating this command harmless")
 	flags.StringVar(&f.inputFile, "input-file", "", "read the input from a `file`; - is stdin")
 	flags.StringArrayVar(&f.tags, "tag", nil, "`tag` of a new session, by which sessions finds it; may be given several times")
+	f.rules.Register(flags)
 	f.wait.Register(flags)
 	_ = cmd.RegisterFlagCompletionFunc("agent", c.completeAgents)
 	_ = cmd.RegisterFlagCompletionFunc("session", c.completeSessions)
@@ -78,6 +80,10 @@ func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
 	if f.session == report.WordSession {
 		return exit.Usagef("--session %s", report.Replace(f.session, "an id for the new session there, or leave the flag out"))
 	}
+	rules, err := f.rules.Asked()
+	if err != nil {
+		return err
+	}
 	if err := c.checkAgent(f.agent); err != nil {
 		return err
 	}
@@ -91,7 +97,7 @@ func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
 		return err
 	}
 	started, err := e.Start(ctx, client.StartParams{
-		Request:        client.StartRequest{SessionID: f.session, Agent: agent, Input: client.Text(input), Tags: f.tags},
+		Request:        client.StartRequest{SessionID: f.session, Agent: agent, Input: client.Text(input), Tags: f.tags, Rules: rules},
 		IdempotencyKey: f.idempotency,
 	})
 	if err != nil && f.session != "" {

@@ -37,6 +37,8 @@ type RetryRequest struct {
 	Message Content `json:"message,omitzero"`
 	// Acknowledge as in [FromCheckpoint].
 	Acknowledge string `json:"acknowledge,omitempty"`
+	// Rules as in [ResumeRequest].
+	Rules session.TaskRules `json:"rules,omitzero"`
 }
 
 // RetryParams try again what has failed.
@@ -70,6 +72,8 @@ type ForkRequest struct {
 	SessionID string `json:"sessionId,omitempty"`
 	// Input is a message to go on with; nil means none.
 	Input Content `json:"input,omitzero"`
+	// Rules as in [ResumeRequest].
+	Rules session.TaskRules `json:"rules,omitzero"`
 }
 
 // Forked is the answer to a fork.

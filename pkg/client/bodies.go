@@ -18,6 +18,13 @@ type StartRequest struct {
 	// Tags by which the session is found: 16 at most, of 64 characters. Those of a
 	// next turn take the place of all before.
 	Tags []string `json:"tags,omitempty"`
+	// Rules that the task is to be held to, within what the agent's definition lets callers ask.
+	Rules session.TaskRules `json:"rules,omitzero"`
+	// State that a new session begins with, by key: at most 4 MiB.
+	State map[string]json.RawMessage `json:"state,omitzero"`
+	// Metadata of the session, for the caller's own use: at most 16 values of 512 bytes, under
+	// names as tags have them. That of a next turn takes the place of all before.
+	Metadata map[string]string `json:"metadata,omitzero"`
 }
 
 // Started is the answer to a start.
@@ -155,6 +162,9 @@ type ResumeRequest struct {
 	Confirmation   *Confirmation   `json:"confirmation,omitempty"`
 	Decisions      *Decisions      `json:"decisions,omitempty"`
 	FromCheckpoint *FromCheckpoint `json:"fromCheckpoint,omitempty"`
+	// Rules of the task that begins from a checkpoint: what is left out stays as it was asked of
+	// the task before.
+	Rules session.TaskRules `json:"rules,omitzero"`
 }
 
 // Confirmation is the answer to the one open approval. One that approves needs the

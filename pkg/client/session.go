@@ -36,6 +36,10 @@ type Session struct {
 	// Allowed are the verbs that the session takes as it stands; who asks, and with what, may
 	// still be refused.
 	Allowed []session.Verb `json:"allowed"`
+	// Rules are what a caller asked of the task.
+	Rules *session.TaskRules `json:"rules,omitempty"`
+	// Metadata that a start gave.
+	Metadata map[string]string `json:"metadata,omitempty"`
 	// ForkedFrom says of a fork what it is a copy of.
 	ForkedFrom *session.Fork `json:"forkedFrom,omitempty"`
 	// Warnings are the limits of which the task has used four fifths.

@@ -46,7 +46,7 @@ func (h *handler) retry(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := runtime.BackParams{Key: r.key(), Message: body.Message, Acknowledge: body.Acknowledge, Caller: r.by(), IdempotencyKey: idempotencyKey}
+	p := runtime.BackParams{Key: r.key(), Message: body.Message, Acknowledge: body.Acknowledge, Rules: body.Rules, Caller: r.by(), IdempotencyKey: idempotencyKey}
 	switch body.From {
 	case "", client.RetryFromLast:
 	case client.RetryFromStart:
@@ -65,7 +65,7 @@ func (h *handler) fork(r *request) (*response, error) {
 		return nil, err
 	}
 	forked, err := h.cfg.Runtime.Fork(r.Context(), runtime.ForkParams{
-		Origin: r.key(), Checkpoint: body.CheckpointID, ID: body.SessionID, Message: body.Input, Caller: r.by(), IdempotencyKey: idempotencyKey,
+		Origin: r.key(), Checkpoint: body.CheckpointID, ID: body.SessionID, Message: body.Input, Rules: body.Rules, Caller: r.by(), IdempotencyKey: idempotencyKey,
 	})
 	if err != nil {
 		return nil, err

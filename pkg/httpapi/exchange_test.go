@@ -268,6 +268,12 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("retry", ann, post, "/sessions/broken/retry", `{"from":"start","message":"echo"}`)
 	s.tell("retry_running", ann, post, "/sessions/broken/retry", "")
 	s.tell("retry_aborted", ann, post, "/sessions/abort/retry", "")
+	// rules that a caller asks of a task
+	s.tell("start_rules", ann, post, "/sessions", `{"agent":"desk","sessionId":"held2","input":"echo","rules":{"limits":{"steps":3},"allowedTools":["echo"]},"state":{"notes":["a"]},"metadata":{"order":"A-17"}}`)
+	s.tell("session_rules", ann, get, "/sessions/held2", "")
+	s.tell("start_rules_raised", ann, post, "/sessions", `{"agent":"desk","input":"echo","rules":{"limits":{"steps":-1}}}`)
+	s.tell("start_rules_no_such_tool", ann, post, "/sessions", `{"agent":"desk","input":"echo","rules":{"allowedTools":["rm"]}}`)
+	s.tell("resume_rules", ann, post, "/sessions/held2/resume", `{"rules":{"allowedTools":[]}}`)
 	// New exchanges go here: ids are counted, and one further up renumbers every file after it.
 	return s.told
 }

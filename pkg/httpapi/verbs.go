@@ -31,6 +31,7 @@ func (h *handler) start(r *request) (*response, error) {
 	}
 	started, err := h.cfg.Runtime.Start(r.Context(), runtime.StartParams{
 		Key: session.Key{Tenant: r.caller.Tenant, ID: body.SessionID}, Agent: body.Agent, Input: body.Input, Tags: body.Tags,
+		Rules: body.Rules, State: body.State, Metadata: body.Metadata,
 		Caller: r.by(), IdempotencyKey: idempotencyKey,
 	})
 	if err != nil {
@@ -122,7 +123,7 @@ func (h *handler) resume(r *request) (*response, error) {
 	if mode == client.ResumeFromCheckpoint {
 		back := runtime.BackParams{
 			Key: r.key(), Checkpoint: body.FromCheckpoint.CheckpointID, Acknowledge: body.FromCheckpoint.Acknowledge, Message: body.Message,
-			Caller: r.by(), IdempotencyKey: idempotencyKey,
+			Rules: body.Rules, Caller: r.by(), IdempotencyKey: idempotencyKey,
 		}
 		return h.began(r, back, h.cfg.Runtime.GoBack)
 	}
@@ -219,6 +220,8 @@ func modeOf(b client.ResumeRequest) (client.ResumeMode, error) {
 	case b.Mode != "" && b.Mode != mode:
 		return "", refuse(codes.InvalidField, "mode %s does not fit what is brought: message belongs to %s, confirmation to %s, decisions to %s, fromCheckpoint to %s, nothing to %s", shown(string(b.Mode)),
 			client.ResumeWithMessage, client.ResumeWithConfirmation, client.ResumeWithDecisions, client.ResumeFromCheckpoint, client.ResumeContinue)
+	case b.FromCheckpoint == nil && !b.Rules.IsZero():
+		return "", refuse(codes.InvalidField, "rules go together with fromCheckpoint alone: a task keeps those it began with")
 	case b.FromCheckpoint != nil && b.CheckpointID != "":
 		return "", refuse(codes.InvalidField, "checkpointId and fromCheckpoint cannot go together: the first names where the session must stand, the second where it goes back to")
 	case b.FromCheckpoint != nil && b.FromCheckpoint.CheckpointID == "":

@@ -26,7 +26,10 @@ type BackParams struct {
 	Message []llm.Part
 	// Acknowledge is the digest of the effects done after the checkpoint, as they were listed.
 	Acknowledge string
-	Caller      Caller
+	// Rules are what the caller asks of the task; what is left out stays as it was asked of the task
+	// before.
+	Rules  session.TaskRules
+	Caller Caller
 	// IdempotencyKey as in [StartParams].
 	IdempotencyKey string
 }
@@ -74,12 +77,12 @@ func (r *Runtime) back(ctx context.Context, p BackParams, verb idempotency.Verb,
 	case p.FromStart && (!retry || p.Checkpoint != ""):
 		return Began{}, refusal.New(CodeInvalidInput, p.Key, "say either a checkpoint or the start")
 	}
-	q, err := idempotency.New(p.Key.Tenant, p.Caller.Who, verb, p.IdempotencyKey, session.ResumeFromCheckpoint, p.Key.ID, p.Checkpoint, p.FromStart, p.Message, p.Acknowledge)
+	q, err := idempotency.New(p.Key.Tenant, p.Caller.Who, verb, p.IdempotencyKey, session.ResumeFromCheckpoint, p.Key.ID, p.Checkpoint, p.FromStart, p.Message, p.Acknowledge, p.Rules)
 	if err != nil {
 		return Began{}, err
 	}
 	request := control.BackRequest{
-		Key: p.Key, Checkpoint: p.Checkpoint, Retry: retry, Start: p.FromStart, Message: p.Message, Acknowledge: p.Acknowledge,
+		Key: p.Key, Checkpoint: p.Checkpoint, Retry: retry, Start: p.FromStart, Message: p.Message, Acknowledge: p.Acknowledge, Rules: p.Rules,
 		Who: p.Caller.Who, From: p.Caller.From, Record: r.recorder(&q, p.Key),
 	}
 	return once(ctx, r, p.Caller, p.Key, &q, func(did json.RawMessage) (Began, error) {
@@ -119,7 +122,9 @@ type ForkParams struct {
 	ID string
 	// Message to go on with, as Input of a start; nil for none.
 	Message []llm.Part
-	Caller  Caller
+	// Rules as in [BackParams].
+	Rules  session.TaskRules
+	Caller Caller
 	// IdempotencyKey as in [StartParams].
 	IdempotencyKey string
 }
@@ -142,7 +147,7 @@ func (r *Runtime) fork(ctx context.Context, p ForkParams) (Forked, error) {
 			return Forked{}, err
 		}
 	}
-	q, err := idempotency.New(p.Origin.Tenant, p.Caller.Who, idempotency.Fork, p.IdempotencyKey, p.Origin.ID, p.Checkpoint, p.ID, p.Message)
+	q, err := idempotency.New(p.Origin.Tenant, p.Caller.Who, idempotency.Fork, p.IdempotencyKey, p.Origin.ID, p.Checkpoint, p.ID, p.Message, p.Rules)
 	if err != nil {
 		return Forked{}, err
 	}
@@ -154,7 +159,7 @@ func (r *Runtime) fork(ctx context.Context, p ForkParams) (Forked, error) {
 		return Forked{}, err
 	}
 	request := control.ForkRequest{
-		Origin: p.Origin, Checkpoint: p.Checkpoint, Key: key, Message: p.Message, Who: p.Caller.Who, From: p.Caller.From,
+		Origin: p.Origin, Checkpoint: p.Checkpoint, Key: key, Message: p.Message, Rules: p.Rules, Who: p.Caller.Who, From: p.Caller.From,
 		Record: func(seq int64, did any) ([]store.Item, error) {
 			return q.Record(r.cfg.Now(), key, seq, forkRecord{Session: key.ID, Did: did})
 		},

@@ -36,6 +36,14 @@ type StartParams struct {
 	// Tags by which the session is found ([session.ValidateTags]); those of a next
 	// turn take the place of all before, none leave them.
 	Tags []string
+	// Rules are what the caller asks of the task; they hold until a later start, also where it is
+	// tried again or goes back to a checkpoint.
+	Rules session.TaskRules
+	// State that a new session begins with, by key. A next turn is refused with one.
+	State map[string]json.RawMessage
+	// Metadata of the session for the caller's own use ([session.ValidateMetadata]); that of a next
+	// turn takes the place of all before, none leaves it.
+	Metadata map[string]string
 	// IdempotencyKey makes a repeated request harmless: it gets the first answer.
 	// It belongs to the caller and to this verb; optional.
 	IdempotencyKey string

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,7 +35,11 @@ func (r *Runtime) startWithKey(ctx context.Context, p StartParams) (Started, err
 	}
 	// The agent is not part of what is asked, because a repeated request may leave it
 	// out: the session has it. The id counts only when the caller chose it.
-	q, err := idempotency.New(p.Key.Tenant, p.Caller.Who, verb, p.IdempotencyKey, p.Key.ID, p.Input, p.Tags)
+	asked := []any{p.Key.ID, p.Input, p.Tags}
+	if !p.Rules.IsZero() || p.State != nil || p.Metadata != nil { // else it is what it was before these were there
+		asked = append(asked, p.Rules, p.State, p.Metadata)
+	}
+	q, err := idempotency.New(p.Key.Tenant, p.Caller.Who, verb, p.IdempotencyKey, asked...)
 	if err != nil {
 		return Started{}, err
 	}
@@ -64,6 +69,13 @@ func (r *Runtime) start(ctx context.Context, p StartParams, q *idempotency.Reque
 	if err := session.ValidateTags(p.Tags); err != nil {
 		return Started{}, refusal.New(CodeInvalidInput, p.Key, "%s", err)
 	}
+	if err := session.ValidateMetadata(p.Metadata); err != nil {
+		return Started{}, refusal.New(CodeInvalidInput, p.Key, "%s", err)
+	}
+	state, err := initialState(p)
+	if err != nil {
+		return Started{}, err
+	}
 	s, err := r.sessions.Load(ctx, p.Key)
 	if err != nil {
 		return Started{}, err
@@ -86,12 +98,12 @@ func (r *Runtime) start(ctx context.Context, p StartParams, q *idempotency.Reque
 	if name == "" {
 		name = s.Rules.Agent
 	}
-	rules, err := r.rules(ctx, name)
+	rules, err := r.rules(ctx, name, p.Rules)
 	if err != nil {
 		return Started{}, err
 	}
 	m := engine.Start(s, rules, llm.UserParts(p.Input), r.stamp(p.Caller))
-	m.Entry.Tags = slices.Clone(p.Tags)
+	m.Entry.Tags, m.Entry.StateOps, m.Entry.Metadata = slices.Clone(p.Tags), state, maps.Clone(p.Metadata)
 	started := Started{Key: p.Key, Task: m.Entry.Task, Seq: m.Entry.Seq, Checkpoint: m.Entry.Checkpoint(p.Key.ID).String()}
 	record, err := q.Record(m.Entry.At, p.Key, m.Entry.Seq, startRecord{Started: started, Agent: name})
 	if err != nil {
@@ -103,9 +115,30 @@ func (r *Runtime) start(ctx context.Context, p StartParams, q *idempotency.Reque
 	return started, nil
 }
 
+// maxState is how large the state may be that a session begins with, in bytes.
+const maxState = MaxInput
+
+// initialState returns the operations that make the state which a session begins with.
+func initialState(p StartParams) (ops []session.StateOp, err error) {
+	size := 0
+	var state session.State
+	for _, key := range slices.Sorted(maps.Keys(p.State)) {
+		op := session.StateOp{Op: session.StateReplace, Key: key, Value: p.State[key]}
+		if err := state.Apply(op); err != nil {
+			return nil, refusal.New(CodeInvalidInput, p.Key, "%s", err)
+		}
+		size += len(key) + len(op.Value)
+		ops = append(ops, op)
+	}
+	if size > maxState {
+		return nil, refusal.New(CodeInputTooLarge, p.Key, "the state has %d bytes, and %d is the most", size, maxState)
+	}
+	return ops, nil
+}
+
 // rules returns what a task of an agent is held to that begins now.
-func (r *Runtime) rules(ctx context.Context, name string) (session.Rules, error) {
-	rules, err := r.cfg.Registry.Rules(name, r.cfg.Env)
+func (r *Runtime) rules(ctx context.Context, name string, asked session.TaskRules) (session.Rules, error) {
+	rules, err := r.cfg.Registry.TaskRules(name, asked, r.cfg.Env)
 	if err == nil && r.cfg.OpenAtStart {
 		if _, err = r.cfg.Registry.Planner(ctx, rules, r.cfg.Env); ctx.Err() != nil {
 			return session.Rules{}, context.Cause(ctx)
@@ -113,7 +146,12 @@ func (r *Runtime) rules(ctx context.Context, name string) (session.Rules, error)
 	}
 	if err != nil {
 		code := CodeInvalidModel
+		var not *agent.NotAskedError
 		switch {
+		case errors.As(err, &not) && !not.Forbidden:
+			code = CodeInvalidInput
+		case not != nil:
+			code = CodeNotAllowed
 		case errors.Is(err, agent.ErrUnknownAgent):
 			code = CodeUnknownAgent
 		case errors.Is(err, agent.ErrNotOffered):
@@ -132,6 +170,9 @@ func (r *Runtime) hasEffects(agentName, toolName string) bool {
 
 // startable is the rows of start in docs/design/README.md.
 func (r *Runtime) startable(s *session.Session, p StartParams) error {
+	if s.Status != "" && p.State != nil {
+		return refusal.New(CodeInvalidInput, p.Key, "it has a state already: only a new session begins with one")
+	}
 	switch s.Status {
 	case "":
 		if p.Agent == "" {

@@ -44,6 +44,10 @@ type View struct {
 	// no worker of this program has the agent, so that a resume would have no effect here;
 	// nil if the session would go on.
 	Resume *Error
+	// Asked is what a caller asked of the task; nil for nothing. Metadata is that of the newest
+	// start with some.
+	Asked    *session.TaskRules
+	Metadata map[string]string
 	// Allowed are the verbs that the session takes as it stands.
 	Allowed []session.Verb
 	// Halted is the halt for which the session does no step now.
@@ -101,6 +105,7 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 	out = View{
 		Agent: s.Rules.Agent, Checkpoint: s.Checkpoint().String(), Output: s.Output, Head: head, Status: s.Status, Task: s.Task, Run: s.Run, Step: s.Step, Version: s.Version,
 		Text: stored.LastText(s), Usage: s.TaskUsage, Failure: s.Failure, Parent: s.Parent, Warnings: s.Counts.Warnings,
+		Asked: s.Rules.Asked, Metadata: s.Metadata,
 	}
 	outcome, pause, decided := stored.OutcomeOf(s, records)
 	if out.Outcome = outcome; pause != "" {

@@ -146,6 +146,8 @@ type Rules struct {
 	Policy        Policy `json:"policy,omitzero"`
 	// Tools the task may call, sorted.
 	Tools []string `json:"tools,omitempty"`
+	// Asked is what the caller asked for; the other fields have it in them already.
+	Asked *TaskRules `json:"asked,omitempty"`
 }
 
 // Policy is what an agent decided about people and changes.

@@ -26,6 +26,8 @@ type Session struct {
 	Rules   Rules
 	RulesAt int64
 	Parent  *Parent
+	// Metadata that the newest start with some gave; the engine does not read it.
+	Metadata map[string]string `json:",omitempty"`
 
 	// Used is what the current task has used of its limits.
 	Used Amounts

@@ -47,6 +47,8 @@ type Entry struct {
 	Parent *session.Parent `json:"parent,omitempty"`
 	// Tags a start gave, by which sessions are found.
 	Tags []string `json:"tags,omitempty"`
+	// Metadata a start gave, for the caller's own use.
+	Metadata map[string]string `json:"metadata,omitempty"`
 
 	Messages []llm.Message         `json:"messages,omitempty"`
 	StateOps []session.StateOp     `json:"stateOps,omitempty"`

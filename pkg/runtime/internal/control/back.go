@@ -26,6 +26,8 @@ type BackRequest struct {
 	Message []llm.Part
 	// Acknowledge is the digest of the effects that the caller has seen.
 	Acknowledge string
+	// Rules are what the caller asks of the task.
+	Rules session.TaskRules
 	// Who asks, and from where.
 	Who, From string
 	// Record returns what remembers the request, together with what it did to an entry.
@@ -74,7 +76,7 @@ func (c *Control) Back(ctx context.Context, p *BackRequest) (Began, error) {
 	if p.Retry {
 		back.Trigger = session.TriggerRetry
 	}
-	if back.Rules, err = c.cfg.Rules(ctx, was.now.Rules.Agent); err != nil {
+	if back.Rules, err = c.cfg.Rules(ctx, was.now.Rules.Agent, p.Rules.Over(was.now.Rules.Asked)); err != nil {
 		return Began{}, err
 	}
 	effects, err := c.acknowledged(ctx, was, p, &back)

@@ -20,7 +20,7 @@ type Config struct {
 	// StepBytes bounds what one entry keeps.
 	StepBytes int
 	// Rules returns what a task of an agent is held to that begins now, or refuses to.
-	Rules func(ctx context.Context, agent string) (session.Rules, error)
+	Rules func(ctx context.Context, agent string, asked session.TaskRules) (session.Rules, error)
 	// HasEffects reports whether a tool of an agent may change something when it runs.
 	HasEffects func(agent, tool string) bool
 }

@@ -23,6 +23,8 @@ type ForkRequest struct {
 	Key session.Key
 	// Message to go on with, if any.
 	Message []llm.Part
+	// Rules are what the caller asks of the task.
+	Rules session.TaskRules
 	// Who asks, and from where.
 	Who, From string
 	// Record returns what remembers the request, together with what it did to an entry.
@@ -52,7 +54,7 @@ func (c *Control) Fork(ctx context.Context, p *ForkRequest) (Began, error) {
 		return Began{}, err
 	}
 	fork := engine.GoingBack{To: was.to, Trigger: session.TriggerFork, Message: message(p.Message)}
-	if fork.Rules, err = c.cfg.Rules(ctx, was.now.Rules.Agent); err != nil {
+	if fork.Rules, err = c.cfg.Rules(ctx, was.now.Rules.Agent, p.Rules.Over(was.now.Rules.Asked)); err != nil {
 		return Began{}, err
 	}
 	records, err := c.ledgers(ctx, p.Origin)

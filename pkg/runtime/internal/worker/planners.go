@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/adjourn/adjourn/pkg/agent"
@@ -16,12 +17,12 @@ type planners struct {
 	mu sync.Mutex
 	// digests of agents as they are in this program, by agent and model.
 	digests map[[2]string]string
-	// byRules are planners by agent, model and digest of the rules.
-	byRules map[[3]string]agent.Planner
+	// byRules are planners by agent, model, digest of the rules and tools.
+	byRules map[[4]string]agent.Planner
 }
 
 func newPlanners(registry *agent.Registry, env agent.Env) *planners {
-	return &planners{registry: registry, env: env, digests: map[[2]string]string{}, byRules: map[[3]string]agent.Planner{}}
+	return &planners{registry: registry, env: env, digests: map[[2]string]string{}, byRules: map[[4]string]agent.Planner{}}
 }
 
 // digest identifies the agent of a task as it is in this program, with the
@@ -52,7 +53,10 @@ func (p *planners) digest(rules session.Rules) (string, error) {
 // planner returns what plans the replies of a task, made once for all tasks that
 // are held to the same. One that cannot be made is tried anew the next time.
 func (p *planners) planner(ctx context.Context, rules session.Rules) (agent.Planner, error) {
-	key := [3]string{rules.Agent, rules.Model, rules.Digest}
+	key := [4]string{rules.Agent, rules.Model, rules.Digest}
+	if asked := rules.Asked; asked != nil && asked.AllowedTools != nil {
+		key[3] = "only " + strings.Join(rules.Tools, " ")
+	}
 	p.mu.Lock()
 	planner, ok := p.byRules[key]
 	p.mu.Unlock()

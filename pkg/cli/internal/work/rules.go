@@ -1,0 +1,67 @@
+package work
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// Rules are the flags by which a command asks something of the task that it begins.
+type Rules struct {
+	limits    []string
+	model     string
+	tools     []string
+	holdBatch bool
+}
+
+// Register adds the flags to those of a command.
+func (f *Rules) Register(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&f.limits, "limit", nil, "`name=number` of a limit of the task: steps, tokens, activeMillis, costMicros, toolCalls, …; may be given several times")
+	flags.StringVar(&f.model, "model", "", "`provider:model` of the task, one that the agent lets callers choose")
+	flags.StringArrayVar(&f.tools, "allow-tool", nil, "let the task call this `tool`, and no other one of the agent's but those given so; may be given several times")
+	flags.BoolVar(&f.holdBatch, "hold-batch", false, "let no call of a reply run before every approval of it is decided")
+}
+
+// Asked returns what was asked.
+func (f *Rules) Asked() (session.TaskRules, error) {
+	asked := session.TaskRules{Model: f.model, AllowedTools: f.tools, HoldBatch: f.holdBatch}
+	var limits session.Limits
+	named := limits.Named()
+	for _, given := range f.limits {
+		name, value, _ := strings.Cut(given, "=")
+		at := slices.IndexFunc(named, func(l session.NamedLimit) bool { return l.Name == name })
+		n, err := strconv.ParseInt(value, 10, 64)
+		if at < 0 || err != nil || n == 0 || n < session.Unlimited {
+			names := make([]string, len(named))
+			for i, l := range named {
+				names[i] = l.Name
+			}
+			return asked, exit.Usagef("--limit %q: write it as NAME=NUMBER, where -1 means none, with one of %s", given, strings.Join(names, ", "))
+		}
+		*named[at].Value = n
+	}
+	asked.Limits = session.AskedLimits(limits)
+	return asked, nil
+}
+
+// Words are the flags that were given, for a command that is printed.
+func (f *Rules) Words() (words []string) {
+	for _, limit := range f.limits {
+		words = append(words, "--limit", limit)
+	}
+	if f.model != "" {
+		words = append(words, "--model", f.model)
+	}
+	for _, tool := range f.tools {
+		words = append(words, "--allow-tool", tool)
+	}
+	if f.holdBatch {
+		words = append(words, "--hold-batch")
+	}
+	return words
+}
