@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"time"
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -24,6 +25,9 @@ type GoingBack struct {
 	Message *llm.Message
 	// Answers to what the session waits for now; they are kept on record and count for nothing.
 	Answers []session.Answer
+	// AsksLater leaves it to the step that follows to ask anew what the checkpoint asks: there is more
+	// of it than one entry can open beside what it closes.
+	AsksLater bool
 }
 
 // Restored begins a task of s with the history of a checkpoint of s (docs/design/chain.md). What is
@@ -46,13 +50,26 @@ func Restored(s *session.Session, p GoingBack, st Stamp) Move {
 		e.Messages = append(e.Messages, *p.Message)
 	}
 	e.StateOps, e.Events = p.StateOps, p.Events
-	p.askAnew(&e, results)
+	p.askAnew(&e, results, newIDs(p.To.Calls, e.Seq))
 	return seal(s, e, p.Rules.Agent)
+}
+
+// TextForked is the result of a call that a fork does not make.
+const TextForked = "Not run: this session is a copy, and the call belongs to the session that it was copied from"
+
+// AskedAnew returns, by their ids at the checkpoint, those that the open calls have after the entry
+// seq which goes back to it. Calls that the entry settles are not among them.
+func (p *GoingBack) AskedAnew(seq int64) map[string]string {
+	ids := newIDs(p.To.Calls, seq)
+	for _, r := range p.settled() {
+		delete(ids, r.CallID)
+	}
+	return ids
 }
 
 // Forked begins a session of its own with a copy of what a checkpoint of another one holds. Where
 // that had ended, or was interrupted, and nothing new is said, the fork rests until it is resumed.
-func Forked(key session.Key, p GoingBack, st Stamp) Move {
+func Forked(key session.Key, p GoingBack, st Stamp) (m Move, asked map[string]string) {
 	s := &session.Session{Key: key}
 	e := next(s, session.KindForked, session.StatusRunning, st)
 	p.begin(&e, s)
@@ -65,10 +82,8 @@ func Forked(key session.Key, p GoingBack, st Stamp) Move {
 	if len(p.StateOps) > 0 {
 		state = mustState(state.With(p.StateOps))
 	}
-	e.Base = &journal.Base{
-		Session: p.To.Key.ID, Seq: p.To.Version, State: state.Snapshot(),
-		Messages: append(make([]llm.Message, 0, len(copied.Messages)+len(copied.Held)), slices.Concat(copied.Messages, copied.Held)...),
-	}
+	messages := append(make([]llm.Message, 0, len(copied.Messages)+len(copied.Held)), slices.Concat(copied.Messages, copied.Held)...)
+	e.Base = &journal.Base{Session: p.To.Key.ID, Seq: p.To.Version, State: state.Snapshot(), Messages: copiedCalls(messages)}
 	if p.Message != nil {
 		e.Messages = []llm.Message{*p.Message}
 	}
@@ -76,8 +91,34 @@ func Forked(key session.Key, p GoingBack, st Stamp) Move {
 	if p.Message == nil && (p.To.Status.Ended() || p.To.Status == session.StatusInterrupted) {
 		e.Status = session.StatusInterrupted
 	}
-	p.askAnew(&e, results)
-	return seal(s, e, p.Rules.Agent)
+	asked = newIDs(copied.Calls, e.Seq) // those that are settled are not open in the copy
+	p.askAnew(&e, results, asked)
+	return seal(s, e, p.Rules.Agent), asked
+}
+
+// copiedCalls gives every call of copied messages, and its result, an id that no entry of the copy
+// gives: there is no entry 0.
+func copiedCalls(messages []llm.Message) []llm.Message {
+	n, ids := 0, map[string]string{}
+	for i, m := range messages {
+		parts := slices.Clone(m.Parts)
+		for j, part := range parts {
+			switch {
+			case part.ToolCall != nil:
+				n++
+				call := *part.ToolCall
+				ids[call.ID] = callID(0, n)
+				call.ID = ids[call.ID]
+				parts[j].ToolCall = &call
+			case part.ToolResult != nil:
+				result := *part.ToolResult
+				result.CallID = ids[result.CallID]
+				parts[j].ToolResult = &result
+			}
+		}
+		messages[i].Parts = parts
+	}
+	return messages
 }
 
 // begin makes an entry the first of a task and of a run.
@@ -97,14 +138,13 @@ func (p *GoingBack) settled() []llm.ToolResult {
 
 // askAnew opens the waits of the checkpoint whose calls have no result; where there are any, the entry
 // suspends.
-func (p *GoingBack) askAnew(e *journal.Entry, results []llm.ToolResult) {
+func (p *GoingBack) askAnew(e *journal.Entry, results []llm.ToolResult, ids map[string]string) {
 	done := map[string]bool{}
 	for _, r := range results {
 		done[r.CallID] = true
 	}
-	ids := newIDs(p.To.Calls, e.Seq)
 	for _, w := range p.To.Waits {
-		if done[w.Call] || w.Call == "" && p.Message != nil {
+		if done[w.Call] || w.Call == "" && p.Message != nil || w.Call != "" && p.AsksLater {
 			continue
 		}
 		if w.Call != "" {
@@ -127,14 +167,20 @@ type Made struct {
 	// Run is the last run of its tool, nil for none. ByClient says that a client brought the result.
 	Run      *journal.ToolRun
 	ByClient bool
+	// At is when a client brought it.
+	At time.Time
 	// Result, nil for none.
 	Result *llm.ToolResult
 }
 
-// LeftBehind returns the calls that a journal has made or run after a checkpoint, in their order:
-// what the history of the checkpoint does not hold. Errors wrap [ErrBrokenJournal].
+// BroughtBy notes that a client's answer has brought the result of the call.
+func (m *Made) BroughtBy(a session.Answer) {
+	m.ByClient, m.Result, m.At = true, clientResult(m.Call, a), a.When
+}
+
+// LeftBehind returns the calls that a journal has made or run after a checkpoint, in their order. What
+// came before it, and is not in its history, was left behind by an earlier way back. Errors wrap [ErrBrokenJournal].
 func LeftBehind(key session.Key, entries []journal.Entry, checkpoint int64) ([]Made, error) {
-	in := historyTo(entries, checkpoint)
 	made := map[string]*Made{}
 	var order []string
 	note := func(c session.Call, seq int64) {
@@ -153,14 +199,14 @@ func LeftBehind(key session.Key, entries []journal.Entry, checkpoint int64) ([]M
 		for _, c := range s.Calls {
 			note(c, e.Seq)
 		}
-		noteOutcomes(made, e, func(call string) { after[call] = after[call] || !in[e.Seq] })
+		noteOutcomes(made, e, func(call string) { after[call] = after[call] || e.Seq > checkpoint })
 	})
 	if err != nil {
 		return nil, err
 	}
 	var left []Made
 	for _, id := range order {
-		if m := made[id]; !in[m.Entry] || after[id] {
+		if m := made[id]; m.Entry > checkpoint || after[id] {
 			left = append(left, *m)
 		}
 	}
@@ -171,13 +217,18 @@ func LeftBehind(key session.Key, entries []journal.Entry, checkpoint int64) ([]M
 func noteOutcomes(made map[string]*Made, e *journal.Entry, says func(call string)) {
 	for _, a := range e.Answers {
 		m := made[a.ToolCallID]
-		if m == nil || e.Base != nil {
+		if m == nil || e.Base != nil && a.Kind != session.AnswerClientTool {
 			continue
+		}
+		if e.Base != nil { // it counts for nothing, and yet the client has done it
+			m.BroughtBy(a)
 		}
 		if a.EditedInput != nil {
 			m.Call.Arguments = a.EditedInput
 		}
-		m.ByClient = m.ByClient || a.Kind == session.AnswerClientTool
+		if a.Kind == session.AnswerClientTool {
+			m.ByClient, m.At = true, a.When
+		}
 		says(a.ToolCallID)
 	}
 	for i := range e.Calls {
@@ -197,18 +248,4 @@ func noteOutcomes(made map[string]*Made, e *journal.Entry, says func(call string
 			}
 		}
 	}
-}
-
-// historyTo returns the numbers of the entries that the history of a checkpoint is made of.
-func historyTo(entries []journal.Entry, checkpoint int64) map[int64]bool {
-	in := map[int64]bool{}
-	for seq := checkpoint; seq >= 1 && seq <= int64(len(entries)); {
-		in[seq] = true
-		if e := &entries[seq-1]; goesBack(e) {
-			seq = e.Base.Seq
-		} else {
-			seq--
-		}
-	}
-	return in
 }

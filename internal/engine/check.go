@@ -233,7 +233,7 @@ func checkTakenIn(s *session.Session, e *journal.Entry, back *history) error {
 		return nil
 	}
 	open := map[string]bool{}
-	for i := range back.open {
+	for i := range back.calls {
 		open[callID(e.Seq, i+1)] = true
 	}
 	return checkHistory(s, e, e.Messages[:1], open, "")

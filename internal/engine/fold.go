@@ -23,8 +23,10 @@ type history struct {
 	messages []llm.Message
 	state    session.State
 	delays   []int
-	// open counts the calls that have no result there.
-	open int
+	// calls have no result there. What was answered for them before counts.
+	calls []session.Call
+	// inputExpired as in [session.Session].
+	inputExpired *session.Answer
 }
 
 // Fold folds a whole journal, entry 1 first. Errors wrap [ErrBrokenJournal].
@@ -65,7 +67,17 @@ func foldEach(key session.Key, entries []journal.Entry, show func(*session.Sessi
 }
 
 func historyOf(s *session.Session) *history {
-	return &history{messages: slices.Concat(s.Messages, s.Held), state: s.State, delays: slices.Clone(s.Delays), open: len(s.Calls)}
+	h := &history{
+		messages: slices.Concat(s.Messages, s.Held), state: s.State, delays: slices.Clone(s.Delays), calls: slices.Clone(s.Calls), inputExpired: s.InputExpired,
+	}
+	for i := range h.calls {
+		c := &h.calls[i]
+		c.Answers = slices.Clone(c.Answers)
+		c.Waits = slices.DeleteFunc(slices.Clone(c.Waits), func(w session.Wait) bool {
+			return !slices.ContainsFunc(c.Answers, func(a session.Answer) bool { return a.Wait == w.ID })
+		})
+	}
+	return h
 }
 
 func goesBack(e *journal.Entry) bool { return e.Base != nil && e.Base.Messages == nil }
@@ -103,7 +115,7 @@ func apply(s *session.Session, e *journal.Entry, back *history) {
 	if e.Task != s.Task {
 		s.TaskUsage, s.Delays, s.Failures = llm.Usage{}, nil, 0
 		s.Output, s.Failure = nil, nil
-		s.Counts.ToolCalls, s.Counts.Warnings = 0, nil
+		s.Counts.BeginTask()
 	}
 	rebase(s, e, back)
 	if e.Rules != nil {
@@ -200,6 +212,16 @@ func rebase(s *session.Session, e *journal.Entry, back *history) {
 	s.State, s.Delays = from.state, slices.Clone(from.delays)
 	s.Messages, s.MessagesSize, s.Calls, s.ReplySeq, s.Waits, s.Held, s.Failures = nil, 0, nil, 0, nil, nil, 0
 	takeMessages(s, e.Seq, from.messages)
+	for i := range s.Calls {
+		for _, c := range from.calls {
+			if c.ID == s.Calls[i].ID {
+				s.Calls[i].First, s.Calls[i].Answers, s.Calls[i].Waits = c.First, slices.Clone(c.Answers), slices.Clone(c.Waits)
+			}
+		}
+	}
+	if len(e.Messages) == 0 {
+		s.InputExpired = from.inputExpired
+	}
 	renameCalls(s, e.Seq)
 }
 
@@ -210,7 +232,7 @@ func renameCalls(s *session.Session, seq int64) {
 	}
 	ids := newIDs(s.Calls, seq)
 	for i := range s.Calls {
-		s.Calls[i].ID = ids[s.Calls[i].ID]
+		s.Calls[i].First, s.Calls[i].ID = s.Calls[i].FirstID(), ids[s.Calls[i].ID]
 	}
 	at := len(s.Messages) - 1
 	if s.Messages[at].Role == llm.RoleTool {

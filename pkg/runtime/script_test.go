@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
@@ -104,7 +105,8 @@ func toolbox(made *effects) []tool.Tool {
 		}, effect),
 		tool.Define(tool.Spec[textIn]{Name: "deploy", Approve: tool.Always[textIn]}, effect),
 		tool.Define(tool.Spec[textIn]{Name: "put", Effect: session.Idempotent}, func(_ context.Context, c *tool.Call, in textIn) (string, error) {
-			made.add("put " + in.Text + " " + c.ID())
+			key := c.IdempotencyKey()
+			made.add("put " + in.Text + " " + key[strings.LastIndex(key, ".")+1:])
 			return "put " + in.Text, nil
 		}),
 		tool.Define(tool.Spec[textIn]{Name: "echo", Effect: session.ReadOnly}, func(_ context.Context, _ *tool.Call, in textIn) (string, error) {

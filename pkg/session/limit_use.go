@@ -40,6 +40,12 @@ type Counts struct {
 	result    llm.ToolResult
 }
 
+// BeginTask forgets what counts for one task only.
+func (c *Counts) BeginTask() {
+	c.ToolCalls, c.Warnings, c.Repeated = 0, nil, 0
+	c.name, c.arguments, c.result = "", nil, llm.ToolResult{}
+}
+
 // Count takes in the result of a call.
 func (c *Counts) Count(call Call, result llm.ToolResult) {
 	same := c.name == call.Name && bytes.Equal(c.arguments, call.Arguments) && c.result.Status == result.Status && bytes.Equal(c.result.Output, result.Output)

@@ -81,7 +81,10 @@ type Newest struct {
 
 // Call is one call of a reply that has no result yet.
 type Call struct {
-	ID         string
+	ID string
+	// First is the id that the call had first, where going back has given it another one; else it
+	// is empty. It follows from the journal.
+	First      string `json:"-"`
 	ProviderID string
 	Name       string
 	Arguments  json.RawMessage
@@ -89,6 +92,14 @@ type Call struct {
 	Answers []Answer
 	// Waits of this call that were answered or are open, by id.
 	Waits []Wait
+}
+
+// FirstID returns the id that the call had first. A call that is asked anew is the same one.
+func (c Call) FirstID() string {
+	if c.First != "" {
+		return c.First
+	}
+	return c.ID
 }
 
 // Size returns about how many bytes the session takes in memory.

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/adjourn/adjourn/internal/codes"
@@ -57,6 +58,32 @@ type past struct {
 	left []engine.Made
 }
 
+// brought notes what clients have answered and the session has not taken in: they have done it.
+func (was *past) brought(waits []store.Item) {
+	for _, item := range waits {
+		answer := item.Wait.Answer
+		if item.Wait.State != session.WaitAnswered || answer == nil || answer.Kind != session.AnswerClientTool {
+			continue
+		}
+		at := slices.IndexFunc(was.left, func(m engine.Made) bool { return m.Call.ID == item.Wait.Wait.Call })
+		if at < 0 {
+			i := slices.IndexFunc(was.now.Calls, func(c session.Call) bool { return c.ID == item.Wait.Wait.Call })
+			if i < 0 {
+				continue
+			}
+			was.left, at = append(was.left, engine.Made{Call: was.now.Calls[i]}), len(was.left)
+		}
+		was.left[at].BroughtBy(*answer)
+	}
+}
+
+const (
+	// mostWaits is how many waits one entry closes and opens: as many as a suspension has.
+	mostWaits = 80
+	// mostOthers are the items beside these: what remembers the request, and calls that have started.
+	mostOthers = 8
+)
+
 // Back reads and writes once, as [Control.Stop] does. It writes one entry: nothing is deleted.
 func (c *Control) Back(ctx context.Context, p *BackRequest) (Began, error) {
 	head, err := c.cfg.Sessions.ExistingHead(ctx, p.Key)
@@ -79,28 +106,38 @@ func (c *Control) Back(ctx context.Context, p *BackRequest) (Began, error) {
 	if back.Rules, err = c.cfg.Rules(ctx, was.now.Rules.Agent, p.Rules.Over(was.now.Rules.Asked)); err != nil {
 		return Began{}, err
 	}
-	effects, err := c.acknowledged(ctx, was, p, &back)
+	waits, err := c.cfg.Sessions.WaitsAt(ctx, p.Key, stored.WaitsAtOf(was.now))
 	if err != nil {
 		return Began{}, err
 	}
-	waits, err := c.cfg.Sessions.WaitsAt(ctx, p.Key, stored.WaitsAtOf(was.now))
+	was.brought(waits)
+	_, ledgers, err := c.acknowledged(ctx, was, p, &back)
 	if err != nil {
 		return Began{}, err
 	}
 	answers, items := stored.TakeWaits(was.now, waits, was.now.Next(), c.cfg.StepBytes)
 	back.Answers = answers
+	memos := len(remembered(ledgers, was.to.Calls, back.AskedAnew(was.now.Next())))
+	back.AsksLater = len(items)+len(was.to.Waits)+memos > mostWaits
+	asked := len(was.to.Waits)
+	if back.AsksLater {
+		asked = 1 // one for input belongs to no call
+	}
 	if len(was.now.Calls) > 0 {
-		_, closed, err := c.cfg.Worker.CloseOpenCalls(ctx, was.now, len(items)+len(was.to.Waits)+1)
+		_, closed, err := c.cfg.Worker.CloseOpenCalls(ctx, was.now, len(items)+asked+memos+mostOthers)
 		if err != nil {
 			return Began{}, err
 		}
 		items = append(items, closed...)
-		// What has begun since the list was made is closed by nobody: then the list is another one.
-		if effects, err = c.acknowledged(ctx, was, p, &back); err != nil {
-			return Began{}, err
-		}
+	}
+	// What has begun since the list was made is closed by nobody: then the list is another one.
+	effects, ledgers, err := c.acknowledged(ctx, was, p, &back)
+	if err != nil {
+		return Began{}, err
 	}
 	m := engine.Restored(was.now, back, c.stamp(p.Who, p.From))
+	items = append(items, remembered(ledgers, was.to.Calls, back.AskedAnew(m.Entry.Seq))...)
+	items = append(items, unchanged(ledgers, was, store.MaxItems-stored.BesideMove-1-len(items)-len(m.Waits))...)
 	began := begun(p.Key, m, effects)
 	record, err := p.Record(m.Entry.Seq, began)
 	if err != nil {
@@ -211,21 +248,22 @@ func find(key session.Key, entries []journal.Entry, id string) (int64, error) {
 }
 
 // acknowledged lists the effects done after the checkpoint, refuses a request that has not seen this
-// list, and notes what became of the calls that are open at the checkpoint.
-func (c *Control) acknowledged(ctx context.Context, was past, p *BackRequest, back *engine.GoingBack) (session.EffectsDone, error) {
-	records, err := c.ledgers(ctx, p.Key)
+// list, and notes what became of the calls that are open at the checkpoint. It returns the ledgers
+// that it has read.
+func (c *Control) acknowledged(ctx context.Context, was past, p *BackRequest, back *engine.GoingBack) (session.EffectsDone, map[string]store.Item, error) {
+	ledgers, err := c.ledgers(ctx, p.Key)
 	if err != nil {
-		return session.EffectsDone{}, err
+		return session.EffectsDone{}, nil, err
 	}
-	list, err := c.effects(was, records)
+	list, err := c.effects(was, ledgers)
 	if err != nil {
-		return list, err
+		return list, nil, err
 	}
 	if list.Digest != p.Acknowledge {
-		return list, unacknowledged(p.Key, was.now.Status, list, p.Acknowledge)
+		return list, nil, unacknowledged(p.Key, was.now.Status, list, p.Acknowledge)
 	}
-	takeOutcomes(back, was.to.Calls, records)
-	return list, nil
+	takeOutcomes(back, was, ledgers)
+	return list, ledgers, nil
 }
 
 func unacknowledged(key session.Key, status session.Status, list session.EffectsDone, given string) error {
@@ -245,18 +283,65 @@ func unacknowledged(key session.Key, status session.Status, list session.Effects
 	return r
 }
 
-// takeOutcomes notes the outcomes of calls that were started: they are not asked again.
-func takeOutcomes(back *engine.GoingBack, calls []session.Call, records map[string]journal.ToolRecord) {
+// takeOutcomes notes the outcomes of calls that were started: they are not asked again. A call that an
+// earlier way back to the checkpoint has asked anew is the same call.
+func takeOutcomes(back *engine.GoingBack, was past, ledgers map[string]store.Item) {
 	back.Results, back.StateOps, back.Events = nil, nil, nil
-	for _, call := range calls {
-		record := records[call.ID]
+	for _, call := range was.to.Calls {
+		record := newestRun(call, was.left, ledgers)
 		switch {
+		case record == nil:
 		case record.State == journal.ToolFinished && record.Result != nil:
-			back.Results = append(back.Results, *record.Result)
+			result := *record.Result
+			result.CallID = call.ID
+			back.Results = append(back.Results, result)
 			back.StateOps = append(back.StateOps, record.StateOps...)
 			back.Events = append(back.Events, record.Events...)
-		case ran(record):
+		default:
 			back.Results = append(back.Results, engine.Result(call, llm.ResultUnknown, engine.TextUnknown))
 		}
 	}
+}
+
+// newestRun returns the ledger of the newest run of a call, under whatever id; nil for none.
+func newestRun(call session.Call, left []engine.Made, ledgers map[string]store.Item) (newest *journal.ToolRecord) {
+	look := func(id string) {
+		record := ledgers[id].Tool
+		if record != nil && ran(*record) && (newest == nil || record.At.After(newest.At)) {
+			newest = record
+		}
+	}
+	look(call.ID)
+	for _, m := range left {
+		if m.Call.FirstID() == call.FirstID() {
+			look(m.Call.ID)
+		}
+	}
+	return newest
+}
+
+// remembered are the ledgers of calls that are asked anew, with what Once has remembered of them: that
+// has happened, and is not undone either.
+func remembered(ledgers map[string]store.Item, calls []session.Call, asked map[string]string) (items []store.Item) {
+	for _, call := range calls {
+		record := ledgers[call.ID].Tool
+		if id, is := asked[call.ID]; is && record != nil && len(record.Memo) > 0 {
+			items = append(items, store.ToolItem(journal.ToolRecord{Call: id, State: journal.ToolMemo, At: record.At, Memo: record.Memo}, 0))
+		}
+	}
+	return items
+}
+
+// unchanged are the ledgers of calls that have started and not finished, as they were read: an entry
+// that says that their outcome is unknown is refused if one finishes meanwhile. At most so many.
+func unchanged(ledgers map[string]store.Item, was past, most int) (items []store.Item) {
+	for _, id := range slices.Sorted(maps.Keys(ledgers)) {
+		item := ledgers[id]
+		listed := slices.ContainsFunc(was.left, func(m engine.Made) bool { return m.Call.ID == id }) ||
+			slices.ContainsFunc(was.to.Calls, func(c session.Call) bool { return c.ID == id })
+		if item.Tool.State == journal.ToolStarted && listed && len(items) < most {
+			items = append(items, item)
+		}
+	}
+	return items
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
@@ -39,15 +40,20 @@ func (c *Control) Look(ctx context.Context, key session.Key, checkpoint, with st
 	if err != nil {
 		return Looked{}, err
 	}
-	records, err := c.ledgers(ctx, key)
+	ledgers, err := c.ledgers(ctx, key)
+	if err != nil {
+		return Looked{}, err
+	}
+	waits, err := c.cfg.Sessions.WaitsAt(ctx, key, stored.WaitsAtOf(was.now))
 	if err != nil {
 		return Looked{}, err
 	}
 	if was.left, err = engine.LeftBehind(key, was.entries, was.to.Version); err != nil {
 		return Looked{}, corrupt(key, err)
 	}
+	was.brought(waits)
 	out := Looked{Entry: was.entries[was.to.Version-1], At: was.to}
-	if out.Effects, err = c.effects(was, records); err != nil || with == "" {
+	if out.Effects, err = c.effects(was, ledgers); err != nil || with == "" {
 		return out, err
 	}
 	seq, err := find(key, was.entries, with)

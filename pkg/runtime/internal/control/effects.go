@@ -18,17 +18,17 @@ const (
 	maxEffectValue = 4 << 10 // bytes of arguments, or of a result
 )
 
-// ledgers returns the records of all calls of a session, by call.
-func (c *Control) ledgers(ctx context.Context, key session.Key) (map[string]journal.ToolRecord, error) {
+// ledgers returns the ledgers of all calls of a session, by call.
+func (c *Control) ledgers(ctx context.Context, key session.Key) (map[string]store.Item, error) {
 	items, err := c.cfg.Sessions.Items(ctx, key, store.KindTool, "")
 	if err != nil {
 		return nil, err
 	}
-	records := make(map[string]journal.ToolRecord, len(items))
+	ledgers := make(map[string]store.Item, len(items))
 	for _, item := range items {
-		records[item.ID] = *item.Tool
+		ledgers[item.ID] = item
 	}
-	return records, nil
+	return ledgers, nil
 }
 
 // ran reports whether a ledger says that its call was started.
@@ -37,17 +37,21 @@ func ran(record journal.ToolRecord) bool {
 }
 
 // effects lists what a session did after the checkpoint: calls with effects that its history does not hold.
-func (c *Control) effects(was past, records map[string]journal.ToolRecord) (session.EffectsDone, error) {
+func (c *Control) effects(was past, ledgers map[string]store.Item) (session.EffectsDone, error) {
 	open := map[string]bool{}
 	for _, call := range was.to.Calls {
-		open[call.ID] = true
+		open[call.FirstID()] = true
 	}
 	seen := map[string]bool{}
 	all := []session.EffectDone{}
 	add := func(m engine.Made) {
 		seen[m.Call.ID] = true
-		if done, ok := c.effect(was.to.Rules.Agent, m, records[m.Call.ID]); ok {
-			done.Kept = open[done.Call] && ran(records[done.Call])
+		var record journal.ToolRecord
+		if item := ledgers[m.Call.ID]; item.Tool != nil {
+			record = *item.Tool
+		}
+		if done, ok := c.effect(was.to.Rules.Agent, m, record); ok {
+			done.Kept = open[m.Call.FirstID()] && ran(record)
 			all = append(all, done)
 		}
 	}
@@ -65,8 +69,11 @@ func (c *Control) effects(was past, records map[string]journal.ToolRecord) (sess
 // effect tells what a call did; ok is false for one that did nothing.
 func (c *Control) effect(agent string, m engine.Made, record journal.ToolRecord) (done session.EffectDone, ok bool) {
 	done = session.EffectDone{Call: m.Call.ID, Tool: m.Call.Name, Arguments: m.Call.Arguments, Outcome: llm.ResultUnknown, At: record.At}
-	if m.Run != nil {
+	switch {
+	case m.Run != nil:
 		done.At = m.Run.At
+	case done.At.IsZero():
+		done.At = m.At
 	}
 	result := m.Result
 	switch {

@@ -57,16 +57,12 @@ func (c *Control) Fork(ctx context.Context, p *ForkRequest) (Began, error) {
 	if fork.Rules, err = c.cfg.Rules(ctx, was.now.Rules.Agent, p.Rules.Over(was.now.Rules.Asked)); err != nil {
 		return Began{}, err
 	}
-	records, err := c.ledgers(ctx, p.Origin)
+	ledgers, err := c.ledgers(ctx, p.Origin)
 	if err != nil {
 		return Began{}, err
 	}
-	// What people are asked for at the checkpoint they are asked in the fork too, whatever they
-	// answered the origin since.
-	takeOutcomes(&fork, slices.DeleteFunc(slices.Clone(was.to.Calls), func(call session.Call) bool {
-		return slices.ContainsFunc(was.to.Waits, func(w session.Wait) bool { return w.Call == call.ID && w.Kind != session.WaitUnknown })
-	}), records)
-	m := engine.Forked(p.Key, fork, c.stamp(p.Who, p.From))
+	c.leaveToOrigin(&fork, was, ledgers)
+	m, asked := engine.Forked(p.Key, fork, c.stamp(p.Who, p.From))
 	m.Title, m.ForkedFrom = head.Head.Title, &session.Fork{Session: p.Origin.ID, Checkpoint: was.entries[was.to.Version-1].Checkpoint(p.Origin.ID).String()}
 	began := begun(p.Key, m, session.EffectsDone{})
 	began.ForkedFrom = m.ForkedFrom
@@ -75,8 +71,28 @@ func (c *Control) Fork(ctx context.Context, p *ForkRequest) (Began, error) {
 		return Began{}, err
 	}
 	name := forkName(p.Origin.ID) + p.Key.ID
+	items = append(items, remembered(ledgers, was.to.Calls, asked)...)
 	items = append(items, store.TenantItem(journal.TenantRecord{Name: name, Value: []byte("{}")}, 0))
 	return began, c.cfg.Sessions.Commit(ctx, &session.Session{Key: p.Key}, &there, m, items)
+}
+
+// leaveToOrigin settles the calls that are open at the checkpoint and that the fork does not make: those
+// that the origin has started, and those with effects that nobody is asked about, which the origin
+// makes. What people are asked for at the checkpoint they are asked in the fork too, whatever they
+// answered the origin since.
+func (c *Control) leaveToOrigin(fork *engine.GoingBack, was past, ledgers map[string]store.Item) {
+	waits := func(call session.Call) bool {
+		return slices.ContainsFunc(was.to.Waits, func(w session.Wait) bool { return w.Call == call.ID && w.Kind != session.WaitUnknown })
+	}
+	left := was
+	left.to = &session.Session{Calls: slices.DeleteFunc(slices.Clone(was.to.Calls), waits)}
+	takeOutcomes(fork, left, ledgers)
+	for _, call := range left.to.Calls {
+		settled := slices.ContainsFunc(fork.Results, func(r llm.ToolResult) bool { return r.CallID == call.ID })
+		if !settled && c.cfg.HasEffects(was.to.Rules.Agent, call.Name) {
+			fork.Results = append(fork.Results, engine.Result(call, llm.ResultCancelled, engine.TextForked))
+		}
+	}
 }
 
 // forkName begins the names of the records of a tenant that tell of the forks of a session.

@@ -178,7 +178,7 @@ func (inv *invocation) renewFor(ctx context.Context, timeout time.Duration) erro
 func (inv *invocation) newCall(p engine.CallPlan, state *session.State, book *ledger.Book) *tool.Call {
 	cfg := toolcall.Config[tool.Files]{
 		Session: inv.key, Task: inv.session.Task, ID: p.Call.ID, Name: p.Call.Name,
-		IdempotencyKey: fmt.Sprintf("%s.%s.%s", inv.key.Tenant, inv.key.ID, p.Call.ID),
+		IdempotencyKey: fmt.Sprintf("%s.%s.%s", inv.key.Tenant, inv.key.ID, p.Call.FirstID()),
 		State:          state, Asked: p.Call.Waits, Replies: p.Replies, Who: p.Traits.Who, Files: inv.cfg.Files, Log: inv.cfg.Log,
 	}
 	if book != nil {
