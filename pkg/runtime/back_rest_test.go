@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -244,4 +245,41 @@ func TestGoingBack_mail_after_back(t *testing.T) {
 	require.NoError(t, w.process().settle())
 	t.Log(w.session().Status, w.session().Mail, w.kinds())
 	require.NotEmpty(t, w.session().Mail)
+}
+
+// Going back after 1,000 entries writes one entry, which holds none of the history; a fork holds what the
+// history of its checkpoint weighs.
+func TestGoingBack_long_session(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	var plan []turn
+	for range 998 {
+		plan = append(plan, calls("echo", `{"text":"`+strings.Repeat("x", 200)+`"}`))
+	}
+	w := newWorld(t, made, helper(made, script{"go": append(plan, says("bye")), "on": {says("again")}}, func(a *agent.Agent) { a.Limits.Steps = 2000 }))
+	w.start(w.process(), "go")
+	require.NoError(t, w.process(func(cfg *runtime.Config) { cfg.StepsPerInvocation = 1000 }).work())
+	before := w.journal()
+	require.Len(t, before, 1000)
+	_, err := w.process().GoBack(context.Background(), runtime.BackParams{Key: w.key, Checkpoint: checkpointAt(w, 500), Message: llm.TextParts("on"), Caller: people})
+	require.NoError(t, err)
+	after := w.journal()
+	require.Len(t, after, 1001)
+	size := func(e journal.Entry) int {
+		raw, err := journal.Encode(&e)
+		require.NoError(t, err)
+		return len(raw)
+	}
+	require.Less(t, size(after[1000]), 1500)
+	require.Equal(t, before, after[:1000], "nothing is rewritten")
+
+	weight := func(checkpoint int) int {
+		forked, err := w.process().Fork(context.Background(), runtime.ForkParams{Origin: w.key, Checkpoint: before[checkpoint-1].Checkpoint(w.key.ID).String(), Caller: people})
+		require.NoError(t, err)
+		entries, err := w.process().Journal(context.Background(), forked.Key)
+		require.NoError(t, err)
+		require.Len(t, entries, 1)
+		return size(entries[0])
+	}
+	require.InEpsilon(t, weight(550)-weight(100), weight(1000)-weight(550), 0.2, "in proportion to the history")
 }
