@@ -14,6 +14,7 @@ import (
 // Texts for the model, in the usual form of other agents' clients.
 const (
 	TextDenied    = "Tool call was not approved by the user"
+	TextNoPause   = "this task does not wait for approvals"
 	TextCancelled = "Tool execution cancelled"
 	TextClosing   = "Cancelled by user"
 	TextUnknown   = "The outcome of this call is not known: it was started and may or may not have taken effect. Check before you try again."
@@ -160,6 +161,8 @@ func planCall(s *session.Session, c session.Call, digest string, traits func(ses
 		p.Do, p.Refused, p.Result = DoResult, true, Result(c, llm.ResultError, fmt.Sprintf("There is no tool %q. Use one of the tools you were given.", c.Name))
 	case p.Traits.Problem != "":
 		p.Do, p.Refused, p.Result = DoResult, true, Result(c, llm.ResultError, p.Traits.Problem)
+	case !t.approved && p.Traits.Approval != nil && p.Traits.Approval() && s.Rules.Asked.DeniesApprovals():
+		p.Do, p.NeverRan, p.Result = DoResult, true, Result(c, llm.ResultDenied, TextDenied+": "+TextNoPause)
 	case !t.approved && p.Traits.Approval != nil && p.Traits.Approval():
 		p.Do, p.Wait = DoWait, p.wait(session.WaitApproval)
 	case p.Traits.Client:

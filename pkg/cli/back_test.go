@@ -101,6 +101,7 @@ func TestTaskRules(t *testing.T) {
 		require.Equal(t, "ok\n", b.run("retry", "s", "--limit", "steps=5").ends(0).stdout)
 		b.run("resume", "s", "--from-checkpoint", "1").ends(0) // deploy is not there: nobody is asked
 		b.run("resume", "s", "--from-checkpoint", "1", "--allow-tool", "deploy").ends(10)
+		require.Equal(t, "ok\n", b.run("resume", "s", "--from-checkpoint", "1", "--pause-on-approval=false").ends(0).stdout)
 		for _, words := range [][]string{
 			{"run", "--agent", "toy", "--limit", "steps", script},
 			{"run", "--agent", "toy", "--limit", "stairs=3", script},

@@ -75,6 +75,19 @@ func TestTaskRules_tools(t *testing.T) {
 	require.Empty(t, w.session().Rules.Tools)
 }
 
+// A task that does not wait for approvals is denied what needs one, and nothing runs.
+func TestTaskRules_no_pause(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls("deploy", `{"text":"1"}`, "line", `{"text":"2"}`), says("bye")}}))
+	require.NoError(t, w.startAsking(w.process(), session.TaskRules{PauseOnApproval: new(false)}))
+	require.NoError(t, w.process().work())
+	require.Equal(t, session.StatusCompleted, w.session().Status)
+	require.Equal(t, llm.ResultDenied, results(w.session())["c2-1"].Status)
+	require.Equal(t, map[string]int{"line 2": 1}, made.all())
+	w.checkAtRest()
+}
+
 // A session begins with a state and metadata; a next turn may bring other metadata.
 func TestStart_with_state(t *testing.T) {
 	t.Parallel()

@@ -19,6 +19,14 @@ type TaskRules struct {
 	AllowedTools []string `json:"allowedTools,omitzero"`
 	// HoldBatch has no call of a reply run before every approval of it is decided.
 	HoldBatch bool `json:"holdBatch,omitempty"`
+	// PauseOnApproval false has a call that needs an approval denied at once, for a task that nobody
+	// attends; nil means true.
+	PauseOnApproval *bool `json:"pauseOnApproval,omitempty"`
+}
+
+// DeniesApprovals reports whether calls that need an approval are denied at once.
+func (r *TaskRules) DeniesApprovals() bool {
+	return r != nil && r.PauseOnApproval != nil && !*r.PauseOnApproval
 }
 
 // AskedLimits are [Limits] that a caller asks for; zero fields leave what the agent's definition has.
@@ -36,7 +44,7 @@ type AskedLimits struct {
 
 // IsZero reports whether nothing is asked.
 func (r TaskRules) IsZero() bool {
-	return r.Limits == AskedLimits{} && r.Model == "" && r.AllowedTools == nil && !r.HoldBatch
+	return r.Limits == AskedLimits{} && r.Model == "" && r.AllowedTools == nil && !r.HoldBatch && r.PauseOnApproval == nil
 }
 
 // Over returns r with what it leaves out taken from before: a task that is tried again, or begins from
@@ -51,6 +59,9 @@ func (r TaskRules) Over(before *TaskRules) TaskRules {
 	}
 	if r.AllowedTools == nil {
 		r.AllowedTools = before.AllowedTools
+	}
+	if r.PauseOnApproval == nil {
+		r.PauseOnApproval = before.PauseOnApproval
 	}
 	r.HoldBatch = r.HoldBatch || before.HoldBatch
 	return r

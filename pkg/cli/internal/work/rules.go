@@ -17,6 +17,7 @@ type Rules struct {
 	model     string
 	tools     []string
 	holdBatch bool
+	pause     bool
 }
 
 // Register adds the flags to those of a command.
@@ -24,12 +25,16 @@ func (f *Rules) Register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.limits, "limit", nil, "`name=number` of a limit of the task: steps, tokens, activeMillis, costMicros, toolCalls, …; may be given several times")
 	flags.StringVar(&f.model, "model", "", "`provider:model` of the task, one that the agent lets callers choose")
 	flags.StringArrayVar(&f.tools, "allow-tool", nil, "let the task call this `tool`, and no other one of the agent's but those given so; may be given several times")
+	flags.BoolVar(&f.pause, "pause-on-approval", true, "wait for approvals; =false denies what needs one at once")
 	flags.BoolVar(&f.holdBatch, "hold-batch", false, "let no call of a reply run before every approval of it is decided")
 }
 
 // Asked returns what was asked.
 func (f *Rules) Asked() (session.TaskRules, error) {
 	asked := session.TaskRules{Model: f.model, AllowedTools: f.tools, HoldBatch: f.holdBatch}
+	if !f.pause {
+		asked.PauseOnApproval = new(false)
+	}
 	var limits session.Limits
 	named := limits.Named()
 	for _, given := range f.limits {
@@ -59,6 +64,9 @@ func (f *Rules) Words() (words []string) {
 	}
 	for _, tool := range f.tools {
 		words = append(words, "--allow-tool", tool)
+	}
+	if !f.pause {
+		words = append(words, "--pause-on-approval=false")
 	}
 	if f.holdBatch {
 		words = append(words, "--hold-batch")
