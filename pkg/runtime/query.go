@@ -49,6 +49,10 @@ func (r *Runtime) EachEntry(ctx context.Context, key session.Key) iter.Seq2[jour
 			yield(journal.Entry{}, AsError(err))
 			return
 		}
+		if _, err := r.Head(ctx, key); err != nil { // deleted, though what it has may still be there
+			yield(journal.Entry{}, err)
+			return
+		}
 		some := false
 		for e, err := range r.cfg.Store.Entries(ctx, key, 0) {
 			if err != nil {
@@ -115,7 +119,9 @@ func (r *Runtime) Sessions(ctx context.Context, p SessionsParams) (SessionsPage,
 	out := SessionsPage{Cursor: page.Cursor}
 	r.logUnreadable(ctx, page)
 	for _, found := range page.Found {
-		out.Heads = append(out.Heads, *found.Item.Head)
+		if !found.Item.Head.Gone() {
+			out.Heads = append(out.Heads, *found.Item.Head)
+		}
 	}
 	return out, nil
 }

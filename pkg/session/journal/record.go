@@ -45,6 +45,8 @@ type Head struct {
 	CreatedAt time.Time `json:"createdAt"`
 	// UpdatedAt moves with the status.
 	UpdatedAt time.Time `json:"updatedAt"`
+	// Removing says that the session was deleted, and the store has still to remove what it has.
+	Removing bool `json:"removing,omitempty"`
 	// Deleted marks the tombstone of a session that is gone.
 	Deleted bool `json:"deleted,omitempty"`
 
@@ -58,6 +60,9 @@ func (h *Head) Root() string {
 	}
 	return h.Key.ID
 }
+
+// Gone reports whether the session is there for nobody any more, though the store may still have it.
+func (h *Head) Gone() bool { return h.Deleted || h.Removing }
 
 // Lease is the claim of one worker on one step. It is an optimisation;
 // correctness comes from conditional writes (docs/design/chain.md).

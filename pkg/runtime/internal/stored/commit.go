@@ -143,6 +143,8 @@ func (st *Sessions) headAfter(s *session.Session, before *journal.Head, m engine
 	}
 	head.Due = nil
 	switch {
+	case e.Kind == session.KindDeleted: // who deletes it removes it next, and may die before
+		head.Removing, head.Signal, head.Due = true, nil, new(e.At.Add(engine.AnsweredGrace))
 	case e.Status == session.StatusRunning:
 		head.Due = new(st.DueAfter(e.At, e.Until, e.At))
 	case e.Kind == session.KindSuspended && s.Status == session.StatusInterrupted:

@@ -39,7 +39,7 @@ func (st *Sessions) LoadForEnd(ctx context.Context, key session.Key) (*session.S
 			s.Messages[trimmed] = withoutArguments(s.Messages[trimmed])
 		}
 	}
-	if s.Version == 0 {
+	if s.Version == 0 || s.Newest.Kind == session.KindDeleted {
 		return nil, nil //nolint:nilnil // no such session, as loadAll says it
 	}
 	return s, nil

@@ -71,6 +71,9 @@ func (st *Sessions) CatchUp(ctx context.Context, key session.Key, s *session.Ses
 	} else {
 		s, err = st.loadAll(ctx, key)
 	}
+	if s != nil && s.Newest.Kind == session.KindDeleted {
+		s = nil // the store has still to remove it
+	}
 	if s == nil || err != nil {
 		st.cache.release(key)
 	}
@@ -142,7 +145,7 @@ func (st *Sessions) LoadUndeleted(ctx context.Context, key session.Key) (*sessio
 		return s, err
 	}
 	head, err := st.Item(ctx, key, store.KindHead, "")
-	if err == nil && head.Head != nil && !head.Head.Deleted {
+	if err == nil && head.Head != nil && !head.Head.Gone() {
 		return s, nil
 	}
 	st.cache.release(key)

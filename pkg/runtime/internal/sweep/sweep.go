@@ -59,6 +59,8 @@ type Result struct {
 	Resumed int
 	// Expired waits.
 	Expired int
+	// Removed sessions that were deleted by who could not finish it.
+	Removed int
 }
 
 // Sweep repairs the effects of a crash (docs/design/chain.md). It reads each hit of the due index
@@ -167,6 +169,7 @@ func (s *Result) add(more Result) {
 	s.Resent += more.Resent
 	s.Resumed += more.Resumed
 	s.Expired += more.Expired
+	s.Removed += more.Removed
 }
 
 // due yields what is due by a time, and then what is due so far ahead of now that it
