@@ -316,6 +316,7 @@ Environment
 		c.workers.Work(), c.workers.Dev(), c.demoCommand(), c.versionCommand(),
 	)
 	root.AddCommand(c.stopCommands()...)
+	root.AddCommand(c.deleteCommand(), c.exportCommand())
 	root.AddCommand(c.haltCommand(), c.goCommand())
 	if name := c.Name; name != "adjourn" {
 		c.adopt(root, name)

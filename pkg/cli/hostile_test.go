@@ -112,7 +112,8 @@ func answers() map[string]any {
 		"GET /sessions/{id}/waits": &client.Waits{}, "GET /sessions/{id}/entries": &client.Entries{},
 		"POST /sessions/{id}/submit": &client.Submitted{}, "POST /sessions/{id}/resume": &client.Resumed{},
 		"POST /sessions/{id}/interrupt": &client.Stopped{}, "POST /sessions/{id}/cancel": &client.Stopped{}, "POST /sessions/{id}/abort": &client.Stopped{},
-		"POST /halt": &client.Halted{}, "POST /go": &client.Lifted{}, "GET /halts": nil,
+		"DELETE /sessions/{id}": &client.Deleted{},
+		"POST /halt":            &client.Halted{}, "POST /go": &client.Lifted{}, "GET /halts": nil,
 		"GET /sessions/{id}/messages": nil, "GET /sessions/{id}/runs": nil, "GET /sessions/{id}/checkpoints": nil, "GET /openapi.json": nil,
 	}
 }
@@ -154,6 +155,9 @@ var hostileCommands = [][]string{
 	{"interrupt", "s"},
 	{"cancel", "s", "--task", "1"},
 	{"abort", "s", "--reason", "x"},
+	{"delete", "s", "--yes"},
+	{"delete", "s"},
+	{"export", "s"},
 	{"stop", "--agent", "a"},
 	{"go"},
 	{"run", "--agent", "a", "--session", "s", "hi"},

@@ -33,6 +33,7 @@ func TestAnswers_ids(t *testing.T) {
 		"interruptSession": {client.Stopped{}, client.Stopped{SessionID: odd}},
 		"cancelSession":    {client.Stopped{SessionID: odd}},
 		"abortSession":     {client.Stopped{SessionID: odd}},
+		"deleteSession":    {client.Deleted{}, client.Deleted{SessionID: odd}},
 		"listWaits":        {client.Waits{Items: odds}, client.Waits{Cursor: odd}, client.Waits{Items: []client.Wait{{}}}},
 		"listOpenWaits":    {client.Waits{Items: []client.Wait{{WaitID: "w2-1"}}}},
 		"listSessions":     {client.Sessions{Items: []client.Summary{{ID: odd}}}, client.Sessions{Cursor: odd}},

@@ -131,6 +131,10 @@ func calls(c *client.Client, id string) map[string]func(context.Context) error {
 			_, err := c.Abort(ctx, client.StopParams{SessionID: id})
 			return err
 		},
+		"deleteSession": func(ctx context.Context) error {
+			_, err := c.Delete(ctx, client.DeleteParams{SessionID: id})
+			return err
+		},
 		"haltSteps": func(ctx context.Context) error {
 			_, err := c.Halt(ctx, client.HaltRequest{Agent: "a"})
 			return err

@@ -218,7 +218,7 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("input_too_large", ann, post, "/sessions", `{"agent":"desk","input":"`+strings.Repeat("x", 4<<20+1)+`"}`)
 	s.tell("body_too_large", ann, post, "/sessions", `{"agent":"desk","input":"`+strings.Repeat("x", 5<<20)+`"}`)
 	s.tell("no_such_route", ann, get, "/nothing", "")
-	s.tell("no_such_method", ann, http.MethodDelete, "/sessions/trip", "")
+	s.tell("no_such_method", ann, http.MethodPut, "/sessions/trip", "")
 
 	// a message in parts
 	s.tell("start_parts", ann, post, "/sessions", `{"agent":"desk","sessionId":"parts","input":[{"kind":"text","text":"echo"},{"kind":"image","file":{"mediaType":"image/png","url":"https://example.org/a.png"}},{"kind":"file","file":{"mediaType":"text/csv","name":"a.csv","data":"YSxi"}}]}`)
@@ -245,6 +245,13 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("halts", ann, get, "/halts", "")
 	s.tell("go", ann, post, "/go", `{"agent":"desk"}`)
 	s.tell("go_nothing", ann, post, "/go", "")
+	// a session that is deleted
+	s.tell("start_delete", ann, post, "/sessions", `{"agent":"desk","sessionId":"wrong","input":"echo deploy"}`)
+	s.tell("delete", ann, http.MethodDelete, "/sessions/wrong", "", client.HeaderIdempotencyKey, "delete-1")
+	s.tell("delete_again", ann, http.MethodDelete, "/sessions/wrong", "", client.HeaderIdempotencyKey, "delete-1")
+	s.tell("delete_deleted", ann, http.MethodDelete, "/sessions/wrong", "")
+	s.tell("deleted_session", ann, get, "/sessions/wrong", "")
+	s.tell("start_deleted", ann, post, "/sessions", `{"agent":"desk","sessionId":"wrong","input":"echo"}`)
 	// New exchanges go here: ids are counted, and one further up renumbers every file after it.
 	return s.told
 }

@@ -82,6 +82,11 @@ func (r *Runtime) waits(ctx context.Context, key session.Key) ([]journal.WaitRec
 	if err != nil {
 		return nil, err
 	}
+	if len(items) > 0 { // deleted, though what it has may still be there
+		if _, err := r.Head(ctx, key); err != nil {
+			return nil, err
+		}
+	}
 	records := stored.WaitRecords(items)
 	slices.SortFunc(records, func(a, b journal.WaitRecord) int { return stored.CompareWaits(a.Wait, b.Wait) })
 	return records, nil
