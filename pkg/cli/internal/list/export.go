@@ -81,6 +81,9 @@ func wholePage(ctx context.Context, e *place.Connection, id string, after int64)
 			return page, fmt.Errorf("%w: entry %d follows entry %d", client.ErrNotAdjourn, seq, after+int64(i))
 		}
 	}
+	if page.More && len(page.Items) == 0 {
+		return page, fmt.Errorf("%w: entries after %d would be asked for again and again", client.ErrNotAdjourn, after)
+	}
 	return page, nil
 }
 
@@ -99,7 +102,7 @@ func writeLines(ctx context.Context, e *place.Connection, id string, page client
 			}
 			count++
 		}
-		if !page.More || len(page.Items) == 0 {
+		if !page.More {
 			return count, nil
 		}
 		if page, err = wholePage(ctx, e, id, count); err != nil {
