@@ -73,6 +73,7 @@ func encodeItem(own session.Key, item *store.Item) (*record, error) {
 func (r *record) indexHead(head *journal.Head) {
 	r.beside[attrStatus] = text(string(head.Status))
 	if head.Deleted {
+		r.indexDue(shards.Soon, head.Due)
 		return
 	}
 	r.beside[attrList] = text(shards.OfSession(head.Key))
@@ -208,7 +209,7 @@ func sortedNames(item attributes) []string { return slices.Sorted(maps.Keys(item
 // dueOf returns when the sweep should look at an item.
 func dueOf(item *store.Item) *time.Time {
 	switch {
-	case item.Head != nil && !item.Head.Deleted:
+	case item.Head != nil:
 		return item.Head.Due
 	case item.Wait != nil:
 		return item.Wait.Due
