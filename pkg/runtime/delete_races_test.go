@@ -7,6 +7,7 @@ import (
 	goruntime "runtime"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -334,4 +335,71 @@ func (w *world) frozenAndDeleted(sc scenario, g *gate, removed bool) bool {
 		return true
 	}
 	return false
+}
+
+// The same at once, in goroutines: for the race detector, and for orders that no list of calls has.
+func TestDelete_at_once(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"just started", "waiting", "answered", "completed"} {
+		for what, does := range beside() {
+			t.Run(name+"/"+what, func(t *testing.T) {
+				t.Parallel()
+				made := newEffects()
+				world := newWorld(t, made, helper(made, stopScript()))
+				for range 4 {
+					world = world.another()
+					w := world
+					deletePlaces()[name](t, w)
+					deleter, other := w.process(), w.process()
+					begin, done := make(chan bool), make(chan error, 1)
+					go func() {
+						<-begin
+						done <- does(w, other)
+					}()
+					close(begin)
+					_, err := w.delete(deleter)
+					if err != nil {
+						require.Equal(t, "another delete", what, "%v", err)
+						require.Equal(t, runtime.CodeSessionNotFound, codeOf(err))
+					}
+					require.NoError(t, <-done)
+					w.clock.advance(time.Minute)
+					require.NoError(t, w.process().settle())
+					w.checkGone(w.process())
+					for what, n := range made.all() {
+						require.Equal(t, 1, n, what)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A worker in the middle of a tool is told within a second, before its next write.
+func TestDelete_is_seen_by_the_worker(t *testing.T) {
+	t.Parallel()
+	for _, removed := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			made := newEffects()
+			var saw time.Duration
+			w := realTime(t, made, hooked(made, script{"go": {calls("hook", `{"text":"a"}`), says("bye")}}, func(ctx context.Context, _ string) {
+				began := time.Now()
+				<-ctx.Done()
+				saw = time.Since(began)
+			}))
+			p := w.process()
+			w.start(p, "go")
+			time.AfterFunc(1100*time.Millisecond, func() {
+				_, err := w.delete(w.process(func(cfg *runtime.Config) {
+					if !removed {
+						cfg.Store = kept{cfg.Store}
+					}
+				}))
+				require.Equal(t, removed, err == nil, "%v", err)
+			})
+			require.Equal(t, acknowledged, w.deliver(p, 2, journal.WakeStep))
+			require.Less(t, saw, 2100*time.Millisecond)
+			require.Greater(t, saw, time.Second)
+		})
+	}
 }
