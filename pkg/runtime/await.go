@@ -151,7 +151,7 @@ func (r *Runtime) Head(ctx context.Context, key session.Key) (journal.Head, erro
 	if err != nil {
 		return journal.Head{}, AsError(err)
 	}
-	if item.Head == nil || item.Head.Gone() {
+	if item.Head == nil || item.Head.Gone(r.cfg.Now()) {
 		return journal.Head{}, AsError(refusal.NoSession(key))
 	}
 	return *item.Head, nil

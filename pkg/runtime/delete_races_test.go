@@ -209,7 +209,7 @@ func TestDelete_dies_after_every_write(t *testing.T) {
 							require.Greater(t, at, 2, "it commits, and removes")
 							return
 						}
-						deleted := w.head().Head.Gone()
+						deleted := w.head().Head.Gone(w.clock.Now())
 						if again {
 							out, err := w.process().Delete(context.Background(), params)
 							require.NoError(t, err, "%v", f.ops)

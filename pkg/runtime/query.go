@@ -124,7 +124,7 @@ func (r *Runtime) Sessions(ctx context.Context, p SessionsParams) (SessionsPage,
 	out := SessionsPage{Cursor: page.Cursor}
 	r.logUnreadable(ctx, page)
 	for _, found := range page.Found {
-		if !found.Item.Head.Gone() {
+		if !found.Item.Head.Gone(r.cfg.Now()) {
 			out.Heads = append(out.Heads, *found.Item.Head)
 		}
 	}

@@ -122,7 +122,7 @@ type SweepResult struct {
 	Resumed int
 	// Expired waits.
 	Expired int
-	// Removed sessions that were deleted by who could not finish it.
+	// Removed sessions: whose time was over, or which were deleted by who could not finish it.
 	Removed int
 }
 

@@ -146,6 +146,8 @@ type Rules struct {
 	Policy        Policy `json:"policy,omitzero"`
 	// Tools the task may call, sorted.
 	Tools []string `json:"tools,omitempty"`
+	// Retention is how long the session is kept after the task has ended; 0 is for ever.
+	Retention time.Duration `json:"retention,omitempty"`
 }
 
 // Policy is what an agent decided about people and changes.

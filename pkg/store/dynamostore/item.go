@@ -82,7 +82,11 @@ func (r *record) indexHead(head *journal.Head) {
 	if len(head.Tags) > 0 {
 		r.beside[attrTags] = texts(head.Tags)
 	}
-	r.indexDue(shards.Soon, head.Due)
+	group := shards.Soon
+	if head.Status.Ended() { // it expires then
+		group = shards.Deadline
+	}
+	r.indexDue(group, head.Due)
 }
 
 // keptBy sets attributes that are not empty.

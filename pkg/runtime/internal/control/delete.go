@@ -41,7 +41,7 @@ func (c *Control) Delete(ctx context.Context, p *DeleteRequest) (Deleted, error)
 			return Deleted{}, err
 		}
 		fallthrough
-	case head.Head == nil, head.Head.Gone():
+	case head.Head == nil, head.Head.Gone(c.cfg.Now()):
 		return Deleted{}, refusal.NoSession(p.Key)
 	}
 	out, err := c.commitDeleted(ctx, head, p)
@@ -49,6 +49,22 @@ func (c *Control) Delete(ctx context.Context, p *DeleteRequest) (Deleted, error)
 		return Deleted{}, err
 	}
 	return out, c.Remove(ctx, p.Key)
+}
+
+// Expire deletes a session whose time is over; one that has moved on, or is gone, stays as it is.
+func (c *Control) Expire(ctx context.Context, key session.Key) error {
+	head, err := c.cfg.Sessions.Item(ctx, key, store.KindHead, "")
+	if err != nil || head.Head == nil || head.Head.Deleted || head.Head.Removing || !head.Head.Expired(c.cfg.Now()) {
+		return err
+	}
+	_, err = c.commitDeleted(ctx, head, &DeleteRequest{Key: key, Who: "retention", Record: func(int64, any) ([]store.Item, error) { return nil, nil }})
+	if errors.Is(err, store.ErrConflict) {
+		return nil // a next turn came first, or another sweep
+	}
+	if err != nil {
+		return err
+	}
+	return c.Remove(ctx, key)
 }
 
 // commitDeleted commits the last entry of a session. It takes in what was answered and closes what is

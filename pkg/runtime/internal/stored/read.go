@@ -44,7 +44,7 @@ func (st *Sessions) Head(ctx context.Context, key session.Key) (store.Item, erro
 // refused in a caller's words.
 func (st *Sessions) ExistingHead(ctx context.Context, key session.Key) (store.Item, error) {
 	item, err := st.Item(ctx, key, store.KindHead, "")
-	if err == nil && (item.Head == nil || item.Head.Gone()) {
+	if err == nil && (item.Head == nil || item.Head.Gone(st.cfg.Now())) {
 		err = refusal.NoSession(key)
 	}
 	return item, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/runtime/internal/halts"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
+	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
@@ -33,6 +34,8 @@ type Config struct {
 	LookTimeout time.Duration
 	// AtOnce is how many items are looked at side by side.
 	AtOnce int
+	// Expire deletes a session that has ended for longer than it is kept.
+	Expire func(context.Context, session.Key) error
 	Log    *slog.Logger
 }
 
@@ -59,7 +62,7 @@ type Result struct {
 	Resumed int
 	// Expired waits.
 	Expired int
-	// Removed sessions that were deleted by who could not finish it.
+	// Removed sessions: whose time was over, or which were deleted by who could not finish it.
 	Removed int
 }
 

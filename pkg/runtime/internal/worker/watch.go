@@ -90,7 +90,7 @@ func (w *watcher) look() {
 			w.cancel(errSuperseded)
 			return
 		}
-	case errors.Is(err, store.ErrNotFound), err == nil && head.Head.Gone(): // it was deleted
+	case errors.Is(err, store.ErrNotFound), err == nil && head.Head.Gone(w.inv.cfg.Now()): // it was deleted
 		w.cancel(errSuperseded)
 		return
 	case err != nil:
