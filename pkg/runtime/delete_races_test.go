@@ -132,7 +132,7 @@ func TestDelete_crossed_everywhere(t *testing.T) {
 
 // The session is deleted between any two calls of whatever else happens to it: that loses, or was
 // first; what is deleted stays deleted.
-func TestDelete_crosses_everything(t *testing.T) {
+func TestDelete_crosses_everywhere(t *testing.T) {
 	t.Parallel()
 	for name, place := range deletePlaces() {
 		for what, does := range beside() {
@@ -232,7 +232,7 @@ func TestDelete_dies_after_every_write(t *testing.T) {
 
 // A worker is stopped before, or after, each of its writes; the session is deleted, and the worker
 // goes on: it writes nothing into it, neither an entry nor a ledger, and begins no effect.
-func TestDelete_frozen_worker(t *testing.T) {
+func TestDelete_frozen_everywhere(t *testing.T) {
 	t.Parallel()
 	for _, sc := range scenarios() {
 		for _, removed := range []bool{true, false} {
@@ -338,7 +338,7 @@ func (w *world) frozenAndDeleted(sc scenario, g *gate, removed bool) bool {
 }
 
 // The same at once, in goroutines: for the race detector, and for orders that no list of calls has.
-func TestDelete_at_once(t *testing.T) {
+func TestDelete_at_once_everywhere(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"just started", "waiting", "answered", "completed"} {
 		for what, does := range beside() {

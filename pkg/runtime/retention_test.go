@@ -161,7 +161,7 @@ func TestRetention_against_a_next_turn(t *testing.T) {
 }
 
 // A sweep dies at any of its writes; the next one finishes what it began.
-func TestRetention_sweep_dies(t *testing.T) {
+func TestRetention_dies_after_every_write(t *testing.T) {
 	t.Parallel()
 	for at := 1; ; at++ {
 		for _, after := range []bool{false, true} {
