@@ -157,11 +157,12 @@ func applyRun(s *session.Session, e *journal.Entry) {
 		s.RunRecord = session.Run{
 			ID: e.Run, Task: e.Task, Trigger: e.Trigger, StartedAt: e.At, FirstEntry: e.Seq, PreviousRun: e.Run - 1,
 		}
+		s.RunUsed = session.Amounts{}
 	}
 	if s.RunRecord.EndedAt != nil {
 		return
 	}
-	s.RunRecord.Usage = s.RunRecord.Usage.Add(e.Usage)
+	s.RunRecord.Usage, s.RunUsed = s.RunRecord.Usage.Add(e.Usage), s.RunUsed.Add(e.Used.Amounts)
 	s.RunRecord.Status = e.Status
 	if e.Status.Resting() {
 		at := e.At

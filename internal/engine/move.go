@@ -65,14 +65,15 @@ func seal(s *session.Session, e journal.Entry, agentName string) Move {
 		m.RunIsNew = true
 		m.Run = &session.Run{
 			ID: e.Run, Task: e.Task, Trigger: e.Trigger, Status: e.Status, StartedAt: e.At, FirstEntry: e.Seq,
-			PreviousRun: e.Run - 1, Usage: e.Usage,
+			PreviousRun: e.Run - 1, Usage: e.Usage, Used: e.Used.Amounts,
 		}
 		if e.Status.Resting() { // it only asks
 			m.Run.EndedAt, m.Run.LastEntry = &e.At, e.Seq
 		}
 	case e.Status.Resting() && s.Status == session.StatusRunning:
 		run, at := s.RunRecord, e.At
-		run.Status, run.EndedAt, run.LastEntry, run.Usage = e.Status, &at, e.Seq, run.Usage.Add(e.Usage)
+		run.Status, run.EndedAt, run.LastEntry = e.Status, &at, e.Seq
+		run.Usage, run.Used = run.Usage.Add(e.Usage), s.RunUsed.Add(e.Used.Amounts)
 		m.Run = &run
 	}
 	for _, w := range e.Waits {

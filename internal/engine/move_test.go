@@ -97,7 +97,9 @@ func TestClose(t *testing.T) {
 			require.Len(t, st.s.Calls, c.open)
 			if !c.wake {
 				require.False(t, st.last.RunIsNew)
-				require.Equal(t, *st.last.Run, st.s.RunRecord)
+				run := st.s.RunRecord
+				run.Used = st.s.RunUsed
+				require.Equal(t, run, *st.last.Run)
 				require.EqualValues(t, 2, st.last.Run.LastEntry)
 			}
 			require.Equal(t, c.kind == session.KindCompleted && strings.HasPrefix(name, "output"), st.s.Output != nil)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,16 +97,15 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-func oneOrTwo(first string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return fmt.Errorf("the %s is missing", first)
-		}
-		if args[0] == "" {
-			return fmt.Errorf("the %s is empty", first)
-		}
-		return atMost(2, "this command takes 2 arguments")(cmd, args)
+// sessionAndOne takes a session, and perhaps one argument more.
+func sessionAndOne(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return errors.New("the session is missing")
 	}
+	if args[0] == "" {
+		return errors.New("the session is empty")
+	}
+	return atMost(2, "this command takes 2 arguments")(cmd, args)
 }
 
 // strictHelp makes help about a command that there is not a mistake, as that command is.

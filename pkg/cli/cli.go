@@ -205,6 +205,8 @@ type cli struct {
 	message string
 	// told says that the session was told to stop, and may need a moment.
 	told bool
+	// verb is the command's name.
+	verb string
 	// began says that the words were understood and the command has started.
 	began bool
 }
@@ -315,8 +317,9 @@ Environment
 		c.lists.InboxCommand(), c.lists.SessionsCommand(), c.showCommand(), c.agentsCommand(),
 		c.workers.Work(), c.workers.Dev(), c.demoCommand(), c.versionCommand(),
 	)
+	root.AddCommand(c.retryCommand(), c.forkCommand(), c.checkpointsCommand(), c.runsCommand())
 	root.AddCommand(c.stopCommands()...)
-	root.AddCommand(c.deleteCommand(), c.exportCommand())
+	root.AddCommand(c.deleteCommand(), c.lists.ExportCommand(exactly(1, "session"), c.completeFirst(c.completeSessions), c.noSession))
 	root.AddCommand(c.haltCommand(), c.goCommand())
 	if name := c.Name; name != "adjourn" {
 		c.adopt(root, name)
@@ -387,7 +390,7 @@ func (c *cli) do(todo func(ctx context.Context, args []string) error) func(*cobr
 		if err := checkNotEmpty(cmd.Flags()); err != nil {
 			return err
 		}
-		c.began = true
+		c.began, c.verb = true, cmd.Name()
 		err := todo(cmd.Context(), args)
 		if u := (*exit.UsageError)(nil); errors.As(err, &u) && u.Command == "" {
 			u.Command = cmd.CommandPath()

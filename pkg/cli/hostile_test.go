@@ -114,13 +114,15 @@ func answers() map[string]any {
 		"POST /sessions/{id}/interrupt": &client.Stopped{}, "POST /sessions/{id}/cancel": &client.Stopped{}, "POST /sessions/{id}/abort": &client.Stopped{},
 		"DELETE /sessions/{id}": &client.Deleted{},
 		"POST /halt":            &client.Halted{}, "POST /go": &client.Lifted{}, "GET /halts": nil,
-		"GET /sessions/{id}/messages": nil, "GET /sessions/{id}/runs": nil, "GET /sessions/{id}/checkpoints": nil, "GET /openapi.json": nil,
+		"GET /sessions/{id}/messages": nil, "GET /sessions/{id}/runs": &client.Runs{}, "GET /sessions/{id}/checkpoints": &client.Checkpoints{}, "GET /sessions/{id}/checkpoints/{checkpoint}": &client.CheckpointView{},
+		"POST /sessions/{id}/retry": &client.Resumed{}, "POST /sessions/{id}/fork": &client.Forked{}, "GET /openapi.json": nil,
 	}
 }
 
 func (f filler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	route := r.Method + " " + strings.Replace(r.URL.Path, "/sessions/s", "/sessions/{id}", 1)
+	route = strings.Replace(route, someCheckpoint, "{checkpoint}", 1)
 	f.asked.Store(route, true)
 	answer, status, media := answers()[route], http.StatusOK, client.MediaJSON
 	if answer == nil || f.entry == "" {
@@ -138,6 +140,9 @@ func (f filler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
+// someCheckpoint is the form of a checkpoint's id.
+const someCheckpoint = "czEuMi5xODN2QVNORlo0bXJ6ZThC"
+
 var hostileCommands = [][]string{
 	{"sessions"},
 	{"inbox"},
@@ -152,6 +157,13 @@ var hostileCommands = [][]string{
 	{"submit", "s", "w2-1", "--reply", "x"},
 	{"submit", "s", "w9-9", "--approve"},
 	{"submit", "s", "--call", "c2-1", "--result", "1"},
+	{"resume", "s", "--from-checkpoint", "3"},
+	{"resume", "s", "--from-checkpoint", someCheckpoint, "go on"},
+	{"retry", "s"},
+	{"fork", "s", "--session", "copy"},
+	{"runs", "s"},
+	{"checkpoints", "s"},
+	{"checkpoints", "s", someCheckpoint, "--compare", someCheckpoint},
 	{"interrupt", "s"},
 	{"cancel", "s", "--task", "1"},
 	{"abort", "s", "--reason", "x"},
@@ -243,7 +255,7 @@ func TestHostileServers(t *testing.T) {
 				r = b.run(append(words, "-o", "json")...)
 				harmless(t, r, false)
 				require.True(t, json.Valid([]byte(r.stdout)), "%v: %s\n%s", words, r.stdout, r.stderr)
-				if f.ids && f.entry != "" && !slices.Contains([]string{"show", "stop", "go"}, words[0]) { // as JSON it prints the entries as they are; the answers name no session
+				if f.ids && f.entry != "" && !slices.Contains([]string{"show", "runs", "stop", "go"}, words[0]) { // as JSON it prints the entries as they are; the answers name no session
 					require.Equal(t, 1, r.code, "%v: ids that are none: %s", words, r.stderr)
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 )
 
 func (c *cli) showCommand() *cobra.Command {
@@ -21,6 +22,50 @@ each took and what it used. With --output json the entries are printed as they a
 			return c.noSession(c.lists.Show(ctx, args[0], full), args[0])
 		}),
 	}
+	cmd.Flags().BoolVar(&full, "full", false, "do not shorten texts, arguments and results")
+	return cmd
+}
+
+func (c *cli) runsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "runs session",
+		Short: "List a session's stretches of work",
+		Long: `List the stretches of work of a session: what began each, how it ended, the
+entries it wrote, its steps, how long it was at work and how long the session
+had waited before it, tokens, and what it cost where the model has a price.`,
+		Args:              exactly(1, "session"),
+		ValidArgsFunction: c.completeFirst(c.completeSessions),
+		RunE: c.do(func(ctx context.Context, args []string) error {
+			return c.noSession(c.lists.Runs(ctx, args[0]), args[0])
+		}),
+	}
+}
+
+func (c *cli) checkpointsCommand() *cobra.Command {
+	var compare string
+	var full bool
+	cmd := &cobra.Command{
+		Use:   "checkpoints session [checkpoint]",
+		Short: "List the places a session can go back to, or show one",
+		Long: `List the checkpoints of a session: the entries it can go back to, and can be
+forked from. With a checkpoint, the number of its entry or its id, show the
+session as it was: the conversation, the state, what was open, and what the
+session has done since.
+
+--compare shows what is different from another checkpoint: the messages that
+only this one has, and the changes of the state.`,
+		Example: `  adjourn checkpoints SESSION
+  adjourn checkpoints SESSION 12 --compare 3`,
+		Args:              sessionAndOne,
+		ValidArgsFunction: c.completeFirst(c.completeSessions),
+		RunE: c.do(func(ctx context.Context, args []string) error {
+			if len(args) == 1 && compare != "" {
+				return exit.Usagef("--compare belongs to a checkpoint: name it behind the session")
+			}
+			return c.noSession(c.lists.Checkpoints(ctx, args[0], args[1:], compare, full), args[0])
+		}),
+	}
+	cmd.Flags().StringVar(&compare, "compare", "", "compare with this `checkpoint`")
 	cmd.Flags().BoolVar(&full, "full", false, "do not shorten texts, arguments and results")
 	return cmd
 }

@@ -32,6 +32,8 @@ type resumeFlags struct {
 	rejectAll  bool
 	edit       []string
 	reason     string
+	from       string
+	seen       string
 	wait       work.Stay
 }
 
@@ -40,13 +42,18 @@ func (c *cli) resumeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume {session | -c checkpoint} [message]",
 		Short: "Decide what a paused session waits for, and let it go on",
-		Long: `Take a session on, in one of three ways:
+		Long: `Take a session on, in one of four ways:
 
   with decisions   --approve, --reject, --approve-all, --reject-all, --edit.
                    Each approval is named by its wait (w2-1), whose id stands beside
                    it wherever it is shown (wait_id in JSON). Approvals you do not
                    name are rejected; questions and other waits stay open.
   with a message   when the agent asked for input.
+  --from-checkpoint ENTRY
+                   back to the checkpoint of that entry, as show and checkpoints
+                   number them, or with this id; with a message or without.
+                   Nothing is deleted. What the session has done since is shown,
+                   and you are asked; what was open there is asked anew.
   with neither     go on after Ctrl-C or a crash, or when a deadline has
                    passed. On a terminal you are asked for what is open.
 
@@ -58,6 +65,7 @@ given again changes nothing: it prints where the session stands now.
 you are shown what waits now and asked on a terminal; elsewhere the command with
 its -c is printed, to be pasted.`,
 		Example: `  adjourn resume SESSION --approve w2-1
+  adjourn resume SESSION --from-checkpoint 3 "leave the originals alone"
   adjourn resume -c CHECKPOINT --reject w2-2 --reason "the original"
   adjourn resume SESSION --edit 'w2-1={"order": "A-17", "amount": 50}'
   adjourn resume SESSION "use the eu-west-1 region"`,
@@ -75,6 +83,8 @@ its -c is printed, to be pasted.`,
 	decisionVar(flags, &f.rejectAll, "reject-all", "reject every open approval")
 	flags.StringArrayVar(&f.edit, "edit", nil, "approve with other arguments, as `wait=JSON`")
 	flags.StringVar(&f.reason, "reason", "", "`text` the agent is told with a rejection")
+	flags.StringVar(&f.from, "from-checkpoint", "", "go back to this `entry`, or checkpoint")
+	flags.StringVar(&f.seen, flagAcknowledge, "", aboutAcknowledge)
 	f.wait.Register(flags)
 	for _, flag := range []string{"approve", "reject", "edit"} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, c.completeApprovals)
@@ -114,6 +124,10 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 		return exit.Usagef("%s", report.Replace(message, "what you want to say there"))
 	case f.reason != "" && !f.decides():
 		return exit.Usagef("--reason belongs to a decision: add --reject or another one")
+	case f.seen != "" && f.from == "":
+		return exit.Usagef("--acknowledge belongs to --from-checkpoint")
+	case f.from != "" && (f.decides() || f.checkpoint != ""):
+		return exit.Usagef("--from-checkpoint goes back: it takes a message, and neither decisions nor -c")
 	}
 	e, err := c.Open(ctx, true)
 	if err != nil {
@@ -121,6 +135,9 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	}
 	defer c.close(e)
 	c.message = message
+	if f.from != "" {
+		return c.resumeFrom(ctx, e, id, message, f, args)
+	}
 	var resumed client.Resumed
 	switch {
 	case f.decides():
@@ -149,6 +166,22 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 		c.Talk("Already settled: it was decided before, and nothing was done again.")
 	}
 	return c.drive(ctx, e, id, &f.wait)
+}
+
+// resumeFrom goes back to a checkpoint.
+func (c *cli) resumeFrom(ctx context.Context, e *place.Connection, id, message string, f resumeFlags, args []string) error {
+	checkpoint, err := c.lists.CheckpointOf(ctx, e, id, f.from)
+	if err != nil {
+		return c.refused(ctx, e, id, err)
+	}
+	request := client.ResumeRequest{FromCheckpoint: &client.FromCheckpoint{CheckpointID: checkpoint}}
+	if message != "" {
+		request.Message = client.Text(message)
+	}
+	return c.goBack(ctx, e, id, args, []string{"--from-checkpoint", f.from}, f.seen, &f.wait, func(acknowledge string) (client.Resumed, error) {
+		request.FromCheckpoint.Acknowledge = acknowledge
+		return e.Client.Resume(ctx, client.ResumeParams{SessionID: id, Request: request})
+	})
 }
 
 // decide takes decisions, once they are held to what the session waits for.

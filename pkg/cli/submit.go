@@ -66,7 +66,7 @@ exits with 5.`,
   adjourn submit SESSION w2-1 --select red --select blue
   adjourn submit SESSION w2-1 --result '{"city": "Bern"}'
   adjourn submit SESSION --call c2-1 --result '{"city": "Bern"}'`,
-		Args:              oneOrTwo("session"),
+		Args:              sessionAndOne,
 		ValidArgsFunction: c.completeSessionAndWait,
 		RunE: c.do(func(ctx context.Context, args []string) error {
 			if len(args) == 2 {

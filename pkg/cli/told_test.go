@@ -53,14 +53,21 @@ func TestWaitsOfAnAgentOfAnother(t *testing.T) {
 	require.NotContains(t, b.run("show", "running").ends(0).stdout, "go on:\n  \n")
 }
 
-// TestFailedSession: a session that failed stays so, and the command that starts another
-// one is printed where that is told.
+// TestFailedSession: the commands that try a failed session again, and that start another one, are
+// printed where that is told.
 func TestFailedSession(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, b *bench) {
 		next := b.words() + " run --session NEW-ID --agent toy MESSAGE"
 		require.Contains(t, b.run("run", "--agent", "toy", "--session", "s", "[{fail: auth}]").ends(1).stderr, next)
-		require.Contains(t, b.run("run", "--session", "s", "again").ends(5).stderr, "start another session: ")
+		again := b.run("run", "--session", "s", "again").ends(5).stderr
+		require.Contains(t, again, "to start another session: ")
+		require.Contains(t, again, " "+b.words()+" retry s")
+		b.run("abort", "t").ends(3)
+		b.start("t", "[{call: deploy, with: {service: web}}, {say: ok}]", 10)
+		b.run("abort", "t").ends(0)
+		require.Contains(t, b.run("run", "--session", "t", "again").ends(5).stderr, b.words()+" resume t --from-checkpoint ENTRY")
+		require.Contains(t, b.run("resume", "t", "--from-checkpoint", "ENTRY").ends(2).stderr, "ENTRY is a word to replace")
 		require.Contains(t, b.run("run", "--session", "s", "again").ends(5).stderr, next)
 		require.Contains(t, b.run("run", "--session", "NEW-ID", "--agent", "toy", "[{say: ok}]").ends(2).stderr, "NEW-ID is a word to replace")
 	})

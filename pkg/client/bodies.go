@@ -141,18 +141,20 @@ const (
 	ResumeWithMessage      = session.ResumeWithMessage
 	ResumeWithConfirmation = session.ResumeWithConfirmation
 	ResumeWithDecisions    = session.ResumeWithDecisions
+	ResumeFromCheckpoint   = session.ResumeFromCheckpoint
 )
 
-// ResumeRequest goes on with a session. At most one of Message, Confirmation and
-// Decisions is given; it tells the mode, so Mode may be left out.
+// ResumeRequest goes on with a session. At most one of Message, Confirmation, Decisions and
+// FromCheckpoint is given, or FromCheckpoint with Message; it tells the mode, so Mode may be left out.
 type ResumeRequest struct {
 	Mode ResumeMode `json:"mode,omitempty"`
 	// CheckpointID, if given, must be that of the newest entry, unless the same was asked before.
 	CheckpointID string `json:"checkpointId,omitempty"`
-	// Message of with_message; nil means none.
-	Message      Content       `json:"message,omitzero"`
-	Confirmation *Confirmation `json:"confirmation,omitempty"`
-	Decisions    *Decisions    `json:"decisions,omitempty"`
+	// Message of with_message, or to go on with from a checkpoint; nil means none.
+	Message        Content         `json:"message,omitzero"`
+	Confirmation   *Confirmation   `json:"confirmation,omitempty"`
+	Decisions      *Decisions      `json:"decisions,omitempty"`
+	FromCheckpoint *FromCheckpoint `json:"fromCheckpoint,omitempty"`
 }
 
 // Confirmation is the answer to the one open approval. One that approves needs the
@@ -194,6 +196,13 @@ type Resumed struct {
 	// this entry: until then it looks as it did before. Who follows it asks for its
 	// entries with stay=true.
 	After int64 `json:"after,omitempty"`
+	// Task and Entry of a resume from a checkpoint, and of a retry: they begin a task. Replayed as
+	// in [Started].
+	Task     int64       `json:"task,omitempty"`
+	Entry    *StartEntry `json:"entry,omitempty"`
+	Replayed bool        `json:"replayed,omitempty"`
+	// Effects done after the checkpoint, which were not undone; left out when there are none.
+	Effects *session.EffectsDone `json:"effects,omitempty"`
 	// Session as it stood when the answer was made; left out when it could not be read.
 	Session *Session `json:"session,omitempty"`
 }

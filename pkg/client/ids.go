@@ -48,6 +48,19 @@ func checkAnswer(out any, id string) error {
 		return checkWaits(o.Open, true)
 	case *Resumed:
 		return checkWaits(o.Open, true)
+	case *Forked:
+		if err := checkID("session", o.SessionID, false); err != nil {
+			return err
+		}
+		return checkWaits(o.Open, true)
+	case *CheckpointView:
+		if err := checkID("checkpoint", o.ID, false); err != nil {
+			return err
+		}
+		if err := checkCursor(o.Cursor); err != nil {
+			return err
+		}
+		return checkWaits(o.Waits, true)
 	case *Stopped:
 		return checkID("session", o.SessionID, false)
 	case *Deleted:

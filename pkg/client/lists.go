@@ -19,10 +19,12 @@ type Summary struct {
 	// [Session] is another one: that of its newest entry.
 	StatusSeq int64           `json:"version"`
 	Parent    *session.Parent `json:"parent,omitempty"`
-	StartedBy string          `json:"startedBy,omitempty"`
-	Tags      []string        `json:"tags,omitempty"`
-	CreatedAt time.Time       `json:"createdAt"`
-	UpdatedAt time.Time       `json:"updatedAt"`
+	// ForkedFrom says of a fork what it is a copy of.
+	ForkedFrom *session.Fork `json:"forkedFrom,omitempty"`
+	StartedBy  string        `json:"startedBy,omitempty"`
+	Tags       []string      `json:"tags,omitempty"`
+	CreatedAt  time.Time     `json:"createdAt"`
+	UpdatedAt  time.Time     `json:"updatedAt"`
 }
 
 // Sessions is a page of GET /sessions, the last moved first. Cursor is that of

@@ -41,6 +41,8 @@ type SessionsParams struct {
 	// Agent, Root (the session they stem from), User (who started them) and Tag keep
 	// only such sessions; empty means all.
 	Agent, Root, User, Tag string
+	// ForkedFrom keeps only the forks of this session; with it nothing else is given but the page.
+	ForkedFrom string
 }
 
 // words sets the parameters that are not empty.
@@ -55,7 +57,7 @@ func words(q url.Values, all map[string]string) url.Values {
 
 // Sessions returns a page of sessions, the last moved first.
 func (c *Client) Sessions(ctx context.Context, p SessionsParams) (Sessions, error) {
-	q := words(p.query(), map[string]string{"status": string(p.Status), "agent": p.Agent, "root": p.Root, "user": p.User, "tag": p.Tag})
+	q := words(p.query(), map[string]string{"status": string(p.Status), "agent": p.Agent, "root": p.Root, "user": p.User, "tag": p.Tag, "forkedFrom": p.ForkedFrom})
 	var out Sessions
 	err := c.send(ctx, request{method: http.MethodGet, path: "sessions", query: q}, &out)
 	return out, err

@@ -19,6 +19,8 @@ type Problem struct {
 	SessionStatus session.Status `json:"sessionStatus,omitempty"`
 	// Answer that came first, of already_answered.
 	Answer *session.Answer `json:"answer,omitempty"`
+	// Effects that were done, of effects_not_acknowledged.
+	Effects *session.EffectsDone `json:"effects,omitempty"`
 	// LeftOut lists what is not in it, being too large to be sent.
 	LeftOut []LeftOut `json:"leftOut,omitempty"`
 	// RequestID finds what happened in the server's log; on 5xx.

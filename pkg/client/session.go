@@ -33,6 +33,11 @@ type Session struct {
 	Pause *Pause `json:"pause,omitempty"`
 	// Failure of a session that failed.
 	Failure *Failure `json:"failure,omitempty"`
+	// Allowed are the verbs that the session takes as it stands; who asks, and with what, may
+	// still be refused.
+	Allowed []session.Verb `json:"allowed"`
+	// ForkedFrom says of a fork what it is a copy of.
+	ForkedFrom *session.Fork `json:"forkedFrom,omitempty"`
 	// Warnings are the limits of which the task has used four fifths.
 	Warnings []session.LimitUse `json:"warnings,omitempty"`
 	// Usage of the current task.

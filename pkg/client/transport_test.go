@@ -103,6 +103,9 @@ func over(t *testing.T, s *script) *client.Client {
 	return c
 }
 
+// someCheckpoint is the form of a checkpoint's id.
+const someCheckpoint = "czEuMi5xODN2QVNORlo0bXJ6ZThC"
+
 // calls are all the methods, by the name their route has in the OpenAPI document. Those
 // of one session ask for this one.
 func calls(c *client.Client, id string) map[string]func(context.Context) error {
@@ -133,6 +136,18 @@ func calls(c *client.Client, id string) map[string]func(context.Context) error {
 		},
 		"deleteSession": func(ctx context.Context) error {
 			_, err := c.Delete(ctx, client.DeleteParams{SessionID: id})
+			return err
+		},
+		"retrySession": func(ctx context.Context) error {
+			_, err := c.Retry(ctx, client.RetryParams{SessionID: id, Request: client.RetryRequest{From: client.RetryFromStart}})
+			return err
+		},
+		"forkSession": func(ctx context.Context) error {
+			_, err := c.Fork(ctx, client.ForkParams{SessionID: id, Request: client.ForkRequest{SessionID: "copy"}})
+			return err
+		},
+		"getCheckpoint": func(ctx context.Context) error {
+			_, err := c.Checkpoint(ctx, client.CheckpointParams{SessionID: id, CheckpointID: someCheckpoint})
 			return err
 		},
 		"haltSteps": func(ctx context.Context) error {

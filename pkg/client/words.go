@@ -42,36 +42,39 @@ const (
 
 // The codes of the verbs.
 const (
-	CodeInvalidID           = codes.InvalidID
-	CodeInvalidInput        = codes.InvalidInput
-	CodeInputTooLarge       = codes.InputTooLarge
-	CodeInvalidAnswer       = codes.InvalidAnswer
-	CodeWrongKind           = codes.WrongKind
-	CodeUnknownAgent        = codes.UnknownAgent
-	CodeAgentNotOffered     = codes.AgentNotOffered
-	CodeInvalidModel        = codes.InvalidModel
-	CodeSessionNotFound     = codes.SessionNotFound
-	CodeWaitNotFound        = codes.WaitNotFound
-	CodeInvalidCheckpoint   = codes.InvalidCheckpoint
-	CodeInvalidCursor       = codes.InvalidCursor
-	CodeNotAllowed          = codes.NotAllowed
-	CodeAlreadyRunning      = codes.AlreadyRunning
-	CodeNotResumable        = codes.NotResumable
-	CodeStillWaiting        = codes.StillWaiting
-	CodeAlreadyAnswered     = codes.AlreadyAnswered
-	CodeSessionEnded        = codes.SessionEnded
-	CodeStaleCheckpoint     = codes.StaleCheckpoint
-	CodeAgentMismatch       = codes.AgentMismatch
-	CodeIdempotencyMismatch = codes.IdempotencyMismatch
-	CodeNothingToDecide     = codes.NothingToDecide
-	CodeExpired             = codes.Expired
-	CodeStoreUnavailable    = codes.StoreUnavailable
-	CodeStoreLocked         = codes.StoreLocked
-	CodeStoreGone           = codes.StoreGone
-	CodeNotOurs             = codes.NotOurs
-	CodeNewerNeeded         = codes.NewerNeeded
-	CodeCorrupt             = codes.Corrupt
-	CodeInternal            = codes.Internal
+	CodeInvalidID              = codes.InvalidID
+	CodeInvalidInput           = codes.InvalidInput
+	CodeInputTooLarge          = codes.InputTooLarge
+	CodeInvalidAnswer          = codes.InvalidAnswer
+	CodeWrongKind              = codes.WrongKind
+	CodeUnknownAgent           = codes.UnknownAgent
+	CodeAgentNotOffered        = codes.AgentNotOffered
+	CodeInvalidModel           = codes.InvalidModel
+	CodeSessionNotFound        = codes.SessionNotFound
+	CodeWaitNotFound           = codes.WaitNotFound
+	CodeCheckpointNotFound     = codes.CheckpointNotFound
+	CodeInvalidCheckpoint      = codes.InvalidCheckpoint
+	CodeInvalidCursor          = codes.InvalidCursor
+	CodeNotAllowed             = codes.NotAllowed
+	CodeAlreadyRunning         = codes.AlreadyRunning
+	CodeNotResumable           = codes.NotResumable
+	CodeStillWaiting           = codes.StillWaiting
+	CodeAlreadyAnswered        = codes.AlreadyAnswered
+	CodeSessionEnded           = codes.SessionEnded
+	CodeSessionExists          = codes.SessionExists
+	CodeStaleCheckpoint        = codes.StaleCheckpoint
+	CodeAgentMismatch          = codes.AgentMismatch
+	CodeIdempotencyMismatch    = codes.IdempotencyMismatch
+	CodeNothingToDecide        = codes.NothingToDecide
+	CodeEffectsNotAcknowledged = codes.EffectsNotAcknowledged
+	CodeExpired                = codes.Expired
+	CodeStoreUnavailable       = codes.StoreUnavailable
+	CodeStoreLocked            = codes.StoreLocked
+	CodeStoreGone              = codes.StoreGone
+	CodeNotOurs                = codes.NotOurs
+	CodeNewerNeeded            = codes.NewerNeeded
+	CodeCorrupt                = codes.Corrupt
+	CodeInternal               = codes.Internal
 )
 
 // The codes that only the HTTP API has.

@@ -154,6 +154,9 @@ func TestExchanges_hold_to_the_document(t *testing.T) {
 			if match := inPath.FindStringSubmatch(path); match != nil {
 				path, params["id"] = strings.Replace(path, match[0], "/sessions/{id}", 1), match[1]
 			}
+			if checkpoint, ok := strings.CutPrefix(path, "/sessions/{id}/checkpoints/"); ok {
+				path, params["checkpoint"] = "/sessions/{id}/checkpoints/{checkpoint}", checkpoint
+			}
 			item := doc.Paths.Value(path)
 			if item == nil || item.Operations()[e.Request.Method] == nil {
 				problem := doc.Components.Schemas["Problem"].Value

@@ -245,6 +245,29 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("halts", ann, get, "/halts", "")
 	s.tell("go", ann, post, "/go", `{"agent":"desk"}`)
 	s.tell("go_nothing", ann, post, "/go", "")
+	// back to a checkpoint, tried again, forked
+	checkpoints := checkpointsOf(s, "trip")
+	paused := checkpoints[slices.IndexFunc(checkpoints, func(c client.Checkpoint) bool { return c.Kind == session.KindSuspended })]
+	last := checkpoints[len(checkpoints)-1]
+	s.tell("checkpoint", ann, get, "/sessions/trip/checkpoints/"+paused.ID, "")
+	s.tell("checkpoint_compared", ann, get, "/sessions/trip/checkpoints/"+last.ID+"?limit=2&compare="+paused.ID, "")
+	s.tell("checkpoint_none", ann, get, "/sessions/parts/checkpoints/"+paused.ID, "")
+	s.tell("back_effects", ann, post, "/sessions/trip/resume", fmt.Sprintf(`{"fromCheckpoint":{"checkpointId":%q}}`, paused.ID))
+	var refused client.Problem
+	require.NoError(t, json.Unmarshal(s.told["back_effects"].Response.Body, &refused))
+	back := fmt.Sprintf(`{"fromCheckpoint":{"checkpointId":%q,"acknowledge":%q}}`, paused.ID, refused.Effects.Digest)
+	s.tell("back", ann, post, "/sessions/trip/resume", back, client.HeaderIdempotencyKey, "back-1")
+	s.tell("back_again", ann, post, "/sessions/trip/resume", back, client.HeaderIdempotencyKey, "back-1")
+	s.tell("back_without_checkpoint", ann, post, "/sessions/trip/resume", `{"fromCheckpoint":{}}`)
+	s.tell("back_and_decisions", ann, post, "/sessions/trip/resume", fmt.Sprintf(`{"fromCheckpoint":{"checkpointId":%q},"decisions":{"rejectAll":true}}`, paused.ID))
+	s.tell("fork", ann, post, "/sessions/trip/fork", fmt.Sprintf(`{"checkpointId":%q,"sessionId":"copy"}`, paused.ID))
+	s.tell("fork_again", ann, post, "/sessions/trip/fork", `{"sessionId":"copy"}`)
+	s.tell("fork_session", ann, get, "/sessions/copy", "")
+	s.tell("forks", ann, get, "/sessions?forkedFrom=trip&limit=1", "")
+	s.tell("forks_of_status", ann, get, "/sessions?forkedFrom=trip&status=failed", "")
+	s.tell("retry", ann, post, "/sessions/broken/retry", `{"from":"start","message":"echo"}`)
+	s.tell("retry_running", ann, post, "/sessions/broken/retry", "")
+	s.tell("retry_aborted", ann, post, "/sessions/abort/retry", "")
 	// a session that is deleted
 	s.tell("start_delete", ann, post, "/sessions", `{"agent":"desk","sessionId":"wrong","input":"echo deploy"}`)
 	s.tell("delete", ann, http.MethodDelete, "/sessions/wrong", "", client.HeaderIdempotencyKey, "delete-1")
@@ -254,6 +277,10 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("start_deleted", ann, post, "/sessions", `{"agent":"desk","sessionId":"wrong","input":"echo"}`)
 	// New exchanges go here: ids are counted, and one further up renumbers every file after it.
 	return s.told
+}
+
+func checkpointsOf(s *teller, id string) []client.Checkpoint {
+	return get[client.Checkpoints](s.world, ann, "/sessions/"+id+"/checkpoints").Items
 }
 
 func get2(s *teller, id string) client.Session {

@@ -84,7 +84,7 @@ func (h *handler) problem(r *request, err error) client.Problem {
 		return client.Problem{Code: own.code, Detail: clipped(own.detail)}
 	}
 	e := runtime.AsError(err)
-	p := client.Problem{Code: string(e.Code), Detail: e.Message, SessionID: e.Session, SessionStatus: e.Status, Answer: e.Answer}
+	p := client.Problem{Code: string(e.Code), Detail: e.Message, SessionID: e.Session, SessionStatus: e.Status, Answer: e.Answer, Effects: e.Effects}
 	if h.cfg.InProcess {
 		return p // whole, however long
 	}

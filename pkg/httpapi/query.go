@@ -19,9 +19,12 @@ func ok(body any) (*response, error) {
 
 // sessions is GET /sessions.
 func (h *handler) sessions(r *request) (*response, error) {
-	values, err := r.parameters("status", "agent", "root", "user", "tag", "limit", "cursor")
+	values, err := r.parameters("status", "agent", "root", "user", "tag", "forkedFrom", "limit", "cursor")
 	if err != nil {
 		return nil, err
+	}
+	if values.Has("forkedFrom") {
+		return h.forks(r, values)
 	}
 	p := runtime.SessionsParams{Tenant: r.caller.Tenant, Cursor: values.Get("cursor")}
 	if p.Limit, err = limit(values); err != nil {
@@ -40,12 +43,16 @@ func (h *handler) sessions(r *request) (*response, error) {
 	}
 	out := client.Sessions{Items: make([]client.Summary, len(page.Heads)), Cursor: page.Cursor}
 	for i, head := range page.Heads {
-		out.Items[i] = client.Summary{
-			ID: head.Key.ID, Agent: head.Agent, Status: head.Status, Title: head.Title, Task: head.Task, StatusSeq: head.StatusSeq,
-			Parent: head.Parent, StartedBy: head.StartedBy, Tags: head.Tags, CreatedAt: head.CreatedAt, UpdatedAt: head.UpdatedAt,
-		}
+		out.Items[i] = summary(head)
 	}
 	return ok(out)
+}
+
+func summary(head journal.Head) client.Summary {
+	return client.Summary{
+		ID: head.Key.ID, Agent: head.Agent, Status: head.Status, Title: head.Title, Task: head.Task, StatusSeq: head.StatusSeq,
+		Parent: head.Parent, ForkedFrom: head.ForkedFrom, StartedBy: head.StartedBy, Tags: head.Tags, CreatedAt: head.CreatedAt, UpdatedAt: head.UpdatedAt,
+	}
 }
 
 // session is GET /sessions/{id}. With a preference to wait it answers when the session rests.
@@ -117,9 +124,7 @@ func (h *handler) checkpoints(r *request) (*response, error) {
 		if !e.IsCheckpoint() {
 			continue
 		}
-		all = append(all, client.Checkpoint{
-			ID: e.Checkpoint(r.key().ID).String(), Seq: e.Seq, Kind: e.Kind, Status: e.Status, Task: e.Task, Run: e.Run, Step: e.Step, At: e.At,
-		})
+		all = append(all, newCheckpoint(r.key().ID, &e))
 	}
 	var out client.Checkpoints
 	if out.Items, out.Cursor, err = cut("checkpoints", all, values, h.cfg.MaxPage); err != nil {

@@ -64,7 +64,7 @@ func TestFunctions(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, change{api: func(cfg *httpapi.Config) { cfg.Functions = []httpapi.Function{function} }})
 			for _, route := range httpapi.Routes() {
-				out := w.send(ann, route.Method, strings.Replace(route.Path, "{id}", "none", 1), "")
+				out := w.send(ann, route.Method, strings.NewReplacer("{id}", "none", "{checkpoint}", someCheckpoint).Replace(route.Path), "")
 				if out.Code == http.StatusOK {
 					require.Equal(t, function, route.Function)
 					continue
@@ -222,7 +222,7 @@ func TestDown(t *testing.T) {
 	for _, id := range []string{"", "trip"} {
 		for verb, target := range routesOf(http.MethodPost, id) {
 			// What is empty here approves the wait.
-			body, ok := map[string]string{"startSession": `{"agent":"desk","input":"echo"}`, "submitAnswer": "", "resumeSession": `{"decisions":{"approve":["WAIT"]}}`, "interruptSession": `{}`, "cancelSession": `{}`, "abortSession": `{}`, "haltSteps": `{}`, "letStepsGo": `{}`}[verb]
+			body, ok := map[string]string{"startSession": `{"agent":"desk","input":"echo"}`, "submitAnswer": "", "resumeSession": `{"decisions":{"approve":["WAIT"]}}`, "interruptSession": `{}`, "cancelSession": `{}`, "abortSession": `{}`, "retrySession": `{}`, "forkSession": `{}`, "haltSteps": `{}`, "letStepsGo": `{}`}[verb]
 			require.True(t, ok, "with which body does %s change something?", verb)
 			requests = append(requests, request{http.MethodPost, target, body})
 		}
@@ -240,16 +240,24 @@ func TestDown(t *testing.T) {
 			for at := 1; ; at++ {
 				d := &down{}
 				w := newWorld(t, change{runtime: func(cfg *runtime.Config) { cfg.Store = d }})
-				w.start("trip", "echo deploy")
+				if strings.HasSuffix(c.target, "/retry") {
+					w.start("trip", "fail")
+				} else {
+					w.start("trip", "echo deploy")
+				}
 				body := c.body
-				if strings.HasPrefix(c.target, "/sessions/trip/") && c.method == http.MethodPost {
+				if c.method == http.MethodPost && (body == "" || strings.Contains(body, "WAIT")) {
 					wait := get[client.Session](w, ann, "/sessions/trip").Pause.Pending[0]
 					body = cmp.Or(strings.Replace(body, "WAIT", wait.WaitID, 1), approve(wait))
+				}
+				target := c.target
+				if strings.HasSuffix(target, someCheckpoint) {
+					target = strings.Replace(target, someCheckpoint, get[client.Session](w, ann, "/sessions/trip").CheckpointID, 1)
 				}
 				d.mu.Lock()
 				d.n, d.at = 0, at
 				d.mu.Unlock()
-				out := w.send(ann, c.method, c.target, body, client.HeaderIdempotencyKey, "k", client.HeaderPrefer, "wait=0")
+				out := w.send(ann, c.method, target, body, client.HeaderIdempotencyKey, "k", client.HeaderPrefer, "wait=0")
 				require.NotContains(t, out.Body.String(), "10.1.2.3")
 				require.NotContains(t, out.Body.String(), "secret")
 				if d.n < at {
@@ -258,21 +266,21 @@ func TestDown(t *testing.T) {
 					require.Equal(t, strings.HasPrefix(c.target, "/sessions") && c.method == http.MethodPost, leftOut)
 					return
 				}
-				if out.Code < 300 && strings.Contains(out.Body.String(), `"session":`) && out.Header().Get(client.HeaderIdempotencyReplayed) != "" {
+				if out.Code < 300 && strings.Contains(out.Body.String(), `"session":{`) && out.Header().Get(client.HeaderIdempotencyReplayed) != "" {
 					continue // it was done, and looking again found that out
 				}
 				require.Contains(t, w.log.String(), inside)
 				if out.Code < 300 {
 					require.Equal(t, http.MethodPost, c.method)
 					require.Contains(t, w.log.String(), "left out")
-					leftOut = leftOut || !strings.Contains(out.Body.String(), `"session":`)
+					leftOut = leftOut || !strings.Contains(out.Body.String(), `"session":{`)
 					continue
 				}
 				require.Equal(t, "store_unavailable", problem(t, out).Code)
 				require.Equal(t, http.StatusServiceUnavailable, out.Code)
 				require.Equal(t, "1", out.Header().Get("Retry-After"))
 				// Tried again, as it says, it is done, once.
-				out = w.send(ann, c.method, c.target, body, client.HeaderIdempotencyKey, "k")
+				out = w.send(ann, c.method, target, body, client.HeaderIdempotencyKey, "k")
 				require.Less(t, out.Code, 300, out.Body.String())
 			}
 		})

@@ -119,6 +119,13 @@ func (h *handler) resume(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if mode == client.ResumeFromCheckpoint {
+		back := runtime.BackParams{
+			Key: r.key(), Checkpoint: body.FromCheckpoint.CheckpointID, Acknowledge: body.FromCheckpoint.Acknowledge, Message: body.Message,
+			Caller: r.by(), IdempotencyKey: idempotencyKey,
+		}
+		return h.began(r, back, h.cfg.Runtime.GoBack)
+	}
 	task, err := h.drives(r)
 	if err != nil {
 		return nil, err
@@ -183,7 +190,8 @@ func (h *handler) goOn(r *request, mode client.ResumeMode, body client.ResumeReq
 	case client.ResumeWithConfirmation:
 		c := body.Confirmation
 		p.Confirmation = runtime.Confirmation{Wait: c.WaitID, Approved: *c.Approved, Reason: c.Reason, EditedInput: c.EditedInput}
-	case client.ResumeContinue, session.ResumeFromCheckpoint: // brings nothing; has no route yet
+	case client.ResumeContinue: // brings nothing
+	case client.ResumeFromCheckpoint: // is a request of its own
 	}
 	return h.cfg.Runtime.Resume(r.Context(), p)
 }
@@ -195,9 +203,10 @@ func modeOf(b client.ResumeRequest) (client.ResumeMode, error) {
 		mode  client.ResumeMode
 		given bool
 	}{
-		{client.ResumeWithMessage, b.Message != nil},
+		{client.ResumeWithMessage, b.Message != nil && b.FromCheckpoint == nil},
 		{client.ResumeWithConfirmation, b.Confirmation != nil},
 		{client.ResumeWithDecisions, b.Decisions != nil},
+		{client.ResumeFromCheckpoint, b.FromCheckpoint != nil},
 	} {
 		if brought.given {
 			mode = brought.mode
@@ -206,10 +215,14 @@ func modeOf(b client.ResumeRequest) (client.ResumeMode, error) {
 	}
 	switch {
 	case given > 1:
-		return "", refuse(codes.InvalidField, "message, confirmation and decisions cannot go together: bring one of them")
+		return "", refuse(codes.InvalidField, "message, confirmation, decisions and fromCheckpoint cannot go together: bring one of them, or fromCheckpoint with a message")
 	case b.Mode != "" && b.Mode != mode:
-		return "", refuse(codes.InvalidField, "mode %s does not fit what is brought: message belongs to %s, confirmation to %s, decisions to %s, nothing to %s", shown(string(b.Mode)),
-			client.ResumeWithMessage, client.ResumeWithConfirmation, client.ResumeWithDecisions, client.ResumeContinue)
+		return "", refuse(codes.InvalidField, "mode %s does not fit what is brought: message belongs to %s, confirmation to %s, decisions to %s, fromCheckpoint to %s, nothing to %s", shown(string(b.Mode)),
+			client.ResumeWithMessage, client.ResumeWithConfirmation, client.ResumeWithDecisions, client.ResumeFromCheckpoint, client.ResumeContinue)
+	case b.FromCheckpoint != nil && b.CheckpointID != "":
+		return "", refuse(codes.InvalidField, "checkpointId and fromCheckpoint cannot go together: the first names where the session must stand, the second where it goes back to")
+	case b.FromCheckpoint != nil && b.FromCheckpoint.CheckpointID == "":
+		return "", refuse(codes.InvalidField, "fromCheckpoint.checkpointId is missing: say which checkpoint to go back to")
 	case b.Confirmation != nil && b.Confirmation.Approved == nil:
 		return "", refuse(codes.InvalidField, "confirmation.approved is missing: say true or false")
 	}

@@ -36,10 +36,14 @@ type Began struct {
 	Task       int64
 	Seq        int64
 	Checkpoint string
+	// Status of the session after it: running, suspended, or, of a fork that rests, interrupted.
+	Status session.Status
 	// Open waits, where what the checkpoint asked is asked anew.
 	Open []session.Wait
 	// Effects done after the checkpoint, which were not undone.
 	Effects session.EffectsDone
+	// ForkedFrom says what a fork is a copy of; nil for a task of the same session.
+	ForkedFrom *session.Fork
 	// Replayed as in [Submitted].
 	Replayed bool
 }
@@ -87,7 +91,7 @@ func (r *Runtime) back(ctx context.Context, p BackParams, verb idempotency.Verb,
 }
 
 func began(out control.Began) Began {
-	return Began{Task: out.Task, Seq: out.Seq, Checkpoint: out.Checkpoint, Open: out.Open, Effects: out.Effects}
+	return Began{Task: out.Task, Seq: out.Seq, Checkpoint: out.Checkpoint, Status: out.Status, Open: out.Open, Effects: out.Effects, ForkedFrom: out.ForkedFrom}
 }
 
 func (r *Runtime) recorder(q *idempotency.Request, key session.Key) func(int64, any) ([]store.Item, error) {
@@ -181,4 +185,25 @@ type forkRecord struct {
 // Forks returns HEAD of each fork of a session.
 func (r *Runtime) Forks(ctx context.Context, key session.Key) ([]journal.Head, error) {
 	return asResult(r.control.Forks(ctx, key))
+}
+
+// Checkpoint is a session as it was at a checkpoint.
+type Checkpoint struct {
+	Entry journal.Entry
+	// Session as it was; it is the caller's own.
+	Session *session.Session
+	// Effects done after the checkpoint, as going back to it lists them now.
+	Effects session.EffectsDone
+	// Compared with the other checkpoint that was asked for; nil for none.
+	Compared *Compared
+}
+
+// Compared is what a checkpoint has that another one of the session has not.
+type Compared = control.Compared
+
+// Checkpoint returns a session as it was at a checkpoint, compared with another one unless that is
+// empty.
+func (r *Runtime) Checkpoint(ctx context.Context, key session.Key, checkpoint, with string) (Checkpoint, error) {
+	out, err := r.control.Look(ctx, key, checkpoint, with)
+	return asResult(Checkpoint{Entry: out.Entry, Session: out.At, Effects: out.Effects, Compared: out.Compared}, err)
 }

@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"strings"
 	"testing"
@@ -33,6 +34,45 @@ func (w *world) suspendedAt() int {
 	}
 	w.t.Fatal("it never waited")
 	return 0
+}
+
+// A checkpoint shows the session as it was, compared with another one: also across a way back.
+func TestCheckpoint(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls("note", `{"text":"a"}`), calls("line", `{"text":"1"}`), says("bye")}, "other": {calls("note", `{"text":"b"}`), says("so")}}))
+	w.run(w.process(), "go")
+	noted, ended := checkpointAt(w, 2), checkpointAt(w, len(w.journal()))
+	look := func(at, with string) runtime.Checkpoint {
+		out, err := w.process().Checkpoint(context.Background(), w.key, at, with)
+		require.NoError(t, err)
+		return out
+	}
+	first := look(noted, "")
+	require.EqualValues(t, 2, first.Entry.Seq)
+	require.Len(t, first.Session.Messages, 3)
+	require.Equal(t, map[string]json.RawMessage{"notes": json.RawMessage(`["a"]`)}, first.Session.State.Snapshot())
+	require.Equal(t, 1, first.Effects.Count)
+	require.Nil(t, first.Compared)
+
+	later := look(ended, noted)
+	require.Zero(t, later.Effects.Count)
+	require.Equal(t, 3, later.Compared.Common)
+	require.Empty(t, later.Compared.Removed)
+	require.Len(t, later.Compared.Added, 3)
+	require.Empty(t, later.Compared.State)
+
+	_, err := acknowledging(w.process(), &runtime.BackParams{Key: w.key, Checkpoint: checkpointAt(w, 1), Message: llm.TextParts("other"), Caller: people})
+	require.NoError(t, err)
+	require.NoError(t, w.process().settle())
+	elsewhere := look(checkpointAt(w, len(w.journal())), ended).Compared
+	require.Equal(t, 1, elsewhere.Common)
+	require.Len(t, elsewhere.Removed, 5)
+	require.Len(t, elsewhere.Added, 4)
+	require.Equal(t, []session.StateChange{{Op: "replace", Path: "/notes", Value: json.RawMessage(`["b"]`)}}, elsewhere.State)
+
+	_, err = w.process().Checkpoint(context.Background(), w.key, noted, checkpointAt(w, 1)+"x")
+	require.Equal(t, runtime.CodeInvalidCheckpoint, runtime.AsError(err).Code)
 }
 
 // What a checkpoint asked is asked anew: other ids, other nonces, and an answer given since counts

@@ -320,6 +320,11 @@ func (w *world) checkAtRest() {
 		require.True(t, run.Status.Resting())
 		require.Equal(t, run.ID, entries[run.FirstEntry-1].Run)
 		require.Equal(t, run.ID, entries[run.LastEntry-1].Run)
+		var used session.Amounts
+		for _, e := range entries[run.FirstEntry-1 : run.LastEntry] {
+			used = used.Add(e.Used.Amounts)
+		}
+		require.Equal(t, used, run.Used, "what run %d used", run.ID)
 	}
 	if s.Status == session.StatusSuspended {
 		return

@@ -44,11 +44,11 @@ func (r *Runtime) delete(ctx context.Context, p DeleteParams) (Deleted, error) {
 	}
 	request := control.DeleteRequest{Key: p.Key, Who: p.Caller.Who, From: p.Caller.From, Record: r.recorder(&q, p.Key)}
 	return once(ctx, r, p.Caller, p.Key, &q, func(did json.RawMessage) (Deleted, error) {
-		var out control.Deleted
-		if err := json.Unmarshal(did, &out); err != nil {
+		before := Deleted{Replayed: true}
+		if err := json.Unmarshal(did, &before); err != nil {
 			return Deleted{}, fmt.Errorf("idempotency key %q: %w", p.IdempotencyKey, err)
 		}
-		return Deleted{Status: out.Status, Task: out.Task, Replayed: true}, r.control.Remove(ctx, p.Key)
+		return before, r.control.Remove(ctx, p.Key)
 	}, func() (Deleted, error) {
 		out, err := r.control.Delete(ctx, &request)
 		return Deleted{Status: out.Status, Task: out.Task}, err

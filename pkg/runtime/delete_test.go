@@ -107,6 +107,14 @@ func (w *world) checkNotFound(p *process) {
 			_, err := p.Fork(ctx, runtime.ForkParams{Origin: key, ID: "other", Caller: people})
 			return err
 		},
+		"checkpoint": func() error { _, err := p.Checkpoint(ctx, key, id, ""); return err },
+		"waits": func() error {
+			records, err := p.Waits(ctx, key)
+			if err == nil && len(records) == 0 {
+				_, err = p.Head(ctx, key)
+			}
+			return err
+		},
 		"view":    func() error { _, err := p.View(ctx, key); return err },
 		"head":    func() error { _, err := p.Head(ctx, key); return err },
 		"session": func() error { _, err := p.Session(ctx, key); return err },

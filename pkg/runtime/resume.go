@@ -120,8 +120,12 @@ func alreadyRunning(s *session.Session) *refusal.Error {
 
 func notResumable(s *session.Session) *refusal.Error {
 	e := refusal.New(CodeNotResumable, s.Key, "it is %s, so there is nothing to go on with", s.Status)
-	if s.Status == session.StatusFailed {
-		e.Message += ": start another session, under another id"
+	switch {
+	case s.Status != session.StatusFailed:
+	case s.Failure != nil && s.Failure.Type == engine.FailureAborted:
+		e.Message += ": go back to a checkpoint, or start another session, under another id"
+	default:
+		e.Message += ": retry it, go back to a checkpoint, or start another session, under another id"
 	}
 	if s.Status == session.StatusFailed && s.Failure != nil {
 		e.Message += ". It failed with " + s.Failure.Type + ": " + s.Failure.Message

@@ -156,7 +156,7 @@ func suggestVerb(status session.Status) string {
 	case session.StatusInterrupted:
 		return "Resume it"
 	case session.StatusFailed:
-		return "Start another session"
+		return "Retry it, or start another session"
 	case session.StatusRunning, session.StatusCompleted, session.StatusCancelled:
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
@@ -43,6 +44,8 @@ type View struct {
 	// no worker of this program has the agent, so that a resume would have no effect here;
 	// nil if the session would go on.
 	Resume *Error
+	// Allowed are the verbs that the session takes as it stands.
+	Allowed []session.Verb
 	// Halted is the halt for which the session does no step now.
 	Halted *session.Halt
 	// Warnings are the limits of which the task has used four fifths.
@@ -124,6 +127,8 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 			out.Resume = AsError(missing)
 		}
 	}
+	aborted := s.Failure != nil && s.Failure.Type == engine.FailureAborted
+	out.Allowed = s.Status.Verbs(out.Resume == nil, len(s.Waits) > 0, aborted)
 	return out, false, nil
 }
 

@@ -34,6 +34,8 @@ type Run struct {
 	LastEntry   int64      `json:"lastEntry,omitempty"`
 	PreviousRun int64      `json:"previousRun,omitempty"`
 	Usage       llm.Usage  `json:"usage,omitzero"`
+	// Used of the limits, by this run; like Usage it is known once the run has ended.
+	Used Amounts `json:"used,omitzero"`
 
 	// Unknown is what a newer program wrote into the record. Package journal reads it
 	// and writes it again.

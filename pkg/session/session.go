@@ -35,6 +35,8 @@ type Session struct {
 	TaskUsage llm.Usage
 	// RunRecord of the current run, as of the newest entry.
 	RunRecord Run
+	// RunUsed is what the current run has used of the limits.
+	RunUsed Amounts `json:"-"`
 
 	Messages []llm.Message
 	// MessagesSize is about how many bytes the messages take in memory, with those held.

@@ -177,6 +177,15 @@ func About(err error) (id string, answer *session.Answer) {
 	return "", nil
 }
 
+// Effects are what a session has done, where that is why a command is refused; nil elsewhere.
+func Effects(err error) *session.EffectsDone {
+	var refused *client.Error
+	if errors.As(err, &refused) {
+		return refused.Problem.Effects
+	}
+	return nil
+}
+
 // Class of a refusal: what a caller can do about it.
 func Class(err error) client.Class {
 	code := CodeOf(err)

@@ -9,15 +9,37 @@ import (
 	"io"
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
 )
 
-// Export writes the journal of a session as JSON lines, into a new file if one is named. What is not
+// ExportCommand is the command export, of one session: which words are one, how it is completed, and
+// what is said where there is none, is the command line's.
+func (l *Lists) ExportCommand(one cobra.PositionalArgs, complete cobra.CompletionFunc, none func(error, string) error) *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "export session",
+		Short: "Write a session's journal as JSON lines",
+		Long: `Write the entries of a session as they are stored, one JSON object a line, the
+oldest first: on stdout, or into a new file. What cannot be written whole is an
+error, and a file that was begun is removed.`,
+		Args:              one,
+		ValidArgsFunction: complete,
+		RunE: l.do(func(ctx context.Context, args []string) error {
+			return none(l.export(ctx, args[0], file), args[0])
+		}),
+	}
+	cmd.Flags().StringVar(&file, "file", "", "new `file` to write into")
+	return cmd
+}
+
+// export writes the journal of a session as JSON lines, into a new file if one is named. What is not
 // whole is an error, and no file.
-func (l *Lists) Export(ctx context.Context, id, file string) (err error) {
+func (l *Lists) export(ctx context.Context, id, file string) (err error) {
 	e, err := l.OpenReading(ctx)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package list
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/adjourn/adjourn/internal/screen"
@@ -35,6 +36,9 @@ func (l *Lists) Show(ctx context.Context, id string, full bool) error {
 		return err
 	}
 	l.Write(l.Stdout, report.Timeline(l.Screen, v.Session, entries, full))
+	if len(v.Allowed) > 0 {
+		l.Say("\nIt takes now: %s", screen.CleanLine(strings.Join(texts(v.Allowed), ", ")))
+	}
 	switch v.Outcome {
 	case session.OutcomePaused:
 	case session.OutcomeRunning, session.OutcomeInterrupted:

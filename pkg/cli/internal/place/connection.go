@@ -111,6 +111,24 @@ func (c *Connection) Resume(ctx context.Context, p client.ResumeParams) (client.
 	return out, nil
 }
 
+// Fork begins a session of its own from a checkpoint of another one.
+func (c *Connection) Fork(ctx context.Context, p client.ForkParams) (client.Forked, error) {
+	out, err := c.Client.Fork(ctx, p)
+	if err == nil {
+		c.seen[out.SessionID] = out.Entry.Seq - 1
+		c.stood[out.SessionID] = client.Session{} // a fork checks the agent
+	}
+	return out, err
+}
+
+// Began remembers that a task of a session has begun from a checkpoint.
+func (c *Connection) Began(id string, out client.Resumed) {
+	c.stoodAt(id, out.Session)
+	if out.Entry != nil {
+		c.seen[id] = out.Entry.Seq - 1
+	}
+}
+
 // stoodAt remembers where a session stood when this command met it. What was written
 // since it was last told of is told next.
 func (c *Connection) stoodAt(id string, s *client.Session) {

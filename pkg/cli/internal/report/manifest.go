@@ -21,7 +21,9 @@ type Manifest struct {
 	Output       json.RawMessage `json:"output,omitempty"`
 	// ResumeHint is a command that works when pasted into a shell; a word in capitals
 	// stands for what only a person or a client knows, and is refused until it is replaced.
-	ResumeHint string         `json:"resume_hint,omitempty"`
+	ResumeHint string `json:"resume_hint,omitempty"`
+	// Allowed are the verbs that the session takes as it stands.
+	Allowed    []session.Verb `json:"allowed,omitempty"`
 	StepsTaken int64          `json:"steps_taken"`
 	Usage      *ManifestUsage `json:"usage,omitempty"`
 	Error      *ManifestError `json:"error,omitempty"`
@@ -91,6 +93,8 @@ type ManifestError struct {
 	Code    string          `json:"code"`
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data,omitempty"`
+	// Effects that were done, of effects_not_acknowledged, as the API lists them.
+	Effects *session.EffectsDone `json:"effects,omitempty"`
 }
 
 // NewManifest returns the manifest of a session.
@@ -98,7 +102,7 @@ func NewManifest(v View) Manifest {
 	s := v.Session
 	m := Manifest{
 		Outcome: s.Outcome, SessionID: s.ID, Agent: s.Agent, CheckpointID: s.CheckpointID, StepsTaken: s.Step, Output: s.Output,
-		ResumeHint: v.ResumeHint,
+		ResumeHint: v.ResumeHint, Allowed: s.Allowed,
 		Usage: &ManifestUsage{
 			InputTokens: s.Usage.InputTokens, OutputTokens: s.Usage.OutputTokens, TotalTokens: s.Usage.TotalTokens,
 			CacheReadTokens: s.Usage.CacheReadTokens, CacheWriteTokens: s.Usage.CacheWriteTokens, ReasoningTokens: s.Usage.ReasoningTokens,

@@ -20,6 +20,7 @@ const (
 	WordVerdict = "VERDICT" // submit --verdict
 	WordMessage = "MESSAGE" // resume, and run of a next turn
 	WordSession = "NEW-ID"  // run of another session
+	WordEntry   = "ENTRY"   // resume --from-checkpoint
 )
 
 // Replace says of a word that was left as it stands what belongs in its place.

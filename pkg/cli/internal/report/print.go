@@ -39,7 +39,9 @@ func Print(s *screen.Screen, where *place.Place, v View, answered []client.Wait)
 		}
 		p.Complain("session %s failed: %s", v.ID, text)
 		p.Talk("what happened: %s", p.Command(place.Target("show", v.ID)...))
-		p.Talk("it stays failed; start another session: %s", AnotherSession(p.Place, v.Agent))
+		for _, line := range AfterFailure(p.Place, v.Session) {
+			p.Talk("%s", line)
+		}
 	case session.OutcomeCancelled:
 		p.Complain("session %s was cancelled", v.ID)
 	case session.OutcomeInterrupted:
@@ -72,9 +74,16 @@ func Print(s *screen.Screen, where *place.Place, v View, answered []client.Wait)
 	}
 }
 
-// AnotherSession is the command that starts another session with an agent.
-func AnotherSession(where *place.Place, agent string) string {
-	return where.Command("run", "--session", WordSession, "--agent", agent, WordMessage)
+// failureAborted is the code of the failure of a session that somebody aborted.
+const failureAborted = "aborted"
+
+// AfterFailure says what can be done with a session that has failed.
+func AfterFailure(where *place.Place, s client.Session) []string {
+	again := "to try it again: " + where.Command(place.Target("retry", s.ID)...)
+	if s.Failure != nil && s.Failure.Code == failureAborted {
+		again = "it was aborted; to go back to one of its checkpoints: " + where.Command(place.Target("resume", s.ID, "--from-checkpoint", WordEntry)...)
+	}
+	return []string{again, "to start another session: " + where.Command("run", "--session", WordSession, "--agent", s.Agent, WordMessage)}
 }
 
 // goOn prints the command that goes on, or who does where this program cannot.

@@ -35,7 +35,8 @@ func Refuse(s *screen.Screen, where *place.Place, v View, err error) {
 	}
 	m.Outcome = session.OutcomeError
 	text := errorText(where, err)
-	m.Error = &ManifestError{Code: exit.ErrorCode(err), Message: text}
+	effects := exit.Effects(err)
+	m.Error = &ManifestError{Code: exit.ErrorCode(err), Message: text, Effects: effects}
 	id, answer := exit.About(err)
 	if m.SessionID == "" {
 		m.SessionID = id
@@ -44,6 +45,7 @@ func Refuse(s *screen.Screen, where *place.Place, v View, err error) {
 	switch {
 	case errors.As(err, &usage) && usage.Paste != "":
 		m.ResumeHint = usage.Paste
+	case effects != nil: // the command that acknowledges them
 	case v.Pause != nil && !anyLate(Pending(v.Session), where):
 		// Not the command that decides: nobody has been shown what it decides on.
 		// Nor resume without an answer, which is refused as this one was.
@@ -61,6 +63,11 @@ func Refuse(s *screen.Screen, where *place.Place, v View, err error) {
 		p.Suggest("%s", text)
 	default:
 		p.Complain("%s", text)
+	}
+	if effects != nil && m.ResumeHint != "" {
+		p.Write(p.Stderr, Effects(*effects, p.Now(), screen.Width(p.Stderr)))
+		p.Suggest("to go back all the same: %s", m.ResumeHint)
+		return
 	}
 	if answer != nil {
 		p.Suggest("the answer there is: %s", Said(*answer))
@@ -86,7 +93,9 @@ func Refuse(s *screen.Screen, where *place.Place, v View, err error) {
 	case v.Pause != nil:
 		p.Suggest("what it waits for: %s", p.Command(place.Target("show", m.SessionID)...))
 	case v.Outcome == session.OutcomeFailed && code == client.CodeNotResumable:
-		p.Suggest("start another session: %s", AnotherSession(where, v.Agent))
+		for _, line := range AfterFailure(where, v.Session) {
+			p.Suggest("%s", line)
+		}
 	case m.ResumeHint != "" && next:
 		p.Suggest("to say the next thing: %s", m.ResumeHint)
 	case m.ResumeHint != "" && code == client.CodeExpired:

@@ -17,15 +17,29 @@ import (
 // Timeline returns a session's journal as people read it: when, what, how long it
 // took. Unless it is to be full, texts, arguments and results are shortened.
 func Timeline(s *screen.Screen, about client.Session, entries []journal.Entry, full bool) string {
-	t := timeline{screen: s, room: 160, asked: map[string]session.Wait{}, calls: map[string]json.RawMessage{}}
-	if full {
-		t.room = 1 << 20
-	}
+	t := newTimeline(s, full)
 	t.head(about, entries)
 	for i := range entries {
 		t.entry(&entries[i])
 	}
 	return t.b.String()
+}
+
+// Messages returns a conversation as people read it, in the lines of a timeline.
+func Messages(s *screen.Screen, messages []llm.Message, full bool) string {
+	t := newTimeline(s, full)
+	for _, m := range messages {
+		t.message(m)
+	}
+	return t.b.String()
+}
+
+func newTimeline(s *screen.Screen, full bool) *timeline {
+	t := &timeline{screen: s, room: 160, asked: map[string]session.Wait{}, calls: map[string]json.RawMessage{}}
+	if full {
+		t.room = 1 << 20
+	}
+	return t
 }
 
 // timeline writes a journal for people.
@@ -169,13 +183,28 @@ func (t *timeline) title(e *journal.Entry) string {
 	case session.KindFailed:
 		return "failed"
 	case session.KindRestored:
-		return "back to an earlier checkpoint"
+		return backTitle(e)
 	case session.KindForked:
-		return "forked from another session"
+		if e.Base == nil {
+			return "forked"
+		}
+		return screen.Sprintf("forked from session %s, entry %d: task %d", e.Base.Session, e.Base.Seq, e.Task)
 	case session.KindDeleted:
 		return "deleted"
 	}
 	return screen.CleanLine(string(e.Kind))
+}
+
+// backTitle says where a task begins that has the history of a checkpoint.
+func backTitle(e *journal.Entry) string {
+	what := "back to"
+	if e.Trigger == session.TriggerRetry {
+		what = "tried again from"
+	}
+	if e.Base == nil {
+		return what + " an earlier entry"
+	}
+	return fmt.Sprintf("%s entry %d, by %s: task %d, run %d", what, e.Base.Seq, by(e.By), e.Task, e.Run)
 }
 
 // reasonOf is what a caller gave as the reason of a signal.

@@ -37,10 +37,14 @@ type Began struct {
 	Task       int64
 	Seq        int64
 	Checkpoint string
+	// Status of the session after it: running, suspended, or, of a fork that rests, interrupted.
+	Status session.Status
 	// Open waits of a session that asks anew.
 	Open []session.Wait
 	// Effects done after the checkpoint.
 	Effects session.EffectsDone
+	// ForkedFrom says what a fork is a copy of.
+	ForkedFrom *session.Fork `json:",omitempty"`
 }
 
 // past is a session as going back reads it.
@@ -116,7 +120,7 @@ func (c *Control) stamp(who, from string) engine.Stamp {
 
 func begun(key session.Key, m engine.Move, effects session.EffectsDone) Began {
 	e := &m.Entry
-	return Began{Task: e.Task, Seq: e.Seq, Checkpoint: e.Checkpoint(key.ID).String(), Open: e.Waits, Effects: effects}
+	return Began{Task: e.Task, Seq: e.Seq, Checkpoint: e.Checkpoint(key.ID).String(), Status: e.Status, Open: e.Waits, Effects: effects}
 }
 
 // past reads a session whole, and folds it up to the entry that goesTo names.
@@ -125,14 +129,7 @@ func (c *Control) past(ctx context.Context, key session.Key, goesTo func(*sessio
 	if err != nil {
 		return past{}, err
 	}
-	fold := func(seq int64) (*session.Session, error) {
-		s, err := engine.Fold(key, entries[:seq])
-		if err != nil {
-			return nil, corrupt(key, err)
-		}
-		return s, nil
-	}
-	now, err := fold(int64(len(entries)))
+	now, err := fold(key, entries)
 	if err != nil {
 		return past{}, err
 	}
@@ -143,8 +140,16 @@ func (c *Control) past(ctx context.Context, key session.Key, goesTo func(*sessio
 	if err != nil {
 		return past{}, err
 	}
-	to, err := fold(seq)
+	to, err := fold(key, entries[:seq])
 	return past{entries: entries, now: now, to: to}, err
+}
+
+func fold(key session.Key, entries []journal.Entry) (*session.Session, error) {
+	s, err := engine.Fold(key, entries)
+	if err != nil {
+		return nil, corrupt(key, err)
+	}
+	return s, nil
 }
 
 func corrupt(key session.Key, err error) error {
@@ -161,7 +166,7 @@ func (c *Control) goesTo(now *session.Session, entries []journal.Entry, p *BackR
 	case p.Retry && now.Failure != nil && now.Failure.Type == engine.FailureAborted:
 		return 0, refusal.At(codes.NotResumable, p.Key, now.Status, "it was aborted, which is for good. Go back to a checkpoint with resume, or fork it")
 	case p.Start:
-		return firstOf(now.Task, entries), nil
+		return startOf(now.Task, entries), nil
 	case p.Retry && p.Checkpoint == "":
 		return now.Version, nil
 	}
@@ -175,9 +180,17 @@ func (c *Control) goesTo(now *session.Session, entries []journal.Entry, p *BackR
 	return seq, nil
 }
 
-// firstOf returns the first entry of a task.
-func firstOf(task int64, entries []journal.Entry) int64 {
-	return 1 + int64(slices.IndexFunc(entries, func(e journal.Entry) bool { return e.Task == task }))
+// startOf returns the entry at which a task began. A retry without a message goes on with the task
+// that failed, so it began where that did.
+func startOf(task int64, entries []journal.Entry) int64 {
+	for {
+		first := &entries[slices.IndexFunc(entries, func(e journal.Entry) bool { return e.Task == task })]
+		said := slices.ContainsFunc(first.Messages, func(m llm.Message) bool { return m.Role == llm.RoleUser })
+		if first.Trigger != session.TriggerRetry || first.Base == nil || said {
+			return first.Seq
+		}
+		task = entries[first.Base.Seq-1].Task
+	}
 }
 
 // find returns the entry of a checkpoint.
@@ -214,11 +227,15 @@ func (c *Control) acknowledged(ctx context.Context, was past, p *BackRequest, ba
 }
 
 func unacknowledged(key session.Key, status session.Status, list session.EffectsDone, given string) error {
-	text := "it has done %d calls with effects after that checkpoint, which going back does not undo. Look at them, and acknowledge their digest %s"
-	if given != "" {
-		text = "what it has done after that checkpoint is not what was acknowledged: it has done %d calls with effects. Look at them, and acknowledge their digest %s"
+	made := "1 call"
+	if list.Count != 1 {
+		made = fmt.Sprintf("%d calls", list.Count)
 	}
-	r := refusal.At(codes.EffectsNotAcknowledged, key, status, text, list.Count, list.Digest)
+	text := "it has made %s with effects after that checkpoint, which going back does not undo. Look at the list, and acknowledge its digest %s"
+	if given != "" {
+		text = "what it has done after that checkpoint is not what was acknowledged: it has made %s with effects. Look at the list, and acknowledge its digest %s"
+	}
+	r := refusal.At(codes.EffectsNotAcknowledged, key, status, text, made, list.Digest)
 	if list.Count == 0 {
 		r.Message = "it has done nothing with effects after that checkpoint: there is nothing to acknowledge"
 	}

@@ -67,6 +67,7 @@ func (c *Control) Fork(ctx context.Context, p *ForkRequest) (Began, error) {
 	m := engine.Forked(p.Key, fork, c.stamp(p.Who, p.From))
 	m.Title, m.ForkedFrom = head.Head.Title, &session.Fork{Session: p.Origin.ID, Checkpoint: was.entries[was.to.Version-1].Checkpoint(p.Origin.ID).String()}
 	began := begun(p.Key, m, session.EffectsDone{})
+	began.ForkedFrom = m.ForkedFrom
 	items, err := p.Record(m.Entry.Seq, began)
 	if err != nil {
 		return Began{}, err

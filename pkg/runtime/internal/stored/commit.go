@@ -111,7 +111,7 @@ func (st *Sessions) runAfter(ctx context.Context, key session.Key, m engine.Move
 		return ended, err
 	}
 	run := *item.Run
-	run.Status, run.EndedAt, run.LastEntry, run.Usage = m.Run.Status, m.Run.EndedAt, m.Run.LastEntry, m.Run.Usage
+	run.Status, run.EndedAt, run.LastEntry, run.Usage, run.Used = m.Run.Status, m.Run.EndedAt, m.Run.LastEntry, m.Run.Usage, m.Run.Used
 	return store.RunItem(run, item.Rev), nil
 }
 

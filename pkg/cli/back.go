@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
+	"github.com/adjourn/adjourn/pkg/cli/internal/place"
+	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/cli/internal/work"
+	"github.com/adjourn/adjourn/pkg/client"
+)
+
+// flagAcknowledge is the flag that names the effects which its user has seen.
+const flagAcknowledge = "acknowledge"
+
+const aboutAcknowledge = "`digest` of the list of effects that you have seen, as it was printed"
+
+// retryCommand is retry.
+func (c *cli) retryCommand() *cobra.Command {
+	var from, acknowledge string
+	var stay work.Stay
+	cmd := &cobra.Command{
+		Use:   "retry session [message]",
+		Short: "Try again what has failed",
+		Long: `Begin a task of a session that has failed, and was not aborted:
+
+  --from last      from where it failed, so that no call is made twice (this is
+                   what it does without --from)
+  --from start     from the start of the task that failed
+  --from ENTRY     from the checkpoint of that entry, as show and checkpoints
+                   number them; the checkpoint's id does as well
+
+What the session has done since then is not undone: it is shown, and you are
+asked. Without a terminal the command exits with 5 and prints the one that says
+you have seen it (--acknowledge).`,
+		Example: `  adjourn retry SESSION
+  adjourn retry SESSION --from start "use the other account"`,
+		Args:              sessionAndOne,
+		ValidArgsFunction: c.completeFirst(c.completeSessions),
+		RunE: c.do(func(ctx context.Context, args []string) error {
+			return c.retry(ctx, from, acknowledge, args, &stay)
+		}),
+	}
+	cmd.Flags().StringVar(&from, "from", client.RetryFromLast, "`where` to begin: last, start, the number of an entry, or a checkpoint")
+	cmd.Flags().StringVar(&acknowledge, flagAcknowledge, "", aboutAcknowledge)
+	stay.Register(cmd.Flags())
+	return cmd
+}
+
+func (c *cli) retry(ctx context.Context, from, acknowledge string, args []string, stay *work.Stay) error {
+	if err := stay.Bound(c.Place); err != nil {
+		return err
+	}
+	id, message, err := c.toGoOn(args)
+	if err != nil {
+		return err
+	}
+	e, err := c.Open(ctx, true)
+	if err != nil {
+		return c.noSession(err, id)
+	}
+	defer c.close(e)
+	where := from
+	if from != client.RetryFromLast && from != client.RetryFromStart {
+		if where, err = c.lists.CheckpointOf(ctx, e, id, from); err != nil {
+			return c.refused(ctx, e, id, err)
+		}
+	}
+	return c.goBack(ctx, e, id, args, []string{"--from", from}, acknowledge, stay, func(acknowledge string) (client.Resumed, error) {
+		return e.Retry(ctx, client.RetryParams{SessionID: id, Request: client.RetryRequest{From: where, Message: message, Acknowledge: acknowledge}})
+	})
+}
+
+// toGoOn reads which session is meant, and the message to go on with; nil for none.
+func (c *cli) toGoOn(args []string) (id string, message client.Content, err error) {
+	if len(args) == 1 {
+		return args[0], nil, nil
+	}
+	switch c.message = args[1]; {
+	case strings.TrimSpace(c.message) == "":
+		return "", nil, exit.Usagef("the message is empty")
+	case c.message == report.WordMessage:
+		return "", nil, exit.Usagef("%s", report.Replace(c.message, "what you want to say there"))
+	}
+	return args[0], client.Text(c.message), nil
+}
+
+// goBack begins a task from a checkpoint, and works on it. What has been done since then is shown
+// first. Args and flags are the words of the command, for the one that is printed.
+func (c *cli) goBack(ctx context.Context, e *place.Connection, id string, args, flags []string, acknowledge string, stay *work.Stay, begin func(acknowledge string) (client.Resumed, error)) error {
+	for {
+		resumed, err := begin(acknowledge)
+		effects := exit.Effects(err)
+		switch {
+		case err == nil:
+			e.Began(id, resumed)
+			c.did = "the task has begun"
+			return c.drive(ctx, e, id, stay)
+		case effects == nil || effects.Count == 0:
+			return c.refused(ctx, e, id, err)
+		case !c.person.There():
+			return c.unacknowledged(ctx, e, id, args, append(flags, "--"+flagAcknowledge, effects.Digest), err)
+		}
+		yes, err := c.person.Acknowledges(ctx, id, *effects)
+		if err != nil {
+			return err
+		}
+		if !yes {
+			return c.leave(ctx, e, id)
+		}
+		acknowledge = effects.Digest
+	}
+}
+
+// unacknowledged prints what was done after the checkpoint, with the command that says to have seen it.
+func (c *cli) unacknowledged(ctx context.Context, e *place.Connection, id string, args, flags []string, refused error) error {
+	v, err := report.Load(ctx, c.Place, e, id)
+	if err != nil {
+		return refused
+	}
+	words := append([]string{c.verb}, flags...)
+	if len(args) > 1 || strings.HasPrefix(args[0], "-") {
+		words = append(words, "--")
+	}
+	v.ResumeHint = c.Command(append(words, args...)...)
+	report.Refuse(c.Screen, c.Place, v, refused)
+	return exit.Said(exit.Code("", refused))
+}
+
+// forkCommand is fork.
+func (c *cli) forkCommand() *cobra.Command {
+	var checkpoint, as string
+	var stay work.Stay
+	cmd := &cobra.Command{
+		Use:   "fork session [message]",
+		Short: "Begin a session of its own from a checkpoint",
+		Long: `Begin a new session with the history of a checkpoint of another one, and work on
+it. The other one stays as it is, and goes on waiting for what it waits for.
+What was open at the checkpoint is asked in the new session too, under ids of
+its own; answers that came later are not in it.
+
+--checkpoint takes the number of an entry, as show and checkpoints number them,
+or the checkpoint's id; without it the newest checkpoint is copied.`,
+		Example: `  adjourn fork SESSION
+  adjourn fork SESSION --checkpoint 12 --session second-try "use the other account"`,
+		Args:              sessionAndOne,
+		ValidArgsFunction: c.completeFirst(c.completeSessions),
+		RunE: c.do(func(ctx context.Context, args []string) error {
+			return c.fork(ctx, checkpoint, as, args, &stay)
+		}),
+	}
+	cmd.Flags().StringVarP(&checkpoint, "checkpoint", "c", "", "`entry`, or the id of a checkpoint, that is copied")
+	cmd.Flags().StringVarP(&as, "session", "s", "", "`id` of the new session: letters, digits, _ and -")
+	stay.Register(cmd.Flags())
+	return cmd
+}
+
+func (c *cli) fork(ctx context.Context, checkpoint, as string, args []string, stay *work.Stay) error {
+	if err := stay.Bound(c.Place); err != nil {
+		return err
+	}
+	id, message, err := c.toGoOn(args)
+	if err != nil {
+		return err
+	}
+	e, err := c.Open(ctx, true)
+	if err != nil {
+		return c.noSession(err, id)
+	}
+	defer c.close(e)
+	if checkpoint != "" {
+		if checkpoint, err = c.lists.CheckpointOf(ctx, e, id, checkpoint); err != nil {
+			return c.refused(ctx, e, id, err)
+		}
+	}
+	forked, err := e.Fork(ctx, client.ForkParams{SessionID: id, Request: client.ForkRequest{CheckpointID: checkpoint, SessionID: as, Input: message}})
+	if err != nil {
+		if about, _ := exit.About(err); about != id {
+			return err // the new session's id is another one's
+		}
+		return c.refused(ctx, e, id, err)
+	}
+	c.Talk("Session %s is a fork of %s.", forked.SessionID, id)
+	c.did = "the fork is stored"
+	return c.drive(ctx, e, forked.SessionID, stay)
+}

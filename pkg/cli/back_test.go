@@ -1,0 +1,109 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// TestBack: a session goes back to a checkpoint with what it has done since before the eyes of who
+// says so, is forked, and compared.
+func TestBack(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		log := b.file("log")
+		b.start("s", deploys(log, "a", "b"), 10)
+		b.run("resume", "s", "--approve", "w2-1", "--approve", "w2-2").ends(0)
+		require.Contains(t, b.run("checkpoints", "s").ends(0).stdout, "suspended")
+
+		var shown client.CheckpointView
+		require.NoError(t, json.Unmarshal([]byte(b.run("checkpoints", "s", "2", "-o", "json").ends(0).stdout), &shown))
+		require.EqualValues(t, 2, shown.Seq)
+		require.Len(t, shown.Waits, 2)
+		require.Equal(t, 2, shown.Effects.Count)
+		text := b.run("checkpoints", "s", "2").ends(0).stdout
+		require.Contains(t, text, "Done since then (2 calls with effects)")
+		require.Contains(t, text, b.words()+" resume s --from-checkpoint 2")
+		require.Contains(t, b.run("checkpoints", "s", "4", "--compare", "1").ends(0).stdout, "Both begin with the same 1 message; the other one has 0 more")
+
+		refused := b.run("resume", "s", "--from-checkpoint", "1", "-o", "json").ends(5).manifest()
+		require.Equal(t, "effects_not_acknowledged", refused.Error.Code)
+		require.Equal(t, 2, refused.Error.Effects.Count)
+		require.Contains(t, refused.ResumeHint, " resume --from-checkpoint 1 --acknowledge "+refused.Error.Effects.Digest+" s")
+		refusal := b.run("resume", "s", "--from-checkpoint", "1", "[{say: other}]").ends(5).stderr
+		require.Contains(t, refusal, "it has made 2 calls with effects")
+		require.Contains(t, refusal, "deploy  {")
+		require.Contains(t, refusal, "to go back all the same: ")
+		b.run("resume", "s", "--from-checkpoint", "1", "--acknowledge", "another", "[{say: other}]").ends(5)
+
+		require.Contains(t, b.run("fork", "s", "--checkpoint", "2", "--session", "t").ends(10).stderr, "Session t is a fork of s.")
+		b.run("fork", "s", "--session", "t").ends(5)
+		require.Equal(t, session.OutcomeCompleted, b.run("fork", "s", "[{say: hello}]", "-o", "json").ends(0).manifest().Outcome)
+
+		require.Equal(t, "other\n", b.run("resume", "s", "--from-checkpoint", "1", "--acknowledge", refused.Error.Effects.Digest, "[{say: other}]").ends(0).stdout)
+		require.Contains(t, b.run("show", "s").ends(0).stdout, "back to entry 1, by ada: task 2")
+		require.Contains(t, b.run("show", "t").ends(0).stdout, "forked from session s, entry 2: task 1")
+		require.Contains(t, b.run("show", "s").ends(0).stdout, "It takes now: start, resume_from_checkpoint, fork\n")
+		runs := strings.Split(b.run("runs", "s").ends(0).stdout, "\n")
+		require.Len(t, runs, 5)
+		require.Regexp(t, `^2 +1 +submit +completed +3-\d+ +1 +`, runs[2])
+		require.Regexp(t, `^3 +2 +resume +completed +`, runs[3])
+		require.Len(t, strings.Fields(read(t, log)), 2, "the fork waits, and nothing ran again")
+
+		for _, words := range [][]string{
+			{"resume", "s", "--from-checkpoint", "1", "--approve", "w2-1"},
+			{"resume", "s", "--acknowledge", "x"},
+			{"resume", "s", "--from-checkpoint", "three"},
+			{"checkpoints", "s", "--compare", "1"},
+			{"fork", "s", ""},
+			{"retry", "s", "MESSAGE"},
+		} {
+			b.run(words...).ends(2)
+		}
+		b.run("resume", "s", "--from-checkpoint", "99").ends(3)
+		b.run("checkpoints", "s", "99").ends(3)
+		b.run("checkpoints", "nobody").ends(3)
+		b.run("retry", "s").ends(5)
+		b.run("fork", "nobody").ends(3)
+	})
+}
+
+// TestRetry: a failed session is tried again from where it failed, and from its start.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		log := b.file("log")
+		b.start("s", "[{call: deploy, with: {service: web, log: "+log+"}}, {fail: auth}, {say: ok}]", 10)
+		require.Contains(t, b.run("resume", "s", "--approve", "w2-1").ends(1).stderr, b.words()+" retry s")
+		b.run("retry", "s").ends(1) // the script fails there again
+		require.Len(t, strings.Fields(read(t, log)), 1, "no call is made twice")
+		refused := b.run("retry", "s", "--from", "start", "-o", "json").ends(5).manifest()
+		require.Contains(t, refused.ResumeHint, " retry --from start --acknowledge ")
+		require.Equal(t, "well\n", b.run("retry", "s", "[{say: well}]").ends(0).stdout)
+		require.Contains(t, b.run("show", "s").ends(0).stdout, "tried again from entry ")
+		b.run("retry", "s").ends(5)
+	})
+}
+
+// At a terminal the list is shown, and only a yes goes back.
+func TestBack_asks(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	log := b.file("log")
+	b.start("s", deploys(log, "a"), 10)
+	b.run("resume", "s", "--approve", "w2-1").ends(0)
+	const asks = "Go back all the same? [y]es, [N]o: "
+	p := b.sit(nil, "resume", "s", "--from-checkpoint", "2")
+	p.Sees("has made 1 call with effects since then").Sees("success: ").Sees(asks).Types("perhaps\n").Sees("Please answer y or n").Sees(asks).Types("\n")
+	require.Equal(t, 0, p.Leaves(), p.All())
+	p = b.sit(nil, "resume", "s", "--from-checkpoint", "2")
+	p.Sees(asks).Types("y\n")
+	require.Equal(t, 0, p.Leaves(), p.All())
+	require.Len(t, strings.Fields(read(t, log)), 1)
+	require.Contains(t, b.run("show", "s").ends(0).stdout, "back to entry 2, by ")
+}

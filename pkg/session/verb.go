@@ -1,0 +1,40 @@
+package session
+
+// Verb is what a caller does to a session that is there.
+type Verb string
+
+// The verbs, as routes and commands call them.
+const (
+	VerbStart     Verb = "start" // of the next turn
+	VerbResume    Verb = "resume"
+	VerbGoBack    Verb = "resume_from_checkpoint"
+	VerbSubmit    Verb = "submit"
+	VerbRetry     Verb = "retry"
+	VerbFork      Verb = "fork"
+	VerbInterrupt Verb = "interrupt"
+	VerbCancel    Verb = "cancel"
+	VerbAbort     Verb = "abort"
+)
+
+// Verbs returns what a session of a status takes, in the order of the constants; who asks, and with
+// what, may still be refused. Resumes says that a resume which brings nothing would go on, open that
+// something waits for an answer, aborted that the session was aborted.
+func (s Status) Verbs(resumes, open, aborted bool) []Verb {
+	allowed := []Verb{}
+	add := func(condition bool, verbs ...Verb) {
+		if condition {
+			allowed = append(allowed, verbs...)
+		}
+	}
+	working := s == StatusRunning || s == StatusSuspended
+	add(s == StatusCompleted || s == StatusCancelled, VerbStart)
+	// One that is interrupted, or waits, also takes a message, or decisions.
+	add(resumes || s == StatusInterrupted || s == StatusSuspended, VerbResume)
+	add(s != StatusRunning, VerbGoBack)
+	add(open && !s.Ended(), VerbSubmit)
+	add(s == StatusFailed && !aborted, VerbRetry)
+	add(true, VerbFork)
+	add(working, VerbInterrupt)
+	add(!s.Ended(), VerbCancel, VerbAbort)
+	return allowed
+}
