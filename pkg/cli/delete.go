@@ -20,7 +20,7 @@ and forks stay. Its id is never used again.
 
 A terminal is shown the session and asked; elsewhere --yes says it. To keep its
 journal, export it first.`,
-		Args:              exactly(1, "session"),
+		Args:              oneSession,
 		ValidArgsFunction: c.completeFirst(c.completeSessions),
 		RunE:              c.do(func(ctx context.Context, args []string) error { return c.delete(ctx, args[0], yes) }),
 	}

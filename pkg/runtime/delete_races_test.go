@@ -260,6 +260,15 @@ func TestDelete_frozen_everywhere(t *testing.T) {
 	}
 }
 
+// entriesLeft returns how many entries the store has, of a session that is gone for every reader.
+func (w *world) entriesLeft() (n int) {
+	for _, err := range w.store.Entries(context.Background(), w.key, 0) {
+		require.NoError(w.t, err)
+		n++
+	}
+	return n
+}
+
 // begunCalls reports whether a call has begun whose end nobody has noted: it cannot be called back.
 func (w *world) begunCalls() bool {
 	return slices.ContainsFunc(w.items(store.KindTool), func(item store.Item) bool { return item.Tool.State == journal.ToolStarted })
@@ -311,19 +320,13 @@ func (w *world) frozenAndDeleted(sc scenario, g *gate, removed bool) bool {
 		}
 		ledgers, head, effects := w.items(store.KindTool), w.head(), w.effects.all()
 		begun := begunBefore || sc.name == "idempotent and parallel" || sc.name == "question of an idempotent tool"
-		entries := 0
-		for range w.store.Entries(context.Background(), w.key, 0) {
-			entries++
-		}
+		entries := w.entriesLeft()
 		close(g.thawed)
 		<-done      // whatever it was told
 		if !begun { // what had begun, or may be begun again, is not called back
 			require.Equal(t, effects, w.effects.all(), "it began something: %v", g.list())
 		}
-		left := 0
-		for range w.store.Entries(context.Background(), w.key, 0) {
-			left++
-		}
+		left := w.entriesLeft()
 		if removed || !w.head().Head.Deleted { // nor has its own sweep removed it
 			require.Equal(t, entries, left, "it wrote an entry: %v", g.list())
 			require.Equal(t, asJSON(t, ledgers), asJSON(t, w.items(store.KindTool)), "it wrote into a ledger: %v", g.list())

@@ -19,9 +19,6 @@ func (w *world) delete(p *process) (runtime.Deleted, error) {
 	return p.Delete(context.Background(), runtime.DeleteParams{Key: w.key, Caller: people})
 }
 
-// removes matches the removal of a session.
-func removes(c storeCall) bool { return c.removes }
-
 func (h *storeHook) Delete(ctx context.Context, key session.Key) error {
 	h.pass(storeCall{removes: true})
 	return h.Store.Delete(ctx, key)
