@@ -299,3 +299,20 @@ func TestDelete_many_calls(t *testing.T) {
 	require.Equal(t, runtime.CodeSessionNotFound, codeOf(err))
 	w.checkGone(w.process())
 }
+
+// A session that has gone back is deleted as any other, twice at the same moment too.
+func TestDelete_after_going_back(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, stopScript()))
+	w.run(w.process(), "go")
+	_, err := w.goBack(w.process())
+	require.NoError(t, err)
+	cross := &storeHook{when: readOfEntries, happens: func() {
+		_, err := w.delete(w.process(func(cfg *runtime.Config) { cfg.Store = kept{cfg.Store} }))
+		require.ErrorIs(t, err, errKept)
+	}}
+	_, err = w.delete(w.process(func(cfg *runtime.Config) { cross.Store = cfg.Store; cfg.Store = cross }))
+	require.Equal(t, runtime.CodeSessionNotFound, codeOf(err))
+	w.checkGone(w.process())
+}

@@ -60,6 +60,9 @@ func (st *Sessions) foldForEnd(ctx context.Context, key session.Key) (*session.S
 	if err != nil {
 		return nil, fmt.Errorf("load session %s: %w: %w", key, store.ErrCorrupt, err)
 	}
+	if s.Newest.Kind == session.KindDeleted {
+		return nil, nil //nolint:nilnil // the store has still to remove it
+	}
 	return s, nil
 }
 
