@@ -23,6 +23,8 @@ func TestTemplateRoles(t *testing.T) {
 	repair := append(slices.Clone(find), "dynamodb:PutItem", "dynamodb:UpdateItem")
 	write := []string{"dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem"}
 	blobs := []string{"s3:GetObject", "s3:PutObject"}
+	remove := []string{"dynamodb:DeleteItem", "dynamodb:BatchWriteItem"} // what a deleted session has
+	blobsToo := append(slices.Clone(blobs), "s3:DeleteObject")
 	list := []string{"s3:ListBucket"} // tells what is gone from what is denied
 	send := []string{"sqs:SendMessage"}
 	consume := []string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility"}
@@ -30,7 +32,7 @@ func TestTemplateRoles(t *testing.T) {
 		"Start":  {"State.Arn": write, "${Blobs.Arn}/*": blobs, "Blobs.Arn": list, "Steps.Arn": send},
 		"Event":  {"State.Arn": write, "${Blobs.Arn}/*": blobs, "Blobs.Arn": list, "Steps.Arn": send, "FailedEvents.Arn": send},
 		"Step":   {"State.Arn": write, "${Blobs.Arn}/*": blobs, "Blobs.Arn": list, "Steps.Arn": append(slices.Clone(send), consume...)},
-		"Resume": {"State.Arn": write, "${Blobs.Arn}/*": blobs, "Blobs.Arn": list, "Steps.Arn": send},
+		"Resume": {"State.Arn": slices.Concat(write, remove), "${Blobs.Arn}/*": blobsToo, "Blobs.Arn": list, "Steps.Arn": send},
 		"Submit": {"State.Arn": write, "${Blobs.Arn}/*": blobs, "Blobs.Arn": list, "Steps.Arn": send},
 		"Query": {
 			"State.Arn": find, "${Blobs.Arn}/*": {"s3:GetObject"}, "Blobs.Arn": list,
@@ -39,7 +41,7 @@ func TestTemplateRoles(t *testing.T) {
 			"${State.Arn}/index/inboxByTool": {"dynamodb:Query"},
 		},
 		"Sweep": {
-			"State.Arn": repair, "${Blobs.Arn}/*": blobs, "Blobs.Arn": list, "Steps.Arn": send, "DeadLetters.Arn": consume,
+			"State.Arn": slices.Concat(repair, remove), "${Blobs.Arn}/*": blobsToo, "Blobs.Arn": list, "Steps.Arn": send, "DeadLetters.Arn": consume,
 			"${State.Arn}/index/due": {"dynamodb:Query"},
 		},
 	}

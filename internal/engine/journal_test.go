@@ -112,6 +112,15 @@ func journals() map[string]func(*story) {
 			require.EqualValues(st.t, 3, st.s.Counts.All.Steps)
 			require.Equal(st.t, []session.LimitUse{{Limit: "toolCalls", Used: 4, Of: 5}}, st.s.Counts.Warnings)
 		},
+		"retention_and_deleted": func(st *story) {
+			st.says("done")
+			rules := taskRules()
+			rules.Retention = 30 * 24 * time.Hour
+			st.do(engine.Start(st.s, rules, llm.User("and A-2"), st.stamp()))
+			st.asks(session.WaitApproval, "refund")
+			st.do(engine.Deleted(st.s, st.stamp()))
+			require.Equal(st.t, session.StatusSuspended, st.s.Status)
+		},
 		"finish": func(st *story) {
 			st.step(engine.StepOutcome{Reply: st.reply(toolCall("__finish__")), Results: []llm.ToolResult{success("c2-1", "__finish__", `{"total":1}`)}, Output: json.RawMessage(`{"total":1}`)})
 		},
@@ -136,7 +145,7 @@ func journals() map[string]func(*story) {
 	}
 }
 
-// goBack writes what no builder writes yet: restored, a compaction, deleted.
+// goBack writes restored, a compaction, deleted.
 func goBack(st *story) {
 	st.asks(session.WaitApproval, "refund", "refund").resumed(st.approval(0, false), st.approval(1, false))
 	st.step(engine.StepOutcome{Results: []llm.ToolResult{engine.Result(st.s.Calls[0], llm.ResultDenied, ""), engine.Result(st.s.Calls[1], llm.ResultDenied, "")}})

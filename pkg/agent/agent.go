@@ -41,6 +41,9 @@ type Agent struct {
 	// waits for ever.
 	InputExpiry *tool.Expiry
 	Retry       Retry
+	// Retention is how long a session is kept after the end of its last task, by the definition that
+	// the task began with. Then it is gone, as if it had been deleted. Zero keeps it for ever.
+	Retention time.Duration
 	// MaxOutputTokens of one reply; zero means the provider's default.
 	MaxOutputTokens int64
 }

@@ -236,4 +236,7 @@ func (c *checker) people(a Agent) {
 	for _, err := range unjoin(toolcall.CheckExpiry(a.InputExpiry, session.WaitInput)) {
 		c.wrong("InputExpiry", err.Error(), "")
 	}
+	if a.Retention < 0 {
+		c.wrong("Retention", fmt.Sprintf("%s is negative", a.Retention), "use zero to keep sessions for ever")
+	}
 }

@@ -199,6 +199,7 @@ func (r *Registry) Rules(name string, env Env) (session.Rules, error) {
 	}
 	rules := session.Rules{
 		Agent: name, Model: model, Limits: a.Limits.Or(session.DefaultLimits()), SessionLimits: a.SessionLimits, Policy: a.Policy,
+		Retention: a.Retention,
 	}
 	// Depth and Children bound new sub-agents of one task.
 	rules.SessionLimits.Depth, rules.SessionLimits.Children = 0, 0

@@ -112,6 +112,7 @@ func TestNewRegistry_tells_every_mistake(t *testing.T) {
 		"model_and_offline":   {one(func(a *agent.Agent) { a.Offline = saying("") }), []string{"Offline: it never plans, for Model names a model"}},
 		"planner_and_offline": {one(func(a *agent.Agent) { a.Model, a.Planner, a.Offline = "", saying(""), saying("") }), []string{"Offline: it never plans, for Planner plans always"}},
 		"max_output_tokens":   {one(func(a *agent.Agent) { a.MaxOutputTokens = -1 }), []string{"MaxOutputTokens: -1 is negative"}},
+		"retention_negative":  {one(func(a *agent.Agent) { a.Retention = -time.Hour }), []string{"Retention: -1h0m0s is negative"}},
 		"retry_negative":      {one(func(a *agent.Agent) { a.Retry.Attempts = -1 }), []string{"Retry: a field is negative"}},
 		"retry_backwards":     {one(func(a *agent.Agent) { a.Retry.Max = time.Millisecond }), []string{"Retry: Base 1s is more than Max 1ms"}},
 		"limits": {one(func(a *agent.Agent) {

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/adjourn/adjourn/internal/screen"
 )
 
 // listsLast moves words that begin with "- " behind a double dash. Such a word
@@ -85,16 +83,15 @@ func atMost(n int, advice string) cobra.PositionalArgs {
 
 func noArgs(advice string) cobra.PositionalArgs { return atMost(0, advice) }
 
-func exactly(n int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < n {
-			return fmt.Errorf("the %s is missing", what)
-		}
-		if args[0] == "" {
-			return fmt.Errorf("the %s is empty", what)
-		}
-		return atMost(n, "this command takes "+screen.Count(int64(n), "argument"))(cmd, args)
+// oneSession takes a session, and nothing else.
+func oneSession(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return errors.New("the session is missing")
+	case args[0] == "":
+		return errors.New("the session is empty")
 	}
+	return atMost(1, "this command takes 1 argument")(cmd, args)
 }
 
 // sessionAndOne takes a session, and perhaps one argument more.

@@ -319,6 +319,7 @@ Environment
 	)
 	root.AddCommand(c.retryCommand(), c.forkCommand(), c.checkpointsCommand(), c.runsCommand())
 	root.AddCommand(c.stopCommands()...)
+	root.AddCommand(c.deleteCommand(), c.lists.ExportCommand(oneSession, c.completeFirst(c.completeSessions), c.noSession))
 	root.AddCommand(c.haltCommand(), c.goCommand())
 	if name := c.Name; name != "adjourn" {
 		c.adopt(root, name)

@@ -16,7 +16,7 @@ func (c *cli) showCommand() *cobra.Command {
 		Short: "Show a session's journal as a timeline",
 		Long: `Show what happened in a session, entry by entry: steps, tools, waits, how long
 each took and what it used. With --output json the entries are printed as they are stored.`,
-		Args:              exactly(1, "session"),
+		Args:              oneSession,
 		ValidArgsFunction: c.completeFirst(c.completeSessions),
 		RunE: c.do(func(ctx context.Context, args []string) error {
 			return c.noSession(c.lists.Show(ctx, args[0], full), args[0])
@@ -33,7 +33,7 @@ func (c *cli) runsCommand() *cobra.Command {
 		Long: `List the stretches of work of a session: what began each, how it ended, the
 entries it wrote, its steps, how long it was at work and how long the session
 had waited before it, tokens, and what it cost where the model has a price.`,
-		Args:              exactly(1, "session"),
+		Args:              oneSession,
 		ValidArgsFunction: c.completeFirst(c.completeSessions),
 		RunE: c.do(func(ctx context.Context, args []string) error {
 			return c.noSession(c.lists.Runs(ctx, args[0]), args[0])

@@ -60,7 +60,7 @@ func (c *cli) stopCommands() (all []*cobra.Command) {
 			Use:               word.name + " session",
 			Short:             word.short,
 			Long:              word.long,
-			Args:              exactly(1, "session"),
+			Args:              oneSession,
 			ValidArgsFunction: c.completeFirst(c.completeSessions),
 			RunE: c.do(func(ctx context.Context, args []string) error {
 				return c.stop(ctx, word, args[0], asked)

@@ -63,6 +63,8 @@ func checkAnswer(out any, id string) error {
 		return checkWaits(o.Waits, true)
 	case *Stopped:
 		return checkID("session", o.SessionID, false)
+	case *Deleted:
+		return checkID("session", o.SessionID, false)
 	case *Waits:
 		if err := checkCursor(o.Cursor); err != nil {
 			return err

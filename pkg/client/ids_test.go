@@ -33,6 +33,7 @@ func TestAnswers_ids(t *testing.T) {
 		"interruptSession": {client.Stopped{}, client.Stopped{SessionID: odd}},
 		"cancelSession":    {client.Stopped{SessionID: odd}},
 		"abortSession":     {client.Stopped{SessionID: odd}},
+		"deleteSession":    {client.Deleted{}, client.Deleted{SessionID: odd}},
 		"retrySession":     {client.Resumed{Open: odds}},
 		"forkSession":      {client.Forked{}, client.Forked{SessionID: odd}, client.Forked{SessionID: "s", Open: odds}},
 		"getCheckpoint":    {client.CheckpointView{}, client.CheckpointView{Checkpoint: client.Checkpoint{ID: odd}}, client.CheckpointView{Checkpoint: client.Checkpoint{ID: "c"}, Cursor: odd}, client.CheckpointView{Checkpoint: client.Checkpoint{ID: "c"}, Waits: odds}},

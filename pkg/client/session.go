@@ -50,6 +50,8 @@ type Session struct {
 	Parent    *session.Parent `json:"parent,omitempty"`
 	CreatedAt time.Time       `json:"createdAt"`
 	UpdatedAt time.Time       `json:"updatedAt"`
+	// ExpiresAt is when a session that has ended is gone; nil is never.
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 	// CanResume says whether a resume that brings nothing would be taken now, and the
 	// session go on; ResumeCode is the code it would be refused with, or says that this
 	// program has not the agent; ResumeReason says why in words.

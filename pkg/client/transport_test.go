@@ -134,6 +134,10 @@ func calls(c *client.Client, id string) map[string]func(context.Context) error {
 			_, err := c.Abort(ctx, client.StopParams{SessionID: id})
 			return err
 		},
+		"deleteSession": func(ctx context.Context) error {
+			_, err := c.Delete(ctx, client.DeleteParams{SessionID: id})
+			return err
+		},
 		"retrySession": func(ctx context.Context) error {
 			_, err := c.Retry(ctx, client.RetryParams{SessionID: id, Request: client.RetryRequest{From: client.RetryFromStart}})
 			return err

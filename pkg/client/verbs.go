@@ -128,7 +128,10 @@ func (c *Client) change(ctx context.Context, r request, key string, body any, wa
 	if key != "" {
 		header.Set(HeaderIdempotencyKey, key)
 	}
-	r.method, r.header, r.body, r.wait = http.MethodPost, header, body, wait
+	if r.method == "" {
+		r.method = http.MethodPost
+	}
+	r.header, r.body, r.wait = header, body, wait
 	return c.send(ctx, r, out)
 }
 

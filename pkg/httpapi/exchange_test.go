@@ -218,7 +218,7 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("input_too_large", ann, post, "/sessions", `{"agent":"desk","input":"`+strings.Repeat("x", 4<<20+1)+`"}`)
 	s.tell("body_too_large", ann, post, "/sessions", `{"agent":"desk","input":"`+strings.Repeat("x", 5<<20)+`"}`)
 	s.tell("no_such_route", ann, get, "/nothing", "")
-	s.tell("no_such_method", ann, http.MethodDelete, "/sessions/trip", "")
+	s.tell("no_such_method", ann, http.MethodPut, "/sessions/trip", "")
 
 	// a message in parts
 	s.tell("start_parts", ann, post, "/sessions", `{"agent":"desk","sessionId":"parts","input":[{"kind":"text","text":"echo"},{"kind":"image","file":{"mediaType":"image/png","url":"https://example.org/a.png"}},{"kind":"file","file":{"mediaType":"text/csv","name":"a.csv","data":"YSxi"}}]}`)
@@ -274,6 +274,13 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("start_rules_raised", ann, post, "/sessions", `{"agent":"desk","input":"echo","rules":{"limits":{"steps":-1}}}`)
 	s.tell("start_rules_no_such_tool", ann, post, "/sessions", `{"agent":"desk","input":"echo","rules":{"allowedTools":["rm"]}}`)
 	s.tell("resume_rules", ann, post, "/sessions/held2/resume", `{"rules":{"allowedTools":[]}}`)
+	// a session that is deleted
+	s.tell("start_delete", ann, post, "/sessions", `{"agent":"desk","sessionId":"wrong","input":"echo deploy"}`)
+	s.tell("delete", ann, http.MethodDelete, "/sessions/wrong", "", client.HeaderIdempotencyKey, "delete-1")
+	s.tell("delete_again", ann, http.MethodDelete, "/sessions/wrong", "", client.HeaderIdempotencyKey, "delete-1")
+	s.tell("delete_deleted", ann, http.MethodDelete, "/sessions/wrong", "")
+	s.tell("deleted_session", ann, get, "/sessions/wrong", "")
+	s.tell("start_deleted", ann, post, "/sessions", `{"agent":"desk","sessionId":"wrong","input":"echo"}`)
 	// New exchanges go here: ids are counted, and one further up renumbers every file after it.
 	return s.told
 }

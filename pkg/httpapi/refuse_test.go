@@ -225,7 +225,9 @@ func TestRefusals(t *testing.T) {
 		{"a template", ann, get, "/sessions/{id}", "", nil, 404, "route_not_found", ""},
 
 		// methods
-		{"delete", ann, http.MethodDelete, "/sessions/trip", "", nil, 405, "method_not_allowed", "GET, HEAD"},
+		{"put", ann, http.MethodPut, "/sessions/trip", "", nil, 405, "method_not_allowed", "GET, HEAD, DELETE"},
+		{"delete with a body", ann, http.MethodDelete, "/sessions/trip", `{"reason":"x"}`, nil, 400, "unknown_field", "reason"},
+		{"delete with a query", ann, http.MethodDelete, "/sessions/trip?force=1", "", nil, 400, "invalid_parameter", "force"},
 		{"put", ann, http.MethodPut, start, body, nil, 405, "method_not_allowed", "GET, HEAD, POST"},
 		{"a GET that would answer", ann, get, submit, "", nil, 405, "method_not_allowed", "POST"},
 		{"a HEAD that would answer", ann, http.MethodHead, resume, "", nil, 405, "method_not_allowed", "POST"},
@@ -295,6 +297,12 @@ func TestNotOurs(t *testing.T) {
 		require.Equal(t, http.StatusNotFound, theirs.Code, verb)
 		require.Equal(t, strings.ReplaceAll(none.Body.String(), "nobodys", "theirs"), theirs.Body.String(), verb)
 		require.Contains(t, theirs.Body.String(), "there is no such session", verb)
+	}
+	for verb, target := range routesOf(http.MethodDelete, "theirs") {
+		theirs, none := w.send(ann, http.MethodDelete, target, ""), w.send(ann, http.MethodDelete, strings.Replace(target, "theirs", "nobodys", 1), "")
+		require.Equal(t, http.StatusNotFound, theirs.Code, verb)
+		require.Equal(t, strings.ReplaceAll(none.Body.String(), "nobodys", "theirs"), theirs.Body.String(), verb)
+		require.Equal(t, http.StatusOK, w.send(eve, http.MethodGet, target, "").Code, "it is still theirs")
 	}
 	for _, target := range routesOf(http.MethodGet, "") {
 		out := w.send(ann, http.MethodGet, target, "")

@@ -52,6 +52,7 @@ var table = []served{
 	{Route{http.MethodPost, "/sessions/{id}/interrupt", FunctionResume, "interruptSession"}, stops(runtime.SignalInterrupt)},
 	{Route{http.MethodPost, "/sessions/{id}/cancel", FunctionResume, "cancelSession"}, stops(runtime.SignalCancel)},
 	{Route{http.MethodPost, "/sessions/{id}/abort", FunctionResume, "abortSession"}, stops(runtime.SignalAbort)},
+	{Route{http.MethodDelete, "/sessions/{id}", FunctionResume, "deleteSession"}, (*handler).remove},
 	{Route{http.MethodGet, "/sessions", FunctionQuery, "listSessions"}, (*handler).sessions},
 	{Route{http.MethodGet, "/sessions/{id}", FunctionQuery, "getSession"}, (*handler).session},
 	{Route{http.MethodGet, "/sessions/{id}/messages", FunctionQuery, "listMessages"}, (*handler).messages},

@@ -85,7 +85,7 @@ func (h *handler) serves(r *http.Request) bool {
 func (h *handler) noRoute(r *request) (*response, error) {
 	var allowed []string
 	if clean(r.URL.EscapedPath()) {
-		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete} {
 			if h.serves(&http.Request{Method: method, URL: r.URL, Host: r.Host}) {
 				allowed = append(allowed, method)
 			}

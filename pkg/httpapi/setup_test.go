@@ -137,8 +137,10 @@ func newWorld(t testing.TB, changes ...change) *world {
 	if late, ok := cfg.Store.(interface{ on(store.Store) }); ok {
 		late.on(w.store)
 	}
-	cfg.Registry, err = agent.NewRegistry(agent.Config{Agents: []agent.Agent{{Name: "desk", Planner: script{}, Tools: tools()}, {Name: "other", Planner: script{}, Tools: []tool.Tool{pay, name}}}})
-	require.NoError(t, err)
+	if cfg.Registry == nil {
+		cfg.Registry, err = agent.NewRegistry(agent.Config{Agents: []agent.Agent{{Name: "desk", Planner: script{}, Tools: tools()}, {Name: "other", Planner: script{}, Tools: []tool.Tool{pay, name}}}})
+		require.NoError(t, err)
+	}
 	w.Runtime, err = runtime.New(cfg)
 	require.NoError(t, err)
 	if api.Runtime == nil {

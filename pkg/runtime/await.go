@@ -108,8 +108,15 @@ func (r *Runtime) endOfPage(ctx context.Context, p EntriesParams, page *EntriesP
 	last := p.After
 	page.Resting = false // an earlier look may have found that
 	if n := len(page.Entries); n > 0 {
-		last, page.Status = page.Entries[n-1].Seq, page.Entries[n-1].Status
-		if page.More || page.Status == session.StatusRunning {
+		newest := &page.Entries[n-1]
+		last, page.Status = newest.Seq, newest.Status
+		switch {
+		case newest.Kind == session.KindDeleted:
+			return false, refusal.NoSession(p.Key)
+		case page.More: // to be removed, perhaps
+			_, err := r.Head(ctx, p.Key)
+			return false, err
+		case page.Status == session.StatusRunning:
 			return false, nil
 		}
 	}
@@ -144,7 +151,7 @@ func (r *Runtime) Head(ctx context.Context, key session.Key) (journal.Head, erro
 	if err != nil {
 		return journal.Head{}, AsError(err)
 	}
-	if item.Head == nil || item.Head.Deleted {
+	if item.Head == nil || item.Head.Gone(r.cfg.Now()) {
 		return journal.Head{}, AsError(refusal.NoSession(key))
 	}
 	return *item.Head, nil

@@ -4,13 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/adjourn/adjourn/internal/engine"
-	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
-	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -45,42 +41,21 @@ func (r *Runtime) Journal(ctx context.Context, key session.Key) ([]journal.Entry
 // of them needs memory for one only. An error ends it.
 func (r *Runtime) EachEntry(ctx context.Context, key session.Key) iter.Seq2[journal.Entry, error] {
 	return func(yield func(journal.Entry, error) bool) {
-		if err := key.Validate(); err != nil {
-			yield(journal.Entry{}, AsError(err))
-			return
-		}
-		some := false
-		for e, err := range r.cfg.Store.Entries(ctx, key, 0) {
+		for e, err := range r.sessions.EachEntry(ctx, key) {
 			if err != nil {
-				yield(journal.Entry{}, AsError(fmt.Errorf("load session %s: %w", key, err)))
+				yield(journal.Entry{}, AsError(err))
 				return
 			}
-			if some = true; !yield(e, nil) {
+			if !yield(e, nil) {
 				return
 			}
-		}
-		if !some {
-			yield(journal.Entry{}, AsError(refusal.NoSession(key)))
 		}
 	}
 }
 
 // Waits returns every wait a session opened, in order, with what became of it.
 func (r *Runtime) Waits(ctx context.Context, key session.Key) ([]journal.WaitRecord, error) {
-	return asResult(r.waits(ctx, key))
-}
-
-func (r *Runtime) waits(ctx context.Context, key session.Key) ([]journal.WaitRecord, error) {
-	if err := key.Validate(); err != nil {
-		return nil, err
-	}
-	items, err := r.sessions.Items(ctx, key, store.KindWait, "")
-	if err != nil {
-		return nil, err
-	}
-	records := stored.WaitRecords(items)
-	slices.SortFunc(records, func(a, b journal.WaitRecord) int { return stored.CompareWaits(a.Wait, b.Wait) })
-	return records, nil
+	return asResult(r.sessions.AllWaits(ctx, key))
 }
 
 // SessionsParams select sessions of a tenant.
@@ -115,7 +90,9 @@ func (r *Runtime) Sessions(ctx context.Context, p SessionsParams) (SessionsPage,
 	out := SessionsPage{Cursor: page.Cursor}
 	r.logUnreadable(ctx, page)
 	for _, found := range page.Found {
-		out.Heads = append(out.Heads, *found.Item.Head)
+		if !found.Item.Head.Gone(r.cfg.Now()) {
+			out.Heads = append(out.Heads, *found.Item.Head)
+		}
 	}
 	return out, nil
 }

@@ -167,15 +167,15 @@ func New(cfg Config) (*Runtime, error) {
 		StepsPerInvocation: cfg.StepsPerInvocation, MaxClaims: cfg.MaxClaims, StepBytes: cfg.StepBytes, ToolsAtOnce: cfg.ToolsAtOnce,
 		Log: cfg.Log, OnDelta: cfg.OnDelta,
 	})
-	repairs := sweep.New(sweep.Config{
-		Sessions: sessions, Halts: halt, Store: cfg.Store, Now: cfg.Now, Lease: cfg.Lease, After: cfg.SweepAfter,
-		LookTimeout: cfg.LookTimeout, AtOnce: cfg.SweepAtOnce, Log: cfg.Log,
-	})
-	driver := drive.New(drive.Config{Sessions: sessions, Worker: work, Sweep: repairs, Halts: halt, DeadLetters: cfg.DeadLetters, Log: cfg.Log})
-	r := &Runtime{cfg: cfg, sessions: sessions, answers: checker, worker: work, halts: halt, sweep: repairs, driver: driver}
+	r := &Runtime{cfg: cfg, sessions: sessions, answers: checker, worker: work, halts: halt}
 	r.control = control.New(control.Config{
 		Sessions: sessions, Worker: work, Now: cfg.Now, NewID: cfg.NewID, StepBytes: cfg.StepBytes, Rules: r.rules, HasEffects: r.hasEffects,
 	})
+	r.sweep = sweep.New(sweep.Config{
+		Sessions: sessions, Halts: halt, Expire: r.control.Expire, Store: cfg.Store, Now: cfg.Now, Lease: cfg.Lease, After: cfg.SweepAfter,
+		LookTimeout: cfg.LookTimeout, AtOnce: cfg.SweepAtOnce, Log: cfg.Log,
+	})
+	r.driver = drive.New(drive.Config{Sessions: sessions, Worker: work, Sweep: r.sweep, Halts: halt, DeadLetters: cfg.DeadLetters, Log: cfg.Log})
 	return r, nil
 }
 

@@ -85,10 +85,10 @@ func (r *Runtime) start(ctx context.Context, p StartParams, q *idempotency.Reque
 	if err != nil {
 		return Started{}, err
 	}
+	if head.Head != nil && head.Head.Gone(r.cfg.Now()) {
+		return Started{}, refusal.New(CodeNotResumable, p.Key, "it was deleted and its id is never used again. Start under another id")
+	}
 	if s == nil {
-		if head.Head != nil && head.Head.Deleted {
-			return Started{}, refusal.New(CodeNotResumable, p.Key, "it was deleted and its id is never used again. Start under another id")
-		}
 		s = &session.Session{Key: p.Key}
 	}
 	if err := r.startable(s, p); err != nil {
@@ -227,7 +227,7 @@ func (r *Runtime) startedBefore(ctx context.Context, p StartParams, q *idempoten
 // sendAgain sends for the step after an entry that began a task, if nothing has come since.
 func (r *Runtime) sendAgain(ctx context.Context, key session.Key, began int64) error {
 	head, err := r.sessions.Item(ctx, key, store.KindHead, "")
-	if err != nil || head.Head == nil || head.Head.Deleted || head.Head.StatusSeq != began {
+	if err != nil || head.Head == nil || head.Head.Gone(r.cfg.Now()) || head.Head.StatusSeq != began {
 		return err
 	}
 	newest, err := r.sessions.Newest(ctx, *head.Head)

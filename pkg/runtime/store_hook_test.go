@@ -113,6 +113,8 @@ type storeCall struct {
 	kind   store.ItemKind // of the items
 	update []store.Item
 	read   bool
+	// removes says that it removes the session.
+	removes bool
 }
 
 // commits matches the commit of an entry of a kind.

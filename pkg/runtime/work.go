@@ -122,6 +122,8 @@ type SweepResult struct {
 	Resumed int
 	// Expired waits.
 	Expired int
+	// Removed sessions: whose time was over, or which were deleted by who could not finish it.
+	Removed int
 }
 
 // Sweep repairs the effects of a crash (docs/design/chain.md). It reads each hit of the due index

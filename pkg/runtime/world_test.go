@@ -215,6 +215,9 @@ func (w *world) resting() (bool, error) {
 	if len(heads) == 0 {
 		return true, nil
 	}
+	if heads[0].Head.Gone(w.clock.Now()) {
+		return heads[0].Head.Deleted, nil
+	}
 	if status := heads[0].Head.Status; status != session.StatusSuspended {
 		return status.Resting(), nil
 	}

@@ -14,6 +14,7 @@ const (
 	VerbInterrupt Verb = "interrupt"
 	VerbCancel    Verb = "cancel"
 	VerbAbort     Verb = "abort"
+	VerbDelete    Verb = "delete"
 )
 
 // Verbs returns what a session of a status takes, in the order of the constants; who asks, and with
@@ -36,5 +37,6 @@ func (s Status) Verbs(resumes, open, aborted bool) []Verb {
 	add(true, VerbFork)
 	add(working, VerbInterrupt)
 	add(!s.Ended(), VerbCancel, VerbAbort)
+	add(true, VerbDelete)
 	return allowed
 }

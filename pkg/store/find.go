@@ -22,9 +22,10 @@ const (
 	// FindDue: HEADs and waits of every tenant whose Due is not after Before, the
 	// earliest first.
 	FindDue FindKind = "due"
-	// FindAhead: HEADs, and waits that are not open, of every tenant whose Due is
-	// after After, the earliest first: what a clock that was ahead has put off too
-	// far ([journal.Come]). That of an open wait is its deadline, and may be far away.
+	// FindAhead: HEADs of sessions that have not ended, and waits that are not open, of every tenant
+	// whose Due is after After, the earliest first: what a clock that was ahead has put off too
+	// far ([journal.Come]). That of an open wait is its deadline, that of a session that has ended is
+	// when it expires; both may be far away.
 	FindAhead FindKind = "ahead"
 )
 

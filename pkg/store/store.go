@@ -67,7 +67,8 @@ type Store interface {
 	// whatever its ID. They come without a [Item.Key].
 	Items(ctx context.Context, key session.Key, kind ItemKind, id string) iter.Seq2[Item, error]
 
-	// Find searches across sessions (see [FindParams]). Deleted sessions are not returned. An
+	// Find searches across sessions (see [FindParams]). Deleted sessions are not returned, but for
+	// what is due of one (see Delete). An
 	// adapter's indexes may lag shortly behind its writes, as DynamoDB's do: the newest writes
 	// may be missing, so a caller that acts on a result reads the item again. A result is as it
 	// was when it was read. A page may be short, even empty, though it has a cursor: an adapter
@@ -76,7 +77,8 @@ type Store interface {
 
 	// Delete removes everything a session has but a tombstone of HEAD, so that the
 	// id is never used again. Deleting twice is no error; a session that never
-	// existed is [ErrNotFound].
+	// existed is [ErrNotFound]. An adapter that removes in several writes makes the
+	// tombstone due, so that FindDue returns it, until a Delete has come to its end.
 	Delete(ctx context.Context, key session.Key) error
 }
 

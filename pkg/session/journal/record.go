@@ -45,6 +45,11 @@ type Head struct {
 	CreatedAt time.Time `json:"createdAt"`
 	// UpdatedAt moves with the status.
 	UpdatedAt time.Time `json:"updatedAt"`
+	// Retention is how long the session is kept after its end; 0 is for ever, and so it is in one that
+	// has not ended.
+	Retention time.Duration `json:"retention,omitempty"`
+	// Removing says that the session was deleted, and the store has still to remove what it has.
+	Removing bool `json:"removing,omitempty"`
 	// Deleted marks the tombstone of a session that is gone.
 	Deleted bool `json:"deleted,omitempty"`
 
@@ -57,6 +62,26 @@ func (h *Head) Root() string {
 		return h.Parent.Root
 	}
 	return h.Key.ID
+}
+
+// Gone reports whether the session is there for nobody any more, though the store may still have it:
+// it was deleted, or its time is over.
+func (h *Head) Gone(now time.Time) bool { return h.Deleted || h.Removing || h.Expired(now) }
+
+// Expired reports whether the session has ended for longer than it is kept.
+func (h *Head) Expired(now time.Time) bool {
+	at := h.ExpiresAt()
+	return at != nil && !now.Before(*at)
+}
+
+// ExpiresAt is when a session that has ended is gone, unless a task begins before; nil is never. It
+// goes by the status and when that moved, so that what a program wrote that does not know Retention
+// is not gone too soon.
+func (h *Head) ExpiresAt() *time.Time {
+	if !h.Status.Ended() || h.Retention <= 0 {
+		return nil
+	}
+	return new(h.UpdatedAt.Add(h.Retention))
 }
 
 // Lease is the claim of one worker on one step. It is an optimisation;

@@ -23,6 +23,10 @@ import (
 // and then continue.
 const fenceFor = 30 * 24 * time.Hour
 
+// removedIn is how long a removal is given before its tombstone is due: until then who began it may
+// still be at it.
+const removedIn = time.Minute
+
 // batchWrite is how many items DynamoDB writes in one batch.
 const batchWrite = 25
 
@@ -30,7 +34,7 @@ const batchWrite = 25
 // the tombstone first. Then the seq after the newest entry is taken by a fence, so
 // that no worker can go on, and each entry is replaced by one, so that a worker
 // stopped long ago finds no free seq either. What is left is removed, the bucket
-// last. A delete that was cut short is finished by the next one.
+// last. A delete that was cut short is finished by the next one: until then the tombstone is due.
 func (s *Store) Delete(ctx context.Context, key session.Key) error {
 	return fail("delete", key, s.delete(ctx, key))
 }
@@ -48,10 +52,42 @@ func (s *Store) delete(ctx context.Context, key session.Key) error {
 	if err := s.clear(ctx, key); err != nil {
 		return err
 	}
-	return s.blobs.Clear(ctx, key)
+	if err := s.blobs.Clear(ctx, key); err != nil {
+		return err
+	}
+	return s.finishTombstone(ctx, key)
 }
 
-// writeTombstone turns HEAD into a tombstone, which is in no index.
+// finishTombstone takes the due time away from a tombstone: there is nothing left to remove.
+func (s *Store) finishTombstone(ctx context.Context, key session.Key) error {
+	there, err := s.get(ctx, itemAddress(key, store.KindHead, ""))
+	if err != nil || there[attrDue] == nil {
+		return err
+	}
+	tomb, err := s.decode(ctx, key, store.KindHead, "", there)
+	if err != nil {
+		return err
+	}
+	tomb.Head.Deleted, tomb.Head.Due = true, nil
+	r, err := encodeItem(key, &tomb)
+	if err != nil {
+		return err
+	}
+	r.beside[attrDeleted] = yes()
+	var e expression
+	condition := e.compare(attrRev, "=", number(tomb.Rev))
+	change := r.change(&e, s.newWrite())
+	_, err = retry.DynamoDB(ctx, s.sender, s.cfg.DynamoDB.UpdateItem, &dynamodb.UpdateItemInput{
+		TableName: &s.cfg.Table, Key: r.at.key(), ConditionExpression: &condition, UpdateExpression: &change,
+		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+	})
+	if refused := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &refused) {
+		return nil // somebody else has finished it as well
+	}
+	return err
+}
+
+// writeTombstone turns HEAD into a tombstone, which is in no index but that of what is due.
 func (s *Store) writeTombstone(ctx context.Context, key session.Key) error {
 	for {
 		there, err := s.get(ctx, itemAddress(key, store.KindHead, ""))
@@ -63,7 +99,7 @@ func (s *Store) writeTombstone(ctx context.Context, key session.Key) error {
 		case isDeleted(there):
 			return nil
 		}
-		tomb := journal.Head{Key: key, Deleted: true}
+		tomb := journal.Head{Key: key, Deleted: true, Due: new(s.cfg.Now().Add(removedIn).UTC())}
 		if was, err := s.decode(ctx, key, store.KindHead, "", there); err == nil { // a record that cannot be read still gets a tombstone
 			h := was.Head
 			tomb.Status, tomb.Task, tomb.StatusSeq, tomb.CreatedAt, tomb.UpdatedAt = h.Status, h.Task, h.StatusSeq, h.CreatedAt, h.UpdatedAt

@@ -30,6 +30,7 @@ func TestDeleteRaces(t *testing.T) {
 			newest(1), refused, newest(2), done(), // and an entry was written
 			everything, is(&dynamodb.BatchWriteItemOutput{UnprocessedItems: map[string][]types.WriteRequest{"adjourn": undone}}),
 			is(&dynamodb.BatchWriteItemOutput{}),
+			is(&dynamodb.GetItemOutput{Item: storedHead(map[string]types.AttributeValue{"rev": num(3), "deleted": &types.AttributeValueMemberBOOL{Value: true}, "due": str("d")})}), refused, // somebody else has finished it
 		)
 		require.NoError(t, s.Delete(t.Context(), key))
 		require.Empty(t, f.answers)
@@ -38,6 +39,11 @@ func TestDeleteRaces(t *testing.T) {
 		for _, attr := range []string{"#list", "#listAt", "#due", "#dueAt", "#leaseOwner", "#leaseSeq"} {
 			require.Contains(t, *tomb.UpdateExpression, attr)
 		}
+		require.Contains(t, *tomb.UpdateExpression, "#due = ", "until it is finished")
+		finished := *f.asked[12].(*dynamodb.UpdateItemInput).UpdateExpression
+		require.NotContains(t, finished, "#due = ")
+		require.Contains(t, finished, "#due")
+		require.NotContains(t, finished, "#list = ")
 		fence := f.asked[7].(*dynamodb.PutItemInput)
 		require.Equal(t, str("E#0000000003"), fence.Item["sk"])
 		require.Equal(t, num(epoch.AddDate(0, 0, 30).Unix()), fence.Item["expiresAt"])

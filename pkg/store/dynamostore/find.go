@@ -273,7 +273,7 @@ func wanted(p *store.FindParams, key session.Key, item *store.Item) bool {
 		return due != nil && !due.After(p.Before)
 	case store.FindAhead:
 		due := dueOf(item)
-		return due != nil && due.After(p.After) && (item.Wait == nil || item.Wait.State != session.WaitOpen)
+		return due != nil && due.After(p.After) && (item.Wait == nil || item.Wait.State != session.WaitOpen) && (item.Head == nil || !item.Head.Status.Ended())
 	}
 	return false
 }

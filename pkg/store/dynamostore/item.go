@@ -73,6 +73,7 @@ func encodeItem(own session.Key, item *store.Item) (*record, error) {
 func (r *record) indexHead(head *journal.Head) {
 	r.beside[attrStatus] = text(string(head.Status))
 	if head.Deleted {
+		r.indexDue(shards.Soon, head.Due)
 		return
 	}
 	r.beside[attrList] = text(shards.OfSession(head.Key))
@@ -81,7 +82,11 @@ func (r *record) indexHead(head *journal.Head) {
 	if len(head.Tags) > 0 {
 		r.beside[attrTags] = texts(head.Tags)
 	}
-	r.indexDue(shards.Soon, head.Due)
+	group := shards.Soon
+	if head.Status.Ended() { // it expires then
+		group = shards.Deadline
+	}
+	r.indexDue(group, head.Due)
 }
 
 // keptBy sets attributes that are not empty.
@@ -208,7 +213,7 @@ func sortedNames(item attributes) []string { return slices.Sorted(maps.Keys(item
 // dueOf returns when the sweep should look at an item.
 func dueOf(item *store.Item) *time.Time {
 	switch {
-	case item.Head != nil && !item.Head.Deleted:
+	case item.Head != nil:
 		return item.Head.Due
 	case item.Wait != nil:
 		return item.Wait.Due

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -121,8 +122,17 @@ func TestDeleteLeavesNothing(t *testing.T) {
 		}}
 	})
 	require.ErrorIs(t, dying.Delete(t.Context(), key), store.ErrUnavailable)
+	due := func() []store.Found {
+		page, err := f.store.Find(t.Context(), store.FindParams{Kind: store.FindDue, Before: time.Now().Add(2 * time.Minute)})
+		require.NoError(t, err)
+		return page.Found
+	}
+	require.Len(t, due(), 1, "the sweep finds what was cut short")
+	require.Equal(t, key, due()[0].Key)
+	require.True(t, due()[0].Item.Head.Deleted)
 	for range 2 {
 		require.NoError(t, f.store.Delete(t.Context(), key))
+		require.Empty(t, due())
 	}
 	kinds := map[string]int{}
 	for sk := range f.itemSizes(t) {

@@ -190,6 +190,18 @@ var findTests = []test{
 		require.Equal(f, []string{"a w2-0", "a w2-1", "b", "a"}, f.findAll(p), "the due of an answered wait is no deadline")
 		require.Equal(f, []string{"b w2-1", "b w2-0", "a w2-0", "a w2-1", "b", "a"}, f.findAll(store.FindParams{Kind: store.FindDue, Before: at(1000)}))
 	}},
+	{"ahead is not what expires long after its end", func(f *fixture) {
+		f.put("acme", "a", func(h *journal.Head) { h.Due = ptr(at(130)) })
+		f.put("acme", "b", func(h *journal.Head) { h.Due, h.Status = ptr(at(120)), session.StatusSuspended })
+		f.put("acme", "c", func(h *journal.Head) { h.Due, h.Status = ptr(at(125)), session.StatusInterrupted })
+		for i, status := range []session.Status{session.StatusCompleted, session.StatusFailed, session.StatusCancelled} {
+			f.put("acme", string(status), func(h *journal.Head) { h.Due, h.Status = ptr(at(121+i)), status })
+		}
+		for _, limit := range []int{0, 1} {
+			require.Equal(f, []string{"b", "c", "a"}, f.findAll(store.FindParams{Kind: store.FindAhead, After: at(100), Limit: limit}))
+			require.Equal(f, []string{"b", "completed", "failed", "cancelled", "c", "a"}, f.findAll(store.FindParams{Kind: store.FindDue, Before: at(130), Limit: limit}))
+		}
+	}},
 	{"a time centuries away sorts last and does not come early", func(f *fixture) {
 		far := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 		f.put("acme", "a", func(h *journal.Head) { h.Due = &far })

@@ -34,6 +34,9 @@ type Compared struct {
 
 // Look reads a session as it was at a checkpoint, compared with another one unless that is empty.
 func (c *Control) Look(ctx context.Context, key session.Key, checkpoint, with string) (Looked, error) {
+	if _, err := c.cfg.Sessions.ExistingHead(ctx, key); err != nil {
+		return Looked{}, err
+	}
 	was, err := c.past(ctx, key, func(_ *session.Session, entries []journal.Entry) (int64, error) {
 		return find(key, entries, checkpoint)
 	})

@@ -114,7 +114,7 @@ func (c *Control) Forks(ctx context.Context, key session.Key) ([]journal.Head, e
 		if err != nil {
 			return nil, err
 		}
-		if head.Head != nil && !head.Head.Deleted {
+		if head.Head != nil && !head.Head.Gone(c.cfg.Now()) {
 			heads = append(heads, *head.Head)
 		}
 	}

@@ -38,6 +38,7 @@ const (
 	Interrupt Verb = "interrupt"
 	Cancel    Verb = "cancel"
 	Abort     Verb = "abort"
+	Delete    Verb = "delete"
 	Retry     Verb = "retry"
 	Fork      Verb = "fork"
 )

@@ -132,8 +132,10 @@ func (st *Sessions) headAfter(s *session.Session, before *journal.Head, m engine
 	if len(e.Tags) > 0 {
 		head.Tags = e.Tags
 	}
+	rules := &s.Rules
 	if e.Rules != nil {
-		head.Agent = e.Rules.Agent
+		rules = e.Rules
+		head.Agent = rules.Agent
 	}
 	if len(e.Waits) > 0 {
 		head.WaitsAt = e.Seq
@@ -141,8 +143,13 @@ func (st *Sessions) headAfter(s *session.Session, before *journal.Head, m engine
 	if head.Signal != nil && (e.Signal != nil && head.Signal.ID == e.Signal.ID || e.Status.Ended()) {
 		head.Signal = nil
 	}
-	head.Due = nil
+	head.Due, head.Retention = nil, 0
 	switch {
+	case e.Kind == session.KindDeleted: // who deletes it removes it next, and may die before
+		head.Removing, head.Signal, head.Due = true, nil, new(e.At.Add(engine.AnsweredGrace))
+	case e.Status.Ended():
+		head.Retention = rules.Retention
+		head.Due = head.ExpiresAt()
 	case e.Status == session.StatusRunning:
 		head.Due = new(st.DueAfter(e.At, e.Until, e.At))
 	case e.Kind == session.KindSuspended && s.Status == session.StatusInterrupted:

@@ -39,7 +39,7 @@ func (st *Sessions) LoadForEnd(ctx context.Context, key session.Key) (*session.S
 			s.Messages[trimmed] = withoutArguments(s.Messages[trimmed])
 		}
 	}
-	if s.Version == 0 {
+	if s.Version == 0 || s.Newest.Kind == session.KindDeleted {
 		return nil, nil //nolint:nilnil // no such session, as loadAll says it
 	}
 	return s, nil
@@ -59,6 +59,9 @@ func (st *Sessions) foldForEnd(ctx context.Context, key session.Key) (*session.S
 	s, err := engine.Fold(key, entries)
 	if err != nil {
 		return nil, fmt.Errorf("load session %s: %w: %w", key, store.ErrCorrupt, err)
+	}
+	if s.Newest.Kind == session.KindDeleted {
+		return nil, nil //nolint:nilnil // the store has still to remove it
 	}
 	return s, nil
 }

@@ -3,6 +3,7 @@ package stored
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -44,10 +45,38 @@ func (st *Sessions) Head(ctx context.Context, key session.Key) (store.Item, erro
 // refused in a caller's words.
 func (st *Sessions) ExistingHead(ctx context.Context, key session.Key) (store.Item, error) {
 	item, err := st.Item(ctx, key, store.KindHead, "")
-	if err == nil && (item.Head == nil || item.Head.Deleted) {
+	if err == nil && (item.Head == nil || item.Head.Gone(st.cfg.Now())) {
 		err = refusal.NoSession(key)
 	}
 	return item, err
+}
+
+// EachEntry yields the entries of a session as they are read. A session that was deleted is refused,
+// though what it has may still be there.
+func (st *Sessions) EachEntry(ctx context.Context, key session.Key) iter.Seq2[journal.Entry, error] {
+	return func(yield func(journal.Entry, error) bool) {
+		err := key.Validate()
+		if err == nil {
+			_, err = st.ExistingHead(ctx, key)
+		}
+		if err != nil {
+			yield(journal.Entry{}, err)
+			return
+		}
+		some := false
+		for e, err := range st.cfg.Store.Entries(ctx, key, 0) {
+			if err != nil {
+				yield(journal.Entry{}, fmt.Errorf("load session %s: %w", key, err))
+				return
+			}
+			if some = true; !yield(e, nil) {
+				return
+			}
+		}
+		if !some { // it was deleted since
+			yield(journal.Entry{}, refusal.NoSession(key))
+		}
+	}
 }
 
 // Entry returns one entry, with Seq 0 if there is none.

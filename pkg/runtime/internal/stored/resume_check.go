@@ -41,7 +41,7 @@ func (st *Sessions) CheckResume(ctx context.Context, key session.Key) (next int6
 // refers to none. A suspension changes HEAD and so does the entry that leaves it, so that entry
 // is the one after HEAD's; a newer entry belongs to a state that was not read.
 func LeavingSeq(head journal.Head) int64 {
-	if head.Deleted || head.Status != session.StatusSuspended {
+	if head.Deleted || head.Removing || head.Status != session.StatusSuspended {
 		return 0
 	}
 	return head.StatusSeq + 1

@@ -71,6 +71,9 @@ func (st *Sessions) CatchUp(ctx context.Context, key session.Key, s *session.Ses
 	} else {
 		s, err = st.loadAll(ctx, key)
 	}
+	if s != nil && s.Newest.Kind == session.KindDeleted {
+		s = nil // the store has still to remove it
+	}
 	if s == nil || err != nil {
 		st.cache.release(key)
 	}
@@ -138,11 +141,17 @@ func (st *Sessions) LoadUndeleted(ctx context.Context, key session.Key) (*sessio
 		version = kept.Version
 	}
 	s, err := st.CatchUp(ctx, key, kept)
-	if s == nil || err != nil || kept == nil || s.Version > version {
+	switch {
+	case s == nil || err != nil:
 		return s, err
+	case s.Status.Ended() && s.Rules.Retention > 0 && !st.cfg.Now().Before(s.Newest.At.Add(s.Rules.Retention)): // as HEAD says it, too
+		st.PutBack(s)
+		return nil, nil //nolint:nilnil // its time is over
+	case kept == nil || s.Version > version:
+		return s, nil
 	}
 	head, err := st.Item(ctx, key, store.KindHead, "")
-	if err == nil && head.Head != nil && !head.Head.Deleted {
+	if err == nil && head.Head != nil && !head.Head.Gone(st.cfg.Now()) {
 		return s, nil
 	}
 	st.cache.release(key)

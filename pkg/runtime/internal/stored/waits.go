@@ -24,6 +24,24 @@ func (st *Sessions) WaitsAt(ctx context.Context, key session.Key, seq int64) ([]
 	return items, err
 }
 
+// AllWaits returns the records of all waits a session ever opened, in their order; of one that was
+// deleted they are refused, though they may still be there.
+func (st *Sessions) AllWaits(ctx context.Context, key session.Key) ([]journal.WaitRecord, error) {
+	if err := key.Validate(); err != nil {
+		return nil, err
+	}
+	items, err := st.Items(ctx, key, store.KindWait, "")
+	if err == nil && len(items) > 0 {
+		_, err = st.ExistingHead(ctx, key)
+	}
+	if err != nil {
+		return nil, err
+	}
+	records := WaitRecords(items)
+	slices.SortFunc(records, func(a, b journal.WaitRecord) int { return CompareWaits(a.Wait, b.Wait) })
+	return records, nil
+}
+
 // waitsOpenedAt matches the ids of the waits that an entry opened.
 func waitsOpenedAt(seq int64) string { return fmt.Sprintf("w%d-*", seq) }
 

@@ -12,6 +12,14 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
+// Remove has the store remove a session whose newest entry is `deleted`, or that was removed before.
+func (st *Sessions) Remove(ctx context.Context, key session.Key) error {
+	if err := st.cfg.Store.Delete(ctx, key); err != nil {
+		return fmt.Errorf("session %s: remove what it has: %w", key, err)
+	}
+	return nil
+}
+
 // Update writes items, if there are any.
 func (st *Sessions) Update(ctx context.Context, key session.Key, items []store.Item) error {
 	if len(items) == 0 {

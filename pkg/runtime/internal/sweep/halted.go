@@ -46,7 +46,7 @@ func (w *Sweep) Lifted(ctx context.Context, lifted []session.Halt) error {
 // letGo sends for one session, if it was held by one of the halts.
 func (w *Sweep) letGo(ctx context.Context, key session.Key, lifted []session.Halt) error {
 	head, err := w.cfg.Sessions.Item(ctx, key, store.KindHead, "")
-	if err != nil || head.Head == nil || head.Head.Deleted {
+	if err != nil || head.Head == nil || head.Head.Gone(w.cfg.Now()) {
 		return err
 	}
 	held := func(halt session.Halt) bool { return halt.Holds(key.Tenant, head.Head.Agent) }

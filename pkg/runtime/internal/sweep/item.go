@@ -21,7 +21,7 @@ const maxBackoff = 5 * time.Minute
 func (w *Sweep) lookAt(ctx context.Context, found store.Found, swept *Result) error {
 	switch found.Item.Kind {
 	case store.KindHead:
-		if head := found.Item.Head; head != nil && head.Status == session.StatusRunning && leaseRecent(head.Lease, w.cfg.Now(), w.cfg.Lease) {
+		if head := found.Item.Head; head != nil && !head.Gone(w.cfg.Now()) && head.Status == session.StatusRunning && leaseRecent(head.Lease, w.cfg.Now(), w.cfg.Lease) {
 			return nil // as of most that are found: each running session is due all the while
 		}
 		return w.head(ctx, found.Key, swept)
@@ -45,11 +45,19 @@ func (w *Sweep) head(ctx context.Context, key session.Key, swept *Result) error 
 	// Read HEAD first: if the session moves after that, the stamp is refused. If HEAD were read
 	// later, an ended session would get a due time that is never removed.
 	head, err := w.cfg.Sessions.Item(ctx, key, store.KindHead, "")
-	if err != nil || head.Head == nil || head.Head.Deleted {
+	if err != nil || head.Head == nil {
 		return err
 	}
 	if due := head.Head.Due; due == nil || !journal.Come(*due, w.cfg.Now(), journal.MaxAhead) {
 		return nil // another process has just sent, or it is put off
+	}
+	switch {
+	case head.Head.Deleted, head.Head.Removing: // who deleted it has not finished
+		swept.Removed++
+		return w.cfg.Sessions.Remove(ctx, key)
+	case head.Head.Expired(w.cfg.Now()):
+		swept.Removed++
+		return w.cfg.Expire(ctx, key)
 	}
 	switch head.Head.Status {
 	case session.StatusRunning:
@@ -60,7 +68,7 @@ func (w *Sweep) head(ctx context.Context, key session.Key, swept *Result) error 
 		return err
 	case session.StatusSuspended:
 		return w.resumeDue(ctx, head, swept)
-	case session.StatusInterrupted, session.StatusCompleted, session.StatusFailed, session.StatusCancelled: // never due
+	case session.StatusInterrupted, session.StatusCompleted, session.StatusFailed, session.StatusCancelled: // due when they expire
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/runtime/internal/halts"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
+	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
@@ -33,6 +34,8 @@ type Config struct {
 	LookTimeout time.Duration
 	// AtOnce is how many items are looked at side by side.
 	AtOnce int
+	// Expire deletes a session that has ended for longer than it is kept.
+	Expire func(context.Context, session.Key) error
 	Log    *slog.Logger
 }
 
@@ -59,6 +62,8 @@ type Result struct {
 	Resumed int
 	// Expired waits.
 	Expired int
+	// Removed sessions: whose time was over, or which were deleted by who could not finish it.
+	Removed int
 }
 
 // Sweep repairs the effects of a crash (docs/design/chain.md). It reads each hit of the due index
@@ -167,6 +172,7 @@ func (s *Result) add(more Result) {
 	s.Resent += more.Resent
 	s.Resumed += more.Resumed
 	s.Expired += more.Expired
+	s.Removed += more.Removed
 }
 
 // due yields what is due by a time, and then what is due so far ahead of now that it

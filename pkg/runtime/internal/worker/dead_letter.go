@@ -28,7 +28,7 @@ func (w *Worker) DeadLetter(ctx context.Context, wake journal.Wake) (Disposition
 		return Disposition{}, err
 	}
 	head, err := w.sessions.Item(ctx, key, store.KindHead, "")
-	if err != nil || head.Head == nil || head.Head.Deleted {
+	if err != nil || head.Head == nil || head.Head.Gone(w.cfg.Now()) {
 		return Disposition{}, err
 	}
 	newest, err := w.sessions.Newest(ctx, *head.Head)

@@ -331,6 +331,8 @@ func (inv *invocation) finish(ctx context.Context, err error) (Disposition, erro
 			return Disposition{}, nil
 		}
 		return Disposition{}, inv.sessions.Send(context.WithoutCancel(ctx), journal.NewWake(inv.key, inv.wonKeepingLease+1, journal.WakeStep))
+	case errors.Is(err, store.ErrNotFound): // it was deleted: nothing is done for it any more
+		return Disposition{}, nil
 	case errors.Is(context.Cause(ctx), ErrOutOfTime):
 		return Disposition{}, err
 	case errors.Is(err, errLedgerMoved): // what the step would have said was not true: decided on afresh

@@ -90,6 +90,9 @@ func (w *watcher) look() {
 			w.cancel(errSuperseded)
 			return
 		}
+	case errors.Is(err, store.ErrNotFound), err == nil && head.Head.Gone(w.inv.cfg.Now()): // it was deleted
+		w.cancel(errSuperseded)
+		return
 	case err != nil:
 		// The store does not answer just now: the step's own writes will find out.
 	default:

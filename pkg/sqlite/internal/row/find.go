@@ -85,11 +85,11 @@ func (f *Found) Unread(kind store.FindKind) store.Item {
 	return item
 }
 
-// DueBy is the SQL that selects the HEADs and, of items, those that meet one more condition, whose
+// DueBy is the SQL that selects the HEADs and the items, those that meet one more condition each, whose
 // due compares so with the first parameter.
-func DueBy(compare, more string) string {
+func DueBy(compare, heads, more string) string {
 	return "SELECT due, 0 AS place, sid, tenant, id, '', " + HeadColumns + " FROM sessions" +
-		" WHERE due IS NOT NULL AND due" + compare + "?1 AND (due, 0, sid) > (?2, ?3, ?4)" +
+		" WHERE due IS NOT NULL AND due" + compare + "?1" + heads + " AND (due, 0, sid) > (?2, ?3, ?4)" +
 		" UNION ALL SELECT i.due, 1, iid, s.tenant, s.id, i.id, i.rev, 0, '', 0, 0, 0, 0, 0, payload FROM items i JOIN sessions s USING (sid)" +
 		" WHERE i.due IS NOT NULL AND i.due" + compare + "?1" + more + " AND (i.due, 1, iid) > (?2, ?3, ?4)" +
 		" ORDER BY 1, 2, 3 LIMIT ?5"
