@@ -92,11 +92,9 @@ func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra 
 		if signal := inv.signal(); signal != nil {
 			return false, inv.obeySignal(ctx, *signal, out, extra)
 		}
-		late := engine.StepOutcome{Mail: out.Mail}
-		if err := inv.takeMail(ctx, &late); err != nil {
+		if err := inv.takeLateMail(ctx, &out); err != nil {
 			return false, errors.Join(err, inv.putAsking(ctx, extra))
 		}
-		out.LateMail, out.LateMailMessages = late.Mail[len(out.Mail):], late.MailMessages
 	}
 }
 
@@ -273,6 +271,19 @@ func (inv *invocation) takeMail(ctx context.Context, out *engine.StepOutcome) er
 		out.Mail = append(out.Mail, item.ID)
 		out.MailMessages = append(out.MailMessages, item.Mail.Message)
 	}
+	return nil
+}
+
+// takeLateMail takes in what has come since the step took its mail in, for the entry that ends the
+// step. What is over an entry's share is left: for the next step, or, where the session rests, for
+// the one it goes on with.
+func (inv *invocation) takeLateMail(ctx context.Context, out *engine.StepOutcome) error {
+	late := engine.StepOutcome{Mail: slices.Clip(out.Mail)}
+	if err := inv.takeMail(ctx, &late); err != nil {
+		return err
+	}
+	out.LateMail, out.LateMailMessages = late.Mail[len(out.Mail):], late.MailMessages
+	inv.mailSeen = inv.head.Head.MailCount
 	return nil
 }
 
