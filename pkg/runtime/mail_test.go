@@ -107,6 +107,11 @@ func TestMail_more_than_an_entry_takes(t *testing.T) {
 	}
 }
 
+// expires has an agent ask people for a time only.
+func expires(after time.Duration, then session.DeadlineOutcome) func(*agent.Agent) {
+	return func(a *agent.Agent) { a.InputExpiry = &tool.Expiry{After: after, Outcome: then} }
+}
+
 // The question to a person has expired and would be asked again: a message that has come meanwhile
 // is the answer.
 func TestMail_answers_what_would_be_asked_again(t *testing.T) {
@@ -115,9 +120,7 @@ func TestMail_answers_what_would_be_asked_again(t *testing.T) {
 		t.Run(when, func(t *testing.T) {
 			t.Parallel()
 			made := newEffects()
-			w := newWorld(t, made, helper(made, script{"go": {needs("where?")}, "there": {says("bye")}}, func(a *agent.Agent) {
-				a.InputExpiry = &tool.Expiry{After: time.Hour, Outcome: session.ExpireReask}
-			}))
+			w := newWorld(t, made, helper(made, script{"go": {needs("where?")}, "there": {says("bye")}}, expires(time.Hour, session.ExpireReask)))
 			w.run(w.process(), "go")
 			require.Equal(t, session.StatusSuspended, w.session().Status)
 			w.clock.advance(2 * time.Hour)
