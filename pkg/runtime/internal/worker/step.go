@@ -248,29 +248,17 @@ func (inv *invocation) takeMail(ctx context.Context, out *engine.StepOutcome) er
 		return nil
 	}
 	count := inv.head.Head.MailCount
-	if count <= int64(len(inv.session.Mail)+len(out.Mail)) {
-		inv.mailSeen = count
-		return nil
-	}
-	items, err := inv.sessions.Items(ctx, inv.key, store.KindMail, "")
-	if err != nil {
-		return err
+	if count > int64(len(inv.session.Mail)+len(out.Mail)) {
+		ids, messages, whole, err := inv.sessions.Mail(ctx, inv.session, out.Mail, inv.cfg.StepBytes/4)
+		if err != nil {
+			return err
+		}
+		out.Mail, out.MailMessages = append(out.Mail, ids...), append(out.MailMessages, messages...)
+		if !whole {
+			count = int64(len(inv.session.Mail) + len(out.Mail))
+		}
 	}
 	inv.mailSeen = count
-	left := inv.cfg.StepBytes / 4
-	for _, item := range items {
-		if inv.session.Mail[item.ID] || slices.Contains(out.Mail, item.ID) {
-			continue
-		}
-		size := engine.EncodedSize(item.Mail.Message)
-		if size > left && len(out.MailMessages) > 0 {
-			inv.mailSeen = int64(len(inv.session.Mail) + len(out.Mail))
-			break
-		}
-		left -= size
-		out.Mail = append(out.Mail, item.ID)
-		out.MailMessages = append(out.MailMessages, item.Mail.Message)
-	}
 	return nil
 }
 
