@@ -237,11 +237,14 @@ func TestDown(t *testing.T) {
 			for at := 1; ; at++ {
 				d := &down{}
 				w := newWorld(t, change{runtime: func(cfg *runtime.Config) { cfg.Store = d }})
-				if strings.HasSuffix(c.target, "/retry") {
-					w.start("trip", "fail")
-				} else {
-					w.start("trip", "echo deploy")
+				waits := "echo deploy"
+				switch {
+				case strings.HasSuffix(c.target, "/retry"):
+					waits = "fail"
+				case strings.HasSuffix(c.target, "/messages") && c.method == http.MethodPost:
+					waits = "where"
 				}
+				w.start("trip", waits)
 				body := c.body
 				if c.method == http.MethodPost && (body == "" || strings.Contains(body, "WAIT")) {
 					wait := get[client.Session](w, ann, "/sessions/trip").Pause.Pending[0]
