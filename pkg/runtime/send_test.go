@@ -344,3 +344,70 @@ func TestSend_repeated(t *testing.T) {
 		}
 	}
 }
+
+// A task whose worker dies again and again is failed with what was said to it, once: what an entry
+// has taken in before is not taken in again, though the session is loaded bare.
+func TestSend_to_what_the_dead_letters_give_up(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls("echo", `{"text":"1"}`), says("bye")}}))
+	p := w.process(func(cfg *runtime.Config) { cfg.MaxClaims = 1 })
+	w.start(p, "go")
+	say := func(text string) {
+		_, err := w.send(p, func(p *runtime.SendParams) { p.Message = llm.TextParts(text) })
+		require.NoError(t, err)
+	}
+	say("first")
+	w.deliver(p, 2, journal.WakeStep)
+	require.Equal(t, []string{"m0000000001"}, w.journal()[1].Mail)
+	say("steer")
+	w.drain()
+	w.claimAs("dead", 3)
+	w.clock.advance(time.Hour)
+	_, err := p.DeadLetter(context.Background(), w.wake(3, journal.WakeStep))
+	require.NoError(t, err)
+	require.Equal(t, session.StatusFailed, w.session().Status)
+	require.Equal(t, 1, w.told("first"))
+	require.Equal(t, 1, w.told("steer"))
+	w.checkMail()
+	_, err = p.Retry(context.Background(), runtime.BackParams{Key: w.key, Caller: people})
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	require.Equal(t, session.StatusCompleted, w.session().Status)
+	require.Contains(t, asJSON(t, w.session().Messages), "steer", "the next try has read it")
+	w.checkMail()
+}
+
+// What was said after a checkpoint is no part of it: who goes back, or forks, does not hear it again.
+// The fork has mail of its own.
+func TestSend_and_going_back(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls("echo", `{"text":"1"}`), says("bye")}}))
+	w.start(w.process(), "go")
+	_, err := w.send(w.process())
+	require.NoError(t, err)
+	_, err = w.stop(w.process(), runtime.SignalInterrupt)
+	require.NoError(t, err)
+	at := checkpointAt(w, 1)
+	_, err = w.process().GoBack(context.Background(), runtime.BackParams{Key: w.key, Checkpoint: at, Caller: people})
+	require.NoError(t, err)
+	require.NoError(t, w.process().settle())
+	require.Equal(t, session.StatusCompleted, w.session().Status)
+	require.NotContains(t, asJSON(t, w.session().Messages), "steer")
+	w.checkMail()
+
+	for name, checkpoint := range map[string]string{"before": at, "after": checkpointAt(w, 2)} {
+		forked, err := w.process().Fork(context.Background(), runtime.ForkParams{Origin: w.key, Checkpoint: checkpoint, Message: llm.TextParts("go"), Caller: people})
+		require.NoError(t, err)
+		out, err := w.process().Send(context.Background(), runtime.SendParams{Key: forked.Key, Message: llm.TextParts("in the fork"), Caller: people})
+		require.NoError(t, err)
+		require.Equal(t, "m0000000001", out.Mail)
+		require.NoError(t, w.process().settle())
+		s, err := w.process().Session(context.Background(), forked.Key)
+		require.NoError(t, err)
+		require.Equal(t, session.StatusCompleted, s.Status)
+		require.Equal(t, 1, strings.Count(asJSON(t, s.Messages), "in the fork"))
+		require.Equal(t, name == "after", strings.Contains(asJSON(t, s.Messages), "steer"))
+	}
+}
