@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -208,5 +209,38 @@ func TestSend_where_the_store_cannot_be_read(t *testing.T) {
 				w.settledWith(nil, fmt.Sprintf("read %d", at))
 			}
 		})
+	}
+}
+
+// Messages race with the worker that suspends, completes or fails the task, and with who cancels it:
+// what was accepted is in the history once.
+func TestSend_races(t *testing.T) {
+	t.Parallel()
+	scripts := byTools()
+	maps.Copy(scripts, byPlanner(func(context.Context, string) {}))
+	for name, lines := range scripts {
+		for _, signal := range []runtime.SignalKind{"", runtime.SignalCancel} {
+			t.Run(name+"/"+string(signal), func(t *testing.T) {
+				t.Parallel()
+				made := newEffects()
+				w := newWorld(t, made, hooked(made, lines, func(context.Context, string) {}))
+				for range 4 {
+					w = w.another()
+					w.start(w.process(), "go")
+					works, sends, stops := w.process(), w.process(), w.process()
+					var worked, sent, stopped error
+					var all sync.WaitGroup
+					all.Go(func() { worked = works.work() })
+					all.Go(func() { _, sent = w.send(sends) })
+					if signal != "" {
+						all.Go(func() { _, stopped = w.stop(stops, signal) })
+					}
+					all.Wait()
+					require.NoError(t, worked)
+					require.NoError(t, stopped)
+					w.settledWith(sent, "raced")
+				}
+			})
+		}
 	}
 }
