@@ -54,7 +54,7 @@ var plan = house{
 		"pkg/runtime/internal/idempotency": 3.6, // idempotency keys
 		"pkg/runtime/internal/worker":      3.7, // what a delivered message does
 		"pkg/runtime/internal/sweep":       3.7,
-		"pkg/runtime/internal/control":     3.8, // verbs that stop a task
+		"pkg/runtime/internal/control":     3.8, // verbs that stop a task, begin one from a checkpoint, or bring a message
 		"pkg/runtime/internal/drive":       3.8, // a queue, a worker and the sweep
 
 		"pkg/store/dynamostore/internal/retry":  3.8,

@@ -177,7 +177,7 @@ type StepOutcome struct {
 	Failure  *session.Failure
 	Used     Used
 	// LateMail came while the step was ending: it follows the reply, which had not
-	// seen it, and keeps the task going.
+	// seen it, and keeps the task going, unless that waits, fails or is stopped.
 	LateMail         []string
 	LateMailMessages []llm.Message
 	// InputExpiry bounds an input wait.
@@ -204,6 +204,11 @@ func addReply(e *journal.Entry, out StepOutcome) {
 	}
 }
 
+func addLateMail(e *journal.Entry, out StepOutcome) {
+	e.Messages = append(e.Messages, out.LateMailMessages...)
+	e.Mail = slices.Concat(e.Mail, out.LateMail)
+}
+
 // Close commits what came of a step: stepped, suspended, completed or failed.
 // After a failure the calls without a result get one that says so.
 func Close(s *session.Session, out StepOutcome, st Stamp) Move {
@@ -211,7 +216,7 @@ func Close(s *session.Session, out StepOutcome, st Stamp) Move {
 	switch {
 	case out.Failure != nil:
 		kind, status = session.KindFailed, session.StatusFailed
-	case len(out.Waits) > 0:
+	case len(out.Waits) > 0 && !out.mailAnswers():
 		kind, status = session.KindSuspended, session.StatusSuspended
 	case len(out.LateMail) > 0:
 	case out.needsInput():
@@ -231,8 +236,7 @@ func Close(s *session.Session, out StepOutcome, st Stamp) Move {
 	if len(results) > 0 {
 		e.Messages = append(e.Messages, toolMessage(callOrder(s, out.Reply), results))
 	}
-	e.Messages = append(e.Messages, out.LateMailMessages...)
-	e.Mail = slices.Concat(e.Mail, out.LateMail)
+	addLateMail(&e, out)
 	e.StateOps, e.Events, e.Failure = out.StateOps, out.Events, out.Failure
 	if kind == session.KindCompleted {
 		e.Output = out.Output
@@ -257,6 +261,11 @@ func Close(s *session.Session, out StepOutcome, st Stamp) Move {
 
 func (out StepOutcome) needsInput() bool {
 	return out.NeedsInput && out.Reply != nil && len(out.Reply.ToolCalls()) == 0
+}
+
+// mailAnswers reports whether all that is waited for is a message, and one has come meanwhile.
+func (out StepOutcome) mailAnswers() bool {
+	return len(out.LateMail) > 0 && !slices.ContainsFunc(out.Waits, func(w session.Wait) bool { return w.Kind != session.WaitInput || w.Call != "" })
 }
 
 // openAll gives the waits of an entry their ids, nonces and times. At most
@@ -446,7 +455,7 @@ func Stopped(s *session.Session, signal journal.Signal, out StepOutcome, st Stam
 	}
 	e := next(s, kind, status, st)
 	if !out.KeepsReply(signal) {
-		out.Reply, out.Mail, out.MailMessages = nil, nil, nil
+		out.Reply = nil
 	}
 	e.Signal, e.Answers = &signal, out.Answers
 	addReply(&e, out)
@@ -460,6 +469,7 @@ func Stopped(s *session.Session, signal journal.Signal, out StepOutcome, st Stam
 	if len(results) > 0 {
 		e.Messages = append(e.Messages, toolMessage(callOrder(s, out.Reply), results))
 	}
+	addLateMail(&e, out)
 	if status == session.StatusCancelled {
 		e.Messages = append(e.Messages, llm.Assistant(TextClosing))
 	}

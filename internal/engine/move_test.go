@@ -81,6 +81,7 @@ func TestClose(t *testing.T) {
 		"late_mail_keeps_text_going":         {with(text, late), session.KindStepped, true, 0},
 		"late_mail_keeps_needed_input_going": {with(with(text, func(o *engine.StepOutcome) { o.NeedsInput = true }), late), session.KindStepped, true, 0},
 		"late_mail_keeps_output_going":       {with(with(with(call, done), late), func(o *engine.StepOutcome) { o.Output = json.RawMessage(`1`) }), session.KindStepped, true, 0},
+		"late_mail_answers_a_wait_for_input": {with(with(call, done), func(o *engine.StepOutcome) { late(o); o.Waits = []session.Wait{{Kind: session.WaitInput}} }), session.KindStepped, true, 0},
 		"late_mail_does_not_undo_waits":      {with(with(call, wait), late), session.KindSuspended, false, 1},
 		"failure_closes_what_is_open":        {with(call, fail), session.KindFailed, false, 0},
 		"failure_wins_over_waits":            {with(with(call, wait), fail), session.KindFailed, false, 0},
@@ -267,13 +268,14 @@ func TestStopped(t *testing.T) {
 	for kind, reply := range map[journal.SignalKind]llm.Part{journal.SignalInterrupt: toolCall("look"), journal.SignalCancel: llm.Text("half a word")} {
 		st = begin(t)
 		st.stopped(kind, engine.StepOutcome{Reply: st.reply(reply), Mail: []string{"m1"}, MailMessages: []llm.Message{llm.User("and")}})
-		require.NotContains(t, st.s.Messages, llm.User("and"), "what is given up has taken no mail in")
-		require.Empty(t, st.s.Mail)
+		require.Equal(t, llm.User("and"), st.s.Messages[1], "the reply is given up, not the mail")
+		require.True(t, st.s.Mail["m1"])
 		require.Zero(t, st.last.Entry.Used.Steps)
 	}
 
-	st = begin(t).stopped(journal.SignalCancel, engine.StepOutcome{})
-	require.Equal(t, llm.Assistant(engine.TextClosing), st.s.Messages[1])
+	st = begin(t).stopped(journal.SignalCancel, engine.StepOutcome{LateMail: []string{"m1"}, LateMailMessages: []llm.Message{llm.User("and")}})
+	require.Equal(t, []llm.Message{llm.User("and"), llm.Assistant(engine.TextClosing)}, st.s.Messages[1:])
+	require.True(t, st.s.Mail["m1"])
 	require.Nil(t, st.last.Wake)
 }
 

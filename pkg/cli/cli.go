@@ -318,6 +318,7 @@ Environment
 		c.workers.Work(), c.workers.Dev(), c.demoCommand(), c.versionCommand(),
 	)
 	root.AddCommand(c.retryCommand(), c.forkCommand(), c.checkpointsCommand(), c.runsCommand())
+	root.AddCommand(c.sendCommand())
 	root.AddCommand(c.stopCommands()...)
 	root.AddCommand(c.deleteCommand(), c.lists.ExportCommand(oneSession, c.completeFirst(c.completeSessions), c.noSession))
 	root.AddCommand(c.haltCommand(), c.goCommand())

@@ -203,10 +203,14 @@ func (c *cli) refused(ctx context.Context, e *place.Connection, id string, err e
 			v.ResumeHint = "" // somebody is at it
 		}
 	case session.OutcomeCompleted, session.OutcomeCancelled:
-		if exit.CodeOf(err) == client.CodeNotResumable {
+		if code := exit.CodeOf(err); code == client.CodeNotResumable || code == client.CodeSessionEnded && c.message != "" {
 			v.ResumeHint = c.nextTurn(id)
 		}
-	case session.OutcomePaused, session.OutcomeInterrupted, session.OutcomeFailed, session.OutcomeError:
+	case session.OutcomeInterrupted:
+		if exit.CodeOf(err) == client.CodeNotResumable && c.message != "" {
+			v.ResumeHint = c.saying("resume", id)
+		}
+	case session.OutcomePaused, session.OutcomeFailed, session.OutcomeError:
 	}
 	report.Refuse(c.Screen, c.Place, v, err)
 	return exit.Said(exit.Code("", err))
@@ -217,12 +221,14 @@ const maxNext = 200
 
 // nextTurn is the command that goes on with a session that has come to its end: with
 // the message that was given, if it can stand there.
-func (c *cli) nextTurn(id string) string {
+func (c *cli) nextTurn(id string) string { return c.saying("run", "--session", id) }
+
+// saying is a command with the message that was given.
+func (c *cli) saying(words ...string) string {
 	message := c.message
 	if message == "" || len(message) > maxNext || screen.CleanLine(message) != message {
 		message = report.WordMessage
 	}
-	words := []string{"run", "--session", id}
 	if strings.HasPrefix(message, "-") {
 		words = append(words, "--")
 	}

@@ -79,12 +79,16 @@ func TestWhatIsSent(t *testing.T) {
 			return err
 		},
 		func() error {
+			_, err := c.Send(ctx, client.SendParams{SessionID: "s", Wait: time.Second, CancelOnDisconnect: true})
+			return err
+		},
+		func() error {
 			_, err := c.Resume(ctx, client.ResumeParams{SessionID: "s", CancelOnDisconnect: true})
 			return err
 		},
 	} {
 		require.NoError(t, send())
-		require.Equal(t, []string{"wait=1, cancel-on-disconnect", "wait=1, cancel-on-disconnect", "wait=1, cancel-on-disconnect", ""}[i],
+		require.Equal(t, []string{"wait=1, cancel-on-disconnect", "wait=1, cancel-on-disconnect", "wait=1, cancel-on-disconnect", "wait=1, cancel-on-disconnect", ""}[i],
 			s.requests[len(s.requests)-1].Header.Get(client.HeaderPrefer))
 	}
 

@@ -61,6 +61,14 @@ func checkAnswer(out any, id string) error {
 			return err
 		}
 		return checkWaits(o.Waits, true)
+	case *Sent:
+		if err := checkID("mail", o.MailID, true); err != nil {
+			return err
+		}
+		if err := checkWaits(o.Open, true); err != nil {
+			return err
+		}
+		return checkID("session", o.SessionID, false)
 	case *Stopped:
 		return checkID("session", o.SessionID, false)
 	case *Deleted:

@@ -30,6 +30,7 @@ func TestAnswers_ids(t *testing.T) {
 		"startSession":     {client.Started{}, client.Started{SessionID: odd}},
 		"submitAnswer":     {client.Submitted{Open: odds}},
 		"resumeSession":    {client.Resumed{Open: []client.Wait{{WaitID: odd}}}},
+		"sendMessage":      {client.Sent{}, client.Sent{SessionID: odd}, client.Sent{SessionID: "s", MailID: odd}, client.Sent{SessionID: "s", Open: []client.Wait{{WaitID: odd}}}},
 		"interruptSession": {client.Stopped{}, client.Stopped{SessionID: odd}},
 		"cancelSession":    {client.Stopped{SessionID: odd}},
 		"abortSession":     {client.Stopped{SessionID: odd}},

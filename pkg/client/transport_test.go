@@ -122,6 +122,10 @@ func calls(c *client.Client, id string) map[string]func(context.Context) error {
 			_, err := c.Submit(ctx, client.SubmitParams{SessionID: id, Answer: client.SubmitRequest{WaitID: "w2-1"}})
 			return err
 		},
+		"sendMessage": func(ctx context.Context) error {
+			_, err := c.Send(ctx, client.SendParams{SessionID: id, Request: client.SendRequest{Message: client.Text("hi")}})
+			return err
+		},
 		"interruptSession": func(ctx context.Context) error {
 			_, err := c.Interrupt(ctx, client.StopParams{SessionID: id, Request: client.StopRequest{Task: 2}})
 			return err

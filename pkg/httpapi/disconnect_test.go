@@ -53,6 +53,8 @@ func TestDisconnect(t *testing.T) {
 		"in any order":       {target: "/sessions", body: start, prefer: "Cancel-On-Disconnect,wait=20", applied: cancels, status: session.StatusCancelled},
 		"submit":             {before: "locate", target: "/sessions/a/submit", body: locates, prefer: cancels, applied: cancels, status: session.StatusCancelled},
 		"resume":             {before: "deploy", target: "/sessions/a/resume", body: `{"decisions":{"approve":["w2-1"]}}`, prefer: cancels, applied: cancels, status: session.StatusCancelled},
+		"send, an answer":    {before: "where", target: "/sessions/a/messages", body: `{"message":"Bern"}`, prefer: cancels, applied: cancels, status: session.StatusCancelled},
+		"send, a next turn":  {before: "echo", target: "/sessions/a/messages", body: `{"message":"locate","start":true}`, prefer: cancels, applied: cancels, status: session.StatusCancelled},
 		"not asked for":      {target: "/sessions", body: start, prefer: waits, applied: waits, status: session.StatusRunning},
 		"the wait ran out":   {target: "/sessions", body: start, prefer: "wait=2, cancel-on-disconnect", applied: "wait=2, cancel-on-disconnect", status: session.StatusRunning},
 		"without a wait":     {target: "/sessions", body: start, prefer: "cancel-on-disconnect", status: session.StatusRunning},
@@ -78,6 +80,18 @@ func TestDisconnect(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Who only says something to an agent that works does not end its task by going away.
+func TestDisconnect_of_a_message(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := bubble(t)
+		require.Equal(t, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions", `{"agent":"desk","sessionId":"a","input":"locate"}`).Code)
+		sent := answer[client.Sent](w, http.StatusAccepted, w.goes(t, nil, "/sessions/a/messages", `{"message":"locate"}`, cancels))
+		require.Equal(t, client.SendQueued, sent.Outcome)
+		require.Equal(t, session.StatusRunning, w.newest("a").Status)
+	})
 }
 
 // newest is the last entry of a session of acme.

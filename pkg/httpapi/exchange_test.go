@@ -281,6 +281,22 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("delete_deleted", ann, http.MethodDelete, "/sessions/wrong", "")
 	s.tell("deleted_session", ann, get, "/sessions/wrong", "")
 	s.tell("start_deleted", ann, post, "/sessions", `{"agent":"desk","sessionId":"wrong","input":"echo"}`)
+	// messages to what works, has ended, waits, was interrupted
+	s.tell("send_no_message", ann, post, "/sessions/trip/messages", `{"start":true}`)
+	s.tell("start_steered", ann, post, "/sessions", `{"agent":"desk","sessionId":"steered","input":"echo deploy"}`)
+	s.tell("send_queued", ann, post, "/sessions/steered/messages", `{"message":"echo deploy"}`, client.HeaderIdempotencyKey, "send-1")
+	s.tell("send_queued_again", ann, post, "/sessions/steered/messages", `{"message":"echo deploy"}`, client.HeaderIdempotencyKey, "send-1")
+	s.drive(key("steered"))
+	s.tell("entries_with_mail", ann, get, "/sessions/steered/entries", "")
+	s.tell("send_waits_for_approval", ann, post, "/sessions/steered/messages", `{"message":"and the red ones"}`)
+	s.tell("send_interrupt", ann, post, "/sessions/steered/interrupt", "")
+	s.tell("send_interrupted", ann, post, "/sessions/steered/messages", `{"message":"and the red ones"}`)
+	s.tell("send_cancel", ann, post, "/sessions/steered/cancel", "")
+	s.tell("send_ended", ann, post, "/sessions/steered/messages", `{"message":"echo"}`)
+	s.tell("send_other_task", ann, post, "/sessions/steered/messages", `{"message":"echo","task":2,"start":true}`)
+	s.tell("send_started", ann, post, "/sessions/steered/messages", `{"message":"echo","start":true}`)
+	s.drive(key("steered"))
+	s.tell("messages_steered", ann, get, "/sessions/steered/messages", "")
 	// New exchanges go here: ids are counted, and one further up renumbers every file after it.
 	return s.told
 }

@@ -291,7 +291,7 @@ func TestNotOurs(t *testing.T) {
 		require.Equal(t, strings.ReplaceAll(none.Body.String(), "nobodys", "theirs"), theirs.Body.String(), target)
 	}
 	for verb, target := range routesOf(http.MethodPost, "theirs") {
-		body := map[string]string{"submitAnswer": `{"kind":"message","message":"x"}`, "resumeSession": `{"message":"x"}`, "interruptSession": `{"task":1}`, "cancelSession": `{"reason":"x"}`, "abortSession": `{}`, "retrySession": `{}`, "forkSession": `{}`}[verb]
+		body := map[string]string{"submitAnswer": `{"kind":"message","message":"x"}`, "resumeSession": `{"message":"x"}`, "sendMessage": `{"message":"x"}`, "interruptSession": `{"task":1}`, "cancelSession": `{"reason":"x"}`, "abortSession": `{}`, "retrySession": `{}`, "forkSession": `{}`}[verb]
 		require.NotEmpty(t, body, "what would %s take, if the session were there?", verb)
 		theirs, none := w.send(ann, http.MethodPost, target, body), w.send(ann, http.MethodPost, strings.Replace(target, "theirs", "nobodys", 1), body)
 		require.Equal(t, http.StatusNotFound, theirs.Code, verb)

@@ -49,6 +49,7 @@ var table = []served{
 	{Route{http.MethodPost, "/sessions/{id}/submit", FunctionSubmit, "submitAnswer"}, (*handler).submit},
 	{Route{http.MethodPost, "/sessions/{id}/retry", FunctionResume, "retrySession"}, (*handler).retry},
 	{Route{http.MethodPost, "/sessions/{id}/fork", FunctionResume, "forkSession"}, (*handler).fork},
+	{Route{http.MethodPost, "/sessions/{id}/messages", FunctionResume, "sendMessage"}, (*handler).sendMessage},
 	{Route{http.MethodPost, "/sessions/{id}/interrupt", FunctionResume, "interruptSession"}, stops(runtime.SignalInterrupt)},
 	{Route{http.MethodPost, "/sessions/{id}/cancel", FunctionResume, "cancelSession"}, stops(runtime.SignalCancel)},
 	{Route{http.MethodPost, "/sessions/{id}/abort", FunctionResume, "abortSession"}, stops(runtime.SignalAbort)},

@@ -222,7 +222,7 @@ func TestDown(t *testing.T) {
 	for _, id := range []string{"", "trip"} {
 		for verb, target := range routesOf(http.MethodPost, id) {
 			// What is empty here approves the wait.
-			body, ok := map[string]string{"startSession": `{"agent":"desk","input":"echo"}`, "submitAnswer": "", "resumeSession": `{"decisions":{"approve":["WAIT"]}}`, "interruptSession": `{}`, "cancelSession": `{}`, "abortSession": `{}`, "retrySession": `{}`, "forkSession": `{}`, "haltSteps": `{}`, "letStepsGo": `{}`}[verb]
+			body, ok := map[string]string{"startSession": `{"agent":"desk","input":"echo"}`, "submitAnswer": "", "resumeSession": `{"decisions":{"approve":["WAIT"]}}`, "sendMessage": `{"message":"x"}`, "interruptSession": `{}`, "cancelSession": `{}`, "abortSession": `{}`, "retrySession": `{}`, "forkSession": `{}`, "haltSteps": `{}`, "letStepsGo": `{}`}[verb]
 			require.True(t, ok, "with which body does %s change something?", verb)
 			requests = append(requests, request{http.MethodPost, target, body})
 		}
@@ -240,11 +240,14 @@ func TestDown(t *testing.T) {
 			for at := 1; ; at++ {
 				d := &down{}
 				w := newWorld(t, change{runtime: func(cfg *runtime.Config) { cfg.Store = d }})
-				if strings.HasSuffix(c.target, "/retry") {
-					w.start("trip", "fail")
-				} else {
-					w.start("trip", "echo deploy")
+				waits := "echo deploy"
+				switch {
+				case strings.HasSuffix(c.target, "/retry"):
+					waits = "fail"
+				case strings.HasSuffix(c.target, "/messages") && c.method == http.MethodPost:
+					waits = "where"
 				}
+				w.start("trip", waits)
 				body := c.body
 				if c.method == http.MethodPost && (body == "" || strings.Contains(body, "WAIT")) {
 					wait := get[client.Session](w, ann, "/sessions/trip").Pause.Pending[0]

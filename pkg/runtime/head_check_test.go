@@ -251,11 +251,11 @@ func TestHeadCheck_signal_of_the_same_strength(t *testing.T) {
 	require.Equal(t, session.StatusCompleted, w.session().Status, "%v", w.kinds())
 }
 
-// Mail does not hold up the entry that obeys a signal: it waits for the next task, or
-// for the next try.
+// The entry that obeys a signal takes the mail in that came before it: nothing that was sent to a
+// task is left for another one.
 func TestHeadCheck_mail_beside_a_signal(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []journal.SignalKind{journal.SignalInterrupt, journal.SignalCancel} {
+	for kind, want := range stoppedAs {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			made := newEffects()
@@ -267,16 +267,63 @@ func TestHeadCheck_mail_beside_a_signal(t *testing.T) {
 			require.NoError(t, p.work())
 			require.Len(t, w.kinds(), 2)
 			require.Equal(t, kind, w.journal()[1].Signal.Kind)
-			if kind == journal.SignalInterrupt {
+			require.Equal(t, want, w.session().Status)
+			require.Equal(t, []string{"m1"}, w.journal()[1].Mail)
+			require.Equal(t, llm.User("also"), w.session().Messages[1])
+			switch kind {
+			case journal.SignalInterrupt:
 				_, err := w.goOn(p)
 				require.NoError(t, err)
-			} else {
+			case journal.SignalCancel:
 				w.start(p, "next")
+			case journal.SignalAbort:
 			}
 			require.NoError(t, p.settle())
-			require.True(t, w.session().Mail["m1"], "%v", w.kinds())
+			told := 0
+			for _, m := range w.session().Messages {
+				if m.Text() == "also" {
+					told++
+				}
+			}
+			require.Equal(t, 1, told, "%v", w.kinds())
 			w.checkAtRest()
 		})
+	}
+}
+
+// Mail that comes just before that entry is written refuses it, and is taken in.
+func TestHeadCheck_mail_that_comes_when_a_signal_is_obeyed(t *testing.T) {
+	t.Parallel()
+	for kind, want := range stoppedAs {
+		for _, verb := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/verb=%v", kind, verb), func(t *testing.T) {
+				t.Parallel()
+				made := newEffects()
+				w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`), says("bye")}}))
+				came := false
+				p := w.process(func(cfg *runtime.Config) {
+					cfg.WatchEvery = time.Hour
+					cfg.Store = &storeHook{Store: w.store, entry: func(e journal.Entry) {
+						if e.Signal != nil && !came {
+							came = true
+							w.mail("m1", "also")
+						}
+					}}
+				})
+				w.start(p, "go")
+				if verb {
+					_, err := w.stop(p, kind)
+					require.NoError(t, err)
+				} else {
+					w.signal(kind)
+					require.NoError(t, p.work())
+				}
+				require.True(t, came)
+				require.Equal(t, want, w.session().Status)
+				require.Equal(t, []string{"m1"}, w.journal()[1].Mail)
+				w.checkAtRest()
+			})
+		}
 	}
 }
 

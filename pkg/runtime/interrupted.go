@@ -20,7 +20,7 @@ func (r *Runtime) continueInterrupted(ctx context.Context, s *session.Session, p
 	if err != nil {
 		return Resumed{}, err
 	}
-	items, open, err := r.expireOverdue(ctx, s)
+	items, open, err := r.sessions.ExpireOverdue(ctx, s)
 	if err != nil {
 		return Resumed{}, err
 	}

@@ -143,7 +143,7 @@ func TestOnce_of_a_tool_that_was_left_behind(t *testing.T) {
 	}, func(ctx context.Context, c *tool.Call, _ textIn) (int, error) {
 		defer close(ended)
 		return tool.Once(ctx, c, "k", func(context.Context) (int, error) {
-			time.Sleep(300 * time.Millisecond)
+			time.Sleep(2 * time.Second) // far longer than the worker takes to give the tool up
 			return 1, nil
 		})
 	})

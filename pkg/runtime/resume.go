@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/adjourn/adjourn/internal/engine"
-	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/control"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/idempotency"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
@@ -180,7 +180,7 @@ func (r *Runtime) resumeContinue(ctx context.Context, p *resumeRequest) (Resumed
 	var writes []store.Item
 	switch s.Status {
 	case session.StatusSuspended:
-		waits, open, err := r.expireOverdue(ctx, s)
+		waits, open, err := r.sessions.ExpireOverdue(ctx, s)
 		if err != nil {
 			return Resumed{}, err
 		}
@@ -225,31 +225,6 @@ func (r *Runtime) releaseHeld(waits []store.Item) []store.Item {
 		}
 	}
 	return items
-}
-
-// expireOverdue returns the waits of a suspension, and those of them that are open. Waits whose
-// deadline has passed expire first, as when an answer comes too late, so that the caller need not
-// wait for the sweep. A conflict means that an answer came first, and the answer counts.
-func (r *Runtime) expireOverdue(ctx context.Context, s *session.Session) (items []store.Item, open []session.Wait, err error) {
-	if items, err = r.sessions.WaitsAt(ctx, s.Key, stored.WaitsAtOf(s)); err != nil {
-		return nil, nil, err
-	}
-	expired := false
-	for _, item := range items {
-		if item.Wait.State != session.WaitOpen || !r.sessions.Overdue(*item.Wait) {
-			continue
-		}
-		if err := r.sessions.Expire(ctx, s.Key, item); err != nil {
-			return nil, nil, err
-		}
-		expired = true
-	}
-	if expired {
-		if items, err = r.sessions.WaitsAt(ctx, s.Key, stored.WaitsAtOf(s)); err != nil {
-			return nil, nil, err
-		}
-	}
-	return items, stored.OpenWaits(stored.WaitRecords(items)), nil
 }
 
 // resumeWithMessage answers the input the session waits for; else it goes on with the
@@ -325,38 +300,15 @@ func (r *Runtime) answerWith(ctx context.Context, p *resumeRequest, a session.An
 	return Resumed{Continuation: submitted.Continuation, Open: submitted.Open, Repeated: submitted.Repeated}, err
 }
 
-// resumeWithNewMessage commits one recorded move: it takes the answers in, closes open waits and
-// calls that have not run, and appends the message. A conflict means that another writer was
-// first.
+// resumeWithNewMessage commits one recorded move ([control.Control.Abandon]). A conflict means that
+// another writer was first.
 func (r *Runtime) resumeWithNewMessage(ctx context.Context, s *session.Session, p *resumeRequest) (Resumed, error) {
-	head, err := r.sessions.Head(ctx, s.Key)
-	if err != nil {
-		return Resumed{}, err
-	}
-	items, _, err := r.expireOverdue(ctx, s)
-	if err != nil {
-		return Resumed{}, err
-	}
-	if err := answers.CheckAbandon(s, stored.WaitRecords(items), p.Caller.Who); err != nil {
-		return Resumed{}, err
-	}
-	taken, extra := stored.TakeWaits(s, items, s.Next(), r.cfg.StepBytes)
-	record, err := p.q.Record(r.cfg.Now(), p.Key, s.Next(), idempotency.Done{Entry: s.Next()})
-	if err != nil {
-		return Resumed{}, err
-	}
-	extra = append(extra, record...)
-	closed, ledgers, err := r.worker.CloseOpenCalls(ctx, s, len(extra))
-	if err != nil {
-		return Resumed{}, err
-	}
-	message := llm.UserParts(p.Message)
-	m := engine.Resumed(s, taken, &message, closed.Results, r.stamp(p.Caller))
-	m.Entry.StateOps, m.Entry.Events, m.Entry.Calls = closed.StateOps, closed.Events, closed.Used.Runs
-	if err := r.sessions.Commit(ctx, s, &head, m, append(extra, ledgers...)); err != nil {
-		return Resumed{}, err
-	}
-	return Resumed{Continuation: ContinuationResumed}, nil
+	return Resumed{Continuation: ContinuationResumed}, r.control.Abandon(ctx, s, &control.Words{
+		Message: p.Message, Who: p.Caller.Who, From: p.Caller.From,
+		Record: func(seq int64) ([]store.Item, error) {
+			return p.q.Record(r.cfg.Now(), p.Key, seq, idempotency.Done{Entry: seq})
+		},
+	})
 }
 
 // resumeWithConfirmation answers the one open approval, or the one that is named.

@@ -254,7 +254,8 @@ func TestSignal_while_tools_read(t *testing.T) {
 				require.Empty(t, s.Calls)
 				w.checkAtRest()
 				if kind == journal.SignalInterrupt {
-					require.Len(t, s.Messages, 1)
+					require.Len(t, s.Messages, 2)
+					require.Equal(t, "and this", s.Messages[1].Text(), "the mail is no part of what is given up")
 					return
 				}
 				require.Equal(t, llm.ResultSuccess, results(s)["c2-1"].Status)

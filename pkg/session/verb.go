@@ -11,6 +11,7 @@ const (
 	VerbSubmit    Verb = "submit"
 	VerbRetry     Verb = "retry"
 	VerbFork      Verb = "fork"
+	VerbSend      Verb = "send"
 	VerbInterrupt Verb = "interrupt"
 	VerbCancel    Verb = "cancel"
 	VerbAbort     Verb = "abort"
@@ -35,6 +36,7 @@ func (s Status) Verbs(resumes, open, aborted bool) []Verb {
 	add(open && !s.Ended(), VerbSubmit)
 	add(s == StatusFailed && !aborted, VerbRetry)
 	add(true, VerbFork)
+	add(working || s == StatusCompleted || s == StatusCancelled, VerbSend)
 	add(working, VerbInterrupt)
 	add(!s.Ended(), VerbCancel, VerbAbort)
 	add(true, VerbDelete)

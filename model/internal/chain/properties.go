@@ -55,7 +55,7 @@ var Texts = map[string]string{
 	"denied":       "a call ends as not run, by a verb that was refused",
 	"passed over":  "a signal was accepted, and the task ended or was put off without it",
 	"sleeps":       "an accepted signal sleeps where nobody works",
-	"mail":         "mail is left behind by an end or a suspension",
+	"mail":         "mail is left behind where a session rests",
 	"forgotten":    "an answer was accepted and never taken in",
 	"unclaimed":    "a worker works without the lease",
 	"wasteful":     "the planner is asked twice for one entry though nothing failed",
@@ -88,7 +88,7 @@ func (c *chain) broken(s *state) uint32 {
 	if s.running() && stronger(s.accepted, s.heard()) && !c.heldBy(s, s.accepted) {
 		b |= passedOver
 	}
-	if (s.kind == completed || s.kind == suspended) && s.taken < s.mail {
+	if s.status().Resting() && !s.gone() && s.taken < s.mail {
 		b |= mailLeft
 	}
 	if s.made > 0 && s.said[s.call] == saidNothing && (s.phase == noCall || s.status().Ended() && toRun(s.phase)) {

@@ -67,7 +67,7 @@ type worker struct {
 // verb is one request under way.
 type verb struct {
 	at, n, waits, signal uint8
-	head, ledger         uint8
+	head, ledger, mail   uint8
 	working              bool
 	claimed              bool // the lease of a step that nobody works on
 	putOff               bool // it read delayed

@@ -97,5 +97,8 @@ func (c *chain) failStep(t *state) {
 		c.giveUp(t, c.rules.CloseCall)
 		c.takeIn(t, t.asRead())
 	}
+	if obeyed == 0 || c.rules.StopTakesMail {
+		t.taken = t.mail
+	}
 	c.commit(t, kind, obeyed)
 }

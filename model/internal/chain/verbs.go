@@ -94,7 +94,7 @@ func (c *chain) reads(s *state, i int, what uint8) verb {
 	switch what {
 	case Interrupt, Cancel, Abort:
 		v.waits, v.signal, v.head, v.working = s.asRead(), s.heard(), s.head, s.running() && c.working(s)
-		v.putOff = s.kind == delayed
+		v.putOff, v.mail = s.kind == delayed, s.mail
 		if c.rules.StopClaims && s.running() && !v.working {
 			v.claimed = c.claim(s, store.ClaimTake, aVerb+uint8(i), s.n+1)
 		}
@@ -103,7 +103,11 @@ func (c *chain) reads(s *state, i int, what uint8) verb {
 	case GoBack, Restart:
 		v.waits, v.ledger = s.asRead(), s.ledger[s.call]
 	case Mail:
-		v.n = 0
+		if s.running() {
+			v.n, v.working = 0, true
+		} else {
+			v.waits = s.asRead()
+		}
 	}
 	return v
 }
@@ -122,7 +126,7 @@ func (c *chain) allowed(s *state, what uint8) bool {
 	case Restart:
 		return !s.gone() && !s.running() && s.gen < suspensions && s.kind != completed
 	case Mail:
-		return s.running()
+		return s.running() || s.suspended() && !s.open()
 	}
 	return !s.gone()
 }
@@ -152,13 +156,25 @@ func (c *chain) carryOut(t *state, i int, what uint8) string {
 		v.at = verbRemoves
 		return "commits deleted"
 	}
-	// mail
-	v.at = verbDone
-	if !t.running() && c.rules.MailWithHead {
-		return "is refused"
+	return c.putMail(t, v)
+}
+
+// putMail puts a message for the next step. Where nobody works because everything that was waited for
+// has just been answered, the verb goes on with the answers, and its message after them.
+func (c *chain) putMail(t *state, v *verb) string {
+	switch {
+	case v.working && t.running() || !c.rules.MailWithHead:
+		v.at = verbDone
+		t.mail++
+		return "is put"
+	case v.working || t.n != v.n || c.rules.WaitsAsSeen && t.asRead() != v.waits:
+		v.at = verbReads
+		return readsAgain
 	}
-	t.mail++
-	return "is put"
+	c.commit(t, resumed, 0)
+	c.goOn(t, v.waits)
+	v.at = verbSends
+	return "commits resumed, with the message"
 }
 
 // stop interrupts, cancels or aborts: somebody works and is told by HEAD's signal,
@@ -189,7 +205,7 @@ func (c *chain) stop(t *state, i int, signal uint8) string {
 		}
 		return "leaves the signal on HEAD"
 	}
-	if t.n != v.n || c.rules.Strongest && t.heard() != v.signal || v.claimed && t.owner != aVerb+uint8(i) {
+	if t.n != v.n || c.rules.Strongest && t.heard() != v.signal || c.rules.StopTakesMail && t.mail != v.mail || v.claimed && t.owner != aVerb+uint8(i) {
 		return again()
 	}
 	if c.rules.Strongest && stronger(v.signal, signal) {
@@ -210,6 +226,9 @@ func (c *chain) stop(t *state, i int, signal uint8) string {
 		}
 		c.giveUp(t, c.rules.CloseCall)
 		c.takeIn(t, v.waits)
+	}
+	if c.rules.StopTakesMail {
+		t.taken = t.mail
 	}
 	c.commit(t, obeying[signal], signal)
 	if c.rules.Strongest {

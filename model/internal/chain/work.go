@@ -179,10 +179,10 @@ func (c *chain) obey(t state, i int, emit emitter) {
 		c.lost(t, i, emit)
 		return
 	}
-	if c.rules.ObeySame && t.heard() != w.signal {
+	if c.rules.ObeySame && t.heard() != w.signal || c.rules.StopTakesMail && t.mail != w.headMail {
 		c.readHead(&t, w)
 		w.at = work
-		emit(t, search.Move{Who: workerNames[i], What: "finds another signal", X: t.n})
+		emit(t, search.Move{Who: workerNames[i], What: "finds another signal or mail", X: t.n})
 		return
 	}
 	signal := w.signal

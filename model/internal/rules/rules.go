@@ -52,6 +52,8 @@ type Rules struct {
 	LookAtHead bool
 	// MailWithHead: mail is put in one transaction with HEAD, and suspending and finishing are conditioned on its count.
 	MailWithHead bool
+	// StopTakesMail: the entry that obeys a signal takes the mail of HEAD's revision in, and is conditioned on its count.
+	StopTakesMail bool
 	// EndSeesSignal: suspending and finishing are conditioned on HEAD's signal.
 	EndSeesSignal bool
 	// DelaySeesHead: so is delayed, on signal and mail.
@@ -135,7 +137,7 @@ func All() Rules {
 		CommitFirst: true, ClosedByEntry: true, NeverBack: true, MoveLease: true, Bounded: true, ClaimToWork: true, OwnRefusal: true,
 		EndedRow: true, StaleStep: true, OpenWait: true, StayInterrupted: true, KeepOld: true, OtherMessage: true, ByName: true, SendAgain: true, Grace: true, KeepNext: true,
 		WinnerSends: true, Sweep: true, LookAfter: true,
-		KeepSignal: true, LookAtHead: true, MailWithHead: true, EndSeesSignal: true, DelaySeesHead: true, Stronger: true, SameTask: true,
+		KeepSignal: true, LookAtHead: true, MailWithHead: true, StopTakesMail: true, EndSeesSignal: true, DelaySeesHead: true, Stronger: true, SameTask: true,
 		SameRevision: true, NobodyWorks: true, ObeySame: true, Strongest: true, StopClaims: true,
 		ClearDue: true, ClearSeen: true, DueAgain: true, LookAgain: true, CloseWaits: true, WaitsAsSeen: true,
 		CloseCall: true, CloseInCommit: true, AsFound: true, ClosedResult: true, CloseLeft: true, AsListed: true, NewCall: true, TakeOutcome: true,

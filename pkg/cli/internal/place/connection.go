@@ -129,6 +129,20 @@ func (c *Connection) Began(id string, out client.Resumed) {
 	}
 }
 
+// Send brings a message to a session. Replayed as in Start.
+func (c *Connection) Send(ctx context.Context, p client.SendParams) (client.Sent, error) {
+	out, err := c.Client.Send(ctx, p)
+	if err != nil {
+		return out, err
+	}
+	if out.Outcome == client.SendStarted {
+		c.seen[out.SessionID] = out.Seq - 1
+	}
+	c.stoodAt(p.SessionID, out.Session)
+	out.Replayed = out.Replayed && p.IdempotencyKey != ""
+	return out, nil
+}
+
 // stoodAt remembers where a session stood when this command met it. What was written
 // since it was last told of is told next.
 func (c *Connection) stoodAt(id string, s *client.Session) {

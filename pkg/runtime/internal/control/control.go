@@ -1,4 +1,4 @@
-// Package control carries out the verbs that stop a task, or begin one from a checkpoint.
+// Package control carries out the verbs that stop a task, begin one from a checkpoint or bring a message.
 package control
 
 import (

@@ -55,24 +55,12 @@ func (c *Control) SendAgain(ctx context.Context, key session.Key, task int64) er
 // Stop reads and writes once. An error that is [store.ErrConflict] means that another writer was
 // first: the request is carried out again, for the task that it was about when it was first read.
 func (c *Control) Stop(ctx context.Context, p *StopRequest) (Stopped, error) {
-	head, err := c.cfg.Sessions.ExistingHead(ctx, p.Key)
+	head, newest, err := c.present(ctx, p.Key, &p.Task)
 	if err != nil {
 		return Stopped{}, err
 	}
 	h := head.Head
-	if p.Task > h.Task {
-		return Stopped{}, refusal.At(codes.InvalidInput, p.Key, h.Status, "it has no task %d: its present one is %d", p.Task, h.Task)
-	}
-	if p.Task == 0 {
-		p.Task = h.Task
-	}
-	newest, err := c.cfg.Sessions.Newest(ctx, *h)
-	if err != nil {
-		return Stopped{}, err
-	}
 	switch status := newest.Status; {
-	case newest.Task != h.Task || status != session.StatusRunning && newest.Seq != h.StatusSeq:
-		return Stopped{}, fmt.Errorf("session %s: it moved while it was read: %w", p.Key, store.ErrConflict)
 	case status.Ended(), p.Task < h.Task:
 		return c.stopEnded(ctx, p, h.Task, newest)
 	case status == session.StatusInterrupted && p.Kind == journal.SignalInterrupt:
@@ -89,6 +77,30 @@ func (c *Control) Stop(ctx context.Context, p *StopRequest) (Stopped, error) {
 		}
 	}
 	return c.leaveSignal(ctx, p, head, newest)
+}
+
+// present reads HEAD and the newest entry of a session for a request about one of its tasks: where
+// that is 0, the present one, also when the request is carried out again.
+func (c *Control) present(ctx context.Context, key session.Key, task *int64) (head store.Item, newest journal.Entry, err error) {
+	if head, err = c.cfg.Sessions.ExistingHead(ctx, key); err != nil {
+		return head, newest, err
+	}
+	h := head.Head
+	if *task > h.Task {
+		return head, newest, refusal.At(codes.InvalidInput, key, h.Status, "it has no task %d: its present one is %d", *task, h.Task)
+	}
+	if *task == 0 {
+		*task = h.Task
+	}
+	newest, err = c.cfg.Sessions.Newest(ctx, *h)
+	if err == nil && (newest.Task != h.Task || newest.Status != h.Status || newest.Status != session.StatusRunning && newest.Seq != h.StatusSeq) {
+		err = movedOn(key)
+	}
+	return head, newest, err
+}
+
+func movedOn(key session.Key) error {
+	return fmt.Errorf("session %s: it moved while it was read: %w", key, store.ErrConflict)
 }
 
 // stopEnded answers a request to stop a task that has ended.
@@ -155,7 +167,7 @@ func (c *Control) stopResting(ctx context.Context, p *StopRequest, head store.It
 	}
 	defer func() { c.cfg.Sessions.PutBack(s) }()
 	if s.Version != newest {
-		return Stopped{}, fmt.Errorf("session %s: it moved while it was read: %w", p.Key, store.ErrConflict)
+		return Stopped{}, movedOn(p.Key)
 	}
 	out := Stopped{Outcome: session.StopDone, Task: p.Task, Status: p.Kind.LeadsTo()}
 	items, err := p.Record(s.Next(), out)

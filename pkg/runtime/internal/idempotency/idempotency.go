@@ -41,6 +41,7 @@ const (
 	Delete    Verb = "delete"
 	Retry     Verb = "retry"
 	Fork      Verb = "fork"
+	Send      Verb = "send"
 )
 
 // Request is a request with its idempotency key. Its record is written in the
@@ -55,6 +56,9 @@ type Request struct {
 	digest string
 	// rev is the revision at which the record may be written: that of one that has expired.
 	rev int64
+	// As, if set, is remembered in place of what is told to Record: of a verb that has another one
+	// carry it out.
+	As any
 }
 
 // New returns the request of a caller. A key is separate for each tenant, caller and verb.
@@ -81,6 +85,9 @@ func New(tenant, who string, verb Verb, key string, asked ...any) (Request, erro
 func (q *Request) Record(now time.Time, key session.Key, seq int64, did any) ([]store.Item, error) {
 	if q.id == "" {
 		return nil, nil
+	}
+	if q.As != nil {
+		did = q.As
 	}
 	answer, err := json.Marshal(did)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // HEAD as the writer saw it; it is moved along. An error that is
 // [store.ErrConflict] means that nothing was written: read again.
 func (st *Sessions) Commit(ctx context.Context, s *session.Session, head *store.Item, m engine.Move, extra []store.Item) error {
-	if err := CheckHead(s, head, m, math.MaxInt64); err != nil { // mail waits for the next step
+	if err := CheckHead(s, head, m, math.MaxInt64); err != nil { // a session that rests has taken its mail in
 		return fmt.Errorf("%w: %w", store.ErrConflict, err)
 	}
 	committed, err := st.Write(ctx, s, head, m, extra, Next{})

@@ -41,6 +41,31 @@ func (st *Sessions) Expire(ctx context.Context, key session.Key, item store.Item
 	return st.ResumeIfReady(ctx, key)
 }
 
+// ExpireOverdue returns the waits of a suspension, and those of them that are open. Waits whose
+// deadline has passed expire first, as when an answer comes too late, so that the caller need not
+// wait for the sweep. A conflict means that an answer came first, and the answer counts.
+func (st *Sessions) ExpireOverdue(ctx context.Context, s *session.Session) (items []store.Item, open []session.Wait, err error) {
+	if items, err = st.WaitsAt(ctx, s.Key, WaitsAtOf(s)); err != nil {
+		return nil, nil, err
+	}
+	expired := false
+	for _, item := range items {
+		if item.Wait.State != session.WaitOpen || !st.Overdue(*item.Wait) {
+			continue
+		}
+		if err := st.Expire(ctx, s.Key, item); err != nil {
+			return nil, nil, err
+		}
+		expired = true
+	}
+	if expired {
+		if items, err = st.WaitsAt(ctx, s.Key, WaitsAtOf(s)); err != nil {
+			return nil, nil, err
+		}
+	}
+	return items, OpenWaits(WaitRecords(items)), nil
+}
+
 // Decided returns the digest of the arguments an approval decides on: the arguments of the
 // request, or the edited ones that replace them.
 func Decided(w session.Wait, a session.Answer) string {

@@ -33,8 +33,8 @@ func headUnseen(s *session.Session, head *journal.Head, m engine.Move, mail int6
 			return true
 		}
 	}
-	// Mail waits for the next task, or for the next try, where this one is stopped or put off.
-	return e.Signal == nil && e.Kind != session.KindDelayed && head.MailCount > mail
+	// Where the step is put off, mail waits for the next try.
+	return e.Kind != session.KindDelayed && head.MailCount > mail
 }
 
 // CheckHead refuses an entry that would ignore a signal in HEAD, or mail of which its writer has

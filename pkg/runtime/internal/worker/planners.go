@@ -53,10 +53,7 @@ func (p *planners) digest(rules session.Rules) (string, error) {
 // planner returns what plans the replies of a task, made once for all tasks that
 // are held to the same. One that cannot be made is tried anew the next time.
 func (p *planners) planner(ctx context.Context, rules session.Rules) (agent.Planner, error) {
-	key := [4]string{rules.Agent, rules.Model, rules.Digest}
-	if asked := rules.Asked; asked != nil && asked.AllowedTools != nil {
-		key[3] = "only " + strings.Join(rules.Tools, " ")
-	}
+	key := [4]string{rules.Agent, rules.Model, rules.Digest, strings.Join(rules.Tools, " ")}
 	p.mu.Lock()
 	planner, ok := p.byRules[key]
 	p.mu.Unlock()

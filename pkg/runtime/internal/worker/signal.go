@@ -59,13 +59,16 @@ func (inv *invocation) obeySignal(ctx context.Context, signal journal.Signal, do
 func (inv *invocation) commitSignal(ctx context.Context, signal journal.Signal, done engine.StepOutcome, asking []store.Item) error {
 	for {
 		done.Used.Active += inv.active()
-		out := engine.StepOutcome{Used: done.Used}
+		out := engine.StepOutcome{Used: done.Used, Mail: done.Mail, MailMessages: done.MailMessages}
+		if err := inv.takeLateMail(ctx, &out); err != nil {
+			return err
+		}
 		keeps := done.KeepsReply(signal)
 		if done.Reply == nil || keeps { // else what its calls did is given up with it
 			out.Results, out.StateOps, out.Events = slices.Clone(done.Results), done.StateOps, done.Events
 		}
 		if keeps {
-			out.Reply, out.Mail, out.MailMessages = done.Reply, done.Mail, done.MailMessages
+			out.Reply = done.Reply
 		}
 		if signal.Kind == journal.SignalInterrupt {
 			// What was cut off before it took effect runs again when the task goes on.

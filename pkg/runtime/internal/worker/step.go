@@ -92,11 +92,9 @@ func (inv *invocation) close(ctx context.Context, out engine.StepOutcome, extra 
 		if signal := inv.signal(); signal != nil {
 			return false, inv.obeySignal(ctx, *signal, out, extra)
 		}
-		late := engine.StepOutcome{Mail: out.Mail}
-		if err := inv.takeMail(ctx, &late); err != nil {
+		if err := inv.takeLateMail(ctx, &out); err != nil {
 			return false, errors.Join(err, inv.putAsking(ctx, extra))
 		}
-		out.LateMail, out.LateMailMessages = late.Mail[len(out.Mail):], late.MailMessages
 	}
 }
 
@@ -250,29 +248,30 @@ func (inv *invocation) takeMail(ctx context.Context, out *engine.StepOutcome) er
 		return nil
 	}
 	count := inv.head.Head.MailCount
-	if count <= int64(len(inv.session.Mail)+len(out.Mail)) {
-		inv.mailSeen = count
-		return nil
-	}
-	items, err := inv.sessions.Items(ctx, inv.key, store.KindMail, "")
-	if err != nil {
-		return err
+	if count > int64(len(inv.session.Mail)+len(out.Mail)) {
+		ids, messages, whole, err := inv.sessions.Mail(ctx, inv.session, out.Mail, inv.cfg.StepBytes/4)
+		if err != nil {
+			return err
+		}
+		out.Mail, out.MailMessages = append(out.Mail, ids...), append(out.MailMessages, messages...)
+		if !whole {
+			count = int64(len(inv.session.Mail) + len(out.Mail))
+		}
 	}
 	inv.mailSeen = count
-	left := inv.cfg.StepBytes / 4
-	for _, item := range items {
-		if inv.session.Mail[item.ID] || slices.Contains(out.Mail, item.ID) {
-			continue
-		}
-		size := engine.EncodedSize(item.Mail.Message)
-		if size > left && len(out.MailMessages) > 0 {
-			inv.mailSeen = int64(len(inv.session.Mail) + len(out.Mail))
-			break
-		}
-		left -= size
-		out.Mail = append(out.Mail, item.ID)
-		out.MailMessages = append(out.MailMessages, item.Mail.Message)
+	return nil
+}
+
+// takeLateMail takes in what has come since the step took its mail in, for the entry that ends the
+// step. What is over an entry's share is left: for the next step, or, where the session rests, for
+// the one it goes on with.
+func (inv *invocation) takeLateMail(ctx context.Context, out *engine.StepOutcome) error {
+	late := engine.StepOutcome{Mail: slices.Clip(out.Mail)}
+	if err := inv.takeMail(ctx, &late); err != nil {
+		return err
 	}
+	out.LateMail, out.LateMailMessages = late.Mail[len(out.Mail):], late.MailMessages
+	inv.mailSeen = inv.head.Head.MailCount
 	return nil
 }
 
