@@ -132,6 +132,14 @@ func TestReadme_one_program(t *testing.T) {
 	require.Regexp(t, `(?m)^A-17 is refunded\.$`, r.paste("One program", 1, line{whether, leave}))
 }
 
+func TestReadme_in_your_hands(t *testing.T) {
+	t.Parallel()
+	out := newReader(t, "README.md").paste("In your hands", 1)
+	for _, said := range []string{"interrupted", "call      c2-1 add_note", "Session copy is a fork of long.", "in a copy", "in place", "Session long at entry 2: running", "resume   completed"} {
+		require.Contains(t, strings.Join(strings.Fields(out), " "), strings.Join(strings.Fields(said), " "))
+	}
+}
+
 func TestDocs_HTTP_on_your_machine(t *testing.T) {
 	t.Parallel()
 	r := newReader(t, "docs/http.md")
