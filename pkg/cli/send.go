@@ -36,7 +36,7 @@ func (c *cli) sendCommand() *cobra.Command {
 
 A session that waits for something else refuses the message (exit 5), unless its
 agent gives that up for a message. One that was interrupted goes on by
-resume SESSION MESSAGE.
+resume SESSION MESSAGE, one that has failed by retry SESSION MESSAGE.
 
 What was taken is in the history of the session, also where the task is stopped
 or fails before its agent has read it.`,
