@@ -144,7 +144,7 @@ func (p *GoingBack) askAnew(e *journal.Entry, results []llm.ToolResult, ids map[
 		done[r.CallID] = true
 	}
 	for _, w := range p.To.Waits {
-		if done[w.Call] || w.Call == "" && p.Message != nil || w.Call != "" && p.AsksLater {
+		if done[w.Call] || w.Call == "" && p.Message != nil || w.Call != "" && (p.AsksLater || p.leavesOut(w)) {
 			continue
 		}
 		if w.Call != "" {
@@ -157,6 +157,12 @@ func (p *GoingBack) askAnew(e *journal.Entry, results []llm.ToolResult, ids map[
 		e.Status, e.KeepsLease = session.StatusSuspended, false
 		openAll(e)
 	}
+}
+
+// leavesOut reports whether the rules of the task do not let a wait be opened anew: the step that
+// follows says what becomes of its call.
+func (p *GoingBack) leavesOut(w session.Wait) bool {
+	return !slices.Contains(p.Rules.Tools, w.Tool) || w.Kind == session.WaitApproval && p.Rules.Asked.DeniesApprovals()
 }
 
 // Made is a call that a session has made, with what its journal says of it.

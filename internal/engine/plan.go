@@ -161,9 +161,11 @@ func planCall(s *session.Session, c session.Call, digest string, traits func(ses
 		p.Do, p.Refused, p.Result = DoResult, true, Result(c, llm.ResultError, fmt.Sprintf("There is no tool %q. Use one of the tools you were given.", c.Name))
 	case p.Traits.Problem != "":
 		p.Do, p.Refused, p.Result = DoResult, true, Result(c, llm.ResultError, p.Traits.Problem)
-	case !t.approved && p.Traits.Approval != nil && p.Traits.Approval() && s.Rules.Asked.DeniesApprovals():
-		p.Do, p.NeverRan, p.Result = DoResult, true, Result(c, llm.ResultDenied, TextDenied+": "+TextNoPause)
-	case !t.approved && p.Traits.Approval != nil && p.Traits.Approval():
+	case !t.approved && p.Traits.Approval != nil && p.Traits.Approval(): // asked once: a rule may say something else then
+		if s.Rules.Asked.DeniesApprovals() {
+			p.Do, p.NeverRan, p.Result = DoResult, true, Result(c, llm.ResultDenied, TextDenied+": "+TextNoPause)
+			break
+		}
 		p.Do, p.Wait = DoWait, p.wait(session.WaitApproval)
 	case p.Traits.Client:
 		p.Do, p.Wait = DoWait, p.wait(session.WaitClientTool)

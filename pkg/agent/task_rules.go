@@ -63,7 +63,7 @@ func (r *Registry) TaskRules(name string, asked session.TaskRules, env Env) (ses
 		}
 		rules.Tools = slices.Compact(slices.Sorted(slices.Values(asked.AllowedTools)))
 	}
-	rules.Policy.HoldBatch = rules.Policy.HoldBatch || asked.HoldBatch
+	rules.Policy.HoldBatch = rules.Policy.HoldBatch || asked.HoldBatch != nil && *asked.HoldBatch
 	rules.Asked = &asked
 	return rules, nil
 }

@@ -6,11 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/cli/internal/work"
 	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // flagAcknowledge is the flag that names the effects which its user has seen.
@@ -115,7 +117,8 @@ func (c *cli) goBack(ctx context.Context, e *place.Connection, id string, args, 
 			return err
 		}
 		if !yes {
-			return c.leave(ctx, e, id)
+			c.Talk("Nothing was done: session %s stays as it is.", id)
+			return nil
 		}
 		acknowledge = effects.Digest
 	}
@@ -196,6 +199,12 @@ func (c *cli) fork(ctx context.Context, checkpoint, as string, asked work.Rules,
 		return c.refused(ctx, e, id, err)
 	}
 	c.Talk("Session %s is a fork of %s.", forked.SessionID, id)
-	c.did = "the fork is stored"
+	if forked.Status == session.StatusInterrupted { // a copy of what had ended, or was interrupted
+		c.Talk("It rests, as the other one did there, until it is resumed: %s", c.saying("resume", forked.SessionID))
+		if c.Form != screen.FormJSON {
+			return nil
+		}
+		return c.taken(ctx, e, forked.SessionID)
+	}
 	return c.drive(ctx, e, forked.SessionID, stay)
 }

@@ -48,7 +48,7 @@ func TestBack(t *testing.T) {
 		require.Equal(t, "other\n", b.run("resume", "s", "--from-checkpoint", "1", "--acknowledge", refused.Error.Effects.Digest, "[{say: other}]").ends(0).stdout)
 		require.Contains(t, b.run("show", "s").ends(0).stdout, "back to entry 1, by ada: task 2")
 		require.Contains(t, b.run("show", "t").ends(0).stdout, "forked from session s, entry 2: task 1")
-		require.Contains(t, b.run("show", "s").ends(0).stdout, "It takes now: start, resume_from_checkpoint, fork, send, delete\n")
+		require.Contains(t, b.run("show", "s").ends(0).stdout, "It takes now: run --session, resume --from-checkpoint, fork, send, delete\n")
 		runs := strings.Split(b.run("runs", "s").ends(0).stdout, "\n")
 		require.Len(t, runs, 5)
 		require.Regexp(t, `^2 +1 +submit +completed +3-\d+ +1 +`, runs[2])
@@ -102,6 +102,7 @@ func TestTaskRules(t *testing.T) {
 		b.run("resume", "s", "--from-checkpoint", "1").ends(0) // deploy is not there: nobody is asked
 		b.run("resume", "s", "--from-checkpoint", "1", "--allow-tool", "deploy").ends(10)
 		require.Equal(t, "ok\n", b.run("resume", "s", "--from-checkpoint", "1", "--pause-on-approval=false").ends(0).stdout)
+		b.run("resume", "s", "--from-checkpoint", "1", "--pause-on-approval=true").ends(10)
 		for _, words := range [][]string{
 			{"run", "--agent", "toy", "--limit", "steps", script},
 			{"run", "--agent", "toy", "--limit", "stairs=3", script},

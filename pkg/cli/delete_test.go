@@ -28,7 +28,7 @@ func TestDelete(t *testing.T) {
 		require.Contains(t, refused.stderr, "delete s --yes")
 		b.run("show", "s").ends(0)
 
-		require.Equal(t, "Session s is deleted. It was suspended.\n", b.run("delete", "s", "--yes").ends(0).stdout)
+		require.Equal(t, "Session s is deleted. Its status was suspended.\n", b.run("delete", "s", "--yes").ends(0).stdout)
 		for _, words := range [][]string{
 			{"show", "s"}, {"export", "s"}, {"delete", "s", "--yes"}, {"delete", "s"}, {"cancel", "s"}, {"resume", "s"}, {"submit", "s", "w2-1", "--approve"},
 		} {
@@ -54,7 +54,7 @@ func TestDelete_what_runs(t *testing.T) {
 	b.serve()
 	b.run("run", "--agent", "toy", "--session", "s", "--wait", "0s", "[{call: hang}, {say: done}]").ends(0)
 	r := b.run("delete", "s", "--yes").ends(0)
-	require.Equal(t, "Session s is deleted. It was running.\n", r.stdout)
+	require.Equal(t, "Session s is deleted. Its status was running.\n", r.stdout)
 	require.Contains(t, r.stderr, "writes nothing more into it")
 	b.run("show", "s").ends(3)
 }

@@ -54,7 +54,7 @@ func TestTaskRules_tools(t *testing.T) {
 	made := newEffects()
 	plan := script{"go": {calls("line", `{"text":"1"}`), says("bye")}}
 	w := newWorld(t, made, helper(made, plan))
-	require.NoError(t, w.startAsking(w.process(), session.TaskRules{AllowedTools: []string{"note", "echo", "echo"}, HoldBatch: true}))
+	require.NoError(t, w.startAsking(w.process(), session.TaskRules{AllowedTools: []string{"note", "echo", "echo"}, HoldBatch: new(true)}))
 	require.NoError(t, w.process().work())
 	require.Equal(t, []string{"echo", "note"}, w.session().Rules.Tools)
 	require.True(t, w.session().Rules.Policy.HoldBatch)

@@ -133,8 +133,14 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 		}
 	}
 	aborted := s.Failure != nil && s.Failure.Type == engine.FailureAborted
-	out.Allowed = s.Status.Verbs(out.Resume == nil, len(s.Waits) > 0, aborted)
+	out.Allowed = s.Status.Verbs(out.Resume == nil, len(s.Waits) > 0, hears(s, out.Open), aborted)
 	return out, false, nil
+}
+
+// hears reports whether a session that waits takes a message: it waits for one, for nothing any more,
+// or its policy lets a message close what is open.
+func hears(s *session.Session, open []journal.WaitRecord) bool {
+	return len(open) == 0 || s.Rules.Policy.AbandonOnMessage || slices.ContainsFunc(open, func(w journal.WaitRecord) bool { return w.Wait.Kind == session.WaitInput })
 }
 
 // agentMissing says that no worker of this program goes on with a session, because its

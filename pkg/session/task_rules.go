@@ -17,8 +17,9 @@ type TaskRules struct {
 	// AllowedTools are the only ones of the agent's tools that the task may call. Nil means all,
 	// an empty list none.
 	AllowedTools []string `json:"allowedTools,omitzero"`
-	// HoldBatch has no call of a reply run before every approval of it is decided.
-	HoldBatch bool `json:"holdBatch,omitempty"`
+	// HoldBatch true has no call of a reply run before every approval of it is decided; false leaves it
+	// to the agent's definition, whatever was asked before.
+	HoldBatch *bool `json:"holdBatch,omitempty"`
 	// PauseOnApproval false has a call that needs an approval denied at once, for a task that nobody
 	// attends; nil means true.
 	PauseOnApproval *bool `json:"pauseOnApproval,omitempty"`
@@ -44,7 +45,7 @@ type AskedLimits struct {
 
 // IsZero reports whether nothing is asked.
 func (r TaskRules) IsZero() bool {
-	return r.Limits == AskedLimits{} && r.Model == "" && r.AllowedTools == nil && !r.HoldBatch && r.PauseOnApproval == nil
+	return r.Limits == AskedLimits{} && r.Model == "" && r.AllowedTools == nil && r.HoldBatch == nil && r.PauseOnApproval == nil
 }
 
 // Over returns r with what it leaves out taken from before: a task that is tried again, or begins from
@@ -63,7 +64,9 @@ func (r TaskRules) Over(before *TaskRules) TaskRules {
 	if r.PauseOnApproval == nil {
 		r.PauseOnApproval = before.PauseOnApproval
 	}
-	r.HoldBatch = r.HoldBatch || before.HoldBatch
+	if r.HoldBatch == nil {
+		r.HoldBatch = before.HoldBatch
+	}
 	return r
 }
 

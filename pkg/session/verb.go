@@ -3,7 +3,7 @@ package session
 // Verb is what a caller does to a session that is there.
 type Verb string
 
-// The verbs, as routes and commands call them.
+// The verbs, in the order in which they are listed.
 const (
 	VerbStart     Verb = "start" // of the next turn
 	VerbResume    Verb = "resume"
@@ -20,8 +20,9 @@ const (
 
 // Verbs returns what a session of a status takes, in the order of the constants; who asks, and with
 // what, may still be refused. Resumes says that a resume which brings nothing would go on, open that
-// something waits for an answer, aborted that the session was aborted.
-func (s Status) Verbs(resumes, open, aborted bool) []Verb {
+// something waits for an answer, hears that a message would be taken where it waits, aborted that the
+// session was aborted.
+func (s Status) Verbs(resumes, open, hears, aborted bool) []Verb {
 	allowed := []Verb{}
 	add := func(condition bool, verbs ...Verb) {
 		if condition {
@@ -36,7 +37,8 @@ func (s Status) Verbs(resumes, open, aborted bool) []Verb {
 	add(open && !s.Ended(), VerbSubmit)
 	add(s == StatusFailed && !aborted, VerbRetry)
 	add(true, VerbFork)
-	add(working || s == StatusCompleted || s == StatusCancelled, VerbSend)
+	// To one that has ended it is the next turn.
+	add(s == StatusRunning || s == StatusSuspended && hears || s == StatusCompleted || s == StatusCancelled, VerbSend)
 	add(working, VerbInterrupt)
 	add(!s.Ended(), VerbCancel, VerbAbort)
 	add(true, VerbDelete)

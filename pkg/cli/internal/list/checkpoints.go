@@ -2,6 +2,7 @@ package list
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -83,8 +84,8 @@ func (l *Lists) whole(ctx context.Context, e *place.Connection, p client.Checkpo
 		var page client.CheckpointView
 		page, err = e.Checkpoint(ctx, p)
 		view.Messages = append(view.Messages, page.Messages...)
-		if page.Cursor == cursor || len(view.Messages) > maxMessages {
-			break
+		if err == nil && (page.Cursor == cursor || len(view.Messages) > maxMessages) {
+			err = fmt.Errorf("%w: the messages of a checkpoint have no end", client.ErrNotAdjourn)
 		}
 		cursor = page.Cursor
 	}
@@ -113,7 +114,11 @@ func (l *Lists) checkpoint(ctx context.Context, e *place.Connection, id, named, 
 	}
 	l.Say("%s", l.Bold(l.Stdout, screen.Sprintf("Session %s at entry %d: %s, task %d, step %d, %s", id, view.Seq, view.Status, view.Task, view.Step, l.ago(view.At))))
 	if c := view.Compared; c != nil {
-		l.Say("Both begin with the same %s; the other one has %d more, this one %d:", screen.Count(int64(c.Common), "message"), c.Removed, c.Added)
+		end := "."
+		if c.Added > 0 {
+			end = ":"
+		}
+		l.Say("Both begin with the same %s; the other one has %d more, this one %d%s", screen.Count(int64(c.Common), "message"), c.Removed, c.Added, end)
 	}
 	l.Write(l.Stdout, report.Messages(l.Screen, view.Messages, full))
 	l.sayState(view)

@@ -13,6 +13,18 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
+// commandsOf names verbs as the commands that carry them out.
+func commandsOf(verbs []session.Verb) []string {
+	other := map[session.Verb]string{session.VerbStart: "run --session", session.VerbGoBack: "resume --from-checkpoint"}
+	words := texts(verbs)
+	for i, verb := range verbs {
+		if word, is := other[verb]; is {
+			words[i] = word
+		}
+	}
+	return words
+}
+
 // Show prints what happened in a session, and what it waits for.
 func (l *Lists) Show(ctx context.Context, id string, full bool) error {
 	e, err := l.OpenReading(ctx)
@@ -37,7 +49,7 @@ func (l *Lists) Show(ctx context.Context, id string, full bool) error {
 	}
 	l.Write(l.Stdout, report.Timeline(l.Screen, v.Session, entries, full))
 	if len(v.Allowed) > 0 {
-		l.Say("\nIt takes now: %s", screen.CleanLine(strings.Join(texts(v.Allowed), ", ")))
+		l.Say("\nIt takes now: %s", screen.CleanLine(strings.Join(commandsOf(v.Allowed), ", ")))
 	}
 	switch v.Outcome {
 	case session.OutcomePaused:

@@ -14,7 +14,7 @@ func Deleted(s *screen.Screen, where *place.Place, d client.Deleted) {
 		s.JSON(d)
 		return
 	}
-	s.Say("Session %s is deleted. It was %s.", d.SessionID, d.Status)
+	s.Say("Session %s is deleted. Its status was %s.", d.SessionID, d.Status)
 	if d.Status == session.StatusRunning {
 		s.Talk("A step that was under way writes nothing more into it; what its tools have done is not undone.")
 	}

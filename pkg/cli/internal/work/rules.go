@@ -1,6 +1,7 @@
 package work
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,10 +19,13 @@ type Rules struct {
 	tools     []string
 	holdBatch bool
 	pause     bool
+	// given reports whether a flag was given.
+	given func(name string) bool
 }
 
 // Register adds the flags to those of a command.
 func (f *Rules) Register(flags *pflag.FlagSet) {
+	f.given = flags.Changed
 	flags.StringArrayVar(&f.limits, "limit", nil, "`name=number` of a limit of the task: steps, tokens, activeMillis, costMicros, toolCalls, …; may be given several times")
 	flags.StringVar(&f.model, "model", "", "`provider:model` of the task, one that the agent lets callers choose")
 	flags.StringArrayVar(&f.tools, "allow-tool", nil, "let the task call this `tool`, and no other one of the agent's but those given so; may be given several times")
@@ -31,9 +35,12 @@ func (f *Rules) Register(flags *pflag.FlagSet) {
 
 // Asked returns what was asked.
 func (f *Rules) Asked() (session.TaskRules, error) {
-	asked := session.TaskRules{Model: f.model, AllowedTools: f.tools, HoldBatch: f.holdBatch}
-	if !f.pause {
-		asked.PauseOnApproval = new(false)
+	asked := session.TaskRules{Model: f.model, AllowedTools: f.tools}
+	if f.given("pause-on-approval") {
+		asked.PauseOnApproval = &f.pause
+	}
+	if f.given("hold-batch") {
+		asked.HoldBatch = &f.holdBatch
 	}
 	var limits session.Limits
 	named := limits.Named()
@@ -65,11 +72,11 @@ func (f *Rules) Words() (words []string) {
 	for _, tool := range f.tools {
 		words = append(words, "--allow-tool", tool)
 	}
-	if !f.pause {
-		words = append(words, "--pause-on-approval=false")
+	if f.given("pause-on-approval") {
+		words = append(words, fmt.Sprintf("--pause-on-approval=%t", f.pause))
 	}
-	if f.holdBatch {
-		words = append(words, "--hold-batch")
+	if f.given("hold-batch") {
+		words = append(words, fmt.Sprintf("--hold-batch=%t", f.holdBatch))
 	}
 	return words
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/list"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -141,6 +142,10 @@ func (c *Commands) recordMoved(ctx context.Context, e *place.Connection, m *move
 			continue
 		}
 		s, err := e.Session(ctx, id, 0)
+		if exit.CodeOf(err) == client.CodeSessionNotFound { // it was deleted meanwhile
+			report.Ended(c.Screen, c.Place, id)
+			continue
+		}
 		if err != nil {
 			return err
 		}

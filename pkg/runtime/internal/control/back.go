@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -117,11 +118,14 @@ func (c *Control) Back(ctx context.Context, p *BackRequest) (Began, error) {
 	}
 	answers, items := stored.TakeWaits(was.now, waits, was.now.Next(), c.cfg.StepBytes)
 	back.Answers = answers
-	memos := len(remembered(ledgers, was.to.Calls, back.AskedAnew(was.now.Next())))
+	memos := len(remembered(ledgers, was, back.AskedAnew(was.now.Next())))
 	back.AsksLater = len(items)+len(was.to.Waits)+memos > mostWaits
 	asked := len(was.to.Waits)
 	if back.AsksLater {
 		asked = 1 // one for input belongs to no call
+	}
+	if len(items)+asked+memos+mostOthers+stored.BesideMove > store.MaxItems {
+		return Began{}, tooMuchOpen(p.Key, was.now.Status)
 	}
 	if len(was.now.Calls) > 0 {
 		_, closed, err := c.cfg.Worker.CloseOpenCalls(ctx, was.now, len(items)+asked+memos+mostOthers)
@@ -136,7 +140,7 @@ func (c *Control) Back(ctx context.Context, p *BackRequest) (Began, error) {
 		return Began{}, err
 	}
 	m := engine.Restored(was.now, back, c.stamp(p.Who, p.From))
-	items = append(items, remembered(ledgers, was.to.Calls, back.AskedAnew(m.Entry.Seq))...)
+	items = append(items, remembered(ledgers, was, back.AskedAnew(m.Entry.Seq))...)
 	items = append(items, unchanged(ledgers, was, store.MaxItems-stored.BesideMove-1-len(items)-len(m.Waits))...)
 	began := begun(p.Key, m, effects)
 	record, err := p.Record(m.Entry.Seq, began)
@@ -320,13 +324,34 @@ func newestRun(call session.Call, left []engine.Made, ledgers map[string]store.I
 	return newest
 }
 
-// remembered are the ledgers of calls that are asked anew, with what Once has remembered of them: that
-// has happened, and is not undone either.
-func remembered(ledgers map[string]store.Item, calls []session.Call, asked map[string]string) (items []store.Item) {
-	for _, call := range calls {
-		record := ledgers[call.ID].Tool
-		if id, is := asked[call.ID]; is && record != nil && len(record.Memo) > 0 {
-			items = append(items, store.ToolItem(journal.ToolRecord{Call: id, State: journal.ToolMemo, At: record.At, Memo: record.Memo}, 0))
+// tooMuchOpen refuses what does not fit into one entry. Nothing has been closed for it.
+func tooMuchOpen(key session.Key, status session.Status) error {
+	return refusal.At(codes.NotResumable, key, status, "more is open, there and now, than one entry can close and take along. Cancel it first, or choose another checkpoint")
+}
+
+// remembered are the ledgers of calls that are asked anew, with what Once has remembered of them, under
+// whatever id: that has happened, and is not undone either.
+func remembered(ledgers map[string]store.Item, was past, asked map[string]string) (items []store.Item) {
+	for _, call := range was.to.Calls {
+		id, is := asked[call.ID]
+		if !is {
+			continue
+		}
+		kept := journal.ToolRecord{Call: id, State: journal.ToolMemo, Memo: map[string]json.RawMessage{}}
+		take := func(id string) {
+			if record := ledgers[id].Tool; record != nil && len(record.Memo) > 0 {
+				maps.Copy(kept.Memo, record.Memo)
+				kept.At = record.At
+			}
+		}
+		take(call.ID)
+		for _, m := range was.left {
+			if m.Call.FirstID() == call.FirstID() {
+				take(m.Call.ID)
+			}
+		}
+		if len(kept.Memo) > 0 {
+			items = append(items, store.ToolItem(kept, 0))
 		}
 	}
 	return items

@@ -8,6 +8,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -61,6 +62,9 @@ func (c *Control) Fork(ctx context.Context, p *ForkRequest) (Began, error) {
 	if err != nil {
 		return Began{}, err
 	}
+	if was.left, err = engine.LeftBehind(p.Origin, was.entries, was.to.Version); err != nil {
+		return Began{}, corrupt(p.Origin, err)
+	}
 	c.leaveToOrigin(&fork, was, ledgers)
 	m, asked := engine.Forked(p.Key, fork, c.stamp(p.Who, p.From))
 	m.Title, m.ForkedFrom = head.Head.Title, &session.Fork{Session: p.Origin.ID, Checkpoint: was.entries[was.to.Version-1].Checkpoint(p.Origin.ID).String()}
@@ -71,7 +75,10 @@ func (c *Control) Fork(ctx context.Context, p *ForkRequest) (Began, error) {
 		return Began{}, err
 	}
 	name := forkName(p.Origin.ID) + p.Key.ID
-	items = append(items, remembered(ledgers, was.to.Calls, asked)...)
+	items = append(items, remembered(ledgers, was, asked)...)
+	if len(items)+len(m.Waits)+1+stored.BesideMove > store.MaxItems {
+		return Began{}, tooMuchOpen(p.Origin, was.now.Status)
+	}
 	items = append(items, store.TenantItem(journal.TenantRecord{Name: name, Value: []byte("{}")}, 0))
 	return began, c.cfg.Sessions.Commit(ctx, &session.Session{Key: p.Key}, &there, m, items)
 }

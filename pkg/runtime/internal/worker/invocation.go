@@ -94,7 +94,9 @@ func (inv *invocation) claim(ctx context.Context, mode store.ClaimMode, seq int6
 		return nil
 	}
 	if err != nil {
-		inv.claimed = false
+		if inv.claimed = false; ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrOutOfTime) {
+			inv.releaseUnknown(context.WithoutCancel(ctx), seq) // it may have been cut off behind its write
+		}
 		return fmt.Errorf("session %s: %s lease of entry %d: %w", inv.key, mode, seq, err)
 	}
 	inv.head, inv.claimed = head, true

@@ -80,7 +80,7 @@ func (w *watcher) look() {
 	head, err := w.read(seq, renew)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.stopped {
+	if w.stopped || w.ctx.Err() != nil { // what a read says that was cut off counts for nothing
 		return
 	}
 	switch {
