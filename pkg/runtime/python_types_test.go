@@ -104,6 +104,7 @@ var cancelledAt = map[string]func(t *testing.T, hear turn) *world{
 	"between tools": func(t *testing.T, hear turn) *world {
 		made := newEffects()
 		w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`, "line", `{"text":"2"}`, "deploy", `{"text":"3"}`)}, "more": {hear}}))
+		w.cfg.ToolsAtOnce = 1 // one has run when the worker dies
 		p := w.fusedProcess(&fuse{at: 7}, true, 1)
 		w.start(p, "go")
 		require.ErrorIs(t, p.work(), errDied)
