@@ -226,13 +226,13 @@ func noteOutcomes(made map[string]*Made, e *journal.Entry, says func(call string
 		if m == nil || e.Base != nil && a.Kind != session.AnswerClientTool {
 			continue
 		}
-		if e.Base != nil { // it counts for nothing, and yet the client has done it
-			m.BroughtBy(a)
-		}
 		if a.EditedInput != nil {
 			m.Call.Arguments = a.EditedInput
 		}
-		if a.Kind == session.AnswerClientTool {
+		switch {
+		case e.Base != nil: // it counts for nothing, and yet the client has done it
+			m.BroughtBy(a)
+		case a.Kind == session.AnswerClientTool:
 			m.ByClient, m.At = true, a.When
 		}
 		says(a.ToolCallID)

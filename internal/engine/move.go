@@ -474,7 +474,7 @@ func Stopped(s *session.Session, signal journal.Signal, out StepOutcome, st Stam
 		e.Messages = append(e.Messages, llm.Assistant(TextClosing))
 	}
 	if status == session.StatusFailed {
-		e.Failure = &session.Failure{Type: FailureAborted, Message: "Aborted by " + cmp.Or(signal.Who, "an unknown caller") + reason(signal.Reason)}
+		e.Failure = &session.Failure{Type: session.FailureAborted, Message: "Aborted by " + cmp.Or(signal.Who, "an unknown caller") + reason(signal.Reason)}
 	}
 	e.StateOps, e.Events = out.StateOps, out.Events
 	spend(&e, out.Used, replies)
@@ -493,6 +493,3 @@ func reason(text string) string {
 	}
 	return ": " + text
 }
-
-// FailureAborted is the type of the failure of an aborted task, which is for good.
-const FailureAborted = "aborted"

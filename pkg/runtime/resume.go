@@ -122,7 +122,7 @@ func notResumable(s *session.Session) *refusal.Error {
 	e := refusal.New(CodeNotResumable, s.Key, "it is %s, so there is nothing to go on with", s.Status)
 	switch {
 	case s.Status != session.StatusFailed:
-	case s.Failure != nil && s.Failure.Type == engine.FailureAborted:
+	case s.Failure.Aborted():
 		e.Message += ": go back to a checkpoint, or start another session, under another id"
 	default:
 		e.Message += ": retry it, go back to a checkpoint, or start another session, under another id"

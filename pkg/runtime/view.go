@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
@@ -132,8 +131,7 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 			out.Resume = AsError(missing)
 		}
 	}
-	aborted := s.Failure != nil && s.Failure.Type == engine.FailureAborted
-	out.Allowed = s.Status.Verbs(out.Resume == nil, len(s.Waits) > 0, hears(s, out.Open), aborted)
+	out.Allowed = s.Status.Verbs(out.Resume == nil, len(s.Waits) > 0, hears(s, out.Open), s.Failure.Aborted())
 	return out, false, nil
 }
 

@@ -166,6 +166,12 @@ type CustomEvent struct {
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
+// FailureAborted is the type of the failure of a task that was aborted, which is for good.
+const FailureAborted = "aborted"
+
+// Aborted reports whether f says that a task was aborted. No failure does not.
+func (f *Failure) Aborted() bool { return f != nil && f.Type == FailureAborted }
+
 // Failure is a recorded failure. It reads the same on the first run and on
 // every later one: it never carries a Go error.
 type Failure struct {

@@ -74,13 +74,10 @@ func Print(s *screen.Screen, where *place.Place, v View, answered []client.Wait)
 	}
 }
 
-// failureAborted is the code of the failure of a session that somebody aborted.
-const failureAborted = "aborted"
-
 // AfterFailure says what can be done with a session that has failed.
 func AfterFailure(where *place.Place, s client.Session) []string {
 	again := "to try it again: " + where.Command(place.Target("retry", s.ID)...)
-	if s.Failure != nil && s.Failure.Code == failureAborted {
+	if s.Failure != nil && s.Failure.Code == session.FailureAborted {
 		again = "it was aborted; to go back to one of its checkpoints: " + where.Command(place.Target("resume", s.ID, "--from-checkpoint", WordEntry)...)
 	}
 	return []string{again, "to start another session: " + where.Command("run", "--session", WordSession, "--agent", s.Agent, WordMessage)}

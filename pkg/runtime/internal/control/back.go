@@ -59,6 +59,19 @@ type past struct {
 	left []engine.Made
 }
 
+// leftBehind notes the calls that were made after the checkpoint, those with a client's stored answer
+// included, and returns the waits of the suspension the session is in.
+func (c *Control) leftBehind(ctx context.Context, key session.Key, was *past) (waits []store.Item, err error) {
+	if was.left, err = engine.LeftBehind(key, was.entries, was.to.Version); err != nil {
+		return nil, corrupt(key, err)
+	}
+	if waits, err = c.cfg.Sessions.WaitsAt(ctx, key, stored.WaitsAtOf(was.now)); err != nil {
+		return nil, err
+	}
+	was.brought(waits)
+	return waits, nil
+}
+
 // brought notes what clients have answered and the session has not taken in: they have done it.
 func (was *past) brought(waits []store.Item) {
 	for _, item := range waits {
@@ -97,9 +110,6 @@ func (c *Control) Back(ctx context.Context, p *BackRequest) (Began, error) {
 	if err != nil {
 		return Began{}, err
 	}
-	if was.left, err = engine.LeftBehind(p.Key, was.entries, was.to.Version); err != nil {
-		return Began{}, corrupt(p.Key, err)
-	}
 	back := engine.GoingBack{To: was.to, Trigger: session.TriggerResume, Message: message(p.Message)}
 	if p.Retry {
 		back.Trigger = session.TriggerRetry
@@ -107,11 +117,10 @@ func (c *Control) Back(ctx context.Context, p *BackRequest) (Began, error) {
 	if back.Rules, err = c.cfg.Rules(ctx, was.now.Rules.Agent, p.Rules.Over(was.now.Rules.Asked)); err != nil {
 		return Began{}, err
 	}
-	waits, err := c.cfg.Sessions.WaitsAt(ctx, p.Key, stored.WaitsAtOf(was.now))
+	waits, err := c.leftBehind(ctx, p.Key, &was)
 	if err != nil {
 		return Began{}, err
 	}
-	was.brought(waits)
 	_, ledgers, err := c.acknowledged(ctx, was, p, &back)
 	if err != nil {
 		return Began{}, err
@@ -206,8 +215,8 @@ func (c *Control) goesTo(now *session.Session, entries []journal.Entry, p *BackR
 		return 0, refusal.At(codes.AlreadyRunning, p.Key, now.Status, "it is running. Interrupt it first")
 	case p.Retry && now.Status != session.StatusFailed:
 		return 0, refusal.At(codes.NotResumable, p.Key, now.Status, "it is %s: only what has failed is tried again", now.Status)
-	case p.Retry && now.Failure != nil && now.Failure.Type == engine.FailureAborted:
-		return 0, refusal.At(codes.NotResumable, p.Key, now.Status, "it was aborted, which is for good. Go back to a checkpoint with resume, or fork it")
+	case p.Retry && now.Failure.Aborted():
+		return 0, aborted(p.Key, now.Status)
 	case p.Start:
 		return startOf(now.Task, entries), nil
 	case p.Retry && p.Checkpoint == "":
@@ -221,6 +230,11 @@ func (c *Control) goesTo(now *session.Session, entries []journal.Entry, p *BackR
 		return 0, refusal.New(codes.InvalidInput, p.Key, "its task was %s at that checkpoint, so there is nothing to go on with. Add a message", status)
 	}
 	return seq, nil
+}
+
+// aborted refuses to go on with a session that was aborted.
+func aborted(key session.Key, status session.Status) error {
+	return refusal.At(codes.NotResumable, key, status, "it was aborted, which is for good. Go back to a checkpoint with resume, or fork it")
 }
 
 // startOf returns the entry at which a task began. A retry without a message goes on with the task
@@ -309,19 +323,24 @@ func takeOutcomes(back *engine.GoingBack, was past, ledgers map[string]store.Ite
 
 // newestRun returns the ledger of the newest run of a call, under whatever id; nil for none.
 func newestRun(call session.Call, left []engine.Made, ledgers map[string]store.Item) (newest *journal.ToolRecord) {
-	look := func(id string) {
+	for _, id := range idsOf(call, left) {
 		record := ledgers[id].Tool
 		if record != nil && ran(*record) && (newest == nil || record.At.After(newest.At)) {
 			newest = record
 		}
 	}
-	look(call.ID)
+	return newest
+}
+
+// idsOf are the ids that a call has, and has had since, where an earlier way back has asked it anew.
+func idsOf(call session.Call, left []engine.Made) []string {
+	ids := []string{call.ID}
 	for _, m := range left {
 		if m.Call.FirstID() == call.FirstID() {
-			look(m.Call.ID)
+			ids = append(ids, m.Call.ID)
 		}
 	}
-	return newest
+	return ids
 }
 
 // tooMuchOpen refuses what does not fit into one entry. Nothing has been closed for it.
@@ -338,16 +357,10 @@ func remembered(ledgers map[string]store.Item, was past, asked map[string]string
 			continue
 		}
 		kept := journal.ToolRecord{Call: id, State: journal.ToolMemo, Memo: map[string]json.RawMessage{}}
-		take := func(id string) {
+		for _, id := range idsOf(call, was.left) {
 			if record := ledgers[id].Tool; record != nil && len(record.Memo) > 0 {
 				maps.Copy(kept.Memo, record.Memo)
 				kept.At = record.At
-			}
-		}
-		take(call.ID)
-		for _, m := range was.left {
-			if m.Call.FirstID() == call.FirstID() {
-				take(m.Call.ID)
 			}
 		}
 		if len(kept.Memo) > 0 {

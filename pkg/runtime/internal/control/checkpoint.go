@@ -4,9 +4,7 @@ import (
 	"context"
 	"reflect"
 
-	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/pkg/llm"
-	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
@@ -47,14 +45,9 @@ func (c *Control) Look(ctx context.Context, key session.Key, checkpoint, with st
 	if err != nil {
 		return Looked{}, err
 	}
-	waits, err := c.cfg.Sessions.WaitsAt(ctx, key, stored.WaitsAtOf(was.now))
-	if err != nil {
+	if _, err := c.leftBehind(ctx, key, &was); err != nil {
 		return Looked{}, err
 	}
-	if was.left, err = engine.LeftBehind(key, was.entries, was.to.Version); err != nil {
-		return Looked{}, corrupt(key, err)
-	}
-	was.brought(waits)
 	out := Looked{Entry: was.entries[was.to.Version-1], At: was.to}
 	if out.Effects, err = c.effects(was, ledgers); err != nil || with == "" {
 		return out, err

@@ -66,8 +66,8 @@ func (c *Control) Send(ctx context.Context, p *SendRequest) (Sent, error) {
 func sendEnded(p *SendRequest, newest journal.Entry) (Sent, error) {
 	status := newest.Status
 	switch {
-	case status == session.StatusFailed && newest.Failure != nil && newest.Failure.Type == engine.FailureAborted:
-		return Sent{}, refusal.At(codes.NotResumable, p.Key, status, "it was aborted, which is for good. Go back to a checkpoint with resume, or fork it")
+	case status == session.StatusFailed && newest.Failure.Aborted():
+		return Sent{}, aborted(p.Key, status)
 	case status == session.StatusFailed:
 		return Sent{}, refusal.At(codes.NotResumable, p.Key, status, "it has failed, and takes no message. Retry it with the message")
 	case !p.Start:
