@@ -55,13 +55,7 @@ type RetryParams struct {
 
 // Retry begins a new task of a session that failed, and was not aborted.
 func (c *Client) Retry(ctx context.Context, p RetryParams) (Resumed, error) {
-	var out Resumed
-	path, err := of(p.SessionID, "retry")
-	if err != nil {
-		return out, err
-	}
-	err = c.change(ctx, request{path: path, session: p.SessionID, cancels: p.CancelOnDisconnect}, p.IdempotencyKey, p.Request, p.Wait, &out)
-	return out, err
+	return verb[Resumed](ctx, c, p.SessionID, "retry", p.CancelOnDisconnect, p.IdempotencyKey, p.Request, p.Wait)
 }
 
 // ForkRequest begins a session of its own with what a checkpoint of another one holds.
@@ -110,13 +104,7 @@ type ForkParams struct {
 // Fork begins a session of its own with what a checkpoint of another one holds. It has no answer
 // that came after the checkpoint.
 func (c *Client) Fork(ctx context.Context, p ForkParams) (Forked, error) {
-	var out Forked
-	path, err := of(p.SessionID, "fork")
-	if err != nil {
-		return out, err
-	}
-	err = c.change(ctx, request{path: path, session: p.SessionID, cancels: p.CancelOnDisconnect}, p.IdempotencyKey, p.Request, p.Wait, &out)
-	return out, err
+	return verb[Forked](ctx, c, p.SessionID, "fork", p.CancelOnDisconnect, p.IdempotencyKey, p.Request, p.Wait)
 }
 
 // CheckpointView is a session as it was at a checkpoint.

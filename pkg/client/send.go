@@ -67,11 +67,5 @@ type SendParams struct {
 // step, a session that waits for a message is answered, one that has ended takes its next turn if the
 // request says so. It counts once.
 func (c *Client) Send(ctx context.Context, p SendParams) (Sent, error) {
-	var out Sent
-	path, err := of(p.SessionID, "messages")
-	if err != nil {
-		return out, err
-	}
-	err = c.change(ctx, request{path: path, session: p.SessionID, cancels: p.CancelOnDisconnect}, p.IdempotencyKey, p.Request, p.Wait, &out)
-	return out, err
+	return verb[Sent](ctx, c, p.SessionID, "messages", p.CancelOnDisconnect, p.IdempotencyKey, p.Request, p.Wait)
 }

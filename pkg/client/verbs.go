@@ -47,13 +47,7 @@ type SubmitParams struct {
 
 // Submit answers one wait.
 func (c *Client) Submit(ctx context.Context, p SubmitParams) (Submitted, error) {
-	var out Submitted
-	path, err := of(p.SessionID, "submit")
-	if err != nil {
-		return out, err
-	}
-	err = c.change(ctx, request{path: path, session: p.SessionID, cancels: p.CancelOnDisconnect}, p.IdempotencyKey, p.Answer, p.Wait, &out)
-	return out, err
+	return verb[Submitted](ctx, c, p.SessionID, "submit", p.CancelOnDisconnect, p.IdempotencyKey, p.Answer, p.Wait)
 }
 
 // ResumeParams go on with a session.
@@ -70,13 +64,7 @@ type ResumeParams struct {
 
 // Resume goes on with a session.
 func (c *Client) Resume(ctx context.Context, p ResumeParams) (Resumed, error) {
-	var out Resumed
-	path, err := of(p.SessionID, "resume")
-	if err != nil {
-		return out, err
-	}
-	err = c.change(ctx, request{path: path, session: p.SessionID, cancels: p.CancelOnDisconnect}, p.IdempotencyKey, p.Request, p.Wait, &out)
-	return out, err
+	return verb[Resumed](ctx, c, p.SessionID, "resume", p.CancelOnDisconnect, p.IdempotencyKey, p.Request, p.Wait)
 }
 
 // StopParams stop a task.
@@ -106,12 +94,17 @@ func (c *Client) Abort(ctx context.Context, p StopParams) (Stopped, error) {
 }
 
 func (c *Client) stop(ctx context.Context, how string, p StopParams) (Stopped, error) {
-	var out Stopped
-	path, err := of(p.SessionID, how)
+	return verb[Stopped](ctx, c, p.SessionID, how, false, p.IdempotencyKey, p.Request, p.Wait)
+}
+
+// verb carries out what a route of a session changes.
+func verb[T any](ctx context.Context, c *Client, id, what string, cancels bool, key string, body any, wait time.Duration) (T, error) {
+	var out T
+	path, err := of(id, what)
 	if err != nil {
 		return out, err
 	}
-	err = c.change(ctx, request{path: path, session: p.SessionID}, p.IdempotencyKey, p.Request, p.Wait, &out)
+	err = c.change(ctx, request{path: path, session: id, cancels: cancels}, key, body, wait, &out)
 	return out, err
 }
 
