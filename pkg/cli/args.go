@@ -85,24 +85,29 @@ func noArgs(advice string) cobra.PositionalArgs { return atMost(0, advice) }
 
 // oneSession takes a session, and nothing else.
 func oneSession(cmd *cobra.Command, args []string) error {
-	switch {
-	case len(args) == 0:
-		return errors.New("the session is missing")
-	case args[0] == "":
-		return errors.New("the session is empty")
+	if err := checkSession(args); err != nil {
+		return err
 	}
 	return atMost(1, "this command takes 1 argument")(cmd, args)
 }
 
 // sessionAndOne takes a session, and perhaps one argument more.
 func sessionAndOne(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return errors.New("the session is missing")
-	}
-	if args[0] == "" {
-		return errors.New("the session is empty")
+	if err := checkSession(args); err != nil {
+		return err
 	}
 	return atMost(2, "this command takes 2 arguments")(cmd, args)
+}
+
+// checkSession refuses arguments that name no session.
+func checkSession(args []string) error {
+	switch {
+	case len(args) == 0:
+		return errors.New("the session is missing")
+	case args[0] == "":
+		return errors.New("the session is empty")
+	}
+	return nil
 }
 
 // strictHelp makes help about a command that there is not a mistake, as that command is.

@@ -23,8 +23,7 @@ const aboutAcknowledge = "`digest` of the list of effects that you have seen, as
 // retryCommand is retry.
 func (c *cli) retryCommand() *cobra.Command {
 	var from, acknowledge string
-	var rules work.Rules
-	var stay work.Stay
+	var f taskFlags
 	cmd := &cobra.Command{
 		Use:   "retry session [message]",
 		Short: "Try again what has failed",
@@ -44,25 +43,52 @@ you have seen it (--acknowledge).`,
 		Args:              sessionAndOne,
 		ValidArgsFunction: c.completeFirst(c.completeSessions),
 		RunE: c.do(func(ctx context.Context, args []string) error {
-			return c.retry(ctx, from, acknowledge, rules, args, &stay)
+			return c.retry(ctx, from, acknowledge, &f, args)
 		}),
 	}
 	cmd.Flags().StringVar(&from, "from", client.RetryFromLast, "`where` to begin: last, start, the number of an entry, or a checkpoint")
 	cmd.Flags().StringVar(&acknowledge, flagAcknowledge, "", aboutAcknowledge)
-	rules.Register(cmd.Flags())
-	stay.Register(cmd.Flags())
+	f.register(cmd)
 	return cmd
 }
 
-func (c *cli) retry(ctx context.Context, from, acknowledge string, asked work.Rules, args []string, stay *work.Stay) error {
-	if err := stay.Bound(c.Place); err != nil {
+func (c *cli) retry(ctx context.Context, from, acknowledge string, f *taskFlags, args []string) error {
+	return c.begins(ctx, f, args, func(e *place.Connection, id string, message client.Content, rules session.TaskRules) error {
+		where := from
+		if from != client.RetryFromLast && from != client.RetryFromStart {
+			var err error
+			if where, err = c.lists.CheckpointOf(ctx, e, id, from); err != nil {
+				return c.refused(ctx, e, id, err)
+			}
+		}
+		flags := append([]string{"--from", from}, f.rules.Words()...)
+		return c.goBack(ctx, e, id, args, flags, acknowledge, &f.stay, func(acknowledge string) (client.Resumed, error) {
+			return e.Retry(ctx, client.RetryParams{SessionID: id, Request: client.RetryRequest{From: where, Message: message, Acknowledge: acknowledge, Rules: rules}})
+		})
+	})
+}
+
+// taskFlags are the flags of a command that begins a task from a checkpoint.
+type taskFlags struct {
+	rules work.Rules
+	stay  work.Stay
+}
+
+func (f *taskFlags) register(cmd *cobra.Command) {
+	f.rules.Register(cmd.Flags())
+	f.stay.Register(cmd.Flags())
+}
+
+// begins reads the words of such a command, and has it begin where the session lives.
+func (c *cli) begins(ctx context.Context, f *taskFlags, args []string, begin func(e *place.Connection, id string, message client.Content, rules session.TaskRules) error) error {
+	if err := f.stay.Bound(c.Place); err != nil {
 		return err
 	}
 	id, message, err := c.toGoOn(args)
 	if err != nil {
 		return err
 	}
-	rules, err := asked.Asked()
+	rules, err := f.rules.Asked()
 	if err != nil {
 		return err
 	}
@@ -71,15 +97,7 @@ func (c *cli) retry(ctx context.Context, from, acknowledge string, asked work.Ru
 		return c.noSession(err, id)
 	}
 	defer c.close(e)
-	where := from
-	if from != client.RetryFromLast && from != client.RetryFromStart {
-		if where, err = c.lists.CheckpointOf(ctx, e, id, from); err != nil {
-			return c.refused(ctx, e, id, err)
-		}
-	}
-	return c.goBack(ctx, e, id, args, append([]string{"--from", from}, asked.Words()...), acknowledge, stay, func(acknowledge string) (client.Resumed, error) {
-		return e.Retry(ctx, client.RetryParams{SessionID: id, Request: client.RetryRequest{From: where, Message: message, Acknowledge: acknowledge, Rules: rules}})
-	})
+	return begin(e, id, message, rules)
 }
 
 // toGoOn reads which session is meant, and the message to go on with; nil for none.
@@ -87,13 +105,19 @@ func (c *cli) toGoOn(args []string) (id string, message client.Content, err erro
 	if len(args) == 1 {
 		return args[0], nil, nil
 	}
-	switch c.message = args[1]; {
-	case strings.TrimSpace(c.message) == "":
-		return "", nil, exit.Usagef("the message is empty")
-	case c.message == report.WordMessage:
-		return "", nil, exit.Usagef("%s", report.Replace(c.message, "what you want to say there"))
+	c.message = args[1]
+	return args[0], client.Text(c.message), checkMessage(c.message)
+}
+
+// checkMessage refuses a message that says nothing.
+func checkMessage(message string) error {
+	switch {
+	case strings.TrimSpace(message) == "":
+		return exit.Usagef("the message is empty")
+	case message == report.WordMessage:
+		return exit.Usagef("%s", report.Replace(message, "what you want to say there"))
 	}
-	return args[0], client.Text(c.message), nil
+	return nil
 }
 
 // goBack begins a task from a checkpoint, and works on it. What has been done since then is shown
@@ -142,8 +166,7 @@ func (c *cli) unacknowledged(ctx context.Context, e *place.Connection, id string
 // forkCommand is fork.
 func (c *cli) forkCommand() *cobra.Command {
 	var checkpoint, as string
-	var rules work.Rules
-	var stay work.Stay
+	var f taskFlags
 	cmd := &cobra.Command{
 		Use:   "fork session [message]",
 		Short: "Begin a session of its own from a checkpoint",
@@ -159,39 +182,25 @@ or the checkpoint's id; without it the newest checkpoint is copied.`,
 		Args:              sessionAndOne,
 		ValidArgsFunction: c.completeFirst(c.completeSessions),
 		RunE: c.do(func(ctx context.Context, args []string) error {
-			return c.fork(ctx, checkpoint, as, rules, args, &stay)
+			return c.begins(ctx, &f, args, func(e *place.Connection, id string, message client.Content, rules session.TaskRules) error {
+				request := client.ForkRequest{CheckpointID: checkpoint, SessionID: as, Input: message, Rules: rules}
+				return c.fork(ctx, e, id, request, &f.stay)
+			})
 		}),
 	}
 	cmd.Flags().StringVarP(&checkpoint, "checkpoint", "c", "", "`entry`, or the id of a checkpoint, that is copied")
 	cmd.Flags().StringVarP(&as, "session", "s", "", "`id` of the new session: letters, digits, _ and -")
-	rules.Register(cmd.Flags())
-	stay.Register(cmd.Flags())
+	f.register(cmd)
 	return cmd
 }
 
-func (c *cli) fork(ctx context.Context, checkpoint, as string, asked work.Rules, args []string, stay *work.Stay) error {
-	if err := stay.Bound(c.Place); err != nil {
-		return err
-	}
-	id, message, err := c.toGoOn(args)
-	if err != nil {
-		return err
-	}
-	rules, err := asked.Asked()
-	if err != nil {
-		return err
-	}
-	e, err := c.Open(ctx, true)
-	if err != nil {
-		return c.noSession(err, id)
-	}
-	defer c.close(e)
-	if checkpoint != "" {
-		if checkpoint, err = c.lists.CheckpointOf(ctx, e, id, checkpoint); err != nil {
+func (c *cli) fork(ctx context.Context, e *place.Connection, id string, request client.ForkRequest, stay *work.Stay) (err error) {
+	if request.CheckpointID != "" {
+		if request.CheckpointID, err = c.lists.CheckpointOf(ctx, e, id, request.CheckpointID); err != nil {
 			return c.refused(ctx, e, id, err)
 		}
 	}
-	forked, err := e.Fork(ctx, client.ForkParams{SessionID: id, Request: client.ForkRequest{CheckpointID: checkpoint, SessionID: as, Input: message, Rules: rules}})
+	forked, err := e.Fork(ctx, client.ForkParams{SessionID: id, Request: request})
 	if err != nil {
 		if about, _ := exit.About(err); about != id {
 			return err // the new session's id is another one's

@@ -120,10 +120,8 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 		return exit.Usagef("the checkpoint belongs to session %s, so that %q would be a message, and decisions and a message cannot go together", id, message)
 	case hasMessage && f.decides():
 		return exit.Usagef("decisions and a message cannot go together: decide first, then send the message if the agent asks for one")
-	case hasMessage && strings.TrimSpace(message) == "":
-		return exit.Usagef("the message is empty")
-	case hasMessage && message == report.WordMessage:
-		return exit.Usagef("%s", report.Replace(message, "what you want to say there"))
+	case hasMessage && checkMessage(message) != nil:
+		return checkMessage(message)
 	case f.reason != "" && !f.decides():
 		return exit.Usagef("--reason belongs to a decision: add --reject or another one")
 	case f.seen != "" && f.from == "":

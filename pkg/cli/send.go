@@ -3,12 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/adjourn/adjourn/internal/screen"
-	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/cli/internal/work"
@@ -65,11 +63,8 @@ func (c *cli) send(ctx context.Context, f sendFlags, id, message string) error {
 	if err := f.wait.Bound(c.Place); err != nil {
 		return err
 	}
-	switch {
-	case strings.TrimSpace(message) == "":
-		return exit.Usagef("the message is empty")
-	case message == report.WordMessage:
-		return exit.Usagef("%s", report.Replace(message, "what you want to say there"))
+	if err := checkMessage(message); err != nil {
+		return err
 	}
 	e, err := c.Open(ctx, true)
 	if err != nil {
@@ -85,15 +80,15 @@ func (c *cli) send(ctx context.Context, f sendFlags, id, message string) error {
 	switch {
 	case sent.Replayed:
 		c.Talk("This message was taken before; here is where its session stands.")
+		if sent.MailID != "" { // a worker reads it
+			return c.taken(ctx, e, id)
+		}
 	case sent.MailID != "":
 		return c.queued(ctx, e, sent)
 	case sent.Outcome == client.SendAbandoned:
 		c.Talk("What it waited for is given up: it goes on with the message.")
 	case sent.Continuation == client.ContinuationStored:
 		c.Talk("The message is stored.")
-	}
-	if sent.MailID != "" {
-		return c.taken(ctx, e, id)
 	}
 	return c.drive(ctx, e, id, &f.wait)
 }
