@@ -185,14 +185,11 @@ func TestGoingBack_retry_and_fork_crossed(t *testing.T) {
 					world = world.another()
 					w := world
 					run(t, w)
-					calls := 0
-					cross := &storeHook{when: func(storeCall) bool { calls++; return calls > at }}
-					p := w.process(func(cfg *runtime.Config) { cross.Store = cfg.Store; cfg.Store = cross })
-					cross.happens = func() {
+					p, over := w.crossed(at, func() {
 						if err := crosses(w, w.process()); err != nil {
 							require.NotEmpty(t, codeOf(err), "%v", err)
 						}
-					}
+					})
 					var err error
 					if verb == "retry" {
 						_, err = p.Retry(context.Background(), runtime.BackParams{Key: w.key, Caller: people})
@@ -208,7 +205,7 @@ func TestGoingBack_retry_and_fork_crossed(t *testing.T) {
 						require.Equal(t, 1, n, "crossed at %d: %s", at, what)
 					}
 					w.checkNothingForgotten()
-					if calls <= at {
+					if over() {
 						break
 					}
 				}

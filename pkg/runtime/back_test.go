@@ -267,6 +267,15 @@ func acknowledging(p *process, params *runtime.BackParams) (began runtime.Began,
 	return began, err
 }
 
+// crossed returns a process between whose calls of the store, before call at (from 0), something happens
+// once; over says that the process made no such call.
+func (w *world) crossed(at int, happens func()) (p *process, over func() bool) {
+	calls := 0
+	cross := &storeHook{when: func(storeCall) bool { calls++; return calls > at }, happens: happens}
+	p = w.process(func(cfg *runtime.Config) { cross.Store = cfg.Store; cfg.Store = cross })
+	return p, func() bool { return calls <= at }
+}
+
 // Whatever happens between any two calls of the verb, one of the two wins, no effect happens twice
 // that nobody decided on again, and the session is whole.
 func TestBack_crossed_everywhere(t *testing.T) {
@@ -310,10 +319,7 @@ func TestBack_crossed_everywhere(t *testing.T) {
 					world = world.another()
 					w := world
 					place(t, w)
-					calls := 0
-					cross := &storeHook{when: func(storeCall) bool { calls++; return calls > at }}
-					p := w.process(func(cfg *runtime.Config) { cross.Store = cfg.Store; cfg.Store = cross })
-					cross.happens = func() { require.NoError(t, crosses(w, w.process())) }
+					p, over := w.crossed(at, func() { require.NoError(t, crosses(w, w.process())) })
 					_, err := w.goBack(p)
 					if err != nil {
 						require.True(t, stoppedCodes[codeOf(err)], "%v", err)
@@ -324,7 +330,7 @@ func TestBack_crossed_everywhere(t *testing.T) {
 						require.Equal(t, 1, n, "crossed at call %d: %s", at, what)
 					}
 					w.checkNothingForgotten()
-					if calls <= at {
+					if over() {
 						break
 					}
 				}

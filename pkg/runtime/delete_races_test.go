@@ -103,10 +103,7 @@ func TestDelete_crossed_everywhere(t *testing.T) {
 					world = world.another()
 					w := world
 					place(t, w)
-					calls := 0
-					cross := &storeHook{when: func(storeCall) bool { calls++; return calls > at }}
-					p := w.process(func(cfg *runtime.Config) { cross.Store = cfg.Store; cfg.Store = cross })
-					cross.happens = func() { require.NoError(t, crosses(w, w.process()), "crossed at call %d", at) }
+					p, over := w.crossed(at, func() { require.NoError(t, crosses(w, w.process()), "crossed at call %d", at) })
 					_, err := w.delete(p)
 					if err != nil {
 						require.Equal(t, runtime.CodeSessionNotFound, codeOf(err), "crossed at call %d: %v", at, err)
@@ -121,7 +118,7 @@ func TestDelete_crossed_everywhere(t *testing.T) {
 					for what, n := range made.all() {
 						require.Equal(t, 1, n, "crossed at call %d: %s", at, what)
 					}
-					if calls <= at {
+					if over() {
 						break
 					}
 				}
@@ -145,10 +142,8 @@ func TestDelete_crosses_everywhere(t *testing.T) {
 						world = world.another()
 						w := world
 						place(t, w)
-						calls, effects, begun := 0, map[string]int{}, false
-						cross := &storeHook{when: func(storeCall) bool { calls++; return calls > at }}
-						p := w.process(func(cfg *runtime.Config) { cross.Store = cfg.Store; cfg.Store = cross })
-						cross.happens = func() {
+						effects, begun := map[string]int{}, false
+						p, over := w.crossed(at, func() {
 							begun = w.begunCalls()
 							deleter := w.process(func(cfg *runtime.Config) {
 								if !removed {
@@ -164,9 +159,9 @@ func TestDelete_crosses_everywhere(t *testing.T) {
 								require.Equal(t, runtime.CodeSessionNotFound, codeOf(err), "crossed at call %d: %v", at, err)
 							}
 							effects = made.all()
-						}
+						})
 						require.NoError(t, does(w, p), "crossed at call %d", at)
-						if cross.happens != nil {
+						if over() {
 							break
 						}
 						after := made.all()

@@ -133,10 +133,8 @@ func TestRetention_against_a_next_turn(t *testing.T) {
 		backPlaces["cancelled"](t, w)
 		head := w.head()
 		w.clock.advance(head.Head.ExpiresAt().Sub(w.clock.Now()))
-		calls, begun := 0, false
-		cross := &storeHook{when: func(storeCall) bool { calls++; return calls > at }}
-		p := w.process(func(cfg *runtime.Config) { cross.Store = cfg.Store; cfg.Store = cross })
-		cross.happens = func() {
+		begun := false
+		p, over := w.crossed(at, func() {
 			late := w.process(func(cfg *runtime.Config) { // whose clock is behind
 				cfg.Now = func() time.Time { return w.clock.Now().Add(-time.Minute) }
 			})
@@ -144,7 +142,7 @@ func TestRetention_against_a_next_turn(t *testing.T) {
 			if begun = err == nil; !begun {
 				require.True(t, tooLate(err), "%v", err)
 			}
-		}
+		})
 		_, err := p.Sweep(context.Background())
 		require.NoError(t, err)
 		require.NoError(t, w.process().settle(), "crossed at call %d", at)
@@ -153,7 +151,7 @@ func TestRetention_against_a_next_turn(t *testing.T) {
 		} else {
 			w.checkGone(w.process())
 		}
-		if calls <= at {
+		if over() {
 			require.Greater(t, at, 4)
 			return
 		}

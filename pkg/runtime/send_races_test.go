@@ -67,10 +67,7 @@ func TestSend_crossed_everywhere(t *testing.T) {
 				for at := 0; ; at++ {
 					w = w.another()
 					c.place(t, w)
-					calls := 0
-					cross := &storeHook{when: func(storeCall) bool { calls++; return calls > at }}
-					p := w.process(func(cfg *runtime.Config) { cross.Store = cfg.Store; cfg.Store = cross })
-					cross.happens = func() { require.NoError(t, crosses(w, w.process())) }
+					p, over := w.crossed(at, func() { require.NoError(t, crosses(w, w.process())) })
 					id := newID()
 					key := func(p *runtime.SendParams) { p.IdempotencyKey = id }
 					first, err := w.send(p, withStart, key)
@@ -81,7 +78,7 @@ func TestSend_crossed_everywhere(t *testing.T) {
 						require.True(t, again.Replayed)
 						require.Equal(t, []any{first.Outcome, first.Task, first.Seq, first.Mail}, []any{again.Outcome, again.Task, again.Seq, again.Mail}, "crossed at call %d", at)
 					}
-					if calls <= at {
+					if over() {
 						return
 					}
 				}

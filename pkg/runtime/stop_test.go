@@ -399,10 +399,7 @@ func TestStop_crossed_everywhere(t *testing.T) {
 						world = world.another()
 						w := world
 						place(t, w)
-						calls := 0
-						cross := &storeHook{when: func(storeCall) bool { calls++; return calls > at }}
-						p := w.process(func(cfg *runtime.Config) { cross.Store = cfg.Store; cfg.Store = cross })
-						cross.happens = func() { require.NoError(t, crosses(w, w.process())) }
+						p, over := w.crossed(at, func() { require.NoError(t, crosses(w, w.process())) })
 						out, err := w.stop(p, kind)
 						if err != nil {
 							require.True(t, stoppedCodes[codeOf(err)], "%v", err)
@@ -420,7 +417,7 @@ func TestStop_crossed_everywhere(t *testing.T) {
 						if out.Outcome == runtime.StopSent {
 							require.True(t, s.Status.Ended() || s.Status == session.StatusInterrupted, "crossed at call %d: a signal that was accepted is obeyed", at)
 						}
-						if calls <= at {
+						if over() {
 							break
 						}
 					}
