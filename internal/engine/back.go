@@ -124,7 +124,7 @@ func copiedCalls(messages []llm.Message) []llm.Message {
 // begin makes an entry the first of a task and of a run.
 func (p *GoingBack) begin(e *journal.Entry, s *session.Session) {
 	e.Task, e.Run, e.Step, e.Trigger = s.Task+1, s.Run+1, 0, p.Trigger
-	e.Rules, e.RulesAt, e.Used = &p.Rules, e.Seq, journal.Used{}
+	hold(e, p.Rules)
 }
 
 // settled returns the results of the calls that are open at the checkpoint: those that have run

@@ -101,13 +101,19 @@ func dueOf(w session.Wait) *time.Time {
 func Start(s *session.Session, rules session.Rules, message llm.Message, st Stamp) Move {
 	e := next(s, session.KindStarted, session.StatusRunning, st)
 	e.Task, e.Run, e.Step, e.Trigger = s.Task+1, s.Run+1, 0, session.TriggerStart
-	e.Rules, e.RulesAt, e.Used = &rules, e.Seq, journal.Used{}
+	hold(&e, rules)
 	e.Messages = []llm.Message{message}
 	m := seal(s, e, rules.Agent)
 	if s.Version == 0 {
 		m.Title = title(message.Text())
 	}
 	return m
+}
+
+// hold makes the entry the one that holds the rules of the task that begins with it.
+func hold(e *journal.Entry, rules session.Rules) {
+	rules.CancelAt = rules.Asked.CancelAt(e.At)
+	e.Rules, e.RulesAt, e.Used = &rules, e.Seq, journal.Used{}
 }
 
 // titleRunes is how much of the first message names a session in lists.

@@ -55,6 +55,12 @@ func (r *Registry) TaskRules(name string, asked session.TaskRules, env Env) (ses
 		return session.Rules{}, &NotAskedError{Reason: err.Error()}
 	}
 	rules.Needs = needs(rules)
+	switch after := asked.CancelAfterMillis; {
+	case after < session.Unlimited || after > session.MaxCancelAfter.Milliseconds():
+		return session.Rules{}, &NotAskedError{Reason: fmt.Sprintf("cancelAfterMillis %d: it is 1 to %d, or -1 for none", after, session.MaxCancelAfter.Milliseconds())}
+	case after > 0:
+		rules.Needs = append(rules.Needs, session.NeedsCancelAt)
+	}
 	if asked.AllowedTools != nil {
 		for _, tool := range asked.AllowedTools {
 			if !slices.Contains(rules.Tools, tool) {

@@ -103,11 +103,19 @@ func TestTaskRules(t *testing.T) {
 		b.run("resume", "s", "--from-checkpoint", "1", "--allow-tool", "deploy").ends(10)
 		require.Equal(t, "ok\n", b.run("resume", "s", "--from-checkpoint", "1", "--pause-on-approval=false").ends(0).stdout)
 		b.run("resume", "s", "--from-checkpoint", "1", "--pause-on-approval=true").ends(10)
+		require.NotContains(t, b.run("show", "s").ends(0).stdout, "It is cancelled at")
+		b.run("resume", "s", "--from-checkpoint", "1", "--cancel-after", "2h").ends(10)
+		require.Contains(t, b.run("show", "s").ends(0).stdout, "It is cancelled at")
+		b.run("resume", "s", "--from-checkpoint", "1", "--cancel-after", "0").ends(10)
+		require.NotContains(t, b.run("show", "s").ends(0).stdout, "It is cancelled at")
 		for _, words := range [][]string{
 			{"run", "--agent", "toy", "--limit", "steps", script},
 			{"run", "--agent", "toy", "--limit", "stairs=3", script},
 			{"run", "--agent", "toy", "--allow-tool", "rm", script},
 			{"resume", "s", "--limit", "steps=3"},
+			{"run", "--agent", "toy", "--cancel-after", "-1s", script},
+			{"run", "--agent", "toy", "--cancel-after", "1us", script},
+			{"run", "--agent", "toy", "--cancel-after", "100000h", script},
 		} {
 			b.run(words...).ends(2)
 		}

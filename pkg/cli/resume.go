@@ -134,7 +134,7 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 		return err
 	}
 	if f.from == "" && !rules.IsZero() {
-		return exit.Usagef("--limit, --model, --allow-tool, --hold-batch and --pause-on-approval belong to --from-checkpoint: a task keeps the rules it began with")
+		return exit.Usagef("--limit, --model, --allow-tool, --hold-batch, --pause-on-approval and --cancel-after belong to --from-checkpoint: a task keeps the rules it began with")
 	}
 	e, err := c.Open(ctx, true)
 	if err != nil {

@@ -50,6 +50,8 @@ type Session struct {
 	Parent    *session.Parent `json:"parent,omitempty"`
 	CreatedAt time.Time       `json:"createdAt"`
 	UpdatedAt time.Time       `json:"updatedAt"`
+	// CancelAt is when the task is cancelled, unless it has ended by then; nil is never.
+	CancelAt *time.Time `json:"cancelAt,omitempty"`
 	// ExpiresAt is when a session that has ended is gone; nil is never.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 	// CanResume says whether a resume that brings nothing would be taken now, and the

@@ -297,6 +297,10 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("send_started", ann, post, "/sessions/steered/messages", `{"message":"echo","start":true}`)
 	s.drive(key("steered"))
 	s.tell("messages_steered", ann, get, "/sessions/steered/messages", "")
+	// a task that is cancelled after a time
+	s.tell("start_cancel_after", ann, post, "/sessions", `{"agent":"desk","sessionId":"timed","input":"echo","rules":{"cancelAfterMillis":3600000}}`)
+	s.tell("session_cancel_after", ann, get, "/sessions/timed", "")
+	s.tell("start_cancel_after_never", ann, post, "/sessions", `{"agent":"desk","sessionId":"timed2","input":"echo","rules":{"cancelAfterMillis":-2}}`)
 	// New exchanges go here: ids are counted, and one further up renumbers every file after it.
 	return s.told
 }

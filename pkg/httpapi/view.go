@@ -15,7 +15,7 @@ func newSession(key session.Key, s runtime.View) *client.Session {
 		Task: s.Task, Run: s.Run, Step: s.Step, Version: s.Version, CheckpointID: s.Checkpoint,
 		Text: s.Text, Output: s.Output, Usage: newUsage(s.Usage), Parent: s.Parent, ForkedFrom: s.Head.ForkedFrom, Warnings: s.Warnings, Allowed: s.Allowed,
 		Rules: s.Asked, Metadata: s.Metadata,
-		CreatedAt: s.Head.CreatedAt, UpdatedAt: s.Head.UpdatedAt, ExpiresAt: s.Head.ExpiresAt(),
+		CreatedAt: s.Head.CreatedAt, UpdatedAt: s.Head.UpdatedAt, CancelAt: s.Head.CancelAt, ExpiresAt: s.Head.ExpiresAt(),
 		CanResume: s.Resume == nil, ResumeReason: "nothing stands in the way: a resume that brings nothing goes on with it",
 	}
 	if s.Resume != nil {

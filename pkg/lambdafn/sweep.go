@@ -39,10 +39,11 @@ func (h *sweep) deadLetter(ctx context.Context, wake journal.Wake) (runtime.Disp
 
 // sweptResult is what an invocation of the schedule answers.
 type sweptResult struct {
-	Resent  int `json:"resent"`
-	Resumed int `json:"resumed"`
-	Expired int `json:"expired"`
-	Removed int `json:"removed"`
+	Resent    int `json:"resent"`
+	Resumed   int `json:"resumed"`
+	Expired   int `json:"expired"`
+	Cancelled int `json:"cancelled"`
+	Removed   int `json:"removed"`
 }
 
 // Invoke sweeps, or works on the dead letters an SQS event brings.
@@ -71,12 +72,12 @@ func (h *sweep) Invoke(ctx context.Context, raw []byte) ([]byte, error) {
 		swept, err = h.Runtime.Sweep(soft)
 		return err
 	})
-	log := h.Log.With("resent", swept.Resent, "resumed", swept.Resumed, "expired", swept.Expired, "removed", swept.Removed, "ms", h.Now().Sub(began).Milliseconds())
+	log := h.Log.With("resent", swept.Resent, "resumed", swept.Resumed, "expired", swept.Expired, "cancelled", swept.Cancelled, "removed", swept.Removed, "ms", h.Now().Sub(began).Milliseconds())
 	if err != nil {
 		// What is left stays due, for the next minute's sweep; the error is for whoever watches.
 		logFailure(ctx, log, "sweep not finished", err)
 		return nil, fmt.Errorf("sweep: %w", err)
 	}
 	log.InfoContext(ctx, "swept")
-	return json.Marshal(sweptResult{Resent: swept.Resent, Resumed: swept.Resumed, Expired: swept.Expired, Removed: swept.Removed})
+	return json.Marshal(sweptResult{Resent: swept.Resent, Resumed: swept.Resumed, Expired: swept.Expired, Cancelled: swept.Cancelled, Removed: swept.Removed})
 }

@@ -172,7 +172,7 @@ func New(cfg Config) (*Runtime, error) {
 		Sessions: sessions, Worker: work, Now: cfg.Now, NewID: cfg.NewID, StepBytes: cfg.StepBytes, Rules: r.rules, HasEffects: r.hasEffects,
 	})
 	r.sweep = sweep.New(sweep.Config{
-		Sessions: sessions, Halts: halt, Expire: r.control.Expire, Store: cfg.Store, Now: cfg.Now, Lease: cfg.Lease, After: cfg.SweepAfter,
+		Sessions: sessions, Halts: halt, Expire: r.control.Expire, Cancel: r.control.StopAtDeadline, Store: cfg.Store, Now: cfg.Now, Lease: cfg.Lease, After: cfg.SweepAfter,
 		LookTimeout: cfg.LookTimeout, AtOnce: cfg.SweepAtOnce, Log: cfg.Log,
 	})
 	r.driver = drive.New(drive.Config{Sessions: sessions, Worker: work, Sweep: r.sweep, Halts: halt, DeadLetters: cfg.DeadLetters, Log: cfg.Log})

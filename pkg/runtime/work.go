@@ -122,6 +122,8 @@ type SweepResult struct {
 	Resumed int
 	// Expired waits.
 	Expired int
+	// Cancelled tasks, whose time was over.
+	Cancelled int
 	// Removed sessions: whose time was over, or which were deleted by who could not finish it.
 	Removed int
 }

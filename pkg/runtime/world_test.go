@@ -41,8 +41,9 @@ type world struct {
 	effects *effects
 	reader  *runtime.Runtime
 	owners  int
-	number  int  // of the session
-	cut     bool // a call was cut off before it could ask
+	rules   session.TaskRules // that start asks for
+	number  int               // of the session
+	cut     bool              // a call was cut off before it could ask
 }
 
 // effects counts what tools did to the outside, by what and for which call.
@@ -300,7 +301,7 @@ func (w *world) update(item store.Item) store.Item {
 // start begins the session and works until nothing is left to do now.
 func (w *world) start(p *process, input string) {
 	w.t.Helper()
-	_, err := p.Start(context.Background(), runtime.StartParams{Key: w.key, Agent: "a", Input: llm.TextParts(input), Caller: person})
+	_, err := p.Start(context.Background(), runtime.StartParams{Key: w.key, Agent: "a", Input: llm.TextParts(input), Caller: person, Rules: w.rules})
 	require.NoError(w.t, err)
 }
 

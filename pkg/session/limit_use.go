@@ -132,10 +132,11 @@ func (l Limits) Needs() (words []string) {
 	return words
 }
 
-// The words of limits in the needs of rules (docs/design/format-1.md).
+// The words in the needs of rules (docs/design/format-1.md).
 const (
 	NeedsToolCalls     = "limit:toolCalls"
 	NeedsRepeatedCalls = "limit:repeatedCalls"
 	NeedsStateBytes    = "limit:stateBytes"
 	NeedsSessionLimits = "limit:session"
+	NeedsCancelAt      = "rules:cancelAt"
 )

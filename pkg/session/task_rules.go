@@ -1,9 +1,11 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 )
 
 // TaskRules are what a caller asks of the task that begins. What is left out stays as the agent's
@@ -23,6 +25,20 @@ type TaskRules struct {
 	// PauseOnApproval false has a call that needs an approval denied at once, for a task that nobody
 	// attends; nil means true.
 	PauseOnApproval *bool `json:"pauseOnApproval,omitempty"`
+	// CancelAfterMillis is how long the task may take, waiting included, before it is cancelled;
+	// [Unlimited] takes back what was asked before, and zero leaves it.
+	CancelAfterMillis int64 `json:"cancelAfterMillis,omitempty"`
+}
+
+// MaxCancelAfter is the longest that may be asked for.
+const MaxCancelAfter = 10 * 365 * 24 * time.Hour
+
+// CancelAt is when a task that begins now is to be cancelled; nil is never.
+func (r *TaskRules) CancelAt(now time.Time) *time.Time {
+	if r == nil || r.CancelAfterMillis <= 0 {
+		return nil
+	}
+	return new(now.UTC().Add(time.Duration(r.CancelAfterMillis) * time.Millisecond))
 }
 
 // DeniesApprovals reports whether calls that need an approval are denied at once.
@@ -45,7 +61,7 @@ type AskedLimits struct {
 
 // IsZero reports whether nothing is asked.
 func (r TaskRules) IsZero() bool {
-	return r.Limits == AskedLimits{} && r.Model == "" && r.AllowedTools == nil && r.HoldBatch == nil && r.PauseOnApproval == nil
+	return r.Limits == AskedLimits{} && r.Model == "" && r.AllowedTools == nil && r.HoldBatch == nil && r.PauseOnApproval == nil && r.CancelAfterMillis == 0
 }
 
 // Over returns r with what it leaves out taken from before: a task that is tried again, or begins from
@@ -67,6 +83,7 @@ func (r TaskRules) Over(before *TaskRules) TaskRules {
 	if r.HoldBatch == nil {
 		r.HoldBatch = before.HoldBatch
 	}
+	r.CancelAfterMillis = cmp.Or(r.CancelAfterMillis, before.CancelAfterMillis)
 	return r
 }
 

@@ -22,10 +22,9 @@ const (
 	// FindDue: HEADs and waits of every tenant whose Due is not after Before, the
 	// earliest first.
 	FindDue FindKind = "due"
-	// FindAhead: HEADs of sessions that have not ended, and waits that are not open, of every tenant
-	// whose Due is after After, the earliest first: what a clock that was ahead has put off too
-	// far ([journal.Come]). That of an open wait is its deadline, that of a session that has ended is
-	// when it expires; both may be far away.
+	// FindAhead: HEADs and waits of every tenant whose Due is after After, the earliest first: what a
+	// clock that was ahead has put off too far ([journal.Come]). What may be far away is left out: the
+	// deadline of an open wait, and what [journal.Head.DueAtDeadline] says.
 	FindAhead FindKind = "ahead"
 )
 
@@ -117,7 +116,7 @@ func (p *FindParams) Prepare() error {
 
 // Filtered reports whether anything but the status keeps only some.
 func (p *FindParams) Filtered() bool {
-	return p.Agent != "" || p.Root != "" || p.User != "" || p.Tag != "" || p.WaitKind != "" || p.Tool != ""
+	return p.Kind == FindAhead || p.Agent != "" || p.Root != "" || p.User != "" || p.Tag != "" || p.WaitKind != "" || p.Tool != ""
 }
 
 // Selection returns what is looked for as text, without the page: a cursor
@@ -135,6 +134,8 @@ func (p *FindParams) selection() string {
 func (p *FindParams) Keeps(key session.Key, item *Item) bool {
 	is := func(want, has string) bool { return want == "" || want == has }
 	switch {
+	case p.Kind == FindAhead:
+		return item.Head == nil || !item.Head.DueAtDeadline()
 	case item.Head != nil:
 		h := item.Head
 		return is(string(p.Status), string(h.Status)) && is(p.Agent, h.Agent) && is(p.Root, h.Root()) && is(p.User, h.StartedBy) &&

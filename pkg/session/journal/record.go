@@ -39,7 +39,9 @@ type Head struct {
 	// ResentAfter is the seq of the newest entry at the last of them.
 	Resent      int   `json:"resent,omitempty"`
 	ResentAfter int64 `json:"resentAfter,omitempty"`
-	// Due is when the sweep should look at the session; nil when it need not.
+	// CancelAt is when the present task is cancelled; nil is never, or when it has ended.
+	CancelAt *time.Time `json:"cancelAt,omitempty"`
+	// Due is when the sweep should look at the session; nil when it need not. [Head.LookAt] sets it.
 	Due *time.Time `json:"due,omitempty"`
 
 	CreatedAt time.Time `json:"createdAt"`

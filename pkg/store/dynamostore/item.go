@@ -83,7 +83,7 @@ func (r *record) indexHead(head *journal.Head) {
 		r.beside[attrTags] = texts(head.Tags)
 	}
 	group := shards.Soon
-	if head.Status.Ended() { // it expires then
+	if head.DueAtDeadline() {
 		group = shards.Deadline
 	}
 	r.indexDue(group, head.Due)

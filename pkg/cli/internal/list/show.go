@@ -51,6 +51,9 @@ func (l *Lists) Show(ctx context.Context, id string, full bool) error {
 	if len(v.Allowed) > 0 {
 		l.Say("\nIt takes now: %s", screen.CleanLine(strings.Join(commandsOf(v.Allowed), ", ")))
 	}
+	if v.CancelAt != nil {
+		l.Say("It is cancelled at %s, unless it has ended by then.", v.CancelAt.Local().Format(time.DateTime))
+	}
 	switch v.Outcome {
 	case session.OutcomePaused:
 	case session.OutcomeRunning, session.OutcomeInterrupted:

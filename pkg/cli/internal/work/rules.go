@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -19,6 +20,7 @@ type Rules struct {
 	tools     []string
 	holdBatch bool
 	pause     bool
+	cancel    time.Duration
 	// given reports whether a flag was given.
 	given func(name string) bool
 }
@@ -30,6 +32,7 @@ func (f *Rules) Register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.model, "model", "", "`provider:model` of the task, one that the agent lets callers choose")
 	flags.StringArrayVar(&f.tools, "allow-tool", nil, "let the task call this `tool`, and no other one of the agent's but those given so; may be given several times")
 	flags.BoolVar(&f.pause, "pause-on-approval", true, "wait for approvals; =false denies what needs one at once")
+	flags.DurationVar(&f.cancel, "cancel-after", 0, "cancel the task when it has taken longer than this, waiting included; 0 takes back what was asked before")
 	flags.BoolVar(&f.holdBatch, "hold-batch", false, "let no call of a reply run before every approval of it is decided")
 }
 
@@ -41,6 +44,13 @@ func (f *Rules) Asked() (session.TaskRules, error) {
 	}
 	if f.given("hold-batch") {
 		asked.HoldBatch = &f.holdBatch
+	}
+	if f.given("cancel-after") {
+		if asked.CancelAfterMillis = f.cancel.Milliseconds(); f.cancel < 0 || f.cancel > 0 && asked.CancelAfterMillis == 0 {
+			return asked, exit.Usagef("--cancel-after %s: it is a millisecond or more, or 0 for never", f.cancel)
+		} else if f.cancel == 0 {
+			asked.CancelAfterMillis = session.Unlimited
+		}
 	}
 	var limits session.Limits
 	named := limits.Named()
@@ -77,6 +87,9 @@ func (f *Rules) Words() (words []string) {
 	}
 	if f.given("hold-batch") {
 		words = append(words, fmt.Sprintf("--hold-batch=%t", f.holdBatch))
+	}
+	if f.given("cancel-after") {
+		words = append(words, "--cancel-after", f.cancel.String())
 	}
 	return words
 }

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/adjourn/adjourn/internal/codes"
@@ -79,6 +80,19 @@ func (c *Control) Stop(ctx context.Context, p *StopRequest) (Stopped, error) {
 	return c.leaveSignal(ctx, p, head, newest)
 }
 
+// StopAtDeadline cancels a task that has taken longer than it may. One that has moved meanwhile is
+// looked at again by the next sweep.
+func (c *Control) StopAtDeadline(ctx context.Context, key session.Key, task int64) error {
+	_, err := c.Stop(ctx, &StopRequest{
+		Key: key, Kind: journal.SignalCancel, Reason: journal.ReasonDeadline, Task: task, Who: journal.Deadline, From: journal.FromRules,
+		Record: func(int64, any) ([]store.Item, error) { return nil, nil },
+	})
+	if errors.Is(err, store.ErrConflict) {
+		return nil
+	}
+	return err
+}
+
 // present reads HEAD and the newest entry of a session for a request about one of its tasks: where
 // that is 0, the present one, also when the request is carried out again.
 func (c *Control) present(ctx context.Context, key session.Key, task *int64) (head store.Item, newest journal.Entry, err error) {
@@ -137,7 +151,7 @@ func (c *Control) leaveSignal(ctx context.Context, p *StopRequest, head store.It
 		signal := c.signal(p)
 		next.Signal = &signal
 		if newest.Until != nil { // who has the lease may give it back, to come again when the delay is over
-			next.Due = new(c.cfg.Now().UTC())
+			next.LookAt(new(c.cfg.Now().UTC()))
 		}
 		writes = append(writes, store.HeadItem(next, head.Rev))
 	}

@@ -135,7 +135,7 @@ func (st *Sessions) headAfter(s *session.Session, before *journal.Head, m engine
 	rules := &s.Rules
 	if e.Rules != nil {
 		rules = e.Rules
-		head.Agent = rules.Agent
+		head.Agent, head.CancelAt = rules.Agent, rules.CancelAt
 	}
 	if len(e.Waits) > 0 {
 		head.WaitsAt = e.Seq
@@ -143,18 +143,20 @@ func (st *Sessions) headAfter(s *session.Session, before *journal.Head, m engine
 	if head.Signal != nil && (e.Signal != nil && head.Signal.ID == e.Signal.ID || e.Status.Ended()) {
 		head.Signal = nil
 	}
-	head.Due, head.Retention = nil, 0
+	head.Retention = 0
 	switch {
 	case e.Kind == session.KindDeleted: // who deletes it removes it next, and may die before
 		head.Removing, head.Signal, head.Due = true, nil, new(e.At.Add(engine.AnsweredGrace))
 	case e.Status.Ended():
-		head.Retention = rules.Retention
+		head.CancelAt, head.Retention = nil, rules.Retention
 		head.Due = head.ExpiresAt()
 	case e.Status == session.StatusRunning:
-		head.Due = new(st.DueAfter(e.At, e.Until, e.At))
+		head.LookAt(new(st.DueAfter(e.At, e.Until, e.At)))
 	case e.Kind == session.KindSuspended && s.Status == session.StatusInterrupted:
 		// What it waits for may be answered by now, and then nothing else is due.
-		head.Due = new(e.At.Add(engine.AnsweredGrace))
+		head.LookAt(new(e.At.Add(engine.AnsweredGrace)))
+	default:
+		head.LookAt(nil)
 	}
 	return &head
 }

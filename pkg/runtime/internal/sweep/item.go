@@ -59,6 +59,10 @@ func (w *Sweep) head(ctx context.Context, key session.Key, swept *Result) error 
 		swept.Removed++
 		return w.cfg.Expire(ctx, key)
 	}
+	if head.Head.Overdue(w.cfg.Now()) {
+		swept.Cancelled++
+		return w.cfg.Cancel(ctx, key, head.Head.Task)
+	}
 	switch head.Head.Status {
 	case session.StatusRunning:
 		sent, err := w.resend(ctx, head)
@@ -82,7 +86,7 @@ func (w *Sweep) resumeDue(ctx context.Context, head store.Item, swept *Result) e
 	}
 	if !stored.MayResume(waits) {
 		later := *head.Head
-		later.Due = nil
+		later.LookAt(nil)
 		_, err := w.stampHead(ctx, later, head.Rev)
 		return err
 	}
@@ -154,7 +158,7 @@ func (w *Sweep) stampResend(head journal.Head, newest int64) journal.Head {
 		head.Resent, head.ResentAfter = 0, newest
 	}
 	head.Resent++
-	head.Due = new(w.cfg.Now().Add(backoff(w.cfg.After, head.Resent)).UTC())
+	head.LookAt(new(w.cfg.Now().Add(backoff(w.cfg.After, head.Resent)).UTC()))
 	return head
 }
 
@@ -204,7 +208,7 @@ func (w *Sweep) putOff(ctx context.Context, head store.Item, at time.Time, until
 		return nil // soon over
 	}
 	later := *head.Head
-	later.Due = &due
+	later.LookAt(&due)
 	_, err := w.stampHead(ctx, later, head.Rev)
 	return err
 }

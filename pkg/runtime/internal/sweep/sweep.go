@@ -36,6 +36,8 @@ type Config struct {
 	AtOnce int
 	// Expire deletes a session that has ended for longer than it is kept.
 	Expire func(context.Context, session.Key) error
+	// Cancel cancels a task that has taken longer than it may.
+	Cancel func(ctx context.Context, key session.Key, task int64) error
 	Log    *slog.Logger
 }
 
@@ -62,6 +64,8 @@ type Result struct {
 	Resumed int
 	// Expired waits.
 	Expired int
+	// Cancelled tasks, whose time was over.
+	Cancelled int
 	// Removed sessions: whose time was over, or which were deleted by who could not finish it.
 	Removed int
 }
@@ -172,6 +176,7 @@ func (s *Result) add(more Result) {
 	s.Resent += more.Resent
 	s.Resumed += more.Resumed
 	s.Expired += more.Expired
+	s.Cancelled += more.Cancelled
 	s.Removed += more.Removed
 }
 

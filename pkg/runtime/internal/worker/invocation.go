@@ -123,12 +123,16 @@ func (inv *invocation) stamp(keepsLease bool) engine.Stamp {
 	return engine.Stamp{Now: inv.cfg.Now(), By: "step", Attempt: inv.attempt, Token: inv.cfg.NewID(), KeepsLease: keepsLease}
 }
 
-// signal returns the signal for this task, if there is one.
+// signal returns the signal for this task, if there is one: the task's own deadline is one too.
 func (inv *invocation) signal() *journal.Signal {
-	if inv.head.Head == nil {
+	head, now := inv.head.Head, inv.cfg.Now()
+	if head == nil {
 		return nil
 	}
-	return inv.head.Head.SignalFor(inv.session.Task)
+	if head.Task == inv.session.Task && head.Overdue(now) {
+		return new(head.AtDeadline(inv.cfg.NewID(), now))
+	}
+	return head.SignalFor(inv.session.Task)
 }
 
 // commit writes a move: the entry and what goes with it, once; then sends what

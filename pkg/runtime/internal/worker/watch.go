@@ -100,7 +100,7 @@ func (w *watcher) look() {
 		if renew {
 			w.renewed = w.inv.cfg.Now()
 		}
-		if s := head.Head.Signal; s != nil && s.Task == w.task {
+		if head.Head.SignalFor(w.task) != nil || head.Head.Task == w.task && head.Head.Overdue(w.inv.cfg.Now()) {
 			w.cancel(errSignalled)
 			return
 		}

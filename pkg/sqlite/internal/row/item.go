@@ -121,7 +121,8 @@ func independent(h *journal.Head) *journal.Head {
 		return nil
 	}
 	own := *h
-	own.Parent, own.ForkedFrom, own.Signal, own.Due = copied(h.Parent), copied(h.ForkedFrom), copied(h.Signal), copied(h.Due)
+	own.Parent, own.ForkedFrom, own.Signal = copied(h.Parent), copied(h.ForkedFrom), copied(h.Signal)
+	own.CancelAt, own.Due = copied(h.CancelAt), copied(h.Due)
 	own.Tags = slices.Clone(h.Tags)
 	return &own
 }

@@ -56,7 +56,7 @@ func TestHead_is_handed_out_as_a_copy(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	full := journal.Head{
 		Key: session.Key{Tenant: "t", ID: "s"}, Status: session.StatusRunning, Agent: "a", Tags: []string{"one"},
-		Parent: &session.Parent{Session: "p"}, ForkedFrom: &session.Fork{Session: "o"}, Signal: &journal.Signal{ID: "i", At: at}, Due: &at, CreatedAt: at, UpdatedAt: at,
+		Parent: &session.Parent{Session: "p"}, ForkedFrom: &session.Fork{Session: "o"}, Signal: &journal.Signal{ID: "i", At: at}, Due: &at, CancelAt: &at, CreatedAt: at, UpdatedAt: at,
 	}
 	item := store.HeadItem(full, 0)
 	text, err := item.Record()
