@@ -110,12 +110,6 @@ func Start(s *session.Session, rules session.Rules, message llm.Message, st Stam
 	return m
 }
 
-// hold makes the entry the one that holds the rules of the task that begins with it.
-func hold(e *journal.Entry, rules session.Rules) {
-	rules.CancelAt = rules.Asked.CancelAt(e.At)
-	e.Rules, e.RulesAt, e.Used = &rules, e.Seq, journal.Used{}
-}
-
 // titleRunes is how much of the first message names a session in lists.
 const titleRunes = 80
 

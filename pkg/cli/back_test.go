@@ -108,11 +108,16 @@ func TestTaskRules(t *testing.T) {
 		require.Contains(t, b.run("show", "s").ends(0).stdout, "It is cancelled at")
 		b.run("resume", "s", "--from-checkpoint", "1", "--cancel-after", "0").ends(10)
 		require.NotContains(t, b.run("show", "s").ends(0).stdout, "It is cancelled at")
+		require.Contains(t, b.run("resume", "s", "--limit", "steps=1").ends(5).stderr, "interrupt it")
+		b.run("interrupt", "s").ends(0)
+		b.run("resume", "s", "--limit", "steps=1").ends(10)
+		b.run("interrupt", "s").ends(0)
+		require.Contains(t, b.run("resume", "s", "--allow-tool", "gate", "[{say: ok}]").ends(1).stderr, "limit_reached")
 		for _, words := range [][]string{
 			{"run", "--agent", "toy", "--limit", "steps", script},
 			{"run", "--agent", "toy", "--limit", "stairs=3", script},
 			{"run", "--agent", "toy", "--allow-tool", "rm", script},
-			{"resume", "s", "--limit", "steps=3"},
+			{"resume", "s", "--approve", "w2-1", "--limit", "steps=3"},
 			{"run", "--agent", "toy", "--cancel-after", "-1s", script},
 			{"run", "--agent", "toy", "--cancel-after", "1us", script},
 			{"run", "--agent", "toy", "--cancel-after", "100000h", script},

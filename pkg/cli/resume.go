@@ -133,8 +133,8 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.from == "" && !rules.IsZero() {
-		return exit.Usagef("--limit, --model, --allow-tool, --hold-batch, --pause-on-approval and --cancel-after belong to --from-checkpoint: a task keeps the rules it began with")
+	if f.decides() && !rules.IsZero() {
+		return exit.Usagef("decisions and what the task is held to cannot go together: interrupt the session, and resume it with --limit, --allow-tool and the like")
 	}
 	e, err := c.Open(ctx, true)
 	if err != nil {
@@ -150,9 +150,9 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	case f.decides():
 		resumed, err = c.decide(ctx, e, id, f.checkpoint, &decisions)
 	case hasMessage:
-		resumed, err = e.Resume(ctx, client.ResumeParams{SessionID: id, Request: client.ResumeRequest{CheckpointID: f.checkpoint, Message: client.Text(message)}})
+		resumed, err = e.Resume(ctx, client.ResumeParams{SessionID: id, Request: client.ResumeRequest{CheckpointID: f.checkpoint, Message: client.Text(message), Rules: rules}})
 	default:
-		resumed, err = c.goOn(ctx, e, id, f)
+		resumed, err = c.goOn(ctx, e, id, f.checkpoint, rules)
 	}
 	if errors.Is(err, errNothingDecided) {
 		return c.leave(ctx, e, id)
@@ -217,12 +217,12 @@ func decided(ctx context.Context, e answers.Sessions, id, checkpoint string, p *
 
 // goOn continues a session without bringing anything. What still waits for a
 // person is left to the questions on a terminal.
-func (c *cli) goOn(ctx context.Context, e *place.Connection, id string, f resumeFlags) (client.Resumed, error) {
+func (c *cli) goOn(ctx context.Context, e *place.Connection, id, checkpoint string, rules session.TaskRules) (client.Resumed, error) {
 	before, err := e.Session(ctx, id, 0)
 	if err != nil {
 		return client.Resumed{}, err
 	}
-	resumed, err := e.Resume(ctx, client.ResumeParams{SessionID: id, Request: client.ResumeRequest{CheckpointID: f.checkpoint}})
+	resumed, err := e.Resume(ctx, client.ResumeParams{SessionID: id, Request: client.ResumeRequest{CheckpointID: checkpoint, Rules: rules}})
 	if err == nil || exit.CodeOf(err) == client.CodeStillWaiting {
 		for _, w := range report.Pending(before) {
 			if report.Late(w, c.Now()) {

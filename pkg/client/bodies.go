@@ -162,8 +162,9 @@ type ResumeRequest struct {
 	Confirmation   *Confirmation   `json:"confirmation,omitempty"`
 	Decisions      *Decisions      `json:"decisions,omitempty"`
 	FromCheckpoint *FromCheckpoint `json:"fromCheckpoint,omitempty"`
-	// Rules of the task that begins from a checkpoint: what is left out stays as it was asked of
-	// the task before.
+	// Rules of the task that begins from a checkpoint. Without one those of the present task change,
+	// where the session was interrupted, or abandons what it waits for. What is left out stays as it
+	// was asked before.
 	Rules session.TaskRules `json:"rules,omitzero"`
 }
 

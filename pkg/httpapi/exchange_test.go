@@ -301,6 +301,12 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("start_cancel_after", ann, post, "/sessions", `{"agent":"desk","sessionId":"timed","input":"echo","rules":{"cancelAfterMillis":3600000}}`)
 	s.tell("session_cancel_after", ann, get, "/sessions/timed", "")
 	s.tell("start_cancel_after_never", ann, post, "/sessions", `{"agent":"desk","sessionId":"timed2","input":"echo","rules":{"cancelAfterMillis":-2}}`)
+	// rules that change while a task is under way
+	s.tell("resume_rules_running", ann, post, "/sessions/timed/resume", `{"rules":{"limits":{"steps":3}}}`)
+	s.tell("interrupt_to_change_rules", ann, post, "/sessions/timed/interrupt", "")
+	s.tell("resume_rules_changed", ann, post, "/sessions/timed/resume", `{"rules":{"limits":{"steps":3},"cancelAfterMillis":-1}}`)
+	s.tell("session_rules_changed", ann, get, "/sessions/timed", "")
+	s.tell("resume_rules_with_decisions", ann, post, "/sessions/timed/resume", `{"rules":{"limits":{"steps":3}},"decisions":{"approveAll":true}}`)
 	// New exchanges go here: ids are counted, and one further up renumbers every file after it.
 	return s.told
 }

@@ -178,7 +178,7 @@ func stops(kind runtime.SignalKind) func(*handler, *request) (*response, error) 
 }
 
 func (h *handler) goOn(r *request, mode client.ResumeMode, body client.ResumeRequest, idempotencyKey string) (runtime.Resumed, error) {
-	p := runtime.ResumeParams{Key: r.key(), Mode: mode, Checkpoint: body.CheckpointID, Caller: r.by(), IdempotencyKey: idempotencyKey}
+	p := runtime.ResumeParams{Key: r.key(), Mode: mode, Checkpoint: body.CheckpointID, Rules: body.Rules, Caller: r.by(), IdempotencyKey: idempotencyKey}
 	switch mode {
 	case client.ResumeWithDecisions:
 		d := body.Decisions
@@ -220,8 +220,8 @@ func modeOf(b client.ResumeRequest) (client.ResumeMode, error) {
 	case b.Mode != "" && b.Mode != mode:
 		return "", refuse(codes.InvalidField, "mode %s does not fit what is brought: message belongs to %s, confirmation to %s, decisions to %s, fromCheckpoint to %s, nothing to %s", shown(string(b.Mode)),
 			client.ResumeWithMessage, client.ResumeWithConfirmation, client.ResumeWithDecisions, client.ResumeFromCheckpoint, client.ResumeContinue)
-	case b.FromCheckpoint == nil && !b.Rules.IsZero():
-		return "", refuse(codes.InvalidField, "rules go together with fromCheckpoint alone: a task keeps those it began with")
+	case (b.Confirmation != nil || b.Decisions != nil) && !b.Rules.IsZero():
+		return "", refuse(codes.InvalidField, "rules and decisions cannot go together: interrupt the session, and resume it with the rules")
 	case b.FromCheckpoint != nil && b.CheckpointID != "":
 		return "", refuse(codes.InvalidField, "checkpointId and fromCheckpoint cannot go together: the first names where the session must stand, the second where it goes back to")
 	case b.FromCheckpoint != nil && b.FromCheckpoint.CheckpointID == "":

@@ -32,6 +32,11 @@ func (r *Runtime) continueInterrupted(ctx context.Context, s *session.Session, p
 		answers, records = stored.TakeWaits(s, items, s.Next(), r.cfg.StepBytes)
 		m, did = engine.Resumed(s, answers, nil, nil, r.stamp(p.Caller)), idempotency.Done{Entry: s.Next()}
 	}
+	change, err := r.control.ChangeRules(ctx, s, p.Rules)
+	if err != nil {
+		return Resumed{}, err
+	}
+	change(&m)
 	record, err := p.q.Record(r.cfg.Now(), s.Key, s.Next(), did)
 	if err != nil {
 		return Resumed{}, err

@@ -119,7 +119,10 @@ type ResumeParams struct {
 	Message []llm.Part
 	// Confirmation of with_confirmation.
 	Confirmation Confirmation
-	Caller       Caller
+	// Rules that the task is held to from now on, where they are given: only those of a session that
+	// is interrupted, or abandons what it waits for, change. What they leave out stays.
+	Rules  session.TaskRules
+	Caller Caller
 	// IdempotencyKey as in [StartParams].
 	IdempotencyKey string
 }

@@ -26,7 +26,11 @@ func (r *Runtime) Resume(ctx context.Context, p ResumeParams) (Resumed, error) {
 }
 
 func (r *Runtime) resume(ctx context.Context, p ResumeParams) (Resumed, error) {
-	q, err := idempotency.New(p.Key.Tenant, p.Caller.Who, idempotency.Resume, p.IdempotencyKey, p.Mode, p.Key.ID, p.Checkpoint, p.Message, p.Confirmation)
+	asks := []any{p.Mode, p.Key.ID, p.Checkpoint, p.Message, p.Confirmation}
+	if !p.Rules.IsZero() {
+		asks = append(asks, p.Rules)
+	}
+	q, err := idempotency.New(p.Key.Tenant, p.Caller.Who, idempotency.Resume, p.IdempotencyKey, asks...)
 	if err != nil {
 		return Resumed{}, err
 	}
@@ -40,6 +44,9 @@ func (r *Runtime) resume(ctx context.Context, p ResumeParams) (Resumed, error) {
 		case ResumeWithMessage:
 			return r.resumeWithMessage(ctx, &state)
 		case ResumeWithConfirmation:
+			if !p.Rules.IsZero() {
+				return Resumed{}, refusal.New(CodeInvalidInput, p.Key, "rules and a decision cannot go together")
+			}
 			return r.resumeWithConfirmation(ctx, &state)
 		case session.ResumeWithDecisions, session.ResumeFromCheckpoint: // go to Decide, to GoBack
 		}
@@ -176,6 +183,9 @@ func (r *Runtime) resumeContinue(ctx context.Context, p *resumeRequest) (Resumed
 	if err := p.checkNotMoved(s); err != nil {
 		return Resumed{}, err
 	}
+	if s.Status != session.StatusInterrupted && !p.Rules.IsZero() {
+		return Resumed{}, control.KeepsRules(p.Key, s.Status)
+	}
 	wake := journal.NewWake(s.Key, s.Next(), journal.WakeResume)
 	var writes []store.Item
 	switch s.Status {
@@ -240,6 +250,9 @@ func (r *Runtime) resumeWithMessage(ctx context.Context, p *resumeRequest) (Resu
 		}
 		p.wait = wait
 	}
+	if p.wait != "" && !p.Rules.IsZero() {
+		return Resumed{}, control.KeepsRules(p.Key, session.StatusSuspended)
+	}
 	if p.wait != "" {
 		return r.answerWith(ctx, p, session.Answer{Wait: p.wait, Kind: session.AnswerMessage, Message: p.Message})
 	}
@@ -303,8 +316,12 @@ func (r *Runtime) answerWith(ctx context.Context, p *resumeRequest, a session.An
 // resumeWithNewMessage commits one recorded move ([control.Control.Abandon]). A conflict means that
 // another writer was first.
 func (r *Runtime) resumeWithNewMessage(ctx context.Context, s *session.Session, p *resumeRequest) (Resumed, error) {
+	change, err := r.control.ChangeRules(ctx, s, p.Rules)
+	if err != nil {
+		return Resumed{}, err
+	}
 	return Resumed{Continuation: ContinuationResumed}, r.control.Abandon(ctx, s, &control.Words{
-		Message: p.Message, Who: p.Caller.Who, From: p.Caller.From,
+		Message: p.Message, Who: p.Caller.Who, From: p.Caller.From, Change: change,
 		Record: func(seq int64) ([]store.Item, error) {
 			return p.q.Record(r.cfg.Now(), p.Key, seq, idempotency.Done{Entry: seq})
 		},

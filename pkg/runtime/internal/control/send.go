@@ -134,6 +134,8 @@ type Words struct {
 	Message []llm.Part
 	// Who says so, and from where.
 	Who, From string
+	// Change changes the move; nil does not.
+	Change func(*engine.Move)
 	// Record returns what remembers the request that did so, with its entry.
 	Record func(seq int64) ([]store.Item, error)
 }
@@ -173,6 +175,9 @@ func (c *Control) goOnWith(ctx context.Context, s *session.Session, head store.I
 		items = append(items, ledgers...)
 	}
 	m := engine.Resumed(s, taken, message(p.Message), closed.Results, c.stamp(p.Who, p.From))
+	if p.Change != nil {
+		p.Change(&m)
+	}
 	m.Entry.StateOps, m.Entry.Events, m.Entry.Calls = closed.StateOps, closed.Events, closed.Used.Runs
 	return c.cfg.Sessions.Commit(ctx, s, &head, m, items)
 }
