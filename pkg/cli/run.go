@@ -26,7 +26,7 @@ type runFlags struct {
 	session     string
 	idempotency string
 	inputFile   string
-	tags        []string
+	begin       work.Begin
 	rules       work.Rules
 	wait        work.Stay
 }
@@ -58,7 +58,7 @@ waiting, writes it to pause.json beside the data file and exits with 10. With
 	flags.StringVarP(&f.session, "session", "s", "", "`id` of the session: letters, digits, _ and -; a new one by default")
 	flags.StringVar(&f.idempotency, "idempotency-key", "", "`key` that makes repeating this command harmless")
 	flags.StringVar(&f.inputFile, "input-file", "", "read the input from a `file`; - is stdin")
-	flags.StringArrayVar(&f.tags, "tag", nil, "`tag` of a new session, by which sessions finds it; may be given several times")
+	f.begin.Register(flags)
 	f.rules.Register(flags)
 	f.wait.Register(flags)
 	_ = cmd.RegisterFlagCompletionFunc("agent", c.completeAgents)
@@ -84,6 +84,10 @@ func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	request := client.StartRequest{SessionID: f.session, Input: client.Text(input), Rules: rules}
+	if err := f.begin.Fill(&request); err != nil {
+		return err
+	}
 	if err := c.checkAgent(f.agent); err != nil {
 		return err
 	}
@@ -92,14 +96,10 @@ func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
 		return err
 	}
 	defer c.close(e)
-	agent, err := c.chooseAgent(ctx, e, f.agent, f.session)
-	if err != nil {
+	if request.Agent, err = c.chooseAgent(ctx, e, f.agent, f.session); err != nil {
 		return err
 	}
-	started, err := e.Start(ctx, client.StartParams{
-		Request:        client.StartRequest{SessionID: f.session, Agent: agent, Input: client.Text(input), Tags: f.tags, Rules: rules},
-		IdempotencyKey: f.idempotency,
-	})
+	started, err := e.Start(ctx, client.StartParams{Request: request, IdempotencyKey: f.idempotency})
 	if err != nil && f.session != "" {
 		return c.refused(ctx, e, f.session, err)
 	}
