@@ -73,6 +73,36 @@ func TestBack(t *testing.T) {
 	})
 }
 
+// TestForks: the forks of a session are listed, a page at a time, as its fork says what it is.
+func TestForks(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		b.program = b.install()
+		b.start("s", "[{say: ok}]", 0)
+		require.Contains(t, b.run("sessions", "--forked-from", "s").ends(0).stderr, "No such sessions")
+		b.run("fork", "s", "--session", "t").ends(0)
+		b.run("fork", "s", "--session", "u", "-c", "1", "[{say: other}]").ends(0)
+		first := b.run("sessions", "--forked-from", "s", "--limit", "1").ends(0)
+		require.Regexp(t, `t +interrupted +toy`, first.stdout)
+		require.NotContains(t, first.stdout, "completed")
+		_, next, found := strings.Cut(first.stderr, "There are more: ")
+		require.True(t, found)
+		require.Regexp(t, `u +completed +toy`, b.shell(strings.TrimSpace(next)).ends(0).stdout)
+
+		var page struct {
+			Sessions []struct{ ForkedFrom session.Fork }
+		}
+		require.NoError(t, json.Unmarshal([]byte(b.run("sessions", "--forked-from", "s", "-o", "json").ends(0).stdout), &page))
+		require.Len(t, page.Sessions, 2)
+		require.Equal(t, "s", page.Sessions[1].ForkedFrom.Session)
+		at, err := session.ParseCheckpoint(page.Sessions[1].ForkedFrom.Checkpoint)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, at.Seq)
+		require.Contains(t, b.run("sessions", "--forked-from", "s", "--agent", "toy").ends(2).stderr, "--limit and --cursor alone")
+		b.run("sessions", "--forked-from", "nobody").ends(3)
+	})
+}
+
 // TestRetry: a failed session is tried again from where it failed, and from its start.
 func TestRetry(t *testing.T) {
 	t.Parallel()

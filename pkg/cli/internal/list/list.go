@@ -122,6 +122,8 @@ type sessionRow struct {
 	Task      int64          `json:"task"`
 	CreatedAt time.Time      `json:"createdAt"`
 	UpdatedAt time.Time      `json:"updatedAt"`
+	// ForkedFrom says of a fork what it is a copy of.
+	ForkedFrom *session.Fork `json:"forkedFrom,omitempty"`
 }
 
 // SessionsCommand is the command sessions.
@@ -135,6 +137,7 @@ func (l *Lists) SessionsCommand() *cobra.Command {
 		{"user", "only sessions that this `user` started", &q.User},
 		{"tag", "only sessions with this `tag`", &q.Tag},
 		{"root", "only this `session` and those that stem from it", &q.Root},
+		{"forked-from", "only the forks of this `session`, by their ids; goes with --limit and --cursor alone", &q.ForkedFrom},
 	}
 	cmd := &cobra.Command{
 		Use:   "sessions",
@@ -156,6 +159,9 @@ func (l *Lists) sessions(ctx context.Context, p page, q client.SessionsParams, o
 	if err := p.check(); err != nil {
 		return err
 	}
+	if q.ForkedFrom != "" && len(only) > 2 {
+		return exit.Usagef("--forked-from goes with --limit and --cursor alone")
+	}
 	q.Limit, q.Cursor = p.limit, p.cursor
 	if q.Status == session.Status(session.OutcomePaused) { // the word that commands print of it
 		q.Status = session.StatusSuspended
@@ -171,7 +177,7 @@ func (l *Lists) sessions(ctx context.Context, p page, q client.SessionsParams, o
 		found, err := e.Sessions(ctx, q)
 		for _, h := range found.Items {
 			out.Sessions = append(out.Sessions, sessionRow{
-				Session: h.ID, Status: h.Status, Agent: h.Agent, Title: h.Title, Task: h.Task, CreatedAt: h.CreatedAt, UpdatedAt: h.UpdatedAt,
+				Session: h.ID, Status: h.Status, Agent: h.Agent, Title: h.Title, Task: h.Task, CreatedAt: h.CreatedAt, UpdatedAt: h.UpdatedAt, ForkedFrom: h.ForkedFrom,
 			})
 		}
 		out.Cursor = found.Cursor
