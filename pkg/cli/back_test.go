@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -98,6 +99,16 @@ func TestForks(t *testing.T) {
 		at, err := session.ParseCheckpoint(page.Sessions[1].ForkedFrom.Checkpoint)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, at.Seq)
+		require.Contains(t, b.run("show", "s").ends(0).stdout, "Forks of it: t, u\n")
+		shown := b.run("show", "u").ends(0).stdout
+		require.Contains(t, shown, "a fork of session s, entry 1\n")
+		require.NotContains(t, shown, "Forks of it")
+		require.Equal(t, "s", b.run("resume", "t", "-o", "json", "[{say: more}]").ends(0).manifest().ForkedFrom.Session)
+		for i := range 9 {
+			b.run("fork", "s", "--session", "more-"+strconv.Itoa(i)).ends(0)
+		}
+		require.Contains(t, b.run("show", "s").ends(0).stdout, "and more: ")
+
 		require.Contains(t, b.run("sessions", "--forked-from", "s", "--agent", "toy").ends(2).stderr, "--limit and --cursor alone")
 		b.run("sessions", "--forked-from", "nobody").ends(3)
 	})
@@ -127,12 +138,16 @@ func TestTaskRules(t *testing.T) {
 		words := []string{"run", "--agent", "toy", "--session", "s"}
 		const script = "[{call: deploy, with: {service: web}}, {say: ok}]"
 		require.Contains(t, b.run(append(words, "--limit", "steps=1", "--allow-tool", "gate", script)...).ends(1).stderr, "limit_reached")
+		require.Contains(t, b.run("show", "s").ends(0).stdout, "asked of task 1: steps=1, allowedTools=[\"gate\"]\n")
 		b.run("retry", "s", "--limit", "steps=1000000").ends(4)
 		require.Equal(t, "ok\n", b.run("retry", "s", "--limit", "steps=5").ends(0).stdout)
 		b.run("resume", "s", "--from-checkpoint", "1").ends(0) // deploy is not there: nobody is asked
 		b.run("resume", "s", "--from-checkpoint", "1", "--allow-tool", "deploy").ends(10)
 		require.Equal(t, "ok\n", b.run("resume", "s", "--from-checkpoint", "1", "--pause-on-approval=false").ends(0).stdout)
-		b.run("resume", "s", "--from-checkpoint", "1", "--pause-on-approval=true").ends(10)
+		shown := b.run("show", "s").ends(0).stdout
+		require.Regexp(t, `asked of task \d: steps=5, allowedTools=\["deploy"\], pauseOnApproval=false\n`, shown)
+		rules := b.run("resume", "s", "--from-checkpoint", "1", "--pause-on-approval=true", "-o", "json").ends(10).manifest().Rules
+		require.Equal(t, &session.TaskRules{Limits: session.AskedLimits{Steps: 5}, AllowedTools: []string{"deploy"}, PauseOnApproval: new(true)}, rules)
 		require.NotContains(t, b.run("show", "s").ends(0).stdout, "It is cancelled at")
 		b.run("resume", "s", "--from-checkpoint", "1", "--cancel-after", "2h").ends(10)
 		require.Contains(t, b.run("show", "s").ends(0).stdout, "It is cancelled at")

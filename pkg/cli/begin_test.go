@@ -26,6 +26,9 @@ func TestBegins(t *testing.T) {
 		}
 		require.Equal(t, map[string]string{"order": "A-17", "note": "a=b", "none": ""}, entries("s")[0].Metadata)
 
+		require.Contains(t, shown, "metadata: none=, note=a=b, order=A-17\n")
+		require.NotContains(t, shown, "asked of task")
+
 		refused := b.run("run", "--session", "s", "--state", "{}", "[{say: more}]").ends(2)
 		require.Contains(t, refused.stderr, "only a new session begins with one")
 		b.run("run", "--session", "s", "--metadata", "order=B-1", "[{say: more}]").ends(0)

@@ -48,6 +48,7 @@ func (l *Lists) Show(ctx context.Context, id string, full bool) error {
 		return err
 	}
 	l.Write(l.Stdout, report.Timeline(l.Screen, v.Session, entries, full))
+	l.sayForks(ctx, e, id)
 	if len(v.Allowed) > 0 {
 		l.Say("\nIt takes now: %s", screen.CleanLine(strings.Join(commandsOf(v.Allowed), ", ")))
 	}
@@ -93,6 +94,29 @@ func (l *Lists) Show(ctx context.Context, id string, full bool) error {
 	}
 	l.sayOpen(v, report.Stored(waits), entries[len(entries)-1].At)
 	return nil
+}
+
+// shownForks is how many forks show names.
+const shownForks = 10
+
+// sayForks names the forks of a session. What else is shown of it does not depend on them.
+func (l *Lists) sayForks(ctx context.Context, e *place.Connection, id string) {
+	forks, err := e.Sessions(ctx, client.SessionsParams{ForkedFrom: id, Page: client.Page{Limit: shownForks}})
+	if err != nil {
+		l.Complain("its forks cannot be listed: %v", err)
+		return
+	}
+	var ids []string
+	for _, fork := range forks.Items {
+		ids = append(ids, screen.CleanLine(fork.ID))
+	}
+	if len(ids) == 0 {
+		return
+	}
+	l.Say("\nForks of it: %s", strings.Join(ids, ", "))
+	if forks.Cursor != "" {
+		l.Say("and more: %s", l.Command("sessions", "--forked-from", id))
+	}
 }
 
 // sayGoesOn prints what was answered, or expired, of a session that has not gone on since.

@@ -23,10 +23,14 @@ type Manifest struct {
 	// stands for what only a person or a client knows, and is refused until it is replaced.
 	ResumeHint string `json:"resume_hint,omitempty"`
 	// Allowed are the verbs that the session takes as it stands.
-	Allowed    []session.Verb `json:"allowed,omitempty"`
-	StepsTaken int64          `json:"steps_taken"`
-	Usage      *ManifestUsage `json:"usage,omitempty"`
-	Error      *ManifestError `json:"error,omitempty"`
+	Allowed []session.Verb `json:"allowed,omitempty"`
+	// Rules are what a caller asked of the task, and ForkedFrom says of a fork what it is a copy of,
+	// as the API has them.
+	Rules      *session.TaskRules `json:"rules,omitempty"`
+	ForkedFrom *session.Fork      `json:"forked_from,omitempty"`
+	StepsTaken int64              `json:"steps_taken"`
+	Usage      *ManifestUsage     `json:"usage,omitempty"`
+	Error      *ManifestError     `json:"error,omitempty"`
 }
 
 // PauseReason lists what is pending. Items that are tool calls are under
@@ -102,7 +106,7 @@ func NewManifest(v View) Manifest {
 	s := v.Session
 	m := Manifest{
 		Outcome: s.Outcome, SessionID: s.ID, Agent: s.Agent, CheckpointID: s.CheckpointID, StepsTaken: s.Step, Output: s.Output,
-		ResumeHint: v.ResumeHint, Allowed: s.Allowed,
+		ResumeHint: v.ResumeHint, Allowed: s.Allowed, Rules: s.Rules, ForkedFrom: s.ForkedFrom,
 		Usage: &ManifestUsage{
 			InputTokens: s.Usage.InputTokens, OutputTokens: s.Usage.OutputTokens, TotalTokens: s.Usage.TotalTokens,
 			CacheReadTokens: s.Usage.CacheReadTokens, CacheWriteTokens: s.Usage.CacheWriteTokens, ReasoningTokens: s.Usage.ReasoningTokens,

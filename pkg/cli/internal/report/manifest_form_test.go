@@ -79,10 +79,13 @@ func manifests() map[string]any {
 	completed.Usage = &report.ManifestUsage{InputTokens: 1200, CacheReadTokens: 1000, CacheWriteTokens: 100, OutputTokens: 300, ReasoningTokens: 200, TotalTokens: 1500}
 	failed.Error = &report.ManifestError{Code: "limit_reached", Message: "The task used up its limit of steps.", Data: raw(`{"limit":"steps"}`)}
 	refused.Error = &report.ManifestError{Code: "unknown_agent", Message: "no agent is called x"}
+	forked := base(session.OutcomeRunning)
+	forked.Rules = &session.TaskRules{Limits: session.AskedLimits{Steps: 20}, Model: "openai:gpt-5-mini", AllowedTools: []string{"refund"}, HoldBatch: new(true), PauseOnApproval: new(false)}
+	forked.ForkedFrom = &session.Fork{Session: "s0", Checkpoint: "czAuMy50b2tlbg"}
 	list := func(items ...report.PendingItem) []report.PendingItem { return items }
 	return map[string]any{
 		"manifest_completed": completed, "manifest_failed": failed, "manifest_error": refused,
-		"manifest_cancelled": base(session.OutcomeCancelled), "manifest_interrupted": base(session.OutcomeInterrupted), "manifest_running": base(session.OutcomeRunning),
+		"manifest_cancelled": base(session.OutcomeCancelled), "manifest_interrupted": base(session.OutcomeInterrupted), "manifest_running": base(session.OutcomeRunning), "manifest_fork_with_rules": forked,
 		"manifest_paused_tool_approval_required": pause(session.PauseToolApproval, list(approval), nil),
 		"manifest_paused_input_required":         pause(session.PauseInput, nil, list(input)),
 		"manifest_paused_client_tool_required":   pause(session.PauseClientTool, list(item(session.WaitClientTool)), nil),

@@ -85,6 +85,7 @@ func (t *timeline) head(s client.Session, entries []journal.Entry) {
 	}
 	t.linef("session %s  %s  %s  %s%s", t.screen.Bold(t.screen.Stdout, s.ID), AgentName(s.Agent), stands, screen.Count(s.Step, "step"), tokens(s.Usage))
 	t.linef("%s at work, %s waiting%s", screen.Span(worked), screen.Span(waited), idle)
+	t.about(s)
 	t.linef("")
 }
 
