@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/internal/screen"
+	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
@@ -38,6 +40,23 @@ func TestShow(t *testing.T) {
 		require.Equal(t, session.KindCompleted, entries[len(entries)-1].Kind)
 		b.run("show", "nobody").ends(3)
 		b.run("show", "a/b").ends(2)
+	})
+}
+
+// TestRunsWaited: runs says how long the session had waited before each, as the API does.
+func TestRunsWaited(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		b.start("s", "[{call: pick}, {say: done}]", 10)
+		b.ahead.Store(int64(90 * time.Minute))
+		b.run("submit", "s", "w2-1", "--select", "red").ends(0)
+		lines := strings.Split(b.run("runs", "s").ends(0).stdout, "\n")
+		require.NotContains(t, lines[1], "1h30m")
+		require.Contains(t, lines[2], " 1h30m ")
+		var runs client.Runs
+		require.NoError(t, json.Unmarshal([]byte(strings.Replace(b.run("runs", "s", "-o", "json").ends(0).stdout, `"runs"`, `"items"`, 1)), &runs))
+		require.Zero(t, runs.Items[0].WaitedMillis)
+		require.GreaterOrEqual(t, runs.Items[1].WaitedMillis, (90 * time.Minute).Milliseconds())
 	})
 }
 

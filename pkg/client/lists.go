@@ -42,10 +42,17 @@ type Messages struct {
 	LeftOut []LeftOut `json:"leftOut,omitempty"`
 }
 
+// Run is one stretch of work of a session.
+type Run struct {
+	session.Run
+	// WaitedMillis is how long the session had rested before it, since the end of the run before.
+	WaitedMillis int64 `json:"waitedMillis,omitempty"`
+}
+
 // Runs is a page of GET /sessions/{id}/runs, the oldest first.
 type Runs struct {
-	Items  []session.Run `json:"items"`
-	Cursor string        `json:"cursor,omitempty"`
+	Items  []Run  `json:"items"`
+	Cursor string `json:"cursor,omitempty"`
 }
 
 // Checkpoint is one committed entry as a place to come back to.

@@ -157,8 +157,8 @@ func (c *Client) AllMessages(ctx context.Context, id string) iter.Seq2[llm.Messa
 }
 
 // AllRuns goes through every page of Runs.
-func (c *Client) AllRuns(ctx context.Context, id string) iter.Seq2[session.Run, error] {
-	return all(Page{}, func(page Page) ([]session.Run, string, error) {
+func (c *Client) AllRuns(ctx context.Context, id string) iter.Seq2[Run, error] {
+	return all(Page{}, func(page Page) ([]Run, string, error) {
 		found, err := c.Runs(ctx, id, page)
 		return found.Items, found.Cursor, err
 	})

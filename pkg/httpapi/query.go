@@ -104,7 +104,7 @@ func (h *handler) runs(r *request) (*response, error) {
 		return nil, err
 	}
 	var out client.Runs
-	if out.Items, out.Cursor, err = cut("runs", all, values, h.cfg.MaxPage); err != nil {
+	if out.Items, out.Cursor, err = cut("runs", newRuns(all), values, h.cfg.MaxPage); err != nil {
 		return nil, err
 	}
 	return ok(out)

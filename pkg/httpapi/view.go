@@ -69,3 +69,16 @@ func openWaits(id string, waits []session.Wait) []client.Wait {
 	}
 	return out
 }
+
+// newRuns are all runs of a session, the oldest first, in the words of the API.
+func newRuns(runs []session.Run) []client.Run {
+	out := make([]client.Run, len(runs))
+	for i, run := range runs {
+		out[i].Run = run
+		if i > 0 && runs[i-1].EndedAt != nil {
+			// Two machines may have written the times.
+			out[i].WaitedMillis = max(run.StartedAt.Sub(*runs[i-1].EndedAt).Milliseconds(), 0)
+		}
+	}
+	return out
+}

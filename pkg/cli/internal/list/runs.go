@@ -8,14 +8,8 @@ import (
 
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
-	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/client"
 )
-
-// runRow is one run, with how long the session had waited before it.
-type runRow struct {
-	session.Run
-	WaitedMillis int64 `json:"waitedMillis,omitempty"`
-}
 
 // Runs prints the runs of a session.
 func (l *Lists) Runs(ctx context.Context, id string) error {
@@ -24,20 +18,16 @@ func (l *Lists) Runs(ctx context.Context, id string) error {
 		return err
 	}
 	defer report.Close(l.Screen, l.Place, e)
-	rows := []runRow{}
+	rows := []client.Run{}
 	for run, err := range e.AllRuns(ctx, id) {
 		if err != nil {
 			return err
 		}
-		row := runRow{Run: run}
-		if n := len(rows); n > 0 && rows[n-1].EndedAt != nil {
-			row.WaitedMillis = max(run.StartedAt.Sub(*rows[n-1].EndedAt).Milliseconds(), 0)
-		}
-		rows = append(rows, row)
+		rows = append(rows, run)
 	}
 	if l.Form == screen.FormJSON {
 		l.JSON(struct {
-			Runs []runRow `json:"runs"`
+			Runs []client.Run `json:"runs"`
 		}{rows})
 		return nil
 	}
@@ -45,7 +35,7 @@ func (l *Lists) Runs(ctx context.Context, id string) error {
 	return nil
 }
 
-func runTable(rows []runRow) [][]string {
+func runTable(rows []client.Run) [][]string {
 	priced := false
 	for _, r := range rows {
 		priced = priced || r.Used.CostMicros > 0
