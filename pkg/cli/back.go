@@ -23,7 +23,7 @@ const aboutAcknowledge = "`digest` of the list of effects that you have seen, as
 // retryCommand is retry.
 func (c *cli) retryCommand() *cobra.Command {
 	var from, acknowledge string
-	var f taskFlags
+	var f work.Task
 	cmd := &cobra.Command{
 		Use:   "retry session [message]",
 		Short: "Try again what has failed",
@@ -48,11 +48,11 @@ you have seen it (--acknowledge).`,
 	}
 	cmd.Flags().StringVar(&from, "from", client.RetryFromLast, "`where` to begin: last, start, the number of an entry, or a checkpoint")
 	cmd.Flags().StringVar(&acknowledge, flagAcknowledge, "", aboutAcknowledge)
-	f.register(cmd)
+	f.Register(cmd.Flags())
 	return cmd
 }
 
-func (c *cli) retry(ctx context.Context, from, acknowledge string, f *taskFlags, args []string) error {
+func (c *cli) retry(ctx context.Context, from, acknowledge string, f *work.Task, args []string) error {
 	return c.begins(ctx, f, args, func(e *place.Connection, id string, message client.Content, rules session.TaskRules) error {
 		where := from
 		if from != client.RetryFromLast && from != client.RetryFromStart {
@@ -61,34 +61,26 @@ func (c *cli) retry(ctx context.Context, from, acknowledge string, f *taskFlags,
 				return c.refused(ctx, e, id, err)
 			}
 		}
-		flags := append([]string{"--from", from}, f.rules.Words()...)
-		return c.goBack(ctx, e, id, args, flags, acknowledge, &f.stay, func(acknowledge string) (client.Resumed, error) {
-			return e.Retry(ctx, client.RetryParams{SessionID: id, Request: client.RetryRequest{From: where, Message: message, Acknowledge: acknowledge, Rules: rules}})
+		flags := append([]string{"--from", from}, f.Words()...)
+		return c.goBack(ctx, e, id, args, flags, acknowledge, &f.Stay, func(acknowledge string) (client.Resumed, error) {
+			return e.Retry(ctx, client.RetryParams{
+				SessionID: id, IdempotencyKey: f.Text,
+				Request: client.RetryRequest{From: where, Message: message, Acknowledge: acknowledge, Rules: rules},
+			})
 		})
 	})
 }
 
-// taskFlags are the flags of a command that begins a task from a checkpoint.
-type taskFlags struct {
-	rules work.Rules
-	stay  work.Stay
-}
-
-func (f *taskFlags) register(cmd *cobra.Command) {
-	f.rules.Register(cmd.Flags())
-	f.stay.Register(cmd.Flags())
-}
-
 // begins reads the words of such a command, and has it begin where the session lives.
-func (c *cli) begins(ctx context.Context, f *taskFlags, args []string, begin func(e *place.Connection, id string, message client.Content, rules session.TaskRules) error) error {
-	if err := f.stay.Bound(c.Place); err != nil {
+func (c *cli) begins(ctx context.Context, f *work.Task, args []string, begin func(e *place.Connection, id string, message client.Content, rules session.TaskRules) error) error {
+	if err := f.Stay.Bound(c.Place); err != nil {
 		return err
 	}
 	id, message, err := c.toGoOn(args)
 	if err != nil {
 		return err
 	}
-	rules, err := f.rules.Asked()
+	rules, err := f.Rules.Asked()
 	if err != nil {
 		return err
 	}
@@ -128,8 +120,10 @@ func (c *cli) goBack(ctx context.Context, e *place.Connection, id string, args, 
 		effects := exit.Effects(err)
 		switch {
 		case err == nil:
-			e.Began(id, resumed)
-			c.did = "the task has begun"
+			if c.did = "the task has begun"; resumed.Replayed {
+				c.did = ""
+				c.Talk(work.Replayed)
+			}
 			return c.drive(ctx, e, id, stay)
 		case effects == nil || effects.Count == 0:
 			return c.refused(ctx, e, id, err)
@@ -166,7 +160,7 @@ func (c *cli) unacknowledged(ctx context.Context, e *place.Connection, id string
 // forkCommand is fork.
 func (c *cli) forkCommand() *cobra.Command {
 	var checkpoint, as string
-	var f taskFlags
+	var f work.Task
 	cmd := &cobra.Command{
 		Use:   "fork session [message]",
 		Short: "Begin a session of its own from a checkpoint",
@@ -184,23 +178,23 @@ or the checkpoint's id; without it the newest checkpoint is copied.`,
 		RunE: c.do(func(ctx context.Context, args []string) error {
 			return c.begins(ctx, &f, args, func(e *place.Connection, id string, message client.Content, rules session.TaskRules) error {
 				request := client.ForkRequest{CheckpointID: checkpoint, SessionID: as, Input: message, Rules: rules}
-				return c.fork(ctx, e, id, request, &f.stay)
+				return c.fork(ctx, e, id, request, &f)
 			})
 		}),
 	}
 	cmd.Flags().StringVarP(&checkpoint, "checkpoint", "c", "", "`entry`, or the id of a checkpoint, that is copied")
 	cmd.Flags().StringVarP(&as, "session", "s", "", "`id` of the new session: letters, digits, _ and -")
-	f.register(cmd)
+	f.Register(cmd.Flags())
 	return cmd
 }
 
-func (c *cli) fork(ctx context.Context, e *place.Connection, id string, request client.ForkRequest, stay *work.Stay) (err error) {
+func (c *cli) fork(ctx context.Context, e *place.Connection, id string, request client.ForkRequest, f *work.Task) (err error) {
 	if request.CheckpointID != "" {
 		if request.CheckpointID, err = c.lists.CheckpointOf(ctx, e, id, request.CheckpointID); err != nil {
 			return c.refused(ctx, e, id, err)
 		}
 	}
-	forked, err := e.Fork(ctx, client.ForkParams{SessionID: id, Request: request})
+	forked, err := e.Fork(ctx, client.ForkParams{SessionID: id, Request: request, IdempotencyKey: f.Text})
 	if err != nil {
 		if about, _ := exit.About(err); about != id {
 			return err // the new session's id is another one's
@@ -208,6 +202,10 @@ func (c *cli) fork(ctx context.Context, e *place.Connection, id string, request 
 		return c.refused(ctx, e, id, err)
 	}
 	c.Talk("Session %s is a fork of %s.", forked.SessionID, id)
+	if forked.Replayed {
+		c.Talk(work.Replayed)
+		return c.drive(ctx, e, forked.SessionID, &f.Stay)
+	}
 	if forked.Status == session.StatusInterrupted { // a copy of what had ended, or was interrupted
 		c.Talk("It rests, as the other one did there, until it is resumed: %s", c.saying("resume", forked.SessionID))
 		if c.Form != screen.FormJSON {
@@ -215,5 +213,5 @@ func (c *cli) fork(ctx context.Context, e *place.Connection, id string, request 
 		}
 		return c.taken(ctx, e, forked.SessionID)
 	}
-	return c.drive(ctx, e, forked.SessionID, stay)
+	return c.drive(ctx, e, forked.SessionID, &f.Stay)
 }

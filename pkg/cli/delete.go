@@ -6,11 +6,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
+	"github.com/adjourn/adjourn/pkg/cli/internal/work"
 	"github.com/adjourn/adjourn/pkg/client"
 )
 
 func (c *cli) deleteCommand() *cobra.Command {
 	var yes bool
+	var key work.Key
 	cmd := &cobra.Command{
 		Use:   "delete session",
 		Short: "Delete a session for good",
@@ -22,13 +24,14 @@ A terminal is shown the session and asked; elsewhere --yes says it. To keep its
 journal, export it first.`,
 		Args:              oneSession,
 		ValidArgsFunction: c.completeFirst(c.completeSessions),
-		RunE:              c.do(func(ctx context.Context, args []string) error { return c.delete(ctx, args[0], yes) }),
+		RunE:              c.do(func(ctx context.Context, args []string) error { return c.delete(ctx, args[0], yes, key.Text) }),
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "delete without asking")
+	key.Register(cmd.Flags())
 	return cmd
 }
 
-func (c *cli) delete(ctx context.Context, id string, yes bool) error {
+func (c *cli) delete(ctx context.Context, id string, yes bool, key string) error {
 	e, err := c.Open(ctx, true)
 	if err != nil {
 		return c.noSession(err, id)
@@ -47,7 +50,7 @@ func (c *cli) delete(ctx context.Context, id string, yes bool) error {
 			return nil
 		}
 	}
-	deleted, err := e.Delete(ctx, client.DeleteParams{SessionID: id})
+	deleted, err := e.Delete(ctx, client.DeleteParams{SessionID: id, IdempotencyKey: key})
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ type resumeFlags struct {
 	reason     string
 	from       string
 	seen       string
+	key        work.Key
 	rules      work.Rules
 	wait       work.Stay
 }
@@ -86,6 +87,7 @@ its -c is printed, to be pasted.`,
 	flags.StringVar(&f.reason, "reason", "", "`text` the agent is told with a rejection")
 	flags.StringVar(&f.from, "from-checkpoint", "", "go back to this `entry`, or checkpoint")
 	flags.StringVar(&f.seen, flagAcknowledge, "", aboutAcknowledge)
+	f.key.Register(flags)
 	f.rules.Register(flags)
 	f.wait.Register(flags)
 	for _, flag := range []string{"approve", "reject", "edit"} {
@@ -126,6 +128,8 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 		return exit.Usagef("--reason belongs to a decision: add --reject or another one")
 	case f.seen != "" && f.from == "":
 		return exit.Usagef("--acknowledge belongs to --from-checkpoint")
+	case f.key.Text != "" && f.from == "":
+		return exit.Usagef("--idempotency-key belongs to --from-checkpoint: to repeat anything else is harmless with -c")
 	case f.from != "" && (f.decides() || f.checkpoint != ""):
 		return exit.Usagef("--from-checkpoint goes back: it takes a message, and neither decisions nor -c")
 	}
@@ -185,9 +189,9 @@ func (c *cli) resumeFrom(ctx context.Context, e *place.Connection, id, message s
 	if message != "" {
 		request.Message = client.Text(message)
 	}
-	return c.goBack(ctx, e, id, args, append([]string{"--from-checkpoint", f.from}, f.rules.Words()...), f.seen, &f.wait, func(acknowledge string) (client.Resumed, error) {
+	return c.goBack(ctx, e, id, args, slices.Concat([]string{"--from-checkpoint", f.from}, f.key.Words(), f.rules.Words()), f.seen, &f.wait, func(acknowledge string) (client.Resumed, error) {
 		request.FromCheckpoint.Acknowledge = acknowledge
-		return e.Client.Resume(ctx, client.ResumeParams{SessionID: id, Request: request})
+		return e.Resume(ctx, client.ResumeParams{SessionID: id, Request: request, IdempotencyKey: f.key.Text})
 	})
 }
 

@@ -22,13 +22,13 @@ import (
 
 // runFlags are the flags of run.
 type runFlags struct {
-	agent       string
-	session     string
-	idempotency string
-	inputFile   string
-	begin       work.Begin
-	rules       work.Rules
-	wait        work.Stay
+	agent     string
+	session   string
+	key       work.Key
+	inputFile string
+	begin     work.Begin
+	rules     work.Rules
+	wait      work.Stay
 }
 
 func (c *cli) runCommand() *cobra.Command {
@@ -56,7 +56,7 @@ waiting, writes it to pause.json beside the data file and exits with 10. With
 	flags := cmd.Flags()
 	flags.StringVarP(&f.agent, "agent", "a", "", "`agent` that does the work (see the command agents)")
 	flags.StringVarP(&f.session, "session", "s", "", "`id` of the session: letters, digits, _ and -; a new one by default")
-	flags.StringVar(&f.idempotency, "idempotency-key", "", "`key` that makes repeating this command harmless")
+	f.key.Register(flags)
 	flags.StringVar(&f.inputFile, "input-file", "", "read the input from a `file`; - is stdin")
 	f.begin.Register(flags)
 	f.rules.Register(flags)
@@ -99,7 +99,7 @@ func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
 	if request.Agent, err = c.chooseAgent(ctx, e, f.agent, f.session); err != nil {
 		return err
 	}
-	started, err := e.Start(ctx, client.StartParams{Request: request, IdempotencyKey: f.idempotency})
+	started, err := e.Start(ctx, client.StartParams{Request: request, IdempotencyKey: f.key.Text})
 	if err != nil && f.session != "" {
 		return c.refused(ctx, e, f.session, err)
 	}
@@ -107,7 +107,7 @@ func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
 		return err
 	}
 	if started.Replayed {
-		c.Talk("This request was carried out before; here is where its session stands.")
+		c.Talk(work.Replayed)
 	}
 	return c.drive(ctx, e, started.SessionID, &f.wait)
 }

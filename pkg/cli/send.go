@@ -15,9 +15,9 @@ import (
 
 // sendFlags are the flags of send.
 type sendFlags struct {
-	asked       client.SendRequest
-	idempotency string
-	wait        work.Stay
+	asked client.SendRequest
+	key   work.Key
+	wait  work.Stay
 }
 
 func (c *cli) sendCommand() *cobra.Command {
@@ -54,7 +54,7 @@ or fails before its agent has read it.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.asked.Start, "start", false, "begin the next turn with it, if the session has ended")
 	flags.Int64Var(&f.asked.Task, "task", 0, "`number` of the task that it is for; it does not reach a later one")
-	flags.StringVar(&f.idempotency, "idempotency-key", "", "`key` that makes repeating this command harmless")
+	f.key.Register(flags)
 	f.wait.Register(flags)
 	return cmd
 }
@@ -72,7 +72,7 @@ func (c *cli) send(ctx context.Context, f sendFlags, id, message string) error {
 	}
 	defer c.close(e)
 	c.message, f.asked.Message = message, client.Text(message)
-	sent, err := e.Send(ctx, client.SendParams{SessionID: id, Request: f.asked, IdempotencyKey: f.idempotency})
+	sent, err := e.Send(ctx, client.SendParams{SessionID: id, Request: f.asked, IdempotencyKey: f.key.Text})
 	if err != nil {
 		return c.refused(ctx, e, id, err)
 	}

@@ -98,35 +98,46 @@ func (c *Connection) Submit(ctx context.Context, p client.SubmitParams) (client.
 	return out, err
 }
 
-// Resume goes on with a session.
+// Resume goes on with a session. Replayed as in Start.
 func (c *Connection) Resume(ctx context.Context, p client.ResumeParams) (client.Resumed, error) {
 	out, err := c.Client.Resume(ctx, p)
 	if err != nil {
 		return out, err
 	}
-	c.stoodAt(p.SessionID, out.Session)
 	if out.After > 0 {
 		c.told[p.SessionID] = out.After
 	}
-	return out, nil
+	return c.began(p.SessionID, out, p.IdempotencyKey), nil
 }
 
-// Fork begins a session of its own from a checkpoint of another one.
-func (c *Connection) Fork(ctx context.Context, p client.ForkParams) (client.Forked, error) {
-	out, err := c.Client.Fork(ctx, p)
-	if err == nil {
-		c.seen[out.SessionID] = out.Entry.Seq - 1
-		c.stood[out.SessionID] = client.Session{} // a fork checks the agent
+// Retry tries again what has failed. Replayed as in Start.
+func (c *Connection) Retry(ctx context.Context, p client.RetryParams) (client.Resumed, error) {
+	out, err := c.Client.Retry(ctx, p)
+	if err != nil {
+		return out, err
 	}
-	return out, err
+	return c.began(p.SessionID, out, p.IdempotencyKey), nil
 }
 
-// Began remembers that a task of a session has begun from a checkpoint.
-func (c *Connection) Began(id string, out client.Resumed) {
+// began remembers where a session stood, and the task that has begun from a checkpoint, if any.
+func (c *Connection) began(id string, out client.Resumed, key string) client.Resumed {
 	c.stoodAt(id, out.Session)
 	if out.Entry != nil {
 		c.seen[id] = out.Entry.Seq - 1
 	}
+	out.Replayed = out.Replayed && key != ""
+	return out
+}
+
+// Fork begins a session of its own from a checkpoint of another one. Replayed as in Start.
+func (c *Connection) Fork(ctx context.Context, p client.ForkParams) (client.Forked, error) {
+	out, err := c.Client.Fork(ctx, p)
+	if err == nil {
+		out.Replayed = out.Replayed && p.IdempotencyKey != ""
+		c.seen[out.SessionID] = out.Entry.Seq - 1
+		c.stood[out.SessionID] = client.Session{} // a fork checks the agent
+	}
+	return out, err
 }
 
 // Send brings a message to a session. Replayed as in Start.
