@@ -160,6 +160,7 @@ func (c *cli) unacknowledged(ctx context.Context, e *place.Connection, id string
 // forkCommand is fork.
 func (c *cli) forkCommand() *cobra.Command {
 	var checkpoint, as string
+	var tags []string
 	var f work.Task
 	cmd := &cobra.Command{
 		Use:   "fork session [message]",
@@ -177,13 +178,14 @@ or the checkpoint's id; without it the newest checkpoint is copied.`,
 		ValidArgsFunction: c.completeFirst(c.completeSessions),
 		RunE: c.do(func(ctx context.Context, args []string) error {
 			return c.begins(ctx, &f, args, func(e *place.Connection, id string, message client.Content, rules session.TaskRules) error {
-				request := client.ForkRequest{CheckpointID: checkpoint, SessionID: as, Input: message, Rules: rules}
+				request := client.ForkRequest{CheckpointID: checkpoint, SessionID: as, Input: message, Rules: rules, Tags: tags}
 				return c.fork(ctx, e, id, request, &f)
 			})
 		}),
 	}
 	cmd.Flags().StringVarP(&checkpoint, "checkpoint", "c", "", "`entry`, or the id of a checkpoint, that is copied")
 	cmd.Flags().StringVarP(&as, "session", "s", "", "`id` of the new session: letters, digits, _ and -")
+	cmd.Flags().StringArrayVar(&tags, "tag", nil, work.AboutTag)
 	f.Register(cmd.Flags())
 	return cmd
 }

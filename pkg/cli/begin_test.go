@@ -11,6 +11,23 @@ import (
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
+// TestForkTags: a fork has tags of its own, and none of the other session's.
+func TestForkTags(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		b.run("run", "--agent", "toy", "--session", "s", "--tag", "blue", "[{say: ok}]").ends(0)
+		b.run("fork", "s", "--session", "t", "--tag", "red", "--tag", "big").ends(0)
+		b.run("fork", "s", "--session", "u").ends(0)
+		for tag, id := range map[string]string{"blue": "s", "red": "t", "big": "t"} {
+			lines := splitLines(b.run("sessions", "--tag", tag).ends(0).stdout)
+			require.Len(t, lines, 2, tag)
+			require.Regexp(t, "^"+id+" ", lines[1])
+		}
+		b.run("fork", "s", "--session", "v", "--tag", "two words").ends(2)
+		b.run("show", "v").ends(3)
+	})
+}
+
 // TestBegins: a session begins with a state and metadata; a next turn takes metadata alone.
 func TestBegins(t *testing.T) {
 	t.Parallel()

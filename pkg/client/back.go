@@ -68,6 +68,8 @@ type ForkRequest struct {
 	Input Content `json:"input,omitzero"`
 	// Rules as in [ResumeRequest].
 	Rules session.TaskRules `json:"rules,omitzero"`
+	// Tags of the new session, as in [StartRequest]; it has none of the other one's.
+	Tags []string `json:"tags,omitempty"`
 }
 
 // Forked is the answer to a fork.

@@ -65,7 +65,7 @@ func (h *handler) fork(r *request) (*response, error) {
 		return nil, err
 	}
 	forked, err := h.cfg.Runtime.Fork(r.Context(), runtime.ForkParams{
-		Origin: r.key(), Checkpoint: body.CheckpointID, ID: body.SessionID, Message: body.Input, Rules: body.Rules, Caller: r.by(), IdempotencyKey: idempotencyKey,
+		Origin: r.key(), Checkpoint: body.CheckpointID, ID: body.SessionID, Message: body.Input, Rules: body.Rules, Tags: body.Tags, Caller: r.by(), IdempotencyKey: idempotencyKey,
 	})
 	if err != nil {
 		return nil, err

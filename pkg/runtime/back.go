@@ -123,7 +123,9 @@ type ForkParams struct {
 	// Message to go on with, as Input of a start; nil for none.
 	Message []llm.Part
 	// Rules as in [BackParams].
-	Rules  session.TaskRules
+	Rules session.TaskRules
+	// Tags of the new session, as in [StartParams]; it has none of the origin's.
+	Tags   []string
 	Caller Caller
 	// IdempotencyKey as in [StartParams].
 	IdempotencyKey string
@@ -147,7 +149,10 @@ func (r *Runtime) fork(ctx context.Context, p ForkParams) (Forked, error) {
 			return Forked{}, err
 		}
 	}
-	q, err := idempotency.New(p.Origin.Tenant, p.Caller.Who, idempotency.Fork, p.IdempotencyKey, p.Origin.ID, p.Checkpoint, p.ID, p.Message, p.Rules)
+	if err := session.ValidateTags(p.Tags); err != nil {
+		return Forked{}, refusal.New(CodeInvalidInput, p.Origin, "%s", err)
+	}
+	q, err := idempotency.New(p.Origin.Tenant, p.Caller.Who, idempotency.Fork, p.IdempotencyKey, p.Origin.ID, p.Checkpoint, p.ID, p.Message, p.Rules, p.Tags)
 	if err != nil {
 		return Forked{}, err
 	}
@@ -159,7 +164,7 @@ func (r *Runtime) fork(ctx context.Context, p ForkParams) (Forked, error) {
 		return Forked{}, err
 	}
 	request := control.ForkRequest{
-		Origin: p.Origin, Checkpoint: p.Checkpoint, Key: key, Message: p.Message, Rules: p.Rules, Who: p.Caller.Who, From: p.Caller.From,
+		Origin: p.Origin, Checkpoint: p.Checkpoint, Key: key, Message: p.Message, Rules: p.Rules, Tags: p.Tags, Who: p.Caller.Who, From: p.Caller.From,
 		Record: func(seq int64, did any) ([]store.Item, error) {
 			return q.Record(r.cfg.Now(), key, seq, forkRecord{Session: key.ID, Did: did})
 		},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // begun starts a session with tags and works until it rests.
@@ -60,4 +61,33 @@ func TestTags_are_part_of_the_request(t *testing.T) {
 	require.NoError(t, start("a"))
 	require.NoError(t, start("a"))
 	require.Equal(t, runtime.CodeIdempotencyMismatch, codeOf(start("b")))
+}
+
+// TestTags_of_a_fork: a fork has tags of its own; the same key with others is another request.
+func TestTags_of_a_fork(t *testing.T) {
+	t.Parallel()
+	w := tagged(t)
+	p := w.process()
+	require.NoError(t, w.begun(p, "ana", "say", "a"))
+	fork := func(id, key string, tags ...string) (runtime.Forked, error) {
+		return p.Fork(context.Background(), runtime.ForkParams{Origin: w.key, ID: id, Tags: tags, Caller: person, IdempotencyKey: key})
+	}
+	tags := func(key session.Key) []string {
+		head, err := p.Head(context.Background(), key)
+		require.NoError(t, err)
+		return head.Tags
+	}
+	forked, err := fork("x", "k", "b", "c")
+	require.NoError(t, err)
+	require.Equal(t, []string{"b", "c"}, tags(forked.Key))
+	again, err := fork("x", "k", "b", "c")
+	require.NoError(t, err)
+	require.True(t, again.Replayed)
+	_, err = fork("x", "k", "b")
+	require.Equal(t, runtime.CodeIdempotencyMismatch, codeOf(err))
+	_, err = fork("y", "", "b", "b")
+	require.Equal(t, runtime.CodeInvalidInput, codeOf(err))
+	plain, err := fork("y", "")
+	require.NoError(t, err)
+	require.Empty(t, tags(plain.Key))
 }

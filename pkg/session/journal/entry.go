@@ -45,7 +45,7 @@ type Entry struct {
 	Status  session.Status `json:"status"`
 	// Parent is set on the first entry of a child.
 	Parent *session.Parent `json:"parent,omitempty"`
-	// Tags a start gave, by which sessions are found.
+	// Tags a start, or a fork, gave, by which sessions are found.
 	Tags []string `json:"tags,omitempty"`
 	// Metadata a start gave, for the caller's own use.
 	Metadata map[string]string `json:"metadata,omitempty"`

@@ -14,6 +14,9 @@ import (
 	"github.com/adjourn/adjourn/pkg/client"
 )
 
+// AboutTag says what a tag of a session is for.
+const AboutTag = "`tag` of the session, by which sessions finds it; may be given several times"
+
 // Begin are the flags that say what a session begins with beside its input.
 type Begin struct {
 	tags, metadata []string
@@ -22,7 +25,7 @@ type Begin struct {
 
 // Register adds the flags to those of a command.
 func (f *Begin) Register(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&f.tags, "tag", nil, "`tag` of the session, by which sessions finds it; may be given several times")
+	flags.StringArrayVar(&f.tags, "tag", nil, AboutTag)
 	flags.StringVar(&f.state, "state", "", "state of a new session by key, as a `JSON` object; @FILE reads it from a file")
 	flags.StringArrayVar(&f.metadata, "metadata", nil, "`key=value` for your own use, which is shown with the session; may be given several times")
 }

@@ -26,6 +26,8 @@ type ForkRequest struct {
 	Message []llm.Part
 	// Rules are what the caller asks of the task.
 	Rules session.TaskRules
+	// Tags of the new session.
+	Tags []string
 	// Who asks, and from where.
 	Who, From string
 	// Record returns what remembers the request, together with what it did to an entry.
@@ -67,6 +69,7 @@ func (c *Control) Fork(ctx context.Context, p *ForkRequest) (Began, error) {
 	}
 	c.leaveToOrigin(&fork, was, ledgers)
 	m, asked := engine.Forked(p.Key, fork, c.stamp(p.Who, p.From))
+	m.Entry.Tags = slices.Clone(p.Tags)
 	m.Title, m.ForkedFrom = head.Head.Title, &session.Fork{Session: p.Origin.ID, Checkpoint: was.entries[was.to.Version-1].Checkpoint(p.Origin.ID).String()}
 	began := begun(p.Key, m, session.EffectsDone{})
 	began.ForkedFrom = m.ForkedFrom
