@@ -223,3 +223,19 @@ func TestLateAtAPrompt(t *testing.T) {
 		require.NotContains(t, p.All(), `"service": "d"`)
 	})
 }
+
+// TestBoundToAnEntry: -c takes the number of an entry too, of the session that is named, as that of fork.
+func TestBoundToAnEntry(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		b.start("s", "[{need: where?}, {call: deploy, with: {service: a}}, {say: done}]", 10)
+		require.Contains(t, b.run("resume", "-c", "2", "--approve-all").ends(2).stderr, "name the session too")
+		require.Contains(t, b.run("resume", "s", "-c", "9", "here").ends(3).stderr, "entry 9 is no checkpoint")
+		b.run("resume", "s", "-c", "1", "here").ends(5)
+		b.run("resume", "s", "-c", "2", "here").ends(10)
+		b.run("resume", "s", "-c", "2", "here").ends(10) // a repeat
+		b.run("resume", "s", "-c", "2", "--approve-all").ends(5)
+		require.Equal(t, "done\n", b.run("resume", "s", "-c", "4", "--approve-all").ends(0).stdout)
+		b.run("resume", "nobody", "-c", "2").ends(3)
+	})
+}

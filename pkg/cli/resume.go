@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,8 +61,9 @@ func (c *cli) resumeCommand() *cobra.Command {
                    passed. On a terminal you are asked for what is open.
 
 With -c the session must still be at that checkpoint, so that you decide over
-what you were shown; if it has moved on, the exit code is 5. The same decision
-given again changes nothing: it prints where the session stands now.
+what you were shown; if it has moved on, the exit code is 5. It takes the number of
+an entry, as show numbers them, or the checkpoint's id. The same decision given
+again changes nothing: it prints where the session stands now.
 
 --approve-all needs -c, for it does not say itself what you were shown. Without,
 you are shown what waits now and asked on a terminal; elsewhere the command with
@@ -78,7 +80,7 @@ its -c is printed, to be pasted.`,
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.checkpoint, "checkpoint", "c", "", "`id` of the checkpoint the session must be at; names the session too")
+	flags.StringVarP(&f.checkpoint, "checkpoint", "c", "", "`checkpoint` the session must be at: its id, which names the session too, or the number of its entry")
 	flags.StringArrayVar(&f.approve, "approve", nil, "approve this `wait`; may be given several times")
 	flags.StringArrayVar(&f.reject, "reject", nil, "reject this `wait`; may be given several times")
 	decisionVar(flags, &f.approveAll, "approve-all", "approve every approval of the checkpoint but those in --reject")
@@ -146,6 +148,11 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	}
 	defer c.close(e)
 	c.message = message
+	if f.checkpoint != "" {
+		if f.checkpoint, err = c.lists.CheckpointOf(ctx, e, id, f.checkpoint); err != nil {
+			return c.refused(ctx, e, id, err)
+		}
+	}
 	if f.from != "" {
 		return c.resumeFrom(ctx, e, id, message, f, rules, args)
 	}
@@ -285,12 +292,16 @@ func (c *cli) noSession(err error, id string) error {
 
 // whose reads which session is meant, and the message if there is one.
 func (c *cli) whose(f *resumeFlags, args []string) (id, message string, hasMessage bool, err error) {
-	if f.checkpoint == "" {
+	_, notEntry := strconv.ParseInt(f.checkpoint, 10, 64)
+	if f.checkpoint == "" || notEntry == nil { // an entry is one of the session that is named
 		if len(args) > 0 && args[0] == "" {
 			return "", "", false, exit.Usagef("the session is empty")
 		}
 		switch len(args) {
 		case 0:
+			if notEntry == nil {
+				return "", "", false, exit.Usagef("-c %s is the number of an entry: name the session too", f.checkpoint)
+			}
 			return "", "", false, exit.Usagef("which session? give its id, or a checkpoint with -c (see: %s)", c.Command("sessions"))
 		case 1:
 			return args[0], "", false, nil
@@ -300,7 +311,7 @@ func (c *cli) whose(f *resumeFlags, args []string) (id, message string, hasMessa
 	checkpoint, err := session.ParseCheckpoint(f.checkpoint)
 	if err != nil {
 		return "", "", false, &exit.RefusalError{Code: client.CodeInvalidCheckpoint, Cause: err, Message: fmt.Sprintf(
-			"-c %q is not a checkpoint id; copy it whole from checkpoint_id or resume_hint", f.checkpoint)}
+			"-c %q is neither the number of an entry nor a checkpoint id; copy it whole from checkpoint_id or resume_hint", f.checkpoint)}
 	}
 	switch {
 	case len(args) == 1 && args[0] == checkpoint.Session && !f.decides():
