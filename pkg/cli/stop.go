@@ -109,7 +109,7 @@ func (c *cli) stands(ctx context.Context, e *place.Connection, v report.View, st
 	case stopped.Outcome == client.StopNothing && v.Task != stopped.Task:
 		c.Talk("Nothing was done: task %d has ended, and the session is at task %d.", stopped.Task, v.Task)
 	case stopped.Outcome == client.StopNothing:
-		c.Talk("Nothing was done: it is %s.", v.Status)
+		c.Talk("Nothing was done: %s.", report.Stands(v.Status))
 		if text {
 			return nil
 		}

@@ -126,7 +126,7 @@ func alreadyRunning(s *session.Session) *refusal.Error {
 }
 
 func notResumable(s *session.Session) *refusal.Error {
-	e := refusal.New(CodeNotResumable, s.Key, "it is %s, so there is nothing to go on with", s.Status)
+	e := refusal.New(CodeNotResumable, s.Key, "%s, so there is nothing to go on with", refusal.Stands(s.Status))
 	switch {
 	case s.Status != session.StatusFailed:
 	case s.Failure.Aborted():
@@ -171,7 +171,7 @@ func (p *resumeRequest) checkNotMoved(s *session.Session) error {
 	if p.seen == 0 || s.Version == p.seen {
 		return nil
 	}
-	return refusal.At(CodeAlreadyRunning, s.Key, s.Status, "another caller resumed it first; it is %s now", s.Status)
+	return refusal.At(CodeAlreadyRunning, s.Key, s.Status, "another caller resumed it first; %s now", refusal.Stands(s.Status))
 }
 
 func (r *Runtime) resumeContinue(ctx context.Context, p *resumeRequest) (Resumed, error) {

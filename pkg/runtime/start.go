@@ -185,7 +185,7 @@ func (r *Runtime) startable(s *session.Session, p StartParams) error {
 	case session.StatusRunning:
 		return refusal.At(CodeAlreadyRunning, p.Key, s.Status, "it is already running. Wait for it to end (if no worker works on it any more, resume it without a message), or start another session")
 	case session.StatusSuspended, session.StatusInterrupted, session.StatusFailed:
-		return refusal.At(CodeNotResumable, p.Key, s.Status, "it is %s: a next turn needs a session that completed or was cancelled. %s", s.Status, suggestVerb(s.Status))
+		return refusal.At(CodeNotResumable, p.Key, s.Status, "%s: a next turn needs a session that completed or was cancelled. %s", refusal.Stands(s.Status), suggestVerb(s.Status))
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func (r *Runtime) checkInTime(ctx context.Context, head journal.Head, item store
 		return answers.TooLate(head.Key, *item.Wait)
 	}
 	if head.Status != session.StatusSuspended && head.Status != session.StatusInterrupted {
-		return refusal.At(CodeSessionEnded, head.Key, head.Status, "it is %s and waits for nothing", head.Status)
+		return refusal.At(CodeSessionEnded, head.Key, head.Status, "%s and waits for nothing", refusal.Stands(head.Status))
 	}
 	return nil
 }

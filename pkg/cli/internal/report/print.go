@@ -359,3 +359,11 @@ func ToolNotes(effect session.Effect, approval, client bool) string {
 	}
 	return notes
 }
+
+// Stands says where a session stands, as the runtime says it.
+func Stands(status session.Status) string {
+	if status == session.StatusFailed {
+		return "it has failed"
+	}
+	return "it is " + string(status)
+}

@@ -123,7 +123,7 @@ func (c *Control) stopEnded(ctx context.Context, p *StopRequest, present int64, 
 		return c.stopNothing(ctx, p, newest)
 	}
 	if p.Task == present {
-		return Stopped{}, refusal.At(codes.SessionEnded, p.Key, newest.Status, "it is %s: there is nothing to interrupt", newest.Status)
+		return Stopped{}, refusal.At(codes.SessionEnded, p.Key, newest.Status, "%s: there is nothing to interrupt", refusal.Stands(newest.Status))
 	}
 	return Stopped{}, refusal.At(codes.SessionEnded, p.Key, newest.Status, "its task %d has ended: there is nothing to interrupt. Its present task is %d", p.Task, present)
 }

@@ -51,6 +51,14 @@ func At(code codes.Code, key session.Key, status session.Status, format string, 
 	return r
 }
 
+// Stands says where a session stands that is refused something.
+func Stands(status session.Status) string {
+	if status == session.StatusFailed {
+		return "it has failed"
+	}
+	return "it is " + string(status)
+}
+
 // NoSession refuses what is asked of a session that does not exist.
 func NoSession(key session.Key) *Error {
 	return New(codes.SessionNotFound, key, "there is no such session")

@@ -17,6 +17,8 @@ func TestError(t *testing.T) {
 	key := session.Key{Tenant: "t", ID: "s1"}
 	require.EqualError(t, refusal.NoSession(key), "session s1: there is no such session")
 	require.EqualError(t, refusal.New(codes.InvalidInput, session.Key{}, "it has %d parts", 3), "it has 3 parts")
+	require.Equal(t, "it has failed", refusal.Stands(session.StatusFailed))
+	require.Equal(t, "it is cancelled", refusal.Stands(session.StatusCancelled))
 	require.Equal(t, session.StatusFailed, refusal.At(codes.NotResumable, key, session.StatusFailed, "no").Status)
 	cause := errors.New("because")
 	require.ErrorIs(t, &refusal.Error{Message: "no", Cause: cause}, cause)
