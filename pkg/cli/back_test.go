@@ -172,6 +172,29 @@ func TestTaskRules(t *testing.T) {
 	})
 }
 
+// TestLimitReached: a task that has failed at a limit is tried again by the command that is printed, with
+// the message of the command that was refused.
+func TestLimitReached(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		b.program = b.install()
+		const script = "[{repeat: 9, call: nothing}, {say: ok}]"
+		failed := b.run("run", "--agent", "toy", "--session", "s", "--limit", "steps=1", script).ends(1).stderr
+		require.Contains(t, failed, "the limit steps=1 was asked for with the task")
+		_, hint, found := strings.Cut(failed, "to try it again with a higher one: ")
+		require.True(t, found)
+		hint, _, _ = strings.Cut(hint, "\n")
+		require.Contains(t, hint, " retry s --limit steps=2")
+
+		for _, words := range [][]string{{"send", "s", "[{say: hello}]"}, {"resume", "s", "[{say: hello}]"}, {"run", "--session", "s", "[{say: hello}]"}} {
+			require.Contains(t, b.run(words...).ends(5).stderr, " retry s --limit steps=2 '[{say: hello}]'\n", words)
+		}
+		require.Contains(t, b.run("retry", "s", "--limit", "steps=NUMBER").ends(2).stderr, "NUMBER is a word to replace")
+		require.Contains(t, b.shell(hint).ends(1).stderr, " retry s --limit steps=4", "a task of its own, with two steps")
+		require.Equal(t, "hello\n", b.run("retry", "s", "--limit", "steps=4", "[{say: hello}]").ends(0).stdout)
+	})
+}
+
 // At a terminal the list is shown, and only a yes goes back.
 func TestBack_asks(t *testing.T) {
 	t.Parallel()

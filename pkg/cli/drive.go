@@ -210,7 +210,9 @@ func (c *cli) refused(ctx context.Context, e *place.Connection, id string, err e
 		if exit.CodeOf(err) == client.CodeNotResumable && c.message != "" {
 			v.ResumeHint = c.saying("resume", id)
 		}
-	case session.OutcomePaused, session.OutcomeFailed, session.OutcomeError:
+	case session.OutcomeFailed:
+		v.Message = c.sayable()
+	case session.OutcomePaused, session.OutcomeError:
 	}
 	report.Refuse(c.Screen, c.Place, v, err)
 	return exit.Said(exit.Code("", err))
@@ -223,12 +225,17 @@ const maxNext = 200
 // the message that was given, if it can stand there.
 func (c *cli) nextTurn(id string) string { return c.saying("run", "--session", id) }
 
+// sayable is the message that was given, if it can stand in a printed command.
+func (c *cli) sayable() string {
+	if len(c.message) > maxNext || screen.CleanLine(c.message) != c.message {
+		return ""
+	}
+	return c.message
+}
+
 // saying is a command with the message that was given.
 func (c *cli) saying(words ...string) string {
-	message := c.message
-	if message == "" || len(message) > maxNext || screen.CleanLine(message) != message {
-		message = report.WordMessage
-	}
+	message := cmp.Or(c.sayable(), report.WordMessage)
 	if strings.HasPrefix(message, "-") {
 		words = append(words, "--")
 	}

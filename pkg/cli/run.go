@@ -101,6 +101,7 @@ func (c *cli) run(ctx context.Context, f runFlags, args []string) error {
 	}
 	started, err := e.Start(ctx, client.StartParams{Request: request, IdempotencyKey: f.key.Text})
 	if err != nil && f.session != "" {
+		c.message = input
 		return c.refused(ctx, e, f.session, err)
 	}
 	if err != nil {

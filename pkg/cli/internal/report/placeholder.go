@@ -21,6 +21,7 @@ const (
 	WordMessage = "MESSAGE" // resume, and run of a next turn
 	WordSession = "NEW-ID"  // run of another session
 	WordEntry   = "ENTRY"   // resume --from-checkpoint
+	WordNumber  = "NUMBER"  // retry --limit
 )
 
 // Replace says of a word that was left as it stands what belongs in its place.

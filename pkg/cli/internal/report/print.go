@@ -39,7 +39,7 @@ func Print(s *screen.Screen, where *place.Place, v View, answered []client.Wait)
 		}
 		p.Complain("session %s failed: %s", v.ID, text)
 		p.Talk("what happened: %s", p.Command(place.Target("show", v.ID)...))
-		for _, line := range AfterFailure(p.Place, v.Session) {
+		for _, line := range AfterFailure(p.Place, v) {
 			p.Talk("%s", line)
 		}
 	case session.OutcomeCancelled:
@@ -72,15 +72,6 @@ func Print(s *screen.Screen, where *place.Place, v View, answered []client.Wait)
 		}
 		p.goOn(v)
 	}
-}
-
-// AfterFailure says what can be done with a session that has failed.
-func AfterFailure(where *place.Place, s client.Session) []string {
-	again := "to try it again: " + where.Command(place.Target("retry", s.ID)...)
-	if s.Failure != nil && s.Failure.Code == session.FailureAborted {
-		again = "it was aborted; to go back to one of its checkpoints: " + where.Command(place.Target("resume", s.ID, "--from-checkpoint", WordEntry)...)
-	}
-	return []string{again, "to start another session: " + where.Command("run", "--session", WordSession, "--agent", s.Agent, WordMessage)}
 }
 
 // goOn prints the command that goes on, or who does where this program cannot.

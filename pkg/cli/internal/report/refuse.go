@@ -93,7 +93,7 @@ func Refuse(s *screen.Screen, where *place.Place, v View, err error) {
 	case v.Pause != nil:
 		p.Suggest("what it waits for: %s", p.Command(place.Target("show", m.SessionID)...))
 	case v.Outcome == session.OutcomeFailed && code == client.CodeNotResumable:
-		for _, line := range AfterFailure(where, v.Session) {
+		for _, line := range AfterFailure(where, v) {
 			p.Suggest("%s", line)
 		}
 	case m.ResumeHint != "" && next:

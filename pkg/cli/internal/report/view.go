@@ -17,6 +17,8 @@ type View struct {
 	client.Session
 	// ResumeHint is the command that takes the session on; "" where there is none.
 	ResumeHint string
+	// Message is the one that a refused command was given, if it can stand in a printed command.
+	Message string
 	// AgentElsewhere says that this program does not have the agent.
 	AgentElsewhere bool
 	// CutOff says that a tool with an effect may have been cut off: its call is committed,

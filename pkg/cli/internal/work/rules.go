@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
+	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -58,6 +59,9 @@ func (f *Rules) Asked() (session.TaskRules, error) {
 		name, value, _ := strings.Cut(given, "=")
 		at := slices.IndexFunc(named, func(l session.NamedLimit) bool { return l.Name == name })
 		n, err := strconv.ParseInt(value, 10, 64)
+		if at >= 0 && value == report.WordNumber {
+			return asked, exit.Usagef("--limit %s: %s", given, report.Replace(value, "the limit there"))
+		}
 		if at < 0 || err != nil || n == 0 || n < session.Unlimited {
 			names := make([]string, len(named))
 			for i, l := range named {
