@@ -55,6 +55,7 @@ type File struct {
 	wait       time.Duration
 	opened     *openedFile // nil in memory
 	identity   string      // the text in the file
+	logSeen    string      // the birth of the log that was there before the file was opened
 	logFound   bool
 	holdLog    atomic.Bool // it is not taken into the file
 
@@ -109,7 +110,7 @@ func (f *File) openForReading(ctx context.Context) (err error) {
 	if err := checkJournal(real); err != nil {
 		return err
 	}
-	f.logFound = f.opened.enter(real)
+	_, f.logFound = f.opened.enter(real)
 	f.holdLog.Store(true)
 	defer func() {
 		if err != nil {
@@ -167,6 +168,7 @@ func (f *File) openWriter(onCreate func(id string)) (_ *Conn, err error) {
 		if err == nil {
 			err = f.opened.checkAgain(c)
 		}
+		f.logFound = f.logFound && f.opened.wasLeft(f.logSeen)
 	}
 	if err != nil {
 		return nil, err
@@ -189,7 +191,7 @@ func (f *File) checkOwner() error {
 	if err := checkJournal(real); err != nil {
 		return err
 	}
-	f.logFound = f.opened.enter(real)
+	f.logSeen, f.logFound = f.opened.enter(real)
 	return nil
 }
 

@@ -111,15 +111,22 @@ var working struct {
 	files []fs.FileInfo
 }
 
-// enter is called before a file is opened. It reports whether a log with something in
-// it lies beside one that no process works on.
-func (f *openedFile) enter(real string) (logFound bool) {
+// enter is called before a file is opened. It returns the birth of a log with something in
+// it that lies beside one that no process works on.
+func (f *openedFile) enter(real string) (log string, found bool) {
 	working.Lock()
 	defer working.Unlock()
 	here := slices.ContainsFunc(working.files, func(info fs.FileInfo) bool { return os.SameFile(info, f.info) })
 	working.files = append(working.files, f.info)
-	log, err := os.Lstat(real + sidecars[theLog])
-	return !here && err == nil && log.Size() > 0 && !process.LockedNow(real+sidecars[theMemory], []int64{openLock})
+	log = owned.Birth(real + sidecars[theLog])
+	info, err := os.Lstat(real + sidecars[theLog])
+	return log, !here && err == nil && info.Size() > 0 && !process.LockedNow(real+sidecars[theMemory], []int64{openLock})
+}
+
+// wasLeft reports whether a log that enter found is there still, now that the file is open. A process
+// that closes the file gives up its locks a moment before it removes its log, and then nobody has left one.
+func (f *openedFile) wasLeft(log string) bool {
+	return owned.Birth(f.real+sidecars[theLog]) == log
 }
 
 // left is called when a file has been closed.

@@ -145,3 +145,23 @@ func TestLogFound(t *testing.T) {
 	_, found = open(t, path).Log()
 	require.True(t, found)
 }
+
+// A log that lies beside a file that nobody works on was left there by nobody, if it is gone, or another
+// one, once the file is open: the process that closed the file was about to remove it.
+func TestLog_of_a_process_that_closes(t *testing.T) {
+	t.Parallel()
+	real := filepath.Join(t.TempDir(), "a.db")
+	require.NoError(t, os.WriteFile(real, []byte("data"), 0o600))
+	require.NoError(t, os.WriteFile(real+"-wal", []byte("log"), 0o600))
+	f, err := seeFile(real, false)
+	require.NoError(t, err)
+	f.real = real
+	log, found := f.enter(real)
+	t.Cleanup(f.left)
+	require.True(t, found)
+	require.True(t, f.wasLeft(log))
+	require.NoError(t, os.Rename(real+"-wal", real+"-kept")) // so that its number is not given again
+	require.False(t, f.wasLeft(log), "it is gone")
+	require.NoError(t, os.WriteFile(real+"-wal", []byte("log"), 0o600))
+	require.False(t, f.wasLeft(log), "it is another one")
+}
