@@ -37,6 +37,7 @@ const (
 	trapHow     = "ADJOURN_CRASH_HOW"     // KILL or STOP
 	trapRecord  = "ADJOURN_CRASH_RECORD"  // a file that gets a line for each place passed
 	trapBarrier = "ADJOURN_CRASH_BARRIER" // a folder: wait in it until there is a file go
+	trapLate    = "ADJOURN_CRASH_LATE"    // how long to wait after it
 	trapAhead   = "ADJOURN_CRASH_AHEAD"   // how far the clock is ahead
 )
 
@@ -123,7 +124,12 @@ func child() int {
 		t.record = file
 	}
 	if dir := os.Getenv(trapBarrier); dir != "" {
+		late, err := time.ParseDuration(os.Getenv(trapLate))
+		if err != nil {
+			panic(err)
+		}
 		awaitGo(dir)
+		time.Sleep(late)
 	}
 	now := time.Now
 	if text := os.Getenv(trapAhead); text != "" {

@@ -19,11 +19,18 @@ import (
 
 // race starts commands as processes that begin at the same moment.
 func (w *world) race(commands ...[]string) []result {
+	return w.raceApart(func() time.Duration { return 0 }, commands...)
+}
+
+// raceApart starts commands as processes, each of which begins so much later than all are ready.
+func (w *world) raceApart(late func() time.Duration, commands ...[]string) []result {
 	dir, err := os.MkdirTemp(w.Dir, "barrier-")
 	require.NoError(w, err)
 	processes := make([]*process, len(commands))
 	for i, args := range commands {
-		processes[i] = w.start([]string{trapBarrier + "=" + dir}, args...)
+		after := late()
+		w.Note("    %s after the start:", after)
+		processes[i] = w.start([]string{trapBarrier + "=" + dir, trapLate + "=" + after.String()}, args...)
 	}
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		ready, err := os.ReadDir(dir)

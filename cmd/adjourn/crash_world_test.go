@@ -126,6 +126,9 @@ type manifest struct {
 	Error     *struct {
 		Code    string `json:"code"`
 		Message string `json:"message"`
+		Effects struct {
+			Digest string `json:"digest"`
+		} `json:"effects"`
 	} `json:"error"`
 }
 
