@@ -344,7 +344,7 @@ func TestDelete_at_once_everywhere(t *testing.T) {
 				t.Parallel()
 				made := newEffects()
 				world := newWorld(t, made, helper(made, stopScript()))
-				for range 4 {
+				for range raced() {
 					world = world.another()
 					w := world
 					deletePlaces()[name](t, w)

@@ -221,7 +221,7 @@ func TestSend_races(t *testing.T) {
 				t.Parallel()
 				made := newEffects()
 				w := newWorld(t, made, hooked(made, lines, func(context.Context, string) {}))
-				for range 4 {
+				for range raced() {
 					w = w.another()
 					w.start(w.process(), "go")
 					works, sends, stops := w.process(), w.process(), w.process()

@@ -43,7 +43,9 @@ type world struct {
 	owners  int
 	rules   session.TaskRules // that start asks for
 	number  int               // of the session
-	cut     bool              // a call was cut off before it could ask
+	// suspended is the checkpoint of its suspension, read before others race for it.
+	suspended string
+	cut       bool // a call was cut off before it could ask
 }
 
 // effects counts what tools did to the outside, by what and for which call.
