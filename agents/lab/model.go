@@ -27,7 +27,7 @@ An item is one of
   fail: rate_limited, after: 2s    fail like a provider (rate_limited, overloaded, timeout, context_overflow, refused, invalid, auth)
   need: QUESTION                   ask a person and wait
   say: TEXT                        say it and end the turn
-and can have think: TEXT and repeat: TIMES.`
+and can have think: TEXT, repeat: TIMES and cost: MILLIONTHS of your currency.`
 
 // Model returns the model of the lab. Its script is the newest user message
 // that is a YAML list of items; the k-th reply after that message is the k-th
@@ -121,7 +121,7 @@ func perform(ctx context.Context, item Item, number int, req llm.Request, yield 
 	if item.Stream != "" && !recite(ctx, item, yield) {
 		return
 	}
-	reply := llm.Reply{Usage: usage(item, req.Messages)}
+	reply := llm.Reply{Usage: usage(item, req.Messages), CostMicros: item.Cost}
 	for _, text := range []string{item.Text, item.Need, item.Say} {
 		if text != "" {
 			reply.Message.Parts = append(reply.Message.Parts, llm.Text(text))

@@ -36,6 +36,7 @@ type Item struct {
 	Say    string         `yaml:"say"`
 	Think  string         `yaml:"think"` // reasoning, before the rest
 	Repeat int            `yaml:"repeat"`
+	Cost   int64          `yaml:"cost"` // of the reply, in millionths
 }
 
 // Call is one call of a tool.
@@ -84,7 +85,7 @@ func (s Script) Reply(k int) (number int) {
 
 const (
 	bodies   = "call, calls, stream, fail, need, say"
-	keys     = "with, text, every, after, think, repeat, " + bodies
+	keys     = "with, text, every, after, think, repeat, cost, " + bodies
 	callKeys = "call, with"
 )
 
@@ -119,7 +120,7 @@ func Parse(text string) (Script, error) {
 }
 
 // errType stands for what the decoder says of types of Go.
-var errType = errors.New("a value has the wrong type: repeat is a whole number, every and after are durations such as 250ms")
+var errType = errors.New("a value has the wrong type: repeat and cost are whole numbers, every and after are durations such as 250ms")
 
 // place returns the line of a mistake, or another where it has none, and what is wrong there.
 func place(err error, otherwise int) (line int, what error) {
@@ -223,8 +224,10 @@ func (i Item) check() error {
 		return fmt.Errorf("every goes with stream, not with %s", found[0])
 	case i.After != 0 && i.Fail == "":
 		return fmt.Errorf("after goes with fail, not with %s", found[0])
-	case i.Every < 0 || i.After < 0:
-		return errors.New("every and after must not be negative")
+	case i.Every < 0 || i.After < 0 || i.Cost < 0:
+		return errors.New("every, after and cost must not be negative")
+	case i.Cost != 0 && i.Fail != "":
+		return errors.New("cost goes with a reply, not with fail")
 	case pauses > 0 && i.Every > maxStream/time.Duration(pauses):
 		return fmt.Errorf("every %s the text takes more than %s; say it faster, or less", i.Every, maxStream)
 	case i.Fail != "" && !slices.Contains(classes, i.Fail):
@@ -325,7 +328,7 @@ const early = 1 << 16
 
 var (
 	listStart = regexp.MustCompile(`^\x{FEFF}?(?:[ \t]*(?:#.*|---)?\r?\n)*[ \t]*[-\[]`)
-	itemStart = regexp.MustCompile(`(?m)^\s*[-\[]\s*\{?\s*["']?(?:call|with|calls|text|stream|every|fail|after|need|say|think|repeat)["']?\s*:`)
+	itemStart = regexp.MustCompile(`(?m)^\s*[-\[]\s*\{?\s*["']?(?:call|with|calls|text|stream|every|fail|after|need|say|think|repeat|cost)["']?\s*:`)
 )
 
 // isScript reports whether a message is a script, right or wrong: a list in YAML one of whose items begins

@@ -48,7 +48,7 @@ func (p *modelPlanner) Plan(ctx context.Context, v View) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	reply := Reply{Parts: got.Message.Parts, Usage: got.Usage, Model: got.Model, ResponseID: got.ResponseID, Finish: got.Stop}
+	reply := Reply{Parts: got.Message.Parts, Usage: got.Usage, CostMicros: got.CostMicros, Model: got.Model, ResponseID: got.ResponseID, Finish: got.Stop}
 	if reply.Parts == nil {
 		reply.Parts = []llm.Part{}
 	}

@@ -114,7 +114,7 @@ func TestModelPlanner_replies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			last := &c.events[len(c.events)-1]
-			last.ResponseID, last.Model = "resp-1", "m-2026"
+			last.ResponseID, last.Model, last.CostMicros = "resp-1", "m-2026", 2500
 			reply, err := planWith(t, agent.Agent{MaxOutputTokens: 9}, agent.View{}, &fake{events: append([]llm.Event{usage}, c.events...)})
 			if c.err != "" {
 				var failed *llm.Error
@@ -124,7 +124,7 @@ func TestModelPlanner_replies(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			require.Equal(t, agent.Reply{Parts: c.parts, NeedsInput: c.needs, Usage: usage.Usage, Finish: last.Stop, ResponseID: "resp-1", Model: "m-2026"}, reply)
+			require.Equal(t, agent.Reply{Parts: c.parts, NeedsInput: c.needs, Usage: usage.Usage, CostMicros: 2500, Finish: last.Stop, ResponseID: "resp-1", Model: "m-2026"}, reply)
 			_, err = reply.Message()
 			require.NoError(t, err)
 		})

@@ -85,10 +85,12 @@ type Event struct {
 	// Usage of EventUsage replaces what was said before.
 	Usage Usage
 	// Stop of EventStop; with it, where the provider says so, the id of its
-	// response and the model that answered.
+	// response, the model that answered, and what the reply cost, in millionths
+	// of the agent's currency.
 	Stop       StopReason
 	ResponseID string
 	Model      string
+	CostMicros int64
 }
 
 // StopReason is why the model stopped.
@@ -135,6 +137,9 @@ type Reply struct {
 	// response, the model that answered.
 	ResponseID string
 	Model      string
+	// CostMicros is what the reply cost, where the model says so: in millionths of
+	// the agent's currency.
+	CostMicros int64
 }
 
 // ErrBrokenStream is the cause of the error of a reply that ended before its stop event.
@@ -214,7 +219,7 @@ func Events(reply Reply) iter.Seq[Event] {
 		if reply.Stop != "" {
 			stop = reply.Stop
 		}
-		yield(Event{Kind: EventStop, Stop: stop, ResponseID: reply.ResponseID, Model: reply.Model})
+		yield(Event{Kind: EventStop, Stop: stop, ResponseID: reply.ResponseID, Model: reply.Model, CostMicros: reply.CostMicros})
 	}
 }
 
@@ -322,7 +327,7 @@ func (c *collector) reply() Reply {
 		}
 		m.Parts = append(m.Parts, p)
 	}
-	return Reply{Message: m, Usage: c.usage, Stop: c.stop.Stop, ResponseID: c.stop.ResponseID, Model: c.stop.Model}
+	return Reply{Message: m, Usage: c.usage, Stop: c.stop.Stop, ResponseID: c.stop.ResponseID, Model: c.stop.Model, CostMicros: c.stop.CostMicros}
 }
 
 // Arguments makes JSON of what a model wrote as a call's arguments: nothing
