@@ -80,7 +80,7 @@ func (r *Runtime) send(ctx context.Context, p SendParams) (Sent, error) {
 			submitted, err = r.submitOnce(ctx, &SubmitParams{Key: p.Key, Caller: p.Caller, Answer: answer}, &q)
 			out.Continuation, out.Open = submitted.Continuation, submitted.Open
 		case session.SendStarted:
-			_, err = r.start(ctx, StartParams{Key: p.Key, Input: p.Message, Caller: p.Caller}, &q)
+			_, err = r.start(ctx, StartParams{Key: p.Key, Input: p.Message, Caller: p.Caller}, &q, did.Seq)
 		case session.SendQueued, session.SendAbandoned: // done
 		}
 		if class := AsError(err); class != nil && (class.Code.Class() == ClassConflict || class.Code.Class() == ClassGone) {

@@ -33,6 +33,13 @@ func TestSend_crossed_everywhere(t *testing.T) {
 		return err
 	}
 	crossings := map[string]func(w *world, p *process) error{
+		"a whole turn": func(w *world, p *process) error {
+			_, err := p.Start(context.Background(), runtime.StartParams{Key: w.key, Input: llm.TextParts("more"), Caller: person})
+			if unlessRefused(err) != nil {
+				return err
+			}
+			return p.work()
+		},
 		"a worker":  func(_ *world, p *process) error { return p.work() },
 		"interrupt": func(w *world, p *process) error { return unlessRefused(stopping(runtime.SignalInterrupt)(w, p)) },
 		"cancel":    stopping(runtime.SignalCancel),
@@ -76,6 +83,11 @@ func TestSend_crossed_everywhere(t *testing.T) {
 						again, err := w.send(w.process(), withStart, key)
 						require.NoError(t, err)
 						require.True(t, again.Replayed)
+						if first.Outcome == session.SendStarted {
+							entry := w.journal()[first.Seq-1]
+							require.Equal(t, first.Task, entry.Task, "crossed at call %d", at)
+							require.Contains(t, asJSON(t, entry.Messages), "steer", "crossed at call %d", at)
+						}
 						require.Equal(t, []any{first.Outcome, first.Task, first.Seq, first.Mail}, []any{again.Outcome, again.Task, again.Seq, again.Mail}, "crossed at call %d", at)
 					}
 					if over() {

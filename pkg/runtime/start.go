@@ -50,7 +50,7 @@ func (r *Runtime) startWithKey(ctx context.Context, p StartParams) (Started, err
 	out, err := once(ctx, r, p.Caller, p.Key, &q, func(did json.RawMessage) (Started, error) {
 		return r.startedBefore(ctx, p, &q, did)
 	}, func() (Started, error) {
-		return r.start(ctx, p, &q)
+		return r.start(ctx, p, &q, 0)
 	})
 	if e := AsError(err); e != nil && !chosen && e.Session == p.Key.ID && e.Code.Class() == ClassInvalid {
 		e.Session = "" // there is none, and no caller has received this id
@@ -59,7 +59,8 @@ func (r *Runtime) startWithKey(ctx context.Context, p StartParams) (Started, err
 	return out, err
 }
 
-func (r *Runtime) start(ctx context.Context, p StartParams, q *idempotency.Request) (Started, error) {
+// start begins a task with entry seq; 0 is any. Where that is another one it is [store.ErrConflict].
+func (r *Runtime) start(ctx context.Context, p StartParams, q *idempotency.Request, seq int64) (Started, error) {
 	if err := p.Key.Validate(); err != nil {
 		return Started{}, err
 	}
@@ -90,6 +91,9 @@ func (r *Runtime) start(ctx context.Context, p StartParams, q *idempotency.Reque
 	}
 	if s == nil {
 		s = &session.Session{Key: p.Key}
+	}
+	if seq > 0 && s.Next() != seq {
+		return Started{}, fmt.Errorf("session %s: start at entry %d: %w", p.Key, seq, store.ErrConflict)
 	}
 	if err := r.startable(s, p); err != nil {
 		return Started{}, err
