@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -115,6 +116,7 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 			return View{}, false, err
 		}
 	}
+	takes := answers.TakesOf(s, records, r.sessions.Overdue)
 	if s.Status == session.StatusSuspended {
 		out.Open = slices.DeleteFunc(records, func(w journal.WaitRecord) bool { return w.State != session.WaitOpen })
 	}
@@ -131,14 +133,9 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 			out.Resume = AsError(missing)
 		}
 	}
-	out.Allowed = s.Status.Verbs(out.Resume == nil, len(s.Waits) > 0, hears(s, out.Open), s.Failure.Aborted())
+	resumes := out.Resume == nil || s.Status == session.StatusSuspended && (!takes.Answer || takes.Decisions || takes.Message)
+	out.Allowed = s.Status.Verbs(resumes, takes.Answer, takes.Message, s.Failure.Aborted())
 	return out, false, nil
-}
-
-// hears reports whether a session that waits takes a message: it waits for one, for nothing any more,
-// or its policy lets a message close what is open.
-func hears(s *session.Session, open []journal.WaitRecord) bool {
-	return len(open) == 0 || s.Rules.Policy.AbandonOnMessage || slices.ContainsFunc(open, func(w journal.WaitRecord) bool { return w.Wait.Kind == session.WaitInput })
 }
 
 // agentMissing says that no worker of this program goes on with a session, because its

@@ -19,9 +19,9 @@ const (
 )
 
 // Verbs returns what a session of a status takes, in the order of the constants; who asks, and with
-// what, may still be refused. Resumes says that a resume which brings nothing would go on, open that
-// something waits for an answer, hears that a message would be taken where it waits, aborted that the
-// session was aborted.
+// what, may still be refused. Resumes says that a resume would be taken, with a message or decisions if
+// it needs them, open that something waits for an answer, hears that a message would be taken where it
+// waits, aborted that the session was aborted.
 func (s Status) Verbs(resumes, open, hears, aborted bool) []Verb {
 	allowed := []Verb{}
 	add := func(condition bool, verbs ...Verb) {
@@ -31,8 +31,7 @@ func (s Status) Verbs(resumes, open, hears, aborted bool) []Verb {
 	}
 	working := s == StatusRunning || s == StatusSuspended
 	add(s == StatusCompleted || s == StatusCancelled, VerbStart)
-	// One that is interrupted, or waits, also takes a message, or decisions.
-	add(resumes || s == StatusInterrupted || s == StatusSuspended, VerbResume)
+	add(resumes || s == StatusInterrupted, VerbResume)
 	add(s != StatusRunning, VerbGoBack)
 	add(open && !s.Ended(), VerbSubmit)
 	add(s == StatusFailed && !aborted, VerbRetry)

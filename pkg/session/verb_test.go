@@ -17,7 +17,8 @@ func TestVerbs(t *testing.T) {
 	}{
 		"at work":       {session.StatusRunning, false, false, false, false, []session.Verb{"fork", "send", "interrupt", "cancel", "abort", "delete"}},
 		"a dead worker": {session.StatusRunning, true, false, false, false, []session.Verb{"resume", "fork", "send", "interrupt", "cancel", "abort", "delete"}},
-		"waiting":       {session.StatusSuspended, false, true, false, false, []session.Verb{"resume", "resume_from_checkpoint", "submit", "fork", "interrupt", "cancel", "abort", "delete"}},
+		"approval":      {session.StatusSuspended, true, true, false, false, []session.Verb{"resume", "resume_from_checkpoint", "submit", "fork", "interrupt", "cancel", "abort", "delete"}},
+		"waiting":       {session.StatusSuspended, false, true, false, false, []session.Verb{"resume_from_checkpoint", "submit", "fork", "interrupt", "cancel", "abort", "delete"}},
 		"answered":      {session.StatusSuspended, true, false, true, false, []session.Verb{"resume", "resume_from_checkpoint", "fork", "send", "interrupt", "cancel", "abort", "delete"}},
 		"interrupted":   {session.StatusInterrupted, true, true, false, false, []session.Verb{"resume", "resume_from_checkpoint", "submit", "fork", "cancel", "abort", "delete"}},
 		"completed":     {session.StatusCompleted, false, false, false, false, []session.Verb{"start", "resume_from_checkpoint", "fork", "send", "delete"}},

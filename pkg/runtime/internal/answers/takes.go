@@ -1,0 +1,45 @@
+package answers
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/adjourn/adjourn/internal/codes"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+)
+
+// Takes says what a session takes that waits, or was interrupted while it waited. Who brings it may
+// still be refused.
+type Takes struct {
+	// Answer says that something is open, Decisions that an approval is, Message that a message would
+	// be taken: as the answer, behind the answers there are, or in place of what is open.
+	Answer, Decisions, Message bool
+}
+
+// TakesOf returns what a session takes with its waits. One whose deadline has passed is open no more:
+// whatever comes lets it expire first.
+func TakesOf(s *session.Session, waits []journal.WaitRecord, overdue func(journal.WaitRecord) bool) Takes {
+	if s.Status != session.StatusSuspended && s.Status != session.StatusInterrupted {
+		return Takes{}
+	}
+	waits = slices.Clone(waits)
+	for i := range waits {
+		if waits[i].State == session.WaitOpen && overdue(waits[i]) {
+			waits[i].State = session.WaitExpired
+		}
+	}
+	open := stored.OpenWaits(waits)
+	is := func(kind session.WaitKind) bool {
+		return slices.ContainsFunc(open, func(w session.Wait) bool { return w.Kind == kind })
+	}
+	refused := (*refusal.Error)(nil)
+	err := CheckAbandon(s, waits, "")
+	abandons := err == nil || errors.As(err, &refused) && refused.Code == codes.NotAllowed
+	return Takes{
+		Answer: len(open) > 0, Decisions: is(session.WaitApproval),
+		Message: is(session.WaitInput) || abandons || len(open) == 0 && !stored.StaysSuspended(waits),
+	}
+}
