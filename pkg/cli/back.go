@@ -120,9 +120,12 @@ func (c *cli) goBack(ctx context.Context, e *place.Connection, id string, args, 
 		effects := exit.Effects(err)
 		switch {
 		case err == nil:
-			if c.did = "the task has begun"; resumed.Replayed {
+			switch c.did = "the task has begun"; {
+			case resumed.Replayed:
 				c.did = ""
 				c.Talk(work.Replayed)
+			case len(resumed.Open) > 0:
+				c.Talk("What was open there is asked anew, under new ids: no answer given since counts.")
 			}
 			return c.drive(ctx, e, id, stay)
 		case effects == nil || effects.Count == 0:

@@ -66,6 +66,8 @@ func TestBack(t *testing.T) {
 		} {
 			b.run(words...).ends(2)
 		}
+		b.start("w", deploys(log, "c"), 10)
+		require.Contains(t, b.run("resume", "w", "--from-checkpoint", "2").ends(10).stderr, "What was open there is asked anew, under new ids")
 		b.run("resume", "s", "--from-checkpoint", "99").ends(3)
 		b.run("checkpoints", "s", "99").ends(3)
 		b.run("checkpoints", "nobody").ends(3)
