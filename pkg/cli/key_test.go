@@ -36,7 +36,9 @@ func TestKeys(t *testing.T) {
 		require.Equal(t, "on\n", b.run("resume", "rests", "[{say: on}]").ends(0).stdout)
 		require.Equal(t, "on\n", b.run("fork", "s", "--session", "rests", "--idempotency-key", "rests").ends(0).stdout, "it is told where it stands now")
 
-		require.Equal(t, b.run("delete", "s", "--yes", "--idempotency-key", "k").ends(0).stdout, b.run("delete", "s", "--yes", "--idempotency-key", "k").ends(0).stdout)
+		for range 2 {
+			require.Contains(t, b.run("delete", "s", "--yes", "--idempotency-key", "k").ends(0).stdout, "Session s is deleted.")
+		}
 		b.run("delete", "s", "--yes").ends(3)
 		b.run("retry", "s", "--idempotency-key", "").ends(2)
 	})
