@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -142,6 +145,7 @@ func journals() map[string]func(*story) {
 			st.step(out).stopped(journal.SignalCancel, engine.StepOutcome{})
 		},
 		"went_back_and_compacted": func(st *story) { goBack(st) },
+		"two_timelines":           twoTimelines,
 	}
 }
 
@@ -162,6 +166,93 @@ func goBack(st *story) {
 	e.Base = &journal.Base{Seq: 7, Messages: []llm.Message{llm.User("two refunds")}}
 	st.raw(e).says("done")
 	st.raw(st.entry(session.KindDeleted, session.StatusCompleted))
+}
+
+// cut is the entry that twoTimelines goes back to.
+const cut = 2
+
+// twoTimelines goes back to where two calls were asked about. One of them has run since, and a call with
+// an effect that only the abandoned timeline has; the other one is asked anew, and run this time.
+func twoTimelines(st *story) {
+	ran := func(e *journal.Entry, call string) {
+		e.Calls = []journal.ToolRun{{Call: call, Digest: "args", At: e.At, Millis: 7}}
+	}
+	st.asks(session.WaitApproval, "refund", "refund").resumed(st.approval(0, true), st.approval(1, false))
+	m := engine.Close(st.s, engine.StepOutcome{
+		Results:  []llm.ToolResult{success("c2-1", "refund", `{"id":1}`), engine.Result(st.s.Calls[1], llm.ResultDenied, engine.TextDenied)},
+		StateOps: []session.StateOp{{Op: session.StateReplace, Key: "refunded", Value: json.RawMessage(`1`)}},
+	}, st.stamp())
+	ran(&m.Entry, "c2-1")
+	st.do(m)
+	m = engine.Replied(st.s, engine.StepOutcome{Reply: st.reply(toolCall("append"))}, st.stamp())
+	st.do(m)
+	m = engine.Close(st.s, engine.StepOutcome{Results: []llm.ToolResult{success("c5-1", "append", `"a letter"`)}}, st.stamp())
+	ran(&m.Entry, "c5-1")
+	st.do(m).says("the second one not")
+
+	to, err := engine.Fold(key, st.entries[:cut])
+	require.NoError(st.t, err)
+	m = engine.Restored(st.s, engine.GoingBack{
+		To: to, Rules: taskRules(), Trigger: session.TriggerResume,
+		Results:  []llm.ToolResult{success("c2-1", "refund", `{"id":1}`)},
+		StateOps: []session.StateOp{{Op: session.StateReplace, Key: "refunded", Value: json.RawMessage(`1`)}},
+	}, st.stamp())
+	require.NoError(st.t, engine.Check(st.s, &m.Entry))
+	st.raw(m.Entry)
+	require.Equal(st.t, session.StatusSuspended, st.s.Status)
+	st.resumed(st.approval(0, true))
+	m = engine.Close(st.s, engine.StepOutcome{Results: []llm.ToolResult{success("c8-2", "refund", `{"id":2}`)}}, st.stamp())
+	ran(&m.Entry, "c8-2")
+	st.do(m).says("both")
+}
+
+// TestGoldenJournals_two_timelines: what a reader finds in the stored journal of a session that was sent
+// back: which calls were made after the cut, with what became of them, the history of the new task,
+// which has none of the abandoned one, and each timeline as it was.
+func TestGoldenJournals_two_timelines(t *testing.T) {
+	t.Parallel()
+	entries := readJournal(t, "testdata/v1/two_timelines.jsonl")
+	abandoned, err := engine.Fold(key, entries[:7])
+	require.NoError(t, err)
+	require.Equal(t, session.StatusCompleted, abandoned.Status)
+	require.Equal(t, "the second one not", abandoned.Messages[len(abandoned.Messages)-1].Text())
+	s, err := engine.Fold(key, entries)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, s.Task)
+	said, calls := "", []string{}
+	for _, m := range s.Messages {
+		said += m.Text()
+		for _, p := range m.Parts {
+			if p.ToolResult != nil {
+				calls = append(calls, p.ToolResult.CallID+" "+string(p.ToolResult.Status))
+			}
+		}
+	}
+	require.Equal(t, "refund A-1both", said)
+	require.Equal(t, []string{"c8-1 success", "c8-2 success"}, calls)
+
+	var left strings.Builder
+	for _, upTo := range []int{7, len(entries)} {
+		made, err := engine.LeftBehind(key, entries[:upTo], cut)
+		require.NoError(t, err)
+		fmt.Fprintf(&left, "entries %d to %d\n", cut+1, upTo)
+		for _, m := range made {
+			fmt.Fprintf(&left, "  %s %s %s, open after entry %d, ran: %t, %s: %s\n", m.Call.ID, m.Call.Name, m.Call.Arguments, m.Entry, m.Run != nil, m.Result.Status, m.Result.Output)
+		}
+	}
+	goldentest.File(t, "testdata/v1/two_timelines.left.txt", []byte(left.String()))
+}
+
+func readJournal(t *testing.T, path string) (entries []journal.Entry) {
+	t.Helper()
+	stored, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for line := range bytes.Lines(stored) {
+		e, err := journal.Decode(bytes.TrimSpace(line))
+		require.NoError(t, err)
+		entries = append(entries, e)
+	}
+	return entries
 }
 
 func (st *story) entry(kind session.Kind, status session.Status) journal.Entry {
