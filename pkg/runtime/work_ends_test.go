@@ -160,3 +160,34 @@ func TestWork_handles_dead_letters(t *testing.T) {
 		require.Empty(t, left)
 	})
 }
+
+// A message that the receiver has, and has not handed over when the work might end, is worked on.
+func TestWork_is_not_done_while_a_message_is_on_its_way(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t, withAgents(t, helper(newEffects(), script{"go": {says("bye")}})))
+		startAs(t, b, "s1", "go")
+		q := &slowQueue{Queue: b.queue}
+		require.NoError(t, b.Work(t.Context(), q, runtime.WorkParams{Done: func(context.Context) (bool, error) { return true, nil }}))
+		require.True(t, q.held)
+		require.Equal(t, session.StatusCompleted, b.session(t).Status)
+	})
+}
+
+// slowQueue hands the first messages that are waited for over a second late, or when nobody waits any more.
+type slowQueue struct {
+	queue.Queue
+	held bool
+}
+
+func (q *slowQueue) Receive(ctx context.Context, p queue.ReceiveParams) ([]queue.Delivery, error) {
+	deliveries, err := q.Queue.Receive(ctx, p)
+	if p.Wait > 0 && len(deliveries) > 0 && !q.held {
+		q.held = true
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+	return deliveries, err
+}

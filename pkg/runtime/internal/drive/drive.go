@@ -91,10 +91,17 @@ func (dr *Driver) startReceiver(ctx context.Context, q queue.Queue, p queue.Rece
 	return in
 }
 
-// close stops receiving and returns the messages that no worker took.
-func (in *receiver) close() {
+// close stops receiving and returns the messages that no worker took. The error is one with which the
+// receiver had failed. It may be called again.
+func (in *receiver) close() error {
 	in.stop()
 	<-in.done
+	select {
+	case err := <-in.failed:
+		return err
+	default:
+		return nil
+	}
 }
 
 // Drive works on one session until it rests: q delivers the wakes of that session
@@ -128,7 +135,7 @@ func (dr *Driver) driveUntilRest(ctx context.Context, key session.Key, q queue.Q
 		return err
 	}
 	in := dr.startReceiver(ctx, q, queue.ReceiveParams{Max: 1, Visibility: visibility, Wait: idleWait}, false)
-	defer in.close()
+	defer func() { _ = in.close() }() // it rests: what else it would say is of no use
 	timer := time.NewTimer(driveWait)
 	defer timer.Stop()
 	for {

@@ -77,7 +77,7 @@ func (dr *Driver) Work(ctx context.Context, q queue.Queue, p WorkParams) error {
 		w.wg.Go(func() { dr.sweepEvery(sweeping, p.SweepEvery) })
 	}
 	in := dr.startReceiver(ctx, q, w.receive, p.Idle == 0)
-	defer in.close()
+	defer func() { _ = in.close() }()
 	var idle <-chan time.Time
 	if p.Idle > 0 {
 		timer := time.NewTicker(p.Idle)
@@ -105,9 +105,21 @@ func (dr *Driver) Work(ctx context.Context, q queue.Queue, p WorkParams) error {
 			return ended(ctx)
 		case <-free:
 			<-w.busy
-			if done, err := w.done(ctx); err != nil || done {
+			done, err := w.done(ctx)
+			if err != nil {
 				return err
 			}
+			if !done {
+				continue
+			}
+			// What the receiver has, and has not handed over yet, goes back to the queue, and is seen there.
+			if err := in.close(); err != nil {
+				return err
+			}
+			if more, err := w.beginWhatIsThere(ctx); err != nil || !more {
+				return err
+			}
+			in = dr.startReceiver(ctx, q, w.receive, p.Idle == 0)
 			continue
 		case <-idle:
 		}
@@ -186,21 +198,30 @@ func (w *work) done(ctx context.Context) (bool, error) {
 	if len(w.busy) > 0 || w.putOff.Load() > 0 {
 		return false, nil
 	}
+	more, err := w.beginWhatIsThere(ctx)
+	if err != nil || more {
+		return false, err
+	}
+	done, err := w.p.Done(ctx)
+	if err != nil && ctx.Err() != nil {
+		return false, ended(ctx)
+	}
+	return done, err
+}
+
+// beginWhatIsThere begins with the messages that the queue has now, if there are any.
+func (w *work) beginWhatIsThere(ctx context.Context) (bool, error) {
 	look := w.receive
 	look.Wait = 0
 	deliveries, err := w.queue.Receive(ctx, look)
+	if err != nil && ctx.Err() != nil {
+		return false, ended(ctx)
+	}
 	for _, d := range deliveries {
 		w.busy <- struct{}{}
 		w.begin(ctx, d)
 	}
-	done := false
-	if err == nil && len(deliveries) == 0 {
-		done, err = w.p.Done(ctx)
-	}
-	if err != nil && ctx.Err() != nil {
-		return true, ended(ctx)
-	}
-	return done, err
+	return len(deliveries) > 0, err
 }
 
 func ended(ctx context.Context) error {
