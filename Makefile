@@ -277,10 +277,14 @@ test-aws: ## The AWS adapters, functions and all, against pinned emulators; need
 	localstack/emulators $(GO) test -tags aws -count=1 -timeout 30m -run '^($(call AWSTESTS,$(AWSROOMS)))$$' -skip '$(TRIALSAWS)$(LATERAWS:%=|%)' $(TESTFLAGS) $(patsubst %,./%/...,$(wildcard $(AWSROOMS)))
 	localstack/emulators $(GO) test -tags aws -count=1 -timeout 30m -skip '$(EMBEDDEDONLY)$(LATERAWS:%=|%)' $(TESTFLAGS) ./pkg/runtime
 
+# How often bench-aws stops a session at each place.
+STOPS ?= 100x
+
 .PHONY: bench-aws
-bench-aws: ## What moves of a session cost on DynamoDB and SQS: requests, units, bytes, dollars a million
+bench-aws: ## What moves of a session cost on DynamoDB and SQS: requests, units, bytes, dollars a million; from signal to stopped
 	localstack/install dynamodb ministack
 	localstack/emulators $(GO) test -tags aws -run '^$$' -bench . -benchtime 10x -timeout 10m $(TESTFLAGS) ./pkg/store/dynamostore
+	localstack/emulators $(GO) test -tags aws -p 1 -run '^$$' -bench '^BenchmarkStop$$' -benchtime $(STOPS) -timeout 30m $(TESTFLAGS) ./pkg/runtime ./functions
 
 # The trials mostly wait: for leases, for messages to come back.
 .PHONY: test-crash-aws

@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ import (
 )
 
 // BenchmarkStop measures how long it takes from a cancel until the session has stopped, on a data
-// file: in a model call and in a tool, which end with their context, in a back-off, and where a
+// file, and with the tag aws on DynamoDB: in a model call and in a tool, which end with their context, in a back-off, and where a
 // person is waited for. -benchtime=100x makes a hundred trials of each.
 func BenchmarkStop(b *testing.B) {
 	for _, name := range []string{"model", "tool", "delayed", "waiting"} {
@@ -37,7 +38,7 @@ func BenchmarkStop(b *testing.B) {
 				tool.Define(tool.Spec[textIn]{Name: "slow"}, func(ctx context.Context, _ *tool.Call, _ textIn) (string, error) { return "", until(ctx) }),
 				tool.Define(tool.Spec[textIn]{Name: "ask", Approve: tool.Always[textIn]}, func(context.Context, *tool.Call, textIn) (string, error) { return "", nil }),
 			}})
-			w, db := onFile(b, offers, func(cfg *runtime.Config) { cfg.WatchEvery = 100 * time.Millisecond })
+			w, db := onFile(b, offers, func(cfg *runtime.Config) { cfg.WatchEvery = watchEvery })
 			ctx := context.Background()
 			took := make([]time.Duration, b.N)
 			for i := range b.N {
@@ -49,6 +50,7 @@ func BenchmarkStop(b *testing.B) {
 				switch name {
 				case "model", "tool":
 					<-begun
+					time.Sleep(rand.N(watchEvery)) // it comes at any time between two looks
 				case "waiting":
 					require.NoError(b, <-driven)
 					driven <- nil

@@ -21,7 +21,7 @@ func onFile(b *testing.B, change ...func(*runtime.Config)) (*bundle, *sqlite.DB)
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, db.Close()) })
 	return setup(b, append(change, func(cfg *runtime.Config) {
-		cfg.Store, cfg.Queue, cfg.DeadLetters, cfg.Owner = db.Store(), db.Queue(), db.DeadLetters(), db.Owner()
+		cfg.Store, cfg.Queue, cfg.DeadLetters, cfg.Owner = openStore(b, db), db.Queue(), db.DeadLetters(), db.Owner()
 		cfg.StepsPerInvocation = embeddedSteps
 	})...), db
 }

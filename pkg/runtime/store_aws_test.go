@@ -28,6 +28,9 @@ import (
 // overEmulator says that each call of a store takes milliseconds.
 const overEmulator = true
 
+// watchEvery is how often a worker looks for signals, as the functions have it.
+const watchEvery = 500 * time.Millisecond
+
 // inBubble says that a world is opened inside a bubble of synctest, where no
 // connection to an emulator can be used.
 func inBubble() bool { return time.Now().Year() == 2000 }
