@@ -27,7 +27,7 @@ func (f config) model() search.Model {
 
 // configs are those of the chain, in the order of the design.
 func configs() []config {
-	return slices.Concat(orderConfigs(), rowConfigs(), effectConfigs(), deadConfigs(), signalConfigs(), waitConfigs(), callConfigs(), backConfigs(), allConfigs())
+	return slices.Concat(orderConfigs(), rowConfigs(), effectConfigs(), deadConfigs(), signalConfigs(), waitConfigs(), callConfigs(), backConfigs(), haltConfigs(), allConfigs())
 }
 
 // models are all there are.

@@ -116,8 +116,44 @@ func backConfigs() []config {
 		{name: "X1 all rules: delete, 2 answers, 2 freezes", world: waits(budget{Freezes: 2}, chain.Remove)},
 		{name: "X2 all rules: delete, interrupt, 2 answers, crash", world: waits(budget{Crashes: 1}, chain.Remove, chain.Interrupt)},
 		{name: "X3 all rules: delete against going back, 2 answers, duplicate", world: once(budget{Duplicates: 1}, chain.Remove, chain.GoBack)},
+		{name: "X4 all rules: delete, retention, retry, 2 answers, crash", world: world{Budget: budget{Failures: 1, Retention: 2, Crashes: 1}, Suspensions: 1, Answers: bothAnswer, Verbs: []uint8{chain.Remove, chain.Restart}}},
+		{name: "X5 all rules: retention against retry, freeze, duplicate", world: world{Budget: budget{Failures: 2, Retention: 2, Freezes: 1, Duplicates: 1}, Verbs: []uint8{chain.Restart, chain.Remove}}},
+		{name: "X12 who deletes dies before it removes, and nobody else does", breaks: breaks(search.Stuck), world: waits(budget{Crashes: 1}, chain.Remove), off: func(r *rules.Rules) { r.SweepRemoves = false }},
+		{name: "X13 retention deletes what has moved on", breaks: breaks("kept short"), world: world{Budget: budget{Failures: 1, Retention: 1}, Verbs: []uint8{chain.Restart}}, off: func(r *rules.Rules) { r.ExpireSeen = false }},
 		{name: "X10 entries and ledgers are removed, only HEAD stays", breaks: breaks("after delete", "run deleted", "twice"), world: waits(budget{Freezes: 2}, chain.Remove), off: func(r *rules.Rules) { r.Stubs = false }},
 		{name: "X11 delete closes no call", breaks: breaks("run deleted"), world: waits(frozen(), chain.Remove), off: func(r *rules.Rules) { r.DeleteCloses = false }},
+	}
+}
+
+// L: the kill switch.
+func haltConfigs() []config {
+	halts := func(of budget, verbs ...uint8) world {
+		of.Halts = max(of.Halts, 1)
+		return world{Budget: of, Verbs: verbs}
+	}
+	waits := halts(budget{Crashes: 1}, chain.Interrupt, chain.Proceed)
+	waits.Suspensions, waits.Answers = 1, bothAnswer
+	several := halts(budget{Halts: 2, PlainSteps: 2, Crashes: 1})
+	several.SeveralSteps = true
+	oneWrite := several
+	oneWrite.OneWrite = true
+	stays := func(of budget, verbs ...uint8) world {
+		w := halts(of, verbs...)
+		w.HaltStays = true
+		return w
+	}
+	return []config{
+		{name: "L1 all rules: 2 halts, an effect, crash, freeze, duplicate", world: halts(budget{Halts: 2, EffectSteps: 1, PlainSteps: 1, Crashes: 1, Freezes: 1, Duplicates: 1})},
+		{name: "L2 all rules: a halt, 2 answers, interrupt, continue, crash", world: waits},
+		{name: "L3 all rules: 2 halts, several steps per invocation, crash", world: several},
+		{name: "L4 all rules: the same, the store moves the lease with the entry", world: oneWrite},
+		{name: "L5 all rules: a halt, delayed, cancel, delete, freeze", world: halts(budget{Delays: 1, Freezes: 1}, chain.Cancel, chain.Remove)},
+		{name: "L6 all rules: a halt that stays, interrupt, cancel, delete, crash", world: stays(budget{PlainSteps: 1, Crashes: 1}, chain.Interrupt, chain.Cancel, chain.Remove)},
+		{name: "L10 a halt is not looked at", breaks: breaks("halted"), world: halts(budget{PlainSteps: 1}), off: func(r *rules.Rules) { r.HaltHolds = false }},
+		{name: "L11 nor between two steps of an invocation", breaks: breaks("halted"), world: several, off: func(r *rules.Rules) { r.HaltBetween = false }},
+		{name: "L12 the sweep sends for what is held", breaks: breaks(search.Spin), world: halts(budget{PlainSteps: 1}), off: func(r *rules.Rules) { r.HaltSweep = false }},
+		{name: "L13 a halt holds signals up", breaks: breaks(search.Stuck), world: stays(budget{PlainSteps: 1}, chain.Cancel), off: func(r *rules.Rules) { r.HaltObeys = false }},
+		{name: "L14 a halt, and no sweep", breaks: breaks(search.Stuck), world: halts(budget{PlainSteps: 1}), off: func(r *rules.Rules) { r.Sweep = false }},
 	}
 }
 

@@ -157,7 +157,7 @@ var plan = house{
 		"pkg/runtime":                 2900, // what each verb takes and returns, and its idempotency key; rooms below carry it out
 		"pkg/cli":                     2700, // the words and flags of each command; rooms below carry it out
 		"pkg/runtime/internal/worker": 2750, // one step, with what may stop it at any point
-		"model/internal/chain":        2750, // one protocol, which is read as a whole
+		"model/internal/chain":        2800, // one protocol, which is read as a whole
 		"pkg/sqlite":                  2800, // one writer for store and queue: both ports share its transaction
 		"pkg/store/storetest":         2800,
 	},

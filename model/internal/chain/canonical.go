@@ -12,7 +12,7 @@ func (c *chain) canon(s *state) {
 		s.by, s.byCopy = 0, 0
 	}
 	if s.gone() {
-		s.due, s.headDue = 0, false
+		s.due, s.headDue, s.halted, s.expired = 0, false, false, false
 	}
 	c.forgetLease(s)
 	c.forgetMessages(s)

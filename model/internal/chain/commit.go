@@ -29,6 +29,7 @@ func (c *chain) commit(s *state, kind, obeyed uint8) {
 		s.phase = noCall
 	}
 	s.n++
+	s.expired, s.remains = false, kind == deleted
 	s.byCopy = 0
 	s.kind, s.by, s.keepsLease, s.early, s.young, s.asked = kind, 0, false, false, c.world.Grace, 0
 }
@@ -140,6 +141,15 @@ func (c *chain) moved(s *state, i int) {
 	} else {
 		w.headSignal, w.headMail = s.signal, s.mail
 	}
+	if s.kind == replied || s.kind == resumed || !s.halted || w.signal != 0 {
+		return // in the middle of a step
+	}
+	if !c.rules.HaltBetween {
+		s.bad |= heldUp
+		return
+	}
+	c.claim(s, store.ClaimRelease, uint8(i), w.n+1)
+	*w = worker{at: acknowledge, k: w.k, kind: w.kind}
 }
 
 // moveOn is the lease's move as a write of its own.

@@ -15,6 +15,8 @@ type Budget struct {
 	Delays      uint8 // the model call is put off
 	Failures    uint8 // the task fails
 	Renewals    uint8 // the watcher renews the lease in a step
+	Halts       uint8 // everything is halted, and let go on
+	Retention   uint8 // a session that has ended is kept no longer
 
 	// Faults.
 	Crashes        uint8 // a worker, an answerer or a verb dies
@@ -57,6 +59,8 @@ type World struct {
 	MaxReceives, Claims uint8
 	// Economy: how often the planner is asked for one entry is counted.
 	Economy bool
+	// HaltStays: a halt is not lifted.
+	HaltStays bool
 	// Count: deliveries are counted, and more than this are too many.
 	Count uint8
 }
@@ -119,6 +123,7 @@ func (c *chain) next(s *state, out func(state, search.Move)) {
 		}
 	}
 	c.time(s, emit)
+	c.operate(s, emit)
 	c.moveQueue(s, emit)
 	c.sweep(s, emit)
 	c.answer(s, emit)
@@ -177,6 +182,27 @@ func (c *chain) time(s *state, emit emitter) {
 		t := *s
 		t.early = false
 		emit(t, search.Move{Who: "time", What: "the delay is over", X: s.n})
+	}
+	if s.budget.Retention > 0 && s.status().Ended() && !s.gone() && !s.expired {
+		t := *s
+		t.budget.Retention--
+		t.expired = true
+		emit(t, search.Move{Who: "time", What: "it is kept no longer", X: s.n, Fault: true})
+	}
+}
+
+// operate: somebody halts everything, and lets it go on.
+func (c *chain) operate(s *state, emit emitter) {
+	t := *s
+	switch {
+	case s.halted && c.world.HaltStays:
+	case s.halted:
+		t.halted = false
+		emit(t, search.Move{Who: "operator", What: "lets all go on", X: s.n})
+	case s.budget.Halts > 0 && !s.gone():
+		t.budget.Halts--
+		t.halted = true
+		emit(t, search.Move{Who: "operator", What: "halts everything", X: s.n, Fault: true})
 	}
 }
 

@@ -33,11 +33,13 @@ const (
 	afterDelete
 	runDeleted
 	dangling
+	heldUp
+	keptShort
 )
 
 var propertyNames = []string{
 	"forbidden", "unanswered", "undone", "twice", "lies", "unlisted", "unapproved", "overlap", "needless", "hasty", "denied", "passed over",
-	"sleeps", "mail", "forgotten", "unclaimed", "wasteful", "waited", "storm", "healthy", "unending", "after delete", "run deleted", "dangling",
+	"sleeps", "mail", "forgotten", "unclaimed", "wasteful", "waited", "storm", "healthy", "unending", "after delete", "run deleted", "dangling", "halted", "kept short",
 }
 
 // Texts say what a broken property means.
@@ -66,6 +68,8 @@ var Texts = map[string]string{
 	"after delete": "an entry was written after delete",
 	"run deleted":  "a call began after delete",
 	"dangling":     "a call has no result, and its task went past it",
+	"halted":       "a step began while a halt held the session",
+	"kept short":   "retention deleted a session whose next task had begun",
 }
 
 // broken returns what is broken in a state.
@@ -137,6 +141,12 @@ func (c *chain) rest(s *state) bool {
 		if v.at != verbNotYet && v.at != verbDone {
 			return false
 		}
+	}
+	if s.remains || s.expired || s.overdue != 0 {
+		return false
+	}
+	if s.halted && c.world.HaltStays && s.heard() == 0 && s.workers == [workers]worker{} {
+		return true
 	}
 	return s.gone() || s.status().Ended() || s.interrupted() || s.suspended() && s.open()
 }

@@ -175,6 +175,18 @@ func (c *chain) row(m message, f seen) engine.Action {
 	return action
 }
 
+// held reports whether a worker does not begin its next step because of a halt.
+func (c *chain) held(s *state, w *worker) bool {
+	switch {
+	case !s.halted || w.signal != 0 && c.rules.HaltObeys:
+		return false
+	case c.rules.HaltHolds:
+		return true
+	}
+	s.bad |= heldUp
+	return false
+}
+
 // decided carries out what the table says.
 func (c *chain) decided(t state, i int, emit emitter, how string) {
 	w := &t.workers[i]
@@ -219,6 +231,12 @@ func (c *chain) decided(t state, i int, emit emitter, how string) {
 		}
 		if w.headTask == w.readIn {
 			w.signal = w.headSignal
+		}
+		if c.held(&t, w) {
+			label.What = how + "is halted"
+			action = engine.Acknowledge
+			away(nowhere)
+			return
 		}
 		w.at = work
 		if action == engine.Resume {

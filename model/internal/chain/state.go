@@ -86,6 +86,10 @@ type state struct {
 	gen               uint8 // suspensions so far; waits[gen-1] are the current ones
 	call, made        uint8 // the current call, and how many there are
 	removed           bool  // entries and ledgers are gone after delete
+	remains           bool  // it is deleted, and what it has is not removed yet
+	halted            bool  // a halt holds it
+	expired           bool  // it has ended, and is kept no longer
+	overdue           uint8 // a sweep found it expired: the entry it saw
 
 	// HEAD: the entry that moved it last, lease, signal, mail.
 	head                           uint8
@@ -233,6 +237,11 @@ func (s *state) String() string {
 	}
 	if s.signal != 0 {
 		fmt.Fprintf(&b, " | signal %s of task %d", signals[s.signal], s.signalTask)
+	}
+	for what, is := range map[string]bool{"halted": s.halted, "expired": s.expired, "not removed": s.remains} {
+		if is {
+			b.WriteString(" | " + what)
+		}
 	}
 	if s.mail > 0 {
 		fmt.Fprintf(&b, " | mail %d, taken in %d", s.mail, s.taken)

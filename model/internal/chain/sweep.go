@@ -9,6 +9,16 @@ func (c *chain) sweep(s *state, emit emitter) {
 	}
 	did := func(t state, what string, x uint8) { emit(t, search.Move{Who: "sweep", What: what, X: x}) }
 	switch {
+	case s.gone() && s.remains && c.rules.SweepRemoves:
+		t := *s
+		t.remains = false
+		did(t, "removes what it can", s.n)
+	case s.expired && s.overdue == 0:
+		t := *s
+		t.overdue = s.n
+		did(t, "finds it expired", s.n)
+	case s.halted && c.rules.HaltSweep && (s.heard() == 0 || !c.rules.HaltObeys) && (s.running() || s.suspended() && !s.open()):
+		// It stays due as it is.
 	case s.running() && !c.working(s) && !s.young && (!s.early || s.heard() != 0) && (!s.sent(step) || s.budget.Copies > 0):
 		t := *s
 		if s.sent(step) {
@@ -34,6 +44,20 @@ func (c *chain) sweep(s *state, emit emitter) {
 		t := *s
 		t.bad |= unending
 		did(t, "finds an interrupted session, again and again", s.n)
+	}
+	if s.overdue != 0 {
+		t := *s
+		t.overdue = 0
+		if moved := s.overdue != s.n || s.gone(); moved && (c.rules.ExpireSeen || s.gone()) {
+			did(t, "leaves what has moved on", s.n)
+		} else {
+			if moved {
+				t.bad |= keptShort
+			}
+			c.commit(&t, deleted, 0)
+			c.takeIn(&t, t.asRead())
+			did(t, "commits deleted", t.n)
+		}
 	}
 	if s.sweep != 0 {
 		t := *s

@@ -66,6 +66,7 @@ func (c *chain) request(t state, i int, what uint8, emit emitter) {
 		}
 		done("looks at the waits")
 	case verbRemoves:
+		t.remains = false
 		if !c.rules.Stubs {
 			t.removed = true
 			t.ledger = [calls]uint8{}
@@ -114,6 +115,9 @@ func (c *chain) reads(s *state, i int, what uint8) verb {
 
 // allowed is the table in docs/design/README.md.
 func (c *chain) allowed(s *state, what uint8) bool {
+	if s.expired { // it is gone for every reader
+		return false
+	}
 	switch what {
 	case Interrupt:
 		return s.running() || s.suspended()

@@ -24,5 +24,5 @@ func TestWords(t *testing.T) {
 		require.True(t, stronger(uint8(i+1), uint8(i)))
 	}
 	require.Len(t, Texts, len(propertyNames))
-	require.Equal(t, dangling, 1<<(len(propertyNames)-1), "the names are in the order of the bits")
+	require.Equal(t, keptShort, 1<<(len(propertyNames)-1), "the names are in the order of the bits")
 }

@@ -109,6 +109,20 @@ type Rules struct {
 	DeleteCloses bool
 	// Stubs: entries and ledgers of a deleted session are replaced by stubs, not removed.
 	Stubs bool
+	// SweepRemoves: what is deleted and not removed yet is due, and the sweep removes it.
+	SweepRemoves bool
+	// ExpireSeen: retention deletes only the session that it saw: what has moved on stays.
+	ExpireSeen bool
+
+	// HaltHolds: no step begins, and no suspension is left, while a halt holds the session: the worker
+	// gives its lease back and acknowledges its message.
+	HaltHolds bool
+	// HaltBetween: nor does the next one of an invocation that goes on.
+	HaltBetween bool
+	// HaltSweep: the sweep sends nothing for what is held, and so finds it when the halt is lifted.
+	HaltSweep bool
+	// HaltObeys: a signal is obeyed nevertheless, and sent for.
+	HaltObeys bool
 
 	// KeepReply: a committed reply is never rolled back.
 	KeepReply bool
@@ -141,6 +155,8 @@ func All() Rules {
 		SameRevision: true, NobodyWorks: true, ObeySame: true, Strongest: true, StopClaims: true,
 		ClearDue: true, ClearSeen: true, DueAgain: true, LookAgain: true, CloseWaits: true, WaitsAsSeen: true,
 		CloseCall: true, CloseInCommit: true, AsFound: true, ClosedResult: true, CloseLeft: true, AsListed: true, NewCall: true, TakeOutcome: true,
-		DeleteCloses: true, Stubs: true, KeepReply: true, Mark: true, TakeBack: true, OwnMark: true, OwnerTells: true, MarkFirst: true, OwnClock: true, CountClaims: true, GivenBack: true,
+		DeleteCloses: true, Stubs: true, SweepRemoves: true, ExpireSeen: true,
+		HaltHolds: true, HaltBetween: true, HaltSweep: true, HaltObeys: true,
+		KeepReply: true, Mark: true, TakeBack: true, OwnMark: true, OwnerTells: true, MarkFirst: true, OwnClock: true, CountClaims: true, GivenBack: true,
 	}
 }
