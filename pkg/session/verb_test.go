@@ -23,6 +23,7 @@ func TestVerbs(t *testing.T) {
 		"interrupted":   {session.StatusInterrupted, true, true, false, false, []session.Verb{"resume", "resume_from_checkpoint", "submit", "fork", "cancel", "abort", "delete"}},
 		"completed":     {session.StatusCompleted, false, false, false, false, []session.Verb{"start", "resume_from_checkpoint", "fork", "send", "delete"}},
 		"cancelled":     {session.StatusCancelled, false, false, false, false, []session.Verb{"start", "resume_from_checkpoint", "fork", "send", "delete"}},
+		"never open":    {session.StatusCompleted, false, true, true, false, []session.Verb{"start", "resume_from_checkpoint", "fork", "send", "delete"}},
 		"failed":        {session.StatusFailed, false, false, false, false, []session.Verb{"resume_from_checkpoint", "retry", "fork", "delete"}},
 		"aborted":       {session.StatusFailed, false, false, false, true, []session.Verb{"resume_from_checkpoint", "fork", "delete"}},
 	} {
