@@ -310,3 +310,60 @@ func TestOf_caller_leaves(t *testing.T) {
 		require.Empty(t, scopeOf(t, h, "acme", "a"))
 	})
 }
+
+// What was read by a clock that has been set back since is not known to be fresh: it is read again.
+func TestOf_clock_set_back(t *testing.T) {
+	t.Parallel()
+	other, s := setup(t)
+	now := time.Now()
+	h := halts.New(halts.Config{Store: s, Now: func() time.Time { return now }})
+	require.Empty(t, scopeOf(t, h, "acme", "a"))
+	set(t, other, halts.Params{Operator: true})
+	now = now.Add(-time.Hour)
+	require.Equal(t, "everything", scopeOf(t, h, "acme", "a"))
+}
+
+// late is a store whose first read tells after a time what it was.
+type late struct {
+	store.Store
+	takes time.Duration
+	reads atomic.Int64
+}
+
+func (s *late) Items(ctx context.Context, key session.Key, kind store.ItemKind, id string) iter.Seq2[store.Item, error] {
+	var read []store.Item
+	for item, err := range s.Store.Items(ctx, key, kind, id) {
+		if err != nil {
+			return func(yield func(store.Item, error) bool) { yield(store.Item{}, err) }
+		}
+		read = append(read, item)
+	}
+	if s.reads.Add(1) == 1 {
+		time.Sleep(s.takes)
+	}
+	return func(yield func(store.Item, error) bool) {
+		for _, item := range read {
+			if !yield(item, nil) {
+				return
+			}
+		}
+	}
+}
+
+// A read that began before this process set a halt does not make it forget that.
+func TestOf_read_before_a_change(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, s := setup(t)
+		h := process(t, &late{Store: s.Store, takes: 500 * time.Millisecond})
+		read := make(chan error, 1)
+		go func() {
+			_, err := h.Of(context.Background(), "acme", "a")
+			read <- err
+		}()
+		synctest.Wait()
+		set(t, h, halts.Params{Operator: true})
+		require.NoError(t, <-read)
+		require.Equal(t, "everything", scopeOf(t, h, "acme", "a"))
+	})
+}
