@@ -166,8 +166,8 @@ func TestInline_of_a_held_file(t *testing.T) {
 	require.NoError(t, stopped.Close())
 }
 
-// The connection that writes has patience when the writer's goroutine needs it, and only then.
-func TestInline_patience(t *testing.T) {
+// The connection that writes waits for locks when the writer's goroutine needs it, and only then.
+func TestInline_waits_for_locks(t *testing.T) {
 	t.Parallel()
 	path := file(t)
 	db := openConfig(t, Config{Path: path, Wait: 20 * time.Millisecond})

@@ -14,18 +14,18 @@ const (
 	checkEvery = 15 * time.Millisecond
 	// lookEvery is how often the messages are looked at where nothing says that it is worth it.
 	lookEvery = time.Second
-	// stirring is how long after something was written the owners are looked at as often as where
+	// recent is how long after something was written the owners are looked at as often as where
 	// the system does not tell: a process that dies lets go of the file first.
-	stirring = 5 * pollEvery
+	recent = 5 * pollEvery
 )
 
 // listens reports whether the system tells what is written.
 func (w *writer) listens() bool { return w.db.others.Told() != nil }
 
-// stir is called when something was written, as a rule by this process.
-func (w *writer) stir() {
+// wrote is called when something was written, as a rule by this process.
+func (w *writer) wrote() {
 	now := w.db.now()
-	w.stirredAt = now
+	w.writtenAt = now
 	if soon := now.Add(pollEvery); w.pollAt.After(soon) {
 		w.pollAt = soon
 	}
@@ -34,7 +34,7 @@ func (w *writer) stir() {
 
 // ownerPoll is how often to look at the owners now.
 func (w *writer) ownerPoll() time.Duration {
-	if w.listens() && w.db.now().Sub(w.stirredAt).Abs() >= stirring {
+	if w.listens() && w.db.now().Sub(w.writtenAt).Abs() >= recent {
 		return lookEvery
 	}
 	return pollEvery

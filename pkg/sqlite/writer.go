@@ -16,14 +16,15 @@ const (
 	// batchMax bounds how much one transaction takes in, and so how long the first
 	// of it waits for the last.
 	batchMax = 128
-	// patience is how often the writer steps aside for others to come before it
+	// quietRounds is how often the writer steps aside for others to come before it
 	// begins an fsync that fewer share than usual: some 50 µs.
-	patience = 32
-	// enough to share an fsync: while it goes on, the others get ready for the next.
-	enough = 32
-	// rounds is how often at most the quick operations come first: a caller with one quick
+	quietRounds = 32
+	// usualMax is how many operations are expected to share an fsync at most: while it goes on, the
+	// others get ready for the next.
+	usualMax = 32
+	// roundsMax is how often at most the quick operations come first: a caller with one quick
 	// operation after the other must not keep durable ones from the disk.
-	rounds = 128
+	roundsMax = 128
 	// lazyFor is how long an operation without a waiting caller is kept, so that it can share
 	// the next one's transaction.
 	lazyFor = 2 * time.Millisecond
@@ -100,7 +101,7 @@ type writer struct {
 
 	checkAt   time.Time // when to ask whether others wrote
 	lookedAt  time.Time // when the messages were looked at last
-	stirredAt time.Time // when the system last told that something was written
+	writtenAt time.Time // when the system last told that something was written
 	owners    []string  // others that were alive and may have died
 }
 
@@ -156,7 +157,7 @@ func (w *writer) run() {
 			w.tick()
 		case <-told:
 			w.enter()
-			w.stir()
+			w.wrote()
 		case <-w.db.others.Begun():
 			w.enter()
 			w.tick()
@@ -202,7 +203,7 @@ func (w *writer) drain() int {
 // once: their callers are likely to ask next for an operation that needs one, and then share it.
 // So a durable transaction begins only when no other operation is expected.
 func (w *writer) serve() {
-	for quiet, round := 0, 0; quiet < patience && round < rounds && len(w.durable) < batchMax; round++ {
+	for quiet, round := 0, 0; quiet < quietRounds && round < roundsMax && len(w.durable) < batchMax; round++ {
 		w.drain()
 		if len(w.quick) > 0 {
 			w.batch = append(w.batch[:0], w.quick...)
@@ -218,7 +219,7 @@ func (w *writer) serve() {
 		}
 	}
 	if n := len(w.durable); n > 0 {
-		w.usual = min(max(n, w.usual*3/4), enough)
+		w.usual = min(max(n, w.usual*3/4), usualMax)
 	}
 	if len(w.durable)+len(w.quick) > 0 || w.late() {
 		w.flush()
