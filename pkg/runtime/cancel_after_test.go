@@ -251,3 +251,31 @@ func TestCancelAfter_refused(t *testing.T) {
 		require.ErrorContains(t, err, "cancelAfterMillis")
 	}
 }
+
+// Whoever resumes with more time while a sweep is about to cancel has the time.
+func TestCancelAfter_put_off_while_the_sweep_looks(t *testing.T) {
+	t.Parallel()
+	for name, millis := range map[string]int64{"taken back": session.Unlimited, "put off": (5 * time.Hour).Milliseconds()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for at := 0; ; at++ {
+				made := newEffects()
+				w := newWorld(t, made, helper(made, stopScript()))
+				w.rules = cancelledAfter(2 * time.Hour)
+				stopPlaces["interrupted"](t, w)
+				w.clock.advance(2 * time.Hour)
+				taken := false
+				p, over := w.crossed(at, func() {
+					_, err := w.withRules(w.process(), session.TaskRules{CancelAfterMillis: millis})
+					taken = err == nil
+				})
+				_, err := p.Sweep(context.Background())
+				require.NoError(t, err)
+				require.NotEqual(t, taken, w.session().Status == session.StatusCancelled, "crossed at call %d", at)
+				if over() {
+					break
+				}
+			}
+		})
+	}
+}

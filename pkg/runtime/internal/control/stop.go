@@ -21,6 +21,8 @@ type StopRequest struct {
 	Reason string
 	// Task that is to stop; 0 means the one that is present when the session is first read.
 	Task int64
+	// AtDeadline stops it only while HEAD says that its time is over.
+	AtDeadline bool
 	// Who asks, and from where.
 	Who, From string
 	// Record returns what remembers the request, together with what it did to an entry.
@@ -62,6 +64,8 @@ func (c *Control) Stop(ctx context.Context, p *StopRequest) (Stopped, error) {
 	}
 	h := head.Head
 	switch status := newest.Status; {
+	case p.AtDeadline && !h.Overdue(c.cfg.Now()): // it was put off, or somebody stops it
+		return Stopped{}, movedOn(p.Key)
 	case status.Ended(), p.Task < h.Task:
 		return c.stopEnded(ctx, p, h.Task, newest)
 	case status == session.StatusInterrupted && p.Kind == journal.SignalInterrupt:
@@ -84,7 +88,7 @@ func (c *Control) Stop(ctx context.Context, p *StopRequest) (Stopped, error) {
 // looked at again by the next sweep.
 func (c *Control) StopAtDeadline(ctx context.Context, key session.Key, task int64) error {
 	_, err := c.Stop(ctx, &StopRequest{
-		Key: key, Kind: journal.SignalCancel, Reason: journal.ReasonDeadline, Task: task, Who: journal.Deadline, From: journal.FromRules,
+		Key: key, Kind: journal.SignalCancel, Reason: journal.ReasonDeadline, Task: task, AtDeadline: true, Who: journal.Deadline, From: journal.FromRules,
 		Record: func(int64, any) ([]store.Item, error) { return nil, nil },
 	})
 	if errors.Is(err, store.ErrConflict) {
