@@ -152,7 +152,11 @@ func (r *Runtime) fork(ctx context.Context, p ForkParams) (Forked, error) {
 	if err := session.ValidateTags(p.Tags); err != nil {
 		return Forked{}, refusal.New(CodeInvalidInput, p.Origin, "%s", err)
 	}
-	q, err := idempotency.New(p.Origin.Tenant, p.Caller.Who, idempotency.Fork, p.IdempotencyKey, p.Origin.ID, p.Checkpoint, p.ID, p.Message, p.Rules, p.Tags)
+	asks := []any{p.Origin.ID, p.Checkpoint, p.ID, p.Message, p.Rules}
+	if len(p.Tags) > 0 { // else it is what it was before these were there
+		asks = append(asks, p.Tags)
+	}
+	q, err := idempotency.New(p.Origin.Tenant, p.Caller.Who, idempotency.Fork, p.IdempotencyKey, asks...)
 	if err != nil {
 		return Forked{}, err
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // begun starts a session with tags and works until it rests.
@@ -90,4 +92,19 @@ func TestTags_of_a_fork(t *testing.T) {
 	plain, err := fork("y", "")
 	require.NoError(t, err)
 	require.Empty(t, tags(plain.Key))
+}
+
+// A fork without tags is the same request as it was before forks had any.
+func TestTags_fork_repeated_by_a_newer_program(t *testing.T) {
+	t.Parallel()
+	w := tagged(t)
+	p := w.process()
+	require.NoError(t, w.begun(p, "ana", "say"))
+	params := runtime.ForkParams{Origin: w.key, ID: "x", Caller: person, IdempotencyKey: "k"}
+	_, err := p.Fork(context.Background(), params)
+	require.NoError(t, err)
+	for item, err := range w.store.Items(context.Background(), session.Key{Tenant: w.key.Tenant}, store.KindIdempotency, "") {
+		require.NoError(t, err)
+		require.Equal(t, journal.Digest([]byte(`["s1","","x",null,{}]`)), item.Idempotency.Digest)
+	}
 }
