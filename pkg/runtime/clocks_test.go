@@ -72,6 +72,13 @@ func TestClocks_after_one_was_ahead(t *testing.T) {
 		require.Zero(t, sweepOf(t, right), "and is stamped by a right clock now")
 		ends(t, w, right)
 	})
+	run("due of a running session that is cancelled soon", bye, func(t *testing.T, w *world, ahead, right *process) {
+		w.rules = cancelledAfter(20 * time.Second)
+		w.start(ahead, "go")
+		w.drain()
+		require.Equal(t, runtime.SweepResult{Resent: 1}, sweepOf(t, right))
+		ends(t, w, right)
+	})
 	run("due of the sweep's own stamp", bye, func(t *testing.T, w *world, ahead, right *process) {
 		w.start(right, "go")
 		w.clock.advance(time.Hour)

@@ -1,6 +1,10 @@
 package journal
 
-import "time"
+import (
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
 
 // LookAt has the sweep look at the session at a time, nil for never, and not later than the task is
 // to be cancelled.
@@ -24,9 +28,10 @@ func (h *Head) hasDeadline() bool {
 }
 
 // DueAtDeadline reports whether the session is due when its task is to be cancelled, or when it
-// expires: a time that may be far ahead, and is right all the same.
+// expires: a time that may be far ahead, and is right all the same. One that runs is looked at on the
+// way, and where its due is far ahead a clock was.
 func (h *Head) DueAtDeadline() bool {
-	return h.Due != nil && (h.Status.Ended() || h.CancelAt != nil && h.Due.Equal(*h.CancelAt))
+	return h.Due != nil && (h.Status.Ended() || h.Status != session.StatusRunning && h.CancelAt != nil && h.Due.Equal(*h.CancelAt))
 }
 
 // AtDeadline is the signal that cancels the present task because its time is over.

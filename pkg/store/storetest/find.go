@@ -211,11 +211,12 @@ var findTests = []test{
 		f.put("acme", "a", until(130, 130))
 		f.put("acme", "b", until(120, 130))
 		f.put("acme", "c", until(125, 110))
+		f.put("acme", "d", func(h *journal.Head) { h.Due, h.CancelAt, h.Status = ptr(at(128)), ptr(at(128)), session.StatusRunning })
 		for _, limit := range []int{0, 1} {
-			require.Equal(f, []string{"b", "c"}, f.findAll(store.FindParams{Kind: store.FindAhead, After: at(100), Limit: limit}))
-			require.Equal(f, []string{"b", "c", "a"}, f.findAll(store.FindParams{Kind: store.FindDue, Before: at(130), Limit: limit}))
+			require.Equal(f, []string{"b", "c", "d"}, f.findAll(store.FindParams{Kind: store.FindAhead, After: at(100), Limit: limit}))
+			require.Equal(f, []string{"b", "c", "d", "a"}, f.findAll(store.FindParams{Kind: store.FindDue, Before: at(130), Limit: limit}))
 		}
-		require.True(f, at(110).Equal(*f.head().Head.CancelAt))
+		require.True(f, at(128).Equal(*f.head().Head.CancelAt))
 	}},
 	{"a time centuries away sorts last and does not come early", func(f *fixture) {
 		far := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
