@@ -14,11 +14,20 @@ func hold(e *journal.Entry, rules session.Rules) {
 }
 
 // ChangeRules has a move change what its task is held to: given is what a caller asks for now, and
-// rules are what a task would be held to that began now, with that and what was asked before. Only
-// what is asked for changes; what the agent's definition decided about the task stays.
+// rules are what a task would be held to that began now with just that. Only what is asked for
+// changes; what was asked before, and what the agent's definition decided about the task, stays.
 func (m *Move) ChangeRules(s *session.Session, rules session.Rules, given session.TaskRules) {
 	held := s.Rules
-	held.Asked, held.Limits, held.Policy.HoldBatch = rules.Asked, rules.Limits, rules.Policy.HoldBatch
+	held.Asked = new(given.Over(s.Rules.Asked))
+	asked, now := session.Limits(given.Limits), rules.Limits.Named()
+	for i, limit := range asked.Named() {
+		if *limit.Value != 0 {
+			*held.Limits.Named()[i].Value = *now[i].Value
+		}
+	}
+	if given.HoldBatch != nil {
+		held.Policy.HoldBatch = rules.Policy.HoldBatch
+	}
 	held.Needs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(held.Needs, rules.Needs))))
 	if given.AllowedTools != nil {
 		held.Tools = rules.Tools

@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"iter"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/tool"
 )
 
 // withRules resumes a session and changes what its task is held to.
@@ -194,4 +196,33 @@ func TestChangeRules_of_the_model(t *testing.T) {
 	}
 	require.Equal(t, session.StatusCompleted, w.session().Status)
 	require.Equal(t, map[string]int{"deploy 1": 1}, made.all())
+}
+
+// Only what is asked for changes, also where the agent's definition has another limit by now, holds no
+// batch any more, or has no tool or ceiling for what was asked before.
+func TestChangeRules_of_a_changed_agent(t *testing.T) {
+	t.Parallel()
+	w, made := interrupted(t, func(a *agent.Agent) { a.Limits.Steps, a.Limits.ToolCalls, a.Policy.HoldBatch = 50, 40, true })
+	_, err := w.withRules(w.process(), session.TaskRules{Limits: session.AskedLimits{Tokens: 5000}, AllowedTools: []string{"deploy", "line"}})
+	require.NoError(t, err)
+	_, err = w.stop(w.process(), runtime.SignalInterrupt)
+	require.NoError(t, err)
+	before := w.session().Rules
+	changed, err := agent.NewRegistry(agent.Config{Agents: []agent.Agent{helper(made, stopScript(), func(a *agent.Agent) {
+		a.Limits.Steps, a.Limits.Tokens, a.Limits.ToolCalls = 500, 1000, 400
+		a.Tools = slices.DeleteFunc(a.Tools, func(t tool.Tool) bool { return t.Name() == "line" })
+	})}})
+	require.NoError(t, err)
+	p := w.process(func(cfg *runtime.Config) { cfg.Registry = changed })
+	_, err = w.withRules(p, session.TaskRules{Limits: session.AskedLimits{ToolCalls: 300}, CancelAfterMillis: time.Hour.Milliseconds()})
+	require.NoError(t, err)
+	after := w.session().Rules
+	require.Equal(t, w.clock.Now().Add(time.Hour), *after.CancelAt)
+	require.Equal(t, session.TaskRules{
+		Limits: session.AskedLimits{Tokens: 5000, ToolCalls: 300}, AllowedTools: before.Tools, CancelAfterMillis: time.Hour.Milliseconds(),
+	}, *after.Asked)
+	before.Limits.ToolCalls = 300
+	require.Equal(t, before.Limits, after.Limits)
+	require.Equal(t, before.Policy, after.Policy)
+	require.Equal(t, before.Tools, after.Tools)
 }

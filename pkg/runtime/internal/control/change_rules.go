@@ -15,7 +15,7 @@ func (c *Control) ChangeRules(ctx context.Context, s *session.Session, asked ses
 	if asked.IsZero() {
 		return func(*engine.Move) {}, nil
 	}
-	rules, err := c.cfg.Rules(ctx, s.Rules.Agent, asked.Over(s.Rules.Asked))
+	rules, err := c.cfg.Rules(ctx, s.Rules.Agent, asked)
 	if err != nil {
 		return nil, err
 	}
