@@ -120,6 +120,7 @@ func apply(s *session.Session, e *journal.Entry, back *history) {
 	rebase(s, e, back)
 	if e.Rules != nil {
 		s.Rules, s.RulesAt = *e.Rules, e.Seq
+		forgetWarnings(s)
 	}
 	if e.Parent != nil {
 		s.Parent = e.Parent

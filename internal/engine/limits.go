@@ -69,6 +69,18 @@ func count(s *session.Session, e *journal.Entry) {
 	}
 }
 
+// forgetWarnings leaves out the warnings of limits that have changed: of the new ones the task is warned
+// anew.
+func forgetWarnings(s *session.Session) {
+	if len(s.Counts.Warnings) == 0 {
+		return
+	}
+	uses := s.LimitUses()
+	s.Counts.Warnings = slices.DeleteFunc(slices.Clone(s.Counts.Warnings), func(w session.LimitUse) bool {
+		return !slices.ContainsFunc(uses, func(use session.LimitUse) bool { return use.Same(w) && use.Of == w.Of })
+	})
+}
+
 // callOf returns the call of a result: one that is open, or one of this very entry.
 func callOf(s *session.Session, e *journal.Entry, id string) (session.Call, bool) {
 	for _, call := range s.Calls {

@@ -226,3 +226,41 @@ func TestChangeRules_of_a_changed_agent(t *testing.T) {
 	require.Equal(t, before.Policy, after.Policy)
 	require.Equal(t, before.Tools, after.Tools)
 }
+
+// Of a limit that was raised in the middle of its task is warned anew.
+func TestChangeRules_warns_anew(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	var lines []turn
+	for range 4 {
+		lines = append(lines, calls("line", `{"text":"1"}`))
+	}
+	lines = append(lines, calls("deploy", `{"text":"1"}`))
+	for range 4 {
+		lines = append(lines, calls("line", `{"text":"1"}`))
+	}
+	lines = append(lines, says("bye"))
+	w := newWorld(t, made, helper(made, script{"go": lines}, func(a *agent.Agent) { a.Limits.Steps = 6; a.Callers.RaiseLimits.Steps = 100 }))
+	w.run(w.process(), "go")
+	require.Equal(t, []session.LimitUse{{Limit: "steps", Used: 5, Of: 6}}, w.session().Counts.Warnings)
+	_, err := w.stop(w.process(), runtime.SignalInterrupt)
+	require.NoError(t, err)
+	_, err = w.withRules(w.process(), session.TaskRules{Limits: session.AskedLimits{Steps: 11}})
+	require.NoError(t, err)
+	view, err := w.process().View(context.Background(), w.key)
+	require.NoError(t, err)
+	_, err = w.submit(w.process(), session.WaitApproval, yes())
+	require.NoError(t, err)
+	require.NoError(t, w.process().settle())
+	warned := 0
+	for _, e := range w.journal() {
+		for _, event := range e.Events {
+			if event.Name == session.EventLimitWarning {
+				warned++
+			}
+		}
+	}
+	require.Equal(t, session.StatusCompleted, w.session().Status)
+	require.Empty(t, view.Warnings, "5 of 11 steps are no four fifths")
+	require.Equal(t, 2, warned)
+}
