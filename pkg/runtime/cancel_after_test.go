@@ -2,6 +2,8 @@ package runtime_test
 
 import (
 	"context"
+	goruntime "runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -278,4 +280,39 @@ func TestCancelAfter_put_off_while_the_sweep_looks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// One sweep is there for all: to cancel a task it neither holds nor keeps what was said in its session.
+func TestCancelAfter_in_little_memory(t *testing.T) {
+	const tasks, size = 16, 1 << 20
+	for name, input := range map[string]string{"waiting": "go", "delayed": "late"} {
+		t.Run(name, func(t *testing.T) {
+			made := newEffects()
+			lines := stopScript()
+			lines["large"] = []turn{says(strings.Repeat("x", size))}
+			w := newWorld(t, made, helper(made, lines))
+			for range tasks {
+				w.run(w.process(), "large")
+			}
+			w.rules = cancelledAfter(time.Minute)
+			w.run(w.process(), input)
+			w.drain()
+			w.clock.advance(time.Minute)
+			p := w.process()
+			before := heap()
+			require.Equal(t, runtime.SweepResult{Cancelled: 1}, sweepOf(t, p))
+			require.Less(t, heap()-before, int64(tasks*size/4))
+			goruntime.KeepAlive(p)
+			require.Equal(t, session.StatusCancelled, w.session().Status)
+			valid(t, w.session())
+		})
+	}
+}
+
+// heap is how many bytes are in use.
+func heap() int64 {
+	goruntime.GC()
+	var stats goruntime.MemStats
+	goruntime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
 }

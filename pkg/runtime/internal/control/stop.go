@@ -21,7 +21,8 @@ type StopRequest struct {
 	Reason string
 	// Task that is to stop; 0 means the one that is present when the session is first read.
 	Task int64
-	// AtDeadline stops it only while HEAD says that its time is over.
+	// AtDeadline stops it only while HEAD says that its time is over, and in the memory of one entry,
+	// however long the session is: one sweep is there for all.
 	AtDeadline bool
 	// Who asks, and from where.
 	Who, From string
@@ -74,7 +75,7 @@ func (c *Control) Stop(ctx context.Context, p *StopRequest) (Stopped, error) {
 		return c.stopResting(ctx, p, head, newest.Seq)
 	}
 	if !h.Lease.Live(c.cfg.Now(), newest.Seq, newest.KeepsLease) {
-		status, err := c.cfg.Worker.Stop(ctx, p.Key, newest.Seq, c.signal(p), func(status session.Status) ([]store.Item, error) {
+		status, err := c.cfg.Worker.Stop(ctx, p.Key, newest.Seq, c.signal(p), p.AtDeadline, func(status session.Status) ([]store.Item, error) {
 			return p.Record(newest.Seq+1, Stopped{Outcome: session.StopDone, Task: p.Task, Status: status})
 		})
 		if err != nil || status != "" {
@@ -179,12 +180,18 @@ func (c *Control) sendSignalled(ctx context.Context, key session.Key, newest jou
 // open, with their ids and nonces; otherwise answers are taken in, and what is open is closed. HEAD
 // holds no signal while a session rests, and the entry is refused if it does by then.
 func (c *Control) stopResting(ctx context.Context, p *StopRequest, head store.Item, newest int64) (Stopped, error) {
-	s, err := c.cfg.Sessions.LoadExisting(ctx, p.Key)
-	if err != nil {
-		return Stopped{}, err
+	var s *session.Session
+	var err error
+	if p.AtDeadline {
+		s, err = c.cfg.Sessions.LoadForEnd(ctx, p.Key)
+	} else {
+		s, err = c.cfg.Sessions.LoadExisting(ctx, p.Key)
+		defer func() { c.cfg.Sessions.PutBack(s) }()
 	}
-	defer func() { c.cfg.Sessions.PutBack(s) }()
-	if s.Version != newest {
+	switch {
+	case err != nil:
+		return Stopped{}, err
+	case s == nil || s.Version != newest:
 		return Stopped{}, movedOn(p.Key)
 	}
 	out := Stopped{Outcome: session.StopDone, Task: p.Task, Status: p.Kind.LeadsTo()}

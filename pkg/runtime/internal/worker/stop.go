@@ -14,10 +14,11 @@ import (
 // Stop carries out a signal for a running session, in place of a worker, if no worker works on it.
 // It claims the step after entry newest, so that none begins it meanwhile, and its entry is
 // conditioned on that claim (docs/design/chain.md). beside returns the items that go with the entry,
-// by the status that it leads to: HEAD may hold a stronger signal. Stop returns that status, or none
-// if a worker has the step. An error that is [store.ErrConflict] means that nothing was done: read
+// by the status that it leads to: HEAD may hold a stronger signal. Bare says that the signal ends the
+// task, and that what was said is not to be held in memory for it ([stored.Sessions.LoadForEnd]). Stop
+// returns that status, or none if a worker has the step. An error that is [store.ErrConflict] means that nothing was done: read
 // again.
-func (w *Worker) Stop(ctx context.Context, key session.Key, newest int64, signal journal.Signal, beside func(session.Status) ([]store.Item, error)) (status session.Status, err error) {
+func (w *Worker) Stop(ctx context.Context, key session.Key, newest int64, signal journal.Signal, bare bool, beside func(session.Status) ([]store.Item, error)) (status session.Status, err error) {
 	inv := w.invoke(journal.NewWake(key, 0, journal.WakeStep)) // written for no message
 	inv.stops, inv.beside = true, beside
 	if err := inv.claim(ctx, store.ClaimTake, newest+1); err != nil {
@@ -34,9 +35,15 @@ func (w *Worker) Stop(ctx context.Context, key session.Key, newest int64, signal
 		if err != nil {
 			inv.release(context.WithoutCancel(ctx))
 		}
-		w.sessions.PutBack(inv.session)
+		if !bare {
+			w.sessions.PutBack(inv.session)
+		}
 	}()
-	if inv.session, err = w.sessions.Load(ctx, key); err != nil {
+	load := w.sessions.Load
+	if bare {
+		load = w.sessions.LoadForEnd
+	}
+	if inv.session, err = load(ctx, key); err != nil {
 		return "", err
 	}
 	if inv.session == nil || inv.session.Version != newest {
