@@ -316,3 +316,23 @@ func heap() int64 {
 	goruntime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc)
 }
+
+// Who cancels a task whose time is over before the sweep does is in the journal, and why.
+func TestCancelAfter_a_person_is_first(t *testing.T) {
+	t.Parallel()
+	for name, place := range stopPlaces {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			w := newWorld(t, made, helper(made, stopScript()))
+			w.rules = cancelledAfter(2 * time.Hour)
+			place(t, w)
+			w.clock.advance(2 * time.Hour)
+			_, err := w.stop(w.process(), runtime.SignalCancel)
+			require.NoError(t, err)
+			entries := w.journal()
+			signal := entries[len(entries)-1].Signal
+			require.Equal(t, people.Who+": enough", signal.Who+": "+signal.Reason)
+		})
+	}
+}

@@ -92,9 +92,13 @@ func (inv *invocation) commitSignal(ctx context.Context, signal journal.Signal, 
 }
 
 // orStronger returns the signal of HEAD, if it is as strong as this one: a verb's own is not on HEAD,
-// and may be the stronger.
+// and may be the stronger. What somebody has asked for is not the deadline's.
 func (inv *invocation) orStronger(signal journal.Signal) journal.Signal {
-	if there := inv.signal(); there != nil && there.Kind.Strength() >= signal.Kind.Strength() {
+	there, least := inv.signal(), signal.Kind.Strength()
+	if there != nil && there.From == journal.FromRules {
+		least++
+	}
+	if there != nil && there.Kind.Strength() >= least {
 		return *there
 	}
 	return signal
