@@ -336,3 +336,19 @@ func TestCancelAfter_a_person_is_first(t *testing.T) {
 		})
 	}
 }
+
+// A session that a halt holds, and a command drives, is cancelled at its deadline too.
+func TestCancelAfter_driven_and_halted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t, withAgents(t, helper(newEffects(), script{"go": {says("bye")}})))
+		_, err := b.Halt(t.Context(), everything)
+		require.NoError(t, err)
+		_, err = b.Start(t.Context(), runtime.StartParams{Key: b.key, Agent: "a", Input: llm.TextParts("go"), Caller: person, Rules: cancelledAfter(3 * time.Second)})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		require.NoError(t, b.Drive(ctx, b.key, b.queue.Only(b.key)))
+		require.Equal(t, session.StatusCancelled, b.session(t).Status)
+	})
+}

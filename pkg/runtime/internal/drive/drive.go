@@ -201,8 +201,11 @@ func (dr *Driver) sweepDriven(ctx context.Context, key session.Key, after int64)
 	if err != nil {
 		return err
 	}
-	if halted, err := dr.cfg.Halts.Hold(ctx, key, head.Head.Agent); err != nil || halted {
+	switch halted, err := dr.cfg.Halts.Hold(ctx, key, head.Head.Agent); {
+	case err != nil:
 		return err
+	case halted:
+		return dr.cfg.Sweep.Head(ctx, key) // its deadline comes all the same
 	}
 	if after > 0 {
 		if err := dr.sendResumeAgain(ctx, key, after); err != nil {
