@@ -225,3 +225,22 @@ func TestAbandon_what_an_entry_took_in(t *testing.T) {
 		})
 	}
 }
+
+// A session does not name a message among what it takes that would be refused from everybody.
+func TestAbandon_allowed(t *testing.T) {
+	t.Parallel()
+	w, p := abandoning(t, "both")
+	takes := func() []session.Verb {
+		view, err := p.View(context.Background(), w.key)
+		require.NoError(t, err)
+		return view.Allowed
+	}
+	require.Contains(t, takes(), session.VerbSend, "carol may send one")
+	_, err := p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(w.waits()[0].Wait, yes())})
+	require.NoError(t, err)
+	require.NotContains(t, takes(), session.VerbSend)
+	for _, who := range []string{"ann", "carol"} {
+		_, err := p.Send(context.Background(), runtime.SendParams{Key: w.key, Message: llm.TextParts("message"), Caller: runtime.Caller{Who: who, From: "test"}})
+		require.Error(t, err)
+	}
+}

@@ -1,11 +1,8 @@
 package answers
 
 import (
-	"errors"
 	"slices"
 
-	"github.com/adjourn/adjourn/internal/codes"
-	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -19,8 +16,8 @@ type Takes struct {
 	Answer, Decisions, Message bool
 }
 
-// TakesOf returns what a session takes with its waits. One whose deadline has passed is open no more:
-// whatever comes lets it expire first.
+// TakesOf returns what a session takes with its waits, from whoever may answer them. One whose deadline
+// has passed is open no more: whatever comes lets it expire first.
 func TakesOf(s *session.Session, waits []journal.WaitRecord, overdue func(journal.WaitRecord) bool) Takes {
 	if s.Status != session.StatusSuspended && s.Status != session.StatusInterrupted {
 		return Takes{}
@@ -30,14 +27,13 @@ func TakesOf(s *session.Session, waits []journal.WaitRecord, overdue func(journa
 		if waits[i].State == session.WaitOpen && overdue(waits[i]) {
 			waits[i].State = session.WaitExpired
 		}
+		waits[i].Wait.Who = nil
 	}
 	open := stored.OpenWaits(waits)
 	is := func(kind session.WaitKind) bool {
 		return slices.ContainsFunc(open, func(w session.Wait) bool { return w.Kind == kind })
 	}
-	refused := (*refusal.Error)(nil)
-	err := CheckAbandon(s, waits, "")
-	abandons := err == nil || errors.As(err, &refused) && refused.Code == codes.NotAllowed
+	abandons := CheckAbandon(s, waits, "") == nil
 	return Takes{
 		Answer: len(open) > 0, Decisions: is(session.WaitApproval),
 		Message: is(session.WaitInput) || abandons || len(open) == 0 && !stored.StaysSuspended(waits),
