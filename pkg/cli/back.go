@@ -176,7 +176,7 @@ its own; answers that came later are not in it.
 --checkpoint takes the number of an entry, as show and checkpoints number them,
 or the checkpoint's id; without it the newest checkpoint is copied.`,
 		Example: `  adjourn fork SESSION
-  adjourn fork SESSION --checkpoint 12 --session second-try "use the other account"`,
+  adjourn fork SESSION --checkpoint 12 --session second "use the other account"`,
 		Args:              sessionAndOne,
 		ValidArgsFunction: c.completeFirst(c.completeSessions),
 		RunE: c.do(func(ctx context.Context, args []string) error {

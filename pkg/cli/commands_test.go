@@ -64,17 +64,18 @@ func TestEnvironment_is_documented(t *testing.T) {
 	require.Equal(t, written, told, "docs/cli.md, Environment, and adjourn --help (pkg/cli/cli.go) differ")
 }
 
-// TestHelpFitsATerminal: no line of a help is broken inside a word at 80 columns.
+// TestHelpFitsATerminal: no line of a help is broken at 80 columns.
 func TestHelpFitsATerminal(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for _, command := range []string{"", "run", "resume", "submit", "inbox", "sessions", "show", "agents", "work", "dev", "demo", "version"} {
+	for _, command := range []string{"", "run", "resume", "submit", "retry", "fork", "send", "interrupt", "cancel", "abort", "runs", "checkpoints", "export", "delete", "stop", "go", "inbox", "sessions", "show", "agents", "work", "dev", "demo", "version"} {
 		words := []string{"--help"}
 		if command != "" {
 			words = []string{command, "--help"}
 		}
 		for _, line := range splitLines(b.runIn(t.Context(), "", words...).ends(0).stdout) {
 			require.LessOrEqual(t, len([]rune(line)), 80, "%s: %s", command, line)
+			require.Equal(t, strings.TrimRight(line, " "), line, "%s: a line that is too long was broken here", command)
 		}
 	}
 }

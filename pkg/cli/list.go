@@ -15,7 +15,8 @@ func (c *cli) showCommand() *cobra.Command {
 		Use:   "show session",
 		Short: "Show a session's journal as a timeline",
 		Long: `Show what happened in a session, entry by entry: steps, tools, waits, how long
-each took and what it used. With --output json the entries are printed as they are stored.`,
+each took and what it used. With --output json the entries are printed as they
+are stored.`,
 		Args:              oneSession,
 		ValidArgsFunction: c.completeFirst(c.completeSessions),
 		RunE: c.do(func(ctx context.Context, args []string) error {

@@ -48,9 +48,10 @@ func (c *cli) resumeCommand() *cobra.Command {
 		Long: `Take a session on, in one of four ways:
 
   with decisions   --approve, --reject, --approve-all, --reject-all, --edit.
-                   Each approval is named by its wait (w2-1), whose id stands beside
-                   it wherever it is shown (wait_id in JSON). Approvals you do not
-                   name are rejected; questions and other waits stay open.
+                   Each approval is named by its wait (w2-1), whose id stands
+                   beside it wherever it is shown (wait_id in JSON). Approvals
+                   you do not name are rejected; questions and other waits stay
+                   open.
   with a message   when the agent asked for input.
   --from-checkpoint ENTRY
                    back to the checkpoint of that entry, as show and checkpoints
@@ -61,9 +62,9 @@ func (c *cli) resumeCommand() *cobra.Command {
                    passed. On a terminal you are asked for what is open.
 
 With -c the session must still be at that checkpoint, so that you decide over
-what you were shown; if it has moved on, the exit code is 5. It takes the number of
-an entry, as show numbers them, or the checkpoint's id. The same decision given
-again changes nothing: it prints where the session stands now.
+what you were shown; if it has moved on, the exit code is 5. It takes the number
+of an entry, as show numbers them, or the checkpoint's id. The same decision
+given again changes nothing: it prints where the session stands now.
 
 --approve-all needs -c, for it does not say itself what you were shown. Without,
 you are shown what waits now and asked on a terminal; elsewhere the command with

@@ -28,7 +28,8 @@ func (c *cli) sendCommand() *cobra.Command {
 		Long: `Send a message to a session, wherever it stands:
 
   it works           its next step takes the message in. The command does not
-                     wait for that. A retry that is put off is not brought forward.
+                     wait for that. A retry that is put off is not brought
+                     forward.
   it asked for input the message is the answer.
   it has ended       --start begins its next turn with it; without, exit 5.
 

@@ -50,15 +50,17 @@ func (c *cli) submitCommand() *cobra.Command {
 session goes on at once, unless --no-resume says that the answer is only stored.
 
 The wait is named by its id (w2-1), which stands beside it wherever it is shown
-(wait_id in JSON). A tool that runs on your side may be named by its call instead.
+(wait_id in JSON). A tool that runs on your side may be named by its call
+instead.
 
   --result, --error   of a tool that runs on your side
   --reply, --select   to a question: words, or the id of a choice
-  --verdict           happened or not_happened, of a side effect nobody knows the outcome of
+  --verdict           happened or not_happened, of a side effect nobody knows
+                      the outcome of
   --approve, --reject, --edit   of one approval (several at once: resume)
 
-In a printed command ANSWER, CHOICE, VERDICT and JSON are words to replace: as they
-stand they are refused.
+In a printed command ANSWER, CHOICE, VERDICT and JSON are words to replace: as
+they stand they are refused.
 
 The first answer wins. The same answer given again changes nothing; another one
 exits with 5.`,

@@ -269,8 +269,9 @@ func (l *Lists) InboxCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inbox",
 		Short: "List what waits for a person, with the commands that answer",
-		Long:  `List every open wait of every session, the soonest deadline first, each with a command that answers it.`,
-		Args:  l.noArgs("to list only some: --kind, --agent, --tool, --user or --root"),
+		Long: `List every open wait of every session, the soonest deadline first, each with a
+command that answers it.`,
+		Args: l.noArgs("to list only some: --kind, --agent, --tool, --user or --root"),
 		RunE: l.do(func(ctx context.Context, _ []string) error {
 			q.Kind = session.WaitKind(kind)
 			return l.inbox(ctx, p, q, only.words())

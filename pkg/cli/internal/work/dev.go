@@ -46,14 +46,15 @@ func (c *Commands) Dev() *cobra.Command {
 until Ctrl-C. It prints its address, its API key and what to paste next.
 
 The key is made at the first start, for you: it lies in .adjourn/token, and the
-server keeps its hash in .adjourn/api-keys. Beside a data file elsewhere they are
-named after it: try.db.token, try.db.api-keys. Only this machine can reach the
-server, unless --allow-remote says otherwise; its HTTP is not encrypted, so put
-something in front of it that is.
+server keeps its hash in .adjourn/api-keys. Beside a data file elsewhere they
+are named after it: try.db.token, try.db.api-keys. Only this machine can reach
+the server, unless --allow-remote says otherwise; its HTTP is not encrypted, so
+put something in front of it that is.
 
-Agents that are there to try things out do for whoever has a key what their tools
-can do, so they are offered only with --lab, or ADJOURN_LAB=true. Their files then
-stay in the folder adjourn-lab beside the data, or in ADJOURN_LAB_FOLDER.
+Agents that are there to try things out do for whoever has a key what their
+tools can do, so they are offered only with --lab, or ADJOURN_LAB=true. Their
+files then stay in the folder adjourn-lab beside the data, or in
+ADJOURN_LAB_FOLDER.
 
 Any number of commands may use the same data file beside it.`,
 		Example: `  adjourn dev
