@@ -37,6 +37,9 @@ func TestStop(t *testing.T) {
 			Outcome session.Outcome `json:"outcome"`
 		}
 		require.NoError(t, json.Unmarshal([]byte(b.run("abort", "t", "-o", "json").ends(0).stdout), &manifest))
+		next := b.run("run", "--session", "t", "[{say: on}]").ends(5).stderr
+		require.Contains(t, next, "It was aborted: go back to a checkpoint, or start another session")
+		require.NotContains(t, next, "Retry it")
 		require.Equal(t, session.OutcomeFailed, manifest.Outcome)
 		require.Contains(t, b.run("show", "t").ends(0).stdout, "Aborted by")
 		b.run("cancel", "nobody").ends(3)

@@ -189,18 +189,21 @@ func (r *Runtime) startable(s *session.Session, p StartParams) error {
 	case session.StatusRunning:
 		return refusal.At(CodeAlreadyRunning, p.Key, s.Status, "it is already running. Wait for it to end (if no worker works on it any more, resume it without a message), or start another session")
 	case session.StatusSuspended, session.StatusInterrupted, session.StatusFailed:
-		return refusal.At(CodeNotResumable, p.Key, s.Status, "%s: a next turn needs a session that completed or was cancelled. %s", refusal.Stands(s.Status), suggestVerb(s.Status))
+		return refusal.At(CodeNotResumable, p.Key, s.Status, "%s: a next turn needs a session that completed or was cancelled. %s", refusal.Stands(s.Status), suggestVerb(s))
 	}
 	return nil
 }
 
-func suggestVerb(status session.Status) string {
-	switch status {
+func suggestVerb(s *session.Session) string {
+	switch s.Status {
 	case session.StatusSuspended:
 		return "Answer what it waits for, then resume it"
 	case session.StatusInterrupted:
 		return "Resume it"
 	case session.StatusFailed:
+		if s.Failure.Aborted() {
+			return "It was aborted: go back to a checkpoint, or start another session"
+		}
 		return "Retry it, or start another session"
 	case session.StatusRunning, session.StatusCompleted, session.StatusCancelled:
 	}
