@@ -23,10 +23,23 @@ func LimitFailure(use session.LimitUse, rules session.Rules) *session.Failure {
 	if err != nil {
 		data = nil // a map of such values always has a JSON form
 	}
+	raise := "Raise " + field + " in the agent's definition if it needs more"
+	if asked(use, rules) {
+		raise = "Its caller asked for that limit: try it again with a higher one"
+	}
 	return &session.Failure{
 		Type: "limit_reached", Retryable: true, Data: data,
-		Message: fmt.Sprintf("The %s used up its limit of %s%s. Raise %s in the agent's definition if it needs more, or start another session.", whose, use.Limit, howMuch(use), field),
+		Message: fmt.Sprintf("The %s used up its limit of %s%s. %s, or start another session.", whose, use.Limit, howMuch(use), raise),
 	}
+}
+
+// asked reports whether the limit is one that a caller asked for.
+func asked(use session.LimitUse, rules session.Rules) bool {
+	if use.OfSession || rules.Asked == nil {
+		return false
+	}
+	limits := session.Limits(rules.Asked.Limits)
+	return slices.ContainsFunc(limits.Named(), func(l session.NamedLimit) bool { return l.Name == use.Limit && *l.Value != 0 })
 }
 
 // howMuch tells what is not plain from the limit's name.

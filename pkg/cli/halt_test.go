@@ -18,6 +18,9 @@ func TestHalt(t *testing.T) {
 		require.Contains(t, r.stderr, "Stopped by")
 		require.Contains(t, r.stderr, "wrong prices")
 		require.Contains(t, r.stderr, " go --agent toy")
+		shown := b.run("show", "s").ends(0).stdout
+		require.Contains(t, shown, "(wrong prices). To let it go on: ")
+		require.NotContains(t, shown, "If no worker works on it")
 		require.Contains(t, b.run("go").ends(0).stdout, "Nothing was stopped")
 		require.Contains(t, b.run("go", "--agent", "toy").ends(0).stdout, "Goes on: agent toy")
 		b.run("cancel", "s").ends(0)

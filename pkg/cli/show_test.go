@@ -43,6 +43,31 @@ func TestShow(t *testing.T) {
 	})
 }
 
+// TestShow_interrupted: what was answered since is shown, as it is of a session that waits.
+func TestShow_interrupted(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		b.start("s", "[{call: pick}, {say: done}]", 10)
+		b.run("interrupt", "s").ends(0)
+		require.NotContains(t, b.run("show", "s").ends(0).stdout, "Stored")
+		b.run("submit", "s", "w2-1", "--select", "red").ends(0)
+		require.Contains(t, b.run("show", "s").ends(0).stdout, "Stored until it goes on:\n  w2-1  question of pick: replied red, by ada")
+	})
+}
+
+// TestShow_what_was_asked: each task says what was asked of it, also when another one has begun.
+func TestShow_what_was_asked(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		r := b.run("run", "--agent", "toy", "--session", "s", "--limit", "steps=1", "[{call: echo, with: {text: a}}, {say: done}]").ends(1)
+		require.Contains(t, r.stderr, "Its caller asked for that limit: try it again with a higher one, or start another session.")
+		b.run("retry", "s", "--limit", "steps=4").ends(0)
+		shown := b.run("show", "s").ends(0).stdout
+		require.Contains(t, shown, "      asked     steps=1\n")
+		require.Contains(t, shown, "      asked     steps=4\n")
+	})
+}
+
 // TestRunsWaited: runs says how long the session had waited before each, as the API does.
 func TestRunsWaited(t *testing.T) {
 	t.Parallel()

@@ -70,7 +70,10 @@ func (l *Lists) Show(ctx context.Context, id string, full bool) error {
 			return l.sayGoesOn(ctx, e, v)
 		}
 		if v.Outcome == session.OutcomeInterrupted {
-			l.Say("\nTo go on:\n  %s", v.ResumeHint)
+			return l.sayInterrupted(ctx, e, v)
+		}
+		if v.Halted != nil {
+			l.Say("\n%s", l.Halted(*v.Halted))
 			return nil
 		}
 		l.Say("\nIt is running. If no worker works on it any more, go on:\n  %s", v.ResumeHint)
@@ -130,6 +133,20 @@ func (l *Lists) sayGoesOn(ctx context.Context, e *place.Connection, v report.Vie
 	if v.ResumeHint == "" {
 		l.Say("\n%s", report.Elsewhere(v.Agent))
 		return nil
+	}
+	l.Say("\nTo go on:\n  %s", v.ResumeHint)
+	return nil
+}
+
+// sayInterrupted prints what was answered since a session was interrupted.
+func (l *Lists) sayInterrupted(ctx context.Context, e *place.Connection, v report.View) error {
+	waits, err := e.Waits(ctx, v.ID)
+	if err != nil {
+		return err
+	}
+	if stored := report.Stored(waits); len(stored) > 0 {
+		l.Say("\nStored until it goes on:")
+		l.Write(l.Stdout, report.StoredLines(stored, "  ", l.now()))
 	}
 	l.Say("\nTo go on:\n  %s", v.ResumeHint)
 	return nil

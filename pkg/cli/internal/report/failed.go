@@ -32,8 +32,7 @@ func AfterFailure(where *place.Place, v View) []string {
 	return append(lines, "to start another session: "+where.Command("run", "--session", WordSession, "--agent", v.Agent, WordMessage))
 }
 
-// afterLimit says how a task is tried again that has used a limit up, and where that limit stands: the
-// text of the failure names the agent's definition alone.
+// afterLimit says how a task is tried again that has used a limit up, and where that limit stands.
 func afterLimit(where *place.Place, v View, at session.LimitUse, retry func(flags ...string) string) (lines []string) {
 	limit := screen.CleanLine(at.Limit)
 	if at.OfSession {

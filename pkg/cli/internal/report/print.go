@@ -44,6 +44,7 @@ func Print(s *screen.Screen, where *place.Place, v View, answered []client.Wait)
 		}
 	case session.OutcomeCancelled:
 		p.Complain("session %s was cancelled", v.ID)
+		p.Talk("what happened: %s", p.Command(place.Target("show", v.ID)...))
 	case session.OutcomeInterrupted:
 		if v.CutOff {
 			p.Say("Session %s was interrupted. A tool with an effect may have been cut off; its outcome may be unknown.", v.ID)

@@ -101,6 +101,11 @@ func (t *timeline) entry(e *journal.Entry) {
 		used = fmt.Sprintf("  %d tokens (%d in, %d out)", total, e.Usage.Input, e.Usage.Output)
 	}
 	t.linef("%4d  %s  %-9s %s%s", e.Seq, e.At.Local().Format("2006-01-02 15:04:05"), passed, t.screen.Bold(t.screen.Stdout, t.title(e)), used)
+	if e.Rules != nil && e.Rules.Asked != nil {
+		if rules := askedRules(*e.Rules.Asked, t.room); rules != "" {
+			t.detail("asked", "%s", rules)
+		}
+	}
 	for _, a := range e.Answers {
 		t.answer(a)
 	}
