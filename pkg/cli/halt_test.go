@@ -21,6 +21,7 @@ func TestHalt(t *testing.T) {
 		shown := b.run("show", "s").ends(0).stdout
 		require.Contains(t, shown, "(wrong prices). To let it go on: ")
 		require.NotContains(t, shown, "If no worker works on it")
+		require.NotContains(t, shown, "whoever runs the server")
 		require.Contains(t, b.run("go").ends(0).stdout, "Nothing was stopped")
 		require.Contains(t, b.run("go", "--agent", "toy").ends(0).stdout, "Goes on: agent toy")
 		b.run("cancel", "s").ends(0)

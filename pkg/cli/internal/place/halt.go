@@ -11,11 +11,14 @@ import (
 
 // Halted says what stands still because of a halt, who stopped it, and what lets it go on.
 func (p *Place) Halted(halt client.Halt) string {
-	who := halt.Who
-	if who == "" {
-		who = "whoever runs the server"
+	who := ""
+	switch {
+	case halt.Who != "":
+		who = " by " + screen.CleanLine(halt.Who)
+	case p.Remote():
+		who = " by whoever runs the server"
 	}
-	text := fmt.Sprintf("Stopped by %s since %s: %s", screen.CleanLine(who), halt.At.Local().Format(time.DateTime), screen.CleanLine(halt.Scope()))
+	text := fmt.Sprintf("Stopped%s since %s: %s", who, halt.At.Local().Format(time.DateTime), screen.CleanLine(halt.Scope()))
 	if halt.Reason != "" {
 		text += " (" + screen.CleanLine(halt.Reason) + ")"
 	}
