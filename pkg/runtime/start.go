@@ -187,7 +187,7 @@ func (r *Runtime) startable(s *session.Session, p StartParams) error {
 			return refusal.New(CodeAgentMismatch, p.Key, "it belongs to agent %q, not %q. Leave the agent out, or start another session", s.Rules.Agent, p.Agent)
 		}
 	case session.StatusRunning:
-		return refusal.At(CodeAlreadyRunning, p.Key, s.Status, "it is already running. Wait for it to end (if no worker works on it any more, resume it without a message), or start another session")
+		return refusal.At(CodeAlreadyRunning, p.Key, s.Status, "it is already running. Send it the message, wait for it to end (if no worker works on it any more, resume it without a message), or start another session")
 	case session.StatusSuspended, session.StatusInterrupted, session.StatusFailed:
 		return refusal.At(CodeNotResumable, p.Key, s.Status, "%s: a next turn needs a session that completed or was cancelled. %s", refusal.Stands(s.Status), suggestVerb(s))
 	}

@@ -211,6 +211,8 @@ func corrupt(key session.Key, err error) error {
 // goesTo returns the entry that a request goes back to, or refuses the request.
 func (c *Control) goesTo(now *session.Session, entries []journal.Entry, p *BackRequest) (int64, error) {
 	switch {
+	case p.Retry && now.Status == session.StatusRunning:
+		return 0, refusal.At(codes.AlreadyRunning, p.Key, now.Status, "it is running: only what has failed is tried again")
 	case now.Status == session.StatusRunning:
 		return 0, refusal.At(codes.AlreadyRunning, p.Key, now.Status, "it is running. Interrupt it first")
 	case p.Retry && now.Status != session.StatusFailed:
