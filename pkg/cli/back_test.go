@@ -171,6 +171,7 @@ func TestTaskRules(t *testing.T) {
 		} {
 			b.run(words...).ends(2)
 		}
+		require.Contains(t, b.run("run", "--agent", "toy", "--cancel-after", "100000h", script).ends(2).stderr, "--cancel-after 100000h0m0s: it is 87600h0m0s at most")
 	})
 }
 

@@ -68,6 +68,28 @@ func TestShow_what_was_asked(t *testing.T) {
 	})
 }
 
+// TestShow_left_behind: an answer to what going back leaves behind is not shown as one that counts.
+func TestShow_left_behind(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		b.start("s", "[{call: pick}, {say: done}]", 10)
+		b.run("submit", "s", "w2-1", "--select", "red", "--no-resume").ends(0)
+		b.run("resume", "s", "--from-checkpoint", "1").ends(10)
+		require.Regexp(t, `answer    pick c2-1 replied red by ada, after .*; it counts for nothing\n`, b.run("show", "s").ends(0).stdout)
+	})
+}
+
+// TestShow_overdue: a task that nobody has cancelled yet at its time is not cancelled in the future.
+func TestShow_overdue(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.run("run", "--agent", "toy", "--session", "s", "--cancel-after", "1h", "[{call: pick}, {say: done}]").ends(10)
+	b.ahead.Store(int64(2 * time.Hour))
+	require.Contains(t, b.run("show", "s").ends(0).stdout, "Its time was over at ")
+	b.run("work").ends(0)
+	require.NotContains(t, b.run("show", "s").ends(0).stdout, "Its time was over at ")
+}
+
 // TestRunsWaited: runs says how long the session had waited before each, as the API does.
 func TestRunsWaited(t *testing.T) {
 	t.Parallel()

@@ -53,7 +53,11 @@ func (l *Lists) Show(ctx context.Context, id string, full bool) error {
 		l.Say("\nIt takes now: %s", screen.CleanLine(strings.Join(commandsOf(v.Allowed), ", ")))
 	}
 	if v.CancelAt != nil {
-		l.Say("It is cancelled at %s, unless it has ended by then.", v.CancelAt.Local().Format(time.DateTime))
+		at, say := v.CancelAt.Local().Format(time.DateTime), "It is cancelled at %s, unless it has ended by then."
+		if !l.now().Before(*v.CancelAt) {
+			say = "Its time was over at %s: who works next cancels it."
+		}
+		l.Say(say, at)
 	}
 	switch v.Outcome {
 	case session.OutcomePaused:

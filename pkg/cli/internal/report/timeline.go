@@ -107,7 +107,7 @@ func (t *timeline) entry(e *journal.Entry) {
 		}
 	}
 	for _, a := range e.Answers {
-		t.answer(a)
+		t.answer(a, e.Kind == session.KindRestored)
 	}
 	for _, m := range e.Messages {
 		t.message(m)
@@ -251,13 +251,17 @@ func deadline(w session.Wait) string {
 	return fmt.Sprintf(", until %s, then: %s", w.Deadline.At.Local().Format("2006-01-02 15:04:05"), onDeadline(w.Kind, *w.Deadline))
 }
 
-// answer writes what a person, or a deadline, brought, and how long it took to come.
-func (t *timeline) answer(a session.Answer) {
+// answer writes what a person, or a deadline, brought, and how long it took to come; left says that it
+// was to what going back leaves behind.
+func (t *timeline) answer(a session.Answer, left bool) {
 	t.given = append(t.given, a)
 	w, known := t.asked[a.Wait]
 	after := ""
 	if known && !a.When.IsZero() && !w.OpenedAt.IsZero() {
 		after = ", after " + screen.Span(a.When.Sub(w.OpenedAt))
+	}
+	if left {
+		after += "; it counts for nothing"
 	}
 	what := said(a, t.room)
 	name := a.ToolCallID

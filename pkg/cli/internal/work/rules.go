@@ -49,6 +49,8 @@ func (f *Rules) Asked() (session.TaskRules, error) {
 	if f.given("cancel-after") {
 		if asked.CancelAfterMillis = f.cancel.Milliseconds(); f.cancel < 0 || f.cancel > 0 && asked.CancelAfterMillis == 0 {
 			return asked, exit.Usagef("--cancel-after %s: it is a millisecond or more, or 0 for never", f.cancel)
+		} else if f.cancel > session.MaxCancelAfter {
+			return asked, exit.Usagef("--cancel-after %s: it is %s at most", f.cancel, session.MaxCancelAfter)
 		} else if f.cancel == 0 {
 			asked.CancelAfterMillis = session.Unlimited
 		}
