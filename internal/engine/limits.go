@@ -16,6 +16,9 @@ func LimitFailure(use session.LimitUse, rules session.Rules) *session.Failure {
 		whose, field = "session", "SessionLimits"
 	}
 	said := map[string]any{"limit": use.Limit, "agent": rules.Agent}
+	if use.Limit == "stateBytes" { // it does not count from zero in the next task
+		said["used"] = use.Used
+	}
 	if use.OfSession {
 		said["ofSession"] = true
 	}

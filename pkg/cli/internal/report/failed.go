@@ -42,7 +42,7 @@ func afterLimit(where *place.Place, v View, at session.LimitUse, retry func(flag
 	if v.Rules != nil {
 		asked = *limitNamed(session.Limits(v.Rules.Limits), at.Limit)
 	}
-	higher := retry("--limit", at.Limit+"="+twice(cmp.Or(asked, of(v.Warnings, at.Limit))))
+	higher := retry("--limit", at.Limit+"="+twice(max(cmp.Or(asked, of(v.Warnings, at.Limit)), at.Used)))
 	if at.Limit == "repeatedCalls" {
 		lines = append(lines, "to try it again, and tell it what to do instead: "+withMessage(where, "retry", v.ID, cmp.Or(v.Message, WordMessage)))
 	}

@@ -33,6 +33,7 @@ func TestAfterFailure(t *testing.T) {
 		"of the session":  {report.View{Session: client.Session{Failure: limit(`{"limit":"steps","ofSession":true}`), Rules: asked}}, []string{"the limit is one of all tasks of the session together, which only the agent's definition raises; to try it again then: adjourn retry s"}},
 		"stuck":           {report.View{Session: client.Session{Failure: limit(`{"limit":"repeatedCalls"}`)}}, []string{"to try it again, and tell it what to do instead: adjourn retry s MESSAGE", "with a higher limit, as far as the agent lets callers ask for one: adjourn retry s --limit repeatedCalls=NUMBER"}},
 		"a large state":   {report.View{Session: client.Session{Failure: limit(`{"limit":"stateBytes"}`)}}, []string{"with a higher limit, as far as the agent lets callers ask for one: adjourn retry s --limit stateBytes=NUMBER"}},
+		"a larger state":  {report.View{Session: client.Session{Failure: limit(`{"limit":"stateBytes","used":197}`), Rules: &session.TaskRules{Limits: session.AskedLimits{StateBytes: 60}}}}, []string{"the limit stateBytes=60 was asked for with the task (it is in the rules of the task, not in the agent's definition)", "to try it again with a higher one: adjourn retry s --limit stateBytes=394"}},
 		"nobody knows it": {report.View{Session: client.Session{Failure: limit(`{"limit":"stairs\u001b"}`)}}, []string{"to try it again: adjourn retry s"}},
 		"no data":         {report.View{Session: client.Session{Failure: limit(``)}}, []string{"to try it again: adjourn retry s"}},
 	} {

@@ -69,7 +69,7 @@ func (f *Rules) Asked() (session.TaskRules, error) {
 			for i, l := range named {
 				names[i] = l.Name
 			}
-			return asked, exit.Usagef("--limit %q: write it as NAME=NUMBER, where -1 means none, with one of %s", given, strings.Join(names, ", "))
+			return asked, exit.Usagef("--limit %q: write it as NAME=NUMBER, above 0 or -1 for none, with one of %s", given, strings.Join(names, ", "))
 		}
 		*named[at].Value = n
 	}
