@@ -316,3 +316,24 @@ func TestDelete_after_going_back(t *testing.T) {
 	require.Equal(t, runtime.CodeSessionNotFound, codeOf(err))
 	w.checkGone(w.process())
 }
+
+// A store that removes a session bit by bit leaves a tombstone that is due: when whoever deleted it dies
+// in between, the sweep goes on with that.
+func TestDelete_is_finished_by_the_sweep(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, stopScript()))
+	w.run(w.process(), "go")
+	_, err := w.delete(w.process(func(cfg *runtime.Config) { cfg.Store = kept{cfg.Store} }))
+	require.ErrorIs(t, err, errKept)
+	head := w.head()
+	tomb := *head.Head
+	tomb.Deleted, tomb.Removing, tomb.Due = true, false, new(w.clock.Now().Add(time.Minute))
+	w.update(store.HeadItem(tomb, head.Rev))
+	require.NotEmpty(t, w.items(store.KindRun))
+	w.clock.advance(2 * time.Minute)
+	swept, err := w.process().Sweep(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, runtime.SweepResult{Removed: 1}, swept)
+	w.checkGone(w.process())
+}

@@ -311,6 +311,17 @@ func TestOf_caller_leaves(t *testing.T) {
 	})
 }
 
+// Of two halts of one scope that of who runs the program is told: the caller's, lifted, would change nothing.
+func TestOf_operators_first(t *testing.T) {
+	t.Parallel()
+	h, _ := setup(t)
+	set(t, h, halts.Params{Tenant: "acme", Who: "ann"})
+	set(t, h, halts.Params{Tenant: "acme", Operator: true, Reason: "unpaid"})
+	halt, err := h.Of(t.Context(), "acme", "a")
+	require.NoError(t, err)
+	require.Equal(t, "unpaid", halt.Reason)
+}
+
 // What was read by a clock that has been set back since is not known to be fresh: it is read again.
 func TestOf_clock_set_back(t *testing.T) {
 	t.Parallel()
