@@ -196,6 +196,10 @@ func TestGoingBack_client_answer_is_listed(t *testing.T) {
 			}
 			_, err = w.back(p, w.suspendedAt(), "")
 			require.Equal(t, runtime.CodeEffectsNotAcknowledged, codeOf(err), "%v", err)
+			brought := runtime.AsError(err).Effects.Items[0]
+			require.Equal(t, llm.ResultSuccess, brought.Outcome)
+			require.JSONEq(t, `"here"`, string(brought.Result))
+			require.False(t, brought.Kept, "the client is asked again")
 		})
 	}
 }
@@ -419,7 +423,9 @@ func TestGoingBack_back_twice_runs_twice(t *testing.T) {
 		require.NoError(t, err)
 		for _, e := range began.Effects.Items {
 			t.Logf("%d: %s %s kept=%v", i, e.Call, e.Tool, e.Kept)
+			require.True(t, e.Kept, "it ran under the id of the way back before, and is taken along")
 		}
+		require.Len(t, began.Effects.Items, i)
 		require.Len(t, began.Open, 1)
 		_, err = w.process().Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: person, Answer: fill(began.Open[0], no())})
 		require.NoError(t, err)

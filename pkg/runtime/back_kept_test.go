@@ -33,6 +33,11 @@ func TestBack_keeps_what_a_call_changed(t *testing.T) {
 	began, err := w.goBack(w.process())
 	require.NoError(t, err)
 	require.Len(t, began.Open, 1)
+	require.Len(t, began.Effects.Items, 1)
+	done := began.Effects.Items[0]
+	require.Equal(t, llm.ResultSuccess, done.Outcome, "its ledger says so, and no entry")
+	require.JSONEq(t, `"did 1"`, string(done.Result))
+	require.True(t, done.Kept)
 	s := w.session()
 	require.JSONEq(t, `1`, string(s.State.Snapshot()["lines"]))
 	newest := w.journal()[began.Seq-1]
