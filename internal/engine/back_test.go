@@ -11,6 +11,20 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
+// A call that was approved with other arguments is left behind with those.
+func TestLeftBehind_edited(t *testing.T) {
+	t.Parallel()
+	st := begin(t)
+	st.asks(session.WaitApproval, "refund")
+	answer := st.approval(0, true)
+	answer.EditedInput = json.RawMessage(`{"order":"A-2"}`)
+	st.resumed(answer).step(engine.StepOutcome{Results: []llm.ToolResult{success("c2-1", "refund", `1`)}}).says("done")
+	left, err := engine.LeftBehind(key, st.entries, 2)
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+	require.JSONEq(t, `{"order":"A-2"}`, string(left[0].Call.Arguments))
+}
+
 // What a client has brought is among the calls that are left behind, with its result and when it was
 // brought: where the task went on with it, and where a way back took it in and it counts for nothing.
 func TestLeftBehind_brought_by_a_client(t *testing.T) {

@@ -23,13 +23,7 @@ func TestBack_keeps_what_a_call_changed(t *testing.T) {
 	w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`, "deploy", `{"text":"2"}`), says("bye")}}, hold))
 	w.run(w.process(), "go")
 	call := w.session().Calls[0].ID
-	// As a worker leaves it that has run the call, and died before its entry.
-	w.update(store.ToolItem(journal.ToolRecord{
-		Call: call, State: journal.ToolFinished, At: w.clock.Now(),
-		Result:   &llm.ToolResult{CallID: call, Name: "line", Status: llm.ResultSuccess, Output: json.RawMessage(`"did 1"`)},
-		StateOps: []session.StateOp{{Op: session.StateReplace, Key: "lines", Value: json.RawMessage(`1`)}},
-		Events:   []session.CustomEvent{{Call: call, Name: "written"}},
-	}, 0))
+	w.update(ranUnnoticed(w, call))
 	began, err := w.goBack(w.process())
 	require.NoError(t, err)
 	require.Len(t, began.Open, 1)
@@ -44,6 +38,37 @@ func TestBack_keeps_what_a_call_changed(t *testing.T) {
 	require.Len(t, newest.StateOps, 1)
 	require.Len(t, newest.Events, 1)
 	require.Equal(t, "written", newest.Events[0].Name)
+}
+
+// So it is where a message goes on past a call that has run.
+func TestResume_with_message_keeps_what_a_call_changed(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`, "deploy", `{"text":"2"}`), says("bye")}, "more": {says("so")}}, hold))
+	w.run(w.process(), "go")
+	call := w.session().Calls[0].ID
+	w.update(ranUnnoticed(w, call))
+	_, err := w.stop(w.process(), runtime.SignalInterrupt)
+	require.NoError(t, err)
+	_, err = w.process().Resume(context.Background(), runtime.ResumeParams{Key: w.key, Mode: runtime.ResumeWithMessage, Message: llm.TextParts("more"), Caller: person})
+	require.NoError(t, err)
+	require.NoError(t, w.process().settle())
+	s := w.session()
+	require.Equal(t, session.StatusCompleted, s.Status)
+	require.Equal(t, llm.ResultSuccess, results(s)[call].Status)
+	require.JSONEq(t, `1`, string(s.State.Snapshot()["lines"]))
+	require.True(t, slices.ContainsFunc(w.journal(), func(e journal.Entry) bool { return len(e.Events) == 1 && e.Events[0].Name == "written" }))
+	require.Zero(t, made.count("line 1"), "nobody ran it again")
+}
+
+// ranUnnoticed is the ledger of a call as a worker leaves it that has run it, and died before its entry.
+func ranUnnoticed(w *world, call string) store.Item {
+	return store.ToolItem(journal.ToolRecord{
+		Call: call, State: journal.ToolFinished, At: w.clock.Now(),
+		Result:   &llm.ToolResult{CallID: call, Name: "line", Status: llm.ResultSuccess, Output: json.RawMessage(`"did 1"`)},
+		StateOps: []session.StateOp{{Op: session.StateReplace, Key: "lines", Value: json.RawMessage(`1`)}},
+		Events:   []session.CustomEvent{{Call: call, Name: "written"}},
+	}, 0)
 }
 
 // A task that was retried without a message is the one that it went on with: from the start means from
