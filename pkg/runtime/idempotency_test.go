@@ -223,3 +223,48 @@ func TestRequest_key_of_events(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, first.Key, event.Key)
 }
+
+// A key belongs to one request, whatever is different in another one: else a message that nobody has
+// taken would be answered with success.
+func TestIdempotency_of_going_back(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, stopScript()))
+	w.run(w.process(), "go")
+	first := func() runtime.BackParams {
+		return runtime.BackParams{Key: w.key, Checkpoint: checkpointAt(w, w.suspendedAt()), Message: llm.TextParts("more"), Caller: people, IdempotencyKey: "k"}
+	}
+	_, err := w.process().GoBack(context.Background(), first())
+	require.NoError(t, err)
+	w.drain() // as if it had died before it sent
+	again, err := w.process().GoBack(context.Background(), first())
+	require.NoError(t, err)
+	require.True(t, again.Replayed)
+	require.Len(t, w.drain(), 1, "it is sent for again, without a sweep")
+	for name, change := range map[string]func(*runtime.BackParams){
+		"another checkpoint":  func(p *runtime.BackParams) { p.Checkpoint = checkpointAt(w, 1) },
+		"another message":     func(p *runtime.BackParams) { p.Message = llm.TextParts("other") },
+		"no message":          func(p *runtime.BackParams) { p.Message = nil },
+		"an acknowledgement":  func(p *runtime.BackParams) { p.Acknowledge = "digest" },
+		"a rule":              func(p *runtime.BackParams) { p.Rules.Limits.Steps = 3 },
+		"a tool that is left": func(p *runtime.BackParams) { p.Rules.AllowedTools = []string{"line"} },
+	} {
+		p := first()
+		change(&p)
+		_, err := w.process().GoBack(context.Background(), p)
+		require.Equal(t, runtime.CodeIdempotencyMismatch, codeOf(err), name)
+	}
+	fork := runtime.ForkParams{Origin: w.key, ID: "copy", Message: llm.TextParts("more"), Caller: people, IdempotencyKey: "f"}
+	_, err = w.process().Fork(context.Background(), fork)
+	require.NoError(t, err)
+	for name, change := range map[string]func(*runtime.ForkParams){
+		"another id":      func(p *runtime.ForkParams) { p.ID = "other" },
+		"another message": func(p *runtime.ForkParams) { p.Message = llm.TextParts("other") },
+		"a rule":          func(p *runtime.ForkParams) { p.Rules.Limits.Steps = 3 },
+	} {
+		p := fork
+		change(&p)
+		_, err := w.process().Fork(context.Background(), p)
+		require.Equal(t, runtime.CodeIdempotencyMismatch, codeOf(err), name)
+	}
+}
