@@ -135,7 +135,7 @@ func TestReadme_one_program(t *testing.T) {
 func TestReadme_in_your_hands(t *testing.T) {
 	t.Parallel()
 	out := newReader(t, "README.md").paste("In your hands", 1)
-	for _, said := range []string{"interrupted", "call      c2-1 add_note", "Session copy is a fork of long.", "in a copy", "in place", "Session long at entry 3: completed", "resume   completed"} {
+	for _, said := range []string{"interrupted", "call      c2-1 add_note", "Session copy is a fork of long.", "in a copy", "in place", "Session long at entry 3: completed", "add /notes", "resume   completed"} {
 		require.Contains(t, strings.Join(strings.Fields(out), " "), strings.Join(strings.Fields(said), " "))
 	}
 }

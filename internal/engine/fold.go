@@ -162,7 +162,7 @@ func apply(s *session.Session, e *journal.Entry, back *history) {
 		s.CheckpointSeq, s.CheckpointToken = e.Seq, e.Token
 	}
 	s.Newest = session.Newest{
-		Kind: e.Kind, At: e.At, Attempt: e.Attempt, KeepsLease: e.KeepsLease, Hash: e.Hash, Token: e.Token, Until: e.Until,
+		Kind: e.Kind, At: e.At, Attempt: e.Attempt, KeepsLease: e.KeepsLease, Hash: e.Hash, Token: e.Token, Until: e.Until, Stopped: e.Signal.StoppedBy(),
 	}
 }
 

@@ -38,6 +38,11 @@ type Session struct {
 	Allowed []session.Verb `json:"allowed"`
 	// Rules are what a caller asked of the task.
 	Rules *session.TaskRules `json:"rules,omitempty"`
+	// Stopped is who stopped the task, of a session that was interrupted, cancelled or aborted.
+	Stopped *session.StoppedBy `json:"stopped,omitempty"`
+	// Tags of the newest start that gave any, and StartedBy the caller that started the session.
+	Tags      []string `json:"tags,omitempty"`
+	StartedBy string   `json:"startedBy,omitempty"`
 	// Metadata that a start gave.
 	Metadata map[string]string `json:"metadata,omitempty"`
 	// ForkedFrom says of a fork what it is a copy of.

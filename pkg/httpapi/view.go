@@ -14,7 +14,7 @@ func newSession(key session.Key, s runtime.View) *client.Session {
 		ID: key.ID, Agent: s.Agent, Status: s.Status, Outcome: s.Outcome, Title: s.Head.Title,
 		Task: s.Task, Run: s.Run, Step: s.Step, Version: s.Version, CheckpointID: s.Checkpoint,
 		Text: s.Text, Output: s.Output, Usage: newUsage(s.Usage), Parent: s.Parent, ForkedFrom: s.Head.ForkedFrom, Warnings: s.Warnings, Allowed: s.Allowed,
-		Rules: s.Asked, Metadata: s.Metadata,
+		Rules: s.Asked, Stopped: s.Stopped, Metadata: s.Metadata, Tags: s.Head.Tags, StartedBy: s.Head.StartedBy,
 		CreatedAt: s.Head.CreatedAt, UpdatedAt: s.Head.UpdatedAt, CancelAt: s.Head.CancelAt, ExpiresAt: s.Head.ExpiresAt(),
 		CanResume: s.Resume == nil, ResumeReason: "nothing stands in the way: a resume that brings nothing goes on with it",
 	}
@@ -24,6 +24,9 @@ func newSession(key session.Key, s runtime.View) *client.Session {
 	if s.Halted != nil {
 		halt := shownHalt(*s.Halted, false)
 		out.Halted = &halt
+		if out.CanResume {
+			out.ResumeReason = "a resume would be taken, and the session goes on when the halt is lifted"
+		}
 	}
 	if s.Pause != nil {
 		out.Pause = &client.Pause{Type: s.Pause.Type, Pending: newWaits(key.ID, s.Open), Decided: s.Pause.Decided}

@@ -77,7 +77,8 @@ func (r *Runtime) back(ctx context.Context, p BackParams, verb idempotency.Verb,
 	case p.FromStart && (!retry || p.Checkpoint != ""):
 		return Began{}, refusal.New(CodeInvalidInput, p.Key, "say either a checkpoint or the start")
 	}
-	q, err := idempotency.New(p.Key.Tenant, p.Caller.Who, verb, p.IdempotencyKey, session.ResumeFromCheckpoint, p.Key.ID, p.Checkpoint, p.FromStart, p.Message, p.Acknowledge, p.Rules)
+	// What was acknowledged is no part of what is asked: a person may have done so at a prompt.
+	q, err := idempotency.New(p.Key.Tenant, p.Caller.Who, verb, p.IdempotencyKey, session.ResumeFromCheckpoint, p.Key.ID, p.Checkpoint, p.FromStart, p.Message, "", p.Rules)
 	if err != nil {
 		return Began{}, err
 	}

@@ -133,6 +133,27 @@ func TestCancelAfter_the_last_answer_comes_late(t *testing.T) {
 	valid(t, w.session())
 }
 
+// Who resumes a task whose time is over, before the sweep comes to it, finds it cancelled, and need not
+// answer what counts for nothing; unless it is given more time with that.
+func TestCancelAfter_resumed_late(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"waiting", "answered", "held", "interrupted", "delayed"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := newEffects()
+			w := newWorld(t, made, helper(made, stopScript()))
+			w.rules = cancelledAfter(2 * time.Hour)
+			stopPlaces[name](t, w)
+			w.clock.advance(2 * time.Hour)
+			_, err := w.withRules(w.process(), session.TaskRules{})
+			require.Equal(t, runtime.CodeNotResumable, codeOf(err))
+			require.Equal(t, session.StatusCancelled, w.session().Status)
+			require.Equal(t, journal.Deadline, w.session().Newest.Stopped.Who)
+			w.checkNothingForgotten()
+		})
+	}
+}
+
 // Whatever happens between any two calls of the sweep that cancels, one of the two wins.
 func TestCancelAfter_crossed_everywhere(t *testing.T) {
 	t.Parallel()

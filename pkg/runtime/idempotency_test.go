@@ -241,11 +241,16 @@ func TestIdempotency_of_going_back(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, again.Replayed)
 	require.Len(t, w.drain(), 1, "it is sent for again, without a sweep")
+	acknowledged := first()
+	acknowledged.Acknowledge = "digest"
+	again, err = w.process().GoBack(context.Background(), acknowledged)
+	require.NoError(t, err)
+	require.True(t, again.Replayed, "what was acknowledged is no part of what is asked")
+	w.drain()
 	for name, change := range map[string]func(*runtime.BackParams){
 		"another checkpoint":  func(p *runtime.BackParams) { p.Checkpoint = checkpointAt(w, 1) },
 		"another message":     func(p *runtime.BackParams) { p.Message = llm.TextParts("other") },
 		"no message":          func(p *runtime.BackParams) { p.Message = nil },
-		"an acknowledgement":  func(p *runtime.BackParams) { p.Acknowledge = "digest" },
 		"a rule":              func(p *runtime.BackParams) { p.Rules.Limits.Steps = 3 },
 		"a tool that is left": func(p *runtime.BackParams) { p.Rules.AllowedTools = []string{"line"} },
 	} {

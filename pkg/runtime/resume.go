@@ -183,6 +183,9 @@ func (r *Runtime) resumeContinue(ctx context.Context, p *resumeRequest) (Resumed
 	if err := p.checkNotMoved(s); err != nil {
 		return Resumed{}, err
 	}
+	if err := r.control.StopOverdue(ctx, s, p.Rules); err != nil {
+		return Resumed{}, err
+	}
 	if s.Status != session.StatusInterrupted && !p.Rules.IsZero() {
 		return Resumed{}, control.KeepsRules(p.Key, s.Status)
 	}

@@ -44,9 +44,10 @@ type View struct {
 	// no worker of this program has the agent, so that a resume would have no effect here;
 	// nil if the session would go on.
 	Resume *Error
-	// Asked is what a caller asked of the task; nil for nothing. Metadata is that of the newest
+	// Asked is what a caller asked of the task; Stopped is who stopped it; both may be nil. Metadata is that of the newest
 	// start with some.
 	Asked    *session.TaskRules
+	Stopped  *session.StoppedBy
 	Metadata map[string]string
 	// Allowed are the verbs that the session takes as it stands.
 	Allowed []session.Verb
@@ -105,7 +106,7 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 	out = View{
 		Agent: s.Rules.Agent, Checkpoint: s.Checkpoint().String(), Output: s.Output, Head: head, Status: s.Status, Task: s.Task, Run: s.Run, Step: s.Step, Version: s.Version,
 		Text: stored.LastText(s), Usage: s.TaskUsage, Failure: s.Failure, Parent: s.Parent, Warnings: s.Counts.Warnings,
-		Asked: s.Rules.Asked, Metadata: s.Metadata,
+		Asked: s.Rules.Asked, Stopped: s.Newest.Stopped, Metadata: s.Metadata,
 	}
 	outcome, pause, decided := stored.OutcomeOf(s, records)
 	if out.Outcome = outcome; pause != "" {
@@ -129,26 +130,13 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 	case s.Status == session.StatusRunning && head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.KeepsLease):
 		out.Resume = AsError(alreadyRunning(s)) // also by a worker of a program that has other agents
 	default:
-		if missing := r.agentMissing(s); missing != nil {
+		if missing := r.answers.AgentMissing(s); missing != nil {
 			out.Resume = AsError(missing)
 		}
 	}
 	resumes := out.Resume == nil || s.Status == session.StatusSuspended && (!takes.Answer || takes.Decisions || takes.Message)
 	out.Allowed = s.Status.Verbs(resumes, takes.Answer, takes.Message, s.Failure.Aborted())
 	return out, false, nil
-}
-
-// agentMissing says that no worker of this program goes on with a session, because its
-// agent is not offered here or not in the program; nil where it is.
-func (r *Runtime) agentMissing(s *session.Session) *refusal.Error {
-	name := s.Rules.Agent
-	switch _, ok := r.cfg.Registry.Agent(name); {
-	case ok:
-		return nil
-	case r.cfg.Registry.Withheld(name):
-		return refusal.At(CodeAgentNotOffered, s.Key, s.Status, "its agent %q is not offered here. Nothing is lost: it goes on where it is offered", name)
-	}
-	return refusal.At(CodeUnknownAgent, s.Key, s.Status, "its agent %q is not in this program. Nothing is lost: it goes on where the program works that has it", name)
 }
 
 // waitsOf returns the waits of the suspension s is in.

@@ -77,6 +77,8 @@ type Newest struct {
 	Hash       string
 	Token      string
 	Until      *time.Time
+	// Stopped is who stopped the task with it; nil of any other entry.
+	Stopped *StoppedBy `json:"-"`
 }
 
 // Call is one call of a reply that has no result yet.

@@ -164,6 +164,14 @@ type Signal struct {
 	From   string     `json:"from"`
 }
 
+// StoppedBy is what the entry says that carries the signal out; nil of no signal.
+func (s *Signal) StoppedBy() *session.StoppedBy {
+	if s == nil {
+		return nil
+	}
+	return &session.StoppedBy{Kind: session.Verb(s.Kind), Reason: s.Reason, Who: s.Who, At: s.At}
+}
+
 // SignalFor returns the signal that a task has still to obey, nil if there is none: one of an earlier
 // task does nothing.
 func (h *Head) SignalFor(task int64) *Signal {

@@ -30,6 +30,14 @@ func (t *timeline) about(s client.Session) {
 	}
 }
 
+// stopped says who stopped a session, and why, if that is more than that its user did.
+func stopped(s client.Session) string {
+	if s.Stopped == nil || s.Stopped.Reason == "" {
+		return ""
+	}
+	return screen.Sprintf(" by %s%s", by(s.Stopped.Who), reasonOf(s.Stopped.Reason, 160))
+}
+
 // atEntry says where a checkpoint is, if its id can be read.
 func atEntry(checkpoint string) string {
 	at, err := session.ParseCheckpoint(checkpoint)

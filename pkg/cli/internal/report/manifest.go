@@ -28,6 +28,8 @@ type Manifest struct {
 	// as the API has them.
 	Rules      *session.TaskRules `json:"rules,omitempty"`
 	ForkedFrom *session.Fork      `json:"forked_from,omitempty"`
+	// Stopped is who stopped the task, as the API has it.
+	Stopped    *session.StoppedBy `json:"stopped,omitempty"`
 	StepsTaken int64              `json:"steps_taken"`
 	Usage      *ManifestUsage     `json:"usage,omitempty"`
 	Error      *ManifestError     `json:"error,omitempty"`
@@ -106,7 +108,7 @@ func NewManifest(v View) Manifest {
 	s := v.Session
 	m := Manifest{
 		Outcome: s.Outcome, SessionID: s.ID, Agent: s.Agent, CheckpointID: s.CheckpointID, StepsTaken: s.Step, Output: s.Output,
-		ResumeHint: v.ResumeHint, Allowed: s.Allowed, Rules: s.Rules, ForkedFrom: s.ForkedFrom,
+		ResumeHint: v.ResumeHint, Allowed: s.Allowed, Rules: s.Rules, ForkedFrom: s.ForkedFrom, Stopped: s.Stopped,
 		Usage: &ManifestUsage{
 			InputTokens: s.Usage.InputTokens, OutputTokens: s.Usage.OutputTokens, TotalTokens: s.Usage.TotalTokens,
 			CacheReadTokens: s.Usage.CacheReadTokens, CacheWriteTokens: s.Usage.CacheWriteTokens, ReasoningTokens: s.Usage.ReasoningTokens,

@@ -43,13 +43,13 @@ func Print(s *screen.Screen, where *place.Place, v View, answered []client.Wait)
 			p.Talk("%s", line)
 		}
 	case session.OutcomeCancelled:
-		p.Complain("session %s was cancelled", v.ID)
+		p.Complain("session %s was cancelled%s", v.ID, stopped(v.Session))
 		p.Talk("what happened: %s", p.Command(place.Target("show", v.ID)...))
 	case session.OutcomeInterrupted:
 		if v.CutOff {
-			p.Say("Session %s was interrupted. A tool with an effect may have been cut off; its outcome may be unknown.", v.ID)
+			p.Say("Session %s was interrupted%s. A tool with an effect may have been cut off; its outcome may be unknown.", v.ID, stopped(v.Session))
 		} else {
-			p.Say("Session %s was interrupted; nothing is lost.", v.ID)
+			p.Say("Session %s was interrupted%s; nothing is lost.", v.ID, stopped(v.Session))
 		}
 		p.goOn(v)
 	case session.OutcomeRunning:

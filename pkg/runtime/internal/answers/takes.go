@@ -3,6 +3,8 @@ package answers
 import (
 	"slices"
 
+	"github.com/adjourn/adjourn/internal/codes"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -38,4 +40,17 @@ func TakesOf(s *session.Session, waits []journal.WaitRecord, overdue func(journa
 		Answer: len(open) > 0, Decisions: is(session.WaitApproval),
 		Message: is(session.WaitInput) || abandons || len(open) == 0 && !stored.StaysSuspended(waits),
 	}
+}
+
+// AgentMissing says that no worker of this program goes on with a session, because its
+// agent is not offered here or not in the program; nil where it is.
+func (c *Checker) AgentMissing(s *session.Session) *refusal.Error {
+	name := s.Rules.Agent
+	switch _, ok := c.cfg.Registry.Agent(name); {
+	case ok:
+		return nil
+	case c.cfg.Registry.Withheld(name):
+		return refusal.At(codes.AgentNotOffered, s.Key, s.Status, "its agent %q is not offered here. Nothing is lost: it goes on where it is offered", name)
+	}
+	return refusal.At(codes.UnknownAgent, s.Key, s.Status, "its agent %q is not in this program. Nothing is lost: it goes on where the program works that has it", name)
 }

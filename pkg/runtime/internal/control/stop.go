@@ -85,15 +85,28 @@ func (c *Control) Stop(ctx context.Context, p *StopRequest) (Stopped, error) {
 	return c.leaveSignal(ctx, p, head, newest)
 }
 
-// StopAtDeadline cancels a task that has taken longer than it may. One that has moved meanwhile is
-// looked at again by the next sweep.
-func (c *Control) StopAtDeadline(ctx context.Context, key session.Key, task int64) error {
+// StopAtDeadline cancels a task that has taken longer than it may, and says whether it did. One that
+// has moved meanwhile is looked at again by the next sweep.
+func (c *Control) StopAtDeadline(ctx context.Context, key session.Key, task int64) (bool, error) {
 	_, err := c.Stop(ctx, &StopRequest{
 		Key: key, Kind: journal.SignalCancel, Reason: journal.ReasonDeadline, Task: task, AtDeadline: true, Who: journal.Deadline, From: journal.FromRules,
 		Record: func(int64, any) ([]store.Item, error) { return nil, nil },
 	})
 	if errors.Is(err, store.ErrConflict) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// StopOverdue cancels a task whose time is over before the sweep comes to it, unless it is given more
+// now. Then it is [store.ErrConflict]: read again.
+func (c *Control) StopOverdue(ctx context.Context, s *session.Session, given session.TaskRules) error {
+	if at := s.Rules.CancelAt; at == nil || c.cfg.Now().Before(*at) || given.CancelAfterMillis != 0 {
 		return nil
+	}
+	stopped, err := c.StopAtDeadline(ctx, s.Key, s.Task)
+	if err == nil && stopped {
+		err = movedOn(s.Key)
 	}
 	return err
 }

@@ -60,8 +60,11 @@ func (w *Sweep) head(ctx context.Context, key session.Key, swept *Result) error 
 		return w.cfg.Expire(ctx, key)
 	}
 	if head.Head.Overdue(w.cfg.Now()) {
-		swept.Cancelled++
-		return w.cfg.Cancel(ctx, key, head.Head.Task)
+		cancelled, err := w.cfg.Cancel(ctx, key, head.Head.Task)
+		if cancelled {
+			swept.Cancelled++
+		}
+		return err
 	}
 	switch head.Head.Status {
 	case session.StatusRunning:

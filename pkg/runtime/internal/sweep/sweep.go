@@ -36,8 +36,8 @@ type Config struct {
 	AtOnce int
 	// Expire deletes a session that has ended for longer than it is kept.
 	Expire func(context.Context, session.Key) error
-	// Cancel cancels a task that has taken longer than it may.
-	Cancel func(ctx context.Context, key session.Key, task int64) error
+	// Cancel cancels a task that has taken longer than it may, and says whether it was there to be.
+	Cancel func(ctx context.Context, key session.Key, task int64) (bool, error)
 	Log    *slog.Logger
 }
 
