@@ -15,6 +15,7 @@ import (
 const (
 	TextDenied    = "Tool call was not approved by the user"
 	TextNoPause   = "this task does not wait for approvals"
+	TextNever     = "calls of this tool are not allowed in this task"
 	TextCancelled = "Tool execution cancelled"
 	TextClosing   = "Cancelled by user"
 	TextUnknown   = "The outcome of this call is not known: it was started and may or may not have taken effect. Check before you try again."
@@ -88,9 +89,9 @@ type CallPlan struct {
 	// NeverRan says that Result gives up a call that has not run, so that its
 	// ledger has to be closed first.
 	NeverRan bool
-	// Refused says that Result refuses the call because this program has no such tool or its
-	// tool does not take the arguments. An earlier version of the program may have run the call
-	// all the same: the ledger decides.
+	// Refused says that Result refuses the call because this program has no such tool, its
+	// tool does not take the arguments, or the policy of the task forbids it. It may have run
+	// all the same, while it was allowed or by another version of the program: the ledger decides.
 	Refused bool
 	// Looked says that Result is the verdict about a call whose outcome was unknown, or that
 	// none was given. Its worker may have been frozen and have finished since: the ledger
@@ -161,7 +162,9 @@ func planCall(s *session.Session, c session.Call, digest string, traits func(ses
 		p.Do, p.Refused, p.Result = DoResult, true, Result(c, llm.ResultError, fmt.Sprintf("There is no tool %q. Use one of the tools you were given.", c.Name))
 	case p.Traits.Problem != "":
 		p.Do, p.Refused, p.Result = DoResult, true, Result(c, llm.ResultError, p.Traits.Problem)
-	case !t.approved && p.Traits.Approval != nil && p.Traits.Approval(): // asked once: a rule may say something else then
+	case s.Rules.Asked.ModeOf(c.Name) == session.ToolNever: // also what was approved before it was forbidden
+		p.Do, p.Refused, p.Result = DoResult, true, Result(c, llm.ResultDenied, TextDenied+": "+TextNever)
+	case !t.approved && p.needsApproval(s.Rules.Asked): // asked once: a rule may say something else then
 		if s.Rules.Asked.DeniesApprovals() {
 			p.Do, p.NeverRan, p.Result = DoResult, true, Result(c, llm.ResultDenied, TextDenied+": "+TextNoPause)
 			break
@@ -173,6 +176,11 @@ func planCall(s *session.Session, c session.Call, digest string, traits func(ses
 		p.Do = DoRun
 	}
 	return p
+}
+
+// needsApproval reports whether a call waits for one: its tool says so, or the policy of the task.
+func (p *CallPlan) needsApproval(asked *session.TaskRules) bool {
+	return asked.ModeOf(p.Call.Name) == session.ToolPrompt || p.Traits.Approval != nil && p.Traits.Approval()
 }
 
 func (p *CallPlan) wait(kind session.WaitKind) session.Wait {

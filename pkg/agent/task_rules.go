@@ -61,6 +61,11 @@ func (r *Registry) TaskRules(name string, asked session.TaskRules, env Env) (ses
 	case after > 0:
 		rules.Needs = append(rules.Needs, session.NeedsCancelAt)
 	}
+	if err := asked.Policy.Validate(); err != nil {
+		return session.Rules{}, &NotAskedError{Reason: err.Error()}
+	} else if asked.Policy != nil {
+		rules.Needs = append(rules.Needs, session.NeedsToolPolicy)
+	}
 	if asked.AllowedTools != nil {
 		for _, tool := range asked.AllowedTools {
 			if !slices.Contains(rules.Tools, tool) {

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -162,7 +163,15 @@ func TestTaskRules(t *testing.T) {
 		require.Contains(t, b.run("resume", "s", "--allow-tool", "gate", "[{say: ok}]").ends(1).stderr, "limit_reached")
 		b.run("run", "--agent", "toy", "--session", "late", "--cancel-after", "1ms", script).ends(1)
 		require.Contains(t, b.run("show", "late").ends(0).stdout, "cancel    by deadline: it has taken longer than it was given")
+		policy := b.file("policy.yaml")
+		require.NoError(t, os.WriteFile(policy, []byte("{tools: {deploy: never}}"), 0o600))
+		require.Equal(t, "ok\n", b.run("run", "--agent", "toy", "--session", "denied", "--policy", policy, script).ends(0).stdout)
+		require.Contains(t, b.run("show", "denied").ends(0).stdout, `policy={"tools":{"deploy":"never"}}`)
+		wrong := b.file("wrong.yaml")
+		require.NoError(t, os.WriteFile(wrong, []byte("{tools: {deploy: ask}}"), 0o600))
 		for _, words := range [][]string{
+			{"run", "--agent", "toy", "--policy", wrong, script},
+			{"run", "--agent", "toy", "--policy", b.file("none"), script},
 			{"run", "--agent", "toy", "--limit", "steps", script},
 			{"run", "--agent", "toy", "--limit", "stairs=3", script},
 			{"run", "--agent", "toy", "--allow-tool", "rm", script},

@@ -307,6 +307,11 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("resume_rules_changed", ann, post, "/sessions/timed/resume", `{"rules":{"limits":{"steps":3},"cancelAfterMillis":-1}}`)
 	s.tell("session_rules_changed", ann, get, "/sessions/timed", "")
 	s.tell("resume_rules_with_decisions", ann, post, "/sessions/timed/resume", `{"rules":{"limits":{"steps":3}},"decisions":{"approveAll":true}}`)
+	// a policy of tools
+	s.tell("start_policy", ann, post, "/sessions", `{"agent":"desk","sessionId":"prompted","input":"echo","rules":{"policy":{"tools":{"echo":"prompt"},"default":"auto"}}}`)
+	s.drive(key("prompted"))
+	s.tell("session_policy", ann, get, "/sessions/prompted", "")
+	s.tell("start_policy_no_mode", ann, post, "/sessions", `{"agent":"desk","input":"echo","rules":{"policy":{"default":"ask"}}}`)
 	// New exchanges go here: ids are counted, and one further up renumbers every file after it.
 	return s.told
 }

@@ -139,4 +139,5 @@ const (
 	NeedsStateBytes    = "limit:stateBytes"
 	NeedsSessionLimits = "limit:session"
 	NeedsCancelAt      = "rules:cancelAt"
+	NeedsToolPolicy    = "rules:policy"
 )

@@ -25,6 +25,8 @@ type TaskRules struct {
 	// PauseOnApproval false has a call that needs an approval denied at once, for a task that nobody
 	// attends; nil means true.
 	PauseOnApproval *bool `json:"pauseOnApproval,omitempty"`
+	// Policy says which calls need an approval, beside those whose tools say so, and which are denied.
+	Policy *ToolPolicy `json:"policy,omitempty"`
 	// CancelAfterMillis is how long the task may take, waiting included, before it is cancelled;
 	// [Unlimited] takes back what was asked before, and zero leaves it.
 	CancelAfterMillis int64 `json:"cancelAfterMillis,omitempty"`
@@ -46,6 +48,14 @@ func (r *TaskRules) DeniesApprovals() bool {
 	return r != nil && r.PauseOnApproval != nil && !*r.PauseOnApproval
 }
 
+// ModeOf returns how calls of a tool are let run.
+func (r *TaskRules) ModeOf(tool string) ToolMode {
+	if r == nil {
+		return ToolAuto
+	}
+	return r.Policy.Of(tool)
+}
+
 // AskedLimits are [Limits] that a caller asks for; zero fields leave what the agent's definition has.
 type AskedLimits struct {
 	Steps         int64 `json:"steps,omitempty"`
@@ -61,7 +71,7 @@ type AskedLimits struct {
 
 // IsZero reports whether nothing is asked.
 func (r TaskRules) IsZero() bool {
-	return r.Limits == AskedLimits{} && r.Model == "" && r.AllowedTools == nil && r.HoldBatch == nil && r.PauseOnApproval == nil && r.CancelAfterMillis == 0
+	return r.Limits == AskedLimits{} && r.Model == "" && r.AllowedTools == nil && r.HoldBatch == nil && r.PauseOnApproval == nil && r.Policy == nil && r.CancelAfterMillis == 0
 }
 
 // Over returns r with what it leaves out taken from before: a task that is tried again, or begins from
@@ -83,6 +93,7 @@ func (r TaskRules) Over(before *TaskRules) TaskRules {
 	if r.HoldBatch == nil {
 		r.HoldBatch = before.HoldBatch
 	}
+	r.Policy = cmp.Or(r.Policy, before.Policy)
 	r.CancelAfterMillis = cmp.Or(r.CancelAfterMillis, before.CancelAfterMillis)
 	return r
 }

@@ -2,12 +2,14 @@ package work
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
@@ -22,6 +24,7 @@ type Rules struct {
 	holdBatch bool
 	pause     bool
 	cancel    time.Duration
+	policy    string
 	// given reports whether a flag was given.
 	given func(name string) bool
 }
@@ -34,6 +37,7 @@ func (f *Rules) Register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.tools, "allow-tool", nil, "let the task call this `tool`, and no other one of the agent's but those given so; may be given several times")
 	flags.BoolVar(&f.pause, "pause-on-approval", true, "wait for approvals; =false denies what needs one at once")
 	flags.DurationVar(&f.cancel, "cancel-after", 0, "cancel the task when it has taken longer than this, waiting included; 0 takes back what was asked before")
+	flags.StringVar(&f.policy, "policy", "", "`FILE` (YAML or JSON) that says which calls need an approval beside those whose tools say so (prompt), and which are denied (never)")
 	flags.BoolVar(&f.holdBatch, "hold-batch", false, "let no call of a reply run before every approval of it is decided")
 }
 
@@ -53,6 +57,12 @@ func (f *Rules) Asked() (session.TaskRules, error) {
 			return asked, exit.Usagef("--cancel-after %s: it is %s at most", f.cancel, session.MaxCancelAfter)
 		} else if f.cancel == 0 {
 			asked.CancelAfterMillis = session.Unlimited
+		}
+	}
+	if f.policy != "" {
+		var err error
+		if asked.Policy, err = readPolicy(f.policy); err != nil {
+			return asked, err
 		}
 	}
 	var limits session.Limits
@@ -77,6 +87,28 @@ func (f *Rules) Asked() (session.TaskRules, error) {
 	return asked, nil
 }
 
+// maxPolicy is how large a policy may be, in bytes.
+const maxPolicy = 64 << 10
+
+// readPolicy reads a policy of tools: {tools: {name: auto|prompt|never}, default: …}.
+func readPolicy(path string) (*session.ToolPolicy, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, exit.Usagef("--policy: %v", err)
+	}
+	if len(text) > maxPolicy {
+		return nil, exit.Usagef("--policy: %s has %d bytes, and %d is the most", path, len(text), maxPolicy)
+	}
+	policy := &session.ToolPolicy{}
+	if err := yaml.Load(text, policy, yaml.WithKnownFields()); err != nil {
+		return nil, exit.Usagef("--policy: %s: %v", path, err)
+	}
+	if err := policy.Validate(); err != nil {
+		return nil, exit.Usagef("--policy: %s: %v", path, err)
+	}
+	return policy, nil
+}
+
 // Words are the flags that were given, for a command that is printed.
 func (f *Rules) Words() (words []string) {
 	for _, limit := range f.limits {
@@ -93,6 +125,9 @@ func (f *Rules) Words() (words []string) {
 	}
 	if f.given("hold-batch") {
 		words = append(words, fmt.Sprintf("--hold-batch=%t", f.holdBatch))
+	}
+	if f.policy != "" {
+		words = append(words, "--policy", f.policy)
 	}
 	if f.given("cancel-after") {
 		words = append(words, "--cancel-after", f.cancel.String())
