@@ -161,7 +161,7 @@ func (c *cli) rest(ctx context.Context, e *place.Connection, v report.View) erro
 		code = exit.Interrupted
 	}
 	if v.Outcome == session.OutcomeInterrupted && ctx.Err() == nil && c.did != "" {
-		c.Talk("It was interrupted meanwhile: %s, and nothing goes on until somebody resumes it.", c.did)
+		c.Talk("Somebody has interrupted it: %s, and nothing goes on until somebody resumes it.", c.did)
 	}
 	if c.person.Overtaken {
 		code = exit.Conflict
