@@ -142,6 +142,7 @@ func TestTaskRules(t *testing.T) {
 		const script = "[{call: deploy, with: {service: web}}, {say: ok}]"
 		require.Contains(t, b.run(append(words, "--limit", "steps=1", "--allow-tool", "gate", script)...).ends(1).stderr, "limit_reached")
 		require.Contains(t, b.run("show", "s").ends(0).stdout, "asked of task 1: steps=1, allowedTools=[\"gate\"]\n")
+		require.Contains(t, b.run("show", "s").ends(0).stdout, "to try it again with a higher one: ")
 		b.run("retry", "s", "--limit", "steps=1000000").ends(4)
 		require.Equal(t, "ok\n", b.run("retry", "s", "--limit", "steps=5").ends(0).stdout)
 		b.run("resume", "s", "--from-checkpoint", "1").ends(0) // deploy is not there: nobody is asked

@@ -82,7 +82,13 @@ func (l *Lists) Show(ctx context.Context, id string, full bool) error {
 		}
 		l.Say("\nIt is running. If no worker works on it any more, go on:\n  %s", v.ResumeHint)
 		return nil
-	case session.OutcomeCompleted, session.OutcomeFailed, session.OutcomeCancelled, session.OutcomeError:
+	case session.OutcomeFailed:
+		l.Say("")
+		for _, line := range report.AfterFailure(l.Place, v) {
+			l.Say("%s", line)
+		}
+		return nil
+	case session.OutcomeCompleted, session.OutcomeCancelled, session.OutcomeError:
 		return nil
 	}
 	waits, err := e.Waits(ctx, id)
