@@ -268,8 +268,8 @@ TRIALSAWS := ^Test((Kill|Frozen)(Random|Windows|Overdue)|FaultsRandom|ClockJumps
 # every answer is lost (on the other one some are); what functions weigh and take, and how 64
 # sessions in them stand still; and of pkg/runtime what takes an emulator long and depends on
 # no more of a store than the kit holds it to: sweeps, what waits, deadlines and changed
-# programs mean, ways back at random.
-LATERAWS := ^TestStoreOnABadDay$$/every_answer_is_lost|^TestStoreOnABadDay$$/requests_and_answers_fail/find|^TestSize_|^TestHalt$$|^TestSweep|^Test(Bounds|Changed|Clocks|Deadline|Delayed|Reasked|Refused|Verdict|View|WaitNaming|GoingBack_(at_random|long_session|retry_and_fork_crossed))
+# programs mean, ways back at random, verbs at once.
+LATERAWS := ^TestStoreOnABadDay$$/every_answer_is_lost|^TestStoreOnABadDay$$/requests_and_answers_fail/find|^TestSize_|^TestHalt$$|^TestSweep|^Test(Abandon|Bounds|Changed|Clocks|Deadline|Decide_crossing|Delayed|Reasked|Refused|Verbs_at_once|Verdict|View|WaitNaming|CancelAfter_(costs|in_little|put_off)|GoingBack_(at_random|long_session|retry_and_fork_crossed))
 
 .PHONY: test-aws
 test-aws: ## The AWS adapters, functions and all, against pinned emulators; needs java, node and python3
