@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
@@ -122,17 +123,18 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 		out.Open = slices.DeleteFunc(records, func(w journal.WaitRecord) bool { return w.State != session.WaitOpen })
 	}
 	open := slices.DeleteFunc(slices.Clone(out.Open), r.sessions.Overdue) // a resume lets those expire
+	missing := r.answers.AgentMissing(s)
+	// Where this program has not the agent, a worker of its own is only about to find that.
+	atWork := head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.KeepsLease) && (missing == nil || !strings.HasPrefix(head.Lease.Owner, r.cfg.Owner+"/"))
 	switch {
 	case s.Status.Ended():
 		out.Resume = AsError(notResumable(s))
 	case len(open) > 0:
 		out.Resume = AsError(stillWaiting(s, stored.OpenWaits(open)))
-	case s.Status == session.StatusRunning && head.Lease.Live(r.cfg.Now(), s.Version, s.Newest.KeepsLease):
+	case s.Status == session.StatusRunning && atWork:
 		out.Resume = AsError(alreadyRunning(s)) // also by a worker of a program that has other agents
-	default:
-		if missing := r.answers.AgentMissing(s); missing != nil {
-			out.Resume = AsError(missing)
-		}
+	case missing != nil:
+		out.Resume = AsError(missing)
 	}
 	resumes := out.Resume == nil || s.Status == session.StatusSuspended && (!takes.Answer || takes.Decisions || takes.Message)
 	out.Allowed = s.Status.Verbs(resumes, takes.Answer, takes.Message, s.Failure.Aborted())
