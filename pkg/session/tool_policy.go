@@ -9,15 +9,16 @@ import (
 // ToolMode says how a call of a tool is let run.
 type ToolMode string
 
-// The modes. None of them lets a call run that its tool has approved: auto leaves that to the tool.
+// The modes. None of them lets a call run without the approval that its tool wants: auto leaves that
+// to the tool.
 const (
 	ToolAuto   ToolMode = "auto"
 	ToolPrompt ToolMode = "prompt" // only with an approval
 	ToolNever  ToolMode = "never"  // it is denied at once
 )
 
-// ToolPolicy says for the tools of a task which of their calls are approved, beside what the tools
-// themselves say.
+// ToolPolicy says for the tools of a task which of their calls need an approval, beside what the tools
+// themselves say, and which are denied.
 type ToolPolicy struct {
 	// Tools by name; names of other tools than the agent's are of no consequence.
 	Tools map[string]ToolMode `json:"tools,omitempty"`
