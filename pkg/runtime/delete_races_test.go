@@ -144,11 +144,15 @@ func TestDelete_crosses_everywhere(t *testing.T) {
 						place(t, w)
 						effects, begun := map[string]int{}, false
 						p, over := w.crossed(at, func() {
-							begun = w.begunCalls()
+							// Between its entry and the removal, when no call can begin any more: one that runs
+							// beside this may have begun up to that entry.
+							noted := &storeHook{when: func(c storeCall) bool { return c.removes }, happens: func() { begun = w.begunCalls() }}
 							deleter := w.process(func(cfg *runtime.Config) {
+								noted.Store = cfg.Store
 								if !removed {
-									cfg.Store = kept{cfg.Store}
+									noted.Store = kept{cfg.Store}
 								}
+								cfg.Store = noted
 							})
 							_, err := w.delete(deleter)
 							if errors.Is(err, errKept) && !removed {
