@@ -114,6 +114,11 @@ type Question struct {
 type Choice struct {
 	ID    string `json:"id"`
 	Label string `json:"label,omitempty"`
+	// Description says more of it to who chooses.
+	Description string `json:"description,omitempty"`
+	// Value is what the tool takes the choice for. It stays in the program: it is stored nowhere, and
+	// nobody is shown it.
+	Value any `json:"-"`
 }
 
 // AnswerKind says what an answer contains.

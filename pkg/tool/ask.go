@@ -42,6 +42,8 @@ type Question struct {
 type Reply struct {
 	// Selected holds the ids of the choices.
 	Selected []string
+	// Values holds the Value of each choice in Selected, as the question has it on this run.
+	Values []any
 	// Text is the answer to a question without choices.
 	Text string
 }
@@ -59,7 +61,11 @@ func (q Question) Kind() session.QuestionKind {
 
 // shown returns the question as the journal has it and people are shown it.
 func (q Question) shown() *session.Question {
-	return &session.Question{ID: q.ID, Kind: q.Kind(), Text: q.Text, Choices: slices.Clone(q.Choices)}
+	shown := &session.Question{ID: q.ID, Kind: q.Kind(), Text: q.Text, Choices: slices.Clone(q.Choices)}
+	for i := range shown.Choices {
+		shown.Choices[i].Value = nil
+	}
+	return shown
 }
 
 // Validate says everything that is wrong with the question.
@@ -115,15 +121,15 @@ func (q Question) reply(a session.Answer) (Reply, bool) {
 	if a.Selected == nil || !q.Multi && len(a.Selected) != 1 {
 		return Reply{}, false
 	}
-	seen := map[string]bool{}
-	for _, id := range a.Selected {
-		known := slices.ContainsFunc(q.Choices, func(c session.Choice) bool { return c.ID == id })
-		if !known || seen[id] {
+	reply := Reply{Selected: slices.Clone(a.Selected), Values: make([]any, len(a.Selected))}
+	for n, id := range a.Selected {
+		i := slices.IndexFunc(q.Choices, func(c session.Choice) bool { return c.ID == id })
+		if i < 0 || slices.Contains(a.Selected[:n], id) {
 			return Reply{}, false
 		}
-		seen[id] = true
+		reply.Values[n] = q.Choices[i].Value
 	}
-	return Reply{Selected: slices.Clone(a.Selected)}, true
+	return reply, true
 }
 
 // fromDefault reads the value of an expiry, be it in Text, Selected or Result: a
@@ -195,7 +201,7 @@ func (q Question) shownBy(w session.Wait) bool {
 	was, is := *w.Question, *q.shown()
 	return was.ID == is.ID && was.Kind == is.Kind && stored(was.Text) == stored(is.Text) &&
 		slices.EqualFunc(was.Choices, is.Choices, func(a, b session.Choice) bool {
-			return stored(a.ID) == stored(b.ID) && stored(a.Label) == stored(b.Label)
+			return stored(a.ID) == stored(b.ID) && stored(a.Label) == stored(b.Label) && stored(a.Description) == stored(b.Description)
 		}) && slices.Equal(everybody(w.Who), everybody(q.Who))
 }
 

@@ -156,6 +156,25 @@ func TestQuestion_in_the_words_of_the_journal(t *testing.T) {
 	require.False(t, color.Fits(replied("color", []string{"green"}, "")))
 }
 
+// TestCall_Ask_values: the tool takes a choice for its value, which is in no journal.
+func TestCall_Ask_values(t *testing.T) {
+	t.Parallel()
+	question := tool.Question{ID: "plan", Text: "Which?", Multi: true, Choices: []tool.Choice{
+		{ID: "small", Description: "Two machines", Value: 2}, {ID: "large", Value: 200}, {ID: "none"},
+	}}
+	call := tool.NewCall(tool.CallConfig{
+		Replies: []session.Answer{replied("plan", []string{"none", "large"}, "")}, Asked: []session.Wait{{Question: question.Session()}},
+	})
+	reply, err := call.Ask(t.Context(), question)
+	require.NoError(t, err)
+	require.Equal(t, tool.Reply{Selected: []string{"none", "large"}, Values: []any{nil, 200}}, reply)
+
+	require.Equal(t, []session.Choice{{ID: "small", Description: "Two machines"}, {ID: "large"}, {ID: "none"}}, question.Session().Choices)
+	raw, err := json.Marshal(question.Choices)
+	require.NoError(t, err)
+	require.NotContains(t, string(raw), "200")
+}
+
 // TestCall_Ask_for_what_was_shown: a reply counts for the question a person was
 // shown. When anything of it has changed since, it is asked anew.
 func TestCall_Ask_for_what_was_shown(t *testing.T) {
@@ -183,6 +202,8 @@ func TestCall_Ask_for_what_was_shown(t *testing.T) {
 		"who, reordered":   {func(q *tool.Question) { q.Who = []string{"bob", "ada"} }, true},
 		"id":               {func(q *tool.Question) { q.ID = "other" }, false},
 		"text":             {func(q *tool.Question) { q.Text = "Delete ALL 90000 files?" }, false},
+		"value":            {func(q *tool.Question) { q.Choices[0].Value = 90000 }, true},
+		"description":      {func(q *tool.Question) { q.Choices[0].Description = "For good" }, false},
 		"label":            {func(q *tool.Question) { q.Choices[0].Label = "Yes, all 90000" }, false},
 		"another choice":   {func(q *tool.Question) { q.Choices = append(q.Choices, session.Choice{ID: "all"}) }, false},
 		"a choice less":    {func(q *tool.Question) { q.Choices = q.Choices[:1] }, false},

@@ -320,6 +320,9 @@ func (p *Person) choices(q *session.Question) string {
 			label = choice.ID
 		}
 		b.WriteString(screen.QuoteBlock(strconv.Itoa(i+1)+"  "+screen.CleanLine(label), "  ", p.width()))
+		if choice.Description != "" {
+			b.WriteString(screen.QuoteBlock("   "+screen.CleanLine(choice.Description), "  ", p.width()))
+		}
 	}
 	return b.String()
 }

@@ -20,7 +20,7 @@ func TestNobodyFakesAPrompt(t *testing.T) {
 	w := client.Wait{Kind: session.WaitApproval, Tool: "rm\x1b[8m", Arguments: json.RawMessage(`{"path":"\u001b[2K ` + "\u202e" + `"}`)}
 	for _, text := range []string{
 		screen.QuoteBlock(evil, "  ", 40), screen.QuoteBlock(evil, "", 0), report.Details(w, time.Time{}, "  ", 40),
-		report.Details(client.Wait{Kind: session.WaitQuestion, Question: &session.Question{Text: evil, Choices: []session.Choice{{ID: "a\nb", Label: "c\r\x1b"}}}}, time.Time{}, "  ", 40),
+		report.Details(client.Wait{Kind: session.WaitQuestion, Question: &session.Question{Text: evil, Choices: []session.Choice{{ID: "a\nb", Label: "c\r\x1b", Description: "d\r\x1b" + evil}}}}, time.Time{}, "  ", 40),
 	} {
 		require.NotContains(t, text, "\x1b")
 		require.NotContains(t, text, "\r")

@@ -273,6 +273,9 @@ func details(w client.Wait, now time.Time, arguments, indent string, width int) 
 				line += "  " + screen.CleanLine(choice.Label)
 			}
 			b.WriteString(screen.QuoteBlock(line, indent, width))
+			if choice.Description != "" {
+				b.WriteString(screen.QuoteBlock("  "+screen.CleanLine(choice.Description), indent, width))
+			}
 		}
 		if q.Kind == session.QuestionMultiChoice {
 			b.WriteString(indent + ofSeveral + "\n")

@@ -86,7 +86,7 @@ func waitsSize(waits []session.Wait) int {
 		}
 		size += len(w.Question.Text)
 		for _, c := range w.Question.Choices {
-			size += len(c.ID) + len(c.Label)
+			size += len(c.ID) + len(c.Label) + len(c.Description)
 		}
 	}
 	return size
