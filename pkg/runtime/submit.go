@@ -50,7 +50,7 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *idempotenc
 	if err != nil {
 		return Submitted{}, err
 	}
-	item, err := r.answers.Find(ctx, a, p.Answer)
+	item, err := r.answers.Find(ctx, a, &p.Answer)
 	if err != nil {
 		return Submitted{}, err
 	}

@@ -341,3 +341,47 @@ func TestSubmit_nested_too_deeply(t *testing.T) {
 	require.NoError(t, p.settle())
 	require.Equal(t, session.StatusCompleted, w.session().Status)
 }
+
+// A client that gives a call up which waits for an approval has said no, and never what the call brought.
+func TestSubmit_given_up(t *testing.T) {
+	t.Parallel()
+	for name, names := range map[string]session.Answer{"by its call": {ToolCallID: "c2-1"}, "by its wait": {Wait: "w2-1"}, "by both": {ToolCallID: "c2-1", Wait: "w2-1"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, p := waiting(t, "approve")
+			answer := names
+			answer.Kind, answer.Error = session.AnswerClientTool, "the user closed the window"
+			give := func() (runtime.Submitted, error) {
+				return p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: people, Answer: answer})
+			}
+			out, err := give()
+			require.NoError(t, err)
+			require.Equal(t, session.AnswerApproval, out.Answer.Kind)
+			require.False(t, *out.Answer.Approved)
+			out, err = give()
+			require.NoError(t, err)
+			require.True(t, out.Repeated)
+			require.NoError(t, p.settle())
+			result := results(w.session())["c2-1"]
+			require.Equal(t, llm.ResultDenied, result.Status)
+			require.Contains(t, string(result.Output), "the user closed the window")
+			require.Empty(t, w.effects.all())
+			out, err = give()
+			require.NoError(t, err, "after the end")
+			require.True(t, out.Repeated)
+		})
+	}
+	w, p := waiting(t, "approve")
+	for name, answer := range map[string]session.Answer{
+		"a result":             {Kind: session.AnswerClientTool, ToolCallID: "c2-1", Result: json.RawMessage(`"deployed"`)},
+		"a result of its wait": {Kind: session.AnswerClientTool, Wait: "w2-1", Result: json.RawMessage(`"deployed"`)},
+		"both":                 {Kind: session.AnswerClientTool, Wait: "w2-1", Result: json.RawMessage(`"deployed"`), Error: "x"},
+		"of another call":      {Kind: session.AnswerClientTool, ToolCallID: "c2-2", Error: "x"},
+		"of two":               {Kind: session.AnswerClientTool, ToolCallID: "c2-2", Wait: "w2-1", Error: "x"},
+	} {
+		_, err := p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: people, Answer: answer})
+		require.Error(t, err, name)
+		require.Contains(t, []runtime.Code{runtime.CodeWrongKind, runtime.CodeWaitNotFound}, codeOf(err), name)
+	}
+	require.Equal(t, session.StatusSuspended, w.session().Status)
+}

@@ -36,8 +36,31 @@ func answerKind(kind session.WaitKind) session.AnswerKind {
 
 // Find finds the wait an answer names: by its id, an approval also by its nonce,
 // a client tool's result by its call. A message names nothing: it is for the input
-// the session asked for last.
-func (c *Checker) Find(ctx context.Context, a stored.Suspension, answer session.Answer) (store.Item, error) {
+// the session asked for last. A client's error for a call that waits for an approval becomes a no, in
+// answer, with the error as its reason.
+func (c *Checker) Find(ctx context.Context, a stored.Suspension, answer *session.Answer) (store.Item, error) {
+	item, err := c.find(ctx, a, *answer)
+	if !givenUp(*answer) {
+		return item, err
+	}
+	for _, waiting := range slices.Backward(a.Items) {
+		w := waiting.Wait.Wait
+		if w.Kind == session.WaitApproval && (w.ID == answer.Wait || answer.Wait == "" && w.Call == answer.ToolCallID && err != nil) {
+			no := false
+			answer.Kind, answer.Approved, answer.Reason, answer.Error = session.AnswerApproval, &no, answer.Error, ""
+			return waiting, refusal.About(waiting.ID, checkNames(a.Head.Key, w, *answer))
+		}
+	}
+	return item, err
+}
+
+// givenUp reports whether an answer says that a client has not done a call, and nothing else. Where the
+// call waits for an approval, that is a no; a result would be forged there.
+func givenUp(a session.Answer) bool {
+	return a.Kind == session.AnswerClientTool && a.Error != "" && a.Result == nil
+}
+
+func (c *Checker) find(ctx context.Context, a stored.Suspension, answer session.Answer) (store.Item, error) {
 	key := a.Head.Key
 	switch {
 	case answer.Wait != "":
