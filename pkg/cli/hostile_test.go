@@ -110,7 +110,8 @@ func answers() map[string]any {
 	return map[string]any{
 		"GET /sessions": &client.Sessions{}, "POST /sessions": &client.Started{}, "GET /waits": &client.Waits{}, "GET /sessions/{id}": &client.Session{},
 		"GET /sessions/{id}/waits": &client.Waits{}, "GET /sessions/{id}/entries": &client.Entries{},
-		"POST /sessions/{id}/submit": &client.Submitted{}, "POST /sessions/{id}/resume": &client.Resumed{},
+		"POST /sessions/{id}/answers": nil,
+		"POST /sessions/{id}/submit":  &client.Submitted{}, "POST /sessions/{id}/resume": &client.Resumed{},
 		"POST /sessions/{id}/messages": &client.Sent{}, "POST /sessions/{id}/interrupt": &client.Stopped{}, "POST /sessions/{id}/cancel": &client.Stopped{}, "POST /sessions/{id}/abort": &client.Stopped{},
 		"DELETE /sessions/{id}": &client.Deleted{},
 		"POST /halt":            &client.Halted{}, "POST /go": &client.Lifted{}, "GET /halts": nil,

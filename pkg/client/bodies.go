@@ -105,6 +105,41 @@ type Submitted struct {
 	LeftOut []LeftOut `json:"leftOut,omitempty"`
 }
 
+// AnswersRequest answers several things a session waits for: each answer counts for itself, in order,
+// and what is refused changes nothing of the others.
+type AnswersRequest struct {
+	// Answers are 1 to [session.MaxWaits].
+	Answers []SubmitRequest `json:"answers"`
+}
+
+// SubmittedAll is the answer to several answers that were all taken.
+type SubmittedAll struct {
+	// Results are in the order of the answers.
+	Results []AnswerResult `json:"results"`
+	// Continuation and Open as of the last answer.
+	Continuation Continuation `json:"continuation"`
+	Open         []Wait       `json:"open"`
+	// Session as it stood when the answer was made; left out when it could not be read.
+	Session *Session `json:"session,omitempty"`
+	// LeftOut lists what is not in it, being too large to be sent.
+	LeftOut []LeftOut `json:"leftOut,omitempty"`
+}
+
+// AnswerResult says what became of one of several answers.
+type AnswerResult struct {
+	// WaitID is the wait that was answered; of a refused answer what it named, if anything.
+	WaitID string `json:"waitId,omitempty"`
+	// Status is the one that the answer alone would have had: 200, or that of its refusal.
+	Status int `json:"status"`
+	// Answer as it was recorded; of already_answered the one that came first.
+	Answer *session.Answer `json:"answer,omitempty"`
+	// Repeated says that the same answer was given before; nothing was done again.
+	Repeated bool `json:"repeated,omitempty"`
+	// Code and Detail say why the answer was refused, as in a [Problem].
+	Code   string `json:"code,omitempty"`
+	Detail string `json:"detail,omitempty"`
+}
+
 // StopRequest interrupts, cancels or aborts a task.
 type StopRequest struct {
 	// Reason is kept with it: 1 KiB at most.

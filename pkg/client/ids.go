@@ -46,6 +46,13 @@ func checkAnswer(out any, id string) error {
 		return checkID("session", o.SessionID, false)
 	case *Submitted:
 		return checkWaits(o.Open, true)
+	case *SubmittedAll:
+		for _, result := range o.Results {
+			if err := checkID("wait", result.WaitID, true); err != nil {
+				return err
+			}
+		}
+		return checkWaits(o.Open, true)
 	case *Resumed:
 		return checkWaits(o.Open, true)
 	case *Forked:

@@ -29,6 +29,7 @@ func TestAnswers_ids(t *testing.T) {
 		"getSession":       {client.Session{}, client.Session{ID: "t"}, client.Session{ID: "s", CheckpointID: odd}, client.Session{ID: "s", Pause: &client.Pause{Pending: odds}}},
 		"startSession":     {client.Started{}, client.Started{SessionID: odd}},
 		"submitAnswer":     {client.Submitted{Open: odds}},
+		"submitAnswers":    {client.SubmittedAll{Open: odds}, client.SubmittedAll{Results: []client.AnswerResult{{WaitID: odd}}}},
 		"resumeSession":    {client.Resumed{Open: []client.Wait{{WaitID: odd}}}},
 		"sendMessage":      {client.Sent{}, client.Sent{SessionID: odd}, client.Sent{SessionID: "s", MailID: odd}, client.Sent{SessionID: "s", Open: []client.Wait{{WaitID: odd}}}},
 		"interruptSession": {client.Stopped{}, client.Stopped{SessionID: odd}},

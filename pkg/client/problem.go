@@ -21,6 +21,8 @@ type Problem struct {
 	Answer *session.Answer `json:"answer,omitempty"`
 	// Effects that were done, of effects_not_acknowledged.
 	Effects *session.EffectsDone `json:"effects,omitempty"`
+	// Results of all answers of a request of which some were refused.
+	Results []AnswerResult `json:"results,omitempty"`
 	// LeftOut lists what is not in it, being too large to be sent.
 	LeftOut []LeftOut `json:"leftOut,omitempty"`
 	// RequestID finds what happened in the server's log; on 5xx.

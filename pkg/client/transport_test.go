@@ -122,6 +122,10 @@ func calls(c *client.Client, id string) map[string]func(context.Context) error {
 			_, err := c.Submit(ctx, client.SubmitParams{SessionID: id, Answer: client.SubmitRequest{WaitID: "w2-1"}})
 			return err
 		},
+		"submitAnswers": func(ctx context.Context) error {
+			_, err := c.SubmitAll(ctx, client.SubmitAllParams{SessionID: id, Answers: []client.SubmitRequest{{WaitID: "w2-1"}}})
+			return err
+		},
 		"sendMessage": func(ctx context.Context) error {
 			_, err := c.Send(ctx, client.SendParams{SessionID: id, Request: client.SendRequest{Message: client.Text("hi")}})
 			return err

@@ -50,6 +50,22 @@ func (c *Client) Submit(ctx context.Context, p SubmitParams) (Submitted, error) 
 	return verb[Submitted](ctx, c, p.SessionID, "submit", p.CancelOnDisconnect, p.IdempotencyKey, p.Answer, p.Wait)
 }
 
+// SubmitAllParams answer several waits.
+type SubmitAllParams struct {
+	SessionID string
+	Answers   []SubmitRequest
+	// IdempotencyKey as in [StartParams]; each answer has it.
+	IdempotencyKey string
+	// Wait as in [StartParams].
+	Wait time.Duration
+}
+
+// SubmitAll answers several waits, each for itself: what is refused changes nothing of the others. If any
+// is refused the error is an [*Error] of the first refusal whose Problem has the Results of all.
+func (c *Client) SubmitAll(ctx context.Context, p SubmitAllParams) (SubmittedAll, error) {
+	return verb[SubmittedAll](ctx, c, p.SessionID, "answers", false, p.IdempotencyKey, AnswersRequest{Answers: p.Answers}, p.Wait)
+}
+
 // ResumeParams go on with a session.
 type ResumeParams struct {
 	SessionID string

@@ -23,35 +23,42 @@ const maxDepth = 100
 // read reads the body into a request struct, strictly: what it does not say
 // exactly is refused, never guessed. A missing body is refused unless optional.
 func (h *handler) read(r *request, into any, optional bool) error {
+	raw, err := h.readBody(r)
+	switch {
+	case err != nil:
+		return err
+	case raw == nil && optional:
+		return nil
+	case raw == nil:
+		return refuse(codes.BodyMissing, "the body is missing: send a JSON object")
+	}
+	return decode(raw, into)
+}
+
+// readBody reads the body; nil if there is none.
+func (h *handler) readBody(r *request) ([]byte, error) {
 	if r.Body == nil || r.ContentLength == 0 {
-		return missing(optional)
+		return nil, nil
 	}
 	if err := checkMedia(r.Header); err != nil {
-		return err
+		return nil, err
 	}
 	if r.ContentLength > h.cfg.MaxBody {
-		return tooLarge(h.cfg.MaxBody)
+		return nil, tooLarge(h.cfg.MaxBody)
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(r.w, r.Body, h.cfg.MaxBody))
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
-		return tooLarge(h.cfg.MaxBody)
+		return nil, tooLarge(h.cfg.MaxBody)
 	case err != nil && r.Context().Err() != nil:
-		return r.Context().Err()
+		return nil, r.Context().Err()
 	case err != nil:
-		return refuse(codes.BodyUnreadable, "the body ended before it was whole")
+		return nil, refuse(codes.BodyUnreadable, "the body ended before it was whole")
 	case len(bytes.TrimSpace(raw)) == 0:
-		return missing(optional)
+		return nil, nil
 	}
-	return decode(raw, into)
-}
-
-func missing(optional bool) error {
-	if optional {
-		return nil
-	}
-	return refuse(codes.BodyMissing, "the body is missing: send a JSON object")
+	return raw, nil
 }
 
 func tooLarge(limit int64) error {
@@ -80,29 +87,14 @@ func checkMedia(header http.Header) error {
 // names that are none. Bytes that are not text it would replace. On an error the struct
 // holds anything.
 func decode(raw []byte, into any) error {
-	for i := 0; i < len(raw); {
-		r, size := utf8.DecodeRune(raw[i:])
-		if r == utf8.RuneError && size == 1 {
-			return malformed(raw, i, "this is not UTF-8")
-		}
-		i += size
-	}
-	// Nothing is decoded of what is not JSON as a whole, so that this is found first.
-	misfit := json.Unmarshal(raw, into)
-	if syntax := (*json.SyntaxError)(nil); errors.As(misfit, &syntax) {
-		at := int(syntax.Offset) // bytes read, so that the last of them is the mistake
-		if !strings.HasPrefix(syntax.Error(), "unexpected end") {
-			at--
-		}
-		return malformed(raw, at, syntax.Error())
+	misfit, err := parse(raw, into)
+	if err != nil {
+		return err
 	}
 	if raw[len(raw)-len(bytes.TrimLeft(raw, " \t\r\n"))] != '{' {
 		return refuse(codes.MalformedJSON, "the body must be a JSON object")
 	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	strict := strictness{decoder: decoder}
-	if err := strict.value(reflect.TypeOf(into).Elem()); err != nil {
+	if err := checkFields(raw, reflect.TypeOf(into).Elem()); err != nil {
 		return err
 	}
 	if mistake := (*json.UnmarshalTypeError)(nil); errors.As(misfit, &mistake) {
@@ -111,6 +103,35 @@ func decode(raw []byte, into any) error {
 		return refuse(codes.InvalidField, "%v", misfit)
 	}
 	return nil
+}
+
+// parse decodes what is JSON in UTF-8 as a whole, and returns whether it misfits; what is not is refused.
+func parse(raw []byte, into any) (misfit, refused error) {
+	for i := 0; i < len(raw); {
+		r, size := utf8.DecodeRune(raw[i:])
+		if r == utf8.RuneError && size == 1 {
+			return nil, malformed(raw, i, "this is not UTF-8")
+		}
+		i += size
+	}
+	// Nothing is decoded of what is not JSON as a whole, so that this is found first.
+	misfit = json.Unmarshal(raw, into)
+	if syntax := (*json.SyntaxError)(nil); errors.As(misfit, &syntax) {
+		at := int(syntax.Offset) // bytes read, so that the last of them is the mistake
+		if !strings.HasPrefix(syntax.Error(), "unexpected end") {
+			at--
+		}
+		return nil, malformed(raw, at, syntax.Error())
+	}
+	return misfit, nil
+}
+
+// checkFields walks through valid JSON as [strictness] does.
+func checkFields(raw []byte, t reflect.Type) error {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	strict := strictness{decoder: decoder}
+	return strict.value(t)
 }
 
 // malformed says where in the body the mistake is, in lines and characters from 1.

@@ -312,6 +312,21 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.drive(key("prompted"))
 	s.tell("session_policy", ann, get, "/sessions/prompted", "")
 	s.tell("start_policy_no_mode", ann, post, "/sessions", `{"agent":"desk","input":"echo","rules":{"policy":{"default":"ask"}}}`)
+	// several answers at once, and the forms of others
+	s.start("several", "two")
+	several := get2(s, "several").Pause.Pending
+	s.tell("answers_one_refused", ann, post, "/sessions/several/answers", fmt.Sprintf(`{"answers":[{"kind":"approval-response","waitId":%q,"approved":true},{"kind":"approval-response","waitId":"w9-9","approved":true}]}`, several[0].WaitID))
+	s.tell("answers", ann, post, "/sessions/several/answers", fmt.Sprintf(`{"answers":[{"kind":"approval-response","waitId":%q,"approved":true},{"kind":"approval-response","waitId":%q,"approved":false,"reason":"one is enough"}]}`, several[0].WaitID, several[1].WaitID))
+	s.start("strands", "two")
+	s.tell("answers_strands", ann, post, "/sessions/strands/answers", `[{"interruptResponse":{"interruptId":"w2-1","response":"yes"}},{"interruptResponse":{"interruptId":"w2-2","response":{"approved":false,"reason":"no"}}}]`)
+	s.start("stakpak", "two")
+	s.tell("answers_stakpak", ann, post, "/sessions/stakpak/answers", `{"run_id":"run_1","decisions":{"w2-1":{"action":"accept"},"w2-2":{"action":"reject","content":"no"}}}`)
+	s.start("stakpak2", "two")
+	s.tell("answers_stakpak_all", ann, post, "/sessions/stakpak2/answers", `{"approve":["w2-1"],"reject":["w2-2"]}`)
+	s.start("kortyx", "pick")
+	s.tell("answers_kortyx", ann, post, "/sessions/kortyx/answers", `{"resume":{"token":"w3-1","requestId":"w3-1","choice":{"id":"red"}}}`)
+	s.start("helix", "deploy")
+	s.tell("submit_given_up", ann, post, "/sessions/helix/submit", `{"kind":"client-tool-result","toolCallId":"c2-1","error":"the user closed the window"}`)
 	// New exchanges go here: ids are counted, and one further up renumbers every file after it.
 	return s.told
 }

@@ -50,6 +50,12 @@ const (
 	// DefaultMaxBody leaves room for an input of [runtime.MaxInput] in JSON, under
 	// the 6 MB that Lambda takes in one request.
 	DefaultMaxBody = runtime.MaxInput + 1<<20
+	// DefaultMaxResult is how many bytes of a result others take as well.
+	DefaultMaxResult = 1 << 20
+	// DefaultMaxError is how many bytes of an error others take as well.
+	DefaultMaxError = 8 << 10
+	// maxAnswerID bounds each id in an answer: ours are shorter.
+	maxAnswerID = 256
 	// DefaultMaxPage keeps an answer under the 6 MB that Lambda returns, in which
 	// our JSON is a string that is escaped once more.
 	DefaultMaxPage = 3 << 20
@@ -78,6 +84,9 @@ type Config struct {
 	HidesDisconnects bool
 	// MaxBody is the largest body in bytes that is read; 0 means [DefaultMaxBody].
 	MaxBody int64
+	// MaxResult is how many bytes the result of an answer may have, its edited input and its reply;
+	// MaxError its error and its reason. 0 means [DefaultMaxResult] and [DefaultMaxError].
+	MaxResult, MaxError int
 	// MaxPage is how many bytes the items of a page may have, unless there is only
 	// one; 0 means [DefaultMaxPage].
 	MaxPage int64
@@ -118,6 +127,12 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	if cfg.MaxBody <= 0 {
 		cfg.MaxBody = DefaultMaxBody
+	}
+	if cfg.MaxResult <= 0 {
+		cfg.MaxResult = DefaultMaxResult
+	}
+	if cfg.MaxError <= 0 {
+		cfg.MaxError = DefaultMaxError
 	}
 	if cfg.MaxPage <= 0 {
 		cfg.MaxPage = DefaultMaxPage

@@ -133,16 +133,22 @@ func (h *handler) checkpoints(r *request) (*response, error) {
 	return ok(out)
 }
 
+// waitsOf are all waits of the session of a request, which has to be there.
+func (h *handler) waitsOf(r *request) ([]journal.WaitRecord, error) {
+	records, err := h.cfg.Runtime.Waits(r.Context(), r.key())
+	if err == nil && len(records) == 0 {
+		_, err = h.cfg.Runtime.Head(r.Context(), r.key()) // no waits, or no session?
+	}
+	return records, err
+}
+
 // waits is GET /sessions/{id}/waits.
 func (h *handler) waits(r *request) (*response, error) {
 	values, err := r.parameters("limit", "cursor")
 	if err != nil {
 		return nil, err
 	}
-	records, err := h.cfg.Runtime.Waits(r.Context(), r.key())
-	if err == nil && len(records) == 0 {
-		_, err = h.cfg.Runtime.Head(r.Context(), r.key()) // no waits, or no session?
-	}
+	records, err := h.waitsOf(r)
 	if err != nil {
 		return nil, err
 	}

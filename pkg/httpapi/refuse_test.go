@@ -63,6 +63,7 @@ func TestRefusals(t *testing.T) {
 		get, post = http.MethodGet, http.MethodPost
 		start     = "/sessions"
 		submit    = "/sessions/trip/submit"
+		answers   = "/sessions/trip/answers"
 		resume    = "/sessions/trip/resume"
 		body      = `{"agent":"desk","input":"x"}`
 	)
@@ -163,6 +164,19 @@ func TestRefusals(t *testing.T) {
 
 		// bodies
 		{"no body", ann, post, start, "", nil, 400, "body_missing", ""},
+		{"an id without end", ann, post, submit, `{"kind":"approval-response","approved":true,"waitId":"` + strings.Repeat("w", 257) + `"}`, nil, 413, "input_too_large", "waitId"},
+		{"a reason without end", ann, post, submit, `{"kind":"approval-response","approved":false,"waitId":"w3-1","reason":"` + strings.Repeat("x", httpapi.DefaultMaxError+1) + `"}`, nil, 413, "input_too_large", "reason"},
+		{"an error without end", ann, post, "/sessions/place/submit", `{"kind":"client-tool-result","toolCallId":"c2-1","error":"` + strings.Repeat("x", httpapi.DefaultMaxError+1) + `"}`, nil, 413, "input_too_large", "error"},
+		{"a result without end", ann, post, "/sessions/place/submit", `{"kind":"client-tool-result","toolCallId":"c2-1","result":"` + strings.Repeat("x", httpapi.DefaultMaxResult) + `"}`, nil, 413, "input_too_large", "result"},
+		{"no answers", ann, post, answers, `{"answers":[]}`, nil, 400, "invalid_field", "0 answers"},
+		{"no body of answers", ann, post, answers, "", nil, 400, "body_missing", ""},
+		{"neither form", ann, post, answers, `{"approved":true}`, nil, 400, "unknown_field", "answers"},
+		{"no word of Strands for yes", ann, post, answers, `[{"interruptResponse":{"interruptId":"w3-1","response":null}}]`, nil, 400, "invalid_field", "Strands"},
+		{"a wait that Strands does not name", ann, post, answers, `[{"interruptResponse":{"interruptId":"c3-1","response":true}}]`, nil, 404, "wait_not_found", "Strands"},
+		{"a field of Strands twice", ann, post, answers, `[{"interruptResponse":{"interruptId":"w3-1","response":false,"response":true}}]`, nil, 400, "duplicate_field", "response"},
+		{"a result of Stakpak in place of an approval", ann, post, answers, `{"decisions":{"w3-1":{"action":"custom_result","content":"done"}}}`, nil, 400, "invalid_field", "Stakpak"},
+		{"all that Stakpak was not shown", ann, post, answers, `{"approve_all":true}`, nil, 400, "invalid_input", "checkpoint"},
+		{"another token of Kortyx", ann, post, answers, fmt.Sprintf(`{"token":%q,"requestId":"w3-1","selected":"approve"}`, pair.ApprovalID), nil, 404, "wait_not_found", "Kortyx"},
 		{"no body to submit", ann, post, submit, "", nil, 400, "body_missing", ""},
 		{"a body of blanks", ann, post, start, " \n ", nil, 400, "body_missing", ""},
 		{"too much body", ann, post, start, `{"input":"` + strings.Repeat("x", httpapi.DefaultMaxBody) + `"}`, nil, 413, "body_too_large", ""},
@@ -291,7 +305,7 @@ func TestNotOurs(t *testing.T) {
 		require.Equal(t, strings.ReplaceAll(none.Body.String(), "nobodys", "theirs"), theirs.Body.String(), target)
 	}
 	for verb, target := range routesOf(http.MethodPost, "theirs") {
-		body := map[string]string{"submitAnswer": `{"kind":"message","message":"x"}`, "resumeSession": `{"message":"x"}`, "sendMessage": `{"message":"x"}`, "interruptSession": `{"task":1}`, "cancelSession": `{"reason":"x"}`, "abortSession": `{}`, "retrySession": `{}`, "forkSession": `{}`}[verb]
+		body := map[string]string{"submitAnswer": `{"kind":"message","message":"x"}`, "submitAnswers": `[{"interruptResponse":{"interruptId":"w2-1","response":true}}]`, "resumeSession": `{"message":"x"}`, "sendMessage": `{"message":"x"}`, "interruptSession": `{"task":1}`, "cancelSession": `{"reason":"x"}`, "abortSession": `{}`, "retrySession": `{}`, "forkSession": `{}`}[verb]
 		require.NotEmpty(t, body, "what would %s take, if the session were there?", verb)
 		theirs, none := w.send(ann, http.MethodPost, target, body), w.send(ann, http.MethodPost, strings.Replace(target, "theirs", "nobodys", 1), body)
 		require.Equal(t, http.StatusNotFound, theirs.Code, verb)

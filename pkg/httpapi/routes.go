@@ -47,6 +47,7 @@ var table = []served{
 	{Route{http.MethodPost, "/sessions", FunctionStart, "startSession"}, (*handler).start},
 	{Route{http.MethodPost, "/sessions/{id}/resume", FunctionResume, "resumeSession"}, (*handler).resume},
 	{Route{http.MethodPost, "/sessions/{id}/submit", FunctionSubmit, "submitAnswer"}, (*handler).submit},
+	{Route{http.MethodPost, "/sessions/{id}/answers", FunctionSubmit, "submitAnswers"}, (*handler).submitAll},
 	{Route{http.MethodPost, "/sessions/{id}/retry", FunctionResume, "retrySession"}, (*handler).retry},
 	{Route{http.MethodPost, "/sessions/{id}/fork", FunctionResume, "forkSession"}, (*handler).fork},
 	{Route{http.MethodPost, "/sessions/{id}/messages", FunctionResume, "sendMessage"}, (*handler).sendMessage},

@@ -222,7 +222,7 @@ func TestDown(t *testing.T) {
 	for _, id := range []string{"", "trip"} {
 		for verb, target := range routesOf(http.MethodPost, id) {
 			// What is empty here approves the wait.
-			body, ok := map[string]string{"startSession": `{"agent":"desk","input":"echo"}`, "submitAnswer": "", "resumeSession": `{"decisions":{"approve":["WAIT"]}}`, "sendMessage": `{"message":"x"}`, "interruptSession": `{}`, "cancelSession": `{}`, "abortSession": `{}`, "retrySession": `{}`, "forkSession": `{}`, "haltSteps": `{}`, "letStepsGo": `{}`}[verb]
+			body, ok := map[string]string{"startSession": `{"agent":"desk","input":"echo"}`, "submitAnswer": "", "submitAnswers": `{"decisions":{"WAIT":{"action":"accept"}}}`, "resumeSession": `{"decisions":{"approve":["WAIT"]}}`, "sendMessage": `{"message":"x"}`, "interruptSession": `{}`, "cancelSession": `{}`, "abortSession": `{}`, "retrySession": `{}`, "forkSession": `{}`, "haltSteps": `{}`, "letStepsGo": `{}`}[verb]
 			require.True(t, ok, "with which body does %s change something?", verb)
 			requests = append(requests, request{http.MethodPost, target, body})
 		}

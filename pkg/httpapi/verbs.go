@@ -66,21 +66,11 @@ func (h *handler) submit(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkKind(body.Kind); err != nil {
-		return nil, err
-	}
 	task, err := h.drives(r)
 	if err != nil {
 		return nil, err
 	}
-	submitted, err := h.cfg.Runtime.Submit(r.Context(), runtime.SubmitParams{
-		Key: r.key(), Caller: r.by(), HoldResume: body.AutoResume != nil && !*body.AutoResume, IdempotencyKey: idempotencyKey,
-		Answer: session.Answer{
-			Wait: body.WaitID, Kind: body.Kind, ToolCallID: body.ToolCallID, ApprovalID: body.ApprovalID, QuestionID: body.QuestionID,
-			Approved: body.Approved, Reason: body.Reason, EditedInput: body.EditedInput, Result: body.Result, Error: body.Error,
-			Selected: body.Selected, Text: body.Text, Message: body.Message, Verdict: body.Verdict,
-		},
-	})
+	submitted, err := h.submitOne(r, body, idempotencyKey)
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +106,10 @@ func (h *handler) resume(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	return h.resumeWith(r, body, idempotencyKey)
+}
+
+func (h *handler) resumeWith(r *request, body client.ResumeRequest, idempotencyKey string) (*response, error) {
 	mode, err := modeOf(body)
 	if err != nil {
 		return nil, err
