@@ -28,6 +28,7 @@ var plan = house{
 		"internal/toolcall": 1.5, // what pkg/tool keeps from its users
 
 		"pkg/tool/internal/jsontype": 1.9, // what encoding/json refuses in a tool's types
+		"pkg/tool/internal/shape":    1.9, // what encoding/json makes of arguments
 
 		"internal/toolrun": 2.5, // what the runtime and tooltest do alike
 

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/adjourn/adjourn/pkg/tool/internal/shape"
 )
 
 // maxExponent bounds the exponents of numbers: no number of ours needs more, and
@@ -49,7 +51,7 @@ func (s *scanner) token(token json.Token) {
 	if top := s.top(); top != nil && top.isKey {
 		key, _ := token.(string)
 		top.key, top.isKey = key, false
-		folded := fold(key)
+		folded := shape.Fold(key)
 		first, twice := top.keys[folded]
 		switch {
 		case !twice:

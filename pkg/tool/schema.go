@@ -2,11 +2,13 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/adjourn/adjourn/pkg/tool/internal/jsontype"
+	"github.com/adjourn/adjourn/pkg/tool/internal/shape"
 )
 
 // schema is a JSON Schema, compiled once.
@@ -23,6 +26,8 @@ type schema struct {
 	compiled *jsonschema.Schema
 	// doc is the schema as decoded JSON, to say what was expected where.
 	doc any
+	// defaults says that it has some.
+	defaults bool
 }
 
 // schemaURL is where a schema pretends to live. Nothing is ever fetched.
@@ -99,11 +104,25 @@ func specSchema[In any](name string, given json.RawMessage, properties map[strin
 	if err != nil {
 		return wrong("it does not compile: %s", strings.ReplaceAll(err.Error(), "\n", " "))
 	}
+	var wrongDefaults []string
+	defaults := shape.Defaults(doc, func(pointer string, value any) {
+		at, err := compiler.Compile(schemaURL + "#" + (&url.URL{Path: pointer}).EscapedPath())
+		if err == nil {
+			err = at.Validate(value)
+		}
+		if err != nil {
+			wrongDefaults = append(wrongDefaults, fmt.Sprintf("the default of %s does not fit its own schema: %s", cmp.Or(pointer, "the whole"), strings.ReplaceAll(err.Error(), "\n", " ")))
+		}
+	})
+	if len(wrongDefaults) > 0 {
+		slices.Sort(wrongDefaults)
+		return wrong("%s", strings.Join(wrongDefaults, "; "))
+	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, raw); err != nil {
 		return wrong("it is not JSON: %v", err)
 	}
-	return &schema{compiled: compiled, doc: doc}, compact.Bytes(), nil
+	return &schema{compiled: compiled, doc: doc, defaults: defaults}, compact.Bytes(), nil
 }
 
 // noLoader refuses every $ref that leaves the schema.

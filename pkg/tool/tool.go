@@ -12,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/tool/internal/jsontype"
+	"github.com/adjourn/adjourn/pkg/tool/internal/shape"
 )
 
 // DefaultTimeout is how long a tool may run whose [Spec] names no timeout.
@@ -80,9 +81,9 @@ type definition struct {
 	digest            string // of all that matters, made once
 	err               error
 
-	shape *shape // of the input
-	// decode reports whether the arguments fit the input type.
-	decode  func(args json.RawMessage) error
+	shape *shape.Shape // of the input
+	// decode reads the arguments into the input type, and returns a pointer to it.
+	decode  func(args json.RawMessage) (any, error)
 	approve func(args json.RawMessage) bool
 	run     func(ctx context.Context, c *Call, args json.RawMessage) (any, error)
 	probe   func(ctx context.Context, c *Call, args json.RawMessage) (any, bool, error)
@@ -129,10 +130,10 @@ func define[In any](spec Spec[In], client bool) *definition {
 	d := &definition{
 		name: spec.Name, description: spec.Description, effect: spec.Effect, client: client, finish: spec.Finish,
 		timeout: spec.Timeout, onUnknown: spec.OnUnknown, expiry: spec.Expiry.clone(), who: slices.Clone(spec.Who),
-		shape: shapeOf(reflect.TypeFor[In](), map[reflect.Type]*shape{}),
-		decode: func(args json.RawMessage) error {
-			_, err := decode[In](args)
-			return err
+		shape: shape.Of(reflect.TypeFor[In]()),
+		decode: func(args json.RawMessage) (any, error) {
+			in, err := decode[In](args)
+			return &in, err
 		},
 	}
 	if d.effect == "" {

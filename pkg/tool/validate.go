@@ -6,12 +6,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/adjourn/adjourn/pkg/tool/internal/shape"
 )
 
 // shownProblems is how many problems the text of an [ArgumentError] spells out.
@@ -56,35 +61,97 @@ func (e *ArgumentError) List() string {
 	return b.String()
 }
 
-// Validate checks the arguments of a call against the schema and the input
-// type. It returns nil, in which case they can be decoded, or an
-// [*ArgumentError] with every problem. No arguments are an empty object.
+// Validate checks the arguments of a call as [Tool.Effective] does, and returns its error.
 func (t Tool) Validate(args json.RawMessage) error {
+	_, err := t.Effective(args)
+	return err
+}
+
+// Effective checks the arguments of a call against the schema and the input type, and returns them
+// as the tool's function gets them: with the defaults of the schema, without what the input type
+// has no field for, and a null that it cannot keep as what it is read as. Nothing else of them is
+// changed; where nothing is, args come back as they are. The error is an [*ArgumentError] with every
+// problem: also what Go would read as another value than it is written, such as a number that
+// float64 cannot hold. No arguments are an empty object.
+//
+// What runs in the client is read there: of its arguments only the defaults are filled in.
+func (t Tool) Effective(args json.RawMessage) (json.RawMessage, error) {
 	d := t.def()
 	if d.schema == nil {
-		return &ArgumentError{Tool: d.name, Problems: []Problem{{Message: "the tool's definition has mistakes: " + fmt.Sprint(d.err)}}}
+		return nil, &ArgumentError{Tool: d.name, Problems: []Problem{{Message: "the tool's definition has mistakes: " + fmt.Sprint(d.err)}}}
 	}
 	if len(bytes.TrimSpace(args)) == 0 {
 		args = json.RawMessage(`{}`)
 	}
-	if problems := d.problems(args); len(problems) > 0 {
-		return &ArgumentError{Tool: d.name, Problems: problems}
+	effective, changed, problems := d.effective(args)
+	if changed && len(problems) == 0 {
+		var again json.RawMessage
+		if again, _, problems = d.effective(effective); len(problems) == 0 && !bytes.Equal(again, effective) {
+			problems = []Problem{{Message: "the tool would get other arguments than those that are shown"}}
+		}
 	}
-	return nil
+	if len(problems) > 0 {
+		return nil, &ArgumentError{Tool: d.name, Problems: problems}
+	}
+	return effective, nil
 }
 
-func (d *definition) problems(args json.RawMessage) []Problem {
+// surrogate is how JSON writes one half of a character outside the basic plane. Half a pair alone
+// is read as another character.
+var surrogate = regexp.MustCompile(`\\u[dD][89a-fA-F]`)
+
+func (d *definition) effective(args json.RawMessage) (effective json.RawMessage, changed bool, problems []Problem) {
+	if !utf8.Valid(args) {
+		return nil, false, []Problem{{Message: "this is not text in UTF-8"}}
+	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(args))
 	if err != nil {
-		return []Problem{{Message: "this is not valid JSON: " + err.Error()}}
+		return nil, false, []Problem{{Message: "this is not valid JSON: " + err.Error()}}
 	}
 	if text, ok := doc.(string); ok {
-		return []Problem{{Message: fmt.Sprintf("expected a JSON object, got the text %s", quote(text))}}
+		return nil, false, []Problem{{Message: fmt.Sprintf("expected a JSON object, got the text %s", quote(text))}}
 	}
-	problems := scan(args)
-	if len(problems) > 0 {
-		return problems // what is ambiguous is not judged further
+	if problems := scan(args); len(problems) > 0 {
+		return nil, false, problems // what is ambiguous is not judged further
 	}
+	changed = surrogate.Match(args)
+	if d.schema.defaults {
+		filled, err := shape.Fill(d.schema.doc, doc)
+		if err != nil {
+			return nil, false, []Problem{{Message: err.Error()}}
+		}
+		changed = changed || filled
+	}
+	if changed {
+		if args, err = json.Marshal(doc); err != nil {
+			return nil, false, []Problem{{Message: err.Error()}}
+		}
+	}
+	in, problems := d.check(doc, args)
+	if len(problems) > 0 || d.client {
+		return args, changed, problems
+	}
+	read, other, differences := d.shape.Effective(doc, reflect.ValueOf(in))
+	if problems = placed(differences); other && len(problems) == 0 {
+		changed = true
+		if args, err = json.Marshal(read); err != nil {
+			problems = []Problem{{Message: err.Error()}}
+		}
+	}
+	return args, changed, problems
+}
+
+// placed returns problems with their places as pointers.
+func placed(found []shape.Problem) []Problem {
+	var problems []Problem
+	for _, p := range found {
+		problems = append(problems, Problem{At: pointer(p.At), Message: p.Message})
+	}
+	return problems
+}
+
+// check holds arguments, also as decoded JSON, against the schema and reads them.
+func (d *definition) check(doc any, args json.RawMessage) (in any, problems []Problem) {
 	sorted := func() []Problem {
 		slices.SortStableFunc(problems, func(a, b Problem) int {
 			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Message, b.Message))
@@ -94,22 +161,23 @@ func (d *definition) problems(args json.RawMessage) []Problem {
 	if err := d.schema.compiled.Validate(doc); err != nil {
 		var invalid *jsonschema.ValidationError
 		if !errors.As(err, &invalid) {
-			return []Problem{{Message: err.Error()}}
+			return nil, []Problem{{Message: err.Error()}}
 		}
 		d.schema.collect(invalid, &problems)
-		return sorted()
+		return nil, sorted()
 	}
-	if problems = misspelled(d.shape, doc, nil); len(problems) > 0 {
-		return sorted()
+	if problems = placed(d.shape.Misspelled(doc)); len(problems) > 0 {
+		return nil, sorted()
 	}
-	if err := d.tryDecode(args); err != nil {
-		return []Problem{decodeProblem(err)}
+	in, err := d.tryDecode(args)
+	if err != nil {
+		return nil, []Problem{decodeProblem(err)}
 	}
-	return nil
+	return in, nil
 }
 
 // tryDecode guards against input types whose UnmarshalJSON panics.
-func (d *definition) tryDecode(args json.RawMessage) (err error) {
+func (d *definition) tryDecode(args json.RawMessage) (in any, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("the value cannot be read: %s", short(fmt.Sprint(v), 200))
@@ -203,26 +271,7 @@ func (s *schema) alternatives(causes []*jsonschema.ValidationError) string {
 // at returns the part of the schema an error's URL points to.
 func (s *schema) at(url string) map[string]any {
 	_, fragment, _ := strings.Cut(url, "#")
-	node := s.doc
-	for _, token := range strings.Split(strings.TrimPrefix(fragment, "/"), "/") {
-		if token == "" {
-			continue
-		}
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
-		switch v := node.(type) {
-		case map[string]any:
-			node = v[token]
-		case []any:
-			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(v) {
-				return nil
-			}
-			node = v[i]
-		default:
-			return nil
-		}
-	}
-	object, _ := node.(map[string]any)
+	object, _ := shape.At(s.doc, fragment).(map[string]any)
 	return object
 }
 

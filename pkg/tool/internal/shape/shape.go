@@ -1,4 +1,6 @@
-package tool
+// Package shape knows what encoding/json makes of the arguments of a call: which names it reads into
+// a type, what it leaves out, and what it reads in another way than it is written.
+package shape
 
 import (
 	"encoding"
@@ -9,10 +11,10 @@ import (
 	"unicode"
 )
 
-// fold returns the same text for texts that encoding/json takes for one field:
+// Fold returns the same text for texts that encoding/json takes for one field:
 // those that are equal under Unicode's simple case folding. It is the text itself
 // where all its letters are small ones of ASCII.
-func fold(key string) string {
+func Fold(key string) string {
 	return strings.Map(func(r rune) rune {
 		if r <= unicode.MaxASCII {
 			if 'A' <= r && r <= 'Z' {
@@ -31,9 +33,20 @@ func fold(key string) string {
 	}, key)
 }
 
-// misspelled looks for properties that Go would put into a field of another case.
+// Problem is one thing that is wrong with a value, with the names that lead to it.
+type Problem struct {
+	At      []string
+	Message string
+}
+
+// below returns the place of what has a name in the value at a place.
+func below(at []string, name string) []string { return append(at[:len(at):len(at)], name) }
+
+// Misspelled looks for properties that Go would put into a field of another case.
 // The schema knows them as unknown ones, and an open schema takes them unseen.
-func misspelled(s *shape, doc any, at []string) []Problem {
+func (s *Shape) Misspelled(doc any) []Problem { return s.misspelled(doc, nil) }
+
+func (s *Shape) misspelled(doc any, at []string) []Problem {
 	if s == nil {
 		return nil
 	}
@@ -41,41 +54,49 @@ func misspelled(s *shape, doc any, at []string) []Problem {
 	switch doc := doc.(type) {
 	case map[string]any:
 		for key, value := range doc {
-			of, exact := s.fields[key]
-			if !exact {
-				if name, known := s.folded[fold(key)]; known {
-					here := append(at[:len(at):len(at)], key)
-					problems = append(problems, Problem{At: pointer(here), Message: "unknown property: expected " + quote(name) + ", in the same case"})
+			of := s.fields[key].shape
+			if _, exact := s.fields[key]; !exact {
+				if name, known := s.folded[Fold(key)]; known {
+					problems = append(problems, Problem{At: below(at, key), Message: "unknown property: expected " + strconv.Quote(name) + ", in the same case"})
 					continue
 				}
 				of = s.values
 			}
 			if of != nil {
-				problems = append(problems, misspelled(of, value, append(at[:len(at):len(at)], key))...)
+				problems = append(problems, of.misspelled(value, below(at, key))...)
 			}
 		}
 	case []any:
 		for i, value := range doc {
 			if s.items != nil {
-				problems = append(problems, misspelled(s.items, value, append(at[:len(at):len(at)], strconv.Itoa(i)))...)
+				problems = append(problems, s.items.misspelled(value, below(at, strconv.Itoa(i)))...)
 			}
 		}
 	}
 	return problems
 }
 
-// shape is what encoding/json looks for in a value: the fields of a struct, what
+// Shape is what encoding/json looks for in a value: the fields of a struct, what
 // is in a map or a list. Nil, where it looks for no name.
-type shape struct {
-	fields map[string]*shape
+type Shape struct {
+	fields map[string]field
 	folded map[string]string // the names of the fields, by what they fold to
-	values *shape            // of a map
-	items  *shape            // of a slice or an array
+	values *Shape            // of a map
+	items  *Shape            // of a slice or an array
 }
+
+// field is one of a struct, with its place in it.
+type field struct {
+	shape *Shape
+	index []int
+}
+
+// Of returns the shape of a type.
+func Of(t reflect.Type) *Shape { return shapeOf(t, map[reflect.Type]*Shape{}) }
 
 // shapeOf returns the shape of a type. seen has those of the types it stands in,
 // which may be its own.
-func shapeOf(t reflect.Type, seen map[reflect.Type]*shape) *shape {
+func shapeOf(t reflect.Type, seen map[reflect.Type]*Shape) *Shape {
 	for range maxEmbedded {
 		if t.Kind() != reflect.Pointer {
 			break
@@ -85,15 +106,15 @@ func shapeOf(t reflect.Type, seen map[reflect.Type]*shape) *shape {
 	if s, known := seen[t]; known || readsItself(t) {
 		return s
 	}
-	s := new(shape)
+	s := new(Shape)
 	switch t.Kind() {
 	case reflect.Struct:
 		seen[t] = s
-		f := fields{exact: map[string]reflect.Type{}, folded: map[string]string{}}
-		f.gather(t, 0)
-		s.folded, s.fields = f.folded, make(map[string]*shape, len(f.exact))
+		f := fields{exact: map[string]reflect.StructField{}, folded: map[string]string{}}
+		f.gather(t, nil)
+		s.folded, s.fields = f.folded, make(map[string]field, len(f.exact))
 		for name, of := range f.exact {
-			s.fields[name] = shapeOf(of, seen)
+			s.fields[name] = field{shape: shapeOf(of.Type, seen), index: of.Index}
 		}
 	case reflect.Map:
 		seen[t] = s
@@ -118,10 +139,10 @@ func readsItself(t reflect.Type) bool {
 	return p.Implements(jsonReader) || p.Implements(textReader)
 }
 
-// fields are those of a struct that encoding/json knows: their types by name, and
-// their names by what they fold to.
+// fields are those of a struct that encoding/json knows: by name, with the index in the outermost
+// struct, and their names by what they fold to.
 type fields struct {
-	exact  map[string]reflect.Type
+	exact  map[string]reflect.StructField
 	folded map[string]string
 }
 
@@ -131,10 +152,11 @@ const maxEmbedded = 16
 
 // gather adds the fields of a struct, an outer one before one of the same name in
 // an embedded struct.
-func (s *fields) gather(t reflect.Type, depth int) {
-	var embedded []reflect.Type
+func (s *fields) gather(t reflect.Type, at []int) {
+	var embedded []reflect.StructField
 	for i := range t.NumField() {
 		f := t.Field(i)
+		f.Index = append(at[:len(at):len(at)], i)
 		tag := f.Tag.Get("json")
 		name, _, _ := strings.Cut(tag, ",")
 		inner := f.Type
@@ -144,20 +166,21 @@ func (s *fields) gather(t reflect.Type, depth int) {
 		switch {
 		case tag == "-":
 		case f.Anonymous && name == "" && inner.Kind() == reflect.Struct:
-			embedded = append(embedded, inner)
+			f.Type = inner
+			embedded = append(embedded, f)
 		case !f.IsExported() && (!f.Anonymous || inner.Kind() != reflect.Struct): // a named struct is read, whatever its type's name
 		default:
 			if name == "" {
 				name = f.Name
 			}
 			if _, known := s.exact[name]; !known {
-				s.exact[name], s.folded[fold(name)] = f.Type, name
+				s.exact[name], s.folded[Fold(name)] = f, name
 			}
 		}
 	}
 	for _, inner := range embedded {
-		if depth < maxEmbedded {
-			s.gather(inner, depth+1)
+		if len(at) < maxEmbedded {
+			s.gather(inner.Type, inner.Index)
 		}
 	}
 }
