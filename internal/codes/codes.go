@@ -51,6 +51,7 @@ const (
 	StaleCheckpoint     Code = "stale_checkpoint"
 	AgentMismatch       Code = "agent_mismatch"
 	IdempotencyMismatch Code = "idempotency_mismatch"
+	ApprovalMismatch    Code = "approval_mismatch"
 	NothingToDecide     Code = "nothing_to_decide"
 	// EffectsNotAcknowledged: a session did things after a checkpoint, and the caller has not said to
 	// have seen them.
@@ -98,7 +99,7 @@ func (c Code) Class() Class {
 	case NotAllowed, AgentNotOffered:
 		return ClassForbidden
 	case AlreadyRunning, NotResumable, StillWaiting, AlreadyAnswered, SessionEnded, StaleCheckpoint,
-		AgentMismatch, NothingToDecide, IdempotencyMismatch, SessionExists, EffectsNotAcknowledged:
+		AgentMismatch, NothingToDecide, IdempotencyMismatch, ApprovalMismatch, SessionExists, EffectsNotAcknowledged:
 		return ClassConflict
 	case Expired:
 		return ClassGone

@@ -1,7 +1,9 @@
 package engine_test
 
 import (
+	"cmp"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +19,7 @@ import (
 func (st *story) shown() *story {
 	for i := range st.s.Calls {
 		for j := range st.s.Calls[i].Waits {
+			st.s.Calls[i].Waits[j].Arguments = st.s.Calls[i].Arguments
 			st.s.Calls[i].Waits[j].Digest = journal.Digest(st.s.Calls[i].Arguments)
 		}
 		for j := range st.s.Calls[i].Answers {
@@ -75,6 +78,78 @@ func TestPlan_runs_what_was_approved(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPlan_effective_arguments: what is compared with what was approved, and with what a report is
+// about, is what the tool's function gets now.
+func TestPlan_effective_arguments(t *testing.T) {
+	t.Parallel()
+	filled := json.RawMessage(`{"limit":10,"order":"A-1"}`)
+	for name, c := range map[string]struct {
+		kind   session.WaitKind
+		now    json.RawMessage // what the function gets now
+		policy string          // of the wait, where it is another definition's
+		change func(w *session.Wait, a *session.Answer)
+		do     engine.Do
+		status llm.ResultStatus
+	}{
+		"approved with a default":                 {kind: session.WaitApproval, now: filled, do: engine.DoRun},
+		"the default has changed":                 {kind: session.WaitApproval, now: json.RawMessage(`{"limit":11,"order":"A-1"}`), do: engine.DoResult, status: llm.ResultError},
+		"the default is gone":                     {kind: session.WaitApproval, do: engine.DoResult, status: llm.ResultError},
+		"other arguments shown":                   {kind: session.WaitApproval, now: filled, change: func(w *session.Wait, _ *session.Answer) { w.Arguments = json.RawMessage(`{}`) }, do: engine.DoResult, status: llm.ResultError},
+		"a result":                                {kind: session.WaitClientTool, now: filled, do: engine.DoResult, status: llm.ResultSuccess},
+		"a result, the default has changed":       {kind: session.WaitClientTool, do: engine.DoResult, status: llm.ResultError},
+		"a result under another definition":       {kind: session.WaitClientTool, policy: "d0", do: engine.DoResult, status: llm.ResultSuccess},
+		"a result for other arguments":            {kind: session.WaitClientTool, now: filled, change: func(_ *session.Wait, a *session.Answer) { a.Digest = "other" }, do: engine.DoResult, status: llm.ResultError},
+		"a result of a wait without a digest":     {kind: session.WaitClientTool, now: filled, change: func(w *session.Wait, _ *session.Answer) { w.Digest = "" }, do: engine.DoResult, status: llm.ResultError},
+		"a result, other arguments shown":         {kind: session.WaitClientTool, policy: "d0", change: func(w *session.Wait, _ *session.Answer) { w.Arguments = json.RawMessage(`{}`) }, do: engine.DoResult, status: llm.ResultError},
+		"a verdict":                               {kind: session.WaitUnknown, now: filled, do: engine.DoResult, status: llm.ResultSuccess},
+		"a verdict about other arguments":         {kind: session.WaitUnknown, do: engine.DoResult, status: llm.ResultUnknown},
+		"a verdict of a wait that was changed":    {kind: session.WaitUnknown, policy: "d0", change: func(w *session.Wait, _ *session.Answer) { w.Digest = "other" }, do: engine.DoResult, status: llm.ResultUnknown},
+		"an edit, which has no defaults filled":   {kind: session.WaitApproval, now: filled, change: edit(`{"order":"A-1"}`), do: engine.DoResult, status: llm.ResultError},
+		"an edit, as the function gets it":        {kind: session.WaitApproval, now: filled, change: edit(`{"order":"A-1","limit":10}`), do: engine.DoRun},
+		"a reply to what was shown, which counts": {kind: session.WaitQuestion, now: filled, do: engine.DoRun},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st := begin(t).asks(c.kind, "refund")
+			kinds := map[session.WaitKind]session.AnswerKind{
+				session.WaitApproval: session.AnswerApproval, session.WaitClientTool: session.AnswerClientTool,
+				session.WaitUnknown: session.AnswerVerdict, session.WaitQuestion: session.AnswerReply,
+			}
+			a := st.answer(0, kinds[c.kind], func(a *session.Answer) { a.Approved, a.Result = new(true), json.RawMessage(`1`) })
+			a.Verdict = session.VerdictHappened
+			st.resumed(a).shown()
+			w, answer := &st.s.Calls[0].Waits[0], &st.s.Calls[0].Answers[0]
+			w.Arguments, w.Digest, answer.Digest = filled, journal.Digest(filled), journal.Digest(filled)
+			w.Policy = cmp.Or(c.policy, "d1")
+			if c.change != nil {
+				c.change(w, answer)
+			}
+			p := engine.Plan(st.s, "d1", func(session.Call, json.RawMessage) engine.Traits {
+				return engine.Traits{Known: true, Client: c.kind == session.WaitClientTool, Arguments: c.now}
+			})[0]
+			require.Equal(t, c.do, p.Do)
+			if c.do == engine.DoRun {
+				require.JSONEq(t, string(filled), string(p.Arguments))
+				if c.kind == session.WaitApproval {
+					require.Equal(t, journal.Digest(filled), p.Decided)
+				} else {
+					require.Len(t, p.Replies, 1)
+				}
+				return
+			}
+			require.Equal(t, c.status, p.Result.Status)
+			require.Equal(t, c.status != llm.ResultSuccess, p.Mismatch)
+			require.Equal(t, c.status != llm.ResultSuccess, strings.Contains(string(p.Result.Output), "approval_mismatch"))
+		})
+	}
+}
+
+func edit(input string) func(*session.Wait, *session.Answer) {
+	return func(_ *session.Wait, a *session.Answer) {
+		a.EditedInput, a.Digest = json.RawMessage(input), journal.Digest([]byte(input))
 	}
 }
 

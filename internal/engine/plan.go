@@ -20,7 +20,9 @@ const (
 	TextClosing   = "Cancelled by user"
 	TextUnknown   = "The outcome of this call is not known: it was started and may or may not have taken effect. Check before you try again."
 	TextMismatch  = "approval_mismatch: the arguments of this call are not those that were approved, so it was not run. Call it again"
-	TextExpired   = "Nobody decided on this call before its deadline"
+	// TextReport tells of a report about other arguments than the call's.
+	TextReport  = "approval_mismatch: what was reported is about other arguments than those of this call, so it was not taken in. Check before you try again."
+	TextExpired = "Nobody decided on this call before its deadline"
 )
 
 // Traits are what planning needs of the declaration of a call's tool.
@@ -28,7 +30,9 @@ type Traits struct {
 	// Known says that the task's rules and the registry have the tool.
 	Known bool
 	// Problem says why the arguments are refused; empty when they are fine.
-	Problem   string
+	Problem string
+	// Arguments as the tool's function gets them: nil where they are those that were given.
+	Arguments json.RawMessage
 	Effect    session.Effect
 	Client    bool
 	Finish    bool
@@ -75,8 +79,11 @@ type CallPlan struct {
 	Call   session.Call
 	Traits Traits
 	Do     Do
-	// Arguments the tool runs with: the model's, or those a person edited.
+	// Arguments the tool runs with: the model's, or those a person edited, as its function gets them.
 	Arguments json.RawMessage
+	// Decided is the digest of the arguments that were approved; empty where nobody was asked. It is
+	// compared again when the tool is called.
+	Decided string
 	// Replies to questions of the call, for DoRun.
 	Replies []session.Answer
 	// Policy is the digest of the agent the plan was made under: every wait the call
@@ -89,6 +96,9 @@ type CallPlan struct {
 	// NeverRan says that Result gives up a call that has not run, so that its
 	// ledger has to be closed first.
 	NeverRan bool
+	// Mismatch says that Result stands for arguments that are not those that were shown: of a call that
+	// was approved, or of what was reported about one.
+	Mismatch bool
 	// Refused says that Result refuses the call because this program has no such tool, its
 	// tool does not take the arguments, or the policy of the task forbids it. It may have run
 	// all the same, while it was allowed or by another version of the program: the ledger decides.
@@ -127,12 +137,22 @@ func Plan(s *session.Session, digest string, traits func(c session.Call, argumen
 type taken struct {
 	arguments json.RawMessage
 	approved  bool
-	replies   []session.Answer
-	result    *llm.ToolResult
-	neverRan  bool
-	failure   *session.Failure
+	// decided is the digest that was approved.
+	decided string
+	replies []session.Answer
+	// shown are, by the wait of a reply, the digests of the arguments it was given for.
+	shown  map[string]string
+	result *llm.ToolResult
+	// mismatch says that result refuses an approval of other arguments.
+	mismatch bool
+	neverRan bool
+	failure  *session.Failure
 	// looked says that result, or told, is about an outcome that was unknown.
 	looked bool
+	// report is the wait of the newest report, of the digest it was given for, reported its result.
+	report   *session.Wait
+	of       string
+	reported *llm.ToolResult
 	// told is an outcome that was reported under another definition, and its author: it counts
 	// if the author may still answer for the tool, or if it cannot be requested again.
 	told *llm.ToolResult
@@ -141,16 +161,26 @@ type taken struct {
 
 func planCall(s *session.Session, c session.Call, digest string, traits func(session.Call, json.RawMessage) Traits) CallPlan {
 	t := takeCall(s, c, digest)
-	p := CallPlan{Call: c, Arguments: t.arguments, Replies: t.replies, Policy: digest}
+	p := CallPlan{Call: c, Arguments: t.arguments, Decided: t.decided, Policy: digest}
 	switch {
 	case t.failure != nil:
 		p.Do, p.Failure = DoFail, t.failure
 		return p
+	case t.report != nil && !t.reportsOn(c, digest, traits):
+		p.Do, p.Mismatch, p.Looked, p.Result = DoResult, true, t.looked, Result(c, llm.ResultError, TextReport)
+		if t.looked {
+			p.Result = Result(c, llm.ResultUnknown, TextReport)
+		}
+		return p
 	case t.result != nil:
-		p.Do, p.Result, p.NeverRan, p.Looked = DoResult, *t.result, t.neverRan, t.looked
+		p.Do, p.Result, p.NeverRan, p.Looked, p.Mismatch = DoResult, *t.result, t.neverRan, t.looked, t.mismatch
 		return p
 	}
 	p.Traits = traits(c, t.arguments)
+	if p.Traits.Arguments != nil {
+		p.Arguments = p.Traits.Arguments
+	}
+	p.Replies = t.repliesFor(p.Arguments)
 	// What a client may have done is not repeated here, and the client cannot be asked any more.
 	gone := !p.Traits.Client && slices.ContainsFunc(c.Waits, func(w session.Wait) bool { return w.Kind == session.WaitClientTool })
 	switch {
@@ -164,6 +194,8 @@ func planCall(s *session.Session, c session.Call, digest string, traits func(ses
 		p.Do, p.Refused, p.Result = DoResult, true, Result(c, llm.ResultError, p.Traits.Problem)
 	case s.Rules.Asked.ModeOf(c.Name) == session.ToolNever: // also what was approved before it was forbidden
 		p.Do, p.Refused, p.Result = DoResult, true, Result(c, llm.ResultDenied, TextDenied+": "+TextNever)
+	case t.approved && journal.Digest(p.Arguments) != t.decided: // missing is never yes
+		p.Do, p.NeverRan, p.Mismatch, p.Result = DoResult, true, true, Result(c, llm.ResultError, TextMismatch)
 	case !t.approved && p.needsApproval(s.Rules.Asked): // asked once: a rule may say something else then
 		if s.Rules.Asked.DeniesApprovals() {
 			p.Do, p.NeverRan, p.Result = DoResult, true, Result(c, llm.ResultDenied, TextDenied+": "+TextNoPause)
@@ -192,13 +224,11 @@ func (p *CallPlan) wait(kind session.WaitKind) session.Wait {
 
 func takeCall(s *session.Session, c session.Call, digest string) taken {
 	t := taken{arguments: c.Arguments}
-	shown := map[string]string{} // to whom replied, the digest of the arguments
 	for _, a := range c.Answers {
 		var w session.Wait
 		if i := slices.IndexFunc(c.Waits, func(w session.Wait) bool { return w.ID == a.Wait }); i >= 0 {
 			w = c.Waits[i]
 		}
-		shown[a.Wait] = w.Digest
 		switch a.Kind {
 		case session.AnswerApproval:
 			t.takeApproval(s, c, a, w, digest)
@@ -213,11 +243,42 @@ func takeCall(s *session.Session, c session.Call, digest string) taken {
 		case session.AnswerMessage:
 		}
 	}
-	if len(t.replies) > 0 {
-		is := journal.Digest(t.arguments)
-		t.replies = slices.DeleteFunc(t.replies, func(a session.Answer) bool { return shown[a.Wait] != is })
-	}
 	return t
+}
+
+// reply adds a reply to a question.
+func (t *taken) reply(a session.Answer, w session.Wait) {
+	if t.shown == nil {
+		t.shown = map[string]string{}
+	}
+	t.replies, t.shown[a.Wait] = append(t.replies, a), w.Digest
+}
+
+// repliesFor returns the replies that were given for a call with these arguments.
+func (t *taken) repliesFor(arguments json.RawMessage) []session.Answer {
+	if len(t.replies) == 0 {
+		return t.replies
+	}
+	is := journal.Digest(arguments)
+	return slices.DeleteFunc(t.replies, func(a session.Answer) bool { return t.shown[a.Wait] != is })
+}
+
+// reportsOn reports whether a report is about the call as it is: its wait showed what its digest says,
+// the report is for that, and under the same definition the call has these arguments. Under another
+// one the call may have others by now, and what was done is still done.
+func (t *taken) reportsOn(c session.Call, digest string, traits func(session.Call, json.RawMessage) Traits) bool {
+	w := t.report
+	if t.result != nil && t.result != t.reported {
+		return true // another answer decides
+	}
+	if w.Digest == "" || journal.Digest(w.Arguments) != w.Digest || t.of != "" && t.of != w.Digest {
+		return false
+	}
+	if w.Policy != digest || journal.Digest(t.arguments) == w.Digest {
+		return true
+	}
+	is := traits(c, t.arguments)
+	return !is.Known || is.Arguments != nil && journal.Digest(is.Arguments) == w.Digest
 }
 
 // stands reports whether an answer counts that was given under the definition with which w was
@@ -256,14 +317,20 @@ func (t *taken) approve(s *session.Session, c session.Call, a session.Answer, w 
 		return // the approval was for something else
 	}
 	// What runs is what was shown, or what the answer put in its place, and the
-	// answer says that it was given for just that: missing is never yes.
-	shown, runs := w.Digest, t.arguments
-	if a.EditedInput != nil {
-		runs = a.EditedInput
-		shown = journal.Digest(runs)
+	// answer says that it was given for just that: missing is never yes. What the
+	// tool's function gets of it is compared once its definition is known.
+	decided := w.Digest
+	if shown := journal.Digest(w.Arguments); decided != shown {
+		decided = ""
 	}
-	if digest := journal.Digest(runs); a.Error == "" && digest == shown && digest == a.Digest {
-		t.approved, t.arguments = true, runs
+	if a.EditedInput != nil {
+		decided = journal.Digest(a.EditedInput)
+	}
+	if a.Error == "" && decided != "" && decided == a.Digest {
+		t.approved, t.decided = true, decided
+		if a.EditedInput != nil {
+			t.arguments = a.EditedInput
+		}
 		return
 	}
 	text := TextMismatch
@@ -271,7 +338,7 @@ func (t *taken) approve(s *session.Session, c session.Call, a session.Answer, w 
 		text = a.Error // what was edited could not be kept
 	}
 	result := Result(c, llm.ResultError, text)
-	t.result, t.neverRan = &result, true
+	t.result, t.neverRan, t.mismatch = &result, true, a.Error == ""
 }
 
 // takeReply takes a reply to a question of the call. One that could not be kept ends
@@ -283,7 +350,7 @@ func (t *taken) takeReply(s *session.Session, c session.Call, a session.Answer, 
 		return
 	}
 	if t.stands(s, c, w, digest) {
-		t.replies = append(t.replies, a)
+		t.reply(a, w)
 	}
 }
 
@@ -295,6 +362,7 @@ func (t *taken) takeReport(s *session.Session, c session.Call, a session.Answer,
 	if t.looked = a.Kind == session.AnswerVerdict; t.looked {
 		result = verdictResult(c, a)
 	}
+	t.report, t.of, t.reported = &w, a.Digest, result
 	if t.stands(s, c, w, digest) {
 		t.result, t.told = result, nil
 		return
@@ -310,7 +378,7 @@ func (t *taken) takeExpiry(s *session.Session, c session.Call, a session.Answer,
 		t.takeDefault(s, c, a, w, digest)
 	case session.ExpireDeny:
 		if w.Kind == session.WaitQuestion {
-			t.replies = append(t.replies, a)
+			t.reply(a, w)
 			return
 		}
 		status := llm.ResultTimedOut

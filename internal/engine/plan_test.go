@@ -244,7 +244,7 @@ func TestPlan_newest_report(t *testing.T) {
 			return st.answer(0, session.AnswerClientTool, func(a *session.Answer) { a.Result = json.RawMessage(value) })
 		}
 		first := result(`1`)
-		st.resumed(first)
+		st.resumed(first).shown()
 		call := &st.s.Calls[0]
 		second, again := first, call.Waits[0]
 		second.Wait, second.Result, again.ID, again.Policy = "w9-1", json.RawMessage(`2`), "w9-1", "d2"

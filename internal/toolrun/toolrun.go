@@ -26,15 +26,32 @@ const MaxTimeouts = 3
 
 // Traits tells the engine about a tool and the arguments of a call.
 func Traits(t tool.Tool, arguments json.RawMessage) engine.Traits {
+	effective, err := t.Effective(arguments)
 	out := engine.Traits{
-		Known: true, Effect: t.Effect(), Client: t.Client(), Finish: t.Finish(), OnUnknown: t.OnUnknown(),
+		Known: true, Arguments: effective, Effect: t.Effect(), Client: t.Client(), Finish: t.Finish(), OnUnknown: t.OnUnknown(),
 		Expiry: Expiry(t.Expiry()), Who: t.Who(),
-		Approval: func() bool { return t.HasApproval() && t.NeedsApproval(arguments) },
+		Approval: func() bool { return t.HasApproval() && t.NeedsApproval(effective) },
 	}
-	if err := t.Validate(arguments); err != nil {
+	if err != nil {
 		out.Problem = err.Error()
 	}
 	return out
+}
+
+// ErrMismatch says that a call was approved with other arguments than the tool's function would get.
+var ErrMismatch = errors.New(engine.TextMismatch)
+
+// CheckDecided compares what was approved with what the tool's function gets, at the moment before it
+// does: [ErrMismatch], unless nobody had to be asked.
+func CheckDecided(t tool.Tool, p engine.CallPlan) error {
+	if p.Decided == "" {
+		return nil
+	}
+	effective, err := t.Effective(p.Arguments)
+	if err != nil || journal.Digest(effective) != p.Decided || journal.Digest(p.Arguments) != p.Decided {
+		return ErrMismatch
+	}
+	return nil
 }
 
 // Expiry turns a tool's deadline into the engine's type.
@@ -100,6 +117,10 @@ func Unknown(p engine.CallPlan) (*llm.ToolResult, *session.Wait) {
 // Probe asks the tool whether an earlier run took effect. Its result is that of the call;
 // nil says that the run had no effect and the tool is to run again.
 func Probe(ctx context.Context, t tool.Tool, c *tool.Call, p engine.CallPlan) *llm.ToolResult {
+	if err := CheckDecided(t, p); err != nil {
+		result := engine.Result(p.Call, llm.ResultUnknown, engine.TextUnknown+" "+err.Error())
+		return &result
+	}
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout())
 	defer cancel()
 	output, happened, err := t.Probe(ctx, c, p.Arguments)
@@ -139,12 +160,15 @@ func CheckEdited(t tool.Tool, edited json.RawMessage) error {
 	if err := journal.CheckValue(edited); err != nil {
 		return fmt.Errorf("the edited input %w", err)
 	}
-	err := t.Validate(edited)
+	effective, err := t.Effective(edited)
 	if wrong := (*tool.ArgumentError)(nil); errors.As(err, &wrong) {
 		return fmt.Errorf("the edited input of %s is not valid; it holds all arguments, also those that stay:%s", t.Name(), wrong.List())
 	}
 	if err != nil {
 		return fmt.Errorf("the edited input is refused: %w", err)
+	}
+	if journal.Digest(effective) != journal.Digest(edited) {
+		return fmt.Errorf("the edited input is not what %s would get, and so not what would be approved; it would get %s: give that", t.Name(), effective)
 	}
 	return nil
 }

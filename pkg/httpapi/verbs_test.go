@@ -83,7 +83,7 @@ func TestPreferWait(t *testing.T) {
 			require.Less(t, time.Since(began), 4*time.Second)
 			require.Equal(t, session.Answer{
 				Wait: "w2-1", Kind: session.AnswerClientTool, ToolCallID: "c2-1", Result: json.RawMessage(`{"city":"Bern"}`),
-				Who: "ann", From: "test", When: submitted.Answer.When,
+				Who: "ann", From: "test", When: submitted.Answer.When, Digest: journal.Digest([]byte(`{"text":"<v1> & more"}`)),
 			}, submitted.Answer)
 
 			// held, then told to go on: the session looks as it did until its worker comes

@@ -55,6 +55,7 @@ const (
 	CodeStaleCheckpoint        = codes.StaleCheckpoint
 	CodeAgentMismatch          = codes.AgentMismatch
 	CodeIdempotencyMismatch    = codes.IdempotencyMismatch
+	CodeApprovalMismatch       = codes.ApprovalMismatch
 	CodeNothingToDecide        = codes.NothingToDecide
 	CodeEffectsNotAcknowledged = codes.EffectsNotAcknowledged
 	CodeExpired                = codes.Expired

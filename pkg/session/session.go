@@ -168,6 +168,20 @@ type CustomEvent struct {
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
+// EventApprovalMismatch names the event of an entry that gives up a call because its arguments are not
+// those that were shown to somebody. Its data names the call and the tool; unlike the events of tools
+// it belongs to no call.
+const EventApprovalMismatch = "approval_mismatch"
+
+// MismatchEvent returns the event for a call.
+func MismatchEvent(c Call) CustomEvent {
+	data, _ := json.Marshal(struct { // of two texts
+		Call string `json:"call"`
+		Tool string `json:"tool"`
+	}{c.ID, c.Name})
+	return CustomEvent{Name: EventApprovalMismatch, Data: data}
+}
+
 // FailureAborted is the type of the failure of a task that was aborted, which is for good.
 const FailureAborted = "aborted"
 

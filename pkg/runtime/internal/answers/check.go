@@ -134,8 +134,28 @@ func MayAnswer(w session.Wait, who string) bool {
 	return len(w.Who) == 0 || slices.Contains(w.Who, who)
 }
 
+// checkShown refuses an answer, other than a no, to a wait whose record does not show what its digests say.
+func checkShown(key session.Key, w session.Wait, a session.Answer) error {
+	switch w.Kind {
+	case session.WaitApproval:
+		if a.Approved == nil || !*a.Approved {
+			return nil
+		}
+	case session.WaitClientTool, session.WaitUnknown:
+	case session.WaitQuestion, session.WaitInput, session.WaitChild:
+		return nil
+	}
+	if journal.Digest(w.Arguments) == w.Digest {
+		return nil
+	}
+	return refusal.New(codes.ApprovalMismatch, key, "%s: what is shown of it is not what was asked: its record was changed. Nothing was decided", Label(w))
+}
+
 func (c *Checker) checkContent(record journal.WaitRecord, key session.Key, a *session.Answer) error {
 	w := record.Wait
+	if err := checkShown(key, w, *a); err != nil {
+		return err
+	}
 	switch w.Kind {
 	case session.WaitApproval:
 		return c.checkApproval(record, a)

@@ -66,11 +66,11 @@ func (st *Sessions) ExpireOverdue(ctx context.Context, s *session.Session) (item
 	return items, OpenWaits(WaitRecords(items)), nil
 }
 
-// Decided returns the digest of the arguments an approval decides on: the arguments of the
-// request, or the edited ones that replace them.
+// Decided returns the digest of the arguments that an answer is about: those that were shown, or the
+// edited ones that replace them. A reply to a question, or a message, has none.
 func Decided(w session.Wait, a session.Answer) string {
 	switch {
-	case w.Kind != session.WaitApproval:
+	case w.Kind != session.WaitApproval && a.Kind != session.AnswerClientTool && a.Kind != session.AnswerVerdict:
 		return ""
 	case a.EditedInput != nil:
 		return journal.Digest(a.EditedInput)

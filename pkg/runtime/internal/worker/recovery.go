@@ -47,6 +47,9 @@ func (inv *invocation) settleOne(ctx context.Context, p engine.CallPlan) callOut
 	default:
 		out.result = &p.Result
 	}
+	if p.Mismatch {
+		inv.tellMismatch(ctx, p, &out)
+	}
 	return out
 }
 

@@ -199,6 +199,11 @@ func (inv *invocation) execute(ctx context.Context, t tool.Tool, p engine.CallPl
 	c := inv.newCall(p, state, book)
 	runCtx, cancel := context.WithTimeout(ctx, t.Timeout())
 	defer cancel()
+	if err := toolrun.CheckDecided(t, p); err != nil {
+		inv.conclude(ctx, runCtx, p, c, toolReturn{err: err}, book, out)
+		inv.tellMismatch(ctx, p, out)
+		return
+	}
 	began := inv.cfg.Now()
 	done := make(chan toolReturn, 1)
 	go func() {
@@ -220,6 +225,12 @@ func (inv *invocation) execute(ctx context.Context, t tool.Tool, p engine.CallPl
 	}
 	inv.recordRun(p, began, book, out)
 	inv.conclude(ctx, runCtx, p, c, got, book, out)
+}
+
+// tellMismatch records that what was to be done is not what was shown to somebody.
+func (inv *invocation) tellMismatch(ctx context.Context, p engine.CallPlan, out *callOutcome) {
+	out.events = append(out.events, session.MismatchEvent(p.Call))
+	inv.cfg.Log.WarnContext(ctx, "approval_mismatch", "session", inv.key.String(), "call", p.Call.ID, "tool", p.Call.Name)
 }
 
 // conclude turns what a tool returned into a result, waits, or an unknown outcome.
