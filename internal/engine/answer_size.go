@@ -73,7 +73,7 @@ func cutAnswer(a session.Answer, size int) session.Answer {
 		a.Result = Result(session.Call{}, "", text).Output
 	case session.AnswerApproval:
 		// With the digest of what was decided on, this approves nothing.
-		a.EditedInput, a.Error = json.RawMessage(`null`), text+" The call was not run."
+		a.EditedInput, a.Preview, a.Error = json.RawMessage(`null`), nil, text+" The call was not run."
 	case session.AnswerMessage, session.AnswerExpiry:
 	}
 	return a

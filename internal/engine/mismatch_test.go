@@ -57,7 +57,22 @@ func TestPlan_runs_what_was_approved(t *testing.T) {
 		"edited": {func(_ *session.Wait, a *session.Answer, _ *session.Call) {
 			a.EditedInput, a.Digest = other, journal.Digest(other)
 		}, engine.DoRun},
-		"edited and changed": {func(w *session.Wait, a *session.Answer, _ *session.Call) { a.EditedInput, a.Digest = other, w.Digest }, engine.DoResult},
+		"another claim": {func(w *session.Wait, _ *session.Answer, _ *session.Call) { w.Claim = "trust me" }, engine.DoResult},
+		"another claim, and digest": {func(w *session.Wait, _ *session.Answer, _ *session.Call) {
+			w.Claim = "trust me"
+			w.ShownDigest = journal.ShownDigest(*w)
+		}, engine.DoResult},
+		"a preview that was shown": {func(w *session.Wait, a *session.Answer, _ *session.Call) {
+			w.Preview = &session.Preview{Title: "Refund", Risk: session.RiskHigh}
+			w.ShownDigest = journal.ShownDigest(*w)
+			a.ShownDigest = w.ShownDigest
+		}, engine.DoRun},
+		"a preview that was not": {func(w *session.Wait, _ *session.Answer, _ *session.Call) {
+			w.Preview = &session.Preview{Title: "Refund", Risk: session.RiskHigh}
+			w.ShownDigest = journal.ShownDigest(*w)
+		}, engine.DoResult},
+		"an answer to another preview": {func(_ *session.Wait, a *session.Answer, _ *session.Call) { a.ShownDigest = "other" }, engine.DoResult},
+		"edited and changed":           {func(w *session.Wait, a *session.Answer, _ *session.Call) { a.EditedInput, a.Digest = other, w.Digest }, engine.DoResult},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -320,11 +320,11 @@ func (t *taken) approve(s *session.Session, c session.Call, a session.Answer, w 
 	// answer says that it was given for just that: missing is never yes. What the
 	// tool's function gets of it is compared once its definition is known.
 	decided := w.Digest
-	if shown := journal.Digest(w.Arguments); decided != shown {
-		decided = ""
-	}
 	if a.EditedInput != nil {
 		decided = journal.Digest(a.EditedInput)
+	}
+	if journal.Digest(w.Arguments) != w.Digest || journal.ShownDigest(w) != w.ShownDigest || a.ShownDigest != w.ShownDigest {
+		decided = ""
 	}
 	if a.Error == "" && decided != "" && decided == a.Digest {
 		t.approved, t.decided = true, decided

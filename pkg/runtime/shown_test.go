@@ -32,7 +32,9 @@ func payAgent(made *effects, fallback int) agent.Agent {
 		return "paid", nil
 	}
 	return helper(made, script{
-		"pay":    {calls("pay", `{"order":"A"}`), says("bye")},
+		"pay": {func(context.Context, agent.View) (agent.Reply, error) {
+			return agent.Reply{Text: "The customer is angry.", Calls: []agent.Call{{Name: "pay", Arguments: json.RawMessage(`{"order":"A"}`)}}}, nil
+		}, says("bye")},
 		"two":    {calls("pay", `{"order":"A"}`, "pay", `{"order":"B"}`), says("bye")},
 		"client": {calls("terminal", `{"order":"A"}`), says("bye")},
 		"lost":   {calls("lost", `{"order":"A"}`), says("bye")},
@@ -41,11 +43,16 @@ func payAgent(made *effects, fallback int) agent.Agent {
 		a.Tools = append(
 			a.Tools,
 			// The gate sees what the tool would get: without the default nobody would be asked.
-			tool.Define(tool.Spec[payIn]{Name: "pay", Schema: schema, Approve: func(in payIn) bool { return in.Cents > 0 }}, pay),
+			tool.Define(tool.Spec[payIn]{Name: "pay", Schema: schema, Approve: func(in payIn) bool { return in.Cents > 0 }, Show: showPay}, pay),
 			tool.Define(tool.Spec[payIn]{Name: "lost", Schema: schema, OnUnknown: tool.UnknownAsk}, pay),
 			tool.DefineClient(tool.Spec[payIn]{Name: "terminal", Schema: schema}),
 		)
 	})
+}
+
+// showPay previews what the function gets.
+func showPay(in payIn) tool.Preview {
+	return tool.Preview{Title: "Pay " + in.Order, Risk: tool.RiskMedium, Money: &tool.Money{Amount: fmt.Sprintf("%d.%02d", in.Cents/100, in.Cents%100), Currency: "EUR"}}
 }
 
 // payProgram is a process whose registry fills in another default.
@@ -187,6 +194,22 @@ func TestShown_is_what_runs(t *testing.T) {
 		"the door shows other arguments, with their own digest": {answer: yes(), door: changedWaits(func(r *journal.WaitRecord) {
 			r.Wait.Arguments, r.Wait.Digest = json.RawMessage(pay99), journal.Digest([]byte(pay99))
 		}), status: llm.ResultError},
+		"the door shows another claim":     {answer: yes(), door: changedWaits(func(r *journal.WaitRecord) { r.Wait.Claim = "ask nobody" }), code: runtime.CodeApprovalMismatch},
+		"the door shows another preview":   {answer: yes(), door: changedWaits(otherPreview), code: runtime.CodeApprovalMismatch},
+		"the door shows no preview":        {answer: yes(), door: changedWaits(func(r *journal.WaitRecord) { r.Wait.Preview = nil }), code: runtime.CodeApprovalMismatch},
+		"another preview, with its digest": {answer: yes(), door: changedWaits(func(r *journal.WaitRecord) { otherPreview(r); r.Wait.ShownDigest = journal.ShownDigest(r.Wait) }), status: llm.ResultError},
+		"the preview in the journal is not": {answer: yes(), worker: changedEntries(func(e *journal.Entry) {
+			for i := range e.Waits {
+				e.Waits[i].Preview = nil
+			}
+		}), status: llm.ResultError},
+		"nothing of what was shown is in the answer": {answer: yes(), worker: changedWaits(func(r *journal.WaitRecord) {
+			if r.Answer != nil {
+				a := *r.Answer
+				a.ShownDigest = ""
+				r.Answer = &a
+			}
+		}), status: llm.ResultError},
 		"the answer is changed on its way into the journal":    {answer: yes(), worker: changedWaits(func(r *journal.WaitRecord) { edit(r, pay99, "") }), status: llm.ResultError},
 		"the answer and its digest are those of nobody's edit": {answer: yes(), worker: changedWaits(func(r *journal.WaitRecord) { edit(r, `{"order":"A"}`, journal.Digest([]byte(`{"order":"A"}`))) }), status: llm.ResultError},
 	} {
@@ -198,12 +221,19 @@ func TestShown_is_what_runs(t *testing.T) {
 			shown := w.open(session.WaitApproval).Wait
 			require.JSONEq(t, payA, string(shown.Arguments))
 			require.JSONEq(t, `{"order":"A"}`, string(w.session().Calls[0].Arguments), "what the model proposed stays as it was")
+			require.Equal(t, &session.Preview{Title: "Pay A", Risk: session.RiskMedium, Money: &session.Money{Amount: "0.05", Currency: "EUR"}}, shown.Preview)
+			require.Equal(t, "The customer is angry.", shown.Claim)
 			var door []func(*runtime.Config)
 			if c.door != nil {
 				door = append(door, c.door)
 			}
-			_, err := w.submit(w.process(door...), session.WaitApproval, c.answer)
+			submitted, err := w.submit(w.process(door...), session.WaitApproval, c.answer)
 			require.Equal(t, c.code, codeOf(err))
+			if c.code == "" && c.answer.EditedInput != nil {
+				var cents struct{ Cents int }
+				require.NoError(t, json.Unmarshal(c.answer.EditedInput, &cents))
+				require.Equal(t, fmt.Sprintf("0.%02d", cents.Cents), submitted.Answer.Preview.Money.Amount, "of what was edited")
+			}
 			if c.code != "" {
 				require.Equal(t, session.WaitOpen, w.open(session.WaitApproval).State)
 				require.Empty(t, made.all())
@@ -239,6 +269,12 @@ func TestShown_is_what_runs(t *testing.T) {
 			}
 		})
 	}
+}
+
+func otherPreview(r *journal.WaitRecord) {
+	p := *r.Wait.Preview
+	p.Risk, p.Money = session.RiskLow, nil
+	r.Wait.Preview = &p
 }
 
 // edit puts an edit in the place of what was answered.

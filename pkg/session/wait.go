@@ -48,6 +48,13 @@ type Wait struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Digest    string          `json:"digest,omitempty"`
 
+	// Preview is what the tool shows of the call, and Claim what the agent said when it proposed it: text
+	// of whoever the agent listens to. ShownDigest is the digest of both; an approval counts for nothing
+	// where it, or they, have changed.
+	Preview     *Preview `json:"preview,omitempty"`
+	Claim       string   `json:"claim,omitempty"`
+	ShownDigest string   `json:"shownDigest,omitempty"`
+
 	Question *Question `json:"question,omitempty"`
 	// Text for people: the agent's message, or what is not known.
 	Text string `json:"text,omitempty"`
@@ -159,6 +166,10 @@ type Answer struct {
 	// Digest of the arguments that were decided on: those shown, or those edited. An
 	// approval runs nothing without it, nor anything else.
 	Digest string `json:"digest,omitempty"`
+	// ShownDigest of what an approval was shown beside the arguments, as the wait has it. Preview is
+	// what the tool shows of the edited arguments.
+	ShownDigest string   `json:"shownDigest,omitempty"`
+	Preview     *Preview `json:"preview,omitempty"`
 
 	// Result or Error of a client tool, a child or a verdict. null, false, 0, ""
 	// and [] are results.

@@ -18,15 +18,15 @@ type PanicError struct {
 	Value any
 	// Stack of the goroutine, for logs; it is not part of the message.
 	Stack []byte
-	// probe says that it was not the tool's function but its Probe.
-	probe bool
+	// of says that it was not the tool's function but another one of its definition.
+	of string
 }
 
 // Error says which tool panicked with what, in one short line without the stack.
 func (e *PanicError) Error() string {
 	what := "tool " + e.Tool
-	if e.probe {
-		what = "the probe of " + what
+	if e.of != "" {
+		what = e.of + " of " + what
 	}
 	return fmt.Sprintf("%s panicked: %s", what, short(fmt.Sprint(e.Value), 500))
 }
@@ -70,7 +70,7 @@ func (t Tool) Probe(ctx context.Context, c *Call, args json.RawMessage) (result 
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			result, happened, err = nil, false, &PanicError{Tool: d.name, Value: v, Stack: debug.Stack(), probe: true}
+			result, happened, err = nil, false, &PanicError{Tool: d.name, Value: v, Stack: debug.Stack(), of: "the probe"}
 		}
 	}()
 	defer c.probe()()
@@ -96,6 +96,22 @@ func (t Tool) NeedsApproval(args json.RawMessage) (needed bool) {
 		}
 	}()
 	return approve(args)
+}
+
+// Preview returns what the tool shows people of a call with these arguments; shows is false for
+// a tool without Show. A panic is a [*PanicError].
+func (t Tool) Preview(args json.RawMessage) (p Preview, shows bool, err error) {
+	d := t.def()
+	if d.show == nil {
+		return Preview{}, false, nil
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			p, shows, err = Preview{}, true, &PanicError{Tool: d.name, Value: v, Stack: debug.Stack(), of: "Show"}
+		}
+	}()
+	p, err = d.show(args)
+	return p, true, err
 }
 
 // marshal is the result of a tool as JSON.

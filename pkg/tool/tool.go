@@ -32,6 +32,11 @@ type Spec[In any] struct {
 	// Approve says whether a person must agree before a call with this input
 	// runs. A rule that panics means yes. Nil means nobody is asked.
 	Approve func(In) bool
+	// Show makes what a person is shown of a call beside its arguments, when an approval is
+	// asked for. It only looks: it may be called more than once. If it panics, or what it
+	// returns is not as a [Preview] must be, the approval is asked all the same, says that
+	// the preview failed, and has a high risk. It is bounded (16 KB): long texts of a diff are cut.
+	Show func(In) Preview
 	// Finish tools run after all others of a reply, one after the other.
 	Finish bool
 	// Timeout ends the context of one run; zero means [DefaultTimeout]. A tool that
@@ -85,6 +90,7 @@ type definition struct {
 	// decode reads the arguments into the input type, and returns a pointer to it.
 	decode  func(args json.RawMessage) (any, error)
 	approve func(args json.RawMessage) bool
+	show    func(args json.RawMessage) (Preview, error)
 	run     func(ctx context.Context, c *Call, args json.RawMessage) (any, error)
 	probe   func(ctx context.Context, c *Call, args json.RawMessage) (any, bool, error)
 }
@@ -149,6 +155,15 @@ func define[In any](spec Spec[In], client bool) *definition {
 		d.approve = func(args json.RawMessage) bool {
 			in, err := decode[In](args)
 			return err != nil || spec.Approve(in)
+		}
+	}
+	if spec.Show != nil {
+		d.show = func(args json.RawMessage) (Preview, error) {
+			in, err := decode[In](args)
+			if err != nil {
+				return Preview{}, err
+			}
+			return spec.Show(in), nil
 		}
 	}
 	if spec.Probe != nil {

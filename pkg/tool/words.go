@@ -16,6 +16,23 @@ type (
 	// Choice is one answer to choose from: ID is what [Reply].Selected holds, Label what
 	// is shown to people beside it.
 	Choice = session.Choice
+	// Preview is what [Spec].Show returns: a title, a risk, money, a diff of two texts, links.
+	Preview = session.Preview
+	// Diff is a text before and after a call.
+	Diff = session.Diff
+	// Link leads to more about a call: its URL is http or https.
+	Link = session.Link
+	// Money is an amount as decimal text and the three letters of its currency.
+	Money = session.Money
+	// Risk says how much a person should mind a call: [RiskLow], [RiskMedium] or [RiskHigh].
+	Risk = session.Risk
+)
+
+// The risks. A [Preview] that names none says nothing about it.
+const (
+	RiskLow    = session.RiskLow
+	RiskMedium = session.RiskMedium
+	RiskHigh   = session.RiskHigh
 )
 
 // The effects. A [Spec] that names none means SideEffect.

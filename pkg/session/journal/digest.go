@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"unicode/utf8"
+
+	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // Digest returns the base64url SHA-256 of JSON in a canonical form (object keys
@@ -27,6 +29,22 @@ func Digest(raw json.RawMessage) string {
 		return hash(raw)
 	}
 	return hash(text)
+}
+
+// ShownDigest returns the digest of what a person is shown of a wait beside its arguments; "" where
+// there is nothing.
+func ShownDigest(w session.Wait) string {
+	if w.Preview == nil && w.Claim == "" {
+		return ""
+	}
+	raw, err := json.Marshal(struct {
+		Preview *session.Preview
+		Claim   string
+	}{w.Preview, w.Claim})
+	if err != nil {
+		return "" // of texts; an approval with none counts for nothing
+	}
+	return Digest(raw)
 }
 
 // isCanonical reports whether valid JSON is in the canonical form already, as the arguments of

@@ -112,7 +112,7 @@ func (r *run) decide(w session.Wait, a *session.Answer) (bool, error) {
 	}
 	switch {
 	case approval && (c.Approved || c.Rejected):
-		a.Kind, a.Approved, a.Digest = session.AnswerApproval, &c.Approved, w.Digest
+		a.Kind, a.Approved, a.Digest, a.ShownDigest = session.AnswerApproval, &c.Approved, w.Digest, w.ShownDigest
 		if c.Rejected {
 			a.Reason = c.Reason
 		}

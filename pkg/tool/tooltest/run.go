@@ -117,7 +117,7 @@ func (r *run) step(ctx context.Context) []session.Wait {
 			r.result.Err = ErrClient
 			return nil
 		}
-		r.result.Err = ErrNotApproved
+		r.result.Err, r.result.Preview = ErrNotApproved, toolrun.Preview(r.t, p.Arguments)
 		return []session.Wait{p.Wait}
 	case engine.DoRun:
 		return r.execute(ctx, p)

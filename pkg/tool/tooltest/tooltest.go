@@ -99,6 +99,8 @@ type Result struct {
 	// rule is not asked about arguments that the schema refuses: the model is told what is
 	// wrong with them, and no person is asked.
 	NeedsApproval bool
+	// Preview is what a person who is asked is shown by the tool's Show, as the runtime keeps it.
+	Preview *tool.Preview
 	// Asked are the questions that the tool asked, in order, each once.
 	Asked []tool.Question
 	// Open are those of them that have no answer.

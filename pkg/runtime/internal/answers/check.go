@@ -106,7 +106,7 @@ func (c *Checker) Check(key session.Key, record journal.WaitRecord, a session.An
 	a.Wait, a.ToolCallID = w.ID, w.Call
 	a.Who, a.From, a.When = by.Who, by.From, c.cfg.Now().UTC()
 	a.Reason = strings.TrimSpace(a.Reason)
-	a.Audit, a.Digest = "", stored.Decided(w, a)
+	a.Audit, a.Digest, a.ShownDigest, a.Preview = "", stored.Decided(w, a), w.ShownDigest, nil
 	for _, text := range []*string{&a.Reason, &a.Error, a.Text} {
 		if text != nil && !utf8.ValidString(*text) {
 			return a, refusal.New(codes.InvalidAnswer, key, "%s: the answer is not valid UTF-8 text", Label(w))
@@ -145,7 +145,7 @@ func checkShown(key session.Key, w session.Wait, a session.Answer) error {
 	case session.WaitQuestion, session.WaitInput, session.WaitChild:
 		return nil
 	}
-	if journal.Digest(w.Arguments) == w.Digest {
+	if journal.Digest(w.Arguments) == w.Digest && journal.ShownDigest(w) == w.ShownDigest {
 		return nil
 	}
 	return refusal.New(codes.ApprovalMismatch, key, "%s: what is shown of it is not what was asked: its record was changed. Nothing was decided", Label(w))
@@ -202,7 +202,11 @@ func (c *Checker) checkApproval(record journal.WaitRecord, a *session.Answer) er
 	if !ok {
 		return fmt.Errorf("the tool %q is not in this program, so edited input cannot be checked", w.Tool)
 	}
-	return toolrun.CheckEdited(t, a.EditedInput)
+	if err := toolrun.CheckEdited(t, a.EditedInput); err != nil {
+		return err
+	}
+	a.Preview = toolrun.Preview(t, a.EditedInput)
+	return nil
 }
 
 // checkValue names what a person gave that cannot go into the journal.

@@ -28,7 +28,7 @@ func (st *Sessions) Expire(ctx context.Context, key session.Key, item store.Item
 		Who: "deadline", From: "sweep", When: now,
 	}
 	if w.Deadline.Outcome == session.ExpireDefault {
-		answer.Result, answer.Digest = w.Deadline.Value, Decided(w, answer)
+		answer.Result, answer.Digest, answer.ShownDigest = w.Deadline.Value, Decided(w, answer), w.ShownDigest
 	}
 	if w.Question != nil {
 		answer.QuestionID = w.Question.ID

@@ -289,6 +289,7 @@ func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) (aski
 			return nil, err
 		}
 	}
+	inv.explain(plans, out.Reply)
 	base, err := inv.session.State.With(out.StateOps)
 	if err != nil {
 		return nil, err // checked when it was planned

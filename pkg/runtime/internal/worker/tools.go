@@ -38,6 +38,19 @@ type callOutcome struct {
 	err error
 }
 
+// explain puts beside the approvals of plans what a person is shown of them.
+func (inv *invocation) explain(plans []engine.CallPlan, reply *llm.Message) {
+	if n := len(inv.session.Messages); reply == nil && n > 0 { // it is committed, perhaps with results behind it
+		i := n - 1
+		for ; i > 0 && inv.session.Messages[i].Role != llm.RoleAssistant; i-- {
+		}
+		reply = &inv.session.Messages[i]
+	}
+	toolrun.Explain(plans, reply, func(name string) (tool.Tool, bool) {
+		return inv.cfg.Registry.Tool(inv.session.Rules.Agent, name)
+	}, inv.budget.take)
+}
+
 // runAll runs ordinary calls in parallel, all from the same base state, and joins them.
 func (inv *invocation) runAll(ctx context.Context, plans []engine.CallPlan, state *session.State) []callOutcome {
 	outcomes := make([]callOutcome, len(plans))
