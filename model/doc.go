@@ -14,7 +14,7 @@
 // change there is a change here.
 //
 // Here stand the configurations (configs.go, configs_verbs.go) and the smaller models:
-// stored_answers.go, votes.go, idempotency.go, child.go and dispatch.go. The chain is in
+// stored_answers.go, votes.go, deadline.go, idempotency.go, child.go and dispatch.go. The chain is in
 // internal/chain, what can be switched off in internal/rules, the search in
 // internal/search.
 package main

@@ -11,6 +11,8 @@ var smallTexts = map[string]string{
 	"held":     "a session is driven on although its last answer was only to be stored",
 	"alone":    "one person decided what needs two",
 	"overrule": "votes that decide were accepted, and the wait expired",
+	"early":    "a wait expired before the deadline that somebody was told of",
+	"ends":     "a wait was answered and expired, or either twice",
 	"again":    "one request acted twice",
 	"later":    "a request that had been answered acted on a later task",
 	"old":      "the result of a child left behind reaches a later task",
@@ -22,6 +24,7 @@ func smallModels() []search.Model {
 	var all []search.Model
 	all = append(all, heldModels()...)
 	all = append(all, voteModels()...)
+	all = append(all, deadlineModels()...)
 	all = append(all, keyModels()...)
 	all = append(all, familyModels()...)
 	return append(all, dispatchModels()...)
