@@ -74,7 +74,7 @@ func cutAnswer(a session.Answer, size int) session.Answer {
 	case session.AnswerApproval:
 		// With the digest of what was decided on, this approves nothing.
 		a.EditedInput, a.Preview, a.Error = json.RawMessage(`null`), nil, text+" The call was not run."
-	case session.AnswerMessage, session.AnswerExpiry:
+	case session.AnswerMessage, session.AnswerExpiry, session.AnswerDismissal:
 	}
 	return a
 }

@@ -49,6 +49,10 @@ func journals() map[string]func(*story) {
 			st.asks(session.WaitApproval, "refund").resumed(st.approval(0, false))
 			st.step(engine.StepOutcome{Results: []llm.ToolResult{engine.Result(st.s.Calls[0], llm.ResultDenied, engine.TextDenied)}}).says("then not")
 		},
+		"dismissed": func(st *story) {
+			st.asks(session.WaitApproval, "refund").resumed(st.answer(0, session.AnswerDismissal, func(a *session.Answer) { a.Reason, a.For = "not needed", "ann" }))
+			st.step(engine.StepOutcome{Results: []llm.ToolResult{engine.Result(st.s.Calls[0], llm.ResultDenied, engine.TextDismissed)}}).says("then not")
+		},
 		"two_questions_of_one_call": func(st *story) {
 			st.asks(session.WaitQuestion, "pick").resumed(st.answer(0, session.AnswerReply, func(a *session.Answer) { a.Selected = []string{"r"} }))
 			st.step(engine.StepOutcome{Waits: []session.Wait{{Kind: session.WaitQuestion, Call: "c2-1", Question: &session.Question{ID: "size", Kind: session.QuestionText}}}})

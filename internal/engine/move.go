@@ -59,6 +59,9 @@ func next(s *session.Session, kind session.Kind, status session.Status, st Stamp
 
 // seal makes a move of a finished entry: what its status says about runs, HEAD and the wake.
 func seal(s *session.Session, e journal.Entry, agentName string) Move {
+	if slices.ContainsFunc(e.Answers, func(a session.Answer) bool { return a.Kind == session.AnswerDismissal }) {
+		e.Needs = append(e.Needs, session.NeedsDismissal)
+	}
 	m := Move{Entry: e, MovesHead: e.Status != s.Status || e.Task != s.Task || e.Signal != nil}
 	switch {
 	case e.Run != s.Run:
@@ -424,7 +427,7 @@ func trigger(answers []session.Answer, message *llm.Message) session.Trigger {
 		return session.TriggerChild
 	case session.AnswerMessage:
 		return session.TriggerMessage
-	case session.AnswerClientTool, session.AnswerApproval, session.AnswerReply, session.AnswerVerdict:
+	case session.AnswerClientTool, session.AnswerApproval, session.AnswerReply, session.AnswerVerdict, session.AnswerDismissal:
 	}
 	return session.TriggerSubmit
 }

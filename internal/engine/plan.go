@@ -21,8 +21,9 @@ const (
 	TextUnknown   = "The outcome of this call is not known: it was started and may or may not have taken effect. Check before you try again."
 	TextMismatch  = "approval_mismatch: the arguments of this call are not those that were approved, so it was not run. Call it again"
 	// TextReport tells of a report about other arguments than the call's.
-	TextReport  = "approval_mismatch: what was reported is about other arguments than those of this call, so it was not taken in. Check before you try again."
-	TextExpired = "Nobody decided on this call before its deadline"
+	TextReport    = "approval_mismatch: what was reported is about other arguments than those of this call, so it was not taken in. Check before you try again."
+	TextExpired   = "Nobody decided on this call before its deadline"
+	TextDismissed = "Nobody will answer what this call waits for: it was dismissed"
 )
 
 // Traits are what planning needs of the declaration of a call's tool.
@@ -240,6 +241,8 @@ func takeCall(s *session.Session, c session.Call, digest string) taken {
 			t.takeReply(s, c, a, w, digest)
 		case session.AnswerExpiry:
 			t.takeExpiry(s, c, a, w, digest)
+		case session.AnswerDismissal:
+			t.takeDismissal(c, a, w)
 		case session.AnswerMessage:
 		}
 	}
@@ -411,6 +414,22 @@ func (t *taken) takeDefault(s *session.Session, c session.Call, a session.Answer
 		}
 		t.result = &llm.ToolResult{CallID: c.ID, ProviderID: c.ProviderID, Name: c.Name, Status: llm.ResultSuccess, Output: a.Result}
 	}
+}
+
+// takeDismissal ends a call of which somebody said that nobody will answer for it, whatever
+// definition was shown. What was not run stays so; what is unknown stays unknown.
+func (t *taken) takeDismissal(c session.Call, a session.Answer, w session.Wait) {
+	status, text := llm.ResultDenied, TextDismissed+" by "+a.Who+": "+a.Reason
+	switch w.Kind {
+	case session.WaitApproval, session.WaitQuestion:
+		t.neverRan = true
+	case session.WaitUnknown:
+		status, text, t.looked = llm.ResultUnknown, TextUnknown+" "+text, true
+	case session.WaitClientTool, session.WaitChild, session.WaitInput:
+		status = llm.ResultError
+	}
+	result := Result(c, status, text)
+	t.result, t.told = &result, nil
 }
 
 func clientResult(c session.Call, a session.Answer) *llm.ToolResult {

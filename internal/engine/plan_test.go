@@ -25,6 +25,7 @@ func TestPlan_answers(t *testing.T) {
 	answers := func(kind session.AnswerKind, change func(*session.Answer)) func(*story) session.Answer {
 		return func(st *story) session.Answer { return st.answer(0, kind, change) }
 	}
+	dismissal := answers(session.AnswerDismissal, func(a *session.Answer) { a.Who, a.Reason = "eve", "so" })
 	verdict := func(v session.Verdict, change func(*session.Answer)) func(*story) session.Answer {
 		return answers(session.AnswerVerdict, func(a *session.Answer) {
 			a.Verdict = v
@@ -62,6 +63,9 @@ func TestPlan_answers(t *testing.T) {
 		}},
 		"approved_then_client_tool": {wait: approval, answer: approve, traits: engine.Traits{Client: true}, do: engine.DoWait, opens: client},
 		"denied":                    {wait: approval, answer: func(st *story) session.Answer { return st.approval(0, false) }, do: engine.DoResult, status: llm.ResultDenied, output: engine.TextDenied, neverRan: true},
+		"dismissed":                 {wait: approval, answer: dismissal, do: engine.DoResult, status: llm.ResultDenied, output: engine.TextDismissed + " by eve: so", neverRan: true},
+		"dismissed_agent_changed":   {wait: approval, answer: dismissal, digest: "d2", policy: session.ChangeFail, do: engine.DoResult, status: llm.ResultDenied, output: engine.TextDismissed + " by eve: so", neverRan: true},
+		"dismissed_question":        {wait: question, answer: dismissal, traits: asks, do: engine.DoResult, status: llm.ResultDenied, output: engine.TextDismissed + " by eve: so", neverRan: true},
 		"denied_with_reason": {wait: approval, do: engine.DoResult, status: llm.ResultDenied, output: engine.TextDenied + ": too much", neverRan: true, answer: func(st *story) session.Answer {
 			a := st.approval(0, false)
 			a.Reason = "too much"

@@ -92,7 +92,7 @@ func checkKind(kind session.AnswerKind) error {
 	switch kind {
 	case session.AnswerClientTool, session.AnswerApproval, session.AnswerReply, session.AnswerMessage, session.AnswerVerdict:
 		return nil
-	case session.AnswerChild, session.AnswerExpiry:
+	case session.AnswerChild, session.AnswerExpiry, session.AnswerDismissal:
 	}
 	return refuse(codes.InvalidField, "kind must be %s, %s, %s, %s or %s", session.AnswerClientTool, session.AnswerApproval,
 		session.AnswerReply, session.AnswerMessage, session.AnswerVerdict)

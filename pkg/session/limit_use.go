@@ -132,7 +132,7 @@ func (l Limits) Needs() (words []string) {
 	return words
 }
 
-// The words in the needs of rules (docs/design/format-1.md).
+// The words in the needs of rules, of waits and of entries (docs/design/format-1.md).
 const (
 	NeedsToolCalls     = "limit:toolCalls"
 	NeedsRepeatedCalls = "limit:repeatedCalls"
@@ -140,4 +140,6 @@ const (
 	NeedsSessionLimits = "limit:session"
 	NeedsCancelAt      = "rules:cancelAt"
 	NeedsToolPolicy    = "rules:policy"
+	// NeedsDismissal is on a wait that was dismissed, and on the entry that takes that in.
+	NeedsDismissal = "answer:dismissal"
 )

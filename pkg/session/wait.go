@@ -140,11 +140,14 @@ const (
 	AnswerChild      AnswerKind = "child-end"
 	AnswerVerdict    AnswerKind = "verdict"
 	AnswerExpiry     AnswerKind = "expiry"
+	// AnswerDismissal: somebody who might have answered says, with a reason, that nobody will. It
+	// decides nothing: the call has not been approved, denied or answered.
+	AnswerDismissal AnswerKind = "dismissal"
 )
 
 // AnswerKinds lists every kind of answer.
 func AnswerKinds() []AnswerKind {
-	return []AnswerKind{AnswerClientTool, AnswerApproval, AnswerReply, AnswerMessage, AnswerChild, AnswerVerdict, AnswerExpiry}
+	return []AnswerKind{AnswerClientTool, AnswerApproval, AnswerReply, AnswerMessage, AnswerChild, AnswerVerdict, AnswerExpiry, AnswerDismissal}
 }
 
 // Answer is what arrived for a wait, with its author, time and origin.
@@ -158,7 +161,7 @@ type Answer struct {
 	ApprovalID string `json:"approvalId,omitempty"`
 	QuestionID string `json:"id,omitempty"`
 
-	// Approved, Reason and EditedInput of an approval. Editing is an act of its
+	// Approved, Reason and EditedInput of an approval; a verdict and a dismissal have a Reason too. Editing is an act of its
 	// own: the tool then runs with EditedInput.
 	Approved    *bool           `json:"approved,omitempty"`
 	Reason      string          `json:"reason,omitempty"`
@@ -190,7 +193,9 @@ type Answer struct {
 	// Outcome of an expiry.
 	Outcome DeadlineOutcome `json:"outcome,omitempty"`
 
-	Who  string    `json:"who"`
+	Who string `json:"who"`
+	// For is the person in whose place Who answered, to whom the wait was delegated.
+	For  string    `json:"for,omitempty"`
 	When time.Time `json:"when"`
 	From string    `json:"from"`
 	// Audit is the newest hash of the wait's audit lines when an entry took the

@@ -76,6 +76,7 @@ func answers() map[string]any {
 			a.Reason, a.EditedInput, a.Digest = "half", raw(`{"order":"A-3","amount":250}`), token
 		}),
 		"answer_denied":        approval(false, func(a *session.Answer) { a.Reason = "too much" }),
+		"answer_dismissed":     answer("w4-1", session.AnswerDismissal, func(a *session.Answer) { a.Reason, a.For = "not needed", "ben" }),
 		"answer_client_error":  answer("w4-2", session.AnswerClientTool, func(a *session.Answer) { a.Error = "no GPS" }),
 		"answer_client_result": answer("w4-2", session.AnswerClientTool, func(a *session.Answer) { a.Result = raw(`{"lat":52.5}`) }),
 		"answer_choice":        reply(func(a *session.Answer) { a.Selected = []string{"r"} }),
@@ -140,8 +141,12 @@ func records() map[string]any {
 		"waitrecord_answered": journal.WaitRecord{Wait: wait, State: session.WaitAnswered, Answer: &approved, Held: true, Agent: "support", Due: new(later)},
 		"waitrecord_expired":  journal.WaitRecord{Wait: wait, State: session.WaitExpired, Answer: &expired, Agent: "support", Due: new(later)},
 		"waitrecord_taken":    journal.WaitRecord{Wait: wait, State: session.WaitTaken, Answer: &approved, Audit: journal.AuditTip{Count: 2, Hash: prev}, Agent: "support", TakenBy: 5},
-		"waitrecord_closed":   journal.WaitRecord{Wait: wait, State: session.WaitClosed, TakenBy: 5},
-		"tool_started":        tool(journal.ToolStarted, func(*journal.ToolRecord) {}),
+		"waitrecord_acts": journal.WaitRecord{Wait: wait, State: session.WaitOpen, Agent: "support", Due: new(later), Acts: []session.WaitAct{
+			{Kind: session.ActExtended, Who: "ana", At: at, From: "cli", Reason: "away", Deadline: new(later)},
+			{Kind: session.ActDelegated, Who: "ana", At: at, From: "cli", To: "ben"},
+		}},
+		"waitrecord_closed": journal.WaitRecord{Wait: wait, State: session.WaitClosed, TakenBy: 5},
+		"tool_started":      tool(journal.ToolStarted, func(*journal.ToolRecord) {}),
 		"tool_finished": tool(journal.ToolFinished, func(r *journal.ToolRecord) {
 			r.Memo, r.Result = memo, result("c4-1", "refund", llm.ResultSuccess, `{"id":"r-1"}`).ToolResult
 			r.StateOps = []session.StateOp{{Op: session.StateAppend, Key: "notes", Value: raw(`1`)}}

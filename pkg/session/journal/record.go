@@ -183,6 +183,7 @@ func (h *Head) SignalFor(task int64) *Signal {
 
 // WaitRecord is a wait with what became of it.
 type WaitRecord struct {
+	// Wait as the entry opened it, but with the deadline and the people that count now (Acts).
 	Wait  session.Wait      `json:"wait"`
 	State session.WaitState `json:"state"`
 	// Answer once there is one; it stays when the wait is taken.
@@ -192,6 +193,10 @@ type WaitRecord struct {
 	// HeldLast says that a held answer was the last: before it was written no other wait was
 	// open. Then the session continues only when a caller resumes it.
 	HeldLast bool `json:"heldLast,omitempty"`
+	// Acts are what people did to the wait without deciding it, in order. They need no word in
+	// Wait.Needs: an extension is in Wait.Deadline and Due as well, a delegation in Wait.Who, which
+	// say what counts now, also to a program that does not know acts.
+	Acts []session.WaitAct `json:"acts,omitempty"`
 	// Audit is the end of the chain of the wait's audit lines.
 	Audit AuditTip `json:"audit,omitzero"`
 	// Agent is shown in the inbox.

@@ -296,7 +296,7 @@ func given(a client.SubmitRequest) string {
 		if a.Error != "" {
 			return "--error"
 		}
-	case session.AnswerChild, session.AnswerExpiry:
+	case session.AnswerChild, session.AnswerExpiry, session.AnswerDismissal:
 	}
 	return "--result"
 }

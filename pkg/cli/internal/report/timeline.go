@@ -233,6 +233,9 @@ func author(a session.Answer) string {
 	if a.Kind == session.AnswerExpiry {
 		return "its deadline"
 	}
+	if a.For != "" {
+		return by(a.Who) + " for " + by(a.For)
+	}
 	return by(a.Who)
 }
 
@@ -306,6 +309,8 @@ func said(a session.Answer, room int) string {
 		what = "message"
 	case session.AnswerVerdict:
 		what = "verdict " + string(a.Verdict)
+	case session.AnswerDismissal:
+		what = "dismissed: " + screen.Short(a.Reason, room)
 	case session.AnswerExpiry:
 		what = expired(a, room)
 	}

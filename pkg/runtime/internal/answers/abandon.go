@@ -64,7 +64,7 @@ func takenIn(s *session.Session, waits []journal.WaitRecord) []journal.WaitRecor
 // tool's question. A client's result, a verdict and a denial are the result of the call, and a
 // later message does not undo them.
 func wouldRun(w journal.WaitRecord) bool {
-	if w.State != session.WaitAnswered || w.Answer == nil {
+	if w.State != session.WaitAnswered || w.Answer == nil || w.Answer.Kind == session.AnswerDismissal {
 		return false
 	}
 	switch w.Wait.Kind {
