@@ -56,14 +56,18 @@ const (
 	// EffectsNotAcknowledged: a session did things after a checkpoint, and the caller has not said to
 	// have seen them.
 	EffectsNotAcknowledged Code = "effects_not_acknowledged"
-	Expired                Code = "expired"
-	StoreUnavailable       Code = "store_unavailable"
-	StoreLocked            Code = "store_locked"
-	StoreGone              Code = "store_gone"
-	NotOurs                Code = "not_an_adjourn_store"
-	NewerNeeded            Code = "newer_program_needed"
-	Corrupt                Code = "corrupt_journal"
-	Internal               Code = "internal"
+	// NoDeadline: a wait that waits for ever has no deadline to extend.
+	NoDeadline Code = "no_deadline"
+	// TooManyActs: a wait was extended and delegated as often as it may be.
+	TooManyActs      Code = "too_many_acts"
+	Expired          Code = "expired"
+	StoreUnavailable Code = "store_unavailable"
+	StoreLocked      Code = "store_locked"
+	StoreGone        Code = "store_gone"
+	NotOurs          Code = "not_an_adjourn_store"
+	NewerNeeded      Code = "newer_program_needed"
+	Corrupt          Code = "corrupt_journal"
+	Internal         Code = "internal"
 )
 
 // Codes that only the HTTP API has; all others are those of the verbs.
@@ -99,7 +103,7 @@ func (c Code) Class() Class {
 	case NotAllowed, AgentNotOffered:
 		return ClassForbidden
 	case AlreadyRunning, NotResumable, StillWaiting, AlreadyAnswered, SessionEnded, StaleCheckpoint,
-		AgentMismatch, NothingToDecide, IdempotencyMismatch, ApprovalMismatch, SessionExists, EffectsNotAcknowledged:
+		AgentMismatch, NothingToDecide, IdempotencyMismatch, ApprovalMismatch, SessionExists, EffectsNotAcknowledged, NoDeadline, TooManyActs:
 		return ClassConflict
 	case Expired:
 		return ClassGone

@@ -219,6 +219,41 @@ func LeftBehind(key session.Key, entries []journal.Entry, checkpoint int64) ([]M
 	return left, nil
 }
 
+// MadeIn returns the calls that some entries made or settled, in their order, and what of open calls they
+// say. Of a call that entries before made, and that is not open, its name and outcome are known alone.
+func MadeIn(entries []journal.Entry, open []session.Call) []Made {
+	made := map[string]*Made{}
+	var order []string
+	note := func(c session.Call, seq int64) {
+		if made[c.ID] == nil {
+			made[c.ID] = &Made{Call: c, Entry: seq}
+			order = append(order, c.ID)
+		}
+	}
+	for i := range entries {
+		e := &entries[i]
+		for _, m := range e.Messages {
+			for _, c := range m.ToolCalls() {
+				note(session.Call{ID: c.ID, ProviderID: c.ProviderID, Name: c.Name, Arguments: c.Arguments}, e.Seq)
+			}
+			for _, p := range m.Parts {
+				if r := p.ToolResult; r != nil {
+					note(session.Call{ID: r.CallID, Name: r.Name}, e.Seq)
+				}
+			}
+		}
+		noteOutcomes(made, e, func(string) {})
+	}
+	for _, c := range open {
+		note(c, 0)
+	}
+	out := make([]Made, len(order))
+	for i, id := range order {
+		out[i] = *made[id]
+	}
+	return out
+}
+
 // noteOutcomes adds what an entry says of calls, and says of which.
 func noteOutcomes(made map[string]*Made, e *journal.Entry, says func(call string)) {
 	for _, a := range e.Answers {

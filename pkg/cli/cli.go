@@ -30,6 +30,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/cli/internal/demo"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
+	"github.com/adjourn/adjourn/pkg/cli/internal/inbox"
 	"github.com/adjourn/adjourn/pkg/cli/internal/list"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/prompt"
@@ -197,6 +198,7 @@ type cli struct {
 	*place.Place
 	person  *prompt.Person
 	lists   *list.Lists
+	inbox   *inbox.Inbox
 	workers *work.Commands
 
 	// did says what the command has written down, for when nobody goes on with it.
@@ -249,6 +251,7 @@ func newCLI(cfg Config) *cli {
 	c := &cli{Config: cfg, Screen: s, Place: where}
 	c.person = prompt.New(prompt.Config{Stdin: cfg.Stdin, Screen: s, Place: where, Env: cfg.Env})
 	c.lists = list.New(list.Config{Screen: s, Place: where, Now: cfg.Now, Do: c.do, NoArgs: noArgs, CompleteAgents: c.completeAgents})
+	c.inbox = inbox.New(inbox.Config{Screen: s, Place: where, Now: cfg.Now, Do: c.do, Complete: c.completeSessionAndWait, NoSession: c.noSession, Refused: c.refused, Drive: c.drive})
 	c.workers = work.New(work.Config{Screen: s, Place: where, Who: cfg.Who, Now: cfg.Now, Here: c.here, NoArgs: noArgs})
 	where.Trust = c.person.Trusts
 	if slices.Contains(cfg.Args, "--output=json") || slices.Contains(cfg.Args, "-ojson") || followed(cfg.Args, "--output", "json") || followed(cfg.Args, "-o", "json") {
@@ -317,9 +320,9 @@ Environment
 		c.lists.InboxCommand(), c.lists.SessionsCommand(), c.showCommand(), c.agentsCommand(),
 		c.workers.Work(), c.workers.Dev(), c.demoCommand(), c.versionCommand(),
 	)
-	root.AddCommand(c.retryCommand(), c.forkCommand(), c.checkpointsCommand(), c.runsCommand())
+	root.AddCommand(c.retryCommand(), c.forkCommand(), c.checkpointsCommand(), c.lists.RunsCommand(oneSession, c.completeFirst(c.completeSessions), c.noSession))
 	root.AddCommand(c.sendCommand())
-	root.AddCommand(c.stopCommands()...)
+	root.AddCommand(append(c.stopCommands(), c.inbox.Commands()...)...)
 	root.AddCommand(c.deleteCommand(), c.lists.ExportCommand(oneSession, c.completeFirst(c.completeSessions), c.noSession))
 	root.AddCommand(c.haltCommand(), c.goCommand())
 	if name := c.Name; name != "adjourn" {

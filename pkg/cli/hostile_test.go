@@ -113,6 +113,7 @@ func answers() map[string]any {
 		"POST /sessions/{id}/answers": nil,
 		"POST /sessions/{id}/submit":  &client.Submitted{}, "POST /sessions/{id}/resume": &client.Resumed{},
 		"POST /sessions/{id}/messages": &client.Sent{}, "POST /sessions/{id}/interrupt": &client.Stopped{}, "POST /sessions/{id}/cancel": &client.Stopped{}, "POST /sessions/{id}/abort": &client.Stopped{},
+		"GET /sessions/{id}/waits/{wait}": &client.WaitView{}, "POST /sessions/{id}/waits/{wait}/dismiss": &client.Acted{}, "POST /sessions/{id}/waits/{wait}/extend": &client.Acted{}, "POST /sessions/{id}/waits/{wait}/delegate": &client.Acted{},
 		"DELETE /sessions/{id}": &client.Deleted{},
 		"POST /halt":            &client.Halted{}, "POST /go": &client.Lifted{}, "GET /halts": nil,
 		"GET /sessions/{id}/messages": nil, "GET /sessions/{id}/runs": &client.Runs{}, "GET /sessions/{id}/checkpoints": &client.Checkpoints{}, "GET /sessions/{id}/checkpoints/{checkpoint}": &client.CheckpointView{},
@@ -123,7 +124,7 @@ func answers() map[string]any {
 func (f filler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	route := r.Method + " " + strings.Replace(r.URL.Path, "/sessions/s", "/sessions/{id}", 1)
-	route = strings.Replace(route, someCheckpoint, "{checkpoint}", 1)
+	route = strings.NewReplacer(someCheckpoint, "{checkpoint}", "/waits/w2-1", "/waits/{wait}").Replace(route)
 	f.asked.Store(route, true)
 	answer, status, media := answers()[route], http.StatusOK, client.MediaJSON
 	if answer == nil || f.entry == "" {
@@ -149,6 +150,11 @@ var hostileCommands = [][]string{
 	{"inbox"},
 	{"show", "s"},
 	{"show", "s", "--full"},
+	{"show", "s", "w2-1"},
+	{"dismiss", "s", "w2-1", "--reason", "x"},
+	{"extend", "s", "w2-1", "--by", "1h"},
+	{"extend", "s", "w2-1", "--until", "2026-03-01T12:00:00Z"},
+	{"delegate", "s", "w2-1", "ben"},
 	{"resume", "s"},
 	{"resume", "s", "--approve", "w2-1"},
 	{"resume", "s", "--approve-all"},

@@ -12,34 +12,22 @@ import (
 func (c *cli) showCommand() *cobra.Command {
 	var full bool
 	cmd := &cobra.Command{
-		Use:   "show session",
-		Short: "Show a session's journal as a timeline",
+		Use:   "show session [wait]",
+		Short: "Show a session's journal as a timeline, or one wait",
 		Long: `Show what happened in a session, entry by entry: steps, tools, waits, how long
 each took and what it used. With --output json the entries are printed as they
-are stored.`,
-		Args:              oneSession,
-		ValidArgsFunction: c.completeFirst(c.completeSessions),
+are stored. With a wait, show that one with what a person needs to decide.`,
+		Args:              sessionAndOne,
+		ValidArgsFunction: c.completeSessionAndWait,
 		RunE: c.do(func(ctx context.Context, args []string) error {
+			if len(args) == 2 {
+				return c.inbox.Show(ctx, args[0], args[1])
+			}
 			return c.noSession(c.lists.Show(ctx, args[0], full), args[0])
 		}),
 	}
 	cmd.Flags().BoolVar(&full, "full", false, "do not shorten texts, arguments and results")
 	return cmd
-}
-
-func (c *cli) runsCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "runs session",
-		Short: "List a session's stretches of work",
-		Long: `List the stretches of work of a session: what began each, how it ended, the
-entries it wrote, its steps, how long it was at work and how long the session
-had waited before it, tokens, and what it cost where the model has a price.`,
-		Args:              oneSession,
-		ValidArgsFunction: c.completeFirst(c.completeSessions),
-		RunE: c.do(func(ctx context.Context, args []string) error {
-			return c.noSession(c.lists.Runs(ctx, args[0]), args[0])
-		}),
-	}
 }
 
 func (c *cli) checkpointsCommand() *cobra.Command {

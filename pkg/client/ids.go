@@ -76,6 +76,10 @@ func checkAnswer(out any, id string) error {
 			return err
 		}
 		return checkID("session", o.SessionID, false)
+	case *WaitView:
+		return checkWaits([]Wait{o.Wait}, true)
+	case *Acted:
+		return checkWaits(append([]Wait{o.Wait}, o.Open...), true)
 	case *Stopped:
 		return checkID("session", o.SessionID, false)
 	case *Deleted:

@@ -131,6 +131,8 @@ type Wait struct {
 	// Answer once there is one; Held says that it was only stored.
 	Answer *session.Answer `json:"answer,omitempty"`
 	Held   bool            `json:"held,omitempty"`
+	// Acts are what people did to it without deciding it: Deadline and Who are those that count now.
+	Acts []session.WaitAct `json:"acts,omitempty"`
 	// LeftOut lists what is not in it, being too large to be sent. An approval whose
 	// arguments are in this list was not shown: it is not to be approved by what is.
 	LeftOut []LeftOut `json:"leftOut,omitempty"`

@@ -23,7 +23,7 @@ const (
 )
 
 // anything is an answer to every request about session s-1.
-const anything = `{"id": "s-1", "sessionId": "s-1"}`
+const anything = `{"wait":{"waitId":"w2-1"},"id": "s-1", "sessionId": "s-1"}`
 
 // answer is one thing a network does with a request.
 type answer func(*http.Request) (*http.Response, error)
@@ -140,6 +140,22 @@ func calls(c *client.Client, id string) map[string]func(context.Context) error {
 		},
 		"abortSession": func(ctx context.Context) error {
 			_, err := c.Abort(ctx, client.StopParams{SessionID: id})
+			return err
+		},
+		"getWait": func(ctx context.Context) error {
+			_, err := c.Wait(ctx, id, "w2-1")
+			return err
+		},
+		"dismissWait": func(ctx context.Context) error {
+			_, err := c.Dismiss(ctx, client.ActParams[client.DismissRequest]{SessionID: id, WaitID: "w2-1", Request: client.DismissRequest{Reason: "enough"}})
+			return err
+		},
+		"extendWait": func(ctx context.Context) error {
+			_, err := c.Extend(ctx, client.ActParams[client.ExtendRequest]{SessionID: id, WaitID: "w2-1"})
+			return err
+		},
+		"delegateWait": func(ctx context.Context) error {
+			_, err := c.Delegate(ctx, client.ActParams[client.DelegateRequest]{SessionID: id, WaitID: "w2-1", Request: client.DelegateRequest{To: "ben"}})
 			return err
 		},
 		"deleteSession": func(ctx context.Context) error {

@@ -68,6 +68,8 @@ const (
 	CodeApprovalMismatch       = codes.ApprovalMismatch
 	CodeNothingToDecide        = codes.NothingToDecide
 	CodeEffectsNotAcknowledged = codes.EffectsNotAcknowledged
+	CodeNoDeadline             = codes.NoDeadline
+	CodeTooManyActs            = codes.TooManyActs
 	CodeExpired                = codes.Expired
 	CodeStoreUnavailable       = codes.StoreUnavailable
 	CodeStoreLocked            = codes.StoreLocked

@@ -157,6 +157,10 @@ func TestExchanges_hold_to_the_document(t *testing.T) {
 			if checkpoint, ok := strings.CutPrefix(path, "/sessions/{id}/checkpoints/"); ok {
 				path, params["checkpoint"] = "/sessions/{id}/checkpoints/{checkpoint}", checkpoint
 			}
+			if rest, ok := strings.CutPrefix(path, "/sessions/{id}/waits/"); ok {
+				wait, what, _ := strings.Cut(rest, "/")
+				path, params["wait"] = strings.TrimSuffix("/sessions/{id}/waits/{wait}/"+what, "/"), wait
+			}
 			item := doc.Paths.Value(path)
 			if item == nil || item.Operations()[e.Request.Method] == nil {
 				problem := doc.Components.Schemas["Problem"].Value

@@ -327,6 +327,25 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("answers_kortyx", ann, post, "/sessions/kortyx/answers", `{"resume":{"token":"w3-1","requestId":"w3-1","choice":{"id":"red"}}}`)
 	s.start("helix", "deploy")
 	s.tell("submit_given_up", ann, post, "/sessions/helix/submit", `{"kind":"client-tool-result","toolCallId":"c2-1","error":"the user closed the window"}`)
+	// what is done to a wait without deciding it, and what a person needs to decide
+	s.start("act", "hurry")
+	act := get2(s, "act").Pause.Pending[0]
+	ofAct := "/sessions/act/waits/" + act.WaitID
+	later := act.Deadline.At.Add(24 * time.Hour).UTC().Format(time.RFC3339)
+	s.tell("wait", ann, get, ofAct, "")
+	s.tell("wait_none", ann, get, "/sessions/act/waits/w9-9", "")
+	s.tell("extend", ann, post, ofAct+"/extend", fmt.Sprintf(`{"deadline":%q,"reason":"ben is away"}`, later), client.HeaderIdempotencyKey, "extend-1")
+	s.tell("extend_again", ann, post, ofAct+"/extend", fmt.Sprintf(`{"deadline":%q,"reason":"ben is away"}`, later), client.HeaderIdempotencyKey, "extend-1")
+	s.tell("extend_earlier", ann, post, ofAct+"/extend", fmt.Sprintf(`{"deadline":%q}`, act.OpenedAt.Format(time.RFC3339)))
+	s.tell("delegate", ann, post, ofAct+"/delegate", `{"to":"ben","reason":"his cluster"}`)
+	s.tell("delegate_to_oneself", ann, post, ofAct+"/delegate", `{"to":"ann"}`)
+	s.tell("dismiss_without_reason", ann, post, ofAct+"/dismiss", `{}`)
+	s.tell("dismiss", ann, post, ofAct+"/dismiss", `{"reason":"the release was withdrawn"}`)
+	s.tell("dismiss_dismissed", carol, post, ofAct+"/dismiss", `{"reason":"so"}`)
+	s.drive(key("act"))
+	s.tell("messages_dismissed", ann, get, "/sessions/act/messages", "")
+	s.start("act2", "deploy")
+	s.tell("extend_no_deadline", ann, post, "/sessions/act2/waits/"+get2(s, "act2").Pause.Pending[0].WaitID+"/extend", fmt.Sprintf(`{"deadline":%q}`, later))
 	// New exchanges go here: ids are counted, and one further up renumbers every file after it.
 	return s.told
 }

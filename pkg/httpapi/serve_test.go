@@ -64,7 +64,7 @@ func TestFunctions(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, change{api: func(cfg *httpapi.Config) { cfg.Functions = []httpapi.Function{function} }})
 			for _, route := range httpapi.Routes() {
-				out := w.send(ann, route.Method, strings.NewReplacer("{id}", "none", "{checkpoint}", someCheckpoint).Replace(route.Path), "")
+				out := w.send(ann, route.Method, strings.NewReplacer("{id}", "none", "{checkpoint}", someCheckpoint, "{wait}", someWait).Replace(route.Path), "")
 				if out.Code == http.StatusOK {
 					require.Equal(t, function, route.Function)
 					continue
@@ -222,7 +222,7 @@ func TestDown(t *testing.T) {
 	for _, id := range []string{"", "trip"} {
 		for verb, target := range routesOf(http.MethodPost, id) {
 			// What is empty here approves the wait.
-			body, ok := map[string]string{"startSession": `{"agent":"desk","input":"echo"}`, "submitAnswer": "", "submitAnswers": `{"decisions":{"WAIT":{"action":"accept"}}}`, "resumeSession": `{"decisions":{"approve":["WAIT"]}}`, "sendMessage": `{"message":"x"}`, "interruptSession": `{}`, "cancelSession": `{}`, "abortSession": `{}`, "retrySession": `{}`, "forkSession": `{}`, "haltSteps": `{}`, "letStepsGo": `{}`}[verb]
+			body, ok := map[string]string{"startSession": `{"agent":"desk","input":"echo"}`, "submitAnswer": "", "submitAnswers": `{"decisions":{"WAIT":{"action":"accept"}}}`, "resumeSession": `{"decisions":{"approve":["WAIT"]}}`, "sendMessage": `{"message":"x"}`, "interruptSession": `{}`, "cancelSession": `{}`, "abortSession": `{}`, "retrySession": `{}`, "forkSession": `{}`, "haltSteps": `{}`, "letStepsGo": `{}`, "dismissWait": `{"reason":"x"}`, "extendWait": `{"deadline":"DEADLINE"}`, "delegateWait": `{"to":"ben"}`}[verb]
 			require.True(t, ok, "with which body does %s change something?", verb)
 			requests = append(requests, request{http.MethodPost, target, body})
 		}
@@ -244,6 +244,8 @@ func TestDown(t *testing.T) {
 				switch {
 				case strings.HasSuffix(c.target, "/retry"):
 					waits = "fail"
+				case strings.HasSuffix(c.target, "/extend"):
+					waits = "hurry"
 				case strings.HasSuffix(c.target, "/messages") && c.method == http.MethodPost:
 					waits = "where"
 				}
@@ -256,6 +258,13 @@ func TestDown(t *testing.T) {
 				target := c.target
 				if strings.HasSuffix(target, someCheckpoint) {
 					target = strings.Replace(target, someCheckpoint, get[client.Session](w, ann, "/sessions/trip").CheckpointID, 1)
+				}
+				if strings.Contains(target, someWait) {
+					wait := get[client.Session](w, ann, "/sessions/trip").Pause.Pending[0]
+					target = strings.Replace(target, someWait, wait.WaitID, 1)
+					if wait.Deadline != nil {
+						body = strings.Replace(body, "DEADLINE", wait.Deadline.At.Add(time.Hour).Format(time.RFC3339), 1)
+					}
 				}
 				d.mu.Lock()
 				d.n, d.at = 0, at

@@ -357,6 +357,9 @@ func (w *world) dump() string {
 // someCheckpoint is the form of a checkpoint's id; there is no such checkpoint.
 const someCheckpoint = "czEuMi5xODN2QVNORlo0bXJ6ZThC"
 
+// someWait is the form of a wait's id; no session of these tests has one of so late an entry.
+const someWait = "w99-1"
+
 // routesOf are the paths of the routes of a method that are about one session, or about
 // none, by operation; the session's id is filled in.
 func routesOf(method, id string) map[string]string {
@@ -364,7 +367,7 @@ func routesOf(method, id string) map[string]string {
 	for _, route := range httpapi.Routes() {
 		path := strings.Replace(route.Path, "{id}", id, 1)
 		if route.Method == method && route.Path != "/openapi.json" && (path != route.Path) == (id != "") {
-			paths[route.OperationID] = strings.Replace(path, "{checkpoint}", someCheckpoint, 1)
+			paths[route.OperationID] = strings.NewReplacer("{checkpoint}", someCheckpoint, "{wait}", someWait).Replace(path)
 		}
 	}
 	return paths

@@ -203,7 +203,7 @@ func (r *Runtime) decisionWrites(ctx context.Context, head journal.Head, p Decid
 }
 
 // checkDecidedBefore refuses a decision on an approval that is settled, unless the decision
-// agrees with the outcome. The call of an approval that expired or was closed has not run, so a
+// agrees with the outcome. The call of an approval that expired, was dismissed or closed has not run, so a
 // rejection that does not name it does not contradict that.
 func (r *Runtime) checkDecidedBefore(p DecideParams, d decision, all []decision) error {
 	record := *d.item.Wait
@@ -211,6 +211,9 @@ func (r *Runtime) checkDecidedBefore(p DecideParams, d decision, all []decision)
 		if err := answers.CheckWho(p.Key, record.Wait, p.Caller.Who); err != nil {
 			return err
 		}
+	}
+	if a := record.Answer; a != nil && a.Kind == session.AnswerDismissal && !d.named && !d.approved {
+		return nil
 	}
 	if !answers.SettledByPeople(record) {
 		var ran bool // by an expiry that counted as a yes

@@ -6,10 +6,29 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
 )
+
+// RunsCommand is the command runs, of one session: as of [Lists.ExportCommand], the command line says
+// which words are one, how it is completed, and what is said where there is none.
+func (l *Lists) RunsCommand(one cobra.PositionalArgs, complete cobra.CompletionFunc, none func(error, string) error) *cobra.Command {
+	return &cobra.Command{
+		Use:   "runs session",
+		Short: "List a session's stretches of work",
+		Long: `List the stretches of work of a session: what began each, how it ended, the
+entries it wrote, its steps, how long it was at work and how long the session
+had waited before it, tokens, and what it cost where the model has a price.`,
+		Args:              one,
+		ValidArgsFunction: complete,
+		RunE: l.do(func(ctx context.Context, args []string) error {
+			return none(l.Runs(ctx, args[0]), args[0])
+		}),
+	}
+}
 
 // Runs prints the runs of a session.
 func (l *Lists) Runs(ctx context.Context, id string) error {

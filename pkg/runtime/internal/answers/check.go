@@ -105,6 +105,7 @@ func (c *Checker) Check(key session.Key, record journal.WaitRecord, a session.An
 	}
 	a.Wait, a.ToolCallID = w.ID, w.Call
 	a.Who, a.From, a.When = by.Who, by.From, c.cfg.Now().UTC()
+	a.For = inPlaceOf(record, by.Who)
 	a.Reason = strings.TrimSpace(a.Reason)
 	a.Audit, a.Digest, a.ShownDigest, a.Preview = "", stored.Decided(w, a), w.ShownDigest, nil
 	for _, text := range []*string{&a.Reason, &a.Error, a.Text} {

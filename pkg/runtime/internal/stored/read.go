@@ -51,6 +51,11 @@ func (st *Sessions) ExistingHead(ctx context.Context, key session.Key) (store.It
 	return item, err
 }
 
+// EntriesAfter yields the entries of a session behind one. Whoever asks has seen that the session is there.
+func (st *Sessions) EntriesAfter(ctx context.Context, key session.Key, after int64) iter.Seq2[journal.Entry, error] {
+	return st.cfg.Store.Entries(ctx, key, after)
+}
+
 // EachEntry yields the entries of a session as they are read. A session that was deleted is refused,
 // though what it has may still be there.
 func (st *Sessions) EachEntry(ctx context.Context, key session.Key) iter.Seq2[journal.Entry, error] {

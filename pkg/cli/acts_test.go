@@ -1,0 +1,65 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// TestActs: a wait is shown, extended, delegated and dismissed from a terminal.
+func TestActs(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		b.start("s", "[{calls: [{call: urgent, with: {service: a}}, {call: deploy, with: {service: b}}]}, {say: ok}]", 10)
+		shown := b.run("show", "s", "w2-1").ends(0).stdout
+		require.Contains(t, shown, "approval of urgent")
+		require.Contains(t, shown, "Task 1 so far: 1 step")
+		require.Contains(t, shown, "answer: ")
+		var before client.WaitView
+		require.NoError(t, json.Unmarshal([]byte(b.run("show", "s", "w2-1", "-o", "json").ends(0).stdout), &before))
+		require.True(t, before.MayAnswer)
+		require.Equal(t, 2, before.Open)
+
+		b.run("extend", "s", "w2-1").ends(2)
+		b.run("extend", "s", "w2-1", "--by", "-1h").ends(2)
+		b.run("extend", "s", "w2-1", "--until", "tomorrow").ends(2)
+		b.run("extend", "s", "w2-1", "--by", "2000h").ends(2)
+		b.run("extend", "s", "w2-2", "--by", "1h").ends(5)
+		b.run("extend", "s", "w9-9", "--by", "1h").ends(3)
+		require.Contains(t, b.run("extend", "s", "w2-1", "--by", "24h", "--reason", "ann is away").ends(0).stdout, ": ann is away\n")
+		var after client.Wait
+		until := before.Wait.Deadline.At.Add(48 * time.Hour).UTC().Truncate(time.Second)
+		require.NoError(t, json.Unmarshal([]byte(b.run("extend", "s", "w2-1", "--until", until.Format(time.RFC3339), "-o", "json").ends(0).stdout), &after))
+		require.Equal(t, until, after.Deadline.At.UTC())
+		require.Contains(t, b.run("delegate", "s", "w2-1", "ben", "--reason", "his service").ends(0).stdout, "delegated to ben by ")
+		require.Contains(t, b.run("delegate", "s", "w2-1", "ben", "--reason", "his service").ends(0).stderr, "Already done")
+		b.run("delegate", "s", "w2-1").ends(2)
+
+		b.run("dismiss", "s", "w2-1").ends(2)
+		require.Contains(t, b.run("dismiss", "s", "w2-1", "--reason", "withdrawn").ends(10).stdout, "w2-2")
+		b.run("submit", "s", "w2-1", "--approve").ends(5)
+		shown = b.run("show", "s", "w2-1").ends(0).stdout
+		require.Contains(t, shown, "dismissed: withdrawn by ")
+		require.Contains(t, shown, "extended until ")
+		require.Equal(t, "ok\n", b.run("dismiss", "s", "w2-2", "--reason", "withdrawn too").ends(0).stdout)
+		require.Contains(t, b.run("show", "s").ends(0).stdout, "dismissed: withdrawn too")
+		var entries []struct {
+			Answers []session.Answer `json:"answers"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(b.run("show", "s", "-o", "json").ends(0).stdout), &entries))
+		kinds := []session.AnswerKind{}
+		for _, e := range entries {
+			for _, a := range e.Answers {
+				kinds = append(kinds, a.Kind)
+			}
+		}
+		require.Equal(t, []session.AnswerKind{session.AnswerDismissal, session.AnswerDismissal}, kinds)
+		b.run("dismiss", "nobody", "w2-1", "--reason", "x").ends(3)
+		b.run("show", "s", "w9-9").ends(3)
+	})
+}
