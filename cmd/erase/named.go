@@ -51,7 +51,7 @@ func (e *eraser) names(ctx context.Context, key session.Key) (string, error) {
 			return fmt.Sprintf("entry %d, %s", entry.Seq, entry.Kind), nil
 		}
 	}
-	for _, kind := range []store.ItemKind{store.KindHead, store.KindWait, store.KindMail, store.KindAudit, store.KindTool, store.KindRun} {
+	for _, kind := range []store.ItemKind{store.KindHead, store.KindWait, store.KindMail, store.KindAudit, store.KindNotice, store.KindTool, store.KindRun} {
 		for item, err := range e.store.Items(ctx, key, kind, "") {
 			if err != nil {
 				return "", err

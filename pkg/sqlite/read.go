@@ -220,18 +220,22 @@ func (f *finder) query(c *datafile.Conn, at row.Position, rows int) error {
 	case store.FindSessions:
 		return c.Query(stmtSessions, func(values row.Values) bool {
 			return f.add(row.Found{
-				At: row.Position{values.Int(0), values.Int(1), 0}, Head: row.HeadOf(values[4:]),
+				At: row.Position{values.Int(0), values.Int(1), 0}, Kind: store.KindHead, Head: row.HeadOf(values[4:]),
 				Key: session.Key{Tenant: p.Tenant, ID: values.Text(2)}, Status: session.Status(values.Text(3)),
 			})
 		}, p.Tenant, at[0], at[1], string(p.Status), int64(rows))
-	case store.FindWaits:
+	case store.FindWaits, store.FindNotices:
+		kind, of := store.KindWait, p.Tenant
+		if p.Kind == store.FindNotices {
+			kind, of = store.KindNotice, row.NoticesOf(p.Tenant)
+		}
 		return c.Query(stmtWaits, func(values row.Values) bool {
 			return f.add(row.Found{
 				At:   row.Position{values.Int(0), values.Int(1), values.Int(2)},
-				Wait: true, Head: row.Head{Rev: values.Int(3), Text: values.Bytes(4)},
+				Kind: kind, Head: row.Head{Rev: values.Int(3), Text: values.Bytes(4)},
 				Key: session.Key{Tenant: p.Tenant, ID: values.Text(5)}, ID: values.Text(6),
 			})
-		}, p.Tenant, at[0], at[1], at[2], int64(rows))
+		}, of, at[0], at[1], at[2], int64(rows))
 	case store.FindDue, store.FindAhead:
 		due, border := stmtDue, p.Before
 		if p.Kind == store.FindAhead {
@@ -240,7 +244,7 @@ func (f *finder) query(c *datafile.Conn, at row.Position, rows int) error {
 		return c.Query(due, func(values row.Values) bool {
 			return f.add(row.Found{
 				At:   row.Position{values.Int(0), values.Int(1), values.Int(2)},
-				Wait: values.Int(1) == 1, Head: row.HeadOf(values[6:]),
+				Kind: store.ItemKind(values.Text(6)), Head: row.HeadOf(values[7:]),
 				Key: session.Key{Tenant: values.Text(3), ID: values.Text(4)}, ID: values.Text(5),
 			})
 		}, row.Bound(border), at[0], at[1], at[2], int64(rows))

@@ -81,7 +81,7 @@ var statements = [stmtCount]string{
 	stmtWaits: "SELECT deadline, opened, iid, items.rev, items.payload, sessions.id, items.id FROM items JOIN sessions USING (sid)" +
 		" WHERE items.tenant=?1 AND (deadline, opened, iid) > (?2, ?3, ?4) ORDER BY deadline, opened, iid LIMIT ?5",
 	stmtDue:     row.DueBy("<=", "", ""),
-	stmtAhead:   row.DueBy(">", " AND "+datafile.Unended, " AND i.tenant IS NULL"), // tenant: of an open wait
+	stmtAhead:   row.DueBy(">", " AND "+datafile.Unended, " AND i.tenant IS NULL"), // tenant: of what may be due far ahead
 	stmtTenants: "SELECT DISTINCT tenant FROM sessions WHERE deleted=0 AND tenant<>'" + store.Everywhere + "' UNION SELECT DISTINCT tenant FROM messages LIMIT ?",
 
 	stmtSend: "INSERT OR IGNORE INTO messages (mid, dead, visible, sent, receives, owner, tenant, session, seq, kind, v)" +

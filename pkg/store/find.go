@@ -19,12 +19,14 @@ const (
 	// FindWaits: open waits of a tenant, the soonest deadline first, then those
 	// without one, the oldest first.
 	FindWaits FindKind = "waits"
-	// FindDue: HEADs and waits of every tenant whose Due is not after Before, the
+	// FindNotices: notices of a tenant, the newest first, those of one time in any order.
+	FindNotices FindKind = "notices"
+	// FindDue: HEADs, waits and notices of every tenant whose Due is not after Before, the
 	// earliest first.
 	FindDue FindKind = "due"
 	// FindAhead: HEADs and waits of every tenant whose Due is after After, the earliest first: what a
 	// clock that was ahead has put off too far ([journal.Come]). What may be far away is left out: the
-	// deadline of an open wait, and what [journal.Head.DueAtDeadline] says.
+	// deadline of an open wait, the next try of a notice, and what [journal.Head.DueAtDeadline] says.
 	FindAhead FindKind = "ahead"
 )
 
@@ -32,7 +34,7 @@ const (
 // at once. One that does not fit the kind of search is refused.
 type FindParams struct {
 	Kind FindKind
-	// Tenant of FindSessions and FindWaits.
+	// Tenant of FindSessions, FindWaits and FindNotices.
 	Tenant string
 	// Status keeps only sessions of that status; empty means all, here and below.
 	Status session.Status
@@ -68,7 +70,8 @@ type Page struct {
 // Found is one item with the session it belongs to. An item whose record cannot be read, or is
 // too large for a list, does not hide the others: it is returned with the fields that the index
 // has. For an item that is due these are its kind and its id; for a HEAD of FindSessions its key,
-// its status and when it moved; for a wait of FindWaits its id, its state and when it was opened.
+// its status and when it moved; for a wait of FindWaits its id, its state and when it was opened; for a
+// notice of FindNotices its id and when it was written.
 // A search by anything but Status leaves damaged records out, because it is not known whether
 // they match.
 type Found struct {
@@ -100,7 +103,7 @@ func (p *FindParams) Prepare() error {
 		misfit = ofWaits
 	case FindWaits:
 		misfit = ofSessions
-	case FindDue, FindAhead:
+	case FindDue, FindAhead, FindNotices:
 		misfit = ofSessions || ofWaits || both
 	default:
 		return fmt.Errorf("unknown kind of search %q", p.Kind)
@@ -108,7 +111,7 @@ func (p *FindParams) Prepare() error {
 	if misfit {
 		return fmt.Errorf("a search for %s cannot be kept to what it has not: %s", p.Kind, p.selection())
 	}
-	if p.Kind == FindSessions || p.Kind == FindWaits {
+	if p.Kind == FindSessions || p.Kind == FindWaits || p.Kind == FindNotices {
 		return ValidateTenant(p.Tenant)
 	}
 	return nil
@@ -135,7 +138,7 @@ func (p *FindParams) Keeps(key session.Key, item *Item) bool {
 	is := func(want, has string) bool { return want == "" || want == has }
 	switch {
 	case p.Kind == FindAhead:
-		return item.Head == nil || !item.Head.DueAtDeadline()
+		return item.Notice == nil && (item.Head == nil || !item.Head.DueAtDeadline())
 	case item.Head != nil:
 		h := item.Head
 		return is(string(p.Status), string(h.Status)) && is(p.Agent, h.Agent) && is(p.Root, h.Root()) && is(p.User, h.StartedBy) &&

@@ -42,6 +42,11 @@ func AuditItem(line journal.Audit) Item {
 	return Item{Kind: KindAudit, ID: line.ID, Audit: &line}
 }
 
+// NoticeItem returns a notice as an item at revision rev.
+func NoticeItem(notice journal.Notice, rev int64) Item {
+	return Item{Kind: KindNotice, ID: notice.ID, Rev: rev, Notice: &notice}
+}
+
 // TenantItem returns a tenant's record as an item at revision rev.
 func TenantItem(record journal.TenantRecord, rev int64) Item {
 	return Item{Kind: KindTenantRecord, ID: record.Name, Rev: rev, TenantRecord: &record}

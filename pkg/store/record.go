@@ -48,6 +48,8 @@ func (i *Item) Validate(own session.Key) error {
 		set = i.Mail != nil
 	case KindAudit:
 		set = i.Audit != nil
+	case KindNotice:
+		set = i.Notice != nil
 	case KindIdempotency:
 		set = i.Idempotency != nil
 	case KindTenantRecord:
@@ -104,6 +106,8 @@ func (i *Item) Record() (json.RawMessage, error) {
 		value = i.Mail
 	case KindAudit:
 		value = i.Audit
+	case KindNotice:
+		value = i.Notice
 	case KindIdempotency:
 		value = i.Idempotency
 	case KindTenantRecord:
@@ -157,6 +161,9 @@ func NewItem(kind ItemKind, id string, rev int64, record []byte) (Item, error) {
 	case KindAudit:
 		item.Audit = new(journal.Audit)
 		value = item.Audit
+	case KindNotice:
+		item.Notice = new(journal.Notice)
+		value = item.Notice
 	case KindIdempotency:
 		item.Idempotency = new(journal.Idempotency)
 		value = item.Idempotency

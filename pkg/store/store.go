@@ -166,6 +166,8 @@ const (
 	KindTool  ItemKind = "tool"
 	KindMail  ItemKind = "mail"
 	KindAudit ItemKind = "audit"
+	// KindNotice is what is told outside.
+	KindNotice ItemKind = "notice"
 	// These belong to a tenant instead of a session. A record of a tenant has a
 	// name of 1 to 512 characters from ! to ~ but *. It may belong to [Everywhere] instead:
 	// no commit of a session writes it there.
@@ -197,6 +199,7 @@ type Item struct {
 	Tool        *journal.ToolRecord
 	Mail        *journal.Mail
 	Audit       *journal.Audit
+	Notice      *journal.Notice
 	Idempotency *journal.Idempotency
 
 	TenantRecord *journal.TenantRecord

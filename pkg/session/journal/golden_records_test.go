@@ -159,9 +159,20 @@ func records() map[string]any {
 		"mail":        journal.Mail{ID: "01JNM5Z7", Message: llm.User("and hurry"), Who: "ana", At: at, From: "cli"},
 		"audit":       journal.Audit{ID: "0000000004-01-0002", Wait: "w4-1", N: 2, Kind: journal.AuditRefused, Who: "bob", At: at, From: "cli", Data: raw(`{"code":"not_allowed"}`), Prev: prev},
 		"audit_full":  journal.Audit{ID: "0000000004-01-0100", Wait: "w4-1", N: 100, Kind: journal.AuditFull, Who: "bob", At: at, From: "cli", Prev: prev},
-		"idempotency": journal.Idempotency{Key: "k-1", Digest: prev, Session: "s1", Seq: 1, Answer: raw(`{"session":"s1"}`), ExpiresAt: later},
-		"wake_step":   journal.NewWake(session.Key{Tenant: "default", ID: "s1"}, 2, journal.WakeStep),
-		"wake_resume": journal.NewWake(session.Key{Tenant: "acme", ID: "s2"}, 10_000_000_000, journal.WakeResume),
+		"notice": journal.Notice{ID: journal.EntryNotice(4), Type: journal.NoticeSuspended, At: at, Agent: "support", Seq: 4, Waits: []journal.NoticeWait{
+			{ID: "w4-1", Kind: session.WaitApproval, Tool: "refund", Who: wait.Who, Deadline: wait.Deadline},
+		}, Sends: []journal.NoticeSend{{Channel: "webhook", State: journal.NoticePending}}, Due: new(later)},
+		"notice_sent": journal.Notice{ID: journal.DecisionNotice("w4-1"), Type: journal.NoticeAnswered, At: at, Agent: "support", Seq: 4, Waits: []journal.NoticeWait{
+			{ID: "w4-1", Kind: session.WaitApproval, Tool: "refund", Decision: journal.DecisionApproved, By: "ana", When: new(at)},
+		}, Sends: []journal.NoticeSend{
+			{Channel: "webhook", State: journal.NoticeSent, Tries: 2, TriedAt: new(later)},
+			{Channel: "slack", State: journal.NoticeGivenUp, Tries: 10, TriedAt: new(later), Error: "the server answered 500"},
+		}},
+		"notice_failed":      journal.Notice{ID: journal.EntryNotice(9), Type: journal.NoticeFailed, At: at, Seq: 9, Failure: "limit_reached", Sends: []journal.NoticeSend{{Channel: "slack", State: journal.NoticeSent, Tries: 1, Reference: raw(`{"ts":"1"}`)}}},
+		"waitrecord_noticed": journal.WaitRecord{Wait: wait, State: session.WaitAnswered, Answer: &approved, Noticed: true, Agent: "support"},
+		"idempotency":        journal.Idempotency{Key: "k-1", Digest: prev, Session: "s1", Seq: 1, Answer: raw(`{"session":"s1"}`), ExpiresAt: later},
+		"wake_step":          journal.NewWake(session.Key{Tenant: "default", ID: "s1"}, 2, journal.WakeStep),
+		"wake_resume":        journal.NewWake(session.Key{Tenant: "acme", ID: "s2"}, 10_000_000_000, journal.WakeResume),
 	}
 	for i, trigger := range []session.Trigger{session.TriggerResume, session.TriggerRetry, session.TriggerChild, session.TriggerExpiry, session.TriggerMessage} {
 		r := run

@@ -199,6 +199,8 @@ type WaitRecord struct {
 	Acts []session.WaitAct `json:"acts,omitempty"`
 	// Audit is the end of the chain of the wait's audit lines.
 	Audit AuditTip `json:"audit,omitzero"`
+	// Noticed says that a notice tells the answer or the expiry.
+	Noticed bool `json:"noticed,omitempty"`
 	// Agent is shown in the inbox.
 	Agent string `json:"agent,omitempty"`
 	// Root is the topmost parent of the wait's session; empty when that session has no parent.

@@ -32,6 +32,7 @@ func (r *WaitRecord) unknown() **kept   { return &r.kept }
 func (r *ToolRecord) unknown() **kept   { return &r.kept }
 func (m *Mail) unknown() **kept         { return &m.kept }
 func (a *Audit) unknown() **kept        { return &a.kept }
+func (n *Notice) unknown() **kept       { return &n.kept }
 func (i *Idempotency) unknown() **kept  { return &i.kept }
 func (r *TenantRecord) unknown() **kept { return &r.kept }
 

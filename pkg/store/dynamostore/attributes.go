@@ -86,7 +86,7 @@ const (
 // prefixes of the sort keys by kind of item.
 var prefixes = map[store.ItemKind]string{
 	store.KindHead: headSK, store.KindWait: "WAIT#", store.KindRun: "RUN#", store.KindTool: "TOOL#",
-	store.KindMail: "MAIL#", store.KindAudit: "AUDIT#", store.KindIdempotency: idemSK,
+	store.KindMail: "MAIL#", store.KindAudit: "AUDIT#", store.KindNotice: "NOTE#", store.KindIdempotency: idemSK,
 	store.KindTenantRecord: "REC#",
 }
 

@@ -199,7 +199,7 @@ func (s *Store) look(ctx context.Context, p *store.FindParams, r row, item attri
 
 // indexedBy names the attribute an item has while it is in the index of a search.
 var indexedBy = map[store.FindKind]string{
-	store.FindSessions: attrList, store.FindWaits: attrInbox, store.FindDue: attrDue, store.FindAhead: attrDue,
+	store.FindSessions: attrList, store.FindWaits: attrInbox, store.FindNotices: attrList, store.FindDue: attrDue, store.FindAhead: attrDue,
 }
 
 // getAll adds the items of at most batchGet rows to a map.
@@ -246,6 +246,8 @@ func unread(kind store.FindKind, r row, item attributes) (*store.Found, error) {
 		found.Item.Head = &journal.Head{Key: key, Status: session.Status(textOf(item, attrStatus)), UpdatedAt: timeAt(r.Position, 0)}
 	case store.FindWaits:
 		found.Item.Wait = &journal.WaitRecord{Wait: session.Wait{ID: id, OpenedAt: timeAt(r.Position, 1)}, State: session.WaitOpen}
+	case store.FindNotices:
+		found.Item.Notice = &journal.Notice{ID: id, At: timeAt(r.Position, 0)}
 	case store.FindDue, store.FindAhead:
 	}
 	return found, nil
@@ -268,12 +270,14 @@ func wanted(p *store.FindParams, key session.Key, item *store.Item) bool {
 		return item.Head != nil && !item.Head.Deleted && p.Keeps(key, item)
 	case store.FindWaits:
 		return item.Wait != nil && item.Wait.State == session.WaitOpen && p.Keeps(key, item)
+	case store.FindNotices:
+		return item.Notice != nil
 	case store.FindDue:
 		due := dueOf(item)
 		return due != nil && !due.After(p.Before)
 	case store.FindAhead:
 		due := dueOf(item)
-		return due != nil && due.After(p.After) && (item.Wait == nil || item.Wait.State != session.WaitOpen) && (item.Head == nil || !item.Head.Status.Ended())
+		return due != nil && due.After(p.After) && item.Notice == nil && (item.Wait == nil || item.Wait.State != session.WaitOpen) && (item.Head == nil || !item.Head.Status.Ended())
 	}
 	return false
 }

@@ -55,6 +55,10 @@ func encodeItem(own session.Key, item *store.Item) (*record, error) {
 		r.indexHead(item.Head)
 	case store.KindWait:
 		r.indexWait(key, item.Wait)
+	case store.KindNotice:
+		r.beside[attrList] = text(shards.OfNotice(key))
+		r.beside[attrListAt] = text(strings.Join([]string{sortable(item.Notice.At), key.ID, r.id}, "#"))
+		r.indexDue(shards.Deadline, item.Notice.Due)
 	case store.KindIdempotency:
 		if at := item.Idempotency.ExpiresAt; !at.IsZero() {
 			r.beside[attrExpires] = number(at.Unix() + 1)
@@ -199,11 +203,13 @@ func leaseOf(item attributes) journal.Lease {
 
 // kindOf returns the kind and id of an item by its sort key.
 func kindOf(sk string) (kind store.ItemKind, id string, ok bool) {
-	switch {
-	case sk == headSK:
+	if sk == headSK {
 		return store.KindHead, "", true
-	case strings.HasPrefix(sk, prefixes[store.KindWait]):
-		return store.KindWait, strings.TrimPrefix(sk, prefixes[store.KindWait]), true
+	}
+	for _, of := range []store.ItemKind{store.KindWait, store.KindNotice} {
+		if id, is := strings.CutPrefix(sk, prefixes[of]); is {
+			return of, id, true
+		}
 	}
 	return "", "", false
 }
@@ -217,6 +223,8 @@ func dueOf(item *store.Item) *time.Time {
 		return item.Head.Due
 	case item.Wait != nil:
 		return item.Wait.Due
+	case item.Notice != nil:
+		return item.Notice.Due
 	}
 	return nil
 }

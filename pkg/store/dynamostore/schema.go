@@ -45,7 +45,7 @@ func LiveSchema() Schema {
 // The attributes of an item.
 const (
 	attrPK = "pk" // S#<tenant>#<session>, I#<tenant>#<key>, or T#<tenant>
-	attrSK = "sk" // E#<seq>, HEAD, WAIT#<wait>, RUN#<run>, TOOL#<call>, MAIL#<id>, AUDIT#<entry>-<wait>-<n>; IDEM; REC#<name>
+	attrSK = "sk" // E#<seq>, HEAD, WAIT#<wait>, RUN#<run>, TOOL#<call>, MAIL#<id>, AUDIT#<entry>-<wait>-<n>, NOTE#<id>; IDEM; REC#<name>
 
 	// An entry: its stored form, the id of the call that wrote it, and attributes for a person
 	// who looks at the table.
@@ -78,8 +78,8 @@ const (
 	attrLeaseWrite = "leaseW"
 
 	// Keys of the indexes.
-	attrList    = "list"    // shard of a HEAD's tenant (shards.go)
-	attrListAt  = "listAt"  // when its status last moved
+	attrList    = "list"    // shard of a HEAD's tenant, or of its notices (shards.go)
+	attrListAt  = "listAt"  // when its status last moved, or the notice was written
 	attrInbox   = "inbox"   // shard of an open wait's tenant
 	attrInboxAt = "inboxAt" // its deadline
 	attrDue     = "due"     // one of 16 shards, or of 16 for deadlines

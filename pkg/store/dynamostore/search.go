@@ -41,6 +41,8 @@ func newSearch(p *store.FindParams) *search {
 		q.due(p)
 	case p.Kind == store.FindSessions:
 		q.index, q.partition, q.sort, q.descending = indexSessions, attrList, attrListAt, true
+	case p.Kind == store.FindNotices:
+		q.index, q.partition, q.sort, q.descending, q.names = indexSessions, attrList, attrListAt, true, shards.Notices(p.Tenant)
 	case p.Tool != "":
 		inboxOf(indexByTool, attrByTool, p.Tool)
 		without.Tool = ""

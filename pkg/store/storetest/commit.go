@@ -308,6 +308,7 @@ func everyKind(f *fixture) []store.Item {
 		store.ToolItem(t, 0),
 		store.MailItem(journal.Mail{ID: "01J" + strings.Repeat("0", 23), Message: textMessage("hello"), Who: "me", At: at(6)}, 0),
 		store.AuditItem(audit),
+		store.NoticeItem(notice(8), 0),
 		store.IdempotencyItem(journal.Idempotency{Key: "key", Digest: "d", Session: f.key.ID, Seq: 1, Answer: jsonText(`{"ok":true}`), ExpiresAt: at(7)}, 0),
 		store.TenantItem(journal.TenantRecord{Name: "spent/2026-02", Value: jsonText(`{"cents":[1,2]}`)}, 0),
 	}

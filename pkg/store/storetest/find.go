@@ -42,10 +42,14 @@ func (f *fixture) findAll(p store.FindParams) []string {
 		}
 		for _, found := range page.Found {
 			name := found.Key.ID
-			if found.Item.Kind == store.KindWait {
+			switch found.Item.Kind {
+			case store.KindWait:
 				require.Equal(f, found.Item.ID, found.Item.Wait.Wait.ID)
 				name += " " + found.Item.ID
-			} else {
+			case store.KindNotice:
+				require.Equal(f, found.Item.ID, found.Item.Notice.ID)
+				name += " " + strings.TrimLeft(found.Item.ID, "e0")
+			default:
 				require.Equal(f, found.Key, found.Item.Head.Key)
 			}
 			names = append(names, name)
@@ -237,6 +241,24 @@ var findTests = []test{
 		require.Equal(f, []string{"a"}, f.findAll(store.FindParams{Kind: store.FindAhead, After: at(0)}))
 		require.True(f, far.Equal(*f.head().Head.Due))
 	}},
+	{"notices are those of a tenant the newest first and due as far ahead as they say", func(f *fixture) {
+		for i, id := range []string{"a", "b", "c"} {
+			f.put([]string{"acme", "acme", "globex"}[i], id, nil)
+			f.update(store.NoticeItem(notice(i+1), 0))
+			f.update(store.NoticeItem(notice(i+7), 0))
+		}
+		for _, limit := range []int{0, 1, 3} {
+			require.Equal(f, []string{"b 8", "a 7", "b 2", "a 1"}, f.findAll(store.FindParams{Kind: store.FindNotices, Tenant: "acme", Limit: limit}))
+		}
+		require.Equal(f, []string{"a 1", "b 2", "c 3"}, f.findAll(store.FindParams{Kind: store.FindDue, Before: at(103)}))
+		require.Empty(f, f.findAll(store.FindParams{Kind: store.FindAhead, After: at(0)}))
+		f.key = session.Key{Tenant: "globex", ID: "c"}
+		sent := f.items(store.KindNotice, notice(3).ID)[0]
+		sent.Notice.Due = nil
+		f.update(sent)
+		require.Equal(f, []string{"a 1", "b 2"}, f.findAll(store.FindParams{Kind: store.FindDue, Before: at(103)}))
+		require.Equal(f, []string{"c 9", "c 3"}, f.findAll(store.FindParams{Kind: store.FindNotices, Tenant: "globex"}))
+	}},
 	{"what is no longer due is not found", func(f *fixture) {
 		f.put("acme", "a", func(h *journal.Head) { h.Due = ptr(at(5)) })
 		h := f.head()
@@ -390,7 +412,7 @@ var deleteTests = []test{
 				require.Zero(f, h.Lease)
 			case store.KindIdempotency, store.KindTenantRecord: // the tenant's
 				require.NotEmpty(f, f.items(item.Kind, item.ID), item.Kind)
-			case store.KindWait, store.KindRun, store.KindTool, store.KindMail, store.KindAudit:
+			case store.KindWait, store.KindRun, store.KindTool, store.KindMail, store.KindAudit, store.KindNotice:
 				require.Empty(f, f.items(item.Kind, ""), item.Kind)
 			}
 		}

@@ -120,6 +120,13 @@ func wait(id string) journal.WaitRecord {
 	}
 }
 
+func notice(n int) journal.Notice {
+	return journal.Notice{
+		ID: journal.EntryNotice(int64(n)), Type: journal.NoticeSuspended, At: at(n), Agent: "lab", Seq: int64(n), Due: ptr(at(n + 100)),
+		Sends: []journal.NoticeSend{{Channel: "webhook", State: journal.NoticePending}},
+	}
+}
+
 func tool(call string) journal.ToolRecord {
 	return journal.ToolRecord{Call: call, State: journal.ToolStarted, Attempt: "a", At: at(1)}
 }

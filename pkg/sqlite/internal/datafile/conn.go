@@ -41,7 +41,7 @@ type Conn struct {
 }
 
 // maxColumns is how many columns the widest statement has.
-const maxColumns = 15
+const maxColumns = 16
 
 // statement is prepared at its first use.
 type statement struct {

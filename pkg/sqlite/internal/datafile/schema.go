@@ -68,7 +68,7 @@ CREATE TABLE items (
 	id TEXT NOT NULL,
 	rev INTEGER NOT NULL,
 	due INTEGER,
-	tenant TEXT, -- of open waits, for the inbox
+	tenant TEXT, -- of open waits, for the inbox; of notices *notices* before it
 	deadline INTEGER,
 	opened INTEGER,
 	payload TEXT NOT NULL

@@ -32,7 +32,7 @@ func ParseCursor(p *store.FindParams) (Position, error) {
 		if p.Cursor == "" {
 			return Position{math.MaxInt64, math.MaxInt64}, nil
 		}
-	case store.FindWaits, store.FindDue, store.FindAhead:
+	case store.FindWaits, store.FindNotices, store.FindDue, store.FindAhead:
 		if p.Cursor == "" {
 			return Position{math.MinInt64}, nil
 		}
@@ -51,35 +51,34 @@ func ParseCursor(p *store.FindParams) (Position, error) {
 	return at, nil
 }
 
-// Found is a row of a search: a HEAD, or a wait that uses HEAD's fields.
+// Found is a row of a search: a HEAD, or another item that uses HEAD's fields.
 type Found struct {
 	At     Position
 	Key    session.Key
-	Wait   bool
-	ID     string         // of a wait
+	Kind   store.ItemKind
+	ID     string         // of what is no HEAD
 	Status session.Status // of a HEAD of [store.FindSessions]
 	Head   Head
 }
 
 // Item decodes the row.
 func (f *Found) Item(dead func(owner string) bool) (store.Item, error) {
-	if !f.Wait {
+	if f.Kind == store.KindHead {
 		return f.Head.Item(dead)
 	}
-	return store.NewItem(store.KindWait, f.ID, f.Head.Rev, f.Head.Text)
+	return store.NewItem(f.Kind, f.ID, f.Head.Rev, f.Head.Text)
 }
 
 // Unread is the item without its record.
 func (f *Found) Unread(kind store.FindKind) store.Item {
-	item := store.Item{Kind: store.KindHead, ID: f.ID}
-	if f.Wait {
-		item.Kind = store.KindWait
-	}
+	item := store.Item{Kind: f.Kind, ID: f.ID}
 	switch kind {
 	case store.FindSessions:
 		item.Head = &journal.Head{Key: f.Key, Status: f.Status, UpdatedAt: Time(f.At[0])}
 	case store.FindWaits:
 		item.Wait = &journal.WaitRecord{Wait: session.Wait{ID: f.ID, OpenedAt: Time(f.At[1])}, State: session.WaitOpen}
+	case store.FindNotices:
+		item.Notice = &journal.Notice{ID: f.ID, At: Time(f.At[1])}
 	case store.FindDue, store.FindAhead:
 	}
 	return item
@@ -88,9 +87,9 @@ func (f *Found) Unread(kind store.FindKind) store.Item {
 // DueBy is the SQL that selects the HEADs and the items, those that meet one more condition each, whose
 // due compares so with the first parameter.
 func DueBy(compare, heads, more string) string {
-	return "SELECT due, 0 AS place, sid, tenant, id, '', " + HeadColumns + " FROM sessions" +
+	return "SELECT due, 0 AS place, sid, tenant, id, '', 'head', " + HeadColumns + " FROM sessions" +
 		" WHERE due IS NOT NULL AND due" + compare + "?1" + heads + " AND (due, 0, sid) > (?2, ?3, ?4)" +
-		" UNION ALL SELECT i.due, 1, iid, s.tenant, s.id, i.id, i.rev, 0, '', 0, 0, 0, 0, 0, payload FROM items i JOIN sessions s USING (sid)" +
+		" UNION ALL SELECT i.due, 1, iid, s.tenant, s.id, i.id, i.kind, i.rev, 0, '', 0, 0, 0, 0, 0, payload FROM items i JOIN sessions s USING (sid)" +
 		" WHERE i.due IS NOT NULL AND i.due" + compare + "?1" + more + " AND (i.due, 1, iid) > (?2, ?3, ?4)" +
 		" ORDER BY 1, 2, 3 LIMIT ?5"
 }

@@ -52,6 +52,8 @@ func Encode(own session.Key, item *store.Item) (Record, error) {
 				r.Deadline = Nanos(w.Wait.Deadline.At)
 			}
 		}
+	case store.KindNotice: // beside the open waits: the newest has the smallest key
+		r.Due, r.Tenant, r.Opened, r.Deadline = nanosOrNull(item.Notice.Due), NoticesOf(key.Tenant), Nanos(item.Notice.At), -Nanos(item.Notice.At)
 	case store.KindRun, store.KindTool, store.KindMail, store.KindAudit, store.KindIdempotency, store.KindTenantRecord: // in no index
 	}
 	text, err := item.Record()
@@ -61,6 +63,10 @@ func Encode(own session.Key, item *store.Item) (Record, error) {
 	r.Text = string(text)
 	return r, nil
 }
+
+// NoticesOf is what stands in the place of the tenant in the rows of its notices: no tenant has such
+// a name.
+func NoticesOf(tenant string) string { return "*notices*" + tenant }
 
 // HeadColumns are the columns of the table sessions that [HeadOf] reads.
 const HeadColumns = "rev, deleted, lease_owner, lease_seq, lease_n, lease_until, lease_for, lease_died, head"

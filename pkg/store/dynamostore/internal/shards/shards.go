@@ -66,6 +66,21 @@ func Tenant(tenant string) []string {
 	return names
 }
 
+// noticesOf stands before the name of a shard of a tenant's notices. No tenant's begins so.
+const noticesOf = "#notices#"
+
+// OfNotice names the shard of its tenant in which the notices of a session are listed.
+func OfNotice(key session.Key) string { return noticesOf + OfSession(key) }
+
+// Notices returns the names of all shards of a tenant's notices.
+func Notices(tenant string) []string {
+	names := Tenant(tenant)
+	for n := range names {
+		names[n] = noticesOf + names[n]
+	}
+	return names
+}
+
 // OfValue names the shard in which a wait of a session is listed with its agent, kind or tool.
 func OfValue(key session.Key, value string) string {
 	return valueShard(key.Tenant, number(key.ID, PerTenant), value)
