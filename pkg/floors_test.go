@@ -68,6 +68,10 @@ var plan = house{
 
 		"internal/floortest": 5,
 
+		"internal/outbox":         3.5, // a store that writes notices along
+		"internal/notice":         3.6, // sends them
+		"internal/notice/webhook": 3.7,
+
 		"internal/codes":               0,
 		"pkg/client":                   5,
 		"pkg/httpapi/internal/foreign": 5.2,

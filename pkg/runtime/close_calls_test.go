@@ -232,7 +232,7 @@ func TestClosing_of_more_calls_than_fit_beside_the_entry(t *testing.T) {
 	closed := 0
 	before.happens = func() { closed = len(w.items(store.KindTool)) }
 	w.deliver(w.process(func(cfg *runtime.Config) { before.Store, cfg.Store = cfg.Store, before }), 3, journal.WakeStep)
-	require.Equal(t, many-(store.MaxItems-3), closed)
+	require.Equal(t, many-(store.MaxItems-4), closed)
 	require.Equal(t, session.StatusCancelled, w.session().Status)
 	require.Len(t, w.items(store.KindTool), many)
 	require.Len(t, results(w.session()), many)
@@ -260,7 +260,7 @@ func TestClosing_of_more_calls_than_fit_beside_the_waits(t *testing.T) {
 		p.Message, p.IdempotencyKey = llm.TextParts("message"), "k"
 	})
 	require.NoError(t, err)
-	require.Equal(t, many-(store.MaxItems-session.MaxWaits-1-3), closed, "as many as fit are closed with the entry")
+	require.Equal(t, many-(store.MaxItems-session.MaxWaits-1-4), closed, "as many as fit are closed with the entry")
 	require.Len(t, w.items(store.KindTool), many)
 	require.NoError(t, p.settle())
 	require.Len(t, results(w.session()), many)

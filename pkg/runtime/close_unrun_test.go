@@ -263,7 +263,7 @@ func TestCloseNotRun_of_more_calls_than_fit_beside_the_entry(t *testing.T) {
 	without := helper(made, script{"go": {calls(list...), says("bye")}}, func(a *agent.Agent) { a.Tools = a.Tools[1:] })
 	p := w.process(withAgents(t, without), func(cfg *runtime.Config) { before.Store, cfg.Store = cfg.Store, before })
 	w.deliver(p, 3, journal.WakeStep)
-	require.Equal(t, many-(store.MaxItems-3), closed)
+	require.Equal(t, many-(store.MaxItems-4), closed)
 	require.Len(t, w.items(store.KindTool), many)
 	require.Len(t, results(w.session()), many)
 	require.NoError(t, p.settle())

@@ -258,7 +258,7 @@ func TestMarks_of_a_suspension_that_is_full(t *testing.T) {
 	w.deliver(p, 2, journal.WakeStep)
 	require.Equal(t, session.StatusSuspended, w.session().Status)
 	require.True(t, finished, "it goes with the entry")
-	require.Equal(t, store.MaxItems, items)
+	require.Equal(t, store.MaxItems-1, items, "a notice has room beside them")
 	require.Len(t, w.waits(), session.MaxWaits)
 	require.Equal(t, llm.ResultSuccess, results(w.session())[fmt.Sprintf("c2-%d", many+1)].Status)
 	for _, item := range w.items(store.KindTool) {

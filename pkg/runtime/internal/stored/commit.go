@@ -115,8 +115,8 @@ func (st *Sessions) runAfter(ctx context.Context, key session.Key, m engine.Move
 	return store.RunItem(run, item.Rev), nil
 }
 
-// BesideMove is how many items go with every move: the entry, HEAD, the run.
-const BesideMove = 3
+// BesideMove is how many items go with every move: the entry, HEAD, the run, the notice.
+const BesideMove = 4
 
 // headAfter returns HEAD after a move.
 func (st *Sessions) headAfter(s *session.Session, before *journal.Head, m engine.Move) *journal.Head {

@@ -1,0 +1,188 @@
+// Package outbox writes notices into the store with what they tell.
+package outbox
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// Grace is how long the sweep leaves a new notice to the message that was sent with it.
+const Grace = 30 * time.Second
+
+// Config says what an outbox stands on; all but Log is required.
+type Config struct {
+	Store store.Store
+	// Channels are the names of those that get every notice, at least one.
+	Channels []string
+	// Notify has a notice sent, after its write. It waits for nobody outside. What it fails to do the
+	// sweep finds.
+	Notify func(ctx context.Context, key session.Key, id string) error
+	Log    *slog.Logger
+}
+
+// Store is a store that adds a notice to a write that opens waits, decides one, closes some, or ends
+// a task. Every other write goes through as it is, so that a plain step costs what it did.
+type Store struct {
+	store.Store
+	cfg Config
+}
+
+var _ store.Notifier = (*Store)(nil)
+
+// New returns the store around another one.
+func New(cfg Config) store.Store {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{Store: cfg.Store, cfg: cfg}
+	if watcher, can := cfg.Store.(store.Watcher); can {
+		return &watched{Store: s, watcher: watcher}
+	}
+	return s
+}
+
+// watched is an outbox around a store that notices what other processes write.
+type watched struct {
+	*Store
+	watcher store.Watcher
+}
+
+var _ store.Watcher = (*watched)(nil)
+
+// Watch tells what other processes write; see [store.Watcher].
+func (w *watched) Watch(changed func()) (stop func(), ok bool) { return w.watcher.Watch(changed) }
+
+// Notify has a notice sent; see [store.Notifier].
+func (s *Store) Notify(ctx context.Context, key session.Key, id string) error {
+	return s.cfg.Notify(ctx, key, id)
+}
+
+// Commit writes an entry, and with it the notice of what it tells, if it tells anything; see
+// [store.Store].
+func (s *Store) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	notice := s.ofEntry(&p)
+	if notice != nil {
+		p.Items = append(slices.Clip(p.Items), store.NoticeItem(*notice, 0))
+	}
+	committed, err := s.Store.Commit(ctx, p)
+	if err == nil && notice != nil {
+		s.notify(ctx, p.Key, notice.ID)
+	}
+	return committed, err
+}
+
+// Update writes items, and with them the notice of the waits that they decide, if they decide any;
+// see [store.Store].
+func (s *Store) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
+	changed, notice := s.ofDecisions(key, items)
+	if notice == nil {
+		return s.Store.Update(ctx, key, items...)
+	}
+	written, err := s.Store.Update(ctx, key, append(changed, store.NoticeItem(*notice, 0))...)
+	if err != nil {
+		return nil, err
+	}
+	s.notify(ctx, key, notice.ID)
+	return written[:len(items)], nil
+}
+
+// notify has a notice sent. The writer has written what it wanted, whatever comes of that.
+func (s *Store) notify(ctx context.Context, key session.Key, id string) {
+	if err := s.cfg.Notify(ctx, key, id); err != nil {
+		s.cfg.Log.WarnContext(ctx, "notice left to the sweep", "session", key.String(), "notice", id, "error", err)
+	}
+}
+
+// ofEntry returns the notice of a commit; nil if it tells nothing.
+func (s *Store) ofEntry(p *store.CommitParams) *journal.Notice {
+	e := &p.Entry
+	n := &journal.Notice{ID: journal.EntryNotice(e.Seq), At: e.At.UTC(), Seq: e.Seq}
+	for _, w := range e.Waits {
+		if forPeople(w.Kind) {
+			n.Type, n.Waits = journal.NoticeSuspended, append(n.Waits, tell(w))
+		}
+	}
+	switch e.Kind {
+	case session.KindCompleted:
+		n.Type = journal.NoticeCompleted
+	case session.KindFailed:
+		n.Type = journal.NoticeFailed
+		if e.Failure != nil {
+			n.Failure = e.Failure.Type
+		}
+	case session.KindCancelled:
+		n.Type = journal.NoticeCancelled
+	}
+	for i := range p.Items {
+		item := &p.Items[i]
+		if item.KeyIn(p.Key) != p.Key {
+			continue
+		}
+		if item.Head != nil {
+			n.Agent = item.Head.Agent
+		}
+		if item.Wait == nil || !forPeople(item.Wait.Wait.Kind) {
+			continue
+		}
+		told, because := tell(item.Wait.Wait), journal.NoticeClosed
+		switch w := item.Wait; {
+		case w.State == session.WaitClosed:
+			told.Decision, told.By, told.When = journal.DecisionClosed, e.By, new(e.At.UTC())
+		case w.State == session.WaitTaken && w.Answer != nil && !w.Noticed: // answered in this very write
+			told, because = decided(w), journal.NoticeAnswered
+		default:
+			continue
+		}
+		n.Waits = append(n.Waits, told)
+		if n.Type == "" {
+			n.Type = because
+		}
+	}
+	if n.Type == "" {
+		return nil
+	}
+	s.address(n, e.At)
+	return n
+}
+
+// ofDecisions returns the items with the mark that their notice tells them, and the notice; nil if
+// they decide nothing that was not told.
+func (s *Store) ofDecisions(key session.Key, items []store.Item) ([]store.Item, *journal.Notice) {
+	var n *journal.Notice
+	for i := range items {
+		w := items[i].Wait
+		if w == nil || w.Noticed || w.Answer == nil || !forPeople(w.Wait.Kind) || items[i].KeyIn(key) != key ||
+			w.State != session.WaitAnswered && w.State != session.WaitExpired {
+			continue
+		}
+		if n == nil {
+			n = &journal.Notice{ID: journal.DecisionNotice(w.Wait.ID), Type: journal.NoticeAnswered, At: w.Answer.When.UTC(), Agent: w.Agent, Seq: openedBy(w.Wait.ID)}
+			items = slices.Clone(items)
+		}
+		if w.State == session.WaitExpired {
+			n.Type = journal.NoticeExpired
+		}
+		n.Waits = append(n.Waits, decided(w))
+		record := *w
+		record.Noticed = true
+		items[i].Wait = &record
+	}
+	if n != nil {
+		s.address(n, n.At)
+	}
+	return items, n
+}
+
+// address gives a notice its sends.
+func (s *Store) address(n *journal.Notice, at time.Time) {
+	for _, channel := range s.cfg.Channels {
+		n.Sends = append(n.Sends, journal.NoticeSend{Channel: channel, State: journal.NoticePending})
+	}
+	n.Settle(at.Add(Grace))
+}
