@@ -368,8 +368,11 @@ func TestTemplateEnvironment(t *testing.T) {
 	require.Error(t, err, "an empty environment is no setting")
 	_, err = openai.Open(t.Context(), "m", env)
 	require.Error(t, err)
+	const onlyThere = "notices are sent from a data file"
 	for name, why := range map[string]string{
-		"ADJOURN_DATA":       "the embedded engine's file",
+		"ADJOURN_DATA":    "the embedded engine's file",
+		"ADJOURN_NOTICES": onlyThere, "ADJOURN_NOTICE_URL": onlyThere, "ADJOURN_WEBHOOK_URL": onlyThere, "ADJOURN_WEBHOOK_SECRET": onlyThere,
+		"ADJOURN_WEBHOOK_ARGUMENTS": onlyThere, "ADJOURN_WEBHOOK_ALLOW_HTTP": onlyThere, "ADJOURN_WEBHOOK_ALLOW_PRIVATE": onlyThere,
 		"ADJOURN_AGENT":      "callers name the agent",
 		"ADJOURN_LEASE":      "20 s are right for everybody",
 		"ADJOURN_LAB_FOLDER": "only /tmp can be written",

@@ -40,6 +40,8 @@ type Settings struct {
 	TrustData bool
 	// LogLevel is ADJOURN_LOG: debug, info, warn (the default), error or off.
 	LogLevel slog.Level
+	// Notices are what is sent outside.
+	Notices Notices
 }
 
 // LogOff is above every level that is logged.
@@ -97,5 +99,6 @@ func ReadSettings(env func(string) string) (Settings, error) {
 			fault("ADJOURN_LOG", v, "use debug, info, warn, error or off")
 		}
 	}
+	s.Notices = readNotices(env, fault)
 	return s, errors.Join(faults...)
 }

@@ -317,7 +317,7 @@ Environment
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{screen.FormText, screen.FormJSON}, cobra.ShellCompDirectiveNoFileComp))
 	root.AddCommand(
 		c.runCommand(), c.resumeCommand(), c.submitCommand(),
-		c.lists.InboxCommand(), c.lists.SessionsCommand(), c.showCommand(), c.agentsCommand(),
+		c.lists.InboxCommand(), c.lists.NoticesCommand(), c.lists.SessionsCommand(), c.showCommand(), c.agentsCommand(),
 		c.workers.Work(), c.workers.Dev(), c.demoCommand(), c.versionCommand(),
 	)
 	root.AddCommand(c.retryCommand(), c.forkCommand(), c.checkpointsCommand(), c.lists.RunsCommand(oneSession, c.completeFirst(c.completeSessions), c.noSession))

@@ -115,7 +115,7 @@ func answers() map[string]any {
 		"POST /sessions/{id}/messages": &client.Sent{}, "POST /sessions/{id}/interrupt": &client.Stopped{}, "POST /sessions/{id}/cancel": &client.Stopped{}, "POST /sessions/{id}/abort": &client.Stopped{},
 		"GET /sessions/{id}/waits/{wait}": &client.WaitView{}, "POST /sessions/{id}/waits/{wait}/dismiss": &client.Acted{}, "POST /sessions/{id}/waits/{wait}/extend": &client.Acted{}, "POST /sessions/{id}/waits/{wait}/delegate": &client.Acted{},
 		"DELETE /sessions/{id}": &client.Deleted{},
-		"POST /halt":            &client.Halted{}, "POST /go": &client.Lifted{}, "GET /halts": nil,
+		"POST /halt":            &client.Halted{}, "POST /go": &client.Lifted{}, "GET /halts": nil, "GET /notices": &client.Notices{},
 		"GET /sessions/{id}/messages": nil, "GET /sessions/{id}/runs": &client.Runs{}, "GET /sessions/{id}/checkpoints": &client.Checkpoints{}, "GET /sessions/{id}/checkpoints/{checkpoint}": &client.CheckpointView{},
 		"POST /sessions/{id}/retry": &client.Resumed{}, "POST /sessions/{id}/fork": &client.Forked{}, "GET /openapi.json": nil,
 	}
@@ -148,6 +148,7 @@ const someCheckpoint = "czEuMi5xODN2QVNORlo0bXJ6ZThC"
 var hostileCommands = [][]string{
 	{"sessions"},
 	{"inbox"},
+	{"notices"},
 	{"show", "s"},
 	{"show", "s", "--full"},
 	{"show", "s", "w2-1"},

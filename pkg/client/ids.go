@@ -96,6 +96,13 @@ func checkAnswer(out any, id string) error {
 			}
 		}
 		return checkCursor(o.Cursor)
+	case *Notices:
+		for i := range o.Items {
+			if err := checkID("session", o.Items[i].SessionID, false); err != nil {
+				return err
+			}
+		}
+		return checkCursor(o.Cursor)
 	case *Messages:
 		return checkCursor(o.Cursor)
 	case *Runs:

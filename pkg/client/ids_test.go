@@ -48,6 +48,7 @@ func TestAnswers_ids(t *testing.T) {
 		"listSessions":     {client.Sessions{Items: []client.Summary{{ID: odd}}}, client.Sessions{Cursor: odd}},
 		"listCheckpoints":  {client.Checkpoints{Items: []client.Checkpoint{{ID: odd}}}, client.Checkpoints{Cursor: odd}},
 		"listMessages":     {client.Messages{Cursor: odd}},
+		"listNotices":      {client.Notices{Items: []client.Notice{{SessionID: odd}}}, client.Notices{Cursor: odd}},
 		"listRuns":         {client.Runs{Cursor: odd}},
 	}
 	for _, r := range httpapi.Routes() {

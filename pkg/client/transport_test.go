@@ -182,6 +182,10 @@ func calls(c *client.Client, id string) map[string]func(context.Context) error {
 			_, err := c.Go(ctx, client.GoRequest{Agent: "a"})
 			return err
 		},
+		"listNotices": func(ctx context.Context) error {
+			_, err := c.Notices(ctx, client.Page{})
+			return err
+		},
 		"listHalts": func(ctx context.Context) error {
 			_, err := c.Halts(ctx)
 			return err

@@ -17,6 +17,8 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // update writes the golden exchanges. What changes in them is a change of the
@@ -346,8 +348,30 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("messages_dismissed", ann, get, "/sessions/act/messages", "")
 	s.start("act2", "deploy")
 	s.tell("extend_no_deadline", ann, post, "/sessions/act2/waits/"+get2(s, "act2").Pause.Pending[0].WaitID+"/extend", fmt.Sprintf(`{"deadline":%q}`, later))
+	// notices
+	s.putNotices(key("prompted"))
+	s.tell("notices", ann, get, "/notices?limit=10", "")
+	s.tell("notices_next_page", ann, get, "/notices?limit=1", "")
 	// New exchanges go here: ids are counted, and one further up renumbers every file after it.
 	return s.told
+}
+
+// putNotices writes notices as an outbox does: one that was sent to one channel and given up at
+// another, and one that is tried again.
+func (s *teller) putNotices(key session.Key) {
+	s.Helper()
+	at := s.now().UTC()
+	wait := journal.NoticeWait{ID: "w2-1", Kind: session.WaitApproval, Tool: "echo", Who: []string{"ann"}, Deadline: &session.Deadline{At: at.Add(time.Hour), Outcome: session.ExpireDeny}}
+	asked := journal.Notice{ID: journal.EntryNotice(2), Type: journal.NoticeSuspended, At: at, Agent: "desk", Seq: 2, Waits: []journal.NoticeWait{wait}, Sends: []journal.NoticeSend{
+		{Channel: "webhook", State: journal.NoticeSent, Tries: 1, TriedAt: &at},
+		{Channel: "other", State: journal.NoticeGivenUp, Tries: 10, TriedAt: &at, Error: "the server answered 500"},
+	}}
+	wait.Deadline, wait.Decision, wait.By, wait.When = nil, journal.DecisionApproved, "ann", &at
+	answered := journal.Notice{ID: journal.DecisionNotice("w2-1"), Type: journal.NoticeAnswered, At: at.Add(time.Second), Agent: "desk", Seq: 2, Waits: []journal.NoticeWait{wait}, Sends: []journal.NoticeSend{
+		{Channel: "webhook", State: journal.NoticePending, Tries: 2, TriedAt: &at, Next: new(at.Add(5 * time.Minute)), Error: "the server answered 503"},
+	}}
+	_, err := s.store.Update(s.Context(), key, store.NoticeItem(asked, 0), store.NoticeItem(answered, 0))
+	require.NoError(s, err)
 }
 
 func checkpointsOf(s *teller, id string) []client.Checkpoint {

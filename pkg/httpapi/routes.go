@@ -71,6 +71,7 @@ var table = []served{
 	{Route{http.MethodPost, "/halt", FunctionResume, "haltSteps"}, (*handler).halt},
 	{Route{http.MethodPost, "/go", FunctionResume, "letStepsGo"}, (*handler).letGo},
 	{Route{http.MethodGet, "/halts", FunctionQuery, "listHalts"}, (*handler).halts},
+	{Route{http.MethodGet, "/notices", FunctionQuery, "listNotices"}, (*handler).notices},
 	{Route{http.MethodGet, openAPIPath, FunctionQuery, "getOpenAPI"}, (*handler).openAPI},
 }
 

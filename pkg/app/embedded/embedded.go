@@ -75,8 +75,9 @@ type App struct {
 	// Data is the path of the data file.
 	Data string
 
-	parts app.Parts
-	db    *sqlite.DB
+	parts   app.Parts
+	db      *sqlite.DB
+	notices *notices
 }
 
 // Open reads the settings, builds the registry and opens the data file, making
@@ -139,6 +140,11 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 	if cfg.Decorate != nil {
 		a.parts = cfg.Decorate(a.parts)
 	}
+	if !cfg.ReadOnly {
+		if a.parts.Store, a.notices, err = openNotices(settings.Notices, a.parts.Store, now, cfg.Log); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+	}
 	a.Runtime, err = runtime.New(runtime.Config{
 		Registry: registry, Store: a.parts.Store, Queue: a.parts.Queue, DeadLetters: a.parts.DeadLetters,
 		Env: agent.Env(env), OpenAtStart: true, Owner: owner, Now: now, NewID: app.NewID,
@@ -177,8 +183,10 @@ func (a *App) Tenants(ctx context.Context, most int) ([]string, error) {
 	return a.db.Tenants(ctx, most)
 }
 
-// Close gives the data file back.
+// Close gives the data file back. Notices that this process wrote and nobody sends are tried before,
+// for a short time.
 func (a *App) Close() error {
+	a.notices.flush()
 	if err := a.db.Close(); err != nil {
 		return fmt.Errorf("close %s: %w", a.Data, err)
 	}

@@ -166,6 +166,7 @@ func (s *Server) Serve(ctx context.Context) error {
 			stop(err)
 		}
 	})
+	wg.Go(func() { s.cfg.App.SendNotices(ctx) })
 	wg.Go(func() {
 		if err := s.answer(ctx); err != nil {
 			fail <- fmt.Errorf("the server stopped: %w", err)

@@ -89,12 +89,17 @@ func (c *Commands) workAll(ctx context.Context, watch bool, concurrency int, sta
 	work, cancel := stay.Within(ctx)
 	defer cancel()
 	end := SayStopping(ctx, c.Screen, c.Place)
+	sending, sent := context.WithCancel(work)
+	var notices sync.WaitGroup
+	notices.Go(func() { a.SendNotices(sending) })
 	if watch {
 		c.Talk("Working on %s until interrupted.", a.Data)
 		err = a.Runtime.Work(work, a.Queue(), runtime.WorkParams{Concurrency: concurrency, SweepEvery: sweepEvery})
 	} else {
 		err = c.workOff(work, a, concurrency)
 	}
+	sent()
+	notices.Wait()
 	end()
 	if err := UnlessOver(work, err); err != nil {
 		return err

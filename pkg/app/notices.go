@@ -1,0 +1,96 @@
+package app
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adjourn/adjourn/internal/notice"
+	"github.com/adjourn/adjourn/internal/notice/webhook"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+// Notices are the settings of what is sent outside.
+type Notices struct {
+	// Channels is ADJOURN_NOTICES: the names of the channels that notices are written for, with
+	// commas between. Empty is those whose settings are there; none means that no notice is written.
+	Channels []string
+	// URL is ADJOURN_NOTICE_URL: the address of the API, as people reach it, which links begin with.
+	URL string
+	// WebhookURL and WebhookSecret are ADJOURN_WEBHOOK_URL and ADJOURN_WEBHOOK_SECRET.
+	WebhookURL    string
+	WebhookSecret string
+	// WebhookArguments is ADJOURN_WEBHOOK_ARGUMENTS: whether arguments of calls are sent as well.
+	WebhookArguments bool
+	// WebhookAllowHTTP and WebhookAllowPrivate are ADJOURN_WEBHOOK_ALLOW_HTTP and
+	// ADJOURN_WEBHOOK_ALLOW_PRIVATE: whether notices may go to an address that is not encrypted, or
+	// one of this machine or a private network.
+	WebhookAllowHTTP, WebhookAllowPrivate bool
+}
+
+// noticeChannels are the names a program can have.
+var noticeChannels = []string{webhook.Name}
+
+// readNotices reads their settings; fault is told each mistake.
+func readNotices(env func(string) string, fault func(name, value, want string)) (n Notices) {
+	yes := func(name string) bool {
+		switch v := env(name); v {
+		case "", "false":
+		case "true":
+			return true
+		default:
+			fault(name, v, "use true or false")
+		}
+		return false
+	}
+	n.WebhookURL, n.WebhookSecret, n.URL = env("ADJOURN_WEBHOOK_URL"), env("ADJOURN_WEBHOOK_SECRET"), strings.TrimRight(env("ADJOURN_NOTICE_URL"), "/")
+	n.WebhookArguments, n.WebhookAllowHTTP, n.WebhookAllowPrivate = yes("ADJOURN_WEBHOOK_ARGUMENTS"), yes("ADJOURN_WEBHOOK_ALLOW_HTTP"), yes("ADJOURN_WEBHOOK_ALLOW_PRIVATE")
+	if u, err := url.Parse(n.URL); n.URL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
+		fault("ADJOURN_NOTICE_URL", n.URL, "use the address of the API, https://…")
+	}
+	if n.WebhookURL != "" {
+		n.Channels = append(n.Channels, webhook.Name)
+		if err := webhook.CheckURL(n.WebhookURL, n.WebhookAllowHTTP); err != nil {
+			fault("ADJOURN_WEBHOOK_URL", "…", err.Error()) // it may hold a secret
+		}
+		if _, err := webhook.ParseSecret(n.WebhookSecret); err != nil {
+			fault("ADJOURN_WEBHOOK_SECRET", "…", err.Error())
+		}
+	}
+	if v := env("ADJOURN_NOTICES"); v != "" {
+		n.Channels = slices.DeleteFunc(strings.Split(v, ","), func(name string) bool { return name == "" })
+		for _, name := range n.Channels {
+			if !slices.Contains(noticeChannels, name) {
+				fault("ADJOURN_NOTICES", v, "use names of channels with commas between: "+strings.Join(noticeChannels, ", "))
+				break
+			}
+		}
+	}
+	return n
+}
+
+// Open returns the channels whose settings are there.
+func (n Notices) Open(now func() time.Time) ([]notice.Channel, error) {
+	var channels []notice.Channel
+	if n.WebhookURL != "" {
+		c, err := webhook.New(webhook.Config{
+			URL: n.WebhookURL, Secret: n.WebhookSecret, Arguments: n.WebhookArguments,
+			AllowHTTP: n.WebhookAllowHTTP, AllowPrivate: n.WebhookAllowPrivate, Now: now,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%w: webhook: %w", ErrInvalidSetting, err)
+		}
+		channels = append(channels, c)
+	}
+	return channels, nil
+}
+
+// Link leads to a session in the API; empty where its address is not known.
+func (n Notices) Link(key session.Key, _ string) string {
+	if n.URL == "" {
+		return ""
+	}
+	return n.URL + "/sessions/" + url.PathEscape(key.ID)
+}

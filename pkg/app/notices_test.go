@@ -1,0 +1,52 @@
+package app_test
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/pkg/app"
+	"github.com/adjourn/adjourn/pkg/session"
+)
+
+func TestReadSettings_of_notices(t *testing.T) {
+	t.Parallel()
+	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	read := func(env map[string]string) (app.Notices, error) {
+		s, err := app.ReadSettings(func(name string) string { return env[name] })
+		return s.Notices, err
+	}
+	right := map[string]string{"ADJOURN_WEBHOOK_URL": "https://example.com/hush", "ADJOURN_WEBHOOK_SECRET": secret, "ADJOURN_NOTICE_URL": "https://api.example.com/"}
+	n, err := read(right)
+	require.NoError(t, err)
+	require.Equal(t, app.Notices{Channels: []string{"webhook"}, URL: "https://api.example.com", WebhookURL: "https://example.com/hush", WebhookSecret: secret}, n)
+	require.Equal(t, "https://api.example.com/sessions/s1", n.Link(session.Key{Tenant: "t", ID: "s1"}, "w2-1"))
+	channels, err := n.Open(time.Now)
+	require.NoError(t, err)
+	require.Len(t, channels, 1)
+
+	n, err = read(map[string]string{"ADJOURN_NOTICES": "webhook"}) // as in a function that sends none
+	require.NoError(t, err)
+	require.Equal(t, []string{"webhook"}, n.Channels)
+	require.Empty(t, n.Link(session.Key{ID: "s1"}, ""))
+	channels, err = n.Open(time.Now)
+	require.NoError(t, err)
+	require.Empty(t, channels)
+
+	for name, values := range map[string][]string{
+		"ADJOURN_WEBHOOK_URL": {"example.com/hush", "http://example.com/hush", "https://ana:hush@example.com"}, "ADJOURN_WEBHOOK_SECRET": {"", "hush", "whsec_hush"},
+		"ADJOURN_WEBHOOK_ARGUMENTS": {"yes"}, "ADJOURN_WEBHOOK_ALLOW_HTTP": {"1"}, "ADJOURN_WEBHOOK_ALLOW_PRIVATE": {"TRUE"},
+		"ADJOURN_NOTICE_URL": {"api.example.com", "ftp://x"}, "ADJOURN_NOTICES": {"pigeon", "webhook,pigeon"},
+	} {
+		for _, value := range values {
+			env := maps.Clone(right)
+			env[name] = value
+			_, err := read(env)
+			require.ErrorIs(t, err, app.ErrInvalidSetting, "%s=%s", name, value)
+			require.ErrorContains(t, err, name)
+			require.NotContains(t, err.Error(), "hush")
+		}
+	}
+}
