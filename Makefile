@@ -84,7 +84,7 @@ each-commit: ## Build and vet each commit since BASE=main, and hold it to the ru
 
 # Rooms without a goroutine of their own, which the race detector would only slow
 # down: a test in pkg/ looks for go statements and servers in each.
-NORACE := agents agents/confined examples/support examples/tour functions/event functions/query functions/resume \
+NORACE := agents agents/confined examples/support examples/tour functions/event functions/notice functions/query functions/resume \
 	functions/start functions/step functions/submit functions/sweep internal/engine internal/owned \
 	localstack/issuer model pkg pkg/session pkg/session/journal
 
@@ -378,7 +378,7 @@ sam-local: ## Serve the functions with sam local start-api over the local AWS; n
 # template's Architecture: it is what samconfig.toml says that will be deployed,
 # and else the template's default.
 LAMBDA_ARCH ?= $(or $(shell sed -nE 's/.*Architecture[^A-Za-z0-9]+(arm64|x86_64).*/\1/p' samconfig.toml 2>/dev/null | tail -1),arm64)
-FUNCTIONS   := Start Step Resume Submit Query Event Sweep
+FUNCTIONS   := Start Step Resume Submit Query Event Sweep Notice
 GOARCH_OF   := arm64=arm64 x86_64=amd64
 lower        = $(shell tr '[:upper:]' '[:lower:]' <<<'$(1)')
 

@@ -25,7 +25,7 @@ import (
 // All others are the tests.
 
 // names of the functions.
-var names = []string{"start", "step", "resume", "submit", "query", "event", "sweep"}
+var names = []string{"start", "step", "resume", "submit", "query", "event", "sweep", "notice"}
 
 // built are the real binaries, built once for all tests.
 var built struct {

@@ -68,9 +68,10 @@ var plan = house{
 
 		"internal/floortest": 5,
 
-		"internal/outbox":         3.5, // a store that writes notices along
-		"internal/notice":         3.6, // sends them
-		"internal/notice/webhook": 3.7,
+		"internal/outbox":             3.5, // a store that writes notices along
+		"internal/notice":             3.6, // sends them
+		"internal/notice/webhook":     3.7,
+		"internal/notice/eventbridge": 3.7,
 
 		"internal/codes":               0,
 		"pkg/client":                   5,
@@ -111,7 +112,7 @@ var plan = house{
 		"pkg/lambdafn":        7,
 		"internal/lambdatest": 8,
 
-		"internal/awscall": 7.5, // programs of floor 8 stand on it
+		"internal/awscall": 3.4, // programs of floor 8 stand on it, and a channel of notices
 
 		"localstack/issuer": 8,
 		"localstack/smoke":  8,
@@ -128,6 +129,7 @@ var plan = house{
 		"functions/query":  8,
 		"functions/event":  8,
 		"functions/sweep":  8,
+		"functions/notice": 8,
 		"examples/support": 8,
 		"examples/tour":    8,
 	},
@@ -151,7 +153,7 @@ var plan = house{
 		"github.com/stretchr/testify":                {"internal/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "internal/floortest", "agents/lab/labtest", "internal/terminaltest"},
 		"github.com/aws/aws-lambda-go":               {"pkg/lambdafn", "internal/lambdatest"},
 		"github.com/aws/smithy-go":                   {"pkg/store/dynamostore/internal/retry", "pkg/store/dynamostore/internal/bucket", "pkg/queue/sqsqueue"}, // the types of its errors
-		"github.com/aws/aws-sdk-go-v2":               {"pkg/app/serverless", "pkg/store/dynamostore", "pkg/store/dynamostore/internal/retry", "pkg/store/dynamostore/internal/bucket", "pkg/queue/sqsqueue", "internal/lambdatest", "internal/awscall", "localstack/smoke", "cmd/deploy", "cmd/erase"},
+		"github.com/aws/aws-sdk-go-v2":               {"pkg/app/serverless", "pkg/store/dynamostore", "pkg/store/dynamostore/internal/retry", "pkg/store/dynamostore/internal/bucket", "pkg/queue/sqsqueue", "internal/lambdatest", "internal/awscall", "internal/notice/eventbridge", "localstack/smoke", "cmd/deploy", "cmd/erase"},
 		"github.com/BurntSushi/toml":                 {"cmd/deploy"}, // samconfig.toml
 		"github.com/awslabs/aws-lambda-go-api-proxy": {"pkg/lambdafn"},
 		"github.com/go-jose/go-jose/v4":              {"localstack/issuer"},

@@ -31,9 +31,10 @@ func TestTemplateRoles(t *testing.T) {
 	want := map[string]map[string][]string{
 		"Start":  {"State.Arn": write, "${Blobs.Arn}/*": blobs, "Blobs.Arn": list, "Steps.Arn": send},
 		"Event":  {"State.Arn": write, "${Blobs.Arn}/*": blobs, "Blobs.Arn": list, "Steps.Arn": send, "FailedEvents.Arn": send},
-		"Step":   {"State.Arn": write, "${Blobs.Arn}/*": blobs, "Blobs.Arn": list, "Steps.Arn": append(slices.Clone(send), consume...)},
-		"Resume": {"State.Arn": slices.Concat(write, remove), "${Blobs.Arn}/*": blobsToo, "Blobs.Arn": list, "Steps.Arn": send},
-		"Submit": {"State.Arn": write, "${Blobs.Arn}/*": blobs, "Blobs.Arn": list, "Steps.Arn": send},
+		"Step":   {"State.Arn": write, "${Blobs.Arn}/*": blobs, "Blobs.Arn": list, "Steps.Arn": append(slices.Clone(send), consume...), "Notices.Arn": send},
+		"Notice": {"State.Arn": {"dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"}, "${Blobs.Arn}/*": {"s3:GetObject"}, "Blobs.Arn": list, "Notices.Arn": consume},
+		"Resume": {"State.Arn": slices.Concat(write, remove), "${Blobs.Arn}/*": blobsToo, "Blobs.Arn": list, "Steps.Arn": send, "Notices.Arn": send},
+		"Submit": {"State.Arn": write, "${Blobs.Arn}/*": blobs, "Blobs.Arn": list, "Steps.Arn": send, "Notices.Arn": send},
 		"Query": {
 			"State.Arn": find, "${Blobs.Arn}/*": {"s3:GetObject"}, "Blobs.Arn": list,
 			"${State.Arn}/index/sessions": {"dynamodb:Query"}, "${State.Arn}/index/inbox": {"dynamodb:Query"},
@@ -41,7 +42,7 @@ func TestTemplateRoles(t *testing.T) {
 			"${State.Arn}/index/inboxByTool": {"dynamodb:Query"},
 		},
 		"Sweep": {
-			"State.Arn": slices.Concat(repair, remove), "${Blobs.Arn}/*": blobsToo, "Blobs.Arn": list, "Steps.Arn": send, "DeadLetters.Arn": consume,
+			"State.Arn": slices.Concat(repair, remove), "${Blobs.Arn}/*": blobsToo, "Blobs.Arn": list, "Steps.Arn": send, "Notices.Arn": send, "DeadLetters.Arn": consume,
 			"${State.Arn}/index/due": {"dynamodb:Query"},
 		},
 	}
@@ -54,6 +55,12 @@ func TestTemplateRoles(t *testing.T) {
 			object{"Effect": "Allow", "Principal": object{"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"},
 		}}, p["AssumeRolePolicyDocument"], id)
 		policies := asList(t, p["Policies"])
+		if id == "Notice" {
+			require.Equal(t, when("HasNoticeBus", object{"PolicyName": "bus", "PolicyDocument": object{"Version": "2012-10-17", "Statement": []any{
+				object{"Effect": "Allow", "Action": "events:PutEvents", "Resource": sub("arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:event-bus/${NoticeBus}")},
+			}}}, noValue), policies[3])
+			policies = policies[:3]
+		}
 		require.Len(t, policies, 3, "%s: its own, and those of keys", id)
 		document := asMap(t, asMap(t, policies[0])["PolicyDocument"])
 		require.Equal(t, "2012-10-17", document["Version"])
@@ -164,7 +171,7 @@ func TestTemplateKey(t *testing.T) {
 		require.Equal(t, []any{
 			when("HasKmsKey", policy("key", []any{"kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey", "kms:DescribeKey"}, ref("KmsKeyArn")), noValue),
 			when("HadKmsKeys", policy("previous-keys", "kms:Decrypt", object{"Fn::Split": []any{",", ref("PreviousKmsKeyArns")}}), noValue),
-		}, asList(t, b.properties(t, id+"Role", "AWS::IAM::Role")["Policies"])[1:], id)
+		}, asList(t, b.properties(t, id+"Role", "AWS::IAM::Role")["Policies"])[1:3], id)
 	}
 }
 
@@ -367,6 +374,10 @@ func TestTemplateBounds(t *testing.T) {
 		"MaxWriteUnits":        object{"MinValue": 0},
 		"Model":                object{"MaxLength": 256, "AllowedPattern": `([a-z0-9-]+:\S+)?`},
 		"ModelSecret":          object{"MaxLength": 512, "AllowedPattern": "(arn:[a-z-]+:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:)?[A-Za-z0-9/_+=.@-]*"},
+		"NoticeBus":            object{"MaxLength": 256, "AllowedPattern": `^[A-Za-z0-9._/-]*$`},
+		"WebhookArguments":     object{"AllowedValues": []any{"true", "false"}},
+		"WebhookSecret":        object{"MaxLength": 512, "AllowedPattern": "(arn:[a-z-]+:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:)?[A-Za-z0-9/_+=.@-]*"},
+		"WebhookUrl":           object{"MaxLength": 1024, "AllowedPattern": `(https://[^\s@]+)?`},
 		"OpenAIBaseUrl":        object{"MaxLength": 512},
 		"PreviousKmsKeyArns":   object{"MaxLength": 1024, "AllowedPattern": "(" + key + "(," + key + ")*)?"},
 		"ReserveConcurrency":   object{"AllowedValues": []any{"true", "false"}},

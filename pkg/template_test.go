@@ -23,7 +23,7 @@ import (
 // docs/design. They need neither SAM nor AWS.
 
 // functionIDs are the functions' logical ids.
-var functionIDs = []string{"Event", "Query", "Resume", "Start", "Step", "Submit", "Sweep"}
+var functionIDs = []string{"Event", "Notice", "Query", "Resume", "Start", "Step", "Submit", "Sweep"}
 
 const (
 	functionType = "AWS::Serverless::Function"
@@ -187,7 +187,7 @@ func TestTemplateTables(t *testing.T) {
 func TestTemplateChain(t *testing.T) {
 	t.Parallel()
 	b := readBundle(t)
-	require.Equal(t, []string{"DeadLetters", "FailedEvents", "Steps"}, b.ids(t, queueType))
+	require.Equal(t, []string{"DeadLetters", "FailedEvents", "Notices", "Steps"}, b.ids(t, queueType))
 	for _, id := range b.ids(t, queueType) {
 		p := b.properties(t, id, queueType)
 		require.Equal(t, when("HasKmsKey", noValue, true), p["SqsManagedSseEnabled"], id)
@@ -196,7 +196,11 @@ func TestTemplateChain(t *testing.T) {
 		if id == "Steps" {
 			days = 7 // a dead letter brings its age along, and is to be kept for some time
 		}
-		require.Equal(t, days*24*60*60, p["MessageRetentionPeriod"], id)
+		hours := days * 24
+		if id == "Notices" {
+			hours = 1 // by then the sweep has sent another
+		}
+		require.Equal(t, hours*60*60, p["MessageRetentionPeriod"], id)
 	}
 
 	// Visibility is the function's timeout and a minute, whichever was chosen.
@@ -222,7 +226,16 @@ func TestTemplateChain(t *testing.T) {
 	require.Less(t, sweep, 60, "one sweep ends before the next begins")
 	require.Equal(t, sweep+60, b.properties(t, "DeadLetters", queueType)["VisibilityTimeout"])
 
-	require.Equal(t, []string{"StepByQueue", "SweepByDeadLetters"}, b.ids(t, mappingType))
+	require.Equal(t, b.properties(t, "Notices", queueType)["VisibilityTimeout"], 30+60, "the function's timeout and a minute")
+	require.NotContains(t, b.properties(t, "Notice", functionType), "Timeout", "that of all")
+	require.NotContains(t, b.properties(t, "Notices", queueType), "RedrivePolicy", "the sweep has them sent again")
+	require.Equal(t, []string{"NoticeByQueue", "StepByQueue", "SweepByDeadLetters"}, b.ids(t, mappingType))
+	require.Equal(t, object{
+		"FunctionName": ref("Notice"), "EventSourceArn": getAtt("Notices.Arn"), "BatchSize": 1,
+		"Enabled":               when("HasNotices", true, false), // a queue that is polled costs something at rest
+		"FunctionResponseTypes": []any{"ReportBatchItemFailures"},
+		"ScalingConfig":         object{"MaximumConcurrency": 2},
+	}, b.properties(t, "NoticeByQueue", mappingType))
 	require.Equal(t, object{
 		"FunctionName": ref("Step"), "EventSourceArn": getAtt("Steps.Arn"), "BatchSize": 1,
 		"Enabled":               when("ChainOn", true, false), // the kill switch
@@ -335,12 +348,14 @@ func TestTemplateEnvironment(t *testing.T) {
 	t.Parallel()
 	b := readBundle(t)
 	api := []string{"ADJOURN_API_ID", "ADJOURN_TENANT_CLAIM", "ADJOURN_FIXED_TENANT", "ADJOURN_IAM_TENANT", "ADJOURN_ALLOW_UNAUTHENTICATED", "ADJOURN_MAX_WAIT"}
+	tells := []string{"ADJOURN_NOTICES", "ADJOURN_NOTICE_QUEUE_URL"} // whose writes tell something
 	want := map[string][]string{
 		"Start":  append([]string{"ADJOURN_MODEL"}, api...),
-		"Step":   {"ADJOURN_STEPS_PER_INVOCATION", "ADJOURN_MODEL", "OPENAI_API_KEY", "OPENAI_BASE_URL"},
-		"Resume": api, "Submit": api, "Query": api,
-		"Event": {"ADJOURN_MODEL", "ADJOURN_EVENT_TEMPLATE", "ADJOURN_EVENT_TENANT"},
-		"Sweep": {"ADJOURN_DEAD_LETTERS_URL"},
+		"Step":   append([]string{"ADJOURN_STEPS_PER_INVOCATION", "ADJOURN_MODEL", "OPENAI_API_KEY", "OPENAI_BASE_URL"}, tells...),
+		"Resume": slices.Concat(api, tells), "Submit": slices.Concat(api, tells), "Query": api,
+		"Notice": {"ADJOURN_NOTICE_URL", "ADJOURN_NOTICE_BUS", "ADJOURN_WEBHOOK_URL", "ADJOURN_WEBHOOK_SECRET", "ADJOURN_WEBHOOK_ARGUMENTS"},
+		"Event":  {"ADJOURN_MODEL", "ADJOURN_EVENT_TEMPLATE", "ADJOURN_EVENT_TENANT"},
+		"Sweep":  append([]string{"ADJOURN_DEAD_LETTERS_URL"}, tells...),
 	}
 	values := object{
 		"ADJOURN_TABLE": when("Restored", ref("RestoredTable"), ref("State")), "ADJOURN_BUCKET": ref("Blobs"), "ADJOURN_QUEUE_URL": ref("Steps"), "ADJOURN_LOG": ref("LogLevel"), "ADJOURN_LAB": ref("Lab"),
@@ -349,8 +364,12 @@ func TestTemplateEnvironment(t *testing.T) {
 		"ADJOURN_MAX_WAIT": sub("${MaxWait}s"),
 		"ADJOURN_MODEL":    ref("Model"), "ADJOURN_EVENT_TEMPLATE": ref("EventTemplate"), "ADJOURN_EVENT_TENANT": ref("EventTenant"),
 		"ADJOURN_STEPS_PER_INVOCATION": ref("StepsPerInvocation"), "ADJOURN_DEAD_LETTERS_URL": ref("DeadLetters"),
-		"OPENAI_API_KEY":  when("HasModelSecret", sub("{{resolve:secretsmanager:${ModelSecret}:SecretString:OPENAI_API_KEY}}"), noValue),
-		"OPENAI_BASE_URL": ref("OpenAIBaseUrl"),
+		"OPENAI_API_KEY":           when("HasModelSecret", sub("{{resolve:secretsmanager:${ModelSecret}:SecretString:OPENAI_API_KEY}}"), noValue),
+		"OPENAI_BASE_URL":          ref("OpenAIBaseUrl"),
+		"ADJOURN_NOTICES":          object{"Fn::Join": []any{",", []any{when("HasWebhook", "webhook", ""), when("HasNoticeBus", "eventbridge", "")}}},
+		"ADJOURN_NOTICE_QUEUE_URL": ref("Notices"), "ADJOURN_NOTICE_BUS": ref("NoticeBus"), "ADJOURN_NOTICE_URL": sub("https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}"),
+		"ADJOURN_WEBHOOK_URL": ref("WebhookUrl"), "ADJOURN_WEBHOOK_ARGUMENTS": ref("WebhookArguments"),
+		"ADJOURN_WEBHOOK_SECRET": when("HasWebhook", sub("{{resolve:secretsmanager:${WebhookSecret}:SecretString:ADJOURN_WEBHOOK_SECRET}}"), noValue),
 	}
 	given := map[string]bool{}
 	for _, id := range functionIDs {
@@ -368,11 +387,9 @@ func TestTemplateEnvironment(t *testing.T) {
 	require.Error(t, err, "an empty environment is no setting")
 	_, err = openai.Open(t.Context(), "m", env)
 	require.Error(t, err)
-	const onlyThere = "notices are sent from a data file"
 	for name, why := range map[string]string{
-		"ADJOURN_DATA":    "the embedded engine's file",
-		"ADJOURN_NOTICES": onlyThere, "ADJOURN_NOTICE_URL": onlyThere, "ADJOURN_WEBHOOK_URL": onlyThere, "ADJOURN_WEBHOOK_SECRET": onlyThere,
-		"ADJOURN_WEBHOOK_ARGUMENTS": onlyThere, "ADJOURN_WEBHOOK_ALLOW_HTTP": onlyThere, "ADJOURN_WEBHOOK_ALLOW_PRIVATE": onlyThere,
+		"ADJOURN_DATA":               "the embedded engine's file",
+		"ADJOURN_WEBHOOK_ALLOW_HTTP": "WebhookUrl takes no other", "ADJOURN_WEBHOOK_ALLOW_PRIVATE": "the function is in no private network",
 		"ADJOURN_AGENT":      "callers name the agent",
 		"ADJOURN_LEASE":      "20 s are right for everybody",
 		"ADJOURN_LAB_FOLDER": "only /tmp can be written",

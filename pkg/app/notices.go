@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/internal/notice"
+	"github.com/adjourn/adjourn/internal/notice/eventbridge"
 	"github.com/adjourn/adjourn/internal/notice/webhook"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -31,7 +32,7 @@ type Notices struct {
 }
 
 // noticeChannels are the names a program can have.
-var noticeChannels = []string{webhook.Name}
+var noticeChannels = []string{webhook.Name, eventbridge.Name}
 
 // readNotices reads their settings; fault is told each mistake.
 func readNotices(env func(string) string, fault func(name, value, want string)) (n Notices) {

@@ -57,6 +57,9 @@ func Sweep(registry func() (*agent.Registry, error)) {
 	run(registry, program{build: NewSweep, deadLetters: true})
 }
 
+// Notice runs the notice function: it sends what was told to whoever is outside.
+func Notice(registry func() (*agent.Registry, error)) { run(registry, program{build: NewNotice}) }
+
 // program is what one function does.
 type program struct {
 	build func(Config) (Handler, error)
@@ -183,11 +186,15 @@ func memorySize(env func(string) string) int64 {
 func newProcessLog(level slog.Level) *slog.Logger { return NewLog(os.Stderr, level) }
 
 func configOf(a *serverless.App) Config {
-	return Config{
+	cfg := Config{
 		Runtime: a.Runtime, Queue: a.Queue, DeadLetters: a.DeadLetters, Now: a.Now, Log: a.Log,
 		APIID: a.Settings.APIID, TenantClaim: a.Settings.TenantClaim, FixedTenant: a.Settings.FixedTenant, IAMTenant: a.Settings.IAMTenant,
 		AllowUnauthenticated: a.Settings.AllowUnauthenticated,
 		MaxWait:              a.Settings.MaxWait,
 		EventTemplate:        a.Settings.EventTemplate, EventTenant: a.Settings.EventTenant,
 	}
+	if a.Notices != nil {
+		cfg.Notices = a.Notices
+	}
+	return cfg
 }

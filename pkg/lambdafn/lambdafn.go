@@ -1,7 +1,8 @@
 // Package lambdafn turns the events of AWS Lambda into calls of the runtime.
 //
 // Each function has a handler that is a plain value over a runtime, for tests, and
-// an entry point for its main: Start, Step, Resume, Submit, Query, Event, Sweep.
+// an entry point for its main: Start, Step, Resume, Submit, Query, Event, Sweep,
+// Notice.
 // Handlers take and return bytes: an event that cannot be decoded reaches the handler,
 // which decides what becomes of it, and does not fail inside the Lambda library. They are safe
 // for concurrent use and keep nothing of one event for the next.
@@ -30,7 +31,9 @@ type Config struct {
 	// the sweep's are.
 	Queue       queue.Queue
 	DeadLetters queue.Queue
-	Now         func() time.Time
+	// Notices are sent by the notice function, which requires it.
+	Notices NoticeSender
+	Now     func() time.Time
 	// Log of the handlers; nil means none. Bodies, inputs and results are not logged.
 	Log *slog.Logger
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/adjourn/adjourn/internal/notice"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/queue"
@@ -59,8 +60,10 @@ type App struct {
 	// the environment names no such queue.
 	Queue       queue.Queue
 	DeadLetters queue.Queue
-	Log         *slog.Logger
-	Now         func() time.Time
+	// Notices sends notices to the channels whose settings are there.
+	Notices *notice.Sender
+	Log     *slog.Logger
+	Now     func() time.Time
 }
 
 // Open reads the settings, builds the registry and the clients. Wrong settings
@@ -103,7 +106,12 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 	if cfg.Decorate != nil {
 		parts = cfg.Decorate(parts)
 	}
-	a := &App{Registry: registry, Settings: settings, Queue: parts.Queue, DeadLetters: parts.DeadLetters, Log: log, Now: cfg.Now}
+	sender, err := sendNotices(config, settings, cfg, parts.Store, log)
+	if err != nil {
+		return nil, err
+	}
+	parts.Store = writeNotices(config, settings, parts.Store, log)
+	a := &App{Notices: sender, Registry: registry, Settings: settings, Queue: parts.Queue, DeadLetters: parts.DeadLetters, Log: log, Now: cfg.Now}
 	a.Runtime, err = runtime.New(runtime.Config{
 		Registry: registry, Store: parts.Store, Queue: parts.Queue, DeadLetters: parts.DeadLetters,
 		// A process on Lambda cannot be told from one that died: its lease lapses by time.

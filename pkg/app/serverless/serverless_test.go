@@ -69,6 +69,14 @@ func TestReadSettings(t *testing.T) {
 		Table:    "state", Bucket: "blobs", QueueURL: queueURL, DeadLettersURL: deadURL, APIID: "a1", TenantClaim: "custom:org",
 		AllowUnauthenticated: true, EventTemplate: "{}", EventTenant: "events", MaxWait: 20 * time.Second,
 	}, s)
+	s, err = serverless.ReadSettings(set("ADJOURN_NOTICES", ",eventbridge", "ADJOURN_NOTICE_QUEUE_URL", queueURL, "ADJOURN_NOTICE_BUS", "people"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"eventbridge"}, s.Notices.Channels)
+	require.Equal(t, queueURL, s.NoticeQueueURL)
+	require.Equal(t, "people", s.NoticeBus)
+	s, err = serverless.ReadSettings(set("ADJOURN_NOTICES", ",")) // as a stack without channels says it
+	require.NoError(t, err)
+	require.Empty(t, s.Notices.Channels)
 	s, err = serverless.ReadSettings(set("ADJOURN_IAM_TENANT", "ops"))
 	require.NoError(t, err)
 	require.Equal(t, "ops", s.IAMTenant)
@@ -91,6 +99,7 @@ func TestReadSettings_every_mistake_is_told_at_once(t *testing.T) {
 	}
 	require.ErrorIs(t, err, app.ErrInvalidSetting)
 	wrong := map[string][]string{
+		"ADJOURN_NOTICE_QUEUE_URL": {"notices", "https://host"}, "ADJOURN_NOTICES": {"pigeon", "webhook"},
 		"ADJOURN_QUEUE_URL": {"steps", "sqs://x/y", "https://", "https://host", "https://host/", "%"}, "ADJOURN_DEAD_LETTERS_URL": {"dead", "/x"},
 		"ADJOURN_ALLOW_UNAUTHENTICATED": {"yes", "1", "TRUE", "True", "t", " true"}, "ADJOURN_IAM_TENANT": {"a b", "../x"}, "ADJOURN_FIXED_TENANT": {"a b", "a/b", "ä"}, "ADJOURN_EVENT_TENANT": {"a/b"},
 		"ADJOURN_MAX_WAIT": {"5", "-1s", "21s", "1500ms", "long"}, "ADJOURN_LEASE": {"soon"}, "ADJOURN_STEPS_PER_INVOCATION": {"0"}, "ADJOURN_LOG": {"loud"},

@@ -25,6 +25,11 @@ type Settings struct {
 	// DeadLettersURL is ADJOURN_DEAD_LETTERS_URL: the queue of wakes that were
 	// received too often. Only the sweep reads it, and needs it.
 	DeadLettersURL string
+	// NoticeQueueURL is ADJOURN_NOTICE_QUEUE_URL: the queue of what sends notices; who writes
+	// notices needs it.
+	NoticeQueueURL string
+	// NoticeBus is ADJOURN_NOTICE_BUS: the event bus that notices are put onto.
+	NoticeBus string
 	// APIID is ADJOURN_API_ID: the HTTP API whose requests are answered; the
 	// functions behind it need it.
 	APIID string
@@ -77,6 +82,7 @@ func ReadSettings(env func(string) string) (Settings, error) {
 		EventTemplate: env("ADJOURN_EVENT_TEMPLATE"), EventTenant: or("ADJOURN_EVENT_TENANT", session.DefaultTenant),
 		MaxWait: 5 * time.Second,
 	}
+	s.NoticeQueueURL, s.NoticeBus = env("ADJOURN_NOTICE_QUEUE_URL"), env("ADJOURN_NOTICE_BUS")
 	faults := []error{err}
 	fault := func(name, value, want string) {
 		faults = append(faults, fmt.Errorf("%w: %s=%q: %s", app.ErrInvalidSetting, name, value, want))
@@ -92,6 +98,12 @@ func ReadSettings(env func(string) string) (Settings, error) {
 	}
 	if s.DeadLettersURL != "" && !queueURL(s.DeadLettersURL) {
 		fault("ADJOURN_DEAD_LETTERS_URL", s.DeadLettersURL, "use the URL of the SQS queue of dead letters, https://…")
+	}
+	switch {
+	case s.NoticeQueueURL != "" && !queueURL(s.NoticeQueueURL):
+		fault("ADJOURN_NOTICE_QUEUE_URL", s.NoticeQueueURL, "use the URL of the SQS queue of notices, https://…")
+	case s.NoticeQueueURL == "" && env("ADJOURN_NOTICES") != "" && len(s.Notices.Channels) > 0:
+		fault("ADJOURN_NOTICE_QUEUE_URL", "", "use the URL of the SQS queue of notices, https://…, as ADJOURN_NOTICES is set")
 	}
 	if v := env("ADJOURN_ALLOW_UNAUTHENTICATED"); v != "" {
 		// A word that is misspelt must not open the door, nor leave anyone in doubt whether it did.
