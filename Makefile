@@ -16,6 +16,7 @@ CRASH_TRIALS ?= 200
 
 LINT    := .tools/golangci-lint
 AIMOCK  := pkg/llm/openai/testdata/aimock
+VERIFY  := internal/notice/webhook/testdata/verify
 COVERED := internal/engine pkg/session pkg/session/journal pkg/runtime $(addprefix pkg/runtime/internal/,stored answers idempotency refusal ledger worker sweep drive control)
 
 comma := ,
@@ -63,6 +64,7 @@ vet: ## Run go vet, and type-check what builds on a Mac and the module of the be
 	$(GO) vet ./...
 	$(GO) vet -tags aws ./...
 	$(GO) vet -tags pythontypes ./pkg/runtime
+	$(GO) vet -tags node ./internal/notice/webhook
 	cd tools && $(GO) run ./typecheck -C .. darwin
 	cd tools && $(GO) run ./typecheck -C ../bench $(shell $(GO) env GOOS)
 
@@ -135,6 +137,13 @@ $(AIMOCK)/node_modules/.package-lock.json: $(AIMOCK)/package.json $(AIMOCK)/pack
 .PHONY: test-openai
 test-openai: aimock ## The OpenAI adapter against the mock server; skips are failures
 	ADJOURN_REQUIRE_AIMOCK=1 $(GO) test ./pkg/llm/openai/... -run . -count=1 $(TESTFLAGS)
+
+.PHONY: test-webhooks
+test-webhooks: $(VERIFY)/node_modules/.package-lock.json ## Webhooks against the libraries standardwebhooks and svix; needs node
+	$(GO) test -tags node -count=1 -run '^TestSend_is_verified$$' $(TESTFLAGS) ./internal/notice/webhook
+
+$(VERIFY)/node_modules/.package-lock.json: $(VERIFY)/package.json $(VERIFY)/package-lock.json
+	cd $(VERIFY) && npm ci --no-audit --no-fund
 
 .PHONY: test-python-types
 test-python-types: ## Histories of cancelled tasks against the types of the official Python SDKs; needs python3
@@ -435,4 +444,4 @@ $(LINT): tools/go.mod tools/go.sum
 .PHONY: clean
 clean: ## Remove what was built
 	[ ! -e .tools/aws-4566/running ] || localstack/down
-	rm -rf bin dist .aws-sam .tools coverage.out $(AIMOCK)/node_modules
+	rm -rf bin dist .aws-sam .tools coverage.out $(AIMOCK)/node_modules $(VERIFY)/node_modules
