@@ -2,6 +2,7 @@ package janitor
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/adjourn/adjourn/agents/confined"
@@ -101,6 +102,9 @@ func Tools() []tool.Tool {
 				"was shown, or if the one to keep does not have the same content any more. It returns what was deleted.",
 			Effect:  tool.SideEffect,
 			Approve: tool.Always[DeleteIn],
+			Show: func(in DeleteIn) tool.Preview {
+				return tool.Preview{Title: fmt.Sprintf("Delete %s (%d bytes), and keep %s, which has the same content", in.Path, in.Size, in.SameAs), Risk: tool.RiskMedium}
+			},
 		}, inHome(func(ctx context.Context, home deletion.Folder, c *tool.Call, in DeleteIn) (DeleteIn, error) {
 			return in, remove(ctx, home, in, c.IdempotencyKey())
 		})),

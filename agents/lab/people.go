@@ -3,6 +3,8 @@ package lab
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -44,6 +46,9 @@ func peopleTools() []tool.Tool {
 		tool.Define(tool.Spec[DeployIn]{
 			Name: "deploy", Description: "Pretend to deploy a service. A person is always asked before.",
 			Effect: tool.SideEffect, Approve: tool.Always[DeployIn],
+			Show: func(in DeployIn) tool.Preview {
+				return tool.Preview{Title: strings.TrimSpace("Pretend to deploy " + in.Service + " " + in.Version), Risk: tool.RiskMedium}
+			},
 		}, func(ctx context.Context, c *tool.Call, in DeployIn) (Receipt, error) {
 			done := "deployed " + in.Service
 			if in.Version != "" {
@@ -54,6 +59,9 @@ func peopleTools() []tool.Tool {
 		tool.Define(tool.Spec[RefundIn]{
 			Name: "refund", Description: "Pretend to refund an order. A person is asked before if the amount is above 100.",
 			Effect: tool.SideEffect, Approve: func(in RefundIn) bool { return in.Amount > askAbove },
+			Show: func(in RefundIn) tool.Preview {
+				return tool.Preview{Title: "Pretend to refund order " + in.Order, Money: &tool.Money{Amount: strconv.FormatFloat(in.Amount, 'f', -1, 64), Currency: "USD"}}
+			},
 		}, func(ctx context.Context, c *tool.Call, in RefundIn) (Receipt, error) {
 			return pretend(ctx, c, fmt.Sprintf("refunded %g for order %s", in.Amount, in.Order), in.Log)
 		}),

@@ -115,9 +115,14 @@ type Wait struct {
 	Tool       string          `json:"tool,omitempty"`
 	Arguments  json.RawMessage `json:"arguments,omitempty"`
 	// Digest of the arguments.
-	Digest   string            `json:"digest,omitempty"`
-	Question *session.Question `json:"question,omitempty"`
-	Text     string            `json:"text,omitempty"`
+	Digest string `json:"digest,omitempty"`
+	// Preview is what the tool shows of the call. Claim is what the agent said when it proposed it:
+	// text, not to be rendered as anything else. ShownDigest is the digest of both.
+	Preview     *session.Preview  `json:"preview,omitempty"`
+	Claim       string            `json:"claim,omitempty"`
+	ShownDigest string            `json:"shownDigest,omitempty"`
+	Question    *session.Question `json:"question,omitempty"`
+	Text        string            `json:"text,omitempty"`
 	// ChildSessionID is the sub-agent's session waited for.
 	ChildSessionID string `json:"childSessionId,omitempty"`
 

@@ -51,7 +51,7 @@ func newWait(sessionID string, r journal.WaitRecord) client.Wait {
 	return client.Wait{
 		SessionID: sessionID, WaitID: w.ID, Kind: w.Kind, State: r.State, Agent: r.Agent,
 		CallID: w.Call, ApprovalID: w.Nonce, Tool: w.Tool, Arguments: w.Arguments, Digest: w.Digest,
-		Question: w.Question, Text: w.Text, ChildSessionID: w.Child, OpenedAt: w.OpenedAt, Deadline: w.Deadline,
+		Preview: w.Preview, Claim: w.Claim, ShownDigest: w.ShownDigest, Question: w.Question, Text: w.Text, ChildSessionID: w.Child, OpenedAt: w.OpenedAt, Deadline: w.Deadline,
 		Who: w.Who, Policy: w.Policy, Origin: w.Origin, Answer: r.Answer, Held: r.Held, Acts: r.Acts,
 	}
 }

@@ -353,6 +353,9 @@ func (l *Lists) sayItems(items []inboxRow) {
 		}
 		l.Say("%s  session %s, %s, %s", l.Bold(l.Stdout, report.Headline(row.Wait)), screen.CleanLine(row.Session), report.AgentName(row.Agent), l.ago(row.OpenedAt))
 		l.Write(l.Stdout, report.Brief(row.Wait, l.now(), "  ", screen.Width(l.Stdout), len(items)))
+		if _, whole := report.SumUp(row.Wait.Arguments); !whole && row.Wait.Question == nil {
+			l.Say("  the whole: %s", l.Command("show", row.Session))
+		}
 		if row.Wait.Kind == session.WaitInput && row.Wait.Text != "" {
 			l.Write(l.Stdout, screen.QuoteBlock(row.Wait.Text, "  ", screen.Width(l.Stdout)))
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/adjourn/adjourn/internal/screen"
+	"github.com/adjourn/adjourn/internal/toolrun"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
@@ -51,16 +52,20 @@ func (p *Person) askApproval(ctx context.Context, e Sessions, s client.Session, 
 	arguments := w.Arguments
 	about := report.AgentName(s.Agent) + " wants to run " + p.bold(screen.CleanLine(w.Tool)) + "  (" + screen.CleanLine(w.WaitID) + ")"
 	whole := false
+	var preview *session.Preview // of what was edited
 	show := func() (err error) {
 		shown := w
 		shown.Arguments = arguments
+		if answer.EditedInput != nil {
+			shown.Preview = preview
+		}
 		details := report.Details(shown, p.Place.Now(), "  ", p.width())
 		several := false
 		if whole, several, err = p.pages(ctx, "\n"+about+"\n"+details); err != nil {
 			return err
 		}
 		if several { // what it is about has scrolled away
-			p.print(fmt.Sprintf("\n%s with the arguments above: %d lines, %d bytes\n", about, strings.Count(details, "\n"), len(arguments)))
+			p.print(fmt.Sprintf("\n%s with the arguments above: %d lines, %s\n", about, strings.Count(details, "\n"), report.Size(arguments)))
 		}
 		if !seen(w) && answer.EditedInput == nil {
 			p.print(notSeen + "\n")
@@ -108,7 +113,11 @@ func (p *Person) askApproval(ctx context.Context, e Sessions, s client.Session, 
 				return nil, err
 			}
 			if t, ok := e.Tool(s.Agent, w.Tool); err == nil && ok {
-				err = t.Validate(edited)
+				if edited, err = t.Effective(edited); err == nil { // what is shown next is what it gets
+					preview = toolrun.Preview(t, edited)
+				}
+			} else if err == nil && w.Preview != nil {
+				preview = &session.Preview{Failed: "only the server can make that of what you changed; it is kept with the answer"}
 			}
 			if wrong := (*tool.ArgumentError)(nil); errors.As(err, &wrong) {
 				err = errors.New("not valid; give all arguments, also those that stay:" + wrong.List())

@@ -121,7 +121,7 @@ func (p *Person) Ask(ctx context.Context, e Sessions, s client.Session) (again b
 	if err != nil {
 		return false, err
 	}
-	if s.Text != "" {
+	if s.Text != "" && !report.Claimed(s) {
 		_, _, err := p.pages(ctx, "\n"+report.AgentName(s.Agent)+" says:\n"+screen.QuoteBlock(s.Text, "  ", p.width()))
 		if errors.Is(err, errLeft) {
 			return false, nil

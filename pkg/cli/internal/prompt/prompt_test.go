@@ -29,6 +29,7 @@ type engine struct {
 	waits   []client.Wait
 	refuse  error
 	answers []client.SubmitRequest
+	tool    *tool.Tool
 }
 
 func (e *engine) Waits(context.Context, string) ([]client.Wait, error) { return e.waits, nil }
@@ -41,7 +42,12 @@ func (e *engine) Submit(_ context.Context, p client.SubmitParams) (client.Submit
 	return client.Submitted{}, e.refuse
 }
 
-func (e *engine) Tool(string, string) (tool.Tool, bool) { return tool.Tool{}, false }
+func (e *engine) Tool(string, string) (tool.Tool, bool) {
+	if e.tool == nil {
+		return tool.Tool{}, false
+	}
+	return *e.tool, true
+}
 
 const id = "s"
 
@@ -251,4 +257,50 @@ func TestCheckSeen(t *testing.T) {
 	require.ErrorContains(t, err, "c2-1: not approved")
 	require.Equal(t, client.CodeInvalidAnswer, exit.CodeOf(err))
 	require.NoError(t, prompt.CheckSeen(id, w, json.RawMessage(`{}`)), "other arguments are known")
+}
+
+// TestEditedPreview: what was edited is shown as the tool's function would get it, with a preview of its
+// own, before it is agreed to; where only a server could make that, it says so.
+func TestEditedPreview(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		Cents int    `json:"cents"`
+		To    string `json:"to"`
+	}
+	pay := tool.Define(tool.Spec[in]{
+		Name: "deploy", Properties: map[string]json.RawMessage{"to": json.RawMessage(`{"default":"ada"}`)},
+		Show: func(i in) tool.Preview { return tool.Preview{Title: fmt.Sprintf("%d cents to %s", i.Cents, i.To)} },
+	}, func(context.Context, *tool.Call, in) (int, error) { return 0, nil })
+	require.NoError(t, pay.Err())
+	for name, c := range map[string]struct {
+		tool *tool.Tool
+		says string
+		want string
+	}{
+		"here":        {&pay, "| 7 cents to ada", `{"cents":7,"to":"ada"}`},
+		"at a server": {nil, "only the server can make that", `{"cents":7}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, far := sit(t, nil)
+			w := open(approval(`{"cents":5,"to":"bob"}`))
+			w.Preview, w.Claim = &session.Preview{Title: "5 cents to bob"}, "bob asked for it"
+			e := &engine{waits: []client.Wait{w}, tool: c.tool}
+			done := make(chan error, 1)
+			go func() {
+				_, err := p.Ask(t.Context(), e, client.Session{ID: id, Agent: "toy", Text: w.Claim, Pause: &client.Pause{Pending: []client.Wait{w}}})
+				done <- err
+			}()
+			first := talk(t, far, [][2]string{{"[?] help: ", "e {\"cents\":7}\n"}})
+			require.Contains(t, first, "| 5 cents to bob")
+			require.Equal(t, 1, strings.Count(first, "bob asked for it"))
+			require.Less(t, strings.Index(first, `"to": "bob"`), strings.Index(first, "the agent's claim:"), "below the arguments")
+			second := talk(t, far, [][2]string{{"[?] help: ", "y\n"}})
+			require.NoError(t, <-done)
+			require.Contains(t, second, c.says)
+			require.NotContains(t, second, "5 cents to bob")
+			require.Len(t, e.answers, 1)
+			require.JSONEq(t, c.want, string(e.answers[0].EditedInput))
+		})
+	}
 }

@@ -51,13 +51,16 @@ type PauseReason struct {
 type PendingItem struct {
 	// ID is the call's id, as the RFC has it, or the wait's where there is no call.
 	// An answer names WaitID.
-	ID         string                  `json:"id"`
-	Kind       session.WaitKind        `json:"kind"`
-	WaitID     string                  `json:"wait_id"`
-	ApprovalID string                  `json:"approval_id,omitempty"`
-	Name       string                  `json:"name,omitempty"`
-	Arguments  json.RawMessage         `json:"arguments,omitempty"`
-	Digest     string                  `json:"arguments_digest,omitempty"`
+	ID         string           `json:"id"`
+	Kind       session.WaitKind `json:"kind"`
+	WaitID     string           `json:"wait_id"`
+	ApprovalID string           `json:"approval_id,omitempty"`
+	Name       string           `json:"name,omitempty"`
+	Arguments  json.RawMessage  `json:"arguments,omitempty"`
+	Digest     string           `json:"arguments_digest,omitempty"`
+	// Preview is what the tool shows of the call, as the API has it, and Claim what the agent says of it.
+	Preview    *session.Preview        `json:"preview,omitempty"`
+	Claim      string                  `json:"claim,omitempty"`
 	Question   *session.Question       `json:"question,omitempty"`
 	Text       string                  `json:"text,omitempty"`
 	Deadline   *time.Time              `json:"deadline,omitempty"`
@@ -73,7 +76,7 @@ type PendingItem struct {
 func newPendingItem(w client.Wait) PendingItem {
 	item := PendingItem{
 		ID: w.CallID, Kind: w.Kind, WaitID: w.WaitID, ApprovalID: w.ApprovalID, Name: w.Tool, Arguments: w.Arguments,
-		Digest: w.Digest, Question: w.Question, Text: w.Text, Session: w.ChildSessionID, Who: w.Who,
+		Digest: w.Digest, Preview: w.Preview, Claim: w.Claim, Question: w.Question, Text: w.Text, Session: w.ChildSessionID, Who: w.Who,
 	}
 	if item.ID == "" {
 		item.ID = w.WaitID

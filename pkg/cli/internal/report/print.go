@@ -118,7 +118,7 @@ func (p printer) paused(v View, answered []client.Wait) {
 	}
 	p.Say("%s Session %s waits for %s. Nothing is running.", p.Bold(p.Stdout, "Paused."), v.ID, Things(waits))
 	p.Write(p.Stdout, Beside(answered, p.Now()))
-	if v.Text != "" {
+	if v.Text != "" && !Claimed(v.Session) {
 		p.Say("\n%s says:", AgentName(v.Agent))
 		p.Write(p.Stdout, screen.QuoteBlock(v.Text, "  ", screen.Width(p.Stdout)))
 	}
@@ -183,8 +183,11 @@ func ApprovalBlocks(approvals []client.Wait, now time.Time, width int, bold func
 	var b strings.Builder
 	block := true // as the one before
 	for i, w := range approvals {
+		if i+1 < len(approvals) && approvals[i+1].Claim == w.Claim {
+			w.Claim = "" // it is about several calls: said once, below them
+		}
 		line := "  " + line(w)
-		short := len(approvals) > few && w.Deadline == nil && screen.Columns(line) <= lineRoom(width)
+		short := len(approvals) > few && w.Deadline == nil && w.Preview == nil && w.Claim == "" && screen.Columns(line) <= lineRoom(width)
 		if i == 0 || block || !short {
 			b.WriteByte('\n')
 		}
@@ -249,13 +252,14 @@ func Headline(w client.Wait) string {
 }
 
 // Brief is [Details] for one of n waits: among many, arguments that fit on a line
-// stand on one. Nothing is left out.
+// stand on one, and long ones are summed up.
 func Brief(w client.Wait, now time.Time, indent string, width, n int) string {
 	line := screen.Compact(w.Arguments, math.MaxInt)
 	if n > few && screen.Columns(indent+"| "+line) <= lineRoom(width) {
 		return details(w, now, line, indent, width)
 	}
-	return Details(w, now, indent, width)
+	arguments, _ := SumUp(w.Arguments)
+	return details(w, now, arguments, indent, width)
 }
 
 // Details are what a person needs to see of a wait, as a block nobody can fake.
@@ -283,10 +287,12 @@ func details(w client.Wait, now time.Time, arguments, indent string, width int) 
 	} else if w.Text != "" && w.Kind != session.WaitInput {
 		b.WriteString(screen.QuoteBlock(w.Text, indent, width))
 	}
+	b.WriteString(preview(w.Preview, indent, width))
 	bare := string(w.Arguments) == "{}" && w.Kind != session.WaitApproval
 	if len(w.Arguments) > 0 && w.Question == nil && !bare {
 		b.WriteString(screen.QuoteBlock(arguments, indent, width))
 	}
+	b.WriteString(claim(w.Claim, indent, width))
 	if len(w.Who) > 0 {
 		b.WriteString(indent + mayAnswer(w.Who) + "\n")
 	}
