@@ -132,13 +132,18 @@ func marshal(name string, out any) (json.RawMessage, error) {
 // decode reads arguments into the input type. No arguments are an empty object.
 func decode[In any](args json.RawMessage) (In, error) {
 	var in In
+	err := decodeInto(args, &in)
+	return in, err
+}
+
+func decodeInto(args json.RawMessage, in any) error {
 	if len(bytes.TrimSpace(args)) == 0 {
 		args = json.RawMessage(`{}`)
 	}
-	if err := json.Unmarshal(args, &in); err != nil {
-		return in, fmt.Errorf("decode arguments: %w", err)
+	if err := json.Unmarshal(args, in); err != nil {
+		return fmt.Errorf("decode arguments: %w", err)
 	}
-	return in, nil
+	return nil
 }
 
 // short cuts text for a message: to valid UTF-8 of at most n bytes.

@@ -138,8 +138,8 @@ func define[In any](spec Spec[In], client bool) *definition {
 		timeout: spec.Timeout, onUnknown: spec.OnUnknown, expiry: spec.Expiry.clone(), who: slices.Clone(spec.Who),
 		shape: shape.Of(reflect.TypeFor[In]()),
 		decode: func(args json.RawMessage) (any, error) {
-			in, err := decode[In](args)
-			return &in, err
+			in := new(In)
+			return in, decodeInto(args, in)
 		},
 	}
 	if d.effect == "" {

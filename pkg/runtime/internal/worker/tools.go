@@ -219,8 +219,9 @@ func (inv *invocation) execute(ctx context.Context, t tool.Tool, p engine.CallPl
 	}
 	began := inv.cfg.Now()
 	done := make(chan toolReturn, 1)
+	arguments := p.Arguments // alone: the goroutine would keep the whole plan
 	go func() {
-		output, err := t.Run(runCtx, c, p.Arguments)
+		output, err := t.Run(runCtx, c, arguments)
 		done <- toolReturn{output, err}
 	}()
 	var got toolReturn

@@ -24,6 +24,12 @@ func Fill(schema, doc any) (filled bool, err error) {
 	return f.count > 0, nil
 }
 
+// Names in JSON pointers (RFC 6901).
+var (
+	escaped   = strings.NewReplacer("~", "~0", "/", "~1")
+	unescaped = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
 type filling struct {
 	root  any
 	count int
@@ -95,7 +101,7 @@ func At(root any, pointer string) any {
 		if token == "" {
 			continue
 		}
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		token = unescaped.Replace(token)
 		switch v := root.(type) {
 		case map[string]any:
 			root = v[token]
@@ -141,7 +147,7 @@ func defaults(schema any, at string, check func(string, any)) (found bool) {
 	switch v := schema.(type) {
 	case map[string]any:
 		for word, part := range v {
-			here := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(word)
+			here := at + "/" + escaped.Replace(word)
 			switch word {
 			case "default":
 				check(at, part)
@@ -150,7 +156,7 @@ func defaults(schema any, at string, check func(string, any)) (found bool) {
 			case "properties", "$defs", "definitions", "patternProperties", "dependentSchemas":
 				named, _ := part.(map[string]any)
 				for name, sub := range named {
-					found = defaults(sub, here+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name), check) || found
+					found = defaults(sub, here+"/"+escaped.Replace(name), check) || found
 				}
 			default:
 				found = defaults(part, here, check) || found

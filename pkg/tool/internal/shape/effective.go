@@ -18,27 +18,43 @@ import (
 // What reads itself (json.Unmarshaler) decides what it makes of its JSON, and is left as it is.
 func (s *Shape) Effective(doc any, in reflect.Value) (effective any, changed bool, problems []Problem) {
 	var c comparison
-	effective = c.value(s, in, doc, nil)
+	c.at = c.room[:0]
+	effective = c.value(s, in, doc)
 	slices.SortFunc(c.problems, func(a, b Problem) int { return slices.Compare(a.At, b.At) })
 	return effective, c.changed, c.problems
 }
 
 type comparison struct {
+	at       []string // of the value that is looked at
+	room     [8]string
 	changed  bool
 	problems []Problem
 }
 
 // differs says that the tool would get another value.
-func (c *comparison) differs(at []string, format string, args ...any) {
-	c.problems = append(c.problems, Problem{At: at, Message: fmt.Sprintf(format, args...)})
+func (c *comparison) differs(format string, args ...any) {
+	c.problems = append(c.problems, Problem{At: slices.Clone(c.at), Message: fmt.Sprintf(format, args...)})
+}
+
+// differsAt is differs for what has a name in the value.
+func (c *comparison) differsAt(name, text string) {
+	c.problems = append(c.problems, Problem{At: below(c.at, name), Message: text})
+}
+
+// below returns the document of what has a name in the value.
+func (c *comparison) below(name string, s *Shape, v reflect.Value, doc any) any {
+	c.at = append(c.at, name)
+	doc = c.value(s, v, doc)
+	c.at = c.at[:len(c.at)-1]
+	return doc
 }
 
 // value returns the document of one value as it is to be.
-func (c *comparison) value(s *Shape, v reflect.Value, doc any, at []string) any {
+func (c *comparison) value(s *Shape, v reflect.Value, doc any) any {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
 			if doc != nil {
-				c.differs(at, "the tool would get null")
+				c.differs("the tool would get null")
 			}
 			return doc
 		}
@@ -48,17 +64,17 @@ func (c *comparison) value(s *Shape, v reflect.Value, doc any, at []string) any 
 		return doc
 	}
 	if doc == nil {
-		return c.null(v, at)
+		return c.null(v)
 	}
 	switch v.Kind() {
 	case reflect.Struct:
 		if object, ok := doc.(map[string]any); ok {
-			c.fields(s, v, object, at)
+			c.fields(s, v, object)
 			return doc
 		}
 	case reflect.Map:
 		if object, ok := doc.(map[string]any); ok {
-			c.keys(s, v, object, at)
+			c.keys(s, v, object)
 			return doc
 		}
 	case reflect.Slice, reflect.Array:
@@ -67,11 +83,11 @@ func (c *comparison) value(s *Shape, v reflect.Value, doc any, at []string) any 
 		}
 		if list, ok := doc.([]any); ok && len(list) == v.Len() {
 			for i, item := range list {
-				list[i] = c.value(s.of(), v.Index(i), item, below(at, strconv.Itoa(i)))
+				list[i] = c.below(strconv.Itoa(i), s.of(), v.Index(i), item)
 			}
 			return doc
 		}
-		c.differs(at, "the tool would get a list of %d", v.Len())
+		c.differs("the tool would get a list of %d", v.Len())
 		return doc
 	case reflect.String:
 		number, isNumber := doc.(json.Number) // of a field of that type
@@ -85,14 +101,17 @@ func (c *comparison) value(s *Shape, v reflect.Value, doc any, at []string) any 
 		}
 	default:
 		written, ok := doc.(json.Number)
+		if n, err := strconv.ParseInt(written.String(), 10, 64); err == nil && v.CanInt() && v.Int() == n {
+			return doc
+		}
 		if got := number(v); ok && got != "" {
 			if !sameNumber(written.String(), got) {
-				c.differs(at, "this number cannot be kept as it is written: the tool would get %s", got)
+				c.differs("this number cannot be kept as it is written: the tool would get %s", got)
 			}
 			return doc
 		}
 	}
-	c.differs(at, "the tool would get another value")
+	c.differs("the tool would get another value")
 	return doc
 }
 
@@ -105,7 +124,7 @@ func (s *Shape) of() *Shape {
 }
 
 // null returns what stands for a null: itself, where Go has one, or what it was read as.
-func (c *comparison) null(v reflect.Value, at []string) any {
+func (c *comparison) null(v reflect.Value) any {
 	if (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.IsNil() {
 		return nil
 	}
@@ -117,14 +136,14 @@ func (c *comparison) null(v reflect.Value, at []string) any {
 		err = decoder.Decode(&doc)
 	}
 	if err != nil {
-		c.differs(at, "null cannot be read here")
+		c.differs("null cannot be read here")
 		return nil
 	}
 	c.changed = true
 	return doc
 }
 
-func (c *comparison) fields(s *Shape, v reflect.Value, doc map[string]any, at []string) {
+func (c *comparison) fields(s *Shape, v reflect.Value, doc map[string]any) {
 	for name, value := range doc {
 		var f field
 		known := false
@@ -138,10 +157,10 @@ func (c *comparison) fields(s *Shape, v reflect.Value, doc map[string]any, at []
 		}
 		in, err := v.FieldByIndexErr(f.index)
 		if err != nil { // in an embedded struct that is not there
-			c.differs(below(at, name), "the tool would not get this")
+			c.differsAt(name, "the tool would not get this")
 			continue
 		}
-		c.put(doc, name, c.value(f.shape, in, value, below(at, name)))
+		c.put(doc, name, c.below(name, f.shape, in, value))
 	}
 }
 
@@ -152,13 +171,13 @@ func (c *comparison) put(doc map[string]any, name string, value any) {
 	}
 }
 
-func (c *comparison) keys(s *Shape, v reflect.Value, doc map[string]any, at []string) {
+func (c *comparison) keys(s *Shape, v reflect.Value, doc map[string]any) {
 	of := v.Type().Key()
 	if of.Kind() != reflect.String && readsItself(of) {
 		return // what becomes of its names, it says itself
 	}
 	if v.Len() != len(doc) {
-		c.differs(at, "two of these names are the same to the tool")
+		c.differs("two of these names are the same to the tool")
 		return
 	}
 	var values *Shape
@@ -172,10 +191,10 @@ func (c *comparison) keys(s *Shape, v reflect.Value, doc map[string]any, at []st
 			in = v.MapIndex(key)
 		}
 		if !in.IsValid() {
-			c.differs(below(at, name), "the tool would get another name")
+			c.differsAt(name, "the tool would get another name")
 			continue
 		}
-		c.put(doc, name, c.value(values, in, value, below(at, name)))
+		c.put(doc, name, c.below(name, values, in, value))
 	}
 }
 
