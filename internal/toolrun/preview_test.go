@@ -107,7 +107,8 @@ func TestExplain(t *testing.T) {
 	require.NoError(t, err)
 	plans := func() []engine.CallPlan {
 		return []engine.CallPlan{
-			{Do: engine.DoRun}, {Do: engine.DoWait, Wait: session.Wait{Kind: session.WaitClientTool}},
+			{Do: engine.DoRun},
+			{Do: engine.DoWait, Wait: session.Wait{Kind: session.WaitClientTool}},
 			{Do: engine.DoWait, Arguments: effective, Wait: session.Wait{Kind: session.WaitApproval}},
 		}
 	}

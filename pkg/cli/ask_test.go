@@ -51,7 +51,7 @@ func TestApprovalOnATerminal(t *testing.T) {
 			both(t, func(t *testing.T, b *bench) {
 				log := b.file("log")
 				p := b.sit(nil, "run", "--agent", "toy", "--session", "s", deploys(log, "web"))
-				p.Sees("I am about to deploy.").Sees(`"service": "web"`)
+				p.Sees(`"service": "web"`).Sees("I am about to deploy.")
 				for _, typed := range c.typed {
 					p.Sees(prompt)
 					require.Empty(t, read(t, log), "nothing runs before the answer")

@@ -56,8 +56,10 @@ func TestDetailsOfWhatIsShown(t *testing.T) {
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ before, after, want string }{
-		{"", "", "(nothing)"}, {"a\n", "a", "(nothing)"},
-		{"", "a\nb\n", "+ a|+ b"}, {"a\nb\n", "", "- a|- b"},
+		{"", "", "(nothing)"},
+		{"a\n", "a", "(nothing)"},
+		{"", "a\nb\n", "+ a|+ b"},
+		{"a\nb\n", "", "- a|- b"},
 		{"1\n2\n3\n4\n5\n6\n7\n8\n9", "1\n2\n3\n4\n55\n6\n7\n8\n9", "  2|  3|  4|- 5|+ 55|  6|  7|  8"},
 		{"a\na\n", "a\na\na\n", "  a|  a|+ a"},
 	} {
