@@ -226,7 +226,7 @@ func TestTemplateChain(t *testing.T) {
 	require.Less(t, sweep, 60, "one sweep ends before the next begins")
 	require.Equal(t, sweep+60, b.properties(t, "DeadLetters", queueType)["VisibilityTimeout"])
 
-	require.Equal(t, b.properties(t, "Notices", queueType)["VisibilityTimeout"], 30+60, "the function's timeout and a minute")
+	require.Equal(t, 30+60, b.properties(t, "Notices", queueType)["VisibilityTimeout"], "the function's timeout and a minute")
 	require.NotContains(t, b.properties(t, "Notice", functionType), "Timeout", "that of all")
 	require.NotContains(t, b.properties(t, "Notices", queueType), "RedrivePolicy", "the sweep has them sent again")
 	require.Equal(t, []string{"NoticeByQueue", "StepByQueue", "SweepByDeadLetters"}, b.ids(t, mappingType))

@@ -108,15 +108,15 @@ func (s *Store) ofEntry(p *store.CommitParams) *journal.Notice {
 			n.Type, n.Waits = journal.NoticeSuspended, append(n.Waits, tell(w))
 		}
 	}
-	switch e.Kind {
-	case session.KindCompleted:
+	switch {
+	case e.Kind == session.KindCompleted:
 		n.Type = journal.NoticeCompleted
-	case session.KindFailed:
+	case e.Kind == session.KindFailed:
 		n.Type = journal.NoticeFailed
 		if e.Failure != nil {
 			n.Failure = e.Failure.Type
 		}
-	case session.KindCancelled:
+	case e.Kind == session.KindCancelled:
 		n.Type = journal.NoticeCancelled
 	}
 	for i := range p.Items {

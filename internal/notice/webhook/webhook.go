@@ -106,8 +106,8 @@ func ParseSecret(secret string) ([]byte, error) {
 // Sign returns the signature of a message: the header webhook-signature.
 func Sign(key []byte, id string, at time.Time, body []byte) string {
 	mac := hmac.New(sha256.New, key)
-	fmt.Fprintf(mac, "%s.%d.", id, at.Unix())
-	mac.Write(body)
+	_, _ = fmt.Fprintf(mac, "%s.%d.", id, at.Unix())
+	_, _ = mac.Write(body)
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 

@@ -42,11 +42,11 @@ func (f *fixture) findAll(p store.FindParams) []string {
 		}
 		for _, found := range page.Found {
 			name := found.Key.ID
-			switch found.Item.Kind {
-			case store.KindWait:
+			switch {
+			case found.Item.Wait != nil:
 				require.Equal(f, found.Item.ID, found.Item.Wait.Wait.ID)
 				name += " " + found.Item.ID
-			case store.KindNotice:
+			case found.Item.Notice != nil:
 				require.Equal(f, found.Item.ID, found.Item.Notice.ID)
 				name += " " + strings.TrimLeft(found.Item.ID, "e0")
 			default:
