@@ -72,6 +72,7 @@ var plan = house{
 		"internal/notice":             3.6, // sends them
 		"internal/notice/webhook":     3.7,
 		"internal/notice/eventbridge": 3.7,
+		"internal/notice/slack":       3.7,
 
 		"internal/codes":               0,
 		"pkg/client":                   5,

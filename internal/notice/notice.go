@@ -67,6 +67,15 @@ func (m Message) Opening(ctx context.Context, channel, wait string) (*journal.No
 	return m.sender.opening(ctx, m.Key, channel, wait)
 }
 
+// Nonce is what the answer of an approval has to bring; empty where the wait is there no more.
+func (m Message) Nonce(ctx context.Context, wait string) (string, error) {
+	if m.sender == nil {
+		return "", nil
+	}
+	w, err := m.sender.wait(ctx, m.Key, wait)
+	return w.Nonce, err
+}
+
 // Payload is the message as JSON for channels that take any ([Payload]).
 func (m Message) Payload(ctx context.Context, arguments bool) (Payload, error) {
 	p := Payload{Type: m.Notice.Type, Timestamp: m.Notice.At, Data: Data{
@@ -83,10 +92,11 @@ func (m Message) Payload(ctx context.Context, arguments bool) (Payload, error) {
 			told.Link = m.Link(w.ID)
 		}
 		if arguments {
-			raw, err := m.sender.arguments(ctx, m.Key, w.ID)
+			asked, err := m.sender.wait(ctx, m.Key, w.ID)
 			if err != nil {
 				return Payload{}, err
 			}
+			raw := asked.Arguments
 			if told.ArgumentsBytes = len(raw); len(raw) <= room {
 				told.Arguments, told.ArgumentsBytes = raw, 0
 				room -= len(raw)

@@ -214,15 +214,15 @@ func (s *Sender) opening(ctx context.Context, key session.Key, channel, wait str
 	return nil, nil //nolint:nilnil // the channel is newer than that
 }
 
-// arguments of a wait; nil where it has none any more.
-func (s *Sender) arguments(ctx context.Context, key session.Key, wait string) (json.RawMessage, error) {
-	for item, err := range s.cfg.Store.Items(ctx, key, store.KindWait, wait) {
+// wait is a wait as it was asked; zero where it is there no more.
+func (s *Sender) wait(ctx context.Context, key session.Key, id string) (session.Wait, error) {
+	for item, err := range s.cfg.Store.Items(ctx, key, store.KindWait, id) {
 		if err != nil {
-			return nil, err
+			return session.Wait{}, err
 		}
-		return item.Wait.Wait.Arguments, nil
+		return item.Wait.Wait, nil
 	}
-	return nil, nil
+	return session.Wait{}, nil
 }
 
 // messageID is the id of a notice among all of all sessions.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/notice"
 	"github.com/adjourn/adjourn/internal/notice/eventbridge"
+	"github.com/adjourn/adjourn/internal/notice/slack"
 	"github.com/adjourn/adjourn/internal/notice/webhook"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -29,10 +30,22 @@ type Notices struct {
 	// ADJOURN_WEBHOOK_ALLOW_PRIVATE: whether notices may go to an address that is not encrypted, or
 	// one of this machine or a private network.
 	WebhookAllowHTTP, WebhookAllowPrivate bool
+	// SlackToken and SlackChannel are ADJOURN_SLACK_TOKEN and ADJOURN_SLACK_CHANNEL: a bot, and the
+	// id of the channel it writes to.
+	SlackToken, SlackChannel string
+	// SlackSigningSecret and SlackPeople are ADJOURN_SLACK_SIGNING_SECRET and ADJOURN_SLACK_PEOPLE:
+	// what Slack signs its requests with, and the file that says who its people are here. With both,
+	// buttons decide.
+	SlackSigningSecret, SlackPeople string
+}
+
+// SlackDecides reports whether buttons in Slack decide.
+func (n Notices) SlackDecides() bool {
+	return n.SlackToken != "" && n.SlackSigningSecret != "" && n.SlackPeople != ""
 }
 
 // noticeChannels are the names a program can have.
-var noticeChannels = []string{webhook.Name, eventbridge.Name}
+var noticeChannels = []string{webhook.Name, eventbridge.Name, slack.Name}
 
 // readNotices reads their settings; fault is told each mistake.
 func readNotices(env func(string) string, fault func(name, value, want string)) (n Notices) {
@@ -60,6 +73,17 @@ func readNotices(env func(string) string, fault func(name, value, want string)) 
 			fault("ADJOURN_WEBHOOK_SECRET", "…", err.Error())
 		}
 	}
+	n.SlackToken, n.SlackChannel = env("ADJOURN_SLACK_TOKEN"), env("ADJOURN_SLACK_CHANNEL")
+	n.SlackSigningSecret, n.SlackPeople = env("ADJOURN_SLACK_SIGNING_SECRET"), env("ADJOURN_SLACK_PEOPLE")
+	if n.SlackToken != "" {
+		n.Channels = append(n.Channels, slack.Name)
+		if n.SlackChannel == "" {
+			fault("ADJOURN_SLACK_CHANNEL", "", "use the id of the channel, such as C024BE91L")
+		}
+	}
+	if (n.SlackSigningSecret == "") != (n.SlackPeople == "") {
+		fault("ADJOURN_SLACK_PEOPLE", n.SlackPeople, "use it together with ADJOURN_SLACK_SIGNING_SECRET: only known people decide")
+	}
 	if v := env("ADJOURN_NOTICES"); v != "" {
 		n.Channels = slices.DeleteFunc(strings.Split(v, ","), func(name string) bool { return name == "" })
 		for _, name := range n.Channels {
@@ -84,6 +108,9 @@ func (n Notices) Open(now func() time.Time) ([]notice.Channel, error) {
 			return nil, fmt.Errorf("%w: webhook: %w", ErrInvalidSetting, err)
 		}
 		channels = append(channels, c)
+	}
+	if n.SlackToken != "" {
+		channels = append(channels, slack.New(slack.Config{Token: n.SlackToken, Channel: n.SlackChannel, Decides: n.SlackDecides()}))
 	}
 	return channels, nil
 }

@@ -27,6 +27,17 @@ func TestReadSettings_of_notices(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, channels, 1)
 
+	n, err = read(map[string]string{"ADJOURN_SLACK_TOKEN": "xoxb-1", "ADJOURN_SLACK_CHANNEL": "C1"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"slack"}, n.Channels)
+	require.False(t, n.SlackDecides(), "nobody takes what buttons ask")
+	channels, err = n.Open(time.Now)
+	require.NoError(t, err)
+	require.Equal(t, "slack", channels[0].Name())
+	_, err = read(map[string]string{"ADJOURN_SLACK_TOKEN": "hush"})
+	require.ErrorContains(t, err, "ADJOURN_SLACK_CHANNEL")
+	require.NotContains(t, err.Error(), "hush")
+
 	n, err = read(map[string]string{"ADJOURN_NOTICES": "webhook"}) // as in a function that sends none
 	require.NoError(t, err)
 	require.Equal(t, []string{"webhook"}, n.Channels)
@@ -38,6 +49,7 @@ func TestReadSettings_of_notices(t *testing.T) {
 	for name, values := range map[string][]string{
 		"ADJOURN_WEBHOOK_URL": {"example.com/hush", "http://example.com/hush", "https://ana:hush@example.com"}, "ADJOURN_WEBHOOK_SECRET": {"", "hush", "whsec_hush"},
 		"ADJOURN_WEBHOOK_ARGUMENTS": {"yes"}, "ADJOURN_WEBHOOK_ALLOW_HTTP": {"1"}, "ADJOURN_WEBHOOK_ALLOW_PRIVATE": {"TRUE"},
+		"ADJOURN_SLACK_PEOPLE": {"people.json"},
 		"ADJOURN_NOTICE_URL": {"api.example.com", "ftp://x"}, "ADJOURN_NOTICES": {"pigeon", "webhook,pigeon"},
 	} {
 		for _, value := range values {

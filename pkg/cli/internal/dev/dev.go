@@ -97,6 +97,9 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 		s.key = key
 		s.handler, err = httpapi.New(httpapi.Config{Runtime: cfg.App.Runtime, Authenticate: authenticate, Log: cfg.Log, Now: cfg.Now})
 	}
+	if err == nil {
+		s.handler, err = s.withSlack(s.handler, cfg.App.Settings.Notices)
+	}
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}

@@ -30,6 +30,8 @@ work:
 
   ADJOURN_WEBHOOK_URL      address that notices are posted to
   ADJOURN_WEBHOOK_SECRET   whsec_ and the key they are signed with
+  ADJOURN_SLACK_TOKEN      bot that posts them
+  ADJOURN_SLACK_CHANNEL    id of the channel it posts to
 
 With the word test and the name of a channel it sends one test message there,
 with the settings of this machine.`,
