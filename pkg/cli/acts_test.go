@@ -40,6 +40,10 @@ func TestActs(t *testing.T) {
 		require.Contains(t, b.run("delegate", "s", "w2-1", "ben", "--reason", "his service").ends(0).stderr, "Already done")
 		b.run("delegate", "s", "w2-1").ends(2)
 
+		require.Contains(t, b.run("inbox", "--text", "URGENT", "--mine").ends(0).stdout, "w2-1")
+		require.NotContains(t, b.run("inbox", "--text", "URGENT").ends(0).stdout, "w2-2")
+		require.Contains(t, b.run("inbox", "--older-than", "24h").ends(0).stderr, "Nothing of that kind waits")
+		b.run("inbox", "--older-than", "-1h").ends(2)
 		b.run("dismiss", "s", "w2-1").ends(2)
 		require.Contains(t, b.run("dismiss", "s", "w2-1", "--reason", "withdrawn").ends(10).stdout, "w2-2")
 		b.run("submit", "s", "w2-1", "--approve").ends(5)

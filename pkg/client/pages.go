@@ -91,12 +91,24 @@ type InboxParams struct {
 	// Agent, Root (the session theirs stem from), Tool and User (who may answer) keep
 	// only such waits; empty means all.
 	Agent, Root, Tool, User string
+	// Mine keeps only waits that the caller may answer.
+	Mine bool
+	// OpenedBefore keeps only waits that were opened before, Text those with it in their tool,
+	// arguments, question or words. A page may then be short, even empty, though another follows.
+	OpenedBefore time.Time
+	Text         string
 }
 
 // Inbox returns a page of the open waits of all sessions, the soonest deadline first.
 func (c *Client) Inbox(ctx context.Context, p InboxParams) (Waits, error) {
 	var out Waits
-	q := words(p.query(), map[string]string{"kind": string(p.Kind), "agent": p.Agent, "root": p.Root, "tool": p.Tool, "user": p.User})
+	q := words(p.query(), map[string]string{"kind": string(p.Kind), "agent": p.Agent, "root": p.Root, "tool": p.Tool, "user": p.User, "text": p.Text})
+	if p.Mine {
+		q.Set("mine", "true")
+	}
+	if !p.OpenedBefore.IsZero() {
+		q.Set("openedBefore", p.OpenedBefore.UTC().Format(time.RFC3339Nano))
+	}
 	err := c.send(ctx, request{method: http.MethodGet, path: "waits", query: q}, &out)
 	return out, err
 }

@@ -193,7 +193,7 @@ func (h *handler) entries(r *request) (*response, error) {
 
 // inbox is GET /waits.
 func (h *handler) inbox(r *request) (*response, error) {
-	values, err := r.parameters("kind", "agent", "root", "tool", "user", "limit", "cursor")
+	values, err := r.parameters("kind", "agent", "root", "tool", "user", "mine", "openedBefore", "text", "limit", "cursor")
 	if err != nil {
 		return nil, err
 	}
@@ -204,9 +204,24 @@ func (h *handler) inbox(r *request) (*response, error) {
 	if values.Has("kind") && !slices.Contains(session.WaitKinds(), p.Kind) {
 		return nil, refuse(codes.InvalidParameter, "kind must be one of %s", listed(session.WaitKinds()))
 	}
-	err = words(values, map[string]*string{"agent": &p.Agent, "root": &p.Root, "tool": &p.Tool, "user": &p.User})
+	var before string
+	err = words(values, map[string]*string{"agent": &p.Agent, "root": &p.Root, "tool": &p.Tool, "user": &p.User, "text": &p.Text, "openedBefore": &before})
 	if err != nil {
 		return nil, err
+	}
+	if before != "" {
+		if p.OpenedBefore, err = time.Parse(time.RFC3339, before); err != nil {
+			return nil, refuse(codes.InvalidParameter, "openedBefore must be a time, as 2026-03-01T12:00:00Z")
+		}
+	}
+	mine, err := flag(values, "mine")
+	switch {
+	case err != nil:
+		return nil, err
+	case mine && p.User != "":
+		return nil, refuse(codes.InvalidParameter, "mine and user do not go together: mine says that the user is you")
+	case mine:
+		p.User = r.by().Who
 	}
 	for {
 		page, err := h.cfg.Runtime.Inbox(r.Context(), p)

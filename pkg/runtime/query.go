@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"time"
 
 	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -105,6 +107,10 @@ type InboxParams struct {
 	// Agent, Root (the session theirs stem from), Tool and User (who may answer)
 	// keep only such waits.
 	Agent, Root, Tool, User string
+	// OpenedBefore keeps only waits that were opened before, Text those with it in their tool,
+	// arguments, question or words. For both a bounded number is looked at for each page.
+	OpenedBefore time.Time
+	Text         string
 
 	Limit  int
 	Cursor string
@@ -133,10 +139,10 @@ var newerNeeded = json.RawMessage(`"[left out: a newer program wrote it: use a n
 
 // Inbox lists every open wait of every session of a tenant.
 func (r *Runtime) Inbox(ctx context.Context, p InboxParams) (InboxPage, error) {
-	page, err := r.cfg.Store.Find(ctx, store.FindParams{
+	page, err := r.sessions.FindWaits(ctx, store.FindParams{
 		Kind: store.FindWaits, Tenant: p.Tenant, Limit: p.Limit, Cursor: p.Cursor,
 		Agent: p.Agent, Root: p.Root, Tool: p.Tool, User: p.User, WaitKind: p.Kind,
-	})
+	}, stored.WaitFilter{OpenedBefore: p.OpenedBefore, Text: p.Text})
 	if err != nil {
 		return InboxPage{}, AsError(err)
 	}

@@ -144,6 +144,19 @@ var findTests = []test{
 		f.update(item)
 		require.Empty(f, f.findAll(store.FindParams{Kind: store.FindWaits, Tenant: "acme"}))
 	}},
+	{"a wait that is extended and delegated is found by its new deadline and the person who was added", func(f *fixture) {
+		f.start()
+		f.putWait("w1-0", func(w *journal.WaitRecord) { until(50)(w); w.Due, w.Wait.Who = ptr(at(50)), []string{"ana"} })
+		f.putWait("w1-1", func(w *journal.WaitRecord) { until(60)(w); w.Wait.Who = []string{"ana"} })
+		item := f.currentWait("w1-0")
+		item.Wait.Wait.Deadline, item.Wait.Due, item.Wait.Wait.Who = &session.Deadline{At: at(70), Outcome: session.ExpireDeny}, ptr(at(70)), []string{"ana", "bob"}
+		item.Wait.Acts = []session.WaitAct{{Kind: session.ActDelegated, Who: "ana", To: "bob", At: at(1)}}
+		f.update(item)
+		require.Equal(f, []string{"s-1 w1-1", "s-1 w1-0"}, f.findAll(store.FindParams{Kind: store.FindWaits, Tenant: "acme"}))
+		require.Equal(f, []string{"s-1 w1-0"}, f.findAll(store.FindParams{Kind: store.FindWaits, Tenant: "acme", User: "bob"}))
+		require.NotContains(f, f.findAll(store.FindParams{Kind: store.FindDue, Before: at(69)}), "s-1 w1-0")
+		require.Contains(f, f.findAll(store.FindParams{Kind: store.FindDue, Before: at(70)}), "s-1 w1-0")
+	}},
 	{"due are heads and waits of every tenant up to a time and the earliest first", func(f *fixture) {
 		due := func(n int) func(h *journal.Head) { return func(h *journal.Head) { h.Due = ptr(at(n)) } }
 		dueWait := func(n int) func(w *journal.WaitRecord) {

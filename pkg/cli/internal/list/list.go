@@ -259,26 +259,40 @@ func (l *Lists) InboxCommand() *cobra.Command {
 	var p page
 	q := client.InboxParams{}
 	var kind string
+	var older time.Duration
 	only := filters{
 		{"kind", "only waits of this `kind`: approval, question, input, client_tool, unknown or child", &kind},
 		{"agent", "only waits of this `agent`", &q.Agent},
 		{"tool", "only waits of this `tool`", &q.Tool},
 		{"user", "only waits that this `user` may answer", &q.User},
 		{"root", "only waits of this `session` and those that stem from it", &q.Root},
+		{"text", "only waits with this `text` in their tool, arguments or question", &q.Text},
 	}
 	cmd := &cobra.Command{
 		Use:   "inbox",
 		Short: "List what waits for a person, with the commands that answer",
 		Long: `List every open wait of every session, the soonest deadline first, each with a
 command that answers it.`,
-		Args: l.noArgs("to list only some: --kind, --agent, --tool, --user or --root"),
+		Args: l.noArgs("to list only some: --kind, --agent, --tool, --user, --mine, --root, --older-than or --text"),
 		RunE: l.do(func(ctx context.Context, _ []string) error {
 			q.Kind = session.WaitKind(kind)
-			return l.inbox(ctx, p, q, only.words())
+			words := only.words()
+			if q.Mine {
+				words = append(words, "--mine")
+			}
+			switch {
+			case older < 0:
+				return exit.Usagef("--older-than %s: use a duration that has passed, as 2h", older)
+			case older > 0:
+				q.OpenedBefore, words = l.now().Add(-older), append(words, "--older-than", older.String())
+			}
+			return l.inbox(ctx, p, q, words)
 		}),
 	}
 	p.register(cmd)
 	only.register(cmd)
+	cmd.Flags().BoolVar(&q.Mine, "mine", false, "only waits that you may answer")
+	cmd.Flags().DurationVar(&older, "older-than", 0, "only waits that have been open for so long, as 90m or 24h")
 	_ = cmd.RegisterFlagCompletionFunc("agent", l.completeAgents)
 	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(texts(session.WaitKinds()), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -309,7 +323,7 @@ func (l *Lists) inbox(ctx context.Context, p page, q client.InboxParams, only []
 			})
 		}
 		out.Cursor = found.Cursor
-		if err == nil && q.Cursor == "" {
+		if err == nil && q.Cursor == "" && !q.Mine && q.Text == "" && q.OpenedBefore.IsZero() {
 			narrow := q.Kind != "" || q.Tool != "" || q.User != ""
 			out.Stored, out.StoredMore, err = l.stored(ctx, e, q, out.Items, out.Cursor == "" && !narrow)
 		}
