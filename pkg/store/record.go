@@ -117,7 +117,23 @@ func (i *Item) Record() (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", i.Kind, i.ID, err)
 	}
+	if i.isSealed() {
+		raw = journal.AddSeal(raw, i.Rev+1, journal.SealOf(value))
+	}
 	return raw, nil
+}
+
+// isSealed reports whether the record has a seal: those of a session, but for HEAD while each step writes
+// over it and it vouches for no entry.
+func (i *Item) isSealed() bool {
+	switch i.Kind {
+	case KindHead:
+		return i.Head.Newest != (journal.EntryHash{})
+	case KindWait, KindRun, KindTool, KindMail, KindAudit:
+		return true
+	case KindIdempotency, KindTenantRecord:
+	}
+	return false
 }
 
 // DecodeEntry returns the entry of a seq from its stored form. If it is no such entry, the error
@@ -171,7 +187,11 @@ func NewItem(kind ItemKind, id string, rev int64, record []byte) (Item, error) {
 		item.TenantRecord = new(journal.TenantRecord)
 		value = item.TenantRecord
 	}
+	record, seal := journal.TakeSeal(record, rev)
 	err := journal.UnmarshalRecord(record, value)
+	if value != nil && (seal == journal.SealBroken || item.isSealed()) {
+		journal.SetSeal(value, seal)
+	}
 	if errors.Is(err, journal.ErrNeeds) {
 		return item, fmt.Errorf("%s %s: %w", kind, id, err)
 	}

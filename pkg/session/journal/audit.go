@@ -9,15 +9,11 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
-// AuditKind says what an audit line is about.
-type AuditKind string
-
-// The kinds of audit line.
+// The kinds of line that are recorded.
 const (
-	// AuditRefused: an answer was refused; Data says which and why.
-	AuditRefused AuditKind = "answer_refused"
-	// AuditFull: the wait has as many lines as it may have; what comes after it is not kept.
-	AuditFull AuditKind = "audit_full"
+	AuditRefused = session.AuditRefused
+	AuditFull    = session.AuditFull
+	AuditViewed  = session.AuditViewed
 )
 
 // MaxAudit is how many audit lines a wait may have, so that callers who may not answer cannot
@@ -34,11 +30,11 @@ type Audit struct {
 	ID   string `json:"id"`
 	Wait string `json:"wait"`
 	// N counts the lines of the wait, from 1.
-	N    int64     `json:"n"`
-	Kind AuditKind `json:"kind"`
-	Who  string    `json:"who"`
-	At   time.Time `json:"at"`
-	From string    `json:"from"`
+	N    int64             `json:"n"`
+	Kind session.AuditKind `json:"kind"`
+	Who  string            `json:"who"`
+	At   time.Time         `json:"at"`
+	From string            `json:"from"`
 	// Data of the kind.
 	Data json.RawMessage `json:"data,omitempty"`
 	// Prev is the hash of the line before; on the first that of the session and the

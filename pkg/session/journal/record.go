@@ -31,6 +31,10 @@ type Head struct {
 	// session is in, or was in last; 0 when it has never waited.
 	WaitsAt int64 `json:"waitsAt,omitempty"`
 
+	// Newest is the newest entry, with its hash, where no entry that follows holds that yet for long:
+	// while the session rests, and after it has left a suspension. Zero while it works.
+	Newest EntryHash `json:"newest,omitzero"`
+
 	Lease  Lease   `json:"lease,omitzero"`
 	Signal *Signal `json:"signal,omitempty"`
 	// MailCount counts mail that was put for the session, ever.
@@ -201,6 +205,11 @@ type WaitRecord struct {
 	Audit AuditTip `json:"audit,omitzero"`
 	// Noticed says that a notice tells the answer or the expiry.
 	Noticed bool `json:"noticed,omitempty"`
+	// Unrecorded is how many refused answers have no line, at least.
+	Unrecorded int64 `json:"unrecorded,omitempty"`
+	// ViewedBy are the callers, each with its origin as a short hash, of whom a line says that they
+	// read what the wait shows.
+	ViewedBy []string `json:"viewedBy,omitempty"`
 	// Agent is shown in the inbox.
 	Agent string `json:"agent,omitempty"`
 	// Root is the topmost parent of the wait's session; empty when that session has no parent.

@@ -14,7 +14,7 @@ import (
 // Otherwise an older program would undo what a newer one did.
 
 // kept holds the fields of a stored object that this program does not have, and those of the
-// objects in it. Nil for a record without such fields.
+// objects in it. Nil for a record without such fields that is as it was written.
 type kept struct {
 	fields map[string]json.RawMessage
 	// inner has the objects and lists in it that hold any, by name or index.
@@ -22,6 +22,8 @@ type kept struct {
 	// was is what this program knew of the object when it was read: one that was
 	// replaced since does not get the fields of the one before.
 	was []byte
+	// seal is what was found out when the record was read ([SetSeal]).
+	seal Seal
 }
 
 // keeper is a record that keeps unknown fields.
@@ -75,7 +77,7 @@ func MarshalRecord(record any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k := keptOf(record); k != nil {
+	if k := keptOf(record); k != nil && len(k.fields)+len(k.inner) > 0 {
 		return k.restore(raw)
 	}
 	return raw, nil

@@ -44,6 +44,7 @@ func recordOf(f *fixture, item store.Item) string {
 	f.Helper()
 	record, err := item.Record()
 	require.NoError(f, err)
+	record, _ = journal.TakeSeal(record, item.Rev+1)
 	return string(record)
 }
 
@@ -63,6 +64,7 @@ var newerTests = []test{
 		got.Wait.State, got.Wait.Held = session.WaitAnswered, true
 		f.commit(2, got)
 		w.State, w.Held = session.WaitAnswered, true
+		require.Equal(f, journal.SealWhole, journal.SealOf(f.items(store.KindWait, "w1-1")[0].Wait))
 		require.JSONEq(f, recordOf(f, store.WaitItem(*newer(f, &w), 0)), recordOf(f, f.items(store.KindWait, "w1-1")[0]))
 
 		ledger := f.update(f.items(store.KindTool, "c1-1")[0])
