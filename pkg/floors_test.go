@@ -53,6 +53,7 @@ var plan = house{
 		"pkg/runtime/internal/ledger":      3.6,
 		"pkg/runtime/internal/answers":     3.6, // what callers say, checked
 		"pkg/runtime/internal/idempotency": 3.6, // idempotency keys
+		"pkg/runtime/internal/audit":       3.7, // what is recorded of waits, and whether it is whole
 		"pkg/runtime/internal/worker":      3.7, // what a delivered message does
 		"pkg/runtime/internal/sweep":       3.7,
 		"pkg/runtime/internal/control":     3.8, // verbs that stop a task, begin one from a checkpoint, or bring a message

@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -31,6 +32,7 @@ func TestAudit_of_refused_answers(t *testing.T) {
 	require.Equal(t, journal.AuditRefused, lines[0].Audit.Kind)
 	require.Equal(t, person.Who, lines[0].Audit.Who)
 	require.JSONEq(t, `{"code":"not_allowed"}`, string(lines[0].Audit.Data))
+	require.EqualValues(t, 32, w.waits()[0].Unrecorded, "of 55 that have no line, counted at each power of two")
 	for range journal.MaxAudit {
 		_, err := p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: carol, Answer: fill(w.open(session.WaitApproval).Wait, session.Answer{})})
 		require.Equal(t, runtime.CodeInvalidAnswer, codeOf(err))
@@ -39,6 +41,7 @@ func TestAudit_of_refused_answers(t *testing.T) {
 	require.Len(t, lines, journal.MaxAudit)
 	require.Equal(t, carol.Who, lines[journal.MaxAudit/2].Audit.Who)
 	require.Equal(t, journal.AuditFull, lines[journal.MaxAudit-1].Audit.Kind)
+	require.EqualValues(t, 64, w.waits()[0].Unrecorded)
 	_, err := p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: carol, Answer: fill(w.open(session.WaitApproval).Wait, yes())})
 	require.NoError(t, err)
 	require.NoError(t, p.settle())
@@ -55,6 +58,72 @@ func TestAudit_of_refused_answers(t *testing.T) {
 	require.Equal(t, session.KindResumed, taken.Kind)
 	require.Equal(t, record.Audit.Hash, taken.Answers[0].Audit)
 	require.NotEmpty(t, taken.Answers[0].Audit)
+}
+
+// TestAudit_of_views: who has read a wait has one line for each origin, up to a bound; reading never fails
+// for it, and an answer counts all the same.
+func TestAudit_of_views(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w, p := waiting(t, "approve")
+	see := func(who, from string) { p.Viewed(ctx, w.key, runtime.Caller{Who: who, From: from}, w.waits()) }
+	silent := w.process(func(cfg *runtime.Config) {
+		cfg.Store = &hook{Store: cfg.Store, update: func(ctx context.Context, _ session.Key, _ []store.Item) ([]store.Item, error) {
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		}}
+	})
+	silent.Viewed(ctx, w.key, person, w.waits())
+	require.Empty(t, w.items(store.KindAudit))
+	for range 3 {
+		see("ann", "cli")
+		see("ann", "http 10.0.0.1")
+	}
+	require.Len(t, w.items(store.KindAudit), 2)
+	for i := range 30 {
+		see("ann", fmt.Sprintf("http 10.0.1.%d", i))
+	}
+	lines := w.items(store.KindAudit)
+	require.Len(t, lines, 20)
+	require.Equal(t, session.AuditViewed, lines[0].Audit.Kind)
+	require.Equal(t, "ann", lines[0].Audit.Who)
+	require.Equal(t, "cli", lines[0].Audit.From)
+
+	_, err := w.submit(p, session.WaitApproval, yes())
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	see("eve", "cli")
+	require.Len(t, w.items(store.KindAudit), 20, "nobody is asked any more")
+	w.checkAtRest()
+	all, err := p.Audit(ctx, w.key)
+	require.NoError(t, err)
+	require.Len(t, all, 1+20+1+1)
+	require.Equal(t, session.AuditAsked, all[0].Kind)
+	require.Equal(t, session.AuditAnswered, all[21].Kind)
+	require.Equal(t, person.Who, all[21].Who)
+	require.Equal(t, session.AuditTaken, all[22].Kind)
+}
+
+// TestAudit_of_policies: a call that the policy of the task had approved, or denied, is told with that.
+func TestAudit_of_policies(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{"go": {calls("line", `{"text":"1"}`), calls("put", `{"text":"2"}`), says("bye")}}))
+	w.rules = session.TaskRules{Policy: &session.ToolPolicy{Tools: map[string]session.ToolMode{"line": session.ToolPrompt, "put": session.ToolNever}}}
+	p := w.process()
+	w.run(p, "go")
+	_, err := w.submit(p, session.WaitApproval, yes())
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	lines, err := p.Audit(t.Context(), w.key)
+	require.NoError(t, err)
+	require.Equal(t, session.AuditAsked, lines[0].Kind)
+	require.Contains(t, string(lines[0].Data), `"byPolicy":true`)
+	last := lines[len(lines)-1]
+	require.Equal(t, session.AuditDenied, last.Kind)
+	require.Equal(t, "put", last.Tool)
+	require.Equal(t, "policy", last.Who)
+	w.checkAtRest()
 }
 
 // refusals are the codes of the lines of a wait's audit.

@@ -300,6 +300,15 @@ func compare(t *testing.T, want, got outcome, unknown map[string]bool, label str
 
 // checkAtRest holds what is true of every session that rests.
 func (w *world) checkAtRest() {
+	w.t.Helper()
+	w.checkRecords()
+	_, check, err := w.process().VerifyAudit(w.t.Context(), w.key)
+	require.NoError(w.t, err)
+	require.Empty(w.t, check.Faults)
+}
+
+// checkRecords is [world.checkAtRest] where a test has changed what was stored.
+func (w *world) checkRecords() {
 	t := w.t
 	t.Helper()
 	entries := w.journal()

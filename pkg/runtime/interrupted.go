@@ -20,6 +20,9 @@ func (r *Runtime) continueInterrupted(ctx context.Context, s *session.Session, p
 	if err != nil {
 		return Resumed{}, err
 	}
+	if err := stored.CheckNewest(s, head.Head); err != nil {
+		return Resumed{}, err
+	}
 	items, open, err := r.sessions.ExpireOverdue(ctx, s)
 	if err != nil {
 		return Resumed{}, err

@@ -22,8 +22,13 @@ func otherDigest(s store.Store) store.Store {
 	return &hook{Store: s, commit: func(ctx context.Context, p store.CommitParams) (store.Committed, error) {
 		for i := range p.Entry.Waits {
 			p.Entry.Waits[i].Digest = journal.Digest([]byte(`{"text":"what was shown"}`))
+			for _, item := range p.Items {
+				if item.Kind == store.KindWait && item.ID == p.Entry.Waits[i].ID {
+					item.Wait.Wait.Digest = p.Entry.Waits[i].Digest
+				}
+			}
 		}
-		return s.Commit(ctx, p)
+		return s.Commit(ctx, vouched(p))
 	}}
 }
 
@@ -34,9 +39,19 @@ func otherAnswers(digest string) func(store.Store) store.Store {
 			for i := range p.Entry.Answers {
 				p.Entry.Answers[i].Digest = digest
 			}
-			return s.Commit(ctx, p)
+			return s.Commit(ctx, vouched(p))
 		}}
 	}
+}
+
+// vouched has HEAD name the entry as it is now.
+func vouched(p store.CommitParams) store.CommitParams {
+	for _, item := range p.Items {
+		if item.Kind == store.KindHead && item.Head.Newest.Seq > 0 {
+			item.Head.Newest.Hash, _ = journal.HashOf(&p.Entry)
+		}
+	}
+	return p
 }
 
 // TestApproval_mismatch: a call whose arguments are not those that were approved
@@ -73,7 +88,10 @@ func TestApproval_mismatch(t *testing.T) {
 			require.Equal(t, llm.ResultError, results(s)["c2-1"].Status)
 			require.Contains(t, string(results(s)["c2-1"].Output), "approval_mismatch")
 			require.Equal(t, journal.ToolClosed, w.items(store.KindTool)[0].Tool.State, "nor will it")
-			w.checkAtRest()
+			w.checkRecords()
+			_, check, err := p.VerifyAudit(t.Context(), w.key)
+			require.NoError(t, err)
+			require.NotEmpty(t, check.Faults)
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -159,17 +158,5 @@ func (r *Runtime) Messages(ctx context.Context, key session.Key) ([]llm.Message,
 
 // Runs returns every run of a session, oldest first.
 func (r *Runtime) Runs(ctx context.Context, key session.Key) ([]session.Run, error) {
-	if _, err := r.Head(ctx, key); err != nil {
-		return nil, err
-	}
-	items, err := r.sessions.Items(ctx, key, store.KindRun, "")
-	if err != nil {
-		return nil, AsError(err)
-	}
-	runs := make([]session.Run, len(items))
-	for i, item := range items {
-		runs[i] = *item.Run
-	}
-	slices.SortFunc(runs, func(a, b session.Run) int { return cmp.Compare(a.ID, b.ID) })
-	return runs, nil
+	return asResult(r.sessions.Runs(ctx, key))
 }

@@ -131,7 +131,7 @@ func (i *Item) isSealed() bool {
 		return i.Head.Newest != (journal.EntryHash{})
 	case KindWait, KindRun, KindTool, KindMail, KindAudit:
 		return true
-	case KindIdempotency, KindTenantRecord:
+	case KindNotice, KindIdempotency, KindTenantRecord:
 	}
 	return false
 }

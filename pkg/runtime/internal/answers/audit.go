@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 
 	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
@@ -25,7 +26,8 @@ const auditTries = 8
 // several waits cause it: a malformed answer, an answer that names no wait, an old checkpoint,
 // approvals that were not requested together.
 //
-// The number of lines per wait is bounded, so that repeated attempts cannot fill the store. If
+// The number of lines per wait is bounded, so that repeated attempts cannot fill the store; what has no line is
+// counted on the wait's record. If
 // the line cannot be written, that is logged, and the answer is still refused. Faults and lost
 // races are not refusals.
 func (c *Checker) Audit(ctx context.Context, by Caller, key session.Key, err error) {
@@ -46,7 +48,49 @@ func (c *Checker) Audit(ctx context.Context, by Caller, key session.Key, err err
 	}
 }
 
-var errAuditFull = errors.New("the wait has as many audit lines as callers who may not answer it may cause")
+// maxCounted bounds of how many waits this process counts the refusals that have no line.
+const maxCounted = 1000
+
+// refusals counts refused answers that have no line, by wait.
+type refusals struct {
+	mu sync.Mutex
+	// by has how many there were, and how many of them the wait's record has.
+	by map[string][2]int64
+}
+
+// add counts one more, and returns how many the record of the wait does not have yet. It is zero but for
+// each power of two, so that a flood of refusals is a handful of writes.
+func (r *refusals) add(wait string) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.by[wait]; !known && len(r.by) >= maxCounted || r.by == nil {
+		r.by = map[string][2]int64{}
+	}
+	n := r.by[wait]
+	n[0]++
+	var due int64
+	if n[0]&(n[0]-1) == 0 {
+		due, n[1] = n[0]-n[1], n[0]
+	}
+	r.by[wait] = n
+	return due
+}
+
+// countRefusal counts a refusal on the record of its wait. What is not written is lost: the number is how many
+// there were at least.
+func (c *Checker) countRefusal(ctx context.Context, key session.Key, item store.Item) error {
+	due := c.refusals.add(key.String() + "/" + item.ID)
+	if due == 0 {
+		return nil
+	}
+	record := *item.Wait
+	record.Unrecorded += due
+	err := c.cfg.Sessions.Update(ctx, key, []store.Item{store.WaitItem(record, item.Rev)})
+	if errors.Is(err, store.ErrConflict) {
+		return nil
+	}
+	return err
+}
 
 // addRefusalLine reads the wait anew: refusing may have changed it, as an answer does
 // that comes to one which has just expired, and others may be refused beside.
@@ -61,8 +105,9 @@ func (c *Checker) addRefusalLine(ctx context.Context, by Caller, key session.Key
 			return err
 		}
 		record := *item.Wait
-		if !MayAnswer(record.Wait, by.Who) && record.Audit.Count >= maxNotAllowedLines {
-			return errAuditFull
+		full := record.Audit.Count >= journal.MaxAudit || !MayAnswer(record.Wait, by.Who) && record.Audit.Count >= maxNotAllowedLines
+		if full {
+			return c.countRefusal(ctx, key, item)
 		}
 		line, ok := record.AddAudit(key, journal.Audit{Kind: journal.AuditRefused, Who: by.Who, From: by.From, At: c.cfg.Now(), Data: data})
 		if !ok {

@@ -38,7 +38,10 @@ type Config struct {
 }
 
 // Checker checks answers. Its methods are safe for concurrent use.
-type Checker struct{ cfg Config }
+type Checker struct {
+	cfg      Config
+	refusals refusals
+}
 
 // New returns a checker.
 func New(cfg Config) *Checker { return &Checker{cfg: cfg} }
@@ -100,6 +103,9 @@ func CheckFields(key session.Key, a session.Answer) error {
 // Check checks an answer against its wait and completes it: author, time, origin.
 func (c *Checker) Check(key session.Key, record journal.WaitRecord, a session.Answer, by Caller) (session.Answer, error) {
 	w := record.Wait
+	if journal.SealOf(&record) == journal.SealBroken {
+		return a, refusal.New(codes.Corrupt, key, "the record of %s is not as it was written: it was changed in the store, and takes no answer. `adjourn audit %s --verify` says more", Label(w), key.ID)
+	}
 	if err := CheckWho(key, w, by.Who); err != nil {
 		return a, err
 	}

@@ -16,12 +16,22 @@ import (
 // answer that is only stored is then known to be the last one. After any other answer the sweep
 // continues the session if the caller's process dies before it does so.
 func WithAnswer(item store.Item, answer session.Answer, hold, only bool) store.Item {
-	record := *item.Wait
+	record := answeredRecord(item)
 	record.State, record.Answer, record.Held, record.HeldLast, record.Due = session.WaitAnswered, &answer, hold, hold && only, nil
 	if !record.HeldLast {
 		record.Due = new(answer.When.Add(engine.AnsweredGrace))
 	}
 	return store.WaitItem(record, item.Rev)
+}
+
+// answeredRecord returns a copy of a wait's record for an answer that is given now. A wait that a program without
+// seals has opened gets one: whoever takes the answer in compares the wait with the entry that opened it.
+func answeredRecord(item store.Item) journal.WaitRecord {
+	record := *item.Wait
+	if journal.SealOf(&record) == journal.SealNone {
+		journal.SetSeal(&record, journal.SealWhole)
+	}
+	return record
 }
 
 // OnlyOpen reports whether of these waits a wait is the only open one. Waits are

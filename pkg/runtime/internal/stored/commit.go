@@ -50,6 +50,9 @@ func (st *Sessions) Write(ctx context.Context, s *session.Session, head *store.I
 	var newHead *journal.Head
 	if m.MovesHead {
 		newHead = st.headAfter(s, head.Head, m)
+		if err := vouch(newHead, &m.Entry); err != nil {
+			return store.Committed{}, fmt.Errorf("session %s: %w", s.Key, err)
+		}
 		p.Items = append(p.Items, store.HeadItem(*newHead, head.Rev))
 	}
 	for _, w := range m.Waits {

@@ -34,6 +34,9 @@ func (st *Sessions) Expire(ctx context.Context, key session.Key, item store.Item
 		answer.QuestionID = w.Question.ID
 	}
 	record.State, record.Answer = session.WaitExpired, &answer
+	if journal.SealOf(&record) == journal.SealNone { // the wait is compared with its entry when it is taken in
+		journal.SetSeal(&record, journal.SealWhole)
+	}
 	record.Due = new(now.Add(engine.AnsweredGrace))
 	if _, err := st.cfg.Store.Update(ctx, key, store.WaitItem(record, item.Rev)); err != nil {
 		return err
@@ -46,6 +49,9 @@ func (st *Sessions) Expire(ctx context.Context, key session.Key, item store.Item
 // wait for the sweep. A conflict means that an answer came first, and the answer counts.
 func (st *Sessions) ExpireOverdue(ctx context.Context, s *session.Session) (items []store.Item, open []session.Wait, err error) {
 	if items, err = st.WaitsAt(ctx, s.Key, WaitsAtOf(s)); err != nil {
+		return nil, nil, err
+	}
+	if err := CheckWaits(s, items); err != nil {
 		return nil, nil, err
 	}
 	expired := false

@@ -1,9 +1,11 @@
 package stored
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -115,4 +117,24 @@ func (st *Sessions) newestFrom(ctx context.Context, key session.Key, seq int64) 
 		newest = e
 	}
 	return newest, nil
+}
+
+// Runs returns every run of a session, the oldest first.
+func (st *Sessions) Runs(ctx context.Context, key session.Key) ([]session.Run, error) {
+	if err := key.Validate(); err != nil {
+		return nil, err
+	}
+	if _, err := st.ExistingHead(ctx, key); err != nil {
+		return nil, err
+	}
+	items, err := st.Items(ctx, key, store.KindRun, "")
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]session.Run, len(items))
+	for i, item := range items {
+		runs[i] = *item.Run
+	}
+	slices.SortFunc(runs, func(a, b session.Run) int { return cmp.Compare(a.ID, b.ID) })
+	return runs, nil
 }

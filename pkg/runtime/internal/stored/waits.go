@@ -119,7 +119,8 @@ func WaitNumbers(id string) (seq, index int64) {
 
 // TakeWaits returns the answers of a suspension in the order of its waits, and
 // the records of its waits as they are after entry seq took them in or closed them.
-// The answers fit into so many bytes; the records keep them as they were given.
+// The answers fit into so many bytes; the records keep them as they were given. An answer whose record is
+// not as it was written is not taken in: its wait is closed.
 func TakeWaits(s *session.Session, items []store.Item, seq int64, most int) ([]session.Answer, []store.Item) {
 	byID := map[string]store.Item{}
 	for _, item := range items {
@@ -135,6 +136,9 @@ func TakeWaits(s *session.Session, items []store.Item, seq int64, most int) ([]s
 		record := *item.Wait
 		switch record.State {
 		case session.WaitAnswered, session.WaitExpired:
+			if record.State = session.WaitClosed; !counts(w, &record) {
+				break // it is asked again
+			}
 			answer := *record.Answer
 			answer.Audit = record.Audit.Hash
 			answers = append(answers, answer)

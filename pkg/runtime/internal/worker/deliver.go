@@ -266,6 +266,9 @@ func (inv *invocation) resume(ctx context.Context) (Disposition, error) {
 		return inv.finish(ctx, err)
 	}
 	waits, err := w.sessions.WaitsAt(ctx, inv.key, stored.WaitsAtOf(inv.session))
+	if err == nil {
+		err = errors.Join(stored.CheckNewest(inv.session, inv.head.Head), stored.CheckWaits(inv.session, waits))
+	}
 	if err != nil {
 		return inv.finish(ctx, err)
 	}
@@ -305,6 +308,9 @@ func (inv *invocation) moveLease(ctx context.Context) error {
 
 // work does steps until the invocation is over, or a halt comes between two of them.
 func (inv *invocation) work(ctx context.Context) (Disposition, error) {
+	if err := stored.CheckNewest(inv.session, inv.head.Head); err != nil {
+		return inv.finish(ctx, err)
+	}
 	for {
 		if halted, err := inv.halted(ctx); err != nil || halted {
 			return inv.finish(ctx, err)
