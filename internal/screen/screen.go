@@ -20,6 +20,8 @@ import (
 const (
 	FormText = "text"
 	FormJSON = "json"
+	// FormJSONLines is of commands that print one object a line.
+	FormJSONLines = "jsonl"
 )
 
 // Config says what to print on.

@@ -320,7 +320,7 @@ Environment
 		c.lists.InboxCommand(), c.lists.NoticesCommand(), c.lists.SessionsCommand(), c.showCommand(), c.agentsCommand(),
 		c.workers.Work(), c.workers.Dev(), c.demoCommand(), c.versionCommand(),
 	)
-	root.AddCommand(c.retryCommand(), c.forkCommand(), c.checkpointsCommand(), c.lists.RunsCommand(oneSession, c.completeFirst(c.completeSessions), c.noSession))
+	root.AddCommand(c.retryCommand(), c.forkCommand(), c.checkpointsCommand(), c.lists.RunsCommand(oneSession, c.completeFirst(c.completeSessions), c.noSession), c.lists.AuditCommand(oneSession, c.completeFirst(c.completeSessions), c.noSession))
 	root.AddCommand(c.sendCommand())
 	root.AddCommand(append(c.stopCommands(), c.inbox.Commands()...)...)
 	root.AddCommand(c.deleteCommand(), c.lists.ExportCommand(oneSession, c.completeFirst(c.completeSessions), c.noSession))
@@ -385,7 +385,7 @@ func (c *cli) runExamples(registry *agent.Registry) string {
 // do wraps a command's work: what fails before it is a mistake in the words.
 func (c *cli) do(todo func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		if c.Form != screen.FormText && c.Form != screen.FormJSON {
+		if c.Form != screen.FormText && c.Form != screen.FormJSON && (c.Form != screen.FormJSONLines || cmd.Name() != "audit") {
 			return exit.Usagef("--output %q: use text or json", c.Form)
 		}
 		if err := c.Check(); err != nil {

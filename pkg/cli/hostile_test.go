@@ -116,7 +116,7 @@ func answers() map[string]any {
 		"GET /sessions/{id}/waits/{wait}": &client.WaitView{}, "POST /sessions/{id}/waits/{wait}/dismiss": &client.Acted{}, "POST /sessions/{id}/waits/{wait}/extend": &client.Acted{}, "POST /sessions/{id}/waits/{wait}/delegate": &client.Acted{},
 		"DELETE /sessions/{id}": &client.Deleted{},
 		"POST /halt":            &client.Halted{}, "POST /go": &client.Lifted{}, "GET /halts": nil, "GET /notices": &client.Notices{},
-		"GET /sessions/{id}/messages": nil, "GET /sessions/{id}/runs": &client.Runs{}, "GET /sessions/{id}/checkpoints": &client.Checkpoints{}, "GET /sessions/{id}/checkpoints/{checkpoint}": &client.CheckpointView{},
+		"GET /sessions/{id}/messages": nil, "GET /sessions/{id}/runs": &client.Runs{}, "GET /sessions/{id}/audit": &client.Audit{}, "GET /sessions/{id}/checkpoints": &client.Checkpoints{}, "GET /sessions/{id}/checkpoints/{checkpoint}": &client.CheckpointView{},
 		"POST /sessions/{id}/retry": &client.Resumed{}, "POST /sessions/{id}/fork": &client.Forked{}, "GET /openapi.json": nil,
 	}
 }
@@ -170,6 +170,7 @@ var hostileCommands = [][]string{
 	{"retry", "s"},
 	{"fork", "s", "--session", "copy"},
 	{"runs", "s"},
+	{"audit", "s"},
 	{"checkpoints", "s"},
 	{"checkpoints", "s", someCheckpoint, "--compare", someCheckpoint},
 	{"send", "s", "x"},
@@ -265,7 +266,7 @@ func TestHostileServers(t *testing.T) {
 				r = b.run(append(words, "-o", "json")...)
 				harmless(t, r, false)
 				require.True(t, json.Valid([]byte(r.stdout)), "%v: %s\n%s", words, r.stdout, r.stderr)
-				if f.ids && f.entry != "" && !slices.Contains([]string{"show", "runs", "stop", "go"}, words[0]) { // as JSON it prints the entries as they are; the answers name no session
+				if f.ids && f.entry != "" && !slices.Contains([]string{"show", "runs", "audit", "stop", "go"}, words[0]) { // as JSON it prints the entries as they are; the answers name no session
 					require.Equal(t, 1, r.code, "%v: ids that are none: %s", words, r.stderr)
 				}
 			}

@@ -92,7 +92,7 @@ var bodies = []any{
 	&client.StartRequest{}, &client.Started{}, &client.SubmitRequest{}, &client.Submitted{}, &client.AnswersRequest{}, &client.SubmittedAll{}, &client.ResumeRequest{}, &client.Resumed{}, &client.SendRequest{}, &client.Sent{}, &client.StopRequest{}, &client.Stopped{}, &client.Deleted{}, &client.DismissRequest{}, &client.ExtendRequest{}, &client.DelegateRequest{}, &client.Acted{}, &client.WaitView{},
 	&client.RetryRequest{}, &client.ForkRequest{}, &client.Forked{}, &client.CheckpointView{},
 	&client.HaltRequest{}, &client.Halted{}, &client.GoRequest{}, &client.Lifted{}, &client.Halts{}, &client.Notices{},
-	&client.Session{}, &client.Wait{}, &client.Sessions{}, &client.Runs{}, &client.Checkpoints{}, &client.Waits{}, &client.Messages{}, &client.Entries{}, &client.Problem{},
+	&client.Session{}, &client.Wait{}, &client.Sessions{}, &client.Runs{}, &client.Audit{}, &client.Checkpoints{}, &client.Waits{}, &client.Messages{}, &client.Entries{}, &client.Problem{},
 }
 
 // reach adds the names of the structs of this package that a type has in it.

@@ -107,6 +107,13 @@ func checkAnswer(out any, id string) error {
 		return checkCursor(o.Cursor)
 	case *Runs:
 		return checkCursor(o.Cursor)
+	case *Audit:
+		for i := range o.Items {
+			if err := checkID("wait", o.Items[i].Wait, true); err != nil {
+				return err
+			}
+		}
+		return checkCursor(o.Cursor)
 	case *Checkpoints:
 		for i := range o.Items {
 			if err := checkID("checkpoint", o.Items[i].ID, true); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi"
+	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // withoutIDs are the routes whose answers have nothing that checkAnswer could refuse.
@@ -50,6 +51,7 @@ func TestAnswers_ids(t *testing.T) {
 		"listMessages":     {client.Messages{Cursor: odd}},
 		"listNotices":      {client.Notices{Items: []client.Notice{{SessionID: odd}}}, client.Notices{Cursor: odd}},
 		"listRuns":         {client.Runs{Cursor: odd}},
+		"listAudit":        {client.Audit{Cursor: odd}, client.Audit{Items: []session.AuditLine{{Wait: odd}}}},
 	}
 	for _, r := range httpapi.Routes() {
 		require.NotEqual(t, len(answers[r.OperationID]) > 0, withoutIDs[r.OperationID] != "",

@@ -81,6 +81,15 @@ type Waits struct {
 	Cursor string `json:"cursor,omitempty"`
 }
 
+// Audit is a page of GET /sessions/{id}/audit: the lines of one wait after the other, in the order they were
+// opened, then the calls that a policy denied.
+type Audit struct {
+	Items  []session.AuditLine `json:"items"`
+	Cursor string              `json:"cursor,omitempty"`
+	// Check is what verifying the session's records found, if it was asked for.
+	Check *session.AuditCheck `json:"check,omitempty"`
+}
+
 // Entries is a page of GET /sessions/{id}/entries: the journal as it is stored.
 type Entries struct {
 	Items []journal.Entry `json:"items"`

@@ -83,6 +83,22 @@ func (c *Client) Waits(ctx context.Context, id string, p Page) (Waits, error) {
 	return list[Waits](ctx, c, id, "waits", p.query(), 0)
 }
 
+// AuditParams select lines of a session's audit.
+type AuditParams struct {
+	Page
+	// Verify has all records of the session compared with each other.
+	Verify bool
+}
+
+// Audit returns a page of what is recorded of a session's waits, and says whether its records are whole.
+func (c *Client) Audit(ctx context.Context, id string, p AuditParams) (Audit, error) {
+	q := p.query()
+	if p.Verify {
+		q.Set("verify", "true")
+	}
+	return list[Audit](ctx, c, id, "audit", q, 0)
+}
+
 // InboxParams select open waits.
 type InboxParams struct {
 	Page

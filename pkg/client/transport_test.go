@@ -202,6 +202,10 @@ func calls(c *client.Client, id string) map[string]func(context.Context) error {
 			_, err := c.Messages(ctx, id, client.Page{})
 			return err
 		},
+		"listAudit": func(ctx context.Context) error {
+			_, err := c.Audit(ctx, id, client.AuditParams{Verify: true})
+			return err
+		},
 		"listRuns": func(ctx context.Context) error {
 			_, err := c.Runs(ctx, id, client.Page{})
 			return err

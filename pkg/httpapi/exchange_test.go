@@ -352,6 +352,9 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.putNotices(key("prompted"))
 	s.tell("notices", ann, get, "/notices?limit=10", "")
 	s.tell("notices_next_page", ann, get, "/notices?limit=1", "")
+	// the audit, with a line of who has read the wait
+	s.tell("audit", ann, get, "/sessions/trip/audit?verify=true", "")
+	s.tell("audit_page", ann, get, "/sessions/trip/audit?limit=1", "")
 	// New exchanges go here: ids are counted, and one further up renumbers every file after it.
 	return s.told
 }

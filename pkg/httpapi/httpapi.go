@@ -77,6 +77,9 @@ type Config struct {
 	// MaxWait is how long a request may wait for a session at most; 0 means
 	// [DefaultMaxWait], less than 0 that none may wait.
 	MaxWait time.Duration
+	// ReadOnly says that the process may write nothing for a read: who has read a wait goes to the log, at
+	// the level info, instead of the wait's audit.
+	ReadOnly bool
 	// HidesDisconnects says that a request's context does not end when its client goes away, as on
 	// AWS Lambda: the preference [client.PreferCancelOnDisconnect] is not granted then. Elsewhere
 	// the context must end with [context.Canceled] as its cause when the client goes, and with

@@ -68,11 +68,12 @@ func (h *handler) session(r *request) (*response, error) {
 			return nil, err
 		}
 	}
-	stands, err := h.stand(r.Context(), r.key())
+	view, err := h.cfg.Runtime.View(r.Context(), r.key())
 	if err != nil {
 		return nil, err
 	}
-	out.body = stands
+	h.viewed(r, view.Open)
+	out.body = newSession(r.key(), view)
 	return out, nil
 }
 
@@ -156,7 +157,47 @@ func (h *handler) waits(r *request) (*response, error) {
 	if out.Items, out.Cursor, err = cut("waits", newWaits(r.key().ID, records), values, h.cfg.MaxPage); err != nil {
 		return nil, err
 	}
+	h.viewed(r, records)
 	return ok(out)
+}
+
+// audit is GET /sessions/{id}/audit.
+func (h *handler) audit(r *request) (*response, error) {
+	values, err := r.parameters("verify", "limit", "cursor")
+	if err != nil {
+		return nil, err
+	}
+	verify, err := flag(values, "verify")
+	if err != nil {
+		return nil, err
+	}
+	var out client.Audit
+	var all []session.AuditLine
+	if verify {
+		out.Check = new(session.AuditCheck)
+		all, *out.Check, err = h.cfg.Runtime.VerifyAudit(r.Context(), r.key())
+	} else {
+		all, err = h.cfg.Runtime.Audit(r.Context(), r.key())
+	}
+	if err != nil {
+		return nil, err
+	}
+	if out.Items, out.Cursor, err = cut("audit", all, values, h.cfg.MaxPage); err != nil {
+		return nil, err
+	}
+	return ok(out)
+}
+
+// viewed records who reads what open waits show. A process that may write nothing has it in its log.
+func (h *handler) viewed(r *request, waits []journal.WaitRecord) {
+	open := slices.DeleteFunc(slices.Clone(waits), func(w journal.WaitRecord) bool { return w.State != session.WaitOpen })
+	switch {
+	case len(open) == 0:
+	case h.cfg.ReadOnly:
+		h.cfg.Log.InfoContext(r.Context(), "waits were read", "session", r.key().String(), "first", open[0].Wait.ID, "count", len(open), "who", r.caller.Who, "from", r.caller.From)
+	default:
+		h.cfg.Runtime.Viewed(r.Context(), r.key(), r.by(), open)
+	}
 }
 
 // entries is GET /sessions/{id}/entries, a long poll.

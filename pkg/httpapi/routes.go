@@ -66,6 +66,7 @@ var table = []served{
 	{Route{http.MethodGet, "/sessions/{id}/checkpoints/{checkpoint}", FunctionQuery, "getCheckpoint"}, (*handler).checkpoint},
 	{Route{http.MethodGet, "/sessions/{id}/waits", FunctionQuery, "listWaits"}, (*handler).waits},
 	{Route{http.MethodGet, "/sessions/{id}/waits/{wait}", FunctionQuery, "getWait"}, (*handler).wait},
+	{Route{http.MethodGet, "/sessions/{id}/audit", FunctionQuery, "listAudit"}, (*handler).audit},
 	{Route{http.MethodGet, "/sessions/{id}/entries", FunctionQuery, "listEntries"}, (*handler).entries},
 	{Route{http.MethodGet, "/waits", FunctionQuery, "listOpenWaits"}, (*handler).inbox},
 	{Route{http.MethodPost, "/halt", FunctionResume, "haltSteps"}, (*handler).halt},

@@ -281,6 +281,10 @@ func TestDown(t *testing.T) {
 				if out.Code < 300 && strings.Contains(out.Body.String(), `"session":{`) && out.Header().Get(client.HeaderIdempotencyReplayed) != "" {
 					continue // it was done, and looking again found that out
 				}
+				if out.Code < 300 && c.method == http.MethodGet {
+					require.Contains(t, []string{"/sessions/trip", "/sessions/trip/waits"}, c.target, "who reads a wait is recorded, or the read goes on without")
+					continue
+				}
 				require.Contains(t, w.log.String(), inside)
 				if out.Code < 300 {
 					require.Equal(t, http.MethodPost, c.method)

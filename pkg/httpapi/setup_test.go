@@ -344,6 +344,7 @@ func (w *world) dump() string {
 					require.NoError(w, err)
 					if item.Wait != nil { // the lines of its audit are not part of it
 						item.Rev, item.Wait.Audit = 0, journal.AuditTip{}
+						item.Wait.ViewedBy = nil
 					}
 					write(item)
 				}

@@ -30,7 +30,7 @@ func serve(cfg Config, function httpapi.Function) (Handler, error) {
 	}
 	handler, err := httpapi.New(httpapi.Config{
 		Runtime: cfg.Runtime, Authenticate: cfg.authenticate, Functions: []httpapi.Function{function},
-		MaxWait: cmp.Or(max(cfg.MaxWait, 0), -1), HidesDisconnects: true, Fits: fits, Log: cfg.Log, Now: cfg.Now,
+		MaxWait: cmp.Or(max(cfg.MaxWait, 0), -1), HidesDisconnects: true, ReadOnly: function == httpapi.FunctionQuery, Fits: fits, Log: cfg.Log, Now: cfg.Now,
 	})
 	if err != nil {
 		return nil, err
