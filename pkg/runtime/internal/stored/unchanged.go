@@ -71,6 +71,9 @@ func counts(w session.Wait, record *journal.WaitRecord) bool {
 // read: what is no text then is not the same bytes, and its digest is the same.
 func AsOpened(a session.Wait, r *journal.WaitRecord) bool {
 	b := r.Wait
+	if r.Answer != nil && r.Answer.Kind == session.AnswerDismissal {
+		b.Needs = a.Needs // it adds the word of a dismissal
+	}
 	for _, act := range r.Acts {
 		switch act.Kind {
 		case session.ActExtended:
