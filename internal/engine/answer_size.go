@@ -56,6 +56,10 @@ func FitAnswers(answers []session.Answer, most int) []session.Answer {
 
 // cutAnswer is an answer without what makes it large.
 func cutAnswer(a session.Answer, size int) session.Answer {
+	a.Votes = slices.Clone(a.Votes)
+	for i := range a.Votes {
+		a.Votes[i].Reason = ""
+	}
 	text := fmt.Sprintf("The answer has %d bytes and was too large to keep beside the other answers.", size)
 	if a.Reason != "" {
 		a.Reason = ""
@@ -63,6 +67,9 @@ func cutAnswer(a session.Answer, size int) session.Answer {
 			a.Reason = text
 			return a
 		}
+	}
+	if len(a.Votes) > 0 && a.EditedInput == nil {
+		return a // that reasons are left out changes nothing of the decision
 	}
 	switch a.Kind {
 	case session.AnswerClientTool, session.AnswerChild:

@@ -50,7 +50,7 @@ func Restored(s *session.Session, p GoingBack, st Stamp) Move {
 		e.Messages = append(e.Messages, *p.Message)
 	}
 	e.StateOps, e.Events = p.StateOps, p.Events
-	p.askAnew(&e, results, newIDs(p.To.Calls, e.Seq))
+	p.askAnew(&e, results, newIDs(p.To.Calls, e.Seq), append(slices.Clip(s.Requesters), e.By))
 	return seal(s, e, p.Rules.Agent)
 }
 
@@ -87,12 +87,12 @@ func Forked(key session.Key, p GoingBack, st Stamp) (m Move, asked map[string]st
 	if p.Message != nil {
 		e.Messages = []llm.Message{*p.Message}
 	}
-	e.Metadata = p.To.Metadata
+	e.Metadata, e.Requesters = p.To.Metadata, p.To.Requesters
 	if p.Message == nil && (p.To.Status.Ended() || p.To.Status == session.StatusInterrupted) {
 		e.Status = session.StatusInterrupted
 	}
 	asked = newIDs(copied.Calls, e.Seq) // those that are settled are not open in the copy
-	p.askAnew(&e, results, asked)
+	p.askAnew(&e, results, asked, append(slices.Clip(e.Requesters), e.By))
 	return seal(s, e, p.Rules.Agent), asked
 }
 
@@ -138,7 +138,7 @@ func (p *GoingBack) settled() []llm.ToolResult {
 
 // askAnew opens the waits of the checkpoint whose calls have no result; where there are any, the entry
 // suspends.
-func (p *GoingBack) askAnew(e *journal.Entry, results []llm.ToolResult, ids map[string]string) {
+func (p *GoingBack) askAnew(e *journal.Entry, results []llm.ToolResult, ids map[string]string, requesters []string) {
 	done := map[string]bool{}
 	for _, r := range results {
 		done[r.CallID] = true
@@ -155,7 +155,7 @@ func (p *GoingBack) askAnew(e *journal.Entry, results []llm.ToolResult, ids map[
 	}
 	if len(e.Waits) > 0 {
 		e.Status, e.KeepsLease = session.StatusSuspended, false
-		openAll(e)
+		openAll(e, requesters...)
 	}
 }
 

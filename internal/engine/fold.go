@@ -118,6 +118,7 @@ func apply(s *session.Session, e *journal.Entry, back *history) {
 		s.Counts.BeginTask()
 	}
 	rebase(s, e, back)
+	takeRequesters(s, e)
 	if e.Rules != nil {
 		s.Rules, s.RulesAt = *e.Rules, e.Seq
 		forgetWarnings(s)

@@ -148,6 +148,18 @@ func journals() map[string]func(*story) {
 			out.Waits = []session.Wait{{Kind: session.WaitApproval, Call: "c2-1"}}
 			st.step(out).stopped(journal.SignalCancel, engine.StepOutcome{})
 		},
+		"voted": func(st *story) {
+			rule := session.AnswerRule{Roles: []string{"finance"}, Need: 2, NotRequester: true}
+			wait := session.Wait{Kind: session.WaitApproval, Call: "c2-1", Tool: "refund", Arguments: json.RawMessage(`{}`), Digest: journal.Digest([]byte(`{}`)), Policy: "d1"}
+			wait.Hold(&rule, st.s.Requesters)
+			st.step(engine.StepOutcome{Reply: st.reply(toolCall("refund")), Waits: []session.Wait{wait}, LateMail: []string{"m1"}, LateMailMessages: []llm.Message{llm.User("hurry")}, Requesters: []string{"bob"}})
+			answer := st.approval(0, true)
+			for _, who := range []string{"cyd", "dan"} {
+				answer.Votes = append(answer.Votes, session.Vote{Who: who, When: t0, From: "test", Approved: true, Digest: wait.Digest})
+			}
+			st.resumed(answer)
+			st.step(engine.StepOutcome{Results: []llm.ToolResult{success("c2-1", "refund", `1`)}}).says("done")
+		},
 		"went_back_and_compacted": func(st *story) { goBack(st) },
 		"two_timelines":           twoTimelines,
 	}

@@ -164,6 +164,8 @@ type StepOutcome struct {
 	// Mail taken in before the reply.
 	Mail         []string
 	MailMessages []llm.Message
+	// Requesters are who sent it, and the late mail.
+	Requesters []string
 	// Reply with our call ids; nil when it is committed already.
 	Reply      *llm.Message
 	NeedsInput bool
@@ -200,7 +202,7 @@ func Replied(s *session.Session, out StepOutcome, st Stamp) Move {
 
 func addReply(e *journal.Entry, out StepOutcome) {
 	e.Messages = append(e.Messages, out.MailMessages...)
-	e.Mail = out.Mail
+	e.Mail, e.Requesters = out.Mail, distinct(out.Requesters)
 	if out.Reply != nil {
 		e.Messages = append(e.Messages, *out.Reply)
 		e.Step++
@@ -249,7 +251,7 @@ func Close(s *session.Session, out StepOutcome, st Stamp) Move {
 		if len(e.Waits) == 0 {
 			e.Waits = []session.Wait{{Kind: session.WaitInput, Text: out.Reply.Text(), Deadline: out.InputExpiry.Deadline(time.Time{})}}
 		}
-		openAll(&e)
+		openAll(&e, out.Requesters...)
 	}
 	replies := int64(0)
 	if out.Reply != nil {
@@ -272,8 +274,9 @@ func (out StepOutcome) mailAnswers() bool {
 }
 
 // openAll gives the waits of an entry their ids, nonces and times. At most
-// MaxWaits are opened; the calls of the others are planned again afterwards.
-func openAll(e *journal.Entry) {
+// MaxWaits are opened; the calls of the others are planned again afterwards. Who has asked for
+// something since they were planned has asked for the task as well.
+func openAll(e *journal.Entry, requesters ...string) {
 	e.Waits = slices.Clone(e.Waits[:min(len(e.Waits), session.MaxWaits)])
 	for i := range e.Waits {
 		w := &e.Waits[i]
@@ -281,6 +284,9 @@ func openAll(e *journal.Entry) {
 		w.OpenedAt = e.At
 		if w.Kind == session.WaitApproval {
 			w.Nonce = nonce(e.Token, w.ID)
+		}
+		if w.Rule != nil && w.Rule.NotRequester {
+			w.Requesters = distinct(w.Requesters, requesters)
 		}
 		if w.Deadline != nil {
 			d := *w.Deadline
@@ -361,7 +367,7 @@ func answered(s *session.Session, answers []session.Answer, results []llm.ToolRe
 					c.Answers = append(c.Answers, a)
 				}
 			}
-			t := takeCall(s, c, s.Rules.Digest)
+			t := takeCall(s, c, s.Rules.Digest, func() Traits { return Traits{} })
 			if known := cmp.Or(t.result, t.told); known != nil { // no question is asked again
 				results[i] = *known
 			}

@@ -43,6 +43,7 @@ type Traits struct {
 	Approval func() bool
 	Expiry   *Expiry
 	Who      []string
+	Rule     *session.AnswerRule
 }
 
 // Expiry says how long a wait stays open and what happens then.
@@ -88,8 +89,9 @@ type CallPlan struct {
 	// Replies to questions of the call, for DoRun.
 	Replies []session.Answer
 	// Policy is the digest of the agent the plan was made under: every wait the call
-	// opens says it.
-	Policy string
+	// opens says it. Requesters are who asked for the task.
+	Policy     string
+	Requesters []string
 	// Wait of DoWait, without id, nonce and times.
 	Wait session.Wait
 	// Result of DoResult.
@@ -154,15 +156,16 @@ type taken struct {
 	report   *session.Wait
 	of       string
 	reported *llm.ToolResult
-	// told is an outcome that was reported under another definition, and its author: it counts
-	// if the author may still answer for the tool, or if it cannot be requested again.
-	told *llm.ToolResult
-	who  string
+	// told is an outcome that was reported under another definition, by an answer: it counts if the
+	// author may still answer for the tool, or if it cannot be requested again.
+	told   *llm.ToolResult
+	by     session.Answer
+	traits func() Traits
 }
 
 func planCall(s *session.Session, c session.Call, digest string, traits func(session.Call, json.RawMessage) Traits) CallPlan {
-	t := takeCall(s, c, digest)
-	p := CallPlan{Call: c, Arguments: t.arguments, Decided: t.decided, Policy: digest}
+	t := takeCall(s, c, digest, func() Traits { return traits(c, c.Arguments) })
+	p := CallPlan{Call: c, Arguments: t.arguments, Decided: t.decided, Policy: digest, Requesters: s.Requesters}
 	switch {
 	case t.failure != nil:
 		p.Do, p.Failure = DoFail, t.failure
@@ -185,7 +188,7 @@ func planCall(s *session.Session, c session.Call, digest string, traits func(ses
 	// What a client may have done is not repeated here, and the client cannot be asked any more.
 	gone := !p.Traits.Client && slices.ContainsFunc(c.Waits, func(w session.Wait) bool { return w.Kind == session.WaitClientTool })
 	switch {
-	case t.told != nil && (gone || len(p.Traits.Who) == 0 || slices.Contains(p.Traits.Who, t.who)):
+	case t.told != nil && (gone || t.report.HeldTo(t.by, p.Traits.Who, p.Traits.Rule)):
 		p.Do, p.Result, p.Looked = DoResult, *t.told, t.looked
 	case gone:
 		p.Do, p.Unknown, p.Result = DoResult, true, Result(c, llm.ResultUnknown, TextUnknown)
@@ -217,14 +220,17 @@ func (p *CallPlan) needsApproval(asked *session.TaskRules) bool {
 }
 
 func (p *CallPlan) wait(kind session.WaitKind) session.Wait {
-	return session.Wait{
+	w := session.Wait{
 		Kind: kind, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: journal.Digest(p.Arguments),
 		Deadline: p.Traits.Expiry.Deadline(time.Time{}), Who: p.Traits.Who, Policy: p.Policy,
 	}
+	w.Hold(p.Traits.Rule, p.Requesters)
+	return w
 }
 
-func takeCall(s *session.Session, c session.Call, digest string) taken {
-	t := taken{arguments: c.Arguments}
+// takeCall takes in the answers of a call. traits are those of its tool as it is now.
+func takeCall(s *session.Session, c session.Call, digest string, traits func() Traits) taken {
+	t := taken{arguments: c.Arguments, traits: traits}
 	for _, a := range c.Answers {
 		var w session.Wait
 		if i := slices.IndexFunc(c.Waits, func(w session.Wait) bool { return w.ID == a.Wait }); i >= 0 {
@@ -286,14 +292,20 @@ func (t *taken) reportsOn(c session.Call, digest string, traits func(session.Cal
 
 // stands reports whether an answer counts that was given under the definition with which w was
 // opened: always if the definition is the same now; otherwise by the task's policy, which is to
-// continue, to fail, or to ask again.
-func (t *taken) stands(s *session.Session, c session.Call, w session.Wait, digest string) bool {
+// continue, to fail, or to ask again. To continue, whoever answered must be known to be among those
+// who may now, and to be as many: a rule that was made stricter holds for what has not run yet. A
+// report of what has happened counts.
+func (t *taken) stands(s *session.Session, c session.Call, a session.Answer, w session.Wait, digest string) bool {
 	if w.Policy == digest {
 		return true
 	}
 	switch s.Rules.Policy.OnChange {
 	case session.ChangeGoOn:
-		return true
+		if a.Kind == session.AnswerClientTool || a.Kind == session.AnswerVerdict {
+			return true
+		}
+		now := t.traits()
+		return !now.Known || w.HeldTo(a, now.Who, now.Rule)
 	case session.ChangeFail:
 		t.failure = &session.Failure{Type: "agent_changed", Retryable: true, Message: fmt.Sprintf("The agent was changed while %s (%s) waited for people, and its policy is not to go on with what they answered under another definition.", c.ID, c.Name)}
 	case session.ChangeReask, "":
@@ -316,7 +328,7 @@ func (t *taken) takeApproval(s *session.Session, c session.Call, a session.Answe
 
 // approve takes a yes, if it was given to the agent as it is now or the policy is to go on.
 func (t *taken) approve(s *session.Session, c session.Call, a session.Answer, w session.Wait, digest string) {
-	if !t.stands(s, c, w, digest) {
+	if !t.stands(s, c, a, w, digest) {
 		return // the approval was for something else
 	}
 	// What runs is what was shown, or what the answer put in its place, and the
@@ -327,6 +339,10 @@ func (t *taken) approve(s *session.Session, c session.Call, a session.Answer, w 
 		decided = journal.Digest(a.EditedInput)
 	}
 	if journal.Digest(w.Arguments) != w.Digest || journal.ShownDigest(w) != w.ShownDigest || a.ShownDigest != w.ShownDigest {
+		decided = ""
+	}
+	byDeadline := a.Kind == session.AnswerExpiry && !w.NeedsSeveral()
+	if w.Votes() && !byDeadline && !w.Tally(a.Votes).Approved {
 		decided = ""
 	}
 	if a.Error == "" && decided != "" && decided == a.Digest {
@@ -352,7 +368,7 @@ func (t *taken) takeReply(s *session.Session, c session.Call, a session.Answer, 
 		t.result, t.neverRan = &result, true
 		return
 	}
-	if t.stands(s, c, w, digest) {
+	if t.stands(s, c, a, w, digest) {
 		t.reply(a, w)
 	}
 }
@@ -366,11 +382,11 @@ func (t *taken) takeReport(s *session.Session, c session.Call, a session.Answer,
 		result = verdictResult(c, a)
 	}
 	t.report, t.of, t.reported = &w, a.Digest, result
-	if t.stands(s, c, w, digest) {
+	if t.stands(s, c, a, w, digest) {
 		t.result, t.told = result, nil
 		return
 	}
-	t.result, t.told, t.who = nil, result, a.Who
+	t.result, t.told, t.by = nil, result, a
 }
 
 func (t *taken) takeExpiry(s *session.Session, c session.Call, a session.Answer, w session.Wait, digest string) {
@@ -409,7 +425,7 @@ func (t *taken) takeDefault(s *session.Session, c session.Call, a session.Answer
 	case session.WaitQuestion:
 		t.takeReply(s, c, a, w, digest)
 	case session.WaitClientTool, session.WaitChild, session.WaitUnknown, session.WaitInput:
-		if w.Kind == session.WaitClientTool && !t.stands(s, c, w, digest) {
+		if w.Kind == session.WaitClientTool && !t.stands(s, c, a, w, digest) {
 			return // the client has done nothing: it can be asked anew
 		}
 		t.result = &llm.ToolResult{CallID: c.ID, ProviderID: c.ProviderID, Name: c.Name, Status: llm.ResultSuccess, Output: a.Result}

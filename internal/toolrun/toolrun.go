@@ -29,7 +29,7 @@ func Traits(t tool.Tool, arguments json.RawMessage) engine.Traits {
 	effective, err := t.Effective(arguments)
 	out := engine.Traits{
 		Known: true, Arguments: effective, Effect: t.Effect(), Client: t.Client(), Finish: t.Finish(), OnUnknown: t.OnUnknown(),
-		Expiry: Expiry(t.Expiry()), Who: t.Who(),
+		Expiry: Expiry(t.Expiry()), Who: t.Who(), Rule: t.Rule(),
 		Approval: func() bool { return t.HasApproval() && t.NeedsApproval(effective) },
 	}
 	if err != nil {
@@ -69,12 +69,20 @@ func Expiry(x *tool.Expiry) *engine.Expiry {
 }
 
 // QuestionWait is the wait that a question opens. Whoever may decide about the tool may
-// answer its questions, unless the question names others.
+// answer its questions, unless the question names others: then the tool's names and roles do not
+// count, and what else its rule asks does.
 func QuestionWait(p engine.CallPlan, q tool.Question) session.Wait {
-	return session.Wait{
+	w := session.Wait{
 		Kind: session.WaitQuestion, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: journal.Digest(p.Arguments),
 		Question: toolcall.Shown(q), Deadline: Expiry(q.Expiry).Deadline(time.Time{}), Who: q.Who, Policy: p.Policy,
 	}
+	rule := p.Traits.Rule
+	if rule != nil && !slices.Equal(q.Who, p.Traits.Who) {
+		own := *rule
+		own.Roles, rule = nil, &own
+	}
+	w.Hold(rule, p.Requesters)
+	return w
 }
 
 // UnknownWait is the wait for a person's verdict on a call whose outcome is not known.
@@ -83,6 +91,7 @@ func UnknownWait(p engine.CallPlan) session.Wait {
 		Kind: session.WaitUnknown, Call: p.Call.ID, Tool: p.Call.Name, Arguments: p.Arguments, Digest: journal.Digest(p.Arguments),
 		Text: engine.TextUnknown, Who: p.Traits.Who, Policy: p.Policy,
 	}
+	w.Hold(p.Traits.Rule, p.Requesters)
 	// The default of a deadline is for the tool's approval. It cannot say in advance
 	// what happened, so a verdict has no deadline then.
 	if x := p.Traits.Expiry; x != nil && x.Outcome != session.ExpireDefault {

@@ -66,6 +66,10 @@ type Wait struct {
 	// Who lists the callers who may answer; empty means every caller who may see the session.
 	Who    []string `json:"who,omitempty"`
 	Policy string   `json:"policy,omitempty"`
+	// Rule says who else may answer, and how many must; nil where Who says all. Requesters asked for
+	// the task; they are known where the rule keeps them from answering.
+	Rule       *AnswerRule `json:"rule,omitempty"`
+	Requesters []string    `json:"requesters,omitempty"`
 	// Origin is the wait this one mirrors, in a descendant's session.
 	Origin *Origin `json:"origin,omitempty"`
 }
@@ -198,6 +202,9 @@ type Answer struct {
 	For  string    `json:"for,omitempty"`
 	When time.Time `json:"when"`
 	From string    `json:"from"`
+	// Votes of an approval that needs several people: those that decided it, or that had come when it
+	// expired. Who is then whose vote was the last.
+	Votes []Vote `json:"votes,omitempty"`
 	// Audit is the newest hash of the wait's audit lines when an entry took the
 	// answer in; only there is it set.
 	Audit string `json:"audit,omitempty"`

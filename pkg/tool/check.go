@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/session"
@@ -70,12 +71,43 @@ func check[In any](spec Spec[In], client bool) error {
 		}
 	}
 	checkExpiry(spec, client, wrong)
-	for _, who := range spec.Who {
-		if who == "" {
-			wrong("Who", "it holds an empty name, which nobody has")
+	checkRule(spec, wrong)
+	return errors.Join(errs...)
+}
+
+// checkRule is about who may answer, and how many must.
+func checkRule[In any](spec Spec[In], wrong func(field, format string, args ...any)) {
+	if slices.Contains(spec.Who, "") {
+		wrong("Who", "it holds an empty name, which nobody has")
+	}
+	if slices.Contains(spec.Roles, "") {
+		wrong("Roles", "it holds an empty role, which nobody has")
+	}
+	named := len(slices.Compact(slices.Sorted(slices.Values(spec.Who))))
+	for _, count := range []struct {
+		field string
+		is    int
+	}{{"Need", spec.Need}, {"Noes", spec.Noes}} {
+		switch {
+		case count.is < 0:
+			wrong(count.field, "%d is negative: leave it zero for one", count.is)
+		case count.is > session.MaxVotes:
+			wrong(count.field, "%d people are more than %d, the most there may be", count.is, session.MaxVotes)
+		case count.is < 2:
+		case spec.Approve == nil:
+			wrong(count.field, "it counts votes on an approval, and the tool asks for none: set Approve. One person answers a question, or for a client")
+		case named > 0 && len(spec.Roles) == 0 && count.is > named:
+			wrong(count.field, "%d people are needed, and Who names %d", count.is, named)
 		}
 	}
-	return errors.Join(errs...)
+	switch spec.Assurance {
+	case "", session.AssuranceLink, session.AssuranceSignedIn:
+	default:
+		wrong("Assurance", "%q is no assurance: use tool.AssuranceLink or tool.AssuranceSignedIn", spec.Assurance)
+	}
+	if x := spec.Expiry; x != nil && x.Outcome == session.ExpireDefault && spec.Approve != nil && x.Value == true && (spec.Need > 1 || spec.NotRequester) {
+		wrong("Expiry", "a default of true would approve without the people that Need and NotRequester ask for: use false, deny, fail or reask")
+	}
 }
 
 func checkExpiry[In any](spec Spec[In], client bool, wrong func(field, format string, args ...any)) {

@@ -55,8 +55,18 @@ type Spec[In any] struct {
 	Probe func(ctx context.Context, c *Call, in In) (result any, happened bool, err error)
 	// Expiry of the approval or of the client's result; nil waits for ever.
 	Expiry *Expiry
-	// Who may approve or answer; empty means every caller who may see the session.
+	// Who may approve or answer; empty, without Roles, means every caller who may see the session.
 	Who []string
+	// Roles may approve or answer as well, any one of them.
+	Roles []string
+	// Need is how many different people must approve a call, and Noes how many noes end it; zero is
+	// one. They are for approvals alone. Where one person decides, or objects, nobody else is asked.
+	Need, Noes int
+	// NotRequester keeps everybody from answering who asked for the task: who began it, or told it
+	// something since.
+	NotRequester bool
+	// Assurance is how sure it must be who answers; zero means [AssuranceLink].
+	Assurance Assurance
 	// Properties overlays the inferred schema: its keywords are added to those of
 	// the property it is named after, as in {"amount": {"minimum": 1}}.
 	Properties map[string]json.RawMessage
@@ -81,6 +91,7 @@ type definition struct {
 	onUnknown         session.UnknownPolicy
 	expiry            *Expiry
 	who               []string
+	rule              *session.AnswerRule // nil where Who says all
 	schema            *schema
 	raw               json.RawMessage
 	digest            string // of all that matters, made once
@@ -141,6 +152,10 @@ func define[In any](spec Spec[In], client bool) *definition {
 			in := new(In)
 			return in, decodeInto(args, in)
 		},
+	}
+	rule := session.AnswerRule{Roles: slices.Clone(spec.Roles), Need: spec.Need, Noes: spec.Noes, NotRequester: spec.NotRequester, Assurance: spec.Assurance}
+	if !rule.IsZero() {
+		d.rule = &rule
 	}
 	if d.effect == "" {
 		d.effect = session.SideEffect
@@ -219,8 +234,20 @@ func (t Tool) Schema() json.RawMessage { return slices.Clone(t.def().raw) }
 // waits for ever.
 func (t Tool) Expiry() *Expiry { return t.def().expiry.clone() }
 
-// Who returns who may approve or answer; empty means everyone who sees the session.
+// Who returns who may approve or answer, by name; empty, without roles in the rule, means everyone
+// who sees the session.
 func (t Tool) Who() []string { return slices.Clone(t.def().who) }
+
+// Rule returns who else may answer, and how many must; nil where Who says all.
+func (t Tool) Rule() *session.AnswerRule {
+	rule := t.def().rule
+	if rule == nil {
+		return nil
+	}
+	own := *rule
+	own.Roles = slices.Clone(rule.Roles)
+	return &own
+}
 
 // HasApproval reports whether the tool has an approval rule.
 func (t Tool) HasApproval() bool { return t.def().approve != nil }
@@ -249,7 +276,8 @@ func (d *definition) makeDigest() string {
 		Timeout                  time.Duration
 		OnUnknown                session.UnknownPolicy
 		Who                      []string
-	}{d.name, d.description, d.raw, d.effect, d.approve != nil, d.client, d.finish, d.timeout, d.onUnknown, d.who})
+		Rule                     *session.AnswerRule `json:",omitempty"`
+	}{d.name, d.description, d.raw, d.effect, d.approve != nil, d.client, d.finish, d.timeout, d.onUnknown, d.who, d.rule})
 	if err != nil {
 		// A schema that is no JSON: the definition has told its mistake already.
 		raw = []byte(d.name + "\x00" + string(d.raw))

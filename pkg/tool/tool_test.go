@@ -125,6 +125,21 @@ func TestDefine_tells_every_mistake(t *testing.T) {
 		"client_timeout": {client: true, change: func(s *tool.Spec[refundIn]) { s.Timeout = 1 }, want: []string{"Timeout: it is for tools that run here"}},
 		"client_policy":  {client: true, change: func(s *tool.Spec[refundIn]) { s.OnUnknown = session.UnknownTell }, want: []string{"OnUnknown: it is for tools that run here"}},
 		"who":            {change: func(s *tool.Spec[refundIn]) { s.Who = []string{""} }, want: []string{"Who: it holds an empty name"}},
+		"roles":          {change: func(s *tool.Spec[refundIn]) { s.Roles = []string{"finance", ""} }, want: []string{"Roles: it holds an empty role"}},
+		"negative":       {change: func(s *tool.Spec[refundIn]) { s.Approve, s.Need, s.Noes = tool.Always[refundIn], -1, -2 }, want: []string{"Need: -1 is negative", "Noes: -2 is negative"}},
+		"too_many":       {change: func(s *tool.Spec[refundIn]) { s.Approve, s.Need = tool.Always[refundIn], 11 }, want: []string{"Need: 11 people are more than 10"}},
+		"more_than_named": {change: func(s *tool.Spec[refundIn]) {
+			s.Approve, s.Need, s.Noes, s.Who = tool.Always[refundIn], 3, 3, []string{"ann", "bob", "ann"}
+		}, want: []string{"Need: 3 people are needed, and Who names 2", "Noes: 3 people are needed, and Who names 2"}},
+		"votes_on_no_approval": {change: func(s *tool.Spec[refundIn]) { s.Need = 2 }, want: []string{"Need: it counts votes on an approval, and the tool asks for none"}},
+		"votes_for_a_client":   {client: true, change: func(s *tool.Spec[refundIn]) { s.Noes = 2 }, want: []string{"Noes: it counts votes on an approval"}},
+		"assurance":            {change: func(s *tool.Spec[refundIn]) { s.Assurance = "sure" }, want: []string{`Assurance: "sure" is no assurance`}},
+		"silence_is_not_two": {change: func(s *tool.Spec[refundIn]) {
+			s.Approve, s.Need, s.Expiry = tool.Always[refundIn], 2, hour(session.ExpireDefault, true)
+		}, want: []string{"Expiry: a default of true would approve without the people"}},
+		"silence_is_nobody": {change: func(s *tool.Spec[refundIn]) {
+			s.Approve, s.NotRequester, s.Expiry = tool.Always[refundIn], true, hour(session.ExpireDefault, true)
+		}, want: []string{"Expiry: a default of true would approve without the people"}},
 		"expiry_of_nothing": {
 			change: func(s *tool.Spec[refundIn]) { s.Expiry = hour(session.ExpireDeny, nil) },
 			want:   []string{"Expiry: the tool waits for nobody"},
@@ -395,7 +410,13 @@ func TestTool_Digest(t *testing.T) {
 		"defaults": {func(s *tool.Spec[refundIn]) {
 			s.Effect, s.Timeout, s.OnUnknown = session.SideEffect, tool.DefaultTimeout, session.UnknownTell
 		}, true},
-		"who":          {func(s *tool.Spec[refundIn]) { s.Who = []string{"ops"} }, false},
+		"who": {func(s *tool.Spec[refundIn]) { s.Who = []string{"ops"} }, false},
+		"rule of none": {func(s *tool.Spec[refundIn]) {
+			s.Need, s.Noes, s.Assurance, s.Roles = 1, 1, tool.AssuranceLink, []string{}
+		}, true},
+		"roles":        {func(s *tool.Spec[refundIn]) { s.Roles = []string{"ops"} }, false},
+		"requester":    {func(s *tool.Spec[refundIn]) { s.NotRequester = true }, false},
+		"assurance":    {func(s *tool.Spec[refundIn]) { s.Assurance = tool.AssuranceSignedIn }, false},
 		"name":         {func(s *tool.Spec[refundIn]) { s.Name = "repay" }, false},
 		"description":  {func(s *tool.Spec[refundIn]) { s.Description = "Repay." }, false},
 		"effect":       {func(s *tool.Spec[refundIn]) { s.Effect = session.Idempotent }, false},
@@ -417,6 +438,9 @@ func TestTool_Digest(t *testing.T) {
 			require.Equal(t, c.same, got.Digest() == base)
 		})
 	}
+	two, three := refundSpec(), refundSpec()
+	two.Approve, two.Need, two.Noes, three.Approve, three.Need, three.Noes = tool.Always[refundIn], 2, 3, tool.Always[refundIn], 3, 2
+	require.NotEqual(t, tool.Define(two, refund).Digest(), tool.Define(three, refund).Digest(), "need and noes")
 	require.NotEqual(t, base, tool.DefineClient(refundSpec()).Digest(), "client")
 }
 

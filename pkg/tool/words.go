@@ -26,6 +26,8 @@ type (
 	Money = session.Money
 	// Risk says how much a person should mind a call: [RiskLow], [RiskMedium] or [RiskHigh].
 	Risk = session.Risk
+	// Assurance says how sure it must be who answers: [AssuranceLink] or [AssuranceSignedIn].
+	Assurance = session.Assurance
 )
 
 // The risks. A [Preview] that names none says nothing about it.
@@ -56,6 +58,14 @@ const (
 	UnknownProbe = session.UnknownProbe
 	// UnknownRetry runs the tool again: it then runs at least once.
 	UnknownRetry = session.UnknownRetry
+)
+
+// The assurances. A [Spec] that names none means AssuranceLink.
+const (
+	// AssuranceLink lets a signed link answer as well, which proves that it was delivered.
+	AssuranceLink = session.AssuranceLink
+	// AssuranceSignedIn lets only those answer who have signed in.
+	AssuranceSignedIn = session.AssuranceSignedIn
 )
 
 // The outcomes of a deadline.

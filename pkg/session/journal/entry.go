@@ -45,6 +45,9 @@ type Entry struct {
 	Status  session.Status `json:"status"`
 	// Parent is set on the first entry of a child.
 	Parent *session.Parent `json:"parent,omitempty"`
+	// Requesters asked for the task beside By: those of the session a fork is a copy of, those of a
+	// child's parent, and who sent the mail that the entry takes in.
+	Requesters []string `json:"requesters,omitempty"`
 	// Tags a start, or a fork, gave, by which sessions are found.
 	Tags []string `json:"tags,omitempty"`
 	// Metadata a start gave, for the caller's own use.

@@ -35,8 +35,12 @@ func waits() map[string]any {
 	}
 	choice := question(session.QuestionChoice, session.Choice{ID: "r", Label: "red"}, session.Choice{ID: "b"})
 	choice.Deadline = deadline(session.ExpireDefault, `["r"]`)
+	ruled := approval
+	ruled.Needs, ruled.Requesters = []string{session.NeedsAnswerRule}, []string{"zoe"}
+	ruled.Rule = &session.AnswerRule{Roles: []string{"finance"}, Need: 2, Noes: 3, NotRequester: true, Assurance: session.AssuranceSignedIn}
 	return map[string]any{
-		"wait_approval": approval, "wait_client_tool": client, "wait_question": choice,
+		"wait_approval_ruled": ruled,
+		"wait_approval":       approval, "wait_client_tool": client, "wait_question": choice,
 		"wait_question_multi": question(session.QuestionMultiChoice, session.Choice{ID: "x"}), "wait_question_text": question(session.QuestionText),
 		"wait_input": session.Wait{ID: "w4-4", Kind: session.WaitInput, Text: "Which region?", OpenedAt: at, Deadline: deadline(session.ExpireReask, "")},
 		"wait_child": session.Wait{ID: "w4-5", Kind: session.WaitChild, Call: "c4-5", Tool: "delegate", Child: "s1-agent-clerk", OpenedAt: at},
@@ -45,6 +49,10 @@ func waits() map[string]any {
 			Text: "Did it happen?", OpenedAt: at, Deadline: deadline(session.ExpireFail, ""),
 		},
 	}
+}
+
+var votes = []session.Vote{
+	{Who: "bob", When: at, From: "cli", Reason: "too much", Digest: prev}, {Who: "ana", When: at, From: "https://app.example.org", Approved: true, Digest: prev},
 }
 
 func answers() map[string]any {
@@ -75,6 +83,7 @@ func answers() map[string]any {
 		"answer_approved_edited": approval(true, func(a *session.Answer) {
 			a.Reason, a.EditedInput, a.Digest = "half", raw(`{"order":"A-3","amount":250}`), token
 		}),
+		"answer_voted":         approval(true, func(a *session.Answer) { a.Digest, a.Votes = prev, votes }),
 		"answer_denied":        approval(false, func(a *session.Answer) { a.Reason = "too much" }),
 		"answer_dismissed":     answer("w4-1", session.AnswerDismissal, func(a *session.Answer) { a.Reason, a.For = "not needed", "ben" }),
 		"answer_client_error":  answer("w4-2", session.AnswerClientTool, func(a *session.Answer) { a.Error = "no GPS" }),
@@ -126,6 +135,7 @@ func records() map[string]any {
 		Usage: llm.Usage{Input: 10, Output: 5},
 	}
 	wait, _ := waits()["wait_approval"].(session.Wait)
+	ruled, _ := waits()["wait_approval_ruled"].(session.Wait)
 	approved, _ := answers()["answer_approved"].(session.Answer)
 	expired, _ := answers()["answer_expiry_deny"].(session.Answer)
 	tool := func(state journal.ToolState, change func(*journal.ToolRecord)) journal.ToolRecord {
@@ -139,6 +149,7 @@ func records() map[string]any {
 		"run": run, "run_ended": ended,
 		"waitrecord_open":     journal.WaitRecord{Wait: wait, State: session.WaitOpen, Agent: "support", Due: new(later)},
 		"waitrecord_answered": journal.WaitRecord{Wait: wait, State: session.WaitAnswered, Answer: &approved, Held: true, Agent: "support", Due: new(later)},
+		"waitrecord_voted":    journal.WaitRecord{Wait: ruled, State: session.WaitOpen, Votes: votes, Agent: "support", Due: new(later)},
 		"waitrecord_expired":  journal.WaitRecord{Wait: wait, State: session.WaitExpired, Answer: &expired, Agent: "support", Due: new(later)},
 		"waitrecord_taken":    journal.WaitRecord{Wait: wait, State: session.WaitTaken, Answer: &approved, Audit: journal.AuditTip{Count: 2, Hash: prev}, Agent: "support", TakenBy: 5},
 		"waitrecord_acts": journal.WaitRecord{Wait: wait, State: session.WaitOpen, Agent: "support", Due: new(later), Acts: []session.WaitAct{

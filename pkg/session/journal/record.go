@@ -192,6 +192,8 @@ type WaitRecord struct {
 	State session.WaitState `json:"state"`
 	// Answer once there is one; it stays when the wait is taken.
 	Answer *session.Answer `json:"answer,omitempty"`
+	// Votes of an approval that needs several people, one of each person.
+	Votes []session.Vote `json:"votes,omitempty"`
 	// Held says that the answer was only stored (autoResume false).
 	Held bool `json:"held,omitempty"`
 	// HeldLast says that a held answer was the last: before it was written no other wait was

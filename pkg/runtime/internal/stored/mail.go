@@ -5,28 +5,28 @@ import (
 	"slices"
 
 	"github.com/adjourn/adjourn/internal/engine"
-	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // Mail returns the mail of a session that neither an entry has, nor taken, in its order: as much as
 // has at most so many bytes, and at least one. whole says that no more is there.
-func (st *Sessions) Mail(ctx context.Context, s *session.Session, taken []string, most int) (ids []string, messages []llm.Message, whole bool, err error) {
+func (st *Sessions) Mail(ctx context.Context, s *session.Session, taken []string, most int) (mail []journal.Mail, whole bool, err error) {
 	items, err := st.Items(ctx, s.Key, store.KindMail, "")
 	if err != nil {
-		return nil, nil, false, err
+		return nil, false, err
 	}
 	for _, item := range items {
 		if s.Mail[item.ID] || slices.Contains(taken, item.ID) {
 			continue
 		}
 		size := engine.EncodedSize(item.Mail.Message)
-		if size > most && len(ids) > 0 {
-			return ids, messages, false, nil
+		if size > most && len(mail) > 0 {
+			return mail, false, nil
 		}
 		most -= size
-		ids, messages = append(ids, item.ID), append(messages, item.Mail.Message)
+		mail = append(mail, *item.Mail)
 	}
-	return ids, messages, true, nil
+	return mail, true, nil
 }

@@ -59,7 +59,7 @@ func (inv *invocation) obeySignal(ctx context.Context, signal journal.Signal, do
 func (inv *invocation) commitSignal(ctx context.Context, signal journal.Signal, done engine.StepOutcome, asking []store.Item) error {
 	for {
 		done.Used.Active += inv.active()
-		out := engine.StepOutcome{Used: done.Used, Mail: done.Mail, MailMessages: done.MailMessages}
+		out := engine.StepOutcome{Used: done.Used, Mail: done.Mail, MailMessages: done.MailMessages, Requesters: done.Requesters}
 		if err := inv.takeLateMail(ctx, &out); err != nil {
 			return err
 		}

@@ -249,11 +249,13 @@ func (inv *invocation) takeMail(ctx context.Context, out *engine.StepOutcome) er
 	}
 	count := inv.head.Head.MailCount
 	if count > int64(len(inv.session.Mail)+len(out.Mail)) {
-		ids, messages, whole, err := inv.sessions.Mail(ctx, inv.session, out.Mail, inv.cfg.StepBytes/4)
+		mail, whole, err := inv.sessions.Mail(ctx, inv.session, out.Mail, inv.cfg.StepBytes/4)
 		if err != nil {
 			return err
 		}
-		out.Mail, out.MailMessages = append(out.Mail, ids...), append(out.MailMessages, messages...)
+		for _, m := range mail {
+			out.Mail, out.MailMessages, out.Requesters = append(out.Mail, m.ID), append(out.MailMessages, m.Message), append(out.Requesters, m.Who)
+		}
 		if !whole {
 			count = int64(len(inv.session.Mail) + len(out.Mail))
 		}
@@ -266,11 +268,11 @@ func (inv *invocation) takeMail(ctx context.Context, out *engine.StepOutcome) er
 // step. What is over an entry's share is left: for the next step, or, where the session rests, for
 // the one it goes on with.
 func (inv *invocation) takeLateMail(ctx context.Context, out *engine.StepOutcome) error {
-	late := engine.StepOutcome{Mail: slices.Clip(out.Mail)}
+	late := engine.StepOutcome{Mail: slices.Clip(out.Mail), Requesters: slices.Clip(out.Requesters)}
 	if err := inv.takeMail(ctx, &late); err != nil {
 		return err
 	}
-	out.LateMail, out.LateMailMessages = late.Mail[len(out.Mail):], late.MailMessages
+	out.LateMail, out.LateMailMessages, out.Requesters = late.Mail[len(out.Mail):], late.MailMessages, late.Requesters
 	inv.mailSeen = inv.head.Head.MailCount
 	return nil
 }

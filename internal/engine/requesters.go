@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+)
+
+// takeRequesters notes who asks for the task: who began it, who told it something since, and of one
+// that begins from a checkpoint also those of before. A child's are those that its first entry names.
+func takeRequesters(s *session.Session, e *journal.Entry) {
+	var asks []string
+	switch byVerb := e.Attempt.N == 0; {
+	case e.Kind == session.KindStarted:
+		s.Requesters = nil
+		if e.Parent == nil {
+			asks = append(asks, e.By)
+		}
+	case e.Kind == session.KindForked, e.Kind == session.KindRestored, byVerb && e.Trigger == session.TriggerMessage:
+		asks = append(asks, e.By)
+	}
+	for _, a := range e.Answers {
+		if a.Kind == session.AnswerMessage && e.Base == nil {
+			asks = append(asks, a.Who)
+		}
+	}
+	if asks = append(asks, e.Requesters...); len(asks) > 0 {
+		s.Requesters = distinct(s.Requesters, asks)
+	}
+}
+
+// distinct returns the names in all lists, each once; the empty name is nobody's.
+func distinct(lists ...[]string) []string {
+	var names []string
+	for _, list := range lists {
+		for _, name := range list {
+			if name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}

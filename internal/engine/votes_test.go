@@ -1,0 +1,60 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+)
+
+// TestPlan_votes: whoever wrote the answer, a call that two people must approve runs only where two have,
+// for the arguments that were shown.
+func TestPlan_votes(t *testing.T) {
+	t.Parallel()
+	arguments := json.RawMessage(`{"a":1}`)
+	digest := journal.Digest(arguments)
+	vote := func(who string, approved bool, digest string) session.Vote {
+		return session.Vote{Who: who, Approved: approved, Digest: digest}
+	}
+	for name, c := range map[string]struct {
+		votes []session.Vote
+		kind  session.AnswerKind
+		runs  bool
+	}{
+		"none":               {nil, "", false},
+		"one":                {[]session.Vote{vote("bob", true, digest)}, "", false},
+		"one twice":          {[]session.Vote{vote("bob", true, digest), vote("bob", true, digest)}, "", false},
+		"a yes and a no":     {[]session.Vote{vote("bob", true, digest), vote("cyd", false, digest)}, "", false},
+		"for something else": {[]session.Vote{vote("bob", true, digest), vote("cyd", true, "other")}, "", false},
+		"who asked":          {[]session.Vote{vote("bob", true, digest), vote("ann", true, digest)}, "", false},
+		"two":                {[]session.Vote{vote("bob", true, digest), vote("cyd", true, digest)}, "", true},
+		"a deadline":         {nil, session.AnswerExpiry, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st := begin(t)
+			wait := session.Wait{Kind: session.WaitApproval, Call: "c2-1", Tool: "refund", Arguments: arguments, Digest: digest, Policy: "d1"}
+			wait.Hold(&session.AnswerRule{Need: 2, NotRequester: true}, []string{"ann"})
+			st.step(engine.StepOutcome{
+				Reply: st.reply(llm.Part{Kind: llm.PartToolCall, ToolCall: &llm.ToolCall{Name: "refund", Arguments: arguments}}), Waits: []session.Wait{wait},
+			})
+			answer := st.approval(0, true)
+			if c.kind != "" {
+				answer = st.expiry(0, session.ExpireDefault, `true`)
+			}
+			answer.Digest, answer.Votes = digest, c.votes
+			st.resumed(answer)
+			p := engine.Plan(st.s, "d1", func(session.Call, json.RawMessage) engine.Traits { return engine.Traits{Known: true, Approval: yes} })[0]
+			require.Equal(t, c.runs, p.Do == engine.DoRun)
+			if !c.runs {
+				require.Equal(t, llm.ResultError, p.Result.Status)
+				require.True(t, p.NeverRan)
+			}
+		})
+	}
+}

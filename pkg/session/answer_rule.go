@@ -1,0 +1,175 @@
+package session
+
+import (
+	"slices"
+	"time"
+)
+
+// AnswerRule says who may answer what a tool waits for, beside the names in [Wait.Who], and how many
+// must. It is the tool's, and a wait has a copy of it.
+type AnswerRule struct {
+	// Roles may answer, any one of them, beside whom Who names.
+	Roles []string `json:"roles,omitempty"`
+	// Need is how many different people must approve, Noes how many noes end it; 0 is one. They are
+	// for approvals.
+	Need int `json:"need,omitempty"`
+	Noes int `json:"noes,omitempty"`
+	// NotRequester keeps whoever asked for the task from answering.
+	NotRequester bool `json:"notRequester,omitempty"`
+	// Assurance is how sure it must be who answers; empty is [AssuranceLink].
+	Assurance Assurance `json:"assurance,omitempty"`
+}
+
+// Assurance says how sure it is who somebody is.
+type Assurance string
+
+// The assurances. A signed link proves that it was delivered to somebody, and not who uses it.
+const (
+	AssuranceLink     Assurance = "link"
+	AssuranceSignedIn Assurance = "signed_in"
+)
+
+// MaxVotes is how many yeses or noes a rule may ask for.
+const MaxVotes = 10
+
+// NeedsAnswerRule is the word in the needs of a wait that has a rule: a program that does not know
+// the rule would let one answer decide, or anybody's.
+const NeedsAnswerRule = "answer_rule"
+
+// Vote is what one person said on an approval that needs several. Its digest is that of the
+// arguments it is about.
+type Vote struct {
+	Who      string    `json:"who"`
+	When     time.Time `json:"when"`
+	From     string    `json:"from"`
+	Approved bool      `json:"approved"`
+	Reason   string    `json:"reason,omitempty"`
+	Digest   string    `json:"digest"`
+}
+
+// IsZero reports whether the rule asks for nothing.
+func (r *AnswerRule) IsZero() bool {
+	return r == nil || len(r.Roles) == 0 && r.Need < 2 && r.Noes < 2 && !r.NotRequester && (r.Assurance == "" || r.Assurance == AssuranceLink)
+}
+
+// Hold puts a rule on a wait, with the people who asked for the task where it keeps them from
+// answering. Need and Noes are for approvals, and are left out of other kinds.
+func (w *Wait) Hold(rule *AnswerRule, requesters []string) {
+	if rule.IsZero() {
+		return
+	}
+	own := *rule
+	if own.Roles = slices.Clone(rule.Roles); w.Kind != WaitApproval {
+		own.Need, own.Noes = 0, 0
+	}
+	if own.IsZero() {
+		return
+	}
+	w.Rule = &own
+	w.Needs = append(slices.Clip(w.Needs), NeedsAnswerRule)
+	if own.NotRequester {
+		w.Requesters = slices.Clone(requesters)
+	}
+}
+
+// rule returns the rule of a wait; the zero rule where it has none.
+func (w *Wait) rule() AnswerRule {
+	if w.Rule == nil {
+		return AnswerRule{}
+	}
+	return *w.Rule
+}
+
+// Votes reports whether answers to the wait are votes: more than one yes, or more than one no, is needed.
+func (w *Wait) Votes() bool { return w.rule().Need > 1 || w.rule().Noes > 1 }
+
+// NeedsSeveral reports whether more than one person must approve.
+func (w *Wait) NeedsSeveral() bool { return w.rule().Need > 1 }
+
+// IsNamed reports whether a wait lets somebody answer: by name, by a role, or because it names nobody.
+func (w *Wait) IsNamed(who string, roles []string) bool {
+	may := w.rule().Roles
+	return len(w.Who) == 0 && len(may) == 0 || slices.Contains(w.Who, who) || slices.ContainsFunc(roles, func(role string) bool { return slices.Contains(may, role) })
+}
+
+// IsFor reports whether somebody of that name may be among those a wait lets answer: which roles they
+// have is not known here.
+func (w *Wait) IsFor(who string) bool { return len(w.rule().Roles) > 0 || w.IsNamed(who, nil) }
+
+// Tally is what the votes on a wait come to.
+type Tally struct {
+	Decided, Approved bool
+	// Missing is how many more must approve.
+	Missing int
+}
+
+// Tally counts votes, one for each person. Of several yeses each counts for the arguments that were
+// shown only, and not of somebody who asked for the task. Where so many noes have come that those who are named cannot
+// approve any more, that is a no.
+func (w *Wait) Tally(votes []Vote) Tally {
+	yes, no := map[string]bool{}, map[string]bool{}
+	need, noes := max(w.rule().Need, 1), max(w.rule().Noes, 1)
+	for _, v := range votes {
+		switch {
+		case yes[v.Who] || no[v.Who]:
+		case !v.Approved:
+			no[v.Who] = true
+		case (v.Digest == w.Digest || need == 1) && !slices.Contains(w.Requesters, v.Who):
+			yes[v.Who] = true
+		}
+	}
+	t := Tally{Approved: len(yes) >= need, Missing: max(need-len(yes), 0)}
+	t.Decided = t.Approved || len(no) >= noes
+	if left := w.Left(votes); !t.Decided && len(no) > 0 && left != nil {
+		t.Decided = len(left) < t.Missing
+	}
+	return t
+}
+
+// Left returns whom of those it names a wait may still hear; nil where it goes by roles, or names nobody.
+func (w *Wait) Left(votes []Vote) []string {
+	if len(w.rule().Roles) > 0 || len(w.Who) == 0 {
+		return nil
+	}
+	left := []string{}
+	for _, who := range w.Who {
+		voted := slices.ContainsFunc(votes, func(v Vote) bool { return v.Who == who })
+		if !voted && !slices.Contains(w.Requesters, who) && !slices.Contains(left, who) {
+			left = append(left, who)
+		}
+	}
+	return left
+}
+
+// HeldTo reports whether an answer to a wait is known to keep to what the tool asks now, which may be
+// stricter than what the wait asked. Whom a question names is the question's own.
+func (w *Wait) HeldTo(a Answer, who []string, rule *AnswerRule) bool {
+	was, is := w.rule(), AnswerRule{}
+	if rule != nil {
+		is = *rule
+	}
+	authors := []string{a.Who}
+	if len(a.Votes) > 0 {
+		authors = nil
+		for _, v := range a.Votes {
+			if v.Approved && !slices.Contains(authors, v.Who) {
+				authors = append(authors, v.Who)
+			}
+		}
+	}
+	within := func(some, all []string) bool {
+		return !slices.ContainsFunc(some, func(one string) bool { return !slices.Contains(all, one) })
+	}
+	if named := len(who)+len(is.Roles) > 0; named && !within(authors, who) {
+		if len(w.Who)+len(was.Roles) == 0 || !within(was.Roles, is.Roles) || w.Kind != WaitQuestion && !within(w.Who, who) {
+			return false
+		}
+	}
+	switch {
+	case w.Kind == WaitApproval && is.Need > max(1, len(authors)):
+		return false
+	case is.NotRequester && !was.NotRequester:
+		return false
+	}
+	return is.Assurance != AssuranceSignedIn || was.Assurance == AssuranceSignedIn || w.Votes()
+}
