@@ -28,20 +28,24 @@ type Code string
 
 // The codes of the verbs.
 const (
-	InvalidID           Code = "invalid_id"
-	InvalidInput        Code = "invalid_input"
-	InputTooLarge       Code = "input_too_large"
-	InvalidAnswer       Code = "invalid_answer"
-	WrongKind           Code = "wrong_kind"
-	UnknownAgent        Code = "unknown_agent"
-	AgentNotOffered     Code = "agent_not_offered"
-	InvalidModel        Code = "invalid_model"
-	SessionNotFound     Code = "session_not_found"
-	WaitNotFound        Code = "wait_not_found"
-	CheckpointNotFound  Code = "checkpoint_not_found"
-	InvalidCheckpoint   Code = "invalid_checkpoint"
-	InvalidCursor       Code = "invalid_cursor"
-	NotAllowed          Code = "not_allowed"
+	InvalidID          Code = "invalid_id"
+	InvalidInput       Code = "invalid_input"
+	InputTooLarge      Code = "input_too_large"
+	InvalidAnswer      Code = "invalid_answer"
+	WrongKind          Code = "wrong_kind"
+	UnknownAgent       Code = "unknown_agent"
+	AgentNotOffered    Code = "agent_not_offered"
+	InvalidModel       Code = "invalid_model"
+	SessionNotFound    Code = "session_not_found"
+	WaitNotFound       Code = "wait_not_found"
+	CheckpointNotFound Code = "checkpoint_not_found"
+	InvalidCheckpoint  Code = "invalid_checkpoint"
+	InvalidCursor      Code = "invalid_cursor"
+	NotAllowed         Code = "not_allowed"
+	// RequesterMayNotAnswer: who asked for the task may not decide about it, or it is not known who did.
+	RequesterMayNotAnswer Code = "requester_may_not_answer"
+	// SignInRequired: a signed link does not say who uses it.
+	SignInRequired      Code = "sign_in_required"
 	AlreadyRunning      Code = "already_running"
 	NotResumable        Code = "not_resumable"
 	StillWaiting        Code = "still_waiting"
@@ -100,7 +104,7 @@ func (c Code) Class() Class {
 		return ClassInvalid
 	case UnknownAgent, SessionNotFound, WaitNotFound, CheckpointNotFound:
 		return ClassNotFound
-	case NotAllowed, AgentNotOffered:
+	case NotAllowed, AgentNotOffered, RequesterMayNotAnswer, SignInRequired:
 		return ClassForbidden
 	case AlreadyRunning, NotResumable, StillWaiting, AlreadyAnswered, SessionEnded, StaleCheckpoint,
 		AgentMismatch, NothingToDecide, IdempotencyMismatch, ApprovalMismatch, SessionExists, EffectsNotAcknowledged, NoDeadline, TooManyActs:

@@ -97,6 +97,8 @@ type Submitted struct {
 	Continuation Continuation   `json:"continuation"`
 	// Open is what the session still waits for.
 	Open []Wait `json:"open"`
+	// VotesMissing is how many more must approve what was voted on; the session waits for them.
+	VotesMissing int `json:"votesMissing,omitempty"`
 	// Repeated says that the same answer was given before; nothing was done again.
 	Repeated bool `json:"repeated,omitempty"`
 	// Session as it stood when the answer was made; left out when it could not be read.

@@ -128,8 +128,19 @@ type Wait struct {
 
 	OpenedAt time.Time         `json:"openedAt"`
 	Deadline *session.Deadline `json:"deadline,omitempty"`
-	// Who may answer; left out means everyone who may see the session.
-	Who    []string        `json:"who,omitempty"`
+	// Who may answer; left out, without roles in the rule, means everyone who may see the session.
+	Who []string `json:"who,omitempty"`
+	// Rule says who else may answer, and how many must. Requesters asked for the task, and may not
+	// answer where the rule says so.
+	Rule       *session.AnswerRule `json:"rule,omitempty"`
+	Requesters []string            `json:"requesters,omitempty"`
+	// Votes of an approval that needs several people. Of one that is open, VotesMissing is how many
+	// more must approve, and MayVote are those by name who have not voted and may; left out where
+	// roles, or everybody, may.
+	Votes        []session.Vote `json:"votes,omitempty"`
+	VotesMissing int            `json:"votesMissing,omitempty"`
+	MayVote      []string       `json:"mayVote,omitzero"`
+
 	Policy string          `json:"policy,omitempty"`
 	Origin *session.Origin `json:"origin,omitempty"`
 

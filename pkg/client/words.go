@@ -56,6 +56,8 @@ const (
 	CodeInvalidCheckpoint      = codes.InvalidCheckpoint
 	CodeInvalidCursor          = codes.InvalidCursor
 	CodeNotAllowed             = codes.NotAllowed
+	CodeRequesterMayNotAnswer  = codes.RequesterMayNotAnswer
+	CodeSignInRequired         = codes.SignInRequired
 	CodeAlreadyRunning         = codes.AlreadyRunning
 	CodeNotResumable           = codes.NotResumable
 	CodeStillWaiting           = codes.StillWaiting

@@ -46,7 +46,7 @@ func (h *handler) act(r *request, body any, fill func(*runtime.ActParams)) (*res
 	out.replayed(acted.Replayed)
 	stands, _ := h.settle(r, r.key(), 0, 0, out)
 	out.body = client.Acted{
-		Wait: newWait(r.key().ID, acted.Record), Continuation: acted.Continuation, Open: openWaits(r.key().ID, acted.Open),
+		Wait: newWait(r.key().ID, acted.Record), Continuation: acted.Continuation, Open: newWaits(r.key().ID, acted.Open),
 		Repeated: acted.Repeated, Session: stands,
 	}
 	return out, nil

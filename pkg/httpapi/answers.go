@@ -62,7 +62,7 @@ func (h *handler) submitAll(r *request) (*response, error) {
 		}
 		out.Results[i].WaitID, replayed = submitted.Answer.Wait, replayed && submitted.Replayed
 		out.Results[i].Answer, out.Results[i].Repeated = &submitted.Answer, submitted.Repeated || submitted.Replayed
-		out.Continuation, out.Open = submitted.Continuation, openWaits(r.key().ID, submitted.Open)
+		out.Continuation, out.Open = submitted.Continuation, newWaits(r.key().ID, submitted.Open)
 	}
 	if first != nil {
 		refusal := h.refused(r, first)

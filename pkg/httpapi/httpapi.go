@@ -21,6 +21,10 @@ type Caller struct {
 	Who string
 	// From says from where, for the record; empty means the address the request came from.
 	From string
+	// Roles of the caller, asked for where only some may answer. They are as sure as Who is.
+	Roles []string
+	// OneUser says that the caller is the one user of a data file, whose name tells nobody apart.
+	OneUser bool
 	// Operator says that this is whoever runs the program, who may halt every tenant. No
 	// authenticator of callers sets it.
 	Operator bool

@@ -33,7 +33,7 @@ func (h *handler) sendMessage(r *request) (*response, error) {
 	}
 	out.body = client.Sent{
 		SessionID: r.key().ID, Outcome: sent.Outcome, Task: sent.Task, Seq: sent.Seq, MailID: sent.Mail,
-		Continuation: sent.Continuation, Open: openWaits(r.key().ID, sent.Open), Replayed: sent.Replayed, Session: stands,
+		Continuation: sent.Continuation, Open: newWaits(r.key().ID, sent.Open), Replayed: sent.Replayed, Session: stands,
 	}
 	return out, nil
 }

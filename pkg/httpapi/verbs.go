@@ -81,7 +81,7 @@ func (h *handler) submit(r *request) (*response, error) {
 	}
 	stands, _ := h.settle(r, r.key(), 0, task, out)
 	out.body = client.Submitted{
-		Answer: submitted.Answer, Continuation: submitted.Continuation, Open: openWaits(r.key().ID, submitted.Open),
+		Answer: submitted.Answer, Continuation: submitted.Continuation, Open: newWaits(r.key().ID, submitted.Open), VotesMissing: submitted.VotesMissing,
 		Repeated: submitted.Repeated, Session: stands,
 	}
 	return out, nil
@@ -139,7 +139,7 @@ func (h *handler) resumeWith(r *request, body client.ResumeRequest, idempotencyK
 		out.status = http.StatusOK
 	}
 	out.body = client.Resumed{
-		SessionID: r.key().ID, Continuation: resumed.Continuation, Open: openWaits(r.key().ID, resumed.Open),
+		SessionID: r.key().ID, Continuation: resumed.Continuation, Open: newWaits(r.key().ID, resumed.Open),
 		Repeated: resumed.Repeated, After: resumed.After, Session: stands,
 	}
 	return out, nil

@@ -48,12 +48,16 @@ func newUsage(u llm.Usage) client.Usage {
 // newWait returns a wait of a session in the words of the API.
 func newWait(sessionID string, r journal.WaitRecord) client.Wait {
 	w := r.Wait
-	return client.Wait{
+	out := client.Wait{
 		SessionID: sessionID, WaitID: w.ID, Kind: w.Kind, State: r.State, Agent: r.Agent,
 		CallID: w.Call, ApprovalID: w.Nonce, Tool: w.Tool, Arguments: w.Arguments, Digest: w.Digest,
 		Preview: w.Preview, Claim: w.Claim, ShownDigest: w.ShownDigest, Question: w.Question, Text: w.Text, ChildSessionID: w.Child, OpenedAt: w.OpenedAt, Deadline: w.Deadline,
-		Who: w.Who, Policy: w.Policy, Origin: w.Origin, Answer: r.Answer, Held: r.Held, Acts: r.Acts,
+		Who: w.Who, Rule: w.Rule, Requesters: w.Requesters, Votes: r.Votes, Policy: w.Policy, Origin: w.Origin, Answer: r.Answer, Held: r.Held, Acts: r.Acts,
 	}
+	if r.State == session.WaitOpen && w.Votes() {
+		out.VotesMissing, out.MayVote = w.Tally(r.Votes).Missing, w.Left(r.Votes)
+	}
+	return out
 }
 
 func newWaits(id string, records []journal.WaitRecord) []client.Wait {

@@ -37,7 +37,7 @@ type Acted struct {
 	Record       journal.WaitRecord
 	Continuation Continuation
 	// Open waits that are left.
-	Open []session.Wait
+	Open []journal.WaitRecord
 	// Repeated says that the same person had done the same before.
 	Repeated bool
 	// Replayed as in [Submitted].
@@ -88,7 +88,7 @@ func (r *Runtime) actOnce(ctx context.Context, p ActParams, act session.WaitAct,
 		return Acted{}, refusal.New(CodeWaitNotFound, p.Key, "there is no wait %q", p.Wait)
 	}
 	act.At = r.cfg.Now().UTC()
-	record, repeated, err := answers.Apply(p.Key, *item.Wait, act)
+	record, repeated, err := answers.Apply(p.Key, *item.Wait, act, p.Caller)
 	if err == nil && !repeated {
 		err = r.checkInTime(ctx, a.Head, item)
 	}

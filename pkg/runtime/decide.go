@@ -171,7 +171,7 @@ func (p DecideParams) decisions(head journal.Head, items []store.Item) ([]decisi
 // which may be given; they are given at one moment. What is settled must be settled so.
 func (r *Runtime) decisionWrites(ctx context.Context, head journal.Head, p DecideParams, items []store.Item, decided []decision) ([]store.Item, error) {
 	for _, d := range decided {
-		if d.item.Wait.State == session.WaitOpen {
+		if answers.TakesFrom(*d.item.Wait, p.Caller.Who) {
 			continue
 		}
 		if err := r.checkDecidedBefore(p, d, decided); err != nil {
@@ -181,10 +181,10 @@ func (r *Runtime) decisionWrites(ctx context.Context, head journal.Head, p Decid
 	var open, writes []store.Item
 	now := r.cfg.Now().UTC()
 	for _, d := range decided {
-		if d.item.Wait.State != session.WaitOpen {
+		if !answers.TakesFrom(*d.item.Wait, p.Caller.Who) {
 			continue
 		}
-		answer, err := r.answers.Check(p.Key, *d.item.Wait, p.answer(d, decided), answers.Caller(p.Caller))
+		answer, err := r.answers.Check(p.Key, *d.item.Wait, p.answer(d, decided), p.Caller)
 		if err == nil {
 			err = r.answers.CheckSize(p.Key, *d.item.Wait, answer, len(items))
 		}
@@ -208,14 +208,15 @@ func (r *Runtime) decisionWrites(ctx context.Context, head journal.Head, p Decid
 func (r *Runtime) checkDecidedBefore(p DecideParams, d decision, all []decision) error {
 	record := *d.item.Wait
 	if d.named || d.approved { // else it is not said that this one was decided on
-		if err := answers.CheckWho(p.Key, record.Wait, p.Caller.Who); err != nil {
+		if err := answers.CheckWho(p.Key, record.Wait, p.Caller); err != nil {
 			return err
 		}
 	}
 	if a := record.Answer; a != nil && a.Kind == session.AnswerDismissal && !d.named && !d.approved {
 		return nil
 	}
-	if !answers.SettledByPeople(record) {
+	given := answers.Given(record, p.Caller.Who)
+	if given == nil {
 		var ran bool // by an expiry that counted as a yes
 		if a := record.Answer; a != nil && a.Outcome == session.ExpireDefault {
 			ran = json.Unmarshal(a.Result, &ran) == nil && ran
@@ -227,10 +228,10 @@ func (r *Runtime) checkDecidedBefore(p DecideParams, d decision, all []decision)
 	}
 	answer := p.answer(d, all)
 	if !d.named && answer.Reason == "" {
-		answer.Reason = record.Answer.Reason // nothing is said about why
+		answer.Reason = given.Reason // nothing is said about why
 	}
-	if !answers.Same(*record.Answer, answer) {
-		return answers.AnsweredDifferently(p.Key, record, answer)
+	if !answers.Same(*given, answer) {
+		return answers.AnsweredDifferently(p.Key, record.Wait, given, answer)
 	}
 	return nil
 }

@@ -235,7 +235,7 @@ func TestDecide_leaves_other_waits_open(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, runtime.ContinuationWaiting, out.Continuation)
 	require.Len(t, out.Open, 1)
-	require.Equal(t, session.WaitClientTool, out.Open[0].Kind)
+	require.Equal(t, session.WaitClientTool, out.Open[0].Wait.Kind)
 	_, err = decide(w, p, runtime.DecideParams{Approve: []string{"w2-2"}})
 	require.Equal(t, runtime.CodeWrongKind, codeOf(err))
 	_, err = w.submit(p, session.WaitClientTool, session.Answer{Result: json.RawMessage(`1`)})

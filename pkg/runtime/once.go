@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/idempotency"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
@@ -37,7 +36,7 @@ func once[T any](ctx context.Context, r *Runtime, c Caller, key session.Key, q *
 		}
 		switch {
 		case !errors.Is(err, store.ErrConflict):
-			r.answers.Audit(ctx, answers.Caller(c), key, err)
+			r.answers.Audit(ctx, c, key, err)
 			return none, err
 		case try == maxTries:
 			return none, changedWhileRead(key)

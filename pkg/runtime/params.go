@@ -12,10 +12,7 @@ import (
 )
 
 // Caller is the user of a verb and the place the request came from; both are recorded.
-type Caller struct {
-	Who  string
-	From string
-}
+type Caller = answers.Caller
 
 // MaxInput is the largest user message in bytes, all its parts together: 4 MiB, more than any
 // model accepts.
@@ -90,8 +87,9 @@ const (
 type Submitted struct {
 	Answer       session.Answer
 	Continuation Continuation
-	// Open waits that are left.
-	Open []session.Wait
+	// Open waits that are left. VotesMissing is how many more must approve what was voted on.
+	Open         []journal.WaitRecord
+	VotesMissing int
 	// Repeated says that the same answer was given before.
 	Repeated bool
 	// Replayed says that this very request was carried out before, under its key: the
@@ -141,7 +139,7 @@ type Confirmation struct {
 type Resumed struct {
 	// Continuation is resumed, or waiting with what is still open.
 	Continuation Continuation
-	Open         []session.Wait
+	Open         []journal.WaitRecord
 	// Repeated says that the same decisions were taken before; nothing was done.
 	Repeated bool
 	// Replayed as in [Submitted].

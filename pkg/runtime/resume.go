@@ -324,7 +324,7 @@ func (r *Runtime) resumeWithNewMessage(ctx context.Context, s *session.Session, 
 		return Resumed{}, err
 	}
 	return Resumed{Continuation: ContinuationResumed}, r.control.Abandon(ctx, s, &control.Words{
-		Message: p.Message, Who: p.Caller.Who, From: p.Caller.From, Change: change,
+		Message: p.Message, By: p.Caller, Change: change,
 		Record: func(seq int64) ([]store.Item, error) {
 			return p.q.Record(r.cfg.Now(), p.Key, seq, idempotency.Done{Entry: seq})
 		},

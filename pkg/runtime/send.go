@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/runtime/internal/idempotency"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -38,7 +39,7 @@ type Sent struct {
 	Mail string
 	// Continuation and Open as in [Submitted], of an answer.
 	Continuation Continuation
-	Open         []session.Wait
+	Open         []journal.WaitRecord
 	// Replayed as in [Submitted].
 	Replayed bool
 }
@@ -62,7 +63,7 @@ func (r *Runtime) send(ctx context.Context, p SendParams) (Sent, error) {
 		return Sent{}, err
 	}
 	request := control.SendRequest{
-		Key: p.Key, Message: p.Message, Task: p.Task, Start: p.Start, Who: p.Caller.Who, From: p.Caller.From, Record: r.recorder(&q, p.Key),
+		Key: p.Key, Message: p.Message, Task: p.Task, Start: p.Start, By: p.Caller, Record: r.recorder(&q, p.Key),
 	}
 	return once(ctx, r, p.Caller, p.Key, &q, func(did json.RawMessage) (Sent, error) {
 		return r.sentBefore(ctx, p.Key, did)
@@ -98,7 +99,7 @@ func (r *Runtime) sentBefore(ctx context.Context, key session.Key, did json.RawM
 	}
 	out := Sent{Outcome: before.Outcome, Task: before.Task, Seq: before.Seq, Mail: before.Mail, Replayed: true}
 	if before.Wait != "" {
-		submitted, err := r.submittedBefore(ctx, key, idempotency.Done{Wait: before.Wait})
+		submitted, err := r.submittedBefore(ctx, key, idempotency.Done{Wait: before.Wait}, "")
 		out.Continuation, out.Open = submitted.Continuation, submitted.Open
 		return out, err
 	}

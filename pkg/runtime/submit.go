@@ -37,7 +37,7 @@ func (r *Runtime) submit(ctx context.Context, p SubmitParams) (Submitted, error)
 		if err != nil {
 			return Submitted{}, err
 		}
-		return r.submittedBefore(ctx, p.Key, d)
+		return r.submittedBefore(ctx, p.Key, d, p.Caller.Who)
 	}, func() (Submitted, error) {
 		return r.submitOnce(ctx, &p, &q)
 	})
@@ -56,8 +56,8 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *idempotenc
 	}
 	p.Answer.Wait = item.ID
 	record := *item.Wait
-	isOpen := record.State == session.WaitOpen
-	answer, err := r.answers.Check(p.Key, record, p.Answer, answers.Caller(p.Caller))
+	isOpen := answers.TakesFrom(record, p.Caller.Who)
+	answer, err := r.answers.Check(p.Key, record, p.Answer, p.Caller)
 	switch {
 	case err != nil:
 	case isOpen:
@@ -70,16 +70,16 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *idempotenc
 	if err != nil {
 		return Submitted{}, refusal.About(item.ID, err)
 	}
-	out := Submitted{Answer: answer}
+	var out Submitted
 	writes, err := q.Record(r.cfg.Now(), p.Key, a.Head.StatusSeq, idempotency.Done{Wait: item.ID, Held: p.HoldResume, Repeated: !isOpen})
 	if err != nil {
 		return Submitted{}, err
 	}
 	if isOpen {
-		writes = append(writes, answers.WithAnswer(item, answer, p.HoldResume, answers.OnlyOpen(a.Items, item)))
-	} else {
-		out.Answer, out.Repeated = *record.Answer, true
+		with := answers.WithAnswer(item, answer, p.HoldResume, answers.OnlyOpen(a.Items, item))
+		writes, record = append(writes, with), *with.Wait
 	}
+	out.Answer, out.Repeated, out.VotesMissing = *answers.Given(record, answer.Who), !isOpen, answers.Missing(record)
 	if err := r.sessions.Update(ctx, p.Key, writes); err != nil {
 		return Submitted{}, err
 	}
@@ -88,15 +88,15 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *idempotenc
 }
 
 // submittedBefore is the answer to a request that was carried out before.
-func (r *Runtime) submittedBefore(ctx context.Context, key session.Key, d idempotency.Done) (Submitted, error) {
+func (r *Runtime) submittedBefore(ctx context.Context, key session.Key, d idempotency.Done, who string) (Submitted, error) {
 	item, err := r.sessions.Item(ctx, key, store.KindWait, d.Wait)
 	if err != nil {
 		return Submitted{}, err
 	}
-	if item.Wait == nil || item.Wait.Answer == nil {
+	if item.Wait == nil || answers.Given(*item.Wait, who) == nil {
 		return Submitted{}, refusal.New(CodeSessionNotFound, key, "there is no such session any more")
 	}
-	out := Submitted{Answer: *item.Wait.Answer, Repeated: d.Repeated, Replayed: true}
+	out := Submitted{Answer: *answers.Given(*item.Wait, who), VotesMissing: answers.Missing(*item.Wait), Repeated: d.Repeated, Replayed: true}
 	out.Continuation, out.Open, err = r.continuation(ctx, key, d.Held)
 	return out, err
 }
@@ -120,7 +120,7 @@ func (r *Runtime) checkInTime(ctx context.Context, head journal.Head, item store
 // continuation reads what is still open, after our own update, and sends the resume when
 // nothing is, unless this answer or the last one is held. The answers of an
 // interrupted session are stored: only resuming it goes on with them.
-func (r *Runtime) continuation(ctx context.Context, key session.Key, hold bool) (Continuation, []session.Wait, error) {
+func (r *Runtime) continuation(ctx context.Context, key session.Key, hold bool) (Continuation, []journal.WaitRecord, error) {
 	a, err := r.sessions.LoadSuspension(ctx, key)
 	if err != nil {
 		return ContinuationStored, nil, err
@@ -129,7 +129,7 @@ func (r *Runtime) continuation(ctx context.Context, key session.Key, hold bool) 
 		return ContinuationResumed, nil, nil // it has gone on
 	}
 	waits := stored.WaitRecords(a.Items)
-	switch open := stored.OpenWaits(waits); {
+	switch open := stored.OpenRecords(waits); {
 	case len(open) > 0:
 		return ContinuationWaiting, open, nil
 	case a.Head.Status == session.StatusInterrupted, hold, stored.StaysSuspended(waits):

@@ -225,7 +225,7 @@ func TestSubmit_by_call_and_kind(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, runtime.ContinuationWaiting, out.Continuation)
 	require.Len(t, out.Open, 1, "with what is still open")
-	require.Equal(t, "c2-2", out.Open[0].Call)
+	require.Equal(t, "c2-2", out.Open[0].Wait.Call)
 	require.Empty(t, w.drain())
 }
 

@@ -15,5 +15,5 @@ type SaidMessage = control.SaidMessage
 
 // Wait returns a wait with what a person needs to decide.
 func (r *Runtime) Wait(ctx context.Context, key session.Key, id string, caller Caller) (WaitView, error) {
-	return asResult(r.control.Wait(ctx, key, id, caller.Who))
+	return asResult(r.control.Wait(ctx, key, id, caller))
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -39,13 +40,18 @@ const NeedsAnswerRule = "answer_rule"
 // Vote is what one person said on an approval that needs several. Its digest is that of the
 // arguments it is about.
 type Vote struct {
-	Who      string    `json:"who"`
+	Who string `json:"who"`
+	// For is the person in whose place Who voted, to whom the wait was delegated.
+	For      string    `json:"for,omitempty"`
 	When     time.Time `json:"when"`
 	From     string    `json:"from"`
 	Approved bool      `json:"approved"`
 	Reason   string    `json:"reason,omitempty"`
 	Digest   string    `json:"digest"`
 }
+
+// Person returns whose vote it is: of somebody to whom the wait was delegated, that of who delegated it.
+func (v Vote) Person() string { return cmp.Or(v.For, v.Who) }
 
 // IsZero reports whether the rule asks for nothing.
 func (r *AnswerRule) IsZero() bool {
@@ -110,12 +116,12 @@ func (w *Wait) Tally(votes []Vote) Tally {
 	yes, no := map[string]bool{}, map[string]bool{}
 	need, noes := max(w.rule().Need, 1), max(w.rule().Noes, 1)
 	for _, v := range votes {
-		switch {
-		case yes[v.Who] || no[v.Who]:
+		switch person := v.Person(); {
+		case yes[person] || no[person]:
 		case !v.Approved:
-			no[v.Who] = true
-		case (v.Digest == w.Digest || need == 1) && !slices.Contains(w.Requesters, v.Who):
-			yes[v.Who] = true
+			no[person] = true
+		case (v.Digest == w.Digest || need == 1) && !slices.Contains(w.Requesters, person) && !slices.Contains(w.Requesters, v.Who):
+			yes[person] = true
 		}
 	}
 	t := Tally{Approved: len(yes) >= need, Missing: max(need-len(yes), 0)}
@@ -133,7 +139,7 @@ func (w *Wait) Left(votes []Vote) []string {
 	}
 	left := []string{}
 	for _, who := range w.Who {
-		voted := slices.ContainsFunc(votes, func(v Vote) bool { return v.Who == who })
+		voted := slices.ContainsFunc(votes, func(v Vote) bool { return v.Who == who || v.For == who })
 		if !voted && !slices.Contains(w.Requesters, who) && !slices.Contains(left, who) {
 			left = append(left, who)
 		}

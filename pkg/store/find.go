@@ -146,7 +146,7 @@ func (p *FindParams) Keeps(key session.Key, item *Item) bool {
 	case item.Wait != nil:
 		w := item.Wait
 		return is(p.Agent, w.Agent) && is(p.Root, w.RootIn(key)) && is(string(p.WaitKind), string(w.Wait.Kind)) && is(p.Tool, w.Wait.Tool) &&
-			(p.User == "" || len(w.Wait.Who) == 0 || slices.Contains(w.Wait.Who, p.User))
+			(p.User == "" || w.Wait.IsFor(p.User))
 	}
 	return false
 }

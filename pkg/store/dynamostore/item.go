@@ -121,7 +121,7 @@ func (r *record) indexWait(key session.Key, w *journal.WaitRecord) {
 				r.beside[attr] = text(shards.OfValue(key, value))
 			}
 		}
-		if len(w.Wait.Who) > 0 {
+		if len(w.Wait.Who) > 0 && (w.Wait.Rule == nil || len(w.Wait.Rule.Roles) == 0) { // names alone say who may
 			r.beside[attrWho] = texts(w.Wait.Who)
 		}
 	}

@@ -297,7 +297,9 @@ func everyKind(f *fixture) []store.Item {
 	w := wait("w1-0")
 	w.Wait.Deadline = &session.Deadline{At: at(100), Outcome: session.ExpireDeny}
 	w.Due = ptr(at(100))
-	w.Answer = &session.Answer{Wait: "w1-0", Kind: session.AnswerApproval, Approved: ptr(false), Who: "me", When: at(4)}
+	w.Votes = []session.Vote{{Who: "me", When: at(4), From: "test", Reason: "r", Digest: "d"}}
+	w.Wait.Rule, w.Wait.Requesters, w.Wait.Needs = &session.AnswerRule{Roles: []string{"r"}, Need: 2}, []string{"you"}, []string{session.NeedsAnswerRule}
+	w.Answer = &session.Answer{Wait: "w1-0", Kind: session.AnswerApproval, Approved: ptr(false), Who: "me", When: at(4), Votes: w.Votes}
 	t := tool("c1-0")
 	t.Memo = map[string]jsonText{"k": jsonText(`{"a":[1,2]}`)}
 	audit, _ := (&journal.WaitRecord{Wait: w.Wait}).AddAudit(h.Key, journal.Audit{Kind: journal.AuditRefused, Who: "me", At: at(5), From: "test", Data: jsonText(`"x"`)})

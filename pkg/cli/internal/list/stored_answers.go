@@ -93,7 +93,7 @@ func expired(w client.Wait) bool { return w.State == session.WaitExpired }
 func kept(p client.InboxParams) func(client.Wait) bool {
 	is := func(want, has string) bool { return want == "" || want == has }
 	return func(w client.Wait) bool {
-		return is(string(p.Kind), string(w.Kind)) && is(p.Tool, w.Tool) && (p.User == "" || len(w.Who) == 0 || slices.Contains(w.Who, p.User))
+		return is(string(p.Kind), string(w.Kind)) && is(p.Tool, w.Tool) && (p.User == "" || len(w.Who) == 0 || w.Rule != nil && len(w.Rule.Roles) > 0 || slices.Contains(w.Who, p.User))
 	}
 }
 

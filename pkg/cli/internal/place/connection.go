@@ -65,7 +65,7 @@ func (p *Place) Over(a *embedded.App) (*Connection, error) {
 	handler, err := httpapi.New(httpapi.Config{
 		Runtime: a.Runtime, InProcess: true, MaxBody: math.MaxInt64,
 		Authenticate: func(*http.Request) (httpapi.Caller, error) {
-			return httpapi.Caller{Tenant: session.DefaultTenant, Who: p.Who, From: "cli", Operator: true}, nil
+			return httpapi.Caller{Tenant: session.DefaultTenant, Who: p.Who, From: "cli", OneUser: true, Operator: true}, nil
 		},
 	})
 	if err != nil {

@@ -15,14 +15,19 @@ import (
 // unless the policy abandons them or the session was interrupted; waits that only others may
 // answer; and always what a person approved and was told is stored. If no wait is open, there is
 // nothing to abandon.
-func CheckAbandon(s *session.Session, waits []journal.WaitRecord, who string) error {
+func CheckAbandon(s *session.Session, waits []journal.WaitRecord, by Caller) error {
 	open, gives := stored.OpenWaits(waits), s.Status == session.StatusInterrupted || s.Rules.Policy.AbandonOnMessage
 	if len(open) > 0 && !gives {
 		return refusal.At(codes.StillWaiting, s.Key, s.Status, "it waits for %s, not for a message. Answer that first", Label(open[0]))
 	}
 	for _, w := range open {
-		if !MayAnswer(w, who) {
-			return refusal.About(w.ID, refusal.At(codes.NotAllowed, s.Key, s.Status, "a message would abandon %s, which may be answered by %s only, not by %q", Label(w), strings.Join(w.Who, ", "), who))
+		refused := mayAnswer(s.Key, w, by)
+		if refused == nil && w.Rule != nil && w.Rule.Noes > 1 {
+			refused = refusal.New(codes.NotAllowed, s.Key, "%s is ended by %d noes, and a message is one", Label(w), w.Rule.Noes)
+		}
+		if refused != nil {
+			refused.Status, refused.Message = s.Status, "a message would abandon "+Label(w)+", which"+strings.TrimPrefix(refused.Message, Label(w))
+			return refusal.About(w.ID, refused)
 		}
 	}
 	if len(open) > 0 && s.Status == session.StatusSuspended {

@@ -58,8 +58,8 @@ func CheckAct(key session.Key, act *session.WaitAct) error {
 // Apply returns the record of an open wait with an act, which who asks for it may do. repeated says
 // that the very same was done before, so that nothing is left to do. The caller has refused a wait
 // that is overdue.
-func Apply(key session.Key, record journal.WaitRecord, act session.WaitAct) (changed journal.WaitRecord, repeated bool, err error) {
-	if err := CheckWho(key, record.Wait, act.Who); err != nil {
+func Apply(key session.Key, record journal.WaitRecord, act session.WaitAct, by Caller) (changed journal.WaitRecord, repeated bool, err error) {
+	if err := CheckWho(key, record.Wait, by); err != nil {
 		return record, false, err
 	}
 	if doneBefore(record, act) {
@@ -111,9 +111,12 @@ func dismiss(key session.Key, record *journal.WaitRecord, act session.WaitAct) e
 		return refusal.New(codes.WrongKind, key, "%s asks for a message, of no call: cancel the session instead, or send it a message", Label(w))
 	case session.WaitApproval, session.WaitQuestion, session.WaitClientTool, session.WaitUnknown:
 	}
+	if w := record.Wait; w.Rule != nil && w.Rule.Noes > 1 {
+		return refusal.New(codes.NotAllowed, key, "%s is ended by %d noes, so that nobody dismisses it alone", Label(w), w.Rule.Noes)
+	}
 	answer := session.Answer{
 		Wait: record.Wait.ID, Kind: session.AnswerDismissal, ToolCallID: record.Wait.Call, Reason: act.Reason,
-		Who: act.Who, For: inPlaceOf(*record, act.Who), When: act.At, From: act.From,
+		Who: act.Who, For: inPlaceOf(*record, act.Who), When: act.At, From: act.From, Votes: record.Votes,
 	}
 	if record.Wait.Question != nil {
 		answer.QuestionID = record.Wait.Question.ID
@@ -151,12 +154,12 @@ func delegate(key session.Key, record *journal.WaitRecord, act session.WaitAct) 
 		return refusal.New(codes.WrongKind, key, "%s is another session, which ends by itself: nobody answers it", Label(*w))
 	case len(w.Who) > 0 && slices.Contains(w.Who, act.To):
 		return refusal.New(codes.InvalidInput, key, "%s may be answered by %q already", Label(*w), act.To)
-	case len(w.Who) > 0:
+	case len(w.Who) > 0 || w.Rule != nil && len(w.Rule.Roles) > 0:
 		w.Who = append(slices.Clone(w.Who), act.To)
 	}
 	// A rule that keeps a person out keeps them out here too: whoever may not answer what the list of
 	// people says now cannot be delegated to.
-	if !MayAnswer(*w, act.To) {
+	if !MayAnswer(*w, Caller{Who: act.To}) {
 		return refusal.New(codes.NotAllowed, key, "%s cannot be delegated to %q, who may not answer it", Label(*w), act.To)
 	}
 	record.Acts = append(slices.Clone(record.Acts), act)

@@ -73,7 +73,7 @@ func TestCheckAbandon(t *testing.T) {
 			t.Parallel()
 			s := &session.Session{Key: key, Status: test.status}
 			s.Rules.Policy.AbandonOnMessage = test.gives
-			err := answers.CheckAbandon(s, test.waits, "eve")
+			err := answers.CheckAbandon(s, test.waits, answers.Caller{Who: "eve"})
 			require.Equal(t, test.want, codeOf(t, err), "%v", err)
 		})
 	}
@@ -87,7 +87,7 @@ func TestCheckAbandon_held_batch(t *testing.T) {
 		ID: "c1-1", Waits: []session.Wait{approval}, Answers: []session.Answer{{Wait: "w1-1", Approved: new(true), Who: "ann"}},
 	}}}
 	s.Rules.Policy.AbandonOnMessage = true
-	err := answers.CheckAbandon(s, []journal.WaitRecord{wait("w1-0", session.WaitQuestion, session.WaitOpen)}, "eve")
+	err := answers.CheckAbandon(s, []journal.WaitRecord{wait("w1-0", session.WaitQuestion, session.WaitOpen)}, answers.Caller{Who: "eve"})
 	require.Equal(t, codes.StillWaiting, codeOf(t, err), "%v", err)
 	require.ErrorContains(t, err, "ann")
 }

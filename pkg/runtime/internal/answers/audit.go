@@ -105,7 +105,7 @@ func (c *Checker) addRefusalLine(ctx context.Context, by Caller, key session.Key
 			return err
 		}
 		record := *item.Wait
-		full := record.Audit.Count >= journal.MaxAudit || !MayAnswer(record.Wait, by.Who) && record.Audit.Count >= maxNotAllowedLines
+		full := record.Audit.Count >= journal.MaxAudit || !MayAnswer(record.Wait, by) && record.Audit.Count >= maxNotAllowedLines
 		if full {
 			return c.countRefusal(ctx, key, item)
 		}

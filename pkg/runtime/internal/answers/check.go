@@ -46,12 +46,6 @@ type Checker struct {
 // New returns a checker.
 func New(cfg Config) *Checker { return &Checker{cfg: cfg} }
 
-// Caller is who answers, and where the answer came from.
-type Caller struct {
-	Who  string
-	From string
-}
-
 // answerFields holds the fields that belong to each kind of answer from a caller, by their names
 // over HTTP. The fields that name the wait are allowed with every kind.
 var answerFields = map[session.AnswerKind][]string{
@@ -106,14 +100,14 @@ func (c *Checker) Check(key session.Key, record journal.WaitRecord, a session.An
 	if journal.SealOf(&record) == journal.SealBroken {
 		return a, refusal.New(codes.Corrupt, key, "the record of %s is not as it was written: it was changed in the store, and takes no answer. `adjourn audit %s --verify` says more", Label(w), key.ID)
 	}
-	if err := CheckWho(key, w, by.Who); err != nil {
+	if err := CheckWho(key, w, by); err != nil {
 		return a, err
 	}
 	a.Wait, a.ToolCallID = w.ID, w.Call
 	a.Who, a.From, a.When = by.Who, by.From, c.cfg.Now().UTC()
 	a.For = inPlaceOf(record, by.Who)
 	a.Reason = strings.TrimSpace(a.Reason)
-	a.Audit, a.Digest, a.ShownDigest, a.Preview = "", stored.Decided(w, a), w.ShownDigest, nil
+	a.Audit, a.Votes, a.Digest, a.ShownDigest, a.Preview = "", nil, stored.Decided(w, a), w.ShownDigest, nil
 	for _, text := range []*string{&a.Reason, &a.Error, a.Text} {
 		if text != nil && !utf8.ValidString(*text) {
 			return a, refusal.New(codes.InvalidAnswer, key, "%s: the answer is not valid UTF-8 text", Label(w))
@@ -126,19 +120,6 @@ func (c *Checker) Check(key session.Key, record journal.WaitRecord, a session.An
 		return a, refusal.New(codes.InvalidAnswer, key, "%s: %v", Label(w), err)
 	}
 	return a, nil
-}
-
-// CheckWho refuses a caller who may not answer a wait.
-func CheckWho(key session.Key, w session.Wait, who string) error {
-	if MayAnswer(w, who) {
-		return nil
-	}
-	return refusal.New(codes.NotAllowed, key, "%s may be answered by %s only, not by %q", Label(w), strings.Join(w.Who, ", "), who)
-}
-
-// MayAnswer reports whether a caller may answer a wait.
-func MayAnswer(w session.Wait, who string) bool {
-	return len(w.Who) == 0 || slices.Contains(w.Who, who)
 }
 
 // checkShown refuses an answer, other than a no, to a wait whose record does not show what its digests say.
@@ -165,7 +146,10 @@ func (c *Checker) checkContent(record journal.WaitRecord, key session.Key, a *se
 	}
 	switch w.Kind {
 	case session.WaitApproval:
-		return c.checkApproval(record, a)
+		if err := c.checkApproval(record, a); err != nil {
+			return err
+		}
+		return checkVote(key, w, *a)
 	case session.WaitClientTool:
 		switch {
 		case (a.Result == nil) == (a.Error == ""):

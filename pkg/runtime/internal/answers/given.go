@@ -12,11 +12,15 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// WithAnswer is an open wait with its answer. only says that no other wait was open before: an
+// WithAnswer is an open wait with its answer, or with one more vote where the votes do not decide
+// yet: then it stays open. Both are one conditional write of the wait. only says that no other wait was open before: an
 // answer that is only stored is then known to be the last one. After any other answer the sweep
 // continues the session if the caller's process dies before it does so.
 func WithAnswer(item store.Item, answer session.Answer, hold, only bool) store.Item {
 	record := answeredRecord(item)
+	if record.Wait.Votes() && !vote(&record, &answer) {
+		return store.WaitItem(record, item.Rev)
+	}
 	record.State, record.Answer, record.Held, record.HeldLast, record.Due = session.WaitAnswered, &answer, hold, hold && only, nil
 	if !record.HeldLast {
 		record.Due = new(answer.When.Add(engine.AnsweredGrace))
@@ -43,16 +47,17 @@ func OnlyOpen(items []store.Item, item store.Item) bool {
 	})
 }
 
-// CheckSettled refuses an answer to a wait that is not open any more, unless it says
+// CheckSettled refuses an answer to a wait that is not open any more to who gives it, unless it says
 // what was answered before.
 func CheckSettled(key session.Key, record journal.WaitRecord, answer session.Answer) error {
-	if !SettledByPeople(record) {
+	given := Given(record, answer.Who)
+	switch {
+	case given == nil:
 		return TooLate(key, record)
-	}
-	if Same(*record.Answer, answer) {
+	case Same(*given, answer):
 		return nil
 	}
-	return AnsweredDifferently(key, record, answer)
+	return AnsweredDifferently(key, record.Wait, given, answer)
 }
 
 // SettledByPeople reports whether a person or a program answered a wait (it did not expire).
@@ -61,13 +66,13 @@ func SettledByPeople(record journal.WaitRecord) bool {
 }
 
 // AnsweredDifferently refuses an answer because another one came first, which it names.
-func AnsweredDifferently(key session.Key, record journal.WaitRecord, answer session.Answer) *refusal.Error {
+func AnsweredDifferently(key session.Key, w session.Wait, first *session.Answer, answer session.Answer) *refusal.Error {
 	how := "differently"
-	if onlyReason(*record.Answer, answer) {
+	if onlyReason(*first, answer) {
 		how = "with another reason"
 	}
-	e := refusal.New(codes.AlreadyAnswered, key, "%s was answered before, %s, by %s at %s. The first answer counts", Label(record.Wait), how, record.Answer.Who, record.Answer.When.Format("2006-01-02 15:04:05 MST"))
-	e.Answer = record.Answer
+	e := refusal.New(codes.AlreadyAnswered, key, "%s was answered before, %s, by %s at %s. The first answer counts", Label(w), how, first.Who, first.When.Format("2006-01-02 15:04:05 MST"))
+	e.Answer = first
 	return e
 }
 

@@ -29,13 +29,13 @@ func TakesOf(s *session.Session, waits []journal.WaitRecord, overdue func(journa
 		if waits[i].State == session.WaitOpen && overdue(waits[i]) {
 			waits[i].State = session.WaitExpired
 		}
-		waits[i].Wait.Who = nil
+		waits[i].Wait.Who, waits[i].Wait.Rule = nil, nil
 	}
 	open := stored.OpenWaits(waits)
 	is := func(kind session.WaitKind) bool {
 		return slices.ContainsFunc(open, func(w session.Wait) bool { return w.Kind == kind })
 	}
-	abandons := CheckAbandon(s, waits, "") == nil
+	abandons := CheckAbandon(s, waits, Caller{}) == nil
 	return Takes{
 		Answer: len(open) > 0, Decisions: is(session.WaitApproval),
 		Message: is(session.WaitInput) || abandons || len(open) == 0 && !stored.StaysSuspended(waits),

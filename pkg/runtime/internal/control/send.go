@@ -23,8 +23,8 @@ type SendRequest struct {
 	Task int64
 	// Start says that a session which has ended takes its next turn with the message.
 	Start bool
-	// Who sends it, and from where.
-	Who, From string
+	// By is who sends it.
+	By answers.Caller
 	// Record returns what remembers the request, together with what it did to an entry.
 	Record func(seq int64, did any) ([]store.Item, error)
 }
@@ -89,7 +89,7 @@ func (c *Control) putMail(ctx context.Context, p *SendRequest, head store.Item) 
 	if err != nil {
 		return Sent{}, err
 	}
-	mail := journal.Mail{ID: out.Mail, Message: llm.UserParts(p.Message), Who: p.Who, At: c.cfg.Now().UTC(), From: p.From}
+	mail := journal.Mail{ID: out.Mail, Message: llm.UserParts(p.Message), Who: p.By.Who, At: c.cfg.Now().UTC(), From: p.By.From}
 	items := append([]store.Item{store.MailItem(mail, 0), store.HeadItem(next, head.Rev)}, record...)
 	return out, c.cfg.Sessions.Update(ctx, p.Key, items)
 }
@@ -121,19 +121,19 @@ func (c *Control) sendWaiting(ctx context.Context, p *SendRequest, head store.It
 	}
 	if len(open) == 0 && !stored.StaysSuspended(stored.WaitRecords(waits)) {
 		out.Outcome = session.SendQueued
-	} else if err := answers.CheckAbandon(s, stored.WaitRecords(waits), p.Who); err != nil {
+	} else if err := answers.CheckAbandon(s, stored.WaitRecords(waits), p.By); err != nil {
 		return Sent{}, err
 	}
 	return out, c.goOnWith(ctx, s, head, waits, out.Outcome == session.SendAbandoned, &Words{
-		Message: p.Message, Who: p.Who, From: p.From, Record: func(seq int64) ([]store.Item, error) { return p.Record(seq, out) },
+		Message: p.Message, By: p.By, Record: func(seq int64) ([]store.Item, error) { return p.Record(seq, out) },
 	})
 }
 
 // Words are what a session goes on with.
 type Words struct {
 	Message []llm.Part
-	// Who says so, and from where.
-	Who, From string
+	// By is who says so.
+	By answers.Caller
 	// Change changes the move; nil does not.
 	Change func(*engine.Move)
 	// Record returns what remembers the request that did so, with its entry.
@@ -151,7 +151,7 @@ func (c *Control) Abandon(ctx context.Context, s *session.Session, p *Words) err
 	if err != nil {
 		return err
 	}
-	if err := answers.CheckAbandon(s, stored.WaitRecords(waits), p.Who); err != nil {
+	if err := answers.CheckAbandon(s, stored.WaitRecords(waits), p.By); err != nil {
 		return err
 	}
 	return c.goOnWith(ctx, s, head, waits, true, p)
@@ -174,7 +174,7 @@ func (c *Control) goOnWith(ctx context.Context, s *session.Session, head store.I
 		}
 		items = append(items, ledgers...)
 	}
-	m := engine.Resumed(s, taken, message(p.Message), closed.Results, c.stamp(p.Who, p.From))
+	m := engine.Resumed(s, taken, message(p.Message), closed.Results, c.stamp(p.By.Who, p.By.From))
 	if p.Change != nil {
 		p.Change(&m)
 	}

@@ -100,7 +100,7 @@ type SaidMessage struct {
 }
 
 // Wait reads a wait with what a person needs to decide who asks for it.
-func (c *Control) Wait(ctx context.Context, key session.Key, id, who string) (WaitView, error) {
+func (c *Control) Wait(ctx context.Context, key session.Key, id string, by answers.Caller) (WaitView, error) {
 	a, err := c.cfg.Sessions.LoadSuspension(ctx, key)
 	if err != nil {
 		return WaitView{}, err
@@ -122,10 +122,10 @@ func (c *Control) Wait(ctx context.Context, key session.Key, id, who string) (Wa
 		return WaitView{}, fmt.Errorf("session %s: what its task has done: %w", key, err)
 	}
 	out := WaitView{
-		Record: *item.Wait, MayAnswer: answers.MayAnswer(item.Wait.Wait, who), Status: s.Status, Task: s.Task,
+		Record: *item.Wait, MayAnswer: answers.MayAnswer(item.Wait.Wait, by), Status: s.Status, Task: s.Task,
 		Open: stored.CountOpen(stored.WaitRecords(a.Items)), Usage: s.TaskUsage, Used: s.Used, Limits: s.LimitUses(), Effects: done,
 	}
-	if first := session.StandsFor(out.Record.Acts, who); out.MayAnswer && first != who {
+	if first := session.StandsFor(out.Record.Acts, by.Who); out.MayAnswer && first != by.Who {
 		out.For = first
 	}
 	out.Messages, out.Earlier = lastSaid(s.Messages)

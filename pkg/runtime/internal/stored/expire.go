@@ -25,7 +25,7 @@ func (st *Sessions) Expire(ctx context.Context, key session.Key, item store.Item
 	w, now := record.Wait, st.cfg.Now().UTC()
 	answer := session.Answer{
 		Wait: w.ID, Kind: session.AnswerExpiry, ToolCallID: w.Call, Outcome: w.Deadline.Outcome,
-		Who: "deadline", From: "sweep", When: now,
+		Who: "deadline", From: "sweep", When: now, Votes: record.Votes,
 	}
 	if w.Deadline.Outcome == session.ExpireDefault {
 		answer.Result, answer.Digest, answer.ShownDigest = w.Deadline.Value, Decided(w, answer), w.ShownDigest

@@ -80,6 +80,17 @@ func OpenWaits(records []journal.WaitRecord) []session.Wait {
 	return open
 }
 
+// OpenRecords returns the waits that are open, with the votes on them.
+func OpenRecords(records []journal.WaitRecord) []journal.WaitRecord {
+	var open []journal.WaitRecord
+	for _, record := range records {
+		if record.State == session.WaitOpen {
+			open = append(open, journal.WaitRecord{Wait: record.Wait, State: record.State, Votes: record.Votes})
+		}
+	}
+	return open
+}
+
 // CountOpen returns how many are open.
 func CountOpen(records []journal.WaitRecord) int { return len(OpenWaits(records)) }
 

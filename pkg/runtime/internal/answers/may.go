@@ -1,0 +1,128 @@
+package answers
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/adjourn/adjourn/internal/codes"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+)
+
+// Caller is the user of a verb and the place the request came from; both are recorded. Callers see it
+// as the type of package runtime.
+type Caller struct {
+	Who  string
+	From string
+	// Roles that are known of who answers.
+	Roles []string
+	// ByLink says that the request came by a signed link, which proves delivery and not who somebody is.
+	ByLink bool
+	// OneUser says that the caller is the one user of a data file, whose name tells nobody apart.
+	OneUser bool
+}
+
+// CheckWho refuses a caller who may not answer a wait. Every door comes by here, for every kind of
+// answer, right before it is written, and a message that would abandon the wait.
+func CheckWho(key session.Key, w session.Wait, by Caller) error {
+	if err := mayAnswer(key, w, by); err != nil {
+		return err
+	}
+	return nil
+}
+
+// MayAnswer reports whether a caller may answer a wait.
+func MayAnswer(w session.Wait, by Caller) bool { return mayAnswer(session.Key{}, w, by) == nil }
+
+func mayAnswer(key session.Key, w session.Wait, by Caller) *refusal.Error {
+	rule := w.Rule
+	if rule == nil {
+		rule = new(session.AnswerRule)
+	}
+	switch {
+	case !w.IsNamed(by.Who, by.Roles):
+		return refusal.New(codes.NotAllowed, key, "%s may be answered by %s only, not by %q", Label(w), whom(w), by.Who)
+	case by.Who == "" && (w.Votes() || rule.NotRequester):
+		return refusal.New(codes.NotAllowed, key, "%s may be answered by somebody with a name only", Label(w))
+	case by.ByLink && (w.Votes() || rule.Assurance != "" && rule.Assurance != session.AssuranceLink):
+		return refusal.New(codes.SignInRequired, key, "%s may be answered by who has signed in only: a link proves that it was delivered, and not who uses it", Label(w))
+	case !rule.NotRequester:
+		return nil
+	case by.OneUser:
+		return refusal.New(codes.RequesterMayNotAnswer, key, "%s may not be answered by who asked for the task, and a data file knows one user only, %q. Serve it with adjourn dev and a file of api-keys that has a key for each person, and answer with theirs", Label(w), by.Who)
+	case len(w.Requesters) == 0:
+		return refusal.New(codes.RequesterMayNotAnswer, key, "%s may not be answered by who asked for the task, and it is not known who that was", Label(w))
+	case slices.Contains(w.Requesters, by.Who):
+		return refusal.New(codes.RequesterMayNotAnswer, key, "%s may not be answered by %q, who asked for the task", Label(w), by.Who)
+	}
+	return nil
+}
+
+// whom says who may answer a wait that not everybody may.
+func whom(w session.Wait) string {
+	who := slices.Clone(w.Who)
+	if w.Rule != nil && len(w.Rule.Roles) > 0 {
+		who = append(who, "the role "+strings.Join(w.Rule.Roles, " or "))
+	}
+	return strings.Join(who, ", ")
+}
+
+// Given returns what counts of what was said on a wait before: of one who has voted the vote, else
+// the answer of a person or a program; nil for none.
+func Given(record journal.WaitRecord, who string) *session.Answer {
+	i := voteOf(record, who)
+	switch {
+	case i >= 0 && (record.Answer == nil || record.Answer.Who != record.Votes[i].Who || record.Answer.Kind == session.AnswerExpiry):
+		w, v := record.Wait, record.Votes[i]
+		return &session.Answer{
+			Wait: w.ID, Kind: session.AnswerApproval, ToolCallID: w.Call, ApprovalID: w.Nonce, Approved: &v.Approved, Reason: v.Reason, Digest: v.Digest,
+			Who: v.Who, For: v.For, When: v.When, From: v.From,
+		}
+	case SettledByPeople(record):
+		return record.Answer
+	}
+	return nil
+}
+
+// TakesFrom reports whether a wait is open to somebody, who has not voted on it.
+func TakesFrom(record journal.WaitRecord, who string) bool {
+	return record.State == session.WaitOpen && voteOf(record, who) < 0
+}
+
+// voteOf returns which vote is somebody's, or that of the person in whose place they answer; -1 for none.
+func voteOf(record journal.WaitRecord, who string) int {
+	person := session.StandsFor(record.Acts, who)
+	return slices.IndexFunc(record.Votes, func(v session.Vote) bool { return session.StandsFor(record.Acts, v.Person()) == person })
+}
+
+// Missing returns how many more must approve a wait that is open to votes; 0 of any other.
+func Missing(record journal.WaitRecord) int {
+	if record.State != session.WaitOpen || !record.Wait.Votes() {
+		return 0
+	}
+	return record.Wait.Tally(record.Votes).Missing
+}
+
+// vote adds the vote that an answer is, and reports whether the votes decide. The answer is then that
+// of all who voted.
+func vote(record *journal.WaitRecord, answer *session.Answer) bool {
+	record.Votes = append(slices.Clip(record.Votes), session.Vote{
+		Who: answer.Who, For: answer.For, When: answer.When, From: answer.From, Approved: *answer.Approved, Reason: answer.Reason, Digest: answer.Digest,
+	})
+	tally := record.Wait.Tally(record.Votes)
+	answer.Votes, answer.Approved = record.Votes, &tally.Approved
+	return tally.Decided
+}
+
+// checkVote refuses a vote that changes what it is about, or says more than votes have room for.
+func checkVote(key session.Key, w session.Wait, a session.Answer) error {
+	if !w.Votes() {
+		return nil
+	}
+	if w.NeedsSeveral() && a.EditedInput != nil {
+		return errors.New("several people must approve just what was shown, so it cannot be edited: reject it, and ask for another call")
+	}
+	return refusal.CheckReason(key, a.Reason)
+}
