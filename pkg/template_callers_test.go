@@ -219,6 +219,7 @@ func TestTemplatePatterns(t *testing.T) {
 	for name, values := range map[string]struct{ good, bad []string }{
 		"MaxWait":            {[]string{"0", "5", "10", "19", "20"}, []string{"", "-1", "21", "2.5", "5s", "1e1", " 5", "05", "100"}},
 		"StepsPerInvocation": {[]string{"1", "9", "16", "100"}, []string{"", "0", "1.5", "101", "1000", "-1", "01"}},
+		"RolesClaim":         {[]string{"", "roles", "cognito:groups"}, []string{" ", "a b"}},
 		"TenantClaim":        {[]string{"tenant", "custom:org", "https://acme.example/tenant"}, []string{"", " ", "a b"}},
 		"FixedTenant":        {[]string{"", "acme", "a-B_9", strings.Repeat("x", 128)}, []string{"a b", "a#b", "../x", "ä", strings.Repeat("x", 129), "a\nb"}},
 		"IamTenant":          {[]string{"", "ops"}, []string{"a b", "S#x"}},

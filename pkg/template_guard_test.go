@@ -382,6 +382,7 @@ func TestTemplateBounds(t *testing.T) {
 		"PreviousKmsKeyArns":   object{"MaxLength": 1024, "AllowedPattern": "(" + key + "(," + key + ")*)?"},
 		"ReserveConcurrency":   object{"AllowedValues": []any{"true", "false"}},
 		"RestoredTable":        object{"MaxLength": 255, "AllowedPattern": "([A-Za-z0-9_.-]{3,255})?"},
+		"RolesClaim":           object{"MaxLength": 128, "AllowedPattern": `^\S*$`},
 		"StepMemory":           object{"MinValue": 128, "MaxValue": 10240},
 		"StepTimeout":          object{"AllowedValues": []any{"120", "300", "600", "900"}},
 		"StepsPerInvocation":   object{"MaxLength": 3, "AllowedPattern": `^([1-9][0-9]?|100)$`},

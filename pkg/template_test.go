@@ -347,7 +347,7 @@ func TestTemplateFunctions(t *testing.T) {
 func TestTemplateEnvironment(t *testing.T) {
 	t.Parallel()
 	b := readBundle(t)
-	api := []string{"ADJOURN_API_ID", "ADJOURN_TENANT_CLAIM", "ADJOURN_FIXED_TENANT", "ADJOURN_IAM_TENANT", "ADJOURN_ALLOW_UNAUTHENTICATED", "ADJOURN_MAX_WAIT"}
+	api := []string{"ADJOURN_API_ID", "ADJOURN_TENANT_CLAIM", "ADJOURN_ROLES_CLAIM", "ADJOURN_FIXED_TENANT", "ADJOURN_IAM_TENANT", "ADJOURN_ALLOW_UNAUTHENTICATED", "ADJOURN_MAX_WAIT"}
 	tells := []string{"ADJOURN_NOTICES", "ADJOURN_NOTICE_QUEUE_URL"} // whose writes tell something
 	want := map[string][]string{
 		"Start":  append([]string{"ADJOURN_MODEL"}, api...),
@@ -360,7 +360,7 @@ func TestTemplateEnvironment(t *testing.T) {
 	values := object{
 		"ADJOURN_TABLE": when("Restored", ref("RestoredTable"), ref("State")), "ADJOURN_BUCKET": ref("Blobs"), "ADJOURN_QUEUE_URL": ref("Steps"), "ADJOURN_LOG": ref("LogLevel"), "ADJOURN_LAB": ref("Lab"),
 		"ADJOURN_API_ID": ref("Api"), "ADJOURN_TENANT_CLAIM": when("HasFixedTenant", noValue, ref("TenantClaim")),
-		"ADJOURN_FIXED_TENANT": ref("FixedTenant"), "ADJOURN_IAM_TENANT": ref("IamTenant"), "ADJOURN_ALLOW_UNAUTHENTICATED": ref("AllowUnauthenticated"),
+		"ADJOURN_ROLES_CLAIM": ref("RolesClaim"), "ADJOURN_FIXED_TENANT": ref("FixedTenant"), "ADJOURN_IAM_TENANT": ref("IamTenant"), "ADJOURN_ALLOW_UNAUTHENTICATED": ref("AllowUnauthenticated"),
 		"ADJOURN_MAX_WAIT": sub("${MaxWait}s"),
 		"ADJOURN_MODEL":    ref("Model"), "ADJOURN_EVENT_TEMPLATE": ref("EventTemplate"), "ADJOURN_EVENT_TENANT": ref("EventTenant"),
 		"ADJOURN_STEPS_PER_INVOCATION": ref("StepsPerInvocation"), "ADJOURN_DEAD_LETTERS_URL": ref("DeadLetters"),

@@ -35,7 +35,7 @@ const (
 	keyBytes = 32
 )
 
-const keyFileHeader = `# Keys of the HTTP API of Adjourn, one a line: sha256:<hash of the key> <who> [<tenant>]
+const keyFileHeader = `# Keys of the HTTP API of Adjourn, one a line: sha256:<hash of the key> <who> [<tenant>] [roles=<role>,<role>]
 # The keys themselves are not in here. A key is valid as long as its line is here; the server looks at every request.
 # To make one for somebody called bob, paste in this folder:
 #   KEY=adj_$(openssl rand -hex 32); echo "sha256:$(printf %%s "$KEY" | openssl dgst -sha256 -r | cut -c1-64) bob" >> %s; echo "$KEY"
@@ -46,6 +46,7 @@ type apiKey struct {
 	hash   [sha256.Size]byte
 	who    string
 	tenant string
+	roles  []string
 }
 
 // APIKeys returns the authenticator of the local server: requests bring
@@ -56,7 +57,7 @@ type apiKey struct {
 //
 // A line of it is
 //
-//	sha256:<the key's SHA-256 in hex> <who> [<tenant>]
+//	sha256:<the key's SHA-256 in hex> <who> [<tenant>] [roles=<role>,<role>]
 //
 // with the tenant [session.DefaultTenant] if there is none. Empty lines, and
 // those that begin with #, are left out. A file that others may read or write is
@@ -88,7 +89,7 @@ func APIKeys(path string) (Authenticator, error) {
 		if found < 0 {
 			return Caller{}, fmt.Errorf("%w: the API key is not one of this server's", ErrUnauthenticated)
 		}
-		return Caller{Tenant: keys[found].tenant, Who: keys[found].who}, nil
+		return Caller{Tenant: keys[found].tenant, Who: keys[found].who, Roles: keys[found].roles}, nil
 	}, nil
 }
 
@@ -163,8 +164,15 @@ func parseKey(words []string) (apiKey, error) {
 		return key, errors.New("it does not begin with sha256: and 64 hexadecimal digits")
 	case len(words) < 2:
 		return key, errors.New("it does not say whose key this is")
-	case len(words) > 3:
-		return key, errors.New("there is something after the tenant; who is one word")
+	}
+	if roles, ok := strings.CutPrefix(words[len(words)-1], "roles="); ok && len(words) > 2 {
+		if key.roles, err = ParseRoles(roles); err != nil {
+			return key, err
+		}
+		words = words[:len(words)-1]
+	}
+	if len(words) > 3 {
+		return key, errors.New("there is something after the tenant; who is one word, and so is roles=<role>,<role>")
 	}
 	copy(key.hash[:], sum)
 	key.who = words[1]

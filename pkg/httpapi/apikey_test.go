@@ -156,6 +156,25 @@ func TestAPIKeys_changed(t *testing.T) {
 	}
 }
 
+// TestAPIKeys_roles: a line may end with the roles of whose key it is.
+func TestAPIKeys_roles(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "keys")
+	line := func(key, rest string) string { return fmt.Sprintf("sha256:%x %s\n", sha256.Sum256([]byte(key)), rest) }
+	require.NoError(t, os.WriteFile(path, []byte(line("adj_a", "ann roles=finance,chief,finance")+line("adj_b", "bob acme roles=")+line("adj_c", "roles=finance")), 0o600))
+	authenticate, err := httpapi.APIKeys(path)
+	require.NoError(t, err)
+	for key, want := range map[string]httpapi.Caller{
+		"adj_a": {Tenant: session.DefaultTenant, Who: "ann", Roles: []string{"finance", "chief"}},
+		"adj_b": {Tenant: "acme", Who: "bob"},
+		"adj_c": {Tenant: session.DefaultTenant, Who: "roles=finance"},
+	} {
+		caller, err := authenticate(bring(t, "Bearer "+key))
+		require.NoError(t, err)
+		require.Equal(t, want, caller)
+	}
+}
+
 // TestAPIKeys_foreign: root reads every file, and still believes only its own.
 func TestAPIKeys_foreign(t *testing.T) {
 	t.Parallel()
@@ -191,6 +210,10 @@ func TestAPIKeys_files(t *testing.T) {
 		"twice":                     {hash + " ann\n" + hash + " bob\n", "line 2: the key is there twice"},
 		"a line that does not end":  {strings.Repeat("x", 1<<20), "too long"},
 		"not a text":                {"\x00\x01\x02", "sha256:"},
+		"roles":                     {hash + " ann roles=finance\n" + other + " bob acme roles=a,b\n", ""},
+		"a role that is none":       {hash + " ann acme roles=a,b!\n", "is no role"},
+		"roles in two words":        {hash + " ann acme roles=a, b\n", "after the tenant"},
+		"roles twice":               {hash + " ann roles=a roles=b\n", "invalid id"},
 		"a tenant, and in it a tab": {hash + " ann acme\tinc\n", "after the tenant"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,6 +25,8 @@ type Caller struct {
 	Roles []string
 	// OneUser says that the caller is the one user of a data file, whose name tells nobody apart.
 	OneUser bool
+	// Unverified says that nobody has verified who this is.
+	Unverified bool
 	// Operator says that this is whoever runs the program, who may halt every tenant. No
 	// authenticator of callers sets it.
 	Operator bool

@@ -225,7 +225,7 @@ func (r *request) key() session.Key {
 }
 
 func (r *request) by() runtime.Caller {
-	return runtime.Caller{Who: r.caller.Who, From: r.caller.From, Roles: r.caller.Roles, OneUser: r.caller.OneUser}
+	return runtime.Caller{Who: r.caller.Who, From: r.caller.From, Roles: r.caller.Roles, OneUser: r.caller.OneUser, Unverified: r.caller.Unverified}
 }
 
 func encode(body any) ([]byte, error) {

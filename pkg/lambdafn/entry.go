@@ -188,7 +188,7 @@ func newProcessLog(level slog.Level) *slog.Logger { return NewLog(os.Stderr, lev
 func configOf(a *serverless.App) Config {
 	cfg := Config{
 		Runtime: a.Runtime, Queue: a.Queue, DeadLetters: a.DeadLetters, Now: a.Now, Log: a.Log,
-		APIID: a.Settings.APIID, TenantClaim: a.Settings.TenantClaim, FixedTenant: a.Settings.FixedTenant, IAMTenant: a.Settings.IAMTenant,
+		APIID: a.Settings.APIID, TenantClaim: a.Settings.TenantClaim, RolesClaim: a.Settings.RolesClaim, FixedTenant: a.Settings.FixedTenant, IAMTenant: a.Settings.IAMTenant,
 		AllowUnauthenticated: a.Settings.AllowUnauthenticated,
 		MaxWait:              a.Settings.MaxWait,
 		EventTemplate:        a.Settings.EventTemplate, EventTenant: a.Settings.EventTenant,

@@ -29,10 +29,10 @@ func TestHeapLimit(t *testing.T) {
 func TestConfigOf(t *testing.T) {
 	t.Parallel()
 	c := configOf(&serverless.App{Settings: serverless.Settings{
-		APIID: "a1", TenantClaim: "org", FixedTenant: "acme", IAMTenant: "ops", AllowUnauthenticated: true, MaxWait: 7 * time.Second, EventTemplate: "{}", EventTenant: "events",
+		APIID: "a1", TenantClaim: "org", RolesClaim: "groups", FixedTenant: "acme", IAMTenant: "ops", AllowUnauthenticated: true, MaxWait: 7 * time.Second, EventTemplate: "{}", EventTenant: "events",
 	}})
 	require.Equal(t, Config{
-		APIID: "a1", TenantClaim: "org", FixedTenant: "acme", IAMTenant: "ops", AllowUnauthenticated: true, MaxWait: 7 * time.Second, EventTemplate: "{}", EventTenant: "events",
+		APIID: "a1", TenantClaim: "org", RolesClaim: "groups", FixedTenant: "acme", IAMTenant: "ops", AllowUnauthenticated: true, MaxWait: 7 * time.Second, EventTemplate: "{}", EventTenant: "events",
 	}, c)
 }
 

@@ -1,6 +1,7 @@
 package lambdafn
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -57,6 +58,7 @@ func (c Config) authenticate(r *http.Request) (httpapi.Caller, error) {
 		verified = new(authorizer)
 	}
 	var tenant, who string
+	var roles []string
 	var err error
 	switch {
 	case verified.Unknown:
@@ -65,6 +67,9 @@ func (c Config) authenticate(r *http.Request) (httpapi.Caller, error) {
 		err = fmt.Errorf("%w: callers sign with IAM here, a token counts for nothing", httpapi.ErrUnauthenticated)
 	case verified.JWT != nil:
 		tenant, who, err = c.byToken(verified.JWT.Claims)
+		if c.RolesClaim != "" {
+			roles = verified.JWT.Claims[c.RolesClaim].roles()
+		}
 	case verified.IAM != nil:
 		var called string
 		if tenant, who, called, err = c.byIAM(*verified.IAM); called != "" {
@@ -78,7 +83,25 @@ func (c Config) authenticate(r *http.Request) (httpapi.Caller, error) {
 	if err != nil {
 		return httpapi.Caller{}, err
 	}
-	return httpapi.Caller{Tenant: tenant, Who: who, From: from}, nil
+	unverified := verified.JWT == nil && verified.IAM == nil
+	return httpapi.Caller{Tenant: tenant, Who: who, From: from, Roles: roles, Unverified: unverified}, nil
+}
+
+// roles returns the roles that a claim says: a list, or text with spaces or commas between. The
+// gateway writes a list as [one two]. One that says anything else gives none.
+func (c claim) roles() []string {
+	list := c.list
+	if text := strings.TrimSpace(c.text); strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") && json.Unmarshal([]byte(text), &list) != nil {
+		c.text, list = text[1:len(text)-1], nil
+	}
+	roles, err := httpapi.CheckRoles(list)
+	if list == nil {
+		roles, err = httpapi.ParseRoles(c.text)
+	}
+	if err != nil {
+		return nil
+	}
+	return roles
 }
 
 // byToken returns the caller a token is of.

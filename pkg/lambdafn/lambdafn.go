@@ -44,6 +44,8 @@ type Config struct {
 	// every caller with a token, whatever the token says. IAMTenant is that of
 	// callers IAM let in; where it is set, they alone are let in.
 	TenantClaim string
+	// RolesClaim of a JWT holds the roles of its bearer; empty gives nobody any.
+	RolesClaim  string
 	FixedTenant string
 	IAMTenant   string
 	// AllowUnauthenticated lets callers in that nobody has verified, as the default tenant.

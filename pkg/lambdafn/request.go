@@ -91,6 +91,8 @@ type claim struct {
 	text string
 	// odd says that it is neither text nor a number, so it names nobody.
 	odd bool
+	// list of texts that it is.
+	list []string
 }
 
 // UnmarshalJSON takes text as it is and a number as its digits.
@@ -102,6 +104,9 @@ func (c *claim) UnmarshalJSON(raw []byte) error {
 		c.text = number.String()
 	default:
 		c.odd = true
+		if json.Unmarshal(raw, &c.list) != nil {
+			c.list = nil
+		}
 	}
 	return nil
 }

@@ -60,13 +60,13 @@ func TestReadSettings(t *testing.T) {
 	}, s)
 
 	s, err = serverless.ReadSettings(set(
-		"ADJOURN_DEAD_LETTERS_URL", deadURL, "ADJOURN_API_ID", "a1", "ADJOURN_TENANT_CLAIM", "custom:org", "ADJOURN_ALLOW_UNAUTHENTICATED", "true",
+		"ADJOURN_DEAD_LETTERS_URL", deadURL, "ADJOURN_API_ID", "a1", "ADJOURN_TENANT_CLAIM", "custom:org", "ADJOURN_ROLES_CLAIM", "cognito:groups", "ADJOURN_ALLOW_UNAUTHENTICATED", "true",
 		"ADJOURN_EVENT_TEMPLATE", "{}", "ADJOURN_EVENT_TENANT", "events", "ADJOURN_STEPS_PER_INVOCATION", "4", "ADJOURN_LEASE", "1m", "ADJOURN_LOG", "off", "ADJOURN_MAX_WAIT", "20s",
 	))
 	require.NoError(t, err)
 	require.Equal(t, serverless.Settings{
 		Settings: app.Settings{Data: app.DefaultData, StepsPerInvocation: 4, Lease: time.Minute, LogLevel: app.LogOff},
-		Table:    "state", Bucket: "blobs", QueueURL: queueURL, DeadLettersURL: deadURL, APIID: "a1", TenantClaim: "custom:org",
+		Table:    "state", Bucket: "blobs", QueueURL: queueURL, DeadLettersURL: deadURL, APIID: "a1", TenantClaim: "custom:org", RolesClaim: "cognito:groups",
 		AllowUnauthenticated: true, EventTemplate: "{}", EventTenant: "events", MaxWait: 20 * time.Second,
 	}, s)
 	s, err = serverless.ReadSettings(set("ADJOURN_NOTICES", ",eventbridge", "ADJOURN_NOTICE_QUEUE_URL", queueURL, "ADJOURN_NOTICE_BUS", "people"))

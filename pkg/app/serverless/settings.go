@@ -36,6 +36,9 @@ type Settings struct {
 	// TenantClaim is ADJOURN_TENANT_CLAIM: the claim of a caller's JWT that holds
 	// the tenant; "tenant" by default.
 	TenantClaim string
+	// RolesClaim is ADJOURN_ROLES_CLAIM: the claim of a caller's JWT that holds the
+	// caller's roles; without it nobody has any.
+	RolesClaim string
 	// FixedTenant is ADJOURN_FIXED_TENANT: the tenant of every caller with a token,
 	// where tokens have no such claim.
 	FixedTenant string
@@ -78,7 +81,7 @@ func ReadSettings(env func(string) string) (Settings, error) {
 		Settings: shared,
 		Table:    env("ADJOURN_TABLE"), Bucket: env("ADJOURN_BUCKET"),
 		QueueURL: env("ADJOURN_QUEUE_URL"), DeadLettersURL: env("ADJOURN_DEAD_LETTERS_URL"),
-		APIID: env("ADJOURN_API_ID"), TenantClaim: or("ADJOURN_TENANT_CLAIM", "tenant"), FixedTenant: env("ADJOURN_FIXED_TENANT"), IAMTenant: env("ADJOURN_IAM_TENANT"),
+		APIID: env("ADJOURN_API_ID"), TenantClaim: or("ADJOURN_TENANT_CLAIM", "tenant"), RolesClaim: env("ADJOURN_ROLES_CLAIM"), FixedTenant: env("ADJOURN_FIXED_TENANT"), IAMTenant: env("ADJOURN_IAM_TENANT"),
 		EventTemplate: env("ADJOURN_EVENT_TEMPLATE"), EventTenant: or("ADJOURN_EVENT_TENANT", session.DefaultTenant),
 		MaxWait: 5 * time.Second,
 	}

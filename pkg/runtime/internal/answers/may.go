@@ -22,6 +22,8 @@ type Caller struct {
 	ByLink bool
 	// OneUser says that the caller is the one user of a data file, whose name tells nobody apart.
 	OneUser bool
+	// Unverified says that nobody has verified who this is.
+	Unverified bool
 }
 
 // CheckWho refuses a caller who may not answer a wait. Every door comes by here, for every kind of
@@ -46,6 +48,8 @@ func mayAnswer(key session.Key, w session.Wait, by Caller) *refusal.Error {
 		return refusal.New(codes.NotAllowed, key, "%s may be answered by %s only, not by %q", Label(w), whom(w), by.Who)
 	case by.Who == "" && (w.Votes() || rule.NotRequester):
 		return refusal.New(codes.NotAllowed, key, "%s may be answered by somebody with a name only", Label(w))
+	case by.Unverified && (w.Votes() || rule.NotRequester || rule.Assurance == session.AssuranceSignedIn):
+		return refusal.New(codes.SignInRequired, key, "%s may be answered by who has signed in only, and nobody does here", Label(w))
 	case by.ByLink && (w.Votes() || rule.Assurance != "" && rule.Assurance != session.AssuranceLink):
 		return refusal.New(codes.SignInRequired, key, "%s may be answered by who has signed in only: a link proves that it was delivered, and not who uses it", Label(w))
 	case !rule.NotRequester:
