@@ -118,6 +118,10 @@ func toys() ([]tool.Tool, error) {
 			func(context.Context, *tool.Call, deployIn) (string, error) { return "done", nil }),
 		tool.Define(tool.Spec[deployIn]{Name: "bobs", Description: "Bob may approve it.", Approve: tool.Always[deployIn], Who: []string{"bob"}},
 			func(context.Context, *tool.Call, deployIn) (string, error) { return "done", nil }),
+		tool.Define(tool.Spec[deployIn]{Name: "paid", Description: "Two people may approve it.", Approve: tool.Always[deployIn], Need: 2},
+			func(context.Context, *tool.Call, deployIn) (string, error) { return "done", nil }),
+		tool.Define(tool.Spec[deployIn]{Name: "others", Description: "Others may approve it.", Approve: tool.Always[deployIn], Roles: []string{"finance"}, Who: []string{"ada", "bob"}, NotRequester: true},
+			func(context.Context, *tool.Call, deployIn) (string, error) { return "done", nil }),
 		tool.Define(tool.Spec[noIn]{Name: "pick", Description: "Asks for a color.", Effect: session.ReadOnly},
 			func(ctx context.Context, c *tool.Call, _ noIn) ([]string, error) {
 				reply, err := c.Ask(ctx, tool.Question{ID: "color", Text: "Which color?", Choices: []session.Choice{{ID: "red", Label: "Red"}, {ID: "blue", Label: "Blue"}}})

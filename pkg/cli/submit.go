@@ -128,9 +128,7 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 		return c.refused(ctx, e, id, err)
 	}
 	c.did = "the answer is stored"
-	if submitted.Repeated {
-		c.Talk("Already settled: the same answer was given before, nothing was done again.")
-	}
+	answers.Tell(c.Talk, submitted)
 	interrupted := submitted.Session != nil && submitted.Session.Status == session.StatusInterrupted
 	if f.noResume || interrupted || submitted.Continuation == client.ContinuationStored {
 		c.Talk("The answer is stored.")

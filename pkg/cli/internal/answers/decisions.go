@@ -53,6 +53,16 @@ func SubmitCommands(where *place.Place, id string, p *client.Decisions, approved
 	return strings.Join(lines, " && ")
 }
 
+// Tell says what is to be said of an answer that was taken.
+func Tell(talk func(format string, words ...any), submitted client.Submitted) {
+	switch {
+	case submitted.Repeated:
+		talk("Already settled: the same answer was given before, nothing was done again.")
+	case submitted.VotesMissing > 0:
+		talk("Your vote is stored. %d more must approve.", submitted.VotesMissing)
+	}
+}
+
 // SubmitAll answers each approval by itself, bound to what was shown.
 func (a *Waits) SubmitAll(ctx context.Context, p *client.Decisions, approved, rejected []client.Wait) (client.Resumed, error) {
 	out := client.Resumed{Repeated: true}

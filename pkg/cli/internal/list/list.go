@@ -377,10 +377,10 @@ func (l *Lists) sayItems(items []inboxRow) {
 		case report.Late(row.Wait, l.now()):
 			l.Say("  go on: %s", row.Command)
 		case row.Wait.Kind == session.WaitApproval:
-			l.Say("  approve%s: %s", report.Only(row.Wait.Who), row.Command)
-			l.Say("  reject%s:  %s", report.Only(row.Wait.Who), l.Command(place.TargetWait("submit", row.Session, row.Wait.WaitID, "--reject")...))
+			l.Say("  approve%s: %s", report.OnlyOf(row.Wait), row.Command)
+			l.Say("  reject%s:  %s", report.OnlyOf(row.Wait), l.Command(place.TargetWait("submit", row.Session, row.Wait.WaitID, "--reject")...))
 		default:
-			l.Say("  answer%s: %s", report.Only(row.Wait.Who), row.Command)
+			l.Say("  answer%s: %s", report.OnlyOf(row.Wait), row.Command)
 		}
 		if row.elsewhere {
 			l.Say("  %s", report.Elsewhere(row.Agent))

@@ -50,10 +50,12 @@ type Person struct {
 	Overtaken bool
 
 	in *bufio.Reader
+	// voted are the waits on which the person here has voted, and which wait for others.
+	voted map[string]bool
 }
 
 // New returns the person at a terminal.
-func New(cfg Config) *Person { return &Person{Config: cfg} }
+func New(cfg Config) *Person { return &Person{Config: cfg, voted: map[string]bool{}} }
 
 func (p *Person) print(text string)       { p.Screen.Write(p.Screen.Stderr, text) }
 func (p *Person) bold(text string) string { return p.Screen.Bold(p.Screen.Stderr, text) }
@@ -135,6 +137,10 @@ func (p *Person) Ask(ctx context.Context, e Sessions, s client.Session) (again b
 		if !slices.ContainsFunc(open, func(w client.Wait) bool { return w.WaitID == record.WaitID }) {
 			continue // also where somebody else has answered it since
 		}
+		if why := p.cannot(record); why != "" {
+			p.Screen.Complain("%s %s", screen.CleanLine(record.WaitID), why)
+			continue
+		}
 		answer, err := p.askOne(ctx, e, s, record)
 		if errors.Is(err, errLeft) {
 			return false, nil
@@ -151,7 +157,10 @@ func (p *Person) Ask(ctx context.Context, e Sessions, s client.Session) (again b
 		case err == nil && submitted.Continuation != client.ContinuationWaiting:
 			return true, nil
 		case err == nil:
-			open = submitted.Open
+			if open = submitted.Open; slices.ContainsFunc(open, func(w client.Wait) bool { return w.WaitID == record.WaitID }) {
+				p.voted[record.WaitID] = true
+				continue // others must vote, too: there is nothing to work on
+			}
 		case exit.Code("", err) == exit.Conflict:
 			p.Screen.Complain("%v", err)
 			p.Overtaken = true
@@ -166,6 +175,18 @@ func (p *Person) Ask(ctx context.Context, e Sessions, s client.Session) (again b
 	return again, nil
 }
 
+// cannot says why a wait is not asked about here; "" where it is.
+func (p *Person) cannot(w client.Wait) string {
+	mine := func(v session.Vote) bool { return !p.Place.Remote() && v.Who == p.Place.Who }
+	switch {
+	case p.voted[w.WaitID] || slices.ContainsFunc(w.Votes, mine):
+		return fmt.Sprintf("waits for others: you have voted, and %d more must approve.", w.VotesMissing)
+	case w.Rule != nil && w.Rule.NotRequester && !p.Place.Remote():
+		return "may not be answered by who asked for the task, and a data file knows one user only. Serve it with adjourn dev, with a key for each person in its file of api-keys."
+	}
+	return ""
+}
+
 // submit brings an answer, and says what became of it once that is stored.
 func (p *Person) submit(ctx context.Context, e Sessions, id string, answer *client.SubmitRequest) (client.Submitted, error) {
 	submitted, err := e.Submit(ctx, client.SubmitParams{SessionID: id, Answer: *answer})
@@ -173,6 +194,8 @@ func (p *Person) submit(ctx context.Context, e Sessions, id string, answer *clie
 	case err != nil:
 	case submitted.Repeated:
 		p.print("Already settled: the same answer was given before.\n")
+	case submitted.VotesMissing > 0:
+		p.print(fmt.Sprintf("Your vote is stored. %d more must approve.\n", submitted.VotesMissing))
 	case answer.Approved != nil && !*answer.Approved:
 		p.print("Rejected: it does not run, and the agent is told.\n")
 	}

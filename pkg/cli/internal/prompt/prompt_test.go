@@ -223,6 +223,29 @@ func TestRefusedAnswers(t *testing.T) {
 	}
 }
 
+// TestAsk_not_asked: whoever has voted, or may not answer here, is told so and not asked.
+func TestAsk_not_asked(t *testing.T) {
+	t.Parallel()
+	voted, other := open(approval(`{"a":1}`)), open(approval(`{"a":1}`))
+	voted.Rule, voted.Votes, voted.VotesMissing = &session.AnswerRule{Need: 2}, []session.Vote{{Approved: true}}, 1
+	other.Rule = &session.AnswerRule{NotRequester: true}
+	for name, c := range map[string]struct {
+		wait client.Wait
+		says string
+	}{"voted": {voted, "you have voted, and 1 more must approve"}, "who asked": {other, "adjourn dev"}} {
+		p, far := sit(t, nil)
+		e := &engine{waits: []client.Wait{c.wait}}
+		again, err := p.Ask(t.Context(), e, client.Session{ID: id})
+		require.NoError(t, err, name)
+		require.False(t, again, name)
+		require.Empty(t, e.answers, name)
+		said := make([]byte, 4096)
+		n, err := far.Read(said)
+		require.NoError(t, err)
+		require.Contains(t, strings.Join(strings.Fields(string(said[:n])), " "), c.says, name)
+	}
+}
+
 func TestThere(t *testing.T) {
 	t.Parallel()
 	p, _ := sit(t, nil)

@@ -70,6 +70,19 @@ type PendingItem struct {
 	Session       string          `json:"session_id,omitempty"`
 	// Who may answer; left out means everyone who may see the session.
 	Who []string `json:"who,omitempty"`
+	// Roles may answer, too. Need people must approve, Noes end it (left out, one), and not who asked
+	// for the task where NotRequester says so.
+	Roles        []string          `json:"roles,omitempty"`
+	Need         int               `json:"need,omitempty"`
+	Noes         int               `json:"noes,omitempty"`
+	NotRequester bool              `json:"not_requester,omitempty"`
+	Requesters   []string          `json:"requesters,omitempty"`
+	Assurance    session.Assurance `json:"assurance,omitempty"`
+	// Votes there are, how many more must approve, and who is named and may still vote, as the API has
+	// them.
+	Votes        []session.Vote `json:"votes,omitempty"`
+	VotesMissing int            `json:"votes_missing,omitempty"`
+	MayVote      []string       `json:"may_vote,omitempty"`
 }
 
 // newPendingItem returns an open wait in the words of the manifest.
@@ -77,6 +90,10 @@ func newPendingItem(w client.Wait) PendingItem {
 	item := PendingItem{
 		ID: w.CallID, Kind: w.Kind, WaitID: w.WaitID, ApprovalID: w.ApprovalID, Name: w.Tool, Arguments: w.Arguments,
 		Digest: w.Digest, Preview: w.Preview, Claim: w.Claim, Question: w.Question, Text: w.Text, Session: w.ChildSessionID, Who: w.Who,
+		Requesters: w.Requesters, Votes: w.Votes, VotesMissing: w.VotesMissing, MayVote: w.MayVote,
+	}
+	if r := w.Rule; r != nil {
+		item.Roles, item.Need, item.Noes, item.NotRequester, item.Assurance = r.Roles, r.Need, r.Noes, r.NotRequester, r.Assurance
 	}
 	if item.ID == "" {
 		item.ID = w.WaitID

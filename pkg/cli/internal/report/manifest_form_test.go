@@ -149,6 +149,14 @@ func TestPendingItem(t *testing.T) {
 		ID: "c4-1", Kind: session.WaitApproval, WaitID: "w4-1", ApprovalID: "bm9uY2U", Name: "refund", Arguments: approval.Arguments, Digest: prev,
 		Deadline: &later, OnDeadline: session.ExpireDefault, DeadlineValue: raw(`false`), Who: approval.Who,
 	}, item(approval))
+	votes := []session.Vote{{Who: "bob", Approved: true, When: later, From: "cli", Digest: prev}}
+	require.Equal(t, report.PendingItem{
+		ID: "c4-1", Kind: session.WaitApproval, WaitID: "w4-1", Roles: []string{"finance"}, Need: 2, Noes: 3, NotRequester: true, Assurance: session.AssuranceSignedIn,
+		Requesters: []string{"ana"}, Votes: votes, VotesMissing: 1, MayVote: []string{"cyd"},
+	}, item(client.Wait{
+		WaitID: "w4-1", Kind: session.WaitApproval, CallID: "c4-1", Requesters: []string{"ana"}, Votes: votes, VotesMissing: 1, MayVote: []string{"cyd"},
+		Rule: &session.AnswerRule{Roles: []string{"finance"}, Need: 2, Noes: 3, NotRequester: true, Assurance: session.AssuranceSignedIn},
+	}))
 	require.Equal(t, report.PendingItem{ID: "w4-4", Kind: session.WaitInput, WaitID: "w4-4", Text: "Which?"},
 		item(client.Wait{WaitID: "w4-4", Kind: session.WaitInput, Text: "Which?"}))
 }

@@ -131,7 +131,7 @@ func (p printer) paused(v View, answered []client.Wait) {
 		}
 		p.Write(p.Stdout, "\n"+Block(w, p.Now(), screen.Width(p.Stdout), p.bold))
 		if !late {
-			p.Say("    answer%s:  %s", Only(w.Who), AnswerHint(p.Place, v.ID, w))
+			p.Say("    answer%s:  %s", OnlyOf(w), AnswerHint(p.Place, v.ID, w))
 		}
 	}
 	if v.AgentElsewhere {
@@ -162,8 +162,8 @@ func (p printer) paused(v View, answered []client.Wait) {
 // are decided already, and a decision would be about those, too; or nobody may answer all.
 func (p printer) oneByOne(s client.Session) {
 	for _, w := range Approvals(s) {
-		p.Say("\nApprove%s: %s", Only(w.Who), AnswerHint(p.Place, s.ID, w))
-		p.Say("Reject%s:  %s", Only(w.Who), p.Command(place.TargetWait("submit", s.ID, w.WaitID, "--reject")...))
+		p.Say("\nApprove%s: %s", OnlyOf(w), AnswerHint(p.Place, s.ID, w))
+		p.Say("Reject%s:  %s", OnlyOf(w), p.Command(place.TargetWait("submit", s.ID, w.WaitID, "--reject")...))
 	}
 }
 
@@ -214,8 +214,11 @@ func line(w client.Wait) string {
 	if len(w.Arguments) > 0 {
 		text += "  " + screen.Compact(w.Arguments, math.MaxInt)
 	}
-	if len(w.Who) > 0 {
-		text += "  " + mayAnswer(w.Who)
+	if who := may(w); len(who) > 0 {
+		text += "  " + mayAnswer(who)
+	}
+	if lines := rules(w); len(lines) > 0 {
+		text += "  " + strings.Join(lines, "; ")
 	}
 	return text
 }
@@ -293,8 +296,11 @@ func details(w client.Wait, now time.Time, arguments, indent string, width int) 
 		b.WriteString(screen.QuoteBlock(arguments, indent, width))
 	}
 	b.WriteString(claim(w.Claim, indent, width))
-	if len(w.Who) > 0 {
-		b.WriteString(indent + mayAnswer(w.Who) + "\n")
+	if who := may(w); len(who) > 0 {
+		b.WriteString(indent + mayAnswer(who) + "\n")
+	}
+	for _, line := range rules(w) {
+		b.WriteString(indent + line + "\n")
 	}
 	switch {
 	case Late(w, now):
