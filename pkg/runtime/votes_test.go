@@ -3,7 +3,6 @@ package runtime_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -640,7 +639,7 @@ func TestAnswerRule_older_program(t *testing.T) {
 	next.run(p, "go")
 	_, err := next.reader.Journal(context.Background(), next.key)
 	var needs *journal.NeedsError
-	require.True(t, errors.As(err, &needs), "%v", err)
+	require.ErrorAs(t, err, &needs)
 	require.Equal(t, "a newer rule", needs.Word)
 	_, err = next.process().Decide(context.Background(), runtime.DecideParams{Key: next.key, Approve: []string{"w2-1"}, Caller: named("bob")})
 	require.Equal(t, runtime.CodeNewerNeeded, codeOf(err))
