@@ -164,8 +164,7 @@ type StepOutcome struct {
 	// Mail taken in before the reply.
 	Mail         []string
 	MailMessages []llm.Message
-	// Requesters are who sent it, and the late mail.
-	Requesters []string
+	Requesters   []string // who sent it, and the late mail
 	// Reply with our call ids; nil when it is committed already.
 	Reply      *llm.Message
 	NeedsInput bool
@@ -274,8 +273,7 @@ func (out StepOutcome) mailAnswers() bool {
 }
 
 // openAll gives the waits of an entry their ids, nonces and times. At most
-// MaxWaits are opened; the calls of the others are planned again afterwards. Who has asked for
-// something since they were planned has asked for the task as well.
+// MaxWaits are opened; the calls of the others are planned again. Requesters have come since then.
 func openAll(e *journal.Entry, requesters ...string) {
 	e.Waits = slices.Clone(e.Waits[:min(len(e.Waits), session.MaxWaits)])
 	for i := range e.Waits {
@@ -285,9 +283,7 @@ func openAll(e *journal.Entry, requesters ...string) {
 		if w.Kind == session.WaitApproval {
 			w.Nonce = nonce(e.Token, w.ID)
 		}
-		if w.Rule != nil && w.Rule.NotRequester {
-			w.Requesters = distinct(w.Requesters, requesters)
-		}
+		addRequesters(w, requesters)
 		if w.Deadline != nil {
 			d := *w.Deadline
 			d.At = e.At.Add(d.After)

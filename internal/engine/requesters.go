@@ -30,6 +30,13 @@ func takeRequesters(s *session.Session, e *journal.Entry) {
 	}
 }
 
+// addRequesters adds to who may not answer a wait because they asked for its task.
+func addRequesters(w *session.Wait, who []string) {
+	if w.Rule != nil && w.Rule.NotRequester {
+		w.Requesters = distinct(w.Requesters, who)
+	}
+}
+
 // distinct returns the names in all lists, each once; the empty name is nobody's.
 func distinct(lists ...[]string) []string {
 	var names []string

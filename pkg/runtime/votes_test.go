@@ -681,4 +681,14 @@ func TestVotes_delegated(t *testing.T) {
 	w, p = ruled(t, spec)
 	_, err = p.Act(context.Background(), runtime.ActParams{Key: w.key, Wait: "w2-1", Kind: session.ActDismissed, Reason: "no need", Caller: named("bob")})
 	require.Equal(t, runtime.CodeNotAllowed, codeOf(err), "nobody ends it alone")
+
+	w, p = ruled(t, fourEyes())
+	_, err = w.votes(p, named("bob"), yes())
+	require.NoError(t, err)
+	_, err = p.Act(context.Background(), runtime.ActParams{Key: w.key, Wait: "w2-1", Kind: session.ActDismissed, Reason: "no need", Caller: named("cyd")})
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	require.Empty(t, w.effects.all())
+	require.Equal(t, session.AnswerDismissal, w.answered().Kind)
+	require.Len(t, w.answered().Votes, 1)
 }

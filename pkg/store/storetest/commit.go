@@ -295,11 +295,9 @@ func everyKind(f *fixture) []store.Item {
 	h.Signal = &journal.Signal{ID: "sig", Task: 1, Kind: journal.SignalCancel, Who: "me", At: at(3), From: "test"}
 	h.MailCount, h.Resent, h.ResentAfter, h.Due = 3, 2, 1, ptr(at(60))
 	w := wait("w1-0")
-	w.Wait.Deadline = &session.Deadline{At: at(100), Outcome: session.ExpireDeny}
-	w.Due = ptr(at(100))
-	w.Votes = []session.Vote{{Who: "me", When: at(4), From: "test", Reason: "r", Digest: "d"}}
-	w.Wait.Rule, w.Wait.Requesters, w.Wait.Needs = &session.AnswerRule{Roles: []string{"r"}, Need: 2}, []string{"you"}, []string{session.NeedsAnswerRule}
-	w.Answer = &session.Answer{Wait: "w1-0", Kind: session.AnswerApproval, Approved: ptr(false), Who: "me", When: at(4), Votes: w.Votes}
+	w.Wait.Deadline, w.Wait.Rule = &session.Deadline{At: at(100), Outcome: session.ExpireDeny}, &session.AnswerRule{Roles: []string{"r"}, Need: 2}
+	w.Due, w.Votes = ptr(at(100)), []session.Vote{{Who: "you", When: at(3), From: "test", Approved: true, Digest: "d"}}
+	w.Answer = &session.Answer{Wait: "w1-0", Kind: session.AnswerApproval, Approved: ptr(false), Who: "me", When: at(4), Votes: []session.Vote{{Who: "me", When: at(4), From: "test", Digest: "d"}}}
 	t := tool("c1-0")
 	t.Memo = map[string]jsonText{"k": jsonText(`{"a":[1,2]}`)}
 	audit, _ := (&journal.WaitRecord{Wait: w.Wait}).AddAudit(h.Key, journal.Audit{Kind: journal.AuditRefused, Who: "me", At: at(5), From: "test", Data: jsonText(`"x"`)})

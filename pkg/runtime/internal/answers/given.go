@@ -18,7 +18,7 @@ import (
 // continues the session if the caller's process dies before it does so.
 func WithAnswer(item store.Item, answer session.Answer, hold, only bool) store.Item {
 	record := answeredRecord(item)
-	if record.Wait.Votes() && !vote(&record, &answer) {
+	if answer.Kind == session.AnswerApproval && record.Wait.Votes() && !vote(&record, &answer) {
 		return store.WaitItem(record, item.Rev)
 	}
 	record.State, record.Answer, record.Held, record.HeldLast, record.Due = session.WaitAnswered, &answer, hold, hold && only, nil
