@@ -7,6 +7,8 @@ import (
 	"unicode"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/adjourn/adjourn/internal/visible"
 )
 
 func TestClean(t *testing.T) {
@@ -32,7 +34,7 @@ func TestClean(t *testing.T) {
 func TestCleanJSONMeansTheSame(t *testing.T) {
 	t.Parallel()
 	in := "{\"a\":\"x\u202ey\u009bz\U000e0041\x7f\"}"
-	out := cleanJSON([]byte(in))
+	out := visible.JSON([]byte(in))
 	require.NotContains(t, string(out), "\u202e")
 	require.False(t, strings.ContainsFunc(string(out), func(r rune) bool { return r > unicode.MaxASCII || r == 0x7f }))
 	require.JSONEq(t, in, string(out))

@@ -14,6 +14,8 @@ import (
 	"text/tabwriter"
 
 	"golang.org/x/term"
+
+	"github.com/adjourn/adjourn/internal/visible"
 )
 
 // The forms of what is printed on stdout.
@@ -73,7 +75,7 @@ func EncodeJSON(v any) ([]byte, error) {
 	if err := encoder.Encode(v); err != nil {
 		return nil, err
 	}
-	return cleanJSON(b.Bytes()), nil
+	return visible.JSON(b.Bytes()), nil
 }
 
 // Say prints a line of data on stdout. What is put into the format stays on its line;
