@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/internal/engine"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -58,6 +59,15 @@ func (r *Runtime) EachEntry(ctx context.Context, key session.Key) iter.Seq2[jour
 // Waits returns every wait a session opened, in order, with what became of it.
 func (r *Runtime) Waits(ctx context.Context, key session.Key) ([]journal.WaitRecord, error) {
 	return asResult(r.sessions.AllWaits(ctx, key))
+}
+
+// LinkedWait is one wait as it stands, for somebody who holds a link to it.
+type LinkedWait = answers.Linked
+
+// LinkedWait returns one wait of a session, and what a link that was made for who may do about it.
+// It reads the wait and HEAD.
+func (r *Runtime) LinkedWait(ctx context.Context, key session.Key, wait, who string) (LinkedWait, error) {
+	return asResult(r.answers.Linked(ctx, key, wait, who))
 }
 
 // SessionsParams select sessions of a tenant.

@@ -103,6 +103,11 @@ func (c *Checker) Check(key session.Key, record journal.WaitRecord, a session.An
 	if err := CheckWho(key, w, by); err != nil {
 		return a, err
 	}
+	if by.ByLink {
+		if err := checkByLink(key, w, a); err != nil {
+			return a, err
+		}
+	}
 	a.Wait, a.ToolCallID = w.ID, w.Call
 	a.Who, a.From, a.When = by.Who, by.From, c.cfg.Now().UTC()
 	a.For = inPlaceOf(record, by.Who)

@@ -19,6 +19,7 @@ type Caller struct {
 	// Roles that are known of who answers.
 	Roles []string
 	// ByLink says that the request came by a signed link, which proves delivery and not who somebody is.
+	// Who is then whom the link was made for.
 	ByLink bool
 	// OneUser says that the caller is the one user of a data file, whose name tells nobody apart.
 	OneUser bool
@@ -50,7 +51,7 @@ func mayAnswer(key session.Key, w session.Wait, by Caller) *refusal.Error {
 		return refusal.New(codes.NotAllowed, key, "%s may be answered by somebody with a name only", Label(w))
 	case by.Unverified && (w.Votes() || rule.NotRequester || rule.Assurance == session.AssuranceSignedIn):
 		return refusal.New(codes.SignInRequired, key, "%s may be answered by who has signed in only, and nobody does here", Label(w))
-	case by.ByLink && (w.Votes() || rule.Assurance != "" && rule.Assurance != session.AssuranceLink):
+	case by.ByLink && needsSignIn(w):
 		return refusal.New(codes.SignInRequired, key, "%s may be answered by who has signed in only: a link proves that it was delivered, and not who uses it", Label(w))
 	case !rule.NotRequester:
 		return nil
@@ -62,6 +63,11 @@ func mayAnswer(key session.Key, w session.Wait, by Caller) *refusal.Error {
 		return refusal.New(codes.RequesterMayNotAnswer, key, "%s may not be answered by %q, who asked for the task", Label(w), by.Who)
 	}
 	return nil
+}
+
+// needsSignIn reports whether a wait is answered by who has signed in only.
+func needsSignIn(w session.Wait) bool {
+	return w.Votes() || w.Rule != nil && w.Rule.Assurance != "" && w.Rule.Assurance != session.AssuranceLink
 }
 
 // whom says who may answer a wait that not everybody may.

@@ -1,0 +1,82 @@
+package answers
+
+import (
+	"context"
+
+	"github.com/adjourn/adjourn/internal/codes"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// MaxLinkedArguments is how large the arguments of a call may be that is decided by a link, in
+// bytes: its page shows all of them.
+const MaxLinkedArguments = 256 << 10
+
+// Linked is one wait as it stands, for somebody who holds a link to it.
+type Linked struct {
+	Record journal.WaitRecord
+	// MayAnswer says that the wait may be answered by whom the link was made for.
+	MayAnswer bool
+	// Over says that nobody can answer it any more.
+	Over bool
+	// Undecidable says why an open wait cannot be decided by a link; nil where it can.
+	Undecidable error
+}
+
+// Linked returns a wait of a session for a link made for who. A wait that there is not is refused
+// with wait_not_found, as is any of a session that was deleted with session_not_found.
+func (c *Checker) Linked(ctx context.Context, key session.Key, wait, who string) (Linked, error) {
+	if err := key.Validate(); err != nil {
+		return Linked{}, err
+	}
+	var item store.Item
+	head, err := c.cfg.Sessions.ExistingHead(ctx, key)
+	if err == nil && stored.IsWait(wait) {
+		item, err = c.cfg.Sessions.Item(ctx, key, store.KindWait, wait)
+	}
+	switch {
+	case err != nil:
+		return Linked{}, err
+	case item.Wait == nil:
+		return Linked{}, refusal.New(codes.WaitNotFound, key, "there is no wait %q", wait)
+	}
+	record := *item.Wait
+	waits := head.Head.Status == session.StatusSuspended || head.Head.Status == session.StatusInterrupted
+	out := Linked{Record: record, MayAnswer: MayAnswer(record.Wait, Caller{Who: who}), Undecidable: CheckLinkSuffices(key, record.Wait)}
+	out.Over = record.State != session.WaitOpen || c.cfg.Sessions.Overdue(record) || !waits
+	return out, nil
+}
+
+// CheckLinkSuffices refuses to have a wait decided by a link. It is the one place that says for
+// which waits the proof of a link is enough: whoever holds it received it, and that is all it says.
+func CheckLinkSuffices(key session.Key, w session.Wait) error {
+	switch {
+	case w.Kind != session.WaitApproval:
+		return refusal.New(codes.WrongKind, key, "%s is no approval, and a link decides approvals only", Label(w))
+	case needsSignIn(w):
+		return refusal.New(codes.SignInRequired, key, "%s asks for more than a link proves: it is decided by somebody who has signed in", Label(w))
+	case w.Nonce == "" || w.Digest == "":
+		return refusal.New(codes.NotAllowed, key, "%s does not say what is to be approved, so that no link can", Label(w))
+	case len(w.Arguments) > MaxLinkedArguments:
+		return refusal.New(codes.NotAllowed, key, "%s has arguments of %d bytes, and a page shows %d at most", Label(w), len(w.Arguments), MaxLinkedArguments)
+	}
+	return nil
+}
+
+// checkByLink refuses an answer by a link that is not for exactly the wait and the arguments that
+// its page showed. Here neither may be left out.
+func checkByLink(key session.Key, w session.Wait, a session.Answer) error {
+	if err := CheckLinkSuffices(key, w); err != nil {
+		return err
+	}
+	switch {
+	case a.ApprovalID != w.Nonce || a.Digest != w.Digest:
+		return refusal.New(codes.WaitNotFound, key, "the link was made for something that does not wait here")
+	case a.EditedInput != nil:
+		return refusal.New(codes.NotAllowed, key, "%s: a link approves what was shown, and edits nothing", Label(w))
+	}
+	return nil
+}
