@@ -65,6 +65,7 @@ vet: ## Run go vet, and type-check what builds on a Mac and the module of the be
 	$(GO) vet -tags aws ./...
 	$(GO) vet -tags pythontypes ./pkg/runtime
 	$(GO) vet -tags node ./internal/notice/webhook
+	$(GO) vet -tags scanners ./pkg/httpapi
 	cd tools && $(GO) run ./typecheck -C .. darwin
 	cd tools && $(GO) run ./typecheck -C ../bench $(shell $(GO) env GOOS)
 
@@ -166,6 +167,11 @@ simulate: ## A day of SIMULATE=100000 sessions on a virtual clock with the limit
 .PHONY: scale
 scale: ## What each part does at 10³, 10⁵ and 10⁷ sessions a day: the tables of docs/scale.md
 	@$(GO) run ./scale
+
+.PHONY: test-scanners
+test-scanners: ## Links to approvals, opened by a headless Chromium over 100 times; needs chromium-headless-shell (apt-get install)
+	@command -v chromium-headless-shell >/dev/null || { echo "make test-scanners needs chromium-headless-shell on PATH (Debian: apt-get install chromium-headless-shell)"; exit 1; }
+	$(GO) test -tags scanners -count=1 -timeout 10m -run '^TestScanners$$' $(TESTFLAGS) ./pkg/httpapi
 
 # go test fuzzes one target of one package at a time, so they are asked for first.
 .PHONY: fuzz

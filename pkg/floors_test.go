@@ -80,6 +80,7 @@ var plan = house{
 		"internal/codes":               0,
 		"pkg/client":                   5,
 		"pkg/httpapi/internal/foreign": 5.2,
+		"pkg/httpapi/internal/link":    5.4, // links and their page
 		"pkg/httpapi":                  5.5, // it sends what the client reads
 
 		"agents/confined":                  5.4,  // what agents that have files stand on

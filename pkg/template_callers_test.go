@@ -60,7 +60,7 @@ func TestTemplateCallers(t *testing.T) {
 		// The conditions hold also where nobody asked the rules: only the word opens.
 		for _, id := range routes {
 			p := b.properties(t, id, "AWS::ApiGatewayV2::Route")
-			if p["RouteKey"] == "GET /openapi.json" {
+			if slices.Contains(openRoutes, p["RouteKey"].(string)) {
 				continue
 			}
 			got := e.value(p["AuthorizationType"])

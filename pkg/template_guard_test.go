@@ -307,7 +307,7 @@ func TestTemplateParameters(t *testing.T) {
 		groups = append(groups, texts(t, asMap(t, g)["Parameters"])...)
 	}
 	optional := map[string]string{
-		"FixedTenant": "HasFixedTenant", "IamTenant": "HasIamTenant", "Model": "", "ModelSecret": "HasModelSecret", "OpenAIBaseUrl": "", "EventTemplate": "", "EventSources": "HasEventSources",
+		"FixedTenant": "HasFixedTenant", "IamTenant": "HasIamTenant", "Model": "", "ModelSecret": "HasModelSecret", "GrantSecret": "HasGrantSecret", "PublicUrl": "HasPublicUrl", "SignInUrl": "", "OpenAIBaseUrl": "", "EventTemplate": "", "EventSources": "HasEventSources",
 		"EventDetailTypes": "HasEventDetailTypes", "KmsKeyArn": "HasKmsKey", "AlarmTopicArn": "HasAlarmTopic",
 		"PreviousKmsKeyArns": "HadKmsKeys", "RestoredTable": "Restored", "MaxReadUnits": "HasReadCap", "MaxWriteUnits": "HasWriteCap",
 	}
@@ -373,6 +373,9 @@ func TestTemplateBounds(t *testing.T) {
 		"MaxWait":              object{"MaxLength": 2, "AllowedPattern": `^([0-9]|1[0-9]|20)$`}, // what ADJOURN_MAX_WAIT takes
 		"MaxWriteUnits":        object{"MinValue": 0},
 		"Model":                object{"MaxLength": 256, "AllowedPattern": `([a-z0-9-]+:\S+)?`},
+		"GrantSecret":          object{"MaxLength": 512, "AllowedPattern": "(arn:[a-z-]+:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:)?[A-Za-z0-9/_+=.@-]*"},
+		"PublicUrl":            object{"MaxLength": 512, "AllowedPattern": `(https://[^\s?#'"<>@]+)?`}, // what grant.CheckURL takes
+		"SignInUrl":            object{"MaxLength": 512, "AllowedPattern": `(https://[^\s?#'"<>@]+)?`},
 		"ModelSecret":          object{"MaxLength": 512, "AllowedPattern": "(arn:[a-z-]+:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:)?[A-Za-z0-9/_+=.@-]*"},
 		"NoticeBus":            object{"MaxLength": 256, "AllowedPattern": `^[A-Za-z0-9._/-]*$`},
 		"WebhookArguments":     object{"AllowedValues": []any{"true", "false"}},

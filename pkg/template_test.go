@@ -37,6 +37,10 @@ func idOf(f httpapi.Function) string {
 	return strings.ToUpper(string(f)[:1]) + string(f)[1:]
 }
 
+// openRoutes are the routes without an authorizer: the document is public, and of a link the token
+// is what lets somebody in. httpapi holds the same list against a request without a caller.
+var openRoutes = []string{"GET /openapi.json", "GET /a/{token}", "POST /a/{token}"}
+
 func TestTemplateRoutes(t *testing.T) {
 	t.Parallel()
 	b := readBundle(t)
@@ -48,8 +52,8 @@ func TestTemplateRoutes(t *testing.T) {
 		target := asMap(t, p["Target"])["Fn::Sub"].(string)
 		integration := strings.TrimSuffix(strings.TrimPrefix(target, "integrations/${"), "}")
 		got[key] = strings.TrimSuffix(asMap(t, b.properties(t, integration, "AWS::ApiGatewayV2::Integration")["IntegrationUri"])["Fn::GetAtt"].(string), ".Arn")
-		if key == "GET /openapi.json" {
-			require.Equal(t, "NONE", p["AuthorizationType"], "the document is public")
+		if slices.Contains(openRoutes, key) {
+			require.Equal(t, "NONE", p["AuthorizationType"], "%s needs no caller", key)
 			require.NotContains(t, p, "AuthorizerId")
 			continue
 		}
@@ -76,7 +80,7 @@ func TestTemplateRoutes(t *testing.T) {
 			if slices.Contains([]string{"get", "post", "put", "patch", "delete"}, method) {
 				written[method+" "+path] = true
 				open, _ := asMap(t, operation)["security"].([]any)
-				require.Equal(t, path == "/openapi.json", open != nil && len(open) == 0, "%s %s: is it public?", method, path)
+				require.Equal(t, slices.Contains(openRoutes, strings.ToUpper(method)+" "+path), open != nil && len(open) == 0, "%s %s: is it public?", method, path)
 			}
 		}
 	}
@@ -118,6 +122,9 @@ func TestTemplateAPI(t *testing.T) {
 	require.Equal(t, []any{"RouteGetOpenAPI"}, b.resource(t, "Stage", "AWS::ApiGatewayV2::Stage")["DependsOn"], "its route has settings")
 	logs := asMap(t, stage["AccessLogSettings"])
 	require.Equal(t, getAtt("ApiLogs.Arn"), logs["DestinationArn"])
+	for _, word := range []string{"$context.path", "$context.http", "$context.protocol", "$request", "rawPath"} {
+		require.NotContains(t, logs["Format"], word, "the path of a link is a secret")
+	}
 	for _, word := range []string{"$context.requestId", "$context.status", "$context.routeKey", "$context.identity.sourceIp", "$context.authorizer.error", "$context.authorizer.claims.sub", "$context.identity.userArn"} {
 		require.Contains(t, logs["Format"], word)
 	}
@@ -349,10 +356,11 @@ func TestTemplateEnvironment(t *testing.T) {
 	b := readBundle(t)
 	api := []string{"ADJOURN_API_ID", "ADJOURN_TENANT_CLAIM", "ADJOURN_ROLES_CLAIM", "ADJOURN_FIXED_TENANT", "ADJOURN_IAM_TENANT", "ADJOURN_ALLOW_UNAUTHENTICATED", "ADJOURN_MAX_WAIT"}
 	tells := []string{"ADJOURN_NOTICES", "ADJOURN_NOTICE_QUEUE_URL"} // whose writes tell something
+	links := []string{"ADJOURN_GRANT_KEYS", "ADJOURN_PUBLIC_URL", "ADJOURN_SIGN_IN_URL"}
 	want := map[string][]string{
 		"Start":  append([]string{"ADJOURN_MODEL"}, api...),
 		"Step":   append([]string{"ADJOURN_STEPS_PER_INVOCATION", "ADJOURN_MODEL", "OPENAI_API_KEY", "OPENAI_BASE_URL"}, tells...),
-		"Resume": slices.Concat(api, tells), "Submit": slices.Concat(api, tells), "Query": api,
+		"Resume": slices.Concat(api, tells), "Submit": slices.Concat(api, tells, links), "Query": slices.Concat(api, links),
 		"Notice": {"ADJOURN_NOTICE_URL", "ADJOURN_NOTICE_BUS", "ADJOURN_WEBHOOK_URL", "ADJOURN_WEBHOOK_SECRET", "ADJOURN_WEBHOOK_ARGUMENTS"},
 		"Event":  {"ADJOURN_MODEL", "ADJOURN_EVENT_TEMPLATE", "ADJOURN_EVENT_TENANT"},
 		"Sweep":  append([]string{"ADJOURN_DEAD_LETTERS_URL"}, tells...),
@@ -368,6 +376,9 @@ func TestTemplateEnvironment(t *testing.T) {
 		"OPENAI_BASE_URL":          ref("OpenAIBaseUrl"),
 		"ADJOURN_NOTICES":          object{"Fn::Join": []any{",", []any{when("HasWebhook", "webhook", ""), when("HasNoticeBus", "eventbridge", "")}}},
 		"ADJOURN_NOTICE_QUEUE_URL": ref("Notices"), "ADJOURN_NOTICE_BUS": ref("NoticeBus"), "ADJOURN_NOTICE_URL": sub("https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}"),
+		"ADJOURN_GRANT_KEYS":  when("HasGrantSecret", sub("{{resolve:secretsmanager:${GrantSecret}:SecretString:ADJOURN_GRANT_KEYS}}"), noValue),
+		"ADJOURN_PUBLIC_URL":  when("HasPublicUrl", ref("PublicUrl"), sub("https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}")),
+		"ADJOURN_SIGN_IN_URL": ref("SignInUrl"),
 		"ADJOURN_WEBHOOK_URL": ref("WebhookUrl"), "ADJOURN_WEBHOOK_ARGUMENTS": ref("WebhookArguments"),
 		"ADJOURN_WEBHOOK_SECRET": when("HasWebhook", sub("{{resolve:secretsmanager:${WebhookSecret}:SecretString:ADJOURN_WEBHOOK_SECRET}}"), noValue),
 	}

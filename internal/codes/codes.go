@@ -94,6 +94,8 @@ const (
 	// KeysUnreadable: the server cannot read its own file of keys, so that it
 	// lets nobody in.
 	KeysUnreadable = "keys_unreadable"
+	// LinksOff: the server has no keys to sign links with.
+	LinksOff = "links_off"
 )
 
 // Class returns the class a code belongs to.
@@ -125,6 +127,8 @@ func apiClass(code string) Class {
 	case RouteNotFound, MethodNotAllowed, UnsupportedMediaType, BodyTooLarge, BodyMissing, BodyUnreadable,
 		MalformedJSON, UnknownField, DuplicateField, InvalidField, InvalidParameter, InvalidHeader:
 		return ClassInvalid
+	case LinksOff:
+		return ClassNotFound
 	case Unauthenticated, Forbidden:
 		return ClassForbidden
 	case RequestTimeout, KeysUnreadable:

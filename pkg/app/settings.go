@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/adjourn/adjourn/internal/grant"
 )
 
 // DefaultData is where sessions live when nobody says otherwise.
@@ -35,6 +37,13 @@ type Settings struct {
 	// LabFolder is ADJOURN_LAB_FOLDER: the one folder in which those agents have
 	// files; "" leaves it to [FilesBeside].
 	LabFolder string
+	// GrantKeys is ADJOURN_GRANT_KEYS: the keys that sign links to approvals, id:base64 with
+	// commas between. The first signs, all verify.
+	GrantKeys string
+	// PublicURL is ADJOURN_PUBLIC_URL: where people reach the API; links begin with it.
+	PublicURL string
+	// SignInURL is ADJOURN_SIGN_IN_URL: where people sign in whose decision needs more than a link.
+	SignInURL string
 	// TrustData is ADJOURN_TRUST_DATA: whether commands work on a data file that this
 	// user has never used, without asking.
 	TrustData bool
@@ -55,6 +64,7 @@ const shortestLease = time.Second
 func ReadSettings(env func(string) string) (Settings, error) {
 	s := Settings{
 		Data: env("ADJOURN_DATA"), Agent: env("ADJOURN_AGENT"), Model: env("ADJOURN_MODEL"), LabFolder: env("ADJOURN_LAB_FOLDER"),
+		GrantKeys: env("ADJOURN_GRANT_KEYS"), PublicURL: env("ADJOURN_PUBLIC_URL"), SignInURL: env("ADJOURN_SIGN_IN_URL"),
 		StepsPerInvocation: 16, Lease: 20 * time.Second, LogLevel: slog.LevelWarn,
 	}
 	if s.Data == "" {
@@ -63,6 +73,15 @@ func ReadSettings(env func(string) string) (Settings, error) {
 	var faults []error
 	fault := func(name, value, want string) {
 		faults = append(faults, fmt.Errorf("%w: %s=%q: %s", ErrInvalidSetting, name, value, want))
+	}
+	if _, err := grant.ParseKeys(s.GrantKeys); err != nil {
+		// Not what it says: it is a secret.
+		faults = append(faults, fmt.Errorf("%w: ADJOURN_GRANT_KEYS: %w", ErrInvalidSetting, err))
+	}
+	for _, name := range []string{"ADJOURN_PUBLIC_URL", "ADJOURN_SIGN_IN_URL"} {
+		if v := env(name); v != "" && grant.CheckURL(v) != nil {
+			fault(name, v, "use https://… or http://…, without a user, a query or a fragment")
+		}
 	}
 	if v := env("ADJOURN_STEPS_PER_INVOCATION"); v != "" {
 		n, err := strconv.Atoi(v)

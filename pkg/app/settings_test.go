@@ -22,10 +22,14 @@ func TestReadSettings(t *testing.T) {
 	env := map[string]string{
 		"ADJOURN_DATA": "x.db", "ADJOURN_AGENT": "lab", "ADJOURN_MODEL": "openai:m", "ADJOURN_LEASE": "1m",
 		"ADJOURN_STEPS_PER_INVOCATION": "7", "ADJOURN_LOG": "debug",
+		"ADJOURN_GRANT_KEYS": "one:MTExMTExMTExMTExMTExMTExMTExMTExMTExMTExMTE=", "ADJOURN_PUBLIC_URL": "https://a.example", "ADJOURN_SIGN_IN_URL": "https://b.example",
 	}
 	s, err = app.ReadSettings(func(name string) string { return env[name] })
 	require.NoError(t, err)
-	require.Equal(t, app.Settings{Data: "x.db", Agent: "lab", Model: "openai:m", Lease: time.Minute, StepsPerInvocation: 7, LogLevel: slog.LevelDebug}, s)
+	require.Equal(t, app.Settings{
+		Data: "x.db", Agent: "lab", Model: "openai:m", Lease: time.Minute, StepsPerInvocation: 7, LogLevel: slog.LevelDebug,
+		GrantKeys: env["ADJOURN_GRANT_KEYS"], PublicURL: "https://a.example", SignInURL: "https://b.example",
+	}, s)
 	env["ADJOURN_LOG"] = "OFF"
 	s, err = app.ReadSettings(func(name string) string { return env[name] })
 	require.NoError(t, err)
@@ -33,11 +37,13 @@ func TestReadSettings(t *testing.T) {
 
 	for name, values := range map[string][]string{
 		"ADJOURN_LEASE": {"soon", "10", "1ms", "-5s"}, "ADJOURN_STEPS_PER_INVOCATION": {"0", "-1", "many", "1.5"}, "ADJOURN_LOG": {"loud"},
+		"ADJOURN_GRANT_KEYS": {"secret-of-mine", "one:c2VjcmV0LW9mLW1pbmU="}, "ADJOURN_PUBLIC_URL": {"adjourn.example", "https://a?b"}, "ADJOURN_SIGN_IN_URL": {"javascript:x"},
 	} {
 		for _, value := range values {
 			_, err := app.ReadSettings(func(n string) string { return map[string]string{name: value}[n] })
 			require.ErrorIs(t, err, app.ErrInvalidSetting, "%s=%s", name, value)
 			require.ErrorContains(t, err, name)
+			require.NotRegexp(t, "secret-of-mine|c2VjcmV0", err.Error())
 		}
 	}
 	_, err = app.ReadSettings(func(string) string { return "x" })

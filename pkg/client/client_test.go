@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/client"
-	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -22,7 +21,7 @@ func TestRoutes(t *testing.T) {
 	t.Parallel()
 	var reached []string
 	mux := http.NewServeMux()
-	for _, r := range httpapi.Routes() {
+	for _, r := range routes() {
 		mux.HandleFunc(r.Method+" /stage"+r.Path, func(w http.ResponseWriter, req *http.Request) {
 			reached = append(reached, r.OperationID)
 			if req.Header.Get("Authorization") != "Bearer "+token {
@@ -40,14 +39,14 @@ func TestRoutes(t *testing.T) {
 	t.Cleanup(c.Close)
 	require.Equal(t, server.URL+"/stage", c.URL())
 	methods := calls(c, "s-1")
-	for _, r := range httpapi.Routes() {
+	for _, r := range routes() {
 		call, ok := methods[r.OperationID]
 		require.True(t, ok, "calls (pkg/client/transport_test.go) has no %q for %s %s. If the client has no method for it yet: pkg/client/verbs.go or pages.go; docs/design/add-a-verb.md has the rest",
 			r.OperationID, r.Method, r.Path)
 		require.NoError(t, call(t.Context()), r.OperationID)
 		require.Equal(t, r.OperationID, reached[len(reached)-1])
 	}
-	require.Len(t, methods, len(httpapi.Routes()), "calls (pkg/client/transport_test.go) has what is no route (pkg/httpapi/routes.go)")
+	require.Len(t, methods, len(routes()), "calls (pkg/client/transport_test.go) has what is no route (pkg/httpapi/routes.go)")
 }
 
 func TestWhatIsSent(t *testing.T) {
@@ -202,7 +201,7 @@ func TestIDs(t *testing.T) {
 	c := over(t, s)
 	for _, id := range []string{"", ".", "..", "a/b", "a?b", "a b", "%2e%2e", "ä"} {
 		methods, asked := calls(c, id), 0
-		for _, r := range httpapi.Routes() {
+		for _, r := range routes() {
 			if strings.Contains(r.Path, "{id}") {
 				require.ErrorIs(t, methods[r.OperationID](t.Context()), session.ErrInvalidID, "%s: %q", r.OperationID, id)
 				asked++

@@ -82,6 +82,8 @@ func checkAnswer(out any, id string) error {
 		return checkWaits(append([]Wait{o.Wait}, o.Open...), true)
 	case *Stopped:
 		return checkID("session", o.SessionID, false)
+	case *Link:
+		return checkLink(o)
 	case *Deleted:
 		return checkID("session", o.SessionID, false)
 	case *Waits:

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/client"
-	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
@@ -40,6 +39,7 @@ func TestAnswers_ids(t *testing.T) {
 		"delegateWait":     {client.Acted{Wait: odds[0]}},
 		"cancelSession":    {client.Stopped{SessionID: odd}},
 		"abortSession":     {client.Stopped{SessionID: odd}},
+		"makeLink":         {client.Link{}, client.Link{URL: "https://a/" + odd}, client.Link{URL: "javascript:alert(1)"}, client.Link{URL: "https:///a/x"}},
 		"deleteSession":    {client.Deleted{}, client.Deleted{SessionID: odd}},
 		"retrySession":     {client.Resumed{Open: odds}},
 		"forkSession":      {client.Forked{}, client.Forked{SessionID: odd}, client.Forked{SessionID: "s", Open: odds}},
@@ -53,7 +53,7 @@ func TestAnswers_ids(t *testing.T) {
 		"listRuns":         {client.Runs{Cursor: odd}},
 		"listAudit":        {client.Audit{Cursor: odd}, client.Audit{Items: []session.AuditLine{{Wait: odd}}}},
 	}
-	for _, r := range httpapi.Routes() {
+	for _, r := range routes() {
 		require.NotEqual(t, len(answers[r.OperationID]) > 0, withoutIDs[r.OperationID] != "",
 			"%s needs answers in TestAnswers_ids with ids, of itself or of what it contains, that are none (checkAnswer in pkg/client/ids.go refuses them), or the reason why it has none in withoutIDs", r.OperationID)
 	}

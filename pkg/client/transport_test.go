@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/httpapi"
 )
 
 const (
@@ -23,7 +25,7 @@ const (
 )
 
 // anything is an answer to every request about session s-1.
-const anything = `{"wait":{"waitId":"w2-1"},"id": "s-1", "sessionId": "s-1"}`
+const anything = `{"wait":{"waitId":"w2-1"},"id": "s-1", "sessionId": "s-1", "url": "https://adjourn.example/a/x"}`
 
 // answer is one thing a network does with a request.
 type answer func(*http.Request) (*http.Response, error)
@@ -106,6 +108,11 @@ func over(t *testing.T, s *script) *client.Client {
 // someCheckpoint is the form of a checkpoint's id.
 const someCheckpoint = "czEuMi5xODN2QVNORlo0bXJ6ZThC"
 
+// routes are those that have a method: the page of a link is for people.
+func routes() []httpapi.Route {
+	return slices.DeleteFunc(httpapi.Routes(), func(r httpapi.Route) bool { return r.Path == "/a/{token}" })
+}
+
 // calls are all the methods, by the name their route has in the OpenAPI document. Those
 // of one session ask for this one.
 func calls(c *client.Client, id string) map[string]func(context.Context) error {
@@ -140,6 +147,10 @@ func calls(c *client.Client, id string) map[string]func(context.Context) error {
 		},
 		"abortSession": func(ctx context.Context) error {
 			_, err := c.Abort(ctx, client.StopParams{SessionID: id})
+			return err
+		},
+		"makeLink": func(ctx context.Context) error {
+			_, err := c.Link(ctx, client.LinkParams{SessionID: id, WaitID: "w2-1"})
 			return err
 		},
 		"getWait": func(ctx context.Context) error {

@@ -100,4 +100,5 @@ const (
 	CodeInvalidHeader        = codes.InvalidHeader
 	CodeRequestTimeout       = codes.RequestTimeout
 	CodeKeysUnreadable       = codes.KeysUnreadable
+	CodeLinksOff             = codes.LinksOff
 )

@@ -42,6 +42,9 @@ type exchange struct {
 	} `json:"response"`
 }
 
+// mediaForm is what a browser sends.
+const mediaForm = "application/x-www-form-urlencoded"
+
 // told is the part of the answer's header that is kept.
 var told = []string{
 	"Allow", "Content-Type", "Location", "Retry-After", "Www-Authenticate",
@@ -66,7 +69,9 @@ func (s *teller) tell(name, token, method, target, body string, header ...string
 		e.Request.Header[pair[0]] = pair[1]
 	}
 	if body != "" {
-		e.Request.Header["Content-Type"] = client.MediaJSON
+		if e.Request.Header["Content-Type"] != mediaForm {
+			e.Request.Header["Content-Type"] = client.MediaJSON
+		}
 		if json.Valid([]byte(body)) {
 			e.Request.Body = json.RawMessage(body)
 		} else {
@@ -83,6 +88,11 @@ func (s *teller) tell(name, token, method, target, body string, header ...string
 		}
 	}
 	e.Response.Body = bytes.TrimSpace(out.Body.Bytes())
+	if strings.HasPrefix(out.Header().Get("Content-Type"), "text/html") {
+		text, err := json.Marshal(string(e.Response.Body))
+		require.NoError(s, err)
+		e.Response.Body = text
+	}
 	if len(e.Response.Body) > 1<<14 {
 		e.Response.Body = json.RawMessage(`"left out: it is long"`)
 	}
@@ -355,6 +365,21 @@ func exchanges(t *testing.T) map[string]exchange {
 	// the audit, with a line of who has read the wait
 	s.tell("audit", ann, get, "/sessions/trip/audit?verify=true", "")
 	s.tell("audit_page", ann, get, "/sessions/trip/audit?limit=1", "")
+	// a link to an approval, and its page
+	s.tell("start_linked", ann, post, "/sessions", `{"agent":"desk","sessionId":"linked","input":"deploy"}`)
+	s.drive(key("linked"))
+	made := s.tellAs("link", ann, post, "/sessions/linked/waits/w2-1/links", `{"expiresInMillis":3600000}`)
+	var link client.Link
+	require.NoError(t, json.Unmarshal(made.Response.Body, &link))
+	page := strings.TrimPrefix(link.URL, linksConfig.URL)
+	s.tell("link_for_somebody_else", ann, post, "/sessions/linked/waits/w2-1/links", `{"recipient":"carol"}`)
+	s.tell("link_no_wait", ann, post, "/sessions/linked/waits/w9-1/links", "")
+	s.tell("link_page", "", get, page, "")
+	s.tell("link_page_unknown", "", get, page[:len(page)-1], "")
+	s.tell("link_decides_nothing", "", post, page, "decision=perhaps", "Content-Type", mediaForm)
+	s.tell("link_decides", "", post, page, "decision=approve&reason=go", "Content-Type", mediaForm)
+	s.tell("link_decided", "", get, page, "")
+	s.tell("link_too_late", "", post, page, "decision=deny", "Content-Type", mediaForm)
 	// New exchanges go here: ids are counted, and one further up renumbers every file after it.
 	return s.told
 }
@@ -375,6 +400,13 @@ func (s *teller) putNotices(key session.Key) {
 	}}
 	_, err := s.store.Update(s.Context(), key, store.NoticeItem(asked, 0), store.NoticeItem(answered, 0))
 	require.NoError(s, err)
+}
+
+// tellAs is tell, and returns the exchange.
+func (s *teller) tellAs(name, token, method, target, body string, header ...string) exchange {
+	s.Helper()
+	s.tell(name, token, method, target, body, header...)
+	return s.told[name]
 }
 
 func checkpointsOf(s *teller, id string) []client.Checkpoint {

@@ -78,6 +78,8 @@ type Config struct {
 	// InProcess says that the handler's only caller is the program it is part of, as with
 	// [github.com/adjourn/adjourn/pkg/client.Over]: faults of this side are told in full.
 	InProcess bool
+	// Links make and serve links to approvals; nil means that there are none.
+	Links *Links
 	// Functions whose routes are served; empty means all.
 	Functions []Function
 	// MaxWait is how long a request may wait for a session at most; 0 means
@@ -161,7 +163,7 @@ func New(cfg Config) (http.Handler, error) {
 			continue
 		}
 		h.mux.HandleFunc(route.Method+" "+route.Path, func(w http.ResponseWriter, r *http.Request) {
-			h.respond(w, r, func(r *request) (*response, error) { return route.carryOut(h, r) })
+			h.respond(w, r, route.open(), func(r *request) (*response, error) { return route.carryOut(h, r) })
 		})
 	}
 	return h, nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/adjourn/adjourn/internal/codes"
+	"github.com/adjourn/adjourn/internal/grant"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -72,7 +73,7 @@ func (h *handler) refused(r *request, err error) *response {
 		out.header = map[string]string{"Retry-After": "1"}
 	}
 	if p.Status >= http.StatusInternalServerError && r.Context().Err() == nil {
-		h.cfg.Log.ErrorContext(r.Context(), "request", "request", r.id, "method", r.Method, "path", r.URL.Path, "status", p.Status, "error", err)
+		h.cfg.Log.ErrorContext(r.Context(), "request", "request", r.id, "method", r.Method, "path", grant.Masked(r.URL.Path), "status", p.Status, "error", err)
 	}
 	return out
 }

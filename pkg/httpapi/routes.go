@@ -33,8 +33,11 @@ type Route struct {
 	OperationID string
 }
 
-// openAPIPath is the one route that needs no caller: what it tells is public.
+// openAPIPath is the route of the document, which is public.
 const openAPIPath = "/openapi.json"
+
+// linkPath is where a link leads.
+const linkPath = "/a/{token}"
 
 // served is a route with what carries it out.
 type served struct {
@@ -73,8 +76,15 @@ var table = []served{
 	{Route{http.MethodPost, "/go", FunctionResume, "letStepsGo"}, (*handler).letGo},
 	{Route{http.MethodGet, "/halts", FunctionQuery, "listHalts"}, (*handler).halts},
 	{Route{http.MethodGet, "/notices", FunctionQuery, "listNotices"}, (*handler).notices},
+	{Route{http.MethodPost, "/sessions/{id}/waits/{wait}/links", FunctionSubmit, "makeLink"}, (*handler).makeLink},
+	{Route{http.MethodGet, linkPath, FunctionQuery, "showLink"}, (*handler).showLink},
+	{Route{http.MethodPost, linkPath, FunctionSubmit, "decideByLink"}, (*handler).decideByLink},
 	{Route{http.MethodGet, openAPIPath, FunctionQuery, "getOpenAPI"}, (*handler).openAPI},
 }
+
+// open reports whether a route needs no caller. The document is public, and of a link the token is
+// what lets somebody in. Every other route asks who calls.
+func (r Route) open() bool { return r.Path == openAPIPath || r.Path == linkPath }
 
 // Routes returns every route there is. The OpenAPI document and the template of the
 // serverless bundle are held to them by tests.

@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/internal/codes"
+	"github.com/adjourn/adjourn/internal/grant"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -69,7 +70,7 @@ func clean(path string) bool {
 // ServeHTTP answers one request.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !clean(r.URL.EscapedPath()) || !h.serves(r) {
-		h.respond(w, r, h.noRoute)
+		h.respond(w, r, isOpen(r), h.noRoute)
 		return
 	}
 	h.mux.ServeHTTP(w, r)
@@ -79,6 +80,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *handler) serves(r *http.Request) bool {
 	_, pattern := h.mux.Handler(r)
 	return pattern != ""
+}
+
+// isOpen reports whether a request that no route takes here is one for a route without a caller, which
+// another function serves. Of every other one nobody is told whether there is such a route.
+func isOpen(r *http.Request) bool {
+	return r.URL.Path == openAPIPath && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 }
 
 // noRoute says that nothing serves a request: no such path, or not by that method.
@@ -99,11 +106,11 @@ func (h *handler) noRoute(r *request) (*response, error) {
 	return nil, e
 }
 
-// respond carries out an operation and writes its answer.
-func (h *handler) respond(w http.ResponseWriter, httpRequest *http.Request, op operation) {
+// respond carries out an operation and writes its answer; open says that it needs no caller.
+func (h *handler) respond(w http.ResponseWriter, httpRequest *http.Request, open bool, op operation) {
 	began := h.cfg.Now()
 	r := &request{Request: httpRequest, w: w, id: h.cfg.NewID()}
-	out := h.answer(r, op)
+	out := h.answer(r, open, op)
 	raw, err := h.fitted(r.Request, out.body)
 	if err != nil {
 		out = h.refused(r, fmt.Errorf("encode the answer: %w", err))
@@ -113,8 +120,8 @@ func (h *handler) respond(w http.ResponseWriter, httpRequest *http.Request, op o
 	if _, is := out.body.(client.Problem); is {
 		media = client.MediaProblem
 	}
-	for _, set := range []map[string]string{headers, out.header, {
-		client.HeaderRequestID: r.id, "Content-Type": media, "Content-Length": strconv.Itoa(len(raw)),
+	for _, set := range []map[string]string{headers, {"Content-Type": media}, out.header, {
+		client.HeaderRequestID: r.id, "Content-Length": strconv.Itoa(len(raw)),
 	}} {
 		for name, value := range set {
 			w.Header().Set(name, value)
@@ -125,19 +132,19 @@ func (h *handler) respond(w http.ResponseWriter, httpRequest *http.Request, op o
 		_, err = w.Write(raw) // who hung up needs no answer
 	}
 	h.cfg.Log.LogAttrs(r.Context(), slog.LevelDebug, "request",
-		slog.String("request", r.id), slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", out.status),
+		slog.String("request", r.id), slog.String("method", r.Method), slog.String("path", grant.Masked(r.URL.Path)), slog.Int("status", out.status),
 		slog.Int("bytes", len(raw)), slog.Duration("took", h.cfg.Now().Sub(began)),
 		slog.String("tenant", r.caller.Tenant), slog.String("who", r.caller.Who), slog.Any("error", err))
 }
 
 // answer makes the answer, whatever happens on the way.
-func (h *handler) answer(r *request, op operation) (out *response) {
+func (h *handler) answer(r *request, open bool, op operation) (out *response) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			out = h.refused(r, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
 		}
 	}()
-	if !public(r.Request) {
+	if !open {
 		// Before anything is read or told, even whether there is such a route.
 		if err := h.authenticate(r); err != nil {
 			return h.refused(r, err)
@@ -153,11 +160,6 @@ func (h *handler) answer(r *request, op operation) (out *response) {
 		return h.refused(r, err)
 	}
 	return out
-}
-
-// public reports whether a request needs no caller: what it tells anybody may know.
-func public(r *http.Request) bool {
-	return r.URL.Path == openAPIPath && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 }
 
 func (h *handler) authenticate(r *request) error {
@@ -229,8 +231,11 @@ func (r *request) by() runtime.Caller {
 }
 
 func encode(body any) ([]byte, error) {
-	if raw, ok := body.(json.RawMessage); ok {
-		return raw, nil
+	switch whole := body.(type) {
+	case json.RawMessage:
+		return whole, nil
+	case html:
+		return whole, nil
 	}
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

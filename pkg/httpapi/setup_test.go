@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,6 +78,11 @@ func authenticate(r *http.Request) (httpapi.Caller, error) {
 	return caller, nil
 }
 
+// linksConfig is what links are made with here.
+var linksConfig = httpapi.LinksConfig{
+	Keys: "one:" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("1", 32))), URL: "https://adjourn.example", SignInURL: "https://sign.example/in",
+}
+
 // world is the API on an embedded engine, with everything a test wants to reach.
 type world struct {
 	testing.TB
@@ -117,7 +123,9 @@ func newWorld(t testing.TB, changes ...change) *world {
 	t.Helper()
 	w := &world{TB: t}
 	cfg := runtime.Config{Owner: "test", Now: w.now, NewID: w.newID}
-	api := httpapi.Config{Authenticate: authenticate, NewID: w.newID, Now: w.now, Log: slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	links, err := httpapi.NewLinks(linksConfig)
+	require.NoError(t, err)
+	api := httpapi.Config{Links: links, Authenticate: authenticate, NewID: w.newID, Now: w.now, Log: slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	for _, c := range changes {
 		if c.runtime != nil {
 			c.runtime(&cfg)
@@ -367,7 +375,7 @@ func routesOf(method, id string) map[string]string {
 	paths := map[string]string{}
 	for _, route := range httpapi.Routes() {
 		path := strings.Replace(route.Path, "{id}", id, 1)
-		if route.Method == method && route.Path != "/openapi.json" && (path != route.Path) == (id != "") {
+		if route.Method == method && route.Path != "/openapi.json" && route.Path != "/a/{token}" && (path != route.Path) == (id != "") {
 			paths[route.OperationID] = strings.NewReplacer("{checkpoint}", someCheckpoint, "{wait}", someWait).Replace(path)
 		}
 	}

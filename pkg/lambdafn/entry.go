@@ -14,6 +14,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/app/serverless"
+	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/runtime"
 )
 
@@ -191,6 +192,7 @@ func configOf(a *serverless.App) Config {
 		APIID: a.Settings.APIID, TenantClaim: a.Settings.TenantClaim, RolesClaim: a.Settings.RolesClaim, FixedTenant: a.Settings.FixedTenant, IAMTenant: a.Settings.IAMTenant,
 		AllowUnauthenticated: a.Settings.AllowUnauthenticated,
 		MaxWait:              a.Settings.MaxWait,
+		Links:                httpapi.LinksConfig{Keys: a.Settings.GrantKeys, URL: a.Settings.PublicURL, SignInURL: a.Settings.SignInURL},
 		EventTemplate:        a.Settings.EventTemplate, EventTenant: a.Settings.EventTenant,
 	}
 	if a.Notices != nil {

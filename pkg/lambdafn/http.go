@@ -8,19 +8,24 @@ import (
 )
 
 // NewResume returns the handler of the resume function.
-func NewResume(cfg Config) (Handler, error) { return serve(cfg, httpapi.FunctionResume) }
+func NewResume(cfg Config) (Handler, error) { return serve(cfg, httpapi.FunctionResume, nil) }
 
 // NewSubmit returns the handler of the submit function.
-func NewSubmit(cfg Config) (Handler, error) { return serve(cfg, httpapi.FunctionSubmit) }
+func NewSubmit(cfg Config) (Handler, error) {
+	return serve(cfg, httpapi.FunctionSubmit, httpapi.NewLinks)
+}
 
 // NewQuery returns the handler of the query function.
-func NewQuery(cfg Config) (Handler, error) { return serve(cfg, httpapi.FunctionQuery) }
+func NewQuery(cfg Config) (Handler, error) {
+	return serve(cfg, httpapi.FunctionQuery, httpapi.NewLinks)
+}
 
 // NewStart returns the handler of the start function.
-func NewStart(cfg Config) (Handler, error) { return serve(cfg, httpapi.FunctionStart) }
+func NewStart(cfg Config) (Handler, error) { return serve(cfg, httpapi.FunctionStart, nil) }
 
-// serve returns the routes of one function behind the gateway.
-func serve(cfg Config, function httpapi.Function) (Handler, error) {
+// serve returns the routes of one function behind the gateway. A function that serves no links has
+// no newLinks, so that the linker leaves html/template out of it.
+func serve(cfg Config, function httpapi.Function, newLinks func(httpapi.LinksConfig) (*httpapi.Links, error)) (Handler, error) {
 	cfg, err := cfg.check()
 	if err != nil {
 		return nil, err
@@ -28,8 +33,14 @@ func serve(cfg Config, function httpapi.Function) (Handler, error) {
 	if cfg.APIID == "" {
 		return nil, errors.New("lambdafn: APIID is required: ADJOURN_API_ID names the API whose requests are answered")
 	}
+	var links *httpapi.Links
+	if newLinks != nil && cfg.Links.Keys != "" {
+		if links, err = newLinks(cfg.Links); err != nil {
+			return nil, err
+		}
+	}
 	handler, err := httpapi.New(httpapi.Config{
-		Runtime: cfg.Runtime, Authenticate: cfg.authenticate, Functions: []httpapi.Function{function},
+		Runtime: cfg.Runtime, Links: links, Authenticate: cfg.authenticate, Functions: []httpapi.Function{function},
 		MaxWait: cmp.Or(max(cfg.MaxWait, 0), -1), HidesDisconnects: true, ReadOnly: function == httpapi.FunctionQuery, Fits: fits, Log: cfg.Log, Now: cfg.Now,
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/adjourn/adjourn/pkg/httpapi"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime"
 )
@@ -50,6 +51,9 @@ type Config struct {
 	IAMTenant   string
 	// AllowUnauthenticated lets callers in that nobody has verified, as the default tenant.
 	AllowUnauthenticated bool
+
+	// Links is what links to approvals are made with; without keys there are none.
+	Links httpapi.LinksConfig
 
 	// MaxWait is how long a request may wait for its session, in whole seconds; 0
 	// lets none wait. The gateway gives up after 30 s.

@@ -18,6 +18,7 @@ import (
 	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
 
 	"github.com/adjourn/adjourn/internal/codes"
+	"github.com/adjourn/adjourn/internal/grant"
 	"github.com/adjourn/adjourn/pkg/client"
 )
 
@@ -203,6 +204,7 @@ func problem(status int, code, detail, requestID string) events.APIGatewayV2HTTP
 const maxPathText = 200
 
 func clip(path string) string {
+	path = grant.Masked(path)
 	if len(path) > maxPathText {
 		return path[:maxPathText] + "…"
 	}
