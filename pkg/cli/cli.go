@@ -297,6 +297,9 @@ Environment
   ADJOURN_MODEL   model of every agent, as provider:model
   OPENAI_API_KEY   key of the model provider openai
   OPENAI_BASE_URL   another server that speaks its API
+  ADJOURN_GRANT_KEYS   keys that sign links to approvals   (dev makes one)
+  ADJOURN_PUBLIC_URL   what links begin with   (the address of dev)
+  ADJOURN_SIGN_IN_URL   where people sign in for what no link decides
   ADJOURN_LAB     true: dev offers agents that are there to try things out
   ADJOURN_LAB_FOLDER   the one folder for files of tools   (adjourn-files)
   ADJOURN_LEASE   how long a dead worker keeps its step   (20s)
@@ -321,7 +324,7 @@ Environment
 		c.workers.Work(), c.workers.Dev(), c.demoCommand(), c.versionCommand(),
 	)
 	root.AddCommand(c.retryCommand(), c.forkCommand(), c.checkpointsCommand(), c.lists.RunsCommand(oneSession, c.completeFirst(c.completeSessions), c.noSession), c.lists.AuditCommand(oneSession, c.completeFirst(c.completeSessions), c.noSession))
-	root.AddCommand(c.sendCommand())
+	root.AddCommand(c.sendCommand(), c.lists.LinkCommand(sessionAndOne, c.completeSessionAndWait, c.noSession))
 	root.AddCommand(append(c.stopCommands(), c.inbox.Commands()...)...)
 	root.AddCommand(c.deleteCommand(), c.lists.ExportCommand(oneSession, c.completeFirst(c.completeSessions), c.noSession))
 	root.AddCommand(c.haltCommand(), c.goCommand())

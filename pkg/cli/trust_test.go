@@ -97,6 +97,22 @@ func TestPlantedKeys(t *testing.T) {
 	require.Zero(t, s.interrupt())
 }
 
+// Nor does one take links for signed that whoever planted their key has made.
+func TestPlantedLinkKey(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.NoError(t, os.MkdirAll(filepath.Dir(b.data), 0o700))
+	require.NoError(t, os.WriteFile(b.data+".link-key", []byte("dev:MTExMTExMTExMTExMTExMTExMTExMTExMTExMTExMTE=\nhttp://127.0.0.1:8420\n"), 0o600))
+	r := b.run("dev", "--addr", "127.0.0.1:0").ends(4)
+	require.Contains(t, r.stderr, "link-key")
+	require.NoFileExists(t, b.data)
+
+	// Beside a data file that others have written it is asked about with that file.
+	other, _ := planted(t)
+	require.NoError(t, os.WriteFile(other.data+".link-key", []byte("dev:MTExMTExMTExMTExMTExMTExMTExMTExMTExMTExMTE=\nhttp://127.0.0.1:8420\n"), 0o600))
+	require.Contains(t, other.run("dev", "--addr", "127.0.0.1:0").ends(4).stderr, "--trust-data")
+}
+
 func TestTrustByEnvironment(t *testing.T) {
 	t.Parallel()
 	b, ran := planted(t)

@@ -64,6 +64,8 @@ type Server struct {
 	listener net.Listener
 	handler  http.Handler
 	key      Key
+	links    *httpapi.Links
+	who      string // whose the key is
 }
 
 // Listen opens the keys, making one if there is none, and the address. Errors
@@ -95,7 +97,15 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	authenticate, key, err := cfg.Keys.open(cfg.Who)
 	if err == nil {
 		s.key = key
-		s.handler, err = httpapi.New(httpapi.Config{Runtime: cfg.App.Runtime, Authenticate: authenticate, Log: cfg.Log, Now: cfg.Now})
+		s.links, err = cfg.Keys.serveLinks(cfg.App.Settings, s.URL())
+	}
+	var own httpapi.Caller
+	if err == nil {
+		own, err = authenticate(asked(key.Text))
+	}
+	if err == nil {
+		s.who = own.Who
+		s.handler, err = httpapi.New(httpapi.Config{Runtime: cfg.App.Runtime, Authenticate: authenticate, Links: s.links, Log: cfg.Log, Now: cfg.Now})
 	}
 	if err == nil {
 		s.handler, err = s.withSlack(s.handler, cfg.App.Settings.Notices)

@@ -295,10 +295,10 @@ func TestKeys(t *testing.T) {
 func TestKeysBeside(t *testing.T) {
 	t.Parallel()
 	for data, want := range map[string]dev.Keys{
-		".adjourn/adjourn.db":  {File: ".adjourn/api-keys", Token: ".adjourn/token"},
-		"/a/.adjourn/other.db": {File: "/a/.adjourn/api-keys", Token: "/a/.adjourn/token"},
-		"try.db":               {File: "try.db.api-keys", Token: "try.db.token"},
-		"/a/b/try.db":          {File: "/a/b/try.db.api-keys", Token: "/a/b/try.db.token"},
+		".adjourn/adjourn.db":  {File: ".adjourn/api-keys", Token: ".adjourn/token", Links: ".adjourn/link-key"},
+		"/a/.adjourn/other.db": {File: "/a/.adjourn/api-keys", Token: "/a/.adjourn/token", Links: "/a/.adjourn/link-key"},
+		"try.db":               {File: "try.db.api-keys", Token: "try.db.token", Links: "try.db.link-key"},
+		"/a/b/try.db":          {File: "/a/b/try.db.api-keys", Token: "/a/b/try.db.token", Links: "/a/b/try.db.link-key"},
 	} {
 		require.Equal(t, want, dev.KeysBeside(data), data)
 	}
@@ -309,7 +309,7 @@ func TestKeysBeside_inside(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), ".adjourn")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	t.Chdir(dir)
-	require.Equal(t, dev.Keys{File: "api-keys", Token: "token"}, dev.KeysBeside("adjourn.db"))
+	require.Equal(t, dev.Keys{File: "api-keys", Token: "token", Links: "link-key"}, dev.KeysBeside("adjourn.db"))
 }
 
 // TestKeysOfSomebodyElse: what was not made here stays as it is.

@@ -23,6 +23,8 @@ type Keys struct {
 	// Token holds one key as it is sent, for commands on this machine to read. It
 	// lies beside the data file, readable by its owner alone, as that is.
 	Token string
+	// Links holds the key that signs links to approvals, and the address where they led last.
+	Links string
 }
 
 // ErrNotOurs says that what lies where the token should was not made here. It may
@@ -38,9 +40,9 @@ func KeysBeside(data string) Keys {
 		whole = abs // the same file from every folder
 	}
 	if filepath.Base(filepath.Dir(whole)) == filepath.Dir(app.DefaultData) {
-		return Keys{File: filepath.Join(dir, "api-keys"), Token: filepath.Join(dir, "token")}
+		return Keys{File: filepath.Join(dir, "api-keys"), Token: filepath.Join(dir, "token"), Links: filepath.Join(dir, "link-key")}
 	}
-	return Keys{File: data + ".api-keys", Token: data + ".token"}
+	return Keys{File: data + ".api-keys", Token: data + ".token", Links: data + ".link-key"}
 }
 
 // Key is the key that is in Keys.Token.
@@ -83,8 +85,13 @@ func valid(authenticate httpapi.Authenticator, text string) bool {
 	if text == "" {
 		return false
 	}
-	_, err := authenticate(&http.Request{Header: http.Header{"Authorization": {"Bearer " + text}}})
+	_, err := authenticate(asked(text))
 	return err == nil
+}
+
+// asked is a request that brings a key.
+func asked(text string) *http.Request {
+	return &http.Request{Header: http.Header{"Authorization": {"Bearer " + text}}}
 }
 
 // oneWord returns a name as the key file takes it.

@@ -3,12 +3,14 @@ package dev
 import (
 	"net/http"
 	"time"
+
+	"github.com/adjourn/adjourn/internal/grant"
 )
 
 // Request is one request that was answered, for people who watch.
 type Request struct {
 	Method string
-	// Path as it was sent, which may be anything.
+	// Path as it was sent, which may be anything, without the token of a link.
 	Path   string
 	Status int
 	// Left says that who asked had gone before there was an answer.
@@ -22,7 +24,7 @@ func (s *Server) reporting(next http.Handler) http.Handler {
 		began := s.cfg.Now()
 		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 		next.ServeHTTP(seen, r)
-		s.cfg.OnRequest(Request{Method: r.Method, Path: r.URL.Path, Status: seen.status, Left: r.Context().Err() != nil, Took: s.cfg.Now().Sub(began)})
+		s.cfg.OnRequest(Request{Method: r.Method, Path: grant.Masked(r.URL.Path), Status: seen.status, Left: r.Context().Err() != nil, Took: s.cfg.Now().Sub(began)})
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/app/embedded"
+	"github.com/adjourn/adjourn/pkg/cli/internal/dev"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi"
@@ -62,8 +63,12 @@ func newConnection(c *client.Client, onEntry func(*journal.Entry)) *Connection {
 
 // Over connects to a data file that is open: in this process, as the user of the command.
 func (p *Place) Over(a *embedded.App) (*Connection, error) {
+	links, err := dev.KeysBeside(p.DataPath()).LinksOf(a.Settings)
+	if err != nil {
+		p.Log().Warn("no links to this data file", "error", err) // all else goes on
+	}
 	handler, err := httpapi.New(httpapi.Config{
-		Runtime: a.Runtime, InProcess: true, MaxBody: math.MaxInt64,
+		Runtime: a.Runtime, Links: links, InProcess: true, MaxBody: math.MaxInt64,
 		Authenticate: func(*http.Request) (httpapi.Caller, error) {
 			return httpapi.Caller{Tenant: session.DefaultTenant, Who: p.Who, From: "cli", OneUser: true, Operator: true}, nil
 		},

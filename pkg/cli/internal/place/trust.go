@@ -89,7 +89,7 @@ func (p *Place) checkKnown(ctx context.Context, a *embedded.App) error {
 // TrustKeys refuses a file of keys that was there before the data file it lies beside:
 // whoever brought it would be let in, under whatever name. Where there is a data file,
 // that one is asked about.
-func (p *Place) TrustKeys(keys string) error {
+func (p *Place) TrustKeys(keys dev.Keys) error {
 	settings, err := app.ReadSettings(p.Env)
 	if err != nil || p.trustData || settings.TrustData {
 		return nil //nolint:nilerr // embedded.Open reports the mistake
@@ -97,11 +97,15 @@ func (p *Place) TrustKeys(keys string) error {
 	if _, err := os.Lstat(p.DataPath()); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if !holdsKeys(keys) {
+	if !holdsKeys(keys.File) && !holdsKeys(keys.Links) {
 		return nil
 	}
+	found := keys.File // lets callers in; the other one signs links by which they decide
+	if !holdsKeys(found) {
+		found = keys.Links
+	}
 	return fmt.Errorf("%w: %s is not there yet, but %s is: it lets callers in, whoever wrote it. Nothing was done. If it came with somebody else's folder move it away; if it is yours: --trust-data, or ADJOURN_TRUST_DATA=true",
-		known.ErrUntrusted, Absolute(p.DataPath()), Absolute(keys))
+		known.ErrUntrusted, Absolute(p.DataPath()), Absolute(found))
 }
 
 // holdsKeys reports whether there is anything but an empty file.
@@ -117,8 +121,10 @@ func (p *Place) askTrust(ctx context.Context, a *embedded.App, id sqlite.Identit
 	u := Unknown{Path: Absolute(a.Data)}
 	id.LogFound = false
 	u.Log = files.Has(id)
-	if keys := dev.KeysBeside(u.Path).File; holdsKeys(keys) {
-		u.Keys = keys
+	for _, keys := range []string{dev.KeysBeside(u.Path).Links, dev.KeysBeside(u.Path).File} {
+		if holdsKeys(keys) {
+			u.Keys = keys
+		}
 	}
 	if p.Trust != nil {
 		if err := u.look(ctx, a); err != nil {

@@ -51,6 +51,11 @@ are named after it: try.db.token, try.db.api-keys. Only this machine can reach
 the server, unless --allow-remote says otherwise; its HTTP is not encrypted, so
 put something in front of it that is.
 
+For each approval that opens, a link is printed: its page shows what waits, and
+whoever has it may decide in your name. Links are signed with a key of the data
+file's (.adjourn/link-key), or with those in ADJOURN_GRANT_KEYS. They begin with
+ADJOURN_PUBLIC_URL, if it is set: the address that a phone can reach.
+
 Agents that are there to try things out do for whoever has a key what their
 tools can do, so they are offered only with --lab, or ADJOURN_LAB=true. Their
 files then stay in the folder adjourn-lab beside the data, or in
@@ -108,7 +113,7 @@ func (c *Commands) dev(ctx context.Context, f devFlags) error {
 		return exit.Usagef("--concurrency %d: use 1 to 64", f.concurrency)
 	}
 	c.Watch = c.logEntry
-	if err := c.TrustKeys(dev.KeysBeside(c.DataPath()).File); err != nil {
+	if err := c.TrustKeys(dev.KeysBeside(c.DataPath())); err != nil {
 		return err
 	}
 	listener, err := dev.Bind(ctx, f.addr, f.allowRemote)
@@ -130,6 +135,12 @@ func (c *Commands) dev(ctx context.Context, f devFlags) error {
 		return err
 	}
 	c.served(server, a.Registry, keys, f.showKey)
+	links, stop := c.printLinks(ctx, server, a.Runtime)
+	defer stop()
+	c.Watch = func(key session.Key, p runtime.Progress) {
+		c.logEntry(key, p)
+		links(key, p)
+	}
 	end := whenStopped(ctx, c.Screen, "Stopping. What is under way comes to a safe point first; Ctrl-C again stops at once.")
 	err = server.Serve(ctx)
 	end() // or a server that stops at once would say it among what it says in the end
@@ -314,5 +325,53 @@ func (c *Commands) logEntry(key session.Key, p runtime.Progress) {
 	}
 	if p.Status.Ended() && key.Tenant == session.DefaultTenant {
 		report.Ended(c.Screen, c.Place, key.ID)
+	}
+}
+
+// mostLinks is how many sessions may wait at once for their links to be printed; more get none.
+const mostLinks = 100
+
+// printLinks prints a link for each approval that opens and that the server's own user may answer. What
+// it returns is told of entries and waits for nobody; stop ends it.
+func (c *Commands) printLinks(ctx context.Context, server *dev.Server, r *runtime.Runtime) (told func(session.Key, runtime.Progress), stop func()) {
+	suspended := make(chan session.Key, mostLinks)
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case key := <-suspended:
+				c.printLinksOf(ctx, server, r, key)
+			}
+		}
+	}()
+	told = func(key session.Key, p runtime.Progress) {
+		if p.Kind != session.KindSuspended || key.Tenant != session.DefaultTenant {
+			return
+		}
+		select {
+		case suspended <- key:
+		default:
+		}
+	}
+	return told, func() { cancel(); <-done }
+}
+
+func (c *Commands) printLinksOf(ctx context.Context, server *dev.Server, r *runtime.Runtime, key session.Key) {
+	view, err := r.View(ctx, key)
+	if err != nil {
+		return // it was deleted, or the server stops
+	}
+	for _, record := range view.Open {
+		w := record.Wait
+		if w.Kind != session.WaitApproval || record.State != session.WaitOpen {
+			continue
+		}
+		if url, err := server.Link(ctx, key, w.ID); err == nil { // others may answer it, or it was answered
+			c.Talk("%s  %s  %s (%s) in a browser: %s", c.cfg.Now().Format("15:04:05"), screen.CleanLine(key.ID), w.ID, screen.CleanLine(w.Tool), url)
+		}
 	}
 }
