@@ -22,7 +22,7 @@ import (
 // maxLinkFile is more than the file of the key of links is long.
 const maxLinkFile = 4 << 10
 
-// Links returns what links to the sessions of a data file are made with: the settings, else the key
+// LinksOf returns what links to the sessions of a data file are made with: the settings, else the key
 // beside the file and the address where it was served last. There are none, with no error, where
 // neither says so.
 func (k Keys) LinksOf(settings app.Settings) (*httpapi.Links, error) {
@@ -53,7 +53,7 @@ func (k Keys) serveLinks(settings app.Settings, url string) (*httpapi.Links, err
 	}
 	if stored == "" {
 		secret := make([]byte, grant.MinKey)
-		_, _ = rand.Read(secret) //nolint:forbidigo // a key is chance; it never fails
+		_, _ = rand.Read(secret) // it never fails
 		stored = grant.FormatKey("dev", secret)
 		before = ""
 	}
