@@ -425,7 +425,30 @@ func TestLink_long_arguments_are_summed_up(t *testing.T) {
 	require.Contains(t, whole, `value="approve"`)
 }
 
-// needsMore has the record of a wait ask for more than a link proves, as a rule of several approvers
+// TestLink_shows_the_preview: what the tool shows of the call, and the agent's claim as its claim.
+func TestLink_shows_the_preview(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	key := w.start("trip", "deploy")
+	for item, err := range w.store.Items(t.Context(), key, store.KindWait, "w2-1") {
+		require.NoError(t, err)
+		record := *item.Wait
+		record.Wait.Claim = "I was <told> to"
+		record.Wait.Preview = &session.Preview{
+			Title: "Deploys <shop>", Risk: session.RiskHigh, Money: &session.Money{Amount: "12.50", Currency: "EUR"},
+			Diff: &session.Diff{Name: "a.txt", Before: "old", After: "new\u202e", Cut: true}, Links: []session.Link{{Label: "more", URL: "https://x.example"}},
+		}
+		_, err = w.store.Update(t.Context(), key, store.WaitItem(record, item.Rev))
+		require.NoError(t, err)
+	}
+	text := w.send("", http.MethodGet, w.link(ann, "trip", "w2-1", ""), "").Body.String()
+	for _, shown := range []string{"Deploys &lt;shop&gt;", "<dd>high</dd>", "12.50 EUR", "a.txt\nold", `new\u202e`, "not the whole of it", "more https://x.example", "nobody has checked it", "I was &lt;told&gt; to"} {
+		require.Contains(t, text, shown)
+	}
+	require.NotContains(t, text, "<a ")
+}
+
+// TestLink_that_is_not_enough has the record of a wait ask for more than a link proves, as a rule of several approvers
 // would (session.Wait.Needs).
 func TestLink_that_is_not_enough(t *testing.T) {
 	t.Parallel()

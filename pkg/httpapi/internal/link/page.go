@@ -2,6 +2,7 @@ package link
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -43,9 +44,10 @@ type row struct{ Name, Value string }
 func (l *Links) asking(g grant.Grant, linked runtime.LinkedWait, now time.Time) view {
 	w := linked.Record.Wait
 	v := view{
-		Title: "Approve " + w.Tool + "?", Tool: w.Tool, Claim: w.Text,
+		Title: "Approve " + w.Tool + "?", Tool: w.Tool, Claim: cmp.Or(w.Claim, w.Text),
 		Rows: []row{{"Agent", linked.Record.Agent}, {"Session", g.Session}, {"Addressed to", g.Recipient}, {"Asked at", clock(w.OpenedAt)}},
 	}
+	v.Rows = append(previewRows(w.Preview), v.Rows...)
 	if d := w.Deadline; d != nil {
 		v.Rows = append(v.Rows, row{"Deadline", clock(d.At) + ", in " + span(d.At.Sub(now))}, row{"If nobody decides", then(*d)})
 	} else {
@@ -63,6 +65,28 @@ func (l *Links) asking(g grant.Grant, linked runtime.LinkedWait, now time.Time) 
 	}
 	v.Approve, v.Deny = slices.Contains(g.Decisions, grant.Approve), slices.Contains(g.Decisions, grant.Deny)
 	return v
+}
+
+// previewRows are what the tool itself shows of the call. Links are text: the page leads nowhere.
+func previewRows(p *session.Preview) []row {
+	if p == nil {
+		return nil
+	}
+	all := []row{{"What it does", p.Title}, {"Risk", string(p.Risk)}, {"No preview", p.Failed}}
+	if m := p.Money; m != nil {
+		all = append(all, row{"Money", m.Amount + " " + m.Currency})
+	}
+	if d := p.Diff; d != nil {
+		cut := ""
+		if d.Cut {
+			cut = " (not the whole of it)"
+		}
+		all = append(all, row{"Before" + cut, d.Name + "\n" + d.Before}, row{"After" + cut, d.Name + "\n" + d.After})
+	}
+	for _, l := range p.Links {
+		all = append(all, row{"More", strings.TrimSpace(l.Label + " " + l.URL)})
+	}
+	return slices.DeleteFunc(all, func(r row) bool { return r.Value == "" })
 }
 
 // command is a line that decides when it is pasted. Ids need no quotes, and [grant.CheckURL] lets no
@@ -239,7 +263,7 @@ func unescaped(raw json.RawMessage) json.RawMessage {
 }
 
 // style is all the styling there is; the policy names it by its hash.
-const style = `:root{color-scheme:light dark}body{font:1.0625rem/1.45 system-ui,sans-serif;max-width:40rem;margin:0 auto;padding:1rem;overflow-wrap:anywhere}h1{font-size:1.35rem;margin:.5rem 0}pre{font:.9375rem/1.4 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere;border:1px solid #8888;border-radius:.4rem;padding:.6rem;margin:.6rem 0}dl{margin:.8rem 0}dt{font-size:.875rem;opacity:.75}dd{margin:0 0 .5rem}summary{padding:.6rem 0;cursor:pointer}.notice{border-left:.3rem solid #888;padding:.4rem .8rem}.claim{opacity:.85}label{display:block;margin:.8rem 0 .3rem}textarea{box-sizing:border-box;width:100%;font:inherit;padding:.5rem}.buttons{display:flex;gap:.8rem;margin:1rem 0}button{flex:1;min-height:3.25rem;font:inherit;font-weight:600;border-radius:.5rem;border:2px solid;background:none;color:inherit}`
+const style = `:root{color-scheme:light dark}body{font:1.0625rem/1.45 system-ui,sans-serif;max-width:40rem;margin:0 auto;padding:1rem;overflow-wrap:anywhere}h1{font-size:1.35rem;margin:.5rem 0}pre{font:.9375rem/1.4 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere;border:1px solid #8888;border-radius:.4rem;padding:.6rem;margin:.6rem 0}dl{margin:.8rem 0}dt{font-size:.875rem;opacity:.75}dd{margin:0 0 .5rem;white-space:pre-wrap}summary{padding:.6rem 0;cursor:pointer}.notice{border-left:.3rem solid #888;padding:.4rem .8rem}.claim{opacity:.85}label{display:block;margin:.8rem 0 .3rem}textarea{box-sizing:border-box;width:100%;font:inherit;padding:.5rem}.buttons{display:flex;gap:.8rem;margin:1rem 0}button{flex:1;min-height:3.25rem;font:inherit;font-weight:600;border-radius:.5rem;border:2px solid;background:none;color:inherit}`
 
 var pageText = `<!DOCTYPE html>
 <html lang="en">
