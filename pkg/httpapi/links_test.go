@@ -448,16 +448,25 @@ func TestLink_shows_the_preview(t *testing.T) {
 	require.NotContains(t, text, "<a ")
 }
 
-// TestLink_that_is_not_enough has the record of a wait ask for more than a link proves, as a rule of several approvers
-// would (session.Wait.Needs).
+// TestLink_that_is_not_enough: a wait that asks for more than a link proves is shown by one, and decided elsewhere.
 func TestLink_that_is_not_enough(t *testing.T) {
 	t.Parallel()
+	for name, rule := range map[string]session.AnswerRule{"several people": {Need: 2}, "signed in": {Assurance: session.AssuranceSignedIn}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			linkIsNotEnough(t, rule)
+		})
+	}
+}
+
+func linkIsNotEnough(t *testing.T, rule session.AnswerRule) {
+	t.Helper()
 	w := newWorld(t)
 	key := w.start("trip", "deploy")
 	for item, err := range w.store.Items(t.Context(), key, store.KindWait, "w2-1") {
 		require.NoError(t, err)
 		record := *item.Wait
-		record.Wait.Needs = []string{session.NeedsToolPolicy}
+		record.Wait.Rule, record.Wait.Needs = &rule, []string{session.NeedsAnswerRule}
 		_, err = w.store.Update(t.Context(), key, store.WaitItem(record, item.Rev))
 		require.NoError(t, err)
 	}
@@ -483,7 +492,7 @@ func TestLink_that_is_not_enough(t *testing.T) {
 		Key: key, Caller: runtime.Caller{Who: ann, From: "test", ByLink: true},
 		Answer: session.Answer{Wait: "w2-1", Kind: session.AnswerApproval, Approved: new(true), ApprovalID: w.wait("trip", "w2-1").Nonce, Digest: w.wait("trip", "w2-1").Digest},
 	})
-	require.Equal(t, runtime.CodeNotAllowed, runtime.AsError(err).Code)
+	require.Equal(t, runtime.CodeSignInRequired, runtime.AsError(err).Code)
 }
 
 // TestLink_keys: the first key signs and all verify, so that one takes the place of another.

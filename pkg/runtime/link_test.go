@@ -44,12 +44,12 @@ func TestByLink(t *testing.T) {
 	}
 	linked, err := p.LinkedWait(ctx, w.key, open.ID, "carol")
 	require.NoError(t, err)
-	require.True(t, linked.MayAnswer)
+	require.NoError(t, linked.NotAllowed)
 	require.False(t, linked.Over)
 	require.NoError(t, linked.Undecidable)
 	linked, err = p.LinkedWait(ctx, w.key, open.ID, "bob")
 	require.NoError(t, err)
-	require.False(t, linked.MayAnswer)
+	require.Equal(t, runtime.CodeNotAllowed, codeOf(runtime.AsError(linked.NotAllowed)))
 
 	_, err = p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: carol, Answer: good})
 	require.NoError(t, err)

@@ -106,8 +106,8 @@ func (l *Links) Make(ctx context.Context, r Runtime, p Params) (Made, error) {
 	}
 	w := linked.Record.Wait
 	switch {
-	case !linked.MayAnswer:
-		return Made{}, refuse(codes.NotAllowed, p.Key, "%s may be answered by %s only, not by %q", w.ID, strings.Join(w.Who, ", "), p.Recipient)
+	case linked.NotAllowed != nil:
+		return Made{}, linked.NotAllowed
 	case w.Kind != session.WaitApproval:
 		return Made{}, linked.Undecidable
 	case linked.Over:
@@ -190,7 +190,7 @@ func (l *Links) linked(ctx context.Context, r Runtime, g grant.Grant) (runtime.L
 		out = l.failed(err)
 	case w.Nonce != g.Nonce || w.Digest != g.Digest:
 		out = l.page(http.StatusNotFound, notValid)
-	case !linked.MayAnswer:
+	case linked.NotAllowed != nil:
 		out = l.page(http.StatusForbidden, view{Title: "This is not yours to decide", Notice: "Whom this link was made for may not answer it."})
 	default:
 		return linked, nil

@@ -18,8 +18,8 @@ const MaxLinkedArguments = 256 << 10
 // Linked is one wait as it stands, for somebody who holds a link to it.
 type Linked struct {
 	Record journal.WaitRecord
-	// MayAnswer says that the wait may be answered by whom the link was made for.
-	MayAnswer bool
+	// NotAllowed says why the wait may not be answered by whom the link was made for; nil where it may.
+	NotAllowed error
 	// Over says that nobody can answer it any more.
 	Over bool
 	// Undecidable says why an open wait cannot be decided by a link; nil where it can.
@@ -45,7 +45,7 @@ func (c *Checker) Linked(ctx context.Context, key session.Key, wait, who string)
 	}
 	record := *item.Wait
 	waits := head.Head.Status == session.StatusSuspended || head.Head.Status == session.StatusInterrupted
-	out := Linked{Record: record, MayAnswer: MayAnswer(record.Wait, Caller{Who: who}), Undecidable: CheckLinkSuffices(key, record.Wait)}
+	out := Linked{Record: record, NotAllowed: CheckWho(key, record.Wait, Caller{Who: who}), Undecidable: CheckLinkSuffices(key, record.Wait)}
 	out.Over = record.State != session.WaitOpen || c.cfg.Sessions.Overdue(record) || !waits
 	return out, nil
 }
