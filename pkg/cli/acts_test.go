@@ -11,6 +11,29 @@ import (
 	"github.com/adjourn/adjourn/pkg/session"
 )
 
+// TestInbox_at_a_terminal: it is a list to walk through, where somebody is there and something waits; else
+// it is printed.
+func TestInbox_at_a_terminal(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		b.start("s", "[{call: deploy, with: {service: a}}, {say: ok}]", 10)
+		p := b.sit(nil, "inbox")
+		p.Sees("1 thing to decide").Sees("approval of deploy").Sees("q quit").Types("\r").Sees("Task 1 so far: 1 step").Sees("a approve").Types("\x1b\x03")
+		require.Equal(t, 0, p.Leaves(), p.All())
+		require.Contains(t, b.run("inbox").ends(0).stdout, "approve: ", "nothing was decided")
+		for _, words := range [][]string{{"inbox", "--no-input"}, {"inbox", "-o", "json"}} {
+			p := b.sit(nil, words...)
+			require.Equal(t, 0, p.Leaves())
+			require.Contains(t, p.All(), "submit s w2-1 --approve")
+			require.NotContains(t, p.All(), "Enter open")
+		}
+		b.run("resume", "s", "--reject-all").ends(0)
+		p = b.sit(nil, "inbox")
+		p.Sees("Nothing waits for a person")
+		require.Equal(t, 0, p.Leaves())
+	})
+}
+
 // TestActs: a wait is shown, extended, delegated and dismissed from a terminal.
 func TestActs(t *testing.T) {
 	t.Parallel()

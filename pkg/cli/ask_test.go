@@ -167,7 +167,7 @@ func TestQuestionsStayInTheirBox(t *testing.T) {
 		ask := b.sit(nil, "run", "--agent", "toy", "--session", "s", "[{call: store}, {say: ok}]")
 		ask.Sees("Number (an empty line").Types("\n")
 		require.Equal(t, 10, ask.Leaves(), ask.All())
-		inbox := b.sit(nil, "inbox")
+		inbox := b.sit(nil, "inbox", "--no-input")
 		require.Equal(t, 0, inbox.Leaves())
 		for _, shown := range []string{ask.All(), inbox.All()} {
 			box := ""

@@ -250,8 +250,8 @@ func newCLI(cfg Config) *cli {
 	})
 	c := &cli{Config: cfg, Screen: s, Place: where}
 	c.person = prompt.New(prompt.Config{Stdin: cfg.Stdin, Screen: s, Place: where, Env: cfg.Env})
-	c.lists = list.New(list.Config{Screen: s, Place: where, Now: cfg.Now, Do: c.do, NoArgs: noArgs, CompleteAgents: c.completeAgents})
-	c.inbox = inbox.New(inbox.Config{Screen: s, Place: where, Now: cfg.Now, Do: c.do, Complete: c.completeSessionAndWait, NoSession: c.noSession, Refused: c.refused, Drive: c.drive})
+	c.inbox = inbox.New(inbox.Config{Screen: s, Place: where, Stdin: cfg.Stdin, Person: c.person, Now: cfg.Now, Do: c.do, Complete: c.completeSessionAndWait, NoSession: c.noSession, Refused: c.refused, Drive: c.drive})
+	c.lists = list.New(list.Config{Screen: s, Place: where, Now: cfg.Now, Do: c.do, NoArgs: noArgs, CompleteAgents: c.completeAgents, Walk: c.inbox.Walk})
 	c.workers = work.New(work.Config{Screen: s, Place: where, Who: cfg.Who, Now: cfg.Now, Here: c.here, NoArgs: noArgs})
 	where.Trust = c.person.Trusts
 	if slices.Contains(cfg.Args, "--output=json") || slices.Contains(cfg.Args, "-ojson") || followed(cfg.Args, "--output", "json") || followed(cfg.Args, "-o", "json") {

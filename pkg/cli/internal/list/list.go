@@ -30,6 +30,8 @@ type Config struct {
 	NoArgs func(advice string) cobra.PositionalArgs
 	// CompleteAgents completes the names of agents.
 	CompleteAgents cobra.CompletionFunc
+	// Walk walks through the inbox with the person at the terminal, and reports whether it did.
+	Walk func(ctx context.Context, q client.InboxParams) (walked bool, err error)
 }
 
 // Lists are the commands that list.
@@ -40,11 +42,12 @@ type Lists struct {
 	do             func(work func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error
 	noArgs         func(advice string) cobra.PositionalArgs
 	completeAgents cobra.CompletionFunc
+	walk           func(ctx context.Context, q client.InboxParams) (walked bool, err error)
 }
 
 // New returns the lists of a command line.
 func New(cfg Config) *Lists {
-	return &Lists{Screen: cfg.Screen, Place: cfg.Place, now: cfg.Now, do: cfg.Do, noArgs: cfg.NoArgs, completeAgents: cfg.CompleteAgents}
+	return &Lists{Screen: cfg.Screen, Place: cfg.Place, now: cfg.Now, do: cfg.Do, noArgs: cfg.NoArgs, completeAgents: cfg.CompleteAgents, walk: cfg.Walk}
 }
 
 // page are the flags of commands that list.
@@ -272,7 +275,12 @@ func (l *Lists) InboxCommand() *cobra.Command {
 		Use:   "inbox",
 		Short: "List what waits for a person, with the commands that answer",
 		Long: `List every open wait of every session, the soonest deadline first, each with a
-command that answers it.`,
+command that answers it.
+
+At a terminal it is a list to walk with j and k: Enter opens one, and there a
+approves it, d rejects it with a reason, e changes its arguments in $EDITOR, g
+delegates it, x extends it. No key counts within a moment of what it is about
+appearing or changing. With --no-input, or into a pipe, the list is printed.`,
 		Args: l.noArgs("to list only some: --kind, --agent, --tool, --user, --mine, --root, --older-than or --text"),
 		RunE: l.do(func(ctx context.Context, _ []string) error {
 			q.Kind = session.WaitKind(kind)
@@ -304,6 +312,11 @@ func (l *Lists) inbox(ctx context.Context, p page, q client.InboxParams, only []
 	}
 	if q.Kind != "" && !slices.Contains(session.WaitKinds(), q.Kind) {
 		return exit.Usagef("--kind %q: use %s", q.Kind, oneOf(session.WaitKinds()))
+	}
+	if p.cursor == "" {
+		if walked, err := l.walk(ctx, q); walked || err != nil {
+			return err
+		}
 	}
 	q.Limit, q.Cursor = p.limit, p.cursor
 	out := struct {

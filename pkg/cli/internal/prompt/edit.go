@@ -14,6 +14,18 @@ import (
 	"github.com/adjourn/adjourn/internal/private"
 )
 
+// Edit lets the person change arguments in their editor.
+func (p *Person) Edit(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
+	editor := p.Env("VISUAL")
+	if editor == "" {
+		editor = p.Env("EDITOR")
+	}
+	if editor == "" {
+		return nil, errors.New("there is no editor: set EDITOR")
+	}
+	return p.editIn(ctx, editor, arguments)
+}
+
 // edit lets the person change arguments: given in the same line, in their
 // editor, or typed as one line where no editor is named.
 func (p *Person) edit(ctx context.Context, arguments json.RawMessage, inline string) (json.RawMessage, error) {
