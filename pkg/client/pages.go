@@ -110,15 +110,16 @@ type InboxParams struct {
 	// Mine keeps only waits that the caller may answer.
 	Mine bool
 	// OpenedBefore keeps only waits that were opened before, Text those with it in their tool,
-	// arguments, question or words. A page may then be short, even empty, though another follows.
+	// arguments, question or words, Risk those whose tool says so of the call. A page may then be short, even empty, though another follows.
 	OpenedBefore time.Time
 	Text         string
+	Risk         session.Risk
 }
 
 // Inbox returns a page of the open waits of all sessions, the soonest deadline first.
 func (c *Client) Inbox(ctx context.Context, p InboxParams) (Waits, error) {
 	var out Waits
-	q := words(p.query(), map[string]string{"kind": string(p.Kind), "agent": p.Agent, "root": p.Root, "tool": p.Tool, "user": p.User, "text": p.Text})
+	q := words(p.query(), map[string]string{"kind": string(p.Kind), "agent": p.Agent, "root": p.Root, "tool": p.Tool, "user": p.User, "text": p.Text, "risk": string(p.Risk)})
 	if p.Mine {
 		q.Set("mine", "true")
 	}

@@ -38,12 +38,12 @@ func TestLists_keep_only_some(t *testing.T) {
 	require.Equal(t, "ann", one.StartedBy)
 	for query, want := range map[string]int{
 		"kind=approval": 2, "kind=question": 0, "tool=deploy": 2, "tool=other": 0, "user=ann": 2, "root=two": 1, "agent=desk&root=one&kind=approval": 1, "agent=x": 0,
-		"mine=true": 2, "mine=false": 2, "text=DEPLOY": 2, "text=refund": 0, "openedBefore=2026-01-01T00:00:00Z": 0, "openedBefore=2027-01-01T00:00:00%2B01:00&text=v1": 2,
+		"mine=true": 2, "mine=false": 2, "text=DEPLOY": 2, "text=refund": 0, "risk=high": 0, "openedBefore=2026-01-01T00:00:00Z": 0, "openedBefore=2027-01-01T00:00:00%2B01:00&text=v1": 2,
 	} {
 		require.Len(t, get[client.Waits](w, ann, "/waits?"+query).Items, want, query)
 		require.Empty(t, get[client.Waits](w, eve, "/waits?"+query).Items)
 	}
-	for _, target := range []string{"/sessions?agent=", "/sessions?tool=x", "/sessions?tag=a&tag=b", "/waits?tag=x", "/waits?kind=odd", "/waits?kind=", "/waits?user=", "/waits?mine=yes", "/waits?mine=true&user=ann", "/waits?openedBefore=monday", "/waits?text="} {
+	for _, target := range []string{"/sessions?agent=", "/sessions?tool=x", "/sessions?tag=a&tag=b", "/waits?tag=x", "/waits?kind=odd", "/waits?kind=", "/waits?user=", "/waits?mine=yes", "/waits?mine=true&user=ann", "/waits?openedBefore=monday", "/waits?text=", "/waits?risk=grave"} {
 		require.Equal(t, codes.InvalidParameter, problem(t, w.send(ann, http.MethodGet, target, "")).Code, target)
 	}
 	for _, tags := range []string{`["a","a"]`, `[""]`, `["a b"]`, `"a"`} {

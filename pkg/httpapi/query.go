@@ -234,7 +234,7 @@ func (h *handler) entries(r *request) (*response, error) {
 
 // inbox is GET /waits.
 func (h *handler) inbox(r *request) (*response, error) {
-	values, err := r.parameters("kind", "agent", "root", "tool", "user", "mine", "openedBefore", "text", "limit", "cursor")
+	values, err := r.parameters("kind", "agent", "root", "tool", "user", "mine", "openedBefore", "text", "risk", "limit", "cursor")
 	if err != nil {
 		return nil, err
 	}
@@ -249,6 +249,11 @@ func (h *handler) inbox(r *request) (*response, error) {
 	err = words(values, map[string]*string{"agent": &p.Agent, "root": &p.Root, "tool": &p.Tool, "user": &p.User, "text": &p.Text, "openedBefore": &before})
 	if err != nil {
 		return nil, err
+	}
+	if values.Has("risk") {
+		if p.Risk = session.Risk(values.Get("risk")); !slices.Contains([]session.Risk{session.RiskLow, session.RiskMedium, session.RiskHigh}, p.Risk) {
+			return nil, refuse(codes.InvalidParameter, "risk must be %s, %s or %s", session.RiskLow, session.RiskMedium, session.RiskHigh)
+		}
 	}
 	if before != "" {
 		if p.OpenedBefore, err = time.Parse(time.RFC3339, before); err != nil {

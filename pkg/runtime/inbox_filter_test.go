@@ -46,6 +46,9 @@ func crowdedInbox(t *testing.T, n int) (*world, *process, *countedFinds) {
 		record := journal.WaitRecord{State: session.WaitOpen, Agent: "a", Wait: session.Wait{
 			ID: "w2-1", Kind: session.WaitApproval, Tool: tool, Arguments: json.RawMessage(arguments), OpenedAt: opened.Add(time.Duration(i) * time.Millisecond),
 		}}
+		if i%50 == 0 {
+			record.Wait.Preview = &session.Preview{Title: "Deploy", Risk: session.RiskHigh}
+		}
 		_, err := w.store.Update(context.Background(), key, store.HeadItem(journal.Head{Key: key, Agent: "a", Status: session.StatusSuspended, WaitsAt: 2, UpdatedAt: opened}, 0), store.WaitItem(record, 0))
 		require.NoError(t, err)
 	}
@@ -70,6 +73,8 @@ func TestInbox_filters(t *testing.T) {
 		"text of the tool": {runtime.InboxParams{Text: "deploy"}, n},
 		"older":            {runtime.InboxParams{OpenedBefore: epoch.Add(time.Hour)}, n / 2},
 		"older with text":  {runtime.InboxParams{OpenedBefore: epoch.Add(time.Hour), Text: "refund"}, n / 200},
+		"risk":             {runtime.InboxParams{Risk: session.RiskHigh}, n / 50},
+		"risk of none":     {runtime.InboxParams{Risk: session.RiskLow}, 0},
 		"older than all":   {runtime.InboxParams{OpenedBefore: epoch}, 0},
 	} {
 		found := map[string]bool{}

@@ -118,9 +118,10 @@ type InboxParams struct {
 	// keep only such waits.
 	Agent, Root, Tool, User string
 	// OpenedBefore keeps only waits that were opened before, Text those with it in their tool,
-	// arguments, question or words. For both a bounded number is looked at for each page.
+	// arguments, question or words, Risk those whose tool says so of the call. For these a bounded number is looked at for each page.
 	OpenedBefore time.Time
 	Text         string
+	Risk         session.Risk
 
 	Limit  int
 	Cursor string
@@ -152,7 +153,7 @@ func (r *Runtime) Inbox(ctx context.Context, p InboxParams) (InboxPage, error) {
 	page, err := r.sessions.FindWaits(ctx, store.FindParams{
 		Kind: store.FindWaits, Tenant: p.Tenant, Limit: p.Limit, Cursor: p.Cursor,
 		Agent: p.Agent, Root: p.Root, Tool: p.Tool, User: p.User, WaitKind: p.Kind,
-	}, stored.WaitFilter{OpenedBefore: p.OpenedBefore, Text: p.Text})
+	}, stored.WaitFilter{OpenedBefore: p.OpenedBefore, Text: p.Text, Risk: p.Risk})
 	if err != nil {
 		return InboxPage{}, AsError(err)
 	}

@@ -12,19 +12,16 @@ import (
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
 	"github.com/adjourn/adjourn/pkg/cli/internal/prompt"
 	"github.com/adjourn/adjourn/pkg/cli/internal/work"
-	"github.com/adjourn/adjourn/pkg/client"
 )
 
-// Config is what the commands are made with; all fields but HighRisk are required.
+// Config is what the commands are made with; all fields are required.
 type Config struct {
 	Screen *screen.Screen
 	// Stdin is what a person types on, Person whether there is one, and their editor.
 	Stdin  io.Reader
 	Person *prompt.Person
-	// HighRisk says of what waits that to approve it a word has to be typed.
-	HighRisk func(client.Wait) bool
-	Place    *place.Place
-	Now      func() time.Time
+	Place  *place.Place
+	Now    func() time.Time
 	// Do wraps a command's work.
 	Do func(work func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error
 	// Complete completes a session and one of its waits.

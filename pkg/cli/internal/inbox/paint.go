@@ -65,7 +65,7 @@ func (w *walker) cardLines() []string {
 	c := w.card
 	view := c.view
 	if c.edited != nil {
-		view.Wait.Arguments = c.edited
+		view.Wait.Arguments, view.Wait.Preview = c.edited, nil // the preview is of what was shown before
 	}
 	text := card(view, w.now(), max(screen.Width(w.out)-1, 20), w.bold)
 	if c.edited != nil {

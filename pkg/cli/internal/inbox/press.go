@@ -132,6 +132,20 @@ func (w *walker) typeKey(ctx context.Context, k key) {
 	}
 }
 
+// highRisk reports whether to approve a wait a word has to be typed: its tool says that the risk is high, or
+// says something that this program does not know.
+func highRisk(w client.Wait) bool {
+	if w.Preview == nil {
+		return false
+	}
+	switch w.Preview.Risk {
+	case "", session.RiskLow, session.RiskMedium:
+		return false
+	case session.RiskHigh:
+	}
+	return true
+}
+
 // approve approves a card that was seen whole; one of high risk after a word.
 func (w *walker) approve(ctx context.Context) {
 	c := w.card
@@ -141,7 +155,7 @@ func (w *walker) approve(ctx context.Context) {
 		w.note = "Its arguments are too large for the server to send. It can be rejected, or approved with others, but not as it is."
 	case c.end < c.lines:
 		w.note = "You have not seen all of it: the space bar shows more."
-	case w.highRisk != nil && w.highRisk(of):
+	case highRisk(of):
 		w.ask("High risk. To approve it type "+approveWord+": ", func(ctx context.Context, text string) {
 			if text != approveWord {
 				w.note = "Nothing was done: that is not the word."

@@ -46,8 +46,6 @@ type walker struct {
 	query client.InboxParams
 	// hint is the command that answers a wait.
 	hint func(w client.Wait) string
-	// highRisk says of a wait that to approve it a word has to be typed; nil says so of none.
-	highRisk func(w client.Wait) bool
 	// edit lets the person change arguments.
 	edit func(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error)
 
@@ -100,7 +98,7 @@ func (b *Inbox) Walk(ctx context.Context, q client.InboxParams) (walked bool, er
 	defer report.Close(s, b.cfg.Place, e)
 	q.Limit, q.Cursor = listed, ""
 	w := &walker{
-		s: s, out: s.Stdout, now: b.cfg.Now, e: e, query: q, decided: map[string]bool{}, highRisk: b.cfg.HighRisk,
+		s: s, out: s.Stdout, now: b.cfg.Now, e: e, query: q, decided: map[string]bool{},
 		hint: func(w client.Wait) string { return report.AnswerHint(b.cfg.Place, w.SessionID, w) },
 	}
 	if err := w.load(ctx); err != nil || len(w.waits) == 0 {

@@ -152,7 +152,7 @@ type person struct {
 	ended  chan error
 }
 
-func sits(t *testing.T, d *desk, rows uint16, change ...func(*walker)) *person {
+func sits(t *testing.T, d *desk, rows uint16) *person {
 	t.Helper()
 	keyboard, terminal, err := pty.Open()
 	require.NoError(t, err)
@@ -161,9 +161,6 @@ func sits(t *testing.T, d *desk, rows uint16, change ...func(*walker)) *person {
 	d.tools = map[string]tool.Tool{"deploy": tool.Define(tool.Spec[deployIn]{Name: "deploy"}, func(context.Context, *tool.Call, deployIn) (string, error) { return "", nil })}
 	s := screen.New(screen.Config{Name: "adjourn", Stdout: terminal, Stderr: terminal, Env: func(string) string { return "" }})
 	w := &walker{s: s, out: terminal, now: d.now, e: d, decided: map[string]bool{}, hint: func(client.Wait) string { return "adjourn submit" }}
-	for _, c := range change {
-		c(w)
-	}
 	require.NoError(t, w.load(t.Context()))
 	p := &person{t: t, desk: d, tty: keyboard, ended: make(chan error, 1)}
 	go func() {
@@ -356,12 +353,19 @@ func TestWalk_a_card_that_is_replaced(t *testing.T) {
 // TestWalk_high_risk: to approve it the word has to be typed; Enter, or another word, approves nothing.
 func TestWalk_high_risk(t *testing.T) {
 	t.Parallel()
-	risky := func(w *walker) { w.highRisk = func(of client.Wait) bool { return of.SessionID == "one" } }
-	p := sits(t, two(), 40, risky)
+	risky := func(risk session.Risk) *desk {
+		d := two()
+		d.waits[0].Preview = &session.Preview{Title: "Deploy", Risk: risk}
+		return d
+	}
+	p := sits(t, risky("grave"), 40)
 	p.sees(listKeys).types("\r").sees(cardKeys).waits().types("a").sees("type approve: ").types("\r").sees("Nothing was typed").sees(cardKeys)
 	p.waits().types("a").sees("type approve: ").types("aaaaaaa\r").sees("that is not the word").sees(cardKeys)
 	p.leaves()
-	p = sits(t, two(), 40, risky)
+	p = sits(t, risky(session.RiskMedium), 40)
+	p.sees(listKeys).types("\r").sees(cardKeys).waits().types("a").sees("Approved").sees(listKeys)
+	p.leaves("approve one w2-1_one")
+	p = sits(t, risky(session.RiskHigh), 40)
 	p.sees(listKeys).types("\r").sees(cardKeys).waits().types("a").sees("type approve: ").types("approve\r").sees("Approved").sees(listKeys)
 	p.leaves("approve one w2-1_one")
 }

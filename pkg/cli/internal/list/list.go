@@ -261,7 +261,7 @@ type inboxRow struct {
 func (l *Lists) InboxCommand() *cobra.Command {
 	var p page
 	q := client.InboxParams{}
-	var kind string
+	var kind, risk string
 	var older time.Duration
 	only := filters{
 		{"kind", "only waits of this `kind`: approval, question, input, client_tool, unknown or child", &kind},
@@ -270,6 +270,7 @@ func (l *Lists) InboxCommand() *cobra.Command {
 		{"user", "only waits that this `user` may answer", &q.User},
 		{"root", "only waits of this `session` and those that stem from it", &q.Root},
 		{"text", "only waits with this `text` in their tool, arguments or question", &q.Text},
+		{"risk", "only waits of this `risk`: low, medium or high", &risk},
 	}
 	cmd := &cobra.Command{
 		Use:   "inbox",
@@ -281,9 +282,9 @@ At a terminal it is a list to walk with j and k: Enter opens one, and there a
 approves it, d rejects it with a reason, e changes its arguments in $EDITOR, g
 delegates it, x extends it. No key counts within a moment of what it is about
 appearing or changing. With --no-input, or into a pipe, the list is printed.`,
-		Args: l.noArgs("to list only some: --kind, --agent, --tool, --user, --mine, --root, --older-than or --text"),
+		Args: l.noArgs("to list only some: --kind, --agent, --tool, --user, --mine, --root, --older-than, --text or --risk"),
 		RunE: l.do(func(ctx context.Context, _ []string) error {
-			q.Kind = session.WaitKind(kind)
+			q.Kind, q.Risk = session.WaitKind(kind), session.Risk(risk)
 			words := only.words()
 			if q.Mine {
 				words = append(words, "--mine")
@@ -336,7 +337,7 @@ func (l *Lists) inbox(ctx context.Context, p page, q client.InboxParams, only []
 			})
 		}
 		out.Cursor = found.Cursor
-		if err == nil && q.Cursor == "" && !q.Mine && q.Text == "" && q.OpenedBefore.IsZero() {
+		if err == nil && q.Cursor == "" && !q.Mine && q.Text == "" && q.Risk == "" && q.OpenedBefore.IsZero() {
 			narrow := q.Kind != "" || q.Tool != "" || q.User != ""
 			out.Stored, out.StoredMore, err = l.stored(ctx, e, q, out.Items, out.Cursor == "" && !narrow)
 		}

@@ -19,14 +19,19 @@ type WaitFilter struct {
 	// Text keeps those with that text in their tool, arguments, question or words, in small letters or
 	// capitals; empty means all.
 	Text string
+	// Risk keeps those whose tool says that of the call; empty means all.
+	Risk session.Risk
 }
 
-func (f WaitFilter) none() bool { return f.OpenedBefore.IsZero() && f.Text == "" }
+func (f WaitFilter) none() bool { return f.OpenedBefore.IsZero() && f.Text == "" && f.Risk == "" }
 
 // keeps reports whether a wait is kept. Of one that could not be read it is not known what it says.
 func (f WaitFilter) keeps(found store.Found) bool {
 	w := found.Item.Wait.Wait
 	if !f.OpenedBefore.IsZero() && !w.OpenedAt.Before(f.OpenedBefore) {
+		return false
+	}
+	if f.Risk != "" && (w.Preview == nil || w.Preview.Risk != f.Risk) {
 		return false
 	}
 	return f.Text == "" || found.Unread == nil && says(w, strings.ToLower(f.Text))
