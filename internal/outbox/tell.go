@@ -31,6 +31,8 @@ func decision(w *journal.WaitRecord) journal.NoticeDecision {
 	switch {
 	case w.State == session.WaitExpired || w.Answer.Kind == session.AnswerExpiry:
 		return journal.DecisionExpired
+	case w.Answer.Kind == session.AnswerDismissal:
+		return journal.DecisionDismissed
 	case w.Wait.Kind != session.WaitApproval:
 		return journal.DecisionAnswered
 	case w.Answer.Approved != nil && *w.Answer.Approved:

@@ -109,6 +109,10 @@ func TestNotices(t *testing.T) {
 			_, err := w.submit(p, session.WaitInput, session.Answer{Message: llm.TextParts("here")})
 			require.NoError(t, err)
 		}, []string{"wait.answered w2-1 input answered by ann", "session.completed"}},
+		"dismissed": {"approve", func(t *testing.T, w *world, p *process) {
+			_, err := actOn(w, p, session.ActDismissed, "bob", func(a *runtime.ActParams) { a.Reason = "no longer" })
+			require.NoError(t, err)
+		}, []string{"dw2-1 wait.answered w2-1 approval dismissed by bob", "session.completed"}},
 		"cancelled": {"both", func(t *testing.T, w *world, p *process) {
 			_, err := w.submit(p, session.WaitApproval, yes())
 			require.NoError(t, err)

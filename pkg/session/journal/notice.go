@@ -72,7 +72,9 @@ const (
 	DecisionRejected NoticeDecision = "rejected"
 	DecisionAnswered NoticeDecision = "answered"
 	DecisionExpired  NoticeDecision = "expired"
-	DecisionClosed   NoticeDecision = "closed"
+	// DecisionDismissed: somebody said that nobody will answer.
+	DecisionDismissed NoticeDecision = "dismissed"
+	DecisionClosed    NoticeDecision = "closed"
 )
 
 // NoticeState says how far the sending to one channel has come.
