@@ -99,6 +99,11 @@ func (s *Store) notify(ctx context.Context, key session.Key, id string) {
 	}
 }
 
+// ends are the notices of entries that end a task.
+var ends = map[session.Kind]journal.NoticeType{
+	session.KindCompleted: journal.NoticeCompleted, session.KindFailed: journal.NoticeFailed, session.KindCancelled: journal.NoticeCancelled,
+}
+
 // ofEntry returns the notice of a commit; nil if it tells nothing.
 func (s *Store) ofEntry(p *store.CommitParams) *journal.Notice {
 	e := &p.Entry
@@ -108,16 +113,10 @@ func (s *Store) ofEntry(p *store.CommitParams) *journal.Notice {
 			n.Type, n.Waits = journal.NoticeSuspended, append(n.Waits, tell(w))
 		}
 	}
-	switch {
-	case e.Kind == session.KindCompleted:
-		n.Type = journal.NoticeCompleted
-	case e.Kind == session.KindFailed:
-		n.Type = journal.NoticeFailed
-		if e.Failure != nil {
+	if end, ended := ends[e.Kind]; ended {
+		if n.Type = end; e.Failure != nil {
 			n.Failure = e.Failure.Type
 		}
-	case e.Kind == session.KindCancelled:
-		n.Type = journal.NoticeCancelled
 	}
 	for i := range p.Items {
 		item := &p.Items[i]
