@@ -64,13 +64,15 @@ func TestApproval_mismatch(t *testing.T) {
 	for name, c := range map[string]struct {
 		store  func(store.Store) store.Store
 		answer session.Answer
+		// door refuses the answer.
+		door bool
 	}{
-		"other arguments were shown":     {otherDigest, yes()},
-		"an answer without a digest":     {otherAnswers(""), yes()},
-		"an answer to other arguments":   {otherAnswers(other), yes()},
-		"edited, without a digest":       {otherAnswers(""), edited},
-		"edited into something else":     {otherAnswers(other), edited},
-		"edited, with that of the shown": {otherAnswers(journal.Digest([]byte(`{"text":"1"}`))), edited},
+		"other arguments were shown":     {store: otherDigest, answer: yes(), door: true},
+		"an answer without a digest":     {store: otherAnswers(""), answer: yes()},
+		"an answer to other arguments":   {store: otherAnswers(other), answer: yes()},
+		"edited, without a digest":       {store: otherAnswers(""), answer: edited},
+		"edited into something else":     {store: otherAnswers(other), answer: edited},
+		"edited, with that of the shown": {store: otherAnswers(journal.Digest([]byte(`{"text":"1"}`))), answer: edited},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,6 +81,13 @@ func TestApproval_mismatch(t *testing.T) {
 			p := w.process(func(cfg *runtime.Config) { cfg.Store = c.store(cfg.Store) })
 			w.run(p, "approve")
 			_, err := w.submit(p, session.WaitApproval, c.answer)
+			if c.door {
+				require.Equal(t, runtime.CodeApprovalMismatch, codeOf(err))
+				require.NoError(t, p.work())
+				require.Equal(t, session.StatusSuspended, w.session().Status)
+				require.Empty(t, made.all())
+				return
+			}
 			require.NoError(t, err)
 			require.NoError(t, p.work())
 			s := w.session()

@@ -179,6 +179,8 @@ func TestShown_is_what_runs(t *testing.T) {
 		code   runtime.Code          // of the refusal
 		ran    string
 		status llm.ResultStatus
+		// corrupt says that the records do not fit each other any more: nothing goes on with them.
+		corrupt bool
 	}{
 		"prepared arguments are shown, and the gate sees them": {answer: yes(), ran: "pay A 5", status: llm.ResultSuccess},
 		"edited arguments, as the tool gets them":              {answer: edited(pay99), ran: "pay A 99", status: llm.ResultSuccess},
@@ -190,19 +192,19 @@ func TestShown_is_what_runs(t *testing.T) {
 		"the call's arguments are changed in the journal":      {answer: yes(), worker: otherCall, status: llm.ResultError},
 		"they are changed between the plan and the call":       {answer: edited(payA), worker: inMemory, status: llm.ResultError},
 		"the door shows other arguments":                       {answer: yes(), door: changedWaits(func(r *journal.WaitRecord) { r.Wait.Arguments = json.RawMessage(pay99) }), code: runtime.CodeApprovalMismatch},
-		"a no needs nothing to be whole":                       {answer: no(), door: changedWaits(func(r *journal.WaitRecord) { r.Wait.Arguments = json.RawMessage(pay99) }), status: llm.ResultDenied},
+		"a no needs nothing to be whole":                       {answer: no(), door: changedWaits(func(r *journal.WaitRecord) { r.Wait.Arguments = json.RawMessage(pay99) }), corrupt: true},
 		"the door shows other arguments, with their own digest": {answer: yes(), door: changedWaits(func(r *journal.WaitRecord) {
 			r.Wait.Arguments, r.Wait.Digest = json.RawMessage(pay99), journal.Digest([]byte(pay99))
-		}), status: llm.ResultError},
+		}), corrupt: true},
 		"the door shows another claim":     {answer: yes(), door: changedWaits(func(r *journal.WaitRecord) { r.Wait.Claim = "ask nobody" }), code: runtime.CodeApprovalMismatch},
 		"the door shows another preview":   {answer: yes(), door: changedWaits(otherPreview), code: runtime.CodeApprovalMismatch},
 		"the door shows no preview":        {answer: yes(), door: changedWaits(func(r *journal.WaitRecord) { r.Wait.Preview = nil }), code: runtime.CodeApprovalMismatch},
-		"another preview, with its digest": {answer: yes(), door: changedWaits(func(r *journal.WaitRecord) { otherPreview(r); r.Wait.ShownDigest = journal.ShownDigest(r.Wait) }), status: llm.ResultError},
+		"another preview, with its digest": {answer: yes(), door: changedWaits(func(r *journal.WaitRecord) { otherPreview(r); r.Wait.ShownDigest = journal.ShownDigest(r.Wait) }), corrupt: true},
 		"the preview in the journal is not": {answer: yes(), worker: changedEntries(func(e *journal.Entry) {
 			for i := range e.Waits {
 				e.Waits[i].Preview = nil
 			}
-		}), status: llm.ResultError},
+		}), corrupt: true},
 		"nothing of what was shown is in the answer": {answer: yes(), worker: changedWaits(func(r *journal.WaitRecord) {
 			if r.Answer != nil {
 				a := *r.Answer
@@ -243,7 +245,12 @@ func TestShown_is_what_runs(t *testing.T) {
 			if c.worker != nil {
 				change = append(change, c.worker)
 			}
-			require.NoError(t, w.payProgram(max(c.later, 5), change...).settle())
+			program := w.payProgram(max(c.later, 5), change...)
+			if c.corrupt {
+				w.checkStands(program, made)
+				return
+			}
+			require.NoError(t, program.settle())
 			s := w.session()
 			require.Equal(t, session.StatusCompleted, s.Status)
 			require.Equal(t, c.status, results(s)["c2-1"].Status)
@@ -269,6 +276,23 @@ func TestShown_is_what_runs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// checkStands holds that a session whose records do not fit each other stays where it is, that the audit of
+// a program which reads them so finds it, and that it can be ended.
+func (w *world) checkStands(p *process, made *effects) {
+	t := w.t
+	t.Helper()
+	before := made.all()
+	require.Error(t, p.settle())
+	require.Equal(t, before, made.all(), "nothing has run")
+	require.Equal(t, session.StatusSuspended, w.session().Status)
+	_, check, err := p.VerifyAudit(t.Context(), w.key)
+	require.NoError(t, err)
+	require.NotEmpty(t, check.Faults)
+	_, err = w.stop(w.process(), runtime.SignalCancel)
+	require.NoError(t, err)
+	require.Equal(t, session.StatusCancelled, w.session().Status)
 }
 
 func otherPreview(r *journal.WaitRecord) {
@@ -302,13 +326,13 @@ func TestShown_is_what_was_reported(t *testing.T) {
 		door, worker func(*runtime.Config)
 		later        int
 		code         runtime.Code
-		mismatch     bool
+		corrupt      bool
 	}{
 		"as shown":                       {},
 		"under another definition":       {later: 500},
 		"shown with other arguments":     {door: changedWaits(other), code: runtime.CodeApprovalMismatch},
-		"shown with others, and digest":  {door: changedWaits(whole), mismatch: true},
-		"the wait in the journal is not": {worker: changedEntries(func(e *journal.Entry) { changeWaits(e, pay99) }), mismatch: true},
+		"shown with others, and digest":  {door: changedWaits(whole), corrupt: true},
+		"the wait in the journal is not": {worker: changedEntries(func(e *journal.Entry) { changeWaits(e, pay99) }), corrupt: true},
 	} {
 		for kind, answer := range map[session.WaitKind]session.Answer{
 			session.WaitClientTool: {Result: json.RawMessage(`"done"`)},
@@ -340,13 +364,13 @@ func TestShown_is_what_was_reported(t *testing.T) {
 				if c.code != "" {
 					return
 				}
-				require.NoError(t, w.payProgram(max(c.later, 5), worker...).settle())
-				result := results(w.session())["c2-1"]
-				if c.mismatch {
-					require.Contains(t, string(result.Output), "approval_mismatch")
-					require.NotEqual(t, llm.ResultSuccess, result.Status)
+				program := w.payProgram(max(c.later, 5), worker...)
+				if c.corrupt {
+					w.checkStands(program, made)
 					return
 				}
+				require.NoError(t, program.settle())
+				result := results(w.session())["c2-1"]
 				require.Equal(t, llm.ResultSuccess, result.Status)
 				require.JSONEq(t, `"done"`, string(result.Output))
 			})

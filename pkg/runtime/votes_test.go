@@ -44,7 +44,12 @@ func ruled(t *testing.T, spec tool.Spec[textIn], change ...func(*agent.Agent)) (
 
 // votes answers the approval as somebody does who has looked at it.
 func (w *world) votes(p *process, by runtime.Caller, a session.Answer) (runtime.Submitted, error) {
-	return p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: by, Answer: fill(w.open(session.WaitApproval).Wait, a)})
+	wait := w.open(session.WaitApproval).Wait
+	a = fill(wait, a)
+	if by.ByLink {
+		a.Digest = wait.Digest // a link says what its page showed
+	}
+	return p.Submit(context.Background(), runtime.SubmitParams{Key: w.key, Caller: by, Answer: a})
 }
 
 func named(who string) runtime.Caller { return runtime.Caller{Who: who, From: "test"} }

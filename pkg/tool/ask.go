@@ -42,8 +42,9 @@ type Question struct {
 type Reply struct {
 	// Selected holds the ids of the choices.
 	Selected []string
-	// Values holds the Value of each choice in Selected, as the question has it on this run.
-	Values []any
+	// Values holds the Value of each choice in Selected, as the question has it on this run. It is in no
+	// result of a tool.
+	Values []any `json:"-"`
 	// Text is the answer to a question without choices.
 	Text string
 }
