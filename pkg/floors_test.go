@@ -172,7 +172,7 @@ var plan = house{
 		"pkg/client":                  2700, // each route's JSON and method
 		"pkg/runtime":                 3200, // what each verb takes and returns, and its idempotency key; rooms below carry it out
 		"pkg/cli":                     2705, // the words and flags of each command; rooms below carry it out
-		"pkg/runtime/internal/worker": 2750, // one step, with what may stop it at any point
+		"pkg/runtime/internal/worker": 2760, // one step, with what may stop it at any point
 		"model/internal/chain":        2800, // one protocol, which is read as a whole
 		"pkg/sqlite":                  2800, // one writer for store and queue: both ports share its transaction
 		"pkg/store/storetest":         2850,

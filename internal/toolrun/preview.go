@@ -38,7 +38,9 @@ func Explain(plans []engine.CallPlan, reply *llm.Message, find func(name string)
 		if t, ok := find(p.Call.Name); ok {
 			p.Wait.Preview = Preview(t, p.Arguments)
 		}
-		p.Wait.Claim = claim(reply.Text())
+		if reply != nil {
+			p.Wait.Claim = claim(reply.Text())
+		}
 		if p.Wait.Preview == nil && p.Wait.Claim == "" {
 			continue
 		}

@@ -10,12 +10,12 @@ import (
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
-type orderIn struct {
+type orderRefund struct {
 	Order  string `json:"order"`
 	Amount int    `json:"amount"`
 }
 
-func showRefund(in orderIn) tool.Preview {
+func showRefund(in orderRefund) tool.Preview {
 	return tool.Preview{
 		Title: "Refund order " + in.Order, Risk: tool.RiskMedium,
 		Money: &tool.Money{Amount: strconv.Itoa(in.Amount), Currency: "USD"},
@@ -25,9 +25,9 @@ func showRefund(in orderIn) tool.Preview {
 
 // What a person is shown of a call, beside its arguments.
 func ExampleSpec_show() {
-	refund := tool.Define(tool.Spec[orderIn]{
-		Name: "refund", Approve: tool.Always[orderIn], Show: showRefund,
-	}, func(_ context.Context, _ *tool.Call, in orderIn) (string, error) { return "refunded " + in.Order, nil })
+	refund := tool.Define(tool.Spec[orderRefund]{
+		Name: "refund", Approve: tool.Always[orderRefund], Show: showRefund,
+	}, func(_ context.Context, _ *tool.Call, in orderRefund) (string, error) { return "refunded " + in.Order, nil })
 	preview, shows, err := refund.Preview(json.RawMessage(`{"order":"A/17","amount":250}`))
 	fmt.Println(shows, err, preview.Title, preview.Money.Amount, preview.Links[0].URL)
 	// Output:

@@ -40,11 +40,10 @@ type callOutcome struct {
 
 // explain puts beside the approvals of plans what a person is shown of them.
 func (inv *invocation) explain(plans []engine.CallPlan, reply *llm.Message) {
-	if n := len(inv.session.Messages); reply == nil && n > 0 { // it is committed, perhaps with results behind it
-		i := n - 1
-		for ; i > 0 && inv.session.Messages[i].Role != llm.RoleAssistant; i-- {
+	for i := len(inv.session.Messages) - 1; reply == nil && i >= 0; i-- { // it is committed, perhaps with results behind it
+		if m := &inv.session.Messages[i]; m.Role == llm.RoleAssistant {
+			reply = m
 		}
-		reply = &inv.session.Messages[i]
 	}
 	toolrun.Explain(plans, reply, func(name string) (tool.Tool, bool) {
 		return inv.cfg.Registry.Tool(inv.session.Rules.Agent, name)
