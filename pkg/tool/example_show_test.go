@@ -27,7 +27,9 @@ func showRefund(in orderRefund) tool.Preview {
 func ExampleSpec_show() {
 	refund := tool.Define(tool.Spec[orderRefund]{
 		Name: "refund", Approve: tool.Always[orderRefund], Show: showRefund,
-	}, func(_ context.Context, _ *tool.Call, in orderRefund) (string, error) { return "refunded " + in.Order, nil })
+	}, func(_ context.Context, _ *tool.Call, in orderRefund) (string, error) {
+		return "refunded " + in.Order, nil
+	})
 	preview, shows, err := refund.Preview(json.RawMessage(`{"order":"A/17","amount":250}`))
 	fmt.Println(shows, err, preview.Title, preview.Money.Amount, preview.Links[0].URL)
 	// Output:

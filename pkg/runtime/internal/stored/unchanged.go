@@ -80,6 +80,7 @@ func AsOpened(a session.Wait, r *journal.WaitRecord) bool {
 			b.Deadline = a.Deadline
 		case session.ActDelegated:
 			b.Who = a.Who
+		case session.ActDismissed: // it is the answer
 		}
 	}
 	left, err := json.Marshal(a)
