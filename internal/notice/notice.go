@@ -24,6 +24,10 @@ type Channel interface {
 	Send(ctx context.Context, m Message) (reference json.RawMessage, err error)
 }
 
+// EventBridge is the name of the channel to an event bus. It stands here so that a program that only
+// reads the names does not link the AWS SDK.
+const EventBridge = "eventbridge"
+
 // ErrPermanent says that no further try can succeed.
 var ErrPermanent = errors.New("not tried again")
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/internal/notice"
-	"github.com/adjourn/adjourn/internal/notice/eventbridge"
 	"github.com/adjourn/adjourn/internal/notice/slack"
 	"github.com/adjourn/adjourn/internal/notice/webhook"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -45,7 +44,7 @@ func (n Notices) SlackDecides() bool {
 }
 
 // noticeChannels are the names a program can have.
-var noticeChannels = []string{webhook.Name, eventbridge.Name, slack.Name}
+var noticeChannels = []string{webhook.Name, notice.EventBridge, slack.Name}
 
 // readNotices reads their settings; fault is told each mistake.
 func readNotices(env func(string) string, fault func(name, value, want string)) (n Notices) {

@@ -14,9 +14,6 @@ import (
 	"github.com/adjourn/adjourn/internal/notice"
 )
 
-// Name of the channel.
-const Name = "eventbridge"
-
 // Source is that of the events: their field source.
 const Source = "adjourn"
 
@@ -49,7 +46,7 @@ func New(cfg Config) *Channel {
 }
 
 // Name returns the name of the channel.
-func (c *Channel) Name() string { return Name }
+func (c *Channel) Name() string { return notice.EventBridge }
 
 // detail is what an event holds: the data of the notice, and the id by which who has seen it knows it.
 type detail struct {
