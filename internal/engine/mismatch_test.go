@@ -61,7 +61,7 @@ func TestPlan_runs_what_was_approved(t *testing.T) {
 		"another claim, and digest": {func(w *session.Wait, _ *session.Answer, _ *session.Call) {
 			w.Claim = "trust me"
 			w.ShownDigest = journal.ShownDigest(*w)
-		}, engine.DoResult},
+		}, engine.DoWait},
 		"a preview that was shown": {func(w *session.Wait, a *session.Answer, _ *session.Call) {
 			w.Preview = &session.Preview{Title: "Refund", Risk: session.RiskHigh}
 			w.ShownDigest = journal.ShownDigest(*w)
@@ -70,7 +70,7 @@ func TestPlan_runs_what_was_approved(t *testing.T) {
 		"a preview that was not": {func(w *session.Wait, _ *session.Answer, _ *session.Call) {
 			w.Preview = &session.Preview{Title: "Refund", Risk: session.RiskHigh}
 			w.ShownDigest = journal.ShownDigest(*w)
-		}, engine.DoResult},
+		}, engine.DoWait},
 		"an answer to another preview": {func(_ *session.Wait, a *session.Answer, _ *session.Call) { a.ShownDigest = "other" }, engine.DoResult},
 		"edited and changed":           {func(w *session.Wait, a *session.Answer, _ *session.Call) { a.EditedInput, a.Digest = other, w.Digest }, engine.DoResult},
 	} {

@@ -331,6 +331,9 @@ func (t *taken) approve(s *session.Session, c session.Call, a session.Answer, w 
 	if !t.stands(s, c, a, w, digest) {
 		return // the approval was for something else
 	}
+	if a.ShownDigest == "" && w.ShownDigest != "" && a.Error == "" && a.Kind == session.AnswerApproval {
+		return // a door that does not know of previews and claims has not shown them: it is asked again
+	}
 	// What runs is what was shown, or what the answer put in its place, and the
 	// answer says that it was given for just that: missing is never yes. What the
 	// tool's function gets of it is compared once its definition is known.

@@ -181,6 +181,8 @@ func TestShown_is_what_runs(t *testing.T) {
 		status llm.ResultStatus
 		// corrupt says that the records do not fit each other any more: nothing goes on with them.
 		corrupt bool
+		// again says that it is asked again.
+		again bool
 	}{
 		"prepared arguments are shown, and the gate sees them": {answer: yes(), ran: "pay A 5", status: llm.ResultSuccess},
 		"edited arguments, as the tool gets them":              {answer: edited(pay99), ran: "pay A 99", status: llm.ResultSuccess},
@@ -211,7 +213,7 @@ func TestShown_is_what_runs(t *testing.T) {
 				a.ShownDigest = ""
 				r.Answer = &a
 			}
-		}), status: llm.ResultError},
+		}), again: true},
 		"the answer is changed on its way into the journal":    {answer: yes(), worker: changedWaits(func(r *journal.WaitRecord) { edit(r, pay99, "") }), status: llm.ResultError},
 		"the answer and its digest are those of nobody's edit": {answer: yes(), worker: changedWaits(func(r *journal.WaitRecord) { edit(r, `{"order":"A"}`, journal.Digest([]byte(`{"order":"A"}`))) }), status: llm.ResultError},
 	} {
@@ -252,6 +254,12 @@ func TestShown_is_what_runs(t *testing.T) {
 			}
 			require.NoError(t, program.settle())
 			s := w.session()
+			if c.again {
+				require.Equal(t, session.StatusSuspended, s.Status)
+				require.NotEqual(t, shown.ID, w.open(session.WaitApproval).Wait.ID)
+				require.Empty(t, made.all())
+				return
+			}
 			require.Equal(t, session.StatusCompleted, s.Status)
 			require.Equal(t, c.status, results(s)["c2-1"].Status)
 			told := 0

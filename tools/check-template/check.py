@@ -28,9 +28,9 @@ REGIONS = ["us-east-1", "eu-west-1", "eu-central-1", "ap-southeast-2", "ap-south
 # whole template), and why. An exception that nothing falls under is a finding.
 EXCEPTIONS = [
     ("I4010", None, "asks for descriptions in Metadata, for machines; comments in template.yaml say it to people"),
-    ("I3011", ["ApiLogs", "StartLogs", "EventLogs", "StepLogs", "ResumeLogs", "SubmitLogs", "QueryLogs", "SweepLogs"],
+    ("I3011", ["ApiLogs", "StartLogs", "EventLogs", "StepLogs", "ResumeLogs", "SubmitLogs", "QueryLogs", "SweepLogs", "NoticeLogs"],
      "logs go with their stack; what sessions are is in State and Blobs"),
-    ("I3011", ["Steps", "DeadLetters", "FailedEvents"], "messages say where to look; what is true is in State"),
+    ("I3011", ["Steps", "DeadLetters", "FailedEvents", "Notices"], "messages say where to look; what is true is in State"),
     ("I3011", ["Live"], "deltas of steps in flight, on which nothing depends"),
 ]
 

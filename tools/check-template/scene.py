@@ -75,6 +75,8 @@ WAYS = {
     "everybody": {"AllowUnauthenticated": "true"} | dict.fromkeys(CALLERS, ""),
 }
 FIRST = "first deployment"
+# What the template's Rules want beside a parameter that is given.
+BESIDE = {"WebhookUrl": ["WebhookSecret"]}
 
 
 def whole(p):
@@ -122,7 +124,11 @@ def choices(parameters):
         yield f"everything at its most, {way}", base | most | fixed
         yield f"everything at its longest, {way}", base | longest | fixed | {"AWS::StackName": "s" * LONGEST_STACK}
         if way == "tokens":
-            yield from ((f"{n}={v}", base | {n: v}) for n, p in parameters.items() if n not in fixed for v in ends(p))
+            for n, p in parameters.items():
+                if n not in fixed:
+                    for v in ends(p):
+                        beside = {other: sample(parameters[other]) for other in BESIDE.get(n, ()) if v}
+                        yield f"{n}={v}", base | beside | {n: v}
 
 
 class Refused(Exception):
