@@ -206,13 +206,14 @@ func (e Ended) checkWaits(t require.TestingT) {
 }
 
 // asked counts the waits that the script asks for. What was answered under one
-// definition of the agent is asked again under another one, and that counts once.
+// definition of the agent is asked again under another one, and so is an approval by a door that does not
+// know what was shown; either counts once.
 func (e Ended) asked() (n int) {
 	type asked struct {
 		call, question string
 		kind           session.WaitKind
 	}
-	under := map[asked]string{}
+	earlier := map[asked]journal.WaitRecord{}
 	for _, record := range slices.SortedFunc(slices.Values(e.Waits), func(a, b journal.WaitRecord) int {
 		return a.Wait.OpenedAt.Compare(b.Wait.OpenedAt)
 	}) {
@@ -221,10 +222,12 @@ func (e Ended) asked() (n int) {
 		if w.Question != nil {
 			what.question = w.Question.ID
 		}
-		if before, again := under[what]; !again || w.Call == "" || before == w.Policy {
+		before, again := earlier[what]
+		unseen := before.Answer != nil && w.Kind == session.WaitApproval && before.Answer.ShownDigest == "" && before.Wait.ShownDigest != ""
+		if !again || w.Call == "" || before.Wait.Policy == w.Policy && !unseen {
 			n++
 		}
-		under[what] = w.Policy
+		earlier[what] = record
 	}
 	return n
 }

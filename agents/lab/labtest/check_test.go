@@ -60,6 +60,9 @@ func TestAsked(t *testing.T) {
 	again := e.Waits[0]
 	again.Wait.OpenedAt = again.Wait.OpenedAt.Add(1)
 	require.Equal(t, 4, Ended{Records: Records{Waits: append(slices.Clip(e.Waits), again)}}.asked())
+	seen := slices.Clone(e.Waits)
+	seen[0].Wait.ShownDigest = "a preview"
+	require.Equal(t, 3, Ended{Records: Records{Waits: append(slices.Clip(seen), again)}}.asked(), "an older door did not show it")
 	again.Wait.Policy = "of another definition"
 	require.Equal(t, 3, Ended{Records: Records{Waits: append(slices.Clip(e.Waits), again)}}.asked())
 }
