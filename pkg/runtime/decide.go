@@ -171,7 +171,7 @@ func (p DecideParams) decisions(head journal.Head, items []store.Item) ([]decisi
 // which may be given; they are given at one moment. What is settled must be settled so.
 func (r *Runtime) decisionWrites(ctx context.Context, head journal.Head, p DecideParams, items []store.Item, decided []decision) ([]store.Item, error) {
 	for _, d := range decided {
-		if answers.TakesFrom(*d.item.Wait, p.Caller.Who) {
+		if answers.TakesFrom(*d.item.Wait, p.Caller) {
 			continue
 		}
 		if err := r.checkDecidedBefore(p, d, decided); err != nil {
@@ -181,7 +181,7 @@ func (r *Runtime) decisionWrites(ctx context.Context, head journal.Head, p Decid
 	var open, writes []store.Item
 	now := r.cfg.Now().UTC()
 	for _, d := range decided {
-		if !answers.TakesFrom(*d.item.Wait, p.Caller.Who) {
+		if !answers.TakesFrom(*d.item.Wait, p.Caller) {
 			continue
 		}
 		answer, err := r.answers.Check(p.Key, *d.item.Wait, p.answer(d, decided), p.Caller)
@@ -215,7 +215,7 @@ func (r *Runtime) checkDecidedBefore(p DecideParams, d decision, all []decision)
 	if a := record.Answer; a != nil && a.Kind == session.AnswerDismissal && !d.named && !d.approved {
 		return nil
 	}
-	given := answers.Given(record, p.Caller.Who)
+	given := answers.Given(record, p.Caller)
 	if given == nil {
 		var ran bool // by an expiry that counted as a yes
 		if a := record.Answer; a != nil && a.Outcome == session.ExpireDefault {

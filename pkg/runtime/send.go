@@ -99,7 +99,7 @@ func (r *Runtime) sentBefore(ctx context.Context, key session.Key, did json.RawM
 	}
 	out := Sent{Outcome: before.Outcome, Task: before.Task, Seq: before.Seq, Mail: before.Mail, Replayed: true}
 	if before.Wait != "" {
-		submitted, err := r.submittedBefore(ctx, key, idempotency.Done{Wait: before.Wait}, "")
+		submitted, err := r.submittedBefore(ctx, key, idempotency.Done{Wait: before.Wait}, Caller{})
 		out.Continuation, out.Open = submitted.Continuation, submitted.Open
 		return out, err
 	}

@@ -37,7 +37,7 @@ func (r *Runtime) submit(ctx context.Context, p SubmitParams) (Submitted, error)
 		if err != nil {
 			return Submitted{}, err
 		}
-		return r.submittedBefore(ctx, p.Key, d, p.Caller.Who)
+		return r.submittedBefore(ctx, p.Key, d, p.Caller)
 	}, func() (Submitted, error) {
 		return r.submitOnce(ctx, &p, &q)
 	})
@@ -56,7 +56,7 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *idempotenc
 	}
 	p.Answer.Wait = item.ID
 	record := *item.Wait
-	isOpen := answers.TakesFrom(record, p.Caller.Who)
+	isOpen := answers.TakesFrom(record, p.Caller)
 	answer, err := r.answers.Check(p.Key, record, p.Answer, p.Caller)
 	switch {
 	case err != nil:
@@ -65,7 +65,7 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *idempotenc
 			err = r.answers.CheckSize(p.Key, record, answer, len(a.Items))
 		}
 	default:
-		err = answers.CheckSettled(p.Key, record, answer)
+		err = answers.CheckSettled(p.Key, record, answer, p.Caller)
 	}
 	if err != nil {
 		return Submitted{}, refusal.About(item.ID, err)
@@ -79,7 +79,7 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *idempotenc
 		with := answers.WithAnswer(item, answer, p.HoldResume, answers.OnlyOpen(a.Items, item))
 		writes, record = append(writes, with), *with.Wait
 	}
-	out.Answer, out.Repeated, out.VotesMissing = *answers.Given(record, answer.Who), !isOpen, answers.Missing(record)
+	out.Answer, out.Repeated, out.VotesMissing = *answers.Given(record, p.Caller), !isOpen, answers.Missing(record)
 	if err := r.sessions.Update(ctx, p.Key, writes); err != nil {
 		return Submitted{}, err
 	}
@@ -88,15 +88,15 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *idempotenc
 }
 
 // submittedBefore is the answer to a request that was carried out before.
-func (r *Runtime) submittedBefore(ctx context.Context, key session.Key, d idempotency.Done, who string) (Submitted, error) {
+func (r *Runtime) submittedBefore(ctx context.Context, key session.Key, d idempotency.Done, by Caller) (Submitted, error) {
 	item, err := r.sessions.Item(ctx, key, store.KindWait, d.Wait)
 	if err != nil {
 		return Submitted{}, err
 	}
-	if item.Wait == nil || answers.Given(*item.Wait, who) == nil {
+	if item.Wait == nil || answers.Given(*item.Wait, by) == nil {
 		return Submitted{}, refusal.New(CodeSessionNotFound, key, "there is no such session any more")
 	}
-	out := Submitted{Answer: *answers.Given(*item.Wait, who), VotesMissing: answers.Missing(*item.Wait), Repeated: d.Repeated, Replayed: true}
+	out := Submitted{Answer: *answers.Given(*item.Wait, by), VotesMissing: answers.Missing(*item.Wait), Repeated: d.Repeated, Replayed: true}
 	out.Continuation, out.Open, err = r.continuation(ctx, key, d.Held)
 	return out, err
 }

@@ -35,15 +35,3 @@ type WaitAct struct {
 	// Deadline that holds from then on, of ActExtended.
 	Deadline *time.Time `json:"deadline,omitempty"`
 }
-
-// StandsFor returns the person in whose place who answers a wait with these acts: who delegated it to
-// them, or who delegated it to that one; who itself if nobody did. So delegation makes no second voice of
-// one: all it was delegated to share that of the first.
-func StandsFor(acts []WaitAct, who string) string {
-	for i := len(acts) - 1; i >= 0; i-- {
-		if acts[i].Kind == ActDelegated && acts[i].To == who {
-			who = acts[i].Who
-		}
-	}
-	return who
-}

@@ -113,16 +113,20 @@ type Tally struct {
 // shown only, and not of somebody who asked for the task. Where so many noes have come that those who are named cannot
 // approve any more, that is a no.
 func (w *Wait) Tally(votes []Vote) Tally {
-	yes, no := map[string]bool{}, map[string]bool{}
+	yes, no, heard := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	need, noes := max(w.rule().Need, 1), max(w.rule().Noes, 1)
 	for _, v := range votes {
 		switch person := v.Person(); {
-		case yes[person] || no[person]:
+		case heard[person] || heard[v.Who]:
+			continue
 		case !v.Approved:
 			no[person] = true
 		case (v.Digest == w.Digest || need == 1) && !slices.Contains(w.Requesters, person) && !slices.Contains(w.Requesters, v.Who):
 			yes[person] = true
+		default:
+			continue
 		}
+		heard[v.Person()], heard[v.Who] = true, true
 	}
 	t := Tally{Approved: len(yes) >= need, Missing: max(need-len(yes), 0)}
 	t.Decided = t.Approved || len(no) >= noes

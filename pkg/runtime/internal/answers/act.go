@@ -80,7 +80,7 @@ func Apply(key session.Key, record journal.WaitRecord, act session.WaitAct, by C
 	}
 	switch act.Kind {
 	case session.ActDismissed:
-		err = dismiss(key, &record, act)
+		err = dismiss(key, &record, act, by)
 	case session.ActExtended:
 		err = extend(key, &record, act)
 	case session.ActDelegated:
@@ -103,7 +103,7 @@ func doneBefore(record journal.WaitRecord, act session.WaitAct) bool {
 
 // dismiss answers a wait with a dismissal. An older program would not know what that means, so the
 // record names it.
-func dismiss(key session.Key, record *journal.WaitRecord, act session.WaitAct) error {
+func dismiss(key session.Key, record *journal.WaitRecord, act session.WaitAct, by Caller) error {
 	switch w := record.Wait; w.Kind {
 	case session.WaitChild:
 		return refusal.New(codes.WrongKind, key, "%s is another session, which ends by itself: cancel that one", Label(w))
@@ -116,7 +116,7 @@ func dismiss(key session.Key, record *journal.WaitRecord, act session.WaitAct) e
 	}
 	answer := session.Answer{
 		Wait: record.Wait.ID, Kind: session.AnswerDismissal, ToolCallID: record.Wait.Call, Reason: act.Reason,
-		Who: act.Who, For: inPlaceOf(*record, act.Who), When: act.At, From: act.From, Votes: record.Votes,
+		Who: act.Who, For: InPlaceOf(*record, by), When: act.At, From: act.From, Votes: record.Votes,
 	}
 	if record.Wait.Question != nil {
 		answer.QuestionID = record.Wait.Question.ID
@@ -164,12 +164,4 @@ func delegate(key session.Key, record *journal.WaitRecord, act session.WaitAct) 
 	}
 	record.Acts = append(slices.Clone(record.Acts), act)
 	return nil
-}
-
-// inPlaceOf is the person in whose place who answers a wait; empty for who answers for themselves.
-func inPlaceOf(record journal.WaitRecord, who string) string {
-	if first := session.StandsFor(record.Acts, who); first != who {
-		return first
-	}
-	return ""
 }

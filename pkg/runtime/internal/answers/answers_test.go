@@ -141,7 +141,7 @@ func TestCheckSettled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, test.want, codeOf(t, answers.CheckSettled(key, test.record, test.answer)))
+			require.Equal(t, test.want, codeOf(t, answers.CheckSettled(key, test.record, test.answer, answers.Caller{Who: test.answer.Who})))
 		})
 	}
 }
@@ -154,9 +154,9 @@ func TestAnsweredWithAnotherReason(t *testing.T) {
 	was := session.Answer{Kind: session.AnswerApproval, Approved: &yes, Reason: "checked", Who: "ada"}
 	record := answered("w2-1", session.WaitApproval, was)
 	again := was
-	require.NoError(t, answers.CheckSettled(key, record, again))
+	require.NoError(t, answers.CheckSettled(key, record, again, answers.Caller{Who: again.Who}))
 	again.Reason = "looks good"
-	require.ErrorContains(t, answers.CheckSettled(key, record, again), "was answered before, with another reason, by ada")
+	require.ErrorContains(t, answers.CheckSettled(key, record, again, answers.Caller{Who: again.Who}), "was answered before, with another reason, by ada")
 	again.Approved = &no
-	require.ErrorContains(t, answers.CheckSettled(key, record, again), "was answered before, differently, by ada")
+	require.ErrorContains(t, answers.CheckSettled(key, record, again, answers.Caller{Who: again.Who}), "was answered before, differently, by ada")
 }

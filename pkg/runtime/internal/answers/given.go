@@ -49,8 +49,8 @@ func OnlyOpen(items []store.Item, item store.Item) bool {
 
 // CheckSettled refuses an answer to a wait that is not open any more to who gives it, unless it says
 // what was answered before.
-func CheckSettled(key session.Key, record journal.WaitRecord, answer session.Answer) error {
-	given := Given(record, answer.Who)
+func CheckSettled(key session.Key, record journal.WaitRecord, answer session.Answer, by Caller) error {
+	given := Given(record, by)
 	switch {
 	case given == nil:
 		return TooLate(key, record)

@@ -81,8 +81,8 @@ func whom(w session.Wait) string {
 
 // Given returns what counts of what was said on a wait before: of one who has voted the vote, else
 // the answer of a person or a program; nil for none.
-func Given(record journal.WaitRecord, who string) *session.Answer {
-	i := voteOf(record, who)
+func Given(record journal.WaitRecord, by Caller) *session.Answer {
+	i := voteOf(record, by)
 	switch {
 	case i >= 0 && (record.Answer == nil || record.Answer.Who != record.Votes[i].Who || record.Answer.Kind == session.AnswerExpiry):
 		w, v := record.Wait, record.Votes[i]
@@ -97,14 +97,59 @@ func Given(record journal.WaitRecord, who string) *session.Answer {
 }
 
 // TakesFrom reports whether a wait is open to somebody, who has not voted on it.
-func TakesFrom(record journal.WaitRecord, who string) bool {
-	return record.State == session.WaitOpen && voteOf(record, who) < 0
+func TakesFrom(record journal.WaitRecord, by Caller) bool {
+	return record.State == session.WaitOpen && voteOf(record, by) < 0
 }
 
-// voteOf returns which vote is somebody's, or that of the person in whose place they answer; -1 for none.
-func voteOf(record journal.WaitRecord, who string) int {
-	person := session.StandsFor(record.Acts, who)
-	return slices.IndexFunc(record.Votes, func(v session.Vote) bool { return session.StandsFor(record.Acts, v.Person()) == person })
+// voteOf returns which vote is somebody's, or that of a person in whose place they answer; -1 for none.
+func voteOf(record journal.WaitRecord, by Caller) int {
+	mine := voices(record, by)
+	return slices.IndexFunc(record.Votes, func(v session.Vote) bool {
+		heard := []string{v.Who}
+		if v.For != "" {
+			heard = chain(record.Acts, v.Who)
+		}
+		return slices.ContainsFunc(heard, func(who string) bool { return slices.Contains(mine, who) })
+	})
+}
+
+// voices are the people who have one voice together when somebody answers a wait. Who may answer it anyway
+// speaks for themselves, whoever delegated to them: else it could be delegated to them to take their no away.
+// Anybody else speaks for all who delegated it on to them.
+func voices(record journal.WaitRecord, by Caller) []string {
+	if mayAnyway(record, by) {
+		return []string{by.Who}
+	}
+	return chain(record.Acts, by.Who)
+}
+
+// mayAnyway reports whether a wait lets somebody answer without anybody's delegating it to them.
+func mayAnyway(record journal.WaitRecord, by Caller) bool {
+	w := record.Wait
+	w.Who = slices.DeleteFunc(slices.Clone(w.Who), func(who string) bool {
+		return slices.ContainsFunc(record.Acts, func(act session.WaitAct) bool { return act.Kind == session.ActDelegated && act.To == who })
+	})
+	return w.IsNamed(by.Who, by.Roles)
+}
+
+// chain is who, the person who delegated to them, the one who did to that one, and so on.
+func chain(acts []session.WaitAct, who string) []string {
+	people := []string{who}
+	for _, act := range slices.Backward(acts) {
+		if act.Kind == session.ActDelegated && act.To == people[len(people)-1] {
+			people = append(people, act.Who)
+		}
+	}
+	return people
+}
+
+// InPlaceOf is the person in whose place somebody answers a wait; empty for who answers for themselves.
+func InPlaceOf(record journal.WaitRecord, by Caller) string {
+	people := voices(record, by)
+	if first := people[len(people)-1]; first != by.Who {
+		return first
+	}
+	return ""
 }
 
 // Missing returns how many more must approve a wait that is open to votes; 0 of any other.

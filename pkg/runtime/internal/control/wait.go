@@ -125,8 +125,8 @@ func (c *Control) Wait(ctx context.Context, key session.Key, id string, by answe
 		Record: *item.Wait, MayAnswer: answers.MayAnswer(item.Wait.Wait, by), Status: s.Status, Task: s.Task,
 		Open: stored.CountOpen(stored.WaitRecords(a.Items)), Usage: s.TaskUsage, Used: s.Used, Limits: s.LimitUses(), Effects: done,
 	}
-	if first := session.StandsFor(out.Record.Acts, by.Who); out.MayAnswer && first != by.Who {
-		out.For = first
+	if out.MayAnswer {
+		out.For = answers.InPlaceOf(out.Record, by)
 	}
 	out.Messages, out.Earlier = lastSaid(s.Messages)
 	return out, nil
