@@ -51,7 +51,7 @@ func keys(t testing.TB, text string) grant.Keys {
 
 func (w *world) wait(id, wait string) session.Wait {
 	w.Helper()
-	linked, err := w.LinkedWait(w.Context(), session.Key{Tenant: "acme", ID: id}, wait, ann)
+	linked, err := w.LinkedWait(w.Context(), session.Key{Tenant: "acme", ID: id}, wait, runtime.Caller{Who: ann})
 	require.NoError(w, err)
 	return linked.Record.Wait
 }
@@ -604,7 +604,7 @@ func FuzzLink(f *testing.F) {
 				require.GreaterOrEqual(t, out.Code, 400)
 			}
 		}
-		linked, err := w.LinkedWait(t.Context(), session.Key{Tenant: "acme", ID: "trip"}, "w2-1", ann)
+		linked, err := w.LinkedWait(t.Context(), session.Key{Tenant: "acme", ID: "trip"}, "w2-1", runtime.Caller{Who: ann})
 		require.NoError(t, err)
 		require.Equal(t, session.WaitOpen, linked.Record.State)
 	})

@@ -21,14 +21,19 @@ import (
 // finance; with the client of each of them, over a socket.
 func council(t *testing.T) (*world, func(who string) *client.Client) {
 	t.Helper()
-	people := map[string]httpapi.Caller{"dan": {Tenant: "acme", Who: "dan", Roles: []string{"finance"}}, "eve": {Tenant: "acme", Who: "eve", Roles: []string{"sales"}}, "file": {Tenant: "acme", Who: "bob", OneUser: true}}
+	return councilOf(t, tool.Spec[textIn]{Who: []string{"ann", "bob", "cyd"}, Roles: []string{"finance"}, Need: 2, NotRequester: true})
+}
+
+// councilOf is the same where a call of pay is approved by another rule.
+func councilOf(t *testing.T, spec tool.Spec[textIn]) (*world, func(who string) *client.Client) {
+	t.Helper()
+	spec.Name, spec.Approve = "pay", tool.Always[textIn]
+	people := map[string]httpapi.Caller{"dan": {Tenant: "acme", Who: "dan", Roles: []string{"finance"}}, "eve": {Tenant: "acme", Who: "eve", Roles: []string{"sales"}}, "file": {Tenant: "acme", Who: "bob", OneUser: true}, "open": {Tenant: "acme", Who: "bob", Unverified: true}}
 	for _, who := range []string{"ann", "bob", "cyd"} {
 		people[who] = httpapi.Caller{Tenant: "acme", Who: who}
 	}
 	w := newWorld(t, change{runtime: func(cfg *runtime.Config) {
-		pay := tool.Define(tool.Spec[textIn]{
-			Name: "pay", Approve: tool.Always[textIn], Who: []string{"ann", "bob", "cyd"}, Roles: []string{"finance"}, Need: 2, NotRequester: true,
-		}, func(context.Context, *tool.Call, textIn) (string, error) { return "paid", nil })
+		pay := tool.Define(spec, func(context.Context, *tool.Call, textIn) (string, error) { return "paid", nil })
 		var err error
 		cfg.Registry, err = agent.NewRegistry(agent.Config{Agents: []agent.Agent{{Name: "desk", Planner: script{}, Tools: []tool.Tool{pay}}}})
 		require.NoError(t, err)
@@ -130,4 +135,24 @@ func TestVotes_two_doors(t *testing.T) {
 	s, err := w.Session(ctx, key)
 	require.NoError(t, err)
 	require.Equal(t, session.StatusCompleted, s.Status)
+}
+
+// TestLink_of_nobody: who may not answer because nobody tells them apart, or has verified their name, gets no
+// link by which they could.
+func TestLink_of_nobody(t *testing.T) {
+	t.Parallel()
+	w, of := councilOf(t, tool.Spec[textIn]{NotRequester: true})
+	key := w.startAs("ann", "s1", "pay")
+	w.drive(key)
+	for who, code := range map[string]string{"ann": "requester_may_not_answer", "file": "requester_may_not_answer", "open": "sign_in_required", "cyd": ""} {
+		made, err := of(who).Link(t.Context(), client.LinkParams{SessionID: "s1", WaitID: "w2-1"})
+		if code == "" {
+			require.NoError(t, err)
+			require.True(t, made.Decides)
+			continue
+		}
+		refused := (*client.Error)(nil)
+		require.ErrorAs(t, err, &refused, who)
+		require.EqualValues(t, code, refused.Code(), who)
+	}
 }

@@ -42,26 +42,26 @@ func TestByLink(t *testing.T) {
 		refusals++
 		require.Len(t, w.items(store.KindAudit), refusals, name)
 	}
-	linked, err := p.LinkedWait(ctx, w.key, open.ID, "carol")
+	linked, err := p.LinkedWait(ctx, w.key, open.ID, runtime.Caller{Who: "carol"})
 	require.NoError(t, err)
 	require.NoError(t, linked.NotAllowed)
 	require.False(t, linked.Over)
 	require.NoError(t, linked.Undecidable)
-	linked, err = p.LinkedWait(ctx, w.key, open.ID, "bob")
+	linked, err = p.LinkedWait(ctx, w.key, open.ID, runtime.Caller{Who: "bob"})
 	require.NoError(t, err)
 	require.Equal(t, runtime.CodeNotAllowed, codeOf(runtime.AsError(linked.NotAllowed)))
 
 	_, err = p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: carol, Answer: good})
 	require.NoError(t, err)
-	linked, err = p.LinkedWait(ctx, w.key, open.ID, "carol")
+	linked, err = p.LinkedWait(ctx, w.key, open.ID, runtime.Caller{Who: "carol"})
 	require.NoError(t, err)
 	require.True(t, linked.Over)
 	require.Equal(t, []string{"carol", "link 192.0.2.1"}, []string{linked.Record.Answer.Who, linked.Record.Answer.From})
 	require.NoError(t, p.settle())
 	require.Equal(t, session.StatusCompleted, w.session().Status)
-	_, err = p.LinkedWait(ctx, w.key, "w9-9", "carol")
+	_, err = p.LinkedWait(ctx, w.key, "w9-9", runtime.Caller{Who: "carol"})
 	require.Equal(t, runtime.CodeWaitNotFound, codeOf(err))
-	_, err = p.LinkedWait(ctx, session.Key{Tenant: w.key.Tenant, ID: "none"}, open.ID, "carol")
+	_, err = p.LinkedWait(ctx, session.Key{Tenant: w.key.Tenant, ID: "none"}, open.ID, runtime.Caller{Who: "carol"})
 	require.Equal(t, runtime.CodeSessionNotFound, codeOf(err))
 }
 
@@ -70,7 +70,7 @@ func TestByLink_approvals_alone(t *testing.T) {
 	t.Parallel()
 	for input, kind := range map[string]session.WaitKind{"name": session.WaitQuestion, "client": session.WaitClientTool, "input": session.WaitInput} {
 		w, p := waiting(t, input)
-		linked, err := p.LinkedWait(context.Background(), w.key, w.open(kind).Wait.ID, person.Who)
+		linked, err := p.LinkedWait(context.Background(), w.key, w.open(kind).Wait.ID, person)
 		require.NoError(t, err)
 		require.Equal(t, runtime.CodeWrongKind, codeOf(runtime.AsError(linked.Undecidable)), input)
 		byLink := person

@@ -65,7 +65,7 @@ func New(cfg Config) (*Links, error) {
 
 // Runtime is what links stand on.
 type Runtime interface {
-	LinkedWait(ctx context.Context, key session.Key, wait, who string) (runtime.LinkedWait, error)
+	LinkedWait(ctx context.Context, key session.Key, wait string, by runtime.Caller) (runtime.LinkedWait, error)
 	Submit(ctx context.Context, p runtime.SubmitParams) (runtime.Submitted, error)
 }
 
@@ -76,6 +76,9 @@ type Params struct {
 	// Recipient is whose decision it will be. It is the caller, except where the program itself sends
 	// a notice to somebody.
 	Recipient string
+	// OneUser and Unverified are those of the caller. A link does not say them, and they may keep its
+	// recipient from answering.
+	OneUser, Unverified bool
 	// Decisions that the link allows; empty means all.
 	Decisions []string
 	// Lasts is how long the link lasts; 0 means [Lasts], or until the deadline of the wait.
@@ -100,7 +103,7 @@ func (l *Links) Make(ctx context.Context, r Runtime, p Params) (Made, error) {
 	if p.Lasts != 0 && (p.Lasts < LastsAtLeast || p.Lasts > LastsAtMost) {
 		return Made{}, refuse(codes.InvalidInput, p.Key, "a link lasts from %v to %v", LastsAtLeast, LastsAtMost)
 	}
-	linked, err := r.LinkedWait(ctx, p.Key, p.Wait, p.Recipient)
+	linked, err := r.LinkedWait(ctx, p.Key, p.Wait, runtime.Caller{Who: p.Recipient, OneUser: p.OneUser, Unverified: p.Unverified})
 	if err != nil {
 		return Made{}, err
 	}
@@ -183,7 +186,7 @@ var notValid = view{Title: "This link is not valid", Notice: "It is incomplete, 
 
 // linked reads the wait of a grant. A page says why there is nothing to show.
 func (l *Links) linked(ctx context.Context, r Runtime, g grant.Grant) (runtime.LinkedWait, *Page) {
-	linked, err := r.LinkedWait(ctx, session.Key{Tenant: g.Tenant, ID: g.Session}, g.Wait, g.Recipient)
+	linked, err := r.LinkedWait(ctx, session.Key{Tenant: g.Tenant, ID: g.Session}, g.Wait, runtime.Caller{Who: g.Recipient})
 	var out Page
 	switch w := linked.Record.Wait; {
 	case err != nil:

@@ -26,9 +26,9 @@ type Linked struct {
 	Undecidable error
 }
 
-// Linked returns a wait of a session for a link made for who. A wait that there is not is refused
+// Linked returns a wait of a session for a link of a caller's. A wait that there is not is refused
 // with wait_not_found, as is any of a session that was deleted with session_not_found.
-func (c *Checker) Linked(ctx context.Context, key session.Key, wait, who string) (Linked, error) {
+func (c *Checker) Linked(ctx context.Context, key session.Key, wait string, by Caller) (Linked, error) {
 	if err := key.Validate(); err != nil {
 		return Linked{}, err
 	}
@@ -45,7 +45,7 @@ func (c *Checker) Linked(ctx context.Context, key session.Key, wait, who string)
 	}
 	record := *item.Wait
 	waits := head.Head.Status == session.StatusSuspended || head.Head.Status == session.StatusInterrupted
-	out := Linked{Record: record, NotAllowed: CheckWho(key, record.Wait, Caller{Who: who}), Undecidable: CheckLinkSuffices(key, record.Wait)}
+	out := Linked{Record: record, NotAllowed: CheckWho(key, record.Wait, by), Undecidable: CheckLinkSuffices(key, record.Wait)}
 	out.Over = record.State != session.WaitOpen || c.cfg.Sessions.Overdue(record) || !waits
 	return out, nil
 }
