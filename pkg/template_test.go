@@ -401,7 +401,7 @@ func TestTemplateEnvironment(t *testing.T) {
 	const noSlack = "only servers on a data file know who is who in Slack"
 	for name, why := range map[string]string{
 		"ADJOURN_DATA":        "the embedded engine's file",
-		"ADJOURN_SLACK_TOKEN": noSlack, "ADJOURN_SLACK_CHANNEL": noSlack, "ADJOURN_SLACK_SIGNING_SECRET": noSlack, "ADJOURN_SLACK_PEOPLE": noSlack,
+		"ADJOURN_SLACK_TOKEN": noSlack, "ADJOURN_SLACK_CHANNEL": noSlack, "ADJOURN_SLACK_ARGUMENTS": noSlack, "ADJOURN_SLACK_SIGNING_SECRET": noSlack, "ADJOURN_SLACK_PEOPLE": noSlack,
 		"ADJOURN_WEBHOOK_ALLOW_HTTP": "WebhookUrl takes no other", "ADJOURN_WEBHOOK_ALLOW_PRIVATE": "the function is in no private network",
 		"ADJOURN_AGENT":      "callers name the agent",
 		"ADJOURN_LEASE":      "20 s are right for everybody",

@@ -71,13 +71,13 @@ func (m Message) Opening(ctx context.Context, channel, wait string) (*journal.No
 	return m.sender.opening(ctx, m.Key, channel, wait)
 }
 
-// Nonce is what the answer of an approval has to bring; empty where the wait is there no more.
-func (m Message) Nonce(ctx context.Context, wait string) (string, error) {
+// Asked is a wait as it was asked, with the nonce that the answer of an approval has to bring; zero where
+// the wait is there no more.
+func (m Message) Asked(ctx context.Context, wait string) (session.Wait, error) {
 	if m.sender == nil {
-		return "", nil
+		return session.Wait{}, nil
 	}
-	w, err := m.sender.wait(ctx, m.Key, wait)
-	return w.Nonce, err
+	return m.sender.wait(ctx, m.Key, wait)
 }
 
 // Payload is the message as JSON for channels that take any ([Payload]).

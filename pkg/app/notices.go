@@ -32,6 +32,9 @@ type Notices struct {
 	// SlackToken and SlackChannel are ADJOURN_SLACK_TOKEN and ADJOURN_SLACK_CHANNEL: a bot, and the
 	// id of the channel it writes to.
 	SlackToken, SlackChannel string
+	// SlackArguments is ADJOURN_SLACK_ARGUMENTS: whether cards show the arguments of calls. Only a card
+	// that does can approve.
+	SlackArguments bool
 	// SlackSigningSecret and SlackPeople are ADJOURN_SLACK_SIGNING_SECRET and ADJOURN_SLACK_PEOPLE:
 	// what Slack signs its requests with, and the file that says who its people are here. With both,
 	// buttons decide.
@@ -72,6 +75,7 @@ func readNotices(env func(string) string, fault func(name, value, want string)) 
 			fault("ADJOURN_WEBHOOK_SECRET", "…", err.Error())
 		}
 	}
+	n.SlackArguments = yes("ADJOURN_SLACK_ARGUMENTS")
 	n.SlackToken, n.SlackChannel = env("ADJOURN_SLACK_TOKEN"), env("ADJOURN_SLACK_CHANNEL")
 	n.SlackSigningSecret, n.SlackPeople = env("ADJOURN_SLACK_SIGNING_SECRET"), env("ADJOURN_SLACK_PEOPLE")
 	if n.SlackToken != "" {
@@ -109,7 +113,7 @@ func (n Notices) Open(now func() time.Time) ([]notice.Channel, error) {
 		channels = append(channels, c)
 	}
 	if n.SlackToken != "" {
-		channels = append(channels, slack.New(slack.Config{Token: n.SlackToken, Channel: n.SlackChannel, Decides: n.SlackDecides()}))
+		channels = append(channels, slack.New(slack.Config{Token: n.SlackToken, Channel: n.SlackChannel, Decides: n.SlackDecides(), Arguments: n.SlackArguments}))
 	}
 	return channels, nil
 }

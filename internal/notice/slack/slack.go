@@ -16,8 +16,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/internal/notice"
+	"github.com/adjourn/adjourn/internal/visible"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
@@ -40,6 +42,9 @@ type Config struct {
 	// Decides says that the buttons of an approval decide, since somebody takes what they ask
 	// ([ReadInteraction]). Otherwise they lead to the link, if there is one.
 	Decides bool
+	// Arguments has the arguments of a call that waits for an approval, and the tool's preview, shown on
+	// its card. Nobody approves on a card what it does not show: without, a card can only reject.
+	Arguments bool
 	// API is where Slack's methods are; empty is Slack's own.
 	API string
 }
@@ -112,7 +117,20 @@ func (c *Channel) post(ctx context.Context, m notice.Message, w journal.NoticeWa
 	if w.Deadline != nil {
 		card.Blocks = append(card.Blocks, section("Until "+w.Deadline.At.UTC().Format("2006-01-02 15:04 MST")+", then: "+string(w.Deadline.Outcome)))
 	}
-	buttons, err := c.buttons(ctx, m, w)
+	var is session.Wait
+	if w.Kind == session.WaitApproval && (c.cfg.Decides || c.cfg.Arguments) {
+		var err error
+		if is, err = m.Asked(ctx, w.ID); err != nil {
+			return err
+		}
+	}
+	whole := false
+	if c.cfg.Arguments && is.ID != "" {
+		var shown []any
+		shown, whole = shows(is)
+		card.Blocks = append(card.Blocks, shown...)
+	}
+	buttons, err := c.buttons(m, w, is, whole)
 	if err != nil {
 		return err
 	}
@@ -130,20 +148,55 @@ func (c *Channel) post(ctx context.Context, m notice.Message, w journal.NoticeWa
 	return nil
 }
 
-func (c *Channel) buttons(ctx context.Context, m notice.Message, w journal.NoticeWait) ([]any, error) {
+// maxText is how many characters Slack takes in one block of text.
+const maxText = 3000
+
+// shows are the blocks that show what is to be approved, and whether that is all of it.
+func shows(w session.Wait) (blocks []any, whole bool) {
+	whole = true
+	add := func(text string) {
+		if runes := []rune(text); len(runes) > maxText {
+			const note = "…\n(cut: open the session to see all of it)"
+			text, whole = string(runes[:maxText-utf8.RuneCountInString(note)])+note, false
+		}
+		blocks = append(blocks, section(text))
+	}
+	if p := w.Preview; p != nil {
+		var lines []string
+		for _, line := range []struct{ name, value string }{{"", p.Title}, {"Risk: ", string(p.Risk)}, {"The preview failed: ", p.Failed}} {
+			if line.value != "" {
+				lines = append(lines, line.name+visible.Line(line.value))
+			}
+		}
+		if p.Money != nil {
+			lines = append(lines, "Money: "+visible.Line(p.Money.Amount+" "+p.Money.Currency))
+		}
+		if len(lines) > 0 {
+			add(strings.Join(lines, "\n"))
+		}
+		whole = whole && p.Diff == nil
+	}
+	add("Arguments: " + string(visible.JSON(w.Arguments)))
+	return blocks, whole
+}
+
+// mayApprove reports whether one click may approve a call: of high risk, or of one that is not known, none.
+func mayApprove(w session.Wait) bool {
+	p := w.Preview
+	return p == nil || p.Failed == "" && (p.Risk == "" || p.Risk == session.RiskLow || p.Risk == session.RiskMedium)
+}
+
+func (c *Channel) buttons(m notice.Message, w journal.NoticeWait, is session.Wait, whole bool) ([]any, error) {
 	var all []any
-	if c.cfg.Decides && w.Kind == session.WaitApproval {
-		nonce, err := m.Nonce(ctx, w.ID)
+	if c.cfg.Decides && is.Nonce != "" {
+		value, err := json.Marshal(asked{Tenant: m.Key.Tenant, Session: m.Key.ID, Wait: w.ID, Nonce: is.Nonce})
 		if err != nil {
 			return nil, err
 		}
-		value, err := json.Marshal(asked{Tenant: m.Key.Tenant, Session: m.Key.ID, Wait: w.ID, Nonce: nonce})
-		if err != nil {
-			return nil, err
+		if whole && mayApprove(is) {
+			all = append(all, map[string]any{"type": "button", "action_id": approveID, "text": plain("Approve"), "value": string(value)})
 		}
-		all = append(all,
-			map[string]any{"type": "button", "action_id": approveID, "text": plain("Approve"), "value": string(value)},
-			map[string]any{"type": "button", "action_id": rejectID, "text": plain("Reject"), "value": string(value)})
+		all = append(all, map[string]any{"type": "button", "action_id": rejectID, "text": plain("Reject"), "value": string(value)})
 	}
 	if link := m.Link(w.ID); link != "" {
 		all = append(all, map[string]any{"type": "button", "action_id": "open", "text": plain("Open"), "url": link})

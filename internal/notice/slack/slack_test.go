@@ -73,19 +73,24 @@ type world struct {
 	now    time.Time
 }
 
-func newWorld(t *testing.T, s *workspace, decides bool) *world {
+func newWorld(t *testing.T, s *workspace, decides bool, change ...func(*slack.Config, *session.Wait)) *world {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), sqlite.Config{Path: ":memory:"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	w := &world{T: t, now: time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC)}
 	w.store = outbox.New(outbox.Config{Store: db.Store(), Channels: []string{"slack"}, Notify: func(context.Context, session.Key, string) error { return nil }})
+	cfg := slack.Config{Token: "xoxb-1", Channel: "C1", Decides: decides, API: s.URL + "/api/"}
+	approval := session.Wait{ID: "w1-1", Kind: session.WaitApproval, Tool: "refund <!channel>", Nonce: "n1", Arguments: json.RawMessage(`{"secret":1}`)}
+	for _, f := range change {
+		f(&cfg, &approval)
+	}
 	w.sender = notice.NewSender(notice.Config{
-		Store: db.Store(), Now: func() time.Time { return w.now }, Channels: []notice.Channel{slack.New(slack.Config{Token: "xoxb-1", Channel: "C1", Decides: decides, API: s.URL + "/api/"})},
+		Store: db.Store(), Now: func() time.Time { return w.now }, Channels: []notice.Channel{slack.New(cfg)},
 		Link: func(key session.Key, wait string) string { return "https://example.com/" + key.ID + "/" + wait },
 	})
 	waits := []session.Wait{
-		{ID: "w1-1", Kind: session.WaitApproval, Tool: "refund <!channel>", Nonce: "n1", Arguments: json.RawMessage(`{"secret":1}`)},
+		approval,
 		{ID: "w1-2", Kind: session.WaitInput, Deadline: &session.Deadline{At: w.now.Add(time.Hour), Outcome: session.ExpireDeny}},
 	}
 	items := []store.Item{store.HeadItem(journal.Head{Key: key, Agent: "desk", Status: session.StatusSuspended, CreatedAt: w.now, UpdatedAt: w.now}, 0)}
@@ -131,7 +136,8 @@ func TestSend(t *testing.T) {
 	require.Equal(t, []string{"Bearer xoxb-1 /api/chat.postMessage", "Bearer xoxb-1 /api/chat.postMessage"}, s.asked)
 	card := text(t, s.bodies[0])
 	require.Contains(t, card, `"text":"desk: approval of refund \u003c!channel\u003e (session s1, w1-1)","type":"plain_text"`, "as text, not as markup")
-	require.Contains(t, card, `"action_id":"approve"`)
+	require.NotContains(t, card, `"action_id":"approve"`, "what is not shown")
+	require.Contains(t, card, `"action_id":"reject"`)
 	require.Contains(t, card, `\"wait\":\"w1-1\",\"nonce\":\"n1\"`)
 	require.Contains(t, card, `"url":"https://example.com/s1/w1-1"`)
 	require.NotContains(t, card, "secret")
@@ -147,6 +153,43 @@ func TestSend(t *testing.T) {
 	require.Contains(t, settled, `"ts":"1.1"`)
 	require.Contains(t, settled, "Approved by ana, 2026-11-26 09:00 UTC")
 	require.NotContains(t, settled, "button")
+}
+
+// TestSend_shown: a card approves only what it shows whole, and nothing of high risk.
+func TestSend_shown(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change   func(*slack.Config, *session.Wait)
+		contains string
+		approves bool
+	}{
+		"whole":            {func(*slack.Config, *session.Wait) {}, `{\"secret\":1}`, true},
+		"hidden": {func(_ *slack.Config, w *session.Wait) { w.Arguments = json.RawMessage("{\"to\":\"a\u202eb\"}") }, `\\u202e`, true},
+		"too long": {func(_ *slack.Config, w *session.Wait) {
+			w.Arguments = json.RawMessage(`"` + strings.Repeat("x", 4000) + `"`)
+		}, "(cut:", false},
+		"of low risk": {func(_ *slack.Config, w *session.Wait) {
+			w.Preview = &session.Preview{Title: "Pay\nRisk: low", Risk: session.RiskLow}
+		}, `Pay\\nRisk: low\nRisk: low`, true},
+		"of high risk":     {func(_ *slack.Config, w *session.Wait) { w.Preview = &session.Preview{Risk: session.RiskHigh} }, "Risk: high", false},
+		"of unknown risk":  {func(_ *slack.Config, w *session.Wait) { w.Preview = &session.Preview{Risk: "?"} }, "Risk: ?", false},
+		"a failed preview": {func(_ *slack.Config, w *session.Wait) { w.Preview = &session.Preview{Failed: "panic"} }, "The preview failed: panic", false},
+		"a diff":           {func(_ *slack.Config, w *session.Wait) { w.Preview = &session.Preview{Diff: &session.Diff{After: "x"}} }, "", false},
+		"not taken":        {func(c *slack.Config, _ *session.Wait) { c.Decides = false }, "secret", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newWorkspace(t)
+			w := newWorld(t, s, true, func(c *slack.Config, w *session.Wait) {
+				c.Arguments = true
+				test.change(c, w)
+			})
+			require.Equal(t, journal.NoticeSent, w.send("e0000000001").State)
+			card := text(t, s.bodies[0])
+			require.Contains(t, card, test.contains)
+			require.Equal(t, test.approves, strings.Contains(card, `"action_id":"approve"`))
+		})
+	}
 }
 
 func TestSend_without_somebody_who_takes_what_buttons_ask(t *testing.T) {
