@@ -11,13 +11,15 @@ import (
 var ErrAddress = errors.New("the address is not allowed")
 
 // private are networks of this machine and of organisations that netip does not tell. What is in never is
-// reserved, or holds addresses of other networks within it, which are not seen here.
+// reserved, serves secrets of the machine itself (Amazon's metadata), or holds addresses of other networks within
+// it, which are not seen here.
 var private = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
 }
 
 var never = []netip.Prefix{
 	netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("fec0::/10"),
+	netip.MustParsePrefix("fd00:ec2::/32"), netip.MustParsePrefix("::/96"), netip.MustParsePrefix("::ffff:0:0:0/96"),
 }
 
 // guard refuses addresses when they are dialled, after their name was looked up: what the name says
@@ -43,7 +45,7 @@ func checkAddress(addr netip.Addr, allowPrivate bool) error {
 		return false
 	}
 	switch {
-	case !addr.IsValid(), addr.IsLinkLocalUnicast(), addr.IsMulticast(), addr.IsUnspecified(), in(never):
+	case !addr.IsValid(), addr.IsLinkLocalUnicast(), addr.IsMulticast(), addr.IsUnspecified(), in(never) && !addr.IsLoopback():
 		return fmt.Errorf("%w: %s is nobody's server", ErrAddress, addr)
 	case allowPrivate:
 		return nil

@@ -62,7 +62,7 @@ func TestCheckAddress(t *testing.T) {
 		"127.0.0.1": {false, true}, "127.9.9.9": {false, true}, "::1": {false, true}, "::ffff:127.0.0.1": {false, true},
 		"10.0.0.1": {false, true}, "172.16.0.1": {false, true}, "192.168.1.1": {false, true}, "100.64.0.1": {false, true}, "198.18.0.1": {false, true}, "0.1.2.3": {false, true}, "fd00::1": {false, true}, "::ffff:10.1.1.1": {false, true},
 		"169.254.169.254": {}, "::ffff:169.254.169.254": {}, "fe80::1": {}, "0.0.0.0": {}, "::": {}, "224.0.0.1": {}, "ff02::1": {}, "255.255.255.255": {},
-		"64:ff9b::a9fe:a9fe": {}, "2002:7f00:1::": {}, "2001:0:1::": {}, "fec0::1": {},
+		"fd00:ec2::254": {}, "fd00:ec2::23": {}, "::169.254.169.254": {}, "::10.0.0.1": {}, "::ffff:0:a00:1": {}, "64:ff9b::a9fe:a9fe": {}, "2002:7f00:1::": {}, "2001:0:1::": {}, "fec0::1": {},
 	} {
 		for i, allowPrivate := range []bool{false, true} {
 			err := checkAddress(netip.MustParseAddr(addr), allowPrivate)
