@@ -50,7 +50,7 @@ func Restored(s *session.Session, p GoingBack, st Stamp) Move {
 		e.Messages = append(e.Messages, *p.Message)
 	}
 	e.StateOps, e.Events = p.StateOps, p.Events
-	p.askAnew(&e, results, newIDs(p.To.Calls, e.Seq), append(slices.Clip(s.Requesters), e.By))
+	p.askAnew(&e, results, newIDs(p.To.Calls, e.Seq), distinct(s.Requesters, p.To.Requesters, []string{e.By}))
 	return seal(s, e, p.Rules.Agent)
 }
 

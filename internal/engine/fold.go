@@ -27,6 +27,8 @@ type history struct {
 	calls []session.Call
 	// inputExpired as in [session.Session].
 	inputExpired *session.Answer
+	// requesters asked for the task there: what goes back to it asks for the same.
+	requesters []string
 }
 
 // Fold folds a whole journal, entry 1 first. Errors wrap [ErrBrokenJournal].
@@ -69,6 +71,7 @@ func foldEach(key session.Key, entries []journal.Entry, show func(*session.Sessi
 func historyOf(s *session.Session) *history {
 	h := &history{
 		messages: slices.Concat(s.Messages, s.Held), state: s.State, delays: slices.Clone(s.Delays), calls: slices.Clone(s.Calls), inputExpired: s.InputExpired,
+		requesters: slices.Clone(s.Requesters),
 	}
 	for i := range h.calls {
 		c := &h.calls[i]
@@ -211,7 +214,7 @@ func rebase(s *session.Session, e *journal.Entry, back *history) {
 			from.state = mustState(from.state.With([]session.StateOp{op}))
 		}
 	}
-	s.State, s.Delays = from.state, slices.Clone(from.delays)
+	s.State, s.Delays, s.Requesters = from.state, slices.Clone(from.delays), distinct(s.Requesters, from.requesters)
 	s.Messages, s.MessagesSize, s.Calls, s.ReplySeq, s.Waits, s.Held, s.Failures = nil, 0, nil, 0, nil, nil, 0
 	takeMessages(s, e.Seq, from.messages)
 	for i := range s.Calls {
