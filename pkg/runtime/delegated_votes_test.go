@@ -8,6 +8,8 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
 
@@ -104,4 +106,27 @@ func TestVotes_delegated_on(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, p.settle())
 	require.Equal(t, map[string]int{"pay 5": 1}, w.effects.all())
+}
+
+// TestVotes_without_a_seal: a vote that was written into a wait from outside, with its seal taken off, is
+// no vote: no program writes a wait with a rule and without a seal.
+func TestVotes_without_a_seal(t *testing.T) {
+	t.Parallel()
+	w, p := ruled(t, fourEyes())
+	for _, item := range w.items(store.KindWait) {
+		forged := *item.Wait
+		forged.Votes = []session.Vote{{Who: "bob", When: forged.Wait.OpenedAt, Approved: true, Digest: forged.Wait.Digest}}
+		journal.SetSeal(&forged, journal.SealNone)
+		_, err := w.store.Update(context.Background(), w.key, store.WaitItem(forged, item.Rev))
+		require.NoError(t, err)
+	}
+	_, check, err := p.VerifyAudit(context.Background(), w.key)
+	require.NoError(t, err)
+	require.False(t, check.Whole)
+	_, err = w.votes(p, named("cyd"), yes())
+	require.Equal(t, runtime.CodeCorrupt, codeOf(err))
+	_, err = p.Decide(context.Background(), runtime.DecideParams{Key: w.key, Approve: []string{"w2-1"}, Caller: named("cyd")})
+	require.Equal(t, runtime.CodeCorrupt, codeOf(err))
+	require.NoError(t, p.settle())
+	require.Empty(t, w.effects.all())
 }

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"slices"
 	"strconv"
+
+	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // EntryHash names an entry by its seq and its hash.
@@ -87,6 +90,12 @@ func SealOf(record any) Seal {
 		return k.seal
 	}
 	return SealWhole
+}
+
+// LostSeal reports whether a wait has no seal and must have had one: it has a rule, which no program that seals
+// nothing opens or writes over. So what else it says, as who has voted, is as good as changed.
+func LostSeal(r *WaitRecord) bool {
+	return SealOf(r) == SealNone && slices.Contains(r.Wait.Needs, session.NeedsAnswerRule)
 }
 
 // SetSeal notes in a record, given as a pointer, what its seal says. Copies of the record have it too.

@@ -97,7 +97,7 @@ func CheckFields(key session.Key, a session.Answer) error {
 // Check checks an answer against its wait and completes it: author, time, origin.
 func (c *Checker) Check(key session.Key, record journal.WaitRecord, a session.Answer, by Caller) (session.Answer, error) {
 	w := record.Wait
-	if journal.SealOf(&record) == journal.SealBroken {
+	if journal.SealOf(&record) == journal.SealBroken || journal.LostSeal(&record) {
 		return a, refusal.New(codes.Corrupt, key, "the record of %s is not as it was written: it was changed in the store, and takes no answer. `adjourn audit %s --verify` says more", Label(w), key.ID)
 	}
 	if err := CheckWho(key, w, by); err != nil {

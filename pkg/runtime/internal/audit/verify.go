@@ -129,7 +129,11 @@ func (c *checker) headRecord() {
 // wait checks the record of a wait against its lines, the entry that opened it and the one that took it in.
 func (c *checker) wait(r *journal.WaitRecord) {
 	w, name := &r.Wait, "wait "+r.Wait.ID
-	c.seal(name, r)
+	if journal.LostSeal(r) {
+		c.fault(name, "its seal was removed: a wait with a rule is never written without")
+	} else {
+		c.seal(name, r)
+	}
 	for i := range c.lines[w.ID] {
 		if line := &c.lines[w.ID][i]; journal.SealOf(line) == journal.SealBroken { // without a seal the chain says it
 			c.seal(fmt.Sprintf("line %d of %s", line.N, w.ID), line)

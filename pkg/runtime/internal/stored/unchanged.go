@@ -39,7 +39,7 @@ func CheckWaits(s *session.Session, items []store.Item) error {
 	for i := range items {
 		record := items[i].Wait
 		for _, w := range s.Waits {
-			if w.ID == items[i].ID && (journal.SealOf(record) == journal.SealBroken || !AsOpened(w, record)) {
+			if w.ID == items[i].ID && (journal.SealOf(record) == journal.SealBroken || journal.LostSeal(record) || !AsOpened(w, record)) {
 				return changed(s.Key, "the record of wait %s is not as it was written", w.ID)
 			}
 		}
@@ -58,7 +58,7 @@ func counts(w session.Wait, record *journal.WaitRecord) bool {
 	case journal.SealBroken:
 		return false
 	case journal.SealNone:
-		if w.Kind == session.WaitApproval {
+		if w.Kind == session.WaitApproval || w.Rule != nil {
 			return false
 		}
 	case journal.SealWhole:
