@@ -133,10 +133,13 @@ func (w *walker) typeKey(ctx context.Context, k key) {
 }
 
 // highRisk reports whether to approve a wait a word has to be typed: its tool says that the risk is high, or
-// says something that this program does not know.
-func highRisk(w client.Wait) bool {
+// says something that this program does not know. Of arguments that were changed its tool has said nothing here.
+func highRisk(w client.Wait, edited bool) bool {
 	if w.Preview == nil {
 		return false
+	}
+	if edited {
+		return true
 	}
 	switch w.Preview.Risk {
 	case "", session.RiskLow, session.RiskMedium:
@@ -155,8 +158,12 @@ func (w *walker) approve(ctx context.Context) {
 		w.note = "Its arguments are too large for the server to send. It can be rejected, or approved with others, but not as it is."
 	case c.end < c.lines:
 		w.note = "You have not seen all of it: the space bar shows more."
-	case highRisk(of):
-		w.ask("High risk. To approve it type "+approveWord+": ", func(ctx context.Context, text string) {
+	case highRisk(of, c.edited != nil):
+		why := "High risk."
+		if c.edited != nil {
+			why = "Its risk is not known with these arguments."
+		}
+		w.ask(why+" To approve it type "+approveWord+": ", func(ctx context.Context, text string) {
 			if text != approveWord {
 				w.note = "Nothing was done: that is not the word."
 				return

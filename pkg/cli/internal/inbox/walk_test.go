@@ -368,6 +368,10 @@ func TestWalk_high_risk(t *testing.T) {
 	p = sits(t, risky(session.RiskHigh), 40)
 	p.sees(listKeys).types("\r").sees(cardKeys).waits().types("a").sees("type approve: ").types("approve\r").sees("Approved").sees(listKeys)
 	p.leaves("approve one w2-1_one")
+	p = sits(t, risky(session.RiskLow), 40)
+	p.sees(listKeys).types("\r").sees(cardKeys).waits().types("e").sees("With arguments that you changed").sees(cardKeys)
+	p.waits().types("a").sees("not known with these arguments. To approve it type approve: ").types("approve\r").sees("Approved").sees(listKeys)
+	p.leaves(`approve one w2-1_one {"service":"api"}`)
 }
 
 // TestWalk_what_was_not_seen: a card that is longer than the screen is approved once all of it was there;
