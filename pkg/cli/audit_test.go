@@ -42,6 +42,14 @@ func TestAudit(t *testing.T) {
 		}
 		require.Contains(t, lines[len(doc.Audit)], `{"check":{"whole":true`)
 
+		b.start("d", "[{call: deploy, with: {service: a}}, {say: ok}]", 10)
+		b.run("delegate", "d", "w2-1", "ben", "--reason", "his order").ends(0)
+		b.run("dismiss", "d", "w2-1", "--reason", "withdrawn").ends(0)
+		out = b.run("audit", "d").ends(0).stdout
+		for _, text := range []string{"delegated", "to ben: his order", "answered", "dismissed: withdrawn"} {
+			require.Contains(t, out, text)
+		}
+
 		b.run("runs", "s", "--output", "jsonl").ends(2)
 		b.run("audit", "nobody").ends(3)
 		b.start("t", "[{say: ok}]", 0)

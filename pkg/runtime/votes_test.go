@@ -681,6 +681,18 @@ func TestVotes_delegated(t *testing.T) {
 	require.NoError(t, p.settle())
 	require.Equal(t, map[string]int{"pay 5": 1}, w.effects.all())
 
+	lines, err := p.Audit(context.Background(), w.key)
+	require.NoError(t, err)
+	told := map[session.AuditKind][]string{}
+	for _, l := range lines {
+		told[l.Kind] = append(told[l.Kind], l.Who)
+	}
+	require.Equal(t, []string{"bob"}, told[session.AuditDelegated])
+	require.Equal(t, []string{"zoe", "cyd"}, told[session.AuditVoted])
+	require.Equal(t, []string{"cyd"}, told[session.AuditAnswered])
+	require.Contains(t, string(lines[0].Data), `"need":2`)
+	require.NotContains(t, string(lines[0].Data), "zoe", "she was not among those who were asked")
+
 	spec := fourEyes()
 	spec.Noes = 2
 	w, p = ruled(t, spec)

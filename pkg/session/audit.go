@@ -11,8 +11,8 @@ type AuditKind string
 // The kinds of line. Those that are not recorded beside the wait follow from the journal and the
 // wait's record.
 const (
-	// AuditAsked: an entry opened the wait. Data has the digest of what was shown, who may answer, the
-	// deadline, and whether the policy of the task asked for it.
+	// AuditAsked: an entry opened the wait. Data has the digest of what was shown, who may answer and how
+	// many must, the deadline, and whether the policy of the task asked for it.
 	AuditAsked AuditKind = "asked"
 	// AuditViewed: a caller read what the wait shows; recorded once for each caller and origin.
 	AuditViewed AuditKind = "viewed"
@@ -22,6 +22,12 @@ const (
 	AuditFull AuditKind = "audit_full"
 	// AuditUnrecorded: refused answers that have no line of their own; Data says how many at least.
 	AuditUnrecorded AuditKind = "unrecorded_refusals"
+	// AuditVoted: somebody voted on an approval that asks for several people; Data has the vote.
+	AuditVoted AuditKind = "voted"
+	// AuditExtended: somebody gave the wait a later deadline. AuditDelegated: somebody let another person
+	// answer it. Data has the act.
+	AuditExtended  AuditKind = "extended"
+	AuditDelegated AuditKind = "delegated"
 	// AuditAnswered: somebody, or the wait's deadline (AuditExpired), answered. Data has the answer.
 	AuditAnswered AuditKind = "answered"
 	AuditExpired  AuditKind = "expired"

@@ -153,6 +153,14 @@ func auditRow(line *session.AuditLine) []string {
 	return row
 }
 
+// inPlaceOf says of what somebody said that it was for another person, if it was.
+func inPlaceOf(what, who string) string {
+	if who == "" {
+		return what
+	}
+	return what + " (for " + who + ")"
+}
+
 // more is what else a line says to a person.
 func more(line *session.AuditLine) string {
 	switch line.Kind {
@@ -160,15 +168,28 @@ func more(line *session.AuditLine) string {
 		return strings.TrimSpace(line.Tool + " " + line.Call)
 	case session.AuditAnswered, session.AuditExpired:
 		var a session.Answer
-		if json.Unmarshal(line.Data, &a) == nil && a.Approved != nil {
-			return strings.TrimSpace(map[bool]string{true: "approved", false: "rejected"}[*a.Approved] + " " + a.Reason)
+		_ = json.Unmarshal(line.Data, &a) // of a line of another form it is empty
+		return inPlaceOf(report.Said(a), a.For)
+	case session.AuditVoted:
+		var v session.Vote
+		_ = json.Unmarshal(line.Data, &v) // likewise
+		return inPlaceOf(report.Said(session.Answer{Kind: session.AnswerApproval, Approved: &v.Approved, Reason: v.Reason}), v.For)
+	case session.AuditExtended, session.AuditDelegated:
+		var act session.WaitAct
+		_ = json.Unmarshal(line.Data, &act) // likewise
+		what := "to " + act.To
+		if act.Deadline != nil {
+			what = "until " + act.Deadline.Local().Format(time.DateTime)
 		}
-		return string(a.Outcome)
+		if act.Reason != "" {
+			what += ": " + act.Reason
+		}
+		return what
 	case session.AuditRefused:
 		var refused struct {
 			Code string `json:"code"`
 		}
-		_ = json.Unmarshal(line.Data, &refused) // of a line of another form it is empty
+		_ = json.Unmarshal(line.Data, &refused) // likewise
 		return refused.Code
 	case session.AuditUnrecorded:
 		var count struct {

@@ -21,8 +21,13 @@ func (r *records) all() []session.AuditLine {
 	return append(lines, r.denied()...)
 }
 
-// ofWait returns the lines of one wait: what was asked, what is recorded beside it and its answer by their
-// times, what became of it.
+// actLines are the kinds of line of what was done to a wait without deciding it. A dismissal is an answer.
+var actLines = map[session.WaitActKind]session.AuditKind{
+	session.ActExtended: session.AuditExtended, session.ActDelegated: session.AuditDelegated,
+}
+
+// ofWait returns the lines of one wait: what was asked, then by their times what is recorded beside it, the
+// acts, the votes and the answer, then what became of it.
 func (r *records) ofWait(record *journal.WaitRecord) []session.AuditLine {
 	w := &record.Wait
 	line := func(kind session.AuditKind, at time.Time, data any) session.AuditLine {
@@ -39,18 +44,27 @@ func (r *records) ofWait(record *journal.WaitRecord) []session.AuditLine {
 		l.Who, l.From, l.N, l.Hash, l.Prev, l.Data = a.Who, a.From, a.N, a.Hash(), a.Prev, a.Data
 		between = append(between, l)
 	}
+	insert := func(kind session.AuditKind, at time.Time, who, from string, data any) {
+		l := line(kind, at, data)
+		l.Who, l.From = who, from
+		i := slices.IndexFunc(between, func(l session.AuditLine) bool { return l.At.After(at) })
+		if i < 0 {
+			i = len(between)
+		}
+		between = slices.Insert(between, i, l)
+	}
+	for _, act := range record.Acts {
+		insert(actLines[act.Kind], act.At, act.Who, act.From, act)
+	}
+	for _, v := range record.Votes {
+		insert(session.AuditVoted, v.When, v.Who, v.From, v)
+	}
 	if a := record.Answer; a != nil {
 		kind := session.AuditAnswered
 		if a.Kind == session.AnswerExpiry {
 			kind = session.AuditExpired
 		}
-		answered := line(kind, a.When, a)
-		answered.Who, answered.From = a.Who, a.From
-		i := slices.IndexFunc(between, func(l session.AuditLine) bool { return l.At.After(a.When) })
-		if i < 0 {
-			i = len(between)
-		}
-		between = slices.Insert(between, i, answered)
+		insert(kind, a.When, a.Who, a.From, a)
 	}
 	lines := append([]session.AuditLine{asked}, between...)
 	if record.Unrecorded > 0 {
@@ -74,16 +88,25 @@ func (r *records) ofWait(record *journal.WaitRecord) []session.AuditLine {
 
 // opening is what is said of a wait that was opened.
 type opening struct {
-	Kind     session.WaitKind  `json:"kind"`
-	Digest   string            `json:"digest,omitempty"`
-	Who      []string          `json:"who,omitempty"`
-	Deadline *session.Deadline `json:"deadline,omitempty"`
+	Kind   session.WaitKind `json:"kind"`
+	Digest string           `json:"digest,omitempty"`
+	Who    []string         `json:"who,omitempty"`
+	// Rule says who may answer beside Who, and how many must.
+	Rule *session.AnswerRule `json:"rule,omitempty"`
+	// Requesters asked for the task, where they may not answer.
+	Requesters []string          `json:"requesters,omitempty"`
+	Deadline   *session.Deadline `json:"deadline,omitempty"`
 	// ByPolicy says that the policy of the task has calls of the tool wait for an approval.
 	ByPolicy bool `json:"byPolicy,omitempty"`
 }
 
 func (r *records) asked(w *session.Wait, opened *journal.Entry) opening {
-	o := opening{Kind: w.Kind, Digest: w.Digest, Who: w.Who, Deadline: w.Deadline}
+	if opened != nil {
+		if i := slices.IndexFunc(opened.Waits, func(o session.Wait) bool { return o.ID == w.ID }); i >= 0 {
+			w = &opened.Waits[i] // the record has the people and the deadline that count now
+		}
+	}
+	o := opening{Kind: w.Kind, Digest: w.Digest, Who: w.Who, Rule: w.Rule, Requesters: w.Requesters, Deadline: w.Deadline}
 	if rules := r.rulesOf(opened); rules != nil {
 		o.ByPolicy = w.Kind == session.WaitApproval && rules.Asked.ModeOf(w.Tool) == session.ToolPrompt
 	}
