@@ -44,7 +44,7 @@ func (h *handler) makeLink(r *request) (*response, error) {
 		lasts = time.Duration(*n) * time.Millisecond
 	}
 	made, err := h.cfg.Links.Make(r.Context(), h.cfg.Runtime, link.Params{
-		Key: r.key(), Wait: r.PathValue("wait"), Recipient: r.caller.Who, OneUser: r.caller.OneUser, Unverified: r.caller.Unverified, Decisions: body.Decisions, Lasts: lasts, Now: h.cfg.Now(),
+		Key: r.key(), Wait: r.PathValue("wait"), Recipient: r.caller.Who, OneUser: r.caller.OneUser, Unverified: r.caller.Unverified, Roles: r.caller.Roles, Decisions: body.Decisions, Lasts: lasts, Now: h.cfg.Now(),
 	})
 	if err != nil {
 		return nil, err

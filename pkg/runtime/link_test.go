@@ -86,3 +86,28 @@ func TestByLink_approvals_alone(t *testing.T) {
 		require.Equal(t, runtime.CodeWrongKind, codeOf(err), input)
 	}
 }
+
+// TestByLink_of_a_role: what a role may approve is shown by a link to whoever has the role when it is made, and
+// not decided by it, for a link proves no role.
+func TestByLink_of_a_role(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	spec := fourEyes()
+	spec.Who, spec.Roles, spec.Need, spec.NotRequester = nil, []string{"finance"}, 0, false
+	w, p := ruled(t, spec)
+	open := w.open(session.WaitApproval).Wait
+	linked, err := p.LinkedWait(ctx, w.key, open.ID, runtime.Caller{Who: "bob"})
+	require.NoError(t, err)
+	require.Equal(t, runtime.CodeNotAllowed, codeOf(runtime.AsError(linked.NotAllowed)))
+	for _, by := range []runtime.Caller{{Who: "bob", Roles: []string{"finance"}}, {Who: "bob", ByLink: true}} {
+		linked, err = p.LinkedWait(ctx, w.key, open.ID, by)
+		require.NoError(t, err)
+		require.NoError(t, linked.NotAllowed)
+		require.Equal(t, runtime.CodeSignInRequired, codeOf(runtime.AsError(linked.Undecidable)))
+	}
+	_, err = p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: runtime.Caller{Who: "bob", From: "link", ByLink: true}, Answer: session.Answer{
+		Wait: open.ID, Kind: session.AnswerApproval, Approved: new(true), ApprovalID: open.Nonce, Digest: open.Digest,
+	}})
+	require.Equal(t, runtime.CodeNotAllowed, codeOf(err))
+	require.Empty(t, w.effects.all())
+}

@@ -64,7 +64,8 @@ func (r *Runtime) Waits(ctx context.Context, key session.Key) ([]journal.WaitRec
 // LinkedWait is one wait as it stands, for somebody who holds a link to it.
 type LinkedWait = answers.Linked
 
-// LinkedWait returns one wait of a session, and what a link of a caller's may do about it.
+// LinkedWait returns one wait of a session, and what a link may do about it that is made for a caller, or
+// that the caller came by ([Caller].ByLink).
 // It reads the wait and HEAD.
 func (r *Runtime) LinkedWait(ctx context.Context, key session.Key, wait string, by Caller) (LinkedWait, error) {
 	return asResult(r.answers.Linked(ctx, key, wait, by))

@@ -79,6 +79,8 @@ type Params struct {
 	// OneUser and Unverified are those of the caller. A link does not say them, and they may keep its
 	// recipient from answering.
 	OneUser, Unverified bool
+	// Roles that the recipient has. A link does not prove them: it shows what a role may decide.
+	Roles []string
 	// Decisions that the link allows; empty means all.
 	Decisions []string
 	// Lasts is how long the link lasts; 0 means [Lasts], or until the deadline of the wait.
@@ -103,7 +105,7 @@ func (l *Links) Make(ctx context.Context, r Runtime, p Params) (Made, error) {
 	if p.Lasts != 0 && (p.Lasts < LastsAtLeast || p.Lasts > LastsAtMost) {
 		return Made{}, refuse(codes.InvalidInput, p.Key, "a link lasts from %v to %v", LastsAtLeast, LastsAtMost)
 	}
-	linked, err := r.LinkedWait(ctx, p.Key, p.Wait, runtime.Caller{Who: p.Recipient, OneUser: p.OneUser, Unverified: p.Unverified})
+	linked, err := r.LinkedWait(ctx, p.Key, p.Wait, runtime.Caller{Who: p.Recipient, OneUser: p.OneUser, Unverified: p.Unverified, Roles: p.Roles})
 	if err != nil {
 		return Made{}, err
 	}
@@ -186,7 +188,7 @@ var notValid = view{Title: "This link is not valid", Notice: "It is incomplete, 
 
 // linked reads the wait of a grant. A page says why there is nothing to show.
 func (l *Links) linked(ctx context.Context, r Runtime, g grant.Grant) (runtime.LinkedWait, *Page) {
-	linked, err := r.LinkedWait(ctx, session.Key{Tenant: g.Tenant, ID: g.Session}, g.Wait, runtime.Caller{Who: g.Recipient})
+	linked, err := r.LinkedWait(ctx, session.Key{Tenant: g.Tenant, ID: g.Session}, g.Wait, runtime.Caller{Who: g.Recipient, ByLink: true})
 	var out Page
 	switch w := linked.Record.Wait; {
 	case err != nil:

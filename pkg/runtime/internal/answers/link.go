@@ -26,7 +26,8 @@ type Linked struct {
 	Undecidable error
 }
 
-// Linked returns a wait of a session for a link of a caller's. A wait that there is not is refused
+// Linked returns a wait of a session for whom a link is made for, or for who holds one, which says nothing of
+// the roles they have. A wait that there is not is refused
 // with wait_not_found, as is any of a session that was deleted with session_not_found.
 func (c *Checker) Linked(ctx context.Context, key session.Key, wait string, by Caller) (Linked, error) {
 	if err := key.Validate(); err != nil {
@@ -45,7 +46,16 @@ func (c *Checker) Linked(ctx context.Context, key session.Key, wait string, by C
 	}
 	record := *item.Wait
 	waits := head.Head.Status == session.StatusSuspended || head.Head.Status == session.StatusInterrupted
-	out := Linked{Record: record, NotAllowed: CheckWho(key, record.Wait, by), Undecidable: CheckLinkSuffices(key, record.Wait)}
+	out := Linked{Record: record, Undecidable: CheckLinkSuffices(key, record.Wait)}
+	if out.Undecidable == nil && !record.Wait.IsNamed(by.Who, nil) {
+		out.Undecidable = refusal.New(codes.SignInRequired, key, "%s may be answered by %s only, and a link proves no role", Label(record.Wait), whom(record.Wait))
+	}
+	if by.ByLink { // whom it was made for had a role then; nothing is decided by it
+		if by.ByLink = false; record.Wait.Rule != nil {
+			by.Roles = record.Wait.Rule.Roles
+		}
+	}
+	out.NotAllowed = CheckWho(key, record.Wait, by)
 	out.Over = record.State != session.WaitOpen || c.cfg.Sessions.Overdue(record) || !waits
 	return out, nil
 }
