@@ -41,7 +41,7 @@ var (
 // fieldsOf are the fields by which an object tells its form.
 var fieldsOf = map[string]Form{
 	"interruptResponse": Strands,
-	"approve":           Stakpak, "reject": Stakpak, "approve_all": Stakpak, "reject_all": Stakpak, "decisions": Stakpak, "run_id": Stakpak,
+	"approve":           Stakpak, "reject": Stakpak, "approve_all": Stakpak, "reject_all": Stakpak, "decisions": Stakpak, "run_id": Stakpak, "input": Stakpak,
 	"token": Kortyx, "requestId": Kortyx, "resume": Kortyx,
 }
 

@@ -141,7 +141,7 @@ func TestRead_never_yes(t *testing.T) {
 func TestFormOf(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]foreign.Form{
-		` [1]`: foreign.Strands, `{"interruptResponse":{}}`: foreign.Strands, `{"approve":[]}`: foreign.Stakpak, `{"run_id":1,"reject":[]}`: foreign.Stakpak,
+		` [1]`: foreign.Strands, `{"interruptResponse":{}}`: foreign.Strands, `{"approve":[]}`: foreign.Stakpak, `{"run_id":1,"reject":[]}`: foreign.Stakpak, `{"input":"eu"}`: foreign.Stakpak,
 		`{"token":"a"}`: foreign.Kortyx, `{"resume":{}}`: foreign.Kortyx,
 		`{"answers":[]}`: "", `{}`: "", `null`: "", `"yes"`: "", `{"token":"a","approve":[]}`: "", `{`: "",
 	} {
