@@ -50,7 +50,7 @@ func checkAddress(addr netip.Addr, allowPrivate bool) error {
 	case allowPrivate:
 		return nil
 	case addr.IsLoopback(), addr.IsPrivate(), in(private):
-		return fmt.Errorf("%w: %s is private", ErrAddress, addr)
+		return fmt.Errorf("%w: %s is private, and ADJOURN_WEBHOOK_ALLOW_PRIVATE=true is not set", ErrAddress, addr)
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func CheckURL(address string, allowHTTP bool) error {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
 		return errors.New("use an address that begins with https://")
 	case u.Scheme == "http" && !allowHTTP:
-		return errors.New("it is not encrypted: use https://, or allow http")
+		return errors.New("it is not encrypted: use https://, or set ADJOURN_WEBHOOK_ALLOW_HTTP=true")
 	case u.User != nil:
 		return errors.New("leave the user out of the address: the signature tells who sends")
 	}

@@ -152,9 +152,10 @@ func TestSend_refuses_addresses(t *testing.T) {
 		c := channel(t, "http://"+host+":"+port+"/?token=hush", func(cfg *Config) { cfg.AllowPrivate = false })
 		_, err := c.Send(t.Context(), message())
 		require.ErrorIs(t, err, ErrAddress, host)
+		require.ErrorContains(t, err, "ADJOURN_WEBHOOK_ALLOW_PRIVATE=true", host)
 		require.NotContains(t, err.Error(), "hush")
 	}
 	require.False(t, reached)
 	_, err := New(Config{URL: server.URL, Secret: secret})
-	require.ErrorContains(t, err, "not encrypted")
+	require.ErrorContains(t, err, "ADJOURN_WEBHOOK_ALLOW_HTTP=true")
 }

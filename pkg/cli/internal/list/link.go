@@ -103,7 +103,7 @@ func (l *Lists) oneApproval(ctx context.Context, e *place.Connection, id string)
 	}
 	switch len(open) {
 	case 0:
-		return "", exit.Refusef(client.CodeNothingToDecide, id, "no approval is open. What waits: %s", l.Command("inbox"))
+		return "", exit.Refusef(client.CodeNothingToDecide, id, "no approval is open")
 	case 1:
 		return open[0], nil
 	}
