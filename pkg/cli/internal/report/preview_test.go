@@ -38,6 +38,7 @@ func TestDetailsOfWhatIsShown(t *testing.T) {
   | - old
   | + new\x1b[2J
   |   e
+  arguments:
   | {
   |   "cents": 5
   | }

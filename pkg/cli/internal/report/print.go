@@ -293,6 +293,9 @@ func details(w client.Wait, now time.Time, arguments, indent string, width int) 
 	b.WriteString(preview(w.Preview, indent, width))
 	bare := string(w.Arguments) == "{}" && w.Kind != session.WaitApproval
 	if len(w.Arguments) > 0 && w.Question == nil && !bare {
+		if w.Preview != nil {
+			b.WriteString(indent + "arguments:\n") // so that no line of a preview passes for them
+		}
 		b.WriteString(screen.QuoteBlock(arguments, indent, width))
 	}
 	b.WriteString(claim(w.Claim, indent, width))
