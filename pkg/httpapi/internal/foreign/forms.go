@@ -236,7 +236,9 @@ func cancelled(w session.Wait) (Asked, error) {
 		a.Kind, a.Approved = session.AnswerApproval, &no
 	case session.WaitClientTool:
 		a.Kind, a.Error = session.AnswerClientTool, "cancelled by the user"
-	case session.WaitQuestion, session.WaitInput, session.WaitUnknown, session.WaitChild:
+	case session.WaitQuestion, session.WaitUnknown:
+		return Asked{}, invalid("%s cannot be cancelled in this form: dismiss it, with a reason", w.ID)
+	case session.WaitInput, session.WaitChild:
 		return Asked{}, invalid("%s cannot be cancelled by itself: cancel the task", w.ID)
 	}
 	return Asked{Answers: []client.SubmitRequest{a}}, nil
