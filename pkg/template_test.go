@@ -361,7 +361,7 @@ func TestTemplateEnvironment(t *testing.T) {
 		"Start":  append([]string{"ADJOURN_MODEL"}, api...),
 		"Step":   append([]string{"ADJOURN_STEPS_PER_INVOCATION", "ADJOURN_MODEL", "OPENAI_API_KEY", "OPENAI_BASE_URL"}, tells...),
 		"Resume": slices.Concat(api, tells), "Submit": slices.Concat(api, tells, links), "Query": slices.Concat(api, links),
-		"Notice": {"ADJOURN_NOTICE_URL", "ADJOURN_NOTICE_BUS", "ADJOURN_WEBHOOK_URL", "ADJOURN_WEBHOOK_SECRET", "ADJOURN_WEBHOOK_ARGUMENTS"},
+		"Notice": {"ADJOURN_PUBLIC_URL", "ADJOURN_NOTICE_BUS", "ADJOURN_WEBHOOK_URL", "ADJOURN_WEBHOOK_SECRET", "ADJOURN_WEBHOOK_ARGUMENTS"},
 		"Event":  {"ADJOURN_MODEL", "ADJOURN_EVENT_TEMPLATE", "ADJOURN_EVENT_TENANT"},
 		"Sweep":  append([]string{"ADJOURN_DEAD_LETTERS_URL"}, tells...),
 	}
@@ -375,7 +375,7 @@ func TestTemplateEnvironment(t *testing.T) {
 		"OPENAI_API_KEY":           when("HasModelSecret", sub("{{resolve:secretsmanager:${ModelSecret}:SecretString:OPENAI_API_KEY}}"), noValue),
 		"OPENAI_BASE_URL":          ref("OpenAIBaseUrl"),
 		"ADJOURN_NOTICES":          object{"Fn::Join": []any{",", []any{when("HasWebhook", "webhook", ""), when("HasNoticeBus", "eventbridge", "")}}},
-		"ADJOURN_NOTICE_QUEUE_URL": ref("Notices"), "ADJOURN_NOTICE_BUS": ref("NoticeBus"), "ADJOURN_NOTICE_URL": sub("https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}"),
+		"ADJOURN_NOTICE_QUEUE_URL": ref("Notices"), "ADJOURN_NOTICE_BUS": ref("NoticeBus"),
 		"ADJOURN_GRANT_KEYS":  when("HasGrantSecret", sub("{{resolve:secretsmanager:${GrantSecret}:SecretString:ADJOURN_GRANT_KEYS}}"), noValue),
 		"ADJOURN_PUBLIC_URL":  when("HasPublicUrl", ref("PublicUrl"), sub("https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}")),
 		"ADJOURN_SIGN_IN_URL": ref("SignInUrl"),

@@ -18,7 +18,7 @@ type Notices struct {
 	// Channels is ADJOURN_NOTICES: the names of the channels that notices are written for, with
 	// commas between. Empty is those whose settings are there; none means that no notice is written.
 	Channels []string
-	// URL is ADJOURN_NOTICE_URL: the address of the API, as people reach it, which links begin with.
+	// URL is ADJOURN_PUBLIC_URL, as in [Settings]: the links in notices begin with it.
 	URL string
 	// WebhookURL and WebhookSecret are ADJOURN_WEBHOOK_URL and ADJOURN_WEBHOOK_SECRET.
 	WebhookURL    string
@@ -61,11 +61,8 @@ func readNotices(env func(string) string, fault func(name, value, want string)) 
 		}
 		return false
 	}
-	n.WebhookURL, n.WebhookSecret, n.URL = env("ADJOURN_WEBHOOK_URL"), env("ADJOURN_WEBHOOK_SECRET"), strings.TrimRight(env("ADJOURN_NOTICE_URL"), "/")
+	n.WebhookURL, n.WebhookSecret, n.URL = env("ADJOURN_WEBHOOK_URL"), env("ADJOURN_WEBHOOK_SECRET"), strings.TrimRight(env("ADJOURN_PUBLIC_URL"), "/")
 	n.WebhookArguments, n.WebhookAllowHTTP, n.WebhookAllowPrivate = yes("ADJOURN_WEBHOOK_ARGUMENTS"), yes("ADJOURN_WEBHOOK_ALLOW_HTTP"), yes("ADJOURN_WEBHOOK_ALLOW_PRIVATE")
-	if u, err := url.Parse(n.URL); n.URL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
-		fault("ADJOURN_NOTICE_URL", n.URL, "use the address of the API, https://…")
-	}
 	if n.WebhookURL != "" {
 		n.Channels = append(n.Channels, webhook.Name)
 		if err := webhook.CheckURL(n.WebhookURL, n.WebhookAllowHTTP); err != nil {

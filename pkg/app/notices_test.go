@@ -18,7 +18,7 @@ func TestReadSettings_of_notices(t *testing.T) {
 		s, err := app.ReadSettings(func(name string) string { return env[name] })
 		return s.Notices, err
 	}
-	right := map[string]string{"ADJOURN_WEBHOOK_URL": "https://example.com/hush", "ADJOURN_WEBHOOK_SECRET": secret, "ADJOURN_NOTICE_URL": "https://api.example.com/"}
+	right := map[string]string{"ADJOURN_WEBHOOK_URL": "https://example.com/hush", "ADJOURN_WEBHOOK_SECRET": secret, "ADJOURN_PUBLIC_URL": "https://api.example.com/"}
 	n, err := read(right)
 	require.NoError(t, err)
 	require.Equal(t, app.Notices{Channels: []string{"webhook"}, URL: "https://api.example.com", WebhookURL: "https://example.com/hush", WebhookSecret: secret}, n)
@@ -50,7 +50,7 @@ func TestReadSettings_of_notices(t *testing.T) {
 		"ADJOURN_WEBHOOK_URL": {"example.com/hush", "http://example.com/hush", "https://ana:hush@example.com"}, "ADJOURN_WEBHOOK_SECRET": {"", "hush", "whsec_hush"},
 		"ADJOURN_WEBHOOK_ARGUMENTS": {"yes"}, "ADJOURN_WEBHOOK_ALLOW_HTTP": {"1"}, "ADJOURN_WEBHOOK_ALLOW_PRIVATE": {"TRUE"},
 		"ADJOURN_SLACK_PEOPLE": {"people.json"},
-		"ADJOURN_NOTICE_URL":   {"api.example.com", "ftp://x"}, "ADJOURN_NOTICES": {"pigeon", "webhook,pigeon"},
+		"ADJOURN_NOTICES":      {"pigeon", "webhook,pigeon"},
 	} {
 		for _, value := range values {
 			env := maps.Clone(right)

@@ -28,7 +28,7 @@ func TestReadSettings(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, app.Settings{
 		Data: "x.db", Agent: "lab", Model: "openai:m", Lease: time.Minute, StepsPerInvocation: 7, LogLevel: slog.LevelDebug,
-		GrantKeys: env["ADJOURN_GRANT_KEYS"], PublicURL: "https://a.example", SignInURL: "https://b.example",
+		GrantKeys: env["ADJOURN_GRANT_KEYS"], PublicURL: "https://a.example", SignInURL: "https://b.example", Notices: app.Notices{URL: "https://a.example"},
 	}, s)
 	env["ADJOURN_LOG"] = "OFF"
 	s, err = app.ReadSettings(func(name string) string { return env[name] })

@@ -82,7 +82,7 @@ func TestNotices_reach_EventBridge(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, writes.Runtime.Drive(t.Context(), started.Key, writes.Queue))
 
-	sends := open("ADJOURN_NOTICE_BUS", name, "ADJOURN_NOTICE_URL", "https://api.example.com")
+	sends := open("ADJOURN_NOTICE_BUS", name, "ADJOURN_PUBLIC_URL", "https://api.example.com")
 	h, err := lambdafn.NewNotice(lambdafn.Config{Now: time.Now, Notices: sends.Notices})
 	require.NoError(t, err)
 	body, err := json.Marshal(receive(notices))
