@@ -123,6 +123,15 @@ func TestLink_says_who_decided_elsewhere(t *testing.T) {
 		require.NotContains(t, out.Body.String(), "192.0.2.1", "where carol is, is not told to who holds a link")
 	}
 
+	w.start("dropped", "deploy")
+	path = w.link(ann, "dropped", "w2-1", "")
+	require.Equal(t, http.StatusOK, w.send(carol, http.MethodPost, "/sessions/dropped/waits/w2-1/dismiss", `{"reason":"withdrawn"}`).Code)
+	dropped := w.send("", http.MethodGet, path, "").Body.String()
+	for _, told := range []string{"<h1>Dismissed</h1>", "<dt>Dismissed by</dt><dd>carol</dd>", "withdrawn"} {
+		require.Contains(t, dropped, told)
+	}
+	require.NotContains(t, dropped, "Denied")
+
 	w.start("hasty", "hurry")
 	path = w.link(ann, "hasty", "w2-1", "")
 	require.Contains(t, w.send("", http.MethodGet, path, "").Body.String(), "it is denied")

@@ -133,22 +133,47 @@ func ended(g grant.Grant, record journal.WaitRecord) view {
 
 // decided says what was decided, by whom, how and when.
 func decided(g grant.Grant, a session.Answer) view {
-	v := view{Title: "Denied"}
+	v, by := view{Title: "Denied"}, "Decided by"
 	switch {
 	case a.Kind == session.AnswerExpiry:
 		v.Title, v.Notice = "Too late", "Nobody decided before its deadline: "+then(session.Deadline{Outcome: a.Outcome, Value: a.Result})+"."
 		v.Rows = []row{{"Session", g.Session}, {"When", clock(a.When)}}
 		return v
+	case a.Kind == session.AnswerDismissal:
+		v.Title, v.Notice, by = "Dismissed", "It was neither approved nor denied: nobody will decide it.", "Dismissed by"
 	case a.Approved != nil && *a.Approved && a.EditedInput != nil:
 		v.Title = "Approved with other arguments"
 	case a.Approved != nil && *a.Approved:
 		v.Title = "Approved"
 	}
-	v.Rows = []row{{"Session", g.Session}, {"Decided by", a.Who}, {"How", door(a.From)}, {"When", clock(a.When)}}
+	v.Rows = []row{{"Session", g.Session}, {by, deciders(a)}, {"How", door(a.From)}, {"When", clock(a.When)}}
 	if a.Reason != "" {
 		v.Rows = append(v.Rows, row{"Reason", a.Reason})
 	}
 	return v
+}
+
+// deciders names who gave an answer, each with the person in whose place they did; of votes all who voted, and how.
+func deciders(a session.Answer) string {
+	if len(a.Votes) == 0 || a.Kind != session.AnswerApproval {
+		return inPlace(a.Who, a.For)
+	}
+	said := make([]string, len(a.Votes))
+	for i, v := range a.Votes {
+		word := "no"
+		if v.Approved {
+			word = "yes"
+		}
+		said[i] = inPlace(v.Who, v.For) + " (" + word + ")"
+	}
+	return strings.Join(said, ", ")
+}
+
+func inPlace(who, of string) string {
+	if of == "" {
+		return who
+	}
+	return who + " for " + of
 }
 
 // door says in words by which way an answer came. Where from is not told to who holds a link.
@@ -157,6 +182,8 @@ func door(from string) string {
 	switch word {
 	case "link":
 		return "by a link, without signing in"
+	case "slack":
+		return "by a button in Slack"
 	case "cli":
 		return "on the command line of the machine that holds the data"
 	case "http", "":
