@@ -345,7 +345,7 @@ func (t *taken) approve(s *session.Session, c session.Call, a session.Answer, w 
 		decided = ""
 	}
 	byDeadline := a.Kind == session.AnswerExpiry && !w.NeedsSeveral()
-	if w.Votes() && !byDeadline && !w.Tally(a.Votes).Approved {
+	if w.Votes() && !byDeadline && !w.Tally(a.Votes, nil).Approved {
 		decided = ""
 	}
 	if a.Error == "" && decided != "" && decided == a.Digest {

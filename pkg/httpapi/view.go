@@ -55,7 +55,7 @@ func newWait(sessionID string, r journal.WaitRecord) client.Wait {
 		Who: w.Who, Rule: w.Rule, Requesters: w.Requesters, Votes: r.Votes, Policy: w.Policy, Origin: w.Origin, Answer: r.Answer, Held: r.Held, Acts: r.Acts,
 	}
 	if r.State == session.WaitOpen && w.Votes() {
-		out.VotesMissing, out.MayVote = w.Tally(r.Votes).Missing, w.Left(r.Votes)
+		out.VotesMissing, out.MayVote = w.Tally(r.Votes, r.Acts).Missing, w.Left(r.Votes, r.Acts)
 	}
 	return out
 }

@@ -709,3 +709,44 @@ func TestVotes_delegated(t *testing.T) {
 	require.Equal(t, session.AnswerDismissal, w.answered().Kind)
 	require.Len(t, w.answered().Votes, 1)
 }
+
+// TestVotes_delegated_to_many: a wait that was delegated to several by one ends when too few voices are left,
+// and who may vote by a role keeps a voice that nobody takes by delegating to them.
+func TestVotes_delegated_to_many(t *testing.T) {
+	t.Parallel()
+	no := yes()
+	no.Approved = new(false)
+	spec := fourEyes()
+	spec.Who, spec.Noes = []string{"ann", "bob", "cyd"}, 2
+	w, p := ruled(t, spec)
+	delegates := func(by runtime.Caller, to string) {
+		_, err := p.Act(context.Background(), runtime.ActParams{Key: w.key, Wait: "w2-1", Kind: session.ActDelegated, To: to, Caller: by})
+		require.NoError(t, err)
+	}
+	delegates(named("bob"), "dan")
+	delegates(named("bob"), "eve")
+	_, err := w.votes(p, named("cyd"), no)
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	require.False(t, *w.answered().Approved, "bob, dan and eve are one voice, and two are needed")
+
+	boss := func(who string) runtime.Caller {
+		return runtime.Caller{Who: who, From: "test", Roles: []string{"boss"}}
+	}
+	spec.Who, spec.Roles = nil, []string{"boss"}
+	w, p = ruled(t, spec)
+	for _, to := range []string{"cyd", "dan", "guest"} {
+		delegates(boss("bob"), to)
+	}
+	_, err = w.votes(p, boss("bob"), no)
+	require.NoError(t, err)
+	_, err = w.votes(p, named("guest"), yes())
+	require.Equal(t, runtime.CodeAlreadyAnswered, codeOf(err), "who has no role has bob's voice")
+	first, err := w.votes(p, boss("cyd"), yes())
+	require.NoError(t, err)
+	require.Empty(t, first.Answer.For)
+	_, err = w.votes(p, boss("dan"), yes())
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	require.Equal(t, map[string]int{"pay 5": 1}, w.effects.all())
+}

@@ -109,10 +109,11 @@ type Tally struct {
 	Missing int
 }
 
-// Tally counts votes, one for each person. Of several yeses each counts for the arguments that were
-// shown only, and not of somebody who asked for the task. Where so many noes have come that those who are named cannot
-// approve any more, that is a no.
-func (w *Wait) Tally(votes []Vote) Tally {
+// Tally counts votes, one for each person, on a wait with these acts. Of several yeses each counts for the
+// arguments that were shown only, and not of somebody who asked for the task. Where so many noes have come
+// that those who are named cannot approve any more, that is a no; who delegated it and whom they delegated
+// it to are one voice of them.
+func (w *Wait) Tally(votes []Vote, acts []WaitAct) Tally {
 	yes, no, heard := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	need, noes := max(w.rule().Need, 1), max(w.rule().Noes, 1)
 	for _, v := range votes {
@@ -130,25 +131,41 @@ func (w *Wait) Tally(votes []Vote) Tally {
 	}
 	t := Tally{Approved: len(yes) >= need, Missing: max(need-len(yes), 0)}
 	t.Decided = t.Approved || len(no) >= noes
-	if left := w.Left(votes); !t.Decided && len(no) > 0 && left != nil {
-		t.Decided = len(left) < t.Missing
+	if left := w.Left(votes, acts); !t.Decided && len(no) > 0 && left != nil {
+		voices := map[string]bool{}
+		for _, who := range left {
+			voices[voiceOf(acts, who)] = true
+		}
+		t.Decided = len(voices) < t.Missing
 	}
 	return t
 }
 
-// Left returns whom of those it names a wait may still hear; nil where it goes by roles, or names nobody.
-func (w *Wait) Left(votes []Vote) []string {
+// Left returns whom of those it names a wait with these acts may still hear: whose voice has not been heard,
+// theirs or that of who delegated it to them. It is nil where the wait goes by roles, or names nobody.
+func (w *Wait) Left(votes []Vote, acts []WaitAct) []string {
 	if len(w.rule().Roles) > 0 || len(w.Who) == 0 {
 		return nil
 	}
 	left := []string{}
 	for _, who := range w.Who {
-		voted := slices.ContainsFunc(votes, func(v Vote) bool { return v.Who == who || v.For == who })
+		person := voiceOf(acts, who)
+		voted := slices.ContainsFunc(votes, func(v Vote) bool { return v.Who == who || v.Person() == person })
 		if !voted && !slices.Contains(w.Requesters, who) && !slices.Contains(left, who) {
 			left = append(left, who)
 		}
 	}
 	return left
+}
+
+// voiceOf is the first of those who delegated a wait on to who; who itself where nobody did.
+func voiceOf(acts []WaitAct, who string) string {
+	for _, act := range slices.Backward(acts) {
+		if act.Kind == ActDelegated && act.To == who {
+			who = act.Who
+		}
+	}
+	return who
 }
 
 // HeldTo reports whether an answer to a wait is known to keep to what the tool asks now, which may be

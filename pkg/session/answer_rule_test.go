@@ -50,14 +50,29 @@ func TestTally(t *testing.T) {
 			w := session.Wait{Kind: session.WaitApproval, Digest: "d", Who: strings.Fields(c.who)}
 			w.Hold(&c.rule, strings.Fields(c.asked))
 			require.Equal(t, []string{session.NeedsAnswerRule}, w.Needs)
-			require.Equal(t, c.want, w.Tally(cast(c.votes)))
-			if left := w.Left(cast(c.votes)); c.may == "-" {
+			require.Equal(t, c.want, w.Tally(cast(c.votes), nil))
+			if left := w.Left(cast(c.votes), nil); c.may == "-" {
 				require.Nil(t, left)
 			} else {
 				require.Equal(t, strings.Fields(c.may), left)
 			}
 		})
 	}
+}
+
+// TestTally_delegated: who delegated a wait and all it was delegated to are one voice, so that a no ends it where
+// too few voices are left, however many people they are.
+func TestTally_delegated(t *testing.T) {
+	t.Parallel()
+	w := session.Wait{Kind: session.WaitApproval, Digest: "d", Who: []string{"a", "b", "c", "d"}}
+	w.Hold(&session.AnswerRule{Need: 2, Noes: 2}, nil)
+	acts := []session.WaitAct{{Kind: session.ActDelegated, Who: "a", To: "c"}, {Kind: session.ActDelegated, Who: "c", To: "d"}}
+	require.Equal(t, session.Tally{Missing: 2}, w.Tally(nil, acts))
+	require.Equal(t, session.Tally{Decided: true, Missing: 2}, w.Tally(cast("b-"), acts))
+	votes := cast("d+")
+	votes[0].For = "a"
+	require.Equal(t, []string{"b"}, w.Left(votes, acts))
+	require.Equal(t, session.Tally{Missing: 1}, w.Tally(votes, acts))
 }
 
 // TestHold: a wait has the part of a rule that is for its kind, and where that asks for nothing it is as

@@ -157,7 +157,7 @@ func Missing(record journal.WaitRecord) int {
 	if record.State != session.WaitOpen || !record.Wait.Votes() {
 		return 0
 	}
-	return record.Wait.Tally(record.Votes).Missing
+	return record.Wait.Tally(record.Votes, record.Acts).Missing
 }
 
 // vote adds the vote that an answer is, and reports whether the votes decide. The answer is then that
@@ -166,7 +166,7 @@ func vote(record *journal.WaitRecord, answer *session.Answer) bool {
 	record.Votes = append(slices.Clip(record.Votes), session.Vote{
 		Who: answer.Who, For: answer.For, When: answer.When, From: answer.From, Approved: *answer.Approved, Reason: answer.Reason, Digest: answer.Digest,
 	})
-	tally := record.Wait.Tally(record.Votes)
+	tally := record.Wait.Tally(record.Votes, record.Acts)
 	answer.Votes, answer.Approved = record.Votes, &tally.Approved
 	return tally.Decided
 }

@@ -80,12 +80,12 @@ func OpenWaits(records []journal.WaitRecord) []session.Wait {
 	return open
 }
 
-// OpenRecords returns the waits that are open, with the votes on them.
+// OpenRecords returns the waits that are open, with the votes on them and what was done to them.
 func OpenRecords(records []journal.WaitRecord) []journal.WaitRecord {
 	var open []journal.WaitRecord
 	for _, record := range records {
 		if record.State == session.WaitOpen {
-			open = append(open, journal.WaitRecord{Wait: record.Wait, State: record.State, Votes: record.Votes})
+			open = append(open, journal.WaitRecord{Wait: record.Wait, State: record.State, Votes: record.Votes, Acts: record.Acts})
 		}
 	}
 	return open
