@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -188,6 +189,29 @@ func TestNotices_left_to_the_sweep(t *testing.T) {
 	_, err = w.reader.Sweep(t.Context()) // of a program without channels: it is another's
 	require.NoError(t, err)
 	require.Empty(t, o.taken())
+}
+
+// However many notices are due, and however slow what sends them is, sessions do not wait for it.
+func TestNotices_after_the_sessions(t *testing.T) {
+	t.Parallel()
+	w, _ := expiring(t, session.WaitApproval, session.ExpireDeny, nil)
+	var open []session.WaitState
+	to := w.cfg.Store
+	for i := range 3 {
+		n := journal.Notice{ID: journal.EntryNotice(int64(90 + i)), At: epoch, Due: new(epoch)}
+		_, err := to.Update(t.Context(), w.key, store.NoticeItem(n, 0))
+		require.NoError(t, err)
+	}
+	w.cfg.Store = outbox.New(outbox.Config{Store: to, Channels: []string{"webhook"}, Notify: func(_ context.Context, _ session.Key, id string) error {
+		if id != journal.DecisionNotice("w2-1") { // of the expiry itself
+			open = append(open, w.waits()[0].State)
+		}
+		return nil
+	}})
+	w.clock.advance(240 * time.Hour)
+	_, err := w.process().Sweep(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, slices.Repeat([]session.WaitState{session.WaitExpired}, 3), open)
 }
 
 // Of racing answers one is told.

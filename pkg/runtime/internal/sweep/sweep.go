@@ -74,7 +74,8 @@ type Result struct {
 // again consistently before it acts. It may run anywhere, at any time, any number of times at
 // once. Of a session it reads only the last entries, however long the session is, and it spends
 // at most a share of the time on one: a session that needs more is looked at again after all
-// others. SweepAtOnce of them are looked at in parallel.
+// others. Notices come when all sessions have been looked at: however many are due, or however slow
+// what sends them is, no session waits for that. SweepAtOnce of them are looked at in parallel.
 func (w *Sweep) Sweep(ctx context.Context) (Result, error) {
 	s := run{of: w, done: make(chan any)}
 	defer s.join()
@@ -83,10 +84,21 @@ func (w *Sweep) Sweep(ctx context.Context) (Result, error) {
 			s.join()
 			return s.swept, &FindError{Cause: err}
 		}
+		if found.Item.Kind == store.KindNotice {
+			s.notices = append(s.notices, unread(found))
+			continue
+		}
 		s.begin(ctx, found)
 		if ctx.Err() != nil || s.panicked != nil {
 			break
 		}
+	}
+	s.join()
+	for _, found := range s.notices {
+		if ctx.Err() != nil || s.panicked != nil {
+			break
+		}
+		s.begin(ctx, found)
 	}
 	s.join()
 	for _, found := range s.slow {
@@ -115,6 +127,13 @@ type run struct {
 	swept  Result
 	failed []error
 	slow   []store.Found
+	// notices that are due.
+	notices []store.Found
+}
+
+// unread is what was found without its record.
+func unread(found store.Found) store.Found {
+	return store.Found{Key: found.Key, Item: store.Item{Kind: found.Item.Kind, ID: found.Item.ID}}
 }
 
 // begin looks at an item beside the others, and returns when one more may begin.
@@ -157,7 +176,7 @@ func (s *run) item(ctx context.Context, found store.Found) {
 	switch { // one session that cannot be read must not hide the others
 	case ctx.Err() != nil:
 	case late:
-		s.slow = append(s.slow, store.Found{Key: found.Key, Item: store.Item{Kind: found.Item.Kind, ID: found.Item.ID}})
+		s.slow = append(s.slow, unread(found))
 	case err != nil:
 		s.fail(ctx, found, err)
 	}
