@@ -316,3 +316,22 @@ func flipByte(t *testing.T, db *sql.DB, random *rand.Rand) string {
 	require.NoError(t, err)
 	return fmt.Sprintf("%s %d, byte %d of %q was %q", r.table, r.id, at, r.payload, was)
 }
+
+// TestBack_to_what_was_changed: neither a fork nor going back goes on from a newest entry that was changed, and an
+// entry before it is still there to go back to.
+func TestBack_to_what_was_changed(t *testing.T) {
+	t.Parallel()
+	w := changedFile(t, decidedFile(t, no()), func(db *sql.DB) { inEntry(4, `{"text":"1"}`, `{"text":"9"}`)(t, db) })
+	p, entries := w.process(), w.journal()
+	newest, before := entries[3].Checkpoint(w.key.ID).String(), entries[2].Checkpoint(w.key.ID).String()
+	for _, checkpoint := range []string{"", newest} {
+		_, err := p.Fork(t.Context(), runtime.ForkParams{Origin: w.key, ID: "f", Checkpoint: checkpoint, Caller: person})
+		require.Equal(t, runtime.CodeCorrupt, codeOf(err), checkpoint)
+	}
+	_, err := p.GoBack(t.Context(), runtime.BackParams{Key: w.key, Checkpoint: newest, Caller: person})
+	require.Equal(t, runtime.CodeCorrupt, codeOf(err))
+	_, err = p.Fork(t.Context(), runtime.ForkParams{Origin: w.key, ID: "f", Checkpoint: before, Caller: person})
+	require.NoError(t, err)
+	_, err = p.GoBack(t.Context(), runtime.BackParams{Key: w.key, Checkpoint: before, Caller: person})
+	require.NoError(t, err)
+}

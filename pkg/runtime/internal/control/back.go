@@ -110,6 +110,9 @@ func (c *Control) Back(ctx context.Context, p *BackRequest) (Began, error) {
 	if err != nil {
 		return Began{}, err
 	}
+	if err := stored.CheckNewest(was.to, head.Head); err != nil {
+		return Began{}, err
+	}
 	back := engine.GoingBack{To: was.to, Trigger: session.TriggerResume, Message: message(p.Message)}
 	if p.Retry {
 		back.Trigger = session.TriggerRetry

@@ -56,6 +56,9 @@ func (c *Control) Fork(ctx context.Context, p *ForkRequest) (Began, error) {
 	if err != nil {
 		return Began{}, err
 	}
+	if err := stored.CheckNewest(was.to, head.Head); err != nil {
+		return Began{}, err
+	}
 	fork := engine.GoingBack{To: was.to, Trigger: session.TriggerFork, Message: message(p.Message)}
 	if fork.Rules, err = c.cfg.Rules(ctx, was.now.Rules.Agent, p.Rules.Over(was.now.Rules.Asked)); err != nil {
 		return Began{}, err
