@@ -247,6 +247,27 @@ func TestSend_after_a_crash(t *testing.T) {
 		require.Equal(t, journal.NoticeSent, w.notice(first).Sends[0].State)
 		require.Empty(t, w.due())
 	})
+	t.Run("frozen, and failed after another has sent it", func(t *testing.T) {
+		t.Parallel()
+		var w *world
+		c := &channel{name: "webhook"}
+		tries := 0
+		c.send = func(context.Context, notice.Message) (json.RawMessage, error) {
+			if tries++; tries > 1 {
+				return nil, nil
+			}
+			w.now = w.now.Add(time.Hour)
+			w.send(first)
+			return nil, errors.New("too late")
+		}
+		w = newWorld(t, c)
+		w.suspend()
+		w.send(first)
+		require.Equal(t, 2, tries)
+		require.Equal(t, journal.NoticeSent, w.notice(first).Sends[0].State, "what was sent stays so")
+		require.Empty(t, w.notice(first).Sends[0].Error)
+		require.Empty(t, w.due())
+	})
 	t.Run("every process dies at it", func(t *testing.T) {
 		t.Parallel()
 		c := &channel{name: "webhook"}

@@ -193,6 +193,13 @@ func TestDelegate(t *testing.T) {
 	entries := w.journal()
 	i := slices.IndexFunc(entries, func(e journal.Entry) bool { return len(e.Answers) > 0 })
 	require.Equal(t, "ann", entries[i].Answers[0].For)
+
+	w, p = askedOf(t)
+	_, err = actOn(w, p, session.ActDelegated, "ann")
+	require.NoError(t, err)
+	out, err = actOn(w, p, session.ActDismissed, "cem")
+	require.NoError(t, err)
+	require.Equal(t, "ann", out.Record.Answer.For, "also who dismisses it")
 }
 
 // TestDelegate_of_everyones: where everyone may answer, a delegation keeps nobody out.
