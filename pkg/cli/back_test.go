@@ -162,7 +162,8 @@ func TestTaskRules(t *testing.T) {
 		b.run("resume", "s", "--limit", "steps=1").ends(10)
 		b.run("interrupt", "s").ends(0)
 		require.Contains(t, b.run("resume", "s", "--allow-tool", "gate", "[{say: ok}]").ends(1).stderr, "limit_reached")
-		b.run("run", "--agent", "toy", "--session", "late", "--cancel-after", "1ms", script).ends(1)
+		// Forty steps take longer than that everywhere, and a worker looks between them.
+		b.run("run", "--agent", "toy", "--session", "late", "--cancel-after", "1ms", "[{repeat: 40, call: nothing}, {call: deploy, with: {service: web}}]").ends(1)
 		require.Contains(t, b.run("show", "late").ends(0).stdout, "cancel    by deadline: it has taken longer than it was given")
 		policy := b.file("policy.yaml")
 		require.NoError(t, os.WriteFile(policy, []byte("{tools: {deploy: never}}"), 0o600))

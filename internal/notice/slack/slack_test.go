@@ -163,7 +163,7 @@ func TestSend_shown(t *testing.T) {
 		contains string
 		approves bool
 	}{
-		"whole":            {func(*slack.Config, *session.Wait) {}, `{\"secret\":1}`, true},
+		"whole":  {func(*slack.Config, *session.Wait) {}, `{\"secret\":1}`, true},
 		"hidden": {func(_ *slack.Config, w *session.Wait) { w.Arguments = json.RawMessage("{\"to\":\"a\u202eb\"}") }, `\\u202e`, true},
 		"too long": {func(_ *slack.Config, w *session.Wait) {
 			w.Arguments = json.RawMessage(`"` + strings.Repeat("x", 4000) + `"`)

@@ -32,7 +32,7 @@ work:
   ADJOURN_WEBHOOK_SECRET   whsec_ and the key they are signed with
   ADJOURN_SLACK_TOKEN      bot that posts them
   ADJOURN_SLACK_CHANNEL    id of the channel it posts to
-  ADJOURN_SLACK_ARGUMENTS  true: cards show the arguments, and approve what they show
+  ADJOURN_SLACK_ARGUMENTS  true: cards show arguments, and approve those
 
 With the word test and the name of a channel it sends one test message there,
 with the settings of this machine.`,
