@@ -59,7 +59,7 @@ func TestScanners(t *testing.T) {
 	for item, err := range w.store.Items(t.Context(), key, store.KindWait, "w2-1") {
 		require.NoError(t, err)
 		record := *item.Wait
-		record.Wait.Needs = []string{session.NeedsToolPolicy}
+		record.Wait.Rule, record.Wait.Needs = &session.AnswerRule{Need: 2}, []string{session.NeedsAnswerRule}
 		_, err = w.store.Update(t.Context(), key, store.WaitItem(record, item.Rev))
 		require.NoError(t, err)
 	}

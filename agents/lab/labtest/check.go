@@ -20,6 +20,9 @@ type Ended struct {
 	// Disturbed says that something was killed, frozen or failed meanwhile. Then,
 	// and only then, may nobody know whether a call had its effect.
 	Disturbed bool
+	// OldDoors says that an older program took answers too. An approval that it wrote into a record that a
+	// newer one had written proves nothing: it is closed, and asked again.
+	OldDoors bool
 	// Told are the answers, by their waits, of which a client was told that they count.
 	Told map[string]session.Answer
 }
@@ -191,18 +194,30 @@ func (e Ended) checkWaits(t require.TestingT) {
 	answers := map[string]session.Answer{}
 	for _, record := range e.Waits {
 		id := record.Wait.ID
-		require.Equal(t, session.WaitTaken, record.State, "wait %s", id)
 		require.Equal(t, 1, opened[id], "wait %s was opened", id)
+		if e.unproven(record) {
+			require.Zero(t, taken[id], "wait %s was taken in", id)
+			continue
+		}
+		require.Equal(t, session.WaitTaken, record.State, "wait %s", id)
 		require.Equal(t, 1, taken[id], "wait %s was taken in", id)
 		require.NotNil(t, record.Answer, "wait %s has no answer", id)
 		answers[id] = *record.Answer
 	}
 	for id, told := range e.Told {
+		if slices.ContainsFunc(e.Waits, func(r journal.WaitRecord) bool { return r.Wait.ID == id && e.unproven(r) }) {
+			continue
+		}
 		require.Contains(t, answers, id)
 		require.Equal(t, told.Kind, answers[id].Kind, "the answer to %s", id)
 		require.Equal(t, told.Approved, answers[id].Approved, "the answer to %s", id)
 		require.Equal(t, told.Selected, answers[id].Selected, "the answer to %s", id)
 	}
+}
+
+// unproven reports whether a record is of an approval that an older program answered, and that was closed.
+func (e Ended) unproven(r journal.WaitRecord) bool {
+	return e.OldDoors && r.Wait.Kind == session.WaitApproval && r.State == session.WaitClosed && r.Answer != nil
 }
 
 // asked counts the waits that the script asks for. What was answered under one
@@ -224,7 +239,7 @@ func (e Ended) asked() (n int) {
 		}
 		before, again := earlier[what]
 		unseen := before.Answer != nil && w.Kind == session.WaitApproval && before.Answer.ShownDigest == "" && before.Wait.ShownDigest != ""
-		if !again || w.Call == "" || before.Wait.Policy == w.Policy && !unseen {
+		if !again || w.Call == "" || before.Wait.Policy == w.Policy && !unseen && !e.unproven(before) {
 			n++
 		}
 		earlier[what] = record
