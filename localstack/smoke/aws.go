@@ -102,7 +102,7 @@ func (b *beneath) complaints(ctx context.Context, most int) (found []string, fai
 }
 
 // functions of a stack, as its outputs name them.
-var functions = []string{"Start", "Step", "Resume", "Submit", "Query", "Event", "Sweep", "Notice"}
+var functions = []string{"Start", "Step", "Resume", "Submit", "Query", "Event", "Notice", "Sweep"}
 
 // log returns the lines of a function's log since the story began.
 func (b *beneath) log(ctx context.Context, name string) (lines []string, err error) {

@@ -209,7 +209,7 @@ func TestBeneath(t *testing.T) {
 		require.Equal(t, []int{2, 2}, counts)
 		complaints, err := b.complaints(ctx, 1)
 		require.NoError(t, err)
-		require.Equal(t, []string{`notice: {"level":"WARN","msg":"START RequestId: "}`}, complaints)
+		require.Equal(t, []string{`sweep: {"level":"WARN","msg":"START RequestId: "}`}, complaints)
 	})
 	t.Run("empty queue", func(t *testing.T) {
 		t.Parallel()
