@@ -16,24 +16,20 @@ func (h *handler) notices(r *request) (*response, error) {
 	if p.Limit, err = limit(values); err != nil {
 		return nil, err
 	}
-	for {
+	var out client.Notices
+	out.Items, out.Cursor, err = fittingPage(p.Limit, h.cfg.MaxPage, func(limit int) ([]client.Notice, string, error) {
+		p.Limit = limit
 		page, err := h.cfg.Runtime.Notices(r.Context(), p)
-		if err != nil {
-			return nil, err
-		}
-		out := client.Notices{Items: make([]client.Notice, len(page.Found)), Cursor: page.Cursor}
+		items := make([]client.Notice, len(page.Found))
 		for i, found := range page.Found {
-			out.Items[i] = newNotice(found)
+			items[i] = newNotice(found)
 		}
-		n, err := fitting(out.Items, h.cfg.MaxPage)
-		if err != nil {
-			return nil, err
-		}
-		if n == len(out.Items) {
-			return ok(out)
-		}
-		p.Limit = n // as many as fit: only the store knows the cursor behind them
+		return items, page.Cursor, err
+	})
+	if err != nil {
+		return nil, err
 	}
+	return ok(out)
 }
 
 func newNotice(found store.Found) client.Notice {

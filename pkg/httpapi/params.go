@@ -250,6 +250,22 @@ func cut[T any](kind string, all []T, values url.Values, maxPage int64) (page []
 	return append([]T{}, all[:n]...), cursor, nil // [] and not null
 }
 
+// fittingPage reads a page of at most limit items, and again with as many as fit into one answer: only
+// the store knows the cursor behind those.
+func fittingPage[T any](limit int, maxPage int64, read func(limit int) ([]T, string, error)) ([]T, string, error) {
+	for {
+		items, cursor, err := read(limit)
+		if err != nil {
+			return nil, "", err
+		}
+		n, err := fitting(items, maxPage)
+		if err != nil || n == len(items) {
+			return items, cursor, err
+		}
+		limit = n
+	}
+}
+
 // fitting returns how many of the items fit into one answer; one always does.
 func fitting[T any](items []T, maxPage int64) (int, error) {
 	size := int64(0)

@@ -269,25 +269,21 @@ func (h *handler) inbox(r *request) (*response, error) {
 	case mine:
 		p.User = r.by().Who
 	}
-	for {
+	var out client.Waits
+	out.Items, out.Cursor, err = fittingPage(p.Limit, h.cfg.MaxPage, func(limit int) ([]client.Wait, string, error) {
+		p.Limit = limit
 		page, err := h.cfg.Runtime.Inbox(r.Context(), p)
-		if err != nil {
-			return nil, err
-		}
-		out := client.Waits{Items: make([]client.Wait, len(page.Items)), Cursor: page.Cursor}
+		items := make([]client.Wait, len(page.Items))
 		for i, item := range page.Items {
-			out.Items[i] = newWait(item.Key.ID, item.Record)
+			items[i] = newWait(item.Key.ID, item.Record)
 			if item.LeftOut {
-				out.Items[i].LeftOut = []client.LeftOut{{}} // all of it, whatever that is
+				items[i].LeftOut = []client.LeftOut{{}} // all of it, whatever that is
 			}
 		}
-		n, err := fitting(out.Items, h.cfg.MaxPage)
-		if err != nil {
-			return nil, err
-		}
-		if n == len(out.Items) {
-			return ok(out)
-		}
-		p.Limit = n // as many as fit: only the store knows the cursor behind them
+		return items, page.Cursor, err
+	})
+	if err != nil {
+		return nil, err
 	}
+	return ok(out)
 }
