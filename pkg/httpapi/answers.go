@@ -9,6 +9,7 @@ import (
 	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi/internal/foreign"
+	"github.com/adjourn/adjourn/pkg/httpapi/internal/jsonbody"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -23,7 +24,7 @@ func (h *handler) submitAll(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := h.readBody(r)
+	raw, err := jsonbody.Read(r.w, r.Request, h.cfg.MaxBody)
 	switch {
 	case err != nil:
 		return nil, err
@@ -86,18 +87,18 @@ func (h *handler) submitAll(r *request) (*response, error) {
 // readAnswers reads the answers of a body in one of the forms there are.
 func (h *handler) readAnswers(r *request, raw []byte) (foreign.Asked, error) {
 	var any any
-	if _, err := parse(raw, &any); err != nil {
+	if _, err := jsonbody.Parse(raw, &any); err != nil {
 		return foreign.Asked{}, err
 	}
 	form := foreign.FormOf(raw)
 	if form == "" {
 		var body client.AnswersRequest
-		if err := decode(raw, &body); err != nil {
+		if err := jsonbody.Decode(raw, &body); err != nil {
 			return foreign.Asked{}, err
 		}
 		return foreign.Asked{Answers: body.Answers}, checkCount(len(body.Answers))
 	}
-	if err := checkFields(raw, nil); err != nil {
+	if err := jsonbody.CheckFields(raw, nil); err != nil {
 		return foreign.Asked{}, err
 	}
 	waits, err := h.waitsOf(r)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/httpapi/internal/jsonbody"
 	"github.com/adjourn/adjourn/pkg/httpapi/internal/link"
 )
 
@@ -34,7 +35,7 @@ func (h *handler) makeLink(r *request) (*response, error) {
 		return nil, refuse(codes.LinksOff, "this server makes no links: its operator has to set ADJOURN_GRANT_KEYS")
 	}
 	if body.Recipient != "" && body.Recipient != r.caller.Who {
-		return nil, refuse(codes.Forbidden, "a link decides in the name of its recipient, so that you make links for yourself alone (%s)", shown(r.caller.Who))
+		return nil, refuse(codes.Forbidden, "a link decides in the name of its recipient, so that you make links for yourself alone (%s)", jsonbody.Quoted(r.caller.Who))
 	}
 	lasts := time.Duration(0)
 	if n := body.ExpiresInMillis; n != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/httpapi/internal/jsonbody"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -33,7 +34,7 @@ func (r *request) parameters(names ...string) (url.Values, error) {
 	}
 	for name, given := range values {
 		if !slices.Contains(names, name) {
-			return nil, refuse(codes.InvalidParameter, "there is no parameter %s here", shown(name))
+			return nil, refuse(codes.InvalidParameter, "there is no parameter %s here", jsonbody.Quoted(name))
 		}
 		if len(given) > 1 {
 			return nil, refuse(codes.InvalidParameter, "the parameter %s is there twice", name)

@@ -3,13 +3,13 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/grant"
 	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/httpapi/internal/refused"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
@@ -47,17 +47,9 @@ func statusOf(code string) int {
 	return http.StatusInternalServerError
 }
 
-// refusedError is a refusal of this room's own: the runtime was not asked.
-type refusedError struct {
-	code   string
-	detail string
-	header map[string]string
-}
-
-func (e *refusedError) Error() string { return e.detail }
-
-func refuse(code, format string, args ...any) *refusedError {
-	return &refusedError{code: code, detail: fmt.Sprintf(format, args...)}
+// refuse is a refusal of this room's own: the runtime was not asked.
+func refuse(code, format string, args ...any) *refused.Error {
+	return refused.New(code, format, args...)
 }
 
 // refused answers with an error; one of ours goes to the log.
@@ -66,8 +58,8 @@ func (h *handler) refused(r *request, err error) *response {
 	p.Status = statusOf(p.Code)
 	p.Type, p.Title = client.ProblemType+p.Code, http.StatusText(p.Status)
 	out := &response{status: p.Status, body: p}
-	if own := (*refusedError)(nil); errors.As(err, &own) {
-		out.header = own.header
+	if own := (*refused.Error)(nil); errors.As(err, &own) {
+		out.header = own.Header
 	}
 	if p.Status == http.StatusServiceUnavailable && !retryIsVain(p.Code) {
 		out.header = map[string]string{"Retry-After": "1"}
@@ -81,8 +73,8 @@ func (h *handler) refused(r *request, err error) *response {
 // problem returns what a caller is told of an error. Of a fault on our side that
 // is how to find it in the log, and nothing else.
 func (h *handler) problem(r *request, err error) client.Problem {
-	if own := (*refusedError)(nil); errors.As(err, &own) {
-		return client.Problem{Code: own.code, Detail: clipped(own.detail)}
+	if own := (*refused.Error)(nil); errors.As(err, &own) {
+		return client.Problem{Code: own.Code, Detail: clipped(own.Detail)}
 	}
 	e := runtime.AsError(err)
 	p := client.Problem{Code: string(e.Code), Detail: e.Message, SessionID: e.Session, SessionStatus: e.Status, Answer: e.Answer, Effects: e.Effects}

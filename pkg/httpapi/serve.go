@@ -19,6 +19,7 @@ import (
 	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/grant"
 	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/httpapi/internal/jsonbody"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -102,7 +103,7 @@ func (h *handler) noRoute(r *request) (*response, error) {
 		return nil, refuse(codes.RouteNotFound, "there is nothing at this address; GET %s lists what there is", openAPIPath)
 	}
 	e := refuse(codes.MethodNotAllowed, "this address takes %s and no other method", strings.Join(allowed, ", "))
-	e.header = map[string]string{"Allow": strings.Join(allowed, ", ")}
+	e.Header = map[string]string{"Allow": strings.Join(allowed, ", ")}
 	return nil, e
 }
 
@@ -167,16 +168,16 @@ func (h *handler) authenticate(r *request) error {
 	switch {
 	case errors.Is(err, ErrUnauthenticated):
 		e := refuse(codes.Unauthenticated, "%s", why(err, ErrUnauthenticated))
-		e.header = map[string]string{"WWW-Authenticate": challenge(r.Request)}
+		e.Header = map[string]string{"WWW-Authenticate": challenge(r.Request)}
 		return e
 	case errors.Is(err, ErrForbidden):
 		return refuse(codes.Forbidden, "%s", why(err, ErrForbidden))
 	case err != nil:
 		return fmt.Errorf("authenticate: %w", err)
 	}
-	if checkTenant(caller.Tenant) != nil || !nameable(caller.Who) {
+	if (session.Key{Tenant: caller.Tenant, ID: "any"}).Validate() != nil || !nameable(caller.Who) {
 		// Verified, but not a name we can keep sessions under: no guess is made.
-		h.cfg.Log.WarnContext(r.Context(), "caller without a usable tenant or name", "request", r.id, "tenant", shown(caller.Tenant), "who", shown(caller.Who))
+		h.cfg.Log.WarnContext(r.Context(), "caller without a usable tenant or name", "request", r.id, "tenant", jsonbody.Quoted(caller.Tenant), "who", jsonbody.Quoted(caller.Who))
 		return refuse(codes.Forbidden, "who you are was verified, but it says no tenant or no name that can be used here")
 	}
 	if caller.From == "" {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/httpapi/internal/jsonbody"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -19,6 +20,20 @@ func (h *handler) asked(r *request, body any, optional bool) (idempotencyKey str
 		return "", err
 	}
 	return idempotencyKey, h.read(r, body, optional)
+}
+
+// read reads the body into a request struct. A missing body is refused unless optional.
+func (h *handler) read(r *request, into any, optional bool) error {
+	raw, err := jsonbody.Read(r.w, r.Request, h.cfg.MaxBody)
+	switch {
+	case err != nil:
+		return err
+	case raw == nil && optional:
+		return nil
+	case raw == nil:
+		return refuse(codes.BodyMissing, "the body is missing: send a JSON object")
+	}
+	return jsonbody.Decode(raw, into)
 }
 
 // start is POST /sessions: 202, or 200 when the caller preferred to wait and the
@@ -212,7 +227,7 @@ func modeOf(b client.ResumeRequest) (client.ResumeMode, error) {
 	case given > 1:
 		return "", refuse(codes.InvalidField, "message, confirmation, decisions and fromCheckpoint cannot go together: bring one of them, or fromCheckpoint with a message")
 	case b.Mode != "" && b.Mode != mode:
-		return "", refuse(codes.InvalidField, "mode %s does not fit what is brought: message belongs to %s, confirmation to %s, decisions to %s, fromCheckpoint to %s, nothing to %s", shown(string(b.Mode)),
+		return "", refuse(codes.InvalidField, "mode %s does not fit what is brought: message belongs to %s, confirmation to %s, decisions to %s, fromCheckpoint to %s, nothing to %s", jsonbody.Quoted(string(b.Mode)),
 			client.ResumeWithMessage, client.ResumeWithConfirmation, client.ResumeWithDecisions, client.ResumeFromCheckpoint, client.ResumeContinue)
 	case (b.Confirmation != nil || b.Decisions != nil) && !b.Rules.IsZero():
 		return "", refuse(codes.InvalidField, "rules and decisions cannot go together: interrupt the session, and resume it with the rules")

@@ -1,9 +1,8 @@
-package httpapi
+package jsonbody
 
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
 	"reflect"
 	"runtime"
 	"strings"
@@ -12,39 +11,41 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/httpapi/internal/refused"
 )
 
 // TestDecode: what is taken, is taken as it stands.
 func TestDecode(t *testing.T) {
 	t.Parallel()
 	var submit client.SubmitRequest
-	require.NoError(t, decode([]byte("\n {\"kind\":\"client-tool-result\",\"result\":null,\"autoResume\":false,\"text\":\"\",\"selected\":[]} \r\n"), &submit))
+	require.NoError(t, Decode([]byte("\n {\"kind\":\"client-tool-result\",\"result\":null,\"autoResume\":false,\"text\":\"\",\"selected\":[]} \r\n"), &submit))
 	require.Equal(t, "null", string(submit.Result), "null is a result")
 	require.NotNil(t, submit.Text, "so is an empty text")
 	require.NotNil(t, submit.Selected, "and an empty selection")
 	require.False(t, *submit.AutoResume)
 
 	submit = client.SubmitRequest{}
-	require.NoError(t, decode([]byte(`{"kind":"x","text":null,"selected":null,"approved":null}`), &submit))
+	require.NoError(t, Decode([]byte(`{"kind":"x","text":null,"selected":null,"approved":null}`), &submit))
 	require.Equal(t, client.SubmitRequest{Kind: "x"}, submit)
 
 	var resume client.ResumeRequest
-	require.NoError(t, decode([]byte(`{"decisions":{"editedInput":{"c1-1":{"Any":{"any":1}},"c1-2":1e999}}}`), &resume))
+	require.NoError(t, Decode([]byte(`{"decisions":{"editedInput":{"c1-1":{"Any":{"any":1}},"c1-2":1e999}}}`), &resume))
 	require.Equal(t, `1e999`, string(resume.Decisions.EditedInput["c1-2"]), "a number nobody can hold is still JSON")
 
 	deep := strings.Repeat("[", maxDepth-1) + strings.Repeat("]", maxDepth-1)
-	require.NoError(t, decode([]byte(`{"kind":"x","result":`+deep+`}`), &submit))
-	require.ErrorContains(t, decode([]byte(`{"kind":"x","result":[`+deep+`]}`), &submit), "deep")
+	require.NoError(t, Decode([]byte(`{"kind":"x","result":`+deep+`}`), &submit))
+	require.ErrorContains(t, Decode([]byte(`{"kind":"x","result":[`+deep+`]}`), &submit), "deep")
 
 	long := strings.Repeat("x", 10_000)
-	err := decode([]byte(`{"`+long+`":1}`), &submit)
+	err := Decode([]byte(`{"`+long+`":1}`), &submit)
 	require.ErrorContains(t, err, "there is no field")
 	require.Less(t, len(err.Error()), 500, "what is told back is not as long as one likes")
-	err = decode([]byte(`{"kind":"reply","select":["red"]}`), &submit)
+	err = Decode([]byte(`{"kind":"reply","select":["red"]}`), &submit)
 	require.ErrorContains(t, err, `there is no field "select" here; the fields are waitId, kind, toolCallId, approvalId, id, approved, `+
 		`reason, editedInput, result, error, selected, text, message, verdict, autoResume`)
-	err = decode([]byte(`{"confirmation":{"approve":true}}`), &resume)
+	err = Decode([]byte(`{"confirmation":{"approve":true}}`), &resume)
 	require.ErrorContains(t, err, `there is no field "confirmation.approve" here; the fields are waitId, approved, reason, editedInput`)
 }
 
@@ -55,7 +56,7 @@ func TestDecode_long(t *testing.T) { //nolint:paralleltest // it counts what the
 	body := []byte(`{"kind":"x","result":{"` + strings.Repeat("k", n) + `":[` + strings.Repeat("0,", n) + `0]}}`)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	require.NoError(t, decode(body, &client.SubmitRequest{}))
+	require.NoError(t, Decode(body, &client.SubmitRequest{}))
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(n*n/4))
 }
@@ -71,19 +72,19 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for _, into := range []any{&client.StartRequest{}, &client.SubmitRequest{}, &client.ResumeRequest{}} {
-			err := decode(raw, into)
-			var refused *refusedError
+			err := Decode(raw, into)
+			var refusal *refused.Error
 			if err != nil {
-				require.ErrorAs(t, err, &refused)
-				require.Equal(t, http.StatusBadRequest, statusOf(refused.code))
-				require.True(t, utf8.ValidString(refused.detail))
+				require.ErrorAs(t, err, &refusal)
+				require.Equal(t, codes.ClassInvalid, codes.Code(refusal.Code).Class())
+				require.True(t, utf8.ValidString(refusal.Detail))
 				continue
 			}
 			require.True(t, json.Valid(raw))
 			written, err := json.Marshal(into)
 			require.NoError(t, err)
 			again := reflect.New(reflect.TypeOf(into).Elem()).Interface()
-			require.NoError(t, decode(written, again))
+			require.NoError(t, Decode(written, again))
 			twice, err := json.Marshal(again)
 			require.NoError(t, err)
 			require.True(t, bytes.Equal(written, twice))

@@ -1,4 +1,6 @@
-package httpapi
+// Package jsonbody reads the JSON bodies of requests strictly: what one does not say exactly is refused, never
+// guessed.
+package jsonbody
 
 import (
 	"bytes"
@@ -14,47 +16,33 @@ import (
 
 	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/httpapi/internal/refused"
 )
 
 // maxDepth bounds how deeply a body may nest. What a caller sends is kept in a
 // journal, inside other JSON, and has to be readable there for ever.
 const maxDepth = 100
 
-// read reads the body into a request struct, strictly: what it does not say
-// exactly is refused, never guessed. A missing body is refused unless optional.
-func (h *handler) read(r *request, into any, optional bool) error {
-	raw, err := h.readBody(r)
-	switch {
-	case err != nil:
-		return err
-	case raw == nil && optional:
-		return nil
-	case raw == nil:
-		return refuse(codes.BodyMissing, "the body is missing: send a JSON object")
-	}
-	return decode(raw, into)
-}
-
-// readBody reads the body; nil if there is none.
-func (h *handler) readBody(r *request) ([]byte, error) {
+// Read reads the body of a request of at most limit bytes; nil if there is none.
+func Read(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.Body == nil || r.ContentLength == 0 {
 		return nil, nil
 	}
 	if err := checkMedia(r.Header); err != nil {
 		return nil, err
 	}
-	if r.ContentLength > h.cfg.MaxBody {
-		return nil, tooLarge(h.cfg.MaxBody)
+	if r.ContentLength > limit {
+		return nil, tooLarge(limit)
 	}
-	raw, err := io.ReadAll(http.MaxBytesReader(r.w, r.Body, h.cfg.MaxBody))
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
-		return nil, tooLarge(h.cfg.MaxBody)
+		return nil, tooLarge(limit)
 	case err != nil && r.Context().Err() != nil:
 		return nil, r.Context().Err()
 	case err != nil:
-		return nil, refuse(codes.BodyUnreadable, "the body ended before it was whole")
+		return nil, refused.New(codes.BodyUnreadable, "the body ended before it was whole")
 	case len(bytes.TrimSpace(raw)) == 0:
 		return nil, nil
 	}
@@ -62,51 +50,51 @@ func (h *handler) readBody(r *request) ([]byte, error) {
 }
 
 func tooLarge(limit int64) error {
-	return refuse(codes.BodyTooLarge, "the body is larger than %d bytes. Put large data where a tool can read it", limit)
+	return refused.New(codes.BodyTooLarge, "the body is larger than %d bytes. Put large data where a tool can read it", limit)
 }
 
 func checkMedia(header http.Header) error {
 	given := header.Values("Content-Type")
 	media, params, err := mime.ParseMediaType(strings.Join(given, ", "))
 	if err != nil || len(given) != 1 || media != client.MediaJSON {
-		return refuse(codes.UnsupportedMediaType, "the body must be JSON: send the header Content-Type: %s", client.MediaJSON)
+		return refused.New(codes.UnsupportedMediaType, "the body must be JSON: send the header Content-Type: %s", client.MediaJSON)
 	}
 	for name, value := range params {
 		if name != "charset" || !strings.EqualFold(value, "utf-8") {
-			return refuse(codes.UnsupportedMediaType, "the body must be JSON in UTF-8: send the header Content-Type: %s", client.MediaJSON)
+			return refused.New(codes.UnsupportedMediaType, "the body must be JSON in UTF-8: send the header Content-Type: %s", client.MediaJSON)
 		}
 	}
 	if coding := header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		return refuse(codes.UnsupportedMediaType, "the body must not be compressed")
+		return refused.New(codes.UnsupportedMediaType, "the body must not be compressed")
 	}
 	return nil
 }
 
-// decode reads one JSON object into a struct, and goes through it once more for what
+// Decode reads one JSON object into a struct, and goes through it once more for what
 // encoding/json takes as it is: the last of two fields of one name, names in any case,
 // names that are none. Bytes that are not text it would replace. On an error the struct
 // holds anything.
-func decode(raw []byte, into any) error {
-	misfit, err := parse(raw, into)
+func Decode(raw []byte, into any) error {
+	misfit, err := Parse(raw, into)
 	if err != nil {
 		return err
 	}
 	if raw[len(raw)-len(bytes.TrimLeft(raw, " \t\r\n"))] != '{' {
-		return refuse(codes.MalformedJSON, "the body must be a JSON object")
+		return refused.New(codes.MalformedJSON, "the body must be a JSON object")
 	}
-	if err := checkFields(raw, reflect.TypeOf(into).Elem()); err != nil {
+	if err := CheckFields(raw, reflect.TypeOf(into).Elem()); err != nil {
 		return err
 	}
 	if mistake := (*json.UnmarshalTypeError)(nil); errors.As(misfit, &mistake) {
-		return refuse(codes.InvalidField, "%s is a JSON %s, which does not belong there", mistake.Field, mistake.Value)
+		return refused.New(codes.InvalidField, "%s is a JSON %s, which does not belong there", mistake.Field, mistake.Value)
 	} else if misfit != nil {
-		return refuse(codes.InvalidField, "%v", misfit)
+		return refused.New(codes.InvalidField, "%v", misfit)
 	}
 	return nil
 }
 
-// parse decodes what is JSON in UTF-8 as a whole, and returns whether it misfits; what is not is refused.
-func parse(raw []byte, into any) (misfit, refused error) {
+// Parse decodes what is JSON in UTF-8 as a whole, and returns whether it misfits; what is not is refused.
+func Parse(raw []byte, into any) (misfit, refusal error) {
 	for i := 0; i < len(raw); {
 		r, size := utf8.DecodeRune(raw[i:])
 		if r == utf8.RuneError && size == 1 {
@@ -126,8 +114,9 @@ func parse(raw []byte, into any) (misfit, refused error) {
 	return misfit, nil
 }
 
-// checkFields walks through valid JSON as [strictness] does.
-func checkFields(raw []byte, t reflect.Type) error {
+// CheckFields walks through valid JSON and refuses a field that is there twice, and one that a struct of
+// the type has not; a nil type lets any field stand.
+func CheckFields(raw []byte, t reflect.Type) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	strict := strictness{decoder: decoder}
@@ -139,7 +128,7 @@ func malformed(raw []byte, offset int, what string) error {
 	offset = min(max(offset, 0), len(raw))
 	line := 1 + bytes.Count(raw[:offset], []byte("\n"))
 	column := 1 + utf8.RuneCount(raw[bytes.LastIndexByte(raw[:offset], '\n')+1:offset])
-	return refuse(codes.MalformedJSON, "the body is not JSON: line %d, character %d: %s", line, column, what)
+	return refused.New(codes.MalformedJSON, "the body is not JSON: line %d, character %d: %s", line, column, what)
 }
 
 // strictness walks through valid JSON and refuses what a struct has no field
@@ -160,18 +149,18 @@ type segment struct {
 
 func (s *strictness) value(t reflect.Type) error {
 	if len(s.path) >= maxDepth {
-		return refuse(codes.MalformedJSON, "the body is nested more than %d deep", maxDepth)
+		return refused.New(codes.MalformedJSON, "the body is nested more than %d deep", maxDepth)
 	}
 	token, err := s.decoder.Token()
 	if err != nil {
-		return refuse(codes.MalformedJSON, "the body is not JSON: %v", err)
+		return refused.New(codes.MalformedJSON, "the body is not JSON: %v", err)
 	}
 	switch token {
 	case nil:
 		return s.null(t)
 	case "":
 		if s.atID(t) {
-			return refuse(codes.InvalidField, "%s is empty: leave it out, or say which is meant", shown(where(s.path)))
+			return refused.New(codes.InvalidField, "%s is empty: leave it out, or say which is meant", Quoted(where(s.path)))
 		}
 	case json.Delim('{'):
 		return s.object(t)
@@ -195,7 +184,7 @@ func (s *strictness) null(t reflect.Type) error {
 	if !object && t != reflect.TypeFor[client.Content]() && !s.atID(t) {
 		return nil
 	}
-	return refuse(codes.InvalidField, "%s is null: leave it out, or say what is meant", shown(where(s.path)))
+	return refused.New(codes.InvalidField, "%s is null: leave it out, or say what is meant", Quoted(where(s.path)))
 }
 
 // atID reports whether the walk is at a field that names something, such as waitId.
@@ -226,12 +215,12 @@ func (s *strictness) object(t reflect.Type) error {
 		}
 		name, _ := token.(string) // the key of an object is a string
 		if seen[name] {
-			return refuse(codes.DuplicateField, "the field %s is there twice", shown(s.at(name)))
+			return refused.New(codes.DuplicateField, "the field %s is there twice", Quoted(s.at(name)))
 		}
 		seen[name] = true
 		inner, known := fields[name]
 		if fields != nil && !known {
-			return refuse(codes.UnknownField, "there is no field %s here; the fields are %s", shown(s.at(name)), strings.Join(fieldNames(t), ", "))
+			return refused.New(codes.UnknownField, "there is no field %s here; the fields are %s", Quoted(s.at(name)), strings.Join(fieldNames(t), ", "))
 		}
 		if fields == nil {
 			inner = element(t)
@@ -262,8 +251,8 @@ func where(path []segment) string {
 	return b.String()
 }
 
-// shown is a name of the caller's as it may be told back: quoted, and not at any length.
-func shown(path string) string {
+// Quoted is a name of the caller's as it may be told back: quoted, and not at any length.
+func Quoted(path string) string {
 	if len(path) > 200 {
 		path = strings.ToValidUTF8(path[:200], "") + "…"
 	}

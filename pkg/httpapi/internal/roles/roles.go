@@ -1,4 +1,5 @@
-package httpapi
+// Package roles reads the names of roles that a caller has.
+package roles
 
 import (
 	"fmt"
@@ -12,15 +13,15 @@ const maxRoles = 200
 
 var role = regexp.MustCompile(`^[\pL\pN_.:/@+=-]{1,128}$`)
 
-// ParseRoles reads the roles of a caller: words with commas or spaces between, of letters, digits and
+// Parse reads the roles of a caller: words with commas or spaces between, of letters, digits and
 // _ . : / @ + = -. Where one of them is anything else there are none, and the error says so.
-func ParseRoles(text string) ([]string, error) {
-	return CheckRoles(strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' }))
+func Parse(text string) ([]string, error) {
+	return Check(strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' }))
 }
 
-// CheckRoles returns roles, each once; where one of them is no role there are none, and the error
+// Check returns roles, each once; where one of them is no role there are none, and the error
 // says so.
-func CheckRoles(roles []string) ([]string, error) {
+func Check(roles []string) ([]string, error) {
 	if len(roles) > maxRoles {
 		return nil, fmt.Errorf("there are %d roles; at most %d are taken", len(roles), maxRoles)
 	}
