@@ -341,6 +341,9 @@ func (t *taken) approve(s *session.Session, c session.Call, a session.Answer, w 
 	if a.EditedInput != nil {
 		decided = journal.Digest(a.EditedInput)
 	}
+	if a.EditedInput != nil && !w.TakesEdits() {
+		decided = ""
+	}
 	if journal.Digest(w.Arguments) != w.Digest || journal.ShownDigest(w) != w.ShownDigest || a.ShownDigest != w.ShownDigest {
 		decided = ""
 	}

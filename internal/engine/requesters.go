@@ -7,13 +7,13 @@ import (
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
-// takeRequesters notes who asks for the task: who began it, who told it something since, and of one
-// that begins from a checkpoint also those of before. A child's are those that its first entry names.
+// takeRequesters notes who asks for what a session does: who began a task of it, and who told it something
+// since. Those of an earlier task stay, for the agent goes on reading what they said; going back takes nobody
+// off. A child's are also those that its first entry names.
 func takeRequesters(s *session.Session, e *journal.Entry) {
 	var asks []string
 	switch byVerb := e.Attempt.N == 0; {
 	case e.Kind == session.KindStarted:
-		s.Requesters = nil
 		if e.Parent == nil {
 			asks = append(asks, e.By)
 		}

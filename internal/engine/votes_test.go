@@ -12,6 +12,38 @@ import (
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
+// TestPlan_edited: what was edited by who approves does not run where somebody else than who asks must approve,
+// whatever door has stored it.
+func TestPlan_edited(t *testing.T) {
+	t.Parallel()
+	arguments, edited := json.RawMessage(`{"order":17}`), json.RawMessage(`{"order":18}`)
+	for name, c := range map[string]struct {
+		rule *session.AnswerRule
+		runs bool
+	}{
+		"no rule":       {nil, true},
+		"not who asked": {&session.AnswerRule{NotRequester: true}, false},
+		"signed in":     {&session.AnswerRule{Assurance: session.AssuranceSignedIn}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st := begin(t)
+			wait := session.Wait{Kind: session.WaitApproval, Call: "c2-1", Tool: "refund", Arguments: arguments, Digest: journal.Digest(arguments), Policy: "d1"}
+			wait.Hold(c.rule, []string{"ann"})
+			st.step(engine.StepOutcome{
+				Reply: st.reply(llm.Part{Kind: llm.PartToolCall, ToolCall: &llm.ToolCall{Name: "refund", Arguments: arguments}}), Waits: []session.Wait{wait},
+			})
+			answer := st.approval(0, true)
+			answer.EditedInput, answer.Digest = edited, journal.Digest(edited)
+			st.resumed(answer)
+			p := engine.Plan(st.s, "d1", func(_ session.Call, arguments json.RawMessage) engine.Traits {
+				return engine.Traits{Known: true, Approval: yes, Arguments: arguments}
+			})[0]
+			require.Equal(t, c.runs, p.Do == engine.DoRun)
+		})
+	}
+}
+
 // TestPlan_votes: whoever wrote the answer, a call that two people must approve runs only where two have,
 // for the arguments that were shown.
 func TestPlan_votes(t *testing.T) {

@@ -443,7 +443,18 @@ func TestAnswerRule_edits(t *testing.T) {
 	require.Empty(t, w.waits()[0].Votes)
 
 	spec := fourEyes()
-	spec.Need, spec.Noes = 1, 2
+	spec.Need = 1
+	w, p = ruled(t, spec)
+	_, err = w.votes(p, named("bob"), edited)
+	require.Equal(t, runtime.CodeNotAllowed, codeOf(err), "nobody else would approve what bob asks for")
+	require.Contains(t, err.Error(), "reject it, with the reason")
+	_, err = p.Decide(t.Context(), runtime.DecideParams{
+		Key: w.key, Approve: []string{"w2-1"}, EditedInput: map[string]json.RawMessage{"w2-1": edited.EditedInput}, Caller: named("bob"),
+	})
+	require.Equal(t, runtime.CodeNotAllowed, codeOf(err))
+	require.Equal(t, session.WaitOpen, w.waits()[0].State)
+
+	spec.Noes, spec.NotRequester = 2, false
 	w, p = ruled(t, spec)
 	_, err = w.votes(p, named("bob"), edited)
 	require.NoError(t, err, "one yes decides")
@@ -561,7 +572,7 @@ func TestRequesters(t *testing.T) {
 		"who sent a message": {script{"go": {says("hi")}, "five": {pays}}, func(w *world, p *process) error {
 			_, err := p.Send(context.Background(), runtime.SendParams{Key: w.key, Message: llm.TextParts("five"), Start: true, Caller: named("bob")})
 			return err
-		}, []string{"bob"}},
+		}, []string{"ann", "bob"}},
 		"who resumed with a message": {script{"go": {calls("deploy", `{"text":"1"}`)}, "five": {pays}}, func(w *world, p *process) error {
 			_, err := p.Resume(context.Background(), runtime.ResumeParams{Key: w.key, Mode: runtime.ResumeWithMessage, Message: llm.TextParts("five"), Caller: named("bob")})
 			return err

@@ -92,6 +92,10 @@ func (w *Wait) Votes() bool { return w.rule().Need > 1 || w.rule().Noes > 1 }
 // NeedsSeveral reports whether more than one person must approve.
 func (w *Wait) NeedsSeveral() bool { return w.rule().Need > 1 }
 
+// TakesEdits reports whether who approves may put other arguments in the place of what was shown. They ask
+// for the call then, so that others would have to approve it where several must, or not who asked.
+func (w *Wait) TakesEdits() bool { return !w.NeedsSeveral() && !w.rule().NotRequester }
+
 // IsNamed reports whether a wait lets somebody answer: by name, by a role, or because it names nobody.
 func (w *Wait) IsNamed(who string, roles []string) bool {
 	may := w.rule().Roles

@@ -28,7 +28,7 @@ type Session struct {
 	Parent  *Parent
 	// Metadata that the newest start with some gave; the engine does not read it.
 	Metadata map[string]string `json:",omitempty"`
-	// Requesters are who asked for the task, or told it something since. They follow from the journal.
+	// Requesters are who asked for a task of the session, or told it something since. They follow from the journal.
 	Requesters []string `json:"-"`
 
 	// Used is what the current task has used of its limits.

@@ -173,11 +173,15 @@ func vote(record *journal.WaitRecord, answer *session.Answer) bool {
 
 // checkVote refuses a vote that changes what it is about, or says more than votes have room for.
 func checkVote(key session.Key, w session.Wait, a session.Answer) error {
+	switch {
+	case a.EditedInput == nil || w.TakesEdits():
+	case w.NeedsSeveral():
+		return errors.New("several people must approve just what was shown, so it cannot be edited: reject it, and ask for another call")
+	default:
+		return refusal.New(codes.NotAllowed, key, "%s may not be approved by who asks for it, and who edits it asks for something else: reject it, with the reason", Label(w))
+	}
 	if !w.Votes() {
 		return nil
-	}
-	if w.NeedsSeveral() && a.EditedInput != nil {
-		return errors.New("several people must approve just what was shown, so it cannot be edited: reject it, and ask for another call")
 	}
 	return refusal.CheckReason(key, a.Reason)
 }
