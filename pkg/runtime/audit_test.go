@@ -83,6 +83,10 @@ func TestAudit_of_views(t *testing.T) {
 	for i := range 30 {
 		see("ann", fmt.Sprintf("http 10.0.1.%d", i))
 	}
+	require.Len(t, w.items(store.KindAudit), 4, "nobody takes up all lines by many origins")
+	for i := range 30 {
+		see(fmt.Sprintf("ben%d", i), "cli")
+	}
 	lines := w.items(store.KindAudit)
 	require.Len(t, lines, 20)
 	require.Equal(t, session.AuditViewed, lines[0].Audit.Kind)

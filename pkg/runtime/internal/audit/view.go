@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
@@ -16,8 +17,9 @@ import (
 )
 
 const (
-	// maxViewers is of how many callers, each with its origin, a wait has a line that they read it.
-	maxViewers = 20
+	// maxViewers is of how many callers, each with its origin, a wait has a line that they read it;
+	// maxOrigins is how many of these one caller takes up, so that nobody uses all of them.
+	maxViewers, maxOrigins = 20, 4
 	// viewTimeout bounds how long a read may take longer for such a line.
 	viewTimeout = time.Second
 	// viewsAtOnce is how many waits one write may have: each has a record and a line.
@@ -32,7 +34,7 @@ type Viewer struct {
 }
 
 // Viewed records that a caller reads what open waits show, once for each caller and origin, and at most
-// for so many of them. Where that is recorded already it costs nothing. What cannot be written is logged
+// for so many of them, a few of one caller. Where that is recorded already it costs nothing. What cannot be written is logged
 // and forgotten: the read goes on, and the next one tries again.
 func (v Viewer) Viewed(ctx context.Context, key session.Key, who, from string, waits []journal.WaitRecord) {
 	tag := viewer(who, from)
@@ -97,13 +99,23 @@ func seqs(waits []string) []int64 {
 // takesView reports whether it is to be recorded that somebody has read a wait. Half of the lines are kept for
 // answers that are refused.
 func takesView(r *journal.WaitRecord, tag string) bool {
-	return r.State == session.WaitOpen && len(r.ViewedBy) < maxViewers && r.Audit.Count < journal.MaxAudit/2 &&
-		journal.SealOf(r) != journal.SealBroken && !slices.Contains(r.ViewedBy, tag)
+	if r.State != session.WaitOpen || len(r.ViewedBy) >= maxViewers || r.Audit.Count >= journal.MaxAudit/2 ||
+		journal.SealOf(r) == journal.SealBroken || slices.Contains(r.ViewedBy, tag) {
+		return false
+	}
+	caller, _, _ := strings.Cut(tag, ".")
+	origins := 0
+	for _, seen := range r.ViewedBy {
+		if strings.HasPrefix(seen, caller+".") {
+			origins++
+		}
+	}
+	return origins < maxOrigins
 }
 
-// viewer is a short name of a caller with an origin.
+// viewer is a short name of a caller with an origin: that of the caller, a dot, that of both.
 func viewer(who, from string) string {
-	const enough = 9 // bytes: of at most maxViewers, for one wait
-	sum := sha256.Sum256([]byte(who + "\n" + from))
-	return base64.RawURLEncoding.EncodeToString(sum[:enough])
+	const enough = 6 // bytes: of at most maxViewers, for one wait
+	caller, both := sha256.Sum256([]byte(who)), sha256.Sum256([]byte(who+"\n"+from))
+	return base64.RawURLEncoding.EncodeToString(caller[:enough]) + "." + base64.RawURLEncoding.EncodeToString(both[:enough])
 }
