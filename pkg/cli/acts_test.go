@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +63,11 @@ func TestActs(t *testing.T) {
 		require.Contains(t, b.run("delegate", "s", "w2-1", "ben", "--reason", "his service").ends(0).stdout, "delegated to ben by ")
 		require.Contains(t, b.run("delegate", "s", "w2-1", "ben", "--reason", "his service").ends(0).stderr, "Already done")
 		b.run("delegate", "s", "w2-1").ends(2)
+		for _, words := range [][]string{{"show", "s"}, {"show", "s", "w2-1"}, {"inbox", "--no-input"}} {
+			printed := b.run(words...).ends(0).stdout
+			require.Equal(t, 1, strings.Count(printed, "delegated to ben by "), printed)
+			require.Contains(t, printed, ": his service\n")
+		}
 
 		require.Contains(t, b.run("inbox", "--text", "URGENT", "--mine").ends(0).stdout, "w2-1")
 		require.NotContains(t, b.run("inbox", "--text", "URGENT").ends(0).stdout, "w2-2")

@@ -91,16 +91,16 @@ func soFar(v client.WaitView, now time.Time, width int) string {
 	return text
 }
 
-// actLines say what people did to a wait.
+// actLines say what people did to a wait, beside delegating it, which is among who may answer it.
 func actLines(acts []session.WaitAct, now time.Time) string {
 	var out strings.Builder
 	for _, a := range acts {
+		if a.Kind == session.ActDelegated {
+			continue
+		}
 		what := string(a.Kind)
-		switch {
-		case a.Deadline != nil:
+		if a.Deadline != nil {
 			what += " until " + a.Deadline.Local().Format(time.DateTime)
-		case a.To != "":
-			what += " to " + screen.CleanLine(a.To)
 		}
 		line := fmt.Sprintf("  %s by %s %s", what, screen.CleanLine(a.Who), report.Ago(now, a.At))
 		if a.Reason != "" {

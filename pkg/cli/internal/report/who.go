@@ -30,12 +30,13 @@ func may(w client.Wait) []string {
 	return who
 }
 
-// rules says what else is asked of who answers a wait, and who has voted; each on a line.
+// rules says to whom a wait was delegated, what else is asked of who answers it, and who has voted; each on
+// a line.
 func rules(w client.Wait) []string {
+	lines := delegations(w)
 	if w.Rule == nil {
-		return nil
+		return lines
 	}
-	var lines []string
 	if w.Rule.NotRequester {
 		asked := "who asked for the task"
 		if len(w.Requesters) > 0 {
@@ -71,7 +72,22 @@ func rules(w client.Wait) []string {
 	return lines
 }
 
-// reasonRoom is how much of the reason of a vote is shown.
+// delegations says to whom a wait was delegated, by whom, and why; each on a line.
+func delegations(w client.Wait) (lines []string) {
+	for _, a := range w.Acts {
+		if a.Kind != session.ActDelegated {
+			continue
+		}
+		text := "delegated to " + screen.CleanLine(a.To) + " by " + screen.CleanLine(a.Who)
+		if a.Reason != "" {
+			text += ": " + screen.Short(a.Reason, reasonRoom)
+		}
+		lines = append(lines, text)
+	}
+	return lines
+}
+
+// reasonRoom is how much of the reason of a vote or a delegation is shown.
 const reasonRoom = 160
 
 func people(n int) string {
