@@ -71,13 +71,12 @@ func (m Message) Opening(ctx context.Context, channel, wait string) (*journal.No
 	return m.sender.opening(ctx, m.Key, channel, wait)
 }
 
-// Asked is a wait as it was asked, with the nonce that the answer of an approval has to bring; zero where
-// the wait is there no more.
-func (m Message) Asked(ctx context.Context, wait string) (session.Wait, error) {
+// Record is the record of a wait as it is now; nil where the wait is there no more.
+func (m Message) Record(ctx context.Context, wait string) (*journal.WaitRecord, error) {
 	if m.sender == nil {
-		return session.Wait{}, nil
+		return nil, nil //nolint:nilnil // a test is about no wait
 	}
-	return m.sender.wait(ctx, m.Key, wait)
+	return m.sender.record(ctx, m.Key, wait)
 }
 
 // Payload is the message as JSON for channels that take any ([Payload]).
@@ -96,11 +95,14 @@ func (m Message) Payload(ctx context.Context, arguments bool) (Payload, error) {
 			told.Link = m.Link(w.ID)
 		}
 		if arguments {
-			asked, err := m.sender.wait(ctx, m.Key, w.ID)
+			record, err := m.sender.record(ctx, m.Key, w.ID)
 			if err != nil {
 				return Payload{}, err
 			}
-			raw := asked.Arguments
+			var raw json.RawMessage
+			if record != nil {
+				raw = record.Wait.Arguments
+			}
 			if told.ArgumentsBytes = len(raw); len(raw) <= room {
 				told.Arguments, told.ArgumentsBytes = raw, 0
 				room -= len(raw)

@@ -102,7 +102,7 @@ func (s *Sender) sendAll(ctx context.Context, key session.Key, item store.Item, 
 		wg.Go(func() {
 			reference, err := s.try(ctx, key, *item.Notice, send)
 			// The outcome is kept also when who sends is about to end.
-			failed[n] = s.record(context.WithoutCancel(ctx), key, item.ID, send, reference, err)
+			failed[n] = s.keep(context.WithoutCancel(ctx), key, item.ID, send, reference, err)
 		})
 	}
 	wg.Wait()
@@ -120,8 +120,8 @@ func (s *Sender) try(ctx context.Context, key session.Key, n journal.Notice, sen
 	return s.cfg.Channels[i].Send(limited, Message{ID: messageID(key, n.ID), Key: key, Notice: n, Reference: send.Reference, sender: s})
 }
 
-// record writes what became of a try. Others may write other sends of the notice meanwhile.
-func (s *Sender) record(ctx context.Context, key session.Key, id string, tried journal.NoticeSend, reference json.RawMessage, failure error) error {
+// keep writes what became of a try. Others may write other sends of the notice meanwhile.
+func (s *Sender) keep(ctx context.Context, key session.Key, id string, tried journal.NoticeSend, reference json.RawMessage, failure error) error {
 	for range recordTries {
 		item, err := s.read(ctx, key, id)
 		if err != nil || item.Notice == nil {
@@ -214,15 +214,15 @@ func (s *Sender) opening(ctx context.Context, key session.Key, channel, wait str
 	return nil, nil //nolint:nilnil // the channel is newer than that
 }
 
-// wait is a wait as it was asked; zero where it is there no more.
-func (s *Sender) wait(ctx context.Context, key session.Key, id string) (session.Wait, error) {
+// record is the record of a wait as it is now; nil where it is there no more.
+func (s *Sender) record(ctx context.Context, key session.Key, id string) (*journal.WaitRecord, error) {
 	for item, err := range s.cfg.Store.Items(ctx, key, store.KindWait, id) {
 		if err != nil {
-			return session.Wait{}, err
+			return nil, err
 		}
-		return item.Wait.Wait, nil
+		return item.Wait, nil
 	}
-	return session.Wait{}, nil
+	return nil, nil //nolint:nilnil // the session was deleted meanwhile
 }
 
 // messageID is the id of a notice among all of all sessions.

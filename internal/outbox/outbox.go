@@ -26,8 +26,8 @@ type Config struct {
 	Log    *slog.Logger
 }
 
-// Store is a store that adds a notice to a write that opens waits, decides one, closes some, or ends
-// a task. Every other write goes through as it is, so that a plain step costs what it did.
+// Store is a store that adds a notice to a write that opens waits, decides one, does something to one without
+// deciding it, closes some, or ends a task. Every other write goes through as it is, so that a plain step costs what it did.
 type Store struct {
 	store.Store
 	cfg Config
@@ -77,18 +77,20 @@ func (s *Store) Commit(ctx context.Context, p store.CommitParams) (store.Committ
 	return committed, err
 }
 
-// Update writes items, and with them the notice of the waits that they decide, if they decide any;
-// see [store.Store].
+// Update writes items, and with them the notice of the waits that they decide, if they decide any, and of
+// what was done to waits without deciding them; see [store.Store].
 func (s *Store) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
-	changed, notice := s.ofDecisions(key, items)
-	if notice == nil {
-		return s.Store.Update(ctx, key, items...)
+	changed, notices := s.ofWaits(key, items)
+	for i := range notices {
+		changed = append(changed, store.NoticeItem(notices[i], 0))
 	}
-	written, err := s.Store.Update(ctx, key, append(changed, store.NoticeItem(*notice, 0))...)
-	if err != nil {
-		return nil, err
+	written, err := s.Store.Update(ctx, key, changed...)
+	if err != nil || len(notices) == 0 {
+		return written, err
 	}
-	s.notify(ctx, key, notice.ID)
+	for i := range notices {
+		s.notify(ctx, key, notices[i].ID)
+	}
 	return written[:len(items)], nil
 }
 
@@ -134,7 +136,7 @@ func (s *Store) ofEntry(p *store.CommitParams) *journal.Notice {
 		case w.State == session.WaitClosed:
 			told.Decision, told.By, told.When = journal.DecisionClosed, e.By, new(e.At.UTC())
 		case w.State == session.WaitTaken && w.Answer != nil && !w.Noticed: // answered in this very write
-			told, because = decided(w), journal.NoticeAnswered
+			told, because = Decided(w), journal.NoticeAnswered
 		default:
 			continue
 		}
@@ -150,32 +152,44 @@ func (s *Store) ofEntry(p *store.CommitParams) *journal.Notice {
 	return n
 }
 
-// ofDecisions returns the items with the mark that their notice tells them, and the notice; nil if
-// they decide nothing that was not told.
-func (s *Store) ofDecisions(key session.Key, items []store.Item) ([]store.Item, *journal.Notice) {
-	var n *journal.Notice
+// ofWaits returns the items with the mark of what their notices tell, and the notices: one of all waits that
+// they decide, and one of each that something was done to; none where nothing was done that was not told.
+func (s *Store) ofWaits(key session.Key, items []store.Item) ([]store.Item, []journal.Notice) {
+	var decisions *journal.Notice
+	var notices []journal.Notice
+	items = slices.Clip(slices.Clone(items))
 	for i := range items {
 		w := items[i].Wait
-		if w == nil || w.Noticed || w.Answer == nil || !forPeople(w.Wait.Kind) || items[i].KeyIn(key) != key ||
-			w.State != session.WaitAnswered && w.State != session.WaitExpired {
+		if w == nil || !forPeople(w.Wait.Kind) || items[i].KeyIn(key) != key {
 			continue
 		}
-		if n == nil {
-			n = &journal.Notice{ID: journal.DecisionNotice(w.Wait.ID), Type: journal.NoticeAnswered, At: w.Answer.When.UTC(), Agent: w.Agent, Seq: openedBy(w.Wait.ID)}
-			items = slices.Clone(items)
-		}
-		if w.State == session.WaitExpired {
-			n.Type = journal.NoticeExpired
-		}
-		n.Waits = append(n.Waits, decided(w))
 		record := *w
-		record.Noticed = true
+		switch {
+		case w.State == session.WaitOpen && len(w.Acts) > w.ActsNoticed:
+			record.ActsNoticed = len(w.Acts)
+			if n := ofAct(w); n != nil {
+				s.address(n, n.At)
+				notices = append(notices, *n)
+			}
+		case !w.Noticed && w.Answer != nil && (w.State == session.WaitAnswered || w.State == session.WaitExpired):
+			if decisions == nil {
+				decisions = &journal.Notice{ID: journal.DecisionNotice(w.Wait.ID), Type: journal.NoticeAnswered, At: w.Answer.When.UTC(), Agent: w.Agent, Seq: openedBy(w.Wait.ID)}
+			}
+			if w.State == session.WaitExpired {
+				decisions.Type = journal.NoticeExpired
+			}
+			decisions.Waits = append(decisions.Waits, Decided(w))
+			record.Noticed = true
+		default:
+			continue
+		}
 		items[i].Wait = &record
 	}
-	if n != nil {
-		s.address(n, n.At)
+	if decisions != nil {
+		s.address(decisions, decisions.At)
+		notices = append(notices, *decisions)
 	}
-	return items, n
+	return items, notices
 }
 
 // address gives a notice its sends.

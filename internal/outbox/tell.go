@@ -19,10 +19,38 @@ func tell(w session.Wait) journal.NoticeWait {
 	return told
 }
 
-// decided is a wait with its answer as a notice tells it.
-func decided(w *journal.WaitRecord) journal.NoticeWait {
+// acts are the notices of what is done to a wait without deciding it. What is not here is not told.
+var acts = map[session.WaitActKind]journal.NoticeType{
+	session.ActDelegated: journal.NoticeDelegated, session.ActExtended: journal.NoticeExtended,
+}
+
+// ofAct is the notice of the newest act on an open wait, without its sends; nil of one that is not told.
+func ofAct(w *journal.WaitRecord) *journal.Notice {
+	act := w.Acts[len(w.Acts)-1]
+	if acts[act.Kind] == "" {
+		return nil
+	}
+	told := tell(w.Wait)
+	told.By, told.When, told.To = act.Who, new(act.At.UTC()), act.To
+	return &journal.Notice{
+		ID: journal.ActNotice(w.Wait.ID, len(w.Acts)), Type: acts[act.Kind], At: act.At.UTC(), Agent: w.Agent, Seq: openedBy(w.Wait.ID), Waits: []journal.NoticeWait{told},
+	}
+}
+
+// Decided is a wait with its answer as a notice tells it.
+func Decided(w *journal.WaitRecord) journal.NoticeWait {
 	told := tell(w.Wait)
 	told.Decision, told.By, told.When = decision(w), w.Answer.Who, new(w.Answer.When.UTC())
+	return told
+}
+
+// Ended is a wait that is not open any more as a notice tells it.
+func Ended(w *journal.WaitRecord) journal.NoticeWait {
+	if w.Answer != nil {
+		return Decided(w)
+	}
+	told := tell(w.Wait)
+	told.Decision = journal.DecisionClosed
 	return told
 }
 

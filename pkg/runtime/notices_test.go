@@ -65,6 +65,9 @@ func (w *world) notices() (lines []string) {
 			if wait.Decision != "" {
 				line += fmt.Sprintf(" %s by %s", wait.Decision, wait.By)
 			}
+			if wait.To != "" {
+				line += fmt.Sprintf(" to %s by %s", wait.To, wait.By)
+			}
 		}
 		lines = append(lines, strings.TrimSpace(line+" "+n.Failure))
 	}
@@ -114,6 +117,17 @@ func TestNotices(t *testing.T) {
 			_, err := actOn(w, p, session.ActDismissed, "bob", func(a *runtime.ActParams) { a.Reason = "no longer" })
 			require.NoError(t, err)
 		}, []string{"dw2-1 wait.answered w2-1 approval dismissed by bob", "session.completed"}},
+		"delegated": {"approve", func(t *testing.T, w *world, p *process) {
+			_, err := actOn(w, p, session.ActDelegated, "bob", func(a *runtime.ActParams) { a.Reason = "hers" })
+			require.NoError(t, err)
+			repeated, err := actOn(w, p, session.ActDelegated, "bob", func(a *runtime.ActParams) { a.Reason = "hers" })
+			require.NoError(t, err)
+			require.True(t, repeated.Repeated)
+			p.Viewed(t.Context(), w.key, people, w.waits())
+			require.Equal(t, 1, w.waits()[0].ActsNoticed)
+			_, err = w.submit(p, session.WaitApproval, yes())
+			require.NoError(t, err)
+		}, []string{"aw2-1-1 wait.delegated w2-1 approval to cem by bob\n", "dw2-1 wait.answered w2-1 approval approved by ann"}},
 		"cancelled": {"both", func(t *testing.T, w *world, p *process) {
 			_, err := w.submit(p, session.WaitApproval, yes())
 			require.NoError(t, err)

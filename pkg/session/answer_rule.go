@@ -96,6 +96,12 @@ func (w *Wait) NeedsSeveral() bool { return w.rule().Need > 1 }
 // for the call then, so that others would have to approve it where several must, or not who asked.
 func (w *Wait) TakesEdits() bool { return !w.NeedsSeveral() && !w.rule().NotRequester }
 
+// NeedsSignIn reports whether only who has signed in may answer the wait.
+func (w *Wait) NeedsSignIn() bool {
+	a := w.rule().Assurance
+	return w.Votes() || a != "" && a != AssuranceLink
+}
+
 // IsNamed reports whether a wait lets somebody answer: by name, by a role, or because it names nobody.
 func (w *Wait) IsNamed(who string, roles []string) bool {
 	may := w.rule().Roles

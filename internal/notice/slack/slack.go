@@ -1,7 +1,7 @@
 // Package slack tells people in a Slack channel what waits for them.
 //
-// Each wait is a card: a message with buttons. Whatever ends the wait edits its card. What a button
-// asks is read and checked here too (interaction.go).
+// Each wait is a card: a message with buttons. Whatever ends the wait, or is done to it, edits its card. What
+// a button asks is read and checked here too (interaction.go).
 package slack
 
 import (
@@ -16,10 +16,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/adjourn/adjourn/internal/notice"
-	"github.com/adjourn/adjourn/internal/visible"
+	"github.com/adjourn/adjourn/internal/outbox"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
@@ -42,6 +41,9 @@ type Config struct {
 	// Decides says that the buttons of an approval decide, since somebody takes what they ask
 	// ([ReadInteraction]). Otherwise they lead to the link, if there is one.
 	Decides bool
+	// SignedIn says that whoever is known in Slack counts as signed in. Otherwise no button decides what only
+	// they may who have.
+	SignedIn bool
 	// Arguments has the arguments of a call that waits for an approval, and the tool's preview, shown on
 	// its card. Nobody approves on a card what it does not show: without, a card can only reject.
 	Arguments bool
@@ -72,8 +74,8 @@ type reference struct {
 	Cards   map[string]string `json:"cards"` // the ts of each
 }
 
-// Send posts a card for each wait that opened, and edits those of the waits that have ended. Where it
-// fails, what was posted is kept, so that no card is posted twice.
+// Send posts a card for each wait that opened, and edits those of the waits that something was done to or
+// that have ended. Where it fails, what was posted is kept, so that nothing is posted twice.
 func (c *Channel) Send(ctx context.Context, m notice.Message) (json.RawMessage, error) {
 	if m.Notice.Type == journal.NoticeTest {
 		return nil, c.call(ctx, "chat.postMessage", message{Channel: c.cfg.Channel, Text: "Adjourn can post here."}, nil)
@@ -95,10 +97,13 @@ func (c *Channel) Send(ctx context.Context, m notice.Message) (json.RawMessage, 
 func (c *Channel) sendAll(ctx context.Context, m notice.Message, ref *reference) error {
 	for _, w := range m.Notice.Waits {
 		var err error
-		if w.Decision == "" {
-			err = c.post(ctx, m, w, ref)
-		} else {
+		switch {
+		case w.Decision != "":
 			err = c.settle(ctx, m, w)
+		case m.Notice.Type == journal.NoticeSuspended:
+			err = c.post(ctx, m, w, ref)
+		default:
+			err = c.renew(ctx, m, w, ref)
 		}
 		if err != nil {
 			return err
@@ -112,138 +117,96 @@ func (c *Channel) post(ctx context.Context, m notice.Message, w journal.NoticeWa
 	if ref.Cards[w.ID] != "" {
 		return nil
 	}
-	card := message{Channel: c.cfg.Channel, Text: asks(m, w)}
-	card.Blocks = []any{section(card.Text)}
-	if w.Deadline != nil {
-		card.Blocks = append(card.Blocks, section("Until "+w.Deadline.At.UTC().Format("2006-01-02 15:04 MST")+", then: "+string(w.Deadline.Outcome)))
-	}
-	var is session.Wait
-	if w.Kind == session.WaitApproval && (c.cfg.Decides || c.cfg.Arguments) {
-		var err error
-		if is, err = m.Asked(ctx, w.ID); err != nil {
-			return err
-		}
-	}
-	whole := false
-	if c.cfg.Arguments && is.ID != "" {
-		var shown []any
-		shown, whole = shows(is)
-		card.Blocks = append(card.Blocks, shown...)
-	}
-	buttons, err := c.buttons(m, w, is, whole)
+	record, err := m.Record(ctx, w.ID)
 	if err != nil {
 		return err
 	}
-	if len(buttons) > 0 {
-		card.Blocks = append(card.Blocks, map[string]any{"type": "actions", "elements": buttons})
+	card, err := c.card(m, w, record)
+	if err != nil {
+		return err
 	}
+	card.Channel = c.cfg.Channel
+	return c.say(ctx, w.ID, card, ref)
+}
+
+// say posts a message and keeps where it is.
+func (c *Channel) say(ctx context.Context, wait string, in message, ref *reference) error {
 	var posted struct {
 		Channel string `json:"channel"`
 		TS      string `json:"ts"`
 	}
-	if err := c.call(ctx, "chat.postMessage", card, &posted); err != nil {
+	if err := c.call(ctx, "chat.postMessage", in, &posted); err != nil {
 		return err
 	}
-	ref.Channel, ref.Cards[w.ID] = posted.Channel, posted.TS
+	ref.Channel, ref.Cards[wait] = posted.Channel, posted.TS
 	return nil
-}
-
-// maxText is how many characters Slack takes in one block of text.
-const maxText = 3000
-
-// shows are the blocks that show what is to be approved, and whether that is all of it.
-func shows(w session.Wait) (blocks []any, whole bool) {
-	whole = true
-	add := func(text string) {
-		if runes := []rune(text); len(runes) > maxText {
-			const note = "…\n(cut: open the session to see all of it)"
-			text, whole = string(runes[:maxText-utf8.RuneCountInString(note)])+note, false
-		}
-		blocks = append(blocks, section(text))
-	}
-	if p := w.Preview; p != nil {
-		var lines []string
-		for _, line := range []struct{ name, value string }{{"", p.Title}, {"Risk: ", string(p.Risk)}, {"The preview failed: ", p.Failed}} {
-			if line.value != "" {
-				lines = append(lines, line.name+visible.Line(line.value))
-			}
-		}
-		if p.Money != nil {
-			lines = append(lines, "Money: "+visible.Line(p.Money.Amount+" "+p.Money.Currency))
-		}
-		if len(lines) > 0 {
-			add(strings.Join(lines, "\n"))
-		}
-		whole = whole && p.Diff == nil
-	}
-	add("Arguments: " + string(visible.JSON(w.Arguments)))
-	return blocks, whole
-}
-
-// mayApprove reports whether one click may approve a call: of high risk, or of one that is not known, none.
-func mayApprove(w session.Wait) bool {
-	p := w.Preview
-	return p == nil || p.Failed == "" && (p.Risk == "" || p.Risk == session.RiskLow || p.Risk == session.RiskMedium)
-}
-
-func (c *Channel) buttons(m notice.Message, w journal.NoticeWait, is session.Wait, whole bool) ([]any, error) {
-	var all []any
-	if c.cfg.Decides && is.Nonce != "" {
-		value, err := json.Marshal(asked{Tenant: m.Key.Tenant, Session: m.Key.ID, Wait: w.ID, Nonce: is.Nonce})
-		if err != nil {
-			return nil, err
-		}
-		if whole && mayApprove(is) {
-			all = append(all, map[string]any{"type": "button", "action_id": approveID, "text": plain("Approve"), "value": string(value)})
-		}
-		all = append(all, map[string]any{"type": "button", "action_id": rejectID, "text": plain("Reject"), "value": string(value)})
-	}
-	if link := m.Link(w.ID); link != "" {
-		all = append(all, map[string]any{"type": "button", "action_id": "open", "text": plain("Open"), "url": link})
-	}
-	return all, nil
 }
 
 // errNoCard says that the card to edit is about to be posted.
 var errNoCard = errors.New("the card is not posted yet")
 
-// settle edits the card of a wait that has ended, if there is one: it says how, and has no buttons.
-func (c *Channel) settle(ctx context.Context, m notice.Message, w journal.NoticeWait) error {
-	opening, err := m.Opening(ctx, Name, w.ID)
+// find returns the channel and the ts of the card of a wait; empty where there is none.
+func (c *Channel) find(ctx context.Context, m notice.Message, wait string) (channel, ts string, err error) {
+	opening, err := m.Opening(ctx, Name, wait)
 	if err != nil || opening == nil {
-		return err
+		return "", "", err
 	}
 	var ref reference
 	if len(opening.Reference) > 0 {
 		if err := json.Unmarshal(opening.Reference, &ref); err != nil {
-			return fmt.Errorf("%w: reference: %w", notice.ErrPermanent, err)
+			return "", "", fmt.Errorf("%w: reference: %w", notice.ErrPermanent, err)
 		}
 	}
-	ts := ref.Cards[w.ID]
-	switch {
-	case ts == "" && opening.State == journal.NoticePending:
-		return errNoCard
-	case ts == "":
-		return nil // it was given up
+	if ts = ref.Cards[wait]; ts == "" && opening.State == journal.NoticePending {
+		return "", "", errNoCard
 	}
-	how := strings.ToUpper(string(w.Decision[:1])) + string(w.Decision[1:])
-	if w.By != "" && w.Decision != journal.DecisionExpired {
-		how += " by " + w.By
-	}
-	if w.When != nil {
-		how += ", " + w.When.UTC().Format("2006-01-02 15:04 MST")
-	}
-	text := asks(m, w)
-	return c.call(ctx, "chat.update", message{Channel: ref.Channel, TS: ts, Text: text + "\n" + how, Blocks: []any{section(text), section(how)}}, nil)
+	return ref.Channel, ts, nil // none where it was given up
 }
 
-// asks says what a card is about. It is plain text, which Slack does not read as markup.
-func asks(m notice.Message, w journal.NoticeWait) string {
-	text := fmt.Sprintf("%s: %s", cmp.Or(m.Notice.Agent, "An agent"), strings.ReplaceAll(string(w.Kind), "_", " "))
-	if w.Tool != "" {
-		text += " of " + w.Tool
+// settle edits the card of a wait that has ended, if there is one: it says how, and has no buttons.
+func (c *Channel) settle(ctx context.Context, m notice.Message, w journal.NoticeWait) error {
+	channel, ts, err := c.find(ctx, m, w.ID)
+	if err != nil || ts == "" {
+		return err
 	}
-	return text + " (session " + m.Key.ID + ", " + w.ID + ")"
+	how := ended(w)
+	text := asks(m, w)
+	return c.call(ctx, "chat.update", message{Channel: channel, TS: ts, Text: text + "\n" + how, Blocks: []any{section(text), section(how)}}, nil)
+}
+
+// renew edits the card of a wait that something was done to, and says so below it: who looks at the channel
+// does not see that a card has changed. A card that has ended meanwhile stays so: whatever ends the wait after
+// it was read here the second time edits the card after this.
+func (c *Channel) renew(ctx context.Context, m notice.Message, w journal.NoticeWait, ref *reference) error {
+	channel, ts, err := c.find(ctx, m, w.ID)
+	if err != nil || ts == "" {
+		return err
+	}
+	record, err := m.Record(ctx, w.ID)
+	if err != nil || record == nil || record.State != session.WaitOpen {
+		return err
+	}
+	card, err := c.card(m, w, record)
+	if err != nil {
+		return err
+	}
+	card.Channel, card.TS = channel, ts
+	if err := c.call(ctx, "chat.update", card, nil); err != nil {
+		return err
+	}
+	if record, err = m.Record(ctx, w.ID); err != nil || record == nil {
+		return err
+	}
+	if record.State != session.WaitOpen {
+		return c.settle(ctx, m, outbox.Ended(record))
+	}
+	if m.Notice.Type == journal.NoticeExtended || ref.Cards[w.ID] != "" {
+		return nil // nobody has to do anything sooner, or it was said before
+	}
+	did := strings.TrimPrefix(string(m.Notice.Type), "wait.")
+	below := message{Channel: channel, Thread: ts, Broadcast: true, Text: done(did, w.To, w.By) + ": " + asks(m, w)}
+	below.Blocks = []any{section(below.Text)}
+	return c.say(ctx, w.ID, below, ref)
 }
 
 // message is a request of chat.postMessage or chat.update.
@@ -252,17 +215,14 @@ type message struct {
 	TS      string `json:"ts,omitempty"`
 	Text    string `json:"text"`
 	Blocks  []any  `json:"blocks,omitempty"`
+	// Thread is the ts of the card that a message stands below; Broadcast shows it in the channel too.
+	Thread    string `json:"thread_ts,omitempty"`
+	Broadcast bool   `json:"reply_broadcast,omitempty"`
 	// Nothing that a card links to is fetched for a preview.
 	UnfurlLinks bool `json:"unfurl_links"`
 	UnfurlMedia bool `json:"unfurl_media"`
 	// Mrkdwn would read names as markup.
 	Mrkdwn bool `json:"mrkdwn"`
-}
-
-func plain(text string) map[string]any { return map[string]any{"type": "plain_text", "text": text} }
-
-func section(text string) map[string]any {
-	return map[string]any{"type": "section", "text": plain(text)}
 }
 
 // call asks one of Slack's methods.

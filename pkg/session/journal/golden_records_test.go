@@ -181,9 +181,15 @@ func records() map[string]any {
 		}},
 		"notice_failed":      journal.Notice{ID: journal.EntryNotice(9), Type: journal.NoticeFailed, At: at, Seq: 9, Failure: "limit_reached", Sends: []journal.NoticeSend{{Channel: "slack", State: journal.NoticeSent, Tries: 1, Reference: raw(`{"ts":"1"}`)}}},
 		"waitrecord_noticed": journal.WaitRecord{Wait: wait, State: session.WaitAnswered, Answer: &approved, Noticed: true, Agent: "support"},
-		"idempotency":        journal.Idempotency{Key: "k-1", Digest: prev, Session: "s1", Seq: 1, Answer: raw(`{"session":"s1"}`), ExpiresAt: later},
-		"wake_step":          journal.NewWake(session.Key{Tenant: "default", ID: "s1"}, 2, journal.WakeStep),
-		"wake_resume":        journal.NewWake(session.Key{Tenant: "acme", ID: "s2"}, 10_000_000_000, journal.WakeResume),
+		"notice_delegated": journal.Notice{ID: journal.ActNotice("w4-1", 1), Type: journal.NoticeDelegated, At: at, Agent: "support", Seq: 4, Waits: []journal.NoticeWait{
+			{ID: "w4-1", Kind: session.WaitApproval, Who: []string{"ada", "ben"}, By: "ada", When: new(at), To: "ben"},
+		}, Sends: []journal.NoticeSend{{Channel: "slack", State: journal.NoticePending}}, Due: new(later)},
+		"waitrecord_acts_noticed": journal.WaitRecord{Wait: wait, State: session.WaitOpen, ActsNoticed: 1, Agent: "support", Acts: []session.WaitAct{
+			{Kind: session.ActDelegated, Who: "ada", From: "cli", At: at, To: "ben"},
+		}},
+		"idempotency": journal.Idempotency{Key: "k-1", Digest: prev, Session: "s1", Seq: 1, Answer: raw(`{"session":"s1"}`), ExpiresAt: later},
+		"wake_step":   journal.NewWake(session.Key{Tenant: "default", ID: "s1"}, 2, journal.WakeStep),
+		"wake_resume": journal.NewWake(session.Key{Tenant: "acme", ID: "s2"}, 10_000_000_000, journal.WakeResume),
 	}
 	for i, trigger := range []session.Trigger{session.TriggerResume, session.TriggerRetry, session.TriggerChild, session.TriggerExpiry, session.TriggerMessage} {
 		r := run

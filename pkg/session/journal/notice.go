@@ -19,6 +19,9 @@ const (
 	// NoticeAnswered: somebody answered the Waits. NoticeExpired: their deadline did.
 	NoticeAnswered NoticeType = "wait.answered"
 	NoticeExpired  NoticeType = "wait.expired"
+	// NoticeDelegated: the wait was delegated to To. NoticeExtended: it has another deadline.
+	NoticeDelegated NoticeType = "wait.delegated"
+	NoticeExtended  NoticeType = "wait.extended"
 	// NoticeClosed: the session has gone on, or back, without answers to the Waits.
 	NoticeClosed NoticeType = "wait.closed"
 	// The task ended; Waits are those that its end has closed.
@@ -32,7 +35,7 @@ const (
 // Notice is what is told outside about a wait or an end: written in the same write as what it tells,
 // sent after that.
 type Notice struct {
-	// ID is e<seq> of what an entry tells, d<wait> of a decision about a wait.
+	// ID is e<seq> of what an entry tells, d<wait> of a decision about a wait, a<wait>-<n> of its nth act.
 	ID   string     `json:"id"`
 	Type NoticeType `json:"type"`
 	At   time.Time  `json:"at"`
@@ -57,10 +60,12 @@ type NoticeWait struct {
 	Tool     string            `json:"tool,omitempty"`
 	Who      []string          `json:"who,omitempty"`
 	Deadline *session.Deadline `json:"deadline,omitempty"`
-	// Decision is what became of it, By whom, and when: empty while it is open.
+	// Decision is what became of it; empty while it is open. By and When say who did what the notice
+	// tells; To is the person of a delegation.
 	Decision NoticeDecision `json:"decision,omitempty"`
 	By       string         `json:"by,omitempty"`
 	When     *time.Time     `json:"when,omitempty"`
+	To       string         `json:"to,omitempty"`
 }
 
 // NoticeDecision says in a word how a wait ended.
@@ -126,6 +131,9 @@ func EntryNotice(seq int64) string { return fmt.Sprintf("e%010d", seq) }
 
 // DecisionNotice is the id of the notice of a decision about a wait.
 func DecisionNotice(wait string) string { return "d" + wait }
+
+// ActNotice is the id of the notice of the nth act on a wait.
+func ActNotice(wait string, n int) string { return fmt.Sprintf("a%s-%d", wait, n) }
 
 // NoticeWake is the pointer that travels through the queue of the notices: send what is left to send
 // of this one.

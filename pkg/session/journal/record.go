@@ -207,6 +207,8 @@ type WaitRecord struct {
 	Audit AuditTip `json:"audit,omitzero"`
 	// Noticed says that a notice tells the answer or the expiry.
 	Noticed bool `json:"noticed,omitempty"`
+	// ActsNoticed is how many of the acts notices tell, or leave out.
+	ActsNoticed int `json:"actsNoticed,omitempty"`
 	// Unrecorded is how many refused answers have no line, at least.
 	Unrecorded int64 `json:"unrecorded,omitempty"`
 	// ViewedBy are the callers, each with its origin as a short hash, of whom a line says that they

@@ -66,7 +66,7 @@ func CheckLinkSuffices(key session.Key, w session.Wait) error {
 	switch {
 	case w.Kind != session.WaitApproval:
 		return refusal.New(codes.WrongKind, key, "%s is no approval, and a link decides approvals only", Label(w))
-	case needsSignIn(w):
+	case w.NeedsSignIn():
 		return refusal.New(codes.SignInRequired, key, "%s asks for more than a link proves: it is decided by somebody who has signed in", Label(w))
 	case w.Nonce == "" || w.Digest == "":
 		return refusal.New(codes.NotAllowed, key, "%s does not say what is to be approved, so that no link can", Label(w))

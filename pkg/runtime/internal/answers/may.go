@@ -23,6 +23,8 @@ type Caller struct {
 	ByLink bool
 	// OneUser says that the caller is the one user of a data file, whose name tells nobody apart.
 	OneUser bool
+	// NotSignedIn says that it is known who this is by a way that is not counted as having signed in.
+	NotSignedIn bool
 	// Unverified says that nobody has verified who this is.
 	Unverified bool
 }
@@ -51,8 +53,10 @@ func mayAnswer(key session.Key, w session.Wait, by Caller) *refusal.Error {
 		return refusal.New(codes.NotAllowed, key, "%s may be answered by somebody with a name only", Label(w))
 	case by.Unverified && (w.Votes() || rule.NotRequester || rule.Assurance == session.AssuranceSignedIn):
 		return refusal.New(codes.SignInRequired, key, "%s may be answered by who has signed in only, and nobody does here", Label(w))
-	case by.ByLink && needsSignIn(w):
+	case by.ByLink && w.NeedsSignIn():
 		return refusal.New(codes.SignInRequired, key, "%s may be answered by who has signed in only: a link proves that it was delivered, and not who uses it", Label(w))
+	case by.NotSignedIn && w.NeedsSignIn():
+		return refusal.New(codes.SignInRequired, key, "%s may be answered by who has signed in only, and to be known in %s is not counted as that here", Label(w), by.From)
 	case !rule.NotRequester:
 		return nil
 	case by.OneUser:
@@ -63,11 +67,6 @@ func mayAnswer(key session.Key, w session.Wait, by Caller) *refusal.Error {
 		return refusal.New(codes.RequesterMayNotAnswer, key, "%s may not be answered by %q, who asked for the task", Label(w), by.Who)
 	}
 	return nil
-}
-
-// needsSignIn reports whether a wait is answered by who has signed in only.
-func needsSignIn(w session.Wait) bool {
-	return w.Votes() || w.Rule != nil && w.Rule.Assurance != "" && w.Rule.Assurance != session.AssuranceLink
 }
 
 // whom says who may answer a wait that not everybody may.
