@@ -205,6 +205,31 @@ func TestNotices_left_to_the_sweep(t *testing.T) {
 	require.Empty(t, o.taken())
 }
 
+// What no program sends any more, since all channels were taken away, is given up, and the list says why.
+func TestNotices_without_channels(t *testing.T) {
+	t.Parallel()
+	w, _, _ := asks(t, "approve")
+	sends := func() []journal.NoticeSend {
+		page, err := w.reader.Notices(t.Context(), runtime.NoticesParams{Tenant: w.key.Tenant})
+		require.NoError(t, err)
+		require.Len(t, page.Found, 1)
+		return page.Found[0].Item.Notice.Sends
+	}
+	w.clock.advance(4 * 24 * time.Hour)
+	_, err := w.reader.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, journal.NoticePending, sends()[0].State, "somebody may still come")
+	w.clock.advance(outbox.Grace)
+	_, err = w.reader.Sweep(t.Context())
+	require.NoError(t, err)
+	for _, send := range sends() {
+		require.Equal(t, journal.NoticeGivenUp, send.State)
+		require.Contains(t, send.Error, "no program that sends to "+send.Channel)
+	}
+	require.Nil(t, w.items(store.KindNotice)[0].Notice.Due, "nobody looks at it any more")
+	require.Equal(t, session.WaitOpen, w.waits()[0].State)
+}
+
 // However many notices are due, and however slow what sends them is, sessions do not wait for it.
 func TestNotices_after_the_sessions(t *testing.T) {
 	t.Parallel()

@@ -28,9 +28,7 @@ func (w *Sweep) lookAt(ctx context.Context, found store.Found, swept *Result) er
 	case store.KindWait:
 		return w.wait(ctx, found, swept)
 	case store.KindNotice:
-		if n, sends := w.cfg.Store.(store.Notifier); sends { // else another program sends it
-			return n.Notify(ctx, found.Key, found.Item.ID)
-		}
+		return w.notice(ctx, found.Key, found.Item.ID)
 	case store.KindRun, store.KindTool, store.KindMail, store.KindAudit, store.KindIdempotency, store.KindTenantRecord: // never due
 	}
 	return nil
