@@ -295,6 +295,11 @@ func (w *writer) put(r *row.Record) error {
 		_, err = w.c.Exec(stmtPutHead, r.Rev+1, string(r.Status), r.Moved, r.Due, r.Text, sid)
 		return err
 	}
+	if r.Kind == store.KindWait {
+		if err := w.addInboxes(); err != nil {
+			return err
+		}
+	}
 	s := stmtPutItem
 	if r.Rev == 0 {
 		s = stmtAddItem

@@ -25,7 +25,7 @@ func TestFind_looks_at_so_many_rows_for_a_page(t *testing.T) {
 		return string(text)
 	}
 	head := store.HeadItem(journal.Head{Key: session.Key{Tenant: tenant, ID: "any"}, Agent: "lab", Status: session.StatusRunning}, 0)
-	wait := store.WaitItem(journal.WaitRecord{State: session.WaitOpen, Wait: session.Wait{ID: "w1-1", Kind: session.WaitApproval, Tool: "lab"}}, 0)
+	wait := store.WaitItem(journal.WaitRecord{State: session.WaitOpen, Wait: session.Wait{ID: "w1-1", Kind: session.WaitApproval, Who: []string{"lab"}}}, 0)
 	// The last in both lists is the one looked for: of the sessions it is the last that a
 	// page looks at, of the waits one too far.
 	require.NoError(t, db.do(t.Context(), &testOp{f: func(w *writer) error {
@@ -44,7 +44,7 @@ SELECT sid, 'wait', 'w1-1', 1, tenant, 1000000-sid, sid, CASE sid WHEN 1 THEN re
 		found [2]int // on the first page and on the second
 	}{
 		{store.FindParams{Kind: store.FindSessions, Agent: "rare"}, [2]int{1, 0}},
-		{store.FindParams{Kind: store.FindWaits, Tool: "rare"}, [2]int{0, 1}},
+		{store.FindParams{Kind: store.FindWaits, User: "rare"}, [2]int{0, 1}},
 	} {
 		p := c.p
 		p.Tenant, p.Limit = tenant, 1

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"iter"
@@ -229,13 +230,17 @@ func (f *finder) query(c *datafile.Conn, at row.Position, rows int) error {
 		if p.Kind == store.FindNotices {
 			kind, of = store.KindNotice, row.NoticesOf(p.Tenant)
 		}
-		return c.Query(stmtWaits, func(values row.Values) bool {
+		from, more, err := inboxOf(c, p)
+		if err != nil {
+			return err
+		}
+		return c.Query(from, func(values row.Values) bool {
 			return f.add(row.Found{
 				At:   row.Position{values.Int(0), values.Int(1), values.Int(2)},
 				Kind: kind, Head: row.Head{Rev: values.Int(3), Text: values.Bytes(4)},
 				Key: session.Key{Tenant: p.Tenant, ID: values.Text(5)}, ID: values.Text(6),
 			})
-		}, of, at[0], at[1], at[2], int64(rows))
+		}, append([]driver.Value{of, at[0], at[1], at[2], int64(rows)}, more...)...)
 	case store.FindDue, store.FindAhead:
 		due, border := stmtDue, p.Before
 		if p.Kind == store.FindAhead {

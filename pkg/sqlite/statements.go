@@ -29,6 +29,9 @@ const (
 
 	stmtSessions
 	stmtWaits
+	stmtWaitsOfTool
+	stmtWaitsOfAgent
+	stmtWaitsOfKind
 	stmtDue
 	stmtAhead
 	stmtTenants
@@ -78,11 +81,13 @@ var statements = [stmtCount]string{
 
 	stmtSessions: "SELECT moved, sid, id, status, " + row.HeadColumns + " FROM sessions WHERE tenant=?1 AND moved IS NOT NULL" +
 		" AND (moved, sid) < (?2, ?3) AND (?4='' OR status=?4) ORDER BY moved DESC, sid DESC LIMIT ?5",
-	stmtWaits: "SELECT deadline, opened, iid, items.rev, items.payload, sessions.id, items.id FROM items JOIN sessions USING (sid)" +
-		" WHERE items.tenant=?1 AND (deadline, opened, iid) > (?2, ?3, ?4) ORDER BY deadline, opened, iid LIMIT ?5",
-	stmtDue:     row.DueBy("<=", "", ""),
-	stmtAhead:   row.DueBy(">", " AND "+datafile.Unended, " AND i.tenant IS NULL"), // tenant: of what may be due far ahead
-	stmtTenants: "SELECT DISTINCT tenant FROM sessions WHERE deleted=0 AND tenant<>'" + store.Everywhere + "' UNION SELECT DISTINCT tenant FROM messages LIMIT ?",
+	stmtWaits:        waits("", ""),
+	stmtWaitsOfTool:  waitsOf(datafile.ByTool),
+	stmtWaitsOfAgent: waitsOf(datafile.ByAgent),
+	stmtWaitsOfKind:  waitsOf(datafile.ByKind),
+	stmtDue:          row.DueBy("<=", "", ""),
+	stmtAhead:        row.DueBy(">", " AND "+datafile.Unended, " AND i.tenant IS NULL"), // tenant: of what may be due far ahead
+	stmtTenants:      "SELECT DISTINCT tenant FROM sessions WHERE deleted=0 AND tenant<>'" + store.Everywhere + "' UNION SELECT DISTINCT tenant FROM messages LIMIT ?",
 
 	stmtSend: "INSERT OR IGNORE INTO messages (mid, dead, visible, sent, receives, owner, tenant, session, seq, kind, v)" +
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

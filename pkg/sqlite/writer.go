@@ -89,6 +89,7 @@ type writer struct {
 	version uint32 // of the file, when heads was valid
 	self    int64  // our number among the owners; 0 until it is needed
 	mid     int64  // the newest message's number
+	inboxes bool   // the file is known to have them
 
 	parked []*receiveOp // waiting for a message
 	fresh  []*receiveOp // parked by the transaction under way
@@ -351,7 +352,7 @@ func (w *writer) refresh() error {
 func (w *writer) undo() {
 	clear(w.sids)
 	clear(w.heads)
-	w.self = 0
+	w.self, w.inboxes = 0, false
 	w.dry = [2]dry{}
 	for _, r := range w.filled {
 		r.deliveries = nil

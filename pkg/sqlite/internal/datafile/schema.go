@@ -128,7 +128,7 @@ func identify(c *Conn) (err error) {
 
 // initialize makes the tables.
 func initialize(c *Conn) error {
-	if err := c.Script(fmt.Sprintf("%s; PRAGMA application_id=%d; PRAGMA user_version=%d", schema, applicationID, schemaVersion)); err != nil {
+	if err := c.Script(fmt.Sprintf("%s%s; PRAGMA application_id=%d; PRAGMA user_version=%d", schema, inboxSchema(), applicationID, schemaVersion)); err != nil {
 		return err
 	}
 	_, err := giveIdentity(c)
