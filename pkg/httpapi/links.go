@@ -1,12 +1,15 @@
 package httpapi
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi/internal/jsonbody"
 	"github.com/adjourn/adjourn/pkg/httpapi/internal/link"
+	"github.com/adjourn/adjourn/pkg/runtime"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 // Links make and serve links by which one person decides one approval.
@@ -53,17 +56,25 @@ func (h *handler) makeLink(r *request) (*response, error) {
 	return ok(client.Link{URL: made.URL, ExpiresAt: made.ExpiresAt, Decides: made.Decides})
 }
 
-// showLink is GET /a/{token}. It needs no caller, and decides nothing.
+// showLink is GET /a/{token}. It needs no caller, and decides nothing. That an open wait was read is recorded
+// as of whom the link was made for.
 func (h *handler) showLink(r *request) (*response, error) {
 	return h.page(r, func(l *Links) link.Page {
-		return l.Show(r.Context(), h.cfg.Runtime, r.PathValue("token"), h.cfg.Now())
+		page := l.Show(r.Context(), h.cfg.Runtime, r.PathValue("token"), h.cfg.Now())
+		if read := page.Read; read != nil && r.Method == http.MethodGet { // HEAD shows nothing
+			h.viewed(r, read.Key, runtime.Caller{Who: read.Who, From: linkFrom(r), ByLink: true}, []journal.WaitRecord{read.Wait})
+		}
+		return page
 	})
 }
+
+// linkFrom is where a request by a link comes from, as it is recorded.
+func linkFrom(r *request) string { return "link " + host(r.RemoteAddr) }
 
 // decideByLink is POST /a/{token}. It needs no caller: whoever has the token may decide.
 func (h *handler) decideByLink(r *request) (*response, error) {
 	return h.page(r, func(l *Links) link.Page {
-		return l.Decide(r.Context(), h.cfg.Runtime, r.PathValue("token"), r.Request, "link "+host(r.RemoteAddr), h.cfg.Now())
+		return l.Decide(r.Context(), h.cfg.Runtime, r.PathValue("token"), r.Request, linkFrom(r), h.cfg.Now())
 	})
 }
 

@@ -72,7 +72,7 @@ func (h *handler) session(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.viewed(r, view.Open)
+	h.viewed(r, r.key(), r.by(), view.Open)
 	out.body = newSession(r.key(), view)
 	return out, nil
 }
@@ -157,7 +157,7 @@ func (h *handler) waits(r *request) (*response, error) {
 	if out.Items, out.Cursor, err = cut("waits", newWaits(r.key().ID, records), values, h.cfg.MaxPage); err != nil {
 		return nil, err
 	}
-	h.viewed(r, records)
+	h.viewed(r, r.key(), r.by(), records)
 	return ok(out)
 }
 
@@ -189,14 +189,14 @@ func (h *handler) audit(r *request) (*response, error) {
 }
 
 // viewed records who reads what open waits show. A process that may write nothing has it in its log.
-func (h *handler) viewed(r *request, waits []journal.WaitRecord) {
+func (h *handler) viewed(r *request, key session.Key, by runtime.Caller, waits []journal.WaitRecord) {
 	open := slices.DeleteFunc(slices.Clone(waits), func(w journal.WaitRecord) bool { return w.State != session.WaitOpen })
 	switch {
 	case len(open) == 0:
 	case h.cfg.ReadOnly:
-		h.cfg.Log.InfoContext(r.Context(), "waits were read", "session", r.key().String(), "first", open[0].Wait.ID, "count", len(open), "who", r.caller.Who, "from", r.caller.From)
+		h.cfg.Log.InfoContext(r.Context(), "waits were read", "session", key.String(), "first", open[0].Wait.ID, "count", len(open), "who", by.Who, "from", by.From)
 	default:
-		h.cfg.Runtime.Viewed(r.Context(), r.key(), r.by(), open)
+		h.cfg.Runtime.Viewed(r.Context(), key, by, open)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/adjourn/adjourn/internal/grant"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 )
 
 const (
@@ -163,6 +164,15 @@ type Page struct {
 	HTML   []byte
 	// Err is what went wrong on our side, for the log.
 	Err error
+	// Read is what the page shows of an open wait; nil where it shows none.
+	Read *Read
+}
+
+// Read is an open wait that a page shows, with whom its link was made for.
+type Read struct {
+	Key  session.Key
+	Who  string
+	Wait journal.WaitRecord
 }
 
 // Show is the page of a link. It decides nothing, however often and by whatever it is asked for.
@@ -181,7 +191,9 @@ func (l *Links) Show(ctx context.Context, r Runtime, token string, now time.Time
 	case expired:
 		return l.page(http.StatusGone, view{Title: "This link has expired", Notice: "Nothing was decided by it, and the approval may still be open. Ask for a new link."})
 	}
-	return l.page(http.StatusOK, l.asking(g, linked, now))
+	out := l.page(http.StatusOK, l.asking(g, linked, now))
+	out.Read = &Read{Key: session.Key{Tenant: g.Tenant, ID: g.Session}, Who: g.Recipient, Wait: linked.Record}
+	return out
 }
 
 var notValid = view{Title: "This link is not valid", Notice: "It is incomplete, was made for something that is not there any more, or its key was taken away. Nothing was decided."}
@@ -234,12 +246,18 @@ func (l *Links) Decide(ctx context.Context, r Runtime, token string, request *ht
 	if err != nil {
 		return l.Show(ctx, r, token, now)
 	}
-	decision, reason, err := readForm(request)
+	form, err := readForm(request)
 	if err != nil {
 		return l.page(http.StatusBadRequest, view{Title: "Not understood", Notice: "Nothing was decided: " + err.Error() + "."})
 	}
-	if !slices.Contains(g.Decisions, decision) {
+	approves := form.decision == grant.Approve
+	if !slices.Contains(g.Decisions, form.decision) {
 		return l.page(http.StatusForbidden, view{Title: "Not by this link", Notice: "This link does not allow that decision. Nothing was decided."})
+	}
+	if approves {
+		if page := l.withoutWord(ctx, r, g, form, now); page != nil {
+			return *page
+		}
 	}
 	// Who may answer, and whether a link is enough, the runtime checks with the write.
 	submitted, err := r.Submit(ctx, runtime.SubmitParams{
@@ -247,13 +265,27 @@ func (l *Links) Decide(ctx context.Context, r Runtime, token string, request *ht
 		Caller: runtime.Caller{Who: g.Recipient, From: from, ByLink: true},
 		Answer: session.Answer{
 			Wait: g.Wait, Kind: session.AnswerApproval, ApprovalID: g.Nonce, Digest: g.Digest,
-			Approved: new(decision == grant.Approve), Reason: reason,
+			Approved: new(approves), Reason: form.reason,
 		},
 	})
 	if err != nil {
 		return l.refusedDecision(ctx, r, g, err)
 	}
 	return l.page(http.StatusOK, decided(g, submitted.Answer))
+}
+
+// withoutWord is the page again where the word that a wait asks for was not typed; nil where it was, or where
+// there is none. What is not open any more, not there, or not decided by a link is refused with the write.
+func (l *Links) withoutWord(ctx context.Context, r Runtime, g grant.Grant, f form, now time.Time) *Page {
+	linked, page := l.linked(ctx, r, g)
+	word := wordFor(linked.Record.Wait)
+	if page != nil || linked.Over || linked.Undecidable != nil || word == "" || f.word == word {
+		return nil
+	}
+	v := l.asking(g, linked, now)
+	v.Notice = "Nothing was decided. The risk is high: to approve, type the word " + word + " into its field, and press Approve."
+	out := l.page(http.StatusBadRequest, v)
+	return &out
 }
 
 // refusedDecision says why a decision did not count, and of one that came second what was decided.

@@ -32,8 +32,10 @@ type view struct {
 	Asked, Sum, Whole string
 	Claim             string
 	Rows              []row
-	// Approve and Deny say which buttons there are.
+	// Approve and Deny say which buttons there are. Word has to be typed before approving counts; empty
+	// for none.
 	Approve, Deny bool
+	Word          string
 	Commands      []string
 	SignIn        string
 }
@@ -64,6 +66,9 @@ func (l *Links) asking(g grant.Grant, linked runtime.LinkedWait, now time.Time) 
 		return v
 	}
 	v.Approve, v.Deny = slices.Contains(g.Decisions, grant.Approve), slices.Contains(g.Decisions, grant.Deny)
+	if v.Approve {
+		v.Word = wordFor(w)
+	}
 	return v
 }
 
@@ -290,7 +295,7 @@ func unescaped(raw json.RawMessage) json.RawMessage {
 }
 
 // style is all the styling there is; the policy names it by its hash.
-const style = `:root{color-scheme:light dark}body{font:1.0625rem/1.45 system-ui,sans-serif;max-width:40rem;margin:0 auto;padding:1rem;overflow-wrap:anywhere}h1{font-size:1.35rem;margin:.5rem 0}pre{font:.9375rem/1.4 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere;border:1px solid #8888;border-radius:.4rem;padding:.6rem;margin:.6rem 0}dl{margin:.8rem 0}dt{font-size:.875rem;opacity:.75}dd{margin:0 0 .5rem;white-space:pre-wrap}summary{padding:.6rem 0;cursor:pointer}.notice{border-left:.3rem solid #888;padding:.4rem .8rem}.claim{opacity:.85}label{display:block;margin:.8rem 0 .3rem}textarea{box-sizing:border-box;width:100%;font:inherit;padding:.5rem}.buttons{display:flex;gap:.8rem;margin:1rem 0}button{flex:1;min-height:3.25rem;font:inherit;font-weight:600;border-radius:.5rem;border:2px solid;background:none;color:inherit}`
+const style = `:root{color-scheme:light dark}body{font:1.0625rem/1.45 system-ui,sans-serif;max-width:40rem;margin:0 auto;padding:1rem;overflow-wrap:anywhere}h1{font-size:1.35rem;margin:.5rem 0}pre{font:.9375rem/1.4 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere;border:1px solid #8888;border-radius:.4rem;padding:.6rem;margin:.6rem 0}dl{margin:.8rem 0}dt{font-size:.875rem;opacity:.75}dd{margin:0 0 .5rem;white-space:pre-wrap}summary{padding:.6rem 0;cursor:pointer}.notice{border-left:.3rem solid #888;padding:.4rem .8rem}.claim{opacity:.85}label{display:block;margin:.8rem 0 .3rem}textarea,input{box-sizing:border-box;width:100%;font:inherit;padding:.5rem}.buttons{display:flex;gap:.8rem;margin:1rem 0}button{flex:1;min-height:3.25rem;font:inherit;font-weight:600;border-radius:.5rem;border:2px solid;background:none;color:inherit}`
 
 var pageText = `<!DOCTYPE html>
 <html lang="en">
@@ -318,9 +323,12 @@ var pageText = `<!DOCTYPE html>
 {{range .Rows}}<dt>{{.Name}}</dt><dd>{{text .Value}}</dd>
 {{end}}</dl>
 {{end}}{{if or .Approve .Deny}}<form method="post" autocomplete="off">
+<button disabled hidden></button>
 <label for="reason">Reason (optional; the agent is told)</label>
 <textarea id="reason" name="reason" rows="2" maxlength="500"></textarea>
-<div class="buttons">
+{{with .Word}}<label for="word">The risk is high. To approve, type <b>{{line .}}</b> here</label>
+<input id="word" name="word" type="text" autocapitalize="off" autocorrect="off" spellcheck="false">
+{{end}}<div class="buttons">
 {{if .Deny}}<button name="decision" value="deny">Deny</button>
 {{end}}{{if .Approve}}<button name="decision" value="approve">Approve</button>
 {{end}}</div>
@@ -337,7 +345,7 @@ var compiled = sync.OnceValues(func() (*template.Template, error) {
 	return template.New("page").Funcs(template.FuncMap{"text": visible.Text, "line": visible.Line}).Parse(pageText)
 })
 
-// render writes a page.
+// render writes a page. Its first button, which nobody sees, is what Enter in a field would press: nothing happens.
 func render(v view) ([]byte, error) {
 	t, err := compiled()
 	if err != nil {
