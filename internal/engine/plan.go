@@ -206,12 +206,21 @@ func planCall(s *session.Session, c session.Call, digest string, traits func(ses
 			break
 		}
 		p.Do, p.Wait = DoWait, p.wait(session.WaitApproval)
+		if d := p.Wait.Deadline; d != nil && d.Outcome == session.ExpireDefault && asksByPolicy(s, c) {
+			d.Outcome, d.Value = session.ExpireDeny, nil // the tool has declared it for its own approval, or the client's result
+		}
 	case p.Traits.Client:
 		p.Do, p.Wait = DoWait, p.wait(session.WaitClientTool)
 	default:
 		p.Do = DoRun
 	}
 	return p
+}
+
+// asksByPolicy reports whether the policy of the task has calls of the tool wait for an approval. Silence
+// never gives that.
+func asksByPolicy(s *session.Session, c session.Call) bool {
+	return s.Rules.Asked.ModeOf(c.Name) == session.ToolPrompt
 }
 
 // needsApproval reports whether a call waits for one: its tool says so, or the policy of the task.
@@ -347,8 +356,7 @@ func (t *taken) approve(s *session.Session, c session.Call, a session.Answer, w 
 	if journal.Digest(w.Arguments) != w.Digest || journal.ShownDigest(w) != w.ShownDigest || a.ShownDigest != w.ShownDigest {
 		decided = ""
 	}
-	byDeadline := a.Kind == session.AnswerExpiry && !w.NeedsSeveral()
-	if w.Votes() && !byDeadline && !w.Tally(a.Votes, nil).Approved {
+	if w.Votes() && !w.Tally(a.Votes, nil).Approved {
 		decided = ""
 	}
 	if a.Error == "" && decided != "" && decided == a.Digest {
@@ -422,7 +430,7 @@ func (t *taken) takeDefault(s *session.Session, c session.Call, a session.Answer
 	switch w.Kind {
 	case session.WaitApproval:
 		var approved bool
-		if json.Unmarshal(a.Result, &approved) == nil && approved {
+		if json.Unmarshal(a.Result, &approved) == nil && approved && !w.Rule.NeedsPeople() && !asksByPolicy(s, c) {
 			t.approve(s, c, a, w, digest)
 			return
 		}

@@ -84,7 +84,11 @@ func TestPlan_votes(t *testing.T) {
 			p := engine.Plan(st.s, "d1", func(session.Call, json.RawMessage) engine.Traits { return engine.Traits{Known: true, Approval: yes} })[0]
 			require.Equal(t, c.runs, p.Do == engine.DoRun)
 			if !c.runs {
-				require.Equal(t, llm.ResultError, p.Result.Status)
+				want := llm.ResultError
+				if c.kind == session.AnswerExpiry {
+					want = llm.ResultTimedOut
+				}
+				require.Equal(t, want, p.Result.Status)
 				require.True(t, p.NeverRan)
 			}
 		})

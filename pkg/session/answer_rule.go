@@ -58,6 +58,12 @@ func (r *AnswerRule) IsZero() bool {
 	return r == nil || len(r.Roles) == 0 && r.Need < 2 && r.Noes < 2 && !r.NotRequester && (r.Assurance == "" || r.Assurance == AssuranceLink)
 }
 
+// NeedsPeople reports whether the rule asks for people that a deadline cannot stand for: several, others
+// than who asked for the task, or people who have signed in.
+func (r *AnswerRule) NeedsPeople() bool {
+	return r != nil && (r.Need > 1 || r.Noes > 1 || r.NotRequester || r.Assurance != "" && r.Assurance != AssuranceLink)
+}
+
 // Hold puts a rule on a wait, with the people who asked for the task where it keeps them from
 // answering. Need and Noes are for approvals, and are left out of other kinds.
 func (w *Wait) Hold(rule *AnswerRule, requesters []string) {

@@ -105,9 +105,14 @@ func checkRule[In any](spec Spec[In], wrong func(field, format string, args ...a
 	default:
 		wrong("Assurance", "%q is no assurance: use tool.AssuranceLink or tool.AssuranceSignedIn", spec.Assurance)
 	}
-	if x := spec.Expiry; x != nil && x.Outcome == session.ExpireDefault && spec.Approve != nil && x.Value == true && (spec.Need > 1 || spec.NotRequester) {
-		wrong("Expiry", "a default of true would approve without the people that Need and NotRequester ask for: use false, deny, fail or reask")
+	if x := spec.Expiry; x != nil && x.Outcome == session.ExpireDefault && spec.Approve != nil && isTrue(x.Value) && spec.answerRule().NeedsPeople() {
+		wrong("Expiry", "a default of true would approve without the people that Need, Noes, NotRequester and Assurance ask for: use false, deny, fail or reask")
 	}
+}
+
+func isTrue(v any) bool {
+	raw, err := marshalValue(v)
+	return err == nil && string(raw) == "true"
 }
 
 func checkExpiry[In any](spec Spec[In], client bool, wrong func(field, format string, args ...any)) {

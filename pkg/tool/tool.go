@@ -75,6 +75,10 @@ type Spec[In any] struct {
 	Schema json.RawMessage
 }
 
+func (s *Spec[In]) answerRule() *session.AnswerRule {
+	return &session.AnswerRule{Roles: slices.Clone(s.Roles), Need: s.Need, Noes: s.Noes, NotRequester: s.NotRequester, Assurance: s.Assurance}
+}
+
 // Always is an approval rule: a person must agree to every call.
 func Always[In any](In) bool { return true }
 
@@ -153,9 +157,8 @@ func define[In any](spec Spec[In], client bool) *definition {
 			return in, decodeInto(args, in)
 		},
 	}
-	rule := session.AnswerRule{Roles: slices.Clone(spec.Roles), Need: spec.Need, Noes: spec.Noes, NotRequester: spec.NotRequester, Assurance: spec.Assurance}
-	if !rule.IsZero() {
-		d.rule = &rule
+	if rule := spec.answerRule(); !rule.IsZero() {
+		d.rule = rule
 	}
 	if d.effect == "" {
 		d.effect = session.SideEffect

@@ -140,6 +140,12 @@ func TestDefine_tells_every_mistake(t *testing.T) {
 		"silence_is_nobody": {change: func(s *tool.Spec[refundIn]) {
 			s.Approve, s.NotRequester, s.Expiry = tool.Always[refundIn], true, hour(session.ExpireDefault, true)
 		}, want: []string{"Expiry: a default of true would approve without the people"}},
+		"silence_is_not_two_noes": {change: func(s *tool.Spec[refundIn]) {
+			s.Approve, s.Noes, s.Expiry = tool.Always[refundIn], 2, hour(session.ExpireDefault, true)
+		}, want: []string{"Expiry: a default of true would approve without the people"}},
+		"silence_has_not_signed_in": {change: func(s *tool.Spec[refundIn]) {
+			s.Approve, s.Assurance, s.Expiry = tool.Always[refundIn], tool.AssuranceSignedIn, hour(session.ExpireDefault, json.RawMessage(` true`))
+		}, want: []string{"Expiry: a default of true would approve without the people"}},
 		"expiry_of_nothing": {
 			change: func(s *tool.Spec[refundIn]) { s.Expiry = hour(session.ExpireDeny, nil) },
 			want:   []string{"Expiry: the tool waits for nobody"},
