@@ -28,6 +28,7 @@ var plan = house{
 		"pkg/tool":          2,
 		"internal/engine":   2,
 		"internal/toolcall": 1.5, // what pkg/tool keeps from its users
+		"internal/standing": 1.6, // which calls a standing permission covers
 
 		"pkg/tool/internal/jsontype": 1.9, // what encoding/json refuses in a tool's types
 		"pkg/tool/internal/shape":    1.9, // what encoding/json makes of arguments
@@ -55,6 +56,7 @@ var plan = house{
 		"pkg/runtime/internal/ledger":      3.6,
 		"pkg/runtime/internal/answers":     3.6, // what callers say, checked
 		"pkg/runtime/internal/idempotency": 3.6, // idempotency keys
+		"pkg/runtime/internal/permissions": 3.6, // standing permissions
 		"pkg/runtime/internal/audit":       3.7, // what is recorded of waits, and whether it is whole
 		"pkg/runtime/internal/worker":      3.7, // what a delivered message does
 		"pkg/runtime/internal/sweep":       3.7,
@@ -175,7 +177,7 @@ var plan = house{
 		"pkg/client":                  2700, // each route's JSON and method
 		"pkg/runtime":                 3200, // what each verb takes and returns, and its idempotency key; rooms below carry it out
 		"pkg/cli":                     2705, // the words and flags of each command; rooms below carry it out
-		"pkg/runtime/internal/worker": 2760, // one step, with what may stop it at any point
+		"pkg/runtime/internal/worker": 2780, // one step, with what may stop it at any point
 		"model/internal/chain":        2800, // one protocol, which is read as a whole
 		"pkg/sqlite":                  2800, // one writer for store and queue: both ports share its transaction
 		"pkg/store/storetest":         2850,

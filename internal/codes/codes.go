@@ -39,6 +39,7 @@ const (
 	SessionNotFound    Code = "session_not_found"
 	WaitNotFound       Code = "wait_not_found"
 	CheckpointNotFound Code = "checkpoint_not_found"
+	PermissionNotFound Code = "permission_not_found"
 	InvalidCheckpoint  Code = "invalid_checkpoint"
 	InvalidCursor      Code = "invalid_cursor"
 	NotAllowed         Code = "not_allowed"
@@ -104,7 +105,7 @@ func (c Code) Class() Class {
 	case InvalidID, InvalidInput, InputTooLarge, InvalidAnswer, WrongKind, InvalidCheckpoint,
 		InvalidModel, InvalidCursor:
 		return ClassInvalid
-	case UnknownAgent, SessionNotFound, WaitNotFound, CheckpointNotFound:
+	case UnknownAgent, SessionNotFound, WaitNotFound, CheckpointNotFound, PermissionNotFound:
 		return ClassNotFound
 	case NotAllowed, AgentNotOffered, RequesterMayNotAnswer, SignInRequired:
 		return ClassForbidden

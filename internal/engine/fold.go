@@ -114,6 +114,7 @@ func ApplyChecked(s *session.Session, e *journal.Entry) error {
 
 // apply folds an entry that was checked: it cannot fail.
 func apply(s *session.Session, e *journal.Entry, back *history) {
+	takePermissions(s, e)
 	s.InputExpired = nil
 	if e.Task != s.Task {
 		s.TaskUsage, s.Delays, s.Failures = llm.Usage{}, nil, 0

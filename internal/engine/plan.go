@@ -44,6 +44,10 @@ type Traits struct {
 	Expiry   *Expiry
 	Who      []string
 	Rule     *session.AnswerRule
+	// Permission returns the standing permission that covers the call, nil where there is none. It is
+	// called only if a person would have to be asked, and nobody was asked about the call before. A nil
+	// one is none.
+	Permission func() *session.Permission
 }
 
 // Expiry says how long a wait stays open and what happens then.
@@ -86,6 +90,8 @@ type CallPlan struct {
 	// Decided is the digest of the arguments that were approved; empty where nobody was asked. It is
 	// compared again when the tool is called.
 	Decided string
+	// Permission is the standing permission that lets the call run without asking; nil where none had to.
+	Permission *session.Permission
 	// Replies to questions of the call, for DoRun.
 	Replies []session.Answer
 	// Policy is the digest of the agent the plan was made under: every wait the call
@@ -205,6 +211,10 @@ func planCall(s *session.Session, c session.Call, digest string, traits func(ses
 			p.Do, p.NeverRan, p.Result = DoResult, true, Result(c, llm.ResultDenied, TextDenied+": "+TextNoPause)
 			break
 		}
+		if p.covered() {
+			p.Do, p.Decided = DoRun, journal.Digest(p.Arguments)
+			break
+		}
 		p.Do, p.Wait = DoWait, p.wait(session.WaitApproval)
 		if d := p.Wait.Deadline; d != nil && d.Outcome == session.ExpireDefault && asksByPolicy(s, c) {
 			d.Outcome, d.Value = session.ExpireDeny, nil // the tool has declared it for its own approval, or the client's result
@@ -226,6 +236,17 @@ func asksByPolicy(s *session.Session, c session.Call) bool {
 // needsApproval reports whether a call waits for one: its tool says so, or the policy of the task.
 func (p *CallPlan) needsApproval(asked *session.TaskRules) bool {
 	return asked.ModeOf(p.Call.Name) == session.ToolPrompt || p.Traits.Approval != nil && p.Traits.Approval()
+}
+
+// covered reports whether a standing permission lets a call run, and keeps which. What a person was
+// asked about once is decided by a person.
+func (p *CallPlan) covered() bool {
+	asked := slices.ContainsFunc(p.Call.Waits, func(w session.Wait) bool { return w.Kind == session.WaitApproval })
+	if asked || p.Traits.Client || p.Traits.Permission == nil {
+		return false
+	}
+	p.Permission = p.Traits.Permission()
+	return p.Permission != nil
 }
 
 func (p *CallPlan) wait(kind session.WaitKind) session.Wait {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -147,6 +148,6 @@ func TestCheckDecided(t *testing.T) {
 		"less, approved so": {engine.CallPlan{Arguments: json.RawMessage(`{"text":"x"}`), Decided: journal.Digest([]byte(`{"text":"x"}`))}, toolrun.ErrMismatch},
 		"what is refused":   {engine.CallPlan{Arguments: json.RawMessage(`{}`), Decided: journal.Digest([]byte(`{}`))}, toolrun.ErrMismatch},
 	} {
-		require.Equal(t, c.want, toolrun.CheckDecided(made, c.p), name)
+		require.Equal(t, c.want, toolrun.CheckDecided(made, c.p, time.Time{}), name)
 	}
 }

@@ -41,15 +41,22 @@ func Traits(t tool.Tool, arguments json.RawMessage) engine.Traits {
 // ErrMismatch says that a call was approved with other arguments than the tool's function would get.
 var ErrMismatch = errors.New(engine.TextMismatch)
 
+// ErrPermissionOver says that a standing permission ended after the step began and before the call did.
+var ErrPermissionOver = errors.New("the permission for this call ended before the call could begin, so it was not started. Call it again, and a person is asked")
+
 // CheckDecided compares what was approved with what the tool's function gets, at the moment before it
-// does: [ErrMismatch], unless nobody had to be asked.
-func CheckDecided(t tool.Tool, p engine.CallPlan) error {
+// does: [ErrMismatch], unless nobody had to be asked. What a standing permission covers begins before
+// that ends: [ErrPermissionOver].
+func CheckDecided(t tool.Tool, p engine.CallPlan, now time.Time) error {
 	if p.Decided == "" {
 		return nil
 	}
 	effective, err := t.Effective(p.Arguments)
 	if err != nil || journal.Digest(effective) != p.Decided || journal.Digest(p.Arguments) != p.Decided {
 		return ErrMismatch
+	}
+	if p.Permission != nil && !now.Before(p.Permission.Standing.Until) {
+		return ErrPermissionOver
 	}
 	return nil
 }
@@ -126,7 +133,7 @@ func Unknown(p engine.CallPlan) (*llm.ToolResult, *session.Wait) {
 // Probe asks the tool whether an earlier run took effect. Its result is that of the call;
 // nil says that the run had no effect and the tool is to run again.
 func Probe(ctx context.Context, t tool.Tool, c *tool.Call, p engine.CallPlan) *llm.ToolResult {
-	if err := CheckDecided(t, p); err != nil {
+	if err := CheckDecided(t, p, time.Time{}); err != nil { // it only looks
 		result := engine.Result(p.Call, llm.ResultUnknown, engine.TextUnknown+" "+err.Error())
 		return &result
 	}

@@ -43,6 +43,7 @@ const (
 	CodeSessionNotFound        = codes.SessionNotFound
 	CodeWaitNotFound           = codes.WaitNotFound
 	CodeCheckpointNotFound     = codes.CheckpointNotFound
+	CodePermissionNotFound     = codes.PermissionNotFound
 	CodeInvalidCheckpoint      = codes.InvalidCheckpoint
 	CodeInvalidCursor          = codes.InvalidCursor
 	CodeNotAllowed             = codes.NotAllowed

@@ -34,6 +34,11 @@ const (
 	// AuditTaken: an entry took the answer in. AuditClosed: an entry closed the wait.
 	AuditTaken  AuditKind = "taken"
 	AuditClosed AuditKind = "closed"
+	// AuditRevoked: somebody took back the standing permission that the answer gave. AuditCovered: a call
+	// ran that a standing permission covers; Wait is the permission, Who gave it, Data has the digest of
+	// what ran.
+	AuditRevoked AuditKind = "revoked"
+	AuditCovered AuditKind = "covered"
 	// AuditDenied: the policy of the task denied a call, and nobody was asked.
 	AuditDenied AuditKind = "denied"
 )

@@ -54,6 +54,9 @@ type Session struct {
 	ReplySeq int64
 	// Waits the journal opened and has not taken in.
 	Waits []Wait
+	// Permissions that people gave in this session and that no later entry has made void, oldest first.
+	// They follow from the journal; whether one is over or revoked does not.
+	Permissions []Permission `json:"-"`
 	// Held messages came while calls were open; they follow when the last result is in.
 	Held []llm.Message
 	// Mail ids taken in.

@@ -170,6 +170,8 @@ type Answer struct {
 	Approved    *bool           `json:"approved,omitempty"`
 	Reason      string          `json:"reason,omitempty"`
 	EditedInput json.RawMessage `json:"editedInput,omitempty"`
+	// Standing allows more calls than the one that is approved.
+	Standing *Standing `json:"standing,omitempty"`
 	// Digest of the arguments that were decided on: those shown, or those edited. An
 	// approval runs nothing without it, nor anything else.
 	Digest string `json:"digest,omitempty"`

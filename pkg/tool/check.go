@@ -72,6 +72,7 @@ func check[In any](spec Spec[In], client bool) error {
 	}
 	checkExpiry(spec, client, wrong)
 	checkRule(spec, wrong)
+	checkStanding(spec, client, wrong)
 	return errors.Join(errs...)
 }
 
@@ -113,6 +114,19 @@ func checkRule[In any](spec Spec[In], wrong func(field, format string, args ...a
 func isTrue(v any) bool {
 	raw, err := marshalValue(v)
 	return err == nil && string(raw) == "true"
+}
+
+// checkStanding is about permissions for later calls.
+func checkStanding[In any](spec Spec[In], client bool, wrong func(field, format string, args ...any)) {
+	switch s := spec.Standing; {
+	case s == nil:
+	case client:
+		wrong("Standing", "the client decides about its own tools: leave it nil")
+	case spec.Need > 1 || spec.Noes > 1:
+		wrong("Standing", "several people decide about each call (Need, Noes), and one cannot allow the next ones for them")
+	case s.MaxAge < 0 || s.MaxAge > session.MaxStanding || s.MaxAge > 0 && s.MaxAge < time.Second:
+		wrong("Standing", "MaxAge is %s: use a second to %s, or zero for that", s.MaxAge, session.MaxStanding)
+	}
 }
 
 func checkExpiry[In any](spec Spec[In], client bool, wrong func(field, format string, args ...any)) {

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,6 +68,9 @@ type Spec[In any] struct {
 	NotRequester bool
 	// Assurance is how sure it must be who answers; zero means [AssuranceLink].
 	Assurance Assurance
+	// Standing lets who approves a call allow later calls as well, in the same session and for a time
+	// (docs/waiting.md). Nil asks for each call. A call whose preview has a high risk is always asked for.
+	Standing *Standing
 	// Properties overlays the inferred schema: its keywords are added to those of
 	// the property it is named after, as in {"amount": {"minimum": 1}}.
 	Properties map[string]json.RawMessage
@@ -96,6 +100,7 @@ type definition struct {
 	expiry            *Expiry
 	who               []string
 	rule              *session.AnswerRule // nil where Who says all
+	standing          time.Duration       // 0 where no permission stands
 	schema            *schema
 	raw               json.RawMessage
 	digest            string // of all that matters, made once
@@ -159,6 +164,9 @@ func define[In any](spec Spec[In], client bool) *definition {
 	}
 	if rule := spec.answerRule(); !rule.IsZero() {
 		d.rule = rule
+	}
+	if spec.Standing != nil {
+		d.standing = cmp.Or(spec.Standing.MaxAge, session.MaxStanding)
 	}
 	if d.effect == "" {
 		d.effect = session.SideEffect
@@ -252,6 +260,10 @@ func (t Tool) Rule() *session.AnswerRule {
 	return &own
 }
 
+// Standing returns how long a standing permission for calls of the tool lasts at most; 0 where there
+// can be none.
+func (t Tool) Standing() time.Duration { return t.def().standing }
+
 // HasApproval reports whether the tool has an approval rule.
 func (t Tool) HasApproval() bool { return t.def().approve != nil }
 
@@ -280,7 +292,8 @@ func (d *definition) makeDigest() string {
 		OnUnknown                session.UnknownPolicy
 		Who                      []string
 		Rule                     *session.AnswerRule `json:",omitempty"`
-	}{d.name, d.description, d.raw, d.effect, d.approve != nil, d.client, d.finish, d.timeout, d.onUnknown, d.who, d.rule})
+		Standing                 time.Duration       `json:",omitempty"`
+	}{d.name, d.description, d.raw, d.effect, d.approve != nil, d.client, d.finish, d.timeout, d.onUnknown, d.who, d.rule, d.standing})
 	if err != nil {
 		// A schema that is no JSON: the definition has told its mistake already.
 		raw = []byte(d.name + "\x00" + string(d.raw))

@@ -1,6 +1,10 @@
 package tool
 
-import "github.com/adjourn/adjourn/pkg/session"
+import (
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/session"
+)
 
 // The words of a tool's definition. Each is an alias of the type or constant of the
 // same name in package session, so that a program that defines tools imports tool alone.
@@ -29,6 +33,12 @@ type (
 	// Assurance says how sure it must be who answers: [AssuranceLink] or [AssuranceSignedIn].
 	Assurance = session.Assurance
 )
+
+// Standing lets a person who approves a call allow later ones beside it.
+type Standing struct {
+	// MaxAge is how long such a permission lasts at most; zero means 24 hours, which is the most.
+	MaxAge time.Duration
+}
 
 // The risks. A [Preview] that names none says nothing about it.
 const (

@@ -33,4 +33,6 @@ type ToolRun struct {
 	Millis int64     `json:"millis,omitempty"`
 	// Digest of the effective arguments, those it ran with.
 	Digest string `json:"digest"`
+	// Permission is the standing permission that let it run without asking; empty where none had to.
+	Permission string `json:"permission,omitempty"`
 }

@@ -203,6 +203,8 @@ type WaitRecord struct {
 	// Wait.Needs: an extension is in Wait.Deadline and Due as well, a delegation in Wait.Who, which
 	// say what counts now, also to a program that does not know acts.
 	Acts []session.WaitAct `json:"acts,omitempty"`
+	// Revoked says who took the standing permission back that the answer gave; nil where nobody did.
+	Revoked *session.Revocation `json:"revoked,omitempty"`
 	// Audit is the end of the chain of the wait's audit lines.
 	Audit AuditTip `json:"audit,omitzero"`
 	// Noticed says that a notice tells the answer or the expiry.

@@ -50,7 +50,7 @@ func New(cfg Config) *Checker { return &Checker{cfg: cfg} }
 // over HTTP. The fields that name the wait are allowed with every kind.
 var answerFields = map[session.AnswerKind][]string{
 	session.AnswerClientTool: {"result", "error"},
-	session.AnswerApproval:   {"approvalId", "approved", "reason", "editedInput"},
+	session.AnswerApproval:   {"approvalId", "approved", "reason", "editedInput", "standing"},
 	session.AnswerReply:      {"id", "selected", "text"},
 	session.AnswerMessage:    {"message"},
 	session.AnswerVerdict:    {"verdict", "reason", "result"},
@@ -72,6 +72,7 @@ func CheckFields(key session.Key, a session.Answer) error {
 		{"approved", a.Approved != nil},
 		{"reason", a.Reason != ""},
 		{"editedInput", a.EditedInput != nil},
+		{"standing", a.Standing != nil},
 		{"result", a.Result != nil},
 		{"error", a.Error != ""},
 		{"selected", a.Selected != nil},
@@ -118,7 +119,11 @@ func (c *Checker) Check(key session.Key, record journal.WaitRecord, a session.An
 			return a, refusal.New(codes.InvalidAnswer, key, "%s: the answer is not valid UTF-8 text", Label(w))
 		}
 	}
-	if err := c.checkContent(record, key, &a); err != nil {
+	err := c.checkContent(record, key, &a)
+	if err == nil {
+		err = c.checkStanding(key, record, &a, by)
+	}
+	if err != nil {
 		if refused := (*refusal.Error)(nil); errors.As(err, &refused) {
 			return a, refused // it has its own code: a message that is empty or too long
 		}

@@ -107,8 +107,11 @@ func onlyReason(a, b session.Answer) bool {
 func decisionDigest(a session.Answer) string {
 	selected := slices.Clone(a.Selected)
 	slices.Sort(selected)
+	if a.Standing != nil { // when it ends follows from when it is given
+		a.Standing = &session.Standing{For: a.Standing.For, Conditions: a.Standing.Conditions}
+	}
 	raw, err := json.Marshal(session.Answer{
-		Kind: a.Kind, Approved: a.Approved, Reason: a.Reason, EditedInput: a.EditedInput, Result: a.Result, Error: a.Error,
+		Kind: a.Kind, Approved: a.Approved, Reason: a.Reason, EditedInput: a.EditedInput, Standing: a.Standing, Result: a.Result, Error: a.Error,
 		Selected: selected, Text: a.Text, Message: a.Message, Status: a.Status, Verdict: a.Verdict, Outcome: a.Outcome,
 	})
 	if err != nil {

@@ -18,7 +18,7 @@ func (r *records) all() []session.AuditLine {
 	for i := range r.waits {
 		lines = append(lines, r.ofWait(&r.waits[i])...)
 	}
-	return append(lines, r.denied()...)
+	return append(append(lines, r.denied()...), r.covered()...)
 }
 
 // actLines are the kinds of line of what was done to a wait without deciding it. A dismissal is an answer.
@@ -58,6 +58,9 @@ func (r *records) ofWait(record *journal.WaitRecord) []session.AuditLine {
 	}
 	for _, v := range record.Votes {
 		insert(session.AuditVoted, v.When, v.Who, v.From, v)
+	}
+	if v := record.Revoked; v != nil {
+		insert(session.AuditRevoked, v.At, v.Who, v.From, v)
 	}
 	if a := record.Answer; a != nil {
 		kind := session.AuditAnswered

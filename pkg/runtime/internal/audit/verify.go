@@ -46,6 +46,7 @@ func (r *records) verify() session.AuditCheck {
 		c.call(&r.tools[i])
 	}
 	c.approved()
+	c.permissions()
 	c.runRecords()
 	for i := range r.mails {
 		c.seal("mail "+r.mails[i].ID, &r.mails[i])

@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/internal/toolrun"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/permissions"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -285,7 +286,14 @@ func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) (aski
 	if err != nil {
 		return nil, err
 	}
-	plans := engine.Plan(inv.withReply(out.Reply), digest, inv.traits)
+	s := inv.withReply(out.Reply)
+	allowed := permissions.Finder{
+		Sessions: inv.sessions, Registry: inv.cfg.Registry, Session: s, Digest: digest, Requesters: slices.Concat(s.Requesters, out.Requesters), Now: inv.cfg.Now(),
+	}
+	plans := engine.Plan(s, digest, allowed.Traits(ctx, inv.traits))
+	if allowed.Err != nil {
+		return nil, allowed.Err
+	}
 	if out.Reply != nil && slices.ContainsFunc(plans, needsReply) {
 		if err := inv.commitReply(ctx, out, plans); err != nil {
 			return nil, err

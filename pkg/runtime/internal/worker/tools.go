@@ -211,12 +211,14 @@ func (inv *invocation) execute(ctx context.Context, t tool.Tool, p engine.CallPl
 	c := inv.newCall(p, state, book)
 	runCtx, cancel := context.WithTimeout(ctx, t.Timeout())
 	defer cancel()
-	if err := toolrun.CheckDecided(t, p); err != nil {
+	began := inv.cfg.Now()
+	if err := toolrun.CheckDecided(t, p, began); err != nil {
 		inv.conclude(ctx, runCtx, p, c, toolReturn{err: err}, book, out)
-		inv.tellMismatch(ctx, p, out)
+		if errors.Is(err, toolrun.ErrMismatch) {
+			inv.tellMismatch(ctx, p, out)
+		}
 		return
 	}
-	began := inv.cfg.Now()
 	done := make(chan toolReturn, 1)
 	arguments := p.Arguments // alone: the goroutine would keep the whole plan
 	go func() {

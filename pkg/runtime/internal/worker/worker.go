@@ -53,6 +53,9 @@ type Worker struct {
 	planners *planners
 }
 
+// Digest identifies the agent of a task as it is in this program.
+func (w *Worker) Digest(rules session.Rules) (string, error) { return w.planners.digest(rules) }
+
 // New returns a worker.
 func New(cfg Config) *Worker {
 	return &Worker{cfg: cfg, sessions: cfg.Sessions, ledgers: ledger.New(cfg.Sessions, cfg.Store, cfg.Now), planners: newPlanners(cfg.Registry, cfg.Env)}
