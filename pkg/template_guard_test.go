@@ -241,6 +241,8 @@ func TestTemplateAlarms(t *testing.T) {
 		"DeadLettersWait": {"AWS/SQS ApproximateNumberOfMessagesVisible", "Maximum", queue("DeadLetters"), 3, 3, 0},
 		"DeadLettersCome": {"AWS/SQS NumberOfMessagesReceived", "Sum", queue("DeadLetters"), 1, 1, 0},
 		"TasksFailed":     {"adjourn TasksFailed", "Sum", nil, 1, 1, 0},
+		"NoticesGivenUp":  {"adjourn NoticesGivenUp", "Sum", nil, 1, 1, 0},
+		"NoticeErrors":    {"AWS/Lambda Errors", "Sum", function("Notice"), 3, 2, 0},
 		"EventsFailed":    {"AWS/SQS ApproximateNumberOfMessagesVisible", "Maximum", queue("FailedEvents"), 1, 1, 0},
 		"EventsLost":      {"AWS/Lambda DestinationDeliveryFailures", "Sum", function("Event"), 1, 1, 0},
 		"StepsWaitLong":   {"AWS/SQS ApproximateAgeOfOldestMessage", "Maximum", queue("Steps"), 1, 1, 1800},
@@ -268,7 +270,7 @@ func TestTemplateAlarms(t *testing.T) {
 			wanted["Dimensions"] = []any{a.of}
 		}
 		switch id {
-		case "TasksFailed":
+		case "TasksFailed", "NoticesGivenUp":
 			wanted["Namespace"] = sub("adjourn/${AWS::StackName}")
 		case "SweepSilent": // no data is the alarm, and where a new alarm begins
 			wanted["ComparisonOperator"], wanted["TreatMissingData"], wanted["InsufficientDataActions"] = "LessThanThreshold", "missing", topic
@@ -287,11 +289,15 @@ func TestTemplateAlarms(t *testing.T) {
 	}}, throttles["Metrics"])
 
 	filters := b.ids(t, "AWS::Logs::MetricFilter")
-	require.Equal(t, []string{"StepTasksFailed", "SweepTasksFailed"}, filters, "the functions that fail tasks")
+	require.Equal(t, []string{"NoticeNoticesGivenUp", "StepTasksFailed", "SweepNoticesGivenUp", "SweepTasksFailed"}, filters, "the functions that fail tasks, or give notices up")
 	for _, id := range filters {
+		metric, line := "TasksFailed", "task failed" // what pkg/app/serverless logs
+		if strings.HasSuffix(id, "NoticesGivenUp") {
+			metric, line = "NoticesGivenUp", "notice given up" // and internal/notice, and the sweep
+		}
 		require.Equal(t, object{
-			"LogGroupName": ref(strings.TrimSuffix(id, "TasksFailed") + "Logs"), "FilterPattern": `{ $.msg = "task failed" }`, // what pkg/app/serverless logs
-			"MetricTransformations": []any{object{"MetricNamespace": sub("adjourn/${AWS::StackName}"), "MetricName": "TasksFailed", "MetricValue": "1"}},
+			"LogGroupName": ref(strings.TrimSuffix(id, metric) + "Logs"), "FilterPattern": `{ $.msg = "` + line + `" }`,
+			"MetricTransformations": []any{object{"MetricNamespace": sub("adjourn/${AWS::StackName}"), "MetricName": metric, "MetricValue": "1"}},
 		}, b.properties(t, id, "AWS::Logs::MetricFilter"))
 	}
 }

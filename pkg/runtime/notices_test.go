@@ -1,9 +1,11 @@
 package runtime_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -208,7 +210,12 @@ func TestNotices_left_to_the_sweep(t *testing.T) {
 // What no program sends any more, since all channels were taken away, is given up, and the list says why.
 func TestNotices_without_channels(t *testing.T) {
 	t.Parallel()
-	w, _, _ := asks(t, "approve")
+	w := asker(t)
+	plain := w.cfg.Store
+	w.withOutbox()
+	w.run(w.process(), "approve")
+	var log bytes.Buffer
+	p := w.process(func(cfg *runtime.Config) { cfg.Store, cfg.Log = plain, slog.New(slog.NewTextHandler(&log, nil)) })
 	sends := func() []journal.NoticeSend {
 		page, err := w.reader.Notices(t.Context(), runtime.NoticesParams{Tenant: w.key.Tenant})
 		require.NoError(t, err)
@@ -216,12 +223,14 @@ func TestNotices_without_channels(t *testing.T) {
 		return page.Found[0].Item.Notice.Sends
 	}
 	w.clock.advance(4 * 24 * time.Hour)
-	_, err := w.reader.Sweep(t.Context())
+	_, err := p.Sweep(t.Context())
 	require.NoError(t, err)
+	require.NotContains(t, log.String(), "notice given up")
 	require.Equal(t, journal.NoticePending, sends()[0].State, "somebody may still come")
 	w.clock.advance(outbox.Grace)
-	_, err = w.reader.Sweep(t.Context())
+	_, err = p.Sweep(t.Context())
 	require.NoError(t, err)
+	require.Contains(t, log.String(), `msg="notice given up"`, "an alarm counts it")
 	for _, send := range sends() {
 		require.Equal(t, journal.NoticeGivenUp, send.State)
 		require.Contains(t, send.Error, "no program that sends to "+send.Channel)
