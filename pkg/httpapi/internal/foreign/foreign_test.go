@@ -71,6 +71,10 @@ func TestRead(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want, asked.Answers)
 			require.Nil(t, asked.Decisions)
+			raw := []byte(body)
+			_, err = foreign.Read(foreign.FormOf(raw), raw, waits)
+			require.NoError(t, err)
+			require.Equal(t, body, string(raw), "the body is as it was")
 		})
 	}
 
@@ -135,6 +139,20 @@ func TestRead_never_yes(t *testing.T) {
 			_, err := foreign.Read(foreign.FormOf([]byte(body)), []byte(body), waits)
 			require.ErrorIs(t, err, want)
 		})
+	}
+}
+
+// TestNamed: what is recorded of a body that is refused is with the waits it names, in whatever place.
+func TestNamed(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string][]string{
+		`{"waitId":"w2-1","approvalId":"w2-1_x-Y_9","approved":"false"}`: {"w2-1"},
+		`[{"interruptResponse":{"interruptId":"w2-1_abc"}}]`:             {"w2-1"},
+		`{"decisions":{"w2-2":{"action":"x"},"w3-1_a":null}}`:            {"w2-2", "w3-1"},
+		`"w2-1"`: {"w2-1"}, `["w1-1","w1-2","w1-3","w1-4","w1-5","w1-6","w1-7","w1-8","w1-9"]`: {"w1-1", "w1-2", "w1-3", "w1-4", "w1-5", "w1-6", "w1-7", "w1-8"},
+		`{"waitId":"w2-1"`: nil, ``: nil, `{"text":"see w2-1"}`: nil, `{"waitId":"W2-1"}`: nil, `{"waitId":"w2"}`: nil, `{"waitId":"w9999999999999999999-1"}`: nil,
+	} {
+		require.Equal(t, want, foreign.Named([]byte(body)), body)
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 
 // strands reads a list of interrupt responses, or one.
 func (r reader) strands(body []byte) (Asked, error) {
-	list := []json.RawMessage{body}
-	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
-		if err := json.Unmarshal(body, &list); err != nil {
-			return Asked{}, invalid("%v", err)
-		}
+	var list []json.RawMessage // of its own: an item that is the body would be written over, and so the body
+	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
+		list = []json.RawMessage{body}
+	} else if err := json.Unmarshal(body, &list); err != nil {
+		return Asked{}, invalid("%v", err)
 	}
 	if len(list) == 0 {
 		return Asked{}, invalid("the list is empty: it answers nothing")
