@@ -41,8 +41,14 @@ func (p point) String() string { return p.story[p.phase].name + " " + p.at }
 // calm tells a story undisturbed and returns the places it passes.
 func calm(t *testing.T, told []phase, approved string) []point {
 	t.Helper()
+	return calmIn(t, trapWorld(t, "undisturbed", approved), told)
+}
+
+// calmIn is calm in a trial of its own.
+func calmIn(t *testing.T, w *world, told []phase) []point {
+	t.Helper()
 	var points []point
-	try(t, trapWorld(t, "undisturbed", approved), func(w *world) {
+	try(t, w, func(w *world) {
 		for i, p := range told {
 			w.passDeadline(p)
 			record := w.path("places-" + p.name)

@@ -139,12 +139,12 @@ func (w *world) each(acts []act, fuses []*fuse, detached bool) map[string]bool {
 	return unknown
 }
 
-// TestBatch_in_any_order_with_a_kill_between_any_two: the calls of one reply are answered in every order, each by
+// TestBatch_in_any_order_killed_everywhere: the calls of one reply are answered in every order, each by
 // a process of its own, and each of these processes is killed before and after each of its writes, alone and
 // all of them one after the other. The results come in the order in which the calls were declared, what was
 // approved runs once, what was denied never, and the agent goes on; also where the first of three that were
 // approved fails, and where no call of the batch runs before all is decided.
-func TestBatch_in_any_order_with_a_kill_between_any_two(t *testing.T) {
+func TestBatch_in_any_order_killed_everywhere(t *testing.T) {
 	t.Parallel()
 	for name, b := range map[string]batch{"two auto, one approved, one denied, one of the client": mixed(), "three approved, the first fails": failing()} {
 		for i, order := range b.orders() {

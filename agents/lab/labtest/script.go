@@ -124,6 +124,12 @@ func (s *Script) Ask() Call {
 	return Call{"call": "pick_color"}
 }
 
+// Locate is a call that the user's own device answers.
+func (s *Script) Locate() Call {
+	s.waits++
+	return Call{"call": "locate"}
+}
+
 // Prepare writes the script for a folder: there its files will be.
 func (s *Script) Prepare(dir string) {
 	for i, e := range s.effects {
