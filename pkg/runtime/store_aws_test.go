@@ -42,6 +42,15 @@ func openStore(t testing.TB, db *sqlite.DB) store.Store {
 	if inBubble() {
 		return db.Store()
 	}
+	cfg := openTable(t)
+	s, err := dynamostore.New(cfg)
+	require.NoError(t, err)
+	return besideEmbedded{s, db.Store(), cfg}
+}
+
+// openTable makes a table of its own, beside a bucket of its own, until the test ends.
+func openTable(t testing.TB) dynamostore.Config {
+	t.Helper()
 	api, blobs := emulators(t)
 	table, bucket := "r-"+rand.Text(), "adjourn-"+strings.ToLower(rand.Text())
 	require.NoError(t, dynamostore.CreateTables(context.Background(), api, dynamostore.Tables{State: table}))
@@ -51,12 +60,9 @@ func openStore(t testing.TB, db *sqlite.DB) store.Store {
 		_, err := api.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table})
 		require.NoError(t, err)
 	})
-	cfg := dynamostore.Config{
+	return dynamostore.Config{
 		DynamoDB: api, Table: table, Blobs: blobs, Bucket: bucket, Now: time.Now, NewID: rand.Text, Timeout: 20 * time.Second,
 	}
-	s, err := dynamostore.New(cfg)
-	require.NoError(t, err)
-	return besideEmbedded{s, db.Store(), cfg}
 }
 
 // overLine is the same store through clients whose requests and bodies are counted.
