@@ -80,7 +80,7 @@ func seal(s *session.Session, e journal.Entry, agentName string) Move {
 		m.Run = &run
 	}
 	for _, w := range e.Waits {
-		m.Waits = append(m.Waits, journal.WaitRecord{Wait: w, State: session.WaitOpen, Agent: agentName, Due: dueOf(w)})
+		m.Waits = append(m.Waits, journal.WaitRecord{Wait: w, State: session.WaitOpen, Agent: agentName, Due: w.Due(nil)})
 	}
 	if e.Status == session.StatusRunning && !e.KeepsLease {
 		wake := journal.NewWake(s.Key, e.Seq+1, journal.WakeStep)
@@ -90,14 +90,6 @@ func seal(s *session.Session, e journal.Entry, agentName string) Move {
 		}
 	}
 	return m
-}
-
-func dueOf(w session.Wait) *time.Time {
-	if w.Deadline == nil {
-		return nil
-	}
-	at := w.Deadline.At
-	return &at
 }
 
 // Start begins a task with a user message: a new session, or the next turn of one that ended.
@@ -288,6 +280,9 @@ func openAll(e *journal.Entry, requesters ...string) {
 			d := *w.Deadline
 			d.At = e.At.Add(d.After)
 			w.Deadline = &d
+		}
+		if w.Escalates() && !slices.Contains(w.Needs, session.NeedsEscalation) {
+			w.Needs = append(slices.Clip(w.Needs), session.NeedsEscalation)
 		}
 	}
 }

@@ -55,6 +55,17 @@ type Expiry struct {
 	After   time.Duration
 	Outcome session.DeadlineOutcome
 	Value   json.RawMessage
+	// Remind and Escalate as in [session.Deadline].
+	Remind   []time.Duration
+	Escalate *session.Escalation
+}
+
+// escalate returns whom a deadline escalates to; nil for nobody.
+func (x *Expiry) escalate() *session.Escalation {
+	if x == nil {
+		return nil
+	}
+	return x.Escalate
 }
 
 // Deadline returns the deadline of a wait opened at the given time; nil for a nil expiry.
@@ -62,7 +73,7 @@ func (x *Expiry) Deadline(opened time.Time) *session.Deadline {
 	if x == nil {
 		return nil
 	}
-	return &session.Deadline{At: opened.Add(x.After), Outcome: x.Outcome, Value: x.Value, After: x.After}
+	return &session.Deadline{At: opened.Add(x.After), Outcome: x.Outcome, Value: x.Value, After: x.After, Remind: x.Remind, Escalate: x.Escalate}
 }
 
 // Do says what a call needs next.
@@ -194,7 +205,7 @@ func planCall(s *session.Session, c session.Call, digest string, traits func(ses
 	// What a client may have done is not repeated here, and the client cannot be asked any more.
 	gone := !p.Traits.Client && slices.ContainsFunc(c.Waits, func(w session.Wait) bool { return w.Kind == session.WaitClientTool })
 	switch {
-	case t.told != nil && (gone || t.report.HeldTo(t.by, p.Traits.Who, p.Traits.Rule)):
+	case t.told != nil && (gone || t.report.HeldTo(t.by, p.Traits.Who, p.Traits.Rule, p.Traits.Expiry.escalate())):
 		p.Do, p.Result, p.Looked = DoResult, *t.told, t.looked
 	case gone:
 		p.Do, p.Unknown, p.Result = DoResult, true, Result(c, llm.ResultUnknown, TextUnknown)
@@ -335,7 +346,7 @@ func (t *taken) stands(s *session.Session, c session.Call, a session.Answer, w s
 			return true
 		}
 		now := t.traits()
-		return !now.Known || w.HeldTo(a, now.Who, now.Rule)
+		return !now.Known || w.HeldTo(a, now.Who, now.Rule, now.Expiry.escalate())
 	case session.ChangeFail:
 		t.failure = &session.Failure{Type: "agent_changed", Retryable: true, Message: fmt.Sprintf("The agent was changed while %s (%s) waited for people, and its policy is not to go on with what they answered under another definition.", c.ID, c.Name)}
 	case session.ChangeReask, "":

@@ -66,7 +66,7 @@ func Expiry(x *tool.Expiry) *engine.Expiry {
 	if x == nil {
 		return nil
 	}
-	out := &engine.Expiry{After: x.After, Outcome: x.Outcome}
+	out := &engine.Expiry{After: x.After, Outcome: x.Outcome, Remind: x.Remind, Escalate: x.Escalate}
 	if x.Value != nil {
 		if raw, err := json.Marshal(x.Value); err == nil { // the registry checked it
 			out.Value = raw

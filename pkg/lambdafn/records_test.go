@@ -223,9 +223,9 @@ func TestSweep_the_schedule_sweeps(t *testing.T) {
 		raw, err := sweeper(t, w).Invoke(t.Context(), []byte(event))
 		require.NoError(t, err)
 		if i == 0 {
-			require.JSONEq(t, `{"resent":1,"resumed":0,"expired":0,"cancelled":0,"removed":0}`, string(raw))
+			require.JSONEq(t, `{"resent":1,"resumed":0,"expired":0,"escalated":0,"reminded":0,"cancelled":0,"removed":0}`, string(raw))
 		} else {
-			require.JSONEq(t, `{"resent":0,"resumed":0,"expired":0,"cancelled":0,"removed":0}`, string(raw))
+			require.JSONEq(t, `{"resent":0,"resumed":0,"expired":0,"escalated":0,"reminded":0,"cancelled":0,"removed":0}`, string(raw))
 		}
 	}
 	sent := w.queue.takeSent()

@@ -42,6 +42,8 @@ type sweptResult struct {
 	Resent    int `json:"resent"`
 	Resumed   int `json:"resumed"`
 	Expired   int `json:"expired"`
+	Escalated int `json:"escalated"`
+	Reminded  int `json:"reminded"`
 	Cancelled int `json:"cancelled"`
 	Removed   int `json:"removed"`
 }
@@ -72,12 +74,12 @@ func (h *sweep) Invoke(ctx context.Context, raw []byte) ([]byte, error) {
 		swept, err = h.Runtime.Sweep(soft)
 		return err
 	})
-	log := h.Log.With("resent", swept.Resent, "resumed", swept.Resumed, "expired", swept.Expired, "cancelled", swept.Cancelled, "removed", swept.Removed, "ms", h.Now().Sub(began).Milliseconds())
+	log := h.Log.With("resent", swept.Resent, "resumed", swept.Resumed, "expired", swept.Expired, "escalated", swept.Escalated, "reminded", swept.Reminded, "cancelled", swept.Cancelled, "removed", swept.Removed, "ms", h.Now().Sub(began).Milliseconds())
 	if err != nil {
 		// What is left stays due, for the next minute's sweep; the error is for whoever watches.
 		logFailure(ctx, log, "sweep not finished", err)
 		return nil, fmt.Errorf("sweep: %w", err)
 	}
 	log.InfoContext(ctx, "swept")
-	return json.Marshal(sweptResult{Resent: swept.Resent, Resumed: swept.Resumed, Expired: swept.Expired, Cancelled: swept.Cancelled, Removed: swept.Removed})
+	return json.Marshal(sweptResult{Resent: swept.Resent, Resumed: swept.Resumed, Expired: swept.Expired, Escalated: swept.Escalated, Reminded: swept.Reminded, Cancelled: swept.Cancelled, Removed: swept.Removed})
 }

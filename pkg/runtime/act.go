@@ -76,7 +76,7 @@ func (r *Runtime) act(ctx context.Context, p ActParams) (Acted, error) {
 
 // actOnce reads and writes once. A conflict means that another writer was first.
 func (r *Runtime) actOnce(ctx context.Context, p ActParams, act session.WaitAct, q *idempotency.Request) (Acted, error) {
-	a, err := r.sessions.LoadSuspension(ctx, p.Key)
+	a, err := r.sessions.LoadToAnswer(ctx, p.Key)
 	if err != nil {
 		return Acted{}, err
 	}

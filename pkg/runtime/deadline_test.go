@@ -20,8 +20,13 @@ import (
 // expiring waits for one thing of a kind until a deadline in an hour.
 func expiring(t *testing.T, kind session.WaitKind, outcome session.DeadlineOutcome, value any) (*world, *process) {
 	t.Helper()
+	return expiringBy(t, kind, &tool.Expiry{After: time.Hour, Outcome: outcome, Value: value})
+}
+
+// expiringBy waits for one thing of a kind, which those may answer who are named.
+func expiringBy(t *testing.T, kind session.WaitKind, expiry *tool.Expiry, who ...string) (*world, *process) {
+	t.Helper()
 	made := newEffects()
-	expiry := &tool.Expiry{After: time.Hour, Outcome: outcome, Value: value}
 	effect := func(_ context.Context, _ *tool.Call, in textIn) (string, error) {
 		made.add("ran " + in.Text)
 		return "ran", nil
@@ -33,15 +38,15 @@ func expiring(t *testing.T, kind session.WaitKind, outcome session.DeadlineOutco
 	}, func(a *agent.Agent) {
 		switch kind {
 		case session.WaitApproval:
-			a.Tools = append(a.Tools, tool.Define(tool.Spec[textIn]{Name: "guarded", Approve: tool.Always[textIn], Expiry: expiry}, effect))
+			a.Tools = append(a.Tools, tool.Define(tool.Spec[textIn]{Name: "guarded", Approve: tool.Always[textIn], Expiry: expiry, Who: who}, effect))
 		case session.WaitClientTool:
-			a.Tools = append(a.Tools, tool.DefineClient(tool.Spec[textIn]{Name: "far", Expiry: expiry}))
+			a.Tools = append(a.Tools, tool.DefineClient(tool.Spec[textIn]{Name: "far", Expiry: expiry, Who: who}))
 		case session.WaitQuestion:
-			a.Tools = append(a.Tools, asking("asks", tool.Question{ID: "q", Text: "What?", Expiry: expiry}))
+			a.Tools = append(a.Tools, asking("asks", tool.Question{ID: "q", Text: "What?", Expiry: expiry, Who: who}))
 		case session.WaitInput:
 			a.InputExpiry = expiry
 		case session.WaitUnknown:
-			a.Tools = append(a.Tools, tool.Define(tool.Spec[textIn]{Name: "lost", OnUnknown: session.UnknownAsk, Expiry: expiry}, effect))
+			a.Tools = append(a.Tools, tool.Define(tool.Spec[textIn]{Name: "lost", OnUnknown: session.UnknownAsk, Expiry: expiry, Who: who}, effect))
 		case session.WaitChild:
 		}
 	}))

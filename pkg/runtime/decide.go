@@ -66,6 +66,9 @@ func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *idempotency
 		}
 	}
 	items, err := r.sessions.ItemsAt(ctx, a, *at)
+	if err == nil {
+		err = r.sessions.EscalateDue(ctx, p.Key, items)
+	}
 	if err != nil {
 		return Resumed{}, err
 	}

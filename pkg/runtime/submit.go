@@ -46,7 +46,7 @@ func (r *Runtime) submit(ctx context.Context, p SubmitParams) (Submitted, error)
 // submitOnce reads and writes once. It stores the wait's name in the parameters, so that the next
 // read is about the same wait. A conflict means that another writer was first.
 func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *idempotency.Request) (Submitted, error) {
-	a, err := r.sessions.LoadSuspension(ctx, p.Key)
+	a, err := r.sessions.LoadToAnswer(ctx, p.Key)
 	if err != nil {
 		return Submitted{}, err
 	}

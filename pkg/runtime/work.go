@@ -120,8 +120,8 @@ type SweepResult struct {
 	Resent int
 	// Resumed suspended sessions whose resumption never came.
 	Resumed int
-	// Expired waits.
-	Expired int
+	// Expired waits, Escalated ones, and Reminded ones.
+	Expired, Escalated, Reminded int
 	// Cancelled tasks, whose time was over.
 	Cancelled int
 	// Removed sessions: whose time was over, or which were deleted by who could not finish it.

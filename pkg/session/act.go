@@ -2,7 +2,7 @@ package session
 
 import "time"
 
-// MaxWaitActs is how many acts the record of a wait keeps; who would add one more is refused.
+// MaxWaitActs is how many acts of people the record of a wait keeps; who would add one more is refused.
 const MaxWaitActs = 16
 
 // WaitActKind says what was done to a wait.
@@ -16,14 +16,18 @@ const (
 	ActExtended WaitActKind = "extended"
 	// ActDelegated: another person may answer in the place of who delegates.
 	ActDelegated WaitActKind = "delegated"
+	// ActReminded: a moment came at which whoever may answer is reminded.
+	ActReminded WaitActKind = "reminded"
+	// ActEscalated: the deadline passed, others may answer as well, and the deadline is later.
+	ActEscalated WaitActKind = "escalated"
 )
 
-// WaitActKinds lists every kind of act.
+// WaitActKinds lists every kind of act that people ask for. The others are acts of the deadline.
 func WaitActKinds() []WaitActKind {
 	return []WaitActKind{ActDismissed, ActExtended, ActDelegated}
 }
 
-// WaitAct is what a person did to an open wait without deciding it.
+// WaitAct is what a person, or the deadline, did to an open wait without deciding it.
 type WaitAct struct {
 	Kind   WaitActKind `json:"kind"`
 	Who    string      `json:"who"`
@@ -32,6 +36,11 @@ type WaitAct struct {
 	Reason string      `json:"reason,omitempty"`
 	// To is the person who was named, of ActDelegated.
 	To string `json:"to,omitempty"`
-	// Deadline that holds from then on, of ActExtended.
+	// Deadline that holds from then on, of ActExtended and ActEscalated.
 	Deadline *time.Time `json:"deadline,omitempty"`
+	// Escalation says who may answer since then as well, of ActEscalated.
+	Escalation *Escalation `json:"escalation,omitempty"`
 }
+
+// OfPeople reports whether a person did it.
+func (a WaitAct) OfPeople() bool { return a.Kind != ActReminded && a.Kind != ActEscalated }

@@ -147,7 +147,7 @@ func (w *Wait) Tally(votes []Vote, acts []WaitAct) Tally {
 	}
 	t := Tally{Approved: len(yes) >= need, Missing: max(need-len(yes), 0)}
 	t.Decided = t.Approved || len(no) >= noes
-	if left := w.Left(votes, acts); !t.Decided && len(no) > 0 && left != nil {
+	if left := w.leftOrToCome(votes, acts); !t.Decided && len(no) > 0 && left != nil {
 		voices := map[string]bool{}
 		for _, who := range left {
 			voices[voiceOf(acts, who)] = true
@@ -174,10 +174,23 @@ func (w *Wait) Left(votes []Vote, acts []WaitAct) []string {
 	return left
 }
 
+// leftOrToCome is [Wait.Left] with those whom the deadline of the wait is still to let answer.
+func (w *Wait) leftOrToCome(votes []Vote, acts []WaitAct) []string {
+	if !w.Escalates() {
+		return w.Left(votes, acts)
+	}
+	wide := *w
+	wide.admit(w.Deadline.Escalate)
+	return wide.Left(votes, acts)
+}
+
 // voiceOf is the first of those who delegated a wait on to who; who itself where nobody did.
 func voiceOf(acts []WaitAct, who string) string {
 	for _, act := range slices.Backward(acts) {
-		if act.Kind == ActDelegated && act.To == who {
+		switch {
+		case escalatedTo(act, who):
+			return who // for themselves
+		case act.Kind == ActDelegated && act.To == who:
 			who = act.Who
 		}
 	}
@@ -185,12 +198,18 @@ func voiceOf(acts []WaitAct, who string) string {
 }
 
 // HeldTo reports whether an answer to a wait is known to keep to what the tool asks now, which may be
-// stricter than what the wait asked. Whom a question names is the question's own.
-func (w *Wait) HeldTo(a Answer, who []string, rule *AnswerRule) bool {
-	was, is := w.rule(), AnswerRule{}
-	if rule != nil {
-		is = *rule
+// stricter than what the wait asked. Whom a question names, and whom it is escalated to, is the question's
+// own. An answer that came after the escalation may be of those whom the tool escalates to now.
+func (w *Wait) HeldTo(a Answer, who []string, rule *AnswerRule, escalate *Escalation) bool {
+	now := Wait{Who: who, Rule: rule}
+	if a.Escalated && w.Kind != WaitQuestion {
+		asked := *w
+		if now.admit(escalate); w.Escalates() {
+			asked.admit(w.Deadline.Escalate)
+		}
+		w, who = &asked, now.Who
 	}
+	was, is := w.rule(), now.rule()
 	authors := []string{a.Who}
 	if len(a.Votes) > 0 {
 		authors = nil

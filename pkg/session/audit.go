@@ -28,6 +28,10 @@ const (
 	// answer it. Data has the act.
 	AuditExtended  AuditKind = "extended"
 	AuditDelegated AuditKind = "delegated"
+	// AuditReminded: a moment came at which whoever may answer is reminded. AuditEscalated: the deadline
+	// passed, and others may answer as well. Data has the act.
+	AuditReminded  AuditKind = "reminded"
+	AuditEscalated AuditKind = "escalated"
 	// AuditAnswered: somebody, or the wait's deadline (AuditExpired), answered. Data has the answer.
 	AuditAnswered AuditKind = "answered"
 	AuditExpired  AuditKind = "expired"

@@ -89,6 +89,11 @@ type Deadline struct {
 	// After is the time from opening to At in nanoseconds, so that a repeated question gets the
 	// same time.
 	After time.Duration `json:"after,omitempty"`
+	// Remind is how long before At whoever may answer is reminded, in nanoseconds.
+	Remind []time.Duration `json:"remind,omitempty"`
+	// Escalate is what comes at At in place of Outcome. The record of a wait that was escalated has none,
+	// and the deadline that its Outcome comes at.
+	Escalate *Escalation `json:"escalate,omitempty"`
 }
 
 // DeadlineOutcome says what an expiry means. It is recorded as an expiry, never as a person's no.
@@ -204,6 +209,8 @@ type Answer struct {
 	For  string    `json:"for,omitempty"`
 	When time.Time `json:"when"`
 	From string    `json:"from"`
+	// Escalated says that the wait had been escalated before.
+	Escalated bool `json:"escalated,omitempty"`
 	// Votes of an approval that needs several people: those that decided it, or that had come when it
 	// expired. Who is then whose vote was the last.
 	Votes []Vote `json:"votes,omitempty"`

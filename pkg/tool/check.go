@@ -150,6 +150,9 @@ func checkExpiry[In any](spec Spec[In], client bool, wrong func(field, format st
 	if err := spec.Expiry.check(kind); err != nil {
 		wrong("Expiry", "%s", err)
 	}
+	if to := spec.Expiry.Escalate; to != nil && len(spec.Who)+len(spec.Roles) == 0 {
+		wrong("Expiry", "it escalates to others, and everyone who sees the session may answer already: name in Who or Roles who is asked first")
+	}
 }
 
 // Expiry is the deadline of a wait and what happens then.
@@ -162,6 +165,12 @@ type Expiry struct {
 	// approval, any JSON for a client's result, text for input and text questions,
 	// an id or a []string of ids for questions with choices.
 	Value any
+	// Remind is how long before the deadline whoever may answer is reminded: at most 4 times, each
+	// shorter than After.
+	Remind []time.Duration
+	// Escalate has others asked as well when the deadline has passed. The wait is then open for
+	// a time of its own, and Outcome comes at the end of that. Whoever might answer before still may.
+	Escalate *Escalation
 }
 
 func (e *Expiry) clone() *Expiry {
@@ -169,6 +178,7 @@ func (e *Expiry) clone() *Expiry {
 		return nil
 	}
 	c := *e
+	c.Remind, c.Escalate = slices.Clone(e.Remind), e.Escalate.Clone()
 	return &c
 }
 
@@ -182,6 +192,7 @@ func (e *Expiry) check(kind session.WaitKind) error {
 	if e.After <= 0 {
 		errs = append(errs, fmt.Errorf("expiry after %s: the time must be more than zero", e.After))
 	}
+	errs = append(errs, e.checkReminders(), e.checkEscalation(kind))
 	switch e.Outcome {
 	case session.ExpireDefault:
 		if err := e.checkValue(kind); err != nil {
@@ -195,6 +206,42 @@ func (e *Expiry) check(kind session.WaitKind) error {
 		errs = append(errs, fmt.Errorf("expiry outcome %q: use tool.ExpireDeny, ExpireDefault, ExpireFail or ExpireReask", e.Outcome))
 	}
 	return errors.Join(errs...)
+}
+
+func (e *Expiry) escalate() *session.Escalation {
+	if e == nil {
+		return nil
+	}
+	return e.Escalate
+}
+
+func (e *Expiry) checkReminders() error {
+	if len(e.Remind) > session.MaxReminders {
+		return fmt.Errorf("expiry with %d reminders: at most %d are given", len(e.Remind), session.MaxReminders)
+	}
+	for i, before := range e.Remind {
+		switch {
+		case before <= 0 || before >= e.After:
+			return fmt.Errorf("a reminder %s before a deadline after %s: it must come after the asking and before the deadline", before, e.After)
+		case slices.Contains(e.Remind[:i], before):
+			return fmt.Errorf("two reminders %s before the deadline: name each once", before)
+		}
+	}
+	return nil
+}
+
+func (e *Expiry) checkEscalation(kind session.WaitKind) error {
+	to := e.Escalate
+	switch {
+	case to == nil:
+	case kind == session.WaitInput || kind == session.WaitChild:
+		return fmt.Errorf("a wait of kind %s has nobody to escalate to: everyone who sees the session may answer it", kind)
+	case to.After <= 0:
+		return fmt.Errorf("escalation for %s: the time to answer must be more than zero", to.After)
+	case len(to.Who)+len(to.Roles) == 0 || slices.Contains(to.Who, "") || slices.Contains(to.Roles, ""):
+		return errors.New("escalation to nobody: name who may answer then, in Who or Roles, and leave no name empty")
+	}
+	return nil
 }
 
 func (e *Expiry) checkValue(kind session.WaitKind) error {

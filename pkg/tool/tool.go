@@ -293,7 +293,8 @@ func (d *definition) makeDigest() string {
 		Who                      []string
 		Rule                     *session.AnswerRule `json:",omitempty"`
 		Standing                 time.Duration       `json:",omitempty"`
-	}{d.name, d.description, d.raw, d.effect, d.approve != nil, d.client, d.finish, d.timeout, d.onUnknown, d.who, d.rule, d.standing})
+		Escalate                 *session.Escalation `json:",omitempty"`
+	}{d.name, d.description, d.raw, d.effect, d.approve != nil, d.client, d.finish, d.timeout, d.onUnknown, d.who, d.rule, d.standing, d.expiry.escalate()})
 	if err != nil {
 		// A schema that is no JSON: the definition has told its mistake already.
 		raw = []byte(d.name + "\x00" + string(d.raw))

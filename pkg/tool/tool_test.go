@@ -146,6 +146,30 @@ func TestDefine_tells_every_mistake(t *testing.T) {
 		"silence_has_not_signed_in": {change: func(s *tool.Spec[refundIn]) {
 			s.Approve, s.Assurance, s.Expiry = tool.Always[refundIn], tool.AssuranceSignedIn, hour(session.ExpireDefault, json.RawMessage(` true`))
 		}, want: []string{"Expiry: a default of true would approve without the people"}},
+		"reminders": {change: func(s *tool.Spec[refundIn]) {
+			s.Approve, s.Expiry = tool.Always[refundIn], &tool.Expiry{After: time.Hour, Outcome: tool.ExpireDeny, Remind: []time.Duration{1, 2, 3, 4, 5}}
+		}, want: []string{"Expiry: expiry with 5 reminders: at most 4 are given"}},
+		"reminder_before_asking": {change: func(s *tool.Spec[refundIn]) {
+			s.Approve, s.Expiry = tool.Always[refundIn], &tool.Expiry{After: time.Hour, Outcome: tool.ExpireDeny, Remind: []time.Duration{time.Hour}}
+		}, want: []string{"Expiry: a reminder 1h0m0s before a deadline after 1h0m0s"}},
+		"reminder_after_the_deadline": {change: func(s *tool.Spec[refundIn]) {
+			s.Approve, s.Expiry = tool.Always[refundIn], &tool.Expiry{After: time.Hour, Outcome: tool.ExpireDeny, Remind: []time.Duration{-time.Second}}
+		}, want: []string{"Expiry: a reminder -1s before a deadline"}},
+		"reminder_twice": {change: func(s *tool.Spec[refundIn]) {
+			s.Approve, s.Expiry = tool.Always[refundIn], &tool.Expiry{After: time.Hour, Outcome: tool.ExpireDeny, Remind: []time.Duration{time.Minute, time.Minute}}
+		}, want: []string{"Expiry: two reminders 1m0s before the deadline"}},
+		"escalation_of_everyones": {change: func(s *tool.Spec[refundIn]) {
+			s.Approve, s.Expiry = tool.Always[refundIn], &tool.Expiry{After: time.Hour, Outcome: tool.ExpireDeny, Escalate: &tool.Escalation{Who: []string{"eve"}, After: 1}}
+		}, want: []string{"Expiry: it escalates to others, and everyone who sees the session may answer already"}},
+		"escalation_to_nobody": {change: func(s *tool.Spec[refundIn]) {
+			s.Approve, s.Who, s.Expiry = tool.Always[refundIn], []string{"ann"}, &tool.Expiry{After: time.Hour, Outcome: tool.ExpireDeny, Escalate: &tool.Escalation{After: 1}}
+		}, want: []string{"Expiry: escalation to nobody"}},
+		"escalation_to_no_name": {change: func(s *tool.Spec[refundIn]) {
+			s.Approve, s.Who, s.Expiry = tool.Always[refundIn], []string{"ann"}, &tool.Expiry{After: time.Hour, Outcome: tool.ExpireDeny, Escalate: &tool.Escalation{Roles: []string{""}, After: 1}}
+		}, want: []string{"Expiry: escalation to nobody"}},
+		"escalation_for_no_time": {change: func(s *tool.Spec[refundIn]) {
+			s.Approve, s.Who, s.Expiry = tool.Always[refundIn], []string{"ann"}, &tool.Expiry{After: time.Hour, Outcome: tool.ExpireDeny, Escalate: &tool.Escalation{Who: []string{"eve"}}}
+		}, want: []string{"Expiry: escalation for 0s: the time to answer must be more than zero"}},
 		"expiry_of_nothing": {
 			change: func(s *tool.Spec[refundIn]) { s.Expiry = hour(session.ExpireDeny, nil) },
 			want:   []string{"Expiry: the tool waits for nobody"},
@@ -444,10 +468,29 @@ func TestTool_Digest(t *testing.T) {
 			require.Equal(t, c.same, got.Digest() == base)
 		})
 	}
+	late := func(escalate *tool.Escalation, remind ...time.Duration) string {
+		spec := refundSpec()
+		spec.Approve, spec.Who, spec.Expiry = tool.Always[refundIn], []string{"ann"}, &tool.Expiry{After: time.Hour, Outcome: tool.ExpireDeny, Remind: remind, Escalate: escalate}
+		return tool.Define(spec, refund).Digest()
+	}
+	require.NotEqual(t, late(nil), late(&tool.Escalation{Who: []string{"eve"}, After: 1}), "who may answer in the end")
+	require.Equal(t, late(nil), late(nil, time.Minute), "a reminder promises nothing about what runs")
 	two, three := refundSpec(), refundSpec()
 	two.Approve, two.Need, two.Noes, three.Approve, three.Need, three.Noes = tool.Always[refundIn], 2, 3, tool.Always[refundIn], 3, 2
 	require.NotEqual(t, tool.Define(two, refund).Digest(), tool.Define(three, refund).Digest(), "need and noes")
 	require.NotEqual(t, base, tool.DefineClient(refundSpec()).Digest(), "client")
+}
+
+func TestExpiry_Validate_escalation(t *testing.T) {
+	t.Parallel()
+	x := &tool.Expiry{After: time.Hour, Outcome: tool.ExpireDeny, Escalate: &tool.Escalation{Who: []string{"eve"}, After: time.Hour}}
+	for _, kind := range session.WaitKinds() {
+		if kind == session.WaitInput || kind == session.WaitChild {
+			require.ErrorContains(t, x.Validate(kind), "has nobody to escalate to")
+		} else {
+			require.NoError(t, x.Validate(kind))
+		}
+	}
 }
 
 func TestExpiry_Validate_by_kind(t *testing.T) {

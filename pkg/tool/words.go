@@ -17,6 +17,8 @@ type (
 	// DeadlineOutcome says what happens when a deadline passes without an answer:
 	// [ExpireDeny], [ExpireDefault], [ExpireFail] or [ExpireReask].
 	DeadlineOutcome = session.DeadlineOutcome
+	// Escalation is whom a deadline asks as well when it has passed, and how long they have.
+	Escalation = session.Escalation
 	// Choice is one answer to choose from: ID is what [Reply].Selected holds, Label what
 	// is shown to people beside it.
 	Choice = session.Choice

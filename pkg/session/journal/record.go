@@ -199,9 +199,9 @@ type WaitRecord struct {
 	// HeldLast says that a held answer was the last: before it was written no other wait was
 	// open. Then the session continues only when a caller resumes it.
 	HeldLast bool `json:"heldLast,omitempty"`
-	// Acts are what people did to the wait without deciding it, in order. They need no word in
+	// Acts are what people, and the deadline, did to the wait without deciding it, in order. They need no word in
 	// Wait.Needs: an extension is in Wait.Deadline and Due as well, a delegation in Wait.Who, which
-	// say what counts now, also to a program that does not know acts.
+	// say what counts now, also to a program that does not know acts. A wait that can be escalated has its word.
 	Acts []session.WaitAct `json:"acts,omitempty"`
 	// Revoked says who took the standing permission back that the answer gave; nil where nobody did.
 	Revoked *session.Revocation `json:"revoked,omitempty"`
@@ -222,7 +222,7 @@ type WaitRecord struct {
 	Root string `json:"root,omitempty"`
 	// TakenBy is the seq of the entry that took the wait in or closed it.
 	TakenBy int64 `json:"takenBy,omitempty"`
-	// Due is when the sweep should look at the wait: its deadline while it is
+	// Due is when the sweep should look at the wait: its deadline, or a reminder before that, while it is
 	// open, a moment after its answer until that is taken in; nil otherwise.
 	Due *time.Time `json:"due,omitempty"`
 

@@ -92,10 +92,10 @@ func SealOf(record any) Seal {
 	return SealWhole
 }
 
-// LostSeal reports whether a wait has no seal and must have had one: it has a rule, which no program that seals
+// LostSeal reports whether a wait has no seal and must have had one: it has a rule or an escalation, which no program that seals
 // nothing opens or writes over. So what else it says, as who has voted, is as good as changed.
 func LostSeal(r *WaitRecord) bool {
-	return SealOf(r) == SealNone && slices.Contains(r.Wait.Needs, session.NeedsAnswerRule)
+	return SealOf(r) == SealNone && (slices.Contains(r.Wait.Needs, session.NeedsAnswerRule) || slices.Contains(r.Wait.Needs, session.NeedsEscalation))
 }
 
 // SetSeal notes in a record, given as a pointer, what its seal says. Copies of the record have it too.

@@ -75,8 +75,8 @@ func Apply(key session.Key, record journal.WaitRecord, act session.WaitAct, by C
 		return record, false, TooLate(key, record)
 	}
 	// A dismissal is the answer, and takes no room among the acts.
-	if act.Kind != session.ActDismissed && len(record.Acts) >= session.MaxWaitActs {
-		return record, false, refusal.New(codes.TooManyActs, key, "%s was extended and delegated %d times, and no more is kept. Answer it, or dismiss it", Label(record.Wait), len(record.Acts))
+	if done := ofPeople(record.Acts); act.Kind != session.ActDismissed && done >= session.MaxWaitActs {
+		return record, false, refusal.New(codes.TooManyActs, key, "%s was extended and delegated %d times, and no more is kept. Answer it, or dismiss it", Label(record.Wait), done)
 	}
 	switch act.Kind {
 	case session.ActDismissed:
@@ -87,6 +87,16 @@ func Apply(key session.Key, record journal.WaitRecord, act session.WaitAct, by C
 		err = delegate(key, &record, act)
 	}
 	return record, false, err
+}
+
+// ofPeople counts the acts of people.
+func ofPeople(acts []session.WaitAct) (n int) {
+	for _, act := range acts {
+		if act.OfPeople() {
+			n++
+		}
+	}
+	return n
 }
 
 // doneBefore reports whether the same person has done the same to a wait.
@@ -116,7 +126,7 @@ func dismiss(key session.Key, record *journal.WaitRecord, act session.WaitAct, b
 	}
 	answer := session.Answer{
 		Wait: record.Wait.ID, Kind: session.AnswerDismissal, ToolCallID: record.Wait.Call, Reason: act.Reason,
-		Who: act.Who, For: InPlaceOf(*record, by), When: act.At, From: act.From, Votes: record.Votes,
+		Who: act.Who, For: InPlaceOf(*record, by), When: act.At, From: act.From, Votes: record.Votes, Escalated: session.Escalated(record.Acts),
 	}
 	if record.Wait.Question != nil {
 		answer.QuestionID = record.Wait.Question.ID
@@ -140,8 +150,9 @@ func extend(key session.Key, record *journal.WaitRecord, act session.WaitAct) er
 	}
 	later := *was
 	later.At = until
-	record.Wait.Deadline, record.Due = &later, &until
+	record.Wait.Deadline = &later
 	record.Acts = append(slices.Clone(record.Acts), act)
+	record.Due = record.Wait.Due(record.Acts)
 	return nil
 }
 

@@ -111,7 +111,7 @@ func (c *Checker) Check(key session.Key, record journal.WaitRecord, a session.An
 	}
 	a.Wait, a.ToolCallID = w.ID, w.Call
 	a.Who, a.From, a.When = by.Who, by.From, c.cfg.Now().UTC()
-	a.For = InPlaceOf(record, by)
+	a.For, a.Escalated = InPlaceOf(record, by), session.Escalated(record.Acts)
 	a.Reason = strings.TrimSpace(a.Reason)
 	a.Audit, a.Votes, a.Digest, a.ShownDigest, a.Preview = "", nil, stored.Decided(w, a), w.ShownDigest, nil
 	for _, text := range []*string{&a.Reason, &a.Error, a.Text} {

@@ -126,7 +126,8 @@ func voices(record journal.WaitRecord, by Caller) []string {
 func mayAnyway(record journal.WaitRecord, by Caller) bool {
 	w := record.Wait
 	w.Who = slices.DeleteFunc(slices.Clone(w.Who), func(who string) bool {
-		return slices.ContainsFunc(record.Acts, func(act session.WaitAct) bool { return act.Kind == session.ActDelegated && act.To == who })
+		return !session.EscalatedTo(record.Acts, who) &&
+			slices.ContainsFunc(record.Acts, func(act session.WaitAct) bool { return act.Kind == session.ActDelegated && act.To == who })
 	})
 	return w.IsNamed(by.Who, by.Roles)
 }

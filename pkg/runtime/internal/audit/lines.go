@@ -24,6 +24,7 @@ func (r *records) all() []session.AuditLine {
 // actLines are the kinds of line of what was done to a wait without deciding it. A dismissal is an answer.
 var actLines = map[session.WaitActKind]session.AuditKind{
 	session.ActExtended: session.AuditExtended, session.ActDelegated: session.AuditDelegated,
+	session.ActReminded: session.AuditReminded, session.ActEscalated: session.AuditEscalated,
 }
 
 // ofWait returns the lines of one wait: what was asked, then by their times what is recorded beside it, the

@@ -9,9 +9,9 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// Overdue reports whether the deadline of an open wait has passed.
+// Overdue reports whether the deadline of an open wait has passed that ends it. One that escalates it does not.
 func (st *Sessions) Overdue(w journal.WaitRecord) bool {
-	return w.Wait.Deadline != nil && !st.cfg.Now().Before(w.Wait.Deadline.At)
+	return w.Wait.Deadline != nil && !w.Wait.Escalates() && !st.cfg.Now().Before(w.Wait.Deadline.At)
 }
 
 // Expire ends a wait at its deadline. It is recorded as an expiry, never as a
@@ -25,7 +25,7 @@ func (st *Sessions) Expire(ctx context.Context, key session.Key, item store.Item
 	w, now := record.Wait, st.cfg.Now().UTC()
 	answer := session.Answer{
 		Wait: w.ID, Kind: session.AnswerExpiry, ToolCallID: w.Call, Outcome: w.Deadline.Outcome,
-		Who: "deadline", From: "sweep", When: now, Votes: record.Votes,
+		Who: byDeadline, From: fromSweep, When: now, Votes: record.Votes, Escalated: session.Escalated(record.Acts),
 	}
 	if w.Deadline.Outcome == session.ExpireDefault {
 		answer.Result, answer.Digest, answer.ShownDigest = w.Deadline.Value, Decided(w, answer), w.ShownDigest
@@ -45,8 +45,8 @@ func (st *Sessions) Expire(ctx context.Context, key session.Key, item store.Item
 }
 
 // ExpireOverdue returns the waits of a suspension, and those of them that are open. Waits whose
-// deadline has passed expire first, as when an answer comes too late, so that the caller need not
-// wait for the sweep. A conflict means that an answer came first, and the answer counts.
+// deadline has passed expire first, as when an answer comes too late, and those whose time has come are reminded
+// of and escalated, so that the caller need not wait for the sweep. A conflict means that an answer came first, and the answer counts.
 func (st *Sessions) ExpireOverdue(ctx context.Context, s *session.Session) (items []store.Item, open []session.Wait, err error) {
 	if items, err = st.WaitsAt(ctx, s.Key, WaitsAtOf(s)); err != nil {
 		return nil, nil, err
@@ -54,17 +54,15 @@ func (st *Sessions) ExpireOverdue(ctx context.Context, s *session.Session) (item
 	if err := CheckWaits(s, items); err != nil {
 		return nil, nil, err
 	}
-	expired := false
+	passed := false
 	for _, item := range items {
-		if item.Wait.State != session.WaitOpen || !st.Overdue(*item.Wait) {
-			continue
-		}
-		if err := st.Expire(ctx, s.Key, item); err != nil {
+		did, _, err := st.Pass(ctx, s.Key, item)
+		if err != nil {
 			return nil, nil, err
 		}
-		expired = true
+		passed = passed || did != ""
 	}
-	if expired {
+	if passed {
 		if items, err = st.WaitsAt(ctx, s.Key, WaitsAtOf(s)); err != nil {
 			return nil, nil, err
 		}

@@ -3,6 +3,7 @@ package stored
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -67,7 +68,7 @@ func counts(w session.Wait, record *journal.WaitRecord) bool {
 }
 
 // AsOpened reports whether a record is of the wait that an entry opened. Its deadline and who may answer
-// may be others, where the record says who has extended or delegated it. One wait may have been made here and the other
+// may be others, where the record says that it was extended, delegated or escalated. One wait may have been made here and the other
 // read: what is no text then is not the same bytes, and its digest is the same.
 func AsOpened(a session.Wait, r *journal.WaitRecord) bool {
 	b := r.Wait
@@ -80,7 +81,12 @@ func AsOpened(a session.Wait, r *journal.WaitRecord) bool {
 			b.Deadline = a.Deadline
 		case session.ActDelegated:
 			b.Who = a.Who
-		case session.ActDismissed: // it is the answer
+		case session.ActEscalated:
+			if !a.Escalates() || !reflect.DeepEqual(act.Escalation, a.Deadline.Escalate) {
+				return false
+			}
+			b.Deadline, b.Who, b.Rule = a.Deadline, a.Who, a.Rule
+		case session.ActReminded, session.ActDismissed: // nothing of the wait; it is the answer
 		}
 	}
 	left, err := json.Marshal(a)

@@ -240,7 +240,7 @@ func backoff(base time.Duration, tries int) time.Duration {
 	return min(d, maxBackoff)
 }
 
-// wait expires a wait whose deadline has passed, or sends the resumption
+// wait reminds of a wait, escalates it or lets it expire, when its time has come, or sends the resumption
 // that an answer should have sent.
 func (w *Sweep) wait(ctx context.Context, found store.Found, swept *Result) error {
 	item, err := w.cfg.Sessions.Item(ctx, found.Key, store.KindWait, found.Item.ID)
@@ -253,18 +253,16 @@ func (w *Sweep) wait(ctx context.Context, found store.Found, swept *Result) erro
 	}
 	switch record.State {
 	case session.WaitOpen:
-		// Only its deadline expires a wait: a newer program may set an earlier due time, for
-		// example for a reminder. The deadline itself may be any time ahead.
-		if d := record.Wait.Deadline; d == nil || now.Before(d.At) {
+		// What is to be done follows from the deadline and the acts: a newer program may set an
+		// earlier due time. The deadline itself may be any time ahead.
+		did, _, err := w.cfg.Sessions.Pass(ctx, found.Key, item)
+		switch {
+		case errors.Is(err, store.ErrConflict): // an answer, an act or another sweep came first, and counts
 			return nil
-		}
-		if err := w.cfg.Sessions.Expire(ctx, found.Key, item); err != nil {
-			if errors.Is(err, store.ErrConflict) {
-				return nil // an answer came first, and counts
-			}
+		case err != nil:
 			return err
 		}
-		swept.Expired++
+		swept.count(did)
 		return nil
 	case session.WaitAnswered, session.WaitExpired:
 		if !journal.Come(*record.Due, now, journal.MaxAhead) {

@@ -62,8 +62,8 @@ type Result struct {
 	Resent int
 	// Resumed suspended sessions whose resumption never came.
 	Resumed int
-	// Expired waits.
-	Expired int
+	// Expired waits, Escalated ones, and Reminded ones.
+	Expired, Escalated, Reminded int
 	// Cancelled tasks, whose time was over.
 	Cancelled int
 	// Removed sessions: whose time was over, or which were deleted by who could not finish it.
@@ -191,10 +191,24 @@ func (s *run) fail(ctx context.Context, found store.Found, err error) {
 	s.failed = append(s.failed, err)
 }
 
+// count adds what was done to a wait.
+func (s *Result) count(did session.AuditKind) {
+	switch did {
+	case session.AuditExpired:
+		s.Expired++
+	case session.AuditEscalated:
+		s.Escalated++
+	case session.AuditReminded:
+		s.Reminded++
+	}
+}
+
 func (s *Result) add(more Result) {
 	s.Resent += more.Resent
 	s.Resumed += more.Resumed
 	s.Expired += more.Expired
+	s.Escalated += more.Escalated
+	s.Reminded += more.Reminded
 	s.Cancelled += more.Cancelled
 	s.Removed += more.Removed
 }
