@@ -22,6 +22,7 @@ func tell(w session.Wait) journal.NoticeWait {
 // acts are the notices of what is done to a wait without deciding it. What is not here is not told.
 var acts = map[session.WaitActKind]journal.NoticeType{
 	session.ActDelegated: journal.NoticeDelegated, session.ActExtended: journal.NoticeExtended,
+	session.ActReminded: journal.NoticeReminded, session.ActEscalated: journal.NoticeEscalated,
 }
 
 // ofAct is the notice of the newest act on an open wait, without its sends; nil of one that is not told.

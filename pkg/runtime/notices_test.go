@@ -184,6 +184,32 @@ func TestNotices_expired(t *testing.T) {
 	require.Equal(t, []string{"dw2-1 wait.expired w2-1 approval expired by deadline", "e0000000005 session.completed"}, w.notices())
 }
 
+// Each reminder and the escalation is told once, in the write that makes it so, with who may answer then; a
+// later write of the wait tells it no more.
+func TestNotices_of_a_deadline(t *testing.T) {
+	t.Parallel()
+	w, _ := expiringBy(t, session.WaitApproval, twoSeconds(session.WaitApproval, session.ExpireDeny, nil), "ann")
+	o := w.withOutbox()
+	for _, want := range []string{"aw2-1-1", "aw2-1-2", "aw2-1-4", "dw2-1"} {
+		w.clock.advance(time.Second)
+		_, err := w.process().Sweep(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{want}, o.taken())
+		if want == "aw2-1-2" { // it is told of itself alone
+			_, err = actOn(w, w.process(), session.ActDelegated, "eve", func(a *runtime.ActParams) { a.To = "mia" })
+			require.NoError(t, err)
+			require.Equal(t, []string{"aw2-1-3"}, o.taken())
+		}
+	}
+	lines := w.notices()
+	require.Equal(t, []string{"aw2-1-1 wait.reminded w2-1 approval", "aw2-1-2 wait.escalated w2-1 approval"}, lines[:2])
+	i := slices.IndexFunc(w.items(store.KindNotice), func(item store.Item) bool { return item.Notice.Type == journal.NoticeEscalated })
+	told := w.items(store.KindNotice)[i].Notice
+	require.Equal(t, []string{"ann", "eve"}, told.Waits[0].Who)
+	require.Equal(t, w.waits()[0].Wait.Deadline.At, told.Waits[0].Deadline.At)
+	require.Empty(t, told.Waits[0].Decision)
+}
+
 // A queue that fails keeps nobody from anything: the sweep finds the notice, and leaves it to whoever
 // sends them.
 func TestNotices_left_to_the_sweep(t *testing.T) {

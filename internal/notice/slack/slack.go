@@ -14,7 +14,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/adjourn/adjourn/internal/notice"
@@ -203,8 +202,7 @@ func (c *Channel) renew(ctx context.Context, m notice.Message, w journal.NoticeW
 	if m.Notice.Type == journal.NoticeExtended || ref.Cards[w.ID] != "" {
 		return nil // nobody has to do anything sooner, or it was said before
 	}
-	did := strings.TrimPrefix(string(m.Notice.Type), "wait.")
-	below := message{Channel: channel, Thread: ts, Broadcast: true, Text: done(did, w.To, w.By) + ": " + asks(m, w)}
+	below := message{Channel: channel, Thread: ts, Broadcast: true, Text: acted(m.Notice.Type, w) + ": " + asks(m, w)}
 	below.Blocks = []any{section(below.Text)}
 	return c.say(ctx, w.ID, below, ref)
 }

@@ -22,6 +22,10 @@ const (
 	// NoticeDelegated: the wait was delegated to To. NoticeExtended: it has another deadline.
 	NoticeDelegated NoticeType = "wait.delegated"
 	NoticeExtended  NoticeType = "wait.extended"
+	// NoticeReminded: nobody has answered the Waits, and their deadline comes closer. NoticeEscalated: it has
+	// passed, and others may answer as well.
+	NoticeReminded  NoticeType = "wait.reminded"
+	NoticeEscalated NoticeType = "wait.escalated"
 	// NoticeClosed: the session has gone on, or back, without answers to the Waits.
 	NoticeClosed NoticeType = "wait.closed"
 	// The task ended; Waits are those that its end has closed.
