@@ -14,7 +14,7 @@ func forPeople(kind session.WaitKind) bool { return kind != session.WaitChild }
 func tell(w session.Wait) journal.NoticeWait {
 	told := journal.NoticeWait{ID: w.ID, Kind: w.Kind, Tool: w.Tool, Who: w.Who}
 	if d := w.Deadline; d != nil { // without its value, which is an answer
-		told.Deadline = &session.Deadline{At: d.At, Outcome: d.Outcome}
+		told.Deadline = &session.Deadline{At: d.At, Outcome: d.Outcome, Escalate: d.Escalate}
 	}
 	return told
 }

@@ -27,7 +27,11 @@ func (c *Channel) card(m notice.Message, w journal.NoticeWait, record *journal.W
 		}
 	}
 	if deadline != nil {
-		card.Blocks = append(card.Blocks, section("Until "+deadline.At.UTC().Format(timeForm)+", then: "+string(deadline.Outcome)))
+		then := string(deadline.Outcome)
+		if deadline.Escalate != nil {
+			then = "escalate"
+		}
+		card.Blocks = append(card.Blocks, section("Until "+deadline.At.UTC().Format(timeForm)+", then: "+then))
 	}
 	whole := false
 	if c.cfg.Arguments && is.Kind == session.WaitApproval {

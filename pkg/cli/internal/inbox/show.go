@@ -3,6 +3,7 @@ package inbox
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,7 +57,7 @@ func card(v client.WaitView, now time.Time, width int, bold func(string) string)
 	case w.State == session.WaitClosed:
 		line("  It was closed: the session went on without an answer.")
 	}
-	out.WriteString(actLines(w.Acts, now))
+	out.WriteString(actLines(slices.DeleteFunc(slices.Clone(w.Acts), func(a session.WaitAct) bool { return a.Kind == session.ActEscalated }), now)) // said above
 	if len(v.Messages) > 0 {
 		out.WriteString("\n")
 		if v.Earlier > 0 {
@@ -91,7 +92,7 @@ func soFar(v client.WaitView, now time.Time, width int) string {
 	return text
 }
 
-// actLines say what people did to a wait, beside delegating it, which is among who may answer it.
+// actLines say what people, and the deadline, did to a wait, beside delegating it, which is among who may answer it.
 func actLines(acts []session.WaitAct, now time.Time) string {
 	var out strings.Builder
 	for _, a := range acts {
@@ -99,7 +100,10 @@ func actLines(acts []session.WaitAct, now time.Time) string {
 			continue
 		}
 		what := string(a.Kind)
-		if a.Deadline != nil {
+		switch {
+		case a.Kind == session.ActEscalated:
+			what += " to " + report.Whom(a.Escalation)
+		case a.Deadline != nil:
 			what += " until " + a.Deadline.Local().Format(time.DateTime)
 		}
 		line := fmt.Sprintf("  %s by %s %s", what, screen.CleanLine(a.Who), report.Ago(now, a.At))

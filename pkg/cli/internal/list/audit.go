@@ -174,11 +174,14 @@ func more(line *session.AuditLine) string {
 		var v session.Vote
 		_ = json.Unmarshal(line.Data, &v) // likewise
 		return inPlaceOf(report.Said(session.Answer{Kind: session.AnswerApproval, Approved: &v.Approved, Reason: v.Reason}), v.For)
-	case session.AuditExtended, session.AuditDelegated:
+	case session.AuditExtended, session.AuditDelegated, session.AuditEscalated:
 		var act session.WaitAct
 		_ = json.Unmarshal(line.Data, &act) // likewise
 		what := "to " + act.To
-		if act.Deadline != nil {
+		switch {
+		case act.Kind == session.ActEscalated:
+			what = "to " + report.Whom(act.Escalation)
+		case act.Deadline != nil:
 			what = "until " + act.Deadline.Local().Format(time.DateTime)
 		}
 		if act.Reason != "" {
@@ -197,7 +200,7 @@ func more(line *session.AuditLine) string {
 		}
 		_ = json.Unmarshal(line.Data, &count) // likewise
 		return fmt.Sprintf("at least %d", count.AtLeast)
-	case session.AuditViewed, session.AuditFull, session.AuditTaken, session.AuditClosed:
+	case session.AuditViewed, session.AuditReminded, session.AuditFull, session.AuditTaken, session.AuditClosed:
 	}
 	return ""
 }

@@ -3,6 +3,8 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/adjourn/adjourn/internal/screen"
@@ -15,8 +17,34 @@ func Passed(w client.Wait) string {
 	return fmt.Sprintf("its deadline passed at %s: %s as soon as the session goes on", w.Deadline.At.Format(time.RFC3339), onDeadline(w.Kind, *w.Deadline))
 }
 
+// Whom says to whom a wait is escalated.
+func Whom(e *session.Escalation) string {
+	if e == nil {
+		return "others"
+	}
+	names := slices.Clone(e.Who)
+	for _, role := range e.Roles {
+		names = append(names, "the role "+role)
+	}
+	return screen.CleanLine(strings.Join(names, ", "))
+}
+
+// escalated says of a wait to whom it was escalated; nothing of one that was not.
+func escalated(w client.Wait, indent string, now time.Time) string {
+	for _, act := range w.Acts {
+		if act.Kind == session.ActEscalated {
+			return indent + "escalated to " + Whom(act.Escalation) + " " + Ago(now, act.At) + "\n"
+		}
+	}
+	return ""
+}
+
 // onDeadline says what happens to a wait that nobody answers in time.
 func onDeadline(kind session.WaitKind, d session.Deadline) string {
+	if to := d.Escalate; to != nil {
+		d.Escalate = nil
+		return fmt.Sprintf("it is escalated to %s for %s, and after that: %s", Whom(to), to.After, onDeadline(kind, d))
+	}
 	switch d.Outcome {
 	case session.ExpireDeny:
 		return "it counts as a no"

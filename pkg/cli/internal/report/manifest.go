@@ -67,7 +67,9 @@ type PendingItem struct {
 	OnDeadline session.DeadlineOutcome `json:"on_deadline,omitempty"`
 	// DeadlineValue is the answer of the outcome default: of an approval true or false.
 	DeadlineValue json.RawMessage `json:"deadline_value,omitempty"`
-	Session       string          `json:"session_id,omitempty"`
+	// Escalate is what comes at the deadline in place of the outcome, as the API has it.
+	Escalate *session.Escalation `json:"escalate,omitempty"`
+	Session  string              `json:"session_id,omitempty"`
 	// Who may answer; left out means everyone who may see the session.
 	Who []string `json:"who,omitempty"`
 	// Roles may answer, too. Need people must approve, Noes end it (left out, one), and not who asked
@@ -100,6 +102,7 @@ func newPendingItem(w client.Wait) PendingItem {
 	}
 	if w.Deadline != nil {
 		item.Deadline, item.OnDeadline, item.DeadlineValue = &w.Deadline.At, w.Deadline.Outcome, w.Deadline.Value
+		item.Escalate = w.Deadline.Escalate
 	}
 	return item
 }

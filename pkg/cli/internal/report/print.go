@@ -305,6 +305,7 @@ func details(w client.Wait, now time.Time, arguments, indent string, width int) 
 	for _, line := range rules(w) {
 		b.WriteString(indent + line + "\n")
 	}
+	b.WriteString(escalated(w, indent, now))
 	switch {
 	case Late(w, now):
 		b.WriteString(indent + Passed(w) + "\n")

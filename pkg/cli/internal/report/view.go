@@ -124,10 +124,10 @@ func Approvals(s client.Session) []client.Wait {
 	return slices.DeleteFunc(Pending(s), func(w client.Wait) bool { return w.Kind != session.WaitApproval })
 }
 
-// Late reports whether the deadline of a wait has passed: nobody can answer it any more,
+// Late reports whether the deadline of a wait has passed that ends it: nobody can answer it any more,
 // and it ends as soon as anybody goes on with its session.
 func Late(w client.Wait, now time.Time) bool {
-	return w.Deadline != nil && !now.Before(w.Deadline.At)
+	return w.Deadline != nil && w.Deadline.Escalate == nil && !now.Before(w.Deadline.At)
 }
 
 // anyLate reports whether a deadline of some has passed.

@@ -122,7 +122,7 @@ func (l *Links) Make(ctx context.Context, r Runtime, p Params) (Made, error) {
 	expires := p.Now.Add(Lasts)
 	if p.Lasts != 0 {
 		expires = p.Now.Add(p.Lasts)
-	} else if d := w.Deadline; d != nil && d.At.Before(expires) {
+	} else if d := w.Deadline; d != nil && d.Escalate == nil && d.At.Before(expires) {
 		expires = d.At
 	}
 	expires = expires.Add(time.Second - 1).Truncate(time.Second).UTC() // tokens know whole seconds

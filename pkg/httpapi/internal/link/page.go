@@ -106,6 +106,9 @@ func (l *Links) command(g grant.Grant, flag string) string {
 
 // then says what happens at a deadline.
 func then(d session.Deadline) string {
+	if d.Escalate != nil {
+		return "others may decide too, for " + d.Escalate.After.String() + " more"
+	}
 	switch d.Outcome {
 	case session.ExpireDeny:
 		return "it is denied"
