@@ -58,7 +58,7 @@ func peopleTools() []tool.Tool {
 		}),
 		tool.Define(tool.Spec[RefundIn]{
 			Name: "refund", Description: "Pretend to refund an order. A person is asked before if the amount is above 100.",
-			Effect: tool.SideEffect, Approve: func(in RefundIn) bool { return in.Amount > askAbove },
+			Effect: tool.SideEffect, Approve: func(in RefundIn) bool { return in.Amount > askAbove }, Standing: &tool.Standing{},
 			Show: func(in RefundIn) tool.Preview {
 				return tool.Preview{Title: "Pretend to refund order " + in.Order, Money: &tool.Money{Amount: strconv.FormatFloat(in.Amount, 'f', -1, 64), Currency: "USD"}}
 			},

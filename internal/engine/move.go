@@ -62,6 +62,9 @@ func seal(s *session.Session, e journal.Entry, agentName string) Move {
 	if slices.ContainsFunc(e.Answers, func(a session.Answer) bool { return a.Kind == session.AnswerDismissal }) {
 		e.Needs = append(e.Needs, session.NeedsDismissal)
 	}
+	if slices.ContainsFunc(e.Answers, func(a session.Answer) bool { return a.Standing != nil }) {
+		e.Needs = append(e.Needs, session.NeedsStanding)
+	}
 	m := Move{Entry: e, MovesHead: e.Status != s.Status || e.Task != s.Task || e.Signal != nil}
 	switch {
 	case e.Run != s.Run:

@@ -323,7 +323,8 @@ Environment
 		c.lists.InboxCommand(), c.lists.NoticesCommand(), c.lists.SessionsCommand(), c.showCommand(), c.agentsCommand(),
 		c.workers.Work(), c.workers.Dev(), c.demoCommand(), c.versionCommand(),
 	)
-	root.AddCommand(c.retryCommand(), c.forkCommand(), c.checkpointsCommand(), c.lists.RunsCommand(oneSession, c.completeFirst(c.completeSessions), c.noSession), c.lists.AuditCommand(oneSession, c.completeFirst(c.completeSessions), c.noSession))
+	root.AddCommand(c.retryCommand(), c.forkCommand(), c.checkpointsCommand(), c.lists.RunsCommand(oneSession, c.completeFirst(c.completeSessions), c.noSession), c.lists.AuditCommand(oneSession, c.completeFirst(c.completeSessions), c.noSession),
+		c.lists.PermissionsCommand(c.completeFirst(c.completeSessions), c.noSession))
 	root.AddCommand(c.sendCommand(), c.lists.LinkCommand(sessionAndOne, c.completeSessionAndWait, c.noSession))
 	root.AddCommand(append(c.stopCommands(), c.inbox.Commands()...)...)
 	root.AddCommand(c.deleteCommand(), c.lists.ExportCommand(oneSession, c.completeFirst(c.completeSessions), c.noSession))

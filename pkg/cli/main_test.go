@@ -155,6 +155,10 @@ func toys() ([]tool.Tool, error) {
 				reply, err := c.Ask(ctx, tool.Question{ID: "color", Text: "Which color?", Choices: []session.Choice{{ID: "red"}, {ID: "blue"}}, Expiry: &tool.Expiry{After: time.Hour, Outcome: session.ExpireDefault, Value: "red"}})
 				return reply.Selected, err
 			}),
+		tool.Define(tool.Spec[refundIn]{
+			Name: "refund", Description: "Pays an order back.", Standing: &tool.Standing{},
+			Approve: func(in refundIn) bool { return in.Amount > 100 },
+		}, func(context.Context, *tool.Call, refundIn) (string, error) { return "paid", nil }),
 		tool.DefineClient(tool.Spec[noIn]{Name: "locate", Description: "Says where you are."}),
 		tool.Define(tool.Spec[noIn]{Name: "pay", Description: "Nobody hears how it went.", Timeout: 20 * time.Millisecond, OnUnknown: session.UnknownAsk},
 			func(ctx context.Context, _ *tool.Call, _ noIn) (string, error) {
@@ -192,6 +196,11 @@ func toys() ([]tool.Tool, error) {
 			}),
 	}
 	return tools, nil
+}
+
+type refundIn struct {
+	Order  string `json:"order"`
+	Amount int    `json:"amount"`
 }
 
 // bench is one folder with a data file, and a program to run on it.

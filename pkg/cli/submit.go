@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/answers"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/place"
@@ -38,6 +39,7 @@ type submitFlags struct {
 	edit     string
 	reason   string
 	noResume bool
+	standing answers.Standing
 	wait     work.Stay
 }
 
@@ -58,6 +60,7 @@ instead.
   --verdict           happened or not_happened, of a side effect nobody knows
                       the outcome of
   --approve, --reject, --edit   of one approval (several at once: resume)
+  --approve --standing          and let later calls like it run unasked
 
 In a printed command ANSWER, CHOICE, VERDICT and JSON are words to replace: as
 they stand they are refused.
@@ -66,6 +69,7 @@ The first answer wins. The same answer given again changes nothing; another one
 exits with 5.`,
 		Example: `  adjourn submit SESSION w2-1 --reply "Ada"
   adjourn submit SESSION w2-1 --select red --select blue
+  adjourn submit SESSION w2-1 --approve --standing 2h --allow 'amount<=500'
   adjourn submit SESSION w2-1 --result '{"city": "Bern"}'
   adjourn submit SESSION --call c2-1 --result '{"city": "Bern"}'`,
 		Args:              sessionAndOne,
@@ -90,6 +94,7 @@ exits with 5.`,
 	flags.StringVar(&f.edit, "edit", "", "approve with other arguments, as `JSON`")
 	flags.StringVar(&f.reason, "reason", "", "`text` that goes with --approve, --reject or --verdict")
 	flags.BoolVar(&f.noResume, "no-resume", false, "only store the answer: resume goes on later")
+	f.standing.Register(flags)
 	f.wait.Register(flags)
 	_ = cmd.RegisterFlagCompletionFunc("verdict", cobra.FixedCompletions([]string{string(session.VerdictHappened), string(session.VerdictNotHappened)}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -100,6 +105,9 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 		return err
 	}
 	answer, err := c.answer(f)
+	if err == nil {
+		answer.Standing, err = f.standing.Given(answer.Approved != nil && *answer.Approved && answer.EditedInput == nil)
+	}
 	if err != nil {
 		return err
 	}
@@ -120,6 +128,11 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 	if err != nil {
 		return c.refused(ctx, e, id, err)
 	}
+	if answer.Standing != nil {
+		if preview, err := f.standing.Show(ctx, e, id, answer, c.Talk); err != nil || f.standing.Preview {
+			return c.previewed(ctx, e, id, preview, err)
+		}
+	}
 	if f.noResume {
 		answer.AutoResume = new(bool)
 	}
@@ -137,6 +150,17 @@ func (c *cli) submit(ctx context.Context, f submitFlags, id string) error {
 		return c.taken(ctx, e, id)
 	}
 	return c.drive(ctx, e, id, &f.wait)
+}
+
+// previewed ends a submit that only looks, or may not give what it asks for.
+func (c *cli) previewed(ctx context.Context, e *place.Connection, id string, preview session.PermissionPreview, err error) error {
+	if err != nil {
+		return c.refused(ctx, e, id, err)
+	}
+	if c.Form == screen.FormJSON {
+		c.JSON(preview)
+	}
+	return nil
 }
 
 // answer reads the one answer the flags hold.

@@ -62,6 +62,8 @@ type SubmitRequest struct {
 	Approved    *bool           `json:"approved,omitempty"`
 	Reason      string          `json:"reason,omitempty"`
 	EditedInput json.RawMessage `json:"editedInput,omitempty"`
+	// Standing has an approval-response allow later calls of the tool as well; its Until is the server's.
+	Standing *session.Standing `json:"standing,omitempty"`
 	// Result or Error of a client-tool-result; Result of a verdict. null, false, 0, "" and [] are results.
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  string          `json:"error,omitempty"`

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/session"
 )
 
 var at = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -91,7 +92,7 @@ func fields(t *testing.T, typ reflect.Type) {
 var bodies = []any{
 	&client.StartRequest{}, &client.Started{}, &client.SubmitRequest{}, &client.Submitted{}, &client.AnswersRequest{}, &client.SubmittedAll{}, &client.ResumeRequest{}, &client.Resumed{}, &client.SendRequest{}, &client.Sent{}, &client.StopRequest{}, &client.Stopped{}, &client.Deleted{}, &client.DismissRequest{}, &client.ExtendRequest{}, &client.DelegateRequest{}, &client.Acted{}, &client.WaitView{},
 	&client.RetryRequest{}, &client.ForkRequest{}, &client.Forked{}, &client.CheckpointView{},
-	&client.LinkRequest{}, &client.Link{},
+	&client.LinkRequest{}, &client.Link{}, &client.Permissions{}, &client.RevokeRequest{}, &client.Revoked{}, &session.PermissionPreview{}, &session.Standing{},
 	&client.HaltRequest{}, &client.Halted{}, &client.GoRequest{}, &client.Lifted{}, &client.Halts{}, &client.Notices{},
 	&client.Session{}, &client.Wait{}, &client.Sessions{}, &client.Runs{}, &client.Audit{}, &client.Checkpoints{}, &client.Waits{}, &client.Messages{}, &client.Entries{}, &client.Problem{},
 }

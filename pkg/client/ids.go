@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // What a server calls its sessions and waits is shown and used in requests and in
@@ -116,6 +118,15 @@ func checkAnswer(out any, id string) error {
 			}
 		}
 		return checkCursor(o.Cursor)
+	case *Permissions:
+		for i := range o.Items {
+			if err := checkID("permission", o.Items[i].ID, false); err != nil {
+				return err
+			}
+		}
+		return nil
+	case *Revoked:
+		return checkID("permission", o.Permission.ID, false)
 	case *Checkpoints:
 		for i := range o.Items {
 			if err := checkID("checkpoint", o.Items[i].ID, true); err != nil {
@@ -123,7 +134,7 @@ func checkAnswer(out any, id string) error {
 			}
 		}
 		return checkCursor(o.Cursor)
-	case *Entries, *Halted, *Lifted, *Halts, *json.RawMessage:
+	case *Entries, *session.PermissionPreview, *Halted, *Lifted, *Halts, *json.RawMessage:
 		return nil // the journal as it is stored; what names no session; a document
 	}
 	return fmt.Errorf("%w: %T", errUnchecked, out)

@@ -13,11 +13,12 @@ import (
 
 // withoutIDs are the routes whose answers have nothing that checkAnswer could refuse.
 var withoutIDs = map[string]string{
-	"listEntries": "the journal as it is stored",
-	"getOpenAPI":  "a document",
-	"haltSteps":   "names no session",
-	"letStepsGo":  "names no session",
-	"listHalts":   "names no session",
+	"listEntries":       "the journal as it is stored",
+	"getOpenAPI":        "a document",
+	"haltSteps":         "names no session",
+	"letStepsGo":        "names no session",
+	"listHalts":         "names no session",
+	"previewPermission": "names calls of before, which no command uses",
 }
 
 // TestAnswers_ids: an answer that names something as no server does is refused.
@@ -51,6 +52,8 @@ func TestAnswers_ids(t *testing.T) {
 		"listMessages":     {client.Messages{Cursor: odd}},
 		"listNotices":      {client.Notices{Items: []client.Notice{{SessionID: odd}}}, client.Notices{Cursor: odd}},
 		"listRuns":         {client.Runs{Cursor: odd}},
+		"listPermissions":  {client.Permissions{Items: []session.ShownPermission{{ID: odd}}}},
+		"revokePermission": {client.Revoked{}, client.Revoked{Permission: session.ShownPermission{ID: odd}}},
 		"listAudit":        {client.Audit{Cursor: odd}, client.Audit{Items: []session.AuditLine{{Wait: odd}}}},
 	}
 	for _, r := range routes() {

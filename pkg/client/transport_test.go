@@ -17,6 +17,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi"
+	"github.com/adjourn/adjourn/pkg/session"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 )
 
 // anything is an answer to every request about session s-1.
-const anything = `{"wait":{"waitId":"w2-1"},"id": "s-1", "sessionId": "s-1", "url": "https://adjourn.example/a/x"}`
+const anything = `{"wait":{"waitId":"w2-1"},"permission":{"id":"w2-1"},"id": "s-1", "sessionId": "s-1", "url": "https://adjourn.example/a/x"}`
 
 // answer is one thing a network does with a request.
 type answer func(*http.Request) (*http.Response, error)
@@ -167,6 +168,18 @@ func calls(c *client.Client, id string) map[string]func(context.Context) error {
 		},
 		"delegateWait": func(ctx context.Context) error {
 			_, err := c.Delegate(ctx, client.ActParams[client.DelegateRequest]{SessionID: id, WaitID: "w2-1", Request: client.DelegateRequest{To: "ben"}})
+			return err
+		},
+		"listPermissions": func(ctx context.Context) error {
+			_, err := c.Permissions(ctx, id)
+			return err
+		},
+		"revokePermission": func(ctx context.Context) error {
+			_, err := c.RevokePermission(ctx, id, "w2-1", "x")
+			return err
+		},
+		"previewPermission": func(ctx context.Context) error {
+			_, err := c.PreviewPermission(ctx, id, "w2-1", session.Standing{For: "session"})
 			return err
 		},
 		"deleteSession": func(ctx context.Context) error {

@@ -138,11 +138,14 @@ func (h *handler) submitOne(r *request, body client.SubmitRequest, idempotencyKe
 	if err := h.checkSizes(body); err != nil {
 		return runtime.Submitted{}, err
 	}
+	if err := checkStanding(body.Standing); err != nil {
+		return runtime.Submitted{}, err
+	}
 	return h.cfg.Runtime.Submit(r.Context(), runtime.SubmitParams{
 		Key: r.key(), Caller: r.by(), HoldResume: body.AutoResume != nil && !*body.AutoResume, IdempotencyKey: idempotencyKey,
 		Answer: session.Answer{
 			Wait: body.WaitID, Kind: body.Kind, ToolCallID: body.ToolCallID, ApprovalID: body.ApprovalID, QuestionID: body.QuestionID,
-			Approved: body.Approved, Reason: body.Reason, EditedInput: body.EditedInput, Result: body.Result, Error: body.Error,
+			Approved: body.Approved, Reason: body.Reason, EditedInput: body.EditedInput, Standing: body.Standing, Result: body.Result, Error: body.Error,
 			Selected: body.Selected, Text: body.Text, Message: body.Message, Verdict: body.Verdict,
 		},
 	})

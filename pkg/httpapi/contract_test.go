@@ -162,6 +162,10 @@ func TestExchanges_hold_to_the_document(t *testing.T) {
 				wait, what, _ := strings.Cut(rest, "/")
 				path, params["wait"] = strings.TrimSuffix("/sessions/{id}/waits/{wait}/"+what, "/"), wait
 			}
+			if rest, ok := strings.CutPrefix(path, "/sessions/{id}/permissions/"); ok {
+				permission, what, _ := strings.Cut(rest, "/")
+				path, params["permission"] = "/sessions/{id}/permissions/{permission}/"+what, permission
+			}
 			if token, ok := strings.CutPrefix(path, "/a/"); ok {
 				path, params["token"] = "/a/{token}", token
 			}

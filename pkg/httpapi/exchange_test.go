@@ -381,6 +381,21 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("link_decided", "", get, page, "")
 	s.tell("link_too_late", "", post, page, "decision=deny", "Content-Type", mediaForm)
 	// New exchanges go here: ids are counted, and one further up renumbers every file after it.
+	// standing permissions
+	s.spends("till", false)
+	till := get2(s, "till").Pause.Pending[0]
+	s.tell("permission_preview", ann, post, "/sessions/till/waits/"+till.WaitID+"/permission", `{"for":"2h","conditions":[{"field":"/text","prefix":"<v1>"}]}`)
+	s.tell("permission_preview_refused", ann, post, "/sessions/till/waits/"+till.WaitID+"/permission", `{"for":"2h","conditions":[{"field":"/amount","atMost":100}]}`)
+	s.tell("permission_until", ann, post, "/sessions/till/submit", fmt.Sprintf(`{"kind":"approval-response","waitId":%q,"approved":true,"standing":{"for":"2h","until":"2026-01-05T12:00:00Z"}}`, till.WaitID))
+	s.tell("permission_given", ann, post, "/sessions/till/submit", fmt.Sprintf(`{"kind":"approval-response","waitId":%q,"approvalId":%q,"approved":true,"standing":{"for":"2h","conditions":[{"field":"/text","prefix":"<v1>"}]}}`, till.WaitID, till.ApprovalID))
+	s.drive(key("till"))
+	s.tell("permissions", ann, get, "/sessions/till/permissions", "")
+	s.tell("permission_used", ann, post, "/sessions", `{"sessionId":"till","input":"spend"}`)
+	s.drive(key("till"))
+	s.tell("audit_covered", ann, get, "/sessions/till/audit?verify=true", "")
+	s.tell("permission_revoke", carol, post, "/sessions/till/permissions/"+till.WaitID+"/revoke", `{"reason":"ask me again"}`)
+	s.tell("permission_revoke_again", ann, post, "/sessions/till/permissions/"+till.WaitID+"/revoke", "")
+	s.tell("permission_none", ann, post, "/sessions/till/permissions/w9-9/revoke", `{}`)
 	return s.told
 }
 

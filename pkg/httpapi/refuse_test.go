@@ -305,7 +305,7 @@ func TestNotOurs(t *testing.T) {
 		require.Equal(t, strings.ReplaceAll(none.Body.String(), "nobodys", "theirs"), theirs.Body.String(), target)
 	}
 	for verb, target := range routesOf(http.MethodPost, "theirs") {
-		body := map[string]string{"submitAnswer": `{"kind":"message","message":"x"}`, "submitAnswers": `[{"interruptResponse":{"interruptId":"w2-1","response":true}}]`, "resumeSession": `{"message":"x"}`, "sendMessage": `{"message":"x"}`, "interruptSession": `{"task":1}`, "cancelSession": `{"reason":"x"}`, "abortSession": `{}`, "retrySession": `{}`, "forkSession": `{}`, "makeLink": `{}`, "dismissWait": `{"reason":"x"}`, "extendWait": `{"deadline":"2026-01-05T12:00:00Z"}`, "delegateWait": `{"to":"ben"}`}[verb]
+		body := map[string]string{"submitAnswer": `{"kind":"message","message":"x"}`, "submitAnswers": `[{"interruptResponse":{"interruptId":"w2-1","response":true}}]`, "resumeSession": `{"message":"x"}`, "sendMessage": `{"message":"x"}`, "interruptSession": `{"task":1}`, "cancelSession": `{"reason":"x"}`, "abortSession": `{}`, "retrySession": `{}`, "forkSession": `{}`, "makeLink": `{}`, "dismissWait": `{"reason":"x"}`, "extendWait": `{"deadline":"2026-01-05T12:00:00Z"}`, "delegateWait": `{"to":"ben"}`, "previewPermission": `{"for":"session"}`, "revokePermission": `{}`}[verb]
 		require.NotEmpty(t, body, "what would %s take, if the session were there?", verb)
 		theirs, none := w.send(ann, http.MethodPost, target, body), w.send(ann, http.MethodPost, strings.Replace(target, "theirs", "nobodys", 1), body)
 		require.Equal(t, http.StatusNotFound, theirs.Code, verb)

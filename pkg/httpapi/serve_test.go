@@ -64,7 +64,7 @@ func TestFunctions(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, change{api: func(cfg *httpapi.Config) { cfg.Functions = []httpapi.Function{function} }})
 			for _, route := range httpapi.Routes() {
-				out := w.send(ann, route.Method, strings.NewReplacer("{id}", "none", "{checkpoint}", someCheckpoint, "{wait}", someWait, "{token}", "x").Replace(route.Path), "")
+				out := w.send(ann, route.Method, strings.NewReplacer("{id}", "none", "{checkpoint}", someCheckpoint, "{wait}", someWait, "{permission}", someWait, "{token}", "x").Replace(route.Path), "")
 				if out.Code == http.StatusOK || strings.HasPrefix(out.Header().Get("Content-Type"), "text/html") {
 					require.Equal(t, function, route.Function)
 					continue
@@ -222,7 +222,7 @@ func TestDown(t *testing.T) {
 	for _, id := range []string{"", "trip"} {
 		for verb, target := range routesOf(http.MethodPost, id) {
 			// What is empty here approves the wait.
-			body, ok := map[string]string{"startSession": `{"agent":"desk","input":"echo"}`, "submitAnswer": "", "submitAnswers": `{"decisions":{"WAIT":{"action":"accept"}}}`, "resumeSession": `{"decisions":{"approve":["WAIT"]}}`, "sendMessage": `{"message":"x"}`, "interruptSession": `{}`, "cancelSession": `{}`, "abortSession": `{}`, "retrySession": `{}`, "forkSession": `{}`, "haltSteps": `{}`, "letStepsGo": `{}`, "makeLink": `{}`, "dismissWait": `{"reason":"x"}`, "extendWait": `{"deadline":"DEADLINE"}`, "delegateWait": `{"to":"ben"}`}[verb]
+			body, ok := map[string]string{"startSession": `{"agent":"desk","input":"echo"}`, "submitAnswer": "", "submitAnswers": `{"decisions":{"WAIT":{"action":"accept"}}}`, "resumeSession": `{"decisions":{"approve":["WAIT"]}}`, "sendMessage": `{"message":"x"}`, "interruptSession": `{}`, "cancelSession": `{}`, "abortSession": `{}`, "retrySession": `{}`, "forkSession": `{}`, "haltSteps": `{}`, "letStepsGo": `{}`, "makeLink": `{}`, "dismissWait": `{"reason":"x"}`, "extendWait": `{"deadline":"DEADLINE"}`, "delegateWait": `{"to":"ben"}`, "previewPermission": `{"for":"session"}`, "revokePermission": `{}`}[verb]
 			require.True(t, ok, "with which body does %s change something?", verb)
 			requests = append(requests, request{http.MethodPost, target, body})
 		}
@@ -249,7 +249,12 @@ func TestDown(t *testing.T) {
 				case strings.HasSuffix(c.target, "/messages") && c.method == http.MethodPost:
 					waits = "where"
 				}
-				w.start("trip", waits)
+				stands := strings.HasSuffix(c.target, "/permission") || strings.HasSuffix(c.target, "/revoke")
+				if stands {
+					w.spends("trip", strings.HasSuffix(c.target, "/revoke"))
+				} else {
+					w.start("trip", waits)
+				}
 				body := c.body
 				if c.method == http.MethodPost && (body == "" || strings.Contains(body, "WAIT")) {
 					wait := get[client.Session](w, ann, "/sessions/trip").Pause.Pending[0]
@@ -260,7 +265,7 @@ func TestDown(t *testing.T) {
 					target = strings.Replace(target, someCheckpoint, get[client.Session](w, ann, "/sessions/trip").CheckpointID, 1)
 				}
 				if strings.Contains(target, someWait) {
-					wait := get[client.Session](w, ann, "/sessions/trip").Pause.Pending[0]
+					wait := get[client.Waits](w, ann, "/sessions/trip/waits").Items[0]
 					target = strings.Replace(target, someWait, wait.WaitID, 1)
 					if wait.Deadline != nil {
 						body = strings.Replace(body, "DEADLINE", wait.Deadline.At.Add(time.Hour).Format(time.RFC3339), 1)
@@ -275,7 +280,7 @@ func TestDown(t *testing.T) {
 				if d.n < at {
 					require.Less(t, out.Code, 300)
 					require.Greater(t, at, 1)
-					require.Equal(t, strings.HasPrefix(c.target, "/sessions") && !strings.HasSuffix(c.target, "/links") && c.method == http.MethodPost, leftOut)
+					require.Equal(t, strings.HasPrefix(c.target, "/sessions") && !strings.HasSuffix(c.target, "/links") && !stands && c.method == http.MethodPost, leftOut)
 					return
 				}
 				if out.Code < 300 && strings.Contains(out.Body.String(), `"session":{`) && out.Header().Get(client.HeaderIdempotencyReplayed) != "" {

@@ -146,7 +146,7 @@ func newWorld(t testing.TB, changes ...change) *world {
 		late.on(w.store)
 	}
 	if cfg.Registry == nil {
-		cfg.Registry, err = agent.NewRegistry(agent.Config{Agents: []agent.Agent{{Name: "desk", Planner: script{}, Tools: tools()}, {Name: "other", Planner: script{}, Tools: []tool.Tool{pay, name}}}})
+		cfg.Registry, err = agent.NewRegistry(agent.Config{Agents: []agent.Agent{{Name: "desk", Planner: script{}, Tools: tools()}, {Name: "other", Planner: script{}, Tools: []tool.Tool{pay, name, spend}}}})
 		require.NoError(t, err)
 	}
 	w.Runtime, err = runtime.New(cfg)
@@ -187,7 +187,7 @@ func (script) Plan(_ context.Context, v agent.View) (agent.Reply, error) {
 		return reply
 	}
 	switch words[k] {
-	case "deploy", "board", "hurry", "locate", "pick", "echo", "pay", "name":
+	case "deploy", "board", "hurry", "locate", "pick", "echo", "pay", "name", "spend":
 		return call(words[k], "<v1> & more"), nil
 	case "two":
 		return call("deploy", "1", "2"), nil
@@ -211,6 +211,11 @@ func (script) Plan(_ context.Context, v agent.View) (agent.Reply, error) {
 type textIn struct {
 	Text string `json:"text"`
 }
+
+// spend is a tool that takes standing permissions.
+var spend = tool.Define(tool.Spec[textIn]{Name: "spend", Approve: tool.Always[textIn], Standing: &tool.Standing{}}, func(_ context.Context, _ *tool.Call, in textIn) (string, error) {
+	return "spent " + in.Text, nil
+})
 
 // pay is a tool of which nobody knows whether it did its work.
 var pay = tool.Define(tool.Spec[textIn]{Name: "pay", OnUnknown: session.UnknownAsk, Timeout: time.Millisecond}, func(ctx context.Context, _ *tool.Call, _ textIn) (string, error) {
@@ -318,6 +323,20 @@ func (w *world) startAs(token, id, input string) session.Key {
 	return key
 }
 
+// spends starts a session whose call waits that a standing permission may be given for, and gives one.
+func (w *world) spends(id string, give bool) {
+	w.Helper()
+	key := session.Key{Tenant: callers[ann].Tenant, ID: id}
+	require.Equal(w, http.StatusAccepted, w.send(ann, http.MethodPost, "/sessions", fmt.Sprintf(`{"agent":"other","sessionId":%q,"input":"spend"}`, id)).Code)
+	w.drive(key)
+	if give {
+		wait := get[client.Session](w, ann, "/sessions/"+id).Pause.Pending[0]
+		out := w.send(ann, http.MethodPost, "/sessions/"+id+"/submit", fmt.Sprintf(`{"kind":"approval-response","waitId":%q,"approved":true,"standing":{"for":"session"}}`, wait.WaitID))
+		require.Equal(w, http.StatusOK, out.Code, out.Body.String())
+		w.drive(key)
+	}
+}
+
 func (w *world) drive(key session.Key) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -376,7 +395,7 @@ func routesOf(method, id string) map[string]string {
 	for _, route := range httpapi.Routes() {
 		path := strings.Replace(route.Path, "{id}", id, 1)
 		if route.Method == method && route.Path != "/openapi.json" && route.Path != "/a/{token}" && (path != route.Path) == (id != "") {
-			paths[route.OperationID] = strings.NewReplacer("{checkpoint}", someCheckpoint, "{wait}", someWait).Replace(path)
+			paths[route.OperationID] = strings.NewReplacer("{checkpoint}", someCheckpoint, "{wait}", someWait, "{permission}", someWait).Replace(path)
 		}
 	}
 	return paths

@@ -75,7 +75,7 @@ func (w *world) gives(p *process, who string, s *session.Standing) error {
 func (w *world) waitsFor() string { return string(w.open(session.WaitApproval).Wait.Arguments) }
 
 // permissionOf is the only one of a session.
-func (w *world) permissionOf(p *process) runtime.Permission {
+func (w *world) permissionOf(p *process) session.ShownPermission {
 	w.t.Helper()
 	all, err := p.Permissions(context.Background(), w.key)
 	require.NoError(w.t, err)
@@ -109,6 +109,12 @@ func TestStanding(t *testing.T) {
 	var ran []journal.ToolRun
 	for _, e := range w.journal() {
 		ran = append(ran, e.Calls...)
+		gives := len(e.Answers) > 0
+		require.Equal(t, gives, len(e.Needs) > 0, "an older program refuses the entry that takes it in, and no other")
+		if gives {
+			require.Equal(t, []string{session.NeedsStanding}, e.Needs)
+			require.Equal(t, e.Needs, w.waits()[0].Wait.Needs)
+		}
 	}
 	require.Len(t, ran, 2)
 	require.Empty(t, ran[0].Permission)
@@ -228,7 +234,7 @@ func TestStanding_after_a_cut(t *testing.T) {
 		require.NoError(t, p.settle())
 		none(t, w, p)
 		require.JSONEq(t, asked("A", 60), w.waitsFor())
-		require.Len(t, func() []runtime.Permission { all, _ := p.Permissions(ctx, origin); return all }(), 1)
+		require.Len(t, func() []session.ShownPermission { all, _ := p.Permissions(ctx, origin); return all }(), 1)
 		require.Equal(t, runtime.CodePermissionNotFound, codeOf(func() error {
 			_, _, err := p.RevokePermission(ctx, w.key, w.waits()[0].Wait.ID, "", named("ann"))
 			return err
@@ -374,7 +380,7 @@ func TestStanding_refused(t *testing.T) {
 			require.Equal(t, c.code, codeOf(err), "%v", err)
 			require.Equal(t, session.WaitOpen, w.waits()[0].State)
 			if c.a == nil && c.code != runtime.CodeNotAllowed && !c.by.ByLink {
-				_, err = p.SketchPermission(ctx, w.key, wait.ID, *a.Standing, c.by)
+				_, err = p.PreviewPermission(ctx, w.key, wait.ID, *a.Standing, c.by)
 				require.Equal(t, c.code, codeOf(err), "%v", err)
 			}
 		})
@@ -395,8 +401,8 @@ func TestStanding_refused(t *testing.T) {
 	require.True(t, same.Repeated)
 }
 
-// TestStanding_sketch: before it is given, one sees what it would have covered. Nothing is written.
-func TestStanding_sketch(t *testing.T) {
+// TestStanding_preview: before it is given, one sees what it would have covered. Nothing is written.
+func TestStanding_preview(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	w, p := paying(t)
@@ -407,17 +413,17 @@ func TestStanding_sketch(t *testing.T) {
 	}
 	before := asJSON(t, w.waits())
 	wait := w.open(session.WaitApproval).Wait
-	out, err := p.SketchPermission(ctx, w.key, wait.ID, session.Standing{For: "2h", Conditions: []session.Condition{{Field: "/amount", AtMost: json.RawMessage("200")}, {Field: "/order", Equal: json.RawMessage(`"A"`)}}}, named("ann"))
+	out, err := p.PreviewPermission(ctx, w.key, wait.ID, session.Standing{For: "2h", Conditions: []session.Condition{{Field: "/amount", AtMost: json.RawMessage("200")}, {Field: "/order", Equal: json.RawMessage(`"A"`)}}}, named("ann"))
 	require.NoError(t, err)
 	require.Equal(t, w.clock.Now().Add(2*time.Hour), out.Until)
 	require.Len(t, out.Earlier, 2)
 	require.JSONEq(t, asked("A", 60), string(out.Earlier[0].Arguments))
 	require.True(t, out.Earlier[0].Covered && out.Earlier[1].Covered)
-	out, err = p.SketchPermission(ctx, w.key, wait.ID, session.Standing{For: "session"}, named("ann"))
+	out, err = p.PreviewPermission(ctx, w.key, wait.ID, session.Standing{For: "session"}, named("ann"))
 	require.NoError(t, err)
 	require.False(t, out.Earlier[0].Covered || out.Earlier[1].Covered)
 	require.Equal(t, before, asJSON(t, w.waits()))
-	_, err = p.SketchPermission(ctx, w.key, "w9-9", session.Standing{For: "session"}, named("ann"))
+	_, err = p.PreviewPermission(ctx, w.key, "w9-9", session.Standing{For: "session"}, named("ann"))
 	require.Equal(t, runtime.CodeWaitNotFound, codeOf(err))
 }
 

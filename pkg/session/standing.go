@@ -14,6 +14,11 @@ const MaxStanding = 24 * time.Hour
 // MaxConditions is how many conditions a standing permission may have.
 const MaxConditions = 16
 
+// NeedsStanding is the word in the needs of a wait whose answer gives a standing permission, and of the entry
+// that takes it in: a program that does not know it would take the answer in without, so that the journal and
+// the record of the wait contradict each other.
+const NeedsStanding = "answer:standing"
+
 // Standing is what an approval allows beside the call that it is about: later calls of the same tool
 // in the same session, whose arguments are those that were approved but for what conditions let differ.
 type Standing struct {
@@ -74,3 +79,37 @@ const (
 	// PermissionVoid: the agent was changed since, or the record of its wait is not as it was written.
 	PermissionVoid PermissionState = "void"
 )
+
+// ShownPermission is a standing permission of a session, with whether it counts.
+type ShownPermission struct {
+	// ID is that of the wait with whose answer it was given.
+	ID        string          `json:"id"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+	Standing  Standing        `json:"standing"`
+	// Covers says in words which calls it covers.
+	Covers  []string        `json:"covers"`
+	State   PermissionState `json:"state"`
+	Revoked *Revocation     `json:"revoked,omitempty"`
+	// Who gave it, in whose place, when and from where.
+	Who  string    `json:"who"`
+	For  string    `json:"for,omitempty"`
+	When time.Time `json:"when"`
+	From string    `json:"from"`
+}
+
+// PermissionPreview is what a standing permission would be.
+type PermissionPreview struct {
+	Until time.Time `json:"until"`
+	// Covers says in words which calls it would cover.
+	Covers []string `json:"covers"`
+	// Earlier are calls of the tool that the session had before, the newest first.
+	Earlier []EarlierCall `json:"earlier"`
+}
+
+// EarlierCall is a call of before, and whether a permission would have covered it.
+type EarlierCall struct {
+	Call      string          `json:"call"`
+	Arguments json.RawMessage `json:"arguments"`
+	Covered   bool            `json:"covered"`
+}

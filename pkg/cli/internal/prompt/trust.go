@@ -23,7 +23,7 @@ func (p *Person) Trusts(ctx context.Context, u place.Unknown) (bool, error) {
 		return false, nil
 	}
 	p.print(p.unknown(u))
-	yes, _, err := p.yes(ctx, "Work on it, and do not ask again?", "Please answer y or n. To look first, answer n: inbox, notices, show, runs, checkpoints, audit, export, link and sessions only read it, and ask nothing.\n")
+	yes, _, err := p.yes(ctx, "Work on it, and do not ask again?", "Please answer y or n. To look first, answer n: inbox, notices, show, runs, checkpoints, audit, export, link, permissions and sessions only read it, and ask nothing.\n")
 	return yes, err
 }
 

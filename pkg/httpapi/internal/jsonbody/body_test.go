@@ -44,7 +44,7 @@ func TestDecode(t *testing.T) {
 	require.Less(t, len(err.Error()), 500, "what is told back is not as long as one likes")
 	err = Decode([]byte(`{"kind":"reply","select":["red"]}`), &submit)
 	require.ErrorContains(t, err, `there is no field "select" here; the fields are waitId, kind, toolCallId, approvalId, id, approved, `+
-		`reason, editedInput, result, error, selected, text, message, verdict, autoResume`)
+		`reason, editedInput, standing, result, error, selected, text, message, verdict, autoResume`)
 	err = Decode([]byte(`{"confirmation":{"approve":true}}`), &resume)
 	require.ErrorContains(t, err, `there is no field "confirmation.approve" here; the fields are waitId, approved, reason, editedInput`)
 }

@@ -21,6 +21,9 @@ func WithAnswer(item store.Item, answer session.Answer, hold, only bool) store.I
 	if answer.Kind == session.AnswerApproval && record.Wait.Votes() && !vote(&record, &answer) {
 		return store.WaitItem(record, item.Rev)
 	}
+	if answer.Standing != nil { // an older program would lose it
+		record.Wait.Needs = append(slices.Clone(record.Wait.Needs), session.NeedsStanding)
+	}
 	record.State, record.Answer, record.Held, record.HeldLast, record.Due = session.WaitAnswered, &answer, hold, hold && only, nil
 	if !record.HeldLast {
 		record.Due = new(answer.When.Add(engine.AnsweredGrace))

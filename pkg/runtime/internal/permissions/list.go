@@ -2,7 +2,6 @@ package permissions
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -21,30 +20,6 @@ import (
 // MaxEarlier is how many earlier calls are shown of which a permission would have covered some: the newest.
 const MaxEarlier = 20
 
-// Shown is a standing permission, with whether it counts.
-type Shown struct {
-	session.Permission
-	State   session.PermissionState
-	Revoked *session.Revocation
-	// Covers says in words which calls it covers.
-	Covers []string
-}
-
-// Earlier is a call of the session from before, and whether a permission would have covered it.
-type Earlier struct {
-	Call      string
-	Arguments json.RawMessage
-	Covered   bool
-}
-
-// Sketch is what a permission would be.
-type Sketch struct {
-	Until  time.Time
-	Covers []string
-	// Earlier calls of the tool, the newest first.
-	Earlier []Earlier
-}
-
 // Book lists and revokes the permissions of sessions.
 type Book struct {
 	Sessions *stored.Sessions
@@ -56,13 +31,13 @@ type Book struct {
 
 // List returns the permissions of a session, the oldest first. Those that going back or the end of a task
 // made void are gone.
-func (b *Book) List(ctx context.Context, key session.Key) ([]Shown, error) {
+func (b *Book) List(ctx context.Context, key session.Key) ([]session.ShownPermission, error) {
 	s, err := b.Sessions.LoadExisting(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	defer b.Sessions.PutBack(s)
-	out := make([]Shown, 0, len(s.Permissions))
+	out := make([]session.ShownPermission, 0, len(s.Permissions))
 	for i := range s.Permissions {
 		item, err := b.Sessions.Item(ctx, key, store.KindWait, s.Permissions[i].ID)
 		if err != nil {
@@ -73,8 +48,11 @@ func (b *Book) List(ctx context.Context, key session.Key) ([]Shown, error) {
 	return out, nil
 }
 
-func (b *Book) shown(s *session.Session, p *session.Permission, record *journal.WaitRecord) Shown {
-	out := Shown{Permission: *p, State: session.PermissionValid, Covers: standing.Words(p.Tool, p.Standing, p.Arguments)}
+func (b *Book) shown(s *session.Session, p *session.Permission, record *journal.WaitRecord) session.ShownPermission {
+	out := session.ShownPermission{
+		ID: p.ID, Tool: p.Tool, Arguments: p.Arguments, Standing: p.Standing, Covers: standing.Words(p.Tool, p.Standing, p.Arguments),
+		State: session.PermissionValid, Who: p.Who, For: p.For, When: p.When, From: p.From,
+	}
 	digest, err := b.Digest(s.Rules)
 	switch {
 	case record != nil && record.Revoked != nil:
@@ -90,52 +68,52 @@ func (b *Book) shown(s *session.Session, p *session.Permission, record *journal.
 // Revoke takes a permission back, in one conditional write of the record of its wait; repeated says that
 // somebody had done so before. A step that begins after it does not use the permission. Who may see the
 // session may do it: the worst that comes of it is that somebody is asked.
-func (b *Book) Revoke(ctx context.Context, key session.Key, id string, by session.Revocation) (out Shown, repeated bool, err error) {
+func (b *Book) Revoke(ctx context.Context, key session.Key, id string, by session.Revocation) (out session.ShownPermission, repeated bool, err error) {
 	if by.Reason = strings.TrimSpace(by.Reason); by.Who == "" {
-		return Shown{}, false, refusal.New(codes.SignInRequired, key, "a permission is revoked by somebody with a name only")
+		return session.ShownPermission{}, false, refusal.New(codes.SignInRequired, key, "a permission is revoked by somebody with a name only")
 	}
 	if err := refusal.CheckReason(key, by.Reason); err != nil {
-		return Shown{}, false, err
+		return session.ShownPermission{}, false, err
 	}
 	s, err := b.Sessions.LoadExisting(ctx, key)
 	if err != nil {
-		return Shown{}, false, err
+		return session.ShownPermission{}, false, err
 	}
 	defer b.Sessions.PutBack(s)
 	i := slices.IndexFunc(s.Permissions, func(p session.Permission) bool { return p.ID == id })
 	if i < 0 {
-		return Shown{}, false, refusal.New(codes.PermissionNotFound, key, "it has no standing permission %q. Going back, and the end of a task that failed or was stopped, end all that there were", id)
+		return session.ShownPermission{}, false, refusal.New(codes.PermissionNotFound, key, "it has no standing permission %q. Going back, and the end of a task that failed or was stopped, end all that there were", id)
 	}
 	item, err := b.Sessions.Item(ctx, key, store.KindWait, id)
 	switch {
 	case err != nil:
-		return Shown{}, false, err
+		return session.ShownPermission{}, false, err
 	case item.Wait == nil:
-		return Shown{}, false, refusal.New(codes.Corrupt, key, "there is no record of %s, with whose answer the permission was given. It does not count", id)
+		return session.ShownPermission{}, false, refusal.New(codes.Corrupt, key, "there is no record of %s, with whose answer the permission was given. It does not count", id)
 	case item.Wait.Revoked != nil:
 		return b.shown(s, &s.Permissions[i], item.Wait), true, nil
 	case journal.SealOf(item.Wait) == journal.SealBroken:
-		return Shown{}, false, refusal.New(codes.Corrupt, key, "the record of %s is not as it was written, so that the permission does not count", id)
+		return session.ShownPermission{}, false, refusal.New(codes.Corrupt, key, "the record of %s is not as it was written, so that the permission does not count", id)
 	}
 	record := *item.Wait
 	by.At = b.Now().UTC()
 	record.Revoked = &by
 	if err := b.Sessions.Update(ctx, key, []store.Item{store.WaitItem(record, item.Rev)}); err != nil {
-		return Shown{}, false, err
+		return session.ShownPermission{}, false, err
 	}
 	return b.shown(s, &s.Permissions[i], &record), false, nil
 }
 
-// Sketch says what a permission would be that is given with the answer to an open approval, and which of
+// Preview says what a permission would be that is given with the answer to an open approval, and which of
 // the calls that the tool had before in this session it would have covered. It writes nothing.
-func (b *Book) Sketch(ctx context.Context, key session.Key, record journal.WaitRecord, given session.Standing) (Sketch, error) {
+func (b *Book) Preview(ctx context.Context, key session.Key, record journal.WaitRecord, given session.Standing) (session.PermissionPreview, error) {
 	s, err := b.Sessions.LoadExisting(ctx, key)
 	if err != nil {
-		return Sketch{}, err
+		return session.PermissionPreview{}, err
 	}
 	defer b.Sessions.PutBack(s)
 	w := record.Wait
-	out := Sketch{Until: given.Until, Covers: standing.Words(w.Tool, given, w.Arguments), Earlier: []Earlier{}}
+	out := session.PermissionPreview{Until: given.Until, Covers: standing.Words(w.Tool, given, w.Arguments), Earlier: []session.EarlierCall{}}
 	t, ok := b.Registry.Tool(record.Agent, w.Tool)
 	if !ok {
 		return out, nil
@@ -156,7 +134,7 @@ func (b *Book) Sketch(ctx context.Context, key session.Key, record journal.WaitR
 			if err != nil {
 				effective = c.Arguments
 			}
-			out.Earlier = append(out.Earlier, Earlier{Call: c.ID, Arguments: effective, Covered: covered})
+			out.Earlier = append(out.Earlier, session.EarlierCall{Call: c.ID, Arguments: effective, Covered: covered})
 		}
 	}
 	return out, nil

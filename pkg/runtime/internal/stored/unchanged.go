@@ -72,8 +72,8 @@ func counts(w session.Wait, record *journal.WaitRecord) bool {
 // read: what is no text then is not the same bytes, and its digest is the same.
 func AsOpened(a session.Wait, r *journal.WaitRecord) bool {
 	b := r.Wait
-	if r.Answer != nil && r.Answer.Kind == session.AnswerDismissal {
-		b.Needs = a.Needs // it adds the word of a dismissal
+	if r.Answer != nil && (r.Answer.Kind == session.AnswerDismissal || r.Answer.Standing != nil) {
+		b.Needs = a.Needs // it adds a word of its own
 	}
 	for _, act := range r.Acts {
 		switch act.Kind {
