@@ -19,7 +19,7 @@ func TestAudit(t *testing.T) {
 		b.start("s", "[{call: deploy, with: {service: a}}, {say: ok}]", 10)
 		b.run("resume", "s", "--approve", "w2-1").ends(0)
 		out := b.run("audit", "s", "--verify").ends(0).stdout
-		for _, text := range []string{"asked", "deploy c2-1", "answered", "approved", "taken", "Compared: ", "Nothing contradicts anything."} {
+		for _, text := range []string{"asked", "deploy c2-1", "answered", "approved", "taken", " entries, 1 wait, ", "Nothing contradicts anything."} {
 			require.Contains(t, out, text)
 		}
 		require.NotContains(t, out, "FAULT")

@@ -178,6 +178,9 @@ func (c *cli) resume(ctx context.Context, f resumeFlags, args []string) error {
 	switch {
 	case f.decides():
 		c.did = "the decision is stored"
+		if !resumed.Repeated {
+			answers.TellVotes(c.Talk, resumed)
+		}
 	case hasMessage:
 		c.did = "the message is stored"
 	}

@@ -26,8 +26,11 @@ func TestVotes(t *testing.T) {
 	first := b.run("submit", "s", "w2-1", "--approve", "--reason", "fine").ends(10)
 	require.Contains(t, first.stderr, "Your vote is stored. 1 more must approve.")
 	require.Contains(t, first.stdout, "ada said yes: fine")
-	require.Contains(t, b.run("submit", "s", "w2-1", "--approve", "--reason", "fine").ends(10).stderr, "Already settled")
+	require.Contains(t, b.run("submit", "s", "w2-1", "--approve", "--reason", "fine").ends(10).stderr, "Your vote was stored before. 1 more must approve.")
 	b.run("submit", "s", "w2-1", "--reject").ends(5)
+	require.NotContains(t, b.run("resume", "-c", m.CheckpointID, "--approve-all", "--reason", "fine").ends(10).stderr, "is stored. 1 more", "it was before")
+	b.run("run", "--agent", "toy", "--session", "two", "[{call: paid, with: {service: a}}, {say: ok}]").ends(10)
+	require.Contains(t, b.run("resume", "two", "--approve", "w2-1").ends(10).stderr, "Your vote on w2-1 is stored. 1 more must approve.")
 	b.run("resume", "-c", m.CheckpointID, "--approve-all", "--reason", "fine").ends(10)
 	require.Contains(t, b.run("inbox").ends(0).stdout, "ada said yes: fine")
 	again := b.run("submit", "s", "w2-1", "--approve", "--reason", "fine", "-o", "json").ends(10).manifest().PauseReason.PendingToolCalls[0]
@@ -37,6 +40,8 @@ func TestVotes(t *testing.T) {
 	b.as("bob")
 	done := b.run("submit", "s", "w2-1", "--approve", "-o", "json").ends(0).manifest()
 	require.Equal(t, "ok", done.FinalMessage)
+	b.as("ada")
+	require.Contains(t, b.run("submit", "s", "w2-1", "--approve", "--reason", "fine").ends(0).stderr, "Already settled")
 }
 
 // as has commands be those of somebody else.

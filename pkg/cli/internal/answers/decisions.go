@@ -56,10 +56,21 @@ func SubmitCommands(where *place.Place, id string, p *client.Decisions, approved
 // Tell says what is to be said of an answer that was taken.
 func Tell(talk func(format string, words ...any), submitted client.Submitted) {
 	switch {
+	case submitted.Repeated && submitted.VotesMissing > 0:
+		talk("Your vote was stored before. %d more must approve.", submitted.VotesMissing)
 	case submitted.Repeated:
 		talk("Already settled: the same answer was given before, nothing was done again.")
 	case submitted.VotesMissing > 0:
 		talk("Your vote is stored. %d more must approve.", submitted.VotesMissing)
+	}
+}
+
+// TellVotes says what is missing where several people must approve, after one of them has decided.
+func TellVotes(talk func(format string, words ...any), decided client.Resumed) {
+	for _, w := range decided.Open {
+		if w.VotesMissing > 0 && len(w.Votes) > 0 {
+			talk("Your vote on %s is stored. %d more must approve.", w.WaitID, w.VotesMissing)
+		}
 	}
 }
 

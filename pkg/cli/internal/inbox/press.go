@@ -3,6 +3,7 @@ package inbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -198,8 +199,12 @@ func (w *walker) submit(ctx context.Context, did string, answer client.SubmitReq
 	case err != nil:
 		w.note = "Not decided: " + err.Error()
 		return
+	case submitted.Repeated && submitted.VotesMissing > 0:
+		w.note = fmt.Sprintf("Your vote was stored before. %d more must approve.", submitted.VotesMissing)
 	case submitted.Repeated:
 		w.note = "Already settled: the same was decided before."
+	case submitted.VotesMissing > 0:
+		w.note = fmt.Sprintf("Your vote is stored. %d more must approve: %s of session %s.", submitted.VotesMissing, screen.CleanLine(of.Tool), screen.CleanLine(of.SessionID))
 	default:
 		w.note = did + ": " + screen.CleanLine(of.Tool) + " of session " + screen.CleanLine(of.SessionID) + "."
 	}

@@ -105,6 +105,10 @@ func (d *desk) Submit(_ context.Context, p client.SubmitParams) (client.Submitte
 		word = "approve"
 	}
 	d.did = append(d.did, strings.TrimSpace(fmt.Sprintf("%s %s %s %s%s", word, p.SessionID, p.Answer.ApprovalID, p.Answer.Reason, p.Answer.EditedInput)))
+	if w := d.find(p.SessionID); w.VotesMissing > 1 {
+		w.VotesMissing--
+		return client.Submitted{VotesMissing: w.VotesMissing}, nil
+	}
 	d.find(p.SessionID).State = session.WaitAnswered
 	return client.Submitted{}, nil
 }
@@ -372,6 +376,16 @@ func TestWalk_high_risk(t *testing.T) {
 	p.sees(listKeys).types("\r").sees(cardKeys).waits().types("e").sees("With arguments that you changed").sees(cardKeys)
 	p.waits().types("a").sees("not known with these arguments. To approve it type approve: ").types("approve\r").sees("Approved").sees(listKeys)
 	p.leaves(`approve one w2-1_one {"service":"api"}`)
+}
+
+// TestWalk_a_vote: where several people must approve, one who did is not told that it is approved.
+func TestWalk_a_vote(t *testing.T) {
+	t.Parallel()
+	d := two()
+	d.waits[0].VotesMissing = 3
+	p := sits(t, d, 40)
+	p.sees(listKeys).types("\r").sees(cardKeys).waits().types("a").sees("Your vote is stored. 2 more must approve: deploy of session one.").sees(listKeys)
+	p.leaves("approve one w2-1_one")
 }
 
 // TestWalk_what_was_not_seen: a card that is longer than the screen is approved once all of it was there;

@@ -134,12 +134,19 @@ func (l *Lists) sayAudit(id string, found client.Audit) {
 	for _, f := range c.Faults {
 		l.Say("FAULT: %s: %s", screen.CleanLine(f.Record), screen.CleanLine(f.Fault))
 	}
-	what := fmt.Sprintf("%s, %d waits, %d recorded lines", entries(int64(c.Entries)), c.Waits, c.Lines)
+	what := fmt.Sprintf("%s, %s, %s", entries(int64(c.Entries)), counted(c.Waits, "wait"), counted(c.Lines, "recorded line"))
 	if !c.Whole {
 		l.Say("Compared: %s. Its records are not as they were written.", what)
 		return
 	}
 	l.Say("Compared: %s. Nothing contradicts anything.", what)
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func auditRow(line *session.AuditLine) []string {

@@ -192,6 +192,8 @@ func (p *Person) submit(ctx context.Context, e Sessions, id string, answer *clie
 	submitted, err := e.Submit(ctx, client.SubmitParams{SessionID: id, Answer: *answer})
 	switch {
 	case err != nil:
+	case submitted.Repeated && submitted.VotesMissing > 0:
+		p.print(fmt.Sprintf("Your vote was stored before. %d more must approve.\n", submitted.VotesMissing))
 	case submitted.Repeated:
 		p.print("Already settled: the same answer was given before.\n")
 	case submitted.VotesMissing > 0:
