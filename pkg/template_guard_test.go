@@ -380,10 +380,16 @@ func TestTemplateBounds(t *testing.T) {
 		"MaxWriteUnits":        object{"MinValue": 0},
 		"Model":                object{"MaxLength": 256, "AllowedPattern": `([a-z0-9-]+:\S+)?`},
 		"GrantSecret":          object{"MaxLength": 512, "AllowedPattern": "(arn:[a-z-]+:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:)?[A-Za-z0-9/_+=.@-]*"},
-		"PublicUrl":            object{"MaxLength": 512, "AllowedPattern": `(https://[^\s?#'"<>@]+)?`}, // what grant.CheckURL takes
-		"SignInUrl":            object{"MaxLength": 512, "AllowedPattern": `(https://[^\s?#'"<>@]+)?`},
+		"PublicUrl":            object{"MaxLength": 256, "AllowedPattern": `(https://[^\s?#'"<>@]+)?`}, // what grant.CheckURL takes
+		"SignInUrl":            object{"MaxLength": 256, "AllowedPattern": `(https://[^\s?#'"<>@]+)?`},
 		"ModelSecret":          object{"MaxLength": 512, "AllowedPattern": "(arn:[a-z-]+:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:)?[A-Za-z0-9/_+=.@-]*"},
 		"NoticeBus":            object{"MaxLength": 256, "AllowedPattern": `^[A-Za-z0-9._/-]*$`},
+		"SlackSecret":          object{"MaxLength": 512, "AllowedPattern": "(arn:[a-z-]+:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:)?[A-Za-z0-9/_+=.@-]*"},
+		"SlackChannel":         object{"MaxLength": 32, "AllowedPattern": "^[A-Z0-9]*$"},
+		"SlackPeople":          object{"MaxLength": 1200, "AllowedPattern": `^$|^\{"[^\n]+"\}$`},
+		"SlackArguments":       object{"AllowedValues": []any{"true", "false"}},
+		"SlackSignedIn":        object{"AllowedValues": []any{"true", "false"}},
+		"SlackTenant":          object{"MaxLength": 128, "AllowedPattern": "^[A-Za-z0-9_-]+$"},
 		"WebhookArguments":     object{"AllowedValues": []any{"true", "false"}},
 		"WebhookSecret":        object{"MaxLength": 512, "AllowedPattern": "(arn:[a-z-]+:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:)?[A-Za-z0-9/_+=.@-]*"},
 		"WebhookUrl":           object{"MaxLength": 1024, "AllowedPattern": `(https://[^\s@]+)?`},

@@ -37,9 +37,9 @@ func idOf(f httpapi.Function) string {
 	return strings.ToUpper(string(f)[:1]) + string(f)[1:]
 }
 
-// openRoutes are the routes without an authorizer: the document is public, and of a link the token
-// is what lets somebody in. httpapi holds the same list against a request without a caller.
-var openRoutes = []string{"GET /openapi.json", "GET /a/{token}", "POST /a/{token}"}
+// openRoutes are the routes without an authorizer: the document is public, of a link the token is what
+// lets somebody in, and of Slack its signature. httpapi holds the same list against a request without a caller.
+var openRoutes = []string{"GET /openapi.json", "GET /a/{token}", "POST /a/{token}", "POST /slack/interactions"}
 
 func TestTemplateRoutes(t *testing.T) {
 	t.Parallel()
@@ -355,13 +355,13 @@ func TestTemplateEnvironment(t *testing.T) {
 	t.Parallel()
 	b := readBundle(t)
 	api := []string{"ADJOURN_API_ID", "ADJOURN_TENANT_CLAIM", "ADJOURN_ROLES_CLAIM", "ADJOURN_FIXED_TENANT", "ADJOURN_IAM_TENANT", "ADJOURN_ALLOW_UNAUTHENTICATED", "ADJOURN_MAX_WAIT"}
-	tells := []string{"ADJOURN_NOTICES", "ADJOURN_NOTICE_QUEUE_URL"} // whose writes tell something
+	tells := []string{"ADJOURN_NOTICES", "ADJOURN_NOTICE_QUEUE_URL", "ADJOURN_SLACK_TENANT"} // whose writes tell something
 	links := []string{"ADJOURN_GRANT_KEYS", "ADJOURN_PUBLIC_URL", "ADJOURN_SIGN_IN_URL"}
 	want := map[string][]string{
 		"Start":  append([]string{"ADJOURN_MODEL"}, api...),
 		"Step":   append([]string{"ADJOURN_STEPS_PER_INVOCATION", "ADJOURN_MODEL", "OPENAI_API_KEY", "OPENAI_BASE_URL"}, tells...),
-		"Resume": slices.Concat(api, tells), "Submit": slices.Concat(api, tells, links), "Query": slices.Concat(api, links),
-		"Notice": {"ADJOURN_PUBLIC_URL", "ADJOURN_NOTICE_BUS", "ADJOURN_WEBHOOK_URL", "ADJOURN_WEBHOOK_SECRET", "ADJOURN_WEBHOOK_ARGUMENTS"},
+		"Resume": slices.Concat(api, tells), "Submit": slices.Concat(api, tells, links, []string{"ADJOURN_SLACK_SIGNING_SECRET", "ADJOURN_SLACK_PEOPLE", "ADJOURN_SLACK_SIGNED_IN"}), "Query": slices.Concat(api, links),
+		"Notice": {"ADJOURN_PUBLIC_URL", "ADJOURN_NOTICE_BUS", "ADJOURN_WEBHOOK_URL", "ADJOURN_WEBHOOK_SECRET", "ADJOURN_WEBHOOK_ARGUMENTS", "ADJOURN_SLACK_TOKEN", "ADJOURN_SLACK_CHANNEL", "ADJOURN_SLACK_ARGUMENTS", "ADJOURN_SLACK_DECIDES", "ADJOURN_SLACK_SIGNED_IN"},
 		"Event":  {"ADJOURN_MODEL", "ADJOURN_EVENT_TEMPLATE", "ADJOURN_EVENT_TENANT"},
 		"Sweep":  append([]string{"ADJOURN_DEAD_LETTERS_URL"}, tells...),
 	}
@@ -374,12 +374,17 @@ func TestTemplateEnvironment(t *testing.T) {
 		"ADJOURN_STEPS_PER_INVOCATION": ref("StepsPerInvocation"), "ADJOURN_DEAD_LETTERS_URL": ref("DeadLetters"),
 		"OPENAI_API_KEY":           when("HasModelSecret", sub("{{resolve:secretsmanager:${ModelSecret}:SecretString:OPENAI_API_KEY}}"), noValue),
 		"OPENAI_BASE_URL":          ref("OpenAIBaseUrl"),
-		"ADJOURN_NOTICES":          object{"Fn::Join": []any{",", []any{when("HasWebhook", "webhook", ""), when("HasNoticeBus", "eventbridge", "")}}},
+		"ADJOURN_NOTICES":          object{"Fn::Join": []any{",", []any{when("HasWebhook", "webhook", ""), when("HasNoticeBus", "eventbridge", ""), when("HasSlack", "slack", "")}}},
 		"ADJOURN_NOTICE_QUEUE_URL": ref("Notices"), "ADJOURN_NOTICE_BUS": ref("NoticeBus"),
 		"ADJOURN_GRANT_KEYS":  when("HasGrantSecret", sub("{{resolve:secretsmanager:${GrantSecret}:SecretString:ADJOURN_GRANT_KEYS}}"), noValue),
 		"ADJOURN_PUBLIC_URL":  when("HasPublicUrl", ref("PublicUrl"), sub("https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}")),
 		"ADJOURN_SIGN_IN_URL": ref("SignInUrl"),
 		"ADJOURN_WEBHOOK_URL": ref("WebhookUrl"), "ADJOURN_WEBHOOK_ARGUMENTS": ref("WebhookArguments"),
+		"ADJOURN_SLACK_TOKEN":          when("HasSlack", sub("{{resolve:secretsmanager:${SlackSecret}:SecretString:ADJOURN_SLACK_TOKEN}}"), noValue),
+		"ADJOURN_SLACK_SIGNING_SECRET": when("SlackDecides", sub("{{resolve:secretsmanager:${SlackSecret}:SecretString:ADJOURN_SLACK_SIGNING_SECRET}}"), noValue),
+		"ADJOURN_SLACK_PEOPLE":         when("SlackDecides", ref("SlackPeople"), noValue),
+		"ADJOURN_SLACK_CHANNEL":        ref("SlackChannel"), "ADJOURN_SLACK_ARGUMENTS": ref("SlackArguments"), "ADJOURN_SLACK_SIGNED_IN": ref("SlackSignedIn"), "ADJOURN_SLACK_TENANT": ref("SlackTenant"),
+		"ADJOURN_SLACK_DECIDES":  when("SlackDecides", "true", "false"),
 		"ADJOURN_WEBHOOK_SECRET": when("HasWebhook", sub("{{resolve:secretsmanager:${WebhookSecret}:SecretString:ADJOURN_WEBHOOK_SECRET}}"), noValue),
 	}
 	given := map[string]bool{}
@@ -398,10 +403,9 @@ func TestTemplateEnvironment(t *testing.T) {
 	require.Error(t, err, "an empty environment is no setting")
 	_, err = openai.Open(t.Context(), "m", env)
 	require.Error(t, err)
-	const noSlack = "only servers on a data file know who is who in Slack"
 	for name, why := range map[string]string{
-		"ADJOURN_DATA":        "the embedded engine's file",
-		"ADJOURN_SLACK_TOKEN": noSlack, "ADJOURN_SLACK_CHANNEL": noSlack, "ADJOURN_SLACK_ARGUMENTS": noSlack, "ADJOURN_SLACK_SIGNING_SECRET": noSlack, "ADJOURN_SLACK_PEOPLE": noSlack,
+		"ADJOURN_DATA":               "the embedded engine's file",
+		"ADJOURN_SLACK_API":          "only GovSlack has another",
 		"ADJOURN_WEBHOOK_ALLOW_HTTP": "WebhookUrl takes no other", "ADJOURN_WEBHOOK_ALLOW_PRIVATE": "the function is in no private network",
 		"ADJOURN_AGENT":      "callers name the agent",
 		"ADJOURN_LEASE":      "20 s are right for everybody",

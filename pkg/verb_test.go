@@ -76,7 +76,6 @@ func TestRoutes_are_documented(t *testing.T) {
 // reach sessions through pkg/client alone.
 var engineFiles = map[string]string{
 	"pkg/cli/internal/dev/dev.go":           "serves a data file, and works on it",
-	"pkg/cli/internal/dev/slack.go":         "takes what Slack has signed, where a caller has a key",
 	"pkg/cli/internal/exit/exit.go":         "errors of opening a data file and of the work on it",
 	"pkg/cli/internal/known/known.go":       "remembers data files",
 	"pkg/cli/internal/place/connection.go":  "who works on a session",

@@ -15,11 +15,13 @@ import (
 // Grace is how long the sweep leaves a new notice to the message that was sent with it.
 const Grace = 30 * time.Second
 
-// Config says what an outbox stands on; all but Log is required.
+// Config says what an outbox stands on; all but Tenants and Log is required.
 type Config struct {
 	Store store.Store
-	// Channels are the names of those that get every notice, at least one.
+	// Channels are the names of those that get notices, at least one.
 	Channels []string
+	// Tenants are the channels that get the notices of one tenant alone, with that tenant.
+	Tenants map[string]string
 	// Notify has a notice sent, after its write. It waits for nobody outside. What it fails to do the
 	// sweep finds.
 	Notify func(ctx context.Context, key session.Key, id string) error
@@ -66,6 +68,9 @@ func (s *Store) Notify(ctx context.Context, key session.Key, id string) error {
 // Commit writes an entry, and with it the notice of what it tells, if it tells anything; see
 // [store.Store].
 func (s *Store) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
+	if len(s.channels(p.Key)) == 0 {
+		return s.Store.Commit(ctx, p)
+	}
 	notice := s.ofEntry(&p)
 	if notice != nil {
 		p.Items = append(slices.Clip(p.Items), store.NoticeItem(*notice, 0))
@@ -80,6 +85,9 @@ func (s *Store) Commit(ctx context.Context, p store.CommitParams) (store.Committ
 // Update writes items, and with them the notice of the waits that they decide, if they decide any, and of
 // what was done to waits without deciding them; see [store.Store].
 func (s *Store) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
+	if len(s.channels(key)) == 0 {
+		return s.Store.Update(ctx, key, items...)
+	}
 	changed, notices := s.ofWaits(key, items)
 	for i := range notices {
 		changed = append(changed, store.NoticeItem(notices[i], 0))
@@ -92,6 +100,14 @@ func (s *Store) Update(ctx context.Context, key session.Key, items ...store.Item
 		s.notify(ctx, key, notices[i].ID)
 	}
 	return written[:len(items)], nil
+}
+
+// channels are those that are told of a session.
+func (s *Store) channels(key session.Key) []string {
+	return slices.DeleteFunc(slices.Clone(s.cfg.Channels), func(channel string) bool {
+		tenant, only := s.cfg.Tenants[channel]
+		return only && tenant != key.Tenant
+	})
 }
 
 // notify has a notice sent. The writer has written what it wanted, whatever comes of that.
@@ -148,7 +164,7 @@ func (s *Store) ofEntry(p *store.CommitParams) *journal.Notice {
 	if n.Type == "" {
 		return nil
 	}
-	s.address(n, e.At)
+	s.address(n, p.Key, e.At)
 	return n
 }
 
@@ -168,7 +184,7 @@ func (s *Store) ofWaits(key session.Key, items []store.Item) ([]store.Item, []jo
 		case w.State == session.WaitOpen && len(w.Acts) > w.ActsNoticed:
 			record.ActsNoticed = len(w.Acts)
 			if n := ofAct(w); n != nil {
-				s.address(n, n.At)
+				s.address(n, key, n.At)
 				notices = append(notices, *n)
 			}
 		case !w.Noticed && w.Answer != nil && (w.State == session.WaitAnswered || w.State == session.WaitExpired):
@@ -186,15 +202,15 @@ func (s *Store) ofWaits(key session.Key, items []store.Item) ([]store.Item, []jo
 		items[i].Wait = &record
 	}
 	if decisions != nil {
-		s.address(decisions, decisions.At)
+		s.address(decisions, key, decisions.At)
 		notices = append(notices, *decisions)
 	}
 	return items, notices
 }
 
 // address gives a notice its sends.
-func (s *Store) address(n *journal.Notice, at time.Time) {
-	for _, channel := range s.cfg.Channels {
+func (s *Store) address(n *journal.Notice, key session.Key, at time.Time) {
+	for _, channel := range s.channels(key) {
 		n.Sends = append(n.Sends, journal.NoticeSend{Channel: channel, State: journal.NoticePending})
 	}
 	n.Settle(at.Add(Grace))

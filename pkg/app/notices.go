@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -36,14 +37,26 @@ type Notices struct {
 	// that does can approve.
 	SlackArguments bool
 	// SlackSigningSecret and SlackPeople are ADJOURN_SLACK_SIGNING_SECRET and ADJOURN_SLACK_PEOPLE:
-	// what Slack signs its requests with, and the file that says who its people are here. With both,
-	// buttons decide.
+	// what Slack signs its requests with, and who its people are here, as JSON or a file of it. With
+	// both, buttons decide.
 	SlackSigningSecret, SlackPeople string
+	// SlackDecidesElsewhere is ADJOURN_SLACK_DECIDES: another program takes what buttons ask.
+	SlackDecidesElsewhere bool
+	// SlackSignedIn is ADJOURN_SLACK_SIGNED_IN: whoever is known in Slack counts as signed in.
+	SlackSignedIn bool
+	// SlackTenant is ADJOURN_SLACK_TENANT: whose waits are posted and decided in Slack; empty means
+	// [session.DefaultTenant]. Its people are those of this tenant.
+	SlackTenant string
+	// SlackAPI is ADJOURN_SLACK_API: where Slack's methods are; empty is https://slack.com/api/.
+	SlackAPI string
 }
 
-// SlackDecides reports whether buttons in Slack decide.
+// SlackTakes reports whether this program takes what buttons of cards in Slack ask.
+func (n Notices) SlackTakes() bool { return n.SlackSigningSecret != "" && n.SlackPeople != "" }
+
+// SlackDecides reports whether buttons of cards in Slack decide: somebody takes what they ask.
 func (n Notices) SlackDecides() bool {
-	return n.SlackToken != "" && n.SlackSigningSecret != "" && n.SlackPeople != ""
+	return n.SlackToken != "" && (n.SlackTakes() || n.SlackDecidesElsewhere)
 }
 
 // noticeChannels are the names a program can have.
@@ -72,9 +85,16 @@ func readNotices(env func(string) string, fault func(name, value, want string)) 
 			fault("ADJOURN_WEBHOOK_SECRET", "…", err.Error())
 		}
 	}
-	n.SlackArguments = yes("ADJOURN_SLACK_ARGUMENTS")
+	n.SlackArguments, n.SlackDecidesElsewhere, n.SlackSignedIn = yes("ADJOURN_SLACK_ARGUMENTS"), yes("ADJOURN_SLACK_DECIDES"), yes("ADJOURN_SLACK_SIGNED_IN")
 	n.SlackToken, n.SlackChannel = env("ADJOURN_SLACK_TOKEN"), env("ADJOURN_SLACK_CHANNEL")
 	n.SlackSigningSecret, n.SlackPeople = env("ADJOURN_SLACK_SIGNING_SECRET"), env("ADJOURN_SLACK_PEOPLE")
+	n.SlackTenant, n.SlackAPI = env("ADJOURN_SLACK_TENANT"), env("ADJOURN_SLACK_API")
+	if !strings.HasPrefix(n.SlackAPI, "https://") && !strings.HasPrefix(n.SlackAPI, "http://127.0.0.1:") && n.SlackAPI != "" {
+		fault("ADJOURN_SLACK_API", n.SlackAPI, "use https://…, as https://slack-gov.com/api/")
+	}
+	if n.SlackTenant != "" && (session.Key{Tenant: n.SlackTenant, ID: "s"}).Validate() != nil {
+		fault("ADJOURN_SLACK_TENANT", n.SlackTenant, "use 1 to 128 letters, digits, _ or -")
+	}
 	if n.SlackToken != "" {
 		n.Channels = append(n.Channels, slack.Name)
 		if n.SlackChannel == "" {
@@ -82,7 +102,7 @@ func readNotices(env func(string) string, fault func(name, value, want string)) 
 		}
 	}
 	if (n.SlackSigningSecret == "") != (n.SlackPeople == "") {
-		fault("ADJOURN_SLACK_PEOPLE", n.SlackPeople, "use it together with ADJOURN_SLACK_SIGNING_SECRET: only known people decide")
+		fault("ADJOURN_SLACK_PEOPLE", "…", "use it together with ADJOURN_SLACK_SIGNING_SECRET: only known people decide")
 	}
 	if v := env("ADJOURN_NOTICES"); v != "" {
 		n.Channels = slices.DeleteFunc(strings.Split(v, ","), func(name string) bool { return name == "" })
@@ -110,9 +130,14 @@ func (n Notices) Open(now func() time.Time) ([]notice.Channel, error) {
 		channels = append(channels, c)
 	}
 	if n.SlackToken != "" {
-		channels = append(channels, slack.New(slack.Config{Token: n.SlackToken, Channel: n.SlackChannel, Decides: n.SlackDecides(), Arguments: n.SlackArguments}))
+		channels = append(channels, slack.New(slack.Config{Token: n.SlackToken, Channel: n.SlackChannel, Decides: n.SlackDecides(), SignedIn: n.SlackSignedIn, Arguments: n.SlackArguments, API: n.SlackAPI}))
 	}
 	return channels, nil
+}
+
+// Tenants are the channels that are told of one tenant alone, with that tenant.
+func (n Notices) Tenants() map[string]string {
+	return map[string]string{slack.Name: cmp.Or(n.SlackTenant, session.DefaultTenant)}
 }
 
 // Link leads to a session in the API; empty where its address is not known.

@@ -34,6 +34,12 @@ func TestReadSettings_of_notices(t *testing.T) {
 	channels, err = n.Open(time.Now)
 	require.NoError(t, err)
 	require.Equal(t, "slack", channels[0].Name())
+	require.Equal(t, map[string]string{"slack": session.DefaultTenant}, n.Tenants())
+	n, err = read(map[string]string{"ADJOURN_SLACK_TOKEN": "xoxb-1", "ADJOURN_SLACK_CHANNEL": "C1", "ADJOURN_SLACK_DECIDES": "true", "ADJOURN_SLACK_TENANT": "acme"})
+	require.NoError(t, err)
+	require.True(t, n.SlackDecides(), "another program takes it")
+	require.False(t, n.SlackTakes())
+	require.Equal(t, map[string]string{"slack": "acme"}, n.Tenants())
 	_, err = read(map[string]string{"ADJOURN_SLACK_TOKEN": "hush"})
 	require.ErrorContains(t, err, "ADJOURN_SLACK_CHANNEL")
 	require.NotContains(t, err.Error(), "hush")
@@ -49,7 +55,8 @@ func TestReadSettings_of_notices(t *testing.T) {
 	for name, values := range map[string][]string{
 		"ADJOURN_WEBHOOK_URL": {"example.com/hush", "http://example.com/hush", "https://ana:hush@example.com"}, "ADJOURN_WEBHOOK_SECRET": {"", "hush", "whsec_hush"},
 		"ADJOURN_WEBHOOK_ARGUMENTS": {"yes"}, "ADJOURN_WEBHOOK_ALLOW_HTTP": {"1"}, "ADJOURN_WEBHOOK_ALLOW_PRIVATE": {"TRUE"},
-		"ADJOURN_SLACK_PEOPLE": {"people.json"},
+		"ADJOURN_SLACK_PEOPLE": {"people.json"}, "ADJOURN_SLACK_DECIDES": {"1"}, "ADJOURN_SLACK_SIGNED_IN": {"yes"}, "ADJOURN_SLACK_TENANT": {"a/b"},
+		"ADJOURN_SLACK_API":    {"http://slack.example", "slack.com"},
 		"ADJOURN_NOTICES":      {"pigeon", "webhook,pigeon"},
 	} {
 		for _, value := range values {

@@ -116,7 +116,7 @@ func answers() map[string]any {
 		"GET /sessions/{id}/waits/{wait}": &client.WaitView{}, "POST /sessions/{id}/waits/{wait}/dismiss": &client.Acted{}, "POST /sessions/{id}/waits/{wait}/extend": &client.Acted{}, "POST /sessions/{id}/waits/{wait}/delegate": &client.Acted{},
 		"POST /sessions/{id}/waits/{wait}/permission": &session.PermissionPreview{}, "GET /sessions/{id}/permissions": &client.Permissions{}, "POST /sessions/{id}/permissions/w2-1/revoke": &client.Revoked{},
 		"DELETE /sessions/{id}":                  &client.Deleted{},
-		"POST /sessions/{id}/waits/{wait}/links": &client.Link{}, "GET /a/{token}": nil, "POST /a/{token}": nil,
+		"POST /sessions/{id}/waits/{wait}/links": &client.Link{}, "GET /a/{token}": nil, "POST /a/{token}": nil, "POST /slack/interactions": nil,
 		"POST /halt": &client.Halted{}, "POST /go": &client.Lifted{}, "GET /halts": nil, "GET /notices": &client.Notices{},
 		"GET /sessions/{id}/messages": nil, "GET /sessions/{id}/runs": &client.Runs{}, "GET /sessions/{id}/audit": &client.Audit{}, "GET /sessions/{id}/checkpoints": &client.Checkpoints{}, "GET /sessions/{id}/checkpoints/{checkpoint}": &client.CheckpointView{},
 		"POST /sessions/{id}/retry": &client.Resumed{}, "POST /sessions/{id}/fork": &client.Forked{}, "GET /openapi.json": nil,

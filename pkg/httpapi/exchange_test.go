@@ -2,10 +2,14 @@ package httpapi_test
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -380,6 +384,24 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("link_decides", "", post, page, "decision=approve&reason=go", "Content-Type", mediaForm)
 	s.tell("link_decided", "", get, page, "")
 	s.tell("link_too_late", "", post, page, "decision=deny", "Content-Type", mediaForm)
+	// a button of a card in Slack
+	s.tell("start_carded", ann, post, "/sessions", `{"agent":"desk","sessionId":"carded","input":"deploy"}`)
+	s.drive(key("carded"))
+	asked := get2(s, "carded").Pause.Pending[0]
+	click := func(user, action string) string {
+		return url.Values{"payload": {fmt.Sprintf(`{"type":"block_actions","team":{"id":"T1"},"user":{"id":%q},"actions":[{"action_id":%q,"value":%q}]}`,
+			user, action, fmt.Sprintf(`{"tenant":"acme","session":"carded","wait":"w2-1","nonce":%q}`, asked.ApprovalID))}}.Encode()
+	}
+	signed := func(body string) []string {
+		at := fmt.Sprint(s.now().Unix())
+		mac := hmac.New(sha256.New, []byte(slackConfig.SigningSecret))
+		_, _ = mac.Write([]byte("v0:" + at + ":" + body))
+		return []string{"Content-Type", mediaForm, "X-Slack-Request-Timestamp", at, "X-Slack-Signature", "v0=" + hex.EncodeToString(mac.Sum(nil))}
+	}
+	s.tell("slack_forged", "", post, "/slack/interactions", click("U1", "approve"), signed("something else")...)
+	s.tell("slack_stranger", "", post, "/slack/interactions", click("U9", "approve"), signed(click("U9", "approve"))...)
+	s.tell("slack_decides", "", post, "/slack/interactions", click("U1", "approve"), signed(click("U1", "approve"))...)
+	s.tell("slack_too_late", "", post, "/slack/interactions", click("U2", "reject"), signed(click("U2", "reject"))...)
 	// New exchanges go here: ids are counted, and one further up renumbers every file after it.
 	// standing permissions
 	s.spends("till", false)

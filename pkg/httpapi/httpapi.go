@@ -80,6 +80,8 @@ type Config struct {
 	InProcess bool
 	// Links make and serve links to approvals; nil means that there are none.
 	Links *Links
+	// Slack takes what the buttons of cards in Slack ask; nil means that nobody decides there.
+	Slack *Slack
 	// Functions whose routes are served; empty means all.
 	Functions []Function
 	// MaxWait is how long a request may wait for a session at most; 0 means

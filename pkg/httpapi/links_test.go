@@ -549,7 +549,7 @@ func TestOpenRoutes(t *testing.T) {
 		}
 	}
 	slices.Sort(open)
-	require.Equal(t, []string{"GET /a/{token}", "GET /openapi.json", "POST /a/{token}"}, open)
+	require.Equal(t, []string{"GET /a/{token}", "GET /openapi.json", "POST /a/{token}"}, open, "what Slack has not signed is a caller nobody knows")
 	for _, path := range []string{"/a/x/y", "/a", "/sessions/a/b", "/nothing"} {
 		require.Equal(t, http.StatusUnauthorized, w.send("", http.MethodGet, path, "").Code, path)
 	}

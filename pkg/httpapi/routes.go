@@ -39,6 +39,9 @@ const openAPIPath = "/openapi.json"
 // linkPath is where a link leads.
 const linkPath = "/a/{token}"
 
+// slackPath is where Slack sends what the buttons of its cards ask.
+const slackPath = "/slack/interactions"
+
 // served is a route with what carries it out.
 type served struct {
 	Route
@@ -82,12 +85,15 @@ var table = []served{
 	{Route{http.MethodPost, "/sessions/{id}/waits/{wait}/links", FunctionSubmit, "makeLink"}, (*handler).makeLink},
 	{Route{http.MethodGet, linkPath, FunctionQuery, "showLink"}, (*handler).showLink},
 	{Route{http.MethodPost, linkPath, FunctionSubmit, "decideByLink"}, (*handler).decideByLink},
+	{Route{http.MethodPost, slackPath, FunctionSubmit, "takeSlack"}, (*handler).takeSlack},
 	{Route{http.MethodGet, openAPIPath, FunctionQuery, "getOpenAPI"}, (*handler).openAPI},
 }
 
-// open reports whether a route needs no caller. The document is public, and of a link the token is
-// what lets somebody in. Every other route asks who calls.
-func (r Route) open() bool { return r.Path == openAPIPath || r.Path == linkPath }
+// open reports whether a route needs no caller. The document is public, of a link the token is what
+// lets somebody in, and of Slack its signature. Every other route asks who calls.
+func (r Route) open() bool {
+	return r.Path == openAPIPath || r.Path == linkPath || r.Path == slackPath
+}
 
 // Routes returns every route there is. The OpenAPI document and the template of the
 // serverless bundle are held to them by tests.

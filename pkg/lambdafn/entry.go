@@ -193,7 +193,10 @@ func configOf(a *serverless.App) Config {
 		AllowUnauthenticated: a.Settings.AllowUnauthenticated,
 		MaxWait:              a.Settings.MaxWait,
 		Links:                httpapi.LinksConfig{Keys: a.Settings.GrantKeys, URL: a.Settings.PublicURL, SignInURL: a.Settings.SignInURL},
-		EventTemplate:        a.Settings.EventTemplate, EventTenant: a.Settings.EventTenant,
+		Slack: httpapi.SlackConfig{
+			SigningSecret: a.Settings.Notices.SlackSigningSecret, People: a.Settings.Notices.SlackPeople, Tenant: a.Settings.Notices.SlackTenant, SignedIn: a.Settings.Notices.SlackSignedIn,
+		},
+		EventTemplate: a.Settings.EventTemplate, EventTenant: a.Settings.EventTenant,
 	}
 	if a.Notices != nil {
 		cfg.Notices = a.Notices

@@ -12,8 +12,10 @@ import (
 
 	"github.com/adjourn/adjourn/agents/lab"
 	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/app/serverless"
 	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/httpapi"
 )
 
 func TestHeapLimit(t *testing.T) {
@@ -30,9 +32,11 @@ func TestConfigOf(t *testing.T) {
 	t.Parallel()
 	c := configOf(&serverless.App{Settings: serverless.Settings{
 		APIID: "a1", TenantClaim: "org", RolesClaim: "groups", FixedTenant: "acme", IAMTenant: "ops", AllowUnauthenticated: true, MaxWait: 7 * time.Second, EventTemplate: "{}", EventTenant: "events",
+		Settings: app.Settings{Notices: app.Notices{SlackSigningSecret: "s", SlackPeople: "{}", SlackTenant: "acme", SlackSignedIn: true}},
 	}})
 	require.Equal(t, Config{
 		APIID: "a1", TenantClaim: "org", RolesClaim: "groups", FixedTenant: "acme", IAMTenant: "ops", AllowUnauthenticated: true, MaxWait: 7 * time.Second, EventTemplate: "{}", EventTenant: "events",
+		Slack: httpapi.SlackConfig{SigningSecret: "s", People: "{}", Tenant: "acme", SignedIn: true},
 	}, c)
 }
 

@@ -55,6 +55,9 @@ type Config struct {
 	// Links is what links to approvals are made with; without keys there are none.
 	Links httpapi.LinksConfig
 
+	// Slack is what requests of Slack are taken with, by the submit function; without a secret there are none.
+	Slack httpapi.SlackConfig
+
 	// MaxWait is how long a request may wait for its session, in whole seconds; 0
 	// lets none wait. The gateway gives up after 30 s.
 	MaxWait time.Duration

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/session"
@@ -50,19 +51,27 @@ type Decision struct {
 // People says which subject a person in Slack is, by "TEAM/USER".
 type People map[string]string
 
-// ReadPeople reads a file of JSON: {"T024BE7LD/U2147483697": "ana"}.
-func ReadPeople(path string) (People, error) {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
+// ReadPeople reads JSON, {"T024BE7LD/U2147483697": "ana"}, or the file of JSON at a path.
+func ReadPeople(from string) (People, error) {
+	raw, name := []byte(from), "the list"
+	if !strings.HasPrefix(strings.TrimSpace(from), "{") {
+		read, err := os.ReadFile(from)
+		if err != nil {
+			return nil, err
+		}
+		raw, name = read, from
 	}
 	var people People
 	if err := json.Unmarshal(raw, &people); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	for person, who := range people {
-		if person == "" || who == "" {
-			return nil, fmt.Errorf("%s: %q: an empty name is nobody", path, person)
+		team, user, _ := strings.Cut(person, "/")
+		switch {
+		case team == "" || user == "":
+			return nil, fmt.Errorf("%s: %q: name a person as TEAM/USER", name, person)
+		case strings.TrimSpace(who) != who || who == "":
+			return nil, fmt.Errorf("%s: %q: an empty name is nobody", name, person)
 		}
 	}
 	return people, nil

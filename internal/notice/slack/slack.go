@@ -60,7 +60,7 @@ var _ notice.Channel = (*Channel)(nil)
 
 // New returns the channel. It asks nothing of anybody.
 func New(cfg Config) *Channel {
-	cfg.API = cmp.Or(cfg.API, api)
+	cfg.API = strings.TrimSuffix(cmp.Or(cfg.API, api), "/") + "/"
 	return &Channel{cfg: cfg, client: &http.Client{Timeout: answerTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 

@@ -318,8 +318,13 @@ func TestReadPeople(t *testing.T) {
 	people, err := slack.ReadPeople(write(`{"T1/U1":"ana"}`))
 	require.NoError(t, err)
 	require.Equal(t, slack.People{"T1/U1": "ana"}, people)
-	for _, wrong := range []string{`{"T1/U1":""}`, `{"":"ana"}`, `[]`, ``} {
+	people, err = slack.ReadPeople(` {"T1/U1":"ana"}`)
+	require.NoError(t, err)
+	require.Equal(t, slack.People{"T1/U1": "ana"}, people)
+	for _, wrong := range []string{`{"T1/U1":""}`, `{"":"ana"}`, `{"U1":"ana"}`, `{"/U1":"ana"}`, `{"T1/":"ana"}`, `{"T1/U1":" "}`, `[]`, ``} {
 		_, err = slack.ReadPeople(write(wrong))
+		require.Error(t, err, wrong)
+		_, err = slack.ReadPeople(wrong)
 		require.Error(t, err, wrong)
 	}
 	_, err = slack.ReadPeople("nowhere")

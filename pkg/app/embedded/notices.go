@@ -51,7 +51,7 @@ func openNotices(settings app.Notices, s store.Store, now func() time.Time, log 
 		sender: notice.NewSender(notice.Config{Store: s, Channels: channels, Now: now, Log: log, Link: settings.Link}),
 		store:  s, log: log, wakes: make(chan journal.NoticeWake, noticesKept),
 	}
-	return outbox.New(outbox.Config{Store: s, Channels: settings.Channels, Notify: n.notify, Log: log}), n, nil
+	return outbox.New(outbox.Config{Store: s, Channels: settings.Channels, Tenants: settings.Tenants(), Notify: n.notify, Log: log}), n, nil
 }
 
 // notify leaves a notice to whoever sends here. It never waits: what has no room is found by the sweep.

@@ -29,7 +29,7 @@ func writeNotices(cfg aws.Config, s Settings, to store.Store, log *slog.Logger) 
 		return to
 	}
 	client := sqs.NewFromConfig(cfg)
-	return outbox.New(outbox.Config{Store: to, Channels: s.Notices.Channels, Log: log, Notify: func(ctx context.Context, key session.Key, id string) error {
+	return outbox.New(outbox.Config{Store: to, Channels: s.Notices.Channels, Tenants: s.Notices.Tenants(), Log: log, Notify: func(ctx context.Context, key session.Key, id string) error {
 		body, err := json.Marshal(journal.NewNoticeWake(key, id))
 		if err != nil {
 			return err

@@ -105,10 +105,13 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	if err == nil {
 		s.who = own.Who
-		s.handler, err = httpapi.New(httpapi.Config{Runtime: cfg.App.Runtime, Authenticate: authenticate, Links: s.links, Log: cfg.Log, Now: cfg.Now})
-	}
-	if err == nil {
-		s.handler, err = s.withSlack(s.handler, cfg.App.Settings.Notices)
+		var slack *httpapi.Slack
+		if n := cfg.App.Settings.Notices; n.SlackTakes() {
+			slack, err = httpapi.NewSlack(httpapi.SlackConfig{SigningSecret: n.SlackSigningSecret, People: n.SlackPeople, Tenant: n.SlackTenant, SignedIn: n.SlackSignedIn})
+		}
+		if err == nil {
+			s.handler, err = httpapi.New(httpapi.Config{Runtime: cfg.App.Runtime, Authenticate: authenticate, Links: s.links, Slack: slack, Log: cfg.Log, Now: cfg.Now})
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())

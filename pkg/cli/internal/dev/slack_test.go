@@ -93,8 +93,8 @@ func TestSlack(t *testing.T) {
 	nonce := waits[0].Wait.Nonce
 	require.Equal(t, http.StatusUnauthorized, click("U1", nonce, "another secret"))
 	require.Equal(t, http.StatusForbidden, click("U9", nonce, secret), "nobody knows who that is")
-	require.Equal(t, http.StatusConflict, click("U2", nonce, secret), "bob may not decide")
-	require.Equal(t, http.StatusConflict, click("U1", waits[0].Wait.ID+".forged", secret))
+	require.Equal(t, http.StatusForbidden, click("U2", nonce, secret), "bob may not decide")
+	require.Equal(t, http.StatusBadRequest, click("U1", waits[0].Wait.ID+".forged", secret))
 	waits, err = a.Runtime.Waits(t.Context(), key)
 	require.NoError(t, err)
 	require.Equal(t, session.WaitOpen, waits[0].State)

@@ -33,6 +33,7 @@ work:
   ADJOURN_SLACK_TOKEN      bot that posts them
   ADJOURN_SLACK_CHANNEL    id of the channel it posts to
   ADJOURN_SLACK_ARGUMENTS  true: cards show arguments, and approve those
+  ADJOURN_SLACK_PEOPLE     who decides there, with ADJOURN_SLACK_SIGNING_SECRET
 
 With the word test and the name of a channel it sends one test message there,
 with the settings of this machine.`,
