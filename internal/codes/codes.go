@@ -64,7 +64,10 @@ const (
 	// NoDeadline: a wait that waits for ever has no deadline to extend.
 	NoDeadline Code = "no_deadline"
 	// TooManyActs: a wait was extended and delegated as often as it may be.
-	TooManyActs      Code = "too_many_acts"
+	TooManyActs Code = "too_many_acts"
+	// StandInCycle: people who are away would stand in for each other. TooManyStandIns: as many are away as may be.
+	StandInCycle     Code = "stand_in_cycle"
+	TooManyStandIns  Code = "too_many_stand_ins"
 	Expired          Code = "expired"
 	StoreUnavailable Code = "store_unavailable"
 	StoreLocked      Code = "store_locked"
@@ -110,7 +113,7 @@ func (c Code) Class() Class {
 	case NotAllowed, AgentNotOffered, RequesterMayNotAnswer, SignInRequired:
 		return ClassForbidden
 	case AlreadyRunning, NotResumable, StillWaiting, AlreadyAnswered, SessionEnded, StaleCheckpoint,
-		AgentMismatch, NothingToDecide, IdempotencyMismatch, ApprovalMismatch, SessionExists, EffectsNotAcknowledged, NoDeadline, TooManyActs:
+		AgentMismatch, NothingToDecide, IdempotencyMismatch, ApprovalMismatch, SessionExists, EffectsNotAcknowledged, NoDeadline, TooManyActs, StandInCycle, TooManyStandIns:
 		return ClassConflict
 	case Expired:
 		return ClassGone

@@ -56,8 +56,8 @@ func TestReadSettings_of_notices(t *testing.T) {
 		"ADJOURN_WEBHOOK_URL": {"example.com/hush", "http://example.com/hush", "https://ana:hush@example.com"}, "ADJOURN_WEBHOOK_SECRET": {"", "hush", "whsec_hush"},
 		"ADJOURN_WEBHOOK_ARGUMENTS": {"yes"}, "ADJOURN_WEBHOOK_ALLOW_HTTP": {"1"}, "ADJOURN_WEBHOOK_ALLOW_PRIVATE": {"TRUE"},
 		"ADJOURN_SLACK_PEOPLE": {"people.json"}, "ADJOURN_SLACK_DECIDES": {"1"}, "ADJOURN_SLACK_SIGNED_IN": {"yes"}, "ADJOURN_SLACK_TENANT": {"a/b"},
-		"ADJOURN_SLACK_API":    {"http://slack.example", "slack.com"},
-		"ADJOURN_NOTICES":      {"pigeon", "webhook,pigeon"},
+		"ADJOURN_SLACK_API": {"http://slack.example", "slack.com"},
+		"ADJOURN_NOTICES":   {"pigeon", "webhook,pigeon"},
 	} {
 		for _, value := range values {
 			env := maps.Clone(right)

@@ -88,7 +88,11 @@ func (r *Runtime) actOnce(ctx context.Context, p ActParams, act session.WaitAct,
 		return Acted{}, refusal.New(CodeWaitNotFound, p.Key, "there is no wait %q", p.Wait)
 	}
 	act.At = r.cfg.Now().UTC()
-	record, repeated, err := answers.Apply(p.Key, *item.Wait, act, p.Caller)
+	by, err := r.answers.Standing(ctx, p.Key, *item.Wait, p.Caller)
+	if err != nil {
+		return Acted{}, err
+	}
+	record, repeated, err := answers.Apply(p.Key, *item.Wait, act, by)
 	if err == nil && !repeated {
 		err = r.checkInTime(ctx, a.Head, item)
 	}

@@ -33,6 +33,8 @@ const _ = uint(store.MaxItems - session.MaxWaits - 1) // does not compile where 
 type decision struct {
 	item     store.Item
 	approved bool
+	// by is who decides, as they come to this one.
+	by answers.Caller
 	// named: by its id, and not with all or with the rest.
 	named bool
 }
@@ -75,6 +77,17 @@ func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *idempotency
 	decided, err := p.decisions(a.Head, items)
 	if err != nil {
 		return Resumed{}, err
+	}
+	records := make([]journal.WaitRecord, len(decided))
+	for i, d := range decided {
+		records[i] = *d.item.Wait
+	}
+	callers, err := r.answers.StandingAt(ctx, p.Key, records, p.Caller)
+	if err != nil {
+		return Resumed{}, err
+	}
+	for i := range decided {
+		decided[i].by = callers[i]
 	}
 	writes, err := r.decisionWrites(ctx, a.Head, p, items, decided)
 	if err != nil {
@@ -174,7 +187,7 @@ func (p DecideParams) decisions(head journal.Head, items []store.Item) ([]decisi
 // which may be given; they are given at one moment. What is settled must be settled so.
 func (r *Runtime) decisionWrites(ctx context.Context, head journal.Head, p DecideParams, items []store.Item, decided []decision) ([]store.Item, error) {
 	for _, d := range decided {
-		if answers.TakesFrom(*d.item.Wait, p.Caller) {
+		if answers.TakesFrom(*d.item.Wait, d.by) {
 			continue
 		}
 		if err := r.checkDecidedBefore(p, d, decided); err != nil {
@@ -184,10 +197,10 @@ func (r *Runtime) decisionWrites(ctx context.Context, head journal.Head, p Decid
 	var open, writes []store.Item
 	now := r.cfg.Now().UTC()
 	for _, d := range decided {
-		if !answers.TakesFrom(*d.item.Wait, p.Caller) {
+		if !answers.TakesFrom(*d.item.Wait, d.by) {
 			continue
 		}
-		answer, err := r.answers.Check(p.Key, *d.item.Wait, p.answer(d, decided), p.Caller)
+		answer, err := r.answers.Check(p.Key, *d.item.Wait, p.answer(d, decided), d.by)
 		if err == nil {
 			err = r.answers.CheckSize(p.Key, *d.item.Wait, answer, len(items))
 		}
@@ -195,7 +208,8 @@ func (r *Runtime) decisionWrites(ctx context.Context, head journal.Head, p Decid
 			return nil, refusal.About(d.item.ID, err)
 		}
 		answer.When = now
-		open, writes = append(open, d.item), append(writes, answers.WithAnswer(d.item, answer, false, false))
+		with := answers.StoodIn(d.item, session.WaitAct{At: now, From: answer.From}, d.by)
+		open, writes = append(open, d.item), append(writes, answers.WithAnswer(with, answer, false, false))
 	}
 	for _, item := range open {
 		if err := r.checkInTime(ctx, head, item); err != nil {
@@ -211,14 +225,14 @@ func (r *Runtime) decisionWrites(ctx context.Context, head journal.Head, p Decid
 func (r *Runtime) checkDecidedBefore(p DecideParams, d decision, all []decision) error {
 	record := *d.item.Wait
 	if d.named || d.approved { // else it is not said that this one was decided on
-		if err := answers.CheckWho(p.Key, record.Wait, p.Caller); err != nil {
+		if err := answers.CheckWho(p.Key, record.Wait, d.by); err != nil {
 			return err
 		}
 	}
 	if a := record.Answer; a != nil && a.Kind == session.AnswerDismissal && !d.named && !d.approved {
 		return nil
 	}
-	given := answers.Given(record, p.Caller)
+	given := answers.Given(record, d.by)
 	if given == nil {
 		var ran bool // by an expiry that counted as a yes
 		if a := record.Answer; a != nil && a.Outcome == session.ExpireDefault {

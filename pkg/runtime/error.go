@@ -63,6 +63,8 @@ const (
 	CodeEffectsNotAcknowledged = codes.EffectsNotAcknowledged
 	CodeNoDeadline             = codes.NoDeadline
 	CodeTooManyActs            = codes.TooManyActs
+	CodeStandInCycle           = codes.StandInCycle
+	CodeTooManyStandIns        = codes.TooManyStandIns
 	CodeExpired                = codes.Expired
 	CodeStoreUnavailable       = codes.StoreUnavailable
 	CodeStoreLocked            = codes.StoreLocked

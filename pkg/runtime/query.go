@@ -151,10 +151,17 @@ var newerNeeded = json.RawMessage(`"[left out: a newer program wrote it: use a n
 
 // Inbox lists every open wait of every session of a tenant.
 func (r *Runtime) Inbox(ctx context.Context, p InboxParams) (InboxPage, error) {
+	people, err := r.mayAnswerAs(ctx, p.Tenant, p.User)
+	if err != nil {
+		return InboxPage{}, AsError(err)
+	}
+	if people != nil {
+		p.User = ""
+	}
 	page, err := r.sessions.FindWaits(ctx, store.FindParams{
 		Kind: store.FindWaits, Tenant: p.Tenant, Limit: p.Limit, Cursor: p.Cursor,
 		Agent: p.Agent, Root: p.Root, Tool: p.Tool, User: p.User, WaitKind: p.Kind,
-	}, stored.WaitFilter{OpenedBefore: p.OpenedBefore, Text: p.Text, Risk: p.Risk})
+	}, stored.WaitFilter{OpenedBefore: p.OpenedBefore, Text: p.Text, Risk: p.Risk, People: people})
 	if err != nil {
 		return InboxPage{}, AsError(err)
 	}

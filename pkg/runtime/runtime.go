@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm"
 	"github.com/adjourn/adjourn/pkg/queue"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/answers"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/away"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/control"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/drive"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/halts"
@@ -110,6 +111,8 @@ type Runtime struct {
 	// control stops tasks, halts all steps.
 	control *control.Control
 	halts   *halts.Halts
+	// away says who stands in for whom.
+	away *away.Away
 	// sweep repairs what crashes have left.
 	sweep *sweep.Sweep
 	// driver takes messages from queues for the worker.
@@ -159,7 +162,8 @@ func New(cfg Config) (*Runtime, error) {
 		CommitTimeout: cfg.CommitTimeout, SweepAfter: cfg.SweepAfter, OnEntry: cfg.onEntry(),
 	})
 	halt := halts.New(halts.Config{Store: cfg.Store, Registry: cfg.Registry, Now: cfg.Now, OnHalt: cfg.OnHalt})
-	checker := answers.New(answers.Config{Sessions: sessions, Store: cfg.Store, Registry: cfg.Registry, Now: cfg.Now, StepBytes: cfg.StepBytes, Log: cfg.Log})
+	absent := away.New(away.Config{Store: cfg.Store, Now: cfg.Now})
+	checker := answers.New(answers.Config{Sessions: sessions, Away: absent, Store: cfg.Store, Registry: cfg.Registry, Now: cfg.Now, StepBytes: cfg.StepBytes, Log: cfg.Log})
 	work := worker.New(worker.Config{
 		Sessions: sessions, Halts: halt, Store: cfg.Store, Registry: cfg.Registry, Env: cfg.Env, Files: cfg.Files,
 		Owner: cfg.Owner, Now: cfg.Now, NewID: cfg.NewID,
@@ -167,9 +171,9 @@ func New(cfg Config) (*Runtime, error) {
 		StepsPerInvocation: cfg.StepsPerInvocation, MaxClaims: cfg.MaxClaims, StepBytes: cfg.StepBytes, ToolsAtOnce: cfg.ToolsAtOnce,
 		Log: cfg.Log, OnDelta: cfg.OnDelta,
 	})
-	r := &Runtime{cfg: cfg, sessions: sessions, answers: checker, worker: work, halts: halt}
+	r := &Runtime{cfg: cfg, sessions: sessions, answers: checker, worker: work, halts: halt, away: absent}
 	r.control = control.New(control.Config{
-		Sessions: sessions, Worker: work, Now: cfg.Now, NewID: cfg.NewID, StepBytes: cfg.StepBytes, Rules: r.rules, HasEffects: r.hasEffects,
+		Sessions: sessions, Worker: work, Away: absent, Now: cfg.Now, NewID: cfg.NewID, StepBytes: cfg.StepBytes, Rules: r.rules, HasEffects: r.hasEffects,
 	})
 	r.sweep = sweep.New(sweep.Config{
 		Sessions: sessions, Halts: halt, Expire: r.control.Expire, Cancel: r.control.StopAtDeadline, Store: cfg.Store, Now: cfg.Now, Lease: cfg.Lease, After: cfg.SweepAfter,

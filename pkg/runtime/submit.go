@@ -56,8 +56,12 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *idempotenc
 	}
 	p.Answer.Wait = item.ID
 	record := *item.Wait
-	isOpen := answers.TakesFrom(record, p.Caller)
-	answer, err := r.answers.Check(p.Key, record, p.Answer, p.Caller)
+	by, err := r.answers.Standing(ctx, p.Key, record, p.Caller)
+	if err != nil {
+		return Submitted{}, err
+	}
+	isOpen := answers.TakesFrom(record, by)
+	answer, err := r.answers.Check(p.Key, record, p.Answer, by)
 	switch {
 	case err != nil:
 	case isOpen:
@@ -65,7 +69,7 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *idempotenc
 			err = r.answers.CheckSize(p.Key, record, answer, len(a.Items))
 		}
 	default:
-		err = answers.CheckSettled(p.Key, record, answer, p.Caller)
+		err = answers.CheckSettled(p.Key, record, answer, by)
 	}
 	if err != nil {
 		return Submitted{}, refusal.About(item.ID, err)
@@ -76,10 +80,11 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *idempotenc
 		return Submitted{}, err
 	}
 	if isOpen {
+		item = answers.StoodIn(item, session.WaitAct{At: answer.When, From: answer.From}, by)
 		with := answers.WithAnswer(item, answer, p.HoldResume, answers.OnlyOpen(a.Items, item))
 		writes, record = append(writes, with), *with.Wait
 	}
-	out.Answer, out.Repeated, out.VotesMissing = *answers.Given(record, p.Caller), !isOpen, answers.Missing(record)
+	out.Answer, out.Repeated, out.VotesMissing = *answers.Given(record, by), !isOpen, answers.Missing(record)
 	if err := r.sessions.Update(ctx, p.Key, writes); err != nil {
 		return Submitted{}, err
 	}

@@ -20,9 +20,12 @@ const (
 	ActReminded WaitActKind = "reminded"
 	// ActEscalated: the deadline passed, others may answer as well, and the deadline is later.
 	ActEscalated WaitActKind = "escalated"
+	// ActStoodIn: who stands in for a person who is away answered or acted in their place. It is written
+	// along with that, and by nothing else.
+	ActStoodIn WaitActKind = "stood_in"
 )
 
-// WaitActKinds lists every kind of act that people ask for. The others are acts of the deadline.
+// WaitActKinds lists every kind of act that people ask for. Those of the deadline, and of who stands in, nobody asks for.
 func WaitActKinds() []WaitActKind {
 	return []WaitActKind{ActDismissed, ActExtended, ActDelegated}
 }
@@ -40,6 +43,9 @@ type WaitAct struct {
 	Deadline *time.Time `json:"deadline,omitempty"`
 	// Escalation says who may answer since then as well, of ActEscalated.
 	Escalation *Escalation `json:"escalation,omitempty"`
+	// For is the person in whose place Who acts, and Until when they are back, of ActStoodIn.
+	For   string     `json:"for,omitempty"`
+	Until *time.Time `json:"until,omitempty"`
 }
 
 // OfPeople reports whether a person did it.

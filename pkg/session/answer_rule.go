@@ -41,7 +41,7 @@ const NeedsAnswerRule = "answer_rule"
 // arguments it is about.
 type Vote struct {
 	Who string `json:"who"`
-	// For is the person in whose place Who voted, to whom the wait was delegated.
+	// For is the person in whose place Who voted, to whom the wait was delegated or who stood in for them.
 	For      string    `json:"for,omitempty"`
 	When     time.Time `json:"when"`
 	From     string    `json:"from"`
@@ -210,13 +210,19 @@ func (w *Wait) HeldTo(a Answer, who []string, rule *AnswerRule, escalate *Escala
 		w, who = &asked, now.Who
 	}
 	was, is := w.rule(), now.rule()
-	authors := []string{a.Who}
+	votes := []Vote{{Who: a.Who, For: a.For, Approved: true}}
 	if len(a.Votes) > 0 {
-		authors = nil
-		for _, v := range a.Votes {
-			if v.Approved && !slices.Contains(authors, v.Who) {
-				authors = append(authors, v.Who)
-			}
+		votes = a.Votes
+	}
+	// Whoever answers in the place of a person is held to be that person where only that one is named now.
+	var authors []string
+	for _, v := range votes {
+		author := v.Who
+		if v.For != "" && slices.Contains(who, v.For) {
+			author = v.For
+		}
+		if v.Approved && !slices.Contains(authors, author) {
+			authors = append(authors, author)
 		}
 	}
 	within := func(some, all []string) bool {

@@ -32,6 +32,8 @@ const (
 	// passed, and others may answer as well. Data has the act.
 	AuditReminded  AuditKind = "reminded"
 	AuditEscalated AuditKind = "escalated"
+	// AuditStoodIn: who stood in for a person who was away answered or acted in their place; Data has the act.
+	AuditStoodIn AuditKind = "stood_in"
 	// AuditAnswered: somebody, or the wait's deadline (AuditExpired), answered. Data has the answer.
 	AuditAnswered AuditKind = "answered"
 	AuditExpired  AuditKind = "expired"

@@ -205,7 +205,7 @@ type Answer struct {
 	Outcome DeadlineOutcome `json:"outcome,omitempty"`
 
 	Who string `json:"who"`
-	// For is the person in whose place Who answered, to whom the wait was delegated.
+	// For is the person in whose place Who answered, to whom the wait was delegated or who stood in for them.
 	For  string    `json:"for,omitempty"`
 	When time.Time `json:"when"`
 	From string    `json:"from"`

@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // MaxExtension is how far ahead an extended deadline may be.
@@ -78,6 +79,10 @@ func Apply(key session.Key, record journal.WaitRecord, act session.WaitAct, by C
 	if done := ofPeople(record.Acts); act.Kind != session.ActDismissed && done >= session.MaxWaitActs {
 		return record, false, refusal.New(codes.TooManyActs, key, "%s was extended and delegated %d times, and no more is kept. Answer it, or dismiss it", Label(record.Wait), done)
 	}
+	if person := standsFor(record, by); person != "" && act.Kind == session.ActDelegated {
+		return record, false, refusal.New(codes.NotAllowed, key, "%s is not delegated by who stands in for %q: that would last for longer than they are away. Answer it, or leave it", Label(record.Wait), person)
+	}
+	record = *StoodIn(store.WaitItem(record, 0), act, by).Wait
 	switch act.Kind {
 	case session.ActDismissed:
 		err = dismiss(key, &record, act, by)
@@ -85,6 +90,7 @@ func Apply(key session.Key, record journal.WaitRecord, act session.WaitAct, by C
 		err = extend(key, &record, act)
 	case session.ActDelegated:
 		err = delegate(key, &record, act)
+	case session.ActStoodIn: // nobody asks for it
 	}
 	return record, false, err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/internal/toolrun"
 	"github.com/adjourn/adjourn/pkg/agent"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/away"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -32,6 +33,8 @@ type Config struct {
 	Store    store.Store
 	Registry *agent.Registry
 	Now      func() time.Time
+	// Away says who stands in for whom.
+	Away *away.Away
 	// StepBytes bounds what one entry keeps of the answers it takes in.
 	StepBytes int
 	Log       *slog.Logger

@@ -45,9 +45,12 @@ func (c *Checker) Linked(ctx context.Context, key session.Key, wait string, by C
 		return Linked{}, refusal.New(codes.WaitNotFound, key, "there is no wait %q", wait)
 	}
 	record := *item.Wait
+	if by, err = c.Standing(ctx, key, record, by); err != nil {
+		return Linked{}, err
+	}
 	waits := head.Head.Status == session.StatusSuspended || head.Head.Status == session.StatusInterrupted
 	out := Linked{Record: record, Undecidable: CheckLinkSuffices(key, record.Wait)}
-	if out.Undecidable == nil && !record.Wait.IsNamed(by.Who, nil) {
+	if people, _ := by.places(record.Wait); out.Undecidable == nil && len(people) == 0 && !record.Wait.IsNamed(by.Who, nil) {
 		out.Undecidable = refusal.New(codes.SignInRequired, key, "%s may be answered by %s only, and a link proves no role", Label(record.Wait), whom(record.Wait))
 	}
 	if by.ByLink { // whom it was made for had a role then; nothing is decided by it

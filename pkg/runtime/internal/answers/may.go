@@ -27,6 +27,9 @@ type Caller struct {
 	NotSignedIn bool
 	// Unverified says that nobody has verified who this is.
 	Unverified bool
+
+	// standIns are those in force, of somebody who may answer a wait only as who stands in ([Checker.Standing]).
+	standIns []session.StandIn
 }
 
 // CheckWho refuses a caller who may not answer a wait. Every door comes by here, for every kind of
@@ -46,8 +49,11 @@ func mayAnswer(key session.Key, w session.Wait, by Caller) *refusal.Error {
 	if rule == nil {
 		rule = new(session.AnswerRule)
 	}
+	people, requester := by.places(w)
 	switch {
-	case !w.IsNamed(by.Who, by.Roles):
+	case !w.IsNamed(by.Who, by.Roles) && len(people) == 0 && requester != "":
+		return refusal.New(codes.RequesterMayNotAnswer, key, "%s may not be answered in the place of %q, who asked for the task, nor by whom they have named", Label(w), requester)
+	case !w.IsNamed(by.Who, by.Roles) && len(people) == 0:
 		return refusal.New(codes.NotAllowed, key, "%s may be answered by %s only, not by %q", Label(w), whom(w), by.Who)
 	case by.Who == "" && (w.Votes() || rule.NotRequester):
 		return refusal.New(codes.NotAllowed, key, "%s may be answered by somebody with a name only", Label(w))
@@ -103,23 +109,21 @@ func TakesFrom(record journal.WaitRecord, by Caller) bool {
 // voteOf returns which vote is somebody's, or that of a person in whose place they answer; -1 for none.
 func voteOf(record journal.WaitRecord, by Caller) int {
 	mine := voices(record, by)
-	return slices.IndexFunc(record.Votes, func(v session.Vote) bool {
-		heard := []string{v.Who}
-		if v.For != "" {
-			heard = chain(record.Acts, v.Who)
-		}
-		return slices.ContainsFunc(heard, func(who string) bool { return slices.Contains(mine, who) })
-	})
+	return slices.IndexFunc(record.Votes, func(v session.Vote) bool { return anyOf(heard(record, v), mine) })
 }
 
 // voices are the people who have one voice together when somebody answers a wait. Who may answer it anyway
 // speaks for themselves, whoever delegated to them: else it could be delegated to them to take their no away.
-// Anybody else speaks for all who delegated it on to them.
+// Anybody else speaks for all who delegated it on to them, or for who is away and those who delegated it to that one.
 func voices(record journal.WaitRecord, by Caller) []string {
 	if mayAnyway(record, by) {
 		return []string{by.Who}
 	}
-	return chain(record.Acts, by.Who)
+	people := chain(record.Acts, by.Who)
+	if person := standsFor(record, by); person != "" {
+		people = append(people, chain(record.Acts, person)...)
+	}
+	return people
 }
 
 // mayAnyway reports whether a wait lets somebody answer without anybody's delegating it to them.

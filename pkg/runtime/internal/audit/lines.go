@@ -25,6 +25,7 @@ func (r *records) all() []session.AuditLine {
 var actLines = map[session.WaitActKind]session.AuditKind{
 	session.ActExtended: session.AuditExtended, session.ActDelegated: session.AuditDelegated,
 	session.ActReminded: session.AuditReminded, session.ActEscalated: session.AuditEscalated,
+	session.ActStoodIn: session.AuditStoodIn,
 }
 
 // ofWait returns the lines of one wait: what was asked, then by their times what is recorded beside it, the

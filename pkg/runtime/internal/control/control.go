@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/adjourn/adjourn/pkg/runtime/internal/away"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/worker"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -14,6 +15,7 @@ import (
 type Config struct {
 	Sessions *stored.Sessions
 	Worker   *worker.Worker
+	Away     *away.Away
 	Now      func() time.Time
 	// NewID returns 96 random bits in base64url.
 	NewID func() string

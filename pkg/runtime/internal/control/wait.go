@@ -76,6 +76,8 @@ type WaitView struct {
 	// MayAnswer says of the caller who asks that they may; For is in whose place they would.
 	MayAnswer bool
 	For       string
+	// StandIns say who stands in now for people whom an open wait names.
+	StandIns []session.StandIn
 	// Status of the session, its task, and how much it waits for.
 	Status session.Status
 	Task   int64
@@ -121,14 +123,40 @@ func (c *Control) Wait(ctx context.Context, key session.Key, id string, by answe
 	if err != nil {
 		return WaitView{}, fmt.Errorf("session %s: what its task has done: %w", key, err)
 	}
+	standIns, err := c.standIns(ctx, key, *item.Wait)
+	if err != nil {
+		return WaitView{}, err
+	}
+	by = answers.Among(standIns, item.Wait.Wait, by)
 	out := WaitView{
-		Record: *item.Wait, MayAnswer: answers.MayAnswer(item.Wait.Wait, by), Status: s.Status, Task: s.Task,
+		StandIns: standIns,
+		Record:   *item.Wait, MayAnswer: answers.MayAnswer(item.Wait.Wait, by), Status: s.Status, Task: s.Task,
 		Open: stored.CountOpen(stored.WaitRecords(a.Items)), Usage: s.TaskUsage, Used: s.Used, Limits: s.LimitUses(), Effects: done,
 	}
 	if out.MayAnswer {
 		out.For = answers.InPlaceOf(out.Record, by)
 	}
 	out.Messages, out.Earlier = lastSaid(s.Messages)
+	return out, nil
+}
+
+// standIns are those in force that lead on from whom an open wait names.
+func (c *Control) standIns(ctx context.Context, key session.Key, record journal.WaitRecord) ([]session.StandIn, error) {
+	if record.State != session.WaitOpen || len(record.Wait.Who) == 0 {
+		return nil, nil
+	}
+	all, err := c.cfg.Away.InForce(ctx, key.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	var out []session.StandIn
+	for people := slices.Clone(record.Wait.Who); len(people) > 0; people = people[1:] {
+		for _, s := range all {
+			if s.Person == people[0] && !slices.Contains(out, s) {
+				out, people = append(out, s), append(people, s.StandIn)
+			}
+		}
+	}
 	return out, nil
 }
 

@@ -2,6 +2,7 @@ package stored
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,14 +22,22 @@ type WaitFilter struct {
 	Text string
 	// Risk keeps those whose tool says that of the call; empty means all.
 	Risk session.Risk
+	// People keeps those that one of several people may answer by name, or by a role that is not known here;
+	// empty means all.
+	People []string
 }
 
-func (f WaitFilter) none() bool { return f.OpenedBefore.IsZero() && f.Text == "" && f.Risk == "" }
+func (f WaitFilter) none() bool {
+	return len(f.People) == 0 && f.OpenedBefore.IsZero() && f.Text == "" && f.Risk == ""
+}
 
 // keeps reports whether a wait is kept. Of one that could not be read it is not known what it says.
 func (f WaitFilter) keeps(found store.Found) bool {
 	w := found.Item.Wait.Wait
 	if !f.OpenedBefore.IsZero() && !w.OpenedAt.Before(f.OpenedBefore) {
+		return false
+	}
+	if len(f.People) > 0 && !slices.ContainsFunc(f.People, w.IsFor) {
 		return false
 	}
 	if f.Risk != "" && (w.Preview == nil || w.Preview.Risk != f.Risk) {

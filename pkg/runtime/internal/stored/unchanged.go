@@ -86,7 +86,7 @@ func AsOpened(a session.Wait, r *journal.WaitRecord) bool {
 				return false
 			}
 			b.Deadline, b.Who, b.Rule = a.Deadline, a.Who, a.Rule
-		case session.ActReminded, session.ActDismissed: // nothing of the wait; it is the answer
+		case session.ActReminded, session.ActDismissed, session.ActStoodIn: // nothing of the wait; it is the answer, or goes with one
 		}
 	}
 	left, err := json.Marshal(a)

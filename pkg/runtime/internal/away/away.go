@@ -1,0 +1,78 @@
+// Package away keeps who stands in for whom while people are away.
+//
+// All of a tenant's is in one record, so that one read says everything, and a change sees what it would
+// contradict. It is read where somebody would not be allowed to answer otherwise, and never kept: what a
+// person ends does not count a moment later.
+package away
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/store"
+)
+
+// recordName names the record among those of a tenant.
+const recordName = "away"
+
+// Config is what it needs; all of it is required.
+type Config struct {
+	Store store.Store
+	Now   func() time.Time
+}
+
+// Away says who stands in for whom. Its methods are safe for concurrent use.
+type Away struct{ cfg Config }
+
+// New returns what a store has of it.
+func New(cfg Config) *Away { return &Away{cfg: cfg} }
+
+// Record is what is kept of a tenant.
+type Record struct {
+	// StandIns in the order they were set, one for each person. Some may be over.
+	StandIns []session.StandIn `json:"standIns,omitempty"`
+	// Changes are the newest, the oldest first.
+	Changes []session.StandInChange `json:"changes,omitempty"`
+}
+
+// InForce returns who stands in for whom now.
+func (a *Away) InForce(ctx context.Context, tenant string) ([]session.StandIn, error) {
+	r, _, err := a.load(ctx, tenant)
+	now := a.cfg.Now()
+	return slices.DeleteFunc(r.StandIns, func(s session.StandIn) bool { return !s.InForce(now) }), err
+}
+
+// Read returns what is in force and what is to come, with the newest changes.
+func (a *Away) Read(ctx context.Context, tenant string) (Record, error) {
+	r, _, err := a.load(ctx, tenant)
+	r.StandIns = notOver(r.StandIns, a.cfg.Now())
+	return r, err
+}
+
+func notOver(all []session.StandIn, now time.Time) []session.StandIn {
+	return slices.DeleteFunc(all, func(s session.StandIn) bool { return !now.Before(s.Until) })
+}
+
+// load reads the record as it is, with the item it is in.
+func (a *Away) load(ctx context.Context, tenant string) (Record, store.Item, error) {
+	var r Record
+	item := store.TenantItem(journal.TenantRecord{Name: recordName}, 0)
+	for found, err := range a.cfg.Store.Items(ctx, session.Key{Tenant: tenant}, store.KindTenantRecord, recordName) {
+		if err != nil {
+			return r, item, fmt.Errorf("read who is away: %w", err)
+		}
+		item = found
+	}
+	if item.Rev == 0 {
+		return r, item, nil
+	}
+	if err := json.Unmarshal(item.TenantRecord.Value, &r); err != nil {
+		return Record{}, item, fmt.Errorf("%w: read who is away: %w", store.ErrCorrupt, err)
+	}
+	return r, item, nil
+}
