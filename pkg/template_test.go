@@ -406,6 +406,7 @@ func TestTemplateEnvironment(t *testing.T) {
 	for name, why := range map[string]string{
 		"ADJOURN_DATA":               "the embedded engine's file",
 		"ADJOURN_SLACK_API":          "only GovSlack has another",
+		"ADJOURN_WEBHOOK_LINKS":      "the notice function has no key of links, and decides nothing",
 		"ADJOURN_WEBHOOK_ALLOW_HTTP": "WebhookUrl takes no other", "ADJOURN_WEBHOOK_ALLOW_PRIVATE": "the function is in no private network",
 		"ADJOURN_AGENT":      "callers name the agent",
 		"ADJOURN_LEASE":      "20 s are right for everybody",

@@ -79,8 +79,16 @@ func (m Message) Record(ctx context.Context, wait string) (*journal.WaitRecord, 
 	return m.sender.record(ctx, m.Key, wait)
 }
 
+// Shows is what a channel's messages have beside what every one tells.
+type Shows struct {
+	// Arguments of the calls that wait.
+	Arguments bool
+	// Links by which whoever reads them decides, one for each person who is asked.
+	Links bool
+}
+
 // Payload is the message as JSON for channels that take any ([Payload]).
-func (m Message) Payload(ctx context.Context, arguments bool) (Payload, error) {
+func (m Message) Payload(ctx context.Context, shows Shows) (Payload, error) {
 	p := Payload{Type: m.Notice.Type, Timestamp: m.Notice.At, Data: Data{
 		Tenant: m.Key.Tenant, Session: m.Key.ID, Agent: m.Notice.Agent, Version: m.Notice.Seq, Failure: m.Notice.Failure,
 	}}
@@ -94,11 +102,19 @@ func (m Message) Payload(ctx context.Context, arguments bool) (Payload, error) {
 		if w.Decision == "" {
 			told.Link = m.Link(w.ID)
 		}
-		if arguments {
-			record, err := m.sender.record(ctx, m.Key, w.ID)
-			if err != nil {
+		var record *journal.WaitRecord
+		var err error
+		if shows.Arguments || shows.Links && w.Decision == "" {
+			if record, err = m.sender.record(ctx, m.Key, w.ID); err != nil {
 				return Payload{}, err
 			}
+		}
+		if shows.Links && w.Decision == "" {
+			if told.Links, err = m.links(record, w); err != nil {
+				return Payload{}, err
+			}
+		}
+		if shows.Arguments {
 			var raw json.RawMessage
 			if record != nil {
 				raw = record.Wait.Arguments
@@ -148,6 +164,8 @@ type Data struct {
 type Wait struct {
 	journal.NoticeWait
 	Link string `json:"link,omitempty"`
+	// Links decide, and are there only if the channel says so.
+	Links []RecipientLink `json:"links,omitempty"`
 	// Arguments are there only if the channel says so; ArgumentsBytes says how long they are where
 	// they are too long to be sent.
 	Arguments      json.RawMessage `json:"arguments,omitempty"`

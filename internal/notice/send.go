@@ -36,6 +36,8 @@ type Config struct {
 	Log      *slog.Logger
 	// Link leads to a session or to one of its waits; nil: there are no links.
 	Link func(key session.Key, wait string) string
+	// Grants sign the links that decide, for channels that send them; nil: there are none.
+	Grants *Grants
 }
 
 // Sender sends notices. It is safe for concurrent use, by any number of processes: each send is

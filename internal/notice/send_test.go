@@ -348,7 +348,7 @@ func TestPayload(t *testing.T) {
 	for _, arguments := range []bool{false, true} {
 		var payload notice.Payload
 		w := newWorld(t, &channel{name: "webhook", send: func(ctx context.Context, m notice.Message) (_ json.RawMessage, err error) {
-			payload, err = m.Payload(ctx, arguments)
+			payload, err = m.Payload(ctx, notice.Shows{Arguments: arguments, Links: true})
 			return nil, err
 		}})
 		long := approval

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adjourn/adjourn/internal/grant"
 	"github.com/adjourn/adjourn/internal/notice"
 	"github.com/adjourn/adjourn/internal/notice/slack"
 	"github.com/adjourn/adjourn/internal/notice/webhook"
@@ -26,6 +27,9 @@ type Notices struct {
 	WebhookSecret string
 	// WebhookArguments is ADJOURN_WEBHOOK_ARGUMENTS: whether arguments of calls are sent as well.
 	WebhookArguments bool
+	// WebhookLinks is ADJOURN_WEBHOOK_LINKS: whether links are sent by which whoever reads them decides,
+	// signed with the keys of ADJOURN_GRANT_KEYS.
+	WebhookLinks bool
 	// WebhookAllowHTTP and WebhookAllowPrivate are ADJOURN_WEBHOOK_ALLOW_HTTP and
 	// ADJOURN_WEBHOOK_ALLOW_PRIVATE: whether notices may go to an address that is not encrypted, or
 	// one of this machine or a private network.
@@ -49,6 +53,8 @@ type Notices struct {
 	SlackTenant string
 	// SlackAPI is ADJOURN_SLACK_API: where Slack's methods are; empty is https://slack.com/api/.
 	SlackAPI string
+
+	grantKeys grant.Keys
 }
 
 // SlackTakes reports whether this program takes what buttons of cards in Slack ask.
@@ -75,7 +81,18 @@ func readNotices(env func(string) string, fault func(name, value, want string)) 
 		return false
 	}
 	n.WebhookURL, n.WebhookSecret, n.URL = env("ADJOURN_WEBHOOK_URL"), env("ADJOURN_WEBHOOK_SECRET"), strings.TrimRight(env("ADJOURN_PUBLIC_URL"), "/")
+	n.WebhookLinks = yes("ADJOURN_WEBHOOK_LINKS")
+	if n.WebhookLinks {
+		n.grantKeys, _ = grant.ParseKeys(env("ADJOURN_GRANT_KEYS")) // a mistake is told where the keys are read
+	}
 	n.WebhookArguments, n.WebhookAllowHTTP, n.WebhookAllowPrivate = yes("ADJOURN_WEBHOOK_ARGUMENTS"), yes("ADJOURN_WEBHOOK_ALLOW_HTTP"), yes("ADJOURN_WEBHOOK_ALLOW_PRIVATE")
+	switch {
+	case !n.WebhookLinks:
+	case env("ADJOURN_GRANT_KEYS") == "" || n.URL == "":
+		fault("ADJOURN_WEBHOOK_LINKS", "true", "set ADJOURN_GRANT_KEYS and ADJOURN_PUBLIC_URL as well: links are signed with these keys and begin with this address")
+	case !strings.HasPrefix(n.URL, "https://") || !strings.HasPrefix(n.WebhookURL, "https://"):
+		fault("ADJOURN_WEBHOOK_LINKS", "true", "use it with https:// in ADJOURN_WEBHOOK_URL and ADJOURN_PUBLIC_URL: whoever reads a link can decide")
+	}
 	if n.WebhookURL != "" {
 		n.Channels = append(n.Channels, webhook.Name)
 		if err := webhook.CheckURL(n.WebhookURL, n.WebhookAllowHTTP); err != nil {
@@ -121,7 +138,7 @@ func (n Notices) Open(now func() time.Time) ([]notice.Channel, error) {
 	var channels []notice.Channel
 	if n.WebhookURL != "" {
 		c, err := webhook.New(webhook.Config{
-			URL: n.WebhookURL, Secret: n.WebhookSecret, Arguments: n.WebhookArguments,
+			URL: n.WebhookURL, Secret: n.WebhookSecret, Arguments: n.WebhookArguments, Links: n.WebhookLinks,
 			AllowHTTP: n.WebhookAllowHTTP, AllowPrivate: n.WebhookAllowPrivate, Now: now,
 		})
 		if err != nil {
@@ -133,6 +150,14 @@ func (n Notices) Open(now func() time.Time) ([]notice.Channel, error) {
 		channels = append(channels, slack.New(slack.Config{Token: n.SlackToken, Channel: n.SlackChannel, Decides: n.SlackDecides(), SignedIn: n.SlackSignedIn, Arguments: n.SlackArguments, API: n.SlackAPI}))
 	}
 	return channels, nil
+}
+
+// Grants are what links that decide are signed with; nil where none are sent.
+func (n Notices) Grants() *notice.Grants {
+	if n.grantKeys.IsZero() || n.URL == "" {
+		return nil
+	}
+	return &notice.Grants{Keys: n.grantKeys, URL: n.URL}
 }
 
 // Tenants are the channels that are told of one tenant alone, with that tenant.

@@ -1,12 +1,14 @@
 package app_test
 
 import (
+	"bytes"
 	"maps"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/internal/grant"
 	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -52,12 +54,29 @@ func TestReadSettings_of_notices(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, channels)
 
+	linked := maps.Clone(right)
+	linked["ADJOURN_WEBHOOK_LINKS"], linked["ADJOURN_GRANT_KEYS"] = "true", grant.FormatKey("one", bytes.Repeat([]byte("k"), 32))
+	n, err = read(linked)
+	require.NoError(t, err)
+	require.Equal(t, "https://api.example.com", n.Grants().URL)
+	linked["ADJOURN_WEBHOOK_LINKS"] = ""
+	n, err = read(linked)
+	require.NoError(t, err)
+	require.Nil(t, n.Grants(), "nobody has said so")
+	for name, wrong := range map[string]string{"ADJOURN_GRANT_KEYS": "", "ADJOURN_PUBLIC_URL": "http://api.example.com"} {
+		env := maps.Clone(linked)
+		env["ADJOURN_WEBHOOK_LINKS"], env[name] = "true", wrong
+		_, err := read(env)
+		require.ErrorContains(t, err, "ADJOURN_WEBHOOK_LINKS", name)
+	}
+
 	for name, values := range map[string][]string{
 		"ADJOURN_WEBHOOK_URL": {"example.com/hush", "http://example.com/hush", "https://ana:hush@example.com"}, "ADJOURN_WEBHOOK_SECRET": {"", "hush", "whsec_hush"},
 		"ADJOURN_WEBHOOK_ARGUMENTS": {"yes"}, "ADJOURN_WEBHOOK_ALLOW_HTTP": {"1"}, "ADJOURN_WEBHOOK_ALLOW_PRIVATE": {"TRUE"},
 		"ADJOURN_SLACK_PEOPLE": {"people.json"}, "ADJOURN_SLACK_DECIDES": {"1"}, "ADJOURN_SLACK_SIGNED_IN": {"yes"}, "ADJOURN_SLACK_TENANT": {"a/b"},
-		"ADJOURN_SLACK_API": {"http://slack.example", "slack.com"},
-		"ADJOURN_NOTICES":   {"pigeon", "webhook,pigeon"},
+		"ADJOURN_WEBHOOK_LINKS": {"yes", "true"}, // without keys
+		"ADJOURN_SLACK_API":     {"http://slack.example", "slack.com"},
+		"ADJOURN_NOTICES":       {"pigeon", "webhook,pigeon"},
 	} {
 		for _, value := range values {
 			env := maps.Clone(right)

@@ -65,7 +65,7 @@ type entry struct {
 
 // Send puts one event. Its detail-type is the type of the notice.
 func (c *Channel) Send(ctx context.Context, m notice.Message) (json.RawMessage, error) {
-	payload, err := m.Payload(ctx, false)
+	payload, err := m.Payload(ctx, notice.Shows{})
 	if err != nil {
 		return nil, err
 	}

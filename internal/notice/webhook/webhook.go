@@ -42,6 +42,8 @@ type Config struct {
 	Secret string
 	// Arguments has the arguments of calls sent as well.
 	Arguments bool
+	// Links has links sent by which whoever reads them decides.
+	Links bool
 	// AllowHTTP allows an address that is not encrypted, AllowPrivate one of this machine or of a
 	// private network. An address of a link alone, as that of a cloud's metadata, is never allowed.
 	AllowHTTP, AllowPrivate bool
@@ -116,7 +118,7 @@ func (c *Channel) Name() string { return Name }
 
 // Send posts a message. Whatever is no 2xx is a failure, and 410 one that is not tried again.
 func (c *Channel) Send(ctx context.Context, m notice.Message) (json.RawMessage, error) {
-	payload, err := m.Payload(ctx, c.cfg.Arguments)
+	payload, err := m.Payload(ctx, notice.Shows{Arguments: c.cfg.Arguments, Links: c.cfg.Links})
 	if err != nil {
 		return nil, err
 	}

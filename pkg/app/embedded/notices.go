@@ -48,7 +48,7 @@ func openNotices(settings app.Notices, s store.Store, now func() time.Time, log 
 		log = slog.New(slog.DiscardHandler)
 	}
 	n := &notices{
-		sender: notice.NewSender(notice.Config{Store: s, Channels: channels, Now: now, Log: log, Link: settings.Link}),
+		sender: notice.NewSender(notice.Config{Store: s, Channels: channels, Now: now, Log: log, Link: settings.Link, Grants: settings.Grants()}),
 		store:  s, log: log, wakes: make(chan journal.NoticeWake, noticesKept),
 	}
 	return outbox.New(outbox.Config{Store: s, Channels: settings.Channels, Tenants: settings.Tenants(), Notify: n.notify, Log: log}), n, nil

@@ -53,5 +53,5 @@ func sendNotices(cfg aws.Config, s Settings, c Config, from store.Store, log *sl
 	if s.NoticeBus != "" {
 		channels = append(channels, eventbridge.New(eventbridge.Config{AWS: cfg, Bus: s.NoticeBus, Now: c.Now}))
 	}
-	return notice.NewSender(notice.Config{Store: from, Channels: channels, Now: c.Now, Log: log, Link: s.Notices.Link}), nil
+	return notice.NewSender(notice.Config{Store: from, Channels: channels, Now: c.Now, Log: log, Link: s.Notices.Link, Grants: s.Notices.Grants()}), nil
 }
