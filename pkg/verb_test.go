@@ -57,7 +57,7 @@ func TestRoutes_are_documented(t *testing.T) {
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	written := map[string]bool{}
-	for _, m := range regexp.MustCompile("`((?:GET|POST|DELETE) /[^`?]*)").FindAllStringSubmatch(section, -1) {
+	for _, m := range regexp.MustCompile("`((?:GET|POST|PUT|DELETE) /[^`?]*)").FindAllStringSubmatch(section, -1) {
 		written[m[1]] = true
 	}
 	for _, r := range httpapi.Routes() {

@@ -93,7 +93,7 @@ var bodies = []any{
 	&client.StartRequest{}, &client.Started{}, &client.SubmitRequest{}, &client.Submitted{}, &client.AnswersRequest{}, &client.SubmittedAll{}, &client.ResumeRequest{}, &client.Resumed{}, &client.SendRequest{}, &client.Sent{}, &client.StopRequest{}, &client.Stopped{}, &client.Deleted{}, &client.DismissRequest{}, &client.ExtendRequest{}, &client.DelegateRequest{}, &client.Acted{}, &client.WaitView{},
 	&client.RetryRequest{}, &client.ForkRequest{}, &client.Forked{}, &client.CheckpointView{},
 	&client.LinkRequest{}, &client.Link{}, &client.Permissions{}, &client.RevokeRequest{}, &client.Revoked{}, &session.PermissionPreview{}, &session.Standing{},
-	&client.HaltRequest{}, &client.Halted{}, &client.GoRequest{}, &client.Lifted{}, &client.Halts{}, &client.Notices{},
+	&client.HaltRequest{}, &client.Halted{}, &client.GoRequest{}, &client.Lifted{}, &client.Halts{}, &client.AwayRequest{}, &client.AwayChanged{}, &client.Away{}, &client.Notices{},
 	&client.Session{}, &client.Wait{}, &client.Sessions{}, &client.Runs{}, &client.Audit{}, &client.Checkpoints{}, &client.Waits{}, &client.Messages{}, &client.Entries{}, &client.Problem{},
 }
 

@@ -134,7 +134,7 @@ func checkAnswer(out any, id string) error {
 			}
 		}
 		return checkCursor(o.Cursor)
-	case *Entries, *session.PermissionPreview, *Halted, *Lifted, *Halts, *json.RawMessage:
+	case *Entries, *session.PermissionPreview, *Halted, *Lifted, *Halts, *Away, *AwayChanged, *json.RawMessage:
 		return nil // the journal as it is stored; what names no session; a document
 	}
 	return fmt.Errorf("%w: %T", errUnchecked, out)

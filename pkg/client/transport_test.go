@@ -210,6 +210,18 @@ func calls(c *client.Client, id string) map[string]func(context.Context) error {
 			_, err := c.Notices(ctx, client.Page{})
 			return err
 		},
+		"setAway": func(ctx context.Context) error {
+			_, err := c.SetAway(ctx, client.AwayRequest{To: "bob"})
+			return err
+		},
+		"endAway": func(ctx context.Context) error {
+			_, err := c.EndAway(ctx)
+			return err
+		},
+		"listAway": func(ctx context.Context) error {
+			_, err := c.Away(ctx)
+			return err
+		},
 		"listHalts": func(ctx context.Context) error {
 			_, err := c.Halts(ctx)
 			return err

@@ -13,9 +13,11 @@ import (
 type WaitView struct {
 	Wait Wait `json:"wait"`
 	// MayAnswer says of the caller that they may answer; For is in whose place they would, to whom it
-	// was delegated.
+	// was delegated or who stand in.
 	MayAnswer bool   `json:"mayAnswer"`
 	For       string `json:"for,omitempty"`
+	// StandIns say who stands in now for people whom an open wait names.
+	StandIns []session.StandIn `json:"standIns,omitempty"`
 	// Status of the session, its task, and how much it waits for.
 	Status session.Status `json:"status"`
 	Task   int64          `json:"task"`

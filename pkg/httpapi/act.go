@@ -62,7 +62,7 @@ func (h *handler) wait(r *request) (*response, error) {
 		return nil, err
 	}
 	out := client.WaitView{
-		Wait: newWait(r.key().ID, w.Record), MayAnswer: w.MayAnswer, For: w.For, Status: w.Status, Task: w.Task, Open: w.Open,
+		Wait: newWait(r.key().ID, w.Record), MayAnswer: w.MayAnswer, For: w.For, StandIns: w.StandIns, Status: w.Status, Task: w.Task, Open: w.Open,
 		Messages: make([]client.SaidMessage, len(w.Messages)), Earlier: w.Earlier,
 		Usage: newUsage(w.Usage), Used: w.Used, Limits: w.Limits, Effects: w.Effects,
 	}

@@ -402,6 +402,22 @@ func exchanges(t *testing.T) map[string]exchange {
 	s.tell("slack_stranger", "", post, "/slack/interactions", click("U9", "approve"), signed(click("U9", "approve"))...)
 	s.tell("slack_decides", "", post, "/slack/interactions", click("U1", "approve"), signed(click("U1", "approve"))...)
 	s.tell("slack_too_late", "", post, "/slack/interactions", click("U2", "reject"), signed(click("U2", "reject"))...)
+	// who stands in for whom
+	s.start("away", "board")
+	s.tell("away_nobody", ann, get, "/away", "")
+	s.tell("away_submit_not_allowed", ann, post, "/sessions/away/resume", `{"decisions":{"approve":["w2-1"]}}`)
+	until := s.now().Add(24 * time.Hour).UTC().Format(time.RFC3339)
+	s.tell("away_set", carol, http.MethodPut, "/away", fmt.Sprintf(`{"to":"ann","until":%q,"reason":"on holiday"}`, until))
+	s.tell("away_set_again", carol, http.MethodPut, "/away", fmt.Sprintf(`{"to":"ann","until":%q,"reason":"on holiday"}`, until))
+	s.tell("away_oneself", ann, http.MethodPut, "/away", fmt.Sprintf(`{"to":"ann","until":%q}`, until))
+	s.tell("away_cycle", ann, http.MethodPut, "/away", fmt.Sprintf(`{"to":"carol","until":%q}`, until))
+	s.tell("away", ann, get, "/away", "")
+	s.tell("away_wait", ann, get, "/sessions/away/waits/w2-1", "")
+	s.tell("away_link", ann, post, "/sessions/away/waits/w2-1/links", "")
+	s.tell("away_submit", ann, post, "/sessions/away/resume", `{"decisions":{"approve":["w2-1"]}}`)
+	s.tell("away_waits", ann, get, "/sessions/away/waits", "")
+	s.tell("away_end", carol, http.MethodDelete, "/away", "")
+	s.tell("away_end_again", carol, http.MethodDelete, "/away", "")
 	// New exchanges go here: ids are counted, and one further up renumbers every file after it.
 	// standing permissions
 	s.spends("till", false)

@@ -226,6 +226,9 @@ func TestDown(t *testing.T) {
 			require.True(t, ok, "with which body does %s change something?", verb)
 			requests = append(requests, request{http.MethodPost, target, body})
 		}
+		for _, target := range routesOf(http.MethodPut, id) {
+			requests = append(requests, request{http.MethodPut, target, fmt.Sprintf(`{"to":"ben","until":%q}`, epoch.Add(time.Hour).Format(time.RFC3339))})
+		}
 		for _, target := range routesOf(http.MethodDelete, id) {
 			requests = append(requests, request{http.MethodDelete, target, ""})
 		}
