@@ -68,7 +68,7 @@ func TestEnvironment_is_documented(t *testing.T) {
 func TestHelpFitsATerminal(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for _, command := range []string{"", "run", "resume", "submit", "retry", "fork", "send", "interrupt", "cancel", "abort", "runs", "checkpoints", "audit", "export", "delete", "stop", "go", "inbox", "link", "notices", "sessions", "show", "agents", "work", "dev", "demo", "version"} {
+	for _, command := range []string{"", "run", "resume", "submit", "retry", "fork", "send", "interrupt", "cancel", "abort", "runs", "checkpoints", "audit", "export", "delete", "stop", "go", "inbox", "away", "link", "notices", "sessions", "show", "agents", "work", "dev", "demo", "version"} {
 		words := []string{"--help"}
 		if command != "" {
 			words = []string{command, "--help"}

@@ -118,6 +118,7 @@ func answers() map[string]any {
 		"DELETE /sessions/{id}":                  &client.Deleted{},
 		"POST /sessions/{id}/waits/{wait}/links": &client.Link{}, "GET /a/{token}": nil, "POST /a/{token}": nil, "POST /slack/interactions": nil,
 		"POST /halt": &client.Halted{}, "POST /go": &client.Lifted{}, "GET /halts": nil, "GET /notices": &client.Notices{},
+		"PUT /away": &client.AwayChanged{}, "DELETE /away": &client.AwayChanged{}, "GET /away": &client.Away{},
 		"GET /sessions/{id}/messages": nil, "GET /sessions/{id}/runs": &client.Runs{}, "GET /sessions/{id}/audit": &client.Audit{}, "GET /sessions/{id}/checkpoints": &client.Checkpoints{}, "GET /sessions/{id}/checkpoints/{checkpoint}": &client.CheckpointView{},
 		"POST /sessions/{id}/retry": &client.Resumed{}, "POST /sessions/{id}/fork": &client.Forked{}, "GET /openapi.json": nil,
 	}
@@ -161,6 +162,9 @@ var hostileCommands = [][]string{
 	{"permissions", "s"},
 	{"permissions", "revoke", "s", "w2-1", "--reason", "x"},
 	{"submit", "s", "w2-1", "--approve", "--standing", "session", "--preview"},
+	{"away", "--to", "ben", "--until", "2026-03-01"},
+	{"away", "--list"},
+	{"away", "--end"},
 	{"resume", "s"},
 	{"resume", "s", "--approve", "w2-1"},
 	{"resume", "s", "--approve-all"},
@@ -273,7 +277,7 @@ func TestHostileServers(t *testing.T) {
 				r = b.run(append(words, "-o", "json")...)
 				harmless(t, r, false)
 				require.True(t, json.Valid([]byte(r.stdout)), "%v: %s\n%s", words, r.stdout, r.stderr)
-				if f.ids && f.entry != "" && !slices.Contains([]string{"show", "runs", "audit", "stop", "go"}, words[0]) { // as JSON it prints the entries as they are; the answers name no session
+				if f.ids && f.entry != "" && !slices.Contains([]string{"show", "runs", "audit", "stop", "go", "away"}, words[0]) { // as JSON it prints the entries as they are; the answers name no session
 					require.Equal(t, 1, r.code, "%v: ids that are none: %s", words, r.stderr)
 				}
 			}

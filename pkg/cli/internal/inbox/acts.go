@@ -15,9 +15,9 @@ import (
 	"github.com/adjourn/adjourn/pkg/client"
 )
 
-// Commands are dismiss, extend and delegate.
+// Commands are dismiss, extend, delegate and away.
 func (b *Inbox) Commands() []*cobra.Command {
-	return []*cobra.Command{b.dismissCommand(), b.extendCommand(), b.delegateCommand()}
+	return []*cobra.Command{b.dismissCommand(), b.extendCommand(), b.delegateCommand(), b.awayCommand()}
 }
 
 // names takes a session, a wait, and so many words more.

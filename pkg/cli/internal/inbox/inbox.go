@@ -1,4 +1,4 @@
-// Package inbox shows what waits to a person who decides it, and has the commands that act on one wait.
+// Package inbox shows what waits to a person who decides it, and has the commands that act on one wait, or say who stands in for whom.
 package inbox
 
 import (

@@ -57,6 +57,9 @@ func card(v client.WaitView, now time.Time, width int, bold func(string) string)
 	case w.State == session.WaitClosed:
 		line("  It was closed: the session went on without an answer.")
 	}
+	for _, s := range v.StandIns {
+		line("  %s", standsIn(s))
+	}
 	out.WriteString(actLines(slices.DeleteFunc(slices.Clone(w.Acts), func(a session.WaitAct) bool { return a.Kind == session.ActEscalated }), now)) // said above
 	if len(v.Messages) > 0 {
 		out.WriteString("\n")
@@ -105,6 +108,9 @@ func actLines(acts []session.WaitAct, now time.Time) string {
 			what += " to " + report.Whom(a.Escalation)
 		case a.Deadline != nil:
 			what += " until " + a.Deadline.Local().Format(time.DateTime)
+		}
+		if a.Kind == session.ActStoodIn {
+			what = "stood in for " + screen.CleanLine(a.For)
 		}
 		line := fmt.Sprintf("  %s by %s %s", what, screen.CleanLine(a.Who), report.Ago(now, a.At))
 		if a.Reason != "" {
