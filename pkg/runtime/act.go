@@ -88,7 +88,7 @@ func (r *Runtime) actOnce(ctx context.Context, p ActParams, act session.WaitAct,
 		return Acted{}, refusal.New(CodeWaitNotFound, p.Key, "there is no wait %q", p.Wait)
 	}
 	act.At = r.cfg.Now().UTC()
-	by, err := r.answers.Standing(ctx, p.Key, *item.Wait, p.Caller)
+	by, err := r.answers.StandingIn(ctx, p.Key, *item.Wait, p.Caller)
 	if err != nil {
 		return Acted{}, err
 	}

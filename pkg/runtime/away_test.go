@@ -34,7 +34,7 @@ func (w *world) away(p *process, pairs ...string) {
 	}
 }
 
-func asked(change ...func(*tool.Spec[textIn])) tool.Spec[textIn] {
+func namesTwo(change ...func(*tool.Spec[textIn])) tool.Spec[textIn] {
 	spec := tool.Spec[textIn]{Name: "pay", Approve: tool.Always[textIn], Who: []string{"bob", "cyd"}}
 	for _, c := range change {
 		c(&spec)
@@ -89,7 +89,7 @@ func TestStandIn_who(t *testing.T) {
 			}
 			t.Run(name+" by "+door, func(t *testing.T) {
 				t.Parallel()
-				w, p := ruled(t, asked(test.rule...))
+				w, p := ruled(t, namesTwo(test.rule...))
 				w.away(p, test.away...)
 				var err error
 				if door == "submit" {
@@ -149,7 +149,7 @@ func TestStandIn_one_voice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, p := ruled(t, asked(two))
+			w, p := ruled(t, namesTwo(two))
 			w.away(p, test.away...)
 			if test.delegated[0] != "" {
 				w.delegates(p, named(test.delegated[0]), test.delegated[1])
@@ -178,7 +178,7 @@ func TestStandIn_one_voice(t *testing.T) {
 func TestStandIn_of_two(t *testing.T) {
 	t.Parallel()
 	two := func(s *tool.Spec[textIn]) { s.Need = 2 }
-	w, p := ruled(t, asked(two))
+	w, p := ruled(t, namesTwo(two))
 	w.away(p, "bob zoe", "cyd zoe")
 	for range 2 {
 		said, err := w.votes(p, named("zoe"), yes())
@@ -187,7 +187,7 @@ func TestStandIn_of_two(t *testing.T) {
 	}
 	require.Len(t, w.waits()[0].Votes, 1)
 
-	w, p = ruled(t, asked(two))
+	w, p = ruled(t, namesTwo(two))
 	w.away(p, "bob zoe", "cyd zoe")
 	_, err := w.votes(p, named("bob"), yes())
 	require.NoError(t, err)
@@ -215,7 +215,7 @@ func TestStandIn_in_time(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, p := ruled(t, asked())
+			w, p := ruled(t, namesTwo())
 			ctx, now := context.Background(), w.clock.Now()
 			until := now.Add(3 * time.Hour)
 			absent := w.absent("bob", "zoe")
@@ -266,13 +266,13 @@ func TestStandIn_stricter_rule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, p := ruled(t, asked(), func(a *agent.Agent) { a.Policy.OnChange = session.ChangeGoOn })
+			w, p := ruled(t, namesTwo(), func(a *agent.Agent) { a.Policy.OnChange = session.ChangeGoOn })
 			w.away(p, "bob zoe")
 			_, err := w.votes(p, named("zoe"), yes())
 			require.NoError(t, err)
 			p = w.deployed(func(a *agent.Agent) {
 				a.Policy.OnChange = session.ChangeGoOn
-				a.Tools[len(a.Tools)-1] = tool.Define(asked(test.now), func(_ context.Context, _ *tool.Call, in textIn) (string, error) {
+				a.Tools[len(a.Tools)-1] = tool.Define(namesTwo(test.now), func(_ context.Context, _ *tool.Call, in textIn) (string, error) {
 					w.effects.add("pay " + in.Text)
 					return "paid", nil
 				})
@@ -334,7 +334,7 @@ func TestStandIn_acts(t *testing.T) {
 // TestStandIn_after_delegation: to have stood in for one person takes nothing from another's voice.
 func TestStandIn_after_delegation(t *testing.T) {
 	t.Parallel()
-	spec := asked(func(s *tool.Spec[textIn]) {
+	spec := namesTwo(func(s *tool.Spec[textIn]) {
 		s.Need, s.Expiry = 2, &tool.Expiry{After: time.Hour, Outcome: tool.ExpireDeny}
 	})
 	w, p := ruled(t, spec)
@@ -351,10 +351,19 @@ func TestStandIn_after_delegation(t *testing.T) {
 	require.Equal(t, map[string]int{"pay 5": 1}, w.effects.all())
 }
 
+// TestStandIn_standing: who stands in gives no standing permission, which would last for longer.
+func TestStandIn_standing(t *testing.T) {
+	t.Parallel()
+	w, p := ruled(t, namedTwo())
+	w.away(p, "bob zoe")
+	require.Equal(t, runtime.CodeNotAllowed, codeOf(w.gives(p, "zoe", &session.Standing{})))
+	require.Equal(t, session.WaitOpen, w.waits()[0].State)
+}
+
 // TestStandIn_message: a message that abandons what waits is not sent in another's place.
 func TestStandIn_message(t *testing.T) {
 	t.Parallel()
-	w, p := ruled(t, asked())
+	w, p := ruled(t, namesTwo())
 	w.away(p, "bob zoe")
 	_, err := w.stop(p, runtime.SignalInterrupt)
 	require.NoError(t, err)
@@ -367,7 +376,7 @@ func TestStandIn_message(t *testing.T) {
 func TestStandIn_shown(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	w, p := ruled(t, asked())
+	w, p := ruled(t, namesTwo())
 	inbox := func(tenant, user string) int {
 		page, err := p.Inbox(ctx, runtime.InboxParams{Tenant: tenant, User: user})
 		require.NoError(t, err)
@@ -415,7 +424,7 @@ func TestStandIn_shown(t *testing.T) {
 func TestStandIn_link(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	w, p := ruled(t, asked())
+	w, p := ruled(t, namesTwo())
 	look := func(by runtime.Caller) runtime.LinkedWait {
 		linked, err := p.LinkedWait(ctx, w.key, "w2-1", by)
 		require.NoError(t, err)
@@ -455,7 +464,7 @@ func TestStandIn_cost(t *testing.T) {
 		for _, door := range []string{"submit", "decide"} {
 			t.Run(who+" by "+door, func(t *testing.T) {
 				t.Parallel()
-				w, p := ruled(t, asked())
+				w, p := ruled(t, namesTwo())
 				w.away(p, "bob zoe")
 				counted := &reads{}
 				p = w.process(func(cfg *runtime.Config) { counted.Store = cfg.Store; cfg.Store = counted })
@@ -473,7 +482,7 @@ func TestStandIn_cost(t *testing.T) {
 // TestStandIn_unreadable: where it cannot be read who is away nobody answers as who stands in, and who is named does.
 func TestStandIn_unreadable(t *testing.T) {
 	t.Parallel()
-	w, p := ruled(t, asked())
+	w, p := ruled(t, namesTwo())
 	_, err := w.store.Update(context.Background(), session.Key{Tenant: w.key.Tenant}, store.TenantItem(journal.TenantRecord{Name: "away", Value: []byte(`[]`)}, 0))
 	require.NoError(t, err)
 	_, err = w.votes(p, named("zoe"), yes())
@@ -491,7 +500,7 @@ func TestStandIn_dies(t *testing.T) {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d after=%v", at, after), func(t *testing.T) {
 				t.Parallel()
-				w, p := ruled(t, asked())
+				w, p := ruled(t, namesTwo())
 				w.away(p, "bob zoe")
 				answer := fill(w.open(session.WaitApproval).Wait, yes())
 				params := runtime.SubmitParams{Key: w.key, Caller: named("zoe"), Answer: answer, IdempotencyKey: "k"}

@@ -82,7 +82,7 @@ func (r *Runtime) decideOnce(ctx context.Context, p DecideParams, q *idempotency
 	for i, d := range decided {
 		records[i] = *d.item.Wait
 	}
-	callers, err := r.answers.StandingAt(ctx, p.Key, records, p.Caller)
+	callers, err := r.answers.StandingInAt(ctx, p.Key, records, p.Caller)
 	if err != nil {
 		return Resumed{}, err
 	}

@@ -56,7 +56,7 @@ func (r *Runtime) submitOnce(ctx context.Context, p *SubmitParams, q *idempotenc
 	}
 	p.Answer.Wait = item.ID
 	record := *item.Wait
-	by, err := r.answers.Standing(ctx, p.Key, record, p.Caller)
+	by, err := r.answers.StandingIn(ctx, p.Key, record, p.Caller)
 	if err != nil {
 		return Submitted{}, err
 	}

@@ -45,7 +45,7 @@ func (c *Checker) Linked(ctx context.Context, key session.Key, wait string, by C
 		return Linked{}, refusal.New(codes.WaitNotFound, key, "there is no wait %q", wait)
 	}
 	record := *item.Wait
-	if by, err = c.Standing(ctx, key, record, by); err != nil {
+	if by, err = c.StandingIn(ctx, key, record, by); err != nil {
 		return Linked{}, err
 	}
 	waits := head.Head.Status == session.StatusSuspended || head.Head.Status == session.StatusInterrupted

@@ -28,7 +28,7 @@ type Caller struct {
 	// Unverified says that nobody has verified who this is.
 	Unverified bool
 
-	// standIns are those in force, of somebody who may answer a wait only as who stands in ([Checker.Standing]).
+	// standIns are those in force, of somebody who may answer a wait only as who stands in ([Checker.StandingIn]).
 	standIns []session.StandIn
 }
 

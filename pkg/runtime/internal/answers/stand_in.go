@@ -9,20 +9,20 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// Standing returns a caller with whom they stand in for now, where a wait does not let them answer for
+// StandingIn returns a caller with whom they stand in for now, where a wait does not let them answer for
 // themselves.
-func (c *Checker) Standing(ctx context.Context, key session.Key, record journal.WaitRecord, by Caller) (Caller, error) {
-	all, err := c.StandingAt(ctx, key, []journal.WaitRecord{record}, by)
+func (c *Checker) StandingIn(ctx context.Context, key session.Key, record journal.WaitRecord, by Caller) (Caller, error) {
+	all, err := c.StandingInAt(ctx, key, []journal.WaitRecord{record}, by)
 	if err != nil {
 		return by, err
 	}
 	return all[0], nil
 }
 
-// StandingAt returns a caller as they come to each of several waits. Who is away is read once, and only where
+// StandingInAt returns a caller as they come to each of several waits. Who is away is read once, and only where
 // one of them does not let the caller answer for themselves. Whoever has stood in on a wait and comes again is
 // told what was answered, also when the person is back.
-func (c *Checker) StandingAt(ctx context.Context, key session.Key, records []journal.WaitRecord, by Caller) ([]Caller, error) {
+func (c *Checker) StandingInAt(ctx context.Context, key session.Key, records []journal.WaitRecord, by Caller) ([]Caller, error) {
 	var standIns []session.StandIn
 	var read bool
 	all := make([]Caller, len(records))

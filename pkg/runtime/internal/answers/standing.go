@@ -24,6 +24,9 @@ func (c *Checker) checkStanding(key session.Key, record journal.WaitRecord, a *s
 	if by.ByLink || by.Unverified || by.Who == "" {
 		return refusal.New(codes.SignInRequired, key, "%s: a standing permission is given by who has signed in only", Label(w))
 	}
+	if person := standsFor(record, by); person != "" {
+		return refusal.New(codes.NotAllowed, key, "%s: who stands in for %q gives no standing permission, which may last for longer than they are away", Label(w), person)
+	}
 	switch {
 	case w.Kind != session.WaitApproval || a.Approved == nil || !*a.Approved:
 		return errors.New("a standing permission goes with an approval")
