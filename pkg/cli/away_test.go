@@ -17,8 +17,16 @@ func TestAway(t *testing.T) {
 		b.run("run", "--agent", "toy", "--session", "s", "[{say: hi}]").ends(0)
 		require.Contains(t, b.run("away", "--list").ends(0).stderr, "Nobody is away.")
 		for _, words := range [][]string{
-			{}, {"--to", "bob"}, {"--until", "2026-12-01"}, {"--list", "--end"}, {"--list", "--to", "bob"}, {"--end", "--reason", "x"}, {"bob"},
-			{"--to", "bob", "--until", "soon"}, {"--to", "bob", "--until", "2026-12-01", "--begins", "soon"}, {"--to", "", "--until", "2026-12-01"},
+			{},
+			{"--to", "bob"},
+			{"--until", "2026-12-01"},
+			{"--list", "--end"},
+			{"--list", "--to", "bob"},
+			{"--end", "--reason", "x"},
+			{"bob"},
+			{"--to", "bob", "--until", "soon"},
+			{"--to", "bob", "--until", "2026-12-01", "--begins", "soon"},
+			{"--to", "", "--until", "2026-12-01"},
 		} {
 			b.run(append([]string{"away"}, words...)...).ends(2)
 		}

@@ -156,6 +156,9 @@ func records() map[string]any {
 			{Kind: session.ActExtended, Who: "ana", At: at, From: "cli", Reason: "away", Deadline: new(later)},
 			{Kind: session.ActDelegated, Who: "ana", At: at, From: "cli", To: "ben"},
 		}},
+		"waitrecord_stood_in": journal.WaitRecord{Wait: wait, State: session.WaitOpen, Agent: "support", Due: new(later), Acts: []session.WaitAct{
+			{Kind: session.ActStoodIn, Who: "ben", At: at, From: "cli", Reason: "on holiday", For: "ana", Until: new(later)},
+		}},
 		"waitrecord_closed": journal.WaitRecord{Wait: wait, State: session.WaitClosed, TakenBy: 5},
 		"tool_started":      tool(journal.ToolStarted, func(*journal.ToolRecord) {}),
 		"tool_finished": tool(journal.ToolFinished, func(r *journal.ToolRecord) {
