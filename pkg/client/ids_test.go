@@ -19,9 +19,9 @@ var withoutIDs = map[string]string{
 	"letStepsGo":        "names no session",
 	"listHalts":         "names no session",
 	"previewPermission": "names calls of before, which no command uses",
-	"setAway":     "names people only",
-	"endAway":     "names people only",
-	"listAway":    "names people only",
+	"setAway":           "names people only",
+	"endAway":           "names people only",
+	"listAway":          "names people only",
 }
 
 // TestAnswers_ids: an answer that names something as no server does is refused.
