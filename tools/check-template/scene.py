@@ -30,7 +30,7 @@ PSEUDO = {
 ACCOUNT = "us-east-1:123456789012"
 SAMPLES = [
     "https://issuer.example.com/tenant", f"arn:aws:kms:{ACCOUNT}:key/11111111-2222-3333-4444-555555555555",
-    f"arn:aws:sns:{ACCOUNT}:alarms", f"arn:aws:secretsmanager:{ACCOUNT}:secret:models-AbCdEf", "openai:gpt-5-mini", "sample", '{"agent": "a"}',
+    f"arn:aws:sns:{ACCOUNT}:alarms", f"arn:aws:secretsmanager:{ACCOUNT}:secret:models-AbCdEf", "openai:gpt-5-mini", "sample", '{"agent": "a"}', "C024BE91L",
 ]
 
 logging.getLogger("samtranslator").setLevel(logging.ERROR)
@@ -76,7 +76,7 @@ WAYS = {
 }
 FIRST = "first deployment"
 # What the template's Rules want beside a parameter that is given.
-BESIDE = {"WebhookUrl": ["WebhookSecret"]}
+BESIDE = {"WebhookUrl": ["WebhookSecret"], "SlackSecret": ["SlackChannel"], "SlackPeople": ["SlackSecret", "SlackChannel"]}
 
 
 def whole(p):
