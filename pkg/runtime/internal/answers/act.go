@@ -90,7 +90,7 @@ func Apply(key session.Key, record journal.WaitRecord, act session.WaitAct, by C
 		err = extend(key, &record, act)
 	case session.ActDelegated:
 		err = delegate(key, &record, act)
-	case session.ActStoodIn: // nobody asks for it
+	case session.ActReminded, session.ActEscalated, session.ActStoodIn: // nobody asks for them
 	}
 	return record, false, err
 }
