@@ -1,18 +1,38 @@
 package httpapi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
+	"strconv"
 
 	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/httpapi/internal/foreign"
 	"github.com/adjourn/adjourn/pkg/httpapi/internal/jsonbody"
+	"github.com/adjourn/adjourn/pkg/httpapi/internal/refused"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
+
+// answering is an operation that answers waits: what its body is refused for is recorded with those it names.
+func answering(op func(*handler, *request) (*response, error)) func(*handler, *request) (*response, error) {
+	return func(h *handler, r *request) (*response, error) {
+		out, err := op(h, r)
+		h.recordRefused(r, err, append(foreign.Named(r.raw), r.PathValue("wait")))
+		return out, err
+	}
+}
+
+// recordRefused records what this room refuses by itself; the runtime has recorded what it refuses.
+func (h *handler) recordRefused(r *request, err error, waits []string) {
+	if own := (*refused.Error)(nil); errors.As(err, &own) {
+		for _, wait := range waits {
+			h.cfg.Runtime.Refused(r.Context(), r.key(), r.by(), wait, runtime.Code(own.Code))
+		}
+	}
+}
 
 // submitAll is POST /sessions/{id}/answers: each answer is given for itself, in order, and what is
 // refused changes nothing of the others. The body is ours, or that of another system's client.
@@ -25,6 +45,7 @@ func (h *handler) submitAll(r *request) (*response, error) {
 		return nil, err
 	}
 	raw, err := jsonbody.Read(r.w, r.Request, h.cfg.MaxBody)
+	r.raw = raw
 	switch {
 	case err != nil:
 		return nil, err
@@ -53,6 +74,7 @@ func (h *handler) submitAll(r *request) (*response, error) {
 		submitted, err := h.submitOne(r, answer, key)
 		out.Results[i] = client.AnswerResult{WaitID: answer.WaitID, Status: http.StatusOK}
 		if err != nil {
+			h.recordRefused(r, err, foreign.Named([]byte(strconv.Quote(cmp.Or(answer.WaitID, answer.ApprovalID)))))
 			refused++
 			if first == nil {
 				first = err
@@ -135,7 +157,7 @@ func (h *handler) submitOne(r *request, body client.SubmitRequest, idempotencyKe
 	if err := checkKind(body.Kind); err != nil {
 		return runtime.Submitted{}, err
 	}
-	if err := h.checkSizes(body); err != nil {
+	if err := foreign.CheckSizes(body, h.cfg.MaxError, h.cfg.MaxResult); err != nil {
 		return runtime.Submitted{}, err
 	}
 	if err := checkStanding(body.Standing); err != nil {
@@ -149,31 +171,4 @@ func (h *handler) submitOne(r *request, body client.SubmitRequest, idempotencyKe
 			Selected: body.Selected, Text: body.Text, Message: body.Message, Verdict: body.Verdict,
 		},
 	})
-}
-
-// checkSizes refuses an answer that is larger than this server takes.
-func (h *handler) checkSizes(a client.SubmitRequest) error {
-	text := len(strings.Join(a.Selected, ""))
-	if a.Text != nil {
-		text += len(*a.Text)
-	}
-	for _, field := range []struct {
-		name       string
-		size, most int
-	}{
-		{"waitId", len(a.WaitID), maxAnswerID},
-		{"toolCallId", len(a.ToolCallID), maxAnswerID},
-		{"approvalId", len(a.ApprovalID), maxAnswerID},
-		{"id", len(a.QuestionID), maxAnswerID},
-		{"error", len(a.Error), h.cfg.MaxError},
-		{"reason", len(a.Reason), h.cfg.MaxError},
-		{"result", len(a.Result), h.cfg.MaxResult},
-		{"editedInput", len(a.EditedInput), h.cfg.MaxResult},
-		{"the reply", text, h.cfg.MaxResult},
-	} {
-		if field.size > field.most {
-			return refuse(string(runtime.CodeInputTooLarge), "%s has %d bytes: this server takes %d at most. Put large data where a tool can read it", field.name, field.size, field.most)
-		}
-	}
-	return nil
 }

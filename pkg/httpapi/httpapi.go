@@ -60,8 +60,6 @@ const (
 	DefaultMaxResult = 1 << 20
 	// DefaultMaxError is how many bytes of an error others take as well.
 	DefaultMaxError = 8 << 10
-	// maxAnswerID bounds each id in an answer: ours are shorter.
-	maxAnswerID = 256
 	// DefaultMaxPage keeps an answer under the 6 MB that Lambda returns, in which
 	// our JSON is a string that is escaped once more.
 	DefaultMaxPage = 3 << 20

@@ -60,11 +60,7 @@ func (h *handler) makeLink(r *request) (*response, error) {
 // as of whom the link was made for.
 func (h *handler) showLink(r *request) (*response, error) {
 	return h.page(r, func(l *Links) link.Page {
-		page := l.Show(r.Context(), h.cfg.Runtime, r.PathValue("token"), h.cfg.Now())
-		if read := page.Read; read != nil && r.Method == http.MethodGet { // HEAD shows nothing
-			h.viewed(r, read.Key, runtime.Caller{Who: read.Who, From: linkFrom(r), ByLink: true}, []journal.WaitRecord{read.Wait})
-		}
-		return page
+		return l.Show(r.Context(), h.cfg.Runtime, r.PathValue("token"), h.cfg.Now())
 	})
 }
 
@@ -83,6 +79,15 @@ func (h *handler) page(r *request, make func(*Links) link.Page) (*response, erro
 		return nil, refuse(codes.RouteNotFound, "this server makes no links")
 	}
 	p := make(h.cfg.Links)
+	if of := p.Of; of != nil {
+		by := runtime.Caller{Who: of.Who, From: linkFrom(r), ByLink: true}
+		switch {
+		case of.Refused != "":
+			h.cfg.Runtime.Refused(r.Context(), of.Key, by, of.Wait, of.Refused)
+		case of.Read != nil && r.Method == http.MethodGet: // HEAD shows nothing
+			h.viewed(r, of.Key, by, []journal.WaitRecord{*of.Read})
+		}
+	}
 	if p.Err != nil {
 		h.cfg.Log.ErrorContext(r.Context(), "page of a link", "request", r.id, "method", r.Method, "status", p.Status, "error", p.Err)
 	}

@@ -51,12 +51,12 @@ type served struct {
 // table has every route there is.
 var table = []served{
 	{Route{http.MethodPost, "/sessions", FunctionStart, "startSession"}, (*handler).start},
-	{Route{http.MethodPost, "/sessions/{id}/resume", FunctionResume, "resumeSession"}, (*handler).resume},
-	{Route{http.MethodPost, "/sessions/{id}/submit", FunctionSubmit, "submitAnswer"}, (*handler).submit},
-	{Route{http.MethodPost, "/sessions/{id}/answers", FunctionSubmit, "submitAnswers"}, (*handler).submitAll},
-	{Route{http.MethodPost, "/sessions/{id}/waits/{wait}/dismiss", FunctionSubmit, "dismissWait"}, (*handler).dismiss},
-	{Route{http.MethodPost, "/sessions/{id}/waits/{wait}/extend", FunctionSubmit, "extendWait"}, (*handler).extend},
-	{Route{http.MethodPost, "/sessions/{id}/waits/{wait}/delegate", FunctionSubmit, "delegateWait"}, (*handler).delegate},
+	{Route{http.MethodPost, "/sessions/{id}/resume", FunctionResume, "resumeSession"}, answering((*handler).resume)},
+	{Route{http.MethodPost, "/sessions/{id}/submit", FunctionSubmit, "submitAnswer"}, answering((*handler).submit)},
+	{Route{http.MethodPost, "/sessions/{id}/answers", FunctionSubmit, "submitAnswers"}, answering((*handler).submitAll)},
+	{Route{http.MethodPost, "/sessions/{id}/waits/{wait}/dismiss", FunctionSubmit, "dismissWait"}, answering((*handler).dismiss)},
+	{Route{http.MethodPost, "/sessions/{id}/waits/{wait}/extend", FunctionSubmit, "extendWait"}, answering((*handler).extend)},
+	{Route{http.MethodPost, "/sessions/{id}/waits/{wait}/delegate", FunctionSubmit, "delegateWait"}, answering((*handler).delegate)},
 	{Route{http.MethodPost, "/sessions/{id}/waits/{wait}/permission", FunctionSubmit, "previewPermission"}, (*handler).previewPermission},
 	{Route{http.MethodPost, "/sessions/{id}/permissions/{permission}/revoke", FunctionSubmit, "revokePermission"}, (*handler).revoke},
 	{Route{http.MethodPost, "/sessions/{id}/retry", FunctionResume, "retrySession"}, (*handler).retry},

@@ -37,6 +37,8 @@ type request struct {
 	w      http.ResponseWriter
 	id     string
 	caller Caller
+	// raw is the body, once it was read.
+	raw []byte
 }
 
 // response is a whole answer.

@@ -25,6 +25,7 @@ func (h *handler) asked(r *request, body any, optional bool) (idempotencyKey str
 // read reads the body into a request struct. A missing body is refused unless optional.
 func (h *handler) read(r *request, into any, optional bool) error {
 	raw, err := jsonbody.Read(r.w, r.Request, h.cfg.MaxBody)
+	r.raw = raw
 	switch {
 	case err != nil:
 		return err

@@ -55,6 +55,7 @@ func (r *Runtime) Act(ctx context.Context, p ActParams) (Acted, error) {
 func (r *Runtime) act(ctx context.Context, p ActParams) (Acted, error) {
 	act := session.WaitAct{Kind: p.Kind, Who: p.Caller.Who, From: p.Caller.From, Reason: p.Reason, To: p.To, Deadline: p.Deadline}
 	if err := answers.CheckAct(p.Key, &act); err != nil {
+		r.Refused(ctx, p.Key, p.Caller, p.Wait, AsError(err).Code)
 		return Acted{}, err
 	}
 	q, err := idempotency.New(p.Key.Tenant, p.Caller.Who, idempotency.Verb(p.Kind), p.IdempotencyKey, p.Key.ID, p.Wait, act)

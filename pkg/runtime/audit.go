@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/adjourn/adjourn/pkg/runtime/internal/audit"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
@@ -28,4 +30,12 @@ func (r *Runtime) VerifyAudit(ctx context.Context, key session.Key) ([]session.A
 // what cannot be recorded is logged.
 func (r *Runtime) Viewed(ctx context.Context, key session.Key, by Caller, waits []journal.WaitRecord) {
 	audit.Viewer{Sessions: r.sessions, Now: r.cfg.Now, Log: r.cfg.Log}.Viewed(ctx, key, by.Who, by.From, waits)
+}
+
+// Refused records that a caller's answer to a wait was refused by a door, before a verb was asked: what it says
+// cannot be read, though it names the wait. It is bounded as every refusal is, and never fails.
+func (r *Runtime) Refused(ctx context.Context, key session.Key, by Caller, wait string, code Code) {
+	if stored.IsWait(wait) {
+		r.answers.Audit(ctx, by, key, refusal.About(wait, refusal.New(code, key, "refused by the door")))
+	}
 }

@@ -26,6 +26,7 @@ func (r *Runtime) Submit(ctx context.Context, p SubmitParams) (Submitted, error)
 
 func (r *Runtime) submit(ctx context.Context, p SubmitParams) (Submitted, error) {
 	if err := answers.CheckFields(p.Key, p.Answer); err != nil {
+		r.Refused(ctx, p.Key, p.Caller, p.Answer.Wait, AsError(err).Code)
 		return Submitted{}, err
 	}
 	q, err := idempotency.New(p.Key.Tenant, p.Caller.Who, idempotency.Submit, p.IdempotencyKey, p.Key.ID, p.Answer, p.HoldResume)

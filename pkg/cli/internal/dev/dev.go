@@ -167,6 +167,9 @@ func (s *Server) URL() string {
 // Key returns the key commands on this machine can use.
 func (s *Server) Key() Key { return s.key }
 
+// Handler returns what answers the requests: the API, and what Slack sends where that is set.
+func (s *Server) Handler() http.Handler { return s.handler }
+
 // Serve answers requests and works on sessions until ctx ends; then it takes no
 // more, lets what changes something come to its end, and gives steps back that do
 // not. It returns nil after that, and the fault otherwise.

@@ -27,7 +27,7 @@ const approvalHelp = `  y            run it with exactly these arguments, once y
 `
 
 // notSeen says why there is no yes.
-const notSeen = "Its arguments are too large for the server to send, so they cannot be shown. It can be rejected, or run with other arguments, but not approved as it is."
+const notSeen = "Its arguments are not here as they would run: they are too large for the server to send, or were changed, so they cannot be shown. It can be rejected, or run with other arguments, but not approved as it is."
 
 // notShown says why there is no yes yet.
 const notShown = "You have not seen all of it: v shows it, page by page. Nobody approves what they did not see."

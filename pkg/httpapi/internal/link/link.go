@@ -164,15 +164,31 @@ type Page struct {
 	HTML   []byte
 	// Err is what went wrong on our side, for the log.
 	Err error
-	// Read is what the page shows of an open wait; nil where it shows none.
-	Read *Read
+	// Of is the wait that the page is about, with whom its link was made for; nil where it is about none.
+	Of *Of
 }
 
-// Read is an open wait that a page shows, with whom its link was made for.
-type Read struct {
-	Key  session.Key
-	Who  string
-	Wait journal.WaitRecord
+// Of is what a page has to record.
+type Of struct {
+	Key session.Key
+	Who string
+	// Read is what the page shows of an open wait; nil where it shows none.
+	Read *journal.WaitRecord
+	// Refused is why a decision on Wait was refused before the runtime was asked; empty where it was not.
+	Refused codes.Code
+	Wait    string
+}
+
+// of returns what is recorded of a grant.
+func of(g grant.Grant) *Of {
+	return &Of{Key: session.Key{Tenant: g.Tenant, ID: g.Session}, Who: g.Recipient, Wait: g.Wait}
+}
+
+// refused is a page that refuses a decision.
+func refused(p Page, g grant.Grant, code codes.Code) Page {
+	p.Of = of(g)
+	p.Of.Refused = code
+	return p
 }
 
 // Show is the page of a link. It decides nothing, however often and by whatever it is asked for.
@@ -192,7 +208,8 @@ func (l *Links) Show(ctx context.Context, r Runtime, token string, now time.Time
 		return l.page(http.StatusGone, view{Title: "This link has expired", Notice: "Nothing was decided by it, and the approval may still be open. Ask for a new link."})
 	}
 	out := l.page(http.StatusOK, l.asking(g, linked, now))
-	out.Read = &Read{Key: session.Key{Tenant: g.Tenant, ID: g.Session}, Who: g.Recipient, Wait: linked.Record}
+	out.Of = of(g)
+	out.Of.Read = &linked.Record
 	return out
 }
 
@@ -244,15 +261,15 @@ func (l *Links) Decide(ctx context.Context, r Runtime, token string, request *ht
 		return l.page(http.StatusNotFound, notValid)
 	}
 	if err != nil {
-		return l.Show(ctx, r, token, now)
+		return refused(l.Show(ctx, r, token, now), g, codes.Expired)
 	}
 	form, err := readForm(request)
 	if err != nil {
-		return l.page(http.StatusBadRequest, view{Title: "Not understood", Notice: "Nothing was decided: " + err.Error() + "."})
+		return refused(l.page(http.StatusBadRequest, view{Title: "Not understood", Notice: "Nothing was decided: " + err.Error() + "."}), g, codes.InvalidAnswer)
 	}
 	approves := form.decision == grant.Approve
 	if !slices.Contains(g.Decisions, form.decision) {
-		return l.page(http.StatusForbidden, view{Title: "Not by this link", Notice: "This link does not allow that decision. Nothing was decided."})
+		return refused(l.page(http.StatusForbidden, view{Title: "Not by this link", Notice: "This link does not allow that decision. Nothing was decided."}), g, codes.NotAllowed)
 	}
 	if approves {
 		if page := l.withoutWord(ctx, r, g, form, now); page != nil {
@@ -284,7 +301,7 @@ func (l *Links) withoutWord(ctx context.Context, r Runtime, g grant.Grant, f for
 	}
 	v := l.asking(g, linked, now)
 	v.Notice = "Nothing was decided. The risk is high: to approve, type the word " + word + " into its field, and press Approve."
-	out := l.page(http.StatusBadRequest, v)
+	out := refused(l.page(http.StatusBadRequest, v), g, codes.InvalidAnswer)
 	return &out
 }
 
