@@ -121,6 +121,12 @@ test-race: ## The rooms with goroutines under the race detector, in random order
 		-skip '^($(subst $(space),|,$(strip $(RACELATER))))$$' $(TESTFLAGS) $(RACED)
 	$(RACE) ADJOURN_CRASH_TRIALS=12 $(GO) test $(RACEFLAGS) -timeout 30m -run '$(RACES)' $(TESTFLAGS) ./cmd/adjourn
 
+FORGERIES ?= 1000000
+
+.PHONY: forgeries
+forgeries: ## FORGERIES=1000000 changed bodies and tokens, at every door that takes an answer: none counts that does not say so
+	ADJOURN_FORGERIES=$(FORGERIES) $(GO) test -count=1 -v -timeout 60m -run '^TestForgeries_inputs$$' $(TESTFLAGS) ./pkg/cli
+
 # The second run takes one step a message, as on Lambda: every step hops through the queue.
 .PHONY: test-crash
 test-crash: ## Kill and freeze the real binary, CRASH_TRIALS=200 times, with the other tests of cmd/adjourn
@@ -255,6 +261,7 @@ nightly: ## What takes longer than .ci/run should: all under race with whole swe
 	$(MAKE) cover
 	$(MAKE) fuzz FUZZTIME=$(or $(filter-out 20s,$(FUZZTIME)),1m)
 	$(MAKE) bench
+	$(MAKE) forgeries
 	$(MAKE) test-crash CRASH_TRIALS=1000
 	$(MAKE) test-crash-aws CRASH_TRIALS=400
 	$(MAKE) test-aws LATERAWS=

@@ -221,7 +221,7 @@ func TestForgeries(t *testing.T) {
 				require.True(t, listed, "%s: %s", door.name, f.name)
 				t.Run(f.name, func(t *testing.T) {
 					if !strings.HasPrefix(cell, "none: ") {
-						w.T = t
+						w.TB = t
 						w.forged(door, f, fmt.Sprintf("s%d", i), cell)
 					}
 				})

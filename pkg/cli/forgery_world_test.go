@@ -39,7 +39,7 @@ const slackSecret = "8f742231b10e8888abcd99yyyzzz85a5"
 // forgeryWorld is one data file with every door to it: the program's own Go API, its commands, a server, and a
 // second program whose agents have changed. Nothing works on sessions by itself.
 type forgeryWorld struct {
-	*testing.T
+	testing.TB
 	data  string
 	env   map[string]string
 	ahead atomic.Int64
@@ -47,6 +47,7 @@ type forgeryWorld struct {
 	// programs are that of now, and a later one.
 	programs [2]*embedded.App
 	urls     [2]string
+	handlers [2]http.Handler
 	keys     map[string]string
 	links    grant.Keys
 
@@ -56,9 +57,9 @@ type forgeryWorld struct {
 
 func (w *forgeryWorld) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
-func newForgeryWorld(t *testing.T) *forgeryWorld {
+func newForgeryWorld(t testing.TB) *forgeryWorld {
 	t.Helper()
-	w := &forgeryWorld{T: t, data: filepath.Join(t.TempDir(), "a.db"), ran: map[string]int{}, keys: map[string]string{}}
+	w := &forgeryWorld{TB: t, data: filepath.Join(t.TempDir(), "a.db"), ran: map[string]int{}, keys: map[string]string{}}
 	people := w.data + ".people"
 	require.NoError(t, os.WriteFile(people, []byte(`{"T1/UADA":"ada","T1/UBOB":"bob"}`), 0o600))
 	w.env = map[string]string{
@@ -97,7 +98,7 @@ func (w *forgeryWorld) program(version int) *embedded.App {
 	server := httptest.NewUnstartedServer(nil)
 	served, err := dev.Listen(w.Context(), dev.Config{App: a, Listener: server.Listener, Keys: dev.KeysBeside(w.data), Who: "ada", Now: w.now})
 	require.NoError(w, err)
-	server.Config.Handler = served.Handler()
+	server.Config.Handler, w.handlers[version] = served.Handler(), served.Handler()
 	server.Start()
 	w.Cleanup(func() {
 		server.Close()

@@ -22,9 +22,9 @@ const auditTries = 8
 
 // Audit records that an answer to a wait was refused (docs/design/README.md): it adds a
 // line to the wait's audit, in one write with the wait. A decision that one of its approvals
-// refuses is recorded too. A refusal is not recorded if it comes before the wait is known, or if
-// several waits cause it: a malformed answer, an answer that names no wait, an old checkpoint,
-// approvals that were not requested together.
+// refuses is recorded too, and what a door could not read that names the wait. A refusal is not recorded
+// if it is about no wait there is, or if several cause it: an answer that names no wait, an old
+// checkpoint, approvals that were not requested together.
 //
 // The number of lines per wait is bounded, so that repeated attempts cannot fill the store; what has no line is
 // counted on the wait's record. If
