@@ -45,7 +45,10 @@ func TestSubmit_an_answer_says_one_thing(t *testing.T) {
 			_, err := w.submit(p, c.kind, c.answer)
 			require.Equal(t, runtime.CodeInvalidInput, codeOf(err), "%v", err)
 			require.ErrorContains(t, err, c.says)
-			require.Equal(t, before, w.items(store.KindWait))
+			after := w.items(store.KindWait)
+			require.EqualValues(t, 1, after[0].Wait.Audit.Count, "that it was refused is recorded")
+			require.Equal(t, before[0].Wait.Wait, after[0].Wait.Wait)
+			require.Equal(t, []any{before[0].Wait.State, before[0].Wait.Answer}, []any{after[0].Wait.State, after[0].Wait.Answer})
 		})
 	}
 	t.Run("what did not happen has no result", func(t *testing.T) {

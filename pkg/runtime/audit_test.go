@@ -212,7 +212,7 @@ func TestRefused_is_audited(t *testing.T) {
 		}, runtime.CodeAlreadyAnswered, 1},
 		"a wait there is not":           {"approve", nil, submit(func(a *session.Answer) { a.Wait = "w2-9" }), runtime.CodeWaitNotFound, 0},
 		"a nonce of no wait":            {"approve", nil, submit(func(a *session.Answer) { a.Wait, a.ToolCallID, a.ApprovalID = "", "", "w2-9_guessed" }), runtime.CodeWaitNotFound, 0},
-		"malformed":                     {"approve", nil, submit(func(a *session.Answer) { a.Text = new(string) }), runtime.CodeInvalidInput, 0},
+		"malformed":                     {"approve", nil, submit(func(a *session.Answer) { a.Text = new(string) }), runtime.CodeInvalidInput, 1},
 		"all of nobody knows what":      {"approve", nil, decide(func(p *runtime.DecideParams) { p.ApproveAll = true }), runtime.CodeInvalidInput, 0},
 		"the same again":                {"approve", rejected, decide(func(p *runtime.DecideParams) { p.RejectAll = true }), "", 0},
 		"the same again, by its wait":   {"approve", rejected, submit(func(a *session.Answer) { a.Approved = new(bool) }), "", 0},
