@@ -22,7 +22,7 @@ func (h *handler) takeSlack(r *request) (*response, error) {
 		return nil, refuse(codes.RouteNotFound, "nobody decides in Slack here")
 	}
 	err := h.cfg.Slack.Take(r.Context(), h.cfg.Runtime, r.Request, h.cfg.Now(), h.cfg.Log)
-	if no := (*interaction.Refusal)(nil); errors.As(err, &no) {
+	if no := (*interaction.RefusedError)(nil); errors.As(err, &no) {
 		return nil, refuse(no.Code, "%s", no.Text)
 	}
 	if err != nil {

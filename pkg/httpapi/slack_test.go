@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"strings"
 	"testing"
 	"time"
 
@@ -109,6 +108,6 @@ func TestSlack_off(t *testing.T) {
 	} {
 		_, err := httpapi.NewSlack(wrong)
 		require.Error(t, err)
-		require.False(t, strings.Contains(err.Error(), "ann"))
+		require.NotContains(t, err.Error(), "ann")
 	}
 }

@@ -55,38 +55,38 @@ func New(cfg Config) (*Slack, error) {
 	return &Slack{cfg: cfg, people: people}, nil
 }
 
-// Refusal says why a request is not taken, before anything is asked of a session.
-type Refusal struct {
+// RefusedError says why a request is not taken, before anything is asked of a session.
+type RefusedError struct {
 	Code string
 	Text string
 }
 
 // Error returns the text.
-func (r *Refusal) Error() string { return r.Text }
+func (r *RefusedError) Error() string { return r.Text }
 
 // Take carries out what a button asks, in the name of the person who clicked. What became of it the card says,
 // which is edited after the decision, by whatever door it came.
 func (s *Slack) Take(ctx context.Context, to *runtime.Runtime, r *http.Request, now time.Time, log *slog.Logger) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
 	if err != nil {
-		return &Refusal{codes.BodyUnreadable, "the request cannot be read"}
+		return &RefusedError{codes.BodyUnreadable, "the request cannot be read"}
 	}
 	if err := slack.Verify(s.cfg.SigningSecret, r.Header, body, now); err != nil {
 		log.WarnContext(ctx, "slack", "error", err)
-		return &Refusal{codes.Unauthenticated, "only Slack is answered here, within five minutes of its signature"}
+		return &RefusedError{codes.Unauthenticated, "only Slack is answered here, within five minutes of its signature"}
 	}
 	d, asks, err := slack.ReadInteraction(body, s.people)
 	switch {
 	case errors.Is(err, slack.ErrStranger):
 		log.WarnContext(ctx, "slack", "error", err)
-		return &Refusal{codes.Forbidden, "nobody here is known as that person in Slack"}
+		return &RefusedError{codes.Forbidden, "nobody here is known as that person in Slack"}
 	case err != nil:
-		return &Refusal{codes.BodyUnreadable, "the request says nothing that a card asks"}
+		return &RefusedError{codes.BodyUnreadable, "the request says nothing that a card asks"}
 	case !asks:
 		return nil
 	case d.Key.Tenant != s.cfg.Tenant:
 		log.WarnContext(ctx, "slack", "tenant", d.Key.Tenant, "who", d.Who, "error", "its people are those of another tenant")
-		return &Refusal{codes.Forbidden, "nobody in Slack decides for that tenant"}
+		return &RefusedError{codes.Forbidden, "nobody in Slack decides for that tenant"}
 	}
 	_, err = to.Submit(ctx, runtime.SubmitParams{
 		Key: d.Key, Caller: runtime.Caller{Who: d.Who, From: "slack", NotSignedIn: !s.cfg.SignedIn},
