@@ -179,6 +179,7 @@ var plan = house{
 		"pkg/tool":                    2525, // all fields of a definition, with what is wrong with each
 		"pkg/httpapi":                 2640, // each route's handler
 		"pkg/client":                  2750, // each route's JSON and method
+		"pkg/tool":                    2560, // a tool's definition, with each rule about who decides
 		"pkg/runtime":                 3200, // what each verb takes and returns, and its idempotency key; rooms below carry it out
 		"pkg/cli":                     2720, // the words and flags of each command; rooms below carry it out
 		"pkg/runtime/internal/worker": 2780, // one step, with what may stop it at any point

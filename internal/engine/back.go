@@ -162,7 +162,7 @@ func (p *GoingBack) askAnew(e *journal.Entry, results []llm.ToolResult, ids map[
 // leavesOut reports whether the rules of the task do not let a wait be opened anew: the step that
 // follows says what becomes of its call.
 func (p *GoingBack) leavesOut(w session.Wait) bool {
-	return !slices.Contains(p.Rules.Tools, w.Tool) || p.Rules.Asked.ModeOf(w.Tool) == session.ToolNever || w.Kind == session.WaitApproval && p.Rules.Asked.DeniesApprovals()
+	return !slices.Contains(p.Rules.Tools, w.Tool) || p.Rules.ModeOf(w.Tool) == session.ToolNever || w.Kind == session.WaitApproval && p.Rules.Asked.DeniesApprovals()
 }
 
 // Made is a call that a session has made, with what its journal says of it.

@@ -48,7 +48,7 @@ func permission(s *session.Session, a session.Answer) (session.Permission, bool)
 	p := session.Permission{
 		ID: w.ID, Tool: w.Tool, Arguments: w.Arguments, Standing: *a.Standing, Who: a.Who, For: a.For, From: a.From, When: a.When, Policy: w.Policy,
 	}
-	if s.Rules.Asked.ModeOf(w.Tool) == session.ToolPrompt {
+	if s.Rules.ModeOf(w.Tool) == session.ToolPrompt {
 		p.RulesAt = s.RulesAt
 	}
 	return p, true

@@ -41,9 +41,11 @@ type Traits struct {
 	// Approval returns whether a person has to approve the call. It is called at most once, and
 	// only if no approval was requested before.
 	Approval func() bool
-	Expiry   *Expiry
-	Who      []string
-	Rule     *session.AnswerRule
+	// PolicyMayAllow says that the policy of the program may let the call run without that.
+	PolicyMayAllow bool
+	Expiry         *Expiry
+	Who            []string
+	Rule           *session.AnswerRule
 	// Permission returns the standing permission that covers the call, nil where there is none. It is
 	// called only if a person would have to be asked, and nobody was asked about the call before. A nil
 	// one is none.
@@ -103,6 +105,11 @@ type CallPlan struct {
 	Decided string
 	// Permission is the standing permission that lets the call run without asking; nil where none had to.
 	Permission *session.Permission
+	// Allowed says that the policy of the program lets the call run without the approval that its tool
+	// asks for.
+	Allowed bool
+	// Pauses says that the policy denies the call, and that the task waits for a message then.
+	Pauses bool
 	// Replies to questions of the call, for DoRun.
 	Replies []session.Answer
 	// Policy is the digest of the agent the plan was made under: every wait the call
@@ -140,11 +147,14 @@ type CallPlan struct {
 // counts by the task's policy ([session.ChangePolicy]).
 func Plan(s *session.Session, digest string, traits func(c session.Call, arguments json.RawMessage) Traits) []CallPlan {
 	plans := make([]CallPlan, 0, len(s.Calls))
-	waits := false
+	waits, pauses := false, false
 	for _, c := range s.Calls {
 		p := planCall(s, c, digest, traits)
-		waits = waits || p.Do == DoWait
+		waits, pauses = waits || p.Do == DoWait, pauses || p.Pauses
 		plans = append(plans, p)
+	}
+	if pauses {
+		giveUpFinish(plans)
 	}
 	if !waits || !s.Rules.Policy.HoldBatch {
 		return plans
@@ -213,11 +223,12 @@ func planCall(s *session.Session, c session.Call, digest string, traits func(ses
 		p.Do, p.Refused, p.Result = DoResult, true, Result(c, llm.ResultError, fmt.Sprintf("There is no tool %q. Use one of the tools you were given.", c.Name))
 	case p.Traits.Problem != "":
 		p.Do, p.Refused, p.Result = DoResult, true, Result(c, llm.ResultError, p.Traits.Problem)
-	case s.Rules.Asked.ModeOf(c.Name) == session.ToolNever: // also what was approved before it was forbidden
+	case s.Rules.ModeOf(c.Name) == session.ToolNever: // also what was approved before it was forbidden
 		p.Do, p.Refused, p.Result = DoResult, true, Result(c, llm.ResultDenied, TextDenied+": "+TextNever)
+		p.Pauses = s.Rules.PausesOn(c.Name)
 	case t.approved && journal.Digest(p.Arguments) != t.decided: // missing is never yes
 		p.Do, p.NeverRan, p.Mismatch, p.Result = DoResult, true, true, Result(c, llm.ResultError, TextMismatch)
-	case !t.approved && p.needsApproval(s.Rules.Asked): // asked once: a rule may say something else then
+	case !t.approved && p.needsApproval(&s.Rules): // asked once: a rule may say something else then
 		if s.Rules.Asked.DeniesApprovals() {
 			p.Do, p.NeverRan, p.Result = DoResult, true, Result(c, llm.ResultDenied, TextDenied+": "+TextNoPause)
 			break
@@ -241,12 +252,18 @@ func planCall(s *session.Session, c session.Call, digest string, traits func(ses
 // asksByPolicy reports whether the policy of the task has calls of the tool wait for an approval. Silence
 // never gives that.
 func asksByPolicy(s *session.Session, c session.Call) bool {
-	return s.Rules.Asked.ModeOf(c.Name) == session.ToolPrompt
+	return s.Rules.ModeOf(c.Name) == session.ToolPrompt
 }
 
-// needsApproval reports whether a call waits for one: its tool says so, or the policy of the task.
-func (p *CallPlan) needsApproval(asked *session.TaskRules) bool {
-	return asked.ModeOf(p.Call.Name) == session.ToolPrompt || p.Traits.Approval != nil && p.Traits.Approval()
+// needsApproval reports whether a call waits for one: the policy of the task says so, or its tool, unless
+// the policy of the program and the tool's definition allow the call all the same.
+func (p *CallPlan) needsApproval(rules *session.Rules) bool {
+	if rules.ModeOf(p.Call.Name) == session.ToolPrompt {
+		return true
+	}
+	asks := p.Traits.Approval != nil && p.Traits.Approval()
+	p.Allowed = asks && p.Traits.PolicyMayAllow && rules.PolicyAllows(p.Call.Name)
+	return asks && !p.Allowed
 }
 
 // covered reports whether a standing permission lets a call run, and keeps which. What a person was

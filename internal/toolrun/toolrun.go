@@ -30,7 +30,7 @@ func Traits(t tool.Tool, arguments json.RawMessage) engine.Traits {
 	out := engine.Traits{
 		Known: true, Arguments: effective, Effect: t.Effect(), Client: t.Client(), Finish: t.Finish(), OnUnknown: t.OnUnknown(),
 		Expiry: Expiry(t.Expiry()), Who: t.Who(), Rule: t.Rule(),
-		Approval: func() bool { return t.HasApproval() && t.NeedsApproval(effective) },
+		Approval: func() bool { return t.HasApproval() && t.NeedsApproval(effective) }, PolicyMayAllow: t.PolicyMayAllow(),
 	}
 	if err != nil {
 		out.Problem = err.Error()

@@ -63,9 +63,8 @@ func (r *Registry) TaskRules(name string, asked session.TaskRules, env Env) (ses
 	}
 	if err := asked.Policy.Validate(); err != nil {
 		return session.Rules{}, &NotAskedError{Reason: err.Error()}
-	} else if asked.Policy != nil {
-		rules.Needs = append(rules.Needs, session.NeedsToolPolicy)
 	}
+	rules.HoldToAsked(asked.Policy)
 	if asked.AllowedTools != nil {
 		for _, tool := range asked.AllowedTools {
 			if !slices.Contains(rules.Tools, tool) {

@@ -38,6 +38,8 @@ type Session struct {
 	Allowed []session.Verb `json:"allowed"`
 	// Rules are what a caller asked of the task.
 	Rules *session.TaskRules `json:"rules,omitempty"`
+	// ProgramPolicy is the policy of tools of the program that began the task.
+	ProgramPolicy *session.ToolPolicy `json:"programPolicy,omitempty"`
 	// Stopped is who stopped the task, of a session that was interrupted, cancelled or aborted.
 	Stopped *session.StoppedBy `json:"stopped,omitempty"`
 	// Tags of the newest start that gave any, and StartedBy the caller that started the session.

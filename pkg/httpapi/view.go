@@ -14,7 +14,7 @@ func newSession(key session.Key, s runtime.View) *client.Session {
 		ID: key.ID, Agent: s.Agent, Status: s.Status, Outcome: s.Outcome, Title: s.Head.Title,
 		Task: s.Task, Run: s.Run, Step: s.Step, Version: s.Version, CheckpointID: s.Checkpoint,
 		Text: s.Text, Output: s.Output, Usage: newUsage(s.Usage), Parent: s.Parent, ForkedFrom: s.Head.ForkedFrom, Warnings: s.Warnings, Allowed: s.Allowed,
-		Rules: s.Asked, Stopped: s.Stopped, Metadata: s.Metadata, Tags: s.Head.Tags, StartedBy: s.Head.StartedBy,
+		Rules: s.Asked, ProgramPolicy: s.ProgramPolicy, Stopped: s.Stopped, Metadata: s.Metadata, Tags: s.Head.Tags, StartedBy: s.Head.StartedBy,
 		CreatedAt: s.Head.CreatedAt, UpdatedAt: s.Head.UpdatedAt, CancelAt: s.Head.CancelAt, ExpiresAt: s.Head.ExpiresAt(),
 		CanResume: s.Resume == nil, ResumeReason: "nothing stands in the way: a resume that brings nothing goes on with it",
 	}

@@ -41,6 +41,9 @@ type Config struct {
 	OpenAtStart bool
 	// Files says where tools may have files; zero: nowhere.
 	Files tool.Files
+	// ToolPolicy holds every task that begins here, beside what its caller asks for. It alone may let
+	// calls run without the approval that their tool asks for, and only where the tool says so.
+	ToolPolicy *session.ToolPolicy
 	// Owner names this worker in leases.
 	Owner string
 	Now   func() time.Time
@@ -133,6 +136,9 @@ func New(cfg Config) (*Runtime, error) {
 	need(cfg.Owner != "", "Owner")
 	need(cfg.Now != nil, "Now")
 	need(cfg.NewID != nil, "NewID")
+	if err := cfg.ToolPolicy.Validate(); err != nil {
+		missing = append(missing, fmt.Errorf("runtime: ToolPolicy: %w", err))
+	}
 	if len(missing) > 0 {
 		return nil, errors.Join(missing...)
 	}

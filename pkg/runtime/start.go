@@ -163,6 +163,7 @@ func (r *Runtime) rules(ctx context.Context, name string, asked session.TaskRule
 		}
 		return session.Rules{}, &Error{Code: code, Message: err.Error(), Cause: err}
 	}
+	rules.HoldTo(r.cfg.ToolPolicy)
 	return rules, nil
 }
 

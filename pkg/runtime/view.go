@@ -46,9 +46,11 @@ type View struct {
 	Resume *Error
 	// Asked is what a caller asked of the task; Stopped is who stopped it; both may be nil. Metadata is that of the newest
 	// start with some.
-	Asked    *session.TaskRules
-	Stopped  *session.StoppedBy
-	Metadata map[string]string
+	Asked *session.TaskRules
+	// ProgramPolicy is the policy of the program that began the task; nil if it had none.
+	ProgramPolicy *session.ToolPolicy
+	Stopped       *session.StoppedBy
+	Metadata      map[string]string
 	// Allowed are the verbs that the session takes as it stands.
 	Allowed []session.Verb
 	// Halted is the halt for which the session does no step now.
@@ -106,7 +108,7 @@ func (r *Runtime) viewOnce(ctx context.Context, key session.Key) (out View, move
 	out = View{
 		Agent: s.Rules.Agent, Checkpoint: s.Checkpoint().String(), Output: s.Output, Head: head, Status: s.Status, Task: s.Task, Run: s.Run, Step: s.Step, Version: s.Version,
 		Text: stored.LastText(s), Usage: s.TaskUsage, Failure: s.Failure, Parent: s.Parent, Warnings: s.Counts.Warnings,
-		Asked: s.Rules.Asked, Stopped: s.Newest.Stopped, Metadata: s.Metadata,
+		Asked: s.Rules.Asked, ProgramPolicy: s.Rules.ProgramPolicy, Stopped: s.Newest.Stopped, Metadata: s.Metadata,
 	}
 	outcome, pause, decided := stored.OutcomeOf(s, records)
 	if out.Outcome = outcome; pause != "" {

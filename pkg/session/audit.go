@@ -47,13 +47,16 @@ const (
 	AuditCovered AuditKind = "covered"
 	// AuditDenied: the policy of the task denied a call, and nobody was asked.
 	AuditDenied AuditKind = "denied"
+	// AuditAllowed: the policy of the program allowed a call for which its tool would have asked for an
+	// approval, and nobody was asked.
+	AuditAllowed AuditKind = "allowed"
 )
 
 // AuditLine is one line of a session's audit.
 type AuditLine struct {
 	Kind AuditKind `json:"kind"`
 	At   time.Time `json:"at"`
-	// Wait it is about; empty of a call that was denied.
+	// Wait it is about; empty of a call that was denied or allowed.
 	Wait string `json:"wait,omitempty"`
 	Call string `json:"call,omitempty"`
 	Tool string `json:"tool,omitempty"`

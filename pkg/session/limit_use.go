@@ -140,6 +140,8 @@ const (
 	NeedsSessionLimits = "limit:session"
 	NeedsCancelAt      = "rules:cancelAt"
 	NeedsToolPolicy    = "rules:policy"
+	NeedsPolicyPause   = "rules:policyPause"
+	NeedsProgramPolicy = "rules:programPolicy"
 	// NeedsDismissal is on a wait that was dismissed, and on the entry that takes that in.
 	NeedsDismissal = "answer:dismissal"
 )

@@ -148,6 +148,8 @@ type Rules struct {
 	Tools []string `json:"tools,omitempty"`
 	// Asked is what the caller asked for; the other fields have it in them already.
 	Asked *TaskRules `json:"asked,omitempty"`
+	// ProgramPolicy is the policy of tools of the program that began the task.
+	ProgramPolicy *ToolPolicy `json:"programPolicy,omitempty"`
 	// CancelAt is when the task is cancelled, whatever it does or waits for; nil is never.
 	CancelAt *time.Time `json:"cancelAt,omitempty"`
 	// Retention is how long the session is kept after the task has ended; 0 is for ever.

@@ -73,6 +73,7 @@ func check[In any](spec Spec[In], client bool) error {
 	checkExpiry(spec, client, wrong)
 	checkRule(spec, wrong)
 	checkStanding(spec, client, wrong)
+	checkMayAllow(spec, client, wrong)
 	return errors.Join(errs...)
 }
 
@@ -126,6 +127,23 @@ func checkStanding[In any](spec Spec[In], client bool, wrong func(field, format 
 		wrong("Standing", "several people decide about each call (Need, Noes), and one cannot allow the next ones for them")
 	case s.MaxAge < 0 || s.MaxAge > session.MaxStanding || s.MaxAge > 0 && s.MaxAge < time.Second:
 		wrong("Standing", "MaxAge is %s: use a second to %s, or zero for that", s.MaxAge, session.MaxStanding)
+	}
+}
+
+// checkMayAllow is about a policy that lets calls run without the approval: not where the definition says
+// that certain or several people have to agree.
+func checkMayAllow[In any](spec Spec[In], client bool, wrong func(field, format string, args ...any)) {
+	if !spec.PolicyMayAllow {
+		return
+	}
+	const field = "PolicyMayAllow"
+	switch {
+	case client:
+		wrong(field, "it is for tools that run here")
+	case spec.Approve == nil:
+		wrong(field, "the tool asks for no approval: set Approve, or leave it out")
+	case spec.Need > 1, spec.NotRequester, spec.Assurance == session.AssuranceSignedIn:
+		wrong(field, "a policy would approve without the people that Need, NotRequester and Assurance ask for: leave it out")
 	}
 }
 

@@ -71,6 +71,9 @@ type Spec[In any] struct {
 	// Standing lets who approves a call allow later calls as well, in the same session and for a time
 	// (docs/waiting.md). Nil asks for each call. A call whose preview has a high risk is always asked for.
 	Standing *Standing
+	// PolicyMayAllow lets the policy of the program (ADJOURN_POLICY) allow calls that Approve would have
+	// asked about, by naming the tool with auto. Otherwise auto leaves them to Approve.
+	PolicyMayAllow bool
 	// Properties overlays the inferred schema: its keywords are added to those of
 	// the property it is named after, as in {"amount": {"minimum": 1}}.
 	Properties map[string]json.RawMessage
@@ -95,6 +98,7 @@ type definition struct {
 	name, description string
 	effect            session.Effect
 	client, finish    bool
+	mayAllow          bool // of a policy
 	timeout           time.Duration
 	onUnknown         session.UnknownPolicy
 	expiry            *Expiry
@@ -155,7 +159,7 @@ func DefineClient[In any](spec Spec[In]) Tool {
 func define[In any](spec Spec[In], client bool) *definition {
 	d := &definition{
 		name: spec.Name, description: spec.Description, effect: spec.Effect, client: client, finish: spec.Finish,
-		timeout: spec.Timeout, onUnknown: spec.OnUnknown, expiry: spec.Expiry.clone(), who: slices.Clone(spec.Who),
+		timeout: spec.Timeout, onUnknown: spec.OnUnknown, expiry: spec.Expiry.clone(), who: slices.Clone(spec.Who), mayAllow: spec.PolicyMayAllow,
 		shape: shape.Of(reflect.TypeFor[In]()),
 		decode: func(args json.RawMessage) (any, error) {
 			in := new(In)
@@ -267,6 +271,9 @@ func (t Tool) Standing() time.Duration { return t.def().standing }
 // HasApproval reports whether the tool has an approval rule.
 func (t Tool) HasApproval() bool { return t.def().approve != nil }
 
+// PolicyMayAllow reports whether the policy of the program may let calls run that the approval rule asks about.
+func (t Tool) PolicyMayAllow() bool { return t.def().mayAllow }
+
 // Spec returns what the model is told about the tool.
 func (t Tool) Spec() llm.ToolSpec {
 	return llm.ToolSpec{Name: t.Name(), Description: t.Description(), Schema: t.Schema()}
@@ -294,7 +301,8 @@ func (d *definition) makeDigest() string {
 		Rule                     *session.AnswerRule `json:",omitempty"`
 		Standing                 time.Duration       `json:",omitempty"`
 		Escalate                 *session.Escalation `json:",omitempty"`
-	}{d.name, d.description, d.raw, d.effect, d.approve != nil, d.client, d.finish, d.timeout, d.onUnknown, d.who, d.rule, d.standing, d.expiry.escalate()})
+		PolicyMayAllow           bool                `json:",omitempty"`
+	}{d.name, d.description, d.raw, d.effect, d.approve != nil, d.client, d.finish, d.timeout, d.onUnknown, d.who, d.rule, d.standing, d.expiry.escalate(), d.mayAllow})
 	if err != nil {
 		// A schema that is no JSON: the definition has told its mistake already.
 		raw = []byte(d.name + "\x00" + string(d.raw))

@@ -170,6 +170,17 @@ func TestDefine_tells_every_mistake(t *testing.T) {
 		"escalation_for_no_time": {change: func(s *tool.Spec[refundIn]) {
 			s.Approve, s.Who, s.Expiry = tool.Always[refundIn], []string{"ann"}, &tool.Expiry{After: time.Hour, Outcome: tool.ExpireDeny, Escalate: &tool.Escalation{Who: []string{"eve"}}}
 		}, want: []string{"Expiry: escalation for 0s: the time to answer must be more than zero"}},
+		"allowed_for_a_client": {client: true, change: func(s *tool.Spec[refundIn]) { s.Approve, s.PolicyMayAllow = tool.Always[refundIn], true }, want: []string{"PolicyMayAllow: it is for tools that run here"}},
+		"allowed_without_rule": {change: func(s *tool.Spec[refundIn]) { s.PolicyMayAllow = true }, want: []string{"PolicyMayAllow: the tool asks for no approval"}},
+		"allowed_instead_of_two": {change: func(s *tool.Spec[refundIn]) {
+			s.Approve, s.PolicyMayAllow, s.Need = tool.Always[refundIn], true, 2
+		}, want: []string{"PolicyMayAllow: a policy would approve without the people"}},
+		"allowed_by_who_asks": {change: func(s *tool.Spec[refundIn]) {
+			s.Approve, s.PolicyMayAllow, s.NotRequester = tool.Always[refundIn], true, true
+		}, want: []string{"PolicyMayAllow: a policy would approve without the people"}},
+		"allowed_unsigned": {change: func(s *tool.Spec[refundIn]) {
+			s.Approve, s.PolicyMayAllow, s.Assurance = tool.Always[refundIn], true, tool.AssuranceSignedIn
+		}, want: []string{"PolicyMayAllow: a policy would approve without the people"}},
 		"expiry_of_nothing": {
 			change: func(s *tool.Spec[refundIn]) { s.Expiry = hour(session.ExpireDeny, nil) },
 			want:   []string{"Expiry: the tool waits for nobody"},
@@ -444,13 +455,16 @@ func TestTool_Digest(t *testing.T) {
 		"rule of none": {func(s *tool.Spec[refundIn]) {
 			s.Need, s.Noes, s.Assurance, s.Roles = 1, 1, tool.AssuranceLink, []string{}
 		}, true},
-		"roles":        {func(s *tool.Spec[refundIn]) { s.Roles = []string{"ops"} }, false},
-		"requester":    {func(s *tool.Spec[refundIn]) { s.NotRequester = true }, false},
-		"assurance":    {func(s *tool.Spec[refundIn]) { s.Assurance = tool.AssuranceSignedIn }, false},
-		"name":         {func(s *tool.Spec[refundIn]) { s.Name = "repay" }, false},
-		"description":  {func(s *tool.Spec[refundIn]) { s.Description = "Repay." }, false},
-		"effect":       {func(s *tool.Spec[refundIn]) { s.Effect = session.Idempotent }, false},
-		"approval":     {func(s *tool.Spec[refundIn]) { s.Approve = tool.Always[refundIn] }, false},
+		"roles":       {func(s *tool.Spec[refundIn]) { s.Roles = []string{"ops"} }, false},
+		"requester":   {func(s *tool.Spec[refundIn]) { s.NotRequester = true }, false},
+		"assurance":   {func(s *tool.Spec[refundIn]) { s.Assurance = tool.AssuranceSignedIn }, false},
+		"name":        {func(s *tool.Spec[refundIn]) { s.Name = "repay" }, false},
+		"description": {func(s *tool.Spec[refundIn]) { s.Description = "Repay." }, false},
+		"effect":      {func(s *tool.Spec[refundIn]) { s.Effect = session.Idempotent }, false},
+		"approval":    {func(s *tool.Spec[refundIn]) { s.Approve = tool.Always[refundIn] }, false},
+		"allowed": {func(s *tool.Spec[refundIn]) {
+			s.Approve, s.PolicyMayAllow = tool.Always[refundIn], true
+		}, false},
 		"finish":       {func(s *tool.Spec[refundIn]) { s.Finish = true }, false},
 		"timeout":      {func(s *tool.Spec[refundIn]) { s.Timeout = time.Second }, false},
 		"policy":       {func(s *tool.Spec[refundIn]) { s.OnUnknown = session.UnknownAsk }, false},

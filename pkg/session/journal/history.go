@@ -35,4 +35,7 @@ type ToolRun struct {
 	Digest string `json:"digest"`
 	// Permission is the standing permission that let it run without asking; empty where none had to.
 	Permission string `json:"permission,omitempty"`
+	// ByPolicy says that it ran without the approval its tool asks for, because the policy of the program
+	// allows it.
+	ByPolicy bool `json:"byPolicy,omitempty"`
 }

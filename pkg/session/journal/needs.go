@@ -14,7 +14,7 @@ var ErrNeeds = errors.New("written by a newer program")
 
 // words are what this program understands of all that needs may name. A feature
 // that an older program must not ignore has its word here and writes it.
-var words = [...]string{session.NeedsToolCalls, session.NeedsRepeatedCalls, session.NeedsStateBytes, session.NeedsSessionLimits, session.NeedsCancelAt, session.NeedsToolPolicy, session.NeedsDismissal, session.NeedsAnswerRule, session.NeedsEscalation, session.NeedsStanding}
+var words = [...]string{session.NeedsToolCalls, session.NeedsRepeatedCalls, session.NeedsStateBytes, session.NeedsSessionLimits, session.NeedsCancelAt, session.NeedsToolPolicy, session.NeedsPolicyPause, session.NeedsProgramPolicy, session.NeedsDismissal, session.NeedsAnswerRule, session.NeedsEscalation, session.NeedsStanding}
 
 // NeedsError names the record and the feature that this program does not have. It wraps
 // [ErrNeeds].

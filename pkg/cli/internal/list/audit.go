@@ -171,7 +171,7 @@ func inPlaceOf(what, who string) string {
 // more is what else a line says to a person.
 func more(line *session.AuditLine) string {
 	switch line.Kind {
-	case session.AuditAsked, session.AuditDenied:
+	case session.AuditAsked, session.AuditDenied, session.AuditAllowed:
 		return strings.TrimSpace(line.Tool + " " + line.Call)
 	case session.AuditAnswered, session.AuditExpired:
 		var a session.Answer

@@ -106,6 +106,10 @@ func (t *timeline) entry(e *journal.Entry) {
 			t.detail("asked", "%s", rules)
 		}
 	}
+	if e.Rules != nil && e.Rules.ProgramPolicy != nil {
+		policy, _ := json.Marshal(e.Rules.ProgramPolicy) // of texts
+		t.detail("policy", "%s", screen.Compact(policy, t.room))
+	}
 	for _, a := range e.Answers {
 		t.answer(a, e.Kind == session.KindRestored)
 	}

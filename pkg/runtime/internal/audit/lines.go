@@ -18,7 +18,7 @@ func (r *records) all() []session.AuditLine {
 	for i := range r.waits {
 		lines = append(lines, r.ofWait(&r.waits[i])...)
 	}
-	return append(append(lines, r.denied()...), r.covered()...)
+	return slices.Concat(lines, r.denied(), r.covered(), r.allowed())
 }
 
 // actLines are the kinds of line of what was done to a wait without deciding it. A dismissal is an answer.
@@ -113,7 +113,7 @@ func (r *records) asked(w *session.Wait, opened *journal.Entry) opening {
 	}
 	o := opening{Kind: w.Kind, Digest: w.Digest, Who: w.Who, Rule: w.Rule, Requesters: w.Requesters, Deadline: w.Deadline}
 	if rules := r.rulesOf(opened); rules != nil {
-		o.ByPolicy = w.Kind == session.WaitApproval && rules.Asked.ModeOf(w.Tool) == session.ToolPrompt
+		o.ByPolicy = w.Kind == session.WaitApproval && rules.ModeOf(w.Tool) == session.ToolPrompt
 	}
 	return o
 }
@@ -145,6 +145,49 @@ func (r *records) denied() []session.AuditLine {
 		}
 	}
 	return lines
+}
+
+// allowed are the calls that the policy of the program let run without the approval that their tool asks
+// for, one line each. The journal names their tools.
+func (r *records) allowed() []session.AuditLine {
+	var lines []session.AuditLine
+	for i := range r.entries {
+		e := &r.entries[i]
+		for _, run := range e.Calls {
+			if !run.ByPolicy || slices.ContainsFunc(lines, func(l session.AuditLine) bool { return l.Call == run.Call }) {
+				continue
+			}
+			lines = append(lines, session.AuditLine{
+				Kind: session.AuditAllowed, At: run.At, Call: run.Call, Tool: r.toolOf(run.Call), Who: "policy", From: journal.FromRules, Entry: e.Seq,
+				Data: encoded(map[string]any{"digest": run.Digest, "byPolicy": true}),
+			})
+		}
+	}
+	return lines
+}
+
+// toolOf returns the tool of a call: from the reply that asked for it, from its result, or, where going
+// back has given it another id, from what it waited for; "" if nothing tells.
+func (r *records) toolOf(call string) string {
+	for i := range r.entries {
+		e := &r.entries[i]
+		for _, m := range e.Messages {
+			for _, p := range m.Parts {
+				switch {
+				case p.ToolCall != nil && p.ToolCall.ID == call:
+					return p.ToolCall.Name
+				case p.ToolResult != nil && p.ToolResult.CallID == call:
+					return p.ToolResult.Name
+				}
+			}
+		}
+		for _, w := range e.Waits {
+			if w.Call == call {
+				return w.Tool
+			}
+		}
+	}
+	return ""
 }
 
 // decided reports whether somebody rejected a call, who may have given the policy's words as the reason.

@@ -259,7 +259,8 @@ func (c *checker) call(t *journal.ToolRecord) {
 	}
 }
 
-// approved checks that what ran after an approval ran with the arguments that were approved.
+// approved checks that what ran after an approval ran with the arguments that were approved, and what ran
+// without one because a policy allowed it did so under rules that have that policy.
 func (c *checker) approved() {
 	digests := map[string]string{}
 	for i := range c.entries {
@@ -270,6 +271,9 @@ func (c *checker) approved() {
 			}
 		}
 		for _, run := range e.Calls {
+			if rules := c.rulesOf(e); run.ByPolicy && (rules == nil || !rules.PolicyAllows(c.toolOf(run.Call))) {
+				c.fault("call "+run.Call, "entry %d says that a policy allowed it without an approval, and the rules of its task do not", e.Seq)
+			}
 			if digest, ok := digests[run.Call]; ok && run.Digest != digest {
 				c.fault("call "+run.Call, "entry %d says that it ran with other arguments than those that were approved", e.Seq)
 			}

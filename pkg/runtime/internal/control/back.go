@@ -120,6 +120,7 @@ func (c *Control) Back(ctx context.Context, p *BackRequest) (Began, error) {
 	if back.Rules, err = c.cfg.Rules(ctx, was.now.Rules.Agent, p.Rules.Over(was.now.Rules.Asked)); err != nil {
 		return Began{}, err
 	}
+	back.Rules.HoldAlso(was.now.Rules.ProgramPolicy)
 	waits, err := c.leftBehind(ctx, p.Key, &was)
 	if err != nil {
 		return Began{}, err

@@ -63,6 +63,7 @@ func (c *Control) Fork(ctx context.Context, p *ForkRequest) (Began, error) {
 	if fork.Rules, err = c.cfg.Rules(ctx, was.now.Rules.Agent, p.Rules.Over(was.now.Rules.Asked)); err != nil {
 		return Began{}, err
 	}
+	fork.Rules.HoldAlso(was.now.Rules.ProgramPolicy)
 	ledgers, err := c.ledgers(ctx, p.Origin)
 	if err != nil {
 		return Began{}, err

@@ -76,7 +76,7 @@ func (f *Finder) counts(p *session.Permission, name string, rule *session.Answer
 	switch {
 	case p.Tool != name || p.Policy != f.Digest || over(p, f.Now):
 		return false
-	case s.Rules.Asked.ModeOf(name) == session.ToolPrompt && p.RulesAt != s.RulesAt:
+	case s.Rules.ModeOf(name) == session.ToolPrompt && p.RulesAt != s.RulesAt:
 		return false // the policy asks, and who gave it was not asked by this policy
 	case rule != nil && rule.NotRequester && (slices.Contains(f.Requesters, p.Who) || slices.Contains(f.Requesters, p.For)):
 		return false

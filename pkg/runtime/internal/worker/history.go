@@ -34,7 +34,7 @@ func (inv *invocation) modelCalls(began time.Time, reply agent.Reply, err error)
 
 // recordRun records one run of a tool, also for its ledger.
 func (inv *invocation) recordRun(p engine.CallPlan, began time.Time, book *ledger.Book, out *callOutcome) {
-	run := journal.ToolRun{Call: p.Call.ID, At: toMillis(began), Millis: inv.millisSince(began), Digest: journal.Digest(p.Arguments)}
+	run := journal.ToolRun{Call: p.Call.ID, At: toMillis(began), Millis: inv.millisSince(began), Digest: journal.Digest(p.Arguments), ByPolicy: p.Allowed}
 	if p.Permission != nil {
 		run.Permission = p.Permission.ID
 	}

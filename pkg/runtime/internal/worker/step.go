@@ -318,7 +318,7 @@ func (inv *invocation) calls(ctx context.Context, out *engine.StepOutcome) (aski
 	if asking, err = inv.gather(plans, outcomes, out); err != nil {
 		return asking, err
 	}
-	if len(out.Waits) == 0 {
+	if engine.Pause(plans, out); len(out.Waits) == 0 {
 		if asking, err = inv.runFinish(ctx, plans, out); err != nil {
 			return asking, err
 		}
