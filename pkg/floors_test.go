@@ -176,7 +176,6 @@ var plan = house{
 	// ceilings are the rooms longer than 2500 lines, tests apart, with the lines they
 	// may have: what they had when this list was made, rounded up. It shrinks.
 	ceilings: map[string]int{
-		"pkg/tool":                    2525, // all fields of a definition, with what is wrong with each
 		"pkg/httpapi":                 2640, // each route's handler
 		"pkg/client":                  2750, // each route's JSON and method
 		"pkg/tool":                    2560, // a tool's definition, with each rule about who decides
