@@ -125,6 +125,8 @@ var plan = house{
 		"pkg/lambdafn":        7,
 		"internal/lambdatest": 8,
 
+		"internal/policyfile": 5.9, // a policy of tools as people write it, for settings and flags
+
 		"internal/awscall": 3.4, // programs of floor 8 stand on it, and a channel of notices
 
 		"localstack/issuer": 8,
@@ -162,7 +164,7 @@ var plan = house{
 		"golang.org/x/term":                          {"internal/screen"},
 		"golang.org/x/sys":                           {"pkg/cli/internal/prompt", "internal/owned"}, // throws away what was typed too early; when a file was made
 		"github.com/openai/openai-go/v3":             {"pkg/llm/openai"},
-		"go.yaml.in/yaml/v4":                         {"agents/lab", "pkg/httpapi", "pkg/cli/internal/work", "cmd/deploy"}, // the policy of tools that a person writes
+		"go.yaml.in/yaml/v4":                         {"agents/lab", "pkg/httpapi", "internal/policyfile", "cmd/deploy"}, // the policy of tools that a person writes
 		"github.com/stretchr/testify":                {"internal/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "internal/floortest", "agents/lab/labtest", "internal/terminaltest"},
 		"github.com/aws/aws-lambda-go":               {"pkg/lambdafn", "internal/lambdatest"},
 		"github.com/aws/smithy-go":                   {"pkg/store/dynamostore/internal/retry", "pkg/store/dynamostore/internal/bucket", "pkg/queue/sqsqueue"}, // the types of its errors

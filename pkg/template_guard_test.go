@@ -313,7 +313,7 @@ func TestTemplateParameters(t *testing.T) {
 		groups = append(groups, texts(t, asMap(t, g)["Parameters"])...)
 	}
 	optional := map[string]string{
-		"FixedTenant": "HasFixedTenant", "IamTenant": "HasIamTenant", "Model": "", "ModelSecret": "HasModelSecret", "GrantSecret": "HasGrantSecret", "PublicUrl": "HasPublicUrl", "SignInUrl": "", "OpenAIBaseUrl": "", "EventTemplate": "", "EventSources": "HasEventSources",
+		"FixedTenant": "HasFixedTenant", "IamTenant": "HasIamTenant", "Model": "", "ToolPolicy": "", "ModelSecret": "HasModelSecret", "GrantSecret": "HasGrantSecret", "PublicUrl": "HasPublicUrl", "SignInUrl": "", "OpenAIBaseUrl": "", "EventTemplate": "", "EventSources": "HasEventSources",
 		"EventDetailTypes": "HasEventDetailTypes", "KmsKeyArn": "HasKmsKey", "AlarmTopicArn": "HasAlarmTopic",
 		"PreviousKmsKeyArns": "HadKmsKeys", "RestoredTable": "Restored", "MaxReadUnits": "HasReadCap", "MaxWriteUnits": "HasWriteCap",
 	}
@@ -401,6 +401,7 @@ func TestTemplateBounds(t *testing.T) {
 		"StepMemory":           object{"MinValue": 128, "MaxValue": 10240},
 		"StepTimeout":          object{"AllowedValues": []any{"120", "300", "600", "900"}},
 		"StepsPerInvocation":   object{"MaxLength": 3, "AllowedPattern": `^([1-9][0-9]?|100)$`},
+		"ToolPolicy":           object{"MaxLength": 1024, "AllowedPattern": `^$|^\s*\{[\s\S]*\}\s*$`},
 		"TenantClaim":          object{"MaxLength": 128, "AllowedPattern": `^\S+$`},
 		"ThrottleBurst":        object{"MinValue": 1},
 		"ThrottleRate":         object{"MinValue": 1},

@@ -357,12 +357,13 @@ func TestTemplateEnvironment(t *testing.T) {
 	api := []string{"ADJOURN_API_ID", "ADJOURN_TENANT_CLAIM", "ADJOURN_ROLES_CLAIM", "ADJOURN_FIXED_TENANT", "ADJOURN_IAM_TENANT", "ADJOURN_ALLOW_UNAUTHENTICATED", "ADJOURN_MAX_WAIT"}
 	tells := []string{"ADJOURN_NOTICES", "ADJOURN_NOTICE_QUEUE_URL", "ADJOURN_SLACK_TENANT"} // whose writes tell something
 	links := []string{"ADJOURN_GRANT_KEYS", "ADJOURN_PUBLIC_URL", "ADJOURN_SIGN_IN_URL"}
+	begins := []string{"ADJOURN_POLICY"} // a task: with a retry, a fork, a next turn
 	want := map[string][]string{
-		"Start":  append([]string{"ADJOURN_MODEL"}, api...),
+		"Start":  append([]string{"ADJOURN_MODEL", "ADJOURN_POLICY"}, api...),
 		"Step":   append([]string{"ADJOURN_STEPS_PER_INVOCATION", "ADJOURN_MODEL", "OPENAI_API_KEY", "OPENAI_BASE_URL"}, tells...),
-		"Resume": slices.Concat(api, tells), "Submit": slices.Concat(api, tells, links, []string{"ADJOURN_SLACK_SIGNING_SECRET", "ADJOURN_SLACK_PEOPLE", "ADJOURN_SLACK_SIGNED_IN"}), "Query": slices.Concat(api, links),
+		"Resume": slices.Concat(begins, api, tells), "Submit": slices.Concat(api, tells, links, []string{"ADJOURN_SLACK_SIGNING_SECRET", "ADJOURN_SLACK_PEOPLE", "ADJOURN_SLACK_SIGNED_IN"}), "Query": slices.Concat(api, links),
 		"Notice": {"ADJOURN_PUBLIC_URL", "ADJOURN_NOTICE_BUS", "ADJOURN_WEBHOOK_URL", "ADJOURN_WEBHOOK_SECRET", "ADJOURN_WEBHOOK_ARGUMENTS", "ADJOURN_SLACK_TOKEN", "ADJOURN_SLACK_CHANNEL", "ADJOURN_SLACK_ARGUMENTS", "ADJOURN_SLACK_DECIDES", "ADJOURN_SLACK_SIGNED_IN"},
-		"Event":  {"ADJOURN_MODEL", "ADJOURN_EVENT_TEMPLATE", "ADJOURN_EVENT_TENANT"},
+		"Event":  {"ADJOURN_MODEL", "ADJOURN_POLICY", "ADJOURN_EVENT_TEMPLATE", "ADJOURN_EVENT_TENANT"},
 		"Sweep":  append([]string{"ADJOURN_DEAD_LETTERS_URL"}, tells...),
 	}
 	values := object{
@@ -370,7 +371,7 @@ func TestTemplateEnvironment(t *testing.T) {
 		"ADJOURN_API_ID": ref("Api"), "ADJOURN_TENANT_CLAIM": when("HasFixedTenant", noValue, ref("TenantClaim")),
 		"ADJOURN_ROLES_CLAIM": ref("RolesClaim"), "ADJOURN_FIXED_TENANT": ref("FixedTenant"), "ADJOURN_IAM_TENANT": ref("IamTenant"), "ADJOURN_ALLOW_UNAUTHENTICATED": ref("AllowUnauthenticated"),
 		"ADJOURN_MAX_WAIT": sub("${MaxWait}s"),
-		"ADJOURN_MODEL":    ref("Model"), "ADJOURN_EVENT_TEMPLATE": ref("EventTemplate"), "ADJOURN_EVENT_TENANT": ref("EventTenant"),
+		"ADJOURN_MODEL":    ref("Model"), "ADJOURN_POLICY": ref("ToolPolicy"), "ADJOURN_EVENT_TEMPLATE": ref("EventTemplate"), "ADJOURN_EVENT_TENANT": ref("EventTenant"),
 		"ADJOURN_STEPS_PER_INVOCATION": ref("StepsPerInvocation"), "ADJOURN_DEAD_LETTERS_URL": ref("DeadLetters"),
 		"OPENAI_API_KEY":           when("HasModelSecret", sub("{{resolve:secretsmanager:${ModelSecret}:SecretString:OPENAI_API_KEY}}"), noValue),
 		"OPENAI_BASE_URL":          ref("OpenAIBaseUrl"),

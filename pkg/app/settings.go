@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/internal/grant"
+	"github.com/adjourn/adjourn/internal/policyfile"
+	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // DefaultData is where sessions live when nobody says otherwise.
@@ -47,6 +49,9 @@ type Settings struct {
 	// TrustData is ADJOURN_TRUST_DATA: whether commands work on a data file that this
 	// user has never used, without asking.
 	TrustData bool
+	// Policy is ADJOURN_POLICY: the program's policy of tools, as the path of its file or as the policy
+	// itself, in braces. It holds every task that begins here; nil is none.
+	Policy *session.ToolPolicy
 	// LogLevel is ADJOURN_LOG: debug, info, warn (the default), error or off.
 	LogLevel slog.Level
 	// Notices are what is sent outside.
@@ -103,6 +108,13 @@ func ReadSettings(env func(string) string) (Settings, error) {
 		s.Lab = true
 	default:
 		fault("ADJOURN_LAB", v, "use true to offer the agents that are there to try things out, or false")
+	}
+	if v := env("ADJOURN_POLICY"); v != "" {
+		policy, err := policyfile.Setting(v)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%w: ADJOURN_POLICY: %w", ErrInvalidSetting, err))
+		}
+		s.Policy = policy
 	}
 	if v := env("ADJOURN_TRUST_DATA"); v != "" {
 		trust, err := strconv.ParseBool(v)

@@ -21,14 +21,14 @@ func TestReadSettings(t *testing.T) {
 
 	env := map[string]string{
 		"ADJOURN_DATA": "x.db", "ADJOURN_AGENT": "lab", "ADJOURN_MODEL": "openai:m", "ADJOURN_LEASE": "1m",
-		"ADJOURN_STEPS_PER_INVOCATION": "7", "ADJOURN_LOG": "debug",
+		"ADJOURN_STEPS_PER_INVOCATION": "7", "ADJOURN_LOG": "debug", "ADJOURN_POLICY": "{default: prompt}",
 		"ADJOURN_GRANT_KEYS": "one:MTExMTExMTExMTExMTExMTExMTExMTExMTExMTExMTE=", "ADJOURN_PUBLIC_URL": "https://a.example", "ADJOURN_SIGN_IN_URL": "https://b.example",
 	}
 	s, err = app.ReadSettings(func(name string) string { return env[name] })
 	require.NoError(t, err)
 	require.Equal(t, app.Settings{
 		Data: "x.db", Agent: "lab", Model: "openai:m", Lease: time.Minute, StepsPerInvocation: 7, LogLevel: slog.LevelDebug,
-		GrantKeys: env["ADJOURN_GRANT_KEYS"], PublicURL: "https://a.example", SignInURL: "https://b.example", Notices: app.Notices{URL: "https://a.example"},
+		GrantKeys: env["ADJOURN_GRANT_KEYS"], PublicURL: "https://a.example", SignInURL: "https://b.example", Notices: app.Notices{URL: "https://a.example"}, Policy: &session.ToolPolicy{Default: session.ToolPrompt},
 	}, s)
 	env["ADJOURN_LOG"] = "OFF"
 	s, err = app.ReadSettings(func(name string) string { return env[name] })
@@ -36,7 +36,7 @@ func TestReadSettings(t *testing.T) {
 	require.Equal(t, app.LogOff, s.LogLevel)
 
 	for name, values := range map[string][]string{
-		"ADJOURN_LEASE": {"soon", "10", "1ms", "-5s"}, "ADJOURN_STEPS_PER_INVOCATION": {"0", "-1", "many", "1.5"}, "ADJOURN_LOG": {"loud"},
+		"ADJOURN_LEASE": {"soon", "10", "1ms", "-5s"}, "ADJOURN_STEPS_PER_INVOCATION": {"0", "-1", "many", "1.5"}, "ADJOURN_LOG": {"loud"}, "ADJOURN_POLICY": {"no-such-file", "{}", "{default: yes}", "{tools: {a: null}}"},
 		"ADJOURN_GRANT_KEYS": {"secret-of-mine", "one:c2VjcmV0LW9mLW1pbmU="}, "ADJOURN_PUBLIC_URL": {"adjourn.example", "https://a?b"}, "ADJOURN_SIGN_IN_URL": {"javascript:x"},
 	} {
 		for _, value := range values {

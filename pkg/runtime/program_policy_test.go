@@ -1,9 +1,11 @@
 package runtime_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -368,6 +370,20 @@ func TestPolicy_of_the_program_is_valid(t *testing.T) {
 		_, err := runtime.New(cfg)
 		require.ErrorContains(t, err, "ToolPolicy", string(mustJSON(policy)))
 	}
+}
+
+// TestPolicy_names_that_no_tool_has: a name that is misspelt denies nothing, so it is told.
+func TestPolicy_names_that_no_tool_has(t *testing.T) {
+	t.Parallel()
+	made := newEffects()
+	w := newWorld(t, made, helper(made, script{}))
+	var log bytes.Buffer
+	w.process(func(cfg *runtime.Config) {
+		cfg.ToolPolicy = &session.ToolPolicy{Tools: map[string]session.ToolMode{"line": session.ToolNever, "lime": session.ToolNever}}
+		cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+	})
+	require.Contains(t, log.String(), "tool=lime")
+	require.NotContains(t, log.String(), "tool=line")
 }
 
 func mustJSON(v any) json.RawMessage {

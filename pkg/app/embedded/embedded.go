@@ -38,6 +38,8 @@ type Config struct {
 	// marked as Trial are offered only if Lab or [app.Settings.Lab] says so.
 	Server bool
 	Lab    bool
+	// ToolPolicy takes the place of [app.Settings.Policy].
+	ToolPolicy *session.ToolPolicy
 	// ReadOnly opens the file for reading: no verb that changes something works, and
 	// it needs no right to write. It implies Existing.
 	ReadOnly bool
@@ -147,7 +149,8 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 	}
 	a.Runtime, err = runtime.New(runtime.Config{
 		Registry: registry, Store: a.parts.Store, Queue: a.parts.Queue, DeadLetters: a.parts.DeadLetters,
-		Env: agent.Env(env), OpenAtStart: true, Owner: owner, Now: now, NewID: app.NewID,
+		ToolPolicy: cmp.Or(cfg.ToolPolicy, settings.Policy),
+		Env:        agent.Env(env), OpenAtStart: true, Owner: owner, Now: now, NewID: app.NewID,
 		Files: app.FilesBeside(data, settings.LabFolder, app.FilesFolder(registry), cfg.Server),
 		// A signal is seen sooner than on AWS: a look costs no request.
 		WatchEvery: 100 * time.Millisecond,

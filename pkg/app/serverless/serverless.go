@@ -115,7 +115,8 @@ func Open(ctx context.Context, cfg Config) (*App, error) {
 	a.Runtime, err = runtime.New(runtime.Config{
 		Registry: registry, Store: parts.Store, Queue: parts.Queue, DeadLetters: parts.DeadLetters,
 		// A process on Lambda cannot be told from one that died: its lease lapses by time.
-		Env: agent.Env(cfg.Env), Files: app.FilesBeside("", settings.LabFolder, app.FilesFolder(registry), true), Owner: app.NewID(), Now: cfg.Now, NewID: app.NewID,
+		ToolPolicy: settings.Policy,
+		Env:        agent.Env(cfg.Env), Files: app.FilesBeside("", settings.LabFolder, app.FilesFolder(registry), true), Owner: app.NewID(), Now: cfg.Now, NewID: app.NewID,
 		Lease: settings.Lease, StepsPerInvocation: settings.StepsPerInvocation, CacheBytes: cfg.CacheBytes,
 		StepBytes: cfg.StepBytes, ToolsAtOnce: cfg.ToolsAtOnce, SweepAtOnce: cfg.SweepAtOnce, Log: log,
 		SendOnGo: cfg.NeedDeadLetters, // the sweep's function alone may look at all that is due

@@ -92,10 +92,10 @@ func (p *Place) openData(ctx context.Context, cfg embedded.Config) (*embedded.Ap
 
 // Serve opens the embedded engine on the data file for a server, where others than
 // the person at this terminal may call. Agents marked as Trial are offered there only
-// if lab, or the environment, says so. An unknown file is asked about as by
+// if lab, or the environment, says so. A policy takes the place of that of the environment. An unknown file is asked about as by
 // [Place.OpenData].
-func (p *Place) Serve(ctx context.Context, lab bool) (*embedded.App, error) {
-	return p.openData(ctx, embedded.Config{Server: true, Lab: lab})
+func (p *Place) Serve(ctx context.Context, lab bool, policy *session.ToolPolicy) (*embedded.App, error) {
+	return p.openData(ctx, embedded.Config{Server: true, Lab: lab, ToolPolicy: policy})
 }
 
 // Log is for what goes wrong, and with ADJOURN_LOG for more.

@@ -34,6 +34,7 @@ type devFlags struct {
 	showKey     bool
 	lab         bool
 	concurrency int
+	policy      string
 }
 
 // Dev returns the command dev.
@@ -61,6 +62,9 @@ tools can do, so they are offered only with --lab, or ADJOURN_LAB=true. Their
 files then stay in the folder adjourn-lab beside the data, or in
 ADJOURN_LAB_FOLDER.
 
+A policy of tools (--policy, or ADJOURN_POLICY) holds every task that begins
+here, whatever its caller asks for.
+
 Any number of commands may use the same data file beside it.`,
 		Example: `  adjourn dev
   adjourn dev --lab
@@ -75,6 +79,7 @@ Any number of commands may use the same data file beside it.`,
 	flags.BoolVar(&f.allowRemote, "allow-remote", false, "also take an address that other machines can reach")
 	flags.BoolVar(&f.showKey, "show-key", false, "print the API key also when it is not new")
 	flags.BoolVar(&f.lab, "lab", false, "also offer the agents that are there to try things out")
+	flags.StringVar(&f.policy, "policy", "", "`FILE` (YAML or JSON) with the policy of tools that every task is held to that begins here")
 	flags.IntVar(&f.concurrency, "concurrency", devConcurrency, "work on at most this `number` of sessions at once, 1 to 64")
 	return cmd
 }
@@ -102,6 +107,9 @@ func (f devFlags) words() []string {
 	if f.allowRemote {
 		words = append(words, "--allow-remote")
 	}
+	if f.policy != "" {
+		words = append(words, "--policy", f.policy)
+	}
 	if f.concurrency != devConcurrency {
 		words = append(words, "--concurrency", strconv.Itoa(f.concurrency))
 	}
@@ -112,6 +120,13 @@ func (c *Commands) dev(ctx context.Context, f devFlags) error {
 	if f.concurrency < 1 || f.concurrency > 64 {
 		return exit.Usagef("--concurrency %d: use 1 to 64", f.concurrency)
 	}
+	var policy *session.ToolPolicy
+	if f.policy != "" {
+		var err error
+		if policy, err = readPolicy(f.policy); err != nil {
+			return err
+		}
+	}
 	c.Watch = c.logEntry
 	if err := c.TrustKeys(dev.KeysBeside(c.DataPath())); err != nil {
 		return err
@@ -120,7 +135,7 @@ func (c *Commands) dev(ctx context.Context, f devFlags) error {
 	if err != nil {
 		return c.notServed(f.addr, err)
 	}
-	a, err := c.Serve(ctx, f.lab)
+	a, err := c.Serve(ctx, f.lab, policy)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}

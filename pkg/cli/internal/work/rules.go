@@ -2,15 +2,14 @@ package work
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
-	"go.yaml.in/yaml/v4"
 
+	"github.com/adjourn/adjourn/internal/policyfile"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -87,24 +86,11 @@ func (f *Rules) Asked() (session.TaskRules, error) {
 	return asked, nil
 }
 
-// maxPolicy is how large a policy may be, in bytes.
-const maxPolicy = 64 << 10
-
-// readPolicy reads a policy of tools: {tools: {name: auto|prompt|never}, default: …}.
+// readPolicy reads the policy of tools that a flag names.
 func readPolicy(path string) (*session.ToolPolicy, error) {
-	text, err := os.ReadFile(path)
+	policy, err := policyfile.Read(path)
 	if err != nil {
 		return nil, exit.Usagef("--policy: %v", err)
-	}
-	if len(text) > maxPolicy {
-		return nil, exit.Usagef("--policy: %s has %d bytes, and %d is the most", path, len(text), maxPolicy)
-	}
-	policy := &session.ToolPolicy{}
-	if err := yaml.Load(text, policy, yaml.WithKnownFields()); err != nil {
-		return nil, exit.Usagef("--policy: %s: %v", path, err)
-	}
-	if err := policy.Validate(); err != nil {
-		return nil, exit.Usagef("--policy: %s: %v", path, err)
 	}
 	return policy, nil
 }
