@@ -53,6 +53,7 @@ var plan = house{
 		"pkg/runtime/internal/refusal":     3.4, // why a verb is refused
 		"pkg/runtime/internal/halts":       3.5, // the kill switch
 		"pkg/runtime/internal/away":        3.5, // who stands in for whom
+		"pkg/runtime/internal/logged":      3.4, // log lines that others read
 		"pkg/runtime/internal/stored":      3.5, // what verbs, steps and the sweep stand on
 		"pkg/runtime/internal/ledger":      3.6,
 		"pkg/runtime/internal/answers":     3.6, // what callers say, checked
@@ -181,7 +182,7 @@ var plan = house{
 		"pkg/httpapi":                 2640, // each route's handler
 		"pkg/client":                  2750, // each route's JSON and method
 		"pkg/tool":                    2560, // a tool's definition, with each rule about who decides
-		"pkg/runtime":                 3200, // what each verb takes and returns, and its idempotency key; rooms below carry it out
+		"pkg/runtime":                 3215, // what each verb takes and returns, and its idempotency key; rooms below carry it out
 		"pkg/cli":                     2720, // the words and flags of each command; rooms below carry it out
 		"pkg/runtime/internal/worker": 2780, // one step, with what may stop it at any point
 		"model/internal/chain":        2800, // one protocol, which is read as a whole

@@ -288,7 +288,7 @@ func TestTemplateAlarms(t *testing.T) {
 		}},
 	}}, throttles["Metrics"])
 
-	filters := b.ids(t, "AWS::Logs::MetricFilter")
+	filters := slices.DeleteFunc(b.ids(t, "AWS::Logs::MetricFilter"), func(id string) bool { return strings.HasSuffix(id, "WaitsOver") })
 	require.Equal(t, []string{"NoticeNoticesGivenUp", "StepTasksFailed", "SweepNoticesGivenUp", "SweepTasksFailed"}, filters, "the functions that fail tasks, or give notices up")
 	for _, id := range filters {
 		metric, line := "TasksFailed", "task failed" // what pkg/app/serverless logs
@@ -299,6 +299,15 @@ func TestTemplateAlarms(t *testing.T) {
 			"LogGroupName": ref(strings.TrimSuffix(id, metric) + "Logs"), "FilterPattern": `{ $.msg = "` + line + `" }`,
 			"MetricTransformations": []any{object{"MetricNamespace": sub("adjourn/${AWS::StackName}"), "MetricName": metric, "MetricValue": "1"}},
 		}, b.properties(t, id, "AWS::Logs::MetricFilter"))
+	}
+	for _, function := range []string{"Step", "Resume", "Sweep"} { // whose entries take answers in
+		require.Equal(t, object{
+			"LogGroupName": ref(function + "Logs"), "FilterPattern": `{ $.msg = "wait over" }`, // what pkg/runtime logs
+			"MetricTransformations": []any{object{
+				"MetricNamespace": sub("adjourn/${AWS::StackName}"), "MetricName": "WaitMillis", "MetricValue": "$.millis", "Unit": "Milliseconds",
+				"Dimensions": []any{object{"Key": "Tool", "Value": "$.tool"}, object{"Key": "Kind", "Value": "$.kind"}, object{"Key": "Outcome", "Value": "$.outcome"}},
+			}},
+		}, b.properties(t, function+"WaitsOver", "AWS::Logs::MetricFilter"))
 	}
 }
 

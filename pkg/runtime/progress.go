@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/logged"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
 )
@@ -59,4 +60,12 @@ func (cfg *Config) onEntry() func(session.Key, *journal.Entry) {
 		return nil
 	}
 	return func(key session.Key, e *journal.Entry) { cfg.OnEntry(key, NewProgress(e)) }
+}
+
+// waitOver logs what became of a wait.
+func (cfg *Config) waitOver(key session.Key, w journal.WaitOver) {
+	logged.WaitOver(cfg.Log, cfg.Registry, key, w)
+	if cfg.OnWait != nil {
+		cfg.OnWait(key, w)
+	}
 }

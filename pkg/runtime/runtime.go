@@ -15,10 +15,12 @@ import (
 	"github.com/adjourn/adjourn/pkg/runtime/internal/control"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/drive"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/halts"
+	"github.com/adjourn/adjourn/pkg/runtime/internal/logged"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/stored"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/sweep"
 	"github.com/adjourn/adjourn/pkg/runtime/internal/worker"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -98,6 +100,9 @@ type Config struct {
 	// Both are called on the worker's goroutine and must return at once.
 	OnEntry func(session.Key, Progress)
 	OnDelta func(session.Key, llm.Event)
+	// OnWait is told once of each wait whose answer an entry of this process has taken in, or that it has
+	// closed, on the goroutine of who committed it. The log has the same in a line "wait over".
+	OnWait func(session.Key, journal.WaitOver)
 	// OnHalt is told each time a session is found that does no step because of a halt.
 	OnHalt func(session.Key, session.Halt)
 }
@@ -163,10 +168,10 @@ func New(cfg Config) (*Runtime, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	cfg.warnOfPolicy()
+	logged.PolicyInVain(cfg.Log, cfg.Registry, cfg.ToolPolicy)
 	sessions := stored.New(stored.Config{
 		Store: cfg.Store, Queue: cfg.Queue, Now: cfg.Now, CacheBytes: cfg.CacheBytes,
-		CommitTimeout: cfg.CommitTimeout, SweepAfter: cfg.SweepAfter, OnEntry: cfg.onEntry(),
+		CommitTimeout: cfg.CommitTimeout, SweepAfter: cfg.SweepAfter, OnEntry: cfg.onEntry(), OnWait: cfg.waitOver,
 	})
 	halt := halts.New(halts.Config{Store: cfg.Store, Registry: cfg.Registry, Now: cfg.Now, OnHalt: cfg.OnHalt})
 	absent := away.New(away.Config{Store: cfg.Store, Now: cfg.Now})

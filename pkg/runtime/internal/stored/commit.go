@@ -95,7 +95,20 @@ func (st *Sessions) Write(ctx context.Context, s *session.Session, head *store.I
 	if st.cfg.OnEntry != nil {
 		st.cfg.OnEntry(s.Key, entry)
 	}
+	st.waitsOver(&p)
 	return committed, nil
+}
+
+// waitsOver tells of the waits that an entry has taken in or closed: of each once, for no other entry does
+// that to it.
+func (st *Sessions) waitsOver(p *store.CommitParams) {
+	for i := range p.Items {
+		if w := p.Items[i].Wait; w != nil && st.cfg.OnWait != nil {
+			if over, ok := w.Over(p.Entry.At); ok {
+				st.cfg.OnWait(p.Key, over)
+			}
+		}
+	}
 }
 
 func ours(conflict *store.ConflictError, e *journal.Entry) bool {

@@ -16,7 +16,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// Config is what the access to sessions needs; all of it but OnEntry is required.
+// Config is what the access to sessions needs; all of it but OnEntry and OnWait is required.
 type Config struct {
 	Store store.Store
 	// Queue receives the wakes that the store did not send along with an entry.
@@ -30,6 +30,8 @@ type Config struct {
 	SweepAfter time.Duration
 	// OnEntry, if there is one, is called with each entry that was committed here.
 	OnEntry func(session.Key, *journal.Entry)
+	// OnWait, if there is one, is told of each wait that such an entry took in or closed.
+	OnWait func(session.Key, journal.WaitOver)
 }
 
 // Sessions are the sessions of a store. Its methods are safe for concurrent use.
