@@ -3,6 +3,7 @@ package list
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/adjourn/adjourn/internal/screen"
 	"github.com/adjourn/adjourn/pkg/cli/internal/report"
 	"github.com/adjourn/adjourn/pkg/client"
+	"github.com/adjourn/adjourn/pkg/llm"
 )
 
 // RunsCommand is the command runs, of one session: as of [Lists.ExportCommand], the command line says
@@ -54,12 +56,33 @@ func (l *Lists) Runs(ctx context.Context, id string) error {
 	return nil
 }
 
+// tokenKind is a kind of token that has a column of its own where there are any.
+type tokenKind struct {
+	name string
+	of   func(llm.Usage) int64
+}
+
+// tokenKinds: those of the cache are among IN, those of reasoning among OUT.
+var tokenKinds = []tokenKind{
+	{"IN", func(u llm.Usage) int64 { return u.Input }},
+	{"CACHE READ", func(u llm.Usage) int64 { return u.CacheRead }},
+	{"CACHE WRITE", func(u llm.Usage) int64 { return u.CacheWrite }},
+	{"OUT", func(u llm.Usage) int64 { return u.Output }},
+	{"REASONING", func(u llm.Usage) int64 { return u.Reasoning }},
+}
+
 func runTable(rows []client.Run) [][]string {
 	priced := false
 	for _, r := range rows {
 		priced = priced || r.Used.CostMicros > 0
 	}
+	kinds := slices.DeleteFunc(slices.Clone(tokenKinds), func(kind tokenKind) bool {
+		return !slices.ContainsFunc(rows, func(r client.Run) bool { return kind.of(r.Usage) > 0 })
+	})
 	table := [][]string{{"RUN", "TASK", "BEGAN BY", "ENDED", "ENTRIES", "STEPS", "AT WORK", "WAITED BEFORE", "TOKENS"}}
+	for _, kind := range kinds {
+		table[0] = append(table[0], kind.name)
+	}
 	if priced {
 		table[0] = append(table[0], "COST")
 	}
@@ -74,6 +97,13 @@ func runTable(rows []client.Run) [][]string {
 		}
 		if r.PreviousRun > 0 {
 			line[7] = span(r.WaitedMillis)
+		}
+		for _, kind := range kinds {
+			of := ""
+			if r.EndedAt != nil {
+				of = number(kind.of(r.Usage))
+			}
+			line = append(line, of)
 		}
 		if priced {
 			line = append(line, fmt.Sprintf("%.6f", float64(r.Used.CostMicros)/1e6))

@@ -98,7 +98,7 @@ func (t *timeline) entry(e *journal.Entry) {
 	t.last = e.At
 	used := ""
 	if total := e.Usage.Total(); total > 0 {
-		used = fmt.Sprintf("  %d tokens (%d in, %d out)", total, e.Usage.Input, e.Usage.Output)
+		used = fmt.Sprintf("  %d tokens (%s)", total, tokenKinds(e.Usage))
 	}
 	t.linef("%4d  %s  %-9s %s%s", e.Seq, e.At.Local().Format("2006-01-02 15:04:05"), passed, t.screen.Bold(t.screen.Stdout, t.title(e)), used)
 	if e.Rules != nil && e.Rules.Asked != nil {
