@@ -1,6 +1,8 @@
 package session
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -31,6 +33,34 @@ func (e *Escalation) Clone() *Escalation {
 		return nil
 	}
 	return &Escalation{Who: slices.Clone(e.Who), Roles: slices.Clone(e.Roles), After: e.After}
+}
+
+// Check says what is wrong with an escalation; nil of none.
+func (e *Escalation) Check() error {
+	switch {
+	case e == nil:
+	case e.After <= 0:
+		return fmt.Errorf("escalation for %s: the time to answer must be more than zero", e.After)
+	case len(e.Who)+len(e.Roles) == 0 || slices.Contains(e.Who, "") || slices.Contains(e.Roles, ""):
+		return errors.New("escalation to nobody: name who may answer then, in Who or Roles, and leave no name empty")
+	}
+	return nil
+}
+
+// CheckReminders says what is wrong with reminders so long before a deadline that comes after a time.
+func CheckReminders(after time.Duration, remind []time.Duration) error {
+	if len(remind) > MaxReminders {
+		return fmt.Errorf("expiry with %d reminders: at most %d are given", len(remind), MaxReminders)
+	}
+	for i, before := range remind {
+		switch {
+		case before <= 0 || before >= after:
+			return fmt.Errorf("a reminder %s before a deadline after %s: it must come after the asking and before the deadline", before, after)
+		case slices.Contains(remind[:i], before):
+			return fmt.Errorf("two reminders %s before the deadline: name each once", before)
+		}
+	}
+	return nil
 }
 
 // Due returns when time next does something to an open wait with these acts: reminds of it, escalates it or

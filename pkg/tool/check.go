@@ -210,7 +210,7 @@ func (e *Expiry) check(kind session.WaitKind) error {
 	if e.After <= 0 {
 		errs = append(errs, fmt.Errorf("expiry after %s: the time must be more than zero", e.After))
 	}
-	errs = append(errs, e.checkReminders(), e.checkEscalation(kind))
+	errs = append(errs, session.CheckReminders(e.After, e.Remind), e.checkEscalation(kind))
 	switch e.Outcome {
 	case session.ExpireDefault:
 		if err := e.checkValue(kind); err != nil {
@@ -233,33 +233,11 @@ func (e *Expiry) escalate() *session.Escalation {
 	return e.Escalate
 }
 
-func (e *Expiry) checkReminders() error {
-	if len(e.Remind) > session.MaxReminders {
-		return fmt.Errorf("expiry with %d reminders: at most %d are given", len(e.Remind), session.MaxReminders)
-	}
-	for i, before := range e.Remind {
-		switch {
-		case before <= 0 || before >= e.After:
-			return fmt.Errorf("a reminder %s before a deadline after %s: it must come after the asking and before the deadline", before, e.After)
-		case slices.Contains(e.Remind[:i], before):
-			return fmt.Errorf("two reminders %s before the deadline: name each once", before)
-		}
-	}
-	return nil
-}
-
 func (e *Expiry) checkEscalation(kind session.WaitKind) error {
-	to := e.Escalate
-	switch {
-	case to == nil:
-	case kind == session.WaitInput || kind == session.WaitChild:
+	if e.Escalate != nil && (kind == session.WaitInput || kind == session.WaitChild) {
 		return fmt.Errorf("a wait of kind %s has nobody to escalate to: everyone who sees the session may answer it", kind)
-	case to.After <= 0:
-		return fmt.Errorf("escalation for %s: the time to answer must be more than zero", to.After)
-	case len(to.Who)+len(to.Roles) == 0 || slices.Contains(to.Who, "") || slices.Contains(to.Roles, ""):
-		return errors.New("escalation to nobody: name who may answer then, in Who or Roles, and leave no name empty")
 	}
-	return nil
+	return e.Escalate.Check()
 }
 
 func (e *Expiry) checkValue(kind session.WaitKind) error {
