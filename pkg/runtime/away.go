@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/adjourn/adjourn/pkg/runtime/internal/away"
-	"github.com/adjourn/adjourn/pkg/session"
 )
 
 // AwayParams say who is away, and who stands in for them.
@@ -31,25 +30,4 @@ func (r *Runtime) EndAway(ctx context.Context, p AwayParams) (AwayChanged, error
 // Away returns who stands in for whom.
 func (r *Runtime) Away(ctx context.Context, tenant string) (Away, error) {
 	return asResult(r.away.Read(ctx, tenant))
-}
-
-// mayAnswerAs returns the people whose waits somebody may answer: nil where that is themselves alone.
-func (r *Runtime) mayAnswerAs(ctx context.Context, tenant, user string) ([]string, error) {
-	if user == "" {
-		return nil, nil
-	}
-	all, err := r.away.InForce(ctx, tenant)
-	if err != nil {
-		return nil, err
-	}
-	people := []string{user}
-	for _, s := range all {
-		if session.StandInPath(all, s.Person, user) != nil {
-			people = append(people, s.Person)
-		}
-	}
-	if len(people) == 1 {
-		return nil, nil
-	}
-	return people, nil
 }

@@ -354,7 +354,7 @@ func TestStandIn_after_delegation(t *testing.T) {
 // TestStandIn_standing: who stands in gives no standing permission, which would last for longer.
 func TestStandIn_standing(t *testing.T) {
 	t.Parallel()
-	w, p := ruled(t, namedTwo())
+	w, p := ruled(t, namesTwo())
 	w.away(p, "bob zoe")
 	require.Equal(t, runtime.CodeNotAllowed, codeOf(w.gives(p, "zoe", &session.Standing{})))
 	require.Equal(t, session.WaitOpen, w.waits()[0].State)

@@ -151,7 +151,7 @@ var newerNeeded = json.RawMessage(`"[left out: a newer program wrote it: use a n
 
 // Inbox lists every open wait of every session of a tenant.
 func (r *Runtime) Inbox(ctx context.Context, p InboxParams) (InboxPage, error) {
-	people, err := r.mayAnswerAs(ctx, p.Tenant, p.User)
+	people, err := r.away.People(ctx, p.Tenant, p.User)
 	if err != nil {
 		return InboxPage{}, AsError(err)
 	}

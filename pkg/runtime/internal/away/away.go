@@ -47,6 +47,27 @@ func (a *Away) InForce(ctx context.Context, tenant string) ([]session.StandIn, e
 	return slices.DeleteFunc(r.StandIns, func(s session.StandIn) bool { return !s.InForce(now) }), err
 }
 
+// People are those whose waits somebody may answer: nil where that is themselves alone.
+func (a *Away) People(ctx context.Context, tenant, user string) ([]string, error) {
+	if user == "" {
+		return nil, nil
+	}
+	all, err := a.InForce(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	people := []string{user}
+	for _, s := range all {
+		if session.StandInPath(all, s.Person, user) != nil {
+			people = append(people, s.Person)
+		}
+	}
+	if len(people) == 1 {
+		return nil, nil
+	}
+	return people, nil
+}
+
 // Read returns what is in force and what is to come, with the newest changes.
 func (a *Away) Read(ctx context.Context, tenant string) (Record, error) {
 	r, _, err := a.load(ctx, tenant)
