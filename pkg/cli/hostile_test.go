@@ -114,7 +114,7 @@ func answers() map[string]any {
 		"POST /sessions/{id}/submit":  &client.Submitted{}, "POST /sessions/{id}/resume": &client.Resumed{},
 		"POST /sessions/{id}/messages": &client.Sent{}, "POST /sessions/{id}/interrupt": &client.Stopped{}, "POST /sessions/{id}/cancel": &client.Stopped{}, "POST /sessions/{id}/abort": &client.Stopped{},
 		"GET /sessions/{id}/waits/{wait}": &client.WaitView{}, "POST /sessions/{id}/waits/{wait}/dismiss": &client.Acted{}, "POST /sessions/{id}/waits/{wait}/extend": &client.Acted{}, "POST /sessions/{id}/waits/{wait}/delegate": &client.Acted{},
-		"POST /sessions/{id}/waits/{wait}/permission": &session.PermissionPreview{}, "GET /sessions/{id}/permissions": &client.Permissions{}, "POST /sessions/{id}/permissions/w2-1/revoke": &client.Revoked{},
+		"POST /sessions/{id}/waits/{wait}/permission": &session.PermissionPreview{}, "GET /sessions/{id}/permissions": &client.Permissions{}, "POST /sessions/{id}/permissions/{permission}/revoke": &client.Revoked{},
 		"DELETE /sessions/{id}":                  &client.Deleted{},
 		"POST /sessions/{id}/waits/{wait}/links": &client.Link{}, "GET /a/{token}": nil, "POST /a/{token}": nil, "POST /slack/interactions": nil,
 		"POST /halt": &client.Halted{}, "POST /go": &client.Lifted{}, "GET /halts": nil, "GET /notices": &client.Notices{},
@@ -127,7 +127,7 @@ func answers() map[string]any {
 func (f filler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	route := r.Method + " " + strings.Replace(r.URL.Path, "/sessions/s", "/sessions/{id}", 1)
-	route = strings.NewReplacer(someCheckpoint, "{checkpoint}", "/waits/w2-1", "/waits/{wait}").Replace(route)
+	route = strings.NewReplacer(someCheckpoint, "{checkpoint}", "/waits/w2-1", "/waits/{wait}", "/permissions/w2-1", "/permissions/{permission}").Replace(route)
 	f.asked.Store(route, true)
 	answer, status, media := answers()[route], http.StatusOK, client.MediaJSON
 	if answer == nil || f.entry == "" {
