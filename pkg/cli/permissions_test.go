@@ -18,8 +18,12 @@ func TestPermissions(t *testing.T) {
 		b.run("submit", "s", "w2-1", "--approve").ends(10)
 		wait := waiting(b)
 		for _, wrong := range [][]string{
-			{"--standing", "session"}, {"--approve", "--allow", "amount<=500"}, {"--approve", "--preview"}, {"--reject", "--standing", "session"},
-			{"--approve", "--standing", "session", "--allow", "amount"}, {"--approve", "--standing", "session", "--allow", "order=A"},
+			{"--standing", "session"},
+			{"--approve", "--allow", "amount<=500"},
+			{"--approve", "--preview"},
+			{"--reject", "--standing", "session"},
+			{"--approve", "--standing", "session", "--allow", "amount"},
+			{"--approve", "--standing", "session", "--allow", "order=A"},
 			{"--approve", "--standing", "session", "--edit", `{"order":"A","amount":200}`},
 		} {
 			b.run(append([]string{"submit", "s", wait}, wrong...)...).ends(2)

@@ -32,7 +32,8 @@ func TestRunTable(t *testing.T) {
 		"all kinds": {[]client.Run{run(llm.Usage{Input: 7, CacheRead: 5, CacheWrite: 1, Output: 3, Reasoning: 2}, 1500, true)}, []string{"IN", "CACHE READ", "CACHE WRITE", "OUT", "REASONING", "COST"}, []string{"7", "5", "1", "3", "2", "0.001500"}},
 		"of one of them": {
 			[]client.Run{run(llm.Usage{Input: 7, Output: 3}, 0, true), run(llm.Usage{Input: 1, CacheRead: 1}, 0, true)},
-			[]string{"IN", "CACHE READ", "OUT"}, []string{"7", "0", "3"},
+			[]string{"IN", "CACHE READ", "OUT"},
+			[]string{"7", "0", "3"},
 		},
 		"at work": {[]client.Run{run(llm.Usage{}, 0, false), run(llm.Usage{Input: 7}, 0, true)}, []string{"IN"}, []string{""}},
 	} {
