@@ -300,6 +300,7 @@ Environment
   ADJOURN_GRANT_KEYS   keys that sign links to approvals   (dev makes one)
   ADJOURN_PUBLIC_URL   what links begin with   (the address of dev)
   ADJOURN_SIGN_IN_URL   where people sign in for what no link decides
+  ADJOURN_POLICY   policy of tools of every task: its file, or itself in braces
   ADJOURN_LAB     true: dev offers agents that are there to try things out
   ADJOURN_LAB_FOLDER   the one folder for files of tools   (adjourn-files)
   ADJOURN_LEASE   how long a dead worker keeps its step   (20s)

@@ -165,16 +165,9 @@ func forgeryTable() map[string]map[string]string {
 	for name, cell := range api {
 		inGo[name] = cell[strings.Index(cell, " ")+1:]
 	}
-	// What became of a click the card says: the answer to Slack has a status.
 	const noButton = "200; unrecorded: a button that is none of ours, such as one with a link, asks for nothing"
 	const state = "none: it names no wait, and is for the session as it stands"
-	slack := with(inGo, "wrong version", "200", "missing", noButton, "null", noButton, `"false"`, noButton, "0", "400; unrecorded: Slack sends no such request", "two spellings", "400; unrecorded: Slack sends no such request",
-		"truncated token", "401"+nobody, "other key id", "401"+nobody)
-	for name, code := range inGo {
-		if slack[name] == code && name != "wrong version" {
-			slack[name] = "409 " + code
-		}
-	}
+	slack := with(api, "wrong version", "200", "missing", noButton, "null", noButton, `"false"`, noButton, "0", "400 body_unreadable; unrecorded: Slack sends no such request", "two spellings", "400 body_unreadable; unrecorded: Slack sends no such request")
 	return map[string]map[string]string{
 		"Go Submit": with(inGo, "wrong version", "taken", "null", goType, `"false"`, goType, "0", goType, "two spellings", goType,
 			"truncated token", "none: the caller is who the program says", "other key id", "none: the caller is who the program says"),

@@ -143,7 +143,7 @@ func forgeryDoors() []forgeryDoor {
 			return w.command(c, false, "resume", c.session, "--approve", strings.Trim(c.said, `"`))
 		}},
 		{name: "link", noCode: true, give: giveLink},
-		{name: "Slack", noCode: true, give: giveSlack},
+		{name: "Slack", give: giveSlack},
 		{name: "message", agent: "mild", dismisses: true, give: json(at("messages"), func(c claim) string {
 			return "{" + strings.TrimPrefix(strings.Replace(c.field("message"), ":true", `:"stop"`, 1), ",") + "}"
 		})},

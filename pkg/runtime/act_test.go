@@ -30,6 +30,7 @@ func actOn(w *world, p *process, kind session.WaitActKind, who string, change ..
 		params.Deadline = new(epoch.Add(2 * time.Hour))
 	case session.ActDelegated:
 		params.To = "cem"
+	case session.ActReminded, session.ActEscalated, session.ActStoodIn: // nobody asks for those
 	}
 	for _, c := range change {
 		c(&params)

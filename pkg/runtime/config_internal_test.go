@@ -9,6 +9,7 @@ import (
 
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/queue"
+	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/store"
 	"github.com/adjourn/adjourn/pkg/tool"
 )
@@ -18,7 +19,7 @@ func fullConfig(t *testing.T) Config {
 	t.Helper()
 	cfg := Config{
 		Registry: &agent.Registry{}, Store: struct{ store.Store }{}, Queue: struct{ queue.Queue }{}, DeadLetters: struct{ queue.Queue }{},
-		Files: tool.Files{Folder: "/files"}, Log: slog.New(slog.DiscardHandler),
+		Files: tool.Files{Folder: "/files"}, ToolPolicy: &session.ToolPolicy{Default: session.ToolPrompt}, Log: slog.New(slog.DiscardHandler),
 	}
 	v := reflect.ValueOf(&cfg).Elem()
 	for i := range v.NumField() {

@@ -101,7 +101,7 @@ func TestReminder_and_escalation_with_the_process_down(t *testing.T) {
 		kind    session.WaitKind
 		outcome session.DeadlineOutcome
 		value   any
-		want    llm.ResultStatus // "" when the task fails
+		want    llm.ResultStatus // "" when the task fails, "asked" again, "said" to the agent
 	}{
 		{session.WaitApproval, session.ExpireDeny, nil, llm.ResultTimedOut},
 		{session.WaitApproval, session.ExpireDefault, true, llm.ResultSuccess},
@@ -155,7 +155,7 @@ func TestReminder_and_escalation_with_the_process_down(t *testing.T) {
 						answers += len(e.Answers)
 					}
 					require.Equal(t, 1, answers, "one outcome")
-					switch c.want {
+					switch string(c.want) {
 					case "":
 						require.Equal(t, "wait_expired", w.session().Failure.Type)
 					case "asked":

@@ -69,14 +69,13 @@ func done(what, to, by string) string {
 
 // acted says what was done to a wait that is still open.
 func acted(what journal.NoticeType, w journal.NoticeWait) string {
-	switch what {
-	case journal.NoticeReminded:
+	if what == journal.NoticeReminded {
 		return "Still waiting"
-	case journal.NoticeEscalated:
-		return "Escalated, others may answer too"
-	default:
-		return done(strings.TrimPrefix(string(what), "wait."), w.To, w.By)
 	}
+	if what == journal.NoticeEscalated {
+		return "Escalated, others may answer too"
+	}
+	return done(strings.TrimPrefix(string(what), "wait."), w.To, w.By)
 }
 
 // ended says how a wait has ended.

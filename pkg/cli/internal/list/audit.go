@@ -171,7 +171,7 @@ func inPlaceOf(what, who string) string {
 // more is what else a line says to a person.
 func more(line *session.AuditLine) string {
 	switch line.Kind {
-	case session.AuditAsked, session.AuditDenied, session.AuditAllowed:
+	case session.AuditAsked, session.AuditDenied, session.AuditAllowed, session.AuditCovered:
 		return strings.TrimSpace(line.Tool + " " + line.Call)
 	case session.AuditAnswered, session.AuditExpired:
 		var a session.Answer
@@ -207,6 +207,14 @@ func more(line *session.AuditLine) string {
 		}
 		_ = json.Unmarshal(line.Data, &count) // likewise
 		return fmt.Sprintf("at least %d", count.AtLeast)
+	case session.AuditStoodIn:
+		var act session.WaitAct
+		_ = json.Unmarshal(line.Data, &act) // likewise
+		return "for " + act.For
+	case session.AuditRevoked:
+		var revoked session.Revocation
+		_ = json.Unmarshal(line.Data, &revoked) // likewise
+		return revoked.Reason
 	case session.AuditViewed, session.AuditReminded, session.AuditFull, session.AuditTaken, session.AuditClosed:
 	}
 	return ""

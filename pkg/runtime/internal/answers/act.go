@@ -47,6 +47,8 @@ func CheckAct(key session.Key, act *session.WaitAct) error {
 		case act.To == act.Who:
 			return bad("%q cannot delegate to themselves", act.Who)
 		}
+	case session.ActReminded, session.ActEscalated, session.ActStoodIn: // nobody asks for those
+		fallthrough
 	default:
 		return bad("there is no act called %q", act.Kind)
 	}

@@ -193,12 +193,13 @@ func (s *run) fail(ctx context.Context, found store.Found, err error) {
 
 // count adds what was done to a wait.
 func (s *Result) count(did session.AuditKind) {
-	switch did {
-	case session.AuditExpired:
+	if did == session.AuditExpired {
 		s.Expired++
-	case session.AuditEscalated:
+	}
+	if did == session.AuditEscalated {
 		s.Escalated++
-	case session.AuditReminded:
+	}
+	if did == session.AuditReminded {
 		s.Reminded++
 	}
 }

@@ -400,14 +400,6 @@ func (inv *invocation) putAsking(ctx context.Context, asking []store.Item) error
 	return nil
 }
 
-// runsFirst reports whether a call runs in phase 1.
-func runsFirst(p engine.CallPlan) bool { return p.Do == engine.DoRun && !p.Traits.Finish }
-
-// needsReply reports whether a call may not run before its reply is committed.
-func needsReply(p engine.CallPlan) bool {
-	return p.Do == engine.DoRun && p.Traits.Effect != session.ReadOnly
-}
-
 // withReply is the session as it will be once the reply is committed, for planning its calls.
 func (inv *invocation) withReply(reply *llm.Message) *session.Session {
 	if reply == nil {

@@ -340,3 +340,11 @@ func (inv *invocation) askingItem(p engine.CallPlan, book *ledger.Book) (store.I
 	}
 	return book.Asking()
 }
+
+// runsFirst reports whether a call runs in phase 1.
+func runsFirst(p engine.CallPlan) bool { return p.Do == engine.DoRun && !p.Traits.Finish }
+
+// needsReply reports whether a call may not run before its reply is committed.
+func needsReply(p engine.CallPlan) bool {
+	return p.Do == engine.DoRun && p.Traits.Effect != session.ReadOnly
+}
