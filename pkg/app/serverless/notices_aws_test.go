@@ -47,7 +47,7 @@ func TestNotices_reach_EventBridge(t *testing.T) {
 		return *made.QueueUrl, about.Attributes["QueueArn"]
 	}
 	receive := func(url string) string {
-		for range 20 {
+		for range 60 { // the emulator is slow beside other tests
 			got, err := client.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, WaitTimeSeconds: 1})
 			require.NoError(t, err)
 			if len(got.Messages) > 0 {
