@@ -31,6 +31,9 @@ type Harness struct {
 	// Flood makes a model whose reply says more than [llm.MaxReply], without end where
 	// the other side can do so.
 	Flood func(t *testing.T) llm.Model
+	// Hear makes a model that answers and keeps what the request became on its way to
+	// the other side, which sent returns; nil where there is no such form.
+	Hear func(t *testing.T) (model llm.Model, sent func() []byte)
 }
 
 // patience is how long a test waits for what should happen at once.
@@ -55,6 +58,10 @@ func Run(t *testing.T, h Harness) {
 	t.Run("a_reader_may_leave_early", func(t *testing.T) { t.Parallel(); testLeaveEarly(t, h) })
 	t.Run("concurrent_use", func(t *testing.T) { t.Parallel(); testConcurrent(t, h) })
 	t.Run("the_request_is_only_read", func(t *testing.T) { t.Parallel(); testRequestIsRead(t, h) })
+	if h.Hear != nil {
+		t.Run("equal_requests_are_sent_as_equal_bytes", func(t *testing.T) { t.Parallel(); testSameBytes(t, h) })
+		t.Run("reasoning_of_others_is_not_sent", func(t *testing.T) { t.Parallel(); testOthersReasoning(t, h) })
+	}
 }
 
 // Request returns a request that uses every field: two tools and a conversation
@@ -338,6 +345,43 @@ func testRequestIsRead(t *testing.T, h Harness) {
 	_, err := llm.Collect(h.Answer(t, reply(llm.StopEnd, llm.Text("x"))).Stream(t.Context(), req), nil)
 	require.NoError(t, err)
 	require.Equal(t, Request(), req)
+}
+
+// hear returns what a request becomes.
+func hear(t *testing.T, h Harness, req llm.Request) string {
+	t.Helper()
+	m, sent := h.Hear(t)
+	_, err := llm.Collect(m.Stream(t.Context(), req), nil)
+	require.NoError(t, err)
+	require.NotEmpty(t, sent())
+	return string(sent())
+}
+
+// A provider finds the beginning of a conversation in its cache by its bytes.
+func testSameBytes(t *testing.T, h Harness) {
+	first := hear(t, h, Request())
+	for range 5 {
+		require.Equal(t, first, hear(t, h, Request()))
+	}
+}
+
+// What a provider wrote for itself goes to that provider only, and a thought without
+// its signature to none: a session may change its model in the middle of a call.
+func testOthersReasoning(t *testing.T, h Harness) {
+	req := Request()
+	without := hear(t, h, func() llm.Request {
+		req := Request()
+		req.Messages[1].Parts = req.Messages[1].Parts[1:]
+		return req
+	}())
+	for _, p := range []llm.Part{
+		{Kind: llm.PartReasoning, Text: "a secret thought", Provider: "elsewhere", Opaque: []byte{0, 255}},
+		{Kind: llm.PartReasoning, Provider: "elsewhere", Opaque: []byte(`{"signature":"c2VjcmV0"}`)},
+		{Kind: llm.PartReasoning, Text: "a secret thought"},
+	} {
+		req.Messages[1].Parts[0] = p
+		require.Equal(t, without, hear(t, h, req))
+	}
 }
 
 // within fails when f does not come back.

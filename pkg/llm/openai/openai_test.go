@@ -123,6 +123,19 @@ func TestConformance(t *testing.T) {
 					}
 					return open(t, endless(new(atomic.Int64), "application/json", `{"choices":[{"index":0,"message":{"content":"`, filler), "OPENAI_STREAM", stream)
 				},
+				Hear: func(t *testing.T) (llm.Model, func() []byte) {
+					var heard []byte
+					whole, streamed := body(200, completion(t, llm.Reply{})), sse(chunks(t, llm.Reply{Stop: llm.StopEnd})...)
+					m := open(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						heard, _ = io.ReadAll(r.Body)
+						if stream == "" {
+							streamed(w, r)
+							return
+						}
+						whole(w, r)
+					}), "OPENAI_STREAM", stream)
+					return m, func() []byte { return heard }
+				},
 			})
 		})
 	}
