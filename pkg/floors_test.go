@@ -19,9 +19,12 @@ var plan = house{
 		"internal/grant":      0,
 		"internal/owned":      0, // what a data file, its keys and the commands' memory of it are checked by
 
+		"pkg/llm/internal/remote": 0.5, // what adapters of models behind HTTP do alike
+
 		"pkg/session":         1,
 		"pkg/session/journal": 1.5,
 		"pkg/llm/openai":      1,
+		"pkg/llm/anthropic":   1,
 		"pkg/llm/scripted":    1,
 		"pkg/llm/llmtest":     1,
 
@@ -165,6 +168,7 @@ var plan = house{
 		"golang.org/x/term":                          {"internal/screen"},
 		"golang.org/x/sys":                           {"pkg/cli/internal/prompt", "internal/owned"}, // throws away what was typed too early; when a file was made
 		"github.com/openai/openai-go/v3":             {"pkg/llm/openai"},
+		"github.com/anthropics/anthropic-sdk-go":     {"pkg/llm/anthropic"},
 		"go.yaml.in/yaml/v4":                         {"agents/lab", "pkg/httpapi", "internal/policyfile", "cmd/deploy"}, // the policy of tools that a person writes
 		"github.com/stretchr/testify":                {"internal/goldentest", "pkg/llm/llmtest", "pkg/store/storetest", "pkg/queue/queuetest", "internal/floortest", "agents/lab/labtest", "internal/terminaltest"},
 		"github.com/aws/aws-lambda-go":               {"pkg/lambdafn", "internal/lambdatest"},
