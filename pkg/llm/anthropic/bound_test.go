@@ -107,7 +107,7 @@ func TestLargeAnswers(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat(`"`, llm.MaxReply-100)
 	m := open(t, streams(streamedAtOnce(text)))
-	require.Equal(t, len(text), len(mustAsk(t, m).Message.Text()))
+	require.Len(t, mustAsk(t, m).Message.Text(), len(text))
 }
 
 func streamedAtOnce(text string) string {

@@ -1,14 +1,9 @@
 package openai_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -16,68 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/llm/llmtest"
 	"github.com/adjourn/adjourn/pkg/llm/openai"
 )
 
-const aimockFolder = "testdata/aimock"
-
-// startAimock starts the third-party model server on a free port and returns
-// its address. Others wrote it, and that is why it is used: our own fixtures share
-// our mistakes.
-func startAimock(t *testing.T) string {
-	t.Helper()
-	cli := filepath.Join(aimockFolder, "node_modules", "@copilotkit", "aimock", "dist", "cli.js")
-	node, err := exec.LookPath("node")
-	if err == nil {
-		_, err = os.Stat(cli)
-	}
-	if err != nil {
-		const how = "run `make test-openai`, or `npm ci` in pkg/llm/openai/" + aimockFolder + " (needs Node 20.15 or newer)"
-		if os.Getenv("ADJOURN_REQUIRE_AIMOCK") != "" {
-			t.Fatalf("the model server is not installed: %v; %s", err, how)
-		}
-		t.Skipf("SKIPPED, the OpenAI adapter is not tried against a foreign server: %v; %s", err, how)
-	}
-
-	cmd := exec.CommandContext(t.Context(), node, cli, "--port", "0", "--fixtures", filepath.Join(aimockFolder, "fixtures.json"), "--strict", "--validate-on-load")
-	stdout, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	cmd.Stderr = cmd.Stdout
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed, so it has an error to report
-	})
-
-	address := make(chan string, 1)
-	var said strings.Builder
-	go func() {
-		defer close(address)
-		lines, listening := bufio.NewScanner(stdout), regexp.MustCompile(`listening on (http://\S+)`)
-		for lines.Scan() {
-			said.WriteString(lines.Text() + "\n")
-			if found := listening.FindStringSubmatch(lines.Text()); found != nil {
-				address <- found[1]
-				break
-			}
-		}
-		for lines.Scan() { // a full pipe would stop the server
-			continue
-		}
-	}()
-	select {
-	case url, ok := <-address:
-		require.True(t, ok, "the model server ended: %s", &said)
-		return url
-	case <-time.After(time.Minute):
-		t.Fatal("the model server did not start within a minute")
-		return ""
-	}
-}
-
 func TestAimock(t *testing.T) {
 	t.Parallel()
-	url := startAimock(t)
+	url := llmtest.Aimock(t, "testdata/aimock", "testdata/aimock/fixtures.json")
 	for name, stream := range map[string]string{"streamed": "true", "whole": "false"} {
 		t.Run(name, func(t *testing.T) {
 			a := aimock{url: url, model: "gpt-" + name, stream: stream}

@@ -23,7 +23,7 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // answer is what a server sends: pieces, each after a wait.
 type answer struct {
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // of the one request whose answer this is
 	waits  []time.Duration
 	closed bool
 }
@@ -168,7 +168,7 @@ func TestBounded(t *testing.T) {
 				require.Equal(t, string(c.text[:c.kept]), got)
 			default:
 				require.NoError(t, err)
-				require.Equal(t, len(c.text), len(got))
+				require.Len(t, got, len(c.text))
 			}
 		})
 	}
