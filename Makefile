@@ -136,14 +136,14 @@ test-crash: ## Kill and freeze the real binary, CRASH_TRIALS=200 times, with the
 	ADJOURN_CRASH_TRIALS=$(CRASH_TRIALS) $(GO) test -count=1 -timeout 30m -run '^TestCrash_with_a_queue_at_its_worst$$' $(TESTFLAGS) ./pkg/runtime
 
 .PHONY: aimock
-aimock: $(AIMOCK)/node_modules/.package-lock.json ## Install the pinned mock of the OpenAI API; needs node
+aimock: $(AIMOCK)/node_modules/.package-lock.json ## Install the pinned mock of the models' APIs; needs node
 
 $(AIMOCK)/node_modules/.package-lock.json: $(AIMOCK)/package.json $(AIMOCK)/package-lock.json
 	cd $(AIMOCK) && npm ci --no-audit --no-fund
 
 .PHONY: test-openai
-test-openai: aimock ## The OpenAI adapter against the mock server; skips are failures
-	ADJOURN_REQUIRE_AIMOCK=1 $(GO) test ./pkg/llm/openai/... -run . -count=1 $(TESTFLAGS)
+test-openai: aimock ## The adapters of OpenAI and Anthropic against the mock server; skips are failures
+	ADJOURN_REQUIRE_AIMOCK=1 $(GO) test ./pkg/llm/openai/... ./pkg/llm/anthropic/... -run . -count=1 $(TESTFLAGS)
 
 .PHONY: test-webhooks
 test-webhooks: $(VERIFY)/node_modules/.package-lock.json ## Webhooks against the libraries standardwebhooks and svix; needs node
@@ -153,11 +153,12 @@ $(VERIFY)/node_modules/.package-lock.json: $(VERIFY)/package.json $(VERIFY)/pack
 	cd $(VERIFY) && npm ci --no-audit --no-fund
 
 .PHONY: test-python-types
-test-python-types: ## Histories of cancelled tasks against the types of the official Python SDKs; needs python3
+test-python-types: ## Histories of cancelled tasks, and Anthropic's wire, against the types of the official Python SDKs; needs python3
 	@localstack/install python-types
 	.tools/python-types/bin/python -m unittest discover -q -s tools/python-types
 	ADJOURN_PYTHON_TYPES=$(CURDIR)/.tools/python-types/bin/python \
 		$(GO) test -tags pythontypes -count=1 -timeout 5m -run '^TestPythonTypes$$' $(TESTFLAGS) ./pkg/runtime
+	.tools/python-types/bin/python tools/python-types/anthropic_wire.py pkg/llm/anthropic/testdata
 
 # make test searches the same up to a small bound. MODEL chooses, as in MODEL=S.
 .PHONY: model
