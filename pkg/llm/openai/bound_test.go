@@ -133,18 +133,6 @@ func TestLargeAnswers(t *testing.T) {
 	}
 }
 
-// TestBoundedStream: small events are read up to the bound of the whole stream.
-func TestBoundedStream(t *testing.T) {
-	t.Parallel()
-	event := []byte("data: " + filler + "\r\n\r\n")
-	whole := bytes.Repeat(event, 2*2*llm.MaxReply/len(event))
-	got, err := io.ReadAll(openai.Bound(bytes.NewReader(whole), int64(len(whole))))
-	require.NoError(t, err)
-	require.True(t, bytes.Equal(whole, got))
-	_, err = io.ReadAll(openai.Bound(bytes.NewReader(whole), int64(len(whole))-1))
-	require.ErrorIs(t, err, llm.ErrTooLarge)
-}
-
 // TestRedirects: neither the key nor the conversation goes to the target of a redirect.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
@@ -170,11 +158,8 @@ func TestRedirects(t *testing.T) {
 	require.Zero(t, asked.Load())
 }
 
-func TestTransport(t *testing.T) {
+func TestHeadersWithoutEnd(t *testing.T) {
 	t.Parallel()
-	transport := openai.Transport()
-	require.Positive(t, transport.ResponseHeaderTimeout)
-	require.Positive(t, transport.MaxResponseHeaderBytes)
 	m := open(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for i := range 100 {
 			w.Header().Set(fmt.Sprintf("X-%d", i), filler)

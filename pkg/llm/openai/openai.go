@@ -13,8 +13,8 @@
 package openai
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
@@ -26,24 +26,25 @@ import (
 	"github.com/openai/openai-go/v3/option"
 
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/llm/internal/remote"
 )
 
-const defaultBaseURL = "https://api.openai.com/v1"
-
-// idleConnections is how many stay open to one server. With the standard library's two,
-// many sessions at once would have to connect again and again.
-const idleConnections = 64
+const (
+	baseSetting    = "OPENAI_BASE_URL"
+	defaultBaseURL = "https://api.openai.com/v1"
+	exampleBaseURL = "http://127.0.0.1:11434/v1"
+)
 
 // Open returns the model called name on the server that env describes. It does
 // not talk to the server. What is wrong with the environment is an [*llm.Error].
 func Open(_ context.Context, name string, env func(string) string) (llm.Model, error) {
 	if name == "" {
-		return nil, refuse(llm.ClassInvalid, "the model has no name; write openai:NAME, for example openai:gpt-5-mini")
+		return nil, remote.Refuse(llm.ClassInvalid, "the model has no name; write openai:NAME, for example openai:gpt-5-mini")
 	}
 	key := strings.TrimSpace(env("OPENAI_API_KEY"))
-	given := strings.TrimSpace(env("OPENAI_BASE_URL"))
+	given := strings.TrimSpace(env(baseSetting))
 	if given == "" && key == "" {
-		return nil, refuse(llm.ClassAuth, "OPENAI_API_KEY is not set; set it, or set OPENAI_BASE_URL to a server that needs none")
+		return nil, remote.Refuse(llm.ClassAuth, "OPENAI_API_KEY is not set; set it, or set OPENAI_BASE_URL to a server that needs none")
 	}
 	base, err := baseURL(given)
 	if err != nil {
@@ -53,7 +54,7 @@ func Open(_ context.Context, name string, env func(string) string) (llm.Model, e
 	if text := strings.TrimSpace(env("OPENAI_STREAM")); text != "" {
 		stream, err := strconv.ParseBool(text)
 		if err != nil {
-			return nil, refuse(llm.ClassInvalid, "OPENAI_STREAM must be true or false, not %q", text)
+			return nil, remote.Refuse(llm.ClassInvalid, "OPENAI_STREAM must be true or false, not %q", text)
 		}
 		whole = !stream
 	}
@@ -63,81 +64,27 @@ func Open(_ context.Context, name string, env func(string) string) (llm.Model, e
 	options := []option.RequestOption{
 		option.WithBaseURL(base.String()),
 		option.WithMaxRetries(0),
-		option.WithHTTPClient(client()),
+		option.WithHTTPClient(remote.Client(baseSetting)),
 	}
 	if key != "" {
 		options = append(options, option.WithAPIKey(key))
 	}
 	return &model{
 		name:   name,
-		masks:  masks(key, base),
+		masks:  remote.NewMasks(key, base),
 		whole:  whole,
 		modern: isOpenAI(base),
 		chat:   sdk.NewChatCompletionService(options...),
 	}, nil
 }
 
-func client() *http.Client {
-	shared, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		return &http.Client{Transport: bounded{http.DefaultTransport}, CheckRedirect: noRedirect}
-	}
-	transport := shared.Clone()
-	transport.MaxIdleConnsPerHost = idleConnections
-	transport.MaxResponseHeaderBytes = maxHeader
-	transport.ResponseHeaderTimeout = headerTime
-	return &http.Client{Transport: bounded{transport}, CheckRedirect: noRedirect}
-}
-
-// baseURL checks the address. Its text is not repeated in errors, which are kept
-// in journals: it may hold a password, or a token as user or in its path.
 func baseURL(text string) (*url.URL, error) {
-	if text == "" {
-		text = defaultBaseURL
+	base, err := remote.Address(baseSetting, cmp.Or(text, defaultBaseURL), exampleBaseURL)
+	if err == nil && !strings.HasSuffix(base.Path, "/v1") {
+		return nil, remote.Refuse(llm.ClassInvalid, "%s must end in /v1, for example %s; the one for %s does not", baseSetting, exampleBaseURL, base.Host)
 	}
-	base, err := url.Parse(strings.TrimRight(text, "/"))
-	switch {
-	case err != nil:
-		return nil, refuse(llm.ClassInvalid, "OPENAI_BASE_URL is not a URL; it looks like http://127.0.0.1:11434/v1")
-	case base.Scheme != "http" && base.Scheme != "https" || base.Host == "":
-		return nil, refuse(llm.ClassInvalid, "OPENAI_BASE_URL must start with http:// or https:// and a host, for example http://127.0.0.1:11434/v1")
-	case base.RawQuery != "" || base.Fragment != "":
-		return nil, refuse(llm.ClassInvalid, "OPENAI_BASE_URL must have no ? and no #, for example http://127.0.0.1:11434/v1")
-	case !strings.HasSuffix(base.Path, "/v1"):
-		return nil, refuse(llm.ClassInvalid, "OPENAI_BASE_URL must end in /v1, for example http://127.0.0.1:11434/v1; the one for %s does not", base.Host)
-	}
-	return base, nil
+	return base, err
 }
-
-// masks takes secrets out of messages: the key, and what stands before the host
-// and before /v1 in the address, because some gateways expect a key there.
-func masks(key string, base *url.URL) *strings.Replacer {
-	var pairs []string
-	hide := func(secret, instead string) {
-		if secret != "" && secret != "/" {
-			pairs = append(pairs, secret, instead)
-		}
-	}
-	hide(key, "[key]")
-	if base.User != nil {
-		hide(base.User.String()+"@", "…@")
-		hide(base.User.Username()+":***@", "…@") // as net/http writes it
-	}
-	for _, path := range []string{base.EscapedPath(), base.Path} {
-		path = strings.TrimSuffix(path, "/v1")
-		hide(path, "/…")
-		for segment := range strings.SplitSeq(path, "/") {
-			if len(segment) >= shortestToken {
-				hide(segment, "…")
-			}
-		}
-	}
-	return strings.NewReplacer(pairs...)
-}
-
-// shortestToken is the length in bytes from which a segment of a path may be a secret
-// token, which a server may quote by itself.
-const shortestToken = 16
 
 // isOpenAI tells the servers that want max_completion_tokens from those that
 // know max_tokens only.
@@ -148,15 +95,11 @@ func isOpenAI(base *url.URL) bool {
 	})
 }
 
-func refuse(class llm.ErrorClass, format string, args ...any) *llm.Error {
-	return &llm.Error{Class: class, Message: fmt.Sprintf(format, args...)}
-}
-
 // model is one model of one server. Nothing changes it.
 type model struct {
 	name   string
-	masks  *strings.Replacer // what error messages must not hold
-	whole  bool              // ask for replies in one piece
+	masks  remote.Masks // what error messages must not hold
+	whole  bool         // ask for replies in one piece
 	modern bool
 	chat   sdk.ChatCompletionService
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/openai/openai-go/v3/packages/ssestream"
 
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/llm/internal/remote"
 )
 
 // reasoningKeys are the names under which servers show reasoning: DeepSeek,
@@ -30,7 +31,7 @@ func reasoning(extra map[string]respjson.Field) string {
 // reply reads an answer that came in one piece.
 func (m *model) reply(answer *sdk.ChatCompletion) (llm.Reply, error) {
 	if answer == nil || len(answer.Choices) == 0 {
-		return llm.Reply{}, broken("the answer holds no choice", nil)
+		return llm.Reply{}, remote.Broken("the answer holds no choice", nil)
 	}
 	choice := answer.Choices[0]
 	out := llm.Reply{Message: llm.Message{Role: llm.RoleAssistant}, Usage: usage(answer.Usage), ResponseID: answer.ID, Model: answer.Model}
@@ -43,7 +44,7 @@ func (m *model) reply(answer *sdk.ChatCompletion) (llm.Reply, error) {
 	}
 	for i, call := range choice.Message.ToolCalls {
 		if call.Function.Name == "" {
-			return llm.Reply{}, broken(fmt.Sprintf("call %d has no name", i), nil)
+			return llm.Reply{}, remote.Broken(fmt.Sprintf("call %d has no name", i), nil)
 		}
 		add(llm.Part{Kind: llm.PartToolCall, ToolCall: &llm.ToolCall{
 			ProviderID: call.ID, Name: call.Function.Name, Arguments: json.RawMessage(call.Function.Arguments),
@@ -94,11 +95,11 @@ func (m *model) read(stream *ssestream.Stream[sdk.ChatCompletionChunk], response
 		return m.failure(err, response)
 	}
 	if a.reason == "" {
-		return broken("the stream ended before the reply was complete", nil)
+		return remote.Broken("the stream ended before the reply was complete", nil)
 	}
 	for _, call := range a.calls {
 		if !call.started {
-			return broken("a call has no name", nil)
+			return remote.Broken("a call has no name", nil)
 		}
 	}
 	a.event(llm.Event{Kind: llm.EventStop, Stop: stop(a.reason, a.next > 0, a.refused), ResponseID: a.id, Model: a.model})

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/adjourn/adjourn/pkg/llm"
+	"github.com/adjourn/adjourn/pkg/llm/internal/remote"
 )
 
 // maxID is the length of the longest call id that OpenAI takes back.
@@ -33,7 +33,7 @@ func (m *model) params(req llm.Request) (sdk.ChatCompletionNewParams, error) {
 		case llm.RoleTool:
 			wire, err = results(message.Parts, ids)
 		default:
-			err = refuse(llm.ClassInvalid, "no role is called %q", message.Role)
+			err = remote.Refuse(llm.ClassInvalid, "no role is called %q", message.Role)
 		}
 		if err != nil {
 			return params, &llm.Error{Class: llm.ClassInvalid, Message: fmt.Sprintf("message %d: %s", i, err), Cause: err}
@@ -95,7 +95,7 @@ func piece(p llm.Part) (sdk.ChatCompletionContentPartUnionParam, error) {
 		return sdk.TextContentPart(p.Text), nil
 	case llm.PartImage:
 		if p.File == nil || p.File.URL == "" && len(p.File.Data) == 0 {
-			return sdk.ChatCompletionContentPartUnionParam{}, refuse(llm.ClassInvalid, "an image has neither URL nor data")
+			return sdk.ChatCompletionContentPartUnionParam{}, remote.Refuse(llm.ClassInvalid, "an image has neither URL nor data")
 		}
 		address := p.File.URL
 		if len(p.File.Data) > 0 {
@@ -104,7 +104,7 @@ func piece(p llm.Part) (sdk.ChatCompletionContentPartUnionParam, error) {
 		return sdk.ImageContentPart(sdk.ChatCompletionContentPartImageImageURLParam{URL: address}), nil
 	case llm.PartFile:
 		if p.File == nil || len(p.File.Data) == 0 {
-			return sdk.ChatCompletionContentPartUnionParam{}, refuse(llm.ClassInvalid, "a file has no data; Chat Completions takes none by URL")
+			return sdk.ChatCompletionContentPartUnionParam{}, remote.Refuse(llm.ClassInvalid, "a file has no data; Chat Completions takes none by URL")
 		}
 		name := p.File.Name
 		if name == "" {
@@ -115,7 +115,7 @@ func piece(p llm.Part) (sdk.ChatCompletionContentPartUnionParam, error) {
 		}), nil
 	case llm.PartReasoning, llm.PartToolCall, llm.PartToolResult:
 	}
-	return sdk.ChatCompletionContentPartUnionParam{}, refuse(llm.ClassInvalid, "a %s part cannot stand here", p.Kind)
+	return sdk.ChatCompletionContentPartUnionParam{}, remote.Refuse(llm.ClassInvalid, "a %s part cannot stand here", p.Kind)
 }
 
 func dataURL(file *llm.FileRef) string {
@@ -141,7 +141,7 @@ func assistant(message llm.Message, ids map[string]string) []sdk.ChatCompletionM
 			OfFunction: &sdk.ChatCompletionMessageFunctionToolCallParam{
 				ID: id,
 				Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{
-					Name: call.Name, Arguments: object(call.Arguments),
+					Name: call.Name, Arguments: remote.Object(call.Arguments),
 				},
 			},
 		})
@@ -159,28 +159,6 @@ func wireID(providerID, ours string) string {
 	return providerID
 }
 
-// object returns arguments as an object. Local servers parse them before the
-// model sees them and fail on anything else, so what the model wrote wrongly
-// goes back wrapped.
-func object(arguments json.RawMessage) string {
-	trimmed := bytes.TrimSpace(arguments)
-	if len(trimmed) == 0 {
-		return "{}"
-	}
-	if trimmed[0] == '{' && json.Valid(trimmed) {
-		return string(trimmed)
-	}
-	var written any = string(trimmed)
-	if text, ok := asText(trimmed); ok {
-		written = text
-	}
-	wrapped, err := json.Marshal(map[string]any{"invalid_arguments": written})
-	if err != nil {
-		return "{}" // a string always has a JSON form
-	}
-	return string(wrapped)
-}
-
 // results writes one message for each result, in order, and after them what
 // else the turn brought (images, say) as a user's: tools can answer text only.
 func results(parts []llm.Part, ids map[string]string) ([]sdk.ChatCompletionMessageParamUnion, error) {
@@ -192,41 +170,18 @@ func results(parts []llm.Part, ids map[string]string) ([]sdk.ChatCompletionMessa
 			continue
 		}
 		if p.ToolResult == nil {
-			return nil, refuse(llm.ClassInvalid, "a tool result is empty")
+			return nil, remote.Refuse(llm.ClassInvalid, "a tool result is empty")
 		}
 		r := *p.ToolResult
 		id, sent := ids[r.CallID]
 		if !sent {
 			id = wireID(r.ProviderID, r.CallID)
 		}
-		out = append(out, sdk.ToolMessage(output(r), id))
+		out = append(out, sdk.ToolMessage(remote.Output(r), id))
 	}
 	if len(rest) == 0 {
 		return out, nil
 	}
 	more, err := user(rest)
 	return append(out, more...), err
-}
-
-// output is what the model reads: a text as it is, anything else as JSON.
-func output(r llm.ToolResult) string {
-	if text, ok := asText(r.Output); ok {
-		if text == "" && r.Status != llm.ResultSuccess {
-			return string(r.Status)
-		}
-		return text
-	}
-	if len(r.Output) == 0 {
-		return string(r.Status)
-	}
-	return string(r.Output)
-}
-
-func asText(raw json.RawMessage) (string, bool) {
-	if len(raw) == 0 || raw[0] != '"' {
-		return "", false
-	}
-	var text string
-	err := json.Unmarshal(raw, &text)
-	return text, err == nil
 }
