@@ -15,6 +15,29 @@ import (
 // its time to start.
 func TestCLI_links_no_AWS(t *testing.T) {
 	t.Parallel()
+	reached := links(t, "cmd/adjourn", "github.com/aws/")
+	require.Contains(t, reached, "pkg/app", "it follows imports")
+	require.NotContains(t, reached, "pkg/app/serverless")
+}
+
+// TestModels_are_linked_where_they_are_named: an adapter brings the SDK of its provider, megabytes of it, into
+// the programs whose registry names it, and into no other.
+func TestModels_are_linked_where_they_are_named(t *testing.T) {
+	t.Parallel()
+	const openai, anthropic = "github.com/openai/", "github.com/anthropics/"
+	require.Contains(t, links(t, "cmd/adjourn", anthropic), "pkg/llm/openai")
+	require.Contains(t, links(t, "functions/step", anthropic), "pkg/llm/openai")
+	for _, program := range []string{"examples/support", "examples/tour"} {
+		links(t, program, openai, anthropic)
+	}
+	require.NotContains(t, links(t, "pkg/llm/openai", anthropic), "pkg/llm/anthropic")
+	require.Contains(t, links(t, "pkg/llm/anthropic", openai), "pkg/llm/internal/remote")
+}
+
+// links returns the rooms that a room imports, through others too, and requires that none of them imports a
+// module that begins with one of these.
+func links(t *testing.T, room string, without ...string) []string {
+	t.Helper()
 	const module = "github.com/adjourn/adjourn/"
 	all, err := sources("..")
 	require.NoError(t, err)
@@ -28,16 +51,17 @@ func TestCLI_links_no_AWS(t *testing.T) {
 			imports[s.room] = append(imports[s.room], path)
 		}
 	}
-	reached, ways := []string{"cmd/adjourn"}, map[string]string{"cmd/adjourn": "cmd/adjourn"}
+	reached, ways := []string{room}, map[string]string{room: room}
 	for i := 0; i < len(reached); i++ {
 		for _, path := range imports[reached[i]] {
 			way := ways[reached[i]] + " → " + path
-			require.False(t, strings.HasPrefix(path, "github.com/aws/"), way)
+			for _, prefix := range without {
+				require.False(t, strings.HasPrefix(path, prefix), way)
+			}
 			if room, ours := strings.CutPrefix(path, module); ours && !slices.Contains(reached, room) {
 				reached, ways[room] = append(reached, room), way
 			}
 		}
 	}
-	require.Contains(t, reached, "pkg/app", "it follows imports")
-	require.NotContains(t, reached, "pkg/app/serverless")
+	return reached
 }
