@@ -303,15 +303,24 @@ func (r *Registry) provider(agent, model string, fromEnv bool) (open Open, name 
 	return nil, "", &ModelError{Agent: agent, Model: model, Problem: problem}
 }
 
+// adapters are the packages below pkg/llm that open models of providers.
+var adapters = []string{"openai", "anthropic"}
+
 // problem says what is wrong with the name of a model, or "".
 func (m Models) problem(model string) string {
 	prefix, name, ok := strings.Cut(model, ":")
 	switch {
 	case len(m) == 0:
-		return "this program has no model providers: import github.com/adjourn/adjourn/pkg/llm/openai " +
-			`and set Models: agent.Models{"openai": openai.Open} in the Config`
+		if !slices.Contains(adapters, prefix) {
+			prefix = adapters[0]
+		}
+		return fmt.Sprintf("this program has no model providers: import github.com/adjourn/adjourn/pkg/llm/%[1]s "+
+			`and set Models: agent.Models{"%[1]s": %[1]s.Open} in the Config`, prefix)
 	case !ok:
 		return "it names no provider: write " + m.forms()
+	case m[prefix] == nil && slices.Contains(adapters, prefix):
+		return fmt.Sprintf("this program has no provider %[1]q: import github.com/adjourn/adjourn/pkg/llm/%[1]s and add "+
+			`"%[1]s": %[1]s.Open to the Models of its Config, or write %[2]s`, prefix, m.forms())
 	case m[prefix] == nil:
 		return fmt.Sprintf("no provider %q: write %s", prefix, m.forms())
 	case name == "":

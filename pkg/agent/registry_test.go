@@ -103,6 +103,12 @@ func TestNewRegistry_tells_every_mistake(t *testing.T) {
 		"no_providers": {agent.Config{Agents: []agent.Agent{{Name: "a", Model: "fake:m"}}}, []string{
 			`has no model providers: import github.com/adjourn/adjourn/pkg/llm/openai and set Models: agent.Models{"openai": openai.Open} in the Config`,
 		}},
+		"no_providers_for_an_adapter": {agent.Config{Agents: []agent.Agent{{Name: "a", Model: "anthropic:m"}}}, []string{
+			`has no model providers: import github.com/adjourn/adjourn/pkg/llm/anthropic and set Models: agent.Models{"anthropic": anthropic.Open} in the Config`,
+		}},
+		"adapter_not_imported": {one(func(a *agent.Agent) { a.Model = "anthropic:m" }), []string{
+			`has no provider "anthropic": import github.com/adjourn/adjourn/pkg/llm/anthropic and add "anthropic": anthropic.Open to the Models of its Config, or write fake:<name>, other:<name>`,
+		}},
 		"unknown_provider": {one(func(a *agent.Agent) { a.Model = "openia:gpt" }), []string{`Model: "openia:gpt": no provider "openia": write fake:<name>, other:<name>`}},
 		"model_no_prefix":  {one(func(a *agent.Agent) { a.Model = "gpt" }), []string{"it names no provider"}},
 		"model_no_name":    {one(func(a *agent.Agent) { a.Model = "fake:" }), []string{"it names no model of fake"}},
