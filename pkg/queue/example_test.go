@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/queue"
@@ -15,8 +16,9 @@ import (
 // been silent for too long: then it is received again.
 func Example() {
 	ctx := context.Background()
-	now := time.Date(2026, time.November, 23, 9, 0, 0, 0, time.UTC)
-	db, err := sqlite.Open(ctx, sqlite.Config{Path: ":memory:", Now: func() time.Time { return now }})
+	begins := time.Date(2026, time.November, 23, 9, 0, 0, 0, time.UTC)
+	var since atomic.Int64 // the queue reads its clock on a goroutine of its own
+	db, err := sqlite.Open(ctx, sqlite.Config{Path: ":memory:", Now: func() time.Time { return begins.Add(time.Duration(since.Load())) }})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -38,7 +40,7 @@ func Example() {
 	}
 	fmt.Println("received", len(receive()))
 	fmt.Println("while it is hidden", len(receive()))
-	now = now.Add(time.Minute)
+	since.Store(int64(time.Minute))
 	again := receive()
 	fmt.Println("a minute later", len(again), "of receipt", again[0].Receives)
 	fmt.Println(q.Acknowledge(ctx, again...))
