@@ -357,6 +357,8 @@ func TestStandIn_standing(t *testing.T) {
 	w, p := ruled(t, namesTwo())
 	w.away(p, "bob zoe")
 	require.Equal(t, runtime.CodeNotAllowed, codeOf(w.gives(p, "zoe", &session.Standing{})))
+	_, err := p.PreviewPermission(context.Background(), w.key, "w2-1", session.Standing{For: "1h"}, named("zoe"))
+	require.ErrorContains(t, err, "stands in", "what would be refused says why, as the answer does")
 	require.Equal(t, session.WaitOpen, w.waits()[0].State)
 }
 

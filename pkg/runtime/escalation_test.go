@@ -291,3 +291,18 @@ func TestEscalation_changed_in_the_store(t *testing.T) {
 		})
 	}
 }
+
+// TestEscalation_permission: who may answer since the deadline is shown what a standing permission would cover,
+// whether or not a sweep has come by.
+func TestEscalation_permission(t *testing.T) {
+	t.Parallel()
+	w, p := ruled(t, escalating(func(s *tool.Spec[textIn]) { s.Standing = &tool.Standing{} }))
+	preview := func() error {
+		_, err := p.PreviewPermission(t.Context(), w.key, "w2-1", session.Standing{For: "1h"}, named("eve"))
+		return err
+	}
+	require.Equal(t, runtime.CodeNotAllowed, codeOf(preview()))
+	w.clock.advance(time.Hour)
+	require.NoError(t, preview())
+	require.NoError(t, w.gives(p, "eve", &session.Standing{For: "1h"}))
+}

@@ -54,9 +54,13 @@ func (r *Runtime) previewPermission(ctx context.Context, key session.Key, wait s
 	case item.Wait.Wait.Kind != session.WaitApproval:
 		return session.PermissionPreview{}, refusal.New(CodeWrongKind, key, "%s is no approval, with which a standing permission is given", wait)
 	}
-	checked, err := r.answers.CheckStanding(key, *item.Wait, given, by)
+	record := r.sessions.AsOfNow(*item.Wait)
+	if by, err = r.answers.StandingIn(ctx, key, record, by); err != nil {
+		return session.PermissionPreview{}, err
+	}
+	checked, err := r.answers.CheckStanding(key, record, given, by)
 	if err != nil {
 		return session.PermissionPreview{}, err
 	}
-	return r.permissions().Preview(ctx, key, *item.Wait, checked)
+	return r.permissions().Preview(ctx, key, record, checked)
 }

@@ -49,6 +49,15 @@ func (st *Sessions) atEscalation(w journal.WaitRecord) bool {
 	return w.Wait.Escalates() && !st.cfg.Now().Before(w.Wait.Deadline.At)
 }
 
+// AsOfNow returns a wait as an answer would find it, for who only looks: escalated where its time for that has
+// come, and nobody has written so yet.
+func (st *Sessions) AsOfNow(record journal.WaitRecord) journal.WaitRecord {
+	if record.State == session.WaitOpen && st.atEscalation(record) {
+		record.Wait.Escalate(st.cfg.Now().UTC())
+	}
+	return record
+}
+
 // LoadToAnswer is [Sessions.LoadSuspension] for who is about to answer: a wait whose deadline escalates it has
 // been escalated, so that whoever may answer since then need not wait for the sweep.
 func (st *Sessions) LoadToAnswer(ctx context.Context, key session.Key) (Suspension, error) {
