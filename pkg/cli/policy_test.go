@@ -21,7 +21,7 @@ func TestDevPolicy(t *testing.T) {
 	env := []string{asProgram + "=1", "ADJOURN_DATA=" + b.data, "ADJOURN_POLICY={tools: {deploy: prompt}}"}
 	s := startDev(t, program, env, "--policy", policy)
 	b.url, b.env["ADJOURN_TOKEN"] = s.URL, strings.TrimSpace(read(t, s.TokenFile))
-	b.run("run", "--agent", "toy", "--session", "s", "--policy", auto, deployScript).ends(10)
+	require.Contains(t, b.run("run", "--agent", "toy", "--session", "s", "--policy", auto, deployScript).ends(10).stdout, "never allows deploy")
 	shown := b.run("show", "s").ends(0).stdout
 	require.Contains(t, shown, `policy    {"tools":{"deploy":"never"},"never":"pause"}`)
 	require.Contains(t, shown, "The policy of this task never allows deploy.")
@@ -44,4 +44,16 @@ func TestDevPolicy(t *testing.T) {
 	}
 	b.env["ADJOURN_POLICY"] = ""
 	require.Contains(t, b.run("dev", "--policy", b.file("none")).ends(2).stderr, "--policy: ")
+}
+
+// TestPolicy_on_a_terminal: whoever is asked for a message because of a policy is told why before they type.
+func TestPolicy_on_a_terminal(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, b *bench) {
+		policy := b.file("policy.yaml")
+		require.NoError(t, os.WriteFile(policy, []byte("{tools: {deploy: never}, never: pause}"), 0o600))
+		p := b.sit(nil, "run", "--agent", "toy", "--session", "s", "--policy", policy, deployScript)
+		p.Sees("The policy of this task never allows deploy.").Sees("Your answer").Types("leave it\n")
+		require.Equal(t, 0, p.Leaves(), p.All())
+	})
 }

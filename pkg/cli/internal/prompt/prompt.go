@@ -224,6 +224,11 @@ func (p *Person) askOne(ctx context.Context, e Sessions, s client.Session, w cli
 	case session.WaitQuestion:
 		return p.askQuestion(ctx, w)
 	case session.WaitInput:
+		if about := report.OwnText(s, w); about != "" {
+			if _, _, err := p.pages(ctx, "\n"+screen.QuoteBlock(about, "  ", p.width())); err != nil {
+				return nil, err
+			}
+		}
 		text, err := p.prompt(ctx, "\nYour answer (an empty line leaves it for later): ")
 		if err != nil || text == "" {
 			return nil, leftIf(err)

@@ -99,6 +99,14 @@ func Claimed(s client.Session) bool {
 	})
 }
 
+// OwnText is what a wait for a message says beside the agent's last message, such as why a policy has the task wait.
+func OwnText(s client.Session, w client.Wait) string {
+	if w.Kind != session.WaitInput || strings.TrimSpace(w.Text) == strings.TrimSpace(s.Text) {
+		return ""
+	}
+	return w.Text
+}
+
 // claimCut is the note at the end of a claim that was cut.
 func claimCut(claim string) string {
 	if i := strings.LastIndex(claim, "… [cut: "); i >= 0 && strings.HasSuffix(claim, "]") {

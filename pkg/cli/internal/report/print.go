@@ -130,6 +130,9 @@ func (p printer) paused(v View, answered []client.Wait) {
 			continue
 		}
 		p.Write(p.Stdout, "\n"+Block(w, p.Now(), screen.Width(p.Stdout), p.bold))
+		if text := OwnText(v.Session, w); text != "" {
+			p.Write(p.Stdout, screen.QuoteBlock(text, "    ", screen.Width(p.Stdout)))
+		}
 		if !late {
 			p.Say("    answer%s:  %s", OnlyOf(w), AnswerHint(p.Place, v.ID, w))
 		}
