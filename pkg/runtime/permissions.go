@@ -54,13 +54,9 @@ func (r *Runtime) previewPermission(ctx context.Context, key session.Key, wait s
 	case item.Wait.Wait.Kind != session.WaitApproval:
 		return session.PermissionPreview{}, refusal.New(CodeWrongKind, key, "%s is no approval, with which a standing permission is given", wait)
 	}
-	record := r.sessions.AsOfNow(*item.Wait)
-	if by, err = r.answers.StandingIn(ctx, key, record, by); err != nil {
-		return session.PermissionPreview{}, err
-	}
-	checked, err := r.answers.CheckStanding(key, record, given, by)
+	checked, err := r.answers.CheckStanding(ctx, key, r.sessions.AsOfNow(*item.Wait), given, by)
 	if err != nil {
 		return session.PermissionPreview{}, err
 	}
-	return r.permissions().Preview(ctx, key, record, checked)
+	return r.permissions().Preview(ctx, key, *item.Wait, checked)
 }

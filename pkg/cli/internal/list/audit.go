@@ -27,7 +27,8 @@ func (l *Lists) AuditCommand(one cobra.PositionalArgs, complete cobra.Completion
 		Short: "Show who was asked, who read it, who answered",
 		Long: `Show what is recorded of everything a session waited for: what was asked, who
 read it, who was refused, who answered and from where, and which entry took the
-answer in; then the calls that the policy of a task denied.
+answer in; then the calls that a policy denied or let run, and those that a
+standing permission let run.
 
 --verify compares all records of the session with each other: the chain of its
 entries, the chains of the lines, what was asked with what is stored of it, the

@@ -35,6 +35,8 @@ work:
   ADJOURN_SLACK_ARGUMENTS  true: cards show arguments, and approve those
   ADJOURN_SLACK_PEOPLE     who decides there, with ADJOURN_SLACK_SIGNING_SECRET
 
+The others are in docs/notices.md.
+
 With the word test and the name of a channel it sends one test message there,
 with the settings of this machine.`,
 		Example: `  adjourn notices

@@ -1,6 +1,7 @@
 package answers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -57,7 +58,11 @@ func (c *Checker) checkStanding(key session.Key, record journal.WaitRecord, a *s
 }
 
 // CheckStanding returns the permission that an answer would give, complete.
-func (c *Checker) CheckStanding(key session.Key, record journal.WaitRecord, given session.Standing, by Caller) (session.Standing, error) {
+func (c *Checker) CheckStanding(ctx context.Context, key session.Key, record journal.WaitRecord, given session.Standing, by Caller) (session.Standing, error) {
+	by, err := c.StandingIn(ctx, key, record, by)
+	if err != nil {
+		return session.Standing{}, err
+	}
 	yes := true
 	a := session.Answer{Kind: session.AnswerApproval, Approved: &yes, ApprovalID: record.Wait.Nonce, Standing: &given}
 	checked, err := c.Check(key, record, a, by)
