@@ -554,3 +554,15 @@ func ranIn(w *world, permission string) string {
 	}
 	return ""
 }
+
+// TestStanding_delegated: one call was delegated, so that later ones are not let run by whom it was delegated to.
+func TestStanding_delegated(t *testing.T) {
+	t.Parallel()
+	w, p := ruled(t, namesTwo(func(s *tool.Spec[textIn]) { s.Standing = &tool.Standing{} }))
+	w.delegates(p, named("bob"), "zoe")
+	err := w.gives(p, "zoe", &session.Standing{For: "1h"})
+	require.Equal(t, runtime.CodeNotAllowed, codeOf(err), "%v", err)
+	require.NoError(t, w.gives(p, "bob", &session.Standing{For: "1h"}))
+	require.NoError(t, p.settle())
+	require.Equal(t, "bob", w.permissionOf(p).Who)
+}

@@ -28,6 +28,9 @@ func (c *Checker) checkStanding(key session.Key, record journal.WaitRecord, a *s
 	if person := standsFor(record, by); person != "" {
 		return refusal.New(codes.NotAllowed, key, "%s: who stands in for %q gives no standing permission, which may last for longer than they are away", Label(w), person)
 	}
+	if person := InPlaceOf(record, by); person != "" {
+		return refusal.New(codes.NotAllowed, key, "%s: %q has delegated this one call, and a standing permission lets later ones run: approve without it, or leave it to them", Label(w), person)
+	}
 	switch {
 	case w.Kind != session.WaitApproval || a.Approved == nil || !*a.Approved:
 		return errors.New("a standing permission goes with an approval")
