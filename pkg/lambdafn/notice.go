@@ -37,7 +37,8 @@ func NewNotice(cfg Config) (Handler, error) {
 }
 
 // Invoke sends one notice after the other, and answers with the messages that shall come again: those
-// whose notice could not be read or written. A channel that failed is no such failure.
+// whose notice could not be read or written. A channel that failed is no such failure. Where none of them
+// is done the invocation has failed: Lambda counts errors, for which there is an alarm, and no such answers.
 func (h *notices) Invoke(ctx context.Context, raw []byte) ([]byte, error) {
 	var event struct {
 		events.SQSEvent
@@ -58,33 +59,38 @@ func (h *notices) Invoke(ctx context.Context, raw []byte) ([]byte, error) {
 		return nil, errors.New("notice: neither an SQS event nor a test")
 	}
 	response := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
+	var failed error
 	for i := range event.Records {
 		m := &event.Records[i]
 		if m.MessageId == "" { // it could not be reported alone
 			return nil, fmt.Errorf("notice: record %d has no messageId", i+1)
 		}
-		if !h.one(ctx, m) {
+		if err := h.one(ctx, m); err != nil {
+			failed = err
 			response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
 		}
+	}
+	if failed != nil && len(response.BatchItemFailures) == len(event.Records) {
+		return nil, fmt.Errorf("notice: none of %d messages is done: %w", len(event.Records), failed)
 	}
 	return json.Marshal(response)
 }
 
-// one sends a notice, and reports whether its message is done.
-func (h *notices) one(ctx context.Context, m *events.SQSMessage) bool {
+// one sends a notice. An error is one of the store's, or a panic: its message shall come again.
+func (h *notices) one(ctx context.Context, m *events.SQSMessage) error {
 	log := h.Log.With("message", m.MessageId)
 	wake, err := journal.ParseNoticeWake([]byte(m.Body))
 	if err != nil { // it will never be readable
 		log.ErrorContext(ctx, "unreadable message dropped", "bytes", len(m.Body), "error", shortly(err))
-		return true
+		return nil
 	}
 	log = log.With("session", wake.ID, "tenant", wake.Tenant, "notice", wake.Notice)
 	soft, done := h.soften(ctx, requestMargin)
 	defer done()
 	if err := guard(func() error { return h.Notices.Send(soft, wake.Key(), wake.Notice) }); err != nil {
 		logFailure(ctx, log, "message failed", err)
-		return false
+		return err
 	}
 	log.InfoContext(ctx, "message done")
-	return true
+	return nil
 }

@@ -3,6 +3,7 @@ package lambdafn_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -52,10 +53,18 @@ func TestNotice(t *testing.T) {
 	out, err = invoke(event)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"batchItemFailures":[{"itemIdentifier":"1"}]}`, out, "it comes again")
+	// The mapping brings one at a time: a failure that is only an answer with its id would be counted by no alarm.
+	const alone = `{"Records":[{"messageId":"3","body":"{\"v\":1,\"tenant\":\"acme\",\"session\":\"s1\",\"notice\":\"%s\"}"}]}`
+	_, err = invoke(fmt.Sprintf(alone, "e0000000002"))
+	require.ErrorContains(t, err, "no table")
 	n.err = nil
-	out, err = invoke(`{"Records":[{"messageId":"3","body":"{\"v\":1,\"tenant\":\"acme\",\"session\":\"s1\",\"notice\":\"panics\"}"}]}`)
+	_, err = invoke(fmt.Sprintf(alone, "panics"))
+	require.ErrorContains(t, err, "it does")
+	out, err = invoke(fmt.Sprintf(alone, "e0000000003"))
 	require.NoError(t, err)
-	require.JSONEq(t, `{"batchItemFailures":[{"itemIdentifier":"3"}]}`, out)
+	require.JSONEq(t, `{"batchItemFailures":[]}`, out)
+	_, err = invoke(`{"Records":[]}`)
+	require.NoError(t, err)
 
 	out, err = invoke(`{"test":"webhook"}`)
 	require.NoError(t, err)
