@@ -10,7 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/adjourn/adjourn/pkg/app"
 	"github.com/adjourn/adjourn/pkg/app/serverless"
+	"github.com/adjourn/adjourn/pkg/httpapi"
 )
 
 // callers is what a deployer says about who may call.
@@ -216,6 +218,16 @@ func TestTemplatePatterns(t *testing.T) {
 		most, bounded := p["MaxLength"].(int)
 		return regexp.MustCompile(pattern).MatchString(value) && (!bounded || len(value) <= most)
 	}
+	people := []string{`{"T024BE7LD/U2147483697":"ana"}`, `{ "T1/U1": "ana@example.com", "T1/U2": "Ben O'Neill" }`, `{"T1/W1":"äöü|1"}`}
+	for _, list := range people {
+		_, err := httpapi.NewSlack(httpapi.SlackConfig{SigningSecret: "s", People: list})
+		require.NoError(t, err, "%s", list)
+	}
+	policies := []string{`{"default":"prompt"}`, `{"tools":{"rm":"never","refund":"auto"},"default":"prompt","never":"pause"}`, "{\n  \"never\": \"reject\",\n  \"tools\": { \"rm\" : \"never\" }\n}\n"}
+	for _, policy := range policies {
+		_, err := app.ReadSettings(func(name string) string { return map[string]string{"ADJOURN_POLICY": policy}[name] })
+		require.NoError(t, err, "%s", policy)
+	}
 	for name, values := range map[string]struct{ good, bad []string }{
 		"MaxWait":            {[]string{"0", "5", "10", "19", "20"}, []string{"", "-1", "21", "2.5", "5s", "1e1", " 5", "05", "100"}},
 		"StepsPerInvocation": {[]string{"1", "9", "16", "100"}, []string{"", "0", "1.5", "101", "1000", "-1", "01"}},
@@ -231,6 +243,16 @@ func TestTemplatePatterns(t *testing.T) {
 		"EventSources":     {[]string{"", "shop.orders", "aws.s3,shop"}, []string{",", "a,", "a, b", "a b", " a"}},
 		"EventDetailTypes": {[]string{"", "OrderPlaced", "EC2 Instance State-change Notification,Object Created"}, []string{",", "a,", "a, b", " a", "a ", "a,,b"}},
 		"EventBus":         {[]string{"default", "orders", "arn:aws:events:eu-west-1:123456789012:event-bus/orders"}, []string{"", "a b", "a*"}},
+		"SlackChannel":     {[]string{"", "C024BE91L"}, []string{"#deploys", "deploys", "C024 BE91L"}},
+		"SlackTenant":      {[]string{"default", "a-B_9"}, []string{"", "a b", "a/b"}},
+		"SlackPeople": {
+			append([]string{""}, people...),
+			[]string{"ana", "{}", `["T1/U1"]`, `{"T1":"ana"}`, `{"T1/U1","ana"}`, `{"T1/U1":"ana",}`, `{"T1/U1":""}`, `{"T1/U1":" ana"}`, `{"T1/U1":"ana "}`, `{"T1/U1":1}`, `{"T1/U1":"ana"`, `{T1/U1:"ana"}`, "{\"T1/U1\":\"ana\"}\n"},
+		},
+		"ToolPolicy": {
+			append([]string{""}, policies...),
+			[]string{"{}", "policy.json", `{"tools":{"rm":"nevr"}}`, `{"tools":{"rm":"Never"}}`, `{"tool":{"rm":"never"}}`, `{"tools":{"rm":"never"}`, `{"tools":{"rm":"never"},}`, `{"tools":"never"}`, `{"default":"ask"}`, `{"default":null}`, `{"never":"auto"}`, `{"default":"prompt"} x`, `{"tools":{}}`},
+		},
 	} {
 		require.True(t, takes(name, fmt.Sprint(asMap(t, parameters[name])["Default"])), "%s: its default", name)
 		for _, value := range values.good {

@@ -31,6 +31,7 @@ ACCOUNT = "us-east-1:123456789012"
 SAMPLES = [
     "https://issuer.example.com/tenant", f"arn:aws:kms:{ACCOUNT}:key/11111111-2222-3333-4444-555555555555",
     f"arn:aws:sns:{ACCOUNT}:alarms", f"arn:aws:secretsmanager:{ACCOUNT}:secret:models-AbCdEf", "openai:gpt-5-mini", "sample", '{"agent": "a"}', "C024BE91L",
+    '{"default": "prompt"}', '{"T024BE7LD/U2147483697":"ana"}',
 ]
 
 logging.getLogger("samtranslator").setLevel(logging.ERROR)
