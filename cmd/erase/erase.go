@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -27,7 +28,7 @@ const (
 	longestLease = 15 * time.Minute
 )
 
-// eraser deletes what one person started.
+// eraser deletes what one person started, and what they and others said of their absences.
 type eraser struct {
 	store          store.Store
 	tenant, person string
@@ -51,17 +52,34 @@ func (e *eraser) erase(ctx context.Context) error {
 	left = slices.DeleteFunc(left, func(id string) bool {
 		return slices.ContainsFunc(heads, func(h journal.Head) bool { return h.Key.ID == id })
 	})
+	lines, err := e.awayLines(ctx)
+	if err != nil {
+		return err
+	}
 	e.show(heads, left)
+	if lines > 0 {
+		e.say("The tenant's record of who is away names %s in %s.", e.person, screen.Count(int64(lines), "line"))
+	}
 	if e.named {
 		if err := e.showNamed(ctx, heads); err != nil {
 			return err
 		}
 	}
-	if len(heads)+len(left) == 0 {
+	var all []string
+	if n := len(heads) + len(left); n > 0 {
+		all = append(all, screen.Count(int64(n), "session"))
+	}
+	if lines > 0 {
+		all = append(all, screen.Count(int64(lines), "line")+" of who is away")
+	}
+	if len(all) == 0 {
 		e.remains()
 		return nil
 	}
-	if err := e.agree("Delete " + screen.Count(int64(len(heads)+len(left)), "session") + " for good?"); err != nil {
+	if err := e.agree("Delete " + strings.Join(all, " and ") + " for good?"); err != nil {
+		return err
+	}
+	if err := e.leaveAway(ctx); err != nil {
 		return err
 	}
 	ids := slices.Clone(left)
@@ -219,7 +237,7 @@ What remains, and goes by itself:
   a tombstone of each session: its id, its status, when it began and ended; no name
   records of idempotency keys, a day (of events 14): ids and digests
   the API's access log, as many days as the stack's LogRetentionDays: the name (sub), the address and the route of each request
-  the functions' logs, as many days: ids of sessions; the name only where a caller was turned away or an audit line was lost
+  the functions' logs, as many days: ids of sessions; the name only where a caller read what waits, was turned away, or an audit line was lost
   events that started nothing, in the queue of failed events, 14 days: their whole content
 What remains until somebody does something:
   sessions of others that this person answered, or that hold their name: -named (make erase … NAMED=1) lists them

@@ -132,6 +132,58 @@ func TestErase(t *testing.T) {
 	require.Contains(t, out, "ana of tenant acme started 0 sessions.\n\nWhat remains")
 }
 
+// Who is away is in a record of the tenant, which no session is deleted with: a person who is forgotten is
+// taken out of it, as who is away and as who stands in, and others stay.
+func TestEraseAway(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	away := func(who, to string) {
+		_, err := h.run.SetAway(t.Context(), runtime.AwayParams{Tenant: "acme", Who: who, To: to, Until: time.Now().Add(time.Hour), Reason: "in hospital", From: "192.0.2.7"})
+		require.NoError(t, err)
+	}
+	away("ana", "carl")
+	away("dora", "carl")
+	away("bob", "ana")
+	out, err := h.erase(h.store)
+	require.ErrorIs(t, err, errRefused, "nobody was asked")
+	require.Contains(t, out, "The tenant's record of who is away names ana in 4 lines.")
+	is, err := h.run.Away(t.Context(), "acme")
+	require.NoError(t, err)
+	require.Len(t, is.StandIns, 3)
+
+	first := &conflicting{Store: h.store, before: func() { away("ana", "dora") }}
+	out, err = h.erase(first, "-yes")
+	require.NoError(t, err)
+	require.Contains(t, out, "What remains")
+	is, err = h.run.Away(t.Context(), "acme")
+	require.NoError(t, err)
+	require.Len(t, is.StandIns, 1)
+	require.Len(t, is.Changes, 1)
+	require.Equal(t, []string{"dora", "carl", "dora"}, []string{is.StandIns[0].Person, is.StandIns[0].StandIn, is.Changes[0].Person})
+	for item, err := range h.store.Items(t.Context(), session.Key{Tenant: "acme"}, store.KindTenantRecord, awayName) {
+		require.NoError(t, err)
+		require.NotContains(t, string(item.TenantRecord.Value), "ana")
+	}
+	away("eve", "carl") // it is still a record that runtime changes
+	out, err = h.erase(h.store)
+	require.NoError(t, err, "nothing is left to ask about")
+	require.NotContains(t, out, "who is away")
+}
+
+// conflicting has somebody else write right before the first update.
+type conflicting struct {
+	store.Store
+	before func()
+}
+
+func (c *conflicting) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
+	if before := c.before; before != nil {
+		c.before = nil
+		before()
+	}
+	return c.Store.Update(ctx, key, items...)
+}
+
 // A session that runs is left unless it is said that it may go; then it is deleted
 // again once its worker's lease is over.
 func TestEraseRunning(t *testing.T) {
