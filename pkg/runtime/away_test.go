@@ -518,3 +518,38 @@ func TestStandIn_dies(t *testing.T) {
 		}
 	}
 }
+
+// TestStandIn_leaves_a_reminder: one of two votes by who stands in, between the moment of a reminder and the
+// sweep, does not take the reminder away from the others, nor leave the wait due at a moment that is over.
+func TestStandIn_leaves_a_reminder(t *testing.T) {
+	t.Parallel()
+	w, p := ruled(t, namesTwo(func(s *tool.Spec[textIn]) {
+		s.Need, s.Expiry = 2, &tool.Expiry{After: time.Hour, Outcome: tool.ExpireDeny, Remind: []time.Duration{30 * time.Minute}}
+	}))
+	w.away(p, "bob zoe")
+	w.clock.advance(30*time.Minute + time.Second)
+	_, err := w.votes(p, named("zoe"), yes())
+	require.NoError(t, err)
+	require.Equal(t, "stood_in", actsOf(w.waits()[0]))
+	require.Equal(t, runtime.SweepResult{Reminded: 1}, sweepOf(t, p))
+	require.Equal(t, runtime.SweepResult{}, sweepOf(t, p))
+	record := w.waits()[0]
+	require.Equal(t, "stood_in reminded", actsOf(record))
+	require.Equal(t, record.Wait.Deadline.At, *record.Due)
+}
+
+// TestStandIn_extends_as_often: that somebody stood in takes no room of what people may do to a wait.
+func TestStandIn_extends_as_often(t *testing.T) {
+	t.Parallel()
+	w, p := ruled(t, namesTwo(func(s *tool.Spec[textIn]) { s.Expiry = &tool.Expiry{After: time.Hour, Outcome: tool.ExpireDeny} }))
+	w.away(p, "bob zoe")
+	extend := func(n int) error {
+		_, err := actOn(w, p, session.ActExtended, "zoe", func(a *runtime.ActParams) { a.Deadline = new(w.clock.Now().Add(time.Duration(n+2) * time.Hour)) })
+		return err
+	}
+	for n := range session.MaxWaitActs {
+		require.NoError(t, extend(n), n)
+	}
+	require.Equal(t, runtime.CodeTooManyActs, codeOf(extend(session.MaxWaitActs)))
+	require.Equal(t, session.MaxWaitActs, strings.Count(actsOf(w.waits()[0]), "extended"))
+}

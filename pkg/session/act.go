@@ -1,6 +1,9 @@
 package session
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // MaxWaitActs is how many acts of people the record of a wait keeps; who would add one more is refused.
 const MaxWaitActs = 16
@@ -48,5 +51,5 @@ type WaitAct struct {
 	Until *time.Time `json:"until,omitempty"`
 }
 
-// OfPeople reports whether a person did it.
-func (a WaitAct) OfPeople() bool { return a.Kind != ActReminded && a.Kind != ActEscalated }
+// OfPeople reports whether a person asked for it.
+func (a WaitAct) OfPeople() bool { return slices.Contains(WaitActKinds(), a.Kind) }

@@ -78,14 +78,14 @@ func (w *Wait) Due(acts []WaitAct) *time.Time {
 
 // remindAt returns the next moment to remind at, nil if there is none. A moment counts once: those up to the
 // last reminder are over. So are those up to when somebody extended the wait, or it was escalated, for
-// people have just looked at it, or been told.
+// people have just looked at it, or been told. That one of several has voted as who stands in tells nobody else.
 func (w *Wait) remindAt(acts []WaitAct) (next *time.Time) {
 	since, reminded := w.OpenedAt, 0
 	for _, act := range acts {
 		if act.Kind == ActReminded {
 			reminded++
 		}
-		if act.Kind != ActDelegated && act.At.After(since) {
+		if act.Kind != ActDelegated && act.Kind != ActStoodIn && act.At.After(since) {
 			since = act.At
 		}
 	}

@@ -34,6 +34,7 @@ func TestWait_Due(t *testing.T) {
 		"extended past it":                 {2 * time.Hour, []time.Duration{time.Minute}, []session.WaitAct{did(reminded, 59*time.Minute), did(extended, 59*time.Minute)}, 119 * time.Minute},
 		"extended by little":               {61 * time.Minute, []time.Duration{10 * time.Minute}, []session.WaitAct{did(reminded, 50*time.Minute), did(extended, 55*time.Minute)}, 61 * time.Minute},
 		"delegated":                        {time.Hour, []time.Duration{time.Minute}, []session.WaitAct{did(delegated, 59*time.Minute)}, 59 * time.Minute},
+		"a vote of who stands in":          {time.Hour, []time.Duration{time.Minute}, []session.WaitAct{did(session.ActStoodIn, 59*time.Minute+time.Second)}, 59 * time.Minute},
 		"escalated":                        {2 * time.Hour, []time.Duration{time.Minute}, []session.WaitAct{did(reminded, 59*time.Minute), did(escalated, time.Hour)}, 119 * time.Minute},
 		"escalated for less than that":     {61 * time.Minute, []time.Duration{10 * time.Minute}, []session.WaitAct{did(escalated, time.Hour)}, 61 * time.Minute},
 		"as many as are given":             {time.Hour, []time.Duration{time.Minute}, many, time.Hour},
