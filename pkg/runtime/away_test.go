@@ -331,6 +331,22 @@ func TestStandIn_acts(t *testing.T) {
 	require.Equal(t, []string{"stood_in zoe", "extended zoe", "answered zoe"}, told[:3], "%v", told)
 }
 
+// TestStandIn_reminder: the vote of who stands in takes no reminder away that is late, from those who have not
+// voted yet.
+func TestStandIn_reminder(t *testing.T) {
+	t.Parallel()
+	expiry := &tool.Expiry{After: time.Hour, Outcome: tool.ExpireDeny, Remind: []time.Duration{10 * time.Minute}}
+	w, p := ruled(t, namesTwo(func(s *tool.Spec[textIn]) { s.Need, s.Expiry = 2, expiry }))
+	w.away(p, "bob zoe")
+	w.clock.advance(55 * time.Minute)
+	_, err := w.votes(p, named("zoe"), yes())
+	require.NoError(t, err)
+	require.Equal(t, runtime.SweepResult{Reminded: 1}, sweepOf(t, p))
+	record := w.waits()[0]
+	require.Equal(t, "stood_in reminded", actsOf(record))
+	require.Equal(t, record.Wait.Deadline.At, *record.Due)
+}
+
 // TestStandIn_after_delegation: to have stood in for one person takes nothing from another's voice.
 func TestStandIn_after_delegation(t *testing.T) {
 	t.Parallel()
