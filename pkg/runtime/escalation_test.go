@@ -265,6 +265,28 @@ func TestEscalation_of_another_definition(t *testing.T) {
 	}
 }
 
+// TestEscalation_lists_of_nobody: a list that names nobody is as good as none, also to a process that has opened
+// the wait itself and reads it back from the store.
+func TestEscalation_lists_of_nobody(t *testing.T) {
+	t.Parallel()
+	for name, to := range map[string]*tool.Escalation{
+		"roles only":      {Who: []string{}, Roles: []string{"chief"}, After: time.Hour},
+		"names only":      {Who: []string{"eve"}, Roles: []string{}, After: time.Hour},
+		"no text in them": {Who: []string{"eve", "e\xffe"}, After: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, p := ruled(t, escalating(func(s *tool.Spec[textIn]) { s.Expiry.Escalate = to }))
+			w.clock.advance(time.Hour)
+			require.Equal(t, 1, sweepOf(t, p).Escalated)
+			_, err := w.votes(p, named("ann"), yes())
+			require.NoError(t, err)
+			require.NoError(t, p.settle())
+			require.Equal(t, map[string]int{"pay 5": 1}, w.effects.all())
+		})
+	}
+}
+
 // TestEscalation_changed_in_the_store: a record that says it was escalated, of a wait that is not to be, and
 // one that names others, take no answer.
 func TestEscalation_changed_in_the_store(t *testing.T) {

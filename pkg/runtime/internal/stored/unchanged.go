@@ -3,7 +3,6 @@ package stored
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -82,13 +81,17 @@ func AsOpened(a session.Wait, r *journal.WaitRecord) bool {
 		case session.ActDelegated:
 			b.Who = a.Who
 		case session.ActEscalated:
-			if !a.Escalates() || !reflect.DeepEqual(act.Escalation, a.Deadline.Escalate) {
+			if !a.Escalates() || !sameJSON(act.Escalation, a.Deadline.Escalate) {
 				return false
 			}
 			b.Deadline, b.Who, b.Rule = a.Deadline, a.Who, a.Rule
 		case session.ActReminded, session.ActDismissed, session.ActStoodIn: // nothing of the wait; it is the answer, or goes with one
 		}
 	}
+	return sameJSON(a, b)
+}
+
+func sameJSON(a, b any) bool {
 	left, err := json.Marshal(a)
 	right, other := json.Marshal(b)
 	return err == nil && other == nil && journal.Digest(left) == journal.Digest(right)
