@@ -169,11 +169,13 @@ func (s *Store) ofEntry(p *store.CommitParams) *journal.Notice {
 }
 
 // ofWaits returns the items with the mark of what their notices tell, and the notices: one of all waits that
-// they decide, and one of each that something was done to; none where nothing was done that was not told.
+// they decide, and one of each that something was done to; none where nothing was done that was not told. What one
+// write has no room for beside its items is left out: acts that no program with channels has written.
 func (s *Store) ofWaits(key session.Key, items []store.Item) ([]store.Item, []journal.Notice) {
 	var decisions *journal.Notice
 	var notices []journal.Notice
 	items = slices.Clip(slices.Clone(items))
+	room := store.MaxItems - len(items) - 1 // and one of what is decided
 	for i := range items {
 		w := items[i].Wait
 		if w == nil || !forPeople(w.Wait.Kind) || items[i].KeyIn(key) != key {
@@ -183,7 +185,7 @@ func (s *Store) ofWaits(key session.Key, items []store.Item) ([]store.Item, []jo
 		switch {
 		case w.State == session.WaitOpen && len(w.Acts) > w.ActsNoticed:
 			record.ActsNoticed = len(w.Acts)
-			if n := ofAct(w); n != nil {
+			if n := ofAct(w); n != nil && len(notices) < room {
 				s.address(n, key, n.At)
 				notices = append(notices, *n)
 			}
