@@ -22,16 +22,16 @@ func takePermissions(s *session.Session, e *journal.Entry) {
 		if a.Standing == nil {
 			continue
 		}
-		if p, ok := permission(s, a); ok {
+		if p, ok := PermissionOf(s, a); ok {
 			s.Permissions = append(slices.Clip(s.Permissions), p)
 			s.Permissions = s.Permissions[max(0, len(s.Permissions)-MaxPermissions):]
 		}
 	}
 }
 
-// permission is what an answer gives that is taken in after s. It gives nothing unless the answer approves
+// PermissionOf is what an answer gives that is taken in after s. It gives nothing unless the answer approves
 // just what its wait showed.
-func permission(s *session.Session, a session.Answer) (session.Permission, bool) {
+func PermissionOf(s *session.Session, a session.Answer) (session.Permission, bool) {
 	i := slices.IndexFunc(s.Waits, func(w session.Wait) bool { return w.ID == a.Wait })
 	if i < 0 {
 		return session.Permission{}, false

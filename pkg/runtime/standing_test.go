@@ -493,6 +493,33 @@ func TestStanding_revoked_in_between(t *testing.T) {
 	require.Equal(t, runtime.CodeSignInRequired, codeOf(err))
 }
 
+// TestStanding_revoked_before: what was answered and is not taken in yet can be revoked, and never counts.
+func TestStanding_revoked_before(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	w, p := paying(t)
+	wait := w.open(session.WaitApproval).Wait
+	_, _, err := p.RevokePermission(ctx, w.key, wait.ID, "", named("bob"))
+	require.Equal(t, runtime.CodePermissionNotFound, codeOf(err), "nobody has given it")
+	a := yes()
+	a.Standing = standingFor("session", 1000)
+	_, err = p.Submit(ctx, runtime.SubmitParams{Key: w.key, Caller: named("ann"), Answer: fill(wait, a), HoldResume: true})
+	require.NoError(t, err)
+	out, repeated, err := p.RevokePermission(ctx, w.key, wait.ID, "a mistake", named("bob"))
+	require.NoError(t, err)
+	require.False(t, repeated)
+	require.Equal(t, session.PermissionRevoked, out.State)
+	_, repeated, err = p.RevokePermission(ctx, w.key, wait.ID, "a mistake", named("bob"))
+	require.NoError(t, err)
+	require.True(t, repeated)
+	_, err = p.Resume(ctx, runtime.ResumeParams{Key: w.key, Caller: named("ann")})
+	require.NoError(t, err)
+	require.NoError(t, p.settle())
+	require.JSONEq(t, asked("A", 60), w.waitsFor(), "the call that was approved has run, and the next one is asked for")
+	require.Equal(t, session.PermissionRevoked, w.permissionOf(p).State)
+	require.Empty(t, w.verified())
+}
+
 // TestStanding_crash: a process that dies at any of its writes leaves a call that ran once, under the permission.
 func TestStanding_crash(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/adjourn/adjourn/internal/codes"
+	"github.com/adjourn/adjourn/internal/engine"
 	"github.com/adjourn/adjourn/internal/standing"
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/llm"
@@ -67,7 +68,8 @@ func (b *Book) shown(s *session.Session, p *session.Permission, record *journal.
 
 // Revoke takes a permission back, in one conditional write of the record of its wait; repeated says that
 // somebody had done so before. A step that begins after it does not use the permission. Who may see the
-// session may do it: the worst that comes of it is that somebody is asked.
+// session may do it: the worst that comes of it is that somebody is asked. One that is answered and not taken in
+// yet is revoked as well, and never counts.
 func (b *Book) Revoke(ctx context.Context, key session.Key, id string, by session.Revocation) (out session.ShownPermission, repeated bool, err error) {
 	if by.Reason = strings.TrimSpace(by.Reason); by.Who == "" {
 		return session.ShownPermission{}, false, refusal.New(codes.SignInRequired, key, "a permission is revoked by somebody with a name only")
@@ -80,18 +82,16 @@ func (b *Book) Revoke(ctx context.Context, key session.Key, id string, by sessio
 		return session.ShownPermission{}, false, err
 	}
 	defer b.Sessions.PutBack(s)
-	i := slices.IndexFunc(s.Permissions, func(p session.Permission) bool { return p.ID == id })
-	if i < 0 {
-		return session.ShownPermission{}, false, refusal.New(codes.PermissionNotFound, key, "it has no standing permission %q. Going back, and the end of a task that failed or was stopped, end all that there were", id)
-	}
-	item, err := b.Sessions.Item(ctx, key, store.KindWait, id)
+	item, p, err := b.given(ctx, s, id)
 	switch {
 	case err != nil:
 		return session.ShownPermission{}, false, err
+	case p == nil:
+		return session.ShownPermission{}, false, refusal.New(codes.PermissionNotFound, key, "it has no standing permission %q. Going back, and the end of a task that failed or was stopped, end all that there were", id)
 	case item.Wait == nil:
 		return session.ShownPermission{}, false, refusal.New(codes.Corrupt, key, "there is no record of %s, with whose answer the permission was given. It does not count", id)
 	case item.Wait.Revoked != nil:
-		return b.shown(s, &s.Permissions[i], item.Wait), true, nil
+		return b.shown(s, p, item.Wait), true, nil
 	case journal.SealOf(item.Wait) == journal.SealBroken:
 		return session.ShownPermission{}, false, refusal.New(codes.Corrupt, key, "the record of %s is not as it was written, so that the permission does not count", id)
 	}
@@ -101,7 +101,29 @@ func (b *Book) Revoke(ctx context.Context, key session.Key, id string, by sessio
 	if err := b.Sessions.Update(ctx, key, []store.Item{store.WaitItem(record, item.Rev)}); err != nil {
 		return session.ShownPermission{}, false, err
 	}
-	return b.shown(s, &s.Permissions[i], &record), false, nil
+	return b.shown(s, p, &record), false, nil
+}
+
+// given returns the record of a wait, and the standing permission that its answer gave, or gives as soon as the
+// session takes it in; nil for none.
+func (b *Book) given(ctx context.Context, s *session.Session, id string) (store.Item, *session.Permission, error) {
+	i := slices.IndexFunc(s.Permissions, func(p session.Permission) bool { return p.ID == id })
+	if i < 0 && !slices.ContainsFunc(s.Waits, func(w session.Wait) bool { return w.ID == id }) {
+		return store.Item{}, nil, nil
+	}
+	item, err := b.Sessions.Item(ctx, s.Key, store.KindWait, id)
+	if err != nil {
+		return item, nil, err
+	}
+	if i >= 0 {
+		return item, &s.Permissions[i], nil
+	}
+	if r := item.Wait; r != nil && r.State == session.WaitAnswered && r.Answer.Standing != nil {
+		if p, ok := engine.PermissionOf(s, *r.Answer); ok {
+			return item, &p, nil
+		}
+	}
+	return item, nil, nil
 }
 
 // Preview says what a permission would be that is given with the answer to an open approval, and which of
