@@ -65,6 +65,14 @@ func entries() map[string]any {
 		{Name: "clerk", Session: "s1-agent-clerk", Agent: "clerk", Call: "c2-1", Mode: "background", Status: session.StatusRunning},
 	}
 
+	unasked := stepped
+	unasked.Calls = []journal.ToolRun{{Call: "c2-1", At: at, Digest: prev, Permission: "w1-1"}, {Call: "c2-2", At: at, Digest: prev, ByPolicy: true}}
+	held := started
+	held.Rules = &session.Rules{
+		Agent: "support", Digest: prev, Tools: []string{"refund"}, Needs: []string{session.NeedsPolicyPause, session.NeedsProgramPolicy},
+		ProgramPolicy: &session.ToolPolicy{Tools: map[string]session.ToolMode{"refund": session.ToolAuto}, Default: session.ToolNever, Never: session.NeverPause},
+	}
+
 	suspended := entry(4, session.KindSuspended, session.StatusSuspended)
 	suspended.Messages = []llm.Message{{Role: llm.RoleAssistant, Parts: []llm.Part{call("c4-1", "refund", `{"order":"A-3","amount":500}`)}}}
 	suspended.Step = 2
@@ -112,6 +120,7 @@ func entries() map[string]any {
 	failed.Failure = &session.Failure{Type: "aborted", Message: "Aborted by ana: wrong order"}
 
 	all := map[string]any{
+		"entry_started_program_policy": held, "entry_stepped_unasked": unasked,
 		"entry_started": started, "entry_replied": replied, "entry_stepped": stepped, "entry_suspended": suspended, "entry_resumed": resumed,
 		"entry_delayed": delayed, "entry_interrupted": interrupted, "entry_cancelled": cancelled, "entry_completed": completed, "entry_failed": failed,
 	}

@@ -38,9 +38,15 @@ func waits() map[string]any {
 	ruled := approval
 	ruled.Needs, ruled.Requesters = []string{session.NeedsAnswerRule}, []string{"zoe"}
 	ruled.Rule = &session.AnswerRule{Roles: []string{"finance"}, Need: 2, Noes: 3, NotRequester: true, Assurance: session.AssuranceSignedIn}
+	escalating := approval
+	escalating.Needs = []string{session.NeedsEscalation}
+	escalating.Deadline = deadline(session.ExpireDeny, "")
+	escalating.Deadline.Remind = []time.Duration{time.Hour, time.Minute}
+	escalating.Deadline.Escalate = &session.Escalation{Who: []string{"eve"}, Roles: []string{"chief"}, After: 2 * time.Hour}
 	return map[string]any{
-		"wait_approval_ruled": ruled,
-		"wait_approval":       approval, "wait_client_tool": client, "wait_question": choice,
+		"wait_approval_ruled":      ruled,
+		"wait_approval_escalating": escalating,
+		"wait_approval":            approval, "wait_client_tool": client, "wait_question": choice,
 		"wait_question_multi": question(session.QuestionMultiChoice, session.Choice{ID: "x"}), "wait_question_text": question(session.QuestionText),
 		"wait_input": session.Wait{ID: "w4-4", Kind: session.WaitInput, Text: "Which region?", OpenedAt: at, Deadline: deadline(session.ExpireReask, "")},
 		"wait_child": session.Wait{ID: "w4-5", Kind: session.WaitChild, Call: "c4-5", Tool: "delegate", Child: "s1-agent-clerk", OpenedAt: at},
@@ -83,7 +89,14 @@ func answers() map[string]any {
 		"answer_approved_edited": approval(true, func(a *session.Answer) {
 			a.Reason, a.EditedInput, a.Digest = "half", raw(`{"order":"A-3","amount":250}`), token
 		}),
-		"answer_voted":         approval(true, func(a *session.Answer) { a.Digest, a.Votes = prev, votes }),
+		"answer_voted":     approval(true, func(a *session.Answer) { a.Digest, a.Votes = prev, votes }),
+		"answer_escalated": approval(true, func(a *session.Answer) { a.Digest, a.Who, a.Escalated = prev, "eve", true }),
+		"answer_standing": approval(true, func(a *session.Answer) {
+			a.Digest, a.For = prev, "ben"
+			a.Standing = &session.Standing{For: "2h", Until: later, Conditions: []session.Condition{
+				{Field: "/order", Equal: raw(`"A-3"`)}, {Field: "/note", Prefix: ptr("re: ")}, {Field: "/amount", AtMost: raw(`500`)},
+			}}
+		}),
 		"answer_denied":        approval(false, func(a *session.Answer) { a.Reason = "too much" }),
 		"answer_dismissed":     answer("w4-1", session.AnswerDismissal, func(a *session.Answer) { a.Reason, a.For = "not needed", "ben" }),
 		"answer_client_error":  answer("w4-2", session.AnswerClientTool, func(a *session.Answer) { a.Error = "no GPS" }),
@@ -137,6 +150,12 @@ func records() map[string]any {
 	wait, _ := waits()["wait_approval"].(session.Wait)
 	ruled, _ := waits()["wait_approval_ruled"].(session.Wait)
 	approved, _ := answers()["answer_approved"].(session.Answer)
+	standing, _ := answers()["answer_standing"].(session.Answer)
+	escalated, _ := waits()["wait_approval_escalating"].(session.Wait)
+	to := escalated.Deadline.Escalate
+	escalated.Escalate(later)
+	permitted := wait
+	permitted.Needs = []string{session.NeedsStanding}
 	expired, _ := answers()["answer_expiry_deny"].(session.Answer)
 	tool := func(state journal.ToolState, change func(*journal.ToolRecord)) journal.ToolRecord {
 		r := journal.ToolRecord{Call: "c4-1", State: state, Attempt: "a2", At: at}
@@ -158,6 +177,13 @@ func records() map[string]any {
 		}},
 		"waitrecord_stood_in": journal.WaitRecord{Wait: wait, State: session.WaitOpen, Agent: "support", Due: new(later), Acts: []session.WaitAct{
 			{Kind: session.ActStoodIn, Who: "ben", At: at, From: "cli", Reason: "on holiday", For: "ana", Until: new(later)},
+		}},
+		"waitrecord_escalated": journal.WaitRecord{Wait: escalated, State: session.WaitOpen, Agent: "support", Due: new(escalated.Deadline.At), Acts: []session.WaitAct{
+			{Kind: session.ActReminded, Who: "deadline", At: at, From: "sweep"},
+			{Kind: session.ActEscalated, Who: "deadline", At: later, From: "sweep", Deadline: new(escalated.Deadline.At), Escalation: to},
+		}},
+		"waitrecord_revoked": journal.WaitRecord{Wait: permitted, State: session.WaitTaken, Answer: &standing, Agent: "support", TakenBy: 5, Revoked: &session.Revocation{
+			Who: "bob", At: later, From: "cli", Reason: "too much",
 		}},
 		"waitrecord_closed": journal.WaitRecord{Wait: wait, State: session.WaitClosed, TakenBy: 5},
 		"tool_started":      tool(journal.ToolStarted, func(*journal.ToolRecord) {}),
