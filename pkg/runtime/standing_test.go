@@ -493,6 +493,42 @@ func TestStanding_revoked_in_between(t *testing.T) {
 	require.Equal(t, runtime.CodeSignInRequired, codeOf(err))
 }
 
+// TestStanding_escalated: whom only the deadline lets answer approves the call that waits, and not those after it.
+// Who is asked first still may, and so may whom they delegated it to.
+func TestStanding_escalated(t *testing.T) {
+	t.Parallel()
+	chief := runtime.Caller{Who: "zoe", From: "test", Roles: []string{"chief"}}
+	for name, c := range map[string]struct {
+		by   runtime.Caller
+		code runtime.Code
+	}{
+		"asked first":        {named("ann"), ""},
+		"delegated to":       {named("ben"), ""},
+		"by its name":        {named("eve"), runtime.CodeNotAllowed},
+		"by a role":          {chief, runtime.CodeNotAllowed},
+		"delegated by eve":   {named("kim"), runtime.CodeNotAllowed},
+		"who may not at all": {named("mia"), runtime.CodeNotAllowed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, p := paying(t, func(s *tool.Spec[paymentIn]) {
+				s.Who = []string{"ann"}
+				s.Expiry = &tool.Expiry{After: time.Hour, Outcome: tool.ExpireDeny, Escalate: &tool.Escalation{Who: []string{"eve"}, Roles: []string{"chief"}, After: time.Hour}}
+			})
+			w.delegates(p, named("ann"), "ben")
+			w.clock.advance(time.Hour)
+			w.delegates(p, named("eve"), "kim")
+			wait := w.open(session.WaitApproval).Wait
+			a := fill(wait, yes())
+			a.Standing = standingFor("1h", 1000)
+			_, err := p.PreviewPermission(t.Context(), w.key, wait.ID, *a.Standing, c.by)
+			require.Equal(t, c.code, codeOf(err), "%v", err)
+			_, err = p.Submit(t.Context(), runtime.SubmitParams{Key: w.key, Caller: c.by, Answer: a})
+			require.Equal(t, c.code, codeOf(err), "%v", err)
+		})
+	}
+}
+
 // TestStanding_revoked_before: what was answered and is not taken in yet can be revoked, and never counts.
 func TestStanding_revoked_before(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/runtime/internal/refusal"
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
+	"github.com/adjourn/adjourn/pkg/tool"
 )
 
 // maxStandingBytes bounds a permission, so that the answer that gives it is always taken in whole.
@@ -48,6 +49,9 @@ func (c *Checker) checkStanding(key session.Key, record journal.WaitRecord, a *s
 	case t.Standing() == 0:
 		return fmt.Errorf("the tool %q takes no standing permission: its definition does not say so (Standing)", w.Tool)
 	}
+	if onlyEscalated(record, t, by) {
+		return refusal.New(codes.NotAllowed, key, "%s: who may answer only since its deadline has passed gives no standing permission: the next calls are for those who are asked first", Label(w))
+	}
 	own := *a.Standing
 	var err error
 	if own.Until, err = standing.Until(own, a.When, t.Standing()); err != nil {
@@ -58,6 +62,13 @@ func (c *Checker) checkStanding(key session.Key, record journal.WaitRecord, a *s
 	}
 	a.Standing = &own
 	return standing.Check(own, w.Arguments)
+}
+
+// onlyEscalated reports whether a wait was escalated to a caller, whom its tool does not ask first, nor anybody
+// who delegated it to them.
+func onlyEscalated(record journal.WaitRecord, t tool.Tool, by Caller) bool {
+	first := session.Wait{Who: t.Who(), Rule: t.Rule()}
+	return session.Escalated(record.Acts) && !first.IsNamed(by.Who, by.Roles) && !anyOf(chain(record.Acts, by.Who), first.Who)
 }
 
 // CheckStanding returns the permission that an answer would give, complete.
