@@ -347,6 +347,7 @@ func TestStanding_refused(t *testing.T) {
 	}{
 		"a link":             {nil, runtime.Caller{Who: "ann", ByLink: true}, nil, runtime.CodeSignInRequired},
 		"unverified":         {nil, runtime.Caller{Who: "ann", Unverified: true}, nil, runtime.CodeSignInRequired},
+		"not signed in":      {nil, runtime.Caller{Who: "ann", NotSignedIn: true}, nil, runtime.CodeSignInRequired},
 		"nobody":             {nil, runtime.Caller{}, nil, runtime.CodeSignInRequired},
 		"a no":               {nil, named("ann"), func(a *session.Answer) { a.Approved = new(bool) }, runtime.CodeInvalidAnswer},
 		"with an edit":       {nil, named("ann"), func(a *session.Answer) { a.EditedInput = json.RawMessage(asked("A", 51)) }, runtime.CodeInvalidAnswer},

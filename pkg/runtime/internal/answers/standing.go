@@ -23,7 +23,7 @@ func (c *Checker) checkStanding(key session.Key, record journal.WaitRecord, a *s
 		return nil
 	}
 	w := record.Wait
-	if by.ByLink || by.Unverified || by.Who == "" {
+	if by.ByLink || by.Unverified || by.NotSignedIn || by.Who == "" {
 		return refusal.New(codes.SignInRequired, key, "%s: a standing permission is given by who has signed in only", Label(w))
 	}
 	if person := standsFor(record, by); person != "" {
