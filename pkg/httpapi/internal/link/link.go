@@ -2,6 +2,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -292,16 +293,28 @@ func (l *Links) Decide(ctx context.Context, r Runtime, token string, request *ht
 }
 
 // withoutWord is the page again where the word that a wait asks for was not typed; nil where it was, or where
-// there is none. What is not open any more, not there, or not decided by a link is refused with the write.
+// there is none. Where it cannot be read whether there is one, nothing is decided. What is not open any more, or
+// is not what the link was made for, is refused with the write.
 func (l *Links) withoutWord(ctx context.Context, r Runtime, g grant.Grant, f form, now time.Time) *Page {
 	linked, page := l.linked(ctx, r, g)
-	word := wordFor(linked.Record.Wait)
-	if page != nil || linked.Over || linked.Undecidable != nil || word == "" || f.word == word {
-		return nil
+	if page != nil && linked.NotAllowed == nil {
+		if page.Err != nil {
+			return page
+		}
+		return nil // there is no such wait, and a nonce does not come back
 	}
-	v := l.asking(g, linked, now)
-	v.Notice = "Nothing was decided. The risk is high: to approve, type the word " + word + " into its field, and press Approve."
-	out := refused(l.page(http.StatusBadRequest, v), g, codes.InvalidAnswer)
+	word := wordFor(linked.Record.Wait)
+	var out Page
+	switch no := cmp.Or(linked.NotAllowed, linked.Undecidable); {
+	case linked.Over || word == "" || f.word == word:
+		return nil
+	case no != nil: // it may be allowed by the time of the write
+		out = refused(l.failed(no), g, runtime.AsError(no).Code)
+	default:
+		v := l.asking(g, linked, now)
+		v.Notice = "Nothing was decided. The risk is high: to approve, type the word " + word + " into its field, and press Approve."
+		out = refused(l.page(http.StatusBadRequest, v), g, codes.InvalidAnswer)
+	}
 	return &out
 }
 

@@ -107,7 +107,9 @@ func (l *Links) command(g grant.Grant, flag string) string {
 // then says what happens at a deadline.
 func then(d session.Deadline) string {
 	if d.Escalate != nil {
-		return "others may decide too, for " + d.Escalate.After.String() + " more"
+		until := "others may decide too, for " + d.Escalate.After.String() + " more; after that "
+		d.Escalate = nil
+		return until + then(d)
 	}
 	switch d.Outcome {
 	case session.ExpireDeny:
