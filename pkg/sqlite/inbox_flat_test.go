@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -276,4 +277,21 @@ func TestInbox_with_damaged_records(t *testing.T) {
 	require.Len(t, page.Found, 5)
 	_, page = looked(t, db, store.FindParams{})
 	require.Len(t, page.Found, inboxLimit)
+}
+
+// TestInbox_deeply_nested: a wait whose arguments are nested as deeply as they may be is found by each filter: no
+// model hides what it asks for from who keeps the inbox to a tool.
+func TestInbox_deeply_nested(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "data.db"))
+	deep := json.RawMessage(strings.Repeat("[", journal.MaxNesting) + strings.Repeat("]", journal.MaxNesting))
+	require.NoError(t, journal.CheckValue(deep))
+	inboxOfMany(t, db, 10)
+	item := store.WaitItem(journal.WaitRecord{State: session.WaitOpen, Agent: "other", Wait: session.Wait{ID: "w2-1", Kind: session.WaitClientTool, Tool: "deep", Arguments: deep}}, 0)
+	_, err := db.Store().Update(t.Context(), session.Key{Tenant: inboxTenant, ID: "s1"}, item)
+	require.NoError(t, err)
+	for name, p := range map[string]store.FindParams{"tool": {Tool: "deep"}, "agent": {Agent: "other"}, "kind": {WaitKind: session.WaitClientTool}} {
+		_, page := looked(t, db, p)
+		require.Len(t, page.Found, 1, name)
+	}
 }

@@ -9,8 +9,9 @@ import (
 )
 
 // MaxNesting is how deeply a value that goes into an entry may be nested. A decoder reads 10,000
-// levels, and it has to read the whole entry, in which the value is nested again.
-const MaxNesting = 1000
+// levels and SQLite, whose indexes find open waits by their tool, 1,000. Both have to read the whole entry or
+// record, in which the value is nested again.
+const MaxNesting = 900
 
 // ErrUnfitValue says that a value cannot go into an entry.
 var ErrUnfitValue = errors.New("cannot be kept")
