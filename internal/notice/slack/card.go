@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -27,11 +28,7 @@ func (c *Channel) card(m notice.Message, w journal.NoticeWait, record *journal.W
 		}
 	}
 	if deadline != nil {
-		then := string(deadline.Outcome)
-		if deadline.Escalate != nil {
-			then = "escalate"
-		}
-		card.Blocks = append(card.Blocks, section("Until "+deadline.At.UTC().Format(timeForm)+", then: "+then))
+		card.Blocks = append(card.Blocks, section("Until "+deadline.At.UTC().Format(timeForm)+", then: "+then(is.Kind, *deadline)))
 	}
 	whole := false
 	if c.cfg.Arguments && is.Kind == session.WaitApproval {
@@ -44,6 +41,22 @@ func (c *Channel) card(m notice.Message, w journal.NoticeWait, record *journal.W
 		card.Blocks = append(card.Blocks, map[string]any{"type": "actions", "elements": buttons})
 	}
 	return card, err
+}
+
+// then says what happens when nobody answers a wait in time. Whoever is asked to approve reads whether silence
+// does.
+func then(kind session.WaitKind, d session.Deadline) string {
+	switch {
+	case d.Escalate != nil:
+		after := d.Escalate.After.String()
+		d.Escalate = nil
+		return "escalate for " + after + ", then: " + then(kind, d)
+	case kind == session.WaitApproval && d.Outcome == session.ExpireDefault && string(bytes.TrimSpace(d.Value)) == "true":
+		return "it is approved"
+	case kind == session.WaitApproval && d.Outcome == session.ExpireDefault:
+		return "it is denied"
+	}
+	return string(d.Outcome)
 }
 
 // acts say what was done to a wait without deciding it, each on a line.
