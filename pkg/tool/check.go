@@ -130,8 +130,8 @@ func checkStanding[In any](spec Spec[In], client bool, wrong func(field, format 
 	}
 }
 
-// checkMayAllow is about a policy that lets calls run without the approval: not where the definition says
-// that certain or several people have to agree.
+// checkMayAllow is about a policy that lets calls run without the approval: not where the definition asks for
+// people that nothing else can stand for.
 func checkMayAllow[In any](spec Spec[In], client bool, wrong func(field, format string, args ...any)) {
 	if !spec.PolicyMayAllow {
 		return
@@ -142,8 +142,8 @@ func checkMayAllow[In any](spec Spec[In], client bool, wrong func(field, format 
 		wrong(field, "it is for tools that run here")
 	case spec.Approve == nil:
 		wrong(field, "the tool asks for no approval: set Approve, or leave it out")
-	case spec.Need > 1, spec.NotRequester, spec.Assurance == session.AssuranceSignedIn:
-		wrong(field, "a policy would approve without the people that Need, NotRequester and Assurance ask for: leave it out")
+	case spec.answerRule().NeedsPeople():
+		wrong(field, "a policy would approve without the people that Need, Noes, NotRequester and Assurance ask for: leave it out")
 	}
 }
 

@@ -175,6 +175,9 @@ func TestDefine_tells_every_mistake(t *testing.T) {
 		"allowed_instead_of_two": {change: func(s *tool.Spec[refundIn]) {
 			s.Approve, s.PolicyMayAllow, s.Need = tool.Always[refundIn], true, 2
 		}, want: []string{"PolicyMayAllow: a policy would approve without the people"}},
+		"allowed_beside_noes": {change: func(s *tool.Spec[refundIn]) {
+			s.Approve, s.PolicyMayAllow, s.Noes = tool.Always[refundIn], true, 2
+		}, want: []string{"PolicyMayAllow: a policy would approve without the people"}},
 		"allowed_by_who_asks": {change: func(s *tool.Spec[refundIn]) {
 			s.Approve, s.PolicyMayAllow, s.NotRequester = tool.Always[refundIn], true, true
 		}, want: []string{"PolicyMayAllow: a policy would approve without the people"}},
