@@ -314,8 +314,8 @@ func TestEscalation_changed_in_the_store(t *testing.T) {
 	}
 }
 
-// TestEscalation_permission: who may answer since the deadline is shown what a standing permission would cover,
-// whether or not a sweep has come by.
+// TestEscalation_permission: who may answer only since the deadline is shown the wait as their answer would find
+// it, whether or not a sweep has come by, and gives no standing permission.
 func TestEscalation_permission(t *testing.T) {
 	t.Parallel()
 	w, p := ruled(t, escalating(func(s *tool.Spec[textIn]) { s.Standing = &tool.Standing{} }))
@@ -323,8 +323,12 @@ func TestEscalation_permission(t *testing.T) {
 		_, err := p.PreviewPermission(t.Context(), w.key, "w2-1", session.Standing{For: "1h"}, named("eve"))
 		return err
 	}
-	require.Equal(t, runtime.CodeNotAllowed, codeOf(preview()))
+	require.ErrorContains(t, preview(), "may be answered by")
 	w.clock.advance(time.Hour)
-	require.NoError(t, preview())
-	require.NoError(t, w.gives(p, "eve", &session.Standing{For: "1h"}))
+	require.ErrorContains(t, preview(), "only since its deadline has passed")
+	view, err := p.Wait(t.Context(), w.key, "w2-1", named("eve"))
+	require.NoError(t, err)
+	require.True(t, view.MayAnswer, "though no sweep has escalated it yet")
+	require.Equal(t, runtime.CodeNotAllowed, codeOf(w.gives(p, "eve", &session.Standing{For: "1h"})))
+	require.NoError(t, w.gives(p, "eve", nil))
 }

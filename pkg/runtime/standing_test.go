@@ -495,7 +495,7 @@ func TestStanding_revoked_in_between(t *testing.T) {
 }
 
 // TestStanding_escalated: whom only the deadline lets answer approves the call that waits, and not those after it.
-// Who is asked first still may, and so may whom they delegated it to.
+// Who is asked first still may, and not whom they delegated it to.
 func TestStanding_escalated(t *testing.T) {
 	t.Parallel()
 	chief := runtime.Caller{Who: "zoe", From: "test", Roles: []string{"chief"}}
@@ -504,7 +504,7 @@ func TestStanding_escalated(t *testing.T) {
 		code runtime.Code
 	}{
 		"asked first":        {named("ann"), ""},
-		"delegated to":       {named("ben"), ""},
+		"delegated to":       {named("ben"), runtime.CodeNotAllowed},
 		"by its name":        {named("eve"), runtime.CodeNotAllowed},
 		"by a role":          {chief, runtime.CodeNotAllowed},
 		"delegated by eve":   {named("kim"), runtime.CodeNotAllowed},

@@ -44,7 +44,7 @@ func (c *Checker) Linked(ctx context.Context, key session.Key, wait string, by C
 	case item.Wait == nil:
 		return Linked{}, refusal.New(codes.WaitNotFound, key, "there is no wait %q", wait)
 	}
-	record := *item.Wait
+	record := c.cfg.Sessions.AsOfNow(*item.Wait)
 	if by, err = c.StandingIn(ctx, key, record, by); err != nil {
 		return Linked{}, err
 	}

@@ -64,11 +64,10 @@ func (c *Checker) checkStanding(key session.Key, record journal.WaitRecord, a *s
 	return standing.Check(own, w.Arguments)
 }
 
-// onlyEscalated reports whether a wait was escalated to a caller, whom its tool does not ask first, nor anybody
-// who delegated it to them.
+// onlyEscalated reports whether a wait was escalated to a caller, whom its tool does not ask first.
 func onlyEscalated(record journal.WaitRecord, t tool.Tool, by Caller) bool {
 	first := session.Wait{Who: t.Who(), Rule: t.Rule()}
-	return session.Escalated(record.Acts) && !first.IsNamed(by.Who, by.Roles) && !anyOf(chain(record.Acts, by.Who), first.Who)
+	return session.Escalated(record.Acts) && !first.IsNamed(by.Who, by.Roles)
 }
 
 // CheckStanding returns the permission that an answer would give, complete.

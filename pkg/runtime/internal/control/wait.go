@@ -123,14 +123,15 @@ func (c *Control) Wait(ctx context.Context, key session.Key, id string, by answe
 	if err != nil {
 		return WaitView{}, fmt.Errorf("session %s: what its task has done: %w", key, err)
 	}
-	standIns, err := c.standIns(ctx, key, *item.Wait)
+	record := c.cfg.Sessions.AsOfNow(*item.Wait)
+	standIns, err := c.standIns(ctx, key, record)
 	if err != nil {
 		return WaitView{}, err
 	}
-	by = answers.Among(standIns, item.Wait.Wait, by)
+	by = answers.Among(standIns, record.Wait, by)
 	out := WaitView{
 		StandIns: standIns,
-		Record:   *item.Wait, MayAnswer: answers.MayAnswer(item.Wait.Wait, by), Status: s.Status, Task: s.Task,
+		Record:   record, MayAnswer: answers.MayAnswer(record.Wait, by), Status: s.Status, Task: s.Task,
 		Open: stored.CountOpen(stored.WaitRecords(a.Items)), Usage: s.TaskUsage, Used: s.Used, Limits: s.LimitUses(), Effects: done,
 	}
 	if out.MayAnswer {

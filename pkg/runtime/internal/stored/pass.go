@@ -3,6 +3,7 @@ package stored
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -29,19 +30,26 @@ func (st *Sessions) Pass(ctx context.Context, key session.Key, item store.Item) 
 	case st.Overdue(record):
 		return session.AuditExpired, item, st.Expire(ctx, key, item)
 	}
-	act := session.WaitAct{Kind: session.ActReminded, Who: byDeadline, From: fromSweep, At: now}
 	if did = session.AuditReminded; st.atEscalation(record) {
-		did, act.Kind, act.Escalation = session.AuditEscalated, session.ActEscalated, w.Deadline.Escalate
-		w.Escalate(now)
-		act.Deadline = &w.Deadline.At
+		did = session.AuditEscalated
+		escalate(&record, now)
+	} else {
+		record.Acts = append(slices.Clone(record.Acts), session.WaitAct{Kind: session.ActReminded, Who: byDeadline, From: fromSweep, At: now})
 	}
-	record.Acts = append(slices.Clone(record.Acts), act)
 	record.Due = w.Due(record.Acts)
 	written, err := st.cfg.Store.Update(ctx, key, store.WaitItem(record, item.Rev))
 	if err != nil {
 		return "", item, err
 	}
 	return did, written[0], nil
+}
+
+// escalate lets those of the wait's escalation answer as well, and adds the act that says so.
+func escalate(record *journal.WaitRecord, now time.Time) {
+	act := session.WaitAct{Kind: session.ActEscalated, Who: byDeadline, From: fromSweep, At: now, Escalation: record.Wait.Deadline.Escalate}
+	record.Wait.Escalate(now)
+	act.Deadline = &record.Wait.Deadline.At
+	record.Acts = append(slices.Clone(record.Acts), act)
 }
 
 // atEscalation reports whether the deadline of a wait has passed that is then escalated.
@@ -53,7 +61,7 @@ func (st *Sessions) atEscalation(w journal.WaitRecord) bool {
 // come, and nobody has written so yet.
 func (st *Sessions) AsOfNow(record journal.WaitRecord) journal.WaitRecord {
 	if record.State == session.WaitOpen && st.atEscalation(record) {
-		record.Wait.Escalate(st.cfg.Now().UTC())
+		escalate(&record, st.cfg.Now().UTC())
 	}
 	return record
 }
