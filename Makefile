@@ -40,7 +40,7 @@ demo: build ## The two-minute story: run, pause, approve from another process, f
 
 .PHONY: test
 test: ## All tests; needs nothing but Go
-	$(GO) test $(TESTFLAGS) $(ROOMS)
+	$(GO) test -timeout 20m $(TESTFLAGS) $(ROOMS)
 
 .PHONY: check
 check: fmt-check vet lint tidy floors test ## What must be green before a commit

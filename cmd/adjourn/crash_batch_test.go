@@ -123,7 +123,7 @@ func (k batchKill) tried(longer bool, order int, hold bool) bool {
 // all of them one after the other. The last one may be killed between its answer and the resume.
 func TestKillBatch(t *testing.T) {
 	t.Parallel()
-	longer := labtest.Number(t, "ADJOURN_CRASH_TRIALS", 0) > 0
+	longer := labtest.Number(t, "ADJOURN_CRASH_TRIALS", 0) >= 200 // what make test-crash and make nightly ask for
 	var kills []batchKill
 	for i, order := range [][]int{{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {3, 2, 1}} {
 		for _, hold := range []bool{false, true} {
