@@ -8,13 +8,18 @@ import (
 	"github.com/adjourn/adjourn/pkg/llm/anthropic"
 )
 
-// A program that asks Anthropic hands Open to its registry. Nothing is asked, and no key
-// is read, before the first task starts.
-func Example() {
-	registry, err := agent.NewRegistry(agent.Config{
+// helped is a registry whose agent asks a model of Anthropic.
+func helped() (*agent.Registry, error) {
+	return agent.NewRegistry(agent.Config{
 		Models: agent.Models{"anthropic": anthropic.Open},
 		Agents: []agent.Agent{{Name: "helper", Model: "anthropic:claude-sonnet-5-5", System: "You help."}},
 	})
+}
+
+// A program that asks Anthropic hands Open to its registry. Nothing is asked, and no key
+// is read, before the first task starts.
+func Example() {
+	registry, err := helped()
 	if err != nil {
 		fmt.Println(err)
 		return
