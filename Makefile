@@ -107,7 +107,7 @@ SWEEPS ?=
 RACELATER := TestBounds TestStepSize_state_of_many_workers TestStepSize_state_of_many_workers_when_stopped \
 	TestAnswer_costs_the_same_with_many_old_waits TestHistory_of_a_run_found_in_the_ledger \
 	TestSuspension_opens_at_most_so_many_waits TestDay TestSameSeed TestSurge TestOutage TestBackPressure \
-	TestLarge TestBombs TestLargeAnswers TestDemo TestJanitor
+	TestLarge TestBombs TestLargeAnswers TestDemo TestJanitor TestForgeries_inputs
 
 # SQLite, translated from C, is not ours to check: without the detector in it its tests
 # take half as long. Nor does each program that a test starts sleep a second at its end.
@@ -292,7 +292,7 @@ TRIALSAWS := ^Test((Kill|Frozen)(Random|Windows|Overdue)|FaultsRandom|ClockJumps
 # sessions in them stand still; and of pkg/runtime what takes an emulator long and depends on
 # no more of a store than the kit holds it to: sweeps, what waits, deadlines and changed
 # programs mean, ways back at random, verbs at once.
-LATERAWS := ^TestStoreOnABadDay$$/every_answer_is_lost|^TestStoreOnABadDay$$/requests_and_answers_fail/find|^TestSize_|^TestHalt$$|^TestSweep|^Test(Abandon|Bounds|Changed|Clocks|Deadline|Decide_crossing|Delayed|Reasked|Refused|Verbs_at_once|Verdict|View|WaitNaming|CancelAfter_(costs|in_little|put_off)|GoingBack_(at_random|long_session|retry_and_fork_crossed))
+LATERAWS := ^TestStoreOnABadDay$$/every_answer_is_lost|^TestStoreOnABadDay$$/requests_and_answers_fail/find|^TestSize_|^TestHalt$$|^TestSweep|^Test(Abandon|Batch|Bounds|Changed|Clocks|Deadline|Decide_crossing|Delayed|Reasked|Refused|Reminder_(and_escalation|at_once|dies|several)|StandIn_who|Standing_crash|Verbs_at_once|Verdict|View|WaitNaming|CancelAfter_(costs|in_little|put_off)|GoingBack_(at_random|long_session|retry_and_fork_crossed))
 
 .PHONY: test-aws
 test-aws: ## The AWS adapters, functions and all, against pinned emulators; needs java, node and python3
