@@ -17,17 +17,17 @@ import (
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
-// muteQueue does not answer from one of its calls on.
+// muteQueue does not answer some of its calls.
 type muteQueue struct {
 	queue.Queue
-	receives                           int // that are answered
 	muteReceive, muteAcknowledge, mute bool
+	atRest                             bool // muteReceive is of who does not wait: a driver whose session rests
 }
 
 func silence(call string) error { return fmt.Errorf("%s: %w", call, queue.ErrUnavailable) }
 
 func (q *muteQueue) Receive(ctx context.Context, p queue.ReceiveParams) ([]queue.Delivery, error) {
-	if q.receives--; q.muteReceive && q.receives < 0 {
+	if q.muteReceive && (!q.atRest || p.Wait == 0) {
 		return nil, silence("receive")
 	}
 	return q.Queue.Receive(ctx, p)
@@ -65,7 +65,7 @@ func TestDrive_a_queue_that_does_not_answer(t *testing.T) {
 		want      runtime.Code
 	}{
 		"receive":                {queue: muteQueue{muteReceive: true}, want: runtime.CodeStoreUnavailable},
-		"receive, when it rests": {queue: muteQueue{muteReceive: true, receives: 2}, want: runtime.CodeStoreUnavailable},
+		"receive, when it rests": {queue: muteQueue{muteReceive: true, atRest: true}, want: runtime.CodeStoreUnavailable},
 		"acknowledge":            {queue: muteQueue{muteAcknowledge: true}, want: runtime.CodeStoreUnavailable},
 		"postpone":               {queue: muteQueue{mute: true}, elsewhere: true, want: runtime.CodeUnknownAgent},
 	} {
