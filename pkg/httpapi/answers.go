@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 
 	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/client"
@@ -20,17 +19,17 @@ import (
 func answering(op func(*handler, *request) (*response, error)) func(*handler, *request) (*response, error) {
 	return func(h *handler, r *request) (*response, error) {
 		out, err := op(h, r)
-		h.recordRefused(r, err, append(foreign.Named(r.raw), r.PathValue("wait")))
+		if own := (*refused.Error)(nil); errors.As(err, &own) { // the runtime has recorded what it refuses
+			h.recordRefused(r, own, append(foreign.Named(r.raw), r.PathValue("wait"))...)
+		}
 		return out, err
 	}
 }
 
-// recordRefused records what this room refuses by itself; the runtime has recorded what it refuses.
-func (h *handler) recordRefused(r *request, err error, waits []string) {
-	if own := (*refused.Error)(nil); errors.As(err, &own) {
-		for _, wait := range waits {
-			h.cfg.Runtime.Refused(r.Context(), r.key(), r.by(), wait, runtime.Code(own.Code))
-		}
+// recordRefused records with waits what this room refuses by itself.
+func (h *handler) recordRefused(r *request, own *refused.Error, waits ...string) {
+	for _, wait := range waits {
+		h.cfg.Runtime.Refused(r.Context(), r.key(), r.by(), wait, runtime.Code(own.Code))
 	}
 }
 
@@ -65,7 +64,7 @@ func (h *handler) submitAll(r *request) (*response, error) {
 	}
 	out := client.SubmittedAll{Results: make([]client.AnswerResult, len(asked.Answers))}
 	var first error
-	refused, replayed := 0, true
+	refusals, replayed := 0, true
 	for i, answer := range asked.Answers {
 		key := idempotencyKey
 		if key != "" {
@@ -74,8 +73,10 @@ func (h *handler) submitAll(r *request) (*response, error) {
 		submitted, err := h.submitOne(r, answer, key)
 		out.Results[i] = client.AnswerResult{WaitID: answer.WaitID, Status: http.StatusOK}
 		if err != nil {
-			h.recordRefused(r, err, foreign.Named([]byte(strconv.Quote(cmp.Or(answer.WaitID, answer.ApprovalID)))))
-			refused++
+			if own := (*refused.Error)(nil); errors.As(err, &own) {
+				h.recordRefused(r, own, foreign.WaitIn(cmp.Or(answer.WaitID, answer.ApprovalID)))
+			}
+			refusals++
 			if first == nil {
 				first = err
 			}
@@ -92,7 +93,7 @@ func (h *handler) submitAll(r *request) (*response, error) {
 		problem, _ := refusal.body.(client.Problem)
 		problem.Results = out.Results
 		if len(asked.Answers) > 1 {
-			problem.Detail = clipped(fmt.Sprintf("%d of %d answers were refused, and the others count (results). The first of them: %s", refused, len(asked.Answers), problem.Detail))
+			problem.Detail = clipped(fmt.Sprintf("%d of %d answers were refused, and the others count (results). The first of them: %s", refusals, len(asked.Answers), problem.Detail))
 		}
 		refusal.body = problem
 		return refusal, nil

@@ -26,9 +26,17 @@ func Named(body []byte) []string {
 			break // of JSON: its end
 		}
 		text, _ := token.(string)
-		if found := waitName.FindStringSubmatch(text); found != nil && !slices.Contains(named, found[1]) {
-			named = append(named, found[1])
+		if wait := WaitIn(text); wait != "" && !slices.Contains(named, wait) {
+			named = append(named, wait)
 		}
 	}
 	return named
+}
+
+// WaitIn is the id of the wait that a text is, or the approvalId of; empty of any other text.
+func WaitIn(text string) string {
+	if found := waitName.FindStringSubmatch(text); found != nil {
+		return found[1]
+	}
+	return ""
 }
