@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"errors"
-
 	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/pkg/httpapi/internal/interaction"
 )
@@ -21,11 +19,7 @@ func (h *handler) takeSlack(r *request) (*response, error) {
 	if h.cfg.Slack == nil {
 		return nil, refuse(codes.RouteNotFound, "nobody decides in Slack here")
 	}
-	err := h.cfg.Slack.Take(r.Context(), h.cfg.Runtime, r.Request, h.cfg.Now(), h.cfg.Log)
-	if no := (*interaction.RefusedError)(nil); errors.As(err, &no) {
-		return nil, refuse(no.Code, "%s", no.Text)
-	}
-	if err != nil {
+	if err := h.cfg.Slack.Take(r.Context(), h.cfg.Runtime, r.Request, h.cfg.Now(), h.cfg.Log); err != nil {
 		return nil, err
 	}
 	return ok(struct{}{})

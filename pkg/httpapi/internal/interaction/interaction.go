@@ -16,6 +16,7 @@ import (
 
 	"github.com/adjourn/adjourn/internal/codes"
 	"github.com/adjourn/adjourn/internal/notice/slack"
+	"github.com/adjourn/adjourn/pkg/httpapi/internal/refused"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
 )
@@ -55,38 +56,30 @@ func New(cfg Config) (*Slack, error) {
 	return &Slack{cfg: cfg, people: people}, nil
 }
 
-// RefusedError says why a request is not taken, before anything is asked of a session.
-type RefusedError struct {
-	Code string
-	Text string
-}
-
-// Error returns the text.
-func (r *RefusedError) Error() string { return r.Text }
-
 // Take carries out what a button asks, in the name of the person who clicked. What became of it the card says,
-// which is edited after the decision, by whatever door it came.
+// which is edited after the decision, by whatever door it came. What is not taken, before anything is asked of a
+// session, is a [refused.Error].
 func (s *Slack) Take(ctx context.Context, to *runtime.Runtime, r *http.Request, now time.Time, log *slog.Logger) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
 	if err != nil {
-		return &RefusedError{codes.BodyUnreadable, "the request cannot be read"}
+		return refused.New(codes.BodyUnreadable, "the request cannot be read")
 	}
 	if err := slack.Verify(s.cfg.SigningSecret, r.Header, body, now); err != nil {
 		log.WarnContext(ctx, "slack", "error", err)
-		return &RefusedError{codes.Unauthenticated, "only Slack is answered here, within five minutes of its signature"}
+		return refused.New(codes.Unauthenticated, "only Slack is answered here, within five minutes of its signature")
 	}
 	d, asks, err := slack.ReadInteraction(body, s.people)
 	switch {
 	case errors.Is(err, slack.ErrStranger):
 		log.WarnContext(ctx, "slack", "error", err)
-		return &RefusedError{codes.Forbidden, "nobody here is known as that person in Slack"}
+		return refused.New(codes.Forbidden, "nobody here is known as that person in Slack")
 	case err != nil:
-		return &RefusedError{codes.BodyUnreadable, "the request says nothing that a card asks"}
+		return refused.New(codes.BodyUnreadable, "the request says nothing that a card asks")
 	case !asks:
 		return nil
 	case d.Key.Tenant != s.cfg.Tenant:
 		log.WarnContext(ctx, "slack", "tenant", d.Key.Tenant, "who", d.Who, "error", "its people are those of another tenant")
-		return &RefusedError{codes.Forbidden, "nobody in Slack decides for that tenant"}
+		return refused.New(codes.Forbidden, "nobody in Slack decides for that tenant")
 	}
 	_, err = to.Submit(ctx, runtime.SubmitParams{
 		Key: d.Key, Caller: runtime.Caller{Who: d.Who, From: "slack", NotSignedIn: !s.cfg.SignedIn},
