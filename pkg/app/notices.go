@@ -13,6 +13,7 @@ import (
 	"github.com/adjourn/adjourn/internal/notice/slack"
 	"github.com/adjourn/adjourn/internal/notice/webhook"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // Notices are the settings of what is sent outside.
@@ -109,7 +110,7 @@ func readNotices(env func(string) string, fault func(name, value, want string)) 
 	if !strings.HasPrefix(n.SlackAPI, "https://") && !strings.HasPrefix(n.SlackAPI, "http://127.0.0.1:") && n.SlackAPI != "" {
 		fault("ADJOURN_SLACK_API", n.SlackAPI, "use https://…, as https://slack-gov.com/api/")
 	}
-	if n.SlackTenant != "" && (session.Key{Tenant: n.SlackTenant, ID: "s"}).Validate() != nil {
+	if n.SlackTenant != "" && store.ValidateTenant(n.SlackTenant) != nil {
 		fault("ADJOURN_SLACK_TENANT", n.SlackTenant, "use 1 to 128 letters, digits, _ or -")
 	}
 	if n.SlackToken != "" {

@@ -22,6 +22,7 @@ import (
 	"github.com/adjourn/adjourn/pkg/httpapi/internal/jsonbody"
 	"github.com/adjourn/adjourn/pkg/runtime"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // handler is the API. An answer is made whole before a byte of it is written,
@@ -177,7 +178,7 @@ func (h *handler) authenticate(r *request) error {
 	case err != nil:
 		return fmt.Errorf("authenticate: %w", err)
 	}
-	if (session.Key{Tenant: caller.Tenant, ID: "any"}).Validate() != nil || !nameable(caller.Who) {
+	if store.ValidateTenant(caller.Tenant) != nil || !nameable(caller.Who) {
 		// Verified, but not a name we can keep sessions under: no guess is made.
 		h.cfg.Log.WarnContext(r.Context(), "caller without a usable tenant or name", "request", r.id, "tenant", jsonbody.Quoted(caller.Tenant), "who", jsonbody.Quoted(caller.Who))
 		return refuse(codes.Forbidden, "who you are was verified, but it says no tenant or no name that can be used here")

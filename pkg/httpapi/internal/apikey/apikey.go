@@ -18,6 +18,7 @@ import (
 	"github.com/adjourn/adjourn/internal/owned"
 	"github.com/adjourn/adjourn/pkg/httpapi/internal/roles"
 	"github.com/adjourn/adjourn/pkg/session"
+	"github.com/adjourn/adjourn/pkg/store"
 )
 
 // Faults of a file of API keys.
@@ -144,11 +145,7 @@ func parseKey(words []string) (Key, error) {
 	if len(words) == 3 {
 		key.Tenant = words[2]
 	}
-	return key, checkTenant(key.Tenant)
-}
-
-func checkTenant(tenant string) error {
-	return (session.Key{Tenant: tenant, ID: "any"}).Validate()
+	return key, store.ValidateTenant(key.Tenant)
 }
 
 // New makes a key of chance for somebody and adds its hash to a file of
@@ -159,7 +156,7 @@ func New(path, who, tenant string) (key string, err error) {
 	if tenant == "" {
 		tenant = session.DefaultTenant
 	}
-	if err := checkTenant(tenant); err != nil {
+	if err := store.ValidateTenant(tenant); err != nil {
 		return "", fmt.Errorf("new API key: %w", err)
 	}
 	if who == "" || strings.Join(strings.Fields(who), "") != who {
