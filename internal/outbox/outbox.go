@@ -68,7 +68,7 @@ func (s *Store) Notify(ctx context.Context, key session.Key, id string) error {
 // Commit writes an entry, and with it the notice of what it tells, if it tells anything; see
 // [store.Store].
 func (s *Store) Commit(ctx context.Context, p store.CommitParams) (store.Committed, error) {
-	if len(s.channels(p.Key)) == 0 {
+	if !s.tells(p.Key) {
 		return s.Store.Commit(ctx, p)
 	}
 	notice := s.ofEntry(&p)
@@ -85,7 +85,7 @@ func (s *Store) Commit(ctx context.Context, p store.CommitParams) (store.Committ
 // Update writes items, and with them the notice of the waits that they decide, if they decide any, and of
 // what was done to waits without deciding them; see [store.Store].
 func (s *Store) Update(ctx context.Context, key session.Key, items ...store.Item) ([]store.Item, error) {
-	if len(s.channels(key)) == 0 {
+	if !s.tells(key) {
 		return s.Store.Update(ctx, key, items...)
 	}
 	changed, notices := s.ofWaits(key, items)
@@ -102,12 +102,15 @@ func (s *Store) Update(ctx context.Context, key session.Key, items ...store.Item
 	return written[:len(items)], nil
 }
 
-// channels are those that are told of a session.
-func (s *Store) channels(key session.Key) []string {
-	return slices.DeleteFunc(slices.Clone(s.cfg.Channels), func(channel string) bool {
-		tenant, only := s.cfg.Tenants[channel]
-		return only && tenant != key.Tenant
-	})
+// tells reports whether any channel is told of a session.
+func (s *Store) tells(key session.Key) bool {
+	return slices.ContainsFunc(s.cfg.Channels, func(channel string) bool { return s.isTold(channel, key) })
+}
+
+// isTold reports whether a channel is told of a session.
+func (s *Store) isTold(channel string, key session.Key) bool {
+	tenant, only := s.cfg.Tenants[channel]
+	return !only || tenant == key.Tenant
 }
 
 // notify has a notice sent. The writer has written what it wanted, whatever comes of that.
@@ -212,8 +215,10 @@ func (s *Store) ofWaits(key session.Key, items []store.Item) ([]store.Item, []jo
 
 // address gives a notice its sends.
 func (s *Store) address(n *journal.Notice, key session.Key, at time.Time) {
-	for _, channel := range s.channels(key) {
-		n.Sends = append(n.Sends, journal.NoticeSend{Channel: channel, State: journal.NoticePending})
+	for _, channel := range s.cfg.Channels {
+		if s.isTold(channel, key) {
+			n.Sends = append(n.Sends, journal.NoticeSend{Channel: channel, State: journal.NoticePending})
+		}
 	}
 	n.Settle(at.Add(Grace))
 }
