@@ -12,12 +12,12 @@ func NewResume(cfg Config) (Handler, error) { return serve(cfg, httpapi.Function
 
 // NewSubmit returns the handler of the submit function.
 func NewSubmit(cfg Config) (Handler, error) {
-	if cfg.Slack.SigningSecret == "" {
-		return serve(cfg, httpapi.FunctionSubmit, httpapi.NewLinks, nil)
-	}
-	slack, err := httpapi.NewSlack(cfg.Slack)
-	if err != nil {
-		return nil, err
+	var slack *httpapi.Slack
+	if cfg.Slack.SigningSecret != "" {
+		var err error
+		if slack, err = httpapi.NewSlack(cfg.Slack); err != nil {
+			return nil, err
+		}
 	}
 	return serve(cfg, httpapi.FunctionSubmit, httpapi.NewLinks, slack)
 }
