@@ -135,19 +135,12 @@ func (l *Lists) sayAudit(id string, found client.Audit) {
 	for _, f := range c.Faults {
 		l.Say("FAULT: %s: %s", screen.CleanLine(f.Record), screen.CleanLine(f.Fault))
 	}
-	what := fmt.Sprintf("%s, %s, %s", entries(int64(c.Entries)), counted(c.Waits, "wait"), counted(c.Lines, "recorded line"))
+	what := fmt.Sprintf("%s, %s, %s", entries(int64(c.Entries)), screen.Count(int64(c.Waits), "wait"), screen.Count(int64(c.Lines), "recorded line"))
 	if !c.Whole {
 		l.Say("Compared: %s. Its records are not as they were written.", what)
 		return
 	}
 	l.Say("Compared: %s. Nothing contradicts anything.", what)
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func auditRow(line *session.AuditLine) []string {
