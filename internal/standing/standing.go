@@ -148,7 +148,7 @@ func same(conditions []session.Condition, at string, was, is *value) bool {
 	}
 	for i, item := range was.items {
 		other := is.items[i] // members of an object are sorted
-		if item.key != other.key || !same(conditions, at+"/"+pointer.Replace(item.key), item, other) {
+		if item.key != other.key || !same(conditions, at+Field(item.key), item, other) {
 			return false
 		}
 	}
@@ -156,6 +156,9 @@ func same(conditions []session.Condition, at string, was, is *value) bool {
 }
 
 var pointer = strings.NewReplacer("~", "~0", "/", "~1")
+
+// Field is the JSON pointer to an argument by its name.
+func Field(name string) string { return "/" + pointer.Replace(name) }
 
 // holds reports whether a value is as a condition says.
 func holds(c session.Condition, v *value) bool {
@@ -208,7 +211,7 @@ func Words(tool string, s session.Standing, approved json.RawMessage) []string {
 	rest := "all other arguments are those of this call"
 	if len(named) == 0 {
 		rest = "all arguments are those of this call"
-	} else if root, ok := parse(approved); ok && !slices.ContainsFunc(root.items, func(v *value) bool { return !named["/"+pointer.Replace(v.key)] }) {
+	} else if root, ok := parse(approved); ok && !slices.ContainsFunc(root.items, func(v *value) bool { return !named[Field(v.key)] }) {
 		rest = "there are no other arguments"
 	}
 	return append([]string{"calls of " + tool}, append(words, rest)...)

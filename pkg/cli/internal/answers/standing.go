@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/adjourn/adjourn/internal/screen"
+	"github.com/adjourn/adjourn/internal/standing"
 	"github.com/adjourn/adjourn/pkg/cli/internal/exit"
 	"github.com/adjourn/adjourn/pkg/client"
 	"github.com/adjourn/adjourn/pkg/session"
@@ -62,7 +63,7 @@ func condition(text string) (session.Condition, error) {
 	}
 	field = strings.TrimSpace(field)
 	if !strings.HasPrefix(field, "/") {
-		field = "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(field)
+		field = standing.Field(field)
 	}
 	c := session.Condition{Field: field}
 	switch how {
