@@ -259,6 +259,11 @@ func (c *checker) call(t *journal.ToolRecord) {
 	}
 }
 
+// allowedBy reports whether rules have the policy of a program that lets a call run without an approval.
+func (c *checker) allowedBy(rules *session.Rules, call string) bool {
+	return rules != nil && rules.PolicyAllows(c.toolOf(call))
+}
+
 // approved checks that what ran after an approval ran with the arguments that were approved, and what ran
 // without one because a policy allowed it did so under rules that have that policy.
 func (c *checker) approved() {
@@ -271,7 +276,7 @@ func (c *checker) approved() {
 			}
 		}
 		for _, run := range e.Calls {
-			if rules := c.rulesOf(e); run.ByPolicy && (rules == nil || !rules.PolicyAllows(c.toolOf(run.Call))) {
+			if run.ByPolicy && !c.allowedBy(c.rulesOf(e), run.Call) {
 				c.fault("call "+run.Call, "entry %d says that a policy allowed it without an approval, and the rules of its task do not", e.Seq)
 			}
 			if digest, ok := digests[run.Call]; ok && run.Digest != digest {
