@@ -3,7 +3,6 @@ package inbox
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +59,7 @@ func card(v client.WaitView, now time.Time, width int, bold func(string) string)
 	for _, s := range v.StandIns {
 		line("  %s", standsIn(s))
 	}
-	out.WriteString(actLines(slices.DeleteFunc(slices.Clone(w.Acts), func(a session.WaitAct) bool { return a.Kind == session.ActEscalated }), now)) // said above
+	out.WriteString(actLines(w.Acts, now))
 	if len(v.Messages) > 0 {
 		out.WriteString("\n")
 		if v.Earlier > 0 {
@@ -95,22 +94,20 @@ func soFar(v client.WaitView, now time.Time, width int) string {
 	return text
 }
 
-// actLines say what people, and the deadline, did to a wait, beside delegating it, which is among who may answer it.
+// actLines say what people, and the deadline, did to a wait, beside what report tells of who may answer it: that
+// it was delegated, or escalated.
 func actLines(acts []session.WaitAct, now time.Time) string {
 	var out strings.Builder
 	for _, a := range acts {
-		if a.Kind == session.ActDelegated {
+		if a.Kind == session.ActDelegated || a.Kind == session.ActEscalated {
 			continue
 		}
 		what := string(a.Kind)
 		switch {
-		case a.Kind == session.ActEscalated:
-			what += " to " + report.Whom(a.Escalation)
+		case a.Kind == session.ActStoodIn:
+			what = "stood in for " + screen.CleanLine(a.For)
 		case a.Deadline != nil:
 			what += " until " + a.Deadline.Local().Format(time.DateTime)
-		}
-		if a.Kind == session.ActStoodIn {
-			what = "stood in for " + screen.CleanLine(a.For)
 		}
 		line := fmt.Sprintf("  %s by %s %s", what, screen.CleanLine(a.Who), report.Ago(now, a.At))
 		if a.Reason != "" {
