@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/adjourn/adjourn/pkg/session"
 	"github.com/adjourn/adjourn/pkg/session/journal"
@@ -26,16 +25,8 @@ func (e *eraser) unfinished(ctx context.Context) ([]string, error) {
 }
 
 func (e *eraser) record(ctx context.Context) (rev int64, is begun, err error) {
-	for item, err := range e.store.Items(ctx, session.Key{Tenant: e.tenant}, store.KindTenantRecord, recordName) {
-		if err != nil {
-			return 0, is, err
-		}
-		if err := json.Unmarshal(item.TenantRecord.Value, &is); err != nil {
-			return 0, is, fmt.Errorf("record %s of tenant %s: %w", recordName, e.tenant, err)
-		}
-		rev = item.Rev
-	}
-	return rev, is, nil
+	item, err := store.ReadTenantRecord(ctx, e.store, e.tenant, recordName, &is)
+	return item.Rev, is, err
 }
 
 // change writes the record as to has it, also beside another run that does.

@@ -160,7 +160,7 @@ func TestEraseAway(t *testing.T) {
 	require.Len(t, is.StandIns, 1)
 	require.Len(t, is.Changes, 1)
 	require.Equal(t, []string{"dora", "carl", "dora"}, []string{is.StandIns[0].Person, is.StandIns[0].StandIn, is.Changes[0].Person})
-	for item, err := range h.store.Items(t.Context(), session.Key{Tenant: "acme"}, store.KindTenantRecord, awayName) {
+	for item, err := range h.store.Items(t.Context(), session.Key{Tenant: "acme"}, store.KindTenantRecord, journal.AbsencesRecord) {
 		require.NoError(t, err)
 		require.NotContains(t, string(item.TenantRecord.Value), "ana")
 	}

@@ -7,7 +7,6 @@ package away
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -16,9 +15,6 @@ import (
 	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
-
-// recordName names the record among those of a tenant.
-const recordName = "away"
 
 // Config is what it needs; all of it is required.
 type Config struct {
@@ -33,12 +29,7 @@ type Away struct{ cfg Config }
 func New(cfg Config) *Away { return &Away{cfg: cfg} }
 
 // Record is what is kept of a tenant.
-type Record struct {
-	// StandIns in the order they were set, one for each person. Some may be over.
-	StandIns []session.StandIn `json:"standIns,omitempty"`
-	// Changes are the newest, the oldest first.
-	Changes []session.StandInChange `json:"changes,omitempty"`
-}
+type Record = journal.Absences
 
 // InForce returns who stands in for whom now.
 func (a *Away) InForce(ctx context.Context, tenant string) ([]session.StandIn, error) {
@@ -80,20 +71,9 @@ func notOver(all []session.StandIn, now time.Time) []session.StandIn {
 }
 
 // load reads the record as it is, with the item it is in.
-func (a *Away) load(ctx context.Context, tenant string) (Record, store.Item, error) {
-	var r Record
-	item := store.TenantItem(journal.TenantRecord{Name: recordName}, 0)
-	for found, err := range a.cfg.Store.Items(ctx, session.Key{Tenant: tenant}, store.KindTenantRecord, recordName) {
-		if err != nil {
-			return r, item, fmt.Errorf("read who is away: %w", err)
-		}
-		item = found
-	}
-	if item.Rev == 0 {
-		return r, item, nil
-	}
-	if err := json.Unmarshal(item.TenantRecord.Value, &r); err != nil {
-		return Record{}, item, fmt.Errorf("%w: read who is away: %w", store.ErrCorrupt, err)
+func (a *Away) load(ctx context.Context, tenant string) (r Record, item store.Item, err error) {
+	if item, err = store.ReadTenantRecord(ctx, a.cfg.Store, tenant, journal.AbsencesRecord, &r); err != nil {
+		return Record{}, item, fmt.Errorf("read who is away: %w", err)
 	}
 	return r, item, nil
 }

@@ -7,14 +7,12 @@ package halts
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/adjourn/adjourn/pkg/agent"
 	"github.com/adjourn/adjourn/pkg/session"
-	"github.com/adjourn/adjourn/pkg/session/journal"
 	"github.com/adjourn/adjourn/pkg/store"
 )
 
@@ -192,19 +190,10 @@ func (h *Halts) read(ctx context.Context, now time.Time) {
 
 // load reads the record as it is, with the item it is in.
 func (h *Halts) load(ctx context.Context) ([]session.Halt, store.Item, error) {
-	item := store.TenantItem(journal.TenantRecord{Name: recordName}, 0)
-	for found, err := range h.cfg.Store.Items(ctx, everywhere, store.KindTenantRecord, recordName) {
-		if err != nil {
-			return nil, item, fmt.Errorf("read halts: %w", err)
-		}
-		item = found
-	}
-	if item.Rev == 0 {
-		return nil, item, nil
-	}
 	var r record
-	if err := json.Unmarshal(item.TenantRecord.Value, &r); err != nil {
-		return nil, item, fmt.Errorf("%w: read halts: %w", store.ErrCorrupt, err)
+	item, err := store.ReadTenantRecord(ctx, h.cfg.Store, store.Everywhere, recordName, &r)
+	if err != nil {
+		return nil, item, fmt.Errorf("read halts: %w", err)
 	}
 	return r.Halts, item, nil
 }
